@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0
+# The front door. Each command sets up what it needs and says what it does;
+# `make help` lists them. What belongs to the kernel's own build stands in
+# rust/kprobes, arch/*/kprobes and patches/.
+
+KP := tools/testing/kprobes/kp
+export ARCH IMPL KSRC JOBS CACHE V HOST_TOOLS DIR ARGS UNDO PIECE DEBIAN_MIRROR DEBIAN_SECURITY
+
+COMMANDS := run test test-all check check-kernel shell bench bench-quick \
+	kernel host-test kunit selftest module apply series selfcheck plan clean
+
+.PHONY: help distclean $(COMMANDS)
+
+help:
+	@sed -n 's/^#: //p' Makefile
+
+$(COMMANDS):
+	@exec $(KP) $@
+
+distclean:
+	@exec $(KP) $@
+
+#: make run            boot Linux in QEMU, load the samples, show probes firing, the list, the switches
+#: make test           what CI runs: check, host tests, then per supported architecture: kernel, check-kernel, boot, tests
+#: make test-all       the whole matrix, resumable piece by piece (PIECE=name for one of them)
+#: make check          no kernel needed: formatting, clippy, layers, unsafe count, licences, shell and Python
+#: make check-kernel   against the built kernel: hit path, stray text, CLIPPY=1, rustdoc
+#: make shell          the same kernel to an interactive shell, samples and debugfs ready
+#: make bench          the cost table of C and Rust, with JSON and a chart (at most 30 minutes)
+#: make bench-quick    the rows of one hit only, against the committed figures of C
+#: make kernel         build the kernel of `make test` only
+#: make host-test      the host tests only
+#: make kunit          boot and count the KUnit suites only
+#: make selftest       boot and count the samples' and clause tests only
+#: make module DIR=p   build a module of yours against our kernel, boot, load it, show its output (ARGS= its parameters)
+#: make apply KSRC=p   put overlay and patches into your own 7.3 tree (UNDO=1 takes them out again)
+#: make series KSRC=p  the same as a git am-able series
+#: make selfcheck      prove that the harness catches what goes wrong
+#: make plan           write the lists of expected tests from a run
+#: make clean          delete objects
+#: make distclean      delete everything, the cache with its toolchain included
+#:
+#: variables: ARCH=x86_64|arm|ppc64le|s390x  IMPL=rust|c  KSRC=kernel tree  JOBS=n
+#:            CACHE=dir (default ~/.cache/rust-kprobes)  V=1 (show everything)
+#:            HOST_TOOLS=1 (this machine's own compilers and QEMU, after checking their versions)

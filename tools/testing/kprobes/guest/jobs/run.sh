@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0
+# What `make run` shows: probes firing, the list, the switches.
+
+section() {
+	say "== $*"
+}
+
+try() {
+	say "$ $*"
+	sh -c "$*" 2>&1 | show
+}
+
+touch_it() {
+	for i in 1 2; do
+		sh -c :
+	done
+}
+
+section "a probe from a module"
+mark probe
+say "$ insmod kprobe_example.ko symbol=kernel_clone"
+load kprobe_example symbol=kernel_clone
+touch_it
+section "what is probed now"
+try cat $KPROBES/list
+say "$ rmmod kprobe_example"
+rmmod kprobe_example
+
+section "a return probe from a module"
+say "$ insmod kretprobe_example.ko func=kernel_clone"
+load kretprobe_example func=kernel_clone
+touch_it
+try cat $KPROBES/list
+say "$ rmmod kretprobe_example"
+rmmod kretprobe_example
+
+section "a probe from the command line"
+cd /sys/kernel/tracing
+try "echo 'p:first vfs_read count=\$arg3' >kprobe_events"
+try "echo 'r:last vfs_read ret=\$retval' >>kprobe_events"
+echo 1 >events/kprobes/enable
+cat /proc/version >/dev/null
+sleep 1
+try cat $KPROBES/list
+section "the switches"
+if [ -e /proc/sys/debug/kprobes-optimization ]; then
+	try "echo 0 >/proc/sys/debug/kprobes-optimization"
+	try cat $KPROBES/list
+	try "echo 1 >/proc/sys/debug/kprobes-optimization"
+fi
+try "echo 0 >$KPROBES/enabled"
+try cat $KPROBES/enabled
+try "echo 1 >$KPROBES/enabled"
+try cat $KPROBES/enabled
+echo 0 >events/kprobes/enable
+try "grep -E 'first:|last:' trace | head -n 4"
+echo >kprobe_events
+section "functions nobody may probe"
+try "wc -l <$KPROBES/blacklist"
+cd /

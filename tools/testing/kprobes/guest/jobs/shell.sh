@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-2.0
+# What `make shell` gives: an interactive shell.
+cat <<'TEXT'
+
+  kernel modules     ls /modules; insmod /modules/kprobe_example.ko symbol=kernel_clone
+  what is probed     cat /sys/kernel/debug/kprobes/list
+  probe by hand      echo 'p vfs_read' >/sys/kernel/tracing/kprobe_events
+  kernel log         dmesg
+  leave              exit (or Ctrl-A x)
+
+TEXT
+cd /
+setsid cttyhack sh || sh

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0
+# Upstream's samples and the user-visible files, over either implementation.
+
+suite surface
+for file in list blacklist enabled; do
+	check "U1_${file}_exists" test -f $KPROBES/$file
+done
+check U3_enabled_reads_1 grep -qx 1 $KPROBES/enabled
+plan
+
+suite samples
+
+# touch_it: what the samples probe is kernel_clone, so start some processes.
+touch_it() {
+	for i in 1 2 3; do
+		(:)
+		sh -c :
+	done
+}
+
+# probe_sample MODULE PATTERN: loads, fires, lists and unloads.
+probe_sample() {
+	mark "$1"
+	load "$1" $3 || return 1
+	touch_it
+	since "$1" "$2" >/dev/null || {
+		echo "nothing like '$2' in the log"
+		rmmod "$1"
+		return 1
+	}
+	listed kernel_clone >/dev/null || {
+		echo "kernel_clone is not in kprobes/list"
+		rmmod "$1"
+		return 1
+	}
+	rmmod "$1" || return 1
+	not_listed kernel_clone
+}
+
+# refused MODULE: the honest answer while registration is not there.
+refused() {
+	said=$(load "$1" 2>&1) && {
+		echo "it loaded"
+		rmmod "$1"
+		return 1
+	}
+	echo "$said" | grep -q "Operation not supported" || {
+		echo "$said"
+		return 1
+	}
+	not_listed kernel_clone
+}
+
+if [ "$REGISTERS" = y ]; then
+	check kprobe_example probe_sample kprobe_example \
+		"handler_pre: <kernel_clone>" symbol=kernel_clone
+	check kretprobe_example probe_sample kretprobe_example \
+		"kernel_clone returned [0-9]+ and took" func=kernel_clone
+else
+	check kprobe_example_is_refused refused kprobe_example
+	check kretprobe_example_is_refused refused kretprobe_example
+fi
+check rust_minimal_loads load rust_minimal
+check rust_minimal_unloads rmmod rust_minimal
+plan
+
+# The module is a KUnit suite: loading it prints the results.
+load kprobes_clauses || fail clauses "kprobes_clauses.ko does not load"
+rmmod kprobes_clauses
+
+suite health
+if [ -e $DEBUG/kmemleak ]; then
+	check kmemleak kmemleak_clean
+fi
+check no_taint_by_warning sh -c \
+	't=$(cat /proc/sys/kernel/tainted); [ $((t & 512)) = 0 ] && [ $((t & 128)) = 0 ]'
+if [ -e /proc/lockdep_stats ]; then
+	check lockdep_still_on sh -c "grep -q 'debug_locks: *1' /proc/lockdep_stats"
+fi
+plan

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make check: what needs no kernel, in under half a minute."""
+
+import re
+import subprocess
+
+import env
+import host
+import procs
+import progress
+from ktap import Result
+
+_SPDX = re.compile(r'SPDX-License-Identifier: GPL-2\.0')
+# Files whose format has no room for a comment.
+_BARE = re.compile(r'(^|/)(\.gitignore|Cargo\.lock)$|^COPYING$|\.(json|svg)$')
+
+
+def tracked():
+    """The repository's files: what git tracks or would, else all."""
+    try:
+        names = procs.output(['git', '-c', 'safe.directory=*', '-C', env.REPO,
+                              'ls-files', '-co', '--exclude-standard', '-z'])
+        paths = [env.REPO / name for name in names.split('\0') if name]
+    except (subprocess.CalledProcessError, FileNotFoundError):
+        paths = [p for p in env.REPO.rglob('*') if '.git' not in p.parts]
+    return sorted(p for p in paths if p.is_file())
+
+
+def _run(name, command, **options):
+    log = env.LOGS / f'check-{name}.log'
+    status = procs.run(command, log, **options)
+    if status:
+        return Result(f'check.{name}', 'fail',
+                      procs.tail(log, 30) or f'exit status {status}')
+    return Result(f'check.{name}', 'pass')
+
+
+def _spdx(paths):
+    missing = []
+    for path in paths:
+        name = str(path.relative_to(env.REPO))
+        if _BARE.search(name):
+            continue
+        head = path.read_bytes()[:4000].decode(errors='replace')
+        if not _SPDX.search('\n'.join(head.splitlines()[:40])):
+            missing.append(name)
+    return Result('check.spdx', 'fail' if missing else 'pass',
+                  'no "SPDX-License-Identifier: GPL-2.0" in '
+                  + ', '.join(missing) if missing else '')
+
+
+def _shell(paths):
+    found = []
+    for path in paths:
+        if path.is_relative_to(env.KPROBES / 'guest'):
+            continue    # busybox's shell: checked as such
+        with open(path, 'rb') as data:
+            head = data.read(40)
+        if path.suffix == '.sh' or head.startswith((b'#!/bin/bash',
+                                                    b'#!/bin/sh')):
+            found.append(path)
+    return found
+
+
+def run():
+    """All checks, as results."""
+    paths = tracked()
+    rust = [p for p in paths if p.suffix == '.rs']
+    python = [p for p in paths if p.suffix == '.py']
+    kprobes, found = env.KPROBES, []
+    with progress.Stage('check', 0.5) as stage:
+        def add(one):
+            found.append(one)
+            stage.tick(one.name)
+        stage.expected = 9
+        add(_spdx(paths))
+        add(_run('rustfmt', ['rustfmt', '--check', '--edition', '2021',
+                             '--config', 'newline_style=Unix', *rust]))
+        host.fetch()
+        add(_run('clippy', ['cargo', 'clippy', '--offline', '--locked',
+                            '--all-targets', '--', '-D', 'warnings'],
+                 cwd=host.CRATE, extra=host.cargo_environment()))
+        add(_run('layers', [kprobes / 'check-layers.sh'], cwd=env.REPO))
+        add(_run('unsafe', ['python3', kprobes / 'check-unsafe.py'],
+                 cwd=env.REPO))
+        progress.say(procs.tail(env.LOGS / 'check-unsafe.log', 30)
+                     if env.VERBOSE else procs.tail(
+                         env.LOGS / 'check-unsafe.log', 1))
+        add(_run('shell', ['shellcheck', '-x', '-P', env.REPO,
+                           *_shell(paths)], cwd=env.REPO))
+        add(_run('guest-shell', ['shellcheck', '-s', 'dash', '-e',
+                                 'SC1091,SC2154,SC2034,SC2086,SC2016,SC2164',
+                                 *sorted((kprobes / 'guest').rglob('*.sh')),
+                                 kprobes / 'guest/init'], cwd=env.REPO))
+        add(_run('pyflakes', ['python3', '-m', 'pyflakes', *python]))
+        add(_run('pycodestyle', ['python3', '-m', 'pycodestyle',
+                                 '--max-line-length=100', *python]))
+    return found

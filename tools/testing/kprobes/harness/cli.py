@@ -1,0 +1,403 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The commands of the Makefile, one function each."""
+
+import fcntl
+import os
+import shutil
+import signal
+import sys
+
+import check
+import checkkernel
+import env
+import guest
+import host
+import kernel
+import ktap
+import modules
+import overlay
+import procs
+import progress
+import qemu
+import results
+
+_COMMANDS = {}
+
+
+def command(function):
+    """FUNCTION answers to its name on the command line."""
+    _COMMANDS[function.__name__.replace('_', '-')] = function
+    return function
+
+
+def _job(name, impl):
+    text = (env.KPROBES / 'guest/jobs' / f'{name}.sh').read_text()
+    return (f'IMPL={impl}\nREGISTERS={"y" if _registers(impl) else "n"}\n'
+            + text)
+
+
+def _registers(impl):
+    """Can this implementation register probes yet?"""
+    return impl == 'c'
+
+
+_SAMPLES = ('kprobe_example', 'kretprobe_example', 'rust_minimal')
+
+
+def _clauses(built):
+    """The modules of the clause tests, built against BUILT."""
+    return kernel.external(built, env.KPROBES / 'clauses',
+                           env.WORK / 'modules' / f'clauses-{built.name}',
+                           f'clauses {built.arch} {built.impl}')
+
+
+def _crash_tests(built, modules):
+    """Defects of C that kill the guest: each alone, right if it does."""
+    if built.arch != 'x86_64' or built.impl != 'c':
+        return []
+    image = guest.initramfs(built, 'long-insn', _job('long-insn', built.impl),
+                            modules)
+    name = f'{built.arch}.{built.impl}.crash.H6_long_insn'
+    with progress.Stage(f'boot {built.arch} {built.impl} H6', 1):
+        try:
+            qemu.boot(built, image, name='long-insn', timeout=120,
+                      crash=r'Oops: int3|kernel BUG|int3: 0000')
+        except qemu.Died as died:
+            died.show()
+            return [ktap.Result(name, 'fail', 'known defect H6 did not show '
+                                'as the expected oops')]
+    return [ktap.Result(name, 'skip', 'known defect H6, in a boot of its '
+                        'own that died as expected')]
+
+
+def guest_tests(built):
+    """Boot BUILT once: its KUnit suites, then our job; the results."""
+    clauses = _clauses(built)
+    image = guest.initramfs(built, 'tests', _job('tests', built.impl),
+                            guest.shipped(built, *_SAMPLES) + clauses)
+    name = f'{built.arch} {built.impl}'
+    with progress.Stage(f'boot {name}', 2) as stage:
+        try:
+            console = qemu.boot(built, image, name='tests',
+                                on_line=lambda line: stage.tick(line))
+        except qemu.Died as died:
+            found = ktap.parse(died.lines, f'{built.arch}.{built.impl}')
+            died.show()
+            return found + [ktap.Result(f'{built.arch}.{built.impl}.boot',
+                                        'fail', died.found.split('\n')[0])]
+    found = ktap.parse(console.lines, f'{built.arch}.{built.impl}')
+    found.append(ktap.Result(
+        f'{built.arch}.{built.impl}.no-splat',
+        'fail' if console.splats else 'pass', '; '.join(console.splats[:5])))
+    if built.impl == 'rust':
+        found += [ktap.Result(
+            f'{built.arch}.rust.kprobes_test', 'skip',
+            'register_kprobe answers EOPNOTSUPP until the breakpoint work '
+            'lands, so upstream\'s suite is not built in')] \
+            if not _registers('rust') else []
+    else:
+        found = results.judge_c(found) + _crash_tests(built, clauses)
+    progress.say(f'{name}: booted under {console.accelerator} in '
+                 f'{console.seconds:.0f} s, console {env.host(console.log)}')
+    return found
+
+
+def _arches():
+    if os.environ.get('ARCH'):
+        return [env.choice('ARCH', env.ARCHES, 'x86_64')]
+    return list(env.SUPPORTED)
+
+
+def _arch():
+    return env.choice('ARCH', env.ARCHES, 'x86_64')
+
+
+def _impl(arch, default='rust'):
+    impl = env.choice('IMPL', env.IMPLS, default)
+    if impl == 'rust' and arch not in env.SUPPORTED:
+        raise env.Refusal(f'IMPL=c for {arch}', 'IMPL=rust',
+                          f'{arch} has no back end of ours yet; '
+                          f'supported: {", ".join(env.SUPPORTED)}')
+    return impl
+
+
+@command
+def run():
+    """make run"""
+    arch = _arch()
+    default = 'rust' if _registers('rust') else 'c'
+    impl = _impl(arch, default)
+    if impl == 'c' and not os.environ.get('IMPL'):
+        progress.say('The Rust implementation cannot register probes yet: '
+                     'this boots the stock C implementation (IMPL=c).')
+    built = kernel.build(arch, impl)
+    image = guest.initramfs(built, 'run', _job('run', impl),
+                            guest.shipped(built, *_SAMPLES[:2]))
+    progress.say(f'booting Linux {built.release} ({arch}, IMPL={impl})')
+
+    def show(line):
+        if line.startswith(('== ', '$ ', '| ')):
+            print(line.replace('== ', '\n== ', 1), flush=True)
+        elif line.startswith(('handler_', 'kprobe_', 'kretprobe_',
+                              'kernel_clone returned')):
+            print('  kernel: ' + line, flush=True)
+    console = qemu.boot(built, image, name='run', on_line=show)
+    needed = {
+        'the pre handler fired': r'handler_pre: <kernel_clone>',
+        'the post handler fired': r'handler_post: <kernel_clone>',
+        'the probe was listed': r'\| .*  k  kernel_clone\+0x',
+        'the return probe fired': r'kernel_clone returned \d+ and took',
+        'the return probe was listed': r'\| .*  r  kernel_clone\+0x',
+        'a command-line probe fired': r'\| .*first: \(vfs_read',
+        'a command-line return probe fired': r'\| .*last: \(',
+        'the switch was turned off': r'\| 0$',
+        'the switch was turned on again': r'\| 1$',
+    }
+    import re
+    missing = [what for what, pattern in needed.items()
+               if not any(re.search(pattern, line)
+                          for line in console.lines)]
+    if missing:
+        raise env.Refusal('the demonstration to show: '
+                          + ', '.join(needed), 'not seen: '
+                          + ', '.join(missing),
+                          f'the whole console: {env.host(console.log)}')
+    print(f'\nAll of it appeared: {", ".join(needed)}.\n'
+          f'Whole console: {env.host(console.log)}')
+    progress.summary()
+    return 0
+
+
+@command
+def shell():
+    """make shell"""
+    arch = _arch()
+    impl = _impl(arch, 'rust' if _registers('rust') else 'c')
+    built = kernel.build(arch, impl)
+    found = guest.shipped(built, *_SAMPLES)
+    image = guest.initramfs(built, 'shell', _job('shell', impl), found)
+    progress.say(f'Linux {built.release} ({arch}, IMPL={impl}); leave with '
+                 'exit or Ctrl-A x')
+    qemu.interactive(built, image)
+    return 0
+
+
+def _finish(tally):
+    progress.summary()
+    return tally.close()
+
+
+@command
+def test():
+    """make test"""
+    tally = results.Tally()
+    tally.add(check.run())
+    found = host.run()
+    tally.add(found)
+    tally.add(results.vanished('host', found))
+    for arch in _arches():
+        impl = _impl(arch)
+        built = kernel.build(arch, impl)
+        found = []
+        if impl == 'rust':
+            found += checkkernel.run(built)
+        found += guest_tests(built)
+        tally.add(found)
+        tally.add(results.vanished(f'{arch}-{impl}', found))
+    return _finish(tally)
+
+
+@command
+def plan():
+    """make plan: writes the plans of expected tests from a run."""
+    results.write_plan('host', host.run())
+    for arch in _arches():
+        impl = _impl(arch)
+        built = kernel.build(arch, impl)
+        found = checkkernel.run(built) if impl == 'rust' else []
+        found += guest_tests(built)
+        if any(one.status == 'fail' for one in found):
+            tally = results.Tally()
+            tally.add(found)
+            raise env.Refusal('every test to pass before it is planned',
+                              'the failures above', 'mend them first')
+        results.write_plan(f'{arch}-{impl}', found)
+    return 0
+
+
+@command
+def check_only():
+    """make check"""
+    tally = results.Tally()
+    tally.add(check.run())
+    return _finish(tally)
+
+
+@command
+def host_test():
+    """make host-test"""
+    tally = results.Tally()
+    found = host.run()
+    tally.add(found)
+    tally.add(results.vanished('host', found))
+    return _finish(tally)
+
+
+@command
+def kernel_only():
+    """make kernel"""
+    for arch in [_arch()]:
+        built = kernel.build(arch, _impl(arch))
+        progress.say(f'{env.host(built.image)}')
+    progress.summary()
+    return 0
+
+
+@command
+def check_kernel():
+    """make check-kernel"""
+    tally = results.Tally()
+    arch = _arch()
+    if _impl(arch) != 'rust':
+        raise env.Refusal('IMPL=rust: these are checks of our own code',
+                          'IMPL=c', 'make check-kernel')
+    tally.add(checkkernel.run(kernel.build(arch, 'rust')))
+    return _finish(tally)
+
+
+def _guest_part(keep):
+    tally = results.Tally()
+    arch = _arch()
+    found = guest_tests(kernel.build(arch, _impl(arch)))
+    tally.add([one for one in found
+               if one.status == 'fail' or keep(one.name)])
+    return _finish(tally)
+
+
+_OURS = ('.surface.', '.samples.', '.clauses.', '.crash.', '.health.')
+
+
+@command
+def kunit():
+    """make kunit"""
+    return _guest_part(lambda name: not any(o in name for o in _OURS))
+
+
+@command
+def selftest():
+    """make selftest"""
+    return _guest_part(lambda name: any(o in name for o in _OURS))
+
+
+@command
+def module():
+    """make module DIR=path"""
+    arch = _arch()
+    impl = _impl(arch, 'rust' if _registers('rust') else 'c')
+    return modules.run(kernel.build(arch, impl))
+
+
+@command
+def apply():
+    """make apply KSRC=path"""
+    return overlay.apply(remove=bool(os.environ.get('UNDO')))
+
+
+@command
+def series():
+    """make series KSRC=path"""
+    import series as maker
+    return maker.run()
+
+
+@command
+def test_all():
+    """make test-all"""
+    import matrix
+    return matrix.run(sys.argv[2:])
+
+
+@command
+def bench():
+    """make bench"""
+    import bench as table
+    impls = [env.choice('IMPL', env.IMPLS, 'c')] \
+        if os.environ.get('IMPL') else ['c', 'rust']
+    status = table.bench(impls, quick=False)
+    progress.summary()
+    return status
+
+
+@command
+def bench_quick():
+    """make bench-quick"""
+    import bench as table
+    return table.bench([env.choice('IMPL', env.IMPLS, 'rust')], quick=True)
+
+
+@command
+def selfcheck():
+    """make selfcheck"""
+    import faults
+    return faults.run()
+
+
+@command
+def clean():
+    """make clean"""
+    for name in ('build', 'host', 'logs', 'modules', 'results'):
+        shutil.rmtree(env.WORK / name, ignore_errors=True)
+    progress.say(f'objects below {env.host(env.WORK)} deleted; the toolchain '
+                 'and the kernel source stay (make distclean drops them too)')
+    return 0
+
+
+def _lock():
+    """One command at a time in one checkout; the next one waits."""
+    path = env.WORK / 'lock'
+    handle = open(path, 'a+', encoding='utf-8')
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        handle.seek(0)
+        progress.say('waiting: this checkout is busy with '
+                     f'"{handle.read().strip() or "another command"}"')
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    handle.seek(0)
+    handle.truncate()
+    handle.write(f'make {sys.argv[1]}')
+    handle.flush()
+    return handle
+
+
+def main():
+    """Run the command that the Makefile named; the exit status."""
+    if len(sys.argv) > 2 and sys.argv[1] == 'exec':
+        os.execvp(sys.argv[2], sys.argv[2:])
+    name = sys.argv[1] if len(sys.argv) > 1 else ''
+    aliases = {'check': 'check-only', 'kernel': 'kernel-only'}
+    function = _COMMANDS.get(aliases.get(name, name))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        if not function:
+            raise env.Refusal('one of ' + ', '.join(sorted(_COMMANDS)),
+                              name or 'no command', 'make help')
+        env.WORK.mkdir(parents=True, exist_ok=True)
+        # What needs no kernel tree goes on beside a build.
+        lock = None if name in ('check', 'host-test', 'apply') else _lock()
+        status = function()
+        if lock:
+            lock.close()
+        return status
+    except env.Refusal as refusal:
+        refusal.show()
+        return 2
+    except KeyboardInterrupt:
+        print('\nkprobes: interrupted; the same command goes on from here',
+              file=sys.stderr)
+        return 130
+    except OSError as error:
+        if error.errno == 28:
+            procs.full_disk(env.WORK).show()
+            return 2
+        raise

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Where things are, what the user asked for, and how we refuse.
+
+Inside the toolchain root the repository is /repo, the cache /cache and this
+checkout's own part of it /work. Whatever a person reads goes through host(),
+which gives the path as it is on their machine.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+HARNESS = Path(__file__).resolve().parent
+KPROBES = HARNESS.parent
+REPO = Path(os.environ['KP_REPO'])
+CACHE = Path(os.environ['KP_CACHE'])
+WORK = Path(os.environ['KP_WORK'])
+KSRC = Path(os.environ['KP_KSRC']) if os.environ.get('KP_KSRC') else None
+MODULE = Path(os.environ['KP_MODULE']) if os.environ.get('KP_MODULE') else None
+
+if KSRC:
+    # Work for the user's own tree never disturbs the checkout's usual one.
+    WORK = WORK / 'ksrc'
+TREE = WORK / 'tree'
+LOGS = WORK / 'logs'
+RESULTS = WORK / 'results'
+
+ARCHES = ('x86_64', 'arm', 'ppc64le', 's390x')
+# The architectures that have a back end of ours: what `make test` covers.
+SUPPORTED = ('x86_64',)
+IMPLS = ('rust', 'c')
+
+HOST_TOOLS = bool(os.environ.get('HOST_TOOLS'))
+VERBOSE = bool(os.environ.get('V')) and os.environ.get('V') != '0'
+
+
+class Refusal(Exception):
+    """Something a person has to know: expected, found, and what to do."""
+
+    def __init__(self, expected, found, do):
+        super().__init__(f'expected {expected}; found {found}')
+        self.expected, self.found, self.do = expected, found, do
+
+    def show(self):
+        """Print it the way the shell part does."""
+        print(f'\nkprobes: cannot go on\n  expected: {self.expected}\n'
+              f'  found:    {self.found}\n  do:       {self.do}',
+              file=sys.stderr, flush=True)
+
+
+def host(path):
+    """PATH as the user sees it."""
+    path = str(path)
+    # WORK is inside CACHE on the host, but its own place inside the root.
+    for name in ('WORK', 'CACHE', 'KSRC', 'MODULE', 'REPO'):
+        inside = os.environ.get(f'KP_{name}')
+        outside = os.environ.get(f'KP_HOST_{name}')
+        if inside and outside and (path == inside
+                                   or path.startswith(inside + '/')):
+            return outside + path[len(inside):]
+    return path
+
+
+def choice(name, allowed, default):
+    """The variable NAME, one of ALLOWED."""
+    value = os.environ.get(name) or default
+    if value not in allowed:
+        raise Refusal(f'{name}= one of {", ".join(allowed)}', value,
+                      f'make … {name}={allowed[0]}')
+    return value
+
+
+def jobs():
+    """How many compilers may run at once."""
+    text = os.environ.get('JOBS') or ''
+    if text and not (text.isdigit() and int(text) > 0):
+        raise Refusal('JOBS= a number above 0', text, 'make … JOBS=4')
+    return int(text) if text else len(os.sched_getaffinity(0)) + 1

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A kernel's configuration: the tiny configs plus our fragments.
+
+allnoconfig with the fragments as its answers. A line of ours that is not in
+the result is an error that names it.
+"""
+
+import re
+
+import env
+import procs
+
+FOLDER = env.KPROBES / 'config'
+_LINE = re.compile(r'(CONFIG_\w+)=(.*)$|# (CONFIG_\w+) is not set$')
+# What a flavour adds to common, architecture and implementation.
+FLAVOURS = {
+    'test': ('debug',),
+    'bench': ('bench',),
+    'kasan': ('debug', 'kasan'),
+    'modversions': ('modversions',),
+    'kcfi': ('kcfi',),
+}
+
+
+def _setting(line):
+    """(symbol, value) of a line, or None."""
+    match = _LINE.match(line)
+    return match and (match[1] or match[3], match[2] or 'n')
+
+
+def chosen(arch, impl, flavour):
+    """The fragments of a kernel, in order."""
+    if flavour not in FLAVOURS:
+        raise env.Refusal(f'a flavour out of {", ".join(FLAVOURS)}', flavour,
+                          'see tools/testing/kprobes/config')
+    names = ['common', arch, f'impl-{impl}']
+    names += FLAVOURS[flavour]
+    return [FOLDER / f'{name}.config' for name in names]
+
+
+def lines(paths):
+    """{symbol: (line, value, where)}; a later fragment has the last word."""
+    wanted = {}
+    for path in paths:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if setting := _setting(line):
+                wanted[setting[0]] = (line, setting[1],
+                                      f'{path.name}:{number}')
+            elif line and not line.startswith('#'):
+                raise env.Refusal(
+                    'CONFIG_X=value or # CONFIG_X is not set',
+                    f'{path.name}:{number}: {line}', 'mend that line')
+    return wanted
+
+
+def verify(wanted, config):
+    """Refuse lines that did not stick."""
+    got = {}
+    for line in config.read_text().splitlines():
+        if setting := _setting(line):
+            got[setting[0]] = setting[1]
+    lost = [f'{where}: {line} (the result has '
+            f'{symbol}={got.get(symbol, "n")})'
+            for symbol, (line, value, where) in wanted.items()
+            if got.get(symbol, 'n') != value]
+    if lost:
+        raise env.Refusal(
+            'every line of the config fragments in the kernel\'s .config',
+            '\n            '.join(lost),
+            'give each symbol what it depends on (see its Kconfig entry), '
+            'or drop the line')
+
+
+def write(tree, obj, arch, impl, flavour, make):
+    """Configure OBJ if its fragments changed."""
+    paths = chosen(arch, impl, flavour)
+    for path in paths:
+        if not path.exists():
+            raise env.Refusal(f'the fragment {path.name}', 'no such file',
+                              f'add it to {env.host(FOLDER)}')
+    wanted = lines(paths)
+    answers = ''.join((tree / 'kernel/configs' / name).read_text()
+                      for name in ('tiny-base.config', 'tiny.config'))
+    answers += '\n'.join(line for line, _, _ in wanted.values()) + '\n'
+    kept = obj / 'answers.config'
+    config = obj / '.config'
+    if not (config.exists() and kept.exists()
+            and kept.read_text() == answers):
+        kept.unlink(missing_ok=True)
+        fresh = obj / 'answers.part'
+        fresh.write_text(answers)
+        log = obj / 'config.log'
+        status = procs.run([*make, f'KCONFIG_ALLCONFIG={fresh}',
+                            'allnoconfig'], log, cwd=tree)
+        if status:
+            if procs.no_space(obj):
+                raise procs.full_disk(obj)
+            raise env.Refusal('the kernel to configure',
+                              procs.tail(log, 12),
+                              f'see {env.host(log)}')
+        verify(wanted, config)
+        fresh.replace(kept)
+    return config, wanted

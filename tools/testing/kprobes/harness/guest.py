@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The guest's root: an initramfs of Debian's busybox and our own scripts.
+
+Nothing of the host gets in. The archive is written here (cpio, newc), so that
+device nodes need no rights.
+"""
+
+import gzip
+import stat
+import subprocess
+from pathlib import Path
+
+import env
+import procs
+
+GUEST = env.KPROBES / 'guest'
+_DEBIAN = {'x86_64': 'amd64', 'arm': 'armhf', 'ppc64le': 'ppc64el',
+           's390x': 's390x'}
+
+
+class _Cpio:
+    def __init__(self):
+        self.parts, self.number, self.folders = [], 0, set()
+
+    def _entry(self, name, mode, data=b'', major=0, minor=0):
+        self.number += 1
+        name = name.encode() + b'\0'
+        fields = (self.number, mode, 0, 0, 1, 0, len(data), 0, 0, major,
+                  minor, len(name), 0)
+        head = b'070701' + b''.join(b'%08X' % field for field in fields)
+        self.parts += [head + name, b'\0' * (-(len(head) + len(name)) % 4),
+                       data, b'\0' * (-len(data) % 4)]
+
+    def folder(self, name):
+        if name and name not in self.folders:
+            self.folder(name.rpartition('/')[0])
+            self.folders.add(name)
+            self._entry(name, stat.S_IFDIR | 0o755)
+
+    def file(self, name, data, mode=0o755):
+        self.folder(name.rpartition('/')[0])
+        self._entry(name, stat.S_IFREG | mode, data)
+
+    def node(self, name, major, minor):
+        self.folder(name.rpartition('/')[0])
+        self._entry(name, stat.S_IFCHR | 0o600, b'', major, minor)
+
+    def bytes(self):
+        self._entry('TRAILER!!!', 0)
+        return b''.join(self.parts)
+
+
+def busybox(arch):
+    """Debian's static busybox for ARCH, as bytes."""
+    debian = _DEBIAN[arch]
+    kept = env.CACHE / 'guest' / f'busybox-{debian}'
+    if not kept.exists():
+        packages = sorted(
+            p for place in (env.CACHE / 'guest', Path('/opt/guest'))
+            for p in place.glob(f'busybox-static_*_{debian}.deb'))
+        if not packages:
+            raise env.Refusal(
+                f'the package busybox-static:{debian}',
+                'none came with the toolchain root',
+                f'put busybox-static_*_{debian}.deb into '
+                f'{env.host(env.CACHE / "guest")}')
+        kept.parent.mkdir(exist_ok=True)
+        archive = subprocess.run(
+            ['dpkg-deb', '--fsys-tarfile', packages[-1]],
+            capture_output=True, check=True).stdout
+        data = subprocess.run(
+            ['tar', '-xO', '--wildcards', './*bin/busybox'], input=archive,
+            capture_output=True, check=True).stdout
+        part = kept.with_suffix('.part')
+        part.write_bytes(data)
+        part.replace(kept)
+    return kept.read_bytes()
+
+
+def initramfs(built, name, script, modules=(), files=None):
+    """The initramfs that runs SCRIPT (shell text); modules in /modules."""
+    archive = _Cpio()
+    archive.node('dev/console', 5, 1)
+    archive.file('bin/busybox', busybox(built.arch))
+    archive.file('init', (GUEST / 'init').read_bytes())
+    archive.file('lib.sh', (GUEST / 'lib.sh').read_bytes(), 0o644)
+    archive.file('job', script.encode(), 0o644)
+    for module in modules:
+        archive.file(f'modules/{module.name}', module.read_bytes(), 0o644)
+    for inside, path in (files or {}).items():
+        archive.file(inside.lstrip('/'), path.read_bytes())
+    target = built.obj / f'initramfs-{name}.gz'
+    try:
+        target.write_bytes(gzip.compress(archive.bytes(), 1))
+    except OSError as error:
+        raise procs.full_disk(env.WORK) from error
+    return target
+
+
+def shipped(built, *names):
+    """Modules of the kernel's own build, by name; those that exist."""
+    found = {path.stem.replace('-', '_'): path
+             for path in sorted(built.obj.rglob('*.ko'))}
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise env.Refusal(f'modules of the kernel build: {", ".join(names)}',
+                          f'no {", ".join(missing)} below '
+                          f'{env.host(built.obj)}',
+                          'does a config fragment select them as =m?')
+    return [found[name] for name in names]

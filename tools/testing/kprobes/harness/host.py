@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Host tests: the pure Rust code in Cargo, the harness in unittest."""
+
+import re
+
+import env
+import procs
+import progress
+from ktap import Result
+
+CRATE = env.KPROBES / 'host'
+_TEST = re.compile(r'^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored)'
+                   r'(?:, (.*))?$')
+_UNIT = re.compile(r'^(\w+) \(([\w.]+)\)(?:\n.*)? \.\.\. '
+                   r'(ok|FAIL|ERROR|skipped (.*))$')
+
+
+def cargo_environment():
+    """Crates come from the cache; objects go to this checkout's part."""
+    return {'CARGO_HOME': str(env.CACHE / 'cargo'),
+            'CARGO_TARGET_DIR': str(env.WORK / 'host'),
+            'CARGO_TERM_COLOR': 'never'}
+
+
+def fetch():
+    """The crates of the committed Cargo.lock, once, into the cache."""
+    lock = (CRATE / 'Cargo.lock').read_text()
+    mark = env.CACHE / 'cargo' / 'fetched'
+    if 'source = ' not in lock or (mark.exists()
+                                   and mark.read_text() == lock):
+        return
+    with progress.Stage('crates', 1):
+        log = env.LOGS / 'cargo-fetch.log'
+        status = procs.run(['cargo', 'fetch', '--locked'], log, cwd=CRATE,
+                           extra=cargo_environment())
+        if status:
+            raise env.Refusal('the crates of Cargo.lock from the registry',
+                              procs.tail(log, 5),
+                              'is the network up (proxy variables)?')
+        mark.write_text(lock)
+
+
+def _rust():
+    log = env.LOGS / 'host-rust.log'
+    found = []
+
+    def line(text):
+        if match := _TEST.match(text):
+            status = {'ok': 'pass', 'FAILED': 'fail'}.get(match[2], 'skip')
+            found.append(Result(f'host.{match[1]}', status, match[3] or ''))
+            stage.tick(match[1])
+    with progress.Stage('host tests', 5) as stage:
+        # One thread: with several, a test's name and verdict are on
+        # different lines.
+        status = procs.run(['cargo', 'test', '--offline', '--locked',
+                            '--no-fail-fast', '--', '--test-threads=1'],
+                           log, cwd=CRATE, extra=cargo_environment(),
+                           on_line=line)
+    if status and not any(one.status == 'fail' for one in found):
+        print(procs.tail(log, 30))
+        found.append(Result('host.cargo-test', 'fail',
+                            f'exit status {status}, see '
+                            f'{env.host(log)}'))
+    return found
+
+
+def _python():
+    log = env.LOGS / 'host-python.log'
+    status = procs.run(
+        ['python3', '-m', 'unittest', 'discover', '-v', '-s',
+         env.HARNESS / 'tests', '-t', env.HARNESS], log, cwd=env.HARNESS)
+    found, text = [], log.read_text(errors='replace')
+    for line in text.splitlines():
+        if match := _UNIT.match(line):
+            verdict = {'ok': 'pass'}.get(
+                match[3], 'skip' if match[3].startswith('skipped') else 'fail')
+            found.append(Result(
+                f'harness.{match[2].removeprefix("tests.")}', verdict,
+                match[4] or ''))
+    ran = re.search(r'^Ran (\d+) test', text, re.M)
+    if ran and int(ran[1]) > len(found):
+        found.append(Result('harness.unittest', 'fail',
+                            f'{ran[1]} ran, only {len(found)} verdicts were '
+                            'read: does one print, or have a docstring?'))
+    if status and not any(one.status == 'fail' for one in found):
+        found.append(Result('harness.unittest', 'fail',
+                            procs.tail(log, 8)))
+    elif status:
+        print(procs.tail(log, 40))
+    return found
+
+
+def run():
+    """All host tests."""
+    fetch()
+    return _rust() + _python()

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Building kernels: one O= folder per architecture, implementation, flavour."""
+
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import env
+import fragments
+import overlay
+import procs
+import progress
+import source
+import toolchain
+
+# kernel's name, image target, image file
+_TARGETS = {
+    'x86_64': ('x86_64', 'bzImage', 'arch/x86/boot/bzImage'),
+    'arm': ('arm', 'zImage', 'arch/arm/boot/zImage'),
+    'ppc64le': ('powerpc', 'vmlinux', 'vmlinux'),
+    's390x': ('s390', 'bzImage', 'arch/s390/boot/bzImage'),
+}
+_PLANNED = {'x86_64': 12, 'arm': 10, 'ppc64le': 10, 's390x': 10}
+_STEP = re.compile(r'  [A-Z][A-Z0-9_ ()\[\]]{0,10} +(\S+)$')
+# How many steps a build prints, until one has been counted here.
+_STEPS = {'x86_64': 1900, 'arm': 1800, 'ppc64le': 1900, 's390x': 2000}
+
+
+@dataclass
+class Built:
+    """A kernel that is there."""
+
+    arch: str
+    impl: str
+    flavour: str
+    tree: Path
+    obj: Path
+    image: Path
+    release: str
+
+    @property
+    def name(self):
+        """For logs and stages."""
+        return f'{self.arch}-{self.impl}-{self.flavour}'
+
+
+def make_command(arch, obj, tree):
+    """The make call that every build of this kernel begins with."""
+    command = ['make', '-C', tree, f'O={obj}', f'ARCH={_TARGETS[arch][0]}',
+               'LLVM=1', 'KBUILD_BUILD_USER=kprobes',
+               'KBUILD_BUILD_HOST=kprobes',
+               'KBUILD_BUILD_TIMESTAMP=Thu Jan  1 00:00:00 UTC 1970']
+    if shutil.which('ccache'):
+        command.append('CC=ccache clang')
+    return [str(word) for word in command]
+
+
+def environment():
+    """What the compilers see beside the command line."""
+    return {'CCACHE_DIR': str(env.CACHE / 'ccache'),
+            'CCACHE_MAXSIZE': '4G', 'CCACHE_COMPRESS': '1',
+            'CCACHE_SLOPPINESS': 'time_macros'}
+
+
+def ours(line):
+    """LINE with paths of the tree's overlay shown as the repository's."""
+    def replace(match):
+        path = match[1]
+        return path if (env.REPO / path).exists() else match[0]
+    return re.sub(rf'{env.TREE}/([\w./-]+)', replace, line)
+
+
+def complaint(log):
+    """The part of a build log that says why."""
+    lines = log.read_text(errors='replace').splitlines()
+    hits = [n for n, line in enumerate(lines)
+            if re.search(r'\berror\b|undefined symbol|\*\*\* \[', line)]
+    first = max(hits[0] - 3, 0) if hits else max(len(lines) - 25, 0)
+    shown = [line for line in lines[first:first + 60]
+             if not _STEP.match(line)]
+    return '\n'.join(ours(line) for line in shown[:40])
+
+
+def compile_targets(command, targets, log, stage):
+    """Run make for TARGETS; what is built is counted on STAGE."""
+    def line(text):
+        if match := _STEP.match(text):
+            stage.tick(match[1])
+    status = procs.run([*command, f'-j{env.jobs()}', *targets], log,
+                       extra=environment(), on_line=line, append=True)
+    if status:
+        text = complaint(log)
+        if 'No space left on device' in text or procs.no_space(env.WORK):
+            raise procs.full_disk(env.WORK)
+        print(text)
+        raise env.Refusal('the kernel to build', f'exit status {status} '
+                          '(the first error is above)',
+                          f'mend it and run the same command again; '
+                          f'whole log: {env.host(log)}')
+
+
+def folder(arch, impl, flavour):
+    """The O= folder of a kernel."""
+    return env.WORK / 'build' / f'{arch}-{impl}-{flavour}'
+
+
+def build(arch, impl, flavour='test'):
+    """Build what is not up to date; returns the kernel."""
+    toolchain.ready()
+    overlay.sync()
+    tree, obj = env.TREE, folder(arch, impl, flavour)
+    obj.mkdir(parents=True, exist_ok=True)
+    command = make_command(arch, obj, tree)
+    log = obj / 'build.log'
+    log.unlink(missing_ok=True)
+    _, target, image = _TARGETS[arch]
+    name = f'kernel {arch} {impl} {flavour}'
+    with progress.Stage(name, _PLANNED[arch]) as stage:
+        fresh = not (obj / 'vmlinux').exists()
+        if fresh:
+            stage.expected = progress.recall(f'steps {name}', _STEPS[arch])
+        _, wanted = fragments.write(tree, obj, arch, impl, flavour, command)
+        compile_targets(command, [target, 'modules'], log, stage)
+        # A Kconfig change makes the build answer new questions by itself.
+        fragments.verify(wanted, obj / '.config')
+        if fresh:
+            progress.remember(f'steps {name}', stage.count)
+    release = (obj / 'include/config/kernel.release').read_text().strip()
+    return Built(arch, impl, flavour, tree, obj, obj / image, release)
+
+
+def external(built, folder_of_module, out, name):
+    """Build an out-of-tree module folder against BUILT; its .ko files."""
+    out.mkdir(parents=True, exist_ok=True)
+    status = procs.run(['rsync', '-a', '--checksum', f'{folder_of_module}/',
+                        f'{out}/'], env.LOGS / f'{name}-copy.log')
+    if status:
+        raise env.Refusal(f'to copy {env.host(folder_of_module)}',
+                          procs.tail(env.LOGS / f'{name}-copy.log', 3),
+                          'see the line above')
+    command = make_command(built.arch, built.obj, built.tree)
+    log = out / 'build.log'
+    log.unlink(missing_ok=True)
+    with progress.Stage(f'module {name}', 1) as stage:
+        compile_targets([*command, f'M={out}'], ['modules'], log, stage)
+    found = sorted(out.rglob('*.ko'))
+    if not found:
+        raise env.Refusal(f'a module (*.ko) from {env.host(folder_of_module)}',
+                          'none was built',
+                          'its Kbuild or Makefile needs a line '
+                          'obj-m := name.o')
+    return found
+
+
+def require_source():
+    """The kernel source is there (its own stage on a first run)."""
+    return source.tree()

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Reading KTAP out of a console log.
+
+A leaf is a result line with no results below it since the last one at its
+depth. A result line that closes a level is counted only where it fails
+although nothing below it did (a suite whose set-up failed, say). A level
+that announced more results than came is a failure of its own.
+"""
+
+import re
+from dataclasses import dataclass
+
+_RESULT = re.compile(r'^( *)(not ok|ok) +\d+(?: +-)?(?: +([^#]*?))?'
+                     r'(?: *# *(\w*) *(.*))?$')
+_SUBTEST = re.compile(r'^( *)# Subtest: (.*)$')
+_PLAN = re.compile(r'^( *)1\.\.(\d+)')
+_NOTE = re.compile(r'^ *# (.*)$')
+
+
+@dataclass
+class Result:
+    """One counted unit."""
+
+    name: str
+    status: str     # pass, fail, skip
+    reason: str = ''
+
+
+@dataclass
+class _Level:
+    depth: int
+    name: str = ''
+    seen: int = 0
+    failed: int = 0
+    planned: int = 0
+
+
+def parse(lines, prefix=''):
+    """The Results in LINES."""
+    results, levels, notes = [], [], []
+
+    def close(depth):
+        """Drop the levels deeper than DEPTH; the outermost of them."""
+        outer = None
+        while levels and levels[-1].depth > depth:
+            outer = levels.pop()
+            if outer.planned > outer.seen:
+                name = '.'.join(p for p in (prefix, outer.name) if p)
+                results.append(Result(
+                    f'{name or "guest"}.plan', 'fail',
+                    f'{outer.planned} results announced, {outer.seen} came'))
+        return outer
+
+    def level(depth):
+        if not levels or levels[-1].depth < depth:
+            levels.append(_Level(depth))
+        return levels[-1]
+
+    for line in lines:
+        if line.startswith('KTAP version'):
+            close(-1)
+            notes.clear()
+        elif match := _SUBTEST.match(line):
+            # KUnit indents the subtest's heading as its results. A level
+            # still open there has lost its own result line.
+            close(len(match[1]) - 1)
+            level(len(match[1])).name = match[2].strip()
+            notes.clear()
+        elif match := _PLAN.match(line):
+            close(len(match[1]))
+            here = level(len(match[1]))
+            here.planned = int(match[2])
+        elif match := _RESULT.match(line):
+            depth = len(match[1])
+            below = close(depth)
+            here = level(depth)
+            here.seen += 1
+            bad = match[2] == 'not ok'
+            here.failed += bad
+            if below and below.seen:
+                if bad and not below.failed:
+                    results.append(Result(
+                        _name(prefix, levels, match[3]), 'fail',
+                        'failed outside its cases'))
+                notes.clear()
+                continue
+            status = 'fail' if bad else 'pass'
+            if (match[4] or '').upper() == 'SKIP':
+                status = 'skip'
+            reason = match[5] or ('; '.join(notes[-6:]) if bad else '')
+            results.append(Result(_name(prefix, levels, match[3]), status,
+                                  reason.strip()))
+            notes.clear()
+        elif match := _NOTE.match(line):
+            notes.append(match[1])
+    close(-1)
+    return results
+
+
+def _name(prefix, levels, last):
+    parts = [prefix] + [lv.name for lv in levels[:] if lv.name]
+    return '.'.join(p for p in [*parts, (last or '?').strip()] if p)

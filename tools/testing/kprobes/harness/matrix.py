@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make test-all: the whole matrix, piece by piece.
+
+Each piece leaves a result file that names the state of the repository it was
+made from; a piece whose file is of this state is not run again, so that an
+interrupted run goes on where it was. PIECE=name runs one piece afresh.
+"""
+
+import hashlib
+import json
+import os
+import time
+
+import check
+import checkkernel
+import cli
+import env
+import host
+import kernel
+import ktap
+import overlay
+import progress
+import results
+
+FOLDER = env.RESULTS / 'pieces'
+
+
+def _guest(arch, impl, flavour='test'):
+    def run():
+        built = kernel.build(arch, impl, flavour)
+        found = checkkernel.run(built) if impl == 'rust' \
+            and flavour == 'test' else []
+        found += cli.guest_tests(built)
+        if flavour == 'test':
+            found += results.vanished(f'{arch}-{impl}', found)
+        return found
+    return run
+
+
+def _ground():
+    found = check.run()
+    tests = host.run()
+    return found + tests + results.vanished('host', tests)
+
+
+def pieces():
+    """{name: function}, in order."""
+    found = {'ground': _ground}
+    for arch in env.ARCHES:
+        if arch in env.SUPPORTED:
+            found[f'rust-{arch}'] = _guest(arch, 'rust')
+    for arch in env.ARCHES:
+        found[f'c-{arch}'] = _guest(arch, 'c')
+    for flavour in ('kasan', 'modversions', 'kcfi'):
+        found[f'rust-x86_64-{flavour}'] = _guest('x86_64', 'rust', flavour)
+    return found
+
+
+def state():
+    """A digest of all that a piece's outcome depends on."""
+    digest = hashlib.sha256()
+    paths = [env.REPO / path for path in overlay.files()]
+    paths += overlay.patches()
+    for folder in ('config', 'guest', 'harness', 'host', 'plan',
+                   'toolchain'):
+        paths += sorted(p for p in (env.KPROBES / folder).rglob('*')
+                        if p.is_file() and '__pycache__' not in p.parts)
+    for path in paths:
+        digest.update(str(path.relative_to(env.REPO)).encode())
+        digest.update(path.read_bytes())
+    digest.update(str(env.KSRC or '').encode())
+    return digest.hexdigest()[:16]
+
+
+def _kept(name, now):
+    try:
+        kept = json.loads((FOLDER / f'{name}.json').read_text())
+    except (OSError, ValueError):
+        return None
+    if kept['state'] != now:
+        return None
+    return [ktap.Result(*row) for row in kept['results']]
+
+
+def _keep(name, now, found, seconds):
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    part = FOLDER / f'{name}.part'
+    part.write_text(json.dumps({
+        'piece': name, 'state': now, 'seconds': round(seconds),
+        'results': [[r.name, r.status, r.reason] for r in found]},
+        indent=1))
+    part.replace(FOLDER / f'{name}.json')
+
+
+def run(_words):
+    """Run what has no fresh result; the exit status."""
+    every = pieces()
+    wanted = os.environ.get('PIECE')
+    if wanted and wanted not in every:
+        raise env.Refusal('PIECE= one of ' + ', '.join(every), wanted,
+                          'make test-all PIECE=' + next(iter(every)))
+    now, tally, rows = state(), results.Tally(), []
+    for name, function in every.items():
+        if wanted and name != wanted:
+            continue
+        found = None if wanted else _kept(name, now)
+        if found is not None:
+            progress.say(f'piece {name}: done before, from the same files')
+        else:
+            progress.say(f'\npiece {name}')
+            started = time.monotonic()
+            try:
+                found = function()
+            except env.Refusal as refusal:
+                refusal.show()
+                found = [ktap.Result(f'{name}.piece', 'fail',
+                                     refusal.found.split('\n')[0])]
+            _keep(name, now, found, time.monotonic() - started)
+        tally.add(found)
+        numbers = [sum(r.status == s for r in found)
+                   for s in ('pass', 'fail', 'skip')]
+        rows.append((name, *numbers))
+    progress.say('\npiece                     passed failed skipped')
+    for name, passed, failed, skipped in rows:
+        progress.say(f'{name:25} {passed:6} {failed:6} {skipped:7}')
+    progress.say(f'results per piece: {env.host(FOLDER)}')
+    progress.summary()
+    return tally.close()

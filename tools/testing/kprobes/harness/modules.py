@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make module DIR=path: somebody's module in our kernel."""
+
+import os
+
+import env
+import guest
+import kernel
+import progress
+import qemu
+
+
+def _job(names, parameters):
+    lines = ['KPROBES_MARK=module', 'mark module']
+    for name in names:
+        lines += [f'say "$ insmod {name}.ko {parameters}"',
+                  f'if out=$(load {name} {parameters} 2>&1); then '
+                  f'say "loaded {name}"; else '
+                  f'say "refused {name}: $out"; fi']
+    lines += ['for i in 1 2 3; do sh -c :; done', 'sleep 1',
+              'say "$ cat kprobes/list"', 'show <$KPROBES/list']
+    for name in reversed(names):
+        lines += [f'if out=$(rmmod {name} 2>&1); then '
+                  f'say "unloaded {name}"; fi']
+    return '\n'.join(lines) + '\n'
+
+
+def run(built):
+    """Build, boot, load, show what it says."""
+    if not env.MODULE:
+        raise env.Refusal('DIR= the folder of a module', 'no DIR',
+                          'make module DIR=/path/to/module')
+    out = env.WORK / 'modules' / 'user'
+    if out.exists():
+        import shutil
+        shutil.rmtree(out)
+    found = kernel.external(built, env.MODULE, out, 'user')
+    names = [path.stem for path in found]
+    script = _job(names, os.environ.get('ARGS', ''))
+    image = guest.initramfs(built, 'module', script, found)
+    shown = []
+
+    def show(line):
+        if line == 'mark: module':
+            shown.append(line)
+        elif shown and line != qemu.DONE \
+                and not line.startswith('reboot: '):
+            print(line, flush=True)
+    console = qemu.boot(built, image, name='module', on_line=show)
+    refused = [line for line in console.lines if line.startswith('refused ')]
+    progress.say(f'whole console: {env.host(console.log)}')
+    if refused:
+        raise env.Refusal(f'{", ".join(names)} to load', '; '.join(refused),
+                          'the kernel says why above')
+    if console.splats:
+        raise env.Refusal('a kernel without complaints',
+                          '; '.join(console.splats[:3]),
+                          'see the lines above')
+    return 0

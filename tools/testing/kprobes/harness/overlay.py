@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Our files and patches in a kernel tree, and out of it again.
+
+The overlay is copied file by file and the patches are applied to the original
+text of the files they touch; only what differs is written, so that a build
+after an edit compiles what the edit touched and no more. What we wrote is
+recorded beside it, with the originals: a file that leaves the repository
+leaves the tree, and a patched file that no patch touches any more is as it
+was. No overlay file may take the place of one that the kernel has.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import env
+import source
+
+LIST = env.KPROBES / 'overlay.list'
+PATCHES = env.REPO / 'patches'
+_SKIP = re.compile(r'~$|^\.|\.orig$|\.rej$|\.o$|^__pycache__$|^target$')
+
+
+def roots(listing=LIST):
+    """The folders of the overlay."""
+    return [line for line in listing.read_text().splitlines()
+            if line and not line.startswith('#')]
+
+
+def files(repo=env.REPO, listing=LIST):
+    """Every file of the overlay, as a path relative to the tree."""
+    found = []
+    for root in roots(listing):
+        top = repo / root
+        for folder, below, names in top.walk() if top.is_dir() else ():
+            below[:] = sorted(n for n in below if not _SKIP.search(n))
+            found += [(folder / n).relative_to(repo)
+                      for n in names if not _SKIP.search(n)]
+    return sorted(found)
+
+
+def patches(folder=PATCHES):
+    """The patches, in order."""
+    return sorted(folder.glob('*.patch'))
+
+
+def touched(patch):
+    """The existing files that PATCH changes."""
+    found = []
+    for line in patch.read_text(errors='replace').splitlines():
+        if match := re.match(r'(---|\+\+\+) (\S+)', line):
+            if match[2] == '/dev/null':
+                raise env.Refusal(
+                    f'{patch.name} to change existing files only',
+                    'it adds or removes one',
+                    'put new files into the overlay instead')
+            # A removed line that begins with dashes is not a file.
+            if not match[2].startswith(('a/', 'b/')):
+                continue
+            path = Path(match[2][2:])
+            if path not in found:
+                found.append(path)
+    return found
+
+
+def _sha(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+class Target:
+    """A kernel tree that we change; what we did to it stands in STATE."""
+
+    def __init__(self, tree, state, repo=env.REPO, folder=None, listing=LIST):
+        self.tree, self.state, self.repo = tree, state, repo
+        self.folder = folder or repo / 'patches'
+        self.listing = listing
+        self.record = state / 'overlay.json'
+        try:
+            known = json.loads(self.record.read_text())
+        except (OSError, ValueError):
+            known = {'files': {}, 'patched': {}}
+        self.files, self.patched = known['files'], known['patched']
+
+    def _save(self):
+        self.state.mkdir(parents=True, exist_ok=True)
+        part = self.record.with_suffix('.part')
+        part.write_text(json.dumps(
+            {'files': self.files, 'patched': self.patched}, indent=1))
+        part.replace(self.record)
+
+    def original(self, path):
+        """The text of PATH before we touched it."""
+        kept = self.state / 'orig' / path
+        if str(path) in self.patched and kept.exists():
+            return kept.read_bytes()
+        try:
+            return (self.tree / path).read_bytes()
+        except OSError as error:
+            raise env.Refusal(
+                f'{path} in the kernel tree, which a patch changes',
+                f'{error.strerror}: {env.host(self.tree / path)}',
+                'is this a complete 7.3 tree?') from error
+
+    def wanted_patched(self):
+        """{path: bytes}: the patched files, computed without the tree."""
+        wanted = {}
+        with source.scratch() as scratch:
+            scratch = Path(scratch)
+            for patch in patches(self.folder):
+                for path in touched(patch):
+                    if path not in wanted:
+                        wanted[path] = None
+                        (scratch / path).parent.mkdir(parents=True,
+                                                      exist_ok=True)
+                        (scratch / path).write_bytes(self.original(path))
+                done = subprocess.run(
+                    ['patch', '-p1', '--forward', '--fuzz=0', '--batch',
+                     '--no-backup-if-mismatch', '-d', scratch, '-i', patch],
+                    text=True, capture_output=True, check=False)
+                if done.returncode:
+                    raise env.Refusal(
+                        f'patches/{patch.name} to fit the kernel tree',
+                        done.stdout.strip().replace('\n', '\n            '),
+                        'use an unmodified 7.3 tree, or refresh that patch '
+                        'for this one')
+            for path in wanted:
+                wanted[path] = (scratch / path).read_bytes()
+        return wanted
+
+    def wanted_files(self):
+        """{path: bytes}: the overlay; refuses what the kernel has itself."""
+        wanted = {}
+        for path in files(self.repo, self.listing):
+            if str(path) not in self.files and (self.tree / path).exists():
+                raise env.Refusal(
+                    'no overlay file to replace one that the kernel has',
+                    f'{path} is in both',
+                    'rename it, or change the kernel\'s file by a patch '
+                    'in patches/')
+            wanted[path] = (self.repo / path).read_bytes()
+        return wanted
+
+    def changed_by_others(self):
+        """Files that we wrote and somebody else has edited since."""
+        known = {**self.files, **self.patched}
+        return [path for path, sha in known.items()
+                if sha and (self.tree / path).exists()
+                and _sha((self.tree / path).read_bytes()) != sha]
+
+    def sync(self, remove=False):
+        """Make the tree as the repository wants it; returns what changed.
+
+        Everything is computed and checked before the first write.
+        """
+        patched = {} if remove else self.wanted_patched()
+        overlay = {} if remove else self.wanted_files()
+        changed = []
+        stale = [Path(p) for p in self.files if Path(p) not in overlay]
+        restore = [Path(p) for p in self.patched if Path(p) not in patched]
+        # Recorded first: after an interruption the next run knows every
+        # file that may be ours, and which originals are kept. A file about
+        # to change has no known sum until it has changed, or our own write
+        # would look like somebody else's edit.
+        for path in patched:
+            kept = self.state / 'orig' / path
+            if str(path) not in self.patched or not kept.exists():
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                part = kept.with_name(kept.name + '.part')
+                shutil.copy2(self.tree / path, part)
+                part.replace(kept)
+            if self.patched.get(str(path)) != _sha(patched[path]):
+                self.patched[str(path)] = ''
+        for path in overlay:
+            if self.files.get(str(path)) != _sha(overlay[path]):
+                self.files[str(path)] = ''
+        for path in restore:
+            self.patched[str(path)] = ''
+        self._save()
+        for path, data in {**patched, **overlay}.items():
+            if self._write(path, data):
+                changed.append(f'{"M" if path in patched else "A"} {path}')
+            known = self.patched if path in patched else self.files
+            known[str(path)] = _sha(data)
+        for path in stale:
+            (self.tree / path).unlink(missing_ok=True)
+            self._part(path).unlink(missing_ok=True)
+            self._prune(path.parent)
+            del self.files[str(path)]
+            changed.append(f'D {path}')
+        for path in restore:
+            kept = self.state / 'orig' / path
+            self._part(path).unlink(missing_ok=True)
+            if kept.exists():
+                # With the time of now: to make, the old time would say that
+                # what was built from the patched file is up to date.
+                shutil.copy(kept, self.tree / path)
+                kept.unlink()
+            del self.patched[str(path)]
+            changed.append(f'R {path}')
+        self._save()
+        return changed
+
+    def _part(self, path):
+        target = self.tree / path
+        return target.with_name(target.name + '.kprobes-part')
+
+    def _write(self, path, data):
+        target = self.tree / path
+        try:
+            if target.read_bytes() == data:
+                return False
+        except OSError:
+            pass
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = self._part(path)
+        part.write_bytes(data)
+        if target.exists():
+            shutil.copymode(target, part)
+        else:
+            shutil.copymode(self.repo / path, part)
+        part.replace(target)
+        return True
+
+    def _prune(self, folder):
+        while folder != Path('.'):
+            try:
+                (self.tree / folder).rmdir()
+            except OSError:
+                return
+            folder = folder.parent
+
+
+def sync():
+    """Bring this checkout's tree up to date; returns what changed."""
+    return Target(source.tree(), env.WORK / 'orig').sync()
+
+
+def apply(remove=False):
+    """make apply: the same into the user's own tree."""
+    if not env.KSRC:
+        raise env.Refusal('KSRC= the kernel tree to change', 'no KSRC',
+                          'make apply KSRC=/path/to/linux-7.3')
+    source.require_version(env.KSRC, 'KSRC')
+    target = Target(env.KSRC, env.KSRC / '.rust-kprobes')
+    if edited := target.changed_by_others():
+        raise env.Refusal(
+            'the files that an earlier apply wrote to be as it left them',
+            ', '.join(edited),
+            'bring those edits into this repository, or undo them')
+    changed = target.sync(remove)
+    for line in changed:
+        print(line)
+    if remove:
+        shutil.rmtree(env.KSRC / '.rust-kprobes', ignore_errors=True)
+        print(f'{len(changed)} files put back in {env.host(env.KSRC)}')
+        return 0
+    print(f'{len(changed)} files changed in {env.host(env.KSRC)} '
+          '(A added, M patched, D removed, R put back).'
+          if changed else f'{env.host(env.KSRC)} is up to date.')
+    print('Now: select CONFIG_RUST_KPROBES in its configuration. '
+          'To take everything out again: make apply KSRC=… UNDO=1')
+    return 0

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Running other programs: every line into a log, nothing left behind."""
+
+import os
+import shutil
+import signal
+import subprocess
+
+import env
+
+
+def no_space(path):
+    """Is the file system of PATH as good as full?"""
+    try:
+        return shutil.disk_usage(path).free < 32 << 20
+    except OSError:
+        return False
+
+
+def full_disk(path):
+    """The refusal for a disk that filled up."""
+    free = shutil.disk_usage(path).free >> 20
+    return env.Refusal(
+        f'room for the build below {env.host(env.CACHE)}',
+        f'the disk is full ({free} MiB free)',
+        'free some space (make clean drops objects), or use another disk: '
+        'CACHE=/other/place. What is done so far is kept.')
+
+
+def kill(process):
+    """End PROCESS and all it started."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            break
+        try:
+            process.wait(timeout=3)
+        except subprocess.TimeoutExpired:
+            continue
+    process.wait()
+
+
+def run(command, log, *, cwd=None, extra=None, on_line=None, append=False):
+    """Run COMMAND, its output line by line into LOG and to on_line.
+
+    Returns the exit status. The process group ends with us, whatever ends
+    us.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    environment = {**os.environ, **(extra or {})}
+    with open(log, 'ab' if append else 'wb') as out:
+        out.write(('$ ' + ' '.join(map(str, command)) + '\n').encode())
+        out.flush()
+        process = subprocess.Popen(
+            list(map(str, command)), cwd=cwd, env=environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, start_new_session=True)
+        with process:
+            try:
+                for raw in process.stdout:
+                    out.write(raw)
+                    line = raw.decode(errors='replace').rstrip('\n')
+                    if env.VERBOSE:
+                        print(line, flush=True)
+                    if on_line:
+                        on_line(line)
+                out.flush()
+            except BaseException:
+                kill(process)
+                raise
+    return process.returncode
+
+
+def tail(log, count=25):
+    """The last lines of LOG."""
+    try:
+        text = log.read_text(errors='replace')
+    except OSError:
+        return ''
+    return '\n'.join(text.splitlines()[-count:])
+
+
+def output(command, **options):
+    """What COMMAND prints; raises CalledProcessError if it fails."""
+    return subprocess.run(list(map(str, command)), check=True, text=True,
+                          capture_output=True, **options).stdout

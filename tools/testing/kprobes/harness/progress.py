@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Stages: what is being done, how far it is, how long it took.
+
+On a terminal a stage is one line that redraws itself, with a bar where the
+amount of work is known and an estimate from earlier runs; elsewhere it is a
+plain line now and then. At the end summary() prints planned and actual
+minutes, and which stage went over its budget.
+"""
+
+import json
+import sys
+import time
+
+import env
+
+_done = []
+_STATE = env.CACHE / 'times.json'
+
+
+def _load():
+    try:
+        return json.loads(_STATE.read_text())
+    except (OSError, ValueError):
+        return {}
+
+
+def remember(key, value):
+    """Keep VALUE for the estimates of later runs."""
+    state = _load()
+    state[key] = value
+    part = _STATE.with_suffix('.part')
+    try:
+        part.write_text(json.dumps(state, indent=1, sort_keys=True))
+        part.replace(_STATE)
+    except OSError:
+        pass    # an estimate less; what fills the disk is reported elsewhere
+
+
+def recall(key, default=None):
+    """What remember() kept."""
+    return _load().get(key, default)
+
+
+def clock(seconds):
+    """Seconds as people read them."""
+    seconds = int(seconds)
+    if seconds < 60:
+        return f'{seconds} s'
+    return f'{seconds // 60}:{seconds % 60:02d} min'
+
+
+def say(text):
+    """One line for the reader."""
+    print(text, flush=True)
+
+
+class Stage:
+    """with Stage('kernel x86_64 rust', planned=10) as stage: ..."""
+
+    def __init__(self, name, planned=1.0):
+        self.name, self.planned = name, planned
+        self.count, self.expected, self.text = 0, None, ''
+        self.tty = sys.stdout.isatty()
+        self.start = self.shown = time.monotonic()
+
+    def __enter__(self):
+        self.start = time.monotonic()
+        self.shown = self.start if not self.tty else 0
+        before = recall(f'stage {self.name}')
+        hint = f', last time {clock(before)}' if before else ''
+        if not self.tty:
+            say(f'[{self.name}] planned {self.planned:g} min{hint}')
+        return self
+
+    def tick(self, text='', count=1):
+        """COUNT more units are done; TEXT is the one at hand."""
+        self.count += count
+        if text:
+            self.text = text
+        now = time.monotonic()
+        if now - self.shown < (0.2 if self.tty else 20):
+            return
+        self.shown = now
+        elapsed = now - self.start
+        amount = ''
+        if self.expected:
+            whole = max(self.expected, self.count)
+            filled = 24 * self.count // whole
+            amount = f'{self.count}/{whole} '
+            if self.tty:
+                amount = f'{"#" * filled}{"." * (24 - filled)} {amount}'
+        elif self.count:
+            amount = f'{self.count} '
+        before = recall(f'stage {self.name}')
+        left = f', about {clock(before - elapsed)} left' \
+            if before and before > elapsed else ''
+        line = f'[{self.name}] {amount}{clock(elapsed)}{left}'
+        if self.tty:
+            room = 99 - len(line)
+            print(f'\r\033[K{line} {self.text[:max(room, 0)]}', end='',
+                  flush=True)
+        else:
+            say(line)
+
+    def __exit__(self, kind, value, trace):
+        seconds = time.monotonic() - self.start
+        if self.tty:
+            print('\r\033[K', end='')
+        if kind is None:
+            say(f'[{self.name}] done in {clock(seconds)}')
+            remember(f'stage {self.name}', seconds)
+        else:
+            say(f'[{self.name}] failed after {clock(seconds)}')
+        _done.append((self.name, self.planned, seconds))
+        return False
+
+
+def summary():
+    """The table at the end of a run: planned and actual minutes."""
+    if not _done:
+        return
+    say('\nstage                                planned   actual  (minutes)')
+    for name, planned, seconds in _done:
+        over = '  OVER BUDGET' if seconds > planned * 60 else ''
+        say(f'{name:36} {planned:7.1f} {seconds / 60:8.1f}{over}')
+    total = sum(seconds for _, _, seconds in _done)
+    say(f'{"all":36} {sum(p for _, p, _ in _done):7.1f} {total / 60:8.1f}\n')

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Booting a kernel under QEMU, and knowing whether it really ran.
+
+A boot that panics, hangs, or ends without the guest's last word is a failure
+that shows the end of the console and where the whole of it is. Nothing runs
+on when we stop.
+"""
+
+import os
+import platform
+import re
+import selectors
+import signal
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import env
+import guest
+import procs
+import progress
+
+_MACHINES = {
+    'x86_64': (['qemu-system-x86_64', '-m', '{memory}',
+                '-serial', 'stdio'], 'max', 'console=ttyS0 nokaslr', 512),
+    'arm': (['qemu-system-arm', '-M', 'virt', '-m', '{memory}',
+             '-serial', 'stdio'], 'cortex-a15', 'console=ttyAMA0', 512),
+    'ppc64le': (['qemu-system-ppc64', '-M', 'pseries', '-m', '{memory}',
+                 '-vga', 'none', '-serial', 'stdio'], 'power9',
+                'console=hvc0', 1024),
+    's390x': (['qemu-system-s390x', '-M', 's390-ccw-virtio',
+               '-m', '{memory}', '-chardev', 'stdio,id=c0',
+               '-device', 'sclpconsole,chardev=c0'], 'qemu',
+              'console=ttyS0', 1024),
+}
+DONE = 'guest: done'
+_STAMP = re.compile(r'^(?:<\d+>)?\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ')
+_PANIC = re.compile(r'Kernel panic - not syncing|^Oops: |: Oops:|'
+                    r'double fault|Unable to handle kernel')
+# What a healthy kernel never says; reported even when all tests pass.
+_SPLAT = re.compile(
+    r'WARNING: |BUG: |possible circular locking|'
+    r'sleeping function called|suspicious RCU|KASAN: |UBSAN: |'
+    r'INFO: (task|rcu_)|general protection fault|unreferenced object')
+_ESCAPES = re.compile(r'\x1b\[[0-9;?]*[A-Za-z]')
+SILENCE = 90
+
+
+@dataclass
+class Console:
+    """What a guest said."""
+
+    lines: list
+    seconds: float
+    log: Path
+    accelerator: str
+    splats: list = field(default_factory=list)
+
+
+class Died(env.Refusal):
+    """A boot that did not come to its end."""
+
+    def __init__(self, expected, found, do, lines):
+        super().__init__(expected, found, do)
+        self.lines = lines
+
+
+def accelerator(built, wanted=None):
+    """kvm if a kernel really boots under it, else tcg.
+
+    /dev/kvm may open and accept a guest that then hangs, so the only proof is
+    a boot. The answer is kept for this machine and kernel.
+    """
+    if wanted:
+        return wanted
+    if built.arch != 'x86_64' or not os.access('/dev/kvm', os.R_OK | os.W_OK):
+        return 'tcg'
+    key = f'kvm {platform.release()} {_cpu_model()}'
+    known = progress.recall(key)
+    if known is not None:
+        return 'kvm' if known else 'tcg'
+    image = guest.initramfs(built, 'kvm-probe', '')
+    try:
+        boot(built, image, name='kvm-probe', timeout=20, force='kvm')
+        works = True
+    except env.Refusal:
+        works = False
+    progress.remember(key, works)
+    progress.say('KVM: ' + ('a guest boots; using it' if works else
+                            'no guest booted within 20 s; using emulation '
+                            '(TCG) from now on'))
+    return 'kvm' if works else 'tcg'
+
+
+def _cpu_model():
+    for line in Path('/proc/cpuinfo').read_text().splitlines():
+        if line.startswith('model name'):
+            return line.split(':', 1)[1].strip()
+    return '?'
+
+
+def command(built, initramfs, *, smp=2, icount=False, memory=None, extra=(),
+            cmdline='', kind='tcg', interactive=False):
+    """The QEMU call."""
+    words, cpu, append, size = _MACHINES[built.arch]
+    call = [word.format(memory=f'{memory or size}M') for word in words]
+    if kind == 'kvm':
+        call += ['-accel', 'kvm', '-cpu', 'host']
+    elif icount:
+        call += ['-accel', 'tcg,thread=single', '-cpu', cpu,
+                 '-icount', 'shift=0,sleep=off']
+    else:
+        call += ['-accel', 'tcg,thread=multi', '-cpu', cpu]
+    level = 'loglevel=4 quiet' if interactive else \
+        'ignore_loglevel printk.devkmsg=on'
+    call += ['-smp', str(smp), '-nodefaults', '-display', 'none',
+             '-no-reboot', '-kernel', str(built.image),
+             '-initrd', str(initramfs), '-append',
+             f'{append} panic=-1 rdinit=/init {level} {cmdline}'.strip()]
+    return call + list(extra)
+
+
+def _lines(process, deadline, silence):
+    """Console lines as they come; raises TimeoutError when they stop."""
+    selector = selectors.DefaultSelector()
+    selector.register(process.stdout, selectors.EVENT_READ)
+    rest, last = b'', time.monotonic()
+    while True:
+        now = time.monotonic()
+        if now > deadline:
+            raise TimeoutError('it was still running at the time limit')
+        if now - last > silence:
+            raise TimeoutError(f'it printed nothing for {silence} s')
+        if not selector.select(timeout=1):
+            continue
+        data = os.read(process.stdout.fileno(), 65536)
+        if not data:
+            break
+        last = time.monotonic()
+        *whole, rest = (rest + data).split(b'\n')
+        for line in whole:
+            yield line
+    if rest:
+        yield rest
+
+
+def clean(raw):
+    """A console line without escapes, carriage returns and time stamp."""
+    text = _ESCAPES.sub('', raw.decode(errors='replace').replace('\r', ''))
+    return _STAMP.sub('', text)
+
+
+def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
+         extra=(), cmdline='', timeout=600, force=None, on_line=None,
+         crash=None):
+    """Boot BUILT to its end; the console, or Died.
+
+    With CRASH (a pattern) the boot is right only if the kernel dies saying
+    just that.
+    """
+    kind = accelerator(built, 'tcg' if icount else force)
+    call = command(built, initramfs, smp=smp, icount=icount, memory=memory,
+                   extra=extra, cmdline=cmdline, kind=kind)
+    log = env.LOGS / f'{built.name}-{name}.console'
+    log.parent.mkdir(parents=True, exist_ok=True)
+    lines, splats, started = [], [], time.monotonic()
+    trouble, done = None, False
+    with open(log, 'wb') as out:
+        process = subprocess.Popen(
+            call, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            for raw in _lines(process, started + timeout,
+                              min(SILENCE, timeout)):
+                out.write(raw + b'\n')
+                line = clean(raw)
+                lines.append(line)
+                if env.VERBOSE:
+                    print(line, flush=True)
+                if on_line:
+                    on_line(line)
+                if not trouble and _PANIC.search(line):
+                    trouble = f'the kernel died: {line.strip()}'
+                elif _SPLAT.search(line):
+                    splats.append(line)
+                done = done or line.strip() == DONE
+        except TimeoutError as stop:
+            trouble = trouble or f'the guest hangs: {stop}'
+        finally:
+            procs.kill(process)
+    seconds = time.monotonic() - started
+    if crash:
+        if trouble and any(re.search(crash, line) for line in lines):
+            return Console(lines, seconds, log, kind, splats)
+        trouble = f'no crash that says "{crash}" ({trouble or "it ran on"})'
+    elif not trouble and not done:
+        trouble = 'the guest ended without its last word' \
+            if lines else 'the guest printed nothing at all'
+    if trouble:
+        last = '\n            '.join(lines[-25:])
+        raise Died(f'{built.name} to boot and run "{name}" to its end',
+                   f'{trouble}\n            ' + last,
+                   f'the whole console: {env.host(log)}', lines)
+    return Console(lines, seconds, log, kind, splats)
+
+
+def interactive(built, initramfs, **options):
+    """Boot to a shell on this terminal; returns when the guest ends."""
+    call = command(built, initramfs, interactive=True,
+                   kind=accelerator(built), **options)
+    # Ctrl-C belongs to the guest's shell.
+    call = [word if word != 'stdio' else 'mon:stdio' for word in call]
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return subprocess.run(call, check=False).returncode
+    finally:
+        signal.signal(signal.SIGINT, before)

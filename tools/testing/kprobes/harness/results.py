@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Counting: what ran, what had to run, what is known to be wrong in C.
+
+One unit is one KTAP leaf or one host test. The last line of a run stands
+alone: `N passed, N failed, N skipped`.
+"""
+
+import re
+
+import env
+import progress
+from ktap import Result
+
+PLANS = env.KPROBES / 'plan'
+
+
+class Tally:
+    """The results of a run."""
+
+    def __init__(self):
+        self.results = []
+
+    def add(self, results):
+        """Count RESULTS and show the failed ones at once."""
+        for one in results:
+            self.results.append(one)
+            if one.status == 'fail':
+                progress.say(f'FAILED {one.name}: {one.reason}'
+                             .rstrip(': '))
+
+    def fail(self, name, reason):
+        """Count one failure."""
+        self.add([Result(name, 'fail', reason)])
+
+    def number(self, status):
+        """How many ended so."""
+        return sum(one.status == status for one in self.results)
+
+    def close(self):
+        """Print the end of the run; its exit status."""
+        reasons = {}
+        for one in self.results:
+            if one.status == 'skip':
+                reasons.setdefault(one.reason, []).append(one.name)
+        for reason, names in reasons.items():
+            shown = ', '.join(names[:4]) + (' …' if len(names) > 4 else '')
+            progress.say(f'skipped {len(names)} ({reason}): {shown}')
+        passed, failed, skipped = map(self.number,
+                                      ('pass', 'fail', 'skip'))
+        if not passed:
+            progress.say('nothing passed: a run without one passed test '
+                         'proves nothing and counts as failed')
+        print(f'{passed} passed, {failed} failed, {skipped} skipped',
+              flush=True)
+        return 0 if passed and not failed else 1
+
+
+def known_defects():
+    """{test name: defect}: what C is known to get wrong."""
+    found = {}
+    path = PLANS / 'known-defects.txt'
+    if path.exists():
+        for line in path.read_text().splitlines():
+            if line and not line.startswith('#'):
+                name, defect = line.split()
+                found[name] = defect
+    return found
+
+
+def judge_c(results):
+    """Under IMPL=c: a known defect that shows is skipped, one gone fails."""
+    known = known_defects()
+    judged = []
+    for one in results:
+        defect = next((d for name, d in known.items()
+                       if f'.{one.name}'.endswith(f'.{name}')), None)
+        if defect and one.status == 'fail':
+            one = Result(one.name, 'skip', f'known defect {defect}')
+        elif defect and one.status == 'pass':
+            one = Result(one.name, 'fail',
+                         f'known defect {defect} did not show: is it mended '
+                         'in this kernel? Then take it out of '
+                         'plan/known-defects.txt')
+        judged.append(one)
+    return judged
+
+
+def _pattern(line):
+    return re.compile(re.escape(line).replace(r'\*', '.*') + r'\Z')
+
+
+def planned(name):
+    """The test names that the plan file NAME expects."""
+    path = PLANS / f'{name}.txt'
+    if not path.exists():
+        raise env.Refusal(f'a plan of expected tests, plan/{name}.txt',
+                          'no such file', 'make plan writes one from a run')
+    return [line for line in path.read_text().splitlines()
+            if line and not line.startswith('#')]
+
+
+def vanished(name, results):
+    """A failure for every planned test that did not report."""
+    seen = {one.name for one in results}
+    missing = [want for want in planned(name)
+               if want not in seen
+               and not ('*' in want
+                        and any(_pattern(want).match(s) for s in seen))]
+    extra = seen - set(planned(name))
+    if extra and len(extra) <= 40:
+        progress.say(f'not in plan/{name}.txt yet: '
+                     + ', '.join(sorted(extra)))
+    return [Result(f'plan.{want}', 'fail',
+                   'expected by the plan, but it never reported')
+            for want in missing]
+
+
+def write_plan(name, results):
+    """Make plan/NAME.txt from RESULTS."""
+    PLANS.mkdir(exist_ok=True)
+    path = PLANS / f'{name}.txt'
+    path.write_text(
+        '# SPDX-License-Identifier: GPL-2.0\n'
+        '# The tests that must report, one a line; `make plan` writes this '
+        'file.\n# A name that is missing from a run is a failure.\n'
+        + ''.join(f'{n}\n' for n in sorted({r.name for r in results})))
+    progress.say(f'wrote {env.host(path)}')

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make series KSRC=path: overlay and patches as mails for `git am`.
+
+First the new files, group by group as `series.list` says, then the patches
+in order. Each mail must satisfy checkpatch.pl --strict, and the tree builds
+after each of them.
+"""
+
+import fnmatch
+import os
+import re
+import shutil
+import subprocess
+
+import env
+import fragments
+import kernel
+import overlay
+import procs
+import progress
+import source
+import toolchain
+
+LIST = env.KPROBES / 'series.list'
+WHO = 'Rust kprobes developers <rust-kprobes@example.org>'
+
+
+def groups():
+    """[(subject, body, [path prefix])] out of series.list."""
+    found = []
+    for line in LIST.read_text().splitlines():
+        if line.startswith('== '):
+            found.append((line[3:], [], []))
+        elif line.startswith(': ') and found:
+            found[-1][2].append(line[2:].strip())
+        elif found and not line.startswith('#'):
+            found[-1][1].append(line)
+    return [(subject, '\n'.join(body).strip(), prefixes)
+            for subject, body, prefixes in found]
+
+
+class _Repo:
+    """A small git repository with just the files that we touch."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        name, mail = re.match(r'(.*) <(.*)>', WHO).groups()
+        self.extra = {f'GIT_{role}_{what}': value
+                      for role in ('AUTHOR', 'COMMITTER')
+                      for what, value in (('NAME', name), ('EMAIL', mail))}
+        self.git('init', '-q', '-b', 'series')
+
+    def git(self, *words, **options):
+        """Run git there; its output."""
+        return subprocess.run(
+            ['git', '-c', 'safe.directory=*', '-c', 'core.abbrev=12', *words],
+            cwd=self.folder, check=True, text=True, capture_output=True,
+            env={**os.environ, **self.extra}, **options).stdout
+
+    def put(self, path, data):
+        """Write one file."""
+        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / path).write_bytes(data)
+
+    def commit(self, message):
+        """Commit all there is."""
+        self.git('add', '-A', '-f')
+        self.git('commit', '-q', '--allow-empty', '-F', '-', input=message)
+
+
+def _maintained(full, original, present):
+    """MAINTAINERS with our entry, but only the F: lines of what is there."""
+    before = set(original.splitlines())
+    kept = []
+    for line in full.splitlines():
+        match = re.match(r'F:\t(\S+)', line)
+        if match and line not in before and not any(
+                fnmatch.fnmatch(str(p), match[1].rstrip('/') + '/*')
+                for p in present):
+            continue
+        kept.append(line)
+    return ('\n'.join(kept) + '\n').encode()
+
+
+def _overlay_commits(repo, target):
+    paths = overlay.files()
+    left = set(paths)
+    maintainers = overlay.Path('MAINTAINERS')
+    entry = next((p for p in overlay.patches()
+                  if overlay.touched(p) == [maintainers]), None)
+    original = target.original(maintainers).decode()
+    full = target.wanted_patched().get(maintainers, b'').decode()
+    present = []
+    for subject, body, prefixes in groups():
+        chosen = [p for p in paths
+                  if p in left and any(str(p).startswith(x)
+                                       for x in prefixes)]
+        if not chosen:
+            continue
+        left -= set(chosen)
+        present += chosen
+        for path in chosen:
+            repo.put(path, (env.REPO / path).read_bytes())
+            shutil.copymode(env.REPO / path, repo.folder / path)
+        if entry:
+            repo.put(maintainers, _maintained(full, original, present))
+        repo.commit(f'{subject}\n\n{body}\n\nSigned-off-by: {WHO}\n')
+    if left:
+        raise env.Refusal('every overlay file in a group of series.list',
+                          ', '.join(map(str, sorted(left)[:8])),
+                          'add its folder to a group there')
+    return entry
+
+
+def _make_mails(target, out):
+    repo = _Repo(env.WORK / 'series' / 'git')
+    for path in sorted(target.wanted_patched()):
+        repo.put(path, target.original(path))
+    repo.commit('base')
+    repo.git('tag', 'base')
+    entry = _overlay_commits(repo, target)
+    for patch in overlay.patches():
+        if patch != entry:
+            repo.git('am', '-q', str(patch))
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    repo.git('format-patch', '-q', '-o', str(out), 'base')
+    return sorted(out.glob('*.patch')), repo
+
+
+def _checkpatch(mails, tree):
+    bad = []
+    for mail in mails:
+        log = env.LOGS / f'checkpatch-{mail.name}.log'
+        if procs.run(['perl', tree / 'scripts/checkpatch.pl', '--strict',
+                      '--no-summary', '--color=never', f'--root={tree}',
+                      mail], log):
+            bad.append(f'{mail.name}:\n{procs.tail(log, 30)}')
+    if bad:
+        print('\n\n'.join(bad))
+        raise env.Refusal('checkpatch.pl --strict to pass on every mail',
+                          f'{len(bad)} of {len(mails)} do not (see above)',
+                          'mend the files they complain about')
+
+
+def _build_each(mails):
+    """The tree builds after each mail, for both implementations."""
+    tree, obj = env.WORK / 'series' / 'tree', env.WORK / 'series' / 'build'
+    toolchain.ready()
+    if tree.exists():
+        shutil.rmtree(tree)
+    pristine = overlay.Target(env.TREE, env.WORK / 'orig')
+    with progress.Stage('series tree', 2):
+        shutil.copytree(env.TREE, tree, symlinks=True)
+        # The checkout's tree has everything in it: take it out again.
+        mine = overlay.Target(tree, env.WORK / 'series' / 'state')
+        mine.files, mine.patched = dict(pristine.files), dict(
+            pristine.patched)
+        shutil.rmtree(mine.state, ignore_errors=True)
+        shutil.copytree(env.WORK / 'orig', mine.state)
+        mine.sync(remove=True)
+    obj.mkdir(parents=True, exist_ok=True)
+    if not env.HOST_TOOLS:
+        # Under the usual path, so that the compiler cache knows the files;
+        # the mount is gone with this process's namespace.
+        subprocess.run(['mount', '--bind', tree, env.TREE], check=True)
+        tree = env.TREE
+    for number, mail in enumerate(mails, 1):
+        done = subprocess.run(['patch', '-p1', '--fuzz=0', '--batch', '-d',
+                               tree, '-i', mail], text=True,
+                              capture_output=True, check=False)
+        if done.returncode:
+            raise env.Refusal(f'{mail.name} to apply', done.stdout,
+                              'refresh the patches')
+        last = number == len(mails)
+        offered = (tree / 'rust/kprobes/Kconfig').exists() and \
+            'rust/kprobes/Kconfig' in (tree / 'arch/Kconfig').read_text()
+        for impl in ('c', 'rust') if last else ('c',):
+            if impl == 'rust' and not offered:
+                continue
+            with progress.Stage(f'series {number}/{len(mails)} {impl}',
+                                12 if number == 1 or last else 3) as stage:
+                command = kernel.make_command('x86_64', obj, tree)
+                (obj / 'answers.config').unlink(missing_ok=True)
+                fragments.write(tree, obj, 'x86_64', impl, 'bench', command)
+                log = obj / f'build-{number}.log'
+                log.unlink(missing_ok=True)
+                kernel.compile_targets(command, ['bzImage', 'modules'], log,
+                                       stage)
+    if not env.HOST_TOOLS:
+        subprocess.run(['umount', env.TREE], check=True)
+    shutil.rmtree(env.WORK / 'series' / 'tree')
+
+
+def run():
+    """Make, check and build the series."""
+    if env.KSRC:
+        source.require_version(env.KSRC, 'KSRC')
+    overlay.sync()
+    target = overlay.Target(env.TREE, env.WORK / 'orig')
+    out = env.RESULTS / 'series'
+    mails, _ = _make_mails(target, out)
+    with progress.Stage('checkpatch', 1):
+        _checkpatch(mails, env.TREE)
+    if not os.environ.get('FAST'):
+        _build_each(mails)
+    for mail in mails:
+        print(env.host(mail))
+    print(f'{len(mails)} mails; apply them with: git am '
+          f'{env.host(out)}/*.patch')
+    progress.summary()
+    return 0

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Where the kernel's source comes from.
+
+In this order: the user's own tree (KSRC=), the cache, Debian's package that
+came with the toolchain root, then the public archives listed in
+toolchain/sources, each file with its SHA-256. Any 7.3.x will do.
+"""
+
+import errno
+import hashlib
+import http.client
+import re
+import shutil
+import subprocess
+import tempfile
+import urllib.request
+from pathlib import Path
+
+import env
+import procs
+import progress
+
+SERIES = (7, 3)
+LIST = env.KPROBES / 'toolchain' / 'sources'
+PACKAGED = Path('/opt/source')
+
+
+def version(tree):
+    """(7, 3, 4) from the Makefile of TREE, or None."""
+    try:
+        head = (tree / 'Makefile').read_text(errors='replace')[:2000]
+    except OSError:
+        return None
+    found = [re.search(rf'^{name} = (\d+)$', head, re.M)
+             for name in ('VERSION', 'PATCHLEVEL', 'SUBLEVEL')]
+    return tuple(int(m[1]) for m in found) if all(found) else None
+
+
+def require_version(tree, what):
+    """TREE's version, refused unless it is of our series."""
+    found = version(tree)
+    if found is None:
+        raise env.Refusal(f'{what} to be a Linux source tree',
+                          f'no version in {env.host(tree)}/Makefile',
+                          'point it at the top of a kernel tree')
+    if found[:2] != SERIES:
+        raise env.Refusal(
+            f'{what} to be Linux {SERIES[0]}.{SERIES[1]}.x',
+            '.'.join(map(str, found)),
+            f'use a {SERIES[0]}.{SERIES[1]} tree: the patches are made for it')
+    return found
+
+
+def digest(path):
+    """SHA-256 of a file."""
+    with open(path, 'rb') as data:
+        return hashlib.file_digest(data, 'sha256').hexdigest()
+
+
+def entries(listing=None):
+    """(sha256, url) from the list of archives."""
+    for line in (listing or LIST).read_text().splitlines():
+        if line and not line.startswith('#'):
+            yield tuple(line.split())
+
+
+def fetch(store, listing=None, timeout=60):
+    """The first archive that answers with the right bytes, in STORE."""
+    store.mkdir(parents=True, exist_ok=True)
+    tried = []
+    for want, url in entries(listing):
+        name = url.rsplit('/', 1)[1]
+        part = store / (name + '.part')
+        try:
+            with urllib.request.urlopen(url, timeout=timeout) as answer, \
+                    open(part, 'wb') as out:
+                shutil.copyfileobj(answer, out, 1 << 20)
+        except (OSError, http.client.HTTPException) as error:
+            full = getattr(error, 'errno', None) == errno.ENOSPC \
+                or procs.no_space(store)
+            part.unlink(missing_ok=True)
+            if full:
+                raise procs.full_disk(store) from error
+            tried.append(f'{url}: {error}')
+            continue
+        found = digest(part)
+        if found != want:
+            part.unlink()
+            tried.append(f'{url}: SHA-256 is {found}, not {want}')
+            continue
+        part.replace(store / name)
+        return store / name
+    raise env.Refusal(
+        'the kernel source from one of the archives in '
+        f'{env.host(listing or LIST)}',
+        '\n            '.join(tried) or 'the list is empty',
+        'is the network up (proxy variables)? Or give a 7.3 tree: KSRC=/path')
+
+
+def archive(store=None, packaged=PACKAGED, listing=None):
+    """The source archive: from the cache, the package, or an archive."""
+    store = store or env.CACHE / 'source'
+    for place in (store, packaged):
+        found = sorted([*place.glob('linux-source-*.deb'),
+                        *place.glob('linux-7.3*.tar.xz')])
+        if found:
+            return found[-1]
+    return fetch(store, listing)
+
+
+def _unpack(path, into):
+    into.mkdir(parents=True)
+    log = env.LOGS / 'unpack.log'
+    if path.suffix == '.deb':
+        status = procs.run(['sh', '-c',
+                            'dpkg-deb --fsys-tarfile "$1" | '
+                            'tar -xO ./usr/src/linux-source-7.3.tar.xz | '
+                            'tar -xJ --strip-components=1 -C "$2"',
+                            'unpack', path, into], log)
+    else:
+        status = procs.run(['tar', '-xJf', path, '--strip-components=1',
+                            '-C', into], log)
+    if status or not (into / 'Makefile').exists():
+        if procs.no_space(env.WORK):
+            raise procs.full_disk(env.WORK)
+        raise env.Refusal(f'{env.host(path)} to unpack',
+                          procs.tail(log, 3) or f'exit status {status}',
+                          'delete that file and try again')
+
+
+def _without_build():
+    if (env.KSRC / '.config').exists():
+        raise env.Refusal('KSRC without a build in it',
+                          f'{env.host(env.KSRC)}/.config',
+                          'make mrproper there, or use a clean worktree')
+
+
+def _copy_user_tree(into):
+    """The user's tree, without its history."""
+    into.mkdir(parents=True)
+    status = procs.run(['rsync', '-a', '--exclude=/.git', f'{env.KSRC}/',
+                        f'{into}/'], env.LOGS / 'unpack.log')
+    if status:
+        raise env.Refusal(f'to copy {env.host(env.KSRC)}',
+                          procs.tail(env.LOGS / 'unpack.log', 3),
+                          'see the lines above')
+
+
+def _identity():
+    """What the tree must have been made from to be kept."""
+    if env.KSRC:
+        git = ['git', '-c', 'safe.directory=*', '-C', str(env.KSRC)]
+        try:
+            head = procs.output([*git, 'rev-parse', 'HEAD']).strip()
+            edits = procs.output([*git, 'diff', 'HEAD'])
+            head += ' ' + hashlib.sha256(edits.encode()).hexdigest()[:12]
+        except (subprocess.CalledProcessError, OSError):
+            head = str((env.KSRC / 'Makefile').stat().st_mtime_ns)
+        return f'KSRC {env.host(env.KSRC)} {head}'
+    path = archive()
+    return f'archive {path.name}'
+
+
+def tree():
+    """This checkout's pristine-but-for-us kernel tree, made if need be."""
+    if env.KSRC:
+        require_version(env.KSRC, 'KSRC')
+    mark = env.TREE / '.kprobes-source'
+    identity = _identity()
+    try:
+        if mark.read_text() == identity:
+            return env.TREE
+    except OSError:
+        pass
+    # Refused before the tree that is there goes.
+    if env.KSRC:
+        _without_build()
+    with progress.Stage('source', planned=1) as stage:
+        part = env.TREE.with_suffix('.part')
+        for old in (part, env.TREE, env.WORK / 'orig'):
+            if old.exists():
+                stage.tick(f'deleting {old.name}', 0)
+                shutil.rmtree(old)
+        if env.KSRC:
+            _copy_user_tree(part)
+        else:
+            _unpack(archive(), part)
+        require_version(part, 'the kernel source')
+        (part / '.kprobes-source').write_text(identity)
+        part.rename(env.TREE)
+    return env.TREE
+
+
+def scratch():
+    """A temporary directory beside the work, not in memory."""
+    return tempfile.TemporaryDirectory(dir=env.WORK)

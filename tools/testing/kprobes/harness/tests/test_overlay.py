@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Our files and patches in a kernel tree, and out again without a trace."""
+
+import difflib
+import os
+from pathlib import Path
+from unittest import mock
+
+import env
+import overlay
+from tests import support
+
+_MAKEFILE = 'VERSION = 7\nPATCHLEVEL = {}\nSUBLEVEL = 4\n'
+_KERNEL = {
+    'Makefile': _MAKEFILE.format(3),
+    'kernel/kprobes.c': ''.join(f'line {n}\n' for n in range(1, 21)),
+    'kernel/Makefile': 'obj-y += fork.o\n',
+    'rust/Makefile': 'obj-y += core.o\n',
+}
+
+
+def patch(path, before, after):
+    """A patch that makes AFTER of BEFORE."""
+    return ''.join(difflib.unified_diff(
+        before.splitlines(True), after.splitlines(True),
+        f'a/{path}', f'b/{path}'))
+
+
+class Trees(support.Case):
+    """A small repository and a small kernel."""
+
+    def setUp(self):
+        super().setUp()
+        self.repo, self.tree = self.tmp / 'repo', self.tmp / 'linux'
+        self.write('repo/overlay.list', '# what goes in\nrust\nsamples\n')
+        self.write('repo/rust/kprobes/model.rs', '//! model\n')
+        self.write('repo/rust/kprobes/life/arm.rs', '//! arm\n')
+        self.write('repo/README.md', 'stays here\n')
+        (self.repo / 'patches').mkdir()
+        for path, text in _KERNEL.items():
+            self.write(f'linux/{path}', text)
+        (self.tree / 'kernel/Makefile').chmod(0o640)
+        self.pristine = self.snapshot()
+
+    def snapshot(self):
+        return {str(path.relative_to(self.tree)):
+                (path.read_bytes(), path.stat().st_mode)
+                if path.is_file() else None
+                for path in self.tree.rglob('*')}
+
+    def target(self):
+        return overlay.Target(self.tree, self.tmp / 'state', self.repo,
+                              listing=self.repo / 'overlay.list')
+
+    def sync(self, **options):
+        return self.target().sync(**options)
+
+    def edit(self, name, path, old, new):
+        """A patch file NAME that turns OLD into NEW in PATH."""
+        before = _KERNEL[path]
+        self.assertIn(old, before)
+        self.write(f'repo/patches/{name}',
+                   patch(path, before, before.replace(old, new, 1)))
+
+    def age(self):
+        """Everything in the tree becomes an hour old."""
+        for path in self.tree.rglob('*'):
+            if path.is_file():
+                before = path.stat().st_mtime - 3600
+                os.utime(path, (before, before))
+
+    def times(self):
+        return {str(path.relative_to(self.tree)): path.stat().st_mtime_ns
+                for path in self.tree.rglob('*') if path.is_file()}
+
+    def read(self, path):
+        return (self.tree / path).read_text()
+
+
+class Files(Trees):
+    def test_the_overlay_is_copied_and_nothing_else(self):
+        self.write('repo/rust/kprobes/old.rs.orig', 'x')
+        self.write('repo/rust/kprobes/.hidden', 'x')
+        self.assertEqual(self.sync(), ['A rust/kprobes/life/arm.rs',
+                                       'A rust/kprobes/model.rs'])
+        self.assertEqual(self.read('rust/kprobes/life/arm.rs'), '//! arm\n')
+        new = set(self.snapshot()) - set(self.pristine)
+        self.assertEqual(new, {'rust/kprobes', 'rust/kprobes/life',
+                               'rust/kprobes/life/arm.rs',
+                               'rust/kprobes/model.rs'})
+
+    def test_only_what_changed_is_written(self):
+        self.edit('0001.patch', 'kernel/Makefile', 'fork.o', 'fork.o exit.o')
+        self.sync()
+        self.age()
+        before = self.times()
+        self.write('repo/rust/kprobes/model.rs', '//! model, again\n')
+        self.assertEqual(self.sync(), ['A rust/kprobes/model.rs'])
+        after = self.times()
+        self.assertEqual([p for p in before if before[p] != after[p]],
+                         ['rust/kprobes/model.rs'])
+        self.assertEqual(self.sync(), [])
+
+    def test_a_file_that_leaves_the_repository_leaves_the_tree(self):
+        self.sync()
+        (self.repo / 'rust/kprobes/life/arm.rs').unlink()
+        self.assertEqual(self.sync(), ['D rust/kprobes/life/arm.rs'])
+        self.assertFalse((self.tree / 'rust/kprobes/life').exists())
+        self.assertTrue((self.tree / 'rust/Makefile').exists())
+
+    def test_a_kernel_file_is_never_replaced(self):
+        self.write('repo/rust/Makefile', 'ours\n')
+        self.edit('0001.patch', 'kernel/Makefile', 'fork.o', 'x.o')
+        with self.refused('rust/Makefile is in both', 'patches/'):
+            self.sync()
+        self.assertEqual(self.snapshot(), self.pristine)
+
+    def test_our_own_file_is_not_taken_for_the_kernels(self):
+        self.sync()
+        self.write('repo/rust/kprobes/model.rs', 'other\n')
+        self.sync()
+        self.assertEqual(self.read('rust/kprobes/model.rs'), 'other\n')
+
+
+class Patches(Trees):
+    def test_applied_updated_dropped(self):
+        path = 'kernel/kprobes.c'
+        self.edit('0001.patch', path, 'line 3\n', 'line three\n')
+        self.assertIn(f'M {path}', self.sync())
+        self.assertIn('line three\n', self.read(path))
+        self.edit('0001.patch', path, 'line 3\n', 'line drei\n')
+        self.assertEqual(self.sync(), [f'M {path}'])
+        self.assertIn('line drei\n', self.read(path))
+        self.assertNotIn('line three\n', self.read(path))
+        (self.repo / 'patches/0001.patch').unlink()
+        self.age()
+        old = self.times()[path]
+        self.assertEqual(self.sync(), [f'R {path}'])
+        self.assertEqual(self.read(path), _KERNEL[path])
+        # make has to see that it changed once more.
+        self.assertGreater(self.times()[path], old)
+
+    def test_two_patches_of_one_file(self):
+        path = 'kernel/kprobes.c'
+        self.edit('0001.patch', path, 'line 3\n', 'three\n')
+        self.edit('0002.patch', path, 'line 18\n', 'eighteen\n')
+        self.sync()
+        self.assertIn('three\n', self.read(path))
+        self.assertIn('eighteen\n', self.read(path))
+        self.assertEqual(self.sync(), [])
+
+    def test_a_patch_that_does_not_fit_names_itself(self):
+        self.edit('0001-good.patch', 'kernel/Makefile', 'fork.o', 'x.o')
+        self.edit('0002-bad.patch', 'kernel/kprobes.c', 'line 3\n', 'x\n')
+        self.write('linux/kernel/kprobes.c', 'another kernel\n')
+        before = self.snapshot()
+        with self.refused('patches/0002-bad.patch', 'FAILED',
+                          'kernel/kprobes.c', 'refresh that patch'):
+            self.sync()
+        self.assertEqual(self.snapshot(), before)
+
+    def test_no_fuzz(self):
+        self.edit('0001.patch', 'kernel/kprobes.c', 'line 5\n', 'five\n')
+        text = _KERNEL['kernel/kprobes.c'].replace('line 2\n', 'line II\n')
+        self.write('linux/kernel/kprobes.c', text)
+        with self.refused('patches/0001.patch'):
+            self.sync()
+
+    def test_a_patch_that_creates_a_file_is_refused(self):
+        self.write('repo/patches/0001-new.patch',
+                   '--- /dev/null\n+++ b/kernel/new.c\n@@ -0,0 +1 @@\n+x\n')
+        with self.refused('0001-new.patch', 'overlay'):
+            self.sync()
+        self.assertEqual(self.snapshot(), self.pristine)
+
+    def test_a_patch_of_a_missing_file_is_refused(self):
+        self.write('repo/patches/0001.patch',
+                   patch('kernel/gone.c', 'a\n', 'b\n'))
+        with self.refused('kernel/gone.c', 'complete 7.3 tree'):
+            self.sync()
+        self.assertEqual(self.snapshot(), self.pristine)
+
+    def test_dashes_in_the_text_are_not_file_names(self):
+        self.write('repo/patches/0001.patch', 'Subject: x\n---\n'
+                   + patch('kernel/Makefile', 'obj-y += fork.o\n-- old\n',
+                           'obj-y += fork.o\n'))
+        self.assertEqual(
+            overlay.touched(self.repo / 'patches/0001.patch'),
+            [Path('kernel/Makefile')])
+
+    def test_the_mode_of_a_patched_file_stays(self):
+        self.edit('0001.patch', 'kernel/Makefile', 'fork.o', 'x.o')
+        self.sync()
+        self.assertEqual(
+            (self.tree / 'kernel/Makefile').stat().st_mode & 0o777, 0o640)
+
+
+class Undoing(Trees):
+    def setUp(self):
+        super().setUp()
+        self.edit('0001.patch', 'kernel/kprobes.c', 'line 3\n', 'three\n')
+        self.edit('0002.patch', 'kernel/Makefile', 'fork.o', 'x.o')
+
+    def test_in_and_out_leaves_no_trace(self):
+        self.sync()
+        self.assertNotEqual(self.snapshot(), self.pristine)
+        self.sync(remove=True)
+        self.assertEqual(self.snapshot(), self.pristine)
+
+    def interrupt(self, at, **options):
+        """A sync that is killed at its write number AT; did it get there?"""
+        count = 0
+
+        def replace(path, other, real=Path.replace):
+            nonlocal count
+            if self.tree in other.parents:
+                count += 1
+                if count == at:
+                    raise KeyboardInterrupt
+            return real(path, other)
+        with mock.patch.object(Path, 'replace', replace):
+            try:
+                self.sync(**options)
+            except KeyboardInterrupt:
+                return True
+        return False
+
+    def test_an_interrupted_sync_is_taken_up(self):
+        self.sync()
+        wanted = self.snapshot()
+        self.sync(remove=True)
+        for at in range(1, 5):
+            self.assertTrue(self.interrupt(at))
+            self.sync()
+            self.assertEqual(self.snapshot(), wanted, f'write {at}')
+            self.sync(remove=True)
+            self.assertEqual(self.snapshot(), self.pristine, f'write {at}')
+
+    def test_an_interrupted_sync_can_be_undone(self):
+        for at in range(1, 5):
+            self.assertTrue(self.interrupt(at))
+            self.sync(remove=True)
+            self.assertEqual(self.snapshot(), self.pristine, f'write {at}')
+
+    def test_an_interrupted_update_is_not_somebody_elses_edit(self):
+        self.sync()
+        self.edit('0001.patch', 'kernel/kprobes.c', 'line 3\n', 'drei\n')
+        self.write('repo/rust/kprobes/model.rs', '//! other\n')
+        self.assertTrue(self.interrupt(2))
+        self.assertEqual(self.target().changed_by_others(), [])
+
+    def test_interrupted_while_putting_back(self):
+        self.sync()
+        with mock.patch.object(overlay.shutil, 'copy',
+                               side_effect=[KeyboardInterrupt]):
+            with self.assertRaises(KeyboardInterrupt):
+                self.sync(remove=True)
+        self.assertEqual(self.target().changed_by_others(), [])
+        self.sync(remove=True)
+        self.assertEqual(self.snapshot(), self.pristine)
+
+
+class Apply(Trees):
+    """make apply KSRC= and back."""
+
+    def setUp(self):
+        super().setUp()
+        self.edit('0001.patch', 'kernel/kprobes.c', 'line 3\n', 'three\n')
+        self.enterContext(mock.patch.object(env, 'KSRC', self.tree))
+        real = overlay.Target
+        self.enterContext(mock.patch.object(
+            overlay, 'Target', lambda tree, state: real(
+                tree, state, self.repo,
+                listing=self.repo / 'overlay.list')))
+
+    def test_apply_then_undo(self):
+        self.assertEqual(overlay.apply(), 0)
+        self.assertIn('three\n', self.read('kernel/kprobes.c'))
+        self.assertIn('UNDO=1', self.printed.getvalue())
+        self.assertEqual(overlay.apply(), 0)
+        self.assertIn('is up to date', self.printed.getvalue())
+        self.assertEqual(overlay.apply(remove=True), 0)
+        self.assertEqual(self.snapshot(), self.pristine)
+
+    def test_undo_of_nothing(self):
+        overlay.apply(remove=True)
+        self.assertEqual(self.snapshot(), self.pristine)
+
+    def test_edited_since(self):
+        overlay.apply()
+        for path in ('kernel/kprobes.c', 'rust/kprobes/model.rs'):
+            text = self.read(path)
+            self.write(f'linux/{path}', text + 'theirs\n')
+            before = self.snapshot()
+            for remove in (False, True):
+                with self.refused(path, 'undo them'):
+                    overlay.apply(remove)
+            self.assertEqual(self.snapshot(), before)
+            self.write(f'linux/{path}', text)
+
+    def test_wrong_version(self):
+        self.write('linux/Makefile', _MAKEFILE.format(2))
+        before = self.snapshot()
+        with self.refused('7.3', '7.2.4'):
+            overlay.apply()
+        self.assertEqual(self.snapshot(), before)
+
+    def test_no_tree(self):
+        with mock.patch.object(env, 'KSRC', None):
+            with self.refused('make apply KSRC='):
+                overlay.apply()

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Counting, known defects of C, and names that vanish."""
+
+from unittest import mock
+
+import results
+from ktap import Result
+from tests import support
+
+
+class Ending(support.Case):
+    def close(self, *statuses):
+        tally = results.Tally()
+        tally.add([Result(f'case{n}', status, 'why')
+                   for n, status in enumerate(statuses)])
+        return tally.close()
+
+    def last_line(self):
+        return self.printed.getvalue().splitlines()[-1]
+
+    def test_all_passed(self):
+        self.assertEqual(self.close('pass', 'pass', 'skip'), 0)
+        self.assertEqual(self.last_line(), '2 passed, 0 failed, 1 skipped')
+
+    def test_one_failure_fails(self):
+        self.assertEqual(self.close('pass', 'fail'), 1)
+        self.assertEqual(self.last_line(), '1 passed, 1 failed, 0 skipped')
+        self.assertIn('FAILED case1: why', self.printed.getvalue())
+
+    def test_nothing_passed_fails(self):
+        self.assertEqual(self.close(), 1)
+        self.assertEqual(self.last_line(), '0 passed, 0 failed, 0 skipped')
+        self.assertEqual(self.close('skip'), 1)
+        self.assertIn('proves nothing', self.printed.getvalue())
+
+    def test_skipped_are_shown_with_their_reason(self):
+        self.close('pass', 'skip', 'skip')
+        self.assertIn('skipped 2 (why): case1, case2',
+                      self.printed.getvalue())
+
+
+class Plans(support.Case):
+    def setUp(self):
+        super().setUp()
+        self.enterContext(mock.patch.object(results, 'PLANS', self.tmp))
+
+    def vanished(self, plan, *seen):
+        self.write('host.txt', plan)
+        return [one.name for one in results.vanished(
+            'host', [Result(name, 'pass') for name in seen])]
+
+    def test_all_there(self):
+        self.assertEqual(self.vanished('# comment\na\nb\n', 'a', 'b'), [])
+
+    def test_one_vanished(self):
+        self.assertEqual(self.vanished('a\nb\n', 'a'), ['plan.b'])
+
+    def test_a_longer_name_is_another(self):
+        self.assertEqual(self.vanished('a.b\n', 'a.bc', 'axb'), ['plan.a.b'])
+
+    def test_star_stands_for_anything(self):
+        self.assertEqual(self.vanished('s.*\n', 's.x', 's.y'), [])
+        self.assertEqual(self.vanished('s.*.z\n', 's.x'), ['plan.s.*.z'])
+
+    def test_new_names_are_told(self):
+        self.vanished('a\n', 'a', 'fresh')
+        self.assertIn('not in plan/host.txt yet: fresh',
+                      self.printed.getvalue())
+
+    def test_no_plan_is_refused(self):
+        with self.refused('plan/none.txt', 'make plan'):
+            results.vanished('none', [])
+
+    def test_written_plan_is_met_by_the_same_run(self):
+        found = [Result('b', 'pass'), Result('a', 'skip')]
+        results.write_plan('host', found)
+        self.assertEqual(results.planned('host'), ['a', 'b'])
+        self.assertEqual(results.vanished('host', found), [])
+
+
+class KnownDefects(support.Case):
+    def setUp(self):
+        super().setUp()
+        self.enterContext(mock.patch.object(results, 'PLANS', self.tmp))
+        self.write('known-defects.txt', '# what C gets wrong\nclause.k D1\n')
+
+    def judge(self, name, status):
+        return results.judge_c([Result(name, status, 'x')])[0]
+
+    def test_a_defect_that_shows_is_skipped(self):
+        one = self.judge('x86_64.c.clause.k', 'fail')
+        self.assertEqual((one.status, one.reason),
+                         ('skip', 'known defect D1'))
+
+    def test_a_defect_that_is_gone_fails(self):
+        one = self.judge('x86_64.c.clause.k', 'pass')
+        self.assertEqual(one.status, 'fail')
+        self.assertIn('D1 did not show', one.reason)
+
+    def test_others_are_left_alone(self):
+        for status in ('pass', 'fail', 'skip'):
+            self.assertEqual(self.judge('x86_64.c.other', status).status,
+                             status)
+
+    def test_a_name_that_only_ends_alike_is_another(self):
+        self.assertEqual(self.judge('x86_64.c.subclause.k', 'fail').status,
+                         'fail')
+
+    def test_no_list_no_defects(self):
+        (self.tmp / 'known-defects.txt').unlink()
+        self.assertEqual(self.judge('x86_64.c.clause.k', 'fail').status,
+                         'fail')

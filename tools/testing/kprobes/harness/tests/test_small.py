@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The small parts: paths as people see them, times, logs, the initramfs."""
+
+import gzip
+import stat
+import subprocess
+import types
+from unittest import mock
+
+import env
+import guest
+import host
+import kernel
+import procs
+import progress
+import qemu
+from tests import support
+
+
+class Paths(support.Case):
+    def test_paths_as_on_the_users_machine(self):
+        with mock.patch.dict('os.environ', {
+                'KP_WORK': '/work', 'KP_HOST_WORK': '/home/u/c/checkouts/1',
+                'KP_CACHE': '/cache', 'KP_HOST_CACHE': '/home/u/c',
+                'KP_REPO': '/repo', 'KP_HOST_REPO': '/home/u/kprobes',
+                'KP_KSRC': '/ksrc', 'KP_HOST_KSRC': ''}):
+            for inside, outside in (
+                    ('/work', '/home/u/c/checkouts/1'),
+                    ('/work/tree/Makefile',
+                     '/home/u/c/checkouts/1/tree/Makefile'),
+                    ('/cache/ccache', '/home/u/c/ccache'),
+                    ('/repo/README.md', '/home/u/kprobes/README.md'),
+                    ('/workshop/x', '/workshop/x'),
+                    ('/ksrc/x', '/ksrc/x')):
+                self.assertEqual(env.host(inside), outside)
+
+    def test_choices(self):
+        with mock.patch.dict('os.environ', {'IMPL': 'go', 'JOBS': '-1'}):
+            with self.refused('IMPL= one of rust, c', 'go'):
+                env.choice('IMPL', env.IMPLS, 'rust')
+            with self.refused('JOBS=', '-1'):
+                env.jobs()
+        with mock.patch.dict('os.environ', {'IMPL': '', 'JOBS': '7'}):
+            self.assertEqual(env.choice('IMPL', env.IMPLS, 'rust'), 'rust')
+            self.assertEqual(env.jobs(), 7)
+
+
+class Times(support.Case):
+    def test_clock(self):
+        self.assertEqual([progress.clock(s) for s in (0, 59.9, 60, 3725)],
+                         ['0 s', '59 s', '1:00 min', '62:05 min'])
+
+    def test_remembered(self):
+        self.assertIsNone(progress.recall('x'))
+        progress.remember('x', 3)
+        progress.remember('y', 4)
+        self.assertEqual((progress.recall('x'), progress.recall('y')), (3, 4))
+        self.write('cache/times.json', '{broken')
+        self.assertEqual(progress.recall('x', 'none'), 'none')
+
+
+class BuildLogs(support.Case):
+    def test_errors_show_the_repositorys_file(self):
+        env.TREE.mkdir()
+        with mock.patch.object(env, 'REPO', self.tmp):
+            self.write('rust/kprobes/life.rs', '')
+            self.assertEqual(
+                kernel.ours(f'--> {env.TREE}/rust/kprobes/life.rs:3:1'),
+                '--> rust/kprobes/life.rs:3:1')
+            self.assertEqual(kernel.ours(f'{env.TREE}/mm/slub.c:3: error'),
+                             f'{env.TREE}/mm/slub.c:3: error')
+
+    def test_the_first_error_is_shown(self):
+        log = self.write('build.log', '\n'.join(
+            ['  CC      mm/slub.o'] * 50
+            + ['kernel/x.c: In function y:',
+               'kernel/x.c:3:1: error: expected ;', '  CC      mm/slab.o',
+               'make: *** [Makefile:3: all] Error 2']))
+        text = kernel.complaint(log)
+        self.assertIn('kernel/x.c:3:1: error: expected ;', text)
+        self.assertIn('In function y', text)
+        self.assertIn('*** [Makefile', text)
+        self.assertNotIn('CC ', text)
+
+    def test_without_an_error_the_end_is_shown(self):
+        log = self.write('build.log', '\n'.join(
+            f'line {n}' for n in range(100)))
+        self.assertTrue(kernel.complaint(log).endswith('line 99'))
+        self.assertNotIn('line 50\n', kernel.complaint(log))
+
+
+class Console(support.Case):
+    def test_lines_are_cleaned(self):
+        for raw, text in (
+                (b'[    1.234567] ok 1 a\r', 'ok 1 a'),
+                (b'[    1.234567]     ok 1 a', '    ok 1 a'),
+                (b'[    1.2][   T1]     ok 1 a', '    ok 1 a'),
+                (b'[    1.2][    C0] x', 'x'),
+                (b'<6>[    1.2] x', 'x'),
+                (b'\x1b[2J\x1b[1;1Hx', 'x'),
+                (b'\xff', '\ufffd')):
+            self.assertEqual(qemu.clean(raw), text)
+
+
+class Initramfs(support.Case):
+    def setUp(self):
+        super().setUp()
+        self.built = types.SimpleNamespace(arch='x86_64', obj=self.tmp)
+        self.enterContext(mock.patch.object(
+            guest, 'busybox', lambda arch: b'\x7fELF' + b'x' * 5))
+
+    def archive(self, **options):
+        target = guest.initramfs(self.built, 'x', 'say hello\n', **options)
+        return gzip.decompress(target.read_bytes())
+
+    def listed(self, data):
+        done = subprocess.run(['cpio', '-t', '-v'], input=data, check=True,
+                              capture_output=True)
+        self.assertNotIn(b'cpio: ', done.stderr)
+        return {line.split()[-1]: line.split()[0]
+                for line in done.stdout.decode().splitlines()}
+
+    def test_what_is_in_it(self):
+        module = self.write('deep/in/a-b.ko', 'module')
+        listed = self.listed(self.archive(modules=[module],
+                                          files={'/etc/x/y': module}))
+        self.assertEqual(listed, {
+            'dev': 'drwxr-xr-x', 'dev/console': 'crw-------',
+            'bin': 'drwxr-xr-x', 'bin/busybox': '-rwxr-xr-x',
+            'init': '-rwxr-xr-x', 'lib.sh': '-rw-r--r--',
+            'job': '-rw-r--r--', 'modules': 'drwxr-xr-x',
+            'modules/a-b.ko': '-rw-r--r--', 'etc': 'drwxr-xr-x',
+            'etc/x': 'drwxr-xr-x', 'etc/x/y': '-rwxr-xr-x'})
+
+    def test_contents_come_back(self):
+        out = self.tmp / 'out'
+        out.mkdir()
+        subprocess.run(['cpio', '-i', '--quiet', '-d', 'job', 'lib.sh',
+                        'bin/*'], input=self.archive(), check=True, cwd=out)
+        self.assertEqual((out / 'job').read_text(), 'say hello\n')
+        self.assertEqual((out / 'lib.sh').read_bytes(),
+                         (guest.GUEST / 'lib.sh').read_bytes())
+        self.assertEqual((out / 'bin/busybox').read_bytes(),
+                         b'\x7fELFxxxxx')
+        self.assertEqual(
+            stat.S_IMODE((out / 'bin/busybox').stat().st_mode), 0o755)
+
+    def test_a_module_that_was_not_built(self):
+        self.write('samples/there.ko', '')
+        self.assertEqual([p.name for p in guest.shipped(self.built, 'there')],
+                         ['there.ko'])
+        with self.refused('no absent below', 'fragment'):
+            guest.shipped(self.built, 'there', 'absent')
+
+
+class Programs(support.Case):
+    def test_output_and_status(self):
+        lines = []
+        log = self.tmp / 'deep/log'
+        status = procs.run(['sh', '-c', 'echo one; echo two >&2; exit 3'],
+                           log, on_line=lines.append)
+        self.assertEqual((status, sorted(lines)), (3, ['one', 'two']))
+        self.assertIn('\ntwo\n', log.read_text())
+
+    def test_nothing_is_left_when_we_stop(self):
+        started = []
+
+        def stop(line):
+            started.append(int(line))
+            raise KeyboardInterrupt
+        with self.assertRaises(KeyboardInterrupt):
+            procs.run(['sh', '-c', 'sleep 60 & echo $!; wait'],
+                      self.tmp / 'log', on_line=stop)
+        # Gone, or dead and only waiting for init to notice.
+        try:
+            state = (support.Path('/proc') / str(started[0]) / 'stat') \
+                .read_text().rpartition(')')[2].split()[0]
+        except OSError:
+            state = 'Z'
+        self.assertEqual(state, 'Z')
+
+
+class Unittest(support.Case):
+    """How host.py counts these very tests."""
+
+    def test_verdicts(self):
+        for line, name, verdict in (
+                ('test_a (tests.test_x.C.test_a) ... ok',
+                 'tests.test_x.C.test_a', 'ok'),
+                ('test_a (tests.test_x.C.test_a) ... FAIL',
+                 'tests.test_x.C.test_a', 'FAIL'),
+                ("test_a (tests.test_x.C.test_a) ... skipped 'no root'",
+                 'tests.test_x.C.test_a', "skipped 'no root'"),
+                ('setUpClass (tests.test_x.C) ... ERROR',
+                 'tests.test_x.C', 'ERROR')):
+            match = host._UNIT.match(line)
+            self.assertEqual((match[2], match[3]), (name, verdict))

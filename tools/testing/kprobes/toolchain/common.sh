@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Shared by the scripts that make and enter the toolchain root. Sourced.
+#
+# These scripts run on the user's machine before any tool of ours is there:
+# bash, coreutils, util-linux and tar are all they may use.
+
+# refuse EXPECTED FOUND DO: the one way these scripts give up.
+refuse() {
+	printf '\nkprobes: cannot go on\n  expected: %s\n  found:    %s\n  do:       %s\n' \
+		"$1" "$2" "$3" >&2
+	exit 2
+}
+
+# note TEXT: one plain line of progress.
+note() {
+	printf 'kprobes: %s\n' "$*" >&2
+}
+
+have() {
+	command -v "$1" >/dev/null 2>&1
+}
+
+# free_kib DIR: what is free where DIR is.
+free_kib() {
+	df -Pk "$1" | awk 'NR == 2 { print $4 }'
+}
+
+# subid FILE: the first range that FILE gives this user, as "start count".
+subid() {
+	local name
+	name=$(id -un)
+	awk -F: -v n="$name" -v u="$(id -u)" \
+		'$1 == n || $1 == u { print $2, $3; exit }' "$1" 2>/dev/null
+}
+
+# check_mapping: can this ordinary user have a user namespace with a range of
+# ids in it? Each missing piece is named with the command that mends it.
+check_mapping() {
+	local user file range count knob
+	user=$(id -un)
+	have unshare || refuse "the command unshare" "none" \
+		"apt-get install util-linux"
+	if ! have newuidmap || ! have newgidmap; then
+		refuse "newuidmap and newgidmap, which give a user namespace its ids" \
+			"none in PATH" "sudo apt-get install uidmap"
+	fi
+	for file in /etc/subuid /etc/subgid; do
+		range=$(subid "$file")
+		count=${range#* }
+		if [ -z "$range" ] || [ "$count" -lt 65536 ]; then
+			refuse "a line '$user:START:65536' in $file" \
+				"${range:-no line for $user}" \
+				"sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $user"
+		fi
+	done
+	knob=/proc/sys/kernel/apparmor_restrict_unprivileged_userns
+	if [ -r $knob ] && [ "$(cat $knob)" != 0 ]; then
+		refuse "user namespaces for ordinary users" \
+			"AppArmor restricts them (kernel.apparmor_restrict_unprivileged_userns)" \
+			"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+	fi
+	knob=/proc/sys/kernel/unprivileged_userns_clone
+	if [ -r $knob ] && [ "$(cat $knob)" = 0 ]; then
+		refuse "user namespaces for ordinary users" \
+			"kernel.unprivileged_userns_clone is 0" \
+			"sudo sysctl -w kernel.unprivileged_userns_clone=1"
+	fi
+	unshare --user true 2>/dev/null || refuse \
+		"user namespaces for ordinary users" \
+		"unshare --user fails" \
+		"sudo sysctl -w user.max_user_namespaces=65536, or run as root"
+}
+
+# mapped CMD...: replaces this shell by CMD with the rights that making and
+# entering a root need. root needs nothing. An ordinary user becomes uid 0 of
+# a user namespace: its own files stay its own (0 is the user), every other id
+# comes from the user's range in /etc/subuid, so that files of any owner can
+# be made, and deleted again through the same mapping.
+mapped() {
+	local dir u g
+	if [ "$(id -u)" = 0 ]; then
+		exec "$@"
+	fi
+	check_mapping
+	u=$(subid /etc/subuid)
+	g=$(subid /etc/subgid)
+	dir=$(mktemp -d)
+	mkfifo "$dir/pid" "$dir/go"
+	# The map can only be written from outside: a helper waits for the
+	# namespace's process id, writes the maps and lets it go on.
+	# shellcheck disable=SC2086 # u and g are two words each
+	(
+		read -r pid <"$dir/pid"
+		set -- $u
+		newuidmap "$pid" 0 "$(id -u)" 1 1 "$1" 65535 && {
+			set -- $g
+			newgidmap "$pid" 0 "$(id -g)" 1 1 "$1" 65535
+		} && echo ok >"$dir/go" || echo failed >"$dir/go"
+		rm -rf "$dir"
+	) &
+	# shellcheck disable=SC2016 # expands in the inner shell
+	exec unshare --user sh -c '
+		dir=$1; shift
+		echo $$ >"$dir/pid"
+		read -r answer <"$dir/go"
+		if [ "$answer" != ok ]; then
+			echo "kprobes: newuidmap or newgidmap failed; see above" >&2
+			exit 2
+		fi
+		exec "$@"' mapped "$dir" "$@"
+}
