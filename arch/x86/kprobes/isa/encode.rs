@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The instructions that probing writes: INT3, relative JMP and CALL, NOPs.
+
+#![cfg_attr(
+    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
+    expect(dead_code, reason = "the first user is what arms a probe")
+)]
+
+use crate::model::{
+    addr::TextAddr,
+    code::Code,
+    refusal::Refusal, //
+};
+
+/// ```text
+/// +----+
+/// | CC |                    INT3
+/// +----+
+/// ```
+const INT3: u8 = 0xcc;
+
+/// ```text
+/// +----+----+----+----+----+
+/// | E8 |       rel32       |  CALL rel32, E9 is JMP rel32
+/// +----+----+----+----+----+
+/// ```
+/// The displacement counts from the end of the instruction.
+const CALL32: u8 = 0xe8;
+const JMP32: u8 = 0xe9;
+const REL32_LEN: u64 = 5;
+
+/// The recommended NOP of each length from one byte, one instruction each: NOP, 66 NOP, then
+/// `0F 1F /0` with ever longer addressing forms, at last with a 66 prefix.
+const NOPS: [&[u8]; 9] = [
+    &[0x90],
+    &[0x66, 0x90],
+    &[0x0f, 0x1f, 0x00],
+    &[0x0f, 0x1f, 0x40, 0x00],
+    &[0x0f, 0x1f, 0x44, 0x00, 0x00],
+    &[0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00],
+    &[0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00],
+    &[0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
+    &[0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
+];
+
+/// The breakpoint.
+pub(crate) fn int3() -> Result<Code, Refusal> {
+    Code::EMPTY.then(&[INT3])
+}
+
+/// A jump at `from` that leads to `to`.
+pub(crate) fn jmp32(from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
+    rel32(JMP32, from, to)
+}
+
+/// A call at `from` of `to`.
+pub(crate) fn call32(from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
+    rel32(CALL32, from, to)
+}
+
+/// `len` bytes of NOPs, in as few instructions as possible.
+pub(crate) fn nops(len: usize) -> Result<Code, Refusal> {
+    let mut code = Code::EMPTY;
+    let mut left = len;
+    while left > 0 {
+        let longest = left.min(NOPS.len());
+        let index = longest.wrapping_sub(1);
+        code = code.then(NOPS.get(index).ok_or(Refusal::CodeTooLong)?)?;
+        left = left.wrapping_sub(longest);
+    }
+    Ok(code)
+}
+
+fn rel32(opcode: u8, from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
+    let rel = from.after(REL32_LEN)?.reach(to)?;
+    Code::EMPTY.then(&[opcode])?.then(&rel.to_le_bytes())
+}
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_x86_encode))]
+mod tests {
+    use super::*;
+
+    const AT: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
+
+    fn is(code: Result<Code, Refusal>, bytes: &[u8]) -> bool {
+        code.is_ok_and(|code| code.bytes() == bytes)
+    }
+
+    #[test]
+    fn breakpoint_is_one_byte() {
+        assert!(is(int3(), &[0xcc]));
+    }
+
+    // Vectors: GNU as 2.44, `jmp .+N` and `call .+N` forced to 32 bits.
+    #[test]
+    fn displacement_counts_from_the_end() {
+        let cases: [(u64, [u8; 4]); 4] = [
+            (0xffff_ffff_8100_0005, [0x00, 0x00, 0x00, 0x00]),
+            (0xffff_ffff_8100_0000, [0xfb, 0xff, 0xff, 0xff]),
+            (0xffff_ffff_8100_1005, [0x00, 0x10, 0x00, 0x00]),
+            (0xffff_ffff_8000_0005, [0x00, 0x00, 0x00, 0xff]),
+        ];
+        for (to, [a, b, c, d]) in cases {
+            let to = TextAddr::new(to);
+            assert!(is(jmp32(AT, to), &[0xe9, a, b, c, d]));
+            assert!(is(call32(AT, to), &[0xe8, a, b, c, d]));
+        }
+    }
+
+    #[test]
+    fn too_far_is_refused() {
+        let limit = 0x7fff_ffff + REL32_LEN;
+        let low = TextAddr::new(0x1000);
+        assert!(low.after(limit).and_then(|to| jmp32(low, to)).is_ok());
+        assert_eq!(
+            low.after(limit + 1).and_then(|to| jmp32(low, to)),
+            Err(Refusal::TooFar)
+        );
+        assert_eq!(
+            jmp32(TextAddr::new(u64::MAX - 4), low),
+            Err(Refusal::OutOfText)
+        );
+    }
+
+    #[test]
+    fn nops_have_the_length_asked_for() {
+        for len in 0..=16 {
+            assert!(nops(len).is_ok_and(|code| code.bytes().len() == len));
+        }
+        assert_eq!(nops(17), Err(Refusal::CodeTooLong));
+    }
+
+    #[test]
+    fn nops_are_few() {
+        assert!(is(nops(5), &[0x0f, 0x1f, 0x44, 0x00, 0x00]));
+        assert!(nops(11).is_ok_and(|code| code.bytes().ends_with(&[0x66, 0x90])));
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! x86-64 instructions, as far as probing needs to know them.
+//!
+//! A function that may be called through a pointer starts with ENDBR64 on kernels with indirect
+//! branch tracking. A probe there would replace what the CPU must find, so such a function's entry
+//! is the instruction after it, and both offsets name it.
+
+// The KUnit macro expands to unsafe code, which `forbid` would reject.
+#![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
+
+pub(crate) mod encode;
+
+use crate::{
+    contract::Isa,
+    model::{
+        addr::TextAddr,
+        target::Site, //
+    },
+};
+
+/// Length of ENDBR64.
+const ENDBR_LEN: u64 = 4;
+
+/// The x86-64 back end.
+pub(crate) struct X86;
+
+impl Isa for X86 {
+    fn site(function: TextAddr, offset: u64, marked: bool) -> Option<Site> {
+        let entry = if marked { ENDBR_LEN } else { 0 };
+        let on_entry = offset == 0 || offset == entry;
+        let offset = if on_entry { entry } else { offset };
+        let at = function.after(offset).ok()?;
+        Some(Site { at, on_entry })
+    }
+}
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_x86_site))]
+mod tests {
+    use super::*;
+
+    const FUNCTION: u64 = 0xffff_ffff_8100_0000;
+
+    /// The offset that `offset` comes to, and whether it is on the entry.
+    fn site(offset: u64, marked: bool) -> Option<(u64, bool)> {
+        let site = X86::site(TextAddr::new(FUNCTION), offset, marked)?;
+        Some((site.at.get().wrapping_sub(FUNCTION), site.on_entry))
+    }
+
+    #[test]
+    fn entry_of_a_plain_function_is_its_first_byte() {
+        assert_eq!(site(0, false), Some((0, true)));
+        assert_eq!(site(1, false), Some((1, false)));
+        assert_eq!(site(4, false), Some((4, false)));
+    }
+
+    #[test]
+    fn entry_of_a_marked_function_is_after_the_mark() {
+        assert_eq!(site(0, true), Some((4, true)));
+        assert_eq!(site(1, true), Some((1, false)));
+        assert_eq!(site(4, true), Some((4, true)));
+        assert_eq!(site(5, true), Some((5, false)));
+    }
+
+    #[test]
+    fn offset_that_wraps_is_no_place() {
+        assert_eq!(site(u64::MAX, false), None);
+    }
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Chooses the back end: [`Current`] is the architecture that the kernel is built for.
+
+#[cfg_attr(CONFIG_X86, path = "../../arch/x86/kprobes/mod.rs")]
+mod current;
+
+pub(crate) use current::Current;

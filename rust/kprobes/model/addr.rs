@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Addresses of kernel text as checked numbers.
+//!
+//! A [`TextAddr`] is 64 bits wide on every architecture, so that one host can reason about all of
+//! them. It is a number and no pointer: only `sys/` and a back end's machine part turn one into
+//! memory. Arithmetic on it says no where it would wrap.
+
+use super::refusal::Refusal;
+
+/// An address in kernel text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct TextAddr(u64);
+
+impl TextAddr {
+    /// Any number is an address; whether text is there is for others to say.
+    pub(crate) const fn new(addr: u64) -> Self {
+        Self(addr)
+    }
+
+    /// The address as a number.
+    pub(crate) const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The address `offset` bytes further on.
+    pub(crate) fn after(self, offset: u64) -> Result<Self, Refusal> {
+        let addr = self.0.checked_add(offset).ok_or(Refusal::OutOfText)?;
+        Ok(Self(addr))
+    }
+
+    /// The address `offset` bytes before this one.
+    pub(crate) fn before(self, offset: u64) -> Result<Self, Refusal> {
+        let addr = self.0.checked_sub(offset).ok_or(Refusal::OutOfText)?;
+        Ok(Self(addr))
+    }
+
+    /// How far it is from here to `to`, if 32 signed bits can say it.
+    pub(crate) fn reach(self, to: Self) -> Result<i32, Refusal> {
+        // Wrapping is right: an address near the top is close to one near zero.
+        let distance = to.0.wrapping_sub(self.0) as i64;
+        i32::try_from(distance).map_err(|_| Refusal::TooFar)
+    }
+}
+
+/// Text from one address up to, not including, another.
+///
+/// # Invariants
+///
+/// `start <= end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TextRange {
+    start: TextAddr,
+    end: TextAddr,
+}
+
+impl TextRange {
+    /// The text between two addresses; nothing where the end comes first.
+    pub(crate) fn new(start: TextAddr, end: TextAddr) -> Self {
+        // INVARIANT: The larger of the two is not below `start`.
+        Self {
+            start,
+            end: end.max(start),
+        }
+    }
+
+    /// `len` bytes of text.
+    pub(crate) fn with_len(start: TextAddr, len: u64) -> Result<Self, Refusal> {
+        // INVARIANT: `after` does not wrap.
+        Ok(Self {
+            start,
+            end: start.after(len)?,
+        })
+    }
+
+    /// Is this address in the text?
+    pub(crate) fn contains(&self, at: TextAddr) -> bool {
+        self.start <= at && at < self.end
+    }
+}
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_addr))]
+mod tests {
+    use super::*;
+
+    const TOP: TextAddr = TextAddr::new(u64::MAX);
+    const BASE: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
+
+    #[test]
+    fn arithmetic_says_no_where_it_would_wrap() {
+        assert_eq!(BASE.after(4), Ok(TextAddr::new(0xffff_ffff_8100_0004)));
+        assert_eq!(BASE.before(4), Ok(TextAddr::new(0xffff_ffff_80ff_fffc)));
+        assert_eq!(TOP.after(0), Ok(TOP));
+        assert_eq!(TOP.after(1), Err(Refusal::OutOfText));
+        assert_eq!(TextAddr::new(3).before(4), Err(Refusal::OutOfText));
+    }
+
+    #[test]
+    fn reach_is_signed_and_32_bits_wide() {
+        let far = 0x8000_0000;
+        assert_eq!(BASE.after(7).and_then(|to| BASE.reach(to)), Ok(7));
+        assert_eq!(BASE.before(7).and_then(|to| BASE.reach(to)), Ok(-7));
+        assert_eq!(TOP.reach(TextAddr::new(0)), Ok(1));
+        assert_eq!(BASE.before(far).and_then(|to| BASE.reach(to)), Ok(i32::MIN));
+        assert_eq!(
+            TextAddr::new(0).reach(TextAddr::new(far)),
+            Err(Refusal::TooFar)
+        );
+    }
+
+    #[test]
+    fn range_has_its_start_and_not_its_end() {
+        let range = TextRange::new(TextAddr::new(16), TextAddr::new(32));
+        assert!(!range.contains(TextAddr::new(15)));
+        assert!(range.contains(TextAddr::new(16)));
+        assert!(range.contains(TextAddr::new(31)));
+        assert!(!range.contains(TextAddr::new(32)));
+        assert_eq!(TextRange::with_len(TextAddr::new(16), 16), Ok(range));
+    }
+
+    #[test]
+    fn odd_ranges_are_empty_or_refused() {
+        let backwards = TextRange::new(TextAddr::new(32), TextAddr::new(16));
+        assert!(!backwards.contains(TextAddr::new(16)));
+        assert!(!backwards.contains(TextAddr::new(32)));
+        assert_eq!(TextRange::with_len(TOP, 1), Err(Refusal::OutOfText));
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the name of a symbol tells.
+//!
+//! Compilers split functions: `do_exit.part.0` is a piece of `do_exit`, and what holds for the one
+//! holds for the other.
+
+use core::ffi::CStr;
+
+/// The function that the symbol in `name` (up to its NUL) was split from, if it was.
+///
+/// Cuts the name in its buffer.
+pub(crate) fn split_from(name: &mut [u8]) -> Option<&CStr> {
+    let end = name.iter().position(|&byte| byte == b'.' || byte == 0)?;
+    let byte = name.get_mut(end)?;
+    if *byte == 0 {
+        return None;
+    }
+    *byte = 0;
+    CStr::from_bytes_until_nul(name).ok()
+}
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_symbol))]
+mod tests {
+    use super::*;
+
+    fn whole<const N: usize>(mut name: [u8; N], expected: Option<&CStr>) -> bool {
+        split_from(&mut name) == expected
+    }
+
+    #[test]
+    fn suffixes_are_cut_at_the_first_dot() {
+        assert!(whole(*b"do_exit.part.0\0", Some(c"do_exit")));
+        assert!(whole(*b"schedule.cold\0left\0", Some(c"schedule")));
+        assert!(whole(*b".entry\0", Some(c"")));
+    }
+
+    #[test]
+    fn plain_names_are_nobodys_part() {
+        assert!(whole(*b"do_exit\0", None));
+        assert!(whole(*b"do_exit\0.part.0\0", None));
+        assert!(whole(*b"", None));
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where a client asks to probe, and the place it comes to.
+
+use super::{
+    addr::TextAddr,
+    refusal::Refusal, //
+};
+use core::ffi::CStr;
+
+/// The place that a client names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target<'a> {
+    /// So many bytes into the function of that name (`module:function` also).
+    Symbol(&'a CStr, u64),
+    /// So many bytes after that address.
+    Address(TextAddr, u64),
+}
+
+impl<'a> Target<'a> {
+    /// From what C clients fill in: one of a symbol and an address, and an offset.
+    pub(crate) fn new(
+        symbol: Option<&'a CStr>,
+        addr: Option<TextAddr>,
+        offset: u64,
+    ) -> Result<Self, Refusal> {
+        match (symbol, addr) {
+            (Some(name), None) => Ok(Self::Symbol(name, offset)),
+            (None, Some(addr)) => Ok(Self::Address(addr, offset)),
+            (None, None) => Err(Refusal::NoTarget),
+            (Some(_), Some(_)) => Err(Refusal::TwoTargets),
+        }
+    }
+}
+
+/// A place to probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Site {
+    /// The instruction.
+    pub(crate) at: TextAddr,
+    /// Is it the first that a caller of the function gets to?
+    pub(crate) on_entry: bool,
+}
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_target))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn target_is_one_of_symbol_and_address() {
+        let name = Some(c"kernel_clone");
+        let addr = Some(TextAddr::new(0x1000));
+        assert_eq!(
+            Target::new(name, None, 8),
+            Ok(Target::Symbol(c"kernel_clone", 8))
+        );
+        assert_eq!(
+            Target::new(None, addr, 0),
+            Ok(Target::Address(TextAddr::new(0x1000), 0))
+        );
+        assert_eq!(Target::new(None, None, 0), Err(Refusal::NoTarget));
+        assert_eq!(Target::new(name, addr, 0), Err(Refusal::TwoTargets));
+    }
+}

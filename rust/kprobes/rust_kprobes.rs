@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Kprobes.
+//!
+//! In reading order, from the words to the interface; each layer uses those before it only:
+//!
+//! - [`model`]: words and state machines, pure;
+//! - [`contract`]: what a back end provides;
+//! - [`arch`]: the back end of this kernel;
+//! - [`sys`]: the kernel services that probing uses;
+//! - [`life`]: the stages of a probe's life;
+//! - [`abi`]: the C interface, `<linux/kprobes.h>`.
+//!
+//! C counterpart: [`kernel/kprobes.c`](srctree/kernel/kprobes.c) and the architectures' kprobes
+//! directories.
+
+mod model;
+
+mod contract;
+
+mod arch;
+mod sys;
+
+mod life;
+
+mod abi;
+
+/// Prefix of this crate's messages in the kernel log.
+const __LOG_PREFIX: &[u8] = b"rust_kprobes\0";

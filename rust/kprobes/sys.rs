@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The kernel services that probing uses, each behind a safe interface.
+//!
+//! Here and in a back end's machine part is where pointers and C are. What is decided with their
+//! help is decided above, in `life/`, and below, in `model/`.
+
+pub(crate) mod blacklist;
+pub(crate) mod preempt;
+pub(crate) mod symbols;
+pub(crate) mod this_cpu;

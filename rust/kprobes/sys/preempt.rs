@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Staying on one CPU.
+//!
+//! The hit path must not call what could be probed, so this goes through functions of `abi.c` that
+//! are in the same section as this crate, and not through the helpers of the `kernel` crate.
+
+use kernel::{
+    bindings,
+    types::NotThreadSafe, //
+};
+
+/// Evidence that preemption is off, so that the CPU stays the same.
+///
+/// # Invariants
+///
+/// This task has turned preemption off once for this value.
+pub(crate) struct Pinned(NotThreadSafe);
+
+impl Pinned {
+    /// Turns preemption off until the value is dropped.
+    pub(crate) fn new() -> Self {
+        // SAFETY: May be called from any context.
+        unsafe { bindings::rust_kprobes_preempt_disable() };
+        // INVARIANT: Done just now.
+        Self(NotThreadSafe)
+    }
+
+    /// Leaves preemption off; [`resume`](Pinned::resume) gets the value back.
+    pub(crate) fn leave(self) {
+        core::mem::forget(self);
+    }
+
+    /// The value that this task has left earlier.
+    ///
+    /// # Safety
+    ///
+    /// This task has called [`leave`](Pinned::leave) once more often than this.
+    pub(crate) unsafe fn resume() -> Self {
+        // INVARIANT: By the precondition: `leave` keeps preemption off.
+        Self(NotThreadSafe)
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // SAFETY: By the invariant, preemption was turned off for this value, which is gone now.
+        unsafe { bindings::rust_kprobes_preempt_enable() };
+    }
+}

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Checks that what a probe's hit runs through cannot itself be probed or panic.
+
+    check-hit-path.py [--root SYMBOL]... [--indirect SYMBOL]... VMLINUX
+    check-hit-path.py --text-of OBJECT...
+
+The first form disassembles a linked kernel and follows direct calls and jumps
+from the entries of the hit path, or from each --root. It fails on a callee that
+a probe could be placed on: one that is in none of .kprobes.text, the noinstr
+section, the entry code and the list of NOKPROBE_SYMBOL(); on a way into Rust's
+panics; and on an indirect call or jump in a function not named by --indirect.
+Callees in .kprobes.text are followed further; the rest is the kernel's own care.
+
+The second form fails on code outside .kprobes.text in objects (initcalls and
+patched-in alternatives excepted).
+"""
+import argparse
+import bisect
+import re
+import struct
+import subprocess
+import sys
+
+# The entries that other code calls; those that the kernel does not have are
+# left out, but at least one is there.
+ROOTS = ('kprobe_int3_handler', 'kprobe_fault_handler', 'kprobe_ftrace_handler',
+         'kprobe_busy_begin', 'kprobe_busy_end', 'get_kprobe',
+         'kprobes_inc_nmissed_count', 'opt_pre_handler')
+# Not functions that a probe could be placed on, though outside the sections:
+# the thunk that ends each function on kernels with return thunks, and the
+# static call that stands for preempt_schedule() and its notrace form.
+FREE = re.compile(r'__x86_return_thunk$|(warn_thunk_thunk|srso|retbleed)_'
+                  r'|__SCT__preempt_schedule(_notrace)?$')
+PANICS = re.compile(r'4core9panicking|rust_begin_unwind|4core6option13(expect|unwrap)'
+                    r'|4core6result13unwrap|4core5slice5index')
+# Where the kernel's mitigations do an indirect call or jump.
+THUNK = re.compile(r'__x86_indirect_(call_|jump_)?thunk_')
+# Executable sections of an object that no probe is hit in or that are never
+# run in place.
+NOT_HIT = re.compile(r'\.(init|exit|noinstr)\.text$|\.kprobes\.text$|\.altinstr_replacement$'
+                     r'|\.(rela?\.)?discard\.')
+
+SHF_EXECINSTR = 4
+SHT_SYMTAB = 2
+EM_X86_64 = 62
+BRANCH = {EM_X86_64: re.compile(r'(call|jmp|j[a-z]+|loop[a-z]*)[lqw]?$')}
+INDIRECT = {EM_X86_64: re.compile(r'\*')}
+# A jump through a table indexed by a register stays in its function.
+TABLE = {EM_X86_64: re.compile(r'jmp[lqw]?\s+\*.*\(,%\w+,8\)')}
+
+
+class Elf:
+    """The sections and symbols of a 64-bit little-endian ELF file."""
+
+    def __init__(self, name):
+        self.name = name
+        with open(name, 'rb') as file:
+            self.data = file.read()
+        if self.data[:6] != b'\x7fELF\x02\x01':
+            sys.exit(f'{name}: expected a 64-bit little-endian ELF file')
+        self.machine, = struct.unpack_from('<H', self.data, 18)
+        offset, = struct.unpack_from('<Q', self.data, 40)
+        size, count, names = struct.unpack_from('<HHH', self.data, 58)
+        rows = [struct.unpack_from('<IIQQQQIIQQ', self.data, offset + size * number)
+                for number in range(count)]
+        self.sections = [(self.string(rows[names][4] + row[0]),) + row[1:] for row in rows]
+
+    def string(self, offset):
+        """The string at an offset of the file."""
+        return self.data[offset:self.data.index(b'\0', offset)].decode()
+
+    def symbols(self):
+        """Name, value, size and type of each symbol."""
+        for _, kind, _, _, offset, size, link, _, _, entry in self.sections:
+            if kind != SHT_SYMTAB:
+                continue
+            strings = self.sections[link][4]
+            for row in range(offset, offset + size, entry):
+                name, info, _, _, value, length = struct.unpack_from('<IBBHQQ', self.data, row)
+                yield self.string(strings + name), value, length, info & 15
+
+    def words(self, start, end):
+        """The 64-bit words between two addresses."""
+        for _, kind, _, addr, offset, size, *_ in self.sections:
+            if kind == 1 and addr and addr <= start and end <= addr + size:
+                offset += start - addr
+                return struct.unpack_from(f'<{(end - start) // 8}Q', self.data, offset)
+        return ()
+
+
+class Kernel:
+    """A linked kernel: its functions, and where probes cannot be."""
+
+    def __init__(self, name, objdump):
+        self.elf = Elf(name)
+        self.objdump = objdump
+        if self.elf.machine not in BRANCH:
+            sys.exit(f'{name}: expected machine {sorted(BRANCH)}, found {self.elf.machine}')
+        self.addr = {}
+        self.names = {}
+        functions = {}
+        for symbol, value, size, kind in self.elf.symbols():
+            self.addr.setdefault(symbol, value)
+            if kind == 2:
+                functions[value] = max(size, functions.get(value, 0))
+                self.names.setdefault(value, symbol)
+        self.starts = sorted(functions)
+        self.functions = functions
+        start, end = (self.addr.get(f'__{edge}_kprobe_blacklist', 0) for edge in ('start', 'stop'))
+        self.blacklist = set(self.elf.words(start, end))
+
+    def within(self, addr, section):
+        """Is the address between the linker's symbols of a section?"""
+        start = self.addr.get(f'__{section}_text_start')
+        end = self.addr.get(f'__{section}_text_end')
+        return start is not None and end is not None and start <= addr < end
+
+    def function(self, addr):
+        """The start of the function around an address."""
+        index = bisect.bisect_right(self.starts, addr) - 1
+        return self.starts[index] if index >= 0 else None
+
+    def label(self, addr):
+        """The name of what is at an address."""
+        start = self.function(addr)
+        if start is None:
+            return hex(addr)
+        name = self.names[start]
+        return name if start == addr else f'{name}+{addr - start:#x}'
+
+    def protected(self, addr):
+        """Can no probe be placed at the address?"""
+        return (any(self.within(addr, name) for name in ('kprobes', 'noinstr', 'entry'))
+                or self.function(addr) in self.blacklist)
+
+    def branches(self, start):
+        """Address, text and target of each branch; None for an indirect one."""
+        size = self.functions[start]
+        out = subprocess.run(
+            [self.objdump, '-d', '--no-show-raw-insn', f'--start-address={start:#x}',
+             f'--stop-address={start + size:#x}', self.elf.name],
+            check=True, capture_output=True, text=True).stdout
+        found = 0
+        for line in out.split('\n'):
+            match = re.match(r'\s*([0-9a-f]+):\s+(\S+)\s*(.*)', line)
+            if not match:
+                continue
+            found += 1
+            at, mnemonic, operands = int(match[1], 16), match[2], match[3]
+            if not BRANCH[self.elf.machine].match(mnemonic):
+                continue
+            text = f'{mnemonic} {operands}'
+            if INDIRECT[self.elf.machine].search(operands):
+                if not TABLE[self.elf.machine].match(text):
+                    yield at, text, None
+                continue
+            target = re.match(r'0x([0-9a-f]+)', operands)
+            if not target:
+                sys.exit(f'{self.label(start)}: cannot read the target of: {text}')
+            yield at, text, int(target[1], 16)
+        if size and not found:
+            sys.exit(f'{self.label(start)}: {self.objdump} shows no instructions')
+
+
+def walk(kernel, roots, indirect):
+    """Follows the calls from the roots; returns what is wrong and what was seen."""
+    problems = []
+    ways = {}
+    todo = []
+
+    def visit(addr, way, where):
+        name = kernel.label(addr)
+        if FREE.match(name):
+            return
+        path = way + [name]
+        if PANICS.search(name):
+            problems.append((where, 'no way to panic', path))
+        elif not kernel.protected(addr):
+            problems.append((where, 'a callee that cannot be probed', path))
+        start = kernel.function(addr)
+        if start not in ways and kernel.within(addr, 'kprobes'):
+            ways[start] = path
+            todo.append(start)
+
+    for root in roots:
+        visit(kernel.addr[root], [], root)
+    while todo:
+        start = todo.pop()
+        size = kernel.functions[start]
+        for at, text, target in kernel.branches(start):
+            where = kernel.label(at)
+            if target is None or THUNK.match(kernel.label(target)):
+                if kernel.names[start] not in indirect:
+                    problems.append((where, 'a direct call', ways[start] + [text]))
+            elif not start <= target < start + size:
+                visit(target, ways[start], where)
+    return problems, sorted(kernel.names[start] for start in ways)
+
+
+def check_vmlinux(args):
+    """The first form."""
+    kernel = Kernel(args.files[0], args.objdump)
+    missing = [root for root in args.root if root not in kernel.addr]
+    roots = args.root or [root for root in ROOTS if root in kernel.addr]
+    if missing or not roots:
+        sys.exit(f'{args.files[0]}: expected the symbols {missing or list(ROOTS)}, found none')
+    problems, seen = walk(kernel, roots, set(args.indirect))
+    for name in seen:
+        print(f'on the hit path: {name}')
+    for where, expected, path in problems:
+        print(f'{where}: expected {expected}, found: {" -> ".join(path)}')
+    return 1 if problems else 0
+
+
+def check_objects(names):
+    """The second form."""
+    failed = 0
+    for name in names:
+        for section, _, flags, _, _, size, *_ in Elf(name).sections:
+            if flags & SHF_EXECINSTR and size and not NOT_HIT.match(section):
+                print(f'{name}: expected code in .kprobes.text only, '
+                      f'found: {size} bytes in {section}')
+                failed = 1
+    return failed
+
+
+def main():
+    """Returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
+    parser.add_argument('--root', action='append', default=[], metavar='SYMBOL',
+                        help='start here instead')
+    parser.add_argument('--indirect', action='append', default=[], metavar='SYMBOL',
+                        help='this function may call indirectly (a handler)')
+    parser.add_argument('--objdump', default='llvm-objdump-22')
+    parser.add_argument('--text-of', action='store_true', help='check objects')
+    parser.add_argument('files', nargs='+')
+    args = parser.parse_args()
+    if args.text_of:
+        return check_objects(args.files)
+    if len(args.files) != 1:
+        parser.error('one VMLINUX')
+    return check_vmlinux(args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The pure part of the Rust kprobes, on the host.
+//!
+//! Every module here is a file that the kernel also builds, loaded from its place in the tree, and
+//! brings its tests along. Names resolve as they do in the kernel's crate, since the modules have
+//! the same names at the root: `crate::model`, `crate::contract`. Each back end's `isa` is loaded,
+//! whatever the host is.
+
+#![no_std]
+// The kernel is what uses it all; here the tests use what they need.
+#![allow(dead_code)]
+
+#[path = "../../../../../rust/kprobes/contract.rs"]
+mod contract;
+#[path = "../../../../../rust/kprobes/model/mod.rs"]
+mod model;
+
+#[path = "../../../../../arch/x86/kprobes/isa/mod.rs"]
+mod x86;
