@@ -8,5 +8,5 @@ use kernel::bindings;
 /// its own, and lives forever.
 pub(crate) fn nobody() -> &'static bindings::kprobe {
     // SAFETY: A static of `abi.c` that is initialized at build time and never written.
-    unsafe { &*(&raw const bindings::rust_kprobes_nobody) }
+    unsafe { &bindings::rust_kprobes_nobody }
 }

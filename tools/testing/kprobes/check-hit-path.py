@@ -3,7 +3,7 @@
 """Checks that what a probe's hit runs through cannot itself be probed or panic.
 
     check-hit-path.py [--root SYMBOL]... [--indirect SYMBOL]... VMLINUX
-    check-hit-path.py --text-of OBJECT...
+    check-hit-path.py --text-of OBJECT|FOLDER...
 
 The first form disassembles a linked kernel and follows direct calls and jumps
 from the entries of the hit path, or from each --root. It fails on a callee that
@@ -12,11 +12,13 @@ section, the entry code and the list of NOKPROBE_SYMBOL(); on a way into Rust's
 panics; and on an indirect call or jump in a function not named by --indirect.
 Callees in .kprobes.text are followed further; the rest is the kernel's own care.
 
-The second form fails on code outside .kprobes.text in objects (initcalls and
+The second form fails on code outside .kprobes.text in objects, or in those that
+a built folder puts into the kernel (initcalls, KASAN's constructors and
 patched-in alternatives excepted).
 """
 import argparse
 import bisect
+import pathlib
 import re
 import struct
 import subprocess
@@ -39,7 +41,7 @@ THUNK = re.compile(r'__x86_indirect_(call_|jump_)?thunk_')
 # Executable sections of an object that no probe is hit in or that are never
 # run in place.
 NOT_HIT = re.compile(r'\.(init|exit|noinstr)\.text$|\.kprobes\.text$|\.altinstr_replacement$'
-                     r'|\.(rela?\.)?discard\.')
+                     r'|\.text\.asan\.module_[cd]tor(\.\d+)?$|\.discard\.')
 
 SHF_EXECINSTR = 4
 SHT_SYMTAB = 2
@@ -213,10 +215,24 @@ def check_vmlinux(args):
     return 1 if problems else 0
 
 
-def check_objects(names):
+def linked(names, ar):
+    """The objects themselves, and those that a folder's built-in.a names."""
+    for name in map(pathlib.Path, names):
+        if not name.is_dir():
+            yield name
+            continue
+        out = subprocess.run([ar, 't', name / 'built-in.a'], check=True,
+                             capture_output=True, text=True).stdout.split()
+        if not out:
+            sys.exit(f'{name}/built-in.a: expected objects, found none')
+        for member in out:
+            yield name / pathlib.Path(member).name
+
+
+def check_objects(names, ar):
     """The second form."""
     failed = 0
-    for name in names:
+    for name in linked(names, ar):
         for section, _, flags, _, _, size, *_ in Elf(name).sections:
             if flags & SHF_EXECINSTR and size and not NOT_HIT.match(section):
                 print(f'{name}: expected code in .kprobes.text only, '
@@ -233,11 +249,12 @@ def main():
     parser.add_argument('--indirect', action='append', default=[], metavar='SYMBOL',
                         help='this function may call indirectly (a handler)')
     parser.add_argument('--objdump', default='llvm-objdump-22')
+    parser.add_argument('--ar', default='llvm-ar-22')
     parser.add_argument('--text-of', action='store_true', help='check objects')
     parser.add_argument('files', nargs='+')
     args = parser.parse_args()
     if args.text_of:
-        return check_objects(args.files)
+        return check_objects(args.files, args.ar)
     if len(args.files) != 1:
         parser.error('one VMLINUX')
     return check_vmlinux(args)

@@ -93,7 +93,6 @@ mod tests {
         assert!(is(int3(), &[0xcc]));
     }
 
-    // Vectors: GNU as 2.44, `jmp .+N` and `call .+N` forced to 32 bits.
     #[test]
     fn displacement_counts_from_the_end() {
         let cases: [(u64, [u8; 4]); 4] = [

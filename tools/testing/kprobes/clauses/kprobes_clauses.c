@@ -11,6 +11,8 @@
 #include <linux/module.h>
 #include <linux/string.h>
 
+#define NOT_THERE_YET "register_kprobe answers EOPNOTSUPP until breakpoints land"
+
 static int hits;
 
 noinline int kprobes_clauses_target(int value);
@@ -45,7 +47,7 @@ static int must_register(struct kunit *test, struct kprobe *p)
 	int err = register_kprobe(p);
 
 	if (err == -EOPNOTSUPP)
-		kunit_skip(test, "register_kprobe answers EOPNOTSUPP until the breakpoint work lands");
+		kunit_skip(test, NOT_THERE_YET);
 	return err;
 }
 
@@ -165,7 +167,7 @@ static void R9_first_error_undoes_the_batch(struct kunit *test)
 	int err = register_kprobes(batch, ARRAY_SIZE(batch));
 
 	if (err == -EOPNOTSUPP)
-		kunit_skip(test, "register_kprobe answers EOPNOTSUPP until the breakpoint work lands");
+		kunit_skip(test, NOT_THERE_YET);
 	KUNIT_EXPECT_EQ(test, err, -ENOENT);
 	call_target(1);
 	KUNIT_EXPECT_EQ(test, hits, 0);
@@ -199,7 +201,7 @@ static void D1_failed_arming_is_reported(struct kunit *test)
 	unregister_ftrace_function(&owner);
 	ftrace_free_filter(&owner);
 	if (err == -EOPNOTSUPP)
-		kunit_skip(test, "register_kprobe answers EOPNOTSUPP until the breakpoint work lands");
+		kunit_skip(test, NOT_THERE_YET);
 	KUNIT_EXPECT_NE(test, err, 0);
 }
 #endif
@@ -227,6 +229,7 @@ static struct kunit_suite clauses_suite = {
 	.init = clauses_init,
 	.test_cases = clauses_cases,
 };
+
 kunit_test_suite(clauses_suite);
 
 MODULE_DESCRIPTION("Clauses of the kprobes interface, one KUnit case each");

@@ -8,22 +8,23 @@
 #include <linux/module.h>
 
 asmlinkage void kprobes_long_insn_target(void);
-extern char kprobes_long_insn_site[];
 
+/*
+ * The site is movl $0x12345678, 8(%rsp) with a 32-bit displacement and three
+ * segment prefixes.
+ */
 asm(".pushsection .text\n"
-    ".globl kprobes_long_insn_target\n"
-    ".type kprobes_long_insn_target, @function\n"
-    "kprobes_long_insn_target:\n"
-    "	sub $64, %rsp\n"
-    ".globl kprobes_long_insn_site\n"
-    "kprobes_long_insn_site:\n"
-    /* ds ds ds movl $0x12345678, 8(%rsp), with a 32-bit displacement */
-    "	.byte 0x3e, 0x3e, 0x3e, 0xc7, 0x84, 0x24, 8, 0, 0, 0\n"
-    "	.byte 0x78, 0x56, 0x34, 0x12\n"
-    "	add $64, %rsp\n"
-    "	" ASM_RET
-    ".size kprobes_long_insn_target, . - kprobes_long_insn_target\n"
-    ".popsection\n");
+	".globl kprobes_long_insn_target\n"
+	".type kprobes_long_insn_target, @function\n"
+	"kprobes_long_insn_target:\n"
+	"	sub $64, %rsp\n"
+	"kprobes_long_insn_site:\n"
+	"	.byte 0x3e, 0x3e, 0x3e, 0xc7, 0x84, 0x24, 8, 0, 0, 0\n"
+	"	.byte 0x78, 0x56, 0x34, 0x12\n"
+	"	add $64, %rsp\n"
+	"	" ASM_RET
+	".size kprobes_long_insn_target, . - kprobes_long_insn_target\n"
+	".popsection\n");
 
 static int hits;
 
@@ -33,14 +34,21 @@ static int count_hit(struct kprobe *p, struct pt_regs *regs)
 	return 0;
 }
 
-static struct kprobe probe = { .pre_handler = count_hit };
+static void after_hit(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+}
+
+/* With a post handler it is always stepped, never run from a detour. */
+static struct kprobe probe = {
+	.symbol_name = "kprobes_long_insn_site",
+	.pre_handler = count_hit,
+	.post_handler = after_hit,
+};
 
 static int __init long_insn_init(void)
 {
-	int err;
+	int err = register_kprobe(&probe);
 
-	probe.addr = (kprobe_opcode_t *)kprobes_long_insn_site;
-	err = register_kprobe(&probe);
 	if (err)
 		return err;
 	pr_info("long_insn: registered\n");

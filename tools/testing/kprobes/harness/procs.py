@@ -49,9 +49,9 @@ def run(command, log, *, cwd=None, extra=None, on_line=None, append=False):
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, **(extra or {})}
-    with open(log, 'ab' if append else 'wb') as out:
+    # Unbuffered: whatever ends us, the log has what was said.
+    with open(log, 'ab' if append else 'wb', buffering=0) as out:
         out.write(('$ ' + ' '.join(map(str, command)) + '\n').encode())
-        out.flush()
         process = subprocess.Popen(
             list(map(str, command)), cwd=cwd, env=environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -65,7 +65,6 @@ def run(command, log, *, cwd=None, extra=None, on_line=None, append=False):
                         print(line, flush=True)
                     if on_line:
                         on_line(line)
-                out.flush()
             except BaseException:
                 kill(process)
                 raise

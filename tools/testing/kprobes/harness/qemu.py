@@ -166,7 +166,7 @@ def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
     log.parent.mkdir(parents=True, exist_ok=True)
     lines, splats, started = [], [], time.monotonic()
     trouble, done = None, False
-    with open(log, 'wb') as out:
+    with open(log, 'wb', buffering=0) as out:
         process = subprocess.Popen(
             call, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, start_new_session=True)

@@ -21,7 +21,17 @@ have mmdebstrap || refuse "mmdebstrap, which makes a Debian root" "none in PATH"
 [ -e $keyring ] || refuse "Debian's archive keys in $keyring" "none" \
 	"sudo apt-get install debian-archive-keyring"
 
+# room: refuses a disk that the root does not fit on.
+room() {
+	local free
+	free=$(free_kib "$(dirname "$target")")
+	[ "$free" -ge "$1" ] || refuse "$2 for the toolchain root" \
+		"$((free / 1024)) MiB free in $(dirname "$target")" \
+		"free some space, or choose another place with CACHE="
+}
+
 rm -rf "$target"
+room 3000000 "3 GiB free"
 status=0
 # The guests' programs and the kernel's source come with it as plain package
 # files, so that nothing after this needs apt. The source may be gone from
@@ -31,6 +41,7 @@ mmdebstrap --variant=minbase --mode=root \
 	--aptopt='APT::Install-Recommends "false"' \
 	--aptopt='Acquire::Languages "none"' \
 	--aptopt='Acquire::Retries "3"' \
+	--dpkgopt=force-unsafe-io \
 	--dpkgopt='path-exclude=/usr/share/man/*' \
 	--dpkgopt='path-exclude=/usr/share/doc/*' \
 	--dpkgopt='path-exclude=/usr/share/locale/*' \
@@ -46,12 +57,12 @@ mmdebstrap --variant=minbase --mode=root \
 	>"$log" 2>&1 || status=$?
 if [ $status != 0 ]; then
 	tail -n 15 "$log" >&2
+	# Asked before the deletion, which makes room again.
+	(room 100000 "3 GiB free") || {
+		rm -rf "$target"
+		exit 2
+	}
 	rm -rf "$target"
-	if [ "$(free_kib "$(dirname "$target")")" -lt 3000000 ]; then
-		refuse "3 GiB free for the toolchain root" \
-			"$(($(free_kib "$(dirname "$target")") / 1024)) MiB free" \
-			"free some space, or choose another place with CACHE="
-	fi
 	refuse "mmdebstrap to make a Debian trixie root from $mirror" \
 		"exit status $status; its log: $log" \
 		"look at the lines above; is $mirror reachable (proxy variables)? another mirror: DEBIAN_MIRROR="

@@ -125,6 +125,7 @@ class Files(Trees):
 class Patches(Trees):
     def test_applied_updated_dropped(self):
         path = 'kernel/kprobes.c'
+        self.age()
         self.edit('0001.patch', path, 'line 3\n', 'line three\n')
         self.assertIn(f'M {path}', self.sync())
         self.assertIn('line three\n', self.read(path))
@@ -133,7 +134,6 @@ class Patches(Trees):
         self.assertIn('line drei\n', self.read(path))
         self.assertNotIn('line three\n', self.read(path))
         (self.repo / 'patches/0001.patch').unlink()
-        self.age()
         old = self.times()[path]
         self.assertEqual(self.sync(), [f'R {path}'])
         self.assertEqual(self.read(path), _KERNEL[path])
@@ -244,15 +244,26 @@ class Undoing(Trees):
 
     def test_an_interrupted_update_is_not_somebody_elses_edit(self):
         self.sync()
-        self.edit('0001.patch', 'kernel/kprobes.c', 'line 3\n', 'drei\n')
-        self.write('repo/rust/kprobes/model.rs', '//! other\n')
-        self.assertTrue(self.interrupt(2))
-        self.assertEqual(self.target().changed_by_others(), [])
+        for at in (2, 3):
+            self.edit('0001.patch', 'kernel/kprobes.c', 'line 3\n',
+                      f'drei {at}\n')
+            for name in ('life/arm', 'model'):
+                self.write(f'repo/rust/kprobes/{name}.rs', f'//! {at}\n')
+            self.assertTrue(self.interrupt(at))
+            self.assertEqual(self.target().changed_by_others(), [])
+            self.sync()
 
     def test_interrupted_while_putting_back(self):
         self.sync()
-        with mock.patch.object(overlay.shutil, 'copy',
-                               side_effect=[KeyboardInterrupt]):
+        count = 0
+
+        def copy(*words, real=overlay.shutil.copy):
+            nonlocal count
+            count += 1
+            if count == 2:
+                raise KeyboardInterrupt
+            return real(*words)
+        with mock.patch.object(overlay.shutil, 'copy', copy):
             with self.assertRaises(KeyboardInterrupt):
                 self.sync(remove=True)
         self.assertEqual(self.target().changed_by_others(), [])

@@ -60,7 +60,8 @@ class Plans(support.Case):
 
     def test_star_stands_for_anything(self):
         self.assertEqual(self.vanished('s.*\n', 's.x', 's.y'), [])
-        self.assertEqual(self.vanished('s.*.z\n', 's.x'), ['plan.s.*.z'])
+        self.assertEqual(self.vanished('s.*.z\n', 's.x', 's.x.zz'),
+                         ['plan.s.*.z'])
 
     def test_new_names_are_told(self):
         self.vanished('a\n', 'a', 'fresh')

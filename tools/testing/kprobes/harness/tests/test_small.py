@@ -4,7 +4,9 @@
 import gzip
 import stat
 import subprocess
+import time
 import types
+from pathlib import Path
 from unittest import mock
 
 import env
@@ -171,13 +173,20 @@ class Programs(support.Case):
         with self.assertRaises(KeyboardInterrupt):
             procs.run(['sh', '-c', 'sleep 60 & echo $!; wait'],
                       self.tmp / 'log', on_line=stop)
-        # Gone, or dead and only waiting for init to notice.
+        for _ in range(200):
+            if self.state(started[0]) == 'gone':
+                return
+            time.sleep(0.01)
+        self.fail(f'still there: {self.state(started[0])}')
+
+    def state(self, process):
+        # Dead and only waiting for init to notice is gone, too.
         try:
-            state = (support.Path('/proc') / str(started[0]) / 'stat') \
-                .read_text().rpartition(')')[2].split()[0]
+            stat = Path(f'/proc/{process}/stat').read_text()
         except OSError:
-            state = 'Z'
-        self.assertEqual(state, 'Z')
+            return 'gone'
+        letter = stat.rpartition(')')[2].split()[0]
+        return 'gone' if letter in 'ZX' else letter
 
 
 class Unittest(support.Case):
