@@ -50,15 +50,18 @@ struct kprobe * __kprobes rust_kprobes_test_running(void)
 }
 #endif
 
+/* What abi.rs defines and <linux/kprobes.h> declares. */
+#define DEFINED_IN_RUST(function) EXPORT_SYMBOL_GPL(function)
+
 early_initcall(rust_kprobes_init);
 
-EXPORT_SYMBOL_GPL(register_kprobe);
-EXPORT_SYMBOL_GPL(unregister_kprobe);
-EXPORT_SYMBOL_GPL(register_kprobes);
-EXPORT_SYMBOL_GPL(unregister_kprobes);
-EXPORT_SYMBOL_GPL(register_kretprobe);
-EXPORT_SYMBOL_GPL(unregister_kretprobe);
-EXPORT_SYMBOL_GPL(register_kretprobes);
-EXPORT_SYMBOL_GPL(unregister_kretprobes);
-EXPORT_SYMBOL_GPL(disable_kprobe);
-EXPORT_SYMBOL_GPL(enable_kprobe);
+DEFINED_IN_RUST(register_kprobe);
+DEFINED_IN_RUST(unregister_kprobe);
+DEFINED_IN_RUST(register_kprobes);
+DEFINED_IN_RUST(unregister_kprobes);
+DEFINED_IN_RUST(register_kretprobe);
+DEFINED_IN_RUST(unregister_kretprobe);
+DEFINED_IN_RUST(register_kretprobes);
+DEFINED_IN_RUST(unregister_kretprobes);
+DEFINED_IN_RUST(disable_kprobe);
+DEFINED_IN_RUST(enable_kprobe);

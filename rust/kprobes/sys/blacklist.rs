@@ -38,8 +38,8 @@ pub(crate) fn load() -> Result<(), Refusal> {
     let start = (&raw const bindings::__start_kprobe_blacklist).cast::<usize>();
     let end = (&raw const bindings::__stop_kprobe_blacklist).cast::<usize>();
     let count = end.addr().saturating_sub(start.addr()) / size_of::<usize>();
-    // SAFETY: The linker puts the table of addresses between the two symbols, and init memory, which
-    // it is in, is still there.
+    // SAFETY: The linker puts the table of addresses between the two symbols, and init memory,
+    // which it is in, is still there.
     let table = unsafe { core::slice::from_raw_parts(start, count) };
 
     let mut named = KVec::with_capacity(count, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
