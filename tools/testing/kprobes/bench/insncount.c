@@ -43,7 +43,7 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 		if (qemu_plugin_insn_data(insn, bytes, sizeof(bytes)) == sizeof(mark) &&
 		    !memcmp(bytes, mark, sizeof(mark)))
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, marked,
-					USES_NO_REGISTERS, NULL);
+							       USES_NO_REGISTERS, NULL);
 	}
 }
 

@@ -25,19 +25,22 @@ struct counter {
 enum { INLINE_ADD_U64 = 0 };
 enum { USES_NO_REGISTERS = 0 };
 
-void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id,
-		void (*callback)(uint64_t id, struct qemu_plugin_tb *tb));
+typedef void translated_fn(uint64_t id, struct qemu_plugin_tb *tb);
+typedef void executed_fn(unsigned int cpu, void *data);
+
+void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id, translated_fn *callback);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *
 qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
 size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to,
 			     size_t length);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
-		void (*callback)(unsigned int cpu, void *data), int flags,
-		void *data);
-void qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(
-		struct qemu_plugin_tb *tb, int operation,
-		struct counter counter, uint64_t value);
+					    executed_fn *callback, int flags,
+					    void *data);
+void qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(struct qemu_plugin_tb *tb,
+						       int operation,
+						       struct counter counter,
+						       uint64_t value);
 struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t size);
 uint64_t qemu_plugin_u64_sum(struct counter counter);
 void qemu_plugin_outs(const char *text);

@@ -34,7 +34,11 @@ def chosen(arch, impl, flavour):
         raise env.Refusal(f'a flavour out of {", ".join(FLAVOURS)}', flavour,
                           'see tools/testing/kprobes/config')
     names = ['common', arch, f'impl-{impl}']
-    names += FLAVOURS[flavour]
+    for name in FLAVOURS[flavour]:
+        names.append(name)
+        # What an architecture has to take back of it, with the reason there.
+        if (FOLDER / f'{name}-{arch}.config').exists():
+            names.append(f'{name}-{arch}')
     return [FOLDER / f'{name}.config' for name in names]
 
 
