@@ -69,7 +69,7 @@ check_mapping() {
 	unshare --user true 2>/dev/null || refuse \
 		"user namespaces for ordinary users" \
 		"unshare --user fails" \
-		"sudo sysctl -w user.max_user_namespaces=65536, or run as root"
+		"sudo sysctl -w user.max_user_namespaces=65536; inside a chroot, or where a container forbids them, run as root"
 }
 
 # mapped CMD...: replaces this shell by CMD with the rights that making and
