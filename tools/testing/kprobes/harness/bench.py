@@ -169,6 +169,8 @@ class _Boot:
             self.built, self.image, name=f'bench-{self.name}',
             smp=1 if alone else 2, icount=alone, force='tcg', memory=1024,
             extra=extra, timeout=_LIMIT, on_line=self.tick,
+            # A batch of 10,000 says nothing until it is done.
+            silence=_LIMIT,
             cmdline='kunit.enable=0 tsc=nowatchdog')
         self.seconds = console.seconds
         rows, done = read(console.lines)
@@ -356,8 +358,6 @@ def dumps(result):
 
 def bench(impls, quick):
     """Measure IMPLS; prints and writes the results. The exit status."""
-    # A batch of 10,000 says nothing until it is done.
-    qemu.SILENCE = _LIMIT
     results = {}
     reference = _committed()
     if quick and not reference:

@@ -153,10 +153,11 @@ def clean(raw):
 
 def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
          extra=(), cmdline='', timeout=600, force=None, on_line=None,
-         crash=None):
+         crash=None, silence=None):
     """Boot BUILT to its end; the console, or Died.
 
-    With CRASH (a pattern) the boot is right only if the kernel dies saying
+    A guest that says nothing for SILENCE seconds hangs. With CRASH (a
+    pattern) the boot is right only if the kernel dies saying
     just that.
     """
     kind = accelerator(built, 'tcg' if icount else force)
@@ -172,7 +173,7 @@ def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
             stderr=subprocess.STDOUT, start_new_session=True)
         try:
             for raw in _lines(process, started + timeout,
-                              min(SILENCE, timeout)):
+                              min(silence or SILENCE, timeout)):
                 out.write(raw + b'\n')
                 line = clean(raw)
                 lines.append(line)
