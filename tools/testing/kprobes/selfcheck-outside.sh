@@ -83,10 +83,11 @@ left() {
 	done
 }
 
-# nothing_left: within some seconds; what is there, if not.
+# nothing_left: within 15 s (make is given some to tidy up); what is there, if
+# not.
 nothing_left() {
 	local n
-	for n in 1 2 3 4 5 6 7 8 9 10; do
+	for ((n = 0; n < 30; n++)); do
 		[ -n "$(left)" ] || return 0
 		sleep 0.5
 	done
@@ -118,7 +119,7 @@ killed() {
 	esac 2>/dev/null
 	if ! found=$(nothing_left); then
 		kill -KILL -- "-$running" 2>/dev/null
-		result fail "$2" "5 s after SIG$1 there still ran: $found"
+		result fail "$2" "15 s after SIG$1 there still ran: $found"
 	else
 		{ wait $running || status=$?; } 2>/dev/null
 		if [ $status = 0 ] || [ "$(steps)" -lt 4 ]; then

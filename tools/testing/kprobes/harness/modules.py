@@ -43,8 +43,9 @@ def run(built):
     def show(line):
         if line == 'mark: module':
             shown.append(line)
-        elif shown and line != qemu.DONE \
-                and not line.startswith('reboot: '):
+        elif line == qemu.DONE:
+            shown.clear()
+        elif shown:
             print(line, flush=True)
     console = qemu.boot(built, image, name='module', on_line=show)
     refused = [line for line in console.lines if line.startswith('refused ')]
