@@ -11,6 +11,7 @@ was. No overlay file may take the place of one that the kernel has.
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -35,9 +36,9 @@ def files(repo=env.REPO, listing=LIST):
     found = []
     for root in roots(listing):
         top = repo / root
-        for folder, below, names in top.walk() if top.is_dir() else ():
+        for folder, below, names in os.walk(top):
             below[:] = sorted(n for n in below if not _SKIP.search(n))
-            found += [(folder / n).relative_to(repo)
+            found += [(Path(folder) / n).relative_to(repo)
                       for n in names if not _SKIP.search(n)]
     return sorted(found)
 
