@@ -144,7 +144,10 @@ def external(built, folder_of_module, out, name):
     log.unlink(missing_ok=True)
     with progress.Stage(f'module {name}', 1) as stage:
         compile_targets([*command, f'M={out}'], ['modules'], log, stage)
-    found = sorted(out.rglob('*.ko'))
+    # Not whatever lies there: a module renamed since has left its old one.
+    order = out / 'modules.order'
+    found = [out / Path(line).with_suffix('.ko')
+             for line in order.read_text().split()] if order.exists() else []
     if not found:
         raise env.Refusal(f'a module (*.ko) from {env.host(folder_of_module)}',
                           'none was built',

@@ -22,7 +22,9 @@ import source
 
 LIST = env.KPROBES / 'overlay.list'
 PATCHES = env.REPO / 'patches'
-_SKIP = re.compile(r'~$|^\.|\.orig$|\.rej$|\.o$|^__pycache__$|^target$')
+# Editors' leftovers and what a build leaves, as in .gitignore.
+_SKIP = re.compile(r'~$|^\.|\.(orig|rej|o|ko|mod|mod\.c|cmd)$|'
+                   r'^(__pycache__|target|modules\.order|Module\.symvers)$')
 
 
 def roots(listing=LIST):
@@ -147,9 +149,16 @@ class Target:
     def changed_by_others(self):
         """Files that we wrote and somebody else has edited since."""
         known = {**self.files, **self.patched}
-        return [path for path, sha in known.items()
-                if sha and (self.tree / path).exists()
-                and _sha((self.tree / path).read_bytes()) != sha]
+        found = []
+        for path, sha in known.items():
+            if sha and (self.tree / path).exists():
+                data = (self.tree / path).read_bytes()
+                kept = self.state / 'orig' / path
+                # Somebody who put the original back has undone our work.
+                if _sha(data) != sha and not (
+                        kept.exists() and kept.read_bytes() == data):
+                    found.append(path)
+        return found
 
     def sync(self, remove=False):
         """Make the tree as the repository wants it; returns what changed.

@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
 """Running other programs: every line into a log, nothing left behind."""
 
+import contextlib
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
 
 import env
+
+
+@contextlib.contextmanager
+def alone(name):
+    """One at a time in the cache that all checkouts share."""
+    with open(env.CACHE / f'{name}.lock', 'w', encoding='utf-8') as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
 
 
 def no_space(path):

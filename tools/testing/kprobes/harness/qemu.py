@@ -37,7 +37,8 @@ _MACHINES = {
 DONE = 'guest: done'
 _STAMP = re.compile(r'^(?:<\d+>)?\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ')
 _PANIC = re.compile(r'Kernel panic - not syncing|^Oops: |: Oops:|'
-                    r'double fault|Unable to handle kernel')
+                    r'double fault|Unable to handle kernel|kernel BUG at |'
+                    r'Internal error: |\[#\d+\]')
 # What a healthy kernel never says; reported even when all tests pass.
 _SPLAT = re.compile(
     r'WARNING: |BUG: |possible circular locking|'

@@ -101,11 +101,12 @@ def archive(store=None, packaged=PACKAGED, listing=None):
     """The source archive: from the cache, the package, or an archive."""
     store = store or env.CACHE / 'source'
     for place in (store, packaged):
-        found = sorted([*place.glob('linux-source-*.deb'),
+        found = sorted([*place.glob('linux-source-7.3_*.deb'),
                         *place.glob('linux-7.3*.tar.xz')])
         if found:
             return found[-1]
-    return fetch(store, listing)
+    with procs.alone('source'):
+        return fetch(store, listing)
 
 
 def _unpack(path, into):
@@ -146,7 +147,7 @@ def _copy_user_tree(into):
                           'see the lines above')
 
 
-def _identity():
+def identity():
     """What the tree must have been made from to be kept."""
     if env.KSRC:
         git = ['git', '-c', 'safe.directory=*', '-C', str(env.KSRC)]
@@ -166,9 +167,9 @@ def tree():
     if env.KSRC:
         require_version(env.KSRC, 'KSRC')
     mark = env.TREE / '.kprobes-source'
-    identity = _identity()
+    now = identity()
     try:
-        if mark.read_text() == identity:
+        if mark.read_text() == now:
             return env.TREE
     except OSError:
         pass
@@ -186,7 +187,7 @@ def tree():
         else:
             _unpack(archive(), part)
         require_version(part, 'the kernel source')
-        (part / '.kprobes-source').write_text(identity)
+        (part / '.kprobes-source').write_text(now)
         part.rename(env.TREE)
     return env.TREE
 

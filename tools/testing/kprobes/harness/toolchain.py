@@ -74,33 +74,39 @@ def _bindgen():
     home = env.CACHE / f'bindgen-{BINDGEN}-rustc-{rustc}'
     tool = home / 'bin' / 'bindgen'
     if not tool.exists():
-        with progress.Stage('bindgen', 2) as stage:
-            log = env.LOGS / 'bindgen.log'
-            part = home.with_suffix('.part')
-            shutil.rmtree(part, ignore_errors=True)
-            status = procs.run(
-                ['cargo', 'install', '--locked', '--root', part,
-                 'bindgen-cli', '--version', BINDGEN], log,
-                extra={'CARGO_HOME': str(env.CACHE / 'cargo'),
-                       'CARGO_TARGET_DIR': str(env.WORK / 'bindgen-build'),
-                       'CARGO_PROFILE_RELEASE_OPT_LEVEL': '1',
-                       'CARGO_PROFILE_RELEASE_LTO': 'off',
-                       'CARGO_TERM_COLOR': 'never'},
-                on_line=lambda line: stage.tick(line.strip(), int(
-                    line.lstrip().startswith('Compiling'))))
-            if status:
-                if procs.no_space(env.CACHE):
-                    raise procs.full_disk(env.CACHE)
-                raise env.Refusal(
-                    f'cargo to build bindgen-cli {BINDGEN}',
-                    procs.tail(log, 6),
-                    'is the crate registry reachable (proxy variables)? '
-                    f'Whole log: {env.host(log)}')
-            shutil.rmtree(home, ignore_errors=True)
-            part.rename(home)
-            shutil.rmtree(env.WORK / 'bindgen-build', ignore_errors=True)
+        with procs.alone('bindgen'):
+            if not tool.exists():
+                _make_bindgen(home)
     if str(tool.parent) not in os.environ['PATH'].split(':'):
         os.environ['PATH'] = f'{tool.parent}:{os.environ["PATH"]}'
+
+
+def _make_bindgen(home):
+    with progress.Stage('bindgen', 2) as stage:
+        log = env.LOGS / 'bindgen.log'
+        part = home.with_suffix('.part')
+        shutil.rmtree(part, ignore_errors=True)
+        status = procs.run(
+            ['cargo', 'install', '--locked', '--root', part,
+             'bindgen-cli', '--version', BINDGEN], log,
+            extra={'CARGO_HOME': str(env.CACHE / 'cargo'),
+                   'CARGO_TARGET_DIR': str(env.WORK / 'bindgen-build'),
+                   'CARGO_PROFILE_RELEASE_OPT_LEVEL': '1',
+                   'CARGO_PROFILE_RELEASE_LTO': 'off',
+                   'CARGO_TERM_COLOR': 'never'},
+            on_line=lambda line: stage.tick(line.strip(), int(
+                line.lstrip().startswith('Compiling'))))
+        if status:
+            if procs.no_space(env.CACHE):
+                raise procs.full_disk(env.CACHE)
+            raise env.Refusal(
+                f'cargo to build bindgen-cli {BINDGEN}',
+                procs.tail(log, 6),
+                'is the crate registry reachable (proxy variables)? '
+                f'Whole log: {env.host(log)}')
+        shutil.rmtree(home, ignore_errors=True)
+        part.rename(home)
+        shutil.rmtree(env.WORK / 'bindgen-build', ignore_errors=True)
 
 
 def ready():
