@@ -34,7 +34,11 @@ def _clippy(built):
     with source.scratch() as scratch:
         words = re.sub(r'--out-dir \S+', f'--out-dir {scratch}', words)
         words = re.sub(r'--emit=\S+', '', words)
-        words = words.replace(' rustc ', ' clippy-driver ', 1)
+        words, found = re.subn(r' \S*rustc ', ' clippy-driver ', words,
+                               count=1)
+        if not found:
+            return Result('check-kernel.clippy', 'fail',
+                          f'no rustc in the saved command of {saved.name}')
         log, status = _call(
             'clippy', ['sh', '-c', f'{words} --emit=metadata -Dwarnings'],
             extra={'CLIPPY_CONF_DIR': str(built.tree), 'RUSTC_BOOTSTRAP': '1'},

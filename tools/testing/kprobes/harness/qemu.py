@@ -82,16 +82,22 @@ def accelerator(built, wanted=None):
     if known is not None:
         return 'kvm' if known else 'tcg'
     image = guest.initramfs(built, 'kvm-probe', '')
-    try:
-        boot(built, image, name='kvm-probe', timeout=20, force='kvm')
-        works = True
-    except env.Refusal:
-        works = False
+    works = _boots(built, image, 'kvm', 20)
+    if not works and not _boots(built, image, 'tcg', SILENCE):
+        return 'tcg'    # this kernel boots nowhere: that tells nothing of KVM
     progress.remember(key, works)
     progress.say('KVM: ' + ('a guest boots; using it' if works else
                             'no guest booted within 20 s; using emulation '
                             '(TCG) from now on'))
     return 'kvm' if works else 'tcg'
+
+
+def _boots(built, image, kind, seconds):
+    try:
+        boot(built, image, name=f'{kind}-probe', timeout=seconds, force=kind)
+    except env.Refusal:
+        return False
+    return True
 
 
 def _cpu_model():
