@@ -422,6 +422,7 @@ def taking_turns():
             time.sleep(2)
         return [ktap.Result('slow', 'pass')]
     cli.guest_tests = slow
+    results.vanished = lambda *_: []
     kernel.build = lambda *_: _built()
 
 

@@ -100,7 +100,13 @@ def planned(name):
 
 
 def vanished(name, results, keep=lambda test: True):
-    """A failure for every planned test, of those to KEEP, that is missing."""
+    """A failure for every planned test, of those to KEEP, that is missing.
+
+    A boot that died has said so itself; what it did not reach is no news.
+    """
+    if any(one.status == 'fail' and one.name.endswith('.boot')
+           for one in results):
+        return []
     seen = {one.name for one in results}
     missing = [want for want in planned(name)
                if want not in seen and keep(want)
