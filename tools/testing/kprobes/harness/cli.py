@@ -3,6 +3,7 @@
 
 import fcntl
 import os
+import re
 import shutil
 import signal
 import sys
@@ -125,12 +126,16 @@ def _impl(arch, default='rust'):
     return impl
 
 
+def _shown(arch):
+    """What to boot for somebody to look at: ours once it can probe."""
+    return _impl(arch, 'rust' if _registers('rust') else 'c')
+
+
 @command
 def run():
     """make run"""
     arch = _arch()
-    default = 'rust' if _registers('rust') else 'c'
-    impl = _impl(arch, default)
+    impl = _shown(arch)
     if impl == 'c' and not os.environ.get('IMPL'):
         progress.say('The Rust implementation cannot register probes yet: '
                      'this boots the stock C implementation (IMPL=c).')
@@ -157,7 +162,6 @@ def run():
         'the switch was turned off': r'\| 0$',
         'the switch was turned on again': r'\| 1$',
     }
-    import re
     missing = [what for what, pattern in needed.items()
                if not any(re.search(pattern, line)
                           for line in console.lines)]
@@ -176,7 +180,7 @@ def run():
 def shell():
     """make shell"""
     arch = _arch()
-    impl = _impl(arch, 'rust' if _registers('rust') else 'c')
+    impl = _shown(arch)
     built = kernel.build(arch, impl)
     found = guest.shipped(built, *_SAMPLES)
     image = guest.initramfs(built, 'shell', _job('shell', impl), found)
@@ -305,7 +309,7 @@ def selftest():
 def module():
     """make module DIR=path"""
     arch = _arch()
-    impl = _impl(arch, 'rust' if _registers('rust') else 'c')
+    impl = _shown(arch)
     return modules.run(kernel.build(arch, impl))
 
 

@@ -11,7 +11,6 @@ import fragments
 import overlay
 import procs
 import progress
-import source
 import toolchain
 
 # kernel's name, image target, image file
@@ -154,8 +153,3 @@ def external(built, folder_of_module, out, name):
                           'its Kbuild or Makefile needs a line '
                           'obj-m := name.o')
     return found
-
-
-def require_source():
-    """The kernel source is there (its own stage on a first run)."""
-    return source.tree()

@@ -2,6 +2,7 @@
 """make module DIR=path: somebody's module in our kernel."""
 
 import os
+import shutil
 
 import env
 import guest
@@ -11,7 +12,7 @@ import qemu
 
 
 def _job(names, parameters):
-    lines = ['KPROBES_MARK=module', 'mark module']
+    lines = ['mark module']
     for name in names:
         lines += [f'say "$ insmod {name}.ko {parameters}"',
                   f'if out=$(load {name} {parameters} 2>&1); then '
@@ -32,7 +33,6 @@ def run(built):
                           'make module DIR=/path/to/module')
     out = env.WORK / 'modules' / 'user'
     if out.exists():
-        import shutil
         shutil.rmtree(out)
     found = kernel.external(built, env.MODULE, out, 'user')
     names = [path.stem for path in found]
