@@ -27,16 +27,28 @@ _SKIP = re.compile(r'~$|^\.|\.(orig|rej|o|ko|mod|mod\.c|cmd)$|'
                    r'^(__pycache__|target|modules\.order|Module\.symvers)$')
 
 
-def roots(listing=LIST):
-    """The folders of the overlay."""
-    return [line for line in listing.read_text().splitlines()
-            if line and not line.startswith('#')]
+def roots(repo=env.REPO, listing=LIST):
+    """The folders of the overlay that are there; refuses a missing one."""
+    found = []
+    for line in listing.read_text().splitlines():
+        if not line or line.startswith('#'):
+            continue
+        root, mark = line.rstrip('?').rstrip(), line.endswith('?')
+        if (repo / root).is_dir():
+            found.append(root)
+        elif not mark:
+            raise env.Refusal(
+                f'the folder {root}, which {listing.name} names',
+                f'none in {env.host(repo)}',
+                f'mend that line, or end it with " ?" if {root} is still '
+                'to come')
+    return found
 
 
 def files(repo=env.REPO, listing=LIST):
     """Every file of the overlay, as a path relative to the tree."""
     found = []
-    for root in roots(listing):
+    for root in roots(repo, listing):
         top = repo / root
         for folder, below, names in os.walk(top):
             below[:] = sorted(n for n in below if not _SKIP.search(n))

@@ -32,7 +32,7 @@ class Trees(support.Case):
     def setUp(self):
         super().setUp()
         self.repo, self.tree = self.tmp / 'repo', self.tmp / 'linux'
-        self.write('repo/overlay.list', '# what goes in\nrust\nsamples\n')
+        self.write('repo/overlay.list', '# what goes in\nrust\nsamples ?\n')
         self.write('repo/rust/kprobes/model.rs', '//! model\n')
         self.write('repo/rust/kprobes/life/arm.rs', '//! arm\n')
         self.write('repo/README.md', 'stays here\n')
@@ -88,6 +88,18 @@ class Files(Trees):
         self.assertEqual(new, {'rust/kprobes', 'rust/kprobes/life',
                                'rust/kprobes/life/arm.rs',
                                'rust/kprobes/model.rs'})
+
+    def test_a_folder_of_the_list_that_is_not_there(self):
+        self.write('repo/samples/probe.c', 'int x;\n')
+        self.assertIn('A samples/probe.c', self.sync())
+        self.write('repo/overlay.list', 'rust\nsample\n')
+        before = self.snapshot()
+        with self.refused('the folder sample,', 'overlay.list', '" ?"'):
+            self.sync()
+        self.assertEqual(self.snapshot(), before)
+
+    def test_the_list_that_is_shipped(self):
+        self.assertIn('rust', overlay.roots())
 
     def test_only_what_changed_is_written(self):
         self.edit('0001.patch', 'kernel/Makefile', 'fork.o', 'fork.o exit.o')
