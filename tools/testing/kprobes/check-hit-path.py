@@ -248,8 +248,8 @@ def main():
                         help='start here instead')
     parser.add_argument('--indirect', action='append', default=[], metavar='SYMBOL',
                         help='this function may call indirectly (a handler)')
-    parser.add_argument('--objdump', default='llvm-objdump-22')
-    parser.add_argument('--ar', default='llvm-ar-22')
+    parser.add_argument('--objdump', default='llvm-objdump')
+    parser.add_argument('--ar', default='llvm-ar')
     parser.add_argument('--text-of', action='store_true', help='check objects')
     parser.add_argument('files', nargs='+')
     args = parser.parse_args()

@@ -69,6 +69,16 @@ def _rustdoc(built):
     return _result('rustdoc', log, status)
 
 
+def _objects(built):
+    """The folders of ours that put objects into BUILT."""
+    found = [built.obj / 'rust/kprobes']
+    for archive in sorted(built.obj.glob('arch/*/kprobes/built-in.a')):
+        # Kbuild makes a thin archive for each folder; this is one of nothing.
+        if archive.read_bytes() != b'!<thin>\n':
+            found.append(archive.parent)
+    return found
+
+
 def run(built):
     """All checks of a built kernel."""
     found = []
@@ -79,7 +89,7 @@ def run(built):
         found.append(_result('hit-path', log, status))
         log, status = _call(
             'text', ['python3', env.KPROBES / 'check-hit-path.py',
-                     '--text-of', built.obj / 'rust/kprobes'])
+                     '--text-of', *_objects(built)])
         found.append(_result('text', log, status))
         found.append(_clippy(built))
         found.append(_rustdoc(built))

@@ -190,6 +190,12 @@ def shell():
     return 0
 
 
+def _checks(tally):
+    found = check.run()
+    tally.add(found)
+    tally.add(results.vanished('check', found))
+
+
 def _finish(tally):
     progress.summary()
     return tally.close()
@@ -199,7 +205,7 @@ def _finish(tally):
 def test():
     """make test"""
     tally = results.Tally()
-    tally.add(check.run())
+    _checks(tally)
     found = host.run()
     tally.add(found)
     tally.add(results.vanished('host', found))
@@ -222,6 +228,7 @@ def test():
 @command
 def plan():
     """make plan: writes the plans of expected tests from a run."""
+    results.write_plan('check', check.run())
     results.write_plan('host', host.run())
     for arch in _arches():
         impl = _impl(arch)
@@ -241,7 +248,7 @@ def plan():
 def check_only():
     """make check"""
     tally = results.Tally()
-    tally.add(check.run())
+    _checks(tally)
     return _finish(tally)
 
 

@@ -43,7 +43,8 @@ def _guest(arch, impl, flavour='test'):
 def _ground():
     found = check.run()
     tests = host.run()
-    return found + tests + results.vanished('host', tests)
+    return (found + results.vanished('check', found)
+            + tests + results.vanished('host', tests))
 
 
 def pieces():
