@@ -64,6 +64,12 @@ def _shell(paths):
 
 def run():
     """All checks, as results."""
+    # Two at once would write the same logs.
+    with procs.turn(env.WORK / 'check.lock', 'this checkout', 'checks'):
+        return _all()
+
+
+def _all():
     paths = tracked()
     rust = [p for p in paths if p.suffix == '.rs']
     python = [p for p in paths if p.suffix == '.py']

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The commands of the Makefile, one function each."""
 
-import fcntl
+import contextlib
 import os
 import re
 import shutil
@@ -376,22 +376,13 @@ def clean():
     return 0
 
 
-def _lock():
+def _turn(name):
     """One command at a time in one checkout; the next one waits."""
-    path = env.WORK / 'lock'
-    handle = open(path, 'a+', encoding='utf-8')
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        handle.seek(0)
-        progress.say('waiting: this checkout is busy with '
-                     f'"{handle.read().strip() or "another command"}"')
-        fcntl.flock(handle, fcntl.LOCK_EX)
-    handle.seek(0)
-    handle.truncate()
-    handle.write(f'make {sys.argv[1]}')
-    handle.flush()
-    return handle
+    # What needs no kernel tree goes on beside a build; it has locks of its
+    # own for what two of them would both write.
+    if name in ('check', 'host-test', 'apply'):
+        return contextlib.nullcontext()
+    return procs.turn(env.WORK / 'lock', 'this checkout', f'make {name}')
 
 
 def main():
@@ -407,12 +398,8 @@ def main():
             raise env.Refusal('one of ' + ', '.join(sorted(_COMMANDS)),
                               name or 'no command', 'make help')
         env.WORK.mkdir(parents=True, exist_ok=True)
-        # What needs no kernel tree goes on beside a build.
-        lock = None if name in ('check', 'host-test', 'apply') else _lock()
-        status = function()
-        if lock:
-            lock.close()
-        return status
+        with _turn(name):
+            return function()
     except env.Refusal as refusal:
         refusal.show()
         return 2

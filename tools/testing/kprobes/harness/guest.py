@@ -55,26 +55,32 @@ def busybox(arch):
     debian = _DEBIAN[arch]
     kept = env.CACHE / 'guest' / f'busybox-{debian}'
     if not kept.exists():
-        packages = sorted(
-            p for place in (env.CACHE / 'guest', Path('/opt/guest'))
-            for p in place.glob(f'busybox-static_*_{debian}.deb'))
-        if not packages:
-            raise env.Refusal(
-                f'the package busybox-static:{debian}',
-                'none came with the toolchain root',
-                f'put busybox-static_*_{debian}.deb into '
-                f'{env.host(env.CACHE / "guest")}')
-        kept.parent.mkdir(exist_ok=True)
-        archive = subprocess.run(
-            ['dpkg-deb', '--fsys-tarfile', packages[-1]],
-            capture_output=True, check=True).stdout
-        data = subprocess.run(
-            ['tar', '-xO', '--wildcards', './*bin/busybox'], input=archive,
-            capture_output=True, check=True).stdout
-        part = kept.with_suffix('.part')
-        part.write_bytes(data)
-        part.replace(kept)
+        with procs.alone('guest'):
+            if not kept.exists():
+                _unpack_busybox(debian, kept)
     return kept.read_bytes()
+
+
+def _unpack_busybox(debian, kept):
+    packages = sorted(
+        p for place in (env.CACHE / 'guest', Path('/opt/guest'))
+        for p in place.glob(f'busybox-static_*_{debian}.deb'))
+    if not packages:
+        raise env.Refusal(
+            f'the package busybox-static:{debian}',
+            'none came with the toolchain root',
+            f'put busybox-static_*_{debian}.deb into '
+            f'{env.host(env.CACHE / "guest")}')
+    kept.parent.mkdir(exist_ok=True)
+    archive = subprocess.run(
+        ['dpkg-deb', '--fsys-tarfile', packages[-1]],
+        capture_output=True, check=True).stdout
+    data = subprocess.run(
+        ['tar', '-xO', '--wildcards', './*bin/busybox'], input=archive,
+        capture_output=True, check=True).stdout
+    part = kept.with_suffix('.part')
+    part.write_bytes(data)
+    part.replace(kept)
 
 
 def initramfs(built, name, script, modules=(), files=None):

@@ -29,7 +29,7 @@ def fetch():
     if 'source = ' not in lock or (mark.exists()
                                    and mark.read_text() == lock):
         return
-    with progress.Stage('crates', 1):
+    with procs.alone('crates'), progress.Stage('crates', 1):
         log = env.LOGS / 'cargo-fetch.log'
         status = procs.run(['cargo', 'fetch', '--locked'], log, cwd=CRATE,
                            extra=cargo_environment())
@@ -93,4 +93,6 @@ def _python():
 def run():
     """All host tests."""
     fetch()
-    return _rust() + _python()
+    # Two at once would write one log.
+    with procs.turn(env.WORK / 'host.lock', 'this checkout', 'host tests'):
+        return _rust() + _python()

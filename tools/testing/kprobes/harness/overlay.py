@@ -18,6 +18,7 @@ import subprocess
 from pathlib import Path
 
 import env
+import procs
 import source
 
 LIST = env.KPROBES / 'overlay.list'
@@ -266,6 +267,11 @@ def apply(remove=False):
         raise env.Refusal('KSRC= the kernel tree to change', 'no KSRC',
                           'make apply KSRC=/path/to/linux-7.3')
     source.require_version(env.KSRC, 'KSRC')
+    with procs.turn(env.KSRC, env.host(env.KSRC), 'apply'):
+        return _apply(remove)
+
+
+def _apply(remove):
     target = Target(env.KSRC, env.KSRC / '.rust-kprobes')
     if edited := target.changed_by_others():
         raise env.Refusal(

@@ -9,14 +9,38 @@ import signal
 import subprocess
 
 import env
+import progress
 
 
 @contextlib.contextmanager
+def turn(path, place, doing):
+    """One at a time: who comes second waits, and says for what.
+
+    PATH is a file to lock, which then says what its holder is DOING, or a
+    folder; PLACE is what people call it.
+    """
+    folder = path.is_dir()
+    handle = os.open(path, os.O_RDONLY if folder
+                     else os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            other = '' if folder else os.pread(handle, 200, 0).decode()
+            progress.say(f'waiting: {place} is busy with '
+                         f'"{other.strip() or "another command"}"')
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if not folder:
+            os.truncate(handle, 0)
+            os.pwrite(handle, doing.encode(), 0)
+        yield
+    finally:
+        os.close(handle)
+
+
 def alone(name):
     """One at a time in the cache that all checkouts share."""
-    with open(env.CACHE / f'{name}.lock', 'w', encoding='utf-8') as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+    return turn(env.CACHE / f'{name}.lock', 'the cache', name)
 
 
 def no_space(path):

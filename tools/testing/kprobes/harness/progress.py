@@ -7,6 +7,7 @@ plain line now and then. At the end summary() prints planned and actual
 minutes, and which stage went over its budget.
 """
 
+import fcntl
 import json
 import sys
 import time
@@ -26,12 +27,16 @@ def _load():
 
 def remember(key, value):
     """Keep VALUE for the estimates of later runs."""
-    state = _load()
-    state[key] = value
     part = _STATE.with_suffix('.part')
     try:
-        part.write_text(json.dumps(state, indent=1, sort_keys=True))
-        part.replace(_STATE)
+        # All checkouts write here: without a lock, what one of them learned
+        # between our reading and our writing would be lost.
+        with open(_STATE.with_suffix('.lock'), 'w', encoding='utf-8') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            state = _load()
+            state[key] = value
+            part.write_text(json.dumps(state, indent=1, sort_keys=True))
+            part.replace(_STATE)
     except OSError:
         pass    # an estimate less; what fills the disk is reported elsewhere
 

@@ -100,13 +100,20 @@ def fetch(store, listing=None, timeout=60):
 def archive(store=None, packaged=PACKAGED, listing=None):
     """The source archive: from the cache, the package, or an archive."""
     store = store or env.CACHE / 'source'
-    for place in (store, packaged):
+    if found := _kept(store, packaged):
+        return found
+    with procs.alone('source'):
+        # Somebody else may have fetched it while we waited.
+        return _kept(store, packaged) or fetch(store, listing)
+
+
+def _kept(*places):
+    for place in places:
         found = sorted([*place.glob('linux-source-7.3_*.deb'),
                         *place.glob('linux-7.3*.tar.xz')])
         if found:
             return found[-1]
-    with procs.alone('source'):
-        return fetch(store, listing)
+    return None
 
 
 def _unpack(path, into):

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Two of us at once: one after the other, and the second says so."""
+
+import json
+import threading
+import time
+from unittest import mock
+
+import check
+import cli
+import env
+import guest
+import host
+import overlay
+import procs
+import progress
+import source
+from tests import support
+
+
+class Turns(support.Case):
+    def setUp(self):
+        super().setUp()
+        self.record = []
+
+    def slowly(self, *_):
+        """What two must not do at once."""
+        self.record.append('begin')
+        time.sleep(0.1)
+        self.record.append('end')
+        return []
+
+    def both(self, function):
+        """FUNCTION twice at once, the second once the first is at work."""
+        threads = [threading.Thread(target=function) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+            while not self.record and thread.is_alive():
+                time.sleep(0.001)
+        for thread in threads:
+            thread.join()
+
+    def took_turns(self, function):
+        self.both(function)
+        self.assertEqual(self.record, ['begin', 'end'] * 2)
+        self.assertIn('waiting: ', self.printed.getvalue())
+
+    def test_the_second_waits_and_says_for_what(self):
+        def work():
+            with procs.turn(self.tmp / 'x.lock', 'this checkout', 'make it'):
+                self.slowly()
+        # A longer text of an earlier holder does not shine through.
+        self.write('x.lock', 'a much longer text than that')
+        self.took_turns(work)
+        self.assertEqual(self.printed.getvalue(), 'waiting: this checkout is '
+                         'busy with "make it"\n')
+
+    def test_a_folder(self):
+        def work():
+            with procs.turn(self.tmp, 'the tree', 'apply'):
+                self.slowly()
+        self.took_turns(work)
+        self.assertIn('the tree is busy with "another command"',
+                      self.printed.getvalue())
+
+    def test_free_again_after_a_failure(self):
+        for _ in range(2):
+            with self.assertRaises(KeyError):
+                with procs.turn(self.tmp / 'x.lock', 'x', 'y'):
+                    raise KeyError
+        self.assertEqual(self.printed.getvalue(), '')
+
+    def test_checks(self):
+        self.enterContext(mock.patch.object(check, '_all', self.slowly))
+        self.took_turns(check.run)
+
+    def test_host_tests(self):
+        for name, answer in (('fetch', None), ('_python', [])):
+            self.enterContext(mock.patch.object(
+                host, name, mock.Mock(return_value=answer)))
+        self.enterContext(mock.patch.object(host, '_rust', self.slowly))
+        self.took_turns(host.run)
+
+    def test_apply(self):
+        self.write('linux/Makefile',
+                   'VERSION = 7\nPATCHLEVEL = 3\nSUBLEVEL = 1\n')
+        self.enterContext(mock.patch.object(env, 'KSRC', self.tmp / 'linux'))
+        self.enterContext(mock.patch.object(overlay, '_apply', self.slowly))
+        self.took_turns(overlay.apply)
+
+    def test_commands_that_need_the_kernel_tree(self):
+        def work():
+            with cli._turn('kunit'):
+                self.slowly()
+        self.took_turns(work)
+        self.assertIn('this checkout is busy with "make kunit"',
+                      self.printed.getvalue())
+
+    def test_commands_that_go_on_beside_a_build(self):
+        with cli._turn('kernel'), cli._turn('check'), cli._turn('apply'):
+            self.assertEqual(self.printed.getvalue(), '')
+
+    def test_busybox_is_unpacked_once(self):
+        def unpack(_, kept):
+            self.slowly()
+            kept.parent.mkdir()
+            kept.write_bytes(b'busybox')
+        self.enterContext(mock.patch.object(guest, '_unpack_busybox', unpack))
+        got = []
+        self.both(lambda: got.append(guest.busybox('arm')))
+        self.assertEqual((self.record, got),
+                         (['begin', 'end'], [b'busybox'] * 2))
+
+    def test_the_source_is_fetched_once(self):
+        def fetch(store, _):
+            self.slowly()
+            return self.write('cache/source/linux-7.3.4.tar.xz', str(store))
+        self.enterContext(mock.patch.object(source, 'fetch', fetch))
+        got = []
+        self.both(lambda: got.append(source.archive(
+            packaged=self.tmp / 'none').name))
+        self.assertEqual((self.record, got),
+                         (['begin', 'end'], ['linux-7.3.4.tar.xz'] * 2))
+
+    def test_no_time_is_lost(self):
+        def slow_load(real=progress._load):
+            state = real()
+            time.sleep(0.002)
+            return state
+
+        def learn(number):
+            for n in range(10):
+                progress.remember(f'{number}.{n}', n)
+        self.enterContext(mock.patch.object(progress, '_load', slow_load))
+        threads = [threading.Thread(target=learn, args=(n,))
+                   for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(json.loads(progress._STATE.read_text())), 80)
