@@ -185,7 +185,7 @@ def shell():
     found = guest.shipped(built, *_SAMPLES)
     image = guest.initramfs(built, 'shell', _job('shell', impl), found)
     progress.say(f'Linux {built.release} ({arch}, IMPL={impl}); leave with '
-                 'exit or Ctrl-A x')
+                 + qemu.LEAVE)
     qemu.interactive(built, image)
     return 0
 

@@ -213,12 +213,33 @@ def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
     return Console(lines, seconds, log, kind, splats)
 
 
+LEAVE = 'exit, or Ctrl-A x (Ctrl-A Ctrl-A sends one Ctrl-A)'
+
+
+def on_terminal(call):
+    """CALL with its console shared with QEMU's monitor.
+
+    So Ctrl-C reaches the guest's shell instead of ending QEMU, and the keys
+    after Ctrl-A are QEMU's: see LEAVE. What "-serial mon:stdio" is short for
+    has to be spelled out where the console is no serial port.
+    """
+    found = []
+    for word in call:
+        if word == 'stdio':
+            word = 'mon:stdio'
+        elif word.startswith('stdio,id='):
+            name = word.removeprefix('stdio,id=')
+            found += [word + ',mux=on,signal=off', '-mon',
+                      f'chardev={name},mode=readline']
+            continue
+        found.append(word)
+    return found
+
+
 def interactive(built, initramfs, **options):
     """Boot to a shell on this terminal; returns when the guest ends."""
-    call = command(built, initramfs, interactive=True,
-                   kind=accelerator(built), **options)
-    # Ctrl-C belongs to the guest's shell.
-    call = [word if word != 'stdio' else 'mon:stdio' for word in call]
+    call = on_terminal(command(built, initramfs, interactive=True,
+                               kind=accelerator(built), **options))
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         return subprocess.run(call, check=False).returncode

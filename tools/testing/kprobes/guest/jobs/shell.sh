@@ -6,7 +6,7 @@ cat <<'TEXT'
   what is probed     cat /sys/kernel/debug/kprobes/list
   probe by hand      echo 'p vfs_read' >/sys/kernel/tracing/kprobe_events
   kernel log         dmesg
-  leave              exit (or Ctrl-A x)
+  leave              exit (or Ctrl-A x, which ends QEMU on every architecture)
 
 TEXT
 cd /

@@ -104,6 +104,34 @@ class Console(support.Case):
             self.assertEqual(qemu.clean(raw), text)
 
 
+class Terminal(support.Case):
+    """make shell: how each architecture's console meets the terminal."""
+
+    def call(self, arch, **options):
+        built = types.SimpleNamespace(arch=arch, image='image')
+        return qemu.command(built, 'initramfs', **options)
+
+    def test_the_keys_that_leave_work_everywhere(self):
+        for arch in env.ARCHES:
+            call = qemu.on_terminal(self.call(arch, interactive=True))
+            text = ' '.join(call)
+            if arch == 's390x':
+                self.assertIn('-chardev stdio,id=c0,mux=on,signal=off '
+                              '-mon chardev=c0,mode=readline', text)
+                self.assertIn('-device sclpconsole,chardev=c0', text)
+            else:
+                self.assertIn('-serial mon:stdio', text)
+        self.assertIn('Ctrl-A x', qemu.LEAVE)
+        self.assertIn('Ctrl-A x',
+                      (guest.GUEST / 'jobs/shell.sh').read_text())
+
+    def test_a_test_boot_shares_nothing(self):
+        for arch in env.ARCHES:
+            text = ' '.join(self.call(arch))
+            self.assertNotIn('mux=on', text)
+            self.assertNotIn('mon', text.replace('c0', ''))
+
+
 class Initramfs(support.Case):
     def setUp(self):
         super().setUp()
