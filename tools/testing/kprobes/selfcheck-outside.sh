@@ -115,6 +115,7 @@ killed() {
 	# Ctrl-C reaches everybody on the terminal, the others one process.
 	case $1 in
 	INT) kill -INT -- "-$running" ;;
+	ALONE) kill -INT $running ;;
 	*) kill "-$1" $running ;;
 	esac 2>/dev/null
 	if ! found=$(nothing_left); then
@@ -125,7 +126,7 @@ killed() {
 		if [ $status = 0 ] || [ "$(steps)" -lt 4 ]; then
 			tail -n 15 "$scratch/log" >&2
 			result fail "$2" "it was not killed in the middle of a build (status $status)"
-		elif [ "$1" = INT ] && ! grep -q 'the same command goes on' "$scratch/log"; then
+		elif [[ $1 = INT || $1 = ALONE ]] && ! grep -q 'the same command goes on' "$scratch/log"; then
 			result fail "$2" "it does not say that the same command goes on"
 		else
 			result pass "$2"
@@ -172,6 +173,7 @@ else
 	# Something to compile: the cache of the compiler's results has it all.
 	rm -f "$build"/mm/*.o "$build"/kernel/*.o "$build"/fs/*.o
 	killed INT a_build_stopped_by_ctrl_c
+	killed ALONE a_build_that_alone_is_interrupted
 	killed TERM a_build_that_is_terminated
 	killed KILL a_build_that_is_killed
 	expect a_killed_build_goes_on 0 "[kernel x86_64 c test] done" -- "$kp" kernel

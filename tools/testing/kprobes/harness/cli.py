@@ -385,14 +385,36 @@ def _turn(name):
     return procs.turn(env.WORK / 'lock', 'this checkout', f'make {name}')
 
 
+def _listen():
+    """An interrupt and a request to end unwind the stack, once.
+
+    A second one, from an impatient user or because both the terminal and the
+    shell before us send it, must not cut the tidying up short. The handlers
+    are set although they are Python's own, because a shell starts background
+    processes deaf to interrupts.
+    """
+    def unwind(number, _):
+        for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(other, signal.SIG_IGN)
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        sys.exit(128 + number)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Under nohup the end of the terminal is none of our business.
+        if number != signal.SIGHUP \
+                or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, unwind)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+
 def main():
     """Run the command that the Makefile named; the exit status."""
+    _listen()
     if len(sys.argv) > 2 and sys.argv[1] == 'exec':
         os.execvp(sys.argv[2], sys.argv[2:])
     name = sys.argv[1] if len(sys.argv) > 1 else ''
     aliases = {'check': 'check-only', 'kernel': 'kernel-only'}
     function = _COMMANDS.get(aliases.get(name, name))
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         if not function:
             raise env.Refusal('one of ' + ', '.join(sorted(_COMMANDS)),
@@ -412,3 +434,6 @@ def main():
             procs.full_disk(env.WORK).show()
             return 2
         raise
+    finally:
+        # What another thread waits for: this one's own is ended already.
+        procs.end_all()

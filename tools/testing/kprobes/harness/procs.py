@@ -7,9 +7,46 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 
 import env
 import progress
+
+
+_guard = threading.Lock()
+_running = set()
+_ended = False
+
+
+def tied(command):
+    """COMMAND, so that it ends even if we are killed."""
+    command = list(map(str, command))
+    # Otherwise the process namespace around us sees to that.
+    if env.HOST_TOOLS:
+        command = ['setpriv', '--pdeathsig', 'KILL', *command]
+    return command
+
+
+def start(command, **options):
+    """Start COMMAND in a process group of its own that ends with us."""
+    command = tied(command)
+    with _guard:
+        if _ended:
+            raise RuntimeError(f'{command[0]} was not started: we are ending')
+        process = subprocess.Popen(command, start_new_session=True,
+                                   **options)
+        _running.add(process)
+    return process
+
+
+def end_all():
+    """End whatever start() has started, in whatever thread, for good."""
+    global _ended
+    with _guard:
+        _ended = True
+        left = list(_running)
+    for process in left:
+        kill(process)
 
 
 @contextlib.contextmanager
@@ -73,6 +110,7 @@ def kill(process):
         except subprocess.TimeoutExpired:
             continue
     process.wait()
+    _running.discard(process)
 
 
 def run(command, log, *, cwd=None, extra=None, on_line=None, append=False):
@@ -86,10 +124,9 @@ def run(command, log, *, cwd=None, extra=None, on_line=None, append=False):
     # Unbuffered: whatever ends us, the log has what was said.
     with open(log, 'ab' if append else 'wb', buffering=0) as out:
         out.write(('$ ' + ' '.join(map(str, command)) + '\n').encode())
-        process = subprocess.Popen(
-            list(map(str, command)), cwd=cwd, env=environment,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, start_new_session=True)
+        process = start(command, cwd=cwd, env=environment,
+                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT)
         with process:
             try:
                 for raw in process.stdout:
@@ -102,6 +139,7 @@ def run(command, log, *, cwd=None, extra=None, on_line=None, append=False):
             except BaseException:
                 kill(process)
                 raise
+    _running.discard(process)
     return process.returncode
 
 

@@ -175,9 +175,9 @@ def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
     lines, splats, started = [], [], time.monotonic()
     trouble, done = None, False
     with open(log, 'wb', buffering=0) as out:
-        process = subprocess.Popen(
-            call, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, start_new_session=True)
+        process = procs.start(call, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
         try:
             for raw in _lines(process, started + timeout,
                               min(silence or SILENCE, timeout)):
@@ -242,6 +242,6 @@ def interactive(built, initramfs, **options):
                                kind=accelerator(built), **options))
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        return subprocess.run(call, check=False).returncode
+        return subprocess.run(procs.tied(call), check=False).returncode
     finally:
         signal.signal(signal.SIGINT, before)

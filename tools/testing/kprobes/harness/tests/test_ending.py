@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0
+"""However a command is ended, nothing of it goes on."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import env
+from tests import support
+
+_ATTEND = env.KPROBES / 'toolchain/attend.sh'
+_TOLD = r'''
+import os, signal, sys, time
+def told(*_):
+    os.write(1, b'told\n')     # print() may be at work already
+    sys.exit(7)
+signal.signal(signal.SIGINT, told)
+print('ready', input(), flush=True)
+time.sleep(60)
+'''
+# `make bench IMPL=c` with everything that takes long replaced, QEMU by a
+# script of ours.
+_BENCH = '''
+import sys
+from pathlib import Path
+import bench, cli, guest, kernel, toolchain
+place = Path(sys.argv[1])
+built = kernel.Built('x86_64', 'c', 'bench', place, place, place / 'image',
+                     '7.3')
+kernel.build = lambda *_: built
+kernel.external = lambda *_: []
+bench._check_config = lambda _: None
+bench._plugin = lambda _: place / 'insncount.so'
+guest.busybox = lambda _: b'busybox'
+toolchain.require = lambda *_: None
+sys.argv = ['kp', 'bench']
+sys.exit(cli.main())
+'''
+_QEMU = '''#!/bin/sh
+sleep 60 &
+echo $! $$ >>"$PIDS"
+wait
+'''
+
+
+def state(process):
+    """The letter of a process's state; gone where it is as good as dead."""
+    try:
+        text = Path(f'/proc/{process}/stat').read_text()
+    except OSError:
+        return 'gone'
+    letter = text.rpartition(')')[2].split()[0]
+    return 'gone' if letter in 'ZX' else letter
+
+
+class Ending(support.Case):
+    def until(self, done, what):
+        for _ in range(2000):
+            if done():
+                return
+            time.sleep(0.01)
+        self.fail(what)
+
+    def started(self, command, **options):
+        process = subprocess.Popen(command, text=True, **options)
+
+        def end():
+            process.kill()
+            process.communicate()
+        self.addCleanup(end)
+        return process
+
+
+class Attending(Ending):
+    """The shell between kp and the harness."""
+
+    def attend(self, script):
+        process = self.started(
+            ['bash', _ATTEND, sys.executable, '-c', script],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process.stdin.write('a line\n')
+        process.stdin.flush()
+        self.assertIn('ready a line', process.stdout.readline())
+        return process
+
+    def test_an_interrupt_to_the_shell_alone_goes_on(self):
+        process = self.attend(_TOLD)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=20)
+        self.assertEqual((out.strip(), process.returncode), ('told', 7))
+
+    def test_a_second_one_is_not_sat_out(self):
+        process = self.attend(_TOLD.replace('sys.exit(7)', 'pass'))
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.stdout.readline(), 'told\n')
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 130)
+
+    def test_the_status_of_what_it_ran(self):
+        for status in (0, 3):
+            self.assertEqual(subprocess.run(
+                ['bash', _ATTEND, 'sh', '-c', f'exit {status}'],
+                check=False).returncode, status)
+
+    def test_a_termination_ends_both(self):
+        process = self.attend('import os\nprint("ready", input())\n'
+                              'print(os.getpid(), flush=True)\n'
+                              'import time; time.sleep(60)'
+                              .replace('input())', 'input(), flush=True)'))
+        child = process.stdout.readline().strip()
+        process.terminate()
+        process.wait(timeout=20)
+        self.until(lambda: state(child) == 'gone', 'the command goes on')
+
+
+class Machine(Ending):
+    """HOST_TOOLS=1: no namespace around us ends what we started."""
+
+    def bench(self):
+        """The running command, and the processes of its two machines."""
+        self.write('bin/qemu-system-x86_64', _QEMU).chmod(0o755)
+        self.write('image', '')
+        pids = self.tmp / 'pids'
+        process = self.started(
+            [sys.executable, '-c', _BENCH, self.tmp],
+            env={**os.environ, 'PIDS': str(pids), 'HOST_TOOLS': '1',
+                 'IMPL': 'c', 'PYTHONPATH': str(env.HARNESS),
+                 'PATH': f'{self.tmp}/bin:{os.environ["PATH"]}',
+                 'KP_WORK': str(env.WORK), 'KP_CACHE': str(env.CACHE)},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.until(lambda: pids.exists()
+                   and len(pids.read_text().split()) == 4,
+                   'no two machines came up')
+        return process, pids.read_text().split()
+
+    def test_an_interrupt_ends_the_machines_of_all_threads(self):
+        for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143),
+                               (signal.SIGHUP, 129)):
+            (self.tmp / 'pids').unlink(missing_ok=True)
+            process, pids = self.bench()
+            process.send_signal(number)
+            out, _ = process.communicate(timeout=30)
+            self.assertEqual(process.returncode, status, out)
+            self.assertNotIn('Traceback', out)
+            for pid in pids:
+                self.until(lambda: state(pid) == 'gone',
+                           f'{pid} goes on after {number}')
+
+    def test_a_kill_ends_the_machines(self):
+        process, pids = self.bench()
+        process.kill()
+        # The second of each pair is the machine itself.
+        for pid in pids[1::2]:
+            self.until(lambda: state(pid) == 'gone', f'{pid} goes on')
+        for pid in pids[::2]:
+            if state(pid) != 'gone':
+                os.kill(int(pid), signal.SIGKILL)
