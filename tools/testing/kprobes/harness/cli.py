@@ -186,6 +186,7 @@ def shell():
     image = guest.initramfs(built, 'shell', _job('shell', impl), found)
     progress.say(f'Linux {built.release} ({arch}, IMPL={impl}); leave with '
                  + qemu.LEAVE)
+    progress.summary()
     qemu.interactive(built, image)
     return 0
 
@@ -420,8 +421,12 @@ def main():
             raise env.Refusal('one of ' + ', '.join(sorted(_COMMANDS)),
                               name or 'no command', 'make help')
         env.WORK.mkdir(parents=True, exist_ok=True)
+        progress.handed_over()
         with _turn(name):
-            return function()
+            status = function()
+            # Where the command has not done so before its last line.
+            progress.summary()
+            return status
     except env.Refusal as refusal:
         refusal.show()
         return 2

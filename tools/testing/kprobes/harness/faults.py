@@ -489,6 +489,7 @@ def run():
             tally.add([_two_at_once(built)])
     finally:
         shutil.rmtree(_PLACE, ignore_errors=True)
+    progress.summary()
     return tally.close()
 
 

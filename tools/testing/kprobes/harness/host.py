@@ -29,7 +29,7 @@ def fetch():
     if 'source = ' not in lock or (mark.exists()
                                    and mark.read_text() == lock):
         return
-    with procs.alone('crates'), progress.Stage('crates', 1):
+    with procs.alone('crates'), progress.Stage('crates', 0.5):
         log = env.LOGS / 'cargo-fetch.log'
         status = procs.run(['cargo', 'fetch', '--locked'], log, cwd=CRATE,
                            extra=cargo_environment())

@@ -82,7 +82,7 @@ def _bindgen():
 
 
 def _make_bindgen(home):
-    with progress.Stage('bindgen', 2) as stage:
+    with progress.Stage('bindgen', 1.5) as stage:
         log = env.LOGS / 'bindgen.log'
         part = home.with_suffix('.part')
         shutil.rmtree(part, ignore_errors=True)

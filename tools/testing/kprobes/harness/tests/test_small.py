@@ -2,6 +2,7 @@
 """The small parts: paths as people see them, times, logs, the initramfs."""
 
 import gzip
+import re
 import stat
 import subprocess
 import time
@@ -59,6 +60,63 @@ class Times(support.Case):
         self.assertEqual((progress.recall('x'), progress.recall('y')), (3, 4))
         self.write('cache/times.json', '{broken')
         self.assertEqual(progress.recall('x', 'none'), 'none')
+
+
+class Summary(support.Case):
+    """Planned and actual minutes at the end of a run."""
+
+    def setUp(self):
+        super().setUp()
+        self.enterContext(mock.patch.object(progress, '_done', []))
+
+    def lines(self, *stages, root=''):
+        """The table of STAGES, as {name: the rest of the line}."""
+        with mock.patch.dict('os.environ', {'KP_ROOT_SECONDS': root}):
+            progress.handed_over()
+        progress._done += stages
+        progress.summary()
+        return {line[:36].rstrip(): line[36:].split(maxsplit=2)
+                for line in self.printed.getvalue().splitlines() if line}
+
+    def test_the_toolchain_root_counts(self):
+        found = self.lines(('kernel x', 12, 600), root='60')
+        self.assertEqual(found['toolchain root'], ['2.0', '1.0'])
+        self.assertEqual(found['all'], ['14.0', '11.0'])
+
+    def test_no_root_made(self):
+        found = self.lines(('kernel x', 12, 600))
+        self.assertNotIn('toolchain root', found)
+        self.assertNotIn('set-up, of these', found)
+
+    def test_a_piece_over_its_budget_is_told(self):
+        found = self.lines(('source', 1, 30), root='121')
+        self.assertEqual(found['toolchain root'],
+                         ['2.0', '2.0', 'OVER BUDGET'])
+        self.assertEqual(found['source'], ['1.0', '0.5'])
+        self.assertEqual(found['set-up, of these'], ['5.0', '2.5'])
+
+    def test_the_set_up_has_a_budget_of_its_own(self):
+        found = self.lines(('bindgen', 1.5, 90), ('source', 1, 90),
+                           ('kernel x', 12, 600), root='121')
+        self.assertEqual(found['set-up, of these'],
+                         ['5.0', '5.0', 'OVER BUDGET'])
+
+    def test_told_once(self):
+        self.lines(('kernel x', 12, 600))
+        self.printed.truncate(0)
+        progress.summary()
+        self.assertNotIn('kernel', self.printed.getvalue())
+
+    def test_the_parts_of_the_set_up_fit_its_budget(self):
+        planned = {}
+        for path in sorted(env.HARNESS.glob('*.py')):
+            for name, minutes in re.findall(
+                    r"Stage\('(\w+)', (?:planned=)?([\d.]+)\)",
+                    path.read_text()):
+                planned[name] = float(minutes)
+        self.assertEqual(2 + sum(planned[name] for name in progress._SET_UP
+                                 if name != 'toolchain root'),
+                         progress._SET_UP_BUDGET)
 
 
 class BuildLogs(support.Case):
