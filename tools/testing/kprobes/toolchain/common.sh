@@ -26,6 +26,33 @@ free_kib() {
 	df -Pk "$1" | awk 'NR == 2 { print $4 }'
 }
 
+# llvm_major PACKAGES: the LLVM major that the list of packages names.
+llvm_major() {
+	local found
+	found=$(sed -nE 's/^(clang|lld|llvm|libclang)-([0-9]+)(-dev)?$/\2/p' "$1" |
+		sort -u | paste -sd' ')
+	case $found in
+	'' | *' '*) refuse "clang-N, lld-N, llvm-N and libclang-N-dev of one N in $1" \
+		"${found:-none of them}" "name the major that rustc -vV reports" ;;
+	esac
+	echo "$found"
+}
+
+# check_llvm ROOT MAJOR: is rustc in ROOT of that LLVM? With another one the
+# kernel's C helpers could not be inlined into Rust, and bindgen would read
+# another compiler's headers: a kernel like that builds, but is not ours.
+check_llvm() {
+	local found
+	[ "$(cat "$1/opt/llvm" 2>/dev/null)" != "$2" ] || return 0
+	found=$(chroot "$1" rustc -vV 2>/dev/null |
+		sed -n 's/^LLVM version: \([0-9]*\).*/\1/p') || true
+	[ "$found" = "$2" ] || refuse "rustc of LLVM $2, which toolchain/packages names (clang-$2 …)" \
+		"${found:+LLVM }${found:-no answer from rustc -vV} in $1" \
+		"Debian has another rustc now: name clang-${found:-N}, lld-${found:-N}, llvm-${found:-N} and libclang-${found:-N}-dev in toolchain/packages; a new root is made then"
+	mkdir -p "$1/opt"
+	echo "$2" >"$1/opt/llvm"
+}
+
 # subid FILE: the first range that FILE gives this user, as "start count".
 subid() {
 	local name

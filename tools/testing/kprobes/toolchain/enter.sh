@@ -5,8 +5,12 @@
 # and no mount outlives it. Reads KP_REPO, KP_CACHE, KP_WORK, KP_KSRC,
 # KP_MODULE (paths on the host).
 set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tools/testing/kprobes/toolchain/common.sh
+. "$here/common.sh"
 root=$1
 shift
+llvm=$(llvm_major "$here/packages")
 
 # place FROM TO [OPTIONS]: FROM of the host appears at TO inside.
 place() {
@@ -54,9 +58,11 @@ for file in "${SSL_CERT_FILE:-}" /etc/ssl/certs/ca-certificates.crt \
 	break
 done
 
+check_llvm "$root" "$llvm"
+
 # Nothing else of the user's environment reaches the builds, or two people
 # would build two kernels.
-keep=(PATH=/usr/lib/llvm-22/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+keep=("PATH=/usr/lib/llvm-$llvm/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	HOME=/tmp LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
 	KP_REPO=/repo KP_CACHE=/cache KP_WORK=/work
 	${KP_ROOT_SECONDS:+"KP_ROOT_SECONDS=$KP_ROOT_SECONDS"}

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The shell part: what it refuses before the harness can run."""
+
+import os
+import subprocess
+
+import env
+from tests import support
+
+_COMMON = env.KPROBES / 'toolchain/common.sh'
+_PACKAGES = 'rustc\nclang-22\nlld-22\nllvm-22\nlibclang-22-dev\nmake\n'
+
+
+class Shell(support.Case):
+    def bash(self, script, **variables):
+        """SCRIPT after common.sh: (status, output)."""
+        done = subprocess.run(
+            ['bash', '-euc', f'. {_COMMON}\n{script}'], check=False,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, cwd=self.tmp,
+            env={**os.environ, 'PATH': f'{self.tmp}/bin:/usr/bin:/bin',
+                 **variables})
+        return done.returncode, done.stdout
+
+    def program(self, name, text):
+        """A program of ours in front of the machine's."""
+        self.write(f'bin/{name}', f'#!/bin/sh\n{text}\n').chmod(0o755)
+
+
+class Llvm(Shell):
+    """rustc and clang of one LLVM major."""
+
+    def major(self, text):
+        self.write('packages', text)
+        return self.bash('llvm_major packages')
+
+    def test_the_major_that_the_packages_name(self):
+        self.assertEqual(self.major(_PACKAGES), (0, '22\n'))
+
+    def test_two_majors(self):
+        status, text = self.major(_PACKAGES.replace('lld-22', 'lld-21'))
+        self.assertEqual(status, 2)
+        self.assertIn('found:    21 22', text)
+
+    def test_no_major(self):
+        status, text = self.major('rustc\nclang\n')
+        self.assertEqual(status, 2)
+        self.assertIn('none of them', text)
+
+    def test_the_list_that_is_shipped(self):
+        status, text = self.bash(
+            f'llvm_major {env.KPROBES}/toolchain/packages')
+        self.assertEqual(status, 0, text)
+        self.assertRegex(text, r'\A\d+\n\Z')
+
+    def check(self, version):
+        self.program('chroot', f'echo called >>{self.tmp}/calls\n'
+                     f'echo "rustc 1.99.0"; echo "LLVM version: {version}"')
+        return self.bash(f'check_llvm {self.tmp}/root 22')
+
+    def test_they_agree_and_are_asked_once(self):
+        for _ in range(2):
+            self.assertEqual(self.check('22.1.8'), (0, ''))
+        self.assertEqual((self.tmp / 'calls').read_text(), 'called\n')
+
+    def test_they_do_not_agree(self):
+        for _ in range(2):
+            status, text = self.check('23.1.0')
+            self.assertEqual(status, 2)
+            for words in ('expected: rustc of LLVM 22', 'found:    LLVM 23',
+                          'name clang-23, lld-23, llvm-23 and '
+                          'libclang-23-dev'):
+                self.assertIn(words, text)
+
+    def test_no_rustc(self):
+        self.program('chroot', 'exit 127')
+        status, text = self.bash(f'check_llvm {self.tmp}/root 22')
+        self.assertEqual(status, 2)
+        self.assertIn('no answer from rustc -vV', text)
