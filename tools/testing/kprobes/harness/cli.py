@@ -21,6 +21,7 @@ import procs
 import progress
 import qemu
 import results
+import toolchain
 
 _COMMANDS = {}
 
@@ -422,6 +423,7 @@ def main():
                               name or 'no command', 'make help')
         env.WORK.mkdir(parents=True, exist_ok=True)
         progress.handed_over()
+        toolchain.require(name)
         with _turn(name):
             status = function()
             # Where the command has not done so before its last line.

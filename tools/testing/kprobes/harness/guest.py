@@ -14,8 +14,9 @@ import env
 import procs
 
 GUEST = env.KPROBES / 'guest'
-_DEBIAN = {'x86_64': 'amd64', 'arm': 'armhf', 'ppc64le': 'ppc64el',
-           's390x': 's390x'}
+PACKAGED = Path('/opt/guest')
+DEBIAN = {'x86_64': 'amd64', 'arm': 'armhf', 'ppc64le': 'ppc64el',
+          's390x': 's390x'}
 
 
 class _Cpio:
@@ -52,7 +53,7 @@ class _Cpio:
 
 def busybox(arch):
     """Debian's static busybox for ARCH, as bytes."""
-    debian = _DEBIAN[arch]
+    debian = DEBIAN[arch]
     kept = env.CACHE / 'guest' / f'busybox-{debian}'
     if not kept.exists():
         with procs.alone('guest'):
@@ -61,10 +62,23 @@ def busybox(arch):
     return kept.read_bytes()
 
 
-def _unpack_busybox(debian, kept):
-    packages = sorted(
-        p for place in (env.CACHE / 'guest', Path('/opt/guest'))
+def _packages(debian):
+    return sorted(
+        p for place in (env.CACHE / 'guest', PACKAGED,
+                        # HOST_TOOLS=1 beside a root that was made before.
+                        *env.CACHE.glob('root-*/opt/guest'))
         for p in place.glob(f'busybox-static_*_{debian}.deb'))
+
+
+def has_busybox(arch):
+    """Will busybox(ARCH) have something to give?"""
+    debian = DEBIAN[arch]
+    return (env.CACHE / 'guest' / f'busybox-{debian}').exists() \
+        or bool(_packages(debian))
+
+
+def _unpack_busybox(debian, kept):
+    packages = _packages(debian)
     if not packages:
         raise env.Refusal(
             f'the package busybox-static:{debian}',

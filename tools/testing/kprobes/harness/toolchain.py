@@ -2,70 +2,14 @@
 """The tools that are not packages, and the check of a machine's own."""
 
 import os
-import re
 import shutil
-import subprocess
 
 import env
+import hosttools
 import procs
 import progress
 
 BINDGEN = '0.72.1'
-# What HOST_TOOLS=1 needs, and how the version is asked for.
-_NEEDED = {
-    'rustc': (['rustc', '--version'], (1, 95)),
-    'clang': (['clang', '--version'], (17, 0)),
-    'ld.lld': (['ld.lld', '--version'], (17, 0)),
-    'bindgen': (['bindgen', '--version'], (0, 71)),
-    'make': (['make', '--version'], (4, 0)),
-    'qemu-system-x86_64': (['qemu-system-x86_64', '--version'], (8, 0)),
-    'flex': (['flex', '--version'], (2, 5)),
-    'bison': (['bison', '--version'], (2, 0)),
-    'bc': (['bc', '--version'], (1, 0)),
-    'cpio': (['cpio', '--version'], (2, 0)),
-    'rsync': (['rsync', '--version'], (3, 0)),
-    'patch': (['patch', '--version'], (2, 0)),
-}
-
-
-def _version(call):
-    try:
-        text = subprocess.run(call, capture_output=True, text=True,
-                              check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    match = re.search(r'(\d+)\.(\d+)', text)
-    return (int(match[1]), int(match[2])) if match else None
-
-
-def _llvm_of(call):
-    text = subprocess.run(call, capture_output=True, text=True,
-                          check=False).stdout
-    match = re.search(r'(?:LLVM version|clang version):? (\d+)', text)
-    return match[1] if match else '?'
-
-
-def _host_tools():
-    wrong = []
-    for name, (call, least) in _NEEDED.items():
-        found = _version(call)
-        if found is None:
-            wrong.append(f'{name}: not found')
-        elif found < least:
-            wrong.append(f'{name}: {found[0]}.{found[1]}, needs '
-                         f'{least[0]}.{least[1]}')
-    if wrong:
-        raise env.Refusal('the tools for HOST_TOOLS=1 on this machine',
-                          '\n            '.join(wrong),
-                          'install them, or leave HOST_TOOLS unset: then a '
-                          'Debian root with the right ones is made')
-    rust, clang = _llvm_of(['rustc', '-vV']), _llvm_of(['clang', '--version'])
-    if rust != clang:
-        raise env.Refusal('rustc and clang of one LLVM major '
-                          '(CONFIG_RUST_INLINE_HELPERS)',
-                          f'rustc has {rust}, clang {clang}',
-                          'install a matching pair, or leave HOST_TOOLS '
-                          'unset')
 
 
 def _bindgen():
@@ -109,9 +53,13 @@ def _make_bindgen(home):
         shutil.rmtree(env.WORK / 'bindgen-build', ignore_errors=True)
 
 
+def require(command):
+    """Refuse to begin COMMAND with the wrong tools of this machine."""
+    if env.HOST_TOOLS:
+        hosttools.check(command)
+
+
 def ready():
     """Everything the builds call is in PATH."""
-    if env.HOST_TOOLS:
-        _host_tools()
-    else:
+    if not env.HOST_TOOLS:
         _bindgen()

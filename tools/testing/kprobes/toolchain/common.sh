@@ -26,6 +26,16 @@ free_kib() {
 	df -Pk "$1" | awk 'NR == 2 { print $4 }'
 }
 
+# keep_users: adds to the array `keep` what of the user's environment reaches
+# the harness. Nothing else does, or two people would build two kernels.
+keep_users() {
+	local name
+	for name in TERM CI V JOBS ARGS UNDO PIECE FAST ARCH IMPL HOST_TOOLS \
+		http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
+		[ -z "${!name:-}" ] || keep+=("$name=${!name}")
+	done
+}
+
 # llvm_major PACKAGES: the LLVM major that the list of packages names.
 llvm_major() {
 	local found

@@ -60,8 +60,6 @@ done
 
 check_llvm "$root" "$llvm"
 
-# Nothing else of the user's environment reaches the builds, or two people
-# would build two kernels.
 keep=("PATH=/usr/lib/llvm-$llvm/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	HOME=/tmp LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
 	KP_REPO=/repo KP_CACHE=/cache KP_WORK=/work
@@ -69,9 +67,6 @@ keep=("PATH=/usr/lib/llvm-$llvm/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/us
 	${KP_KSRC:+KP_KSRC=/ksrc} ${KP_MODULE:+KP_MODULE=/module}
 	"KP_HOST_REPO=$KP_REPO" "KP_HOST_CACHE=$KP_CACHE" "KP_HOST_WORK=$KP_WORK"
 	"KP_HOST_KSRC=${KP_KSRC:-}" "KP_HOST_MODULE=${KP_MODULE:-}")
-for name in TERM CI V JOBS ARGS UNDO PIECE ARCH IMPL HOST_TOOLS http_proxy https_proxy no_proxy \
-	HTTP_PROXY HTTPS_PROXY NO_PROXY; do
-	[ -z "${!name:-}" ] || keep+=("$name=${!name}")
-done
+keep_users
 exec env -i "${keep[@]}" ${ca:+"SSL_CERT_FILE=$ca" "CARGO_HTTP_CAINFO=$ca" \
 	"CURL_CA_BUNDLE=$ca" "GIT_SSL_CAINFO=$ca"} chroot "$root" "$@"
