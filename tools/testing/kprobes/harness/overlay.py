@@ -261,6 +261,15 @@ def sync():
     return Target(source.tree(), env.WORK / 'orig').sync()
 
 
+def refuse_edited(target):
+    """Refuse if somebody else has edited what we wrote into TARGET."""
+    if edited := target.changed_by_others():
+        raise env.Refusal(
+            'the files that an earlier apply wrote to be as it left them',
+            ', '.join(edited),
+            'bring those edits into this repository, or undo them')
+
+
 def apply(remove=False):
     """make apply: the same into the user's own tree."""
     if not env.KSRC:
@@ -273,11 +282,7 @@ def apply(remove=False):
 
 def _apply(remove):
     target = Target(env.KSRC, env.KSRC / '.rust-kprobes')
-    if edited := target.changed_by_others():
-        raise env.Refusal(
-            'the files that an earlier apply wrote to be as it left them',
-            ', '.join(edited),
-            'bring those edits into this repository, or undo them')
+    refuse_edited(target)
     changed = target.sync(remove)
     for line in changed:
         print(line)

@@ -11,12 +11,12 @@ import hashlib
 import http.client
 import re
 import shutil
-import subprocess
 import tempfile
 import urllib.request
 from pathlib import Path
 
 import env
+import ksrc
 import procs
 import progress
 
@@ -143,30 +143,21 @@ def _without_build():
                           'make mrproper there, or use a clean worktree')
 
 
-def _copy_user_tree(into):
-    """The user's tree, without its history."""
-    into.mkdir(parents=True)
-    status = procs.run(['rsync', '-a', '--exclude=/.git', f'{env.KSRC}/',
-                        f'{into}/'], env.LOGS / 'unpack.log')
-    if status:
-        raise env.Refusal(f'to copy {env.host(env.KSRC)}',
-                          procs.tail(env.LOGS / 'unpack.log', 3),
-                          'see the lines above')
-
-
 def identity():
     """What the tree must have been made from to be kept."""
-    if env.KSRC:
-        git = ['git', '-c', 'safe.directory=*', '-C', str(env.KSRC)]
-        try:
-            head = procs.output([*git, 'rev-parse', 'HEAD']).strip()
-            edits = procs.output([*git, 'diff', 'HEAD'])
-            head += ' ' + hashlib.sha256(edits.encode()).hexdigest()[:12]
-        except (subprocess.CalledProcessError, OSError):
-            head = str((env.KSRC / 'Makefile').stat().st_mtime_ns)
-        return f'KSRC {env.host(env.KSRC)} {head}'
-    path = archive()
-    return f'archive {path.name}'
+    return ksrc.identity() if env.KSRC else f'archive {archive().name}'
+
+
+def _refreshed(mark, now):
+    """Could the copy of the user's tree that is there be brought up to date?"""
+    if not (env.KSRC and mark.exists() and version(env.TREE)):
+        return False
+    # Gone as long as the tree is neither the old one nor the new one.
+    mark.unlink()
+    if not ksrc.refresh(env.TREE, env.WORK / 'orig'):
+        return False
+    mark.write_text(now)
+    return True
 
 
 def tree():
@@ -184,13 +175,15 @@ def tree():
     if env.KSRC:
         _without_build()
     with progress.Stage('source', planned=1) as stage:
+        if _refreshed(mark, now):
+            return env.TREE
         part = env.TREE.with_suffix('.part')
         for old in (part, env.TREE, env.WORK / 'orig'):
             if old.exists():
                 stage.tick(f'deleting {old.name}', 0)
                 shutil.rmtree(old)
         if env.KSRC:
-            _copy_user_tree(part)
+            ksrc.copy(part)
         else:
             _unpack(archive(), part)
         require_version(part, 'the kernel source')

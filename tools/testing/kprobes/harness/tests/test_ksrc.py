@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0
+"""KSRC=: what changes in the user's tree reaches the builds, and no more."""
+
+import os
+import time
+from unittest import mock
+
+import env
+import ksrc
+import overlay
+import source
+from tests.test_overlay import Trees
+
+_AREA = 'kernel/kprobes.c'
+
+
+class Copies(Trees):
+    """The user's tree is linux; ours, with the overlay in it, env.TREE."""
+
+    def setUp(self):
+        super().setUp()
+        self.edit('0001.patch', _AREA, 'line 3\n', 'three\n')
+        self.enterContext(mock.patch.object(env, 'KSRC', self.tree))
+        real = overlay.Target
+        self.enterContext(mock.patch.object(
+            overlay, 'Target', lambda tree, state: real(
+                tree, state, self.repo,
+                listing=self.repo / 'overlay.list')))
+
+    def build(self):
+        """What a build would see: {path: text}."""
+        overlay.sync()
+        return {str(path.relative_to(env.TREE)): path.read_text()
+                for path in sorted(env.TREE.rglob('*'))
+                if path.is_file() and path.name != '.kprobes-source'}
+
+    def touched(self, before):
+        """The files of env.TREE written since BEFORE."""
+        return sorted(str(path.relative_to(env.TREE))
+                      for path in env.TREE.rglob('*') if path.is_file()
+                      and path.stat().st_mtime_ns > before
+                      and path.name != '.kprobes-source')
+
+    def built(self):
+        """Build, then let an hour pass; what the clock says."""
+        seen = self.build()
+        for path in env.TREE.rglob('*'):
+            if path.is_file():
+                os.utime(path, (time.time() - 3600,) * 2)
+        return seen, time.time_ns() - 1800 * 10**9
+
+    def test_the_first_copy(self):
+        seen = self.build()
+        self.assertEqual(seen[_AREA],
+                         self.read(_AREA).replace('line 3\n', 'three\n'))
+        self.assertEqual(seen['rust/Makefile'], self.read('rust/Makefile'))
+        self.assertIn('rust/kprobes/model.rs', seen)
+        self.assertEqual(self.snapshot(), self.pristine)
+
+    def test_nothing_changed_nothing_done(self):
+        seen, then = self.built()
+        with mock.patch.object(ksrc, '_rsync', self.fail):
+            self.assertEqual(self.build(), seen)
+        self.assertEqual(self.touched(then), [])
+
+    def test_an_edit_reaches_the_build_and_nothing_else_is_written(self):
+        _, then = self.built()
+        self.write('linux/rust/Makefile', 'obj-y += other.o\n')
+        self.assertEqual(self.build()['rust/Makefile'],
+                         'obj-y += other.o\n')
+        self.assertEqual(self.touched(then), ['rust/Makefile'])
+
+    def test_a_file_that_nobody_added_to_git(self):
+        _, then = self.built()
+        self.write('linux/kernel/new.c', 'int new;\n')
+        self.assertEqual(self.build()['kernel/new.c'], 'int new;\n')
+        self.assertEqual(self.touched(then), ['kernel/new.c'])
+
+    def test_a_file_that_went(self):
+        self.write('linux/kernel/old.c', 'int old;\n')
+        self.built()
+        (self.tree / 'kernel/old.c').unlink()
+        self.assertNotIn('kernel/old.c', self.build())
+
+    def test_an_older_file_put_back_is_newer_to_make(self):
+        _, then = self.built()
+        path = self.write('linux/kernel/Makefile', 'obj-y += old.o\n')
+        os.utime(path, (1000, 1000))
+        self.assertEqual(self.build()['kernel/Makefile'], 'obj-y += old.o\n')
+        self.assertEqual(self.touched(then), ['kernel/Makefile'])
+
+    def test_an_edit_of_a_file_that_we_patch(self):
+        _, then = self.built()
+        text = self.read(_AREA).replace('line 18\n', 'theirs\n')
+        self.write(f'linux/{_AREA}', text)
+        self.assertEqual(self.build()[_AREA],
+                         text.replace('line 3\n', 'three\n'))
+        self.assertEqual(self.touched(then), [_AREA])
+
+    def test_a_new_file_of_theirs_that_is_ours_is_refused(self):
+        self.built()
+        self.write('linux/rust/kprobes/model.rs', 'theirs\n')
+        with self.refused('rust/kprobes/model.rs is in both'):
+            self.build()
+        (self.tree / 'rust/kprobes/model.rs').unlink()
+        self.assertIn('//! model', self.build()['rust/kprobes/model.rs'])
+
+    def test_a_tree_with_apply_in_it(self):
+        plain = self.build()
+        for first in (True, False):
+            if first:
+                source.shutil.rmtree(env.TREE)
+                source.shutil.rmtree(env.WORK / 'orig')
+            overlay.apply()
+            self.assertIn('three\n', self.read(_AREA))
+            applied = self.snapshot()
+            seen, then = self.built()
+            self.assertEqual(seen, plain)
+            self.assertEqual(self.snapshot(), applied)
+            # Another patch here, and nothing but its file is written.
+            self.edit('0002.patch', _AREA, 'line 18\n', 'eighteen\n')
+            self.assertIn('eighteen\n', self.build()[_AREA])
+            self.assertEqual(self.touched(then), [_AREA])
+            (self.repo / 'patches/0002.patch').unlink()
+            overlay.apply(remove=True)
+            self.assertEqual(self.build(), plain)
+
+    def test_apply_and_undo_there_compile_nothing_here(self):
+        _, then = self.built()
+        overlay.apply()
+        self.build()
+        overlay.apply(remove=True)
+        self.build()
+        self.assertEqual(self.touched(then), [])
+
+    def test_a_file_of_apply_edited_since_is_refused(self):
+        overlay.apply()
+        self.write(f'linux/{_AREA}', self.read(_AREA) + 'theirs\n')
+        with self.refused(_AREA, 'bring those edits'):
+            self.build()
+
+    def test_an_interrupted_copy_is_made_again(self):
+        plain, _ = self.built()
+        before = (self.tree / 'rust/Makefile').stat().st_mtime_ns
+        self.write('linux/rust/Makefile', 'obj-y += other.o\n')
+
+        def rsync(tree, *_):
+            (tree / 'rust/Makefile').write_text('obj-y += half\n')
+            raise KeyboardInterrupt
+        with mock.patch.object(ksrc, '_rsync', rsync):
+            with self.assertRaises(KeyboardInterrupt):
+                self.build()
+        # As if nothing had ever happened, to whom looks at the user's tree.
+        path = self.write('linux/rust/Makefile',
+                          self.pristine['rust/Makefile'][0].decode())
+        os.utime(path, ns=(before, before))
+        self.assertEqual(self.build(), plain)
+
+
+class Identity(Trees):
+    def setUp(self):
+        super().setUp()
+        self.enterContext(mock.patch.object(env, 'KSRC', self.tree))
+
+    def test_what_counts(self):
+        seen = {ksrc.identity()}
+        for count, (path, text) in enumerate((
+                ('kernel/new.c', 'x'), ('kernel/new.c', 'y'),
+                ('.hidden', ''), ('kernel/.git', '')), 2):
+            file = self.write(f'linux/{path}', text)
+            os.utime(file, ns=(0, count))
+            seen.add(ksrc.identity())
+            self.assertEqual(len(seen), count)
+        (self.tree / 'link').symlink_to('nowhere')
+        seen.add(ksrc.identity())
+        self.assertEqual(len(seen), 6)
+
+    def test_what_does_not(self):
+        before = ksrc.identity()
+        self.write('linux/.git/index', 'x')
+        self.write('linux/.rust-kprobes/overlay.json', '{}')
+        (self.tree / 'Makefile').read_text()
+        self.assertEqual(ksrc.identity(), before)
