@@ -18,12 +18,17 @@ syncs         a boot of its own with two CPUs, without icount (one of them
               receives while the first one works; the median of 7 rounds,
               which may differ by one between runs
 bytes         free memory that registering takes
+
+A run is compared with the one before it of the same kernel (bench_repeat.py);
+where a figure does not repeat, the run fails and names the rows.
 """
 
 import json
 import re
 import threading
+import time
 
+import bench_repeat
 import env
 import guest
 import kernel
@@ -43,6 +48,8 @@ _TRAP = re.compile(r'^ *\d+: v=0[13] ')
 _PLANNED = {'hits': 0.5, 'traps': 0.5, 'scale': 4, 'lifecycle': 5,
             'syncs': 0.5}
 _LIMIT = 15 * 60
+# Minutes that measuring may take in all.
+_TOTAL = 30
 
 
 def _script(name):
@@ -202,18 +209,27 @@ def _sequence(boots):
         boot.run()
 
 
+def _names(quick):
+    return QUICK if quick else tuple(BOOTS)
+
+
+def _minutes(quick):
+    """Planned for one implementation: two boots run at a time."""
+    minutes = [_PLANNED[name] for name in _names(quick)]
+    return max(sum(minutes) / 2, *minutes)
+
+
 def _measure(impl, quick):
     """The rows of one implementation."""
     built = kernel.build(ARCH, impl, 'bench')
     _check_config(built)
     modules = kernel.external(built, SOURCES, built.obj / 'bench-module',
                               f'bench {impl}')
-    names = QUICK if quick else tuple(BOOTS)
-    planned = max(sum(_PLANNED[n] for n in names) / 2,
-                  max(_PLANNED[n] for n in names))
+    names = _names(quick)
     lock = threading.Lock()
+    started = time.monotonic()
     with progress.Stage(f'bench {impl}' + (' quick' if quick else ''),
-                        planned) as stage:
+                        _minutes(quick)) as stage:
         stage.expected = sum(
             len(rows) * (2 if rows is HITS else 1)
             for rows in SECTIONS.values() if rows is HITS or not quick)
@@ -237,8 +253,12 @@ def _measure(impl, quick):
             rows.setdefault(name, {}).update(row)
     progress.say(f'{impl}: ' + ', '.join(
         f'{name} {boot.seconds:.0f} s' for name, boot in boots.items()))
+    made_from = bench_repeat.digest(
+        [built.image, SOURCES / 'insncount.c',
+         *(boot.image for boot in boots.values())], f'qemu-system-{ARCH}')
     return {'SPDX-License-Identifier': 'GPL-2.0', 'arch': ARCH, 'impl': impl,
-            'release': built.release, 'rows': dict(sorted(rows.items()))}
+            'release': built.release, 'made_from': made_from,
+            'rows': dict(sorted(rows.items()))}, time.monotonic() - started
 
 
 def _check_config(built):
@@ -366,7 +386,13 @@ def bench(impls, quick):
                           f'JSON to {env.host(COMMITTED)}')
     if quick:
         results['committed'] = reference
-    measured = {impl: _measure(impl, quick) for impl in impls}
+    planned = _minutes(quick) * len(impls)
+    progress.say(f'measuring: planned {planned:.1f} min (limit {_TOTAL} min), '
+                 'beside building what is not built yet')
+    measured, took = {}, 0
+    for impl in impls:
+        measured[impl], seconds = _measure(impl, quick)
+        took += seconds / 60
     results.update(measured)
     for line in table(results, quick):
         progress.say(line)
@@ -386,7 +412,15 @@ def bench(impls, quick):
         part, name = difference(reference, measured['c'], quick)
         progress.say(f'largest difference from the committed figures of C: '
                      f'{part:.2%}' + (f' ({name})' if name else ''))
+    over = '  OVER THE LIMIT' if took > _TOTAL else ''
+    progress.say(f'measuring: planned {planned:.1f} min, took {took:.1f} min, '
+                 f'limit {_TOTAL} min{over}')
     found = troubles(measured, quick)
+    if not found:
+        # A run with something missing is nothing to compare with.
+        rows = [row for part in _sections(quick).values() for row in part]
+        for result in measured.values():
+            found += bench_repeat.check(result, rows, quick, progress.say)
     for text in found:
         progress.say(f'FAILED {text}')
     return 1 if found else 0

@@ -342,10 +342,20 @@ def test_all():
     return matrix.run(sys.argv[2:])
 
 
+def _x86_64_only():
+    if _arch() != 'x86_64':
+        raise env.Refusal(
+            'ARCH=x86_64 for the cost table', f'ARCH={_arch()}',
+            'leave ARCH out: the probed functions (bench/targets.S) and the '
+            'exceptions that are counted are x86_64\'s; for others there is '
+            f'make test ARCH={_arch()} IMPL=c')
+
+
 @command
 def bench():
     """make bench"""
     import bench as table
+    _x86_64_only()
     impls = [env.choice('IMPL', env.IMPLS, 'c')] \
         if os.environ.get('IMPL') else ['c', 'rust']
     status = table.bench(impls, quick=False)
@@ -357,6 +367,7 @@ def bench():
 def bench_quick():
     """make bench-quick"""
     import bench as table
+    _x86_64_only()
     return table.bench([env.choice('IMPL', env.IMPLS, 'rust')], quick=True)
 
 

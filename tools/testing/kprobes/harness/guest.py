@@ -111,7 +111,8 @@ def initramfs(built, name, script, modules=(), files=None):
         archive.file(inside.lstrip('/'), path.read_bytes())
     target = built.obj / f'initramfs-{name}.gz'
     try:
-        target.write_bytes(gzip.compress(archive.bytes(), 1))
+        # Without the time of day: the same files are the same archive.
+        target.write_bytes(gzip.compress(archive.bytes(), 1, mtime=0))
     except OSError as error:
         raise procs.full_disk(env.WORK) from error
     return target
