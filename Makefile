@@ -4,7 +4,7 @@
 # rust/kprobes, arch/*/kprobes and patches/.
 
 KP := tools/testing/kprobes/kp
-export ARCH IMPL KSRC JOBS CACHE V HOST_TOOLS DIR ARGS UNDO PIECE DEBIAN_MIRROR DEBIAN_SECURITY
+export ARCH IMPL KSRC JOBS CACHE V HOST_TOOLS DIR ARGS UNDO PIECE FAST DEBIAN_MIRROR DEBIAN_SECURITY
 
 COMMANDS := run test test-all check check-kernel shell bench bench-quick \
 	kernel host-test kunit selftest module apply series selfcheck plan clean
@@ -35,7 +35,8 @@ distclean:
 #: make selftest       boot and count the samples' and clause tests only
 #: make module DIR=p   build a module of yours against our kernel, boot, load it, show its output (ARGS= its parameters)
 #: make apply KSRC=p   put overlay and patches into your own 7.3 tree (UNDO=1 takes them out again)
-#: make series KSRC=p  the same as a git am-able series
+#: make series KSRC=p  the same as a git am-able series: checkpatch --strict on each mail, after each a build with
+#:                     C and, once it can be selected, one with Rust (FAST=1: no builds)
 #: make selfcheck      prove that the harness catches what goes wrong
 #: make plan           write the lists of expected tests from a run
 #: make clean          delete objects

@@ -2,8 +2,11 @@
 """make series KSRC=path: overlay and patches as mails for `git am`.
 
 First the new files, group by group as `series.list` says, then the patches
-in order. Each mail must satisfy checkpatch.pl --strict, and the tree builds
-after each of them.
+in order. Each mail must satisfy checkpatch.pl --strict, and after each of them
+the tree is built for x86_64 with bench.config: with the implementation in C,
+and, from the mail on after which RUST_KPROBES can be selected, with the one in
+Rust as well. Each of the two has objects of its own, so that a mail costs what
+it touches. FAST=1 leaves the builds out.
 """
 
 import fnmatch
@@ -145,9 +148,31 @@ def _checkpatch(mails, tree):
                           'mend the files they complain about')
 
 
+def _impls(tree):
+    """The implementations that can be selected in TREE."""
+    kconfig = 'rust/kprobes/Kconfig'
+    offered = (tree / kconfig).exists() \
+        and f'source "{kconfig}"' in (tree / 'arch/Kconfig').read_text()
+    return ('c', 'rust') if offered else ('c',)
+
+
+def _build(tree, impl, which, log_name, planned):
+    """Build TREE with IMPL, on top of what the mail before left."""
+    obj = env.WORK / 'series' / f'build-{impl}'
+    obj.mkdir(parents=True, exist_ok=True)
+    with progress.Stage(f'series {which} {impl}', planned) as stage:
+        command = kernel.make_command('x86_64', obj, tree)
+        # A mail may have brought options: all answers are given afresh.
+        (obj / 'answers.config').unlink(missing_ok=True)
+        fragments.write(tree, obj, 'x86_64', impl, 'bench', command)
+        log = obj / log_name
+        log.unlink(missing_ok=True)
+        kernel.compile_targets(command, ['bzImage', 'modules'], log, stage)
+
+
 def _build_each(mails):
-    """The tree builds after each mail, for both implementations."""
-    tree, obj = env.WORK / 'series' / 'tree', env.WORK / 'series' / 'build'
+    """The tree builds after each mail, with all that can be selected."""
+    tree = env.WORK / 'series' / 'tree'
     toolchain.ready()
     if tree.exists():
         shutil.rmtree(tree)
@@ -161,34 +186,27 @@ def _build_each(mails):
         shutil.rmtree(mine.state, ignore_errors=True)
         shutil.copytree(env.WORK / 'orig', mine.state)
         mine.sync(remove=True)
-    obj.mkdir(parents=True, exist_ok=True)
     if not env.HOST_TOOLS:
         # Under the usual path, so that the compiler cache knows the files;
         # the mount is gone with this process's namespace.
         subprocess.run(['mount', '--bind', tree, env.TREE], check=True)
         tree = env.TREE
+    begun = set()
     for number, mail in enumerate(mails, 1):
-        done = subprocess.run(['patch', '-p1', '--fuzz=0', '--batch', '-d',
-                               tree, '-i', mail], text=True,
+        done = subprocess.run(['patch', '-p1', '--forward', '--fuzz=0',
+                               '--batch', '-d', tree, '-i', mail], text=True,
                               capture_output=True, check=False)
         if done.returncode:
             raise env.Refusal(f'{mail.name} to apply', done.stdout,
                               'refresh the patches')
-        last = number == len(mails)
-        offered = (tree / 'rust/kprobes/Kconfig').exists() and \
-            'rust/kprobes/Kconfig' in (tree / 'arch/Kconfig').read_text()
-        for impl in ('c', 'rust') if last else ('c',):
-            if impl == 'rust' and not offered:
-                continue
-            with progress.Stage(f'series {number}/{len(mails)} {impl}',
-                                12 if number == 1 or last else 3) as stage:
-                command = kernel.make_command('x86_64', obj, tree)
-                (obj / 'answers.config').unlink(missing_ok=True)
-                fragments.write(tree, obj, 'x86_64', impl, 'bench', command)
-                log = obj / f'build-{number}.log'
-                log.unlink(missing_ok=True)
-                kernel.compile_targets(command, ['bzImage', 'modules'], log,
-                                       stage)
+        for impl in _impls(tree):
+            _build(tree, impl, f'{number}/{len(mails)}',
+                   f'build-{number}.log', 3 if impl in begun else 12)
+            begun.add(impl)
+    if 'rust' not in begun:
+        raise env.Refusal('RUST_KPROBES to be offered by some mail',
+                          'arch/Kconfig never has rust/kprobes/Kconfig',
+                          'is its patch still in patches/?')
     if not env.HOST_TOOLS:
         subprocess.run(['umount', env.TREE], check=True)
     shutil.rmtree(env.WORK / 'series' / 'tree')
@@ -204,7 +222,10 @@ def run():
     mails, _ = _make_mails(target, out)
     with progress.Stage('checkpatch', 1):
         _checkpatch(mails, env.TREE)
-    if not os.environ.get('FAST'):
+    if os.environ.get('FAST'):
+        progress.say('not built (FAST=1): the mails fit and pass checkpatch, '
+                     'no more is known')
+    else:
         _build_each(mails)
     for mail in mails:
         print(env.host(mail))

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make series: what is built after which mail."""
+
+import difflib
+import subprocess
+from unittest import mock
+
+import env
+import series
+from tests import support
+
+_OFFER = 'source "rust/kprobes/Kconfig"\n'
+
+
+def _mail(path, before, after):
+    return ''.join(difflib.unified_diff(
+        before.splitlines(True), after.splitlines(True),
+        f'a/{path}' if before else '/dev/null', f'b/{path}'))
+
+
+class Builds(support.Case):
+    """Three mails: the crate, its Kconfig's place, something else."""
+
+    def setUp(self):
+        super().setUp()
+        self.write('work/tree/arch/Kconfig', 'config KPROBES\n')
+        self.write('work/tree/Makefile', 'all:\n')
+        (env.WORK / 'orig').mkdir()
+        self.mails = [
+            self.write('1.patch', _mail('rust/kprobes/Kconfig', '', 'x\n')),
+            self.write('2.patch', _mail('arch/Kconfig', 'config KPROBES\n',
+                                        'config KPROBES\n' + _OFFER)),
+            self.write('3.patch', _mail('Makefile', 'all:\n', 'all: x\n'))]
+        self.built = []
+        self.enterContext(mock.patch.object(series.toolchain, 'ready'))
+        self.enterContext(mock.patch.object(env, 'HOST_TOOLS', True))
+        self.enterContext(mock.patch.object(series.fragments, 'write'))
+        self.enterContext(mock.patch.object(
+            series.kernel, 'compile_targets',
+            lambda command, targets, log, stage: self.built.append(
+                (stage.name, stage.planned, log.parent.name))))
+
+    def test_rust_from_the_mail_on_that_offers_it(self):
+        series._build_each(self.mails)
+        self.assertEqual(self.built, [
+            ('series 1/3 c', 12, 'build-c'), ('series 2/3 c', 3, 'build-c'),
+            ('series 2/3 rust', 12, 'build-rust'),
+            ('series 3/3 c', 3, 'build-c'),
+            ('series 3/3 rust', 3, 'build-rust')])
+
+    def test_a_series_that_never_offers_it(self):
+        with self.refused('RUST_KPROBES', 'patches/'):
+            series._build_each([self.mails[0], self.mails[2]])
+
+    def test_a_mail_that_does_not_apply(self):
+        with self.refused('3.patch to apply'):
+            series._build_each([self.mails[2], self.mails[2]])
+
+
+class Fast(support.Case):
+    def test_fast_reaches_the_harness(self):
+        done = subprocess.run(
+            ['bash', '-euc', f'. {env.KPROBES}/toolchain/common.sh\n'
+             'keep=(); keep_users; printf "%s\\n" "${keep[@]}"'],
+            env={'PATH': '/usr/bin:/bin', 'FAST': '1', 'CFLAGS': '-O0'},
+            check=True, capture_output=True, text=True)
+        self.assertIn('FAST=1\n', done.stdout)
+        self.assertNotIn('CFLAGS', done.stdout)
+
+    def test_fast_builds_nothing_and_says_so(self):
+        self.enterContext(mock.patch.dict('os.environ', {'FAST': '1'}))
+        for name in ('_make_mails', '_checkpatch', '_build_each'):
+            self.enterContext(mock.patch.object(
+                series, name, mock.Mock(return_value=([], None))))
+        self.enterContext(mock.patch.object(series.overlay, 'sync'))
+        self.assertEqual(series.run(), 0)
+        series._build_each.assert_not_called()
+        self.assertIn('not built (FAST=1)', self.printed.getvalue())
