@@ -67,6 +67,19 @@ static void name_row(char *row, size_t size, const char *verb,
 	snprintf(row, size, "%s_%s_%u%s", verb, place->name, count, how);
 }
 
+/* One stretch of work between two marks, which took @ns in all. */
+static void report(const char *row, const char *latency, unsigned int mark,
+		   unsigned int count, u64 ns, int error)
+{
+	if (error) {
+		bench_failed(row, error);
+		bench_failed(latency, error);
+		return;
+	}
+	bench_spans(row, mark, 1, count);
+	bench_figure(latency, "ns", ns, 1);
+}
+
 /*
  * Registers @count probes one by one. On return all[] is what was accepted;
  * the errno is the last refusal's if there was not enough to accept.
@@ -163,18 +176,13 @@ static void in_a_batch(const struct place *place, unsigned int count, int error)
 	name_row(row, sizeof(row), "unregister", place, count, "_batch");
 	name_row(latency, sizeof(latency), "unregister", place, count,
 		 "_batch_latency");
-	if (error) {
-		bench_failed(row, error);
-		bench_failed(latency, error);
-		return;
-	}
 	mark = bench_mark();
 	start = rdtsc_ordered();
-	unregister_kprobes(all, count);
+	if (!error)
+		unregister_kprobes(all, count);
 	start = rdtsc_ordered() - start;
 	bench_mark();
-	bench_spans(row, mark, 1, count);
-	bench_figure(latency, "ns", start, 1);
+	report(row, latency, mark, count, start, error);
 }
 
 /* One probe, many times over. */
@@ -285,12 +293,8 @@ static void optimizer(unsigned int count)
 	}
 	start = rdtsc_ordered() - start;
 	bench_mark();
-	if (error) {
-		bench_failed(row, error);
-		bench_failed(latency, error);
-	} else {
-		bench_spans(row, mark, 1, count);
-		bench_figure(latency, "ns", start, 1);
+	report(row, latency, mark, count, start, error);
+	if (!error) {
 		sites = vcalloc(count, sizeof(*sites));
 		if (!sites)
 			unregister_kprobes(all, count);
@@ -314,13 +318,7 @@ static void optimizer(unsigned int count)
 			error = -ETIMEDOUT;
 	start = rdtsc_ordered() - start;
 	bench_mark();
-	if (error) {
-		bench_failed(row, error);
-		bench_failed(latency, error);
-	} else {
-		bench_spans(row, mark, 1, count);
-		bench_figure(latency, "ns", start, 1);
-	}
+	report(row, latency, mark, count, start, error);
 	vfree(sites);
 }
 
