@@ -65,7 +65,11 @@ class Ending(support.Case):
         self.fail(what)
 
     def started(self, command, **options):
+        # A job in the background of a script has SIGINT ignored, and hands
+        # that down to all it starts.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         process = subprocess.Popen(command, text=True, **options)
+        signal.signal(signal.SIGINT, before)
 
         def end():
             process.kill()
