@@ -47,6 +47,7 @@ impl From<Refusal> for Error {
             Refusal::DataTooLarge => E2BIG,
             Refusal::CannotArm => EOPNOTSUPP,
             Refusal::NoMemory => ENOMEM,
+            Refusal::AddressTaken => EEXIST,
         }
     }
 }

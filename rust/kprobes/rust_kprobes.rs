@@ -5,6 +5,7 @@
 //! In reading order, from the words to the interface; each layer uses those before it only:
 //!
 //! - [`model`]: words and state machines, pure;
+//! - [`table`]: from an address to what is probed there, pure too;
 //! - [`contract`]: what a back end provides;
 //! - [`arch`]: the back end of this kernel;
 //! - [`sys`]: the kernel services that probing uses;
@@ -15,6 +16,8 @@
 //! directories.
 
 mod model;
+
+mod table;
 
 mod contract;
 

@@ -28,6 +28,8 @@ pub(crate) enum Refusal {
     DataTooLarge,
     /// The probe is not registered: register it first.
     NotRegistered,
+    /// The address has an entry in the table: join it, or replace it.
+    AddressTaken,
     /// This implementation cannot arm a probe: use the C one.
     CannotArm,
     /// A relative jump or call cannot span the distance.

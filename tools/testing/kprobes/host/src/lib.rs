@@ -15,6 +15,14 @@
 mod contract;
 #[path = "../../../../../rust/kprobes/model/mod.rs"]
 mod model;
+#[path = "../../../../../rust/kprobes/table/mod.rs"]
+mod table;
 
 #[path = "../../../../../arch/x86/kprobes/isa/mod.rs"]
 mod x86;
+
+// Miri runs neither what switches stacks nor, in any useful time, 30,000 entries.
+#[cfg(all(test, not(miri)))]
+mod table_loom;
+#[cfg(all(test, not(miri)))]
+mod table_scale;

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The table as everybody sees it: finding the entry for an address.
+//!
+//! On the hit path: a few loads in a row, no lock, no call, no way to panic; on x86 eight
+//! instructions for each word on the way. Any number of CPUs may be in it while one writes, the
+//! writer itself included, which a breakpoint may interrupt.
+
+use super::{
+    memory::{
+        self,
+        Memory, //
+    },
+    place, //
+};
+use crate::model::addr::TextAddr;
+
+/// A table of entries by address.
+pub(crate) struct Table<M: Memory> {
+    memory: M,
+}
+
+impl<M: Memory> Table<M> {
+    /// An empty table.
+    pub(crate) const fn new(memory: M) -> Self {
+        Self { memory }
+    }
+
+    /// What the table stands on.
+    pub(crate) fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    /// The entry for an address.
+    ///
+    /// Finds every entry whose insertion happened before this call, and whose removal did not
+    /// happen before its return.
+    #[inline]
+    pub(crate) fn find<'a>(
+        &'a self,
+        at: TextAddr,
+        reading: &'a M::Reading,
+    ) -> Option<M::Entry<'a>> {
+        seek(&self.memory, self.memory.current(reading), at).map(|(_, entry)| entry)
+    }
+}
+
+/// The entry for an address in an array, and the number of its word.
+#[inline(always)]
+pub(super) fn seek<'a, M: Memory>(
+    memory: &'a M,
+    words: &'a [M::Word],
+    at: TextAddr,
+) -> Option<(usize, M::Entry<'a>)> {
+    if at == memory::NOWHERE {
+        return None;
+    }
+    let mask = words.len().wrapping_sub(1);
+    let mut index = place::home(at, mask);
+    // It ends: more than half of the words are empty. `get` is for an array of no words; with the
+    // mask, the compiler sees that no other number is too large.
+    while let Some(word) = words.get(index) {
+        let entry = memory.look(word)?;
+        if memory.address(entry) == at {
+            return Some((index, entry));
+        }
+        index = index.wrapping_add(1) & mask;
+    }
+    None
+}

@@ -1,0 +1,566 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The lookup table under loom: its readers and its writer in every order that the memory model
+//! allows.
+//!
+//! [`Shared`] is a [`Memory`] whose loads and stores are loom's, with the orders that the trait
+//! asks for and no more. What an address or an array says is guarded by a cell in which loom finds
+//! any two accesses that nothing orders: so it shows when a reader sees an entry or an array before
+//! it is filled, or after it was freed. RCU is a count of the readers; what was retired is freed
+//! once the count is seen at zero, with the order between the two that RCU gives.
+//!
+//! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
+
+extern crate std;
+
+use crate::{
+    model::{
+        addr::TextAddr,
+        refusal::Refusal, //
+    },
+    table::{
+        lookup::Table,
+        memory::{
+            self,
+            Memory,
+            Slot, //
+        },
+        place,
+        writer::Writer, //
+    },
+};
+use loom::{
+    cell::UnsafeCell,
+    sync::atomic::{
+        AtomicBool, AtomicUsize,
+        Ordering::{
+            self,
+            AcqRel,
+            Acquire,
+            Relaxed,
+            Release, //
+        },
+    },
+    thread, //
+};
+use std::{
+    sync::{
+        Arc,
+        Mutex,
+        OnceLock, //
+    },
+    vec::Vec,
+};
+
+const ARRAYS: usize = 4;
+const ENTRIES: usize = 8;
+
+/// What is weakened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// An array is published without an order.
+    Publish,
+    /// A word is written without an order.
+    Store,
+    /// Nobody waits for readers.
+    Grace,
+}
+
+/// Something that is filled once, read by many and freed.
+struct Watched(UnsafeCell<()>);
+
+// SAFETY: There is nothing in it; loom, which wants to see all accesses, keeps its own order.
+unsafe impl Sync for Watched {}
+
+impl Default for Watched {
+    fn default() -> Self {
+        Self(UnsafeCell::new(()))
+    }
+}
+
+impl Watched {
+    fn read(&self) {
+        self.0.with(|_| ());
+    }
+
+    fn write(&self) {
+        self.0.with_mut(|_| ());
+    }
+}
+
+#[derive(Default)]
+struct Entry {
+    at: OnceLock<TextAddr>,
+    watched: Watched,
+}
+
+struct Array {
+    words: Vec<Word>,
+    watched: Arc<Watched>,
+}
+
+struct Word {
+    value: AtomicUsize,
+    array: Arc<Watched>,
+}
+
+/// What waits for a grace period.
+#[derive(Default)]
+struct Retired {
+    arrays: Vec<usize>,
+    entries: Vec<usize>,
+}
+
+struct Shared {
+    fault: Fault,
+    /// Number of the current array, from 1; 0 for none.
+    current: AtomicUsize,
+    arrays: [OnceLock<Array>; ARRAYS],
+    entries: [Entry; ENTRIES],
+    /// What a lookup sees where an entry has left.
+    nowhere: Entry,
+    readers: Arc<AtomicUsize>,
+    retired: Mutex<Retired>,
+}
+
+/// A read-side section.
+struct Reading(Arc<AtomicUsize>);
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, AcqRel);
+    }
+}
+
+/// The right to write.
+struct Key;
+
+/// An entry by its number; the table owns it or the test.
+#[derive(Debug)]
+struct Owned(usize);
+
+/// An array by its number, not published.
+struct Unpublished(usize);
+
+impl Shared {
+    fn new(fault: Fault) -> Self {
+        let nowhere = Entry::default();
+        let _ = nowhere.at.set(memory::NOWHERE);
+        Self {
+            fault,
+            nowhere,
+            current: AtomicUsize::new(0),
+            arrays: Default::default(),
+            entries: Default::default(),
+            readers: Arc::new(AtomicUsize::new(0)),
+            retired: Mutex::default(),
+        }
+    }
+
+    fn order(&self, weakened_by: Fault) -> Ordering {
+        if self.fault == weakened_by {
+            Relaxed
+        } else {
+            Release
+        }
+    }
+
+    fn array(&self, number: usize) -> &[Word] {
+        let index = number.checked_sub(1);
+        let array = index.and_then(|index| self.arrays[index].get());
+        array.map_or(&[], |array| &array.words)
+    }
+
+    /// A new entry, `number`, for an address.
+    fn make(&self, number: usize, at: TextAddr) -> Owned {
+        let entry = &self.entries[number];
+        entry.watched.write();
+        entry.at.set(at).unwrap();
+        Owned(number)
+    }
+
+    fn read_side(&self) -> Reading {
+        self.readers.fetch_add(1, AcqRel);
+        Reading(self.readers.clone())
+    }
+
+    /// Frees an entry after a grace period.
+    fn retire(&self, owned: Owned) {
+        self.retired.lock().unwrap().entries.push(owned.0);
+        self.reclaim();
+    }
+
+    /// Frees what was retired, if a grace period is over. The count is read by a modification, so
+    /// that each reader comes either before, and is counted, or after, and sees what was published.
+    fn reclaim(&self) {
+        if self.fault != Fault::Grace && self.readers.fetch_add(0, AcqRel) != 0 {
+            return;
+        }
+        let mut retired = self.retired.lock().unwrap();
+        for number in retired.arrays.drain(..) {
+            self.arrays[number - 1].get().unwrap().watched.write();
+        }
+        for number in retired.entries.drain(..) {
+            self.entries[number].watched.write();
+        }
+    }
+}
+
+fn decode(value: usize) -> Slot<usize> {
+    match value {
+        0 => Slot::Empty,
+        1 => Slot::Left,
+        entry => Slot::Live(entry - 2),
+    }
+}
+
+impl Memory for Shared {
+    const SMALLEST: usize = 4;
+
+    type Reading = Reading;
+    type Key = Key;
+    type Word = Word;
+    type Entry<'a> = &'a Entry;
+    type Owned = Owned;
+    type Array = Unpublished;
+
+    fn current<'a>(&'a self, _reading: &'a Self::Reading) -> &'a [Word] {
+        self.array(self.current.load(Acquire))
+    }
+
+    fn held<'a>(&'a self, _key: &'a Key) -> &'a [Word] {
+        self.array(self.current.load(Relaxed))
+    }
+
+    fn look<'a>(&'a self, word: &'a Word) -> Option<&'a Entry> {
+        word.array.read();
+        match decode(word.value.load(Acquire)) {
+            Slot::Empty => None,
+            Slot::Left => Some(&self.nowhere),
+            Slot::Live(number) => Some(&self.entries[number]),
+        }
+    }
+
+    fn read<'a>(&'a self, word: &'a Word) -> Slot<&'a Entry> {
+        word.array.read();
+        match decode(word.value.load(Relaxed)) {
+            Slot::Empty => Slot::Empty,
+            Slot::Left => Slot::Left,
+            Slot::Live(number) => Slot::Live(&self.entries[number]),
+        }
+    }
+
+    fn address(&self, entry: &Entry) -> TextAddr {
+        entry.watched.read();
+        *entry.at.get().unwrap()
+    }
+
+    fn entry<'a>(&'a self, owned: &'a Owned) -> &'a Entry {
+        &self.entries[owned.0]
+    }
+
+    fn allocate(&self, len: usize) -> Result<Unpublished, Refusal> {
+        let free = self.arrays.iter().position(|array| array.get().is_none());
+        let index = free.ok_or(Refusal::NoMemory)?;
+        let watched = Arc::new(Watched::default());
+        watched.write();
+        let word = |_| Word {
+            value: AtomicUsize::new(0),
+            array: watched.clone(),
+        };
+        let words = (0..len).map(word).collect();
+        let _ = self.arrays[index].set(Array { words, watched });
+        Ok(Unpublished(index + 1))
+    }
+
+    fn words<'a>(&'a self, array: &'a Unpublished) -> &'a [Word] {
+        self.array(array.0)
+    }
+
+    fn carry(&self, key: &Key, from: usize, array: &mut Unpublished, to: usize) {
+        let value = self.held(key)[from].value.load(Relaxed);
+        self.words(array)[to].value.store(value, Relaxed);
+    }
+
+    fn publish(&self, _key: &mut Key, array: Unpublished) {
+        let before = self.current.load(Relaxed);
+        self.current.store(array.0, self.order(Fault::Publish));
+        if before != 0 {
+            self.retired.lock().unwrap().arrays.push(before);
+        }
+        self.reclaim();
+    }
+
+    fn swap(&self, key: &mut Key, index: usize, slot: Slot<Owned>) -> Slot<Owned> {
+        let word = &self.held(key)[index].value;
+        let before = decode(word.load(Relaxed));
+        let value = match slot {
+            Slot::Empty => 0,
+            Slot::Left => 1,
+            Slot::Live(owned) => owned.0 + 2,
+        };
+        word.store(value, self.order(Fault::Store));
+        match before {
+            Slot::Empty => Slot::Empty,
+            Slot::Left => Slot::Left,
+            Slot::Live(number) => Slot::Live(Owned(number)),
+        }
+    }
+}
+
+type Probes = Table<Shared>;
+type Change = fn(&mut Writer<'_, Shared>, &Probes, &[TextAddr; 4], &AtomicBool);
+
+/// Addresses that have the same first word in an array of `len`: all are on one way.
+fn neighbours<const N: usize>(len: usize) -> [TextAddr; N] {
+    let mut same = (0..)
+        .map(|number| TextAddr::new(0xffff_ffff_8100_0000 + 16 * number))
+        .filter(|&at| place::home(at, len - 1) == 1);
+    core::array::from_fn(|_| same.next().unwrap())
+}
+
+/// Does a reader find an entry for the address, and is it one as long as the section lasts?
+fn finds(table: &Probes, at: TextAddr) -> bool {
+    let reading = table.memory().read_side();
+    let Some(entry) = table.find(at, &reading) else {
+        return false;
+    };
+    table.memory().address(entry) == at
+}
+
+/// Takes an entry out; it is freed after a grace period.
+fn remove(writer: &mut Writer<'_, Shared>, table: &Probes, at: TextAddr) {
+    let owned = writer.remove(at).unwrap();
+    table.memory().retire(owned);
+}
+
+/// Puts an entry in, and arms its address: from now on readers may come that look for it.
+fn arm(writer: &mut Writer<'_, Shared>, table: &Probes, at: TextAddr, armed: &AtomicBool) {
+    writer.insert(table.memory().make(7, at)).unwrap();
+    armed.store(true, Release);
+}
+
+/// A writer against readers. They use four addresses on one way through the array, by number.
+#[derive(Clone, Copy)]
+struct Race {
+    readers: usize,
+    /// The length of the first array.
+    len: usize,
+    /// The number of arrays in the end.
+    arrays: usize,
+    /// The addresses in the table when all begin.
+    before: &'static [usize],
+    /// What the writer does.
+    change: Change,
+    /// The address that is found whenever a reader looks.
+    stays: usize,
+    /// The address that is found once it is armed.
+    armed: usize,
+}
+
+impl Race {
+    /// Runs it in every order, for every order in which memory may show the stores.
+    fn run(self, fault: Fault) {
+        let mut model = loom::model::Builder::new();
+        // With two readers, only orders in which each thread is interrupted at most three times:
+        // all
+        // would take minutes.
+        model.preemption_bound = (self.readers > 1).then_some(3);
+        model.check(move || self.once(fault));
+    }
+
+    fn once(self, fault: Fault) {
+        let table = Arc::new(Probes::new(Shared::new(fault)));
+        let armed = Arc::new(AtomicBool::new(false));
+        let all = neighbours(self.len);
+        let mut writer = Writer::new(&table, Key);
+        writer.reserve(self.len / 4).unwrap();
+        for &number in self.before {
+            let owned = table.memory().make(number, all[number]);
+            writer.insert(owned).unwrap();
+        }
+        let reader = |_| {
+            let (table, armed) = (table.clone(), armed.clone());
+            thread::spawn(move || {
+                // Whatever it finds before, it is no half of an entry.
+                finds(&table, all[self.armed]);
+                if armed.load(Acquire) {
+                    assert!(finds(&table, all[self.armed]), "missed: armed");
+                }
+                assert!(finds(&table, all[self.stays]), "missed: never removed");
+            })
+        };
+        let threads: Vec<_> = (0..self.readers).map(reader).collect();
+        (self.change)(&mut writer, &table, &all, &armed);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        table.memory().reclaim();
+        let arrays = table.memory().arrays.iter();
+        assert_eq!(arrays.filter_map(OnceLock::get).count(), self.arrays);
+    }
+}
+
+/// An entry comes in behind another one.
+const INSERTION: Race = Race {
+    readers: 1,
+    len: 4,
+    arrays: 1,
+    before: &[0],
+    change: |writer, table, all, armed| arm(writer, table, all[1], armed),
+    stays: 0,
+    armed: 1,
+};
+
+/// An entry goes that another one is behind; the word it left is used again.
+const REMOVAL: Race = Race {
+    readers: 1,
+    len: 8,
+    arrays: 1,
+    before: &[0, 1],
+    change: |writer, table, all, armed| {
+        remove(writer, table, all[0]);
+        arm(writer, table, all[2], armed);
+    },
+    stays: 1,
+    armed: 2,
+};
+
+/// Entries go at the end of a way, so their words become empty; one of them is used again.
+const SWEEP: Race = Race {
+    readers: 1,
+    len: 8,
+    arrays: 1,
+    before: &[0, 1, 2],
+    change: |writer, table, all, armed| {
+        remove(writer, table, all[1]);
+        remove(writer, table, all[2]);
+        arm(writer, table, all[3], armed);
+    },
+    stays: 0,
+    armed: 3,
+};
+
+/// An entry more than there is room for.
+const GROWTH: Race = Race {
+    readers: 1,
+    len: 4,
+    arrays: 2,
+    before: &[0, 1],
+    change: |writer, table, all, armed| arm(writer, table, all[2], armed),
+    stays: 1,
+    armed: 2,
+};
+
+/// So many words were left that a new array of the same length takes over.
+const CLEANUP: Race = Race {
+    readers: 1,
+    len: 8,
+    arrays: 2,
+    before: &[0, 1, 2],
+    change: |writer, table, all, armed| {
+        remove(writer, table, all[0]);
+        remove(writer, table, all[1]);
+        arm(writer, table, all[3], armed);
+    },
+    stays: 2,
+    armed: 3,
+};
+
+/// An entry goes, and so does what the array had too much.
+const SHRINKING: Race = Race {
+    readers: 1,
+    len: 16,
+    arrays: 2,
+    before: &[0, 1],
+    change: |writer, table, all, _| {
+        remove(writer, table, all[0]);
+        writer.tidy();
+    },
+    stays: 1,
+    armed: 1,
+};
+
+/// An address gets another entry.
+const REPLACEMENT: Race = Race {
+    readers: 1,
+    len: 4,
+    arrays: 1,
+    before: &[0, 1],
+    change: |writer, table, all, armed| {
+        let owned = writer.replace(table.memory().make(7, all[1])).unwrap();
+        table.memory().retire(owned);
+        armed.store(true, Release);
+    },
+    stays: 1,
+    armed: 1,
+};
+
+#[test]
+fn insertion_is_found_once_armed() {
+    INSERTION.run(Fault::None);
+}
+
+#[test]
+fn entry_behind_a_removed_one_is_never_missed() {
+    REMOVAL.run(Fault::None);
+}
+
+#[test]
+fn emptied_words_hide_no_entry() {
+    SWEEP.run(Fault::None);
+}
+
+#[test]
+fn growth_misses_no_entry() {
+    GROWTH.run(Fault::None);
+}
+
+#[test]
+fn cleanup_misses_no_entry() {
+    CLEANUP.run(Fault::None);
+}
+
+#[test]
+fn shrinking_misses_no_entry() {
+    SHRINKING.run(Fault::None);
+}
+
+#[test]
+fn replaced_entry_is_never_missed() {
+    REPLACEMENT.run(Fault::None);
+}
+
+#[test]
+fn two_readers_and_growth() {
+    let race = Race {
+        readers: 2,
+        ..GROWTH
+    };
+    race.run(Fault::None);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn array_published_without_an_order_is_caught() {
+    GROWTH.run(Fault::Publish);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn entry_stored_without_an_order_is_caught() {
+    INSERTION.run(Fault::Store);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn array_freed_under_a_reader_is_caught() {
+    GROWTH.run(Fault::Grace);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn entry_freed_under_a_reader_is_caught() {
+    REPLACEMENT.run(Fault::Grace);
+}
