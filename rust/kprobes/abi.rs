@@ -44,6 +44,7 @@ impl From<Refusal> for Error {
             | Refusal::TooFar
             | Refusal::CodeTooLong => EINVAL,
             Refusal::UnknownSymbol | Refusal::OutOfText => ENOENT,
+            Refusal::TruncatedInsn | Refusal::InvalidInsn => EILSEQ,
             Refusal::DataTooLarge => E2BIG,
             Refusal::CannotArm => EOPNOTSUPP,
             Refusal::NoMemory => ENOMEM,

@@ -36,6 +36,10 @@ pub(crate) enum Refusal {
     TooFar,
     /// The machine code is longer than its buffer.
     CodeTooLong,
+    /// The bytes end inside an instruction: give more of them.
+    TruncatedInsn,
+    /// The bytes are no instruction: give an address where one starts.
+    InvalidInsn,
     /// No memory is left: free some.
     NoMemory,
 }

@@ -9,7 +9,15 @@
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
+pub(crate) mod decode;
 pub(crate) mod encode;
+mod encoding;
+pub(crate) mod flow;
+mod form;
+pub(crate) mod insn;
+mod opcodes;
+mod prefixes;
+mod reader;
 
 use crate::{
     contract::Isa,

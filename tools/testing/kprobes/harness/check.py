@@ -78,7 +78,7 @@ def _all():
         def add(one):
             found.append(one)
             stage.tick(one.name)
-        stage.expected = 9
+        stage.expected = 10
         add(_spdx(paths))
         add(_run('rustfmt', ['rustfmt', '--check', '--edition', '2021',
                              '--config', 'newline_style=Unix', *rust]))
@@ -87,6 +87,8 @@ def _all():
                             '--all-targets', '--', '-D', 'warnings'],
                  cwd=host.CRATE, extra=host.cargo_environment()))
         add(_run('layers', [kprobes / 'check-layers.sh'], cwd=env.REPO))
+        add(_run('opcodes', ['python3', '-B', env.REPO /
+                             'arch/x86/kprobes/isa/opcodes.py', '--check']))
         add(_run('unsafe', ['python3', kprobes / 'check-unsafe.py'],
                  cwd=env.REPO))
         progress.say(procs.tail(env.LOGS / 'check-unsafe.log', 30)
