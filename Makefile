@@ -4,10 +4,10 @@
 # rust/kprobes, arch/*/kprobes and patches/.
 
 KP := tools/testing/kprobes/kp
-export ARCH IMPL KSRC JOBS CACHE V HOST_TOOLS DIR ARGS UNDO PIECE FAST DEBIAN_MIRROR DEBIAN_SECURITY
+export ARCH IMPL KSRC JOBS CACHE V HOST_TOOLS DIR ARGS UNDO PIECE FAST SEED DEBIAN_MIRROR DEBIAN_SECURITY
 
 COMMANDS := run test test-all check check-kernel shell bench bench-quick \
-	kernel host-test kunit selftest module apply series selfcheck plan clean
+	kernel host-test host-fuzz kunit selftest module apply series selfcheck plan clean
 
 .PHONY: help distclean $(COMMANDS)
 
@@ -31,6 +31,7 @@ distclean:
 #: make bench-quick    the rows of one hit only, against the committed figures of C
 #: make kernel         build the kernel of `make test` only
 #: make host-test      the host tests only
+#: make host-fuzz      our decoder against LLVM, iced and insn.c on 100 million strings, and its speed (SEED=n)
 #: make kunit          boot and count the KUnit suites only
 #: make selftest       boot and count the samples' and clause tests only
 #: make module DIR=p   build a module of yours against our kernel, boot, load it, show its output (ARGS= its parameters)

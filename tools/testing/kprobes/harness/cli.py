@@ -265,6 +265,14 @@ def host_test():
 
 
 @command
+def host_fuzz():
+    """make host-fuzz"""
+    tally = results.Tally()
+    tally.add(host.fuzz())
+    return _finish(tally)
+
+
+@command
 def kernel_only():
     """make kernel"""
     for arch in [_arch()]:

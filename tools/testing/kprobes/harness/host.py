@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """Host tests: the pure Rust code in Cargo, the harness in unittest."""
 
+import os
 import re
 
 import env
+import judges
 import procs
 import progress
 from ktap import Result
@@ -13,6 +15,9 @@ _TEST = re.compile(r'^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored)'
                    r'(?:, (.*))?$')
 _UNIT = re.compile(r'^(\w+) \(([\w.]+)\)(?:\n.*)? \.\.\. '
                    r'(ok|FAIL|ERROR|skipped (.*))$')
+
+# What the tests that compare decoders say about what they saw.
+_COUNTED = re.compile(r'^\S.*: \d+ strings, |^speed: |^  \d+ (un)?explained: ')
 
 
 def cargo_environment():
@@ -40,25 +45,31 @@ def fetch():
         mark.write_text(lock)
 
 
-def _rust():
-    log = env.LOGS / 'host-rust.log'
+def _rust(name, planned, words=(), environment=None, on_line=None):
+    """Cargo's tests, those that WORDS choose, as results below NAME."""
+    log = env.LOGS / f'{name}-rust.log'
     found = []
 
     def line(text):
         if match := _TEST.match(text):
             status = {'ok': 'pass', 'FAILED': 'fail'}.get(match[2], 'skip')
-            found.append(Result(f'host.{match[1]}', status, match[3] or ''))
+            found.append(Result(f'{name}.{match[1]}', status, match[3] or ''))
             stage.tick(match[1])
-    with progress.Stage('host tests', 5) as stage:
+        elif on_line:
+            on_line(text)
+    with progress.Stage(f'{name} tests', planned) as stage:
         # One thread: with several, a test's name and verdict are on
         # different lines.
         status = procs.run(['cargo', 'test', '--offline', '--locked',
-                            '--no-fail-fast', '--', '--test-threads=1'],
-                           log, cwd=CRATE, extra=cargo_environment(),
-                           on_line=line)
+                            '--no-fail-fast', *words, '--',
+                            '--test-threads=1', '--show-output'],
+                           log, cwd=CRATE, on_line=line,
+                           extra={**cargo_environment(),
+                                  **judges.environment(),
+                                  **(environment or {})})
     if status and not any(one.status == 'fail' for one in found):
         print(procs.tail(log, 30))
-        found.append(Result('host.cargo-test', 'fail',
+        found.append(Result(f'{name}.cargo-test', 'fail',
                             f'exit status {status}, see '
                             f'{env.host(log)}'))
     return found
@@ -95,4 +106,20 @@ def run():
     fetch()
     # Two at once would write one log.
     with procs.turn(env.WORK / 'host.lock', 'this checkout', 'host tests'):
-        return _rust() + _python()
+        return _rust('host', 5) + _python()
+
+
+def fuzz():
+    """The long form of what compares decoders; what it counted is shown."""
+    fetch()
+    images = judges.images()
+    progress.say(f'{len(images)} images of kernels and modules'
+                 + ('' if images else ': make kernel builds some'))
+    said = []
+    found = _rust('fuzz', 5, ['differential::'],
+                  {'KPROBES_FUZZ': 'long',
+                   'KPROBES_FUZZ_SEED': os.environ.get('SEED', ''),
+                   'KPROBES_IMAGES': ':'.join(map(str, images))},
+                  lambda text: _COUNTED.match(text) and said.append(text))
+    progress.say('\n'.join(dict.fromkeys(said)))
+    return found

@@ -30,7 +30,7 @@ free_kib() {
 # the harness. Nothing else does, or two people would build two kernels.
 keep_users() {
 	local name
-	for name in TERM CI V JOBS ARGS UNDO PIECE FAST ARCH IMPL HOST_TOOLS \
+	for name in TERM CI V JOBS ARGS UNDO PIECE FAST SEED ARCH IMPL HOST_TOOLS \
 		http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
 		[ -z "${!name:-}" ] || keep+=("$name=${!name}")
 	done

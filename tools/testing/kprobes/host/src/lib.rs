@@ -7,7 +7,7 @@
 //! the same names at the root: `crate::model`, `crate::contract`. Each back end's `isa` is loaded,
 //! whatever the host is.
 
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 // The kernel is what uses it all; here the tests use what they need.
 #![allow(dead_code)]
 
@@ -26,3 +26,5 @@ mod x86;
 mod table_loom;
 #[cfg(all(test, not(miri)))]
 mod table_scale;
+#[cfg(test)]
+mod differential;

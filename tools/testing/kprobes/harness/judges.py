@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What judges our decoder on the host, besides crates: LLVM and the kernel.
+
+LLVM is the library that comes with the toolchain. The kernel's decoder,
+insn.c, is compiled from the source tree that is at hand, or from the few files
+of it that the archive is opened for. The host tests get both as paths in their
+environment, and without that environment leave these judges out.
+"""
+
+import hashlib
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import env
+import procs
+import progress
+import source
+
+# One for all checkouts: what is in it has its origin in its name.
+STORE = env.CACHE / 'judges'
+SHIM = env.KPROBES / 'host' / 'insn_c.c'
+# Older ones know less of APX.
+OLDEST_LLVM = 22
+_NEEDED = ('tools/arch/x86', 'tools/include')
+
+
+def _llvm():
+    """The newest LLVM of the toolchain, as a shared library.
+
+    On a machine of its own (HOST_TOOLS=1) it may be missing.
+    """
+    found = {}
+    for path in Path('/usr/lib/x86_64-linux-gnu').glob('libLLVM*.so*'):
+        if match := re.match(r'libLLVM(?:\.so\.|-)(\d+)', path.name):
+            found[int(match[1])] = path
+    if max(found, default=0) < OLDEST_LLVM:
+        if env.HOST_TOOLS:
+            return None
+        raise env.Refusal(f'LLVM {OLDEST_LLVM} or later as a shared library',
+                          ', '.join(map(str, sorted(found))) or 'none',
+                          'make distclean: the toolchain root is damaged')
+    return found[max(found)]
+
+
+def _unpack(into):
+    """The needed part of the kernel's source, from its archive."""
+    path = source.archive()
+    log = env.LOGS / 'judges-unpack.log'
+    members = ' '.join(f"'*/{name}/*'" for name in _NEEDED)
+    shutil.rmtree(into, ignore_errors=True)
+    into.mkdir(parents=True)
+    inner = 'cat "$1"'
+    if path.suffix == '.deb':
+        inner = ('dpkg-deb --fsys-tarfile "$1" | '
+                 'tar -xO ./usr/src/linux-source-7.3.tar.xz')
+    status = procs.run(
+        ['sh', '-c', f'{inner} | tar -xJ --strip-components=1 -C "$2" '
+         f'--wildcards {members}', 'unpack', path, into], log)
+    if status:
+        raise env.Refusal(f'{env.host(path)} to unpack', procs.tail(log, 3),
+                          'delete that file and try again')
+
+
+def _source():
+    """A tree with the kernel's decoder in it."""
+    if env.KSRC:
+        return env.KSRC
+    if (env.TREE / '.kprobes-source').exists():
+        return env.TREE
+    into = STORE / source.archive().stem
+    if not into.exists():
+        with progress.Stage('source of insn.c', 1):
+            part = into.with_name(into.name + '.part')
+            _unpack(part)
+            part.rename(into)
+    return into
+
+
+def _insn_c():
+    """The kernel's decoder as a shared library."""
+    tree = _source()
+    parts = [SHIM, *sorted((tree / 'tools/arch/x86/lib').glob('*.[ct]*'))]
+    stamp = hashlib.sha256(b''.join(p.read_bytes() for p in parts))
+    made = STORE / f'insn_c-{stamp.hexdigest()[:12]}.so'
+    if made.exists():
+        return made
+    lib = tree / 'tools/arch/x86/lib'
+    generator = tree / 'tools/arch/x86/tools/gen-insn-attr-x86.awk'
+    with tempfile.TemporaryDirectory(dir=STORE) as scratch:
+        tables = Path(scratch) / 'inat-tables.c'
+        tables.write_bytes(subprocess.check_output(
+            ['awk', '-f', generator, lib / 'x86-opcode-map.txt']))
+        part = Path(scratch) / made.name
+        log = env.LOGS / 'judges-build.log'
+        status = procs.run(
+            ['gcc', '-O2', '-shared', '-fPIC', '-w', f'-I{scratch}',
+             f'-I{tree}', f'-I{tree}/tools/arch/x86/include',
+             f'-I{tree}/tools/include', '-o', part, SHIM], log)
+        if status:
+            raise env.Refusal('the kernel\'s insn.c to compile for the host',
+                              procs.tail(log, 8), 'is the tree a 7.3 tree?')
+        part.replace(made)
+    return made
+
+
+def images():
+    """What was built of kernels for this machine: vmlinux and modules."""
+    found = []
+    for folder in sorted((env.WORK / 'build').glob('x86_64-*')):
+        if (folder / 'vmlinux').exists():
+            found.append(folder / 'vmlinux')
+            found += sorted(folder.rglob('*.ko'))
+    return found
+
+
+def environment():
+    """For the host tests."""
+    STORE.mkdir(exist_ok=True)
+    with procs.alone('judges'):
+        found = {'KPROBES_INSN_C': str(_insn_c())}
+    if llvm := _llvm():
+        found['KPROBES_LLVM'] = str(llvm)
+    return found

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! LLVM as a judge, through its interface for C.
+//!
+//! It knows all encodings, APX among them. It does not know which of them some CPU would refuse
+//! for a prefix that may not stand there.
+
+use super::{
+    corpus::Text,
+    judge::Judge,
+    library::Library,
+    AT,
+    MAX_INSN, //
+};
+use std::{
+    ffi::{
+        c_char,
+        c_int,
+        c_void,
+        CStr, //
+    },
+    ptr,
+    string::String, //
+};
+
+type Create = unsafe extern "C" fn(
+    *const c_char,
+    *mut c_void,
+    c_int,
+    *mut c_void,
+    *mut c_void,
+) -> *mut c_void;
+type Disassemble =
+    unsafe extern "C" fn(*mut c_void, *const u8, u64, u64, *mut c_char, usize) -> usize;
+
+/// Prefixes that it gives as instructions of their own, in words.
+const PREFIXES: [&str; 3] = ["lock", "xacquire", "xrelease"];
+
+pub(super) struct Llvm {
+    context: *mut c_void,
+    disassemble: Disassemble,
+    said: [u8; 128],
+}
+
+impl Llvm {
+    pub(super) fn open() -> Option<Self> {
+        let library = Library::named_by("KPROBES_LLVM")?;
+        for name in [
+            c"LLVMInitializeX86TargetInfo",
+            c"LLVMInitializeX86TargetMC",
+            c"LLVMInitializeX86Disassembler",
+        ] {
+            // SAFETY: That is their type in <llvm-c/Target.h>.
+            let initialize = unsafe { library.function::<unsafe extern "C" fn()>(name) };
+            // SAFETY: May be called at any time.
+            unsafe { initialize() };
+        }
+        // SAFETY: These are the types in <llvm-c/Disassembler.h>.
+        let create = unsafe { library.function::<Create>(c"LLVMCreateDisasm") };
+        // SAFETY: As above.
+        let disassemble = unsafe { library.function::<Disassemble>(c"LLVMDisasmInstruction") };
+        let triple = c"x86_64-linux-gnu".as_ptr();
+        // SAFETY: A string; the callbacks and their data may be missing.
+        let context =
+            unsafe { create(triple, ptr::null_mut(), 0, ptr::null_mut(), ptr::null_mut()) };
+        assert!(!context.is_null(), "LLVM without x86");
+        Some(Self {
+            context,
+            disassemble,
+            said: [0; 128],
+        })
+    }
+
+    fn one(&mut self, bytes: &[u8]) -> Option<usize> {
+        let (from, size) = (bytes.as_ptr(), bytes.len() as u64);
+        let (to, room) = (self.said.as_mut_ptr(), self.said.len());
+        // SAFETY: The context is open; bytes and buffer are as large as said.
+        let len = unsafe { (self.disassemble)(self.context, from, size, AT, to.cast(), room) };
+        (len != 0).then_some(len)
+    }
+
+    /// The last instruction in assembly.
+    fn said(&self) -> &str {
+        let said = CStr::from_bytes_until_nul(&self.said).unwrap_or_default();
+        said.to_str().unwrap_or_default().trim()
+    }
+}
+
+impl Llvm {
+    /// The displacement that the instruction's end is added to.
+    pub(super) fn rip_displacement(&mut self, text: &Text) -> Option<i64> {
+        self.len(text)?;
+        let said = self.said();
+        let end = said.find("(%rip").or_else(|| said.find("(%eip"))?;
+        let start = said[..end].rfind(|digit: char| digit != '-' && !digit.is_ascii_digit());
+        let number = &said[start.map_or(0, |at| at + 1)..end];
+        Some(number.parse().unwrap_or(0))
+    }
+}
+
+impl Judge for Llvm {
+    fn name(&self) -> &'static str {
+        "llvm"
+    }
+
+    fn len(&mut self, text: &Text) -> Option<usize> {
+        let mut text = *text;
+        for _ in 0..MAX_INSN {
+            let len = self.one(&text)?;
+            let said = self.said();
+            if !PREFIXES.iter().any(|prefix| said.ends_with(prefix)) {
+                // It puts no limit on what prefixes add.
+                return Some(len).filter(|&len| len <= MAX_INSN);
+            }
+            // The last byte is that prefix: let one stand there that stays with its instruction.
+            *text.get_mut(len - 1)? = 0x3e;
+        }
+        None
+    }
+
+    fn say(&mut self, text: &Text) -> String {
+        self.len(text);
+        self.said().replace('\t', " ")
+    }
+}
