@@ -42,11 +42,29 @@ impl From<Refusal> for Error {
             | Refusal::Blacklisted
             | Refusal::NotRegistered
             | Refusal::TooFar
-            | Refusal::CodeTooLong => EINVAL,
+            | Refusal::CodeTooLong
+            | Refusal::ForcedEmulation
+            | Refusal::HoldsTrapsBack => EINVAL,
             Refusal::UnknownSymbol | Refusal::OutOfText => ENOENT,
-            Refusal::TruncatedInsn | Refusal::InvalidInsn => EILSEQ,
+            Refusal::TruncatedInsn
+            | Refusal::InvalidInsn
+            | Refusal::UnreadableText
+            | Refusal::NotABoundary
+            | Refusal::AlwaysTraps => EILSEQ,
             Refusal::DataTooLarge => E2BIG,
-            Refusal::CannotArm => EOPNOTSUPP,
+            Refusal::CannotArm
+            | Refusal::FarBranch
+            | Refusal::InterruptReturn
+            | Refusal::SystemCall
+            | Refusal::WorldSwitch
+            | Refusal::Transaction
+            | Refusal::Waits
+            | Refusal::LetsNextWait
+            | Refusal::MovesCpuData
+            | Refusal::MovesTraps
+            | Refusal::OperandSize
+            | Refusal::UnsavedRegister
+            | Refusal::BoundToPlace => EOPNOTSUPP,
             Refusal::NoMemory => ENOMEM,
             Refusal::AddressTaken => EEXIST,
         }

@@ -11,6 +11,11 @@ use crate::model::{
     target::Site, //
 };
 
+/// Fills a buffer with the text from an address on, as it was before anything was armed there.
+///
+/// Says nothing if not all of it can be read.
+pub(crate) type ReadText<'a> = &'a mut dyn FnMut(TextAddr, &mut [u8]) -> Option<()>;
+
 /// An instruction set, as far as probing needs to know it.
 pub(crate) trait Isa {
     /// The place that `offset` bytes into `function` means to a client.

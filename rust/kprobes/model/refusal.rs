@@ -40,6 +40,44 @@ pub(crate) enum Refusal {
     TruncatedInsn,
     /// The bytes are no instruction: give an address where one starts.
     InvalidInsn,
+    /// The text cannot be read: give an address in a function that is loaded.
+    UnreadableText,
+    /// No instruction starts at the address: give one where one does.
+    NotABoundary,
+    /// The instruction always traps (INT3, INT, UD2): probe one that the kernel runs through.
+    AlwaysTraps,
+    /// The bytes ask a hypervisor to emulate what follows: probe after them.
+    ForcedEmulation,
+    /// The instruction holds back traps until after the next one: probe before or after it.
+    HoldsTrapsBack,
+    /// The instruction leads to another code segment: probe before or after it.
+    FarBranch,
+    /// The instruction returns from an interrupt: probe before it.
+    InterruptReturn,
+    /// The instruction enters or leaves a system call: probe before it.
+    SystemCall,
+    /// The instruction enters or leaves a guest, or firmware: probe before or after it.
+    WorldSwitch,
+    /// A hit inside a transaction aborts it: probe outside of it.
+    Transaction,
+    /// The instruction waits for an interrupt, which cannot come while a probe is handled: probe
+    /// before or after it.
+    Waits,
+    /// The next instruction waits for an interrupt, and this one makes sure that none comes
+    /// between: probe before both or after.
+    LetsNextWait,
+    /// The instruction moves the data of the CPU, which is needed to handle a probe: probe before
+    /// or after it.
+    MovesCpuData,
+    /// The instruction changes where traps go, and one would come next: probe before or after it.
+    MovesTraps,
+    /// The instruction has an operand-size prefix, by which it is not emulated, or CPUs do not agree
+    /// on what it does: drop the prefix.
+    OperandSize,
+    /// The instruction uses a register that a trap does not save: probe before or after it.
+    UnsavedRegister,
+    /// The instruction only works where it stands: probe before or after it.
+    BoundToPlace,
     /// No memory is left: free some.
     NoMemory,
 }

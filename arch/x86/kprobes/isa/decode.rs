@@ -13,11 +13,6 @@
 //!
 //! C counterpart: [`arch/x86/lib/insn.c`](srctree/arch/x86/lib/insn.c).
 
-#![cfg_attr(
-    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
-    expect(dead_code, reason = "the first user is what prepares a probe")
-)]
-
 use super::{
     encoding::Head,
     form::{

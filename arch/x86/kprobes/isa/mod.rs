@@ -9,6 +9,7 @@
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
+pub(crate) mod boundary;
 pub(crate) mod decode;
 pub(crate) mod encode;
 mod encoding;
