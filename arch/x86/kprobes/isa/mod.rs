@@ -10,14 +10,20 @@
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
 pub(crate) mod boundary;
+pub(crate) mod classify;
 pub(crate) mod decode;
+pub(crate) mod emulate;
 pub(crate) mod encode;
 mod encoding;
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+mod fake;
 pub(crate) mod flow;
 mod form;
 pub(crate) mod insn;
 mod opcodes;
+pub(crate) mod operand;
 mod prefixes;
+mod privileged;
 mod reader;
 
 use crate::{

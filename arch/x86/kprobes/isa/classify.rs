@@ -1,0 +1,634 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How a probed instruction runs: emulated, as a copy that is stepped or boosted, or not at all.
+//!
+//! *Stepped* is a copy with INT3 behind it, run with interrupts off. *Boosted* is a copy with a jump
+//! back behind it, run in the state of the probed code: nothing traps a second time, but the copy
+//! may be interrupted, and its task preempted, between any two instructions of the slot. Whatever
+//! can be boosted can be stepped as well, so the caller may always choose to step instead, for
+//! example to call somebody after the instruction.
+//!
+//! What decides, in this order:
+//!
+//! 1. Where execution goes ([`flow`](super::flow)). All near branches are emulated. What leaves the
+//!    kernel's code segment, or always traps, is refused.
+//! 2. What would not work, or would break the trap, with INT3 before or behind it is refused
+//!    ([`refuse`]). C steps most of these: HLT with interrupts off, SWAPGS before a trap that needs
+//!    GS.
+//! 3. What changes the state of the CPU for others than the probed code is stepped
+//!    ([`privileged`](super::privileged)), so that no other task comes in between.
+//! 4. An instruction with an entry in the exception table is stepped. It may fault on memory that
+//!    is not there, so its task may sleep in a boosted slot, and RCU for tasks would take that for
+//!    having left it. And the table is searched for the address that faulted.
+//! 5. All else is boosted, in every map: an instruction without such an entry must not fault in the
+//!    kernel, and without a fault nobody sleeps in it. Notably these:
+//!    * REP with a string instruction can be interrupted in the middle: its registers say how far it
+//!      is and it goes on, in the slot or wherever the copy is.
+//!    * PUSH, POP, MOV to RSP: an interrupt in the slot finds the stack that one behind the original
+//!      would find.
+//!    * IN, OUT and what a hypervisor traps (CPUID, RDTSC): such a trap ends at the next instruction
+//!      in the slot.
+//!    * STAC, CLAC, STD, WRPKRU: what these change belongs to the task and is switched with it.
+//!    * x87: the copy's address is what becomes the address of the last FPU instruction, stepped or
+//!      not. Only a debugger of the FPU's state could tell.
+//!    * TPAUSE and UMWAIT wait as well, but an interrupt ends it, even one that is held back.
+//!
+//! C counterpart: `can_boost()`, `prepare_emulation()` and `insn_masking_exception()` in
+//! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c), which decide by the
+//! first byte of the opcode, whatever its map.
+
+#![cfg_attr(
+    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
+    expect(dead_code, reason = "the first user is what arms a probe")
+)]
+
+use super::{
+    emulate::{
+        Condition,
+        Counter,
+        Op, //
+    },
+    flow::{
+        Flow,
+        Place, //
+    },
+    insn::{
+        Insn,
+        Opcode,
+        Prefix,
+        Selector, //
+    },
+    operand::{
+        self,
+        Memory, //
+    },
+    privileged,
+};
+use crate::model::refusal::Refusal;
+
+/// How an instruction runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Not at all: what it does is done to the saved registers.
+    Emulate(Op),
+    /// As a copy, up to a second trap.
+    Step,
+    /// As a copy that jumps back by itself, if it can.
+    Boost,
+}
+
+/// How the instruction runs that `bytes` start with.
+///
+/// `next` is the instruction after it, if there is one; `fixup` says that the exception table has
+/// an entry for the instruction.
+pub(crate) fn classify(
+    insn: &Insn,
+    bytes: &[u8],
+    next: Option<&Insn>,
+    fixup: bool,
+) -> Result<Way, Refusal> {
+    refuse(insn, next)?;
+    if let Some(op) = operation(insn, bytes)? {
+        // The CPU takes LOCK for an error before all of these.
+        if insn.has(Prefix::Lock) {
+            return Err(Refusal::InvalidInsn);
+        }
+        return Ok(Way::Emulate(op));
+    }
+    if fixup || privileged::is(insn) {
+        return Ok(Way::Step);
+    }
+    Ok(Way::Boost)
+}
+
+/// Refuses what does not bear a probe.
+fn refuse(insn: &Insn, next: Option<&Insn>) -> Result<(), Refusal> {
+    match insn.flow() {
+        Flow::FarJump | Flow::FarCall | Flow::FarReturn | Flow::FarReturnAndRelease => {
+            return Err(Refusal::FarBranch)
+        }
+        Flow::InterruptReturn => return Err(Refusal::InterruptReturn),
+        Flow::Breakpoint | Flow::Interrupt | Flow::Undefined => return Err(Refusal::AlwaysTraps),
+        Flow::SystemCall | Flow::SystemReturn => return Err(Refusal::SystemCall),
+        Flow::Hypervisor => return Err(Refusal::WorldSwitch),
+        Flow::Transaction => return Err(Refusal::Transaction),
+        _ => {}
+    }
+    match insn.opcode() {
+        Opcode::Primary(opcode) | Opcode::Rex2Primary(opcode) => refuse_primary(insn, opcode, next),
+        Opcode::TwoByte(opcode) | Opcode::Rex2TwoByte(opcode) => refuse_two_byte(insn, opcode),
+        _ => Ok(()),
+    }
+}
+
+fn refuse_primary(insn: &Insn, opcode: u8, next: Option<&Insn>) -> Result<(), Refusal> {
+    match (opcode, reg(insn)) {
+        // MOV to SS: a trap right behind it would come one instruction late.
+        (0x8e, Some(2)) => Err(Refusal::HoldsTrapsBack),
+        // MOV to GS.
+        (0x8e, Some(5)) => Err(Refusal::MovesCpuData),
+        // XABORT.
+        (0xc6, Some(7)) => Err(Refusal::Transaction),
+        (HLT, _) => Err(Refusal::Waits),
+        // Emulation does not hold back interrupts until after the next instruction: one that should
+        // end the wait could come before it.
+        (STI, _) if next.is_some_and(waits) => Err(Refusal::LetsNextWait),
+        _ => Ok(()),
+    }
+}
+
+fn refuse_two_byte(insn: &Insn, opcode: u8) -> Result<(), Refusal> {
+    match opcode {
+        0x01 => refuse_system(insn),
+        // GETSEC may start another kernel.
+        0x37 => Err(Refusal::WorldSwitch),
+        // POP GS, LGS.
+        0xa9 | 0xb5 => Err(Refusal::MovesCpuData),
+        // WRGSBASE.
+        0xae if insn.selector() == Selector::Repeat && names_register(insn, 3) => {
+            Err(Refusal::MovesCpuData)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// ```text
+/// +----+----+------------+
+/// | 0F | 01 | mod reg rm |
+/// +----+----+------------+
+/// ```
+fn refuse_system(insn: &Insn) -> Result<(), Refusal> {
+    let Some(modrm) = insn.modrm() else {
+        return Ok(());
+    };
+    if !modrm.is_register() {
+        return match modrm.reg() {
+            // LIDT: INT3 behind it would go through the new table, which may be empty.
+            3 => Err(Refusal::MovesTraps),
+            _ => Ok(()),
+        };
+    }
+    match (modrm.reg(), modrm.rm()) {
+        // MWAIT, MWAITX.
+        (1, 1) | (7, 3) => Err(Refusal::Waits),
+        // XEND.
+        (2, 5) => Err(Refusal::Transaction),
+        // VMLOAD loads GS as well; SWAPGS.
+        (3, 2) | (7, 0) => Err(Refusal::MovesCpuData),
+        _ => Ok(()),
+    }
+}
+
+/// Does it wait for an interrupt, or enter a guest with interrupts only held back?
+fn waits(insn: &Insn) -> bool {
+    matches!(
+        refuse(insn, None),
+        Err(Refusal::Waits | Refusal::WorldSwitch)
+    )
+}
+
+/// What the instruction does, if it is one to emulate.
+fn operation(insn: &Insn, bytes: &[u8]) -> Result<Option<Op>, Refusal> {
+    let Some(op) = branch(insn, bytes)? else {
+        return flags(insn);
+    };
+    agreed_size(insn)?;
+    Ok(Some(op))
+}
+
+/// Operands of 16 bits, which AMD's CPUs have in near branches and Intel's have not.
+fn agreed_size(insn: &Insn) -> Result<(), Refusal> {
+    if insn.has(Prefix::OperandSize) && !insn.is_wide() {
+        return Err(Refusal::OperandSize);
+    }
+    Ok(())
+}
+
+fn branch(insn: &Insn, bytes: &[u8]) -> Result<Option<Op>, Refusal> {
+    let distance = insn.immediate() as i32;
+    Ok(Some(match insn.flow() {
+        Flow::Jump => Op::Jump(distance),
+        Flow::Call => Op::Call(distance),
+        Flow::ConditionalJump => Op::JumpIf(Condition::of(byte(insn)), distance),
+        Flow::CountedJump => {
+            let counter = Counter::of(byte(insn), insn.has(Prefix::AddressSize));
+            Op::Count(counter, distance)
+        }
+        Flow::AbsoluteJump => Op::JumpTo(insn.immediate() as u64),
+        Flow::Return => Op::Return(0),
+        Flow::ReturnAndRelease => Op::Return(insn.immediate() as u16),
+        Flow::IndirectJump(Place::Register) => Op::JumpRegister(register(insn)?),
+        Flow::IndirectCall(Place::Register) => Op::CallRegister(register(insn)?),
+        Flow::IndirectJump(Place::Memory) => Op::JumpMemory(Memory::of(insn, bytes)?),
+        Flow::IndirectCall(Place::Memory) => Op::CallMemory(Memory::of(insn, bytes)?),
+        _ => return Ok(None),
+    }))
+}
+
+/// What concerns flags, and nothing at all, which is cheaper than a copy of it.
+fn flags(insn: &Insn) -> Result<Option<Op>, Refusal> {
+    let op = match insn.opcode() {
+        Opcode::Primary(opcode) | Opcode::Rex2Primary(opcode) => match opcode {
+            // XCHG of RAX with itself; with F3 it is PAUSE, and with REX.B another XCHG.
+            0x90 if insn.selector() != Selector::Repeat && insn.rm_extension == 0 => Op::Nothing,
+            PUSHF => Op::PushFlags,
+            POPF => Op::PopFlags,
+            CLI => Op::DisableInterrupts,
+            STI => Op::EnableInterrupts,
+            _ => return Ok(None),
+        },
+        Opcode::TwoByte(0x1f) | Opcode::Rex2TwoByte(0x1f) => Op::Nothing,
+        Opcode::TwoByte(0x1e) if is_endbr(insn) => Op::Nothing,
+        _ => return Ok(None),
+    };
+    if let Op::PushFlags | Op::PopFlags = op {
+        agreed_size(insn)?;
+    }
+    Ok(Some(op))
+}
+
+const PUSHF: u8 = 0x9c;
+const POPF: u8 = 0x9d;
+const HLT: u8 = 0xf4;
+const CLI: u8 = 0xfa;
+const STI: u8 = 0xfb;
+
+/// ENDBR64, ENDBR32.
+///
+/// ```text
+/// +----+----+----+----------+
+/// | F3 | 0F | 1E | FA or FB |
+/// +----+----+----+----------+
+/// ```
+fn is_endbr(insn: &Insn) -> bool {
+    insn.selector() == Selector::Repeat
+        && names_register(insn, 7)
+        && insn
+            .modrm()
+            .is_some_and(|modrm| matches!(modrm.rm(), 2 | 3))
+}
+
+fn register(insn: &Insn) -> Result<u8, Refusal> {
+    operand::saved(insn.rm_register().ok_or(Refusal::InvalidInsn)?)
+}
+
+/// The opcode's byte, where the flow already tells the map.
+fn byte(insn: &Insn) -> u8 {
+    match insn.opcode() {
+        Opcode::Primary(byte) | Opcode::TwoByte(byte) => byte,
+        _ => 0,
+    }
+}
+
+/// Which instruction of a group.
+fn reg(insn: &Insn) -> Option<u8> {
+    insn.modrm().map(|modrm| modrm.reg())
+}
+
+/// Is it that instruction of a group, in its form with a register?
+fn names_register(insn: &Insn, which: u8) -> bool {
+    insn.modrm()
+        .is_some_and(|modrm| modrm.is_register() && modrm.reg() == which)
+}
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_x86_classify))]
+mod tests {
+    use super::{
+        super::decode::decode,
+        *, //
+    };
+
+    fn way(bytes: &[u8]) -> Result<Way, Refusal> {
+        classify(&decode(bytes)?, bytes, None, false)
+    }
+
+    fn all(cases: &[&[u8]], expected: Result<Way, Refusal>) -> bool {
+        cases.iter().all(|bytes| way(bytes) == expected)
+    }
+
+    fn refused(cases: &[&[u8]], reason: Refusal) -> bool {
+        all(cases, Err(reason))
+    }
+
+    #[test]
+    fn plain_instructions_are_boosted() {
+        let cases: [&[u8]; 22] = [
+            // push, pop, mov to RSP, leave, enter, push 8(%rip), pop (%rax)
+            &[0x55],
+            &[0x5d],
+            &[0x48, 0x89, 0xec],
+            &[0xc9],
+            &[0xc8, 0x10, 0x00, 0x00],
+            &[0xff, 0x35, 8, 0, 0, 0],
+            &[0x8f, 0x00],
+            // mov, lea, address of 32 bits, gs:
+            &[0x8b, 0x07],
+            &[0x48, 0x8d, 0x05, 0, 0, 0, 0],
+            &[0x67, 0x8b, 0x07],
+            &[0x65, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0],
+            // rep movsb, rep stosq, in, out
+            &[0xf3, 0xa4],
+            &[0xf3, 0x48, 0xab],
+            &[0xec],
+            &[0xe6, 0x80],
+            // pause, xchg %rax %r8, cpuid, rdtsc, stac, std
+            &[0xf3, 0x90],
+            &[0x49, 0x90],
+            &[0x0f, 0xa2],
+            &[0x0f, 0x31],
+            &[0x0f, 0x01, 0xcb],
+            &[0xfd],
+            // lock cmpxchg
+            &[0xf0, 0x48, 0x0f, 0xb1, 0x0f],
+        ];
+        assert!(all(&cases, Ok(Way::Boost)));
+    }
+
+    #[test]
+    fn opcode_bytes_mean_nothing_without_their_map() {
+        let cases: [&[u8]; 9] = [
+            // vzeroupper, vmovdqa, vpor, vcmpps, vpsubsb, vpsubd: as bytes JA, JG, JMP, RET, CALL, CLI
+            &[0xc5, 0xf8, 0x77],
+            &[0xc5, 0xf9, 0x7f, 0x00],
+            &[0xc5, 0xf9, 0xeb, 0xc1],
+            &[0xc5, 0xf8, 0xc2, 0xc1, 0x00],
+            &[0xc5, 0xf9, 0xe8, 0xc1],
+            &[0xc5, 0xf9, 0xfa, 0xc1],
+            // EVEX vpor, XOP vphadduwd, 3DNow! pfadd
+            &[0x62, 0xf1, 0x75, 0x08, 0xeb, 0xc2],
+            &[0x8f, 0xe9, 0x78, 0xd6, 0xc1],
+            &[0x0f, 0x0f, 0xc1, 0x9e],
+        ];
+        assert!(all(&cases, Ok(Way::Boost)));
+        // In the two-byte map: pxor, movd, psubd.
+        assert!(all(
+            &[
+                &[0x0f, 0xef, 0xc1],
+                &[0x0f, 0x7e, 0xc0],
+                &[0x0f, 0xfa, 0xc1],
+            ],
+            Ok(Way::Boost),
+        ));
+    }
+
+    #[test]
+    fn changes_of_the_cpu_are_stepped() {
+        let cases: [&[u8]; 27] = [
+            // mov to CR0, CR3, CR4, DR7; wrmsr, rdmsr
+            &[0x0f, 0x22, 0xc0],
+            &[0x0f, 0x22, 0xd8],
+            &[0x0f, 0x22, 0xe0],
+            &[0x0f, 0x23, 0xf8],
+            &[0x0f, 0x30],
+            &[0x0f, 0x32],
+            // lgdt, lldt, ltr, lkgs, lmsw, invlpg, clts, wbinvd
+            &[0x0f, 0x01, 0x10],
+            &[0x0f, 0x00, 0xd0],
+            &[0x0f, 0x00, 0xd8],
+            &[0xf2, 0x0f, 0x00, 0xf0],
+            &[0x0f, 0x01, 0xf0],
+            &[0x0f, 0x01, 0x38],
+            &[0x0f, 0x06],
+            &[0x0f, 0x09],
+            // monitor, monitorx, xsetbv, invpcid
+            &[0x0f, 0x01, 0xc8],
+            &[0x0f, 0x01, 0xfa],
+            &[0x0f, 0x01, 0xd1],
+            &[0x66, 0x0f, 0x38, 0x82, 0x00],
+            // pop FS, lss, lfs, mov to DS, wrfsbase, vmread, vmxon
+            &[0x0f, 0xa1],
+            &[0x0f, 0xb2, 0x00],
+            &[0x0f, 0xb4, 0x00],
+            &[0x8e, 0xd8],
+            &[0xf3, 0x0f, 0xae, 0xd0],
+            &[0x0f, 0x78, 0xc0],
+            &[0xf3, 0x0f, 0xc7, 0x30],
+            // wrmsrns with an immediate, in VEX and EVEX
+            &[0xc4, 0xe7, 0x7a, 0xf6, 0xc0, 0, 0, 0, 0],
+            &[0x62, 0xf7, 0x7e, 0x08, 0xf6, 0xc0, 0, 0, 0, 0],
+        ];
+        assert!(all(&cases, Ok(Way::Step)));
+    }
+
+    #[test]
+    fn reading_the_cpu_is_boosted() {
+        let cases: [&[u8]; 12] = [
+            // mov from CR0, DR6; sgdt, smsw, sldt, verw, xgetbv, rdtscp, rdpkru, rdfsbase, rdrand
+            &[0x0f, 0x20, 0xc0],
+            &[0x0f, 0x21, 0xf0],
+            &[0x0f, 0x01, 0x00],
+            &[0x0f, 0x01, 0xe0],
+            &[0x0f, 0x00, 0xc0],
+            &[0x0f, 0x00, 0x2d, 0, 0, 0, 0],
+            &[0x0f, 0x01, 0xd0],
+            &[0x0f, 0x01, 0xf9],
+            &[0x0f, 0x01, 0xee],
+            &[0xf3, 0x0f, 0xae, 0xc0],
+            &[0x0f, 0xc7, 0xf0],
+            // movdir64b
+            &[0x66, 0x0f, 0x38, 0xf8, 0x00],
+        ];
+        assert!(all(&cases, Ok(Way::Boost)));
+    }
+
+    #[test]
+    fn fixups_are_stepped_unless_emulated() {
+        let of = |bytes: &[u8]| classify(&decode(bytes)?, bytes, None, true);
+        assert_eq!(of(&[0x8b, 0x07]), Ok(Way::Step));
+        assert_eq!(of(&[0xf3, 0xa4]), Ok(Way::Step));
+        assert_eq!(of(&[0xc5, 0xf9, 0x7f, 0x00]), Ok(Way::Step));
+        assert_eq!(of(&[0xc3]), Ok(Way::Emulate(Op::Return(0))));
+    }
+
+    #[test]
+    fn branches_and_flags_are_emulated() {
+        let cases: [(&[u8], Op); 21] = [
+            (&[0xeb, 0xfe], Op::Jump(-2)),
+            (&[0xe9, 0, 1, 0, 0], Op::Jump(0x100)),
+            (&[0xe8, 0, 1, 0, 0], Op::Call(0x100)),
+            (&[0x74, 0x10], Op::JumpIf(Condition::of(4), 0x10)),
+            (
+                &[0x0f, 0x8f, 0, 1, 0, 0],
+                Op::JumpIf(Condition::of(15), 0x100),
+            ),
+            (&[0xe0, 0x10], Op::Count(Counter::of(0, false), 0x10)),
+            (&[0x67, 0xe3, 0x10], Op::Count(Counter::of(3, true), 0x10)),
+            (&[0xc3], Op::Return(0)),
+            (&[0xc2, 0x00, 0x80], Op::Return(0x8000)),
+            (&[0xff, 0xd0], Op::CallRegister(0)),
+            (&[0x41, 0xff, 0xe3], Op::JumpRegister(11)),
+            (&[0x3e, 0xff, 0xe0], Op::JumpRegister(0)),
+            (
+                &[0xd5, 0, 0xa1, 1, 0, 0, 0, 0, 0, 0, 0x80],
+                Op::JumpTo(0x8000_0000_0000_0001),
+            ),
+            (&[0x9c], Op::PushFlags),
+            (&[0x9d], Op::PopFlags),
+            (&[0xfa], Op::DisableInterrupts),
+            (&[0xfb], Op::EnableInterrupts),
+            (&[0x90], Op::Nothing),
+            (&[0x66, 0x90], Op::Nothing),
+            (&[0x0f, 0x1f, 0x44, 0, 0], Op::Nothing),
+            (&[0xf3, 0x0f, 0x1e, 0xfa], Op::Nothing),
+        ];
+        for (bytes, op) in cases {
+            assert_eq!(way(bytes), Ok(Way::Emulate(op)));
+        }
+        for bytes in [&[0xff, 0x15, 0, 0, 0, 0][..], &[0xff, 0x10]] {
+            let is_call = matches!(way(bytes), Ok(Way::Emulate(Op::CallMemory(_))));
+            assert!(is_call);
+        }
+        let is_jump = matches!(
+            way(&[0xff, 0x24, 0xc5, 0, 0, 0, 0]),
+            Ok(Way::Emulate(Op::JumpMemory(_)))
+        );
+        assert!(is_jump);
+    }
+
+    #[test]
+    fn what_leaves_the_kernel_is_refused() {
+        // Far branches through memory, far returns.
+        assert!(refused(
+            &[&[0xff, 0x18], &[0xff, 0x28], &[0xcb], &[0xca, 8, 0]],
+            Refusal::FarBranch,
+        ));
+        // iretq, eretu, uiret
+        let returns: [&[u8]; 3] = [
+            &[0x48, 0xcf],
+            &[0xf3, 0x0f, 0x01, 0xca],
+            &[0xf3, 0x0f, 0x01, 0xec],
+        ];
+        assert!(refused(&returns, Refusal::InterruptReturn));
+        // syscall, sysret, sysenter, sysexit, rsm
+        let calls: [&[u8]; 5] = [
+            &[0x0f, 0x05],
+            &[0x48, 0x0f, 0x07],
+            &[0x0f, 0x34],
+            &[0x0f, 0x35],
+            &[0x0f, 0xaa],
+        ];
+        assert!(refused(&calls, Refusal::SystemCall));
+        // vmcall, vmlaunch, vmresume, vmrun, vmmcall, tdcall, skinit, getsec
+        let worlds: [&[u8]; 8] = [
+            &[0x0f, 0x01, 0xc1],
+            &[0x0f, 0x01, 0xc2],
+            &[0x0f, 0x01, 0xc3],
+            &[0x0f, 0x01, 0xd8],
+            &[0x0f, 0x01, 0xd9],
+            &[0x66, 0x0f, 0x01, 0xcc],
+            &[0x0f, 0x01, 0xde],
+            &[0x0f, 0x37],
+        ];
+        assert!(refused(&worlds, Refusal::WorldSwitch));
+    }
+
+    #[test]
+    fn what_always_traps_is_refused() {
+        let traps: [&[u8]; 7] = [
+            &[0xcc],
+            &[0xcd, 0x80],
+            &[0xf1],
+            &[0x0f, 0x0b],
+            &[0x0f, 0xb9, 0xc0],
+            &[0x0f, 0xff, 0xc0],
+            &[0xd6],
+        ];
+        assert!(refused(&traps, Refusal::AlwaysTraps));
+    }
+
+    #[test]
+    fn what_breaks_a_trap_around_it_is_refused() {
+        assert!(refused(
+            &[&[0x8e, 0xd0], &[0x48, 0x8e, 0x10]],
+            Refusal::HoldsTrapsBack,
+        ));
+        // swapgs, wrgsbase, mov to GS, pop GS, lgs, vmload
+        let gs: [&[u8]; 6] = [
+            &[0x0f, 0x01, 0xf8],
+            &[0xf3, 0x48, 0x0f, 0xae, 0xd8],
+            &[0x8e, 0xe8],
+            &[0x0f, 0xa9],
+            &[0x0f, 0xb5, 0x00],
+            &[0x0f, 0x01, 0xda],
+        ];
+        assert!(refused(&gs, Refusal::MovesCpuData));
+        assert!(refused(&[&[0x0f, 0x01, 0x18]], Refusal::MovesTraps));
+        // xbegin, xend, xabort
+        let transactions: [&[u8]; 3] = [
+            &[0xc7, 0xf8, 0, 0, 0, 0],
+            &[0x0f, 0x01, 0xd5],
+            &[0xc6, 0xf8, 0],
+        ];
+        assert!(refused(&transactions, Refusal::Transaction));
+        // hlt, mwait, mwaitx
+        assert!(refused(
+            &[&[0xf4], &[0x0f, 0x01, 0xc9], &[0x0f, 0x01, 0xfb]],
+            Refusal::Waits,
+        ));
+    }
+
+    #[test]
+    fn sti_right_before_waiting_is_refused() {
+        let before = |bytes: &[u8]| {
+            let next = decode(bytes)?;
+            classify(&decode(&[0xfb])?, &[0xfb], Some(&next), false)
+        };
+        // hlt, mwait, vmrun
+        for next in [&[0xf4][..], &[0x0f, 0x01, 0xc9], &[0x0f, 0x01, 0xd8]] {
+            assert_eq!(before(next), Err(Refusal::LetsNextWait));
+        }
+        for next in [&[0xc3][..], &[0x90], &[0x8e, 0xd0]] {
+            assert_eq!(before(next), Ok(Way::Emulate(Op::EnableInterrupts)));
+        }
+        // Others may stand before it.
+        let next = decode(&[0xf4]);
+        let nop =
+            decode(&[0x90]).and_then(|nop| classify(&nop, &[0x90], next.as_ref().ok(), false));
+        assert_eq!(nop, Ok(Way::Emulate(Op::Nothing)));
+    }
+
+    #[test]
+    fn operand_size_of_branches_is_refused_unless_agreed() {
+        let cases: [&[u8]; 7] = [
+            &[0x66, 0xe8, 0, 0, 0, 0],
+            &[0x66, 0x74, 0x00],
+            &[0x66, 0xc3],
+            &[0x66, 0xff, 0xd0],
+            &[0x66, 0xe2, 0x00],
+            &[0x66, 0x9c],
+            &[0x66, 0x9d],
+        ];
+        assert!(refused(&cases, Refusal::OperandSize));
+        assert_eq!(
+            way(&[0x66, 0x48, 0xe8, 0, 0, 0, 0]),
+            Ok(Way::Emulate(Op::Call(0)))
+        );
+        assert_eq!(way(&[0x66, 0x48, 0x9c]), Ok(Way::Emulate(Op::PushFlags)));
+    }
+
+    #[test]
+    fn lock_makes_no_branch() {
+        let cases: [&[u8]; 4] = [
+            &[0xf0, 0x90],
+            &[0xf0, 0xc3],
+            &[0xf0, 0xff, 0xd0],
+            &[0xf0, 0xfa],
+        ];
+        assert!(refused(&cases, Refusal::InvalidInsn));
+    }
+
+    #[test]
+    fn registers_that_no_trap_saves_are_refused() {
+        assert!(refused(
+            &[&[0xd5, 0x10, 0xff, 0xd0], &[0xd5, 0x10, 0xff, 0x10]],
+            Refusal::UnsavedRegister,
+        ));
+        assert_eq!(
+            way(&[0xd5, 0x01, 0xff, 0xd0]),
+            Ok(Way::Emulate(Op::CallRegister(8)))
+        );
+        // A copy can use them.
+        assert_eq!(way(&[0xd5, 0x10, 0x89, 0xc0]), Ok(Way::Boost));
+    }
+}

@@ -1,0 +1,534 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What instructions do that are not run as copies: branches, and what concerns flags and stack.
+//!
+//! A copy of these elsewhere would do something else (a relative branch, a call), or would do it to
+//! the wrong state (interrupts are off while a copy is stepped, so PUSHF would save that). What such
+//! an instruction does is small, so it is done here to the saved registers, once the instruction
+//! was taken apart into an [`Op`] when the probe was registered.
+//!
+//! This runs in the trap of a hit: it calls nothing but the [`Frame`], allocates nothing, and cannot
+//! panic. It is for the kernel at CPL 0 in 64-bit mode. Everything is as in Intel's and AMD's
+//! manuals except:
+//!
+//! * STI holds back no interrupt until after the next instruction, so classification refuses one
+//!   that relies on it;
+//! * an indirect branch does not demand ENDBR at its target;
+//! * no shadow stack is kept, which the kernel does not have for itself.
+//!
+//! C counterpart: `kprobe_emulate_*` in
+//! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
+
+#![cfg_attr(
+    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
+    expect(dead_code, reason = "the first user is what arms a probe")
+)]
+
+use super::operand::{
+    Memory,
+    Segment, //
+};
+use crate::model::addr::TextAddr;
+
+/// The state that a trap saved, and what belongs to it.
+pub(crate) trait Frame {
+    /// A general register by its number in encodings, 0 to 15; 4 is RSP at the trap.
+    fn register(&self, number: u8) -> u64;
+    /// Changes a general register.
+    fn set_register(&mut self, number: u8, value: u64);
+    /// RFLAGS at the trap.
+    fn flags(&self) -> u64;
+    /// Changes RFLAGS.
+    fn set_flags(&mut self, flags: u64);
+    /// Changes where execution goes on.
+    fn set_ip(&mut self, ip: u64);
+    /// Eight bytes of kernel memory, if they can be read.
+    fn load(&self, at: u64) -> Option<u64>;
+    /// Puts `value` on the stack.
+    fn push(&mut self, value: u64);
+    /// Takes a value off the stack.
+    fn pop(&mut self) -> u64;
+    /// What offsets in a segment are added to.
+    fn segment_base(&self, segment: Segment) -> u64;
+}
+
+/// What an instruction does. Distances count from the next instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// NOP, ENDBR.
+    Nothing,
+    /// CLI.
+    DisableInterrupts,
+    /// STI.
+    EnableInterrupts,
+    /// PUSHF.
+    PushFlags,
+    /// POPF.
+    PopFlags,
+    /// RET, and how many bytes of the stack it releases.
+    Return(u16),
+    /// JMP by a distance.
+    Jump(i32),
+    /// CALL by a distance.
+    Call(i32),
+    /// Jcc by a distance.
+    JumpIf(Condition, i32),
+    /// LOOP, LOOPE, LOOPNE, JRCXZ by a distance.
+    Count(Counter, i32),
+    /// JMP to an address.
+    JumpTo(u64),
+    /// JMP to the address in a register.
+    JumpRegister(u8),
+    /// CALL of the address in a register.
+    CallRegister(u8),
+    /// JMP to the address in memory.
+    JumpMemory(Memory),
+    /// CALL of the address in memory.
+    CallMemory(Memory),
+}
+
+// There is one for each probe.
+const _: () = assert!(core::mem::size_of::<Op>() <= 16);
+
+/// Memory could not be read, and nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Faulted;
+
+/// Does `op` for the instruction before `next`.
+///
+/// The IP that `frame` has is where execution goes on after.
+#[inline]
+pub(crate) fn emulate(op: Op, next: TextAddr, frame: &mut impl Frame) -> Result<(), Faulted> {
+    let mut to = next.get();
+    match op {
+        Op::Nothing => {}
+        Op::DisableInterrupts => frame.set_flags(frame.flags() & !flag::IF),
+        Op::EnableInterrupts => frame.set_flags(frame.flags() | flag::IF),
+        Op::PushFlags => frame.push(frame.flags() & !flag::NOT_PUSHED),
+        Op::PopFlags => pop_flags(frame),
+        Op::Return(release) => {
+            to = frame.pop();
+            let sp = frame.register(SP).wrapping_add(u64::from(release));
+            frame.set_register(SP, sp);
+        }
+        Op::Jump(distance) => to = by(next, distance),
+        Op::Call(distance) => to = call(by(next, distance), next, frame),
+        Op::JumpIf(condition, distance) if condition.holds(frame.flags()) => {
+            to = by(next, distance)
+        }
+        Op::JumpIf(..) => {}
+        Op::Count(counter, distance) => {
+            if counter.count(frame) {
+                to = by(next, distance);
+            }
+        }
+        Op::JumpTo(target) => to = target,
+        Op::JumpRegister(number) => to = frame.register(number),
+        Op::CallRegister(number) => to = call(frame.register(number), next, frame),
+        Op::JumpMemory(memory) => to = load(memory, next, frame)?,
+        Op::CallMemory(memory) => to = call(load(memory, next, frame)?, next, frame),
+    }
+    frame.set_ip(to);
+    Ok(())
+}
+
+/// The number of RCX in encodings.
+const CX: u8 = 1;
+/// The number of RSP in encodings.
+const SP: u8 = 4;
+
+/// RFLAGS.
+///
+/// ```text
+///  21  20  19  18  17  16  15  14  13  12  11  10   9   8   7   6   5   4   3   2   1   0
+/// +---+---+---+---+---+---+---+---+-------+---+---+---+---+---+---+---+---+---+---+---+---+
+/// |ID |VIP|VIF|AC |VM |RF | 0 |NT | IOPL  |OF |DF |IF |TF |SF |ZF | 0 |AF | 0 |PF | 1 |CF |
+/// +---+---+---+---+---+---+---+---+-------+---+---+---+---+---+---+---+---+---+---+---+---+
+/// ```
+pub(super) mod flag {
+    pub(crate) const CF: u64 = 1 << 0;
+    /// Always set.
+    pub(crate) const ONE: u64 = 1 << 1;
+    pub(crate) const PF: u64 = 1 << 2;
+    pub(crate) const AF: u64 = 1 << 4;
+    pub(crate) const ZF: u64 = 1 << 6;
+    pub(crate) const SF: u64 = 1 << 7;
+    pub(crate) const TF: u64 = 1 << 8;
+    pub(crate) const IF: u64 = 1 << 9;
+    pub(crate) const DF: u64 = 1 << 10;
+    pub(crate) const OF: u64 = 1 << 11;
+    pub(crate) const IOPL: u64 = 3 << 12;
+    pub(crate) const NT: u64 = 1 << 14;
+    pub(crate) const RF: u64 = 1 << 16;
+    pub(crate) const VM: u64 = 1 << 17;
+    pub(crate) const AC: u64 = 1 << 18;
+    pub(crate) const VIF: u64 = 1 << 19;
+    pub(crate) const VIP: u64 = 1 << 20;
+    pub(crate) const ID: u64 = 1 << 21;
+
+    /// PUSHF saves these as zero.
+    pub(crate) const NOT_PUSHED: u64 = RF | VM;
+    /// POPF at CPL 0 takes these from the stack. RF is zero after any instruction.
+    pub(crate) const POPPED: u64 = CF | PF | AF | ZF | SF | TF | IF | DF | OF | IOPL | NT | AC | ID;
+    /// POPF leaves these as they are.
+    pub(crate) const KEPT: u64 = VM | VIF | VIP;
+}
+
+/// Pushes where to come back to, after `target` was found with RSP as it was; gives `target`.
+#[inline]
+fn call(target: u64, next: TextAddr, frame: &mut impl Frame) -> u64 {
+    frame.push(next.get());
+    target
+}
+
+/// A set TF traps after the next instruction, just as IRET from this trap will make it.
+#[inline]
+fn pop_flags(frame: &mut impl Frame) {
+    let popped = frame.pop() & flag::POPPED;
+    let kept = frame.flags() & flag::KEPT;
+    frame.set_flags(popped | kept | flag::ONE);
+}
+
+#[inline]
+fn by(next: TextAddr, distance: i32) -> u64 {
+    next.get().wrapping_add(i64::from(distance) as u64)
+}
+
+#[inline]
+fn load(memory: Memory, next: TextAddr, frame: &impl Frame) -> Result<u64, Faulted> {
+    frame.load(memory.address(next, frame)).ok_or(Faulted)
+}
+
+/// A condition on flags, by the low four bits of the opcodes that have one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Condition(u8);
+
+impl Condition {
+    /// Of an opcode.
+    pub(super) fn of(opcode: u8) -> Self {
+        Self(opcode & 0xf)
+    }
+
+    /// Does it hold with these flags?
+    ///
+    /// ```text
+    /// O  B  E  BE  S  P  L  LE     and with the lowest bit the opposite
+    /// ```
+    #[inline]
+    pub(crate) fn holds(self, flags: u64) -> bool {
+        let any = |mask: u64| flags & mask != 0;
+        let less = any(flag::SF) != any(flag::OF);
+        let holds = match self.0 >> 1 {
+            0 => any(flag::OF),
+            1 => any(flag::CF),
+            2 => any(flag::ZF),
+            3 => any(flag::CF | flag::ZF),
+            4 => any(flag::SF),
+            5 => any(flag::PF),
+            6 => less,
+            _ => less || any(flag::ZF),
+        };
+        holds != (self.0 & 1 != 0)
+    }
+}
+
+/// What a jump by RCX does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counter {
+    /// The low two bits of the opcode: LOOPNE, LOOPE, LOOP, JRCXZ.
+    kind: u8,
+    /// Is it ECX, because of an address-size prefix?
+    narrow: bool,
+}
+
+impl Counter {
+    /// Of an opcode.
+    pub(super) fn of(opcode: u8, narrow: bool) -> Self {
+        Self {
+            kind: opcode & 3,
+            narrow,
+        }
+    }
+
+    /// Counts down, except for JRCXZ, and says whether to jump. No flag changes.
+    #[inline]
+    fn count(self, frame: &mut impl Frame) -> bool {
+        let width = if self.narrow {
+            u64::from(u32::MAX)
+        } else {
+            u64::MAX
+        };
+        let before = frame.register(CX) & width;
+        if self.kind == 3 {
+            return before == 0;
+        }
+        // Writing ECX clears the upper half of RCX.
+        let left = before.wrapping_sub(1) & width;
+        frame.set_register(CX, left);
+        let zero = frame.flags() & flag::ZF != 0;
+        left != 0
+            && match self.kind {
+                0 => !zero,
+                1 => zero,
+                _ => true,
+            }
+    }
+}
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_x86_emulate))]
+mod tests {
+    use super::{
+        super::{
+            classify::{
+                classify,
+                Way, //
+            },
+            decode::decode,
+            fake::Fake, //
+        },
+        *,
+    };
+    use crate::model::refusal::Refusal;
+
+    const AT: u64 = 0xffff_ffff_8100_0000;
+    const STACK: u64 = 0x0004_0004_0004_0004;
+
+    fn op(bytes: &[u8]) -> Result<Op, Refusal> {
+        match classify(&decode(bytes)?, bytes, None, false)? {
+            Way::Emulate(op) => Ok(op),
+            Way::Step | Way::Boost => Err(Refusal::BoundToPlace),
+        }
+    }
+
+    /// Emulates `bytes`, which stand at [`AT`].
+    fn run(bytes: &[u8], frame: &mut Fake) -> bool {
+        let next = TextAddr::new(AT + bytes.len() as u64);
+        op(bytes).is_ok_and(|op| emulate(op, next, frame).is_ok())
+    }
+
+    /// Where `bytes` at [`AT`] lead with these flags and this RCX, and RCX after it.
+    fn leads(bytes: &[u8], flags: u64, cx: u64) -> Option<(u64, u64)> {
+        let mut frame = Fake::numbered();
+        frame.flags = flags;
+        frame.registers[1] = cx;
+        let done = run(bytes, &mut frame) && frame.flags == flags;
+        done.then(|| (frame.ip.wrapping_sub(AT), frame.registers[1]))
+    }
+
+    /// Where `bytes` at [`AT`] lead with these flags.
+    fn to(bytes: &[u8], flags: u64) -> Option<u64> {
+        leads(bytes, flags, 0).map(|(to, _)| to)
+    }
+
+    #[test]
+    fn conditions_are_those_of_the_flags() {
+        // For each opcode: flags with which it jumps, flags with which it does not.
+        let cases: [(u8, &[u64], &[u64]); 8] = [
+            (0x70, &[flag::OF], &[0, !flag::OF]),
+            (0x72, &[flag::CF], &[0, !flag::CF]),
+            (0x74, &[flag::ZF], &[0, !flag::ZF]),
+            (
+                0x76,
+                &[flag::CF, flag::ZF, flag::CF | flag::ZF],
+                &[0, !(flag::CF | flag::ZF)],
+            ),
+            (0x78, &[flag::SF], &[0, !flag::SF]),
+            (0x7a, &[flag::PF], &[0, !flag::PF]),
+            (
+                0x7c,
+                &[flag::SF, flag::OF],
+                &[0, flag::SF | flag::OF, flag::ZF],
+            ),
+            (
+                0x7e,
+                &[flag::SF, flag::OF, flag::ZF, flag::SF | flag::OF | flag::ZF],
+                &[0, flag::SF | flag::OF, flag::CF],
+            ),
+        ];
+        for (opcode, jumps, stays) in cases {
+            for &flags in jumps {
+                assert_eq!(to(&[opcode, 0x10], flags), Some(0x12));
+                assert_eq!(to(&[opcode | 1, 0x10], flags), Some(2));
+                let near = [0x0f, opcode + 0x10, 0x00, 0x10, 0, 0];
+                assert_eq!(to(&near, flags), Some(0x1006));
+            }
+            for &flags in stays {
+                assert_eq!(to(&[opcode, 0x10], flags), Some(2));
+                assert_eq!(to(&[opcode | 1, 0x10], flags), Some(0x12));
+                let near = [0x0f, opcode + 0x11, 0x00, 0x10, 0, 0];
+                assert_eq!(to(&near, flags), Some(0x1006));
+            }
+        }
+    }
+
+    #[test]
+    fn loops_count_before_they_look() {
+        let (jumped, stayed) = (0x12, 2);
+        // LOOPNE, LOOPE, LOOP, JRCXZ; RCX and flags; where to.
+        let cases: [(u8, u64, u64, u64); 13] = [
+            (0xe2, 1, 0, stayed),
+            (0xe2, 2, 0, jumped),
+            (0xe2, 0, 0, jumped),
+            (0xe2, 0x1_0000_0000, 0, jumped),
+            (0xe1, 2, flag::ZF, jumped),
+            (0xe1, 2, 0, stayed),
+            (0xe1, 1, flag::ZF, stayed),
+            (0xe0, 2, 0, jumped),
+            (0xe0, 2, flag::ZF, stayed),
+            (0xe0, 1, 0, stayed),
+            (0xe3, 0, 0, jumped),
+            (0xe3, 1, flag::ZF, stayed),
+            (0xe3, 0x1_0000_0000, 0, stayed),
+        ];
+        for (opcode, cx, flags, to) in cases {
+            let left = if opcode == 0xe3 {
+                cx
+            } else {
+                cx.wrapping_sub(1)
+            };
+            assert_eq!(leads(&[opcode, 0x10], flags, cx), Some((to, left)));
+        }
+    }
+
+    #[test]
+    fn address_size_prefix_makes_loops_count_ecx() {
+        let (jumped, stayed) = (0x13, 3);
+        let high = 0x5555_5555_0000_0000;
+        assert_eq!(leads(&[0x67, 0xe2, 0x10], 0, high | 1), Some((stayed, 0)));
+        assert_eq!(leads(&[0x67, 0xe2, 0x10], 0, high | 2), Some((jumped, 1)));
+        assert_eq!(
+            leads(&[0x67, 0xe2, 0x10], 0, high),
+            Some((jumped, 0xffff_ffff))
+        );
+        // Nothing is written here, so nothing is cleared.
+        assert_eq!(leads(&[0x67, 0xe3, 0x10], 0, high), Some((jumped, high)));
+        assert_eq!(
+            leads(&[0x67, 0xe3, 0x10], 0, high | 1),
+            Some((stayed, high | 1))
+        );
+    }
+
+    #[test]
+    fn jumps_count_from_their_end() {
+        assert_eq!(to(&[0xeb, 0x80], 0), Some(2u64.wrapping_sub(0x80)));
+        assert_eq!(
+            to(&[0xe9, 0, 0, 0, 0x80], 0),
+            Some(5u64.wrapping_sub(0x8000_0000))
+        );
+        assert_eq!(to(&[0x2e, 0xe9, 0, 1, 0, 0], 0), Some(0x106));
+        assert_eq!(to(&[0x90], 0), Some(1));
+        assert_eq!(to(&[0x0f, 0x1f, 0x44, 0x00, 0x00], 0), Some(5));
+        assert_eq!(to(&[0xf3, 0x0f, 0x1e, 0xfa], 0), Some(4));
+        let far = [0xd5, 0x00, 0xa1, 1, 2, 3, 4, 5, 6, 7, 8];
+        assert_eq!(to(&far, 0), Some(0x0807_0605_0403_0201u64.wrapping_sub(AT)));
+    }
+
+    #[test]
+    fn calls_push_where_to_come_back() {
+        let cases: [(&[u8], u64); 4] = [
+            (&[0xe8, 0, 1, 0, 0], AT + 0x105),
+            (&[0x2e, 0xe8, 0, 1, 0, 0], AT + 0x106),
+            (&[0xff, 0xd0], 0),
+            // RSP as it is before the push.
+            (&[0xff, 0xd4], STACK),
+        ];
+        for (bytes, to) in cases {
+            let mut frame = Fake::numbered();
+            assert!(run(bytes, &mut frame));
+            assert_eq!(frame.ip, to);
+            assert_eq!(frame.sp(), STACK - 8);
+            assert_eq!(frame.load(STACK - 8), Some(AT + bytes.len() as u64));
+        }
+    }
+
+    #[test]
+    fn returns_release_what_they_say() {
+        let cases: [(&[u8], u64); 4] = [
+            (&[0xc3], 8),
+            (&[0xf3, 0xc3], 8),
+            (&[0xc2, 0x10, 0x00], 0x18),
+            (&[0xc2, 0xf8, 0xff], 0x1_0000),
+        ];
+        for (bytes, released) in cases {
+            let mut frame = Fake::numbered();
+            frame.store(STACK, 0x1234);
+            assert!(run(bytes, &mut frame));
+            assert_eq!((frame.ip, frame.sp()), (0x1234, STACK + released));
+        }
+    }
+
+    #[test]
+    fn memory_is_read_before_the_stack_moves() {
+        // CALL *8(%rsp), JMP *8(%rsp), CALL *%gs:0x10
+        let cases: [(&[u8], u64, u64); 3] = [
+            (&[0xff, 0x54, 0x24, 0x08], STACK + 8, 8),
+            (&[0xff, 0x64, 0x24, 0x08], STACK + 8, 0),
+            (&[0x65, 0xff, 0x14, 0x25, 0x10, 0, 0, 0], Fake::GS + 0x10, 8),
+        ];
+        for (bytes, at, pushed) in cases {
+            let mut frame = Fake::numbered();
+            frame.store(at, 0x1234);
+            assert!(run(bytes, &mut frame));
+            assert_eq!((frame.ip, frame.sp()), (0x1234, STACK - pushed));
+        }
+    }
+
+    #[test]
+    fn nothing_changes_if_memory_is_missing() {
+        for bytes in [[0xff, 0x10], [0xff, 0x20]] {
+            let mut frame = Fake::numbered();
+            let next = TextAddr::new(AT + 2);
+            let result = op(&bytes).map(|op| emulate(op, next, &mut frame));
+            assert_eq!(result, Ok(Err(Faulted)));
+            assert_eq!(frame, Fake::numbered());
+        }
+    }
+
+    #[test]
+    fn interrupt_flag_is_switched_alone() {
+        for flags in [flag::ONE, !0] {
+            let mut frame = Fake::numbered();
+            frame.flags = flags;
+            assert!(run(&[0xfb], &mut frame));
+            assert_eq!((frame.flags, frame.ip), (flags | flag::IF, AT + 1));
+            assert!(run(&[0xfa], &mut frame));
+            assert_eq!((frame.flags, frame.ip), (flags & !flag::IF, AT + 1));
+        }
+    }
+
+    #[test]
+    fn pushed_flags_are_without_rf_and_vm() {
+        let mut frame = Fake::numbered();
+        frame.flags = 0x003f_7fd7;
+        assert!(run(&[0x9c], &mut frame));
+        assert_eq!(frame.load(STACK - 8), Some(0x003c_7fd7));
+        assert_eq!(
+            (frame.flags, frame.ip, frame.sp()),
+            (0x003f_7fd7, AT + 1, STACK - 8)
+        );
+    }
+
+    #[test]
+    fn popped_flags_are_those_of_the_kernel() {
+        // On the stack, before, after: what is reserved, RF; VM, VIF and VIP stay as they are.
+        let cases = [
+            (0, flag::ONE, flag::ONE),
+            (!0, flag::ONE, 0x0024_7fd7),
+            (0, !0, 0x001a_0002),
+            (!0, !0, 0x003e_7fd7),
+            (flag::TF, flag::IF | flag::ONE, flag::TF | flag::ONE),
+            (flag::IOPL | flag::IF, flag::ONE, 0x3202),
+        ];
+        for (popped, before, after) in cases {
+            let mut frame = Fake::numbered();
+            frame.flags = before;
+            frame.store(STACK, popped);
+            assert!(run(&[0x9d], &mut frame));
+            assert_eq!(
+                (frame.flags, frame.ip, frame.sp()),
+                (after, AT + 1, STACK + 8)
+            );
+        }
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Saved registers that are none, for tests.
+//!
+//! Each register has a value by which it can be told, and memory is the few words that a test puts
+//! there; all else cannot be read. It stands in for the registers of a trap on the kernel's stack.
+
+use super::{
+    emulate::Frame,
+    operand::Segment, //
+};
+
+/// Words of memory that there can be.
+const WORDS: usize = 8;
+/// The number of RSP in encodings.
+const SP: usize = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fake {
+    pub(crate) registers: [u64; 16],
+    pub(crate) flags: u64,
+    pub(crate) ip: u64,
+    /// Addresses, and what is there.
+    memory: [(u64, u64); WORDS],
+    used: usize,
+}
+
+impl Fake {
+    pub(crate) const FS: u64 = 0x7f00_0000_1000;
+    pub(crate) const GS: u64 = 0xffff_8880_1000_0000;
+
+    /// Each register has its own number in all four 16-bit parts.
+    pub(crate) fn numbered() -> Self {
+        let mut registers = [0; 16];
+        for (register, number) in registers.iter_mut().zip(0..) {
+            *register = 0x0001_0001_0001_0001 * number;
+        }
+        Self::with(registers)
+    }
+
+    /// These registers, no flag and no memory.
+    pub(crate) fn with(registers: [u64; 16]) -> Self {
+        Self {
+            registers,
+            flags: 2,
+            ip: 0,
+            memory: [(0, 0); WORDS],
+            used: 0,
+        }
+    }
+
+    /// Puts `value` at `at`, if there is room.
+    pub(crate) fn store(&mut self, at: u64, value: u64) {
+        let (old, free) = self.memory.split_at_mut(self.used);
+        if let Some(word) = old.iter_mut().find(|word| word.0 == at) {
+            word.1 = value;
+        } else if let Some(word) = free.first_mut() {
+            *word = (at, value);
+            self.used += 1;
+        }
+    }
+
+    /// RSP.
+    pub(crate) fn sp(&self) -> u64 {
+        self.registers[SP]
+    }
+}
+
+impl Frame for Fake {
+    fn register(&self, number: u8) -> u64 {
+        self.registers[usize::from(number)]
+    }
+
+    fn set_register(&mut self, number: u8, value: u64) {
+        self.registers[usize::from(number)] = value;
+    }
+
+    fn flags(&self) -> u64 {
+        self.flags
+    }
+
+    fn set_flags(&mut self, flags: u64) {
+        self.flags = flags;
+    }
+
+    fn set_ip(&mut self, ip: u64) {
+        self.ip = ip;
+    }
+
+    fn load(&self, at: u64) -> Option<u64> {
+        let used = self.memory.get(..self.used)?;
+        used.iter().find(|word| word.0 == at).map(|word| word.1)
+    }
+
+    fn push(&mut self, value: u64) {
+        self.registers[SP] = self.registers[SP].wrapping_sub(8);
+        self.store(self.registers[SP], value);
+    }
+
+    fn pop(&mut self) -> u64 {
+        let value = self.load(self.registers[SP]).unwrap_or_default();
+        self.registers[SP] = self.registers[SP].wrapping_add(8);
+        value
+    }
+
+    fn segment_base(&self, segment: Segment) -> u64 {
+        match segment {
+            Segment::Fs => Self::FS,
+            Segment::Gs => Self::GS,
+        }
+    }
+}
