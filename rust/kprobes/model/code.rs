@@ -41,10 +41,6 @@ impl Code {
     }
 
     /// The code.
-    #[cfg_attr(
-        not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
-        expect(dead_code, reason = "the first user is what arms a probe")
-    )]
     pub(crate) fn bytes(&self) -> &[u8] {
         // Never the default, by the invariant.
         self.bytes.get(..self.len).unwrap_or_default()
