@@ -28,3 +28,5 @@ mod table_loom;
 mod table_scale;
 #[cfg(test)]
 mod differential;
+#[cfg(test)]
+mod ways;

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How x86-64 instructions run, against others who know them: iced, and the CPU of the host.
+//!
+//! A property is a test with its name. [`random`] makes the instructions, the same in each run.
+//! iced says where operands are, where branches lead and what privileges something needs; the CPU
+//! itself says which conditions hold and how loops count. What both leave open (privileged
+//! instructions, faults) is shown in a booted kernel.
+
+mod cpu;
+mod documented;
+mod forms;
+mod machine;
+mod places;
+mod random;
+mod safety;
+
+use crate::x86::{
+    classify::{
+        classify,
+        Way, //
+    },
+    decode::decode,
+    emulate::Op,
+};
+use iced_x86::{
+    Decoder,
+    DecoderOptions,
+    Instruction, //
+};
+
+/// Where instructions stand: high, as kernel text does, so that distances wrap as there.
+const AT: u64 = 0xffff_ffff_8100_0000;
+
+/// What `bytes` are at `at` for iced.
+fn iced(bytes: &[u8], at: u64) -> Option<Instruction> {
+    let mut decoder = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE);
+    let insn = decoder.decode();
+    (!insn.is_invalid()).then_some(insn)
+}
+
+/// How `bytes` run, and their length.
+fn way(bytes: &[u8]) -> Option<(Way, usize)> {
+    let insn = decode(bytes).ok()?;
+    let way = classify(&insn, bytes, None, false).ok()?;
+    Some((way, insn.len()))
+}
+
+/// What `bytes` do, if that is emulated, and their length.
+fn op(bytes: &[u8]) -> Option<(Op, usize)> {
+    match way(bytes)? {
+        (Way::Emulate(op), len) => Some((op, len)),
+        _ => None,
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where operands are and branches lead: the same as iced says, here and after a copy.
+
+use super::{
+    iced,
+    machine::{
+        word,
+        Machine, //
+    },
+    op,
+    random::Random,
+    AT, //
+};
+use crate::{
+    model::{
+        addr::TextAddr,
+        refusal::Refusal, //
+    },
+    x86::{
+        decode::decode,
+        emulate::{
+            emulate,
+            Op, //
+        },
+        relocate, //
+    },
+};
+use iced_x86::{
+    FlowControl,
+    Mnemonic,
+    Register, //
+};
+
+const RUNS: usize = 300_000;
+
+/// Does what `bytes` at [`AT`] do, after which nothing may be missing.
+fn run(op: Op, len: usize, machine: &mut Machine) {
+    let next = TextAddr::new(AT + len as u64);
+    assert_eq!(emulate(op, next, machine), Ok(()));
+}
+
+#[test]
+fn indirect_branches_read_what_iced_says() {
+    let mut random = Random::new();
+    let mut seen = 0;
+    for _ in 0..RUNS {
+        let bytes = random.indirect();
+        let (Some(theirs), Some((op, len))) = (iced(&bytes, AT), op(&bytes)) else {
+            continue;
+        };
+        let before = Machine::random(&mut random);
+        let mut after = before.clone();
+        run(op, len, &mut after);
+        let operand = before.operand(&theirs);
+        assert_eq!(after.loaded.get(), operand, "{bytes:02x?}");
+        let to = operand
+            .map(word)
+            .unwrap_or_else(|| before.registers[theirs.op0_register().full_register().number()]);
+        assert_eq!(after.ip, to, "{bytes:02x?}");
+        let is_call = theirs.mnemonic() == Mnemonic::Call;
+        assert_eq!(
+            after.pushed,
+            is_call.then_some(AT + len as u64),
+            "{bytes:02x?}"
+        );
+        seen += 1;
+    }
+    assert!(seen > RUNS / 2, "{seen}");
+}
+
+#[test]
+fn direct_branches_lead_where_iced_says() {
+    let mut random = Random::new();
+    let mut seen = [0; 4];
+    for _ in 0..RUNS {
+        let bytes = random.any();
+        let (Some(theirs), Some((op, len))) = (iced(&bytes, AT), op(&bytes)) else {
+            continue;
+        };
+        let (kind, always) = match theirs.flow_control() {
+            FlowControl::UnconditionalBranch => (0, true),
+            FlowControl::Call => (1, true),
+            FlowControl::ConditionalBranch => (2, false),
+            _ => continue,
+        };
+        let mut machine = Machine::random(&mut random);
+        // Few counts of loops are near their end.
+        machine.registers[1] = random.one_of(&[0, 1, 2, 1 << 32, u64::MAX]);
+        run(op, len, &mut machine);
+        let jumped = machine.ip == theirs.near_branch64();
+        assert!(
+            jumped || !always && machine.ip == AT + len as u64,
+            "{bytes:02x?}"
+        );
+        seen[kind + usize::from(kind == 2 && !jumped)] += 1;
+    }
+    assert!(seen.iter().all(|&count| count > 100), "{seen:?}");
+}
+
+#[test]
+fn stack_moves_as_iced_says() {
+    let mut random = Random::new();
+    let mut seen = 0;
+    for _ in 0..RUNS {
+        let bytes = random.any();
+        let (Some(theirs), Some((op, len))) = (iced(&bytes, AT), op(&bytes)) else {
+            continue;
+        };
+        let before = Machine::random(&mut random);
+        let mut after = before.clone();
+        run(op, len, &mut after);
+        let moved = after.sp().wrapping_sub(before.sp());
+        let expected = theirs.stack_pointer_increment() as i64 as u64;
+        assert_eq!(moved, expected, "{bytes:02x?}");
+        seen += 1;
+    }
+    assert!(seen > RUNS / 50, "{seen}");
+}
+
+#[test]
+fn copies_refer_to_the_same_memory() {
+    let mut random = Random::new();
+    let (mut seen, mut far) = (0, 0);
+    for _ in 0..RUNS {
+        let bytes = random.rip_relative();
+        let Some(original) = iced(&bytes, AT) else {
+            continue;
+        };
+        if !original.is_ip_rel_memory_operand() {
+            continue;
+        }
+        let Ok(insn) = decode(&bytes) else { continue };
+        // Near, and on both sides of what is too far.
+        let distance = random.one_of(&[0x1000, 0x7fff_0000, 0x8000_1000, 1 << 40]);
+        let to = AT.wrapping_sub(0x4000_0000).wrapping_add(distance);
+        let copy = relocate::copy(&insn, &bytes, TextAddr::new(AT), TextAddr::new(to));
+        match copy {
+            Ok(code) => {
+                let mut copy = iced(code.bytes(), to).expect("an instruction");
+                assert_eq!(code.bytes().len(), original.len(), "{bytes:02x?}");
+                assert_eq!(
+                    copy.ip_rel_memory_address(),
+                    original.ip_rel_memory_address(),
+                    "{bytes:02x?}"
+                );
+                // Nothing else changed.
+                copy.set_ip(original.ip());
+                assert_eq!(copy, original, "{bytes:02x?}");
+                seen += 1;
+            }
+            Err(Refusal::TooFar) => {
+                let end = to.wrapping_add(original.len() as u64);
+                let needed = original.ip_rel_memory_address().wrapping_sub(end) as i64;
+                assert!(i32::try_from(needed).is_err(), "{bytes:02x?}");
+                far += 1;
+            }
+            Err(Refusal::BoundToPlace) => {
+                assert!(original.flow_control() != FlowControl::Next, "{bytes:02x?}");
+            }
+            Err(other) => panic!("{other:?} {bytes:02x?}"),
+        }
+    }
+    assert!(seen > RUNS / 10 && far > RUNS / 10, "{seen} {far}");
+}
+
+#[test]
+fn probing_loads_read_what_the_branch_reads() {
+    let mut random = Random::new();
+    let mut seen = 0;
+    for _ in 0..RUNS {
+        let bytes = random.indirect();
+        let (Some(original), Ok(insn)) = (iced(&bytes, AT), decode(&bytes)) else {
+            continue;
+        };
+        let to = AT - 0x1000_0000;
+        let Ok(code) = relocate::probing_load(&insn, &bytes, TextAddr::new(AT), TextAddr::new(to))
+        else {
+            continue;
+        };
+        let load = iced(code.bytes(), to).expect("an instruction");
+        assert_eq!(load.len(), code.bytes().len(), "{bytes:02x?}");
+        assert_eq!(load.mnemonic(), Mnemonic::Test);
+        assert_eq!(load.op1_register(), Register::RAX);
+        let machine = Machine::random(&mut random);
+        assert_eq!(
+            machine.operand(&load),
+            machine.operand(&original),
+            "{bytes:02x?}"
+        );
+        seen += 1;
+    }
+    assert!(seen > RUNS / 3, "{seen}");
+}

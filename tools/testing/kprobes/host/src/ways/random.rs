@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Random numbers and instructions, the same in each run.
+
+use crate::x86::insn::MAX_INSN;
+
+/// xorshift64*.
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new() -> Self {
+        Self(0x9e37_79b9_7f4a_7c15)
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() >> 32) as usize % limit
+    }
+
+    pub(super) fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
+    }
+
+    /// `head` behind up to two legacy prefixes, with random bytes behind it.
+    fn with_head(&mut self, head: &[u8]) -> [u8; MAX_INSN] {
+        const PREFIXES: [u8; 10] = [0x66, 0x67, 0xf2, 0xf3, 0x2e, 0x3e, 0x64, 0x65, 0x26, 0x36];
+        let mut bytes = [0; MAX_INSN];
+        let mut at = 0;
+        let mut put = |byte: u8| {
+            if let Some(place) = bytes.get_mut(at) {
+                *place = byte;
+                at += 1;
+            }
+        };
+        for _ in 0..self.below(4).saturating_sub(1) {
+            put(self.one_of(&PREFIXES));
+        }
+        head.iter().copied().for_each(&mut put);
+        (0..MAX_INSN).for_each(|_| put(self.next() as u8));
+        bytes
+    }
+
+    /// CALL or JMP with an operand that ModRM names.
+    pub(super) fn indirect(&mut self) -> [u8; MAX_INSN] {
+        let modrm = self.next() as u8 & 0b11_000_111 | self.one_of(&[0x10, 0x20]);
+        let rex = 0x40 | self.next() as u8 & 0xf;
+        if self.next() >> 63 == 0 {
+            self.with_head(&[0xff, modrm])
+        } else {
+            self.with_head(&[rex, 0xff, modrm])
+        }
+    }
+
+    /// Any instruction, or none: each map about as often.
+    pub(super) fn any(&mut self) -> [u8; MAX_INSN] {
+        let rex = 0x40 | self.next() as u8 & 0xf;
+        let byte = self.next() as u8;
+        let escape = self.one_of(&[0x38, 0x3a]);
+        let vex = byte & 0xe0 | self.one_of(&[1, 2, 3]);
+        let evex = byte & 0xf0 | self.one_of(&[1, 2, 3, 5, 6]);
+        let xop = byte & 0xe0 | self.one_of(&[8, 9, 10]);
+        match self.below(12) {
+            0 | 1 => self.with_head(&[byte]),
+            2 | 3 => self.with_head(&[rex, byte]),
+            4 | 5 => self.with_head(&[0x0f, byte]),
+            6 => self.with_head(&[rex, 0x0f, byte]),
+            7 => self.with_head(&[0x0f, escape, byte]),
+            8 => self.with_head(&[0xc5]),
+            9 => self.with_head(&[0xc4, vex]),
+            10 => self.with_head(&[0x62, evex]),
+            _ => self.with_head(&[0x8f, xop]),
+        }
+    }
+
+    /// The same with an operand relative to the next instruction, if it has a ModRM.
+    pub(super) fn rip_relative(&mut self) -> [u8; MAX_INSN] {
+        let mut bytes = self.any();
+        let modrm = crate::x86::decode::decode(&bytes)
+            .ok()
+            .and_then(|insn| insn.modrm_field());
+        if let Some(field) = modrm {
+            let modrm = &mut bytes[usize::from(field.offset)];
+            *modrm = *modrm & 0b00_111_000 | 5;
+        }
+        bytes
+    }
+}
