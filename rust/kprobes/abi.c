@@ -4,16 +4,29 @@
  * per-CPU data, and inline functions of C that the hit path needs out of line
  * where no probe can be.
  */
+#include <linux/bug.h>
+#include <linux/debugfs.h>
 #include <linux/export.h>
+#include <linux/ftrace.h>
 #include <linux/init.h>
+#include <linux/jump_label.h>
 #include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/seq_file.h>
+#include <linux/static_call_types.h>
+#include <linux/uaccess.h>
 
 #include "glue.h"
 
 DEFINE_PER_CPU(struct kprobe *, current_kprobe);
 DEFINE_PER_CPU(struct kprobe_ctlblk, kprobe_ctlblk);
+DEFINE_PER_CPU(struct rust_kprobes_hit, rust_kprobes_hit);
+
+DEFINE_MUTEX(rust_kprobes_mutex);
 
 /* See kprobe_busy_begin(). BPF shows current_kprobe->addr to its programs. */
 const struct kprobe rust_kprobes_nobody = {
@@ -41,6 +54,225 @@ void __kprobes rust_kprobes_preempt_enable(void)
 {
 	preempt_enable();
 }
+
+/* A macro or an inline function, depending on the configuration. */
+void __kprobes rust_kprobes_call_rcu_tasks(struct rcu_head *head, rcu_callback_t done)
+{
+	call_rcu_tasks(head, done);
+}
+
+void __kprobes rust_kprobes_ksymbol(unsigned long page, bool gone)
+{
+	perf_event_ksymbol(PERF_RECORD_KSYMBOL_TYPE_OOL, page, PAGE_SIZE, gone,
+			   KPROBE_INSN_PAGE_SYM);
+}
+
+bool __kprobes rust_kprobes_is_gate(unsigned long addr)
+{
+	return in_gate_area_no_mm(addr);
+}
+
+bool __kprobes rust_kprobes_module_get(struct module *module)
+{
+	return try_module_get(module);
+}
+
+void __kprobes rust_kprobes_module_put(struct module *module)
+{
+	module_put(module);
+}
+
+bool __kprobes rust_kprobes_in_module(struct module *module, unsigned long addr,
+			    bool init_only)
+{
+	return within_module_init(addr, module) ||
+	       (!init_only && within_module_core(addr, module));
+}
+
+void __kprobes rust_kprobes_registered_twice(void)
+{
+	WARN_ON_ONCE(1);
+}
+
+/* A probe on what handles probes: the hit would never end. */
+void __kprobes rust_kprobes_hopeless(const struct kprobe *probe)
+{
+	pr_err("Unrecoverable kprobe detected.\n");
+	if (probe)
+		dump_kprobe((struct kprobe *)probe);
+	BUG();
+}
+
+void __kprobes dump_kprobe(struct kprobe *kp)
+{
+	pr_err("Dump kprobe:\n.symbol_name = %s, .offset = %x, .addr = %pS\n",
+	       kp->symbol_name, kp->offset, kp->addr);
+}
+
+#ifdef CONFIG_KPROBES_ON_FTRACE
+static void __kprobes call(unsigned long ip, unsigned long parent_ip,
+			   struct ftrace_ops *ops, struct ftrace_regs *fregs)
+{
+	struct pt_regs *regs = ftrace_get_regs(fregs);
+	int bit;
+
+	if (unlikely(kprobe_ftrace_disabled) || !regs)
+		return;
+	bit = ftrace_test_recursion_trylock(ip, parent_ip);
+	if (bit < 0) {
+		rust_kprobes_ftrace_missed(ip);
+		return;
+	}
+	rust_kprobes_ftrace_called(ip, ops != rust_kprobes_ftrace, regs);
+	ftrace_test_recursion_unlock(bit);
+}
+
+/* See sys/ftrace.rs: one that watches, one that changes where it goes on. */
+struct ftrace_ops rust_kprobes_ftrace[2] __read_mostly = {
+	{
+		.func = call,
+		.flags = FTRACE_OPS_FL_SAVE_REGS,
+	}, {
+		.func = call,
+		.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY,
+	},
+};
+#endif
+
+#ifdef CONFIG_DEBUG_FS
+bool __kprobes rust_kprobes_shows_addresses(const struct seq_file *file)
+{
+	return kallsyms_show_value(file->file->f_cred);
+}
+
+static int __kprobes list_open(struct inode *inode, struct file *file)
+{
+	return single_open_size(file, rust_kprobes_list_show, NULL,
+				rust_kprobes_list_size());
+}
+
+static int __kprobes enabled_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, rust_kprobes_enabled_show, NULL);
+}
+
+static int __kprobes blacklist_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, rust_kprobes_blacklist_show, NULL);
+}
+
+static ssize_t __kprobes enabled_write(struct file *file,
+				       const char __user *text, size_t count,
+				       loff_t *pos)
+{
+	bool on;
+
+	return kstrtobool_from_user(text, count, &on) ?:
+	       rust_kprobes_enable_all(on) ?: count;
+}
+
+#define FILE_OF(name, write_it)				\
+static const struct file_operations name##_file = {	\
+	.open = name##_open,				\
+	.read = seq_read,				\
+	.write = write_it,				\
+	.llseek = seq_lseek,				\
+	.release = single_release,			\
+}
+FILE_OF(list, NULL);
+FILE_OF(enabled, enabled_write);
+FILE_OF(blacklist, NULL);
+
+static int __init make_files(void)
+{
+	struct dentry *dir = debugfs_create_dir("kprobes", NULL);
+
+	debugfs_create_file("list", 0400, dir, NULL, &list_file);
+	debugfs_create_file("enabled", 0600, dir, NULL, &enabled_file);
+	debugfs_create_file("blacklist", 0400, dir, NULL, &blacklist_file);
+	return 0;
+}
+late_initcall(make_files);
+#endif
+
+#ifdef CONFIG_MODULES
+static int __kprobes module_event(struct notifier_block *nb, unsigned long state,
+			void *module)
+{
+	if (state == MODULE_STATE_LIVE)
+		rust_kprobes_text_gone(module, true);
+	else if (state == MODULE_STATE_GOING)
+		rust_kprobes_text_gone(module, false);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block module_events = {
+	.notifier_call = module_event,
+};
+
+static int __init register_module_events(void)
+{
+	return register_module_notifier(&module_events);
+}
+early_initcall(register_module_events);
+#endif
+
+/* A word of memory that may not be there; no fault is reported. */
+bool __kprobes rust_kprobes_peek(unsigned long *word, const unsigned long *at)
+{
+	pagefault_disable();
+	__get_kernel_nofault(word, at, unsigned long, fault);
+	pagefault_enable();
+	return true;
+fault:
+	pagefault_enable();
+	return false;
+}
+
+/*
+ * What others change in the kernel's text: where the entry of that number is,
+ * NULL behind the last one, and how many bytes they change.
+ */
+#ifdef CONFIG_JUMP_LABEL
+const void * __kprobes rust_kprobes_jump_label(struct jump_entry *first,
+				    struct jump_entry *end, size_t number,
+				    size_t *len)
+{
+	struct jump_entry *entry = first + number;
+
+	if (entry >= end)
+		return NULL;
+	*len = jump_entry_size(entry);
+	return (const void *)jump_entry_code(entry);
+}
+#endif
+
+#ifdef CONFIG_HAVE_STATIC_CALL_INLINE
+const void * __kprobes rust_kprobes_static_call(struct static_call_site *first,
+				     struct static_call_site *end,
+				     size_t number)
+{
+	struct static_call_site *site = first + number;
+
+	return site < end ? offset_to_ptr(&site->addr) : NULL;
+}
+#endif
+
+#ifdef CONFIG_GENERIC_BUG
+const void * __kprobes rust_kprobes_bug(struct bug_entry *first, struct bug_entry *end,
+			     size_t number)
+{
+	struct bug_entry *bug = first + number;
+
+	if (bug >= end)
+		return NULL;
+#ifdef CONFIG_GENERIC_BUG_RELATIVE_POINTERS
+	return offset_to_ptr(&bug->bug_addr_disp);
+#else
+	return (const void *)bug->bug_addr;
+#endif
+}
+#endif
 
 #ifdef CONFIG_RUST_KPROBES_KUNIT_TEST
 /* What C sees: the tests compare it with what Rust wrote. */

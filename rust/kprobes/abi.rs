@@ -6,24 +6,37 @@
 //! fields are read and written here only. What only C can say (exports, initcalls, per-CPU data)
 //! is in `abi.c`; the entries from traps are the back end's (`entry.rs`).
 //!
-//! No probe can be armed yet, and what follows from it is written out: no address has a probe, no
-//! probe is registered, no slot is in use, nothing waits for the optimizer.
+//! Return probes and jumps in the place of breakpoints are not there yet.
 
 use crate::{
     life::{
         busy,
         check,
+        enable,
+        ftrace_hit,
+        hit,
+        prepare,
         register,
-        resolve, //
+        resolve,
+        unregister,
+        vanish, //
     },
     model::{
         addr::TextAddr,
         refusal::Refusal,
-        target::{
-            Site,
-            Target, //
-        },
+        target::Target, //
     },
+    sys::{
+        modules::Going,
+        preempt,
+        probe::{
+            self,
+            Probe,
+            Running, //
+        },
+        seq::Seq, //
+    },
+    view, //
 };
 use kernel::{
     bindings,
@@ -65,8 +78,16 @@ impl From<Refusal> for Error {
             | Refusal::OperandSize
             | Refusal::UnsavedRegister
             | Refusal::BoundToPlace => EOPNOTSUPP,
-            Refusal::NoMemory => ENOMEM,
+            Refusal::Reserved
+            | Refusal::Preamble
+            | Refusal::NotText
+            | Refusal::FtraceOnly
+            | Refusal::AlreadyRegistered
+            | Refusal::Gone => EINVAL,
             Refusal::AddressTaken => EEXIST,
+            Refusal::ModuleGoing | Refusal::InitTextFreed => ENOENT,
+            Refusal::Ftrace(errno) => Error::from_errno(errno),
+            Refusal::NoMemory => ENOMEM,
         }
     }
 }
@@ -79,88 +100,15 @@ fn status(result: Result<(), Refusal>) -> c_int {
     }
 }
 
-/// Where a client asks to probe.
+/// The probes that a client passes.
 ///
 /// # Safety
 ///
-/// `symbol` is NULL or a string that ends with NUL, which stays as it is for `'a`.
-unsafe fn target<'a>(
-    addr: *mut bindings::kprobe_opcode_t,
-    symbol: *const c_char,
-    offset: usize,
-) -> Result<Target<'a>, Refusal> {
-    // SAFETY: Not NULL where it is used, and a string by the precondition.
-    let symbol = (!symbol.is_null()).then(|| unsafe { CStr::from_char_ptr(symbol) });
-    let addr = (!addr.is_null()).then(|| TextAddr::new(addr.addr() as u64));
-    Target::new(symbol, addr, offset as u64)
-}
-
-/// What a client registers, during the call: a probe, or a return probe around one.
-///
-/// # Invariants
-///
-/// The probe's `symbol_name` is NULL or a string that ends with NUL.
-struct Client<'a, T>(&'a mut T);
-
-impl Client<'_, bindings::kprobe> {
-    fn register(mut self) -> Result<(), Refusal> {
-        let site = self.resolve()?;
-        register::probe(site)
-    }
-
-    /// What unregistering does to a probe that is not registered: clients look at `addr`.
-    fn forget(self) -> Result<(), Refusal> {
-        self.0.addr = core::ptr::null_mut();
-        Ok(())
-    }
-
-    /// Notes in the probe where it is, as clients expect also where a later stage refuses it.
-    fn resolve(&mut self) -> Result<Site, Refusal> {
-        let site = resolve::site(self.target()?)?;
-        let at = usize::try_from(site.at.get()).map_err(|_| Refusal::OutOfText)?;
-        self.0.addr = core::ptr::with_exposed_provenance_mut(at);
-        self.0.flags &= bindings::KPROBE_FLAG_DISABLED;
-        if site.on_entry {
-            self.0.flags |= bindings::KPROBE_FLAG_ON_FUNC_ENTRY;
-        }
-        self.0.nmissed = 0;
-        Ok(site)
-    }
-
-    fn target(&self) -> Result<Target<'_>, Refusal> {
-        // SAFETY: By the invariant, for as long as `self` is borrowed.
-        unsafe { target(self.0.addr, self.0.symbol_name, self.0.offset as usize) }
-    }
-}
-
-impl Client<'_, bindings::kretprobe> {
-    fn register(mut self) -> Result<(), Refusal> {
-        resolve::entry(self.probe().target()?)?;
-        let site = self.probe().resolve()?;
-        register::return_probe(site, self.0.data_size)
-    }
-
-    fn forget(mut self) -> Result<(), Refusal> {
-        self.probe().forget()
-    }
-
-    fn probe(&mut self) -> Client<'_, bindings::kprobe> {
-        // INVARIANT: It is the same probe.
-        Client(&mut self.0.kp)
-    }
-}
-
-/// Does `one` to each of an array's clients, up to the first refusal.
-///
-/// # Safety
-///
-/// `array` is NULL or has `count` pointers, each of which is NULL or leads to what nobody else uses
-/// for `'a`, with a `symbol_name` that is NULL or a string that ends with NUL.
-unsafe fn each<'a, T>(
-    array: *const *mut T,
+/// `array` is NULL or has `count` pointers, each NULL or as [`Probe::from_c`] wants it.
+unsafe fn clients<'a>(
+    array: *const *mut bindings::kprobe,
     count: c_int,
-    one: fn(Client<'a, T>) -> Result<(), Refusal>,
-) -> Result<(), Refusal> {
+) -> Result<&'a [register::Client], Refusal> {
     let count = usize::try_from(count).map_err(|_| Refusal::EmptyBatch)?;
     if count == 0 {
         return Err(Refusal::EmptyBatch);
@@ -168,117 +116,126 @@ unsafe fn each<'a, T>(
     if array.is_null() {
         return Err(Refusal::NoProbe);
     }
-    // SAFETY: Not NULL, so it has `count` pointers, by the precondition.
-    let pointers = unsafe { core::slice::from_raw_parts(array, count) };
-    for &pointer in pointers {
-        // SAFETY: NULL, or for us alone for `'a`, by the precondition.
-        let client = unsafe { pointer.as_mut() }.ok_or(Refusal::NoProbe)?;
-        // INVARIANT: By the precondition.
-        one(Client(client))?;
-    }
-    Ok(())
+    // SAFETY: Not NULL, and the rest by the precondition.
+    Ok(unsafe { Probe::from_c(array, count) })
 }
 
 /// # Safety
 ///
-/// As for [`each`], with one pointer.
+/// As for [`clients`], with one pointer.
 #[export]
 unsafe extern "C" fn register_kprobe(p: *mut bindings::kprobe) -> c_int {
     // SAFETY: By the precondition.
-    status(unsafe { each(&p, 1, Client::<bindings::kprobe>::register) })
+    status(unsafe { clients(&p, 1) }.and_then(register::batch))
 }
 
 /// # Safety
 ///
-/// As for [`each`].
+/// As for [`clients`].
 #[export]
 unsafe extern "C" fn register_kprobes(kps: *mut *mut bindings::kprobe, num: c_int) -> c_int {
-    // The first probe is refused, so none has to be taken back.
     // SAFETY: By the precondition.
-    status(unsafe { each(kps, num, Client::<bindings::kprobe>::register) })
+    status(unsafe { clients(kps, num) }.and_then(register::batch))
 }
 
 /// # Safety
 ///
-/// As for [`each`], with one pointer.
+/// As for [`clients`], with one pointer.
 #[export]
 unsafe extern "C" fn unregister_kprobe(p: *mut bindings::kprobe) {
-    // C has no way to tell the result.
     // SAFETY: By the precondition.
-    let _ = unsafe { each(&p, 1, Client::<bindings::kprobe>::forget) };
+    let _ = unsafe { clients(&p, 1) }.map(unregister::batch);
 }
 
 /// # Safety
 ///
-/// As for [`each`].
+/// As for [`clients`].
 #[export]
 unsafe extern "C" fn unregister_kprobes(kps: *mut *mut bindings::kprobe, num: c_int) {
-    // C has no way to tell the result.
+    // Nothing to unregister is no mistake that C tells.
     // SAFETY: By the precondition.
-    let _ = unsafe { each(kps, num, Client::<bindings::kprobe>::forget) };
+    let _ = unsafe { clients(kps, num) }.map(unregister::batch);
 }
 
 /// # Safety
 ///
-/// As for [`each`], with one pointer.
+/// As for [`clients`], with one pointer.
+#[export]
+unsafe extern "C" fn disable_kprobe(kp: *mut bindings::kprobe) -> c_int {
+    // SAFETY: By the precondition.
+    status(unsafe { clients(&kp, 1) }.and_then(|one| enable::each(one, enable::disable)))
+}
+
+/// # Safety
+///
+/// As for [`clients`], with one pointer.
+#[export]
+unsafe extern "C" fn enable_kprobe(kp: *mut bindings::kprobe) -> c_int {
+    // SAFETY: By the precondition.
+    status(unsafe { clients(&kp, 1) }.and_then(|one| enable::each(one, enable::enable)))
+}
+
+/// A return probe, which cannot be armed yet.
+///
+/// # Safety
+///
+/// `rp` is NULL or leads to what nobody else uses during the call, with a `symbol_name` that is
+/// NULL or a string that ends with NUL.
+unsafe fn return_probe(rp: *mut bindings::kretprobe) -> Result<(), Refusal> {
+    // SAFETY: By the precondition.
+    let rp = unsafe { rp.as_ref() }.ok_or(Refusal::NoProbe)?;
+    // SAFETY: By the precondition.
+    let name = unsafe { probe::symbol(rp.kp.symbol_name) };
+    let addr = (!rp.kp.addr.is_null()).then(|| TextAddr::new(rp.kp.addr.addr() as u64));
+    let target = Target::new(name, addr, u64::from(rp.kp.offset))?;
+    register::return_probe(target, rp.data_size)
+}
+
+/// # Safety
+///
+/// As for [`return_probe`].
 #[export]
 unsafe extern "C" fn register_kretprobe(rp: *mut bindings::kretprobe) -> c_int {
     // SAFETY: By the precondition.
-    status(unsafe { each(&rp, 1, Client::<bindings::kretprobe>::register) })
+    status(unsafe { return_probe(rp) })
 }
 
 /// # Safety
 ///
-/// As for [`each`].
+/// `rps` is NULL or has `num` pointers, each as for [`return_probe`].
 #[export]
 unsafe extern "C" fn register_kretprobes(rps: *mut *mut bindings::kretprobe, num: c_int) -> c_int {
-    // The first probe is refused, so none has to be taken back.
+    if num <= 0 {
+        return status(Err(Refusal::EmptyBatch));
+    }
+    if rps.is_null() {
+        return status(Err(Refusal::NoProbe));
+    }
+    // SAFETY: There is one, by the precondition. It is refused, so the others do not matter.
+    status(unsafe { return_probe(*rps) })
+}
+
+/// # Safety
+///
+/// None is needed: none is registered.
+#[export]
+unsafe extern "C" fn unregister_kretprobe(_rp: *mut bindings::kretprobe) {}
+
+/// # Safety
+///
+/// None is needed: none is registered.
+#[export]
+unsafe extern "C" fn unregister_kretprobes(_rps: *mut *mut bindings::kretprobe, _num: c_int) {}
+
+/// # Safety
+///
+/// Preemption is off. What is returned is registered now.
+#[export]
+unsafe extern "C" fn get_kprobe(addr: *mut c_void) -> *mut bindings::kprobe {
+    let at = TextAddr::new(addr.addr() as u64);
     // SAFETY: By the precondition.
-    status(unsafe { each(rps, num, Client::<bindings::kretprobe>::register) })
-}
-
-/// # Safety
-///
-/// As for [`each`], with one pointer.
-#[export]
-unsafe extern "C" fn unregister_kretprobe(rp: *mut bindings::kretprobe) {
-    // C has no way to tell the result.
-    // SAFETY: By the precondition.
-    let _ = unsafe { each(&rp, 1, Client::<bindings::kretprobe>::forget) };
-}
-
-/// # Safety
-///
-/// As for [`each`].
-#[export]
-unsafe extern "C" fn unregister_kretprobes(rps: *mut *mut bindings::kretprobe, num: c_int) {
-    // C has no way to tell the result.
-    // SAFETY: By the precondition.
-    let _ = unsafe { each(rps, num, Client::<bindings::kretprobe>::forget) };
-}
-
-/// # Safety
-///
-/// None is needed: the pointer is not followed.
-#[export]
-unsafe extern "C" fn disable_kprobe(_kp: *mut bindings::kprobe) -> c_int {
-    status(Err(Refusal::NotRegistered))
-}
-
-/// # Safety
-///
-/// None is needed: the pointer is not followed.
-#[export]
-unsafe extern "C" fn enable_kprobe(_kp: *mut bindings::kprobe) -> c_int {
-    status(Err(Refusal::NotRegistered))
-}
-
-/// # Safety
-///
-/// None is needed: the pointer is not followed.
-#[export]
-unsafe extern "C" fn get_kprobe(_addr: *mut c_void) -> *mut bindings::kprobe {
-    core::ptr::null_mut()
+    let newest = unsafe { preempt::in_trap(|pinned| hit::newest(at, pinned)) };
+    newest.map_or(core::ptr::null_mut(), Running::to_word)
 }
 
 /// # Safety
@@ -321,8 +278,10 @@ unsafe extern "C" fn kprobe_on_func_entry(
     sym: *const c_char,
     offset: usize,
 ) -> c_int {
-    // SAFETY: By the precondition; the target does not outlive this function.
-    let target = unsafe { target(addr, sym, offset) };
+    // SAFETY: By the precondition; the name does not outlive this function.
+    let name = unsafe { probe::symbol(sym) };
+    let addr = (!addr.is_null()).then(|| TextAddr::new(addr.addr() as u64));
+    let target = Target::new(name, addr, offset as u64);
     status(target.and_then(resolve::entry).map(|_site| ()))
 }
 
@@ -336,34 +295,73 @@ unsafe extern "C" fn within_kprobe_blacklist(addr: usize) -> bool {
 
 /// # Safety
 ///
-/// None is needed: the pointer is not followed.
-#[export]
-unsafe extern "C" fn __is_insn_slot_addr(
-    _cache: *mut bindings::kprobe_insn_cache,
-    _addr: usize,
-) -> bool {
-    false
-}
-
-/// # Safety
-///
-/// None is needed: the pointers are not followed.
+/// The pointers lead to what may be written to; `sym` has room for a symbol's name.
 #[export]
 unsafe extern "C" fn kprobe_get_kallsym(
-    _symnum: c_uint,
-    _value: *mut usize,
-    _type: *mut c_char,
-    _sym: *mut c_char,
+    symnum: c_uint,
+    value: *mut usize,
+    r#type: *mut c_char,
+    sym: *mut c_char,
 ) -> c_int {
-    // Kallsyms' way to say that there are no more symbols.
-    ERANGE.to_errno()
+    let Some(page) = prepare::copies(symnum as usize) else {
+        // Kallsyms' way to say that there are no more symbols.
+        return ERANGE.to_errno();
+    };
+    let name = bindings::KPROBE_INSN_PAGE_SYM;
+    // SAFETY: By the precondition; the name has its NUL.
+    unsafe {
+        value.write(page.get() as usize);
+        r#type.write(b't');
+        sym.copy_from_nonoverlapping(name.as_ptr(), name.len());
+    }
+    0
 }
 
 /// # Safety
 ///
-/// None is needed. There is no probe in init text that would have to go with it.
+/// None is needed.
 #[export]
-unsafe extern "C" fn kprobe_free_init_mem() {}
+unsafe extern "C" fn kprobe_free_init_mem() {
+    vanish::init_text();
+}
+
+/// # Safety
+///
+/// `module` is a module, which stays during the call.
+#[cfg(CONFIG_MODULES)]
+#[export]
+unsafe extern "C" fn rust_kprobes_text_gone(module: *mut bindings::module, init_only: bool) {
+    // SAFETY: By the precondition.
+    vanish::module(&unsafe { Going::new(module, init_only) });
+}
+
+/// # Safety
+///
+/// `regs` is what ftrace has saved; preemption is off.
+#[cfg(CONFIG_KPROBES_ON_FTRACE)]
+#[export]
+unsafe extern "C" fn rust_kprobes_ftrace_called(
+    ip: usize,
+    changing: bool,
+    regs: *mut bindings::pt_regs,
+) {
+    // SAFETY: By the precondition, and nobody else uses them meanwhile.
+    let registers = unsafe { &mut *regs };
+    let at = TextAddr::new(ip as u64);
+    // SAFETY: By the precondition.
+    unsafe { preempt::in_trap(|pinned| ftrace_hit::called(at, changing, registers, pinned)) };
+}
+
+/// # Safety
+///
+/// Preemption is off.
+#[cfg(CONFIG_KPROBES_ON_FTRACE)]
+#[export]
+unsafe extern "C" fn rust_kprobes_ftrace_missed(ip: usize) {
+    let at = TextAddr::new(ip as u64);
+    // SAFETY: By the precondition.
+    unsafe { preempt::in_trap(|pinned| ftrace_hit::missed(at, pinned)) };
+}
 
 /// # Safety
 ///
@@ -381,6 +379,65 @@ unsafe extern "C" fn kprobe_ftrace_kill() {
     // SAFETY: A variable of `abi.c` that is only ever set, to this value, and that readers may see
     // late.
     unsafe { (&raw mut bindings::kprobe_ftrace_disabled).write_volatile(true) };
+}
+
+/// # Safety
+///
+/// `file` is being shown.
+#[cfg(CONFIG_DEBUG_FS)]
+#[export]
+unsafe extern "C" fn rust_kprobes_list_show(
+    file: *mut bindings::seq_file,
+    _unused: *mut c_void,
+) -> c_int {
+    // SAFETY: By the precondition.
+    status(view::list(&unsafe { Seq::from_c(file) }))
+}
+
+/// # Safety
+///
+/// None is needed.
+#[cfg(CONFIG_DEBUG_FS)]
+#[export]
+unsafe extern "C" fn rust_kprobes_list_size() -> usize {
+    view::list_size()
+}
+
+/// # Safety
+///
+/// `file` is being shown.
+#[cfg(CONFIG_DEBUG_FS)]
+#[export]
+unsafe extern "C" fn rust_kprobes_enabled_show(
+    file: *mut bindings::seq_file,
+    _unused: *mut c_void,
+) -> c_int {
+    // SAFETY: By the precondition.
+    view::enabled(&unsafe { Seq::from_c(file) });
+    0
+}
+
+/// # Safety
+///
+/// None is needed.
+#[cfg(CONFIG_DEBUG_FS)]
+#[export]
+unsafe extern "C" fn rust_kprobes_enable_all(on: bool) -> c_int {
+    status(enable::all(on))
+}
+
+/// # Safety
+///
+/// `file` is being shown.
+#[cfg(CONFIG_DEBUG_FS)]
+#[export]
+unsafe extern "C" fn rust_kprobes_blacklist_show(
+    file: *mut bindings::seq_file,
+    _unused: *mut c_void,
+) -> c_int {
+    // SAFETY: By the precondition.
+    view::blacklist(&unsafe { Seq::from_c(file) });
+    0
 }
 
 /// # Safety
@@ -434,12 +491,19 @@ mod tests {
     }
 
     #[test]
-    fn a_good_probe_is_not_supported_and_keeps_its_address() {
+    fn a_good_probe_is_registered_once_and_keeps_its_address() {
         let mut good = probe(c"kernel_clone", 0);
-        assert_eq!(register(&mut good), EOPNOTSUPP);
+        assert_eq!(register(&mut good), 0);
         assert!(!good.addr.is_null());
-        assert_eq!(good.flags, bindings::KPROBE_FLAG_ON_FUNC_ENTRY);
+        assert_eq!(
+            good.flags & bindings::KPROBE_FLAG_ON_FUNC_ENTRY,
+            bindings::KPROBE_FLAG_ON_FUNC_ENTRY
+        );
+        // The symbol and the address are both there now.
         assert_eq!(register(&mut good), EINVAL);
+        // SAFETY: A probe for us alone, which is registered.
+        unsafe { unregister_kprobe(&mut good) };
+        assert!(!good.addr.is_null());
         // SAFETY: A probe for us alone.
         unsafe { unregister_kprobe(&mut good) };
         assert!(good.addr.is_null());

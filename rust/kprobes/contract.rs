@@ -3,17 +3,26 @@
 //! What an architecture's back end provides.
 //!
 //! [`Isa`] is what can be said about instructions without touching any: pure and safe, so every
-//! implementation of it also compiles on the host. [`Machine`] touches the CPU it runs on. `life/`
-//! knows back ends through these traits only, by the name `arch::Current`.
+//! implementation of it also compiles on the host. [`Machine`] touches the CPU it runs on and the
+//! text it runs. `life/` knows back ends through these traits only, by the name `arch::Current`.
+//!
+//! The traits say what must come true, not how. Whether an instruction is carried out by the trap
+//! handler, by a copy with a trap behind it, by a hardware step, or by a copy that goes on by
+//! itself is the back end's choice, told by [`Next`]. How the architectures fill each method stands
+//! in `Documentation/trace/rust-kprobes/porting.rst`.
 
 use crate::model::{
-    addr::TextAddr,
+    addr::{
+        TextAddr,
+        TextRange, //
+    },
+    plan::Next,
+    refusal::Refusal,
     target::Site, //
 };
 
-/// Fills a buffer with the text from an address on, as it was before anything was armed there.
-///
-/// Says nothing if not all of it can be read.
+/// Reads what the kernel's text says at an address, without any probe's breakpoint, into the
+/// buffer; `None` where nothing can be read.
 pub(crate) type ReadText<'a> = &'a mut dyn FnMut(TextAddr, &mut [u8]) -> Option<()>;
 
 /// An instruction set, as far as probing needs to know it.
@@ -24,30 +33,136 @@ pub(crate) trait Isa {
     /// indirect calls, where the architecture has such a thing. The mark must stay in place, so
     /// the function's entry is what follows it.
     fn site(function: TextAddr, offset: u64, marked: bool) -> Option<Site>;
+
+    /// Says no unless an instruction starts at `at`.
+    ///
+    /// `known` is an address at or before `at` where one does.
+    fn boundary(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal>;
 }
 
-/// A CPU that can be probed.
+/// A CPU that can be probed, and the text it runs.
 ///
 /// # Safety
 ///
-/// Implementers guarantee that [`occupy`](Machine::occupy) and [`vacate`](Machine::vacate) write
-/// nothing but `current_kprobe` and `kprobe_ctlblk` of the CPU they run on.
+/// Implementers guarantee that
+///
+/// - [`set_running`](Machine::set_running) writes nothing but what [`running`](Machine::running)
+///   reads, of the CPU it runs on, and [`this_cpu`](Machine::this_cpu) is that CPU's;
+/// - after [`arm`](Machine::arm) has returned, every CPU that comes to the place traps, and after
+///   [`disarm`](Machine::disarm) has returned, none does and none is still between the trap and the
+///   end of its handling;
+/// - a [`Prepared`](Machine::Prepared) may be dropped once no CPU can be in the handling of a hit
+///   of its place: what a CPU may run even then stays until none does.
 pub(crate) unsafe trait Machine: Isa {
-    /// C's probe.
-    type Probe: 'static;
+    /// Who handles a hit, as C is told.
+    type Running: Copy;
+    /// What a CPU knows of the hits that it handles.
+    type Cpu;
     /// Evidence that the caller stays on this CPU.
     type Pinned;
+    /// The registers of what a trap interrupted.
+    type Registers;
+    /// Evidence that nobody else changes the kernel's text and no CPU comes or goes.
+    type TextLock;
+    /// What it takes to break at a place and to carry out the instruction there.
+    type Prepared: Send + Sync + 'static;
+    /// What a CPU has to keep of its state while it runs a copy of an instruction.
+    type Kept: Copy;
 
     /// Does `function` start with a mark, see [`Isa::site`]?
     fn marked(function: TextAddr) -> bool;
 
-    /// Is this text that no probe may touch for the architecture's own reasons, such as the way
-    /// from a trap to its handler?
-    fn reserves(at: TextAddr) -> bool;
+    /// The text that no probe may touch for the architecture's own reasons, such as the way from a
+    /// trap to its handler.
+    fn reserved() -> TextRange;
 
-    /// Notes that this CPU is in `probe`'s handler: a probe hit from now on only counts as missed.
-    fn occupy(probe: &'static Self::Probe, pinned: &Self::Pinned);
+    /// Who handles a hit on this CPU, if one is handled.
+    fn running(pinned: &Self::Pinned) -> Option<Self::Running>;
 
-    /// Notes that this CPU is in no probe's handler.
-    fn vacate(pinned: &Self::Pinned);
+    /// Notes who handles a hit on this CPU.
+    fn set_running(running: Option<Self::Running>, pinned: &Self::Pinned);
+
+    /// What this CPU knows of the hits that it handles.
+    fn this_cpu(pinned: &Self::Pinned) -> &Self::Cpu;
+
+    /// Reads the instruction at `at`, where one starts, decides how it will be carried out, and
+    /// gets ready for it.
+    ///
+    /// `fixup` tells that the kernel expects this instruction to fault: its address is in the
+    /// exception table. `comes_back` is as for [`follow`](Machine::follow).
+    fn prepare(
+        at: TextAddr,
+        fixup: bool,
+        comes_back: bool,
+        read: ReadText<'_>,
+        text: &mut Self::TextLock,
+    ) -> Result<Self::Prepared, Refusal>;
+
+    /// Puts the breakpoint at each place, and waits once until all CPUs see all of them.
+    fn arm(
+        places: &mut dyn Iterator<Item = (TextAddr, &Self::Prepared)>,
+        text: &mut Self::TextLock,
+    );
+
+    /// Puts the instruction back at each place, and waits once until all CPUs see all of them.
+    fn disarm(
+        places: &mut dyn Iterator<Item = (TextAddr, &Self::Prepared)>,
+        text: &mut Self::TextLock,
+    );
+
+    /// Puts the code that the place's breakpoint is over into `code`, which was read from there.
+    fn restore(prepared: &Self::Prepared, code: &mut [u8]);
+
+    /// What [`follow`](Machine::follow) was last told.
+    fn follows(prepared: &Self::Prepared) -> bool;
+
+    /// From now on, `comes_back` tells whether a hit must come back after its instruction, because
+    /// a client wants to be called then.
+    fn follow(prepared: &Self::Prepared, comes_back: bool, text: &mut Self::TextLock);
+
+    /// Where page number `number` of copied instructions is, if there are so many.
+    fn copies(number: usize, text: &mut Self::TextLock) -> Option<TextAddr>;
+
+    /// Gives back memory that is not needed any more; what comes back is dropped outside all locks.
+    fn tidy(text: &mut Self::TextLock) -> impl Sized;
+
+    /// The place whose breakpoint was hit.
+    fn hit_at(registers: &Self::Registers) -> TextAddr;
+
+    /// Ftrace has called from `at`: the registers become those that a breakpoint there would show.
+    /// Tells where the CPU would have gone on.
+    fn enter_ftrace(registers: &mut Self::Registers, at: TextAddr) -> TextAddr;
+
+    /// The registers become those behind the call of ftrace at `at`.
+    fn pass_ftrace(registers: &mut Self::Registers, at: TextAddr);
+
+    /// The CPU goes on at `next`.
+    fn leave_ftrace(registers: &mut Self::Registers, next: TextAddr);
+
+    /// Carries out the instruction of the place, or begins to.
+    fn run(
+        prepared: &Self::Prepared,
+        at: TextAddr,
+        registers: &mut Self::Registers,
+    ) -> Next<Self::Kept>;
+
+    /// Is this trap the end of the step that [`run`](Machine::run) has begun?
+    fn ends_step(prepared: &Self::Prepared, registers: &Self::Registers) -> bool;
+
+    /// After the step: the registers become what the instruction itself would have left.
+    fn after_step(
+        prepared: &Self::Prepared,
+        at: TextAddr,
+        registers: &mut Self::Registers,
+        kept: Self::Kept,
+    );
+
+    /// The instruction faulted while it was run as a step: the registers become what they were at
+    /// the place itself. Says whether it was the instruction that faulted.
+    fn faulted(
+        prepared: &Self::Prepared,
+        at: TextAddr,
+        registers: &mut Self::Registers,
+        kept: Self::Kept,
+    ) -> bool;
 }

@@ -7,12 +7,76 @@
 #define _RUST_KPROBES_GLUE_H
 
 #include <asm/sections.h>
+#include <linux/bug.h>
+#include <linux/cpu.h>
+#include <linux/execmem.h>
+#include <linux/extable.h>
+#include <linux/ftrace.h>
+#include <linux/jump_label.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
+#include <linux/memory.h>
 #include <linux/module.h>
+#include <linux/perf_event.h>
+#include <linux/seq_file.h>
+#include <linux/static_call_types.h>
+#include <linux/uaccess.h>
+#ifdef CONFIG_X86
+#include <asm/text-patching.h>
+#endif
 
 #ifdef CONFIG_RUST_KPROBES
+/* What a CPU knows of the hit that it handles, and of the one around that. */
+struct rust_kprobes_hit {
+	unsigned long words[8];
+};
+DECLARE_PER_CPU(struct rust_kprobes_hit, rust_kprobes_hit);
+
+extern struct mutex rust_kprobes_mutex;
 extern const struct kprobe rust_kprobes_nobody;
+
+void rust_kprobes_call_rcu_tasks(struct rcu_head *head, rcu_callback_t done);
+void rust_kprobes_ksymbol(unsigned long page, bool gone);
+bool rust_kprobes_is_gate(unsigned long addr);
+bool rust_kprobes_module_get(struct module *module);
+void rust_kprobes_module_put(struct module *module);
+bool rust_kprobes_in_module(struct module *module, unsigned long addr,
+			    bool init_only);
+void rust_kprobes_registered_twice(void);
+void rust_kprobes_hopeless(const struct kprobe *probe);
+bool rust_kprobes_peek(unsigned long *word, const unsigned long *at);
+
+#ifdef CONFIG_KPROBES_ON_FTRACE
+extern struct ftrace_ops rust_kprobes_ftrace[2];
+void rust_kprobes_ftrace_called(unsigned long ip, bool changing,
+				struct pt_regs *regs);
+void rust_kprobes_ftrace_missed(unsigned long ip);
+#endif
+bool rust_kprobes_shows_addresses(const struct seq_file *file);
+int rust_kprobes_list_show(struct seq_file *file, void *unused);
+size_t rust_kprobes_list_size(void);
+int rust_kprobes_enabled_show(struct seq_file *file, void *unused);
+int rust_kprobes_enable_all(bool on);
+int rust_kprobes_blacklist_show(struct seq_file *file, void *unused);
+void rust_kprobes_text_gone(struct module *module, bool init_only);
+
+#ifdef CONFIG_JUMP_LABEL
+const void *rust_kprobes_jump_label(struct jump_entry *first,
+				    struct jump_entry *end, size_t number,
+				    size_t *len);
+#endif
+#ifdef CONFIG_HAVE_STATIC_CALL_INLINE
+extern struct static_call_site __start_static_call_sites[];
+extern struct static_call_site __stop_static_call_sites[];
+const void *rust_kprobes_static_call(struct static_call_site *first,
+				     struct static_call_site *end,
+				     size_t number);
+#endif
+#ifdef CONFIG_GENERIC_BUG
+extern struct bug_entry __start___bug_table[], __stop___bug_table[];
+const void *rust_kprobes_bug(struct bug_entry *first, struct bug_entry *end,
+			     size_t number);
+#endif
 
 int rust_kprobes_init(void);
 void rust_kprobes_preempt_disable(void);

@@ -7,12 +7,32 @@
 //! - [`register`]: the order of the stages up to an armed probe;
 //! - [`resolve`]: from what the client names to an address;
 //! - [`check`]: may this address be probed?
+//! - [`prepare`]: what is the instruction, and how will it be carried out?
+//! - [`share`]: several probes at one address;
+//! - [`arm`]: putting the breakpoint in, and taking it out;
+//! - [`hit`]: a breakpoint was hit; [`ftrace_hit`]: ftrace has called;
+//! - [`enable`]: enabling and disabling;
+//! - [`unregister`]: the order of the stages back;
+//! - [`vanish`]: text that goes while there are probes on it.
+//!
+//! Besides:
+//!
+//! - [`site`]: a probed place, and the registry of all;
 //! - [`busy`]: times in which a CPU may handle no probe.
 
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
+pub(crate) mod arm;
 pub(crate) mod busy;
 pub(crate) mod check;
+pub(crate) mod enable;
+pub(crate) mod ftrace_hit;
+pub(crate) mod hit;
+pub(crate) mod prepare;
 pub(crate) mod register;
 pub(crate) mod resolve;
+pub(crate) mod share;
+pub(crate) mod site;
+pub(crate) mod unregister;
+pub(crate) mod vanish;

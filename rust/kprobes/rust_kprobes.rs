@@ -5,11 +5,12 @@
 //! In reading order, from the words to the interface; each layer uses those before it only:
 //!
 //! - [`model`]: words and state machines, pure;
-//! - [`table`]: from an address to what is probed there, pure too;
 //! - [`contract`]: what a back end provides;
+//! - [`table`]: from an address to what is probed there, pure but for its memory;
 //! - [`arch`]: the back end of this kernel;
 //! - [`sys`]: the kernel services that probing uses;
 //! - [`life`]: the stages of a probe's life;
+//! - `view`: what debugfs shows;
 //! - [`abi`]: the C interface, `<linux/kprobes.h>`.
 //!
 //! C counterpart: [`kernel/kprobes.c`](srctree/kernel/kprobes.c) and the architectures' kprobes
@@ -17,9 +18,9 @@
 
 mod model;
 
-mod table;
-
 mod contract;
+
+mod table;
 
 mod arch;
 mod sys;
@@ -27,6 +28,8 @@ mod sys;
 mod life;
 
 mod abi;
+#[cfg(CONFIG_DEBUG_FS)]
+mod view;
 
 /// Prefix of this crate's messages in the kernel log.
-const __LOG_PREFIX: &[u8] = b"rust_kprobes\0";
+const __LOG_PREFIX: &[u8] = b"kprobes\0";

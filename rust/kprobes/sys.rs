@@ -6,6 +6,17 @@
 //! help is decided above, in `life/`, and below, in `model/`.
 
 pub(crate) mod blacklist;
+pub(crate) mod ftrace;
+pub(crate) mod lock;
+pub(crate) mod modules;
 pub(crate) mod preempt;
+pub(crate) mod probe;
+pub(crate) mod report;
+pub(crate) mod reserved;
+#[cfg(CONFIG_DEBUG_FS)]
+pub(crate) mod seq;
+pub(crate) mod slots;
 pub(crate) mod symbols;
+pub(crate) mod table;
+pub(crate) mod text;
 pub(crate) mod this_cpu;

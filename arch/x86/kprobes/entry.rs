@@ -3,9 +3,18 @@
 //! EDGE: where x86's traps come in, [`arch/x86/include/asm/kprobes.h`](
 //! srctree/arch/x86/include/asm/kprobes.h).
 //!
-//! No probe can be armed, so no breakpoint is a probe's and no fault happens in the handling of
-//! one: the trap is somebody else's.
+//! Breakpoints come with interrupts off; faults only if the CPU cannot be preempted. So the CPU
+//! stays the same for as long as any of these takes.
 
+use super::machine;
+use crate::{
+    life::hit,
+    model::addr::TextAddr,
+    sys::preempt::{
+        self,
+        Pinned, //
+    }, //
+};
 use kernel::{
     bindings,
     prelude::*, //
@@ -15,18 +24,75 @@ use kernel::{
 ///
 /// # Safety
 ///
-/// None is needed: the pointer is not followed.
+/// `regs` is what the trap has saved, on this CPU, which stays in it.
 #[export]
-unsafe extern "C" fn kprobe_int3_handler(_regs: *mut bindings::pt_regs) -> c_int {
-    0
+unsafe extern "C" fn kprobe_int3_handler(regs: *mut bindings::pt_regs) -> c_int {
+    // SAFETY: By the precondition, and nobody else uses them meanwhile.
+    let registers = unsafe { &mut *regs };
+    // SAFETY: Of the union, this field has always been written.
+    if unsafe { registers.__bindgen_anon_1.cs } & 3 != 0 {
+        return 0;
+    }
+    // SAFETY: By the precondition: interrupts are off.
+    let ours = unsafe {
+        preempt::in_trap(|pinned| {
+            hit::breakpoint(registers, pinned) || machine::stray(registers, pinned)
+        })
+    };
+    ours.into()
 }
 
 /// Has this fault happened in the handling of a probe's hit?
 ///
 /// # Safety
 ///
-/// None is needed: the pointer is not followed.
+/// `regs` is what the trap has saved; the CPU cannot be preempted and handles a hit.
 #[export]
-unsafe extern "C" fn kprobe_fault_handler(_regs: *mut bindings::pt_regs, _trap: c_int) -> c_int {
-    0
+unsafe extern "C" fn kprobe_fault_handler(regs: *mut bindings::pt_regs, trap: c_int) -> c_int {
+    // SAFETY: By the precondition, and nobody else uses them meanwhile.
+    let registers = unsafe { &mut *regs };
+    // SAFETY: By the precondition.
+    unsafe { preempt::in_trap(|pinned| hit::fault(registers, trap, pinned)) }.into()
+}
+
+/// A fault in a copy of an instruction is one in the original.
+///
+/// # Safety
+///
+/// `regs` is what a fault has saved, which is about to be looked up.
+#[export]
+unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs) {
+    // SAFETY: By the precondition, and nobody else uses them meanwhile.
+    let registers = unsafe { &mut *regs };
+    let pinned = Pinned::new();
+    if machine::is_slot(TextAddr::new(registers.ip as u64), &pinned) {
+        hit::faulted(registers, &pinned);
+        machine::leave_slot(registers, &pinned);
+    }
+}
+
+/// If the address is in a copy of an instruction: the one in the original.
+///
+/// # Safety
+///
+/// None is needed.
+#[export]
+unsafe extern "C" fn kprobe_original_ip(ip: usize) -> usize {
+    let pinned = Pinned::new();
+    machine::original(TextAddr::new(ip as u64), &pinned).get() as usize
+}
+
+/// Is there a slot at the address?
+///
+/// # Safety
+///
+/// None is needed: the pointer is only compared.
+#[export]
+unsafe extern "C" fn __is_insn_slot_addr(
+    cache: *mut bindings::kprobe_insn_cache,
+    addr: usize,
+) -> bool {
+    let ours = core::ptr::eq(cache, &raw const bindings::kprobe_insn_slots);
+    let pinned = Pinned::new();
+    ours && machine::is_slot(TextAddr::new(addr as u64), &pinned)
 }

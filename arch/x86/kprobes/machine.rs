@@ -1,31 +1,136 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The x86 CPU that probing runs on.
+//! The x86 CPU that probing runs on, and its text.
 //!
-//! C keeps the probe being handled in the per-CPU variables `current_kprobe` and `kprobe_ctlblk`.
-//! One instruction with a `%gs` prefix reads or writes them, so nothing is called and there is no
-//! point in between where the task could move to another CPU.
+//! C keeps the probe being handled in the per-CPU variable `current_kprobe`. One instruction with a
+//! `%gs` prefix reads or writes it, so nothing is called and there is no point in between where the
+//! task could move to another CPU.
+//!
+//! A copied instruction is followed by a jump back, or by a breakpoint if it has to come back.
+//! Which of them it is can change while the place is armed: it is one byte of the slot, written as
+//! any breakpoint is, and a CPU that comes by the breakpoint without being asked back is put right
+//! by [`stray`]. A step runs with interrupts off, so that the CPU is back before anything else happens
+//! on it.
+//!
+//! C counterpart: [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
-use super::isa::X86;
+use super::{
+    frame::Trapped,
+    isa::{
+        classify::{
+            self,
+            Way, //
+        },
+        decode,
+        emulate::{
+            self,
+            Op, //
+        },
+        encode,
+        insn::{
+            Insn,
+            MAX_INSN, //
+        },
+        relocate,
+        X86, //
+    }, //
+};
 use crate::{
-    contract::Machine,
-    model::addr::{
-        TextAddr,
-        TextRange, //
+    contract::{
+        Machine,
+        ReadText, //
     },
-    sys::preempt::Pinned,
+    model::{
+        addr::{
+            TextAddr,
+            TextRange, //
+        },
+        plan::Next,
+        refusal::Refusal, //
+    },
+    sys::{
+        lock::Guarded,
+        preempt::Pinned,
+        probe::Running,
+        slots::{
+            self,
+            Pool,
+            Slot, //
+        },
+        table::{
+            Retired,
+            Table, //
+        },
+        text,
+        this_cpu, //
+    },
 };
 use core::{
     arch::asm,
-    mem::offset_of, //
+    sync::atomic::{
+        AtomicBool,
+        Ordering, //
+    }, //
 };
 use kernel::bindings;
 
-// SAFETY: Both functions write by `write_current` and `write_status` only, which write what their
-// names say.
+/// Room for the longest instruction and the jump behind it.
+const SLOT_LEN: usize = 32;
+
+/// How far behind the entry of a function an address of ftrace's is: the call that it makes.
+const FTRACE_CALL_LEN: u64 = 5;
+
+/// The interrupt flag.
+const IF: usize = 1 << 9;
+
+static SLOTS: Table<slots::Page> = Table::empty();
+static POOL: Guarded<Pool, text::Lock> = Guarded::new(Pool::new(&SLOTS, SLOT_LEN));
+
+/// All it takes to break at a place and to carry out the instruction there.
+pub(crate) struct Prepared {
+    means: Means,
+    /// Length of the instruction.
+    len: u8,
+    /// Its first byte, which the breakpoint is over.
+    first: u8,
+    /// Is it to come back?
+    comes_back: AtomicBool,
+}
+
+/// How the instruction is carried out.
+enum Means {
+    /// By us, which cannot fault.
+    Emulate(Op),
+    /// By us; if its memory cannot be read, something else reads it in a slot, and faults.
+    EmulateOrFault(Op, Slot),
+    /// By a copy, which always comes back.
+    Step(Slot),
+    /// By a copy, which goes on by itself unless it is to come back.
+    Boost(Slot),
+}
+
+impl Means {
+    fn slot(&self) -> Option<&Slot> {
+        match self {
+            Self::Emulate(_) => None,
+            Self::EmulateOrFault(_, slot) | Self::Step(slot) | Self::Boost(slot) => Some(slot),
+        }
+    }
+}
+
+// SAFETY:
+// - `set_running` writes `current_kprobe`, and `this_cpu` finds the words of this CPU;
+// - `arm` and `disarm` end with a round to all CPUs, which one that is in a trap takes after it,
+//   as traps and steps have interrupts off;
+// - a slot that a CPU leaves by itself lingers.
 unsafe impl Machine for X86 {
-    type Probe = bindings::kprobe;
+    type Running = Running;
+    type Cpu = this_cpu::Cpu<usize>;
     type Pinned = Pinned;
+    type Registers = bindings::pt_regs;
+    type TextLock = text::Lock;
+    type Prepared = Prepared;
+    type Kept = usize;
 
     #[cfg(CONFIG_X86_KERNEL_IBT)]
     fn marked(function: TextAddr) -> bool {
@@ -40,52 +145,321 @@ unsafe impl Machine for X86 {
     }
 
     /// The way from user space, traps and interrupts into C.
-    fn reserves(at: TextAddr) -> bool {
+    fn reserved() -> TextRange {
         let start = &raw const bindings::__entry_text_start;
         let end = &raw const bindings::__entry_text_end;
         TextRange::new(
             TextAddr::new(start.addr() as u64),
             TextAddr::new(end.addr() as u64),
         )
-        .contains(at)
     }
 
-    fn occupy(probe: &'static bindings::kprobe, _pinned: &Pinned) {
-        write_current(Some(probe));
-        write_status(bindings::KPROBE_HIT_ACTIVE as usize);
+    #[inline(always)]
+    fn running(_pinned: &Pinned) -> Option<Running> {
+        let probe: *mut bindings::kprobe;
+        // SAFETY: Reads this CPU's `current_kprobe`, which is as wide as a pointer.
+        unsafe {
+            asm!("movq %gs:{word}(%rip), {probe}",
+                probe = out(reg) probe,
+                word = sym bindings::current_kprobe,
+                options(att_syntax, nostack, preserves_flags, readonly));
+        }
+        Running::from_word(probe)
     }
 
-    fn vacate(_pinned: &Pinned) {
-        write_current(None);
+    #[inline(always)]
+    fn set_running(running: Option<Running>, _pinned: &Pinned) {
+        let probe = running.map_or(core::ptr::null_mut(), Running::to_word);
+        // SAFETY: Writes this CPU's `current_kprobe`; C takes NULL or a probe that lives.
+        unsafe {
+            asm!("movq {probe}, %gs:{word}(%rip)",
+                probe = in(reg) probe,
+                word = sym bindings::current_kprobe,
+                options(att_syntax, nostack, preserves_flags));
+        }
+    }
+
+    #[inline(always)]
+    fn this_cpu(_pinned: &Pinned) -> &this_cpu::Cpu<usize> {
+        let words: *const this_cpu::Cpu<usize>;
+        // SAFETY: Adds where this CPU's data is to where all CPUs' would be.
+        unsafe {
+            asm!("leaq {words}(%rip), {at}", "addq %gs:{base}(%rip), {at}",
+                at = out(reg) words,
+                words = sym bindings::rust_kprobes_hit,
+                base = sym bindings::this_cpu_off,
+                options(att_syntax, nostack, readonly));
+        }
+        // SAFETY: Memory of the CPU that the caller stays on, large enough, see below, and zeroes
+        // at first, which are a value.
+        unsafe { &*words }
+    }
+
+    fn prepare(
+        at: TextAddr,
+        fixup: bool,
+        comes_back: bool,
+        read: ReadText<'_>,
+        text: &mut text::Lock,
+    ) -> Result<Prepared, Refusal> {
+        let (insn, bytes) = read_insn(at, read)?;
+        let next = at.after(insn.len() as u64)?;
+        let after = read_insn(next, read).ok().map(|(insn, _)| insn);
+        let first = bytes.first().copied().unwrap_or_default();
+        let means = match classify::classify(&insn, &bytes, after.as_ref(), fixup)? {
+            Way::Emulate(op @ (Op::JumpMemory(_) | Op::CallMemory(_))) => {
+                let slot = POOL.get(text).take(at)?;
+                let load = relocate::probing_load(&insn, &bytes, at, slot.at())?;
+                write(slot.at(), load.then(&[encode::INT3])?.bytes(), text);
+                Means::EmulateOrFault(op, slot)
+            }
+            Way::Emulate(op) => Means::Emulate(op),
+            Way::Step => {
+                let slot = POOL.get(text).take(at)?;
+                let copy = relocate::copy(&insn, &bytes, at, slot.at())?;
+                write(slot.at(), copy.then(&[encode::INT3])?.bytes(), text);
+                Means::Step(slot)
+            }
+            Way::Boost => {
+                let mut slot = POOL.get(text).take(at)?;
+                let behind = slot.at().after(insn.len() as u64)?;
+                let copy = relocate::copy(&insn, &bytes, at, slot.at())?;
+                let jump = encode::jmp32(behind, next)?;
+                slot.linger();
+                write(slot.at(), copy.then(jump.bytes())?.bytes(), text);
+                if comes_back {
+                    poke(behind, encode::JMP32, encode::INT3, text);
+                }
+                Means::Boost(slot)
+            }
+        };
+        Ok(Prepared {
+            means,
+            len: insn.len() as u8,
+            first,
+            comes_back: AtomicBool::new(comes_back),
+        })
+    }
+
+    fn arm(places: &mut dyn Iterator<Item = (TextAddr, &Prepared)>, text: &mut text::Lock) {
+        let mut any = false;
+        for (at, prepared) in places {
+            poke(at, prepared.first, encode::INT3, text);
+            any = true;
+        }
+        if any {
+            synchronize(text);
+        }
+    }
+
+    fn disarm(places: &mut dyn Iterator<Item = (TextAddr, &Prepared)>, text: &mut text::Lock) {
+        let mut any = false;
+        for (at, prepared) in places {
+            poke(at, encode::INT3, prepared.first, text);
+            any = true;
+        }
+        if any {
+            synchronize(text);
+        }
+    }
+
+    fn restore(prepared: &Prepared, code: &mut [u8]) {
+        if let Some(first) = code.first_mut() {
+            *first = prepared.first;
+        }
+    }
+
+    fn follows(prepared: &Prepared) -> bool {
+        prepared.comes_back.load(Ordering::Relaxed)
+    }
+
+    fn follow(prepared: &Prepared, comes_back: bool, text: &mut text::Lock) {
+        let Means::Boost(slot) = &prepared.means else {
+            prepared.comes_back.store(comes_back, Ordering::Relaxed);
+            return;
+        };
+        let Ok(behind) = slot.at().after(u64::from(prepared.len)) else {
+            return;
+        };
+        // A CPU that expects to come back must find the breakpoint: it is put in before anybody
+        // expects it, and taken out after.
+        if comes_back {
+            poke(behind, encode::JMP32, encode::INT3, text);
+            synchronize(text);
+            prepared.comes_back.store(true, Ordering::Release);
+        } else {
+            prepared.comes_back.store(false, Ordering::Release);
+            synchronize(text);
+            poke(behind, encode::INT3, encode::JMP32, text);
+        }
+    }
+
+    fn copies(number: usize, text: &mut text::Lock) -> Option<TextAddr> {
+        POOL.get(text).page(number)
+    }
+
+    fn tidy(text: &mut text::Lock) -> impl Sized {
+        let mut retired = Retired::new();
+        POOL.get(text).tidy(&mut retired);
+        retired
+    }
+
+    #[inline(always)]
+    fn hit_at(registers: &bindings::pt_regs) -> TextAddr {
+        TextAddr::new((registers.ip as u64).wrapping_sub(encode::INT3_LEN))
+    }
+
+    fn enter_ftrace(registers: &mut bindings::pt_regs, at: TextAddr) -> TextAddr {
+        let next = TextAddr::new(registers.ip as u64);
+        registers.ip = (at.get().wrapping_add(encode::INT3_LEN)) as usize;
+        next
+    }
+
+    fn pass_ftrace(registers: &mut bindings::pt_regs, at: TextAddr) {
+        registers.ip = at.get().wrapping_add(FTRACE_CALL_LEN) as usize;
+    }
+
+    fn leave_ftrace(registers: &mut bindings::pt_regs, next: TextAddr) {
+        registers.ip = next.get() as usize;
+    }
+
+    #[inline(always)]
+    fn run(prepared: &Prepared, at: TextAddr, registers: &mut bindings::pt_regs) -> Next<usize> {
+        let next = TextAddr::new(at.get().wrapping_add(u64::from(prepared.len)));
+        match &prepared.means {
+            Means::Emulate(op) | Means::EmulateOrFault(op, _) => {
+                if emulate::emulate(*op, next, &mut Trapped(registers)).is_ok() {
+                    return Next::Done;
+                }
+            }
+            Means::Boost(slot) if !prepared.comes_back.load(Ordering::Acquire) => {
+                registers.ip = slot.at().get() as usize;
+                return Next::Released;
+            }
+            Means::Step(_) | Means::Boost(_) => {}
+        }
+        let Some(slot) = prepared.means.slot() else {
+            return Next::Done;
+        };
+        let kept = registers.flags & IF;
+        registers.flags &= !IF;
+        registers.ip = slot.at().get() as usize;
+        Next::Stepping(kept)
+    }
+
+    fn ends_step(prepared: &Prepared, registers: &bindings::pt_regs) -> bool {
+        let slot = prepared.means.slot();
+        slot.is_some_and(|slot| {
+            (registers.ip as u64).wrapping_sub(slot.at().get()) <= SLOT_LEN as u64
+        })
+    }
+
+    fn after_step(
+        prepared: &Prepared,
+        at: TextAddr,
+        registers: &mut bindings::pt_regs,
+        kept: usize,
+    ) {
+        registers.flags |= kept;
+        let len = match &prepared.means {
+            // Now it can be read: the instruction starts again.
+            Means::EmulateOrFault(..) => 0,
+            _ => u64::from(prepared.len),
+        };
+        registers.ip = at.get().wrapping_add(len) as usize;
+    }
+
+    fn faulted(
+        prepared: &Prepared,
+        at: TextAddr,
+        registers: &mut bindings::pt_regs,
+        kept: usize,
+    ) -> bool {
+        let slot = prepared.means.slot();
+        let ours = slot.is_some_and(|slot| slot.at().get() == registers.ip as u64);
+        if ours {
+            registers.ip = at.get() as usize;
+            registers.flags |= kept;
+        }
+        ours
     }
 }
 
-fn write_current(probe: Option<&'static bindings::kprobe>) {
-    // SAFETY: Writes this CPU's `current_kprobe`, which is as wide as a pointer; C takes NULL or
-    // a probe that lives, and this one does forever.
-    unsafe {
-        asm!("movq {probe}, %gs:{word}(%rip)",
-            probe = in(reg) probe.map_or(core::ptr::null(), core::ptr::from_ref),
-            word = sym bindings::current_kprobe,
-            options(att_syntax, nostack, preserves_flags));
-    }
+const _: () = assert!(size_of::<this_cpu::Cpu<usize>>() <= size_of::<bindings::rust_kprobes_hit>());
+
+/// A breakpoint behind a boosted copy that nobody expects back: the copy has been run, or one has
+/// just come to it that was told to come back. Then the CPU goes on behind the original.
+pub(super) fn stray(registers: &mut bindings::pt_regs, pinned: &Pinned) -> bool {
+    let at = TextAddr::new((registers.ip as u64).wrapping_sub(encode::INT3_LEN));
+    let Some((origin, into)) = slots::origin(&SLOTS, at, pinned) else {
+        return false;
+    };
+    registers.ip = origin.get().wrapping_add(into) as usize;
+    true
 }
 
-fn write_status(status: usize) {
-    // SAFETY: Writes the status in this CPU's `kprobe_ctlblk`, a word of any value.
-    unsafe {
-        asm!("movq {status}, %gs:{block}+{offset}(%rip)", status = in(reg) status,
-            block = sym bindings::kprobe_ctlblk,
-            offset = const offset_of!(bindings::kprobe_ctlblk, kprobe_status),
-            options(att_syntax, nostack, preserves_flags));
-    }
+/// The address in the original, if `at` is in a copy of an instruction.
+pub(super) fn original(at: TextAddr, pinned: &Pinned) -> TextAddr {
+    let origin = slots::origin(&SLOTS, at, pinned);
+    origin.map_or(at, |(origin, into)| {
+        TextAddr::new(origin.get().wrapping_add(into))
+    })
+}
+
+/// A CPU that is in a slot goes on in the original.
+pub(super) fn leave_slot(registers: &mut bindings::pt_regs, pinned: &Pinned) {
+    let at = TextAddr::new(registers.ip as u64);
+    registers.ip = original(at, pinned).get() as usize;
+}
+
+/// Is there a slot at `at`?
+pub(crate) fn is_slot(at: TextAddr, pinned: &Pinned) -> bool {
+    slots::covers(&SLOTS, at, pinned)
+}
+
+/// The instruction at `at`, with its bytes and what follows them.
+fn read_insn(at: TextAddr, read: ReadText<'_>) -> Result<(Insn, [u8; MAX_INSN]), Refusal> {
+    let mut bytes = [0; MAX_INSN];
+    // Where the text ends, so does what can be read.
+    let readable = (1..=MAX_INSN).rev().find(|&len| {
+        let part = bytes.get_mut(..len);
+        part.is_some_and(|part| read(at, part).is_some())
+    });
+    let part = readable.and_then(|len| bytes.get(..len));
+    let insn = decode::decode(part.ok_or(Refusal::OutOfText)?)?;
+    Ok((insn, bytes))
+}
+
+/// Changes one byte of text, which all CPUs see as before or as after.
+fn poke(at: TextAddr, before: u8, after: u8, _text: &mut text::Lock) {
+    let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
+    let (before, after) = (&raw const before, &raw const after);
+    // SAFETY: Text that a breakpoint may be on, by who prepared it; one byte is changed at once.
+    unsafe { bindings::text_poke(place, after.cast(), 1) };
+    // SAFETY: One byte before, and one after.
+    unsafe { bindings::perf_event_text_poke(place, before.cast(), 1, after.cast(), 1) };
+}
+
+/// Writes code that nobody runs yet.
+fn write(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
+    let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
+    let (from, len) = (code.as_ptr(), code.len());
+    // SAFETY: There was nothing, and so much is written now.
+    unsafe { bindings::perf_event_text_poke(place, core::ptr::null(), 0, from.cast(), len) };
+    // SAFETY: A slot that is ours alone, with room for that much.
+    unsafe { bindings::text_poke(place, from.cast(), len) };
+}
+
+/// Returns when every CPU has seen what was written, and none is still in a trap that began before.
+fn synchronize(_text: &mut text::Lock) {
+    // SAFETY: The CPUs are read-locked, as the text is.
+    unsafe { bindings::smp_text_poke_sync_each_cpu() };
 }
 
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
 #[kernel::macros::kunit_tests(rust_kprobes_x86_machine)]
 mod tests {
     use super::*;
-    use crate::sys::this_cpu;
 
     fn running() -> *const bindings::kprobe {
         // SAFETY: Only reads this CPU's word, and the caller stays on the CPU.
@@ -94,16 +468,19 @@ mod tests {
 
     #[test]
     fn c_sees_who_occupies_the_cpu() {
+        let nobody = this_cpu::nobody();
         let pinned = Pinned::new();
         let before = running();
-        X86::occupy(this_cpu::nobody(), &pinned);
+        X86::set_running(nobody, &pinned);
         let during = running();
-        X86::vacate(&pinned);
+        let read_back = X86::running(&pinned) == nobody;
+        X86::set_running(None, &pinned);
         let after = running();
         drop(pinned);
 
         assert!(before.is_null());
-        assert!(core::ptr::eq(during, this_cpu::nobody()));
+        assert!(nobody.is_some_and(|nobody| core::ptr::eq(during, nobody.to_word())));
+        assert!(read_back);
         assert!(after.is_null());
     }
 
@@ -118,14 +495,14 @@ mod tests {
         let pinned = Pinned::new();
         let after = running();
         drop(pinned);
-        assert!(core::ptr::eq(during, this_cpu::nobody()));
+        assert!(!during.is_null());
         assert!(after.is_null());
     }
 
     #[test]
     fn entry_text_is_reserved() {
         let entry = &raw const bindings::__entry_text_start;
-        assert!(X86::reserves(TextAddr::new(entry.addr() as u64)));
-        assert!(!X86::reserves(TextAddr::new(16)));
+        assert!(X86::reserved().contains(TextAddr::new(entry.addr() as u64)));
+        assert!(!X86::reserved().contains(TextAddr::new(16)));
     }
 }

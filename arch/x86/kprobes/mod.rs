@@ -6,6 +6,7 @@
 //! the CPU is in [`machine`]; [`entry`] is where traps come in.
 
 mod entry;
+mod frame;
 mod isa;
 mod machine;
 

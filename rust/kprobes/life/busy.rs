@@ -19,11 +19,11 @@ pub(crate) use crate::sys::preempt::Pinned;
 /// Begins such a time, with preemption off.
 pub(crate) fn begin() {
     let pinned = Pinned::new();
-    Current::occupy(this_cpu::nobody(), &pinned);
+    Current::set_running(this_cpu::nobody(), &pinned);
     pinned.leave();
 }
 
 /// Ends such a time, and with it what keeps preemption off.
 pub(crate) fn end(pinned: Pinned) {
-    Current::vacate(&pinned);
+    Current::set_running(None, &pinned);
 }

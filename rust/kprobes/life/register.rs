@@ -2,30 +2,144 @@
 
 //! Registration: the order of the stages.
 //!
-//! What a client got wrong is told first. A probe that could be placed is refused too, since
-//! nothing can arm one.
+//! A batch is what is registered; one probe is a batch of one. Its probes go through the stages in
+//! the order of the array, so that what a client sees (the errno of the first refusal, which
+//! fields were written, who is called first at one address) is what registering them one by one
+//! would show. Only arming is put off to the end, where all breakpoints are written together. The
+//! registry is unlocked every [`CHUNK`] probes, so that others get their turn.
+//!
+//! C counterpart: `register_kprobes()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
-use super::check;
-use crate::model::{
-    refusal::Refusal,
-    target::Site, //
+use super::{
+    arm::Batch,
+    check::{
+        self,
+        Means, //
+    },
+    prepare,
+    resolve,
+    share,
+    site::{
+        self,
+        Registry,
+        Site,
+        Way, //
+    },
+    unregister, //
 };
+use crate::{
+    model::{
+        addr::TextAddr,
+        refusal::Refusal,
+        target::Target, //
+    },
+    sys::{
+        lock::Lock,
+        probe::{
+            Flag,
+            Probe, //
+        },
+        report,
+        table::Owned,
+        text, //
+    },
+};
+
+/// How many probes are registered or unregistered before others get their turn.
+pub(crate) const CHUNK: usize = 256;
 
 /// The most that a return probe may keep per call, in bytes.
 const MAX_RETURN_DATA: usize = 4096;
 
-/// Registers a probe at a resolved place.
-pub(crate) fn probe(site: Site) -> Result<(), Refusal> {
-    if check::blacklisted(site.at) {
-        return Err(Refusal::Blacklisted);
+/// A probe of the client's; `None` where it passed NULL.
+pub(crate) type Client = Option<&'static Probe>;
+
+/// Registers all probes, or none.
+pub(crate) fn batch(clients: &[Client]) -> Result<(), Refusal> {
+    let mut done = 0;
+    for chunk in clients.chunks(CHUNK) {
+        if let Err((count, refusal)) = register_chunk(chunk) {
+            let registered = clients.get(..done + count).unwrap_or_default();
+            unregister::batch(registered);
+            return Err(refusal);
+        }
+        done += chunk.len();
+    }
+    Ok(())
+}
+
+/// Registers a return probe's probe, which keeps `data` bytes per call.
+pub(crate) fn return_probe(target: Target<'_>, data: usize) -> Result<(), Refusal> {
+    resolve::entry(target)?;
+    if data > MAX_RETURN_DATA {
+        return Err(Refusal::DataTooLarge);
     }
     Err(Refusal::CannotArm)
 }
 
-/// Registers a return probe at a resolved place, which keeps `data` bytes per call.
-pub(crate) fn return_probe(site: Site, data: usize) -> Result<(), Refusal> {
-    if data > MAX_RETURN_DATA {
-        return Err(Refusal::DataTooLarge);
+/// Registers some probes; if one is refused, tells how many are registered.
+fn register_chunk(chunk: &[Client]) -> Result<(), (usize, Refusal)> {
+    let mut lock = Lock::new();
+    let registry = site::registry(&mut lock);
+    let mut batch = Batch::with_room(chunk.len()).map_err(|refusal| (0, refusal))?;
+    for (count, client) in chunk.iter().enumerate() {
+        one(registry, *client, &mut batch).map_err(|refusal| (count, refusal))?;
     }
-    probe(site)
+    batch.arm(registry, &mut text::Lock::new());
+    Ok(())
+}
+
+/// One probe, up to where it is to be armed.
+fn one(registry: &mut Registry, client: Client, batch: &mut Batch) -> Result<(), Refusal> {
+    let probe = client.ok_or(Refusal::NoProbe)?;
+    let site = resolve::of(probe)?;
+    probe.set_addr(site.at.get() as usize);
+    if is_registered(registry, site.at, probe) {
+        report::registered_twice();
+        return Err(Refusal::AlreadyRegistered);
+    }
+    probe.begin(site.at, site.on_entry);
+    let means = check::probeable(registry, site.at)?;
+    probe.set(Flag::Ftrace, means == Means::Ftrace);
+    if registry.sites.get(site.at).is_some() {
+        return share::join(registry, site.at, means, probe, batch);
+    }
+    insert(registry, site.at, means, probe)?;
+    share::arm_if_wanted(registry, site.at, probe, batch).inspect_err(|_| {
+        unregister::take_back(registry, probe);
+    })
+}
+
+/// Makes a place of an address, with its first probe.
+fn insert(
+    registry: &mut Registry,
+    at: TextAddr,
+    means: Means,
+    probe: &'static Probe,
+) -> Result<(), Refusal> {
+    let way = way(registry, at, means, probe.comes_back())?;
+    registry
+        .sites
+        .insert(Owned::new(at, Site::new(way, probe))?)
+}
+
+/// How a place will be hit, with all it takes.
+pub(crate) fn way(
+    registry: &Registry,
+    at: TextAddr,
+    means: Means,
+    comes_back: bool,
+) -> Result<Way, Refusal> {
+    match means {
+        Means::Ftrace => Ok(Way::Ftrace),
+        Means::Breakpoint => {
+            prepare::at(registry, at, comes_back, &mut text::Lock::new()).map(Way::Breakpoint)
+        }
+    }
+}
+
+/// Is this very probe registered?
+pub(crate) fn is_registered(registry: &Registry, at: TextAddr, probe: &Probe) -> bool {
+    let site = registry.sites.get(at);
+    site.is_some_and(|site| site.probes.has(probe))
 }

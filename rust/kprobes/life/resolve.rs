@@ -21,9 +21,17 @@ use crate::{
             Target, //
         },
     },
-    sys::symbols,
+    sys::{
+        probe::Probe,
+        symbols, //
+    },
 };
 use core::ffi::CStr;
+
+/// The place that a probe's client names.
+pub(crate) fn of(probe: &Probe) -> Result<Site, Refusal> {
+    site(probe.target()?)
+}
 
 /// The place that the client names.
 pub(crate) fn site(target: Target<'_>) -> Result<Site, Refusal> {

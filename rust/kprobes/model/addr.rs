@@ -73,6 +73,11 @@ impl TextRange {
         })
     }
 
+    /// Its first address.
+    pub(crate) fn start(&self) -> TextAddr {
+        self.start
+    }
+
     /// Is this address in the text?
     pub(crate) fn contains(&self, at: TextAddr) -> bool {
         self.start <= at && at < self.end

@@ -2,13 +2,13 @@
 
 //! A small fixed buffer of machine code.
 //!
-//! Large enough for any one instruction of any architecture here, in a value that can be returned
+//! Large enough for any one instruction of any architecture here and a jump behind it, in a value that can be returned
 //! and compared. It assumes nothing about what the bytes mean.
 
 use super::refusal::Refusal;
 
-/// The longest instruction of the four architectures is x86's with 15 bytes.
-const CAPACITY: usize = 16;
+/// The longest instruction of the four architectures is x86's with 15 bytes, and its jump has 5.
+const CAPACITY: usize = 20;
 
 /// A few bytes of machine code.
 ///

@@ -13,6 +13,10 @@
 
 pub(crate) mod addr;
 pub(crate) mod code;
+pub(crate) mod hit_state;
+pub(crate) mod order;
+pub(crate) mod plan;
 pub(crate) mod refusal;
+pub(crate) mod span_index;
 pub(crate) mod symbol;
 pub(crate) mod target;

@@ -78,6 +78,26 @@ pub(crate) enum Refusal {
     UnsavedRegister,
     /// The instruction only works where it stands: probe before or after it.
     BoundToPlace,
+    /// The address is no text of the kernel or of a module: give one in a function.
+    NotText,
+    /// The module that the text is of is being unloaded: probe it when it is loaded again.
+    ModuleGoing,
+    /// The text was for the beginning of the kernel or its module, and is no more: probe it earlier.
+    InitTextFreed,
+    /// Others change the text (a jump label, a static call), or trap there (BUG, WARN): probe
+    /// before or after it.
+    Reserved,
+    /// The bytes are not run, but stand before a function for those that call it: probe the function.
+    Preamble,
+    /// Only ftrace may change the text, and this kernel has no probes through ftrace: probe behind it.
+    FtraceOnly,
+    /// Ftrace refuses, with this errno: `EBUSY` is that somebody else, such as a livepatch, changes
+    /// where the function goes on; remove the handler from after the instruction, or that other one.
+    Ftrace(i32),
+    /// The probe is registered already: unregister it first.
+    AlreadyRegistered,
+    /// The text that the probe was on is no more: unregister it.
+    Gone,
     /// No memory is left: free some.
     NoMemory,
 }

@@ -20,6 +20,12 @@ pub(crate) fn split_from(name: &mut [u8]) -> Option<&CStr> {
     CStr::from_bytes_until_nul(name).ok()
 }
 
+/// Is this the name of what the compiler puts before a function?
+pub(crate) fn is_preamble(name: &CStr) -> bool {
+    let name = name.to_bytes();
+    name.starts_with(b"__cfi_") || name.starts_with(b"__pfx_")
+}
+
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 #[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_symbol))]
 mod tests {
@@ -34,6 +40,12 @@ mod tests {
         assert!(whole(*b"do_exit.part.0\0", Some(c"do_exit")));
         assert!(whole(*b"schedule.cold\0left\0", Some(c"schedule")));
         assert!(whole(*b".entry\0", Some(c"")));
+    }
+
+    #[test]
+    fn preambles_have_names_of_their_own() {
+        assert!(is_preamble(c"__cfi_do_exit") && is_preamble(c"__pfx_do_exit"));
+        assert!(!is_preamble(c"do_exit") && !is_preamble(c"__cfi"));
     }
 
     #[test]

@@ -53,6 +53,34 @@ pub(crate) fn load() -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Tells `each` of the functions of the kernel proper: where they start and end.
+pub(crate) fn each(areas: &[TextRange], each: &mut dyn FnMut(TextAddr, TextAddr)) {
+    for &entry in NAMED.as_ref().into_iter().flatten() {
+        if let Some(end) = symbols::len(entry).and_then(|len| entry.after(len).ok()) {
+            each(entry, end);
+        }
+    }
+    let sections = kernel_sections();
+    for area in Iterator::chain(sections.iter(), areas) {
+        each_in(area, each);
+    }
+}
+
+fn each_in(area: &TextRange, each: &mut dyn FnMut(TextAddr, TextAddr)) {
+    let mut at = area.start();
+    while area.contains(at) {
+        let Some(len) = symbols::len(at) else { return };
+        let Ok(end) = at.after(len) else { return };
+        each(at, end);
+        // Several symbols may be at one address; only the last one has a length.
+        at = if len == 0 {
+            TextAddr::new(at.get().wrapping_add(1))
+        } else {
+            end
+        };
+    }
+}
+
 /// May nobody probe here?
 pub(crate) fn covers(at: TextAddr) -> bool {
     if in_kernel_section(at) {
@@ -62,16 +90,29 @@ pub(crate) fn covers(at: TextAddr) -> bool {
     entry.is_some_and(is_named) || in_module(at, entry)
 }
 
+/// The text that goes when the kernel has begun.
+pub(crate) fn init_text() -> TextRange {
+    between(
+        &raw const bindings::__init_begin,
+        &raw const bindings::__init_end,
+    )
+}
+
 fn in_kernel_section(at: TextAddr) -> bool {
-    let kprobes = between(
-        &raw const bindings::__kprobes_text_start,
-        &raw const bindings::__kprobes_text_end,
-    );
-    let noinstr = between(
-        &raw const bindings::__noinstr_text_start,
-        &raw const bindings::__noinstr_text_end,
-    );
-    kprobes.contains(at) || noinstr.contains(at)
+    kernel_sections().iter().any(|section| section.contains(at))
+}
+
+fn kernel_sections() -> [TextRange; 2] {
+    [
+        between(
+            &raw const bindings::__kprobes_text_start,
+            &raw const bindings::__kprobes_text_end,
+        ),
+        between(
+            &raw const bindings::__noinstr_text_start,
+            &raw const bindings::__noinstr_text_end,
+        ),
+    ]
 }
 
 fn is_named(entry: TextAddr) -> bool {

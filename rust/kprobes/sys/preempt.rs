@@ -42,6 +42,21 @@ impl Pinned {
     }
 }
 
+/// Does `work` in a trap, which leaves preemption off.
+///
+/// # Safety
+///
+/// Until this returns, this task cannot be preempted.
+#[inline(always)]
+pub(crate) unsafe fn in_trap<T>(work: impl FnOnce(&Pinned) -> T) -> T {
+    // INVARIANT: Somebody has turned it off, by the precondition, and turns it on again: `leave`
+    // sees to it that it is not we who do.
+    let pinned = Pinned(NotThreadSafe);
+    let result = work(&pinned);
+    pinned.leave();
+    result
+}
+
 impl Drop for Pinned {
     fn drop(&mut self) {
         // SAFETY: By the invariant, preemption was turned off for this value, which is gone now.

@@ -48,6 +48,71 @@ pub(crate) fn split_from(at: TextAddr) -> Option<TextAddr> {
     lookup(symbol::split_from(&mut name)?)
 }
 
+/// Is this the text that the kernel shows to user space?
+pub(crate) fn is_gate(at: TextAddr) -> bool {
+    // SAFETY: Only compares the address.
+    unsafe { bindings::rust_kprobes_is_gate(at.get() as usize) }
+}
+
+/// Is this what the compiler puts before a function, for those that call it through a pointer?
+pub(crate) fn is_preamble(at: TextAddr) -> bool {
+    let mut name = [0; bindings::KSYM_NAME_LEN as usize];
+    name_of(at, &mut name).is_some_and(symbol::is_preamble)
+}
+
+/// The name of the symbol around an address.
+fn name_of<'a>(at: TextAddr, name: &'a mut [c_char]) -> Option<&'a CStr> {
+    let addr = usize::try_from(at.get()).ok()?;
+    // SAFETY: The function writes up to `KSYM_NAME_LEN` bytes, and so many there are, with NUL.
+    let missing = unsafe { bindings::lookup_symbol_name(addr, name.as_mut_ptr()) };
+    if missing != 0 {
+        return None;
+    }
+    CStr::from_bytes_until_nul(name).ok()
+}
+
+/// Room for the name of a symbol.
+pub(crate) struct Buffer([c_char; bindings::KSYM_NAME_LEN as usize]);
+
+impl Buffer {
+    /// Empty.
+    pub(crate) fn new() -> Self {
+        Self([0; bindings::KSYM_NAME_LEN as usize])
+    }
+}
+
+/// The symbol around an address: its name, how far into it, and the module that it is of.
+pub(crate) fn describe(at: TextAddr, name: &mut Buffer) -> Option<(&CStr, u64, Option<&CStr>)> {
+    let (mut offset, mut module) = (0, core::ptr::null_mut());
+    let (addr, len) = (at.get() as usize, core::ptr::null_mut());
+    // SAFETY:
+    // - the length may be NULL;
+    // - `offset` and `module` are places to write to, and the name is long enough.
+    let found = unsafe {
+        bindings::kallsyms_lookup(addr, len, &mut offset, &mut module, name.0.as_mut_ptr())
+    };
+    // SAFETY: NULL, or the name that it has written, with its NUL.
+    let found = (!found.is_null()).then(|| unsafe { CStr::from_char_ptr(found) })?;
+    // SAFETY: NULL, or the module's name, which stays while it is loaded: the registry is locked,
+    // and a module that goes waits for it.
+    let module = (!module.is_null()).then(|| unsafe { CStr::from_char_ptr(module) });
+    Some((found, offset as u64, module))
+}
+
+/// The length of the symbol that an address is the start of, or somewhere in.
+pub(crate) fn len(at: TextAddr) -> Option<u64> {
+    let mut len = 0;
+    // SAFETY: `len` is a place to write to; the offset may be NULL.
+    let found = unsafe {
+        bindings::kallsyms_lookup_size_offset(
+            at.get() as usize,
+            &raw mut len,
+            core::ptr::null_mut(),
+        )
+    };
+    (found != 0).then_some(len as u64)
+}
+
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
 #[kernel::macros::kunit_tests(rust_kprobes_symbols)]
 mod tests {

@@ -1,12 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a CPU can be busy with besides a client's probe.
+//! What a CPU knows of the hit that it handles.
+//!
+//! The memory is per-CPU data of `abi.c`; the back end finds this CPU's. Traps nest: a hit may come
+//! while another one is handled, even between any two instructions here, and puts everything back
+//! before it returns. So a cell is enough for each, and none is looked at before the trap that
+//! changed it is over.
+//!
+//! The place is kept as an address and looked up again: it is in the table as long as a CPU can be
+//! in the handling of its hit.
 
+use super::probe::Running;
+use crate::model::{
+    addr::TextAddr,
+    hit_state::Phase, //
+};
+use core::cell::Cell;
 use kernel::bindings;
+
+/// A hit that a CPU handles. `K` is what the CPU keeps while it runs a copy of the instruction.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Hit<K> {
+    /// How far it is.
+    pub(crate) phase: Phase,
+    /// The place.
+    pub(crate) at: TextAddr,
+    /// Kept while the phase says that a copy is run.
+    pub(crate) kept: K,
+}
+
+/// What a CPU knows of its hits; starts as zeroes.
+#[repr(C)]
+pub(crate) struct Cpu<K> {
+    /// The hit that is handled now.
+    pub(crate) now: Cell<Hit<K>>,
+    /// The one that it came into the middle of.
+    pub(crate) outer: Cell<Hit<K>>,
+    /// Who handles that one.
+    pub(crate) outer_running: Cell<Option<Running>>,
+}
 
 /// The probe that stands for "no probe may be handled now": it has no handler and no address of
 /// its own, and lives forever.
-pub(crate) fn nobody() -> &'static bindings::kprobe {
-    // SAFETY: A static of `abi.c` that is initialized at build time and never written.
-    unsafe { &bindings::rust_kprobes_nobody }
+pub(crate) fn nobody() -> Option<Running> {
+    Running::from_word((&raw const bindings::rust_kprobes_nobody).cast_mut())
 }

@@ -42,11 +42,6 @@
 
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
-#![cfg_attr(
-    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
-    expect(dead_code, reason = "the first user is what arms a probe")
-)]
-
 pub(crate) mod lookup;
 pub(crate) mod memory;
 pub(crate) mod place;

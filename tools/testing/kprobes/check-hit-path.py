@@ -28,7 +28,14 @@ import sys
 # left out, but at least one is there.
 ROOTS = ('kprobe_int3_handler', 'kprobe_fault_handler', 'kprobe_ftrace_handler',
          'kprobe_busy_begin', 'kprobe_busy_end', 'get_kprobe',
-         'kprobes_inc_nmissed_count', 'opt_pre_handler')
+         'kprobes_inc_nmissed_count', 'opt_pre_handler',
+         'rust_kprobes_ftrace_called', 'rust_kprobes_ftrace_missed')
+# What calls clients' handlers, which is the one thing that is not known here:
+# the edges that the crate's inlined functions end up in, and its files of hits.
+HANDLERS = re.compile(r'(kprobe_(int3|fault)_handler|rust_kprobes_ftrace_called)$'
+                      r'|4life(3hit|10ftrace_hit)')
+# Where the kernel dies because the hit path was hit: what follows matters no more.
+END = 'rust_kprobes_hopeless'
 # Not functions that a probe could be placed on, though outside the sections:
 # the thunk that ends each function on kernels with return thunks, and the
 # static call that stands for preempt_schedule() and its notrace form.
@@ -181,6 +188,8 @@ def walk(kernel, roots, indirect):
         elif not kernel.protected(addr):
             problems.append((where, 'a callee that cannot be probed', path))
         start = kernel.function(addr)
+        if name == END:
+            return
         if start not in ways and kernel.within(addr, 'kprobes'):
             ways[start] = path
             todo.append(start)
@@ -193,7 +202,8 @@ def walk(kernel, roots, indirect):
         for at, text, target in kernel.branches(start):
             where = kernel.label(at)
             if target is None or THUNK.match(kernel.label(target)):
-                if kernel.names[start] not in indirect:
+                name = kernel.names[start]
+                if name not in indirect and not HANDLERS.search(name):
                     problems.append((where, 'a direct call', ways[start] + [text]))
             elif not start <= target < start + size:
                 visit(target, ways[start], where)

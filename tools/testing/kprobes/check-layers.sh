@@ -31,7 +31,7 @@ layer() {
 	arch/*/kprobes/isa/*) echo isa ;;
 	rust/kprobes/arch.rs | arch/*/kprobes/mod.rs) echo arch ;;
 	rust/kprobes/sys.rs | rust/kprobes/sys/*) echo sys ;;
-	arch/*/kprobes/machine.rs | arch/*/kprobes/detour.rs) echo machine ;;
+	arch/*/kprobes/machine.rs | arch/*/kprobes/frame.rs | arch/*/kprobes/detour.rs) echo machine ;;
 	rust/kprobes/life.rs | rust/kprobes/life/*) echo life ;;
 	rust/kprobes/view.rs) echo view ;;
 	rust/kprobes/abi.rs | arch/*/kprobes/entry.rs) echo edge ;;
@@ -51,7 +51,8 @@ modules() {
 	sys) echo model table sys ;;
 	machine) echo model contract sys ;;
 	life) echo model contract arch sys life ;;
-	view | edge) echo model life ;;
+	view) echo model sys life ;;
+	edge) echo model sys life view ;;
 	root) echo ;;
 	esac
 }

@@ -19,11 +19,6 @@
 //! C counterpart: `can_probe()` in
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
-#![cfg_attr(
-    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
-    expect(dead_code, reason = "the first user is what arms a probe")
-)]
-
 use super::{
     decode::decode,
     insn::MAX_INSN, //

@@ -16,7 +16,7 @@
 //!    ([`refuse`]). C steps most of these: HLT with interrupts off, SWAPGS before a trap that needs
 //!    GS.
 //! 3. What changes the state of the CPU for others than the probed code is stepped
-//!    ([`privileged`](super::privileged)), so that no other task comes in between.
+//!    ([`privileged`]), so that no other task comes in between.
 //! 4. An instruction with an entry in the exception table is stepped. It may fault on memory that
 //!    is not there, so its task may sleep in a boosted slot, and RCU for tasks would take that for
 //!    having left it. And the table is searched for the address that faulted.
@@ -36,11 +36,6 @@
 //! C counterpart: `can_boost()`, `prepare_emulation()` and `insn_masking_exception()` in
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c), which decide by the
 //! first byte of the opcode, whatever its map.
-
-#![cfg_attr(
-    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
-    expect(dead_code, reason = "the first user is what arms a probe")
-)]
 
 use super::{
     emulate::{

@@ -2,11 +2,6 @@
 
 //! The instructions that probing writes: INT3, relative JMP and CALL, NOPs.
 
-#![cfg_attr(
-    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
-    expect(dead_code, reason = "the first user is what arms a probe")
-)]
-
 use crate::model::{
     addr::TextAddr,
     code::Code,
@@ -18,7 +13,8 @@ use crate::model::{
 /// | CC |                    INT3
 /// +----+
 /// ```
-const INT3: u8 = 0xcc;
+pub(crate) const INT3: u8 = 0xcc;
+pub(crate) const INT3_LEN: u64 = 1;
 
 /// ```text
 /// +----+----+----+----+----+
@@ -27,7 +23,7 @@ const INT3: u8 = 0xcc;
 /// ```
 /// The displacement counts from the end of the instruction.
 const CALL32: u8 = 0xe8;
-const JMP32: u8 = 0xe9;
+pub(crate) const JMP32: u8 = 0xe9;
 const REL32_LEN: u64 = 5;
 
 /// The recommended NOP of each length from one byte, one instruction each: NOP, 66 NOP, then
@@ -125,10 +121,10 @@ mod tests {
 
     #[test]
     fn nops_have_the_length_asked_for() {
-        for len in 0..=16 {
+        for len in 0..=20 {
             assert!(nops(len).is_ok_and(|code| code.bytes().len() == len));
         }
-        assert_eq!(nops(17), Err(Refusal::CodeTooLong));
+        assert_eq!(nops(21), Err(Refusal::CodeTooLong));
     }
 
     #[test]

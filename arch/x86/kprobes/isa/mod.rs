@@ -28,9 +28,13 @@ mod reader;
 pub(crate) mod relocate;
 
 use crate::{
-    contract::Isa,
+    contract::{
+        Isa,
+        ReadText, //
+    },
     model::{
         addr::TextAddr,
+        refusal::Refusal,
         target::Site, //
     },
 };
@@ -48,6 +52,10 @@ impl Isa for X86 {
         let offset = if on_entry { entry } else { offset };
         let at = function.after(offset).ok()?;
         Some(Site { at, on_entry })
+    }
+
+    fn boundary(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal> {
+        boundary::check(known, at, read)
     }
 }
 

@@ -18,11 +18,6 @@
 //! C counterpart: `__copy_instruction()` in
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
-#![cfg_attr(
-    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
-    expect(dead_code, reason = "the first user is what arms a probe")
-)]
-
 use super::{
     flow::{
         Flow,

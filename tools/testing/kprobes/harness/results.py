@@ -55,32 +55,31 @@ class Tally:
         return 0 if passed and not failed else 1
 
 
-def known_defects():
-    """{test name: defect}: what C is known to get wrong."""
+def known(impl):
+    """{test name: what}: what an implementation is known to get wrong."""
     found = {}
-    path = PLANS / 'known-defects.txt'
+    path = PLANS / f'known-{impl}.txt'
     if path.exists():
         for line in path.read_text().splitlines():
             if line and not line.startswith('#'):
-                name, defect = line.split()
-                found[name] = defect
+                name, what = line.split(maxsplit=1)
+                found[name] = what
     return found
 
 
-def judge_c(results):
-    """Under IMPL=c: a known defect that shows is skipped, one gone fails."""
-    known = known_defects()
+def judge(results, impl):
+    """What is known to be wrong is skipped if it shows, and fails if not."""
+    wrong = known(impl)
     judged = []
     for one in results:
-        defect = next((d for name, d in known.items()
-                       if f'.{one.name}'.endswith(f'.{name}')), None)
-        if defect and one.status == 'fail':
-            one = Result(one.name, 'skip', f'known defect {defect}')
-        elif defect and one.status == 'pass':
+        what = next((d for name, d in wrong.items()
+                     if f'.{one.name}'.endswith(f'.{name}')), None)
+        if what and one.status == 'fail':
+            one = Result(one.name, 'skip', f'known: {what}')
+        elif what and one.status == 'pass':
             one = Result(one.name, 'fail',
-                         f'known defect {defect} did not show: is it mended '
-                         'in this kernel? Then take it out of '
-                         'plan/known-defects.txt')
+                         f'known to fail ({what}), but did not: is it '
+                         f'mended? Then take it out of plan/known-{impl}.txt')
         judged.append(one)
     return judged
 

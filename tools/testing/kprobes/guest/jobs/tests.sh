@@ -3,15 +3,9 @@
 
 suite surface
 for file in list blacklist enabled; do
-	if [ "$REGISTERS" = y ]; then
-		check "U1_${file}_exists" test -f $KPROBES/$file
-	else
-		skip "U1_${file}_exists" "no debugfs files until probes can be registered"
-	fi
+	check "U1_${file}_exists" test -f $KPROBES/$file
 done
-if [ "$REGISTERS" = y ]; then
-	check U3_enabled_reads_1 grep -qx 1 $KPROBES/enabled
-fi
+check U3_enabled_reads_1 grep -qx 1 $KPROBES/enabled
 plan
 
 suite samples
@@ -43,7 +37,7 @@ probe_sample() {
 	not_listed kernel_clone
 }
 
-# refused MODULE: the honest answer while registration is not there.
+# refused MODULE: the honest answer while return probes are not there.
 refused() {
 	said=$(load "$1" 2>&1) && {
 		echo "it loaded"
@@ -57,13 +51,12 @@ refused() {
 	not_listed kernel_clone
 }
 
-if [ "$REGISTERS" = y ]; then
-	check kprobe_example probe_sample kprobe_example \
-		"handler_pre: <kernel_clone>" symbol=kernel_clone
+check kprobe_example probe_sample kprobe_example \
+	"handler_pre: <kernel_clone>" symbol=kernel_clone
+if [ "$RETURNS" = y ]; then
 	check kretprobe_example probe_sample kretprobe_example \
 		"kernel_clone returned [0-9]+ and took" func=kernel_clone
 else
-	check kprobe_example_is_refused refused kprobe_example
 	check kretprobe_example_is_refused refused kretprobe_example
 fi
 check rust_minimal_loads load rust_minimal

@@ -83,20 +83,21 @@ class KnownDefects(support.Case):
     def setUp(self):
         super().setUp()
         self.enterContext(mock.patch.object(results, 'PLANS', self.tmp))
-        self.write('known-defects.txt', '# what C gets wrong\nclause.k D1\n')
+        self.write('known-c.txt',
+                   '# what C gets wrong\nclause.k defect D1\n')
 
     def judge(self, name, status):
-        return results.judge_c([Result(name, status, 'x')])[0]
+        return results.judge([Result(name, status, 'x')], 'c')[0]
 
     def test_a_defect_that_shows_is_skipped(self):
         one = self.judge('x86_64.c.clause.k', 'fail')
         self.assertEqual((one.status, one.reason),
-                         ('skip', 'known defect D1'))
+                         ('skip', 'known: defect D1'))
 
     def test_a_defect_that_is_gone_fails(self):
         one = self.judge('x86_64.c.clause.k', 'pass')
         self.assertEqual(one.status, 'fail')
-        self.assertIn('D1 did not show', one.reason)
+        self.assertIn('(defect D1), but did not', one.reason)
 
     def test_others_are_left_alone(self):
         for status in ('pass', 'fail', 'skip'):
@@ -108,6 +109,6 @@ class KnownDefects(support.Case):
                          'fail')
 
     def test_no_list_no_defects(self):
-        (self.tmp / 'known-defects.txt').unlink()
+        (self.tmp / 'known-c.txt').unlink()
         self.assertEqual(self.judge('x86_64.c.clause.k', 'fail').status,
                          'fail')

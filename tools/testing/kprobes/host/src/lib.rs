@@ -21,12 +21,12 @@ mod table;
 #[path = "../../../../../arch/x86/kprobes/isa/mod.rs"]
 mod x86;
 
+#[cfg(test)]
+mod differential;
 // Miri runs neither what switches stacks nor, in any useful time, 30,000 entries.
 #[cfg(all(test, not(miri)))]
 mod table_loom;
 #[cfg(all(test, not(miri)))]
 mod table_scale;
-#[cfg(test)]
-mod differential;
 #[cfg(test)]
 mod ways;

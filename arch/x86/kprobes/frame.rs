@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The registers that a trap has saved, as emulation wants them.
+//!
+//! The entry of a breakpoint from the kernel leaves a gap between the interrupted stack and what it
+//! saves, so that there is room for what an emulated instruction pushes.
+
+use super::isa::{
+    emulate::Frame,
+    operand::Segment, //
+};
+use core::arch::asm;
+use kernel::bindings;
+
+/// What a trap has saved.
+pub(super) struct Trapped<'a>(pub(super) &'a mut bindings::pt_regs);
+
+impl Trapped<'_> {
+    #[inline(always)]
+    fn place(&mut self, number: u8) -> &mut usize {
+        let registers = &mut *self.0;
+        match number & 15 {
+            0 => &mut registers.ax,
+            1 => &mut registers.cx,
+            2 => &mut registers.dx,
+            3 => &mut registers.bx,
+            4 => &mut registers.sp,
+            5 => &mut registers.bp,
+            6 => &mut registers.si,
+            7 => &mut registers.di,
+            8 => &mut registers.r8,
+            9 => &mut registers.r9,
+            10 => &mut registers.r10,
+            11 => &mut registers.r11,
+            12 => &mut registers.r12,
+            13 => &mut registers.r13,
+            14 => &mut registers.r14,
+            _ => &mut registers.r15,
+        }
+    }
+}
+
+impl Frame for Trapped<'_> {
+    fn register(&self, number: u8) -> u64 {
+        let registers = &*self.0;
+        let value = match number & 15 {
+            0 => registers.ax,
+            1 => registers.cx,
+            2 => registers.dx,
+            3 => registers.bx,
+            4 => registers.sp,
+            5 => registers.bp,
+            6 => registers.si,
+            7 => registers.di,
+            8 => registers.r8,
+            9 => registers.r9,
+            10 => registers.r10,
+            11 => registers.r11,
+            12 => registers.r12,
+            13 => registers.r13,
+            14 => registers.r14,
+            _ => registers.r15,
+        };
+        value as u64
+    }
+
+    fn set_register(&mut self, number: u8, value: u64) {
+        *self.place(number) = value as usize;
+    }
+
+    fn flags(&self) -> u64 {
+        self.0.flags as u64
+    }
+
+    fn set_flags(&mut self, flags: u64) {
+        self.0.flags = flags as usize;
+    }
+
+    fn set_ip(&mut self, ip: u64) {
+        self.0.ip = ip as usize;
+    }
+
+    fn load(&self, at: u64) -> Option<u64> {
+        let mut word = 0usize;
+        let from = core::ptr::with_exposed_provenance(at as usize);
+        // SAFETY: The function reads what may not be there, without a report.
+        unsafe { bindings::rust_kprobes_peek(&mut word, from) }.then_some(word as u64)
+    }
+
+    fn push(&mut self, value: u64) {
+        self.0.sp = self.0.sp.wrapping_sub(8);
+        let to = core::ptr::with_exposed_provenance_mut::<u64>(self.0.sp);
+        // SAFETY: The stack of what was interrupted, which the trap has left room on.
+        unsafe { to.write(value) };
+    }
+
+    fn pop(&mut self) -> u64 {
+        let from = core::ptr::with_exposed_provenance::<u64>(self.0.sp);
+        self.0.sp = self.0.sp.wrapping_add(8);
+        // SAFETY: The stack of what was interrupted, from which it was about to read this.
+        unsafe { from.read() }
+    }
+
+    fn segment_base(&self, segment: Segment) -> u64 {
+        match segment {
+            Segment::Gs => per_cpu_base(),
+            Segment::Fs => fs_base(),
+        }
+    }
+}
+
+/// Where the data of this CPU is; in the kernel, GS is based there.
+fn per_cpu_base() -> u64 {
+    let base;
+    // SAFETY: Reads a word of this CPU's.
+    unsafe {
+        asm!("movq %gs:{base}(%rip), {at}",
+            at = out(reg) base,
+            base = sym bindings::this_cpu_off,
+            options(att_syntax, nostack, preserves_flags, readonly));
+    }
+    base
+}
+
+/// Where FS is based, which is the task's own.
+fn fs_base() -> u64 {
+    const MSR_FS_BASE: u32 = 0xc000_0100;
+    let (high, low): (u32, u32);
+    // SAFETY: A register that every CPU in 64-bit mode has.
+    unsafe {
+        asm!("rdmsr",
+            in("ecx") MSR_FS_BASE,
+            out("eax") low,
+            out("edx") high,
+            options(att_syntax, nostack, preserves_flags, nomem));
+    }
+    u64::from(high) << 32 | u64::from(low)
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Making places be hit, and not be hit.
+//!
+//! Breakpoints come and go in batches: all are written, in the order of their addresses, then all
+//! CPUs are made to see them at once. What ftrace calls from is a matter of each place.
+
+use super::site::{
+    Armed,
+    Registry,
+    Site,
+    Way, //
+};
+use crate::{
+    arch::Current,
+    contract::Machine,
+    model::{
+        addr::TextAddr,
+        order,
+        refusal::Refusal, //
+    },
+    sys::{
+        ftrace::Users,
+        text, //
+    },
+};
+use kernel::prelude::*;
+
+/// A place: its address, and what is known of it.
+pub(crate) type Place<'a> = (TextAddr, &'a Site);
+
+/// Places whose breakpoints are to change together.
+pub(crate) struct Batch(KVec<u64>);
+
+impl Batch {
+    /// Room for `count` places.
+    pub(crate) fn with_room(count: usize) -> Result<Self, Refusal> {
+        let places = KVec::with_capacity(count, GFP_KERNEL);
+        places.map(Self).map_err(|_| Refusal::NoMemory)
+    }
+
+    /// One more.
+    pub(crate) fn add(&mut self, at: TextAddr) -> Result<(), Refusal> {
+        let pushed = self.0.push(at.get(), GFP_KERNEL);
+        pushed.map_err(|_| Refusal::NoMemory)
+    }
+
+    /// Puts in the breakpoints of those that are wanted.
+    pub(crate) fn arm(mut self, registry: &Registry, text: &mut text::Lock) {
+        order::ascending(&mut self.0);
+        let wanted = |(_, site): &Place<'_>| site.armed() == Armed::No && site.is_wanted();
+        arm_all(&mut self.sites(registry).filter(wanted), text);
+    }
+
+    fn sites<'a>(&'a self, registry: &'a Registry) -> impl Iterator<Item = Place<'a>> {
+        let places = self.0.iter().map(|&at| TextAddr::new(at));
+        places.filter_map(|at| Some((at, registry.sites.get(at)?)))
+    }
+}
+
+/// Puts in the breakpoint of each place that is hit by one.
+pub(crate) fn arm_all<'a>(sites: &mut dyn Iterator<Item = Place<'a>>, text: &mut text::Lock) {
+    let mut places = sites.filter_map(|(at, site)| {
+        let prepared = site.prepared()?;
+        site.set_armed(Armed::Breakpoint);
+        Some((at, prepared))
+    });
+    Current::arm(&mut places, text);
+}
+
+/// Takes out the breakpoint of each place that has one.
+pub(crate) fn disarm_all<'a>(sites: &mut dyn Iterator<Item = Place<'a>>, text: &mut text::Lock) {
+    let mut places = sites.filter_map(|(at, site)| {
+        let prepared = site.prepared()?;
+        (site.armed() == Armed::Breakpoint).then(|| {
+            site.set_armed(Armed::No);
+            (at, prepared)
+        })
+    });
+    Current::disarm(&mut places, text);
+}
+
+/// Arms one place, however it is hit.
+pub(crate) fn one(registry: &mut Registry, at: TextAddr) -> Result<(), Refusal> {
+    let Some(site) = registry.sites.get(at) else {
+        return Ok(());
+    };
+    match site.way {
+        Way::Ftrace => ftrace(registry, at),
+        Way::Breakpoint(_) if site.armed() == Armed::No => {
+            arm_all(&mut core::iter::once((at, site)), &mut text::Lock::new());
+            Ok(())
+        }
+        Way::Breakpoint(_) => Ok(()),
+    }
+}
+
+/// Lets ftrace call from a place, in the way that its probes want.
+pub(crate) fn ftrace(registry: &mut Registry, at: TextAddr) -> Result<(), Refusal> {
+    let Registry { sites, ftrace, .. } = registry;
+    sites
+        .get(at)
+        .map_or(Ok(()), |site| switch_ftrace((at, site), ftrace, true))
+}
+
+/// Disarms one place, however it is hit.
+pub(crate) fn off(registry: &mut Registry, at: TextAddr) -> Result<(), Refusal> {
+    let Registry { sites, ftrace, .. } = registry;
+    let Some(site) = sites.get(at) else {
+        return Ok(());
+    };
+    if site.armed() == Armed::Breakpoint {
+        disarm_all(&mut core::iter::once((at, site)), &mut text::Lock::new());
+    }
+    switch_ftrace((at, site), ftrace, false)
+}
+
+/// Lets ftrace call from a place, if that is how it is hit, or not any more.
+///
+/// A place that changes from watching to changing is added before it is removed, so that no hit is
+/// lost; a hit meanwhile goes by what the place says.
+pub(crate) fn switch_ftrace(place: Place<'_>, ftrace: &mut Users, on: bool) -> Result<(), Refusal> {
+    let (at, site) = place;
+    if !site.is_ftrace() {
+        return Ok(());
+    }
+    let before = site.armed();
+    let after = match (on, before == Armed::Changing || site.comes_back()) {
+        (false, _) => Armed::No,
+        (true, true) => Armed::Changing,
+        (true, false) => Armed::Watching,
+    };
+    if before == after {
+        return Ok(());
+    }
+    if after != Armed::No {
+        ftrace.add(at, after == Armed::Changing)?;
+    }
+    site.set_armed(after);
+    if before != Armed::No {
+        let removed = ftrace.remove(at, before == Armed::Changing);
+        return removed.inspect_err(|_| site.set_armed(before));
+    }
+    Ok(())
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From an address to all it takes to break there: read the code around it, prove that an
+//! instruction starts there, decide how that will be carried out, fill a slot.
+//!
+//! The code is read as it was before any probe: where a breakpoint of ours starts an instruction,
+//! the place's own copy of its first bytes is put over it.
+
+use super::site::{
+    Prepared,
+    Registry, //
+};
+use crate::{
+    arch::Current,
+    contract::{
+        Isa,
+        Machine, //
+    },
+    model::{
+        addr::TextAddr,
+        refusal::Refusal, //
+    },
+    sys::{
+        symbols,
+        text, //
+    },
+};
+
+/// Gets ready to break at `at`, which may be probed.
+pub(crate) fn at(
+    registry: &Registry,
+    at: TextAddr,
+    comes_back: bool,
+    text: &mut text::Lock,
+) -> Result<Prepared, Refusal> {
+    let mut read = |from: TextAddr, into: &mut [u8]| original(registry, from, into);
+    let (function, _) = symbols::function_around(at).ok_or(Refusal::OutOfText)?;
+    Current::boundary(function, at, &mut read)?;
+    Current::prepare(at, text::has_fixup(at), comes_back, &mut read, text)
+}
+
+/// Where page number `number` of copied instructions is, if there are so many.
+pub(crate) fn copies(number: usize) -> Option<TextAddr> {
+    Current::copies(number, &mut text::Lock::new())
+}
+
+/// Reads what the code at `from` is without a breakpoint of ours at its first byte.
+fn original(registry: &Registry, from: TextAddr, into: &mut [u8]) -> Option<()> {
+    text::read(from, into)?;
+    if let Some(prepared) = registry.sites.get(from).and_then(|site| site.prepared()) {
+        Current::restore(prepared, into);
+    }
+    Some(())
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Several probes at one address.
+//!
+//! They share the place: its breakpoint, its slot. The newest is called first. What any of them
+//! wants the place does for all: it is armed while one is enabled, and its instruction comes back
+//! while one wants to be called afterwards.
+
+use super::{
+    arm::{
+        self,
+        Batch, //
+    },
+    check::Means,
+    register,
+    site::{
+        Registry,
+        Site,
+        Way, //
+    },
+    unregister, //
+};
+use crate::{
+    arch::Current,
+    contract::Machine,
+    model::{
+        addr::TextAddr,
+        refusal::Refusal, //
+    },
+    sys::{
+        probe::Probe,
+        table::Owned,
+        text, //
+    },
+};
+
+/// Adds a probe to a place that has some already.
+pub(crate) fn join(
+    registry: &mut Registry,
+    at: TextAddr,
+    means: Means,
+    probe: &'static Probe,
+    batch: &mut Batch,
+) -> Result<(), Refusal> {
+    if registry.sites.get(at).is_some_and(Site::is_gone) {
+        renew(registry, at, means, probe)?;
+    } else if let Some(site) = registry.sites.get(at) {
+        site.probes.push(probe);
+        follow(site);
+    }
+    arm_if_wanted(registry, at, probe, batch).inspect_err(|_| {
+        unregister::take_back(registry, probe);
+    })
+}
+
+/// Sees to it that a place is armed if a new probe at it is to be called.
+pub(crate) fn arm_if_wanted(
+    registry: &mut Registry,
+    at: TextAddr,
+    probe: &Probe,
+    batch: &mut Batch,
+) -> Result<(), Refusal> {
+    if registry.disarmed || !probe.is_enabled() {
+        return Ok(());
+    }
+    match registry.sites.get(at).map(Site::is_ftrace) {
+        Some(true) => arm::ftrace(registry, at),
+        Some(false) => batch.add(at),
+        None => Ok(()),
+    }
+}
+
+/// Tells the back end whether the instruction is to come back.
+pub(crate) fn follow(site: &Site) {
+    if let Way::Breakpoint(prepared) = &site.way {
+        let comes_back = site.comes_back();
+        if Current::follows(prepared) != comes_back {
+            Current::follow(prepared, site.comes_back(), &mut text::Lock::new());
+        }
+    }
+}
+
+/// Text has come again where a place was: the place is made anew, and keeps its old probes, which
+/// stay as they are.
+fn renew(
+    registry: &mut Registry,
+    at: TextAddr,
+    means: Means,
+    probe: &'static Probe,
+) -> Result<(), Refusal> {
+    let way = register::way(registry, at, means, probe.comes_back())?;
+    let fresh = Owned::new(at, Site::new(way, probe))?;
+    if let Some(site) = registry.sites.get(at) {
+        fresh.get().probes.append(&site.probes);
+    }
+    // Nobody is in the old place, but dropping it waits until that is sure.
+    registry.sites.replace(fresh).map(drop)
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A probed place, whatever the number of probes there, and the registry of all of them.
+//!
+//! Who handles a hit looks a place up by [`find`] and sees it as long as the hit lasts. Who changes
+//! anything holds the registry's lock, and gets at the [`Registry`] through it.
+
+use crate::{
+    arch::Current,
+    contract::Machine,
+    model::addr::TextAddr,
+    sys::{
+        ftrace,
+        lock::{
+            Guarded,
+            Lock, //
+        },
+        preempt::Pinned,
+        probe::{
+            Chain,
+            Probe, //
+        },
+        reserved,
+        table::{
+            Table,
+            Writer, //
+        }, //
+    },
+};
+use core::sync::atomic::{
+    AtomicBool,
+    AtomicU8,
+    Ordering, //
+};
+
+/// What it takes to break at a place and to carry out its instruction.
+pub(crate) type Prepared = <Current as Machine>::Prepared;
+
+/// How a place is hit.
+pub(crate) enum Way {
+    /// By a breakpoint.
+    Breakpoint(Prepared),
+    /// By a call that the compiler has left room for.
+    Ftrace,
+}
+
+/// What makes a place be hit, right now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Armed {
+    /// Nothing.
+    No = 0,
+    /// The breakpoint is there.
+    Breakpoint,
+    /// Ftrace calls us, and goes on where it was.
+    Watching,
+    /// Ftrace calls us, and goes on where we say.
+    Changing,
+}
+
+/// A probed place.
+pub(crate) struct Site {
+    /// The probes there.
+    pub(crate) probes: Chain,
+    /// How it is hit.
+    pub(crate) way: Way,
+    armed: AtomicU8,
+    gone: AtomicBool,
+}
+
+impl Site {
+    /// A place that is not armed, with its first probe.
+    pub(crate) fn new(way: Way, first: &'static Probe) -> Self {
+        Self {
+            probes: Chain::of(first),
+            way,
+            armed: AtomicU8::new(Armed::No as u8),
+            gone: AtomicBool::new(false),
+        }
+    }
+
+    /// What makes it be hit.
+    pub(crate) fn armed(&self) -> Armed {
+        let armed = self.armed.load(Ordering::Relaxed);
+        let all = [Armed::Breakpoint, Armed::Watching, Armed::Changing];
+        let found = all.into_iter().find(|&one| one as u8 == armed);
+        found.unwrap_or(Armed::No)
+    }
+
+    /// Notes what makes it be hit.
+    pub(crate) fn set_armed(&self, armed: Armed) {
+        self.armed.store(armed as u8, Ordering::Relaxed);
+    }
+
+    /// Is the text that it was in no more?
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the text is no more.
+    pub(crate) fn set_gone(&self) {
+        self.gone.store(true, Ordering::Relaxed);
+    }
+
+    /// Is it hit through ftrace?
+    pub(crate) fn is_ftrace(&self) -> bool {
+        matches!(self.way, Way::Ftrace)
+    }
+
+    /// What it takes to break here, if that is how it is hit.
+    pub(crate) fn prepared(&self) -> Option<&Prepared> {
+        match &self.way {
+            Way::Breakpoint(prepared) => Some(prepared),
+            Way::Ftrace => None,
+        }
+    }
+
+    /// Is any of its probes to be called?
+    pub(crate) fn is_wanted(&self) -> bool {
+        !self.is_gone() && self.probes.iter().any(Probe::is_enabled)
+    }
+
+    /// Does any of its probes want to be called after the instruction?
+    pub(crate) fn comes_back(&self) -> bool {
+        self.probes.iter().any(Probe::comes_back)
+    }
+}
+
+static SITES: Table<Site> = Table::empty();
+static REGISTRY: Guarded<Registry, Lock> = Guarded::new(Registry {
+    sites: Writer::of(&SITES),
+    disarmed: false,
+    ftrace: ftrace::Users::NONE,
+    reserved: None,
+});
+
+/// Which probes there are, and what goes for all of them.
+pub(crate) struct Registry {
+    /// The probed places.
+    pub(crate) sites: Writer<Site>,
+    /// Is nothing to be armed?
+    pub(crate) disarmed: bool,
+    /// How many places are hit through ftrace.
+    pub(crate) ftrace: ftrace::Users,
+    /// Where others' text is, once somebody has asked.
+    pub(crate) reserved: Option<reserved::Index>,
+}
+
+/// The place at an address, while the caller stays on the CPU.
+#[inline(always)]
+pub(crate) fn find(at: TextAddr, pinned: &Pinned) -> Option<&Site> {
+    SITES.find(at, pinned)
+}
+
+/// The registry, while its lock is held.
+pub(crate) fn registry(lock: &mut Lock) -> &mut Registry {
+    REGISTRY.get(lock)
+}

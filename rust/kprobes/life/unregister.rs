@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Unregistration: disarm, take out, wait, free.
+//!
+//! The order is what keeps a hit from getting lost. First the instruction is back and every CPU has
+//! seen it; only then is the place taken out of the table, as a CPU that came to the breakpoint
+//! must find it there. After a grace period no CPU is in a handler, and the client may free its
+//! probe. One grace period does for the whole batch.
+//!
+//! C counterpart: `unregister_kprobes()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
+
+use super::{
+    arm,
+    register::{
+        self,
+        Client,
+        CHUNK, //
+    },
+    share,
+    site::{
+        self,
+        Armed,
+        Registry,
+        Site, //
+    }, //
+};
+use crate::{
+    arch::Current,
+    contract::Machine,
+    model::{
+        addr::TextAddr,
+        refusal::Refusal, //
+    },
+    sys::{
+        lock::Lock,
+        probe::{
+            Flag,
+            Probe, //
+        },
+        table::Retired,
+        text, //
+    },
+};
+
+/// Unregisters all probes. One that is not registered only loses its address, by which a client
+/// sees it.
+pub(crate) fn batch(clients: &[Client]) {
+    let mut retired = Retired::new();
+    for chunk in clients.chunks(CHUNK) {
+        let mut lock = Lock::new();
+        let registry = site::registry(&mut lock);
+        disarm(registry, chunk);
+        for probe in chunk.iter().flatten() {
+            take_out(registry, probe, &mut retired);
+        }
+        registry.sites.tidy();
+    }
+    if !clients.is_empty() {
+        retired.wait();
+        drop(Current::tidy(&mut text::Lock::new()));
+    }
+}
+
+/// Disables the probes, and disarms the places that none is left for.
+fn disarm(registry: &mut Registry, chunk: &[Client]) {
+    for probe in chunk.iter().flatten() {
+        if disable(registry, probe).is_err() {
+            probe.set_addr(0);
+        }
+    }
+    let idle = chunk.iter().flatten().filter_map(|probe| {
+        let site = registry.sites.get(at(probe))?;
+        let idle = site.armed() == Armed::Breakpoint && !site.is_wanted();
+        idle.then_some((at(probe), site))
+    });
+    let mut idle = idle.peekable();
+    if idle.peek().is_some() {
+        arm::disarm_all(&mut idle, &mut text::Lock::new());
+    }
+}
+
+/// Says that a probe is not to be called. Its place is left armed if a breakpoint is how.
+fn disable(registry: &mut Registry, probe: &Probe) -> Result<(), Refusal> {
+    let at = at(probe);
+    if !register::is_registered(registry, at, probe) {
+        return Err(Refusal::NotRegistered);
+    }
+    let was_disabled = probe.is(Flag::Disabled);
+    probe.set(Flag::Disabled, true);
+    let site = registry.sites.get(at);
+    if site.is_some_and(|site| site.is_ftrace() && !site.is_wanted()) {
+        arm::off(registry, at).inspect_err(|_| probe.set(Flag::Disabled, was_disabled))?;
+    }
+    Ok(())
+}
+
+/// Takes a probe, which is disabled, out of its place; the place out of the table with the last.
+fn take_out(registry: &mut Registry, probe: &Probe, retired: &mut Retired<Site>) {
+    let at = at(probe);
+    let Some(site) = registry.sites.get(at) else {
+        return;
+    };
+    if !site.probes.has(probe) {
+        return;
+    }
+    site.probes.remove(probe);
+    if !site.probes.is_empty() {
+        return share::follow(site);
+    }
+    if let Ok(place) = registry.sites.remove(at) {
+        retired.push(place);
+    }
+}
+
+/// Undoes what the registration of a probe has done so far, when it is refused later on.
+pub(crate) fn take_back(registry: &mut Registry, probe: &Probe) {
+    let mut retired = Retired::new();
+    take_out(registry, probe, &mut retired);
+    retired.wait();
+}
+
+fn at(probe: &Probe) -> TextAddr {
+    TextAddr::new(probe.addr() as u64)
+}

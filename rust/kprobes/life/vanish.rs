@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Text that goes while there are probes on it: a module's, or what was for the beginning.
+//!
+//! Nobody runs it any more, so its breakpoints need not be taken out. The probes stay registered,
+//! since their clients will unregister them, but are *gone*: never called, never armed again. If
+//! text comes to the same address later and is probed, the place is made anew.
+//!
+//! C counterpart: `kill_kprobe()` and its callers in
+//! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
+
+use super::{
+    arm::Place,
+    site::{
+        self,
+        Armed,
+        Registry, //
+    }, //
+};
+use crate::{
+    model::addr::TextAddr,
+    sys::{
+        blacklist,
+        ftrace::Users,
+        lock::Lock,
+        modules::Going,
+        probe::Flag, //
+    },
+};
+
+/// A module goes, or the part of it that was for its beginning.
+pub(crate) fn module(going: &Going) {
+    all(|at| going.has(at));
+}
+
+/// The part of the kernel goes that was for its beginning.
+pub(crate) fn init_text() {
+    let init = blacklist::init_text();
+    all(|at| init.contains(at));
+}
+
+fn all(goes: impl Fn(TextAddr) -> bool) {
+    let mut lock = Lock::new();
+    let Registry { sites, ftrace, .. } = site::registry(&mut lock);
+    sites
+        .iter()
+        .filter(|(at, site)| goes(*at) && !site.is_gone())
+        .for_each(|place| gone(place, ftrace));
+}
+
+fn gone((at, site): Place<'_>, ftrace: &mut Users) {
+    if let Armed::Watching | Armed::Changing = site.armed() {
+        // If ftrace refuses, it calls from text that nobody runs.
+        let _ = ftrace.remove(at, site.armed() == Armed::Changing);
+    }
+    site.set_armed(Armed::No);
+    site.set_gone();
+    for probe in site.probes.iter() {
+        probe.set(Flag::Gone, true);
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Short stretches of text, ordered by address, four bytes each.
+//!
+//! A [`Span`] packs the distance from an origin and the length in bytes into one number, so that
+//! ordering the numbers orders the stretches, and finding the one that an address is in takes a
+//! binary search.
+
+use super::addr::TextAddr;
+
+/// A stretch of up to seven bytes, less than 512 MiB after the origin.
+pub(crate) type Span = u32;
+
+/// Bits of a span that are its length.
+const LEN_BITS: u32 = 3;
+const MAX_LEN: u64 = (1 << LEN_BITS) - 1;
+
+/// The `len` bytes at `at`; `None` where that cannot be said.
+pub(crate) fn span(origin: TextAddr, at: TextAddr, len: u64) -> Option<Span> {
+    let offset = at.get().checked_sub(origin.get())?;
+    let offset = u32::try_from(offset).ok()?;
+    let len = u32::try_from(len)
+        .ok()
+        .filter(|&len| u64::from(len) <= MAX_LEN)?;
+    (offset <= u32::MAX >> LEN_BITS).then_some(offset << LEN_BITS | len)
+}
+
+/// Is the address in one of the spans, which are in order?
+pub(crate) fn covers(spans: &[Span], origin: TextAddr, at: TextAddr) -> bool {
+    // All that begin at or before the address come before this one.
+    let Some(limit) = span(origin, at, MAX_LEN) else {
+        return false;
+    };
+    let before = spans.partition_point(|&span| span <= limit);
+    // A stretch is shorter than eight bytes, and no two of them overlap.
+    let last = before.checked_sub(1).and_then(|last| spans.get(last));
+    last.is_some_and(|&last| (limit >> LEN_BITS) - (last >> LEN_BITS) < last & MAX_LEN as u32)
+}
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_span_index))]
+mod tests {
+    use super::*;
+    use crate::model::order;
+
+    const ORIGIN: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
+
+    fn at(offset: u64) -> TextAddr {
+        TextAddr::new(ORIGIN.get().wrapping_add(offset))
+    }
+
+    #[test]
+    fn an_address_is_in_a_span_or_not() {
+        let mut spans = [0u32; 3];
+        for (place, (offset, len)) in spans.iter_mut().zip([(64, 2), (16, 5), (21, 1)]) {
+            *place = span(ORIGIN, at(offset), len).unwrap_or_default();
+        }
+        order::ascending(&mut spans);
+        let inside = |offset| covers(&spans, ORIGIN, at(offset));
+        for offset in [16, 17, 20, 21, 64, 65] {
+            assert!(inside(offset));
+        }
+        for offset in [0, 15, 22, 63, 66, 1 << 28, 1 << 40] {
+            assert!(!inside(offset));
+        }
+        assert!(!covers(&spans, ORIGIN, TextAddr::new(16)));
+        assert!(!covers(&[], ORIGIN, at(16)));
+    }
+
+    #[test]
+    fn what_is_too_far_or_too_long_is_no_span() {
+        assert!(span(ORIGIN, at((1 << 29) - 1), 7).is_some());
+        assert!(span(ORIGIN, at(1 << 29), 7).is_none());
+        assert!(span(ORIGIN, at(0), 8).is_none());
+        assert!(span(ORIGIN, TextAddr::new(16), 1).is_none());
+    }
+}

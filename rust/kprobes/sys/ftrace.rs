@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Probes on places that ftrace calls from.
+//!
+//! There are two users of ftrace here, `rust_kprobes_ftrace[]` of `abi.c`: one that only watches,
+//! and one that may change where the function goes on, of which a function bears one (livepatches
+//! are others). A place remembers by which of them it is hit, so that it leaves by the same.
+//!
+//! C counterpart: `arm_kprobe_ftrace()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
+
+use crate::model::{
+    addr::TextAddr,
+    refusal::Refusal, //
+};
+
+/// How many places each of the two has.
+pub(crate) struct Users {
+    watching: usize,
+    changing: usize,
+}
+
+impl Users {
+    /// No places.
+    pub(crate) const NONE: Self = Self {
+        watching: 0,
+        changing: 0,
+    };
+}
+
+#[cfg(CONFIG_KPROBES_ON_FTRACE)]
+mod ops {
+    use super::*;
+    use kernel::bindings;
+
+    impl Users {
+        /// Lets ftrace call from `at`.
+        pub(crate) fn add(&mut self, at: TextAddr, changing: bool) -> Result<(), Refusal> {
+            filter(at, changing, false)?;
+            let count = self.count(changing);
+            if *count == 0 {
+                // SAFETY: Ops of `abi.c`, which stay, and are not registered.
+                let status = unsafe { bindings::register_ftrace_function(ops(changing)) };
+                if status < 0 {
+                    // Taking out what was put in does not fail; if it did, nothing would follow,
+                    // as nobody calls.
+                    let _ = filter(at, changing, true);
+                    return Err(Refusal::Ftrace(status));
+                }
+            }
+            *self.count(changing) += 1;
+            Ok(())
+        }
+
+        /// Lets ftrace call from `at` no more.
+        pub(crate) fn remove(&mut self, at: TextAddr, changing: bool) -> Result<(), Refusal> {
+            if killed() {
+                return Ok(());
+            }
+            let count = self.count(changing);
+            if *count == 1 {
+                // SAFETY: Ops of `abi.c`, which are registered, as there is a place.
+                let status = unsafe { bindings::unregister_ftrace_function(ops(changing)) };
+                if status < 0 {
+                    return Err(Refusal::Ftrace(status));
+                }
+            }
+            *count = count.saturating_sub(1);
+            filter(at, changing, true)
+        }
+
+        fn count(&mut self, changing: bool) -> &mut usize {
+            if changing {
+                &mut self.changing
+            } else {
+                &mut self.watching
+            }
+        }
+    }
+
+    fn ops(changing: bool) -> *mut bindings::ftrace_ops {
+        let first = (&raw mut bindings::rust_kprobes_ftrace).cast::<bindings::ftrace_ops>();
+        first.wrapping_add(usize::from(changing))
+    }
+
+    fn filter(at: TextAddr, changing: bool, remove: bool) -> Result<(), Refusal> {
+        // SAFETY: Ops of `abi.c`, which stay; the function looks the address up.
+        let status = unsafe {
+            bindings::ftrace_set_filter_ip(ops(changing), at.get() as usize, remove.into(), 0)
+        };
+        if status < 0 {
+            return Err(Refusal::Ftrace(status));
+        }
+        Ok(())
+    }
+
+    /// Has ftrace stopped for good?
+    fn killed() -> bool {
+        // SAFETY: A variable of `abi.c` that is only ever set, and that may be seen late.
+        unsafe { (&raw const bindings::kprobe_ftrace_disabled).read_volatile() }
+    }
+}
+
+#[cfg(not(CONFIG_KPROBES_ON_FTRACE))]
+mod ops {
+    use super::*;
+
+    impl Users {
+        pub(crate) fn add(&mut self, _at: TextAddr, _changing: bool) -> Result<(), Refusal> {
+            Err(Refusal::FtraceOnly)
+        }
+
+        pub(crate) fn remove(&mut self, _at: TextAddr, _changing: bool) -> Result<(), Refusal> {
+            Ok(())
+        }
+    }
+}
+
+/// Is this very address the room for a call of ftrace?
+#[cfg(CONFIG_DYNAMIC_FTRACE)]
+pub(crate) fn calls_from(at: TextAddr) -> bool {
+    // SAFETY: The function looks the address up.
+    let found = unsafe { kernel::bindings::ftrace_location(at.get() as usize) };
+    found as u64 == at.get()
+}
+
+/// Is this very address the room for a call of ftrace?
+#[cfg(not(CONFIG_DYNAMIC_FTRACE))]
+pub(crate) fn calls_from(_at: TextAddr) -> bool {
+    false
+}

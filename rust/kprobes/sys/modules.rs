@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Modules: whose text an address is, and keeping it there.
+//!
+//! A probe does not keep the module that it is on from being unloaded; the registration does, while
+//! it lasts. What happens to a probe whose module goes is for `life/`.
+
+use crate::model::{
+    addr::TextAddr,
+    refusal::Refusal, //
+};
+use core::ptr::NonNull;
+use kernel::bindings;
+
+/// Whose text an address is.
+pub(crate) enum Owner {
+    /// The kernel's own.
+    Kernel,
+    /// A module's, which stays as long as this.
+    Module(Pin),
+}
+
+/// A module that stays loaded.
+///
+/// # Invariants
+///
+/// We hold a reference to the module.
+pub(crate) struct Pin(NonNull<bindings::module>);
+
+impl Pin {
+    /// What `field` finds in the module.
+    pub(crate) fn read<T: Copy>(&self, field: impl FnOnce(&bindings::module) -> T) -> T {
+        // SAFETY: The module stays, by the invariant; the fields that are read here are written
+        // before it can be found by address, and those that change are read as they are.
+        field(unsafe { self.0.as_ref() })
+    }
+
+    /// Is this text that goes when the module has been initialized, and is that over?
+    pub(crate) fn has_freed(&self, at: TextAddr) -> bool {
+        let coming = self.read(|module| module.state) == bindings::module_state_MODULE_STATE_COMING;
+        // SAFETY: The module stays, by the invariant.
+        let init =
+            unsafe { bindings::rust_kprobes_in_module(self.0.as_ptr(), at.get() as usize, true) };
+        init && !coming
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        // SAFETY: By the invariant.
+        unsafe { bindings::rust_kprobes_module_put(self.0.as_ptr()) };
+    }
+}
+
+/// Whose text `at` is; says no if it is nobody's, or a module's that is going.
+pub(crate) fn owner(at: TextAddr) -> Result<Owner, Refusal> {
+    let addr = at.get() as usize;
+    // SAFETY: Only compares the address.
+    if unsafe { bindings::core_kernel_text(addr) } != 0 {
+        return Ok(Owner::Kernel);
+    }
+    pin(addr).map(Owner::Module)
+}
+
+#[cfg(CONFIG_MODULES)]
+fn pin(addr: usize) -> Result<Pin, Refusal> {
+    let _rcu = kernel::sync::rcu::read_lock();
+    // SAFETY: RCU is read-locked, by the guard above.
+    let module = NonNull::new(unsafe { bindings::__module_text_address(addr) });
+    let module = module.ok_or(Refusal::NotText)?;
+    // SAFETY: It is a module, which RCU keeps.
+    if !unsafe { bindings::rust_kprobes_module_get(module.as_ptr()) } {
+        return Err(Refusal::ModuleGoing);
+    }
+    // INVARIANT: We have got a reference.
+    Ok(Pin(module))
+}
+
+#[cfg(not(CONFIG_MODULES))]
+fn pin(_addr: usize) -> Result<Pin, Refusal> {
+    Err(Refusal::NotText)
+}
+
+/// Text that goes: a module's, or the part of it that was for its beginning.
+pub(crate) struct Going {
+    module: *mut bindings::module,
+    init_only: bool,
+}
+
+impl Going {
+    /// # Safety
+    ///
+    /// `module` is a module, which stays as long as the value.
+    pub(crate) unsafe fn new(module: *mut bindings::module, init_only: bool) -> Self {
+        Self { module, init_only }
+    }
+
+    /// Is it in there?
+    pub(crate) fn has(&self, at: TextAddr) -> bool {
+        // SAFETY: It is a module.
+        unsafe { bindings::rust_kprobes_in_module(self.module, at.get() as usize, self.init_only) }
+    }
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A client's probe: C's `struct kprobe`, with a Rust type for each field.
+//!
+//! The memory is the client's. From registration until unregistration has returned it is shared:
+//! handlers run from it on any CPU, the client may read it at any time. So every field that changes
+//! meanwhile is an atomic, and nothing here takes `&mut`. The atomics are `core`'s and not the
+//! `kernel` crate's: those are calls into C that a probe could be on.
+//!
+//! Probes at one address are a [`Chain`], newest first.
+
+use super::preempt::Pinned;
+use crate::model::{
+    addr::TextAddr,
+    refusal::Refusal,
+    target::Target, //
+};
+use core::{
+    cell::Cell,
+    marker::PhantomData,
+    mem::offset_of,
+    ptr::NonNull,
+    sync::atomic::{
+        AtomicPtr,
+        AtomicU32,
+        AtomicUsize,
+        Ordering, //
+    }, //
+};
+use kernel::{
+    bindings,
+    prelude::*, //
+};
+
+/// What C's flag words say about a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Flag {
+    /// The text that it was on is no more.
+    Gone = bindings::KPROBE_FLAG_GONE,
+    /// Its handlers are not to be called.
+    Disabled = bindings::KPROBE_FLAG_DISABLED,
+    /// It is hit through ftrace.
+    Ftrace = bindings::KPROBE_FLAG_FTRACE,
+    /// It is on the entry of a function.
+    OnEntry = bindings::KPROBE_FLAG_ON_FUNC_ENTRY,
+}
+
+/// `struct kprobe`.
+#[repr(C)]
+pub(crate) struct Probe {
+    _hlist: [usize; 2],
+    older: AtomicPtr<Probe>,
+    _prev: AtomicPtr<Probe>,
+    missed: AtomicUsize,
+    addr: AtomicUsize,
+    symbol_name: Cell<*const c_char>,
+    offset: Cell<c_uint>,
+    pre_handler: Cell<bindings::kprobe_pre_handler_t>,
+    post_handler: Cell<bindings::kprobe_post_handler_t>,
+    _opcode: bindings::kprobe_opcode_t,
+    _ainsn: bindings::arch_specific_insn,
+    flags: AtomicU32,
+    fault_handler: Cell<bindings::kprobe_fault_handler_t>,
+}
+
+macro_rules! same_place {
+    ($($ours:ident = $theirs:ident),*) => {
+        $(const _: () =
+            assert!(offset_of!(Probe, $ours) == offset_of!(bindings::kprobe, $theirs));)*
+    };
+}
+same_place!(
+    older = list,
+    missed = nmissed,
+    addr = addr,
+    symbol_name = symbol_name,
+    offset = offset,
+    pre_handler = pre_handler,
+    post_handler = post_handler,
+    flags = flags,
+    fault_handler = fault_handler
+);
+const _: () = assert!(size_of::<Probe>() == size_of::<bindings::kprobe>());
+
+impl Probe {
+    /// The probe that C passes.
+    ///
+    /// # Safety
+    ///
+    /// The probes are NULL or as the interface wants them: each stays as it is during the call,
+    /// and, once registered, until its unregistration has returned.
+    ///
+    /// `'static` stands for that: what is not registered is not kept beyond the call.
+    pub(crate) unsafe fn from_c<'a>(
+        probes: *const *mut bindings::kprobe,
+        count: usize,
+    ) -> &'a [Option<&'static Self>] {
+        // SAFETY: The layouts are the same, as asserted above, and NULL is `None`; what changes
+        // are atomics, and cells that the client does not change meanwhile.
+        unsafe { core::slice::from_raw_parts(probes.cast(), count) }
+    }
+
+    /// How a CPU is told that it handles this probe's hit.
+    pub(crate) fn running(&self) -> Running {
+        Running(NonNull::from(self))
+    }
+
+    /// What C calls it.
+    pub(crate) fn as_c(&self) -> *mut bindings::kprobe {
+        core::ptr::from_ref(self)
+            .cast::<bindings::kprobe>()
+            .cast_mut()
+    }
+
+    /// Where it is, or zero.
+    pub(crate) fn addr(&self) -> usize {
+        self.addr.load(Ordering::Relaxed)
+    }
+
+    /// Says where it is; zero: nowhere.
+    pub(crate) fn set_addr(&self, addr: usize) {
+        self.addr.store(addr, Ordering::Relaxed);
+    }
+
+    /// Where the client asks to probe. To be used during registration only.
+    pub(crate) fn target(&self) -> Result<Target<'_>, Refusal> {
+        // SAFETY: The client gives NULL or a string, which stays during the call.
+        let name = unsafe { symbol(self.symbol_name.get()) };
+        let addr = (self.addr() != 0).then(|| TextAddr::new(self.addr() as u64));
+        Target::new(name, addr, u64::from(self.offset.get()))
+    }
+
+    /// Is it said of this probe?
+    pub(crate) fn is(&self, flag: Flag) -> bool {
+        self.flags.load(Ordering::Relaxed) & flag as u32 != 0
+    }
+
+    /// Says it, or the opposite, of this probe. Only one may do so at a time.
+    pub(crate) fn set(&self, flag: Flag, on: bool) {
+        let flags = self.flags.load(Ordering::Relaxed);
+        let flags = if on {
+            flags | flag as u32
+        } else {
+            flags & !(flag as u32)
+        };
+        self.flags.store(flags, Ordering::Relaxed);
+    }
+
+    /// Are its handlers to be called?
+    pub(crate) fn is_enabled(&self) -> bool {
+        let off = Flag::Disabled as u32 | Flag::Gone as u32;
+        self.flags.load(Ordering::Relaxed) & off == 0
+    }
+
+    /// What a registration starts with: of what the client said, only that it is disabled holds.
+    pub(crate) fn begin(&self, at: TextAddr, on_entry: bool) {
+        let kept = self.flags.load(Ordering::Relaxed) & Flag::Disabled as u32;
+        let entry = if on_entry { Flag::OnEntry as u32 } else { 0 };
+        self.set_addr(at.get() as usize);
+        self.flags.store(kept | entry, Ordering::Relaxed);
+        self.missed.store(0, Ordering::Relaxed);
+        self.older.store(core::ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// Counts a hit that was not handled.
+    pub(crate) fn miss(&self) {
+        self.missed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Does the client want to be called after the instruction?
+    pub(crate) fn comes_back(&self) -> bool {
+        self.post_handler.get().is_some()
+    }
+
+    /// Puts all probes of a chain behind this one, which is alone.
+    fn put_before(&self, older: &AtomicPtr<Probe>) {
+        let older = older.load(Ordering::Relaxed);
+        self.older.store(older, Ordering::Release);
+    }
+
+    /// Calls the handler from before the instruction; tells whether it chose another path.
+    pub(crate) fn before(&self, registers: &mut bindings::pt_regs) -> bool {
+        let Some(handler) = self.pre_handler.get() else {
+            return false;
+        };
+        // SAFETY: The client vouches for its handler while the probe is registered, and gets its
+        // own probe and the registers of the trap.
+        unsafe { handler(self.as_c(), registers) != 0 }
+    }
+
+    /// Calls the handler for faults; tells whether it has dealt with this one.
+    pub(crate) fn fault(&self, registers: &mut bindings::pt_regs, trap: c_int) -> bool {
+        let Some(handler) = self.fault_handler.get() else {
+            return false;
+        };
+        // SAFETY: As for `before`.
+        unsafe { handler(self.as_c(), registers, trap) != 0 }
+    }
+
+    /// Calls the handler from after the instruction.
+    pub(crate) fn after(&self, registers: &mut bindings::pt_regs) {
+        let Some(handler) = self.post_handler.get() else {
+            return;
+        };
+        // SAFETY: As for `before`. The flags are zero, as they have always been.
+        unsafe { handler(self.as_c(), registers, 0) };
+    }
+}
+
+/// A name that C gives; NULL is none.
+///
+/// # Safety
+///
+/// `name` is NULL or a string that ends with NUL, which stays as it is for `'a`.
+pub(crate) unsafe fn symbol<'a>(name: *const c_char) -> Option<&'a CStr> {
+    // SAFETY: Not NULL where it is used, and a string by the precondition.
+    (!name.is_null()).then(|| unsafe { CStr::from_char_ptr(name) })
+}
+
+/// Who handles a hit: a registered probe, or nobody's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Running(NonNull<Probe>);
+
+impl Running {
+    /// What was noted earlier, if not NULL.
+    pub(crate) fn from_word(word: *mut bindings::kprobe) -> Option<Self> {
+        NonNull::new(word.cast()).map(Self)
+    }
+
+    /// The probe, while the CPU that handles its hit stays.
+    pub(crate) fn probe(self, _pinned: &Pinned) -> &Probe {
+        // SAFETY: It is registered until no CPU handles its hit any more, or stays forever.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// What C finds in `current_kprobe`.
+    pub(crate) fn to_word(self) -> *mut bindings::kprobe {
+        self.0.as_ptr().cast()
+    }
+}
+
+/// The probes at one address, newest first.
+///
+/// # Invariants
+///
+/// What it leads to is registered: it stays until it has been taken out and a grace period is over.
+pub(crate) struct Chain(AtomicPtr<Probe>);
+
+impl Chain {
+    /// A chain of one probe.
+    pub(crate) fn of(probe: &'static Probe) -> Self {
+        // INVARIANT: `'static` says so, see `Probe::from_c`.
+        let chain = Self(AtomicPtr::new(core::ptr::null_mut()));
+        chain.push(probe);
+        chain
+    }
+
+    /// Puts a probe before all others. Only one may change the chain at a time.
+    pub(crate) fn push(&self, probe: &'static Probe) {
+        let newest = self.0.load(Ordering::Relaxed);
+        probe.older.store(newest, Ordering::Relaxed);
+        // INVARIANT: `'static` says so, see `Probe::from_c`.
+        let probe = core::ptr::from_ref(probe).cast_mut();
+        self.0.store(probe, Ordering::Release);
+    }
+
+    /// Takes a probe out; who is at it still finds the older ones. Only one may change the chain
+    /// at a time.
+    pub(crate) fn remove(&self, probe: &Probe) {
+        let mut link = &self.0;
+        for one in self.iter() {
+            if core::ptr::eq(one, probe) {
+                link.store(one.older.load(Ordering::Relaxed), Ordering::Release);
+                return;
+            }
+            link = &one.older;
+        }
+    }
+
+    /// Takes over all probes of another chain, as older ones, from a chain that has one.
+    pub(crate) fn append(&self, other: &Self) {
+        if let Some(probe) = self.iter().next() {
+            probe.put_before(&other.0);
+        }
+    }
+
+    /// Is there no probe?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Is this one of the probes?
+    pub(crate) fn has(&self, probe: &Probe) -> bool {
+        self.iter().any(|one| core::ptr::eq(one, probe))
+    }
+
+    /// The probes. To be used in an RCU read-side section, or by who may change the chain.
+    #[inline(always)]
+    pub(crate) fn iter(&self) -> List<'_> {
+        List {
+            next: self.0.load(Ordering::Acquire),
+            _of: PhantomData,
+        }
+    }
+}
+
+/// The probes of a chain.
+pub(crate) struct List<'a> {
+    next: *mut Probe,
+    _of: PhantomData<&'a Chain>,
+}
+
+impl<'a> Iterator for List<'a> {
+    type Item = &'a Probe;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<&'a Probe> {
+        // SAFETY: NULL, or it stays while whoever may look at the chain does, by its invariant.
+        let probe: &'a Probe = unsafe { self.next.as_ref() }?;
+        self.next = probe.older.load(Ordering::Acquire);
+        Some(probe)
+    }
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is said of a client's mistake.
+
+use super::probe::Probe;
+use kernel::bindings;
+
+/// A probe is on the code that handles hits.
+#[cold]
+pub(crate) fn hopeless(probe: Option<&Probe>) {
+    let probe = probe.map_or(core::ptr::null_mut(), Probe::as_c);
+    // SAFETY: NULL or a registered probe. It does not return, but need not say so: objtool does
+    // not know our functions that do not.
+    unsafe { bindings::rust_kprobes_hopeless(probe) }
+}
+
+/// A client registers a probe that is registered.
+pub(crate) fn registered_twice() {
+    // SAFETY: Only says so, once.
+    unsafe { bindings::rust_kprobes_registered_twice() };
+}

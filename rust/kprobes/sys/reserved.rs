@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Text that others change, or whose address means something to them: jump labels, static calls,
+//! and the instructions that BUG() and WARN() trap on.
+//!
+//! The kernel keeps all three in tables that are not in the order of addresses, thousands of
+//! entries long. Walking them for each probe is most of what registering one costs in C. So the
+//! first registration puts what the kernel's own tables say into one index, ordered by address,
+//! four bytes an entry; they do not change after boot. Of a module only its own tables are walked,
+//! which are short, and which the kernel puts in order while the module is coming, so that an index
+//! would have to follow.
+//!
+//! Not for the hit path.
+
+use crate::{
+    model::{
+        addr::TextAddr,
+        order,
+        refusal::Refusal,
+        span_index::{
+            self,
+            Span, //
+        }, //
+    },
+    sys::modules::Pin,
+};
+use kernel::{
+    bindings,
+    prelude::*, //
+};
+
+/// Length of the call or jump of a static call, and of what takes its place.
+#[cfg(CONFIG_HAVE_STATIC_CALL_INLINE)]
+const STATIC_CALL_LEN: u64 = bindings::JMP32_INSN_SIZE as u64;
+
+/// Where others' text is in the kernel proper.
+pub(crate) struct Index(KVec<Span>);
+
+impl Index {
+    /// Reads the kernel's own tables.
+    pub(crate) fn read() -> Result<Self, Refusal> {
+        let mut spans = KVec::new();
+        Tables::of_the_kernel().each(&mut |at, len| {
+            // What is too far from the start of the text is not in it.
+            match span_index::span(origin(), at, len) {
+                Some(span) => spans.push(span, GFP_KERNEL).map_err(|_| Refusal::NoMemory),
+                None => Ok(()),
+            }
+        })?;
+        order::ascending(&mut spans);
+        Ok(Self(spans))
+    }
+
+    /// Says no if `at` belongs to somebody else, in the kernel proper.
+    pub(crate) fn check(&self, at: TextAddr) -> Result<(), Refusal> {
+        if span_index::covers(&self.0, origin(), at) {
+            return Err(Refusal::Reserved);
+        }
+        Ok(())
+    }
+}
+
+/// Says no if `at` belongs to somebody else, in `module`.
+pub(crate) fn check_module(module: &Pin, at: TextAddr) -> Result<(), Refusal> {
+    let _jump_labels = JumpLabelLock::new();
+    Tables::of(module).each(&mut |start, len| {
+        let inside = at.get().wrapping_sub(start.get()) < len;
+        if inside {
+            Err(Refusal::Reserved)
+        } else {
+            Ok(())
+        }
+    })
+}
+
+fn origin() -> TextAddr {
+    TextAddr::new((&raw const bindings::_stext).addr() as u64)
+}
+
+/// The lock under which a module's jump labels are put in order.
+struct JumpLabelLock;
+
+impl JumpLabelLock {
+    fn new() -> Self {
+        // SAFETY: The caller may sleep, as registering says.
+        unsafe { bindings::jump_label_lock() };
+        Self
+    }
+}
+
+impl Drop for JumpLabelLock {
+    fn drop(&mut self) {
+        // SAFETY: `new` has locked it.
+        unsafe { bindings::jump_label_unlock() };
+    }
+}
+
+/// A table of C's: its first entry and what is behind its last one.
+struct Bounds<T>(*mut T, *mut T);
+
+/// The three tables of the kernel, or of a module.
+///
+/// # Invariants
+///
+/// Each is empty or stays as long as this value.
+struct Tables {
+    #[cfg(CONFIG_JUMP_LABEL)]
+    jump_labels: Bounds<bindings::jump_entry>,
+    #[cfg(CONFIG_HAVE_STATIC_CALL_INLINE)]
+    static_calls: Bounds<bindings::static_call_site>,
+    #[cfg(CONFIG_GENERIC_BUG)]
+    bugs: Bounds<bindings::bug_entry>,
+}
+
+impl Tables {
+    fn of_the_kernel() -> Self {
+        macro_rules! bounds {
+            ($start:ident, $stop:ident) => {
+                Bounds(
+                    (&raw mut bindings::$start).cast(),
+                    (&raw mut bindings::$stop).cast(),
+                )
+            };
+        }
+        // INVARIANT: The linker puts them between these symbols, in memory that stays.
+        Self {
+            #[cfg(CONFIG_JUMP_LABEL)]
+            jump_labels: bounds!(__start___jump_table, __stop___jump_table),
+            #[cfg(CONFIG_HAVE_STATIC_CALL_INLINE)]
+            static_calls: bounds!(__start_static_call_sites, __stop_static_call_sites),
+            #[cfg(CONFIG_GENERIC_BUG)]
+            bugs: bounds!(__start___bug_table, __stop___bug_table),
+        }
+    }
+
+    fn of(module: &Pin) -> Self {
+        macro_rules! bounds {
+            ($first:ident, $count:ident) => {{
+                let (first, count) = module.read(|module| (module.$first, module.$count as usize));
+                Bounds(first, first.wrapping_add(count))
+            }};
+        }
+        // INVARIANT: They are in the module, which is pinned.
+        Self {
+            #[cfg(CONFIG_JUMP_LABEL)]
+            jump_labels: bounds!(jump_entries, num_jump_entries),
+            #[cfg(CONFIG_HAVE_STATIC_CALL_INLINE)]
+            static_calls: bounds!(static_call_sites, num_static_call_sites),
+            #[cfg(CONFIG_GENERIC_BUG)]
+            bugs: bounds!(bug_table, num_bugs),
+        }
+    }
+
+    /// Tells `found` of each entry: where it is, and how long.
+    fn each(
+        &self,
+        found: &mut dyn FnMut(TextAddr, u64) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let kinds = [Self::jump_label, Self::static_call, Self::bug];
+        for kind in kinds {
+            let mut number = 0;
+            while let Some((at, len)) = kind(self, number) {
+                found(at, len)?;
+                number += 1;
+            }
+        }
+        Ok(())
+    }
+
+    #[cfg(CONFIG_JUMP_LABEL)]
+    fn jump_label(&self, number: usize) -> Option<(TextAddr, u64)> {
+        let Bounds(first, end) = self.jump_labels;
+        let mut len = 0;
+        // SAFETY: The bounds of a table that is there, by the invariant.
+        let at = unsafe { bindings::rust_kprobes_jump_label(first, end, number, &mut len) };
+        entry(at, len as u64)
+    }
+
+    #[cfg(CONFIG_HAVE_STATIC_CALL_INLINE)]
+    fn static_call(&self, number: usize) -> Option<(TextAddr, u64)> {
+        let Bounds(first, end) = self.static_calls;
+        // SAFETY: The bounds of a table that is there, by the invariant.
+        let at = unsafe { bindings::rust_kprobes_static_call(first, end, number) };
+        entry(at, STATIC_CALL_LEN)
+    }
+
+    #[cfg(CONFIG_GENERIC_BUG)]
+    fn bug(&self, number: usize) -> Option<(TextAddr, u64)> {
+        let Bounds(first, end) = self.bugs;
+        // SAFETY: The bounds of a table that is there, by the invariant.
+        let at = unsafe { bindings::rust_kprobes_bug(first, end, number) };
+        entry(at, 1)
+    }
+
+    #[cfg(not(CONFIG_JUMP_LABEL))]
+    fn jump_label(&self, _number: usize) -> Option<(TextAddr, u64)> {
+        None
+    }
+
+    #[cfg(not(CONFIG_HAVE_STATIC_CALL_INLINE))]
+    fn static_call(&self, _number: usize) -> Option<(TextAddr, u64)> {
+        None
+    }
+
+    #[cfg(not(CONFIG_GENERIC_BUG))]
+    fn bug(&self, _number: usize) -> Option<(TextAddr, u64)> {
+        None
+    }
+}
+
+fn entry(at: *const c_void, len: u64) -> Option<(TextAddr, u64)> {
+    (!at.is_null()).then(|| (TextAddr::new(at.addr() as u64), len))
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Text for who reads a file of ours, in C's formats.
+
+use crate::model::addr::TextAddr;
+use kernel::{
+    bindings,
+    prelude::*, //
+};
+
+/// A file that is being read.
+pub(crate) struct Seq(*mut bindings::seq_file);
+
+/// What is said of one probe in a list.
+pub(crate) struct Line<'a> {
+    /// Where it is.
+    pub(crate) at: TextAddr,
+    /// Its kind, one letter.
+    pub(crate) kind: &'a CStr,
+    /// The symbol around it, how far into it, and the module that it is of.
+    pub(crate) symbol: Option<(&'a CStr, u64, Option<&'a CStr>)>,
+    /// What else there is to say.
+    pub(crate) notes: [&'a CStr; 3],
+}
+
+impl Seq {
+    /// # Safety
+    ///
+    /// `file` is being shown, as long as the value is there.
+    pub(crate) unsafe fn from_c(file: *mut bindings::seq_file) -> Self {
+        Self(file)
+    }
+
+    /// One line of the list of probes.
+    pub(crate) fn probe(&self, line: &Line<'_>) {
+        let real = core::ptr::with_exposed_provenance::<c_void>(line.at.get() as usize);
+        let shown = if self.shows_addresses() {
+            real
+        } else {
+            core::ptr::null()
+        };
+        let kind = line.kind.as_char_ptr();
+        if let Some((name, offset, module)) = line.symbol {
+            let format = c"%px  %s  %s+0x%x  %s ".as_char_ptr();
+            let (name, offset) = (name.as_char_ptr(), offset as c_uint);
+            let module = module.unwrap_or(c" ").as_char_ptr();
+            // SAFETY: The file is being shown; the arguments are what the format says.
+            unsafe { bindings::seq_printf(self.0, format, shown, kind, name, offset, module) };
+        } else {
+            let format = c"%px  %s  %pS ".as_char_ptr();
+            // SAFETY: As above.
+            unsafe { bindings::seq_printf(self.0, format, shown, kind, real) };
+        }
+        for note in line.notes {
+            self.put(note);
+        }
+        self.put(c"\n");
+    }
+
+    /// One line of the list of functions that nobody may probe.
+    pub(crate) fn function(&self, start: TextAddr, end: TextAddr) {
+        let pointer = |at: TextAddr| core::ptr::with_exposed_provenance(at.get() as usize);
+        let (name, null): (*const c_void, _) = (pointer(start), core::ptr::null());
+        let (start, end) = if self.shows_addresses() {
+            (name, pointer(end))
+        } else {
+            (null, null)
+        };
+        let format = c"0x%px-0x%px\t%ps\n".as_char_ptr();
+        // SAFETY: The file is being shown; the arguments are what the format says.
+        unsafe { bindings::seq_printf(self.0, format, start, end, name) };
+    }
+
+    /// Some text.
+    pub(crate) fn put(&self, text: &CStr) {
+        // SAFETY: The file is being shown.
+        unsafe { bindings::seq_write(self.0, text.as_char_ptr().cast(), text.to_bytes().len()) };
+    }
+
+    /// May who has opened the file see addresses of the kernel?
+    fn shows_addresses(&self) -> bool {
+        // SAFETY: The file is being shown, and who opened it is known.
+        unsafe { bindings::rust_kprobes_shows_addresses(self.0) }
+    }
+}

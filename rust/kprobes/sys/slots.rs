@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Executable memory for copies of instructions, a slot for each.
+//!
+//! Pages of slots are found by address without a lock, since a trap must learn whose copy it came
+//! from: they are in a table like that of the probed places, and each knows the origin of its
+//! slots. Getting a slot takes the lock of the kernel's text, which writing to it takes anyway.
+//!
+//! Giving one back takes none. A slot that a CPU leaves by a trap is free at once: it is given back
+//! only when no hit is being handled. One that a CPU leaves by itself *lingers*: a task can have
+//! been preempted in it, and is counted out only by a grace period of Tasks RCU. Such slots are
+//! handed to it a page at a time; while the page waits, those that come after it wait for the next
+//! period. So there is never more garbage than pages, nor more than one callback for each.
+//!
+//! Pages without a slot in use are given back, save one; see [`Pool::tidy`].
+//!
+//! C counterpart: `__get_insn_slot()` and its neighbours in
+//! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
+
+use crate::{
+    model::{
+        addr::TextAddr,
+        refusal::Refusal, //
+    },
+    sys::{
+        preempt::Pinned,
+        table::{
+            Owned,
+            Retired,
+            Table,
+            Writer, //
+        }, //
+    },
+};
+use core::{
+    ptr::NonNull,
+    sync::atomic::{
+        AtomicBool,
+        AtomicU64,
+        AtomicUsize,
+        Ordering, //
+    }, //
+};
+use kernel::{
+    bindings,
+    page::PAGE_SIZE,
+    prelude::*,
+    types::Opaque, //
+};
+
+/// Words of a set of a page's slots; no slot is shorter than 16 bytes.
+const WORDS: usize = PAGE_SIZE / 16 / 64;
+
+/// A set of slots of a page.
+struct Set([AtomicU64; WORDS]);
+
+impl Set {
+    fn first(count: usize) -> Self {
+        Self(core::array::from_fn(|word| {
+            let bits = count.saturating_sub(64 * word).min(64);
+            AtomicU64::new(u64::MAX.checked_shr(64 - bits as u32).unwrap_or(0))
+        }))
+    }
+
+    fn add(&self, index: usize) {
+        if let Some(word) = self.0.get(index / 64) {
+            word.fetch_or(1 << (index % 64), Ordering::Release);
+        }
+    }
+
+    /// Takes one out. Only one may do so at a time.
+    fn take(&self) -> Option<usize> {
+        for (number, word) in self.0.iter().enumerate() {
+            let bits = word.load(Ordering::Acquire);
+            if bits != 0 {
+                let bit = bits.trailing_zeros();
+                word.fetch_and(!(1 << bit), Ordering::Relaxed);
+                return Some(64 * number + bit as usize);
+            }
+        }
+        None
+    }
+
+    /// Moves all that is in here to `other`; tells whether there was any.
+    fn pour(&self, other: &Self) -> bool {
+        let mut any = false;
+        for (from, to) in self.0.iter().zip(&other.0) {
+            let bits = from.swap(0, Ordering::Acquire);
+            to.fetch_or(bits, Ordering::Release);
+            any |= bits != 0;
+        }
+        any
+    }
+
+    fn each(&self, mut one: impl FnMut(usize)) {
+        for (number, word) in self.0.iter().enumerate() {
+            let mut bits = word.load(Ordering::Acquire);
+            while bits != 0 {
+                one(64 * number + bits.trailing_zeros() as usize);
+                bits &= bits - 1;
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        let bits = |word: &AtomicU64| word.load(Ordering::Relaxed).count_ones() as usize;
+        self.0.iter().map(bits).sum()
+    }
+}
+
+/// A page of slots.
+///
+/// # Invariants
+///
+/// `code` is a page from `execmem_alloc()` that this value frees.
+pub(crate) struct Page {
+    code: NonNull<c_void>,
+    slot_len: usize,
+    free: Set,
+    /// Given back, to be handed to Tasks RCU.
+    left: Set,
+    /// Handed to it.
+    waiting: Set,
+    /// Is the callback on its way?
+    called: AtomicBool,
+    callback: Opaque<bindings::callback_head>,
+    /// Where the instructions of the slots come from, in order.
+    origins: KVec<AtomicUsize>,
+}
+
+// SAFETY: What changes are atomics; the callback's head is Tasks RCU's while `called` says so.
+unsafe impl Send for Page {}
+// SAFETY: As above.
+unsafe impl Sync for Page {}
+
+impl Page {
+    fn address(&self) -> TextAddr {
+        TextAddr::new(self.code.addr().get() as u64)
+    }
+
+    fn new(slot_len: usize) -> Result<Self, Refusal> {
+        let count = PAGE_SIZE / slot_len.max(16);
+        let mut origins = KVec::new();
+        for _ in 0..count {
+            let origin = AtomicUsize::new(0);
+            origins
+                .push(origin, GFP_KERNEL)
+                .map_err(|_| Refusal::NoMemory)?;
+        }
+        // SAFETY: The caller may sleep, as whoever registers a probe.
+        let code =
+            unsafe { bindings::execmem_alloc(bindings::execmem_type_EXECMEM_KPROBES, PAGE_SIZE) };
+        // INVARIANT: It is, if it is not NULL.
+        Ok(Self {
+            code: NonNull::new(code).ok_or(Refusal::NoMemory)?,
+            slot_len,
+            free: Set::first(count),
+            left: Set::first(0),
+            waiting: Set::first(0),
+            called: AtomicBool::new(false),
+            callback: Opaque::uninit(),
+            origins,
+        })
+    }
+
+    fn count(&self) -> usize {
+        self.origins.len()
+    }
+
+    /// A free slot, for the instruction at `origin`.
+    fn take(&self, origin: TextAddr) -> Option<usize> {
+        let index = self.free.take()?;
+        self.origins
+            .get(index)?
+            .store(origin.get() as usize, Ordering::Relaxed);
+        Some(index)
+    }
+
+    fn give_back(&self, index: usize, lingers: bool) {
+        if lingers {
+            self.left.add(index);
+            self.wait();
+        } else {
+            self.forget(index);
+            self.free.add(index);
+        }
+    }
+
+    /// A slot is nobody's copy any more.
+    fn forget(&self, index: usize) {
+        if let Some(origin) = self.origins.get(index) {
+            origin.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Hands what was left to Tasks RCU, unless it has some already.
+    fn wait(&self) {
+        // Whoever sets the flag owns the callback; the loop is for what is left while another
+        // owner is about to clear it.
+        while !self.called.swap(true, Ordering::AcqRel) {
+            if self.left.pour(&self.waiting) {
+                let head = self.callback.get();
+                // SAFETY: The head is ours until the callback has run, which finds the page there:
+                // it has slots that are not free.
+                unsafe { bindings::rust_kprobes_call_rcu_tasks(head, Some(expired)) };
+                return;
+            }
+            self.called.store(false, Ordering::Release);
+            if self.left.len() == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Are all slots free, and the callback not on its way?
+    fn is_empty(&self) -> bool {
+        self.free.len() == self.count() && !self.called.load(Ordering::Acquire)
+    }
+
+    /// The instruction that the copy at `at` is of.
+    fn origin(&self, at: TextAddr) -> Option<(TextAddr, u64)> {
+        let offset = at.get().wrapping_sub(self.address().get()) as usize;
+        let index = offset.checked_div(self.slot_len)?;
+        let into = offset.checked_rem(self.slot_len)?;
+        let origin = self.origins.get(index)?.load(Ordering::Relaxed);
+        (origin != 0).then(|| (TextAddr::new(origin as u64), into as u64))
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        // SAFETY: By the invariant; nobody runs what is in it, since no slot is in use.
+        unsafe { bindings::execmem_free(self.code.as_ptr()) };
+    }
+}
+
+/// Called by Tasks RCU: no task is in the slots that wait.
+///
+/// # Safety
+///
+/// `head` is in a [`Page`] that stays.
+unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
+    // SAFETY: By the precondition; the field is laid out as what is in it.
+    let page = unsafe { &*kernel::container_of!(Opaque::cast_from(head), Page, callback) };
+    page.waiting.each(|index| page.forget(index));
+    page.waiting.pour(&page.free);
+    page.called.store(false, Ordering::Release);
+    if page.left.len() != 0 {
+        page.wait();
+    }
+}
+
+/// A slot that is in use.
+///
+/// # Invariants
+///
+/// The page stays, since this slot of it is not free.
+pub(crate) struct Slot {
+    page: NonNull<Page>,
+    index: usize,
+    lingers: bool,
+}
+
+// SAFETY: A page may be used from anywhere.
+unsafe impl Send for Slot {}
+// SAFETY: As above.
+unsafe impl Sync for Slot {}
+
+impl Slot {
+    /// Where its first byte is.
+    pub(crate) fn at(&self) -> TextAddr {
+        let page = self.page();
+        let offset = self.index.wrapping_mul(page.slot_len) as u64;
+        TextAddr::new(page.address().get().wrapping_add(offset))
+    }
+
+    /// From now on, a CPU may leave it by itself.
+    pub(crate) fn linger(&mut self) {
+        self.lingers = true;
+    }
+
+    fn page(&self) -> &Page {
+        // SAFETY: By the invariant.
+        unsafe { self.page.as_ref() }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.page().give_back(self.index, self.lingers);
+    }
+}
+
+/// All slots of a back end.
+pub(crate) struct Pool {
+    pages: Writer<Page>,
+    slot_len: usize,
+}
+
+impl Pool {
+    /// No slots yet, of `slot_len` bytes each, a power of two not below 16.
+    pub(crate) const fn new(table: &'static Table<Page>, slot_len: usize) -> Self {
+        Self {
+            pages: Writer::of(table),
+            slot_len,
+        }
+    }
+
+    /// A slot for the instruction at `origin`.
+    pub(crate) fn take(&mut self, origin: TextAddr) -> Result<Slot, Refusal> {
+        if let Some(slot) = self
+            .pages
+            .iter()
+            .find_map(|(_, page)| slot_of(page, origin))
+        {
+            return Ok(slot);
+        }
+        let page = Page::new(self.slot_len)?;
+        let base = page.address();
+        self.pages.insert(Owned::new(base, page)?)?;
+        announce(base, true);
+        let page = self.pages.get(base);
+        page.and_then(|page| slot_of(page, origin))
+            .ok_or(Refusal::NoMemory)
+    }
+
+    /// Takes the pages out that nobody needs, save one.
+    pub(crate) fn tidy(&mut self, retired: &mut Retired<Page>) {
+        while self.pages.len() > 1 {
+            let empty = self.pages.iter().find(|(_, page)| page.is_empty());
+            let Some((base, _)) = empty else {
+                return;
+            };
+            announce(base, false);
+            if let Ok(page) = self.pages.remove(base) {
+                retired.push(page);
+            }
+        }
+    }
+
+    /// Where page number `number` is.
+    pub(crate) fn page(&self, number: usize) -> Option<TextAddr> {
+        self.pages.iter().nth(number).map(|(base, _)| base)
+    }
+}
+
+fn slot_of(page: &Page, origin: TextAddr) -> Option<Slot> {
+    // INVARIANT: It is not free any more.
+    page.take(origin).map(|index| Slot {
+        page: NonNull::from(page),
+        index,
+        lingers: false,
+    })
+}
+
+/// Tells perf that a page of slots has come, or is about to go.
+fn announce(base: TextAddr, here: bool) {
+    // SAFETY: Only tells the address and the length.
+    unsafe { bindings::rust_kprobes_ksymbol(base.get() as usize, !here) };
+}
+
+/// Is there a slot at `at`?
+pub(crate) fn covers(table: &Table<Page>, at: TextAddr, pinned: &Pinned) -> bool {
+    page_of(table, at, pinned).is_some()
+}
+
+/// The instruction that the copy at `at` is of, and how far into it `at` is.
+pub(crate) fn origin(
+    table: &Table<Page>,
+    at: TextAddr,
+    pinned: &Pinned,
+) -> Option<(TextAddr, u64)> {
+    page_of(table, at, pinned)?.origin(at)
+}
+
+fn page_of<'a>(table: &'a Table<Page>, at: TextAddr, pinned: &'a Pinned) -> Option<&'a Page> {
+    let base = at.get() & !(PAGE_SIZE as u64 - 1);
+    table.find(TextAddr::new(base), pinned)
+}

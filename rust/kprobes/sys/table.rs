@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The kernel's memory under the table of [`table`](crate::table): pointers, published under RCU.
+//!
+//! A word of an array is a pointer to an entry's header, which has its address; NULL says that the
+//! word is empty, and the header of nothing, [`LEFT`], that it was left. The pointer to the array
+//! carries the logarithm of the array's length in its low bits: one load gives both, and the array
+//! is a power of two long, so nothing of what the allocator gives is wasted. The allocator aligns
+//! what is a power of two long to its length, hence the bits are free.
+//!
+//! Atomics are `core`'s: the `kernel` crate's are calls into C that a probe could be on.
+
+use crate::{
+    model::{
+        addr::TextAddr,
+        refusal::Refusal, //
+    },
+    sys::preempt::Pinned,
+    table::{
+        lookup,
+        memory::{
+            Memory,
+            Slot,
+            NOWHERE, //
+        },
+        writer, //
+    },
+};
+use core::{
+    marker::PhantomData,
+    ptr::NonNull,
+    sync::atomic::{
+        AtomicPtr,
+        Ordering, //
+    }, //
+};
+use kernel::{
+    bindings,
+    prelude::*, //
+};
+
+/// What all entries begin with.
+struct Header {
+    at: TextAddr,
+    /// The next one of those that are out of the table again.
+    next: AtomicPtr<Header>,
+}
+
+/// What a word leads to that was left by an entry.
+static LEFT: Header = Header {
+    at: NOWHERE,
+    next: AtomicPtr::new(core::ptr::null_mut()),
+};
+
+fn left() -> *mut Header {
+    (&raw const LEFT).cast_mut()
+}
+
+/// An entry in memory of its own.
+#[repr(C)]
+struct Node<T> {
+    header: Header,
+    entry: T,
+}
+
+/// An entry, seen in the table.
+///
+/// # Invariants
+///
+/// The header is that of a [`Node<T>`], or [`LEFT`], at which nobody looks any further.
+pub(crate) struct Seen<'a, T>(&'a Header, PhantomData<&'a T>);
+
+impl<T> Clone for Seen<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Seen<'_, T> {}
+
+impl<'a, T> Seen<'a, T> {
+    /// The entry. Not for what may be [`LEFT`], which no lookup gives out: it is nowhere.
+    #[inline(always)]
+    fn entry(self) -> &'a T {
+        let node = core::ptr::from_ref(self.0).cast::<Node<T>>();
+        // SAFETY: By the invariant; the header comes first.
+        unsafe { &(*node).entry }
+    }
+}
+
+/// An entry that its owner has: before it is in the table, and after.
+///
+/// Dropping it waits for a grace period; [`Retired`] waits once for many.
+///
+/// # Invariants
+///
+/// It is the header of a [`Node<T>`] that came from a [`KBox`] and nobody else frees; besides us
+/// only readers of a table may have it, in sections that began before it was taken out.
+pub(crate) struct Owned<T> {
+    header: NonNull<Header>,
+    _owns: PhantomData<T>,
+}
+
+impl<T> Owned<T> {
+    /// Memory of its own for what is at an address.
+    pub(crate) fn new(at: TextAddr, entry: T) -> Result<Self, Refusal> {
+        let next = AtomicPtr::new(core::ptr::null_mut());
+        let header = Header { at, next };
+        let node = KBox::new(Node { header, entry }, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
+        let header = NonNull::new(KBox::into_raw(node)).ok_or(Refusal::NoMemory)?;
+        // INVARIANT: Just made.
+        Ok(Self {
+            header: header.cast(),
+            _owns: PhantomData,
+        })
+    }
+
+    /// The entry.
+    pub(crate) fn get(&self) -> &T {
+        self.seen().entry()
+    }
+
+    fn seen(&self) -> Seen<'_, T> {
+        // SAFETY: By the invariant it is there, and nobody has it by `&mut`.
+        // INVARIANT: By that of `self`.
+        Seen(unsafe { self.header.as_ref() }, PhantomData)
+    }
+
+    fn into_header(self) -> NonNull<Header> {
+        core::mem::ManuallyDrop::new(self).header
+    }
+}
+
+impl<T> Drop for Owned<T> {
+    fn drop(&mut self) {
+        let mut alone = Retired::<T>::new();
+        // INVARIANT: It is this value's, which is gone.
+        alone.newest = self.header.as_ptr();
+    }
+}
+
+/// Entries that are out of their tables, to be freed together after one grace period.
+///
+/// # Invariants
+///
+/// Each of the linked headers is as in [`Owned`].
+pub(crate) struct Retired<T> {
+    newest: *mut Header,
+    _owns: PhantomData<T>,
+}
+
+impl<T> Retired<T> {
+    /// None yet.
+    pub(crate) const fn new() -> Self {
+        // INVARIANT: There are no nodes.
+        Self {
+            newest: core::ptr::null_mut(),
+            _owns: PhantomData,
+        }
+    }
+
+    /// Waits for a grace period, whether there are any or not, and frees them.
+    pub(crate) fn wait(mut self) {
+        kernel::sync::rcu::synchronize_rcu();
+        self.free();
+    }
+
+    /// One more. Cannot fail: it is linked by what it has itself.
+    pub(crate) fn push(&mut self, owned: Owned<T>) {
+        let next = &owned.seen().0.next;
+        next.store(self.newest, Ordering::Relaxed);
+        // INVARIANT: It was an `Owned`'s, which is gone.
+        self.newest = owned.into_header().as_ptr();
+    }
+
+    fn free(&mut self) {
+        while let Some(node) = self.pop() {
+            drop(node);
+        }
+    }
+
+    fn pop(&mut self) -> Option<KBox<Node<T>>> {
+        let node = NonNull::new(self.newest.cast::<Node<T>>())?;
+        // SAFETY: By the invariant it came from a `KBox` that nobody else frees, and it leaves
+        // the list.
+        let node = unsafe { KBox::from_raw(node.as_ptr()) };
+        self.newest = node.header.next.load(Ordering::Relaxed);
+        Some(node)
+    }
+}
+
+impl<T> Drop for Retired<T> {
+    fn drop(&mut self) {
+        if !self.newest.is_null() {
+            kernel::sync::rcu::synchronize_rcu();
+            self.free();
+        }
+    }
+}
+
+/// A word of an array.
+///
+/// # Invariants
+///
+/// NULL, [`LEFT`], or the header of a [`Node<T>`] that is freed no sooner than a grace period
+/// after it was replaced here.
+#[repr(transparent)]
+pub(crate) struct Word<T>(AtomicPtr<Header>, PhantomData<T>);
+
+/// The length of the smallest array, which makes its alignment leave [`LEN_BITS`].
+const SMALLEST: usize = 64;
+
+/// The bits of a published pointer that tell the array's length.
+const LEN_BITS: usize = 63;
+
+/// An array that is not published.
+pub(crate) struct Array<T>(KVVec<*mut Header>, PhantomData<T>);
+
+/// Evidence of the right to write to a table.
+pub(crate) struct Key(());
+
+/// The arrays of one table.
+///
+/// # Invariants
+///
+/// NULL, or the address of an array of words, freed no sooner than a grace period after it was
+/// replaced here, plus the logarithm of its length, which is less than its alignment.
+pub(crate) struct Published<T>(AtomicPtr<u8>, PhantomData<T>);
+
+/// A table in the kernel's memory.
+pub(crate) struct Table<T: Send + Sync + 'static>(lookup::Table<Published<T>>);
+
+impl<T: Send + Sync> Table<T> {
+    /// Nothing is in it.
+    pub(crate) const fn empty() -> Self {
+        // INVARIANT: It is NULL.
+        let nothing = Published(AtomicPtr::new(core::ptr::null_mut()), PhantomData);
+        Self(lookup::Table::new(nothing))
+    }
+
+    /// What is at an address, while the caller stays on the CPU.
+    #[inline(always)]
+    pub(crate) fn find<'a>(&'a self, at: TextAddr, pinned: &'a Pinned) -> Option<&'a T> {
+        self.0.find(at, pinned).map(Seen::entry)
+    }
+}
+
+/// The right to change a table.
+pub(crate) struct Writer<T: Send + Sync + 'static>(writer::Writer<'static, Published<T>>);
+
+impl<T: Send + Sync> Writer<T> {
+    /// The right to change a table, of which there may be one.
+    pub(crate) const fn of(table: &'static Table<T>) -> Self {
+        Self(writer::Writer::new(&table.0, Key(())))
+    }
+
+    /// How many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// What is at an address.
+    pub(crate) fn get(&self, at: TextAddr) -> Option<&T> {
+        self.0.get(at).map(Seen::entry)
+    }
+
+    /// Everything, in no order, with its address.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (TextAddr, &T)> {
+        self.0.iter().map(|seen| (seen.0.at, seen.entry()))
+    }
+
+    /// Puts an entry into the table, unless its address has one.
+    pub(crate) fn insert(&mut self, owned: Owned<T>) -> Result<(), Refusal> {
+        self.0.insert(owned)
+    }
+
+    /// Puts an entry in the place of the one for the same address, which it gives back.
+    pub(crate) fn replace(&mut self, owned: Owned<T>) -> Result<Owned<T>, Refusal> {
+        self.0.replace(owned)
+    }
+
+    /// Takes the entry for an address out of the table.
+    pub(crate) fn remove(&mut self, at: TextAddr) -> Result<Owned<T>, Refusal> {
+        self.0.remove(at)
+    }
+
+    /// Gives back memory that so few entries do not need.
+    pub(crate) fn tidy(&mut self) {
+        self.0.tidy();
+    }
+}
+
+impl<T> Published<T> {
+    /// The words of the array that is published.
+    #[inline(always)]
+    fn array(&self, ordering: Ordering) -> &[Word<T>] {
+        let published = self.0.load(ordering);
+        if published.is_null() {
+            return &[];
+        }
+        let bits = published.addr() & LEN_BITS;
+        let first = published.wrapping_sub(bits).cast::<Word<T>>();
+        // SAFETY: By the invariant there is an array of that length, and whoever asks is in a
+        // read-side section or keeps it from being replaced.
+        unsafe { core::slice::from_raw_parts(first, 1usize.wrapping_shl(bits as u32)) }
+    }
+
+    /// What a word leads to.
+    #[inline(always)]
+    fn header<'a>(word: &'a Word<T>, ordering: Ordering) -> Option<&'a Header> {
+        // SAFETY: By the invariant of `Word` NULL or a header, which stays while the reader's
+        // section lasts, or while it cannot be replaced.
+        unsafe { word.0.load(ordering).as_ref() }
+    }
+}
+
+impl<T: Send + Sync + 'static> Memory for Published<T> {
+    const SMALLEST: usize = SMALLEST;
+
+    type Reading = Pinned;
+    type Key = Key;
+    type Word = Word<T>;
+    type Entry<'a> = Seen<'a, T>;
+    type Owned = Owned<T>;
+    type Array = Array<T>;
+
+    #[inline(always)]
+    fn current<'a>(&'a self, _reading: &'a Pinned) -> &'a [Word<T>] {
+        self.array(Ordering::Acquire)
+    }
+
+    fn held<'a>(&'a self, _key: &'a Key) -> &'a [Word<T>] {
+        self.array(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn look<'a>(&'a self, word: &'a Word<T>) -> Option<Seen<'a, T>> {
+        // INVARIANT: By that of `Word`.
+        Self::header(word, Ordering::Acquire).map(|header| Seen(header, PhantomData))
+    }
+
+    fn read<'a>(&'a self, word: &'a Word<T>) -> Slot<Seen<'a, T>> {
+        match Self::header(word, Ordering::Relaxed) {
+            None => Slot::Empty,
+            Some(header) if core::ptr::eq(header, &LEFT) => Slot::Left,
+            // INVARIANT: By that of `Word`.
+            Some(header) => Slot::Live(Seen(header, PhantomData)),
+        }
+    }
+
+    #[inline(always)]
+    fn address(&self, entry: Seen<'_, T>) -> TextAddr {
+        entry.0.at
+    }
+
+    fn entry<'a>(&'a self, owned: &'a Owned<T>) -> Seen<'a, T> {
+        owned.seen()
+    }
+
+    fn allocate(&self, len: usize) -> Result<Array<T>, Refusal> {
+        let array = KVVec::from_elem(core::ptr::null_mut(), len, GFP_KERNEL);
+        let array = array.map_err(|_| Refusal::NoMemory)?;
+        Ok(Array(array, PhantomData))
+    }
+
+    fn words<'a>(&'a self, array: &'a Array<T>) -> &'a [Word<T>] {
+        let first = array.0.as_ptr().cast::<Word<T>>();
+        // SAFETY: So many pointers there are, and a word is laid out as one.
+        unsafe { core::slice::from_raw_parts(first, array.0.len()) }
+    }
+
+    fn carry(&self, _key: &Key, from: usize, array: &mut Array<T>, to: usize) {
+        let from = self.array(Ordering::Relaxed).get(from);
+        if let (Some(from), Some(to)) = (from, self.words(array).get(to)) {
+            // INVARIANT: As of the word that it is copied from.
+            to.0.store(from.0.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    fn publish(&self, _key: &mut Key, array: Array<T>) {
+        let (first, len, _) = array.0.into_raw_parts();
+        // INVARIANT: It is an array of that length. The allocator aligns a power of two of words
+        // to its size, of which 64 words are the least.
+        let published = first
+            .cast::<u8>()
+            .wrapping_add(len.trailing_zeros() as usize);
+        let before = self.0.swap(published, Ordering::Release);
+        let before = before.wrapping_sub(before.addr() & LEN_BITS);
+        if !before.is_null() {
+            // SAFETY: It came from the allocator of `KVVec`, and nobody finds it any more; the
+            // function frees it after a grace period, and may sleep, as writing may.
+            unsafe { bindings::kvfree_call_rcu(core::ptr::null_mut(), before.cast()) };
+        }
+    }
+
+    fn swap(&self, _key: &mut Key, index: usize, slot: Slot<Owned<T>>) -> Slot<Owned<T>> {
+        let after = match slot {
+            Slot::Empty => core::ptr::null_mut(),
+            Slot::Left => left(),
+            Slot::Live(owned) => owned.into_header().as_ptr(),
+        };
+        let Some(word) = self.array(Ordering::Relaxed).get(index) else {
+            return Slot::Empty;
+        };
+        // INVARIANT: `Owned` frees it as the invariant wants.
+        let before = word.0.swap(after, Ordering::Release);
+        match NonNull::new(before) {
+            None => Slot::Empty,
+            Some(header) if header.as_ptr() == left() => Slot::Left,
+            // INVARIANT: It came from an `Owned`, and no word has it any more.
+            Some(header) => Slot::Live(Owned {
+                header,
+                _owns: PhantomData,
+            }),
+        }
+    }
+}

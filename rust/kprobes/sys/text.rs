@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The kernel's text: reading it, and keeping others from changing it.
+//!
+//! Writing to text is the back end's, since how is a matter of the CPU. What all have in common is
+//! [`Lock`]: while it is held nobody else patches text and no CPU comes or goes, so that what was
+//! read stays true until it is written, and a round to all CPUs reaches all.
+
+use crate::{
+    model::addr::TextAddr,
+    sys::lock::Token, //
+};
+use kernel::{
+    bindings,
+    types::NotThreadSafe, //
+};
+
+/// Evidence that the text is ours to change.
+///
+/// # Invariants
+///
+/// This task has read-locked the CPUs and locked `text_mutex`, in this order, for this value.
+pub(crate) struct Lock(NotThreadSafe);
+
+// SAFETY: By its invariant: there is a mutex in it.
+unsafe impl Token for Lock {}
+
+impl Lock {
+    /// Waits until the text is free to change. To be taken inside the lock of the registry.
+    pub(crate) fn new() -> Self {
+        // SAFETY: The caller may sleep, as taking any mutex says.
+        unsafe { bindings::cpus_read_lock() };
+        // SAFETY: A mutex that is initialized at build time; the caller may sleep.
+        unsafe { bindings::mutex_lock(&raw mut bindings::text_mutex) };
+        // INVARIANT: Done just now.
+        Self(NotThreadSafe)
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // SAFETY: By the invariant, this task has it locked.
+        unsafe { bindings::mutex_unlock(&raw mut bindings::text_mutex) };
+        // SAFETY: By the invariant, this task has them read-locked.
+        unsafe { bindings::cpus_read_unlock() };
+    }
+}
+
+/// Reads what is at an address now, breakpoints included; `None` where nothing is.
+pub(crate) fn read(at: TextAddr, into: &mut [u8]) -> Option<()> {
+    let from = core::ptr::with_exposed_provenance(usize::try_from(at.get()).ok()?);
+    // SAFETY: `into` has room for so many bytes; reading what is not there is not a fault.
+    let failed =
+        unsafe { bindings::copy_from_kernel_nofault(into.as_mut_ptr().cast(), from, into.len()) };
+    (failed == 0).then_some(())
+}
+
+/// Does the kernel expect the instruction at `at` to fault?
+pub(crate) fn has_fixup(at: TextAddr) -> bool {
+    // SAFETY: Looks the address up in tables that are there whatever it is; a module's may go,
+    // which the function protects itself against, and what it returns is not followed.
+    !unsafe { bindings::search_exception_tables(at.get() as usize) }.is_null()
+}

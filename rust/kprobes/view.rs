@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What debugfs shows, in `kprobes/`.
+//!
+//! - `list`: each probe, in the order of addresses, newest first at one address;
+//! - `enabled`: whether anything is armed at all;
+//! - `blacklist`: the functions that nobody may probe.
+//!
+//! C counterpart: `debugfs_kprobe_init()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
+
+use crate::{
+    life::{
+        check,
+        site::{
+            self,
+            Registry,
+            Site, //
+        }, //
+    },
+    model::{
+        addr::TextAddr,
+        order,
+        refusal::Refusal, //
+    },
+    sys::{
+        lock::Lock,
+        probe::{
+            Flag,
+            Probe, //
+        },
+        seq::{
+            Line,
+            Seq, //
+        },
+        symbols, //
+    },
+};
+use kernel::prelude::*;
+
+/// Bytes that a line of the list has, about.
+const LINE: usize = 80;
+
+/// How large the list is, about.
+pub(crate) fn list_size() -> usize {
+    let mut lock = Lock::new();
+    site::registry(&mut lock)
+        .sites
+        .len()
+        .saturating_add(1)
+        .saturating_mul(LINE)
+}
+
+/// Shows all probes.
+pub(crate) fn list(to: &Seq) -> Result<(), Refusal> {
+    let mut lock = Lock::new();
+    let registry = site::registry(&mut lock);
+    for at in in_order(registry)? {
+        let at = TextAddr::new(at);
+        if let Some(site) = registry.sites.get(at) {
+            place(to, at, site);
+        }
+    }
+    Ok(())
+}
+
+/// Shows whether anything is armed.
+pub(crate) fn enabled(to: &Seq) {
+    let mut lock = Lock::new();
+    let disarmed = site::registry(&mut lock).disarmed;
+    to.put(if disarmed { c"0\n" } else { c"1\n" });
+}
+
+/// Shows the functions that nobody may probe.
+pub(crate) fn blacklist(to: &Seq) {
+    check::each_blacklisted(&mut |start, end| to.function(start, end));
+}
+
+fn in_order(registry: &Registry) -> Result<KVVec<u64>, Refusal> {
+    let count = registry.sites.len();
+    let mut all = KVVec::with_capacity(count, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
+    for (at, _) in registry.sites.iter() {
+        all.push(at.get(), GFP_KERNEL)
+            .map_err(|_| Refusal::NoMemory)?;
+    }
+    order::ascending(&mut all);
+    Ok(all)
+}
+
+fn place(to: &Seq, at: TextAddr, site: &Site) {
+    let mut buffer = symbols::Buffer::new();
+    let symbol = symbols::describe(at, &mut buffer);
+    for probe in site.probes.iter() {
+        to.probe(&Line {
+            at,
+            kind: c"k",
+            symbol,
+            notes: notes(site, probe),
+        });
+    }
+}
+
+fn notes<'a>(site: &Site, probe: &Probe) -> [&'a CStr; 3] {
+    let gone = probe.is(Flag::Gone);
+    let note = |holds: bool, text| if holds { text } else { c"" };
+    [
+        note(gone, c"[GONE]"),
+        note(probe.is(Flag::Disabled) && !gone, c"[DISABLED]"),
+        note(site.is_ftrace(), c"[FTRACE]"),
+    ]
+}
