@@ -63,6 +63,7 @@ impl From<Refusal> for Error {
             | Refusal::InvalidInsn
             | Refusal::UnreadableText
             | Refusal::NotABoundary
+            | Refusal::CallCheck
             | Refusal::AlwaysTraps => EILSEQ,
             Refusal::DataTooLarge => E2BIG,
             Refusal::CannotArm

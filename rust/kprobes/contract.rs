@@ -34,6 +34,9 @@ pub(crate) trait Isa {
     /// the function's entry is what follows it.
     fn site(function: TextAddr, offset: u64, marked: bool) -> Option<Site>;
 
+    /// Does this code start with the instruction that breakpoints are made of?
+    fn is_breakpoint(code: &[u8]) -> bool;
+
     /// Says no unless an instruction starts at `at`.
     ///
     /// `known` is an address at or before `at` where one does.

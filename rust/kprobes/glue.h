@@ -8,12 +8,14 @@
 
 #include <asm/sections.h>
 #include <linux/bug.h>
+#include <linux/cfi.h>
 #include <linux/cpu.h>
 #include <linux/execmem.h>
 #include <linux/extable.h>
 #include <linux/ftrace.h>
 #include <linux/jump_label.h>
 #include <linux/kallsyms.h>
+#include <linux/kgdb.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>
 #include <linux/module.h>

@@ -29,6 +29,7 @@ use super::{
         encode,
         insn::{
             Insn,
+            Opcode,
             MAX_INSN, //
         },
         relocate,
@@ -203,6 +204,7 @@ unsafe impl Machine for X86 {
         text: &mut text::Lock,
     ) -> Result<Prepared, Refusal> {
         let (insn, bytes) = read_insn(at, read)?;
+        check_call(at, &insn)?;
         let next = at.after(insn.len() as u64)?;
         let after = read_insn(next, read).ok().map(|(insn, _)| insn);
         let first = bytes.first().copied().unwrap_or_default();
@@ -428,6 +430,27 @@ fn read_insn(at: TextAddr, read: ReadText<'_>) -> Result<(Insn, [u8; MAX_INSN]),
     let part = readable.and_then(|len| bytes.get(..len));
     let insn = decode::decode(part.ok_or(Refusal::OutOfText)?)?;
     Ok((insn, bytes))
+}
+
+/// Says no to the instructions by which the compiler checks the target of an indirect call. When the
+/// check fails, the kernel reads them to say what was expected.
+///
+/// ```text
+/// 41 BA type         mov  $-type, %r10d    12 bytes before the trap
+/// 45 03 modrm FC     add  -4(%reg), %r10d   6 bytes before it
+/// 74 02              je   1f
+/// 0F 0B              ud2
+/// ```
+fn check_call(at: TextAddr, insn: &Insn) -> Result<(), Refusal> {
+    let trap = match insn.opcode() {
+        Opcode::Primary(0xba) => 12,
+        Opcode::Primary(0x03) => 6,
+        _ => return Ok(()),
+    };
+    if text::is_cfi_trap(at.after(trap)?) {
+        return Err(Refusal::CallCheck);
+    }
+    Ok(())
 }
 
 /// Changes one byte of text, which all CPUs see as before or as after.

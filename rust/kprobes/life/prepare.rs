@@ -44,11 +44,17 @@ pub(crate) fn copies(number: usize) -> Option<TextAddr> {
     Current::copies(number, &mut text::Lock::new())
 }
 
-/// Reads what the code at `from` is without a breakpoint of ours at its first byte.
+/// Reads what the code at `from` is without a breakpoint of ours at its first byte. What a debugger
+/// has put there hides the instruction.
 fn original(registry: &Registry, from: TextAddr, into: &mut [u8]) -> Option<()> {
     text::read(from, into)?;
+    if !Current::is_breakpoint(into) {
+        return Some(());
+    }
     if let Some(prepared) = registry.sites.get(from).and_then(|site| site.prepared()) {
         Current::restore(prepared, into);
+    } else if text::is_debugged(from) {
+        return None;
     }
     Some(())
 }

@@ -84,6 +84,9 @@ pub(crate) enum Refusal {
     ModuleGoing,
     /// The text was for the beginning of the kernel or its module, and is no more: probe it earlier.
     InitTextFreed,
+    /// The instruction is part of the check of an indirect call, which is read when it fails: probe
+    /// before or after the check.
+    CallCheck,
     /// Others change the text (a jump label, a static call), or trap there (BUG, WARN): probe
     /// before or after it.
     Reserved,

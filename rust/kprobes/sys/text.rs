@@ -61,3 +61,29 @@ pub(crate) fn has_fixup(at: TextAddr) -> bool {
     // which the function protects itself against, and what it returns is not followed.
     !unsafe { bindings::search_exception_tables(at.get() as usize) }.is_null()
 }
+
+/// Has a debugger put its breakpoint there?
+#[cfg(CONFIG_KGDB)]
+pub(crate) fn is_debugged(at: TextAddr) -> bool {
+    // SAFETY: Only compares the address.
+    unsafe { bindings::kgdb_has_hit_break(at.get() as usize) != 0 }
+}
+
+/// Has a debugger put its breakpoint there?
+#[cfg(not(CONFIG_KGDB))]
+pub(crate) fn is_debugged(_at: TextAddr) -> bool {
+    false
+}
+
+/// Is this where a failed check of an indirect call's target traps?
+#[cfg(CONFIG_CFI)]
+pub(crate) fn is_cfi_trap(at: TextAddr) -> bool {
+    // SAFETY: Only looks the address up.
+    unsafe { bindings::is_cfi_trap(at.get() as usize) }
+}
+
+/// Is this where a failed check of an indirect call's target traps?
+#[cfg(not(CONFIG_CFI))]
+pub(crate) fn is_cfi_trap(_at: TextAddr) -> bool {
+    false
+}

@@ -54,6 +54,10 @@ impl Isa for X86 {
         Some(Site { at, on_entry })
     }
 
+    fn is_breakpoint(code: &[u8]) -> bool {
+        code.first() == Some(&encode::INT3)
+    }
+
     fn boundary(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal> {
         boundary::check(known, at, read)
     }
@@ -85,6 +89,13 @@ mod tests {
         assert_eq!(site(1, true), Some((1, false)));
         assert_eq!(site(4, true), Some((4, true)));
         assert_eq!(site(5, true), Some((5, false)));
+    }
+
+    #[test]
+    fn breakpoints_are_told_by_their_first_byte() {
+        assert!(X86::is_breakpoint(&[0xcc, 0x90]));
+        assert!(!X86::is_breakpoint(&[0x90, 0xcc]));
+        assert!(!X86::is_breakpoint(&[]));
     }
 
     #[test]
