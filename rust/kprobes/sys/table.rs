@@ -4,8 +4,8 @@
 //!
 //! A word of an array is a pointer to an entry's header, which has its address; NULL says that the
 //! word is empty, and the header of nothing, [`LEFT`], that it was left. The pointer to the array
-//! carries the logarithm of the array's length in its low bits: one load gives both, and the array
-//! is a power of two long, so nothing of what the allocator gives is wasted. The allocator aligns
+//! carries in its low bits how far a hash is to be shifted to be the number of a word: one load gives
+//! both, and the array is a power of two long, so nothing of what the allocator gives is wasted. The allocator aligns
 //! what is a power of two long to its length, hence the bits are free.
 //!
 //! Atomics are `core`'s: the `kernel` crate's are calls into C that a probe could be on.
@@ -19,10 +19,12 @@ use crate::{
     table::{
         lookup,
         memory::{
+            self,
             Memory,
             Slot,
             NOWHERE, //
         },
+        place::HASH_BITS,
         writer, //
     },
 };
@@ -68,7 +70,7 @@ struct Node<T> {
 /// # Invariants
 ///
 /// The header is that of a [`Node<T>`], or [`LEFT`], at which nobody looks any further.
-pub(crate) struct Seen<'a, T>(&'a Header, PhantomData<&'a T>);
+pub(crate) struct Seen<'a, T>(NonNull<Header>, PhantomData<&'a Node<T>>);
 
 impl<T> Clone for Seen<'_, T> {
     fn clone(&self) -> Self {
@@ -82,9 +84,16 @@ impl<'a, T> Seen<'a, T> {
     /// The entry. Not for what may be [`LEFT`], which no lookup gives out: it is nowhere.
     #[inline(always)]
     fn entry(self) -> &'a T {
-        let node = core::ptr::from_ref(self.0).cast::<Node<T>>();
+        let node = self.0.cast::<Node<T>>().as_ptr();
         // SAFETY: By the invariant; the header comes first.
         unsafe { &(*node).entry }
+    }
+
+    /// What it begins with.
+    #[inline(always)]
+    fn header(self) -> &'a Header {
+        // SAFETY: By the invariant.
+        unsafe { &*self.0.as_ptr() }
     }
 }
 
@@ -121,9 +130,8 @@ impl<T> Owned<T> {
     }
 
     fn seen(&self) -> Seen<'_, T> {
-        // SAFETY: By the invariant it is there, and nobody has it by `&mut`.
         // INVARIANT: By that of `self`.
-        Seen(unsafe { self.header.as_ref() }, PhantomData)
+        Seen(self.header, PhantomData)
     }
 
     fn into_header(self) -> NonNull<Header> {
@@ -167,7 +175,7 @@ impl<T> Retired<T> {
 
     /// One more. Cannot fail: it is linked by what it has itself.
     pub(crate) fn push(&mut self, owned: Owned<T>) {
-        let next = &owned.seen().0.next;
+        let next = &owned.seen().header().next;
         next.store(self.newest, Ordering::Relaxed);
         // INVARIANT: It was an `Owned`'s, which is gone.
         self.newest = owned.into_header().as_ptr();
@@ -207,11 +215,68 @@ impl<T> Drop for Retired<T> {
 #[repr(transparent)]
 pub(crate) struct Word<T>(AtomicPtr<Header>, PhantomData<T>);
 
-/// The length of the smallest array, which makes its alignment leave [`LEN_BITS`].
+/// The length of the smallest array, which makes its alignment leave [`SHIFT_BITS`].
 const SMALLEST: usize = 64;
 
-/// The bits of a published pointer that tell the array's length.
-const LEN_BITS: usize = 63;
+/// The bits of a published pointer that tell the shift.
+const SHIFT_BITS: usize = 63;
+
+/// The array of a table that nothing was put into yet.
+#[repr(align(512))]
+#[expect(dead_code, reason = "it is read as an array of words, by its address")]
+struct Nothing([AtomicPtr<Header>; SMALLEST]);
+
+static NOTHING: Nothing = Nothing([const { AtomicPtr::new(core::ptr::null_mut()) }; SMALLEST]);
+
+/// What is published for it.
+const fn nothing() -> *mut u8 {
+    (&raw const NOTHING)
+        .cast::<u8>()
+        .cast_mut()
+        .wrapping_add(shift_for(SMALLEST) as usize)
+}
+
+/// How far a hash is shifted to be the number of a word, of `len` words.
+const fn shift_for(len: usize) -> u32 {
+    HASH_BITS - len.trailing_zeros()
+}
+
+/// A published array, as a lookup walks it.
+///
+/// # Invariants
+///
+/// There are as many words from `first` on as a hash has values after it was shifted by the lowest
+/// six bits of `shift`, which are not zero. They stay for `'a`.
+pub(crate) struct View<'a, T> {
+    first: *const Word<T>,
+    shift: u32,
+    _of: PhantomData<&'a Word<T>>,
+}
+
+impl<T> Clone for View<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for View<'_, T> {}
+
+impl<'a, T> memory::View<'a, Word<T>> for View<'a, T> {
+    #[inline(always)]
+    fn home(self, hash: u64) -> Option<(usize, &'a Word<T>)> {
+        let index = hash.wrapping_shr(self.shift) as usize;
+        // SAFETY: By the invariant, there is a word of that number.
+        Some((index, unsafe { &*self.first.wrapping_add(index) }))
+    }
+
+    #[inline(always)]
+    fn after(self, index: usize) -> Option<(usize, &'a Word<T>)> {
+        let mask = u64::MAX.wrapping_shr(self.shift) as usize;
+        let index = index.wrapping_add(1) & mask;
+        // SAFETY: With the mask, it is the number of a word.
+        Some((index, unsafe { &*self.first.wrapping_add(index) }))
+    }
+}
 
 /// An array that is not published.
 pub(crate) struct Array<T>(KVVec<*mut Header>, PhantomData<T>);
@@ -223,8 +288,8 @@ pub(crate) struct Key(());
 ///
 /// # Invariants
 ///
-/// NULL, or the address of an array of words, freed no sooner than a grace period after it was
-/// replaced here, plus the logarithm of its length, which is less than its alignment.
+/// The address of an array of words, freed no sooner than a grace period after it was replaced
+/// here, plus the shift for its length, which is less than its alignment.
 pub(crate) struct Published<T>(AtomicPtr<u8>, PhantomData<T>);
 
 /// A table in the kernel's memory.
@@ -233,8 +298,8 @@ pub(crate) struct Table<T: Send + Sync + 'static>(lookup::Table<Published<T>>);
 impl<T: Send + Sync> Table<T> {
     /// Nothing is in it.
     pub(crate) const fn empty() -> Self {
-        // INVARIANT: It is NULL.
-        let nothing = Published(AtomicPtr::new(core::ptr::null_mut()), PhantomData);
+        // INVARIANT: An array of NULLs, which is never freed.
+        let nothing = Published(AtomicPtr::new(nothing()), PhantomData);
         Self(lookup::Table::new(nothing))
     }
 
@@ -266,7 +331,7 @@ impl<T: Send + Sync> Writer<T> {
 
     /// Everything, in no order, with its address.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (TextAddr, &T)> {
-        self.0.iter().map(|seen| (seen.0.at, seen.entry()))
+        self.0.iter().map(|seen| (seen.header().at, seen.entry()))
     }
 
     /// Puts an entry into the table, unless its address has one.
@@ -291,26 +356,33 @@ impl<T: Send + Sync> Writer<T> {
 }
 
 impl<T> Published<T> {
-    /// The words of the array that is published.
+    /// The array that is published.
     #[inline(always)]
-    fn array(&self, ordering: Ordering) -> &[Word<T>] {
+    fn view(&self, ordering: Ordering) -> View<'_, T> {
         let published = self.0.load(ordering);
-        if published.is_null() {
-            return &[];
+        // INVARIANT: By that of `self`; whoever asks is in a read-side section or keeps it from
+        // being replaced.
+        View {
+            first: published.map_addr(|addr| addr & !SHIFT_BITS).cast(),
+            shift: published.addr() as u32,
+            _of: PhantomData,
         }
-        let bits = published.addr() & LEN_BITS;
-        let first = published.wrapping_sub(bits).cast::<Word<T>>();
-        // SAFETY: By the invariant there is an array of that length, and whoever asks is in a
-        // read-side section or keeps it from being replaced.
-        unsafe { core::slice::from_raw_parts(first, 1usize.wrapping_shl(bits as u32)) }
+    }
+
+    /// The same for the writer, as a slice.
+    fn array(&self) -> &[Word<T>] {
+        let View { first, shift, .. } = self.view(Ordering::Relaxed);
+        let len = (u64::MAX.wrapping_shr(shift) as usize).wrapping_add(1);
+        // SAFETY: By its invariant.
+        unsafe { core::slice::from_raw_parts(first, len) }
     }
 
     /// What a word leads to.
     #[inline(always)]
-    fn header<'a>(word: &'a Word<T>, ordering: Ordering) -> Option<&'a Header> {
-        // SAFETY: By the invariant of `Word` NULL or a header, which stays while the reader's
-        // section lasts, or while it cannot be replaced.
-        unsafe { word.0.load(ordering).as_ref() }
+    fn seen<'a>(word: &'a Word<T>, ordering: Ordering) -> Option<Seen<'a, T>> {
+        // INVARIANT: By that of `Word`, a header, which stays while the reader's section lasts, or
+        // while it cannot be replaced.
+        NonNull::new(word.0.load(ordering)).map(|header| Seen(header, PhantomData))
     }
 }
 
@@ -320,37 +392,36 @@ impl<T: Send + Sync + 'static> Memory for Published<T> {
     type Reading = Pinned;
     type Key = Key;
     type Word = Word<T>;
+    type View<'a> = View<'a, T>;
     type Entry<'a> = Seen<'a, T>;
     type Owned = Owned<T>;
     type Array = Array<T>;
 
     #[inline(always)]
-    fn current<'a>(&'a self, _reading: &'a Pinned) -> &'a [Word<T>] {
-        self.array(Ordering::Acquire)
+    fn current<'a>(&'a self, _reading: &'a Pinned) -> View<'a, T> {
+        self.view(Ordering::Acquire)
     }
 
     fn held<'a>(&'a self, _key: &'a Key) -> &'a [Word<T>] {
-        self.array(Ordering::Relaxed)
+        self.array()
     }
 
     #[inline(always)]
     fn look<'a>(&'a self, word: &'a Word<T>) -> Option<Seen<'a, T>> {
-        // INVARIANT: By that of `Word`.
-        Self::header(word, Ordering::Acquire).map(|header| Seen(header, PhantomData))
+        Self::seen(word, Ordering::Acquire)
     }
 
     fn read<'a>(&'a self, word: &'a Word<T>) -> Slot<Seen<'a, T>> {
-        match Self::header(word, Ordering::Relaxed) {
+        match Self::seen(word, Ordering::Relaxed) {
             None => Slot::Empty,
-            Some(header) if core::ptr::eq(header, &LEFT) => Slot::Left,
-            // INVARIANT: By that of `Word`.
-            Some(header) => Slot::Live(Seen(header, PhantomData)),
+            Some(seen) if seen.0.as_ptr() == left() => Slot::Left,
+            Some(seen) => Slot::Live(seen),
         }
     }
 
     #[inline(always)]
     fn address(&self, entry: Seen<'_, T>) -> TextAddr {
-        entry.0.at
+        entry.header().at
     }
 
     fn entry<'a>(&'a self, owned: &'a Owned<T>) -> Seen<'a, T> {
@@ -370,7 +441,7 @@ impl<T: Send + Sync + 'static> Memory for Published<T> {
     }
 
     fn carry(&self, _key: &Key, from: usize, array: &mut Array<T>, to: usize) {
-        let from = self.array(Ordering::Relaxed).get(from);
+        let from = self.array().get(from);
         if let (Some(from), Some(to)) = (from, self.words(array).get(to)) {
             // INVARIANT: As of the word that it is copied from.
             to.0.store(from.0.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -381,12 +452,10 @@ impl<T: Send + Sync + 'static> Memory for Published<T> {
         let (first, len, _) = array.0.into_raw_parts();
         // INVARIANT: It is an array of that length. The allocator aligns a power of two of words
         // to its size, of which 64 words are the least.
-        let published = first
-            .cast::<u8>()
-            .wrapping_add(len.trailing_zeros() as usize);
+        let published = first.cast::<u8>().wrapping_add(shift_for(len) as usize);
         let before = self.0.swap(published, Ordering::Release);
-        let before = before.wrapping_sub(before.addr() & LEN_BITS);
-        if !before.is_null() {
+        if before != nothing() {
+            let before = before.wrapping_sub(before.addr() & SHIFT_BITS);
             // SAFETY: It came from the allocator of `KVVec`, and nobody finds it any more; the
             // function frees it after a grace period, and may sleep, as writing may.
             unsafe { bindings::kvfree_call_rcu(core::ptr::null_mut(), before.cast()) };
@@ -399,7 +468,7 @@ impl<T: Send + Sync + 'static> Memory for Published<T> {
             Slot::Left => left(),
             Slot::Live(owned) => owned.into_header().as_ptr(),
         };
-        let Some(word) = self.array(Ordering::Relaxed).get(index) else {
+        let Some(word) = self.array().get(index) else {
             return Slot::Empty;
         };
         // INVARIANT: `Owned` frees it as the invariant wants.

@@ -131,6 +131,7 @@ impl<const LEN: usize> Memory for Fixed<LEN> {
     type Reading = ();
     type Key = Key;
     type Word = AtomicUsize;
+    type View<'a> = &'a [AtomicUsize];
     type Entry<'a> = Tagged;
     type Owned = Tagged;
     type Array = Unpublished;

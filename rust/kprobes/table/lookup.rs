@@ -9,7 +9,8 @@
 use super::{
     memory::{
         self,
-        Memory, //
+        Memory,
+        View, //
     },
     place, //
 };
@@ -49,22 +50,35 @@ impl<M: Memory> Table<M> {
 #[inline(always)]
 pub(super) fn seek<'a, M: Memory>(
     memory: &'a M,
-    words: &'a [M::Word],
+    words: impl View<'a, M::Word>,
     at: TextAddr,
 ) -> Option<(usize, M::Entry<'a>)> {
     if at == memory::NOWHERE {
         return None;
     }
-    let mask = words.len().wrapping_sub(1);
-    let mut index = place::home(at, mask);
-    // It ends: more than half of the words are empty. `get` is for an array of no words; with the
-    // mask, the compiler sees that no other number is too large.
-    while let Some(word) = words.get(index) {
+    let (index, word) = words.home(place::hash(at))?;
+    let entry = memory.look(word)?;
+    if memory.address(entry) == at {
+        return Some((index, entry));
+    }
+    seek_behind(memory, words, at, index)
+}
+
+/// The same, in the words behind number `index`; out of the way of what mostly needs one word.
+#[inline(never)]
+fn seek_behind<'a, M: Memory>(
+    memory: &'a M,
+    words: impl View<'a, M::Word>,
+    at: TextAddr,
+    mut index: usize,
+) -> Option<(usize, M::Entry<'a>)> {
+    // It ends: more than half of the words are empty.
+    loop {
+        let word;
+        (index, word) = words.after(index)?;
         let entry = memory.look(word)?;
         if memory.address(entry) == at {
             return Some((index, entry));
         }
-        index = index.wrapping_add(1) & mask;
     }
-    None
 }

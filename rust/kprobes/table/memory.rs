@@ -14,6 +14,7 @@
 //! [`allocate`](Memory::allocate) and [`publish`](Memory::publish) it carries every live word of
 //! the current array exactly once.
 
+use super::place::HASH_BITS;
 use crate::model::{
     addr::TextAddr,
     refusal::Refusal, //
@@ -33,6 +34,29 @@ pub(crate) enum Slot<T> {
     Live(T),
 }
 
+/// The words of an array, as a lookup walks them.
+pub(crate) trait View<'a, W: 'a>: Copy {
+    /// The first word on the way of an address with that hash, and its number.
+    fn home(self, hash: u64) -> Option<(usize, &'a W)>;
+
+    /// The word after number `index`, and its number; after the last comes the first.
+    fn after(self, index: usize) -> Option<(usize, &'a W)>;
+}
+
+/// A slice will do, of a power of two of words; an implementer of [`Memory`] may know a shorter way.
+impl<'a, W: 'a> View<'a, W> for &'a [W] {
+    fn home(self, hash: u64) -> Option<(usize, &'a W)> {
+        let bits = self.len().trailing_zeros();
+        let index = hash.checked_shr(HASH_BITS.wrapping_sub(bits)).unwrap_or(0) as usize;
+        self.get(index).map(|word| (index, word))
+    }
+
+    fn after(self, index: usize) -> Option<(usize, &'a W)> {
+        let index = index.wrapping_add(1) & self.len().wrapping_sub(1);
+        self.get(index).map(|word| (index, word))
+    }
+}
+
 /// Arrays of words, each of which one CPU writes while any number read.
 pub(crate) trait Memory {
     /// The length of the smallest array; a power of two.
@@ -45,6 +69,10 @@ pub(crate) trait Memory {
     type Key;
     /// One of the words that readers and the writer share.
     type Word;
+    /// An array as a lookup walks it.
+    type View<'a>: View<'a, Self::Word>
+    where
+        Self: 'a;
     /// An entry as one sees it during a section, or as long as the right to write is not used.
     type Entry<'a>: Copy
     where
@@ -61,7 +89,7 @@ pub(crate) trait Memory {
     ///
     /// What was stored before the array was published must be seen in it. A load that is ordered
     /// before those through the pointer it gives will do (`rcu_dereference()`).
-    fn current<'a>(&'a self, reading: &'a Self::Reading) -> &'a [Self::Word];
+    fn current<'a>(&'a self, reading: &'a Self::Reading) -> Self::View<'a>;
 
     /// The same for the writer. It needs no order, as only the writer publishes.
     fn held<'a>(&'a self, key: &'a Self::Key) -> &'a [Self::Word];

@@ -27,12 +27,23 @@ pub(super) fn path(at: TextAddr, len: usize) -> impl Iterator<Item = usize> {
 }
 
 /// The first word on the way of an address, in an array whose last word is number `mask`.
-#[inline(always)]
 pub(crate) fn home(at: TextAddr, mask: usize) -> usize {
+    let bits = mask.wrapping_add(1).trailing_zeros();
+    // An array of one word has no bits of the hash.
+    hash(at)
+        .checked_shr(HASH_BITS.wrapping_sub(bits))
+        .unwrap_or(0) as usize
+        & mask
+}
+
+/// Bits of a hash.
+pub(crate) const HASH_BITS: u32 = u64::BITS;
+
+/// The hash of an address; its top bits are the number of the first word.
+#[inline(always)]
+pub(crate) fn hash(at: TextAddr) -> u64 {
     let once = at.get().wrapping_mul(GOLDEN);
-    let twice = (once ^ (once >> 32)).wrapping_mul(GOLDEN);
-    let high = (twice >> 32) as u32;
-    high.wrapping_shr((mask as u32).leading_zeros()) as usize & mask
+    (once ^ (once >> 32)).wrapping_mul(GOLDEN)
 }
 
 /// How many of `len` words may be in use or left, before a lookup's way gets too long.

@@ -221,6 +221,7 @@ impl Memory for Shared {
     type Reading = Reading;
     type Key = Key;
     type Word = Word;
+    type View<'a> = &'a [Word];
     type Entry<'a> = &'a Entry;
     type Owned = Owned;
     type Array = Unpublished;
