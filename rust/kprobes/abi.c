@@ -5,11 +5,13 @@
  * where no probe can be.
  */
 #include <linux/bug.h>
+#include <linux/cpu.h>
 #include <linux/debugfs.h>
 #include <linux/export.h>
 #include <linux/ftrace.h>
 #include <linux/init.h>
 #include <linux/jump_label.h>
+#include <linux/kernel.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -55,7 +57,32 @@ void __kprobes rust_kprobes_preempt_enable(void)
 	preempt_enable();
 }
 
-/* A macro or an inline function, depending on the configuration. */
+/* Macros, or inline functions, depending on the configuration. */
+void __kprobes rust_kprobes_cpus_read_lock(void)
+{
+	cpus_read_lock();
+}
+
+void __kprobes rust_kprobes_cpus_read_unlock(void)
+{
+	cpus_read_unlock();
+}
+
+void __kprobes rust_kprobes_jump_label_lock(void)
+{
+	jump_label_lock();
+}
+
+void __kprobes rust_kprobes_jump_label_unlock(void)
+{
+	jump_label_unlock();
+}
+
+bool __kprobes rust_kprobes_init_text_gone(void)
+{
+	return system_state >= SYSTEM_FREEING_INITMEM;
+}
+
 void __kprobes rust_kprobes_call_rcu_tasks(struct rcu_head *head, rcu_callback_t done)
 {
 	call_rcu_tasks(head, done);
@@ -220,13 +247,19 @@ early_initcall(register_module_events);
 /* A word of memory that may not be there; no fault is reported. */
 bool __kprobes rust_kprobes_peek(unsigned long *word, const unsigned long *at)
 {
+	struct kprobe *running = kprobe_running();
+	bool there = false;
+
+	/* The fault is ours, not one of the probe's handler. */
+	__this_cpu_write(current_kprobe,
+			 (struct kprobe *)&rust_kprobes_nobody);
 	pagefault_disable();
 	__get_kernel_nofault(word, at, unsigned long, fault);
-	pagefault_enable();
-	return true;
+	there = true;
 fault:
 	pagefault_enable();
-	return false;
+	__this_cpu_write(current_kprobe, running);
+	return there;
 }
 
 /*
@@ -236,13 +269,15 @@ fault:
 #ifdef CONFIG_JUMP_LABEL
 const void * __kprobes rust_kprobes_jump_label(struct jump_entry *first,
 				    struct jump_entry *end, size_t number,
-				    size_t *len)
+				    bool init_gone, size_t *len)
 {
 	struct jump_entry *entry = first + number;
 
 	if (entry >= end)
 		return NULL;
-	*len = jump_entry_size(entry);
+	/* The length is that of the instruction, which may be no more. */
+	*len = init_gone && jump_entry_is_init(entry) ? 0 :
+	       jump_entry_size(entry);
 	return (const void *)jump_entry_code(entry);
 }
 #endif

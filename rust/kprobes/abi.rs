@@ -8,12 +8,15 @@
 //!
 //! Return probes and jumps in the place of breakpoints are not there yet.
 
+#[cfg(CONFIG_KPROBES_ON_FTRACE)]
+use crate::life::ftrace_hit;
+#[cfg(CONFIG_MODULES)]
+use crate::sys::modules::Going;
 use crate::{
     life::{
         busy,
         check,
         enable,
-        ftrace_hit,
         hit,
         prepare,
         register,
@@ -27,15 +30,17 @@ use crate::{
         target::Target, //
     },
     sys::{
-        modules::Going,
         preempt,
         probe::{
             self,
             Probe,
             Running, //
-        },
-        seq::Seq, //
+        }, //
     },
+};
+#[cfg(CONFIG_DEBUG_FS)]
+use crate::{
+    sys::seq::Seq,
     view, //
 };
 use kernel::{
@@ -355,13 +360,11 @@ unsafe extern "C" fn rust_kprobes_ftrace_called(
 
 /// # Safety
 ///
-/// Preemption is off.
+/// None is needed.
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 #[export]
 unsafe extern "C" fn rust_kprobes_ftrace_missed(ip: usize) {
-    let at = TextAddr::new(ip as u64);
-    // SAFETY: By the precondition.
-    unsafe { preempt::in_trap(|pinned| ftrace_hit::missed(at, pinned)) };
+    ftrace_hit::missed(TextAddr::new(ip as u64), &preempt::Pinned::new());
 }
 
 /// # Safety

@@ -16,7 +16,10 @@ use crate::model::{
         TextAddr,
         TextRange, //
     },
-    plan::Next,
+    plan::{
+        AfterStep,
+        Next, //
+    },
     refusal::Refusal,
     target::Site, //
 };
@@ -69,6 +72,8 @@ pub(crate) unsafe trait Machine: Isa {
     type TextLock;
     /// What it takes to break at a place and to carry out the instruction there.
     type Prepared: Send + Sync + 'static;
+    /// Memory that is not needed any more; dropping it waits until nobody uses it.
+    type Unused;
     /// What a CPU has to keep of its state while it runs a copy of an instruction.
     type Kept: Copy;
 
@@ -127,7 +132,7 @@ pub(crate) unsafe trait Machine: Isa {
     fn copies(number: usize, text: &mut Self::TextLock) -> Option<TextAddr>;
 
     /// Gives back memory that is not needed any more; what comes back is dropped outside all locks.
-    fn tidy(text: &mut Self::TextLock) -> impl Sized;
+    fn tidy(text: &mut Self::TextLock) -> Self::Unused;
 
     /// The place whose breakpoint was hit.
     fn hit_at(registers: &Self::Registers) -> TextAddr;
@@ -143,11 +148,14 @@ pub(crate) unsafe trait Machine: Isa {
     fn leave_ftrace(registers: &mut Self::Registers, next: TextAddr);
 
     /// Carries out the instruction of the place, or begins to.
-    fn run(
-        prepared: &Self::Prepared,
-        at: TextAddr,
-        registers: &mut Self::Registers,
-    ) -> Next<Self::Kept>;
+    fn run(prepared: &Self::Prepared, registers: &mut Self::Registers) -> Next<Self::Kept>;
+
+    /// As [`run`](Machine::run), but in no case does the CPU go on by itself: a step of the very
+    /// place is under way on it, whose end could not be told from that.
+    fn run_back(prepared: &Self::Prepared, registers: &mut Self::Registers) -> Next<Self::Kept>;
+
+    /// Where the instruction is.
+    fn place(prepared: &Self::Prepared) -> TextAddr;
 
     /// Is this trap the end of the step that [`run`](Machine::run) has begun?
     fn ends_step(prepared: &Self::Prepared, registers: &Self::Registers) -> bool;
@@ -155,16 +163,14 @@ pub(crate) unsafe trait Machine: Isa {
     /// After the step: the registers become what the instruction itself would have left.
     fn after_step(
         prepared: &Self::Prepared,
-        at: TextAddr,
         registers: &mut Self::Registers,
         kept: Self::Kept,
-    );
+    ) -> AfterStep;
 
     /// The instruction faulted while it was run as a step: the registers become what they were at
     /// the place itself. Says whether it was the instruction that faulted.
     fn faulted(
         prepared: &Self::Prepared,
-        at: TextAddr,
         registers: &mut Self::Registers,
         kept: Self::Kept,
     ) -> bool;

@@ -37,6 +37,11 @@ DECLARE_PER_CPU(struct rust_kprobes_hit, rust_kprobes_hit);
 extern struct mutex rust_kprobes_mutex;
 extern const struct kprobe rust_kprobes_nobody;
 
+void rust_kprobes_cpus_read_lock(void);
+void rust_kprobes_cpus_read_unlock(void);
+void rust_kprobes_jump_label_lock(void);
+void rust_kprobes_jump_label_unlock(void);
+bool rust_kprobes_init_text_gone(void);
 void rust_kprobes_call_rcu_tasks(struct rcu_head *head, rcu_callback_t done);
 void rust_kprobes_ksymbol(unsigned long page, bool gone);
 bool rust_kprobes_is_gate(unsigned long addr);
@@ -65,7 +70,7 @@ void rust_kprobes_text_gone(struct module *module, bool init_only);
 #ifdef CONFIG_JUMP_LABEL
 const void *rust_kprobes_jump_label(struct jump_entry *first,
 				    struct jump_entry *end, size_t number,
-				    size_t *len);
+				    bool init_gone, size_t *len);
 #endif
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
 extern struct static_call_site __start_static_call_sites[];

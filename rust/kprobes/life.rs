@@ -27,6 +27,7 @@ pub(crate) mod arm;
 pub(crate) mod busy;
 pub(crate) mod check;
 pub(crate) mod enable;
+#[cfg(CONFIG_KPROBES_ON_FTRACE)]
 pub(crate) mod ftrace_hit;
 pub(crate) mod hit;
 pub(crate) mod prepare;

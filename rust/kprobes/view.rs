@@ -35,7 +35,10 @@ use crate::{
         symbols, //
     },
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::rcu, //
+};
 
 /// Bytes that a line of the list has, about.
 const LINE: usize = 80;
@@ -88,7 +91,9 @@ fn in_order(registry: &Registry) -> Result<KVVec<u64>, Refusal> {
 
 fn place(to: &Seq, at: TextAddr, site: &Site) {
     let mut buffer = symbols::Buffer::new();
-    let symbol = symbols::describe(at, &mut buffer);
+    // The name of a module stays while RCU is read-locked.
+    let rcu = rcu::read_lock();
+    let symbol = symbols::describe(at, &mut buffer, &rcu);
     for probe in site.probes.iter() {
         to.probe(&Line {
             at,

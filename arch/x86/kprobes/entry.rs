@@ -55,19 +55,24 @@ unsafe extern "C" fn kprobe_fault_handler(regs: *mut bindings::pt_regs, trap: c_
     unsafe { preempt::in_trap(|pinned| hit::fault(registers, trap, pinned)) }.into()
 }
 
-/// A fault in a copy of an instruction is one in the original.
+/// A fault in a copy of an instruction is one in the original. If there is a fixup for it, the hit
+/// of a step is over; if not, [`kprobe_fault_handler`] comes next.
 ///
 /// # Safety
 ///
-/// `regs` is what a fault has saved, which is about to be looked up.
+/// `regs` is what a fault has saved.
 #[export]
-unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs) {
+unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs, fixup: bool) {
     // SAFETY: By the precondition, and nobody else uses them meanwhile.
     let registers = unsafe { &mut *regs };
     let pinned = Pinned::new();
-    if machine::is_slot(TextAddr::new(registers.ip as u64), &pinned) {
-        hit::faulted(registers, &pinned);
+    if !machine::is_slot(TextAddr::new(registers.ip as u64), &pinned) {
+        return;
+    }
+    if !hit::is_stepping(&pinned) {
         machine::leave_slot(registers, &pinned);
+    } else if fixup {
+        hit::faulted(registers, &pinned);
     }
 }
 

@@ -109,8 +109,10 @@ impl Frame for Trapped<'_> {
     }
 }
 
-/// Where the data of this CPU is; in the kernel, GS is based there.
-fn per_cpu_base() -> u64 {
+/// How far this CPU's data is from where the linker puts it; in the kernel, GS is based there.
+#[cfg(CONFIG_SMP)]
+#[inline(always)]
+pub(super) fn per_cpu_base() -> u64 {
     let base;
     // SAFETY: Reads a word of this CPU's.
     unsafe {
@@ -120,6 +122,12 @@ fn per_cpu_base() -> u64 {
             options(att_syntax, nostack, preserves_flags, readonly));
     }
     base
+}
+
+/// How far this CPU's data is from where the linker puts it.
+#[cfg(not(CONFIG_SMP))]
+pub(super) fn per_cpu_base() -> u64 {
+    0
 }
 
 /// Where FS is based, which is the task's own.

@@ -15,7 +15,10 @@
 //! C counterpart: [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
 use super::{
-    frame::Trapped,
+    frame::{
+        self,
+        Trapped, //
+    },
     isa::{
         classify::{
             self,
@@ -46,7 +49,10 @@ use crate::{
             TextAddr,
             TextRange, //
         },
-        plan::Next,
+        plan::{
+            AfterStep,
+            Next, //
+        },
         refusal::Refusal, //
     },
     sys::{
@@ -73,13 +79,19 @@ use core::{
         Ordering, //
     }, //
 };
-use kernel::bindings;
+use kernel::{
+    bindings,
+    prelude::*, //
+};
 
 /// Room for the longest instruction and the jump behind it.
 const SLOT_LEN: usize = 32;
 
 /// How far behind the entry of a function an address of ftrace's is: the call that it makes.
 const FTRACE_CALL_LEN: u64 = 5;
+
+/// Length of the jump behind a copy.
+const JUMP_LEN: u8 = 5;
 
 /// The interrupt flag.
 const IF: usize = 1 << 9;
@@ -90,15 +102,40 @@ static POOL: Guarded<Pool, text::Lock> = Guarded::new(Pool::new(&SLOTS, SLOT_LEN
 /// All it takes to break at a place and to carry out the instruction there.
 pub(crate) struct Prepared {
     means: Means,
-    /// Length of the instruction.
+    /// Where the instruction is.
+    at: TextAddr,
+    /// Where the next instruction is.
+    next: TextAddr,
+    /// Its length.
     len: u8,
+    /// The length of what reads memory in its place.
+    load_len: u8,
     /// Its first byte, which the breakpoint is over.
     first: u8,
     /// Is it to come back?
     comes_back: AtomicBool,
 }
 
+impl Drop for Prepared {
+    /// Tells perf that what was in the slot is no more.
+    fn drop(&mut self) {
+        let Some(slot) = self.means.slot() else {
+            return;
+        };
+        let place: *mut c_void = core::ptr::with_exposed_provenance_mut(slot.at().get() as usize);
+        let len = match &self.means {
+            Means::EmulateOrFault(..) => self.load_len.wrapping_add(1),
+            Means::Boost(_) => self.len.wrapping_add(JUMP_LEN),
+            _ => self.len.wrapping_add(1),
+        };
+        let (old, len) = (place.cast_const(), usize::from(len));
+        // SAFETY: So much is in the slot, which is given back only after this.
+        unsafe { bindings::perf_event_text_poke(place, old, len, core::ptr::null(), 0) };
+    }
+}
+
 /// How the instruction is carried out.
+#[repr(u8)]
 enum Means {
     /// By us, which cannot fault.
     Emulate(Op),
@@ -132,6 +169,7 @@ unsafe impl Machine for X86 {
     type TextLock = text::Lock;
     type Prepared = Prepared;
     type Kept = usize;
+    type Unused = Retired<slots::Page>;
 
     #[cfg(CONFIG_X86_KERNEL_IBT)]
     fn marked(function: TextAddr) -> bool {
@@ -182,15 +220,8 @@ unsafe impl Machine for X86 {
 
     #[inline(always)]
     fn this_cpu(_pinned: &Pinned) -> &this_cpu::Cpu<usize> {
-        let words: *const this_cpu::Cpu<usize>;
-        // SAFETY: Adds where this CPU's data is to where all CPUs' would be.
-        unsafe {
-            asm!("leaq {words}(%rip), {at}", "addq %gs:{base}(%rip), {at}",
-                at = out(reg) words,
-                words = sym bindings::rust_kprobes_hit,
-                base = sym bindings::this_cpu_off,
-                options(att_syntax, nostack, readonly));
-        }
+        let all = (&raw const bindings::rust_kprobes_hit).cast::<this_cpu::Cpu<usize>>();
+        let words = all.wrapping_byte_add(frame::per_cpu_base() as usize);
         // SAFETY: Memory of the CPU that the caller stays on, large enough, see below, and zeroes
         // at first, which are a value.
         unsafe { &*words }
@@ -208,10 +239,12 @@ unsafe impl Machine for X86 {
         let next = at.after(insn.len() as u64)?;
         let after = read_insn(next, read).ok().map(|(insn, _)| insn);
         let first = bytes.first().copied().unwrap_or_default();
+        let mut load_len = 0;
         let means = match classify::classify(&insn, &bytes, after.as_ref(), fixup)? {
             Way::Emulate(op @ (Op::JumpMemory(_) | Op::CallMemory(_))) => {
                 let slot = POOL.get(text).take(at)?;
                 let load = relocate::probing_load(&insn, &bytes, at, slot.at())?;
+                load_len = load.bytes().len() as u8;
                 write(slot.at(), load.then(&[encode::INT3])?.bytes(), text);
                 Means::EmulateOrFault(op, slot)
             }
@@ -237,7 +270,10 @@ unsafe impl Machine for X86 {
         };
         Ok(Prepared {
             means,
+            at,
+            next,
             len: insn.len() as u8,
+            load_len,
             first,
             comes_back: AtomicBool::new(comes_back),
         })
@@ -271,6 +307,7 @@ unsafe impl Machine for X86 {
         }
     }
 
+    #[inline(always)]
     fn follows(prepared: &Prepared) -> bool {
         prepared.comes_back.load(Ordering::Relaxed)
     }
@@ -280,9 +317,7 @@ unsafe impl Machine for X86 {
             prepared.comes_back.store(comes_back, Ordering::Relaxed);
             return;
         };
-        let Ok(behind) = slot.at().after(u64::from(prepared.len)) else {
-            return;
-        };
+        let behind = TextAddr::new(slot.at().get().wrapping_add(u64::from(prepared.len)));
         // A CPU that expects to come back must find the breakpoint: it is put in before anybody
         // expects it, and taken out after.
         if comes_back {
@@ -300,7 +335,7 @@ unsafe impl Machine for X86 {
         POOL.get(text).page(number)
     }
 
-    fn tidy(text: &mut text::Lock) -> impl Sized {
+    fn tidy(text: &mut text::Lock) -> Retired<slots::Page> {
         let mut retired = Retired::new();
         POOL.get(text).tidy(&mut retired);
         retired
@@ -311,6 +346,7 @@ unsafe impl Machine for X86 {
         TextAddr::new((registers.ip as u64).wrapping_sub(encode::INT3_LEN))
     }
 
+    #[inline(always)]
     fn enter_ftrace(registers: &mut bindings::pt_regs, at: TextAddr) -> TextAddr {
         let next = TextAddr::new(registers.ip as u64);
         registers.ip = (at.get().wrapping_add(encode::INT3_LEN)) as usize;
@@ -321,67 +357,71 @@ unsafe impl Machine for X86 {
         registers.ip = at.get().wrapping_add(FTRACE_CALL_LEN) as usize;
     }
 
+    #[inline(always)]
     fn leave_ftrace(registers: &mut bindings::pt_regs, next: TextAddr) {
         registers.ip = next.get() as usize;
     }
 
     #[inline(always)]
-    fn run(prepared: &Prepared, at: TextAddr, registers: &mut bindings::pt_regs) -> Next<usize> {
-        let next = TextAddr::new(at.get().wrapping_add(u64::from(prepared.len)));
+    fn run(prepared: &Prepared, registers: &mut bindings::pt_regs) -> Next<usize> {
         match &prepared.means {
-            Means::Emulate(op) | Means::EmulateOrFault(op, _) => {
-                if emulate::emulate(*op, next, &mut Trapped(registers)).is_ok() {
-                    return Next::Done;
-                }
+            Means::Emulate(op) => {
+                // It cannot fault.
+                let _ = emulate::emulate(op, prepared.next, &mut Trapped(registers));
+                Next::Done
             }
             Means::Boost(slot) if !prepared.comes_back.load(Ordering::Acquire) => {
                 registers.ip = slot.at().get() as usize;
-                return Next::Released;
+                Next::Released
             }
-            Means::Step(_) | Means::Boost(_) => {}
+            _ => step(prepared, registers),
         }
-        let Some(slot) = prepared.means.slot() else {
-            return Next::Done;
-        };
-        let kept = registers.flags & IF;
-        registers.flags &= !IF;
-        registers.ip = slot.at().get() as usize;
-        Next::Stepping(kept)
+    }
+
+    fn run_back(prepared: &Prepared, registers: &mut bindings::pt_regs) -> Next<usize> {
+        match &prepared.means {
+            Means::Emulate(_) => Self::run(prepared, registers),
+            _ => step(prepared, registers),
+        }
+    }
+
+    #[inline(always)]
+    fn place(prepared: &Prepared) -> TextAddr {
+        prepared.at
     }
 
     fn ends_step(prepared: &Prepared, registers: &bindings::pt_regs) -> bool {
+        let len = match &prepared.means {
+            Means::EmulateOrFault(..) => u64::from(prepared.load_len),
+            _ => u64::from(prepared.len),
+        };
+        let behind = |slot: &Slot| slot.at().get().wrapping_add(len);
+        let trapped_at = Self::hit_at(registers).get();
         let slot = prepared.means.slot();
-        slot.is_some_and(|slot| {
-            (registers.ip as u64).wrapping_sub(slot.at().get()) <= SLOT_LEN as u64
-        })
+        slot.is_some_and(|slot| behind(slot) == trapped_at)
     }
 
     fn after_step(
         prepared: &Prepared,
-        at: TextAddr,
         registers: &mut bindings::pt_regs,
         kept: usize,
-    ) {
-        registers.flags |= kept;
-        let len = match &prepared.means {
-            // Now it can be read: the instruction starts again.
-            Means::EmulateOrFault(..) => 0,
-            _ => u64::from(prepared.len),
-        };
-        registers.ip = at.get().wrapping_add(len) as usize;
+    ) -> AfterStep {
+        if let Means::EmulateOrFault(..) = &prepared.means {
+            registers.flags = kept;
+            registers.ip = prepared.at.get() as usize;
+            return AfterStep::Again;
+        }
+        registers.flags |= kept & IF;
+        registers.ip = prepared.next.get() as usize;
+        AfterStep::Done
     }
 
-    fn faulted(
-        prepared: &Prepared,
-        at: TextAddr,
-        registers: &mut bindings::pt_regs,
-        kept: usize,
-    ) -> bool {
+    fn faulted(prepared: &Prepared, registers: &mut bindings::pt_regs, kept: usize) -> bool {
         let slot = prepared.means.slot();
         let ours = slot.is_some_and(|slot| slot.at().get() == registers.ip as u64);
         if ours {
-            registers.ip = at.get() as usize;
-            registers.flags |= kept;
+            registers.ip = prepared.at.get() as usize;
+            registers.flags |= kept & IF;
         }
         ours
     }
@@ -391,6 +431,8 @@ const _: () = assert!(size_of::<this_cpu::Cpu<usize>>() <= size_of::<bindings::r
 
 /// A breakpoint behind a boosted copy that nobody expects back: the copy has been run, or one has
 /// just come to it that was told to come back. Then the CPU goes on behind the original.
+#[cold]
+#[inline(never)]
 pub(super) fn stray(registers: &mut bindings::pt_regs, pinned: &Pinned) -> bool {
     let at = TextAddr::new((registers.ip as u64).wrapping_sub(encode::INT3_LEN));
     let Some((origin, into)) = slots::origin(&SLOTS, at, pinned) else {
@@ -430,6 +472,23 @@ fn read_insn(at: TextAddr, read: ReadText<'_>) -> Result<(Insn, [u8; MAX_INSN]),
     let part = readable.and_then(|len| bytes.get(..len));
     let insn = decode::decode(part.ok_or(Refusal::OutOfText)?)?;
     Ok((insn, bytes))
+}
+
+/// Begins to carry out an instruction by a copy that comes back, or reads memory for it.
+#[inline(never)]
+fn step(prepared: &Prepared, registers: &mut bindings::pt_regs) -> Next<usize> {
+    if let Means::EmulateOrFault(op, _) = &prepared.means {
+        if emulate::emulate(op, prepared.next, &mut Trapped(registers)).is_ok() {
+            return Next::Done;
+        }
+    }
+    let Some(slot) = prepared.means.slot() else {
+        return Next::Done;
+    };
+    let kept = registers.flags;
+    registers.flags &= !IF;
+    registers.ip = slot.at().get() as usize;
+    Next::Stepping(kept)
 }
 
 /// Says no to the instructions by which the compiler checks the target of an indirect call. When the

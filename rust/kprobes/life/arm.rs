@@ -117,8 +117,9 @@ pub(crate) fn off(registry: &mut Registry, at: TextAddr) -> Result<(), Refusal> 
 
 /// Lets ftrace call from a place, if that is how it is hit, or not any more.
 ///
-/// A place that changes from watching to changing is added before it is removed, so that no hit is
-/// lost; a hit meanwhile goes by what the place says.
+/// A place that changes from watching to changing is added before it is removed. Meanwhile both call
+/// for one hit, and the one counts that the place says; if it says otherwise between the two calls,
+/// that hit is handled twice, or not at all.
 pub(crate) fn switch_ftrace(place: Place<'_>, ftrace: &mut Users, on: bool) -> Result<(), Refusal> {
     let (at, site) = place;
     if !site.is_ftrace() {
@@ -139,7 +140,13 @@ pub(crate) fn switch_ftrace(place: Place<'_>, ftrace: &mut Users, on: bool) -> R
     site.set_armed(after);
     if before != Armed::No {
         let removed = ftrace.remove(at, before == Armed::Changing);
-        return removed.inspect_err(|_| site.set_armed(before));
+        return removed.inspect_err(|_| {
+            site.set_armed(before);
+            if after != Armed::No {
+                // That it was added just now, so it can be removed; if not, it calls for nothing.
+                let _ = ftrace.remove(at, after == Armed::Changing);
+            }
+        });
     }
     Ok(())
 }

@@ -38,38 +38,51 @@ pub(crate) fn called(at: TextAddr, changing: bool, registers: &mut Registers, pi
         return;
     };
     // While a place changes from one way to the other, both call.
-    if site.armed() != armed || !site.is_wanted() {
+    if !site.is_armed(armed) {
         return;
     }
     if Current::running(pinned).is_some() {
-        site.probes.iter().for_each(Probe::miss);
-    } else {
-        handle(site, at, registers, pinned);
-        Current::set_running(None, pinned);
+        return count(site);
     }
+    handle(site, at, registers, pinned);
+    Current::set_running(None, pinned);
 }
 
 /// Ftrace would have called from `at`, but is itself in the middle of a call.
 pub(crate) fn missed(at: TextAddr, pinned: &Pinned) {
     if let Some(site) = site::find(at, pinned) {
-        site.probes.iter().for_each(Probe::miss);
+        count(site);
     }
 }
 
+#[cold]
+#[inline(never)]
+fn count(site: &Site) {
+    site.probes.iter().for_each(Probe::miss);
+}
+
+#[inline(always)]
 fn handle(site: &Site, at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
     let next = Current::enter_ftrace(registers, at);
-    for probe in site.probes.iter().filter(|probe| probe.is_enabled()) {
+    for probe in site.probes.iter() {
         Current::set_running(Some(probe.running()), pinned);
-        if probe.before(registers) {
+        if probe.is_enabled() && probe.before(registers) {
             return;
         }
     }
     if site.comes_back() {
-        Current::pass_ftrace(registers, at);
-        for probe in site.probes.iter().filter(|probe| probe.is_enabled()) {
+        after(site, at, registers, pinned);
+    }
+    Current::leave_ftrace(registers, next);
+}
+
+#[inline(never)]
+fn after(site: &Site, at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
+    Current::pass_ftrace(registers, at);
+    for probe in site.probes.iter() {
+        if probe.comes_back() && probe.is_enabled() {
             Current::set_running(Some(probe.running()), pinned);
             probe.after(registers);
         }
     }
-    Current::leave_ftrace(registers, next);
 }

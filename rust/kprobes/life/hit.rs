@@ -23,11 +23,15 @@ use crate::{
             Nested,
             Phase, //
         },
-        plan::Next, //
+        plan::{
+            AfterStep,
+            Next, //
+        }, //
     },
     sys::{
         preempt::Pinned,
         probe::{
+            List,
             Probe,
             Running, //
         },
@@ -47,18 +51,66 @@ pub(crate) type Registers = <Current as Machine>::Registers;
 type Cpu = this_cpu::Cpu<<Current as Machine>::Kept>;
 
 /// A breakpoint was hit; was it ours?
+///
+/// A place that has one probe, on a CPU that handles no hit, is what all this is for: it is gone
+/// through here without a call but the handler's. Everything else is a call away.
+#[inline(always)]
 pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> bool {
-    let at = Current::hit_at(registers);
-    let Some((site, prepared)) = breakpoint_at(at, pinned) else {
-        return came_back(registers, pinned);
-    };
-    let hit = Breakpoint { at, site, prepared };
     if Current::running(pinned).is_some() {
-        hit.missed(registers, pinned);
-    } else if hit.before(registers, pinned) {
-        hit.go_on(registers, pinned);
+        return nested(registers, pinned);
     }
+    let Some(site) = site::find(Current::hit_at(registers), pinned) else {
+        return false;
+    };
+    let Some(prepared) = site.prepared() else {
+        return false;
+    };
+    let mut probes = site.probes.iter();
+    if let Some(newest) = probes.next() {
+        if before(newest, registers, pinned)
+            || probes.has_more() && others(probes, registers, pinned)
+        {
+            Current::set_running(None, pinned);
+            return true;
+        }
+    }
+    go_on(site, prepared, registers, pinned);
     true
+}
+
+/// Calls the handler of one probe from before the instruction; tells whether it chose another path.
+#[inline(always)]
+fn before(probe: &Probe, registers: &mut Registers, pinned: &Pinned) -> bool {
+    if !probe.is_enabled() {
+        return false;
+    }
+    Current::set_running(Some(probe.running()), pinned);
+    probe.before(registers)
+}
+
+/// Calls those of the other probes; tells whether one chose another path.
+#[inline(never)]
+fn others(mut probes: List<'_>, registers: &mut Registers, pinned: &Pinned) -> bool {
+    probes.any(|probe| before(probe, registers, pinned))
+}
+
+/// Carries out the instruction, or begins to.
+#[inline(always)]
+fn go_on(site: &Site, prepared: &Prepared, registers: &mut Registers, pinned: &Pinned) {
+    match Current::run(prepared, registers) {
+        Next::Done if Current::follows(prepared) => after(site, registers, pinned),
+        Next::Done | Next::Released => Current::set_running(None, pinned),
+        Next::Stepping(kept) => {
+            // If no probe is enabled (any more), nobody handles the hit.
+            let running = Current::running(pinned).or(this_cpu::nobody());
+            Current::set_running(running, pinned);
+            Current::this_cpu(pinned).now.set(Hit {
+                phase: Phase::Stepping,
+                at: Current::place(prepared),
+                kept,
+            });
+        }
+    }
 }
 
 /// Who is called first when the place at an address is hit.
@@ -70,27 +122,37 @@ pub(crate) fn newest(at: TextAddr, pinned: &Pinned) -> Option<Running> {
 /// A fault came while this CPU handles a hit; has its probe's handler dealt with it?
 ///
 /// If it was the copy of an instruction that faulted, the registers become those at the place
-/// itself, as everybody else wants to see them, and the hit is over.
+/// itself, as everybody else wants to see them, and the hit is over. A fault of something else
+/// while a copy is run (an NMI's handler) is nobody's here.
 pub(crate) fn fault(registers: &mut Registers, trap: c_int, pinned: &Pinned) -> bool {
     let running = Current::running(pinned);
-    faulted(registers, pinned);
+    if is_stepping(pinned) && !faulted(registers, pinned) {
+        return false;
+    }
     running.is_some_and(|running| running.probe(pinned).fault(registers, trap))
 }
 
-/// A fault came: if it is in the copy of an instruction that is stepped, the registers become those
-/// at the place itself, and the hit is over.
-pub(crate) fn faulted(registers: &mut Registers, pinned: &Pinned) {
+/// Is a copy of an instruction stepped on this CPU?
+pub(crate) fn is_stepping(pinned: &Pinned) -> bool {
+    Current::this_cpu(pinned).now.get().phase.is_stepping()
+}
+
+/// A fault came: was it in the copy of an instruction that is stepped? Then the registers become
+/// those at the place itself, and the hit is over.
+pub(crate) fn faulted(registers: &mut Registers, pinned: &Pinned) -> bool {
     let cpu = Current::this_cpu(pinned);
     let hit = cpu.now.get();
     let Some((_, prepared)) = stepped(&hit, pinned) else {
-        return;
+        return false;
     };
-    if Current::faulted(prepared, hit.at, registers, hit.kept) {
+    let faulted = Current::faulted(prepared, registers, hit.kept);
+    if faulted {
         leave_step(cpu, hit.phase, pinned);
     }
+    faulted
 }
 
-/// A trap that is no place's breakpoint: is it the end of a step?
+/// A trap while an instruction is stepped: is it the end of the step?
 fn came_back(registers: &mut Registers, pinned: &Pinned) -> bool {
     let cpu = Current::this_cpu(pinned);
     let hit = cpu.now.get();
@@ -100,8 +162,8 @@ fn came_back(registers: &mut Registers, pinned: &Pinned) -> bool {
     if !Current::ends_step(prepared, registers) {
         return false;
     }
-    Current::after_step(prepared, hit.at, registers, hit.kept);
-    if hit.phase == Phase::Stepping {
+    let end = Current::after_step(prepared, registers, hit.kept);
+    if hit.phase == Phase::Stepping && end == AfterStep::Done {
         cpu.now.set(Hit {
             phase: Phase::Handling,
             ..hit
@@ -115,9 +177,11 @@ fn came_back(registers: &mut Registers, pinned: &Pinned) -> bool {
 
 /// The step is over, and with it the hit; one that it came into the middle of goes on.
 fn leave_step(cpu: &Cpu, phase: Phase, pinned: &Pinned) {
+    // From the first change on, a hit that comes in between may put itself aside there.
+    let (outer, outer_running) = (cpu.outer.get(), cpu.outer_running.get());
     if phase == Phase::SteppingInside {
-        cpu.now.set(cpu.outer.get());
-        Current::set_running(cpu.outer_running.get(), pinned);
+        cpu.now.set(outer);
+        Current::set_running(outer_running, pinned);
     } else {
         cpu.now.set(Hit {
             phase: Phase::Handling,
@@ -144,62 +208,40 @@ fn breakpoint_at(at: TextAddr, pinned: &Pinned) -> Option<(&Site, &Prepared)> {
     Some((site, site.prepared()?))
 }
 
-/// A breakpoint that was hit.
-struct Breakpoint<'a> {
-    at: TextAddr,
-    site: &'a Site,
-    prepared: &'a Prepared,
-}
-
-impl Breakpoint<'_> {
-    /// Calls the handlers from before the instruction; tells whether it is to be carried out.
-    fn before(&self, registers: &mut Registers, pinned: &Pinned) -> bool {
-        for probe in self.site.probes.iter() {
-            Current::set_running(Some(probe.running()), pinned);
-            if probe.is_enabled() && probe.before(registers) {
-                Current::set_running(None, pinned);
-                return false;
-            }
-        }
-        true
+/// A breakpoint, or the end of a step, while this CPU handles a hit.
+#[inline(never)]
+fn nested(registers: &mut Registers, pinned: &Pinned) -> bool {
+    if came_back(registers, pinned) {
+        return true;
     }
-
-    /// Carries out the instruction, or begins to.
-    fn go_on(&self, registers: &mut Registers, pinned: &Pinned) {
-        match Current::run(self.prepared, self.at, registers) {
-            Next::Done => after(self.site, registers, pinned),
-            Next::Released => Current::set_running(None, pinned),
-            Next::Stepping(kept) => Current::this_cpu(pinned).now.set(Hit {
-                phase: Phase::Stepping,
-                at: self.at,
-                kept,
-            }),
-        }
+    let at = Current::hit_at(registers);
+    let Some((site, prepared)) = breakpoint_at(at, pinned) else {
+        return false;
+    };
+    let cpu = Current::this_cpu(pinned);
+    let outer = cpu.now.get();
+    let newest = site.probes.iter().next();
+    if outer.phase.nested() == Nested::Hopeless {
+        report::hopeless(newest);
     }
-
-    /// The CPU handles another hit: this one is counted, and its instruction carried out.
-    fn missed(&self, registers: &mut Registers, pinned: &Pinned) {
-        let cpu = Current::this_cpu(pinned);
-        let outer = cpu.now.get();
-        if outer.phase.nested() == Nested::Hopeless {
-            report::hopeless(self.site.probes.iter().next());
-        }
-        self.site.probes.iter().for_each(Probe::miss);
-        if let Next::Stepping(kept) = Current::run(self.prepared, self.at, registers) {
-            cpu.outer.set(outer);
-            cpu.outer_running.set(Current::running(pinned));
-            cpu.now.set(Hit {
-                phase: Phase::SteppingInside,
-                at: self.at,
-                kept,
-            });
-            let probe = self.site.probes.iter().next();
-            Current::set_running(probe.map(Probe::running), pinned);
-        }
+    site.probes.iter().for_each(Probe::miss);
+    let next = if outer.phase.is_stepping() && outer.at == at {
+        Current::run_back(prepared, registers)
+    } else {
+        Current::run(prepared, registers)
+    };
+    if let Next::Stepping(kept) = next {
+        cpu.outer.set(outer);
+        cpu.outer_running.set(Current::running(pinned));
+        let phase = Phase::SteppingInside;
+        cpu.now.set(Hit { phase, at, kept });
+        Current::set_running(newest.map(Probe::running), pinned);
     }
+    true
 }
 
 /// Calls the handlers from after the instruction; that is the end of the hit.
+#[inline(never)]
 fn after(site: &Site, registers: &mut Registers, pinned: &Pinned) {
     for probe in site.probes.iter() {
         if probe.comes_back() && probe.is_enabled() {

@@ -7,8 +7,10 @@
 //! the place's own copy of its first bytes is put over it.
 
 use super::site::{
+    Armed,
     Prepared,
-    Registry, //
+    Registry,
+    Site, //
 };
 use crate::{
     arch::Current,
@@ -51,7 +53,9 @@ fn original(registry: &Registry, from: TextAddr, into: &mut [u8]) -> Option<()> 
     if !Current::is_breakpoint(into) {
         return Some(());
     }
-    if let Some(prepared) = registry.sites.get(from).and_then(|site| site.prepared()) {
+    let site = registry.sites.get(from);
+    let armed = site.filter(|site| site.is_armed(Armed::Breakpoint));
+    if let Some(prepared) = armed.and_then(Site::prepared) {
         Current::restore(prepared, into);
     } else if text::is_debugged(from) {
         return None;

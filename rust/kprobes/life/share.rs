@@ -72,6 +72,7 @@ pub(crate) fn arm_if_wanted(
 
 /// Tells the back end whether the instruction is to come back.
 pub(crate) fn follow(site: &Site) {
+    site.ask_probes();
     if let Way::Breakpoint(prepared) = &site.way {
         let comes_back = site.comes_back();
         if Current::follows(prepared) != comes_back {
@@ -92,6 +93,7 @@ fn renew(
     let fresh = Owned::new(at, Site::new(way, probe))?;
     if let Some(site) = registry.sites.get(at) {
         fresh.get().probes.append(&site.probes);
+        fresh.get().ask_probes();
     }
     // Nobody is in the old place, but dropping it waits until that is sure.
     registry.sites.replace(fresh).map(drop)

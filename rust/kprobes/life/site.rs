@@ -65,6 +65,7 @@ pub(crate) struct Site {
     /// How it is hit.
     pub(crate) way: Way,
     armed: AtomicU8,
+    comes_back: AtomicBool,
     gone: AtomicBool,
 }
 
@@ -75,6 +76,7 @@ impl Site {
             probes: Chain::of(first),
             way,
             armed: AtomicU8::new(Armed::No as u8),
+            comes_back: AtomicBool::new(first.comes_back()),
             gone: AtomicBool::new(false),
         }
     }
@@ -85,6 +87,12 @@ impl Site {
         let all = [Armed::Breakpoint, Armed::Watching, Armed::Changing];
         let found = all.into_iter().find(|&one| one as u8 == armed);
         found.unwrap_or(Armed::No)
+    }
+
+    /// Is this what makes it be hit?
+    #[inline(always)]
+    pub(crate) fn is_armed(&self, armed: Armed) -> bool {
+        self.armed.load(Ordering::Relaxed) == armed as u8
     }
 
     /// Notes what makes it be hit.
@@ -121,8 +129,15 @@ impl Site {
     }
 
     /// Does any of its probes want to be called after the instruction?
+    #[inline(always)]
     pub(crate) fn comes_back(&self) -> bool {
-        self.probes.iter().any(Probe::comes_back)
+        self.comes_back.load(Ordering::Relaxed)
+    }
+
+    /// Its probes have changed: notes what they want.
+    pub(crate) fn ask_probes(&self) {
+        let comes_back = self.probes.iter().any(Probe::comes_back);
+        self.comes_back.store(comes_back, Ordering::Relaxed);
     }
 }
 

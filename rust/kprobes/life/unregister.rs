@@ -37,6 +37,7 @@ use crate::{
             Flag,
             Probe, //
         },
+        report,
         table::Retired,
         text, //
     },
@@ -55,10 +56,12 @@ pub(crate) fn batch(clients: &[Client]) {
         }
         registry.sites.tidy();
     }
-    if !clients.is_empty() {
-        retired.wait();
-        drop(Current::tidy(&mut text::Lock::new()));
+    if clients.is_empty() {
+        return;
     }
+    retired.wait();
+    let unused = Current::tidy(&mut text::Lock::new());
+    drop(unused);
 }
 
 /// Disables the probes, and disarms the places that none is left for.
@@ -85,11 +88,15 @@ fn disable(registry: &mut Registry, probe: &Probe) -> Result<(), Refusal> {
     if !register::is_registered(registry, at, probe) {
         return Err(Refusal::NotRegistered);
     }
-    let was_disabled = probe.is(Flag::Disabled);
     probe.set(Flag::Disabled, true);
-    let site = registry.sites.get(at);
-    if site.is_some_and(|site| site.is_ftrace() && !site.is_wanted()) {
-        arm::off(registry, at).inspect_err(|_| probe.set(Flag::Disabled, was_disabled))?;
+    let Registry { sites, ftrace, .. } = registry;
+    if let Some(site) = sites.get(at).filter(|site| site.is_ftrace()) {
+        if !site.is_wanted() && arm::switch_ftrace((at, site), ftrace, false).is_err() {
+            // The client may not be told no. Ftrace calls us for nothing from now on, as the place
+            // says that it is not armed, and will be gone.
+            report::still_called();
+            site.set_armed(Armed::No);
+        }
     }
     Ok(())
 }

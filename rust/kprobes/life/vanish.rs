@@ -17,18 +17,20 @@ use super::{
         Registry, //
     }, //
 };
+#[cfg(CONFIG_MODULES)]
+use crate::sys::modules::Going;
 use crate::{
     model::addr::TextAddr,
     sys::{
         blacklist,
         ftrace::Users,
         lock::Lock,
-        modules::Going,
         probe::Flag, //
     },
 };
 
 /// A module goes, or the part of it that was for its beginning.
+#[cfg(CONFIG_MODULES)]
 pub(crate) fn module(going: &Going) {
     all(|at| going.has(at));
 }

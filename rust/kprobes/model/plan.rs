@@ -17,3 +17,12 @@ pub(crate) enum Next<Kept> {
     /// When the trap returns, the CPU runs a copy of it and goes on by itself.
     Released,
 }
+
+/// What the end of a step means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterStep {
+    /// The instruction has been carried out; the CPU goes on after it.
+    Done,
+    /// It has not, and starts again: the CPU comes to the breakpoint once more.
+    Again,
+}

@@ -13,6 +13,7 @@ use core::ptr::NonNull;
 use kernel::bindings;
 
 /// Whose text an address is.
+#[cfg_attr(not(CONFIG_MODULES), expect(dead_code))]
 pub(crate) enum Owner {
     /// The kernel's own.
     Kernel,
@@ -35,13 +36,17 @@ impl Pin {
         field(unsafe { self.0.as_ref() })
     }
 
+    /// Is it being initialized, or about to be?
+    pub(crate) fn is_coming(&self) -> bool {
+        self.read(|module| module.state) == bindings::module_state_MODULE_STATE_COMING
+    }
+
     /// Is this text that goes when the module has been initialized, and is that over?
     pub(crate) fn has_freed(&self, at: TextAddr) -> bool {
-        let coming = self.read(|module| module.state) == bindings::module_state_MODULE_STATE_COMING;
         // SAFETY: The module stays, by the invariant.
         let init =
             unsafe { bindings::rust_kprobes_in_module(self.0.as_ptr(), at.get() as usize, true) };
-        init && !coming
+        init && !self.is_coming()
     }
 }
 
@@ -82,11 +87,13 @@ fn pin(_addr: usize) -> Result<Pin, Refusal> {
 }
 
 /// Text that goes: a module's, or the part of it that was for its beginning.
+#[cfg(CONFIG_MODULES)]
 pub(crate) struct Going {
     module: *mut bindings::module,
     init_only: bool,
 }
 
+#[cfg(CONFIG_MODULES)]
 impl Going {
     /// # Safety
     ///

@@ -311,6 +311,14 @@ pub(crate) struct List<'a> {
     _of: PhantomData<&'a Chain>,
 }
 
+impl List<'_> {
+    /// Are there more?
+    #[inline(always)]
+    pub(crate) fn has_more(&self) -> bool {
+        !self.next.is_null()
+    }
+}
+
 impl<'a> Iterator for List<'a> {
     type Item = &'a Probe;
 

@@ -3,7 +3,10 @@
 //! What is said of a client's mistake.
 
 use super::probe::Probe;
-use kernel::bindings;
+use kernel::{
+    bindings,
+    prelude::*, //
+};
 
 /// A probe is on the code that handles hits.
 #[cold]
@@ -18,4 +21,9 @@ pub(crate) fn hopeless(probe: Option<&Probe>) {
 pub(crate) fn registered_twice() {
     // SAFETY: Only says so, once.
     unsafe { bindings::rust_kprobes_registered_twice() };
+}
+
+/// Ftrace refuses to call no more from where nobody wants it to.
+pub(crate) fn still_called() {
+    pr_warn!("ftrace could not be told that a place is not probed any more; no harm is done\n");
 }

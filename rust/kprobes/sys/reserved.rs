@@ -34,12 +34,13 @@ use kernel::{
 const STATIC_CALL_LEN: u64 = bindings::JMP32_INSN_SIZE as u64;
 
 /// Where others' text is in the kernel proper.
-pub(crate) struct Index(KVec<Span>);
+pub(crate) struct Index(KVVec<Span>);
 
 impl Index {
     /// Reads the kernel's own tables.
     pub(crate) fn read() -> Result<Self, Refusal> {
-        let mut spans = KVec::new();
+        let _jump_labels = JumpLabelLock::new();
+        let mut spans = KVVec::new();
         Tables::of_the_kernel().each(&mut |at, len| {
             // What is too far from the start of the text is not in it.
             match span_index::span(origin(), at, len) {
@@ -77,13 +78,13 @@ fn origin() -> TextAddr {
     TextAddr::new((&raw const bindings::_stext).addr() as u64)
 }
 
-/// The lock under which a module's jump labels are put in order.
+/// The lock under which jump labels are put in order, and change.
 struct JumpLabelLock;
 
 impl JumpLabelLock {
     fn new() -> Self {
         // SAFETY: The caller may sleep, as registering says.
-        unsafe { bindings::jump_label_lock() };
+        unsafe { bindings::rust_kprobes_jump_label_lock() };
         Self
     }
 }
@@ -91,7 +92,7 @@ impl JumpLabelLock {
 impl Drop for JumpLabelLock {
     fn drop(&mut self) {
         // SAFETY: `new` has locked it.
-        unsafe { bindings::jump_label_unlock() };
+        unsafe { bindings::rust_kprobes_jump_label_unlock() };
     }
 }
 
@@ -104,6 +105,9 @@ struct Bounds<T>(*mut T, *mut T);
 ///
 /// Each is empty or stays as long as this value.
 struct Tables {
+    /// Is the text that was for the beginning no more?
+    #[cfg_attr(not(CONFIG_JUMP_LABEL), expect(dead_code))]
+    init_gone: bool,
     #[cfg(CONFIG_JUMP_LABEL)]
     jump_labels: Bounds<bindings::jump_entry>,
     #[cfg(CONFIG_HAVE_STATIC_CALL_INLINE)]
@@ -122,8 +126,11 @@ impl Tables {
                 )
             };
         }
+        // SAFETY: Only looks at what the kernel is at.
+        let init_gone = unsafe { bindings::rust_kprobes_init_text_gone() };
         // INVARIANT: The linker puts them between these symbols, in memory that stays.
         Self {
+            init_gone,
             #[cfg(CONFIG_JUMP_LABEL)]
             jump_labels: bounds!(__start___jump_table, __stop___jump_table),
             #[cfg(CONFIG_HAVE_STATIC_CALL_INLINE)]
@@ -142,6 +149,7 @@ impl Tables {
         }
         // INVARIANT: They are in the module, which is pinned.
         Self {
+            init_gone: !module.is_coming(),
             #[cfg(CONFIG_JUMP_LABEL)]
             jump_labels: bounds!(jump_entries, num_jump_entries),
             #[cfg(CONFIG_HAVE_STATIC_CALL_INLINE)]
@@ -170,9 +178,9 @@ impl Tables {
     #[cfg(CONFIG_JUMP_LABEL)]
     fn jump_label(&self, number: usize) -> Option<(TextAddr, u64)> {
         let Bounds(first, end) = self.jump_labels;
-        let mut len = 0;
+        let (gone, mut len) = (self.init_gone, 0);
         // SAFETY: The bounds of a table that is there, by the invariant.
-        let at = unsafe { bindings::rust_kprobes_jump_label(first, end, number, &mut len) };
+        let at = unsafe { bindings::rust_kprobes_jump_label(first, end, number, gone, &mut len) };
         entry(at, len as u64)
     }
 

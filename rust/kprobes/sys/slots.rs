@@ -176,6 +176,12 @@ impl Page {
         Some(index)
     }
 
+    /// Where a slot is.
+    fn slot(&self, index: usize) -> TextAddr {
+        let offset = index.wrapping_mul(self.slot_len) as u64;
+        TextAddr::new(self.address().get().wrapping_add(offset))
+    }
+
     fn give_back(&self, index: usize, lingers: bool) {
         if lingers {
             self.left.add(index);
@@ -257,6 +263,7 @@ unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
 /// The page stays, since this slot of it is not free.
 pub(crate) struct Slot {
     page: NonNull<Page>,
+    at: TextAddr,
     index: usize,
     lingers: bool,
 }
@@ -268,10 +275,9 @@ unsafe impl Sync for Slot {}
 
 impl Slot {
     /// Where its first byte is.
+    #[inline(always)]
     pub(crate) fn at(&self) -> TextAddr {
-        let page = self.page();
-        let offset = self.index.wrapping_mul(page.slot_len) as u64;
-        TextAddr::new(page.address().get().wrapping_add(offset))
+        self.at
     }
 
     /// From now on, a CPU may leave it by itself.
@@ -348,6 +354,7 @@ fn slot_of(page: &Page, origin: TextAddr) -> Option<Slot> {
     // INVARIANT: It is not free any more.
     page.take(origin).map(|index| Slot {
         page: NonNull::from(page),
+        at: page.slot(index),
         index,
         lingers: false,
     })

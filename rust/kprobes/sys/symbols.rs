@@ -11,7 +11,8 @@ use crate::model::{
 };
 use kernel::{
     bindings,
-    prelude::*, //
+    prelude::*,
+    sync::rcu, //
 };
 
 /// The address of the symbol of that name (`module:symbol` also).
@@ -82,7 +83,11 @@ impl Buffer {
 }
 
 /// The symbol around an address: its name, how far into it, and the module that it is of.
-pub(crate) fn describe(at: TextAddr, name: &mut Buffer) -> Option<(&CStr, u64, Option<&CStr>)> {
+pub(crate) fn describe<'a>(
+    at: TextAddr,
+    name: &'a mut Buffer,
+    _rcu: &'a rcu::Guard,
+) -> Option<(&'a CStr, u64, Option<&'a CStr>)> {
     let (mut offset, mut module) = (0, core::ptr::null_mut());
     let (addr, len) = (at.get() as usize, core::ptr::null_mut());
     // SAFETY:
@@ -93,8 +98,7 @@ pub(crate) fn describe(at: TextAddr, name: &mut Buffer) -> Option<(&CStr, u64, O
     };
     // SAFETY: NULL, or the name that it has written, with its NUL.
     let found = (!found.is_null()).then(|| unsafe { CStr::from_char_ptr(found) })?;
-    // SAFETY: NULL, or the module's name, which stays while it is loaded: the registry is locked,
-    // and a module that goes waits for it.
+    // SAFETY: NULL, or the module's name, which stays while RCU is read-locked, since it was found.
     let module = (!module.is_null()).then(|| unsafe { CStr::from_char_ptr(module) });
     Some((found, offset as u64, module))
 }

@@ -29,7 +29,7 @@ impl Lock {
     /// Waits until the text is free to change. To be taken inside the lock of the registry.
     pub(crate) fn new() -> Self {
         // SAFETY: The caller may sleep, as taking any mutex says.
-        unsafe { bindings::cpus_read_lock() };
+        unsafe { bindings::rust_kprobes_cpus_read_lock() };
         // SAFETY: A mutex that is initialized at build time; the caller may sleep.
         unsafe { bindings::mutex_lock(&raw mut bindings::text_mutex) };
         // INVARIANT: Done just now.
@@ -42,7 +42,7 @@ impl Drop for Lock {
         // SAFETY: By the invariant, this task has it locked.
         unsafe { bindings::mutex_unlock(&raw mut bindings::text_mutex) };
         // SAFETY: By the invariant, this task has them read-locked.
-        unsafe { bindings::cpus_read_unlock() };
+        unsafe { bindings::rust_kprobes_cpus_read_unlock() };
     }
 }
 

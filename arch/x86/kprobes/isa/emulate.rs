@@ -91,27 +91,42 @@ pub(crate) struct Faulted;
 
 /// Does `op` for the instruction before `next`.
 ///
-/// The IP that `frame` has is where execution goes on after.
-#[inline]
-pub(crate) fn emulate(op: Op, next: TextAddr, frame: &mut impl Frame) -> Result<(), Faulted> {
+/// The IP that `frame` has is where execution goes on after. What is common is done right where a
+/// hit is handled, which then needs few registers of its own; the rest is a call away.
+#[inline(always)]
+pub(crate) fn emulate(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result<(), Faulted> {
+    let to = match *op {
+        Op::Nothing | Op::JumpIf(..) if !holds(op, frame) => next.get(),
+        Op::Jump(distance) | Op::JumpIf(_, distance) => by(next, distance),
+        Op::Call(distance) => call(by(next, distance), next, frame),
+        Op::Return(release) => {
+            let to = frame.pop();
+            let sp = frame.register(SP).wrapping_add(u64::from(release));
+            frame.set_register(SP, sp);
+            to
+        }
+        _ => seldom(op, next, frame)?,
+    };
+    frame.set_ip(to);
+    Ok(())
+}
+
+/// Is this a branch that is taken by what the flags say?
+#[inline(always)]
+fn holds(op: &Op, frame: &impl Frame) -> bool {
+    matches!(*op, Op::JumpIf(condition, _) if condition.holds(frame.flags()))
+}
+
+/// Does what [`emulate`] does not itself; tells where execution goes on.
+#[inline(never)]
+fn seldom(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result<u64, Faulted> {
     let mut to = next.get();
-    match op {
-        Op::Nothing => {}
+    match *op {
+        Op::Nothing | Op::Jump(_) | Op::Call(_) | Op::JumpIf(..) | Op::Return(_) => {}
         Op::DisableInterrupts => frame.set_flags(frame.flags() & !flag::IF),
         Op::EnableInterrupts => frame.set_flags(frame.flags() | flag::IF),
         Op::PushFlags => frame.push(frame.flags() & !flag::NOT_PUSHED),
         Op::PopFlags => pop_flags(frame),
-        Op::Return(release) => {
-            to = frame.pop();
-            let sp = frame.register(SP).wrapping_add(u64::from(release));
-            frame.set_register(SP, sp);
-        }
-        Op::Jump(distance) => to = by(next, distance),
-        Op::Call(distance) => to = call(by(next, distance), next, frame),
-        Op::JumpIf(condition, distance) if condition.holds(frame.flags()) => {
-            to = by(next, distance)
-        }
-        Op::JumpIf(..) => {}
         Op::Count(counter, distance) => {
             if counter.count(frame) {
                 to = by(next, distance);
@@ -123,8 +138,7 @@ pub(crate) fn emulate(op: Op, next: TextAddr, frame: &mut impl Frame) -> Result<
         Op::JumpMemory(memory) => to = load(memory, next, frame)?,
         Op::CallMemory(memory) => to = call(load(memory, next, frame)?, next, frame),
     }
-    frame.set_ip(to);
-    Ok(())
+    Ok(to)
 }
 
 /// The number of RCX in encodings.
@@ -299,7 +313,7 @@ mod tests {
     /// Emulates `bytes`, which stand at [`AT`].
     fn run(bytes: &[u8], frame: &mut Fake) -> bool {
         let next = TextAddr::new(AT + bytes.len() as u64);
-        op(bytes).is_ok_and(|op| emulate(op, next, frame).is_ok())
+        op(bytes).is_ok_and(|op| emulate(&op, next, frame).is_ok())
     }
 
     /// Where `bytes` at [`AT`] lead with these flags and this RCX, and RCX after it.
@@ -474,7 +488,7 @@ mod tests {
         for bytes in [[0xff, 0x10], [0xff, 0x20]] {
             let mut frame = Fake::numbered();
             let next = TextAddr::new(AT + 2);
-            let result = op(&bytes).map(|op| emulate(op, next, &mut frame));
+            let result = op(&bytes).map(|op| emulate(&op, next, &mut frame));
             assert_eq!(result, Ok(Err(Faulted)));
             assert_eq!(frame, Fake::numbered());
         }

@@ -32,7 +32,7 @@ fn emulated(bytes: &[u8], flags: u64, cx: u64) -> (bool, u64) {
     machine.flags = flags;
     machine.registers[1] = cx;
     let next = TextAddr::new(AT + len as u64);
-    assert_eq!(emulate(op, next, &mut machine), Ok(()));
+    assert_eq!(emulate(&op, next, &mut machine), Ok(()));
     (machine.ip != next.get(), machine.registers[1])
 }
 

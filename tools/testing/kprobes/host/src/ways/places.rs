@@ -37,7 +37,7 @@ const RUNS: usize = 300_000;
 /// Does what `bytes` at [`AT`] do, after which nothing may be missing.
 fn run(op: Op, len: usize, machine: &mut Machine) {
     let next = TextAddr::new(AT + len as u64);
-    assert_eq!(emulate(op, next, machine), Ok(()));
+    assert_eq!(emulate(&op, next, machine), Ok(()));
 }
 
 #[test]
