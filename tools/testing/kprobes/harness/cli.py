@@ -32,8 +32,10 @@ def command(function):
     return function
 
 
-def _job(name, impl):
-    text = (env.KPROBES / 'guest/jobs' / f'{name}.sh').read_text()
+def _job(name, impl, *before):
+    """The shell text of a job, and of those to run before it."""
+    text = ''.join((env.KPROBES / 'guest/jobs' / f'{one}.sh').read_text()
+                   for one in (*before, name))
     return (f'IMPL={impl}\nRETURNS={"y" if _returns(impl) else "n"}\n'
             + text)
 
@@ -79,7 +81,7 @@ def _crash_tests(built, modules):
 def guest_tests(built):
     """Boot BUILT once: its KUnit suites, then our job; the results."""
     clauses = _clauses(built)
-    image = guest.initramfs(built, 'tests', _job('tests', built.impl),
+    image = guest.initramfs(built, 'tests', _job('tests', built.impl, 'clauses'),
                             guest.shipped(built, *_SAMPLES) + clauses)
     name = f'{built.arch} {built.impl}'
     with progress.Stage(f'boot {name}', 2) as stage:
@@ -302,7 +304,8 @@ def _guest_part(keep):
     return _finish(tally)
 
 
-_OURS = ('.surface.', '.samples.', '.clauses.', '.crash.', '.health.')
+_OURS = ('.surface.', '.samples.', '.clauses', '.modules.', '.files.',
+         '.crash.', '.health.')
 
 
 @command

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * KUnit cases for the behaviour that clients of <linux/kprobes.h> rely on,
+ * over whichever implementation is built in. A case is named by its clause,
+ * then by what it shows.
+ */
+#ifndef _KPROBES_CLAUSES_H
+#define _KPROBES_CLAUSES_H
+
+#include <kunit/test.h>
+#include <linux/kprobes.h>
+
+/* What is probed: ftrace can call from its entry, where there is ftrace. */
+int kprobes_clauses_target(int value);
+int kprobes_clauses_other(int value);
+
+/* Calls that the compiler does not see through. */
+extern int (*clauses_call)(int value);
+extern int (*clauses_call_other)(int value);
+
+/* A probe that counts its calls, and notes when it was called. */
+struct counted {
+	struct kprobe kp;
+	int before;
+	int after;
+	unsigned int turn_before;	/* counts the calls of all handlers */
+	unsigned int turn_after;
+	unsigned long ip_before;
+	unsigned long ip_after;
+	unsigned long flags_after;
+};
+
+int clauses_before(struct kprobe *kp, struct pt_regs *regs);
+void clauses_after(struct kprobe *kp, struct pt_regs *regs,
+		   unsigned long flags);
+
+#define COUNTED_AT(symbol)					\
+	((struct counted) { .kp = {				\
+		.symbol_name = symbol,				\
+		.pre_handler = clauses_before,			\
+	} })
+
+#define COUNTED_IN(address)					\
+	((struct counted) { .kp = {				\
+		.addr = (kprobe_opcode_t *)(address),		\
+		.pre_handler = clauses_before,			\
+	} })
+
+static inline void with_after(struct counted *probe)
+{
+	probe->kp.post_handler = clauses_after;
+}
+
+/* What a client does before it registers the probe again. */
+static inline void anew(struct counted *probe)
+{
+	probe->kp.addr = NULL;
+	probe->kp.flags = 0;
+	probe->before = 0;
+	probe->after = 0;
+}
+
+#endif

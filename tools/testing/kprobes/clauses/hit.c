@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Hits: what handlers see and what they may do, on any architecture.
+ */
+#include <linux/preempt.h>
+#include "clauses.h"
+
+static bool could_be_preempted;
+
+static int look_around(struct kprobe *kp, struct pt_regs *regs)
+{
+	could_be_preempted |= preemptible();
+	return clauses_before(kp, regs);
+}
+
+static void H1_handlers_are_not_preempted(struct kunit *test)
+{
+	struct counted probe = COUNTED_AT("kprobes_clauses_target");
+
+	probe.kp.pre_handler = look_around;
+	could_be_preempted = false;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	clauses_call(1);
+	unregister_kprobe(&probe.kp);
+	KUNIT_EXPECT_EQ(test, probe.before, 1);
+	KUNIT_EXPECT_FALSE(test, could_be_preempted);
+}
+
+static void H2_post_handler_follows(struct kunit *test)
+{
+	struct counted probe = COUNTED_AT("kprobes_clauses_target");
+
+	with_after(&probe);
+	probe.flags_after = 1;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
+	KUNIT_EXPECT_EQ(test, probe.before, 1);
+	KUNIT_EXPECT_EQ(test, probe.after, 1);
+	KUNIT_EXPECT_LT(test, probe.turn_before, probe.turn_after);
+	/* The third argument has always been zero. */
+	KUNIT_EXPECT_EQ(test, probe.flags_after, 0);
+#ifdef CONFIG_X86_64
+	KUNIT_EXPECT_PTR_EQ(test, (void *)probe.ip_before, probe.kp.addr + 1);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)probe.ip_after, probe.kp.addr + 5);
+#endif
+	unregister_kprobe(&probe.kp);
+}
+
+static void H2_post_handler_alone(struct kunit *test)
+{
+	struct counted probe = COUNTED_AT("kprobes_clauses_target");
+
+	with_after(&probe);
+	probe.kp.pre_handler = NULL;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	clauses_call(1);
+	KUNIT_EXPECT_EQ(test, probe.after, 1);
+	unregister_kprobe(&probe.kp);
+}
+
+static int call_other(struct kprobe *kp, struct pt_regs *regs)
+{
+	clauses_call_other(1);
+	return clauses_before(kp, regs);
+}
+
+static void call_other_after(struct kprobe *kp, struct pt_regs *regs,
+			     unsigned long flags)
+{
+	clauses_call_other(1);
+	clauses_after(kp, regs, flags);
+}
+
+/* All probes at the other place miss it, the disabled one too. */
+static void H4_hits_in_handlers_are_missed(struct kunit *test)
+{
+	struct counted outer = COUNTED_AT("kprobes_clauses_target");
+	struct counted inner = COUNTED_AT("kprobes_clauses_other");
+	struct counted idle = COUNTED_AT("kprobes_clauses_other");
+
+	outer.kp.pre_handler = call_other;
+	outer.kp.post_handler = call_other_after;
+	idle.kp.flags = KPROBE_FLAG_DISABLED;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&inner.kp), 0);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&idle.kp), 0);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&outer.kp), 0);
+	KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
+	KUNIT_EXPECT_EQ(test, outer.before, 1);
+	KUNIT_EXPECT_EQ(test, outer.after, 1);
+	KUNIT_EXPECT_EQ(test, inner.before, 0);
+	KUNIT_EXPECT_EQ(test, inner.kp.nmissed, 2);
+	KUNIT_EXPECT_EQ(test, idle.kp.nmissed, 2);
+	KUNIT_EXPECT_EQ(test, outer.kp.nmissed, 0);
+	KUNIT_EXPECT_EQ(test, clauses_call_other(1), 3);
+	KUNIT_EXPECT_EQ(test, inner.before, 1);
+	unregister_kprobe(&outer.kp);
+	unregister_kprobe(&inner.kp);
+	unregister_kprobe(&idle.kp);
+}
+
+static struct kunit_case hit_cases[] = {
+	KUNIT_CASE(H1_handlers_are_not_preempted),
+	KUNIT_CASE(H2_post_handler_follows),
+	KUNIT_CASE(H2_post_handler_alone),
+	KUNIT_CASE(H4_hits_in_handlers_are_missed),
+	{}
+};
+
+static struct kunit_suite hit_suite = {
+	.name = "clauses_hit",
+	.test_cases = hit_cases,
+};
+
+kunit_test_suite(hit_suite);

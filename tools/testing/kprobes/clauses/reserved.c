@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Text that may not be probed: what others change or trap at, and what hits
+ * themselves run through.
+ */
+#include <linux/bug.h>
+#include <linux/jump_label.h>
+#include <linux/module.h>
+#include <linux/static_call.h>
+#include "clauses.h"
+
+static int register_at(const void *address)
+{
+	struct counted probe = COUNTED_IN(address);
+	int err = register_kprobe(&probe.kp);
+
+	if (!err)
+		unregister_kprobe(&probe.kp);
+	return err;
+}
+
+static int register_symbol(const char *symbol)
+{
+	struct counted probe = COUNTED_AT(symbol);
+	int err = register_kprobe(&probe.kp);
+
+	if (!err)
+		unregister_kprobe(&probe.kp);
+	return err;
+}
+
+/* A jump label, a static call and a BUG table entry of this module's own. */
+static DEFINE_STATIC_KEY_FALSE(reserved_key);
+
+static int __maybe_unused called(void)
+{
+	return 1;
+}
+
+DEFINE_STATIC_CALL(reserved_call, called);
+
+static noinline int __used reserved_text(int value)
+{
+	WARN_ON(value == 4711);
+	if (static_branch_unlikely(&reserved_key))
+		value++;
+	return value + static_call(reserved_call)();
+}
+
+#ifdef CONFIG_JUMP_LABEL
+static void R1_10_jump_label(struct kunit *test)
+{
+	KUNIT_ASSERT_GE(test, THIS_MODULE->num_jump_entries, 1);
+	KUNIT_EXPECT_EQ(test, -EINVAL, register_at((void *)
+			jump_entry_code(THIS_MODULE->jump_entries)));
+}
+#endif
+
+#ifdef CONFIG_HAVE_STATIC_CALL_INLINE
+static void R1_10_static_call(struct kunit *test)
+{
+	struct static_call_site *site = THIS_MODULE->static_call_sites;
+
+	KUNIT_ASSERT_GE(test, THIS_MODULE->num_static_call_sites, 1);
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			register_at((void *)&site->addr + site->addr));
+}
+#endif
+
+#ifdef CONFIG_GENERIC_BUG_RELATIVE_POINTERS
+static void R1_10_bug_table(struct kunit *test)
+{
+	struct bug_entry *bug = THIS_MODULE->bug_table;
+
+	KUNIT_ASSERT_GE(test, THIS_MODULE->num_bugs, 1);
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			register_at((void *)&bug->bug_addr_disp +
+				    bug->bug_addr_disp));
+}
+#endif
+
+static noinline int __used named_by_macro(int value)
+{
+	return value + 3;
+}
+NOKPROBE_SYMBOL(named_by_macro);
+
+static noinline int __kprobes __used in_kprobes_text(int value)
+{
+	return value + 4;
+}
+
+static noinstr int __used in_noinstr_text(int value)
+{
+	return value + 5;
+}
+
+static void R10_own_blacklist_of_a_module(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, register_at(named_by_macro), -EINVAL);
+	KUNIT_EXPECT_EQ(test, register_at(in_kprobes_text), -EINVAL);
+	KUNIT_EXPECT_EQ(test, register_at(in_noinstr_text), -EINVAL);
+}
+
+static void U8_blacklist_of_the_kernel(struct kunit *test)
+{
+	/* Named by NOKPROBE_SYMBOL(). */
+	KUNIT_EXPECT_EQ(test, register_symbol("notify_die"), -EINVAL);
+	/* In .kprobes.text, or named. */
+	KUNIT_EXPECT_EQ(test, register_symbol("get_kprobe"), -EINVAL);
+	/* In .noinstr.text. */
+	KUNIT_EXPECT_EQ(test, register_symbol("irqentry_enter"), -EINVAL);
+#ifdef CONFIG_X86_64
+	/* In the architecture's entry text. */
+	KUNIT_EXPECT_EQ(test, register_symbol("entry_SYSCALL_64"), -EINVAL);
+#endif
+}
+
+static void U8_whole_functions_are_listed(struct kunit *test)
+{
+	struct counted probe = COUNTED_AT("notify_die");
+
+	/* Refused before anybody asks where instructions start. */
+	for (probe.kp.offset = 1; probe.kp.offset < 8; probe.kp.offset++) {
+		KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -EINVAL);
+		probe.kp.addr = NULL;
+	}
+}
+
+#ifdef CONFIG_X86_64
+/* The way of a breakpoint: none of it may be probed. */
+static void H12_hit_path_cannot_be_probed(struct kunit *test)
+{
+	static const char * const path[] = {
+		"asm_exc_int3", "exc_int3", "do_int3",
+		"smp_text_poke_int3_handler", "kprobe_int3_handler",
+		"get_kprobe", "notify_die", "exc_page_fault",
+#ifdef CONFIG_RUST_KPROBES
+		"kprobe_fault_handler", "kprobe_original_ip",
+		"kprobe_busy_begin",
+#endif
+	};
+	int n;
+
+	for (n = 0; n < ARRAY_SIZE(path); n++) {
+		int err = register_symbol(path[n]);
+
+		/* What the compiler has inlined has no symbol. */
+		if (err != -ENOENT)
+			KUNIT_EXPECT_EQ_MSG(test, err, -EINVAL, "%s", path[n]);
+	}
+}
+
+/* U8: what was split from a function shares its fate. See target_x86.S. */
+static void U8_split_part_shares_the_fate(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, register_symbol("clauses_split.cold"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, register_symbol("clauses_free.cold"), 0);
+}
+
+static void R1_10_preambles(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, register_symbol("__cfi_clauses_none"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, register_symbol("__pfx_clauses_none"), -EINVAL);
+}
+#endif
+
+static struct kunit_case reserved_cases[] = {
+#ifdef CONFIG_JUMP_LABEL
+	KUNIT_CASE(R1_10_jump_label),
+#endif
+#ifdef CONFIG_HAVE_STATIC_CALL_INLINE
+	KUNIT_CASE(R1_10_static_call),
+#endif
+#ifdef CONFIG_GENERIC_BUG_RELATIVE_POINTERS
+	KUNIT_CASE(R1_10_bug_table),
+#endif
+	KUNIT_CASE(R10_own_blacklist_of_a_module),
+	KUNIT_CASE(U8_blacklist_of_the_kernel),
+	KUNIT_CASE(U8_whole_functions_are_listed),
+#ifdef CONFIG_X86_64
+	KUNIT_CASE(H12_hit_path_cannot_be_probed),
+	KUNIT_CASE(U8_split_part_shares_the_fate),
+	KUNIT_CASE(R1_10_preambles),
+#endif
+	{}
+};
+
+static struct kunit_suite reserved_suite = {
+	.name = "clauses_reserved",
+	.test_cases = reserved_cases,
+};
+
+kunit_test_suite(reserved_suite);

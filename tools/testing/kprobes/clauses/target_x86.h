@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What target_x86.S has.
+ */
+#ifndef _KPROBES_TARGET_X86_H
+#define _KPROBES_TARGET_X86_H
+
+#include <linux/linkage.h>
+#include <linux/types.h>
+
+/* Each adds five. */
+asmlinkage long clauses_move(long value);
+asmlinkage long clauses_inner(long value);
+asmlinkage long clauses_rip(long value);
+asmlinkage long clauses_jump(long value);
+asmlinkage long clauses_branch(long value);
+asmlinkage long clauses_call_site_in(long value);
+asmlinkage long clauses_return(long value);
+
+/* The instructions to probe, and where some go on. */
+extern const u8 clauses_move_site[], clauses_move_next[];
+extern const u8 clauses_inner_site[];
+extern const u8 clauses_rip_site[], clauses_rip_next[];
+extern const u8 clauses_jump_site[], clauses_jump_next[];
+extern const u8 clauses_branch_site[], clauses_branch_next[];
+extern const u8 clauses_call_site[], clauses_return_site[];
+extern const u8 clauses_load_ss[], clauses_ud2[];
+
+/* These may fault. */
+asmlinkage long clauses_load(const long *from);
+asmlinkage long clauses_load_user(const long *from);
+asmlinkage long clauses_rdmsr(u32 number);
+asmlinkage long clauses_bare_load(const long *from);
+extern const u8 clauses_load_site[], clauses_load_user_site[];
+extern const u8 clauses_rdmsr_site[];
+extern const u8 clauses_bare_load_site[], clauses_bare_load_out[];
+
+/* So many moves of five bytes, 16 in a function. */
+#define ROW		320
+#define ROW_BYTES	(20 * 96)
+
+asmlinkage void clauses_row(void);
+extern const u8 clauses_row_begin[];
+
+#endif

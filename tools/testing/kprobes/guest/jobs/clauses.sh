@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: GPL-2.0
+# Clauses of the behaviour that need modules to come and go, or the files in
+# debugfs, over either implementation. A test is named by its clause.
+
+TARGET=/sys/module/kprobes_target/parameters
+PROBER=/sys/module/kprobes_prober/parameters
+
+# told PROBE WHAT: register, unregister, enable or disable a probe.
+told() {
+	echo "$2" >"$PROBER/$1"
+}
+
+# refused PROBE WHAT ERROR: that is refused, with this error.
+refused_as() {
+	if said=$(told "$1" "$2" 2>&1); then
+		echo "not refused"
+		return 1
+	fi
+	case $said in
+	*"$3"*) return 0 ;;
+	esac
+	echo "$said"
+	return 1
+}
+
+# called PROBE BEFORE AFTER: three calls of the target take its hits there.
+called() {
+	[ "$(cat "$PROBER/$1")" = "$2" ] || {
+		echo "before: $(cat "$PROBER/$1")"
+		return 1
+	}
+	echo 3 >$TARGET/call || return 1
+	[ "$(cat "$PROBER/$1")" = "$3" ] && return 0
+	echo "after: $(cat "$PROBER/$1")"
+	return 1
+}
+
+says() {
+	grep -qE "$1" "$2" && return 0
+	echo "$2 says: $(cat "$2")"
+	return 1
+}
+
+# listed_as PATTERN: a line of the list is just that.
+listed_as() {
+	grep -qE "^$1\$" $KPROBES/list && return 0
+	show <$KPROBES/list
+	return 1
+}
+
+ADDRESS='[0-9a-f]{16}'
+# What C may have made of a breakpoint meanwhile.
+MAYBE='(\[OPTIMIZED\])?'
+
+suite modules
+load kprobes_prober
+load kprobes_target
+check R10_untraced_is_registered told untraced register
+check R10_traced_is_registered told function register
+check R10_untraced_is_hit called untraced 0 3
+check R10_traced_is_hit called function 3 6
+check R10_own_blacklist_by_name refused_as named register "Invalid argument"
+check R10_own_blacklist_by_section refused_as section register "Invalid argument"
+check R1_11_init_text_is_no_more refused_as init register "No such file"
+
+check U2_line_of_a_module listed_as \
+	"$ADDRESS  k  kprobes_target_untraced\\+0x0  kprobes_target $MAYBE"
+told again register
+both() {
+	[ "$(listed kprobes_target_function | wc -l)" = 2 ]
+}
+check U2_each_probe_at_an_address both
+told again unregister
+hidden() {
+	echo 2 >/proc/sys/kernel/kptr_restrict
+	grep -qE "^0{16}  k  kprobes_target_untraced" $KPROBES/list &&
+		! grep -qvE "^0{16} " $KPROBES/list
+	hides=$?
+	echo 0 >/proc/sys/kernel/kptr_restrict
+	return $hides
+}
+check U2_addresses_are_hidden hidden
+check S4_pages_of_copies_are_symbols \
+	grep -qE "^$ADDRESS t kprobe_insn_page.\\[__builtin__kprobes\\]\$" /proc/kallsyms
+
+told untraced disable
+check U2_disabled listed_as \
+	"$ADDRESS  k  kprobes_target_untraced\\+0x0  kprobes_target \\[DISABLED\\]"
+check R6_disabled_is_not_hit called untraced "6 disabled" "6 disabled"
+told untraced enable
+check R6_enabled_is_hit called untraced 6 9
+
+# The module goes, and its probes stay registered.
+mark going
+check R10_probed_module_goes rmmod kprobes_target
+check R1_9_going_module_is_not_probed since going "registering says -2$"
+check R10_untraced_is_gone says "^9 gone" $PROBER/untraced
+check R10_traced_is_gone says "^1[0-9] gone" $PROBER/function
+check U2_gone listed_as "$ADDRESS  k  .*\\[GONE\\]$MAYBE"
+check R7_enable_gone refused_as untraced enable "Invalid argument"
+check R6_disable_gone told untraced disable
+load kprobes_target
+reloaded() {
+	before=$(cat $PROBER/untraced)
+	echo 3 >$TARGET/call
+	[ "$before" = "$(cat $PROBER/untraced)" ]
+}
+check R10_gone_is_gone_for_good reloaded
+check R10_address_is_probed_again told again register
+check R10_address_is_hit_again called again 0 3
+check R10_gone_is_unregistered told untraced unregister
+check R10_gone_shared_is_unregistered told function unregister
+check R10_newer_is_still_hit called again 3 6
+check R10_registered_when_it_came_again told untraced register
+check R10_hit_when_it_came_again called untraced 0 3
+told untraced unregister
+told again unregister
+rmmod kprobes_target
+
+# The same as a kernel of the module's first life: the text goes in between.
+again_and_again() {
+	for round in 1 2 3 4 5; do
+		load kprobes_target && told untraced register &&
+			called untraced 0 3 && rmmod kprobes_target &&
+			load kprobes_target && told again register &&
+			called again 0 3 && told untraced unregister &&
+			called again 3 6 && told again unregister &&
+			rmmod kprobes_target || return 1
+	done
+}
+check D3_address_is_never_burnt again_and_again
+
+load kprobes_target probe_init=1
+check R10_init_text_is_probed_while_it_comes says "^1$" $TARGET/init_hits
+check U2_unknown_symbol listed_as \
+	"$ADDRESS  k  0x$ADDRESS \\[GONE\\](\\[FTRACE\\])?"
+check R10_probed_init_text_goes rmmod kprobes_target
+
+# pages: how many of copied instructions there are.
+pages() {
+	grep -c "kprobe_insn_page" /proc/kallsyms
+}
+slots() {
+	before=$(pages)
+	for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		told untraced register && told untraced unregister || return 1
+	done
+	[ "$(pages)" -le $((before + 1)) ]
+}
+load kprobes_target
+check S2_slots_are_used_again slots
+
+plan
+
+suite files
+modes() {
+	[ "$(stat -c %a $KPROBES/list $KPROBES/enabled $KPROBES/blacklist |
+		tr '\n' ' ')" = "400 600 400 " ]
+}
+check U1_modes modes
+told untraced register
+mark switch
+check U3_switch_off sh -c "echo 0 >$KPROBES/enabled"
+check U3_reads_0 grep -qx 0 $KPROBES/enabled
+check U3_says_disabled since switch "kprobes: Kprobes globally disabled"
+check U3_nothing_is_hit called untraced 0 0
+check U3_probes_are_not_disabled listed_as \
+	"$ADDRESS  k  kprobes_target_untraced\\+0x0  kprobes_target $MAYBE"
+same() {
+	mark same
+	echo 0 >$KPROBES/enabled && ! since same "Kprobes globally" >/dev/null
+}
+check U3_same_state_says_nothing same
+told again register
+check U3_registered_while_off called again 0 0
+told function register
+told function disable
+told function enable
+told untraced disable
+told untraced enable
+check U3_switch_on sh -c "echo Y >$KPROBES/enabled"
+check U3_says_enabled since switch "kprobes: Kprobes globally enabled"
+check U3_hit_again called again 0 3
+# Both were enabled again while everything was off.
+check R7_enabled_while_off called untraced 3 6
+garbage() {
+	! echo maybe >$KPROBES/enabled
+}
+check U3_garbage_is_refused garbage
+told untraced unregister
+told again unregister
+told function unregister
+
+lines() {
+	! grep -qvE "^0x$ADDRESS-0x$ADDRESS	[^ ]+( \\[[a-z_]+\\])?\$" $KPROBES/blacklist
+}
+check U4_lines lines
+check U4_kernel grep -qE "	notify_die\$" $KPROBES/blacklist
+blacklist_hidden() {
+	echo 2 >/proc/sys/kernel/kptr_restrict
+	! grep -qvE "^0x0{16}-0x0{16}	" $KPROBES/blacklist
+	hides=$?
+	echo 0 >/proc/sys/kernel/kptr_restrict
+	return $hides
+}
+check U4_addresses_are_hidden blacklist_hidden
+rmmod kprobes_target
+rmmod kprobes_prober
+plan
