@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Faults of probed instructions and of handlers, on x86. See target_x86.S for
+ * the instructions.
+ */
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <asm/trapnr.h>
+#include "clauses.h"
+#include "target_x86.h"
+
+/* No page, and no address at all: a page fault, and a general protection. */
+static const long * const unmapped = (const long *)-4096UL;
+static const long * const not_canonical = (const long *)(1UL << 62);
+
+static const long value = 4711;
+
+/* A probe with a post handler is stepped, one without may not be. */
+static void try_fixup(struct kunit *test, const u8 *site,
+		      long (*function)(const long *from), const long *from)
+{
+	int post;
+
+	for (post = 0; post < 2; post++) {
+		struct counted probe = COUNTED_IN(site);
+
+		if (post)
+			with_after(&probe);
+		KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+		KUNIT_EXPECT_EQ(test, function(from), -EFAULT);
+		KUNIT_EXPECT_EQ(test, probe.before, 1);
+		KUNIT_EXPECT_EQ(test, probe.after, 0);
+		/* The CPU is free, and interrupts are back. */
+		KUNIT_EXPECT_FALSE(test, irqs_disabled());
+		KUNIT_EXPECT_EQ(test, clauses_load(&value), value);
+		unregister_kprobe(&probe.kp);
+	}
+}
+
+static void H9_page_fault_is_fixed_up(struct kunit *test)
+{
+	try_fixup(test, clauses_load_site, clauses_load, unmapped);
+}
+
+static void H9_page_fault_of_user_memory_is_fixed_up(struct kunit *test)
+{
+	try_fixup(test, clauses_load_user_site, clauses_load_user,
+		  (const long *)PAGE_SIZE);
+}
+
+/* C asks the exception table with the address of its copy, and dies. */
+static void H9_general_protection_is_fixed_up(struct kunit *test)
+{
+	if (IS_ENABLED(CONFIG_KPROBES_C))
+		kunit_skip(test, "known: defect H9 kills the kernel");
+	try_fixup(test, clauses_load_site, clauses_load, not_canonical);
+}
+
+static long rdmsr_x2apic(const long *unused)
+{
+	return clauses_rdmsr(0x802);
+}
+
+static void H9_rdmsr_of_no_register_is_fixed_up(struct kunit *test)
+{
+	if (IS_ENABLED(CONFIG_KPROBES_C))
+		kunit_skip(test, "known: defect H9 kills the kernel");
+	if (rdmsr_x2apic(NULL) != -EFAULT)
+		kunit_skip(test, "this CPU has the register");
+	try_fixup(test, clauses_rdmsr_site, rdmsr_x2apic, NULL);
+}
+
+static void H9_page_fault_is_satisfied(struct kunit *test)
+{
+	struct counted probe = COUNTED_IN(clauses_load_user_site);
+	unsigned long page;
+
+	with_after(&probe);
+	KUNIT_ASSERT_EQ(test, kunit_attach_mm(), 0);
+	page = kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
+			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
+	KUNIT_ASSERT_NE(test, page, 0);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	KUNIT_EXPECT_EQ(test, clauses_load_user((const long *)page), 0);
+	/* It has hit the breakpoint again when the page was there. */
+	KUNIT_EXPECT_GE(test, probe.before, 1);
+	KUNIT_EXPECT_LE(test, probe.before, 2);
+	KUNIT_EXPECT_EQ(test, probe.after, 1);
+	probe.before = 0;
+	KUNIT_EXPECT_EQ(test, clauses_load_user((const long *)page), 0);
+	KUNIT_EXPECT_EQ(test, probe.before, 1);
+	unregister_kprobe(&probe.kp);
+}
+
+/* A handler that faults where the exception table knows it. */
+static int load_unmapped(struct kprobe *kp, struct pt_regs *regs)
+{
+	if (clauses_load(unmapped) != -EFAULT)
+		return 0;
+	return clauses_before(kp, regs);
+}
+
+static void load_unmapped_after(struct kprobe *kp, struct pt_regs *regs,
+				unsigned long flags)
+{
+	if (clauses_load(unmapped) == -EFAULT)
+		clauses_after(kp, regs, flags);
+}
+
+static void H9_handlers_may_fault(struct kunit *test)
+{
+	struct counted probe = COUNTED_IN(clauses_move_site);
+
+	probe.kp.pre_handler = load_unmapped;
+	probe.kp.post_handler = load_unmapped_after;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
+	KUNIT_EXPECT_EQ(test, probe.before, 1);
+	KUNIT_EXPECT_EQ(test, probe.after, 1);
+	unregister_kprobe(&probe.kp);
+}
+
+#ifdef CONFIG_RUST_KPROBES
+static int faults, fault_trap;
+static unsigned long fault_ip;
+
+static int note_fault(struct kprobe *kp, struct pt_regs *regs, int trapnr)
+{
+	faults++;
+	fault_trap = trapnr;
+	fault_ip = regs->ip;
+	return 0;
+}
+
+static int handle_fault(struct kprobe *kp, struct pt_regs *regs, int trapnr)
+{
+	note_fault(kp, regs, trapnr);
+	regs->ip = (unsigned long)clauses_bare_load_out;
+	return 1;
+}
+
+static void H9_fault_handler_for_handlers(struct kunit *test)
+{
+	struct counted probe = COUNTED_IN(clauses_move_site);
+
+	probe.kp.pre_handler = load_unmapped;
+	probe.kp.post_handler = load_unmapped_after;
+	probe.kp.fault_handler = note_fault;
+	faults = 0;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
+	KUNIT_EXPECT_EQ(test, faults, 2);
+	KUNIT_EXPECT_EQ(test, fault_trap, X86_TRAP_PF);
+	KUNIT_EXPECT_EQ(test, fault_ip, (unsigned long)clauses_load_site);
+	KUNIT_EXPECT_EQ(test, probe.before, 1);
+	KUNIT_EXPECT_EQ(test, probe.after, 1);
+	unregister_kprobe(&probe.kp);
+}
+
+static const long *bare_from;
+static long bare_result;
+
+static int load_bare(struct kprobe *kp, struct pt_regs *regs)
+{
+	bare_result = clauses_bare_load(bare_from);
+	return clauses_before(kp, regs);
+}
+
+/* A fault that nobody else would survive. */
+static void H9_fault_handler_deals_with_it(struct kunit *test)
+{
+	static const struct {
+		const long *from;
+		int trap;
+	} cases[] = {
+		{ unmapped, X86_TRAP_PF }, { not_canonical, X86_TRAP_GP },
+	};
+	int n;
+
+	for (n = 0; n < ARRAY_SIZE(cases); n++) {
+		struct counted probe = COUNTED_IN(clauses_move_site);
+
+		probe.kp.pre_handler = load_bare;
+		probe.kp.fault_handler = handle_fault;
+		bare_from = cases[n].from;
+		bare_result = 0;
+		faults = 0;
+		KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+		KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
+		KUNIT_EXPECT_EQ(test, faults, 1);
+		KUNIT_EXPECT_EQ(test, fault_trap, cases[n].trap);
+		KUNIT_EXPECT_EQ(test, bare_result, -EFAULT);
+		KUNIT_EXPECT_EQ(test, probe.before, 1);
+		unregister_kprobe(&probe.kp);
+	}
+}
+
+static void H9_fault_handler_for_the_step(struct kunit *test)
+{
+	struct counted probe = COUNTED_IN(clauses_load_site);
+
+	probe.kp.fault_handler = note_fault;
+	faults = 0;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	KUNIT_EXPECT_EQ(test, clauses_load(unmapped), -EFAULT);
+	KUNIT_EXPECT_EQ(test, faults, 1);
+	KUNIT_EXPECT_EQ(test, fault_trap, X86_TRAP_PF);
+	KUNIT_EXPECT_EQ(test, fault_ip, (unsigned long)clauses_load_site);
+	KUNIT_EXPECT_EQ(test, probe.before, 1);
+	unregister_kprobe(&probe.kp);
+}
+
+static void H9_fault_handler_deals_with_the_step(struct kunit *test)
+{
+	struct counted probe = COUNTED_IN(clauses_bare_load_site);
+
+	with_after(&probe);
+	probe.kp.fault_handler = handle_fault;
+	faults = 0;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	KUNIT_EXPECT_EQ(test, clauses_bare_load(unmapped), -EFAULT);
+	KUNIT_EXPECT_EQ(test, clauses_bare_load(not_canonical), -EFAULT);
+	KUNIT_EXPECT_EQ(test, faults, 2);
+	KUNIT_EXPECT_EQ(test, fault_trap, X86_TRAP_GP);
+	KUNIT_EXPECT_EQ(test, probe.before, 2);
+	KUNIT_EXPECT_EQ(test, probe.after, 0);
+	KUNIT_EXPECT_EQ(test, clauses_bare_load(&value), value);
+	KUNIT_EXPECT_EQ(test, probe.after, 1);
+	KUNIT_EXPECT_FALSE(test, irqs_disabled());
+	unregister_kprobe(&probe.kp);
+}
+#endif
+
+static struct kunit_case fault_cases[] = {
+	KUNIT_CASE(H9_page_fault_is_fixed_up),
+	KUNIT_CASE(H9_page_fault_of_user_memory_is_fixed_up),
+	KUNIT_CASE(H9_general_protection_is_fixed_up),
+	KUNIT_CASE(H9_rdmsr_of_no_register_is_fixed_up),
+	KUNIT_CASE(H9_page_fault_is_satisfied),
+	KUNIT_CASE(H9_handlers_may_fault),
+#ifdef CONFIG_RUST_KPROBES
+	KUNIT_CASE(H9_fault_handler_for_handlers),
+	KUNIT_CASE(H9_fault_handler_deals_with_it),
+	KUNIT_CASE(H9_fault_handler_for_the_step),
+	KUNIT_CASE(H9_fault_handler_deals_with_the_step),
+#endif
+	{}
+};
+
+static struct kunit_suite fault_suite = {
+	.name = "clauses_fault",
+	.test_cases = fault_cases,
+};
+
+kunit_test_suite(fault_suite);
