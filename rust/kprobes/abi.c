@@ -4,6 +4,8 @@
  * per-CPU data, and inline functions of C that the hit path needs out of line
  * where no probe can be.
  */
+#define pr_fmt(fmt) "kprobes: " fmt
+
 #include <linux/bug.h>
 #include <linux/cpu.h>
 #include <linux/debugfs.h>
