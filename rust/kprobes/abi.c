@@ -228,7 +228,9 @@ late_initcall(make_files);
 static int __kprobes module_event(struct notifier_block *nb, unsigned long state,
 			void *module)
 {
-	if (state == MODULE_STATE_LIVE)
+	if (state == MODULE_STATE_COMING)
+		rust_kprobes_module_comes(module);
+	else if (state == MODULE_STATE_LIVE)
 		rust_kprobes_text_gone(module, true);
 	else if (state == MODULE_STATE_GOING)
 		rust_kprobes_text_gone(module, false);

@@ -11,7 +11,10 @@
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 use crate::life::ftrace_hit;
 #[cfg(CONFIG_MODULES)]
-use crate::sys::modules::Going;
+use crate::sys::modules::{
+    Going,
+    Loaded, //
+};
 use crate::{
     life::{
         busy,
@@ -43,6 +46,7 @@ use crate::{
     sys::seq::Seq,
     view, //
 };
+use core::ptr::NonNull;
 use kernel::{
     bindings,
     prelude::*, //
@@ -333,12 +337,29 @@ unsafe extern "C" fn kprobe_free_init_mem() {
 
 /// # Safety
 ///
+/// `module` is a module, which stays until [`rust_kprobes_text_gone`] is called with all of it.
+#[cfg(CONFIG_MODULES)]
+#[export]
+unsafe extern "C" fn rust_kprobes_module_comes(module: *mut bindings::module) {
+    let module = NonNull::new(module);
+    // SAFETY: By the precondition: it is forgotten when all of it goes.
+    let module = module.map(|module| unsafe { Loaded::from_c(module) });
+    if module.is_some_and(|module| check::module_comes(module).is_err()) {
+        pr_err!("no memory to list the functions of a module that nobody may probe\n");
+    }
+}
+
+/// # Safety
+///
 /// `module` is a module, which stays during the call.
 #[cfg(CONFIG_MODULES)]
 #[export]
 unsafe extern "C" fn rust_kprobes_text_gone(module: *mut bindings::module, init_only: bool) {
-    // SAFETY: By the precondition.
-    vanish::module(&unsafe { Going::new(module, init_only) });
+    if let Some(module) = NonNull::new(module) {
+        // SAFETY: By the precondition; nothing keeps it when all of it goes.
+        let module = unsafe { Loaded::from_c(module) };
+        vanish::module(Going { module, init_only });
+    }
 }
 
 /// # Safety

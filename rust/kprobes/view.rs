@@ -75,7 +75,9 @@ pub(crate) fn enabled(to: &Seq) {
 
 /// Shows the functions that nobody may probe.
 pub(crate) fn blacklist(to: &Seq) {
-    check::each_blacklisted(&mut |start, end| to.function(start, end));
+    let mut lock = Lock::new();
+    let registry = site::registry(&mut lock);
+    check::each_blacklisted(registry, &mut |start, end| to.function(start, end));
 }
 
 fn in_order(registry: &Registry) -> Result<KVVec<u64>, Refusal> {

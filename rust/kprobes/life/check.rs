@@ -8,7 +8,10 @@
 //! C counterpart: `check_kprobe_address_safe()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
-use super::site::Registry;
+use super::site::{
+    self,
+    Registry, //
+};
 use crate::{
     arch::Current,
     contract::Machine,
@@ -19,8 +22,10 @@ use crate::{
     sys::{
         blacklist,
         ftrace,
+        lock::Lock,
         modules::{
             self,
+            Loaded,
             Owner, //
         },
         reserved,
@@ -68,8 +73,14 @@ pub(crate) fn blacklisted(at: TextAddr) -> bool {
 }
 
 /// Tells `each` of the functions that nobody may probe: where they start and end.
-pub(crate) fn each_blacklisted(each: &mut dyn FnMut(TextAddr, TextAddr)) {
+pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAddr, TextAddr)) {
     blacklist::each(&[Current::reserved()], each);
+    registry.modules.each(each);
+}
+
+/// A module comes: its functions that nobody may probe are to be among those told.
+pub(crate) fn module_comes(module: Loaded) -> Result<(), Refusal> {
+    site::registry(&mut Lock::new()).modules.add(module)
 }
 
 /// Learns the functions that C names. To be called once, while init memory is there.

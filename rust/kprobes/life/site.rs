@@ -10,6 +10,7 @@ use crate::{
     contract::Machine,
     model::addr::TextAddr,
     sys::{
+        blacklist,
         ftrace,
         lock::{
             Guarded,
@@ -147,6 +148,7 @@ static REGISTRY: Guarded<Registry, Lock> = Guarded::new(Registry {
     disarmed: false,
     ftrace: ftrace::Users::NONE,
     reserved: None,
+    modules: blacklist::Modules::NONE,
 });
 
 /// Which probes there are, and what goes for all of them.
@@ -159,6 +161,8 @@ pub(crate) struct Registry {
     pub(crate) ftrace: ftrace::Users,
     /// Where others' text is, once somebody has asked.
     pub(crate) reserved: Option<reserved::Index>,
+    /// The modules with functions that nobody may probe.
+    pub(crate) modules: blacklist::Modules,
 }
 
 /// The place at an address, while the caller stays on the CPU.

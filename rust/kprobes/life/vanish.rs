@@ -31,19 +31,24 @@ use crate::{
 
 /// A module goes, or the part of it that was for its beginning.
 #[cfg(CONFIG_MODULES)]
-pub(crate) fn module(going: &Going) {
-    all(|at| going.has(at));
+pub(crate) fn module(going: Going) {
+    let mut lock = Lock::new();
+    let registry = site::registry(&mut lock);
+    places(registry, |at| going.has(at));
+    if !going.init_only {
+        registry.modules.remove(going.module);
+    }
 }
 
 /// The part of the kernel goes that was for its beginning.
 pub(crate) fn init_text() {
     let init = blacklist::init_text();
-    all(|at| init.contains(at));
+    places(site::registry(&mut Lock::new()), |at| init.contains(at));
 }
 
-fn all(goes: impl Fn(TextAddr) -> bool) {
-    let mut lock = Lock::new();
-    let Registry { sites, ftrace, .. } = site::registry(&mut lock);
+/// The places in text that goes.
+fn places(registry: &mut Registry, goes: impl Fn(TextAddr) -> bool) {
+    let Registry { sites, ftrace, .. } = registry;
     sites
         .iter()
         .filter(|(at, site)| goes(*at) && !site.is_gone())

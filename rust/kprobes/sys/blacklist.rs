@@ -6,8 +6,8 @@
 //! section, or C names it by `NOKPROBE_SYMBOL()`. The sections are compared by their bounds. The
 //! names are entry addresses in a table; the kernel's own is in memory that is freed after boot, so
 //! [`load`] copies it. A module's bounds and table are read where they are, in the module:
-//! they hold from before its first instruction runs until it is gone, without a list that must
-//! follow modules as they come and go.
+//! they hold from before its first instruction runs until it is gone. Only who shows them all needs
+//! to know which modules have any: those are [`Modules`].
 //!
 //! Not for the hit path: looking up a function walks kallsyms.
 //!
@@ -22,7 +22,10 @@ use crate::{
         },
         refusal::Refusal, //
     },
-    sys::symbols,
+    sys::{
+        modules::Loaded,
+        symbols, //
+    },
 };
 use kernel::{
     bindings,
@@ -56,13 +59,47 @@ pub(crate) fn load() -> Result<(), Refusal> {
 /// Tells `each` of the functions of the kernel proper: where they start and end.
 pub(crate) fn each(areas: &[TextRange], each: &mut dyn FnMut(TextAddr, TextAddr)) {
     for &entry in NAMED.as_ref().into_iter().flatten() {
-        if let Some(end) = symbols::len(entry).and_then(|len| entry.after(len).ok()) {
-            each(entry, end);
-        }
+        each_at(entry, each);
     }
     let sections = kernel_sections();
     for area in Iterator::chain(sections.iter(), areas) {
         each_in(area, each);
+    }
+}
+
+/// The modules that have functions which nobody may probe.
+pub(crate) struct Modules(KVec<Loaded>);
+
+impl Modules {
+    /// None.
+    pub(crate) const NONE: Self = Self(KVec::new());
+
+    /// Notes a module that comes, if it has any.
+    pub(crate) fn add(&mut self, module: Loaded) -> Result<(), Refusal> {
+        if module.read(|module| Parts::of(module).is_empty()) {
+            return Ok(());
+        }
+        let pushed = self.0.push(module, GFP_KERNEL);
+        pushed.map_err(|_| Refusal::NoMemory)
+    }
+
+    /// Forgets a module that goes.
+    pub(crate) fn remove(&mut self, module: Loaded) {
+        self.0.retain(|&mut other| other != module);
+    }
+
+    /// Tells `each` of the functions of modules: where they start and end.
+    pub(crate) fn each(&self, each: &mut dyn FnMut(TextAddr, TextAddr)) {
+        for module in &self.0 {
+            module.read(|module| Parts::of(module).each(each));
+        }
+    }
+}
+
+/// Tells `each` of the function at `entry`.
+fn each_at(entry: TextAddr, each: &mut dyn FnMut(TextAddr, TextAddr)) {
+    if let Some(end) = symbols::len(entry).and_then(|len| entry.after(len).ok()) {
+        each(entry, end);
     }
 }
 
@@ -144,29 +181,67 @@ fn in_module(at: TextAddr, entry: Option<TextAddr>) -> bool {
     }
     // SAFETY: Not NULL, so it is a module, and RCU keeps it. The fields are written while it is
     // loaded, before it can be found by address.
-    let (kprobes, noinstr) = unsafe {
-        (
-            ((*module).kprobes_text_start, (*module).kprobes_text_size),
-            ((*module).noinstr_text_start, (*module).noinstr_text_size),
-        )
-    };
-    // SAFETY: As for the sections.
-    let (table, count) = unsafe { ((*module).kprobe_blacklist, (*module).num_kprobe_blacklist) };
+    Parts::of(unsafe { &*module }).cover(at, entry)
+}
 
-    let inside = |(start, len): (*mut c_void, c_uint)| {
-        TextRange::with_len(TextAddr::new(start.addr() as u64), u64::from(len))
-            .is_ok_and(|section| section.contains(at))
-    };
-    if inside(kprobes) || inside(noinstr) {
-        return true;
+/// What a module says nobody may probe.
+struct Parts<'a> {
+    sections: [Option<TextRange>; 2],
+    named: &'a [usize],
+}
+
+impl<'a> Parts<'a> {
+    #[cfg(CONFIG_MODULES)]
+    fn of(module: &'a bindings::module) -> Self {
+        let section = |start: *mut c_void, len: c_uint| {
+            let start = TextAddr::new(start.addr() as u64);
+            TextRange::with_len(start, len.into())
+                .ok()
+                .filter(|_| len != 0)
+        };
+        let (table, count) = (module.kprobe_blacklist, module.num_kprobe_blacklist);
+        let named: &[usize] = if table.is_null() {
+            &[]
+        } else {
+            // SAFETY: The loader found `count` addresses there; they are part of the module.
+            unsafe { core::slice::from_raw_parts(table, count as usize) }
+        };
+        Self {
+            sections: [
+                section(module.kprobes_text_start, module.kprobes_text_size),
+                section(module.noinstr_text_start, module.noinstr_text_size),
+            ],
+            named,
+        }
     }
-    if table.is_null() {
-        return false;
+
+    #[cfg(not(CONFIG_MODULES))]
+    fn of(_module: &'a bindings::module) -> Self {
+        Self {
+            sections: [None, None],
+            named: &[],
+        }
     }
-    // SAFETY: The loader found `count` addresses there; they are part of the module, which RCU
-    // keeps.
-    let named = unsafe { core::slice::from_raw_parts(table, count as usize) };
-    entry.is_some_and(|entry| named.iter().any(|&addr| addr as u64 == entry.get()))
+
+    fn is_empty(&self) -> bool {
+        self.named.is_empty() && self.sections.iter().flatten().next().is_none()
+    }
+
+    /// Is the address, in the function at `entry`, one of them?
+    fn cover(&self, at: TextAddr, entry: Option<TextAddr>) -> bool {
+        let named = |entry: TextAddr| self.named.iter().any(|&addr| addr as u64 == entry.get());
+        let mut sections = self.sections.iter().flatten();
+        sections.any(|section| section.contains(at)) || entry.is_some_and(named)
+    }
+
+    fn each(&self, each: &mut dyn FnMut(TextAddr, TextAddr)) {
+        for &entry in self.named {
+            each_at(TextAddr::new(entry as u64), each);
+        }
+        for section in self.sections.iter().flatten() {
+            each_in(section, each);
+        }
+    }
 }
 
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]

@@ -86,25 +86,53 @@ fn pin(_addr: usize) -> Result<Pin, Refusal> {
     Err(Refusal::NotText)
 }
 
-/// Text that goes: a module's, or the part of it that was for its beginning.
-#[cfg(CONFIG_MODULES)]
+/// A module, known from when it comes until those who are told that it goes have been told.
+///
+/// # Invariants
+///
+/// It is a module, which stays as long as any value that leads to it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Loaded(NonNull<bindings::module>);
+
+// SAFETY: What is read of it does not belong to a task.
+unsafe impl Send for Loaded {}
+
+impl Loaded {
+    /// # Safety
+    ///
+    /// `module` is a module, and whoever keeps the value drops it when told that the module goes.
+    pub(crate) unsafe fn from_c(module: NonNull<bindings::module>) -> Self {
+        // INVARIANT: By the precondition.
+        Self(module)
+    }
+
+    /// What `field` finds in the module.
+    pub(crate) fn read<T>(&self, field: impl FnOnce(&bindings::module) -> T) -> T {
+        // SAFETY: By the invariant; what is read here was written before the module came.
+        field(unsafe { self.0.as_ref() })
+    }
+
+    /// What C calls it.
+    pub(crate) fn as_c(&self) -> *mut bindings::module {
+        self.0.as_ptr()
+    }
+}
+
+/// What goes: a module, or the part of it that was for its beginning.
+#[derive(Clone, Copy)]
 pub(crate) struct Going {
-    module: *mut bindings::module,
-    init_only: bool,
+    /// The module.
+    pub(crate) module: Loaded,
+    /// Does the module itself stay?
+    pub(crate) init_only: bool,
 }
 
 #[cfg(CONFIG_MODULES)]
 impl Going {
-    /// # Safety
-    ///
-    /// `module` is a module, which stays as long as the value.
-    pub(crate) unsafe fn new(module: *mut bindings::module, init_only: bool) -> Self {
-        Self { module, init_only }
-    }
-
     /// Is it in there?
     pub(crate) fn has(&self, at: TextAddr) -> bool {
+        let (module, addr) = (self.module.as_c(), at.get() as usize);
         // SAFETY: It is a module.
-        unsafe { bindings::rust_kprobes_in_module(self.module, at.get() as usize, self.init_only) }
+        unsafe { bindings::rust_kprobes_in_module(module, addr, self.init_only) }
     }
 }

@@ -196,6 +196,10 @@ lines() {
 }
 check U4_lines lines
 check U4_kernel grep -qE "	notify_die\$" $KPROBES/blacklist
+check U4_module_by_name grep -qE "	kprobes_target_named \\[kprobes_target\\]\$" \
+	$KPROBES/blacklist
+check U4_module_by_section grep -qE \
+	"	kprobes_target_section \\[kprobes_target\\]\$" $KPROBES/blacklist
 blacklist_hidden() {
 	echo 2 >/proc/sys/kernel/kptr_restrict
 	! grep -qvE "^0x0{16}-0x0{16}	" $KPROBES/blacklist
@@ -205,5 +209,9 @@ blacklist_hidden() {
 }
 check U4_addresses_are_hidden blacklist_hidden
 rmmod kprobes_target
+unlisted() {
+	! grep -q kprobes_target $KPROBES/blacklist
+}
+check U4_module_is_gone unlisted
 rmmod kprobes_prober
 plan
