@@ -123,6 +123,14 @@ void __kprobes rust_kprobes_registered_twice(void)
 	WARN_ON_ONCE(1);
 }
 
+/* Its client, or its handler, goes with the module, and has forgotten it. */
+void __kprobes rust_kprobes_forgotten(const struct module *module,
+				      const struct kprobe *probe)
+{
+	pr_warn("module %s goes but its probe of %pS is registered; it is unregistered now\n",
+		module->name, probe->addr);
+}
+
 /* A probe on what handles probes: the hit would never end. */
 void __kprobes rust_kprobes_hopeless(const struct kprobe *probe)
 {

@@ -50,6 +50,8 @@ void rust_kprobes_module_put(struct module *module);
 bool rust_kprobes_in_module(struct module *module, unsigned long addr,
 			    bool init_only);
 void rust_kprobes_registered_twice(void);
+void rust_kprobes_forgotten(const struct module *module,
+			    const struct kprobe *probe);
 void rust_kprobes_hopeless(const struct kprobe *probe);
 bool rust_kprobes_peek(unsigned long *word, const unsigned long *at);
 

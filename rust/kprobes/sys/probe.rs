@@ -173,6 +173,18 @@ impl Probe {
         self.post_handler.get().is_some()
     }
 
+    /// Does `goes` hold for the memory of the probe, or for the code of a handler of its?
+    pub(crate) fn needs(&self, goes: impl Fn(TextAddr) -> bool) -> bool {
+        let handlers = [
+            self.pre_handler.get().map(|handler| handler as usize),
+            self.post_handler.get().map(|handler| handler as usize),
+            self.fault_handler.get().map(|handler| handler as usize),
+        ];
+        let this = core::ptr::from_ref(self).addr();
+        let mut all = Iterator::chain(handlers.into_iter().flatten(), [this]);
+        all.any(|addr| goes(TextAddr::new(addr as u64)))
+    }
+
     /// Puts all probes of a chain behind this one, which is alone.
     fn put_before(&self, older: &AtomicPtr<Probe>) {
         let older = older.load(Ordering::Relaxed);

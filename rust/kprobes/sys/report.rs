@@ -2,7 +2,10 @@
 
 //! What is said of a client's mistake.
 
-use super::probe::Probe;
+use super::{
+    modules::Going,
+    probe::Probe, //
+};
 use kernel::{
     bindings,
     prelude::*, //
@@ -15,6 +18,12 @@ pub(crate) fn hopeless(probe: Option<&Probe>) {
     // SAFETY: NULL or a registered probe. It does not return, but need not say so: objtool does
     // not know our functions that do not.
     unsafe { bindings::rust_kprobes_hopeless(probe) }
+}
+
+/// A module goes without having unregistered its probe.
+pub(crate) fn forgotten(going: &Going, probe: &Probe) {
+    // SAFETY: A module, and a registered probe.
+    unsafe { bindings::rust_kprobes_forgotten(going.module.as_c(), probe.as_c()) };
 }
 
 /// A client registers a probe that is registered.

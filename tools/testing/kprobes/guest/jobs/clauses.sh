@@ -150,6 +150,37 @@ slots() {
 load kprobes_target
 check S2_slots_are_used_again slots
 
+# Whose client, or handler, has gone without a word.
+FORGOTTEN="module kprobes_forgetful goes but its probe of"
+forgetful() {
+	mark "$1"
+	load kprobes_forgetful || return 1
+	warned=$(since "$1" "$FORGOTTEN" | wc -l)
+	[ "$warned" = 1 ] || {
+		echo "$warned warnings when its beginning went"
+		return 1
+	}
+	(:)
+	[ "$(cat /sys/module/kprobes_forgetful/parameters/hits)" -gt 1 ] ||
+		return 1
+	rmmod kprobes_forgetful || return 1
+	since "$1" "$FORGOTTEN kernel_clone\+0x0/" >/dev/null || return 1
+	warned=$(since "$1" "$FORGOTTEN" | wc -l)
+	[ "$warned" = 5 ] || {
+		echo "$warned warnings when it went"
+		return 1
+	}
+	(:)
+	cat /proc/version >/dev/null
+	not_listed "kernel_clone|do_sys_openat2|forgetful"
+}
+if [ "$IMPL" = rust ]; then
+	check R10_forgotten_probes_go_with_their_module forgetful forgetful
+	check R10_forgotten_again forgetful forgetful-again
+else
+	skip R10_forgotten_probes_go_with_their_module \
+		"C leaves the handlers in freed text"
+fi
 plan
 
 suite files
