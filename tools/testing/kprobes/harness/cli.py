@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import sys
+from collections import Counter
 
 import check
 import checkkernel
@@ -48,41 +49,91 @@ def _returns(impl):
 _SAMPLES = ('kprobe_example', 'kretprobe_example', 'rust_minimal')
 
 
-def _clauses(built):
-    """The modules of the clause tests, built against BUILT."""
-    return kernel.external(built, env.KPROBES / 'clauses',
-                           env.WORK / 'modules' / f'clauses-{built.name}',
-                           f'clauses {built.arch} {built.impl}')
+def _modules(built):
+    """Our test modules, built against BUILT: clauses, and forms on x86."""
+    found = []
+    for name in ('clauses', 'forms') if built.arch == 'x86_64' \
+            else ('clauses',):
+        found += kernel.external(built, env.KPROBES / name,
+                                 env.WORK / 'modules' / f'{name}-{built.name}',
+                                 f'{name} {built.arch} {built.impl}')
+    return found
+
+
+# What kills a guest with kprobes in C: the test, the job, what the job says
+# once the probe is there, the oops.
+_KILLERS = (
+    ('H6_long_insn', 'long-insn', 'long_insn: registered',
+     r'Oops: int3|int3: 0000'),
+    ('H9_protection_fault', 'protection-fault', 'mark: killers',
+     r'Oops: general protection fault|general protection fault'),
+    ('H9_division_error', 'division-error', 'mark: killers',
+     r'Oops: divide error|divide error: 0000'),
+)
 
 
 def _crash_tests(built, modules):
     """Defects of C that kill the guest: each alone, right if it does."""
     if built.arch != 'x86_64' or built.impl != 'c':
         return []
-    image = guest.initramfs(built, 'long-insn', _job('long-insn', built.impl),
-                            modules)
-    name = f'{built.arch}.{built.impl}.crash.H6_long_insn'
-    with progress.Stage(f'boot {built.arch} {built.impl} H6', 1):
+    return [_crash_test(built, modules, *killer) for killer in _KILLERS]
+
+
+def _crash_test(built, modules, test, job, said, oops):
+    image = guest.initramfs(built, job, _job(job, built.impl), modules)
+    name = f'{built.arch}.{built.impl}.crash.{test}'
+    defect = test.split('_')[0]
+    with progress.Stage(f'boot {built.arch} {built.impl} {test}', 1):
         try:
-            console = qemu.boot(built, image, name='long-insn', timeout=120,
-                                crash=r'Oops: int3|int3: 0000')
-            if not any('long_insn: registered' in line
-                       for line in console.lines):
-                return [ktap.Result(name, 'fail', 'the guest died before '
-                                    'the probe was there')]
+            console = qemu.boot(built, image, name=job, timeout=120,
+                                crash=oops)
+            if not any(said in line for line in console.lines):
+                return ktap.Result(name, 'fail', 'the guest died before '
+                                   'the probe was there')
         except qemu.Died as died:
             died.show()
-            return [ktap.Result(name, 'fail', 'known defect H6 did not show '
-                                'as the expected oops')]
-    return [ktap.Result(name, 'skip', 'known defect H6, in a boot of its '
-                        'own that died as expected')]
+            return ktap.Result(name, 'fail', f'known defect {defect} did '
+                               'not show as the expected oops')
+    return ktap.Result(name, 'skip', f'known defect {defect}, in a boot of '
+                       'its own that died as expected')
 
 
-def guest_tests(built):
-    """Boot BUILT once: its KUnit suites, then our job; the results."""
-    clauses = _clauses(built)
-    image = guest.initramfs(built, 'tests', _job('tests', built.impl, 'clauses'),
-                            guest.shipped(built, *_SAMPLES) + clauses)
+_FORM_FAULTS = {'wrong': 'runs wrongly',
+                'probed though it breaks': 'probes though they break',
+                'refused though it works': 'refuses though they work'}
+
+
+def _forms(built, lines):
+    """What the forms test found: in few words, and all of it in a file."""
+    found = [line.removeprefix('forms: ') for line in lines
+             if line.startswith('forms: ')]
+    total = next((line.removeprefix('sum: ') for line in found
+                  if line.startswith('sum: ')), None)
+    if not total:
+        return
+    env.RESULTS.mkdir(parents=True, exist_ok=True)
+    path = env.RESULTS / f'forms-{built.name}.txt'
+    path.write_text('\n'.join(found) + '\n')
+    progress.say(f'instruction forms: {total}; each that is not right: '
+                 f'{env.host(path)}')
+    who = {'c': 'C', 'rust': 'Rust'}[built.impl]
+    for kind, does in _FORM_FAULTS.items():
+        groups = Counter(line.split(': ')[1] for line in found
+                         if line.startswith(f'{kind}: '))
+        progress.say(f'{who} {does}: {sum(groups.values())} forms' + ''.join(
+            f', {count} of {name}' for name, count in groups.items()))
+
+
+def guest_tests(built, states=8):
+    """Boot BUILT once: its KUnit suites, then our job; the results.
+
+    STATES is how many each instruction form is run from.
+    """
+    ours = _modules(built)
+    image = guest.initramfs(built, 'tests', f'STATES={states}\n'
+                            + _job('tests', built.impl,
+                                              'clauses'),
+                            guest.shipped(built, *_SAMPLES) + ours)
     name = f'{built.arch} {built.impl}'
     with progress.Stage(f'boot {name}', 2) as stage:
         try:
@@ -98,8 +149,9 @@ def guest_tests(built):
         f'{built.arch}.{built.impl}.no-splat',
         'fail' if console.splats else 'pass', '; '.join(console.splats[:5])))
     found = results.judge(found, built.impl)
+    _forms(built, console.lines)
     if built.impl == 'c':
-        found += _crash_tests(built, clauses)
+        found += _crash_tests(built, ours)
     progress.say(f'{name}: booted under {console.accelerator} in '
                  f'{console.seconds:.0f} s, console {env.host(console.log)}')
     return found
@@ -305,7 +357,7 @@ def _guest_part(keep):
 
 
 _OURS = ('.surface.', '.samples.', '.clauses', '.modules.', '.files.',
-         '.crash.', '.health.')
+         '.forms.', '.crash.', '.health.')
 
 
 @command

@@ -30,7 +30,7 @@ def _guest(arch, impl, flavour='test'):
         built = kernel.build(arch, impl, flavour)
         found = checkkernel.run(built) if impl == 'rust' \
             and flavour == 'test' else []
-        found += cli.guest_tests(built)
+        found += cli.guest_tests(built, states=64)
         # Another flavour runs the same, but for the checkers it is without.
         found += results.vanished(
             f'{arch}-{impl}', found,

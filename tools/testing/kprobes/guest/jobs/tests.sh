@@ -67,6 +67,19 @@ plan
 load kprobes_clauses || fail clauses "kprobes_clauses.ko does not load"
 rmmod kprobes_clauses
 
+# Instructions with and without a probe. A jump in place of a breakpoint would
+# come at any time, so there are none meanwhile.
+if [ -e /modules/kprobes_forms.ko ]; then
+	jumps=/proc/sys/debug/kprobes-optimization
+	[ ! -e $jumps ] || echo 0 >$jumps
+	spare=n
+	[ "$IMPL" = rust ] || spare=y
+	load kprobes_forms states="$STATES" spare_c=$spare ||
+		fail forms "kprobes_forms.ko does not load"
+	rmmod kprobes_forms
+	[ ! -e $jumps ] || echo 1 >$jumps
+fi
+
 suite health
 if [ -e $DEBUG/kmemleak ]; then
 	check kmemleak kmemleak_clean

@@ -1,0 +1,1188 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The forms: which instructions are run with and without a probe.
+
+A form is assembler text (AT&T), with what has to be set up for it: registers
+that hold pointers, a stack that holds where to return. Set-up consists of
+moves, which change no flag. Registers that nobody sets up hold any numbers.
+
+In the text, S is the middle of the memory for operands, {taken} where a branch
+is to lead, {next} the address behind the form.
+
+Each function below that `group` decorates yields the forms of one group,
+which is one test.
+"""
+
+import itertools
+from dataclasses import dataclass
+
+SIZES = ('b', 'w', 'l', 'q')
+_GROUPS = {}
+
+# Registers for operands, which no addressing mode below uses.
+REGISTERS = {
+    'b': ['al', 'cl', 'dl', 'ah', 'ch', 'dh', 'r10b', 'r15b'],
+    'w': ['ax', 'cx', 'dx', 'r10w', 'r11w', 'r15w'],
+    'l': ['eax', 'ecx', 'edx', 'r10d', 'r11d', 'r15d'],
+    'q': ['rax', 'rcx', 'rdx', 'r10', 'r11', 'r15'],
+}
+CONDITIONS = ('o', 'no', 'b', 'ae', 'e', 'ne', 'be', 'a',
+              's', 'ns', 'p', 'np', 'l', 'ge', 'le', 'g')
+
+
+@dataclass
+class Form:
+    """One form; `group` makes it from what its functions yield."""
+
+    text: str
+    setup: tuple = ()
+    name: str = ''
+    flags: tuple = ()
+    feature: str = '0'
+    # The errno with which it cannot be probed.
+    refused: str = '0'
+    # Where a branch leads, if not to its own landing.
+    to: str = ''
+    # Its landing stands before it.
+    backward: bool = False
+    # The exception table leads from it to its landing.
+    fixup: bool = False
+    # The probe is this many bytes into it.
+    into: int = 0
+    # What stands behind it.
+    follow: tuple = ()
+    # Nothing else stands behind it for this many bytes.
+    sled: int = 0
+
+    def __post_init__(self):
+        self.name = self.name or self.text
+        for old, new in (('{taken}', '.Ltaken@'), ('{next}', '.Lnext@')):
+            self.text = self.text.replace(old, new)
+            self.setup = tuple(line.replace(old, new) for line in self.setup)
+
+
+def group(function):
+    """The forms that FUNCTION yields are a group with its name."""
+    _GROUPS[function.__name__] = function
+    return function
+
+
+def groups():
+    """{name: forms}."""
+    return {name: list(function()) for name, function in _GROUPS.items()}
+
+
+def jump_bytes(opcode, to='{taken}', size=4):
+    """A branch whose distance has SIZE bytes; assemblers shorten them."""
+    return f'.byte {opcode}; .{"long" if size == 4 else "byte"} {to} - {{next}}'
+
+
+# Operands in memory: text, set-up. Each is 8 bytes at least.
+_S = 'leaq S(%rip), %rbx'
+_INDEX = 'movl $5, %esi'
+MODES = [
+    ('(%rbx)', (_S,)),
+    ('8(%rbx)', (_S,)),
+    ('-0x70(%rbx)', (_S,)),
+    ('0xc0(%rbx)', (_S,)),
+    ('-0x12345678(%rbx)', (_S, 'leaq 0x12345678(%rbx), %rbx')),
+    ('(%rbp)', ('leaq S+3(%rip), %rbp',)),
+    ('0x20(%rbp)', ('leaq S(%rip), %rbp',)),
+    ('(%r12)', ('leaq S+24(%rip), %r12',)),
+    ('(%r13)', ('leaq S-32(%rip), %r13',)),
+    ('0x90(%r14)', ('leaq S(%rip), %r14',)),
+    ('(%rbx,%rsi)', (_S, _INDEX)),
+    ('(%rbx,%rsi,2)', (_S, 'movq $-7, %rsi')),
+    ('4(%rbx,%rsi,4)', (_S, _INDEX)),
+    ('-8(%rbx,%rsi,8)', (_S, _INDEX)),
+    ('0x84(%rbp,%rdi,2)', ('leaq S(%rip), %rbp', 'movl $9, %edi')),
+    ('(%r8,%r9,8)', ('leaq S(%rip), %r8', 'movq $-3, %r9')),
+    ('0x44(%r12,%r13,4)', ('leaq S(%rip), %r12', 'movl $3, %r13d')),
+    ('0x40(,%rsi,1)', ('leaq S-0x40(%rip), %rsi',)),
+    ('S+40', ()),
+    ('S-56(%rip)', ()),
+    ('(%rsp)', ()),
+    ('8(%rsp)', ()),
+    ('0x88(%rsp)', ()),
+    ('16(%rsp,%rdi,8)', ('movl $2, %edi',)),
+    ('%gs:forms_percpu+8(%rip)', ()),
+    ('%gs:16(%rbx)', ('leaq forms_percpu(%rip), %rbx',)),
+]
+
+
+def _modes(start=0):
+    """The modes, over and over."""
+    return itertools.cycle(MODES[start % len(MODES):]
+                           + MODES[:start % len(MODES)])
+
+
+def _cycle(size):
+    return itertools.cycle(REGISTERS[size])
+
+
+def _fits(register, operand):
+    """AH and its like have no encoding with REX."""
+    return not (register in ('ah', 'ch', 'dh')
+                and any(f'r{n}' in operand for n in range(8, 16)))
+
+
+def _immediate(size):
+    return {'b': '$0x5a', 'w': '$0x5aa5', 'l': '$0x12345678',
+            'q': '$-0x12345678'}[size]
+
+
+def _binary(name, sizes=SIZES, start=0):
+    """Between registers and memory, both ways, in every mode."""
+    for size in sizes:
+        registers = _cycle(size)
+        for number, (operand, setup) in enumerate(MODES):
+            register = next(r for r in registers if _fits(r, operand))
+            if (number + start) % 2:
+                yield Form(f'{name}{size} %{register}, {operand}', setup)
+            else:
+                yield Form(f'{name}{size} {operand}, %{register}', setup)
+
+
+def _alu(name):
+    """What the eight arithmetic instructions have in common."""
+    row = ('add', 'or', 'adc', 'sbb', 'and', 'sub', 'xor',
+           'cmp').index(name)
+    yield from _binary(name, start=row)
+    modes = _modes(row * 5)
+    wide = {'b': 0, 'w': 1, 'l': 1, 'q': 1}
+    for size in SIZES:
+        # Both encodings of register to register, then immediates.
+        yield Form(f'{name}{size} %{REGISTERS[size][0]}, '
+                   f'%{REGISTERS[size][1]}')
+        prefix = {'b': '', 'w': '0x66, ', 'l': '', 'q': '0x48, '}[size]
+        opcode = row * 8 + 2 + wide[size]
+        yield Form(f'.byte {prefix}{opcode:#x}, 0xda',
+                   name=f'{name}{size} in its other encoding')
+        yield Form(f'{name}{size} {_immediate(size)}, '
+                   f'%{REGISTERS[size][0]}')
+        yield Form(f'{name}{size} {_immediate(size)}, '
+                   f'%{REGISTERS[size][-1]}')
+        yield Form(f'{name}{size} $-3, %{REGISTERS[size][2]}')
+        for immediate in ('$7', _immediate(size)):
+            operand, setup = next(modes)
+            yield Form(f'{name}{size} {immediate}, {operand}', setup)
+
+
+for _name in ('add', 'or', 'adc', 'sbb', 'and', 'sub', 'xor', 'cmp'):
+    _GROUPS[f'alu_{_name}'] = lambda name=_name: _alu(name)
+
+
+@group
+def mov():
+    yield from _binary('mov')
+    yield from _binary('mov', start=1)
+    modes = _modes()
+    for size in SIZES:
+        yield Form(f'mov{size} %{REGISTERS[size][0]}, %{REGISTERS[size][3]}')
+        for register in REGISTERS[size]:
+            yield Form(f'mov{size} {_immediate(size)}, %{register}')
+        for _ in range(4):
+            operand, setup = next(modes)
+            yield Form(f'mov{size} {_immediate(size)}, {operand}', setup)
+        accumulator = REGISTERS[size][0]
+        yield Form(f'movabs{size} S+8, %{accumulator}')
+        yield Form(f'movabs{size} %{accumulator}, S+16')
+    yield Form('movabsq $0x123456789abcdef0, %r9')
+    yield Form('movabsq $forms_astray, %rdx')
+    for segment in ('es', 'cs', 'ss', 'ds', 'fs', 'gs'):
+        yield Form(f'movl %{segment}, %ecx')
+        yield Form(f'movw %{segment}, 8(%rbx)', (_S,))
+    yield Form('movl %eax, %ds', ('movl $0, %eax',))
+    yield Form('movw 8(%rsp), %es', ('pushq $0', 'pushq $0'))
+    for name in ('movbe',):
+        for size in ('w', 'l', 'q'):
+            for _ in range(3):
+                operand, setup = next(modes)
+                register = REGISTERS[size][0]
+                yield Form(f'{name}{size} {operand}, %{register}', setup,
+                           feature='X86_FEATURE_MOVBE')
+                yield Form(f'{name}{size} %{register}, {operand}', setup,
+                           feature='X86_FEATURE_MOVBE')
+    for size in ('l', 'q'):
+        operand, setup = next(modes)
+        yield Form(f'movnti{size} %{REGISTERS[size][1]}, {operand}', setup)
+
+
+@group
+def lea():
+    for size in ('w', 'l', 'q'):
+        registers = _cycle(size)
+        for operand, setup in MODES:
+            if '%gs' not in operand:
+                yield Form(f'lea{size} {operand}, %{next(registers)}', setup)
+    for operand in ('(%ebx)', '8(%ebx,%esi,4)', 'S(%eip)', '-9(%r12d)',
+                    '4(%r8d,%r15d,2)'):
+        yield Form(f'leaq {operand}, %rax')
+        yield Form(f'leal {operand}, %ecx')
+    for distance in ('0x40000000', '-0x40000000', '0x7f000000', '-1', '0'):
+        yield Form(f'leaq {distance}(%rip), %rdx')
+
+
+@group
+def movx():
+    for name, sizes in (('movzb', 'wlq'), ('movsb', 'wlq'), ('movzw', 'lq'),
+                        ('movsw', 'lq'), ('movsl', 'q')):
+        modes = _modes(len(name) + len(sizes))
+        for size in sizes:
+            source = REGISTERS[name[-1]][1]
+            yield Form(f'{name}{size} %{source}, %{REGISTERS[size][3]}')
+            registers = _cycle(size)
+            for _ in range(9):
+                operand, setup = next(modes)
+                yield Form(f'{name}{size} {operand}, %{next(registers)}',
+                           setup)
+
+
+@group
+def test_xchg_xadd():
+    for name in ('test', 'xchg', 'xadd'):
+        modes = _modes(len(name))
+        for size in SIZES:
+            registers = REGISTERS[size]
+            yield Form(f'{name}{size} %{registers[0]}, %{registers[1]}')
+            yield Form(f'{name}{size} %{registers[2]}, %{registers[-1]}')
+            for _ in range(8):
+                operand, setup = next(modes)
+                yield Form(f'{name}{size} %{registers[-1]}, {operand}', setup)
+    for register in ('rcx', 'rbx', 'r8', 'r9', 'r15'):
+        yield Form(f'xchgq %rax, %{register}')
+    yield Form('xchgl %eax, %ecx')
+    yield Form('xchgw %ax, %dx')
+    modes = _modes(3)
+    for size in SIZES:
+        for _ in range(4):
+            operand, setup = next(modes)
+            yield Form(f'test{size} {_immediate(size)}, {operand}', setup)
+        yield Form(f'test{size} {_immediate(size)}, %{REGISTERS[size][0]}')
+        yield Form(f'test{size} {_immediate(size)}, %{REGISTERS[size][1]}')
+
+
+@group
+def unary():
+    modes = _modes(7)
+    for name in ('inc', 'dec', 'neg', 'not'):
+        for size in SIZES:
+            for register in REGISTERS[size][1:5:3]:
+                yield Form(f'{name}{size} %{register}')
+            for _ in range(6):
+                operand, setup = next(modes)
+                yield Form(f'{name}{size} {operand}', setup)
+
+
+@group
+def conditional_set_and_move():
+    modes, sizes = _modes(11), itertools.cycle('wlq')
+    for condition in CONDITIONS:
+        yield Form(f'set{condition} %dl')
+        yield Form(f'set{condition} %r10b')
+        operand, setup = next(modes)
+        yield Form(f'set{condition} {operand}', setup)
+        for size in 'wlq':
+            registers = REGISTERS[size]
+            yield Form(f'cmov{condition}{size} %{registers[0]}, '
+                       f'%{registers[3]}')
+        for _ in range(2):
+            operand, setup = next(modes)
+            size = next(sizes)
+            yield Form(f'cmov{condition}{size} {operand}, '
+                       f'%{REGISTERS[size][1]}', setup)
+
+
+@group
+def bits():
+    modes = _modes(13)
+    for name in ('bt', 'bts', 'btr', 'btc'):
+        for size in 'wlq':
+            registers = REGISTERS[size]
+            yield Form(f'{name}{size} %{registers[0]}, %{registers[1]}')
+            yield Form(f'{name}{size} $11, %{registers[3]}')
+            for _ in range(2):
+                operand, setup = next(modes)
+                yield Form(f'{name}{size} $9, {operand}', setup)
+            # The bit may be far from the operand's address.
+            for number in (3, 77, -70):
+                yield Form(f'{name}{size} %{registers[0]}, (%rbx)',
+                           (_S, f'movq ${number}, %rax'))
+    for name, feature in (('bsf', '0'), ('bsr', '0'),
+                          ('popcnt', 'X86_FEATURE_POPCNT'),
+                          ('tzcnt', 'X86_FEATURE_BMI1'),
+                          ('lzcnt', 'X86_FEATURE_ABM')):
+        for size in 'wlq':
+            registers = REGISTERS[size]
+            yield Form(f'{name}{size} %{registers[0]}, %{registers[1]}',
+                       feature=feature)
+            operand, setup = next(modes)
+            yield Form(f'{name}{size} {operand}, %{registers[2]}', setup,
+                       feature=feature)
+    for register in ('eax', 'edx', 'r10d', 'rbx', 'r8', 'r15'):
+        yield Form(f'bswap %{register}')
+
+
+@group
+def shifts():
+    modes = _modes(17)
+    for name in ('rol', 'ror', 'rcl', 'rcr', 'shl', 'shr', 'sar'):
+        for size in SIZES:
+            registers = REGISTERS[size]
+            for count in ('$1', '$5', '%cl'):
+                yield Form(f'{name}{size} {count}, %{registers[0]}')
+                operand, setup = next(modes)
+                yield Form(f'{name}{size} {count}, {operand}', setup)
+    # SAL's second encoding.
+    yield Form('.byte 0xc1, 0xf2, 3', name='sal $3, %edx as /6')
+    yield Form('.byte 0xd3, 0xf2', name='sal %cl, %edx as /6')
+    for name in ('shld', 'shrd'):
+        for size in 'wlq':
+            registers = REGISTERS[size]
+            for count in ('$7', '%cl'):
+                yield Form(f'{name}{size} {count}, %{registers[0]}, '
+                           f'%{registers[2]}')
+                operand, setup = next(modes)
+                yield Form(f'{name}{size} {count}, %{registers[3]}, '
+                           f'{operand}', setup)
+
+
+@group
+def multiply_and_divide():
+    modes = _modes(19)
+    for name in ('mul', 'imul'):
+        for size in SIZES:
+            yield Form(f'{name}{size} %{REGISTERS[size][1]}')
+            for _ in range(2):
+                operand, setup = next(modes)
+                yield Form(f'{name}{size} {operand}', setup)
+    for size in 'wlq':
+        registers = REGISTERS[size]
+        yield Form(f'imul{size} %{registers[0]}, %{registers[3]}')
+        for immediate in ('$3', '$0x1234'):
+            yield Form(f'imul{size} {immediate}, %{registers[1]}, '
+                       f'%{registers[2]}')
+            operand, setup = next(modes)
+            yield Form(f'imul{size} {immediate}, {operand}, '
+                       f'%{registers[2]}', setup)
+        operand, setup = next(modes)
+        yield Form(f'imul{size} {operand}, %{registers[2]}', setup)
+    # Quotients that fit: a small dividend, a divisor above two.
+    small = ('movl $0, %edx', 'movzbl %al, %eax', 'movl $7, %ecx')
+    # Whoever reads beside it finds no zero, which would end the guest.
+    stored = small + (_S, 'movabsq $0x0707070707070707, %rcx',
+                      'movq %rcx, 8(%rbx)', 'movq %rcx, 16(%rbx)')
+    for name in ('div', 'idiv'):
+        for size in SIZES:
+            yield Form(f'{name}{size} %{REGISTERS[size][1]}', small)
+            yield Form(f'{name}{size} 8(%rbx)', stored)
+            yield Form(f'{name}{size} S+8(%rip)', stored)
+    for name in ('cbtw', 'cwtl', 'cltq', 'cwtd', 'cltd', 'cqto'):
+        yield Form(name)
+    for name in ('mulx', 'adcx', 'adox', 'rorx'):
+        feature = ('X86_FEATURE_ADX' if name in ('adcx', 'adox')
+                   else 'X86_FEATURE_BMI2')
+        for size, registers in (('l', ('ecx', 'r10d', 'r11d')),
+                                ('q', ('rcx', 'r10', 'r15'))):
+            one, two, three = (f'%{r}' for r in registers)
+            rest = {'mulx': f', {two}, {three}', 'rorx': f', {three}'}.get(
+                name, f', {two}')
+            first = '$9, ' if name == 'rorx' else ''
+            yield Form(f'{name}{size} {first}{one}{rest}', feature=feature)
+            operand, setup = next(modes)
+            yield Form(f'{name}{size} {first}{operand}{rest}', setup,
+                       feature=feature)
+
+
+@group
+def stack():
+    for register in ('rax', 'rcx', 'rbx', 'rbp', 'rsp', 'rdi', 'r8', 'r12',
+                     'r15'):
+        yield Form(f'pushq %{register}')
+    for register in ('rax', 'rcx', 'rbx', 'rbp', 'rdi', 'r8', 'r12', 'r15'):
+        yield Form(f'popq %{register}')
+    yield Form('popq %rsp', ('pushq %rsp',))
+    yield Form('pushw %ax')
+    yield Form('popw %ax')
+    yield Form('pushq $-5')
+    yield Form('pushq $0x12345678')
+    yield Form('pushw $0x1234')
+    yield Form('.byte 0xff, 0xf0', name='pushq %rax as FF /6')
+    yield Form('.byte 0x8f, 0xc0', name='popq %rax as 8F /0')
+    for operand, setup in MODES:
+        yield Form(f'pushq {operand}', setup)
+        yield Form(f'popq {operand}', setup)
+    for segment in ('fs', 'gs'):
+        yield Form(f'pushq %{segment}')
+    yield Form('popq %fs', ('pushq $0',))
+    yield Form('enter $32, $0')
+    yield Form('enter $16, $1')
+    yield Form('enter $8, $3', ('leaq 64(%rsp), %rbp',))
+    yield Form('leave', ('leaq 24(%rsp), %rbp',))
+    yield Form('leave', ('movq %rsp, %rbp',), name='leave, no frame')
+    yield Form('addq $24, %rsp')
+    yield Form('subq $40, %rsp')
+    yield Form('andq $-64, %rsp')
+    yield Form('leaq 16(%rsp), %rsp')
+    yield Form('leaq -32(%rsp), %rsp')
+    yield Form('movq %rbp, %rsp', ('leaq 48(%rsp), %rbp',))
+    yield Form('movq %rsp, %rax')
+    yield Form('movq 8(%rsp), %rsp', ('pushq %rsp', 'pushq %rsp'))
+    yield Form('xchgq %rsp, %rcx', ('leaq 32(%rsp), %rcx',))
+    yield Form('xchgq %rsp, %rax', ('leaq -32(%rsp), %rax',))
+    yield Form('incq %rsp')
+
+
+def _strings(prefix, names, counts):
+    for name in names:
+        for size in SIZES:
+            for count in counts:
+                setup = ('leaq S-16(%rip), %rsi', 'leaq S+96(%rip), %rdi')
+                if prefix:
+                    setup += (f'movl ${count}, %ecx',)
+                yield Form(f'{prefix} {name}{size}'.strip(), setup,
+                           name=f'{prefix} {name}{size}, {count} times'
+                           .strip() if prefix else f'{name}{size}')
+
+
+@group
+def strings():
+    yield from _strings('', ('movs', 'stos', 'lods', 'scas', 'cmps'), (1,))
+
+
+@group
+def repeated_strings():
+    yield from _strings('rep', ('movs', 'stos', 'lods'), (0, 1, 11))
+    yield from _strings('repe', ('scas', 'cmps'), (0, 9))
+    yield from _strings('repne', ('scas', 'cmps'), (0, 9))
+    same = ('leaq S(%rip), %rsi', 'leaq S(%rip), %rdi', 'movl $12, %ecx')
+    for size in SIZES:
+        yield Form(f'repe cmps{size}', same, name=f'repe cmps{size}, equal')
+    # A port that nothing listens at.
+    port = ('leaq S(%rip), %rsi', 'leaq S+96(%rip), %rdi',
+            'movl $0x80, %edx', 'movl $3, %ecx')
+    for name in ('insb', 'insw', 'insl', 'outsb', 'outsw', 'outsl'):
+        yield Form(name, port)
+        yield Form(f'rep {name}', port)
+
+
+@group
+def flags():
+    for name in ('clc', 'stc', 'cmc', 'cld', 'std', 'lahf', 'sahf'):
+        yield Form(name)
+    yield Form('cli')
+    yield Form('sti')
+    yield Form('sti', follow=('nop',), name='sti, and nop')
+    yield Form('pushfq')
+    # IF, DF, arithmetic, IOPL, NT, AC, ID; never TF.
+    for value in (0x2, 0x202, 0x246, 0x8d7, 0xed7, 0xcd7, 0x3202, 0x4002,
+                  0x40202, 0x200202, 0x240a93):
+        yield Form('popfq', (f'pushq ${value:#x}',),
+                   name=f'popfq of {value:#x}')
+    yield Form('xlatb', (_S, 'movzbl %al, %eax'))
+    yield Form('.byte 0x48, 0xd7', (_S, 'movl $0x91, %eax'), name='rex.w xlatb')
+    yield Form('clac')
+    yield Form('stac')
+
+
+@group
+def flags_with_prefixes():
+    for prefix in ('0x2e', '0x48', '0x4f', '0xf3'):
+        for opcode, name in (('0x9c', 'pushfq'), ('0xfa', 'cli'),
+                             ('0xfb', 'sti')):
+            yield Form(f'.byte {prefix}, {opcode}', name=f'{prefix} {name}')
+        yield Form(f'.byte {prefix}, 0x9d', ('pushq $0x246',),
+                   name=f'{prefix} popfq')
+
+
+@group
+def jcc():
+    for number, condition in enumerate(CONDITIONS):
+        for backward in (False, True):
+            way = 'backward' if backward else 'forward'
+            yield Form(jump_bytes(f'{0x70 + number:#x}', size=1),
+                       backward=backward, name=f'j{condition} short {way}')
+            yield Form(jump_bytes(f'0x0f, {0x80 + number:#x}'),
+                       backward=backward, name=f'j{condition} near {way}')
+        yield Form(jump_bytes(f'0x0f, {0x80 + number:#x}', 'forms_taken'),
+                   to='forms_taken', name=f'j{condition} far off')
+
+
+@group
+def jcc_with_prefixes():
+    for prefix in ('0x2e', '0x3e', '0xf2', '0x48'):
+        for number, condition in ((4, 'e'), (5, 'ne'), (15, 'g')):
+            yield Form(jump_bytes(f'{prefix}, {0x70 + number:#x}', size=1),
+                       name=f'{prefix} j{condition} short')
+            yield Form(jump_bytes(f'{prefix}, 0x0f, {0x80 + number:#x}'),
+                       name=f'{prefix} j{condition} near')
+
+
+@group
+def direct_jumps_and_calls():
+    for backward in (False, True):
+        way = 'backward' if backward else 'forward'
+        yield Form(jump_bytes('0xeb', size=1), backward=backward,
+                   name=f'jmp short {way}')
+        yield Form(jump_bytes('0xe9'), backward=backward,
+                   name=f'jmp near {way}')
+        yield Form(jump_bytes('0xe8'), backward=backward,
+                   name=f'call {way}')
+    yield Form(jump_bytes('0xe9', 'forms_taken'), to='forms_taken',
+               name='jmp far off')
+    yield Form(jump_bytes('0xe8', 'forms_taken'), to='forms_taken',
+               name='call far off')
+    yield Form('.byte 0xe8, 0, 0, 0, 0', name='call of what follows')
+    yield Form('.byte 0xeb, 0', name='jmp to what follows')
+    for prefix in ('0x2e', '0x3e', '0xf2', '0x48'):
+        yield Form(jump_bytes(f'{prefix}, 0xeb', size=1),
+                   name=f'{prefix} jmp short')
+        yield Form(jump_bytes(f'{prefix}, 0xe9'), name=f'{prefix} jmp near')
+        yield Form(jump_bytes(f'{prefix}, 0xe8'), name=f'{prefix} call')
+
+
+def _counted(opcodes, counts, prefix=''):
+    names = {0xe0: 'loopne', 0xe1: 'loope', 0xe2: 'loop', 0xe3: 'jrcxz'}
+    for opcode in opcodes:
+        for count in counts:
+            for backward in (False, True):
+                yield Form(jump_bytes(f'{prefix}{opcode:#x}', size=1),
+                           (f'movabsq ${count:#x}, %rcx',),
+                           backward=backward,
+                           name=f'{prefix}{names[opcode]} of {count:#x}'
+                           + (', backward' if backward else ''))
+
+
+@group
+def jrcxz():
+    yield from _counted([0xe3], (0, 1, 1 << 32))
+
+
+@group
+def jecxz():
+    yield from _counted([0xe3], (0, 1, 1 << 32, (1 << 32) | 5), '0x67, ')
+
+
+@group
+def loops():
+    yield from _counted([0xe0, 0xe1, 0xe2], (0, 1, 2, 1 << 32, 7))
+    yield from _counted([0xe0, 0xe1, 0xe2], (0, 1, 2, 1 << 32), '0x67, ')
+
+
+@group
+def returns():
+    target = ('leaq {taken}(%rip), %rax', 'pushq %rax')
+    for prefix in ('', '0xf3, ', '0xf2, ', '0x2e, ', '0x48, '):
+        yield Form(f'.byte {prefix}0xc3', target, name=f'{prefix}ret')
+
+
+@group
+def returns_that_release():
+    target = ('leaq {taken}(%rip), %rax', 'pushq %rax')
+    for number in (0, 8, 16, 0x88):
+        yield Form(f'retq ${number}', target)
+    yield Form('.byte 0xf3, 0xc2, 16, 0', target, name='0xf3, ret 16')
+
+
+_TO_REGISTER = ('rax', 'rcx', 'rdx', 'rbx', 'rbp', 'rsi', 'rdi', 'r8', 'r9',
+                'r10', 'r11', 'r12', 'r13', 'r14', 'r15')
+
+
+@group
+def indirect_by_register():
+    for register in _TO_REGISTER:
+        setup = (f'leaq {{taken}}(%rip), %{register}',)
+        yield Form(f'jmp *%{register}', setup)
+        yield Form(f'call *%{register}', setup)
+    setup = ('leaq {taken}(%rip), %rdx',)
+    for prefix in ('0x2e', '0x3e', '0x48'):
+        yield Form(f'.byte {prefix}, 0xff, 0xe2', setup,
+                   name=f'{prefix} jmp *%rdx')
+        yield Form(f'.byte {prefix}, 0xff, 0xd2', setup,
+                   name=f'{prefix} call *%rdx')
+
+
+@group
+def indirect_by_memory():
+    for name in ('jmp', 'call'):
+        for operand, setup in MODES:
+            yield Form(f'{name} *{operand}',
+                       setup + ('leaq {taken}(%rip), %r15',
+                                f'movq %r15, {operand}'))
+        yield Form(f'{name} *8(%rsp)',
+                   ('leaq {taken}(%rip), %r15', 'pushq %r15', 'pushq %r15',
+                    'pushq %r14'), name=f'{name} *8(%rsp), pushed')
+
+
+@group
+def locked():
+    modes = _modes(2)
+    for name in ('add', 'or', 'adc', 'sbb', 'and', 'sub', 'xor', 'xadd',
+                 'xchg', 'cmpxchg'):
+        for size in SIZES:
+            operand, setup = next(modes)
+            yield Form(f'lock {name}{size} %{REGISTERS[size][-1]}, '
+                       f'{operand}', setup)
+    for name in ('inc', 'dec', 'neg', 'not'):
+        for size in SIZES:
+            operand, setup = next(modes)
+            yield Form(f'lock {name}{size} {operand}', setup)
+    for name in ('bts', 'btr', 'btc'):
+        for size in 'wlq':
+            operand, setup = next(modes)
+            yield Form(f'lock {name}{size} $4, {operand}', setup)
+
+
+@group
+def compare_and_exchange():
+    modes = _modes(4)
+    for size in SIZES:
+        registers = REGISTERS[size]
+        yield Form(f'cmpxchg{size} %{registers[1]}, %{registers[2]}')
+        for _ in range(3):
+            operand, setup = next(modes)
+            yield Form(f'cmpxchg{size} %{registers[1]}, {operand}', setup)
+        yield Form(f'cmpxchg{size} %{registers[1]}, (%rbx)',
+                   (_S, 'movq (%rbx), %rax'),
+                   name=f'cmpxchg{size}, equal')
+    for prefix in ('', 'lock '):
+        for name in ('cmpxchg8b', 'cmpxchg16b'):
+            yield Form(f'{prefix}{name} S+16(%rip)')
+            wide = 'rax rdx' if name[-2] == '6' else 'eax edx'
+            low, high = wide.split()
+            yield Form(f'{prefix}{name} (%rbx)',
+                       (_S, f'mov (%rbx), %{low}',
+                        f'mov {8 if name[-2] == "6" else 4}(%rbx), %{high}'),
+                       name=f'{prefix}{name}, equal')
+
+
+@group
+def nothing():
+    for size in range(1, 10):
+        yield Form(f'.nops {size}, {size}', name=f'nop of {size} bytes')
+    yield Form('.byte 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0',
+               name='nop of 11 bytes')
+    yield Form('.byte 0xf2, 0x90', name='repne nop')
+    yield Form('.byte 0x48, 0x90', name='rex.w nop')
+    for text in ('pause', 'endbr64', 'endbr32', 'lfence', 'mfence', 'sfence',
+                 'fwait', 'prefetcht0 8(%rax)', 'prefetchnta S(%rip)',
+                 'prefetchw S(%rip)', 'clflush S(%rip)'):
+        yield Form(text)
+    yield Form('.byte 0x41, 0x90', name='xchg %eax, %r8d')
+    yield Form('.byte 0x0f, 0x1f, 0xc3', name='nop %ebx')
+
+
+@group
+def cpu():
+    ax, cx, dx = 1, 2, 4
+    for leaf in (0, 1, 7, 0x80000001):
+        yield Form('cpuid', (f'movl ${leaf:#x}, %eax', 'movl $0, %ecx'),
+                   name=f'cpuid of {leaf:#x}')
+    yield Form('rdtsc', flags=(str(ax | dx),))
+    yield Form('rdtscp', flags=(str(ax | dx | cx),),
+               feature='X86_FEATURE_RDTSCP')
+    yield Form('rdrandq %rax', flags=(str(ax),),
+               feature='X86_FEATURE_RDRAND')
+    yield Form('rdseedl %eax', flags=(str(ax),),
+               feature='X86_FEATURE_RDSEED')
+    yield Form('xgetbv', ('movl $0, %ecx',))
+    for register in ('cr0', 'cr2', 'cr3', 'cr4', 'cr8', 'dr0', 'dr6', 'dr7'):
+        # Other tasks change these two.
+        loose = (str(cx),) if register in ('cr2', 'cr3') else ()
+        yield Form(f'movq %{register}, %rcx', flags=loose)
+        if register not in ('cr2', 'dr6'):
+            yield Form(f'movq %rcx, %{register}',
+                       (f'movq %{register}, %rcx',), flags=loose)
+    yield Form('clts')
+    for text in ('smswq %rax', 'sldtq %rax', 'strq %rax', 'sgdt S(%rip)',
+                 'sidt S(%rip)', 'smsww S+4(%rip)', 'strw S+8(%rip)'):
+        yield Form(text)
+    yield Form('lgdt S+2(%rip)', ('sgdt S+2(%rip)',))
+    yield Form('lmsw %ax', ('smsww %ax',))
+    yield Form('lldt %ax', ('sldtw %ax',))
+    yield Form('invlpg S(%rip)')
+    yield Form('wbinvd')
+    selector = ('movl $0x18, %ecx',)
+    for text in ('larl %ecx, %eax', 'lsll %ecx, %eax', 'verr %cx',
+                 'verw %cx'):
+        yield Form(text, selector)
+    # MSR_TSC_AUX, MSR_STAR: read, and written with what is there.
+    for msr in ('0xc0000103', '0xc0000081'):
+        setup = (f'movl ${msr}, %ecx',)
+        yield Form('rdmsr', setup, name=f'rdmsr of {msr}')
+        yield Form('wrmsr', setup + ('rdmsr',), name=f'wrmsr of {msr}')
+    for size, register in (('b', 'al'), ('w', 'ax'), ('l', 'eax')):
+        yield Form(f'in{size} $0x80, %{register}')
+        yield Form(f'out{size} %{register}, $0x80')
+        yield Form(f'in{size} %dx, %{register}', ('movl $0x80, %edx',))
+        yield Form(f'out{size} %{register}, %dx', ('movl $0x80, %edx',))
+    yield Form('monitor', ('leaq S(%rip), %rax', 'movl $0, %ecx',
+                           'movl $0, %edx'), feature='X86_FEATURE_MWAIT')
+
+
+@group
+def long_instructions():
+    """As long as they may be, 13 bytes and less with prefixes of no use."""
+    body = '0xc7, 0x84, 0x24, 8, 0, 0, 0, 0x78, 0x56, 0x34, 0x12'
+    for number in (0, 1, 2):
+        prefixes = '0x3e, ' * number
+        yield Form(f'.byte {prefixes}{body}',
+                   name=f'movl of {11 + number} bytes')
+
+
+@group
+def longest_instructions():
+    body = '0xc7, 0x84, 0x24, 8, 0, 0, 0, 0x78, 0x56, 0x34, 0x12'
+    yield Form(f'.byte 0x3e, 0x3e, 0x3e, {body}', name='movl of 14 bytes',
+               flags=('FORM_KILLS_C',))
+    yield Form(f'.byte 0x3e, 0x3e, 0x3e, 0x3e, {body}',
+               name='movl of 15 bytes')
+    yield Form('.byte 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, '
+               '0x66, 0x66, 0x66, 0x89, 0xc8', name='movw of 14 bytes',
+               flags=('FORM_KILLS_C',))
+    yield Form('.byte 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, '
+               '0x66, 0x66, 0x66, 0x66, 0x89, 0xc8',
+               name='movw of 15 bytes')
+    rip = '.byte 0x3e, 0x3e, 0x3e, 0xc7, 0x05; .long S - {next}, 0x12345678'
+    yield Form(rip, name='movl of 13 bytes, by rip')
+    yield Form('.byte 0x3e, 0x3e, 0x3e, 0x48, 0xc7, 0x05; '
+               '.long S - {next}, 0x12345678',
+               name='movq of 14 bytes, by rip', flags=('FORM_KILLS_C',))
+    yield Form('.byte 0x3e, 0x3e, 0x3e, 0x3e, 0x48, 0xc7, 0x05; '
+               '.long S - {next}, 0x12345678',
+               name='movq of 15 bytes, by rip')
+
+
+# Where nothing is: the last page, and an address that is none.
+_NOWHERE = ('movq $-4096, %rbx',)
+_NO_ADDRESS = ('movabsq $0x8000000000000000, %rbx',)
+_FAULTS = ('FORM_FAULTS',)
+_DIES = ('FORM_FAULTS', 'FORM_KILLS_C')
+
+
+@group
+def fixed_up_page_faults():
+    for text in ('movq (%rbx), %rax', 'movb %cl, 5(%rbx)',
+                 'addl $3, (%rbx)', 'lock xaddq %rcx, (%rbx)',
+                 'movzbl (%rbx), %edx', 'pushq (%rbx)', 'popq (%rbx)',
+                 'cmpxchgq %rcx, (%rbx)', 'movups (%rbx), %xmm3',
+                 'vmovups %ymm3, (%rbx)', 'btsl $3, (%rbx)'):
+        yield Form(text, _NOWHERE, flags=_FAULTS, fixup=True)
+    for text in ('rep movsb', 'rep movsq'):
+        yield Form(text, ('leaq S(%rip), %rsi', 'movq $-4096, %rdi',
+                          'movl $3, %ecx'), flags=_FAULTS, fixup=True)
+    yield Form('lodsq', ('movq $-4096, %rsi',), flags=_FAULTS, fixup=True)
+
+
+@group
+def fixups_not_needed():
+    for operand, setup in MODES[::3]:
+        yield Form(f'movq {operand}, %rax', setup, fixup=True)
+        yield Form(f'movl %ecx, {operand}', setup, fixup=True)
+    yield from (Form(form.text, form.setup, fixup=True, name=form.name)
+                for form in _strings('rep', ('movs',), (7,)))
+
+
+@group
+def fixed_up_branches():
+    for name in ('jmp', 'call'):
+        for operand in ('(%rbx)', '0x40(%rbx)', '8(%rbx,%rsi,8)'):
+            yield Form(f'{name} *{operand}', _NOWHERE + (_INDEX,),
+                       flags=_FAULTS, fixup=True)
+        yield Form(f'{name} *(%rbx)', _NO_ADDRESS, flags=_FAULTS, fixup=True,
+                   name=f'{name} *(%rbx), no address')
+
+
+@group
+def fixed_up_protection_faults():
+    for text in ('movq (%rbx), %rax', 'movb %cl, (%rbx)', 'pushq 8(%rbx)',
+                 'addq %rcx, 16(%rbx)', 'movups (%rbx), %xmm3'):
+        yield Form(text, _NO_ADDRESS, flags=_DIES, fixup=True)
+    yield Form('xgetbv', ('movl $0x1234, %ecx',), flags=_DIES, fixup=True)
+    # An MSR of the x2APIC, which is off.
+    for name in ('rdmsr', 'wrmsr'):
+        yield Form(name, ('movl $0x802, %ecx', 'movl $0, %eax',
+                          'movl $0, %edx'), flags=_DIES, fixup=True,
+                   name=f'{name} of 0x802')
+    yield Form('movl %ecx, %ds', ('movl $0xfff8, %ecx',), flags=_DIES,
+               fixup=True, name='movl %ecx, %ds, no such segment')
+
+
+@group
+def fixed_up_division_errors():
+    for size in SIZES:
+        yield Form(f'div{size} %{REGISTERS[size][1]}', ('movl $0, %ecx',),
+                   flags=_DIES, fixup=True)
+        yield Form(f'idiv{size} 8(%rbx)', (_S, 'movq $0, 8(%rbx)'),
+                   flags=_DIES, fixup=True)
+
+
+@group
+def refused():
+    """Both implementations refuse these, with the same errno."""
+    for text, errno in (
+            ('ud2', 'EILSEQ'), ('ud1l %eax, %ecx', 'EILSEQ'),
+            ('.byte 0x0f, 0xff, 0xc1', 'EILSEQ'), ('int3', 'EILSEQ'),
+            ('int $0x80', 'EILSEQ'), ('.byte 0xf1', 'EILSEQ'),
+            ('movl %eax, %ss', 'EINVAL'), ('iretq', 'EOPNOTSUPP'),
+            ('lcall *(%rbx)', 'EOPNOTSUPP'), ('ljmp *(%rbx)', 'EOPNOTSUPP'),
+            ('vmcall', 'EOPNOTSUPP'), ('vmlaunch', 'EOPNOTSUPP')):
+        yield Form(text, refused=errno)
+    for text, into in (('movl $0x12345678, %eax', 1), ('nopw 8(%rax)', 2),
+                       ('vpor %xmm1, %xmm2, %xmm3', 1)):
+        yield Form(text, into=into, refused='EILSEQ',
+                   name=f'{text}, {into} bytes into it')
+
+
+@group
+def refused_though_c_takes_them():
+    for text in ('hlt', 'mwait', 'swapgs', 'lretq', 'lretq $8', 'sysretq',
+                 'syscall', 'sysenter', 'lidt (%rbx)', 'vmmcall',
+                 'movl %eax, %gs', 'popq %gs', 'xbegin .Lnext@', 'xend',
+                 'xabort $1', 'getsec', 'rsm',
+                 '.byte 0x66, 0x74, 0', '.byte 0x66, 0xeb, 0',
+                 '.byte 0x66, 0xc3', '.byte 0x66, 0x9c',
+                 '.byte 0x66, 0xe2, 0'):
+        yield Form(text, refused='EOPNOTSUPP')
+    # Nothing at all.
+    for text in ('.byte 0x06', '.byte 0x0f, 0x04'):
+        yield Form(text, refused='EILSEQ')
+    for next_one in ('hlt', 'mwait'):
+        yield Form('sti', follow=(next_one,), refused='EOPNOTSUPP',
+                   name=f'sti before {next_one}')
+
+
+# What stands behind a vector form, so that C's taking it for a branch by an
+# immediate from 5 on ends in a place that says so.
+_SLED = 64
+
+
+def _vector(names, feature='0', registers='xmm', immediate='', start=0):
+    """Two operands: of registers, and of memory that is aligned."""
+    modes = itertools.cycle([
+        ('S+16(%rip)', ()), ('(%rbx)', (_S,)), ('S-64(%rip)', ()),
+        ('0x20(%rbx,%rsi,8)', (_S, 'movl $4, %esi')),
+        ('0xa0(%r9)', ('leaq S(%rip), %r9',)),
+        ('16(%rsp)', ()), ('-0x30(%r12)', ('leaq S(%rip), %r12',))])
+    for number, name in enumerate(names.split()):
+        operand, setup = next(modes)
+        one, two = (number + start) % 8, (number * 3 + 9) % 16
+        yield Form(f'{name} {immediate}%{registers}{one}, '
+                   f'%{registers}{two}', feature=feature)
+        yield Form(f'{name} {immediate}{operand}, %{registers}{two}', setup,
+                   feature=feature)
+
+
+@group
+def sse_integer():
+    yield from _vector(
+        'paddb paddw paddd paddq paddsb paddsw paddusb paddusw psubb psubw '
+        'psubd psubq psubsb psubsw psubusb psubusw pmullw pmulhw pmulhuw '
+        'pmuludq pmaddwd psadbw pavgb pavgw pminub pmaxub pminsw pmaxsw '
+        'pand pandn por pxor pcmpeqb pcmpeqw pcmpeqd pcmpgtb pcmpgtw '
+        'pcmpgtd packsswb packssdw packuswb punpcklbw punpcklwd punpckldq '
+        'punpcklqdq punpckhbw punpckhwd punpckhdq punpckhqdq psllw pslld '
+        'psllq psrlw psrld psrlq psraw psrad')
+    yield from _vector('pshufd pshufhw pshuflw', immediate='$0x1b, ')
+    for name in ('psllw', 'pslld', 'psllq', 'psrlw', 'psrld', 'psrlq',
+                 'psraw', 'psrad', 'pslldq', 'psrldq'):
+        yield Form(f'{name} $5, %xmm3')
+
+
+@group
+def sse_float():
+    for kind in ('ps', 'pd', 'ss', 'sd'):
+        yield from _vector(' '.join(f'{name}{kind}' for name in (
+            'add', 'sub', 'mul', 'div', 'min', 'max', 'sqrt')))
+        yield from _vector(f'cmp{kind}', immediate='$2, ')
+    for kind in ('ps', 'pd'):
+        yield from _vector(' '.join(f'{name}{kind}' for name in (
+            'and', 'andn', 'or', 'xor', 'unpckl', 'unpckh')))
+        yield from _vector(f'shuf{kind}', immediate='$0x1b, ')
+    yield from _vector('rcpps rsqrtps ucomiss ucomisd comiss comisd '
+                       'cvtps2pd cvtpd2ps cvtdq2ps cvtps2dq cvttps2dq '
+                       'cvtdq2pd cvtpd2dq cvttpd2dq cvtss2sd cvtsd2ss')
+    for name in ('cvtsi2ss', 'cvtsi2sd'):
+        for size, register in (('l', 'ecx'), ('q', 'r10')):
+            yield Form(f'{name}{size} %{register}, %xmm4')
+            yield Form(f'{name}{size} S+8(%rip), %xmm11')
+    for name in ('cvtss2si', 'cvtsd2si', 'cvttss2si', 'cvttsd2si'):
+        for register in ('ecx', 'r10'):
+            yield Form(f'{name} %xmm9, %{register}')
+            yield Form(f'{name} S+8(%rip), %{register}')
+
+
+@group
+def sse_moves():
+    for name in ('movaps', 'movups', 'movapd', 'movupd', 'movdqa', 'movdqu'):
+        yield from _vector(name)
+        yield Form(f'{name} %xmm9, S+32(%rip)')
+        yield Form(f'{name} %xmm1, (%rbx)', (_S,))
+    for name in ('movss', 'movsd', 'movq'):
+        yield Form(f'{name} %xmm1, %xmm12')
+        yield Form(f'{name} S+8(%rip), %xmm12')
+        yield Form(f'{name} %xmm12, 8(%rbx)', (_S,))
+    for name in ('movlps', 'movhps', 'movlpd', 'movhpd'):
+        yield Form(f'{name} S+8(%rip), %xmm2')
+        yield Form(f'{name} %xmm2, S+8(%rip)')
+    for name in ('movntps', 'movntpd', 'movntdq'):
+        yield Form(f'{name} %xmm2, S+16(%rip)')
+    yield Form('movhlps %xmm1, %xmm2')
+    yield Form('movlhps %xmm1, %xmm2')
+    for text in ('movd %ecx, %xmm3', 'movq %r10, %xmm3', 'movd %xmm3, %edx',
+                 'movq %xmm9, %r11', 'movd S(%rip), %xmm3',
+                 'movd %xmm3, S(%rip)', 'movmskps %xmm3, %ecx',
+                 'movmskpd %xmm3, %ecx', 'pmovmskb %xmm9, %r10d',
+                 'pinsrw $3, %ecx, %xmm3', 'pinsrw $3, S(%rip), %xmm3',
+                 'pextrw $3, %xmm3, %ecx', 'ldmxcsr S(%rip)',
+                 'stmxcsr S+4(%rip)', 'movnti %rcx, S(%rip)'):
+        setup = ('movl $0x5f80, S(%rip)',) if 'ldmxcsr' in text else ()
+        yield Form(text, setup)
+    yield Form('maskmovdqu %xmm1, %xmm2', ('leaq S(%rip), %rdi',))
+
+
+@group
+def sse3_and_on():
+    yield from _vector('addsubps addsubpd haddps haddpd hsubps hsubpd '
+                       'movsldup movshdup movddup', 'X86_FEATURE_XMM3')
+    yield Form('lddqu S+3(%rip), %xmm4', feature='X86_FEATURE_XMM3')
+    yield from _vector('pshufb phaddw phaddd phaddsw phsubw phsubd phsubsw '
+                       'pmaddubsw pmulhrsw psignb psignw psignd pabsb pabsw '
+                       'pabsd', 'X86_FEATURE_SSSE3')
+    yield from _vector('palignr', 'X86_FEATURE_SSSE3', immediate='$5, ')
+    yield from _vector('pmulld pmuldq pminsb pmaxsb pminuw pmaxuw pminsd '
+                       'pmaxsd pminud pmaxud pcmpeqq packusdw ptest '
+                       'phminposuw pmovsxbw pmovzxbd pmovsxwq pmovzxdq '
+                       'pblendvb blendvps blendvpd', 'X86_FEATURE_XMM4_1')
+    yield from _vector('blendps blendpd pblendw dpps dppd mpsadbw roundps '
+                       'roundpd roundss roundsd insertps',
+                       'X86_FEATURE_XMM4_1', immediate='$2, ')
+    for text in ('pextrb $2, %xmm1, %ecx', 'pextrd $2, %xmm1, S(%rip)',
+                 'pextrq $1, %xmm9, %r10', 'pinsrb $2, %ecx, %xmm1',
+                 'pinsrd $2, S(%rip), %xmm9', 'pinsrq $1, %r10, %xmm9',
+                 'extractps $2, %xmm1, %ecx', 'movntdqa S(%rip), %xmm7'):
+        yield Form(text, feature='X86_FEATURE_XMM4_1')
+    yield from _vector('pcmpgtq', 'X86_FEATURE_XMM4_2')
+    yield from _vector('pcmpistri pcmpistrm pcmpestri pcmpestrm',
+                       'X86_FEATURE_XMM4_2', immediate='$2, ')
+    for size, register in (('b', 'cl'), ('w', 'cx'), ('l', 'ecx'),
+                           ('q', 'rcx')):
+        wide = 'rdx' if size == 'q' else 'edx'
+        yield Form(f'crc32{size} %{register}, %{wide}',
+                   feature='X86_FEATURE_XMM4_2')
+        yield Form(f'crc32{size} S+8(%rip), %{wide}',
+                   feature='X86_FEATURE_XMM4_2')
+    yield from _vector('aesenc aesenclast aesdec aesdeclast aesimc',
+                       'X86_FEATURE_AES')
+    yield from _vector('aeskeygenassist', 'X86_FEATURE_AES',
+                       immediate='$5, ')
+    yield from _vector('pclmulqdq', 'X86_FEATURE_PCLMULQDQ',
+                       immediate='$1, ')
+    yield from _vector('sha1msg1 sha1msg2 sha1nexte sha256msg1 sha256msg2 '
+                       'sha256rnds2', 'X86_FEATURE_SHA_NI')
+    yield from _vector('sha1rnds4', 'X86_FEATURE_SHA_NI', immediate='$2, ')
+
+
+@group
+def x87_and_mmx():
+    for text in ('fld1', 'fldz', 'fldpi', 'fchs', 'fabs', 'ftst', 'fxam',
+                 'fsqrt', 'frndint', 'fxch %st(3)', 'fadd %st(2), %st',
+                 'fmul %st, %st(3)', 'fsub %st(1), %st', 'faddp %st, %st(1)',
+                 'fdivrp %st, %st(1)', 'fcom %st(2)', 'fucomi %st(2), %st',
+                 'fcomip %st(2), %st', 'fcmove %st(3), %st', 'ffree %st(4)',
+                 'fincstp', 'fdecstp', 'fstp %st(2)', 'fninit', 'fnclex',
+                 'fnstsw %ax', 'fnstcw S(%rip)', 'fnstsw S+4(%rip)',
+                 'fldcw S(%rip)', 'fsts S(%rip)', 'fstpl S+8(%rip)',
+                 'fstpt S+16(%rip)', 'fists S(%rip)', 'fistpll S(%rip)',
+                 'fadds S(%rip)', 'fmull S(%rip)', 'fiaddl S(%rip)',
+                 'fildll S(%rip)', 'emms'):
+        setup = ('movw $0x27f, S(%rip)',) if 'fldcw' in text else ()
+        # An empty register, where one is to be loaded.
+        if text in ('fld1', 'fldz', 'fldpi', 'fildll S(%rip)'):
+            setup = ('ffree %st(7)',)
+        yield Form(text, setup)
+    for name in ('paddb', 'psubw', 'pmullw', 'pxor', 'por', 'pand',
+                 'pcmpeqb', 'punpcklbw', 'packsswb', 'psllq', 'pshufb'):
+        yield Form(f'{name} %mm1, %mm3')
+        yield Form(f'{name} S+8(%rip), %mm5')
+    for text in ('movq S(%rip), %mm2', 'movq %mm2, S+8(%rip)',
+                 'movd %ecx, %mm1', 'movd %mm1, %edx',
+                 'pshufw $0x1b, %mm1, %mm2', 'movq2dq %mm1, %xmm2',
+                 'movdq2q %xmm1, %mm2', 'pmovmskb %mm1, %ecx'):
+        yield Form(text)
+
+
+def _vex(names, feature, widths='xmm ymm', immediate=''):
+    """Three operands."""
+    for number, name in enumerate(names.split()):
+        for width in widths.split():
+            one, two, three = number % 8, (number + 9) % 16, (number + 4) % 16
+            yield Form(f'{name} {immediate}%{width}{one}, %{width}{two}, '
+                       f'%{width}{three}', feature=feature, sled=_SLED)
+        width = widths.split()[number % len(widths.split())]
+        operand, setup = (('S+17(%rip)', ()), ('0x21(%rbx)', (_S,)),
+                          ('8(%rsp)', ()),
+                          ('-5(%r9,%rsi,8)', ('leaq S(%rip), %r9',
+                                              'movl $3, %esi')))[number % 4]
+        yield Form(f'{name} {immediate}{operand}, %{width}{two}, '
+                   f'%{width}{three}', setup, feature=feature, sled=_SLED)
+
+
+_AVX, _AVX2 = 'X86_FEATURE_AVX', 'X86_FEATURE_AVX2'
+
+
+@group
+def avx_float():
+    kinds = [('ps', 'xmm ymm'), ('pd', 'xmm ymm'), ('ss', 'xmm'),
+             ('sd', 'xmm')]
+    for kind, widths in kinds:
+        yield from _vex(' '.join(f'v{name}{kind}' for name in (
+            'add', 'sub', 'mul', 'div', 'min', 'max')), _AVX, widths)
+    for kind in ('ps', 'pd'):
+        yield from _vex(' '.join(f'v{name}{kind}' for name in (
+            'and', 'andn', 'or', 'xor', 'unpckl', 'unpckh', 'addsub')), _AVX)
+        yield from _vex(f'vshuf{kind} vblend{kind}', _AVX,
+                        immediate='$0x9, ')
+    yield from _vector('vsqrtps vsqrtpd vrcpps vrsqrtps vcvtdq2ps '
+                       'vcvtps2dq vmovsldup vmovshdup vtestps', _AVX, 'ymm')
+    for text in ('vzeroall', 'vldmxcsr S(%rip)', 'vstmxcsr S+8(%rip)',
+                 'vbroadcastss S(%rip), %ymm3', 'vbroadcastsd S(%rip), %ymm9',
+                 'vbroadcastf128 S(%rip), %ymm3',
+                 'vextractf128 $1, %ymm3, %xmm4',
+                 'vinsertf128 $1, %xmm3, %ymm4, %ymm5',
+                 'vperm2f128 $0x21, %ymm1, %ymm2, %ymm3',
+                 'vmaskmovps %ymm1, %ymm2, S(%rip)',
+                 'vmaskmovpd S(%rip), %xmm1, %xmm2'):
+        setup = ('movl $0x5f80, S(%rip)',) if 'vldmxcsr' in text else ()
+        # vzeroall is 77 as well, and in vex_like_branches.
+        if text != 'vzeroall':
+            yield Form(text, setup, feature=_AVX, sled=_SLED)
+
+
+@group
+def avx_integer():
+    yield from _vex('vpaddb vpaddw vpaddd vpaddq vpaddsb vpaddusw vpsubb '
+                    'vpsubusb vpmullw vpmulhw vpmuludq vpmaddwd vpsadbw '
+                    'vpminub vpmaxsw vpand vpandn vpxor vpcmpgtb vpcmpgtw '
+                    'vpcmpgtd vpacksswb vpackuswb vpunpcklbw vpunpckhdq '
+                    'vpsllvd vpsrlvq vpshufb vphaddw vpmulhrsw vpmulld '
+                    'vpminsd vpcmpeqq vpermd', _AVX2, 'ymm')
+    yield from _vex('vpalignr vpblendw vmpsadbw vpblendd', _AVX2,
+                    immediate='$0x9, ')
+    yield from _vector('vpabsb vpabsd', _AVX2, 'ymm')
+
+    for text in ('vpmovmskb %ymm9, %ecx', 'vptest %ymm1, %ymm2',
+                 'vpermq $0x1b, %ymm2, %ymm3', 'vpmovzxbw %xmm1, %ymm2',
+                 'vpbroadcastd %xmm1, %ymm2', 'vpbroadcastq S(%rip), %ymm2',
+                 'vpmaskmovd S(%rip), %ymm1, %ymm2',
+                 'vpmaskmovq %ymm1, %ymm2, S(%rip)',
+                 'vextracti128 $1, %ymm2, S(%rip)',
+                 'vinserti128 $1, S(%rip), %ymm2, %ymm3'):
+        yield Form(text, feature=_AVX2, sled=_SLED)
+    yield Form('vpgatherdd %xmm1, (%rbx,%xmm2,4), %xmm3',
+               (_S, 'vpxor %xmm2, %xmm2, %xmm2'), feature=_AVX2)
+
+
+@group
+def avx_moves():
+    for name in ('vmovaps', 'vmovups', 'vmovapd', 'vmovupd'):
+        for width in ('xmm', 'ymm'):
+            yield Form(f'{name} %{width}1, %{width}12', feature=_AVX)
+            yield Form(f'{name} S+32(%rip), %{width}2', feature=_AVX)
+            yield Form(f'{name} %{width}9, S+64(%rip)', feature=_AVX)
+            yield Form(f'{name} %{width}3, 32(%rbx)', (_S,), feature=_AVX)
+    for name in ('vmovdqa', 'vmovdqu'):
+        for width in ('xmm', 'ymm'):
+            yield Form(f'{name} S+32(%rip), %{width}2', feature=_AVX)
+            yield Form(f'{name} %{width}1, %{width}12', feature=_AVX)
+    for text in ('vmovd %ecx, %xmm3', 'vmovq %r10, %xmm3',
+                 'vmovss S(%rip), %xmm3', 'vmovsd %xmm3, S(%rip)',
+                 'vmovss %xmm1, %xmm2, %xmm3', 'vmovhlps %xmm1, %xmm2, %xmm3',
+                 'vmovntps %ymm2, S(%rip)'):
+        yield Form(text, feature=_AVX)
+
+
+@group
+def fma():
+    names = [f'{sign}{order}{kind}'
+             for sign in ('vfmadd', 'vfmsub', 'vfnmadd')
+             for order in ('132', '213', '231')
+             for kind in ('ps', 'pd')
+             # 9A and 9C are in vex_like_branches.
+             if not (sign != 'vfmadd' and order == '132')]
+    yield from _vex(' '.join(names), 'X86_FEATURE_FMA')
+    yield from _vex('vfmadd132ss vfmadd213sd vfmsub231ss vfnmadd213sd '
+                    'vfnmsub132ps vfnmsub231sd', 'X86_FEATURE_FMA', 'xmm')
+    yield from _vector('vcvtph2ps', 'X86_FEATURE_F16C')
+    yield Form('vcvtps2ph $2, %ymm1, S(%rip)', feature='X86_FEATURE_F16C')
+
+
+@group
+def bmi():
+    bmi1, bmi2 = 'X86_FEATURE_BMI1', 'X86_FEATURE_BMI2'
+    for names, feature in ((('andn', 'bextr'), bmi1),
+                           (('bzhi', 'pdep', 'pext', 'sarx', 'shlx',
+                             'shrx'), bmi2)):
+        for name in names:
+            for registers in (('ecx', 'edx', 'r10d'), ('r11', 'rax', 'rcx')):
+                one, two, three = (f'%{register}' for register in registers)
+                yield Form(f'{name} {one}, {two}, {three}', feature=feature)
+                text = (f'{name} S+8(%rip), {two}, {three}'
+                        if name in ('andn', 'pdep', 'pext') else
+                        f'{name} {one}, S+8(%rip), {three}')
+                yield Form(text, feature=feature)
+    for name in ('blsi', 'blsr', 'blsmsk'):
+        yield Form(f'{name} %ecx, %edx', feature=bmi1)
+        yield Form(f'{name} S+8(%rip), %r10', feature=bmi1)
+
+
+@group
+def vex_like_branches():
+    """With bytes that are branches, or change flags, in the first map."""
+    for text in ('vzeroupper', 'vzeroall', 'vmovdqa %xmm1, S+16(%rip)',
+                 'vmovdqa %ymm1, S+32(%rip)', 'vmovdqu %ymm9, 3(%rbx)',
+                 'vmovd %xmm3, %ecx', 'vmovq %xmm3, %r10',
+                 'vmovd %xmm9, S+8(%rip)', 'vmovq S(%rip), %xmm9'):
+        yield Form(text, (_S,), feature=_AVX, sled=_SLED)
+    yield Form('vmovdqu %ymm3, (%rbx)', _NOWHERE, flags=_FAULTS, fixup=True,
+               feature=_AVX, name='vmovdqu %ymm3, (%rbx), fixed up')
+    # EB, E8, E9, FA, FB, 74 to 76, E0 to E3, FF's neighbours.
+    yield from _vex('vpor vpsubsb vpsubsw vpsubd vpsubq vpcmpeqb vpcmpeqw '
+                    'vpcmpeqd vpavgb vpavgw', _AVX2)
+    yield from _vex('vpsraw vpsrad', _AVX2, 'xmm')
+    yield from _vex('vhaddps vhaddpd vhsubps vhsubpd', _AVX)
+    # C2.
+    for kind, widths in (('ps', 'xmm ymm'), ('pd', 'xmm ymm'),
+                         ('ss', 'xmm'), ('sd', 'xmm')):
+        yield from _vex(f'vcmp{kind}', _AVX, widths, '$9, ')
+    # 70 to 73, whose immediate looks like a distance.
+    for name in ('vpshufd', 'vpshufhw', 'vpshuflw'):
+        for width in ('xmm', 'ymm'):
+            yield Form(f'{name} $0x1b, %{width}1, %{width}9', feature=_AVX2,
+                       sled=_SLED)
+            yield Form(f'{name} $0x1b, S+16(%rip), %{width}9',
+                       feature=_AVX2, sled=_SLED)
+    for name in ('vpsllw', 'vpsrlw', 'vpsraw', 'vpslld', 'vpsrld', 'vpsrad',
+                 'vpsllq', 'vpsrlq', 'vpslldq', 'vpsrldq'):
+        yield Form(f'{name} $9, %ymm1, %ymm12', feature=_AVX2, sled=_SLED)
+        yield Form(f'{name} $9, %xmm9, %xmm2', feature=_AVX2, sled=_SLED)
+    # 78, 79.
+    yield Form('vpbroadcastb %xmm1, %ymm2', feature=_AVX2, sled=_SLED)
+    yield Form('vpbroadcastw S(%rip), %ymm2', feature=_AVX2, sled=_SLED)
+    # 9A, 9C, 9D.
+    yield from _vex('vfmsub132ps vfmsub132pd vfnmadd132ps vfnmadd132pd', 'X86_FEATURE_FMA')
+    yield from _vex('vfnmadd132ss vfnmadd132sd', 'X86_FEATURE_FMA', 'xmm')
+
+
+@group
+def far_away():
+    """By RIP, of memory that is far from it: the kernel's own."""
+    for text in ('movq _ctype(%rip), %rax',
+                 'cmpb $0x4c, _ctype(%rip)',
+                 'movzbl _ctype+3(%rip), %ecx',
+                 'movups _ctype(%rip), %xmm3',
+                 'vpaddb _ctype(%rip), %ymm1, %ymm2',
+                 'leaq _ctype(%rip), %rdx',
+                 'pushq _ctype(%rip)',
+                 'imull $3, _ctype(%rip), %edx',
+                 'testl $0x12345678, _ctype+5(%rip)'):
+        yield Form(text)

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the C part, the way in and out (run.S) and the generated cases agree
+ * on.
+ */
+#ifndef KPROBES_FORMS_H
+#define KPROBES_FORMS_H
+
+/* The part of the stack that a form may use; RSP starts in its middle. */
+#define FORMS_STACK		512
+
+/* The memory that operands are in; pointers to it point to its middle. */
+#define FORMS_SCRATCH		1024
+
+/* XSAVE's standard format, up to and with the upper halves of YMM. */
+#define FORMS_XSAVE		832
+
+/* struct forms_state */
+#define FORMS_GPR		0
+#define FORMS_SP		(4 * 8)
+#define FORMS_FLAGS		128
+#define FORMS_WHERE		136
+#define FORMS_FROM_SP		144
+#define FORMS_STACK_AT		192
+#define FORMS_XSAVE_AT		(FORMS_STACK_AT + FORMS_STACK)
+
+/* Where a form led. */
+#define FORMS_FELL		0
+#define FORMS_TAKEN		1
+#define FORMS_ASTRAY		2
+
+/* struct form's flags; those below bit 16 are registers not to compare. */
+#define FORM_FAULTS		0x10000
+#define FORM_KILLS_C		0x20000
+
+#ifndef __ASSEMBLY__
+
+#include <linux/types.h>
+
+/* All that an instruction can see and change, memory aside. */
+struct forms_state {
+	u64 gpr[16];
+	u64 flags;
+	u64 where;
+	u64 from_sp;
+	u64 unused[5];
+	u64 stack[FORMS_STACK / 8];
+	u8 xsave[FORMS_XSAVE];
+} __aligned(64);
+
+/* An instruction in a place of its own, from cases.S. */
+struct form {
+	void (*stub)(void);
+	void *site;
+	void *next;
+	void *taken;
+	const char *name;
+	u32 flags;
+	u16 feature;
+	s16 refused;
+};
+
+/* Forms that are reported together. */
+struct forms_group {
+	const char *name;
+	const struct form *forms;
+	u64 count;
+};
+
+extern const struct forms_group forms_groups[];
+extern const u64 forms_group_count;
+extern u64 forms_scratch[FORMS_SCRATCH / 8];
+
+/* Not called, but where a form leads that should not. */
+void forms_astray(void);
+
+void forms_run(struct forms_state *in, struct forms_state *out,
+	       void (*stub)(void));
+
+#endif /* !__ASSEMBLY__ */
+#endif /* KPROBES_FORMS_H */

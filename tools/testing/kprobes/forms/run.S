@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The way into a form, with all registers loaded, and out of it, with all of
+ * them stored.
+ *
+ * Everything happens on the task's own stack, since traps in the form need one
+ * that the kernel knows. From high to low:
+ *
+ *	forms_sp	what forms_run() has pushed
+ *	forms_window	the form's part of the stack, FORMS_STACK bytes, 2048 below
+ *	LOW		where RSP is while that part is copied, 4096 below
+ *
+ * So traps in the form use what is below its RSP, as they would anywhere, and
+ * traps while copying touch nothing of it. No instruction between loading and
+ * storing changes a flag, or a register before it is stored.
+ */
+#include <linux/linkage.h>
+#include <asm/ibt.h>
+#include <asm/nospec-branch.h>
+#include "forms.h"
+
+#define WINDOW	(-2048)
+#define LOW	(-4096)
+
+	.text
+
+/* forms_run(in, out, stub) */
+SYM_FUNC_START(forms_run)
+	pushq	%rbp
+	pushq	%rbx
+	pushq	%r12
+	pushq	%r13
+	pushq	%r14
+	pushq	%r15
+	pushfq
+	movq	%rsi, forms_out(%rip)
+	movq	%rdx, forms_entry(%rip)
+	movq	%rsp, forms_sp(%rip)
+	movq	%rdi, %rbx
+
+	movl	$7, %eax
+	xorl	%edx, %edx
+	xrstor64 FORMS_XSAVE_AT(%rbx)
+
+	leaq	WINDOW(%rsp), %rdi
+	andq	$-64, %rdi
+	movq	%rdi, forms_window(%rip)
+	leaq	LOW(%rsp), %rsp
+	leaq	FORMS_STACK / 2(%rdi), %rax
+	movq	%rax, FORMS_SP(%rbx)
+	leaq	FORMS_STACK_AT(%rbx), %rsi
+	movl	$(FORMS_STACK / 8), %ecx
+	cld
+	rep movsq
+
+	pushq	FORMS_FLAGS(%rbx)
+	popfq
+	movq	0(%rbx), %rax
+	movq	8(%rbx), %rcx
+	movq	16(%rbx), %rdx
+	movq	FORMS_SP(%rbx), %rsp
+	movq	40(%rbx), %rbp
+	movq	48(%rbx), %rsi
+	movq	56(%rbx), %rdi
+	movq	64(%rbx), %r8
+	movq	72(%rbx), %r9
+	movq	80(%rbx), %r10
+	movq	88(%rbx), %r11
+	movq	96(%rbx), %r12
+	movq	104(%rbx), %r13
+	movq	112(%rbx), %r14
+	movq	120(%rbx), %r15
+	movq	24(%rbx), %rbx
+	ANNOTATE_RETPOLINE_SAFE
+	jmp	*forms_entry(%rip)
+SYM_FUNC_END(forms_run)
+
+SYM_CODE_START(forms_fell)
+	ENDBR
+	movq	$FORMS_FELL, forms_where(%rip)
+	jmp	forms_back
+SYM_CODE_END(forms_fell)
+
+SYM_CODE_START(forms_taken)
+	ENDBR
+	movq	$FORMS_TAKEN, forms_where(%rip)
+	jmp	forms_back
+SYM_CODE_END(forms_taken)
+
+/*
+ * What lies on the stack, for whoever returns there although the form is no
+ * RET. Should that be popped into the flags, TF is clear in its address.
+ */
+	.balign	512
+SYM_CODE_START(forms_astray)
+	ENDBR
+	movq	$FORMS_ASTRAY, forms_where(%rip)
+	jmp	forms_back
+SYM_CODE_END(forms_astray)
+
+SYM_CODE_START_LOCAL(forms_back)
+	movq	%rax, forms_rax(%rip)
+	movq	forms_out(%rip), %rax
+	movq	%rcx, 8(%rax)
+	movq	%rdx, 16(%rax)
+	movq	%rbx, 24(%rax)
+	movq	%rsp, FORMS_SP(%rax)
+	movq	%rbp, 40(%rax)
+	movq	%rsi, 48(%rax)
+	movq	%rdi, 56(%rax)
+	movq	%r8, 64(%rax)
+	movq	%r9, 72(%rax)
+	movq	%r10, 80(%rax)
+	movq	%r11, 88(%rax)
+	movq	%r12, 96(%rax)
+	movq	%r13, 104(%rax)
+	movq	%r14, 112(%rax)
+	movq	%r15, 120(%rax)
+	movq	forms_sp(%rip), %rsp
+	leaq	LOW(%rsp), %rsp
+	pushfq
+	popq	FORMS_FLAGS(%rax)
+
+	cld
+	movq	forms_rax(%rip), %rcx
+	movq	%rcx, 0(%rax)
+	movq	forms_where(%rip), %rcx
+	movq	%rcx, FORMS_WHERE(%rax)
+	movq	forms_window(%rip), %rsi
+	leaq	FORMS_STACK / 2(%rsi), %rcx
+	movq	%rcx, FORMS_FROM_SP(%rax)
+	leaq	FORMS_STACK_AT(%rax), %rdi
+	movl	$(FORMS_STACK / 8), %ecx
+	rep movsq
+
+	movq	%rax, %rbx
+	movl	$7, %eax
+	xorl	%edx, %edx
+	xsave64	FORMS_XSAVE_AT(%rbx)
+
+	movq	forms_sp(%rip), %rsp
+	popfq
+	popq	%r15
+	popq	%r14
+	popq	%r13
+	popq	%r12
+	popq	%rbx
+	popq	%rbp
+	RET
+SYM_CODE_END(forms_back)
+
+	.bss
+	.balign	8
+forms_out:	.skip 8
+forms_entry:	.skip 8
+forms_sp:	.skip 8
+forms_window:	.skip 8
+forms_where:	.skip 8
+forms_rax:	.skip 8
+
+	.globl	forms_scratch
+	.balign	64
+forms_scratch:	.skip FORMS_SCRATCH
+
+	.section .note.GNU-stack, "", @progbits
