@@ -130,9 +130,8 @@ def guest_tests(built, states=8):
     STATES is how many each instruction form is run from.
     """
     ours = _modules(built)
-    image = guest.initramfs(built, 'tests', f'STATES={states}\n'
-                            + _job('tests', built.impl,
-                                              'clauses'),
+    job = f'STATES={states}\n' + _job('tests', built.impl, 'clauses')
+    image = guest.initramfs(built, 'tests', job,
                             guest.shipped(built, *_SAMPLES) + ours)
     name = f'{built.arch} {built.impl}'
     with progress.Stage(f'boot {name}', 2) as stage:
