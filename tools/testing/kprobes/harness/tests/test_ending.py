@@ -65,11 +65,14 @@ class Ending(support.Case):
         self.fail(what)
 
     def started(self, command, **options):
-        # A job in the background of a script has SIGINT ignored, and hands
-        # that down to all it starts.
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        # A job in the background of a script has SIGINT ignored, one under
+        # nohup SIGHUP, and hands that down to all it starts. What is caught
+        # is handed down as the default.
+        before = {number: signal.signal(number, lambda *_: None)
+                  for number in (signal.SIGINT, signal.SIGHUP)}
         process = subprocess.Popen(command, text=True, **options)
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
         def end():
             process.kill()
