@@ -371,6 +371,10 @@ impl<T> Published<T> {
 
     /// The same for the writer, as a slice.
     fn array(&self) -> &[Word<T>] {
+        if self.0.load(Ordering::Relaxed) == nothing() {
+            // It is all tables', so nobody may write to it.
+            return &[];
+        }
         let View { first, shift, .. } = self.view(Ordering::Relaxed);
         let len = (u64::MAX.wrapping_shr(shift) as usize).wrapping_add(1);
         // SAFETY: By its invariant.
@@ -482,5 +486,61 @@ impl<T: Send + Sync + 'static> Memory for Published<T> {
                 _owns: PhantomData,
             }),
         }
+    }
+}
+
+#[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
+#[kernel::macros::kunit_tests(rust_kprobes_sys_table)]
+mod tests {
+    use super::*;
+
+    static ONE: Table<u64> = Table::empty();
+    static OTHER: Table<u64> = Table::empty();
+
+    const AT: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
+
+    /// What a table says of an address.
+    fn found(table: &Table<u64>, at: TextAddr) -> Option<u64> {
+        table.find(at, &Pinned::new()).copied()
+    }
+
+    #[test]
+    fn tables_share_nothing() {
+        let mut writer = Writer::of(&ONE);
+        assert_eq!(found(&ONE, AT), None);
+        assert!(Owned::new(AT, 7)
+            .and_then(|owned| writer.insert(owned))
+            .is_ok());
+        assert_eq!(found(&ONE, AT), Some(7));
+        assert_eq!(found(&OTHER, AT), None);
+        assert!(Writer::of(&OTHER).get(AT).is_none());
+
+        assert!(Owned::new(AT, 8).is_ok_and(|owned| writer.insert(owned).is_err()));
+        assert!(writer.remove(AT).is_ok_and(|owned| *owned.get() == 7));
+        assert_eq!(found(&ONE, AT), None);
+    }
+
+    #[test]
+    fn entries_are_found_while_the_array_grows_and_shrinks() {
+        static MANY: Table<u64> = Table::empty();
+        let at = |number: u64| AT.after(16 * number).unwrap_or(NOWHERE);
+        let mut writer = Writer::of(&MANY);
+        for number in 0..500 {
+            let owned = Owned::new(at(number), number);
+            assert!(owned.and_then(|owned| writer.insert(owned)).is_ok());
+        }
+        assert!((0..500).all(|number| found(&MANY, at(number)) == Some(number)));
+        assert_eq!(found(&MANY, at(500)), None);
+        let mut retired = Retired::new();
+        for number in 0..499 {
+            if let Ok(owned) = writer.remove(at(number)) {
+                retired.push(owned);
+            }
+        }
+        writer.tidy();
+        assert_eq!(writer.len(), 1);
+        assert_eq!(found(&MANY, at(499)), Some(499));
+        assert_eq!(found(&MANY, at(498)), None);
+        drop((writer.remove(at(499)), retired));
     }
 }
