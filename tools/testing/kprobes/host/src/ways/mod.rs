@@ -14,6 +14,7 @@ mod machine;
 mod places;
 mod random;
 mod safety;
+mod unrun;
 
 use crate::x86::{
     classify::{
