@@ -7,7 +7,7 @@ KP := tools/testing/kprobes/kp
 export ARCH IMPL KSRC JOBS CACHE V HOST_TOOLS DIR ARGS UNDO PIECE FAST SEED DEBIAN_MIRROR DEBIAN_SECURITY
 
 COMMANDS := run test test-all check check-kernel shell bench bench-quick \
-	kernel host-test host-fuzz kunit selftest module apply series selfcheck plan clean
+	kernel host-test host-fuzz kunit selftest storm module apply series selfcheck plan clean
 
 .PHONY: help distclean $(COMMANDS)
 
@@ -34,6 +34,7 @@ distclean:
 #: make host-fuzz      our decoder against LLVM, iced and insn.c on 100 million strings, and its speed (SEED=n)
 #: make kunit          boot and count the KUnit suites only
 #: make selftest       boot and count the samples' and clause tests only
+#: make storm           probes come and go under constant hits on 4 CPUs (ARGS="600 piecewise": seconds, interrupts anywhere)
 #: make module DIR=p   build a module of yours against our kernel, boot, load it, show its output (ARGS= its parameters)
 #: make apply KSRC=p   put overlay and patches into your own 7.3 tree (UNDO=1 takes them out again)
 #: make series KSRC=p  the same as a git am-able series: checkpatch --strict on each mail, after each a build with

@@ -7,7 +7,9 @@ import re
 import shutil
 import signal
 import sys
+import tempfile
 from collections import Counter
+from pathlib import Path
 
 import check
 import checkkernel
@@ -156,6 +158,60 @@ def guest_tests(built, states=8):
     return found
 
 
+# What the guest says, and what the emulation is then told.
+_PIECES = {'# the storm begins': 'one-insn-per-tb on',
+           '# the storm is over': 'one-insn-per-tb off'}
+
+# Of a minute, half is the guest's coming and going under emulation.
+STORM_SECONDS = 40
+
+
+def storm(built, seconds, piecewise=False):
+    """A storm of SECONDS on four CPUs; PIECEWISE: interrupts anywhere.
+
+    Emulation takes interrupts between pieces of several instructions. While
+    it storms a piece is one, then; to boot like that would take minutes.
+    """
+    modules = _modules(built) + kernel.external(
+        built, env.KPROBES / 'storm', env.WORK / 'modules'
+        / f'storm-{built.name}', f'storm {built.arch} {built.impl}')
+    name = 'storm-piecewise' if piecewise else 'storm'
+    head = f'STORM_SECONDS={seconds}\n' + (
+        'STORM_TICK=1000\n' if piecewise else '')
+    image = guest.initramfs(built, name, head + _job('storm', built.impl),
+                            modules)
+    prefix = f'{built.arch}.{built.impl}'
+    monitor = Path(tempfile.mkdtemp()) / 'monitor'
+
+    def heard(line):
+        stage.tick(line)
+        if piecewise and line in _PIECES:
+            qemu.tell_monitor(monitor, _PIECES[line])
+    with progress.Stage(f'{name} {built.arch} {built.impl}',
+                        (4 if piecewise else 1) + seconds / 60) as stage:
+        try:
+            console = qemu.boot(
+                built, image, name=name, smp=4, force='tcg', on_line=heard,
+                cmdline='kunit.enable=0', timeout=240 + 3 * seconds,
+                extra=['-monitor', f'unix:{monitor},server=on,wait=off'])
+        except qemu.Died as died:
+            died.show()
+            return [*ktap.parse(died.lines, prefix), ktap.Result(
+                f'{prefix}.{name}.boot', 'fail', died.found.split('\n')[0])]
+        finally:
+            shutil.rmtree(monitor.parent)
+    found = [one for one in ktap.parse(console.lines, prefix)
+             if '.storm.' in one.name]
+    found.append(ktap.Result(
+        f'{prefix}.storm.no-splat', 'fail' if console.splats else 'pass',
+        '; '.join(console.splats[:5])))
+    for line in console.lines:
+        if line.startswith(('# anchored:', '# loose:', '# modules_', '# cpus_')) \
+                or 'in copies of' in line:
+            progress.say(line)
+    return found
+
+
 def _arches():
     if os.environ.get('ARCH'):
         return [env.choice('ARCH', env.ARCHES, 'x86_64')]
@@ -246,6 +302,14 @@ def _checks(tally):
     tally.add(results.vanished('check', found))
 
 
+def _all_of(built):
+    """Whatever `make test` runs on a kernel."""
+    if built.impl != 'rust':
+        return guest_tests(built)
+    return checkkernel.run(built) + guest_tests(built) \
+        + storm(built, STORM_SECONDS)
+
+
 def _finish(tally):
     progress.summary()
     return tally.close()
@@ -263,8 +327,7 @@ def test():
         impl = _impl(arch)
         try:
             built = kernel.build(arch, impl)
-            found = checkkernel.run(built) if impl == 'rust' else []
-            found += guest_tests(built)
+            found = _all_of(built)
         except env.Refusal as refusal:
             # A failure like others: what came before it still counts.
             refusal.show()
@@ -283,8 +346,7 @@ def plan():
     for arch in _arches():
         impl = _impl(arch)
         built = kernel.build(arch, impl)
-        found = checkkernel.run(built) if impl == 'rust' else []
-        found += guest_tests(built)
+        found = _all_of(built)
         if any(one.status == 'fail' for one in found):
             tally = results.Tally()
             tally.add(found)
@@ -351,7 +413,8 @@ def _guest_part(keep):
                if one.status == 'fail' or keep(one.name)])
     tally.add(results.vanished(
         f'{arch}-{impl}', found,
-        lambda name: keep(name) and not name.startswith('check-kernel.')))
+        lambda name: keep(name) and '.storm.' not in name
+        and not name.startswith('check-kernel.')))
     return _finish(tally)
 
 
@@ -369,6 +432,17 @@ def kunit():
 def selftest():
     """make selftest"""
     return _guest_part(lambda name: any(o in name for o in _OURS))
+
+
+@command
+def storm_only():
+    """make storm"""
+    words = os.environ.get('ARGS', '').split()
+    seconds = next((int(word) for word in words if word.isdigit()), 60)
+    tally = results.Tally()
+    tally.add(storm(kernel.build(_arch(), _impl(_arch())), seconds,
+                    'piecewise' in words))
+    return _finish(tally)
 
 
 @command
@@ -483,7 +557,8 @@ def main():
     if len(sys.argv) > 2 and sys.argv[1] == 'exec':
         os.execvp(sys.argv[2], sys.argv[2:])
     name = sys.argv[1] if len(sys.argv) > 1 else ''
-    aliases = {'check': 'check-only', 'kernel': 'kernel-only'}
+    aliases = {'check': 'check-only', 'kernel': 'kernel-only',
+               'storm': 'storm-only'}
     function = _COMMANDS.get(aliases.get(name, name))
     try:
         if not function:

@@ -34,9 +34,16 @@ def _guest(arch, impl, flavour='test'):
         # Another flavour runs the same, but for the checkers it is without.
         found += results.vanished(
             f'{arch}-{impl}', found,
-            lambda name: flavour == 'test' or not (
-                name.startswith('check-kernel.') or '.health.' in name))
+            lambda name: '.storm.' not in name and (
+                flavour == 'test' or not (
+                    name.startswith('check-kernel.') or '.health.' in name)))
         return found
+    return run
+
+
+def _storm(piecewise):
+    def run():
+        return cli.storm(kernel.build('x86_64', 'rust'), 600, piecewise)
     return run
 
 
@@ -57,6 +64,8 @@ def pieces():
         found[f'c-{arch}'] = _guest(arch, 'c')
     for flavour in ('kasan', 'modversions', 'kcfi'):
         found[f'rust-x86_64-{flavour}'] = _guest('x86_64', 'rust', flavour)
+    found['storm-x86_64'] = _storm(False)
+    found['storm-x86_64-piecewise'] = _storm(True)
     return found
 
 

@@ -11,6 +11,7 @@ import platform
 import re
 import selectors
 import signal
+import socket
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -211,6 +212,21 @@ def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
                    f'{trouble}\n            ' + last,
                    f'the whole console: {env.host(log)}', lines)
     return Console(lines, seconds, log, kind, splats)
+
+
+def tell_monitor(path, words):
+    """Say WORDS to QEMU's monitor, a socket at PATH, and wait till it has."""
+    with socket.socket(socket.AF_UNIX) as monitor:
+        monitor.settimeout(10)
+        monitor.connect(str(path))
+        monitor.sendall(words.encode() + b'\n')
+        said = b''
+        # Its prompt, before the words and after.
+        while said.count(b'(qemu)') < 2:
+            part = monitor.recv(4096)
+            if not part:
+                break
+            said += part
 
 
 LEAVE = 'exit, or Ctrl-A x (Ctrl-A Ctrl-A sends one Ctrl-A)'

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Those who hit: threads, and a timer on each CPU that also looks at what it
+ * has interrupted.
+ */
+#include <linux/cpu.h>
+#include <linux/hrtimer.h>
+#include <linux/kthread.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/smp.h>
+#include <linux/uaccess.h>
+#include <asm/irq_regs.h>
+#include "storm.h"
+
+noinline long storm_traced(long value)
+{
+	barrier();
+	return value + 5;
+}
+
+/* Counted before it is called: a hit is counted while it goes on. */
+void storm_call(enum target_number number, long value)
+{
+	struct target *target = &storm_targets[number];
+
+	atomic_long_inc(&target->calls);
+	if (target->function(value) != value + 5)
+		atomic_long_inc(&storm_counts.wrong);
+}
+
+int storm_hitter(void *number)
+{
+	long value = (long)number;
+
+	while (!READ_ONCE(storm_over)) {
+		int times;
+
+		for (times = 0; times < 64; times++, value++)
+			storm_call(value % TARGETS, value);
+		cond_resched();
+	}
+	return 0;
+}
+
+/* The instruction at storm_move_site, over which a breakpoint may be. */
+static const u8 move[STORM_MOVE_LEN] = {
+	0x48, 0xb8, 0x5f, 0x73, 0x65, 0x62, 0x6f, 0x72, 0x70, 0x6b
+};
+
+static bool is_move(unsigned long at)
+{
+	u8 code[STORM_MOVE_LEN];
+
+	return !copy_from_kernel_nofault(code, (void *)at, sizeof(code)) &&
+	       !memcmp(code, move, sizeof(code));
+}
+
+/* Is it at the copied instruction, or right behind it? */
+static bool in_copy(unsigned long ip)
+{
+	if (ip >= (unsigned long)storm_text_begin &&
+	    ip < (unsigned long)storm_text_end)
+		return false;
+	return is_move(ip) || is_move(ip - STORM_MOVE_LEN);
+}
+
+struct ticker {
+	struct hrtimer timer;
+	long value;
+	bool started;
+};
+
+static DEFINE_PER_CPU(struct ticker, tickers);
+
+static enum hrtimer_restart tick(struct hrtimer *timer)
+{
+	struct ticker *ticker = container_of(timer, struct ticker, timer);
+	struct pt_regs *regs = get_irq_regs();
+
+	atomic_long_inc(&storm_counts.ticks);
+	if (regs && !user_mode(regs) && in_copy(regs->ip)) {
+		atomic_long_inc(&storm_counts.inside);
+		/* The task is to be put aside right there. */
+		set_tsk_need_resched(current);
+		set_preempt_need_resched();
+	}
+	ticker->value++;
+	storm_call(ticker->value % TARGETS, ticker->value);
+	hrtimer_forward_now(timer, ns_to_ktime(storm_tick_us * NSEC_PER_USEC));
+	return HRTIMER_RESTART;
+}
+
+static void start_timer(void *unused)
+{
+	struct ticker *ticker = this_cpu_ptr(&tickers);
+
+	hrtimer_setup(&ticker->timer, tick, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_PINNED_HARD);
+	ticker->started = true;
+	hrtimer_start(&ticker->timer, ns_to_ktime(NSEC_PER_MSEC),
+		      HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+void storm_start_timers(void)
+{
+	on_each_cpu(start_timer, NULL, true);
+}
+
+/* One whose CPU has gone was moved to another. */
+void storm_stop_timers(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct ticker *ticker = per_cpu_ptr(&tickers, cpu);
+
+		if (ticker->started)
+			hrtimer_cancel(&ticker->timer);
+		ticker->started = false;
+	}
+}
