@@ -150,10 +150,6 @@ pub(crate) unsafe trait Machine: Isa {
     /// Carries out the instruction of the place, or begins to.
     fn run(prepared: &Self::Prepared, registers: &mut Self::Registers) -> Next<Self::Kept>;
 
-    /// As [`run`](Machine::run), but in no case does the CPU go on by itself: a step of the very
-    /// place is under way on it, whose end could not be told from that.
-    fn run_back(prepared: &Self::Prepared, registers: &mut Self::Registers) -> Next<Self::Kept>;
-
     /// Where the instruction is.
     fn place(prepared: &Self::Prepared) -> TextAddr;
 

@@ -34,12 +34,7 @@ unsafe extern "C" fn kprobe_int3_handler(regs: *mut bindings::pt_regs) -> c_int 
         return 0;
     }
     // SAFETY: By the precondition: interrupts are off.
-    let ours = unsafe {
-        preempt::in_trap(|pinned| {
-            hit::breakpoint(registers, pinned) || machine::stray(registers, pinned)
-        })
-    };
-    ours.into()
+    unsafe { preempt::in_trap(|pinned| hit::breakpoint(registers, pinned)) }.into()
 }
 
 /// Has this fault happened in the handling of a probe's hit?

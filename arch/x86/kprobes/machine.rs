@@ -7,10 +7,10 @@
 //! task could move to another CPU.
 //!
 //! A copied instruction is followed by a jump back, or by a breakpoint if it has to come back.
-//! Which of them it is can change while the place is armed: it is one byte of the slot, written as
-//! any breakpoint is, and a CPU that comes by the breakpoint without being asked back is put right
-//! by [`stray`]. A step runs with interrupts off, so that the CPU is back before anything else happens
-//! on it.
+//! Which of them it is can change while the place is armed, so a slot has room for both copies, and
+//! a hit goes to the one that it is to take. Nothing is written to a slot while it is in use: a CPU
+//! that runs a copy that was right a moment ago must not find another end to it. A step runs with
+//! interrupts off, so that the CPU is back before anything else happens on it.
 //!
 //! C counterpart: [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
@@ -85,7 +85,10 @@ use kernel::{
 };
 
 /// Room for the longest instruction and the jump behind it.
-const SLOT_LEN: usize = 32;
+const COPY_LEN: usize = 32;
+
+/// Room for two copies: one that comes back, and one that goes on.
+const SLOT_LEN: usize = 2 * COPY_LEN;
 
 /// How far behind the entry of a function an address of ftrace's is: the call that it makes.
 const FTRACE_CALL_LEN: u64 = 5;
@@ -122,16 +125,23 @@ impl Drop for Prepared {
         let Some(slot) = self.means.slot() else {
             return;
         };
-        let place: *mut c_void = core::ptr::with_exposed_provenance_mut(slot.at().get() as usize);
         let len = match &self.means {
-            Means::EmulateOrFault(..) => self.load_len.wrapping_add(1),
-            Means::Boost(_) => self.len.wrapping_add(JUMP_LEN),
-            _ => self.len.wrapping_add(1),
+            Means::EmulateOrFault(..) => self.load_len,
+            _ => self.len,
         };
-        let (old, len) = (place.cast_const(), usize::from(len));
-        // SAFETY: So much is in the slot, which is given back only after this.
-        unsafe { bindings::perf_event_text_poke(place, old, len, core::ptr::null(), 0) };
+        forget(slot.at(), len.wrapping_add(encode::INT3_LEN as u8));
+        if let Means::Boost(slot) = &self.means {
+            forget(boosted(slot), len.wrapping_add(JUMP_LEN));
+        }
     }
+}
+
+/// Tells perf that the code at `at` is no more, which is still there.
+fn forget(at: TextAddr, len: u8) {
+    let place: *mut c_void = core::ptr::with_exposed_provenance_mut(at.get() as usize);
+    let (old, len) = (place.cast_const(), usize::from(len));
+    // SAFETY: So much is in the slot, which is given back only after this.
+    unsafe { bindings::perf_event_text_poke(place, old, len, core::ptr::null(), 0) };
 }
 
 /// How the instruction is carried out.
@@ -257,14 +267,13 @@ unsafe impl Machine for X86 {
             }
             Way::Boost => {
                 let mut slot = POOL.get(text).take(at)?;
-                let behind = slot.at().after(insn.len() as u64)?;
-                let copy = relocate::copy(&insn, &bytes, at, slot.at())?;
-                let jump = encode::jmp32(behind, next)?;
+                let boosted = boosted(&slot);
+                let step = relocate::copy(&insn, &bytes, at, slot.at())?;
+                let copy = relocate::copy(&insn, &bytes, at, boosted)?;
+                let jump = encode::jmp32(boosted.after(insn.len() as u64)?, next)?;
                 slot.linger();
-                write(slot.at(), copy.then(jump.bytes())?.bytes(), text);
-                if comes_back {
-                    poke(behind, encode::JMP32, encode::INT3, text);
-                }
+                write(slot.at(), step.then(&[encode::INT3])?.bytes(), text);
+                write(boosted, copy.then(jump.bytes())?.bytes(), text);
                 Means::Boost(slot)
             }
         };
@@ -312,23 +321,8 @@ unsafe impl Machine for X86 {
         prepared.comes_back.load(Ordering::Relaxed)
     }
 
-    fn follow(prepared: &Prepared, comes_back: bool, text: &mut text::Lock) {
-        let Means::Boost(slot) = &prepared.means else {
-            prepared.comes_back.store(comes_back, Ordering::Relaxed);
-            return;
-        };
-        let behind = TextAddr::new(slot.at().get().wrapping_add(u64::from(prepared.len)));
-        // A CPU that expects to come back must find the breakpoint: it is put in before anybody
-        // expects it, and taken out after.
-        if comes_back {
-            poke(behind, encode::JMP32, encode::INT3, text);
-            synchronize(text);
-            prepared.comes_back.store(true, Ordering::Release);
-        } else {
-            prepared.comes_back.store(false, Ordering::Release);
-            synchronize(text);
-            poke(behind, encode::INT3, encode::JMP32, text);
-        }
+    fn follow(prepared: &Prepared, comes_back: bool, _text: &mut text::Lock) {
+        prepared.comes_back.store(comes_back, Ordering::Release);
     }
 
     fn copies(number: usize, text: &mut text::Lock) -> Option<TextAddr> {
@@ -371,16 +365,9 @@ unsafe impl Machine for X86 {
                 Next::Done
             }
             Means::Boost(slot) if !prepared.comes_back.load(Ordering::Acquire) => {
-                registers.ip = slot.at().get() as usize;
+                registers.ip = boosted(slot).get() as usize;
                 Next::Released
             }
-            _ => step(prepared, registers),
-        }
-    }
-
-    fn run_back(prepared: &Prepared, registers: &mut bindings::pt_regs) -> Next<usize> {
-        match &prepared.means {
-            Means::Emulate(_) => Self::run(prepared, registers),
             _ => step(prepared, registers),
         }
     }
@@ -429,24 +416,17 @@ unsafe impl Machine for X86 {
 
 const _: () = assert!(size_of::<this_cpu::Cpu<usize>>() <= size_of::<bindings::rust_kprobes_hit>());
 
-/// A breakpoint behind a boosted copy that nobody expects back: the copy has been run, or one has
-/// just come to it that was told to come back. Then the CPU goes on behind the original.
-#[cold]
-#[inline(never)]
-pub(super) fn stray(registers: &mut bindings::pt_regs, pinned: &Pinned) -> bool {
-    let at = TextAddr::new((registers.ip as u64).wrapping_sub(encode::INT3_LEN));
-    let Some((origin, into)) = slots::origin(&SLOTS, at, pinned) else {
-        return false;
-    };
-    registers.ip = origin.get().wrapping_add(into) as usize;
-    true
+/// Where the copy is that goes on by itself.
+#[inline(always)]
+fn boosted(slot: &Slot) -> TextAddr {
+    TextAddr::new(slot.at().get().wrapping_add(COPY_LEN as u64))
 }
 
 /// The address in the original, if `at` is in a copy of an instruction.
 pub(super) fn original(at: TextAddr, pinned: &Pinned) -> TextAddr {
     let origin = slots::origin(&SLOTS, at, pinned);
     origin.map_or(at, |(origin, into)| {
-        TextAddr::new(origin.get().wrapping_add(into))
+        TextAddr::new(origin.get().wrapping_add(into % COPY_LEN as u64))
     })
 }
 

@@ -225,12 +225,7 @@ fn nested(registers: &mut Registers, pinned: &Pinned) -> bool {
         report::hopeless(newest);
     }
     site.probes.iter().for_each(Probe::miss);
-    let next = if outer.phase.is_stepping() && outer.at == at {
-        Current::run_back(prepared, registers)
-    } else {
-        Current::run(prepared, registers)
-    };
-    if let Next::Stepping(kept) = next {
+    if let Next::Stepping(kept) = Current::run(prepared, registers) {
         cpu.outer.set(outer);
         cpu.outer_running.set(Current::running(pinned));
         let phase = Phase::SteppingInside;

@@ -23,7 +23,7 @@ pub(crate) const INT3_LEN: u64 = 1;
 /// ```
 /// The displacement counts from the end of the instruction.
 const CALL32: u8 = 0xe8;
-pub(crate) const JMP32: u8 = 0xe9;
+const JMP32: u8 = 0xe9;
 const REL32_LEN: u64 = 5;
 
 /// The recommended NOP of each length from one byte, one instruction each: NOP, 66 NOP, then

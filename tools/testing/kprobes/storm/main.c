@@ -40,6 +40,15 @@ static int count_anchor(struct kprobe *kp, struct pt_regs *regs)
 	return 0;
 }
 
+/*
+ * With a post handler from the beginning ftrace calls us in one way all the
+ * time: in the moment between two ways a hit can go uncounted.
+ */
+static void after_traced(struct kprobe *kp, struct pt_regs *regs,
+			 unsigned long flags)
+{
+}
+
 static int drop_anchors(void)
 {
 	struct target *target;
@@ -50,6 +59,8 @@ static int drop_anchors(void)
 		memset(&target->anchor, 0, sizeof(target->anchor));
 		target->anchor.addr = (kprobe_opcode_t *)target->site;
 		target->anchor.pre_handler = count_anchor;
+		if (target == &storm_targets[TARGET_TRACED])
+			target->anchor.post_handler = after_traced;
 		err = register_kprobe(&target->anchor);
 		if (err) {
 			pr_err("no anchor at %s: %d\n", target->name,
