@@ -109,7 +109,7 @@ def _cpu_model():
 
 
 def command(built, initramfs, *, smp=2, icount=False, memory=None, extra=(),
-            cmdline='', kind='tcg', interactive=False):
+            cmdline='', kind='tcg', interactive=False, thread='multi'):
     """The QEMU call."""
     words, cpu, append, size = _MACHINES[built.arch]
     call = [word.format(memory=f'{memory or size}M') for word in words]
@@ -119,7 +119,7 @@ def command(built, initramfs, *, smp=2, icount=False, memory=None, extra=(),
         call += ['-accel', 'tcg,thread=single', '-cpu', cpu,
                  '-icount', 'shift=0,sleep=off']
     else:
-        call += ['-accel', 'tcg,thread=multi', '-cpu', cpu]
+        call += ['-accel', f'tcg,thread={thread}', '-cpu', cpu]
     level = 'loglevel=4 quiet' if interactive else \
         'ignore_loglevel printk.devkmsg=on'
     call += ['-smp', str(smp), '-nodefaults', '-display', 'none',
@@ -161,7 +161,7 @@ def clean(raw):
 
 def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
          extra=(), cmdline='', timeout=600, force=None, on_line=None,
-         crash=None, silence=None):
+         crash=None, silence=None, thread='multi'):
     """Boot BUILT to its end; the console, or Died.
 
     A guest that says nothing for SILENCE seconds hangs. With CRASH (a
@@ -170,7 +170,8 @@ def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
     """
     kind = accelerator(built, 'tcg' if icount else force)
     call = command(built, initramfs, smp=smp, icount=icount, memory=memory,
-                   extra=extra, cmdline=cmdline, kind=kind)
+                   extra=extra, cmdline=cmdline, kind=kind,
+                   thread=thread)
     log = env.LOGS / f'{built.name}-{name}.console'
     log.parent.mkdir(parents=True, exist_ok=True)
     lines, splats, started = [], [], time.monotonic()
