@@ -175,3 +175,22 @@ class Command(support.Case):
                 with self.refused('ARCH=x86_64', 'ARCH=arm', 'targets.S'):
                     command()
         self.assertFalse((env.RESULTS / 'bench').exists())
+
+
+class Troubles(support.Case):
+    def without_jumps(self, impl):
+        """A result where a jump was to be, and a breakpoint is."""
+        found = result(impl)
+        found['rows']['optimized'] = {'wrong': 'first-byte', 'found': 204,
+                                      'expected': 233}
+        return found
+
+    def test_what_is_not_there_yet_is_no_trouble(self):
+        found = self.without_jumps('rust')
+        self.assertEqual(bench.troubles({'rust': found}, True), [])
+        self.assertIn('no jumps yet', '\n'.join(
+            bench.table({'rust': found}, True)))
+
+    def test_the_same_of_c_is(self):
+        found = self.without_jumps('c')
+        self.assertEqual(len(bench.troubles({'c': found}, True)), 1)
