@@ -135,7 +135,7 @@ class Machine(Ending):
         process = self.started(
             [sys.executable, '-c', _BENCH, self.tmp],
             env={**os.environ, 'PIDS': str(pids), 'HOST_TOOLS': '1',
-                 'IMPL': 'c', 'PYTHONPATH': str(env.HARNESS),
+                 'ARCH': 'x86_64', 'IMPL': 'c', 'PYTHONPATH': str(env.HARNESS),
                  'PATH': f'{self.tmp}/bin:{os.environ["PATH"]}',
                  'KP_WORK': str(env.WORK), 'KP_CACHE': str(env.CACHE)},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
