@@ -185,6 +185,22 @@ unsafe extern "C" fn enable_kprobe(kp: *mut bindings::kprobe) -> c_int {
     status(unsafe { clients(&kp, 1) }.and_then(|one| enable::each(one, enable::enable)))
 }
 
+/// Where C asks to probe.
+///
+/// # Safety
+///
+/// `symbol` is NULL or a string that ends with NUL, which stays as it is for `'a`.
+unsafe fn target<'a>(
+    addr: *mut bindings::kprobe_opcode_t,
+    symbol: *const c_char,
+    offset: u64,
+) -> Result<Target<'a>, Refusal> {
+    // SAFETY: By the precondition.
+    let symbol = unsafe { probe::symbol(symbol) };
+    let addr = (!addr.is_null()).then(|| TextAddr::new(addr.addr() as u64));
+    Target::new(symbol, addr, offset)
+}
+
 /// A return probe, which cannot be armed yet.
 ///
 /// # Safety
@@ -195,10 +211,8 @@ unsafe fn return_probe(rp: *mut bindings::kretprobe) -> Result<(), Refusal> {
     // SAFETY: By the precondition.
     let rp = unsafe { rp.as_ref() }.ok_or(Refusal::NoProbe)?;
     // SAFETY: By the precondition.
-    let name = unsafe { probe::symbol(rp.kp.symbol_name) };
-    let addr = (!rp.kp.addr.is_null()).then(|| TextAddr::new(rp.kp.addr.addr() as u64));
-    let target = Target::new(name, addr, u64::from(rp.kp.offset))?;
-    register::return_probe(target, rp.data_size)
+    let target = unsafe { target(rp.kp.addr, rp.kp.symbol_name, u64::from(rp.kp.offset)) };
+    register::return_probe(target?, rp.data_size)
 }
 
 /// # Safety
@@ -289,9 +303,7 @@ unsafe extern "C" fn kprobe_on_func_entry(
     offset: usize,
 ) -> c_int {
     // SAFETY: By the precondition; the name does not outlive this function.
-    let name = unsafe { probe::symbol(sym) };
-    let addr = (!addr.is_null()).then(|| TextAddr::new(addr.addr() as u64));
-    let target = Target::new(name, addr, offset as u64);
+    let target = unsafe { target(addr, sym, offset as u64) };
     status(target.and_then(resolve::entry).map(|_site| ()))
 }
 

@@ -126,7 +126,7 @@ pub(crate) unsafe trait Machine: Isa {
 
     /// From now on, `comes_back` tells whether a hit must come back after its instruction, because
     /// a client wants to be called then.
-    fn follow(prepared: &Self::Prepared, comes_back: bool, text: &mut Self::TextLock);
+    fn follow(prepared: &Self::Prepared, comes_back: bool);
 
     /// Where page number `number` of copied instructions is, if there are so many.
     fn copies(number: usize, text: &mut Self::TextLock) -> Option<TextAddr>;

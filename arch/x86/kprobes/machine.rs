@@ -321,7 +321,7 @@ unsafe impl Machine for X86 {
         prepared.comes_back.load(Ordering::Relaxed)
     }
 
-    fn follow(prepared: &Prepared, comes_back: bool, _text: &mut text::Lock) {
+    fn follow(prepared: &Prepared, comes_back: bool) {
         prepared.comes_back.store(comes_back, Ordering::Release);
     }
 

@@ -29,8 +29,7 @@ use crate::{
     },
     sys::{
         probe::Probe,
-        table::Owned,
-        text, //
+        table::Owned, //
     },
 };
 
@@ -74,10 +73,7 @@ pub(crate) fn arm_if_wanted(
 pub(crate) fn follow(site: &Site) {
     site.ask_probes();
     if let Way::Breakpoint(prepared) = &site.way {
-        let comes_back = site.comes_back();
-        if Current::follows(prepared) != comes_back {
-            Current::follow(prepared, site.comes_back(), &mut text::Lock::new());
-        }
+        Current::follow(prepared, site.comes_back());
     }
 }
 

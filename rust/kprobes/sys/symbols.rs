@@ -39,13 +39,8 @@ pub(crate) fn function_around(at: TextAddr) -> Option<(TextAddr, u64)> {
 /// The start of the function that the code at an address was split from by the compiler, if it
 /// was.
 pub(crate) fn split_from(at: TextAddr) -> Option<TextAddr> {
-    let addr = usize::try_from(at.get()).ok()?;
     let mut name = [0; bindings::KSYM_NAME_LEN as usize];
-    // SAFETY: The function writes up to `KSYM_NAME_LEN` bytes, and so many there are.
-    let missing = unsafe { bindings::lookup_symbol_name(addr, name.as_mut_ptr()) };
-    if missing != 0 {
-        return None;
-    }
+    name_of(at, &mut name)?;
     lookup(symbol::split_from(&mut name)?)
 }
 
