@@ -289,25 +289,11 @@ unsafe impl Machine for X86 {
     }
 
     fn arm(places: &mut dyn Iterator<Item = (TextAddr, &Prepared)>, text: &mut text::Lock) {
-        let mut any = false;
-        for (at, prepared) in places {
-            poke(at, prepared.first, encode::INT3, text);
-            any = true;
-        }
-        if any {
-            synchronize(text);
-        }
+        poke_each(places, |prepared| (prepared.first, encode::INT3), text);
     }
 
     fn disarm(places: &mut dyn Iterator<Item = (TextAddr, &Prepared)>, text: &mut text::Lock) {
-        let mut any = false;
-        for (at, prepared) in places {
-            poke(at, encode::INT3, prepared.first, text);
-            any = true;
-        }
-        if any {
-            synchronize(text);
-        }
+        poke_each(places, |prepared| (encode::INT3, prepared.first), text);
     }
 
     fn restore(prepared: &Prepared, code: &mut [u8]) {
@@ -490,6 +476,24 @@ fn check_call(at: TextAddr, insn: &Insn) -> Result<(), Refusal> {
         return Err(Refusal::CallCheck);
     }
     Ok(())
+}
+
+/// Changes the first byte of each place as `change` says, from and to, and returns when every CPU
+/// has seen it.
+fn poke_each(
+    places: &mut dyn Iterator<Item = (TextAddr, &Prepared)>,
+    change: fn(&Prepared) -> (u8, u8),
+    text: &mut text::Lock,
+) {
+    let mut any = false;
+    for (at, prepared) in places {
+        let (before, after) = change(prepared);
+        poke(at, before, after, text);
+        any = true;
+    }
+    if any {
+        synchronize(text);
+    }
 }
 
 /// Changes one byte of text, which all CPUs see as before or as after.
