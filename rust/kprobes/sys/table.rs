@@ -2,8 +2,8 @@
 
 //! The kernel's memory under the table of [`table`](crate::table): pointers, published under RCU.
 //!
-//! A word of an array is a pointer to an entry's header, which has its address; NULL says that the
-//! word is empty, and the header of nothing, [`LEFT`], that it was left. The pointer to the array
+//! A word of an array is a pointer to an entry's header, which has its address; there are two of no
+//! entry: [`EMPTY`] says that the word is empty, and [`LEFT`] that it was left. The pointer to the array
 //! carries in its low bits how far a hash is to be shifted to be the number of a word: one load gives
 //! both, and the array is a power of two long, so nothing of what the allocator gives is wasted. The allocator aligns
 //! what is a power of two long to its length, hence the bits are free.
@@ -29,7 +29,9 @@ use crate::{
     },
 };
 use core::{
+    arch::asm,
     marker::PhantomData,
+    mem::offset_of,
     ptr::NonNull,
     sync::atomic::{
         AtomicPtr,
@@ -48,14 +50,28 @@ struct Header {
     next: AtomicPtr<Header>,
 }
 
-/// What a word leads to that was left by an entry.
-static LEFT: Header = Header {
-    at: NOWHERE,
-    next: AtomicPtr::new(core::ptr::null_mut()),
-};
+/// What a word leads to that is empty.
+static EMPTY: Header = Header::nowhere();
 
-fn left() -> *mut Header {
-    (&raw const LEFT).cast_mut()
+/// What a word leads to that was left by an entry.
+static LEFT: Header = Header::nowhere();
+
+impl Header {
+    const fn nowhere() -> Self {
+        Self {
+            at: NOWHERE,
+            next: AtomicPtr::new(core::ptr::null_mut()),
+        }
+    }
+
+    fn is(&self, other: &'static Self) -> bool {
+        core::ptr::eq(self, other)
+    }
+}
+
+/// What is written in a word for one of the two.
+const fn word_of(header: &'static Header) -> *mut Header {
+    core::ptr::from_ref(header).cast_mut()
 }
 
 /// An entry in memory of its own.
@@ -69,7 +85,8 @@ struct Node<T> {
 ///
 /// # Invariants
 ///
-/// The header is that of a [`Node<T>`], or [`LEFT`], at which nobody looks any further.
+/// The header is that of a [`Node<T>`], or one of [`EMPTY`] and [`LEFT`], at which nobody looks any
+/// further.
 pub(crate) struct Seen<'a, T>(NonNull<Header>, PhantomData<&'a Node<T>>);
 
 impl<T> Clone for Seen<'_, T> {
@@ -81,12 +98,15 @@ impl<T> Clone for Seen<'_, T> {
 impl<T> Copy for Seen<'_, T> {}
 
 impl<'a, T> Seen<'a, T> {
-    /// The entry. Not for what may be [`LEFT`], which no lookup gives out: it is nowhere.
+    /// The entry. Not for what is none, which no lookup gives out: it is nowhere.
     #[inline(always)]
     fn entry(self) -> &'a T {
-        let node = self.0.cast::<Node<T>>().as_ptr();
-        // SAFETY: By the invariant; the header comes first.
-        unsafe { &(*node).entry }
+        let entry = self
+            .0
+            .as_ptr()
+            .wrapping_byte_add(offset_of!(Node<T>, entry));
+        // SAFETY: By the invariant: it is where a node has it.
+        unsafe { &*hidden(entry.cast()) }
     }
 
     /// What it begins with.
@@ -95,6 +115,18 @@ impl<'a, T> Seen<'a, T> {
         // SAFETY: By the invariant.
         unsafe { &*self.0.as_ptr() }
     }
+}
+
+/// The same address, which is not zero, and of which the compiler is not to know that it is near
+/// another one: it would keep both, in a register each, for as long as either is used.
+#[inline(always)]
+fn hidden<T>(place: *mut T) -> *mut T {
+    let mut at = place.expose_provenance();
+    // SAFETY: There is no instruction.
+    unsafe { asm!("/* {} */", inout(reg) at, options(pure, nomem, nostack, preserves_flags)) };
+    // SAFETY: It is as it was.
+    unsafe { core::hint::assert_unchecked(at != 0) };
+    core::ptr::with_exposed_provenance_mut(at)
 }
 
 /// An entry that its owner has: before it is in the table, and after.
@@ -210,7 +242,7 @@ impl<T> Drop for Retired<T> {
 ///
 /// # Invariants
 ///
-/// NULL, [`LEFT`], or the header of a [`Node<T>`] that is freed no sooner than a grace period
+/// [`EMPTY`], [`LEFT`], or the header of a [`Node<T>`] that is freed no sooner than a grace period
 /// after it was replaced here.
 #[repr(transparent)]
 pub(crate) struct Word<T>(AtomicPtr<Header>, PhantomData<T>);
@@ -226,7 +258,7 @@ const SHIFT_BITS: usize = 63;
 #[expect(dead_code, reason = "it is read as an array of words, by its address")]
 struct Nothing([AtomicPtr<Header>; SMALLEST]);
 
-static NOTHING: Nothing = Nothing([const { AtomicPtr::new(core::ptr::null_mut()) }; SMALLEST]);
+static NOTHING: Nothing = Nothing([const { AtomicPtr::new(word_of(&EMPTY)) }; SMALLEST]);
 
 /// What is published for it.
 const fn nothing() -> *mut u8 {
@@ -298,7 +330,7 @@ pub(crate) struct Table<T: Send + Sync + 'static>(lookup::Table<Published<T>>);
 impl<T: Send + Sync> Table<T> {
     /// Nothing is in it.
     pub(crate) const fn empty() -> Self {
-        // INVARIANT: An array of NULLs, which is never freed.
+        // INVARIANT: An array of empty words, which is never freed.
         let nothing = Published(AtomicPtr::new(nothing()), PhantomData);
         Self(lookup::Table::new(nothing))
     }
@@ -383,10 +415,12 @@ impl<T> Published<T> {
 
     /// What a word leads to.
     #[inline(always)]
-    fn seen<'a>(word: &'a Word<T>, ordering: Ordering) -> Option<Seen<'a, T>> {
+    fn seen<'a>(word: &'a Word<T>, ordering: Ordering) -> Seen<'a, T> {
+        let header = word.0.load(ordering);
         // INVARIANT: By that of `Word`, a header, which stays while the reader's section lasts, or
         // while it cannot be replaced.
-        NonNull::new(word.0.load(ordering)).map(|header| Seen(header, PhantomData))
+        // SAFETY: So it is not NULL.
+        Seen(unsafe { NonNull::new_unchecked(header) }, PhantomData)
     }
 }
 
@@ -411,15 +445,19 @@ impl<T: Send + Sync + 'static> Memory for Published<T> {
     }
 
     #[inline(always)]
-    fn look<'a>(&'a self, word: &'a Word<T>) -> Option<Seen<'a, T>> {
+    fn look<'a>(&'a self, word: &'a Word<T>) -> Seen<'a, T> {
         Self::seen(word, Ordering::Acquire)
+    }
+
+    fn is_nothing(&self, entry: Seen<'_, T>) -> bool {
+        entry.header().is(&EMPTY)
     }
 
     fn read<'a>(&'a self, word: &'a Word<T>) -> Slot<Seen<'a, T>> {
         match Self::seen(word, Ordering::Relaxed) {
-            None => Slot::Empty,
-            Some(seen) if seen.0.as_ptr() == left() => Slot::Left,
-            Some(seen) => Slot::Live(seen),
+            seen if seen.header().is(&EMPTY) => Slot::Empty,
+            seen if seen.header().is(&LEFT) => Slot::Left,
+            seen => Slot::Live(seen),
         }
     }
 
@@ -433,7 +471,7 @@ impl<T: Send + Sync + 'static> Memory for Published<T> {
     }
 
     fn allocate(&self, len: usize) -> Result<Array<T>, Refusal> {
-        let array = KVVec::from_elem(core::ptr::null_mut(), len, GFP_KERNEL);
+        let array = KVVec::from_elem(word_of(&EMPTY), len, GFP_KERNEL);
         let array = array.map_err(|_| Refusal::NoMemory)?;
         Ok(Array(array, PhantomData))
     }
@@ -468,8 +506,8 @@ impl<T: Send + Sync + 'static> Memory for Published<T> {
 
     fn swap(&self, _key: &mut Key, index: usize, slot: Slot<Owned<T>>) -> Slot<Owned<T>> {
         let after = match slot {
-            Slot::Empty => core::ptr::null_mut(),
-            Slot::Left => left(),
+            Slot::Empty => word_of(&EMPTY),
+            Slot::Left => word_of(&LEFT),
             Slot::Live(owned) => owned.into_header().as_ptr(),
         };
         let Some(word) = self.array().get(index) else {
@@ -478,13 +516,15 @@ impl<T: Send + Sync + 'static> Memory for Published<T> {
         // INVARIANT: `Owned` frees it as the invariant wants.
         let before = word.0.swap(after, Ordering::Release);
         match NonNull::new(before) {
-            None => Slot::Empty,
-            Some(header) if header.as_ptr() == left() => Slot::Left,
-            // INVARIANT: It came from an `Owned`, and no word has it any more.
-            Some(header) => Slot::Live(Owned {
-                header,
-                _owns: PhantomData,
-            }),
+            Some(header) if before != word_of(&EMPTY) && before != word_of(&LEFT) => {
+                // INVARIANT: It came from an `Owned`, and no word has it any more.
+                Slot::Live(Owned {
+                    header,
+                    _owns: PhantomData,
+                })
+            }
+            _ if before == word_of(&LEFT) => Slot::Left,
+            _ => Slot::Empty,
         }
     }
 }

@@ -30,10 +30,13 @@ use core::sync::atomic::{
 pub(crate) struct Tagged(pub(crate) usize);
 
 impl Tagged {
-    const NOWHERE: Self = Self(0);
+    /// What lookups see in an empty word.
+    const NOTHING: Self = Self(0);
+    /// What they see in one that was left.
+    const LEFT: Self = Self(1);
 
     pub(crate) fn at(self) -> TextAddr {
-        if self == Self::NOWHERE {
+        if self == Self::NOTHING || self == Self::LEFT {
             return memory::NOWHERE;
         }
         TextAddr::new(self.0 as u64 & !15)
@@ -144,13 +147,17 @@ impl<const LEN: usize> Memory for Fixed<LEN> {
         self.published()
     }
 
-    fn look<'a>(&'a self, word: &'a AtomicUsize) -> Option<Tagged> {
+    fn look<'a>(&'a self, word: &'a AtomicUsize) -> Tagged {
         self.looks.fetch_add(1, Relaxed);
         match decode(word.load(Relaxed)) {
-            Slot::Empty => None,
-            Slot::Left => Some(Tagged::NOWHERE),
-            Slot::Live(entry) => Some(entry),
+            Slot::Empty => Tagged::NOTHING,
+            Slot::Left => Tagged::LEFT,
+            Slot::Live(entry) => entry,
         }
+    }
+
+    fn is_nothing(&self, entry: Tagged) -> bool {
+        entry == Tagged::NOTHING
     }
 
     fn read<'a>(&'a self, word: &'a AtomicUsize) -> Slot<Tagged> {

@@ -42,7 +42,11 @@ impl<M: Memory> Table<M> {
         at: TextAddr,
         reading: &'a M::Reading,
     ) -> Option<M::Entry<'a>> {
-        seek(&self.memory, self.memory.current(reading), at).map(|(_, entry)| entry)
+        if at == memory::NOWHERE {
+            return None;
+        }
+        let words = self.memory.current(reading);
+        seek_somewhere(&self.memory, words, at).map(|(_, entry)| entry)
     }
 }
 
@@ -56,29 +60,42 @@ pub(super) fn seek<'a, M: Memory>(
     if at == memory::NOWHERE {
         return None;
     }
+    seek_somewhere(memory, words, at)
+}
+
+/// The same, for an address that is not [`NOWHERE`](memory::NOWHERE).
+#[inline(always)]
+fn seek_somewhere<'a, M: Memory>(
+    memory: &'a M,
+    words: impl View<'a, M::Word>,
+    at: TextAddr,
+) -> Option<(usize, M::Entry<'a>)> {
     let (index, word) = words.home(place::hash(at))?;
-    let entry = memory.look(word)?;
+    let entry = memory.look(word);
     if memory.address(entry) == at {
         return Some((index, entry));
     }
-    seek_behind(memory, words, at, index)
+    seek_behind(memory, words, at, index, entry)
 }
 
-/// The same, in the words behind number `index`; out of the way of what mostly needs one word.
+/// The same, in the words behind number `index`, in which `entry` is; out of the way of what mostly
+/// needs one word.
 #[inline(never)]
 fn seek_behind<'a, M: Memory>(
     memory: &'a M,
     words: impl View<'a, M::Word>,
     at: TextAddr,
     mut index: usize,
+    mut entry: M::Entry<'a>,
 ) -> Option<(usize, M::Entry<'a>)> {
     // It ends: more than half of the words are empty.
-    loop {
+    while !memory.is_nothing(entry) {
         let word;
         (index, word) = words.after(index)?;
-        let entry = memory.look(word)?;
+        entry = memory.look(word);
         if memory.address(entry) == at {
             return Some((index, entry));
         }
     }
+    None
 }

@@ -4,7 +4,7 @@
 //!
 //! The table's algorithm decides which word means what; an implementer of [`Memory`] makes the
 //! words, and has all that is atomic, all pointers and all of RCU. In the kernel a word is a
-//! pointer to an entry: NULL if it is empty, and to a static entry for [`NOWHERE`] if it was left.
+//! pointer to an entry: to a static one for [`NOWHERE`] if it is empty, to another if it was left.
 //!
 //! What each method orders is part of its contract. All of it is what RCU gives anyway: a release
 //! where a pointer is published, and loads through a pointer after the load of the pointer. No
@@ -94,13 +94,16 @@ pub(crate) trait Memory {
     /// The same for the writer. It needs no order, as only the writer publishes.
     fn held<'a>(&'a self, key: &'a Self::Key) -> &'a [Self::Word];
 
-    /// What a lookup must know of a word: nothing if it is empty, its entry if it has one. If it
-    /// was left by one, some entry for [`NOWHERE`], so that lookups need not tell it apart.
+    /// What a lookup must know of a word: its entry, if it has one. If it is empty or was left by
+    /// one, some entry for [`NOWHERE`], so that lookups need not ask before they compare.
     ///
     /// What was stored in the entry before it was put in the word must be seen in the entry. A load
     /// that is ordered before those through the pointer it gives will do (`rcu_dereference()`); it
     /// must be a single one. Between words no order is needed.
-    fn look<'a>(&'a self, word: &'a Self::Word) -> Option<Self::Entry<'a>>;
+    fn look<'a>(&'a self, word: &'a Self::Word) -> Self::Entry<'a>;
+
+    /// Is it what [`look`](Memory::look) gives for an empty word?
+    fn is_nothing(&self, entry: Self::Entry<'_>) -> bool;
 
     /// What a word says, for the writer: it needs no order.
     fn read<'a>(&'a self, word: &'a Self::Word) -> Slot<Self::Entry<'a>>;

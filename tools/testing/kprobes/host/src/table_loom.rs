@@ -118,8 +118,10 @@ struct Shared {
     current: AtomicUsize,
     arrays: [OnceLock<Array>; ARRAYS],
     entries: [Entry; ENTRIES],
-    /// What a lookup sees where an entry has left.
-    nowhere: Entry,
+    /// What a lookup sees in an empty word.
+    nothing: Entry,
+    /// What it sees where an entry has left.
+    left: Entry,
     readers: Arc<AtomicUsize>,
     retired: Mutex<Retired>,
 }
@@ -145,11 +147,15 @@ struct Unpublished(usize);
 
 impl Shared {
     fn new(fault: Fault) -> Self {
-        let nowhere = Entry::default();
-        let _ = nowhere.at.set(memory::NOWHERE);
+        let nowhere = || {
+            let entry = Entry::default();
+            let _ = entry.at.set(memory::NOWHERE);
+            entry
+        };
         Self {
             fault,
-            nowhere,
+            nothing: nowhere(),
+            left: nowhere(),
             current: AtomicUsize::new(0),
             arrays: Default::default(),
             entries: Default::default(),
@@ -234,13 +240,17 @@ impl Memory for Shared {
         self.array(self.current.load(Relaxed))
     }
 
-    fn look<'a>(&'a self, word: &'a Word) -> Option<&'a Entry> {
+    fn look<'a>(&'a self, word: &'a Word) -> &'a Entry {
         word.array.read();
         match decode(word.value.load(Acquire)) {
-            Slot::Empty => None,
-            Slot::Left => Some(&self.nowhere),
-            Slot::Live(number) => Some(&self.entries[number]),
+            Slot::Empty => &self.nothing,
+            Slot::Left => &self.left,
+            Slot::Live(number) => &self.entries[number],
         }
+    }
+
+    fn is_nothing(&self, entry: &Entry) -> bool {
+        core::ptr::eq(entry, &self.nothing)
     }
 
     fn read<'a>(&'a self, word: &'a Word) -> Slot<&'a Entry> {
