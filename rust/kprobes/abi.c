@@ -147,8 +147,9 @@ void __kprobes dump_kprobe(struct kprobe *kp)
 }
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
-static void __kprobes call(unsigned long ip, unsigned long parent_ip,
-			   struct ftrace_ops *ops, struct ftrace_regs *fregs)
+static __always_inline void
+call(unsigned long ip, unsigned long parent_ip, struct ftrace_regs *fregs,
+     void (*tell)(unsigned long ip, struct pt_regs *regs))
 {
 	struct pt_regs *regs = ftrace_get_regs(fregs);
 	int bit;
@@ -160,17 +161,29 @@ static void __kprobes call(unsigned long ip, unsigned long parent_ip,
 		rust_kprobes_ftrace_missed(ip);
 		return;
 	}
-	rust_kprobes_ftrace_called(ip, ops != rust_kprobes_ftrace, regs);
+	tell(ip, regs);
 	ftrace_test_recursion_unlock(bit);
+}
+
+static void __kprobes watch(unsigned long ip, unsigned long parent_ip,
+			    struct ftrace_ops *ops, struct ftrace_regs *fregs)
+{
+	call(ip, parent_ip, fregs, rust_kprobes_ftrace_watched);
+}
+
+static void __kprobes change(unsigned long ip, unsigned long parent_ip,
+			     struct ftrace_ops *ops, struct ftrace_regs *fregs)
+{
+	call(ip, parent_ip, fregs, rust_kprobes_ftrace_changed);
 }
 
 /* See sys/ftrace.rs: one that watches, one that changes where it goes on. */
 struct ftrace_ops rust_kprobes_ftrace[2] __read_mostly = {
 	{
-		.func = call,
+		.func = watch,
 		.flags = FTRACE_OPS_FL_SAVE_REGS,
 	}, {
-		.func = call,
+		.func = change,
 		.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY,
 	},
 };

@@ -9,7 +9,8 @@
 //! Return probes and jumps in the place of breakpoints are not there yet.
 
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
-use crate::life::ftrace_hit;
+mod ftrace;
+
 #[cfg(CONFIG_MODULES)]
 use crate::sys::modules::{
     Going,
@@ -376,47 +377,10 @@ unsafe extern "C" fn rust_kprobes_text_gone(module: *mut bindings::module, init_
 
 /// # Safety
 ///
-/// `regs` is what ftrace has saved; preemption is off.
-#[cfg(CONFIG_KPROBES_ON_FTRACE)]
-#[export]
-unsafe extern "C" fn rust_kprobes_ftrace_called(
-    ip: usize,
-    changing: bool,
-    regs: *mut bindings::pt_regs,
-) {
-    // SAFETY: By the precondition, and nobody else uses them meanwhile.
-    let registers = unsafe { &mut *regs };
-    let at = TextAddr::new(ip as u64);
-    // SAFETY: By the precondition.
-    unsafe { preempt::in_trap(|pinned| ftrace_hit::called(at, changing, registers, pinned)) };
-}
-
-/// # Safety
-///
-/// None is needed.
-#[cfg(CONFIG_KPROBES_ON_FTRACE)]
-#[export]
-unsafe extern "C" fn rust_kprobes_ftrace_missed(ip: usize) {
-    ftrace_hit::missed(TextAddr::new(ip as u64), &preempt::Pinned::new());
-}
-
-/// # Safety
-///
 /// None is needed. There is nothing to wait for.
 #[cfg(CONFIG_OPTPROBES)]
 #[export]
 unsafe extern "C" fn wait_for_kprobe_optimizer() {}
-
-/// # Safety
-///
-/// None is needed.
-#[cfg(CONFIG_KPROBES_ON_FTRACE)]
-#[export]
-unsafe extern "C" fn kprobe_ftrace_kill() {
-    // SAFETY: A variable of `abi.c` that is only ever set, to this value, and that readers may see
-    // late.
-    unsafe { (&raw mut bindings::kprobe_ftrace_disabled).write_volatile(true) };
-}
 
 /// # Safety
 ///

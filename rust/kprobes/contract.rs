@@ -97,11 +97,10 @@ pub(crate) unsafe trait Machine: Isa {
     /// gets ready for it.
     ///
     /// `fixup` tells that the kernel expects this instruction to fault: its address is in the
-    /// exception table. `comes_back` is as for [`follow`](Machine::follow).
+    /// exception table.
     fn prepare(
         at: TextAddr,
         fixup: bool,
-        comes_back: bool,
         read: ReadText<'_>,
         text: &mut Self::TextLock,
     ) -> Result<Self::Prepared, Refusal>;
@@ -120,13 +119,6 @@ pub(crate) unsafe trait Machine: Isa {
 
     /// Puts the code that the place's breakpoint is over into `code`, which was read from there.
     fn restore(prepared: &Self::Prepared, code: &mut [u8]);
-
-    /// What [`follow`](Machine::follow) was last told.
-    fn follows(prepared: &Self::Prepared) -> bool;
-
-    /// From now on, `comes_back` tells whether a hit must come back after its instruction, because
-    /// a client wants to be called then.
-    fn follow(prepared: &Self::Prepared, comes_back: bool);
 
     /// Where page number `number` of copied instructions is, if there are so many.
     fn copies(number: usize, text: &mut Self::TextLock) -> Option<TextAddr>;
@@ -147,8 +139,13 @@ pub(crate) unsafe trait Machine: Isa {
     /// The CPU goes on at `next`.
     fn leave_ftrace(registers: &mut Self::Registers, next: TextAddr);
 
-    /// Carries out the instruction of the place, or begins to.
-    fn run(prepared: &Self::Prepared, registers: &mut Self::Registers) -> Next<Self::Kept>;
+    /// Carries out the instruction of the place, or begins to. `comes_back` tells that a client
+    /// wants to be called after it.
+    fn run(
+        prepared: &Self::Prepared,
+        registers: &mut Self::Registers,
+        comes_back: bool,
+    ) -> Next<Self::Kept>;
 
     /// Where the instruction is.
     fn place(prepared: &Self::Prepared) -> TextAddr;

@@ -57,8 +57,8 @@ bool rust_kprobes_peek(unsigned long *word, const unsigned long *at);
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
 extern struct ftrace_ops rust_kprobes_ftrace[2];
-void rust_kprobes_ftrace_called(unsigned long ip, bool changing,
-				struct pt_regs *regs);
+void rust_kprobes_ftrace_watched(unsigned long ip, struct pt_regs *regs);
+void rust_kprobes_ftrace_changed(unsigned long ip, struct pt_regs *regs);
 void rust_kprobes_ftrace_missed(unsigned long ip);
 #endif
 bool rust_kprobes_shows_addresses(const struct seq_file *file);

@@ -22,6 +22,8 @@ use kernel::{
 
 /// Is this breakpoint a probe's?
 ///
+/// It may be one in user space: the kernel's text, where probes are, is not where that can be.
+///
 /// # Safety
 ///
 /// `regs` is what the trap has saved, on this CPU, which stays in it.
@@ -29,12 +31,8 @@ use kernel::{
 unsafe extern "C" fn kprobe_int3_handler(regs: *mut bindings::pt_regs) -> c_int {
     // SAFETY: By the precondition, and nobody else uses them meanwhile.
     let registers = unsafe { &mut *regs };
-    // SAFETY: Of the union, this field has always been written.
-    if unsafe { registers.__bindgen_anon_1.cs } & 3 != 0 {
-        return 0;
-    }
     // SAFETY: By the precondition: interrupts are off.
-    unsafe { preempt::in_trap(|pinned| hit::breakpoint(registers, pinned)) }.into()
+    unsafe { preempt::in_trap(|pinned| hit::breakpoint(registers, pinned)) as c_int }
 }
 
 /// Has this fault happened in the handling of a probe's hit?

@@ -13,12 +13,20 @@ use core::arch::asm;
 use kernel::bindings;
 
 /// What a trap has saved.
-pub(super) struct Trapped<'a>(pub(super) &'a mut bindings::pt_regs);
+#[repr(transparent)]
+pub(super) struct Trapped(bindings::pt_regs);
 
-impl Trapped<'_> {
+impl Trapped {
+    /// As emulation wants it.
+    #[inline(always)]
+    pub(super) fn of(registers: &mut bindings::pt_regs) -> &mut Self {
+        // SAFETY: The same, laid out the same.
+        unsafe { &mut *core::ptr::from_mut(registers).cast() }
+    }
+
     #[inline(always)]
     fn place(&mut self, number: u8) -> &mut usize {
-        let registers = &mut *self.0;
+        let registers = &mut self.0;
         match number & 15 {
             0 => &mut registers.ax,
             1 => &mut registers.cx,
@@ -40,9 +48,9 @@ impl Trapped<'_> {
     }
 }
 
-impl Frame for Trapped<'_> {
+impl Frame for Trapped {
     fn register(&self, number: u8) -> u64 {
-        let registers = &*self.0;
+        let registers = &self.0;
         let value = match number & 15 {
             0 => registers.ax,
             1 => registers.cx,

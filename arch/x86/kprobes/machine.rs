@@ -7,8 +7,8 @@
 //! task could move to another CPU.
 //!
 //! A copied instruction is followed by a jump back, or by a breakpoint if it has to come back.
-//! Which of them it is can change while the place is armed, so a slot has room for both copies, and
-//! a hit goes to the one that it is to take. Nothing is written to a slot while it is in use: a CPU
+//! Which of them it is can change from hit to hit, so a slot has room for both copies, and a hit
+//! goes to the one that it is to take. Nothing is written to a slot while it is in use: a CPU
 //! that runs a copy that was right a moment ago must not find another end to it. A step runs with
 //! interrupts off, so that the CPU is back before anything else happens on it.
 //!
@@ -74,10 +74,7 @@ use crate::{
 };
 use core::{
     arch::asm,
-    sync::atomic::{
-        AtomicBool,
-        Ordering, //
-    }, //
+    num::NonZeroUsize, //
 };
 use kernel::{
     bindings,
@@ -104,34 +101,48 @@ static POOL: Guarded<Pool, text::Lock> = Guarded::new(Pool::new(&SLOTS, SLOT_LEN
 
 /// All it takes to break at a place and to carry out the instruction there.
 pub(crate) struct Prepared {
-    means: Means,
+    /// What the instruction does, if we do that.
+    op: Option<Op>,
+    /// What is run if we do not: a copy that comes back, and maybe one that goes on by itself. If
+    /// we could not read memory for the instruction: what reads it, and faults in its place.
+    slot: Option<Slot>,
     /// Where the instruction is.
     at: TextAddr,
-    /// Where the next instruction is.
+    /// Where the CPU goes on after it, unless it says otherwise.
     next: TextAddr,
+    /// Where the CPU has to go if nobody wants it to come back, when that is all there is to do: a
+    /// branch that is always taken, or a copy that goes on by itself.
+    straight: Option<NonZeroUsize>,
     /// Its length.
     len: u8,
     /// The length of what reads memory in its place.
     load_len: u8,
     /// Its first byte, which the breakpoint is over.
     first: u8,
-    /// Is it to come back?
-    comes_back: AtomicBool,
+}
+
+impl Prepared {
+    /// The length of what is in the slot and comes back.
+    fn copy_len(&self) -> u8 {
+        match self.op {
+            Some(_) => self.load_len,
+            None => self.len,
+        }
+    }
 }
 
 impl Drop for Prepared {
     /// Tells perf that what was in the slot is no more.
     fn drop(&mut self) {
-        let Some(slot) = self.means.slot() else {
+        let Some(slot) = &self.slot else {
             return;
         };
-        let len = match &self.means {
-            Means::EmulateOrFault(..) => self.load_len,
-            _ => self.len,
-        };
-        forget(slot.at(), len.wrapping_add(encode::INT3_LEN as u8));
-        if let Means::Boost(slot) = &self.means {
-            forget(boosted(slot), len.wrapping_add(JUMP_LEN));
+        forget(
+            slot.at(),
+            self.copy_len().wrapping_add(encode::INT3_LEN as u8),
+        );
+        if self.straight.is_some() {
+            forget(boosted(slot), self.len.wrapping_add(JUMP_LEN));
         }
     }
 }
@@ -142,28 +153,6 @@ fn forget(at: TextAddr, len: u8) {
     let (old, len) = (place.cast_const(), usize::from(len));
     // SAFETY: So much is in the slot, which is given back only after this.
     unsafe { bindings::perf_event_text_poke(place, old, len, core::ptr::null(), 0) };
-}
-
-/// How the instruction is carried out.
-#[repr(u8)]
-enum Means {
-    /// By us, which cannot fault.
-    Emulate(Op),
-    /// By us; if its memory cannot be read, something else reads it in a slot, and faults.
-    EmulateOrFault(Op, Slot),
-    /// By a copy, which always comes back.
-    Step(Slot),
-    /// By a copy, which goes on by itself unless it is to come back.
-    Boost(Slot),
-}
-
-impl Means {
-    fn slot(&self) -> Option<&Slot> {
-        match self {
-            Self::Emulate(_) => None,
-            Self::EmulateOrFault(_, slot) | Self::Step(slot) | Self::Boost(slot) => Some(slot),
-        }
-    }
 }
 
 // SAFETY:
@@ -218,13 +207,20 @@ unsafe impl Machine for X86 {
 
     #[inline(always)]
     fn set_running(running: Option<Running>, _pinned: &Pinned) {
-        let probe = running.map_or(core::ptr::null_mut(), Running::to_word);
-        // SAFETY: Writes this CPU's `current_kprobe`; C takes NULL or a probe that lives.
-        unsafe {
-            asm!("movq {probe}, %gs:{word}(%rip)",
-                probe = in(reg) probe,
-                word = sym bindings::current_kprobe,
-                options(att_syntax, nostack, preserves_flags));
+        match running {
+            // SAFETY: Writes this CPU's `current_kprobe`; C takes a probe that lives.
+            Some(running) => unsafe {
+                asm!("movq {probe}, %gs:{word}(%rip)",
+                    probe = in(reg) running.to_word(),
+                    word = sym bindings::current_kprobe,
+                    options(att_syntax, nostack, preserves_flags));
+            },
+            // SAFETY: As before; C takes NULL.
+            None => unsafe {
+                asm!("movq $0, %gs:{word}(%rip)",
+                    word = sym bindings::current_kprobe,
+                    options(att_syntax, nostack, preserves_flags));
+            },
         }
     }
 
@@ -240,30 +236,36 @@ unsafe impl Machine for X86 {
     fn prepare(
         at: TextAddr,
         fixup: bool,
-        comes_back: bool,
         read: ReadText<'_>,
         text: &mut text::Lock,
     ) -> Result<Prepared, Refusal> {
         let (insn, bytes) = read_insn(at, read)?;
         check_call(at, &insn)?;
-        let next = at.after(insn.len() as u64)?;
+        let mut next = at.after(insn.len() as u64)?;
         let after = read_insn(next, read).ok().map(|(insn, _)| insn);
         let first = bytes.first().copied().unwrap_or_default();
-        let mut load_len = 0;
-        let means = match classify::classify(&insn, &bytes, after.as_ref(), fixup)? {
+        let (mut load_len, mut straight) = (0, None);
+        let (op, slot) = match classify::classify(&insn, &bytes, after.as_ref(), fixup)? {
             Way::Emulate(op @ (Op::JumpMemory(_) | Op::CallMemory(_))) => {
                 let slot = POOL.get(text).take(at)?;
                 let load = relocate::probing_load(&insn, &bytes, at, slot.at())?;
                 load_len = load.bytes().len() as u8;
                 write(slot.at(), load.then(&[encode::INT3])?.bytes(), text);
-                Means::EmulateOrFault(op, slot)
+                (Some(op), Some(slot))
             }
-            Way::Emulate(op) => Means::Emulate(op),
+            Way::Emulate(op) => match emulate::goes_to(&op, next) {
+                Some(to) => {
+                    next = to;
+                    straight = to_word(to);
+                    (Some(Op::Nothing), None)
+                }
+                None => (Some(op), None),
+            },
             Way::Step => {
                 let slot = POOL.get(text).take(at)?;
                 let copy = relocate::copy(&insn, &bytes, at, slot.at())?;
                 write(slot.at(), copy.then(&[encode::INT3])?.bytes(), text);
-                Means::Step(slot)
+                (None, Some(slot))
             }
             Way::Boost => {
                 let mut slot = POOL.get(text).take(at)?;
@@ -274,17 +276,19 @@ unsafe impl Machine for X86 {
                 slot.linger();
                 write(slot.at(), step.then(&[encode::INT3])?.bytes(), text);
                 write(boosted, copy.then(jump.bytes())?.bytes(), text);
-                Means::Boost(slot)
+                straight = to_word(boosted);
+                (None, Some(slot))
             }
         };
         Ok(Prepared {
-            means,
+            op,
+            slot,
             at,
             next,
+            straight,
             len: insn.len() as u8,
             load_len,
             first,
-            comes_back: AtomicBool::new(comes_back),
         })
     }
 
@@ -300,15 +304,6 @@ unsafe impl Machine for X86 {
         if let Some(first) = code.first_mut() {
             *first = prepared.first;
         }
-    }
-
-    #[inline(always)]
-    fn follows(prepared: &Prepared) -> bool {
-        prepared.comes_back.load(Ordering::Relaxed)
-    }
-
-    fn follow(prepared: &Prepared, comes_back: bool) {
-        prepared.comes_back.store(comes_back, Ordering::Release);
     }
 
     fn copies(number: usize, text: &mut text::Lock) -> Option<TextAddr> {
@@ -343,18 +338,23 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn run(prepared: &Prepared, registers: &mut bindings::pt_regs) -> Next<usize> {
-        match &prepared.means {
-            Means::Emulate(op) => {
-                // It cannot fault.
-                let _ = emulate::emulate(op, prepared.next, &mut Trapped(registers));
-                Next::Done
-            }
-            Means::Boost(slot) if !prepared.comes_back.load(Ordering::Acquire) => {
-                registers.ip = boosted(slot).get() as usize;
+    fn run(
+        prepared: &Prepared,
+        registers: &mut bindings::pt_regs,
+        comes_back: bool,
+    ) -> Next<usize> {
+        let next = prepared.next;
+        match prepared.straight {
+            Some(to) if !comes_back => {
+                registers.ip = to.get();
                 Next::Released
             }
-            _ => step(prepared, registers),
+            Some(to) if prepared.slot.is_none() => {
+                registers.ip = to.get();
+                Next::Done
+            }
+            _ if emulate::often(&prepared.op, next, Trapped::of(registers)) => Next::Done,
+            _ => seldom(prepared, registers),
         }
     }
 
@@ -363,23 +363,21 @@ unsafe impl Machine for X86 {
         prepared.at
     }
 
+    #[inline(always)]
     fn ends_step(prepared: &Prepared, registers: &bindings::pt_regs) -> bool {
-        let len = match &prepared.means {
-            Means::EmulateOrFault(..) => u64::from(prepared.load_len),
-            _ => u64::from(prepared.len),
-        };
-        let behind = |slot: &Slot| slot.at().get().wrapping_add(len);
+        let len = u64::from(prepared.copy_len());
         let trapped_at = Self::hit_at(registers).get();
-        let slot = prepared.means.slot();
-        slot.is_some_and(|slot| behind(slot) == trapped_at)
+        let slot = prepared.slot.as_ref();
+        slot.is_some_and(|slot| slot.at().get().wrapping_add(len) == trapped_at)
     }
 
+    #[inline(always)]
     fn after_step(
         prepared: &Prepared,
         registers: &mut bindings::pt_regs,
         kept: usize,
     ) -> AfterStep {
-        if let Means::EmulateOrFault(..) = &prepared.means {
+        if prepared.op.is_some() {
             registers.flags = kept;
             registers.ip = prepared.at.get() as usize;
             return AfterStep::Again;
@@ -390,7 +388,7 @@ unsafe impl Machine for X86 {
     }
 
     fn faulted(prepared: &Prepared, registers: &mut bindings::pt_regs, kept: usize) -> bool {
-        let slot = prepared.means.slot();
+        let slot = prepared.slot.as_ref();
         let ours = slot.is_some_and(|slot| slot.at().get() == registers.ip as u64);
         if ours {
             registers.ip = prepared.at.get() as usize;
@@ -402,8 +400,11 @@ unsafe impl Machine for X86 {
 
 const _: () = assert!(size_of::<this_cpu::Cpu<usize>>() <= size_of::<bindings::rust_kprobes_hit>());
 
+fn to_word(at: TextAddr) -> Option<NonZeroUsize> {
+    NonZeroUsize::new(at.get() as usize)
+}
+
 /// Where the copy is that goes on by itself.
-#[inline(always)]
 fn boosted(slot: &Slot) -> TextAddr {
     TextAddr::new(slot.at().get().wrapping_add(COPY_LEN as u64))
 }
@@ -440,21 +441,23 @@ fn read_insn(at: TextAddr, read: ReadText<'_>) -> Result<(Insn, [u8; MAX_INSN]),
     Ok((insn, bytes))
 }
 
-/// Begins to carry out an instruction by a copy that comes back, or reads memory for it.
+/// Does what an instruction does that is not among the most frequent, or begins to run what is in
+/// the slot.
 #[inline(never)]
-fn step(prepared: &Prepared, registers: &mut bindings::pt_regs) -> Next<usize> {
-    if let Means::EmulateOrFault(op, _) = &prepared.means {
-        if emulate::emulate(op, prepared.next, &mut Trapped(registers)).is_ok() {
-            return Next::Done;
+fn seldom(prepared: &Prepared, registers: &mut bindings::pt_regs) -> Next<usize> {
+    let done = prepared.op.is_some_and(|op| {
+        let frame = Trapped::of(registers);
+        emulate::emulate(&op, prepared.next, frame).is_ok()
+    });
+    match &prepared.slot {
+        Some(slot) if !done => {
+            let kept = registers.flags;
+            registers.flags &= !IF;
+            registers.ip = slot.at().get() as usize;
+            Next::Stepping(kept)
         }
+        _ => Next::Done,
     }
-    let Some(slot) = prepared.means.slot() else {
-        return Next::Done;
-    };
-    let kept = registers.flags;
-    registers.flags &= !IF;
-    registers.ip = slot.at().get() as usize;
-    Next::Stepping(kept)
 }
 
 /// Says no to the instructions by which the compiler checks the target of an indirect call. When the

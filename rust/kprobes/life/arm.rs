@@ -126,7 +126,7 @@ pub(crate) fn switch_ftrace(place: Place<'_>, ftrace: &mut Users, on: bool) -> R
         return Ok(());
     }
     let before = site.armed();
-    let after = match (on, before == Armed::Changing || site.comes_back()) {
+    let after = match (on, before == Armed::Changing || site.probes.comes_back()) {
         (false, _) => Armed::No,
         (true, true) => Armed::Changing,
         (true, false) => Armed::Watching,

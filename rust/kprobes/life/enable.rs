@@ -55,11 +55,11 @@ pub(crate) fn enable(client: Client) -> Result<(), Refusal> {
     if !probe.is(Flag::Disabled) {
         return Ok(());
     }
-    probe.set(Flag::Disabled, false);
+    set_disabled(registry, at, probe, false);
     if registry.disarmed {
         return Ok(());
     }
-    arm::one(registry, at).inspect_err(|_| probe.set(Flag::Disabled, true))
+    arm::one(registry, at).inspect_err(|_| set_disabled(registry, at, probe, true))
 }
 
 /// Lets a probe not be called.
@@ -70,11 +70,17 @@ pub(crate) fn disable(client: Client) -> Result<(), Refusal> {
     if !probe.is_enabled() {
         return Ok(());
     }
-    probe.set(Flag::Disabled, true);
+    set_disabled(registry, at, probe, true);
     if registry.sites.get(at).is_some_and(Site::is_wanted) {
         return Ok(());
     }
-    arm::off(registry, at).inspect_err(|_| probe.set(Flag::Disabled, false))
+    arm::off(registry, at).inspect_err(|_| set_disabled(registry, at, probe, false))
+}
+
+fn set_disabled(registry: &Registry, at: TextAddr, probe: &Probe, disabled: bool) {
+    if let Some(site) = registry.sites.get(at) {
+        site.probes.mark(probe, Flag::Disabled, disabled);
+    }
 }
 
 fn registered(registry: &Registry, client: Client) -> Result<(&'static Probe, TextAddr), Refusal> {

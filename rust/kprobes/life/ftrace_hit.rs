@@ -10,7 +10,10 @@
 //! [`arch/x86/kernel/kprobes/ftrace.c`](srctree/arch/x86/kernel/kprobes/ftrace.c).
 
 use super::{
-    hit::Registers,
+    hit::{
+        self,
+        Registers, //
+    },
     site::{
         self,
         Armed,
@@ -27,13 +30,9 @@ use crate::{
     },
 };
 
-/// Ftrace has called from `at`; `changing` tells as which of its two users.
-pub(crate) fn called(at: TextAddr, changing: bool, registers: &mut Registers, pinned: &Pinned) {
-    let armed = if changing {
-        Armed::Changing
-    } else {
-        Armed::Watching
-    };
+/// Ftrace has called from `at`, where it does so if the place is armed like that.
+#[inline(always)]
+pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinned: &Pinned) {
     let Some(site) = site::find(at, pinned) else {
         return;
     };
@@ -44,7 +43,18 @@ pub(crate) fn called(at: TextAddr, changing: bool, registers: &mut Registers, pi
     if Current::running(pinned).is_some() {
         return count(site);
     }
-    handle(site, at, registers, pinned);
+    let Some(probe) = site.probes.lone() else {
+        return each(site, at, registers, pinned);
+    };
+    let next = Current::enter_ftrace(registers, at);
+    Current::set_running(Some(probe.running()), pinned);
+    if !probe.before(registers) {
+        if probe.comes_back() {
+            Current::pass_ftrace(registers, at);
+            probe.after(registers);
+        }
+        Current::leave_ftrace(registers, next);
+    }
     Current::set_running(None, pinned);
 }
 
@@ -61,28 +71,16 @@ fn count(site: &Site) {
     site.probes.iter().for_each(Probe::miss);
 }
 
-#[inline(always)]
-fn handle(site: &Site, at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
-    let next = Current::enter_ftrace(registers, at);
-    for probe in site.probes.iter() {
-        Current::set_running(Some(probe.running()), pinned);
-        if probe.is_enabled() && probe.before(registers) {
-            return;
-        }
-    }
-    if site.comes_back() {
-        after(site, at, registers, pinned);
-    }
-    Current::leave_ftrace(registers, next);
-}
-
+/// Handles the call for any number of probes.
 #[inline(never)]
-fn after(site: &Site, at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
-    Current::pass_ftrace(registers, at);
-    for probe in site.probes.iter() {
-        if probe.comes_back() && probe.is_enabled() {
-            Current::set_running(Some(probe.running()), pinned);
-            probe.after(registers);
+fn each(site: &Site, at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
+    let next = Current::enter_ftrace(registers, at);
+    if !hit::before(site, registers, pinned) {
+        if site.probes.comes_back() {
+            Current::pass_ftrace(registers, at);
+            hit::after(site, registers, pinned);
         }
+        Current::leave_ftrace(registers, next);
     }
+    Current::set_running(None, pinned);
 }

@@ -31,7 +31,6 @@ use crate::{
     sys::{
         preempt::Pinned,
         probe::{
-            List,
             Probe,
             Running, //
         },
@@ -48,69 +47,93 @@ use kernel::prelude::*;
 /// The registers of what a hit interrupted.
 pub(crate) type Registers = <Current as Machine>::Registers;
 
-type Cpu = this_cpu::Cpu<<Current as Machine>::Kept>;
+type Kept = <Current as Machine>::Kept;
+type Cpu = this_cpu::Cpu<Kept>;
+
+/// Whose a breakpoint is, as C is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub(crate) enum Whose {
+    /// Somebody else's, and nothing was done.
+    Other = 0,
+    /// Ours, and the registers are those to go on with.
+    Ours = 1,
+}
 
 /// A breakpoint was hit; was it ours?
 ///
-/// A place that has one probe, on a CPU that handles no hit, is what all this is for: it is gone
-/// through here without a call but the handler's. Everything else is a call away.
+/// A place that has one probe, which wants to be called before the instruction only, on a CPU that
+/// handles no hit, is what all this is for: it is gone through here without a call but the
+/// handler's. Everything else is a call away.
 #[inline(always)]
-pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> bool {
+pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
     if Current::running(pinned).is_some() {
         return nested(registers, pinned);
     }
     let Some(site) = site::find(Current::hit_at(registers), pinned) else {
-        return false;
+        return Whose::Other;
     };
     let Some(prepared) = site.prepared() else {
-        return false;
+        return Whose::Other;
     };
-    let mut probes = site.probes.iter();
-    if let Some(newest) = probes.next() {
-        if before(newest, registers, pinned)
-            || probes.has_more() && others(probes, registers, pinned)
-        {
-            Current::set_running(None, pinned);
-            return true;
-        }
-    }
-    go_on(site, prepared, registers, pinned);
-    true
-}
-
-/// Calls the handler of one probe from before the instruction; tells whether it chose another path.
-#[inline(always)]
-fn before(probe: &Probe, registers: &mut Registers, pinned: &Pinned) -> bool {
-    if !probe.is_enabled() {
-        return false;
-    }
+    let Some(probe) = site.probes.lone_before() else {
+        return match site.probes.lone() {
+            Some(probe) => around(probe, prepared, registers, pinned),
+            None => each(site, prepared, registers, pinned),
+        };
+    };
     Current::set_running(Some(probe.running()), pinned);
-    probe.before(registers)
-}
-
-/// Calls those of the other probes; tells whether one chose another path.
-#[inline(never)]
-fn others(mut probes: List<'_>, registers: &mut Registers, pinned: &Pinned) -> bool {
-    probes.any(|probe| before(probe, registers, pinned))
-}
-
-/// Carries out the instruction, or begins to.
-#[inline(always)]
-fn go_on(site: &Site, prepared: &Prepared, registers: &mut Registers, pinned: &Pinned) {
-    match Current::run(prepared, registers) {
-        Next::Done if Current::follows(prepared) => after(site, registers, pinned),
-        Next::Done | Next::Released => Current::set_running(None, pinned),
-        Next::Stepping(kept) => {
-            // If no probe is enabled (any more), nobody handles the hit.
-            let running = Current::running(pinned).or(this_cpu::nobody());
-            Current::set_running(running, pinned);
-            Current::this_cpu(pinned).now.set(Hit {
-                phase: Phase::Stepping,
-                at: Current::place(prepared),
-                kept,
-            });
+    if !probe.before(registers) {
+        if let Next::Stepping(kept) = Current::run(prepared, registers, false) {
+            return begin_step(prepared, kept, pinned);
         }
     }
+    Current::set_running(None, pinned);
+    Whose::Ours
+}
+
+/// The same for a place with one probe that wants to be called after the instruction, too.
+#[inline(never)]
+fn around(probe: &Probe, prepared: &Prepared, registers: &mut Registers, pinned: &Pinned) -> Whose {
+    Current::set_running(Some(probe.running()), pinned);
+    if !probe.before(registers) {
+        match Current::run(prepared, registers, true) {
+            Next::Done | Next::Released => probe.after(registers),
+            Next::Stepping(kept) => return begin_step(prepared, kept, pinned),
+        }
+    }
+    Current::set_running(None, pinned);
+    Whose::Ours
+}
+
+/// The same for any number of probes.
+#[inline(never)]
+fn each(site: &Site, prepared: &Prepared, registers: &mut Registers, pinned: &Pinned) -> Whose {
+    if !before(site, registers, pinned) {
+        let comes_back = site.probes.comes_back();
+        match Current::run(prepared, registers, comes_back) {
+            Next::Done if comes_back => after(site, registers, pinned),
+            Next::Done | Next::Released => {}
+            Next::Stepping(kept) => return begin_step(prepared, kept, pinned),
+        }
+    }
+    Current::set_running(None, pinned);
+    Whose::Ours
+}
+
+/// Notes that a copy of the instruction is run now, which will come back.
+#[inline(always)]
+fn begin_step(prepared: &Prepared, kept: Kept, pinned: &Pinned) -> Whose {
+    // If no probe is enabled (any more), nobody handles the hit.
+    if Current::running(pinned).is_none() {
+        Current::set_running(this_cpu::nobody(), pinned);
+    }
+    Current::this_cpu(pinned).now.set(Hit {
+        phase: Phase::Stepping,
+        at: Current::place(prepared),
+        kept,
+    });
+    Whose::Ours
 }
 
 /// Who is called first when the place at an address is hit.
@@ -153,6 +176,7 @@ pub(crate) fn faulted(registers: &mut Registers, pinned: &Pinned) -> bool {
 }
 
 /// A trap while an instruction is stepped: is it the end of the step?
+#[inline(always)]
 fn came_back(registers: &mut Registers, pinned: &Pinned) -> bool {
     let cpu = Current::this_cpu(pinned);
     let hit = cpu.now.get();
@@ -168,7 +192,11 @@ fn came_back(registers: &mut Registers, pinned: &Pinned) -> bool {
             phase: Phase::Handling,
             ..hit
         });
-        after(site, registers, pinned);
+        match site.probes.lone() {
+            Some(probe) => probe.after(registers),
+            None => after(site, registers, pinned),
+        }
+        Current::set_running(None, pinned);
     } else {
         leave_step(cpu, hit.phase, pinned);
     }
@@ -176,6 +204,7 @@ fn came_back(registers: &mut Registers, pinned: &Pinned) -> bool {
 }
 
 /// The step is over, and with it the hit; one that it came into the middle of goes on.
+#[inline(never)]
 fn leave_step(cpu: &Cpu, phase: Phase, pinned: &Pinned) {
     // From the first change on, a hit that comes in between may put itself aside there.
     let (outer, outer_running) = (cpu.outer.get(), cpu.outer_running.get());
@@ -192,31 +221,33 @@ fn leave_step(cpu: &Cpu, phase: Phase, pinned: &Pinned) {
 }
 
 /// The place whose instruction is being stepped.
-fn stepped<'a>(
-    hit: &Hit<<Current as Machine>::Kept>,
-    pinned: &'a Pinned,
-) -> Option<(&'a Site, &'a Prepared)> {
+#[inline(always)]
+fn stepped<'a>(hit: &Hit<Kept>, pinned: &'a Pinned) -> Option<(&'a Site, &'a Prepared)> {
     if !hit.phase.is_stepping() || Current::running(pinned).is_none() {
         return None;
     }
-    breakpoint_at(hit.at, pinned)
-}
-
-/// The place at an address, if a breakpoint is how it is hit.
-fn breakpoint_at(at: TextAddr, pinned: &Pinned) -> Option<(&Site, &Prepared)> {
-    let site = site::find(at, pinned)?;
+    let site = site::find(hit.at, pinned)?;
     Some((site, site.prepared()?))
 }
 
 /// A breakpoint, or the end of a step, while this CPU handles a hit.
 #[inline(never)]
-fn nested(registers: &mut Registers, pinned: &Pinned) -> bool {
+fn nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
     if came_back(registers, pinned) {
-        return true;
+        Whose::Ours
+    } else {
+        inside(registers, pinned)
     }
-    let at = Current::hit_at(registers);
-    let Some((site, prepared)) = breakpoint_at(at, pinned) else {
-        return false;
+}
+
+/// A breakpoint while this CPU handles a hit.
+#[inline(never)]
+fn inside(registers: &mut Registers, pinned: &Pinned) -> Whose {
+    let Some(site) = site::find(Current::hit_at(registers), pinned) else {
+        return Whose::Other;
+    };
+    let Some(prepared) = site.prepared() else {
+        return Whose::Other;
     };
     let cpu = Current::this_cpu(pinned);
     let outer = cpu.now.get();
@@ -225,24 +256,38 @@ fn nested(registers: &mut Registers, pinned: &Pinned) -> bool {
         report::hopeless(newest);
     }
     site.probes.iter().for_each(Probe::miss);
-    if let Next::Stepping(kept) = Current::run(prepared, registers) {
+    if let Next::Stepping(kept) = Current::run(prepared, registers, false) {
         cpu.outer.set(outer);
         cpu.outer_running.set(Current::running(pinned));
-        let phase = Phase::SteppingInside;
-        cpu.now.set(Hit { phase, at, kept });
+        cpu.now.set(Hit {
+            phase: Phase::SteppingInside,
+            at: Current::place(prepared),
+            kept,
+        });
         Current::set_running(newest.map(Probe::running), pinned);
     }
-    true
+    Whose::Ours
 }
 
-/// Calls the handlers from after the instruction; that is the end of the hit.
-#[inline(never)]
-fn after(site: &Site, registers: &mut Registers, pinned: &Pinned) {
+/// Calls the handlers from before the instruction, up to one that chooses another path; tells
+/// whether one did.
+#[inline(always)]
+pub(super) fn before(site: &Site, registers: &mut Registers, pinned: &Pinned) -> bool {
+    site.probes.iter().any(|probe| {
+        probe.is_enabled() && {
+            Current::set_running(Some(probe.running()), pinned);
+            probe.before(registers)
+        }
+    })
+}
+
+/// Calls the handlers from after the instruction.
+#[inline(always)]
+pub(super) fn after(site: &Site, registers: &mut Registers, pinned: &Pinned) {
     for probe in site.probes.iter() {
         if probe.comes_back() && probe.is_enabled() {
             Current::set_running(Some(probe.running()), pinned);
             probe.after(registers);
         }
     }
-    Current::set_running(None, pinned);
 }

@@ -32,13 +32,12 @@ use crate::{
 pub(crate) fn at(
     registry: &Registry,
     at: TextAddr,
-    comes_back: bool,
     text: &mut text::Lock,
 ) -> Result<Prepared, Refusal> {
     let mut read = |from: TextAddr, into: &mut [u8]| original(registry, from, into);
     let (function, _) = symbols::function_around(at).ok_or(Refusal::OutOfText)?;
     Current::boundary(function, at, &mut read)?;
-    Current::prepare(at, text::has_fixup(at), comes_back, &mut read, text)
+    Current::prepare(at, text::has_fixup(at), &mut read, text)
 }
 
 /// Where page number `number` of copied instructions is, if there are so many.

@@ -117,24 +117,17 @@ fn insert(
     means: Means,
     probe: &'static Probe,
 ) -> Result<(), Refusal> {
-    let way = way(registry, at, means, probe.comes_back())?;
+    let way = way(registry, at, means)?;
     registry
         .sites
         .insert(Owned::new(at, Site::new(way, probe))?)
 }
 
 /// How a place will be hit, with all it takes.
-pub(crate) fn way(
-    registry: &Registry,
-    at: TextAddr,
-    means: Means,
-    comes_back: bool,
-) -> Result<Way, Refusal> {
+pub(crate) fn way(registry: &Registry, at: TextAddr, means: Means) -> Result<Way, Refusal> {
     match means {
         Means::Ftrace => Ok(Way::Ftrace),
-        Means::Breakpoint => {
-            prepare::at(registry, at, comes_back, &mut text::Lock::new()).map(Way::Breakpoint)
-        }
+        Means::Breakpoint => prepare::at(registry, at, &mut text::Lock::new()).map(Way::Breakpoint),
     }
 }
 

@@ -15,14 +15,11 @@ use super::{
     register,
     site::{
         Registry,
-        Site,
-        Way, //
+        Site, //
     },
     unregister, //
 };
 use crate::{
-    arch::Current,
-    contract::Machine,
     model::{
         addr::TextAddr,
         refusal::Refusal, //
@@ -45,7 +42,6 @@ pub(crate) fn join(
         renew(registry, at, means, probe)?;
     } else if let Some(site) = registry.sites.get(at) {
         site.probes.push(probe);
-        follow(site);
     }
     arm_if_wanted(registry, at, probe, batch).inspect_err(|_| {
         unregister::take_back(registry, probe);
@@ -69,14 +65,6 @@ pub(crate) fn arm_if_wanted(
     }
 }
 
-/// Tells the back end whether the instruction is to come back.
-pub(crate) fn follow(site: &Site) {
-    site.ask_probes();
-    if let Way::Breakpoint(prepared) = &site.way {
-        Current::follow(prepared, site.comes_back());
-    }
-}
-
 /// Text has come again where a place was: the place is made anew, and keeps its old probes, which
 /// stay as they are.
 fn renew(
@@ -85,11 +73,10 @@ fn renew(
     means: Means,
     probe: &'static Probe,
 ) -> Result<(), Refusal> {
-    let way = register::way(registry, at, means, probe.comes_back())?;
+    let way = register::way(registry, at, means)?;
     let fresh = Owned::new(at, Site::new(way, probe))?;
     if let Some(site) = registry.sites.get(at) {
         fresh.get().probes.append(&site.probes);
-        fresh.get().ask_probes();
     }
     // Nobody is in the old place, but dropping it waits until that is sure.
     registry.sites.replace(fresh).map(drop)

@@ -59,14 +59,14 @@ pub(crate) enum Armed {
     Changing,
 }
 
-/// A probed place.
+/// A probed place. How it is hit comes first, so that a hit needs one register for both.
+#[repr(C)]
 pub(crate) struct Site {
-    /// The probes there.
-    pub(crate) probes: Chain,
     /// How it is hit.
     pub(crate) way: Way,
+    /// The probes there.
+    pub(crate) probes: Chain,
     armed: AtomicU8,
-    comes_back: AtomicBool,
     gone: AtomicBool,
 }
 
@@ -77,7 +77,6 @@ impl Site {
             probes: Chain::of(first),
             way,
             armed: AtomicU8::new(Armed::No as u8),
-            comes_back: AtomicBool::new(first.comes_back()),
             gone: AtomicBool::new(false),
         }
     }
@@ -127,18 +126,6 @@ impl Site {
     /// Is any of its probes to be called?
     pub(crate) fn is_wanted(&self) -> bool {
         !self.is_gone() && self.probes.iter().any(Probe::is_enabled)
-    }
-
-    /// Does any of its probes want to be called after the instruction?
-    #[inline(always)]
-    pub(crate) fn comes_back(&self) -> bool {
-        self.comes_back.load(Ordering::Relaxed)
-    }
-
-    /// Its probes have changed: notes what they want.
-    pub(crate) fn ask_probes(&self) {
-        let comes_back = self.probes.iter().any(Probe::comes_back);
-        self.comes_back.store(comes_back, Ordering::Relaxed);
     }
 }
 

@@ -12,11 +12,9 @@
 use super::{
     arm,
     register::{
-        self,
         Client,
         CHUNK, //
     },
-    share,
     site::{
         self,
         Armed,
@@ -85,18 +83,18 @@ fn disarm(registry: &mut Registry, chunk: &[Client]) {
 /// Says that a probe is not to be called. Its place is left armed if a breakpoint is how.
 fn disable(registry: &mut Registry, probe: &Probe) -> Result<(), Refusal> {
     let at = at(probe);
-    if !register::is_registered(registry, at, probe) {
-        return Err(Refusal::NotRegistered);
-    }
-    probe.set(Flag::Disabled, true);
     let Registry { sites, ftrace, .. } = registry;
-    if let Some(site) = sites.get(at).filter(|site| site.is_ftrace()) {
-        if !site.is_wanted() && arm::switch_ftrace((at, site), ftrace, false).is_err() {
-            // The client may not be told no. Ftrace calls us for nothing from now on, as the place
-            // says that it is not armed, and will be gone.
-            report::still_called();
-            site.set_armed(Armed::No);
-        }
+    let site = sites.get(at).filter(|site| site.probes.has(probe));
+    let site = site.ok_or(Refusal::NotRegistered)?;
+    site.probes.mark(probe, Flag::Disabled, true);
+    if site.is_ftrace()
+        && !site.is_wanted()
+        && arm::switch_ftrace((at, site), ftrace, false).is_err()
+    {
+        // The client may not be told no. Ftrace calls us for nothing from now on, as the place says
+        // that it is not armed, and will be gone.
+        report::still_called();
+        site.set_armed(Armed::No);
     }
     Ok(())
 }
@@ -112,7 +110,7 @@ fn take_out(registry: &mut Registry, probe: &Probe, retired: &mut Retired<Site>)
     }
     site.probes.remove(probe);
     if !site.probes.is_empty() {
-        return share::follow(site);
+        return;
     }
     if let Ok(place) = registry.sites.remove(at) {
         retired.push(place);

@@ -18,7 +18,6 @@ use super::{
         self,
         Place, //
     },
-    share,
     site::{
         self,
         Armed,
@@ -87,18 +86,19 @@ fn gone((at, site): Place<'_>, ftrace: &mut Users) {
     site.set_armed(Armed::No);
     site.set_gone();
     for probe in site.probes.iter() {
-        probe.set(Flag::Gone, true);
+        site.probes.mark(probe, Flag::Gone, true);
     }
 }
 
 /// Disables the probes that cannot stay, and tells whether there are any.
 fn forgotten(registry: &Registry, going: &Going) -> bool {
-    let sites = registry.sites.iter();
     let mut any = false;
-    for probe in sites.flat_map(|(_, site)| left_by(going, site)) {
-        report::forgotten(going, probe);
-        probe.set(Flag::Disabled, true);
-        any = true;
+    for (_, site) in registry.sites.iter() {
+        for probe in left_by(going, site) {
+            report::forgotten(going, probe);
+            site.probes.mark(probe, Flag::Disabled, true);
+            any = true;
+        }
     }
     any
 }
@@ -114,9 +114,6 @@ fn take_out(registry: &mut Registry, going: &Going, retired: &mut Retired<Site>)
     }
     for (_, site) in sites.iter() {
         left_by(going, site).for_each(|probe| site.probes.remove(probe));
-        if !site.probes.is_empty() {
-            share::follow(site);
-        }
     }
     let empty = |sites: &Writer<Site>| {
         let mut sites = sites.iter();

@@ -9,6 +9,10 @@
 //!
 //! Probes at one address are a [`Chain`], newest first.
 
+mod chain;
+
+pub(crate) use self::chain::Chain;
+
 use super::preempt::Pinned;
 use crate::model::{
     addr::TextAddr,
@@ -17,7 +21,6 @@ use crate::model::{
 };
 use core::{
     cell::Cell,
-    marker::PhantomData,
     mem::offset_of,
     ptr::NonNull,
     sync::atomic::{
@@ -185,12 +188,6 @@ impl Probe {
         all.any(|addr| goes(TextAddr::new(addr as u64)))
     }
 
-    /// Puts all probes of a chain behind this one, which is alone.
-    fn put_before(&self, older: &AtomicPtr<Probe>) {
-        let older = older.load(Ordering::Relaxed);
-        self.older.store(older, Ordering::Release);
-    }
-
     /// Calls the handler from before the instruction; tells whether it chose another path.
     pub(crate) fn before(&self, registers: &mut bindings::pt_regs) -> bool {
         let Some(handler) = self.pre_handler.get() else {
@@ -249,96 +246,5 @@ impl Running {
     /// What C finds in `current_kprobe`.
     pub(crate) fn to_word(self) -> *mut bindings::kprobe {
         self.0.as_ptr().cast()
-    }
-}
-
-/// The probes at one address, newest first.
-///
-/// # Invariants
-///
-/// What it leads to is registered: it stays until it has been taken out and a grace period is over.
-pub(crate) struct Chain(AtomicPtr<Probe>);
-
-impl Chain {
-    /// A chain of one probe.
-    pub(crate) fn of(probe: &'static Probe) -> Self {
-        // INVARIANT: `'static` says so, see `Probe::from_c`.
-        let chain = Self(AtomicPtr::new(core::ptr::null_mut()));
-        chain.push(probe);
-        chain
-    }
-
-    /// Puts a probe before all others. Only one may change the chain at a time.
-    pub(crate) fn push(&self, probe: &'static Probe) {
-        let newest = self.0.load(Ordering::Relaxed);
-        probe.older.store(newest, Ordering::Relaxed);
-        // INVARIANT: `'static` says so, see `Probe::from_c`.
-        let probe = core::ptr::from_ref(probe).cast_mut();
-        self.0.store(probe, Ordering::Release);
-    }
-
-    /// Takes a probe out; who is at it still finds the older ones. Only one may change the chain
-    /// at a time.
-    pub(crate) fn remove(&self, probe: &Probe) {
-        let mut link = &self.0;
-        for one in self.iter() {
-            if core::ptr::eq(one, probe) {
-                link.store(one.older.load(Ordering::Relaxed), Ordering::Release);
-                return;
-            }
-            link = &one.older;
-        }
-    }
-
-    /// Takes over all probes of another chain, as older ones, from a chain that has one.
-    pub(crate) fn append(&self, other: &Self) {
-        if let Some(probe) = self.iter().next() {
-            probe.put_before(&other.0);
-        }
-    }
-
-    /// Is there no probe?
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.load(Ordering::Relaxed).is_null()
-    }
-
-    /// Is this one of the probes?
-    pub(crate) fn has(&self, probe: &Probe) -> bool {
-        self.iter().any(|one| core::ptr::eq(one, probe))
-    }
-
-    /// The probes. To be used in an RCU read-side section, or by who may change the chain.
-    #[inline(always)]
-    pub(crate) fn iter(&self) -> List<'_> {
-        List {
-            next: self.0.load(Ordering::Acquire),
-            _of: PhantomData,
-        }
-    }
-}
-
-/// The probes of a chain.
-pub(crate) struct List<'a> {
-    next: *mut Probe,
-    _of: PhantomData<&'a Chain>,
-}
-
-impl List<'_> {
-    /// Are there more?
-    #[inline(always)]
-    pub(crate) fn has_more(&self) -> bool {
-        !self.next.is_null()
-    }
-}
-
-impl<'a> Iterator for List<'a> {
-    type Item = &'a Probe;
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<&'a Probe> {
-        // SAFETY: NULL, or it stays while whoever may look at the chain does, by its invariant.
-        let probe: &'a Probe = unsafe { self.next.as_ref() }?;
-        self.next = probe.older.load(Ordering::Acquire);
-        Some(probe)
     }
 }

@@ -29,11 +29,13 @@ import sys
 ROOTS = ('kprobe_int3_handler', 'kprobe_fault_handler', 'kprobe_ftrace_handler',
          'kprobe_busy_begin', 'kprobe_busy_end', 'get_kprobe',
          'kprobes_inc_nmissed_count', 'opt_pre_handler',
-         'rust_kprobes_ftrace_called', 'rust_kprobes_ftrace_missed')
+         'rust_kprobes_ftrace_watched', 'rust_kprobes_ftrace_changed',
+         'rust_kprobes_ftrace_missed')
 # What calls clients' handlers, which is the one thing that is not known here:
 # the edges that the crate's inlined functions end up in, and its files of hits.
-HANDLERS = re.compile(r'(kprobe_(int3|fault)_handler|rust_kprobes_ftrace_called)$'
-                      r'|4life(3hit|10ftrace_hit)')
+HANDLERS = re.compile(r'(kprobe_(int3|fault)_handler'
+                      r'|rust_kprobes_ftrace_(watched|changed))$'
+                      r'|4life(3hit|10ftrace_hit)|3abi6ftrace6called')
 # Where the kernel dies because the hit path was hit: what follows matters no more.
 END = 'rust_kprobes_hopeless'
 # Not functions that a probe could be placed on, though outside the sections:

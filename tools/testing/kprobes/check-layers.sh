@@ -34,7 +34,7 @@ layer() {
 	arch/*/kprobes/machine.rs | arch/*/kprobes/frame.rs | arch/*/kprobes/detour.rs) echo machine ;;
 	rust/kprobes/life.rs | rust/kprobes/life/*) echo life ;;
 	rust/kprobes/view.rs) echo view ;;
-	rust/kprobes/abi.rs | arch/*/kprobes/entry.rs) echo edge ;;
+	rust/kprobes/abi.rs | rust/kprobes/abi/* | arch/*/kprobes/entry.rs) echo edge ;;
 	rust/kprobes/rust_kprobes.rs) echo root ;;
 	*) echo none ;;
 	esac

@@ -64,10 +64,10 @@ pub(crate) enum Op {
     Return(u16),
     /// JMP by a distance.
     Jump(i32),
-    /// CALL by a distance.
-    Call(i32),
     /// Jcc by a distance.
     JumpIf(Condition, i32),
+    /// CALL by a distance.
+    Call(i32),
     /// LOOP, LOOPE, LOOPNE, JRCXZ by a distance.
     Count(Counter, i32),
     /// JMP to an address.
@@ -89,56 +89,85 @@ const _: () = assert!(core::mem::size_of::<Op>() <= 16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Faulted;
 
+/// Where the CPU goes on after the instruction before `next`, if `op` is to do nothing but go on.
+pub(crate) fn goes_to(op: &Op, next: TextAddr) -> Option<TextAddr> {
+    match *op {
+        Op::Nothing => Some(next),
+        Op::Jump(distance) => Some(TextAddr::new(by(next, distance))),
+        Op::JumpTo(target) => Some(TextAddr::new(target)),
+        _ => None,
+    }
+}
+
 /// Does `op` for the instruction before `next`.
 ///
-/// The IP that `frame` has is where execution goes on after. What is common is done right where a
-/// hit is handled, which then needs few registers of its own; the rest is a call away.
-#[inline(always)]
+/// The IP that `frame` has is where execution goes on after.
+#[inline]
 pub(crate) fn emulate(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result<(), Faulted> {
+    if often(&Some(*op), next, frame) {
+        return Ok(());
+    }
     let to = match *op {
-        Op::Nothing | Op::JumpIf(..) if !holds(op, frame) => next.get(),
-        Op::Jump(distance) | Op::JumpIf(_, distance) => by(next, distance),
-        Op::Call(distance) => call(by(next, distance), next, frame),
-        Op::Return(release) => {
-            let to = frame.pop();
-            let sp = frame.register(SP).wrapping_add(u64::from(release));
-            frame.set_register(SP, sp);
-            to
+        Op::Jump(distance) => by(next, distance),
+        Op::Count(counter, distance) => {
+            if counter.count(frame) {
+                by(next, distance)
+            } else {
+                next.get()
+            }
         }
-        _ => seldom(op, next, frame)?,
+        Op::JumpTo(target) => target,
+        Op::JumpRegister(number) => frame.register(number),
+        Op::CallRegister(number) => call(frame.register(number), next, frame),
+        Op::JumpMemory(memory) => load(memory, next, frame)?,
+        Op::CallMemory(memory) => call(load(memory, next, frame)?, next, frame),
+        _ => {
+            flags(op, frame);
+            next.get()
+        }
     };
     frame.set_ip(to);
     Ok(())
 }
 
-/// Is this a branch that is taken by what the flags say?
+/// The same for the most frequent, which cannot fault; for others, and for none, it says no. They
+/// are done right where a hit is handled, which then needs few registers of its own.
 #[inline(always)]
-fn holds(op: &Op, frame: &impl Frame) -> bool {
-    matches!(*op, Op::JumpIf(condition, _) if condition.holds(frame.flags()))
+pub(crate) fn often(op: &Option<Op>, next: TextAddr, frame: &mut impl Frame) -> bool {
+    let to = match *op {
+        Some(Op::Call(distance)) => call(by(next, distance), next, frame),
+        Some(Op::Return(release)) => {
+            let to = frame.pop();
+            let sp = frame.register(SP).wrapping_add(u64::from(release));
+            frame.set_register(SP, sp);
+            to
+        }
+        Some(Op::JumpIf(condition, distance)) => branch(condition, distance, next, frame.flags()),
+        _ => return false,
+    };
+    frame.set_ip(to);
+    true
 }
 
-/// Does what [`emulate`] does not itself; tells where execution goes on.
+/// Where a branch leads that depends on flags.
 #[inline(never)]
-fn seldom(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result<u64, Faulted> {
-    let mut to = next.get();
+fn branch(condition: Condition, distance: i32, next: TextAddr, flags: u64) -> u64 {
+    if condition.holds(flags) {
+        by(next, distance)
+    } else {
+        next.get()
+    }
+}
+
+/// Does what concerns flags.
+fn flags(op: &Op, frame: &mut impl Frame) {
     match *op {
-        Op::Nothing | Op::Jump(_) | Op::Call(_) | Op::JumpIf(..) | Op::Return(_) => {}
         Op::DisableInterrupts => frame.set_flags(frame.flags() & !flag::IF),
         Op::EnableInterrupts => frame.set_flags(frame.flags() | flag::IF),
         Op::PushFlags => frame.push(frame.flags() & !flag::NOT_PUSHED),
         Op::PopFlags => pop_flags(frame),
-        Op::Count(counter, distance) => {
-            if counter.count(frame) {
-                to = by(next, distance);
-            }
-        }
-        Op::JumpTo(target) => to = target,
-        Op::JumpRegister(number) => to = frame.register(number),
-        Op::CallRegister(number) => to = call(frame.register(number), next, frame),
-        Op::JumpMemory(memory) => to = load(memory, next, frame)?,
-        Op::CallMemory(memory) => to = call(load(memory, next, frame)?, next, frame),
+        _ => {}
     }
-    Ok(to)
 }
 
 /// The number of RCX in encodings.
