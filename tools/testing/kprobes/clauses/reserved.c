@@ -109,7 +109,7 @@ static void U8_blacklist_of_the_kernel(struct kunit *test)
 	/* In .kprobes.text, or named. */
 	KUNIT_EXPECT_EQ(test, register_symbol("get_kprobe"), -EINVAL);
 	/* In .noinstr.text. */
-	KUNIT_EXPECT_EQ(test, register_symbol("irqentry_enter"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, register_symbol("ct_irq_enter"), -EINVAL);
 #ifdef CONFIG_X86_64
 	/* In the architecture's entry text. */
 	KUNIT_EXPECT_EQ(test, register_symbol("entry_SYSCALL_64"), -EINVAL);

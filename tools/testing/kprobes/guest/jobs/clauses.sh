@@ -48,9 +48,25 @@ listed_as() {
 	return 1
 }
 
-ADDRESS='[0-9a-f]{16}'
+# How long an address is as text.
+case $(uname -m) in
+arm*) DIGITS=8 ;;
+*) DIGITS=16 ;;
+esac
+ADDRESS="[0-9a-f]{$DIGITS}"
+# A line without a symbol: the address again, without the zeros before it.
+NAMELESS='0*([1-9a-f][0-9a-f]*)  k  0x\1'
 # What C may have made of a breakpoint meanwhile.
 MAYBE='(\[OPTIMIZED\])?'
+JUMPS=/proc/sys/debug/kprobes-optimization
+
+# settled: C's optimizer has nothing left to do. A probed address that it still
+# has to do with when the module goes can never be probed again (defect D3).
+settled() {
+	if [ "$IMPL" = c ] && [ -e $JUMPS ]; then
+		echo 0 >$JUMPS && echo 1 >$JUMPS
+	fi
+}
 
 suite modules
 load kprobes_prober
@@ -61,7 +77,16 @@ check R10_untraced_is_hit called untraced 0 3
 check R10_traced_is_hit called function 3 6
 check R10_own_blacklist_by_name refused_as named register "Invalid argument"
 check R10_own_blacklist_by_section refused_as section register "Invalid argument"
-check R1_11_init_text_is_no_more refused_as init register "No such file"
+# Not everywhere is a module's text for its beginning kept apart, and freed.
+INIT_STAYS=n
+[ "$(uname -m)" != ppc64le ] || INIT_STAYS=y
+if [ $INIT_STAYS = y ]; then
+	check R1_11_init_text_that_stays told init register
+	told init unregister
+else
+	check R1_11_init_text_is_no_more \
+		refused_as init register "No such file"
+fi
 
 check U2_line_of_a_module listed_as \
 	"$ADDRESS  k  kprobes_target_untraced\\+0x0  kprobes_target $MAYBE"
@@ -73,8 +98,8 @@ check U2_each_probe_at_an_address both
 told again unregister
 hidden() {
 	echo 2 >/proc/sys/kernel/kptr_restrict
-	grep -qE "^0{16}  k  kprobes_target_untraced" $KPROBES/list &&
-		! grep -qvE "^0{16} " $KPROBES/list
+	grep -qE "^0{$DIGITS}  k  kprobes_target_untraced" $KPROBES/list &&
+		! grep -qvE "^0{$DIGITS} " $KPROBES/list
 	hides=$?
 	echo 0 >/proc/sys/kernel/kptr_restrict
 	return $hides
@@ -85,7 +110,7 @@ check S4_pages_of_copies_are_symbols \
 
 told untraced disable
 check U2_disabled listed_as \
-	"$ADDRESS  k  kprobes_target_untraced\\+0x0  kprobes_target \\[DISABLED\\]"
+	"$ADDRESS  k  kprobes_target_untraced\\+0x0  kprobes_target \\[DISABLED\\]$MAYBE"
 check R6_disabled_is_not_hit called untraced "6 disabled" "6 disabled"
 told untraced enable
 check R6_enabled_is_hit called untraced 6 9
@@ -96,7 +121,7 @@ check R10_probed_module_goes rmmod kprobes_target
 check R1_9_going_module_is_not_probed since going "registering says -2$"
 check R10_untraced_is_gone says "^9 gone" $PROBER/untraced
 check R10_traced_is_gone says "^1[0-9] gone" $PROBER/function
-check U2_gone listed_as "$ADDRESS  k  .*\\[GONE\\]$MAYBE"
+check U2_gone listed_as "$NAMELESS \\[GONE\\]$MAYBE"
 check R7_enable_gone refused_as untraced enable "Invalid argument"
 check R6_disable_gone told untraced disable
 load kprobes_target
@@ -115,7 +140,21 @@ check R10_registered_when_it_came_again told untraced register
 check R10_hit_when_it_came_again called untraced 0 3
 told untraced unregister
 told again unregister
+settled
 rmmod kprobes_target
+
+# jumped: is the breakpoint made a jump? C does so a moment later, if at all.
+jumped() {
+	load kprobes_target && told untraced register || return 1
+	replaced=1
+	for moment in 1 2 3 4 5 6 7 8 9 10; do
+		listed "  kprobes_target_untraced\\+0x0 .*\\[OPTIMIZED\\]" >/dev/null &&
+			replaced=0 && break
+		sleep 0.1
+	done
+	told untraced unregister && settled && rmmod kprobes_target
+	return $replaced
+}
 
 # The same as a kernel of the module's first life: the text goes in between.
 again_and_again() {
@@ -128,12 +167,22 @@ again_and_again() {
 			rmmod kprobes_target || return 1
 	done
 }
-check D3_address_is_never_burnt again_and_again
+burnt=D3_address_is_never_burnt
+if [ "$IMPL" = c ] && jumped; then
+	skip $burnt "defect D3: with a jump there, C never probes the address again"
+else
+	check $burnt again_and_again
+fi
 
 load kprobes_target probe_init=1
 check R10_init_text_is_probed_while_it_comes says "^1$" $TARGET/init_hits
-check U2_unknown_symbol listed_as \
-	"$ADDRESS  k  0x$ADDRESS \\[GONE\\](\\[FTRACE\\])?"
+if [ $INIT_STAYS = y ]; then
+	check U2_init_text_that_stays listed_as \
+		"$ADDRESS  k  kprobes_target_init_text\\+0x0  kprobes_target (\\[FTRACE\\])?"
+else
+	check U2_unknown_symbol listed_as \
+		"$NAMELESS \\[GONE\\](\\[FTRACE\\])?"
+fi
 check R10_probed_init_text_goes rmmod kprobes_target
 
 # pages: how many of copied instructions there are.
@@ -233,12 +282,13 @@ check U4_module_by_section grep -qE \
 	"	kprobes_target_section \\[kprobes_target\\]\$" $KPROBES/blacklist
 blacklist_hidden() {
 	echo 2 >/proc/sys/kernel/kptr_restrict
-	! grep -qvE "^0x0{16}-0x0{16}	" $KPROBES/blacklist
+	! grep -qvE "^0x0{$DIGITS}-0x0{$DIGITS}	" $KPROBES/blacklist
 	hides=$?
 	echo 0 >/proc/sys/kernel/kptr_restrict
 	return $hides
 }
 check U4_addresses_are_hidden blacklist_hidden
+settled
 rmmod kprobes_target
 unlisted() {
 	! grep -q kprobes_target $KPROBES/blacklist
