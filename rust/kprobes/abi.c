@@ -30,6 +30,7 @@ DEFINE_PER_CPU(struct kprobe *, current_kprobe);
 DEFINE_PER_CPU(struct kprobe_ctlblk, kprobe_ctlblk);
 DEFINE_PER_CPU(struct rust_kprobes_hit, rust_kprobes_hit);
 
+/* All that registering changes; see sys/lock.rs. */
 DEFINE_MUTEX(rust_kprobes_mutex);
 
 /* See kprobe_busy_begin(). BPF shows current_kprobe->addr to its programs. */
@@ -112,7 +113,7 @@ void __kprobes rust_kprobes_module_put(struct module *module)
 }
 
 bool __kprobes rust_kprobes_in_module(struct module *module, unsigned long addr,
-			    bool init_only)
+				      bool init_only)
 {
 	return within_module_init(addr, module) ||
 	       (!init_only && within_module_core(addr, module));
@@ -229,6 +230,7 @@ static const struct file_operations name##_file = {	\
 	.llseek = seq_lseek,				\
 	.release = single_release,			\
 }
+
 FILE_OF(list, NULL);
 FILE_OF(enabled, enabled_write);
 FILE_OF(blacklist, NULL);
@@ -247,7 +249,7 @@ late_initcall(make_files);
 
 #ifdef CONFIG_MODULES
 static int __kprobes module_event(struct notifier_block *nb, unsigned long state,
-			void *module)
+				  void *module)
 {
 	if (state == MODULE_STATE_COMING)
 		rust_kprobes_module_comes(module);
@@ -293,8 +295,8 @@ fault:
  */
 #ifdef CONFIG_JUMP_LABEL
 const void * __kprobes rust_kprobes_jump_label(struct jump_entry *first,
-				    struct jump_entry *end, size_t number,
-				    bool init_gone, size_t *len)
+					       struct jump_entry *end, size_t number,
+					       bool init_gone, size_t *len)
 {
 	struct jump_entry *entry = first + number;
 
@@ -309,8 +311,8 @@ const void * __kprobes rust_kprobes_jump_label(struct jump_entry *first,
 
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
 const void * __kprobes rust_kprobes_static_call(struct static_call_site *first,
-				     struct static_call_site *end,
-				     size_t number)
+						struct static_call_site *end,
+						size_t number)
 {
 	struct static_call_site *site = first + number;
 
@@ -320,7 +322,7 @@ const void * __kprobes rust_kprobes_static_call(struct static_call_site *first,
 
 #ifdef CONFIG_GENERIC_BUG
 const void * __kprobes rust_kprobes_bug(struct bug_entry *first, struct bug_entry *end,
-			     size_t number)
+					size_t number)
 {
 	struct bug_entry *bug = first + number;
 

@@ -22,10 +22,8 @@
 #include <linux/perf_event.h>
 #include <linux/seq_file.h>
 #include <linux/static_call_types.h>
+#include <linux/text-patching.h>
 #include <linux/uaccess.h>
-#ifdef CONFIG_X86
-#include <asm/text-patching.h>
-#endif
 
 #ifdef CONFIG_RUST_KPROBES
 /* What a CPU knows of the hit that it handles, and of the one around that. */

@@ -460,8 +460,8 @@ fn seldom(prepared: &Prepared, registers: &mut bindings::pt_regs) -> Next<usize>
     }
 }
 
-/// Says no to the instructions by which the compiler checks the target of an indirect call. When the
-/// check fails, the kernel reads them to say what was expected.
+/// Says no to the instructions by which the compiler checks the target of an indirect call. When
+/// the check fails, the kernel reads them to say what was expected.
 ///
 /// ```text
 /// 41 BA type         mov  $-type, %r10d    12 bytes before the trap

@@ -117,9 +117,9 @@ pub(crate) fn off(registry: &mut Registry, at: TextAddr) -> Result<(), Refusal> 
 
 /// Lets ftrace call from a place, if that is how it is hit, or not any more.
 ///
-/// A place that changes from watching to changing is added before it is removed. Meanwhile both call
-/// for one hit, and the one counts that the place says; if it says otherwise between the two calls,
-/// that hit is handled twice, or not at all.
+/// A place that changes from watching to changing is added before it is removed. Meanwhile both
+/// call for one hit, and the one counts that the place says; if it says otherwise between the two
+/// calls, that hit is handled twice, or not at all.
 pub(crate) fn switch_ftrace(place: Place<'_>, ftrace: &mut Users, on: bool) -> Result<(), Refusal> {
     let (at, site) = place;
     if !site.is_ftrace() {

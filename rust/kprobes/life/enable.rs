@@ -129,7 +129,8 @@ fn tell(on: bool, failed: usize, total: usize) {
         pr_info!("Kprobes globally {done}\n");
     } else {
         pr_warn!(
-            "Kprobes globally {done}, but failed to {undone} {failed} out of {total} probes. Please check which kprobes are kept {kept} via debugfs.\n"
+            "Kprobes globally {done}, but failed to {undone} {failed} out of {total} probes. \
+             Please check which kprobes are kept {kept} via debugfs.\n"
         );
     }
 }

@@ -3,8 +3,8 @@
 //! A hit: find the place, call the handlers, carry out the instruction.
 //!
 //! Everything here and everything called from here is in `.kprobes.text`: no allocation, no lock,
-//! no call that a probe could be on. The CPU stays the same throughout: whoever calls has preemption
-//! off.
+//! no call that a probe could be on. The CPU stays the same throughout: whoever calls has
+//! preemption off.
 //!
 //! C counterpart: `kprobe_int3_handler()` and its neighbours in
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).

@@ -2,8 +2,8 @@
 
 //! A small fixed buffer of machine code.
 //!
-//! Large enough for any one instruction of any architecture here and a jump behind it, in a value that can be returned
-//! and compared. It assumes nothing about what the bytes mean.
+//! Large enough for any one instruction of any architecture here and a jump behind it, in a value
+//! that can be returned and compared. It assumes nothing about what the bytes mean.
 
 use super::refusal::Refusal;
 

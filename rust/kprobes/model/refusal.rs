@@ -71,8 +71,8 @@ pub(crate) enum Refusal {
     MovesCpuData,
     /// The instruction changes where traps go, and one would come next: probe before or after it.
     MovesTraps,
-    /// The instruction has an operand-size prefix, by which it is not emulated, or CPUs do not agree
-    /// on what it does: drop the prefix.
+    /// The instruction has an operand-size prefix, by which it is not emulated, or CPUs do not
+    /// agree on what it does: drop the prefix.
     OperandSize,
     /// The instruction uses a register that a trap does not save: probe before or after it.
     UnsavedRegister,
@@ -82,7 +82,8 @@ pub(crate) enum Refusal {
     NotText,
     /// The module that the text is of is being unloaded: probe it when it is loaded again.
     ModuleGoing,
-    /// The text was for the beginning of the kernel or its module, and is no more: probe it earlier.
+    /// The text was for the beginning of the kernel or its module, and is no more: probe it
+    /// earlier.
     InitTextFreed,
     /// The instruction is part of the check of an indirect call, which is read when it fails: probe
     /// before or after the check.
@@ -90,12 +91,15 @@ pub(crate) enum Refusal {
     /// Others change the text (a jump label, a static call), or trap there (BUG, WARN): probe
     /// before or after it.
     Reserved,
-    /// The bytes are not run, but stand before a function for those that call it: probe the function.
+    /// The bytes are not run, but stand before a function for those that call it: probe the
+    /// function.
     Preamble,
-    /// Only ftrace may change the text, and this kernel has no probes through ftrace: probe behind it.
+    /// Only ftrace may change the text, and this kernel has no probes through ftrace: probe behind
+    /// it.
     FtraceOnly,
     /// Ftrace refuses, with this errno: `EBUSY` is that somebody else, such as a livepatch, changes
-    /// where the function goes on; remove the handler from after the instruction, or that other one.
+    /// where the function goes on; remove the handler from after the instruction, or that other
+    /// one.
     Ftrace(i32),
     /// The probe is registered already: unregister it first.
     AlreadyRegistered,

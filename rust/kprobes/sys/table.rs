@@ -3,10 +3,10 @@
 //! The kernel's memory under the table of [`table`](crate::table): pointers, published under RCU.
 //!
 //! A word of an array is a pointer to an entry's header, which has its address; there are two of no
-//! entry: [`EMPTY`] says that the word is empty, and [`LEFT`] that it was left. The pointer to the array
-//! carries in its low bits how far a hash is to be shifted to be the number of a word: one load gives
-//! both, and the array is a power of two long, so nothing of what the allocator gives is wasted. The allocator aligns
-//! what is a power of two long to its length, hence the bits are free.
+//! entry: [`EMPTY`] says that the word is empty, and [`LEFT`] that it was left. The pointer to the
+//! array carries in its low bits how far a hash is to be shifted to be the number of a word: one
+//! load gives both, and the array is a power of two long, so nothing of what the allocator gives is
+//! wasted. The allocator aligns what is a power of two long to its length, hence the bits are free.
 //!
 //! Atomics are `core`'s: the `kernel` crate's are calls into C that a probe could be on.
 

@@ -43,7 +43,8 @@ pub(crate) trait View<'a, W: 'a>: Copy {
     fn after(self, index: usize) -> Option<(usize, &'a W)>;
 }
 
-/// A slice will do, of a power of two of words; an implementer of [`Memory`] may know a shorter way.
+/// A slice will do, of a power of two of words; an implementer of [`Memory`] may know a shorter
+/// way.
 impl<'a, W: 'a> View<'a, W> for &'a [W] {
     fn home(self, hash: u64) -> Option<(usize, &'a W)> {
         let bits = self.len().trailing_zeros();

@@ -2,11 +2,11 @@
 
 //! How a probed instruction runs: emulated, as a copy that is stepped or boosted, or not at all.
 //!
-//! *Stepped* is a copy with INT3 behind it, run with interrupts off. *Boosted* is a copy with a jump
-//! back behind it, run in the state of the probed code: nothing traps a second time, but the copy
-//! may be interrupted, and its task preempted, between any two instructions of the slot. Whatever
-//! can be boosted can be stepped as well, so the caller may always choose to step instead, for
-//! example to call somebody after the instruction.
+//! *Stepped* is a copy with INT3 behind it, run with interrupts off. *Boosted* is a copy with a
+//! jump back behind it, run in the state of the probed code: nothing traps a second time, but the
+//! copy may be interrupted, and its task preempted, between any two instructions of the slot.
+//! Whatever can be boosted can be stepped as well, so the caller may always choose to step instead,
+//! for example to call somebody after the instruction.
 //!
 //! What decides, in this order:
 //!
@@ -22,12 +22,12 @@
 //!    having left it. And the table is searched for the address that faulted.
 //! 5. All else is boosted, in every map: an instruction without such an entry must not fault in the
 //!    kernel, and without a fault nobody sleeps in it. Notably these:
-//!    * REP with a string instruction can be interrupted in the middle: its registers say how far it
-//!      is and it goes on, in the slot or wherever the copy is.
-//!    * PUSH, POP, MOV to RSP: an interrupt in the slot finds the stack that one behind the original
-//!      would find.
-//!    * IN, OUT and what a hypervisor traps (CPUID, RDTSC): such a trap ends at the next instruction
-//!      in the slot.
+//!    * REP with a string instruction can be interrupted in the middle: its registers say how far
+//!      it is and it goes on, in the slot or wherever the copy is.
+//!    * PUSH, POP, MOV to RSP: an interrupt in the slot finds the stack that one behind the
+//!      original would find.
+//!    * IN, OUT and what a hypervisor traps (CPUID, RDTSC): such a trap ends at the next
+//!      instruction in the slot.
 //!    * STAC, CLAC, STD, WRPKRU: what these change belongs to the task and is switched with it.
 //!    * x87: the copy's address is what becomes the address of the last FPU instruction, stepped or
 //!      not. Only a debugger of the FPU's state could tell.
@@ -343,7 +343,8 @@ mod tests {
     #[test]
     fn opcode_bytes_mean_nothing_without_their_map() {
         let cases: [&[u8]; 9] = [
-            // vzeroupper, vmovdqa, vpor, vcmpps, vpsubsb, vpsubd: as bytes JA, JG, JMP, RET, CALL, CLI
+            // vzeroupper, vmovdqa, vpor, vcmpps, vpsubsb, vpsubd: as bytes JA, JG, JMP, RET, CALL,
+            // CLI
             &[0xc5, 0xf8, 0x77],
             &[0xc5, 0xf9, 0x7f, 0x00],
             &[0xc5, 0xf9, 0xeb, 0xc1],

@@ -3,13 +3,13 @@
 //! What instructions do that are not run as copies: branches, and what concerns flags and stack.
 //!
 //! A copy of these elsewhere would do something else (a relative branch, a call), or would do it to
-//! the wrong state (interrupts are off while a copy is stepped, so PUSHF would save that). What such
-//! an instruction does is small, so it is done here to the saved registers, once the instruction
-//! was taken apart into an [`Op`] when the probe was registered.
+//! the wrong state (interrupts are off while a copy is stepped, so PUSHF would save that). What
+//! such an instruction does is small, so it is done here to the saved registers, once the
+//! instruction was taken apart into an [`Op`] when the probe was registered.
 //!
-//! This runs in the trap of a hit: it calls nothing but the [`Frame`], allocates nothing, and cannot
-//! panic. It is for the kernel at CPL 0 in 64-bit mode. Everything is as in Intel's and AMD's
-//! manuals except:
+//! This runs in the trap of a hit: it calls nothing but the [`Frame`], allocates nothing, and
+//! cannot panic. It is for the kernel at CPL 0 in 64-bit mode. Everything is as in Intel's and
+//! AMD's manuals except:
 //!
 //! * STI holds back no interrupt until after the next instruction, so classification refuses one
 //!   that relies on it;

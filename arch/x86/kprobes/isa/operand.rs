@@ -7,9 +7,9 @@
 //!                |------------- 32 bits of it with the address-size prefix ----------------------|
 //! ```
 //!
-//! All is as in the CPU: addresses wrap, only FS and GS have a base in 64-bit mode, and whichever of
-//! their prefixes comes last counts. What an instruction names is kept in 12 bytes, so that it is
-//! taken apart when a probe is registered, and only added up when one is hit.
+//! All is as in the CPU: addresses wrap, only FS and GS have a base in 64-bit mode, and whichever
+//! of their prefixes comes last counts. What an instruction names is kept in 12 bytes, so that it
+//! is taken apart when a probe is registered, and only added up when one is hit.
 //!
 //! It knows the encodings of branches: an optional REX or REX2 before a one-byte opcode. REX2 can
 //! name registers that a trap does not save, which is refused.

@@ -2,8 +2,8 @@
 
 //! Instructions for another place than their own.
 //!
-//! Most instructions do the same anywhere. One with an operand relative to the next instruction gets
-//! another displacement, so that it means the same memory from its new place:
+//! Most instructions do the same anywhere. One with an operand relative to the next instruction
+//! gets another displacement, so that it means the same memory from its new place:
 //!
 //! ```text
 //! +- - - - - - - - - -+-----------------------+- - - - - -+
@@ -64,8 +64,8 @@ pub(crate) fn copy(
 /// For CALL or JMP through memory at `from`, an instruction that only reads that memory, at `to`.
 ///
 /// It is for a target that could not be read: where the kernel runs this, the CPU reports the fault
-/// that the CALL or JMP would have had. Should there be none after all, flags have changed, which is
-/// all it writes; so the flags have to be put back, and the instruction can be tried again.
+/// that the CALL or JMP would have had. Should there be none after all, flags have changed, which
+/// is all it writes; so the flags have to be put back, and the instruction can be tried again.
 ///
 /// ```text
 /// +-----------+------+------------+----+------------+- - -+- - - - - - -+

@@ -49,6 +49,25 @@ def _spdx(paths):
                   + ', '.join(missing) if missing else '')
 
 
+# What checkpatch.pl allows, comments included, which rustfmt leaves alone.
+_WIDTH = 100
+_ONLY_A_STRING = re.compile(r'\s*(\w+\()?".*"(,|\);)?$')
+
+
+def _wide(paths):
+    found = []
+    for path in paths:
+        if path.suffix not in ('.rs', '.c', '.h', '.S'):
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if len(line.expandtabs()) > _WIDTH \
+                    and not _ONLY_A_STRING.match(line):
+                found.append(f'{path.relative_to(env.REPO)}:{number}')
+    return Result('check.width', 'fail' if found else 'pass',
+                  f'more than {_WIDTH} columns (checkpatch.pl refuses them): '
+                  + ', '.join(found) if found else '')
+
+
 def _shell(paths):
     found = []
     for path in paths:
@@ -78,8 +97,9 @@ def _all():
         def add(one):
             found.append(one)
             stage.tick(one.name)
-        stage.expected = 10
+        stage.expected = 11
         add(_spdx(paths))
+        add(_wide(paths))
         add(_run('rustfmt', ['rustfmt', '--check', '--edition', '2021',
                              '--config', 'newline_style=Unix', *rust]))
         host.fetch()

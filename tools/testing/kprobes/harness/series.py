@@ -138,8 +138,10 @@ def _checkpatch(mails, tree):
     for mail in mails:
         log = env.LOGS / f'checkpatch-{mail.name}.log'
         if procs.run(['perl', tree / 'scripts/checkpatch.pl', '--strict',
-                      '--no-summary', '--color=never', f'--root={tree}',
-                      mail], log):
+                      '--no-summary', '--color=never',
+                      # A probe on what handles probes never ends: there is
+                      # nothing to go on with, in C as in Rust.
+                      '--ignore=AVOID_BUG', f'--root={tree}', mail], log):
             bad.append(f'{mail.name}:\n{procs.tail(log, 30)}')
     if bad:
         print('\n\n'.join(bad))

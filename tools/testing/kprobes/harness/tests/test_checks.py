@@ -32,6 +32,33 @@ class Objects(support.Case):
         self.assertEqual(self.folders(), ['rust/kprobes', 'arch/x86/kprobes'])
 
 
+class Width(support.Case):
+    """Lines that checkpatch.pl would refuse in a mail."""
+
+    def wide(self, name, text):
+        self.enterContext(mock.patch.object(check.env, 'REPO', self.tmp))
+        return check._wide([self.write(name, text)])
+
+    def test_a_hundred_columns_are_allowed(self):
+        self.assertEqual(self.wide('a.rs', '/' * 100 + '\n').status, 'pass')
+
+    def test_a_longer_line_is_named(self):
+        found = self.wide('a.rs', 'x\n' + '/' * 101 + '\n')
+        self.assertEqual(found.status, 'fail')
+        self.assertIn('a.rs:2', found.reason)
+
+    def test_tabs_count_as_columns(self):
+        self.assertEqual(self.wide('a.c', '\t' * 12 + 'twelve\n').status,
+                         'fail')
+
+    def test_a_message_is_not_broken(self):
+        self.assertEqual(self.wide('a.c', '\t"' + 'x' * 120 + '",\n').status,
+                         'pass')
+
+    def test_other_files_are_their_own_business(self):
+        self.assertEqual(self.wide('a.txt', 'x' * 200).status, 'pass')
+
+
 class Planned(support.Case):
     def run_check(self, found):
         self.enterContext(mock.patch.object(check, 'run', lambda: found))

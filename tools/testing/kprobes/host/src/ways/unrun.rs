@@ -3,10 +3,10 @@
 //! Forms that no emulator at hand can run: EVEX, XOP and APX.
 //!
 //! What a booted kernel shows of other forms (they do the same with a probe as without) is shown of
-//! these in parts. They have the right length, they are not taken for branches, and their copies are
-//! the same instruction on the same memory. For EVEX and XOP iced says so. It knows no APX: there,
-//! REX2 is held against the same opcode with REX, and of both REX2 and the fourth map of EVEX no byte
-//! of a copy may differ but for a displacement that moves against it.
+//! these in parts. They have the right length, they are not taken for branches, and their copies
+//! are the same instruction on the same memory. For EVEX and XOP iced says so. It knows no APX:
+//! there, REX2 is held against the same opcode with REX, and of both REX2 and the fourth map of
+//! EVEX no byte of a copy may differ but for a displacement that moves against it.
 
 use super::{
     iced,
