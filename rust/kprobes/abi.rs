@@ -47,6 +47,7 @@ use crate::{
     sys::seq::Seq,
     view, //
 };
+#[cfg(CONFIG_MODULES)]
 use core::ptr::NonNull;
 use kernel::{
     bindings,

@@ -13,7 +13,8 @@
 //! - [`hit`]: a breakpoint was hit; [`ftrace_hit`]: ftrace has called;
 //! - [`enable`]: enabling and disabling;
 //! - [`unregister`]: the order of the stages back;
-//! - [`vanish`]: text that goes while there are probes on it.
+//! - [`vanish`]: text that goes while there are probes on it;
+//! - `forgotten`: probes that go with a module that has not unregistered them.
 //!
 //! Besides:
 //!
@@ -27,6 +28,8 @@ pub(crate) mod arm;
 pub(crate) mod busy;
 pub(crate) mod check;
 pub(crate) mod enable;
+#[cfg(CONFIG_MODULES)]
+pub(crate) mod forgotten;
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 pub(crate) mod ftrace_hit;
 pub(crate) mod hit;

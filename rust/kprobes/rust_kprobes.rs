@@ -16,6 +16,13 @@
 //! C counterpart: [`kernel/kprobes.c`](srctree/kernel/kprobes.c) and the architectures' kprobes
 //! directories.
 
+// In such a kernel nobody uses what is there for modules, for debugfs, or for ftrace, which is in
+// files of every layer.
+#![cfg_attr(
+    not(all(CONFIG_MODULES, CONFIG_DEBUG_FS, CONFIG_KPROBES_ON_FTRACE)),
+    expect(dead_code)
+)]
+
 mod model;
 
 mod contract;

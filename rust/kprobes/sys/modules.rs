@@ -13,7 +13,6 @@ use core::ptr::NonNull;
 use kernel::bindings;
 
 /// Whose text an address is.
-#[cfg_attr(not(CONFIG_MODULES), expect(dead_code))]
 pub(crate) enum Owner {
     /// The kernel's own.
     Kernel,

@@ -41,6 +41,10 @@ const NOPS: [&[u8]; 9] = [
 ];
 
 /// The breakpoint.
+#[cfg_attr(
+    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
+    expect(dead_code, reason = "for jumps in the place of breakpoints")
+)]
 pub(crate) fn int3() -> Result<Code, Refusal> {
     Code::EMPTY.then(&[INT3])
 }
@@ -51,11 +55,19 @@ pub(crate) fn jmp32(from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
 }
 
 /// A call at `from` of `to`.
+#[cfg_attr(
+    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
+    expect(dead_code, reason = "for jumps in the place of breakpoints")
+)]
 pub(crate) fn call32(from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
     rel32(CALL32, from, to)
 }
 
 /// `len` bytes of NOPs, in as few instructions as possible.
+#[cfg_attr(
+    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
+    expect(dead_code, reason = "for jumps in the place of breakpoints")
+)]
 pub(crate) fn nops(len: usize) -> Result<Code, Refusal> {
     let mut code = Code::EMPTY;
     let mut left = len;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Probes whose client, or whose handler, goes with a module that has not unregistered them.
+//!
+//! A probe whose own memory goes, or the code of a handler, has a client that forgot it. It is
+//! unregistered here, whatever text it is on: C would go on to call what is no more. When the
+//! module's notifier returns no CPU uses it.
+//!
+//! C counterpart: none.
+
+use super::{
+    arm::{
+        self,
+        Place, //
+    },
+    site::{
+        Armed,
+        Registry,
+        Site, //
+    }, //
+};
+use crate::sys::{
+    modules::Going,
+    probe::{
+        Flag,
+        Probe, //
+    },
+    report,
+    table::{
+        Retired,
+        Writer, //
+    },
+    text, //
+};
+
+/// Disables the probes that cannot stay, and tells whether there are any.
+pub(super) fn disable(registry: &Registry, going: &Going) -> bool {
+    let mut any = false;
+    for (_, site) in registry.sites.iter() {
+        for probe in left_by(going, site) {
+            report::forgotten(going, probe);
+            site.probes.mark(probe, Flag::Disabled, true);
+            any = true;
+        }
+    }
+    any
+}
+
+/// Disarms and takes out what [`disable`] has disabled.
+pub(super) fn take_out(registry: &mut Registry, going: &Going, retired: &mut Retired<Site>) {
+    let Registry { sites, ftrace, .. } = registry;
+    let idle = |(_, site): &Place<'_>| site.armed() != Armed::No && !site.is_wanted();
+    arm::disarm_all(&mut sites.iter().filter(idle), &mut text::Lock::new());
+    for place in sites.iter().filter(idle) {
+        // If ftrace refuses, it calls for a place that nobody finds.
+        let _ = arm::switch_ftrace(place, ftrace, false);
+    }
+    for (_, site) in sites.iter() {
+        left_by(going, site).for_each(|probe| site.probes.remove(probe));
+    }
+    let empty = |sites: &Writer<Site>| {
+        let mut sites = sites.iter();
+        sites.find_map(|(at, site)| site.probes.is_empty().then_some(at))
+    };
+    while let Some(Ok(place)) = empty(sites).map(|at| sites.remove(at)) {
+        retired.push(place);
+    }
+    sites.tidy();
+}
+
+/// The probes at a place that cannot stay.
+fn left_by<'a>(going: &'a Going, site: &'a Site) -> impl Iterator<Item = &'a Probe> {
+    let probes = site.probes.iter();
+    probes.filter(|probe| probe.needs(|at| going.has(at)))
+}
