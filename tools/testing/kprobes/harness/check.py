@@ -104,7 +104,8 @@ def _all():
                              '--config', 'newline_style=Unix', *rust]))
         host.fetch()
         add(_run('clippy', ['cargo', 'clippy', '--offline', '--locked',
-                            '--all-targets', '--', '-D', 'warnings'],
+                            '--workspace', '--all-targets', '--',
+                            '-D', 'warnings'],
                  cwd=host.CRATE, extra=host.cargo_environment()))
         add(_run('layers', [kprobes / 'check-layers.sh'], cwd=env.REPO))
         add(_run('opcodes', ['python3', '-B', env.REPO /

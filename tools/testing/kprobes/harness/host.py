@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Host tests: the pure Rust code in Cargo, the harness in unittest."""
+"""Host tests: the Rust code in Cargo, the harness in unittest."""
 
 import os
 import re
@@ -61,7 +61,7 @@ def _rust(name, planned, words=(), environment=None, on_line=None):
         # One thread: with several, a test's name and verdict are on
         # different lines.
         status = procs.run(['cargo', 'test', '--offline', '--locked',
-                            '--no-fail-fast', *words, '--',
+                            '--workspace', '--no-fail-fast', *words, '--',
                             '--test-threads=1', '--show-output'],
                            log, cwd=CRATE, on_line=line,
                            extra={**cargo_environment(),

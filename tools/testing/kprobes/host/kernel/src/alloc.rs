@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Memory: any allocation may be refused, see [`faults`](crate::faults), and what is freed is told.
+
+use crate::{
+    events::{
+        self,
+        Event, //
+    },
+    faults::{
+        self,
+        Call, //
+    },
+    types::NotThreadSafe, //
+};
+use core::{
+    any::type_name,
+    ops::{
+        Deref,
+        DerefMut, //
+    }, //
+};
+use std::{
+    alloc::Layout,
+    collections::BTreeMap,
+    sync::Mutex, //
+};
+
+/// There is no memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AllocError;
+
+/// How to get memory.
+pub struct Flags(());
+
+/// The caller may sleep.
+pub const GFP_KERNEL: Flags = Flags(());
+
+fn memory() -> Result<(), AllocError> {
+    if faults::refuses(Call::Allocate) {
+        return Err(AllocError);
+    }
+    Ok(())
+}
+
+/// A value in memory of its own.
+pub struct KBox<T>(Box<Told<T>>);
+
+/// Tells that it is freed.
+#[repr(transparent)]
+struct Told<T>(T);
+
+impl<T> Drop for Told<T> {
+    fn drop(&mut self) {
+        events::note(Event::Freed(type_name::<T>()));
+    }
+}
+
+impl<T> KBox<T> {
+    /// Memory of its own for a value.
+    pub fn new(value: T, _flags: Flags) -> Result<Self, AllocError> {
+        memory()?;
+        Ok(Self(Box::new(Told(value))))
+    }
+
+    /// Leaves it to the caller to free it.
+    pub fn into_raw(this: Self) -> *mut T {
+        Box::into_raw(this.0).cast()
+    }
+
+    /// # Safety
+    ///
+    /// The pointer came from [`into_raw`](Self::into_raw), and nobody else frees it.
+    pub unsafe fn from_raw(raw: *mut T) -> Self {
+        // SAFETY: By the precondition; the wrapper is transparent.
+        Self(unsafe { Box::from_raw(raw.cast()) })
+    }
+}
+
+impl<T> Deref for KBox<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0 .0
+    }
+}
+
+/// A list in memory of its own.
+pub struct KVec<T>(Vec<T>);
+
+impl<T> KVec<T> {
+    /// No elements and no memory.
+    #[expect(clippy::new_without_default, reason = "as in the kernel crate")]
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Room for so many.
+    pub fn with_capacity(capacity: usize, _flags: Flags) -> Result<Self, AllocError> {
+        memory()?;
+        Ok(Self(Vec::with_capacity(capacity)))
+    }
+
+    /// One more.
+    pub fn push(&mut self, value: T, _flags: Flags) -> Result<(), AllocError> {
+        if self.0.len() == self.0.capacity() {
+            memory()?;
+        }
+        self.0.push(value);
+        Ok(())
+    }
+
+    /// Keeps those that `keep` chooses.
+    pub fn retain(&mut self, keep: impl FnMut(&mut T) -> bool) {
+        self.0.retain_mut(keep);
+    }
+}
+
+impl<T> Deref for KVec<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for KVec<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
+impl<'a, T> IntoIterator for &'a KVec<T> {
+    type Item = &'a T;
+    type IntoIter = core::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+/// A list in memory that is aligned to its length, rounded up, as the kernel's allocator does for
+/// powers of two.
+pub struct KVVec<T> {
+    first: *mut T,
+    len: usize,
+    capacity: usize,
+    _stays: NotThreadSafe,
+}
+
+// SAFETY: It owns what it leads to.
+unsafe impl<T: Send> Send for KVVec<T> {}
+// SAFETY: As above.
+unsafe impl<T: Sync> Sync for KVVec<T> {}
+
+fn layout<T>(capacity: usize) -> Layout {
+    let array = Layout::array::<T>(capacity).expect("a list of that length");
+    let align = array.size().next_power_of_two().max(16);
+    array.align_to(align).expect("a power of two")
+}
+
+impl<T: Copy> KVVec<T> {
+    /// No elements and no memory.
+    #[expect(clippy::new_without_default, reason = "as in the kernel crate")]
+    pub const fn new() -> Self {
+        Self {
+            first: core::ptr::dangling_mut(),
+            len: 0,
+            capacity: 0,
+            _stays: NotThreadSafe,
+        }
+    }
+
+    /// Room for so many.
+    pub fn with_capacity(capacity: usize, _flags: Flags) -> Result<Self, AllocError> {
+        let mut list = Self::new();
+        list.reserve(capacity.max(1))?;
+        Ok(list)
+    }
+
+    /// A list of `len` times the same.
+    pub fn from_elem(value: T, len: usize, flags: Flags) -> Result<Self, AllocError> {
+        let mut list = Self::with_capacity(len, flags)?;
+        for _ in 0..len {
+            list.push(value, GFP_KERNEL)?;
+        }
+        Ok(list)
+    }
+
+    /// One more.
+    pub fn push(&mut self, value: T, _flags: Flags) -> Result<(), AllocError> {
+        if self.len == self.capacity {
+            self.reserve((2 * self.capacity).max(4))?;
+        }
+        // SAFETY: There is room for one more.
+        unsafe { self.first.add(self.len).write(value) };
+        self.len += 1;
+        Ok(())
+    }
+
+    fn reserve(&mut self, capacity: usize) -> Result<(), AllocError> {
+        memory()?;
+        // SAFETY: The layout is not empty.
+        let first = unsafe { std::alloc::alloc(layout::<T>(capacity)) }.cast::<T>();
+        // SAFETY: There is room for that many in both.
+        unsafe { first.copy_from_nonoverlapping(self.first, self.len) };
+        let before = core::mem::replace(&mut self.first, first);
+        if self.capacity != 0 {
+            // SAFETY: It was allocated so.
+            unsafe { std::alloc::dealloc(before.cast(), layout::<T>(self.capacity)) };
+        }
+        self.capacity = capacity;
+        Ok(())
+    }
+
+    /// Leaves it to the caller to free it, by `kvfree()`.
+    pub fn into_raw_parts(self) -> (*mut T, usize, usize) {
+        let list = core::mem::ManuallyDrop::new(self);
+        let known = (list.first.addr(), layout::<T>(list.capacity));
+        LOOSE.lock().unwrap().insert(known.0, known.1);
+        (list.first, list.len, list.capacity)
+    }
+}
+
+impl<T> Drop for KVVec<T> {
+    fn drop(&mut self) {
+        if self.capacity != 0 {
+            // SAFETY: It was allocated so.
+            unsafe { std::alloc::dealloc(self.first.cast(), layout::<T>(self.capacity)) };
+        }
+    }
+}
+
+impl<T> Deref for KVVec<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: So many there are.
+        unsafe { core::slice::from_raw_parts(self.first, self.len) }
+    }
+}
+
+impl<T> DerefMut for KVVec<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: So many there are.
+        unsafe { core::slice::from_raw_parts_mut(self.first, self.len) }
+    }
+}
+
+impl<T: Copy> IntoIterator for KVVec<T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        let elements: Vec<T> = self.iter().copied().collect();
+        elements.into_iter()
+    }
+}
+
+/// What its owner frees by its address alone.
+static LOOSE: Mutex<BTreeMap<usize, Layout>> = Mutex::new(BTreeMap::new());
+
+/// What waits for a grace period.
+static WAITING: Mutex<Vec<Waiting>> = Mutex::new(Vec::new());
+
+/// Memory that nobody finds any more.
+pub struct Waiting(*mut u8, Layout);
+
+// SAFETY: It is nobody's but ours.
+unsafe impl Send for Waiting {}
+
+/// Memory from [`KVVec::into_raw_parts`] is to be freed after a grace period.
+pub(crate) fn hand_over(first: *mut u8) {
+    let layout = LOOSE.lock().unwrap().remove(&first.addr());
+    match layout {
+        Some(layout) => WAITING.lock().unwrap().push(Waiting(first, layout)),
+        None => events::wrong(format!("{first:p} is freed, which is not ours")),
+    }
+}
+
+/// What waits for a grace period now.
+pub(crate) fn handed_over() -> Vec<Waiting> {
+    core::mem::take(&mut WAITING.lock().unwrap())
+}
+
+/// The grace period is over.
+pub(crate) fn free_all(waiting: Vec<Waiting>) {
+    for Waiting(first, layout) in waiting {
+        // SAFETY: It was allocated so, and nobody reads it any more.
+        unsafe { std::alloc::dealloc(first, layout) };
+    }
+}

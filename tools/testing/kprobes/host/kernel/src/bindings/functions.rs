@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Functions of C's, each with what it does to this small kernel.
+
+#![expect(
+    clippy::missing_safety_doc,
+    reason = "as bindgen has it, C says what they want"
+)]
+
+use super::*;
+use crate::{
+    alloc,
+    events::{
+        self,
+        Event,
+        Lock, //
+    },
+    faults::{
+        self,
+        Call, //
+    },
+    ftrace,
+    modules,
+    prelude::c_long,
+    rcu_tasks,
+    text::{
+        self,
+        Write, //
+    }, //
+};
+use core::sync::atomic::{
+    AtomicUsize,
+    Ordering::Relaxed, //
+};
+
+/// What C returns for success, and for refusal.
+const OK: c_int = 0;
+const EBUSY: c_int = -16;
+const ENOENT: c_int = -2;
+
+// Locks.
+
+pub unsafe fn mutex_lock(lock: *mut mutex) {
+    // SAFETY: One of ours.
+    events::note(Event::Locked(unsafe { (*lock).0 }));
+}
+
+pub unsafe fn mutex_unlock(lock: *mut mutex) {
+    // SAFETY: One of ours.
+    events::note(Event::Unlocked(unsafe { (*lock).0 }));
+}
+
+pub unsafe fn rust_kprobes_cpus_read_lock() {
+    events::note(Event::Locked(Lock::Cpus));
+}
+
+pub unsafe fn rust_kprobes_cpus_read_unlock() {
+    events::note(Event::Unlocked(Lock::Cpus));
+}
+
+pub unsafe fn rust_kprobes_preempt_disable() {}
+
+pub unsafe fn rust_kprobes_preempt_enable() {}
+
+// Text.
+
+pub unsafe fn text_poke(addr: *mut c_void, opcode: *const c_void, len: usize) -> *mut c_void {
+    // SAFETY: By the precondition.
+    let code = unsafe { core::slice::from_raw_parts(opcode.cast::<u8>(), len) };
+    let at = addr.addr() as u64;
+    let event = match text::write_of(at, code) {
+        Write::Broken => Event::Broken(at),
+        Write::Mended => Event::Mended(at),
+        Write::Copied => Event::Copied(at, len),
+        Write::Wrong => {
+            events::wrong(format!("{code:x?} is written to {at:#x}"));
+            return addr;
+        }
+    };
+    events::during(event, || text::write(at, code));
+    addr
+}
+
+pub unsafe fn smp_text_poke_sync_each_cpu() {
+    events::note(Event::Synchronized);
+}
+
+pub unsafe fn perf_event_text_poke(
+    _addr: *const c_void,
+    _old_bytes: *const c_void,
+    _old_len: usize,
+    _new_bytes: *const c_void,
+    _new_len: usize,
+) {
+}
+
+pub unsafe fn copy_from_kernel_nofault(
+    dst: *mut c_void,
+    src: *const c_void,
+    size: usize,
+) -> c_long {
+    // SAFETY: By the precondition.
+    let into = unsafe { core::slice::from_raw_parts_mut(dst.cast::<u8>(), size) };
+    if text::read(src.addr() as u64, into) {
+        0
+    } else {
+        -14
+    }
+}
+
+pub unsafe fn rust_kprobes_peek(word: *mut c_ulong, at: *const c_ulong) -> bool {
+    let mut bytes = [0; size_of::<c_ulong>()];
+    let there = text::read(at.addr() as u64, &mut bytes);
+    // SAFETY: By the precondition.
+    unsafe { word.write(c_ulong::from_le_bytes(bytes)) };
+    there
+}
+
+pub unsafe fn search_exception_tables(_addr: c_ulong) -> *const c_void {
+    core::ptr::null()
+}
+
+pub unsafe fn core_kernel_text(addr: c_ulong) -> c_int {
+    let addr = addr as u64;
+    (text::is_text(addr) && !modules::contains(addr, false)).into()
+}
+
+// Symbols.
+
+pub unsafe fn kallsyms_lookup_name(_name: *const c_char) -> c_ulong {
+    0
+}
+
+pub unsafe fn lookup_symbol_name(_addr: c_ulong, _symname: *mut c_char) -> c_int {
+    ENOENT
+}
+
+pub unsafe fn kallsyms_lookup_size_offset(
+    addr: c_ulong,
+    symbolsize: *mut c_ulong,
+    offset: *mut c_ulong,
+) -> c_int {
+    let Some((start, len)) = text::around(addr as u64) else {
+        return 0;
+    };
+    for (place, value) in [(symbolsize, len), (offset, addr as u64 - start)] {
+        if !place.is_null() {
+            // SAFETY: By the precondition.
+            unsafe { place.write(value as c_ulong) };
+        }
+    }
+    1
+}
+
+pub unsafe fn kallsyms_lookup(
+    _addr: c_ulong,
+    _symbolsize: *mut c_ulong,
+    _offset: *mut c_ulong,
+    _modname: *mut *mut c_char,
+    _namebuf: *mut c_char,
+) -> *const c_char {
+    core::ptr::null()
+}
+
+pub unsafe fn rust_kprobes_is_gate(_addr: c_ulong) -> bool {
+    false
+}
+
+// Others' text, of which there is none.
+
+pub unsafe fn rust_kprobes_jump_label_lock() {}
+
+pub unsafe fn rust_kprobes_jump_label_unlock() {}
+
+pub unsafe fn rust_kprobes_bug(
+    _first: *mut bug_entry,
+    _end: *mut bug_entry,
+    _number: usize,
+) -> *const c_void {
+    core::ptr::null()
+}
+
+pub unsafe fn rust_kprobes_init_text_gone() -> bool {
+    true
+}
+
+// Memory.
+
+pub unsafe fn kvfree_call_rcu(_head: *mut kvfree_rcu_head, ptr: *mut c_void) {
+    alloc::hand_over(ptr.cast());
+}
+
+pub unsafe fn execmem_alloc(_type: c_uint, _size: usize) -> *mut c_void {
+    let page = (!faults::refuses(Call::ExecutablePage)).then(text::allocate_page);
+    let Some(page) = page.flatten() else {
+        return null_mut();
+    };
+    events::note(Event::PageCame(page));
+    core::ptr::with_exposed_provenance_mut(page as usize)
+}
+
+pub unsafe fn execmem_free(ptr: *mut c_void) {
+    let page = ptr.addr() as u64;
+    events::during(Event::PageFreed(page), || text::free_page(page));
+}
+
+pub unsafe fn rust_kprobes_ksymbol(_page: c_ulong, _gone: bool) {}
+
+pub unsafe fn rust_kprobes_call_rcu_tasks(
+    head: *mut callback_head,
+    done: Option<unsafe extern "C" fn(head: *mut callback_head)>,
+) {
+    if let Some(done) = done {
+        events::during(Event::TasksAsked, || rcu_tasks::wait(head, done));
+    }
+}
+
+// Ftrace.
+
+pub unsafe fn ftrace_location(ip: c_ulong) -> c_ulong {
+    if text::is_traced(ip as u64) {
+        ip
+    } else {
+        0
+    }
+}
+
+fn user(ops: *mut ftrace_ops) -> bool {
+    ops != (&raw mut rust_kprobes_ftrace).cast()
+}
+
+pub unsafe fn ftrace_set_filter_ip(
+    ops: *mut ftrace_ops,
+    ip: c_ulong,
+    remove: c_int,
+    _reset: c_int,
+) -> c_int {
+    let (at, user, on) = (ip as u64, user(ops), remove == 0);
+    if faults::refuses(Call::FtraceFilter) {
+        return EBUSY;
+    }
+    let event = if on {
+        Event::FtraceAdded(at, user)
+    } else {
+        Event::FtraceRemoved(at, user)
+    };
+    events::during(event, || ftrace::filter(at, user, on));
+    OK
+}
+
+pub unsafe fn register_ftrace_function(ops: *mut ftrace_ops) -> c_int {
+    let user = user(ops);
+    if ftrace::is_registered(user) || faults::refuses(Call::FtraceRegister) {
+        return EBUSY;
+    }
+    let event = Event::FtraceRegistered(user);
+    events::during(event, || ftrace::register(user, true));
+    OK
+}
+
+pub unsafe fn unregister_ftrace_function(ops: *mut ftrace_ops) -> c_int {
+    let user = user(ops);
+    if !ftrace::is_registered(user) || faults::refuses(Call::FtraceUnregister) {
+        return EBUSY;
+    }
+    let event = Event::FtraceUnregistered(user);
+    events::during(event, || ftrace::register(user, false));
+    OK
+}
+
+// Modules.
+
+pub unsafe fn __module_text_address(addr: c_ulong) -> *mut module {
+    if modules::contains(addr as u64, false) {
+        modules::as_c()
+    } else {
+        null_mut()
+    }
+}
+
+pub unsafe fn rust_kprobes_module_get(_module: *mut module) -> bool {
+    true
+}
+
+pub unsafe fn rust_kprobes_module_put(_module: *mut module) {}
+
+pub unsafe fn rust_kprobes_in_module(_module: *mut module, addr: c_ulong, init_only: bool) -> bool {
+    modules::contains(addr as u64, init_only)
+}
+
+// What is said of clients.
+
+pub unsafe fn rust_kprobes_registered_twice() {}
+
+pub unsafe fn rust_kprobes_forgotten(_module: *const module, _probe: *const kprobe) {}
+
+/// Does not return in the kernel. Takes no lock here, as it may come between any two instructions.
+pub unsafe fn rust_kprobes_hopeless(_probe: *const kprobe) {
+    HOPELESS.fetch_add(1, Relaxed);
+}
+
+static HOPELESS: AtomicUsize = AtomicUsize::new(0);
+
+/// How often a hit would never have ended.
+pub fn hopeless_hits() -> usize {
+    HOPELESS.load(Relaxed)
+}
+
+// Files, which nobody reads here.
+
+pub unsafe fn rust_kprobes_shows_addresses(_file: *const seq_file) -> bool {
+    false
+}
+
+pub unsafe fn seq_write(_seq: *mut seq_file, _data: *const c_void, _len: usize) -> c_int {
+    OK
+}
+
+extern "C" {
+    /// The host's has the same shape.
+    #[link_name = "fprintf"]
+    pub fn seq_printf(file: *mut seq_file, format: *const c_char, ...);
+}

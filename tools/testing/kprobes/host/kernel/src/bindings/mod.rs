@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What C gives: types and variables here, functions below.
+//!
+//! Structures have the members that the Rust kprobes use, by C's names and types, and of those that
+//! must be laid out as C's ([`kprobe`]) all of them.
+
+#![expect(
+    non_upper_case_globals,
+    missing_docs,
+    reason = "as bindgen has it, C says what they are"
+)]
+
+mod functions;
+
+pub use functions::*;
+
+use crate::prelude::{
+    c_char,
+    c_int,
+    c_uint,
+    c_ulong,
+    c_void, //
+};
+use core::{
+    ops::Range,
+    ptr::null_mut, //
+};
+
+pub const KPROBE_FLAG_GONE: u32 = 1;
+pub const KPROBE_FLAG_DISABLED: u32 = 2;
+pub const KPROBE_FLAG_FTRACE: u32 = 8;
+pub const KPROBE_FLAG_ON_FUNC_ENTRY: u32 = 16;
+pub const KPROBE_INSN_PAGE_SYM: &[u8; 17] = b"kprobe_insn_page\0";
+pub const KSYM_NAME_LEN: u32 = 512;
+pub const execmem_type_EXECMEM_KPROBES: c_uint = 1;
+pub const module_state_MODULE_STATE_COMING: c_uint = 1;
+
+pub type kprobe_opcode_t = u8;
+pub type kprobe_pre_handler_t =
+    Option<unsafe extern "C" fn(p: *mut kprobe, regs: *mut pt_regs) -> c_int>;
+pub type kprobe_post_handler_t =
+    Option<unsafe extern "C" fn(p: *mut kprobe, regs: *mut pt_regs, flags: c_ulong)>;
+pub type kprobe_fault_handler_t =
+    Option<unsafe extern "C" fn(p: *mut kprobe, regs: *mut pt_regs, trap: c_int) -> c_int>;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct list_head {
+    pub next: *mut list_head,
+    pub prev: *mut list_head,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct arch_specific_insn {
+    pub insn: *mut kprobe_opcode_t,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct kprobe {
+    pub hlist: [*mut c_void; 2],
+    pub list: list_head,
+    pub nmissed: c_ulong,
+    pub addr: *mut kprobe_opcode_t,
+    pub symbol_name: *const c_char,
+    pub offset: c_uint,
+    pub pre_handler: kprobe_pre_handler_t,
+    pub post_handler: kprobe_post_handler_t,
+    pub opcode: kprobe_opcode_t,
+    pub ainsn: arch_specific_insn,
+    pub flags: u32,
+    pub fault_handler: kprobe_fault_handler_t,
+}
+
+impl kprobe {
+    /// All zero, as C begins.
+    pub const ZERO: Self = Self {
+        hlist: [null_mut(); 2],
+        list: list_head {
+            next: null_mut(),
+            prev: null_mut(),
+        },
+        nmissed: 0,
+        addr: null_mut(),
+        symbol_name: core::ptr::null(),
+        offset: 0,
+        pre_handler: None,
+        post_handler: None,
+        opcode: 0,
+        ainsn: arch_specific_insn { insn: null_mut() },
+        flags: 0,
+        fault_handler: None,
+    };
+}
+
+// SAFETY: What it leads to is what who makes it says.
+unsafe impl Sync for kprobe {}
+
+#[repr(C)]
+pub struct kretprobe {
+    pub kp: kprobe,
+    pub data_size: usize,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union pt_regs__bindgen_ty_1 {
+    pub cs: u16,
+    pub csx: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct pt_regs {
+    pub r15: c_ulong,
+    pub r14: c_ulong,
+    pub r13: c_ulong,
+    pub r12: c_ulong,
+    pub bp: c_ulong,
+    pub bx: c_ulong,
+    pub r11: c_ulong,
+    pub r10: c_ulong,
+    pub r9: c_ulong,
+    pub r8: c_ulong,
+    pub ax: c_ulong,
+    pub cx: c_ulong,
+    pub dx: c_ulong,
+    pub si: c_ulong,
+    pub di: c_ulong,
+    pub orig_ax: c_ulong,
+    pub ip: c_ulong,
+    pub __bindgen_anon_1: pt_regs__bindgen_ty_1,
+    pub flags: c_ulong,
+    pub sp: c_ulong,
+    pub ss: c_ulong,
+}
+
+#[repr(C)]
+pub struct callback_head {
+    pub next: *mut callback_head,
+    pub func: Option<unsafe extern "C" fn(head: *mut callback_head)>,
+}
+
+/// Nothing of it is used here.
+pub struct kvfree_rcu_head(());
+
+#[repr(C)]
+pub struct module {
+    pub state: c_uint,
+    pub kprobes_text_start: *mut c_void,
+    pub kprobes_text_size: c_uint,
+    pub noinstr_text_start: *mut c_void,
+    pub noinstr_text_size: c_uint,
+    pub kprobe_blacklist: *mut c_ulong,
+    pub num_kprobe_blacklist: c_uint,
+    pub bug_table: *mut bug_entry,
+    pub num_bugs: c_uint,
+}
+
+/// The one module that there may be.
+pub(crate) static mut the_module: module = module {
+    state: 0,
+    kprobes_text_start: null_mut(),
+    kprobes_text_size: 0,
+    noinstr_text_start: null_mut(),
+    noinstr_text_size: 0,
+    kprobe_blacklist: null_mut(),
+    num_kprobe_blacklist: 0,
+    bug_table: null_mut(),
+    num_bugs: 0,
+};
+
+#[repr(C)]
+pub struct bug_entry {
+    _nothing: [u8; 0],
+}
+
+/// A lock, by the name that it has among [`events`](crate::events).
+pub struct mutex(pub(crate) crate::events::Lock);
+
+pub static mut rust_kprobes_mutex: mutex = mutex(crate::events::Lock::Registry);
+pub static mut text_mutex: mutex = mutex(crate::events::Lock::Text);
+
+pub struct ftrace_ops {
+    pub flags: c_ulong,
+}
+
+pub static mut rust_kprobes_ftrace: [ftrace_ops; 2] = [const { ftrace_ops { flags: 0 } }; 2];
+pub static mut kprobe_ftrace_disabled: bool = false;
+
+/// There is one CPU, whose data is where the linker has put it.
+pub static mut this_cpu_off: c_ulong = 0;
+pub static mut current_kprobe: *mut kprobe = null_mut();
+
+#[repr(C)]
+pub struct rust_kprobes_hit {
+    pub words: [c_ulong; 8],
+}
+
+pub static mut rust_kprobes_hit: rust_kprobes_hit = rust_kprobes_hit { words: [0; 8] };
+pub static rust_kprobes_nobody: kprobe = kprobe::ZERO;
+
+pub struct kprobe_insn_cache(());
+
+pub static mut kprobe_insn_slots: kprobe_insn_cache = kprobe_insn_cache(());
+
+#[repr(C)]
+pub struct seq_file {
+    _nothing: [u8; 0],
+}
+
+macro_rules! symbols_of_the_linker {
+    ($($name:ident),*) => { $(pub static mut $name: [c_char; 1] = [0];)* };
+}
+symbols_of_the_linker!(
+    _stext,
+    __init_begin,
+    __init_end,
+    __kprobes_text_start,
+    __kprobes_text_end,
+    __noinstr_text_start,
+    __noinstr_text_end,
+    __entry_text_start,
+    __entry_text_end
+);
+pub static mut __start___bug_table: [bug_entry; 0] = [];
+pub static mut __stop___bug_table: [bug_entry; 0] = [];
+pub static mut __start_kprobe_blacklist: [c_ulong; 0] = [];
+pub static mut __stop_kprobe_blacklist: [c_ulong; 0] = [];
+
+/// The stretches of addresses that the Rust kprobes take for sections of the kernel.
+pub(crate) fn sections() -> impl Iterator<Item = Range<u64>> {
+    let addr = |symbol: *const [c_char; 1]| symbol.addr() as u64;
+    let bounds = [
+        (addr(&raw const __init_begin), addr(&raw const __init_end)),
+        (
+            addr(&raw const __kprobes_text_start),
+            addr(&raw const __kprobes_text_end),
+        ),
+        (
+            addr(&raw const __noinstr_text_start),
+            addr(&raw const __noinstr_text_end),
+        ),
+        (
+            addr(&raw const __entry_text_start),
+            addr(&raw const __entry_text_end),
+        ),
+    ];
+    bounds.into_iter().map(|(start, end)| start..end)
+}

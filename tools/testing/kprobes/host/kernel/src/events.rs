@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What has happened, in order.
+//!
+//! Between any two events there is a [moment](at_every_moment), for what other CPUs may do there.
+//! What must never be so, such as text that changes without its lock, is written down as
+//! [wrong](complaints); nothing panics here, as the callers are called by C.
+
+use crate::text;
+use core::sync::atomic::{
+    AtomicBool,
+    Ordering, //
+};
+use std::sync::{
+    Mutex,
+    MutexGuard,
+    PoisonError, //
+};
+
+/// A lock, outermost first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lock {
+    /// Who may say which probes there are.
+    Registry,
+    /// No CPU comes or goes.
+    Cpus,
+    /// Who may change text.
+    Text,
+}
+
+/// Something that was asked of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A lock was taken.
+    Locked(Lock),
+    /// A lock was given back.
+    Unlocked(Lock),
+    /// A copy of an instruction was written, so long.
+    Copied(u64, usize),
+    /// A breakpoint was written over an instruction.
+    Broken(u64),
+    /// An instruction was written over a breakpoint.
+    Mended(u64),
+    /// All CPUs have seen what was written, and none is still in a trap from before.
+    Synchronized,
+    /// A grace period of RCU is over.
+    GracePeriod,
+    /// A callback waits for tasks to be elsewhere.
+    TasksAsked,
+    /// Ftrace calls us from there: the one that watches, or the one that changes where to go on.
+    FtraceAdded(u64, bool),
+    /// Ftrace calls that one from there no more.
+    FtraceRemoved(u64, bool),
+    /// Ftrace knows that one.
+    FtraceRegistered(bool),
+    /// Ftrace does not know that one any more.
+    FtraceUnregistered(bool),
+    /// A page for copies is there.
+    PageCame(u64),
+    /// A page for copies was given back.
+    PageFreed(u64),
+    /// Memory for something of that type was freed.
+    Freed(&'static str),
+}
+
+static HISTORY: Mutex<Vec<Event>> = Mutex::new(Vec::new());
+static WRONG: Mutex<Vec<String>> = Mutex::new(Vec::new());
+static HELD: Mutex<Vec<Lock>> = Mutex::new(Vec::new());
+static MOMENT: Mutex<Option<fn()>> = Mutex::new(None);
+static IN_MOMENT: AtomicBool = AtomicBool::new(false);
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// One test at a time has the kernel, which begins without a history.
+pub fn alone() -> MutexGuard<'static, ()> {
+    let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    *MOMENT.lock().unwrap() = None;
+    HELD.lock().unwrap().clear();
+    history();
+    complaints();
+    guard
+}
+
+/// What has happened since this was last asked.
+pub fn history() -> Vec<Event> {
+    core::mem::take(&mut *HISTORY.lock().unwrap())
+}
+
+/// The latest of them.
+pub fn latest() -> Option<Event> {
+    HISTORY.lock().unwrap().last().copied()
+}
+
+/// What must not be so and was, since this was last asked.
+pub fn complaints() -> Vec<String> {
+    core::mem::take(&mut *WRONG.lock().unwrap())
+}
+
+/// Something must not be so.
+pub fn wrong(what: String) {
+    WRONG.lock().unwrap().push(what);
+}
+
+/// From now on `moment` is called before and after each event.
+pub fn at_every_moment(moment: fn()) {
+    *MOMENT.lock().unwrap() = Some(moment);
+}
+
+/// Something has happened.
+pub(crate) fn note(event: Event) {
+    during(event, || ());
+}
+
+/// Something happens by `work`.
+pub(crate) fn during<T>(event: Event, work: impl FnOnce() -> T) -> T {
+    pass();
+    check(event);
+    let result = work();
+    HISTORY.lock().unwrap().push(event);
+    pass();
+    result
+}
+
+/// The moment between two events. What happens in it is not an event.
+fn pass() {
+    let moment = *MOMENT.lock().unwrap();
+    let Some(moment) = moment else { return };
+    if !IN_MOMENT.swap(true, Ordering::Relaxed) {
+        moment();
+        IN_MOMENT.store(false, Ordering::Relaxed);
+    }
+}
+
+/// What must hold for each event.
+fn check(event: Event) {
+    let mut held = HELD.lock().unwrap();
+    let has = |lock| held.contains(&lock);
+    let right = match event {
+        Event::Locked(Lock::Text) => has(Lock::Cpus) && !has(Lock::Text),
+        Event::Locked(lock) => held.iter().all(|&other| other < lock),
+        Event::Unlocked(lock) => held.last() == Some(&lock),
+        Event::Copied(..) | Event::Broken(_) | Event::Mended(_) => has(Lock::Text),
+        Event::Synchronized => has(Lock::Cpus) && has(Lock::Text),
+        // Each of these takes one of the inner locks, or waits for who may be waiting for it.
+        Event::GracePeriod
+        | Event::FtraceAdded(..)
+        | Event::FtraceRemoved(..)
+        | Event::FtraceRegistered(_)
+        | Event::FtraceUnregistered(_) => !has(Lock::Cpus) && !has(Lock::Text),
+        Event::TasksAsked | Event::PageCame(_) | Event::PageFreed(_) | Event::Freed(_) => true,
+    };
+    match event {
+        Event::Locked(lock) => held.push(lock),
+        Event::Unlocked(lock) => held.retain(|&other| other != lock),
+        Event::Synchronized => text::all_have_seen(),
+        _ => (),
+    }
+    if !right {
+        wrong(format!("{event:?} with {held:?} held"));
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the kernel is to refuse.
+
+use std::sync::Mutex;
+
+/// What can be refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Memory.
+    Allocate,
+    /// A page for copies of instructions.
+    ExecutablePage,
+    /// That ftrace calls from a place, or no more: the filter.
+    FtraceFilter,
+    /// That ftrace calls us at all.
+    FtraceRegister,
+    /// That ftrace calls us no more.
+    FtraceUnregister,
+}
+
+/// What is refused once so many of its kind were granted.
+static PLANNED: Mutex<Option<(Call, usize)>> = Mutex::new(None);
+
+/// The next `call` but `after` is refused, and that only.
+pub fn refuse(call: Call, after: usize) {
+    *PLANNED.lock().unwrap() = Some((call, after));
+}
+
+/// Nothing is refused; tells whether something was to be, and was not.
+pub fn none() -> bool {
+    PLANNED.lock().unwrap().take().is_some()
+}
+
+/// Is this call refused?
+pub(crate) fn refuses(call: Call) -> bool {
+    let mut planned = PLANNED.lock().unwrap();
+    match &mut *planned {
+        Some((which, after)) if *which == call => {
+            if *after == 0 {
+                *planned = None;
+                return true;
+            }
+            *after -= 1;
+            false
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which of its two users ftrace calls from where.
+
+use crate::events;
+use std::{
+    collections::BTreeSet,
+    sync::Mutex, //
+};
+
+/// Places, with the user that is called from there: the one that watches, or the one that changes.
+static FILTERS: Mutex<BTreeSet<(u64, bool)>> = Mutex::new(BTreeSet::new());
+static REGISTERED: Mutex<[bool; 2]> = Mutex::new([false; 2]);
+
+/// Whom ftrace calls, and from where.
+pub fn calls() -> Vec<(u64, bool)> {
+    let registered = *REGISTERED.lock().unwrap();
+    let filters = FILTERS.lock().unwrap();
+    let called = filters
+        .iter()
+        .filter(|(_, user)| registered[usize::from(*user)]);
+    called.copied().collect()
+}
+
+/// Ftrace calls nobody from anywhere.
+pub fn clear() {
+    FILTERS.lock().unwrap().clear();
+    *REGISTERED.lock().unwrap() = [false; 2];
+}
+
+/// A user is to be called from a place, or no more.
+pub(crate) fn filter(at: u64, user: bool, on: bool) {
+    let mut filters = FILTERS.lock().unwrap();
+    if on {
+        filters.insert((at, user));
+    } else if !filters.remove(&(at, user)) {
+        events::wrong(format!(
+            "ftrace is not to call from {at:#x}, which it does not"
+        ));
+    }
+}
+
+/// Is a user called at all?
+pub(crate) fn is_registered(user: bool) -> bool {
+    REGISTERED.lock().unwrap()[usize::from(user)]
+}
+
+/// A user is called, or is not.
+pub(crate) fn register(user: bool, on: bool) {
+    REGISTERED.lock().unwrap()[usize::from(user)] = on;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A module, whose text is a part of what can be probed.
+
+use crate::bindings;
+use core::ops::Range;
+use std::sync::Mutex;
+
+/// Where its text is: what is for its beginning, and all the rest.
+#[derive(Clone, Default)]
+pub struct Layout {
+    /// For its beginning.
+    pub init: Range<u64>,
+    /// What stays as long as it does.
+    pub core: Range<u64>,
+}
+
+static MODULE: Mutex<Option<Layout>> = Mutex::new(None);
+
+/// What C calls the module.
+pub fn as_c() -> *mut bindings::module {
+    &raw mut bindings::the_module
+}
+
+/// The module is loaded.
+pub fn load(layout: Layout) {
+    *MODULE.lock().unwrap() = Some(layout);
+}
+
+/// The module is being initialized, or has been.
+pub fn set_coming(coming: bool) {
+    // SAFETY: One thread has the kernel at a time.
+    unsafe { (*as_c()).state = coming.into() };
+}
+
+/// There is none any more.
+pub fn unload() {
+    *MODULE.lock().unwrap() = None;
+}
+
+/// Is it in the module, or in what is for its beginning?
+pub(crate) fn contains(addr: u64, init_only: bool) -> bool {
+    let module = MODULE.lock().unwrap();
+    module.as_ref().is_some_and(|layout| {
+        layout.init.contains(&addr) || !init_only && layout.core.contains(&addr)
+    })
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Values that are set once, and RCU.
+
+use std::sync::OnceLock;
+
+/// A value that is set once.
+pub struct SetOnce<T>(OnceLock<T>);
+
+impl<T> SetOnce<T> {
+    /// None yet.
+    #[expect(clippy::new_without_default, reason = "as in the kernel crate")]
+    pub const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    /// Sets it; tells whether it was not set before.
+    pub fn populate(&self, value: T) -> bool {
+        self.0.set(value).is_ok()
+    }
+
+    /// The value.
+    pub fn as_ref(&self) -> Option<&T> {
+        self.0.get()
+    }
+}
+
+/// RCU.
+pub mod rcu {
+    use crate::{
+        alloc,
+        events::{
+            self,
+            Event, //
+        }, //
+    };
+
+    /// A read-side section.
+    pub struct Guard(());
+
+    /// Begins a read-side section.
+    pub fn read_lock() -> Guard {
+        Guard(())
+    }
+
+    /// A grace period: what was handed over before it began is freed.
+    pub fn synchronize_rcu() {
+        let waiting = alloc::handed_over();
+        events::during(Event::GracePeriod, || alloc::free_all(waiting));
+    }
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The text that can be probed: functions that a test has written, and pages for copies of their
+//! instructions, all within reach of a jump.
+//!
+//! Nobody runs it. What a CPU would find is known all the same: the breakpoints that are there, and
+//! those that are not there any more, but that a CPU may have come to that has not seen it yet.
+//! Whoever plays a CPU may interrupt anything here, so what it asks takes no lock.
+
+use crate::{
+    bindings,
+    events,
+    page::PAGE_SIZE, //
+};
+use core::{
+    ops::Range,
+    sync::atomic::{
+        AtomicU64,
+        AtomicU8,
+        AtomicUsize,
+        Ordering::Relaxed, //
+    }, //
+};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex,
+        OnceLock, //
+    },
+};
+
+const FUNCTIONS_LEN: usize = 16 * PAGE_SIZE;
+const PAGES: usize = 16;
+const LEN: usize = FUNCTIONS_LEN + PAGES * PAGE_SIZE;
+
+/// The instruction that breaks.
+const BREAKPOINT: u8 = 0xcc;
+
+/// Functions begin at a multiple of it.
+const ALIGN: usize = 16;
+
+/// What a byte of a function is for the CPUs.
+const INTACT: u8 = 0;
+const BROKEN: u8 = 1;
+/// It was broken, and a CPU may not have seen yet that it is not any more.
+const STALE: u8 = 2;
+
+/// Where the first function is; zero before anybody has asked.
+static BASE: AtomicU64 = AtomicU64::new(0);
+/// How many bytes of functions there are.
+static USED: AtomicUsize = AtomicUsize::new(0);
+static STATES: [AtomicU8; FUNCTIONS_LEN] = [const { AtomicU8::new(INTACT) }; FUNCTIONS_LEN];
+static ORIGINALS: [AtomicU8; FUNCTIONS_LEN] = [const { AtomicU8::new(0) }; FUNCTIONS_LEN];
+/// The pages for copies that are in use, a bit each.
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+
+/// The functions: where they start, how long they are, and whether ftrace calls from the entry.
+static FUNCTIONS: Mutex<BTreeMap<u64, (usize, bool)>> = Mutex::new(BTreeMap::new());
+
+/// The address of the first function.
+fn base() -> u64 {
+    static MADE: OnceLock<()> = OnceLock::new();
+    if BASE.load(Relaxed) == 0 {
+        MADE.get_or_init(make);
+    }
+    BASE.load(Relaxed)
+}
+
+fn make() {
+    let layout = std::alloc::Layout::from_size_align(LEN, PAGE_SIZE).unwrap();
+    // What the kernel says about its sections are stretches between the addresses of variables
+    // here, which the text must not be in.
+    let all = |base: u64| base..base + LEN as u64;
+    let overlap = |a: &Range<u64>, b: &Range<u64>| a.start < b.end && b.start < a.end;
+    while BASE.load(Relaxed) == 0 {
+        // SAFETY: The length is not zero.
+        let made = unsafe { std::alloc::alloc_zeroed(layout) };
+        let base = made.expose_provenance() as u64;
+        if base != 0 && !bindings::sections().any(|it| overlap(&it, &all(base))) {
+            BASE.store(base, Relaxed);
+        }
+    }
+}
+
+/// Memory for a byte of text.
+fn place(addr: u64) -> *mut u8 {
+    core::ptr::with_exposed_provenance_mut(addr as usize)
+}
+
+/// How far into the functions an address is.
+fn offset(addr: u64) -> Option<usize> {
+    let offset = addr.checked_sub(base())? as usize;
+    (offset < FUNCTIONS_LEN).then_some(offset)
+}
+
+/// The number of the page for copies that an address is in.
+fn page_number(addr: u64) -> Option<usize> {
+    let number = addr.checked_sub(base() + FUNCTIONS_LEN as u64)? as usize / PAGE_SIZE;
+    (number < PAGES).then_some(number)
+}
+
+fn page(number: usize) -> u64 {
+    base() + (FUNCTIONS_LEN + number * PAGE_SIZE) as u64
+}
+
+/// There are no functions.
+pub fn clear() {
+    for at in breakpoints() {
+        events::wrong(format!("a breakpoint is left at {at:#x}"));
+    }
+    for state in &STATES[..USED.swap(0, Relaxed)] {
+        state.store(INTACT, Relaxed);
+    }
+    FUNCTIONS.lock().unwrap().clear();
+}
+
+/// A function of that code; where it is. `traced`: ftrace can call from its entry.
+pub fn function(code: &[u8], traced: bool) -> u64 {
+    let used = USED.load(Relaxed);
+    let end = used + code.len();
+    assert!(end <= FUNCTIONS_LEN, "room for that function");
+    for (original, &byte) in ORIGINALS[used..].iter().zip(code) {
+        original.store(byte, Relaxed);
+    }
+    let start = base() + used as u64;
+    // SAFETY: Memory of our own, with room for that much.
+    unsafe { place(start).copy_from_nonoverlapping(code.as_ptr(), code.len()) };
+    FUNCTIONS
+        .lock()
+        .unwrap()
+        .insert(start, (code.len(), traced));
+    USED.store(end.next_multiple_of(ALIGN), Relaxed);
+    start
+}
+
+/// Text has come again to an address where some was: a breakpoint there is not any more.
+pub fn come_again(addr: u64) {
+    if let Some(offset) = offset(addr) {
+        STATES[offset].store(INTACT, Relaxed);
+        let byte = ORIGINALS[offset].load(Relaxed);
+        // SAFETY: It is within our memory.
+        unsafe { place(addr).write(byte) };
+    }
+}
+
+/// Reads text, or what it was before any breakpoint; zeroes where there is none.
+pub fn look(addr: u64, into: &mut [u8], original: bool) {
+    for (addr, byte) in (addr..).zip(into) {
+        *byte = match offset(addr) {
+            Some(offset) if original => ORIGINALS[offset].load(Relaxed),
+            None if page_number(addr).is_none() => 0,
+            // SAFETY: It is within our memory; another CPU may write a byte at any time.
+            _ => unsafe { place(addr).read_volatile() },
+        };
+    }
+}
+
+/// Where a CPU may come to a breakpoint now.
+pub fn breakpoints() -> impl Iterator<Item = u64> {
+    let states = STATES[..USED.load(Relaxed)].iter();
+    let may_break = |state: &AtomicU8| state.load(Relaxed) != INTACT;
+    let found = states
+        .enumerate()
+        .filter(move |(_, state)| may_break(state));
+    found.map(|(offset, _)| base() + offset as u64)
+}
+
+/// Is this in a page for copies that is in use?
+pub fn is_copy(addr: u64) -> bool {
+    page_number(addr).is_some_and(|number| IN_USE.load(Relaxed) & 1 << number != 0)
+}
+
+/// How many pages for copies are in use.
+pub fn pages() -> u32 {
+    IN_USE.load(Relaxed).count_ones()
+}
+
+/// What a write to text is.
+pub(crate) enum Write {
+    Broken,
+    Mended,
+    Copied,
+    /// Nothing that anybody should write.
+    Wrong,
+}
+
+/// What it is to write `code` to `addr`.
+pub(crate) fn write_of(addr: u64, code: &[u8]) -> Write {
+    if is_copy(addr) {
+        return Write::Copied;
+    }
+    let Some(offset) = offset(addr) else {
+        return Write::Wrong;
+    };
+    let original = ORIGINALS[offset].load(Relaxed);
+    match (STATES[offset].load(Relaxed), code) {
+        (INTACT | STALE, &[BREAKPOINT]) => Write::Broken,
+        (BROKEN, &[new]) if new == original => Write::Mended,
+        _ => Write::Wrong,
+    }
+}
+
+/// Writes to text.
+pub(crate) fn write(addr: u64, code: &[u8]) {
+    if let Some(offset) = offset(addr) {
+        let state = if code == [BREAKPOINT] { BROKEN } else { STALE };
+        STATES[offset].store(state, Relaxed);
+    }
+    // SAFETY: `write_of` knows where that is.
+    unsafe { place(addr).copy_from_nonoverlapping(code.as_ptr(), code.len()) };
+}
+
+/// All CPUs have seen what was written.
+pub(crate) fn all_have_seen() {
+    for state in &STATES[..USED.load(Relaxed)] {
+        let _ = state.compare_exchange(STALE, INTACT, Relaxed, Relaxed);
+    }
+}
+
+/// Reads text; says no where there is none.
+pub(crate) fn read(addr: u64, into: &mut [u8]) -> bool {
+    let end = addr.wrapping_add(into.len() as u64);
+    let there = base() <= addr && end <= base() + LEN as u64;
+    if there {
+        look(addr, into, false);
+    }
+    there
+}
+
+/// Is it in a function, or between two of them?
+pub(crate) fn is_text(addr: u64) -> bool {
+    offset(addr).is_some()
+}
+
+/// The function around an address: where it starts, and its length.
+pub(crate) fn around(addr: u64) -> Option<(u64, u64)> {
+    let functions = FUNCTIONS.lock().unwrap();
+    let (&start, &(len, _)) = functions.range(..=addr).next_back()?;
+    let len = len as u64;
+    (addr < start + len).then_some((start, len))
+}
+
+/// Can ftrace call from there?
+pub(crate) fn is_traced(addr: u64) -> bool {
+    let functions = FUNCTIONS.lock().unwrap();
+    functions.get(&addr).is_some_and(|&(_, traced)| traced)
+}
+
+/// A page for copies.
+pub(crate) fn allocate_page() -> Option<u64> {
+    let number = IN_USE.load(Relaxed).trailing_ones() as usize;
+    (number < PAGES).then(|| {
+        IN_USE.fetch_or(1 << number, Relaxed);
+        page(number)
+    })
+}
+
+/// A page for copies is given back. What is in it is made useless, so that it shows if it is used.
+pub(crate) fn free_page(addr: u64) {
+    match page_number(addr) {
+        Some(number) if is_copy(addr) && addr == page(number) => {
+            IN_USE.fetch_and(!(1 << number), Relaxed);
+            // SAFETY: A page of ours.
+            unsafe { place(addr).write_bytes(0, PAGE_SIZE) };
+        }
+        _ => events::wrong(format!("{addr:#x} is freed, which is no page for copies")),
+    }
+}

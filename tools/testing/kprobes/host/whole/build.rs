@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The kernel configuration that the Rust kprobes are built with here.
+
+/// What is set; everything else is not.
+const SET: [&str; 7] = [
+    "CONFIG_DEBUG_FS",
+    "CONFIG_DYNAMIC_FTRACE",
+    "CONFIG_GENERIC_BUG",
+    "CONFIG_KPROBES_ON_FTRACE",
+    "CONFIG_MODULES",
+    "CONFIG_SMP",
+    "CONFIG_X86",
+];
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    for name in SET {
+        println!("cargo::rustc-cfg={name}");
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Many probes at once: others get their turn after every 256 of them.
+
+use crate::{
+    client::{
+        self,
+        Client, //
+    },
+    cpu::JUMP,
+    world::World, //
+};
+use kernel::prelude::*;
+
+/// How many are done at once.
+const CHUNK: usize = 256;
+
+/// Clients on as many places.
+fn many(world: &mut World, count: usize) -> Vec<Box<Client>> {
+    (0..count).map(|_| Client::at(world.place(&JUMP))).collect()
+}
+
+/// A story with how often each word comes, instead of the word with its place over and over.
+fn counted(story: &str) -> String {
+    let mut parts: Vec<(String, usize)> = Vec::new();
+    for word in story.split(' ') {
+        let word = word.split('-').next().unwrap_or(word);
+        match parts.last_mut() {
+            Some((last, count)) if last == word => *count += 1,
+            _ => parts.push((word.into(), 1)),
+        }
+    }
+    let parts = parts.iter().map(|(word, count)| match count {
+        1 => word.clone(),
+        _ => format!("{count}*{word}"),
+    });
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn every_chunk_has_one_round_and_all_have_one_grace_period() {
+    let mut world = World::new();
+    let mut clients = many(&mut world, 2 * CHUNK + 88);
+    assert_eq!(client::register(&mut clients), 0);
+    assert_eq!(
+        counted(&world.story()),
+        "lock [ 256*break sync ] unlock lock [ 256*break sync ] unlock lock [ 88*break sync ] unlock"
+    );
+    client::unregister(&mut clients);
+    assert_eq!(
+        counted(&world.story()),
+        "lock [ 256*mend sync ] unlock lock [ 256*mend sync ] unlock lock [ 88*mend sync ] unlock \
+         wait 600*free"
+    );
+}
+
+#[test]
+fn a_chunk_is_full_at_its_limit() {
+    let mut world = World::new();
+    let mut clients = many(&mut world, CHUNK);
+    assert_eq!(client::register(&mut clients), 0);
+    assert_eq!(counted(&world.story()), "lock [ 256*break sync ] unlock");
+    client::unregister(&mut clients);
+    assert_eq!(
+        counted(&world.story()),
+        "lock [ 256*mend sync ] unlock wait 256*free"
+    );
+}
+
+#[test]
+fn what_came_before_the_one_that_is_refused_is_undone_in_order() {
+    let mut world = World::new();
+    let mut clients = many(&mut world, 3);
+    // Nobody may probe there: it is no text.
+    clients.push(Client::at(16));
+    clients.extend(many(&mut world, 1));
+    assert_eq!(client::register(&mut clients), ENOENT.to_errno());
+    // Nothing was armed yet: the refusal comes first.
+    assert_eq!(
+        counted(&world.story()),
+        "lock unlock lock unlock wait 3*free"
+    );
+}
+
+#[test]
+fn chunks_that_were_armed_are_disarmed_when_a_later_one_is_refused() {
+    let mut world = World::new();
+    let mut clients = many(&mut world, CHUNK + 2);
+    clients.push(Client::at(16));
+    assert_eq!(client::register(&mut clients), ENOENT.to_errno());
+    assert_eq!(
+        counted(&world.story()),
+        "lock [ 256*break sync ] unlock lock unlock \
+         lock [ 256*mend sync ] unlock lock unlock wait 258*free"
+    );
+}
+
+#[test]
+fn a_probe_that_comes_twice_is_refused_and_all_others_with_it() {
+    let mut world = World::new();
+    let mut clients = many(&mut world, 2);
+    let place = clients[0].place();
+    assert_eq!(client::register(&mut clients), 0);
+    world.story();
+    let mut again = [Client::at(place), Client::at(place)];
+    let twice = again[0].as_c();
+    assert_eq!(
+        client::register_all(&mut again, &mut [twice, twice]),
+        EINVAL.to_errno()
+    );
+    assert_eq!(counted(&world.story()), "lock unlock lock unlock wait");
+    client::unregister(&mut clients);
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The C interface of the Rust kprobes, as C calls it.
+
+use kernel::{
+    bindings::{
+        kprobe,
+        module,
+        pt_regs, //
+    },
+    prelude::*, //
+};
+
+extern "C" {
+    pub fn register_kprobes(probes: *mut *mut kprobe, count: c_int) -> c_int;
+    pub fn unregister_kprobes(probes: *mut *mut kprobe, count: c_int);
+    pub fn enable_kprobe(probe: *mut kprobe) -> c_int;
+    pub fn disable_kprobe(probe: *mut kprobe) -> c_int;
+    pub fn get_kprobe(addr: *mut c_void) -> *mut kprobe;
+    pub fn kprobe_int3_handler(registers: *mut pt_regs) -> c_int;
+    pub fn rust_kprobes_ftrace_called(ip: c_ulong, changing: bool, registers: *mut pt_regs);
+    pub fn rust_kprobes_enable_all(on: bool) -> c_int;
+    pub fn rust_kprobes_text_gone(module: *mut module, init_only: bool);
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a CPU does that comes to a breakpoint.
+
+use crate::c;
+use kernel::{
+    bindings::{
+        self,
+        kprobe,
+        pt_regs,
+        pt_regs__bindgen_ty_1, //
+    },
+    events,
+    text, //
+};
+
+/// An instruction that a copy does as well: `mov %rax, %rbx`.
+pub const MOVE: [u8; 3] = [0x48, 0x89, 0xc3];
+/// One that is emulated: `jmp .+16`.
+pub const JUMP: [u8; 2] = [0xeb, 0x0e];
+const RETURN: u8 = 0xc3;
+const BREAKPOINT: u8 = 0xcc;
+const CALL_LEN: u64 = 5;
+const KERNEL_CS: u16 = 0x10;
+/// The flags of a CPU that comes somewhere.
+pub const FLAGS: usize = 0x246;
+
+/// A function of one instruction.
+pub fn function(insn: &[u8]) -> u64 {
+    text::function(&[insn, &[RETURN]].concat(), false)
+}
+
+/// The same, with room for a call of ftrace's at its entry.
+pub fn traced() -> u64 {
+    text::function(&[0x0f, 0x1f, 0x44, 0x00, 0x00, RETURN], true)
+}
+
+/// The registers of a CPU that is at an address.
+pub fn registers(ip: u64) -> pt_regs {
+    pt_regs {
+        r15: 0,
+        r14: 0,
+        r13: 0,
+        r12: 0,
+        bp: 0,
+        bx: 0,
+        r11: 0,
+        r10: 0,
+        r9: 0,
+        r8: 0,
+        ax: 0,
+        cx: 0,
+        dx: 0,
+        si: 0,
+        di: 0,
+        orig_ax: 0,
+        ip: ip as usize,
+        __bindgen_anon_1: pt_regs__bindgen_ty_1 { cs: KERNEL_CS },
+        flags: FLAGS,
+        sp: 0,
+        ss: 0,
+    }
+}
+
+/// A CPU comes to each breakpoint that it may find: there must be somebody who knows it, and its
+/// instruction must be carried out.
+pub fn come_to_all() {
+    for at in text::breakpoints() {
+        come_to(at);
+    }
+}
+
+/// A CPU comes to the breakpoint at an address.
+pub fn come_to(at: u64) {
+    // Miri has no per-CPU data.
+    let came = if !cfg!(miri) {
+        come(at)
+    } else if is_known(at) {
+        Ok(())
+    } else {
+        Err(Lost::Breakpoint)
+    };
+    if let Err(lost) = came {
+        events::wrong(format!("{lost:?}: a CPU came to the breakpoint at {at:#x}"));
+    }
+}
+
+/// Is there a probe at an address?
+pub fn is_known(at: u64) -> bool {
+    // SAFETY: Only looks the address up.
+    !unsafe { c::get_kprobe(core::ptr::with_exposed_provenance_mut(at as usize)) }.is_null()
+}
+
+/// What was wrong.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Lost {
+    Breakpoint,
+    Copy,
+    Step,
+    GoesOnAt(u64),
+    Running,
+    Flags,
+}
+
+/// The same, up to where the CPU goes on, when it knows what it knew before. Takes no lock and no
+/// memory.
+pub fn come(at: u64) -> Result<(), Lost> {
+    let before = running();
+    let mut registers = registers(at + 1);
+    trap(&mut registers, Lost::Breakpoint)?;
+    finish(at, &mut registers)?;
+    if running() != before {
+        return Err(Lost::Running);
+    }
+    Ok(())
+}
+
+/// Ftrace calls from an address, as one of its two users: the CPU goes on behind the call.
+pub fn call_from(at: u64, user: bool) -> Result<(), Lost> {
+    let mut registers = registers(at + CALL_LEN);
+    // SAFETY: Registers of our own, and nothing else runs on this CPU.
+    unsafe { c::rust_kprobes_ftrace_called(at as usize, user, &mut registers) };
+    if registers.ip as u64 != at + CALL_LEN {
+        return Err(Lost::GoesOnAt(registers.ip as u64));
+    }
+    if !running().is_null() {
+        return Err(Lost::Running);
+    }
+    Ok(())
+}
+
+/// What a CPU does after the trap at an address, up to where it goes on.
+pub fn finish(at: u64, registers: &mut pt_regs) -> Result<(), Lost> {
+    let mut original = [0; MOVE.len()];
+    text::look(at, &mut original, true);
+    let (len, next) = if original == MOVE {
+        (MOVE.len(), at + MOVE.len() as u64)
+    } else {
+        (JUMP.len(), at + JUMP.len() as u64 + u64::from(JUMP[1]))
+    };
+    if text::is_copy(registers.ip as u64) {
+        run_copy(registers, &original[..len])?;
+    }
+    if registers.ip as u64 != next {
+        return Err(Lost::GoesOnAt(registers.ip as u64));
+    }
+    if registers.flags != FLAGS {
+        return Err(Lost::Flags);
+    }
+    Ok(())
+}
+
+/// Runs the copy of an instruction, and what is behind it.
+fn run_copy(registers: &mut pt_regs, original: &[u8]) -> Result<(), Lost> {
+    let (at, mut code) = (registers.ip as u64, [0; MOVE.len() + 5]);
+    text::look(at, &mut code, false);
+    let (copy, behind) = code.split_at(original.len());
+    if copy != original {
+        return Err(Lost::Copy);
+    }
+    let end = at + original.len() as u64;
+    if behind[0] == BREAKPOINT {
+        registers.ip = end as usize + 1;
+        return trap(registers, Lost::Step);
+    }
+    let distance = i32::from_le_bytes([behind[1], behind[2], behind[3], behind[4]]);
+    registers.ip = (end + 5).wrapping_add_signed(distance.into()) as usize;
+    Ok(())
+}
+
+pub fn trap(registers: &mut pt_regs, lost: Lost) -> Result<(), Lost> {
+    // SAFETY: Registers of our own, and nothing else runs on this CPU.
+    if unsafe { c::kprobe_int3_handler(registers) } == 0 {
+        return Err(lost);
+    }
+    Ok(())
+}
+
+/// Whose hit the CPU handles.
+pub fn running() -> *mut kprobe {
+    // SAFETY: One CPU, which is this one.
+    unsafe { (&raw const bindings::current_kprobe).read_volatile() }
+}
+
+/// Does the CPU know of no hit that it handles?
+pub fn is_idle() -> bool {
+    // SAFETY: One CPU, which is this one. What it says first is how far it is.
+    let words = unsafe { (&raw const bindings::rust_kprobes_hit).read_volatile() }.words;
+    running().is_null() && words[0] == 0
+}

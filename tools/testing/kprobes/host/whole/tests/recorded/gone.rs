@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Text that goes while there are probes on it, and probes that go with their module.
+
+use crate::{
+    c,
+    client::{
+        self,
+        Client, //
+    },
+    cpu::{
+        self,
+        JUMP,
+        MOVE, //
+    },
+    world::World, //
+};
+use kernel::{
+    events,
+    modules::{
+        self,
+        Layout, //
+    },
+    text, //
+};
+
+/// The module goes, or what was for its beginning.
+fn go(init_only: bool) {
+    // SAFETY: The module of this kernel.
+    unsafe { c::rust_kprobes_text_gone(modules::as_c(), init_only) };
+}
+
+#[test]
+fn nobody_writes_to_text_that_goes() {
+    let mut world = World::new();
+    let (place, kept) = (world.place(&MOVE), world.place(&JUMP));
+    modules::load(Layout {
+        core: place..place + 1,
+        ..Layout::default()
+    });
+    let mut clients = [Client::at(place), Client::at(kept)];
+    assert_eq!(client::register(&mut clients), 0);
+    world.story();
+    go(false);
+    assert_eq!(world.story(), "lock unlock");
+    modules::unload();
+    // Nobody comes there any more, and other text may be there soon.
+    text::come_again(place);
+    client::unregister(&mut clients);
+    assert_eq!(
+        world.story(),
+        "lock [ mend-b sync ] unlock wait free free tasks"
+    );
+}
+
+#[test]
+fn what_was_for_the_beginning_goes_alone() {
+    let mut world = World::new();
+    let (init, core) = (world.place(&JUMP), world.place(&JUMP));
+    modules::load(Layout {
+        init: init..init + 1,
+        core: core..core + 1,
+    });
+    // As long as it is coming.
+    modules::set_coming(true);
+    let mut clients = [Client::at(init), Client::at(core)];
+    assert_eq!(client::register(&mut clients), 0);
+    modules::set_coming(false);
+    go(true);
+    text::come_again(init);
+    world.story();
+    assert_eq!(text::breakpoints().collect::<Vec<_>>(), [core]);
+    client::unregister(&mut clients);
+    assert_eq!(world.story(), "lock [ mend-b sync ] unlock wait free free");
+}
+
+#[test]
+fn a_place_is_made_anew_when_text_comes_again() {
+    let mut world = World::new();
+    let place = world.place(&MOVE);
+    let layout = Layout {
+        core: place..place + 1,
+        ..Layout::default()
+    };
+    modules::load(layout.clone());
+    let mut old = [Client::at(place)];
+    assert_eq!(client::register(&mut old), 0);
+    go(false);
+    text::come_again(place);
+    modules::load(layout);
+    world.story();
+    let mut new = [Client::at(place)];
+    assert_eq!(client::register(&mut new), 0);
+    // The old place is freed only when nobody can be in it.
+    assert_eq!(
+        world.story(),
+        "lock [ copy copy ] wait free tasks [ break-a sync ] unlock"
+    );
+    let calls = old[0].calls();
+    cpu::come_to(place);
+    assert_eq!(old[0].calls(), calls);
+    client::unregister(&mut old);
+    assert_eq!(world.story(), "lock unlock wait");
+    client::unregister(&mut new);
+    // Its copies wait with those of the old place.
+    assert_eq!(world.story(), "lock [ mend-a sync ] unlock wait free");
+}
+
+#[test]
+fn a_forgotten_probe_is_out_before_its_module() {
+    let mut world = World::new();
+    let (place, shared) = (world.place(&JUMP), world.place(&JUMP));
+    let mut forgotten = [Client::at(place), Client::at(shared)];
+    let mut others = [Client::at(shared)];
+    assert_eq!(client::register(&mut forgotten), 0);
+    assert_eq!(client::register(&mut others), 0);
+    world.story();
+    let memory = forgotten.each_mut().map(|client| client.as_c() as u64);
+    modules::load(Layout {
+        init: memory[0]..memory[0] + 1,
+        core: memory[1]..memory[1] + 1,
+    });
+    go(false);
+    // Its place is disarmed; the other one has somebody.
+    assert_eq!(world.story(), "lock [ mend-a sync ] unlock wait free");
+    client::forget(&forgotten);
+    drop(forgotten);
+    cpu::come_to(shared);
+    assert!(!cpu::is_known(place));
+    client::unregister(&mut others);
+    assert_eq!(world.story(), "lock [ mend-b sync ] unlock wait free");
+    assert!(events::history().is_empty());
+}

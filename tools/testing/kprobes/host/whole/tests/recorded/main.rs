@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The Rust kprobes on a kernel that writes down what they ask of it.
+//!
+//! Clients register and unregister by the C interface. What must come before what is compared with
+//! what has happened ([`world`]), and at every moment of it a CPU may come ([`cpu`]).
+
+use rust_kprobes as _;
+
+mod batches;
+mod c;
+mod client;
+mod cpu;
+mod ftrace;
+mod gone;
+mod order;
+mod refused;
+mod world;

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The order of what is done to make a place be hit, and not be hit.
+//!
+//! At every moment in between, a CPU comes to every breakpoint that it may still find, and what
+//! happens then must be right.
+
+use crate::{
+    c,
+    client::{
+        self,
+        Client, //
+    },
+    cpu::{
+        self,
+        JUMP,
+        MOVE, //
+    },
+    world::World,
+};
+use core::sync::atomic::{
+    AtomicU64,
+    Ordering::Relaxed, //
+};
+use kernel::{
+    events::{
+        self,
+        Event,
+        Lock, //
+    },
+    rcu_tasks,
+    text, //
+};
+use std::sync::Mutex;
+
+#[test]
+fn a_copy_is_there_before_its_breakpoint() {
+    let mut world = World::new();
+    let mut clients = [Client::at(world.place(&MOVE))];
+    assert_eq!(client::register(&mut clients), 0);
+    assert_eq!(world.story(), "lock [ copy copy ] [ break-a sync ] unlock");
+    client::unregister(&mut clients);
+    let (before, _) = clients[0].calls();
+    assert!(before > 0 || cfg!(miri));
+}
+
+#[test]
+fn all_that_is_written_is_seen_by_one_round() {
+    let mut world = World::new();
+    let places = [world.place(&JUMP), world.place(&JUMP), world.place(&JUMP)];
+    // In another order than that of addresses.
+    let mut clients = [2, 0, 1].map(|number: usize| Client::at(places[number]));
+    assert_eq!(client::register(&mut clients), 0);
+    assert_eq!(
+        world.story(),
+        "lock [ break-a break-b break-c sync ] unlock"
+    );
+    client::unregister(&mut clients);
+    assert!(world.story().starts_with("lock [ mend-"));
+}
+
+#[test]
+fn what_nobody_hits_any_more_is_freed_last() {
+    let mut world = World::new();
+    let places = [world.place(&JUMP), world.place(&JUMP)];
+    let mut clients = places.map(Client::at);
+    client::register(&mut clients);
+    world.story();
+    client::unregister(&mut clients);
+    assert_eq!(
+        world.story(),
+        "lock [ mend-a mend-b sync ] unlock wait free free"
+    );
+}
+
+#[test]
+fn a_place_is_known_from_before_its_breakpoint_until_it_is_seen_to_be_gone() {
+    static PLACE: AtomicU64 = AtomicU64::new(0);
+    static KNOWN: Mutex<Vec<Option<Event>>> = Mutex::new(Vec::new());
+    let mut world = World::new();
+    let place = world.place(&JUMP);
+    PLACE.store(place, Relaxed);
+    KNOWN.lock().unwrap().clear();
+    events::at_every_moment(|| {
+        if cpu::is_known(PLACE.load(Relaxed)) {
+            KNOWN.lock().unwrap().push(events::latest());
+        }
+    });
+    let mut clients = [Client::at(place)];
+    client::register(&mut clients);
+    client::unregister(&mut clients);
+    let known = KNOWN.lock().unwrap().clone();
+    let first = |event| known.iter().position(|&latest| latest == Some(event));
+    // It is known while its breakpoint comes, and nothing says yet that it has come.
+    assert!(first(Event::Broken(place)) > Some(0));
+    assert!(first(Event::Mended(place)) > first(Event::Broken(place)));
+    let last_seen = known
+        .iter()
+        .rposition(|&it| it == Some(Event::Synchronized));
+    assert!(last_seen > first(Event::Mended(place)));
+    // It is out of the table when the registry is unlocked, and the grace period begins after that.
+    let mut end = known.iter().skip(last_seen.unwrap_or_default());
+    assert!(end.all(|&it| it != Some(Event::Unlocked(Lock::Registry))));
+    assert_eq!(first(Event::GracePeriod), None);
+}
+
+#[test]
+fn a_place_that_others_are_on_stays() {
+    let mut world = World::new();
+    let place = world.place(&MOVE);
+    let mut first = [Client::at(place)];
+    let mut second = [Client::around(place)];
+    client::register(&mut first);
+    world.story();
+    client::register(&mut second);
+    assert_eq!(world.story(), "lock unlock");
+    client::unregister(&mut first);
+    assert_eq!(world.story(), "lock unlock wait");
+    if !cfg!(miri) {
+        let (before, after) = second[0].calls();
+        assert!(before > 0 && before == after);
+    }
+    client::unregister(&mut second);
+    assert_eq!(world.story(), "lock [ mend-a sync ] unlock wait free tasks");
+}
+
+#[test]
+fn one_probe_is_disarmed_and_armed_like_all() {
+    let mut world = World::new();
+    let (place, other) = (world.place(&MOVE), world.place(&JUMP));
+    let mut clients = [Client::at(place), Client::at(place), Client::at(other)];
+    client::register(&mut clients);
+    world.story();
+    assert_eq!(clients[0].disable(), 0);
+    assert_eq!(world.story(), "lock unlock");
+    assert_eq!(clients[1].disable(), 0);
+    assert_eq!(world.story(), "lock [ mend-a sync ] unlock");
+    assert_eq!(clients[0].enable(), 0);
+    assert_eq!(world.story(), "lock [ break-a sync ] unlock");
+    assert_eq!(clients[1].enable(), 0);
+    assert_eq!(world.story(), "lock unlock");
+    client::unregister(&mut clients);
+}
+
+#[test]
+fn the_switch_takes_one_round_for_all() {
+    let mut world = World::new();
+    let mut clients = [MOVE.as_slice(), &JUMP, &JUMP].map(|insn| Client::at(world.place(insn)));
+    client::register(&mut clients);
+    world.story();
+    // SAFETY: None is needed.
+    assert_eq!(unsafe { c::rust_kprobes_enable_all(false) }, 0);
+    let story = world.story();
+    assert!(story.starts_with("lock [ mend-") && story.ends_with(" sync ] unlock"));
+    assert_eq!(story.matches("mend-").count(), 3);
+    assert_eq!(story.matches("sync").count(), 1);
+    // What is registered meanwhile is armed with the others.
+    let mut late = [Client::at(world.place(&JUMP))];
+    client::register(&mut late);
+    assert_eq!(world.story(), "lock unlock");
+    // SAFETY: None is needed.
+    assert_eq!(unsafe { c::rust_kprobes_enable_all(true) }, 0);
+    let story = world.story();
+    assert_eq!(story.matches("break-").count(), 4);
+    assert_eq!(story.matches("sync").count(), 1);
+    client::unregister(&mut clients);
+    client::unregister(&mut late);
+}
+
+#[test]
+fn a_copy_that_is_left_by_itself_waits_for_tasks() {
+    let mut world = World::new();
+    let place = world.place(&MOVE);
+    let mut clients = [Client::at(place)];
+    let mut written = || {
+        client::register(&mut clients);
+        let at = events::history().into_iter().find_map(|event| match event {
+            Event::Copied(at, _) => Some(at),
+            _ => None,
+        });
+        client::unregister(&mut clients);
+        events::history();
+        at.expect("a copy was written")
+    };
+    let first = written();
+    // A task may still be in it.
+    assert_ne!(written(), first);
+    while rcu_tasks::waiting() != 0 {
+        rcu_tasks::grace_period();
+    }
+    assert_eq!(written(), first);
+    assert!(text::is_copy(first));
+}

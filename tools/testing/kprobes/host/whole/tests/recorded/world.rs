@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The kernel that a test has for itself, and what happened in it, in words.
+
+use crate::{
+    client::{
+        self,
+        Client, //
+    },
+    cpu, //
+};
+use kernel::{
+    events::{
+        self,
+        Event,
+        Lock, //
+    },
+    faults,
+    ftrace,
+    modules,
+    rcu_tasks,
+    text, //
+};
+use std::sync::MutexGuard;
+
+/// The kernel, with places that have names: `a`, `b` and so on.
+pub struct World {
+    places: Vec<u64>,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl World {
+    /// A kernel in which a CPU comes to all breakpoints at every moment.
+    pub fn new() -> Self {
+        let alone = events::alone();
+        text::clear();
+        ftrace::clear();
+        tidy();
+        one_page();
+        text::clear();
+        events::history();
+        events::at_every_moment(cpu::come_to_all);
+        Self {
+            places: Vec::new(),
+            _alone: alone,
+        }
+    }
+
+    /// A function that consists of the instruction; the next name is its.
+    pub fn place(&mut self, insn: &[u8]) -> u64 {
+        self.name(cpu::function(insn))
+    }
+
+    /// A function that ftrace calls from.
+    pub fn traced(&mut self) -> u64 {
+        self.name(cpu::traced())
+    }
+
+    fn name(&mut self, place: u64) -> u64 {
+        self.places.push(place);
+        place
+    }
+
+    /// What has happened since this was last asked, in words. Without locks of text that nothing
+    /// was done under, and without what depends on the tests before.
+    pub fn story(&self) -> String {
+        let words = events::history().into_iter();
+        let words: Vec<String> = words.filter_map(|event| self.tell(event)).collect();
+        words.join(" ").replace("[ ] ", "").replace(" [ ]", "")
+    }
+
+    /// The same, but only what CPUs see.
+    pub fn seen(&self) -> String {
+        let words = self.story();
+        let words = words.split(" ").filter(|word| {
+            let kinds = ["break", "mend", "sync"];
+            kinds.iter().any(|kind| word.starts_with(kind))
+        });
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    fn tell(&self, event: Event) -> Option<String> {
+        Some(match event {
+            Event::Locked(Lock::Registry) => "lock".into(),
+            Event::Unlocked(Lock::Registry) => "unlock".into(),
+            Event::Locked(Lock::Text) => "[".into(),
+            Event::Unlocked(Lock::Text) => "]".into(),
+            Event::Copied(..) => "copy".into(),
+            Event::Broken(at) => format!("break-{}", self.name_of(at)),
+            Event::Mended(at) => format!("mend-{}", self.name_of(at)),
+            Event::Synchronized => "sync".into(),
+            Event::GracePeriod => "wait".into(),
+            Event::TasksAsked => "tasks".into(),
+            Event::FtraceAdded(at, user) => format!("add-{}-{}", self.name_of(at), name(user)),
+            Event::FtraceRemoved(at, user) => format!("remove-{}-{}", self.name_of(at), name(user)),
+            Event::FtraceRegistered(user) => format!("{}-on", name(user)),
+            Event::FtraceUnregistered(user) => format!("{}-off", name(user)),
+            Event::Freed(what) if what.contains("Site") => "free".into(),
+            Event::Locked(_) | Event::Unlocked(_) => return None,
+            Event::PageCame(_) | Event::PageFreed(_) | Event::Freed(_) => return None,
+        })
+    }
+
+    fn name_of(&self, at: u64) -> String {
+        let number = self.places.iter().position(|&place| place == at);
+        number.map_or("?".into(), |number| {
+            char::from(b'a'.saturating_add(number as u8)).to_string()
+        })
+    }
+}
+
+fn name(user: bool) -> &'static str {
+    if user {
+        "change"
+    } else {
+        "watch"
+    }
+}
+
+/// Lets what waits for tasks happen, and forgets what a test wanted to fail.
+fn tidy() {
+    while rcu_tasks::waiting() != 0 {
+        rcu_tasks::grace_period();
+    }
+    faults::none();
+    modules::unload();
+}
+
+/// Leaves one page for copies, whatever there was.
+fn one_page() {
+    let mut clients = [Client::at(cpu::function(&cpu::MOVE))];
+    for _ in 0..2 {
+        assert_eq!(client::register(&mut clients), 0);
+        client::unregister(&mut clients);
+        tidy();
+    }
+    assert_eq!(text::pages(), 1);
+}
+
+impl Drop for World {
+    /// Nothing is left, and nothing was wrong.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        tidy();
+        assert!(cpu::is_idle());
+        assert_eq!(events::complaints(), Vec::<String>::new());
+        assert_eq!(text::breakpoints().count(), 0, "breakpoints are left");
+        assert_eq!(ftrace::calls(), [], "ftrace still calls");
+        assert!(self.places.iter().all(|&at| !cpu::is_known(at)));
+        // What happens here is nothing that the next test has done.
+        events::history();
+    }
+}
