@@ -27,6 +27,9 @@ pub struct Client {
     after: AtomicUsize,
 }
 
+/// What C calls before an instruction.
+type Handler = unsafe extern "C" fn(*mut kprobe, *mut pt_regs) -> c_int;
+
 /// The client that a handler is called for.
 ///
 /// # Safety
@@ -84,9 +87,40 @@ impl Client {
         self.probe.addr.addr() as u64
     }
 
+    /// Does it want to be called after the instruction?
+    pub fn wants_after(&self) -> bool {
+        self.probe.post_handler.is_some()
+    }
+
+    /// Another handler for before the instruction.
+    pub fn set_before(&mut self, handler: Handler) {
+        self.probe.pre_handler = Some(handler);
+    }
+
+    /// Registers its probe alone.
+    pub fn register(&mut self) -> c_int {
+        self.probe.flags = 0;
+        self.alive.store(true, Relaxed);
+        // SAFETY: A probe that stays until it is unregistered.
+        unsafe { c::register_kprobes(&mut self.as_c(), 1) }
+    }
+
+    /// Unregisters its probe alone.
+    pub fn unregister(&mut self) {
+        // SAFETY: A probe that stays.
+        unsafe { c::unregister_kprobes(&mut self.as_c(), 1) };
+        self.alive.store(false, Relaxed);
+    }
+
     /// How often its two handlers were called.
     pub fn calls(&self) -> (usize, usize) {
         (self.before.load(Relaxed), self.after.load(Relaxed))
+    }
+
+    /// How often it was missed.
+    pub fn missed(&self) -> usize {
+        // SAFETY: Ours; nothing else runs now.
+        unsafe { (&raw const self.probe.nmissed).read_volatile() }
     }
 
     /// Lets it be called again.

@@ -3,6 +3,8 @@
 //! What a CPU does that comes to a breakpoint.
 
 use crate::c;
+#[cfg(not(miri))]
+use crate::stepping::window;
 use kernel::{
     bindings::{
         self,
@@ -91,6 +93,12 @@ pub fn is_known(at: u64) -> bool {
     !unsafe { c::get_kprobe(core::ptr::with_exposed_provenance_mut(at as usize)) }.is_null()
 }
 
+/// Nothing comes between instructions that Miri runs.
+#[cfg(miri)]
+fn window<T>(work: impl FnOnce() -> T) -> T {
+    work()
+}
+
 /// What was wrong.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Lost {
@@ -119,7 +127,7 @@ pub fn come(at: u64) -> Result<(), Lost> {
 pub fn call_from(at: u64, user: bool) -> Result<(), Lost> {
     let mut registers = registers(at + CALL_LEN);
     // SAFETY: Registers of our own, and nothing else runs on this CPU.
-    unsafe { c::rust_kprobes_ftrace_called(at as usize, user, &mut registers) };
+    window(|| unsafe { c::rust_kprobes_ftrace_called(at as usize, user, &mut registers) });
     if registers.ip as u64 != at + CALL_LEN {
         return Err(Lost::GoesOnAt(registers.ip as u64));
     }
@@ -170,7 +178,8 @@ fn run_copy(registers: &mut pt_regs, original: &[u8]) -> Result<(), Lost> {
 
 pub fn trap(registers: &mut pt_regs, lost: Lost) -> Result<(), Lost> {
     // SAFETY: Registers of our own, and nothing else runs on this CPU.
-    if unsafe { c::kprobe_int3_handler(registers) } == 0 {
+    let handled = window(|| unsafe { c::kprobe_int3_handler(registers) });
+    if handled == 0 {
         return Err(lost);
     }
     Ok(())
@@ -187,4 +196,13 @@ pub fn is_idle() -> bool {
     // SAFETY: One CPU, which is this one. What it says first is how far it is.
     let words = unsafe { (&raw const bindings::rust_kprobes_hit).read_volatile() }.words;
     running().is_null() && words[0] == 0
+}
+
+/// The CPU forgets all hits.
+pub fn reset() {
+    // SAFETY: One CPU, which is this one.
+    unsafe {
+        (&raw mut bindings::current_kprobe).write(core::ptr::null_mut());
+        (&raw mut bindings::rust_kprobes_hit.words).write([0; 8]);
+    }
 }

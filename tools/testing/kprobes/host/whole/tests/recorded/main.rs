@@ -8,11 +8,17 @@
 use rust_kprobes as _;
 
 mod batches;
+#[cfg(not(miri))]
+mod between;
 mod c;
 mod client;
 mod cpu;
 mod ftrace;
 mod gone;
+#[cfg(not(miri))]
+mod nested;
 mod order;
 mod refused;
+#[cfg(not(miri))]
+mod stepping;
 mod world;

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A CPU comes to all breakpoints after each instruction of what changes them, and changes come
+//! after each instruction of a hit.
+
+use crate::{
+    c,
+    client::{
+        self,
+        Client, //
+    },
+    cpu::{
+        self,
+        JUMP,
+        MOVE, //
+    },
+    stepping,
+    world::World, //
+};
+use core::sync::atomic::{
+    AtomicPtr,
+    AtomicU64,
+    AtomicUsize,
+    Ordering::Relaxed, //
+};
+use kernel::{
+    events,
+    text, //
+};
+
+/// How many hits there were.
+static HITS: AtomicUsize = AtomicUsize::new(0);
+/// Where the first hit was lost.
+static LOST: AtomicU64 = AtomicU64::new(0);
+
+/// A CPU comes to each breakpoint that it may find. Takes no lock and no memory, since whoever is
+/// interrupted may have the same.
+fn come_to_all() {
+    for at in text::breakpoints() {
+        HITS.fetch_add(1, Relaxed);
+        if cpu::come(at).is_err() {
+            let _ = LOST.compare_exchange(0, at, Relaxed, Relaxed);
+        }
+    }
+}
+
+/// No hit is lost after any of the instructions of `work`.
+fn throughout(work: impl FnOnce()) {
+    events::at_every_moment(|| ());
+    HITS.store(0, Relaxed);
+    LOST.store(0, Relaxed);
+    let instructions = stepping::each(work, come_to_all);
+    assert_eq!(LOST.load(Relaxed), 0, "in one of {instructions}");
+    assert!(instructions > 1000);
+}
+
+#[test]
+fn hits_while_probes_come_and_go() {
+    let mut world = World::new();
+    let (first, second) = (world.place(&MOVE), world.place(&JUMP));
+    let mut clients = [
+        Client::at(first),
+        Client::around(second),
+        Client::around(first),
+    ];
+    throughout(|| {
+        assert_eq!(client::register(&mut clients), 0);
+    });
+    assert!(HITS.load(Relaxed) > 0);
+    throughout(|| client::unregister(&mut clients[2..]));
+    throughout(|| client::unregister(&mut clients[..2]));
+    assert!(HITS.load(Relaxed) > 0);
+}
+
+#[test]
+fn hits_while_probes_are_enabled_and_disabled() {
+    let mut world = World::new();
+    let place = world.place(&MOVE);
+    let mut clients = [Client::at(place), Client::around(place)];
+    assert_eq!(client::register(&mut clients), 0);
+    throughout(|| {
+        assert_eq!(clients[0].disable(), 0);
+        assert_eq!(clients[1].disable(), 0);
+        assert_eq!(clients[1].enable(), 0);
+        assert_eq!(clients[0].enable(), 0);
+    });
+    throughout(|| {
+        for on in [false, true] {
+            // SAFETY: None is needed.
+            assert_eq!(unsafe { c::rust_kprobes_enable_all(on) }, 0);
+        }
+    });
+    client::unregister(&mut clients);
+}
+
+/// Who joins or leaves in the middle of a hit.
+static OTHER: AtomicPtr<Client> = AtomicPtr::new(core::ptr::null_mut());
+
+fn other() -> &'static mut Client {
+    // SAFETY: Set to a client that stays, which nobody else uses meanwhile.
+    unsafe { &mut *OTHER.load(Relaxed) }
+}
+
+/// The change comes after each instruction of a hit of `place`, and is undone again.
+fn in_a_hit(place: u64, change: fn(), undo: fn()) {
+    events::at_every_moment(|| ());
+    for after in 0.. {
+        let mut ended = None;
+        let came = stepping::once(|| ended = Some(cpu::come(place)), change, after);
+        assert_eq!(ended, Some(Ok(())), "after {after} instructions");
+        assert!(cpu::is_idle());
+        if !came {
+            assert!(after > 20);
+            return;
+        }
+        undo();
+    }
+}
+
+#[test]
+fn probes_that_join_in_the_middle_of_a_hit() {
+    for insn in [MOVE.as_slice(), &JUMP] {
+        let mut world = World::new();
+        let place = world.place(insn);
+        let mut first = [Client::at(place)];
+        let mut second = Client::around(place);
+        assert_eq!(client::register(&mut first), 0);
+        OTHER.store(&raw mut *second, Relaxed);
+        let before = first[0].calls().0;
+        in_a_hit(
+            place,
+            || assert_eq!(other().register(), 0),
+            || other().unregister(),
+        );
+        assert!(first[0].calls().0 > before);
+        assert_eq!(first[0].missed(), 0);
+        client::unregister(&mut first);
+    }
+}
+
+#[test]
+fn probes_that_are_disabled_in_the_middle_of_a_hit() {
+    for insn in [MOVE.as_slice(), &JUMP] {
+        let mut world = World::new();
+        let place = world.place(insn);
+        let mut first = [Client::at(place)];
+        let mut second = Client::around(place);
+        assert_eq!(client::register(&mut first), 0);
+        assert_eq!(second.register(), 0);
+        OTHER.store(&raw mut *second, Relaxed);
+        in_a_hit(
+            place,
+            || assert_eq!(other().disable(), 0),
+            || assert_eq!(other().enable(), 0),
+        );
+        second.unregister();
+        client::unregister(&mut first);
+    }
+}

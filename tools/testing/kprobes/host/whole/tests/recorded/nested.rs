@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Hits that come while a hit is handled, after each of its instructions.
+//!
+//! The CPU must know afterwards what it knew before, and both hits must end as they should: their
+//! instructions carried out, the handlers of the first called once, the second one handled if the
+//! CPU was free and missed if it was not.
+
+use crate::{
+    c,
+    client::{
+        self,
+        Client, //
+    },
+    cpu::{
+        self,
+        Lost,
+        JUMP,
+        MOVE, //
+    },
+    stepping,
+    world::World, //
+};
+use core::{
+    ffi::c_int,
+    sync::atomic::{
+        AtomicBool,
+        AtomicU64,
+        AtomicUsize,
+        Ordering::Relaxed, //
+    }, //
+};
+use kernel::{
+    bindings::{
+        self,
+        kprobe,
+        pt_regs, //
+    },
+    text, //
+};
+
+/// Where the inner hit is.
+static INNER: AtomicU64 = AtomicU64::new(0);
+/// Where the one in the middle is.
+static MIDDLE: AtomicU64 = AtomicU64::new(0);
+/// Was something wrong with one of them?
+static WRONG: AtomicBool = AtomicBool::new(false);
+
+/// The inner hit comes, and all that follows.
+fn inner() {
+    if cpu::come(INNER.load(Relaxed)).is_err() {
+        WRONG.store(true, Relaxed);
+    }
+}
+
+/// Clients on places, by how the instruction there is carried out.
+fn all_kinds(world: &mut World) -> Vec<Box<Client>> {
+    vec![
+        // Emulated.
+        Client::at(world.place(&JUMP)),
+        // By a copy that goes on by itself.
+        Client::at(world.place(&MOVE)),
+        // By a copy that comes back.
+        Client::around(world.place(&MOVE)),
+    ]
+}
+
+/// How often a client was called before, after, and not at all.
+fn counts(client: &Client) -> [usize; 3] {
+    let (before, after) = client.calls();
+    [before, after, client.missed()]
+}
+
+/// Between each two instructions of what `outer` does, `inner` comes; what became of the client of
+/// the one must be `expected`. The other one's is called or missed.
+fn nest(
+    outer: impl Fn() -> Result<(), Lost>,
+    (client, expected): (&Client, [usize; 3]),
+    inner_client: &Client,
+) {
+    let same = core::ptr::eq(client, inner_client);
+    for after in 0.. {
+        let (mut ended, before) = (Err(Lost::Breakpoint), counts(client));
+        let before_inner: usize = counts(inner_client)[0] + counts(inner_client)[2];
+        WRONG.store(false, Relaxed);
+        let came = stepping::once(|| ended = outer(), inner, after);
+        assert_eq!(ended, Ok(()), "after {after} instructions");
+        assert!(!WRONG.load(Relaxed), "after {after} instructions");
+        assert!(cpu::is_idle(), "after {after} instructions");
+        let now = counts(inner_client);
+        let met = now[0] + now[2] - before_inner;
+        assert_eq!(met, usize::from(same) + usize::from(came));
+        if !same {
+            let now = counts(client);
+            let change: [usize; 3] = core::array::from_fn(|kind| now[kind] - before[kind]);
+            assert_eq!(change, expected, "after {after} instructions");
+        }
+        if !came {
+            // So few would mean that nothing was run.
+            assert!(after > 20);
+            return;
+        }
+    }
+}
+
+/// What a hit of such a client calls.
+fn expected(client: &Client) -> [usize; 3] {
+    [1, client.wants_after().into(), 0]
+}
+
+#[test]
+fn a_hit_between_any_two_instructions_of_another() {
+    let mut world = World::new();
+    let mut outer = all_kinds(&mut world);
+    outer.push(Client::around(world.place(&JUMP)));
+    let mut inner = all_kinds(&mut world);
+    assert_eq!(client::register(&mut outer), 0);
+    assert_eq!(client::register(&mut inner), 0);
+    for client in &outer {
+        let at = client.place();
+        for other in inner.iter().chain([client]) {
+            INNER.store(other.place(), Relaxed);
+            nest(|| cpu::come(at), (client, expected(client)), other);
+        }
+    }
+    client::unregister(&mut outer);
+    client::unregister(&mut inner);
+}
+
+#[test]
+fn a_hit_between_any_two_instructions_of_a_call_by_ftrace() {
+    let mut world = World::new();
+    let mut outer = [Client::at(world.traced()), Client::around(world.traced())];
+    let mut inner = all_kinds(&mut world);
+    assert_eq!(client::register(&mut outer), 0);
+    assert_eq!(client::register(&mut inner), 0);
+    for client in &outer {
+        let (at, user) = (client.place(), client.wants_after());
+        for other in &inner {
+            INNER.store(other.place(), Relaxed);
+            nest(
+                || cpu::call_from(at, user),
+                (client, expected(client)),
+                other,
+            );
+        }
+    }
+    client::unregister(&mut outer);
+    client::unregister(&mut inner);
+}
+
+/// The copy of the instruction at an address faults, for which there is a fixup.
+fn fault(at: u64) -> Result<(), Lost> {
+    let mut registers = cpu::registers(at + 1);
+    cpu::trap(&mut registers, Lost::Breakpoint)?;
+    if !text::is_copy(registers.ip as u64) {
+        return Err(Lost::Copy);
+    }
+    // SAFETY: Registers of our own, and nothing else runs on this CPU.
+    stepping::window(|| unsafe { c::kprobe_fault_ip(&mut registers, true) });
+    if registers.ip as u64 != at {
+        return Err(Lost::GoesOnAt(registers.ip as u64));
+    }
+    if registers.flags != cpu::FLAGS {
+        return Err(Lost::Flags);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_hit_between_any_two_instructions_of_a_step_that_faults() {
+    let mut world = World::new();
+    let mut outer = [Client::around(world.place(&MOVE))];
+    let mut inner = all_kinds(&mut world);
+    assert_eq!(client::register(&mut outer), 0);
+    assert_eq!(client::register(&mut inner), 0);
+    let at = outer[0].place();
+    for other in &inner {
+        INNER.store(other.place(), Relaxed);
+        nest(|| fault(at), (&outer[0], [1, 0, 0]), other);
+    }
+    client::unregister(&mut outer);
+    client::unregister(&mut inner);
+}
+
+/// After how many instructions of the second hit the third one comes; whether there were so many.
+static AFTER: AtomicUsize = AtomicUsize::new(0);
+static CAME: AtomicBool = AtomicBool::new(false);
+
+/// A handler runs onto another probe, in whose hit a third one comes.
+unsafe extern "C" fn run_onto(_probe: *mut kprobe, _registers: *mut pt_regs) -> c_int {
+    let mut ended = Err(Lost::Breakpoint);
+    let middle = || ended = cpu::come(MIDDLE.load(Relaxed));
+    let came = stepping::once(middle, inner, AFTER.load(Relaxed));
+    CAME.store(came, Relaxed);
+    if ended.is_err() {
+        WRONG.store(true, Relaxed);
+    }
+    0
+}
+
+/// There is room for one hit to be put aside: a third one that needs a step is hopeless if the
+/// second one is in its step, and else ends like any other.
+#[test]
+fn a_third_hit_is_hopeless_only_in_the_step_of_the_second() {
+    let mut world = World::new();
+    let mut clients = [0; 3].map(|_| Client::around(world.place(&MOVE)));
+    clients[0].set_before(run_onto);
+    assert_eq!(client::register(&mut clients), 0);
+    let [outer, middle, third] = [0, 1, 2].map(|number: usize| clients[number].place());
+    MIDDLE.store(middle, Relaxed);
+    INNER.store(third, Relaxed);
+    let mut hopeless = Vec::new();
+    for after in 0.. {
+        AFTER.store(after, Relaxed);
+        WRONG.store(false, Relaxed);
+        let before = bindings::hopeless_hits();
+        let ended = cpu::come(outer);
+        if bindings::hopeless_hits() != before {
+            // The kernel would be dead.
+            cpu::reset();
+            hopeless.push(after);
+            continue;
+        }
+        assert_eq!(ended, Ok(()), "after {after} instructions");
+        assert!(!WRONG.load(Relaxed), "after {after} instructions");
+        assert!(cpu::is_idle());
+        if !CAME.load(Relaxed) {
+            // It came to the end, and the step was not all there was.
+            assert!(after > hopeless.len() + 20);
+            break;
+        }
+    }
+    // One stretch.
+    let (first, last) = (hopeless.first().copied(), hopeless.last().copied());
+    let (Some(first), Some(last)) = (first, last) else {
+        panic!("there is no room for two");
+    };
+    assert_eq!(last - first + 1, hopeless.len());
+    client::unregister(&mut clients);
+}
