@@ -11,10 +11,9 @@
 //! What decides, in this order:
 //!
 //! 1. Where execution goes ([`flow`](super::flow)). All near branches are emulated. What leaves the
-//!    kernel's code segment, or always traps, is refused.
-//! 2. What would not work, or would break the trap, with INT3 before or behind it is refused
-//!    ([`refuse`]). C steps most of these: HLT with interrupts off, SWAPGS before a trap that needs
-//!    GS.
+//!    kernel's code segment, or always traps, is refused ([`refuse`]).
+//! 2. What would not work, or would break the trap, with INT3 before or behind it is refused there,
+//!    too. C steps most of these: HLT with interrupts off, SWAPGS before a trap that needs GS.
 //! 3. What changes the state of the CPU for others than the probed code is stepped
 //!    ([`privileged`]), so that no other task comes in between.
 //! 4. An instruction with an entry in the exception table is stepped. It may fault on memory that
@@ -33,7 +32,7 @@
 //!      not. Only a debugger of the FPU's state could tell.
 //!    * TPAUSE and UMWAIT wait as well, but an interrupt ends it, even one that is held back.
 //!
-//! C counterpart: `can_boost()`, `prepare_emulation()` and `insn_masking_exception()` in
+//! C counterpart: `can_boost()` and `prepare_emulation()` in
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c), which decide by the
 //! first byte of the opcode, whatever its map.
 
@@ -58,6 +57,7 @@ use super::{
         Memory, //
     },
     privileged,
+    refuse, //
 };
 use crate::model::refusal::Refusal;
 
@@ -82,7 +82,7 @@ pub(crate) fn classify(
     next: Option<&Insn>,
     fixup: bool,
 ) -> Result<Way, Refusal> {
-    refuse(insn, next)?;
+    refuse::check(insn, next)?;
     if let Some(op) = operation(insn, bytes)? {
         // The CPU takes LOCK for an error before all of these.
         if insn.has(Prefix::Lock) {
@@ -94,92 +94,6 @@ pub(crate) fn classify(
         return Ok(Way::Step);
     }
     Ok(Way::Boost)
-}
-
-/// Refuses what does not bear a probe.
-fn refuse(insn: &Insn, next: Option<&Insn>) -> Result<(), Refusal> {
-    match insn.flow() {
-        Flow::FarJump | Flow::FarCall | Flow::FarReturn | Flow::FarReturnAndRelease => {
-            return Err(Refusal::FarBranch)
-        }
-        Flow::InterruptReturn => return Err(Refusal::InterruptReturn),
-        Flow::Breakpoint | Flow::Interrupt | Flow::Undefined => return Err(Refusal::AlwaysTraps),
-        Flow::SystemCall | Flow::SystemReturn => return Err(Refusal::SystemCall),
-        Flow::Hypervisor => return Err(Refusal::WorldSwitch),
-        Flow::Transaction => return Err(Refusal::Transaction),
-        _ => {}
-    }
-    match insn.opcode() {
-        Opcode::Primary(opcode) | Opcode::Rex2Primary(opcode) => refuse_primary(insn, opcode, next),
-        Opcode::TwoByte(opcode) | Opcode::Rex2TwoByte(opcode) => refuse_two_byte(insn, opcode),
-        _ => Ok(()),
-    }
-}
-
-fn refuse_primary(insn: &Insn, opcode: u8, next: Option<&Insn>) -> Result<(), Refusal> {
-    match (opcode, reg(insn)) {
-        // MOV to SS: a trap right behind it would come one instruction late.
-        (0x8e, Some(2)) => Err(Refusal::HoldsTrapsBack),
-        // MOV to GS.
-        (0x8e, Some(5)) => Err(Refusal::MovesCpuData),
-        // XABORT.
-        (0xc6, Some(7)) => Err(Refusal::Transaction),
-        (HLT, _) => Err(Refusal::Waits),
-        // Emulation does not hold back interrupts until after the next instruction: one that should
-        // end the wait could come before it.
-        (STI, _) if next.is_some_and(waits) => Err(Refusal::LetsNextWait),
-        _ => Ok(()),
-    }
-}
-
-fn refuse_two_byte(insn: &Insn, opcode: u8) -> Result<(), Refusal> {
-    match opcode {
-        0x01 => refuse_system(insn),
-        // GETSEC may start another kernel.
-        0x37 => Err(Refusal::WorldSwitch),
-        // POP GS, LGS.
-        0xa9 | 0xb5 => Err(Refusal::MovesCpuData),
-        // WRGSBASE.
-        0xae if insn.selector() == Selector::Repeat && names_register(insn, 3) => {
-            Err(Refusal::MovesCpuData)
-        }
-        _ => Ok(()),
-    }
-}
-
-/// ```text
-/// +----+----+------------+
-/// | 0F | 01 | mod reg rm |
-/// +----+----+------------+
-/// ```
-fn refuse_system(insn: &Insn) -> Result<(), Refusal> {
-    let Some(modrm) = insn.modrm() else {
-        return Ok(());
-    };
-    if !modrm.is_register() {
-        return match modrm.reg() {
-            // LIDT: INT3 behind it would go through the new table, which may be empty.
-            3 => Err(Refusal::MovesTraps),
-            _ => Ok(()),
-        };
-    }
-    match (modrm.reg(), modrm.rm()) {
-        // MWAIT, MWAITX.
-        (1, 1) | (7, 3) => Err(Refusal::Waits),
-        // XEND.
-        (2, 5) => Err(Refusal::Transaction),
-        // VMLOAD loads GS as well; SWAPGS.
-        (3, 2) | (7, 0) => Err(Refusal::MovesCpuData),
-        _ => Ok(()),
-    }
-}
-
-/// Does it wait for an interrupt, or enter a guest with interrupts only held back?
-fn waits(insn: &Insn) -> bool {
-    matches!(
-        refuse(insn, None),
-        Err(Refusal::Waits | Refusal::WorldSwitch)
-    )
 }
 
 /// What the instruction does, if it is one to emulate.
@@ -229,7 +143,7 @@ fn flags(insn: &Insn) -> Result<Option<Op>, Refusal> {
             PUSHF => Op::PushFlags,
             POPF => Op::PopFlags,
             CLI => Op::DisableInterrupts,
-            STI => Op::EnableInterrupts,
+            refuse::STI => Op::EnableInterrupts,
             _ => return Ok(None),
         },
         Opcode::TwoByte(0x1f) | Opcode::Rex2TwoByte(0x1f) => Op::Nothing,
@@ -244,9 +158,7 @@ fn flags(insn: &Insn) -> Result<Option<Op>, Refusal> {
 
 const PUSHF: u8 = 0x9c;
 const POPF: u8 = 0x9d;
-const HLT: u8 = 0xf4;
 const CLI: u8 = 0xfa;
-const STI: u8 = 0xfb;
 
 /// ENDBR64, ENDBR32.
 ///
@@ -257,7 +169,7 @@ const STI: u8 = 0xfb;
 /// ```
 fn is_endbr(insn: &Insn) -> bool {
     insn.selector() == Selector::Repeat
-        && names_register(insn, 7)
+        && refuse::names_register(insn, 7)
         && insn
             .modrm()
             .is_some_and(|modrm| matches!(modrm.rm(), 2 | 3))
@@ -273,17 +185,6 @@ fn byte(insn: &Insn) -> u8 {
         Opcode::Primary(byte) | Opcode::TwoByte(byte) => byte,
         _ => 0,
     }
-}
-
-/// Which instruction of a group.
-fn reg(insn: &Insn) -> Option<u8> {
-    insn.modrm().map(|modrm| modrm.reg())
-}
-
-/// Is it that instruction of a group, in its form with a register?
-fn names_register(insn: &Insn, which: u8) -> bool {
-    insn.modrm()
-        .is_some_and(|modrm| modrm.is_register() && modrm.reg() == which)
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
@@ -480,108 +381,6 @@ mod tests {
             Ok(Way::Emulate(Op::JumpMemory(_)))
         );
         assert!(is_jump);
-    }
-
-    #[test]
-    fn what_leaves_the_kernel_is_refused() {
-        // Far branches through memory, far returns.
-        assert!(refused(
-            &[&[0xff, 0x18], &[0xff, 0x28], &[0xcb], &[0xca, 8, 0]],
-            Refusal::FarBranch,
-        ));
-        // iretq, eretu, uiret
-        let returns: [&[u8]; 3] = [
-            &[0x48, 0xcf],
-            &[0xf3, 0x0f, 0x01, 0xca],
-            &[0xf3, 0x0f, 0x01, 0xec],
-        ];
-        assert!(refused(&returns, Refusal::InterruptReturn));
-        // syscall, sysret, sysenter, sysexit, rsm
-        let calls: [&[u8]; 5] = [
-            &[0x0f, 0x05],
-            &[0x48, 0x0f, 0x07],
-            &[0x0f, 0x34],
-            &[0x0f, 0x35],
-            &[0x0f, 0xaa],
-        ];
-        assert!(refused(&calls, Refusal::SystemCall));
-        // vmcall, vmlaunch, vmresume, vmrun, vmmcall, tdcall, skinit, getsec
-        let worlds: [&[u8]; 8] = [
-            &[0x0f, 0x01, 0xc1],
-            &[0x0f, 0x01, 0xc2],
-            &[0x0f, 0x01, 0xc3],
-            &[0x0f, 0x01, 0xd8],
-            &[0x0f, 0x01, 0xd9],
-            &[0x66, 0x0f, 0x01, 0xcc],
-            &[0x0f, 0x01, 0xde],
-            &[0x0f, 0x37],
-        ];
-        assert!(refused(&worlds, Refusal::WorldSwitch));
-    }
-
-    #[test]
-    fn what_always_traps_is_refused() {
-        let traps: [&[u8]; 7] = [
-            &[0xcc],
-            &[0xcd, 0x80],
-            &[0xf1],
-            &[0x0f, 0x0b],
-            &[0x0f, 0xb9, 0xc0],
-            &[0x0f, 0xff, 0xc0],
-            &[0xd6],
-        ];
-        assert!(refused(&traps, Refusal::AlwaysTraps));
-    }
-
-    #[test]
-    fn what_breaks_a_trap_around_it_is_refused() {
-        assert!(refused(
-            &[&[0x8e, 0xd0], &[0x48, 0x8e, 0x10]],
-            Refusal::HoldsTrapsBack,
-        ));
-        // swapgs, wrgsbase, mov to GS, pop GS, lgs, vmload
-        let gs: [&[u8]; 6] = [
-            &[0x0f, 0x01, 0xf8],
-            &[0xf3, 0x48, 0x0f, 0xae, 0xd8],
-            &[0x8e, 0xe8],
-            &[0x0f, 0xa9],
-            &[0x0f, 0xb5, 0x00],
-            &[0x0f, 0x01, 0xda],
-        ];
-        assert!(refused(&gs, Refusal::MovesCpuData));
-        assert!(refused(&[&[0x0f, 0x01, 0x18]], Refusal::MovesTraps));
-        // xbegin, xend, xabort
-        let transactions: [&[u8]; 3] = [
-            &[0xc7, 0xf8, 0, 0, 0, 0],
-            &[0x0f, 0x01, 0xd5],
-            &[0xc6, 0xf8, 0],
-        ];
-        assert!(refused(&transactions, Refusal::Transaction));
-        // hlt, mwait, mwaitx
-        assert!(refused(
-            &[&[0xf4], &[0x0f, 0x01, 0xc9], &[0x0f, 0x01, 0xfb]],
-            Refusal::Waits,
-        ));
-    }
-
-    #[test]
-    fn sti_right_before_waiting_is_refused() {
-        let before = |bytes: &[u8]| {
-            let next = decode(bytes)?;
-            classify(&decode(&[0xfb])?, &[0xfb], Some(&next), false)
-        };
-        // hlt, mwait, vmrun
-        for next in [&[0xf4][..], &[0x0f, 0x01, 0xc9], &[0x0f, 0x01, 0xd8]] {
-            assert_eq!(before(next), Err(Refusal::LetsNextWait));
-        }
-        for next in [&[0xc3][..], &[0x90], &[0x8e, 0xd0]] {
-            assert_eq!(before(next), Ok(Way::Emulate(Op::EnableInterrupts)));
-        }
-        // Others may stand before it.
-        let next = decode(&[0xf4]);
-        let nop =
-            decode(&[0x90]).and_then(|nop| classify(&nop, &[0x90], next.as_ref().ok(), false));
-        assert_eq!(nop, Ok(Way::Emulate(Op::Nothing)));
     }
 
     #[test]

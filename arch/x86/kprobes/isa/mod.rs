@@ -25,6 +25,7 @@ pub(crate) mod operand;
 mod prefixes;
 mod privileged;
 mod reader;
+mod refuse;
 pub(crate) mod relocate;
 
 use crate::{
