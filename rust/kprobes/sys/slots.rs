@@ -199,6 +199,14 @@ impl Page {
         }
     }
 
+    /// The callback is not on its way any more.
+    ///
+    /// A store would not do, not even on x86: it could come after the next load, which must see
+    /// what was left by those who found the flag set and went away.
+    fn answered(&self) {
+        self.called.swap(false, Ordering::AcqRel);
+    }
+
     /// Hands what was left to Tasks RCU, unless it has some already.
     fn wait(&self) {
         // Whoever sets the flag owns the callback; the loop is for what is left while another
@@ -211,7 +219,7 @@ impl Page {
                 unsafe { bindings::rust_kprobes_call_rcu_tasks(head, Some(expired)) };
                 return;
             }
-            self.called.store(false, Ordering::Release);
+            self.answered();
             if self.left.len() == 0 {
                 return;
             }
@@ -250,7 +258,7 @@ unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
     let page = unsafe { &*kernel::container_of!(Opaque::cast_from(head), Page, callback) };
     page.waiting.each(|index| page.forget(index));
     page.waiting.pour(&page.free);
-    page.called.store(false, Ordering::Release);
+    page.answered();
     if page.left.len() != 0 {
         page.wait();
     }
