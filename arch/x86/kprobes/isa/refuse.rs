@@ -2,10 +2,10 @@
 
 //! Which instructions do not bear a probe, whatever would be done in their place.
 //!
-//! What leaves the kernel's code segment or world never comes back to a copy; what always traps has
-//! a trap of its own to be found at its address. The others would not work, or would break the trap,
-//! with INT3 before or behind them: those that wait for an interrupt with interrupts off, that hold
-//! the next trap back, or that move what a trap needs.
+//! What leaves the kernel's code segment or world never comes back to a copy; what always traps
+//! has a trap of its own to be found at its address. The others would not work, or would break the
+//! trap, with INT3 before or behind them: those that wait for an interrupt with interrupts off,
+//! that hold the next trap back, or that move what a trap needs.
 //!
 //! C counterpart: `insn_masking_exception()` and what `prepare_emulation()` refuses, in
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c), which steps most of

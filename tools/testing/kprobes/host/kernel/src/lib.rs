@@ -4,12 +4,12 @@
 //!
 //! It stands for the `kernel` crate, with the names and signatures that the Rust kprobes use, so
 //! that all of them, the crate as the kernel builds it, runs in a process of the host: what pokes
-//! text, waits for CPUs, allocates or takes a lock ends in a function of [`bindings`], which does it
-//! in a small way and leaves an [`events::Event`].
+//! text, waits for CPUs, allocates or takes a lock ends in a function of [`bindings`], which does
+//! it in a small way and leaves an [`events::Event`].
 //!
 //! The rest is for tests: [`text`] has the functions that can be probed, [`modules`] whose they
-//! are, [`ftrace`] whom it calls, [`events`] what has happened, and what is to happen at every moment in between, and
-//! [`faults`] makes the kernel refuse.
+//! are, [`ftrace`] whom it calls, [`events`] what has happened, and what is to happen at every
+//! moment in between, and [`faults`] makes the kernel refuse.
 //!
 //! There is one kernel in a process, so a test that uses it holds [`events::alone`].
 

@@ -19,7 +19,8 @@ extern "C" {
     pub fn get_kprobe(addr: *mut c_void) -> *mut kprobe;
     pub fn kprobe_int3_handler(registers: *mut pt_regs) -> c_int;
     pub fn kprobe_fault_ip(registers: *mut pt_regs, fixup: bool);
-    pub fn rust_kprobes_ftrace_called(ip: c_ulong, changing: bool, registers: *mut pt_regs);
+    pub fn rust_kprobes_ftrace_watched(ip: c_ulong, registers: *mut pt_regs);
+    pub fn rust_kprobes_ftrace_changed(ip: c_ulong, registers: *mut pt_regs);
     pub fn rust_kprobes_enable_all(on: bool) -> c_int;
     pub fn rust_kprobes_text_gone(module: *mut module, init_only: bool);
 }

@@ -18,6 +18,8 @@ use kernel::{
 
 /// An instruction that a copy does as well: `mov %rax, %rbx`.
 pub const MOVE: [u8; 3] = [0x48, 0x89, 0xc3];
+/// One that no task may be preempted behind, so a copy of it always comes back: `mov %rax, %cr3`.
+pub const STEPPED: [u8; 3] = [0x0f, 0x22, 0xd8];
 /// One that is emulated: `jmp .+16`.
 pub const JUMP: [u8; 2] = [0xeb, 0x0e];
 const RETURN: u8 = 0xc3;
@@ -126,8 +128,13 @@ pub fn come(at: u64) -> Result<(), Lost> {
 /// Ftrace calls from an address, as one of its two users: the CPU goes on behind the call.
 pub fn call_from(at: u64, user: bool) -> Result<(), Lost> {
     let mut registers = registers(at + CALL_LEN);
+    let call = if user {
+        c::rust_kprobes_ftrace_changed
+    } else {
+        c::rust_kprobes_ftrace_watched
+    };
     // SAFETY: Registers of our own, and nothing else runs on this CPU.
-    window(|| unsafe { c::rust_kprobes_ftrace_called(at as usize, user, &mut registers) });
+    window(|| unsafe { call(at as usize, &mut registers) });
     if registers.ip as u64 != at + CALL_LEN {
         return Err(Lost::GoesOnAt(registers.ip as u64));
     }
@@ -141,7 +148,7 @@ pub fn call_from(at: u64, user: bool) -> Result<(), Lost> {
 pub fn finish(at: u64, registers: &mut pt_regs) -> Result<(), Lost> {
     let mut original = [0; MOVE.len()];
     text::look(at, &mut original, true);
-    let (len, next) = if original == MOVE {
+    let (len, next) = if original == MOVE || original == STEPPED {
         (MOVE.len(), at + MOVE.len() as u64)
     } else {
         (JUMP.len(), at + JUMP.len() as u64 + u64::from(JUMP[1]))

@@ -3,8 +3,8 @@
 //! Places that ftrace calls from, by one of its two users: the one that watches, or the one that
 //! changes where the CPU goes on.
 //!
-//! At every moment ftrace calls whom it knows. While it calls anybody from a place, one of them, and
-//! only one, must handle the hit.
+//! At every moment ftrace calls whom it knows. While it calls anybody from a place, one of them,
+//! and only one, must handle the hit.
 
 use crate::{
     c,

@@ -16,7 +16,8 @@ use crate::{
         self,
         Lost,
         JUMP,
-        MOVE, //
+        MOVE,
+        STEPPED, //
     },
     stepping,
     world::World, //
@@ -60,8 +61,10 @@ fn all_kinds(world: &mut World) -> Vec<Box<Client>> {
         Client::at(world.place(&JUMP)),
         // By a copy that goes on by itself.
         Client::at(world.place(&MOVE)),
-        // By a copy that comes back.
+        // By a copy that comes back for its client.
         Client::around(world.place(&MOVE)),
+        // By one that always does.
+        Client::at(world.place(&STEPPED)),
     ]
 }
 
@@ -204,7 +207,7 @@ unsafe extern "C" fn run_onto(_probe: *mut kprobe, _registers: *mut pt_regs) -> 
 #[test]
 fn a_third_hit_is_hopeless_only_in_the_step_of_the_second() {
     let mut world = World::new();
-    let mut clients = [0; 3].map(|_| Client::around(world.place(&MOVE)));
+    let mut clients = [0; 3].map(|_| Client::around(world.place(&STEPPED)));
     clients[0].set_before(run_onto);
     assert_eq!(client::register(&mut clients), 0);
     let [outer, middle, third] = [0, 1, 2].map(|number: usize| clients[number].place());

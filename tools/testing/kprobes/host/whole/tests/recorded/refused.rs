@@ -25,8 +25,8 @@ use kernel::{
     text, //
 };
 
-/// Registers probes on all kinds of places, with the `call` refused that comes after so many others,
-/// for every number there is; tells how many there are.
+/// Registers probes on all kinds of places, with the `call` refused that comes after so many
+/// others, for every number there is; tells how many there are.
 fn each_refused(call: Call, status: Error) -> usize {
     for after in 0.. {
         let mut world = World::new();

@@ -3,8 +3,8 @@
 //! Running code one instruction of the machine at a time, so that something else can come between
 //! any two of them, as an NMI can.
 //!
-//! The trap flag makes the CPU trap after each instruction, and the host makes a signal of that. Its
-//! handler is what comes in between; in it, the flag is off.
+//! The trap flag makes the CPU trap after each instruction, and the host makes a signal of that.
+//! Its handler is what comes in between; in it, the flag is off.
 
 use core::{
     arch::asm,
