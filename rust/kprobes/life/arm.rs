@@ -20,7 +20,10 @@ use crate::{
         refusal::Refusal, //
     },
     sys::{
-        ftrace::Users,
+        ftrace::{
+            self,
+            Users, //
+        },
         text, //
     },
 };
@@ -118,8 +121,8 @@ pub(crate) fn off(registry: &mut Registry, at: TextAddr) -> Result<(), Refusal> 
 /// Lets ftrace call from a place, if that is how it is hit, or not any more.
 ///
 /// A place that changes from watching to changing is added before it is removed. Meanwhile both
-/// call for one hit, and the one counts that the place says; if it says otherwise between the two
-/// calls, that hit is handled twice, or not at all.
+/// call for one hit, and the one counts that the place says; it says otherwise at an instant when
+/// nobody is between the two calls.
 pub(crate) fn switch_ftrace(place: Place<'_>, ftrace: &mut Users, on: bool) -> Result<(), Refusal> {
     let (at, site) = place;
     if !site.is_ftrace() {
@@ -137,16 +140,26 @@ pub(crate) fn switch_ftrace(place: Place<'_>, ftrace: &mut Users, on: bool) -> R
     if after != Armed::No {
         ftrace.add(at, after == Armed::Changing)?;
     }
-    site.set_armed(after);
-    if before != Armed::No {
-        let removed = ftrace.remove(at, before == Armed::Changing);
-        return removed.inspect_err(|_| {
-            site.set_armed(before);
-            if after != Armed::No {
-                // That it was added just now, so it can be removed; if not, it calls for nothing.
-                let _ = ftrace.remove(at, after == Armed::Changing);
-            }
-        });
+    if before == Armed::No {
+        site.set_armed(after);
+        return Ok(());
     }
-    Ok(())
+    say(site, after, before);
+    let removed = ftrace.remove(at, before == Armed::Changing);
+    removed.inspect_err(|_| {
+        say(site, before, after);
+        if after != Armed::No {
+            // That it was added just now, so it can be removed; if not, it calls for nothing.
+            let _ = ftrace.remove(at, after == Armed::Changing);
+        }
+    })
+}
+
+/// A place says what makes it be hit, where something else did. If neither is nothing, both call.
+fn say(site: &Site, armed: Armed, before: Armed) {
+    if armed == Armed::No || before == Armed::No {
+        site.set_armed(armed);
+    } else {
+        ftrace::between_calls(|| site.set_armed(armed));
+    }
 }

@@ -31,7 +31,10 @@ impl Users {
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 mod ops {
     use super::*;
-    use kernel::bindings;
+    use kernel::{
+        bindings,
+        prelude::*, //
+    };
 
     impl Users {
         /// Lets ftrace call from `at`.
@@ -82,6 +85,22 @@ mod ops {
         }
     }
 
+    /// Does `what` at an instant when ftrace calls nobody, and before which all calls were made
+    /// that were to come to fewer users than now. May take long.
+    pub(crate) fn between_calls<F: Fn()>(what: F) {
+        /// # Safety
+        ///
+        /// `what` is such a function.
+        unsafe extern "C" fn run<F: Fn()>(what: *mut c_void) -> c_int {
+            // SAFETY: By the precondition.
+            unsafe { (*what.cast::<F>())() };
+            0
+        }
+        let data = (&raw const what).cast_mut().cast();
+        // SAFETY: The function calls `run` with `what`, before it returns.
+        unsafe { bindings::rust_kprobes_between_calls(Some(run::<F>), data) };
+    }
+
     fn ops(changing: bool) -> *mut bindings::ftrace_ops {
         let first = (&raw mut bindings::rust_kprobes_ftrace).cast::<bindings::ftrace_ops>();
         first.wrapping_add(usize::from(changing))
@@ -118,7 +137,13 @@ mod ops {
             Ok(())
         }
     }
+
+    pub(crate) fn between_calls<F: Fn()>(what: F) {
+        what();
+    }
 }
+
+pub(crate) use self::ops::between_calls;
 
 /// Is this very address the room for a call of ftrace?
 #[cfg(CONFIG_DYNAMIC_FTRACE)]
