@@ -7,6 +7,7 @@
 //! - [`model`]: words and state machines, pure;
 //! - [`contract`]: what a back end provides;
 //! - [`table`]: from an address to what is probed there, pure but for its memory;
+//! - [`slot`]: which slots for copies are in use, pure but for its atomics;
 //! - [`arch`]: the back end of this kernel;
 //! - [`sys`]: the kernel services that probing uses;
 //! - [`life`]: the stages of a probe's life;
@@ -27,6 +28,7 @@ mod model;
 
 mod contract;
 
+mod slot;
 mod table;
 
 mod arch;

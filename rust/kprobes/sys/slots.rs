@@ -9,8 +9,8 @@
 //! Giving one back takes none. A slot that a CPU leaves by a trap is free at once: it is given back
 //! only when no hit is being handled. One that a CPU leaves by itself *lingers*: a task can have
 //! been preempted in it, and is counted out only by a grace period of Tasks RCU. Such slots are
-//! handed to it a page at a time; while the page waits, those that come after it wait for the next
-//! period. So there is never more garbage than pages, nor more than one callback for each.
+//! handed to it a page at a time ([`slot`](crate::slot)). So there is never more garbage than pages,
+//! nor more than one callback for each.
 //!
 //! Pages without a slot in use are given back, save one; see [`Pool::tidy`].
 //!
@@ -21,6 +21,10 @@ use crate::{
     model::{
         addr::TextAddr,
         refusal::Refusal, //
+    },
+    slot::map::{
+        Map,
+        Then, //
     },
     sys::{
         preempt::Pinned,
@@ -48,65 +52,8 @@ use kernel::{
     types::Opaque, //
 };
 
-/// Words of a set of a page's slots; no slot is shorter than 16 bytes.
+/// Words for a set of a page's slots; no slot is shorter than 16 bytes.
 const WORDS: usize = PAGE_SIZE / 16 / 64;
-
-/// A set of slots of a page.
-struct Set([AtomicU64; WORDS]);
-
-impl Set {
-    fn first(count: usize) -> Self {
-        Self(core::array::from_fn(|word| {
-            let bits = count.saturating_sub(64 * word).min(64);
-            AtomicU64::new(u64::MAX.checked_shr(64 - bits as u32).unwrap_or(0))
-        }))
-    }
-
-    fn add(&self, index: usize) {
-        if let Some(word) = self.0.get(index / 64) {
-            word.fetch_or(1 << (index % 64), Ordering::Release);
-        }
-    }
-
-    /// Takes one out. Only one may do so at a time.
-    fn take(&self) -> Option<usize> {
-        for (number, word) in self.0.iter().enumerate() {
-            let bits = word.load(Ordering::Acquire);
-            if bits != 0 {
-                let bit = bits.trailing_zeros();
-                word.fetch_and(!(1 << bit), Ordering::Relaxed);
-                return Some(64 * number + bit as usize);
-            }
-        }
-        None
-    }
-
-    /// Moves all that is in here to `other`; tells whether there was any.
-    fn pour(&self, other: &Self) -> bool {
-        let mut any = false;
-        for (from, to) in self.0.iter().zip(&other.0) {
-            let bits = from.swap(0, Ordering::Acquire);
-            to.fetch_or(bits, Ordering::Release);
-            any |= bits != 0;
-        }
-        any
-    }
-
-    fn each(&self, mut one: impl FnMut(usize)) {
-        for (number, word) in self.0.iter().enumerate() {
-            let mut bits = word.load(Ordering::Acquire);
-            while bits != 0 {
-                one(64 * number + bits.trailing_zeros() as usize);
-                bits &= bits - 1;
-            }
-        }
-    }
-
-    fn len(&self) -> usize {
-        let bits = |word: &AtomicU64| word.load(Ordering::Relaxed).count_ones() as usize;
-        self.0.iter().map(bits).sum()
-    }
-}
 
 /// A page of slots.
 ///
@@ -116,19 +63,14 @@ impl Set {
 pub(crate) struct Page {
     code: NonNull<c_void>,
     slot_len: usize,
-    free: Set,
-    /// Given back, to be handed to Tasks RCU.
-    left: Set,
-    /// Handed to it.
-    waiting: Set,
-    /// Is the callback on its way?
-    called: AtomicBool,
+    slots: Map<AtomicU64, AtomicBool, WORDS>,
+    /// Belongs to who has been told to ask for a grace period, and then to Tasks RCU.
     callback: Opaque<bindings::callback_head>,
     /// Where the instructions of the slots come from, in order.
     origins: KVec<AtomicUsize>,
 }
 
-// SAFETY: What changes are atomics; the callback's head is Tasks RCU's while `called` says so.
+// SAFETY: What changes are atomics, and the callback's head, which one at a time may use.
 unsafe impl Send for Page {}
 // SAFETY: As above.
 unsafe impl Sync for Page {}
@@ -154,22 +96,15 @@ impl Page {
         Ok(Self {
             code: NonNull::new(code).ok_or(Refusal::NoMemory)?,
             slot_len,
-            free: Set::first(count),
-            left: Set::first(0),
-            waiting: Set::first(0),
-            called: AtomicBool::new(false),
+            slots: Map::new(count, AtomicU64::new, AtomicBool::new(false)),
             callback: Opaque::uninit(),
             origins,
         })
     }
 
-    fn count(&self) -> usize {
-        self.origins.len()
-    }
-
     /// A free slot, for the instruction at `origin`.
     fn take(&self, origin: TextAddr) -> Option<usize> {
-        let index = self.free.take()?;
+        let index = self.slots.take()?;
         self.origins
             .get(index)?
             .store(origin.get() as usize, Ordering::Relaxed);
@@ -184,11 +119,10 @@ impl Page {
 
     fn give_back(&self, index: usize, lingers: bool) {
         if lingers {
-            self.left.add(index);
-            self.wait();
+            self.follow_up(self.slots.leave(index));
         } else {
             self.forget(index);
-            self.free.add(index);
+            self.slots.free(index);
         }
     }
 
@@ -199,36 +133,13 @@ impl Page {
         }
     }
 
-    /// The callback is not on its way any more.
-    ///
-    /// A store would not do, not even on x86: it could come after the next load, which must see
-    /// what was left by those who found the flag set and went away.
-    fn answered(&self) {
-        self.called.swap(false, Ordering::AcqRel);
-    }
-
-    /// Hands what was left to Tasks RCU, unless it has some already.
-    fn wait(&self) {
-        // Whoever sets the flag owns the callback; the loop is for what is left while another
-        // owner is about to clear it.
-        while !self.called.swap(true, Ordering::AcqRel) {
-            if self.left.pour(&self.waiting) {
-                let head = self.callback.get();
-                // SAFETY: The head is ours until the callback has run, which finds the page there:
-                // it has slots that are not free.
-                unsafe { bindings::rust_kprobes_call_rcu_tasks(head, Some(expired)) };
-                return;
-            }
-            self.answered();
-            if self.left.len() == 0 {
-                return;
-            }
+    fn follow_up(&self, then: Then) {
+        if then == Then::Ask {
+            let head = self.callback.get();
+            // SAFETY: The head is ours until the callback has run, which finds the page there: it
+            // has slots that are not free.
+            unsafe { bindings::rust_kprobes_call_rcu_tasks(head, Some(expired)) };
         }
-    }
-
-    /// Are all slots free, and the callback not on its way?
-    fn is_empty(&self) -> bool {
-        self.free.len() == self.count() && !self.called.load(Ordering::Acquire)
     }
 
     /// The instruction that the copy at `at` is of.
@@ -250,18 +161,16 @@ impl Drop for Page {
 
 /// Called by Tasks RCU: no task is in the slots that wait.
 ///
+/// It is called with softirqs off, which a grace period of RCU waits for: a page that is found to be
+/// unused meanwhile stays until this returns.
+///
 /// # Safety
 ///
 /// `head` is in a [`Page`] that stays.
 unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
     // SAFETY: By the precondition; the field is laid out as what is in it.
     let page = unsafe { &*kernel::container_of!(Opaque::cast_from(head), Page, callback) };
-    page.waiting.each(|index| page.forget(index));
-    page.waiting.pour(&page.free);
-    page.answered();
-    if page.left.len() != 0 {
-        page.wait();
-    }
+    page.follow_up(page.slots.expired(|index| page.forget(index)));
 }
 
 /// A slot that is in use.
@@ -341,7 +250,7 @@ impl Pool {
     /// Takes the pages out that nobody needs, save one.
     pub(crate) fn tidy(&mut self, retired: &mut Retired<Page>) {
         while self.pages.len() > 1 {
-            let empty = self.pages.iter().find(|(_, page)| page.is_empty());
+            let empty = self.pages.iter().find(|(_, page)| page.slots.is_unused());
             let Some((base, _)) = empty else {
                 return;
             };

@@ -15,6 +15,8 @@
 mod contract;
 #[path = "../../../../../rust/kprobes/model/mod.rs"]
 mod model;
+#[path = "../../../../../rust/kprobes/slot/mod.rs"]
+mod slot;
 #[path = "../../../../../rust/kprobes/table/mod.rs"]
 mod table;
 
@@ -24,6 +26,8 @@ mod x86;
 #[cfg(test)]
 mod differential;
 // Miri runs neither what switches stacks nor, in any useful time, 30,000 entries.
+#[cfg(all(test, not(miri)))]
+mod slot_loom;
 #[cfg(all(test, not(miri)))]
 mod table_loom;
 #[cfg(all(test, not(miri)))]

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The slots of a page under loom: who gives some back, who takes one, who frees the page and the
+//! callback of Tasks RCU, in every order that the memory model allows.
+//!
+//! The atomics of the page are loom's, with the orders that the kernel's have. Each slot, the head of
+//! the callback and the page itself have a cell in which loom finds any two accesses that nothing
+//! orders: so it shows when a slot has two owners, when the head is handed over twice, and when the
+//! page is looked at after it was freed.
+//!
+//! A grace period of Tasks RCU waits for whoever was giving a slot back when it was asked for, but
+//! not for those who begin later; RCU waits for a callback that was running. What waits is not played
+//! by spinning: a callback that may not run yet runs when all threads are done.
+//!
+//! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
+
+extern crate std;
+
+use crate::slot::{
+    atomics::{
+        Flag,
+        Word, //
+    },
+    map::{
+        Map,
+        Then, //
+    }, //
+};
+use loom::{
+    cell::UnsafeCell,
+    sync::atomic::{
+        AtomicBool, AtomicU64, AtomicUsize,
+        Ordering::{
+            AcqRel,
+            Acquire,
+            Relaxed,
+            Release, //
+        },
+    },
+    thread, //
+};
+use std::sync::{
+    Arc,
+    Mutex, //
+};
+
+/// Slots of the page.
+const SLOTS: usize = 3;
+
+/// What is weakened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// A slot comes into a set without an order.
+    Add,
+    /// The flag is lowered without an order.
+    Lower,
+    /// The flag is lowered by a store, which does not see who has tried to raise it.
+    Store,
+    /// Tasks RCU does not wait for tasks.
+    Tasks,
+    /// RCU does not wait for callbacks.
+    Callbacks,
+}
+
+/// Something that one thread at a time may have.
+struct Watched(UnsafeCell<()>);
+
+// SAFETY: There is nothing in it; loom, which wants to see all accesses, keeps its own order.
+unsafe impl Sync for Watched {}
+
+impl Default for Watched {
+    fn default() -> Self {
+        Self(UnsafeCell::new(()))
+    }
+}
+
+impl Watched {
+    fn share(&self) {
+        self.0.with(|_| ());
+    }
+
+    fn have(&self) {
+        self.0.with_mut(|_| ());
+    }
+}
+
+/// A word that is in the page.
+struct PageWord(AtomicU64, Arc<Watched>, Fault);
+
+impl Word for PageWord {
+    fn add(&self, bits: u64) {
+        self.1.share();
+        let weak = self.2 == Fault::Add;
+        self.0.fetch_or(bits, if weak { Relaxed } else { Release });
+    }
+
+    fn seen(&self) -> u64 {
+        self.1.share();
+        self.0.load(Acquire)
+    }
+
+    fn remove(&self, bits: u64) {
+        self.1.share();
+        self.0.fetch_and(!bits, Relaxed);
+    }
+
+    fn drain(&self) -> u64 {
+        self.1.share();
+        self.0.swap(0, Acquire)
+    }
+}
+
+/// A flag that is in the page.
+struct PageFlag(AtomicBool, Arc<Watched>, Fault);
+
+impl Flag for PageFlag {
+    fn raise(&self) -> bool {
+        self.1.share();
+        !self.0.swap(true, AcqRel)
+    }
+
+    fn lower(&self) {
+        self.1.share();
+        match self.2 {
+            Fault::Store => self.0.store(false, Release),
+            Fault::Lower => _ = self.0.swap(false, Acquire),
+            _ => _ = self.0.swap(false, AcqRel),
+        }
+    }
+
+    fn is_raised(&self) -> bool {
+        self.1.share();
+        self.0.load(Acquire)
+    }
+}
+
+/// A page, and all that is around it.
+struct World {
+    fault: Fault,
+    page: Arc<Watched>,
+    map: Map<PageWord, PageFlag, 1>,
+    slots: [Watched; SLOTS],
+    head: Watched,
+    /// Grace periods that were asked for and are not over: never more than one, as there is one head.
+    asked: AtomicUsize,
+    /// How many have been asked for so far, and when each slot was left.
+    asks: AtomicUsize,
+    left_after: [AtomicUsize; SLOTS],
+    /// Who gives back a slot, a bit each, has begun, and is done.
+    begun: AtomicUsize,
+    done: AtomicUsize,
+    /// Who had begun and was not done when the grace period was asked for.
+    waited_for: Mutex<usize>,
+    /// How many slots were given back.
+    given: AtomicUsize,
+    /// How many callbacks run.
+    running: AtomicUsize,
+    freed: AtomicBool,
+}
+
+impl World {
+    /// All slots are taken.
+    fn new(fault: Fault) -> Arc<Self> {
+        let page = Arc::new(Watched::default());
+        let word = |bits| PageWord(AtomicU64::new(bits), page.clone(), fault);
+        let flag = PageFlag(AtomicBool::new(false), page.clone(), fault);
+        let map = Map::new(SLOTS, word, flag);
+        while map.take().is_some() {}
+        Arc::new(Self {
+            fault,
+            page,
+            map,
+            slots: Default::default(),
+            head: Watched::default(),
+            asked: AtomicUsize::new(0),
+            asks: AtomicUsize::new(0),
+            left_after: core::array::from_fn(|_| AtomicUsize::new(0)),
+            begun: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
+            waited_for: Mutex::new(0),
+            given: AtomicUsize::new(0),
+            running: AtomicUsize::new(0),
+            freed: AtomicBool::new(false),
+        })
+    }
+
+    /// A task uses its slot for the last time and gives it back.
+    fn leave(&self, slot: usize) {
+        self.begun.fetch_or(1 << slot, AcqRel);
+        self.slots[slot].have();
+        self.given.fetch_add(1, Relaxed);
+        self.left_after[slot].store(self.asks.fetch_or(0, AcqRel), Relaxed);
+        self.follow_up(self.map.leave(slot));
+        self.done.fetch_or(1 << slot, AcqRel);
+    }
+
+    /// Gives back a slot that nobody can be in.
+    fn free(&self, slot: usize) {
+        self.given.fetch_add(1, Relaxed);
+        self.map.free(slot);
+    }
+
+    fn follow_up(&self, then: Then) {
+        if then == Then::Nothing {
+            return;
+        }
+        self.head.have();
+        // Modifications, so that what is latest is seen.
+        let done = self.done.fetch_or(0, AcqRel);
+        *self.waited_for.lock().unwrap() = self.begun.fetch_or(0, AcqRel) & !done;
+        self.asks.fetch_add(1, AcqRel);
+        assert_eq!(self.asked.fetch_add(1, AcqRel), 0, "the head is in use");
+    }
+
+    /// The callback runs if a grace period was asked for and is over; tells whether it did.
+    fn expire(&self) -> bool {
+        if self.asked.fetch_or(0, AcqRel) == 0 {
+            return false;
+        }
+        let waited_for = *self.waited_for.lock().unwrap();
+        let over = waited_for & !self.done.fetch_or(0, AcqRel) == 0;
+        if !over && self.fault != Fault::Tasks {
+            return false;
+        }
+        self.running.fetch_add(1, AcqRel);
+        self.asked.fetch_sub(1, AcqRel);
+        self.head.have();
+        let this = self.asks.fetch_or(0, AcqRel);
+        let then = self.map.expired(|slot| {
+            self.slots[slot].share();
+            let left_after = self.left_after[slot].load(Relaxed);
+            assert!(
+                left_after < this,
+                "a slot does not wait for its own grace period"
+            );
+        });
+        self.follow_up(then);
+        self.running.fetch_sub(1, AcqRel);
+        true
+    }
+
+    /// Somebody takes a slot, if there is one, and uses it.
+    fn take(&self) -> bool {
+        let slot = self.map.take();
+        slot.is_some_and(|slot| {
+            self.slots[slot].have();
+            true
+        })
+    }
+
+    /// Takes the page away if it is unused, and frees it after a grace period of RCU.
+    fn tidy(&self) {
+        if !self.map.is_unused() {
+            return;
+        }
+        self.freed.store(true, Relaxed);
+        if self.running.fetch_or(0, AcqRel) == 0 || self.fault == Fault::Callbacks {
+            self.page.have();
+        }
+    }
+
+    /// When all threads are done, all that was given back is free, and nothing goes on.
+    fn end(&self, taken: usize) {
+        if self.freed.load(Relaxed) {
+            return;
+        }
+        while self.expire() {}
+        assert_eq!(self.asked.load(Relaxed), 0, "the callback never came");
+        let free = (0..).take_while(|_| self.take()).count();
+        assert_eq!(free + taken, self.given.load(Relaxed), "a slot is lost");
+    }
+}
+
+/// Runs the jobs at once in every order in which each is interrupted at most three times (in all
+/// orders it takes minutes), for every order in which memory may show the stores. The jobs tell how
+/// many slots they have taken. `before` comes first.
+fn race<const JOBS: usize>(fault: Fault, before: fn(&World), jobs: [fn(&World) -> usize; JOBS]) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(move || {
+        let world = World::new(fault);
+        before(&world);
+        let threads = jobs.map(|job| {
+            let world = world.clone();
+            thread::spawn(move || job(&world))
+        });
+        let taken = threads.map(|thread| thread.join().unwrap());
+        world.end(taken.iter().sum());
+    });
+}
+
+fn leave_first(world: &World) -> usize {
+    world.leave(0);
+    0
+}
+
+fn leave_second(world: &World) -> usize {
+    world.leave(1);
+    0
+}
+
+fn expire(world: &World) -> usize {
+    world.expire();
+    0
+}
+
+fn take(world: &World) -> usize {
+    world.take().into()
+}
+
+fn tidy(world: &World) -> usize {
+    world.tidy();
+    0
+}
+
+fn expire_and_tidy(world: &World) -> usize {
+    world.expire();
+    world.tidy();
+    0
+}
+
+fn nothing(_world: &World) {}
+
+/// One slot is left, whose grace period may be over at any time.
+fn left(world: &World) {
+    world.leave(0);
+}
+
+/// Two tasks leave their slots, and the callback may come in between.
+fn two_leave(fault: Fault) {
+    race(fault, nothing, [leave_first, leave_second, expire]);
+}
+
+/// One slot waits, another one is left when the callback comes.
+fn left_meanwhile(fault: Fault) {
+    race(fault, left, [leave_second, expire]);
+}
+
+/// A slot is handed on by another one than who left it, and comes back before that one looks. Tasks
+/// RCU never is so early; nothing is lost even so.
+fn overtaken(fault: Fault) {
+    let others = |world: &World| {
+        world.leave(1);
+        world.expire();
+        world.leave(2);
+        0
+    };
+    race(fault, nothing, [leave_first, others]);
+}
+
+/// A slot is taken when the callback comes.
+fn taken_again(fault: Fault) {
+    race(fault, left, [take, expire]);
+}
+
+/// The page may be unused when the last slot comes back, and is freed then.
+fn freed(fault: Fault) {
+    let all_but_one = |world: &World| {
+        world.free(1);
+        world.free(2);
+        world.leave(0);
+    };
+    race(fault, all_but_one, [tidy, expire]);
+}
+
+/// The same, while its last slots are being given back.
+fn freed_meanwhile(fault: Fault) {
+    let other = |world: &World| world.free(2);
+    race(fault, other, [leave_first, leave_second, expire_and_tidy]);
+}
+
+#[test]
+fn slots_that_two_leave_come_back() {
+    two_leave(Fault::None);
+}
+
+#[test]
+fn what_is_left_when_the_callback_comes_waits_for_the_next() {
+    left_meanwhile(Fault::None);
+}
+
+#[test]
+fn who_finds_nothing_to_hand_on_looks_again() {
+    overtaken(Fault::Tasks);
+}
+
+#[test]
+fn a_slot_has_one_owner() {
+    taken_again(Fault::None);
+}
+
+#[test]
+fn an_unused_page_is_freed_when_nobody_looks_at_it() {
+    freed(Fault::None);
+}
+
+#[test]
+fn a_page_stays_for_who_gives_back_its_last_slots() {
+    freed_meanwhile(Fault::None);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn slot_set_free_without_an_order_is_caught() {
+    taken_again(Fault::Add);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn flag_lowered_without_an_order_is_caught() {
+    left_meanwhile(Fault::Lower);
+}
+
+#[test]
+#[should_panic(expected = "a slot is lost")]
+fn flag_lowered_by_a_store_is_caught() {
+    left_meanwhile(Fault::Store);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn callback_before_its_task_is_elsewhere_is_caught() {
+    freed_meanwhile(Fault::Tasks);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn page_freed_under_its_callback_is_caught() {
+    freed(Fault::Callbacks);
+}
