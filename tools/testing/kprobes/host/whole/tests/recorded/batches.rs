@@ -16,7 +16,7 @@ use kernel::prelude::*;
 const CHUNK: usize = 256;
 
 /// Clients on as many places.
-fn many(world: &mut World, count: usize) -> Vec<Box<Client>> {
+fn many(world: &mut World, count: usize) -> Vec<Client> {
     (0..count).map(|_| Client::at(world.place(&JUMP))).collect()
 }
 
@@ -40,13 +40,13 @@ fn counted(story: &str) -> String {
 #[test]
 fn every_chunk_has_one_round_and_all_have_one_grace_period() {
     let mut world = World::new();
-    let mut clients = many(&mut world, 2 * CHUNK + 88);
-    assert_eq!(client::register(&mut clients), 0);
+    let clients = many(&mut world, 2 * CHUNK + 88);
+    assert_eq!(client::register(&clients), 0);
     assert_eq!(
         counted(&world.story()),
         "lock [ 256*break sync ] unlock lock [ 256*break sync ] unlock lock [ 88*break sync ] unlock"
     );
-    client::unregister(&mut clients);
+    client::unregister(&clients);
     assert_eq!(
         counted(&world.story()),
         "lock [ 256*mend sync ] unlock lock [ 256*mend sync ] unlock lock [ 88*mend sync ] unlock \
@@ -57,10 +57,10 @@ fn every_chunk_has_one_round_and_all_have_one_grace_period() {
 #[test]
 fn a_chunk_is_full_at_its_limit() {
     let mut world = World::new();
-    let mut clients = many(&mut world, CHUNK);
-    assert_eq!(client::register(&mut clients), 0);
+    let clients = many(&mut world, CHUNK);
+    assert_eq!(client::register(&clients), 0);
     assert_eq!(counted(&world.story()), "lock [ 256*break sync ] unlock");
-    client::unregister(&mut clients);
+    client::unregister(&clients);
     assert_eq!(
         counted(&world.story()),
         "lock [ 256*mend sync ] unlock wait 256*free"
@@ -74,7 +74,7 @@ fn what_came_before_the_one_that_is_refused_is_undone_in_order() {
     // Nobody may probe there: it is no text.
     clients.push(Client::at(16));
     clients.extend(many(&mut world, 1));
-    assert_eq!(client::register(&mut clients), ENOENT.to_errno());
+    assert_eq!(client::register(&clients), ENOENT.to_errno());
     // Nothing was armed yet: the refusal comes first.
     assert_eq!(
         counted(&world.story()),
@@ -87,7 +87,7 @@ fn chunks_that_were_armed_are_disarmed_when_a_later_one_is_refused() {
     let mut world = World::new();
     let mut clients = many(&mut world, CHUNK + 2);
     clients.push(Client::at(16));
-    assert_eq!(client::register(&mut clients), ENOENT.to_errno());
+    assert_eq!(client::register(&clients), ENOENT.to_errno());
     assert_eq!(
         counted(&world.story()),
         "lock [ 256*break sync ] unlock lock unlock \
@@ -98,16 +98,16 @@ fn chunks_that_were_armed_are_disarmed_when_a_later_one_is_refused() {
 #[test]
 fn a_probe_that_comes_twice_is_refused_and_all_others_with_it() {
     let mut world = World::new();
-    let mut clients = many(&mut world, 2);
+    let clients = many(&mut world, 2);
     let place = clients[0].place();
-    assert_eq!(client::register(&mut clients), 0);
+    assert_eq!(client::register(&clients), 0);
     world.story();
-    let mut again = [Client::at(place), Client::at(place)];
+    let again = [Client::at(place), Client::at(place)];
     let twice = again[0].as_c();
     assert_eq!(
-        client::register_all(&mut again, &mut [twice, twice]),
+        client::register_all(&again, &mut [twice, twice]),
         EINVAL.to_errno()
     );
     assert_eq!(counted(&world.story()), "lock unlock lock unlock wait");
-    client::unregister(&mut clients);
+    client::unregister(&clients);
 }

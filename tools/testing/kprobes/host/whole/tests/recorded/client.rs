@@ -3,10 +3,14 @@
 //! A client, with a probe whose handlers count.
 
 use crate::c;
-use core::sync::atomic::{
-    AtomicBool,
-    AtomicUsize,
-    Ordering::Relaxed, //
+use core::{
+    cell::UnsafeCell,
+    ptr::NonNull,
+    sync::atomic::{
+        AtomicBool,
+        AtomicUsize,
+        Ordering::Relaxed, //
+    }, //
 };
 use kernel::{
     bindings::{
@@ -17,10 +21,13 @@ use kernel::{
     prelude::*, //
 };
 
+/// A client, whose memory C has the address of as well: nobody has it for themselves alone.
+pub struct Client(NonNull<Shared>);
+
 /// A probe, and what its handlers have seen.
 #[repr(C)]
-pub struct Client {
-    probe: kprobe,
+struct Shared {
+    probe: UnsafeCell<kprobe>,
     /// May it be called?
     alive: AtomicBool,
     before: AtomicUsize,
@@ -35,9 +42,9 @@ type Handler = unsafe extern "C" fn(*mut kprobe, *mut pt_regs) -> c_int;
 /// # Safety
 ///
 /// `probe` is a [`Client`]'s.
-unsafe fn client<'a>(probe: *mut kprobe) -> &'a Client {
+unsafe fn client<'a>(probe: *mut kprobe) -> &'a Shared {
     // SAFETY: By the precondition; it comes first.
-    let client = unsafe { &*probe.cast::<Client>() };
+    let client = unsafe { &*probe.cast::<Shared>() };
     if !client.alive.load(Relaxed) {
         events::wrong(format!("{probe:p} is called, which is not registered"));
     }
@@ -57,80 +64,109 @@ unsafe extern "C" fn after(probe: *mut kprobe, _registers: *mut pt_regs, _flags:
 
 impl Client {
     /// Wants to be called before the instruction at an address.
-    pub fn at(addr: u64) -> Box<Self> {
-        Box::new(Self {
-            probe: kprobe {
-                addr: core::ptr::with_exposed_provenance_mut(addr as usize),
-                pre_handler: Some(before),
-                ..kprobe::ZERO
-            },
-            alive: AtomicBool::new(false),
-            before: AtomicUsize::new(0),
-            after: AtomicUsize::new(0),
+    pub fn at(addr: u64) -> Self {
+        Self::of(kprobe {
+            addr: core::ptr::with_exposed_provenance_mut(addr as usize),
+            pre_handler: Some(before),
+            ..kprobe::ZERO
         })
     }
 
     /// The same, and after the instruction.
-    pub fn around(addr: u64) -> Box<Self> {
-        let mut client = Self::at(addr);
-        client.probe.post_handler = Some(after);
-        client
+    pub fn around(addr: u64) -> Self {
+        Self::of(kprobe {
+            addr: core::ptr::with_exposed_provenance_mut(addr as usize),
+            pre_handler: Some(before),
+            post_handler: Some(after),
+            ..kprobe::ZERO
+        })
+    }
+
+    fn of(probe: kprobe) -> Self {
+        let shared = Box::new(Shared {
+            probe: UnsafeCell::new(probe),
+            alive: AtomicBool::new(false),
+            before: AtomicUsize::new(0),
+            after: AtomicUsize::new(0),
+        });
+        Self(NonNull::from(Box::leak(shared)))
+    }
+
+    fn shared(&self) -> &Shared {
+        // SAFETY: Ours until we are dropped; what changes is in cells.
+        unsafe { self.0.as_ref() }
     }
 
     /// What C calls its probe.
-    pub fn as_c(&mut self) -> *mut kprobe {
-        (&raw mut *self).cast()
+    pub fn as_c(&self) -> *mut kprobe {
+        self.0.as_ptr().cast()
+    }
+
+    /// What its probe says now.
+    fn probe(&self) -> kprobe {
+        // SAFETY: Nothing else runs now.
+        unsafe { self.as_c().read_volatile() }
     }
 
     /// Where its probe is.
     pub fn place(&self) -> u64 {
-        self.probe.addr.addr() as u64
+        self.probe().addr.addr() as u64
     }
 
     /// Does it want to be called after the instruction?
     pub fn wants_after(&self) -> bool {
-        self.probe.post_handler.is_some()
+        self.probe().post_handler.is_some()
     }
 
     /// Another handler for before the instruction.
-    pub fn set_before(&mut self, handler: Handler) {
-        self.probe.pre_handler = Some(handler);
+    pub fn set_before(&self, handler: Handler) {
+        // SAFETY: It is not registered yet.
+        unsafe { (*self.as_c()).pre_handler = Some(handler) };
+    }
+
+    /// Its probe is about to be registered.
+    fn begin(&self) {
+        // What was unregistered is left disabled, as C does.
+        // SAFETY: It is not registered, and nothing else runs now.
+        unsafe { (*self.as_c()).flags = 0 };
+        self.shared().alive.store(true, Relaxed);
     }
 
     /// Registers its probe alone.
-    pub fn register(&mut self) -> c_int {
-        self.probe.flags = 0;
-        self.alive.store(true, Relaxed);
+    pub fn register(&self) -> c_int {
+        self.begin();
         // SAFETY: A probe that stays until it is unregistered.
         unsafe { c::register_kprobes(&mut self.as_c(), 1) }
     }
 
     /// Unregisters its probe alone.
-    pub fn unregister(&mut self) {
+    pub fn unregister(&self) {
         // SAFETY: A probe that stays.
         unsafe { c::unregister_kprobes(&mut self.as_c(), 1) };
-        self.alive.store(false, Relaxed);
+        self.shared().alive.store(false, Relaxed);
     }
 
     /// How often its two handlers were called.
     pub fn calls(&self) -> (usize, usize) {
-        (self.before.load(Relaxed), self.after.load(Relaxed))
+        (
+            self.shared().before.load(Relaxed),
+            self.shared().after.load(Relaxed),
+        )
     }
 
     /// How often it was missed.
     pub fn missed(&self) -> usize {
-        // SAFETY: Ours; nothing else runs now.
-        unsafe { (&raw const self.probe.nmissed).read_volatile() }
+        self.probe().nmissed
     }
 
     /// Lets it be called again.
-    pub fn enable(&mut self) -> c_int {
+    pub fn enable(&self) -> c_int {
         // SAFETY: A probe of ours.
         unsafe { c::enable_kprobe(self.as_c()) }
     }
 
     /// Lets it be called no more.
-    pub fn disable(&mut self) -> c_int {
+    pub fn disable(&self) -> c_int {
         // SAFETY: A probe of ours.
         unsafe { c::disable_kprobe(self.as_c()) }
     }
@@ -139,29 +175,28 @@ impl Client {
 impl Drop for Client {
     /// A test that failed leaves nothing for the next one to come by.
     fn drop(&mut self) {
-        if self.alive.load(Relaxed) {
-            // SAFETY: One probe, of ours.
-            unsafe { c::unregister_kprobes(&mut self.as_c(), 1) };
+        if self.shared().alive.load(Relaxed) {
+            self.unregister();
         }
+        // SAFETY: It came from a box, and C does not have it any more.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
 
-fn all(clients: &mut [Box<Client>]) -> Vec<*mut kprobe> {
-    clients.iter_mut().map(|client| client.as_c()).collect()
+fn all(clients: &[Client]) -> Vec<*mut kprobe> {
+    clients.iter().map(Client::as_c).collect()
 }
 
 /// Registers the probes of all of them.
-pub fn register(clients: &mut [Box<Client>]) -> c_int {
+pub fn register(clients: &[Client]) -> c_int {
     let mut probes = all(clients);
     register_all(clients, &mut probes)
 }
 
 /// Registers these probes, which are of some of the clients.
-pub fn register_all(clients: &mut [Box<Client>], probes: &mut [*mut kprobe]) -> c_int {
-    for client in &mut *clients {
-        // What was unregistered is left disabled, as C does.
-        client.probe.flags = 0;
-        client.alive.store(true, Relaxed);
+pub fn register_all(clients: &[Client], probes: &mut [*mut kprobe]) -> c_int {
+    for client in clients {
+        client.begin();
     }
     // SAFETY: Probes that stay until they are unregistered.
     let status = unsafe { c::register_kprobes(probes.as_mut_ptr(), probes.len() as c_int) };
@@ -172,7 +207,7 @@ pub fn register_all(clients: &mut [Box<Client>], probes: &mut [*mut kprobe]) -> 
 }
 
 /// Unregisters the probes of all of them, which may be freed then.
-pub fn unregister(clients: &mut [Box<Client>]) {
+pub fn unregister(clients: &[Client]) {
     let mut probes = all(clients);
     // SAFETY: Probes that stay during the call.
     unsafe { c::unregister_kprobes(probes.as_mut_ptr(), probes.len() as c_int) };
@@ -180,8 +215,8 @@ pub fn unregister(clients: &mut [Box<Client>]) {
 }
 
 /// None of them may be called any more.
-pub fn forget(clients: &[Box<Client>]) {
+pub fn forget(clients: &[Client]) {
     for client in clients {
-        client.alive.store(false, Relaxed);
+        client.shared().alive.store(false, Relaxed);
     }
 }

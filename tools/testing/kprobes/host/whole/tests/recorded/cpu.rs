@@ -125,8 +125,10 @@ pub fn come(at: u64) -> Result<(), Lost> {
     Ok(())
 }
 
-/// Ftrace calls from an address, as one of its two users: the CPU goes on behind the call.
+/// Ftrace calls from an address, as one of its two users: the CPU goes on behind the call, and knows
+/// what it knew before.
 pub fn call_from(at: u64, user: bool) -> Result<(), Lost> {
+    let before = running();
     let mut registers = registers(at + CALL_LEN);
     let call = if user {
         c::rust_kprobes_ftrace_changed
@@ -138,7 +140,7 @@ pub fn call_from(at: u64, user: bool) -> Result<(), Lost> {
     if registers.ip as u64 != at + CALL_LEN {
         return Err(Lost::GoesOnAt(registers.ip as u64));
     }
-    if !running().is_null() {
+    if running() != before {
         return Err(Lost::Running);
     }
     Ok(())

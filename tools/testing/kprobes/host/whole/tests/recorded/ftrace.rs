@@ -95,7 +95,7 @@ fn go_on() {
 }
 
 /// Registers the first of the clients and has its calls counted until `work` is over.
-fn counted(first: &mut [Box<Client>; 1], work: impl FnOnce()) {
+fn counted(first: &[Client; 1], work: impl FnOnce()) {
     struct Until;
     impl Drop for Until {
         fn drop(&mut self) {
@@ -113,7 +113,7 @@ fn counted(first: &mut [Box<Client>; 1], work: impl FnOnce()) {
 
     BOTH.store(0, Relaxed);
     assert_eq!(client::register(first), 0);
-    COUNTED.store(&raw mut *first[0], Relaxed);
+    COUNTED.store((&raw const first[0]).cast_mut(), Relaxed);
     if !cfg!(miri) {
         events::at_every_moment(go_on);
     }
@@ -123,10 +123,10 @@ fn counted(first: &mut [Box<Client>; 1], work: impl FnOnce()) {
 #[test]
 fn a_place_is_called_from_while_it_is_known() {
     let mut world = World::new();
-    let mut clients = [Client::at(world.traced())];
-    assert_eq!(client::register(&mut clients), 0);
+    let clients = [Client::at(world.traced())];
+    assert_eq!(client::register(&clients), 0);
     assert_eq!(world.story(), "lock add-a-watch watch-on unlock");
-    client::unregister(&mut clients);
+    client::unregister(&clients);
     assert_eq!(
         world.story(),
         "lock watch-off remove-a-watch unlock wait free"
@@ -137,21 +137,21 @@ fn a_place_is_called_from_while_it_is_known() {
 fn who_changes_is_added_before_who_watches_is_removed() {
     let mut world = World::new();
     let place = world.traced();
-    let mut first = [Client::at(place)];
-    let mut second = [Client::around(place)];
-    counted(&mut first, || {
+    let first = [Client::at(place)];
+    let second = [Client::around(place)];
+    counted(&first, || {
         world.story();
-        assert_eq!(client::register(&mut second), 0);
+        assert_eq!(client::register(&second), 0);
         assert_eq!(
             world.story(),
             "lock add-a-change change-on stop watch-off remove-a-watch unlock"
         );
     });
     assert!(BOTH.load(Relaxed) > 0 || cfg!(miri));
-    client::unregister(&mut second);
+    client::unregister(&second);
     // It stays with the user that it has: nothing is won by changing.
     assert_eq!(world.story(), "lock unlock wait");
-    client::unregister(&mut first);
+    client::unregister(&first);
     assert_eq!(
         world.story(),
         "lock change-off remove-a-change unlock wait free"
@@ -161,15 +161,15 @@ fn who_changes_is_added_before_who_watches_is_removed() {
 #[test]
 fn a_user_stays_as_long_as_it_has_places() {
     let mut world = World::new();
-    let mut clients = [Client::at(world.traced()), Client::at(world.traced())];
-    assert_eq!(client::register(&mut clients), 0);
+    let clients = [Client::at(world.traced()), Client::at(world.traced())];
+    assert_eq!(client::register(&clients), 0);
     assert_eq!(
         world.story(),
         "lock add-a-watch watch-on add-b-watch unlock"
     );
-    client::unregister(&mut clients[..1]);
+    client::unregister(&clients[..1]);
     assert_eq!(world.story(), "lock remove-a-watch unlock wait free");
-    client::unregister(&mut clients[1..]);
+    client::unregister(&clients[1..]);
     assert_eq!(
         world.story(),
         "lock watch-off remove-b-watch unlock wait free"
@@ -179,11 +179,11 @@ fn a_user_stays_as_long_as_it_has_places() {
 #[test]
 fn the_switch_turns_both_kinds_of_places() {
     let mut world = World::new();
-    let mut clients = [
+    let clients = [
         Client::at(world.place(&cpu::JUMP)),
         Client::at(world.traced()),
     ];
-    assert_eq!(client::register(&mut clients), 0);
+    assert_eq!(client::register(&clients), 0);
     world.story();
     // SAFETY: None is needed.
     assert_eq!(unsafe { c::rust_kprobes_enable_all(false) }, 0);
@@ -197,5 +197,5 @@ fn the_switch_turns_both_kinds_of_places() {
         world.story(),
         "lock [ break-a sync ] add-b-watch watch-on unlock"
     );
-    client::unregister(&mut clients);
+    client::unregister(&clients);
 }

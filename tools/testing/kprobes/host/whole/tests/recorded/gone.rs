@@ -38,15 +38,15 @@ fn nobody_writes_to_text_that_goes() {
         core: place..place + 1,
         ..Layout::default()
     });
-    let mut clients = [Client::at(place), Client::at(kept)];
-    assert_eq!(client::register(&mut clients), 0);
+    let clients = [Client::at(place), Client::at(kept)];
+    assert_eq!(client::register(&clients), 0);
     world.story();
     go(false);
     assert_eq!(world.story(), "lock unlock");
     modules::unload();
     // Nobody comes there any more, and other text may be there soon.
     text::come_again(place);
-    client::unregister(&mut clients);
+    client::unregister(&clients);
     assert_eq!(
         world.story(),
         "lock [ mend-b sync ] unlock wait free free tasks"
@@ -63,14 +63,14 @@ fn what_was_for_the_beginning_goes_alone() {
     });
     // As long as it is coming.
     modules::set_coming(true);
-    let mut clients = [Client::at(init), Client::at(core)];
-    assert_eq!(client::register(&mut clients), 0);
+    let clients = [Client::at(init), Client::at(core)];
+    assert_eq!(client::register(&clients), 0);
     modules::set_coming(false);
     go(true);
     text::come_again(init);
     world.story();
     assert_eq!(text::breakpoints().collect::<Vec<_>>(), [core]);
-    client::unregister(&mut clients);
+    client::unregister(&clients);
     assert_eq!(world.story(), "lock [ mend-b sync ] unlock wait free free");
 }
 
@@ -83,14 +83,14 @@ fn a_place_is_made_anew_when_text_comes_again() {
         ..Layout::default()
     };
     modules::load(layout.clone());
-    let mut old = [Client::at(place)];
-    assert_eq!(client::register(&mut old), 0);
+    let old = [Client::at(place)];
+    assert_eq!(client::register(&old), 0);
     go(false);
     text::come_again(place);
     modules::load(layout);
     world.story();
-    let mut new = [Client::at(place)];
-    assert_eq!(client::register(&mut new), 0);
+    let new = [Client::at(place)];
+    assert_eq!(client::register(&new), 0);
     // The old place is freed only when nobody can be in it.
     assert_eq!(
         world.story(),
@@ -99,9 +99,9 @@ fn a_place_is_made_anew_when_text_comes_again() {
     let calls = old[0].calls();
     cpu::come_to(place);
     assert_eq!(old[0].calls(), calls);
-    client::unregister(&mut old);
+    client::unregister(&old);
     assert_eq!(world.story(), "lock unlock wait");
-    client::unregister(&mut new);
+    client::unregister(&new);
     // Its copies wait with those of the old place.
     assert_eq!(world.story(), "lock [ mend-a sync ] unlock wait free");
 }
@@ -110,12 +110,12 @@ fn a_place_is_made_anew_when_text_comes_again() {
 fn a_forgotten_probe_is_out_before_its_module() {
     let mut world = World::new();
     let (place, shared) = (world.place(&JUMP), world.place(&JUMP));
-    let mut forgotten = [Client::at(place), Client::at(shared)];
-    let mut others = [Client::at(shared)];
-    assert_eq!(client::register(&mut forgotten), 0);
-    assert_eq!(client::register(&mut others), 0);
+    let forgotten = [Client::at(place), Client::at(shared)];
+    let others = [Client::at(shared)];
+    assert_eq!(client::register(&forgotten), 0);
+    assert_eq!(client::register(&others), 0);
     world.story();
-    let memory = forgotten.each_mut().map(|client| client.as_c() as u64);
+    let memory = forgotten.each_ref().map(|client| client.as_c() as u64);
     modules::load(Layout {
         init: memory[0]..memory[0] + 1,
         core: memory[1]..memory[1] + 1,
@@ -127,7 +127,7 @@ fn a_forgotten_probe_is_out_before_its_module() {
     drop(forgotten);
     cpu::come_to(shared);
     assert!(!cpu::is_known(place));
-    client::unregister(&mut others);
+    client::unregister(&others);
     assert_eq!(world.story(), "lock [ mend-b sync ] unlock wait free");
     assert!(events::history().is_empty());
 }

@@ -48,14 +48,21 @@ static MIDDLE: AtomicU64 = AtomicU64::new(0);
 static WRONG: AtomicBool = AtomicBool::new(false);
 
 /// The inner hit comes, and all that follows.
-fn inner() {
+fn inner_hit() {
     if cpu::come(INNER.load(Relaxed)).is_err() {
         WRONG.store(true, Relaxed);
     }
 }
 
+/// Ftrace calls, as the user that watches.
+fn inner_call() {
+    if cpu::call_from(INNER.load(Relaxed), false).is_err() {
+        WRONG.store(true, Relaxed);
+    }
+}
+
 /// Clients on places, by how the instruction there is carried out.
-fn all_kinds(world: &mut World) -> Vec<Box<Client>> {
+fn all_kinds(world: &mut World) -> Vec<Client> {
     vec![
         // Emulated.
         Client::at(world.place(&JUMP)),
@@ -74,22 +81,25 @@ fn counts(client: &Client) -> [usize; 3] {
     [before, after, client.missed()]
 }
 
-/// Between each two instructions of what `outer` does, `inner` comes; what became of the client of
+/// Between each two instructions of what `outer` does, `comes` comes; what became of the client of
 /// the one must be `expected`. The other one's is called or missed.
 fn nest(
     outer: impl Fn() -> Result<(), Lost>,
     (client, expected): (&Client, [usize; 3]),
-    inner_client: &Client,
+    (inner_client, comes): (&Client, fn()),
 ) {
+    let hopeless = bindings::hopeless_hits();
     let same = core::ptr::eq(client, inner_client);
     for after in 0.. {
         let (mut ended, before) = (Err(Lost::Breakpoint), counts(client));
         let before_inner: usize = counts(inner_client)[0] + counts(inner_client)[2];
         WRONG.store(false, Relaxed);
-        let came = stepping::once(|| ended = outer(), inner, after);
+        let came = stepping::once(|| ended = outer(), comes, after);
         assert_eq!(ended, Ok(()), "after {after} instructions");
         assert!(!WRONG.load(Relaxed), "after {after} instructions");
         assert!(cpu::is_idle(), "after {after} instructions");
+        // There is room for one more.
+        assert_eq!(bindings::hopeless_hits(), hopeless);
         let now = counts(inner_client);
         let met = now[0] + now[2] - before_inner;
         assert_eq!(met, usize::from(same) + usize::from(came));
@@ -116,27 +126,31 @@ fn a_hit_between_any_two_instructions_of_another() {
     let mut world = World::new();
     let mut outer = all_kinds(&mut world);
     outer.push(Client::around(world.place(&JUMP)));
-    let mut inner = all_kinds(&mut world);
-    assert_eq!(client::register(&mut outer), 0);
-    assert_eq!(client::register(&mut inner), 0);
+    let inner = all_kinds(&mut world);
+    assert_eq!(client::register(&outer), 0);
+    assert_eq!(client::register(&inner), 0);
     for client in &outer {
         let at = client.place();
         for other in inner.iter().chain([client]) {
             INNER.store(other.place(), Relaxed);
-            nest(|| cpu::come(at), (client, expected(client)), other);
+            nest(
+                || cpu::come(at),
+                (client, expected(client)),
+                (other, inner_hit),
+            );
         }
     }
-    client::unregister(&mut outer);
-    client::unregister(&mut inner);
+    client::unregister(&outer);
+    client::unregister(&inner);
 }
 
 #[test]
 fn a_hit_between_any_two_instructions_of_a_call_by_ftrace() {
     let mut world = World::new();
-    let mut outer = [Client::at(world.traced()), Client::around(world.traced())];
-    let mut inner = all_kinds(&mut world);
-    assert_eq!(client::register(&mut outer), 0);
-    assert_eq!(client::register(&mut inner), 0);
+    let outer = [Client::at(world.traced()), Client::around(world.traced())];
+    let inner = all_kinds(&mut world);
+    assert_eq!(client::register(&outer), 0);
+    assert_eq!(client::register(&inner), 0);
     for client in &outer {
         let (at, user) = (client.place(), client.wants_after());
         for other in &inner {
@@ -144,12 +158,32 @@ fn a_hit_between_any_two_instructions_of_a_call_by_ftrace() {
             nest(
                 || cpu::call_from(at, user),
                 (client, expected(client)),
-                other,
+                (other, inner_hit),
             );
         }
     }
-    client::unregister(&mut outer);
-    client::unregister(&mut inner);
+    client::unregister(&outer);
+    client::unregister(&inner);
+}
+
+#[test]
+fn a_call_by_ftrace_between_any_two_instructions_of_a_hit() {
+    let mut world = World::new();
+    let outer = all_kinds(&mut world);
+    let inner = [Client::at(world.traced())];
+    assert_eq!(client::register(&outer), 0);
+    assert_eq!(client::register(&inner), 0);
+    INNER.store(inner[0].place(), Relaxed);
+    for client in &outer {
+        let at = client.place();
+        nest(
+            || cpu::come(at),
+            (client, expected(client)),
+            (&inner[0], inner_call),
+        );
+    }
+    client::unregister(&outer);
+    client::unregister(&inner);
 }
 
 /// The copy of the instruction at an address faults, for which there is a fixup.
@@ -173,17 +207,17 @@ fn fault(at: u64) -> Result<(), Lost> {
 #[test]
 fn a_hit_between_any_two_instructions_of_a_step_that_faults() {
     let mut world = World::new();
-    let mut outer = [Client::around(world.place(&MOVE))];
-    let mut inner = all_kinds(&mut world);
-    assert_eq!(client::register(&mut outer), 0);
-    assert_eq!(client::register(&mut inner), 0);
+    let outer = [Client::around(world.place(&MOVE))];
+    let inner = all_kinds(&mut world);
+    assert_eq!(client::register(&outer), 0);
+    assert_eq!(client::register(&inner), 0);
     let at = outer[0].place();
     for other in &inner {
         INNER.store(other.place(), Relaxed);
-        nest(|| fault(at), (&outer[0], [1, 0, 0]), other);
+        nest(|| fault(at), (&outer[0], [1, 0, 0]), (other, inner_hit));
     }
-    client::unregister(&mut outer);
-    client::unregister(&mut inner);
+    client::unregister(&outer);
+    client::unregister(&inner);
 }
 
 /// After how many instructions of the second hit the third one comes; whether there were so many.
@@ -194,7 +228,7 @@ static CAME: AtomicBool = AtomicBool::new(false);
 unsafe extern "C" fn run_onto(_probe: *mut kprobe, _registers: *mut pt_regs) -> c_int {
     let mut ended = Err(Lost::Breakpoint);
     let middle = || ended = cpu::come(MIDDLE.load(Relaxed));
-    let came = stepping::once(middle, inner, AFTER.load(Relaxed));
+    let came = stepping::once(middle, inner_hit, AFTER.load(Relaxed));
     CAME.store(came, Relaxed);
     if ended.is_err() {
         WRONG.store(true, Relaxed);
@@ -207,9 +241,9 @@ unsafe extern "C" fn run_onto(_probe: *mut kprobe, _registers: *mut pt_regs) -> 
 #[test]
 fn a_third_hit_is_hopeless_only_in_the_step_of_the_second() {
     let mut world = World::new();
-    let mut clients = [0; 3].map(|_| Client::around(world.place(&STEPPED)));
+    let clients = [0; 3].map(|_| Client::around(world.place(&STEPPED)));
     clients[0].set_before(run_onto);
-    assert_eq!(client::register(&mut clients), 0);
+    assert_eq!(client::register(&clients), 0);
     let [outer, middle, third] = [0, 1, 2].map(|number: usize| clients[number].place());
     MIDDLE.store(middle, Relaxed);
     INNER.store(third, Relaxed);
@@ -240,5 +274,5 @@ fn a_third_hit_is_hopeless_only_in_the_step_of_the_second() {
         panic!("there is no room for two");
     };
     assert_eq!(last - first + 1, hopeless.len());
-    client::unregister(&mut clients);
+    client::unregister(&clients);
 }

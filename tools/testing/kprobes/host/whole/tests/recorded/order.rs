@@ -36,10 +36,10 @@ use std::sync::Mutex;
 #[test]
 fn a_copy_is_there_before_its_breakpoint() {
     let mut world = World::new();
-    let mut clients = [Client::at(world.place(&MOVE))];
-    assert_eq!(client::register(&mut clients), 0);
+    let clients = [Client::at(world.place(&MOVE))];
+    assert_eq!(client::register(&clients), 0);
     assert_eq!(world.story(), "lock [ copy copy ] [ break-a sync ] unlock");
-    client::unregister(&mut clients);
+    client::unregister(&clients);
     let (before, _) = clients[0].calls();
     assert!(before > 0 || cfg!(miri));
 }
@@ -49,13 +49,13 @@ fn all_that_is_written_is_seen_by_one_round() {
     let mut world = World::new();
     let places = [world.place(&JUMP), world.place(&JUMP), world.place(&JUMP)];
     // In another order than that of addresses.
-    let mut clients = [2, 0, 1].map(|number: usize| Client::at(places[number]));
-    assert_eq!(client::register(&mut clients), 0);
+    let clients = [2, 0, 1].map(|number: usize| Client::at(places[number]));
+    assert_eq!(client::register(&clients), 0);
     assert_eq!(
         world.story(),
         "lock [ break-a break-b break-c sync ] unlock"
     );
-    client::unregister(&mut clients);
+    client::unregister(&clients);
     assert!(world.story().starts_with("lock [ mend-"));
 }
 
@@ -63,10 +63,10 @@ fn all_that_is_written_is_seen_by_one_round() {
 fn what_nobody_hits_any_more_is_freed_last() {
     let mut world = World::new();
     let places = [world.place(&JUMP), world.place(&JUMP)];
-    let mut clients = places.map(Client::at);
-    client::register(&mut clients);
+    let clients = places.map(Client::at);
+    client::register(&clients);
     world.story();
-    client::unregister(&mut clients);
+    client::unregister(&clients);
     assert_eq!(
         world.story(),
         "lock [ mend-a mend-b sync ] unlock wait free free"
@@ -86,9 +86,9 @@ fn a_place_is_known_from_before_its_breakpoint_until_it_is_seen_to_be_gone() {
             KNOWN.lock().unwrap().push(events::latest());
         }
     });
-    let mut clients = [Client::at(place)];
-    client::register(&mut clients);
-    client::unregister(&mut clients);
+    let clients = [Client::at(place)];
+    client::register(&clients);
+    client::unregister(&clients);
     let known = KNOWN.lock().unwrap().clone();
     let first = |event| known.iter().position(|&latest| latest == Some(event));
     // It is known while its breakpoint comes, and nothing says yet that it has come.
@@ -108,19 +108,19 @@ fn a_place_is_known_from_before_its_breakpoint_until_it_is_seen_to_be_gone() {
 fn a_place_that_others_are_on_stays() {
     let mut world = World::new();
     let place = world.place(&MOVE);
-    let mut first = [Client::at(place)];
-    let mut second = [Client::around(place)];
-    client::register(&mut first);
+    let first = [Client::at(place)];
+    let second = [Client::around(place)];
+    client::register(&first);
     world.story();
-    client::register(&mut second);
+    client::register(&second);
     assert_eq!(world.story(), "lock unlock");
-    client::unregister(&mut first);
+    client::unregister(&first);
     assert_eq!(world.story(), "lock unlock wait");
     if !cfg!(miri) {
         let (before, after) = second[0].calls();
         assert!(before > 0 && before == after);
     }
-    client::unregister(&mut second);
+    client::unregister(&second);
     assert_eq!(world.story(), "lock [ mend-a sync ] unlock wait free tasks");
 }
 
@@ -128,8 +128,8 @@ fn a_place_that_others_are_on_stays() {
 fn one_probe_is_disarmed_and_armed_like_all() {
     let mut world = World::new();
     let (place, other) = (world.place(&MOVE), world.place(&JUMP));
-    let mut clients = [Client::at(place), Client::at(place), Client::at(other)];
-    client::register(&mut clients);
+    let clients = [Client::at(place), Client::at(place), Client::at(other)];
+    client::register(&clients);
     world.story();
     assert_eq!(clients[0].disable(), 0);
     assert_eq!(world.story(), "lock unlock");
@@ -139,14 +139,14 @@ fn one_probe_is_disarmed_and_armed_like_all() {
     assert_eq!(world.story(), "lock [ break-a sync ] unlock");
     assert_eq!(clients[1].enable(), 0);
     assert_eq!(world.story(), "lock unlock");
-    client::unregister(&mut clients);
+    client::unregister(&clients);
 }
 
 #[test]
 fn the_switch_takes_one_round_for_all() {
     let mut world = World::new();
-    let mut clients = [MOVE.as_slice(), &JUMP, &JUMP].map(|insn| Client::at(world.place(insn)));
-    client::register(&mut clients);
+    let clients = [MOVE.as_slice(), &JUMP, &JUMP].map(|insn| Client::at(world.place(insn)));
+    client::register(&clients);
     world.story();
     // SAFETY: None is needed.
     assert_eq!(unsafe { c::rust_kprobes_enable_all(false) }, 0);
@@ -155,30 +155,30 @@ fn the_switch_takes_one_round_for_all() {
     assert_eq!(story.matches("mend-").count(), 3);
     assert_eq!(story.matches("sync").count(), 1);
     // What is registered meanwhile is armed with the others.
-    let mut late = [Client::at(world.place(&JUMP))];
-    client::register(&mut late);
+    let late = [Client::at(world.place(&JUMP))];
+    client::register(&late);
     assert_eq!(world.story(), "lock unlock");
     // SAFETY: None is needed.
     assert_eq!(unsafe { c::rust_kprobes_enable_all(true) }, 0);
     let story = world.story();
     assert_eq!(story.matches("break-").count(), 4);
     assert_eq!(story.matches("sync").count(), 1);
-    client::unregister(&mut clients);
-    client::unregister(&mut late);
+    client::unregister(&clients);
+    client::unregister(&late);
 }
 
 #[test]
 fn a_copy_that_is_left_by_itself_waits_for_tasks() {
     let mut world = World::new();
     let place = world.place(&MOVE);
-    let mut clients = [Client::at(place)];
-    let mut written = || {
-        client::register(&mut clients);
+    let clients = [Client::at(place)];
+    let written = || {
+        client::register(&clients);
         let at = events::history().into_iter().find_map(|event| match event {
             Event::Copied(at, _) => Some(at),
             _ => None,
         });
-        client::unregister(&mut clients);
+        client::unregister(&clients);
         events::history();
         at.expect("a copy was written")
     };

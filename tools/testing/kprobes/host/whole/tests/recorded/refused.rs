@@ -32,7 +32,7 @@ fn each_refused(call: Call, status: Error) -> usize {
         let mut world = World::new();
         let (moved, jump) = (world.place(&MOVE), world.place(&JUMP));
         let (one, other) = (world.traced(), world.traced());
-        let mut clients = [
+        let clients = [
             Client::at(moved),
             Client::at(jump),
             Client::at(one),
@@ -41,10 +41,10 @@ fn each_refused(call: Call, status: Error) -> usize {
             Client::around(other),
         ];
         faults::refuse(call, after);
-        let found = client::register(&mut clients);
+        let found = client::register(&clients);
         if faults::none() {
             assert_eq!(found, 0);
-            client::unregister(&mut clients);
+            client::unregister(&clients);
             return after;
         }
         assert_eq!(found, status.to_errno());
@@ -54,8 +54,8 @@ fn each_refused(call: Call, status: Error) -> usize {
         assert_eq!(text::breakpoints().count(), 0);
         assert_eq!(ftrace::calls(), []);
         // What they had is theirs again: they can try once more.
-        assert_eq!(client::register(&mut clients), 0);
-        client::unregister(&mut clients);
+        assert_eq!(client::register(&clients), 0);
+        client::unregister(&clients);
     }
     unreachable!("there are numbers enough")
 }
@@ -75,14 +75,14 @@ fn calls_of_ftrace() {
 #[test]
 fn a_place_for_ftrace() {
     let mut world = World::new();
-    let mut clients = [Client::at(world.place(&JUMP)), Client::at(world.traced())];
+    let clients = [Client::at(world.place(&JUMP)), Client::at(world.traced())];
     faults::refuse(Call::FtraceFilter, 0);
-    assert_eq!(client::register(&mut clients), EBUSY.to_errno());
+    assert_eq!(client::register(&clients), EBUSY.to_errno());
     assert_eq!(world.story(), "lock wait free unlock lock unlock wait free");
-    assert_eq!(client::register(&mut clients), 0);
+    assert_eq!(client::register(&clients), 0);
     // What stays in the filter is called from for nothing.
     faults::refuse(Call::FtraceFilter, 0);
-    client::unregister(&mut clients);
+    client::unregister(&clients);
     assert!(!faults::none());
 }
 
@@ -96,24 +96,24 @@ fn ftrace_that_keeps_calling() {
 fn a_page_for_copies() {
     let mut world = World::new();
     // The page that is always kept is full with these.
-    let mut clients: Vec<_> = (0..PAGE_OF_COPIES)
+    let clients: Vec<_> = (0..PAGE_OF_COPIES)
         .map(|_| Client::at(world.place(&MOVE)))
         .collect();
-    assert_eq!(client::register(&mut clients), 0);
+    assert_eq!(client::register(&clients), 0);
     let pages = text::pages();
-    let mut late = [
+    let late = [
         Client::at(world.place(&JUMP)),
         Client::at(world.place(&MOVE)),
     ];
     world.story();
     faults::refuse(Call::ExecutablePage, 0);
-    assert_eq!(client::register(&mut late), ENOMEM.to_errno());
+    assert_eq!(client::register(&late), ENOMEM.to_errno());
     assert!(!faults::none());
     assert_eq!(world.story(), "lock unlock lock unlock wait free");
     assert_eq!(text::pages(), pages);
-    assert_eq!(client::register(&mut late), 0);
-    client::unregister(&mut late);
-    client::unregister(&mut clients);
+    assert_eq!(client::register(&late), 0);
+    client::unregister(&late);
+    client::unregister(&clients);
 }
 
 /// How many copies fit into a page.
@@ -123,31 +123,31 @@ const PAGE_OF_COPIES: usize = 64;
 fn a_probe_that_cannot_be_disarmed_is_disabled_no_more_and_no_less() {
     let mut world = World::new();
     let place = world.traced();
-    let mut clients = [Client::at(place)];
-    assert_eq!(client::register(&mut clients), 0);
+    let clients = [Client::at(place)];
+    assert_eq!(client::register(&clients), 0);
     faults::refuse(Call::FtraceUnregister, 0);
     assert_eq!(clients[0].disable(), EBUSY.to_errno());
     assert_eq!(ftrace::calls(), [(place, false)]);
     events::history();
     assert_eq!(clients[0].disable(), 0);
     assert_eq!(world.story(), "lock watch-off remove-a-watch unlock");
-    client::unregister(&mut clients);
+    client::unregister(&clients);
 }
 
 #[test]
 fn unregistration_is_never_refused() {
     let mut world = World::new();
     let place = world.traced();
-    let mut clients = [Client::at(place)];
-    assert_eq!(client::register(&mut clients), 0);
+    let clients = [Client::at(place)];
+    assert_eq!(client::register(&clients), 0);
     world.story();
     faults::refuse(Call::FtraceUnregister, 0);
-    client::unregister(&mut clients);
+    client::unregister(&clients);
     assert_eq!(world.story(), "lock unlock wait free");
     // Ftrace goes on to call, and nobody minds.
     assert_eq!(ftrace::calls(), [(place, false)]);
     // The next one who comes there is the last to go.
-    assert_eq!(client::register(&mut clients), 0);
+    assert_eq!(client::register(&clients), 0);
     assert_eq!(world.story(), "lock add-a-watch unlock");
-    client::unregister(&mut clients);
+    client::unregister(&clients);
 }

@@ -129,10 +129,10 @@ fn tidy() {
 
 /// Leaves one page for copies, whatever there was.
 fn one_page() {
-    let mut clients = [Client::at(cpu::function(&cpu::MOVE))];
+    let clients = [Client::at(cpu::function(&cpu::MOVE))];
     for _ in 0..2 {
-        assert_eq!(client::register(&mut clients), 0);
-        client::unregister(&mut clients);
+        assert_eq!(client::register(&clients), 0);
+        client::unregister(&clients);
         tidy();
     }
     assert_eq!(text::pages(), 1);
