@@ -7,7 +7,7 @@ KP := tools/testing/kprobes/kp
 export ARCH IMPL KSRC JOBS CACHE V HOST_TOOLS DIR ARGS UNDO PIECE FAST SEED DEBIAN_MIRROR DEBIAN_SECURITY
 
 COMMANDS := run test test-all check check-kernel shell bench bench-quick \
-	kernel host-test host-fuzz kunit selftest storm module apply series selfcheck plan clean
+	kernel host-test host-fuzz host-miri kunit selftest storm module apply series selfcheck plan clean
 
 .PHONY: help distclean $(COMMANDS)
 
@@ -32,6 +32,7 @@ distclean:
 #: make kernel         build the kernel of `make test` only
 #: make host-test      the host tests only
 #: make host-fuzz      our decoder against LLVM, iced and insn.c on 100 million strings, and its speed (SEED=n)
+#: make host-miri      host tests under Miri, which finds undefined behaviour (a pinned nightly Rust, fetched once)
 #: make kunit          boot and count the KUnit suites only
 #: make selftest       boot and count the samples' and clause tests only
 #: make storm           probes come and go under constant hits on 4 CPUs (ARGS="600 piecewise": seconds, interrupts anywhere)

@@ -348,6 +348,9 @@ def plan():
     """make plan: writes the plans of expected tests from a run."""
     results.write_plan('check', check.run())
     results.write_plan('host', host.run())
+    found = host.miri()
+    if all(one.status == 'pass' for one in found):
+        results.write_plan('miri', found)
     for arch in _arches():
         impl = _impl(arch)
         built = kernel.build(arch, impl)
@@ -384,6 +387,17 @@ def host_fuzz():
     """make host-fuzz"""
     tally = results.Tally()
     tally.add(host.fuzz())
+    return _finish(tally)
+
+
+@command
+def host_miri():
+    """make host-miri"""
+    tally = results.Tally()
+    found = host.miri()
+    tally.add(found)
+    if any(one.status != 'skip' for one in found):
+        tally.add(results.vanished('miri', found))
     return _finish(tally)
 
 
@@ -517,7 +531,7 @@ def selfcheck():
 @command
 def clean():
     """make clean"""
-    for name in ('build', 'host', 'logs', 'modules', 'series', 'selfcheck',
+    for name in ('build', 'host', 'host-miri', 'logs', 'modules', 'series', 'selfcheck',
                  'rustdoc', 'ksrc', 'bindgen-build'):
         shutil.rmtree(env.WORK / name, ignore_errors=True)
     progress.say(f'objects below {env.host(env.WORK)} deleted; the toolchain '

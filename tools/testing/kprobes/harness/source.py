@@ -64,32 +64,38 @@ def entries(listing=None):
             yield tuple(line.split())
 
 
+def take(store, want, url, timeout=60):
+    """URL into STORE: (its file, '') or, unless its SHA-256 is WANT, why not."""
+    store.mkdir(parents=True, exist_ok=True)
+    name = url.rsplit('/', 1)[1]
+    part = store / (name + '.part')
+    try:
+        with urllib.request.urlopen(url, timeout=timeout) as answer, \
+                open(part, 'wb') as out:
+            shutil.copyfileobj(answer, out, 1 << 20)
+    except (OSError, http.client.HTTPException) as error:
+        full = getattr(error, 'errno', None) == errno.ENOSPC \
+            or procs.no_space(store)
+        part.unlink(missing_ok=True)
+        if full:
+            raise procs.full_disk(store) from error
+        return None, f'{url}: {error}'
+    found = digest(part)
+    if found != want:
+        part.unlink()
+        return None, f'{url}: SHA-256 is {found}, not {want}'
+    part.replace(store / name)
+    return store / name, ''
+
+
 def fetch(store, listing=None, timeout=60):
     """The first archive that answers with the right bytes, in STORE."""
-    store.mkdir(parents=True, exist_ok=True)
     tried = []
     for want, url in entries(listing):
-        name = url.rsplit('/', 1)[1]
-        part = store / (name + '.part')
-        try:
-            with urllib.request.urlopen(url, timeout=timeout) as answer, \
-                    open(part, 'wb') as out:
-                shutil.copyfileobj(answer, out, 1 << 20)
-        except (OSError, http.client.HTTPException) as error:
-            full = getattr(error, 'errno', None) == errno.ENOSPC \
-                or procs.no_space(store)
-            part.unlink(missing_ok=True)
-            if full:
-                raise procs.full_disk(store) from error
-            tried.append(f'{url}: {error}')
-            continue
-        found = digest(part)
-        if found != want:
-            part.unlink()
-            tried.append(f'{url}: SHA-256 is {found}, not {want}')
-            continue
-        part.replace(store / name)
-        return store / name
+        path, reason = take(store, want, url, timeout)
+        if path:
+            return path
+        tried.append(reason)
     raise env.Refusal(
         'the kernel source from one of the archives in '
         f'{env.host(listing or LIST)}',

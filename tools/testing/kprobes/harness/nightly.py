@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Miri, which only comes with a nightly Rust toolchain: one day's, pinned.
+
+Its parts are listed with their SHA-256 in toolchain/nightly and fetched once
+into the cache. What needs them is a check beside those of the toolchain root,
+so a machine without a network goes without, and says so.
+"""
+
+import hashlib
+import os
+import shutil
+import tarfile
+
+import env
+import procs
+import progress
+import source
+
+LIST = env.KPROBES / 'toolchain' / 'nightly'
+
+
+class Missing(Exception):
+    """There is no Miri, and why."""
+
+
+def home(listing=None):
+    """Where the toolchain of the list is, or will be."""
+    stamp = hashlib.sha256((listing or LIST).read_bytes()).hexdigest()[:12]
+    return env.CACHE / f'nightly-{stamp}'
+
+
+def _unpack(path, into):
+    """A part, as its installer would lay it out below INTO."""
+    with tarfile.open(path) as archive:
+        for member in archive:
+            # The part's own folder, that of its component, then the rest.
+            below = member.name.split('/', 2)[2:]
+            if not below or below == ['manifest.in'] or member.isdir():
+                continue
+            member.name = below[0]
+            archive.extract(member, into, filter='tar')
+
+
+def _sysroot(into):
+    """Build the standard library for Miri; its crates come from the registry."""
+    log = env.LOGS / 'nightly-sysroot.log'
+    if procs.run(['cargo', 'miri', 'setup'], log, extra=environment(into)):
+        raise Missing('no standard library for it: ' + procs.tail(log, 3))
+
+
+def _make(into, listing):
+    shutil.rmtree(into, ignore_errors=True)
+    with progress.Stage('nightly', 3) as stage:
+        for want, url in source.entries(listing):
+            stage.tick(url)
+            path, reason = source.take(into / 'archives', want, url)
+            if not path:
+                raise Missing(reason)
+            _unpack(path, into)
+            path.unlink()
+        _sysroot(into)
+    (into / 'complete').touch()
+
+
+def environment(into):
+    """For cargo, so that it is the nightly one and finds Miri's library."""
+    return {'PATH': f'{into}/bin:{os.environ["PATH"]}',
+            'CARGO_HOME': str(env.CACHE / 'cargo'),
+            'CARGO_TARGET_DIR': str(env.WORK / 'host-miri'),
+            'CARGO_TERM_COLOR': 'never',
+            'MIRI_SYSROOT': str(into / 'miri-sysroot')}
+
+
+def ready(listing=None):
+    """The folder of the toolchain, made once; raises Missing."""
+    listing = listing or LIST
+    into = home(listing)
+    with procs.alone('nightly'):
+        if not (into / 'complete').exists():
+            _make(into, listing)
+    return into
