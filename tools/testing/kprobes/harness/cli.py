@@ -126,19 +126,21 @@ def _forms(built, lines):
             f', {count} of {name}' for name, count in groups.items()))
 
 
-def guest_tests(built, states=8):
+def guest_tests(built, states=8, cmdline='', says=None):
     """Boot BUILT once: its KUnit suites, then our job; the results.
 
-    STATES is how many each instruction form is run from.
+    STATES is how many each instruction form is run from. SAYS is a pattern
+    of what the kernel must say if it has understood CMDLINE.
     """
     ours = _modules(built)
-    job = f'STATES={states}\n' + _job('tests', built.impl, 'clauses')
+    job = f'STATES={states}\n' \
+        + _job('health', built.impl, 'clauses', 'tests')
     image = guest.initramfs(built, 'tests', job,
                             guest.shipped(built, *_SAMPLES) + ours)
     name = f'{built.arch} {built.impl}'
     with progress.Stage(f'boot {name}', 2) as stage:
         try:
-            console = qemu.boot(built, image, name='tests',
+            console = qemu.boot(built, image, name='tests', cmdline=cmdline,
                                 on_line=lambda line: stage.tick(line))
         except qemu.Died as died:
             found = ktap.parse(died.lines, f'{built.arch}.{built.impl}')
@@ -149,6 +151,11 @@ def guest_tests(built, states=8):
     found.append(ktap.Result(
         f'{built.arch}.{built.impl}.no-splat',
         'fail' if console.splats else 'pass', '; '.join(console.splats[:5])))
+    if says:
+        said = any(re.search(says, line) for line in console.lines)
+        found.append(ktap.Result(
+            f'{built.arch}.{built.impl}.cmdline', 'pass' if said else 'fail',
+            '' if said else f'no "{says}" after {cmdline}'))
     found = results.judge(found, built.impl)
     _forms(built, console.lines)
     if built.impl == 'c':
@@ -156,6 +163,28 @@ def guest_tests(built, states=8):
     progress.say(f'{name}: booted under {console.accelerator} in '
                  f'{console.seconds:.0f} s, console {env.host(console.log)}')
     return found
+
+
+def kunit_tests(built):
+    """Boot BUILT once, for its KUnit suites and its checkers; the results.
+
+    That is what a kernel can do that has no modules, or nothing to look at.
+    """
+    image = guest.initramfs(built, 'kunit', _job('health', built.impl))
+    prefix = f'{built.arch}.{built.impl}'
+    with progress.Stage(f'boot {built.name}', 1) as stage:
+        try:
+            console = qemu.boot(built, image, name='kunit',
+                                on_line=lambda line: stage.tick(line))
+        except qemu.Died as died:
+            died.show()
+            return ktap.parse(died.lines, prefix) + [ktap.Result(
+                f'{prefix}.boot', 'fail', died.found.split('\n')[0])]
+    found = ktap.parse(console.lines, prefix)
+    found.append(ktap.Result(
+        f'{prefix}.no-splat', 'fail' if console.splats else 'pass',
+        '; '.join(console.splats[:5])))
+    return results.judge(found, built.impl)
 
 
 # What the guest says, and what the emulation is then told.
@@ -441,10 +470,15 @@ _OURS = ('.surface.', '.samples.', '.clauses', '.modules.', '.files.',
          '.forms.', '.crash.', '.health.')
 
 
+def of_kunit(name):
+    """Is this test one of a KUnit suite of the kernel itself?"""
+    return not any(o in name for o in (*_OURS, '.storm.', 'check-kernel.'))
+
+
 @command
 def kunit():
     """make kunit"""
-    return _guest_part(lambda name: not any(o in name for o in _OURS))
+    return _guest_part(of_kunit)
 
 
 @command

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """A kernel's configuration: the tiny configs plus our fragments.
 
-allnoconfig with the fragments as its answers. A line of ours that is not in
-the result is an error that names it.
+allnoconfig with the fragments as its answers, or, for some flavours, another
+of the kernel's own. A line of ours that is not in the result is an error that
+names it.
 """
 
 import re
@@ -19,7 +20,23 @@ FLAVOURS = {
     'kasan': ('debug', 'kasan'),
     'modversions': ('modversions',),
     'kcfi': ('kcfi',),
+    'up': ('debug', 'up'),
+    'nomodules': ('debug', 'nomodules'),
+    'noftrace': ('debug', 'noftrace'),
+    'nodebugfs': ('debug', 'nodebugfs'),
+    'nosysctl': ('debug', 'nosysctl'),
+    'lazy': ('debug', 'lazy'),
+    'rt': ('debug', 'rt'),
+    'gcc': ('gcc',),
 }
+# What is below the fragments, and what answers where they say nothing.
+_TINY = (('kernel/configs/tiny-base.config', 'kernel/configs/tiny.config'),
+         'allnoconfig')
+_BASES = {
+    'gcc': (('arch/x86/configs/x86_64_defconfig',), 'alldefconfig'),
+}
+# random-N: whatever Kconfig makes of the seed N.
+RANDOM = 'random-'
 
 
 def _setting(line):
@@ -30,6 +47,8 @@ def _setting(line):
 
 def chosen(arch, impl, flavour):
     """The fragments of a kernel, in order."""
+    if flavour.startswith(RANDOM):
+        return [FOLDER / 'random.config']
     if flavour not in FLAVOURS:
         raise env.Refusal(f'a flavour out of {", ".join(FLAVOURS)}', flavour,
                           'see tools/testing/kprobes/config')
@@ -75,16 +94,24 @@ def verify(wanted, config):
             'or drop the line')
 
 
+def _base(flavour):
+    """The files below the fragments, the target, what it is told."""
+    if flavour.startswith(RANDOM):
+        seed = flavour.removeprefix(RANDOM)
+        return (), 'randconfig', [f'KCONFIG_SEED={seed}']
+    return *_BASES.get(flavour, _TINY), []
+
+
 def write(tree, obj, arch, impl, flavour, make):
     """Configure OBJ if its fragments changed."""
+    base, target, told = _base(flavour)
     paths = chosen(arch, impl, flavour)
     for path in paths:
         if not path.exists():
             raise env.Refusal(f'the fragment {path.name}', 'no such file',
                               f'add it to {env.host(FOLDER)}')
     wanted = lines(paths)
-    answers = ''.join((tree / 'kernel/configs' / name).read_text()
-                      for name in ('tiny-base.config', 'tiny.config'))
+    answers = ''.join((tree / name).read_text() for name in base)
     answers += '\n'.join(line for line, _, _ in wanted.values()) + '\n'
     kept = obj / 'answers.config'
     config = obj / '.config'
@@ -94,8 +121,8 @@ def write(tree, obj, arch, impl, flavour, make):
         fresh = obj / 'answers.part'
         fresh.write_text(answers)
         log = obj / 'config.log'
-        status = procs.run([*make, f'KCONFIG_ALLCONFIG={fresh}',
-                            'allnoconfig'], log, cwd=tree)
+        status = procs.run([*make, f'KCONFIG_ALLCONFIG={fresh}', *told,
+                            target], log, cwd=tree)
         if status:
             if procs.no_space(obj):
                 raise procs.full_disk(obj)

@@ -20,6 +20,8 @@ _TARGETS = {
     'ppc64le': ('powerpc', 'vmlinux', 'vmlinux'),
     's390x': ('s390', 'bzImage', 'arch/s390/boot/bzImage'),
 }
+_SOURCES = {'x86_64': 'x86', 'arm': 'arm', 'ppc64le': 'powerpc',
+            's390x': 's390'}
 _PLANNED = {'x86_64': 12, 'arm': 10, 'ppc64le': 10, 's390x': 10}
 _STEP = re.compile(r'  [A-Z][A-Z0-9_ ()\[\]]{0,10} +(\S+)$')
 # How many steps a build prints, until one has been counted here.
@@ -44,14 +46,16 @@ class Built:
         return f'{self.arch}-{self.impl}-{self.flavour}'
 
 
-def make_command(arch, obj, tree):
+def make_command(arch, obj, tree, flavour=''):
     """The make call that every build of this kernel begins with."""
     command = ['make', '-C', tree, f'O={obj}', f'ARCH={_TARGETS[arch][0]}',
-               'LLVM=1', 'KBUILD_BUILD_USER=kprobes',
-               'KBUILD_BUILD_HOST=kprobes',
+               'KBUILD_BUILD_USER=kprobes', 'KBUILD_BUILD_HOST=kprobes',
                'KBUILD_BUILD_TIMESTAMP=Thu Jan  1 00:00:00 UTC 1970']
+    compiler = 'gcc' if flavour == 'gcc' else 'clang'
+    if compiler == 'clang':
+        command.append('LLVM=1')
     if shutil.which('ccache'):
-        command.append('CC=ccache clang')
+        command.append(f'CC=ccache {compiler}')
     return [str(word) for word in command]
 
 
@@ -110,7 +114,7 @@ def build(arch, impl, flavour='test'):
     overlay.sync()
     tree, obj = env.TREE, folder(arch, impl, flavour)
     obj.mkdir(parents=True, exist_ok=True)
-    command = make_command(arch, obj, tree)
+    command = make_command(arch, obj, tree, flavour)
     log = obj / 'build.log'
     log.unlink(missing_ok=True)
     _, target, image = _TARGETS[arch]
@@ -129,6 +133,31 @@ def build(arch, impl, flavour='test'):
     return Built(arch, impl, flavour, tree, obj, obj / image, release)
 
 
+def compile_ours(arch, flavour):
+    """Compile our objects in a kernel of this configuration, and no more.
+
+    Nothing is linked: what they call may not be there. Returns its names; what
+    was compiled is deleted, as it is of no use to anybody.
+    """
+    toolchain.ready()
+    overlay.sync()
+    obj = folder(arch, 'rust', flavour)
+    obj.mkdir(parents=True, exist_ok=True)
+    command = make_command(arch, obj, env.TREE, flavour)
+    log = env.LOGS / f'{arch}-{flavour}.log'
+    log.unlink(missing_ok=True)
+    with progress.Stage(f'objects {arch} {flavour}', 4) as stage:
+        fragments.write(env.TREE, obj, arch, 'rust', flavour, command)
+        compile_targets(
+            command, ['rust/kprobes/',
+                      f'arch/{_SOURCES[arch]}/kprobes/'], log, stage)
+    called = procs.output(
+        ['llvm-nm', '--undefined-only', '--just-symbol-name',
+         *sorted((obj / 'rust/kprobes').glob('*.o'))]).split()
+    shutil.rmtree(obj)
+    return called
+
+
 def external(built, folder_of_module, out, name):
     """Build an out-of-tree module folder against BUILT; its .ko files."""
     out.mkdir(parents=True, exist_ok=True)
@@ -138,7 +167,7 @@ def external(built, folder_of_module, out, name):
         raise env.Refusal(f'to copy {env.host(folder_of_module)}',
                           procs.tail(env.LOGS / f'{name}-copy.log', 3),
                           'see the line above')
-    command = make_command(built.arch, built.obj, built.tree)
+    command = make_command(built.arch, built.obj, built.tree, built.flavour)
     log = out / 'build.log'
     log.unlink(missing_ok=True)
     with progress.Stage(f'module {name}', 1) as stage:

@@ -9,12 +9,14 @@ interrupted run goes on where it was. PIECE=name runs one piece afresh.
 import hashlib
 import json
 import os
+import re
 import time
 
 import check
 import checkkernel
 import cli
 import env
+import fragments
 import host
 import kernel
 import ktap
@@ -23,21 +25,48 @@ import results
 import source
 
 FOLDER = env.RESULTS / 'pieces'
+# Configurations under which all tests run, and those that cannot run all.
+_WHOLE = ('kasan', 'modversions', 'kcfi', 'up', 'lazy', 'rt', 'gcc')
+_KUNIT = ('nomodules', 'noftrace', 'nodebugfs', 'nosysctl')
+# What checkers call at each access or function. A hit must not: there may be a
+# probe on it. To report what was found is something else.
+_CHECKERS = re.compile(
+    r'__(asan_(load|store)|hwasan_(load|store)|tsan_|msan_|sanitizer_cov_)')
+# Of random configurations, our objects are compiled, nothing else.
+SEEDS = range(1, 11)
 
 
-def _guest(arch, impl, flavour='test'):
+def _guest(arch, impl, flavour='test', **options):
     def run():
         built = kernel.build(arch, impl, flavour)
-        found = checkkernel.run(built) if impl == 'rust' \
-            and flavour == 'test' else []
-        found += cli.guest_tests(built, states=64)
+        found = checkkernel.run(built) if impl == 'rust' else []
+        found += cli.guest_tests(built, states=64, **options)
         # Another flavour runs the same, but for the checkers it is without.
         found += results.vanished(
             f'{arch}-{impl}', found,
             lambda name: '.storm.' not in name and (
-                flavour == 'test' or not (
-                    name.startswith('check-kernel.') or '.health.' in name)))
+                flavour == 'test' or '.health.' not in name))
         return found
+    return run
+
+
+def _kunit(flavour):
+    def run():
+        built = kernel.build('x86_64', 'rust', flavour)
+        found = checkkernel.run(built) + cli.kunit_tests(built)
+        return found + results.vanished(
+            'x86_64-rust', found, lambda name:
+            cli.of_kunit(name) or name.startswith('check-kernel.'))
+    return run
+
+
+def _compiled(flavour):
+    def run():
+        called = kernel.compile_ours('x86_64', flavour)
+        found = sorted({one for one in called if _CHECKERS.match(one)})
+        return [ktap.Result(f'x86_64.rust.{flavour}.compiles', 'pass'),
+                ktap.Result(f'x86_64.rust.{flavour}.calls_no_checker',
+                            'fail' if found else 'pass', ', '.join(found))]
     return run
 
 
@@ -62,8 +91,17 @@ def pieces():
             found[f'rust-{arch}'] = _guest(arch, 'rust')
     for arch in env.ARCHES:
         found[f'c-{arch}'] = _guest(arch, 'c')
-    for flavour in ('kasan', 'modversions', 'kcfi'):
+    for flavour in _WHOLE:
         found[f'rust-x86_64-{flavour}'] = _guest('x86_64', 'rust', flavour)
+    # Without a CPU that has it, FineIBT must be asked for.
+    found['rust-x86_64-fineibt'] = _guest(
+        'x86_64', 'rust', 'kcfi', cmdline='cfi=fineibt',
+        says=r'Using \w*FineIBT')
+    for flavour in _KUNIT:
+        found[f'rust-x86_64-{flavour}'] = _kunit(flavour)
+    for seed in SEEDS:
+        flavour = f'{fragments.RANDOM}{seed}'
+        found[f'rust-x86_64-{flavour}'] = _compiled(flavour)
     found['storm-x86_64'] = _storm(False)
     found['storm-x86_64-piecewise'] = _storm(True)
     return found

@@ -79,14 +79,3 @@ if [ -e /modules/kprobes_forms.ko ]; then
 	rmmod kprobes_forms
 	[ ! -e $jumps ] || echo 1 >$jumps
 fi
-
-suite health
-if [ -e $DEBUG/kmemleak ]; then
-	check kmemleak kmemleak_clean
-fi
-check no_taint_by_warning sh -c \
-	't=$(cat /proc/sys/kernel/tainted); [ $((t & 512)) = 0 ] && [ $((t & 128)) = 0 ]'
-if [ -e /proc/lockdep_stats ]; then
-	check lockdep_still_on sh -c "grep -q 'debug_locks: *1' /proc/lockdep_stats"
-fi
-plan

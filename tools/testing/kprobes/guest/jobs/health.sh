@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0
+# What the kernel's own checkers have to say at the end, as far as there are any.
+
+suite health
+if [ -e $DEBUG/kmemleak ]; then
+	check kmemleak kmemleak_clean
+fi
+if [ -e /proc/sys/kernel/tainted ]; then
+	check no_taint_by_warning sh -c \
+		't=$(cat /proc/sys/kernel/tainted); [ $((t & 512)) = 0 ] && [ $((t & 128)) = 0 ]'
+fi
+if [ -e /proc/lockdep_stats ]; then
+	check lockdep_still_on sh -c "grep -q 'debug_locks: *1' /proc/lockdep_stats"
+fi
+plan

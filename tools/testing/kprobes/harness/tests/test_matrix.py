@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The pieces of the matrix: how each is configured, built and counted."""
+
+import contextlib
+import io
+import types
+from unittest import mock
+
+import cli
+import fragments
+import kernel
+import matrix
+import procs
+import qemu
+import results
+from ktap import Result
+from tests import support
+
+
+class Bases(support.Case):
+    """What is below the fragments of a flavour."""
+
+    def configured(self, flavour):
+        """(the words behind make's own, the answers) for FLAVOUR."""
+        for name in ('kernel/configs/tiny-base.config',
+                     'kernel/configs/tiny.config'):
+            self.write(f'tree/{name}', 'CONFIG_TINY=y\n')
+        self.write('tree/arch/x86/configs/x86_64_defconfig',
+                   'CONFIG_WHOLE=y\n')
+        said = {}
+
+        def run(command, _log, **_):
+            answers = next(word for word in command if 'ALLCONFIG' in word)
+            said['words'] = command[2:]
+            with open(answers.split('=')[1], encoding='utf-8') as file:
+                said['answers'] = file.read()
+            self.write('obj/.config', said['answers'])
+            return 0
+        obj = self.tmp / 'obj'
+        obj.mkdir(exist_ok=True)
+        with mock.patch.object(procs, 'run', run):
+            fragments.write(self.tmp / 'tree', obj, 'x86_64', 'rust', flavour,
+                            ['make'])
+        return said['words'], said['answers']
+
+    def test_most_are_tiny(self):
+        words, answers = self.configured('up')
+        self.assertEqual(words, ['allnoconfig'])
+        self.assertIn('CONFIG_TINY=y', answers)
+        self.assertIn('# CONFIG_SMP is not set', answers)
+
+    def test_gcc_has_the_defconfig(self):
+        words, answers = self.configured('gcc')
+        self.assertEqual(words, ['alldefconfig'])
+        self.assertIn('CONFIG_WHOLE=y', answers)
+        self.assertNotIn('CONFIG_TINY=y', answers)
+        self.assertIn('CONFIG_RUST_KPROBES=y', answers)
+
+    def test_random_has_its_seed_and_little_else(self):
+        words, answers = self.configured('random-7')
+        self.assertEqual(words, ['KCONFIG_SEED=7', 'randconfig'])
+        self.assertIn('CONFIG_RUST_KPROBES=y', answers)
+        self.assertNotIn('CONFIG_SMP', answers)
+
+
+class Compilers(support.Case):
+    def test_clang_but_for_gcc(self):
+        self.enterContext(mock.patch.object(
+            kernel.shutil, 'which', lambda _: '/usr/bin/ccache'))
+        for flavour in ('test', 'kcfi', 'random-1'):
+            words = kernel.make_command('x86_64', 'o', 't', flavour)
+            self.assertIn('LLVM=1', words)
+            self.assertIn('CC=ccache clang', words)
+        words = kernel.make_command('x86_64', 'o', 't', 'gcc')
+        self.assertNotIn('LLVM=1', words)
+        self.assertIn('CC=ccache gcc', words)
+
+    def test_modules_are_compiled_as_their_kernel(self):
+        commands = []
+        self.enterContext(mock.patch.object(
+            kernel.procs, 'run', lambda *_, **__: 0))
+        self.enterContext(mock.patch.object(
+            kernel, 'compile_targets',
+            lambda command, *_: commands.append(command)))
+        built = kernel.Built('x86_64', 'rust', 'gcc', self.tmp, self.tmp,
+                             self.tmp, '7.3')
+        self.write('out/modules.order', 'a.o\n')
+        kernel.external(built, self.tmp, self.tmp / 'out', 'a')
+        self.assertNotIn('LLVM=1', commands[0])
+
+
+class Compiled(support.Case):
+    """Random configurations: our objects, and nothing of them is kept."""
+
+    def setUp(self):
+        super().setUp()
+        for where, name in ((kernel.toolchain, 'ready'),
+                            (kernel.overlay, 'sync'),
+                            (kernel.fragments, 'write')):
+            self.enterContext(mock.patch.object(where, name))
+        self.called = []
+        self.enterContext(mock.patch.object(
+            kernel.procs, 'output', lambda _: '\n'.join(self.called)))
+
+    def test_our_folders_and_no_link(self):
+        compiled = []
+        self.enterContext(mock.patch.object(
+            kernel, 'compile_targets',
+            lambda _command, targets, *_: compiled.append(targets)))
+        found = matrix.pieces()['rust-x86_64-random-3']()
+        self.assertEqual(compiled, [['rust/kprobes/', 'arch/x86/kprobes/']])
+        self.assertEqual([(one.name, one.status) for one in found],
+                         [('x86_64.rust.random-3.compiles', 'pass'),
+                          ('x86_64.rust.random-3.calls_no_checker', 'pass')])
+        self.assertFalse(
+            kernel.folder('x86_64', 'rust', 'random-3').exists())
+
+    def test_a_checker_that_is_called_fails(self):
+        self.enterContext(mock.patch.object(kernel, 'compile_targets'))
+        self.called = ['memcpy', '__asan_report_load8_noabort']
+        self.assertEqual(self.verdict(), ('pass', ''))
+        for one in ('__asan_load8_noabort', '__asan_storeN',
+                    '__sanitizer_cov_trace_pc', '__tsan_read8',
+                    '__msan_metadata_ptr_for_load_8'):
+            self.called = [one]
+            self.assertEqual(self.verdict(), ('fail', one))
+
+    def verdict(self):
+        found = matrix.pieces()['rust-x86_64-random-3']()[1]
+        return found.status, found.reason
+
+    def test_what_does_not_compile_stays_to_be_looked_at(self):
+        self.enterContext(mock.patch.object(
+            kernel, 'compile_targets', mock.Mock(
+                side_effect=kernel.env.Refusal('a', 'b', 'c'))))
+        with self.refused('a'):
+            kernel.compile_ours('x86_64', 'random-3')
+        self.assertTrue(kernel.folder('x86_64', 'rust', 'random-3').exists())
+
+
+class Kunit(support.Case):
+    """Kernels that can do no more than their KUnit suites."""
+
+    def setUp(self):
+        super().setUp()
+        self.built = types.SimpleNamespace(arch='x86_64', impl='rust',
+                                           name='x86_64-rust-nomodules')
+        self.enterContext(mock.patch.object(cli.guest, 'initramfs'))
+        self.enterContext(mock.patch.object(
+            matrix.kernel, 'build', lambda *_: self.built))
+        self.enterContext(mock.patch.object(
+            matrix.checkkernel, 'run',
+            lambda _: [Result('check-kernel.text', 'pass')]))
+        self.enterContext(mock.patch.object(
+            results, 'planned', lambda _: [
+                'x86_64.rust.suite.case', 'x86_64.rust.modules.load',
+                'x86_64.rust.storm.hits', 'check-kernel.text',
+                'x86_64.rust.no-splat']))
+
+    def boot(self, lines, splats=(), died=None):
+        console = types.SimpleNamespace(lines=lines, splats=list(splats))
+        self.enterContext(mock.patch.object(
+            qemu, 'boot', mock.Mock(return_value=console, side_effect=died)))
+        return {one.name: one.status
+                for one in matrix.pieces()['rust-x86_64-nomodules']()}
+
+    def test_its_suites_are_asked_for_and_nothing_else(self):
+        found = self.boot(['KTAP version 1', '# Subtest: suite', 'ok 1 case'])
+        self.assertEqual(found, {'check-kernel.text': 'pass',
+                                 'x86_64.rust.suite.case': 'pass',
+                                 'x86_64.rust.no-splat': 'pass'})
+
+    def test_a_suite_that_did_not_run_fails(self):
+        found = self.boot([])
+        self.assertEqual(found['plan.x86_64.rust.suite.case'], 'fail')
+
+    def test_a_warning_fails(self):
+        found = self.boot(['KTAP version 1', '# Subtest: suite', 'ok 1 case'],
+                          ['WARNING: x'])
+        self.assertEqual(found['x86_64.rust.no-splat'], 'fail')
+
+    def test_a_dead_guest_fails(self):
+        with contextlib.redirect_stderr(io.StringIO()):
+            found = self.boot([], died=qemu.Died('a', 'it died', 'c', []))
+        self.assertEqual(found, {'check-kernel.text': 'pass',
+                                 'x86_64.rust.boot': 'fail'})
+
+
+class CommandLine(support.Case):
+    """FineIBT: the kernel must have understood that it is asked for."""
+
+    def verdict(self, said):
+        console = mock.Mock(lines=[said], splats=[], seconds=1)
+        boot = mock.Mock(return_value=console)
+        self.enterContext(mock.patch.object(cli, '_modules', lambda _: []))
+        for where, name in ((cli.guest, 'initramfs'), (cli.guest, 'shipped')):
+            self.enterContext(mock.patch.object(where, name,
+                                                return_value=[]))
+        for where, name, what in (
+                (matrix.kernel, 'build', lambda *_: mock.Mock(
+                    arch='x86_64', impl='rust', obj=self.tmp)),
+                (matrix.checkkernel, 'run', lambda _: []),
+                (results, 'planned', lambda _: []), (qemu, 'boot', boot)):
+            self.enterContext(mock.patch.object(where, name, what))
+        found = matrix.pieces()['rust-x86_64-fineibt']()
+        self.assertEqual(boot.call_args.kwargs['cmdline'], 'cfi=fineibt')
+        return {one.name: one.status for one in found}['x86_64.rust.cmdline']
+
+    def test_it_says_so(self):
+        self.assertEqual(self.verdict('SMP alternatives: Using FineIBT CFI'),
+                         'pass')
+
+    def test_it_says_something_else(self):
+        self.assertEqual(self.verdict('SMP alternatives: Using kCFI'), 'fail')
+
+
+class Pieces(support.Case):
+    def test_every_configuration_has_a_piece(self):
+        names = set(matrix.pieces())
+        for flavour in fragments.FLAVOURS:
+            # Those of `make test` and `make bench`.
+            if flavour not in ('test', 'bench'):
+                self.assertIn(f'rust-x86_64-{flavour}', names)
+        self.assertEqual(sum('-random-' in name for name in names), 10)
