@@ -62,6 +62,7 @@ use crate::{
         slots::{
             self,
             Pool,
+            Returned,
             Slot, //
         },
         table::{
@@ -97,7 +98,8 @@ const JUMP_LEN: u8 = 5;
 const IF: usize = 1 << 9;
 
 static SLOTS: Table<slots::Page> = Table::empty();
-static POOL: Guarded<Pool, text::Lock> = Guarded::new(Pool::new(&SLOTS, SLOT_LEN));
+static RETURNED: Returned = Returned::new();
+static POOL: Guarded<Pool, text::Lock> = Guarded::new(Pool::new(&SLOTS, &RETURNED, SLOT_LEN));
 
 /// All it takes to break at a place and to carry out the instruction there.
 pub(crate) struct Prepared {

@@ -12,7 +12,9 @@
 //! handed to it a page at a time ([`slot`](crate::slot)). So there is never more garbage than pages,
 //! nor more than one callback for each.
 //!
-//! Pages without a slot in use are given back, save one; see [`Pool::tidy`].
+//! Pages without a slot in use are given back, save one; see [`Pool::tidy`]. Which ones those are
+//! takes a look at all, so [`Returned`] says whether it is worth one, and the pool remembers the
+//! page that it has taken the last slot from: what a probe costs does not grow with the pages.
 //!
 //! C counterpart: `__get_insn_slot()` and its neighbours in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -55,6 +57,25 @@ use kernel::{
 /// Words for a set of a page's slots; no slot is shorter than 16 bytes.
 const WORDS: usize = PAGE_SIZE / 16 / 64;
 
+/// Has a page of a pool got slots back, so that it may be without one in use?
+pub(crate) struct Returned(AtomicBool);
+
+impl Returned {
+    /// No.
+    pub(crate) const fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    fn note(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Asks, and says no until it happens again.
+    fn take(&self) -> bool {
+        self.0.load(Ordering::Relaxed) && self.0.swap(false, Ordering::Acquire)
+    }
+}
+
 /// A page of slots.
 ///
 /// # Invariants
@@ -63,6 +84,7 @@ const WORDS: usize = PAGE_SIZE / 16 / 64;
 pub(crate) struct Page {
     code: NonNull<c_void>,
     slot_len: usize,
+    returned: &'static Returned,
     slots: Map<AtomicU64, AtomicBool, WORDS>,
     /// Belongs to who has been told to ask for a grace period, and then to Tasks RCU.
     callback: Opaque<bindings::callback_head>,
@@ -80,7 +102,7 @@ impl Page {
         TextAddr::new(self.code.addr().get() as u64)
     }
 
-    fn new(slot_len: usize) -> Result<Self, Refusal> {
+    fn new(slot_len: usize, returned: &'static Returned) -> Result<Self, Refusal> {
         let count = PAGE_SIZE / slot_len.max(16);
         let mut origins = KVec::new();
         for _ in 0..count {
@@ -96,6 +118,7 @@ impl Page {
         Ok(Self {
             code: NonNull::new(code).ok_or(Refusal::NoMemory)?,
             slot_len,
+            returned,
             slots: Map::new(count, AtomicU64::new, AtomicBool::new(false)),
             callback: Opaque::uninit(),
             origins,
@@ -123,6 +146,9 @@ impl Page {
         } else {
             self.forget(index);
             self.slots.free(index);
+            if self.slots.is_unused() {
+                self.returned.note();
+            }
         }
     }
 
@@ -170,7 +196,10 @@ impl Drop for Page {
 unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
     // SAFETY: By the precondition; the field is laid out as what is in it.
     let page = unsafe { &*kernel::container_of!(Opaque::cast_from(head), Page, callback) };
+    let returned = page.returned;
     page.follow_up(page.slots.expired(|index| page.forget(index)));
+    // Last: who looks must find the page as it is now.
+    returned.note();
 }
 
 /// A slot that is in use.
@@ -214,51 +243,82 @@ impl Drop for Slot {
     }
 }
 
+/// How many pages without a slot in use are looked for at once.
+const SWEEP: usize = 32;
+
 /// All slots of a back end.
 pub(crate) struct Pool {
     pages: Writer<Page>,
     slot_len: usize,
+    returned: &'static Returned,
+    /// The page that had a slot to give when one was last taken.
+    open: TextAddr,
 }
 
 impl Pool {
     /// No slots yet, of `slot_len` bytes each, a power of two not below 16.
-    pub(crate) const fn new(table: &'static Table<Page>, slot_len: usize) -> Self {
+    pub(crate) const fn new(
+        table: &'static Table<Page>,
+        returned: &'static Returned,
+        slot_len: usize,
+    ) -> Self {
         Self {
             pages: Writer::of(table),
             slot_len,
+            returned,
+            open: TextAddr::new(0),
         }
     }
 
     /// A slot for the instruction at `origin`.
     pub(crate) fn take(&mut self, origin: TextAddr) -> Result<Slot, Refusal> {
-        if let Some(slot) = self
-            .pages
-            .iter()
-            .find_map(|(_, page)| slot_of(page, origin))
-        {
+        let open = self.pages.get(self.open);
+        if let Some(slot) = open.and_then(|page| slot_of(page, origin)) {
             return Ok(slot);
         }
-        let page = Page::new(self.slot_len)?;
+        let mut pages = self.pages.iter();
+        let found = pages.find_map(|(base, page)| Some((base, slot_of(page, origin)?)));
+        drop(pages);
+        if let Some((base, slot)) = found {
+            self.open = base;
+            return Ok(slot);
+        }
+        let page = Page::new(self.slot_len, self.returned)?;
         let base = page.address();
         self.pages.insert(Owned::new(base, page)?)?;
         announce(base, true);
+        self.open = base;
         let page = self.pages.get(base);
         page.and_then(|page| slot_of(page, origin))
             .ok_or(Refusal::NoMemory)
     }
 
-    /// Takes the pages out that nobody needs, save one.
+    /// Takes the pages out that nobody needs, save one. Looks for them only if slots have come back.
     pub(crate) fn tidy(&mut self, retired: &mut Retired<Page>) {
-        while self.pages.len() > 1 {
-            let empty = self.pages.iter().find(|(_, page)| page.slots.is_unused());
-            let Some((base, _)) = empty else {
-                return;
-            };
+        if !self.returned.take() {
+            return;
+        }
+        while self.take_out(retired) == SWEEP {}
+        self.pages.tidy();
+    }
+
+    /// Takes out some of the pages that nobody needs; tells how many.
+    fn take_out(&mut self, retired: &mut Retired<Page>) -> usize {
+        let spare = self.pages.len().saturating_sub(1).min(SWEEP);
+        let mut bases = [None; SWEEP];
+        let empty = self.pages.iter().filter(|(_, page)| page.slots.is_unused());
+        for (place, (base, _)) in bases.iter_mut().take(spare).zip(empty) {
+            *place = Some(base);
+        }
+        let mut count = 0;
+        for base in bases.into_iter().flatten() {
             announce(base, false);
             if let Ok(page) = self.pages.remove(base) {
                 retired.push(page);
+                count += 1;
             }
         }
+        count
     }
 
     /// Where page number `number` is.
@@ -300,4 +360,69 @@ pub(crate) fn origin(
 fn page_of<'a>(table: &'a Table<Page>, at: TextAddr, pinned: &'a Pinned) -> Option<&'a Page> {
     let base = at.get() & !(PAGE_SIZE as u64 - 1);
     table.find(TextAddr::new(base), pinned)
+}
+
+#[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
+#[kernel::macros::kunit_tests(rust_kprobes_slots)]
+mod tests {
+    use super::*;
+
+    const ORIGIN: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
+
+    /// So many slots.
+    fn take(pool: &mut Pool, count: usize) -> Result<KVec<Slot>, Refusal> {
+        let mut slots = KVec::with_capacity(count, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
+        for _ in 0..count {
+            let pushed = slots.push(pool.take(ORIGIN)?, GFP_KERNEL);
+            pushed.map_err(|_| Refusal::NoMemory)?;
+        }
+        Ok(slots)
+    }
+
+    fn tidy(pool: &mut Pool) {
+        let mut retired = Retired::new();
+        pool.tidy(&mut retired);
+        retired.wait();
+    }
+
+    /// Gives back the page that is left.
+    fn close(mut pool: Pool) -> Result<(), Refusal> {
+        let base = pool.page(0).ok_or(Refusal::NoMemory)?;
+        pool.pages.remove(base).map(drop)
+    }
+
+    #[test]
+    fn a_page_is_made_only_when_all_are_full() -> Result<(), Refusal> {
+        static PAGES: Table<Page> = Table::empty();
+        static RETURNED: Returned = Returned::new();
+        let mut pool = Pool::new(&PAGES, &RETURNED, PAGE_SIZE / 4);
+        let (first, second) = (take(&mut pool, 4)?, take(&mut pool, 1)?);
+        assert_eq!(pool.pages.len(), 2);
+        drop(first);
+        let more = take(&mut pool, 7)?;
+        assert_eq!(pool.pages.len(), 2);
+        drop((second, more));
+        tidy(&mut pool);
+        assert_eq!(pool.pages.len(), 1);
+        close(pool)
+    }
+
+    #[test]
+    fn pages_without_a_slot_in_use_are_given_back() -> Result<(), Refusal> {
+        static PAGES: Table<Page> = Table::empty();
+        static RETURNED: Returned = Returned::new();
+        let mut pool = Pool::new(&PAGES, &RETURNED, PAGE_SIZE);
+        let (some, kept) = (take(&mut pool, 2 * SWEEP + 3)?, take(&mut pool, 1)?);
+        tidy(&mut pool);
+        assert_eq!(pool.pages.len(), 2 * SWEEP + 4);
+        drop(some);
+        assert!(RETURNED.0.load(Ordering::Relaxed));
+        tidy(&mut pool);
+        assert_eq!(pool.pages.len(), 1);
+        assert!(!RETURNED.0.load(Ordering::Relaxed));
+        drop(kept);
+        tidy(&mut pool);
+        assert_eq!(pool.pages.len(), 1);
+        close(pool)
+    }
 }
