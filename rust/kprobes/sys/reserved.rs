@@ -48,7 +48,9 @@ impl Index {
                 None => Ok(()),
             }
         })?;
-        order::ascending(&mut spans);
+        let spare = KVVec::from_elem(0, spans.len(), GFP_KERNEL);
+        let mut spare = spare.map_err(|_| Refusal::NoMemory)?;
+        order::ascending_numbers(&mut spans, &mut spare);
         Ok(Self(spans))
     }
 
