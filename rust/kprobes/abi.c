@@ -24,6 +24,9 @@
 #include <linux/static_call_types.h>
 #include <linux/stop_machine.h>
 #include <linux/uaccess.h>
+#ifdef CONFIG_X86
+#include <asm/alternative.h>
+#endif
 
 #include "glue.h"
 
@@ -302,9 +305,24 @@ fault:
 }
 
 /*
- * What others change in the kernel's text: where the entry of that number is,
- * NULL behind the last one, and how many bytes they change.
+ * What others change in the kernel's text, or know of it: where the entry of
+ * that number is, NULL behind the last one, and how many bytes they change.
  */
+const void * __kprobes rust_kprobes_fixup(struct exception_table_entry *first,
+				    struct exception_table_entry *end,
+				    size_t number)
+{
+	struct exception_table_entry *entry = first + number;
+
+	if (entry >= end)
+		return NULL;
+#ifdef ARCH_HAS_RELATIVE_EXTABLE
+	return offset_to_ptr(&entry->insn);
+#else
+	return (const void *)entry->insn;
+#endif
+}
+
 #ifdef CONFIG_JUMP_LABEL
 const void * __kprobes rust_kprobes_jump_label(struct jump_entry *first,
 					       struct jump_entry *end, size_t number,
@@ -345,6 +363,19 @@ const void * __kprobes rust_kprobes_bug(struct bug_entry *first, struct bug_entr
 #else
 	return (const void *)bug->bug_addr;
 #endif
+}
+#endif
+
+#ifdef CONFIG_X86
+/* The same of what is written anew for the CPU, while init memory is there. */
+const void * __kprobes rust_kprobes_alternative(size_t number, size_t *len)
+{
+	struct alt_instr *entry = __alt_instructions + number;
+
+	if (entry >= __alt_instructions_end)
+		return NULL;
+	*len = entry->instrlen;
+	return offset_to_ptr(&entry->instr_offset);
 }
 #endif
 

@@ -447,7 +447,7 @@ unsafe extern "C" fn rust_kprobes_blacklist_show(
 /// To be called once, as an early initcall.
 #[export]
 unsafe extern "C" fn rust_kprobes_init() -> c_int {
-    let loaded = check::load_blacklist();
+    let loaded = check::load();
     if loaded.is_err() {
         pr_err!("no memory for the list of functions not to probe, some can be probed\n");
     }

@@ -69,6 +69,10 @@ int rust_kprobes_blacklist_show(struct seq_file *file, void *unused);
 void rust_kprobes_module_comes(struct module *module);
 void rust_kprobes_text_gone(struct module *module, bool init_only);
 
+extern struct exception_table_entry __start___ex_table[], __stop___ex_table[];
+const void *rust_kprobes_fixup(struct exception_table_entry *first,
+			       struct exception_table_entry *end,
+			       size_t number);
 #ifdef CONFIG_JUMP_LABEL
 const void *rust_kprobes_jump_label(struct jump_entry *first,
 				    struct jump_entry *end, size_t number,
@@ -85,6 +89,13 @@ const void *rust_kprobes_static_call(struct static_call_site *first,
 extern struct bug_entry __start___bug_table[], __stop___bug_table[];
 const void *rust_kprobes_bug(struct bug_entry *first, struct bug_entry *end,
 			     size_t number);
+#endif
+
+#ifdef CONFIG_UNWINDER_ORC
+extern int __start_orc_unwind_ip[], __stop_orc_unwind_ip[];
+#endif
+#ifdef CONFIG_X86
+const void *rust_kprobes_alternative(size_t number, size_t *len);
 #endif
 
 int rust_kprobes_init(void);

@@ -19,12 +19,14 @@
 //! Besides:
 //!
 //! - [`site`]: a probed place, and the registry of all;
+//! - [`around`]: what a batch finds out about the text around its probes;
 //! - [`busy`]: times in which a CPU may handle no probe.
 
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
 pub(crate) mod arm;
+pub(crate) mod around;
 pub(crate) mod busy;
 pub(crate) mod check;
 pub(crate) mod enable;

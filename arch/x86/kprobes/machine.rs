@@ -37,7 +37,8 @@ use super::{
         },
         relocate,
         X86, //
-    }, //
+    },
+    starts, //
 };
 use crate::{
     contract::{
@@ -182,6 +183,14 @@ unsafe impl Machine for X86 {
     #[cfg(not(CONFIG_X86_KERNEL_IBT))]
     fn marked(_function: TextAddr) -> bool {
         false
+    }
+
+    fn learn() -> Result<(), Refusal> {
+        starts::learn()
+    }
+
+    fn known_start(at: TextAddr) -> Option<TextAddr> {
+        starts::last(at)
     }
 
     /// The way from user space, traps and interrupts into C.

@@ -9,5 +9,6 @@ mod entry;
 mod frame;
 mod isa;
 mod machine;
+mod starts;
 
 pub(crate) use isa::X86 as Current;

@@ -8,16 +8,20 @@
 //! C counterpart: `check_kprobe_address_safe()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
-use super::site::{
-    self,
-    Registry, //
+use super::{
+    around::Around,
+    site::{
+        self,
+        Registry, //
+    }, //
 };
 use crate::{
     arch::Current,
     contract::Machine,
     model::{
         addr::TextAddr,
-        refusal::Refusal, //
+        refusal::Refusal,
+        symbol::Kind, //
     },
     sys::{
         blacklist,
@@ -29,15 +33,18 @@ use crate::{
             Owner, //
         },
         reserved,
-        symbols, //
+        symbols::{
+            self,
+            Function, //
+        }, //
     },
 };
 
 /// How a place can be hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Means {
-    /// By a breakpoint.
-    Breakpoint,
+    /// By a breakpoint. The address is one not behind it where an instruction starts.
+    Breakpoint(TextAddr),
     /// Through ftrace, whose call is there.
     Ftrace,
 }
@@ -46,22 +53,30 @@ pub(crate) enum Means {
 ///
 /// The answer holds while the registry is locked: a module that goes waits for the lock before its
 /// text does.
-pub(crate) fn probeable(registry: &mut Registry, at: TextAddr) -> Result<Means, Refusal> {
-    let means = means(at)?;
+pub(crate) fn probeable(
+    registry: &mut Registry,
+    at: TextAddr,
+    around: &mut Around,
+) -> Result<Means, Refusal> {
+    let ftrace = is_ftraces(at)?;
     let owner = modules::owner(at)?;
-    if symbols::is_gate(at) || blacklisted(at) {
+    let function = around.function(at)?;
+    if symbols::is_gate(at) || is_blacklisted(at, Some(&function)) {
         return Err(Refusal::Blacklisted);
     }
-    match &owner {
+    let told = match &owner {
         Owner::Kernel => reserved_index(registry)?.check(at)?,
-        Owner::Module(module) => reserved::check_module(module, at)?,
-    }
-    if symbols::is_preamble(at) {
-        return Err(Refusal::Preamble);
+        Owner::Module(module) => around.tables(module, at)?.check(at)?,
+    };
+    match function.kind {
+        Kind::Function => (),
+        Kind::Preamble => return Err(Refusal::Preamble),
+        Kind::Trampoline => return Err(Refusal::Reserved),
     }
     match owner {
         Owner::Module(module) if module.has_freed(at) => Err(Refusal::InitTextFreed),
-        _ => Ok(means),
+        _ if ftrace => Ok(Means::Ftrace),
+        _ => Ok(Means::Breakpoint(around.known(&function, told, at))),
     }
 }
 
@@ -69,7 +84,14 @@ pub(crate) fn probeable(registry: &mut Registry, at: TextAddr) -> Result<Means, 
 ///
 /// What the compiler split from a function shares the function's fate.
 pub(crate) fn blacklisted(at: TextAddr) -> bool {
-    listed(at) || symbols::split_from(at).is_some_and(listed)
+    is_blacklisted(at, symbols::function(at).as_ref())
+}
+
+fn is_blacklisted(at: TextAddr, function: Option<&Function>) -> bool {
+    let listed = |at, entry| Current::reserved().contains(at) || blacklist::covers(at, entry);
+    let split_from = function.and_then(|function| function.split_from);
+    listed(at, function.map(|function| function.text.start()))
+        || split_from.is_some_and(|base| listed(base, Some(base)))
 }
 
 /// Tells `each` of the functions that nobody may probe: where they start and end.
@@ -83,24 +105,21 @@ pub(crate) fn module_comes(module: Loaded) -> Result<(), Refusal> {
     site::registry(&mut Lock::new()).modules.add(module)
 }
 
-/// Learns the functions that C names. To be called once, while init memory is there.
-pub(crate) fn load_blacklist() -> Result<(), Refusal> {
+/// Learns the functions that C names, and what the back end must know. To be called once, while init
+/// memory is there.
+pub(crate) fn load() -> Result<(), Refusal> {
+    // Without it fewer starts of instructions are known, which only takes longer.
+    let _ = Current::learn();
     blacklist::load()
 }
 
-fn listed(at: TextAddr) -> bool {
-    Current::reserved().contains(at) || blacklist::covers(at)
-}
-
-fn means(at: TextAddr) -> Result<Means, Refusal> {
-    if !ftrace::calls_from(at) {
-        return Ok(Means::Breakpoint);
+/// Does ftrace's call stand there? Says no if nobody else may change it.
+fn is_ftraces(at: TextAddr) -> Result<bool, Refusal> {
+    let ftraces = ftrace::calls_from(at);
+    if ftraces && !cfg!(CONFIG_KPROBES_ON_FTRACE) {
+        return Err(Refusal::FtraceOnly);
     }
-    if cfg!(CONFIG_KPROBES_ON_FTRACE) {
-        Ok(Means::Ftrace)
-    } else {
-        Err(Refusal::FtraceOnly)
-    }
+    Ok(ftraces)
 }
 
 fn reserved_index(registry: &mut Registry) -> Result<&reserved::Index, Refusal> {
@@ -108,4 +127,36 @@ fn reserved_index(registry: &mut Registry) -> Result<&reserved::Index, Refusal> 
         registry.reserved = Some(reserved::Index::read()?);
     }
     registry.reserved.as_ref().ok_or(Refusal::NoMemory)
+}
+
+#[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
+#[kernel::macros::kunit_tests(rust_kprobes_check)]
+mod tests {
+    use super::*;
+    use kernel::prelude::*;
+
+    fn probeable(name: &CStr, offset: u64) -> Result<Means, Refusal> {
+        let at = symbols::lookup(name).ok_or(Refusal::UnknownSymbol)?;
+        let mut lock = Lock::new();
+        let registry = site::registry(&mut lock);
+        super::probeable(registry, at.after(offset)?, &mut Around::new())
+    }
+
+    #[test]
+    fn trampolines_of_static_calls_are_others() {
+        for offset in [0, 5] {
+            let found = probeable(c"__SCT__tp_func_sched_switch", offset);
+            assert!(matches!(
+                found,
+                Err(Refusal::Reserved | Refusal::UnknownSymbol)
+            ));
+        }
+    }
+
+    #[test]
+    fn what_handles_hits_is_not_for_probes() {
+        assert_eq!(probeable(c"register_kprobe", 0), Err(Refusal::Blacklisted));
+        assert_eq!(probeable(c"notify_die", 1), Err(Refusal::Blacklisted));
+        assert!(probeable(c"kernel_clone", 0).is_ok());
+    }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From an address to all it takes to break there: read the code around it, prove that an
+//! From an address to all it takes to break there: read the code before it, prove that an
 //! instruction starts there, decide how that will be carried out, fill a slot.
 //!
 //! The code is read as it was before any probe: where a breakpoint of ours starts an instruction,
@@ -22,21 +22,18 @@ use crate::{
         addr::TextAddr,
         refusal::Refusal, //
     },
-    sys::{
-        symbols,
-        text, //
-    },
+    sys::text,
 };
 
-/// Gets ready to break at `at`, which may be probed.
+/// Gets ready to break at `at`, which may be probed. An instruction starts at `known`, not behind it.
 pub(crate) fn at(
     registry: &Registry,
     at: TextAddr,
+    known: TextAddr,
     text: &mut text::Lock,
 ) -> Result<Prepared, Refusal> {
     let mut read = |from: TextAddr, into: &mut [u8]| original(registry, from, into);
-    let (function, _) = symbols::function_around(at).ok_or(Refusal::OutOfText)?;
-    Current::boundary(function, at, &mut read)?;
+    Current::boundary(known, at, &mut read)?;
     Current::prepare(at, text::has_fixup(at), &mut read, text)
 }
 

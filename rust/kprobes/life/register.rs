@@ -12,6 +12,7 @@
 
 use super::{
     arm::Batch,
+    around::Around,
     check::{
         self,
         Means, //
@@ -82,29 +83,37 @@ fn register_chunk(chunk: &[Client]) -> Result<(), (usize, Refusal)> {
     let mut lock = Lock::new();
     let registry = site::registry(&mut lock);
     let mut batch = Batch::with_room(chunk.len()).map_err(|refusal| (0, refusal))?;
+    let mut around = Around::with_room(chunk.len()).map_err(|refusal| (0, refusal))?;
     for (count, client) in chunk.iter().enumerate() {
-        one(registry, *client, &mut batch).map_err(|refusal| (count, refusal))?;
+        let done = one(registry, *client, &mut batch, &mut around);
+        done.map_err(|refusal| (count, refusal))?;
     }
     batch.arm(registry, &mut text::Lock::new());
     Ok(())
 }
 
 /// One probe, up to where it is to be armed.
-fn one(registry: &mut Registry, client: Client, batch: &mut Batch) -> Result<(), Refusal> {
+fn one(
+    registry: &mut Registry,
+    client: Client,
+    batch: &mut Batch,
+    around: &mut Around,
+) -> Result<(), Refusal> {
     let probe = client.ok_or(Refusal::NoProbe)?;
-    let site = resolve::of(probe)?;
+    let site = resolve::of(probe, around)?;
     probe.set_addr(site.at.get() as usize);
     if is_registered(registry, site.at, probe) {
         report::registered_twice();
         return Err(Refusal::AlreadyRegistered);
     }
     probe.begin(site.at, site.on_entry);
-    let means = check::probeable(registry, site.at)?;
+    let means = check::probeable(registry, site.at, around)?;
     probe.set(Flag::Ftrace, means == Means::Ftrace);
     if registry.sites.get(site.at).is_some() {
         return share::join(registry, site.at, means, probe, batch);
     }
     insert(registry, site.at, means, probe)?;
+    around.prove(site.at);
     share::arm_if_wanted(registry, site.at, probe, batch).inspect_err(|_| {
         unregister::take_back(registry, probe);
     })
@@ -127,7 +136,10 @@ fn insert(
 pub(crate) fn way(registry: &Registry, at: TextAddr, means: Means) -> Result<Way, Refusal> {
     match means {
         Means::Ftrace => Ok(Way::Ftrace),
-        Means::Breakpoint => prepare::at(registry, at, &mut text::Lock::new()).map(Way::Breakpoint),
+        Means::Breakpoint(known) => {
+            let text = &mut text::Lock::new();
+            prepare::at(registry, at, known, text).map(Way::Breakpoint)
+        }
     }
 }
 

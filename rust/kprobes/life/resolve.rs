@@ -7,6 +7,7 @@
 //!
 //! C counterpart: `_kprobe_addr()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
+use super::around::Around;
 use crate::{
     arch::Current,
     contract::{
@@ -29,24 +30,25 @@ use crate::{
 use core::ffi::CStr;
 
 /// The place that a probe's client names.
-pub(crate) fn of(probe: &Probe) -> Result<Site, Refusal> {
-    site(probe.target()?)
+pub(crate) fn of(probe: &Probe, around: &mut Around) -> Result<Site, Refusal> {
+    site(probe.target()?, around)
 }
 
 /// The place that the client names.
-pub(crate) fn site(target: Target<'_>) -> Result<Site, Refusal> {
+fn site(target: Target<'_>, around: &mut Around) -> Result<Site, Refusal> {
     let (base, offset) = match target {
         Target::Symbol(name, offset) => (symbol(name).ok_or(Refusal::UnknownSymbol)?, offset),
         Target::Address(base, offset) => (base, offset),
     };
     let at = base.after(offset)?;
-    let (function, offset) = symbols::function_around(at).ok_or(Refusal::OutOfText)?;
+    let function = around.function(at)?.text.start();
+    let offset = at.get().wrapping_sub(function.get());
     Current::site(function, offset, Current::marked(function)).ok_or(Refusal::OutOfText)
 }
 
 /// The place that the client names, which must be the entry of a function.
 pub(crate) fn entry(target: Target<'_>) -> Result<Site, Refusal> {
-    let site = site(target)?;
+    let site = site(target, &mut Around::new())?;
     if site.on_entry {
         Ok(site)
     } else {
@@ -65,6 +67,10 @@ mod tests {
     use super::*;
 
     const NAME: &CStr = c"kernel_clone";
+
+    fn site(target: Target<'_>) -> Result<Site, Refusal> {
+        super::site(target, &mut Around::new())
+    }
 
     #[test]
     fn symbol_and_its_address_are_one_place() {

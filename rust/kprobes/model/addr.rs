@@ -78,6 +78,11 @@ impl TextRange {
         self.start
     }
 
+    /// The address behind it.
+    pub(crate) fn end(&self) -> TextAddr {
+        self.end
+    }
+
     /// Is this address in the text?
     pub(crate) fn contains(&self, at: TextAddr) -> bool {
         self.start <= at && at < self.end

@@ -18,5 +18,6 @@ pub(crate) mod order;
 pub(crate) mod plan;
 pub(crate) mod refusal;
 pub(crate) mod span_index;
+pub(crate) mod starts;
 pub(crate) mod symbol;
 pub(crate) mod target;

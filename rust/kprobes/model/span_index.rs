@@ -8,12 +8,16 @@
 
 use super::addr::TextAddr;
 
-/// A stretch of up to seven bytes, less than 512 MiB after the origin.
+/// A stretch of up to seven bytes, less than 512 MiB after the origin. One of no bytes says that
+/// something starts there.
 pub(crate) type Span = u32;
 
 /// Bits of a span that are its length.
 const LEN_BITS: u32 = 3;
 const MAX_LEN: u64 = (1 << LEN_BITS) - 1;
+
+/// How far behind the origin a stretch may start.
+pub(crate) const REACH: u64 = 1 << (Span::BITS - LEN_BITS);
 
 /// The `len` bytes at `at`; `None` where that cannot be said.
 pub(crate) fn span(origin: TextAddr, at: TextAddr, len: u64) -> Option<Span> {
@@ -25,16 +29,31 @@ pub(crate) fn span(origin: TextAddr, at: TextAddr, len: u64) -> Option<Span> {
     (offset <= u32::MAX >> LEN_BITS).then_some(offset << LEN_BITS | len)
 }
 
-/// Is the address in one of the spans, which are in order?
-pub(crate) fn covers(spans: &[Span], origin: TextAddr, at: TextAddr) -> bool {
+/// What spans say of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// It is in one of them.
+    Covered,
+    /// It is not; the last one before it starts here, if there is one.
+    After(Option<TextAddr>),
+}
+
+/// What the spans, which are in order, say of an address.
+pub(crate) fn ask(spans: &[Span], origin: TextAddr, at: TextAddr) -> Said {
     // All that begin at or before the address come before this one.
     let Some(limit) = span(origin, at, MAX_LEN) else {
-        return false;
+        return Said::After(None);
     };
     let before = spans.partition_point(|&span| span <= limit);
     // A stretch is shorter than eight bytes, and no two of them overlap.
     let last = before.checked_sub(1).and_then(|last| spans.get(last));
-    last.is_some_and(|&last| (limit >> LEN_BITS) - (last >> LEN_BITS) < last & MAX_LEN as u32)
+    let Some(&last) = last else {
+        return Said::After(None);
+    };
+    if (limit >> LEN_BITS) - (last >> LEN_BITS) < last & MAX_LEN as u32 {
+        return Said::Covered;
+    }
+    Said::After(origin.after(u64::from(last >> LEN_BITS)).ok())
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
@@ -49,22 +68,44 @@ mod tests {
         TextAddr::new(ORIGIN.get().wrapping_add(offset))
     }
 
+    /// Spans at these offsets, of these lengths.
+    fn spans<const N: usize>(of: [(u64, u64); N]) -> [Span; N] {
+        let mut spans = of.map(|(offset, len)| span(ORIGIN, at(offset), len).unwrap_or_default());
+        order::ascending(&mut spans);
+        spans
+    }
+
     #[test]
     fn an_address_is_in_a_span_or_not() {
-        let mut spans = [0u32; 3];
-        for (place, (offset, len)) in spans.iter_mut().zip([(64, 2), (16, 5), (21, 1)]) {
-            *place = span(ORIGIN, at(offset), len).unwrap_or_default();
-        }
-        order::ascending(&mut spans);
-        let inside = |offset| covers(&spans, ORIGIN, at(offset));
+        let spans = spans([(64, 2), (16, 5), (21, 1), (64, 0)]);
+        let inside = |offset| ask(&spans, ORIGIN, at(offset)) == Said::Covered;
         for offset in [16, 17, 20, 21, 64, 65] {
             assert!(inside(offset));
         }
         for offset in [0, 15, 22, 63, 66, 1 << 28, 1 << 40] {
             assert!(!inside(offset));
         }
-        assert!(!covers(&spans, ORIGIN, TextAddr::new(16)));
-        assert!(!covers(&[], ORIGIN, at(16)));
+        assert_eq!(ask(&[], ORIGIN, at(16)), Said::After(None));
+    }
+
+    #[test]
+    fn the_last_start_before_an_address_is_told() {
+        let spans = spans([(16, 5), (32, 0), (40, 1)]);
+        let last = |offset| ask(&spans, ORIGIN, at(offset));
+        for (offset, start) in [
+            (21, 16),
+            (31, 16),
+            (32, 32),
+            (39, 32),
+            (41, 40),
+            (1 << 28, 40),
+        ] {
+            assert_eq!(last(offset), Said::After(Some(at(start))));
+        }
+        assert_eq!(last(15), Said::After(None));
+        // Where a span cannot say.
+        assert_eq!(last(1 << 40), Said::After(None));
+        assert_eq!(ask(&spans, ORIGIN, TextAddr::new(16)), Said::After(None));
     }
 
     #[test]

@@ -20,10 +20,27 @@ pub(crate) fn split_from(name: &mut [u8]) -> Option<&CStr> {
     CStr::from_bytes_until_nul(name).ok()
 }
 
-/// Is this the name of what the compiler puts before a function?
-pub(crate) fn is_preamble(name: &CStr) -> bool {
+/// What a symbol in text stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A function.
+    Function,
+    /// What the compiler puts before a function, for those that call it through a pointer.
+    Preamble,
+    /// A jump that static calls lead over, which is written anew when their target changes.
+    Trampoline,
+}
+
+/// What the symbol of that name stands for.
+pub(crate) fn kind(name: &CStr) -> Kind {
     let name = name.to_bytes();
-    name.starts_with(b"__cfi_") || name.starts_with(b"__pfx_")
+    if name.starts_with(b"__cfi_") || name.starts_with(b"__pfx_") {
+        Kind::Preamble
+    } else if name.starts_with(b"__SCT__") {
+        Kind::Trampoline
+    } else {
+        Kind::Function
+    }
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
@@ -43,9 +60,13 @@ mod tests {
     }
 
     #[test]
-    fn preambles_have_names_of_their_own() {
-        assert!(is_preamble(c"__cfi_do_exit") && is_preamble(c"__pfx_do_exit"));
-        assert!(!is_preamble(c"do_exit") && !is_preamble(c"__cfi"));
+    fn what_is_no_function_has_a_name_of_its_own() {
+        assert_eq!(kind(c"__cfi_do_exit"), Kind::Preamble);
+        assert_eq!(kind(c"__pfx_do_exit"), Kind::Preamble);
+        assert_eq!(kind(c"__SCT__x86_idle"), Kind::Trampoline);
+        for name in [c"do_exit", c"__cfi", c"__SCK__x86_idle", c""] {
+            assert_eq!(kind(name), Kind::Function);
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! they hold from before its first instruction runs until it is gone. Only who shows them all needs
 //! to know which modules have any: those are [`Modules`].
 //!
-//! Not for the hit path: looking up a function walks kallsyms.
+//! Not for the hit path.
 //!
 //! C counterpart: `populate_kprobe_blacklist()` and `__within_kprobe_blacklist()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -118,13 +118,9 @@ fn each_in(area: &TextRange, each: &mut dyn FnMut(TextAddr, TextAddr)) {
     }
 }
 
-/// May nobody probe here?
-pub(crate) fn covers(at: TextAddr) -> bool {
-    if in_kernel_section(at) {
-        return true;
-    }
-    let entry = symbols::function_around(at).map(|(entry, _)| entry);
-    entry.is_some_and(is_named) || in_module(at, entry)
+/// May nobody probe here, in the function that starts at `entry`?
+pub(crate) fn covers(at: TextAddr, entry: Option<TextAddr>) -> bool {
+    in_kernel_section(at) || entry.is_some_and(is_named) || in_module(at, entry)
 }
 
 /// The text that goes when the kernel has begun.
@@ -250,7 +246,9 @@ mod tests {
     use super::*;
 
     fn covers_inside(name: &CStr) -> Option<bool> {
-        symbols::lookup(name)?.after(1).ok().map(covers)
+        let entry = symbols::lookup(name)?;
+        let inside = entry.after(1).ok()?;
+        Some(covers(inside, Some(entry)))
     }
 
     #[test]
@@ -258,7 +256,7 @@ mod tests {
         assert_eq!(covers_inside(c"register_kprobe"), Some(true));
         assert_eq!(covers_inside(c"kprobe_busy_begin"), Some(true));
         let here = in_kernel_section as fn(TextAddr) -> bool;
-        assert!(covers(TextAddr::new(here as usize as u64)));
+        assert!(covers(TextAddr::new(here as usize as u64), None));
     }
 
     #[test]
@@ -275,6 +273,6 @@ mod tests {
     #[test]
     fn other_text_is_free() {
         assert_eq!(covers_inside(c"kernel_clone"), Some(false));
-        assert!(!covers(TextAddr::new(16)));
+        assert!(!covers(TextAddr::new(16), None));
     }
 }

@@ -6,7 +6,10 @@
 //! it lasts. What happens to a probe whose module goes is for `life/`.
 
 use crate::model::{
-    addr::TextAddr,
+    addr::{
+        TextAddr,
+        TextRange, //
+    },
     refusal::Refusal, //
 };
 use core::ptr::NonNull;
@@ -33,6 +36,22 @@ impl Pin {
         // SAFETY: The module stays, by the invariant; the fields that are read here are written
         // before it can be found by address, and those that change are read as they are.
         field(unsafe { self.0.as_ref() })
+    }
+
+    /// The part of the module that an address is in: what was allocated together.
+    #[cfg(CONFIG_MODULES)]
+    pub(crate) fn part(&self, at: TextAddr) -> Option<TextRange> {
+        let parts = self.read(|module| module.mem);
+        parts.iter().find_map(|part| {
+            let start = TextAddr::new(part.base.addr() as u64);
+            let part = TextRange::with_len(start, part.size.into()).ok()?;
+            part.contains(at).then_some(part)
+        })
+    }
+
+    #[cfg(not(CONFIG_MODULES))]
+    pub(crate) fn part(&self, _at: TextAddr) -> Option<TextRange> {
+        None
     }
 
     /// Is it being initialized, or about to be?

@@ -6,19 +6,26 @@
 //! The kernel keeps all three in tables that are not in the order of addresses, thousands of
 //! entries long. Walking them for each probe is most of what registering one costs in C. So the
 //! first registration puts what the kernel's own tables say into one index, ordered by address,
-//! four bytes an entry; they do not change after boot. Of a module only its own tables are walked,
-//! which are short, and which the kernel puts in order while the module is coming, so that an index
-//! would have to follow.
+//! four bytes an entry; they do not change after boot. What a module's say is put into one by each
+//! batch that has probes in the module: the kernel puts them in order while the module is coming,
+//! and forgets some of them after, so that an index which stays would have to follow.
+//!
+//! Where such an entry is an instruction starts, so the index also tells where decoding may begin.
+//! For that it has the instructions, too, that the exception table expects to fault.
 //!
 //! Not for the hit path.
 
 use crate::{
     model::{
-        addr::TextAddr,
+        addr::{
+            TextAddr,
+            TextRange, //
+        },
         order,
         refusal::Refusal,
         span_index::{
             self,
+            Said,
             Span, //
         }, //
     },
@@ -33,17 +40,48 @@ use kernel::{
 #[cfg(CONFIG_HAVE_STATIC_CALL_INLINE)]
 const STATIC_CALL_LEN: u64 = bindings::JMP32_INSN_SIZE as u64;
 
-/// Where others' text is in the kernel proper.
-pub(crate) struct Index(KVVec<Span>);
+/// Where others' text is in the kernel proper, or in a part of a module.
+pub(crate) struct Index {
+    /// The text that it is about.
+    of: TextRange,
+    spans: KVVec<Span>,
+}
 
 impl Index {
     /// Reads the kernel's own tables.
     pub(crate) fn read() -> Result<Self, Refusal> {
+        let start = TextAddr::new((&raw const bindings::_stext).addr() as u64);
+        // What is too far from there is not text.
+        let of = TextRange::with_len(start, span_index::REACH)?;
+        Self::of(&Tables::of_the_kernel(), of)
+    }
+
+    /// Reads a module's tables, for the part of it that `at` is in.
+    pub(crate) fn read_module(module: &Pin, at: TextAddr) -> Result<Self, Refusal> {
+        let of = module.part(at).ok_or(Refusal::NotText)?;
+        Self::of(&Tables::of(module), of)
+    }
+
+    /// Is the address in the text that it is about?
+    pub(crate) fn is_about(&self, at: TextAddr) -> bool {
+        self.of.contains(at)
+    }
+
+    /// Says no if `at` belongs to somebody else. Else, where an instruction is known to start that
+    /// is not behind it.
+    pub(crate) fn check(&self, at: TextAddr) -> Result<Option<TextAddr>, Refusal> {
+        match span_index::ask(&self.spans, self.of.start(), at) {
+            Said::Covered => Err(Refusal::Reserved),
+            Said::After(start) => Ok(start),
+        }
+    }
+
+    fn of(tables: &Tables, of: TextRange) -> Result<Self, Refusal> {
         let _jump_labels = JumpLabelLock::new();
         let mut spans = KVVec::new();
-        Tables::of_the_kernel().each(&mut |at, len| {
-            // What is too far from the start of the text is not in it.
-            match span_index::span(origin(), at, len) {
+        tables.each(&mut |at, len| {
+            let span = span_index::span(of.start(), at, len);
+            match span.filter(|_| of.contains(at)) {
                 Some(span) => spans.push(span, GFP_KERNEL).map_err(|_| Refusal::NoMemory),
                 None => Ok(()),
             }
@@ -51,33 +89,8 @@ impl Index {
         let spare = KVVec::from_elem(0, spans.len(), GFP_KERNEL);
         let mut spare = spare.map_err(|_| Refusal::NoMemory)?;
         order::ascending_numbers(&mut spans, &mut spare);
-        Ok(Self(spans))
+        Ok(Self { of, spans })
     }
-
-    /// Says no if `at` belongs to somebody else, in the kernel proper.
-    pub(crate) fn check(&self, at: TextAddr) -> Result<(), Refusal> {
-        if span_index::covers(&self.0, origin(), at) {
-            return Err(Refusal::Reserved);
-        }
-        Ok(())
-    }
-}
-
-/// Says no if `at` belongs to somebody else, in `module`.
-pub(crate) fn check_module(module: &Pin, at: TextAddr) -> Result<(), Refusal> {
-    let _jump_labels = JumpLabelLock::new();
-    Tables::of(module).each(&mut |start, len| {
-        let inside = at.get().wrapping_sub(start.get()) < len;
-        if inside {
-            Err(Refusal::Reserved)
-        } else {
-            Ok(())
-        }
-    })
-}
-
-fn origin() -> TextAddr {
-    TextAddr::new((&raw const bindings::_stext).addr() as u64)
 }
 
 /// The lock under which jump labels are put in order, and change.
@@ -101,12 +114,13 @@ impl Drop for JumpLabelLock {
 /// A table of C's: its first entry and what is behind its last one.
 struct Bounds<T>(*mut T, *mut T);
 
-/// The three tables of the kernel, or of a module.
+/// The tables of the kernel, or of a module.
 ///
 /// # Invariants
 ///
 /// Each is empty or stays as long as this value.
 struct Tables {
+    fixups: Bounds<bindings::exception_table_entry>,
     /// Is the text that was for the beginning no more?
     #[cfg_attr(not(CONFIG_JUMP_LABEL), expect(dead_code))]
     init_gone: bool,
@@ -136,6 +150,7 @@ impl Tables {
         let init_gone = unsafe { bindings::rust_kprobes_init_text_gone() };
         // INVARIANT: The linker puts them between these symbols, in memory that stays.
         Self {
+            fixups: bounds!(__start___ex_table, __stop___ex_table),
             init_gone,
             #[cfg(CONFIG_JUMP_LABEL)]
             jump_labels: bounds!(__start___jump_table, __stop___jump_table),
@@ -159,6 +174,7 @@ impl Tables {
         }
         // INVARIANT: They are in the module, which is pinned.
         Self {
+            fixups: bounds!(extable, num_exentries),
             init_gone: !module.is_coming(),
             #[cfg(CONFIG_JUMP_LABEL)]
             jump_labels: bounds!(jump_entries, num_jump_entries),
@@ -174,7 +190,7 @@ impl Tables {
         &self,
         found: &mut dyn FnMut(TextAddr, u64) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
-        let kinds = [Self::jump_label, Self::static_call, Self::bug];
+        let kinds = [Self::fixup, Self::jump_label, Self::static_call, Self::bug];
         for kind in kinds {
             let mut number = 0;
             while let Some((at, len)) = kind(self, number) {
@@ -183,6 +199,13 @@ impl Tables {
             }
         }
         Ok(())
+    }
+
+    fn fixup(&self, number: usize) -> Option<(TextAddr, u64)> {
+        let Bounds(first, end) = self.fixups;
+        // SAFETY: The bounds of a table that is there, by the invariant.
+        let at = unsafe { bindings::rust_kprobes_fixup(first, end, number) };
+        entry(at, 0)
     }
 
     #[cfg(CONFIG_JUMP_LABEL)]

@@ -6,8 +6,14 @@
 //! for registration, not for the hit path.
 
 use crate::model::{
-    addr::TextAddr,
-    symbol, //
+    addr::{
+        TextAddr,
+        TextRange, //
+    },
+    symbol::{
+        self,
+        Kind, //
+    }, //
 };
 use kernel::{
     bindings,
@@ -36,35 +42,45 @@ pub(crate) fn function_around(at: TextAddr) -> Option<(TextAddr, u64)> {
     (found != 0).then_some((at.before(offset).ok()?, offset))
 }
 
-/// The start of the function that the code at an address was split from by the compiler, if it
-/// was.
-pub(crate) fn split_from(at: TextAddr) -> Option<TextAddr> {
+/// A function, or what else a symbol names: all that probing asks of it, so that it is looked up
+/// once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Function {
+    /// From its first byte up to the next symbol.
+    pub(crate) text: TextRange,
+    /// The start of the function that the compiler split it from, if it did.
+    pub(crate) split_from: Option<TextAddr>,
+    /// What it is.
+    pub(crate) kind: Kind,
+}
+
+/// The function around an address.
+pub(crate) fn function(at: TextAddr) -> Option<Function> {
+    let addr = usize::try_from(at.get()).ok()?;
     let mut name = [0; bindings::KSYM_NAME_LEN as usize];
-    name_of(at, &mut name)?;
-    lookup(symbol::split_from(&mut name)?)
+    let (mut len, mut offset) = (0, 0);
+    let module = core::ptr::null_mut();
+    // SAFETY:
+    // - `len` and `offset` are places to write to;
+    // - the module may be NULL, the function then does not tell it;
+    // - the function writes up to `KSYM_NAME_LEN` bytes, and so many there are, with NUL.
+    let found =
+        unsafe { bindings::kallsyms_lookup(addr, &mut len, &mut offset, module, &raw mut name[0]) };
+    if found.is_null() {
+        return None;
+    }
+    let kind = CStr::from_bytes_until_nul(&name).map_or(Kind::Function, symbol::kind);
+    Some(Function {
+        text: TextRange::with_len(at.before(offset as u64).ok()?, len as u64).ok()?,
+        split_from: symbol::split_from(&mut name).and_then(lookup),
+        kind,
+    })
 }
 
 /// Is this the text that the kernel shows to user space?
 pub(crate) fn is_gate(at: TextAddr) -> bool {
     // SAFETY: Only compares the address.
     unsafe { bindings::rust_kprobes_is_gate(at.get() as usize) }
-}
-
-/// Is this what the compiler puts before a function, for those that call it through a pointer?
-pub(crate) fn is_preamble(at: TextAddr) -> bool {
-    let mut name = [0; bindings::KSYM_NAME_LEN as usize];
-    name_of(at, &mut name).is_some_and(symbol::is_preamble)
-}
-
-/// The name of the symbol around an address.
-fn name_of<'a>(at: TextAddr, name: &'a mut [c_char]) -> Option<&'a CStr> {
-    let addr = usize::try_from(at.get()).ok()?;
-    // SAFETY: The function writes up to `KSYM_NAME_LEN` bytes, and so many there are, with NUL.
-    let missing = unsafe { bindings::lookup_symbol_name(addr, name.as_mut_ptr()) };
-    if missing != 0 {
-        return None;
-    }
-    CStr::from_bytes_until_nul(name).ok()
 }
 
 /// Room for the name of a symbol.
@@ -123,13 +139,21 @@ mod tests {
         assert!(entry.is_some());
         let inside = entry.and_then(|entry| entry.after(9).ok());
         assert!(inside.and_then(function_around) == entry.map(|entry| (entry, 9)));
-        assert!(entry.and_then(split_from).is_none());
+        let function = inside.and_then(function);
+        assert!(function.is_some_and(|function| {
+            Some(function.text.start()) == entry
+                && function.split_from.is_none()
+                && function.kind == Kind::Function
+        }));
+        let end = function.map(|function| function.text.end());
+        let next = end.and_then(function_around);
+        assert!(next.is_some_and(|(next, offset)| Some(next) == end && offset == 0));
     }
 
     #[test]
     fn what_is_not_there_is_not_found() {
         assert!(lookup(c"no_such_function").is_none());
         assert!(function_around(TextAddr::new(16)).is_none());
-        assert!(split_from(TextAddr::new(16)).is_none());
+        assert!(function(TextAddr::new(16)).is_none());
     }
 }

@@ -3,9 +3,9 @@
 //! Whether an instruction starts at an address.
 //!
 //! Bytes do not tell where instructions start, so they are decoded one after the other from where
-//! one is known to, the start of a function. The kernel has functions in which that is not enough:
-//! UD2 with `xen` or `kvm` behind it asks a hypervisor to emulate the instruction that follows, and
-//! these letters are no instruction.
+//! one is known to: the start of a function, or nearer. In the kernel that is not enough: UD2 with
+//! `xen` or `kvm` behind it asks a hypervisor to emulate the instruction that follows, and these
+//! letters are no instruction.
 //!
 //! ```text
 //! +----+----+----+----+----+- - - - - - - -+

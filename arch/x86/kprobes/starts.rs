@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where instructions start, by the tables that the ORC unwinder has.
+//!
+//! objtool writes an entry for each instruction after which the stack looks different, one for every
+//! few instructions. Each is the address of an instruction in the object file.
+//!
+//! Not all of them are in the running kernel. Where alternatives are, the entries are those of all
+//! replacements together, counted from the start of the original, and one of the replacements is
+//! there now. For instance `pushf; pop %rax` may stand in the place of a call, with an entry after
+//! each byte. So the stretches of alternatives in which there are entries are noted before the list
+//! of alternatives is freed with init memory, and no entry in them counts. Other text that is
+//! written anew (jump labels, static calls, calls of thunks) is one instruction to objtool.
+//!
+//! Of modules the list of alternatives is not kept, so their entries are not used.
+
+use crate::model::{
+    addr::TextAddr,
+    refusal::Refusal, //
+};
+
+#[cfg(CONFIG_UNWINDER_ORC)]
+pub(super) use orc::{
+    last,
+    learn, //
+};
+
+#[cfg(CONFIG_UNWINDER_ORC)]
+mod orc {
+    use super::*;
+    use crate::model::{
+        order,
+        starts::{
+            Stretch,
+            Table, //
+        }, //
+    };
+    #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
+    use crate::sys::symbols;
+    use kernel::{
+        bindings,
+        prelude::*,
+        sync::SetOnce, //
+    };
+
+    /// The alternatives with entries behind their first byte.
+    static ALTERNATIVES: SetOnce<KVec<Stretch>> = SetOnce::new();
+
+    /// Notes the alternatives. To be called once, while init memory is there.
+    pub(crate) fn learn() -> Result<(), Refusal> {
+        let table = table();
+        let mut noted = KVec::new();
+        let alternatives = (0..).map_while(alternative);
+        for (start, end) in alternatives {
+            let last = end.before(1).ok().and_then(|at| table.last(at, &[]));
+            if last.is_some_and(|last| last > start) {
+                let pushed = noted.push((start, end), GFP_KERNEL);
+                pushed.map_err(|_| Refusal::NoMemory)?;
+            }
+        }
+        order::ascending(&mut noted);
+        ALTERNATIVES.populate(noted);
+        Ok(())
+    }
+
+    /// The last start of an instruction in the kernel proper that is not behind `at`.
+    pub(crate) fn last(at: TextAddr) -> Option<TextAddr> {
+        table().last(at, ALTERNATIVES.as_ref()?)
+    }
+
+    fn table() -> Table<'static> {
+        let start = (&raw const bindings::__start_orc_unwind_ip).cast::<c_int>();
+        let end = (&raw const bindings::__stop_orc_unwind_ip).cast::<c_int>();
+        let count = end.addr().saturating_sub(start.addr()) / size_of::<c_int>();
+        // SAFETY: The linker puts the table between the two symbols, sorted, and nobody changes it.
+        let distances = unsafe { core::slice::from_raw_parts(start, count) };
+        Table::new(TextAddr::new(start.addr() as u64), distances)
+    }
+
+    /// From where to where number `number` of them is, if there are so many.
+    fn alternative(number: usize) -> Option<Stretch> {
+        let mut len = 0;
+        // SAFETY: Init memory, which they are in, is still there, by who calls `learn`.
+        let start = unsafe { bindings::rust_kprobes_alternative(number, &mut len) };
+        let at = TextAddr::new(start.addr() as u64);
+        let end = at.after(len as u64).ok()?;
+        (!start.is_null()).then_some((at, end))
+    }
+
+    #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
+    #[kernel::macros::kunit_tests(rust_kprobes_x86_starts)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn inside_of_alternatives_nothing_is_told() {
+            let noted = ALTERNATIVES.as_ref();
+            assert!(noted.is_some());
+            for &(start, end) in noted.into_iter().flatten() {
+                let told = end.before(1).ok().and_then(last);
+                assert!(told.is_none_or(|told| told <= start));
+            }
+        }
+
+        #[test]
+        fn a_function_has_more_than_one_start() {
+            let function = symbols::lookup(c"kernel_clone").and_then(symbols::function);
+            let told = function.and_then(|function| last(function.text.end()));
+            assert!(told > function.map(|function| function.text.start()));
+        }
+    }
+}
+
+/// There is nothing to note without the unwinder.
+#[cfg(not(CONFIG_UNWINDER_ORC))]
+pub(super) fn learn() -> Result<(), Refusal> {
+    Ok(())
+}
+
+/// Nothing is known without the unwinder.
+#[cfg(not(CONFIG_UNWINDER_ORC))]
+pub(super) fn last(_at: TextAddr) -> Option<TextAddr> {
+    None
+}

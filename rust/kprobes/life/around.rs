@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a batch finds out about the text around its probes.
+//!
+//! Most of what registering a probe costs is asking the kernel what is at its address: in a module,
+//! a symbol is found by a walk over all. The probes of a batch are often neighbours, so what was
+//! found out for one is kept for the next: the function, the module's tables, and the places where
+//! an instruction was proved to start.
+//!
+//! All of it holds while the registry is locked: a module that goes waits for the lock before its
+//! text does.
+
+use crate::{
+    arch::Current,
+    contract::Machine,
+    model::{
+        addr::TextAddr,
+        refusal::Refusal, //
+    },
+    sys::{
+        modules::Pin,
+        reserved::Index,
+        symbols::{
+            self,
+            Function, //
+        }, //
+    },
+};
+use kernel::prelude::*;
+
+/// What has been found out.
+pub(crate) struct Around {
+    /// The function that was last asked for.
+    function: Option<Function>,
+    /// The tables of the parts of modules that were asked for.
+    modules: KVec<Index>,
+    /// Where instructions were proved to start, in order.
+    proved: KVec<TextAddr>,
+}
+
+impl Around {
+    /// Nothing yet.
+    pub(crate) const fn new() -> Self {
+        Self {
+            function: None,
+            modules: KVec::new(),
+            proved: KVec::new(),
+        }
+    }
+
+    /// Nothing yet, with room for what `count` probes prove.
+    pub(crate) fn with_room(count: usize) -> Result<Self, Refusal> {
+        let proved = KVec::with_capacity(count, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
+        Ok(Self {
+            proved,
+            ..Self::new()
+        })
+    }
+
+    /// The function around an address.
+    pub(crate) fn function(&mut self, at: TextAddr) -> Result<Function, Refusal> {
+        let same = self.function.filter(|function| function.text.contains(at));
+        if same.is_none() {
+            self.function = symbols::function(at);
+        }
+        self.function.ok_or(Refusal::OutOfText)
+    }
+
+    /// The tables of the part of a module that an address is in.
+    pub(crate) fn tables(&mut self, module: &Pin, at: TextAddr) -> Result<&Index, Refusal> {
+        let known = self.modules.iter().position(|index| index.is_about(at));
+        if known.is_none() {
+            let index = Index::read_module(module, at)?;
+            let pushed = self.modules.push(index, GFP_KERNEL);
+            pushed.map_err(|_| Refusal::NoMemory)?;
+        }
+        let index = known.map_or(self.modules.last(), |number| self.modules.get(number));
+        index.ok_or(Refusal::NoMemory)
+    }
+
+    /// An instruction was proved to start at `at`.
+    pub(crate) fn prove(&mut self, at: TextAddr) {
+        let behind = self.proved.partition_point(|&other| other <= at);
+        // Without room for it, the next proof only takes longer.
+        let _ = self.proved.insert_within_capacity(behind, at);
+    }
+
+    /// Where an instruction is known to start in `function`, as near before `at` as can be, if the
+    /// kernel's tables tell of `told`.
+    pub(crate) fn known(
+        &self,
+        function: &Function,
+        told: Option<TextAddr>,
+        at: TextAddr,
+    ) -> TextAddr {
+        let behind = self.proved.partition_point(|&other| other <= at);
+        let proved = behind.checked_sub(1).and_then(|last| self.proved.get(last));
+        let known = [told, proved.copied(), Current::known_start(at)];
+        let start = function.text.start();
+        known.into_iter().flatten().fold(start, TextAddr::max)
+    }
+}
+
+#[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
+#[kernel::macros::kunit_tests(rust_kprobes_around)]
+mod tests {
+    use super::*;
+    use crate::{
+        contract::Isa,
+        model::symbol::Kind,
+        sys::text, //
+    };
+
+    /// How many starts of instructions were looked at.
+    #[derive(Default)]
+    struct Count {
+        right: usize,
+        wrong: usize,
+        /// Those behind something that is no instruction.
+        unsaid: usize,
+    }
+
+    /// The last start that the kernel's tables tell of, not behind `at`.
+    fn told(index: &Index, at: TextAddr) -> Option<TextAddr> {
+        let mut probe = at;
+        let marked = loop {
+            match index.check(probe) {
+                Ok(start) => break start,
+                Err(_) => probe = probe.before(1).ok()?,
+            }
+        };
+        marked.max(Current::known_start(at))
+    }
+
+    /// Decodes a function from its start on, past each start that is told of.
+    fn judge(function: &Function, index: &Index, count: &mut Count) -> Result<(), Refusal> {
+        let start = function.text.start();
+        let mut starts = KVVec::new();
+        let mut end = function.text.end();
+        while let Some(one) = end.before(1).ok().and_then(|at| told(index, at)) {
+            if one <= start {
+                break;
+            }
+            let pushed = starts.push(one, GFP_KERNEL);
+            pushed.map_err(|_| Refusal::NoMemory)?;
+            end = one;
+        }
+        let mut reached = start;
+        for &one in starts.iter().rev() {
+            match Current::boundary(reached, one, &mut text::read) {
+                Ok(()) => count.right += 1,
+                Err(Refusal::NotABoundary) => {
+                    pr_warn!("inside an instruction: {:x}\n", one.get());
+                    count.wrong += 1;
+                    continue;
+                }
+                Err(_) => count.unsaid += 1,
+            }
+            reached = one;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn tables_tell_of_what_decoding_whole_functions_shows() -> Result<(), Refusal> {
+        let index = Index::read()?;
+        let mut count = Count::default();
+        let mut at = symbols::lookup(c"_stext").ok_or(Refusal::UnknownSymbol)?;
+        let end = symbols::lookup(c"_etext").ok_or(Refusal::UnknownSymbol)?;
+        while at < end {
+            let function = symbols::function(at).ok_or(Refusal::OutOfText)?;
+            // The jump in a trampoline stands where there were several instructions; no probe gets
+            // there.
+            if function.kind != Kind::Trampoline {
+                judge(&function, &index, &mut count)?;
+            }
+            at = function.text.end();
+        }
+        pr_info!(
+            "starts of instructions: {} right, {} wrong, {} unsaid\n",
+            count.right,
+            count.wrong,
+            count.unsaid
+        );
+        assert_eq!(count.wrong, 0);
+        assert!(count.unsaid * 1000 < count.right);
+        Ok(())
+    }
+
+    #[test]
+    fn the_nearest_start_counts() -> Result<(), Refusal> {
+        let mut around = Around::with_room(2)?;
+        let start = symbols::lookup(c"kernel_clone").ok_or(Refusal::UnknownSymbol)?;
+        let function = around.function(start)?;
+        assert_eq!(around.known(&function, None, start), start);
+        // Behind all that the back end's tables tell of the function.
+        let last = function.text.end().before(1)?;
+        let base = around.known(&function, None, last);
+        let (near, nearer) = (base.after(1)?, base.after(2)?);
+        let known = |around: &Around, told| around.known(&function, told, nearer);
+        assert_eq!(known(&around, Some(near)), near);
+        around.prove(nearer);
+        assert_eq!(known(&around, Some(near)), nearer);
+        around.prove(start);
+        assert_eq!(known(&around, Some(near)), nearer);
+        assert_eq!(around.known(&function, None, near), base);
+        // What is told of another function does not count.
+        assert_eq!(around.known(&function, start.before(1).ok(), start), start);
+        // There is no more room.
+        around.prove(near);
+        assert_eq!(around.known(&function, None, near), base);
+        Ok(())
+    }
+
+    #[test]
+    fn neighbours_are_in_one_function() -> Result<(), Refusal> {
+        let mut around = Around::new();
+        let start = symbols::lookup(c"kernel_clone").ok_or(Refusal::UnknownSymbol)?;
+        let first = around.function(start)?;
+        assert_eq!(around.function(first.text.end().before(1)?), Ok(first));
+        let next = around.function(first.text.end())?;
+        assert!(next.text.start() == first.text.end());
+        assert_eq!(around.function(start), Ok(first));
+        assert_eq!(around.function(TextAddr::new(16)), Err(Refusal::OutOfText));
+        Ok(())
+    }
+}

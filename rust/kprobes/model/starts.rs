@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tables of addresses at which instructions start.
+//!
+//! The kernel has such tables for purposes of its own, in the order of addresses, each entry the
+//! distance from itself to what it is about. [`Table::last`] finds the nearest start that is not
+//! behind an address, from which decoding may begin.
+//!
+//! Some text is written anew when the kernel begins, for the CPU that it runs on. What a table says
+//! of the inside of such a stretch may hold for what was there before, or for what another CPU would
+//! have got. [`Table::last`] looks no further than to where it starts.
+
+use super::addr::TextAddr;
+
+/// Stretches of text, each from one address up to another, in the order of their starts.
+pub(crate) type Stretch = (TextAddr, TextAddr);
+
+/// A table of addresses in ascending order.
+#[derive(Clone, Copy)]
+pub(crate) struct Table<'a> {
+    base: TextAddr,
+    distances: &'a [i32],
+}
+
+impl<'a> Table<'a> {
+    /// A table, whose first entry is at `base`.
+    pub(crate) fn new(base: TextAddr, distances: &'a [i32]) -> Self {
+        Self { base, distances }
+    }
+
+    /// The last address that is not behind `at`, nor inside of a stretch of `rewritten`.
+    pub(crate) fn last(&self, at: TextAddr, rewritten: &[Stretch]) -> Option<TextAddr> {
+        let mut at = at;
+        loop {
+            let found = self.not_behind(at)?;
+            match inside(rewritten, found) {
+                // The next round asks for what is before it, so this comes to an end.
+                Some(start) => at = start,
+                None => return Some(found),
+            }
+        }
+    }
+
+    /// The last address that is not behind `at`.
+    fn not_behind(&self, at: TextAddr) -> Option<TextAddr> {
+        let (mut low, mut high) = (0, self.distances.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.get(middle)? <= at {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        self.get(low.checked_sub(1)?)
+    }
+
+    fn get(&self, number: usize) -> Option<TextAddr> {
+        let &distance = self.distances.get(number)?;
+        let entry = self.base.get().wrapping_add(4 * number as u64);
+        let at = entry.wrapping_add(i64::from(distance) as u64);
+        Some(TextAddr::new(at))
+    }
+}
+
+/// The start of the stretch that the address is inside of, not at its start.
+fn inside(stretches: &[Stretch], at: TextAddr) -> Option<TextAddr> {
+    let before = stretches.partition_point(|&(start, _)| start < at);
+    let &(start, end) = stretches.get(before.checked_sub(1)?)?;
+    (at < end).then_some(start)
+}
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_starts))]
+mod tests {
+    use super::*;
+
+    const BASE: u64 = 0xffff_ffff_8200_0000;
+    const TEXT: u64 = 0xffff_ffff_8100_0000;
+
+    fn text(offset: u64) -> TextAddr {
+        TextAddr::new(TEXT.wrapping_add(offset))
+    }
+
+    /// The distances to text at these offsets.
+    fn distances<const N: usize>(offsets: [u64; N]) -> [i32; N] {
+        core::array::from_fn(|number| {
+            let entry = BASE + 4 * number as u64;
+            offsets.get(number).map_or(0, |offset| {
+                TEXT.wrapping_add(*offset).wrapping_sub(entry) as i32
+            })
+        })
+    }
+
+    fn last<const N: usize>(offsets: [u64; N], at: u64, rewritten: &[Stretch]) -> Option<u64> {
+        let distances = distances(offsets);
+        let table = Table::new(TextAddr::new(BASE), &distances);
+        let found = table.last(text(at), rewritten)?;
+        Some(found.get().wrapping_sub(TEXT))
+    }
+
+    #[test]
+    fn the_nearest_start_is_found() {
+        let offsets = [0, 4, 9, 9, 30];
+        for at in 0..40 {
+            let expected = offsets.into_iter().filter(|&offset| offset <= at).max();
+            assert_eq!(last(offsets, at, &[]), expected);
+        }
+        assert_eq!(last([4, 9], 3, &[]), None);
+        assert_eq!(last([], 3, &[]), None);
+    }
+
+    #[test]
+    fn inside_of_what_is_rewritten_nothing_counts() {
+        let offsets = [0, 5, 8, 12, 13, 20, 25];
+        // The second has been written for a shorter stretch, too.
+        let rewritten = [
+            (text(2), text(5)),
+            (text(8), text(15)),
+            (text(8), text(20)),
+            (text(19), text(21)),
+        ];
+        let found = |at| last(offsets, at, &rewritten);
+        for (at, expected) in [
+            (4, 0),
+            (5, 5),
+            (8, 8),
+            (12, 8),
+            (19, 8),
+            (20, 8),
+            (24, 8),
+            (25, 25),
+        ] {
+            assert_eq!(found(at), Some(expected));
+        }
+        assert_eq!(last([12, 13], 30, &rewritten), None);
+    }
+}
