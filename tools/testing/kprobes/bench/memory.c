@@ -4,12 +4,15 @@
  * struct. Plain probes are measured in scale.c, which has 30,000 of them: code
  * is allocated two megabytes at a time, so that few would show anything.
  */
+#include <linux/delay.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
+#include <linux/rcupdate.h>
 #include <linux/vmalloc.h>
 #include "bench.h"
 
 #define PROBES	1000
+#define HELD	(32 << 20)
 
 static u64 free_bytes(void)
 {
@@ -19,20 +22,34 @@ static u64 free_bytes(void)
 	return (u64)info.freeram * info.mem_unit;
 }
 
+/* What is freed under way, a smaller table say, is free only after a while. */
+static void settle(void)
+{
+	msleep(20 * MSEC_PER_SEC);
+	rcu_barrier();
+	vm_unmap_aliases();
+}
+
 /*
  * Pages that lie on a CPU's own lists are not counted as free. Memory that is
- * allocated first, and held until the end, empties these lists.
+ * allocated before counting empties these lists.
  */
 void bench_memory_start(struct bench_memory *memory)
 {
-	memory->held = vmalloc(32 << 20);
+	settle();
+	memory->held = vmalloc(HELD);
 	memory->free = free_bytes();
 }
 
 u64 bench_memory_taken(struct bench_memory *memory)
 {
-	u64 now = free_bytes();
+	void *more;
+	u64 now;
 
+	settle();
+	more = vmalloc(HELD);
+	now = free_bytes() + HELD;
+	vfree(more);
 	vfree(memory->held);
 	return memory->free > now ? memory->free - now : 0;
 }
