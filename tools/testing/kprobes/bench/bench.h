@@ -79,6 +79,7 @@ void bench_scale_rows(void);
 /* lifecycle.c */
 void bench_module_rows(void);
 void bench_vmlinux_rows(void);
+void bench_deep_rows(void);
 void bench_optimizer_rows(void);
 
 /* memory.c */
@@ -96,6 +97,8 @@ int bench_vmlinux_take(const char *text, size_t length);
 void bench_vmlinux_free(void);
 unsigned int bench_vmlinux_sites(void);
 void *bench_vmlinux_site(unsigned int index);
+unsigned int bench_deep_sites(void);
+void *bench_deep_site(unsigned int index);
 
 /* syncs.c */
 void bench_sync_rows(void);

@@ -266,6 +266,20 @@ void bench_vmlinux_rows(void)
 	release();
 }
 
+void bench_deep_rows(void)
+{
+	const struct place deep = {
+		"vmlinux_deep", bench_deep_site, bench_deep_sites(),
+		KPROBE_FLAG_DISABLED
+	};
+
+	pr_info("sites=%u far inside of the kernel's functions\n",
+		bench_deep_sites());
+	if (allocate())
+		rows(&deep, 1000);
+	release();
+}
+
 /* From the first call until every site is a jump, and back. */
 static void optimizer(unsigned int count)
 {

@@ -51,6 +51,7 @@ static const struct {
 	{ "scale",		bench_scale_rows },
 	{ "module",		bench_module_rows },
 	{ "vmlinux",		bench_vmlinux_rows },
+	{ "deep",		bench_deep_rows },
 	{ "optimizer",		bench_optimizer_rows },
 	{ "memory",		bench_memory_rows },
 	{ "syncs",		bench_sync_rows },

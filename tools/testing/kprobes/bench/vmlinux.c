@@ -3,10 +3,12 @@
  * Places in the kernel's own functions. The addresses of the functions come
  * from the outside (/proc/kallsyms); of each that starts with a place for
  * ftrace, the instruction behind that place is taken, as a probe there needs
- * a breakpoint.
+ * a breakpoint. Of long functions a few bytes near their end are taken besides,
+ * of which those are accepted where an instruction starts.
  */
 #include <linux/hex.h>
 #include <linux/mutex.h>
+#include <linux/sizes.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 #include "bench.h"
@@ -14,8 +16,11 @@
 #define MOST	32768
 #define STRIDE	7919	/* a prime: spreads the places taken over the kernel */
 
-static void **sites;
-static unsigned int count;
+#define LONG	768	/* bytes of a function that are many */
+#define TRIES	8	/* at consecutive bytes */
+
+static void **sites, **deep_sites;
+static unsigned int count, deep_count;
 static u64 partial;	/* the address of a line that is not yet complete */
 
 static const u8 endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -29,14 +34,30 @@ static bool starts_with(const u8 *at, const u8 *bytes, size_t length)
 	       !memcmp(found, bytes, length);
 }
 
+/* From @start up to @end, the next symbol. */
+static void take_deep(u64 start, u64 end)
+{
+	unsigned int i;
+
+	if (!start || start + LONG > end || end - start > SZ_64K)
+		return;
+	for (i = 0; i < TRIES && deep_count < MOST; i++)
+		deep_sites[deep_count++] = (void *)(end - LONG / 8 + i);
+}
+
 static void take(u64 address)
 {
+	static u64 traced;	/* the last function, if ftrace's place is there */
 	const u8 *at = (const u8 *)address;
 
+	take_deep(traced, address);
+	traced = 0;
 	if (starts_with(at, endbr, sizeof(endbr)))
 		at += sizeof(endbr);
-	if (count < MOST && starts_with(at, nop5, sizeof(nop5)))
+	if (count < MOST && starts_with(at, nop5, sizeof(nop5))) {
 		sites[count++] = (void *)(at + sizeof(nop5));
+		traced = address;
+	}
 }
 
 int bench_vmlinux_take(const char *text, size_t length)
@@ -48,7 +69,9 @@ int bench_vmlinux_take(const char *text, size_t length)
 	guard(mutex)(&lock);
 	if (!sites)
 		sites = vcalloc(MOST, sizeof(*sites));
-	if (!sites)
+	if (!deep_sites)
+		deep_sites = vcalloc(MOST, sizeof(*deep_sites));
+	if (!sites || !deep_sites)
 		return -ENOMEM;
 	for (i = 0; i < length; i++) {
 		digit = hex_to_bin(text[i]);
@@ -74,7 +97,18 @@ void *bench_vmlinux_site(unsigned int index)
 	return sites[(u64)index * STRIDE % count];
 }
 
+unsigned int bench_deep_sites(void)
+{
+	return deep_count;
+}
+
+void *bench_deep_site(unsigned int index)
+{
+	return deep_sites[(u64)index * STRIDE % deep_count];
+}
+
 void bench_vmlinux_free(void)
 {
 	vfree(sites);
+	vfree(deep_sites);
 }

@@ -64,6 +64,7 @@ _SCALE = (
 _PLACES = {
     'module': ('module text, armed', (1, 1000, 10000)),
     'vmlinux_disabled': ('vmlinux, disabled', (1, 1000, 10000)),
+    'vmlinux_deep': ('vmlinux, far inside functions, disabled', (1, 1000)),
     # Ten thousand armed functions are hit by registering itself, through C's
     # long chains: 160 thousand million instructions, over ten minutes.
     'vmlinux': ('vmlinux, armed', (1, 1000)),
@@ -146,7 +147,7 @@ BOOTS = {
     'traps': (('hits-traps', 0), ('optimized-traps', 1)),
     'scale': (('scale', 1),),
     'lifecycle': (('memory', 0), ('module', 0), ('vmlinux', 0),
-                  ('optimizer', 1)),
+                  ('deep', 0), ('optimizer', 1)),
     'syncs': (('syncs', 1),),
 }
 QUICK = ('hits', 'traps')
