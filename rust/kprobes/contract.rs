@@ -83,8 +83,8 @@ pub(crate) unsafe trait Machine: Isa {
     /// Reads what is there only until init memory is freed. To be called once, before.
     fn learn() -> Result<(), Refusal>;
 
-    /// Where an instruction starts, as near before `at` as the architecture's own tables tell, or at
-    /// it. They need not tell any.
+    /// Where an instruction starts, as near before `at` as the architecture's own tables tell, or
+    /// at it. They need not tell any.
     fn known_start(at: TextAddr) -> Option<TextAddr>;
 
     /// The text that no probe may touch for the architecture's own reasons, such as the way from a

@@ -2,8 +2,8 @@
 
 //! Where instructions start, by the tables that the ORC unwinder has.
 //!
-//! objtool writes an entry for each instruction after which the stack looks different, one for every
-//! few instructions. Each is the address of an instruction in the object file.
+//! objtool writes an entry for each instruction after which the stack looks different, one for
+//! every few instructions. Each is the address of an instruction in the object file.
 //!
 //! Not all of them are in the running kernel. Where alternatives are, the entries are those of all
 //! replacements together, counted from the start of the original, and one of the replacements is

@@ -105,8 +105,8 @@ pub(crate) fn module_comes(module: Loaded) -> Result<(), Refusal> {
     site::registry(&mut Lock::new()).modules.add(module)
 }
 
-/// Learns the functions that C names, and what the back end must know. To be called once, while init
-/// memory is there.
+/// Learns the functions that C names, and what the back end must know. To be called once, while
+/// init memory is there.
 pub(crate) fn load() -> Result<(), Refusal> {
     // Without it fewer starts of instructions are known, which only takes longer.
     let _ = Current::learn();

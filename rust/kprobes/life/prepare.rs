@@ -25,7 +25,8 @@ use crate::{
     sys::text,
 };
 
-/// Gets ready to break at `at`, which may be probed. An instruction starts at `known`, not behind it.
+/// Gets ready to break at `at`, which may be probed. An instruction starts at `known`, not behind
+/// it.
 pub(crate) fn at(
     registry: &Registry,
     at: TextAddr,

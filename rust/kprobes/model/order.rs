@@ -3,9 +3,10 @@
 //! Putting things in order.
 //!
 //! Sorts of our own: `core`'s may call a function that says that the order is wrong and does not
-//! return, which the kernel's checks of object code do not know. None has a bad case. [`ascending`],
-//! a heap sort, needs no memory, and equal elements may change places. [`ascending_numbers`] needs
-//! as much as there is to sort, and takes time that only grows as that does.
+//! return, which the kernel's checks of object code do not know. None has a bad case.
+//! [`ascending`], a heap sort, needs no memory, and equal elements may change places.
+//! [`ascending_numbers`] needs as much as there is to sort, and takes time that only grows as that
+//! does.
 
 /// Puts a list in order, the smallest first.
 pub(crate) fn ascending<T: Ord + Copy>(list: &mut [T]) {

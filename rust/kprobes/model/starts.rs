@@ -7,8 +7,8 @@
 //! behind an address, from which decoding may begin.
 //!
 //! Some text is written anew when the kernel begins, for the CPU that it runs on. What a table says
-//! of the inside of such a stretch may hold for what was there before, or for what another CPU would
-//! have got. [`Table::last`] looks no further than to where it starts.
+//! of the inside of such a stretch may hold for what was there before, or for what another CPU
+//! would have got. [`Table::last`] looks no further than to where it starts.
 
 use super::addr::TextAddr;
 

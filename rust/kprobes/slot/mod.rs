@@ -3,10 +3,10 @@
 //! Which slots of a page are in use, which are free, and which must wait.
 //!
 //! A slot is given back in one of two ways. One that no CPU can be in is free at once. One that a
-//! task may have been preempted in *lingers*: it is left, handed to Tasks RCU together with all that
-//! were left by then, and free when its grace period is over. One callback serves the page; what is
-//! left while it is on its way waits for the next one. So each slot is in one of these states, and
-//! goes round:
+//! task may have been preempted in *lingers*: it is left, handed to Tasks RCU together with all
+//! that were left by then, and free when its grace period is over. One callback serves the page;
+//! what is left while it is on its way waits for the next one. So each slot is in one of these
+//! states, and goes round:
 //!
 //! ```text
 //!             take                leave             asked

@@ -9,8 +9,8 @@
 //! Giving one back takes none. A slot that a CPU leaves by a trap is free at once: it is given back
 //! only when no hit is being handled. One that a CPU leaves by itself *lingers*: a task can have
 //! been preempted in it, and is counted out only by a grace period of Tasks RCU. Such slots are
-//! handed to it a page at a time ([`slot`](crate::slot)). So there is never more garbage than pages,
-//! nor more than one callback for each.
+//! handed to it a page at a time ([`slot`](crate::slot)). So there is never more garbage than
+//! pages, nor more than one callback for each.
 //!
 //! Pages without a slot in use are given back, save one; see [`Pool::tidy`]. Which ones those are
 //! takes a look at all, so [`Returned`] says whether it is worth one, and the pool remembers the
@@ -187,8 +187,8 @@ impl Drop for Page {
 
 /// Called by Tasks RCU: no task is in the slots that wait.
 ///
-/// It is called with softirqs off, which a grace period of RCU waits for: a page that is found to be
-/// unused meanwhile stays until this returns.
+/// It is called with softirqs off, which a grace period of RCU waits for: a page that is found to
+/// be unused meanwhile stays until this returns.
 ///
 /// # Safety
 ///
@@ -293,7 +293,8 @@ impl Pool {
             .ok_or(Refusal::NoMemory)
     }
 
-    /// Takes the pages out that nobody needs, save one. Looks for them only if slots have come back.
+    /// Takes the pages out that nobody needs, save one. Looks for them only if slots have come
+    /// back.
     pub(crate) fn tidy(&mut self, retired: &mut Retired<Page>) {
         if !self.returned.take() {
             return;

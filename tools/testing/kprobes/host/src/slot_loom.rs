@@ -3,14 +3,14 @@
 //! The slots of a page under loom: who gives some back, who takes one, who frees the page and the
 //! callback of Tasks RCU, in every order that the memory model allows.
 //!
-//! The atomics of the page are loom's, with the orders that the kernel's have. Each slot, the head of
-//! the callback and the page itself have a cell in which loom finds any two accesses that nothing
-//! orders: so it shows when a slot has two owners, when the head is handed over twice, and when the
-//! page is looked at after it was freed.
+//! The atomics of the page are loom's, with the orders that the kernel's have. Each slot, the head
+//! of the callback and the page itself have a cell in which loom finds any two accesses that
+//! nothing orders: so it shows when a slot has two owners, when the head is handed over twice, and
+//! when the page is looked at after it was freed.
 //!
 //! A grace period of Tasks RCU waits for whoever was giving a slot back when it was asked for, but
-//! not for those who begin later; RCU waits for a callback that was running. What waits is not played
-//! by spinning: a callback that may not run yet runs when all threads are done.
+//! not for those who begin later; RCU waits for a callback that was running. What waits is not
+//! played by spinning: a callback that may not run yet runs when all threads are done.
 //!
 //! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
 
@@ -142,7 +142,8 @@ struct World {
     map: Map<PageWord, PageFlag, 1>,
     slots: [Watched; SLOTS],
     head: Watched,
-    /// Grace periods that were asked for and are not over: never more than one, as there is one head.
+    /// Grace periods that were asked for and are not over: never more than one, as there is one
+    /// head.
     asked: AtomicUsize,
     /// How many have been asked for so far, and when each slot was left.
     asks: AtomicUsize,

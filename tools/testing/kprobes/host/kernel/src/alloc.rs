@@ -110,6 +110,15 @@ impl<T> KVec<T> {
         Ok(())
     }
 
+    /// One more at a place in the list, if there is room for it without getting memory.
+    pub fn insert_within_capacity(&mut self, index: usize, value: T) -> Result<(), T> {
+        if self.0.len() == self.0.capacity() || index > self.0.len() {
+            return Err(value);
+        }
+        self.0.insert(index, value);
+        Ok(())
+    }
+
     /// Keeps those that `keep` chooses.
     pub fn retain(&mut self, keep: impl FnMut(&mut T) -> bool) {
         self.0.retain_mut(keep);

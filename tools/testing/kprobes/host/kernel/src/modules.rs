@@ -24,6 +24,13 @@ pub fn as_c() -> *mut bindings::module {
 
 /// The module is loaded.
 pub fn load(layout: Layout) {
+    let part = |text: &Range<u64>| bindings::module_memory {
+        base: core::ptr::with_exposed_provenance_mut(text.start as usize),
+        size: (text.end - text.start) as u32,
+    };
+    let parts = [part(&layout.init), part(&layout.core)];
+    // SAFETY: One thread has the kernel at a time.
+    unsafe { (*as_c()).mem = parts };
     *MODULE.lock().unwrap() = Some(layout);
 }
 

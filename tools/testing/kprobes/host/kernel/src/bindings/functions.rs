@@ -153,13 +153,20 @@ pub unsafe fn kallsyms_lookup_size_offset(
 }
 
 pub unsafe fn kallsyms_lookup(
-    _addr: c_ulong,
-    _symbolsize: *mut c_ulong,
-    _offset: *mut c_ulong,
+    addr: c_ulong,
+    symbolsize: *mut c_ulong,
+    offset: *mut c_ulong,
     _modname: *mut *mut c_char,
-    _namebuf: *mut c_char,
+    namebuf: *mut c_char,
 ) -> *const c_char {
-    core::ptr::null()
+    // SAFETY: By the precondition.
+    if unsafe { kallsyms_lookup_size_offset(addr, symbolsize, offset) } == 0 {
+        return core::ptr::null();
+    }
+    let name = c"function".to_bytes_with_nul();
+    // SAFETY: By the precondition, there is room for the longest name.
+    unsafe { name.as_ptr().copy_to(namebuf.cast(), name.len()) };
+    namebuf
 }
 
 pub unsafe fn rust_kprobes_is_gate(_addr: c_ulong) -> bool {
@@ -171,6 +178,14 @@ pub unsafe fn rust_kprobes_is_gate(_addr: c_ulong) -> bool {
 pub unsafe fn rust_kprobes_jump_label_lock() {}
 
 pub unsafe fn rust_kprobes_jump_label_unlock() {}
+
+pub unsafe fn rust_kprobes_fixup(
+    _first: *mut exception_table_entry,
+    _end: *mut exception_table_entry,
+    _number: usize,
+) -> *const c_void {
+    core::ptr::null()
+}
 
 pub unsafe fn rust_kprobes_bug(
     _first: *mut bug_entry,

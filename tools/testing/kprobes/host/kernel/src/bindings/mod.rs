@@ -149,12 +149,15 @@ pub struct kvfree_rcu_head(());
 #[repr(C)]
 pub struct module {
     pub state: c_uint,
+    pub mem: [module_memory; 2],
     pub kprobes_text_start: *mut c_void,
     pub kprobes_text_size: c_uint,
     pub noinstr_text_start: *mut c_void,
     pub noinstr_text_size: c_uint,
     pub kprobe_blacklist: *mut c_ulong,
     pub num_kprobe_blacklist: c_uint,
+    pub extable: *mut exception_table_entry,
+    pub num_exentries: c_uint,
     pub bug_table: *mut bug_entry,
     pub num_bugs: c_uint,
 }
@@ -162,18 +165,36 @@ pub struct module {
 /// The one module that there may be.
 pub(crate) static mut the_module: module = module {
     state: 0,
+    mem: [module_memory {
+        base: null_mut(),
+        size: 0,
+    }; 2],
     kprobes_text_start: null_mut(),
     kprobes_text_size: 0,
     noinstr_text_start: null_mut(),
     noinstr_text_size: 0,
     kprobe_blacklist: null_mut(),
     num_kprobe_blacklist: 0,
+    extable: null_mut(),
+    num_exentries: 0,
     bug_table: null_mut(),
     num_bugs: 0,
 };
 
 #[repr(C)]
+#[derive(Clone, Copy)]
+pub struct module_memory {
+    pub base: *mut c_void,
+    pub size: c_uint,
+}
+
+#[repr(C)]
 pub struct bug_entry {
+    _nothing: [u8; 0],
+}
+
+#[repr(C)]
+pub struct exception_table_entry {
     _nothing: [u8; 0],
 }
 
@@ -225,6 +246,8 @@ symbols_of_the_linker!(
     __entry_text_start,
     __entry_text_end
 );
+pub static mut __start___ex_table: [exception_table_entry; 0] = [];
+pub static mut __stop___ex_table: [exception_table_entry; 0] = [];
 pub static mut __start___bug_table: [bug_entry; 0] = [];
 pub static mut __stop___bug_table: [bug_entry; 0] = [];
 pub static mut __start_kprobe_blacklist: [c_ulong; 0] = [];

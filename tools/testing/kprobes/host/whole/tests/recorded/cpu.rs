@@ -125,8 +125,8 @@ pub fn come(at: u64) -> Result<(), Lost> {
     Ok(())
 }
 
-/// Ftrace calls from an address, as one of its two users: the CPU goes on behind the call, and knows
-/// what it knew before.
+/// Ftrace calls from an address, as one of its two users: the CPU goes on behind the call, and
+/// knows what it knew before.
 pub fn call_from(at: u64, user: bool) -> Result<(), Lost> {
     let before = running();
     let mut registers = registers(at + CALL_LEN);
