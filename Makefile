@@ -31,7 +31,8 @@ distclean:
 #: make bench-quick    the rows of one hit only, against the committed figures of C
 #: make kernel         build the kernel of `make test` only
 #: make host-test      the host tests only
-#: make host-fuzz      our decoder against LLVM, iced and insn.c on 100 million strings, and its speed (SEED=n)
+#: make host-fuzz      our decoder against LLVM, iced and insn.c on 100 million strings, and its speed; boundaries,
+#:                     copies and emulation against iced and the CPU (SEED=n)
 #: make host-miri      host tests under Miri, which finds undefined behaviour (a pinned nightly Rust, fetched once)
 #: make kunit          boot and count the KUnit suites only
 #: make selftest       boot and count the samples' and clause tests only

@@ -112,13 +112,13 @@ def run():
 
 
 def fuzz():
-    """The long form of what compares decoders; what it counted is shown."""
+    """The long form of what is random; what decoders counted is shown."""
     fetch()
     images = judges.images()
     progress.say(f'{len(images)} images of kernels and modules'
                  + ('' if images else ': make kernel builds some'))
     said = []
-    found = _rust('fuzz', 5, ['differential::'],
+    found = _rust('fuzz', 6, ['differential::', 'ways::'],
                   {'KPROBES_FUZZ': 'long',
                    'KPROBES_FUZZ_SEED': os.environ.get('SEED', ''),
                    'KPROBES_IMAGES': ':'.join(map(str, images))},

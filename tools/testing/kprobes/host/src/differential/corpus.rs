@@ -83,7 +83,7 @@ const SEEDS: &[&[u8]] = &[
 ];
 
 /// Is this the long form?
-pub(super) fn is_long() -> bool {
+pub(crate) fn is_long() -> bool {
     env::var("KPROBES_FUZZ").is_ok_and(|form| form == "long")
 }
 
@@ -267,12 +267,16 @@ impl Random {
     }
 }
 
+/// What random numbers start from, besides a number of their own.
+pub(crate) fn seed() -> u64 {
+    let seed = env::var("KPROBES_FUZZ_SEED").ok();
+    seed.and_then(|seed| seed.parse().ok()).unwrap_or(0)
+}
+
 /// `count` strings of random bytes, as many behind a random start that leads somewhere, and as
 /// many mutants.
 fn random(count: usize, look: &mut impl FnMut(&Text)) {
-    let seed = env::var("KPROBES_FUZZ_SEED").ok();
-    let seed = seed.and_then(|seed| seed.parse().ok()).unwrap_or(0);
-    let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ seed);
+    let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ seed());
     let starts: [&[u8]; 12] = [
         &[0x0f],
         &[0x0f, 0x38],

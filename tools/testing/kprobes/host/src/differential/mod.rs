@@ -12,7 +12,7 @@
 //! the environment. Without it `cargo test` asks only iced.
 
 mod bytes;
-mod corpus;
+pub(crate) mod corpus;
 mod exception;
 mod iced;
 mod insn_c;

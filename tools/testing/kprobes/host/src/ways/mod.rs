@@ -7,6 +7,7 @@
 //! itself says which conditions hold and how loops count. What both leave open (privileged
 //! instructions, faults) is shown in a booted kernel.
 
+mod boundaries;
 mod cpu;
 mod documented;
 mod forms;

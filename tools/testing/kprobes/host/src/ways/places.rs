@@ -9,7 +9,10 @@ use super::{
         Machine, //
     },
     op,
-    random::Random,
+    random::{
+        runs,
+        Random, //
+    },
     AT, //
 };
 use crate::{
@@ -32,7 +35,7 @@ use iced_x86::{
     Register, //
 };
 
-const RUNS: usize = 300_000;
+const SHORT: usize = 300_000;
 
 /// Does what `bytes` at [`AT`] do, after which nothing may be missing.
 fn run(op: Op, len: usize, machine: &mut Machine) {
@@ -44,7 +47,7 @@ fn run(op: Op, len: usize, machine: &mut Machine) {
 fn indirect_branches_read_what_iced_says() {
     let mut random = Random::new();
     let mut seen = 0;
-    for _ in 0..RUNS {
+    for _ in 0..runs(SHORT) {
         let bytes = random.indirect();
         let (Some(theirs), Some((op, len))) = (iced(&bytes, AT), op(&bytes)) else {
             continue;
@@ -66,14 +69,14 @@ fn indirect_branches_read_what_iced_says() {
         );
         seen += 1;
     }
-    assert!(seen > RUNS / 2, "{seen}");
+    assert!(seen > runs(SHORT) / 2, "{seen}");
 }
 
 #[test]
 fn direct_branches_lead_where_iced_says() {
     let mut random = Random::new();
     let mut seen = [0; 4];
-    for _ in 0..RUNS {
+    for _ in 0..runs(SHORT) {
         let bytes = random.any();
         let (Some(theirs), Some((op, len))) = (iced(&bytes, AT), op(&bytes)) else {
             continue;
@@ -102,7 +105,7 @@ fn direct_branches_lead_where_iced_says() {
 fn stack_moves_as_iced_says() {
     let mut random = Random::new();
     let mut seen = 0;
-    for _ in 0..RUNS {
+    for _ in 0..runs(SHORT) {
         let bytes = random.any();
         let (Some(theirs), Some((op, len))) = (iced(&bytes, AT), op(&bytes)) else {
             continue;
@@ -115,14 +118,14 @@ fn stack_moves_as_iced_says() {
         assert_eq!(moved, expected, "{bytes:02x?}");
         seen += 1;
     }
-    assert!(seen > RUNS / 50, "{seen}");
+    assert!(seen > runs(SHORT) / 50, "{seen}");
 }
 
 #[test]
 fn copies_refer_to_the_same_memory() {
     let mut random = Random::new();
     let (mut seen, mut far) = (0, 0);
-    for _ in 0..RUNS {
+    for _ in 0..runs(SHORT) {
         let bytes = random.rip_relative();
         let Some(original) = iced(&bytes, AT) else {
             continue;
@@ -161,14 +164,17 @@ fn copies_refer_to_the_same_memory() {
             Err(other) => panic!("{other:?} {bytes:02x?}"),
         }
     }
-    assert!(seen > RUNS / 10 && far > RUNS / 10, "{seen} {far}");
+    assert!(
+        seen > runs(SHORT) / 10 && far > runs(SHORT) / 10,
+        "{seen} {far}"
+    );
 }
 
 #[test]
 fn probing_loads_read_what_the_branch_reads() {
     let mut random = Random::new();
     let mut seen = 0;
-    for _ in 0..RUNS {
+    for _ in 0..runs(SHORT) {
         let bytes = random.indirect();
         let (Some(original), Ok(insn)) = (iced(&bytes, AT), decode(&bytes)) else {
             continue;
@@ -190,5 +196,5 @@ fn probing_loads_read_what_the_branch_reads() {
         );
         seen += 1;
     }
-    assert!(seen > RUNS / 3, "{seen}");
+    assert!(seen > runs(SHORT) / 3, "{seen}");
 }

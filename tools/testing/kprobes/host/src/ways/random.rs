@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Random numbers and instructions, the same in each run.
+//! Random numbers and instructions, the same in each run with the same seed.
 
-use crate::x86::insn::MAX_INSN;
+use crate::{
+    differential::corpus,
+    x86::insn::MAX_INSN, //
+};
+
+/// How often to try what is tried `short` times when nothing is said.
+pub(super) fn runs(short: usize) -> usize {
+    if corpus::is_long() {
+        30 * short
+    } else {
+        short
+    }
+}
 
 /// xorshift64*.
 pub(super) struct Random(u64);
 
 impl Random {
     pub(super) fn new() -> Self {
-        Self(0x9e37_79b9_7f4a_7c15)
+        Self(0x9e37_79b9_7f4a_7c15 ^ corpus::seed())
     }
 
     pub(super) fn next(&mut self) -> u64 {

@@ -4,7 +4,10 @@
 
 use super::{
     iced,
-    random::Random,
+    random::{
+        runs,
+        Random, //
+    },
     way,
     AT, //
 };
@@ -21,12 +24,12 @@ use iced_x86::{
     RflagsBits, //
 };
 
-const RUNS: usize = 1_000_000;
+const SHORT: usize = 1_000_000;
 
 fn each(mut look: impl FnMut(&[u8; MAX_INSN], &Instruction, Way)) {
     let mut random = Random::new();
     let mut seen = 0;
-    for _ in 0..RUNS {
+    for _ in 0..runs(SHORT) {
         let bytes = random.any();
         let Some(theirs) = iced(&bytes, AT) else {
             continue;
@@ -38,7 +41,7 @@ fn each(mut look: impl FnMut(&[u8; MAX_INSN], &Instruction, Way)) {
             }
         }
     }
-    assert!(seen > RUNS / 10, "{seen}");
+    assert!(seen > runs(SHORT) / 10, "{seen}");
 }
 
 #[test]
@@ -113,7 +116,7 @@ fn segment_registers_are_not_loaded_by_boosted_copies() {
 #[test]
 fn classification_never_panics_on_short_bytes() {
     let mut random = Random::new();
-    for _ in 0..RUNS / 10 {
+    for _ in 0..runs(SHORT) / 10 {
         let bytes = random.any();
         let Ok(insn) = decode(&bytes) else { continue };
         for len in 0..bytes.len() {
