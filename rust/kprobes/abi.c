@@ -227,6 +227,11 @@ static int __kprobes blacklist_open(struct inode *inode, struct file *file)
 	return single_open(file, rust_kprobes_blacklist_show, NULL);
 }
 
+static int __kprobes refused_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, rust_kprobes_refused_show, NULL);
+}
+
 static ssize_t __kprobes enabled_write(struct file *file,
 				       const char __user *text, size_t count,
 				       loff_t *pos)
@@ -249,6 +254,7 @@ static const struct file_operations name##_file = {	\
 FILE_OF(list, NULL);
 FILE_OF(enabled, enabled_write);
 FILE_OF(blacklist, NULL);
+FILE_OF(refused, NULL);
 
 static int __init make_files(void)
 {
@@ -257,6 +263,7 @@ static int __init make_files(void)
 	debugfs_create_file("list", 0400, dir, NULL, &list_file);
 	debugfs_create_file("enabled", 0600, dir, NULL, &enabled_file);
 	debugfs_create_file("blacklist", 0400, dir, NULL, &blacklist_file);
+	debugfs_create_file("refused", 0400, dir, NULL, &refused_file);
 	return 0;
 }
 late_initcall(make_files);

@@ -444,6 +444,20 @@ unsafe extern "C" fn rust_kprobes_blacklist_show(
 
 /// # Safety
 ///
+/// `file` is being shown.
+#[cfg(CONFIG_DEBUG_FS)]
+#[export]
+unsafe extern "C" fn rust_kprobes_refused_show(
+    file: *mut bindings::seq_file,
+    _unused: *mut c_void,
+) -> c_int {
+    // SAFETY: By the precondition.
+    view::refused(&unsafe { Seq::from_c(file) });
+    0
+}
+
+/// # Safety
+///
 /// To be called once, as an early initcall.
 #[export]
 unsafe extern "C" fn rust_kprobes_init() -> c_int {

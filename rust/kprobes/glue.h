@@ -66,6 +66,7 @@ size_t rust_kprobes_list_size(void);
 int rust_kprobes_enabled_show(struct seq_file *file, void *unused);
 int rust_kprobes_enable_all(bool on);
 int rust_kprobes_blacklist_show(struct seq_file *file, void *unused);
+int rust_kprobes_refused_show(struct seq_file *file, void *unused);
 void rust_kprobes_module_comes(struct module *module);
 void rust_kprobes_text_gone(struct module *module, bool init_only);
 

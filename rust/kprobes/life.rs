@@ -20,6 +20,7 @@
 //!
 //! - [`site`]: a probed place, and the registry of all;
 //! - [`around`]: what a batch finds out about the text around its probes;
+//! - [`refused`]: what was refused of late;
 //! - [`busy`]: times in which a CPU may handle no probe.
 
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
@@ -36,6 +37,7 @@ pub(crate) mod forgotten;
 pub(crate) mod ftrace_hit;
 pub(crate) mod hit;
 pub(crate) mod prepare;
+pub(crate) mod refused;
 pub(crate) mod register;
 pub(crate) mod resolve;
 pub(crate) mod share;

@@ -4,13 +4,18 @@
 //!
 //! - `list`: each probe, in the order of addresses, newest first at one address;
 //! - `enabled`: whether anything is armed at all;
-//! - `blacklist`: the functions that nobody may probe.
+//! - `blacklist`: the functions that nobody may probe;
+//! - `refused`: the latest probes that were not registered, and why. C has no such file.
 //!
 //! C counterpart: `debugfs_kprobe_init()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
 use crate::{
     life::{
         check,
+        refused::{
+            Refused,
+            Wanted, //
+        },
         site::{
             self,
             Registry,
@@ -29,6 +34,7 @@ use crate::{
             Probe, //
         },
         seq::{
+            self,
             Line,
             Seq, //
         },
@@ -78,6 +84,22 @@ pub(crate) fn blacklist(to: &Seq) {
     let mut lock = Lock::new();
     let registry = site::registry(&mut lock);
     check::each_blacklisted(registry, &mut |start, end| to.function(start, end));
+}
+
+/// Shows what was refused of late, the oldest first.
+pub(crate) fn refused(to: &Seq) {
+    let mut lock = Lock::new();
+    for Refused { wanted, why } in site::registry(&mut lock).refused.iter() {
+        let place = match wanted {
+            Wanted::At(at) => seq::Refused::At(*at),
+            Wanted::Named(name, offset) => CStr::from_bytes_until_nul(name)
+                .map_or(seq::Refused::Unclear, |name| {
+                    seq::Refused::Named(name, *offset)
+                }),
+            Wanted::Unclear => seq::Refused::Unclear,
+        };
+        to.refused(place, Error::from(*why).to_errno(), why.text());
+    }
 }
 
 fn in_order(registry: &Registry) -> Result<KVVec<u64>, Refusal> {

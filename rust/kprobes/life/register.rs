@@ -85,22 +85,27 @@ fn register_chunk(chunk: &[Client]) -> Result<(), (usize, Refusal)> {
     let mut batch = Batch::with_room(chunk.len()).map_err(|refusal| (0, refusal))?;
     let mut around = Around::with_room(chunk.len()).map_err(|refusal| (0, refusal))?;
     for (count, client) in chunk.iter().enumerate() {
-        let done = one(registry, *client, &mut batch, &mut around);
+        let done = client.ok_or(Refusal::NoProbe).and_then(|probe| {
+            let mut found = None;
+            let done = one(registry, probe, &mut found, &mut batch, &mut around);
+            done.inspect_err(|&refusal| registry.refused.note(probe, found, refusal))
+        });
         done.map_err(|refusal| (count, refusal))?;
     }
     batch.arm(registry, &mut text::Lock::new());
     Ok(())
 }
 
-/// One probe, up to where it is to be armed.
+/// One probe, up to where it is to be armed. Tells which address was found for it.
 fn one(
     registry: &mut Registry,
-    client: Client,
+    probe: &'static Probe,
+    found: &mut Option<TextAddr>,
     batch: &mut Batch,
     around: &mut Around,
 ) -> Result<(), Refusal> {
-    let probe = client.ok_or(Refusal::NoProbe)?;
     let site = resolve::of(probe, around)?;
+    *found = Some(site.at);
     probe.set_addr(site.at.get() as usize);
     if is_registered(registry, site.at, probe) {
         report::registered_twice();

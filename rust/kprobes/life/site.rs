@@ -5,6 +5,7 @@
 //! Who handles a hit looks a place up by [`find`] and sees it as long as the hit lasts. Who changes
 //! anything holds the registry's lock, and gets at the [`Registry`] through it.
 
+use super::refused;
 use crate::{
     arch::Current,
     contract::Machine,
@@ -136,6 +137,7 @@ static REGISTRY: Guarded<Registry, Lock> = Guarded::new(Registry {
     ftrace: ftrace::Users::NONE,
     reserved: None,
     modules: blacklist::Modules::NONE,
+    refused: refused::Log::EMPTY,
 });
 
 /// Which probes there are, and what goes for all of them.
@@ -150,6 +152,8 @@ pub(crate) struct Registry {
     pub(crate) reserved: Option<reserved::Index>,
     /// The modules with functions that nobody may probe.
     pub(crate) modules: blacklist::Modules,
+    /// What was refused of late.
+    pub(crate) refused: refused::Log,
 }
 
 /// The place at an address, while the caller stays on the CPU.

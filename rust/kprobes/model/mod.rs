@@ -14,6 +14,7 @@
 pub(crate) mod addr;
 pub(crate) mod code;
 pub(crate) mod hit_state;
+pub(crate) mod latest;
 pub(crate) mod order;
 pub(crate) mod plan;
 pub(crate) mod refusal;

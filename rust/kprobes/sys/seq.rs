@@ -23,6 +23,16 @@ pub(crate) struct Line<'a> {
     pub(crate) notes: [&'a CStr; 3],
 }
 
+/// Where a probe was refused.
+pub(crate) enum Refused<'a> {
+    /// At this address.
+    At(TextAddr),
+    /// So many bytes into what is of that name.
+    Named(&'a CStr, u64),
+    /// It is not known.
+    Unclear,
+}
+
 impl Seq {
     /// # Safety
     ///
@@ -69,6 +79,30 @@ impl Seq {
         let format = c"0x%px-0x%px\t%ps\n".as_char_ptr();
         // SAFETY: The file is being shown; the arguments are what the format says.
         unsafe { bindings::seq_printf(self.0, format, start, end, name) };
+    }
+
+    /// One line of what was refused: where, errno, and the reason in words.
+    pub(crate) fn refused(&self, place: Refused<'_>, errno: c_int, why: &CStr) {
+        let why = why.as_char_ptr();
+        match place {
+            Refused::At(at) => {
+                let real = core::ptr::with_exposed_provenance::<c_void>(at.get() as usize);
+                let format = c"%pS  %d  %s\n".as_char_ptr();
+                // SAFETY: The file is being shown; the arguments are what the format says.
+                unsafe { bindings::seq_printf(self.0, format, real, errno, why) };
+            }
+            Refused::Named(name, offset) => {
+                let format = c"%s+0x%lx  %d  %s\n".as_char_ptr();
+                let (name, offset) = (name.as_char_ptr(), offset as c_ulong);
+                // SAFETY: As above.
+                unsafe { bindings::seq_printf(self.0, format, name, offset, errno, why) };
+            }
+            Refused::Unclear => {
+                let format = c"-  %d  %s\n".as_char_ptr();
+                // SAFETY: As above.
+                unsafe { bindings::seq_printf(self.0, format, errno, why) };
+            }
+        }
     }
 
     /// Some text.

@@ -77,6 +77,11 @@ check R10_untraced_is_hit called untraced 0 3
 check R10_traced_is_hit called function 3 6
 check R10_own_blacklist_by_name refused_as named register "Invalid argument"
 check R10_own_blacklist_by_section refused_as section register "Invalid argument"
+# Where C has only an errno.
+if [ "$IMPL" = rust ]; then
+	check reasons_are_told says "^kprobes_target_named\+0x[0-9a-f]+/0x[0-9a-f]+ \\[kprobes_target\\]  -22  the function belongs to .*: probe one of its callers\$" \
+		$KPROBES/refused
+fi
 # Not everywhere is a module's text for its beginning kept apart, and freed.
 INIT_STAYS=n
 [ "$(uname -m)" != ppc64le ] || INIT_STAYS=y

@@ -235,18 +235,20 @@ fn found(name: String, heads: &[Vec<u8>], is: &dyn Fn(Opcode) -> Option<u8>) -> 
 /// The reasons that `tables` name, in the words of their own documentation.
 fn reasons(tables: &str) -> String {
     let mut text = String::new();
-    let mut words = String::new();
-    for line in REASONS.lines().map(str::trim) {
-        if let Some(more) = line.strip_prefix("/// ") {
-            words = format!("{words} {more}");
+    let (_, all) = REASONS.split_once("\nrefusals! {\n").expect("a list");
+    for (head, words) in all.split("\",\n").filter_map(|one| one.split_once('"')) {
+        let name = head.split(['(', '=']).next().unwrap_or_default().trim();
+        if !tables.contains(name) {
             continue;
         }
-        let name = line.trim_end_matches(',');
-        if !words.is_empty() && tables.contains(name) {
-            let lines = wrapped(words.trim(), 76).join("\n  ");
-            writeln!(text, "{name}\n  {lines}\n").expect("room");
-        }
-        words.clear();
+        let words: Vec<_> = words
+            .lines()
+            .map(|line| line.trim().trim_end_matches(" \\"))
+            .collect();
+        let mut words = words.join(" ");
+        words[..1].make_ascii_uppercase();
+        let lines = wrapped(&format!("{words}."), 76).join("\n  ");
+        writeln!(text, "{name}\n  {lines}\n").expect("room");
     }
     text
 }
