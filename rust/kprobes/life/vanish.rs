@@ -7,7 +7,7 @@
 //! armed again. If text comes to the same address later and is probed, the place is made anew.
 //!
 //! What else of a module's is used by a probe, its own memory and the code of its handlers, is for
-//! [`forgotten`].
+//! `forgotten.rs`.
 //!
 //! C counterpart: `kill_kprobe()` and its callers in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).

@@ -210,10 +210,12 @@ SYM_FUNC_START(clauses_free.cold)
 	RET
 SYM_FUNC_END(clauses_free.cold)
 
+#ifndef CONFIG_CFI
 SYM_FUNC_START(__cfi_clauses_none)
 	nop
 	RET
 SYM_FUNC_END(__cfi_clauses_none)
+#endif
 
 SYM_FUNC_START(__pfx_clauses_none)
 	nop

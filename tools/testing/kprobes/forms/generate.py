@@ -32,7 +32,8 @@ def _place(number, form):
         lines += landing
     if form.fixup:
         lines += ['\t_ASM_EXTABLE(.Lsite@, .Ltaken@)']
-    lines += [f'\t.size forms_{number}, . - forms_{number}']
+    lines += [f'\t.size forms_{number}, . - forms_{number}',
+              f'\tSTACK_FRAME_NON_STANDARD forms_{number}']
     return '\n'.join(lines).replace('@function', '%function') \
         .replace('@', str(number)).replace('%function', '@function')
 
@@ -58,6 +59,7 @@ def main():
           '/* Made by generate.py from description.py. */\n'
           '#include <asm/asm.h>\n#include <asm/cpufeatures.h>\n'
           '#include <asm/errno.h>\n#include <asm/ibt.h>\n'
+          '#include <linux/objtool.h>\n'
           '#include "forms.h"\n'
           '#define S (forms_scratch + FORMS_SCRATCH / 2)\n'
           '\t.text')

@@ -46,8 +46,15 @@ def _clippy(built):
     return _result('clippy', log, status)
 
 
+# Flags that crates must agree on to be used together.
+_AGREED = re.compile(r'-Z(sanitizer|retpoline|indirect-branch-cs-prefix)|-Cpanic=')
+
+
 def _rustdoc(built):
-    flags = ['--document-private-items', '--edition=2021',
+    saved = built.obj / 'rust/kprobes/.rust_kprobes.o.cmd'
+    words = saved.read_text().splitlines()[0].split()
+    flags = [*filter(_AGREED.match, words),
+             '--document-private-items', '--edition=2021',
              '-Zunstable-options', '--extern', 'kernel', '--extern',
              'pin_init', '--extern', 'zerocopy',
              '-L', built.obj / 'rust', '--sysroot=/dev/null',

@@ -126,6 +126,13 @@ def _forms(built, lines):
             f', {count} of {name}' for name, count in groups.items()))
 
 
+def _entry(built):
+    """How far behind its first byte a function's entry is."""
+    marked = 'CONFIG_X86_KERNEL_IBT=y\n' in (built.obj
+                                             / '.config').read_text()
+    return '0x4' if marked else '0x0'
+
+
 def guest_tests(built, states=8, cmdline='', says=None):
     """Boot BUILT once: its KUnit suites, then our job; the results.
 
@@ -133,7 +140,7 @@ def guest_tests(built, states=8, cmdline='', says=None):
     of what the kernel must say if it has understood CMDLINE.
     """
     ours = _modules(built)
-    job = f'STATES={states}\n' \
+    job = f'STATES={states}\nENTRY={_entry(built)}\n' \
         + _job('health', built.impl, 'clauses', 'tests')
     image = guest.initramfs(built, 'tests', job,
                             guest.shipped(built, *_SAMPLES) + ours)

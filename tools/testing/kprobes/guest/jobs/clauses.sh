@@ -94,7 +94,7 @@ else
 fi
 
 check U2_line_of_a_module listed_as \
-	"$ADDRESS  k  kprobes_target_untraced\\+0x0  kprobes_target $MAYBE"
+	"$ADDRESS  k  kprobes_target_untraced\\+$ENTRY  kprobes_target $MAYBE"
 told again register
 both() {
 	[ "$(listed kprobes_target_function | wc -l)" = 2 ]
@@ -115,7 +115,7 @@ check S4_pages_of_copies_are_symbols \
 
 told untraced disable
 check U2_disabled listed_as \
-	"$ADDRESS  k  kprobes_target_untraced\\+0x0  kprobes_target \\[DISABLED\\]$MAYBE"
+	"$ADDRESS  k  kprobes_target_untraced\\+$ENTRY  kprobes_target \\[DISABLED\\]$MAYBE"
 check R6_disabled_is_not_hit called untraced "6 disabled" "6 disabled"
 told untraced enable
 check R6_enabled_is_hit called untraced 6 9
@@ -153,7 +153,7 @@ jumped() {
 	load kprobes_target && told untraced register || return 1
 	replaced=1
 	for moment in 1 2 3 4 5 6 7 8 9 10; do
-		listed "  kprobes_target_untraced\\+0x0 .*\\[OPTIMIZED\\]" >/dev/null &&
+		listed "  kprobes_target_untraced\\+$ENTRY .*\\[OPTIMIZED\\]" >/dev/null &&
 			replaced=0 && break
 		sleep 0.1
 	done
@@ -183,7 +183,7 @@ load kprobes_target probe_init=1
 check R10_init_text_is_probed_while_it_comes says "^1$" $TARGET/init_hits
 if [ $INIT_STAYS = y ]; then
 	check U2_init_text_that_stays listed_as \
-		"$ADDRESS  k  kprobes_target_init_text\\+0x0  kprobes_target (\\[FTRACE\\])?"
+		"$ADDRESS  k  kprobes_target_init_text\\+$ENTRY  kprobes_target (\\[FTRACE\\])?"
 else
 	check U2_unknown_symbol listed_as \
 		"$NAMELESS \\[GONE\\](\\[FTRACE\\])?"
@@ -218,7 +218,7 @@ forgetful() {
 	[ "$(cat /sys/module/kprobes_forgetful/parameters/hits)" -gt 1 ] ||
 		return 1
 	rmmod kprobes_forgetful || return 1
-	since "$1" "$FORGOTTEN kernel_clone\+0x0/" >/dev/null || return 1
+	since "$1" "$FORGOTTEN kernel_clone\+$ENTRY/" >/dev/null || return 1
 	warned=$(since "$1" "$FORGOTTEN" | wc -l)
 	[ "$warned" = 5 ] || {
 		echo "$warned warnings when it went"
@@ -250,7 +250,7 @@ check U3_reads_0 grep -qx 0 $KPROBES/enabled
 check U3_says_disabled since switch "kprobes: Kprobes globally disabled"
 check U3_nothing_is_hit called untraced 0 0
 check U3_probes_are_not_disabled listed_as \
-	"$ADDRESS  k  kprobes_target_untraced\\+0x0  kprobes_target $MAYBE"
+	"$ADDRESS  k  kprobes_target_untraced\\+$ENTRY  kprobes_target $MAYBE"
 same() {
 	mark same
 	echo 0 >$KPROBES/enabled && ! since same "Kprobes globally" >/dev/null

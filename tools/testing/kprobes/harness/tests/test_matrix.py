@@ -192,6 +192,7 @@ class CommandLine(support.Case):
     def verdict(self, said):
         console = mock.Mock(lines=[said], splats=[], seconds=1)
         boot = mock.Mock(return_value=console)
+        self.write('.config', '')
         self.enterContext(mock.patch.object(cli, '_modules', lambda _: []))
         for where, name in ((cli.guest, 'initramfs'), (cli.guest, 'shipped')):
             self.enterContext(mock.patch.object(where, name,
@@ -212,6 +213,16 @@ class CommandLine(support.Case):
 
     def test_it_says_something_else(self):
         self.assertEqual(self.verdict('SMP alternatives: Using kCFI'), 'fail')
+
+
+class Entry(support.Case):
+    """Where a probe on a function is: behind what IBT wants to find there."""
+
+    def test_of_marked_functions_and_plain_ones(self):
+        for config, entry in (('CONFIG_X86_KERNEL_IBT=y\n', '0x4'),
+                              ('# CONFIG_X86_KERNEL_IBT is not set\n', '0x0')):
+            self.write('.config', config)
+            self.assertEqual(cli._entry(mock.Mock(obj=self.tmp)), entry)
 
 
 class Pieces(support.Case):
