@@ -386,6 +386,15 @@ const void * __kprobes rust_kprobes_alternative(size_t number, size_t *len)
 }
 #endif
 
+#ifdef CONFIG_KASAN_GENERIC
+/*
+ * What KASAN makes of a copy of more than a word. The end of a step copies what
+ * a CPU knows of its hit: with a probe on these it would never end.
+ */
+NOKPROBE_SYMBOL(__asan_memcpy);
+NOKPROBE_SYMBOL(kasan_check_range);
+#endif
+
 #ifdef CONFIG_RUST_KPROBES_KUNIT_TEST
 /* What C sees: the tests compare it with what Rust wrote. */
 struct kprobe * __kprobes rust_kprobes_test_running(void)

@@ -99,6 +99,13 @@ extern int __start_orc_unwind_ip[], __stop_orc_unwind_ip[];
 const void *rust_kprobes_alternative(size_t number, size_t *len);
 #endif
 
+#ifdef CONFIG_KASAN_GENERIC
+/* Of mm/kasan/, which declares them for itself alone. */
+void *__asan_memcpy(void *dest, const void *src, ssize_t len);
+bool kasan_check_range(const void *addr, size_t size, bool write,
+		       unsigned long ret_ip);
+#endif
+
 int rust_kprobes_init(void);
 void rust_kprobes_preempt_disable(void);
 void rust_kprobes_preempt_enable(void);
