@@ -152,9 +152,9 @@ void __kprobes dump_kprobe(struct kprobe *kp)
 }
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
-static __always_inline void
-call(unsigned long ip, unsigned long parent_ip, struct ftrace_regs *fregs,
-     void (*tell)(unsigned long ip, struct pt_regs *regs))
+static __always_inline void call(unsigned long ip, unsigned long parent_ip,
+				 struct ftrace_regs *fregs,
+				 void (*tell)(unsigned long, struct pt_regs *))
 {
 	struct pt_regs *regs = ftrace_get_regs(fregs);
 	int bit;
@@ -316,8 +316,8 @@ fault:
  * that number is, NULL behind the last one, and how many bytes they change.
  */
 const void * __kprobes rust_kprobes_fixup(struct exception_table_entry *first,
-				    struct exception_table_entry *end,
-				    size_t number)
+					  struct exception_table_entry *end,
+					  size_t number)
 {
 	struct exception_table_entry *entry = first + number;
 

@@ -10,7 +10,7 @@
 //! - [`prepare`]: what is the instruction, and how will it be carried out?
 //! - [`share`]: several probes at one address;
 //! - [`arm`]: putting the breakpoint in, and taking it out;
-//! - [`hit`]: a breakpoint was hit; [`ftrace_hit`]: ftrace has called;
+//! - [`hit`]: a breakpoint was hit; `ftrace_hit`: ftrace has called;
 //! - [`enable`]: enabling and disabling;
 //! - [`unregister`]: the order of the stages back;
 //! - [`vanish`]: text that goes while there are probes on it;

@@ -5,6 +5,9 @@
 # These scripts run on the user's machine before any tool of ours is there:
 # bash, coreutils, util-linux and tar are all they may use.
 
+# Where chroot is; the PATH of an ordinary user need not name it.
+PATH=$PATH:/usr/sbin:/sbin
+
 # refuse EXPECTED FOUND DO: the one way these scripts give up.
 refuse() {
 	printf '\nkprobes: cannot go on\n  expected: %s\n  found:    %s\n  do:       %s\n' \
@@ -52,12 +55,14 @@ llvm_major() {
 # kernel's C helpers could not be inlined into Rust, and bindgen would read
 # another compiler's headers: a kernel like that builds, but is not ours.
 check_llvm() {
-	local found
+	local said found
 	[ "$(cat "$1/opt/llvm" 2>/dev/null)" != "$2" ] || return 0
-	found=$(chroot "$1" rustc -vV 2>/dev/null |
-		sed -n 's/^LLVM version: \([0-9]*\).*/\1/p') || true
+	said=$(chroot "$1" rustc -vV 2>&1) || refuse "rustc -vV to run in $1" \
+		"${said:-no word, but a failure}" \
+		"if it is the root that is broken: make distclean, which deletes it, and again"
+	found=$(sed -n 's/^LLVM version: \([0-9]*\).*/\1/p' <<<"$said")
 	[ "$found" = "$2" ] || refuse "rustc of LLVM $2, which toolchain/packages names (clang-$2 …)" \
-		"${found:+LLVM }${found:-no answer from rustc -vV} in $1" \
+		"LLVM ${found:-that it does not tell} in $1" \
 		"Debian has another rustc now: name clang-${found:-N}, lld-${found:-N}, llvm-${found:-N} and libclang-${found:-N}-dev in toolchain/packages; a new root is made then"
 	mkdir -p "$1/opt"
 	echo "$2" >"$1/opt/llvm"

@@ -73,7 +73,15 @@ class Llvm(Shell):
                 self.assertIn(words, text)
 
     def test_no_rustc(self):
-        self.program('chroot', 'exit 127')
+        self.program('chroot', 'echo "rustc: not found"; exit 127')
         status, text = self.bash(f'check_llvm {self.tmp}/root 22')
         self.assertEqual(status, 2)
-        self.assertIn('no answer from rustc -vV', text)
+        self.assertIn('expected: rustc -vV to run', text)
+        self.assertIn('found:    rustc: not found', text)
+
+    def test_chroot_is_found_by_an_ordinary_user(self):
+        status, text = self.bash('PATH=/usr/bin:/bin; . '
+                                 f'{env.KPROBES}/toolchain/common.sh; '
+                                 'command -v chroot')
+        self.assertEqual(status, 0, text)
+        self.assertRegex(text, r'/s?bin/chroot\n\Z')
