@@ -108,12 +108,23 @@ def folder(arch, impl, flavour):
     return env.WORK / 'build' / f'{arch}-{impl}-{flavour}'
 
 
+def _mend(obj):
+    """Take away what a build that was killed has left empty.
+
+    make takes it for done, and no later build would succeed.
+    """
+    for path in obj.glob('arch/*/boot/*offset.h'):
+        if not path.stat().st_size:
+            path.unlink()
+
+
 def build(arch, impl, flavour='test'):
     """Build what is not up to date; returns the kernel."""
     toolchain.ready()
     overlay.sync()
     tree, obj = env.TREE, folder(arch, impl, flavour)
     obj.mkdir(parents=True, exist_ok=True)
+    _mend(obj)
     command = make_command(arch, obj, tree, flavour)
     log = obj / 'build.log'
     log.unlink(missing_ok=True)

@@ -89,6 +89,24 @@ class Compilers(support.Case):
         self.assertNotIn('LLVM=1', commands[0])
 
 
+class Killed(support.Case):
+    def test_what_a_killed_build_left_empty_goes(self):
+        for where, name in ((kernel.toolchain, 'ready'),
+                            (kernel.overlay, 'sync')):
+            self.enterContext(mock.patch.object(where, name))
+        # No further than to what comes before the first call of make.
+        self.enterContext(mock.patch.object(
+            kernel.fragments, 'write', mock.Mock(
+                side_effect=kernel.env.Refusal('a', 'b', 'c'))))
+        boot = 'work/build/x86_64-rust-test/arch/x86/boot/'
+        empty = self.write(boot + 'voffset.h', '')
+        whole = self.write(boot + 'zoffset.h', '#define ZO__end 1\n')
+        with self.refused('a'):
+            kernel.build('x86_64', 'rust')
+        self.assertFalse(empty.exists())
+        self.assertTrue(whole.exists())
+
+
 class Compiled(support.Case):
     """Random configurations: our objects, and nothing of them is kept."""
 
