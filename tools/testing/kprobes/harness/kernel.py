@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Building kernels: one O= folder per architecture, implementation, flavour."""
 
+import os
 import re
 import shutil
 from dataclasses import dataclass
@@ -109,13 +110,20 @@ def folder(arch, impl, flavour):
 
 
 def _mend(obj):
-    """Take away what a build that was killed has left empty.
+    """Take away what a build that was killed has left empty, or half written.
 
-    make takes it for done, and no later build would succeed.
+    make takes the one for done and cannot read the other: no later build
+    would succeed.
     """
     for path in obj.glob('arch/*/boot/*offset.h'):
         if not path.stat().st_size:
             path.unlink()
+    for path in obj.rglob('.*.cmd'):
+        with path.open('rb') as file:
+            end = file.seek(0, os.SEEK_END)
+            file.seek(max(end - 1, 0))
+            if file.read() != b'\n':
+                path.unlink()
 
 
 def build(arch, impl, flavour='test'):

@@ -101,10 +101,14 @@ class Killed(support.Case):
         boot = 'work/build/x86_64-rust-test/arch/x86/boot/'
         empty = self.write(boot + 'voffset.h', '')
         whole = self.write(boot + 'zoffset.h', '#define ZO__end 1\n')
+        command = 'work/build/x86_64-rust-test/kernel/.%s.o.cmd'
+        half = self.write(command % 'signal', 'deps := $(wildcard inc')
+        none = self.write(command % 'fork', '')
+        full = self.write(command % 'exit', 'deps := a.h\n')
         with self.refused('a'):
             kernel.build('x86_64', 'rust')
-        self.assertFalse(empty.exists())
-        self.assertTrue(whole.exists())
+        self.assertFalse(any(one.exists() for one in (empty, half, none)))
+        self.assertTrue(whole.exists() and full.exists())
 
 
 class Compiled(support.Case):
