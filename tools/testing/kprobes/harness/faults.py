@@ -122,7 +122,7 @@ class Setting:
 
 def _booted(job, modules=()):
     """The tests of `make kunit` are JOB, in the kernel that is there."""
-    cli._job = lambda name, impl: job
+    cli._job = lambda *_: job
     cli._modules = lambda built: list(modules)
     cli._crash_tests = lambda built, modules: []
     kernel.build = lambda *_: _built()
