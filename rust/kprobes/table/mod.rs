@@ -20,15 +20,16 @@
 //! - Insertion, removal and replacement each are one store.
 //!
 //! A word leads to its entry, and the address is compared there. Words of address and entry would
-//! save looking at a foreign entry, which happens in one of eight lookups; they would cost twice
+//! save looking at a foreign entry, which happens in one of twenty lookups; they would cost twice
 //! the memory and an order between two stores and two loads. The same memory spent on more words
 //! makes the ways shorter, and a single word has no order to get wrong: the entry is read through
 //! the pointer that the word is.
 //!
-//! At most three eighths of the words are in use or left, and a quarter after an array was made:
-//! the mean way is then 1.1 words long, and of 30,000 entries hardly one is found at the fifth word
-//! or later. An entry takes between 21 and 43 bytes of the array (on a 64-bit CPU, below the size
-//! at which arrays start).
+//! At most three sixteenths of the words are in use or left, and an eighth after an array was
+//! made. Of 30,000 entries one in twenty is then found behind its first word and hardly one at the
+//! fourth or later, so that the worst lookup takes but a few instructions more than the mean.
+//! An entry takes between 43 and 85 bytes of the array (on a 64-bit CPU, below the size at which
+//! arrays start).
 //!
 //! It assumes that there is one writer at a time, which holds the [`Writer`](writer::Writer), and
 //! that readers hold evidence of an RCU read-side section. What it stands on is a trait

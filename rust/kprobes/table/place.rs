@@ -51,13 +51,13 @@ pub(crate) fn hash(at: TextAddr) -> u64 {
 
 /// How many of `len` words may be in use or left, before a lookup's way gets too long.
 pub(super) fn limit(len: usize) -> usize {
-    (len / 2).wrapping_sub(len / 8)
+    (len / 4).wrapping_sub(len / 16)
 }
 
-/// The length of a new array for `entries`: a quarter of it at most is then in use, so that there
+/// The length of a new array for `entries`: an eighth of it at most is then in use, so that there
 /// is room up to [`limit`].
 pub(super) fn length(entries: usize, smallest: usize) -> Result<usize, Refusal> {
-    let len = entries.checked_mul(4).ok_or(Refusal::NoMemory)?;
+    let len = entries.checked_mul(8).ok_or(Refusal::NoMemory)?;
     len.max(smallest)
         .checked_next_power_of_two()
         .ok_or(Refusal::NoMemory)
@@ -114,10 +114,10 @@ mod tests {
     #[test]
     fn new_arrays_have_room() {
         assert_eq!(length(0, 8), Ok(8));
-        assert_eq!(length(2, 8), Ok(8));
-        assert_eq!(length(3, 8), Ok(16));
-        assert_eq!(length(30_000, 8), Ok(131_072));
-        assert_eq!(length(usize::MAX / 4, 8), Err(Refusal::NoMemory));
+        assert_eq!(length(1, 8), Ok(8));
+        assert_eq!(length(2, 8), Ok(16));
+        assert_eq!(length(30_000, 8), Ok(262_144));
+        assert_eq!(length(usize::MAX / 8, 8), Err(Refusal::NoMemory));
         assert_eq!(length(usize::MAX, 8), Err(Refusal::NoMemory));
         for entries in 0..1000 {
             assert!(length(entries, 8).is_ok_and(|len| entries < limit(len)));
