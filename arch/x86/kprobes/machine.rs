@@ -270,7 +270,7 @@ unsafe impl Machine for X86 {
                     straight = to_word(to);
                     (Some(Op::Nothing), None)
                 }
-                None => (Some(op), None),
+                None => (Some(emulate::settle(op, next)), None),
             },
             Way::Step => {
                 let slot = POOL.get(text).take(at)?;

@@ -93,6 +93,7 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
 }
 
 /// The same for a place with one probe that wants to be called after the instruction, too.
+#[cold]
 #[inline(never)]
 fn around(probe: &Probe, prepared: &Prepared, registers: &mut Registers, pinned: &Pinned) -> Whose {
     Current::set_running(Some(probe.running()), pinned);
@@ -107,6 +108,7 @@ fn around(probe: &Probe, prepared: &Prepared, registers: &mut Registers, pinned:
 }
 
 /// The same for any number of probes.
+#[cold]
 #[inline(never)]
 fn each(site: &Site, prepared: &Prepared, registers: &mut Registers, pinned: &Pinned) -> Whose {
     if !before(site, registers, pinned) {

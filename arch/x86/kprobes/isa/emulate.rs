@@ -68,6 +68,8 @@ pub(crate) enum Op {
     JumpIf(Condition, i32),
     /// CALL by a distance.
     Call(i32),
+    /// CALL of an address.
+    CallTo(u64),
     /// LOOP, LOOPE, LOOPNE, JRCXZ by a distance.
     Count(Counter, i32),
     /// JMP to an address.
@@ -99,15 +101,24 @@ pub(crate) fn goes_to(op: &Op, next: TextAddr) -> Option<TextAddr> {
     }
 }
 
+/// The same, said more shortly for the place before `next`.
+pub(crate) fn settle(op: Op, next: TextAddr) -> Op {
+    match op {
+        Op::Call(distance) => Op::CallTo(by(next, distance)),
+        _ => op,
+    }
+}
+
 /// Does `op` for the instruction before `next`.
 ///
 /// The IP that `frame` has is where execution goes on after.
 #[inline]
 pub(crate) fn emulate(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result<(), Faulted> {
-    if often(&Some(*op), next, frame) {
+    let op = settle(*op, next);
+    if often(&Some(op), next, frame) {
         return Ok(());
     }
-    let to = match *op {
+    let to = match op {
         Op::Jump(distance) => by(next, distance),
         Op::Count(counter, distance) => {
             if counter.count(frame) {
@@ -122,7 +133,7 @@ pub(crate) fn emulate(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result
         Op::JumpMemory(memory) => load(memory, next, frame)?,
         Op::CallMemory(memory) => call(load(memory, next, frame)?, next, frame),
         _ => {
-            flags(op, frame);
+            flags(&op, frame);
             next.get()
         }
     };
@@ -135,7 +146,7 @@ pub(crate) fn emulate(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result
 #[inline(always)]
 pub(crate) fn often(op: &Option<Op>, next: TextAddr, frame: &mut impl Frame) -> bool {
     let to = match *op {
-        Some(Op::Call(distance)) => call(by(next, distance), next, frame),
+        Some(Op::CallTo(target)) => call(target, next, frame),
         Some(Op::Return(release)) => {
             let to = frame.pop();
             let sp = frame.register(SP).wrapping_add(u64::from(release));
