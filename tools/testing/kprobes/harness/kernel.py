@@ -152,11 +152,26 @@ def build(arch, impl, flavour='test'):
     return Built(arch, impl, flavour, tree, obj, obj / image, release)
 
 
+# Where rustc, clang and objtool say that a warning of theirs belongs.
+_WARNED = re.compile(r' *--> (\S+:\d+):\d+$|(\S+:\d+):\d+: warning: '
+                     r'|(\S+\.o): warning: ')
+_OURS = re.compile(r'(?:.*/)?((?:rust|arch/\w+)/kprobes/\S+)')
+
+
+def warnings(log):
+    """Where in what is ours a build warned that left this log."""
+    found = (_WARNED.match(line) for line in log.splitlines())
+    places = (_OURS.match(match[1] or match[2] or match[3])
+              for match in found if match)
+    return sorted({place[1] for place in places if place})
+
+
 def compile_ours(arch, flavour):
     """Compile our objects in a kernel of this configuration, and no more.
 
-    Nothing is linked: what they call may not be there. Returns its names; what
-    was compiled is deleted, as it is of no use to anybody.
+    Nothing is linked: what they call may not be there. Returns its names, and
+    where the compilers warned; what was compiled is deleted, as it is of no use
+    to anybody.
     """
     toolchain.ready()
     overlay.sync()
@@ -173,8 +188,9 @@ def compile_ours(arch, flavour):
     called = procs.output(
         ['llvm-nm', '--undefined-only', '--just-symbol-name',
          *sorted((obj / 'rust/kprobes').glob('*.o'))]).split()
+    warned = warnings(log.read_text(errors='replace'))
     shutil.rmtree(obj)
-    return called
+    return called, warned
 
 
 def external(built, folder_of_module, out, name):

@@ -62,9 +62,11 @@ def _kunit(flavour):
 
 def _compiled(flavour):
     def run():
-        called = kernel.compile_ours('x86_64', flavour)
+        called, warned = kernel.compile_ours('x86_64', flavour)
         found = sorted({one for one in called if _CHECKERS.match(one)})
-        return [ktap.Result(f'x86_64.rust.{flavour}.compiles', 'pass'),
+        return [ktap.Result(f'x86_64.rust.{flavour}.compiles',
+                            'fail' if warned else 'pass',
+                            '; '.join(f'warning: {one}' for one in warned)),
                 ktap.Result(f'x86_64.rust.{flavour}.calls_no_checker',
                             'fail' if found else 'pass', ', '.join(found))]
     return run

@@ -120,17 +120,20 @@ class Compiled(support.Case):
                             (kernel.overlay, 'sync'),
                             (kernel.fragments, 'write')):
             self.enterContext(mock.patch.object(where, name))
-        self.called = []
+        self.called, self.said = [], ''
         self.enterContext(mock.patch.object(
             kernel.procs, 'output', lambda _: '\n'.join(self.called)))
+        self.enterContext(mock.patch.object(
+            kernel, 'compile_targets', self.compile))
+
+    def compile(self, _command, targets, log, _stage):
+        self.targets = targets
+        log.parent.mkdir(exist_ok=True)
+        log.write_text(self.said)
 
     def test_our_folders_and_no_link(self):
-        compiled = []
-        self.enterContext(mock.patch.object(
-            kernel, 'compile_targets',
-            lambda _command, targets, *_: compiled.append(targets)))
         found = matrix.pieces()['rust-x86_64-random-3']()
-        self.assertEqual(compiled, [['rust/kprobes/', 'arch/x86/kprobes/']])
+        self.assertEqual(self.targets, ['rust/kprobes/', 'arch/x86/kprobes/'])
         self.assertEqual([(one.name, one.status) for one in found],
                          [('x86_64.rust.random-3.compiles', 'pass'),
                           ('x86_64.rust.random-3.calls_no_checker', 'pass')])
@@ -138,7 +141,6 @@ class Compiled(support.Case):
             kernel.folder('x86_64', 'rust', 'random-3').exists())
 
     def test_a_checker_that_is_called_fails(self):
-        self.enterContext(mock.patch.object(kernel, 'compile_targets'))
         self.called = ['memcpy', '__asan_report_load8_noabort']
         self.assertEqual(self.verdict(), ('pass', ''))
         for one in ('__asan_load8_noabort', '__asan_storeN',
@@ -147,8 +149,28 @@ class Compiled(support.Case):
             self.called = [one]
             self.assertEqual(self.verdict(), ('fail', one))
 
-    def verdict(self):
-        found = matrix.pieces()['rust-x86_64-random-3']()[1]
+    def test_a_warning_of_ours_fails(self):
+        for said, where in (
+                ('warning: unused import\n'
+                 '  --> /work/tree/rust/kprobes/life.rs:3:5\n',
+                 'rust/kprobes/life.rs:3'),
+                ('warning: function `f` is never used\n --> '
+                 '/work/tree/rust/kprobes/../../arch/x86/kprobes/mod.rs:9:4\n',
+                 'arch/x86/kprobes/mod.rs:9'),
+                ('/work/tree/rust/kprobes/abi.c:7:5: warning: unused [-W]\n',
+                 'rust/kprobes/abi.c:7'),
+                ('rust/kprobes/rust_kprobes.o: warning: objtool: f() falls\n',
+                 'rust/kprobes/rust_kprobes.o')):
+            self.said = said
+            self.assertEqual(self.verdict(0), ('fail', 'warning: ' + where))
+
+    def test_a_warning_of_others_is_theirs(self):
+        self.said = ('warning: unused\n  --> /work/tree/rust/kernel/kprobes.rs'
+                     ':3:5\nkernel/fork.c:1:1: warning: unused\n')
+        self.assertEqual(self.verdict(0), ('pass', ''))
+
+    def verdict(self, number=1):
+        found = matrix.pieces()['rust-x86_64-random-3']()[number]
         return found.status, found.reason
 
     def test_what_does_not_compile_stays_to_be_looked_at(self):
