@@ -680,9 +680,9 @@ def cpu():
     yield Form('rdtsc', flags=(str(ax | dx),))
     yield Form('rdtscp', flags=(str(ax | dx | cx),),
                feature='X86_FEATURE_RDTSCP')
-    yield Form('rdrandq %rax', flags=(str(ax),),
+    yield Form('rdrand %rax', flags=(str(ax),),
                feature='X86_FEATURE_RDRAND')
-    yield Form('rdseedl %eax', flags=(str(ax),),
+    yield Form('rdseed %eax', flags=(str(ax),),
                feature='X86_FEATURE_RDSEED')
     yield Form('xgetbv', ('movl $0, %ecx',))
     for register in ('cr0', 'cr2', 'cr3', 'cr4', 'cr8', 'dr0', 'dr6', 'dr7'):
