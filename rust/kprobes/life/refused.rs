@@ -34,9 +34,9 @@ pub(crate) enum Wanted {
 }
 
 impl Wanted {
-    /// What a probe says that it is for.
-    fn by(probe: &Probe) -> Self {
-        match probe.target() {
+    /// What a client says that its probe is for.
+    fn by(target: Result<Target<'_>, Refusal>) -> Self {
+        match target {
             Ok(Target::Address(at, offset)) => at.after(offset).map_or(Self::Unclear, Self::At),
             Ok(Target::Symbol(name, offset)) => {
                 let mut kept = [0; NAME];
@@ -67,7 +67,17 @@ impl Log {
 
     /// A probe was not registered, as asked for by its client.
     pub(crate) fn note(&mut self, probe: &Probe, found: Option<TextAddr>, why: Refusal) {
-        let wanted = found.map_or_else(|| Wanted::by(probe), Wanted::At);
+        self.note_target(probe.target(), found, why);
+    }
+
+    /// What was to probe this was not registered.
+    pub(crate) fn note_target(
+        &mut self,
+        target: Result<Target<'_>, Refusal>,
+        found: Option<TextAddr>,
+        why: Refusal,
+    ) {
+        let wanted = found.map_or_else(|| Wanted::by(target), Wanted::At);
         self.0.note(Refused { wanted, why });
     }
 

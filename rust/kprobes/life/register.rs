@@ -71,11 +71,19 @@ pub(crate) fn batch(clients: &[Client]) -> Result<(), Refusal> {
 
 /// Registers a return probe's probe, which keeps `data` bytes per call.
 pub(crate) fn return_probe(target: Target<'_>, data: usize) -> Result<(), Refusal> {
-    resolve::entry(target)?;
-    if data > MAX_RETURN_DATA {
-        return Err(Refusal::DataTooLarge);
-    }
-    Err(Refusal::CannotArm)
+    let mut found = None;
+    let done = resolve::entry(target).and_then(|site| {
+        found = Some(site.at);
+        if data > MAX_RETURN_DATA {
+            return Err(Refusal::DataTooLarge);
+        }
+        Err(Refusal::CannotArm)
+    });
+    done.inspect_err(|&refusal| {
+        let mut lock = Lock::new();
+        let registry = site::registry(&mut lock);
+        registry.refused.note_target(Ok(target), found, refusal);
+    })
 }
 
 /// Registers some probes; if one is refused, tells how many are registered.

@@ -37,7 +37,7 @@ probe_sample() {
 	not_listed kernel_clone
 }
 
-# refused MODULE: the honest answer while return probes are not there.
+# refused MODULE: the honest answer while return probes are not there, and why.
 refused() {
 	said=$(load "$1" 2>&1) && {
 		echo "it loaded"
@@ -46,6 +46,10 @@ refused() {
 	}
 	echo "$said" | grep -q "Operation not supported" || {
 		echo "$said"
+		return 1
+	}
+	tail -n 1 $KPROBES/refused | grep -q "kernel_clone.*  -95  " || {
+		cat $KPROBES/refused
 		return 1
 	}
 	not_listed kernel_clone
