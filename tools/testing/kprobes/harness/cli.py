@@ -25,6 +25,7 @@ import progress
 import qemu
 import results
 import toolchain
+import variables
 
 _COMMANDS = {}
 
@@ -253,34 +254,15 @@ def storm(built, seconds, piecewise=False):
     return found
 
 
-def _arches():
-    if os.environ.get('ARCH'):
-        return [env.choice('ARCH', env.ARCHES, 'x86_64')]
-    return list(env.SUPPORTED)
-
-
-def _arch():
-    return env.choice('ARCH', env.ARCHES, 'x86_64')
-
-
-def _impl(arch, default='rust'):
-    impl = env.choice('IMPL', env.IMPLS, default)
-    if impl == 'rust' and arch not in env.SUPPORTED:
-        raise env.Refusal(f'IMPL=c for {arch}', 'IMPL=rust',
-                          f'{arch} has no back end of ours yet; '
-                          f'supported: {", ".join(env.SUPPORTED)}')
-    return impl
-
-
 def _shown(arch):
     """What to boot for somebody to look at: ours once it can do all."""
-    return _impl(arch, 'rust' if _returns('rust') else 'c')
+    return variables.impl(arch, 'rust' if _returns('rust') else 'c')
 
 
 @command
 def run():
     """make run"""
-    arch = _arch()
+    arch = variables.arch()
     impl = _shown(arch)
     if impl == 'c' and not os.environ.get('IMPL'):
         progress.say('The Rust implementation has no return probes yet: '
@@ -325,7 +307,7 @@ def run():
 @command
 def shell():
     """make shell"""
-    arch = _arch()
+    arch = variables.arch()
     impl = _shown(arch)
     built = kernel.build(arch, impl)
     found = guest.shipped(built, *_SAMPLES)
@@ -364,8 +346,8 @@ def test():
     found = host.run()
     tally.add(found)
     tally.add(results.vanished('host', found))
-    for arch in _arches():
-        impl = _impl(arch)
+    for arch in variables.arches():
+        impl = variables.impl(arch)
         try:
             built = kernel.build(arch, impl)
             found = _all_of(built)
@@ -387,8 +369,8 @@ def plan():
     found = host.miri()
     if all(one.status == 'pass' for one in found):
         results.write_plan('miri', found)
-    for arch in _arches():
-        impl = _impl(arch)
+    for arch in variables.arches():
+        impl = variables.impl(arch)
         built = kernel.build(arch, impl)
         found = _all_of(built)
         if any(one.status == 'fail' for one in found):
@@ -440,9 +422,9 @@ def host_miri():
 @command
 def kernel_only():
     """make kernel"""
-    for arch in [_arch()]:
-        built = kernel.build(arch, _impl(arch))
-        progress.say(f'{env.host(built.image)}')
+    arch = variables.arch()
+    built = kernel.build(arch, variables.impl(arch))
+    progress.say(f'{env.host(built.image)}')
     progress.summary()
     return 0
 
@@ -451,18 +433,14 @@ def kernel_only():
 def check_kernel():
     """make check-kernel"""
     tally = results.Tally()
-    arch = _arch()
-    if _impl(arch) != 'rust':
-        raise env.Refusal('IMPL=rust: these are checks of our own code',
-                          'IMPL=c', 'make check-kernel')
-    tally.add(checkkernel.run(kernel.build(arch, 'rust')))
+    tally.add(checkkernel.run(kernel.build(variables.arch(), 'rust')))
     return _finish(tally)
 
 
 def _guest_part(keep):
     tally = results.Tally()
-    arch = _arch()
-    impl = _impl(arch)
+    arch = variables.arch()
+    impl = variables.impl(arch)
     found = guest_tests(kernel.build(arch, impl))
     tally.add([one for one in found
                if one.status == 'fail' or keep(one.name)])
@@ -497,18 +475,17 @@ def selftest():
 @command
 def storm_only():
     """make storm"""
-    words = os.environ.get('ARGS', '').split()
-    seconds = next((int(word) for word in words if word.isdigit()), 60)
+    arch = variables.arch()
     tally = results.Tally()
-    tally.add(storm(kernel.build(_arch(), _impl(_arch())), seconds,
-                    'piecewise' in words))
+    tally.add(storm(kernel.build(arch, variables.impl(arch)),
+                    *variables.storm()))
     return _finish(tally)
 
 
 @command
 def module():
     """make module DIR=path"""
-    arch = _arch()
+    arch = variables.arch()
     impl = _shown(arch)
     return modules.run(kernel.build(arch, impl))
 
@@ -533,20 +510,10 @@ def test_all():
     return matrix.run(sys.argv[2:])
 
 
-def _x86_64_only():
-    if _arch() != 'x86_64':
-        raise env.Refusal(
-            'ARCH=x86_64 for the cost table', f'ARCH={_arch()}',
-            'leave ARCH out: the probed functions (bench/targets.S) and the '
-            'exceptions that are counted are x86_64\'s; for others there is '
-            f'make test ARCH={_arch()} IMPL=c')
-
-
 @command
 def bench():
     """make bench"""
     import bench as table
-    _x86_64_only()
     impls = [env.choice('IMPL', env.IMPLS, 'c')] \
         if os.environ.get('IMPL') else ['c', 'rust']
     status = table.bench(impls, quick=False)
@@ -558,7 +525,6 @@ def bench():
 def bench_quick():
     """make bench-quick"""
     import bench as table
-    _x86_64_only()
     return table.bench([env.choice('IMPL', env.IMPLS, 'rust')], quick=True)
 
 
@@ -626,6 +592,7 @@ def main():
                               name or 'no command', 'make help')
         env.WORK.mkdir(parents=True, exist_ok=True)
         progress.handed_over()
+        variables.check(name)
         toolchain.require(name)
         with _turn(name):
             status = function()

@@ -73,6 +73,6 @@ def choice(name, allowed, default):
 def jobs():
     """How many compilers may run at once."""
     text = os.environ.get('JOBS') or ''
-    if text and not (text.isdigit() and int(text) > 0):
+    if text and not (text.isascii() and text.isdigit() and int(text) > 0):
         raise Refusal('JOBS= a number above 0', text, 'make … JOBS=4')
     return int(text) if text else len(os.sched_getaffinity(0)) + 1

@@ -18,6 +18,7 @@ import sys
 import time
 from pathlib import Path
 
+import check
 import cli
 import env
 import guest
@@ -194,6 +195,19 @@ def a_kunit_case_that_fails():
     """And a kernel that complains, though it comes to its end."""
     _booted('load selfcheck\nsay "WARNING: made up"\n', kernel.external(
         _built(), env.MODULE, env.WORK / 'modules/selfcheck', 'selfcheck'))
+
+
+# What is asked for.
+
+def _wrong_variable(setting):
+    setting.variables['IMPL'] = 'go'
+
+
+@case('test', 2, 'IMPL= one of rust, c', 'found: go', 'IMPL=rust',
+      prepare=_wrong_variable, seconds=20)
+def a_variable_that_is_wrong():
+    """Refused before the checks, which come first, have begun."""
+    check.run = lambda: time.sleep(60)
 
 
 # Builds.

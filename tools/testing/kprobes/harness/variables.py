@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The variables of the command line, all looked at before anything begins.
+
+A wrong one is refused whatever the command, also where it would not be used:
+who gives it has something in mind that is not going to happen.
+"""
+
+import os
+import re
+
+import env
+import source
+
+# These work on a kernel of ARCH that has the implementation asked for.
+_OF_A_KERNEL = ('test', 'kernel', 'kunit', 'selftest', 'storm', 'plan',
+                'check-kernel')
+_SHOWN = ('run', 'shell', 'module')
+_BENCH = ('bench', 'bench-quick')
+
+
+def arch():
+    """The architecture asked for."""
+    return env.choice('ARCH', env.ARCHES, 'x86_64')
+
+
+def arches():
+    """That one, or all that have a back end of ours."""
+    return [arch()] if os.environ.get('ARCH') else list(env.SUPPORTED)
+
+
+def impl(of, default='rust'):
+    """The implementation asked for, if the architecture OF has it."""
+    found = env.choice('IMPL', env.IMPLS, default)
+    if found == 'rust' and of not in env.SUPPORTED:
+        raise env.Refusal(
+            f'IMPL=c for {of}', 'IMPL=rust' if os.environ.get('IMPL')
+            else 'no IMPL, which means rust',
+            f'make … ARCH={of} IMPL=c: {of} has no back end of ours yet; '
+            f'supported: {", ".join(env.SUPPORTED)}')
+    return found
+
+
+def shown(of):
+    """What to boot for somebody to look at: ours where it is there."""
+    return impl(of, 'rust' if of in env.SUPPORTED else 'c')
+
+
+def _of_the_command(name):
+    if name in _BENCH and arch() != 'x86_64':
+        raise env.Refusal(
+            'ARCH=x86_64 for the cost table', f'ARCH={arch()}',
+            'leave ARCH out: the probed functions (bench/targets.S) and the '
+            'exceptions that are counted are x86_64\'s; for others there is '
+            f'make test ARCH={arch()} IMPL=c')
+    if name in _SHOWN:
+        shown(arch())
+    elif name in _OF_A_KERNEL:
+        for one in arches() if name in ('test', 'plan') else [arch()]:
+            impl(one)
+    if name == 'check-kernel' and impl(arch()) != 'rust':
+        raise env.Refusal('IMPL=rust: these are checks of our own code',
+                          'IMPL=c', 'make check-kernel')
+
+
+def _piece():
+    import matrix
+    every = matrix.pieces()
+    wanted = os.environ.get('PIECE')
+    if wanted and wanted not in every:
+        raise env.Refusal('PIECE= one of ' + ', '.join(every), wanted,
+                          'make test-all PIECE=' + next(iter(every)))
+
+
+def _seed():
+    seed = os.environ.get('SEED') or '1'
+    if not (re.fullmatch('[0-9]+', seed) and int(seed) < 1 << 64):
+        raise env.Refusal('SEED= a number below 2^64', seed,
+                          'make host-fuzz SEED=7')
+
+
+def _folder_of_a_module(name):
+    if env.MODULE and not env.MODULE.is_dir():
+        raise env.Refusal('DIR= the folder of a module',
+                          env.host(env.MODULE), 'give an existing folder')
+    if name != 'module':
+        return
+    if not env.MODULE:
+        raise env.Refusal('DIR= the folder of a module', 'no DIR',
+                          'make module DIR=/path/to/module')
+    if not any((env.MODULE / one).is_file() for one in ('Kbuild', 'Makefile')):
+        raise env.Refusal(
+            f'a Kbuild or Makefile in {env.host(env.MODULE)}',
+            'neither', 'add a file Kbuild with the line obj-m := name.o, for '
+            'name.c or name.rs')
+
+
+def _kernel_tree():
+    if not env.KSRC:
+        return
+    if not env.KSRC.is_dir():
+        raise env.Refusal('KSRC= the folder of a kernel tree',
+                          env.host(env.KSRC), 'give an existing folder')
+    source.require_version(env.KSRC, 'KSRC')
+
+
+def storm():
+    """(seconds, interrupts anywhere?) of a storm, out of ARGS."""
+    words = os.environ.get('ARGS', '').split()
+    numbers = [word for word in words if word != 'piecewise']
+    if len(numbers) > 1 or len(words) > len(numbers) + 1 or not all(
+            re.fullmatch('[0-9]+', word) and int(word) for word in numbers):
+        raise env.Refusal('ARGS= seconds above 0, piecewise, or both',
+                          ' '.join(words), 'make storm ARGS="600 piecewise"')
+    return int(numbers[0]) if numbers else 60, 'piecewise' in words
+
+
+def check(name):
+    """Refuse to begin the command NAME with a variable that is wrong."""
+    arch()
+    env.choice('IMPL', env.IMPLS, 'rust')
+    env.jobs()
+    _piece()
+    _seed()
+    _kernel_tree()
+    _folder_of_a_module(name)
+    if name == 'storm':
+        storm()
+    _of_the_command(name)
