@@ -13,6 +13,7 @@ from pathlib import Path
 
 import check
 import checkkernel
+import demo
 import env
 import guest
 import host
@@ -254,61 +255,33 @@ def storm(built, seconds, piecewise=False):
     return found
 
 
-def _shown(arch):
-    """What to boot for somebody to look at: ours once it can do all."""
-    return variables.impl(arch, 'rust' if _returns('rust') else 'c')
+def _shown():
+    """(architecture, implementation) for somebody to look at; says which."""
+    arch = variables.arch()
+    impl = variables.shown(arch)
+    if impl == 'rust':
+        if not _returns(impl):
+            progress.say('This boots the Rust implementation. Not there yet: '
+                         'return probes, and jumps in the place of '
+                         'breakpoints (IMPL=c has them).')
+    elif not os.environ.get('IMPL'):
+        progress.say(f'There is no Rust back end for {arch} yet: this boots '
+                     'the stock C implementation (IMPL=c).')
+    return arch, impl
 
 
 @command
 def run():
     """make run"""
-    arch = variables.arch()
-    impl = _shown(arch)
-    if impl == 'c' and not os.environ.get('IMPL'):
-        progress.say('The Rust implementation has no return probes yet: '
-                     'this boots the stock C implementation (IMPL=c).')
-    built = kernel.build(arch, impl)
-    image = guest.initramfs(built, 'run', _job('run', impl),
-                            guest.shipped(built, *_SAMPLES[:2]))
-    progress.say(f'booting Linux {built.release} ({arch}, IMPL={impl})')
-
-    def show(line):
-        if line.startswith(('== ', '$ ', '| ')):
-            print(line.replace('== ', '\n== ', 1), flush=True)
-        elif line.startswith(('handler_', 'kprobe_', 'kretprobe_',
-                              'kernel_clone returned')):
-            print('  kernel: ' + line, flush=True)
-    console = qemu.boot(built, image, name='run', on_line=show)
-    needed = {
-        'the pre handler fired': r'handler_pre: <kernel_clone>',
-        'the post handler fired': r'handler_post: <kernel_clone>',
-        'the probe was listed': r'\| .*  k  kernel_clone\+0x',
-        'the return probe fired': r'kernel_clone returned \d+ and took',
-        'the return probe was listed': r'\| .*  r  kernel_clone\+0x',
-        'a command-line probe fired': r'\| .*first: \(vfs_read',
-        'a command-line return probe fired': r'\| .*last: \(',
-        'the switch was turned off': r'\| 0$',
-        'the switch was turned on again': r'\| 1$',
-    }
-    missing = [what for what, pattern in needed.items()
-               if not any(re.search(pattern, line)
-                          for line in console.lines)]
-    if missing:
-        raise env.Refusal('the demonstration to show: '
-                          + ', '.join(needed), 'not seen: '
-                          + ', '.join(missing),
-                          f'the whole console: {env.host(console.log)}')
-    print(f'\nAll of it appeared: {", ".join(needed)}.\n'
-          f'Whole console: {env.host(console.log)}')
-    progress.summary()
-    return 0
+    arch, impl = _shown()
+    return demo.run(kernel.build(arch, impl), _job('run', impl),
+                    _returns(impl))
 
 
 @command
 def shell():
     """make shell"""
-    arch = variables.arch()
-    impl = _shown(arch)
+    arch, impl = _shown()
     built = kernel.build(arch, impl)
     found = guest.shipped(built, *_SAMPLES)
     image = guest.initramfs(built, 'shell', _job('shell', impl), found)
@@ -485,8 +458,7 @@ def storm_only():
 @command
 def module():
     """make module DIR=path"""
-    arch = variables.arch()
-    impl = _shown(arch)
+    arch, impl = _shown()
     return modules.run(kernel.build(arch, impl))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# What `make run` shows: probes firing, the list, the switches.
+# What `make run` shows: probes firing, the list, the switches, and refusals.
 
 section() {
 	say "== $*"
@@ -28,11 +28,13 @@ rmmod kprobe_example
 
 section "a return probe from a module"
 say "$ insmod kretprobe_example.ko func=kernel_clone"
-load kretprobe_example func=kernel_clone
-touch_it
-try cat $KPROBES/list
-say "$ rmmod kretprobe_example"
-rmmod kretprobe_example
+load kretprobe_example func=kernel_clone 2>&1 | show
+if [ -e /sys/module/kretprobe_example ]; then
+	touch_it
+	try cat $KPROBES/list
+	say "$ rmmod kretprobe_example"
+	rmmod kretprobe_example
+fi
 
 section "a probe from the command line"
 cd /sys/kernel/tracing
@@ -58,3 +60,9 @@ echo >kprobe_events
 section "functions nobody may probe"
 try "wc -l <$KPROBES/blacklist"
 cd /
+if [ -e $KPROBES/refused ]; then
+	section "what was refused, and why"
+	say "$ insmod kprobe_example.ko symbol=exc_int3"
+	load kprobe_example symbol=exc_int3 2>&1 | show
+	try cat $KPROBES/refused
+fi

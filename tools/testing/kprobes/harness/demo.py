@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make run: what the demonstration shows, and what of it must appear."""
+
+import re
+
+import env
+import guest
+import progress
+import qemu
+
+_SAMPLES = ('kprobe_example', 'kretprobe_example')
+# Lines of the kernel's own that belong to what is shown.
+_KERNEL = ('handler_', 'kprobe_', 'kretprobe_', 'kernel_clone returned')
+
+_ALWAYS = {
+    'the pre handler fired': r'handler_pre: <kernel_clone>',
+    'the post handler fired': r'handler_post: <kernel_clone>',
+    'the probe was listed': r'\| .*  k  kernel_clone\+0x',
+    'a command-line probe fired': r'\| .*first: \(vfs_read',
+    'the switch was turned off': r'\| 0$',
+    'the switch was turned on again': r'\| 1$',
+}
+_RETURNS = {
+    'the return probe fired': r'kernel_clone returned \d+ and took',
+    'the return probe was listed': r'\| .*  r  kernel_clone\+0x',
+    'a command-line return probe fired': r'\| .*last: \(',
+}
+# EOPNOTSUPP is 95.
+_NO_RETURNS = {
+    'the return probe was refused':
+        r'\| .*kretprobe_example.*Operation not supported',
+    'a command-line return probe was refused':
+        r'\| .*write error: Operation not supported',
+    'the reason was told': r'\| kernel_clone\+0x0/\S+  -95  .*return probes',
+    'a function nobody may probe was refused':
+        r'\| exc_int3\+0x0/\S+  -22  ',
+}
+
+
+def needed(returns):
+    """{what must appear: its pattern}; RETURNS: return probes can be had."""
+    return {**_ALWAYS, **(_RETURNS if returns else _NO_RETURNS)}
+
+
+def missing(lines, returns):
+    """What of it is in none of LINES."""
+    return [what for what, pattern in needed(returns).items()
+            if not any(re.search(pattern, line) for line in lines)]
+
+
+def _show(line):
+    if line.startswith(('== ', '$ ', '| ')):
+        print(line.replace('== ', '\n== ', 1), flush=True)
+    elif line.startswith(_KERNEL):
+        print('  kernel: ' + line, flush=True)
+
+
+def run(built, job, returns):
+    """Boot BUILT with JOB, show it, refuse where something is missing."""
+    image = guest.initramfs(built, 'run', job,
+                            guest.shipped(built, *_SAMPLES))
+    progress.say(f'booting Linux {built.release} ({built.arch}, '
+                 f'IMPL={built.impl})')
+    # KUnit's tests would fill the list of what was refused.
+    console = qemu.boot(built, image, name='run', on_line=_show,
+                        cmdline='kunit.enable=0')
+    wanted = ', '.join(needed(returns))
+    if absent := missing(console.lines, returns):
+        raise env.Refusal(f'the demonstration to show: {wanted}',
+                          'not seen: ' + ', '.join(absent),
+                          f'the whole console: {env.host(console.log)}')
+    print(f'\nAll of it appeared: {wanted}.\n'
+          f'Whole console: {env.host(console.log)}')
+    progress.summary()
+    return 0

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make run: what must appear, with return probes and without."""
+
+import types
+from unittest import mock
+
+import cli
+import demo
+from tests import support
+
+_BOTH = ['handler_pre: <kernel_clone> p->addr',
+         'handler_post: <kernel_clone> p->addr',
+         '| ffffffff81058640  k  kernel_clone+0x0    [FTRACE]',
+         '| cat-366  [001] ..... 16.5: first: (vfs_read+0x0/0x130) count=0x1',
+         '| 0', '| 1']
+_RETURNS = ['kernel_clone returned 42 and took 7 ns to execute',
+            '| ffffffff81058640  r  kernel_clone+0x0    [FTRACE]',
+            '| cat-366  [001] ..... 16.5: last: (ksys_read <- vfs_read) ret=1']
+_REFUSALS = ["| insmod: can't insert '/modules/kretprobe_example.ko': "
+             'Operation not supported',
+             '| sh: write error: Operation not supported',
+             '| kernel_clone+0x0/0x330  -95  this implementation has no '
+             'return probes yet: use the C one',
+             '| exc_int3+0x0/0xb0  -22  the function belongs to the handling']
+
+
+class Needed(support.Case):
+    def each_is_needed(self, lines, returns):
+        self.assertEqual(demo.missing(lines, returns), [])
+        for line in lines:
+            rest = [other for other in lines if other != line]
+            self.assertEqual(len(demo.missing(rest, returns)), 1, line)
+
+    def test_with_return_probes(self):
+        self.each_is_needed(_BOTH + _RETURNS, True)
+
+    def test_refusals_where_there_are_none(self):
+        self.each_is_needed(_BOTH + _REFUSALS, False)
+
+    def test_another_errno_is_not_the_refusal(self):
+        lines = [line.replace('-95', '-22') for line in _BOTH + _REFUSALS]
+        self.assertEqual(demo.missing(lines, False), ['the reason was told'])
+
+    def run_with(self, lines):
+        built = types.SimpleNamespace(arch='x86_64', impl='rust',
+                                      release='7.3.4')
+        self.enterContext(mock.patch.object(demo.guest, 'initramfs'))
+        self.enterContext(mock.patch.object(demo.guest, 'shipped'))
+        self.enterContext(mock.patch.object(
+            demo.qemu, 'boot', lambda *_, **__: types.SimpleNamespace(
+                lines=lines, log=self.tmp / 'console')))
+        return demo.run(built, '', False)
+
+    def test_all_of_it(self):
+        self.assertEqual(self.run_with(_BOTH + _REFUSALS), 0)
+        self.assertIn('the reason was told', self.printed.getvalue())
+
+    def test_a_part_of_it(self):
+        with self.refused('not seen: a command-line probe fired',
+                          'whole console'):
+            self.run_with([line for line in _BOTH + _REFUSALS
+                           if 'first:' not in line])
+
+
+class Default(support.Case):
+    def shown(self, **variables):
+        with mock.patch.dict('os.environ', {'ARCH': '', 'IMPL': '',
+                                            **variables}):
+            self.printed.truncate(0)
+            return (*cli._shown(), self.printed.getvalue())
+
+    def test_ours_where_it_is_there(self):
+        arch, impl, said = self.shown()
+        self.assertEqual((arch, impl), ('x86_64', 'rust'))
+        self.assertIn('Not there yet: return probes, and jumps', said)
+
+    def test_the_other_elsewhere_and_a_line_that_says_so(self):
+        arch, impl, said = self.shown(ARCH='s390x')
+        self.assertEqual((arch, impl), ('s390x', 'c'))
+        self.assertIn('no Rust back end for s390x yet', said)
+        self.assertIn('IMPL=c', said)
+
+    def test_nothing_is_said_of_what_was_asked_for(self):
+        self.assertEqual(self.shown(IMPL='c'), ('x86_64', 'c', ''))
