@@ -20,7 +20,7 @@ $(COMMANDS):
 distclean:
 	@exec $(KP) $@
 
-#: make run            boot Linux in QEMU, load the samples, show probes firing, the list, the switches
+#: make run            boot Linux in QEMU, load the samples, show probes firing, the list, the switches, refusals
 #: make test           what CI runs: check, host tests, then per supported architecture: kernel, check-kernel, boot, tests
 #: make test-all       the whole matrix, resumable piece by piece (PIECE=name for one of them)
 #: make check          no kernel needed: formatting, clippy, layers, unsafe count, licences, shell and Python
@@ -36,8 +36,9 @@ distclean:
 #: make host-miri      host tests under Miri, which finds undefined behaviour (a pinned nightly Rust, fetched once)
 #: make kunit          boot and count the KUnit suites only
 #: make selftest       boot and count the samples' and clause tests only
-#: make storm           probes come and go under constant hits on 4 CPUs (ARGS="600 piecewise": seconds, interrupts anywhere)
-#: make module DIR=p   build a module of yours against our kernel, boot, load it, show its output (ARGS= its parameters)
+#: make storm          probes come and go under constant hits on 4 CPUs (ARGS="600 piecewise": seconds, interrupts anywhere)
+#: make module DIR=p   build a module of yours, C or Rust, against our kernel, boot, load it, show its output
+#:                     (ARGS= its parameters)
 #: make apply KSRC=p   put overlay and patches into your own 7.3 tree (UNDO=1 takes them out again)
 #: make series KSRC=p  the same as a git am-able series: checkpatch --strict on each mail, after each a build with
 #:                     C and, once it can be selected, one with Rust (FAST=1: no builds)
@@ -47,5 +48,6 @@ distclean:
 #: make distclean      delete everything, the cache with its toolchain included
 #:
 #: variables: ARCH=x86_64|arm|ppc64le|s390x  IMPL=rust|c  KSRC=kernel tree  JOBS=n
+#:            (run, shell, module: IMPL=rust on x86_64, c elsewhere; a wrong value is refused at once)
 #:            CACHE=dir (default ~/.cache/rust-kprobes)  V=1 (show everything)
 #:            HOST_TOOLS=1 (this machine's own compilers and QEMU, after checking their versions)

@@ -459,7 +459,9 @@ def storm_only():
 def module():
     """make module DIR=path"""
     arch, impl = _shown()
-    return modules.run(kernel.build(arch, impl))
+    modules.run(kernel.build(arch, impl), env.MODULE,
+                os.environ.get('ARGS', ''))
+    return 0
 
 
 @command

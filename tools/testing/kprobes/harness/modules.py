@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
-"""make module DIR=path: somebody's module in our kernel."""
+"""make module DIR=path: somebody's module in our kernel; README's two."""
 
-import os
+import re
 import shutil
 
 import env
 import guest
 import kernel
+import ktap
 import progress
 import qemu
+
+EXAMPLES = env.KPROBES / 'examples'
+# What each of them must say.
+_SAY = {'hello': r'hello: kernel_clone was hit [1-9]',
+        'hello_rust': r'hello_rust: here I am\n(.*\n)*hello_rust: there I go'}
 
 
 def _job(names, parameters):
@@ -26,15 +32,14 @@ def _job(names, parameters):
     return '\n'.join(lines) + '\n'
 
 
-def run(built):
-    """Build, boot, load, show what it says."""
+def run(built, folder, parameters=''):
+    """Build FOLDER's module, boot, load, show what it says; all lines."""
     out = env.WORK / 'modules' / 'user'
     if out.exists():
         shutil.rmtree(out)
-    found = kernel.external(built, env.MODULE, out, 'user')
+    found = kernel.external(built, folder, out, 'user')
     names = [path.stem for path in found]
-    script = _job(names, os.environ.get('ARGS', ''))
-    image = guest.initramfs(built, 'module', script, found)
+    image = guest.initramfs(built, 'module', _job(names, parameters), found)
     shown = []
 
     def show(line):
@@ -54,4 +59,19 @@ def run(built):
         raise env.Refusal('a kernel without complaints',
                           '; '.join(console.splats[:3]),
                           'see the lines above')
-    return 0
+    return console.lines
+
+
+def examples(built):
+    """The modules that README shows do what it says; the results."""
+    found = []
+    for name, said in _SAY.items():
+        try:
+            lines = '\n'.join(run(built, EXAMPLES / name))
+            why = '' if re.search(said, lines) else f'it did not say "{said}"'
+        except env.Refusal as refusal:
+            refusal.show()
+            why = refusal.found
+        found.append(ktap.Result(f'{built.arch}.{built.impl}.example.{name}',
+                                 'fail' if why else 'pass', why))
+    return found

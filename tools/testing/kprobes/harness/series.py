@@ -214,24 +214,29 @@ def _build_each(mails):
     shutil.rmtree(env.WORK / 'series' / 'tree')
 
 
-def run():
-    """Make, check and build the series."""
+def mails():
+    """The mails, each of which fits and satisfies checkpatch.pl."""
     if env.KSRC:
         source.require_version(env.KSRC, 'KSRC')
     overlay.sync()
     target = overlay.Target(env.TREE, env.WORK / 'orig')
-    out = env.RESULTS / 'series'
-    mails, _ = _make_mails(target, out)
+    made, _ = _make_mails(target, env.RESULTS / 'series')
     with progress.Stage('checkpatch', 1):
-        _checkpatch(mails, env.TREE)
+        _checkpatch(made, env.TREE)
+    return made
+
+
+def run():
+    """Make, check and build the series."""
+    made = mails()
     if os.environ.get('FAST'):
         progress.say('not built (FAST=1): the mails fit and pass checkpatch, '
                      'no more is known')
     else:
-        _build_each(mails)
-    for mail in mails:
+        _build_each(made)
+    for mail in made:
         print(env.host(mail))
-    print(f'{len(mails)} mails; apply them with: git am '
-          f'{env.host(out)}/*.patch')
+    print(f'{len(made)} mails; apply them with: git am '
+          f'{env.host(env.RESULTS / "series")}/*.patch')
     progress.summary()
     return 0

@@ -7,6 +7,7 @@ import types
 from unittest import mock
 
 import cli
+import env
 import fragments
 import kernel
 import matrix
@@ -275,5 +276,62 @@ class Pieces(support.Case):
         for flavour in fragments.FLAVOURS:
             # Those of `make test` and `make bench`.
             if flavour not in ('test', 'bench'):
-                self.assertIn(f'rust-x86_64-{flavour}', names)
+                self.assertIn('c-arm-thumb2' if flavour == 'thumb2'
+                              else f'rust-x86_64-{flavour}', names)
         self.assertEqual(sum('-random-' in name for name in names), 10)
+
+    def test_thumb_is_arm_with_one_line_more(self):
+        arm, thumb = (fragments.lines(fragments.chosen('arm', 'c', flavour))
+                      for flavour in ('test', 'thumb2'))
+        self.assertEqual(set(thumb) - set(arm), {'CONFIG_THUMB2_KERNEL'})
+
+    def test_each_mail_of_the_series_counts(self):
+        self.enterContext(mock.patch.object(
+            matrix.series, 'mails', lambda: [self.tmp / '0001-a.patch',
+                                             self.tmp / '0002-b.patch']))
+        self.assertEqual(
+            [(one.name, one.status) for one in matrix.pieces()['series']()],
+            [('series.0001-a', 'pass'), ('series.0002-b', 'pass')])
+
+
+class Examples(support.Case):
+    """The modules that README shows."""
+
+    SAID = {'hello': ['hello: kernel_clone was hit 3 times'],
+            'hello_rust': ['hello_rust: here I am', 'x',
+                           'hello_rust: there I go']}
+
+    def verdicts(self, said):
+        built = mock.Mock(arch='x86_64', impl='rust')
+        self.enterContext(mock.patch.object(
+            matrix.kernel, 'build', lambda *_: built))
+        self.enterContext(mock.patch.object(
+            matrix.modules, 'run',
+            lambda _, folder: said.get(folder.name, [])))
+        return [one.status
+                for one in matrix.pieces()['examples-x86_64']()]
+
+    def test_both_say_what_they_must(self):
+        self.assertEqual(self.verdicts(self.SAID), ['pass', 'pass'])
+
+    def test_one_that_was_not_hit(self):
+        self.assertEqual(self.verdicts(
+            {**self.SAID, 'hello': ['hello: kernel_clone was hit 0 times']}),
+            ['fail', 'pass'])
+
+    def test_one_that_does_not_leave(self):
+        self.assertEqual(self.verdicts(
+            {**self.SAID, 'hello_rust': ['hello_rust: here I am']}),
+            ['pass', 'fail'])
+
+    def test_readme_and_the_page_show_them(self):
+        for page in ('README.md',
+                     'Documentation/trace/rust-kprobes/testing.rst'):
+            text = (env.REPO / page).read_text().replace('\t', ' ' * 8)
+            for path in sorted(matrix.modules.EXAMPLES.glob('*/*')):
+                # Without the licence, as in a folder of one's own.
+                shown = path.read_text().split('\n', 1)[1].strip('\n')
+                shown = shown.replace('\t', ' ' * 8)
+                shown = ''.join(f'    {line}'.rstrip() + '\n'
+                                for line in shown.split('\n'))
+                self.assertTrue(shown in text, f'{path.name} in {page}')
