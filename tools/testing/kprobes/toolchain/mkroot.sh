@@ -12,12 +12,35 @@ target=$1
 log=$target.log
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 security=${DEBIAN_SECURITY:-http://deb.debian.org/debian-security}
-include=$(grep -v -e '^#' -e '^$' "$here/packages" | paste -sd,)
-guest="busybox-static:amd64 busybox-static:armhf busybox-static:ppc64el busybox-static:s390x"
+mapfile -t include < <(grep -v -e '^#' -e '^$' "$here/packages")
+foreign=(armhf ppc64el s390x)
+sources=("deb $mirror trixie main"
+	"deb [arch=amd64] $mirror trixie-updates main"
+	"deb [arch=amd64] $mirror trixie-backports main"
+	"deb [arch=amd64] $security trixie-security main")
+apt_options=('APT::Install-Recommends "false"' 'Acquire::Languages "none"'
+	'Acquire::Retries "3"')
+dpkg_options=(force-unsafe-io 'path-exclude=/usr/share/man/*'
+	'path-exclude=/usr/share/doc/*' 'path-exclude=/usr/share/locale/*')
+# The guests' programs and the kernel's source come with it as plain package
+# files, so that nothing after this needs apt. The source may be gone from
+# backports one day: then it is fetched from elsewhere later.
+busybox=$(printf ' busybox-static:%s' amd64 "${foreign[@]}")
+take_guest="mkdir -p /opt/guest && cd /opt/guest && apt-get download$busybox"
+take_source="mkdir -p /opt/source && cd /opt/source && apt-get download linux-source-7.3 || true"
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
-have mmdebstrap || refuse "mmdebstrap, which makes a Debian root" "none in PATH" \
-	"sudo apt-get install mmdebstrap"
+if have mmdebstrap; then
+	tool=mmdebstrap
+else
+	tool=debootstrap
+	have debootstrap || refuse "mmdebstrap, which makes a Debian root, or debootstrap" \
+		"neither in PATH" "sudo apt-get install mmdebstrap"
+	# Device nodes: root of a user namespace may not make them.
+	read -r _ outside _ </proc/self/uid_map
+	[ "$outside" = 0 ] || refuse "mmdebstrap: an ordinary user's debootstrap fails at mknod" \
+		"only debootstrap" "sudo apt-get install mmdebstrap, or run this as root"
+fi
 [ -e $keyring ] || refuse "Debian's archive keys in $keyring" "none" \
 	"sudo apt-get install debian-archive-keyring"
 
@@ -30,31 +53,57 @@ room() {
 		"free some space, or choose another place with CACHE="
 }
 
+# with_mmdebstrap: all in one step.
+with_mmdebstrap() {
+	mmdebstrap --variant=minbase --mode=root \
+		--architectures="$(IFS=,; echo "amd64,${foreign[*]}")" \
+		"${apt_options[@]/#/--aptopt=}" "${dpkg_options[@]/#/--dpkgopt=}" \
+		--setup-hook="mkdir -p \"\$1/etc/apt/preferences.d\" && cp '$here/apt-preferences' \"\$1/etc/apt/preferences.d/toolchain\"" \
+		--include="$(IFS=,; echo "${include[*]}")" \
+		--customize-hook="chroot \"\$1\" sh -c '$take_guest'" \
+		--customize-hook="chroot \"\$1\" sh -c '$take_source'" \
+		trixie "$target" "${sources[@]}"
+}
+
+# inside CMD...: in the root, whatever the PATH outside.
+inside() {
+	PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive chroot "$target" "$@"
+}
+
+# with_debootstrap: that knows one suite only. So the rest comes by the apt of
+# the root itself, which trusts whom this machine trusts.
+with_debootstrap() {
+	local name
+	debootstrap --variant=minbase --arch=amd64 --keyring=$keyring trixie "$target" "$mirror" ||
+		return
+	printf '%s\n' "${sources[@]}" >"$target/etc/apt/sources.list"
+	printf '%s;\n' "${apt_options[@]}" >"$target/etc/apt/apt.conf.d/99toolchain"
+	printf '%s\n' "${dpkg_options[@]}" >"$target/etc/dpkg/dpkg.cfg.d/toolchain"
+	cp "$here/apt-preferences" "$target/etc/apt/preferences.d/toolchain"
+	if [ -r /etc/ssl/certs/ca-certificates.crt ]; then
+		mkdir -p "$target/etc/ssl/certs"
+		cp -L /etc/ssl/certs/ca-certificates.crt "$target/etc/ssl/certs/"
+	fi
+	# No service of a package starts.
+	printf '#!/bin/sh\nexit 101\n' >"$target/usr/sbin/policy-rc.d"
+	chmod 755 "$target/usr/sbin/policy-rc.d"
+	for name in "${foreign[@]}"; do
+		inside dpkg --add-architecture "$name" || return
+	done
+	mountpoint -q "$target/proc" || mount -t proc proc "$target/proc" || return
+	inside sh -ec \
+		'apt-get -q update; apt-get -qy dist-upgrade; apt-get -qy install "$@"' \
+		sh "${include[@]}" &&
+		inside sh -c "$take_guest" &&
+		inside sh -c "$take_source" &&
+		inside apt-get clean &&
+		rm "$target/usr/sbin/policy-rc.d"
+}
+
 rm -rf "$target"
 room 3000000 "3 GiB free"
 status=0
-# The guests' programs and the kernel's source come with it as plain package
-# files, so that nothing after this needs apt. The source may be gone from
-# backports one day: then it is fetched from elsewhere later.
-mmdebstrap --variant=minbase --mode=root \
-	--architectures=amd64,armhf,ppc64el,s390x \
-	--aptopt='APT::Install-Recommends "false"' \
-	--aptopt='Acquire::Languages "none"' \
-	--aptopt='Acquire::Retries "3"' \
-	--dpkgopt=force-unsafe-io \
-	--dpkgopt='path-exclude=/usr/share/man/*' \
-	--dpkgopt='path-exclude=/usr/share/doc/*' \
-	--dpkgopt='path-exclude=/usr/share/locale/*' \
-	--setup-hook="mkdir -p \"\$1/etc/apt/preferences.d\" && cp '$here/apt-preferences' \"\$1/etc/apt/preferences.d/toolchain\"" \
-	--include="$include" \
-	--customize-hook="mkdir -p \"\$1/opt/guest\" && chroot \"\$1\" sh -c 'cd /opt/guest && apt-get download $guest'" \
-	--customize-hook="mkdir -p \"\$1/opt/source\" && chroot \"\$1\" sh -c 'cd /opt/source && apt-get download linux-source-7.3' || true" \
-	trixie "$target" \
-	"deb $mirror trixie main" \
-	"deb [arch=amd64] $mirror trixie-updates main" \
-	"deb [arch=amd64] $mirror trixie-backports main" \
-	"deb [arch=amd64] $security trixie-security main" \
-	>"$log" 2>&1 || status=$?
+"with_$tool" >"$log" 2>&1 || status=$?
 if [ $status != 0 ]; then
 	tail -n 15 "$log" >&2
 	# Asked before the deletion, which makes room again.
@@ -63,7 +112,7 @@ if [ $status != 0 ]; then
 		exit 2
 	}
 	rm -rf "$target"
-	refuse "mmdebstrap to make a Debian trixie root from $mirror" \
+	refuse "$tool to make a Debian trixie root from $mirror" \
 		"exit status $status; its log: $log" \
 		"look at the lines above; is $mirror reachable (proxy variables)? another mirror: DEBIAN_MIRROR="
 fi

@@ -85,3 +85,65 @@ class Llvm(Shell):
                                  'command -v chroot')
         self.assertEqual(status, 0, text)
         self.assertRegex(text, r'/s?bin/chroot\n\Z')
+
+
+class Distclean(Shell):
+    """Deleting the cache: what is deleted is said, what is not ours stays."""
+
+    def distclean(self):
+        cache = self.tmp / 'a cache'
+        for name in ('.rust-kprobes', 'root-0123456789ab/bin/x',
+                     'root-ba9876543210.part/y', 'checkouts/1/z',
+                     'ccache/a', 'times.json', 'root.lock', 'theirs/b'):
+            self.write(f'a cache/{name}', '')
+        done = subprocess.run(
+            ['bash', env.KPROBES / 'kp', 'distclean'], text=True, check=False,
+            env={'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'CACHE': str(cache),
+                 'HOME': str(self.tmp)},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return done.returncode, done.stdout, cache
+
+    def test_it_says_what_it_deletes(self):
+        status, text, cache = self.distclean()
+        self.assertEqual(status, 0, text)
+        self.assertIn(f'deleting {cache}: the toolchain', text)
+        for words in ('1 of 4: root-0123456789ab',
+                      '2 of 4: root-ba9876543210.part',
+                      '3 of 4: checkouts/1', '4 of 4: ccache',
+                      'what is not ours'):
+            self.assertIn(words, text)
+        self.assertEqual([path.name for path in cache.iterdir()], ['theirs'])
+
+
+class Root(Shell):
+    """Which program makes the toolchain root."""
+
+    def root(self, *programs):
+        # Nothing of the machine's is called by the part that chooses.
+        script = (env.KPROBES / 'toolchain/mkroot.sh').read_text()
+        chosen = script[script.index('if have mmdebstrap'):
+                        script.index('[ -e $keyring ]')]
+        for name in programs:
+            self.program(name, 'exit 1')
+        return self.bash('have() { [ -e bin/"$1" ]; }\n' + chosen.replace(
+            '/proc/self/uid_map', 'uid_map') + '\necho "$tool"')
+
+    def test_mmdebstrap_where_it_is(self):
+        self.assertEqual(self.root('mmdebstrap', 'debootstrap'),
+                         (0, 'mmdebstrap\n'))
+
+    def test_debootstrap_for_root(self):
+        self.write('uid_map', '         0          0 4294967295\n')
+        self.assertEqual(self.root('debootstrap'), (0, 'debootstrap\n'))
+
+    def test_debootstrap_is_not_for_an_ordinary_user(self):
+        self.write('uid_map', '         0       1000          1\n')
+        status, text = self.root('debootstrap')
+        self.assertEqual(status, 2)
+        self.assertIn('fails at mknod', text)
+        self.assertIn('apt-get install mmdebstrap', text)
+
+    def test_neither(self):
+        status, text = self.root()
+        self.assertEqual(status, 2)
+        self.assertIn('neither in PATH', text)
