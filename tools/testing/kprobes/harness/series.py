@@ -25,7 +25,8 @@ import source
 import toolchain
 
 LIST = env.KPROBES / 'series.list'
-WHO = 'Rust kprobes developers <rust-kprobes@example.org>'
+WHO = ('Rust kprobes developers '
+       '<maintainers@users.noreply.a-seed-1b4b8125.example>')
 
 
 def groups():
