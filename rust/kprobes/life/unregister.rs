@@ -122,6 +122,7 @@ pub(crate) fn take_back(registry: &mut Registry, probe: &Probe) {
     let mut retired = Retired::new();
     take_out(registry, probe, &mut retired);
     retired.wait();
+    probe.unlink();
 }
 
 fn at(probe: &Probe) -> TextAddr {

@@ -54,7 +54,7 @@ pub(crate) enum Flag {
 pub(crate) struct Probe {
     _hlist: [usize; 2],
     older: AtomicPtr<Probe>,
-    _prev: AtomicPtr<Probe>,
+    prev: AtomicPtr<Probe>,
     missed: AtomicUsize,
     addr: AtomicUsize,
     symbol_name: Cell<*const c_char>,
@@ -163,7 +163,15 @@ impl Probe {
         self.set_addr(at.get() as usize);
         self.flags.store(kept | entry, Ordering::Relaxed);
         self.missed.store(0, Ordering::Relaxed);
-        self.older.store(core::ptr::null_mut(), Ordering::Relaxed);
+        self.unlink();
+    }
+
+    /// Makes its link what C calls empty: one to itself, by which a client sees that the probe is
+    /// not registered. No chain may lead to it, and nobody may be at it any more.
+    pub(crate) fn unlink(&self) {
+        let link = core::ptr::from_ref(&self.older).cast_mut();
+        self.older.store(link.cast(), Ordering::Relaxed);
+        self.prev.store(link.cast(), Ordering::Relaxed);
     }
 
     /// Counts a hit that was not handled.

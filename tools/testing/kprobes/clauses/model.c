@@ -41,6 +41,16 @@ static void M2_address_is_written_once_resolved(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, good.kp.addr);
 }
 
+/* That is how trace_kprobe knows that its probe is not registered. */
+static void M2_refused_probe_is_in_no_list(struct kunit *test)
+{
+	struct counted probe = COUNTED_AT("get_kprobe");
+
+	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -EINVAL);
+	KUNIT_EXPECT_TRUE(test, list_empty(&probe.kp.list));
+	KUNIT_EXPECT_TRUE(test, hlist_unhashed(&probe.kp.hlist));
+}
+
 static void M2_address_is_left_if_unresolved(struct kunit *test)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_no_such_symbol");
@@ -138,6 +148,7 @@ static struct kunit_case model_cases[] = {
 	KUNIT_CASE(M1_layout),
 #endif
 	KUNIT_CASE(M2_address_is_written_once_resolved),
+	KUNIT_CASE(M2_refused_probe_is_in_no_list),
 	KUNIT_CASE(M2_address_is_left_if_unresolved),
 	KUNIT_CASE(M2_nmissed_starts_at_zero),
 	KUNIT_CASE(M2_only_disabled_is_the_clients_flag),
