@@ -153,8 +153,7 @@ void __kprobes dump_kprobe(struct kprobe *kp)
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
 static __always_inline void call(unsigned long ip, unsigned long parent_ip,
-				 struct ftrace_regs *fregs,
-				 void (*tell)(unsigned long, struct pt_regs *))
+				 struct ftrace_regs *fregs, bool changes)
 {
 	struct pt_regs *regs = ftrace_get_regs(fregs);
 	int bit;
@@ -163,23 +162,26 @@ static __always_inline void call(unsigned long ip, unsigned long parent_ip,
 		return;
 	bit = ftrace_test_recursion_trylock(ip, parent_ip);
 	if (bit < 0) {
-		rust_kprobes_ftrace_missed(ip);
+		rust_kprobes_ftrace_missed(ip, changes);
 		return;
 	}
-	tell(ip, regs);
+	if (changes)
+		rust_kprobes_ftrace_changed(ip, regs);
+	else
+		rust_kprobes_ftrace_watched(ip, regs);
 	ftrace_test_recursion_unlock(bit);
 }
 
 static void __kprobes watch(unsigned long ip, unsigned long parent_ip,
 			    struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
-	call(ip, parent_ip, fregs, rust_kprobes_ftrace_watched);
+	call(ip, parent_ip, fregs, false);
 }
 
 static void __kprobes change(unsigned long ip, unsigned long parent_ip,
 			     struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
-	call(ip, parent_ip, fregs, rust_kprobes_ftrace_changed);
+	call(ip, parent_ip, fregs, true);
 }
 
 /*

@@ -51,14 +51,20 @@ unsafe fn called(ip: usize, armed: Armed, regs: *mut bindings::pt_regs) {
     unsafe { preempt::in_trap(|pinned| ftrace_hit::called(at, armed, registers, pinned)) };
 }
 
-/// Ftrace would have called, but is itself in the middle of a call.
+/// Ftrace would have called the user that changes where it goes on, or the other, but is itself in
+/// the middle of a call.
 ///
 /// # Safety
 ///
 /// None is needed.
 #[export]
-unsafe extern "C" fn rust_kprobes_ftrace_missed(ip: usize) {
-    ftrace_hit::missed(TextAddr::new(ip as u64), &preempt::Pinned::new());
+unsafe extern "C" fn rust_kprobes_ftrace_missed(ip: usize, changes: bool) {
+    let armed = if changes {
+        Armed::Changing
+    } else {
+        Armed::Watching
+    };
+    ftrace_hit::missed(TextAddr::new(ip as u64), armed, &preempt::Pinned::new());
 }
 
 /// Ftrace is broken, and nobody is to be called any more.

@@ -58,9 +58,11 @@ pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinn
     Current::set_running(None, pinned);
 }
 
-/// Ftrace would have called from `at`, but is itself in the middle of a call.
-pub(crate) fn missed(at: TextAddr, pinned: &Pinned) {
-    if let Some(site) = site::find(at, pinned) {
+/// Ftrace would have called from `at`, where it does so if the place is armed like that, but is
+/// itself in the middle of a call.
+pub(crate) fn missed(at: TextAddr, armed: Armed, pinned: &Pinned) {
+    // While both call, one of them counts.
+    if let Some(site) = site::find(at, pinned).filter(|site| site.is_armed(armed)) {
         count(site);
     }
 }

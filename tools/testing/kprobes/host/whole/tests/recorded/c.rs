@@ -21,6 +21,7 @@ extern "C" {
     pub fn kprobe_fault_ip(registers: *mut pt_regs, fixup: bool);
     pub fn rust_kprobes_ftrace_watched(ip: c_ulong, registers: *mut pt_regs);
     pub fn rust_kprobes_ftrace_changed(ip: c_ulong, registers: *mut pt_regs);
+    pub fn rust_kprobes_ftrace_missed(ip: c_ulong, changes: bool);
     pub fn rust_kprobes_enable_all(on: bool) -> c_int;
     pub fn rust_kprobes_text_gone(module: *mut module, init_only: bool);
 }

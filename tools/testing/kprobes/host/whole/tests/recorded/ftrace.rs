@@ -159,6 +159,27 @@ fn who_changes_is_added_before_who_watches_is_removed() {
 }
 
 #[test]
+fn a_call_that_ftrace_cannot_make_is_counted_once() {
+    let mut world = World::new();
+    let place = world.traced();
+    let (watching, changing) = ([Client::at(place)], [Client::around(place)]);
+    let both_miss = || {
+        for changes in [false, true] {
+            // SAFETY: None is needed.
+            unsafe { c::rust_kprobes_ftrace_missed(place as usize, changes) };
+        }
+    };
+    assert_eq!(client::register(&watching), 0);
+    both_miss();
+    assert_eq!(watching[0].missed(), 1);
+    assert_eq!(client::register(&changing), 0);
+    both_miss();
+    assert_eq!((watching[0].missed(), changing[0].missed()), (2, 1));
+    client::unregister(&watching);
+    client::unregister(&changing);
+}
+
+#[test]
 fn a_user_stays_as_long_as_it_has_places() {
     let mut world = World::new();
     let clients = [Client::at(world.traced()), Client::at(world.traced())];
