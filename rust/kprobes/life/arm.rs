@@ -150,9 +150,20 @@ pub(crate) fn switch_ftrace(place: Place<'_>, ftrace: &mut Users, on: bool) -> R
         say(site, before, after);
         if after != Armed::No {
             // That it was added just now, so it can be removed; if not, it calls for nothing.
-            let _ = ftrace.remove(at, after == Armed::Changing);
+            let _ = ftrace.give_up(at, after == Armed::Changing);
         }
     })
+}
+
+/// Lets ftrace not call any more from a place that goes. If ftrace refuses, it calls for nothing.
+pub(crate) fn leave_ftrace(place: Place<'_>, ftrace: &mut Users) -> Result<(), Refusal> {
+    let (at, site) = place;
+    let armed = site.armed();
+    if !matches!(armed, Armed::Watching | Armed::Changing) {
+        return Ok(());
+    }
+    site.set_armed(Armed::No);
+    ftrace.give_up(at, armed == Armed::Changing)
 }
 
 /// A place says what makes it be hit, where something else did. If neither is nothing, both call.

@@ -53,7 +53,7 @@ pub(super) fn take_out(registry: &mut Registry, going: &Going, retired: &mut Ret
     arm::disarm_all(&mut sites.iter().filter(idle), &mut text::Lock::new());
     for place in sites.iter().filter(idle) {
         // If ftrace refuses, it calls for a place that nobody finds.
-        let _ = arm::switch_ftrace(place, ftrace, false);
+        let _ = arm::leave_ftrace(place, ftrace);
     }
     for (_, site) in sites.iter() {
         left_by(going, site).for_each(|probe| site.probes.remove(probe));

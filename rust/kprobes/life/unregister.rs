@@ -87,14 +87,9 @@ fn disable(registry: &mut Registry, probe: &Probe) -> Result<(), Refusal> {
     let site = sites.get(at).filter(|site| site.probes.has(probe));
     let site = site.ok_or(Refusal::NotRegistered)?;
     site.probes.mark(probe, Flag::Disabled, true);
-    if site.is_ftrace()
-        && !site.is_wanted()
-        && arm::switch_ftrace((at, site), ftrace, false).is_err()
-    {
-        // The client may not be told no. Ftrace calls us for nothing from now on, as the place says
-        // that it is not armed, and will be gone.
+    if !site.is_wanted() && arm::leave_ftrace((at, site), ftrace).is_err() {
+        // The client may not be told no.
         report::still_called();
-        site.set_armed(Armed::No);
     }
     Ok(())
 }

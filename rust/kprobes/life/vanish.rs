@@ -15,7 +15,10 @@
 #[cfg(CONFIG_MODULES)]
 use super::forgotten;
 use super::{
-    arm::Place,
+    arm::{
+        self,
+        Place, //
+    },
     site::{
         self,
         Armed,
@@ -69,11 +72,10 @@ fn places(registry: &mut Registry, goes: impl Fn(TextAddr) -> bool) {
         .for_each(|place| gone(place, ftrace));
 }
 
-fn gone((at, site): Place<'_>, ftrace: &mut Users) {
-    if let Armed::Watching | Armed::Changing = site.armed() {
-        // If ftrace refuses, it calls from text that nobody runs.
-        let _ = ftrace.remove(at, site.armed() == Armed::Changing);
-    }
+fn gone(place: Place<'_>, ftrace: &mut Users) {
+    let (_, site) = place;
+    // If ftrace refuses, it calls from text that nobody runs.
+    let _ = arm::leave_ftrace(place, ftrace);
     site.set_armed(Armed::No);
     site.set_gone();
     for probe in site.probes.iter() {

@@ -13,18 +13,31 @@ use crate::model::{
     refusal::Refusal, //
 };
 
-/// How many places each of the two has.
+/// What is known of each of the two.
 #[cfg_attr(not(CONFIG_KPROBES_ON_FTRACE), expect(dead_code))]
 pub(crate) struct Users {
-    watching: usize,
-    changing: usize,
+    watching: User,
+    changing: User,
+}
+
+/// A user of ftrace. It may be registered without a place, where ftrace would not let it go.
+struct User {
+    places: usize,
+    registered: bool,
 }
 
 impl Users {
     /// No places.
     pub(crate) const NONE: Self = Self {
-        watching: 0,
-        changing: 0,
+        watching: User::IDLE,
+        changing: User::IDLE,
+    };
+}
+
+impl User {
+    const IDLE: Self = Self {
+        places: 0,
+        registered: false,
     };
 }
 
@@ -39,19 +52,21 @@ mod ops {
     impl Users {
         /// Lets ftrace call from `at`.
         pub(crate) fn add(&mut self, at: TextAddr, changing: bool) -> Result<(), Refusal> {
-            filter(at, changing, false)?;
-            let count = self.count(changing);
-            if *count == 0 {
+            let user = self.user(changing);
+            // The first one forgets what was left in the filter.
+            filter(at, changing, Filter::Add(user.places == 0))?;
+            if !user.registered {
                 // SAFETY: Ops of `abi.c`, which stay, and are not registered.
                 let status = unsafe { bindings::register_ftrace_function(ops(changing)) };
                 if status < 0 {
                     // Taking out what was put in does not fail; if it did, nothing would follow,
                     // as nobody calls.
-                    let _ = filter(at, changing, true);
+                    let _ = filter(at, changing, Filter::Remove);
                     return Err(Refusal::Ftrace(status));
                 }
             }
-            *self.count(changing) += 1;
+            user.registered = true;
+            user.places += 1;
             Ok(())
         }
 
@@ -62,21 +77,35 @@ mod ops {
             if killed() {
                 return Ok(());
             }
-            let count = self.count(changing);
-            if *count == 1 {
+            let user = self.user(changing);
+            if user.places == 1 {
                 // SAFETY: Ops of `abi.c`, which are registered, as there is a place.
                 let status = unsafe { bindings::unregister_ftrace_function(ops(changing)) };
                 if status < 0 {
                     return Err(Refusal::Ftrace(status));
                 }
+                user.registered = false;
             }
-            *count = count.saturating_sub(1);
+            user.places = user.places.saturating_sub(1);
             // What stays in the filter is called from for nothing: no place is found there.
-            let _ = filter(at, changing, true);
+            let _ = filter(at, changing, Filter::Remove);
             Ok(())
         }
 
-        fn count(&mut self, changing: bool) -> &mut usize {
+        /// The same for a place that is to be no more, whatever ftrace says.
+        ///
+        /// If that is refused, ftrace goes on to call for nothing. It was the last place of its
+        /// user, and stays in the filter: who has none there is called from everywhere. The next
+        /// place of this user takes it out, and lets the user go with itself.
+        pub(crate) fn give_up(&mut self, at: TextAddr, changing: bool) -> Result<(), Refusal> {
+            let removed = self.remove(at, changing);
+            if removed.is_err() {
+                self.user(changing).places = 0;
+            }
+            removed
+        }
+
+        fn user(&mut self, changing: bool) -> &mut User {
             if changing {
                 &mut self.changing
             } else {
@@ -106,11 +135,21 @@ mod ops {
         first.wrapping_add(usize::from(changing))
     }
 
-    fn filter(at: TextAddr, changing: bool, remove: bool) -> Result<(), Refusal> {
+    /// What becomes of the places that ftrace calls a user from.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Filter {
+        /// One more; is it to be the only one?
+        Add(bool),
+        /// One less.
+        Remove,
+    }
+
+    fn filter(at: TextAddr, changing: bool, change: Filter) -> Result<(), Refusal> {
+        let (ops, at) = (ops(changing), at.get() as usize);
+        let (remove, reset) = (change == Filter::Remove, change == Filter::Add(true));
         // SAFETY: Ops of `abi.c`, which stay; the function looks the address up.
-        let status = unsafe {
-            bindings::ftrace_set_filter_ip(ops(changing), at.get() as usize, remove.into(), 0)
-        };
+        let status =
+            unsafe { bindings::ftrace_set_filter_ip(ops, at, remove.into(), reset.into()) };
         if status < 0 {
             return Err(Refusal::Ftrace(status));
         }
@@ -134,6 +173,10 @@ mod ops {
         }
 
         pub(crate) fn remove(&mut self, _at: TextAddr, _changing: bool) -> Result<(), Refusal> {
+            Ok(())
+        }
+
+        pub(crate) fn give_up(&mut self, _at: TextAddr, _changing: bool) -> Result<(), Refusal> {
             Ok(())
         }
     }

@@ -46,15 +46,21 @@ pub fn clear() {
     *REGISTERED.lock().unwrap() = [false; 2];
 }
 
-/// A user is to be called from a place, or no more.
-pub(crate) fn filter(at: u64, user: bool, on: bool) {
+/// A user is to be called from a place, or no more; `reset`: and from nowhere else.
+pub(crate) fn filter(at: u64, user: bool, on: bool, reset: bool) {
     let mut filters = FILTERS.lock().unwrap();
+    if reset {
+        filters.retain(|&(_, other)| other != user);
+    }
     if on {
         filters.insert((at, user));
     } else if !filters.remove(&(at, user)) {
         events::wrong(format!(
             "ftrace is not to call from {at:#x}, which it does not"
         ));
+    }
+    if is_registered(user) && !filters.iter().any(|&(_, other)| other == user) {
+        events::wrong("without a place, ftrace calls from everywhere".into());
     }
 }
 

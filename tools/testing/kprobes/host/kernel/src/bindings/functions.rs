@@ -260,7 +260,7 @@ pub unsafe fn ftrace_set_filter_ip(
     ops: *mut ftrace_ops,
     ip: c_ulong,
     remove: c_int,
-    _reset: c_int,
+    reset: c_int,
 ) -> c_int {
     let (at, user, on) = (ip as u64, user(ops), remove == 0);
     if faults::refuses(Call::FtraceFilter) {
@@ -271,7 +271,7 @@ pub unsafe fn ftrace_set_filter_ip(
     } else {
         Event::FtraceRemoved(at, user)
     };
-    events::during(event, || ftrace::filter(at, user, on));
+    events::during(event, || ftrace::filter(at, user, on, reset != 0));
     OK
 }
 

@@ -3,6 +3,7 @@
 //! The kernel refuses something in the middle: whatever it is, nothing is left of what was begun.
 
 use crate::{
+    c,
     client::{
         self,
         Client, //
@@ -21,6 +22,10 @@ use kernel::{
         Call, //
     },
     ftrace,
+    modules::{
+        self,
+        Layout, //
+    },
     prelude::*,
     text, //
 };
@@ -150,4 +155,54 @@ fn unregistration_is_never_refused() {
     assert_eq!(client::register(&clients), 0);
     assert_eq!(world.story(), "lock add-a-watch unlock");
     client::unregister(&clients);
+    assert_eq!(
+        world.story(),
+        "lock watch-off remove-a-watch unlock wait free"
+    );
+}
+
+#[test]
+fn a_place_that_ftrace_kept_is_left_with_the_next() {
+    let mut world = World::new();
+    let (kept, next) = (world.traced(), world.traced());
+    let clients = [Client::at(kept)];
+    assert_eq!(client::register(&clients), 0);
+    faults::refuse(Call::FtraceUnregister, 0);
+    client::unregister(&clients);
+    assert_eq!(ftrace::calls(), [(kept, false)]);
+    let others = [Client::at(next)];
+    assert_eq!(client::register(&others), 0);
+    assert_eq!(ftrace::calls(), [(next, false)]);
+    world.story();
+    client::unregister(&others);
+    assert_eq!(
+        world.story(),
+        "lock watch-off remove-b-watch unlock wait free"
+    );
+}
+
+#[test]
+fn text_that_goes_takes_its_places_with_it() {
+    let mut world = World::new();
+    let (goes, next) = (world.traced(), world.traced());
+    modules::load(Layout {
+        core: goes..goes + 1,
+        ..Layout::default()
+    });
+    let clients = [Client::at(goes)];
+    assert_eq!(client::register(&clients), 0);
+    faults::refuse(Call::FtraceUnregister, 0);
+    // SAFETY: The module of this kernel.
+    unsafe { c::rust_kprobes_text_gone(modules::as_c(), false) };
+    assert!(!faults::none());
+    client::unregister(&clients);
+    modules::unload();
+    let others = [Client::at(next)];
+    assert_eq!(client::register(&others), 0);
+    world.story();
+    client::unregister(&others);
+    assert_eq!(
+        world.story(),
+        "lock watch-off remove-b-watch unlock wait free"
+    );
 }
