@@ -26,10 +26,7 @@ use crate::sys::{
         Probe, //
     },
     report,
-    table::{
-        Retired,
-        Writer, //
-    },
+    table::Retired,
     text, //
 };
 
@@ -58,13 +55,7 @@ pub(super) fn take_out(registry: &mut Registry, going: &Going, retired: &mut Ret
     for (_, site) in sites.iter() {
         left_by(going, site).for_each(|probe| site.probes.remove(probe));
     }
-    let empty = |sites: &Writer<Site>| {
-        let mut sites = sites.iter();
-        sites.find_map(|(at, site)| site.probes.is_empty().then_some(at))
-    };
-    while let Some(Ok(place)) = empty(sites).map(|at| sites.remove(at)) {
-        retired.push(place);
-    }
+    sites.remove_all(|site| site.probes.is_empty(), retired);
     sites.tidy();
 }
 

@@ -381,6 +381,13 @@ impl<T: Send + Sync> Writer<T> {
         self.0.remove(at)
     }
 
+    /// Takes all entries that are not wanted out of the table, looking at each once.
+    #[cfg(CONFIG_MODULES)]
+    pub(crate) fn remove_all(&mut self, unwanted: impl Fn(&T) -> bool, retired: &mut Retired<T>) {
+        let unwanted = |seen: Seen<'_, T>| unwanted(seen.entry());
+        self.0.remove_all(unwanted, |owned| retired.push(owned));
+    }
+
     /// Gives back memory that so few entries do not need.
     pub(crate) fn tidy(&mut self) {
         self.0.tidy();

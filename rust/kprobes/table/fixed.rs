@@ -56,6 +56,7 @@ pub(crate) struct Fixed<const LEN: usize> {
     current: AtomicUsize,
     exhausted: AtomicBool,
     looks: AtomicUsize,
+    reads: AtomicUsize,
 }
 
 impl<const LEN: usize> Fixed<LEN> {
@@ -66,6 +67,7 @@ impl<const LEN: usize> Fixed<LEN> {
             current: AtomicUsize::new(0),
             exhausted: AtomicBool::new(false),
             looks: AtomicUsize::new(0),
+            reads: AtomicUsize::new(0),
         }
     }
 
@@ -88,6 +90,11 @@ impl<const LEN: usize> Fixed<LEN> {
     /// How many words lookups have looked at since this was last asked.
     pub(crate) fn looks(&self) -> usize {
         self.looks.swap(0, Relaxed)
+    }
+
+    /// The same of the writer, apart from its lookups.
+    pub(crate) fn reads(&self) -> usize {
+        self.reads.swap(0, Relaxed)
     }
 
     fn published(&self) -> &[AtomicUsize] {
@@ -161,6 +168,7 @@ impl<const LEN: usize> Memory for Fixed<LEN> {
     }
 
     fn read<'a>(&'a self, word: &'a AtomicUsize) -> Slot<Tagged> {
+        self.reads.fetch_add(1, Relaxed);
         decode(word.load(Relaxed))
     }
 

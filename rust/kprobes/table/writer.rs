@@ -123,6 +123,27 @@ impl<'t, M: Memory> Writer<'t, M> {
     /// Takes the entry for an address out of the table. Readers may see it for a grace period.
     pub(crate) fn remove(&mut self, at: TextAddr) -> Result<M::Owned, Refusal> {
         let index = self.index(at).ok_or(Refusal::NotRegistered)?;
+        self.take(index).ok_or(Refusal::NotRegistered)
+    }
+
+    /// Takes all entries that are not wanted out of the table, looking at each once.
+    #[allow(dead_code, reason = "without modules, none go together")]
+    pub(crate) fn remove_all(
+        &mut self,
+        unwanted: impl Fn(M::Entry<'_>) -> bool,
+        mut removed: impl FnMut(M::Owned),
+    ) {
+        // From the end, where a word that is left empty lets the one before be empty, too.
+        for index in (0..self.words().len()).rev() {
+            let goes = matches!(self.slot(index), Slot::Live(entry) if unwanted(entry));
+            if let Some(owned) = goes.then(|| self.take(index)).flatten() {
+                removed(owned);
+            }
+        }
+    }
+
+    /// Takes the entry in a word, which has one, out of the table.
+    fn take(&mut self, index: usize) -> Option<M::Owned> {
         let is_last = matches!(self.slot(index.wrapping_add(1)), Slot::Empty);
         let slot = if is_last { Slot::Empty } else { Slot::Left };
         // INVARIANT: The word is left empty only if no way leads over it, as the next one is empty.
@@ -134,8 +155,8 @@ impl<'t, M: Memory> Writer<'t, M> {
             self.left = self.left.wrapping_add(1);
         }
         match before {
-            Slot::Live(owned) => Ok(owned),
-            Slot::Empty | Slot::Left => Err(Refusal::NotRegistered),
+            Slot::Live(owned) => Some(owned),
+            Slot::Empty | Slot::Left => None,
         }
     }
 
@@ -389,6 +410,33 @@ mod tests {
         writer.tidy();
         assert_eq!(TABLE.memory().len(), 32);
         assert!(is_sound(&writer) && holds(&TABLE, &[1, 1, 1, 1, 0]));
+        Ok(())
+    }
+
+    #[test]
+    fn many_are_removed_without_looking_for_each() -> Result<(), Refusal> {
+        static TABLE: Table<Fixed<256>> = Table::new(Fixed::new());
+        let mut writer = TABLE.begin();
+        for number in 0..64 {
+            writer.insert(entry(number, 1 + number % 2))?;
+        }
+        TABLE.memory().reads();
+        let mut count = 0;
+        writer.remove_all(
+            |one| one.0 % 2 == 0,
+            |one| {
+                assert_eq!(one.0 % 2, 0);
+                count += 1;
+            },
+        );
+        assert_eq!((count, writer.len()), (32, 32));
+        // Each word by itself; for each that is emptied, the one behind it and those left before.
+        assert!(TABLE.memory().reads() <= 256 + 3 * 32);
+        assert!((0..64).all(|number| {
+            let expected = (number % 2 == 0).then(|| entry(number, 1));
+            TABLE.find(at(number), &()) == expected
+        }));
+        assert!(is_sound(&writer));
         Ok(())
     }
 
