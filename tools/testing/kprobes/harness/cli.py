@@ -54,13 +54,18 @@ _SAMPLES = ('kprobe_example', 'kretprobe_example', 'rust_minimal')
 
 
 def _modules(built):
-    """Our test modules, built against BUILT: clauses, and forms on x86."""
+    """Our test modules, built against BUILT: clauses, and forms on x86.
+
+    And on x86 the program that comes with the clauses.
+    """
     found = []
     for name in ('clauses', 'forms') if built.arch == 'x86_64' \
             else ('clauses',):
         found += kernel.external(built, env.KPROBES / name,
                                  env.WORK / 'modules' / f'{name}-{built.name}',
                                  f'{name} {built.arch} {built.impl}')
+    if built.arch == 'x86_64':
+        found.append(found[0].parent / 'perf_records')
     return found
 
 
@@ -425,7 +430,8 @@ def _guest_part(keep):
 
 
 _OURS = ('.surface.', '.samples.', '.clauses', '.modules.', '.files.',
-         '.forms.', '.crash.', '.health.')
+         '.forms.', '.crash.', '.health.', '.early.', '.copies.',
+         '.ftrace_kill.')
 
 
 def of_kunit(name):

@@ -68,6 +68,10 @@ settled() {
 	fi
 }
 
+TRACING=/sys/kernel/tracing
+CROWD=/sys/module/kprobes_crowd/parameters
+RECORDS=/tmp/perf_records.txt
+
 suite modules
 load kprobes_prober
 load kprobes_target
@@ -301,3 +305,86 @@ unlisted() {
 check U4_module_is_gone unlisted
 rmmod kprobes_prober
 plan
+
+# What perf is told.
+
+# symbol_pages: where /proc/kallsyms says that copies are.
+symbol_pages() {
+	grep "kprobe_insn_page" /proc/kallsyms | cut -d " " -f 1 | sort
+}
+
+# told_of FLAGS: the pages that the records name.
+told_of() {
+	sed -n "s/^ksymbol \([0-9a-f]*\) 4096 type 2 flags $1 kprobe_insn_page\$/\1/p" \
+		$RECORDS
+}
+
+# changed WORD FEWER MORE FLAGS: of the pages in two files, perf is told of those
+# that only the second one has, in records with these flags and no others.
+changed() {
+	symbol_pages >/tmp/before
+	/tmp/perf_records $CROWD/all "$1" >$RECORDS || return 1
+	symbol_pages >/tmp/after
+	[ -n "$(told_of "$4")" ] && [ -z "$(told_of $((1 - $4)))" ] || return 1
+	{
+		cat "$2"
+		told_of "$4"
+	} | sort | diff "$3" -
+}
+
+pages_come_and_go() {
+	changed register /tmp/before /tmp/after 0 &&
+		changed unregister /tmp/after /tmp/before 1 && return 0
+	echo unregister >$CROWD/all
+	return 1
+}
+
+# The copy, and the breakpoint, which come and go.
+text_changes() {
+	/tmp/perf_records $CROWD/one register $CROWD/one unregister >$RECORDS ||
+		return 1
+	site=$(grep " kprobes_crowd_text\b" /proc/kallsyms | cut -d " " -f 1)
+	# What C writes besides is for a jump.
+	grep text_poke $RECORDS | sed "s/$site/site/;s/ [0-9a-f]\{16\} / copy /" |
+		grep -wE "site|0f06cc" >/tmp/changes
+	diff - /tmp/changes <<-END
+		text_poke copy - 0f06cc
+		text_poke site 0f cc
+		text_poke site cc 0f
+		text_poke copy 0f06cc -
+	END
+}
+# Each line of the list is behind the one before.
+ascending() {
+	echo register >$CROWD/all || return 1
+	listed kprobes_crowd_text | cut -c1-16 >/tmp/order
+	echo unregister >$CROWD/all
+	[ "$(wc -l </tmp/order)" = 320 ] && sort -c /tmp/order
+}
+
+read_only() {
+	echo register >$CROWD/one
+	said=$(
+		for page in $(symbol_pages); do
+			echo "$page" 2>&1 >$CROWD/poke
+		done
+	)
+	echo unregister >$CROWD/one
+	[ -n "$said" ] && ! echo "$said" | grep -v "Bad address"
+}
+if [ -e /modules/perf_records ]; then
+	suite copies
+	load kprobes_crowd
+	cp /modules/perf_records /tmp && chmod 755 /tmp/perf_records
+	if [ "$IMPL" = rust ]; then
+		check U2_ascending ascending
+	fi
+	check S5_copies_are_read_only read_only
+	# Records of C's jumps are none of these.
+	[ ! -e $JUMPS ] || echo 0 >$JUMPS
+	check S3_pages_of_copies_come_and_go pages_come_and_go
+	check O6_text_poke_records text_changes
+	[ ! -e $JUMPS ] || echo 1 >$JUMPS
+	rmmod kprobes_crowd
+	plan
+fi
