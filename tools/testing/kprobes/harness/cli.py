@@ -69,6 +69,18 @@ def _modules(built):
     return found
 
 
+def _early_probes(built):
+    """What to boot with: probes on text that goes before the guest begins.
+
+    One is ftrace's, the other is behind its call.
+    """
+    if built.arch != 'x86_64':
+        return ''
+    inside = int(_entry(built), 16) + 5
+    return ('kprobe_event=p:early/entry,do_populate_rootfs;'
+            f'p:early/inside,do_populate_rootfs+{inside} ')
+
+
 # What kills a guest with kprobes in C: the test, the job, what the job says
 # once the probe is there, the oops.
 _KILLERS = (
@@ -154,7 +166,8 @@ def guest_tests(built, states=8, cmdline='', says=None):
     name = f'{built.arch} {built.impl}'
     with progress.Stage(f'boot {name}', 2) as stage:
         try:
-            console = qemu.boot(built, image, name='tests', cmdline=cmdline,
+            console = qemu.boot(built, image, name='tests',
+                                cmdline=_early_probes(built) + cmdline,
                                 on_line=lambda line: stage.tick(line))
         except qemu.Died as died:
             found = ktap.parse(died.lines, f'{built.arch}.{built.impl}')

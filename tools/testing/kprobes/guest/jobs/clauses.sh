@@ -72,6 +72,36 @@ TRACING=/sys/kernel/tracing
 CROWD=/sys/module/kprobes_crowd/parameters
 RECORDS=/tmp/perf_records.txt
 
+# Probes on text for the kernel's beginning, made by the command line.
+EARLY=$TRACING/events/early
+if [ -d $EARLY ]; then
+	suite early
+	cp /modules/perf_records /tmp && chmod 755 /tmp/perf_records
+	early_hits() {
+		grep -qE "^ +$1 +1 +0\$" $TRACING/kprobe_profile && return 0
+		cat $TRACING/kprobe_profile
+		return 1
+	}
+	check U10_ftrace_is_hit_early early_hits entry
+	check U10_breakpoint_is_hit_early early_hits inside
+	GONE="$ADDRESS  k  do_populate_rootfs\\+0x[0-9a-f]+    \\[GONE\\]"
+	check R10_init_text_of_ftrace_is_gone listed_as "$GONE\\[FTRACE\\]"
+	check R10_init_text_of_a_breakpoint_is_gone listed_as "$GONE$MAYBE"
+	# Whatever happens to the probes, nobody writes there any more.
+	unwritten() {
+		sites=$(sed -n "s/^\\([0-9a-f]*\\)  k  do_populate_rootfs.*/\\1/p" \
+			$KPROBES/list)
+		/tmp/perf_records $KPROBES/enabled 0 $KPROBES/enabled 1 \
+			$EARLY/enable 0 $EARLY/enable 1 $EARLY/enable 0 \
+			$TRACING/kprobe_events "-:early/entry" \
+			$TRACING/kprobe_events "-:early/inside" >$RECORDS || return 1
+		[ -n "$sites" ] && ! grep -F "$sites" $RECORDS
+	}
+	check R10_freed_text_is_not_written unwritten
+	check R10_early_probes_are_unregistered not_listed do_populate_rootfs
+	plan
+fi
+
 suite modules
 load kprobes_prober
 load kprobes_target
