@@ -160,7 +160,7 @@ def guest_tests(built, states=8, cmdline='', says=None):
     """
     ours = _modules(built)
     job = f'STATES={states}\nENTRY={_entry(built)}\n' \
-        + _job('health', built.impl, 'clauses', 'tests')
+        + _job('health', built.impl, 'clauses', 'tests', 'kill')
     image = guest.initramfs(built, 'tests', job,
                             guest.shipped(built, *_SAMPLES) + ours)
     name = f'{built.arch} {built.impl}'
