@@ -98,11 +98,49 @@ static void H4_hits_in_handlers_are_missed(struct kunit *test)
 	unregister_kprobe(&idle.kp);
 }
 
+#ifdef CONFIG_X86_64
+static int go_to_the_other(struct kprobe *kp, struct pt_regs *regs)
+{
+	clauses_before(kp, regs);
+	regs->ip = (unsigned long)kprobes_clauses_other;
+	return 1;
+}
+
+/* Instead of a function runs another one, as error injection wants it. */
+static void H3_other_path_through_ftrace(struct kunit *test)
+{
+	struct counted older = COUNTED_AT("kprobes_clauses_target");
+	struct counted newer = COUNTED_AT("kprobes_clauses_target");
+	int post;
+
+	KUNIT_ASSERT_EQ(test, register_kprobe(&older.kp), 0);
+	/* The second one would be damage for C (defect D2). */
+	for (post = 0; post <= IS_ENABLED(CONFIG_RUST_KPROBES); post++) {
+		anew(&newer);
+		newer.kp.pre_handler = go_to_the_other;
+		if (post)
+			with_after(&newer);
+		KUNIT_ASSERT_EQ(test, register_kprobe(&newer.kp), 0);
+		KUNIT_EXPECT_EQ(test, clauses_call(1), 3);
+		KUNIT_EXPECT_EQ(test, newer.before, 1);
+		KUNIT_EXPECT_EQ(test, newer.after, 0);
+		KUNIT_EXPECT_EQ(test, older.before, post);
+		unregister_kprobe(&newer.kp);
+		KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
+		KUNIT_EXPECT_EQ(test, older.before, post + 1);
+	}
+	unregister_kprobe(&older.kp);
+}
+#endif
+
 static struct kunit_case hit_cases[] = {
 	KUNIT_CASE(H1_handlers_are_not_preempted),
 	KUNIT_CASE(H2_post_handler_follows),
 	KUNIT_CASE(H2_post_handler_alone),
 	KUNIT_CASE(H4_hits_in_handlers_are_missed),
+#ifdef CONFIG_X86_64
+	KUNIT_CASE(H3_other_path_through_ftrace),
+#endif
 	{}
 };
 

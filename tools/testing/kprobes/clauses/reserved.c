@@ -4,6 +4,7 @@
  * themselves run through.
  */
 #include <linux/bug.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/jump_label.h>
 #include <linux/module.h>
 #include <linux/static_call.h>
@@ -168,6 +169,33 @@ static void R1_10_preambles(struct kunit *test)
 }
 #endif
 
+#if defined(CONFIG_X86_64) && defined(CONFIG_HAVE_HW_BREAKPOINT)
+static int break_at(const void *address)
+{
+	struct perf_event * __percpu *events;
+	struct perf_event_attr attr;
+
+	hw_breakpoint_init(&attr);
+	attr.bp_addr = (unsigned long)address;
+	attr.bp_type = HW_BREAKPOINT_X;
+	attr.bp_len = sizeof(long);
+	events = register_wide_hw_breakpoint(&attr, NULL, NULL);
+	if (IS_ERR_PCPU(events))
+		return PTR_ERR_PCPU(events);
+	unregister_wide_hw_breakpoint(events);
+	return 0;
+}
+
+/* Breakpoints of the CPU's own ask the same list. */
+static void U8_hardware_breakpoints(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, break_at(kprobes_clauses_target), 0);
+	KUNIT_EXPECT_EQ(test, break_at(named_by_macro), -EINVAL);
+	KUNIT_EXPECT_EQ(test, break_at(in_kprobes_text), -EINVAL);
+	KUNIT_EXPECT_EQ(test, break_at(in_noinstr_text), -EINVAL);
+}
+#endif
+
 static struct kunit_case reserved_cases[] = {
 #ifdef CONFIG_JUMP_LABEL
 	KUNIT_CASE(R1_10_jump_label),
@@ -181,6 +209,9 @@ static struct kunit_case reserved_cases[] = {
 	KUNIT_CASE(R10_own_blacklist_of_a_module),
 	KUNIT_CASE(U8_blacklist_of_the_kernel),
 	KUNIT_CASE(U8_whole_functions_are_listed),
+#if defined(CONFIG_X86_64) && defined(CONFIG_HAVE_HW_BREAKPOINT)
+	KUNIT_CASE(U8_hardware_breakpoints),
+#endif
 #ifdef CONFIG_X86_64
 	KUNIT_CASE(H12_hit_path_cannot_be_probed),
 	KUNIT_CASE(U8_split_part_shares_the_fate),

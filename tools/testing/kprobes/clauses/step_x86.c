@@ -207,10 +207,12 @@ static void R1_13_errno_of_instructions(struct kunit *test)
 	struct counted inside = COUNTED_IN(clauses_move_site + 1);
 	struct counted ss = COUNTED_IN(clauses_load_ss);
 	struct counted ud2 = COUNTED_IN(clauses_ud2);
+	struct counted far = COUNTED_IN(clauses_far);
 
 	KUNIT_EXPECT_EQ(test, register_kprobe(&inside.kp), -EILSEQ);
 	KUNIT_EXPECT_EQ(test, register_kprobe(&ss.kp), -EINVAL);
 	KUNIT_EXPECT_EQ(test, register_kprobe(&ud2.kp), -EILSEQ);
+	KUNIT_EXPECT_EQ(test, register_kprobe(&far.kp), -EOPNOTSUPP);
 }
 
 /* A breakpoint that is there does not hide what it is over. */

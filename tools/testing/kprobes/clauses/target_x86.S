@@ -92,6 +92,8 @@ SYM_INNER_LABEL(clauses_load_ss, SYM_L_GLOBAL)
 	.byte	0x8e, 0xd0		/* mov %eax, %ss */
 SYM_INNER_LABEL(clauses_ud2, SYM_L_GLOBAL)
 	ud2
+SYM_INNER_LABEL(clauses_far, SYM_L_GLOBAL)
+	.byte	0xff, 0x2f		/* ljmp *(%rdi) */
 1:	RET
 SYM_FUNC_END(clauses_refused)
 

@@ -24,7 +24,7 @@ extern const u8 clauses_rip_site[], clauses_rip_next[];
 extern const u8 clauses_jump_site[], clauses_jump_next[];
 extern const u8 clauses_branch_site[], clauses_branch_next[];
 extern const u8 clauses_call_site[], clauses_return_site[];
-extern const u8 clauses_load_ss[], clauses_ud2[];
+extern const u8 clauses_load_ss[], clauses_ud2[], clauses_far[];
 
 /* These may fault. */
 asmlinkage long clauses_load(const long *from);

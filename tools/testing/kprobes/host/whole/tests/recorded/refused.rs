@@ -162,6 +162,28 @@ fn unregistration_is_never_refused() {
 }
 
 #[test]
+fn the_switch_tells_what_ftrace_refuses() {
+    let mut world = World::new();
+    let (place, jump) = (world.traced(), world.place(&JUMP));
+    let clients = [Client::at(place), Client::at(jump)];
+    assert_eq!(client::register(&clients), 0);
+    // SAFETY: None is needed.
+    let switch = |on| unsafe { c::rust_kprobes_enable_all(on) };
+    assert_eq!(switch(false), 0);
+    faults::refuse(Call::FtraceRegister, 0);
+    assert_eq!(switch(true), EBUSY.to_errno());
+    // All else is done, and the switch is on.
+    assert_eq!(ftrace::calls(), []);
+    assert_eq!(text::breakpoints().collect::<Vec<_>>(), [jump]);
+    assert_eq!(switch(true), 0);
+    assert_eq!(ftrace::calls(), []);
+    assert_eq!(clients[0].disable(), 0);
+    assert_eq!(clients[0].enable(), 0);
+    assert_eq!(ftrace::calls(), [(place, false)]);
+    client::unregister(&clients);
+}
+
+#[test]
 fn a_place_that_ftrace_kept_is_left_with_the_next() {
     let mut world = World::new();
     let (kept, next) = (world.traced(), world.traced());
