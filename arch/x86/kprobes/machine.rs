@@ -580,6 +580,17 @@ mod tests {
     }
 
     #[test]
+    fn copies_are_text_for_c() -> Result<(), Refusal> {
+        let slot = POOL.get(&mut text::Lock::new()).take(TextAddr::new(16))?;
+        let at = slot.at().get() as usize;
+        // SAFETY: Only looks the address up.
+        let is_text = |at| unsafe { bindings::kernel_text_address(at) } != 0;
+        assert!(is_text(at) && is_text(at + SLOT_LEN - 1));
+        assert!(!is_text(16));
+        Ok(())
+    }
+
+    #[test]
     fn entry_text_is_reserved() {
         let entry = &raw const bindings::__entry_text_start;
         assert!(X86::reserved().contains(TextAddr::new(entry.addr() as u64)));
