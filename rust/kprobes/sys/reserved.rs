@@ -134,10 +134,6 @@ struct Tables {
 
 impl Tables {
     fn of_the_kernel() -> Self {
-        #[cfg_attr(
-            not(any(CONFIG_JUMP_LABEL, CONFIG_HAVE_STATIC_CALL_INLINE, CONFIG_GENERIC_BUG)),
-            expect(unused_macros)
-        )]
         macro_rules! bounds {
             ($start:ident, $stop:ident) => {
                 Bounds(
@@ -162,10 +158,6 @@ impl Tables {
     }
 
     fn of(module: &Pin) -> Self {
-        #[cfg_attr(
-            not(any(CONFIG_JUMP_LABEL, CONFIG_HAVE_STATIC_CALL_INLINE, CONFIG_GENERIC_BUG)),
-            expect(unused_macros)
-        )]
         macro_rules! bounds {
             ($first:ident, $count:ident) => {{
                 let (first, count) = module.read(|module| (module.$first, module.$count as usize));

@@ -28,20 +28,6 @@ pub(crate) fn lookup(name: &CStr) -> Option<TextAddr> {
     (addr != 0).then(|| TextAddr::new(addr as u64))
 }
 
-/// The start of the function around an address, and how far into it the address is.
-pub(crate) fn function_around(at: TextAddr) -> Option<(TextAddr, u64)> {
-    let addr = usize::try_from(at.get()).ok()?;
-    let mut offset = 0;
-    // SAFETY:
-    // - the size may be NULL, the function then does not tell it;
-    // - `offset` is a place to write to.
-    let found = unsafe {
-        bindings::kallsyms_lookup_size_offset(addr, core::ptr::null_mut(), &raw mut offset)
-    };
-    let offset = offset as u64;
-    (found != 0).then_some((at.before(offset).ok()?, offset))
-}
-
 /// A function, or what else a symbol names: all that probing asks of it, so that it is looked up
 /// once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,22 +124,20 @@ mod tests {
         let entry = lookup(c"kernel_clone");
         assert!(entry.is_some());
         let inside = entry.and_then(|entry| entry.after(9).ok());
-        assert!(inside.and_then(function_around) == entry.map(|entry| (entry, 9)));
-        let function = inside.and_then(function);
-        assert!(function.is_some_and(|function| {
-            Some(function.text.start()) == entry
-                && function.split_from.is_none()
-                && function.kind == Kind::Function
+        let around = inside.and_then(function);
+        assert!(around.is_some_and(|around| {
+            Some(around.text.start()) == entry
+                && around.split_from.is_none()
+                && around.kind == Kind::Function
         }));
-        let end = function.map(|function| function.text.end());
-        let next = end.and_then(function_around);
-        assert!(next.is_some_and(|(next, offset)| Some(next) == end && offset == 0));
+        let end = around.map(|around| around.text.end());
+        let next = end.and_then(function);
+        assert!(next.is_some_and(|next| Some(next.text.start()) == end));
     }
 
     #[test]
     fn what_is_not_there_is_not_found() {
         assert!(lookup(c"no_such_function").is_none());
-        assert!(function_around(TextAddr::new(16)).is_none());
         assert!(function(TextAddr::new(16)).is_none());
     }
 }
