@@ -111,6 +111,11 @@ def run(built):
             'text', ['python3', env.KPROBES / 'check-hit-path.py',
                      '--text-of', *_objects(built)])
         found.append(_result('text', log, status))
+        if 'CONFIG_KASAN=y\n' in (built.obj / '.config').read_text():
+            log, status = _call(
+                'kasan', ['python3', env.KPROBES / 'check-kasan.py',
+                          *_objects(built)])
+            found.append(_result('kasan', log, status))
         found.append(_clippy(built))
         found.append(_clippy(built, 'clippy-without-tests', tests=False))
         found.append(_rustdoc(built))

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Checks that KASAN's checks are in each of our files, and not called.
+
+    check-kasan.py [--tree TREE] OBJECT|FOLDER...
+
+Of objects, or of those that a built folder puts into the kernel: each must
+report to KASAN, and none may call it for an access, as a hit would lead to what
+a probe may be on. The crate is one object, so its functions are counted by the
+file that they come from; functions of tests are left out, and what was inlined
+counts where it went. A file whose functions reach memory by a pointer (by
+another register than those of the stack, the code and the CPU's own data), but
+never report, is an error.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parents[3]
+CRATE = '12rust_kprobes'
+# What comes first in the symbol of a Rust function is the crate that it is of.
+ROOT = re.compile(r'_R\w*?Cs[0-9A-Za-z]+_(?=\d)')
+REPORT = re.compile(r'__asan_report_(load|store)')
+CALL = re.compile(r'__(hw)?asan_(load|store)')
+BACK_END = 'arch/x86/kprobes'
+# An instruction, and what it reaches by a pointer.
+INSN = re.compile(r'\s+[0-9a-f]+:\s+(\S+)\s*(.*)')
+POINTER = re.compile(r'(?<!:)(?<!\w)(-?0x[0-9a-f]+)?\(%(?!rsp|rbp|rip)\w+')
+NO_ACCESS = re.compile(r'(lea|nop)[lqw]?$')
+
+
+def functions(name, objdump):
+    """Of each function of an object: the names that it refers to, accesses."""
+    out = subprocess.run([objdump, '-dr', '--no-show-raw-insn', name],
+                         check=True, capture_output=True, text=True).stdout
+    found, here = {}, None
+    for line in out.split('\n'):
+        if match := re.match(r'[0-9a-f]+ <(.*)>:', line):
+            here = found.setdefault(match[1], ([], []))
+        elif match := re.search(r'R_[A-Z]\w+\s+([^\s+-]+)', line):
+            here[0].append(match[1])
+        elif (match := INSN.match(line)) and not NO_ACCESS.match(match[1]) \
+                and POINTER.search(match[2]):
+            here[1].append(match[0].strip())
+    if not found:
+        sys.exit(f'{name}: {objdump} shows no functions')
+    return found
+
+
+def path(symbol):
+    """The names that lead to a function of the crate, from its symbol."""
+    rest, names = symbol[symbol.index(CRATE) + len(CRATE):], []
+    while match := re.match(r'(?:s[0-9a-zA-Z]*_)?(\d+)_?', rest):
+        length = int(match[1])
+        names.append(rest[match.end():match.end() + length])
+        rest = rest[match.end() + length:]
+    return names
+
+
+def file_of(symbol, sources):
+    """The file that a function comes from; None if of a test, or core's."""
+    root = ROOT.match(symbol)
+    if root and not symbol.startswith(CRATE, root.end()):
+        return None
+    if not root:
+        wanted = re.compile(rf'\bfn {re.escape(symbol)}\b')
+        return next((name for name, text in sources.items()
+                     if wanted.search(text)), None)
+    names = path(symbol)
+    if 'tests' in names:
+        return None
+    if names[:2] == ['arch', 'current']:
+        base, names = BACK_END, names[2:]
+    else:
+        base = 'rust/kprobes'
+    for count in range(len(names), 0, -1):
+        stem = '/'.join([base, *names[:count]])
+        for name in (f'{stem}.rs', f'{stem}/mod.rs'):
+            if name in sources:
+                return name
+    return None
+
+
+def check_crate(found, sources):
+    """Counts by file; tells whether one has no check."""
+    counts = {}
+    for symbol, (names, accesses) in found.items():
+        if name := file_of(symbol, sources):
+            count = counts.setdefault(name, [0, 0, 0])
+            count[0] += 1
+            count[1] += sum(1 for one in names if REPORT.match(one))
+            count[2] += len(accesses)
+    if not counts:
+        sys.exit('expected functions of our files in the crate, found none')
+    failed = 0
+    for name, (number, checks, accesses) in sorted(counts.items()):
+        print(f'{name}: {number} functions, {checks} checks')
+        if accesses and not checks:
+            print(f'{name}: expected checks of KASAN, as there are '
+                  f'{accesses} accesses, found none')
+            failed = 1
+    return failed
+
+
+def linked(names, ar):
+    """The objects themselves, and those that a folder's built-in.a names."""
+    for name in map(pathlib.Path, names):
+        if not name.is_dir():
+            yield name
+            continue
+        out = subprocess.run([ar, 't', name / 'built-in.a'], check=True,
+                             capture_output=True, text=True).stdout.split()
+        for member in out:
+            yield name / pathlib.Path(member).name
+
+
+def main():
+    """Returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
+    parser.add_argument('--tree', default=HERE, type=pathlib.Path,
+                        help='where the sources are')
+    parser.add_argument('--objdump', default='llvm-objdump')
+    parser.add_argument('--ar', default='llvm-ar')
+    parser.add_argument('objects', nargs='+')
+    args = parser.parse_args()
+    sources = {str(one.relative_to(args.tree)): one.read_text()
+               for place in ('rust/kprobes', BACK_END)
+               for one in (args.tree / place).rglob('*.rs')}
+    failed = 0
+    for name in linked(args.objects, args.ar):
+        found = functions(name, args.objdump)
+        names = [one for used, _ in found.values() for one in used]
+        called = sorted(set(filter(CALL.match, names)))
+        if called:
+            print(f'{name}: expected no call of KASAN for an access, '
+                  f'found: {", ".join(called)}')
+            failed = 1
+        if not any(map(REPORT.match, names)):
+            print(f'{name}: expected checks of KASAN, found none')
+            failed = 1
+        if any(ROOT.match(symbol) for symbol in found):
+            failed |= check_crate(found, sources)
+    return failed
+
+
+if __name__ == '__main__':
+    sys.exit(main())
