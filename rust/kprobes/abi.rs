@@ -10,6 +10,8 @@
 
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 mod ftrace;
+#[cfg(CONFIG_RUST_KPROBES_PLANTS)]
+mod plant;
 
 #[cfg(CONFIG_MODULES)]
 use crate::sys::modules::{

@@ -106,6 +106,10 @@ bool kasan_check_range(const void *addr, size_t size, bool write,
 		       unsigned long ret_ip);
 #endif
 
+#ifdef CONFIG_RUST_KPROBES_PLANTS
+int rust_kprobes_plant(const char *name, struct kprobe *probe);
+#endif
+
 int rust_kprobes_init(void);
 void rust_kprobes_preempt_disable(void);
 void rust_kprobes_preempt_enable(void);

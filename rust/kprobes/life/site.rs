@@ -5,6 +5,9 @@
 //! Who handles a hit looks a place up by [`find`] and sees it as long as the hit lasts. Who changes
 //! anything holds the registry's lock, and gets at the [`Registry`] through it.
 
+#[cfg(CONFIG_RUST_KPROBES_PLANTS)]
+pub(crate) mod plant;
+
 use super::refused;
 use crate::{
     arch::Current,

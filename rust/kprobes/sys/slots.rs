@@ -19,6 +19,9 @@
 //! C counterpart: `__get_insn_slot()` and its neighbours in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
+#[cfg(CONFIG_RUST_KPROBES_PLANTS)]
+pub(crate) mod plant;
+
 use crate::{
     model::{
         addr::TextAddr,

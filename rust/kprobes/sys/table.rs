@@ -10,6 +10,9 @@
 //!
 //! Atomics are `core`'s: the `kernel` crate's are calls into C that a probe could be on.
 
+#[cfg(CONFIG_RUST_KPROBES_PLANTS)]
+pub(crate) mod plant;
+
 use crate::{
     model::{
         addr::TextAddr,

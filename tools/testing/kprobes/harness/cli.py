@@ -21,6 +21,7 @@ import kernel
 import ktap
 import modules
 import overlay
+import plants
 import procs
 import progress
 import qemu
@@ -117,6 +118,21 @@ def _crash_test(built, modules, test, job, said, oops):
                                'not show as the expected oops')
     return ktap.Result(name, 'skip', f'known defect {defect}, in a boot of '
                        'its own that died as expected')
+
+
+def plant_tests(built):
+    """Uses of freed memory, in a boot of their own: KASAN must see each."""
+    prefix = f'{built.arch}.{built.impl}'
+    image = guest.initramfs(built, 'plants', _job('plants', built.impl))
+    with progress.Stage(f'boot {built.name} plants', 1):
+        try:
+            console = qemu.boot(built, image, name='plants',
+                                cmdline=plants.CMDLINE)
+        except qemu.Died as died:
+            died.show()
+            return [ktap.Result(f'{prefix}.plants.boot', 'fail',
+                                died.found.split('\n')[0])]
+    return plants.judge(console.lines, prefix)
 
 
 _FORM_FAULTS = {'wrong': 'runs wrongly',

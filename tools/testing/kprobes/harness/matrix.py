@@ -29,6 +29,8 @@ import source
 FOLDER = env.RESULTS / 'pieces'
 # Configurations under which all tests run, and those that cannot run all.
 _WHOLE = ('kasan', 'modversions', 'kcfi', 'up', 'lazy', 'rt', 'gcc')
+# Of those, the ones that run more than the others, by a plan of their own.
+_MORE = ('kasan',)
 _KUNIT = ('nomodules', 'noftrace', 'nodebugfs', 'nosysctl')
 # What checkers call at each access or function. A hit must not: there may be a
 # probe on it. To report what was found is something else.
@@ -43,11 +45,14 @@ def _guest(arch, impl, flavour='test', **options):
         built = kernel.build(arch, impl, flavour)
         found = checkkernel.run(built) if impl == 'rust' else []
         found += cli.guest_tests(built, states=64, **options)
+        if flavour == 'kasan':
+            found += cli.plant_tests(built)
         # Another flavour runs the same, but for the checkers it is without.
         found += results.vanished(
             f'{arch}-{impl}', found,
             lambda name: '.storm.' not in name and (
-                flavour == 'test' or '.health.' not in name))
+                flavour == 'test' or '.health.' not in name),
+            f'{arch}-{impl}-{flavour}' if flavour in _MORE else None)
         return found
     return run
 

@@ -49,6 +49,11 @@ _ESCAPES = re.compile(r'\x1b\[[0-9;?]*[A-Za-z]')
 SILENCE = 90
 
 
+def is_splat(line):
+    """Is it what a healthy kernel never says?"""
+    return bool(_SPLAT.search(line))
+
+
 @dataclass
 class Console:
     """What a guest said."""
@@ -192,7 +197,7 @@ def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
                     on_line(line)
                 if not trouble and _PANIC.search(line):
                     trouble = f'the kernel died: {line.strip()}'
-                elif _SPLAT.search(line):
+                elif is_splat(line):
                     splats.append(line)
                 done = done or line.strip() == DONE
         except TimeoutError as stop:

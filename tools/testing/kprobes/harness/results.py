@@ -98,20 +98,25 @@ def planned(name):
             if line and not line.startswith('#')]
 
 
-def vanished(name, results, keep=lambda test: True):
+def vanished(name, results, keep=lambda test: True, more=None):
     """A failure for every planned test, of those to KEEP, that is missing.
 
-    A boot that died has said so itself; what it did not reach is no news.
+    The plan MORE has further names, all of them to keep. A boot that died has
+    said so itself; what it did not reach is no news.
     """
     if any(one.status == 'fail' and one.name.endswith('.boot')
            for one in results):
         return []
     seen = {one.name for one in results}
-    missing = [want for want in planned(name)
-               if want not in seen and keep(want)
+    kept = [want for want in planned(name) if keep(want)]
+    extra = seen - set(planned(name))
+    if more:
+        kept += planned(more)
+        extra -= set(planned(more))
+    missing = [want for want in kept
+               if want not in seen
                and not ('*' in want
                         and any(_pattern(want).match(s) for s in seen))]
-    extra = seen - set(planned(name))
     if extra and len(extra) <= 40:
         progress.say(f'not in plan/{name}.txt yet: '
                      + ', '.join(sorted(extra)))

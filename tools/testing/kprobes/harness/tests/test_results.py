@@ -55,6 +55,14 @@ class Plans(support.Case):
     def test_one_vanished(self):
         self.assertEqual(self.vanished('a\nb\n', 'a'), ['plan.b'])
 
+    def test_a_second_plan_has_more(self):
+        self.write('host.txt', 'a\nb\n')
+        self.write('more.txt', 'c\nd\n')
+        found = results.vanished('host', [Result('c', 'pass')],
+                                 lambda name: name == 'a', 'more')
+        self.assertEqual([one.name for one in found], ['plan.a', 'plan.d'])
+        self.assertNotIn('not in plan', self.printed.getvalue())
+
     def test_a_longer_name_is_another(self):
         self.assertEqual(self.vanished('a.b\n', 'a.bc', 'axb'), ['plan.a.b'])
 

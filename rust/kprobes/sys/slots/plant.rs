@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A mistake with the owner of a slot, made on purpose, for KASAN to report.
+
+use super::{
+    Page,
+    Pool,
+    Returned, //
+};
+use crate::{
+    model::{
+        addr::TextAddr,
+        refusal::Refusal, //
+    },
+    sys::table::Table, //
+};
+use core::{
+    hint::black_box,
+    mem::ManuallyDrop, //
+};
+use kernel::page::PAGE_SIZE;
+
+const ORIGIN: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
+
+/// A slot asks its page where it is, which was freed although the slot is in use.
+#[inline(never)]
+pub(crate) fn owner() -> Result<(), Refusal> {
+    static PAGES: Table<Page> = Table::empty();
+    static RETURNED: Returned = Returned::new();
+    let mut pool = Pool::new(&PAGES, &RETURNED, PAGE_SIZE / 4);
+    // Giving it back would write to the page.
+    let slot = ManuallyDrop::new(pool.take(ORIGIN)?);
+    drop(pool.pages.remove(pool.open)?);
+    black_box(slot.page().address());
+    Ok(())
+}
