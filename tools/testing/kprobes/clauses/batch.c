@@ -73,13 +73,6 @@ static void R8_stranger_in_a_batch(struct kunit *test)
 }
 
 #ifdef CONFIG_X86_64
-static const u8 *row_site(int number)
-{
-	const int entry = IS_ENABLED(CONFIG_X86_KERNEL_IBT) ? 4 : 0;
-
-	return clauses_row_begin + number / 16 * 96 + entry + number % 16 * 5;
-}
-
 static void R9_many_at_once(struct kunit *test)
 {
 	struct counted *all = kunit_kcalloc(test, ROW, sizeof(*all),

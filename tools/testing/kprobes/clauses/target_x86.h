@@ -42,4 +42,12 @@ extern const u8 clauses_bare_load_site[], clauses_bare_load_out[];
 asmlinkage void clauses_row(void);
 extern const u8 clauses_row_begin[];
 
+/* Before a function's entry there may be a mark for indirect calls. */
+#define MARK_BYTES	(IS_ENABLED(CONFIG_X86_KERNEL_IBT) ? 4 : 0)
+
+static inline const u8 *row_site(int number)
+{
+	return clauses_row_begin + number / 16 * 96 + MARK_BYTES + number % 16 * 5;
+}
+
 #endif

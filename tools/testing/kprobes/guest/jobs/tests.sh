@@ -67,8 +67,19 @@ check rust_minimal_loads load rust_minimal
 check rust_minimal_unloads rmmod rust_minimal
 plan
 
+# Allocations that may wait are to fail, too, once a case says that one fails.
+for which in failslab fail_page_alloc; do
+	[ -d $DEBUG/$which ] || continue
+	echo N >$DEBUG/$which/ignore-gfp-wait
+	echo 0 >$DEBUG/$which/verbose
+done
+[ ! -d $DEBUG/fail_page_alloc ] || echo 0 >$DEBUG/fail_page_alloc/min-order
+
 # The module is a KUnit suite: loading it prints the results.
 load kprobes_clauses || fail clauses "kprobes_clauses.ko does not load"
+suite clauses_left
+check U2_no_probe_is_left not_listed "clauses|kernel_restart"
+plan
 rmmod kprobes_clauses
 
 # Instructions with and without a probe. A jump in place of a breakpoint would
