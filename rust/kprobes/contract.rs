@@ -30,13 +30,6 @@ pub(crate) type ReadText<'a> = &'a mut dyn FnMut(TextAddr, &mut [u8]) -> Option<
 
 /// An instruction set, as far as probing needs to know it.
 pub(crate) trait Isa {
-    /// The place that `offset` bytes into `function` means to a client.
-    ///
-    /// `marked` tells that the function starts with an instruction that marks it as the target of
-    /// indirect calls, where the architecture has such a thing. The mark must stay in place, so
-    /// the function's entry is what follows it.
-    fn site(function: TextAddr, offset: u64, marked: bool) -> Option<Site>;
-
     /// Does this code start with the instruction that breakpoints are made of?
     fn is_breakpoint(code: &[u8]) -> bool;
 
@@ -77,15 +70,22 @@ pub(crate) unsafe trait Machine: Isa {
     /// What a CPU has to keep of its state while it runs a copy of an instruction.
     type Kept: Copy;
 
-    /// Does `function` start with a mark, see [`Isa::site`]?
-    fn marked(function: TextAddr) -> bool;
+    /// The place that `offset` bytes into `function` means to a client, and whether that is the
+    /// function's entry, which need not be its first byte: what it may start with for its callers'
+    /// sake stays as it is.
+    fn site(function: TextAddr, offset: u64) -> Option<Site>;
 
-    /// Reads what is there only until init memory is freed. To be called once, before.
-    fn learn() -> Result<(), Refusal>;
+    /// Reads what [`known_start`](Machine::known_start) needs and what is there only until init
+    /// memory is freed. To be called once, before.
+    fn learn() -> Result<(), Refusal> {
+        Ok(())
+    }
 
     /// Where an instruction starts, as near before `at` as the architecture's own tables tell, or
-    /// at it. They need not tell any.
-    fn known_start(at: TextAddr) -> Option<TextAddr>;
+    /// at it. Where instructions have one length, or there are no such tables, nothing is known.
+    fn known_start(_at: TextAddr) -> Option<TextAddr> {
+        None
+    }
 
     /// The text that no probe may touch for the architecture's own reasons, such as the way from a
     /// trap to its handler.

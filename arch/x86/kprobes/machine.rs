@@ -20,6 +20,7 @@ use super::{
         Trapped, //
     },
     isa::{
+        self,
         classify::{
             self,
             Way, //
@@ -54,7 +55,8 @@ use crate::{
             AfterStep,
             Next, //
         },
-        refusal::Refusal, //
+        refusal::Refusal,
+        target::Site, //
     },
     sys::{
         lock::Guarded,
@@ -173,16 +175,8 @@ unsafe impl Machine for X86 {
     type Kept = usize;
     type Unused = Retired<slots::Page>;
 
-    #[cfg(CONFIG_X86_KERNEL_IBT)]
-    fn marked(function: TextAddr) -> bool {
-        let at = core::ptr::with_exposed_provenance_mut(function.get() as usize);
-        // SAFETY: The function checks that it may read there.
-        unsafe { bindings::is_endbr(at) }
-    }
-
-    #[cfg(not(CONFIG_X86_KERNEL_IBT))]
-    fn marked(_function: TextAddr) -> bool {
-        false
+    fn site(function: TextAddr, offset: u64) -> Option<Site> {
+        isa::site(function, offset, marked(function))
     }
 
     fn learn() -> Result<(), Refusal> {
@@ -450,6 +444,19 @@ fn read_insn(at: TextAddr, read: ReadText<'_>) -> Result<(Insn, [u8; MAX_INSN]),
     let part = readable.and_then(|len| bytes.get(..len));
     let insn = decode::decode(part.ok_or(Refusal::OutOfText)?)?;
     Ok((insn, bytes))
+}
+
+/// Does a function start with ENDBR64?
+#[cfg(CONFIG_X86_KERNEL_IBT)]
+fn marked(function: TextAddr) -> bool {
+    let at = core::ptr::with_exposed_provenance_mut(function.get() as usize);
+    // SAFETY: The function checks that it may read there.
+    unsafe { bindings::is_endbr(at) }
+}
+
+#[cfg(not(CONFIG_X86_KERNEL_IBT))]
+fn marked(_function: TextAddr) -> bool {
+    false
 }
 
 /// Does what an instruction does that is not among the most frequent, or begins to run what is in

@@ -10,10 +10,7 @@
 use super::around::Around;
 use crate::{
     arch::Current,
-    contract::{
-        Isa,
-        Machine, //
-    },
+    contract::Machine,
     model::{
         addr::TextAddr,
         refusal::Refusal,
@@ -43,7 +40,7 @@ fn site(target: Target<'_>, around: &mut Around) -> Result<Site, Refusal> {
     let at = base.after(offset)?;
     let function = around.function(at)?.text.start();
     let offset = at.get().wrapping_sub(function.get());
-    Current::site(function, offset, Current::marked(function)).ok_or(Refusal::OutOfText)
+    Current::site(function, offset).ok_or(Refusal::OutOfText)
 }
 
 /// The place that the client names, which must be the entry of a function.

@@ -46,15 +46,17 @@ const ENDBR_LEN: u64 = 4;
 /// The x86-64 back end.
 pub(crate) struct X86;
 
-impl Isa for X86 {
-    fn site(function: TextAddr, offset: u64, marked: bool) -> Option<Site> {
-        let entry = if marked { ENDBR_LEN } else { 0 };
-        let on_entry = offset == 0 || offset == entry;
-        let offset = if on_entry { entry } else { offset };
-        let at = function.after(offset).ok()?;
-        Some(Site { at, on_entry })
-    }
+/// The place that `offset` bytes into `function` means to a client. `marked` tells that it starts
+/// with ENDBR64, by which the CPU checks indirect calls: that stays, and the entry is behind it.
+pub(super) fn site(function: TextAddr, offset: u64, marked: bool) -> Option<Site> {
+    let entry = if marked { ENDBR_LEN } else { 0 };
+    let on_entry = offset == 0 || offset == entry;
+    let offset = if on_entry { entry } else { offset };
+    let at = function.after(offset).ok()?;
+    Some(Site { at, on_entry })
+}
 
+impl Isa for X86 {
     fn is_breakpoint(code: &[u8]) -> bool {
         code.first() == Some(&encode::INT3)
     }
@@ -73,7 +75,7 @@ mod tests {
 
     /// The offset that `offset` comes to, and whether it is on the entry.
     fn site(offset: u64, marked: bool) -> Option<(u64, bool)> {
-        let site = X86::site(TextAddr::new(FUNCTION), offset, marked)?;
+        let site = super::site(TextAddr::new(FUNCTION), offset, marked)?;
         Some((site.at.get().wrapping_sub(FUNCTION), site.on_entry))
     }
 
