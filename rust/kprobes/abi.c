@@ -24,6 +24,7 @@
 #include <linux/static_call_types.h>
 #include <linux/stop_machine.h>
 #include <linux/uaccess.h>
+#include <kunit/visibility.h>
 #ifdef CONFIG_X86
 #include <asm/alternative.h>
 #endif
@@ -234,6 +235,11 @@ static int __kprobes refused_open(struct inode *inode, struct file *file)
 	return single_open(file, rust_kprobes_refused_show, NULL);
 }
 
+static int __kprobes counters_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, rust_kprobes_counters_show, NULL);
+}
+
 static ssize_t __kprobes enabled_write(struct file *file,
 				       const char __user *text, size_t count,
 				       loff_t *pos)
@@ -257,6 +263,7 @@ FILE_OF(list, NULL);
 FILE_OF(enabled, enabled_write);
 FILE_OF(blacklist, NULL);
 FILE_OF(refused, NULL);
+FILE_OF(counters, NULL);
 
 static int __init make_files(void)
 {
@@ -266,6 +273,7 @@ static int __init make_files(void)
 	debugfs_create_file("enabled", 0600, dir, NULL, &enabled_file);
 	debugfs_create_file("blacklist", 0400, dir, NULL, &blacklist_file);
 	debugfs_create_file("refused", 0400, dir, NULL, &refused_file);
+	debugfs_create_file("counters", 0400, dir, NULL, &counters_file);
 	return 0;
 }
 late_initcall(make_files);
@@ -409,6 +417,8 @@ struct kprobe * __kprobes rust_kprobes_test_running(void)
 #define DEFINED_IN_RUST(function) EXPORT_SYMBOL_GPL(function)
 
 early_initcall(rust_kprobes_init);
+
+EXPORT_SYMBOL_IF_KUNIT(rust_kprobes_unfinished_steps);
 
 DEFINED_IN_RUST(register_kprobe);
 DEFINED_IN_RUST(unregister_kprobe);

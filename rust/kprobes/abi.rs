@@ -22,6 +22,7 @@ use crate::{
     life::{
         busy,
         check,
+        counters,
         enable,
         hit,
         prepare,
@@ -456,6 +457,30 @@ unsafe extern "C" fn rust_kprobes_refused_show(
     // SAFETY: By the precondition.
     view::refused(&unsafe { Seq::from_c(file) });
     0
+}
+
+/// # Safety
+///
+/// `file` is being shown.
+#[cfg(CONFIG_DEBUG_FS)]
+#[export]
+unsafe extern "C" fn rust_kprobes_counters_show(
+    file: *mut bindings::seq_file,
+    _unused: *mut c_void,
+) -> c_int {
+    // SAFETY: By the precondition.
+    view::counters(&unsafe { Seq::from_c(file) });
+    0
+}
+
+/// What the file says of it, for tests.
+///
+/// # Safety
+///
+/// None is needed.
+#[export]
+unsafe extern "C" fn rust_kprobes_unfinished_steps() -> usize {
+    counters::UNFINISHED_STEPS.get()
 }
 
 /// # Safety

@@ -21,6 +21,7 @@
 //! - [`site`]: a probed place, and the registry of all;
 //! - [`around`]: what a batch finds out about the text around its probes;
 //! - [`refused`]: what was refused of late;
+//! - [`counters`]: how often happened what is seldom;
 //! - [`busy`]: times in which a CPU may handle no probe.
 
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
@@ -30,6 +31,7 @@ pub(crate) mod arm;
 pub(crate) mod around;
 pub(crate) mod busy;
 pub(crate) mod check;
+pub(crate) mod counters;
 pub(crate) mod enable;
 #[cfg(CONFIG_MODULES)]
 pub(crate) mod forgotten;

@@ -5,13 +5,15 @@
 //! - `list`: each probe, in the order of addresses, newest first at one address;
 //! - `enabled`: whether anything is armed at all;
 //! - `blacklist`: the functions that nobody may probe;
-//! - `refused`: the latest probes that were not registered, and why. C has no such file.
+//! - `refused`: the latest probes that were not registered, and why;
+//! - `counters`: how often happened what is seldom. C has neither of the two.
 //!
 //! C counterpart: `debugfs_kprobe_init()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
 use crate::{
     life::{
         check,
+        counters,
         refused::{
             Refused,
             Wanted, //
@@ -99,6 +101,13 @@ pub(crate) fn refused(to: &Seq) {
             Wanted::Unclear => seq::Refused::Unclear,
         };
         to.refused(place, Error::from(*why).to_errno(), why.text());
+    }
+}
+
+/// Shows the counters.
+pub(crate) fn counters(to: &Seq) {
+    for (name, value) in counters::all() {
+        to.counter(name, value);
     }
 }
 

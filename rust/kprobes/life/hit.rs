@@ -9,10 +9,13 @@
 //! C counterpart: `kprobe_int3_handler()` and its neighbours in
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
-use super::site::{
-    self,
-    Prepared,
-    Site, //
+use super::{
+    counters,
+    site::{
+        self,
+        Prepared,
+        Site, //
+    }, //
 };
 use crate::{
     arch::Current,
@@ -151,8 +154,11 @@ pub(crate) fn newest(at: TextAddr, pinned: &Pinned) -> Option<Running> {
 /// while a copy is run (an NMI's handler) is nobody's here.
 pub(crate) fn fault(registers: &mut Registers, trap: c_int, pinned: &Pinned) -> bool {
     let running = Current::running(pinned);
-    if is_stepping(pinned) && !faulted(registers, pinned) {
-        return false;
+    if is_stepping(pinned) {
+        if !faulted(registers, pinned) {
+            return false;
+        }
+        counters::UNFINISHED_STEPS.count();
     }
     running.is_some_and(|running| running.probe(pinned).fault(registers, trap))
 }
@@ -200,6 +206,9 @@ fn came_back(registers: &mut Registers, pinned: &Pinned) -> bool {
         }
         Current::set_running(None, pinned);
     } else {
+        if end == AfterStep::Again {
+            counters::UNFINISHED_STEPS.count();
+        }
         leave_step(cpu, hit.phase, pinned);
     }
     true

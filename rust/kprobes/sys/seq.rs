@@ -105,6 +105,13 @@ impl Seq {
         }
     }
 
+    /// One line of what was counted.
+    pub(crate) fn counter(&self, name: &CStr, value: usize) {
+        let (name, format) = (name.as_char_ptr(), c"%s %zu\n".as_char_ptr());
+        // SAFETY: The file is being shown; the arguments are what the format says.
+        unsafe { bindings::seq_printf(self.0, format, name, value) };
+    }
+
     /// Some text.
     pub(crate) fn put(&self, text: &CStr) {
         // SAFETY: The file is being shown.

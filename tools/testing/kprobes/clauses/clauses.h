@@ -51,6 +51,9 @@ static inline void with_after(struct counted *probe)
 	probe->kp.post_handler = clauses_after;
 }
 
+/* Shown in kprobes/counters, and told to tests. */
+size_t rust_kprobes_unfinished_steps(void);
+
 /* What a client does before it registers the probe again. */
 static inline void anew(struct counted *probe)
 {

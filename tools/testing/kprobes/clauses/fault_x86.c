@@ -121,6 +121,30 @@ static void H9_handlers_may_fault(struct kunit *test)
 }
 
 #ifdef CONFIG_RUST_KPROBES
+/* The second run is counted, and so are steps that end in a fixup. */
+static void H9_unfinished_steps_are_counted(struct kunit *test)
+{
+	struct counted probe = COUNTED_IN(clauses_load_user_site);
+	size_t before = rust_kprobes_unfinished_steps();
+	unsigned long page;
+
+	KUNIT_ASSERT_EQ(test, kunit_attach_mm(), 0);
+	page = kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
+			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
+	KUNIT_ASSERT_NE(test, page, 0);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	KUNIT_EXPECT_EQ(test, clauses_load_user((const long *)page), 0);
+	KUNIT_EXPECT_EQ(test, probe.before, 2);
+	KUNIT_EXPECT_EQ(test, rust_kprobes_unfinished_steps() - before, 1);
+	KUNIT_EXPECT_EQ(test, clauses_load_user((const long *)page), 0);
+	KUNIT_EXPECT_EQ(test, rust_kprobes_unfinished_steps() - before, 1);
+	KUNIT_EXPECT_EQ(test, clauses_load_user((const long *)PAGE_SIZE),
+			-EFAULT);
+	KUNIT_EXPECT_EQ(test, probe.before, 4);
+	KUNIT_EXPECT_EQ(test, rust_kprobes_unfinished_steps() - before, 2);
+	unregister_kprobe(&probe.kp);
+}
+
 static int faults, fault_trap;
 static unsigned long fault_ip;
 
@@ -239,6 +263,7 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(H9_page_fault_is_satisfied),
 	KUNIT_CASE(H9_handlers_may_fault),
 #ifdef CONFIG_RUST_KPROBES
+	KUNIT_CASE(H9_unfinished_steps_are_counted),
 	KUNIT_CASE(H9_fault_handler_for_handlers),
 	KUNIT_CASE(H9_fault_handler_deals_with_it),
 	KUNIT_CASE(H9_fault_handler_for_the_step),

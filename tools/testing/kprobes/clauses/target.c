@@ -45,3 +45,4 @@ void clauses_after(struct kprobe *kp, struct pt_regs *regs,
 
 MODULE_DESCRIPTION("Clauses of the kprobes interface, one KUnit case each");
 MODULE_LICENSE("GPL");
+MODULE_IMPORT_NS("EXPORTED_FOR_KUNIT_TESTING");

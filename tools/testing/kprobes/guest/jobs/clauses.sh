@@ -305,6 +305,16 @@ modes() {
 		tr '\n' ' ')" = "400 600 400 " ]
 }
 check U1_modes modes
+# counted NAME: a line of the counters says something of it.
+counted() {
+	grep -qE "^$1 [0-9]+\$" $KPROBES/counters && return 0
+	show <$KPROBES/counters
+	return 1
+}
+# C has no such file.
+if [ "$IMPL" = rust ]; then
+	check counters_are_shown counted steps_unfinished
+fi
 told untraced register
 mark switch
 check U3_switch_off sh -c "echo 0 >$KPROBES/enabled"
