@@ -27,6 +27,9 @@
 #include <kunit/visibility.h>
 #ifdef CONFIG_X86
 #include <asm/alternative.h>
+#include <asm/cpufeature.h>
+#include <asm/smap.h>
+#include <asm/vsyscall.h>
 #endif
 
 #include "glue.h"
@@ -303,24 +306,6 @@ static int __init register_module_events(void)
 early_initcall(register_module_events);
 #endif
 
-/* A word of memory that may not be there; no fault is reported. */
-bool __kprobes rust_kprobes_peek(unsigned long *word, const unsigned long *at)
-{
-	struct kprobe *running = kprobe_running();
-	bool there = false;
-
-	/* The fault is ours, not one of the probe's handler. */
-	__this_cpu_write(current_kprobe,
-			 (struct kprobe *)&rust_kprobes_nobody);
-	pagefault_disable();
-	__get_kernel_nofault(word, at, unsigned long, fault);
-	there = true;
-fault:
-	pagefault_enable();
-	__this_cpu_write(current_kprobe, running);
-	return there;
-}
-
 /*
  * What others change in the kernel's text, or know of it: where the entry of
  * that number is, NULL behind the last one, and how many bytes they change.
@@ -384,7 +369,36 @@ const void * __kprobes rust_kprobes_bug(struct bug_entry *first, struct bug_entr
 #endif
 
 #ifdef CONFIG_X86
-/* The same of what is written anew for the CPU, while init memory is there. */
+/*
+ * A word of memory that may not be there; no fault is reported. Where SMAP lets
+ * nobody read user space's there is no fixup, so that is read only if @lifted
+ * says that it would be by the instruction.
+ */
+bool __kprobes rust_kprobes_peek(unsigned long *word, const unsigned long *at,
+				 bool lifted)
+{
+	struct kprobe *running = kprobe_running();
+	unsigned long addr = (unsigned long)at;
+	bool there = false;
+
+	if ((addr < TASK_SIZE_MAX || (addr & PAGE_MASK) == VSYSCALL_ADDR) &&
+	    boot_cpu_has(X86_FEATURE_SMAP) && !lifted)
+		return false;
+	/* The fault is ours, not one of the probe's handler. */
+	__this_cpu_write(current_kprobe,
+			 (struct kprobe *)&rust_kprobes_nobody);
+	pagefault_disable();
+	stac();
+	__get_kernel_nofault(word, at, unsigned long, fault);
+	there = true;
+fault:
+	clac();
+	pagefault_enable();
+	__this_cpu_write(current_kprobe, running);
+	return there;
+}
+
+/* As above, of what is written anew for the CPU, while init memory is there. */
 const void * __kprobes rust_kprobes_alternative(size_t number, size_t *len)
 {
 	struct alt_instr *entry = __alt_instructions + number;

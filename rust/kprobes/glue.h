@@ -51,7 +51,6 @@ void rust_kprobes_registered_twice(void);
 void rust_kprobes_forgotten(const struct module *module,
 			    const struct kprobe *probe);
 void rust_kprobes_hopeless(const struct kprobe *probe);
-bool rust_kprobes_peek(unsigned long *word, const unsigned long *at);
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
 extern struct ftrace_ops rust_kprobes_ftrace[2];
@@ -98,6 +97,8 @@ const void *rust_kprobes_bug(struct bug_entry *first, struct bug_entry *end,
 extern int __start_orc_unwind_ip[], __stop_orc_unwind_ip[];
 #endif
 #ifdef CONFIG_X86
+bool rust_kprobes_peek(unsigned long *word, const unsigned long *at,
+		       bool lifted);
 const void *rust_kprobes_alternative(size_t number, size_t *len);
 #endif
 

@@ -12,6 +12,9 @@ use super::isa::{
 use core::arch::asm;
 use kernel::bindings;
 
+/// The flag that lets the kernel read memory of user space, against SMAP.
+const AC: usize = 1 << 18;
+
 /// What a trap has saved.
 #[repr(transparent)]
 pub(super) struct Trapped(bindings::pt_regs);
@@ -91,8 +94,9 @@ impl Frame for Trapped {
     fn load(&self, at: u64) -> Option<u64> {
         let mut word = 0usize;
         let from = core::ptr::with_exposed_provenance(at as usize);
+        let lifted = self.0.flags & AC != 0;
         // SAFETY: The function reads what may not be there, without a report.
-        unsafe { bindings::rust_kprobes_peek(&mut word, from) }.then_some(word as u64)
+        unsafe { bindings::rust_kprobes_peek(&mut word, from, lifted) }.then_some(word as u64)
     }
 
     fn push(&mut self, value: u64) {

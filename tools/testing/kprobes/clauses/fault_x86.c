@@ -253,6 +253,58 @@ static void H9_fault_handler_deals_with_the_step(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, irqs_disabled());
 	unregister_kprobe(&probe.kp);
 }
+
+static int leave_call(struct kprobe *kp, struct pt_regs *regs, int trapnr)
+{
+	note_fault(kp, regs, trapnr);
+	regs->ip = (unsigned long)clauses_call_memory_out;
+	return 1;
+}
+
+/* What to call stands where nothing can be read, or must not be. */
+static void H9_fault_of_an_indirect_call(struct kunit *test)
+{
+	static const unsigned long * const cases[] = {
+		NULL, (unsigned long *)(5 * PAGE_SIZE),
+		(unsigned long *)unmapped, (unsigned long *)not_canonical,
+	};
+	const unsigned long memory[] = { 0, 0, 0, (unsigned long)clauses_leaf };
+	struct counted probe = COUNTED_IN(clauses_call_memory_site);
+	int n;
+
+	probe.kp.fault_handler = leave_call;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	for (n = 0; n < ARRAY_SIZE(cases); n++) {
+		faults = 0;
+		probe.before = 0;
+		KUNIT_EXPECT_EQ(test, clauses_call_memory(cases[n], 1), -EFAULT);
+		KUNIT_EXPECT_EQ(test, faults, 1);
+		KUNIT_EXPECT_EQ(test, fault_ip,
+				(unsigned long)clauses_call_memory_site);
+		KUNIT_EXPECT_EQ(test, probe.before, 1);
+		KUNIT_EXPECT_FALSE(test, irqs_disabled());
+	}
+	KUNIT_EXPECT_EQ(test, clauses_call_memory(memory, 1), 6);
+	unregister_kprobe(&probe.kp);
+}
+
+/* It stands in memory of user space, which may be read now. */
+static void H9_indirect_call_through_user_memory(struct kunit *test)
+{
+	struct counted probe = COUNTED_IN(clauses_call_user_site);
+	unsigned long page;
+
+	KUNIT_ASSERT_EQ(test, kunit_attach_mm(), 0);
+	page = kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
+			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
+	KUNIT_ASSERT_NE(test, page, 0);
+	KUNIT_ASSERT_EQ(test, put_user((unsigned long)clauses_leaf_clac,
+				       (unsigned long __user *)page + 3), 0);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	KUNIT_EXPECT_EQ(test, clauses_call_user((unsigned long *)page, 1), 6);
+	KUNIT_EXPECT_EQ(test, probe.before, 1);
+	unregister_kprobe(&probe.kp);
+}
 #endif
 
 static struct kunit_case fault_cases[] = {
@@ -268,6 +320,8 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(H9_fault_handler_deals_with_it),
 	KUNIT_CASE(H9_fault_handler_for_the_step),
 	KUNIT_CASE(H9_fault_handler_deals_with_the_step),
+	KUNIT_CASE(H9_fault_of_an_indirect_call),
+	KUNIT_CASE(H9_indirect_call_through_user_memory),
 #endif
 	{}
 };

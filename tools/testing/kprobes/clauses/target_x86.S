@@ -9,6 +9,7 @@
 #include <asm/asm.h>
 #include <asm/ibt.h>
 #include <asm/nospec-branch.h>
+#include <asm/processor-flags.h>
 #include <asm/smap.h>
 
 	.text
@@ -62,10 +63,21 @@ SYM_INNER_LABEL(clauses_branch_next, SYM_L_GLOBAL)
 	RET
 SYM_FUNC_END(clauses_branch)
 
-SYM_FUNC_START_LOCAL(clauses_leaf)
+SYM_FUNC_START(clauses_leaf)
+	ENDBR
 	leaq	5(%rdi), %rax
 	RET
 SYM_FUNC_END(clauses_leaf)
+
+/* The same for who has set AC, which is clear after. */
+SYM_FUNC_START(clauses_leaf_clac)
+	ENDBR
+	leaq	5(%rdi), %rax
+	pushfq
+	andq	$~X86_EFLAGS_AC, (%rsp)
+	popfq
+	RET
+SYM_FUNC_END(clauses_leaf_clac)
 
 SYM_FUNC_START(clauses_call_site_in)
 	ENDBR
@@ -146,6 +158,41 @@ SYM_INNER_LABEL(clauses_bare_load_out, SYM_L_GLOBAL)
 	movq	$-14, %rax
 	RET
 SYM_FUNC_END(clauses_bare_load)
+
+/*
+ * long clauses_call_memory(const unsigned long *from, long value): what is
+ * called there, as clauses_leaf, or -14.
+ */
+SYM_FUNC_START(clauses_call_memory)
+	ENDBR
+	xchgq	%rdi, %rsi
+	subq	$8, %rsp
+SYM_INNER_LABEL(clauses_call_memory_site, SYM_L_GLOBAL)
+	ANNOTATE_RETPOLINE_SAFE
+	call	*0x18(%rsi)
+	addq	$8, %rsp
+	RET
+SYM_INNER_LABEL(clauses_call_memory_out, SYM_L_GLOBAL)
+	movq	$-14, %rax
+	addq	$8, %rsp
+	RET
+SYM_FUNC_END(clauses_call_memory)
+
+/* The same, of memory of user space. */
+SYM_FUNC_START(clauses_call_user)
+	ENDBR
+	xchgq	%rdi, %rsi
+	subq	$8, %rsp
+	/* Like STAC, in which objtool wants no call; the callee clears it. */
+	pushfq
+	orq	$X86_EFLAGS_AC, (%rsp)
+	popfq
+SYM_INNER_LABEL(clauses_call_user_site, SYM_L_GLOBAL)
+	ANNOTATE_RETPOLINE_SAFE
+	call	*0x18(%rsi)
+	addq	$8, %rsp
+	RET
+SYM_FUNC_END(clauses_call_user)
 
 /*
  * void clauses_row(void): through 20 functions of 16 moves, each 96 bytes. Not

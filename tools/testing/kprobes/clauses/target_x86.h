@@ -34,6 +34,12 @@ asmlinkage long clauses_bare_load(const long *from);
 extern const u8 clauses_load_site[], clauses_load_user_site[];
 extern const u8 clauses_rdmsr_site[];
 extern const u8 clauses_bare_load_site[], clauses_bare_load_out[];
+asmlinkage long clauses_leaf(long value);
+asmlinkage long clauses_leaf_clac(long value);
+asmlinkage long clauses_call_memory(const unsigned long *from, long value);
+asmlinkage long clauses_call_user(const unsigned long *from, long value);
+extern const u8 clauses_call_memory_site[], clauses_call_memory_out[];
+extern const u8 clauses_call_user_site[];
 
 /* So many moves of five bytes, 16 in a function. */
 #define ROW		320
