@@ -275,7 +275,9 @@ fn inside(registers: &mut Registers, pinned: &Pinned) -> Whose {
             at: Current::place(prepared),
             kept,
         });
-        Current::set_running(newest.map(Probe::running), pinned);
+        let enabled = site.probes.iter().find(|probe| probe.is_enabled());
+        let running = enabled.map(Probe::running).or_else(this_cpu::nobody);
+        Current::set_running(running, pinned);
     }
     Whose::Ours
 }

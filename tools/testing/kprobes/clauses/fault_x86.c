@@ -146,11 +146,13 @@ static void H9_unfinished_steps_are_counted(struct kunit *test)
 }
 
 static int faults, fault_trap;
+static struct kprobe *fault_probe;
 static unsigned long fault_ip;
 
 static int note_fault(struct kprobe *kp, struct pt_regs *regs, int trapnr)
 {
 	faults++;
+	fault_probe = kp;
 	fault_trap = trapnr;
 	fault_ip = regs->ip;
 	return 0;
@@ -305,6 +307,50 @@ static void H9_indirect_call_through_user_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
 	unregister_kprobe(&probe.kp);
 }
+
+/* With several at one address, that of the probe whose handler has faulted. */
+static void H9_fault_handler_is_the_running_probes(struct kunit *test)
+{
+	struct counted older = COUNTED_IN(clauses_move_site);
+	struct counted newer = COUNTED_IN(clauses_move_site);
+
+	older.kp.pre_handler = load_unmapped;
+	older.kp.fault_handler = note_fault;
+	newer.kp.fault_handler = note_fault;
+	faults = 0;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&older.kp), 0);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&newer.kp), 0);
+	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
+	KUNIT_EXPECT_EQ(test, older.before, 1);
+	KUNIT_EXPECT_EQ(test, faults, 1);
+	KUNIT_EXPECT_PTR_EQ(test, fault_probe, &older.kp);
+	unregister_kprobe(&newer.kp);
+	unregister_kprobe(&older.kp);
+}
+
+/* Nor is one that is disabled asked, where a step came into another hit. */
+static void H9_fault_handler_is_not_a_disabled_probes(struct kunit *test)
+{
+	struct counted outer = COUNTED_IN(clauses_move_site);
+	struct counted older = COUNTED_IN(clauses_load_site);
+	struct counted newer = COUNTED_IN(clauses_load_site);
+
+	outer.kp.pre_handler = load_unmapped;
+	older.kp.fault_handler = note_fault;
+	newer.kp.fault_handler = note_fault;
+	faults = 0;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&older.kp), 0);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&newer.kp), 0);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&outer.kp), 0);
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&newer.kp), 0);
+	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
+	KUNIT_EXPECT_EQ(test, outer.before, 1);
+	KUNIT_EXPECT_EQ(test, faults, 1);
+	KUNIT_EXPECT_PTR_EQ(test, fault_probe, &older.kp);
+	unregister_kprobe(&outer.kp);
+	unregister_kprobe(&newer.kp);
+	unregister_kprobe(&older.kp);
+}
 #endif
 
 static struct kunit_case fault_cases[] = {
@@ -320,6 +366,8 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(H9_fault_handler_deals_with_it),
 	KUNIT_CASE(H9_fault_handler_for_the_step),
 	KUNIT_CASE(H9_fault_handler_deals_with_the_step),
+	KUNIT_CASE(H9_fault_handler_is_the_running_probes),
+	KUNIT_CASE(H9_fault_handler_is_not_a_disabled_probes),
 	KUNIT_CASE(H9_fault_of_an_indirect_call),
 	KUNIT_CASE(H9_indirect_call_through_user_memory),
 #endif
