@@ -201,7 +201,11 @@ fn came_back(registers: &mut Registers, pinned: &Pinned) -> bool {
             ..hit
         });
         match site.probes.lone() {
-            Some(probe) => probe.after(registers),
+            Some(probe) => {
+                // It need not be the one that was lone before the step.
+                Current::set_running(Some(probe.running()), pinned);
+                probe.after(registers);
+            }
             None => after(site, registers, pinned),
         }
         Current::set_running(None, pinned);

@@ -11,6 +11,7 @@ use crate::{
     },
     cpu::{
         self,
+        Lost,
         JUMP,
         MOVE, //
     },
@@ -150,6 +151,7 @@ fn probes_that_join_in_the_middle_of_a_hit() {
         );
         assert!(first[0].calls().0 > before);
         assert_eq!(first[0].missed(), 0);
+        assert!(!first[0].has_strayed() && !second.has_strayed());
         client::unregister(&first);
     }
 }
@@ -172,4 +174,22 @@ fn probes_that_are_disabled_in_the_middle_of_a_hit() {
         second.unregister();
         client::unregister(&first);
     }
+}
+
+#[test]
+fn another_probe_is_there_at_the_end_of_a_step() {
+    let mut world = World::new();
+    let place = world.place(&MOVE);
+    let (first, second) = (Client::around(place), Client::around(place));
+    events::at_every_moment(|| ());
+    assert_eq!(first.register(), 0);
+    let mut registers = cpu::registers(place + 1);
+    assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
+    assert_eq!(second.register(), 0);
+    first.unregister();
+    assert_eq!(cpu::finish(place, &mut registers), Ok(()));
+    assert_eq!(first.calls(), (1, 0));
+    assert_eq!(second.calls(), (0, 1));
+    assert!(!second.has_strayed());
+    second.unregister();
 }

@@ -2,7 +2,10 @@
 
 //! A client, with a probe whose handlers count.
 
-use crate::c;
+use crate::{
+    c,
+    cpu, //
+};
 use core::{
     cell::UnsafeCell,
     ptr::NonNull,
@@ -30,6 +33,8 @@ struct Shared {
     probe: UnsafeCell<kprobe>,
     /// May it be called?
     alive: AtomicBool,
+    /// Was it called in the name of another probe?
+    strayed: AtomicBool,
     before: AtomicUsize,
     after: AtomicUsize,
 }
@@ -47,6 +52,9 @@ unsafe fn client<'a>(probe: *mut kprobe) -> &'a Shared {
     let client = unsafe { &*probe.cast::<Shared>() };
     if !client.alive.load(Relaxed) {
         events::wrong(format!("{probe:p} is called, which is not registered"));
+    }
+    if cpu::running() != probe {
+        client.strayed.store(true, Relaxed);
     }
     client
 }
@@ -86,6 +94,7 @@ impl Client {
         let shared = Box::new(Shared {
             probe: UnsafeCell::new(probe),
             alive: AtomicBool::new(false),
+            strayed: AtomicBool::new(false),
             before: AtomicUsize::new(0),
             after: AtomicUsize::new(0),
         });
@@ -152,6 +161,11 @@ impl Client {
             self.shared().before.load(Relaxed),
             self.shared().after.load(Relaxed),
         )
+    }
+
+    /// Was the CPU told of another probe when one of them was called?
+    pub fn has_strayed(&self) -> bool {
+        self.shared().strayed.load(Relaxed)
     }
 
     /// How often it was missed.
