@@ -29,6 +29,8 @@ use super::{
     unregister, //
 };
 use crate::{
+    arch::Current,
+    contract::Machine,
     model::{
         addr::TextAddr,
         refusal::Refusal,
@@ -123,13 +125,18 @@ fn one(
     let means = check::probeable(registry, site.at, around)?;
     probe.set(Flag::Ftrace, means == Means::Ftrace);
     if registry.sites.get(site.at).is_some() {
-        return share::join(registry, site.at, means, probe, batch);
+        share::join(registry, site.at, means, probe, batch)?;
+    } else {
+        insert(registry, site.at, means, probe)?;
+        around.prove(site.at);
+        share::arm_if_wanted(registry, site.at, probe, batch).inspect_err(|_| {
+            unregister::take_back(registry, probe);
+        })?;
     }
-    insert(registry, site.at, means, probe)?;
-    around.prove(site.at);
-    share::arm_if_wanted(registry, site.at, probe, batch).inspect_err(|_| {
-        unregister::take_back(registry, probe);
-    })
+    if let Some(prepared) = registry.sites.get(site.at).and_then(Site::prepared) {
+        probe.set_opcode(|code| Current::restore(prepared, code));
+    }
+    Ok(())
 }
 
 /// Makes a place of an address, with its first probe.

@@ -61,7 +61,7 @@ pub(crate) struct Probe {
     offset: Cell<c_uint>,
     pre_handler: Cell<bindings::kprobe_pre_handler_t>,
     post_handler: Cell<bindings::kprobe_post_handler_t>,
-    _opcode: bindings::kprobe_opcode_t,
+    opcode: Cell<bindings::kprobe_opcode_t>,
     _ainsn: bindings::arch_specific_insn,
     flags: AtomicU32,
     fault_handler: Cell<bindings::kprobe_fault_handler_t>,
@@ -81,6 +81,7 @@ same_place!(
     offset = offset,
     pre_handler = pre_handler,
     post_handler = post_handler,
+    opcode = opcode,
     flags = flags,
     fault_handler = fault_handler
 );
@@ -172,6 +173,15 @@ impl Probe {
         let link = core::ptr::from_ref(&self.older).cast_mut();
         self.older.store(link.cast(), Ordering::Relaxed);
         self.prev.store(link.cast(), Ordering::Relaxed);
+    }
+
+    /// Notes the code that the breakpoint is over, as `original` says it. To be used during
+    /// registration only.
+    pub(crate) fn set_opcode(&self, original: impl FnOnce(&mut [u8])) {
+        let mut code = [0; size_of::<bindings::kprobe_opcode_t>()];
+        original(&mut code);
+        let opcode = bindings::kprobe_opcode_t::from_ne_bytes(code);
+        self.opcode.set(opcode);
     }
 
     /// Counts a hit that was not handled.

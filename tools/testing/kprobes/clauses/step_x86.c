@@ -232,6 +232,28 @@ static void R1_13_boundaries_behind_probes(struct kunit *test)
 	unregister_kprobe(&second.kp);
 }
 
+/* Who reads the text needs it to see through the breakpoint. */
+static void M2_opcode_is_what_was_there(struct kunit *test)
+{
+	int n;
+
+	for (n = 0; n < ARRAY_SIZE(targets); n++) {
+		struct counted first = COUNTED_IN(targets[n].site);
+		struct counted second = COUNTED_IN(targets[n].site);
+		u8 before = *targets[n].site;
+
+		first.kp.opcode = ~before;
+		second.kp.opcode = ~before;
+		KUNIT_ASSERT_EQ(test, register_kprobe(&first.kp), 0);
+		KUNIT_EXPECT_NE(test, *targets[n].site, before);
+		KUNIT_EXPECT_EQ(test, first.kp.opcode, before);
+		KUNIT_ASSERT_EQ(test, register_kprobe(&second.kp), 0);
+		KUNIT_EXPECT_EQ(test, second.kp.opcode, before);
+		unregister_kprobe(&first.kp);
+		unregister_kprobe(&second.kp);
+	}
+}
+
 static void H11_text_is_restored(struct kunit *test)
 {
 	u8 before[16];
@@ -267,6 +289,7 @@ static struct kunit_case step_cases[] = {
 	KUNIT_CASE(H5_post_handlers_come_and_go),
 	KUNIT_CASE(R1_13_errno_of_instructions),
 	KUNIT_CASE(R1_13_boundaries_behind_probes),
+	KUNIT_CASE(M2_opcode_is_what_was_there),
 	KUNIT_CASE(H11_text_is_restored),
 	{}
 };
