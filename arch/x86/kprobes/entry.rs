@@ -15,10 +15,31 @@ use crate::{
         Pinned, //
     }, //
 };
+use core::mem::offset_of;
 use kernel::{
     bindings,
     prelude::*, //
 };
+
+macro_rules! at_offset {
+    ($($field:ident = $offset:literal),*) => {
+        $(const _: () = assert!(offset_of!(bindings::kprobe, $field) == $offset);)*
+    };
+}
+// Modules that are there in binary form only, and scripts, go by these.
+at_offset!(
+    hlist = 0,
+    list = 16,
+    nmissed = 32,
+    addr = 40,
+    symbol_name = 48,
+    offset = 56,
+    pre_handler = 64,
+    post_handler = 72,
+    opcode = 80,
+    ainsn = 88,
+    flags = 120
+);
 
 /// Is this breakpoint a probe's?
 ///

@@ -55,6 +55,7 @@ pub struct list_head {
 #[derive(Clone, Copy)]
 pub struct arch_specific_insn {
     pub insn: *mut kprobe_opcode_t,
+    pub rest: [usize; 3],
 }
 
 #[repr(C)]
@@ -89,7 +90,10 @@ impl kprobe {
         pre_handler: None,
         post_handler: None,
         opcode: 0,
-        ainsn: arch_specific_insn { insn: null_mut() },
+        ainsn: arch_specific_insn {
+            insn: null_mut(),
+            rest: [0; 3],
+        },
         flags: 0,
         fault_handler: None,
     };
