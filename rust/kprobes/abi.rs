@@ -597,6 +597,25 @@ mod tests {
     }
 
     #[test]
+    fn pages_of_copies_are_told_where_nobody_may_sleep() {
+        let mut here = probe(c"kernel_clone", 9);
+        // Until there is one on an instruction that is copied.
+        while register(&mut here) != 0 && here.offset < 64 {
+            here = probe(c"kernel_clone", here.offset + 1);
+        }
+        let (mut at, mut kind) = (0, 0);
+        let mut name = [0; bindings::KSYM_NAME_LEN as usize];
+        let pinned = preempt::Pinned::new();
+        // SAFETY: There is room for all of it.
+        let status = unsafe { kprobe_get_kallsym(0, &mut at, &mut kind, name.as_mut_ptr()) };
+        drop(pinned);
+        // SAFETY: A probe for us alone.
+        unsafe { unregister_kprobe(&mut here) };
+        assert_eq!((status, kind), (0, b't'));
+        assert!(at != 0 && at % kernel::page::PAGE_SIZE == 0);
+    }
+
+    #[test]
     fn function_entries_are_told() {
         assert_eq!(on_entry(c"kernel_clone", 0), 0);
         assert_eq!(on_entry(c"kernel_clone", 9), EINVAL);

@@ -127,8 +127,9 @@ pub(crate) unsafe trait Machine: Isa {
     /// Puts the code that the place's breakpoint is over into `code`, which was read from there.
     fn restore(prepared: &Self::Prepared, code: &mut [u8]);
 
-    /// Where page number `number` of copied instructions is, if there are so many.
-    fn copies(number: usize, text: &mut Self::TextLock) -> Option<TextAddr>;
+    /// Where page number `number` of copied instructions is, if there are so many. To be asked
+    /// anywhere, even while all other CPUs are stopped.
+    fn copies(number: usize, pinned: &Self::Pinned) -> Option<TextAddr>;
 
     /// Gives back memory that is not needed any more; what comes back is dropped outside all locks.
     fn tidy(text: &mut Self::TextLock) -> Self::Unused;

@@ -311,8 +311,8 @@ unsafe impl Machine for X86 {
         }
     }
 
-    fn copies(number: usize, text: &mut text::Lock) -> Option<TextAddr> {
-        POOL.get(text).page(number)
+    fn copies(number: usize, pinned: &Pinned) -> Option<TextAddr> {
+        slots::page(&SLOTS, number, pinned)
     }
 
     fn tidy(text: &mut text::Lock) -> Retired<slots::Page> {

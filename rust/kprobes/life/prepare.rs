@@ -22,7 +22,10 @@ use crate::{
         addr::TextAddr,
         refusal::Refusal, //
     },
-    sys::text,
+    sys::{
+        preempt::Pinned,
+        text, //
+    },
 };
 
 /// Gets ready to break at `at`, which may be probed. An instruction starts at `known`, not behind
@@ -40,7 +43,7 @@ pub(crate) fn at(
 
 /// Where page number `number` of copied instructions is, if there are so many.
 pub(crate) fn copies(number: usize) -> Option<TextAddr> {
-    Current::copies(number, &mut text::Lock::new())
+    Current::copies(number, &Pinned::new())
 }
 
 /// Reads what the code at `from` is without a breakpoint of ours at its first byte. What a debugger

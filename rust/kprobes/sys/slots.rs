@@ -324,11 +324,6 @@ impl Pool {
         }
         count
     }
-
-    /// Where page number `number` is.
-    pub(crate) fn page(&self, number: usize) -> Option<TextAddr> {
-        self.pages.iter().nth(number).map(|(base, _)| base)
-    }
 }
 
 fn slot_of(page: &Page, origin: TextAddr) -> Option<Slot> {
@@ -345,6 +340,11 @@ fn slot_of(page: &Page, origin: TextAddr) -> Option<Slot> {
 fn announce(base: TextAddr, here: bool) {
     // SAFETY: Only tells the address and the length.
     unsafe { bindings::rust_kprobes_ksymbol(base.get() as usize, !here) };
+}
+
+/// Where page number `number` is. The numbers of others change when pages come and go.
+pub(crate) fn page(table: &Table<Page>, number: usize, pinned: &Pinned) -> Option<TextAddr> {
+    table.places(pinned).nth(number)
 }
 
 /// Is there a slot at `at`?
@@ -391,8 +391,8 @@ mod tests {
 
     /// Gives back the page that is left.
     fn close(mut pool: Pool) -> Result<(), Refusal> {
-        let base = pool.page(0).ok_or(Refusal::NoMemory)?;
-        pool.pages.remove(base).map(drop)
+        let base = pool.pages.iter().next().map(|(base, _)| base);
+        pool.pages.remove(base.ok_or(Refusal::NoMemory)?).map(drop)
     }
 
     #[test]

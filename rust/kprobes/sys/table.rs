@@ -343,6 +343,11 @@ impl<T: Send + Sync> Table<T> {
     pub(crate) fn find<'a>(&'a self, at: TextAddr, pinned: &'a Pinned) -> Option<&'a T> {
         self.0.find(at, pinned).map(Seen::entry)
     }
+
+    /// Where there are entries, in no order, while the caller stays on the CPU.
+    pub(crate) fn places<'a>(&'a self, pinned: &'a Pinned) -> impl Iterator<Item = TextAddr> + 'a {
+        self.0.each(pinned).map(|seen| seen.header().at)
+    }
 }
 
 /// The right to change a table.

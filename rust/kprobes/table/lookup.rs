@@ -48,6 +48,22 @@ impl<M: Memory> Table<M> {
         let words = self.memory.current(reading);
         seek_somewhere(&self.memory, words, at).map(|(_, entry)| entry)
     }
+
+    /// All entries, in no order; without those that come or go meanwhile, or with them.
+    pub(crate) fn each<'a>(
+        &'a self,
+        reading: &'a M::Reading,
+    ) -> impl Iterator<Item = M::Entry<'a>> {
+        let words = self.memory.current(reading);
+        let after = move |&(index, _): &(usize, _)| {
+            let next = words.after(index);
+            next.filter(|&(index, _)| index != 0)
+        };
+        // The least hash is that of the first word.
+        core::iter::successors(words.home(0), after)
+            .map(|(_, word)| self.memory.look(word))
+            .filter(|&entry| self.memory.address(entry) != memory::NOWHERE)
+    }
 }
 
 /// The entry for an address in an array, and the number of its word.

@@ -269,6 +269,7 @@ mod tests {
             && memory.used() == writer.live + writer.left
             && memory.used() <= place::limit(memory.len())
             && writer.iter().all(|one| writer.get(one.at()) == Some(one))
+            && writer.iter().eq(writer.table.each(&()))
     }
 
     #[test]

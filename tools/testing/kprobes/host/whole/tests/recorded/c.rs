@@ -22,6 +22,12 @@ extern "C" {
     pub fn rust_kprobes_ftrace_watched(ip: c_ulong, registers: *mut pt_regs);
     pub fn rust_kprobes_ftrace_changed(ip: c_ulong, registers: *mut pt_regs);
     pub fn rust_kprobes_ftrace_missed(ip: c_ulong, changes: bool);
+    pub fn kprobe_get_kallsym(
+        number: core::ffi::c_uint,
+        value: *mut usize,
+        kind: *mut c_char,
+        name: *mut c_char,
+    ) -> c_int;
     pub fn rust_kprobes_enable_all(on: bool) -> c_int;
     pub fn rust_kprobes_text_gone(module: *mut module, init_only: bool);
 }

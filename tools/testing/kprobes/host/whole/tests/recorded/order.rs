@@ -105,6 +105,31 @@ fn a_place_is_known_from_before_its_breakpoint_until_it_is_seen_to_be_gone() {
 }
 
 #[test]
+fn pages_of_copies_are_told_without_a_lock() {
+    let mut world = World::new();
+    let clients: Vec<_> = (0..65).map(|_| Client::at(world.place(&MOVE))).collect();
+    assert_eq!(client::register(&clients), 0);
+    events::history();
+    let page = |number| {
+        let (mut at, mut kind, mut name) = (0, 0, [0; 512]);
+        // SAFETY: There is room for all of it.
+        let status =
+            unsafe { c::kprobe_get_kallsym(number, &mut at, &mut kind, name.as_mut_ptr()) };
+        (status == 0).then(|| {
+            assert_eq!(kind, b't');
+            assert!(name.starts_with(b"kprobe_insn_page\0"));
+            at as u64
+        })
+    };
+    let pages: Vec<_> = (0..).map_while(page).collect();
+    // Whoever asks may be a debugger, and all others stopped with any lock held.
+    assert_eq!(events::history(), []);
+    assert_eq!(pages.len(), 2);
+    assert!(pages[0] != pages[1] && pages.iter().all(|&page| text::is_copy(page)));
+    client::unregister(&clients);
+}
+
+#[test]
 fn a_place_that_others_are_on_stays() {
     let mut world = World::new();
     let place = world.place(&MOVE);
