@@ -41,6 +41,9 @@ DEFINE_PER_CPU(struct rust_kprobes_hit, rust_kprobes_hit);
 /* All that registering changes; see sys/lock.rs. */
 DEFINE_MUTEX(rust_kprobes_mutex);
 
+/* Which slots for copies there are; see sys/slots.rs. */
+DEFINE_MUTEX(rust_kprobes_slots_mutex);
+
 /* See kprobe_busy_begin(). BPF shows current_kprobe->addr to its programs. */
 const struct kprobe rust_kprobes_nobody = {
 	.addr = (void *)get_kprobe,

@@ -132,7 +132,10 @@ pub(crate) unsafe trait Machine: Isa {
     fn copies(number: usize, pinned: &Self::Pinned) -> Option<TextAddr>;
 
     /// Gives back memory that is not needed any more; what comes back is dropped outside all locks.
-    fn tidy(text: &mut Self::TextLock) -> Self::Unused;
+    ///
+    /// No CPU that comes or goes is waited for: who unregisters a probe that is not armed may be
+    /// called by one.
+    fn tidy() -> Self::Unused;
 
     /// The place whose breakpoint was hit.
     fn hit_at(registers: &Self::Registers) -> TextAddr;

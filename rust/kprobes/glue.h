@@ -33,6 +33,7 @@ struct rust_kprobes_hit {
 DECLARE_PER_CPU(struct rust_kprobes_hit, rust_kprobes_hit);
 
 extern struct mutex rust_kprobes_mutex;
+extern struct mutex rust_kprobes_slots_mutex;
 extern const struct kprobe rust_kprobes_nobody;
 
 void rust_kprobes_cpus_read_lock(void);

@@ -102,7 +102,7 @@ const IF: usize = 1 << 9;
 
 static SLOTS: Table<slots::Page> = Table::empty();
 static RETURNED: Returned = Returned::new();
-static POOL: Guarded<Pool, text::Lock> = Guarded::new(Pool::new(&SLOTS, &RETURNED, SLOT_LEN));
+static POOL: Guarded<Pool, slots::Lock> = Guarded::new(Pool::new(&SLOTS, &RETURNED, SLOT_LEN));
 
 /// All it takes to break at a place and to carry out the instruction there.
 pub(crate) struct Prepared {
@@ -252,7 +252,7 @@ unsafe impl Machine for X86 {
         let (mut load_len, mut straight) = (0, None);
         let (op, slot) = match classify::classify(&insn, &bytes, after.as_ref(), fixup)? {
             Way::Emulate(op @ (Op::JumpMemory(_) | Op::CallMemory(_))) => {
-                let slot = POOL.get(text).take(at)?;
+                let slot = take_slot(at)?;
                 let load = relocate::probing_load(&insn, &bytes, at, slot.at())?;
                 load_len = load.bytes().len() as u8;
                 write(slot.at(), load.then(&[encode::INT3])?.bytes(), text);
@@ -267,13 +267,13 @@ unsafe impl Machine for X86 {
                 None => (Some(emulate::settle(op, next)), None),
             },
             Way::Step => {
-                let slot = POOL.get(text).take(at)?;
+                let slot = take_slot(at)?;
                 let copy = relocate::copy(&insn, &bytes, at, slot.at())?;
                 write(slot.at(), copy.then(&[encode::INT3])?.bytes(), text);
                 (None, Some(slot))
             }
             Way::Boost => {
-                let mut slot = POOL.get(text).take(at)?;
+                let mut slot = take_slot(at)?;
                 let boosted = boosted(&slot);
                 let step = relocate::copy(&insn, &bytes, at, slot.at())?;
                 let copy = relocate::copy(&insn, &bytes, at, boosted)?;
@@ -315,9 +315,9 @@ unsafe impl Machine for X86 {
         slots::page(&SLOTS, number, pinned)
     }
 
-    fn tidy(text: &mut text::Lock) -> Retired<slots::Page> {
+    fn tidy() -> Retired<slots::Page> {
         let mut retired = Retired::new();
-        POOL.get(text).tidy(&mut retired);
+        POOL.get(&mut slots::Lock::new()).tidy(&mut retired);
         retired
     }
 
@@ -407,6 +407,11 @@ const _: () = assert!(size_of::<this_cpu::Cpu<usize>>() <= size_of::<bindings::r
 
 fn to_word(at: TextAddr) -> Option<NonZeroUsize> {
     NonZeroUsize::new(at.get() as usize)
+}
+
+/// A slot for the instruction at `at`.
+fn take_slot(at: TextAddr) -> Result<Slot, Refusal> {
+    POOL.get(&mut slots::Lock::new()).take(at)
 }
 
 /// Where the copy is that goes on by itself.

@@ -58,8 +58,7 @@ pub(crate) fn batch(clients: &[Client]) {
         return;
     }
     retired.wait();
-    let unused = Current::tidy(&mut text::Lock::new());
-    drop(unused);
+    drop(Current::tidy());
 }
 
 /// Disables the probes, and disarms the places that none is left for.

@@ -3,8 +3,9 @@
 //! The lock of the registry, and data that belongs to a lock.
 //!
 //! Who holds the registry's lock says which probes there are. The order of all locks, outermost
-//! first: this one, the CPUs' read lock, `text_mutex` (both in [`text::Lock`](super::text::Lock)).
-//! A module's notifier takes this one first, too; a hit takes none.
+//! first: this one, the CPUs' read lock, `text_mutex` (both in [`text::Lock`](super::text::Lock)),
+//! that of the slots ([`slots::Lock`](super::slots::Lock)). A module's notifier takes this one
+//! first, too; a hit takes none.
 
 use core::{
     cell::UnsafeCell,

@@ -4,9 +4,10 @@
 //!
 //! Pages of slots are found by address without a lock, since a trap must learn whose copy it came
 //! from: they are in a table like that of the probed places, and each knows the origin of its
-//! slots. Getting a slot takes the lock of the kernel's text, which writing to it takes anyway.
+//! slots. Getting a slot takes a lock of its own, so that giving pages back takes no other: who
+//! unregisters what is not armed may be one whom the CPUs' lock waits for.
 //!
-//! Giving one back takes none. A slot that a CPU leaves by a trap is free at once: it is given back
+//! Giving a slot back takes none. A slot that a CPU leaves by a trap is free at once: it is given back
 //! only when no hit is being handled. One that a CPU leaves by itself *lingers*: a task can have
 //! been preempted in it, and is counted out only by a grace period of Tasks RCU. Such slots are
 //! handed to it a page at a time ([`slot`](crate::slot)). So there is never more garbage than
@@ -32,6 +33,7 @@ use crate::{
         Then, //
     },
     sys::{
+        lock::Token,
         preempt::Pinned,
         table::{
             Owned,
@@ -54,7 +56,10 @@ use kernel::{
     bindings,
     page::PAGE_SIZE,
     prelude::*,
-    types::Opaque, //
+    types::{
+        NotThreadSafe,
+        Opaque, //
+    }, //
 };
 
 /// Words for a set of a page's slots; no slot is shorter than 16 bytes.
@@ -243,6 +248,33 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         self.page().give_back(self.index, self.lingers);
+    }
+}
+
+/// Evidence that the pools are ours to change.
+///
+/// # Invariants
+///
+/// This task has locked `rust_kprobes_slots_mutex` for this value.
+pub(crate) struct Lock(NotThreadSafe);
+
+// SAFETY: By its invariant: it is a mutex.
+unsafe impl Token for Lock {}
+
+impl Lock {
+    /// Waits until nobody else changes a pool. To be taken inside all other locks.
+    pub(crate) fn new() -> Self {
+        // SAFETY: A mutex of `abi.c` that is initialized at build time; the caller may sleep.
+        unsafe { bindings::mutex_lock(&raw mut bindings::rust_kprobes_slots_mutex) };
+        // INVARIANT: Done just now.
+        Self(NotThreadSafe)
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // SAFETY: By the invariant, this task has it locked.
+        unsafe { bindings::mutex_unlock(&raw mut bindings::rust_kprobes_slots_mutex) };
     }
 }
 

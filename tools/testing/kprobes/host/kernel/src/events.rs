@@ -26,6 +26,8 @@ pub enum Lock {
     Cpus,
     /// Who may change text.
     Text,
+    /// Which slots for copies there are.
+    Slots,
 }
 
 /// Something that was asked of the kernel.
@@ -148,7 +150,7 @@ fn check(event: Event) {
         | Event::FtraceAdded(..)
         | Event::FtraceRemoved(..)
         | Event::FtraceRegistered(_)
-        | Event::FtraceUnregistered(_) => !has(Lock::Cpus) && !has(Lock::Text),
+        | Event::FtraceUnregistered(_) => held.iter().all(|&lock| lock == Lock::Registry),
         Event::TasksAsked | Event::PageCame(_) | Event::PageFreed(_) | Event::Freed(_) => true,
     };
     match event {

@@ -206,6 +206,7 @@ pub struct exception_table_entry {
 pub struct mutex(pub(crate) crate::events::Lock);
 
 pub static mut rust_kprobes_mutex: mutex = mutex(crate::events::Lock::Registry);
+pub static mut rust_kprobes_slots_mutex: mutex = mutex(crate::events::Lock::Slots);
 pub static mut text_mutex: mutex = mutex(crate::events::Lock::Text);
 
 pub struct ftrace_ops {

@@ -105,6 +105,30 @@ fn a_place_is_known_from_before_its_breakpoint_until_it_is_seen_to_be_gone() {
 }
 
 #[test]
+fn what_is_not_armed_goes_without_waiting_for_cpus() {
+    let mut world = World::new();
+    let clients = [Client::at(world.place(&MOVE)), Client::at(world.traced())];
+    assert_eq!(client::register(&clients), 0);
+    assert_eq!(clients[0].disable(), 0);
+    // Copies that come back meanwhile are worth a look at their pages.
+    let pages = text::pages();
+    let others: Vec<_> = (0..65).map(|_| Client::at(world.place(&MOVE))).collect();
+    assert_eq!(client::register(&others), 0);
+    client::unregister(&others);
+    while rcu_tasks::waiting() != 0 {
+        rcu_tasks::grace_period();
+    }
+    assert!(text::pages() > pages);
+    events::history();
+    client::unregister(&clients);
+    // Who does this may be called by a CPU that goes, which whoever locks the CPUs waits for.
+    let history = events::history();
+    assert!(history.contains(&Event::Locked(Lock::Registry)));
+    assert!(!history.contains(&Event::Locked(Lock::Cpus)));
+    assert_eq!(text::pages(), pages);
+}
+
+#[test]
 fn pages_of_copies_are_told_without_a_lock() {
     let mut world = World::new();
     let clients: Vec<_> = (0..65).map(|_| Client::at(world.place(&MOVE))).collect();
