@@ -131,6 +131,9 @@ pub(crate) unsafe trait Machine: Isa {
     /// anywhere, even while all other CPUs are stopped.
     fn copies(number: usize, pinned: &Self::Pinned) -> Option<TextAddr>;
 
+    /// How many copies are given back, but may still have a task in them.
+    fn waiting() -> usize;
+
     /// Gives back memory that is not needed any more; what comes back is dropped outside all locks.
     ///
     /// No CPU that comes or goes is waited for: who unregisters a probe that is not armed may be

@@ -65,7 +65,7 @@ use crate::{
         slots::{
             self,
             Pool,
-            Returned,
+            Returns,
             Slot, //
         },
         table::{
@@ -82,6 +82,7 @@ use core::{
 };
 use kernel::{
     bindings,
+    page::PAGE_SIZE,
     prelude::*, //
 };
 
@@ -90,6 +91,9 @@ const COPY_LEN: usize = 32;
 
 /// Room for two copies: one that comes back, and one that goes on.
 const SLOT_LEN: usize = 2 * COPY_LEN;
+
+/// How many slots may wait for Tasks RCU before copies are not let go on by themselves: 256 pages.
+const MOST_WAITING: usize = 256 * (PAGE_SIZE / SLOT_LEN);
 
 /// How far behind the entry of a function an address of ftrace's is: the call that it makes.
 const FTRACE_CALL_LEN: u64 = 5;
@@ -101,8 +105,8 @@ const JUMP_LEN: u8 = 5;
 const IF: usize = 1 << 9;
 
 static SLOTS: Table<slots::Page> = Table::empty();
-static RETURNED: Returned = Returned::new();
-static POOL: Guarded<Pool, slots::Lock> = Guarded::new(Pool::new(&SLOTS, &RETURNED, SLOT_LEN));
+static RETURNS: Returns = Returns::new(MOST_WAITING);
+static POOL: Guarded<Pool, slots::Lock> = Guarded::new(Pool::new(&SLOTS, &RETURNS, SLOT_LEN));
 
 /// All it takes to break at a place and to carry out the instruction there.
 pub(crate) struct Prepared {
@@ -266,12 +270,9 @@ unsafe impl Machine for X86 {
                 }
                 None => (Some(emulate::settle(op, next)), None),
             },
-            Way::Step => {
-                let slot = take_slot(at)?;
-                let copy = relocate::copy(&insn, &bytes, at, slot.at())?;
-                write(slot.at(), copy.then(&[encode::INT3])?.bytes(), text);
-                (None, Some(slot))
-            }
+            Way::Step => step(at, &insn, &bytes, text)?,
+            // It may do without, at the price of a second trap.
+            Way::Boost if !RETURNS.may_linger() => step(at, &insn, &bytes, text)?,
             Way::Boost => {
                 let mut slot = take_slot(at)?;
                 let boosted = boosted(&slot);
@@ -313,6 +314,10 @@ unsafe impl Machine for X86 {
 
     fn copies(number: usize, pinned: &Pinned) -> Option<TextAddr> {
         slots::page(&SLOTS, number, pinned)
+    }
+
+    fn waiting() -> usize {
+        RETURNS.waiting()
     }
 
     fn tidy() -> Retired<slots::Page> {
@@ -407,6 +412,19 @@ const _: () = assert!(size_of::<this_cpu::Cpu<usize>>() <= size_of::<bindings::r
 
 fn to_word(at: TextAddr) -> Option<NonZeroUsize> {
     NonZeroUsize::new(at.get() as usize)
+}
+
+/// A copy of the instruction at `at` that comes back.
+fn step(
+    at: TextAddr,
+    insn: &Insn,
+    bytes: &[u8; MAX_INSN],
+    text: &mut text::Lock,
+) -> Result<(Option<Op>, Option<Slot>), Refusal> {
+    let slot = take_slot(at)?;
+    let copy = relocate::copy(insn, bytes, at, slot.at())?;
+    write(slot.at(), copy.then(&[encode::INT3])?.bytes(), text);
+    Ok((None, Some(slot)))
 }
 
 /// A slot for the instruction at `at`.

@@ -6,6 +6,10 @@
 //!
 //! C counterpart: none.
 
+use crate::{
+    arch::Current,
+    contract::Machine, //
+};
 use core::sync::atomic::{
     AtomicUsize,
     Ordering, //
@@ -37,6 +41,9 @@ impl Counter {
 pub(crate) static UNFINISHED_STEPS: Counter = Counter::new();
 
 /// All there is to know, by name.
-pub(crate) fn all() -> [(&'static CStr, usize); 1] {
-    [(c"steps_unfinished", UNFINISHED_STEPS.get())]
+pub(crate) fn all() -> [(&'static CStr, usize); 2] {
+    [
+        (c"steps_unfinished", UNFINISHED_STEPS.get()),
+        (c"slots_waiting", Current::waiting()),
+    ]
 }

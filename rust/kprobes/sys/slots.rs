@@ -7,14 +7,15 @@
 //! slots. Getting a slot takes a lock of its own, so that giving pages back takes no other: who
 //! unregisters what is not armed may be one whom the CPUs' lock waits for.
 //!
-//! Giving a slot back takes none. A slot that a CPU leaves by a trap is free at once: it is given back
+//! Giving a slot back takes none. One that a CPU leaves by a trap is free at once: it is given back
 //! only when no hit is being handled. One that a CPU leaves by itself *lingers*: a task can have
 //! been preempted in it, and is counted out only by a grace period of Tasks RCU. Such slots are
-//! handed to it a page at a time ([`slot`](crate::slot)). So there is never more garbage than
-//! pages, nor more than one callback for each.
+//! handed to it a page at a time ([`slot`](crate::slot)), so there is one callback for each page at
+//! most. They are counted, as such a period may take long: while too many wait, nobody is to let a
+//! slot linger, and what was given back is enough for the next ones.
 //!
 //! Pages without a slot in use are given back, save one; see [`Pool::tidy`]. Which ones those are
-//! takes a look at all, so [`Returned`] says whether it is worth one, and the pool remembers the
+//! takes a look at all, so [`Returns`] says whether it is worth one, and the pool remembers the
 //! page that it has taken the last slot from: what a probe costs does not grow with the pages.
 //!
 //! C counterpart: `__get_insn_slot()` and its neighbours in
@@ -65,22 +66,43 @@ use kernel::{
 /// Words for a set of a page's slots; no slot is shorter than 16 bytes.
 const WORDS: usize = PAGE_SIZE / 16 / 64;
 
-/// Has a page of a pool got slots back, so that it may be without one in use?
-pub(crate) struct Returned(AtomicBool);
+/// What the pages of a pool get back.
+pub(crate) struct Returns {
+    /// Is a slot free again, so that a page may be without one in use?
+    any: AtomicBool,
+    /// How many slots wait for Tasks RCU.
+    waiting: AtomicUsize,
+    /// How many may.
+    limit: usize,
+}
 
-impl Returned {
-    /// No.
-    pub(crate) const fn new() -> Self {
-        Self(AtomicBool::new(false))
+impl Returns {
+    /// Nothing yet. Up to `limit` slots may wait before no more are to linger.
+    pub(crate) const fn new(limit: usize) -> Self {
+        Self {
+            any: AtomicBool::new(false),
+            waiting: AtomicUsize::new(0),
+            limit,
+        }
+    }
+
+    /// How many slots wait until no task is in them.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// May another slot linger? Those that do so already will all the same.
+    pub(crate) fn may_linger(&self) -> bool {
+        self.waiting() < self.limit
     }
 
     fn note(&self) {
-        self.0.store(true, Ordering::Release);
+        self.any.store(true, Ordering::Release);
     }
 
-    /// Asks, and says no until it happens again.
+    /// Is any free again? Says no until it happens again.
     fn take(&self) -> bool {
-        self.0.load(Ordering::Relaxed) && self.0.swap(false, Ordering::Acquire)
+        self.any.load(Ordering::Relaxed) && self.any.swap(false, Ordering::Acquire)
     }
 }
 
@@ -92,7 +114,7 @@ impl Returned {
 pub(crate) struct Page {
     code: NonNull<c_void>,
     slot_len: usize,
-    returned: &'static Returned,
+    returns: &'static Returns,
     slots: Map<AtomicU64, AtomicBool, WORDS>,
     /// Belongs to who has been told to ask for a grace period, and then to Tasks RCU.
     callback: Opaque<bindings::callback_head>,
@@ -110,7 +132,7 @@ impl Page {
         TextAddr::new(self.code.addr().get() as u64)
     }
 
-    fn new(slot_len: usize, returned: &'static Returned) -> Result<Self, Refusal> {
+    fn new(slot_len: usize, returns: &'static Returns) -> Result<Self, Refusal> {
         let count = PAGE_SIZE / slot_len.max(16);
         let mut origins = KVec::new();
         for _ in 0..count {
@@ -126,7 +148,7 @@ impl Page {
         Ok(Self {
             code: NonNull::new(code).ok_or(Refusal::NoMemory)?,
             slot_len,
-            returned,
+            returns,
             slots: Map::new(count, AtomicU64::new, AtomicBool::new(false)),
             callback: Opaque::uninit(),
             origins,
@@ -150,12 +172,14 @@ impl Page {
 
     fn give_back(&self, index: usize, lingers: bool) {
         if lingers {
+            // First: it may be over before we are.
+            self.returns.waiting.fetch_add(1, Ordering::Relaxed);
             self.follow_up(self.slots.leave(index));
         } else {
             self.forget(index);
             self.slots.free(index);
             if self.slots.is_unused() {
-                self.returned.note();
+                self.returns.note();
             }
         }
     }
@@ -204,10 +228,13 @@ impl Drop for Page {
 unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
     // SAFETY: By the precondition; the field is laid out as what is in it.
     let page = unsafe { &*kernel::container_of!(Opaque::cast_from(head), Page, callback) };
-    let returned = page.returned;
-    page.follow_up(page.slots.expired(|index| page.forget(index)));
+    let returns = page.returns;
+    page.follow_up(page.slots.expired(|index| {
+        page.forget(index);
+        returns.waiting.fetch_sub(1, Ordering::Relaxed);
+    }));
     // Last: who looks must find the page as it is now.
-    returned.note();
+    returns.note();
 }
 
 /// A slot that is in use.
@@ -285,7 +312,7 @@ const SWEEP: usize = 32;
 pub(crate) struct Pool {
     pages: Writer<Page>,
     slot_len: usize,
-    returned: &'static Returned,
+    returns: &'static Returns,
     /// The page that had a slot to give when one was last taken.
     open: TextAddr,
 }
@@ -294,13 +321,13 @@ impl Pool {
     /// No slots yet, of `slot_len` bytes each, a power of two not below 16.
     pub(crate) const fn new(
         table: &'static Table<Page>,
-        returned: &'static Returned,
+        returns: &'static Returns,
         slot_len: usize,
     ) -> Self {
         Self {
             pages: Writer::of(table),
             slot_len,
-            returned,
+            returns,
             open: TextAddr::new(0),
         }
     }
@@ -318,7 +345,7 @@ impl Pool {
             self.open = base;
             return Ok(slot);
         }
-        let page = Page::new(self.slot_len, self.returned)?;
+        let page = Page::new(self.slot_len, self.returns)?;
         let base = page.address();
         self.pages.insert(Owned::new(base, page)?)?;
         announce(base, true);
@@ -331,7 +358,7 @@ impl Pool {
     /// Takes the pages out that nobody needs, save one. Looks for them only if slots have come
     /// back.
     pub(crate) fn tidy(&mut self, retired: &mut Retired<Page>) {
-        if !self.returned.take() {
+        if !self.returns.take() {
             return;
         }
         while self.take_out(retired) == SWEEP {}
@@ -430,8 +457,8 @@ mod tests {
     #[test]
     fn a_page_is_made_only_when_all_are_full() -> Result<(), Refusal> {
         static PAGES: Table<Page> = Table::empty();
-        static RETURNED: Returned = Returned::new();
-        let mut pool = Pool::new(&PAGES, &RETURNED, PAGE_SIZE / 4);
+        static RETURNS: Returns = Returns::new(1);
+        let mut pool = Pool::new(&PAGES, &RETURNS, PAGE_SIZE / 4);
         let (first, second) = (take(&mut pool, 4)?, take(&mut pool, 1)?);
         assert_eq!(pool.pages.len(), 2);
         drop(first);
@@ -446,16 +473,16 @@ mod tests {
     #[test]
     fn pages_without_a_slot_in_use_are_given_back() -> Result<(), Refusal> {
         static PAGES: Table<Page> = Table::empty();
-        static RETURNED: Returned = Returned::new();
-        let mut pool = Pool::new(&PAGES, &RETURNED, PAGE_SIZE);
+        static RETURNS: Returns = Returns::new(1);
+        let mut pool = Pool::new(&PAGES, &RETURNS, PAGE_SIZE);
         let (some, kept) = (take(&mut pool, 2 * SWEEP + 3)?, take(&mut pool, 1)?);
         tidy(&mut pool);
         assert_eq!(pool.pages.len(), 2 * SWEEP + 4);
         drop(some);
-        assert!(RETURNED.0.load(Ordering::Relaxed));
+        assert!(RETURNS.any.load(Ordering::Relaxed));
         tidy(&mut pool);
         assert_eq!(pool.pages.len(), 1);
-        assert!(!RETURNED.0.load(Ordering::Relaxed));
+        assert!(!RETURNS.any.load(Ordering::Relaxed));
         drop(kept);
         tidy(&mut pool);
         assert_eq!(pool.pages.len(), 1);

@@ -314,6 +314,7 @@ counted() {
 # C has no such file.
 if [ "$IMPL" = rust ]; then
 	check counters_are_shown counted steps_unfinished
+	check slots_that_wait_are_counted counted slots_waiting
 fi
 told untraced register
 mark switch

@@ -30,7 +30,7 @@ use std::{
 };
 
 const FUNCTIONS_LEN: usize = 16 * PAGE_SIZE;
-const PAGES: usize = 16;
+const PAGES: usize = 320;
 const LEN: usize = FUNCTIONS_LEN + PAGES * PAGE_SIZE;
 
 /// The instruction that breaks.
@@ -52,7 +52,7 @@ static USED: AtomicUsize = AtomicUsize::new(0);
 static STATES: [AtomicU8; FUNCTIONS_LEN] = [const { AtomicU8::new(INTACT) }; FUNCTIONS_LEN];
 static ORIGINALS: [AtomicU8; FUNCTIONS_LEN] = [const { AtomicU8::new(0) }; FUNCTIONS_LEN];
 /// The pages for copies that are in use, a bit each.
-static IN_USE: AtomicUsize = AtomicUsize::new(0);
+static IN_USE: [AtomicU64; PAGES / 64] = [const { AtomicU64::new(0) }; PAGES / 64];
 
 /// The functions: where they start, how long they are, and whether ftrace calls from the entry.
 static FUNCTIONS: Mutex<BTreeMap<u64, (usize, bool)>> = Mutex::new(BTreeMap::new());
@@ -167,12 +167,18 @@ pub fn breakpoints() -> impl Iterator<Item = u64> {
 
 /// Is this in a page for copies that is in use?
 pub fn is_copy(addr: u64) -> bool {
-    page_number(addr).is_some_and(|number| IN_USE.load(Relaxed) & 1 << number != 0)
+    page_number(addr).is_some_and(|number| IN_USE[number / 64].load(Relaxed) & bit(number) != 0)
 }
 
 /// How many pages for copies are in use.
 pub fn pages() -> u32 {
-    IN_USE.load(Relaxed).count_ones()
+    let words = IN_USE.iter();
+    words.map(|word| word.load(Relaxed).count_ones()).sum()
+}
+
+/// A page in its word of [`IN_USE`].
+fn bit(number: usize) -> u64 {
+    1 << (number % 64)
 }
 
 /// What a write to text is.
@@ -248,18 +254,16 @@ pub(crate) fn is_traced(addr: u64) -> bool {
 
 /// A page for copies.
 pub(crate) fn allocate_page() -> Option<u64> {
-    let number = IN_USE.load(Relaxed).trailing_ones() as usize;
-    (number < PAGES).then(|| {
-        IN_USE.fetch_or(1 << number, Relaxed);
-        page(number)
-    })
+    let number = (0..PAGES).find(|&number| !is_copy(page(number)))?;
+    IN_USE[number / 64].fetch_or(bit(number), Relaxed);
+    Some(page(number))
 }
 
 /// A page for copies is given back. What is in it is made useless, so that it shows if it is used.
 pub(crate) fn free_page(addr: u64) {
     match page_number(addr) {
         Some(number) if is_copy(addr) && addr == page(number) => {
-            IN_USE.fetch_and(!(1 << number), Relaxed);
+            IN_USE[number / 64].fetch_and(!bit(number), Relaxed);
             // SAFETY: A page of ours.
             unsafe { place(addr).write_bytes(0, PAGE_SIZE) };
         }

@@ -240,3 +240,42 @@ fn a_copy_that_is_left_by_itself_waits_for_tasks() {
     assert_eq!(written(), first);
     assert!(text::is_copy(first));
 }
+
+/// How many pages of copies may wait for tasks.
+#[cfg(not(miri))]
+const MOST_PAGES: usize = 256;
+
+#[test]
+#[cfg(not(miri))]
+fn copies_that_wait_for_tasks_are_bounded() {
+    let mut world = World::new();
+    let place = world.place(&MOVE);
+    // Nobody comes meanwhile, as that takes too long.
+    events::at_every_moment(|| ());
+    let clients = [Client::at(place)];
+    // How many pages there are then, and whether the copy goes on by itself.
+    let comes_and_goes = || {
+        assert_eq!(client::register(&clients), 0);
+        client::unregister(&clients);
+        let goes_on = events::history().contains(&Event::TasksAsked);
+        (text::pages() as usize, goes_on)
+    };
+    // Each page asks once, and then again when that is over.
+    let asked = (0..64 * MOST_PAGES).filter(|_| comes_and_goes().1).count();
+    assert_eq!((asked, rcu_tasks::waiting()), (MOST_PAGES, MOST_PAGES));
+    // Now its copy comes back, and its slot at once.
+    for _ in 0..1000 {
+        assert_eq!(comes_and_goes(), (MOST_PAGES, false));
+    }
+    assert_eq!(client::register(&clients), 0);
+    events::at_every_moment(cpu::come_to_all);
+    cpu::come_to(place);
+    assert_eq!(clients[0].missed(), 0);
+    client::unregister(&clients);
+    while rcu_tasks::waiting() != 0 {
+        rcu_tasks::grace_period();
+    }
+    // The next one goes on by itself again, and leaves a page for itself and the others.
+    let (left, goes_on) = comes_and_goes();
+    assert!(left <= 2 && goes_on);
+}
