@@ -37,6 +37,7 @@ use core::{
     mem::offset_of,
     ptr::NonNull,
     sync::atomic::{
+        AtomicBool,
         AtomicPtr,
         Ordering, //
     }, //
@@ -328,77 +329,122 @@ pub(crate) struct Key(());
 pub(crate) struct Published<T>(AtomicPtr<u8>, PhantomData<T>);
 
 /// A table in the kernel's memory.
-pub(crate) struct Table<T: Send + Sync + 'static>(lookup::Table<Published<T>>);
+pub(crate) struct Table<T: Send + Sync + 'static> {
+    table: lookup::Table<Published<T>>,
+    /// Has it a writer that has put something into it?
+    has_writer: AtomicBool,
+}
 
 impl<T: Send + Sync> Table<T> {
     /// Nothing is in it.
     pub(crate) const fn empty() -> Self {
         // INVARIANT: An array of empty words, which is never freed.
         let nothing = Published(AtomicPtr::new(nothing()), PhantomData);
-        Self(lookup::Table::new(nothing))
+        Self {
+            table: lookup::Table::new(nothing),
+            has_writer: AtomicBool::new(false),
+        }
     }
 
     /// What is at an address, while the caller stays on the CPU.
     #[inline(always)]
     pub(crate) fn find<'a>(&'a self, at: TextAddr, pinned: &'a Pinned) -> Option<&'a T> {
-        self.0.find(at, pinned).map(Seen::entry)
+        self.table.find(at, pinned).map(Seen::entry)
     }
 
     /// Where there are entries, in no order, while the caller stays on the CPU.
     pub(crate) fn places<'a>(&'a self, pinned: &'a Pinned) -> impl Iterator<Item = TextAddr> + 'a {
-        self.0.each(pinned).map(|seen| seen.header().at)
+        self.table.each(pinned).map(|seen| seen.header().at)
     }
 }
 
-/// The right to change a table.
-pub(crate) struct Writer<T: Send + Sync + 'static>(writer::Writer<'static, Published<T>>);
+/// The right to change a table: it is the first writer's that wants to put something into it. To
+/// others the table is empty, and stays so.
+///
+/// # Invariants
+///
+/// If it is `ours`, no other writer's is.
+pub(crate) struct Writer<T: Send + Sync + 'static> {
+    table: &'static Table<T>,
+    writer: writer::Writer<'static, Published<T>>,
+    ours: bool,
+}
 
 impl<T: Send + Sync> Writer<T> {
-    /// The right to change a table, of which there may be one.
+    /// A writer for a table in which nothing was put yet.
     pub(crate) const fn of(table: &'static Table<T>) -> Self {
-        Self(writer::Writer::new(&table.0, Key(())))
+        // INVARIANT: It is nobody's by this.
+        Self {
+            table,
+            writer: writer::Writer::new(&table.table, Key(())),
+            ours: false,
+        }
     }
 
     /// How many entries there are.
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.writer.len()
     }
 
     /// What is at an address.
     pub(crate) fn get(&self, at: TextAddr) -> Option<&T> {
-        self.0.get(at).map(Seen::entry)
+        let seen = self.ours().and_then(|writer| writer.get(at));
+        seen.map(Seen::entry)
     }
 
     /// Everything, in no order, with its address.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (TextAddr, &T)> {
-        self.0.iter().map(|seen| (seen.header().at, seen.entry()))
+        let all = self.ours().into_iter().flat_map(writer::Writer::iter);
+        all.map(|seen| (seen.header().at, seen.entry()))
     }
 
-    /// Puts an entry into the table, unless its address has one.
+    /// Puts an entry into the table, unless its address has one, or the table another writer.
     pub(crate) fn insert(&mut self, owned: Owned<T>) -> Result<(), Refusal> {
-        self.0.insert(owned)
+        if !self.ours {
+            // INVARIANT: One finds that there was none.
+            self.ours = !self.table.has_writer.swap(true, Ordering::Relaxed);
+        }
+        self.ours_to_change()?.insert(owned)
     }
 
     /// Puts an entry in the place of the one for the same address, which it gives back.
     pub(crate) fn replace(&mut self, owned: Owned<T>) -> Result<Owned<T>, Refusal> {
-        self.0.replace(owned)
+        self.ours_to_change()?.replace(owned)
     }
 
     /// Takes the entry for an address out of the table.
     pub(crate) fn remove(&mut self, at: TextAddr) -> Result<Owned<T>, Refusal> {
-        self.0.remove(at)
+        self.ours_to_change()?.remove(at)
     }
 
     /// Takes all entries that are not wanted out of the table, looking at each once.
     #[cfg(CONFIG_MODULES)]
     pub(crate) fn remove_all(&mut self, unwanted: impl Fn(&T) -> bool, retired: &mut Retired<T>) {
         let unwanted = |seen: Seen<'_, T>| unwanted(seen.entry());
-        self.0.remove_all(unwanted, |owned| retired.push(owned));
+        if let Ok(writer) = self.ours_to_change() {
+            writer.remove_all(unwanted, |owned| retired.push(owned));
+        }
     }
 
     /// Gives back memory that so few entries do not need.
     pub(crate) fn tidy(&mut self) {
-        self.0.tidy();
+        if let Ok(writer) = self.ours_to_change() {
+            writer.tidy();
+        }
+    }
+
+    /// The table, if it is ours.
+    fn ours(&self) -> Option<&writer::Writer<'static, Published<T>>> {
+        self.ours.then_some(&self.writer)
+    }
+
+    /// The same, to change it.
+    fn ours_to_change(&mut self) -> Result<&mut writer::Writer<'static, Published<T>>, Refusal> {
+        if self.ours {
+            Ok(&mut self.writer)
+        } else {
+            Err(Refusal::NotRegistered)
+        }
     }
 }
 
@@ -573,6 +619,24 @@ mod tests {
         assert!(Owned::new(AT, 8).is_ok_and(|owned| writer.insert(owned).is_err()));
         assert!(writer.remove(AT).is_ok_and(|owned| *owned.get() == 7));
         assert_eq!(found(&ONE, AT), None);
+    }
+
+    #[test]
+    fn a_table_is_its_first_writers() {
+        static ALONE: Table<u64> = Table::empty();
+        let (mut first, mut second) = (Writer::of(&ALONE), Writer::of(&ALONE));
+        let put = |writer: &mut Writer<u64>, number| {
+            let owned = Owned::new(AT, number);
+            owned.and_then(|owned| writer.insert(owned)).is_ok()
+        };
+        assert!(put(&mut first, 7));
+        assert!(!put(&mut second, 8));
+        assert!(second.get(AT).is_none() && second.iter().next().is_none());
+        assert!(second.remove(AT).is_err());
+        second.tidy();
+        assert_eq!(found(&ALONE, AT), Some(7));
+        assert!(first.remove(AT).is_ok());
+        assert!(!put(&mut second, 8));
     }
 
     #[test]
