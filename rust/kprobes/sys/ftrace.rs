@@ -116,7 +116,7 @@ mod ops {
 
     /// Does `what` at an instant when ftrace calls nobody, and before which all calls were made
     /// that were to come to fewer users than now. May take long.
-    pub(crate) fn between_calls<F: Fn()>(what: F) {
+    pub(crate) fn between_calls<F: Fn() + Sync>(what: F) {
         /// # Safety
         ///
         /// `what` is such a function.
@@ -126,7 +126,8 @@ mod ops {
             0
         }
         let data = (&raw const what).cast_mut().cast();
-        // SAFETY: The function calls `run` with `what`, before it returns.
+        // SAFETY: The function calls `run` with `what`, before it returns; in another task, which
+        // may have it as it is `Sync`.
         unsafe { bindings::rust_kprobes_between_calls(Some(run::<F>), data) };
     }
 
@@ -181,7 +182,7 @@ mod ops {
         }
     }
 
-    pub(crate) fn between_calls<F: Fn()>(what: F) {
+    pub(crate) fn between_calls<F: Fn() + Sync>(what: F) {
         what();
     }
 }
