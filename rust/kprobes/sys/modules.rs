@@ -85,6 +85,20 @@ pub(crate) fn owner(at: TextAddr) -> Result<Owner, Refusal> {
     pin(addr).map(Owner::Module)
 }
 
+/// Is this in a module that is there?
+#[cfg(CONFIG_MODULES)]
+pub(crate) fn has(at: TextAddr) -> bool {
+    let _rcu = kernel::sync::rcu::read_lock();
+    // SAFETY: RCU is read-locked, by the guard above.
+    !unsafe { bindings::__module_address(at.get() as usize) }.is_null()
+}
+
+/// Is this in a module that is there?
+#[cfg(not(CONFIG_MODULES))]
+pub(crate) fn has(_at: TextAddr) -> bool {
+    false
+}
+
 #[cfg(CONFIG_MODULES)]
 fn pin(addr: usize) -> Result<Pin, Refusal> {
     let _rcu = kernel::sync::rcu::read_lock();

@@ -5,6 +5,7 @@
 //! All of these walk tables that a probed path may also use, and may sleep or take RCU: they are
 //! for registration, not for the hit path.
 
+use super::modules;
 use crate::model::{
     addr::{
         TextAddr,
@@ -44,15 +45,16 @@ pub(crate) struct Function {
 pub(crate) fn function(at: TextAddr) -> Option<Function> {
     let addr = usize::try_from(at.get()).ok()?;
     let mut name = [0; bindings::KSYM_NAME_LEN as usize];
-    let (mut len, mut offset) = (0, 0);
-    let module = core::ptr::null_mut();
+    let (mut len, mut offset, mut module) = (0, 0, core::ptr::null_mut());
     // SAFETY:
-    // - `len` and `offset` are places to write to;
-    // - the module may be NULL, the function then does not tell it;
+    // - `len`, `offset` and `module` are places to write to;
     // - the function writes up to `KSYM_NAME_LEN` bytes, and so many there are, with NUL.
-    let found =
-        unsafe { bindings::kallsyms_lookup(addr, &mut len, &mut offset, module, &raw mut name[0]) };
-    if found.is_null() {
+    let found = unsafe {
+        bindings::kallsyms_lookup(addr, &mut len, &mut offset, &mut module, &raw mut name[0])
+    };
+    // Ftrace keeps the names of a module's functions that were for its beginning, after these have
+    // gone.
+    if found.is_null() || !module.is_null() && !modules::has(at) {
         return None;
     }
     let kind = CStr::from_bytes_until_nul(&name).map_or(Kind::Function, symbol::kind);

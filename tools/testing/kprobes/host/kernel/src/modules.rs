@@ -16,6 +16,18 @@ pub struct Layout {
 }
 
 static MODULE: Mutex<Option<Layout>> = Mutex::new(None);
+/// Text that has gone, and whose names ftrace has kept.
+static KEPT: Mutex<Range<u64>> = Mutex::new(0..0);
+
+/// Ftrace keeps the names of text that is no more.
+pub fn keep_names(text: Range<u64>) {
+    *KEPT.lock().unwrap() = text;
+}
+
+/// Is it text that has gone, and has a name all the same?
+pub(crate) fn is_kept(addr: u64) -> bool {
+    KEPT.lock().unwrap().contains(&addr)
+}
 
 /// What C calls the module.
 pub fn as_c() -> *mut bindings::module {
@@ -42,6 +54,7 @@ pub fn set_coming(coming: bool) {
 
 /// There is none any more.
 pub fn unload() {
+    keep_names(0..0);
     *MODULE.lock().unwrap() = None;
 }
 

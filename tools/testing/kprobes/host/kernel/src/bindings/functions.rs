@@ -122,7 +122,7 @@ pub unsafe fn search_exception_tables(_addr: c_ulong) -> *const c_void {
 
 pub unsafe fn core_kernel_text(addr: c_ulong) -> c_int {
     let addr = addr as u64;
-    (text::is_text(addr) && !modules::contains(addr, false)).into()
+    (text::is_text(addr) && !modules::contains(addr, false) && !modules::is_kept(addr)).into()
 }
 
 // Symbols.
@@ -140,6 +140,15 @@ pub unsafe fn kallsyms_lookup_size_offset(
     symbolsize: *mut c_ulong,
     offset: *mut c_ulong,
 ) -> c_int {
+    // What has gone is found by its name's side only.
+    if modules::is_kept(addr as u64) {
+        return 0;
+    }
+    // SAFETY: By the precondition.
+    unsafe { around(addr, symbolsize, offset) }
+}
+
+unsafe fn around(addr: c_ulong, symbolsize: *mut c_ulong, offset: *mut c_ulong) -> c_int {
     let Some((start, len)) = text::around(addr as u64) else {
         return 0;
     };
@@ -156,17 +165,35 @@ pub unsafe fn kallsyms_lookup(
     addr: c_ulong,
     symbolsize: *mut c_ulong,
     offset: *mut c_ulong,
-    _modname: *mut *mut c_char,
+    modname: *mut *mut c_char,
     namebuf: *mut c_char,
 ) -> *const c_char {
     // SAFETY: By the precondition.
-    if unsafe { kallsyms_lookup_size_offset(addr, symbolsize, offset) } == 0 {
+    if unsafe { around(addr, symbolsize, offset) } == 0 {
         return core::ptr::null();
+    }
+    let module = modules::contains(addr as u64, false) || modules::is_kept(addr as u64);
+    if module && !modname.is_null() {
+        // SAFETY: By the precondition.
+        unsafe { modname.write(c"module".as_ptr().cast_mut().cast()) };
     }
     let name = c"function".to_bytes_with_nul();
     // SAFETY: By the precondition, there is room for the longest name.
     unsafe { name.as_ptr().copy_to(namebuf.cast(), name.len()) };
     namebuf
+}
+
+pub unsafe fn sprint_symbol(buffer: *mut c_char, address: c_ulong) -> c_int {
+    let text = match text::around(address as u64) {
+        Some((start, len)) => format!("function+{:#x}/{len:#x}", address as u64 - start),
+        None => format!("{address:#x}"),
+    };
+    // SAFETY: By the precondition, there is room for the longest.
+    unsafe {
+        buffer.copy_from_nonoverlapping(text.as_ptr(), text.len());
+        buffer.add(text.len()).write(0);
+    }
+    text.len() as c_int
 }
 
 pub unsafe fn rust_kprobes_is_gate(_addr: c_ulong) -> bool {
@@ -305,6 +332,11 @@ pub unsafe fn __module_text_address(addr: c_ulong) -> *mut module {
     }
 }
 
+pub unsafe fn __module_address(addr: c_ulong) -> *mut module {
+    // SAFETY: By the precondition.
+    unsafe { __module_text_address(addr) }
+}
+
 pub unsafe fn rust_kprobes_module_get(_module: *mut module) -> bool {
     true
 }
@@ -333,7 +365,7 @@ pub fn hopeless_hits() -> usize {
     HOPELESS.load(Relaxed)
 }
 
-// Files, which nobody reads here.
+// Files, for which the host's will do.
 
 pub unsafe fn rust_kprobes_shows_addresses(_file: *const seq_file) -> bool {
     false

@@ -21,6 +21,7 @@ use kernel::{
         self,
         Layout, //
     },
+    prelude::*,
     text, //
 };
 
@@ -72,6 +73,18 @@ fn what_was_for_the_beginning_goes_alone() {
     assert_eq!(text::breakpoints().collect::<Vec<_>>(), [core]);
     client::unregister(&clients);
     assert_eq!(world.story(), "lock [ mend-b sync ] unlock wait free free");
+}
+
+#[test]
+fn what_has_gone_and_has_a_name_is_no_text() {
+    let mut world = World::new();
+    let init = world.place(&JUMP);
+    modules::keep_names(init..init + 1);
+    let clients = [Client::at(init)];
+    assert_eq!(client::register(&clients), ENOENT.to_errno());
+    modules::unload();
+    assert_eq!(client::register(&clients), 0);
+    client::unregister(&clients);
 }
 
 #[test]
