@@ -32,6 +32,9 @@ struct rust_kprobes_hit {
 };
 DECLARE_PER_CPU(struct rust_kprobes_hit, rust_kprobes_hit);
 
+/* Room for what sprint_symbol() writes. */
+enum { RUST_KPROBES_SYMBOL_LEN = KSYM_SYMBOL_LEN };
+
 extern struct mutex rust_kprobes_mutex;
 extern struct mutex rust_kprobes_slots_mutex;
 extern const struct kprobe rust_kprobes_nobody;

@@ -2,7 +2,10 @@
 
 //! Text for who reads a file of ours, in C's formats.
 
-use crate::model::addr::TextAddr;
+use crate::{
+    model::addr::TextAddr,
+    sys::symbols, //
+};
 use kernel::{
     bindings,
     prelude::*, //
@@ -44,11 +47,7 @@ impl Seq {
     /// One line of the list of probes.
     pub(crate) fn probe(&self, line: &Line<'_>) {
         let real = core::ptr::with_exposed_provenance::<c_void>(line.at.get() as usize);
-        let shown = if self.shows_addresses() {
-            real
-        } else {
-            core::ptr::null()
-        };
+        let shown = self.shown(line.at);
         let kind = line.kind.as_char_ptr();
         if let Some((name, offset, module)) = line.symbol {
             let format = c"%px  %s  %s+0x%x  %s ".as_char_ptr();
@@ -69,13 +68,8 @@ impl Seq {
 
     /// One line of the list of functions that nobody may probe.
     pub(crate) fn function(&self, start: TextAddr, end: TextAddr) {
-        let pointer = |at: TextAddr| core::ptr::with_exposed_provenance(at.get() as usize);
-        let (name, null): (*const c_void, _) = (pointer(start), core::ptr::null());
-        let (start, end) = if self.shows_addresses() {
-            (name, pointer(end))
-        } else {
-            (null, null)
-        };
+        let name = core::ptr::with_exposed_provenance::<c_void>(start.get() as usize);
+        let (start, end) = (self.shown(start), self.shown(end));
         let format = c"0x%px-0x%px\t%ps\n".as_char_ptr();
         // SAFETY: The file is being shown; the arguments are what the format says.
         unsafe { bindings::seq_printf(self.0, format, start, end, name) };
@@ -86,10 +80,17 @@ impl Seq {
         let why = why.as_char_ptr();
         match place {
             Refused::At(at) => {
-                let real = core::ptr::with_exposed_provenance::<c_void>(at.get() as usize);
-                let format = c"%pS  %d  %s\n".as_char_ptr();
-                // SAFETY: The file is being shown; the arguments are what the format says.
-                unsafe { bindings::seq_printf(self.0, format, real, errno, why) };
+                let mut text = symbols::Text::new();
+                if let Some(text) = symbols::text(at, &mut text) {
+                    let (format, text) = (c"%s  %d  %s\n".as_char_ptr(), text.as_char_ptr());
+                    // SAFETY: The file is being shown; the arguments are what the format says.
+                    unsafe { bindings::seq_printf(self.0, format, text, errno, why) };
+                } else {
+                    // Its module may be gone; who may not see addresses sees none.
+                    let format = c"0x%px  %d  %s\n".as_char_ptr();
+                    // SAFETY: As above.
+                    unsafe { bindings::seq_printf(self.0, format, self.shown(at), errno, why) };
+                }
             }
             Refused::Named(name, offset) => {
                 let format = c"%s+0x%lx  %d  %s\n".as_char_ptr();
@@ -116,6 +117,15 @@ impl Seq {
     pub(crate) fn put(&self, text: &CStr) {
         // SAFETY: The file is being shown.
         unsafe { bindings::seq_write(self.0, text.as_char_ptr().cast(), text.to_bytes().len()) };
+    }
+
+    /// An address as who has opened the file may see it.
+    fn shown(&self, at: TextAddr) -> *const c_void {
+        if self.shows_addresses() {
+            core::ptr::with_exposed_provenance(at.get() as usize)
+        } else {
+            core::ptr::null()
+        }
     }
 
     /// May who has opened the file see addresses of the kernel?

@@ -102,6 +102,28 @@ pub(crate) fn describe<'a>(
     Some((found, offset as u64, module))
 }
 
+/// Room for what the kernel says of an address.
+#[cfg(CONFIG_DEBUG_FS)]
+pub(crate) struct Text([c_char; bindings::RUST_KPROBES_SYMBOL_LEN as usize]);
+
+#[cfg(CONFIG_DEBUG_FS)]
+impl Text {
+    /// Empty.
+    pub(crate) fn new() -> Self {
+        Self([0; bindings::RUST_KPROBES_SYMBOL_LEN as usize])
+    }
+}
+
+/// What the kernel says of an address that is in what it has a symbol for.
+#[cfg(CONFIG_DEBUG_FS)]
+pub(crate) fn text(at: TextAddr, text: &mut Text) -> Option<&CStr> {
+    // SAFETY: There is room for what the function writes, with its NUL.
+    unsafe { bindings::sprint_symbol(text.0.as_mut_ptr(), at.get() as usize) };
+    let text = CStr::from_bytes_until_nul(&text.0).ok()?;
+    // Without a symbol it says the address itself, and no symbol begins so.
+    (!text.to_bytes().starts_with(b"0x")).then_some(text)
+}
+
 /// The length of the symbol that an address is the start of, or somewhere in.
 pub(crate) fn len(at: TextAddr) -> Option<u64> {
     let mut len = 0;

@@ -33,6 +33,7 @@ pub const KPROBE_FLAG_FTRACE: u32 = 8;
 pub const KPROBE_FLAG_ON_FUNC_ENTRY: u32 = 16;
 pub const KPROBE_INSN_PAGE_SYM: &[u8; 17] = b"kprobe_insn_page\0";
 pub const KSYM_NAME_LEN: u32 = 512;
+pub const RUST_KPROBES_SYMBOL_LEN: u32 = 700;
 pub const execmem_type_EXECMEM_KPROBES: c_uint = 1;
 pub const module_state_MODULE_STATE_COMING: c_uint = 1;
 

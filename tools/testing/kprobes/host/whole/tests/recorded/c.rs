@@ -6,7 +6,8 @@ use kernel::{
     bindings::{
         kprobe,
         module,
-        pt_regs, //
+        pt_regs,
+        seq_file, //
     },
     prelude::*, //
 };
@@ -28,6 +29,7 @@ extern "C" {
         kind: *mut c_char,
         name: *mut c_char,
     ) -> c_int;
+    pub fn rust_kprobes_refused_show(file: *mut seq_file, unused: *mut c_void) -> c_int;
     pub fn rust_kprobes_enable_all(on: bool) -> c_int;
     pub fn rust_kprobes_text_gone(module: *mut module, init_only: bool);
 }

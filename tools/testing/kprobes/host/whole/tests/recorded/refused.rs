@@ -124,6 +124,37 @@ fn a_page_for_copies() {
 /// How many copies fit into a page.
 const PAGE_OF_COPIES: usize = 64;
 
+/// What the file of refusals says last, to somebody who may not see addresses.
+#[cfg(not(miri))]
+fn said_last() -> String {
+    let (mut text, mut len) = (core::ptr::null_mut(), 0);
+    // SAFETY: Two places that stay until the file is closed.
+    let file = unsafe { libc::open_memstream(&mut text, &mut len) };
+    // SAFETY: A file of the host's, which is open.
+    assert_eq!(unsafe { c::rust_kprobes_refused_show(file.cast(), core::ptr::null_mut()) }, 0);
+    // SAFETY: As above; it is used no more.
+    assert_eq!(unsafe { libc::fclose(file) }, 0);
+    // SAFETY: So much was written, and it stays.
+    let bytes = unsafe { core::slice::from_raw_parts(text.cast::<u8>(), len) };
+    let text = String::from_utf8_lossy(bytes);
+    text.lines().last().unwrap_or_default().into()
+}
+
+#[test]
+#[cfg(not(miri))]
+fn addresses_are_not_for_everyone() {
+    let mut world = World::new();
+    let place = world.place(&JUMP);
+    let clients = [Client::at(place + 1)];
+    assert_eq!(client::register(&clients), EILSEQ.to_errno());
+    assert!(said_last().starts_with("function+0x1/0x3  -84  "));
+    // Its module goes, and all that can be said is the address.
+    text::clear();
+    let said = said_last();
+    assert!(said.starts_with("0x") && said.contains("  -84  "));
+    assert!(!said.contains(&format!("{:x}", place + 1)));
+}
+
 #[test]
 fn a_probe_that_cannot_be_disarmed_is_disabled_no_more_and_no_less() {
     let mut world = World::new();
