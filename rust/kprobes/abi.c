@@ -22,7 +22,6 @@
 #include <linux/rcupdate.h>
 #include <linux/seq_file.h>
 #include <linux/static_call_types.h>
-#include <linux/stop_machine.h>
 #include <linux/uaccess.h>
 #include <kunit/visibility.h>
 #ifdef CONFIG_X86
@@ -189,17 +188,6 @@ static void __kprobes change(unsigned long ip, unsigned long parent_ip,
 			     struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
 	call(ip, parent_ip, fregs, true);
-}
-
-/*
- * Does something at an instant when no CPU is in ftrace's calls, which are made
- * with preemption off. Nor is any task on its way to the only call that it knew
- * of earlier, as the trampolines can be preempted.
- */
-void __kprobes rust_kprobes_between_calls(int (*what)(void *data), void *data)
-{
-	synchronize_rcu_tasks();
-	stop_machine(what, data, NULL);
 }
 
 /* See sys/ftrace.rs: one that watches, one that changes where it goes on. */

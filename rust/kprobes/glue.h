@@ -61,7 +61,6 @@ extern struct ftrace_ops rust_kprobes_ftrace[2];
 void rust_kprobes_ftrace_watched(unsigned long ip, struct pt_regs *regs);
 void rust_kprobes_ftrace_changed(unsigned long ip, struct pt_regs *regs);
 void rust_kprobes_ftrace_missed(unsigned long ip, bool changes);
-void rust_kprobes_between_calls(int (*what)(void *data), void *data);
 #endif
 bool rust_kprobes_shows_addresses(const struct seq_file *file);
 int rust_kprobes_list_show(struct seq_file *file, void *unused);

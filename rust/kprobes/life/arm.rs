@@ -20,10 +20,7 @@ use crate::{
         refusal::Refusal, //
     },
     sys::{
-        ftrace::{
-            self,
-            Users, //
-        },
+        ftrace::Users,
         text, //
     },
 };
@@ -120,39 +117,45 @@ pub(crate) fn off(registry: &mut Registry, at: TextAddr) -> Result<(), Refusal> 
 
 /// Lets ftrace call from a place, if that is how it is hit, or not any more.
 ///
-/// A place that changes from watching to changing is added before it is removed. Meanwhile both
-/// call for one hit, and the one counts that the place says; it says otherwise at an instant when
-/// nobody is between the two calls.
+/// A place that is watched, and gets a probe that wants to be called after the instruction, is
+/// called from by the user that changes as well: then nobody else changes where the CPU goes on.
+/// The hits stay with the one that watches. To give them to the other one, and lose none, one would
+/// have to wait until no task is on its way to the first alone, for as long as Tasks RCU takes, and
+/// then stop all CPUs.
 pub(crate) fn switch_ftrace(place: Place<'_>, ftrace: &mut Users, on: bool) -> Result<(), Refusal> {
     let (at, site) = place;
     if !site.is_ftrace() {
         return Ok(());
     }
-    let before = site.armed();
-    let after = match (on, before == Armed::Changing || site.probes.comes_back()) {
-        (false, _) => Armed::No,
-        (true, true) => Armed::Changing,
-        (true, false) => Armed::Watching,
-    };
-    if before == after {
-        return Ok(());
-    }
-    if after != Armed::No {
-        ftrace.add(at, after == Armed::Changing)?;
-    }
-    if before == Armed::No {
-        site.set_armed(after);
-        return Ok(());
-    }
-    say(site, after, before);
-    let removed = ftrace.remove(at, before == Armed::Changing);
-    removed.inspect_err(|_| {
-        say(site, before, after);
-        if after != Armed::No {
-            // That it was added just now, so it can be removed; if not, it calls for nothing.
-            let _ = ftrace.give_up(at, after == Armed::Changing);
+    let changing = site.probes.comes_back();
+    match site.armed() {
+        Armed::No if on => {
+            ftrace.add(at, changing)?;
+            site.set_armed(user(changing));
         }
-    })
+        Armed::Watching if on && changing && !site.is_guarded() => {
+            ftrace.add(at, true)?;
+            site.set_guarded(true);
+        }
+        armed @ (Armed::Watching | Armed::Changing) if !on => stop(place, ftrace, armed)?,
+        _ => (),
+    }
+    Ok(())
+}
+
+/// Lets ftrace not call any more from a place that it calls from. If it refuses, all is as before,
+/// or the user that changes has the place alone.
+fn stop(place: Place<'_>, ftrace: &mut Users, armed: Armed) -> Result<(), Refusal> {
+    let (at, site) = place;
+    site.set_armed(Armed::No);
+    let removed = ftrace.remove(at, armed == Armed::Changing);
+    removed.inspect_err(|_| site.set_armed(armed))?;
+    if !site.is_guarded() {
+        return Ok(());
+    }
+    site.set_guarded(false);
+    let removed = ftrace.remove(at, true);
+    removed.inspect_err(|_| site.set_armed(Armed::Changing))
 }
 
 /// Lets ftrace not call any more from a place that goes. If ftrace refuses, it calls for nothing.
@@ -163,14 +166,19 @@ pub(crate) fn leave_ftrace(place: Place<'_>, ftrace: &mut Users) -> Result<(), R
         return Ok(());
     }
     site.set_armed(Armed::No);
-    ftrace.give_up(at, armed == Armed::Changing)
+    let left = ftrace.give_up(at, armed == Armed::Changing);
+    if !site.is_guarded() {
+        return left;
+    }
+    site.set_guarded(false);
+    ftrace.give_up(at, true).and(left)
 }
 
-/// A place says what makes it be hit, where something else did. If neither is nothing, both call.
-fn say(site: &Site, armed: Armed, before: Armed) {
-    if armed == Armed::No || before == Armed::No {
-        site.set_armed(armed);
+/// What makes a place be hit that ftrace calls one of its users from.
+fn user(changing: bool) -> Armed {
+    if changing {
+        Armed::Changing
     } else {
-        ftrace::between_calls(|| site.set_armed(armed));
+        Armed::Watching
     }
 }

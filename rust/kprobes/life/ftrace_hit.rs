@@ -36,7 +36,7 @@ pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinn
     let Some(site) = site::find(at, pinned) else {
         return;
     };
-    // While a place changes from one way to the other, both call.
+    // Both may call, and one of them counts.
     if !site.is_armed(armed) {
         return;
     }

@@ -71,6 +71,7 @@ pub(crate) struct Site {
     /// The probes there.
     pub(crate) probes: Chain,
     armed: AtomicU8,
+    guarded: AtomicBool,
     gone: AtomicBool,
 }
 
@@ -81,6 +82,7 @@ impl Site {
             probes: Chain::of(first),
             way,
             armed: AtomicU8::new(Armed::No as u8),
+            guarded: AtomicBool::new(false),
             gone: AtomicBool::new(false),
         }
     }
@@ -102,6 +104,16 @@ impl Site {
     /// Notes what makes it be hit.
     pub(crate) fn set_armed(&self, armed: Armed) {
         self.armed.store(armed as u8, Ordering::Relaxed);
+    }
+
+    /// Does ftrace call the user that changes where it goes on as well, so that nobody else does?
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.guarded.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether it does.
+    pub(crate) fn set_guarded(&self, guarded: bool) {
+        self.guarded.store(guarded, Ordering::Relaxed);
     }
 
     /// Is the text that it was in no more?

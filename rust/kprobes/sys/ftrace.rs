@@ -4,7 +4,8 @@
 //!
 //! There are two users of ftrace here, `rust_kprobes_ftrace[]` of `abi.c`: one that only watches,
 //! and one that may change where the function goes on, of which a function bears one (livepatches
-//! are others). A place remembers by which of them it is hit, so that it leaves by the same.
+//! are others). A place remembers by which of them it is hit, so that it leaves by the same, and
+//! whether the second is there only to keep others out.
 //!
 //! C counterpart: `arm_kprobe_ftrace()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
@@ -44,10 +45,7 @@ impl User {
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 mod ops {
     use super::*;
-    use kernel::{
-        bindings,
-        prelude::*, //
-    };
+    use kernel::bindings;
 
     impl Users {
         /// Lets ftrace call from `at`.
@@ -114,23 +112,6 @@ mod ops {
         }
     }
 
-    /// Does `what` at an instant when ftrace calls nobody, and before which all calls were made
-    /// that were to come to fewer users than now. May take long.
-    pub(crate) fn between_calls<F: Fn() + Sync>(what: F) {
-        /// # Safety
-        ///
-        /// `what` is such a function.
-        unsafe extern "C" fn run<F: Fn()>(what: *mut c_void) -> c_int {
-            // SAFETY: By the precondition.
-            unsafe { (*what.cast::<F>())() };
-            0
-        }
-        let data = (&raw const what).cast_mut().cast();
-        // SAFETY: The function calls `run` with `what`, before it returns; in another task, which
-        // may have it as it is `Sync`.
-        unsafe { bindings::rust_kprobes_between_calls(Some(run::<F>), data) };
-    }
-
     fn ops(changing: bool) -> *mut bindings::ftrace_ops {
         let first = (&raw mut bindings::rust_kprobes_ftrace).cast::<bindings::ftrace_ops>();
         first.wrapping_add(usize::from(changing))
@@ -181,13 +162,7 @@ mod ops {
             Ok(())
         }
     }
-
-    pub(crate) fn between_calls<F: Fn() + Sync>(what: F) {
-        what();
-    }
 }
-
-pub(crate) use self::ops::between_calls;
 
 /// Is this very address the room for a call of ftrace?
 #[cfg(CONFIG_DYNAMIC_FTRACE)]

@@ -57,8 +57,6 @@ pub enum Event {
     FtraceRegistered(bool),
     /// Ftrace does not know that one any more.
     FtraceUnregistered(bool),
-    /// No CPU was in a call of ftrace's.
-    Stopped,
     /// A page for copies is there.
     PageCame(u64),
     /// A page for copies was given back.
@@ -146,7 +144,6 @@ fn check(event: Event) {
         Event::Synchronized => has(Lock::Cpus) && has(Lock::Text),
         // Each of these takes one of the inner locks, or waits for who may be waiting for it.
         Event::GracePeriod
-        | Event::Stopped
         | Event::FtraceAdded(..)
         | Event::FtraceRemoved(..)
         | Event::FtraceRegistered(_)

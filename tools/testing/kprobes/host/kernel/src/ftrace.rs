@@ -3,10 +3,6 @@
 //! Which of its two users ftrace calls from where.
 
 use crate::events;
-use core::sync::atomic::{
-    AtomicBool,
-    Ordering::Relaxed, //
-};
 use std::{
     collections::BTreeSet,
     sync::Mutex, //
@@ -24,20 +20,6 @@ pub fn calls() -> Vec<(u64, bool)> {
         .iter()
         .filter(|(_, user)| registered[usize::from(*user)]);
     called.copied().collect()
-}
-
-static STOPPED: AtomicBool = AtomicBool::new(false);
-
-/// Must all calls that have begun be over, and none begin?
-pub fn is_stopped() -> bool {
-    STOPPED.load(Relaxed)
-}
-
-/// Does `work` while there is no call.
-pub(crate) fn stop(work: impl FnOnce()) {
-    STOPPED.store(true, Relaxed);
-    work();
-    STOPPED.store(false, Relaxed);
 }
 
 /// Ftrace calls nobody from anywhere.

@@ -259,18 +259,6 @@ pub unsafe fn rust_kprobes_call_rcu_tasks(
 
 // Ftrace.
 
-pub unsafe fn rust_kprobes_between_calls(
-    what: Option<unsafe extern "C" fn(data: *mut c_void) -> c_int>,
-    data: *mut c_void,
-) {
-    ftrace::stop(|| {
-        events::during(Event::Stopped, || {
-            // SAFETY: As the caller wants it.
-            what.map(|what| unsafe { what(data) });
-        });
-    });
-}
-
 pub unsafe fn ftrace_location(ip: c_ulong) -> c_ulong {
     if text::is_traced(ip as u64) {
         ip

@@ -93,8 +93,26 @@ fn a_place_for_ftrace() {
 
 #[test]
 fn ftrace_that_keeps_calling() {
-    // When the one place changes to the other user, its old one is not needed any more.
-    assert_eq!(each_refused(Call::FtraceUnregister, EBUSY), 1);
+    // Each of the two users of a place.
+    for after in 0..2 {
+        let mut world = World::new();
+        let place = world.traced();
+        let clients = [Client::at(place), Client::around(place)];
+        assert_eq!(client::register(&clients), 0);
+        assert_eq!(clients[1].disable(), 0);
+        faults::refuse(Call::FtraceUnregister, after);
+        assert_eq!(clients[0].disable(), EBUSY.to_errno());
+        // One of those that still call handles the hits.
+        let calls = ftrace::calls();
+        assert_eq!(calls.len(), 2 - after);
+        for &(at, user) in calls.iter().filter(|_| !cfg!(miri)) {
+            assert_eq!(cpu::call_from(at, user), Ok(()));
+        }
+        assert_eq!(clients[0].calls().0, usize::from(!cfg!(miri)));
+        assert_eq!(clients[0].disable(), 0);
+        assert_eq!(ftrace::calls(), []);
+        client::unregister(&clients);
+    }
 }
 
 #[test]
@@ -131,7 +149,8 @@ fn said_last() -> String {
     // SAFETY: Two places that stay until the file is closed.
     let file = unsafe { libc::open_memstream(&mut text, &mut len) };
     // SAFETY: A file of the host's, which is open.
-    assert_eq!(unsafe { c::rust_kprobes_refused_show(file.cast(), core::ptr::null_mut()) }, 0);
+    let status = unsafe { c::rust_kprobes_refused_show(file.cast(), core::ptr::null_mut()) };
+    assert_eq!(status, 0);
     // SAFETY: As above; it is used no more.
     assert_eq!(unsafe { libc::fclose(file) }, 0);
     // SAFETY: So much was written, and it stays.

@@ -91,7 +91,6 @@ impl World {
             Event::Synchronized => "sync".into(),
             Event::GracePeriod => "wait".into(),
             Event::TasksAsked => "tasks".into(),
-            Event::Stopped => "stop".into(),
             Event::FtraceAdded(at, user) => format!("add-{}-{}", self.name_of(at), name(user)),
             Event::FtraceRemoved(at, user) => format!("remove-{}-{}", self.name_of(at), name(user)),
             Event::FtraceRegistered(user) => format!("{}-on", name(user)),
