@@ -611,7 +611,7 @@ mod tests {
 
     #[test]
     fn copies_are_text_for_c() -> Result<(), Refusal> {
-        let slot = POOL.get(&mut text::Lock::new()).take(TextAddr::new(16))?;
+        let slot = take_slot(TextAddr::new(16))?;
         let at = slot.at().get() as usize;
         // SAFETY: Only looks the address up.
         let is_text = |at| unsafe { bindings::kernel_text_address(at) } != 0;
