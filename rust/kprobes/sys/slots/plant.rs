@@ -5,7 +5,7 @@
 use super::{
     Page,
     Pool,
-    Returned, //
+    Returns, //
 };
 use crate::{
     model::{
@@ -26,8 +26,8 @@ const ORIGIN: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
 #[inline(never)]
 pub(crate) fn owner() -> Result<(), Refusal> {
     static PAGES: Table<Page> = Table::empty();
-    static RETURNED: Returned = Returned::new();
-    let mut pool = Pool::new(&PAGES, &RETURNED, PAGE_SIZE / 4);
+    static RETURNS: Returns = Returns::new(1);
+    let mut pool = Pool::new(&PAGES, &RETURNS, PAGE_SIZE / 4);
     // Giving it back would write to the page.
     let slot = ManuallyDrop::new(pool.take(ORIGIN)?);
     drop(pool.pages.remove(pool.open)?);

@@ -45,7 +45,7 @@ fn insert(writer: &mut Writer<u64>, number: u64) -> Result<(), Refusal> {
 /// The entry for an address; the mistake is that nobody keeps it from being freed.
 fn seen<T: Send + Sync>(table: &'static Table<T>, at: TextAddr) -> Option<Seen<'static, T>> {
     let pinned = Pinned::new();
-    let Seen(header, _) = table.0.find(at, &pinned)?;
+    let Seen(header, _) = table.table.find(at, &pinned)?;
     Some(Seen(header, PhantomData))
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn array() -> Result<(), Refusal> {
     static TABLE: Table<u64> = Table::empty();
     let mut writer = Writer::of(&TABLE);
     insert(&mut writer, 0)?;
-    let memory = TABLE.0.memory();
+    let memory = TABLE.table.memory();
     let stale = memory.view(Ordering::Acquire);
     for number in 1..MANY {
         insert(&mut writer, number)?;
@@ -80,6 +80,6 @@ pub(crate) fn node() -> Result<(), Refusal> {
     insert(&mut writer, 0)?;
     let stale = seen(&TABLE, AT).ok_or(Refusal::NoMemory)?;
     drop(writer.remove(AT)?);
-    black_box(TABLE.0.memory().address(stale));
+    black_box(TABLE.table.memory().address(stale));
     Ok(())
 }
