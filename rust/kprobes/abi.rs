@@ -8,6 +8,8 @@
 //!
 //! Return probes and jumps in the place of breakpoints are not there yet.
 
+#[cfg(CONFIG_DEBUG_FS)]
+mod debugfs;
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 mod ftrace;
 #[cfg(CONFIG_RUST_KPROBES_PLANTS)]
@@ -44,11 +46,6 @@ use crate::{
             Running, //
         }, //
     },
-};
-#[cfg(CONFIG_DEBUG_FS)]
-use crate::{
-    sys::seq::Seq,
-    view, //
 };
 #[cfg(CONFIG_MODULES)]
 use core::ptr::NonNull;
@@ -385,93 +382,6 @@ unsafe extern "C" fn rust_kprobes_text_gone(module: *mut bindings::module, init_
 #[cfg(CONFIG_OPTPROBES)]
 #[export]
 unsafe extern "C" fn wait_for_kprobe_optimizer() {}
-
-/// # Safety
-///
-/// `file` is being shown.
-#[cfg(CONFIG_DEBUG_FS)]
-#[export]
-unsafe extern "C" fn rust_kprobes_list_show(
-    file: *mut bindings::seq_file,
-    _unused: *mut c_void,
-) -> c_int {
-    // SAFETY: By the precondition.
-    status(view::list(&unsafe { Seq::from_c(file) }))
-}
-
-/// # Safety
-///
-/// None is needed.
-#[cfg(CONFIG_DEBUG_FS)]
-#[export]
-unsafe extern "C" fn rust_kprobes_list_size() -> usize {
-    view::list_size()
-}
-
-/// # Safety
-///
-/// `file` is being shown.
-#[cfg(CONFIG_DEBUG_FS)]
-#[export]
-unsafe extern "C" fn rust_kprobes_enabled_show(
-    file: *mut bindings::seq_file,
-    _unused: *mut c_void,
-) -> c_int {
-    // SAFETY: By the precondition.
-    view::enabled(&unsafe { Seq::from_c(file) });
-    0
-}
-
-/// # Safety
-///
-/// None is needed.
-#[cfg(CONFIG_DEBUG_FS)]
-#[export]
-unsafe extern "C" fn rust_kprobes_enable_all(on: bool) -> c_int {
-    status(enable::all(on))
-}
-
-/// # Safety
-///
-/// `file` is being shown.
-#[cfg(CONFIG_DEBUG_FS)]
-#[export]
-unsafe extern "C" fn rust_kprobes_blacklist_show(
-    file: *mut bindings::seq_file,
-    _unused: *mut c_void,
-) -> c_int {
-    // SAFETY: By the precondition.
-    view::blacklist(&unsafe { Seq::from_c(file) });
-    0
-}
-
-/// # Safety
-///
-/// `file` is being shown.
-#[cfg(CONFIG_DEBUG_FS)]
-#[export]
-unsafe extern "C" fn rust_kprobes_refused_show(
-    file: *mut bindings::seq_file,
-    _unused: *mut c_void,
-) -> c_int {
-    // SAFETY: By the precondition.
-    view::refused(&unsafe { Seq::from_c(file) });
-    0
-}
-
-/// # Safety
-///
-/// `file` is being shown.
-#[cfg(CONFIG_DEBUG_FS)]
-#[export]
-unsafe extern "C" fn rust_kprobes_counters_show(
-    file: *mut bindings::seq_file,
-    _unused: *mut c_void,
-) -> c_int {
-    // SAFETY: By the precondition.
-    view::counters(&unsafe { Seq::from_c(file) });
-    0
-}
 
 /// What the file says of it, for tests.
 ///
