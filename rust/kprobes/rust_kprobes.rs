@@ -8,6 +8,7 @@
 //! - [`contract`]: what a back end provides;
 //! - [`table`]: from an address to what is probed there, pure but for its memory;
 //! - [`slot`]: which slots for copies are in use, pure but for its atomics;
+//! - [`shared`]: what hits read of a place while it is changed, pure but for its atomics;
 //! - [`arch`]: the back end of this kernel;
 //! - [`sys`]: the kernel services that probing uses;
 //! - [`life`]: the stages of a probe's life;
@@ -33,6 +34,7 @@ mod model;
 
 mod contract;
 
+mod shared;
 mod slot;
 mod table;
 

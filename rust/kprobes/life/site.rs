@@ -8,11 +8,14 @@
 #[cfg(CONFIG_RUST_KPROBES_PLANTS)]
 pub(crate) mod plant;
 
+pub(crate) use crate::shared::armed::Armed;
+
 use super::refused;
 use crate::{
     arch::Current,
     contract::Machine,
     model::addr::TextAddr,
+    shared::armed::State,
     sys::{
         blacklist,
         ftrace,
@@ -49,20 +52,6 @@ pub(crate) enum Way {
     Ftrace,
 }
 
-/// What makes a place be hit, right now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Armed {
-    /// Nothing.
-    No = 0,
-    /// The breakpoint is there.
-    Breakpoint,
-    /// Ftrace calls us, and goes on where it was.
-    Watching,
-    /// Ftrace calls us, and goes on where we say.
-    Changing,
-}
-
 /// A probed place. How it is hit comes first, so that a hit needs one register for both.
 #[repr(C)]
 pub(crate) struct Site {
@@ -70,7 +59,7 @@ pub(crate) struct Site {
     pub(crate) way: Way,
     /// The probes there.
     pub(crate) probes: Chain,
-    armed: AtomicU8,
+    armed: State<AtomicU8>,
     guarded: AtomicBool,
     gone: AtomicBool,
 }
@@ -81,7 +70,7 @@ impl Site {
         Self {
             probes: Chain::of(first),
             way,
-            armed: AtomicU8::new(Armed::No as u8),
+            armed: State::new(),
             guarded: AtomicBool::new(false),
             gone: AtomicBool::new(false),
         }
@@ -89,21 +78,18 @@ impl Site {
 
     /// What makes it be hit.
     pub(crate) fn armed(&self) -> Armed {
-        let armed = self.armed.load(Ordering::Relaxed);
-        let all = [Armed::Breakpoint, Armed::Watching, Armed::Changing];
-        let found = all.into_iter().find(|&one| one as u8 == armed);
-        found.unwrap_or(Armed::No)
+        self.armed.get()
     }
 
     /// Is this what makes it be hit?
     #[inline(always)]
     pub(crate) fn is_armed(&self, armed: Armed) -> bool {
-        self.armed.load(Ordering::Relaxed) == armed as u8
+        self.armed.is(armed)
     }
 
     /// Notes what makes it be hit.
     pub(crate) fn set_armed(&self, armed: Armed) {
-        self.armed.store(armed as u8, Ordering::Relaxed);
+        self.armed.set(armed);
     }
 
     /// Does ftrace call the user that changes where it goes on as well, so that nobody else does?

@@ -14,10 +14,13 @@ mod chain;
 pub(crate) use self::chain::Chain;
 
 use super::preempt::Pinned;
-use crate::model::{
-    addr::TextAddr,
-    refusal::Refusal,
-    target::Target, //
+use crate::{
+    model::{
+        addr::TextAddr,
+        refusal::Refusal,
+        target::Target, //
+    },
+    shared::flags::Flags, //
 };
 use core::{
     cell::Cell,
@@ -53,7 +56,7 @@ pub(crate) enum Flag {
 #[repr(C)]
 pub(crate) struct Probe {
     _hlist: [usize; 2],
-    older: AtomicPtr<Probe>,
+    older: chain::Link,
     prev: AtomicPtr<Probe>,
     missed: AtomicUsize,
     addr: AtomicUsize,
@@ -63,7 +66,7 @@ pub(crate) struct Probe {
     post_handler: Cell<bindings::kprobe_post_handler_t>,
     opcode: Cell<bindings::kprobe_opcode_t>,
     _ainsn: bindings::arch_specific_insn,
-    flags: AtomicU32,
+    flags: Flags<AtomicU32>,
     fault_handler: Cell<bindings::kprobe_fault_handler_t>,
 }
 
@@ -137,32 +140,24 @@ impl Probe {
 
     /// Is it said of this probe?
     pub(crate) fn is(&self, flag: Flag) -> bool {
-        self.flags.load(Ordering::Relaxed) & flag as u32 != 0
+        self.flags.any(flag as u32)
     }
 
     /// Says it, or the opposite, of this probe. Only one may do so at a time.
     pub(crate) fn set(&self, flag: Flag, on: bool) {
-        let flags = self.flags.load(Ordering::Relaxed);
-        let flags = if on {
-            flags | flag as u32
-        } else {
-            flags & !(flag as u32)
-        };
-        self.flags.store(flags, Ordering::Relaxed);
+        self.flags.set(flag as u32, on);
     }
 
     /// Are its handlers to be called?
     pub(crate) fn is_enabled(&self) -> bool {
-        let off = Flag::Disabled as u32 | Flag::Gone as u32;
-        self.flags.load(Ordering::Relaxed) & off == 0
+        !self.flags.any(Flag::Disabled as u32 | Flag::Gone as u32)
     }
 
     /// What a registration starts with: of what the client said, only that it is disabled holds.
     pub(crate) fn begin(&self, at: TextAddr, on_entry: bool) {
-        let kept = self.flags.load(Ordering::Relaxed) & Flag::Disabled as u32;
         let entry = if on_entry { Flag::OnEntry as u32 } else { 0 };
         self.set_addr(at.get() as usize);
-        self.flags.store(kept | entry, Ordering::Relaxed);
+        self.flags.begin(Flag::Disabled as u32, entry);
         self.missed.store(0, Ordering::Relaxed);
         self.unlink();
     }
@@ -170,9 +165,8 @@ impl Probe {
     /// Makes its link what C calls empty: one to itself, by which a client sees that the probe is
     /// not registered. No chain may lead to it, and nobody may be at it any more.
     pub(crate) fn unlink(&self) {
-        let link = core::ptr::from_ref(&self.older).cast_mut();
-        self.older.store(link.cast(), Ordering::Relaxed);
-        self.prev.store(link.cast(), Ordering::Relaxed);
+        self.older.lead_to_itself();
+        self.prev.store(self.older.address(), Ordering::Relaxed);
     }
 
     /// Notes the code that the breakpoint is over, as `original` says it. To be used during

@@ -26,6 +26,7 @@ report() {
 layer() {
 	case $1 in
 	rust/kprobes/model/*) echo model ;;
+	rust/kprobes/shared/*) echo shared ;;
 	rust/kprobes/slot/*) echo slot ;;
 	rust/kprobes/table/*) echo table ;;
 	rust/kprobes/contract.rs) echo contract ;;
@@ -45,14 +46,15 @@ layer() {
 modules() {
 	case $1 in
 	model) echo model ;;
+	shared) echo model shared ;;
 	slot) echo slot ;;
 	table) echo model table ;;
 	contract) echo model ;;
 	isa) echo model contract ;;
 	arch) echo ;;
-	sys) echo model slot table sys ;;
+	sys) echo model shared slot table sys ;;
 	machine) echo model contract sys ;;
-	life) echo model contract arch sys life ;;
+	life) echo model shared contract arch sys life ;;
 	view) echo model sys life ;;
 	edge) echo model sys life view ;;
 	root) echo ;;
@@ -62,7 +64,7 @@ modules() {
 # crates LAYER: the crates that the layer may name besides core and itself.
 crates() {
 	case $1 in
-	model | slot | table | contract | isa | arch) echo ;;
+	model | shared | slot | table | contract | isa | arch) echo ;;
 	life | view) echo kernel ;;
 	sys | machine | edge | root) echo kernel bindings pin_init ;;
 	esac
@@ -156,7 +158,7 @@ for file in "${files[@]}"; do
 		report "$file:3" "//! and what the file is" "$(sed -n 3p "$file")"
 
 	case $layer in
-	model | slot | table | isa | contract)
+	model | shared | slot | table | isa | contract)
 		forbid "$file" 'CONFIG_|cfg[a-z_]*\(.*target_' \
 			"no configuration in pure code (it arrives as a value)"
 		;;
@@ -172,13 +174,13 @@ for file in "${files[@]}"; do
 		;;
 	esac
 	case $layer in
-	model | slot | table | isa | life | view | arch | root)
+	model | shared | slot | table | isa | life | view | arch | root)
 		forbid "$file" '(^|[^a-z_])unsafe([^a-z_]|$)' \
 			"no unsafe in the layer '$layer'"
 		;;
 	esac
 	case $file in
-	*/model/mod.rs | */slot/mod.rs | */table/mod.rs | */isa/mod.rs | rust/kprobes/life.rs)
+	*/model/mod.rs | */shared/mod.rs | */slot/mod.rs | */table/mod.rs | */isa/mod.rs | rust/kprobes/life.rs)
 		grep -qF '#![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]' "$file" ||
 			report "$file:1" \
 				"#![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]" \
@@ -192,8 +194,8 @@ done
 lib=tools/testing/kprobes/host/src/lib.rs
 if [ -e $lib ]; then
 	while IFS=: read -r number text; do
-		[[ $text =~ (rust/kprobes/(contract|model/mod|slot/mod|table/mod)|arch/[a-z0-9]+/kprobes/isa/mod)\.rs ]] ||
-			report "$lib:$number" "#[path] to model, slot, table, contract or an isa" "$text"
+		[[ $text =~ (rust/kprobes/(contract|model/mod|shared/mod|slot/mod|table/mod)|arch/[a-z0-9]+/kprobes/isa/mod)\.rs ]] ||
+			report "$lib:$number" "#[path] to model, shared, slot, table, contract or an isa" "$text"
 	done < <(grep -nF '#[path' $lib)
 fi
 

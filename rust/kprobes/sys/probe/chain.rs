@@ -1,154 +1,75 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The probes at one address, newest first.
+//! The kernel's memory under the chains of [`shared::chain`](crate::shared::chain): pointers to
+//! C's probes.
 //!
-//! Mostly there is one, and it wants to be called before the instruction, no more. A hit need not
-//! walk the chain to know: whoever changes the chain, or whether one of its probes is to be called,
-//! notes it beside. What a hit reads of both it reads once, and acts on that.
-//!
-//! What is noted is one word: the address of the only probe, if it is enabled, of which the lowest
-//! bit tells what it wants; that bit alone says that the chain has to be walked.
+//! What is noted of a lone probe is its address, of which the lowest bit tells what it wants; that
+//! bit alone says that the chain has to be walked.
 
 use super::{
     Flag,
     Probe, //
 };
-use core::{
-    marker::PhantomData,
-    sync::atomic::{
-        AtomicBool,
-        AtomicPtr,
-        Ordering, //
-    }, //
+use crate::shared::chain;
+use core::sync::atomic::{
+    AtomicBool,
+    AtomicPtr,
+    Ordering, //
 };
 
-/// The probes at one address, newest first. Only one may change it at a time.
+/// The probes at one address, newest first.
+pub(crate) type Chain = chain::Chain<Probe>;
+
+/// What leads to a probe.
 ///
 /// # Invariants
 ///
-/// What it leads to is registered: it stays until it has been taken out and a grace period is over.
-pub(crate) struct Chain {
-    newest: AtomicPtr<Probe>,
-    /// See [`lone_before`](Chain::lone_before).
-    lone: AtomicPtr<Probe>,
-    /// See [`comes_back`](Chain::comes_back).
-    comes_back: AtomicBool,
-}
+/// In a chain, and in a probe that one leads to: NULL, or a probe that is registered, and stays
+/// until a grace period after nothing leads to it any more.
+#[repr(transparent)]
+pub(crate) struct Link(AtomicPtr<Probe>);
 
-impl Chain {
-    /// A chain of one probe.
-    pub(crate) fn of(probe: &'static Probe) -> Self {
-        // INVARIANT: `'static` says so, see `Probe::from_c`.
-        let chain = Self {
-            newest: AtomicPtr::new(core::ptr::null_mut()),
-            lone: AtomicPtr::new(WALK),
-            comes_back: AtomicBool::new(false),
-        };
-        chain.push(probe);
-        chain
+impl Link {
+    /// Makes it, in a probe that no chain leads to, what C calls an empty list: one that leads to
+    /// itself.
+    pub(super) fn lead_to_itself(&self) {
+        self.0.store(self.address(), Ordering::Relaxed);
     }
 
-    /// Puts a probe before all others.
-    pub(crate) fn push(&self, probe: &'static Probe) {
-        let newest = self.newest.load(Ordering::Relaxed);
-        probe.older.store(newest, Ordering::Relaxed);
-        // A hit that finds the probe also finds that it is to come back.
-        if probe.comes_back() {
-            self.comes_back.store(true, Ordering::Relaxed);
-        }
-        // INVARIANT: `'static` says so, see `Probe::from_c`.
-        let probe = core::ptr::from_ref(probe).cast_mut();
-        self.newest.store(probe, Ordering::Release);
-        self.note();
-    }
-
-    /// Takes a probe out; who is at it still finds the older ones.
-    pub(crate) fn remove(&self, probe: &Probe) {
-        let mut link = &self.newest;
-        for one in self.iter() {
-            if core::ptr::eq(one, probe) {
-                link.store(one.older.load(Ordering::Relaxed), Ordering::Release);
-                return self.note();
-            }
-            link = &one.older;
-        }
-    }
-
-    /// Takes over all probes of another chain, as older ones, from a chain that has one.
-    pub(crate) fn append(&self, other: &Self) {
-        if let Some(probe) = self.iter().next() {
-            let older = other.newest.load(Ordering::Relaxed);
-            probe.older.store(older, Ordering::Release);
-            self.note();
-        }
-    }
-
-    /// Says of one of the probes what changes whether its handlers are called.
-    pub(crate) fn mark(&self, probe: &Probe, flag: Flag, on: bool) {
-        probe.set(flag, on);
-        self.note();
-    }
-
-    /// Is there no probe?
-    pub(crate) fn is_empty(&self) -> bool {
-        self.newest.load(Ordering::Relaxed).is_null()
-    }
-
-    /// Is this one of the probes?
-    pub(crate) fn has(&self, probe: &Probe) -> bool {
-        self.iter().any(|one| core::ptr::eq(one, probe))
-    }
-
-    /// Does any probe want to be called after the instruction?
-    #[inline(always)]
-    pub(crate) fn comes_back(&self) -> bool {
-        self.comes_back.load(Ordering::Relaxed)
-    }
-
-    /// The probe, if it is the only one and is enabled. To be used in an RCU read-side section.
-    #[inline(always)]
-    pub(crate) fn lone(&self) -> Option<&Probe> {
-        let lone = self.lone.load(Ordering::Acquire);
-        let probe = lone.map_addr(|addr| addr & !AROUND);
-        // SAFETY: NULL, or a probe that was in the chain, and so stays while who may look at the
-        // chain does.
-        unsafe { probe.as_ref() }
-    }
-
-    /// The same, if besides it does not want to be called after the instruction.
-    #[inline(always)]
-    pub(crate) fn lone_before(&self) -> Option<&Probe> {
-        let lone = self.lone.load(Ordering::Acquire);
-        // SAFETY: Without the bit, as for `lone`, but not NULL.
-        (lone.addr() & AROUND == 0).then(|| unsafe { &*lone })
-    }
-
-    /// The probes. To be used in an RCU read-side section, or by who may change the chain.
-    #[inline(always)]
-    pub(crate) fn iter(&self) -> List<'_> {
-        List {
-            next: self.newest.load(Ordering::Acquire),
-            _of: PhantomData,
-        }
-    }
-
-    /// Notes what a hit means.
-    fn note(&self) {
-        let comes_back = self.iter().any(Probe::comes_back);
-        self.comes_back.store(comes_back, Ordering::Relaxed);
-        let mut probes = self.iter();
-        let lone = match (probes.next(), probes.next()) {
-            (Some(probe), None) if probe.is_enabled() => {
-                let kind = if comes_back { AROUND } else { 0 };
-                core::ptr::from_ref(probe)
-                    .cast_mut()
-                    .wrapping_byte_add(kind)
-            }
-            _ => WALK,
-        };
-        self.lone.store(lone, Ordering::Release);
+    /// Where it is, as C has it in a list.
+    pub(super) fn address(&self) -> *mut Probe {
+        core::ptr::from_ref(self).cast_mut().cast()
     }
 }
+
+impl chain::Link<Probe> for Link {
+    fn empty() -> Self {
+        // INVARIANT: It is NULL.
+        Self(AtomicPtr::new(core::ptr::null_mut()))
+    }
+
+    #[inline(always)]
+    fn to(&self, order: Ordering) -> Option<&Probe> {
+        // SAFETY: By the invariant, NULL, or it stays while whoever may look at the chain does.
+        unsafe { self.0.load(order).as_ref() }
+    }
+
+    #[inline(always)]
+    fn lead(&self, to: Option<&Probe>, order: Ordering) {
+        let to = to.map_or(core::ptr::null_mut(), |to| {
+            core::ptr::from_ref(to).cast_mut()
+        });
+        // INVARIANT: The chain says so.
+        self.0.store(to, order);
+    }
+}
+
+/// What notes that a probe is alone.
+///
+/// # Invariants
+///
+/// [`WALK`], or a probe as in [`Link`], or that plus [`AROUND`].
+pub(crate) struct Lone(AtomicPtr<Probe>);
 
 /// The bit that a lone probe has which wants to be called after the instruction; a probe's own
 /// address does not have it.
@@ -158,21 +79,64 @@ const _: () = assert!(align_of::<Probe>() > AROUND);
 /// There is no lone probe.
 const WALK: *mut Probe = core::ptr::without_provenance_mut(AROUND);
 
-/// The probes of a chain.
-pub(crate) struct List<'a> {
-    next: *mut Probe,
-    _of: PhantomData<&'a Chain>,
-}
-
-impl<'a> Iterator for List<'a> {
-    type Item = &'a Probe;
+impl chain::Lone<Probe> for Lone {
+    fn nobody() -> Self {
+        // INVARIANT: It is that.
+        Self(AtomicPtr::new(WALK))
+    }
 
     #[inline(always)]
-    fn next(&mut self) -> Option<&'a Probe> {
-        // SAFETY: NULL, or it stays while whoever may look at the chain does, by its invariant.
-        let probe: &'a Probe = unsafe { self.next.as_ref() }?;
-        self.next = probe.older.load(Ordering::Acquire);
-        Some(probe)
+    fn get(&self, order: Ordering) -> Option<&Probe> {
+        let lone = self.0.load(order);
+        let probe = lone.map_addr(|addr| addr & !AROUND);
+        // SAFETY: By the invariant, NULL, or a probe that was in the chain, and so stays while who
+        // may look at the chain does.
+        unsafe { probe.as_ref() }
+    }
+
+    #[inline(always)]
+    fn get_before(&self, order: Ordering) -> Option<&Probe> {
+        let lone = self.0.load(order);
+        // SAFETY: Without the bit, as for `get`, but not NULL.
+        (lone.addr() & AROUND == 0).then(|| unsafe { &*lone })
+    }
+
+    #[inline(always)]
+    fn note(&self, lone: Option<(&Probe, bool)>, order: Ordering) {
+        let lone = lone.map_or(WALK, |(probe, comes_back)| {
+            let kind = if comes_back { AROUND } else { 0 };
+            core::ptr::from_ref(probe)
+                .cast_mut()
+                .wrapping_byte_add(kind)
+        });
+        // INVARIANT: The chain says that the probe is one.
+        self.0.store(lone, order);
+    }
+}
+
+impl chain::Linked for Probe {
+    type Link = Link;
+    type Lone = Lone;
+    type Noted = AtomicBool;
+    type Flag = Flag;
+
+    #[inline(always)]
+    fn older(&self) -> &Link {
+        &self.older
+    }
+
+    #[inline(always)]
+    fn comes_back(&self) -> bool {
+        self.comes_back()
+    }
+
+    #[inline(always)]
+    fn is_enabled(&self) -> bool {
+        self.is_enabled()
+    }
+
+    fn set(&self, flag: Flag, on: bool) {
+        self.set(flag, on);
     }
 }
 

@@ -15,6 +15,8 @@
 mod contract;
 #[path = "../../../../../rust/kprobes/model/mod.rs"]
 mod model;
+#[path = "../../../../../rust/kprobes/shared/mod.rs"]
+mod shared;
 #[path = "../../../../../rust/kprobes/slot/mod.rs"]
 mod slot;
 #[path = "../../../../../rust/kprobes/table/mod.rs"]
@@ -23,6 +25,10 @@ mod table;
 #[path = "../../../../../arch/x86/kprobes/isa/mod.rs"]
 mod x86;
 
+#[cfg(all(test, not(miri)))]
+mod armed_loom;
+#[cfg(all(test, not(miri)))]
+mod chain_loom;
 #[cfg(test)]
 mod differential;
 // Miri runs neither what switches stacks nor, in any useful time, 30,000 entries.

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The probes at one address, newest first.
+//!
+//! Mostly there is one, and it wants to be called before the instruction, no more. A hit need not
+//! walk the chain to know: whoever changes the chain, or whether one of its probes is to be called,
+//! notes it beside. What a hit reads of both it reads once, and acts on that.
+//!
+//! What is noted is one word: the only probe, if it is enabled, and what it wants; or that the
+//! chain has to be walked.
+//!
+//! Whatever leads to a probe is stored with a release, also where it led to an older one already:
+//! a hit may see nothing but the latest store. And what leads to a probe that is older is an
+//! address that one of the loads has given.
+
+use super::atomics::Atomic;
+use core::sync::atomic::Ordering;
+
+/// A word that leads to a probe, or to none.
+pub(crate) trait Link<P> {
+    /// It leads to none.
+    fn empty() -> Self;
+
+    /// The probe that it leads to. One load. To be used by who may look at the chain.
+    fn to(&self, order: Ordering) -> Option<&P>;
+
+    /// Makes it lead elsewhere. One store. The probe is registered, and stays until a grace period
+    /// after nothing leads to it any more.
+    fn lead(&self, to: Option<&P>, order: Ordering);
+}
+
+/// A word that notes who is alone, and whether it wants to be called after the instruction.
+pub(crate) trait Lone<P> {
+    /// Nobody is.
+    fn nobody() -> Self;
+
+    /// Who is alone. One load. To be used by who may look at the chain.
+    fn get(&self, order: Ordering) -> Option<&P>;
+
+    /// The same, unless it wants to be called after the instruction. One load.
+    fn get_before(&self, order: Ordering) -> Option<&P>;
+
+    /// Notes it. One store. Of the probe goes what goes for [`Link::lead`].
+    fn note(&self, lone: Option<(&P, bool)>, order: Ordering);
+}
+
+/// A probe that can be in a chain.
+pub(crate) trait Linked: Sized + 'static {
+    /// What leads to one.
+    type Link: Link<Self>;
+    /// What notes that it is alone.
+    type Lone: Lone<Self>;
+    /// What notes whether any wants to be called after the instruction.
+    type Noted: Atomic<bool>;
+    /// What can be said of it.
+    type Flag;
+
+    /// What leads to the next older one.
+    fn older(&self) -> &Self::Link;
+
+    /// Does the client want to be called after the instruction?
+    fn comes_back(&self) -> bool;
+
+    /// Are its handlers to be called?
+    fn is_enabled(&self) -> bool;
+
+    /// Says it, or the opposite, of this probe.
+    fn set(&self, flag: Self::Flag, on: bool);
+}
+
+/// The probes at one address, newest first. Only one may change it at a time.
+///
+/// # Invariants
+///
+/// What it leads to is registered: it stays until it has been taken out and a grace period is over.
+pub(crate) struct Chain<P: Linked> {
+    newest: P::Link,
+    /// See [`lone_before`](Chain::lone_before).
+    lone: P::Lone,
+    /// See [`comes_back`](Chain::comes_back).
+    comes_back: P::Noted,
+}
+
+impl<P: Linked> Chain<P> {
+    /// A chain of one probe.
+    pub(crate) fn of(probe: &'static P) -> Self {
+        // INVARIANT: `'static` says so.
+        let chain = Self {
+            newest: P::Link::empty(),
+            lone: P::Lone::nobody(),
+            comes_back: P::Noted::new(false),
+        };
+        chain.push(probe);
+        chain
+    }
+
+    /// Puts a probe before all others. That it stays as long as the invariant wants is what
+    /// `'static` stands for.
+    pub(crate) fn push(&self, probe: &'static P) {
+        // Nobody finds it yet, so this needs no order.
+        probe
+            .older()
+            .lead(self.newest.to(Ordering::Relaxed), Ordering::Relaxed);
+        self.will_come_back(probe.comes_back());
+        // INVARIANT: `'static` says so.
+        self.newest.lead(Some(probe), Ordering::Release);
+        self.note();
+    }
+
+    /// Takes a probe out; who is at it still finds the older ones.
+    pub(crate) fn remove(&self, probe: &P) {
+        let mut link = &self.newest;
+        for one in self.iter() {
+            if core::ptr::eq(one, probe) {
+                link.lead(one.older().to(Ordering::Relaxed), Ordering::Release);
+                return self.note();
+            }
+            link = one.older();
+        }
+    }
+
+    /// Takes over all probes of another chain, as older ones, into a chain that has one.
+    pub(crate) fn append(&self, other: &Self) {
+        if let Some(probe) = self.iter().next() {
+            self.will_come_back(other.comes_back());
+            let older = other.newest.to(Ordering::Relaxed);
+            probe.older().lead(older, Ordering::Release);
+            self.note();
+        }
+    }
+
+    /// Says of one of the probes what changes whether its handlers are called.
+    pub(crate) fn mark(&self, probe: &P, flag: P::Flag, on: bool) {
+        probe.set(flag, on);
+        self.note();
+    }
+
+    /// Is there no probe?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.newest.to(Ordering::Relaxed).is_none()
+    }
+
+    /// Is this one of the probes?
+    pub(crate) fn has(&self, probe: &P) -> bool {
+        self.iter().any(|one| core::ptr::eq(one, probe))
+    }
+
+    /// Does any probe want to be called after the instruction? Who has seen one that does is told
+    /// so, until that one is taken out.
+    #[inline(always)]
+    pub(crate) fn comes_back(&self) -> bool {
+        // Who has seen a probe has, by the acquire that led to it, seen what was noted before.
+        self.comes_back.load(Ordering::Relaxed)
+    }
+
+    /// The probe, if it is the only one and is enabled. To be used in an RCU read-side section.
+    #[inline(always)]
+    pub(crate) fn lone(&self) -> Option<&P> {
+        self.lone.get(Ordering::Acquire)
+    }
+
+    /// The same, if besides it does not want to be called after the instruction.
+    #[inline(always)]
+    pub(crate) fn lone_before(&self) -> Option<&P> {
+        self.lone.get_before(Ordering::Acquire)
+    }
+
+    /// The probes. To be used in an RCU read-side section, or by who may change the chain.
+    #[inline(always)]
+    pub(crate) fn iter(&self) -> List<'_, P> {
+        List {
+            next: self.newest.to(Ordering::Acquire),
+        }
+    }
+
+    /// Notes, before it can be found, what a probe wants after the instruction. The release that
+    /// makes it be found is what orders this.
+    fn will_come_back(&self, comes_back: bool) {
+        if comes_back {
+            self.comes_back.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes what a hit means.
+    fn note(&self) {
+        let comes_back = self.iter().any(P::comes_back);
+        self.comes_back.store(comes_back, Ordering::Relaxed);
+        let mut probes = self.iter();
+        let lone = match (probes.next(), probes.next()) {
+            (Some(probe), None) if probe.is_enabled() => Some((probe, comes_back)),
+            _ => None,
+        };
+        self.lone.note(lone, Ordering::Release);
+    }
+}
+
+/// The probes of a chain.
+pub(crate) struct List<'a, P> {
+    next: Option<&'a P>,
+}
+
+impl<'a, P: Linked> Iterator for List<'a, P> {
+    type Item = &'a P;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<&'a P> {
+        let probe = self.next?;
+        self.next = probe.older().to(Ordering::Acquire);
+        Some(probe)
+    }
+}

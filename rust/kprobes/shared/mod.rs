@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What hits read of a probed place while somebody changes it.
+//!
+//! Hits come at any time, on any number of CPUs, and take no lock; one changes a place at a time.
+//! So each thing here is a word or some, and what matters is in which order they are written and
+//! read:
+//!
+//! - [`chain`]: the probes at one address, and what is noted of them all;
+//! - [`flags`]: what is said of a probe;
+//! - [`armed`]: what makes a place be hit.
+//!
+//! How far a hit is belongs to its CPU alone, and is in [`hit_state`](crate::model::hit_state).
+//!
+//! Pure but for the words, which [`atomics`] and [`chain`] ask of whoever uses them, each access
+//! with the order that it takes: the kernel's are `core`'s, and on the host loom runs the same code
+//! in every order there is.
+
+// The KUnit macro expands to unsafe code, which `forbid` would reject.
+#![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
+
+pub(crate) mod armed;
+pub(crate) mod atomics;
+pub(crate) mod chain;
+pub(crate) mod flags;

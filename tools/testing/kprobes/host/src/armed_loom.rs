@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What makes a place be hit under loom: hits against one who arms, guards and disarms it, in every
+//! order that the memory model allows.
+//!
+//! Ftrace is played by two flags, one for each way to call, that have no order at all. What the
+//! place is armed for has a cell in which loom finds any two accesses that nothing orders. Whoever
+//! changes the place does so in the order of `life/arm.rs`.
+//!
+//! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
+
+extern crate std;
+
+use crate::shared::{
+    armed::{
+        Armed,
+        State, //
+    },
+    atomics::Atomic, //
+};
+use loom::{
+    cell::UnsafeCell,
+    sync::atomic::{
+        AtomicBool,
+        AtomicU8,
+        Ordering::{
+            self,
+            Acquire,
+            Relaxed,
+            Release, //
+        }, //
+    },
+    thread, //
+};
+use std::{
+    cell::Cell,
+    sync::Arc, //
+};
+
+/// What is weakened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// What makes the place be hit is stored without an order.
+    Store,
+    /// It is read without one.
+    Load,
+    /// The place says at once that the second way counts.
+    Say,
+}
+
+std::thread_local! {
+    /// What is weakened in the model that this thread runs.
+    static FAULT: Cell<Fault> = const { Cell::new(Fault::None) };
+}
+
+/// The order that is asked for, unless that is what is weakened.
+fn weakened(order: Ordering, by: Fault) -> Ordering {
+    if FAULT.get() == by {
+        Relaxed
+    } else {
+        order
+    }
+}
+
+struct Byte(AtomicU8);
+
+impl Atomic<u8> for Byte {
+    fn new(value: u8) -> Self {
+        Self(AtomicU8::new(value))
+    }
+
+    fn load(&self, order: Ordering) -> u8 {
+        self.0.load(weakened(order, Fault::Load))
+    }
+
+    fn store(&self, value: u8, order: Ordering) {
+        self.0.store(value, weakened(order, Fault::Store));
+    }
+}
+
+struct World {
+    state: State<Byte>,
+    /// What it is armed for.
+    purpose: UnsafeCell<()>,
+    /// Is the place called from: watching, changing?
+    calls: [AtomicBool; 2],
+    told: AtomicBool,
+}
+
+// SAFETY: There is nothing in the cell; loom, which wants to see all accesses, keeps its own order.
+unsafe impl Sync for World {}
+
+impl World {
+    /// A hit; how often it counts.
+    fn hit(&self) -> usize {
+        let ways = [(Armed::Watching, 0), (Armed::Changing, 1)];
+        let called =
+            |&(way, calls): &(Armed, usize)| self.calls[calls].load(Relaxed) && self.state.is(way);
+        let count = ways.iter().filter(|way| called(way)).count();
+        if count != 0 {
+            self.purpose.with(|_| ());
+        }
+        count
+    }
+
+    /// It is watched.
+    fn watch(&self) {
+        self.calls[0].store(true, Relaxed);
+        self.state.set(Armed::Watching);
+    }
+
+    /// It is called from in the second way, too.
+    fn guard(&self) {
+        self.calls[1].store(true, Relaxed);
+        if FAULT.get() == Fault::Say {
+            self.state.set(Armed::Changing);
+        }
+    }
+
+    /// It is called from in no way.
+    fn stop(&self) {
+        self.state.set(Armed::No);
+        for calls in &self.calls {
+            calls.store(false, Relaxed);
+        }
+    }
+}
+
+/// Somebody who changes what makes the place be hit, against a hit.
+#[derive(Clone, Copy)]
+struct Race {
+    before: fn(&World),
+    change: fn(&World),
+    /// How often a hit may count that does not know whether all is done, and one that does.
+    may: &'static [usize],
+    must: usize,
+}
+
+impl Race {
+    fn run(self, fault: Fault) {
+        FAULT.set(fault);
+        loom::model(move || self.once());
+    }
+
+    fn once(self) {
+        let world = Arc::new(World {
+            state: State::new(),
+            purpose: UnsafeCell::new(()),
+            calls: [AtomicBool::new(false), AtomicBool::new(false)],
+            told: AtomicBool::new(false),
+        });
+        (self.before)(&world);
+        let hit = thread::spawn({
+            let world = world.clone();
+            move || {
+                let told = world.told.load(Acquire);
+                let count = world.hit();
+                assert!(self.may.contains(&count), "a hit counts {count} times");
+                assert!(
+                    !told || count == self.must,
+                    "a late hit counts {count} times"
+                );
+            }
+        });
+        (self.change)(&world);
+        world.told.store(true, Release);
+        hit.join().unwrap();
+    }
+}
+
+/// It is armed, for something that was put there.
+const ARM: Race = Race {
+    before: |_| (),
+    change: |world| {
+        world.purpose.with_mut(|_| ());
+        world.watch();
+    },
+    may: &[0, 1],
+    must: 1,
+};
+
+/// It is watched, and guarded as well.
+const GUARD: Race = Race {
+    before: World::watch,
+    change: World::guard,
+    may: &[1],
+    must: 1,
+};
+
+/// It is disarmed.
+const DISARM: Race = Race {
+    before: |world| {
+        world.watch();
+        world.guard();
+    },
+    change: World::stop,
+    may: &[0, 1],
+    must: 0,
+};
+
+#[test]
+fn who_finds_a_place_armed_sees_what_for() {
+    ARM.run(Fault::None);
+}
+
+#[test]
+fn each_hit_counts_once_while_a_place_gets_its_guard() {
+    GUARD.run(Fault::None);
+}
+
+#[test]
+fn disarmed_places_are_not_hit() {
+    DISARM.run(Fault::None);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn place_armed_without_an_order_is_caught() {
+    ARM.run(Fault::Store);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn place_found_armed_without_an_order_is_caught() {
+    ARM.run(Fault::Load);
+}
+
+#[test]
+#[should_panic(expected = "a hit counts")]
+fn second_way_that_counts_at_once_is_caught() {
+    GUARD.run(Fault::Say);
+}

@@ -1,0 +1,779 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The probes at one address under loom: hits that walk them, while one changes them, in every
+//! order that the memory model allows.
+//!
+//! The words are loom's, with the orders that the chain asks for. A probe has a cell in which loom
+//! finds any two accesses that nothing orders, and which says whether the probe is there at all: so
+//! it shows when a hit sees a probe before it is filled, or after it was freed. Another one does
+//! the same for its handlers. RCU is a count of the hits; a grace period is over if the count is
+//! seen at zero, with the order between the two that RCU gives.
+//!
+//! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
+
+extern crate std;
+
+use crate::shared::{
+    atomics::Atomic,
+    chain::{
+        self,
+        Linked, //
+    },
+    flags::Flags, //
+};
+use loom::{
+    cell::UnsafeCell,
+    sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU32, AtomicUsize,
+        Ordering::{
+            self,
+            AcqRel,
+            Acquire,
+            Relaxed,
+            Release, //
+        },
+    },
+    thread, //
+};
+use std::{
+    cell::Cell,
+    ptr,
+    sync::{
+        Arc,
+        OnceLock, //
+    },
+    vec::Vec, //
+};
+
+/// What is weakened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// What leads to a probe is stored without an order.
+    Lead,
+    /// It is loaded without one.
+    To,
+    /// Who is alone is noted without an order.
+    Note,
+    /// It is read without one.
+    Get,
+    /// That a probe comes back is noted only after it can be found.
+    Late,
+    /// Nobody waits for hits.
+    Grace,
+}
+
+std::thread_local! {
+    /// What is weakened in the model that this thread runs.
+    static FAULT: Cell<Fault> = const { Cell::new(Fault::None) };
+}
+
+/// The order that is asked for, unless that is what is weakened.
+fn weakened(order: Ordering, by: Fault) -> Ordering {
+    if FAULT.get() == by {
+        Relaxed
+    } else {
+        order
+    }
+}
+
+/// Something that is there for a time.
+struct Watched(UnsafeCell<bool>);
+
+// SAFETY: loom, which wants to see all accesses, keeps its own order.
+unsafe impl Sync for Watched {}
+
+impl Watched {
+    fn new() -> Self {
+        Self(UnsafeCell::new(false))
+    }
+
+    fn look(&self, else_say: &str) {
+        // SAFETY: loom has looked for accesses that nothing orders.
+        self.0
+            .with(|there| assert!(unsafe { *there }, "{else_say}"));
+    }
+
+    fn set(&self, there: bool) {
+        // SAFETY: As for `look`.
+        self.0.with_mut(|cell| unsafe { *cell = there });
+    }
+}
+
+struct Link(AtomicPtr<Probe>);
+
+impl chain::Link<Probe> for Link {
+    fn empty() -> Self {
+        Self(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    fn to(&self, order: Ordering) -> Option<&Probe> {
+        let to = self.0.load(weakened(order, Fault::To));
+        // SAFETY: NULL, or a probe of the world, whose memory stays.
+        unsafe { to.as_ref() }
+    }
+
+    fn lead(&self, to: Option<&Probe>, order: Ordering) {
+        let to = to.map_or(ptr::null_mut(), |to| ptr::from_ref(to).cast_mut());
+        self.0.store(to, weakened(order, Fault::Lead));
+    }
+}
+
+/// A lone probe's address, plus one if it comes back; or one.
+struct Lone(AtomicPtr<Probe>);
+
+impl chain::Lone<Probe> for Lone {
+    fn nobody() -> Self {
+        Self(AtomicPtr::new(ptr::without_provenance_mut(1)))
+    }
+
+    fn get(&self, order: Ordering) -> Option<&Probe> {
+        let lone = self.0.load(weakened(order, Fault::Get));
+        // SAFETY: NULL, or a probe of the world, whose memory stays.
+        unsafe { lone.map_addr(|addr| addr & !1).as_ref() }
+    }
+
+    fn get_before(&self, order: Ordering) -> Option<&Probe> {
+        let lone = self.0.load(weakened(order, Fault::Get));
+        // SAFETY: As for `get`.
+        (lone.addr() & 1 == 0).then(|| unsafe { &*lone })
+    }
+
+    fn note(&self, lone: Option<(&Probe, bool)>, order: Ordering) {
+        let lone = lone.map_or(ptr::without_provenance_mut(1), |(probe, comes_back)| {
+            let probe = ptr::from_ref(probe).cast_mut();
+            probe.wrapping_byte_add(comes_back.into())
+        });
+        self.0.store(lone, weakened(order, Fault::Note));
+    }
+}
+
+/// Whether any probe comes back.
+struct Noted(AtomicBool, Cell<bool>);
+
+// SAFETY: The cell is the writer's.
+unsafe impl Sync for Noted {}
+
+impl Atomic<bool> for Noted {
+    fn new(value: bool) -> Self {
+        Self(AtomicBool::new(value), Cell::new(false))
+    }
+
+    fn load(&self, order: Ordering) -> bool {
+        self.0.load(order)
+    }
+
+    fn store(&self, value: bool, order: Ordering) {
+        let early = value && !self.1.replace(value);
+        if !(early && FAULT.get() == Fault::Late) {
+            self.0.store(value, order);
+        }
+    }
+}
+
+struct Word(AtomicU32);
+
+impl Atomic<u32> for Word {
+    fn new(value: u32) -> Self {
+        Self(AtomicU32::new(value))
+    }
+
+    fn load(&self, order: Ordering) -> u32 {
+        self.0.load(order)
+    }
+
+    fn store(&self, value: u32, order: Ordering) {
+        self.0.store(value, order);
+    }
+}
+
+/// It is not to be called.
+const DISABLED: u32 = 1;
+
+struct Probe {
+    number: usize,
+    older: Link,
+    flags: Flags<Word>,
+    there: Watched,
+    handlers: Watched,
+}
+
+impl Probe {
+    fn new(number: usize) -> Self {
+        Self {
+            number,
+            older: chain::Link::empty(),
+            flags: Flags::default(),
+            there: Watched::new(),
+            handlers: Watched::new(),
+        }
+    }
+
+    /// The client fills it.
+    fn fill(&self) {
+        self.there.set(true);
+        self.handlers.set(true);
+        self.flags.begin(0, 0);
+    }
+
+    /// The client frees it.
+    fn free(&self) {
+        self.there.set(false);
+        self.handlers.set(false);
+    }
+
+    fn look(&self) {
+        self.there.look("a probe is seen that was freed");
+    }
+}
+
+impl Linked for Probe {
+    type Link = Link;
+    type Lone = Lone;
+    type Noted = Noted;
+    type Flag = u32;
+
+    fn older(&self) -> &Link {
+        self.look();
+        &self.older
+    }
+
+    /// Those with odd numbers do.
+    fn comes_back(&self) -> bool {
+        self.look();
+        self.number & 1 != 0
+    }
+
+    fn is_enabled(&self) -> bool {
+        self.look();
+        !self.flags.any(DISABLED)
+    }
+
+    fn set(&self, flag: u32, on: bool) {
+        self.flags.set(flag, on);
+    }
+}
+
+type Chain = chain::Chain<Probe>;
+
+const PROBES: usize = 4;
+
+/// How often a hit has called each probe.
+#[derive(Default)]
+struct Called {
+    before: [usize; PROBES],
+    after: [usize; PROBES],
+}
+
+impl Called {
+    fn before(&mut self, probe: &Probe) {
+        probe.handlers.look("a probe is called that rests");
+        self.before[probe.number] += 1;
+    }
+
+    fn after(&mut self, probe: &Probe) {
+        probe.handlers.look("a probe is called that rests");
+        self.after[probe.number] += 1;
+    }
+}
+
+/// A place, which may be made anew once.
+struct World {
+    probes: [Probe; PROBES],
+    places: [OnceLock<Chain>; 2],
+    /// Which of the two hits find.
+    current: AtomicUsize,
+    hits: AtomicUsize,
+    /// Is all done, but for what waits for hits?
+    told: AtomicBool,
+}
+
+impl World {
+    fn new(first: &[usize]) -> Arc<Self> {
+        let world = Arc::new(Self {
+            probes: core::array::from_fn(Probe::new),
+            places: Default::default(),
+            current: AtomicUsize::new(0),
+            hits: AtomicUsize::new(0),
+            told: AtomicBool::new(false),
+        });
+        for &number in first {
+            world.probes[number].fill();
+            match world.places[0].get() {
+                Some(chain) => chain.push(world.probe(number)),
+                None => _ = world.places[0].set(Chain::of(world.probe(number))),
+            }
+        }
+        world
+    }
+
+    fn probe(&self, number: usize) -> &'static Probe {
+        // SAFETY: All threads have the world until they are done.
+        unsafe { &*ptr::from_ref(&self.probes[number]) }
+    }
+
+    /// The chain that hits found first.
+    fn chain(&self) -> &Chain {
+        self.places[0].get().unwrap()
+    }
+
+    /// A client fills a probe, and it comes in.
+    fn push(&self, number: usize) {
+        self.probes[number].fill();
+        self.chain().push(self.probe(number));
+    }
+
+    fn disable(&self, number: usize) {
+        self.chain().mark(&self.probes[number], DISABLED, true);
+    }
+
+    fn enable(&self, number: usize) {
+        self.chain().mark(&self.probes[number], DISABLED, false);
+    }
+
+    /// Unregisters a probe, but for what waits for hits.
+    fn take_out(&self, number: usize) {
+        self.disable(number);
+        self.chain().remove(&self.probes[number]);
+    }
+
+    fn tell(&self) {
+        self.told.store(true, Release);
+    }
+
+    /// Is a grace period over? The count is read by a modification, so that each hit comes either
+    /// before, and is counted, or after, and sees what was stored.
+    fn is_quiet(&self) -> bool {
+        FAULT.get() == Fault::Grace || self.hits.fetch_add(0, AcqRel) == 0
+    }
+
+    /// A hit; what `life/hit.rs` does.
+    fn hit(&self) -> Called {
+        self.hits.fetch_add(1, AcqRel);
+        let chain = self.places[self.current.load(Acquire)].get().unwrap();
+        let mut called = Called::default();
+        if let Some(probe) = chain.lone_before() {
+            assert!(!probe.comes_back(), "it is noted that it does not");
+            called.before(probe);
+        } else if let Some(probe) = chain.lone() {
+            called.before(probe);
+            if probe.comes_back() {
+                called.after(probe);
+            }
+        } else {
+            let enabled = |probe: &&Probe| probe.is_enabled();
+            chain
+                .iter()
+                .filter(enabled)
+                .for_each(|probe| called.before(probe));
+            if chain.comes_back() {
+                let after = chain.iter().filter(|probe| probe.comes_back());
+                after.filter(enabled).for_each(|probe| called.after(probe));
+            }
+        }
+        self.hits.fetch_sub(1, AcqRel);
+        called
+    }
+}
+
+/// Somebody who changes a chain, against hits.
+#[derive(Clone, Copy)]
+struct Race {
+    hits: usize,
+    /// The probes that are there when all begin, the oldest one first.
+    first: &'static [usize],
+    /// What is done.
+    change: fn(&World),
+    /// Those that every hit calls.
+    stay: &'static [usize],
+    /// Those that are called by every hit that begins after all was done.
+    come: &'static [usize],
+    /// Those that are not called by any.
+    go: &'static [usize],
+}
+
+impl Race {
+    /// Runs it in every order, for every order in which memory may show the stores.
+    fn run(self, fault: Fault) {
+        FAULT.set(fault);
+        let mut model = loom::model::Builder::new();
+        // Only orders in which each thread is interrupted at most so often: all would take minutes.
+        model.preemption_bound = Some(if self.hits > 1 { 2 } else { 3 });
+        model.check(move || self.once());
+    }
+
+    fn once(self) {
+        let world = World::new(self.first);
+        let hit = |_| {
+            let world = world.clone();
+            thread::spawn(move || {
+                let told = world.told.load(Acquire);
+                self.judge(told, &world.hit());
+            })
+        };
+        let hits: Vec<_> = (0..self.hits).map(hit).collect();
+        (self.change)(&world);
+        for hit in hits {
+            hit.join().unwrap();
+        }
+    }
+
+    fn judge(self, told: bool, called: &Called) {
+        let Called { before, after } = called;
+        for number in 0..PROBES {
+            let must = self.stay.contains(&number) || told && self.come.contains(&number);
+            let must_not = told && self.go.contains(&number);
+            assert!(before[number] <= 1 && after[number] <= 1, "called twice");
+            assert!(!must || before[number] == 1, "missed");
+            assert!(!must_not || before[number] == 0, "called late");
+            if !self.go.contains(&number) && number & 1 != 0 {
+                assert!(before[number] <= after[number], "did not come back");
+            }
+        }
+    }
+}
+
+/// One that comes back joins one that does not.
+const PUSH_AROUND: Race = Race {
+    hits: 1,
+    first: &[0],
+    change: |world| {
+        world.push(1);
+        world.tell();
+    },
+    stay: &[0],
+    come: &[1],
+    go: &[],
+};
+
+/// The same where hits walk the chain already.
+const PUSH_WALKED: Race = Race {
+    first: &[0, 2],
+    stay: &[0, 2],
+    ..PUSH_AROUND
+};
+
+/// One that does not come back joins one that does.
+const PUSH_BEFORE: Race = Race {
+    hits: 1,
+    first: &[1],
+    change: |world| {
+        world.push(0);
+        world.tell();
+    },
+    stay: &[1],
+    come: &[0],
+    go: &[],
+};
+
+/// One comes where hits walk, and is older than another one that goes again: a hit that comes to it
+/// may have seen nothing but the last store.
+const PUSH_AND_REMOVE: Race = Race {
+    hits: 1,
+    first: &[0, 2],
+    change: |world| {
+        world.push(1);
+        world.push(3);
+        world.take_out(3);
+        world.tell();
+        if world.is_quiet() {
+            world.probes[3].free();
+        }
+    },
+    stay: &[0, 2],
+    come: &[1],
+    go: &[3],
+};
+
+/// One comes, and is alone after the other one has gone.
+const TAKE_OVER: Race = Race {
+    hits: 1,
+    first: &[0],
+    change: |world| {
+        world.push(2);
+        world.take_out(0);
+        world.tell();
+        if world.is_quiet() {
+            world.probes[0].free();
+        }
+    },
+    stay: &[],
+    come: &[2],
+    go: &[0],
+};
+
+/// The newest of three goes.
+const REMOVE_NEWEST: Race = Race {
+    hits: 1,
+    first: &[0, 1, 3],
+    change: |world| {
+        world.take_out(3);
+        world.tell();
+        if world.is_quiet() {
+            world.probes[3].free();
+        }
+    },
+    stay: &[0, 1],
+    come: &[],
+    go: &[3],
+};
+
+/// The one in the middle goes.
+const REMOVE_MIDDLE: Race = Race {
+    hits: 1,
+    first: &[0, 1, 2],
+    change: |world| {
+        world.take_out(1);
+        world.tell();
+        if world.is_quiet() {
+            world.probes[1].free();
+        }
+    },
+    stay: &[0, 2],
+    come: &[],
+    go: &[1],
+};
+
+/// The oldest goes, and then the only one.
+const REMOVE_ALL: Race = Race {
+    hits: 1,
+    first: &[0, 1],
+    change: |world| {
+        world.take_out(0);
+        world.take_out(1);
+        world.tell();
+        if world.is_quiet() {
+            world.probes[0].free();
+            world.probes[1].free();
+        }
+    },
+    stay: &[],
+    come: &[],
+    go: &[0, 1],
+};
+
+/// A probe goes, and comes again after a grace period.
+const AGAIN: Race = Race {
+    hits: 1,
+    first: &[0, 1],
+    change: |world| {
+        world.take_out(1);
+        if world.is_quiet() {
+            world.push(1);
+        }
+    },
+    stay: &[0],
+    come: &[],
+    go: &[1],
+};
+
+/// The only one rests, and then for longer than a grace period.
+const DISABLE_LONE: Race = Race {
+    hits: 1,
+    first: &[1],
+    change: |world| {
+        world.disable(1);
+        world.tell();
+        if world.is_quiet() {
+            world.probes[1].handlers.set(false);
+        }
+    },
+    stay: &[],
+    come: &[],
+    go: &[1],
+};
+
+/// One of two rests.
+const DISABLE_ONE: Race = Race {
+    hits: 1,
+    first: &[0, 1],
+    change: |world| {
+        world.disable(1);
+        world.tell();
+        if world.is_quiet() {
+            world.probes[1].handlers.set(false);
+        }
+    },
+    stay: &[0],
+    come: &[],
+    go: &[1],
+};
+
+/// One that rests is called again.
+const ENABLE: Race = Race {
+    hits: 1,
+    first: &[0],
+    change: |world| {
+        world.probes[1].fill();
+        world.probes[1].set(DISABLED, true);
+        world.chain().push(world.probe(1));
+        world.enable(1);
+        world.tell();
+    },
+    stay: &[0],
+    come: &[1],
+    go: &[],
+};
+
+/// A chain takes over another one's, while its only probe is called.
+const APPEND_TO_LONE: Race = Race {
+    hits: 1,
+    first: &[0],
+    change: |world| {
+        world.probes[1].fill();
+        let other = Chain::of(world.probe(1));
+        world.chain().append(&other);
+        world.tell();
+    },
+    stay: &[0],
+    come: &[1],
+    go: &[],
+};
+
+/// The same, while hits walk it.
+const APPEND: Race = Race {
+    hits: 1,
+    first: &[0],
+    change: |world| {
+        world.disable(0);
+        world.probes[1].fill();
+        let other = Chain::of(world.probe(1));
+        world.chain().append(&other);
+        world.tell();
+    },
+    stay: &[],
+    come: &[1],
+    go: &[0],
+};
+
+/// Text has come again: the place is made anew, and the old probe goes out of both.
+const RENEW: Race = Race {
+    hits: 1,
+    first: &[1],
+    change: |world| {
+        world.disable(1);
+        world.probes[0].fill();
+        let fresh = Chain::of(world.probe(0));
+        fresh.append(world.chain());
+        let _ = world.places[1].set(fresh);
+        world.current.store(1, Release);
+        world.tell();
+        world.places[1].get().unwrap().remove(&world.probes[1]);
+        if world.is_quiet() {
+            world.probes[1].free();
+        }
+    },
+    stay: &[],
+    come: &[0],
+    go: &[1],
+};
+
+#[test]
+fn probe_that_joins_is_called_before_and_after() {
+    PUSH_AROUND.run(Fault::None);
+    PUSH_WALKED.run(Fault::None);
+    PUSH_BEFORE.run(Fault::None);
+}
+
+#[test]
+fn probe_is_found_behind_one_that_goes() {
+    PUSH_AND_REMOVE.run(Fault::None);
+    TAKE_OVER.run(Fault::None);
+}
+
+#[test]
+fn removed_probe_is_not_seen_after_a_grace_period() {
+    REMOVE_NEWEST.run(Fault::None);
+    REMOVE_MIDDLE.run(Fault::None);
+    REMOVE_ALL.run(Fault::None);
+}
+
+#[test]
+fn probe_comes_again_after_a_grace_period() {
+    AGAIN.run(Fault::None);
+}
+
+#[test]
+fn disabled_probe_rests_after_a_grace_period() {
+    DISABLE_LONE.run(Fault::None);
+    DISABLE_ONE.run(Fault::None);
+}
+
+#[test]
+fn enabled_probe_is_called() {
+    ENABLE.run(Fault::None);
+}
+
+#[test]
+fn appended_probes_are_called_and_come_back() {
+    APPEND.run(Fault::None);
+    APPEND_TO_LONE.run(Fault::None);
+}
+
+#[test]
+fn place_made_anew_lets_the_old_probe_go() {
+    RENEW.run(Fault::None);
+}
+
+#[test]
+fn two_hits_while_probes_change_places() {
+    let race = Race {
+        hits: 2,
+        ..TAKE_OVER
+    };
+    race.run(Fault::None);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn probe_led_to_without_an_order_is_caught() {
+    PUSH_WALKED.run(Fault::Lead);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn probe_behind_one_that_goes_without_an_order_is_caught() {
+    PUSH_AND_REMOVE.run(Fault::Lead);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn link_followed_without_an_order_is_caught() {
+    PUSH_WALKED.run(Fault::To);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn lone_probe_noted_without_an_order_is_caught() {
+    TAKE_OVER.run(Fault::Note);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn lone_probe_read_without_an_order_is_caught() {
+    TAKE_OVER.run(Fault::Get);
+}
+
+#[test]
+#[should_panic(expected = "did not come back")]
+fn coming_back_noted_late_is_caught() {
+    PUSH_WALKED.run(Fault::Late);
+}
+
+#[test]
+#[should_panic(expected = "did not come back")]
+fn coming_back_of_appended_probes_noted_late_is_caught() {
+    APPEND.run(Fault::Late);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn probe_freed_under_a_hit_is_caught() {
+    REMOVE_MIDDLE.run(Fault::Grace);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn probe_that_rests_too_soon_is_caught() {
+    DISABLE_LONE.run(Fault::Grace);
+}
