@@ -168,6 +168,11 @@ def _entry(built):
     return '0x4' if marked else '0x0'
 
 
+def _lists(built):
+    """Where what is known of BUILT is listed."""
+    return built.impl, f'{built.impl}-{built.flavour}'
+
+
 def guest_tests(built, states=8, cmdline='', says=None):
     """Boot BUILT once: its KUnit suites, then our job; the results.
 
@@ -199,7 +204,7 @@ def guest_tests(built, states=8, cmdline='', says=None):
         found.append(ktap.Result(
             f'{built.arch}.{built.impl}.cmdline', 'pass' if said else 'fail',
             '' if said else f'no "{says}" after {cmdline}'))
-    found = results.judge(found, built.impl)
+    found = results.judge(found, *_lists(built))
     _forms(built, console.lines)
     if built.impl == 'c':
         found += _crash_tests(built, ours)
@@ -227,7 +232,7 @@ def kunit_tests(built):
     found.append(ktap.Result(
         f'{prefix}.no-splat', 'fail' if console.splats else 'pass',
         '; '.join(console.splats[:5])))
-    return results.judge(found, built.impl)
+    return results.judge(found, *_lists(built))
 
 
 # What the guest says, and what the emulation is then told.

@@ -36,6 +36,10 @@ _KUNIT = ('nomodules', 'noftrace', 'nodebugfs', 'nosysctl')
 # probe on it. To report what was found is something else.
 _CHECKERS = re.compile(
     r'__(asan_(load|store)|hwasan_(load|store)|tsan_|msan_|sanitizer_cov_)')
+# One of the kernel's own tests is not fit for PREEMPT_RT, and warns there: see
+# plan/known-rust-rt.txt. KUnit takes one pattern and no exceptions from it, but
+# spinlock_irq_condvar is the only one with this q. The plan guards the others.
+_CMDLINES = {'rt': 'kunit.filter_glob=*.*[!q]????????'}
 # Of random configurations, our objects are compiled, nothing else.
 SEEDS = range(1, 11)
 
@@ -47,13 +51,14 @@ def _guest(arch, impl, flavour='test', **options):
         found += cli.guest_tests(built, states=64, **options)
         if flavour == 'kasan':
             found += cli.plant_tests(built)
-        # Another flavour runs the same, but for the checkers it is without.
-        found += results.vanished(
+        # Another flavour runs the same, but for the checkers it is without,
+        # and for what is listed.
+        return found + results.judge(results.vanished(
             f'{arch}-{impl}', found,
             lambda name: '.storm.' not in name and (
                 flavour == 'test' or '.health.' not in name),
-            f'{arch}-{impl}-{flavour}' if flavour in _MORE else None)
-        return found
+            f'{arch}-{impl}-{flavour}' if flavour in _MORE else None),
+            f'{impl}-{flavour}')
     return run
 
 
@@ -113,7 +118,8 @@ def pieces():
     # Another instruction set: the kernel itself is Thumb code.
     found['c-arm-thumb2'] = _guest('arm', 'c', 'thumb2')
     for flavour in _WHOLE:
-        found[f'rust-x86_64-{flavour}'] = _guest('x86_64', 'rust', flavour)
+        found[f'rust-x86_64-{flavour}'] = _guest(
+            'x86_64', 'rust', flavour, cmdline=_CMDLINES.get(flavour, ''))
     # Without a CPU that has it, FineIBT must be asked for.
     found['rust-x86_64-fineibt'] = _guest(
         'x86_64', 'rust', 'kcfi', cmdline='cfi=fineibt',

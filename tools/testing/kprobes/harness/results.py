@@ -55,10 +55,13 @@ class Tally:
         return 0 if passed and not failed else 1
 
 
-def known(impl):
-    """{test name: what}: what an implementation is known to get wrong."""
+def known(whose):
+    """{test name: what}: what an implementation is known to get wrong.
+
+    Or what cannot be run on one of its kernels: IMPL-FLAVOUR.
+    """
     found = {}
-    path = PLANS / f'known-{impl}.txt'
+    path = PLANS / f'known-{whose}.txt'
     if path.exists():
         for line in path.read_text().splitlines():
             if line and not line.startswith('#'):
@@ -67,19 +70,21 @@ def known(impl):
     return found
 
 
-def judge(results, impl):
+def judge(results, *lists):
     """What is known to be wrong is skipped if it shows, and fails if not."""
-    wrong = known(impl)
+    wrong = {name: (what, whose) for whose in lists
+             for name, what in known(whose).items()}
     judged = []
     for one in results:
-        what = next((d for name, d in wrong.items()
-                     if f'.{one.name}'.endswith(f'.{name}')), None)
+        what, whose = next((found for name, found in wrong.items()
+                            if f'.{one.name}'.endswith(f'.{name}')),
+                           (None, None))
         if what and one.status == 'fail':
             one = Result(one.name, 'skip', f'known: {what}')
         elif what and one.status == 'pass':
             one = Result(one.name, 'fail',
                          f'known to fail ({what}), but did not: is it '
-                         f'mended? Then take it out of plan/known-{impl}.txt')
+                         f'mended? Then take it out of plan/known-{whose}.txt')
         judged.append(one)
     return judged
 

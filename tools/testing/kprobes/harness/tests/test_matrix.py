@@ -189,6 +189,7 @@ class Kunit(support.Case):
     def setUp(self):
         super().setUp()
         self.built = types.SimpleNamespace(arch='x86_64', impl='rust',
+                                           flavour='nomodules',
                                            name='x86_64-rust-nomodules')
         self.enterContext(mock.patch.object(cli.guest, 'initramfs'))
         self.enterContext(mock.patch.object(
@@ -231,27 +232,38 @@ class Kunit(support.Case):
                                  'x86_64.rust.boot': 'fail'})
 
 
-class CommandLine(support.Case):
-    """FineIBT: the kernel must have understood that it is asked for."""
+class Whole(support.Case):
+    """Kernels on which all is run, and a guest that is told what to do."""
 
-    def verdict(self, said):
-        console = mock.Mock(lines=[said], splats=[], seconds=1)
-        boot = mock.Mock(return_value=console)
+    def run_piece(self, name, lines):
+        self.boot = mock.Mock(return_value=mock.Mock(
+            lines=lines, splats=[], seconds=1))
         self.write('.config', '')
         self.enterContext(mock.patch.object(cli, '_modules', lambda _: []))
-        for where, name in ((cli.guest, 'initramfs'), (cli.guest, 'shipped')):
-            self.enterContext(mock.patch.object(where, name,
+        for where, what in ((cli.guest, 'initramfs'), (cli.guest, 'shipped')):
+            self.enterContext(mock.patch.object(where, what,
                                                 return_value=[]))
-        for where, name, what in (
-                (matrix.kernel, 'build', lambda *_: mock.Mock(
-                    arch='x86_64', impl='rust', obj=self.tmp)),
+        for where, what, put in (
+                (matrix.kernel, 'build', lambda *words: mock.Mock(
+                    arch='x86_64', impl='rust', flavour=words[2],
+                    obj=self.tmp)),
                 (matrix.checkkernel, 'run', lambda _: []),
-                (results, 'planned', lambda _: []), (qemu, 'boot', boot)):
-            self.enterContext(mock.patch.object(where, name, what))
-        found = matrix.pieces()['rust-x86_64-fineibt']()
+                (results, 'planned', lambda _: self.planned),
+                (qemu, 'boot', self.boot)):
+            self.enterContext(mock.patch.object(where, what, put))
+        return {one.name: one.status for one in matrix.pieces()[name]()}
+
+
+class CommandLine(Whole):
+    """FineIBT: the kernel must have understood that it is asked for."""
+
+    planned = ()
+
+    def verdict(self, said):
+        found = self.run_piece('rust-x86_64-fineibt', [said])
         self.assertIn('cfi=fineibt',
-                      boot.call_args.kwargs['cmdline'].split())
-        return {one.name: one.status for one in found}['x86_64.rust.cmdline']
+                      self.boot.call_args.kwargs['cmdline'].split())
+        return found['x86_64.rust.cmdline']
 
     def test_it_says_so(self):
         self.assertEqual(self.verdict('SMP alternatives: Using FineIBT CFI'),
@@ -259,6 +271,41 @@ class CommandLine(support.Case):
 
     def test_it_says_something_else(self):
         self.assertEqual(self.verdict('SMP alternatives: Using kCFI'), 'fail')
+
+
+class Listed(Whole):
+    """What one kernel cannot run, as a list says, is skipped there only."""
+
+    planned = ('x86_64.rust.rust_odd.case', 'x86_64.rust.rust_even.case')
+
+    def verdicts(self, *suites, piece='rt'):
+        self.enterContext(mock.patch.object(results, 'PLANS', self.tmp))
+        self.write('known-rust-rt.txt', 'rust_odd.case why\n')
+        lines = [line for suite in suites for line in
+                 ('KTAP version 1', f'# Subtest: {suite}', 'ok 1 case')]
+        found = self.run_piece(f'rust-x86_64-{piece}', lines)
+        return {name: status for name, status in found.items()
+                if '.case' in name}
+
+    def test_what_is_listed_is_skipped(self):
+        self.assertEqual(self.verdicts('rust_even'),
+                         {'x86_64.rust.rust_even.case': 'pass',
+                          'plan.x86_64.rust.rust_odd.case': 'skip'})
+
+    def test_what_is_not_listed_fails(self):
+        self.assertEqual(self.verdicts(),
+                         {'plan.x86_64.rust.rust_even.case': 'fail',
+                          'plan.x86_64.rust.rust_odd.case': 'skip'})
+
+    def test_what_is_listed_and_passes_fails(self):
+        self.assertEqual(self.verdicts('rust_odd', 'rust_even'),
+                         {'x86_64.rust.rust_odd.case': 'fail',
+                          'x86_64.rust.rust_even.case': 'pass'})
+
+    def test_other_kernels_run_it(self):
+        self.assertEqual(self.verdicts('rust_even', piece='lazy'),
+                         {'x86_64.rust.rust_even.case': 'pass',
+                          'plan.x86_64.rust.rust_odd.case': 'fail'})
 
 
 class Entry(support.Case):
