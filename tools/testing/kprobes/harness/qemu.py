@@ -164,6 +164,15 @@ def clean(raw):
     return _STAMP.sub('', text)
 
 
+def patience(built):
+    """How many times as slow as others a kernel may be: with checkers."""
+    try:
+        config = (built.obj / '.config').read_text()
+    except OSError:
+        return 1
+    return 4 if 'CONFIG_KASAN=y\n' in config else 1
+
+
 def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
          extra=(), cmdline='', timeout=600, force=None, on_line=None,
          crash=None, silence=None, thread='multi'):
@@ -181,13 +190,14 @@ def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
     log.parent.mkdir(parents=True, exist_ok=True)
     lines, splats, started = [], [], time.monotonic()
     trouble, done = None, False
+    slow = patience(built)
     with open(log, 'wb', buffering=0) as out:
         process = procs.start(call, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)
         try:
-            for raw in _lines(process, started + timeout,
-                              min(silence or SILENCE, timeout)):
+            for raw in _lines(process, started + timeout * slow,
+                              min(silence or SILENCE, timeout) * slow):
                 out.write(raw + b'\n')
                 line = clean(raw)
                 lines.append(line)

@@ -290,3 +290,11 @@ class Unittest(support.Case):
                  'tests.test_x.C', 'ERROR')):
             match = host._UNIT.match(line)
             self.assertEqual((match[2], match[3]), (name, verdict))
+
+
+class Patience(support.Case):
+    def test_a_kernel_with_checkers_is_waited_for(self):
+        built = types.SimpleNamespace(obj=self.tmp)
+        self.assertEqual(qemu.patience(built), 1)
+        self.write('.config', 'CONFIG_KASAN=y\n')
+        self.assertEqual(qemu.patience(built), 4)
