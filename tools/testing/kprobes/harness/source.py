@@ -113,12 +113,17 @@ def archive(store=None, packaged=PACKAGED, listing=None):
         return _kept(store, packaged) or fetch(store, listing)
 
 
+def _numbers(path):
+    """What tells which of two archives is newer: 7.3.10 is, than 7.3.4."""
+    return [int(number) for number in re.findall('[0-9]+', path.name)]
+
+
 def _kept(*places):
     for place in places:
-        found = sorted([*place.glob('linux-source-7.3_*.deb'),
-                        *place.glob('linux-7.3*.tar.xz')])
+        found = [*place.glob('linux-source-7.3_*.deb'),
+                 *place.glob('linux-7.3*.tar.xz')]
         if found:
-            return found[-1]
+            return max(found, key=_numbers)
     return None
 
 

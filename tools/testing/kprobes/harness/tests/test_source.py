@@ -123,6 +123,12 @@ class Order(support.Case):
         cached = self.write('cache/source/linux-7.3.5.tar.xz', '')
         self.assertEqual(self.archive(), cached)
 
+    def test_the_newest_is_taken(self):
+        for name in ('linux-7.3.10.tar.xz', 'linux-7.3.4.tar.xz'):
+            newest = self.write(f'cache/source/{name}', name)
+        self.assertEqual(self.archive(), newest.with_name(
+            'linux-7.3.10.tar.xz'))
+
     def test_an_unfinished_download_is_not_taken(self):
         self.write('cache/source/linux-7.3.5.tar.xz.part', '')
         self.write('cache/source/linux-6.12.tar.xz', '')
