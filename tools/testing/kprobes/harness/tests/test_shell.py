@@ -147,3 +147,29 @@ class Root(Shell):
         status, text = self.root()
         self.assertEqual(status, 2)
         self.assertIn('neither in PATH', text)
+
+
+class Switches(Shell):
+    """What is yes or no, and where the cache may be: kp says so at once."""
+
+    def kp(self, **variables):
+        return self.bash(f'bash {env.KPROBES}/kp no-such-command',
+                         **{'CACHE': f'{self.tmp}/cache', **variables})
+
+    def test_neither_yes_nor_no(self):
+        for name in ('V', 'UNDO', 'FAST', 'HOST_TOOLS'):
+            status, text = self.kp(**{name: 'yes'})
+            self.assertEqual(status, 2)
+            self.assertIn(f'{name}=1, or {name}=0 for no', text)
+
+    def test_no_is_no(self):
+        script = (f"sed -e '/^here=/s|=.*|={env.KPROBES}|' "
+                  f"-e '/^KP_REPO=/,$d' {env.KPROBES}/kp >kp\n"
+                  'echo \'echo "<${UNDO-none}>"\' >>kp; bash kp')
+        self.assertEqual(self.bash(script, UNDO='0'), (0, '<none>\n'))
+        self.assertEqual(self.bash(script, UNDO='1'), (0, '<1>\n'))
+
+    def test_a_cache_in_the_checkout(self):
+        status, text = self.kp(CACHE=f'{env.REPO}/cache')
+        self.assertEqual(status, 2)
+        self.assertIn('CACHE= outside of this checkout', text)
