@@ -327,7 +327,7 @@ def shell():
     progress.say(f'Linux {built.release} ({arch}, IMPL={impl}); leave with '
                  + qemu.LEAVE)
     progress.summary()
-    qemu.interactive(built, image)
+    qemu.interactive(built, image, cmdline='kunit.enable=0')
     return 0
 
 

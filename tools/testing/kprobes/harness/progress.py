@@ -78,7 +78,7 @@ class Stage:
         before = recall(f'stage {self.name}')
         hint = f', last time {clock(before)}' if before else ''
         if not self.tty:
-            say(f'[{self.name}] planned {self.planned:g} min{hint}')
+            say(f'[{self.name}] planned {self.planned:.2g} min{hint}')
         return self
 
     def tick(self, text='', count=1):
