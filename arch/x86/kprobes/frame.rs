@@ -6,14 +6,14 @@
 //! saves, so that there is room for what an emulated instruction pushes.
 
 use super::isa::{
-    emulate::Frame,
+    emulate::{
+        flag,
+        Frame, //
+    },
     operand::Segment, //
 };
 use core::arch::asm;
 use kernel::bindings;
-
-/// The flag that lets the kernel read memory of user space, against SMAP.
-const AC: usize = 1 << 18;
 
 /// What a trap has saved.
 #[repr(transparent)]
@@ -94,7 +94,8 @@ impl Frame for Trapped {
     fn load(&self, at: u64) -> Option<u64> {
         let mut word = 0usize;
         let from = core::ptr::with_exposed_provenance(at as usize);
-        let lifted = self.0.flags & AC != 0;
+        // By this flag the kernel may read memory of user space, against SMAP.
+        let lifted = self.flags() & flag::AC != 0;
         // SAFETY: The function reads what may not be there, without a report.
         unsafe { bindings::rust_kprobes_peek(&mut word, from, lifted) }.then_some(word as u64)
     }

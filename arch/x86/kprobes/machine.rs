@@ -102,7 +102,7 @@ const FTRACE_CALL_LEN: u64 = 5;
 const JUMP_LEN: u8 = 5;
 
 /// The interrupt flag.
-const IF: usize = 1 << 9;
+const IF: usize = emulate::flag::IF as usize;
 
 static SLOTS: Table<slots::Page> = Table::empty();
 static RETURNS: Returns = Returns::new(MOST_WAITING);

@@ -59,12 +59,8 @@ unsafe fn called(ip: usize, armed: Armed, regs: *mut bindings::pt_regs) {
 /// None is needed.
 #[export]
 unsafe extern "C" fn rust_kprobes_ftrace_missed(ip: usize, changes: bool) {
-    let armed = if changes {
-        Armed::Changing
-    } else {
-        Armed::Watching
-    };
-    ftrace_hit::missed(TextAddr::new(ip as u64), armed, &preempt::Pinned::new());
+    let at = TextAddr::new(ip as u64);
+    ftrace_hit::missed(at, Armed::called(changes), &preempt::Pinned::new());
 }
 
 /// Ftrace is broken, and nobody is to be called any more.

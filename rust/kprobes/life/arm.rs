@@ -131,7 +131,7 @@ pub(crate) fn switch_ftrace(place: Place<'_>, ftrace: &mut Users, on: bool) -> R
     match site.armed() {
         Armed::No if on => {
             ftrace.add(at, changing)?;
-            site.set_armed(user(changing));
+            site.set_armed(Armed::called(changing));
         }
         Armed::Watching if on && changing && !site.is_guarded() => {
             ftrace.add(at, true)?;
@@ -172,13 +172,4 @@ pub(crate) fn leave_ftrace(place: Place<'_>, ftrace: &mut Users) -> Result<(), R
     }
     site.set_guarded(false);
     ftrace.give_up(at, true).and(left)
-}
-
-/// What makes a place be hit that ftrace calls one of its users from.
-fn user(changing: bool) -> Armed {
-    if changing {
-        Armed::Changing
-    } else {
-        Armed::Watching
-    }
 }

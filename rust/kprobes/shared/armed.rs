@@ -22,6 +22,17 @@ pub(crate) enum Armed {
     Changing,
 }
 
+impl Armed {
+    /// Ftrace calls us, and goes on where we say if it is `changing`.
+    pub(crate) fn called(changing: bool) -> Self {
+        if changing {
+            Self::Changing
+        } else {
+            Self::Watching
+        }
+    }
+}
+
 /// What a place says of it. Only one may change it at a time.
 #[repr(transparent)]
 pub(crate) struct State<B>(B);

@@ -194,7 +194,7 @@ const SP: u8 = 4;
 /// |ID |VIP|VIF|AC |VM |RF | 0 |NT | IOPL  |OF |DF |IF |TF |SF |ZF | 0 |AF | 0 |PF | 1 |CF |
 /// +---+---+---+---+---+---+---+---+-------+---+---+---+---+---+---+---+---+---+---+---+---+
 /// ```
-pub(super) mod flag {
+pub(crate) mod flag {
     pub(crate) const CF: u64 = 1 << 0;
     /// Always set.
     pub(crate) const ONE: u64 = 1 << 1;
