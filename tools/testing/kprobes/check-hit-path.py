@@ -18,11 +18,12 @@ patched-in alternatives excepted).
 """
 import argparse
 import bisect
-import pathlib
 import re
 import struct
 import subprocess
 import sys
+
+from objects import linked
 
 # The entries that other code calls; those that the kernel does not have are
 # left out, but at least one is there.
@@ -229,20 +230,6 @@ def check_vmlinux(args):
     for where, expected, path in problems:
         print(f'{where}: expected {expected}, found: {" -> ".join(path)}')
     return 1 if problems else 0
-
-
-def linked(names, ar):
-    """The objects themselves, and those that a folder's built-in.a names."""
-    for name in map(pathlib.Path, names):
-        if not name.is_dir():
-            yield name
-            continue
-        out = subprocess.run([ar, 't', name / 'built-in.a'], check=True,
-                             capture_output=True, text=True).stdout.split()
-        if not out:
-            sys.exit(f'{name}/built-in.a: expected objects, found none')
-        for member in out:
-            yield name / pathlib.Path(member).name
 
 
 def check_objects(names, ar):

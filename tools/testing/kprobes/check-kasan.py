@@ -18,6 +18,8 @@ import re
 import subprocess
 import sys
 
+from objects import linked
+
 HERE = pathlib.Path(__file__).resolve().parents[3]
 CRATE = '12rust_kprobes'
 # What comes first in the symbol of a Rust function is the crate that it is of.
@@ -102,18 +104,6 @@ def check_crate(found, sources):
                   f'{accesses} accesses, found none')
             failed = 1
     return failed
-
-
-def linked(names, ar):
-    """The objects themselves, and those that a folder's built-in.a names."""
-    for name in map(pathlib.Path, names):
-        if not name.is_dir():
-            yield name
-            continue
-        out = subprocess.run([ar, 't', name / 'built-in.a'], check=True,
-                             capture_output=True, text=True).stdout.split()
-        for member in out:
-            yield name / pathlib.Path(member).name
 
 
 def main():

@@ -262,8 +262,7 @@ def _measure(impl, quick):
 
 
 def _check_config(built):
-    config = (built.obj / '.config').read_text()
-    if built.impl == 'c' and 'CONFIG_OPTPROBES=y' not in config:
+    if built.impl == 'c' and not built.has('OPTPROBES'):
         raise env.Refusal('CONFIG_OPTPROBES=y in the kernel to measure',
                           'it is off', 'see config/bench.config')
 

@@ -111,7 +111,7 @@ def run(built):
             'text', ['python3', env.KPROBES / 'check-hit-path.py',
                      '--text-of', *_objects(built)])
         found.append(_result('text', log, status))
-        if 'CONFIG_KASAN=y\n' in (built.obj / '.config').read_text():
+        if built.has('KASAN'):
             log, status = _call(
                 'kasan', ['python3', env.KPROBES / 'check-kasan.py',
                           *_objects(built)])

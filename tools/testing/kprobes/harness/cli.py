@@ -51,7 +51,7 @@ def _returns(impl):
     return impl == 'c'
 
 
-_SAMPLES = ('kprobe_example', 'kretprobe_example', 'rust_minimal')
+_SAMPLES = (*demo.SAMPLES, 'rust_minimal')
 
 
 def _modules(built):
@@ -163,9 +163,7 @@ def _forms(built, lines):
 
 def _entry(built):
     """How far behind its first byte a function's entry is."""
-    marked = 'CONFIG_X86_KERNEL_IBT=y\n' in (built.obj
-                                             / '.config').read_text()
-    return '0x4' if marked else '0x0'
+    return '0x4' if built.has('X86_KERNEL_IBT') else '0x0'
 
 
 def _lists(built):

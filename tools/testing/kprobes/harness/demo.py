@@ -8,7 +8,7 @@ import guest
 import progress
 import qemu
 
-_SAMPLES = ('kprobe_example', 'kretprobe_example')
+SAMPLES = ('kprobe_example', 'kretprobe_example')
 # Lines of the kernel's own that belong to what is shown.
 _KERNEL = ('handler_', 'kprobe_', 'kretprobe_', 'kernel_clone returned')
 
@@ -58,7 +58,7 @@ def _show(line):
 def run(built, job, returns):
     """Boot BUILT with JOB, show it, refuse where something is missing."""
     image = guest.initramfs(built, 'run', job,
-                            guest.shipped(built, *_SAMPLES))
+                            guest.shipped(built, *SAMPLES))
     progress.say(f'booting Linux {built.release} ({built.arch}, '
                  f'IMPL={built.impl})')
     # KUnit's tests would fill the list of what was refused.

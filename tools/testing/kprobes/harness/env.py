@@ -31,7 +31,7 @@ SUPPORTED = ('x86_64',)
 IMPLS = ('rust', 'c')
 
 HOST_TOOLS = bool(os.environ.get('HOST_TOOLS'))
-VERBOSE = bool(os.environ.get('V')) and os.environ.get('V') != '0'
+VERBOSE = bool(os.environ.get('V'))
 
 
 class Refusal(Exception):

@@ -46,6 +46,11 @@ class Built:
         """For logs and stages."""
         return f'{self.arch}-{self.impl}-{self.flavour}'
 
+    def has(self, option):
+        """Is CONFIG_ this OPTION on?"""
+        config = (self.obj / '.config').read_text()
+        return f'CONFIG_{option}=y\n' in config
+
 
 def make_command(arch, obj, tree, flavour=''):
     """The make call that every build of this kernel begins with."""

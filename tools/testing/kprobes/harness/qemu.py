@@ -166,11 +166,7 @@ def clean(raw):
 
 def patience(built):
     """How many times as slow as others a kernel may be: with checkers."""
-    try:
-        config = (built.obj / '.config').read_text()
-    except OSError:
-        return 1
-    return 4 if 'CONFIG_KASAN=y\n' in config else 1
+    return 4 if built.has('KASAN') else 1
 
 
 def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,

@@ -131,6 +131,7 @@ class Machine(Ending):
         """The running command, and the processes of its two machines."""
         self.write('bin/qemu-system-x86_64', _QEMU).chmod(0o755)
         self.write('image', '')
+        self.write('.config', '')
         pids = self.tmp / 'pids'
         process = self.started(
             [sys.executable, '-c', _BENCH, self.tmp],

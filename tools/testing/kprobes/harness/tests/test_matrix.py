@@ -153,12 +153,12 @@ class Compiled(support.Case):
     def test_a_warning_of_ours_fails(self):
         for said, where in (
                 ('warning: unused import\n'
-                 '  --> /work/tree/rust/kprobes/life.rs:3:5\n',
+                 '  --> /tree/rust/kprobes/life.rs:3:5\n',
                  'rust/kprobes/life.rs:3'),
                 ('warning: function `f` is never used\n --> '
-                 '/work/tree/rust/kprobes/../../arch/x86/kprobes/mod.rs:9:4\n',
+                 '/tree/rust/kprobes/../../arch/x86/kprobes/mod.rs:9:4\n',
                  'arch/x86/kprobes/mod.rs:9'),
-                ('/work/tree/rust/kprobes/abi.c:7:5: warning: unused [-W]\n',
+                ('/tree/rust/kprobes/abi.c:7:5: warning: unused [-W]\n',
                  'rust/kprobes/abi.c:7'),
                 ('rust/kprobes/rust_kprobes.o: warning: objtool: f() falls\n',
                  'rust/kprobes/rust_kprobes.o')):
@@ -166,7 +166,7 @@ class Compiled(support.Case):
             self.assertEqual(self.verdict(0), ('fail', 'warning: ' + where))
 
     def test_a_warning_of_others_is_theirs(self):
-        self.said = ('warning: unused\n  --> /work/tree/rust/kernel/kprobes.rs'
+        self.said = ('warning: unused\n  --> /tree/rust/kernel/kprobes.rs'
                      ':3:5\nkernel/fork.c:1:1: warning: unused\n')
         self.assertEqual(self.verdict(0), ('pass', ''))
 
@@ -315,7 +315,9 @@ class Entry(support.Case):
         for config, entry in (('CONFIG_X86_KERNEL_IBT=y\n', '0x4'),
                               ('# CONFIG_X86_KERNEL_IBT is not set\n', '0x0')):
             self.write('.config', config)
-            self.assertEqual(cli._entry(mock.Mock(obj=self.tmp)), entry)
+            built = kernel.Built('x86_64', 'rust', 'test', self.tmp,
+                                 self.tmp, self.tmp / 'image', '7.3')
+            self.assertEqual(cli._entry(built), entry)
 
 
 class Pieces(support.Case):

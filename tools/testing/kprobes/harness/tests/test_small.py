@@ -294,7 +294,9 @@ class Unittest(support.Case):
 
 class Patience(support.Case):
     def test_a_kernel_with_checkers_is_waited_for(self):
-        built = types.SimpleNamespace(obj=self.tmp)
+        built = kernel.Built('x86_64', 'rust', 'kasan', self.tmp, self.tmp,
+                             self.tmp, '7.3')
+        self.write('.config', 'CONFIG_KASAN_INLINE=y\n')
         self.assertEqual(qemu.patience(built), 1)
         self.write('.config', 'CONFIG_KASAN=y\n')
         self.assertEqual(qemu.patience(built), 4)
