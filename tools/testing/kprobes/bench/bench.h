@@ -83,13 +83,8 @@ void bench_deep_rows(void);
 void bench_optimizer_rows(void);
 
 /* memory.c */
-struct bench_memory {
-	u64 free;
-	void *held;
-};
-
-void bench_memory_start(struct bench_memory *memory);
-u64 bench_memory_taken(struct bench_memory *memory);
+u64 bench_memory_free(void);
+u64 bench_memory_taken(u64 free_before);
 void bench_memory_rows(void);
 
 /* vmlinux.c */

@@ -7,19 +7,35 @@
 #include <linux/delay.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
+#include <linux/mmzone.h>
 #include <linux/rcupdate.h>
 #include <linux/vmalloc.h>
+#include <linux/vmstat.h>
 #include "bench.h"
 
 #define PROBES	1000
-#define HELD	(32 << 20)
 
+/* Pages on the CPUs' own lists are free as well: thousands, at times. */
 static u64 free_bytes(void)
 {
-	struct sysinfo info;
+	u64 pages = 0;
+	int node, cpu;
 
-	si_meminfo(&info);
-	return (u64)info.freeram * info.mem_unit;
+	for_each_online_node(node) {
+		struct zone *zones = NODE_DATA(node)->node_zones;
+		unsigned int i;
+
+		for (i = 0; i < MAX_NR_ZONES; i++) {
+			if (!populated_zone(&zones[i]))
+				continue;
+			pages += zone_page_state_snapshot(&zones[i],
+							  NR_FREE_PAGES);
+			for_each_online_cpu(cpu)
+				pages += per_cpu_ptr(zones[i].per_cpu_pageset,
+						     cpu)->count;
+		}
+	}
+	return pages << PAGE_SHIFT;
 }
 
 /* What is freed under way, a smaller table say, is free only after a while. */
@@ -30,38 +46,27 @@ static void settle(void)
 	vm_unmap_aliases();
 }
 
-/*
- * Pages that lie on a CPU's own lists are not counted as free. Memory that is
- * allocated before counting empties these lists.
- */
-void bench_memory_start(struct bench_memory *memory)
+u64 bench_memory_free(void)
 {
 	settle();
-	memory->held = vmalloc(HELD);
-	memory->free = free_bytes();
+	return free_bytes();
 }
 
-u64 bench_memory_taken(struct bench_memory *memory)
+/* Of what was FREE_BEFORE. */
+u64 bench_memory_taken(u64 free_before)
 {
-	void *more;
-	u64 now;
+	u64 now = bench_memory_free();
 
-	settle();
-	more = vmalloc(HELD);
-	now = free_bytes() + HELD;
-	vfree(more);
-	vfree(memory->held);
-	return memory->free > now ? memory->free - now : 0;
+	return free_before > now ? free_before - now : 0;
 }
 
 void bench_memory_rows(void)
 {
 	struct kretprobe *probes = vcalloc(PROBES, sizeof(*probes));
 	struct kretprobe **all = vcalloc(PROBES, sizeof(*all));
-	struct bench_memory memory;
 	int error = -ENOMEM;
 	unsigned int i;
-	u64 taken = 0;
+	u64 free, taken = 0;
 
 	bench_figure("memory_struct_kprobe", "bytes", sizeof(struct kprobe), 1);
 	bench_figure("memory_struct_kretprobe", "bytes",
@@ -73,9 +78,9 @@ void bench_memory_rows(void)
 		probes[i].handler = bench_return;
 		all[i] = &probes[i];
 	}
-	bench_memory_start(&memory);
+	free = bench_memory_free();
 	error = register_kretprobes(all, PROBES);
-	taken = bench_memory_taken(&memory);
+	taken = bench_memory_taken(free);
 	if (!error)
 		unregister_kretprobes(all, PROBES);
 out:

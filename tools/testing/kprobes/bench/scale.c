@@ -137,9 +137,8 @@ void bench_scale_rows(void)
 	struct kprobe *others = vcalloc(most, sizeof(*others));
 	struct kprobe **all = vcalloc(most, sizeof(*all));
 	unsigned int stage, registered = 0;
-	struct bench_memory memory;
 	int error = 0;
-	u64 taken;
+	u64 free, taken;
 
 	if (!others || !all) {
 		bench_failed("scale", -ENOMEM);
@@ -152,7 +151,7 @@ void bench_scale_rows(void)
 	ftrace_error = register_kprobe(&ftrace);
 	optimized_error = jump_probe();
 
-	bench_memory_start(&memory);
+	free = bench_memory_free();
 	for (stage = 0; stage < ARRAY_SIZE(stages); stage++) {
 		while (!error && registered < stages[stage]) {
 			struct kprobe *p = &others[registered];
@@ -167,7 +166,7 @@ void bench_scale_rows(void)
 			error ?: ftrace_error, error ?: optimized_error);
 	}
 
-	taken = bench_memory_taken(&memory);
+	taken = bench_memory_taken(free);
 	if (error)
 		bench_failed("memory_probe", error);
 	else
