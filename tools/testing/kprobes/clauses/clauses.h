@@ -14,9 +14,13 @@
 int kprobes_clauses_target(int value);
 int kprobes_clauses_other(int value);
 
+/* It cannot call from this one's. */
+int kprobes_clauses_untraced(int value);
+
 /* Calls that the compiler does not see through. */
 extern int (*clauses_call)(int value);
 extern int (*clauses_call_other)(int value);
+extern int (*clauses_call_untraced)(int value);
 
 /* A probe that counts its calls, and notes when it was called. */
 struct counted {

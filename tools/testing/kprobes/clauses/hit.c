@@ -133,6 +133,67 @@ static void H3_other_path_through_ftrace(struct kunit *test)
 }
 #endif
 
+#if defined(CONFIG_X86_64) && !defined(CONFIG_X86_KERNEL_IBT) && \
+	!defined(CONFIG_CFI)
+static struct kprobe * __percpu *running_kprobe;
+
+struct running {
+	struct kprobe kp;
+	struct kprobe seen;
+};
+
+static int note_running(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct running *probe = container_of(kp, struct running, kp);
+
+	probe->seen.addr = this_cpu_read(*running_kprobe)->addr;
+	probe->seen.flags = this_cpu_read(*running_kprobe)->flags;
+	return 0;
+}
+
+/*
+ * bpf_get_func_ip() asks it. What is looked up is not exported, so the address
+ * of what looks it up is asked of kprobes; nothing of that works where calls
+ * through pointers are checked.
+ */
+static void M5_running_probe_tells_where(struct kunit *test)
+{
+	struct kprobe lookup = { .symbol_name = "kallsyms_lookup_name" };
+	struct running first = { .kp = {
+		.symbol_name = "kprobes_clauses_target",
+		.pre_handler = note_running,
+	} };
+	struct running second = first;
+	unsigned long (*symbol)(const char *name);
+
+	KUNIT_ASSERT_EQ(test, register_kprobe(&lookup), 0);
+	symbol = (void *)lookup.addr;
+	unregister_kprobe(&lookup);
+	running_kprobe = (void __percpu *)symbol("current_kprobe");
+	KUNIT_ASSERT_NOT_NULL(test, (void __force *)running_kprobe);
+
+	KUNIT_ASSERT_EQ(test, register_kprobe(&first.kp), 0);
+	clauses_call(1);
+	KUNIT_EXPECT_PTR_EQ(test, first.seen.addr, first.kp.addr);
+	KUNIT_EXPECT_TRUE(test, first.seen.flags & KPROBE_FLAG_ON_FUNC_ENTRY);
+	first.seen = (struct kprobe) {};
+
+	/* Two share an address: both are told it. */
+	KUNIT_EXPECT_EQ(test, register_kprobe(&second.kp), 0);
+	clauses_call(1);
+	KUNIT_EXPECT_PTR_EQ(test, first.seen.addr, first.kp.addr);
+	KUNIT_EXPECT_PTR_EQ(test, second.seen.addr, first.kp.addr);
+	KUNIT_EXPECT_TRUE(test, first.seen.flags & KPROBE_FLAG_ON_FUNC_ENTRY);
+	KUNIT_EXPECT_TRUE(test, second.seen.flags & KPROBE_FLAG_ON_FUNC_ENTRY);
+	unregister_kprobe(&second.kp);
+	unregister_kprobe(&first.kp);
+	KUNIT_EXPECT_NULL(test, this_cpu_read(*running_kprobe));
+}
+#define M5_CASES KUNIT_CASE(M5_running_probe_tells_where),
+#else
+#define M5_CASES
+#endif
+
 static struct kunit_case hit_cases[] = {
 	KUNIT_CASE(H1_handlers_are_not_preempted),
 	KUNIT_CASE(H2_post_handler_follows),
@@ -141,6 +202,7 @@ static struct kunit_case hit_cases[] = {
 #ifdef CONFIG_X86_64
 	KUNIT_CASE(H3_other_path_through_ftrace),
 #endif
+	M5_CASES
 	{}
 };
 

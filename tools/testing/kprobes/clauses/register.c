@@ -83,6 +83,18 @@ static void R2_no_handlers(struct kunit *test)
 	unregister_kprobe(&probe);
 }
 
+/* What ftrace may not call from is probed all the same. */
+static void R2_notrace_is_not_asked(struct kunit *test)
+{
+	struct counted probe = COUNTED_AT("kprobes_clauses_untraced");
+
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	KUNIT_EXPECT_FALSE(test, probe.kp.flags & KPROBE_FLAG_FTRACE);
+	KUNIT_EXPECT_EQ(test, clauses_call_untraced(1), 4);
+	KUNIT_EXPECT_EQ(test, probe.before, 1);
+	unregister_kprobe(&probe.kp);
+}
+
 #ifdef CONFIG_X86_64
 /* Any function may be named, as long as the offset is not negative. */
 static void R2_offset_leads_to_another_function(struct kunit *test)
@@ -235,6 +247,7 @@ static struct kunit_case register_cases[] = {
 	KUNIT_CASE(R1_8_data_is_no_text),
 #endif
 	KUNIT_CASE(R2_no_handlers),
+	KUNIT_CASE(R2_notrace_is_not_asked),
 #ifdef CONFIG_X86_64
 	KUNIT_CASE(R2_offset_leads_to_another_function),
 #endif

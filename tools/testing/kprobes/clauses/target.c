@@ -17,8 +17,15 @@ noinline int kprobes_clauses_other(int value)
 	return value + 2;
 }
 
+notrace noinline int kprobes_clauses_untraced(int value)
+{
+	barrier();
+	return value + 3;
+}
+
 int (*clauses_call)(int value) = kprobes_clauses_target;
 int (*clauses_call_other)(int value) = kprobes_clauses_other;
+int (*clauses_call_untraced)(int value) = kprobes_clauses_untraced;
 
 static unsigned int turn;
 

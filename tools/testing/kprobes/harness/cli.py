@@ -13,6 +13,7 @@ from pathlib import Path
 
 import check
 import checkkernel
+import crashes
 import demo
 import env
 import guest
@@ -80,44 +81,6 @@ def _early_probes(built):
     inside = int(_entry(built), 16) + 5
     return ('kprobe_event=p:early/entry,do_populate_rootfs;'
             f'p:early/inside,do_populate_rootfs+{inside} ')
-
-
-# What kills a guest with kprobes in C: the test, the job, what the job says
-# once the probe is there, the oops.
-_KILLERS = (
-    ('H6_long_insn', 'long-insn', 'long_insn: registered',
-     r'Oops: int3|int3: 0000'),
-    ('H9_protection_fault', 'protection-fault', 'mark: killers',
-     r'Oops: general protection fault|general protection fault'),
-    ('H9_division_error', 'division-error', 'mark: killers',
-     r'Oops: divide error|divide error: 0000'),
-)
-
-
-def _crash_tests(built, modules):
-    """Defects of C that kill the guest: each alone, right if it does."""
-    if built.arch != 'x86_64' or built.impl != 'c':
-        return []
-    return [_crash_test(built, modules, *killer) for killer in _KILLERS]
-
-
-def _crash_test(built, modules, test, job, said, oops):
-    image = guest.initramfs(built, job, _job(job, built.impl), modules)
-    name = f'{built.arch}.{built.impl}.crash.{test}'
-    defect = test.split('_')[0]
-    with progress.Stage(f'boot {built.arch} {built.impl} {test}', 1):
-        try:
-            console = qemu.boot(built, image, name=job, timeout=120,
-                                crash=oops)
-            if not any(said in line for line in console.lines):
-                return ktap.Result(name, 'fail', 'the guest died before '
-                                   'the probe was there')
-        except qemu.Died as died:
-            died.show()
-            return ktap.Result(name, 'fail', f'known defect {defect} did '
-                               'not show as the expected oops')
-    return ktap.Result(name, 'skip', f'known defect {defect}, in a boot of '
-                       'its own that died as expected')
 
 
 def plant_tests(built):
@@ -204,8 +167,9 @@ def guest_tests(built, states=8, cmdline='', says=None):
             '' if said else f'no "{says}" after {cmdline}'))
     found = results.judge(found, *_lists(built))
     _forms(built, console.lines)
-    if built.impl == 'c':
-        found += _crash_tests(built, ours)
+    found += crashes.tests(
+        built, lambda job: guest.initramfs(built, job,
+                                           _job(job, built.impl), ours))
     progress.say(f'{name}: booted under {console.accelerator} in '
                  f'{console.seconds:.0f} s, console {env.host(console.log)}')
     return found

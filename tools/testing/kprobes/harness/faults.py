@@ -125,7 +125,7 @@ def _booted(job, modules=()):
     """The tests of `make kunit` are JOB, in the kernel that is there."""
     cli._job = lambda *_: job
     cli._modules = lambda built: list(modules)
-    cli._crash_tests = lambda built, modules: []
+    cli.crashes.tests = lambda built, image: []
     kernel.build = lambda *_: _built()
 
 

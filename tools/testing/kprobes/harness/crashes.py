@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What must kill the guest: each in a boot of its own, right if it does."""
+
+import ktap
+import progress
+import qemu
+
+# What kills a guest with kprobes in C: the test, the job, what the job says
+# once the probe is there, the oops.
+_DEFECTS = (
+    ('H6_long_insn', 'long-insn', 'long_insn: registered',
+     r'Oops: int3|int3: 0000'),
+    ('H9_protection_fault', 'protection-fault', 'mark: killers',
+     r'Oops: general protection fault|general protection fault'),
+    ('H9_division_error', 'division-error', 'mark: killers',
+     r'Oops: divide error|divide error: 0000'),
+)
+# What either implementation says of a hit without end, in this order.
+_SITE = 'kprobes_unrecoverable_site'
+UNRECOVERABLE = (
+    'Unrecoverable kprobe detected.', 'Dump kprobe:',
+    f'.symbol_name = {_SITE}, .offset = 0, .addr = {_SITE}', 'kernel BUG at')
+
+
+def tests(built, image):
+    """The results of all boots of BUILT; IMAGE makes a job's initramfs."""
+    if built.arch != 'x86_64':
+        return []
+    defects = _DEFECTS if built.impl == 'c' else ()
+    return [*(_defect(built, image, *defect) for defect in defects),
+            _unrecoverable(built, image)]
+
+
+def _dies(built, image, job, oops):
+    """The console of a boot that ended as it had to, else None."""
+    with progress.Stage(f'boot {built.name} {job}', 1):
+        try:
+            return qemu.boot(built, image(job), name=job, timeout=120,
+                             crash=oops)
+        except qemu.Died as died:
+            died.show()
+            return None
+
+
+def _defect(built, image, test, job, said, oops):
+    name = f'{built.arch}.{built.impl}.crash.{test}'
+    defect = test.split('_')[0]
+    console = _dies(built, image, job, oops)
+    if not console:
+        return ktap.Result(name, 'fail', f'known defect {defect} did not '
+                           'show as the expected oops')
+    if not any(said in line for line in console.lines):
+        return ktap.Result(name, 'fail', 'the guest died before the probe '
+                           'was there')
+    return ktap.Result(name, 'skip', f'known defect {defect}, in a boot of '
+                       'its own that died as expected')
+
+
+def unsaid(lines, wanted):
+    """The first of WANTED that LINES do not say, in that order, or None."""
+    left = iter(lines)
+    return next((want for want in wanted
+                 if not any(want in line for line in left)), None)
+
+
+def _unrecoverable(built, image):
+    name = f'{built.arch}.{built.impl}.crash.H4_U7_unrecoverable'
+    console = _dies(built, image, 'unrecoverable', r'kernel BUG at')
+    if not console:
+        return ktap.Result(name, 'fail', 'no BUG for a hit without end')
+    missing = unsaid(console.lines, UNRECOVERABLE)
+    if missing:
+        return ktap.Result(name, 'fail', f'not said where expected: {missing}')
+    return ktap.Result(name, 'pass')

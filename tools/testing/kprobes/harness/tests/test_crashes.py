@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0
+"""crashes.unsaid: a guest dies with the right words, in their order."""
+
+import unittest
+
+import crashes
+
+SAID = ['[    1.0] kprobes: Unrecoverable kprobe detected.',
+        '[    1.0] kprobes: Dump kprobe:',
+        '.symbol_name = kprobes_unrecoverable_site, .offset = 0, '
+        '.addr = kprobes_unrecoverable_site+0x0/0x3 [m]',
+        '[    1.0] kernel BUG at somewhere']
+
+
+class Unsaid(unittest.TestCase):
+    def test_all_is_said(self):
+        self.assertIsNone(crashes.unsaid(SAID, crashes.UNRECOVERABLE))
+
+    def test_each_line_is_wanted(self):
+        for left_out in range(len(SAID)):
+            lines = SAID[:left_out] + SAID[left_out + 1:]
+            self.assertEqual(crashes.unsaid(lines, crashes.UNRECOVERABLE),
+                             crashes.UNRECOVERABLE[left_out])
+
+    def test_order_is_wanted(self):
+        self.assertIsNotNone(
+            crashes.unsaid(SAID[::-1], crashes.UNRECOVERABLE))
