@@ -261,8 +261,8 @@ class CommandLine(Whole):
 
     def verdict(self, said):
         found = self.run_piece('rust-x86_64-fineibt', [said])
-        self.assertIn('cfi=fineibt',
-                      self.boot.call_args.kwargs['cmdline'].split())
+        tests = self.boot.call_args_list[0]
+        self.assertIn('cfi=fineibt', tests.kwargs['cmdline'].split())
         return found['x86_64.rust.cmdline']
 
     def test_it_says_so(self):
