@@ -39,6 +39,7 @@ use super::{
         relocate,
         X86, //
     },
+    poke,
     starts, //
 };
 use crate::{
@@ -259,7 +260,7 @@ unsafe impl Machine for X86 {
                 let slot = take_slot(at)?;
                 let load = relocate::probing_load(&insn, &bytes, at, slot.at())?;
                 load_len = load.bytes().len() as u8;
-                write(slot.at(), load.then(&[encode::INT3])?.bytes(), text);
+                poke::code(slot.at(), load.then(&[encode::INT3])?.bytes(), text);
                 (Some(op), Some(slot))
             }
             Way::Emulate(op) => match emulate::goes_to(&op, next) {
@@ -280,8 +281,8 @@ unsafe impl Machine for X86 {
                 let copy = relocate::copy(&insn, &bytes, at, boosted)?;
                 let jump = encode::jmp32(boosted.after(insn.len() as u64)?, next)?;
                 slot.linger();
-                write(slot.at(), step.then(&[encode::INT3])?.bytes(), text);
-                write(boosted, copy.then(jump.bytes())?.bytes(), text);
+                poke::code(slot.at(), step.then(&[encode::INT3])?.bytes(), text);
+                poke::code(boosted, copy.then(jump.bytes())?.bytes(), text);
                 straight = to_word(boosted);
                 (None, Some(slot))
             }
@@ -423,7 +424,7 @@ fn step(
 ) -> Result<(Option<Op>, Option<Slot>), Refusal> {
     let slot = take_slot(at)?;
     let copy = relocate::copy(insn, bytes, at, slot.at())?;
-    write(slot.at(), copy.then(&[encode::INT3])?.bytes(), text);
+    poke::code(slot.at(), copy.then(&[encode::INT3])?.bytes(), text);
     Ok((None, Some(slot)))
 }
 
@@ -532,38 +533,12 @@ fn poke_each(
     let mut any = false;
     for (at, prepared) in places {
         let (before, after) = change(prepared);
-        poke(at, before, after, text);
+        poke::byte(at, before, after, text);
         any = true;
     }
     if any {
-        synchronize(text);
+        poke::synchronize(text);
     }
-}
-
-/// Changes one byte of text, which all CPUs see as before or as after.
-fn poke(at: TextAddr, before: u8, after: u8, _text: &mut text::Lock) {
-    let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
-    let (before, after) = (&raw const before, &raw const after);
-    // SAFETY: Text that a breakpoint may be on, by who prepared it; one byte is changed at once.
-    unsafe { bindings::text_poke(place, after.cast(), 1) };
-    // SAFETY: One byte before, and one after.
-    unsafe { bindings::perf_event_text_poke(place, before.cast(), 1, after.cast(), 1) };
-}
-
-/// Writes code that nobody runs yet.
-fn write(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
-    let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
-    let (from, len) = (code.as_ptr(), code.len());
-    // SAFETY: There was nothing, and so much is written now.
-    unsafe { bindings::perf_event_text_poke(place, core::ptr::null(), 0, from.cast(), len) };
-    // SAFETY: A slot that is ours alone, with room for that much.
-    unsafe { bindings::text_poke(place, from.cast(), len) };
-}
-
-/// Returns when every CPU has seen what was written, and none is still in a trap that began before.
-fn synchronize(_text: &mut text::Lock) {
-    // SAFETY: The CPUs are read-locked, as the text is.
-    unsafe { bindings::smp_text_poke_sync_each_cpu() };
 }
 
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]

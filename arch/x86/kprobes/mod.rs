@@ -9,6 +9,7 @@ mod entry;
 mod frame;
 mod isa;
 mod machine;
+mod poke;
 mod starts;
 
 pub(crate) use isa::X86 as Current;
