@@ -511,12 +511,41 @@ def selfcheck():
     return faults.run()
 
 
+# Whoever works below env.WORK holds one of these. A kernel tree of the user's
+# (KSRC=) has a folder of its own there, with the same locks.
+_LOCKS = (('lock', 'commands'), ('check.lock', 'checks'),
+          ('host.lock', 'host tests'), ('apply.lock', 'make apply'))
+
+
+@contextlib.contextmanager
+def _nobody_else():
+    """Wait for all that work in this checkout's part of the cache.
+
+    The one lock that this command has already is left out.
+    """
+    with contextlib.ExitStack() as stack:
+        for folder in (env.WORK, env.WORK / 'ksrc'):
+            for name, whose in _LOCKS:
+                if folder.is_dir() and (folder, name) != (env.WORK, 'lock'):
+                    stack.enter_context(procs.turn(
+                        folder / name, f'this checkout ({whose})',
+                        'make clean'))
+        yield
+
+
 @command
 def clean():
     """make clean"""
-    for name in ('build', 'host', 'host-miri', 'logs', 'modules', 'series', 'selfcheck',
-                 'rustdoc', 'ksrc', 'bindgen-build'):
-        shutil.rmtree(env.WORK / name, ignore_errors=True)
+    with _nobody_else():
+        for name in ('build', 'host', 'host-miri', 'logs', 'modules',
+                     'series', 'selfcheck', 'rustdoc', 'bindgen-build'):
+            shutil.rmtree(env.WORK / name, ignore_errors=True)
+        # Not the locks there: who waits for one must get the same file.
+        for path in (env.WORK / 'ksrc').glob('*'):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.suffix != '.lock' and path.name != 'lock':
+                path.unlink()
     progress.say(f'objects below {env.host(env.WORK)} deleted; the toolchain '
                  'and the kernel source stay (make distclean drops them too)')
     return 0

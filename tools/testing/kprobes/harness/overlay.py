@@ -276,7 +276,9 @@ def apply(remove=False):
         raise env.Refusal('KSRC= the kernel tree to change', 'no KSRC',
                           'make apply KSRC=/path/to/linux-7.3')
     source.require_version(env.KSRC, 'KSRC')
-    with procs.turn(env.KSRC, env.host(env.KSRC), 'apply'):
+    # The second one is for who cleans up, and knows of no tree.
+    with procs.turn(env.KSRC, env.host(env.KSRC), 'apply'), \
+            procs.turn(env.WORK / 'apply.lock', 'this checkout', 'make apply'):
         return _apply(remove)
 
 

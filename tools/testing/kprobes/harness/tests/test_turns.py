@@ -100,6 +100,51 @@ class Turns(support.Case):
         with cli._turn('kernel'), cli._turn('check'), cli._turn('apply'):
             self.assertEqual(self.printed.getvalue(), '')
 
+    def cleaned_while(self, path):
+        """`make clean` while somebody holds PATH: what was left till then."""
+        kept = self.write('work/ksrc/build/vmlinux', '')
+        other = self.write('work/host/target', '')
+        with procs.turn(path, 'x', 'something'):
+            thread = threading.Thread(target=cli.clean)
+            thread.start()
+            until = time.monotonic() + 10
+            while 'waiting: ' not in self.printed.getvalue() \
+                    and thread.is_alive() and time.monotonic() < until:
+                time.sleep(0.001)
+            found = kept.exists() and other.exists()
+        thread.join()
+        self.assertFalse(kept.exists() or other.exists())
+        return found
+
+    def test_clean_waits_for_all_that_work_there(self):
+        (env.WORK / 'ksrc').mkdir()
+        for folder in (env.WORK, env.WORK / 'ksrc'):
+            for name in ('lock', 'check.lock', 'host.lock', 'apply.lock'):
+                # The command itself has the first one: see _turn().
+                if (folder, name) == (env.WORK, 'lock'):
+                    continue
+                self.printed.truncate(0)
+                self.assertTrue(self.cleaned_while(folder / name), name)
+                self.assertIn('busy with "something"',
+                              self.printed.getvalue())
+                self.assertTrue((folder / name).exists(), name)
+
+    def test_clean_keeps_the_kernel_source(self):
+        self.write('work/tree/Makefile', '')
+        self.write('work/ksrc/ksrc-leave-out', '')
+        cli.clean()
+        self.assertTrue((env.WORK / 'tree/Makefile').exists())
+        self.assertEqual(sorted(p.name for p in (env.WORK / 'ksrc').iterdir()),
+                         ['apply.lock', 'check.lock', 'host.lock', 'lock'])
+
+    def test_apply_is_seen_by_clean(self):
+        self.write('linux/Makefile',
+                   'VERSION = 7\nPATCHLEVEL = 3\nSUBLEVEL = 1\n')
+        self.enterContext(mock.patch.object(env, 'KSRC', self.tmp / 'linux'))
+        self.enterContext(mock.patch.object(
+            overlay, '_apply', lambda _: (env.WORK / 'apply.lock').read_text()))
+        self.assertEqual(overlay.apply(), 'make apply')
+
     def test_busybox_is_unpacked_once(self):
         def unpack(_, kept):
             self.slowly()
