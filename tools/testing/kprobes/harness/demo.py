@@ -8,14 +8,21 @@ import guest
 import progress
 import qemu
 
-SAMPLES = ('kprobe_example', 'kretprobe_example')
+SAMPLES = ('kprobe_example', 'kretprobe_example', 'kprobe_batch_example')
 # Lines of the kernel's own that belong to what is shown.
 _KERNEL = ('handler_', 'kprobe_', 'kretprobe_', 'kernel_clone returned')
+# How the sample of many probes begins its lines.
+_BATCH = 'kprobe_batch_example: '
 
 _ALWAYS = {
     'the pre handler fired': r'handler_pre: <kernel_clone>',
     'the post handler fired': r'handler_post: <kernel_clone>',
     'the probe was listed': r'\| .*  k  kernel_clone\+0x',
+    'many probes were registered at once':
+        _BATCH + r'4 probes registered at once, .* none armed yet',
+    'those were listed as disabled': r'\|.*  k  vfs_write\+0x.*\[DISABLED\]',
+    'those were armed': _BATCH + 'armed$',
+    'each of those fired': _BATCH + r'vfs_write: [1-9]\d* hits, \d+ missed',
     'a command-line probe fired': r'\| .*first: \(vfs_read',
     'the switch was turned off': r'\| 0$',
     'the switch was turned on again': r'\| 1$',
@@ -24,6 +31,13 @@ _RETURNS = {
     'the return probe fired': r'kernel_clone returned \d+ and took',
     'the return probe was listed': r'\| .*  r  kernel_clone\+0x',
     'a command-line return probe fired': r'\| .*last: \(',
+}
+# What only our implementation promises.
+_OURS = {
+    'every hit in a handler was counted as missed':
+        _BATCH + r'handlers made ([1-9]\d*) calls .*, \1 missed',
+    'a fault handler saw each fault':
+        _BATCH + r'vfs_write: (\d+) hits, 0 missed, \1 faults',
 }
 # EOPNOTSUPP is 95.
 _NO_RETURNS = {
@@ -37,14 +51,15 @@ _NO_RETURNS = {
 }
 
 
-def needed(returns):
+def needed(impl, returns):
     """{what must appear: its pattern}; RETURNS: return probes can be had."""
-    return {**_ALWAYS, **(_RETURNS if returns else _NO_RETURNS)}
+    return {**_ALWAYS, **(_OURS if impl == 'rust' else {}),
+            **(_RETURNS if returns else _NO_RETURNS)}
 
 
-def missing(lines, returns):
+def missing(lines, impl, returns):
     """What of it is in none of LINES."""
-    return [what for what, pattern in needed(returns).items()
+    return [what for what, pattern in needed(impl, returns).items()
             if not any(re.search(pattern, line) for line in lines)]
 
 
@@ -64,8 +79,8 @@ def run(built, job, returns):
     # KUnit's tests would fill the list of what was refused.
     console = qemu.boot(built, image, name='run', on_line=_show,
                         cmdline='kunit.enable=0')
-    wanted = ', '.join(needed(returns))
-    if absent := missing(console.lines, returns):
+    wanted = ', '.join(needed(built.impl, returns))
+    if absent := missing(console.lines, built.impl, returns):
         raise env.Refusal(f'the demonstration to show: {wanted}',
                           'not seen: ' + ', '.join(absent),
                           f'the whole console: {env.host(console.log)}')

@@ -103,15 +103,19 @@ def _base(flavour):
     return *_BASES.get(flavour, _TINY), []
 
 
-def write(tree, obj, arch, impl, flavour, make):
-    """Configure OBJ if its fragments changed."""
+def write(tree, obj, arch, impl, flavour, make, absent=()):
+    """Configure OBJ if its fragments changed.
+
+    The symbols that are ABSENT from this tree are left out of them.
+    """
     base, target, told = _base(flavour)
     paths = chosen(arch, impl, flavour)
     for path in paths:
         if not path.exists():
             raise env.Refusal(f'the fragment {path.name}', 'no such file',
                               f'add it to {env.host(FOLDER)}')
-    wanted = lines(paths)
+    wanted = {symbol: line for symbol, line in lines(paths).items()
+              if symbol not in absent}
     answers = ''.join((tree / name).read_text() for name in base)
     answers += '\n'.join(line for line, _, _ in wanted.values()) + '\n'
     kept = obj / 'answers.config'

@@ -151,12 +151,22 @@ def _checkpatch(mails, tree):
                           'mend the files they complain about')
 
 
+# Our files with options in them, and who has to name each.
+_OPTIONS = (('rust/kprobes/Kconfig', 'arch/Kconfig'),
+            ('samples/rust_kprobes/Kconfig', 'samples/Kconfig'))
+_SAMPLE = 'CONFIG_SAMPLE_RUST_KPROBES'
+
+
+def _offered(tree):
+    """For each of _OPTIONS: can they be selected in TREE?"""
+    return [(tree / ours).exists()
+            and f'source "{ours}"' in (tree / theirs).read_text()
+            for ours, theirs in _OPTIONS]
+
+
 def _impls(tree):
     """The implementations that can be selected in TREE."""
-    kconfig = 'rust/kprobes/Kconfig'
-    offered = (tree / kconfig).exists() \
-        and f'source "{kconfig}"' in (tree / 'arch/Kconfig').read_text()
-    return ('c', 'rust') if offered else ('c',)
+    return ('c', 'rust') if _offered(tree)[0] else ('c',)
 
 
 def _build(tree, impl, which, log_name, planned):
@@ -167,7 +177,8 @@ def _build(tree, impl, which, log_name, planned):
         command = kernel.make_command('x86_64', obj, tree)
         # A mail may have brought options: all answers are given afresh.
         (obj / 'answers.config').unlink(missing_ok=True)
-        fragments.write(tree, obj, 'x86_64', impl, 'bench', command)
+        absent = () if _offered(tree)[1] else (_SAMPLE,)
+        fragments.write(tree, obj, 'x86_64', impl, 'bench', command, absent)
         log = obj / log_name
         log.unlink(missing_ok=True)
         kernel.compile_targets(command, ['bzImage', 'modules'], log, stage)
@@ -206,10 +217,11 @@ def _build_each(mails):
             _build(tree, impl, f'{number}/{len(mails)}',
                    f'build-{number}.log', 3 if impl in begun else 12)
             begun.add(impl)
-    if 'rust' not in begun:
-        raise env.Refusal('RUST_KPROBES to be offered by some mail',
-                          'arch/Kconfig never has rust/kprobes/Kconfig',
-                          'is its patch still in patches/?')
+    for (ours, theirs), there in zip(_OPTIONS, _offered(tree)):
+        if not there:
+            raise env.Refusal(f'the options of {ours} to be offered by some '
+                              'mail', f'{theirs} never has it',
+                              'is its patch still in patches/?')
     if not env.HOST_TOOLS:
         subprocess.run(['umount', env.TREE], check=True)
     shutil.rmtree(env.WORK / 'series' / 'tree')

@@ -26,6 +26,18 @@ try cat $KPROBES/list
 say "$ rmmod kprobe_example"
 rmmod kprobe_example
 
+section "many probes from a module, registered at once"
+B=kprobe_batch_example
+say "$ insmod $B.ko symbols=kernel_clone,vfs_read,vfs_write peek=1"
+load $B symbols=kernel_clone,vfs_read,vfs_write peek=1
+try cat $KPROBES/list
+try "echo 1 >/sys/module/$B/parameters/armed"
+try cat $KPROBES/list
+touch_it
+cat /proc/version >/tmp/version
+say "$ rmmod $B"
+rmmod $B
+
 section "a return probe from a module"
 say "$ insmod kretprobe_example.ko func=kernel_clone"
 load kretprobe_example func=kernel_clone 2>&1 | show

@@ -3,6 +3,9 @@
 cat <<'TEXT'
 
   kernel modules     ls /modules; insmod /modules/kprobe_example.ko symbol=kernel_clone
+  many at once       insmod /modules/kprobe_batch_example.ko symbols=kernel_clone,vfs_read
+                     echo 1 >/sys/module/kprobe_batch_example/parameters/armed
+                     rmmod kprobe_batch_example
   what is probed     cat /sys/kernel/debug/kprobes/list
   probe by hand      echo 'p vfs_read' >/sys/kernel/tracing/kprobe_events
   kernel log         dmesg

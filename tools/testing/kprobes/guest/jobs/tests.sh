@@ -63,6 +63,37 @@ if [ "$RETURNS" = y ]; then
 else
 	check kretprobe_example_is_refused refused kretprobe_example
 fi
+
+# The sample of many probes: disabled, then armed, then every hit accounted for.
+batch_sample() {
+	mark batch
+	load kprobe_batch_example symbols=kernel_clone,vfs_read || return 1
+	[ "$(listed '(kernel_clone|vfs_read|called_by_handlers)\+.*\[DISABLED\]' |
+		wc -l)" = 3 ] || {
+		cat $KPROBES/list
+		rmmod kprobe_batch_example
+		return 1
+	}
+	touch_it
+	echo 1 >/sys/module/kprobe_batch_example/parameters/armed
+	touch_it
+	rmmod kprobe_batch_example || return 1
+	since batch "kernel_clone: [1-9][0-9]* hits" >/dev/null || {
+		echo "kernel_clone was not hit"
+		return 1
+	}
+	# C counts without atomics: it may lose some.
+	exact='([0-9]+)'
+	[ "$IMPL" = c ] || exact='\1'
+	since batch "made ([1-9][0-9]*) calls to a probed function, $exact missed" \
+		>/dev/null || {
+		since batch "made "
+		return 1
+	}
+	not_listed 'kernel_clone|vfs_read|called_by_handlers'
+}
+
+check kprobe_batch_example batch_sample
 check rust_minimal_loads load rust_minimal
 check rust_minimal_unloads rmmod rust_minimal
 plan

@@ -12,7 +12,16 @@ _BOTH = ['handler_pre: <kernel_clone> p->addr',
          'handler_post: <kernel_clone> p->addr',
          '| ffffffff81058640  k  kernel_clone+0x0    [FTRACE]',
          '| cat-366  [001] ..... 16.5: first: (vfs_read+0x0/0x130) count=0x1',
-         '| 0', '| 1']
+         '| 0', '| 1',
+         'kprobe_batch_example: 4 probes registered at once, in 54 us, none '
+         'armed yet', '| ffffffff811d  k  vfs_write+0x0    [DISABLED][FTRACE]',
+         'kprobe_batch_example: armed']
+_OF_C = ['kprobe_batch_example: vfs_write: 7 hits, 0 missed, 0 faults',
+         'kprobe_batch_example: handlers made 9 calls to a probed function, '
+         '8 missed']
+_OF_OURS = ['kprobe_batch_example: vfs_write: 7 hits, 0 missed, 7 faults',
+            'kprobe_batch_example: handlers made 9 calls to a probed '
+            'function, 9 missed']
 _RETURNS = ['kernel_clone returned 42 and took 7 ns to execute',
             '| ffffffff81058640  r  kernel_clone+0x0    [FTRACE]',
             '| cat-366  [001] ..... 16.5: last: (ksys_read <- vfs_read) ret=1']
@@ -25,21 +34,30 @@ _REFUSALS = ["| insmod: can't insert '/modules/kretprobe_example.ko': "
 
 
 class Needed(support.Case):
-    def each_is_needed(self, lines, returns):
-        self.assertEqual(demo.missing(lines, returns), [])
+    def each_is_needed(self, lines, impl, returns):
+        self.assertEqual(demo.missing(lines, impl, returns), [])
         for line in lines:
             rest = [other for other in lines if other != line]
-            self.assertEqual(len(demo.missing(rest, returns)), 1, line)
+            self.assertTrue(demo.missing(rest, impl, returns), line)
 
     def test_with_return_probes(self):
-        self.each_is_needed(_BOTH + _RETURNS, True)
+        self.each_is_needed(_BOTH + _OF_C[:1] + _RETURNS, 'c', True)
+        self.each_is_needed(_BOTH + _OF_OURS + _RETURNS, 'rust', True)
 
     def test_refusals_where_there_are_none(self):
-        self.each_is_needed(_BOTH + _REFUSALS, False)
+        self.each_is_needed(_BOTH + _OF_OURS + _REFUSALS, 'rust', False)
+
+    def test_ours_loses_no_miss_and_no_fault(self):
+        self.assertEqual(
+            demo.missing(_BOTH + _OF_C + _RETURNS, 'rust', True),
+            ['every hit in a handler was counted as missed',
+             'a fault handler saw each fault'])
 
     def test_another_errno_is_not_the_refusal(self):
-        lines = [line.replace('-95', '-22') for line in _BOTH + _REFUSALS]
-        self.assertEqual(demo.missing(lines, False), ['the reason was told'])
+        lines = [line.replace('-95', '-22')
+                 for line in _BOTH + _OF_OURS + _REFUSALS]
+        self.assertEqual(demo.missing(lines, 'rust', False),
+                         ['the reason was told'])
 
     def run_with(self, lines):
         built = types.SimpleNamespace(arch='x86_64', impl='rust',
@@ -52,13 +70,13 @@ class Needed(support.Case):
         return demo.run(built, '', False)
 
     def test_all_of_it(self):
-        self.assertEqual(self.run_with(_BOTH + _REFUSALS), 0)
+        self.assertEqual(self.run_with(_BOTH + _OF_OURS + _REFUSALS), 0)
         self.assertIn('the reason was told', self.printed.getvalue())
 
     def test_a_part_of_it(self):
         with self.refused('not seen: a command-line probe fired',
                           'whole console'):
-            self.run_with([line for line in _BOTH + _REFUSALS
+            self.run_with([line for line in _BOTH + _OF_OURS + _REFUSALS
                            if 'first:' not in line])
 
 

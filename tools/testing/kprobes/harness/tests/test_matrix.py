@@ -21,7 +21,7 @@ from tests import support
 class Bases(support.Case):
     """What is below the fragments of a flavour."""
 
-    def configured(self, flavour):
+    def configured(self, flavour, absent=()):
         """(the words behind make's own, the answers) for FLAVOUR."""
         for name in ('kernel/configs/tiny-base.config',
                      'kernel/configs/tiny.config'):
@@ -41,7 +41,7 @@ class Bases(support.Case):
         obj.mkdir(exist_ok=True)
         with mock.patch.object(procs, 'run', run):
             fragments.write(self.tmp / 'tree', obj, 'x86_64', 'rust', flavour,
-                            ['make'])
+                            ['make'], absent)
         return said['words'], said['answers']
 
     def test_most_are_tiny(self):
@@ -49,6 +49,11 @@ class Bases(support.Case):
         self.assertEqual(words, ['allnoconfig'])
         self.assertIn('CONFIG_TINY=y', answers)
         self.assertIn('# CONFIG_SMP is not set', answers)
+
+    def test_what_a_tree_does_not_have_is_left_out(self):
+        option = 'CONFIG_SAMPLE_RUST_KPROBES'
+        self.assertIn(option, self.configured('bench')[1])
+        self.assertNotIn(option, self.configured('bench', (option,))[1])
 
     def test_gcc_has_the_defconfig(self):
         words, answers = self.configured('gcc')

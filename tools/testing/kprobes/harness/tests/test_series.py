@@ -10,6 +10,7 @@ import series
 from tests import support
 
 _OFFER = 'source "rust/kprobes/Kconfig"\n'
+_SAMPLE = 'source "samples/rust_kprobes/Kconfig"\n'
 
 
 def _mail(path, before, after):
@@ -24,17 +25,22 @@ class Builds(support.Case):
     def setUp(self):
         super().setUp()
         self.write('work/tree/arch/Kconfig', 'config KPROBES\n')
-        self.write('work/tree/Makefile', 'all:\n')
+        self.write('work/tree/samples/Kconfig', 'menu\n')
+        self.write('work/tree/samples/rust_kprobes/Kconfig', '')
         (env.WORK / 'orig').mkdir()
         self.mails = [
             self.write('1.patch', _mail('rust/kprobes/Kconfig', '', 'x\n')),
             self.write('2.patch', _mail('arch/Kconfig', 'config KPROBES\n',
                                         'config KPROBES\n' + _OFFER)),
-            self.write('3.patch', _mail('Makefile', 'all:\n', 'all: x\n'))]
+            self.write('3.patch', _mail('samples/Kconfig', 'menu\n',
+                                        'menu\n' + _SAMPLE))]
         self.built = []
         self.enterContext(mock.patch.object(series.toolchain, 'ready'))
         self.enterContext(mock.patch.object(env, 'HOST_TOOLS', True))
-        self.enterContext(mock.patch.object(series.fragments, 'write'))
+        self.enterContext(mock.patch.object(
+            series.fragments, 'write', lambda *words: self.left_out.append(
+                words[-1])))
+        self.left_out = []
         self.enterContext(mock.patch.object(
             series.kernel, 'compile_targets',
             lambda command, targets, log, stage: self.built.append(
@@ -48,9 +54,18 @@ class Builds(support.Case):
             ('series 3/3 c', 3, 'build-c'),
             ('series 3/3 rust', 3, 'build-rust')])
 
+    def test_the_sample_from_the_mail_on_that_offers_it(self):
+        series._build_each(self.mails)
+        absent = ('CONFIG_SAMPLE_RUST_KPROBES',)
+        self.assertEqual(self.left_out, [absent, absent, absent, (), ()])
+
     def test_a_series_that_never_offers_it(self):
-        with self.refused('RUST_KPROBES', 'patches/'):
+        with self.refused('rust/kprobes/Kconfig', 'patches/'):
             series._build_each([self.mails[0], self.mails[2]])
+
+    def test_a_series_that_never_offers_the_sample(self):
+        with self.refused('samples/rust_kprobes/Kconfig', 'patches/'):
+            series._build_each(self.mails[:2])
 
     def test_a_mail_that_does_not_apply(self):
         with self.refused('3.patch to apply'):
