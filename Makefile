@@ -5,6 +5,8 @@
 
 KP := tools/testing/kprobes/kp
 export ARCH IMPL KSRC JOBS CACHE V HOST_TOOLS DIR ARGS UNDO PIECE FAST SEED DEBIAN_MIRROR DEBIAN_SECURITY
+# What stands on the command line: kp refuses a name that it does not know.
+export KP_GIVEN := $(MAKEOVERRIDES)
 
 COMMANDS := run test test-all check check-kernel shell bench bench-quick \
 	kernel host-test host-fuzz host-miri kunit selftest storm module apply series selfcheck plan clean
@@ -47,7 +49,20 @@ distclean:
 #: make clean          delete objects
 #: make distclean      delete everything, the cache with its toolchain included
 #:
-#: variables: ARCH=x86_64|arm|ppc64le|s390x  IMPL=rust|c  KSRC=kernel tree  JOBS=n
-#:            (run, shell, module: IMPL=rust on x86_64, c elsewhere; a wrong value is refused at once)
-#:            CACHE=dir (default ~/.cache/rust-kprobes)  V=1 (show everything)
-#:            HOST_TOOLS=1 (this machine's own compilers and QEMU, after checking their versions)
+#: variables (one of another name is refused, and so is a wrong value):
+#:   ARCH=x86_64|arm|ppc64le|s390x
+#:   IMPL=rust|c          run, shell, module: rust on x86_64, c elsewhere
+#:   KSRC=dir             a kernel tree of yours, 7.3
+#:   DIR=dir              module: the folder of yours
+#:   ARGS="..."           module: its parameters; storm: seconds, piecewise
+#:   PIECE=name           test-all: that one only
+#:   SEED=n               host-fuzz: where chance begins
+#:   UNDO=1               apply: take it out again
+#:   FAST=1               series: no builds
+#:   JOBS=n               compilers at once
+#:   V=1                  show everything
+#:   CACHE=dir            the default is ~/.cache/rust-kprobes
+#:   HOST_TOOLS=1         this machine's own compilers and QEMU, after checking their versions
+#:   DEBIAN_MIRROR=url    where the toolchain root comes from
+#:   DEBIAN_SECURITY=url  the same for its security updates
+#:   http_proxy, https_proxy, no_proxy, also in capitals

@@ -29,12 +29,69 @@ free_kib() {
 	df -Pk "$1" | awk 'NR == 2 { print $4 }'
 }
 
+# What the command line of make may set.
+VARIABLES=(ARCH IMPL KSRC DIR ARGS PIECE SEED UNDO FAST JOBS V CACHE HOST_TOOLS
+	DEBIAN_MIRROR DEBIAN_SECURITY)
+PROXIES=(http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY)
+
+# distance A B: how many letters to put in, take out or change until A is B.
+distance() {
+	local a=$1 b=$2 i j cost least before=() now
+	for ((j = 0; j <= ${#b}; j++)); do
+		before[j]=$j
+	done
+	for ((i = 1; i <= ${#a}; i++)); do
+		now=("$i")
+		for ((j = 1; j <= ${#b}; j++)); do
+			cost=1
+			[ "${a:i-1:1}" != "${b:j-1:1}" ] || cost=0
+			least=$((before[j - 1] + cost))
+			((before[j] + 1 >= least)) || least=$((before[j] + 1))
+			((now[j - 1] + 1 >= least)) || least=$((now[j - 1] + 1))
+			now[j]=$least
+		done
+		before=("${now[@]}")
+	done
+	echo "${before[${#b}]}"
+}
+
+# nearest NAME: which of our variables is most like it.
+nearest() {
+	local known found least=99 best=
+	for known in "${VARIABLES[@]}"; do
+		found=$(distance "${1^^}" "$known")
+		[ "$found" -ge "$least" ] || { least=$found best=$known; }
+	done
+	echo "$best"
+}
+
+# check_given TEXT: refuses a name that is none of ours. TEXT has NAME=VALUE as
+# make hands them over: white space in a value stands behind a backslash, and
+# so does a backslash.
+check_given() {
+	local text=$1 words word name
+	text=${text//\\\\/}
+	text=${text//\\[[:space:]]/}
+	read -r -d '' -a words <<<"$text" || :
+	for word in "${words[@]}"; do
+		name=${word%%=*}
+		while [[ $name == *[:+?!] ]]; do
+			name=${name%?}
+		done
+		case " ${VARIABLES[*]} ${PROXIES[*]} " in
+		*" $name "*) ;;
+		*) refuse "one of the variables ${VARIABLES[*]}" "$name" \
+			"did you mean $(nearest "$name")=? make help tells what each is for" ;;
+		esac
+	done
+}
+
 # keep_users: adds to the array `keep` what of the user's environment reaches
 # the harness. Nothing else does, or two people would build two kernels.
 keep_users() {
 	local name
 	for name in TERM CI V JOBS ARGS UNDO PIECE FAST SEED ARCH IMPL HOST_TOOLS \
-		http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
+		"${PROXIES[@]}"; do
 		[ -z "${!name:-}" ] || keep+=("$name=${!name}")
 	done
 }

@@ -2,6 +2,7 @@
 """The shell part: what it refuses before the harness can run."""
 
 import os
+import re
 import subprocess
 
 import env
@@ -85,6 +86,51 @@ class Llvm(Shell):
                                  'command -v chroot')
         self.assertEqual(status, 0, text)
         self.assertRegex(text, r'/s?bin/chroot\n\Z')
+
+
+class Given(Shell):
+    """What stands on the command line of make."""
+
+    def given(self, text):
+        return self.bash('check_given "$TEXT"', TEXT=text)
+
+    def test_names_that_are_known(self):
+        for text in ('', 'ARCH=arm', 'IMPL=c ARCH:=arm V+=1', 'CACHE::=/x',
+                     'ARGS=symbol=vfs_read\\ foo=1 V=1', 'http_proxy=x',
+                     'ARGS=\\\\ V=1', 'DIR=*', 'ARGS=a\\\tb=1'):
+            self.assertEqual(self.given(text), (0, ''), text)
+
+    def test_the_nearest_of_those_is_named(self):
+        for wrong, near in (('ACRH', 'ARCH'), ('arch', 'ARCH'),
+                            ('IMPLE', 'IMPL'), ('PEICE', 'PIECE'),
+                            ('HOSTTOOLS', 'HOST_TOOLS'), ('JOB', 'JOBS'),
+                            ('DEBIAN_MIROR', 'DEBIAN_MIRROR')):
+            status, text = self.given(f'V=1 {wrong}=x')
+            self.assertEqual(status, 2)
+            self.assertIn(f'found:    {wrong}\n', text)
+            self.assertIn(f'did you mean {near}=?', text)
+
+    def test_a_word_behind_an_escaped_backslash_is_seen(self):
+        self.assertEqual(self.given('ARGS=x\\\\ FOO=1')[0], 2)
+
+    def test_nothing_is_made_before(self):
+        # Not a good place: would the name be let pass, this is refused.
+        cache = env.REPO / 'cache-to-be'
+        done = subprocess.run(
+            ['make', '-C', env.REPO, 'test', 'ACRH=arm', f'CACHE={cache}'],
+            check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn('did you mean ARCH=?', done.stdout)
+        self.assertFalse(cache.exists())
+
+    def test_make_tells_of_all(self):
+        known = set(self.bash('echo "${VARIABLES[@]}"')[1].split())
+        text = (env.REPO / 'Makefile').read_text()
+        told = set(re.findall(r'^#:   ([A-Z_]+)=', text, re.M))
+        self.assertEqual(told, known)
+        passed = re.search(r'^export (ARCH .*)$', text, re.M)[1].split()
+        self.assertEqual(set(passed), known)
 
 
 class Distclean(Shell):
