@@ -28,7 +28,9 @@ def _job(names, parameters):
               'say "$ cat kprobes/list"', 'show <$KPROBES/list']
     for name in reversed(names):
         lines += [f'if out=$(rmmod {name} 2>&1); then '
-                  f'say "unloaded {name}"; fi']
+                  f'say "unloaded {name}"; '
+                  f'elif [ -e /sys/module/{name.replace("-", "_")} ]; then '
+                  f'say "stayed {name}: $out"; fi']
     return '\n'.join(lines) + '\n'
 
 
@@ -55,6 +57,11 @@ def run(built, folder, parameters=''):
     if refused:
         raise env.Refusal(f'{", ".join(names)} to load', '; '.join(refused),
                           'the kernel says why above')
+    stayed = [line for line in console.lines if line.startswith('stayed ')]
+    if stayed:
+        raise env.Refusal(f'{", ".join(names)} to unload', '; '.join(stayed),
+                          'does it have a function for module_exit(), and '
+                          'has it given back all that it holds?')
     if console.splats:
         raise env.Refusal('a kernel without complaints',
                           '; '.join(console.splats[:3]),
