@@ -75,6 +75,7 @@ _MODULES = (('pyflakes', 'pyflakes3'), ('pycodestyle', 'pycodestyle'))
 _ALL = ('rust', 'lint', 'build', 'boot')
 _COMMANDS = {
     'check': ('rust', 'lint'), 'host-test': ('rust',),
+    'host-fuzz': ('rust',), 'host-miri': ('rust',),
     'kernel': ('rust', 'build'), 'check-kernel': ('rust', 'build'),
     'series': ('rust', 'build'), 'apply': ('apply',), 'clean': (),
     'test': _ALL, 'test-all': _ALL, 'plan': _ALL, 'selfcheck': _ALL,
@@ -95,6 +96,17 @@ def _output(*call):
     except OSError:
         return None
     return done.stdout
+
+
+def said(*call):
+    """What CALL prints, or that there is no such program."""
+    text = _output(*call)
+    return 'none' if text is None else text.strip()
+
+
+def emulators():
+    """The names of QEMU's programs, one for each architecture."""
+    return [f'qemu-system-{name}' for name, _ in _EMULATORS.values()]
 
 
 def _version(name):

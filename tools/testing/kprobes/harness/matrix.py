@@ -25,6 +25,7 @@ import progress
 import results
 import series
 import source
+import toolchain
 
 FOLDER = env.RESULTS / 'pieces'
 # Configurations under which all tests run, and those that cannot run all.
@@ -139,6 +140,7 @@ def pieces():
 def state():
     """A digest of all that a piece's outcome depends on."""
     digest = hashlib.sha256(source.identity().encode())
+    digest.update(toolchain.identity().encode())
     for path in check.tracked():
         digest.update(str(path.relative_to(env.REPO)).encode())
         digest.update(path.read_bytes())

@@ -59,6 +59,24 @@ def require(command):
         hosttools.check(command)
 
 
+# What compiles, links and runs what is tested, and how each tells its version.
+_TOLD = (('rustc', '-vV'), ('cargo', '--version'), ('clang', '--version'),
+         ('ld.lld', '--version'), ('gcc', '--version'), ('ld', '--version'),
+         *((name, '--version') for name in hosttools.emulators()))
+
+
+def identity():
+    """Which tools are at work: the root's or the machine's, and of what version.
+
+    A tool that is not there is told as such: it might come.
+    """
+    found = [f'HOST_TOOLS={int(env.HOST_TOOLS)}',
+             hosttools.said('bindgen', '--version') if env.HOST_TOOLS
+             else f'bindgen {BINDGEN}']
+    found += [f'{call[0]}: {hosttools.said(*call)}' for call in _TOLD]
+    return '\n'.join(found)
+
+
 def ready():
     """Everything the builds call is in PATH."""
     if not env.HOST_TOOLS:

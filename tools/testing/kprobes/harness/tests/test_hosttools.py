@@ -190,6 +190,16 @@ class Machine(support.Case):
         with self.refused('flex', 'make kernel'):
             toolchain.require('kernel')
 
+    def test_host_tests_boot_nothing(self):
+        for name in _SAY:
+            if name.startswith('qemu-'):
+                (self.tmp / 'bin' / name).unlink()
+        for command in ('host-test', 'host-fuzz', 'host-miri', 'check'):
+            hosttools.check(command)
+        with self.refused('qemu-system-x86_64: expected 10.x'):
+            hosttools.check('kunit')
+
+
 
 class Environment(Shell):
     """kp with HOST_TOOLS=1, before the harness."""

@@ -349,6 +349,33 @@ class Pieces(support.Case):
             [('series.0001-a', 'pass'), ('series.0002-b', 'pass')])
 
 
+class State(support.Case):
+    """What makes a result one of these files and these tools."""
+
+    def state(self):
+        for where, name, answer in ((matrix.source, 'identity', 'a tree'),
+                                    (matrix.check, 'tracked', [])):
+            self.enterContext(mock.patch.object(
+                where, name, lambda answer=answer: answer))
+        return matrix.state()
+
+    def test_another_tool_is_another_state(self):
+        program = self.write('bin/rustc', '#!/bin/sh\necho rustc 1\n')
+        program.chmod(0o755)
+        self.enterContext(mock.patch.dict('os.environ', {
+            'PATH': f'{self.tmp}/bin:/usr/bin:/bin'}))
+        seen = {self.state()}
+        self.assertEqual({self.state()}, seen)
+        program.write_text('#!/bin/sh\necho rustc 2\n')
+        seen.add(self.state())
+        self.enterContext(mock.patch.object(env, 'HOST_TOOLS', True))
+        seen.add(self.state())
+        self.write('bin/qemu-system-s390x', '#!/bin/sh\necho 11\n').chmod(
+            0o755)
+        seen.add(self.state())
+        self.assertEqual(len(seen), 4)
+
+
 class Examples(support.Case):
     """The modules that README shows."""
 
