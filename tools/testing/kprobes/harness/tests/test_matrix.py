@@ -368,6 +368,9 @@ class State(support.Case):
         self.assertEqual({self.state()}, seen)
         program.write_text('#!/bin/sh\necho rustc 2\n')
         seen.add(self.state())
+        # The same that the root would have.
+        self.write('bin/bindgen', f'#!/bin/sh\necho bindgen '
+                   f'{matrix.toolchain.BINDGEN}\n').chmod(0o755)
         self.enterContext(mock.patch.object(env, 'HOST_TOOLS', True))
         seen.add(self.state())
         self.write('bin/qemu-system-s390x', '#!/bin/sh\necho 11\n').chmod(
