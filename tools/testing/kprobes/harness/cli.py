@@ -31,6 +31,10 @@ import toolchain
 import variables
 
 _COMMANDS = {}
+# Those whose last line counts, however they end.
+_COUNTING = ('test', 'test-all', 'check', 'check-kernel', 'host-test',
+             'host-fuzz', 'host-miri', 'kunit', 'selftest', 'storm',
+             'selfcheck')
 
 
 def command(function):
@@ -293,10 +297,14 @@ def shell():
     return 0
 
 
-def _checks(tally):
+def _checks():
     found = check.run()
-    tally.add(found)
-    tally.add(results.vanished('check', found))
+    return found + results.vanished('check', found)
+
+
+def _host_tests():
+    found = host.run()
+    return found + results.vanished('host', found)
 
 
 def _all_of(built):
@@ -316,22 +324,16 @@ def _finish(tally):
 def test():
     """make test"""
     tally = results.Tally()
-    _checks(tally)
-    found = host.run()
-    tally.add(found)
-    tally.add(results.vanished('host', found))
+    # What cannot go on is a failure like others: the rest still counts.
+    tally.add(results.attempt('check.run', _checks))
+    tally.add(results.attempt('host.run', _host_tests))
     for arch in variables.arches():
         impl = variables.impl(arch)
-        try:
-            built = kernel.build(arch, impl)
-            found = _all_of(built)
-        except env.Refusal as refusal:
-            # A failure like others: what came before it still counts.
-            refusal.show()
-            tally.fail(f'{arch}.{impl}.build', refusal.found.split('\n')[0])
-            continue
-        tally.add(found)
-        tally.add(results.vanished(f'{arch}-{impl}', found))
+
+        def tests():
+            found = _all_of(kernel.build(arch, impl))
+            return found + results.vanished(f'{arch}-{impl}', found)
+        tally.add(results.attempt(f'{arch}.{impl}.build', tests))
     return _finish(tally)
 
 
@@ -360,7 +362,7 @@ def plan():
 def check_only():
     """make check"""
     tally = results.Tally()
-    _checks(tally)
+    tally.add(_checks())
     return _finish(tally)
 
 
@@ -368,9 +370,7 @@ def check_only():
 def host_test():
     """make host-test"""
     tally = results.Tally()
-    found = host.run()
-    tally.add(found)
-    tally.add(results.vanished('host', found))
+    tally.add(_host_tests())
     return _finish(tally)
 
 
@@ -588,6 +588,23 @@ def main():
     if len(sys.argv) > 2 and sys.argv[1] == 'exec':
         os.execvp(sys.argv[2], sys.argv[2:])
     name = sys.argv[1] if len(sys.argv) > 1 else ''
+    if name not in _COUNTING:
+        return _command(name)
+    ended = []
+
+    def run():
+        ended.append(_command(name))
+        return []
+    early = results.attempt(name, run)
+    if early or ended == [2]:
+        # It has not come to its own last line.
+        progress.summary()
+        print('0 passed, 1 failed, 0 skipped', flush=True)
+        return 2
+    return ended[0]
+
+
+def _command(name):
     aliases = {'check': 'check-only', 'kernel': 'kernel-only',
                'storm': 'storm-only'}
     function = _COMMANDS.get(aliases.get(name, name))

@@ -182,12 +182,7 @@ def run(_words):
         else:
             progress.say(f'\npiece {name}')
             started = time.monotonic()
-            try:
-                found = function()
-            except env.Refusal as refusal:
-                refusal.show()
-                found = [ktap.Result(f'{name}.piece', 'fail',
-                                     refusal.found.split('\n')[0])]
+            found = results.attempt(f'{name}.piece', function)
             _keep(name, now, found, time.monotonic() - started)
         tally.add(found)
         numbers = [sum(r.status == s for r in found)

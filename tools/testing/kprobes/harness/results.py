@@ -5,9 +5,13 @@ One unit is one KTAP leaf or one host test. The last line of a run stands
 alone: `N passed, N failed, N skipped`.
 """
 
+import errno
 import re
+import sys
+import traceback
 
 import env
+import procs
 import progress
 from ktap import Result
 
@@ -27,10 +31,6 @@ class Tally:
             if one.status == 'fail':
                 progress.say(f'FAILED {one.name}: {one.reason}'
                              .rstrip(': '))
-
-    def fail(self, name, reason):
-        """Count one failure."""
-        self.add([Result(name, 'fail', reason)])
 
     def number(self, status):
         """How many ended so."""
@@ -53,6 +53,30 @@ class Tally:
         print(f'{passed} passed, {failed} failed, {skipped} skipped',
               flush=True)
         return 0 if passed and not failed else 1
+
+
+def attempt(name, function):
+    """What FUNCTION finds; if it ends early, that is a failure called NAME.
+
+    A refusal is shown, anything else tells where it was.
+    """
+    try:
+        return function()
+    except env.Refusal as refusal:
+        problem = refusal
+    except OSError as error:
+        problem = procs.full_disk(env.WORK) \
+            if error.errno == errno.ENOSPC else error
+    except Exception as error:  # pylint: disable=broad-except
+        problem = error
+    if isinstance(problem, env.Refusal):
+        problem.show()
+        why = problem.found.split('\n', maxsplit=1)[0]
+    else:
+        traceback.print_exception(problem)
+        sys.stderr.flush()
+        why = f'{type(problem).__name__}: {problem}'
+    return [Result(name, 'fail', why)]
 
 
 def known(whose):

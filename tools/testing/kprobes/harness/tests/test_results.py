@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Counting, known defects of C, and names that vanish."""
 
+import contextlib
+import errno
+import io
 from unittest import mock
 
+import cli
+import env
 import results
 from ktap import Result
 from tests import support
@@ -37,6 +42,81 @@ class Ending(support.Case):
         self.close('pass', 'skip', 'skip')
         self.assertIn('skipped 2 (why): case1, case2',
                       self.printed.getvalue())
+
+
+class Early(support.Case):
+    """What ends before its time still ends with the line that counts."""
+
+    def setUp(self):
+        super().setUp()
+        for where, name in ((cli.toolchain, 'require'), (cli, '_listen'),
+                            (cli.results, 'vanished'),
+                            (cli.procs, 'end_all')):
+            self.enterContext(mock.patch.object(
+                where, name, mock.Mock(return_value=[])))
+        self.said = self.enterContext(contextlib.redirect_stderr(
+            io.StringIO()))
+        self.enterContext(mock.patch.dict('os.environ', {
+            'ARCH': '', 'IMPL': '', 'PIECE': '', 'ARGS': ''}))
+
+    def ends(self, command, check=None, tests=None, guest=None):
+        """COMMAND, where its parts answer or raise; (status, last line)."""
+        for where, name, answer in (
+                (cli.check, 'run', check), (cli.host, 'run', tests),
+                (cli, '_all_of', guest), (cli.kernel, 'build', None),
+                (cli, 'guest_tests', guest)):
+            self.enterContext(mock.patch.object(where, name, mock.Mock(
+                **{'side_effect' if isinstance(answer, Exception)
+                   else 'return_value': answer})))
+        self.enterContext(mock.patch('sys.argv', ['kp', command]))
+        self.printed.seek(0)
+        self.printed.truncate()
+        status = cli.main()
+        return status, self.printed.getvalue().splitlines()[-1]
+
+    def passed(self, name):
+        return [Result(name, 'pass')]
+
+    def test_a_refusal_is_a_failure_of_its_part(self):
+        no = env.Refusal('a tool', 'none of it\nmore', 'get it')
+        for part in ('check', 'tests', 'guest'):
+            parts = {**{name: self.passed(name)
+                        for name in ('check', 'tests', 'guest')}, part: no}
+            self.assertEqual(self.ends('test', **parts),
+                             (1, '2 passed, 1 failed, 0 skipped'), part)
+            self.assertIn(': none of it\n', self.printed.getvalue())
+            self.assertIn('get it', self.said.getvalue())
+
+    def test_so_is_a_tool_that_is_not_there(self):
+        self.assertEqual(self.ends(
+            'test', check=FileNotFoundError(2, 'no', 'shellcheck'),
+            tests=self.passed('a'), guest=self.passed('b')),
+            (1, '2 passed, 1 failed, 0 skipped'))
+        self.assertIn('FAILED check.run: FileNotFoundError',
+                      self.printed.getvalue())
+
+    def test_so_is_a_full_disk(self):
+        self.ends('test', check=self.passed('c'), guest=self.passed('b'),
+                  tests=OSError(errno.ENOSPC, 'full'))
+        self.assertIn('FAILED host.run: the disk is full',
+                      self.printed.getvalue())
+
+    def test_a_command_that_cannot_go_on(self):
+        for problem in (env.Refusal('a', 'b', 'c'), KeyError('x')):
+            for command in ('check', 'host-test', 'kunit'):
+                self.assertEqual(self.ends(
+                    command, check=problem, tests=problem, guest=problem),
+                    (2, '0 passed, 1 failed, 0 skipped'))
+
+    def test_one_that_does_not_begin(self):
+        with mock.patch.dict('os.environ', {'ARCH': 'mips'}):
+            self.assertEqual(self.ends('test'),
+                             (2, '0 passed, 1 failed, 0 skipped'))
+
+    def test_all_that_count_are_commands(self):
+        aliases = {'check': 'check-only', 'storm': 'storm-only'}
+        for name in cli._COUNTING:
+            self.assertIn(aliases.get(name, name), cli._COMMANDS)
 
 
 class Plans(support.Case):

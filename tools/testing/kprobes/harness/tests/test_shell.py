@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 
+import cli
 import env
 from tests import support
 
@@ -123,6 +124,20 @@ class Given(Shell):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn('did you mean ARCH=?', done.stdout)
         self.assertFalse(cache.exists())
+
+    def test_what_counts_ends_with_the_count(self):
+        text = (env.KPROBES / 'kp').read_text()
+        counting = re.search("^counting='(.*)'$", text, re.M)[1].split()
+        self.assertEqual(set(counting), set(cli._COUNTING))
+        for command in (*counting, 'kernel'):
+            done = subprocess.run(
+                ['bash', env.KPROBES / 'kp', command], check=False, text=True,
+                env={'PATH': '/usr/bin:/bin', 'KP_GIVEN': 'FOO=1'},
+                capture_output=True)
+            self.assertEqual(
+                (done.returncode, done.stdout),
+                (2, '' if command == 'kernel'
+                 else '0 passed, 1 failed, 0 skipped\n'))
 
     def test_make_tells_of_all(self):
         known = set(self.bash('echo "${VARIABLES[@]}"')[1].split())
