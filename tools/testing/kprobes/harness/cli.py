@@ -320,20 +320,27 @@ def _finish(tally):
     return tally.close()
 
 
+# Minutes that parts of `make test` may take, beside the set-up.
+_HOST_BUDGET = 5
+_ARCH_BUDGET = {'x86_64': 12}    # each other one: 10
+
+
 @command
 def test():
     """make test"""
     tally = results.Tally()
     # What cannot go on is a failure like others: the rest still counts.
-    tally.add(results.attempt('check.run', _checks))
-    tally.add(results.attempt('host.run', _host_tests))
+    with progress.group('check and host tests', _HOST_BUDGET):
+        tally.add(results.attempt('check.run', _checks))
+        tally.add(results.attempt('host.run', _host_tests))
     for arch in variables.arches():
         impl = variables.impl(arch)
 
         def tests():
             found = _all_of(kernel.build(arch, impl))
             return found + results.vanished(f'{arch}-{impl}', found)
-        tally.add(results.attempt(f'{arch}.{impl}.build', tests))
+        with progress.group(arch, _ARCH_BUDGET.get(arch, 10)):
+            tally.add(results.attempt(f'{arch}.{impl}.build', tests))
     return _finish(tally)
 
 

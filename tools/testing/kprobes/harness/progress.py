@@ -4,9 +4,10 @@
 On a terminal a stage is one line that redraws itself, with a bar where the
 amount of work is known and an estimate from earlier runs; elsewhere it is a
 plain line now and then. At the end summary() prints planned and actual
-minutes, and which stage went over its budget.
+minutes, and which stage, and which group of them, went over its budget.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -19,6 +20,9 @@ _done = []
 # What a first run does before it can build, and the minutes for all of it.
 _SET_UP = ('toolchain root', 'bindgen', 'crates', 'source')
 _SET_UP_BUDGET = 5
+# Of each group of stages: its budget in minutes, the seconds it has taken.
+_groups = {}
+_at_hand = []
 _STATE = env.CACHE / 'times.json'
 
 
@@ -120,15 +124,40 @@ class Stage:
             remember(f'stage {self.name}', seconds)
         else:
             say(f'[{self.name}] failed after {clock(seconds)}')
-        _done.append((self.name, self.planned, seconds))
+        _count(self.name, self.planned, seconds)
         return False
+
+
+def _count(name, planned, seconds):
+    _done.append((name, planned, seconds))
+    if name in _SET_UP:
+        budget('set-up', _SET_UP_BUDGET, seconds)
+    elif _at_hand:
+        _groups[_at_hand[-1]][1] += seconds
+
+
+def budget(name, minutes, seconds):
+    """SECONDS more were taken by what may take so many MINUTES in all."""
+    taken = _groups.setdefault(name, [minutes, 0])
+    taken[1] += seconds
+
+
+@contextlib.contextmanager
+def group(name, minutes):
+    """What stages in here take, but for set-up, is to be MINUTES at most."""
+    budget(name, minutes, 0)
+    _at_hand.append(name)
+    try:
+        yield
+    finally:
+        _at_hand.pop()
 
 
 def handed_over():
     """Count what the shell part has done before this program could run."""
     seconds = os.environ.get('KP_ROOT_SECONDS')
     if seconds:
-        _done.append(('toolchain root', 2, float(seconds)))
+        _count('toolchain root', 2, float(seconds))
 
 
 def _line(name, planned, seconds):
@@ -138,14 +167,14 @@ def _line(name, planned, seconds):
 
 def summary():
     """The table at the end of a run: planned and actual minutes."""
-    if not _done:
+    if not _done and not _groups:
         return
     say('\nstage                                planned   actual  (minutes)')
     for name, planned, seconds in _done:
         _line(name, planned, seconds)
-    set_up = [seconds for name, _, seconds in _done if name in _SET_UP]
-    if set_up:
-        _line('set-up, of these', _SET_UP_BUDGET, sum(set_up))
+    for name, (planned, seconds) in _groups.items():
+        _line(f'{name}, of these', planned, seconds)
     total = sum(seconds for _, _, seconds in _done)
     say(f'{"all":36} {sum(p for _, p, _ in _done):7.1f} {total / 60:8.1f}\n')
     _done.clear()
+    _groups.clear()

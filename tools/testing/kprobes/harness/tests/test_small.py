@@ -10,6 +10,7 @@ import types
 from pathlib import Path
 from unittest import mock
 
+import cli
 import env
 import guest
 import host
@@ -68,12 +69,14 @@ class Summary(support.Case):
     def setUp(self):
         super().setUp()
         self.enterContext(mock.patch.object(progress, '_done', []))
+        self.enterContext(mock.patch.object(progress, '_groups', {}))
 
     def lines(self, *stages, root=''):
         """The table of STAGES, as {name: the rest of the line}."""
         with mock.patch.dict('os.environ', {'KP_ROOT_SECONDS': root}):
             progress.handed_over()
-        progress._done += stages
+        for stage in stages:
+            progress._count(*stage)
         progress.summary()
         return {line[:36].rstrip(): line[36:].split(maxsplit=2)
                 for line in self.printed.getvalue().splitlines() if line}
@@ -100,6 +103,49 @@ class Summary(support.Case):
                            ('kernel x', 12, 600), root='121')
         self.assertEqual(found['set-up, of these'],
                          ['5.0', '5.0', 'OVER BUDGET'])
+
+    def test_a_group_has_a_budget_of_its_own(self):
+        with progress.group('host', 5):
+            progress._count('check', 3, 150)
+            progress._count('tests', 3, 151)
+            progress._count('crates', 1, 30)
+        with progress.group('x86_64', 12):
+            progress._count('kernel', 12, 600)
+        found = self.lines(('other', 1, 60))
+        self.assertEqual(found['host, of these'],
+                         ['5.0', '5.0', 'OVER BUDGET'])
+        self.assertEqual(found['x86_64, of these'], ['12.0', '10.0'])
+        self.assertEqual(found['set-up, of these'], ['5.0', '0.5'])
+        self.assertEqual(found['tests'], ['3.0', '2.5'])
+
+    def test_the_groups_of_make_test(self):
+        def took(name, minutes):
+            with progress.Stage(name, 1):
+                pass
+            progress._at_hand and progress.budget(
+                progress._at_hand[-1], 0, minutes * 60)
+            return []
+        for where, name, minutes in (
+                (cli.check, 'run', 1), (cli.host, 'run', 5),
+                (cli.kernel, 'build', 9), (cli, '_all_of', 2)):
+            self.enterContext(mock.patch.object(
+                where, name, lambda *_, name=name, minutes=minutes:
+                took(name, minutes)))
+        self.enterContext(mock.patch.object(
+            cli.results, 'vanished', lambda *_: []))
+        self.enterContext(mock.patch.object(
+            cli.variables, 'arches', lambda: ['x86_64', 'arm']))
+        self.enterContext(mock.patch.object(
+            cli.variables, 'impl', lambda _: 'c'))
+        cli.test()
+        said = re.findall('^(.*), of these +(.*?) +(.*)$',
+                          self.printed.getvalue(), re.M)
+        self.assertEqual(said, [
+            ('check and host tests', '5.0', '6.0  OVER BUDGET'),
+            ('x86_64', '12.0', '11.0'),
+            ('arm', '10.0', '11.0  OVER BUDGET')])
+        self.assertLess(self.printed.getvalue().index('of these'),
+                        self.printed.getvalue().index(' passed, '))
 
     def test_told_once(self):
         self.lines(('kernel x', 12, 600))
