@@ -407,6 +407,11 @@ def bench(impls, quick):
         measured[impl], seconds = _measure(impl, quick)
         took += seconds / 60
     results.update(measured)
+    progress.budget('measuring', _TOTAL, took * 60)
+    over = took > _TOTAL
+    if over:
+        for result in measured.values():
+            result['over_budget'] = f'{took:.1f} of {_TOTAL} minutes'
     for line in table(results, quick):
         progress.say(line)
 
@@ -425,9 +430,9 @@ def bench(impls, quick):
         part, name = difference(reference, measured['c'], quick)
         progress.say(f'largest difference from the committed figures of C: '
                      f'{part:.2%}' + (f' ({name})' if name else ''))
-    over = '  OVER THE LIMIT' if took > _TOTAL else ''
     progress.say(f'measuring: planned {planned:.1f} min, took {took:.1f} min, '
-                 f'limit {_TOTAL} min{over}')
+                 f'limit {_TOTAL} min'
+                 + ('  OVER BUDGET' if over else ''))
     found = troubles(measured, quick)
     if not found:
         # A run with something missing is nothing to compare with.

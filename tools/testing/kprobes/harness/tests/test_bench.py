@@ -3,6 +3,7 @@
 
 import copy
 import gzip
+import json
 import types
 from unittest import mock
 
@@ -166,8 +167,19 @@ class Command(support.Case):
 
     def test_over_the_limit(self):
         self.enterContext(mock.patch.object(bench, '_TOTAL', 0.5))
+        self.assertEqual(self.bench(), 0)
+        self.assertIn('limit 0.5 min  OVER BUDGET', self.printed.getvalue())
+        self.assertRegex(self.printed.getvalue(),
+                         r'(?m)^measuring, of these +0.5 +1.0  OVER BUDGET$')
+        path = env.RESULTS / 'bench/c-x86_64.json'
+        self.assertEqual(json.loads(path.read_text())['over_budget'],
+                         '1.0 of 0.5 minutes')
+
+    def test_within_the_limit(self):
         self.bench()
-        self.assertIn('OVER THE LIMIT', self.printed.getvalue())
+        self.assertNotIn('OVER BUDGET', self.printed.getvalue())
+        self.assertNotIn('over_budget', (
+            env.RESULTS / 'bench/c-x86_64.json').read_text())
 
     def test_other_architectures_are_refused(self):
         self.enterContext(mock.patch.object(kernel, 'build', self.fail))
