@@ -143,7 +143,7 @@ def build(arch, impl, flavour='test'):
     log.unlink(missing_ok=True)
     _, target, image = _TARGETS[arch]
     name = f'kernel {arch} {impl} {flavour}'
-    with progress.Stage(name, _PLANNED[arch]) as stage:
+    with progress.Stage(name, _PLANNED[arch], varies=True) as stage:
         fresh = not (obj / 'vmlinux').exists()
         if fresh:
             stage.expected = progress.recall(f'steps {name}', _STEPS[arch])
@@ -210,7 +210,7 @@ def external(built, folder_of_module, out, name):
     command = make_command(built.arch, built.obj, built.tree, built.flavour)
     log = out / 'build.log'
     log.unlink(missing_ok=True)
-    with progress.Stage(f'module {name}', 1) as stage:
+    with progress.Stage(f'module {name}', 1, varies=True) as stage:
         compile_targets([*command, f'M={out}'], ['modules'], log, stage)
     # Not whatever lies there: a module renamed since has left its old one.
     order = out / 'modules.order'

@@ -2,8 +2,8 @@
 """Stages: what is being done, how far it is, how long it took.
 
 On a terminal a stage is one line that redraws itself, with a bar where the
-amount of work is known and an estimate from earlier runs; elsewhere it is a
-plain line now and then. At the end summary() prints planned and actual
+amount of work is known, and an estimate once there is ground for one;
+elsewhere it is a plain line now and then. At the end summary() prints planned and actual
 minutes, and which stage, and which group of them, went over its budget.
 """
 
@@ -70,8 +70,9 @@ def say(text):
 class Stage:
     """with Stage('kernel x86_64 rust', planned=10) as stage: ..."""
 
-    def __init__(self, name, planned=1.0):
-        self.name, self.planned = name, planned
+    def __init__(self, name, planned=1.0, varies=False):
+        """VARIES: what there is to do is another thing in each run."""
+        self.name, self.planned, self.varies = name, planned, varies
         self.count, self.expected, self.text = 0, None, ''
         self.tty = sys.stdout.isatty()
         self.start = self.shown = time.monotonic()
@@ -104,9 +105,8 @@ class Stage:
                 amount = f'{"#" * filled}{"." * (24 - filled)} {amount}'
         elif self.count:
             amount = f'{self.count} '
-        before = recall(f'stage {self.name}')
-        left = f', about {clock(before - elapsed)} left' \
-            if before and before > elapsed else ''
+        left = self._left(elapsed)
+        left = f', about {clock(left)} left' if left else ''
         line = f'[{self.name}] {amount}{clock(elapsed)}{left}'
         if self.tty:
             room = 99 - len(line)
@@ -114,6 +114,19 @@ class Stage:
                   flush=True)
         else:
             say(line)
+
+    def _left(self, elapsed):
+        """The seconds to go, if enough is known to tell."""
+        if self.expected:
+            # How long it took the last time says nothing: it may have been
+            # for a few files. A tenth of them shows how fast it goes.
+            if 10 * self.count < self.expected:
+                return None
+            return elapsed * max(self.expected - self.count, 0) / self.count
+        before = recall(f'stage {self.name}')
+        if self.varies or not before or before < elapsed:
+            return None
+        return before - elapsed
 
     def __exit__(self, kind, value, trace):
         seconds = time.monotonic() - self.start

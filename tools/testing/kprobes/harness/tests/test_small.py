@@ -165,6 +165,42 @@ class Summary(support.Case):
                          progress._SET_UP_BUDGET)
 
 
+class Estimate(support.Case):
+    """How long it is still going to take."""
+
+    def said(self, count, elapsed, expected=None, before=None, **options):
+        """What a stage says after COUNT units and ELAPSED seconds."""
+        if before:
+            progress.remember('stage x', before)
+        stage = progress.Stage('x', 1, **options)
+        stage.expected, stage.shown = expected, 0
+        stage.start = time.monotonic() - elapsed
+        self.printed.seek(0)
+        self.printed.truncate()
+        stage.tick(count=count)
+        return self.printed.getvalue().strip()
+
+    def test_the_rate_tells_where_the_amount_is_known(self):
+        self.assertEqual(self.said(250, 60, 1000, before=20),
+                         '[x] 250/1000 1:00 min, about 3:00 min left')
+
+    def test_nothing_is_told_too_early(self):
+        self.assertEqual(self.said(14, 20, 1005, before=32),
+                         '[x] 14/1005 20 s')
+
+    def test_the_last_time_tells_where_all_runs_are_alike(self):
+        self.assertEqual(self.said(9, 20, before=50.5),
+                         '[x] 9 20 s, about 30 s left')
+        self.assertEqual(self.said(9, 60, before=50), '[x] 9 1:00 min')
+
+    def test_builds_are_not_alike(self):
+        self.assertEqual(self.said(9, 20, before=50, varies=True),
+                         '[x] 9 20 s')
+        text = (env.HARNESS / 'kernel.py').read_text()
+        for name in ('name', "f'module {name}'"):
+            self.assertRegex(text, rf'Stage\({name}, .*varies=True\)')
+
+
 class BuildLogs(support.Case):
     def test_errors_show_the_repositorys_file(self):
         env.TREE.mkdir()
