@@ -27,6 +27,7 @@ import procs
 import progress
 import qemu
 import results
+import source
 import toolchain
 import variables
 
@@ -624,6 +625,8 @@ def _command(name):
         variables.check(name)
         toolchain.require(name)
         with _turn(name):
+            # What an interrupted command before this one has left.
+            source.clear_scratch()
             status = function()
             # Where the command has not done so before its last line.
             progress.summary()

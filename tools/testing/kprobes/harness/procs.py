@@ -75,6 +75,18 @@ def turn(path, place, doing):
         os.close(handle)
 
 
+def held(path):
+    """Has somebody got the turn of PATH?"""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
 def alone(name):
     """One at a time in the cache that all checkouts share."""
     return turn(env.CACHE / f'{name}.lock', 'the cache', name)

@@ -6,6 +6,7 @@ came with the toolchain root, then the public archives listed in
 toolchain/sources, each file with its SHA-256. Any 7.3.x will do.
 """
 
+import contextlib
 import errno
 import hashlib
 import http.client
@@ -203,6 +204,26 @@ def tree():
     return env.TREE
 
 
-def scratch():
-    """A temporary directory beside the work, not in memory."""
-    return tempfile.TemporaryDirectory(dir=env.WORK)
+@contextlib.contextmanager
+def scratch(place=None):
+    """A temporary directory beside the work, not in memory.
+
+    Locked as long as somebody works in it: see clear_scratch().
+    """
+    place = place or env.WORK
+    with contextlib.ExitStack() as stack:
+        # Nobody may find it between the two steps.
+        with procs.turn(place / 'scratch.lock', 'the cache', 'scratch'):
+            folder = stack.enter_context(
+                tempfile.TemporaryDirectory(dir=place))
+            stack.enter_context(procs.turn(Path(folder), 'x', 'x'))
+        yield folder
+
+
+def clear_scratch(place=None):
+    """Delete the temporary directories of who did not come to delete them."""
+    place = place or env.WORK
+    with procs.turn(place / 'scratch.lock', 'the cache', 'scratch'):
+        for folder in place.glob('tmp????????'):
+            if folder.is_dir() and not procs.held(folder):
+                shutil.rmtree(folder, ignore_errors=True)

@@ -4,6 +4,7 @@
 import json
 import threading
 import time
+from pathlib import Path
 from unittest import mock
 
 import check
@@ -144,6 +145,28 @@ class Turns(support.Case):
         self.enterContext(mock.patch.object(
             overlay, '_apply', lambda _: (env.WORK / 'apply.lock').read_text()))
         self.assertEqual(overlay.apply(), 'make apply')
+
+    def test_what_an_interrupted_command_left_goes(self):
+        self.write('work/tmpabcd_123/patched', '')
+        self.write('work/tmp/theirs', '')
+        with source.scratch() as mine:
+            source.clear_scratch()
+            self.assertTrue(Path(mine).exists())
+            self.assertFalse((env.WORK / 'tmpabcd_123').exists())
+            self.assertTrue((env.WORK / 'tmp').exists())
+        self.assertFalse(Path(mine).exists())
+        self.assertEqual(self.printed.getvalue(), '')
+
+    def test_the_next_command_sees_to_that(self):
+        self.write('work/tmpabcd_123/patched', '')
+        self.enterContext(mock.patch('sys.argv', ['kp', 'kernel']))
+        for where, name in ((cli.variables, 'check'), (procs, 'end_all'),
+                            (cli.toolchain, 'require'), (cli, '_listen')):
+            self.enterContext(mock.patch.object(where, name))
+        self.enterContext(mock.patch.dict(
+            cli._COMMANDS, {'kernel-only': lambda: len(
+                list(env.WORK.glob('tmp*')))}))
+        self.assertEqual(cli.main(), 0)
 
     def test_busybox_is_unpacked_once(self):
         def unpack(_, kept):
