@@ -223,8 +223,7 @@ def _measure(impl, quick):
     """The rows of one implementation."""
     built = kernel.build(ARCH, impl, 'bench')
     _check_config(built)
-    modules = kernel.external(built, SOURCES, built.obj / 'bench-module',
-                              f'bench {impl}')
+    modules = kernel.ours(built, SOURCES.name)
     names = _names(quick)
     lock = threading.Lock()
     started = time.monotonic()

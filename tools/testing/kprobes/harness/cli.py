@@ -60,20 +60,15 @@ def _returns(impl):
 _SAMPLES = (*demo.SAMPLES, 'rust_minimal')
 
 
-def _modules(built):
-    """Our test modules, built against BUILT: clauses, and forms on x86.
+def _modules(built, *more):
+    """Our test modules, built against BUILT: clauses, forms on x86, and MORE.
 
     And on x86 the program that comes with the clauses.
     """
-    found = []
-    for name in ('clauses', 'forms') if built.arch == 'x86_64' \
-            else ('clauses',):
-        found += kernel.external(built, env.KPROBES / name,
-                                 env.WORK / 'modules' / f'{name}-{built.name}',
-                                 f'{name} {built.arch} {built.impl}')
-    if built.arch == 'x86_64':
-        found.append(found[0].parent / 'perf_records')
-    return found
+    if built.arch != 'x86_64':
+        return kernel.ours(built, 'clauses', *more)
+    found = kernel.ours(built, 'clauses', 'forms', *more)
+    return [*found, found[0].parent / 'perf_records']
 
 
 def _early_probes(built):
@@ -220,9 +215,7 @@ def storm(built, seconds, piecewise=False):
     times runs code that has been overwritten, also where ftrace alone patches:
     within minutes, if text is hit all the time.
     """
-    modules = _modules(built) + kernel.external(
-        built, env.KPROBES / 'storm', env.WORK / 'modules'
-        / f'storm-{built.name}', f'storm {built.arch} {built.impl}')
+    modules = _modules(built, 'storm')
     name = 'storm-piecewise' if piecewise else 'storm'
     head = f'STORM_SECONDS={seconds}\n' + (
         'STORM_TICK=1000\n' if piecewise else '')

@@ -72,7 +72,7 @@ def environment():
             'CCACHE_SLOPPINESS': 'time_macros'}
 
 
-def ours(line):
+def own_paths(line):
     """LINE with paths of the tree's overlay shown as the repository's."""
     def replace(match):
         path = match[1]
@@ -88,7 +88,7 @@ def complaint(log):
     first = max(hits[0] - 3, 0) if hits else max(len(lines) - 25, 0)
     shown = [line for line in lines[first:first + 60]
              if not _STEP.match(line)]
-    return '\n'.join(ours(line) for line in shown[:40])
+    return '\n'.join(own_paths(line) for line in shown[:40])
 
 
 def compile_targets(command, targets, log, stage):
@@ -200,24 +200,40 @@ def compile_ours(arch, flavour):
 
 def external(built, folder_of_module, out, name):
     """Build an out-of-tree module folder against BUILT; its .ko files."""
+    return _modules(built, folder_of_module, [f'{folder_of_module}/'], out,
+                    name)
+
+
+def ours(built, *names):
+    """Build those of our test modules, by the Kbuild of the repository."""
+    # rsync takes over what of a path is behind the dot.
+    folders = [f'{env.REPO}/./{(env.KPROBES / name).relative_to(env.REPO)}'
+               for name in names]
+    return _modules(built, env.REPO,
+                    ['--relative', f'{env.REPO}/./Kbuild', *folders],
+                    env.WORK / 'modules' / built.name,
+                    f'{" ".join(names)} {built.arch} {built.impl}',
+                    [f'KPROBES_MODULES={" ".join(names)}'])
+
+
+def _modules(built, whence, copied, out, name, words=()):
     out.mkdir(parents=True, exist_ok=True)
-    status = procs.run(['rsync', '-a', '--checksum', f'{folder_of_module}/',
-                        f'{out}/'], env.LOGS / f'{name}-copy.log')
-    if status:
-        raise env.Refusal(f'to copy {env.host(folder_of_module)}',
-                          procs.tail(env.LOGS / f'{name}-copy.log', 3),
+    log = env.LOGS / 'modules-copy.log'
+    if procs.run(['rsync', '-a', '--checksum', *copied, f'{out}/'], log):
+        raise env.Refusal(f'to copy {env.host(whence)}', procs.tail(log, 3),
                           'see the line above')
     command = make_command(built.arch, built.obj, built.tree, built.flavour)
     log = out / 'build.log'
     log.unlink(missing_ok=True)
     with progress.Stage(f'module {name}', 1, varies=True) as stage:
-        compile_targets([*command, f'M={out}'], ['modules'], log, stage)
+        compile_targets([*command, f'M={out}', *words], ['modules'], log,
+                        stage)
     # Not whatever lies there: a module renamed since has left its old one.
     order = out / 'modules.order'
     found = [out / Path(line).with_suffix('.ko')
              for line in order.read_text().split()] if order.exists() else []
     if not found:
-        raise env.Refusal(f'a module (*.ko) from {env.host(folder_of_module)}',
+        raise env.Refusal(f'a module (*.ko) from {env.host(whence)}',
                           'none was built',
                           'its Kbuild or Makefile needs a line '
                           'obj-m := name.o')

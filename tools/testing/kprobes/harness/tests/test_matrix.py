@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import re
 import types
 from unittest import mock
 
@@ -347,6 +348,39 @@ class Pieces(support.Case):
         self.assertEqual(
             [(one.name, one.status) for one in matrix.pieces()['series']()],
             [('series.0001-a', 'pass'), ('series.0002-b', 'pass')])
+
+
+class Ours(support.Case):
+    """Our test modules come by the repository's own Kbuild."""
+
+    def test_what_is_copied_and_asked_for(self):
+        calls, out = [], env.WORK / 'modules/arm-c-test'
+
+        def run(command, _log, **_):
+            calls.append([str(word) for word in command])
+            self.write('work/modules/arm-c-test/modules.order',
+                       'tools/testing/kprobes/clauses/a.o\n')
+            return 0
+        self.enterContext(mock.patch.object(procs, 'run', run))
+        built = kernel.Built('arm', 'c', 'test', self.tmp, self.tmp, self.tmp,
+                             '7.3')
+        self.assertEqual(kernel.ours(built, 'clauses', 'storm'), [
+            out / 'tools/testing/kprobes/clauses/a.ko'])
+        copied, made = calls
+        self.assertEqual(copied[3:], [
+            '--relative', f'{env.REPO}/./Kbuild',
+            f'{env.REPO}/./tools/testing/kprobes/clauses',
+            f'{env.REPO}/./tools/testing/kprobes/storm', f'{out}/'])
+        self.assertIn(f'M={out}', made)
+        self.assertIn('KPROBES_MODULES=clauses storm', made)
+
+    def test_the_kbuild_names_all_there_are(self):
+        text = (env.REPO / 'Kbuild').read_text()
+        named = set(re.search(r'^KPROBES_MODULES \?= (.*)$', text, re.M)[1]
+                    .replace('$(if $(CONFIG_X86_64),', '').rstrip(')')
+                    .split())
+        there = {path.parent.name for path in env.KPROBES.glob('*/Kbuild')}
+        self.assertEqual(named, there)
 
 
 class State(support.Case):

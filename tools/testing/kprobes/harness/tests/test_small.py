@@ -207,9 +207,9 @@ class BuildLogs(support.Case):
         with mock.patch.object(env, 'REPO', self.tmp):
             self.write('rust/kprobes/life.rs', '')
             self.assertEqual(
-                kernel.ours(f'--> {env.TREE}/rust/kprobes/life.rs:3:1'),
+                kernel.own_paths(f'--> {env.TREE}/rust/kprobes/life.rs:3:1'),
                 '--> rust/kprobes/life.rs:3:1')
-            self.assertEqual(kernel.ours(f'{env.TREE}/mm/slub.c:3: error'),
+            self.assertEqual(kernel.own_paths(f'{env.TREE}/mm/slub.c:3: error'),
                              f'{env.TREE}/mm/slub.c:3: error')
 
     def test_the_first_error_is_shown(self):
