@@ -36,23 +36,23 @@ PROXIES=(http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY)
 
 # distance A B: how many letters to put in, take out or change until A is B.
 distance() {
-	local a=$1 b=$2 i j cost least before=() now
+	local a=$1 b=$2 i j cost least above=() now
 	for ((j = 0; j <= ${#b}; j++)); do
-		before[j]=$j
+		above[j]=$j
 	done
 	for ((i = 1; i <= ${#a}; i++)); do
 		now=("$i")
 		for ((j = 1; j <= ${#b}; j++)); do
 			cost=1
 			[ "${a:i-1:1}" != "${b:j-1:1}" ] || cost=0
-			least=$((before[j - 1] + cost))
-			((before[j] + 1 >= least)) || least=$((before[j] + 1))
+			least=$((above[j - 1] + cost))
+			((above[j] + 1 >= least)) || least=$((above[j] + 1))
 			((now[j - 1] + 1 >= least)) || least=$((now[j - 1] + 1))
 			now[j]=$least
 		done
-		before=("${now[@]}")
+		above=("${now[@]}")
 	done
-	echo "${before[${#b}]}"
+	echo "${above[${#b}]}"
 }
 
 # nearest NAME: which of our variables is most like it.

@@ -200,7 +200,6 @@ class Machine(support.Case):
             hosttools.check('kunit')
 
 
-
 class Environment(Shell):
     """kp with HOST_TOOLS=1, before the harness."""
 
