@@ -212,6 +212,10 @@ def lea():
     for size in ('w', 'l', 'q'):
         registers = _cycle(size)
         for operand, setup in MODES:
+            # The GNU assembler takes what goes to half a register for one
+            # that is not extended, and modules are too high up for that.
+            if operand == 'S+40' and size != 'q':
+                operand = '0x12345678'
             if '%gs' not in operand:
                 yield Form(f'lea{size} {operand}, %{next(registers)}', setup)
     for operand in ('(%ebx)', '8(%ebx,%esi,4)', 'S(%eip)', '-9(%r12d)',
