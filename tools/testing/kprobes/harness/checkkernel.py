@@ -93,8 +93,8 @@ def _objects(built):
     """The folders of ours that put objects into BUILT."""
     found = [built.obj / 'rust/kprobes']
     for archive in sorted(built.obj.glob('arch/*/kprobes/built-in.a')):
-        # Kbuild makes a thin archive for each folder; this is one of nothing.
-        if archive.read_bytes() != b'!<thin>\n':
+        # Kbuild makes an archive for each folder; these are of nothing.
+        if archive.read_bytes() not in (b'!<thin>\n', b'!<arch>\n'):
             found.append(archive.parent)
     return found
 
