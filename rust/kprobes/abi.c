@@ -27,11 +27,35 @@
 #ifdef CONFIG_X86
 #include <asm/alternative.h>
 #include <asm/cpufeature.h>
+#include <asm/nospec-branch.h>
 #include <asm/smap.h>
 #include <asm/vsyscall.h>
 #endif
 
 #include "glue.h"
+
+/*
+ * Functions return by way of these, on CPUs that need it. That goes for those
+ * that handle hits, too, so no probe can be there.
+ */
+#ifdef CONFIG_MITIGATION_RETHUNK
+NOKPROBE_SYMBOL(__x86_return_thunk);
+#endif
+#ifdef CONFIG_MITIGATION_UNRET_ENTRY
+NOKPROBE_SYMBOL(retbleed_return_thunk);
+#endif
+#ifdef CONFIG_MITIGATION_SRSO
+NOKPROBE_SYMBOL(srso_return_thunk);
+NOKPROBE_SYMBOL(srso_safe_ret);
+NOKPROBE_SYMBOL(srso_alias_return_thunk);
+NOKPROBE_SYMBOL(srso_alias_safe_ret);
+#endif
+#ifdef CONFIG_MITIGATION_CALL_DEPTH_TRACKING
+NOKPROBE_SYMBOL(call_depth_return_thunk);
+#endif
+#ifdef CONFIG_MITIGATION_ITS
+NOKPROBE_SYMBOL(its_return_thunk);
+#endif
 
 DEFINE_PER_CPU(struct kprobe *, current_kprobe);
 DEFINE_PER_CPU(struct kprobe_ctlblk, kprobe_ctlblk);

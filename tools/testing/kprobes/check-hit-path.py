@@ -41,16 +41,15 @@ HANDLERS = re.compile(r'(kprobe_(int3|fault)_handler'
 # Where the kernel dies because the hit path was hit: what follows matters no more.
 END = 'rust_kprobes_hopeless'
 # Not functions that a probe could be placed on, though outside the sections:
-# the thunk that ends each function on kernels with return thunks, and the
-# static call that stands for preempt_schedule() and its notrace form. KASAN's
-# reports are for when nothing is right any more.
-FREE = re.compile(r'__x86_return_thunk$|(warn_thunk_thunk|srso|retbleed)_'
-                  r'|__SCT__preempt_schedule(_notrace)?$'
+# the static call that stands for preempt_schedule() and its notrace form.
+# KASAN's reports are for when nothing is right any more.
+FREE = re.compile(r'__SCT__preempt_schedule(_notrace)?$'
                   r'|__asan_report_(load|store)(_n|\d+)_noabort$')
 PANICS = re.compile(r'4core9panicking|rust_begin_unwind|4core6option13(expect|unwrap)'
                     r'|4core6result13unwrap|4core5slice5index')
-# Where the kernel's mitigations do an indirect call or jump.
+# Where the kernel's mitigations do an indirect call or jump, and a return.
 THUNK = re.compile(r'__x86_indirect_(call_|jump_)?thunk_')
+RETURN_THUNK = re.compile(r'__x86_return_thunk$')
 # Executable sections of an object that no probe is hit in or that are never
 # run in place.
 NOT_HIT = re.compile(r'\.(init|exit|noinstr)\.text$|\.kprobes\.text$|\.altinstr_replacement$'
@@ -118,7 +117,7 @@ class Kernel:
         for symbol, value, size, kind in self.elf.symbols():
             self.addr.setdefault(symbol, value)
             # The thunks are no functions by their type.
-            if kind == 2 or THUNK.match(symbol):
+            if kind == 2 or THUNK.match(symbol) or RETURN_THUNK.match(symbol):
                 functions[value] = max(size, functions.get(value, 0))
                 self.names.setdefault(value, symbol)
         self.starts = sorted(functions)

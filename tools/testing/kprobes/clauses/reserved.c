@@ -117,6 +117,21 @@ static void U8_blacklist_of_the_kernel(struct kunit *test)
 #endif
 }
 
+#if defined(CONFIG_RUST_KPROBES) && defined(CONFIG_MITIGATION_RETHUNK)
+/* What handles hits returns by way of it, where the CPU needs that. */
+static void U8_return_thunks_are_listed(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, register_symbol("__x86_return_thunk"), -EINVAL);
+#ifdef CONFIG_MITIGATION_SRSO
+	KUNIT_EXPECT_EQ(test, register_symbol("srso_safe_ret"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, register_symbol("srso_return_thunk"), -EINVAL);
+#endif
+}
+#define RETURN_THUNK_CASES KUNIT_CASE(U8_return_thunks_are_listed),
+#else
+#define RETURN_THUNK_CASES
+#endif
+
 static void U8_whole_functions_are_listed(struct kunit *test)
 {
 	struct counted probe = COUNTED_AT("notify_die");
@@ -209,6 +224,7 @@ static struct kunit_case reserved_cases[] = {
 	KUNIT_CASE(R10_own_blacklist_of_a_module),
 	KUNIT_CASE(U8_blacklist_of_the_kernel),
 	KUNIT_CASE(U8_whole_functions_are_listed),
+	RETURN_THUNK_CASES
 #if defined(CONFIG_X86_64) && defined(CONFIG_HAVE_HW_BREAKPOINT)
 	KUNIT_CASE(U8_hardware_breakpoints),
 #endif
