@@ -25,8 +25,8 @@
 #include <linux/uaccess.h>
 #include <kunit/visibility.h>
 #ifdef CONFIG_X86
+#include <linux/cpufeature.h>
 #include <asm/alternative.h>
-#include <asm/cpufeature.h>
 #include <asm/nospec-branch.h>
 #include <asm/smap.h>
 #include <asm/vsyscall.h>
@@ -444,10 +444,11 @@ struct kprobe * __kprobes rust_kprobes_test_running(void)
 
 /* What abi.rs defines and <linux/kprobes.h> declares. */
 #define DEFINED_IN_RUST(function) EXPORT_SYMBOL_GPL(function)
+#define TOLD_TO_KUNIT(function) EXPORT_SYMBOL_IF_KUNIT(function)
 
 early_initcall(rust_kprobes_init);
 
-EXPORT_SYMBOL_IF_KUNIT(rust_kprobes_unfinished_steps);
+TOLD_TO_KUNIT(rust_kprobes_unfinished_steps);
 
 DEFINED_IN_RUST(register_kprobe);
 DEFINED_IN_RUST(unregister_kprobe);

@@ -17,16 +17,16 @@
 extern u8 kprobes_crowd_text[];
 
 asm(".pushsection .text\n"
-    ".globl kprobes_crowd_text\n"
-    ".type kprobes_crowd_text, @function\n"
-    ".balign 16\n"
-    "kprobes_crowd_text:\n"
-    ".rept " __stringify(CROWD) "\n"
-    "clts\n"
-    ".endr\n"
-    ASM_RET
-    ".size kprobes_crowd_text, . - kprobes_crowd_text\n"
-    ".popsection\n");
+	".globl kprobes_crowd_text\n"
+	".type kprobes_crowd_text, @function\n"
+	".balign 16\n"
+	"kprobes_crowd_text:\n"
+	".rept " __stringify(CROWD) "\n"
+	"clts\n"
+	".endr\n"
+	ASM_RET
+	".size kprobes_crowd_text, . - kprobes_crowd_text\n"
+	".popsection\n");
 
 static struct kprobe crowd[CROWD];
 
