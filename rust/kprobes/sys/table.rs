@@ -60,8 +60,8 @@ pub(crate) use entry::{
 ///
 /// # Invariants
 ///
-/// [`EMPTY`], [`LEFT`], or the header of a [`Node<T>`] that is freed no sooner than a grace period
-/// after it was replaced here.
+/// [`EMPTY`], [`LEFT`], or the header of a [`Node<T>`](entry::Node) that is freed no sooner than a
+/// grace period after it was replaced here.
 #[repr(transparent)]
 pub(crate) struct Word<T>(AtomicPtr<Header>, PhantomData<T>);
 
