@@ -171,6 +171,19 @@ def warnings(log):
     return sorted({place[1] for place in places if place})
 
 
+def _machine_code(path):
+    """PATH, or what it becomes: with LTO, C is not machine code before a link.
+
+    It names what is declared, not what is called.
+    """
+    with open(path, 'rb') as file:
+        if file.read(4) != b'BC\xc0\xde':
+            return path
+    linked = path.with_suffix('.machine-code')
+    procs.output(['llc', '-filetype=obj', '-o', linked, path])
+    return linked
+
+
 def compile_ours(arch, flavour):
     """Compile our objects in a kernel of this configuration, and no more.
 
@@ -190,9 +203,10 @@ def compile_ours(arch, flavour):
         compile_targets(
             command, ['rust/kprobes/',
                       f'arch/{_SOURCES[arch]}/kprobes/'], log, stage)
+    objects = sorted((obj / 'rust/kprobes').glob('*.o'))
     called = procs.output(
         ['llvm-nm', '--undefined-only', '--just-symbol-name',
-         *sorted((obj / 'rust/kprobes').glob('*.o'))]).split()
+         *map(_machine_code, objects)]).split()
     warned = warnings(log.read_text(errors='replace'))
     shutil.rmtree(obj)
     return called, warned

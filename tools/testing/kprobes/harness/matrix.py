@@ -34,9 +34,11 @@ _WHOLE = ('kasan', 'modversions', 'kcfi', 'up', 'lazy', 'rt', 'gcc')
 _MORE = ('kasan',)
 _KUNIT = ('nomodules', 'noftrace', 'nodebugfs', 'nosysctl')
 # What checkers call at each access or function. A hit must not: there may be a
-# probe on it. To report what was found is something else.
+# probe on it. To report what was found is something else, and what measures
+# stacks is where no probe can be.
 _CHECKERS = re.compile(
-    r'__(asan_(load|store)|hwasan_(load|store)|tsan_|msan_|sanitizer_cov_)')
+    r'__(asan_(load|store)|hwasan_(load|store)|tsan_|msan_'
+    r'|sanitizer_cov_(?!stack_depth$))')
 # One of the kernel's own tests is not fit for PREEMPT_RT, and warns there: see
 # plan/known-rust-rt.txt. KUnit takes one pattern and no exceptions from it, but
 # spinlock_irq_condvar is the only one with this q. The plan guards the others.

@@ -127,16 +127,31 @@ class Compiled(support.Case):
                             (kernel.overlay, 'sync'),
                             (kernel.fragments, 'write')):
             self.enterContext(mock.patch.object(where, name))
-        self.called, self.said = [], ''
+        self.called, self.said, self.run = [], '', []
         self.enterContext(mock.patch.object(
-            kernel.procs, 'output', lambda _: '\n'.join(self.called)))
+            kernel.procs, 'output', self.output))
         self.enterContext(mock.patch.object(
             kernel, 'compile_targets', self.compile))
 
     def compile(self, _command, targets, log, _stage):
         self.targets = targets
+        for name, head in (('a.o', b'\x7fELF'), ('b.o', b'BC\xc0\xde')):
+            path = kernel.folder('x86_64', 'rust', 'random-3') \
+                / 'rust/kprobes' / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(head)
         log.parent.mkdir(exist_ok=True)
         log.write_text(self.said)
+
+    def output(self, command):
+        self.run.append([str(word).rpartition('/')[2] for word in command])
+        return '\n'.join(self.called)
+
+    def test_what_is_no_machine_code_becomes_it_first(self):
+        matrix.pieces()['rust-x86_64-random-3']()
+        self.assertEqual(
+            [self.run[0][0], self.run[0][-2:], self.run[1][-2:]],
+            ['llc', ['b.machine-code', 'b.o'], ['a.o', 'b.machine-code']])
 
     def test_our_folders_and_no_link(self):
         found = matrix.pieces()['rust-x86_64-random-3']()
@@ -148,7 +163,8 @@ class Compiled(support.Case):
             kernel.folder('x86_64', 'rust', 'random-3').exists())
 
     def test_a_checker_that_is_called_fails(self):
-        self.called = ['memcpy', '__asan_report_load8_noabort']
+        self.called = ['memcpy', '__asan_report_load8_noabort',
+                       '__sanitizer_cov_stack_depth']
         self.assertEqual(self.verdict(), ('pass', ''))
         for one in ('__asan_load8_noabort', '__asan_storeN',
                     '__sanitizer_cov_trace_pc', '__tsan_read8',
