@@ -287,7 +287,12 @@ def shell():
     progress.say(f'Linux {built.release} ({arch}, IMPL={impl}); leave with '
                  + qemu.LEAVE)
     progress.summary()
-    qemu.interactive(built, image, cmdline='kunit.enable=0')
+    status = qemu.interactive(built, image, cmdline='kunit.enable=0')
+    if status:
+        raise env.Refusal('QEMU to run until the guest ends',
+                          f'exit status {status}',
+                          'see what it said above; without /dev/kvm, if it is '
+                          'that, it emulates')
     return 0
 
 

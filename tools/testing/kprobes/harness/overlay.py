@@ -270,6 +270,23 @@ def refuse_edited(target):
             'bring those edits into this repository, or undo them')
 
 
+def refuse_unwritable(target):
+    """Refuse if we may not write all that we want to, wherever it belongs."""
+    for path in (Path('.rust-kprobes'), *target.wanted_files(),
+                 *target.wanted_patched()):
+        there = target.tree / path
+        while not there.exists():
+            there = there.parent
+        # A file is replaced by another one, so its folder is what matters.
+        folder = there.parent if there == target.tree / path else there
+        if not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
+            raise env.Refusal(
+                f'to be able to write {path} below {env.host(target.tree)}',
+                f'{folder.relative_to(target.tree)} is '
+                + ('not ours to write' if folder.is_dir() else 'no folder'),
+                'use a tree of your own (cp -r), or mend its owner and modes')
+
+
 def apply(remove=False):
     """make apply: the same into the user's own tree."""
     if not env.KSRC:
@@ -285,7 +302,14 @@ def apply(remove=False):
 def _apply(remove):
     target = Target(env.KSRC, env.KSRC / '.rust-kprobes')
     refuse_edited(target)
-    changed = target.sync(remove)
+    refuse_unwritable(target)
+    try:
+        changed = target.sync(remove)
+    except OSError as error:
+        raise env.Refusal(
+            f'to write below {env.host(env.KSRC)}', str(error),
+            'make room there, or see to the file; then the same command goes '
+            'on, or UNDO=1 takes out what is there') from error
     for line in changed:
         print(line)
     if remove:

@@ -14,6 +14,7 @@ import source
 # These work on a kernel of ARCH that has the implementation asked for.
 _OF_A_KERNEL = ('test', 'kernel', 'kunit', 'selftest', 'storm', 'plan',
                 'check-kernel')
+_OF_EVERY_KERNEL = ('test-all', 'selfcheck', 'series')
 _SHOWN = ('run', 'shell', 'module')
 _BENCH = ('bench', 'bench-quick')
 
@@ -52,6 +53,13 @@ def _of_the_command(name):
             'leave ARCH out: the probed functions (bench/targets.S) and the '
             'exceptions that are counted are x86_64\'s; for others there is '
             f'make test ARCH={arch()} IMPL=c')
+    given = [one for one in ('ARCH', 'IMPL') if os.environ.get(one)]
+    if name in _OF_EVERY_KERNEL and given:
+        raise env.Refusal(
+            f'no {" and no ".join(given)}: make {name} has kernels of its own',
+            ', '.join(f'{one}={os.environ[one]}' for one in given),
+            'make test-all PIECE=c-arm runs one kernel of the matrix; '
+            'PIECE=x names them all')
     if name in _SHOWN:
         shown(arch())
     elif name in _OF_A_KERNEL:

@@ -171,6 +171,16 @@ check_mapping() {
 		"sudo sysctl -w user.max_user_namespaces=65536; inside a chroot, or where a container forbids them, run as root"
 }
 
+# check_root: may this root mount and make namespaces? In a container it often
+# may not.
+check_root() {
+	local said
+	said=$(unshare --mount --pid --fork true 2>&1) ||
+		refuse "a root that may make namespaces (CAP_SYS_ADMIN)" \
+			"unshare --mount --pid: $said" \
+			"run as an ordinary user of the machine itself; or in a container with --privileged"
+}
+
 # mapped CMD...: replaces this shell by CMD with the rights that making and
 # entering a root need. root needs nothing. An ordinary user becomes uid 0 of
 # a user namespace: its own files stay its own (0 is the user), every other id
@@ -179,6 +189,7 @@ check_mapping() {
 mapped() {
 	local dir u g
 	if [ "$(id -u)" = 0 ]; then
+		check_root
 		exec "$@"
 	fi
 	check_mapping

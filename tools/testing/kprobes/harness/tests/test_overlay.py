@@ -290,7 +290,7 @@ class Apply(Trees):
         super().setUp()
         self.edit('0001.patch', 'kernel/kprobes.c', 'line 3\n', 'three\n')
         self.enterContext(mock.patch.object(env, 'KSRC', self.tree))
-        real = overlay.Target
+        self.target = real = overlay.Target
         self.enterContext(mock.patch.object(
             overlay, 'Target', lambda tree, state: real(
                 tree, state, self.repo,
@@ -320,6 +320,26 @@ class Apply(Trees):
                     overlay.apply(remove)
             self.assertEqual(self.snapshot(), before)
             self.write(f'linux/{path}', text)
+
+    def test_a_file_where_a_folder_belongs(self):
+        self.write('linux/rust/kprobes', 'theirs\n')
+        before = self.snapshot()
+        with self.refused('kprobes/', 'rust/kprobes is no folder'):
+            overlay.apply()
+        self.assertEqual(self.snapshot(), before)
+
+    def test_a_tree_that_is_not_ours(self):
+        before = self.snapshot()
+        with mock.patch.object(overlay.os, 'access', lambda *_: False), \
+                self.refused('.rust-kprobes', 'not ours to write'):
+            overlay.apply()
+        self.assertEqual(self.snapshot(), before)
+
+    def test_no_room_in_the_tree(self):
+        full = OSError(28, 'No space left on device')
+        with mock.patch.object(self.target, '_write', side_effect=full), \
+                self.refused(str(self.tree), 'No space left', 'UNDO=1'):
+            overlay.apply()
 
     def test_wrong_version(self):
         self.write('linux/Makefile', _MAKEFILE.format(2))

@@ -210,6 +210,25 @@ class Root(Shell):
         self.assertIn('neither in PATH', text)
 
 
+class Mapped(Shell):
+    """root, where it has not all that root has."""
+
+    def mapped(self, status):
+        self.program('id', 'echo 0')
+        self.program('unshare', f'echo not permitted; exit {status}')
+        return self.bash('mapped echo done')
+
+    def test_a_root_that_may(self):
+        self.assertEqual(self.mapped(0), (0, 'done\n'))
+
+    def test_a_root_that_may_not(self):
+        status, text = self.mapped(1)
+        self.assertEqual(status, 2)
+        self.assertIn('CAP_SYS_ADMIN', text)
+        self.assertIn('found:    unshare --mount --pid: not permitted', text)
+        self.assertNotIn('done', text)
+
+
 class Switches(Shell):
     """What is yes or no, and where the cache may be: kp says so at once."""
 

@@ -49,6 +49,13 @@ class Variables(support.Case):
         self.given(IMPL='foo')
         self.refused_by_all('IMPL= one of rust, c', 'foo')
 
+    def test_what_has_kernels_of_its_own(self):
+        for given in {'ARCH': 's390x'}, {'IMPL': 'c'}:
+            self.given(**given)
+            for command in 'test-all', 'selfcheck', 'series':
+                with self.refused('has kernels of its own'):
+                    variables.check(command)
+
     def test_jobs(self):
         for wrong in ('abc', '0', '-1', '1.5', '²'):
             self.given(JOBS=wrong)
