@@ -119,7 +119,12 @@ fn each(site: &Site, prepared: &Prepared, registers: &mut Registers, pinned: &Pi
         match Current::run(prepared, registers, comes_back) {
             Next::Done if comes_back => after(site, registers, pinned),
             Next::Done | Next::Released => {}
-            Next::Stepping(kept) => return begin_step(prepared, kept, pinned),
+            Next::Stepping(kept) => {
+                // Whose handler is asked if the step faults.
+                let newest = site.probes.iter().find(|probe| probe.is_enabled());
+                Current::set_running(newest.map(Probe::running), pinned);
+                return begin_step(prepared, kept, pinned);
+            }
         }
     }
     Current::set_running(None, pinned);

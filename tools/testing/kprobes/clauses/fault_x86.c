@@ -328,6 +328,24 @@ static void H9_fault_handler_is_the_running_probes(struct kunit *test)
 	unregister_kprobe(&older.kp);
 }
 
+/* And where the step faults, which is nobody's handler, that of the newest. */
+static void H9_fault_handler_in_a_step_is_the_newest(struct kunit *test)
+{
+	struct counted older = COUNTED_IN(clauses_load_site);
+	struct counted newer = COUNTED_IN(clauses_load_site);
+
+	older.kp.fault_handler = note_fault;
+	newer.kp.fault_handler = note_fault;
+	faults = 0;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&older.kp), 0);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&newer.kp), 0);
+	KUNIT_EXPECT_EQ(test, clauses_load(unmapped), -EFAULT);
+	KUNIT_EXPECT_EQ(test, faults, 1);
+	KUNIT_EXPECT_PTR_EQ(test, fault_probe, &newer.kp);
+	unregister_kprobe(&newer.kp);
+	unregister_kprobe(&older.kp);
+}
+
 /* Nor is one that is disabled asked, where a step came into another hit. */
 static void H9_fault_handler_is_not_a_disabled_probes(struct kunit *test)
 {
@@ -367,6 +385,7 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(H9_fault_handler_for_the_step),
 	KUNIT_CASE(H9_fault_handler_deals_with_the_step),
 	KUNIT_CASE(H9_fault_handler_is_the_running_probes),
+	KUNIT_CASE(H9_fault_handler_in_a_step_is_the_newest),
 	KUNIT_CASE(H9_fault_handler_is_not_a_disabled_probes),
 	KUNIT_CASE(H9_fault_of_an_indirect_call),
 	KUNIT_CASE(H9_indirect_call_through_user_memory),
