@@ -51,6 +51,7 @@ void bench_notified(void);
 #define BENCH_SAMPLES		64
 #define BENCH_TIMES		256
 
+void bench_let_console_print(void);
 void bench_figures(const char *row, const char *unit, u64 *samples,
 		   unsigned int count, u64 each);
 void bench_figure(const char *row, const char *unit, u64 total, u64 count);

@@ -259,6 +259,7 @@ void bench_vmlinux_rows(void)
 	};
 
 	pr_info("sites=%u in the kernel's functions\n", bench_vmlinux_sites());
+	bench_let_console_print();
 	if (allocate()) {
 		rows(&disabled, 10000);
 		rows(&armed, 1000);
@@ -275,6 +276,7 @@ void bench_deep_rows(void)
 
 	pr_info("sites=%u far inside of the kernel's functions\n",
 		bench_deep_sites());
+	bench_let_console_print();
 	if (allocate())
 		rows(&deep, 1000);
 	release();

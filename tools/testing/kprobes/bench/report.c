@@ -25,7 +25,7 @@ static int ascending(const void *a, const void *b)
  * A thread writes to the console what was printed, character by character: not
  * while the next row is measured and waits for something.
  */
-static void let_console_print(void)
+void bench_let_console_print(void)
 {
 	msleep(100);
 }
@@ -49,7 +49,7 @@ void bench_figures(const char *row, const char *unit, u64 *samples,
 		row, unit, rounded(samples[0], each),
 		rounded(samples[count / 2], each), rounded(total, each * count),
 		rounded(samples[count - 1], each), each * count);
-	let_console_print();
+	bench_let_console_print();
 }
 
 /* A figure of which only the sum is known. */
@@ -59,7 +59,7 @@ void bench_figure(const char *row, const char *unit, u64 total, u64 count)
 
 	pr_info("row=%s unit=%s min=%llu median=%llu mean=%llu worst=%llu n=%llu\n",
 		row, unit, mean, mean, mean, mean, count);
-	let_console_print();
+	bench_let_console_print();
 }
 
 void bench_failed(const char *row, int error)
@@ -154,7 +154,7 @@ void bench_spans(const char *row, unsigned int first, unsigned int spans,
 {
 	pr_info("row=%s unit=spans first=%u spans=%u n=%llu\n", row, first,
 		spans, count);
-	let_console_print();
+	bench_let_console_print();
 }
 
 /* Waits until the byte at @addr is @form; false if it takes too long. */
