@@ -13,6 +13,7 @@ from pathlib import Path
 
 import check
 import checkkernel
+import clients
 import crashes
 import demo
 import env
@@ -96,6 +97,29 @@ def plant_tests(built):
             return [ktap.Result(f'{prefix}.plants.boot', 'fail',
                                 died.found.split('\n')[0])]
     return plants.judge(console.lines, prefix)
+
+
+def client_tests(built):
+    """Upstream's tests of probe events on BUILT, in a boot of their own."""
+    prefix = f'{built.arch}.{built.impl}'
+    image = guest.initramfs(built, 'clients', _job('clients', built.impl),
+                            files=clients.files())
+    with progress.Stage(f'boot {built.name} clients', 4) as stage:
+        try:
+            # Some wait without a word.
+            console = qemu.boot(built, image, name='clients', timeout=1800,
+                                silence=400, cmdline='kunit.enable=0',
+                                on_line=lambda line: stage.tick(line))
+        except qemu.Died as died:
+            died.show()
+            return clients.judge(died.lines, prefix, ()) + [ktap.Result(
+                f'{prefix}.clients.boot', 'fail',
+                died.found.split('\n')[0])]
+    found = clients.judge(console.lines, prefix, clients.names())
+    found.append(ktap.Result(
+        f'{prefix}.clients.no-splat', 'fail' if console.splats else 'pass',
+        '; '.join(console.splats[:5])))
+    return results.judge(found, *_lists(built))
 
 
 _FORM_FAULTS = {'wrong': 'runs wrongly',

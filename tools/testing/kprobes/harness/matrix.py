@@ -104,6 +104,13 @@ def _examples():
     return modules.examples(kernel.build('x86_64', 'rust'))
 
 
+def _clients(impl):
+    def run():
+        found = cli.client_tests(kernel.build('x86_64', impl))
+        return found + results.vanished(f'x86_64-{impl}-clients', found)
+    return run
+
+
 def _series():
     # As make series FAST=1 does; each of the mails is a test.
     return [ktap.Result(f'series.{mail.stem}', 'pass')
@@ -133,6 +140,8 @@ def pieces():
         flavour = f'{fragments.RANDOM}{seed}'
         found[f'rust-x86_64-{flavour}'] = _compiled(flavour)
     found['examples-x86_64'] = _examples
+    found['clients-x86_64'] = _clients('rust')
+    found['clients-x86_64-c'] = _clients('c')
     found['series'] = _series
     found['storm-x86_64'] = _storm(False)
     found['storm-x86_64-piecewise'] = _storm(True)

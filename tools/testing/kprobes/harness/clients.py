@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Upstream's own tests of those who use kprobes: tracing's probe events.
+
+They are shell scripts of the kernel tree's selftests (ftracetest), which the
+guest's job runs. It says of each between which lines its results are: the end
+of its log, and what ftracetest has found.
+"""
+
+import re
+
+import env
+from ktap import Result
+
+# Where they are, in the tree and, without that, in the guest.
+_TREE = 'tools/testing/selftests/ftrace'
+_FOLDERS = ('kprobe',)
+_BEGIN = re.compile(r'client: (\S+/\S+)$')
+_END = 'client: end'
+_VERDICT = re.compile(r'verdict: .*\[([A-Z]+)\]$')
+_LOG = re.compile(r'\| ?(.*)$')
+# What ftracetest may find, but for what passes; all else fails.
+_SKIPPED = ('UNRESOLVED', 'UNSUPPORTED', 'UNTESTED', 'XFAIL')
+
+
+def files():
+    """{path in the guest: file}: the tests and what runs them."""
+    tree = env.TREE / _TREE
+    found = [tree / 'ftracetest', tree / 'test.d/functions']
+    for folder in _FOLDERS:
+        tests = sorted((tree / 'test.d' / folder).glob('*.tc'))
+        if not tests:
+            raise env.Refusal(f'tests of upstream in {_TREE}/test.d/{folder}',
+                              'none', 'is the tree a 7.3 tree?')
+        found += tests
+    return {f'/ftrace/{path.relative_to(tree)}': path for path in found}
+
+
+def names():
+    """What those tests are called."""
+    return [path.removeprefix('/ftrace/test.d/').removesuffix('.tc')
+            for path in files() if path.endswith('.tc')]
+
+
+def _why(log):
+    """What a test has said at its end; else the last command that it ran."""
+    said = [line for line in log if line and not line.startswith(
+        ('+', 'execute'))]
+    ran = [line for line in log if line.startswith('+')
+           and not re.match(r'\+ (kill|exit|exit_\w+)\b', line)]
+    # One of them breaks its line in the middle of a word.
+    return ' '.join(said[-2:]) or (ran or ['it has said nothing'])[-1]
+
+
+def _result(name, verdict, log):
+    if verdict == 'PASS':
+        return Result(name, 'pass')
+    if verdict in _SKIPPED:
+        return Result(name, 'skip', f'{verdict.lower()}: {_why(log)}')
+    if not verdict:
+        return Result(name, 'fail', 'it came to no end: ' + _why(log))
+    return Result(name, 'fail', f'{verdict.lower()}: '
+                  + '; '.join(line.strip() for line in log[-4:]))
+
+
+def judge(lines, prefix, wanted):
+    """The Results of a boot that has said LINES and should run all WANTED."""
+    found, here, verdict, log = {}, None, None, []
+    for line in lines:
+        if match := _BEGIN.match(line):
+            here, verdict, log = match[1], None, []
+            # Until it is known better.
+            found[here] = _result(f'{prefix}.{_dotted(here)}', None, log)
+        elif here is None:
+            continue
+        elif line == _END:
+            found[here] = _result(f'{prefix}.{_dotted(here)}', verdict, log)
+            here = None
+        elif match := _VERDICT.match(line):
+            verdict = match[1]
+        elif match := _LOG.match(line):
+            log.append(match[1])
+    return [*found.values(), *(
+        Result(f'{prefix}.{_dotted(name)}', 'fail', 'it was not run')
+        for name in wanted if name not in found)]
+
+
+def _dotted(name):
+    return 'clients.' + name.replace('/', '.')
