@@ -4,8 +4,8 @@
 //!
 //! Most of what registering a probe costs is asking the kernel what is at its address: in a module,
 //! a symbol is found by a walk over all. The probes of a batch are often neighbours, so what was
-//! found out for one is kept for the next: the function, the module's tables, and the places where
-//! an instruction was proved to start.
+//! found out for one is kept for the next: the function, and the places where an instruction was
+//! proved to start.
 //!
 //! All of it holds while the registry is locked: a module that goes waits for the lock before its
 //! text does.
@@ -17,13 +17,9 @@ use crate::{
         addr::TextAddr,
         refusal::Refusal, //
     },
-    sys::{
-        modules::Pin,
-        reserved::Index,
-        symbols::{
-            self,
-            Function, //
-        }, //
+    sys::symbols::{
+        self,
+        Function, //
     },
 };
 use kernel::prelude::*;
@@ -32,8 +28,6 @@ use kernel::prelude::*;
 pub(crate) struct Around {
     /// The function that was last asked for.
     function: Option<Function>,
-    /// The tables of the parts of modules that were asked for.
-    modules: KVec<Index>,
     /// Where instructions were proved to start, in order.
     proved: KVec<TextAddr>,
 }
@@ -43,7 +37,6 @@ impl Around {
     pub(crate) const fn new() -> Self {
         Self {
             function: None,
-            modules: KVec::new(),
             proved: KVec::new(),
         }
     }
@@ -64,18 +57,6 @@ impl Around {
             self.function = symbols::function(at);
         }
         self.function.ok_or(Refusal::OutOfText)
-    }
-
-    /// The tables of the part of a module that an address is in.
-    pub(crate) fn tables(&mut self, module: &Pin, at: TextAddr) -> Result<&Index, Refusal> {
-        let known = self.modules.iter().position(|index| index.is_about(at));
-        if known.is_none() {
-            let index = Index::read_module(module, at)?;
-            let pushed = self.modules.push(index, GFP_KERNEL);
-            pushed.map_err(|_| Refusal::NoMemory)?;
-        }
-        let index = known.map_or(self.modules.last(), |number| self.modules.get(number));
-        index.ok_or(Refusal::NoMemory)
     }
 
     /// An instruction was proved to start at `at`.
@@ -108,7 +89,10 @@ mod tests {
     use crate::{
         contract::Isa,
         model::symbol::Kind,
-        sys::text, //
+        sys::{
+            reserved::Index,
+            text, //
+        }, //
     };
 
     /// How many starts of instructions were looked at.

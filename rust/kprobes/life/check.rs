@@ -66,7 +66,7 @@ pub(crate) fn probeable(
     }
     let told = match &owner {
         Owner::Kernel => reserved_index(registry)?.check(at)?,
-        Owner::Module(module) => around.tables(module, at)?.check(at)?,
+        Owner::Module(module) => registry.reserved_in.of(module, at)?.check(at)?,
     };
     match function.kind {
         Kind::Function => (),
@@ -102,7 +102,10 @@ pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAdd
 
 /// A module comes: its functions that nobody may probe are to be among those told.
 pub(crate) fn module_comes(module: Loaded) -> Result<(), Refusal> {
-    site::registry(&mut Lock::new()).modules.add(module)
+    let mut lock = Lock::new();
+    let registry = site::registry(&mut lock);
+    registry.reserved_in.forget();
+    registry.modules.add(module)
 }
 
 /// Learns the functions that C names, and what the back end must know. To be called once, while

@@ -137,6 +137,7 @@ static REGISTRY: Guarded<Registry, Lock> = Guarded::new(Registry {
     disarmed: false,
     ftrace: ftrace::Users::NONE,
     reserved: None,
+    reserved_in: reserved::Modules::NONE,
     modules: blacklist::Modules::NONE,
     refused: refused::Log::EMPTY,
 });
@@ -151,6 +152,8 @@ pub(crate) struct Registry {
     pub(crate) ftrace: ftrace::Users,
     /// Where others' text is, once somebody has asked.
     pub(crate) reserved: Option<reserved::Index>,
+    /// The same in modules that were asked for of late.
+    pub(crate) reserved_in: reserved::Modules,
     /// The modules with functions that nobody may probe.
     pub(crate) modules: blacklist::Modules,
     /// What was refused of late.

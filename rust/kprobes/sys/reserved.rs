@@ -6,9 +6,9 @@
 //! The kernel keeps all three in tables that are not in the order of addresses, thousands of
 //! entries long. Walking them for each probe is most of what registering one costs in C. So the
 //! first registration puts what the kernel's own tables say into one index, ordered by address,
-//! four bytes an entry; they do not change after boot. What a module's say is put into one by each
-//! batch that has probes in the module: the kernel puts them in order while the module is coming,
-//! and forgets some of them after, so that an index which stays would have to follow.
+//! four bytes an entry; they do not change after boot. What a module's say is put into one when it
+//! is first asked for, and kept until a module comes, is there, or goes: while a module is coming
+//! the kernel puts them in order, and it forgets some of them after.
 //!
 //! Where such an entry is an instruction starts, so the index also tells where decoding may begin.
 //! For that it has the instructions, too, that the exception table expects to fault.
@@ -57,13 +57,13 @@ impl Index {
     }
 
     /// Reads a module's tables, for the part of it that `at` is in.
-    pub(crate) fn read_module(module: &Pin, at: TextAddr) -> Result<Self, Refusal> {
+    fn read_module(module: &Pin, at: TextAddr) -> Result<Self, Refusal> {
         let of = module.part(at).ok_or(Refusal::NotText)?;
         Self::of(&Tables::of(module), of)
     }
 
     /// Is the address in the text that it is about?
-    pub(crate) fn is_about(&self, at: TextAddr) -> bool {
+    fn is_about(&self, at: TextAddr) -> bool {
         self.of.contains(at)
     }
 
@@ -90,6 +90,40 @@ impl Index {
         let mut spare = spare.map_err(|_| Refusal::NoMemory)?;
         order::ascending_numbers(&mut spans, &mut spare);
         Ok(Self { of, spans })
+    }
+}
+
+/// How many parts of modules have their index kept.
+const MOST_PARTS: usize = 16;
+
+/// The indices of the parts of modules that were asked for of late.
+pub(crate) struct Modules(KVec<Index>);
+
+impl Modules {
+    /// None.
+    pub(crate) const NONE: Self = Self(KVec::new());
+
+    /// That of the part of a module that an address is in.
+    pub(crate) fn of(&mut self, module: &Pin, at: TextAddr) -> Result<&Index, Refusal> {
+        let known = self.0.iter().position(|index| index.is_about(at));
+        let number = match known {
+            Some(number) => number,
+            None => {
+                let index = Index::read_module(module, at)?;
+                if self.0.len() >= MOST_PARTS {
+                    self.forget();
+                }
+                let pushed = self.0.push(index, GFP_KERNEL);
+                pushed.map_err(|_| Refusal::NoMemory)?;
+                self.0.len() - 1
+            }
+        };
+        self.0.get(number).ok_or(Refusal::NoMemory)
+    }
+
+    /// What they say may be no more.
+    pub(crate) fn forget(&mut self) {
+        self.0 = KVec::new();
     }
 }
 

@@ -4,16 +4,27 @@
 
 use crate::bindings;
 use core::ops::Range;
-use std::sync::Mutex;
+use std::sync::{
+    atomic::{
+        AtomicUsize,
+        Ordering::Relaxed, //
+    },
+    Mutex, //
+};
 
-/// Where its text is: what is for its beginning, and all the rest.
+/// Where its text is: what is for its beginning, and all the rest; and what its tables say.
 #[derive(Clone, Default)]
 pub struct Layout {
     /// For its beginning.
     pub init: Range<u64>,
     /// What stays as long as it does.
     pub core: Range<u64>,
+    /// The only instruction that `BUG()` traps on.
+    pub trap: Option<u64>,
 }
+
+/// How often its tables were read.
+static READS: AtomicUsize = AtomicUsize::new(0);
 
 static MODULE: Mutex<Option<Layout>> = Mutex::new(None);
 /// Text that has gone, and whose names ftrace has kept.
@@ -44,6 +55,17 @@ pub fn load(layout: Layout) {
     // SAFETY: One thread has the kernel at a time.
     unsafe { (*as_c()).mem = parts };
     *MODULE.lock().unwrap() = Some(layout);
+}
+
+/// How often its tables were read up to now.
+pub fn reads() -> usize {
+    READS.load(Relaxed)
+}
+
+/// Its tables are read.
+pub(crate) fn trap() -> Option<u64> {
+    READS.fetch_add(1, Relaxed);
+    MODULE.lock().unwrap().as_ref()?.trap
 }
 
 /// The module is being initialized, or has been.

@@ -200,7 +200,7 @@ pub unsafe fn rust_kprobes_is_gate(_addr: c_ulong) -> bool {
     false
 }
 
-// Others' text, of which there is none.
+// Others' text, of which there is none but a trap in the module.
 
 pub unsafe fn rust_kprobes_jump_label_lock() {}
 
@@ -215,11 +215,13 @@ pub unsafe fn rust_kprobes_fixup(
 }
 
 pub unsafe fn rust_kprobes_bug(
-    _first: *mut bug_entry,
+    first: *mut bug_entry,
     _end: *mut bug_entry,
-    _number: usize,
+    number: usize,
 ) -> *const c_void {
-    core::ptr::null()
+    // The kernel's own table is somewhere.
+    let trap = (first.is_null() && number == 0).then(modules::trap);
+    core::ptr::with_exposed_provenance(trap.flatten().unwrap_or_default() as usize)
 }
 
 pub unsafe fn rust_kprobes_init_text_gone() -> bool {

@@ -61,6 +61,7 @@ fn what_was_for_the_beginning_goes_alone() {
     modules::load(Layout {
         init: init..init + 1,
         core: core..core + 1,
+        ..Layout::default()
     });
     // As long as it is coming.
     modules::set_coming(true);
@@ -85,6 +86,37 @@ fn what_has_gone_and_has_a_name_is_no_text() {
     modules::unload();
     assert_eq!(client::register(&clients), 0);
     client::unregister(&clients);
+}
+
+#[test]
+fn a_modules_tables_are_read_once_while_it_stays() {
+    let mut world = World::new();
+    let (first, last) = (world.place(&MOVE), world.place(&JUMP));
+    let core = first.min(last)..first.max(last) + 1;
+    modules::load(Layout {
+        core: core.clone(),
+        trap: Some(first),
+        ..Layout::default()
+    });
+    let (trap, other) = ([Client::at(first)], [Client::at(last)]);
+    let before = modules::reads();
+    for _ in 0..2 {
+        assert_eq!(client::register(&trap), EINVAL.to_errno());
+        assert_eq!(client::register(&other), 0);
+        assert_eq!(modules::reads(), before + 1);
+        client::unregister(&other);
+    }
+    go(false);
+    // Another one comes to the same place.
+    modules::load(Layout {
+        core,
+        ..Layout::default()
+    });
+    assert_eq!(client::register(&trap), 0);
+    assert_eq!(modules::reads(), before + 2);
+    client::unregister(&trap);
+    go(false);
+    modules::unload();
 }
 
 #[test]
@@ -132,6 +164,7 @@ fn a_forgotten_probe_is_out_before_its_module() {
     modules::load(Layout {
         init: memory[0]..memory[0] + 1,
         core: memory[1]..memory[1] + 1,
+        ..Layout::default()
     });
     go(false);
     // Its place is disarmed; the other one has somebody.
