@@ -94,6 +94,12 @@ void __kprobes rust_kprobes_preempt_enable(void)
 	preempt_enable();
 }
 
+/* Which interrupts there are around the caller, whatever it has turned off. */
+unsigned int __kprobes rust_kprobes_context(void)
+{
+	return preempt_count() & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET);
+}
+
 /* Macros, or inline functions, depending on the configuration. */
 void __kprobes rust_kprobes_cpus_read_lock(void)
 {

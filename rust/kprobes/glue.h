@@ -24,6 +24,9 @@
 #include <linux/static_call_types.h>
 #include <linux/text-patching.h>
 #include <linux/uaccess.h>
+#ifdef CONFIG_X86
+#include <asm/trapnr.h>
+#endif
 
 #ifdef CONFIG_RUST_KPROBES
 /* What a CPU knows of the hit that it handles, and of the one around that. */
@@ -119,6 +122,7 @@ int rust_kprobes_plant(const char *name, struct kprobe *probe);
 int rust_kprobes_init(void);
 void rust_kprobes_preempt_disable(void);
 void rust_kprobes_preempt_enable(void);
+unsigned int rust_kprobes_context(void);
 struct kprobe *rust_kprobes_test_running(void);
 #endif /* CONFIG_RUST_KPROBES */
 

@@ -21,6 +21,9 @@ use kernel::{
     prelude::*, //
 };
 
+const PAGE_FAULT: c_int = bindings::X86_TRAP_PF as c_int;
+const GENERAL_PROTECTION: c_int = bindings::X86_TRAP_GP as c_int;
+
 macro_rules! at_offset {
     ($($field:ident = $offset:literal),*) => {
         $(const _: () = assert!(offset_of!(bindings::kprobe, $field) == $offset);)*
@@ -69,24 +72,51 @@ unsafe extern "C" fn kprobe_fault_handler(regs: *mut bindings::pt_regs, trap: c_
     unsafe { preempt::in_trap(|pinned| hit::fault(registers, trap, pinned)) }.into()
 }
 
-/// A fault in a copy of an instruction is one in the original. If there is a fixup for it, the hit
-/// of a step is over; if not, [`kprobe_fault_handler`] comes next.
+/// A fault in a copy of an instruction is one in the original. The hit of a step is over, unless
+/// [`kprobe_fault_handler`] comes next: when there is no fixup for what it is called for.
 ///
 /// # Safety
 ///
 /// `regs` is what a fault has saved.
 #[export]
-unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs, fixup: bool) {
+unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs, trap: c_int, fixup: bool) {
     // SAFETY: By the precondition, and nobody else uses them meanwhile.
     let registers = unsafe { &mut *regs };
     let pinned = Pinned::new();
     if !machine::is_slot(TextAddr::new(registers.ip as u64), &pinned) {
         return;
     }
+    let asked = trap == PAGE_FAULT || trap == GENERAL_PROTECTION;
     if !hit::is_stepping(&pinned) {
         machine::leave_slot(registers, &pinned);
-    } else if fixup {
+        if !fixup {
+            hit::runs_again();
+        }
+    } else if fixup || !asked {
         hit::faulted(registers, &pinned);
+    }
+}
+
+/// Reads the code of an instruction as if no probe were there.
+///
+/// # Safety
+///
+/// `code` has room for `len` bytes, and there are as many at `ip`.
+#[export]
+unsafe extern "C" fn kprobe_original_code(code: *mut u8, ip: usize, len: usize) {
+    let pinned = Pinned::new();
+    let from = core::ptr::with_exposed_provenance::<u8>(ip);
+    // A probe that was there, and is not any more, has restored the text before it went.
+    for _ in 0..2 {
+        for byte in 0..len {
+            // SAFETY: By the precondition. It may change meanwhile, a byte at a time.
+            unsafe { code.add(byte).write(from.add(byte).read_volatile()) };
+        }
+        // SAFETY: By the precondition, and it was written just now.
+        let code = unsafe { core::slice::from_raw_parts_mut(code, len) };
+        if hit::restore(TextAddr::new(ip as u64), code, &pinned) {
+            break;
+        }
     }
 }
 

@@ -35,7 +35,7 @@ impl Counter {
     }
 }
 
-/// Steps that ended before their instruction was carried out, by a fault or by memory that was
+/// Copies that ended before their instruction was carried out, by a fault or by memory that was
 /// there after all. It starts again, and the handlers run a second time, unless the fault ends in a
 /// fixup or not at all.
 pub(crate) static UNFINISHED_STEPS: Counter = Counter::new();

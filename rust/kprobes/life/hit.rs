@@ -32,7 +32,10 @@ use crate::{
         }, //
     },
     sys::{
-        preempt::Pinned,
+        preempt::{
+            Context,
+            Pinned, //
+        },
         probe::{
             Probe,
             Running, //
@@ -155,17 +158,31 @@ pub(crate) fn newest(at: TextAddr, pinned: &Pinned) -> Option<Running> {
 /// A fault came while this CPU handles a hit; has its probe's handler dealt with it?
 ///
 /// If it was the copy of an instruction that faulted, the registers become those at the place
-/// itself, as everybody else wants to see them, and the hit is over. A fault of something else
-/// while a copy is run (an NMI's handler) is nobody's here.
+/// itself, as everybody else wants to see them, and the hit is over. A fault of an interrupt, or of
+/// an NMI, that came while a copy is run or a handler is called, is nobody's here.
 pub(crate) fn fault(registers: &mut Registers, trap: c_int, pinned: &Pinned) -> bool {
     let running = Current::running(pinned);
-    if is_stepping(pinned) {
-        if !faulted(registers, pinned) {
-            return false;
-        }
-        counters::UNFINISHED_STEPS.count();
+    let ours = if is_stepping(pinned) {
+        faulted(registers, pinned)
+    } else {
+        Current::this_cpu(pinned).context.get() == Context::now(pinned)
+    };
+    ours && running.is_some_and(|running| running.probe(pinned).fault(registers, trap))
+}
+
+/// Makes `code`, which was read at `at`, what it is without a breakpoint; tells whether there is a
+/// place that has one.
+pub(crate) fn restore(at: TextAddr, code: &mut [u8], pinned: &Pinned) -> bool {
+    let prepared = site::find(at, pinned).and_then(Site::prepared);
+    if let Some(prepared) = prepared {
+        Current::restore(prepared, code);
     }
-    running.is_some_and(|running| running.probe(pinned).fault(registers, trap))
+    prepared.is_some()
+}
+
+/// A copy that goes on by itself has faulted, which started it in vain.
+pub(crate) fn runs_again() {
+    counters::UNFINISHED_STEPS.count();
 }
 
 /// Is a copy of an instruction stepped on this CPU?
@@ -183,6 +200,7 @@ pub(crate) fn faulted(registers: &mut Registers, pinned: &Pinned) -> bool {
     };
     let faulted = Current::faulted(prepared, registers, hit.kept);
     if faulted {
+        counters::UNFINISHED_STEPS.count();
         leave_step(cpu, hit.phase, pinned);
     }
     faulted
@@ -291,13 +309,23 @@ fn inside(registers: &mut Registers, pinned: &Pinned) -> Whose {
     Whose::Ours
 }
 
+/// A probe's handler is called next.
+#[inline(always)]
+fn turn_to(probe: &Probe, pinned: &Pinned) {
+    if probe.handles_faults() {
+        let context = Context::now(pinned);
+        Current::this_cpu(pinned).context.set(context);
+    }
+    Current::set_running(Some(probe.running()), pinned);
+}
+
 /// Calls the handlers from before the instruction, up to one that chooses another path; tells
 /// whether one did.
 #[inline(always)]
 pub(super) fn before(site: &Site, registers: &mut Registers, pinned: &Pinned) -> bool {
     site.probes.iter().any(|probe| {
         probe.is_enabled() && {
-            Current::set_running(Some(probe.running()), pinned);
+            turn_to(probe, pinned);
             probe.before(registers)
         }
     })
@@ -308,7 +336,7 @@ pub(super) fn before(site: &Site, registers: &mut Registers, pinned: &Pinned) ->
 pub(super) fn after(site: &Site, registers: &mut Registers, pinned: &Pinned) {
     for probe in site.probes.iter() {
         if probe.comes_back() && probe.is_enabled() {
-            Current::set_running(Some(probe.running()), pinned);
+            turn_to(probe, pinned);
             probe.after(registers);
         }
     }

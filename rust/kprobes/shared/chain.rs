@@ -6,8 +6,8 @@
 //! walk the chain to know: whoever changes the chain, or whether one of its probes is to be called,
 //! notes it beside. What a hit reads of both it reads once, and acts on that.
 //!
-//! What is noted is one word: the only probe, if it is enabled, and what it wants; or that the
-//! chain has to be walked.
+//! What is noted is one word: the only probe, if it is enabled and a plain one, and what it wants;
+//! or that the chain has to be walked.
 //!
 //! Whatever leads to a probe is stored with a release, also where it led to an older one already:
 //! a hit may see nothing but the latest store. And what leads to a probe that is older is an
@@ -61,8 +61,8 @@ pub(crate) trait Linked: Sized + 'static {
     /// Does the client want to be called after the instruction?
     fn comes_back(&self) -> bool;
 
-    /// Are its handlers to be called?
-    fn is_enabled(&self) -> bool;
+    /// Are its handlers to be called, and is there nothing to be noted before?
+    fn is_plain(&self) -> bool;
 
     /// Says it, or the opposite, of this probe.
     fn set(&self, flag: Self::Flag, on: bool);
@@ -153,7 +153,8 @@ impl<P: Linked> Chain<P> {
         self.comes_back.load(Ordering::Relaxed)
     }
 
-    /// The probe, if it is the only one and is enabled. To be used in an RCU read-side section.
+    /// The probe, if it is the only one, enabled, and plain. To be used in an RCU read-side
+    /// section.
     #[inline(always)]
     pub(crate) fn lone(&self) -> Option<&P> {
         self.lone.get(Ordering::Acquire)
@@ -187,7 +188,7 @@ impl<P: Linked> Chain<P> {
         self.comes_back.store(comes_back, Ordering::Relaxed);
         let mut probes = self.iter();
         let lone = match (probes.next(), probes.next()) {
-            (Some(probe), None) if probe.is_enabled() => Some((probe, comes_back)),
+            (Some(probe), None) if probe.is_plain() => Some((probe, comes_back)),
             _ => None,
         };
         self.lone.note(lone, Ordering::Release);

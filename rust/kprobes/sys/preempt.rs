@@ -7,6 +7,7 @@
 
 use kernel::{
     bindings,
+    prelude::*,
     types::NotThreadSafe, //
 };
 
@@ -39,6 +40,20 @@ impl Pinned {
     pub(crate) unsafe fn resume() -> Self {
         // INVARIANT: By the precondition: `leave` keeps preemption off.
         Self(NotThreadSafe)
+    }
+}
+
+/// What this CPU is in the middle of: by how many interrupts, of what kind, the task is held up. A
+/// fault does not change it, and neither does turning off what could hold up the task.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct Context(c_uint);
+
+impl Context {
+    /// That of the caller.
+    pub(crate) fn now(_pinned: &Pinned) -> Self {
+        // SAFETY: May be called from any context.
+        Self(unsafe { bindings::rust_kprobes_context() })
     }
 }
 

@@ -210,6 +210,11 @@ impl Probe {
         unsafe { handler(self.as_c(), registers) != 0 }
     }
 
+    /// Does the client want to be asked about faults?
+    pub(crate) fn handles_faults(&self) -> bool {
+        self.fault_handler.get().is_some()
+    }
+
     /// Calls the handler for faults; tells whether it has dealt with this one.
     pub(crate) fn fault(&self, registers: &mut bindings::pt_regs, trap: c_int) -> bool {
         let Some(handler) = self.fault_handler.get() else {

@@ -10,7 +10,10 @@
 //! The place is kept as an address and looked up again: it is in the table as long as a CPU can be
 //! in the handling of its hit.
 
-use super::probe::Running;
+use super::{
+    preempt::Context,
+    probe::Running, //
+};
 use crate::model::{
     addr::TextAddr,
     hit_state::Phase, //
@@ -39,6 +42,8 @@ pub(crate) struct Cpu<K> {
     pub(crate) outer: Cell<Hit<K>>,
     /// Who handles that one.
     pub(crate) outer_running: Cell<Option<Running>>,
+    /// Where handlers of the hit are called, if the one that is called now also handles faults.
+    pub(crate) context: Cell<Context>,
 }
 
 /// The probe that stands for "no probe may be handled now": it has no handler and no address of

@@ -28,7 +28,8 @@ from objects import linked
 # The entries that other code calls; those that the kernel does not have are
 # left out, but at least one is there.
 ROOTS = ('kprobe_int3_handler', 'kprobe_fault_handler', 'kprobe_ftrace_handler',
-         'kprobe_fault_ip', 'kprobe_original_ip', '__is_insn_slot_addr',
+         'kprobe_fault_ip', 'kprobe_original_ip', 'kprobe_original_code',
+         '__is_insn_slot_addr',
          'kprobe_busy_begin', 'kprobe_busy_end', 'get_kprobe',
          'kprobes_inc_nmissed_count', 'opt_pre_handler',
          'rust_kprobes_ftrace_watched', 'rust_kprobes_ftrace_changed',

@@ -131,8 +131,8 @@ impl chain::Linked for Probe {
     }
 
     #[inline(always)]
-    fn is_enabled(&self) -> bool {
-        self.is_enabled()
+    fn is_plain(&self) -> bool {
+        self.is_enabled() && !self.handles_faults()
     }
 
     fn set(&self, flag: Flag, on: bool) {
@@ -199,6 +199,28 @@ mod tests {
             chain.remove(before);
             assert_eq!(lone(&chain), (None, false));
             assert!(chain.is_empty());
+        });
+    }
+
+    /// # Safety
+    ///
+    /// None is needed: it does nothing.
+    unsafe extern "C" fn fault(
+        _: *mut bindings::kprobe,
+        _: *mut bindings::pt_regs,
+        _: c_int,
+    ) -> c_int {
+        0
+    }
+
+    #[test]
+    fn probe_that_handles_faults_is_not_lone() {
+        with_probes(|before, _| {
+            before.fault_handler.set(Some(fault));
+            let chain = Chain::of(before);
+            assert_eq!(lone(&chain), (None, false));
+            let all = chain.iter().map(is);
+            assert!(all.eq([is(before)]));
         });
     }
 

@@ -3,8 +3,10 @@
  * Faults of probed instructions and of handlers, on x86. See target_x86.S for
  * the instructions.
  */
+#include <linux/irq_work.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
+#include <linux/vmalloc.h>
 #include <asm/trapnr.h>
 #include "clauses.h"
 #include "target_x86.h"
@@ -68,6 +70,38 @@ static void H9_rdmsr_of_no_register_is_fixed_up(struct kunit *test)
 	if (rdmsr_x2apic(NULL) != -EFAULT)
 		kunit_skip(test, "this CPU has the register");
 	try_fixup(test, clauses_rdmsr_site, rdmsr_x2apic, NULL);
+}
+
+/* What fixes this up decodes the instruction. */
+static void H9_zero_padded_load_is_fixed_up(struct kunit *test)
+{
+	const long bare = 0x11223344, whole = 0x1122334455667788;
+	u8 *page;
+	int post;
+
+	if (IS_ENABLED(CONFIG_KPROBES_C))
+		kunit_skip(test, "known: defect H9 kills the kernel");
+	page = vzalloc(PAGE_SIZE);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	memcpy(page + PAGE_SIZE - 4, &bare, 4);
+	memcpy(page + PAGE_SIZE - 16, &whole, 8);
+	for (post = 0; post < 2; post++) {
+		struct counted probe = COUNTED_IN(clauses_load_zeropad_site);
+
+		if (post)
+			with_after(&probe);
+		KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+		KUNIT_EXPECT_EQ(test, clauses_load_zeropad(page + PAGE_SIZE - 4),
+				bare);
+		KUNIT_EXPECT_EQ(test, probe.before, 1);
+		KUNIT_EXPECT_EQ(test, probe.after, 0);
+		KUNIT_EXPECT_EQ(test, clauses_load_zeropad(page + PAGE_SIZE - 16),
+				whole);
+		KUNIT_EXPECT_EQ(test, probe.before, 2);
+		KUNIT_EXPECT_EQ(test, probe.after, post);
+		unregister_kprobe(&probe.kp);
+	}
+	vfree(page);
 }
 
 static void H9_page_fault_is_satisfied(struct kunit *test)
@@ -256,6 +290,51 @@ static void H9_fault_handler_deals_with_the_step(struct kunit *test)
 	unregister_kprobe(&probe.kp);
 }
 
+/* An interrupt in the middle of a handler, which faults. */
+static void fault_in_interrupt(struct irq_work *unused)
+{
+	if (clauses_load(unmapped) == -EFAULT)
+		bare_result++;
+}
+
+static DEFINE_IRQ_WORK(interrupt, fault_in_interrupt);
+
+static int be_interrupted(struct kprobe *kp, struct pt_regs *regs)
+{
+	const int tries = 1000000;
+	int n;
+
+	irq_work_queue(&interrupt);
+	for (n = 0; n < tries && irq_work_is_busy(&interrupt); n++)
+		cpu_relax();
+	return clauses_before(kp, regs);
+}
+
+static void H9_fault_handler_is_not_asked_for_interrupts(struct kunit *test)
+{
+	struct counted probe = COUNTED_AT("kprobes_clauses_target");
+
+	if (!IS_ENABLED(CONFIG_KPROBES_ON_FTRACE))
+		kunit_skip(test, "no handler has interrupts on without ftrace");
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		kunit_skip(test, "threads do the work of interrupts");
+	probe.kp.pre_handler = be_interrupted;
+	probe.kp.fault_handler = note_fault;
+	faults = 0;
+	bare_result = 0;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
+	KUNIT_EXPECT_EQ(test, probe.before, 1);
+	KUNIT_EXPECT_EQ(test, bare_result, 1);
+	KUNIT_EXPECT_EQ(test, faults, 0);
+	/* But for what a handler does by itself. */
+	probe.kp.pre_handler = load_unmapped;
+	KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
+	KUNIT_EXPECT_EQ(test, probe.before, 2);
+	KUNIT_EXPECT_EQ(test, faults, 1);
+	unregister_kprobe(&probe.kp);
+}
+
 static int leave_call(struct kprobe *kp, struct pt_regs *regs, int trapnr)
 {
 	note_fault(kp, regs, trapnr);
@@ -376,6 +455,7 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(H9_page_fault_of_user_memory_is_fixed_up),
 	KUNIT_CASE(H9_general_protection_is_fixed_up),
 	KUNIT_CASE(H9_rdmsr_of_no_register_is_fixed_up),
+	KUNIT_CASE(H9_zero_padded_load_is_fixed_up),
 	KUNIT_CASE(H9_page_fault_is_satisfied),
 	KUNIT_CASE(H9_handlers_may_fault),
 #ifdef CONFIG_RUST_KPROBES
@@ -387,6 +467,7 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(H9_fault_handler_is_the_running_probes),
 	KUNIT_CASE(H9_fault_handler_in_a_step_is_the_newest),
 	KUNIT_CASE(H9_fault_handler_is_not_a_disabled_probes),
+	KUNIT_CASE(H9_fault_handler_is_not_asked_for_interrupts),
 	KUNIT_CASE(H9_fault_of_an_indirect_call),
 	KUNIT_CASE(H9_indirect_call_through_user_memory),
 #endif

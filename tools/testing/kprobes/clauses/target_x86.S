@@ -136,6 +136,18 @@ SYM_INNER_LABEL(clauses_load_user_site, SYM_L_GLOBAL)
 	_ASM_EXTABLE(clauses_load_user_site, 2b)
 SYM_FUNC_END(clauses_load_user)
 
+/*
+ * long clauses_load_zeropad(const void *from): the value, with zeroes for what
+ * would be in another page that is not there.
+ */
+SYM_FUNC_START(clauses_load_zeropad)
+	ENDBR
+SYM_INNER_LABEL(clauses_load_zeropad_site, SYM_L_GLOBAL)
+	movq	(%rdi), %rax
+1:	RET
+	_ASM_EXTABLE_TYPE(clauses_load_zeropad_site, 1b, EX_TYPE_ZEROPAD)
+SYM_FUNC_END(clauses_load_zeropad)
+
 /* long clauses_rdmsr(u32 number): its lower half, or -14. */
 SYM_FUNC_START(clauses_rdmsr)
 	ENDBR

@@ -29,10 +29,11 @@ extern const u8 clauses_load_ss[], clauses_ud2[], clauses_far[];
 /* These may fault. */
 asmlinkage long clauses_load(const long *from);
 asmlinkage long clauses_load_user(const long *from);
+asmlinkage long clauses_load_zeropad(const void *from);
 asmlinkage long clauses_rdmsr(u32 number);
 asmlinkage long clauses_bare_load(const long *from);
 extern const u8 clauses_load_site[], clauses_load_user_site[];
-extern const u8 clauses_rdmsr_site[];
+extern const u8 clauses_load_zeropad_site[], clauses_rdmsr_site[];
 extern const u8 clauses_bare_load_site[], clauses_bare_load_out[];
 asmlinkage long clauses_leaf(long value);
 asmlinkage long clauses_leaf_clac(long value);

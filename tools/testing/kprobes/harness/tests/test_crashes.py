@@ -22,6 +22,13 @@ class Unsaid(unittest.TestCase):
             self.assertEqual(crashes.unsaid(lines, crashes.UNRECOVERABLE),
                              crashes.UNRECOVERABLE[left_out])
 
+    def test_the_cpu_is_free_after_each_death(self):
+        said = [f'{line}0x4 [m]' for line in crashes.NO_FIXUP]
+        self.assertIsNone(crashes.unsaid(said, crashes.NO_FIXUP))
+        said[3] = said[3].replace('1 hits', '0 hits')
+        self.assertEqual(crashes.unsaid(said, crashes.NO_FIXUP),
+                         crashes.NO_FIXUP[3])
+
     def test_order_is_wanted(self):
         self.assertIsNotNone(
             crashes.unsaid(SAID[::-1], crashes.UNRECOVERABLE))

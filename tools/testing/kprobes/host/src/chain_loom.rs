@@ -244,7 +244,7 @@ impl Linked for Probe {
         self.number & 1 != 0
     }
 
-    fn is_enabled(&self) -> bool {
+    fn is_plain(&self) -> bool {
         self.look();
         !self.flags.any(DISABLED)
     }
@@ -361,7 +361,7 @@ impl World {
                 called.after(probe);
             }
         } else {
-            let enabled = |probe: &&Probe| probe.is_enabled();
+            let enabled = |probe: &&Probe| probe.is_plain();
             chain
                 .iter()
                 .filter(enabled)

@@ -62,6 +62,10 @@ pub unsafe fn rust_kprobes_preempt_disable() {}
 
 pub unsafe fn rust_kprobes_preempt_enable() {}
 
+pub unsafe fn rust_kprobes_context() -> c_uint {
+    0
+}
+
 // Text.
 
 pub unsafe fn text_poke(addr: *mut c_void, opcode: *const c_void, len: usize) -> *mut c_void {
