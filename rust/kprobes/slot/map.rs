@@ -4,13 +4,14 @@
 //!
 //! The flag that the callback is on its way is what its head belongs to: whoever raises it may hand
 //! the head over, and whoever is called lowers it. What was left by another CPU in between would
-//! wait for ever if nobody looked again after lowering the flag. To look again, the page must still
-//! be there, though all slots may be free by then; so
+//! wait for ever if nobody looked again after lowering the flag. An unused page would stay if
+//! nobody knew of it, so whoever frees a slot asks. For both, the page must still be there, though
+//! all slots may be free by then; so
 //!
 //! - who calls [`leave`](Map::leave) is not waited for by the grace period that it asks for only
 //!   after it has returned, which is what Tasks RCU does for any code that does not sleep;
-//! - who calls [`expired`](Map::expired) is in a read-side section of RCU, and the page is freed
-//!   after a grace period of that.
+//! - who calls [`expired`](Map::expired) is in a read-side section of RCU, and so is
+//!   [`free`](Map::free), which enters one: the page is freed after a grace period of that.
 
 use super::{
     atomics::{
@@ -66,9 +67,17 @@ impl<W: Word, F: Flag, const WORDS: usize> Map<W, F, WORDS> {
         self.free.take()
     }
 
-    /// Gives back a slot that was taken, and that no CPU can be in.
-    pub(crate) fn free(&self, index: usize) {
+    /// Gives back a slot that was taken, and that no CPU can be in. If the page is unused then,
+    /// `unused` is called.
+    ///
+    /// `enter` begins a read-side section of RCU that lasts as long as what it returns: until the
+    /// page is asked nothing more.
+    pub(crate) fn free<R>(&self, index: usize, enter: impl FnOnce() -> R, unused: impl FnOnce()) {
+        let _reading = enter();
         self.free.add(index);
+        if self.is_unused() {
+            unused();
+        }
     }
 
     /// Gives back a slot that was taken, and that tasks may still be in.
@@ -87,7 +96,7 @@ impl<W: Word, F: Flag, const WORDS: usize> Map<W, F, WORDS> {
         self.ask()
     }
 
-    /// Are all slots free, and is the callback not on its way? To be asked by who may take.
+    /// Are all slots free, and is the callback not on its way? It stays so for who alone may take.
     pub(crate) fn is_unused(&self) -> bool {
         self.free.len() == self.count && !self.asked.is_raised()
     }
@@ -146,7 +155,7 @@ mod tests {
             seen[index] += 1;
         }
         assert!(seen == [1; COUNT]);
-        page.free(65);
+        page.free(65, || (), || ());
         assert_eq!(page.take(), Some(65));
         assert_eq!(page.take(), None);
     }
@@ -189,6 +198,18 @@ mod tests {
     }
 
     #[test]
+    fn who_frees_the_last_slot_is_told() {
+        let page = page();
+        let mut told = 0;
+        let (one, other) = (page.take(), page.take());
+        for index in [one, other].into_iter().flatten() {
+            page.free(index, || (), || told += 1);
+            assert_eq!(told == 1, page.is_unused());
+        }
+        assert_eq!(told, 1);
+    }
+
+    #[test]
     fn a_page_is_unused_when_nobody_has_a_slot() {
         let page = page();
         assert!(page.is_unused());
@@ -196,7 +217,7 @@ mod tests {
             return;
         };
         assert!(!page.is_unused());
-        page.free(one);
+        page.free(one, || (), || ());
         assert!(!page.is_unused());
         assert_eq!(page.leave(other), Then::Ask);
         assert!(!page.is_unused());

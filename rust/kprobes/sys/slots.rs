@@ -176,14 +176,8 @@ impl Page {
             self.returns.waiting.fetch_add(1, Ordering::Relaxed);
             self.follow_up(self.slots.leave(index));
         } else {
-            // Once its last slot is free, the page may go, but not before a grace period has
-            // passed: it stays as long as this CPU is not given to another task.
-            let _pinned = Pinned::new();
             self.forget(index);
-            self.slots.free(index);
-            if self.slots.is_unused() {
-                self.returns.note();
-            }
+            self.slots.free(index, Pinned::new, || self.returns.note());
         }
     }
 

@@ -9,8 +9,9 @@
 //! when the page is looked at after it was freed.
 //!
 //! A grace period of Tasks RCU waits for whoever was giving a slot back when it was asked for, but
-//! not for those who begin later; RCU waits for a callback that was running. What waits is not
-//! played by spinning: a callback that may not run yet runs when all threads are done.
+//! not for those who begin later; RCU waits for read-side sections: a callback is in one while it
+//! runs, and who frees a slot for as long as the map says. What waits is not played by spinning: a
+//! callback that may not run yet runs when all threads are done.
 //!
 //! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
 
@@ -59,8 +60,10 @@ enum Fault {
     Store,
     /// Tasks RCU does not wait for tasks.
     Tasks,
-    /// RCU does not wait for callbacks.
+    /// A callback is in no read-side section.
     Callbacks,
+    /// Nor is who frees a slot.
+    Freeing,
 }
 
 /// Something that one thread at a time may have.
@@ -135,6 +138,15 @@ impl Flag for PageFlag {
     }
 }
 
+/// A read-side section of RCU.
+struct Reading<'a>(&'a AtomicUsize);
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, AcqRel);
+    }
+}
+
 /// A page, and all that is around it.
 struct World {
     fault: Fault,
@@ -155,8 +167,10 @@ struct World {
     waited_for: Mutex<usize>,
     /// How many slots were given back.
     given: AtomicUsize,
-    /// How many callbacks run.
-    running: AtomicUsize,
+    /// How many read-side sections there are.
+    readers: AtomicUsize,
+    /// Was somebody told that the page may be unused?
+    noted: AtomicBool,
     freed: AtomicBool,
 }
 
@@ -181,8 +195,17 @@ impl World {
             done: AtomicUsize::new(0),
             waited_for: Mutex::new(0),
             given: AtomicUsize::new(0),
-            running: AtomicUsize::new(0),
+            readers: AtomicUsize::new(0),
+            noted: AtomicBool::new(false),
             freed: AtomicBool::new(false),
+        })
+    }
+
+    /// A read-side section, unless `weakened_by` takes it away.
+    fn read_side(&self, weakened_by: Fault) -> Option<Reading<'_>> {
+        (self.fault != weakened_by).then(|| {
+            self.readers.fetch_add(1, AcqRel);
+            Reading(&self.readers)
         })
     }
 
@@ -196,10 +219,15 @@ impl World {
         self.done.fetch_or(1 << slot, AcqRel);
     }
 
-    /// Gives back a slot that nobody can be in.
+    /// Gives back a slot that nobody can be in. Whom to tell stands in the page.
     fn free(&self, slot: usize) {
+        self.slots[slot].have();
         self.given.fetch_add(1, Relaxed);
-        self.map.free(slot);
+        let enter = || self.read_side(Fault::Freeing);
+        self.map.free(slot, enter, || {
+            self.page.share();
+            self.noted.store(true, Release);
+        });
     }
 
     fn follow_up(&self, then: Then) {
@@ -224,7 +252,7 @@ impl World {
         if !over && self.fault != Fault::Tasks {
             return false;
         }
-        self.running.fetch_add(1, AcqRel);
+        let _reading = self.read_side(Fault::Callbacks);
         self.asked.fetch_sub(1, AcqRel);
         self.head.have();
         let this = self.asks.fetch_or(0, AcqRel);
@@ -237,7 +265,7 @@ impl World {
             );
         });
         self.follow_up(then);
-        self.running.fetch_sub(1, AcqRel);
+        self.noted.store(true, Release);
         true
     }
 
@@ -256,7 +284,7 @@ impl World {
             return;
         }
         self.freed.store(true, Relaxed);
-        if self.running.fetch_or(0, AcqRel) == 0 || self.fault == Fault::Callbacks {
+        if self.readers.fetch_or(0, AcqRel) == 0 {
             self.page.have();
         }
     }
@@ -268,6 +296,8 @@ impl World {
         }
         while self.expire() {}
         assert_eq!(self.asked.load(Relaxed), 0, "the callback never came");
+        let unseen = self.map.is_unused() && !self.noted.load(Relaxed);
+        assert!(!unseen, "nobody knows that the page is unused");
         let free = (0..).take_while(|_| self.take()).count();
         assert_eq!(free + taken, self.given.load(Relaxed), "a slot is lost");
     }
@@ -289,6 +319,16 @@ fn race<const JOBS: usize>(fault: Fault, before: fn(&World), jobs: [fn(&World) -
         let taken = threads.map(|thread| thread.join().unwrap());
         world.end(taken.iter().sum());
     });
+}
+
+fn free_first(world: &World) -> usize {
+    world.free(0);
+    0
+}
+
+fn free_second(world: &World) -> usize {
+    world.free(1);
+    0
 }
 
 fn leave_first(world: &World) -> usize {
@@ -371,6 +411,12 @@ fn freed_meanwhile(fault: Fault) {
     race(fault, other, [leave_first, leave_second, expire_and_tidy]);
 }
 
+/// The last slots are freed, and the page may be unused after either.
+fn freed_under_who_frees(fault: Fault) {
+    let other = |world: &World| world.free(2);
+    race(fault, other, [free_first, free_second, tidy]);
+}
+
 #[test]
 fn slots_that_two_leave_come_back() {
     two_leave(Fault::None);
@@ -402,6 +448,11 @@ fn a_page_stays_for_who_gives_back_its_last_slots() {
 }
 
 #[test]
+fn a_page_stays_for_who_frees_its_last_slots() {
+    freed_under_who_frees(Fault::None);
+}
+
+#[test]
 #[should_panic(expected = "Causality violation")]
 fn slot_set_free_without_an_order_is_caught() {
     taken_again(Fault::Add);
@@ -429,4 +480,10 @@ fn callback_before_its_task_is_elsewhere_is_caught() {
 #[should_panic(expected = "Causality violation")]
 fn page_freed_under_its_callback_is_caught() {
     freed(Fault::Callbacks);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn page_freed_under_who_frees_its_last_slot_is_caught() {
+    freed_under_who_frees(Fault::Freeing);
 }
