@@ -60,6 +60,9 @@ SHF_EXECINSTR = 4
 SHT_SYMTAB = 2
 EM_X86_64 = 62
 BRANCH = {EM_X86_64: re.compile(r'(call|jmp|j[a-z]+|loop[a-z]*)[lqw]?$')}
+# What objdump may print before it.
+PREFIXES = {EM_X86_64: re.compile(r'^((addr32|data16|rex64|repn?e?|lock|notrack|bnd'
+                                  r'|[c-gs]s)\s+)+')}
 INDIRECT = {EM_X86_64: re.compile(r'\*')}
 # A jump through a table indexed by a register stays in its function.
 TABLE = {EM_X86_64: re.compile(r'jmp[lqw]?\s+\*.*\(,%\w+,8\)')}
@@ -153,17 +156,20 @@ class Kernel:
     def branches(self, start):
         """Address, text and target of each branch; None for an indirect one."""
         size = self.functions[start]
+        if not size:
+            sys.exit(f'{self.label(start)}: expected a function with a size, found none')
         out = subprocess.run(
             [self.objdump, '-d', '--no-show-raw-insn', f'--start-address={start:#x}',
              f'--stop-address={start + size:#x}', self.elf.name],
             check=True, capture_output=True, text=True).stdout
         found = 0
         for line in out.split('\n'):
-            match = re.match(r'\s*([0-9a-f]+):\s+(\S+)\s*(.*)', line)
+            match = re.match(r'\s*([0-9a-f]+):\s+(\S.*)', line)
             if not match:
                 continue
             found += 1
-            at, mnemonic, operands = int(match[1], 16), match[2], match[3]
+            at, insn = int(match[1], 16), PREFIXES[self.elf.machine].sub('', match[2], 1)
+            mnemonic, operands = re.match(r'(\S*)\s*(.*)', insn).groups()
             if not BRANCH[self.elf.machine].match(mnemonic):
                 continue
             text = f'{mnemonic} {operands}'
@@ -175,7 +181,7 @@ class Kernel:
             if not target:
                 sys.exit(f'{self.label(start)}: cannot read the target of: {text}')
             yield at, text, int(target[1], 16)
-        if size and not found:
+        if not found:
             sys.exit(f'{self.label(start)}: {self.objdump} shows no instructions')
 
 
