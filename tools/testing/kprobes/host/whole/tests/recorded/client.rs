@@ -39,8 +39,12 @@ struct Shared {
     after: AtomicUsize,
 }
 
-/// What C calls before an instruction.
+/// What C calls before an instruction, after it, and when there was a fault.
 type Handler = unsafe extern "C" fn(*mut kprobe, *mut pt_regs) -> c_int;
+#[cfg(not(miri))]
+type AfterHandler = unsafe extern "C" fn(*mut kprobe, *mut pt_regs, c_ulong);
+#[cfg(not(miri))]
+type FaultHandler = unsafe extern "C" fn(*mut kprobe, *mut pt_regs, c_int) -> c_int;
 
 /// The client that a handler is called for.
 ///
@@ -131,6 +135,20 @@ impl Client {
     pub fn set_before(&self, handler: Handler) {
         // SAFETY: It is not registered yet.
         unsafe { (*self.as_c()).pre_handler = Some(handler) };
+    }
+
+    /// Another handler for after the instruction.
+    #[cfg(not(miri))]
+    pub fn set_after(&self, handler: AfterHandler) {
+        // SAFETY: It is not registered yet.
+        unsafe { (*self.as_c()).post_handler = Some(handler) };
+    }
+
+    /// A handler for faults.
+    #[cfg(not(miri))]
+    pub fn set_fault(&self, handler: FaultHandler) {
+        // SAFETY: It is not registered yet.
+        unsafe { (*self.as_c()).fault_handler = Some(handler) };
     }
 
     /// Its probe is about to be registered.

@@ -13,6 +13,8 @@ mod between;
 mod c;
 mod client;
 mod cpu;
+#[cfg(not(miri))]
+mod faulting;
 mod ftrace;
 mod gone;
 #[cfg(not(miri))]

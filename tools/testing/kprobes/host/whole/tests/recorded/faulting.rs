@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Faults that are not in the copy of an instruction, at an address that no slot is at: 0, where a
+//! handler ends up that calls a function by a NULL pointer.
+//!
+//! A place that is emulated or called from by ftrace has no slot, whose address is not 0 for that:
+//! such a fault is the handler's own, and the hit goes on.
+
+use crate::{
+    c,
+    client::{
+        self,
+        Client, //
+    },
+    cpu::{
+        self,
+        Lost,
+        JUMP,
+        MOVE,
+        STEPPED, //
+    },
+    world::World, //
+};
+use core::sync::atomic::{
+    AtomicUsize,
+    Ordering::Relaxed, //
+};
+use kernel::{
+    bindings::{
+        kprobe,
+        pt_regs, //
+    },
+    prelude::*,
+    text, //
+};
+
+/// A page fault.
+const TRAP: c_int = 14;
+/// Where handlers go on.
+const BACK: usize = 4711;
+
+/// How often a fault handler was asked about what it must be asked about.
+static ASKED: AtomicUsize = AtomicUsize::new(0);
+/// How often all was as it must be after a fault in a handler.
+static SURVIVED: AtomicUsize = AtomicUsize::new(0);
+
+/// A fault at address 0, which somebody has dealt with or not.
+fn fault_at_zero() -> (bool, pt_regs) {
+    let mut registers = cpu::registers(0);
+    // SAFETY: Registers of our own, on a CPU that handles a hit, and nothing else runs there.
+    let handled = unsafe {
+        // As for a fault that the exception table is searched for, first.
+        c::kprobe_fault_ip(&mut registers, 14, false);
+        c::kprobe_fault_ip(&mut registers, 14, true);
+        c::kprobe_fault_handler(&mut registers, TRAP)
+    };
+    (handled != 0, registers)
+}
+
+/// A handler calls nothing.
+fn call_nothing(probe: *mut kprobe) {
+    let asked = ASKED.load(Relaxed);
+    let (handled, registers) = fault_at_zero();
+    let as_it_was = cpu::running() == probe && registers.flags == cpu::FLAGS;
+    if handled && ASKED.load(Relaxed) == asked + 1 && registers.ip == BACK && as_it_was {
+        SURVIVED.fetch_add(1, Relaxed);
+    }
+}
+
+unsafe extern "C" fn before(probe: *mut kprobe, _registers: *mut pt_regs) -> c_int {
+    call_nothing(probe);
+    0
+}
+
+unsafe extern "C" fn after(probe: *mut kprobe, _registers: *mut pt_regs, _flags: c_ulong) {
+    call_nothing(probe);
+}
+
+/// Asked about a fault at address 0, it sends the handler on.
+unsafe extern "C" fn go_back(_probe: *mut kprobe, registers: *mut pt_regs, trap: c_int) -> c_int {
+    // SAFETY: The registers of a fault, which are the handler's.
+    let registers = unsafe { &mut *registers };
+    if trap == TRAP && registers.ip == 0 {
+        ASKED.fetch_add(1, Relaxed);
+        registers.ip = BACK;
+    }
+    1
+}
+
+/// Has a client call nothing in its handlers, in two hits that must end as any other.
+fn survives(client: Client, hit: impl Fn(u64) -> Result<(), Lost>) {
+    let handlers = 1 + usize::from(client.wants_after());
+    client.set_before(before);
+    if client.wants_after() {
+        client.set_after(after);
+    }
+    client.set_fault(go_back);
+    let clients = [client];
+    assert_eq!(client::register(&clients), 0);
+    ASKED.store(0, Relaxed);
+    SURVIVED.store(0, Relaxed);
+    for hits in 1..3 {
+        assert_eq!(hit(clients[0].place()), Ok(()));
+        assert!(cpu::is_idle());
+        assert_eq!(ASKED.load(Relaxed), hits * handlers);
+        assert_eq!(SURVIVED.load(Relaxed), hits * handlers);
+    }
+    client::unregister(&clients);
+}
+
+#[test]
+fn a_call_of_nothing_in_a_handler_is_the_handlers_own() {
+    let mut world = World::new();
+    for insn in [&MOVE[..], &STEPPED[..], &JUMP[..]] {
+        survives(Client::at(world.place(insn)), cpu::come);
+        survives(Client::around(world.place(insn)), cpu::come);
+    }
+    for client in [Client::at(world.traced()), Client::around(world.traced())] {
+        let user = client.wants_after();
+        survives(client, |at| cpu::call_from(at, user));
+    }
+}
+
+/// An NMI's handler calls nothing while a copy is run: nobody's handler is asked, and the step ends
+/// as any other.
+#[test]
+fn a_call_of_nothing_in_a_step_is_nobodys() {
+    let mut world = World::new();
+    let client = Client::around(world.place(&MOVE));
+    client.set_fault(go_back);
+    let clients = [client];
+    assert_eq!(client::register(&clients), 0);
+    let (at, before) = (clients[0].place(), clients[0].calls());
+    let mut registers = cpu::registers(at + 1);
+    assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
+    assert!(text::is_copy(registers.ip as u64));
+    let running = cpu::running();
+    ASKED.store(0, Relaxed);
+    let (handled, faulted) = fault_at_zero();
+    assert!(!handled);
+    assert_eq!((faulted.ip, faulted.flags), (0, cpu::FLAGS));
+    assert_eq!((cpu::running(), ASKED.load(Relaxed)), (running, 0));
+    assert_eq!(cpu::finish(at, &mut registers), Ok(()));
+    assert!(cpu::is_idle());
+    assert_eq!(clients[0].calls(), (before.0 + 1, before.1 + 1));
+    client::unregister(&clients);
+}
