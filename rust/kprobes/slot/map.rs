@@ -204,7 +204,7 @@ mod tests {
         let (one, other) = (page.take(), page.take());
         for index in [one, other].into_iter().flatten() {
             page.free(index, || (), || told += 1);
-            assert_eq!(told == 1, page.is_unused());
+            assert_eq!(told, usize::from(page.is_unused()));
         }
         assert_eq!(told, 1);
     }
