@@ -313,10 +313,17 @@ fn inside(registers: &mut Registers, pinned: &Pinned) -> Whose {
 #[inline(always)]
 fn turn_to(probe: &Probe, pinned: &Pinned) {
     if probe.handles_faults() {
-        let context = Context::now(pinned);
-        Current::this_cpu(pinned).context.set(context);
+        note_context(pinned);
     }
     Current::set_running(Some(probe.running()), pinned);
+}
+
+/// Handlers are called here.
+#[cold]
+#[inline(never)]
+fn note_context(pinned: &Pinned) {
+    let context = Context::now(pinned);
+    Current::this_cpu(pinned).context.set(context);
 }
 
 /// Calls the handlers from before the instruction, up to one that chooses another path; tells
