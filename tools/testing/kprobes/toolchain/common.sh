@@ -125,34 +125,73 @@ check_llvm() {
 	echo "$2" >"$1/opt/llvm"
 }
 
-# subid FILE: the first range that FILE gives this user, as "start count".
+# Who may have which ids in a user namespace; and how many of them we need: all
+# that a Debian root has owners for.
+SUBUID=/etc/subuid
+SUBGID=/etc/subgid
+IDS=65536
+
+# subid FILE: a range that FILE gives this user, as "start count": the first one
+# that is large enough, else the first.
 subid() {
-	local name
-	name=$(id -un)
-	awk -F: -v n="$name" -v u="$(id -u)" \
-		'$1 == n || $1 == u { print $2, $3; exit }' "$1" 2>/dev/null
+	[ -r "$1" ] || return 0
+	awk -F: -v n="$(id -un)" -v u="$(id -u)" -v ids=$IDS '
+		$1 == n || $1 == u {
+			count = $3 + 0
+			if (found == "" || count >= ids)
+				found = $2 " " count
+			if (count >= ids)
+				exit
+		}
+		END { if (found != "") print found }' "$1"
+}
+
+# free_ids: the first range of ids, as FIRST-LAST, that is nobody's in either
+# file, from where such ranges begin by custom.
+free_ids() {
+	{ cat "$SUBUID" "$SUBGID" 2>/dev/null || :; } | sort -t: -k2,2n |
+		awk -F: -v ids=$IDS '
+			BEGIN { first = 100000 }
+			/^#/ || NF < 3 || $2 + 0 >= first + ids { next }
+			$2 + $3 > first { first = $2 + $3 }
+			END { printf "%.0f-%.0f\n", first, first + ids - 1 }'
+}
+
+# check_ids: has this user a range that is large enough, in both files?
+check_ids() {
+	local user file option range free found=() missing=() options=()
+	user=$(id -un)
+	free=$(free_ids)
+	for file in "$SUBUID" "$SUBGID"; do
+		option=--add-subuids
+		[ "$file" = "$SUBUID" ] || option=--add-subgids
+		range=$(subid "$file")
+		if [ -z "$range" ]; then
+			found+=("no line for $user in $file")
+		elif ((${range#* } < IDS)); then
+			found+=("a line for ${range#* } ids only in $file")
+		else
+			continue
+		fi
+		[ -e "$file" ] || missing+=("$file")
+		options+=("$option $free")
+	done
+	[ ${#options[@]} = 0 ] || refuse "a line '$user:START:$IDS' in $SUBUID and in $SUBGID" \
+		"$(printf '%s; ' "${found[@]}" | sed 's/; $//')" \
+		"${missing[*]:+sudo touch ${missing[*]} && }sudo usermod ${options[*]} $user"
 }
 
 # check_mapping: can this ordinary user have a user namespace with a range of
 # ids in it? Each missing piece is named with the command that mends it.
 check_mapping() {
-	local user file range count knob
-	user=$(id -un)
+	local knob
 	have unshare || refuse "the command unshare" "none" \
 		"apt-get install util-linux"
 	if ! have newuidmap || ! have newgidmap; then
 		refuse "newuidmap and newgidmap, which give a user namespace its ids" \
 			"none in PATH" "sudo apt-get install uidmap"
 	fi
-	for file in /etc/subuid /etc/subgid; do
-		range=$(subid "$file")
-		count=${range#* }
-		if [ -z "$range" ] || [ "$count" -lt 65536 ]; then
-			refuse "a line '$user:START:65536' in $file" \
-				"${range:-no line for $user}" \
-				"sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $user"
-		fi
-	done
+	check_ids
 	knob=/proc/sys/kernel/apparmor_restrict_unprivileged_userns
 	if [ -r $knob ] && [ "$(cat $knob)" != 0 ]; then
 		refuse "user namespaces for ordinary users" \
@@ -193,8 +232,8 @@ mapped() {
 		exec "$@"
 	fi
 	check_mapping
-	u=$(subid /etc/subuid)
-	g=$(subid /etc/subgid)
+	u=$(subid "$SUBUID")
+	g=$(subid "$SUBGID")
 	dir=$(mktemp -d)
 	mkfifo "$dir/pid" "$dir/go"
 	# The map can only be written from outside: a helper waits for the

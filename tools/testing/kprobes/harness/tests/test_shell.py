@@ -229,6 +229,68 @@ class Mapped(Shell):
         self.assertNotIn('done', text)
 
 
+class Ids(Shell):
+    """An ordinary user's ids: what is missing, and a command that mends it."""
+
+    def ids(self, subuid, subgid):
+        """What check_ids says of these two files; None: there is none."""
+        self.program('id', '[ "$1" = -un ] && echo me || echo 1000')
+        for name, text in (('subuid', subuid), ('subgid', subgid)):
+            path = self.write(name, text or '')
+            if text is None:
+                path.unlink()
+        return self.bash('set -o pipefail; SUBUID=subuid SUBGID=subgid; '
+                         'check_ids\n'
+                         'subid subuid; subid subgid')
+
+    def told(self, subuid, subgid, found, do):
+        status, text = self.ids(subuid, subgid)
+        self.assertEqual(status, 2, text)
+        self.assertIn("expected: a line 'me:START:65536' in subuid and in "
+                      'subgid\n', text)
+        self.assertIn(f'  found:    {found}\n  do:       {do}\n', text)
+
+    def test_enough(self):
+        for name in ('me', '1000'):
+            line = f'you:100000:65536\n{name}:165536:65536\n'
+            self.assertEqual(self.ids(line, line),
+                             (0, '165536 65536\n165536 65536\n'))
+
+    def test_no_line_takes_what_is_free_in_both_files(self):
+        self.told('you:100000:65536\n', 'they:165536:65536\nx:5:6\n',
+                  'no line for me in subuid; no line for me in subgid',
+                  'sudo usermod --add-subuids 231072-296607 '
+                  '--add-subgids 231072-296607 me')
+
+    def test_only_what_is_missing_is_added(self):
+        self.told('# who\n', 'me:100000:65536\n', 'no line for me in subuid',
+                  'sudo usermod --add-subuids 165536-231071 me')
+
+    def test_a_line_of_too_few_ids(self):
+        few = 'me:100000:1000\n'
+        self.told(few, few, 'a line for 1000 ids only in subuid; '
+                  'a line for 1000 ids only in subgid',
+                  'sudo usermod --add-subuids 101000-166535 '
+                  '--add-subgids 101000-166535 me')
+        # With what that command adds, it is enough.
+        more = few + 'me:101000:65536\n'
+        self.assertEqual(self.ids(more, more),
+                         (0, '101000 65536\n101000 65536\n'))
+
+    def test_a_gap_must_be_large_enough(self):
+        taken = 'you:100000:65536\nthey:200000:65536\nx:400000:9000000\n'
+        self.told(taken, taken + 'me:9:9\n', 'no line for me in subuid; '
+                  'a line for 9 ids only in subgid',
+                  'sudo usermod --add-subuids 265536-331071 '
+                  '--add-subgids 265536-331071 me')
+
+    def test_no_files_at_all(self):
+        self.told(None, None,
+                  'no line for me in subuid; no line for me in subgid',
+                  'sudo touch subuid subgid && sudo usermod --add-subuids '
+                  '100000-165535 --add-subgids 100000-165535 me')
+
+
 class Switches(Shell):
     """What is yes or no, and where the cache may be: kp says so at once."""
 
