@@ -450,6 +450,7 @@ struct kprobe * __kprobes rust_kprobes_test_running(void)
 
 /* What abi.rs defines and <linux/kprobes.h> declares. */
 #define DEFINED_IN_RUST(function) EXPORT_SYMBOL_GPL(function)
+/* What abi.rs defines for our tests alone. */
 #define TOLD_TO_KUNIT(function) EXPORT_SYMBOL_IF_KUNIT(function)
 
 early_initcall(rust_kprobes_init);

@@ -14,7 +14,7 @@
 #define CROWD	320
 #define CLTS	2
 
-extern u8 kprobes_crowd_text[];
+asmlinkage void kprobes_crowd_text(void);
 
 asm(".pushsection .text\n"
 	".globl kprobes_crowd_text\n"
@@ -52,7 +52,7 @@ static int set_crowd(const char *text, const struct kernel_param *param)
 		return -EINVAL;
 	memset(crowd, 0, sizeof(crowd));
 	for (n = 0; n < count; n++) {
-		crowd[n].addr = kprobes_crowd_text + CLTS * n;
+		crowd[n].addr = (kprobe_opcode_t *)kprobes_crowd_text + CLTS * n;
 		crowd[n].post_handler = after_hit;
 	}
 	return register_kprobes(all, count);

@@ -127,6 +127,7 @@ static void U8_return_thunks_are_listed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, register_symbol("srso_return_thunk"), -EINVAL);
 #endif
 }
+
 #define RETURN_THUNK_CASES KUNIT_CASE(U8_return_thunks_are_listed),
 #else
 #define RETURN_THUNK_CASES
