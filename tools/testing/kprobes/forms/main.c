@@ -19,13 +19,13 @@
  */
 #include <kunit/test.h>
 #include <linux/cpu.h>
+#include <linux/cpufeature.h>
 #include <linux/kprobes.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/prandom.h>
 #include <linux/string.h>
-#include <asm/cpufeature.h>
 #include <asm/fpu/api.h>
 #include "forms.h"
 

@@ -53,7 +53,7 @@ static int drop_anchors(void)
 {
 	struct target *target;
 
-	for_each_target(target) {
+	for (target = storm_targets; target < storm_targets + TARGETS; target++) {
 		int err;
 
 		memset(&target->anchor, 0, sizeof(target->anchor));
@@ -77,7 +77,7 @@ static int weigh_anchors(void)
 	struct target *target;
 	int err = 0;
 
-	for_each_target(target) {
+	for (target = storm_targets; target < storm_targets + TARGETS; target++) {
 		long calls = atomic_long_read(&target->calls);
 		long hits = atomic_long_read(&target->hits);
 		long missed = target->anchor.nmissed;
@@ -131,7 +131,7 @@ static int storm(unsigned int seconds, bool anchored)
 
 	if (!text)
 		return -ENOMEM;
-	for_each_target(target) {
+	for (target = storm_targets; target < storm_targets + TARGETS; target++) {
 		atomic_long_set(&target->calls, 0);
 		atomic_long_set(&target->hits, 0);
 	}

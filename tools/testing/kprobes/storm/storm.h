@@ -34,9 +34,6 @@ struct target {
 
 extern struct target storm_targets[TARGETS];
 
-#define for_each_target(target) \
-	for (target = storm_targets; target < storm_targets + TARGETS; target++)
-
 /* What must not happen, and what must. */
 struct storm_counts {
 	atomic_long_t wrong;	/* a function returned something else */

@@ -3,6 +3,9 @@
 
 import difflib
 import os
+import re
+import shutil
+import subprocess
 from pathlib import Path
 from unittest import mock
 
@@ -10,6 +13,7 @@ import env
 import overlay
 from tests import support
 
+_MODULES = 'tools/testing/kprobes/'
 _MAKEFILE = 'VERSION = 7\nPATCHLEVEL = {}\nSUBLEVEL = 4\n'
 _KERNEL = {
     'Makefile': _MAKEFILE.format(3),
@@ -100,6 +104,28 @@ class Files(Trees):
 
     def test_the_list_that_is_shipped(self):
         self.assertIn('rust', overlay.roots())
+
+    def test_a_kernel_tree_gets_all_of_our_modules(self):
+        named = re.search(r'^KPROBES_MODULES \?= (.*)$',
+                          (env.REPO / 'Kbuild').read_text(), re.M)[1]
+        self.assertEqual(
+            {root for root in overlay.roots() if root.startswith(_MODULES)},
+            {_MODULES + name for name in re.findall('[a-z]{3,}', named)})
+
+    def test_what_a_module_is_made_of_comes_along(self):
+        for path in overlay.files():
+            if not str(path).startswith(_MODULES):
+                continue
+            (self.tmp / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(env.REPO / path, self.tmp / path)
+        for path in (self.tmp / _MODULES).glob('*/*.[chS]'):
+            for name in re.findall('^#include "(.*)"$', path.read_text(),
+                                   re.M):
+                self.assertTrue((path.parent / name).exists(), name)
+        made = subprocess.run(
+            ['python3', '-B', self.tmp / _MODULES / 'forms/generate.py'],
+            check=True, capture_output=True, text=True).stdout
+        self.assertIn('\nforms_0:\n', made)
 
     def test_only_what_changed_is_written(self):
         self.edit('0001.patch', 'kernel/Makefile', 'fork.o', 'fork.o exit.o')
