@@ -2,6 +2,7 @@
 """make series: what is built after which mail."""
 
 import difflib
+import re
 import subprocess
 from unittest import mock
 
@@ -70,6 +71,49 @@ class Builds(support.Case):
     def test_a_mail_that_does_not_apply(self):
         with self.refused('3.patch to apply'):
             series._build_each([self.mails[2], self.mails[2]])
+
+
+class Bug(support.Case):
+    """The one BUG() that checkpatch.pl need not warn of."""
+
+    def ignored(self, *lines):
+        mail = self.write('1.patch', 'No BUG() here\n@@ -1 +1 @@\n'
+                          + ''.join(f'{line}\n' for line in lines))
+        return series._ignored(mail)
+
+    def test_the_one_that_is_ours(self):
+        self.assertEqual(self.ignored('+\tBUG();', '-\tBUG_ON(x);',
+                                      '+\tBUILT_BUGGY();',
+                                      '+//! BUG() and WARN()',
+                                      '+ * BUG() traps.'),
+                         ['--ignore=AVOID_BUG'])
+        self.assertEqual(len(re.findall(
+            r'^\tBUG\(\);$', (env.REPO / 'rust/kprobes/abi.c').read_text(),
+            re.M)), 1)
+
+    def test_no_other_and_no_second_one(self):
+        for lines in ((), ('+\tBUG();', '+\tBUG();'), ('+\t\tBUG();',),
+                      ('+\tBUG();', '+\tBUG_ON(x);'), ('+\tVM_BUG_ON(x);',),
+                      ('+\tBUG();', '+\tif (x) BUG();'),
+                      ('+\tBUG();', '+\tBUG_ON(x ||')):
+            self.assertEqual(self.ignored(*lines), [], lines)
+
+    def test_the_mail_says_why(self):
+        bodies = [body for _, body, folders in series.groups()
+                  if 'rust/' in folders]
+        self.assertIn('checkpatch.pl warns of one BUG(), in abi.c', bodies[0])
+
+    def test_it_is_told_at_the_end(self):
+        mails = [self.write('1.patch', '+\tBUG();\n'),
+                 self.write('2.patch', '+\tgo();\n')]
+        self.enterContext(mock.patch.dict('os.environ', {'FAST': '1'}))
+        self.enterContext(mock.patch.object(series, 'mails', lambda: mails))
+        self.assertEqual(series.run(), 0)
+        said = self.printed.getvalue().splitlines()
+        at = said.index(str(mails[0]))
+        self.assertIn('--ignore=AVOID_BUG', said[at + 1])
+        self.assertEqual(said[at + 2], str(mails[1]))
+        self.assertNotIn('--ignore', said[at + 3])
 
 
 class Fast(support.Case):
