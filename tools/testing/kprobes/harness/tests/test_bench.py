@@ -147,7 +147,7 @@ class Command(support.Case):
 
     def test_twice(self):
         self.assertEqual((self.bench(), self.bench()), (0, 0))
-        self.assertIn('planned 5.2 min, took 1.0 min, limit 30 min',
+        self.assertIn('planned 15.9 min, took 1.0 min, limit 30 min',
                       self.printed.getvalue())
 
     def test_a_row_that_does_not_repeat_fails(self):
@@ -162,7 +162,7 @@ class Command(support.Case):
         line, = [line for line in self.printed.getvalue().splitlines()
                  if line.startswith('  single-stepped, pre + post handler')]
         self.assertEqual(line.split()[-4:], ['1.50', '1', '/', '1'])
-        self.assertIn('planned 10.5 min, took 2.0 min',
+        self.assertIn('planned 19.6 min, took 2.0 min',
                       self.printed.getvalue())
 
     def test_over_the_limit(self):
@@ -174,6 +174,16 @@ class Command(support.Case):
         path = env.RESULTS / 'bench/c-x86_64.json'
         self.assertEqual(json.loads(path.read_text())['over_budget'],
                          '1.0 of 0.5 minutes')
+
+    def test_what_is_planned_is_within_the_limit(self):
+        self.assertEqual(set(bench._PLANNED), set(env.IMPLS))
+        for impl in env.IMPLS:
+            self.assertEqual(set(bench._PLANNED[impl]),
+                             set(bench._names(False)))
+            for minutes in bench._PLANNED[impl].values():
+                self.assertLess(minutes * 60, bench._LIMIT)
+        self.assertLess(sum(bench._minutes(impl, False)
+                            for impl in env.IMPLS), bench._TOTAL)
 
     def test_within_the_limit(self):
         self.bench()
