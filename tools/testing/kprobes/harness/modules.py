@@ -12,9 +12,11 @@ import progress
 import qemu
 
 EXAMPLES = env.KPROBES / 'examples'
-# What each of them must say.
-_SAY = {'hello': r'hello: kernel_clone was hit [1-9]',
-        'hello_rust': r'hello_rust: here I am\n(.*\n)*hello_rust: there I go'}
+# README's call, with the parameters, and what follows of it there.
+_CALL = re.compile(r'^    make module DIR=\S+ ARGS="(.*)"$', re.M)
+_SHOWN = re.compile(r'^(    \$ insmod hello\.ko .*\n(?:    .*\n)+)', re.M)
+# What is another one in each run: addresses, and how often (not never).
+_VARIES = re.compile(r'\b(?:([0-9a-f]{16})|\d+)\b')
 
 
 def _job(names, parameters):
@@ -69,13 +71,36 @@ def run(built, folder, parameters=''):
     return console.lines
 
 
+def shown():
+    """(parameters, lines): what README says of calling make module."""
+    text = (env.REPO / 'README.md').read_text()
+    return _CALL.search(text)[1], [
+        line.strip() for line in _SHOWN.search(text)[1].splitlines()]
+
+
+def missing(wanted, lines):
+    """The first of WANTED that LINES do not have, in that order; or ''."""
+    rest = iter(lines)
+    for want in wanted:
+        pattern = _VARIES.sub(lambda match: '[0-9a-f]{16}' if match[1]
+                              else '[1-9][0-9]*', re.escape(want))
+        if not any(re.fullmatch(pattern, line) for line in rest):
+            return want
+    return ''
+
+
 def examples(built):
     """The modules that README shows do what it says; the results."""
     found = []
-    for name, said in _SAY.items():
+    for name, (parameters, wanted) in {
+            'hello': shown(),
+            'hello_rust': ('', ['hello_rust: here I am', 'loaded hello_rust',
+                                'hello_rust: there I go',
+                                'unloaded hello_rust'])}.items():
         try:
-            lines = '\n'.join(run(built, EXAMPLES / name))
-            why = '' if re.search(said, lines) else f'it did not say "{said}"'
+            lines = run(built, EXAMPLES / name, parameters)
+            why = missing(wanted, lines)
+            why = why and f'it did not say "{why}", or not there'
         except env.Refusal as refusal:
             refusal.show()
             why = refusal.found

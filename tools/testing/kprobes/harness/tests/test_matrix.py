@@ -432,9 +432,13 @@ class State(support.Case):
 class Examples(support.Case):
     """The modules that README shows."""
 
-    SAID = {'hello': ['hello: kernel_clone was hit 3 times'],
-            'hello_rust': ['hello_rust: here I am', 'x',
-                           'hello_rust: there I go']}
+    SAID = {'hello': ['mark: module', '$ insmod hello.ko symbol=vfs_read',
+                      'hello: loading out-of-tree module', 'loaded hello',
+                      '$ cat kprobes/list',
+                      '| ffffffff81058640  k  vfs_read+0x0    [FTRACE]',
+                      'hello: vfs_read was hit 3 times', 'unloaded hello'],
+            'hello_rust': ['hello_rust: here I am', 'loaded hello_rust', 'x',
+                           'hello_rust: there I go', 'unloaded hello_rust']}
 
     def verdicts(self, said):
         built = mock.Mock(arch='x86_64', impl='rust')
@@ -442,16 +446,31 @@ class Examples(support.Case):
             matrix.kernel, 'build', lambda *_: built))
         self.enterContext(mock.patch.object(
             matrix.modules, 'run',
-            lambda _, folder: said.get(folder.name, [])))
+            lambda _, folder, parameters: self.called.append(parameters)
+            or said.get(folder.name, [])))
+        self.called = []
         return [one.status
                 for one in matrix.pieces()['examples-x86_64']()]
 
     def test_both_say_what_they_must(self):
         self.assertEqual(self.verdicts(self.SAID), ['pass', 'pass'])
+        self.assertEqual(self.called, ['symbol=vfs_read', ''])
+
+    def test_each_line_of_readme_is_needed_and_in_its_place(self):
+        _, shown = matrix.modules.shown()
+        self.assertEqual([len(shown), shown[0], shown[-1]],
+                         [6, self.SAID['hello'][1], 'unloaded hello'])
+        self.assertEqual(matrix.modules.missing(shown, shown), '')
+        for place, line in enumerate(shown):
+            rest = shown[:place] + shown[place + 1:]
+            self.assertEqual(matrix.modules.missing(shown, rest), line)
+            self.assertTrue(matrix.modules.missing(
+                shown, [*rest[:place - 1], line, *rest[place - 1:]]
+                if place else [*rest, line]), line)
 
     def test_one_that_was_not_hit(self):
-        self.assertEqual(self.verdicts(
-            {**self.SAID, 'hello': ['hello: kernel_clone was hit 0 times']}),
+        self.assertEqual(self.verdicts({**self.SAID, 'hello': [
+            line.replace('hit 3', 'hit 0') for line in self.SAID['hello']]}),
             ['fail', 'pass'])
 
     def test_one_that_does_not_leave(self):
