@@ -41,8 +41,7 @@ else
 	[ "$outside" = 0 ] || refuse "mmdebstrap: an ordinary user's debootstrap fails at mknod" \
 		"only debootstrap" "sudo apt-get install mmdebstrap, or run this as root"
 fi
-[ -e $keyring ] || refuse "Debian's archive keys in $keyring" "none" \
-	"sudo apt-get install debian-archive-keyring"
+[ -e $keyring ] || refuse_keys $keyring "no such file"
 
 # room: refuses a disk that the root does not fit on.
 room() {
@@ -112,9 +111,7 @@ if [ $status != 0 ]; then
 		exit 2
 	}
 	rm -rf "$target"
-	refuse "$tool to make a Debian trixie root from $mirror" \
-		"exit status $status; its log: $log" \
-		"look at the lines above; is $mirror reachable (proxy variables)? another mirror: DEBIAN_MIRROR="
+	root_failed $tool $status "$log" "$mirror" $keyring
 fi
 mkdir -p "$target"/{repo,cache,work,ksrc,module,run/host}
 touch "$target/run/host/ca.crt"

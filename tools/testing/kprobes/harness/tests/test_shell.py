@@ -210,6 +210,74 @@ class Root(Shell):
         self.assertIn('neither in PATH', text)
 
 
+# What says that a key is missing: apt with gpgv, apt with sqv, debootstrap; and
+# apt, where a key is there and too old.
+_NO_KEY = """  The following signatures couldn't be verified because the public \
+key is not available: NO_PUBKEY 6ED0E7B82643E131 NO_PUBKEY 78DBA3BC47EF2265
+E: The repository 'http://deb.debian.org/debian trixie InRelease' is not signed.
+""", """  Sub-process /usr/bin/sqv returned an error code (1), error message \
+is: Missing key 4CB50190207B4758A3F73A796ED0E7B82643E131, which is needed to \
+verify signature. Missing key B8E5F13176D2A7A75220028078DBA3BC47EF2265, which \
+is needed to verify signature.
+""", """E: Release signed by unknown key (key id 762F67A0B2C39DE4)
+""", """  The following signatures were invalid: EXPKEYSIG 6ED0E7B82643E131 \
+Debian Archive Automatic Signing Key (12/bookworm) <ftpmaster@debian.org>
+"""
+
+
+class Keys(Shell):
+    """A keyring that lacks what Debian trixie is signed with."""
+
+    def failed(self, log):
+        self.write('log', log)
+        return self.bash('set -o pipefail; root_failed mmdebstrap 25 log '
+                         'http://mirror /usr/share/k.gpg')
+
+    def test_each_way_to_say_it(self):
+        self.program('dpkg-query', 'echo "keyring 2019.1"')
+        for log, keys in zip(_NO_KEY, (
+                '6ED0E7B82643E131 78DBA3BC47EF2265',
+                '4CB50190207B4758A3F73A796ED0E7B82643E131 '
+                'B8E5F13176D2A7A75220028078DBA3BC47EF2265',
+                '762F67A0B2C39DE4', '6ED0E7B82643E131'), strict=True):
+            status, text = self.failed(f'I: running\n{log}{log}E: failed\n')
+            self.assertEqual(status, 2, text)
+            self.assertIn('expected: the keys that Debian trixie is signed '
+                          'with, in /usr/share/k.gpg\n', text)
+            self.assertIn(f'good of {keys} (keyring 2019.1); the log: log\n',
+                          text)
+            self.assertIn('apt-get install debian-archive-keyring', text)
+            self.assertIn('/pool/main/d/debian-archive-keyring/', text)
+            self.assertNotIn('http://mirror', text)
+
+    def test_a_machine_without_that_package(self):
+        self.program('dpkg-query', 'exit 1')
+        status, text = self.failed(_NO_KEY[0])
+        self.assertEqual(status, 2)
+        self.assertIn('(not a package of this machine)', text)
+
+    def test_what_else_went_wrong(self):
+        status, text = self.failed('Err:1 http://mirror trixie InRelease\n'
+                                   '  Could not connect\n')
+        self.assertEqual(status, 2)
+        self.assertIn('is http://mirror reachable', text)
+        self.assertIn('exit status 25; its log: log', text)
+        self.assertNotIn('keyring', text)
+
+    def test_no_keyring_at_all(self):
+        script = (env.KPROBES / 'toolchain/mkroot.sh').read_text()
+        status, text = self.bash('keyring=none; ' + re.search(
+            r'^\[ -e \$keyring \].*$', script, re.M)[0])
+        self.assertEqual(status, 2)
+        self.assertIn('signed with, in none\n  found:    no such file', text)
+        self.assertIn('apt-get install debian-archive-keyring', text)
+
+    def test_mkroot_asks(self):
+        script = (env.KPROBES / 'toolchain/mkroot.sh').read_text()
+        self.assertRegex(script, r'root_failed \$tool \$status "\$log" '
+                         r'"\$mirror" \$keyring\n')
+
+
 class Mapped(Shell):
     """root, where it has not all that root has."""
 
