@@ -14,10 +14,14 @@ mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 security=${DEBIAN_SECURITY:-http://deb.debian.org/debian-security}
 mapfile -t include < <(grep -v -e '^#' -e '^$' "$here/packages")
 foreign=(armhf ppc64el s390x)
-sources=("deb $mirror trixie main"
-	"deb [arch=amd64] $mirror trixie-updates main"
-	"deb [arch=amd64] $mirror trixie-backports main"
-	"deb [arch=amd64] $security trixie-security main")
+# Whose signature counts is said of each source: the apt of a machine that is
+# not Debian's need not trust Debian. From forky on the keys are a .pgp file.
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+[ -e "$keyring" ] || [ ! -e "${keyring%.gpg}.pgp" ] || keyring=${keyring%.gpg}.pgp
+sources=("deb [signed-by=$keyring] $mirror trixie main"
+	"deb [arch=amd64 signed-by=$keyring] $mirror trixie-updates main"
+	"deb [arch=amd64 signed-by=$keyring] $mirror trixie-backports main"
+	"deb [arch=amd64 signed-by=$keyring] $security trixie-security main")
 apt_options=('APT::Install-Recommends "false"' 'Acquire::Languages "none"'
 	'Acquire::Retries "3"')
 dpkg_options=(force-unsafe-io 'path-exclude=/usr/share/man/*'
@@ -28,7 +32,6 @@ dpkg_options=(force-unsafe-io 'path-exclude=/usr/share/man/*'
 busybox=$(printf ' busybox-static:%s' amd64 "${foreign[@]}")
 take_guest="mkdir -p /opt/guest && cd /opt/guest && apt-get download$busybox"
 take_source="mkdir -p /opt/source && cd /opt/source && apt-get download linux-source-7.3 || true"
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 if have mmdebstrap; then
 	tool=mmdebstrap
@@ -41,7 +44,7 @@ else
 	[ "$outside" = 0 ] || refuse "mmdebstrap: an ordinary user's debootstrap fails at mknod" \
 		"only debootstrap" "sudo apt-get install mmdebstrap, or run this as root"
 fi
-[ -e $keyring ] || refuse_keys $keyring "no such file"
+[ -e "$keyring" ] || refuse_keys "$keyring" "no such file"
 
 # room: refuses a disk that the root does not fit on.
 room() {
@@ -73,7 +76,7 @@ inside() {
 # the root itself, which trusts whom this machine trusts.
 with_debootstrap() {
 	local name
-	debootstrap --variant=minbase --arch=amd64 --keyring=$keyring trixie "$target" "$mirror" ||
+	debootstrap --variant=minbase --arch=amd64 --keyring="$keyring" trixie "$target" "$mirror" ||
 		return
 	printf '%s\n' "${sources[@]}" >"$target/etc/apt/sources.list"
 	printf '%s;\n' "${apt_options[@]}" >"$target/etc/apt/apt.conf.d/99toolchain"
@@ -111,7 +114,7 @@ if [ $status != 0 ]; then
 		exit 2
 	}
 	rm -rf "$target"
-	root_failed $tool $status "$log" "$mirror" $keyring
+	root_failed $tool $status "$log" "$mirror" "$keyring"
 fi
 mkdir -p "$target"/{repo,cache,work,ksrc,module,run/host}
 touch "$target/run/host/ca.crt"

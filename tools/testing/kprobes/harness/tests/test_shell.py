@@ -183,7 +183,7 @@ class Root(Shell):
         # Nothing of the machine's is called by the part that chooses.
         script = (env.KPROBES / 'toolchain/mkroot.sh').read_text()
         chosen = script[script.index('if have mmdebstrap'):
-                        script.index('[ -e $keyring ]')]
+                        script.index('[ -e "$keyring" ] || refuse')]
         for name in programs:
             self.program(name, 'exit 1')
         return self.bash('have() { [ -e bin/"$1" ]; }\n' + chosen.replace(
@@ -267,15 +267,40 @@ class Keys(Shell):
     def test_no_keyring_at_all(self):
         script = (env.KPROBES / 'toolchain/mkroot.sh').read_text()
         status, text = self.bash('keyring=none; ' + re.search(
-            r'^\[ -e \$keyring \].*$', script, re.M)[0])
+            r'^\[ -e "\$keyring" \] \|\| refuse.*$', script, re.M)[0])
         self.assertEqual(status, 2)
         self.assertIn('signed with, in none\n  found:    no such file', text)
         self.assertIn('apt-get install debian-archive-keyring', text)
 
+    def sources(self, *there):
+        """The lines of apt's sources, with these keyrings on the machine."""
+        script = (env.KPROBES / 'toolchain/mkroot.sh').read_text()
+        for name in there:
+            self.write(f'keys/{name}', '')
+        status, text = self.bash(
+            'mirror=http://mirror security=http://security\n' + re.sub(
+                '(?m)^keyring=.*/', 'keyring=keys/',
+                script[script.index('\nkeyring='):
+                       script.index('\napt_options=')])
+            + '\nprintf "%s\\n" "${sources[@]}"')
+        self.assertEqual(status, 0, text)
+        return text.splitlines()
+
+    def test_each_source_says_whose_signature_counts(self):
+        name = 'debian-archive-keyring'
+        for there, want in (((), 'gpg'), ((f'{name}.pgp',), 'pgp'),
+                            ((f'{name}.gpg',), 'gpg')):
+            lines = self.sources(*there)
+            self.assertEqual(len(lines), 4)
+            for line in lines:
+                self.assertRegex(
+                    line, r'^deb \[(arch=amd64 )?signed-by=keys/'
+                    rf'{name}\.{want}\] http://(mirror|security) trixie')
+
     def test_mkroot_asks(self):
         script = (env.KPROBES / 'toolchain/mkroot.sh').read_text()
         self.assertRegex(script, r'root_failed \$tool \$status "\$log" '
-                         r'"\$mirror" \$keyring\n')
+                         r'"\$mirror" "\$keyring"\n')
 
 
 class Mapped(Shell):
