@@ -13,6 +13,7 @@
 
 #include <linux/kernel.h>
 #include <linux/printk.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sort.h>
 #include <linux/string.h>
@@ -65,6 +66,48 @@ static void name_row(char *row, size_t size, const char *verb,
 		     const char *how)
 {
 	snprintf(row, size, "%s_%s_%u%s", verb, place->name, count, how);
+}
+
+static notrace noinline void elsewhere(void)
+{
+	barrier();
+}
+
+/* By whose unregistering is done what others have left to be done. */
+static struct kprobe next_one;
+
+static int begin_later(void)
+{
+	fresh(&next_one, elsewhere, 0);
+	return register_kprobe(&next_one);
+}
+
+/*
+ * What was unregistered may have left something to be done when nobody can be
+ * in its copies any more: by the callbacks of Tasks RCU, and by whoever
+ * unregisters next. That is not to fall into another row.
+ */
+static void report_later(const struct place *place, unsigned int count,
+			 const char *how, int error)
+{
+	char row[48];
+	unsigned int mark;
+
+	name_row(row, sizeof(row), "later", place, count, how);
+	if (error) {
+		bench_failed(row, error);
+		unregister_kprobe(&next_one);
+		return;
+	}
+	mark = bench_mark();
+#ifdef CONFIG_TASKS_RCU
+	/* A callback may have found that it has to ask for another one. */
+	rcu_barrier_tasks();
+	rcu_barrier_tasks();
+#endif
+	unregister_kprobe(&next_one);
+	bench_mark();
+	bench_spans(row, mark, 1, count);
 }
 
 /* One stretch of work between two marks, which took @ns in all. */
@@ -130,7 +173,7 @@ static int one_by_one(const struct place *place, unsigned int count)
 	int error;
 
 	name_row(row, sizeof(row), "register", place, count, "");
-	error = register_each(place, count);
+	error = begin_later() ?: register_each(place, count);
 	if (error)
 		bench_failed(row, error);
 	else
@@ -141,6 +184,7 @@ static int one_by_one(const struct place *place, unsigned int count)
 		bench_failed(row, error);
 		name_row(row, sizeof(row), "unregister", place, count, "_latency");
 		bench_failed(row, error);
+		report_later(place, count, "", error);
 		return error;
 	}
 	mark = bench_mark();
@@ -153,6 +197,7 @@ static int one_by_one(const struct place *place, unsigned int count)
 	bench_spans(row, mark, 1, count);
 	name_row(row, sizeof(row), "unregister", place, count, "_latency");
 	bench_figures(row, "ns", samples, count, 1);
+	report_later(place, count, "", 0);
 	return 0;
 }
 
@@ -164,6 +209,7 @@ static void in_a_batch(const struct place *place, unsigned int count, int error)
 	u64 start;
 
 	name_row(row, sizeof(row), "register", place, count, "_batch");
+	error = error ?: begin_later();
 	mark = bench_mark();
 	if (!error)
 		error = register_batch(place, count);
@@ -183,6 +229,7 @@ static void in_a_batch(const struct place *place, unsigned int count, int error)
 	start = rdtsc_ordered() - start;
 	bench_mark();
 	report(row, latency, mark, count, start, error);
+	report_later(place, count, "_batch", error);
 }
 
 /* One probe, many times over. */

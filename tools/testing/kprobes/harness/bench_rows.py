@@ -92,6 +92,16 @@ def _lifecycle(verb):
                           MEAN)
 
 
+def _later():
+    for place, (where, counts) in _PLACES.items():
+        for count in counts:
+            if count == 1:
+                continue
+            stem, title = f'later_{place}_{count}', f'{where}, {count:,}'
+            yield Row(stem, title, 'insns', MEAN)
+            yield Row(f'{stem}_batch', f'{title} in one batch', 'insns', MEAN)
+
+
 def _latencies():
     for place, (where, counts) in _PLACES.items():
         for count in counts:
@@ -135,6 +145,7 @@ SECTIONS = {
     'One hit while N other probes are registered (instructions)': _scale(),
     'Registering (instructions per probe)': list(_lifecycle('register')),
     'Unregistering (instructions per probe)': list(_lifecycle('unregister')),
+    'Left for later by unregistering (instructions per probe)': list(_later()),
     'Jump optimization (instructions per probe)': list(_optimizer()),
     'Waiting (virtual nanoseconds, elapsed)': list(_latencies()),
     'Interrupting all other CPUs (function call interrupts)': _SYNCS,
