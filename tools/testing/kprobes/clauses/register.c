@@ -233,6 +233,16 @@ static void D2_post_handlers_come_and_go(struct kunit *test)
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, second.after, 1);
 	unregister_kprobe(&second.kp);
+	/* And the one with a post handler comes last and goes last. */
+	anew(&first);
+	anew(&second);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&first.kp), 0);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&second.kp), 0);
+	unregister_kprobe(&first.kp);
+	unregister_kprobe(&second.kp);
+	clauses_call(1);
+	KUNIT_EXPECT_EQ(test, first.before, 0);
+	KUNIT_EXPECT_EQ(test, second.before, 0);
 }
 #endif
 

@@ -8,6 +8,8 @@ import qemu
 # What kills a guest with kprobes in C: the test, the job, what the job says
 # once the probe is there, the oops.
 _DEFECTS = (
+    ('D2_last_post_handler', 'posts', 'posts: registered',
+     r'BUG: unable to handle page fault|Oops: '),
     ('H6_long_insn', 'long-insn', 'long_insn: registered',
      r'Oops: int3|int3: 0000'),
     ('H9_protection_fault', 'protection-fault', 'mark: killers',

@@ -31,7 +31,7 @@ FOLDER = env.RESULTS / 'pieces'
 # Configurations under which all tests run, and those that cannot run all.
 _WHOLE = ('kasan', 'modversions', 'kcfi', 'up', 'lazy', 'rt', 'gcc')
 # Of those, the ones that run more than the others, by a plan of their own.
-_MORE = ('kasan',)
+_MORE = ('kasan', 'kcfi')
 _KUNIT = ('nomodules', 'noftrace', 'nodebugfs', 'nosysctl')
 # What checkers call at each access or function. A hit must not: there may be a
 # probe on it. To report what was found is something else, and what measures
