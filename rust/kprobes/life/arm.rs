@@ -3,7 +3,9 @@
 //! Making places be hit, and not be hit.
 //!
 //! Breakpoints come and go in batches: all are written, in the order of their addresses, then all
-//! CPUs are made to see them at once. What ftrace calls from is a matter of each place.
+//! CPUs are made to see them at once. A batch is what a registration has between two turns of
+//! others, or all there are when the switch for all probes is turned. What ftrace calls from is a
+//! matter of each place.
 
 use super::site::{
     Armed,
