@@ -174,11 +174,9 @@ pub(crate) unsafe trait Machine: Isa {
         kept: Self::Kept,
     ) -> AfterStep;
 
-    /// The instruction faulted while it was run as a step: the registers become what they were at
-    /// the place itself. Says whether it was the instruction that faulted.
-    fn faulted(
-        prepared: &Self::Prepared,
-        registers: &mut Self::Registers,
-        kept: Self::Kept,
-    ) -> bool;
+    /// A fault came while the instruction is run as a step: was it the instruction that faulted?
+    fn faults_in_step(prepared: &Self::Prepared, registers: &Self::Registers) -> bool;
+
+    /// It was: the registers become what they were at the place itself.
+    fn faulted(prepared: &Self::Prepared, registers: &mut Self::Registers, kept: Self::Kept);
 }

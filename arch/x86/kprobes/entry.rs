@@ -87,7 +87,7 @@ unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs, trap: c_int, 
         return;
     }
     let asked = trap == PAGE_FAULT || trap == GENERAL_PROTECTION;
-    if !hit::is_stepping(&pinned) {
+    if !hit::faults_in_step(registers, &pinned) {
         machine::leave_slot(registers, &pinned);
         if !fixup {
             hit::runs_again();

@@ -398,14 +398,14 @@ unsafe impl Machine for X86 {
         AfterStep::Done
     }
 
-    fn faulted(prepared: &Prepared, registers: &mut bindings::pt_regs, kept: usize) -> bool {
+    fn faults_in_step(prepared: &Prepared, registers: &bindings::pt_regs) -> bool {
         let slot = prepared.slot.as_ref();
-        let ours = slot.is_some_and(|slot| slot.at().get() == registers.ip as u64);
-        if ours {
-            registers.ip = prepared.at.get() as usize;
-            registers.flags |= kept & IF;
-        }
-        ours
+        slot.is_some_and(|slot| slot.at().get() == registers.ip as u64)
+    }
+
+    fn faulted(prepared: &Prepared, registers: &mut bindings::pt_regs, kept: usize) {
+        registers.ip = prepared.at.get() as usize;
+        registers.flags |= kept & IF;
     }
 }
 

@@ -173,7 +173,9 @@ pub(crate) fn fault(registers: &mut Registers, trap: c_int, pinned: &Pinned) -> 
 /// Makes `code`, which was read at `at`, what it is without a breakpoint; tells whether there is a
 /// place that has one.
 pub(crate) fn restore(at: TextAddr, code: &mut [u8], pinned: &Pinned) -> bool {
-    let prepared = site::find(at, pinned).and_then(Site::prepared);
+    // What has gone is not what is there now.
+    let site = site::find(at, pinned).filter(|site| !site.is_gone());
+    let prepared = site.and_then(Site::prepared);
     if let Some(prepared) = prepared {
         Current::restore(prepared, code);
     }
@@ -186,7 +188,7 @@ pub(crate) fn runs_again() {
 }
 
 /// Is a copy of an instruction stepped on this CPU?
-pub(crate) fn is_stepping(pinned: &Pinned) -> bool {
+fn is_stepping(pinned: &Pinned) -> bool {
     Current::this_cpu(pinned).now.get().phase.is_stepping()
 }
 
@@ -195,15 +197,28 @@ pub(crate) fn is_stepping(pinned: &Pinned) -> bool {
 pub(crate) fn faulted(registers: &mut Registers, pinned: &Pinned) -> bool {
     let cpu = Current::this_cpu(pinned);
     let hit = cpu.now.get();
-    let Some((_, prepared)) = stepped(&hit, pinned) else {
+    let Some(prepared) = faults_in(&hit, registers, pinned) else {
         return false;
     };
-    let faulted = Current::faulted(prepared, registers, hit.kept);
-    if faulted {
-        counters::UNFINISHED_STEPS.count();
-        leave_step(cpu, hit.phase, pinned);
-    }
-    faulted
+    Current::faulted(prepared, registers, hit.kept);
+    counters::UNFINISHED_STEPS.count();
+    leave_step(cpu, hit.phase, pinned);
+    true
+}
+
+/// A fault came: was it in the copy of an instruction that is stepped?
+pub(crate) fn faults_in_step(registers: &Registers, pinned: &Pinned) -> bool {
+    let hit = Current::this_cpu(pinned).now.get();
+    faults_in(&hit, registers, pinned).is_some()
+}
+
+fn faults_in<'a>(
+    hit: &Hit<Kept>,
+    registers: &Registers,
+    pinned: &'a Pinned,
+) -> Option<&'a Prepared> {
+    let (_, prepared) = stepped(hit, pinned)?;
+    Current::faults_in_step(prepared, registers).then_some(prepared)
 }
 
 /// A trap while an instruction is stepped: is it the end of the step?
@@ -309,10 +324,12 @@ fn inside(registers: &mut Registers, pinned: &Pinned) -> Whose {
     Whose::Ours
 }
 
-/// A probe's handler is called next.
+/// A probe's handler is called next. Until it is noted where, nobody is asked about faults, and a
+/// hit that comes in between, which may have something to note itself, is one inside another.
 #[inline(always)]
 fn turn_to(probe: &Probe, pinned: &Pinned) {
     if probe.handles_faults() {
+        Current::set_running(this_cpu::nobody(), pinned);
         note_context(pinned);
     }
     Current::set_running(Some(probe.running()), pinned);

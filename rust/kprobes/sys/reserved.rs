@@ -11,7 +11,7 @@
 //! the kernel puts them in order, and it forgets some of them after.
 //!
 //! Where such an entry is an instruction starts, so the index also tells where decoding may begin.
-//! For that it has the instructions, too, that the exception table expects to fault.
+//! For that it has the instructions, too, that the kernel's own exception table expects to fault.
 //!
 //! Not for the hit path.
 
@@ -94,7 +94,7 @@ impl Index {
 }
 
 /// How many parts of modules have their index kept.
-const MOST_PARTS: usize = 16;
+const MOST_PARTS: usize = 64;
 
 /// The indices of the parts of modules that were asked for of late.
 pub(crate) struct Modules(KVec<Index>);
@@ -105,6 +105,10 @@ impl Modules {
 
     /// That of the part of a module that an address is in.
     pub(crate) fn of(&mut self, module: &Pin, at: TextAddr) -> Result<&Index, Refusal> {
+        // It may come to nothing yet, and nobody would say so who says that it comes later.
+        if module.is_coming() {
+            self.forget();
+        }
         let known = self.0.iter().position(|index| index.is_about(at));
         let number = match known {
             Some(number) => number,
@@ -198,9 +202,10 @@ impl Tables {
                 Bounds(first, first.wrapping_add(count))
             }};
         }
-        // INVARIANT: They are in the module, which is pinned.
+        // INVARIANT: They are in the module, which is pinned. The exception table is not read: it
+        // becomes shorter at both ends when the module is there, under a lock that is not ours.
         Self {
-            fixups: bounds!(extable, num_exentries),
+            fixups: Bounds(core::ptr::null_mut(), core::ptr::null_mut()),
             init_gone: !module.is_coming(),
             #[cfg(CONFIG_JUMP_LABEL)]
             jump_labels: bounds!(jump_entries, num_jump_entries),

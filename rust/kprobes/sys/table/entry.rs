@@ -13,7 +13,6 @@ use crate::{
     table::memory::NOWHERE, //
 };
 use core::{
-    arch::asm,
     marker::PhantomData,
     mem::offset_of,
     ptr::NonNull,
@@ -105,9 +104,18 @@ impl<'a, T> Seen<'a, T> {
 /// another one: it would keep both, in a register each, for as long as either is used.
 #[inline(always)]
 fn hidden<T>(place: *mut T) -> *mut T {
+    #[cfg_attr(miri, expect(unused_mut))]
     let mut at = place.expose_provenance();
+    // Miri runs no assembly, and has no registers to save.
+    #[cfg(not(miri))]
     // SAFETY: There is no instruction.
-    unsafe { asm!("/* {} */", inout(reg) at, options(pure, nomem, nostack, preserves_flags)) };
+    unsafe {
+        core::arch::asm!(
+            "/* {} */",
+            inout(reg) at,
+            options(pure, nomem, nostack, preserves_flags)
+        )
+    };
     // SAFETY: It is as it was.
     unsafe { core::hint::assert_unchecked(at != 0) };
     core::ptr::with_exposed_provenance_mut(at)

@@ -162,7 +162,7 @@ static void M5_running_probe_tells_where(struct kunit *test)
 		.pre_handler = note_running,
 	} };
 	struct running second = first;
-	unsigned long (*symbol)(const char *name);
+	unsigned long (*symbol)(const char *name), where;
 
 	if (IS_ENABLED(CONFIG_X86_KERNEL_IBT) || IS_ENABLED(CONFIG_CFI))
 		kunit_skip(test, "calls through pointers are checked");
@@ -170,8 +170,9 @@ static void M5_running_probe_tells_where(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, register_kprobe(&lookup), 0);
 	symbol = (void *)lookup.addr;
 	unregister_kprobe(&lookup);
-	running_kprobe = (void __percpu *)symbol("current_kprobe");
-	KUNIT_ASSERT_NOT_NULL(test, (void __force *)running_kprobe);
+	where = symbol("current_kprobe");
+	KUNIT_ASSERT_NE(test, where, 0);
+	running_kprobe = (void __percpu *)where;
 
 	KUNIT_ASSERT_EQ(test, register_kprobe(&first.kp), 0);
 	clauses_call(1);

@@ -60,5 +60,10 @@ static int __init posts_init(void)
 }
 module_init(posts_init);
 
+static void __exit posts_exit(void)
+{
+}
+module_exit(posts_exit);
+
 MODULE_DESCRIPTION("A probe with a post handler that goes last");
 MODULE_LICENSE("GPL");

@@ -55,5 +55,10 @@ static int __init zeropad_init(void)
 }
 module_init(zeropad_init);
 
+static void __exit zeropad_exit(void)
+{
+}
+module_exit(zeropad_exit);
+
 MODULE_DESCRIPTION("A probe on a load that ends where no page is");
 MODULE_LICENSE("GPL");

@@ -17,6 +17,7 @@
 
 pub mod alloc;
 pub mod bindings;
+pub mod context;
 pub mod error;
 pub mod events;
 pub mod faults;

@@ -143,6 +143,13 @@ pub fn come_again(addr: u64) {
     }
 }
 
+/// The same, but that it begins with `byte`, until it comes again.
+pub fn come_again_as(addr: u64, byte: u8) {
+    come_again(addr);
+    // SAFETY: It is within our memory.
+    unsafe { place(addr).write(byte) };
+}
+
 /// Reads text, or what it was before any breakpoint; zeroes where there is none.
 pub fn look(addr: u64, into: &mut [u8], original: bool) {
     for (addr, byte) in (addr..).zip(into) {

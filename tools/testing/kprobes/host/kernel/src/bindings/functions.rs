@@ -10,6 +10,7 @@
 use super::*;
 use crate::{
     alloc,
+    context,
     events::{
         self,
         Event,
@@ -63,7 +64,7 @@ pub unsafe fn rust_kprobes_preempt_disable() {}
 pub unsafe fn rust_kprobes_preempt_enable() {}
 
 pub unsafe fn rust_kprobes_context() -> c_uint {
-    0
+    context::depth()
 }
 
 // Text.

@@ -20,6 +20,7 @@ extern "C" {
     pub fn get_kprobe(addr: *mut c_void) -> *mut kprobe;
     pub fn kprobe_int3_handler(registers: *mut pt_regs) -> c_int;
     pub fn kprobe_fault_ip(registers: *mut pt_regs, trap: c_int, fixup: bool);
+    pub fn kprobe_original_code(code: *mut u8, ip: c_ulong, len: usize);
     pub fn kprobe_fault_handler(registers: *mut pt_regs, trap: c_int) -> c_int;
     pub fn rust_kprobes_ftrace_watched(ip: c_ulong, registers: *mut pt_regs);
     pub fn rust_kprobes_ftrace_changed(ip: c_ulong, registers: *mut pt_regs);

@@ -19,9 +19,11 @@ use crate::{
         MOVE,
         STEPPED, //
     },
+    stepping,
     world::World, //
 };
 use core::sync::atomic::{
+    AtomicU64,
     AtomicUsize,
     Ordering::Relaxed, //
 };
@@ -29,6 +31,11 @@ use kernel::{
     bindings::{
         kprobe,
         pt_regs, //
+    },
+    context,
+    modules::{
+        self,
+        Layout, //
     },
     prelude::*,
     text, //
@@ -119,6 +126,101 @@ fn a_call_of_nothing_in_a_handler_is_the_handlers_own() {
         let user = client.wants_after();
         survives(client, |at| cpu::call_from(at, user));
     }
+}
+
+/// Where a hit comes in between.
+static INNER: AtomicU64 = AtomicU64::new(0);
+
+/// A hit in an interrupt.
+fn interrupt() {
+    context::interrupt(|| cpu::come(INNER.load(Relaxed))).unwrap();
+}
+
+/// A fault of a handler is its own whatever came between any two instructions before it, also a hit
+/// of another probe that handles faults, elsewhere.
+#[test]
+fn a_hit_in_an_interrupt_takes_no_fault_from_a_handler() {
+    let mut world = World::new();
+    let inner = [Client::at(world.place(&MOVE))];
+    let outer = [Client::at(world.traced()), Client::at(world.place(&MOVE))];
+    outer.iter().for_each(|client| client.set_before(before));
+    outer
+        .iter()
+        .chain(&inner)
+        .for_each(|client| client.set_fault(go_back));
+    assert_eq!(client::register(&outer), 0);
+    assert_eq!(client::register(&inner), 0);
+    INNER.store(inner[0].place(), Relaxed);
+    let [traced, moved] = outer.each_ref().map(Client::place);
+    let hits: [&dyn Fn() -> Result<(), Lost>; 2] =
+        [&|| cpu::call_from(traced, false), &|| cpu::come(moved)];
+    for hit in hits {
+        for after in 0.. {
+            SURVIVED.store(0, Relaxed);
+            let came = stepping::once(|| hit().unwrap(), interrupt, after);
+            assert_eq!(SURVIVED.load(Relaxed), 1, "after {after} instructions");
+            assert!(cpu::is_idle(), "after {after} instructions");
+            if !came {
+                break;
+            }
+        }
+    }
+    client::unregister(&inner);
+    client::unregister(&outer);
+}
+
+/// A fault of an interrupt in the middle of a handler is nobody's.
+#[test]
+fn a_fault_in_an_interrupt_is_nobodys() {
+    unsafe extern "C" fn before(_probe: *mut kprobe, _registers: *mut pt_regs) -> c_int {
+        let (handled, _) = context::interrupt(fault_at_zero);
+        SURVIVED.store(usize::from(!handled), Relaxed);
+        0
+    }
+    let mut world = World::new();
+    let clients = [Client::at(world.traced()), Client::at(world.place(&MOVE))];
+    clients.iter().for_each(|client| {
+        client.set_before(before);
+        client.set_fault(go_back);
+    });
+    assert_eq!(client::register(&clients), 0);
+    let [traced, moved] = clients.each_ref().map(Client::place);
+    ASKED.store(0, Relaxed);
+    assert_eq!(cpu::call_from(traced, false), Ok(()));
+    assert_eq!(SURVIVED.swap(0, Relaxed), 1);
+    assert_eq!(cpu::come(moved), Ok(()));
+    assert_eq!(SURVIVED.swap(0, Relaxed), 1);
+    assert_eq!(ASKED.load(Relaxed), 0);
+    client::unregister(&clients);
+}
+
+/// What has gone has left its place, and another instruction is there now.
+#[test]
+fn code_is_read_without_a_breakpoint() {
+    let mut world = World::new();
+    let place = world.place(&MOVE);
+    let clients = [Client::at(place)];
+    let read = || {
+        let mut code = [0; 4];
+        // SAFETY: There is text at the place, and room for it.
+        unsafe { c::kprobe_original_code(code.as_mut_ptr(), place as c_ulong, 4) };
+        code
+    };
+    modules::load(Layout {
+        core: place..place + 1,
+        ..Layout::default()
+    });
+    let bare = read();
+    assert_eq!(client::register(&clients), 0);
+    assert_eq!(text::breakpoints().collect::<Vec<_>>(), [place]);
+    assert_eq!(read(), bare);
+    // SAFETY: The module of this kernel.
+    unsafe { c::rust_kprobes_text_gone(modules::as_c(), false) };
+    modules::unload();
+    text::come_again_as(place, 0x90);
+    assert_eq!(read(), [0x90, bare[1], bare[2], bare[3]]);
+    text::come_again(place);
+    client::unregister(&clients);
 }
 
 /// An NMI's handler calls nothing while a copy is run: nobody's handler is asked, and the step ends

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the CPU is in the middle of.
+
+use core::sync::atomic::{
+    AtomicU32,
+    Ordering::Relaxed, //
+};
+
+static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
+
+/// Does `work` in an interrupt.
+pub fn interrupt<T>(work: impl FnOnce() -> T) -> T {
+    INTERRUPTS.fetch_add(1, Relaxed);
+    let result = work();
+    INTERRUPTS.fetch_sub(1, Relaxed);
+    result
+}
+
+/// How many interrupts there are around the caller.
+pub(crate) fn depth() -> u32 {
+    INTERRUPTS.load(Relaxed)
+}
