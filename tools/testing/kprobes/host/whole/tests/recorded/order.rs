@@ -107,6 +107,10 @@ fn a_place_is_known_from_before_its_breakpoint_until_it_is_seen_to_be_gone() {
 #[test]
 fn what_is_not_armed_goes_without_waiting_for_cpus() {
     let mut world = World::new();
+    if cfg!(miri) {
+        // Nobody comes meanwhile, as that takes too long there.
+        events::at_every_moment(|| ());
+    }
     let clients = [Client::at(world.place(&MOVE)), Client::at(world.traced())];
     assert_eq!(client::register(&clients), 0);
     assert_eq!(clients[0].disable(), 0);
@@ -131,6 +135,10 @@ fn what_is_not_armed_goes_without_waiting_for_cpus() {
 #[test]
 fn pages_of_copies_are_told_without_a_lock() {
     let mut world = World::new();
+    if cfg!(miri) {
+        // Nobody comes meanwhile, as that takes too long there.
+        events::at_every_moment(|| ());
+    }
     let clients: Vec<_> = (0..65).map(|_| Client::at(world.place(&MOVE))).collect();
     assert_eq!(client::register(&clients), 0);
     events::history();
