@@ -65,6 +65,33 @@ static void R1_5_same_probe_twice(struct kunit *test)
 	unregister_kprobe(&probe.kp);
 }
 
+/* What a client finds in its probe: also where a later step refuses it. */
+static void R1_6_begins_anew_though_it_is_refused(struct kunit *test)
+{
+	struct counted probe = COUNTED_AT("get_kprobe");
+
+	probe.kp.flags = ~0;
+	probe.kp.nmissed = 7;
+	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -EINVAL);
+	/* C asks ftrace before it refuses, so that flag may be there. */
+	KUNIT_EXPECT_EQ(test, probe.kp.flags & ~KPROBE_FLAG_FTRACE,
+			KPROBE_FLAG_DISABLED | KPROBE_FLAG_ON_FUNC_ENTRY);
+	KUNIT_EXPECT_EQ(test, probe.kp.nmissed, 0);
+	KUNIT_EXPECT_TRUE(test, list_empty(&probe.kp.list));
+}
+
+/* But not where an earlier one does. */
+static void R1_6_left_alone_without_a_place(struct kunit *test)
+{
+	struct counted probe = COUNTED_AT("kprobes_clauses_no_such_symbol");
+
+	probe.kp.flags = KPROBE_FLAG_GONE;
+	probe.kp.nmissed = 7;
+	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -ENOENT);
+	KUNIT_EXPECT_EQ(test, probe.kp.flags, KPROBE_FLAG_GONE);
+	KUNIT_EXPECT_EQ(test, probe.kp.nmissed, 7);
+}
+
 #ifdef CONFIG_KALLSYMS_ALL
 static void R1_8_data_is_no_text(struct kunit *test)
 {
@@ -176,6 +203,30 @@ static void R8_unknown_loses_its_address(struct kunit *test)
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_X86_64)
 #define TARGET "kprobes_clauses_target"
 
+/* Not from within the call, and what stands behind it is like any other. */
+static void R1_7_ftrace_calls_from_the_entry_alone(struct kunit *test)
+{
+	struct counted entry = COUNTED_AT(TARGET);
+	struct counted inside, behind;
+
+	KUNIT_ASSERT_EQ(test, register_kprobe(&entry.kp), 0);
+	KUNIT_EXPECT_TRUE(test, kprobe_ftrace(&entry.kp));
+	inside = COUNTED_IN(entry.kp.addr + 1);
+	behind = COUNTED_IN(entry.kp.addr + MCOUNT_INSN_SIZE);
+	/* Else C replaces the breakpoint by a jump later. */
+	with_after(&behind);
+	KUNIT_EXPECT_EQ(test, register_kprobe(&inside.kp), -EILSEQ);
+	KUNIT_EXPECT_FALSE(test, kprobe_ftrace(&inside.kp));
+	KUNIT_ASSERT_EQ(test, register_kprobe(&behind.kp), 0);
+	KUNIT_EXPECT_FALSE(test, kprobe_ftrace(&behind.kp));
+	KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
+	KUNIT_EXPECT_EQ(test, entry.before, 1);
+	KUNIT_EXPECT_EQ(test, behind.before, 1);
+	KUNIT_EXPECT_EQ(test, behind.after, 1);
+	unregister_kprobe(&behind.kp);
+	unregister_kprobe(&entry.kp);
+}
+
 static void callback(unsigned long ip, unsigned long parent,
 		     struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
@@ -253,6 +304,11 @@ static struct kunit_case register_cases[] = {
 	KUNIT_CASE(R1_2_symbol_of_a_module),
 	KUNIT_CASE(R1_3_address_without_symbol),
 	KUNIT_CASE(R1_5_same_probe_twice),
+	KUNIT_CASE(R1_6_begins_anew_though_it_is_refused),
+	KUNIT_CASE(R1_6_left_alone_without_a_place),
+#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_X86_64)
+	KUNIT_CASE(R1_7_ftrace_calls_from_the_entry_alone),
+#endif
 #ifdef CONFIG_KALLSYMS_ALL
 	KUNIT_CASE(R1_8_data_is_no_text),
 #endif
