@@ -80,6 +80,41 @@ static void R1_10_bug_table(struct kunit *test)
 }
 #endif
 
+#if defined(CONFIG_X86_64) && defined(CONFIG_ARCH_USES_CFI_TRAPS)
+static noinline int __used called_through(int (*function)(int value))
+{
+	return function(1) + 1;
+}
+
+/*
+ * How the compiler checks where an indirect call leads: a move, an addition and
+ * a jump over a trap. The first two tell the kernel what was expected.
+ */
+static void H6_checks_of_indirect_calls(struct kunit *test)
+{
+	const u8 *begin = (const u8 *)called_through, *trap = NULL;
+	s32 *entry = THIS_MODULE->kcfi_traps;
+
+	for (; entry < THIS_MODULE->kcfi_traps_end && !trap; entry++) {
+		const u8 *at = (const u8 *)entry + *entry;
+
+		if (at > begin && at < begin + 64)
+			trap = at;
+	}
+	KUNIT_ASSERT_NOT_NULL(test, trap);
+	if (trap[-12] != 0x41 || trap[-11] != 0xba)
+		kunit_skip(test, "FineIBT has other checks");
+	KUNIT_EXPECT_EQ(test, register_at(trap - 12), -EILSEQ);
+	KUNIT_EXPECT_EQ(test, register_at(trap - 6), -EILSEQ);
+	KUNIT_EXPECT_EQ(test, register_at(trap - 2), 0);
+	KUNIT_EXPECT_EQ(test, register_at(trap), -EILSEQ);
+}
+
+#define CALL_CHECK_CASES KUNIT_CASE(H6_checks_of_indirect_calls),
+#else
+#define CALL_CHECK_CASES
+#endif
+
 static noinline int __used named_by_macro(int value)
 {
 	return value + 3;
@@ -226,6 +261,7 @@ static struct kunit_case reserved_cases[] = {
 	KUNIT_CASE(U8_blacklist_of_the_kernel),
 	KUNIT_CASE(U8_whole_functions_are_listed),
 	RETURN_THUNK_CASES
+	CALL_CHECK_CASES
 #if defined(CONFIG_X86_64) && defined(CONFIG_HAVE_HW_BREAKPOINT)
 	KUNIT_CASE(U8_hardware_breakpoints),
 #endif
