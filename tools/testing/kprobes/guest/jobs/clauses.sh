@@ -322,6 +322,23 @@ counted() {
 	show <$KPROBES/counters
 	return 1
 }
+# no_tracepoint: events that others make may be there, but none of ours.
+no_tracepoint() {
+	grep -q : $TRACING/available_events || return 1
+	! grep -i kprobe $TRACING/available_events
+}
+
+# no_parameter: but for that of kprobe events, none has kprobes in its name.
+no_parameter() {
+	grep -E " __(setup|param)_[a-z_]*kprobe" /proc/kallsyms >/tmp/setup
+	grep -q " __setup_set_kprobe_boot_events\b" /tmp/setup || return 1
+	! grep -vE " __setup_(str_)?set_kprobe_boot_events\b" /tmp/setup || return 1
+	[ ! -e /sys/module/kprobes ] && [ ! -e /sys/module/rust_kprobes ]
+}
+if [ -e $TRACING/kprobe_events ]; then
+	check U6_no_tracepoint no_tracepoint
+	check U6_no_parameter no_parameter
+fi
 # C has no such file.
 if [ "$IMPL" = rust ]; then
 	check counters_are_shown counted steps_unfinished
@@ -442,6 +459,26 @@ ascending() {
 	[ "$(wc -l </tmp/order)" = 320 ] && sort -c /tmp/order
 }
 
+# How many pages the copies of the crowd fill.
+case $IMPL in
+rust) CROWD_PAGES=5 ;;
+*) CROWD_PAGES=2 ;;
+esac
+# A page is made only where no slot is free, and slots are used again.
+pages_are_filled() {
+	before=$(pages)
+	for round in 1 2 3; do
+		echo register >$CROWD/all || return 1
+		during=$(pages)
+		echo unregister >$CROWD/all
+		if [ "$during" -lt $CROWD_PAGES ] ||
+			[ "$during" -gt $((before + CROWD_PAGES)) ]; then
+			echo "$before pages, then $during"
+			return 1
+		fi
+	done
+}
+
 read_only() {
 	echo register >$CROWD/one
 	said=$(
@@ -459,6 +496,7 @@ if [ -e /modules/perf_records ]; then
 	if [ "$IMPL" = rust ]; then
 		check U2_ascending ascending
 	fi
+	check S1_pages_are_filled pages_are_filled
 	check S5_copies_are_read_only read_only
 	# Records of C's jumps are none of these.
 	[ ! -e $JUMPS ] || echo 0 >$JUMPS
