@@ -7,8 +7,8 @@
 #include <linux/gfp.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include "probed.h"
 
-noinline int kprobes_forgetful_function(int value);
 noinline int kprobes_forgetful_function(int value)
 {
 	barrier();

@@ -23,7 +23,7 @@ static void after_hit(struct kprobe *p, struct pt_regs *regs, unsigned long flag
 {
 }
 
-noinline void kprobes_posts_target(void)
+static noinline void kprobes_posts_target(void)
 {
 	barrier();
 }

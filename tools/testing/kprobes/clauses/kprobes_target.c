@@ -5,9 +5,9 @@
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include "probed.h"
 
 /* Called by whoever writes to the parameter: the module's ordinary text. */
-noinline int kprobes_target_function(int value);
 noinline int kprobes_target_function(int value)
 {
 	barrier();
@@ -15,7 +15,6 @@ noinline int kprobes_target_function(int value)
 }
 
 /* The same, without a call of ftrace's: hit by a breakpoint. */
-noinline notrace int kprobes_target_untraced(int value);
 noinline notrace int kprobes_target_untraced(int value)
 {
 	barrier();
@@ -36,13 +35,11 @@ static int set_call(const char *text, const struct kernel_param *param)
 static const struct kernel_param_ops call_ops = { .set = set_call };
 module_param_cb(call, &call_ops, NULL, 0200);
 
-noinline int __kprobes kprobes_target_section(int value);
 noinline int __kprobes kprobes_target_section(int value)
 {
 	return value + 1;
 }
 
-noinline int kprobes_target_named(int value);
 noinline int kprobes_target_named(int value)
 {
 	barrier();
@@ -68,7 +65,6 @@ static struct kprobe init_probe = {
 	.pre_handler = count_init,
 };
 
-noinline int kprobes_target_init_text(int value);
 noinline int __init kprobes_target_init_text(int value)
 {
 	barrier();

@@ -107,7 +107,8 @@ static void H6_checks_of_indirect_calls(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, register_at(trap - 12), -EILSEQ);
 	KUNIT_EXPECT_EQ(test, register_at(trap - 6), -EILSEQ);
 	KUNIT_EXPECT_EQ(test, register_at(trap - 2), 0);
-	KUNIT_EXPECT_EQ(test, register_at(trap), -EILSEQ);
+	KUNIT_EXPECT_EQ_MSG(test, register_at(trap), -EILSEQ, "code: %16ph",
+			    trap - 12);
 }
 
 #define CALL_CHECK_CASES KUNIT_CASE(H6_checks_of_indirect_calls),
