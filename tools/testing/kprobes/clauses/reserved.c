@@ -107,7 +107,12 @@ static void H6_checks_of_indirect_calls(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, register_at(trap - 12), -EILSEQ);
 	KUNIT_EXPECT_EQ(test, register_at(trap - 6), -EILSEQ);
 	KUNIT_EXPECT_EQ(test, register_at(trap - 2), 0);
-	KUNIT_EXPECT_EQ_MSG(test, register_at(trap), -EILSEQ, "code: %16ph",
+	/*
+	 * While it boots the kernel may make a TEST of it, which is run where
+	 * all is well, and have the jump lead to its last byte, which traps.
+	 */
+	KUNIT_EXPECT_EQ_MSG(test, register_at(trap),
+			    trap[0] == 0x0f ? -EILSEQ : 0, "code: %16ph",
 			    trap - 12);
 }
 
