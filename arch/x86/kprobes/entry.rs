@@ -8,7 +8,10 @@
 
 use super::machine;
 use crate::{
-    life::hit,
+    life::{
+        counters,
+        hit, //
+    },
     model::addr::TextAddr,
     sys::preempt::{
         self,
@@ -90,7 +93,7 @@ unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs, trap: c_int, 
     if !hit::faults_in_step(registers, &pinned) {
         machine::leave_slot(registers, &pinned);
         if !fixup {
-            hit::runs_again();
+            counters::UNFINISHED_STEPS.count();
         }
     } else if fixup || !asked {
         hit::faulted(registers, &pinned);

@@ -182,11 +182,6 @@ pub(crate) fn restore(at: TextAddr, code: &mut [u8], pinned: &Pinned) -> bool {
     prepared.is_some()
 }
 
-/// A copy that goes on by itself has faulted, which started it in vain.
-pub(crate) fn runs_again() {
-    counters::UNFINISHED_STEPS.count();
-}
-
 /// Is a copy of an instruction stepped on this CPU?
 fn is_stepping(pinned: &Pinned) -> bool {
     Current::this_cpu(pinned).now.get().phase.is_stepping()

@@ -82,24 +82,16 @@ def _scale():
             for name, title in _SCALE for others in STAGES]
 
 
-def _lifecycle(verb):
+def _lifecycle(verb, least=1):
     for place, (where, counts) in _PLACES.items():
         for count in counts:
+            if count < least:
+                continue
             stem, title = f'{verb}_{place}_{count}', f'{where}, {count:,}'
             yield Row(stem, title, 'insns', MEAN)
             if count > 1:
                 yield Row(f'{stem}_batch', f'{title} in one batch', 'insns',
                           MEAN)
-
-
-def _later():
-    for place, (where, counts) in _PLACES.items():
-        for count in counts:
-            if count == 1:
-                continue
-            stem, title = f'later_{place}_{count}', f'{where}, {count:,}'
-            yield Row(stem, title, 'insns', MEAN)
-            yield Row(f'{stem}_batch', f'{title} in one batch', 'insns', MEAN)
 
 
 def _latencies():
@@ -145,7 +137,8 @@ SECTIONS = {
     'One hit while N other probes are registered (instructions)': _scale(),
     'Registering (instructions per probe)': list(_lifecycle('register')),
     'Unregistering (instructions per probe)': list(_lifecycle('unregister')),
-    'Left for later by unregistering (instructions per probe)': list(_later()),
+    'Left for later by unregistering (instructions per probe)':
+        list(_lifecycle('later', least=1000)),
     'Jump optimization (instructions per probe)': list(_optimizer()),
     'Waiting (virtual nanoseconds, elapsed)': list(_latencies()),
     'Interrupting all other CPUs (function call interrupts)': _SYNCS,
