@@ -48,8 +48,9 @@ def _dies(built, image, job, oops):
     """The console of a boot that ended as it had to, else None."""
     with progress.Stage(f'boot {built.name} {job}', 1):
         try:
+            # What KUnit says is judged in another boot.
             return qemu.boot(built, image(job), name=job, timeout=120,
-                             crash=oops)
+                             cmdline='kunit.enable=0', crash=oops)
         except qemu.Died as died:
             died.show()
             return None
