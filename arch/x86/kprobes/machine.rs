@@ -83,8 +83,7 @@ use core::{
 };
 use kernel::{
     bindings,
-    page::PAGE_SIZE,
-    prelude::*, //
+    page::PAGE_SIZE, //
 };
 
 /// Room for the longest instruction and the jump behind it.
@@ -147,22 +146,14 @@ impl Drop for Prepared {
         let Some(slot) = &self.slot else {
             return;
         };
-        forget(
+        poke::forget(
             slot.at(),
             self.copy_len().wrapping_add(encode::INT3_LEN as u8),
         );
         if self.straight.is_some() {
-            forget(boosted(slot), self.len.wrapping_add(JUMP_LEN));
+            poke::forget(boosted(slot), self.len.wrapping_add(JUMP_LEN));
         }
     }
-}
-
-/// Tells perf that the code at `at` is no more, which is still there.
-fn forget(at: TextAddr, len: u8) {
-    let place: *mut c_void = core::ptr::with_exposed_provenance_mut(at.get() as usize);
-    let (old, len) = (place.cast_const(), usize::from(len));
-    // SAFETY: So much is in the slot, which is given back only after this.
-    unsafe { bindings::perf_event_text_poke(place, old, len, core::ptr::null(), 0) };
 }
 
 // SAFETY:

@@ -6,7 +6,10 @@ use crate::{
     model::addr::TextAddr,
     sys::text, //
 };
-use kernel::bindings;
+use kernel::{
+    bindings,
+    prelude::*, //
+};
 
 /// Changes one byte of text, which all CPUs see as before or as after.
 pub(super) fn byte(at: TextAddr, before: u8, after: u8, _text: &mut text::Lock) {
@@ -26,6 +29,14 @@ pub(super) fn code(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
     unsafe { bindings::perf_event_text_poke(place, core::ptr::null(), 0, from.cast(), len) };
     // SAFETY: A slot that is ours alone, with room for that much.
     unsafe { bindings::text_poke(place, from.cast(), len) };
+}
+
+/// Tells perf that the code at `at` is no more, which is still there.
+pub(super) fn forget(at: TextAddr, len: u8) {
+    let place: *mut c_void = core::ptr::with_exposed_provenance_mut(at.get() as usize);
+    let (old, len) = (place.cast_const(), usize::from(len));
+    // SAFETY: So much is in the slot, which is given back only after this.
+    unsafe { bindings::perf_event_text_poke(place, old, len, core::ptr::null(), 0) };
 }
 
 /// Returns when every CPU has seen what was written, and none is still in a trap that began before.
