@@ -21,6 +21,7 @@ use super::{
     },
     isa::{
         self,
+        call_check,
         classify::{
             self,
             Way, //
@@ -33,7 +34,6 @@ use super::{
         encode,
         insn::{
             Insn,
-            Opcode,
             MAX_INSN, //
         },
         relocate,
@@ -493,25 +493,12 @@ fn seldom(prepared: &Prepared, registers: &mut bindings::pt_regs) -> Next<usize>
     }
 }
 
-/// Says no to the instructions by which the compiler checks the target of an indirect call. When
-/// the check fails, the kernel reads them to say what was expected.
-///
-/// ```text
-/// 41 BA type         mov  $-type, %r10d    12 bytes before the trap
-/// 45 03 modrm FC     add  -4(%reg), %r10d   6 bytes before it
-/// 74 02              je   1f
-/// 0F 0B              ud2
-/// ```
+/// Says no to the instructions by which the compiler checks the target of an indirect call.
 fn check_call(at: TextAddr, insn: &Insn) -> Result<(), Refusal> {
-    let trap = match insn.opcode() {
-        Opcode::Primary(0xba) => 12,
-        Opcode::Primary(0x03) => 6,
-        _ => return Ok(()),
-    };
-    if text::is_cfi_trap(at.after(trap)?) {
-        return Err(Refusal::CallCheck);
+    match call_check::trap(insn) {
+        Some(behind) if text::is_cfi_trap(at.after(behind)?) => Err(Refusal::CallCheck),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Changes the first byte of each place as `change` says, from and to, and returns when every CPU

@@ -79,7 +79,6 @@ impl TextRange {
     }
 
     /// The address behind it.
-    #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
     pub(crate) fn end(&self) -> TextAddr {
         self.end
     }

@@ -27,7 +27,7 @@ macro_rules! refusals {
 }
 
 /// The same for C.
-const fn c_string(text: &'static str) -> &'static CStr {
+pub(super) const fn c_string(text: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(text.as_bytes()) {
         Ok(text) => text,
         // A literal without NUL ends at the one that is put behind it.

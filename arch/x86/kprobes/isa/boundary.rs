@@ -38,8 +38,18 @@ const FORCED: [[u8; FORCED_LEN]; 2] = [
 ];
 const FORCED_LEN: usize = 5;
 
+/// How many of the bytes are such a request, before an instruction.
+pub(super) fn request(bytes: &[u8]) -> usize {
+    let forced = FORCED.iter().any(|prefix| bytes.starts_with(prefix));
+    if forced {
+        FORCED_LEN
+    } else {
+        0
+    }
+}
+
 /// The most that an instruction can be made of.
-const WINDOW: usize = FORCED_LEN + MAX_INSN;
+pub(super) const WINDOW: usize = FORCED_LEN + MAX_INSN;
 
 /// Does an instruction start at `at`, if one does at `known`?
 pub(crate) fn check(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal> {
@@ -68,12 +78,11 @@ impl Unit {
     fn read(at: TextAddr, read: ReadText<'_>) -> Result<Self, Refusal> {
         let mut buffer = [0; WINDOW];
         let bytes = fill(&mut buffer, at, read)?;
-        let forced = FORCED.iter().any(|prefix| bytes.starts_with(prefix));
-        let before = if forced { FORCED_LEN } else { 0 };
+        let before = request(bytes);
         let insn = decode(bytes.get(before..).unwrap_or_default())?;
         Ok(Self {
             len: before.saturating_add(insn.len()),
-            forced,
+            forced: before > 0,
         })
     }
 }

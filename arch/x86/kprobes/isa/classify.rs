@@ -167,7 +167,7 @@ const CLI: u8 = 0xfa;
 /// | F3 | 0F | 1E | FA or FB |
 /// +----+----+----+----------+
 /// ```
-fn is_endbr(insn: &Insn) -> bool {
+pub(super) fn is_endbr(insn: &Insn) -> bool {
     insn.selector() == Selector::Repeat
         && refuse::names_register(insn, 7)
         && insn

@@ -24,7 +24,22 @@ pub(crate) const INT3_LEN: u64 = 1;
 /// The displacement counts from the end of the instruction.
 const CALL32: u8 = 0xe8;
 const JMP32: u8 = 0xe9;
-const REL32_LEN: u64 = 5;
+pub(super) const REL32_LEN: u64 = 5;
+
+/// ```text
+/// +----+----+-------------------+
+/// | 0F | 8c |       rel32       |  Jcc rel32, c is the condition
+/// +----+----+-------------------+
+/// ```
+const JCC32: u8 = 0x80;
+const JCC32_LEN: u64 = 6;
+
+/// ```text
+/// +----+----+----+----+----+
+/// | 68 |       imm32       |     PUSH imm32, as 64 bits with its sign
+/// +----+----+----+----+----+
+/// ```
+const PUSH32: u8 = 0x68;
 
 /// The recommended NOP of each length from one byte, one instruction each: NOP, 66 NOP, then
 /// `0F 1F /0` with ever longer addressing forms, at last with a 66 prefix.
@@ -41,10 +56,6 @@ const NOPS: [&[u8]; 9] = [
 ];
 
 /// The breakpoint.
-#[cfg_attr(
-    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
-    expect(dead_code, reason = "for jumps in the place of breakpoints")
-)]
 pub(crate) fn int3() -> Result<Code, Refusal> {
     Code::EMPTY.then(&[INT3])
 }
@@ -61,6 +72,21 @@ pub(crate) fn jmp32(from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
 )]
 pub(crate) fn call32(from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
     rel32(CALL32, from, to)
+}
+
+/// A jump at `from` that leads to `to` if the condition holds that the low four bits of the opcode
+/// of another such jump have.
+pub(super) fn jcc32(from: TextAddr, to: TextAddr, opcode: u8) -> Result<Code, Refusal> {
+    let rel = from.after(JCC32_LEN)?.reach(to)?;
+    Code::EMPTY
+        .then(&[0x0f, JCC32 | opcode & 0xf])?
+        .then(&rel.to_le_bytes())
+}
+
+/// Puts an address on the stack. Those of the kernel and its modules are all that are high enough.
+pub(super) fn push_address(at: TextAddr) -> Result<Code, Refusal> {
+    let value = i32::try_from(at.get() as i64).map_err(|_| Refusal::TooFar)?;
+    Code::EMPTY.then(&[PUSH32])?.then(&value.to_le_bytes())
 }
 
 /// `len` bytes of NOPs, in as few instructions as possible.
@@ -129,6 +155,28 @@ mod tests {
             jmp32(TextAddr::new(u64::MAX - 4), low),
             Err(Refusal::OutOfText)
         );
+    }
+
+    #[test]
+    fn conditions_are_those_of_the_opcode() {
+        let to = TextAddr::new(0xffff_ffff_8100_1006);
+        // From js rel8, and from jg rel32.
+        assert!(is(jcc32(AT, to, 0x78), &[0x0f, 0x88, 0x00, 0x10, 0, 0]));
+        assert!(is(jcc32(AT, to, 0x8f), &[0x0f, 0x8f, 0x00, 0x10, 0, 0]));
+        assert_eq!(
+            jcc32(AT, TextAddr::new(1 << 40), 0x78),
+            Err(Refusal::TooFar)
+        );
+    }
+
+    #[test]
+    fn addresses_of_the_kernel_can_be_pushed() {
+        assert!(is(push_address(AT), &[0x68, 0, 0, 0, 0x81]));
+        let lowest = TextAddr::new(0xffff_ffff_8000_0000);
+        assert!(is(push_address(lowest), &[0x68, 0, 0, 0, 0x80]));
+        for at in [0xffff_ffff_7fff_ffff, 0x8000_0000] {
+            assert_eq!(push_address(TextAddr::new(at)), Err(Refusal::TooFar));
+        }
     }
 
     #[test]

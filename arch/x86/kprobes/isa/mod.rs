@@ -10,8 +10,10 @@
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
 pub(crate) mod boundary;
+pub(crate) mod call_check;
 pub(crate) mod classify;
 pub(crate) mod decode;
+pub(crate) mod detour;
 pub(crate) mod emulate;
 pub(crate) mod encode;
 mod encoding;
@@ -20,13 +22,18 @@ mod fake;
 pub(crate) mod flow;
 mod form;
 pub(crate) mod insn;
+mod movable;
 mod opcodes;
 pub(crate) mod operand;
 mod prefixes;
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+mod pretend;
 mod privileged;
 mod reader;
 mod refuse;
+pub(crate) mod region;
 pub(crate) mod relocate;
+pub(crate) mod ways;
 
 use crate::{
     contract::{

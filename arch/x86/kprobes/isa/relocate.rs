@@ -11,7 +11,8 @@
 //! +- - - - - - - - - -+-----------------------+- - - - - -+
 //! ```
 //!
-//! Branches are refused: they are emulated. Slots have to be within 2 GiB of what instructions
+//! Branches are refused: they are emulated, and [`detour`](super::detour) has other code for them.
+//! Slots have to be within 2 GiB of what instructions
 //! refer to, or these are refused as well; only with an address-size prefix, which makes sums of 32
 //! bits, every place is near enough.
 //!
@@ -49,6 +50,25 @@ pub(crate) fn copy(
     if insn.flow() != Flow::Next {
         return Err(Refusal::BoundToPlace);
     }
+    whole(insn, bytes, from, to)
+}
+
+/// The same of RET, and of JMP to where an operand says: nothing comes back to behind these.
+pub(super) fn leaving(
+    insn: &Insn,
+    bytes: &[u8],
+    from: TextAddr,
+    to: TextAddr,
+) -> Result<Code, Refusal> {
+    match insn.flow() {
+        Flow::Return | Flow::ReturnAndRelease | Flow::IndirectJump(_) | Flow::AbsoluteJump => {
+            whole(insn, bytes, from, to)
+        }
+        _ => Err(Refusal::BoundToPlace),
+    }
+}
+
+fn whole(insn: &Insn, bytes: &[u8], from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
     let original = bytes.get(..insn.len()).ok_or(Refusal::TruncatedInsn)?;
     let Some(field) = insn.rip_relative_field() else {
         return Code::EMPTY.then(original);
@@ -237,6 +257,29 @@ mod tests {
         ];
         for bytes in cases {
             assert_eq!(copied(bytes, TO), Err(Refusal::BoundToPlace));
+        }
+    }
+
+    #[test]
+    fn what_leaves_is_copied_where_that_is_asked_for() {
+        let left = |bytes: &[u8]| leaving(&decode(bytes)?, bytes, FROM, TO);
+        // ret, ret $8, jmp *%rax, jmp *0x1234(%rip)
+        assert!(is(left(&[0xc3]), &[0xc3]));
+        assert!(is(left(&[0xc2, 8, 0]), &[0xc2, 8, 0]));
+        assert!(is(left(&[0xff, 0xe0]), &[0xff, 0xe0]));
+        assert!(is(
+            left(&[0xff, 0x25, 0x34, 0x12, 0, 0]),
+            &[0xff, 0x25, 0x34, 0x02, 0, 0]
+        ));
+        let others: [&[u8]; 5] = [
+            &[0x90],
+            &[0xeb, 0x00],
+            &[0xff, 0xd0],
+            &[0xe8, 0, 0, 0, 0],
+            &[0xff, 0x28],
+        ];
+        for bytes in others {
+            assert_eq!(left(bytes), Err(Refusal::BoundToPlace));
         }
     }
 

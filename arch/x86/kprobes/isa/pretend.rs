@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A function that is none, and what is around it, for tests.
+//!
+//! Its text starts at [`START`], and another piece may stand at [`ELSEWHERE`] that was split from
+//! it. All addresses are given as offsets into the function.
+
+use super::{
+    region::Region,
+    ways::{
+        self,
+        Build,
+        Way,
+        Ways, //
+    },
+};
+use crate::model::{
+    addr::{
+        TextAddr,
+        TextRange, //
+    },
+    not_optimized::{
+        NotOptimized,
+        Owner, //
+    },
+    surroundings::Surroundings,
+};
+
+pub(super) const START: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
+/// Where the other piece is.
+pub(super) const ELSEWHERE: u64 = 0x10_0000;
+
+/// Branches that there may be.
+const WAYS: usize = 8;
+
+pub(super) fn at(offset: u64) -> TextAddr {
+    TextAddr::new(START.get().wrapping_add(offset))
+}
+
+fn range(from: u64, len: usize) -> TextRange {
+    TextRange::new(at(from), at(from + len as u64))
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Pretend<'a> {
+    pub(super) text: &'a [u8],
+    /// What was split from it.
+    pub(super) cold: &'a [u8],
+    pub(super) build: Build,
+    pub(super) entered: Option<u64>,
+    pub(super) label: Option<u64>,
+    pub(super) fixup: Option<u64>,
+    pub(super) faults: Option<u64>,
+    /// Who owns this byte.
+    pub(super) owner: Option<(u64, Owner)>,
+    pub(super) trap: Option<u64>,
+}
+
+impl<'a> Pretend<'a> {
+    pub(super) fn of(text: &'a [u8]) -> Self {
+        Self {
+            text,
+            cold: &[],
+            build: Build {
+                no_jump_tables: false,
+                checks_calls: false,
+            },
+            entered: None,
+            label: None,
+            fixup: None,
+            faults: None,
+            owner: None,
+            trap: None,
+        }
+    }
+
+    /// The region of a probe at that offset.
+    pub(super) fn region(&self, offset: u64) -> Result<Region, NotOptimized> {
+        let (mut list, mut count) = ([Way::NONE; WAYS], 0);
+        let function = range(0, self.text.len());
+        for piece in [function, range(ELSEWHERE, self.cold.len())] {
+            let mut read = |at, into: &mut [u8]| self.read(at, into);
+            ways::each(piece, function, self.build, &mut read, &mut |way| {
+                *list.get_mut(count).ok_or(NotOptimized::NoMemory)? = way;
+                count += 1;
+                Ok(())
+            })?;
+        }
+        let list = list.get_mut(..count).unwrap_or_default();
+        let mut read = |at, into: &mut [u8]| self.read(at, into);
+        Region::of(
+            at(offset),
+            function,
+            &Ways::of(list),
+            self.build,
+            self,
+            &mut read,
+        )
+    }
+
+    fn read(&self, from: TextAddr, into: &mut [u8]) -> Option<()> {
+        let offset = from.get().checked_sub(START.get())?;
+        let (bytes, offset) = match offset.checked_sub(ELSEWHERE) {
+            Some(offset) => (self.cold, offset),
+            None => (self.text, offset),
+        };
+        let start = usize::try_from(offset).ok()?;
+        into.copy_from_slice(bytes.get(start..start.checked_add(into.len())?)?);
+        Some(())
+    }
+}
+
+impl Surroundings for Pretend<'_> {
+    fn owner(&self, within: TextRange) -> Option<Owner> {
+        let (offset, owner) = self.owner?;
+        within.contains(at(offset)).then_some(owner)
+    }
+
+    fn may_fault(&self, insn: TextAddr) -> bool {
+        self.faults.map(at) == Some(insn)
+    }
+
+    fn entered(&self, within: TextRange) -> Option<TextAddr> {
+        self.entered.map(at).filter(|&to| within.contains(to))
+    }
+
+    fn label(&self, within: TextRange) -> Option<TextAddr> {
+        self.label.map(at).filter(|&label| within.contains(label))
+    }
+
+    fn fixup(&self, within: TextRange) -> Option<TextAddr> {
+        self.fixup.map(at).filter(|&fixup| within.contains(fixup))
+    }
+
+    fn is_call_check(&self, trap: TextAddr) -> bool {
+        self.trap.map(at) == Some(trap)
+    }
+}

@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Whether a jump can stand in the place of a breakpoint.
+//!
+//! The jump is five bytes long, so it is over whole instructions that cover as many: the region.
+//! These run elsewhere, in a detour ([`detour`](super::detour)), which comes back behind them.
+//!
+//! ```text
+//!            A                   A+5
+//! before:    | insn 0 |  insn 1   | ..tail |  what follows
+//! after:     | jmp detour         | ..tail |  what follows
+//!                 ^ nothing may come here
+//! ```
+//!
+//! * Nothing may lead to A+1 .. A+4: no branch of the function ([`Ways`]), none of another one, no
+//!   jump label whatever it does now, nobody who returns, nothing that is fixed up after an
+//!   exception. What leads to A comes to the jump, as it came to the breakpoint. What leads
+//!   to A+5 or behind it finds the bytes that were always there, even those of the last instruction
+//!   in the region: so that is no harm, although the detour has a copy of it.
+//! * The bytes must be the probe's alone: all of the region's, since whoever changes an instruction
+//!   does not know of its copy.
+//! * Each instruction must be able to move ([`movable`](super::movable)). One that is expected to
+//!   fault may not: its task may sleep in the fault, and a detour is freed when no task can be in
+//!   it but one that was preempted.
+//! * A call is as long as the jump, so it is the last one, and returns behind the jump. It becomes
+//!   PUSH and JMP, so that nobody returns to the detour. Indirect calls are shorter, and refused.
+//! * Where the CPU never goes on from an instruction before A+5, what is behind it up to there is
+//!   not copied. If nothing leads to it, nothing runs it: it is padding, or code that is dead.
+//! * The region is in one function. Padding behind it belongs to it, as symbols reach up to the
+//!   next one; and what a symbol begins in is not in the region.
+//!
+//! It assumes that an instruction starts at A, and that the [`Ways`] and the [`Surroundings`] tell
+//! of all that leads there.
+//!
+//! C counterpart: `can_optimize()` and `copy_optimized_instructions()` in
+//! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
+
+#![cfg_attr(
+    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
+    expect(dead_code, reason = "for jumps in the place of breakpoints")
+)]
+
+use super::{
+    call_check,
+    classify::is_endbr,
+    decode::decode,
+    encode::REL32_LEN,
+    insn::{
+        Insn,
+        MAX_INSN, //
+    },
+    movable::{
+        self,
+        Move, //
+    },
+    ways::{
+        Build,
+        Ways, //
+    },
+};
+use crate::{
+    contract::ReadText,
+    model::{
+        addr::{
+            TextAddr,
+            TextRange, //
+        },
+        not_optimized::NotOptimized,
+        surroundings::Surroundings, //
+    },
+};
+
+/// Bytes that the jump is over.
+const JUMP_LEN: usize = REL32_LEN as usize;
+
+/// The most bytes of a region: all but one of the jump's, and an instruction.
+pub(super) const MAX_REGION: usize = JUMP_LEN - 1 + MAX_INSN;
+
+/// An instruction that is copied, and where it starts in the region.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    pub(super) offset: usize,
+    pub(super) insn: Insn,
+    pub(super) way: Move,
+}
+
+/// Instructions that a jump may be over.
+#[derive(Clone, Copy)]
+pub(crate) struct Region {
+    at: TextAddr,
+    bytes: [u8; MAX_REGION],
+    len: usize,
+    parts: [Option<Part>; JUMP_LEN],
+}
+
+impl Region {
+    /// Where it starts, and the jump.
+    pub(crate) fn at(&self) -> TextAddr {
+        self.at
+    }
+
+    /// Its bytes, as they were.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+
+    /// The instructions in it that can be run, in their order.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().flatten()
+    }
+
+    /// The region of a probe at `at` in `function`.
+    pub(crate) fn of(
+        at: TextAddr,
+        function: TextRange,
+        ways: &Ways<'_>,
+        build: Build,
+        around: &impl Surroundings,
+        read: ReadText<'_>,
+    ) -> Result<Self, NotOptimized> {
+        let text = Text::read(at, function, read)?;
+        let lengths = Lengths::of(&text)?;
+        let whole = text.range(lengths.end)?;
+        if let Some(owner) = around.owner(whole) {
+            return Err(owner.into());
+        }
+        unreached(at, ways, around)?;
+        let mut region = Self {
+            at,
+            bytes: [0; MAX_REGION],
+            len: lengths.end,
+            parts: [None; JUMP_LEN],
+        };
+        let mut goes_on = true;
+        for (place, &(offset, insn)) in region.parts.iter_mut().zip(lengths.each()) {
+            let part = text.part(offset, insn, build, around, goes_on)?;
+            goes_on = goes_on && part.is_some_and(|part| part.way.goes_on());
+            *place = part;
+        }
+        for (to, &from) in region.bytes.iter_mut().zip(text.bytes()).take(lengths.end) {
+            *to = from;
+        }
+        Ok(region)
+    }
+}
+
+/// Says no if anything leads into the bytes of the jump at `at`, behind its start.
+fn unreached(
+    at: TextAddr,
+    ways: &Ways<'_>,
+    around: &impl Surroundings,
+) -> Result<(), NotOptimized> {
+    let near_end = |_| NotOptimized::NearEnd;
+    let inside = TextRange::new(
+        at.after(1).map_err(near_end)?,
+        at.after(REL32_LEN).map_err(near_end)?,
+    );
+    if let Some(from) = ways.leading_to(inside) {
+        return Err(NotOptimized::JumpInto(from));
+    }
+    if let Some(to) = around.entered(inside) {
+        return Err(NotOptimized::Entered(to));
+    }
+    if let Some(to) = around.label(inside) {
+        return Err(NotOptimized::LabelTarget(to));
+    }
+    if let Some(to) = around.fixup(inside) {
+        return Err(NotOptimized::FixupTarget(to));
+    }
+    Ok(())
+}
+
+/// What is read: a region, and the instruction behind it.
+const AHEAD: usize = MAX_REGION + MAX_INSN;
+
+/// The text from the probe on, up to the end of its function.
+struct Text {
+    at: TextAddr,
+    bytes: [u8; AHEAD],
+    len: usize,
+}
+
+impl Text {
+    fn read(at: TextAddr, function: TextRange, read: ReadText<'_>) -> Result<Self, NotOptimized> {
+        let left = function.end().get().saturating_sub(at.get());
+        if left < REL32_LEN || !function.contains(at) {
+            return Err(NotOptimized::NearEnd);
+        }
+        let len = AHEAD.min(usize::try_from(left).unwrap_or(AHEAD));
+        let mut bytes = [0; AHEAD];
+        let part = bytes.get_mut(..len);
+        let was_read = part.and_then(|part| read(at, part));
+        was_read.ok_or(NotOptimized::CannotDecode(at))?;
+        Ok(Self { at, bytes, len })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+
+    fn from(&self, offset: usize) -> &[u8] {
+        self.bytes().get(offset..).unwrap_or_default()
+    }
+
+    fn address(&self, offset: usize) -> Result<TextAddr, NotOptimized> {
+        let at = self.at.after(offset as u64);
+        at.map_err(|_| NotOptimized::NearEnd)
+    }
+
+    fn range(&self, len: usize) -> Result<TextRange, NotOptimized> {
+        let range = TextRange::with_len(self.at, len as u64);
+        range.map_err(|_| NotOptimized::NearEnd)
+    }
+
+    /// How the instruction at `offset` goes into the detour; nothing where it is not `reached`.
+    fn part(
+        &self,
+        offset: usize,
+        insn: Insn,
+        build: Build,
+        around: &impl Surroundings,
+        reached: bool,
+    ) -> Result<Option<Part>, NotOptimized> {
+        let at = self.address(offset)?;
+        if around.may_fault(at) {
+            return Err(NotOptimized::MayFault(at));
+        }
+        let trap = call_check::trap(&insn).and_then(|behind| at.after(behind).ok());
+        if build.checks_calls && trap.is_some_and(|trap| around.is_call_check(trap)) {
+            return Err(NotOptimized::CallCheck(at));
+        }
+        if !reached {
+            let lands = is_endbr(&insn);
+            return if lands {
+                Err(NotOptimized::LandingPad(at))
+            } else {
+                Ok(None)
+            };
+        }
+        let end = offset.saturating_add(insn.len());
+        let next = decode(self.from(end)).ok();
+        let way = movable::of(&insn, self.from(offset), next.as_ref(), at)?;
+        Ok(Some(Part { offset, insn, way }))
+    }
+}
+
+/// The instructions that the jump is over.
+struct Lengths {
+    insns: [Option<(usize, Insn)>; JUMP_LEN],
+    /// Where the last one ends.
+    end: usize,
+}
+
+impl Lengths {
+    fn of(text: &Text) -> Result<Self, NotOptimized> {
+        let mut lengths = Self {
+            insns: [None; JUMP_LEN],
+            end: 0,
+        };
+        for place in &mut lengths.insns {
+            if lengths.end >= JUMP_LEN {
+                break;
+            }
+            let at = text.address(lengths.end)?;
+            let insn = decode(text.from(lengths.end));
+            let insn = insn.map_err(|_| NotOptimized::CannotDecode(at))?;
+            *place = Some((lengths.end, insn));
+            lengths.end = lengths.end.saturating_add(insn.len());
+        }
+        Ok(lengths)
+    }
+
+    fn each(&self) -> impl Iterator<Item = &(usize, Insn)> {
+        self.insns.iter().flatten()
+    }
+}
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_x86_region))]
+mod tests {
+    use super::{
+        super::pretend::{
+            at,
+            Pretend,
+            ELSEWHERE, //
+        },
+        *, //
+    };
+    use crate::model::{
+        not_optimized::Owner,
+        refusal::Refusal, //
+    };
+
+    /// The length of the region at the start of the function, or why there is none.
+    fn len(pretend: &Pretend<'_>) -> Result<usize, NotOptimized> {
+        Ok(pretend.region(0)?.bytes().len())
+    }
+
+    // push %rbp; mov %rsp, %rbp; sub $8, %rsp; mov %rbp, %rsp; pop %rbp; ret; int3
+    const PLAIN: [u8; 14] = [
+        0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x08, 0x48, 0x89, 0xec, 0x5d, 0xc3, 0xcc,
+    ];
+
+    // xor %ecx, %ecx; mov $7, %eax; ret
+    const TWO: [u8; 8] = [0x31, 0xc9, 0xb8, 7, 0, 0, 0, 0xc3];
+
+    #[test]
+    fn a_region_is_whole_instructions_of_five_bytes_or_more() {
+        let pretend = Pretend::of(&PLAIN);
+        let len = |offset| pretend.region(offset).map(|region| region.bytes().len());
+        assert_eq!(len(0), Ok(8));
+        assert_eq!(len(1), Ok(7));
+        assert_eq!(len(4), Ok(7));
+        assert_eq!(len(8), Ok(5));
+        let region = pretend.region(1);
+        let is_as_it_was = |region: Region| region.at() == at(1) && region.bytes() == &PLAIN[1..8];
+        assert!(region.is_ok_and(is_as_it_was));
+    }
+
+    #[test]
+    fn the_end_of_a_function_is_not_crossed() {
+        let pretend = Pretend::of(&PLAIN);
+        for offset in [10, 11, 12, 13, 14, 99] {
+            assert_eq!(pretend.region(offset).err(), Some(NotOptimized::NearEnd));
+        }
+        // The last instruction may end there.
+        assert_eq!(len(&Pretend::of(&TWO[..7])), Ok(7));
+        let cut = Pretend::of(&TWO[..6]).region(0).err();
+        assert_eq!(cut, Some(NotOptimized::CannotDecode(at(2))));
+    }
+
+    #[test]
+    fn static_key_target_in_region() {
+        let mut pretend = Pretend::of(&TWO);
+        // The jump label is a NOP now, so no branch shows it.
+        pretend.label = Some(2);
+        assert_eq!(len(&pretend), Err(NotOptimized::LabelTarget(at(2))));
+        for harmless in [0, 5, 7] {
+            pretend.label = Some(harmless);
+            assert_eq!(len(&pretend), Ok(7));
+        }
+        for inside in 1..5 {
+            pretend.label = Some(inside);
+            assert_eq!(len(&pretend), Err(NotOptimized::LabelTarget(at(inside))));
+        }
+    }
+
+    #[test]
+    fn branch_from_cold_fragment() {
+        let mut pretend = Pretend::of(&TWO);
+        // nop; jmp to offset 2 of the function
+        let distance = 2 - (ELSEWHERE as i32 + 6);
+        let [a, b, c, d] = distance.to_le_bytes();
+        let cold = [0x90, 0xe9, a, b, c, d];
+        pretend.cold = &cold;
+        let from = at(ELSEWHERE + 1);
+        assert_eq!(len(&pretend), Err(NotOptimized::JumpInto(from)));
+        // To the start of the function, and behind the jump.
+        for to in [0, 5, 7] {
+            let [a, b, c, d] = (to - (ELSEWHERE as i32 + 6)).to_le_bytes();
+            let cold = [0x90, 0xe9, a, b, c, d];
+            let mut pretend = Pretend::of(&TWO);
+            pretend.cold = &cold;
+            assert_eq!(len(&pretend), Ok(7));
+        }
+    }
+
+    #[test]
+    fn branches_of_other_functions_are_ways_in() {
+        let mut pretend = Pretend::of(&TWO);
+        for (to, expected) in [
+            (1, Err(NotOptimized::Entered(at(1)))),
+            (4, Err(NotOptimized::Entered(at(4)))),
+            (5, Ok(7)),
+            (0, Ok(7)),
+        ] {
+            pretend.entered = Some(to);
+            assert_eq!(len(&pretend), expected);
+        }
+    }
+
+    #[test]
+    fn branches_into_the_jump_are_refused() {
+        // xor; mov $7, %eax; then a branch back to each byte: je, jmp, loop, call.
+        for to in 0..8i8 {
+            let back = to.wrapping_sub(9) as u8;
+            for opcode in [0x74, 0xeb, 0xe2] {
+                let text = [0x31, 0xc9, 0xb8, 7, 0, 0, 0, opcode, back];
+                let expected = match to {
+                    1..=4 => Err(NotOptimized::JumpInto(at(7))),
+                    _ => Ok(7),
+                };
+                assert_eq!(len(&Pretend::of(&text)), expected);
+            }
+            let [a, b, c, d] = (i32::from(to) - 12).to_le_bytes();
+            let text = [0x31, 0xc9, 0xb8, 7, 0, 0, 0, 0xe8, a, b, c, d];
+            assert_eq!(len(&Pretend::of(&text)).is_ok(), !(1..=4).contains(&to));
+        }
+    }
+
+    #[test]
+    fn branches_within_the_region_are_ways_into_it() {
+        // je to itself, and to behind itself; 3 more bytes.
+        let text = |to: u8| [0x74, to, 0x0f, 0x1f, 0x00];
+        assert_eq!(len(&Pretend::of(&text(0xfe))), Ok(5));
+        let inside = len(&Pretend::of(&text(0)));
+        assert_eq!(inside, Err(NotOptimized::JumpInto(at(0))));
+        assert_eq!(len(&Pretend::of(&text(3))), Ok(5));
+    }
+
+    #[test]
+    fn fixups_into_the_jump_are_refused() {
+        let mut pretend = Pretend::of(&TWO);
+        for (to, expected) in [
+            (0, Ok(7)),
+            (1, Err(NotOptimized::FixupTarget(at(1)))),
+            (4, Err(NotOptimized::FixupTarget(at(4)))),
+            (5, Ok(7)),
+        ] {
+            pretend.fixup = Some(to);
+            assert_eq!(len(&pretend), expected);
+        }
+    }
+
+    #[test]
+    fn only_faults_in_the_region_matter() {
+        let mut pretend = Pretend::of(&PLAIN);
+        for (insn, expected) in [
+            (0, Err(NotOptimized::MayFault(at(0)))),
+            (4, Err(NotOptimized::MayFault(at(4)))),
+            (8, Ok(8)),
+        ] {
+            pretend.faults = Some(insn);
+            assert_eq!(len(&pretend), expected);
+        }
+    }
+
+    #[test]
+    fn bytes_of_others_are_refused() {
+        let mut pretend = Pretend::of(&PLAIN);
+        // Also of the last instruction, which is copied.
+        for inside in [0, 4, 7] {
+            pretend.owner = Some((inside, Owner::JumpLabel));
+            assert_eq!(len(&pretend), Err(NotOptimized::OfJumpLabel));
+        }
+        pretend.owner = Some((8, Owner::Ftrace));
+        assert_eq!(len(&pretend), Ok(8));
+    }
+
+    #[test]
+    fn checks_of_calls_are_refused_where_there_are_any() {
+        // mov $-type, %r10d; add -4(%r11), %r10d; je +2; ud2
+        let text = [
+            0x41, 0xba, 0x78, 0x56, 0x34, 0x12, 0x45, 0x03, 0x53, 0xfc, 0x74, 0x02, 0x0f, 0x0b,
+        ];
+        let mut pretend = Pretend::of(&text);
+        pretend.trap = Some(12);
+        assert_eq!(len(&pretend), Ok(6));
+        pretend.build.checks_calls = true;
+        assert_eq!(len(&pretend), Err(NotOptimized::CallCheck(at(0))));
+        pretend.trap = Some(11);
+        assert_eq!(len(&pretend), Ok(6));
+    }
+
+    #[test]
+    fn calls_return_behind_the_jump() {
+        // call; nop; nop, call; nop, nop, call
+        let call = [0xe8, 0, 1, 0, 0];
+        let text = [0x90, 0x90, 0xe8, 0, 1, 0, 0, 0x90];
+        assert_eq!(len(&Pretend::of(&call)), Ok(5));
+        assert_eq!(len(&Pretend::of(&text[1..])), Ok(6));
+        assert_eq!(len(&Pretend::of(&text)), Ok(7));
+        // Indirect ones.
+        let register = len(&Pretend::of(&[0xff, 0xd0, 0x0f, 0x1f, 0x00]));
+        assert_eq!(register, Err(NotOptimized::IndirectCall(at(0))));
+        let memory = len(&Pretend::of(&[0xff, 0x15, 0, 0, 0, 0]));
+        assert_eq!(memory, Err(NotOptimized::IndirectCall(at(0))));
+    }
+
+    #[test]
+    fn what_is_never_reached_is_not_copied() {
+        let copied = |text: &[u8]| {
+            let region = Pretend::of(text).region(0)?;
+            Ok((region.bytes().len(), region.parts().count()))
+        };
+        // pop; ret; int3
+        assert_eq!(copied(&[0x5d, 0xc3, 0xcc, 0xcc, 0xcc]), Ok((5, 2)));
+        // jmp +3; nopw
+        assert_eq!(copied(&[0xeb, 3, 0x66, 0x90, 0xcc]), Ok((5, 1)));
+        // ret; hlt, and what would reach over the end
+        assert_eq!(copied(&[0xc3, 0xf4, 0xf4, 0xf4, 0xf4]), Ok((5, 1)));
+        let over = copied(&[0xc3, 0x90, 0x90, 0xb8, 0]);
+        assert_eq!(over, Err(NotOptimized::CannotDecode(at(3))));
+        // The end of the function is nearer.
+        assert_eq!(
+            copied(&[0xc3, 0xcc, 0xcc, 0xcc]),
+            Err(NotOptimized::NearEnd)
+        );
+        // ret; nop, where something leads to
+        let entered = copied(&[0xc3, 0x90, 0x90, 0x90, 0x90, 0xeb, 0xfa]);
+        assert_eq!(entered, Err(NotOptimized::JumpInto(at(5))));
+        // ret; endbr64
+        let marked = copied(&[0xc3, 0xf3, 0x0f, 0x1e, 0xfa]);
+        assert_eq!(marked, Err(NotOptimized::LandingPad(at(1))));
+    }
+
+    #[test]
+    fn what_cannot_move_is_refused() {
+        let reason = |text: &[u8]| len(&Pretend::of(text)).err();
+        let refused = |refusal, offset| Some(NotOptimized::CannotMove(at(offset), refusal));
+        // nop; ud2; nop
+        let traps = reason(&[0x90, 0x0f, 0x0b, 0x90, 0x90]);
+        assert_eq!(traps, refused(Refusal::AlwaysTraps, 1));
+        // nop; swapgs; nop
+        let swapgs = reason(&[0x90, 0x0f, 0x01, 0xf8, 0x90]);
+        assert_eq!(swapgs, refused(Refusal::MovesCpuData, 1));
+        // nop; mov %rax, %cr3; nop
+        let control = reason(&[0x90, 0x0f, 0x22, 0xd8, 0x90]);
+        assert_eq!(control, Some(NotOptimized::ChangesCpu(at(1))));
+        // nopl; loop back to it, at a distance that is no way into the jump
+        let short = reason(&[0x0f, 0x1f, 0x00, 0xe2, 0xfb]);
+        assert_eq!(short, Some(NotOptimized::ShortLoop(at(3))));
+    }
+
+    #[test]
+    fn the_instruction_behind_a_region_has_a_say() {
+        // nop * 4; sti; then hlt, or ret
+        let waits = [0x90, 0x90, 0x90, 0x90, 0xfb, 0xf4];
+        let refused = NotOptimized::CannotMove(at(4), Refusal::LetsNextWait);
+        assert_eq!(len(&Pretend::of(&waits)), Err(refused));
+        let returns = [0x90, 0x90, 0x90, 0x90, 0xfb, 0xc3];
+        assert_eq!(len(&Pretend::of(&returns)), Ok(5));
+        // The function ends there.
+        assert_eq!(len(&Pretend::of(&returns[..5])), Ok(5));
+    }
+}

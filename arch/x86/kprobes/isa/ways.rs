@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The ways into a function that its branches are.
+//!
+//! A jump in the place of a breakpoint is over bytes that a branch may lead to. So every branch has
+//! to be known that leads anywhere into the function but to its start. Most are in the function
+//! itself. Others are in what the compiler split from it (`f.cold`, `f.part.0`), which comes back
+//! to where it left, or behind a label in assembler code that counts as a function of its own.
+//!
+//! [`each`] decodes a piece of text and tells of them; who collects them puts them in order with
+//! [`Ways::of`], once for all probes in the function, and each probe costs a binary search then.
+//! What leads into other functions takes a look at all text. It is little, so that is done once and
+//! what was found is kept, for
+//! [`Surroundings::entered`](crate::model::surroundings::Surroundings::entered).
+//!
+//! It assumes that the text is read as it was compiled, as [`boundary`](super::boundary) does. Jump
+//! labels that are NOPs now, and where exceptions are fixed up, stand in tables of the kernel and
+//! not in the bytes: [`Surroundings`](crate::model::surroundings::Surroundings) tells of these. An
+//! indirect jump tells nothing about where it leads. Compilers make them for `switch`, into the
+//! middle of the function, unless the kernel is built with retpolines or IBT; in such a kernel they
+//! only lead to entries of functions.
+//!
+//! C counterpart: `can_optimize()` in
+//! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c), which decodes the
+//! function anew for each probe, and no other piece of it.
+
+#![cfg_attr(
+    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
+    expect(dead_code, reason = "for jumps in the place of breakpoints")
+)]
+
+use super::{
+    boundary,
+    decode::decode,
+    flow::Flow, //
+};
+use crate::{
+    contract::ReadText,
+    model::{
+        addr::{
+            TextAddr,
+            TextRange, //
+        },
+        not_optimized::NotOptimized,
+        order, //
+    },
+};
+
+/// How the kernel is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Build {
+    /// With retpolines or IBT, so that no jump table is in it.
+    pub(crate) no_jump_tables: bool,
+    /// With checks of the targets of indirect calls.
+    pub(crate) checks_calls: bool,
+}
+
+/// A branch that leads into a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Way {
+    /// Where it leads.
+    to: TextAddr,
+    /// Where it is.
+    from: TextAddr,
+}
+
+impl Way {
+    /// What to fill a list with.
+    pub(crate) const NONE: Self = Self {
+        to: TextAddr::new(0),
+        from: TextAddr::new(0),
+    };
+
+    /// Where it leads.
+    pub(crate) fn to(&self) -> TextAddr {
+        self.to
+    }
+}
+
+/// Tells `found` of each branch in `piece` that leads into `function`, behind its start.
+///
+/// `piece` is the function itself, or another one. What is refused is refused for all of the
+/// function.
+pub(crate) fn each(
+    piece: TextRange,
+    function: TextRange,
+    build: Build,
+    read: ReadText<'_>,
+    found: &mut dyn FnMut(Way) -> Result<(), NotOptimized>,
+) -> Result<(), NotOptimized> {
+    let mut window = Window::EMPTY;
+    let mut at = piece.start();
+    while at < piece.end() {
+        let bytes = window.at(at, piece.end(), read);
+        let before = boundary::request(bytes);
+        let no = |_| NotOptimized::CannotDecode(at);
+        let insn = decode(bytes.get(before..).unwrap_or_default()).map_err(no)?;
+        let from = at.after(before as u64).map_err(no)?;
+        match insn.flow() {
+            Flow::IndirectJump(_) | Flow::FarJump if !build.no_jump_tables => {
+                return Err(NotOptimized::IndirectJump(from));
+            }
+            _ => {}
+        }
+        if let Some(to) = insn.target(from) {
+            if function.contains(to) && to != function.start() {
+                found(Way { to, from })?;
+            }
+        }
+        at = from.after(insn.len() as u64).map_err(no)?;
+    }
+    Ok(())
+}
+
+/// The branches that lead into a function, in the order of where they lead.
+#[derive(Clone, Copy)]
+pub(crate) struct Ways<'a>(&'a [Way]);
+
+impl<'a> Ways<'a> {
+    /// What [`each`] has found.
+    pub(crate) fn of(found: &'a mut [Way]) -> Self {
+        order::ascending(found);
+        Self(found)
+    }
+
+    /// A list that is in order already.
+    pub(crate) fn in_order(found: &'a [Way]) -> Self {
+        Self(found)
+    }
+
+    /// Where a branch is that leads to one of these bytes, if there is one.
+    pub(super) fn leading_to(&self, bytes: TextRange) -> Option<TextAddr> {
+        let before = self.0.partition_point(|way| way.to < bytes.start());
+        let way = self.0.get(before)?;
+        bytes.contains(way.to()).then_some(way.from)
+    }
+}
+
+/// How many bytes are read at once.
+const AHEAD: usize = 128;
+
+/// Text that has been read.
+struct Window {
+    bytes: [u8; AHEAD],
+    start: TextAddr,
+    len: usize,
+}
+
+impl Window {
+    const EMPTY: Self = Self {
+        bytes: [0; AHEAD],
+        start: TextAddr::new(0),
+        len: 0,
+    };
+
+    /// The bytes from `at` on, up to `end` or at least as many as an instruction can have; fewer
+    /// where they cannot be read.
+    fn at(&mut self, at: TextAddr, end: TextAddr, read: ReadText<'_>) -> &[u8] {
+        let wanted = distance(at, end).min(boundary::WINDOW);
+        if distance(self.start, at).saturating_add(wanted) > self.len {
+            self.fill(at, end, read);
+        }
+        let from = distance(self.start, at);
+        self.bytes.get(from..self.len).unwrap_or_default()
+    }
+
+    fn fill(&mut self, at: TextAddr, end: TextAddr, read: ReadText<'_>) {
+        let most = distance(at, end).min(AHEAD);
+        let part = self.bytes.get_mut(..most);
+        let readable = part.is_some_and(|part| read(at, part).is_some());
+        self.start = at;
+        self.len = if readable { most } else { 0 };
+    }
+}
+
+/// From one address up to another that is not before it.
+fn distance(from: TextAddr, to: TextAddr) -> usize {
+    to.get().saturating_sub(from.get()) as usize
+}
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_x86_ways))]
+mod tests {
+    use super::*;
+
+    const START: u64 = 0xffff_ffff_8100_0000;
+    const PLAIN: Build = Build {
+        no_jump_tables: false,
+        checks_calls: false,
+    };
+    const RETPOLINE: Build = Build {
+        no_jump_tables: true,
+        checks_calls: false,
+    };
+
+    fn at(offset: u64) -> TextAddr {
+        TextAddr::new(START + offset)
+    }
+
+    fn range(from: u64, to: u64) -> TextRange {
+        TextRange::new(at(from), at(to))
+    }
+
+    /// The branches in `text`, which stands at `from`, that lead into a function at the offsets
+    /// `to`: where they lead and where they are.
+    fn found(
+        text: &[u8],
+        from: u64,
+        to: TextRange,
+        build: Build,
+    ) -> Result<[Option<(u64, u64)>; 4], NotOptimized> {
+        let mut read = |at: TextAddr, into: &mut [u8]| {
+            let start = at.get().checked_sub(START + from)? as usize;
+            into.copy_from_slice(text.get(start..start + into.len())?);
+            Some(())
+        };
+        let mut ways = [None; 4];
+        let mut count = 0;
+        let piece = range(from, from + text.len() as u64);
+        each(piece, to, build, &mut read, &mut |way| {
+            let place = ways.get_mut(count).ok_or(NotOptimized::NoMemory)?;
+            *place = Some((way.to.get() - START, way.from.get() - START));
+            count += 1;
+            Ok(())
+        })?;
+        Ok(ways)
+    }
+
+    #[test]
+    fn branches_of_all_kinds_are_ways() {
+        // jmp +1; nop; call -2; loop -4; jrcxz +0
+        let text = [
+            0xeb, 0x01, 0x90, 0xe8, 0xfe, 0xff, 0xff, 0xff, 0xe2, 0xfc, 0xe3, 0x00,
+        ];
+        let ways = found(&text, 0, range(0, 13), PLAIN);
+        let expected = [Some((3, 0)), Some((6, 3)), Some((6, 8)), Some((12, 10))];
+        assert_eq!(ways, Ok(expected));
+        // je +2 and jne -12, in 32 bits, xbegin +0: from outside
+        let text = [
+            0x0f, 0x84, 2, 0, 0, 0, 0x0f, 0x85, 0xf4, 0xff, 0xff, 0xff, 0xc7, 0xf8, 0, 0, 0, 0,
+        ];
+        let ways = found(&text, 16, range(15, 40), PLAIN);
+        let expected = [Some((24, 16)), Some((16, 22)), Some((34, 28)), None];
+        assert_eq!(ways, Ok(expected));
+    }
+
+    #[test]
+    fn branches_elsewhere_and_to_the_start_are_none() {
+        // jmp -2; jmp +1; nop
+        let text = [0xeb, 0xfe, 0xeb, 0x01, 0x90];
+        let none = Ok([None; 4]);
+        assert_eq!(found(&text, 0, range(0, 5), PLAIN), none);
+        assert_eq!(found(&text, 0, range(2, 5), PLAIN), none);
+        let ways = found(&text, 0, range(4, 6), PLAIN);
+        assert_eq!(ways, Ok([Some((5, 2)), None, None, None]));
+    }
+
+    #[test]
+    fn indirect_jumps_are_refused_where_there_are_jump_tables() {
+        // nop; jmp *%rax; then jmp *0(,%rax,8)
+        let texts: [&[u8]; 2] = [&[0x90, 0xff, 0xe0], &[0x90, 0xff, 0x24, 0xc5, 0, 0, 0, 0]];
+        for text in texts {
+            let refused = Err(NotOptimized::IndirectJump(at(1)));
+            assert_eq!(found(text, 0, range(0, 8), PLAIN), refused);
+            assert_eq!(found(text, 0, range(0, 8), RETPOLINE), Ok([None; 4]));
+        }
+        // A call comes back to behind itself.
+        let call = found(&[0xff, 0xd0], 0, range(0, 8), PLAIN);
+        assert_eq!(call, Ok([None; 4]));
+    }
+
+    #[test]
+    fn bytes_that_are_no_instruction_are_refused() {
+        let refused = |offset| Err(NotOptimized::CannotDecode(at(offset)));
+        assert_eq!(found(&[0x90, 0x06], 0, range(0, 2), PLAIN), refused(1));
+        // The last instruction is not all there.
+        assert_eq!(found(&[0x90, 0xe8, 0], 0, range(0, 3), PLAIN), refused(1));
+    }
+
+    #[test]
+    fn requests_to_emulate_are_no_branches() {
+        // As instructions, the letters would be js +0x65.
+        let text = [0x0f, 0x0b, b'x', b'e', b'n', 0x0f, 0xa2, 0xeb, 0xfe];
+        let ways = found(&text, 0, range(0, 200), PLAIN);
+        assert_eq!(ways, Ok([Some((7, 7)), None, None, None]));
+    }
+
+    #[test]
+    fn pieces_longer_than_what_is_read_at_once_are_read_to_the_end() {
+        // Instructions of three bytes, which do not fill a window.
+        let mut text = [0x90; 3 * AHEAD + 2];
+        for insn in text.chunks_exact_mut(3) {
+            insn.copy_from_slice(&[0x48, 0x89, 0xe5]);
+        }
+        let last = text.len() as u64 - 2;
+        if let Some(jump) = text.last_chunk_mut() {
+            *jump = [0xeb, 0xfe];
+        }
+        let ways = found(&text, 0, range(0, last + 2), PLAIN);
+        assert_eq!(ways, Ok([Some((last, last)), None, None, None]));
+    }
+
+    #[test]
+    fn a_way_is_found_by_where_it_leads() {
+        let way = |to, from| Way {
+            to: at(to),
+            from: at(from),
+        };
+        let mut list = [way(9, 1), way(3, 8), way(3, 2), way(30, 4)];
+        let ways = Ways::of(&mut list);
+        let leading = |from, to| ways.leading_to(range(from, to)).map(|at| at.get() - START);
+        assert_eq!(leading(0, 3), None);
+        assert_eq!(leading(0, 4), Some(2));
+        assert_eq!(leading(3, 4), Some(2));
+        assert_eq!(leading(4, 9), None);
+        assert_eq!(leading(4, 10), Some(1));
+        assert_eq!(leading(10, 30), None);
+        assert_eq!(leading(10, 31), Some(4));
+        assert_eq!(leading(31, 99), None);
+        assert_eq!(Ways::of(&mut []).leading_to(range(0, 99)), None);
+        // It stays in order.
+        let again = Ways::in_order(&list).leading_to(range(9, 10));
+        assert_eq!(again, Some(at(1)));
+    }
+}

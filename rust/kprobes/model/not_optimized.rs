@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Every reason why a probe stays on its breakpoint where a jump could be.
+//!
+//! Such a probe works, and each hit of it costs a trap. So none of these is an error: no errno
+//! belongs to them. But they are what somebody needs who wants a probe to be fast: most say which
+//! address is in the way, and one a few bytes before or behind it may do.
+
+#![cfg_attr(
+    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
+    expect(dead_code, reason = "for jumps in the place of breakpoints")
+)]
+
+use super::{
+    addr::TextAddr,
+    refusal::{
+        c_string,
+        Refusal, //
+    }, //
+};
+use core::ffi::CStr;
+
+macro_rules! reasons {
+    ($($name:ident $(($($field:ty),*))? => $text:literal,)*) => {
+        /// Why there is no jump in the place of a breakpoint.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum NotOptimized {
+            $(#[doc = $text] $name $(($($field),*))?,)*
+        }
+
+        impl NotOptimized {
+            /// The reason in words.
+            pub(crate) fn text(self) -> &'static CStr {
+                match self {
+                    $(Self::$name { .. } => const { c_string(concat!($text, "\0")) },)*
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    NearEnd => "too near the end of the function",
+    CannotDecode(TextAddr) => "the function has bytes that are no instruction",
+    IndirectJump(TextAddr) =>
+        "the function has an indirect jump, which may lead anywhere in it: build the kernel with \
+         retpolines or IBT",
+    JumpInto(TextAddr) => "a branch leads into the bytes of the jump",
+    Entered(TextAddr) => "a branch of another function leads into the bytes of the jump",
+    LabelTarget(TextAddr) => "a jump label leads into the bytes of the jump, or may",
+    FixupTarget(TextAddr) => "an exception is fixed up into the bytes of the jump",
+    OfFtrace => "ftrace changes the text",
+    OfJumpLabel => "a jump label changes the text",
+    OfStaticCall => "a static call changes the text",
+    OfAlternative => "an alternative may change the text",
+    OfBug => "BUG() or WARN() traps there",
+    OfDebugger => "a debugger has a breakpoint there",
+    CallCheck(TextAddr) =>
+        "an instruction belongs to the check of an indirect call, which is read when it fails",
+    MayFault(TextAddr) => "an instruction is expected to fault",
+    ChangesCpu(TextAddr) => "an instruction changes the CPU, and is stepped with interrupts off",
+    LandingPad(TextAddr) => "an instruction marks where indirect branches may lead",
+    ShortLoop(TextAddr) => "an instruction is a loop, which reaches no further than 127 bytes",
+    IndirectCall(TextAddr) => "an indirect call would return into the detour, or the jump",
+    CannotMove(TextAddr, Refusal) => "an instruction cannot be probed itself",
+    TooFar(TextAddr) => "the detour is out of reach",
+    NoMemory => "no memory was left",
+    PostHandler => "a handler is to be called after the instruction",
+    ProbeInside(TextAddr) => "another probe is in the bytes of the jump",
+}
+
+impl NotOptimized {
+    /// The address that is in the way, if it is not the probe's own: of an instruction, or of where
+    /// a table leads.
+    pub(crate) fn at(self) -> Option<TextAddr> {
+        match self {
+            Self::CannotDecode(at)
+            | Self::IndirectJump(at)
+            | Self::JumpInto(at)
+            | Self::Entered(at)
+            | Self::LabelTarget(at)
+            | Self::FixupTarget(at)
+            | Self::CallCheck(at)
+            | Self::MayFault(at)
+            | Self::ChangesCpu(at)
+            | Self::LandingPad(at)
+            | Self::ShortLoop(at)
+            | Self::IndirectCall(at)
+            | Self::CannotMove(at, _)
+            | Self::TooFar(at)
+            | Self::ProbeInside(at) => Some(at),
+            Self::NearEnd
+            | Self::OfFtrace
+            | Self::OfJumpLabel
+            | Self::OfStaticCall
+            | Self::OfAlternative
+            | Self::OfBug
+            | Self::OfDebugger
+            | Self::NoMemory
+            | Self::PostHandler => None,
+        }
+    }
+
+    /// Why the instruction cannot be probed itself, if that is the reason.
+    pub(crate) fn because(self) -> Option<Refusal> {
+        match self {
+            Self::CannotMove(_, refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+}
+
+/// Who changes or reads text besides probes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// The calls that functions begin with.
+    Ftrace,
+    /// Jump labels, whether they jump now or not.
+    JumpLabel,
+    /// Calls whose target changes.
+    StaticCall,
+    /// Instructions that are chosen for the CPU, and may be chosen anew.
+    Alternative,
+    /// The instructions that BUG() and WARN() trap on.
+    Bug,
+    /// Breakpoints of a debugger.
+    Debugger,
+}
+
+impl From<Owner> for NotOptimized {
+    fn from(owner: Owner) -> Self {
+        match owner {
+            Owner::Ftrace => Self::OfFtrace,
+            Owner::JumpLabel => Self::OfJumpLabel,
+            Owner::StaticCall => Self::OfStaticCall,
+            Owner::Alternative => Self::OfAlternative,
+            Owner::Bug => Self::OfBug,
+            Owner::Debugger => Self::OfDebugger,
+        }
+    }
+}
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_not_optimized))]
+mod tests {
+    use super::*;
+
+    const AT: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
+
+    #[test]
+    fn reasons_have_a_text_and_an_address() {
+        let reason = NotOptimized::JumpInto(AT);
+        assert_eq!(reason.text(), c"a branch leads into the bytes of the jump");
+        assert_eq!(reason.at(), Some(AT));
+        assert_eq!(reason.because(), None);
+        assert_eq!(NotOptimized::PostHandler.at(), None);
+        assert_eq!(
+            NotOptimized::ProbeInside(AT).text(),
+            c"another probe is in the bytes of the jump"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_probed_says_why() {
+        let reason = NotOptimized::CannotMove(AT, Refusal::Waits);
+        assert_eq!(reason.at(), Some(AT));
+        assert_eq!(reason.because(), Some(Refusal::Waits));
+    }
+
+    #[test]
+    fn owners_are_told_apart() {
+        let owners = [
+            (Owner::Ftrace, NotOptimized::OfFtrace),
+            (Owner::JumpLabel, NotOptimized::OfJumpLabel),
+            (Owner::StaticCall, NotOptimized::OfStaticCall),
+            (Owner::Alternative, NotOptimized::OfAlternative),
+            (Owner::Bug, NotOptimized::OfBug),
+            (Owner::Debugger, NotOptimized::OfDebugger),
+        ];
+        for (owner, reason) in owners {
+            assert_eq!(NotOptimized::from(owner), reason);
+            assert_eq!(reason.at(), None);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the kernel's tables say of text, as far as a jump in the place of a breakpoint asks.
+//!
+//! A jump is longer than a breakpoint, so it is over bytes that others may come to, change or read.
+//! Who does stands in tables of the kernel; who has them answers these questions, and who decides
+//! about jumps needs no table.
+
+use super::{
+    addr::{
+        TextAddr,
+        TextRange, //
+    },
+    not_optimized::Owner,
+};
+
+/// What the kernel's tables say of text.
+pub(crate) trait Surroundings {
+    /// Who changes or reads some of these bytes, if anybody does.
+    fn owner(&self, within: TextRange) -> Option<Owner>;
+
+    /// Is the instruction at `at` expected to fault?
+    fn may_fault(&self, at: TextAddr) -> bool;
+
+    /// An address in these bytes, not the start of a function, that a branch of another function
+    /// leads to. What the compiler split from a function is another one here.
+    fn entered(&self, within: TextRange) -> Option<TextAddr>;
+
+    /// An address in these bytes that a jump label leads to, whether or not it jumps now.
+    fn label(&self, within: TextRange) -> Option<TextAddr>;
+
+    /// An address in these bytes at which execution goes on after an exception.
+    fn fixup(&self, within: TextRange) -> Option<TextAddr>;
+
+    /// Is there a trap at `at` that means that the target of an indirect call has failed its check?
+    fn is_call_check(&self, at: TextAddr) -> bool;
+}
