@@ -17,8 +17,9 @@ _TEST = re.compile(r'^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored)'
 _UNIT = re.compile(r'^(\w+) \(([\w.]+)\)(?:\n.*)? \.\.\. '
                    r'(ok|FAIL|ERROR|skipped (.*))$')
 
-# What the tests that compare decoders say about what they saw.
-_COUNTED = re.compile(r'^\S.*: \d+ strings, |^speed: |^  \d+ (un)?explained: ')
+# What the tests that compare decoders, or look at kernels, say of it.
+_COUNTED = re.compile(r'^\S.*: \d+ strings, |^(speed|jumps): '
+                      r'|^  \d+ (un)?explained: ')
 
 
 def cargo_environment():
@@ -108,7 +109,14 @@ def run():
     fetch()
     # Two at once would write one log.
     with procs.turn(env.WORK / 'host.lock', 'this checkout', 'host tests'):
-        return _rust('host', 5) + _python()
+        return (_rust('host', 5, (), _kernels('x86_64-rust-test'))
+                + _python())
+
+
+def _kernels(which):
+    """Built kernels whose every address is looked at, if there are any."""
+    found = sorted((env.WORK / 'build').glob(f'{which}/vmlinux'))
+    return {'KPROBES_VMLINUX': ':'.join(map(str, found))}
 
 
 def fuzz():
@@ -121,7 +129,8 @@ def fuzz():
     found = _rust('fuzz', 6, ['differential::', 'ways::'],
                   {'KPROBES_FUZZ': 'long',
                    'KPROBES_FUZZ_SEED': os.environ.get('SEED', ''),
-                   'KPROBES_IMAGES': ':'.join(map(str, images))},
+                   'KPROBES_IMAGES': ':'.join(map(str, images)),
+                   **_kernels('x86_64-*')},
                   lambda text: _COUNTED.match(text) and said.append(text))
     progress.say('\n'.join(dict.fromkeys(said)))
     return found

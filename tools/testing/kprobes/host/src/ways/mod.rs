@@ -9,6 +9,7 @@
 
 mod boundaries;
 mod cpu;
+mod detours;
 mod documented;
 mod forms;
 mod machine;

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which addresses of a built kernel may become jumps, by our rule and by C's.
+
+use super::{
+    image::{
+        images,
+        Image, //
+    },
+    same,
+    stated,
+    Function,
+    THERE, //
+};
+use crate::{
+    model::{
+        addr::TextAddr,
+        not_optimized::NotOptimized,
+        refusal::Refusal, //
+    },
+    x86::{
+        decode::decode,
+        detour::Copied,
+        ways::{
+            self,
+            Build,
+            Way, //
+        },
+    },
+};
+use std::{
+    collections::{
+        BTreeMap,
+        BTreeSet, //
+    },
+    string::String,
+    time::Instant,
+    vec::Vec, //
+};
+
+/// What C's rule and ours say of the addresses of a kernel.
+#[derive(Default)]
+struct Count {
+    addresses: usize,
+    ours: usize,
+    stated: usize,
+    /// Of those that are not ours, why.
+    reasons: BTreeMap<String, usize>,
+    /// Of those that are C's and not ours, why.
+    lost: BTreeMap<String, usize>,
+    /// Those of them for which C has no excuse.
+    wrongly_lost: Vec<String>,
+    /// Of those that are ours, what is wrong with the copy.
+    wrong: Vec<String>,
+}
+
+/// Is it unsound to put a jump there, so that C is wrong to do it?
+///
+/// What changes the CPU, or returns from an interrupt, may be preempted in a detour as it may in
+/// the original, so that nothing is known to break; we let it alone nevertheless.
+fn is_excused(reason: NotOptimized) -> bool {
+    matches!(
+        reason,
+        NotOptimized::JumpInto(_)
+            | NotOptimized::Entered(_)
+            | NotOptimized::LabelTarget(_)
+            | NotOptimized::FixupTarget(_)
+            | NotOptimized::LandingPad(_)
+            | NotOptimized::CallCheck(_)
+            | NotOptimized::ChangesCpu(_)
+            | NotOptimized::CannotMove(
+                _,
+                Refusal::LetsNextWait | Refusal::InterruptReturn | Refusal::MovesCpuData
+            )
+    )
+}
+
+/// Where the functions of the image are, and what was split from each.
+fn functions(image: &Image) -> Vec<(u64, u64, &str)> {
+    let text = image.text();
+    let starts = image.functions.iter();
+    let ends = image.functions.keys().skip(1).copied();
+    starts
+        .zip(ends.chain([text.end().get()]))
+        .map(|((&start, name), end)| (start, end, name.as_str()))
+        .filter(|&(start, _, name)| {
+            let stub = ["__SCT__", "__cfi_", "__pfx_"];
+            !image.is_forbidden(start) && !stub.iter().any(|prefix| name.starts_with(prefix))
+        })
+        .collect()
+}
+
+/// Where instructions start in the function, but for padding at its end.
+fn starts(image: &Image, start: u64, end: u64) -> Vec<u64> {
+    let (mut found, mut used) = (Vec::new(), 0);
+    let mut at = start;
+    while at < end {
+        let bytes = image.bytes(at);
+        let Ok(insn) = decode(bytes) else { break };
+        found.push(at);
+        let is_padding = bytes[0] == 0xcc
+            || super::super::op(bytes)
+                .is_some_and(|(op, _)| op == crate::x86::emulate::Op::Nothing);
+        if !is_padding {
+            used = found.len();
+        }
+        at += insn.len() as u64;
+    }
+    found.truncate(used);
+    found
+}
+
+fn name(reason: NotOptimized) -> String {
+    let because = reason.because().map(|because| format!(" ({because:?})"));
+    let text = reason.text().to_string_lossy();
+    format!("{text}{}", because.unwrap_or_default())
+}
+
+fn count(image: &Image) -> Count {
+    let mut count = Count::default();
+    let functions = functions(image);
+    let mut read = |at: TextAddr, into: &mut [u8]| image.read_text(at, into);
+    for &(start, end, symbol) in &functions {
+        let text = super::range(start, end);
+        let mut ours = Function::of(text, image.build, &mut read);
+        let theirs = stated::Function::of(image, start, end);
+        for at in starts(image, start, end) {
+            count.addresses += 1;
+            let stated = theirs.optimizes(image, at);
+            count.stated += usize::from(stated);
+            match ours.region(at, image, &mut read) {
+                Ok(region) => {
+                    count.ours += 1;
+                    let copied = Copied::of(&region, THERE);
+                    let wrong = copied
+                        .map(|copied| same::wrong(&region, &copied, THERE))
+                        .unwrap_or(Some("it is too far"));
+                    if let Some(wrong) = wrong {
+                        count.wrong.push(format!("{at:x} in {symbol}: {wrong}"));
+                    }
+                }
+                Err(reason) => {
+                    *count.reasons.entry(name(reason)).or_default() += 1;
+                    if stated {
+                        *count.lost.entry(name(reason)).or_default() += 1;
+                    }
+                    if stated && !is_excused(reason) {
+                        let told = format!("{at:x} in {symbol}: {}", name(reason));
+                        count.wrongly_lost.push(told);
+                    }
+                }
+            }
+        }
+    }
+    count
+}
+
+fn say(image: &Image, count: &Count) {
+    let ratio = count.ours as f64 / count.stated as f64;
+    println!(
+        "jumps: {} addresses, ours {}, C's {}, {ratio:.3} times as many, of {}",
+        count.addresses, count.ours, count.stated, image.name
+    );
+    for (reason, number) in &count.reasons {
+        println!("jumps: {number:8} not ours: {reason}");
+    }
+    for (reason, number) in &count.lost {
+        println!("jumps: {number:8} C's alone: {reason}");
+    }
+}
+
+#[test]
+fn more_probes_become_jumps_than_with_c() {
+    for mut image in images() {
+        look_around(&mut image);
+        let count = count(&image);
+        say(&image, &count);
+        assert_eq!(count.wrong, Vec::<String>::new());
+        assert_eq!(count.wrongly_lost, Vec::<String>::new());
+        assert!(10 * count.ours >= 13 * count.stated);
+    }
+}
+
+/// Notes which branches lead into another function, behind its start; tells of those that lead into
+/// one that theirs was not split from.
+fn look_around(image: &mut Image) -> Vec<String> {
+    let text = image.text();
+    let base = |name: &str| name.split('.').next().map(String::from);
+    let (mut entered, mut told) = (BTreeSet::new(), Vec::new());
+    let mut read = |at: TextAddr, into: &mut [u8]| image.read_text(at, into);
+    for (start, end, symbol) in functions(image) {
+        let mut look = |way: Way| {
+            let to = way.to().get();
+            let (&other, name) = image.functions.range(..=to).next_back().expect("a symbol");
+            if other != start && other != to {
+                entered.insert(to);
+                if base(name) != base(symbol) {
+                    told.push(format!("{symbol} leads into {name} at {to:x}"));
+                }
+            }
+            Ok(())
+        };
+        let past_jump_tables = Build {
+            no_jump_tables: true,
+            ..image.build
+        };
+        let piece = super::range(start, end);
+        // What cannot be decoded is no code.
+        let _ = ways::each(piece, text, past_jump_tables, &mut read, &mut look);
+    }
+    image.entered = entered;
+    told
+}
+
+/// Names do not tell all.
+#[test]
+fn what_other_functions_lead_into_is_refused() {
+    for mut image in images() {
+        let told = look_around(&mut image);
+        let count = image.entered.len();
+        println!(
+            "jumps: {count} places led into by other functions, of {}",
+            image.name
+        );
+        told.iter().for_each(|one| println!("jumps: {one}"));
+        let mut read = |at: TextAddr, into: &mut [u8]| image.read_text(at, into);
+        for (start, end, symbol) in functions(&image) {
+            let mut function = Function::of(super::range(start, end), image.build, &mut read);
+            for to in image.entered.range(start + 1..end) {
+                let over = starts(&image, start, end);
+                for at in over.into_iter().filter(|at| (at + 1..at + 5).contains(to)) {
+                    let region = function.region(at, &image, &mut read);
+                    assert!(region.is_err(), "{at:x} in {symbol} is over {to:x}");
+                }
+            }
+        }
+    }
+}
+
+/// How long it takes, where there is a kernel to take it of.
+#[test]
+fn speed_of_deciding() {
+    for image in images() {
+        let mut read = |at: TextAddr, into: &mut [u8]| image.read_text(at, into);
+        let functions = functions(&image);
+        let starts: Vec<_> = functions
+            .iter()
+            .map(|&(start, end, _)| starts(&image, start, end))
+            .collect();
+        let bytes: u64 = functions.iter().map(|(start, end, _)| end - start).sum();
+        let before = Instant::now();
+        let mut scanned: Vec<_> = functions
+            .iter()
+            .map(|&(start, end, _)| Function::of(super::range(start, end), image.build, &mut read))
+            .collect();
+        let scanning = before.elapsed();
+        let before = Instant::now();
+        let mut count = 0;
+        for (function, starts) in scanned.iter_mut().zip(&starts) {
+            for &at in starts {
+                count += u64::from(function.region(at, &image, &mut read).is_ok());
+            }
+        }
+        let deciding = before.elapsed();
+        let probes: usize = starts.iter().map(Vec::len).sum();
+        println!(
+            "speed: {:.1} ns for each byte of a function, then {} ns for each probe in it",
+            scanning.as_nanos() as f64 / bytes as f64,
+            deciding.as_nanos() / probes as u128
+        );
+        // Time is for a reader: a machine may have better things to do.
+        assert!(count > 10_000);
+    }
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A built kernel, as its file says: text, symbols, and the tables about text.
+//!
+//! The text is as it was linked: alternatives are not chosen, no jump label is switched. BUG's
+//! table is left out, whose instructions trap and are no part of a region anyway.
+
+use crate::{
+    model::{
+        addr::{
+            TextAddr,
+            TextRange, //
+        },
+        not_optimized::Owner,
+        surroundings::Surroundings, //
+    },
+    x86::{
+        decode::decode,
+        ways::Build, //
+    },
+};
+use std::{
+    collections::{
+        BTreeMap,
+        BTreeSet, //
+    },
+    env,
+    fs,
+    path::Path,
+    string::String,
+    vec::Vec, //
+};
+
+/// Bytes of the call that a function begins with for ftrace, and of a static call.
+const CALL_LEN: u64 = 5;
+
+struct Section {
+    name: String,
+    at: u64,
+    offset: usize,
+    len: usize,
+}
+
+pub(super) struct Image {
+    pub(super) name: String,
+    pub(super) build: Build,
+    file: Vec<u8>,
+    sections: Vec<Section>,
+    /// All symbols, by name.
+    symbols: BTreeMap<String, u64>,
+    /// Those in text, by address.
+    pub(super) functions: BTreeMap<u64, String>,
+    /// Where others' bytes start and end.
+    owned: BTreeMap<u64, (u64, Owner)>,
+    /// Where branches of other functions lead.
+    pub(super) entered: BTreeSet<u64>,
+    labels: BTreeSet<u64>,
+    pub(super) faults: BTreeSet<u64>,
+    fixups: BTreeSet<u64>,
+    traps: BTreeSet<u64>,
+}
+
+/// The kernels that the environment names.
+pub(super) fn images() -> Vec<Image> {
+    let names = env::var("KPROBES_VMLINUX").unwrap_or_default();
+    let names = names.split(':').filter(|name| !name.is_empty());
+    let images: Vec<_> = names.map(Image::read).collect();
+    if images.is_empty() {
+        println!("left out: KPROBES_VMLINUX names no kernel");
+    }
+    images
+}
+
+impl Image {
+    fn read(name: &str) -> Self {
+        let file = fs::read(name).expect("a kernel that can be read");
+        let options = Path::new(name).with_file_name(".config");
+        let options = fs::read_to_string(options).unwrap_or_default();
+        let has = |option: &str| options.lines().any(|line| line == option);
+        let mut image = Self {
+            name: name.into(),
+            build: Build {
+                no_jump_tables: has("CONFIG_MITIGATION_RETPOLINE=y")
+                    || has("CONFIG_X86_KERNEL_IBT=y"),
+                checks_calls: has("CONFIG_CFI=y"),
+            },
+            file,
+            sections: Vec::new(),
+            symbols: BTreeMap::new(),
+            functions: BTreeMap::new(),
+            owned: BTreeMap::new(),
+            entered: BTreeSet::new(),
+            labels: BTreeSet::new(),
+            faults: BTreeSet::new(),
+            fixups: BTreeSet::new(),
+            traps: BTreeSet::new(),
+        };
+        image.read_sections();
+        image.read_symbols();
+        image.read_tables();
+        image
+    }
+
+    fn number(&self, at: usize, size: usize) -> u64 {
+        let mut bytes = [0; 8];
+        bytes[..size].copy_from_slice(&self.file[at..at + size]);
+        u64::from_le_bytes(bytes)
+    }
+
+    fn string(&self, at: usize) -> String {
+        let bytes = self.file[at..].iter().take_while(|&&byte| byte != 0);
+        bytes.map(|&byte| char::from(byte)).collect()
+    }
+
+    fn read_sections(&mut self) {
+        let (table, size, count, names) = (
+            self.number(0x28, 8) as usize,
+            self.number(0x3a, 2) as usize,
+            self.number(0x3c, 2) as usize,
+            self.number(0x3e, 2) as usize,
+        );
+        let names = self.number(table + names * size + 0x18, 8) as usize;
+        for index in 0..count {
+            let at = table + index * size;
+            let section = Section {
+                name: self.string(names + self.number(at, 4) as usize),
+                at: self.number(at + 0x10, 8),
+                offset: self.number(at + 0x18, 8) as usize,
+                len: self.number(at + 0x20, 8) as usize,
+            };
+            self.sections.push(section);
+        }
+    }
+
+    fn section(&self, name: &str) -> &Section {
+        let mut sections = self.sections.iter();
+        sections
+            .find(|section| section.name == name)
+            .expect("the section")
+    }
+
+    fn read_symbols(&mut self) {
+        const FUNCTION: u64 = 2;
+        let text = self.text();
+        let (table, names) = (self.section(".symtab"), self.section(".strtab").offset);
+        let (start, len) = (table.offset, table.len);
+        for at in (start..start + len).step_by(24) {
+            let name = self.string(names + self.number(at, 4) as usize);
+            let kind = self.number(at + 4, 1) & 0xf;
+            let value = self.number(at + 8, 8);
+            if name.is_empty() || kind > FUNCTION || name.starts_with(".L") {
+                continue;
+            }
+            if text.contains(TextAddr::new(value)) {
+                self.functions.insert(value, name.clone());
+            }
+            self.symbols.insert(name, value);
+        }
+    }
+
+    /// The text that stays.
+    pub(super) fn text(&self) -> TextRange {
+        let text = self.section(".text");
+        super::range(text.at, text.at + text.len as u64)
+    }
+
+    /// From one symbol to another; nothing if the kernel has none.
+    fn between(&self, start: &str, end: &str) -> (u64, u64) {
+        let symbol = |name| self.symbols.get(name).copied();
+        symbol(start).zip(symbol(end)).unwrap_or_default()
+    }
+
+    /// Is this text that no probe may be in?
+    pub(super) fn is_forbidden(&self, at: u64) -> bool {
+        let ranges = [
+            self.between("__entry_text_start", "__entry_text_end"),
+            self.between("__noinstr_text_start", "__noinstr_text_end"),
+            self.between("__kprobes_text_start", "__kprobes_text_end"),
+        ];
+        ranges.iter().any(|&(start, end)| start <= at && at < end)
+    }
+
+    /// What is at `at`, up to the end of its section.
+    pub(super) fn bytes(&self, at: u64) -> &[u8] {
+        let within = |section: &&Section| {
+            section.at != 0 && section.at <= at && at - section.at < section.len as u64
+        };
+        self.sections
+            .iter()
+            .find(within)
+            .map(|section| {
+                let from = (at - section.at) as usize;
+                &self.file[section.offset + from..section.offset + section.len]
+            })
+            .unwrap_or_default()
+    }
+
+    pub(super) fn read_text(&self, at: TextAddr, into: &mut [u8]) -> Option<()> {
+        into.copy_from_slice(self.bytes(at.get()).get(..into.len())?);
+        Some(())
+    }
+
+    /// The number at `at` that is relative to itself.
+    fn relative(&self, at: u64) -> u64 {
+        let bytes: [u8; 4] = self.bytes(at)[..4].try_into().expect("four bytes");
+        at.wrapping_add(i32::from_le_bytes(bytes) as u64)
+    }
+
+    fn entries(&self, start: &str, end: &str, size: usize) -> impl Iterator<Item = u64> {
+        let (start, end) = self.between(start, end);
+        (start..end).step_by(size)
+    }
+
+    fn read_tables(&mut self) {
+        for at in self.entries("__start_mcount_loc", "__stop_mcount_loc", 8) {
+            let bytes: [u8; 8] = self.bytes(at)[..8].try_into().expect("eight bytes");
+            let place = u64::from_le_bytes(bytes);
+            self.owned.insert(place, (place + CALL_LEN, Owner::Ftrace));
+        }
+        for at in self.entries("__start___jump_table", "__stop___jump_table", 16) {
+            let place = self.relative(at);
+            let insn = decode(self.bytes(place)).expect("a NOP or a jump");
+            let end = place + insn.len() as u64;
+            self.owned.insert(place, (end, Owner::JumpLabel));
+            self.labels.insert(self.relative(at + 4));
+        }
+        for at in self.entries("__start_static_call_sites", "__stop_static_call_sites", 8) {
+            let place = self.relative(at);
+            self.owned
+                .insert(place, (place + CALL_LEN, Owner::StaticCall));
+        }
+        for at in self.entries("__start___ex_table", "__stop___ex_table", 12) {
+            self.faults.insert(self.relative(at));
+            self.fixups.insert(self.relative(at + 4));
+        }
+        for at in self.entries("__start___kcfi_traps", "__stop___kcfi_traps", 4) {
+            self.traps.insert(self.relative(at));
+        }
+        // Each kernel has these.
+        assert!(self.faults.len() > 100 && self.fixups.len() > 100);
+        assert!(self.functions.len() > 1000);
+    }
+}
+
+fn first(of: &BTreeSet<u64>, within: TextRange) -> Option<TextAddr> {
+    let found = of.range(within.start().get()..within.end().get()).next();
+    found.copied().map(TextAddr::new)
+}
+
+impl Surroundings for Image {
+    fn owner(&self, within: TextRange) -> Option<Owner> {
+        // None is longer than the step back.
+        let from = within.start().get() - 2 * CALL_LEN;
+        let owned = self.owned.range(from..within.end().get());
+        let mut reaching = owned.filter(|(_, (end, _))| *end > within.start().get());
+        reaching.next().map(|(_, &(_, owner))| owner)
+    }
+
+    fn may_fault(&self, at: TextAddr) -> bool {
+        self.faults.contains(&at.get())
+    }
+
+    fn entered(&self, within: TextRange) -> Option<TextAddr> {
+        first(&self.entered, within)
+    }
+
+    fn label(&self, within: TextRange) -> Option<TextAddr> {
+        first(&self.labels, within)
+    }
+
+    fn fixup(&self, within: TextRange) -> Option<TextAddr> {
+        first(&self.fixups, within)
+    }
+
+    fn is_call_check(&self, at: TextAddr) -> bool {
+        self.traps.contains(&at.get())
+    }
+}
