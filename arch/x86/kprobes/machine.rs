@@ -79,7 +79,10 @@ use crate::{
 };
 use core::{
     arch::asm,
-    num::NonZeroUsize, //
+    sync::atomic::{
+        AtomicUsize,
+        Ordering, //
+    }, //
 };
 use kernel::{
     bindings,
@@ -119,9 +122,9 @@ pub(crate) struct Prepared {
     at: TextAddr,
     /// Where the CPU goes on after it, unless it says otherwise.
     next: TextAddr,
-    /// Where the CPU has to go if nobody wants it to come back, when that is all there is to do: a
-    /// branch that is always taken, or a copy that goes on by itself.
-    straight: Option<NonZeroUsize>,
+    /// Where the CPU has to go if nobody wants it to come back, when that is all there is to do, or
+    /// zero: where a branch leads that is always taken, a copy that goes on by itself, or a detour.
+    straight: AtomicUsize,
     /// Its length.
     len: u8,
     /// The length of what reads memory in its place.
@@ -138,6 +141,25 @@ impl Prepared {
             None => self.len,
         }
     }
+
+    /// Where the copy is that goes on by itself, if there is one.
+    fn boosted(&self) -> Option<TextAddr> {
+        let slot = self.slot.as_ref().filter(|slot| slot.lingers());
+        slot.map(boosted)
+    }
+
+    /// Lets the CPU go to a detour if nobody wants it to come back, or where it went without one.
+    ///
+    /// Who goes there finds what was written there before: by the order of the two, and since
+    /// returning from a trap lets the CPU forget what it has fetched.
+    pub(crate) fn divert(&self, detour: Option<TextAddr>) {
+        let usual = match self.op {
+            Some(Op::Nothing) => Some(self.next),
+            _ => self.boosted(),
+        };
+        self.straight
+            .store(to_word(detour.or(usual)), Ordering::Release);
+    }
 }
 
 impl Drop for Prepared {
@@ -150,8 +172,8 @@ impl Drop for Prepared {
             slot.at(),
             self.copy_len().wrapping_add(encode::INT3_LEN as u8),
         );
-        if self.straight.is_some() {
-            poke::forget(boosted(slot), self.len.wrapping_add(JUMP_LEN));
+        if let Some(boosted) = self.boosted() {
+            poke::forget(boosted, self.len.wrapping_add(JUMP_LEN));
         }
     }
 }
@@ -245,7 +267,7 @@ unsafe impl Machine for X86 {
         let mut next = at.after(insn.len() as u64)?;
         let after = read_insn(next, read).ok().map(|(insn, _)| insn);
         let first = bytes.first().copied().unwrap_or_default();
-        let (mut load_len, mut straight) = (0, None);
+        let mut load_len = 0;
         let (op, slot) = match classify::classify(&insn, &bytes, after.as_ref(), fixup)? {
             Way::Emulate(op @ (Op::JumpMemory(_) | Op::CallMemory(_))) => {
                 let slot = take_slot(at)?;
@@ -257,7 +279,6 @@ unsafe impl Machine for X86 {
             Way::Emulate(op) => match emulate::goes_to(&op, next) {
                 Some(to) => {
                     next = to;
-                    straight = to_word(to);
                     (Some(Op::Nothing), None)
                 }
                 None => (Some(emulate::settle(op, next)), None),
@@ -274,20 +295,21 @@ unsafe impl Machine for X86 {
                 slot.linger();
                 poke::code(slot.at(), step.then(&[encode::INT3])?.bytes(), text);
                 poke::code(boosted, copy.then(jump.bytes())?.bytes(), text);
-                straight = to_word(boosted);
                 (None, Some(slot))
             }
         };
-        Ok(Prepared {
+        let prepared = Prepared {
             op,
             slot,
             at,
             next,
-            straight,
+            straight: AtomicUsize::new(0),
             len: insn.len() as u8,
             load_len,
             first,
-        })
+        };
+        prepared.divert(None);
+        Ok(prepared)
     }
 
     fn arm(places: &mut dyn Iterator<Item = (TextAddr, &Prepared)>, text: &mut text::Lock) {
@@ -346,13 +368,13 @@ unsafe impl Machine for X86 {
         comes_back: bool,
     ) -> Next<usize> {
         let next = prepared.next;
-        match prepared.straight {
-            Some(to) if !comes_back => {
-                registers.ip = to.get();
+        match prepared.straight.load(Ordering::Acquire) {
+            to if to != 0 && !comes_back => {
+                registers.ip = to;
                 Next::Released
             }
-            Some(to) if prepared.slot.is_none() => {
-                registers.ip = to.get();
+            _ if prepared.op == Some(Op::Nothing) => {
+                registers.ip = next.get() as usize;
                 Next::Done
             }
             _ if emulate::often(&prepared.op, next, Trapped::of(registers)) => Next::Done,
@@ -402,8 +424,8 @@ unsafe impl Machine for X86 {
 
 const _: () = assert!(size_of::<this_cpu::Cpu<usize>>() <= size_of::<bindings::rust_kprobes_hit>());
 
-fn to_word(at: TextAddr) -> Option<NonZeroUsize> {
-    NonZeroUsize::new(at.get() as usize)
+fn to_word(at: Option<TextAddr>) -> usize {
+    at.map_or(0, |at| at.get() as usize)
 }
 
 /// A copy of the instruction at `at` that comes back.

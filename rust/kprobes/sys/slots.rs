@@ -263,6 +263,11 @@ impl Slot {
         self.lingers = true;
     }
 
+    /// May a CPU leave it by itself?
+    pub(crate) fn lingers(&self) -> bool {
+        self.lingers
+    }
+
     fn page(&self) -> &Page {
         // SAFETY: By the invariant.
         unsafe { self.page.as_ref() }
