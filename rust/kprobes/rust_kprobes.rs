@@ -18,13 +18,14 @@
 //! C counterpart: [`kernel/kprobes.c`](srctree/kernel/kprobes.c) and the architectures' kprobes
 //! directories.
 
-// In such a kernel nobody uses what is there for modules, for debugfs, for ftrace, or for the ORC
-// unwinder (but tests), which is in files of every layer.
+// In such a kernel nobody uses what is there for modules, for debugfs, for ftrace, for jumps, or
+// for the ORC unwinder (but tests), which is in files of every layer.
 #![cfg_attr(
     not(all(
         CONFIG_MODULES,
         CONFIG_DEBUG_FS,
         CONFIG_KPROBES_ON_FTRACE,
+        CONFIG_RUST_KPROBES_JUMPS,
         any(CONFIG_UNWINDER_ORC, CONFIG_RUST_KPROBES_KUNIT_TEST)
     )),
     expect(dead_code)

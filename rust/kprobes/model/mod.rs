@@ -16,6 +16,7 @@ pub(crate) mod code;
 pub(crate) mod hit_state;
 pub(crate) mod latest;
 pub(crate) mod not_optimized;
+pub(crate) mod opt_state;
 pub(crate) mod order;
 pub(crate) mod plan;
 pub(crate) mod refusal;

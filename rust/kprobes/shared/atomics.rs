@@ -8,6 +8,7 @@ use core::sync::atomic::{
     AtomicBool,
     AtomicU32,
     AtomicU8,
+    AtomicUsize,
     Ordering, //
 };
 
@@ -42,4 +43,4 @@ macro_rules! are_atomic {
         }
     )*};
 }
-are_atomic!(AtomicBool: bool, AtomicU8: u8, AtomicU32: u32);
+are_atomic!(AtomicBool: bool, AtomicU8: u8, AtomicU32: u32, AtomicUsize: usize);

@@ -8,7 +8,8 @@
 //!
 //! - [`chain`]: the probes at one address, and what is noted of them all;
 //! - [`flags`]: what is said of a probe;
-//! - [`armed`]: what makes a place be hit.
+//! - [`armed`]: what makes a place be hit;
+//! - [`optimizing`]: how far it is on its way to a jump, which no hit reads.
 //!
 //! How far a hit is belongs to its CPU alone, and is in [`hit_state`](crate::model::hit_state).
 //!
@@ -23,3 +24,4 @@ pub(crate) mod armed;
 pub(crate) mod atomics;
 pub(crate) mod chain;
 pub(crate) mod flags;
+pub(crate) mod optimizing;

@@ -31,6 +31,8 @@ mod armed_loom;
 mod chain_loom;
 #[cfg(test)]
 mod differential;
+#[cfg(all(test, not(miri)))]
+mod optimizing_loom;
 // Miri runs neither what switches stacks nor, in any useful time, 30,000 entries.
 #[cfg(all(test, not(miri)))]
 mod slot_loom;

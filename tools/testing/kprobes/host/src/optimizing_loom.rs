@@ -1,0 +1,613 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Places on their way to a jump under loom: the worker against those who change a place, and
+//! against a task that comes to it, in every order that the memory model allows.
+//!
+//! There is one place. Its text is two words, the first byte and the rest of what the jump is over,
+//! which a CPU may see as they were until it was made to see them: that takes the lock of the
+//! *CPU*, which a CPU has from when it fetches until it has left the trap. A task that is inside of
+//! something, a copy, the rest, or the detour, has the lock of the *task* from before that on, and
+//! may be put aside there for as long as it likes. A wait for tasks is one for the CPU and then one
+//! for the task: it ends when who was inside has been out once. loom finds a task that comes in
+//! after that by running it there.
+//!
+//! The registry's lock is loom's, too; what is done under it is what `life/optimize.rs` does, with
+//! the same queue. [`Fault`] does one thing wrongly at a time, to prove that each model can fail at
+//! all.
+
+extern crate std;
+
+use crate::{
+    model::{
+        addr::TextAddr,
+        opt_state::{
+            Leave,
+            State,
+            Tell,
+            Worker, //
+        },
+    },
+    shared::optimizing::{
+        Node,
+        Places,
+        Queue, //
+    },
+};
+use core::sync::atomic::AtomicUsize;
+use loom::{
+    cell::UnsafeCell,
+    sync::{
+        atomic::{
+            AtomicBool, AtomicU8,
+            Ordering::{
+                Acquire,
+                Relaxed,
+                Release, //
+            },
+        },
+        Condvar,
+        Mutex, //
+    },
+    thread, //
+};
+use std::{
+    sync::Arc,
+    vec::Vec, //
+};
+
+/// What is done wrongly.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// The wait counts for all that is queued when it is over.
+    Generation,
+    /// What is to get a jump is decided before the wait, and not looked at again.
+    Recheck,
+    /// The worker does not wait for tasks.
+    Tasks,
+    /// Hits go to the detour only when the wait is over.
+    Divert,
+    /// Hits go the old way again before what the jump was over is there again.
+    Undivert,
+    /// The CPUs are not made to see the breakpoint before the rest of the jump goes.
+    Sync,
+    /// The detour is freed with the place.
+    Free,
+    /// That the worker is idle is noted when its pass ends.
+    Idle,
+}
+
+const AT: TextAddr = TextAddr::new(1);
+
+// What the first byte is.
+const INSN: u8 = 0;
+const BREAKPOINT: u8 = 1;
+const JUMP: u8 = 2;
+
+// What the rest is.
+const PLAIN: u8 = 0;
+const TAIL: u8 = 1;
+const BROKEN: u8 = 2;
+
+/// Something that is there for a time.
+struct Watched(UnsafeCell<bool>);
+
+// SAFETY: loom, which wants to see all accesses, keeps its own order.
+unsafe impl Sync for Watched {}
+
+impl Watched {
+    fn look(&self, else_say: &str) {
+        // SAFETY: loom has looked for accesses that nothing orders.
+        self.0
+            .with(|there| assert!(unsafe { *there }, "{else_say}"));
+    }
+
+    fn free(&self) {
+        // SAFETY: As for `look`.
+        self.0.with_mut(|there| unsafe { *there = false });
+    }
+}
+
+/// What the registry's lock is for.
+struct Registry {
+    queue: Queue,
+    worker: Worker,
+    node: Place,
+    /// Is the breakpoint there? Is one in what the jump is over?
+    armed: bool,
+    blocked: bool,
+    /// Is the worker to begin a pass? How many are over? Is it to end?
+    kicked: bool,
+    passes: usize,
+    stop: bool,
+}
+
+/// The place, while it is there.
+struct Place(Option<Node<AtomicUsize>>);
+
+impl Places for Place {
+    type Word = AtomicUsize;
+
+    fn node(&self, at: TextAddr) -> Option<&Node<AtomicUsize>> {
+        self.0.as_ref().filter(|_| at == AT)
+    }
+}
+
+struct World {
+    fault: Fault,
+    /// Do the others go on when a task is inside of something, until they wait for it?
+    is_put_aside: bool,
+    registry: Mutex<Registry>,
+    changed: Condvar,
+    first: AtomicU8,
+    rest: AtomicU8,
+    diverted: AtomicBool,
+    cpu: Mutex<()>,
+    task: Mutex<()>,
+    text: Watched,
+    detour: Watched,
+}
+
+impl World {
+    /// An armed place that is not queued.
+    fn new(fault: Fault, is_put_aside: bool) -> Arc<Self> {
+        Arc::new(Self {
+            fault,
+            is_put_aside,
+            registry: Mutex::new(Registry {
+                queue: Queue::EMPTY,
+                worker: Worker::Idle,
+                node: Place(Some(Node::new())),
+                armed: true,
+                blocked: false,
+                kicked: false,
+                passes: 0,
+                stop: false,
+            }),
+            changed: Condvar::new(),
+            first: AtomicU8::new(BREAKPOINT),
+            rest: AtomicU8::new(PLAIN),
+            diverted: AtomicBool::new(false),
+            cpu: Mutex::new(()),
+            task: Mutex::new(()),
+            text: Watched(UnsafeCell::new(true)),
+            detour: Watched(UnsafeCell::new(true)),
+        })
+    }
+
+    /// All CPUs see what was written, and none is in a trap from before.
+    fn synchronize(&self) {
+        drop(self.cpu.lock().unwrap());
+    }
+
+    /// Each task has been outside.
+    fn wait_for_tasks(&self) {
+        self.synchronize();
+        if self.fault != Fault::Tasks {
+            drop(self.task.lock().unwrap());
+        }
+    }
+
+    fn write(&self, word: &AtomicU8, value: u8) {
+        self.text.look("text that is gone is written");
+        word.store(value, Relaxed);
+    }
+
+    /// Something may be queued now.
+    fn consider(&self, registry: &mut Registry) {
+        if !registry.armed || registry.blocked {
+            return;
+        }
+        if registry.queue.add(AT, &registry.node) {
+            if self.fault != Fault::Divert {
+                self.diverted.store(true, Release);
+            }
+            let told = registry.worker.kick();
+            self.tell(registry, told);
+        }
+    }
+
+    fn tell(&self, registry: &mut Registry, tell: Tell) {
+        if tell != Tell::Nothing {
+            registry.kicked = true;
+            self.changed.notify_all();
+        }
+    }
+
+    fn leave(&self, registry: &mut Registry) {
+        match registry.queue.leave(AT, &registry.node) {
+            Leave::Nothing => return,
+            Leave::Undivert => return self.diverted.store(false, Release),
+            Leave::TakeOut => (),
+        }
+        if self.fault == Fault::Undivert {
+            self.diverted.store(false, Release);
+        }
+        self.write(&self.first, BREAKPOINT);
+        if self.fault != Fault::Sync {
+            self.synchronize();
+        }
+        self.write(&self.rest, PLAIN);
+        self.synchronize();
+        while registry.queue.left(&registry.node).is_some() {}
+        self.diverted.store(false, Release);
+    }
+
+    fn jump(&self) {
+        if self.fault == Fault::Divert {
+            self.diverted.store(true, Release);
+        }
+        let rest = self.rest.load(Relaxed);
+        assert_eq!(rest, PLAIN, "a jump is written over a breakpoint");
+        self.write(&self.rest, TAIL);
+        self.synchronize();
+        self.write(&self.first, JUMP);
+        self.synchronize();
+    }
+
+    /// A pass of the worker.
+    fn pass(&self) {
+        let mut registry = self.registry.lock().unwrap();
+        registry.kicked = false;
+        if self.fault != Fault::Idle {
+            registry.worker.begin();
+        }
+        let period = registry.queue.begin();
+        if let Some(period) = period {
+            let Registry { queue, node, .. } = &mut *registry;
+            let early = (self.fault == Fault::Recheck).then(|| queue.next(&period, node));
+            drop(registry);
+            self.wait_for_tasks();
+            registry = self.registry.lock().unwrap();
+            let Registry { queue, node, .. } = &mut *registry;
+            let mut counted = early.unwrap_or_else(|| queue.next(&period, node));
+            if self.fault == Fault::Generation && counted.is_none() {
+                counted = queue.begin().and_then(|late| queue.next(&late, node));
+            }
+            if let Some(counted) = counted {
+                counted.jump(node);
+                self.jump();
+            }
+        }
+        if self.fault == Fault::Idle {
+            registry.worker.begin();
+        }
+        registry.passes += 1;
+        self.changed.notify_all();
+    }
+
+    /// A task comes to the place.
+    fn come(&self) {
+        let cpu = self.cpu.lock().unwrap();
+        let task = self.task.lock().unwrap();
+        let first = self.first.load(Relaxed);
+        let detoured = match first {
+            JUMP => {
+                let rest = self.rest.load(Relaxed);
+                assert_eq!(rest, TAIL, "a CPU finds half a jump");
+                true
+            }
+            BREAKPOINT => self.diverted.load(Acquire),
+            _ => false,
+        };
+        drop(cpu);
+        if self.is_put_aside {
+            thread::yield_now();
+        }
+        if detoured {
+            self.detour.look("a task is in a detour that is no more");
+        } else {
+            let rest = self.rest.load(Relaxed);
+            assert_ne!(rest, TAIL, "a task comes into a jump");
+        }
+        drop(task);
+    }
+
+    /// Nothing is forgotten: if nothing else comes, there is a jump if there may be one.
+    fn end(&self) {
+        while self.registry.lock().unwrap().kicked {
+            self.pass();
+        }
+        let registry = self.registry.lock().unwrap();
+        let state = registry.node.node(AT).map(Node::state);
+        let jumps = registry.armed && !registry.blocked && state.is_some();
+        let expected = if jumps { State::Jump } else { State::Plain };
+        assert_eq!(
+            state.unwrap_or(State::Plain),
+            expected,
+            "a place is forgotten"
+        );
+        let has_jump = self.first.load(Relaxed) == JUMP;
+        assert!(has_jump == jumps || !registry.armed);
+    }
+}
+
+type Job = fn(&World);
+
+/// Runs the jobs at once in every order, or, if they are three, in every order in which there are
+/// at most three interruptions. Tasks are put aside or not.
+fn race<const JOBS: usize>(fault: Fault, before: Job, jobs: [Job; JOBS]) {
+    for is_put_aside in [false, true] {
+        race_once(fault, is_put_aside, before, jobs);
+    }
+}
+
+fn race_once<const JOBS: usize>(fault: Fault, is_put_aside: bool, before: Job, jobs: [Job; JOBS]) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = (JOBS > 2).then_some(3);
+    model.check(move || {
+        let world = World::new(fault, is_put_aside);
+        before(&world);
+        let threads: Vec<_> = jobs
+            .into_iter()
+            .map(|job| {
+                let world = world.clone();
+                thread::spawn(move || job(&world))
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        world.end();
+    });
+}
+
+fn queue(world: &World) {
+    world.consider(&mut world.registry.lock().unwrap());
+}
+
+fn queue_and_pass(world: &World) {
+    queue(world);
+    world.pass();
+}
+
+fn pass(world: &World) {
+    world.pass();
+}
+
+fn come(world: &World) {
+    world.come();
+}
+
+fn come_twice(world: &World) {
+    world.come();
+    world.come();
+}
+
+fn leave(world: &World) {
+    world.leave(&mut world.registry.lock().unwrap());
+}
+
+/// The switch: all leave, all are considered.
+fn off_and_on(world: &World) {
+    leave(world);
+    queue(world);
+}
+
+/// A breakpoint comes into what the jump is over.
+fn block(world: &World) {
+    let mut registry = world.registry.lock().unwrap();
+    world.leave(&mut registry);
+    registry.blocked = true;
+    world.write(&world.rest, BROKEN);
+    world.synchronize();
+}
+
+/// It goes again.
+fn block_and_go(world: &World) {
+    block(world);
+    let mut registry = world.registry.lock().unwrap();
+    world.write(&world.rest, PLAIN);
+    world.synchronize();
+    registry.blocked = false;
+    world.consider(&mut registry);
+}
+
+/// The last probe of the place is unregistered.
+fn unregister(world: &World) {
+    let mut registry = world.registry.lock().unwrap();
+    world.leave(&mut registry);
+    world.write(&world.first, INSN);
+    world.synchronize();
+    registry.armed = false;
+    let Registry { queue, node, .. } = &mut *registry;
+    queue.forget(AT, node);
+    node.0 = None;
+    drop(registry);
+    world.synchronize();
+    if world.fault != Fault::Free {
+        // It is a callback that waits for this.
+        world.wait_for_tasks();
+    }
+    world.detour.free();
+}
+
+/// The text goes, when nobody runs it any more.
+fn vanish(world: &World) {
+    let mut registry = world.registry.lock().unwrap();
+    registry.armed = false;
+    let Registry { queue, node, .. } = &mut *registry;
+    queue.forget(AT, node);
+    drop(registry);
+    world.text.free();
+}
+
+/// The first jump of a place.
+fn first_jump(fault: Fault) {
+    race(fault, |_| (), [queue_and_pass, come_twice]);
+}
+
+/// It leaves the queue and comes back while the worker waits.
+fn requeued(fault: Fault) {
+    race(fault, queue, [pass, off_and_on, come]);
+}
+
+/// A breakpoint comes into what the jump would be over, while the worker waits.
+fn blocked(fault: Fault) {
+    race(fault, queue, [pass, block, come]);
+}
+
+/// A jump is taken out, and may come again.
+fn taken_out(fault: Fault) {
+    race(fault, queue_and_pass, [off_and_on, come_twice]);
+}
+
+/// The place goes, with its detour.
+fn freed(fault: Fault) {
+    race(fault, queue_and_pass, [unregister, come]);
+}
+
+#[test]
+fn no_jump_is_written_under_a_task() {
+    first_jump(Fault::None);
+}
+
+#[test]
+fn who_comes_back_while_the_worker_waits_is_waited_for() {
+    requeued(Fault::None);
+}
+
+#[test]
+fn a_breakpoint_keeps_the_jump_away() {
+    blocked(Fault::None);
+    race(Fault::None, queue, [pass, block_and_go, come]);
+}
+
+#[test]
+fn jumps_are_taken_out_whole() {
+    taken_out(Fault::None);
+    race(Fault::None, queue_and_pass, [block_and_go, come_twice]);
+}
+
+#[test]
+fn a_detour_stays_for_who_is_in_it() {
+    freed(Fault::None);
+    race(Fault::None, queue, [pass, unregister, come]);
+}
+
+#[test]
+fn nobody_writes_to_text_that_is_gone() {
+    race(Fault::None, queue, [pass, vanish]);
+}
+
+#[test]
+#[should_panic(expected = "a task comes into a jump")]
+fn jump_without_a_wait_is_caught() {
+    first_jump(Fault::Tasks);
+}
+
+#[test]
+#[should_panic(expected = "a task comes into a jump")]
+fn hits_that_are_diverted_after_the_wait_are_caught() {
+    first_jump(Fault::Divert);
+}
+
+#[test]
+#[should_panic(expected = "a task comes into a jump")]
+fn wait_that_counts_for_who_came_later_is_caught() {
+    requeued(Fault::Generation);
+}
+
+#[test]
+#[should_panic(expected = "a jump is written over a breakpoint")]
+fn place_that_is_not_looked_at_after_the_wait_is_caught() {
+    blocked(Fault::Recheck);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn place_that_is_gone_after_the_wait_is_caught() {
+    race(Fault::Recheck, queue, [pass, vanish]);
+}
+
+#[test]
+#[should_panic(expected = "a task comes into a jump")]
+fn hits_that_go_the_old_way_too_early_are_caught() {
+    taken_out(Fault::Undivert);
+}
+
+#[test]
+#[should_panic(expected = "a CPU finds half a jump")]
+fn jump_that_goes_without_a_round_is_caught() {
+    taken_out(Fault::Sync);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn detour_freed_under_a_task_is_caught() {
+    freed(Fault::Free);
+}
+
+/// The worker as the kernel runs it: when it is kicked, until all is over.
+fn work(world: &World) {
+    loop {
+        let mut registry = world.registry.lock().unwrap();
+        while !registry.kicked && !registry.stop {
+            registry = world.changed.wait(registry).unwrap();
+        }
+        if !registry.kicked {
+            return;
+        }
+        drop(registry);
+        world.pass();
+    }
+}
+
+/// Waits until nothing is queued.
+fn flush(world: &World) {
+    let mut registry = world.registry.lock().unwrap();
+    while !registry.queue.is_empty() {
+        let (seen, tell) = (registry.passes, registry.worker.flush());
+        world.tell(&mut registry, tell);
+        while registry.passes == seen {
+            registry = world.changed.wait(registry).unwrap();
+        }
+    }
+}
+
+/// Somebody waits for nothing to be queued, in the way that `waits` does, while another one makes a
+/// place leave and come back, and when that one is done.
+fn worked(fault: Fault, waits: Job) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(move || {
+        let world = World::new(fault, false);
+        let run = |job: Job| {
+            let world = world.clone();
+            thread::spawn(move || job(&world))
+        };
+        let (worker, other) = (run(work), run(off_and_on));
+        queue(&world);
+        waits(&world);
+        other.join().unwrap();
+        waits(&world);
+        world.registry.lock().unwrap().stop = true;
+        world.changed.notify_all();
+        worker.join().unwrap();
+        world.end();
+    });
+}
+
+/// Nobody hurries the worker.
+fn wait(world: &World) {
+    let mut registry = world.registry.lock().unwrap();
+    while !registry.queue.is_empty() {
+        registry = world.changed.wait(registry).unwrap();
+    }
+}
+
+#[test]
+fn a_flush_ends() {
+    worked(Fault::None, flush);
+}
+
+#[test]
+fn the_worker_forgets_nobody() {
+    worked(Fault::None, wait);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn kick_that_comes_during_a_pass_and_is_forgotten_is_caught() {
+    worked(Fault::Idle, wait);
+}
