@@ -22,7 +22,10 @@
 #include <linux/rcupdate.h>
 #include <linux/seq_file.h>
 #include <linux/static_call_types.h>
+#include <linux/sysctl.h>
 #include <linux/uaccess.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
 #include <kunit/visibility.h>
 #ifdef CONFIG_X86
 #include <linux/cpufeature.h>
@@ -446,6 +449,97 @@ struct kprobe * __kprobes rust_kprobes_test_running(void)
 {
 	return kprobe_running();
 }
+#endif
+
+#ifdef CONFIG_RUST_KPROBES_JUMPS
+/* The worker that brings jumps into the text; see sys/worker.rs. */
+static DECLARE_WAIT_QUEUE_HEAD(pass_is_over);
+static atomic_long_t passes;
+
+static void pass(struct work_struct *unused)
+{
+	rust_kprobes_optimize();
+}
+
+static DECLARE_DELAYED_WORK(worker, pass);
+
+/* A pass that comes soon waits for others to be queued, but not longer. */
+void __kprobes rust_kprobes_kick(bool now)
+{
+	if (now)
+		mod_delayed_work(system_long_wq, &worker, 0);
+	else
+		queue_delayed_work(system_long_wq, &worker, 5);
+}
+
+/* Idle tasks are waited for by RCU only where idling is not instrumentable. */
+void __kprobes rust_kprobes_wait_for_tasks(void)
+{
+	synchronize_rcu_tasks();
+#ifndef CONFIG_ARCH_WANTS_NO_INSTR
+	synchronize_rcu_tasks_rude();
+#endif
+}
+
+size_t __kprobes rust_kprobes_passes(void)
+{
+	return atomic_long_read(&passes);
+}
+
+void __kprobes rust_kprobes_wait_for_pass(size_t seen)
+{
+	wait_event(pass_is_over, atomic_long_read(&passes) != seen);
+}
+
+void __kprobes rust_kprobes_pass_is_over(void)
+{
+	atomic_long_inc(&passes);
+	wake_up_all(&pass_is_over);
+}
+
+static int __init allow_jumps(void)
+{
+	rust_kprobes_allow_jumps(true);
+	return 0;
+}
+subsys_initcall(allow_jumps);
+
+#ifdef CONFIG_SYSCTL
+static int allowed;
+static DEFINE_MUTEX(allowed_mutex);
+
+static int set_allowed(const struct ctl_table *table, int write, void *buffer,
+		       size_t *length, loff_t *ppos)
+{
+	int ret;
+
+	guard(mutex)(&allowed_mutex);
+	allowed = rust_kprobes_jumps_allowed();
+	ret = proc_dointvec_minmax(table, write, buffer, length, ppos);
+	if (!ret && write)
+		rust_kprobes_allow_jumps(allowed);
+	return ret;
+}
+
+static const struct ctl_table sysctls[] = {
+	{
+		.procname	= "kprobes-optimization",
+		.data		= &allowed,
+		.maxlen		= sizeof(allowed),
+		.mode		= 0644,
+		.proc_handler	= set_allowed,
+		.extra1		= SYSCTL_ZERO,
+		.extra2		= SYSCTL_ONE,
+	},
+};
+
+static int __init register_sysctls(void)
+{
+	register_sysctl_init("debug", sysctls);
+	return 0;
+}
+late_initcall(register_sysctls);
+#endif
 #endif
 
 /* What abi.rs defines and <linux/kprobes.h> declares. */

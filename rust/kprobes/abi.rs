@@ -15,6 +15,8 @@ mod ftrace;
 #[cfg(CONFIG_RUST_KPROBES_PLANTS)]
 mod plant;
 
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+use crate::life::optimize;
 #[cfg(CONFIG_MODULES)]
 use crate::sys::modules::{
     Going,
@@ -378,10 +380,40 @@ unsafe extern "C" fn rust_kprobes_text_gone(module: *mut bindings::module, init_
 
 /// # Safety
 ///
-/// None is needed. There is nothing to wait for.
+/// To be called with no lock held that registering takes.
 #[cfg(CONFIG_OPTPROBES)]
 #[export]
-unsafe extern "C" fn wait_for_kprobe_optimizer() {}
+unsafe extern "C" fn wait_for_kprobe_optimizer() {
+    #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+    optimize::flush();
+}
+
+/// # Safety
+///
+/// To be called by the worker alone.
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+#[export]
+unsafe extern "C" fn rust_kprobes_optimize() {
+    optimize::pass();
+}
+
+/// # Safety
+///
+/// The worker can run. To be called with no lock held that registering takes.
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+#[export]
+unsafe extern "C" fn rust_kprobes_allow_jumps(on: bool) {
+    optimize::allow(on);
+}
+
+/// # Safety
+///
+/// None is needed.
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+#[export]
+unsafe extern "C" fn rust_kprobes_jumps_allowed() -> bool {
+    optimize::is_allowed()
+}
 
 /// What the file says of it, for tests.
 ///

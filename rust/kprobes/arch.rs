@@ -6,3 +6,8 @@
 mod current;
 
 pub(crate) use current::Current;
+
+// Detours without machine code, for the tests on the host.
+#[cfg(CONFIG_RUST_KPROBES_STAND_IN)]
+#[path = "../../tools/testing/kprobes/host/whole/detour.rs"]
+mod detour;

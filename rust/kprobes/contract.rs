@@ -4,7 +4,8 @@
 //!
 //! [`Isa`] is what can be said about instructions without touching any: pure and safe, so every
 //! implementation of it also compiles on the host. [`Machine`] touches the CPU it runs on and the
-//! text it runs. `life/` knows back ends through these traits only, by the name `arch::Current`.
+//! text it runs; where a jump can take the place of a breakpoint, it is a [`Detour`] as well.
+//! `life/` knows back ends through these traits only, by the name `arch::Current`.
 //!
 //! The traits say what must come true, not how. Whether an instruction is carried out by the trap
 //! handler, by a copy with a trap behind it, by a hardware step, or by a copy that goes on by
@@ -16,11 +17,13 @@ use crate::model::{
         TextAddr,
         TextRange, //
     },
+    not_optimized::NotOptimized,
     plan::{
         AfterStep,
         Next, //
     },
     refusal::Refusal,
+    surroundings::Surroundings,
     target::Site, //
 };
 
@@ -179,4 +182,67 @@ pub(crate) unsafe trait Machine: Isa {
 
     /// It was: the registers become what they were at the place itself.
     fn faulted(prepared: &Self::Prepared, registers: &mut Self::Registers, kept: Self::Kept);
+}
+
+/// Places whose text is to change, told of as often as they are asked for, each time in the same
+/// order: where each is, what it takes to break there, and its detour.
+pub(crate) type Places<'a, M> =
+    &'a dyn Fn(&mut dyn FnMut(TextAddr, &<M as Machine>::Prepared, &<M as Detour>::Detour));
+
+/// A CPU on which a jump can take the place of a breakpoint.
+///
+/// The jump leads to a detour. That has the probes called by `life::hit::detour()`, which is told
+/// the address (no code knows of a client), then runs a copy of what the jump is over, and goes on
+/// behind it.
+///
+/// # Safety
+///
+/// Implementers guarantee that
+///
+/// - nobody comes to what a jump is over, behind its start, but who has come from the place itself,
+///   by its instruction's copy or its emulation, or from another probe in there;
+/// - who is there, or in a detour, does not sleep before being out;
+/// - after [`optimize`](Detour::optimize) and [`unoptimize`](Detour::unoptimize) have returned,
+///   every CPU sees what they wrote, and until then each CPU comes to the detour from the place, by
+///   the jump, or by the breakpoint;
+/// - a detour's memory stays until no task is in it: dropping it asks for that, and waits for
+///   nothing.
+pub(crate) unsafe trait Detour: Machine {
+    /// Where a jump leads to. What an address in it stands for is known until it is dropped.
+    type Detour: Send + Sync + 'static;
+
+    /// How many bytes a jump is over.
+    const REACH: u64;
+
+    /// Makes the detour of a place in `function`, or says why there cannot be one. Nobody comes to
+    /// it yet.
+    fn detour(
+        at: TextAddr,
+        function: TextRange,
+        prepared: &Self::Prepared,
+        around: &impl Surroundings,
+        read: ReadText<'_>,
+        text: &mut Self::TextLock,
+    ) -> Result<Self::Detour, NotOptimized>;
+
+    /// From now on, a hit of the place that need not come back goes on where the detour runs what
+    /// the jump is to be over, or as it did before there was one. It changes what
+    /// [`run`](Machine::run) does, and is seen by every CPU no later than the next grace period
+    /// begins.
+    fn divert(prepared: &Self::Prepared, detour: Option<&Self::Detour>);
+
+    /// Puts the jump in the place of each breakpoint. The places are in the order of their
+    /// addresses, and their hits go to their detours already.
+    fn optimize(places: Places<'_, Self>, text: &mut Self::TextLock);
+
+    /// Puts the breakpoint in the place of each jump: all breakpoints first, then, when every CPU
+    /// has seen them, what the rest of the jumps was over.
+    fn unoptimize(places: Places<'_, Self>, text: &mut Self::TextLock);
+
+    /// Does this code start as the jumps do?
+    fn is_jump(code: &[u8]) -> bool;
+
+    /// Puts what the jump at `at` is over into `code`, which was read from `from`, as far as it is
+    /// in there.
+    fn uncover(at: TextAddr, detour: &Self::Detour, from: TextAddr, code: &mut [u8]);
 }

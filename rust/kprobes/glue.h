@@ -119,6 +119,17 @@ bool kasan_check_range(const void *addr, size_t size, bool write,
 int rust_kprobes_plant(const char *name, struct kprobe *probe);
 #endif
 
+#ifdef CONFIG_RUST_KPROBES_JUMPS
+void rust_kprobes_optimize(void);
+void rust_kprobes_allow_jumps(bool on);
+bool rust_kprobes_jumps_allowed(void);
+void rust_kprobes_kick(bool now);
+void rust_kprobes_wait_for_tasks(void);
+size_t rust_kprobes_passes(void);
+void rust_kprobes_wait_for_pass(size_t seen);
+void rust_kprobes_pass_is_over(void);
+#endif
+
 int rust_kprobes_init(void);
 void rust_kprobes_preempt_disable(void);
 void rust_kprobes_preempt_enable(void);

@@ -11,6 +11,7 @@
 //! - [`share`]: several probes at one address;
 //! - [`arm`]: putting the breakpoint in, and taking it out;
 //! - [`hit`]: a breakpoint was hit; `ftrace_hit`: ftrace has called;
+//! - [`optimize`]: from the breakpoint to a jump, and back;
 //! - [`enable`]: enabling and disabling;
 //! - [`unregister`]: the order of the stages back;
 //! - [`vanish`]: text that goes while there are probes on it;
@@ -38,11 +39,18 @@ pub(crate) mod forgotten;
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 pub(crate) mod ftrace_hit;
 pub(crate) mod hit;
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+pub(crate) mod optimize;
 pub(crate) mod prepare;
 pub(crate) mod refused;
 pub(crate) mod register;
 pub(crate) mod resolve;
 pub(crate) mod share;
 pub(crate) mod site;
+#[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]
+pub(crate) mod unoptimized;
 pub(crate) mod unregister;
 pub(crate) mod vanish;
+
+#[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]
+pub(crate) use unoptimized as optimize;

@@ -16,7 +16,11 @@ pub(crate) mod reserved;
 #[cfg(CONFIG_DEBUG_FS)]
 pub(crate) mod seq;
 pub(crate) mod slots;
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+pub(crate) mod surroundings;
 pub(crate) mod symbols;
 pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod this_cpu;
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+pub(crate) mod worker;

@@ -137,12 +137,13 @@ fn place(to: &Seq, at: TextAddr, site: &Site) {
     }
 }
 
-fn notes<'a>(site: &Site, probe: &Probe) -> [&'a CStr; 3] {
+fn notes<'a>(site: &Site, probe: &Probe) -> [&'a CStr; 4] {
     let gone = probe.is(Flag::Gone);
     let note = |holds: bool, text| if holds { text } else { c"" };
     [
         note(gone, c"[GONE]"),
         note(probe.is(Flag::Disabled) && !gone, c"[DISABLED]"),
+        note(site.jump.is_optimized(), c"[OPTIMIZED]"),
         note(site.is_ftrace(), c"[FTRACE]"),
     ]
 }

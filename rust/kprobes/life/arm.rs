@@ -7,11 +7,14 @@
 //! others, or all there are when the switch for all probes is turned. What ftrace calls from is a
 //! matter of each place.
 
-use super::site::{
-    Armed,
-    Registry,
-    Site,
-    Way, //
+use super::{
+    optimize,
+    site::{
+        Armed,
+        Registry,
+        Site,
+        Way, //
+    }, //
 };
 use crate::{
     arch::Current,
@@ -23,6 +26,7 @@ use crate::{
     },
     sys::{
         ftrace::Users,
+        table::Writer,
         text, //
     },
 };
@@ -48,15 +52,25 @@ impl Batch {
     }
 
     /// Puts in the breakpoints of those that are wanted.
-    pub(crate) fn arm(mut self, registry: &Registry, text: &mut text::Lock) {
+    pub(crate) fn arm(mut self, registry: &mut Registry) {
         order::ascending(&mut self.0);
-        let wanted = |(_, site): &Place<'_>| site.armed() == Armed::No && site.is_wanted();
-        arm_all(&mut self.sites(registry).filter(wanted), text);
+        let Registry {
+            sites, optimizer, ..
+        } = registry;
+        let text = &mut text::Lazy::new();
+        let unarmed = &mut self.wanted(sites).map(|(at, _)| at);
+        optimize::make_room(sites, optimizer, text, unarmed);
+        arm_all(&mut self.wanted(sites), text.get());
+        optimize::consider(sites, optimizer, text, &mut self.addresses());
     }
 
-    fn sites<'a>(&'a self, registry: &'a Registry) -> impl Iterator<Item = Place<'a>> {
-        let places = self.0.iter().map(|&at| TextAddr::new(at));
-        places.filter_map(|at| Some((at, registry.sites.get(at)?)))
+    fn addresses(&self) -> impl Iterator<Item = TextAddr> + '_ {
+        self.0.iter().map(|&at| TextAddr::new(at))
+    }
+
+    fn wanted<'a>(&'a self, sites: &'a Writer<Site>) -> impl Iterator<Item = Place<'a>> {
+        let places = self.addresses().filter_map(|at| Some((at, sites.get(at)?)));
+        places.filter(|(_, site)| site.armed() == Armed::No && site.is_wanted())
     }
 }
 
@@ -70,7 +84,7 @@ pub(crate) fn arm_all<'a>(sites: &mut dyn Iterator<Item = Place<'a>>, text: &mut
     Current::arm(&mut places, text);
 }
 
-/// Takes out the breakpoint of each place that has one.
+/// Takes out the breakpoint of each place that has one, and has no jump any more.
 pub(crate) fn disarm_all<'a>(sites: &mut dyn Iterator<Item = Place<'a>>, text: &mut text::Lock) {
     let mut places = sites.filter_map(|(at, site)| {
         let prepared = site.prepared()?;
@@ -84,13 +98,19 @@ pub(crate) fn disarm_all<'a>(sites: &mut dyn Iterator<Item = Place<'a>>, text: &
 
 /// Arms one place, however it is hit.
 pub(crate) fn one(registry: &mut Registry, at: TextAddr) -> Result<(), Refusal> {
-    let Some(site) = registry.sites.get(at) else {
+    let Registry {
+        sites, optimizer, ..
+    } = registry;
+    let Some(site) = sites.get(at) else {
         return Ok(());
     };
     match site.way {
         Way::Ftrace => ftrace(registry, at),
         Way::Breakpoint(_) if site.armed() == Armed::No => {
-            arm_all(&mut core::iter::once((at, site)), &mut text::Lock::new());
+            let text = &mut text::Lazy::new();
+            optimize::make_room(sites, optimizer, text, &mut [at].into_iter());
+            arm_all(&mut [(at, site)].into_iter(), text.get());
+            optimize::consider(sites, optimizer, text, &mut [at].into_iter());
             Ok(())
         }
         Way::Breakpoint(_) => Ok(()),
@@ -107,12 +127,20 @@ pub(crate) fn ftrace(registry: &mut Registry, at: TextAddr) -> Result<(), Refusa
 
 /// Disarms one place, however it is hit.
 pub(crate) fn off(registry: &mut Registry, at: TextAddr) -> Result<(), Refusal> {
-    let Registry { sites, ftrace, .. } = registry;
+    let Registry {
+        sites,
+        ftrace,
+        optimizer,
+        ..
+    } = registry;
     let Some(site) = sites.get(at) else {
         return Ok(());
     };
     if site.armed() == Armed::Breakpoint {
-        disarm_all(&mut core::iter::once((at, site)), &mut text::Lock::new());
+        let text = &mut text::Lazy::new();
+        optimize::leave(sites, optimizer, text, &mut [at].into_iter());
+        disarm_all(&mut [(at, site)].into_iter(), text.get());
+        optimize::reconsider(sites, optimizer, text, &mut [at].into_iter());
     }
     switch_ftrace((at, site), ftrace, false)
 }

@@ -10,6 +10,7 @@ use super::{
         self,
         Place, //
     },
+    optimize,
     register::{
         self,
         Client, //
@@ -102,13 +103,11 @@ pub(crate) fn all(on: bool) -> Result<(), Refusal> {
         return Ok(());
     }
     registry.disarmed = !on;
+    breakpoints(registry, on);
     let Registry { sites, ftrace, .. } = registry;
-    let wanted = |(_, site): &Place<'_>| site.is_wanted();
-    let switch = if on { arm::arm_all } else { arm::disarm_all };
-    switch(&mut sites.iter().filter(wanted), &mut text::Lock::new());
     let mut result = Ok(());
     let (mut failed, mut total) = (0, 0);
-    for place in sites.iter().filter(wanted) {
+    for place in sites.iter().filter(is_wanted) {
         total += 1;
         if let Err(refusal) = arm::switch_ftrace(place, ftrace, on) {
             failed += 1;
@@ -117,6 +116,26 @@ pub(crate) fn all(on: bool) -> Result<(), Refusal> {
     }
     tell(on, failed, total);
     result
+}
+
+fn is_wanted((_, site): &Place<'_>) -> bool {
+    site.is_wanted()
+}
+
+/// Puts in all breakpoints, or takes out all of them, and the jumps first.
+fn breakpoints(registry: &mut Registry, on: bool) {
+    let Registry {
+        sites, optimizer, ..
+    } = registry;
+    let wanted = || sites.iter().filter(is_wanted);
+    let text = &mut text::Lazy::new();
+    if on {
+        arm::arm_all(&mut wanted(), text.get());
+        optimize::consider(sites, optimizer, text, &mut wanted().map(|(at, _)| at));
+    } else {
+        optimize::leave(sites, optimizer, text, &mut wanted().map(|(at, _)| at));
+        arm::disarm_all(&mut wanted(), text.get());
+    }
 }
 
 fn tell(on: bool, failed: usize, total: usize) {

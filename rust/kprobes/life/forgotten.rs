@@ -13,6 +13,7 @@ use super::{
         self,
         Place, //
     },
+    optimize,
     site::{
         Armed,
         Registry,
@@ -45,18 +46,38 @@ pub(super) fn disable(registry: &Registry, going: &Going) -> bool {
 
 /// Disarms and takes out what [`disable`] has disabled.
 pub(super) fn take_out(registry: &mut Registry, going: &Going, retired: &mut Retired<Site>) {
-    let Registry { sites, ftrace, .. } = registry;
-    let idle = |(_, site): &Place<'_>| site.armed() != Armed::No && !site.is_wanted();
-    arm::disarm_all(&mut sites.iter().filter(idle), &mut text::Lock::new());
-    for place in sites.iter().filter(idle) {
-        // If ftrace refuses, it calls for a place that nobody finds.
-        let _ = arm::leave_ftrace(place, ftrace);
-    }
+    disarm(registry);
+    let Registry {
+        sites, optimizer, ..
+    } = registry;
     for (_, site) in sites.iter() {
         left_by(going, site).for_each(|probe| site.probes.remove(probe));
     }
     sites.remove_all(|site| site.probes.is_empty(), retired);
     sites.tidy();
+    // What these stood in the way of need not be near.
+    let all = &mut sites.iter().map(|(at, _)| at);
+    optimize::consider(sites, optimizer, &mut text::Lazy::new(), all);
+}
+
+fn disarm(registry: &mut Registry) {
+    let Registry {
+        sites,
+        ftrace,
+        optimizer,
+        ..
+    } = registry;
+    let idle = |(_, site): &Place<'_>| site.armed() != Armed::No && !site.is_wanted();
+    {
+        let text = &mut text::Lazy::new();
+        let addresses = &mut sites.iter().filter(idle).map(|(at, _)| at);
+        optimize::leave(sites, optimizer, text, addresses);
+        arm::disarm_all(&mut sites.iter().filter(idle), text.get());
+    }
+    for place in sites.iter().filter(idle) {
+        // If ftrace refuses, it calls for a place that nobody finds.
+        let _ = arm::leave_ftrace(place, ftrace);
+    }
 }
 
 /// The probes at a place that cannot stay.

@@ -134,6 +134,29 @@ fn each(site: &Site, prepared: &Prepared, registers: &mut Registers, pinned: &Pi
     Whose::Ours
 }
 
+/// The jump at an address has led to its detour. What the handlers say about where to go on does
+/// not count.
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+pub(crate) fn detour(at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
+    // It may be gone: a task may have been put aside before it came here.
+    let Some(site) = site::find(at, pinned) else {
+        return;
+    };
+    if Current::running(pinned).is_some() {
+        return site.probes.iter().for_each(Probe::miss);
+    }
+    if let Some(probe) = site.probes.lone_before() {
+        Current::set_running(Some(probe.running()), pinned);
+        probe.before(registers);
+    } else {
+        for probe in site.probes.iter().filter(|probe| probe.is_enabled()) {
+            Current::set_running(Some(probe.running()), pinned);
+            probe.before(registers);
+        }
+    }
+    Current::set_running(None, pinned);
+}
+
 /// Notes that a copy of the instruction is run now, which will come back.
 #[inline(always)]
 fn begin_step(prepared: &Prepared, kept: Kept, pinned: &Pinned) -> Whose {

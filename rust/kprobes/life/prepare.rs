@@ -6,11 +6,14 @@
 //! The code is read as it was before any probe: where a breakpoint of ours starts an instruction,
 //! the place's own copy of its first bytes is put over it.
 
-use super::site::{
-    Armed,
-    Prepared,
-    Registry,
-    Site, //
+use super::{
+    optimize,
+    site::{
+        Armed,
+        Prepared,
+        Registry,
+        Site, //
+    }, //
 };
 use crate::{
     arch::Current,
@@ -24,6 +27,7 @@ use crate::{
     },
     sys::{
         preempt::Pinned,
+        table::Writer,
         text, //
     },
 };
@@ -36,7 +40,8 @@ pub(crate) fn at(
     known: TextAddr,
     text: &mut text::Lock,
 ) -> Result<Prepared, Refusal> {
-    let mut read = |from: TextAddr, into: &mut [u8]| original(registry, from, into);
+    let sites = &registry.sites;
+    let mut read = |from: TextAddr, into: &mut [u8]| original(sites, from, into);
     Current::boundary(known, at, &mut read)?;
     Current::prepare(at, text::has_fixup(at), &mut read, text)
 }
@@ -46,14 +51,15 @@ pub(crate) fn copies(number: usize) -> Option<TextAddr> {
     Current::copies(number, &Pinned::new())
 }
 
-/// Reads what the code at `from` is without a breakpoint of ours at its first byte. What a debugger
-/// has put there hides the instruction.
-fn original(registry: &Registry, from: TextAddr, into: &mut [u8]) -> Option<()> {
+/// Reads what the code at `from` is without a jump of ours, or a breakpoint of ours at its first
+/// byte. What a debugger has put there hides the instruction.
+pub(super) fn original(sites: &Writer<Site>, from: TextAddr, into: &mut [u8]) -> Option<()> {
     text::read(from, into)?;
+    optimize::uncover(sites, from, into);
     if !Current::is_breakpoint(into) {
         return Some(());
     }
-    let site = registry.sites.get(from);
+    let site = sites.get(from);
     let armed = site.filter(|site| site.is_armed(Armed::Breakpoint));
     if let Some(prepared) = armed.and_then(Site::prepared) {
         Current::restore(prepared, into);

@@ -12,6 +12,7 @@ use super::{
         Batch, //
     },
     check::Means,
+    optimize,
     register,
     site::{
         Registry,
@@ -26,7 +27,8 @@ use crate::{
     },
     sys::{
         probe::Probe,
-        table::Owned, //
+        table::Owned,
+        text, //
     },
 };
 
@@ -40,12 +42,27 @@ pub(crate) fn join(
 ) -> Result<(), Refusal> {
     if registry.sites.get(at).is_some_and(Site::is_gone) {
         renew(registry, at, means, probe)?;
-    } else if let Some(site) = registry.sites.get(at) {
-        site.probes.push(probe);
+    } else {
+        add(registry, at, probe);
     }
     arm_if_wanted(registry, at, probe, batch).inspect_err(|_| {
         unregister::take_back(registry, probe);
     })
+}
+
+/// Adds a probe to a place whose text is there.
+fn add(registry: &mut Registry, at: TextAddr, probe: &'static Probe) {
+    let Registry {
+        sites, optimizer, ..
+    } = registry;
+    if probe.comes_back() {
+        // By a jump nobody comes back: it goes first.
+        let text = &mut text::Lazy::new();
+        optimize::leave(sites, optimizer, text, &mut [at].into_iter());
+    }
+    if let Some(site) = sites.get(at) {
+        site.probes.push(probe);
+    }
 }
 
 /// Sees to it that a place is armed if a new probe at it is to be called.

@@ -10,7 +10,10 @@ pub(crate) mod plant;
 
 pub(crate) use crate::shared::armed::Armed;
 
-use super::refused;
+use super::{
+    optimize,
+    refused, //
+};
 use crate::{
     arch::Current,
     contract::Machine,
@@ -62,6 +65,8 @@ pub(crate) struct Site {
     armed: State<AtomicU8>,
     guarded: AtomicBool,
     gone: AtomicBool,
+    /// Its way to a jump.
+    pub(crate) jump: optimize::OfSite,
 }
 
 impl Site {
@@ -73,6 +78,7 @@ impl Site {
             armed: State::new(),
             guarded: AtomicBool::new(false),
             gone: AtomicBool::new(false),
+            jump: optimize::OfSite::new(),
         }
     }
 
@@ -136,6 +142,7 @@ static REGISTRY: Guarded<Registry, Lock> = Guarded::new(Registry {
     sites: Writer::of(&SITES),
     disarmed: false,
     ftrace: ftrace::Users::NONE,
+    optimizer: optimize::Optimizer::NEW,
     reserved: None,
     reserved_in: reserved::Modules::NONE,
     modules: blacklist::Modules::NONE,
@@ -150,6 +157,8 @@ pub(crate) struct Registry {
     pub(crate) disarmed: bool,
     /// How many places are hit through ftrace.
     pub(crate) ftrace: ftrace::Users,
+    /// The places on their way to jumps.
+    pub(crate) optimizer: optimize::Optimizer,
     /// Where others' text is, once somebody has asked.
     pub(crate) reserved: Option<reserved::Index>,
     /// The same in modules that were asked for of late.

@@ -11,6 +11,7 @@
 
 use super::{
     arm,
+    optimize,
     register::{
         Client,
         CHUNK, //
@@ -52,6 +53,7 @@ pub(crate) fn batch(clients: &[Client]) {
         for probe in chunk.iter().flatten() {
             take_out(registry, probe, &mut retired);
         }
+        reconsider(registry, &mut chunk.iter().flatten().map(|probe| at(probe)));
         registry.sites.tidy();
     }
     if clients.is_empty() {
@@ -68,14 +70,20 @@ fn disarm(registry: &mut Registry, chunk: &[Client]) {
             probe.set_addr(0);
         }
     }
-    let idle = chunk.iter().flatten().filter_map(|probe| {
-        let site = registry.sites.get(at(probe))?;
-        let idle = site.armed() == Armed::Breakpoint && !site.is_wanted();
-        idle.then_some((at(probe), site))
-    });
-    let mut idle = idle.peekable();
-    if idle.peek().is_some() {
-        arm::disarm_all(&mut idle, &mut text::Lock::new());
+    let Registry {
+        sites, optimizer, ..
+    } = registry;
+    let idle = || {
+        chunk.iter().flatten().filter_map(|probe| {
+            let site = sites.get(at(probe))?;
+            let idle = site.armed() == Armed::Breakpoint && !site.is_wanted();
+            idle.then_some((at(probe), site))
+        })
+    };
+    if idle().next().is_some() {
+        let text = &mut text::Lazy::new();
+        optimize::leave(sites, optimizer, text, &mut idle().map(|(at, _)| at));
+        arm::disarm_all(&mut idle(), text.get());
     }
 }
 
@@ -106,6 +114,7 @@ fn take_out(registry: &mut Registry, probe: &Probe, retired: &mut Retired<Site>)
     if !site.probes.is_empty() {
         return;
     }
+    optimize::forget(&registry.sites, &mut registry.optimizer, at);
     if let Ok(place) = registry.sites.remove(at) {
         retired.push(place);
     }
@@ -115,8 +124,17 @@ fn take_out(registry: &mut Registry, probe: &Probe, retired: &mut Retired<Site>)
 pub(crate) fn take_back(registry: &mut Registry, probe: &Probe) {
     let mut retired = Retired::new();
     take_out(registry, probe, &mut retired);
+    reconsider(registry, &mut [at(probe)].into_iter());
     retired.wait();
     probe.unlink();
+}
+
+/// Something that a jump could not stay with may have gone.
+fn reconsider(registry: &mut Registry, addresses: &mut dyn Iterator<Item = TextAddr>) {
+    let Registry {
+        sites, optimizer, ..
+    } = registry;
+    optimize::reconsider(sites, optimizer, &mut text::Lazy::new(), addresses);
 }
 
 fn at(probe: &Probe) -> TextAddr {

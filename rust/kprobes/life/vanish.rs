@@ -19,6 +19,7 @@ use super::{
         self,
         Place, //
     },
+    optimize,
     site::{
         self,
         Armed,
@@ -66,11 +67,17 @@ pub(crate) fn init_text() {
 
 /// The places in text that goes.
 fn places(registry: &mut Registry, goes: impl Fn(TextAddr) -> bool) {
-    let Registry { sites, ftrace, .. } = registry;
-    sites
-        .iter()
-        .filter(|(at, site)| goes(*at) && !site.is_gone())
-        .for_each(|place| gone(place, ftrace));
+    let Registry {
+        sites,
+        ftrace,
+        optimizer,
+        ..
+    } = registry;
+    let places = sites.iter();
+    for place in places.filter(|(at, site)| goes(*at) && !site.is_gone()) {
+        optimize::forget(sites, optimizer, place.0);
+        gone(place, ftrace);
+    }
 }
 
 fn gone(place: Place<'_>, ftrace: &mut Users) {

@@ -23,7 +23,7 @@ pub(crate) struct Line<'a> {
     /// The symbol around it, how far into it, and the module that it is of.
     pub(crate) symbol: Option<(&'a CStr, u64, Option<&'a CStr>)>,
     /// What else there is to say.
-    pub(crate) notes: [&'a CStr; 3],
+    pub(crate) notes: [&'a CStr; 4],
 }
 
 /// Where a probe was refused.

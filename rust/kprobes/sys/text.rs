@@ -46,6 +46,21 @@ impl Drop for Lock {
     }
 }
 
+/// The lock, to be taken when it is needed first.
+pub(crate) struct Lazy(Option<Lock>);
+
+impl Lazy {
+    /// Nobody has needed it yet.
+    pub(crate) fn new() -> Self {
+        Self(None)
+    }
+
+    /// The lock, which is kept from now on.
+    pub(crate) fn get(&mut self) -> &mut Lock {
+        self.0.get_or_insert_with(Lock::new)
+    }
+}
+
 /// Reads what is at an address now, breakpoints included; `None` where nothing is.
 pub(crate) fn read(at: TextAddr, into: &mut [u8]) -> Option<()> {
     let from = core::ptr::with_exposed_provenance(usize::try_from(at.get()).ok()?);

@@ -3,12 +3,15 @@
 //! The kernel configuration that the Rust kprobes are built with here.
 
 /// What is set; everything else is not.
-const SET: [&str; 7] = [
+const SET: [&str; 10] = [
     "CONFIG_DEBUG_FS",
     "CONFIG_DYNAMIC_FTRACE",
     "CONFIG_GENERIC_BUG",
     "CONFIG_KPROBES_ON_FTRACE",
     "CONFIG_MODULES",
+    "CONFIG_OPTPROBES",
+    "CONFIG_RUST_KPROBES_JUMPS",
+    "CONFIG_RUST_KPROBES_STAND_IN",
     "CONFIG_SMP",
     "CONFIG_X86",
 ];

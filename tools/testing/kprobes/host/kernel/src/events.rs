@@ -43,12 +43,24 @@ pub enum Event {
     Broken(u64),
     /// An instruction was written over a breakpoint.
     Mended(u64),
+    /// A detour for the place was written.
+    Detoured(u64),
+    /// A jump was written over a breakpoint and what is behind it.
+    Jumped(u64),
+    /// What was behind a breakpoint before there was a jump is there again.
+    Untailed(u64),
     /// All CPUs have seen what was written, and none is still in a trap from before.
     Synchronized,
     /// A grace period of RCU is over.
     GracePeriod,
     /// A callback waits for tasks to be elsewhere.
     TasksAsked,
+    /// Somebody begins to wait for tasks to be elsewhere.
+    TasksBegin,
+    /// They are.
+    TasksOver,
+    /// The worker is to begin a pass: at once, or soon.
+    Kicked(bool),
     /// Ftrace calls us from there: the one that watches, or the one that changes where to go on.
     FtraceAdded(u64, bool),
     /// Ftrace calls that one from there no more.
@@ -141,6 +153,10 @@ fn check(event: Event) {
         Event::Locked(lock) => held.iter().all(|&other| other < lock),
         Event::Unlocked(lock) => held.last() == Some(&lock),
         Event::Copied(..) | Event::Broken(_) | Event::Mended(_) => has(Lock::Text),
+        Event::Detoured(_) | Event::Jumped(_) | Event::Untailed(_) => has(Lock::Text),
+        // That may take long, and needs others to go on.
+        Event::TasksBegin | Event::TasksOver => held.is_empty(),
+        Event::Kicked(_) => has(Lock::Registry),
         Event::Synchronized => has(Lock::Cpus) && has(Lock::Text),
         // Each of these takes one of the inner locks, or waits for who may be waiting for it.
         Event::GracePeriod

@@ -29,6 +29,7 @@ pub mod str;
 pub mod sync;
 pub mod text;
 pub mod types;
+pub mod worker;
 
 /// Pages.
 pub mod page {

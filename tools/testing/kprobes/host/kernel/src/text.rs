@@ -9,8 +9,16 @@
 
 use crate::{
     bindings,
-    events,
-    page::PAGE_SIZE, //
+    events::{
+        self,
+        Event, //
+    },
+    faults::{
+        self,
+        Call, //
+    },
+    page::PAGE_SIZE,
+    rcu_tasks, //
 };
 use core::{
     ops::Range,
@@ -44,6 +52,16 @@ const INTACT: u8 = 0;
 const BROKEN: u8 = 1;
 /// It was broken, and a CPU may not have seen yet that it is not any more.
 const STALE: u8 = 2;
+/// A jump starts there.
+const JUMP: u8 = 3;
+/// It is broken, where a jump started; a CPU may not have seen it yet.
+const STALE_JUMP: u8 = 4;
+/// It is behind the start of a jump.
+const TAIL: u8 = 5;
+
+/// The length of a jump.
+const JUMP_LEN: u64 = 5;
+const JUMP_OPCODE: u8 = 0xe9;
 
 /// Where the first function is; zero before anybody has asked.
 static BASE: AtomicU64 = AtomicU64::new(0);
@@ -53,6 +71,9 @@ static STATES: [AtomicU8; FUNCTIONS_LEN] = [const { AtomicU8::new(INTACT) }; FUN
 static ORIGINALS: [AtomicU8; FUNCTIONS_LEN] = [const { AtomicU8::new(0) }; FUNCTIONS_LEN];
 /// The pages for copies that are in use, a bit each.
 static IN_USE: [AtomicU64; PAGES / 64] = [const { AtomicU64::new(0) }; PAGES / 64];
+
+/// Of these, the ones with a detour.
+static DETOURS: [AtomicU64; PAGES / 64] = [const { AtomicU64::new(0) }; PAGES / 64];
 
 /// The functions: where they start, how long they are, and whether ftrace calls from the entry.
 static FUNCTIONS: Mutex<BTreeMap<u64, (usize, bool)>> = Mutex::new(BTreeMap::new());
@@ -105,8 +126,8 @@ fn page(number: usize) -> u64 {
 
 /// There are no functions.
 pub fn clear() {
-    for at in breakpoints() {
-        events::wrong(format!("a breakpoint is left at {at:#x}"));
+    for at in breakpoints().chain(jumps()) {
+        events::wrong(format!("a breakpoint or jump is left at {at:#x}"));
     }
     for state in &STATES[..USED.swap(0, Relaxed)] {
         state.store(INTACT, Relaxed);
@@ -136,10 +157,14 @@ pub fn function(code: &[u8], traced: bool) -> u64 {
 /// Text has come again to an address where some was: a breakpoint there is not any more.
 pub fn come_again(addr: u64) {
     if let Some(offset) = offset(addr) {
-        STATES[offset].store(INTACT, Relaxed);
-        let byte = ORIGINALS[offset].load(Relaxed);
-        // SAFETY: It is within our memory.
-        unsafe { place(addr).write(byte) };
+        let jump = matches!(STATES[offset].load(Relaxed), JUMP | STALE_JUMP);
+        let len = if jump { JUMP_LEN } else { 1 };
+        for (addr, offset) in (addr..addr + len).zip(offset..) {
+            STATES[offset].store(INTACT, Relaxed);
+            let byte = ORIGINALS[offset].load(Relaxed);
+            // SAFETY: It is within our memory.
+            unsafe { place(addr).write(byte) };
+        }
     }
 }
 
@@ -164,12 +189,106 @@ pub fn look(addr: u64, into: &mut [u8], original: bool) {
 
 /// Where a CPU may come to a breakpoint now.
 pub fn breakpoints() -> impl Iterator<Item = u64> {
-    let states = STATES[..USED.load(Relaxed)].iter();
-    let may_break = |state: &AtomicU8| state.load(Relaxed) != INTACT;
-    let found = states
-        .enumerate()
-        .filter(move |(_, state)| may_break(state));
+    in_state(|state| matches!(state, BROKEN | STALE | STALE_JUMP))
+}
+
+/// Where a CPU may come to a jump now.
+pub fn jumps() -> impl Iterator<Item = u64> {
+    in_state(|state| matches!(state, JUMP | STALE_JUMP))
+}
+
+fn in_state(is: fn(u8) -> bool) -> impl Iterator<Item = u64> {
+    let states = STATES[..USED.load(Relaxed)].iter().enumerate();
+    let found = states.filter(move |(_, state)| is(state.load(Relaxed)));
     found.map(|(offset, _)| base() + offset as u64)
+}
+
+/// All states of the bytes that a jump at `addr` is over are these.
+fn are(addr: u64, first: u8, others: u8) -> bool {
+    let states = offset(addr).and_then(|from| STATES.get(from..from + JUMP_LEN as usize));
+    states.is_some_and(|states| {
+        let others = |state: &AtomicU8| state.load(Relaxed) == others;
+        states[0].load(Relaxed) == first && states[1..].iter().all(others)
+    })
+}
+
+fn set_states(addr: u64, first: u8, others: u8) {
+    for (number, state) in STATES[offset(addr).unwrap_or_default()..][..JUMP_LEN as usize]
+        .iter()
+        .enumerate()
+    {
+        state.store(if number == 0 { first } else { others }, Relaxed);
+    }
+}
+
+/// A jump to a detour is written over the breakpoint at `addr` and what is behind it. The CPUs that
+/// come to it before it is complete find it all the same.
+pub fn jump(addr: u64, detour: u64) {
+    let tail = addr + 1..addr + JUMP_LEN;
+    if !are(addr, BROKEN, INTACT) {
+        return events::wrong(format!("a jump is written to {addr:#x}"));
+    }
+    if rcu_tasks::is_anybody_in(tail) {
+        return events::wrong(format!("a jump is written under a task, to {addr:#x}"));
+    }
+    events::during(Event::Jumped(addr), || {
+        let distance = detour.wrapping_sub(addr + JUMP_LEN) as i32;
+        set_states(addr, JUMP, TAIL);
+        // SAFETY: The states are of text, which is our memory.
+        unsafe { place(addr).write(JUMP_OPCODE) };
+        let tail = place(addr + 1);
+        // SAFETY: As above.
+        unsafe { tail.copy_from_nonoverlapping(distance.to_le_bytes().as_ptr(), 4) };
+    });
+}
+
+/// A breakpoint is written over the start of a jump.
+pub fn break_jump(addr: u64) {
+    if !are(addr, JUMP, TAIL) {
+        return events::wrong(format!("there is no jump to break at {addr:#x}"));
+    }
+    events::during(Event::Broken(addr), || {
+        set_states(addr, STALE_JUMP, TAIL);
+        // SAFETY: The states are of text, which is our memory.
+        unsafe { place(addr).write(BREAKPOINT) };
+    });
+}
+
+/// What was behind the breakpoint at `addr` before there was a jump is written there.
+pub fn mend_tail(addr: u64, original: [u8; 4]) {
+    let mut right = [0; 4];
+    look(addr + 1, &mut right, true);
+    if !are(addr, BROKEN, TAIL) || original != right {
+        return events::wrong(format!("{original:x?} is written behind {addr:#x}"));
+    }
+    events::during(Event::Untailed(addr), || {
+        set_states(addr, BROKEN, INTACT);
+        // SAFETY: The states are of text, which is our memory.
+        unsafe { place(addr + 1).copy_from_nonoverlapping(right.as_ptr(), 4) };
+    });
+}
+
+/// A page for the detour of a place, which is noted there.
+pub fn allocate_detour(addr: u64) -> Option<u64> {
+    if faults::refuses(Call::ExecutablePage) {
+        return None;
+    }
+    let page = allocate_page()?;
+    let number = page_number(page)?;
+    events::during(Event::Detoured(addr), || {
+        DETOURS[number / 64].fetch_or(bit(number), Relaxed);
+        // SAFETY: A page of ours.
+        unsafe { place(page).cast::<u64>().write(addr) };
+    });
+    Some(page)
+}
+
+/// The place that the detour is of that an address is in.
+pub fn detoured(addr: u64) -> Option<u64> {
+    let number = page_number(addr)?;
+    let is_one = DETOURS[number / 64].load(Relaxed) & bit(number) != 0;
+    // SAFETY: A page of ours.
+    is_one.then(|| unsafe { place(page(number)).cast::<u64>().read() })
 }
 
 /// Is this in a page for copies that is in use?
@@ -208,9 +327,20 @@ pub(crate) fn write_of(addr: u64, code: &[u8]) -> Write {
     let original = ORIGINALS[offset].load(Relaxed);
     match (STATES[offset].load(Relaxed), code) {
         (INTACT | STALE, &[BREAKPOINT]) => Write::Broken,
-        (BROKEN, &[new]) if new == original => Write::Mended,
+        (BROKEN, &[new]) if new == original && !has_tail(offset) => Write::Mended,
         _ => Write::Wrong,
     }
+}
+
+/// Is what a jump was over still behind a breakpoint?
+fn has_tail(offset: usize) -> bool {
+    let behind = STATES.get(offset + 1);
+    behind.is_some_and(|state| state.load(Relaxed) == TAIL)
+}
+
+/// Is what a jump is over at an address now?
+pub fn is_tail(addr: u64) -> bool {
+    offset(addr).is_some_and(|offset| STATES[offset].load(Relaxed) == TAIL)
 }
 
 /// Writes to text.
@@ -227,6 +357,7 @@ pub(crate) fn write(addr: u64, code: &[u8]) {
 pub(crate) fn all_have_seen() {
     for state in &STATES[..USED.load(Relaxed)] {
         let _ = state.compare_exchange(STALE, INTACT, Relaxed, Relaxed);
+        let _ = state.compare_exchange(STALE_JUMP, BROKEN, Relaxed, Relaxed);
     }
 }
 
@@ -270,7 +401,12 @@ pub(crate) fn allocate_page() -> Option<u64> {
 pub(crate) fn free_page(addr: u64) {
     match page_number(addr) {
         Some(number) if is_copy(addr) && addr == page(number) => {
+            let end = addr + PAGE_SIZE as u64;
+            if detoured(addr).is_some() && rcu_tasks::is_anybody_in(addr..end) {
+                events::wrong(format!("{addr:#x} is freed, which a task is in"));
+            }
             IN_USE[number / 64].fetch_and(!bit(number), Relaxed);
+            DETOURS[number / 64].fetch_and(!bit(number), Relaxed);
             // SAFETY: A page of ours.
             unsafe { place(addr).write_bytes(0, PAGE_SIZE) };
         }

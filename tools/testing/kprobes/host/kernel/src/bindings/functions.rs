@@ -27,7 +27,8 @@ use crate::{
     text::{
         self,
         Write, //
-    }, //
+    },
+    worker, //
 };
 use core::sync::atomic::{
     AtomicUsize,
@@ -264,6 +265,28 @@ pub unsafe fn rust_kprobes_call_rcu_tasks(
     }
 }
 
+// The worker.
+
+pub unsafe fn rust_kprobes_kick(now: bool) {
+    events::during(Event::Kicked(now), worker::kick);
+}
+
+pub unsafe fn rust_kprobes_wait_for_tasks() {
+    rcu_tasks::synchronize();
+}
+
+pub unsafe fn rust_kprobes_passes() -> usize {
+    worker::passes()
+}
+
+pub unsafe fn rust_kprobes_wait_for_pass(seen: usize) {
+    worker::wait(seen);
+}
+
+pub unsafe fn rust_kprobes_pass_is_over() {
+    worker::pass_is_over();
+}
+
 // Ftrace.
 
 pub unsafe fn ftrace_location(ip: c_ulong) -> c_ulong {
@@ -366,11 +389,14 @@ pub unsafe fn rust_kprobes_shows_addresses(_file: *const seq_file) -> bool {
     false
 }
 
-pub unsafe fn seq_write(_seq: *mut seq_file, _data: *const c_void, _len: usize) -> c_int {
+pub unsafe fn seq_write(seq: *mut seq_file, data: *const c_void, len: usize) -> c_int {
+    // SAFETY: By the precondition.
+    unsafe { fwrite(data, 1, len, seq) };
     OK
 }
 
 extern "C" {
+    fn fwrite(data: *const c_void, size: usize, count: usize, file: *mut seq_file) -> usize;
     /// The host's has the same shape.
     #[link_name = "fprintf"]
     pub fn seq_printf(file: *mut seq_file, format: *const c_char, ...);

@@ -33,5 +33,11 @@ extern "C" {
     ) -> c_int;
     pub fn rust_kprobes_refused_show(file: *mut seq_file, unused: *mut c_void) -> c_int;
     pub fn rust_kprobes_enable_all(on: bool) -> c_int;
+    pub fn rust_kprobes_list_show(file: *mut seq_file, unused: *mut c_void) -> c_int;
+    pub fn rust_kprobes_optimize();
+    pub fn rust_kprobes_allow_jumps(on: bool);
+    pub fn rust_kprobes_jumps_allowed() -> bool;
+    pub fn wait_for_kprobe_optimizer();
+    pub fn rust_kprobes_jumped(at: usize, registers: *mut pt_regs);
     pub fn rust_kprobes_text_gone(module: *mut module, init_only: bool);
 }

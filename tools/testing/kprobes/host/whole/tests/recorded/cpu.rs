@@ -13,6 +13,7 @@ use kernel::{
         pt_regs__bindgen_ty_1, //
     },
     events,
+    rcu_tasks,
     text, //
 };
 
@@ -23,6 +24,8 @@ pub const STEPPED: [u8; 3] = [0x0f, 0x22, 0xd8];
 /// One that is emulated: `jmp .+16`.
 pub const JUMP: [u8; 2] = [0xeb, 0x0e];
 const RETURN: u8 = 0xc3;
+/// The length of a jump that takes the place of a breakpoint.
+pub const JUMP_LEN: u64 = 5;
 const BREAKPOINT: u8 = 0xcc;
 const CALL_LEN: u64 = 5;
 const KERNEL_CS: u16 = 0x10;
@@ -72,6 +75,51 @@ pub fn come_to_all() {
     for at in text::breakpoints() {
         come_to(at);
     }
+    for at in text::jumps() {
+        come_by_jump(at);
+    }
+}
+
+/// The same, and besides a task is put aside wherever that may lead.
+pub fn be_put_aside_everywhere() {
+    for at in text::breakpoints() {
+        let mut registers = registers(at + 1);
+        let came = trap(&mut registers, Lost::Breakpoint);
+        let there = registers.ip as u64;
+        let stays = text::is_copy(there) && !steps(there);
+        let came = came.and_then(|()| finish(at, &mut registers));
+        if let Err(lost) = came {
+            events::wrong(format!("{lost:?}: a CPU came to the breakpoint at {at:#x}"));
+        }
+        let then = registers.ip as u64;
+        rcu_tasks::put_aside(if stays { there } else { then }, then);
+    }
+    for at in text::jumps() {
+        rcu_tasks::put_aside(come_by_jump(at), at + JUMP_LEN);
+    }
+}
+
+/// Is the copy at an address one of an instruction that comes back?
+fn steps(at: u64) -> bool {
+    let mut code = [0; MOVE.len() + 1];
+    text::look(at, &mut code, false);
+    text::detoured(at).is_none() && code[MOVE.len()] == BREAKPOINT
+}
+
+/// A CPU comes to the jump at an address; tells where it leads.
+pub fn come_by_jump(at: u64) -> u64 {
+    let before = running();
+    let mut registers = registers(at + 1);
+    // SAFETY: Registers of our own, and nothing else runs on this CPU.
+    window(|| unsafe { c::rust_kprobes_jumped(at as usize, &mut registers) });
+    let mut code = [0; JUMP_LEN as usize];
+    text::look(at, &mut code, false);
+    let distance = i32::from_le_bytes([code[1], code[2], code[3], code[4]]);
+    let to = (at + JUMP_LEN).wrapping_add_signed(distance.into());
+    if running() != before || text::detoured(to) != Some(at) {
+        events::wrong(format!("a CPU came to {to:#x} by the jump at {at:#x}"));
+    }
+    to
 }
 
 /// A CPU comes to the breakpoint at an address.
@@ -110,6 +158,7 @@ pub enum Lost {
     GoesOnAt(u64),
     Running,
     Flags,
+    Tail,
 }
 
 /// The same, up to where the CPU goes on, when it knows what it knew before. Takes no lock and no
@@ -155,6 +204,14 @@ pub fn finish(at: u64, registers: &mut pt_regs) -> Result<(), Lost> {
     } else {
         (JUMP.len(), at + JUMP.len() as u64 + u64::from(JUMP[1]))
     };
+    if let Some(origin) = text::detoured(registers.ip as u64) {
+        registers.ip = (origin + JUMP_LEN) as usize;
+        return if origin == at {
+            Ok(())
+        } else {
+            Err(Lost::Copy)
+        };
+    }
     if text::is_copy(registers.ip as u64) {
         run_copy(registers, &original[..len])?;
     }
@@ -163,6 +220,9 @@ pub fn finish(at: u64, registers: &mut pt_regs) -> Result<(), Lost> {
     }
     if registers.flags != FLAGS {
         return Err(Lost::Flags);
+    }
+    if text::is_tail(next) {
+        return Err(Lost::Tail);
     }
     Ok(())
 }

@@ -19,6 +19,8 @@ mod ftrace;
 mod gone;
 #[cfg(not(miri))]
 mod nested;
+#[cfg(not(miri))]
+mod optimize;
 mod order;
 mod refused;
 #[cfg(not(miri))]

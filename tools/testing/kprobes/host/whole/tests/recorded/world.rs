@@ -3,6 +3,7 @@
 //! The kernel that a test has for itself, and what happened in it, in words.
 
 use crate::{
+    c,
     client::{
         self,
         Client, //
@@ -19,9 +20,16 @@ use kernel::{
     ftrace,
     modules,
     rcu_tasks,
-    text, //
+    text,
+    worker, //
 };
-use std::sync::MutexGuard;
+use std::sync::{
+    MutexGuard,
+    Once, //
+};
+
+/// There are no jumps until somebody says so.
+static BEGIN: Once = Once::new();
 
 /// The kernel, with places that have names: `a`, `b` and so on.
 pub struct World {
@@ -33,6 +41,13 @@ impl World {
     /// A kernel in which a CPU comes to all breakpoints at every moment.
     pub fn new() -> Self {
         let alone = events::alone();
+        // SAFETY: It is the worker that calls it.
+        worker::does(|| unsafe { c::rust_kprobes_optimize() });
+        // SAFETY: None is needed.
+        BEGIN.call_once(|| assert!(!unsafe { c::rust_kprobes_jumps_allowed() }));
+        // SAFETY: None is needed.
+        unsafe { c::rust_kprobes_allow_jumps(false) };
+        while worker::run() {}
         text::clear();
         ftrace::clear();
         tidy();
@@ -56,7 +71,8 @@ impl World {
         self.name(cpu::traced())
     }
 
-    fn name(&mut self, place: u64) -> u64 {
+    /// Gives the next name to a place.
+    pub fn name(&mut self, place: u64) -> u64 {
         self.places.push(place);
         place
     }
@@ -73,7 +89,7 @@ impl World {
     pub fn seen(&self) -> String {
         let words = self.story();
         let words = words.split(" ").filter(|word| {
-            let kinds = ["break", "mend", "sync"];
+            let kinds = ["break", "mend", "sync", "jump", "tail"];
             kinds.iter().any(|kind| word.starts_with(kind))
         });
         words.collect::<Vec<_>>().join(" ")
@@ -91,6 +107,12 @@ impl World {
             Event::Synchronized => "sync".into(),
             Event::GracePeriod => "wait".into(),
             Event::TasksAsked => "tasks".into(),
+            Event::TasksBegin => "begin".into(),
+            Event::TasksOver => "over".into(),
+            Event::Kicked(now) => if now { "hurry" } else { "kick" }.into(),
+            Event::Detoured(_) => "detour".into(),
+            Event::Jumped(at) => format!("jump-{}", self.name_of(at)),
+            Event::Untailed(at) => format!("tail-{}", self.name_of(at)),
             Event::FtraceAdded(at, user) => format!("add-{}-{}", self.name_of(at), name(user)),
             Event::FtraceRemoved(at, user) => format!("remove-{}-{}", self.name_of(at), name(user)),
             Event::FtraceRegistered(user) => format!("{}-on", name(user)),
@@ -143,10 +165,13 @@ impl Drop for World {
         if std::thread::panicking() {
             return;
         }
+        // SAFETY: None is needed.
+        unsafe { c::rust_kprobes_allow_jumps(false) };
         tidy();
         assert!(cpu::is_idle());
         assert_eq!(events::complaints(), Vec::<String>::new());
         assert_eq!(text::breakpoints().count(), 0, "breakpoints are left");
+        assert_eq!(text::jumps().count(), 0, "jumps are left");
         assert_eq!(ftrace::calls(), [], "ftrace still calls");
         assert!(self.places.iter().all(|&at| !cpu::is_known(at)));
         // What happens here is nothing that the next test has done.

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Jumps in the place of breakpoints: which places get one, when, and how they lose it.
+//!
+//! A place that is armed gets a detour, once, if there can be one. It is queued if nothing stands
+//! against a jump now: a handler after the instruction, a breakpoint in what the jump would be
+//! over, or the switch. From then on its hits go to the detour. The worker waits until no task can
+//! be in what the jumps are to be over, then looks at every place anew and writes the jumps.
+//!
+//! While it waits it holds no lock, and anything may happen to the places. So the wait counts for a
+//! place only if it was queued before, and has been so ever since.
+//!
+//! Whatever comes that a jump cannot stay with takes it out there and then, all of a batch with two
+//! rounds to all CPUs. What has gone again leads here once more: [`reconsider`].
+//!
+//! C counterpart: `kprobe_optimizer()`, `optimize_kprobe()` and `unoptimize_kprobe()` in
+//! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
+
+use super::{
+    arm::Place,
+    around::Around,
+    prepare,
+    site::{
+        self,
+        Armed,
+        Prepared,
+        Registry,
+        Site, //
+    }, //
+};
+use crate::{
+    arch::Current,
+    contract::{
+        Detour,
+        Isa,
+        Machine, //
+    },
+    model::{
+        addr::TextAddr,
+        not_optimized::NotOptimized,
+        opt_state::{
+            Leave,
+            Period,
+            Worker, //
+        },
+        order, //
+    },
+    shared::optimizing::{
+        Node,
+        Places,
+        Queue, //
+    },
+    sys::{
+        lock::Lock,
+        surroundings::Tables,
+        table::Writer,
+        text,
+        worker::{
+            self,
+            Passes, //
+        }, //
+    },
+};
+use core::sync::atomic::AtomicUsize;
+use kernel::{
+    prelude::*,
+    sync::SetOnce, //
+};
+
+type Made = <Current as Detour>::Detour;
+
+/// How many jumps are written before others get their turn, which is how many the kernel writes at
+/// once.
+const BATCH: usize = 256;
+
+/// What a place has of all this.
+pub(crate) struct OfSite {
+    node: Node<AtomicUsize>,
+    /// Where its jump leads, or why there is none. Decided when it is first asked for.
+    detour: SetOnce<Result<Made, NotOptimized>>,
+}
+
+impl OfSite {
+    /// It has its breakpoint, or nothing.
+    pub(crate) fn new() -> Self {
+        Self {
+            node: Node::new(),
+            detour: SetOnce::new(),
+        }
+    }
+
+    /// Has it a jump, or will it have one, if nothing comes in between?
+    pub(crate) fn is_optimized(&self) -> bool {
+        self.node.state().is_optimized()
+    }
+
+    fn detour(&self) -> Option<&Made> {
+        self.detour.as_ref()?.as_ref().ok()
+    }
+}
+
+impl Places for Writer<Site> {
+    type Word = AtomicUsize;
+
+    fn node(&self, at: TextAddr) -> Option<&Node<AtomicUsize>> {
+        self.get(at).map(|site| &site.jump.node)
+    }
+}
+
+/// What the registry has of all this.
+pub(crate) struct Optimizer {
+    queue: Queue,
+    worker: Worker,
+    /// Are there to be jumps?
+    allowed: bool,
+    /// Where the worker puts together what it writes at once.
+    ready: [u64; BATCH],
+}
+
+impl Optimizer {
+    /// No jumps: not before the worker can run.
+    pub(crate) const NEW: Self = Self {
+        queue: Queue::EMPTY,
+        worker: Worker::Idle,
+        allowed: false,
+        ready: [0; BATCH],
+    };
+
+    /// A place leaves the queue at once; its jump is to be taken out.
+    fn leave(&mut self, sites: &Writer<Site>, at: TextAddr) {
+        match self.queue.leave(at, sites) {
+            Leave::Undivert => undivert(sites, at),
+            Leave::Nothing | Leave::TakeOut => (),
+        }
+    }
+
+    /// Takes out the jumps that are to be.
+    fn take_out(&mut self, sites: &Writer<Site>, text: &mut text::Lazy) {
+        if self.queue.leaving(sites).next().is_none() {
+            return;
+        }
+        let leaving = || self.queue.leaving(sites);
+        let tell = |each: &mut Each<'_>| tell(sites, &mut leaving(), each);
+        Current::unoptimize(&tell, text.get());
+        // Until here a hit that went on in the text would have found the jump's tail.
+        while let Some(at) = self.queue.left(sites) {
+            undivert(sites, at);
+        }
+    }
+}
+
+/// What is told of places whose text is to change.
+type Each<'a> = dyn FnMut(TextAddr, &Prepared, &Made) + 'a;
+
+fn tell(sites: &Writer<Site>, places: &mut dyn Iterator<Item = TextAddr>, each: &mut Each<'_>) {
+    for at in places {
+        let site = sites.get(at);
+        if let Some((prepared, detour)) =
+            site.and_then(|site| Some((site.prepared()?, site.jump.detour()?)))
+        {
+            each(at, prepared, detour);
+        }
+    }
+}
+
+fn undivert(sites: &Writer<Site>, at: TextAddr) {
+    if let Some(prepared) = sites.get(at).and_then(Site::prepared) {
+        Current::divert(prepared, None);
+    }
+}
+
+/// The places whose jumps would be over `at`.
+fn over(sites: &Writer<Site>, at: TextAddr) -> impl Iterator<Item = Place<'_>> {
+    let before = (1..Current::REACH).filter_map(move |distance| at.before(distance).ok());
+    before.filter_map(|at| Some((at, sites.get(at)?)))
+}
+
+/// Is there a breakpoint in what the jump at `at` would be over?
+fn is_blocked(sites: &Writer<Site>, at: TextAddr) -> bool {
+    let inside = (1..Current::REACH).filter_map(|distance| at.after(distance).ok());
+    let mut inside = inside.filter_map(|at| sites.get(at));
+    inside.any(|site| site.armed() == Armed::Breakpoint)
+}
+
+/// Does nothing stand against a jump now?
+fn may_jump(sites: &Writer<Site>, (at, site): Place<'_>) -> bool {
+    site.armed() == Armed::Breakpoint && !site.probes.comes_back() && !is_blocked(sites, at)
+}
+
+/// Breakpoints are about to be written at these addresses: what is in the way leaves.
+pub(crate) fn make_room(
+    sites: &Writer<Site>,
+    optimizer: &mut Optimizer,
+    text: &mut text::Lazy,
+    addresses: &mut dyn Iterator<Item = TextAddr>,
+) {
+    for (at, _) in addresses.flat_map(|at| over(sites, at)) {
+        optimizer.leave(sites, at);
+    }
+    optimizer.take_out(sites, text);
+}
+
+/// These places are to have no jump.
+pub(crate) fn leave(
+    sites: &Writer<Site>,
+    optimizer: &mut Optimizer,
+    text: &mut text::Lazy,
+    addresses: &mut dyn Iterator<Item = TextAddr>,
+) {
+    for at in addresses {
+        optimizer.leave(sites, at);
+    }
+    optimizer.take_out(sites, text);
+}
+
+/// The text of a place is no more, or the place goes: nobody writes there.
+pub(crate) fn forget(sites: &Writer<Site>, optimizer: &mut Optimizer, at: TextAddr) {
+    optimizer.queue.forget(at, sites);
+}
+
+/// Queues those of these places that may have a jump.
+pub(crate) fn consider(
+    sites: &Writer<Site>,
+    optimizer: &mut Optimizer,
+    text: &mut text::Lazy,
+    addresses: &mut dyn Iterator<Item = TextAddr>,
+) {
+    if !optimizer.allowed {
+        return;
+    }
+    let mut around = Around::new();
+    for at in addresses {
+        let _ = queue(sites, optimizer, text, at, &mut around);
+    }
+}
+
+/// The same, for places that something has changed at, and for those whose jumps would be over
+/// them.
+pub(crate) fn reconsider(
+    sites: &Writer<Site>,
+    optimizer: &mut Optimizer,
+    text: &mut text::Lazy,
+    addresses: &mut dyn Iterator<Item = TextAddr>,
+) {
+    let all = addresses.flat_map(|at| over(sites, at).map(|(at, _)| at).chain([at]));
+    consider(sites, optimizer, text, &mut { all });
+}
+
+/// Queues one place, if there is one and it may have a jump.
+fn queue(
+    sites: &Writer<Site>,
+    optimizer: &mut Optimizer,
+    text: &mut text::Lazy,
+    at: TextAddr,
+    around: &mut Around,
+) -> Option<()> {
+    let site = sites.get(at).filter(|site| may_jump(sites, (at, site)))?;
+    let prepared = site.prepared()?;
+    if site.jump.detour.as_ref().is_none() {
+        let made = make(sites, at, prepared, text, around);
+        // Another time there may be some.
+        if !matches!(made, Err(NotOptimized::NoMemory)) {
+            site.jump.detour.populate(made);
+        }
+    }
+    let detour = site.jump.detour()?;
+    if optimizer.queue.add(at, sites) {
+        Current::divert(prepared, Some(detour));
+        worker::tell(optimizer.worker.kick());
+    }
+    Some(())
+}
+
+fn make(
+    sites: &Writer<Site>,
+    at: TextAddr,
+    prepared: &Prepared,
+    text: &mut text::Lazy,
+    around: &mut Around,
+) -> Result<Made, NotOptimized> {
+    let function = around.function(at).map_err(|_| NotOptimized::NearEnd)?;
+    let mut read = |from: TextAddr, into: &mut [u8]| prepare::original(sites, from, into);
+    Current::detour(at, function.text, prepared, &Tables, &mut read, text.get())
+}
+
+/// Makes of code that was read at `from` what it is without jumps, and, behind its first byte,
+/// without breakpoints.
+pub(crate) fn uncover(sites: &Writer<Site>, from: TextAddr, code: &mut [u8]) {
+    let jumps = |(at, site): Place<'_>, code: &mut [u8]| {
+        if let Some(detour) = site
+            .jump
+            .detour()
+            .filter(|_| site.jump.node.state().has_jump())
+        {
+            Current::uncover(at, detour, from, code);
+        }
+    };
+    over(sites, from).for_each(|place| jumps(place, code));
+    for offset in 0..code.len() {
+        let (Ok(at), Some(rest)) = (from.after(offset as u64), code.get_mut(offset..)) else {
+            return;
+        };
+        if !Current::is_jump(rest) && !Current::is_breakpoint(rest) {
+            continue;
+        }
+        let Some(site) = sites.get(at) else { continue };
+        match site.prepared() {
+            Some(prepared) if offset != 0 && site.armed() == Armed::Breakpoint => {
+                Current::restore(prepared, rest);
+            }
+            _ => (),
+        }
+        jumps((at, site), code);
+    }
+}
+
+/// A pass of the worker.
+pub(crate) fn pass() {
+    let period = {
+        let mut lock = Lock::new();
+        let optimizer = &mut site::registry(&mut lock).optimizer;
+        optimizer.worker.begin();
+        optimizer.queue.begin()
+    };
+    if let Some(period) = period {
+        worker::wait_for_tasks();
+        while patch(&period) {}
+    }
+    worker::pass_is_over();
+}
+
+/// Writes the jumps of some places that were waited for; are there more?
+fn patch(period: &Period) -> bool {
+    let mut lock = Lock::new();
+    let Registry {
+        sites, optimizer, ..
+    } = site::registry(&mut lock);
+    let mut count = 0;
+    while let Some(place) = optimizer.ready.get_mut(count) {
+        let Some(counted) = optimizer.queue.next(period, sites) else {
+            break;
+        };
+        let at = counted.at();
+        // What stands against a jump has made the place leave. A jump is worth a second look.
+        let may_jump = |site| optimizer.allowed && may_jump(sites, (at, site));
+        if sites.get(at).is_some_and(may_jump) {
+            counted.jump(sites);
+            *place = at.get();
+            count += 1;
+        } else {
+            undivert(sites, at);
+        }
+    }
+    let ready = optimizer.ready.get_mut(..count).unwrap_or_default();
+    if ready.is_empty() {
+        return false;
+    }
+    order::ascending(ready);
+    let places = || ready.iter().map(|&at| TextAddr::new(at));
+    let tell = |each: &mut Each<'_>| tell(sites, &mut places(), each);
+    Current::optimize(&tell, &mut text::Lock::new());
+    count == BATCH
+}
+
+/// Returns when no place waits for its jump.
+pub(crate) fn flush() {
+    loop {
+        let passes = Passes::now();
+        {
+            let mut lock = Lock::new();
+            let optimizer = &mut site::registry(&mut lock).optimizer;
+            if optimizer.queue.is_empty() {
+                return;
+            }
+            worker::tell(optimizer.worker.flush());
+        }
+        passes.wait_for_more();
+    }
+}
+
+/// Are there to be jumps?
+pub(crate) fn is_allowed() -> bool {
+    site::registry(&mut Lock::new()).optimizer.allowed
+}
+
+/// Says whether there are to be jumps. If not, there are none any more when this returns.
+pub(crate) fn allow(on: bool) {
+    let mut lock = Lock::new();
+    let Registry {
+        sites, optimizer, ..
+    } = site::registry(&mut lock);
+    if optimizer.allowed == on {
+        return;
+    }
+    optimizer.allowed = on;
+    let text = &mut text::Lazy::new();
+    let all = &mut sites.iter().map(|(at, _)| at);
+    if on {
+        consider(sites, optimizer, text, all);
+        pr_info!("kprobe jump-optimization is enabled. All kprobes are optimized if possible.\n");
+    } else {
+        leave(sites, optimizer, text, all);
+        pr_info!(
+            "kprobe jump-optimization is disabled. All kprobes are based on software breakpoint.\n"
+        );
+    }
+}

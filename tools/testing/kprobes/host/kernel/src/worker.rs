@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The worker that the kernel runs: here, when a test says so, or when somebody waits for it.
+
+use crate::events;
+use core::sync::atomic::{
+    AtomicBool,
+    AtomicUsize,
+    Ordering::Relaxed, //
+};
+use std::sync::Mutex;
+
+/// What it does.
+static PASS: Mutex<Option<fn()>> = Mutex::new(None);
+/// Is it to begin a pass?
+static KICKED: AtomicBool = AtomicBool::new(false);
+/// How many passes are over.
+static PASSES: AtomicUsize = AtomicUsize::new(0);
+
+/// The worker does this.
+pub fn does(pass: fn()) {
+    *PASS.lock().unwrap() = Some(pass);
+}
+
+/// It begins a pass, if it is to; tells whether it did.
+pub fn run() -> bool {
+    let pass = *PASS.lock().unwrap();
+    let kicked = KICKED.swap(false, Relaxed);
+    match pass {
+        Some(pass) if kicked => pass(),
+        _ => return false,
+    }
+    true
+}
+
+pub(crate) fn kick() {
+    KICKED.store(true, Relaxed);
+}
+
+pub(crate) fn passes() -> usize {
+    PASSES.load(Relaxed)
+}
+
+pub(crate) fn pass_is_over() {
+    PASSES.fetch_add(1, Relaxed);
+}
+
+pub(crate) fn wait(seen: usize) {
+    while passes() == seen {
+        if !run() {
+            return events::wrong("somebody waits for a pass that never comes".into());
+        }
+    }
+}

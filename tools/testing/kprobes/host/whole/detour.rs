@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Detours that are none: what is written to the text is real, where it leads is known to who plays
+//! a CPU.
+
+use super::Current;
+use crate::{
+    contract::{
+        Detour,
+        Places,
+        ReadText, //
+    },
+    life::hit,
+    model::{
+        addr::{
+            TextAddr,
+            TextRange, //
+        },
+        not_optimized::NotOptimized,
+        surroundings::Surroundings, //
+    },
+    sys::{
+        preempt,
+        text::Lock, //
+    },
+};
+use kernel::{
+    bindings,
+    events,
+    prelude::*,
+    rcu_tasks,
+    text, //
+};
+
+const LEN: usize = 5;
+const OPCODE: u8 = 0xe9;
+
+/// How far into its page a detour runs what the jump is over.
+const COPY: u64 = 64;
+
+/// A detour: a page, and what the jump is over.
+pub(crate) struct Page {
+    base: u64,
+    bytes: [u8; LEN],
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        rcu_tasks::free_detour(self.base);
+    }
+}
+
+fn synchronize() {
+    // SAFETY: Who calls has the lock of the text.
+    unsafe { bindings::smp_text_poke_sync_each_cpu() };
+}
+
+// SAFETY: Nobody runs any of it.
+unsafe impl Detour for Current {
+    type Detour = KBox<Page>;
+
+    const REACH: u64 = LEN as u64;
+
+    fn detour(
+        at: TextAddr,
+        function: TextRange,
+        _prepared: &Self::Prepared,
+        _around: &impl Surroundings,
+        read: ReadText<'_>,
+        _text: &mut Lock,
+    ) -> Result<KBox<Page>, NotOptimized> {
+        if function.end().get().saturating_sub(at.get()) < Self::REACH {
+            return Err(NotOptimized::NearEnd);
+        }
+        let (mut bytes, mut original) = ([0; LEN], [0; LEN]);
+        read(at, &mut bytes).ok_or(NotOptimized::CannotDecode(at))?;
+        text::look(at.get(), &mut original, true);
+        if bytes != original {
+            events::wrong(format!("{bytes:x?} was read for {original:x?}"));
+        }
+        let base = text::allocate_detour(at.get()).ok_or(NotOptimized::NoMemory)?;
+        KBox::new(Page { base, bytes }, GFP_KERNEL).map_err(|_| NotOptimized::NoMemory)
+    }
+
+    fn divert(prepared: &Self::Prepared, detour: Option<&KBox<Page>>) {
+        prepared.divert(detour.map(|page| TextAddr::new(page.base + COPY)));
+    }
+
+    fn optimize(places: Places<'_, Self>, _text: &mut Lock) {
+        let mut last = None;
+        places(&mut |at, _, page| {
+            if last.is_some_and(|last| last >= at) {
+                events::wrong(format!("{at:?} is no later than {last:?}"));
+            }
+            last = Some(at);
+            text::jump(at.get(), page.base);
+        });
+        // Breakpoints, tails, first bytes.
+        (0..3).for_each(|_| synchronize());
+    }
+
+    fn unoptimize(places: Places<'_, Self>, _text: &mut Lock) {
+        places(&mut |at, _, _| text::break_jump(at.get()));
+        synchronize();
+        places(&mut |at, _, page| {
+            let [_, tail @ ..] = page.bytes;
+            text::mend_tail(at.get(), tail);
+        });
+        synchronize();
+    }
+
+    fn is_jump(code: &[u8]) -> bool {
+        code.first() == Some(&OPCODE)
+    }
+
+    fn uncover(at: TextAddr, detour: &KBox<Page>, from: TextAddr, code: &mut [u8]) {
+        for (byte, addr) in detour.bytes.iter().zip(at.get()..) {
+            let place = addr.checked_sub(from.get());
+            if let Some(place) = place.and_then(|into| code.get_mut(into as usize)) {
+                *place = *byte;
+            }
+        }
+    }
+}
+
+/// A CPU has come to the detour of the place at `at`.
+///
+/// # Safety
+///
+/// `registers` are for nobody else.
+#[no_mangle]
+unsafe extern "C" fn rust_kprobes_jumped(at: usize, registers: *mut bindings::pt_regs) {
+    // SAFETY: By the precondition.
+    let registers = unsafe { &mut *registers };
+    // SAFETY: Nothing else runs on this CPU.
+    unsafe { preempt::in_trap(|pinned| hit::detour(TextAddr::new(at as u64), registers, pinned)) };
+}

@@ -1,0 +1,592 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Jumps in the place of breakpoints: what is written, in which order, and what all CPUs are made
+//! to see.
+//!
+//! At every moment a CPU comes to each breakpoint and each jump, and a task is put aside wherever
+//! that leads: in a copy, in a detour, behind the instruction. The kernel complains when a jump is
+//! written under one of them, or a detour freed.
+
+use crate::{
+    c,
+    client::{
+        self,
+        Client, //
+    },
+    cpu::{
+        self,
+        JUMP,
+        MOVE, //
+    },
+    world::World, //
+};
+use core::sync::atomic::{
+    AtomicPtr,
+    Ordering::Relaxed, //
+};
+use kernel::{
+    events,
+    faults::{
+        self,
+        Call, //
+    },
+    modules::{
+        self,
+        Layout, //
+    },
+    prelude::*,
+    rcu_tasks,
+    text,
+    worker, //
+};
+
+/// Instructions of three bytes each, so that a jump is over the second one.
+const MOVES: [u8; 12] = [
+    0x48, 0x89, 0xc3, 0x48, 0x89, 0xc3, 0x48, 0x89, 0xc3, 0x48, 0x89, 0xc3,
+];
+const INSN: u64 = MOVE.len() as u64;
+
+/// One that is emulated, with room for a jump.
+const LONG_JUMP: [u8; 5] = [JUMP[0], JUMP[1], 0x90, 0x90, 0x90];
+
+/// How many jumps are written at once.
+const BATCH: usize = 256;
+
+fn allow(on: bool) {
+    // SAFETY: None is needed.
+    unsafe { c::rust_kprobes_allow_jumps(on) };
+}
+
+fn switch(on: bool) {
+    // SAFETY: None is needed.
+    assert_eq!(unsafe { c::rust_kprobes_enable_all(on) }, 0);
+}
+
+fn flush() {
+    // SAFETY: No lock is held.
+    unsafe { c::wait_for_kprobe_optimizer() };
+}
+
+fn jumps() -> Vec<u64> {
+    text::jumps().collect()
+}
+
+/// A kernel in which there are to be jumps, and tasks are put aside at every moment.
+fn world() -> World {
+    let world = World::new();
+    allow(true);
+    events::at_every_moment(cpu::be_put_aside_everywhere);
+    events::history();
+    world
+}
+
+/// Lets the worker do what it is to do; tells how many passes that takes.
+fn work() -> usize {
+    (0..).take_while(|_| worker::run()).count()
+}
+
+/// A place with a jump, and its client.
+fn jumped(world: &mut World) -> (u64, [Client; 1]) {
+    let place = world.place(&MOVES);
+    let clients = [Client::at(place)];
+    assert_eq!(client::register(&clients), 0);
+    work();
+    assert_eq!(jumps(), [place]);
+    world.story();
+    (place, clients)
+}
+
+#[test]
+fn a_jump_comes_after_a_wait_without_locks() {
+    let mut world = world();
+    let clients = [Client::at(world.place(&MOVES))];
+    assert_eq!(client::register(&clients), 0);
+    assert_eq!(
+        world.story(),
+        "lock [ copy copy ] [ break-a sync detour kick ] unlock"
+    );
+    assert_eq!(work(), 1);
+    assert_eq!(
+        world.story(),
+        "lock unlock begin over lock [ jump-a sync sync sync ] unlock"
+    );
+    let before = clients[0].calls().0;
+    cpu::come_by_jump(clients[0].place());
+    assert_eq!(clients[0].calls().0, before + 1);
+    client::unregister(&clients);
+    assert_eq!(
+        world.story(),
+        "lock [ break-a sync tail-a sync mend-a sync ] unlock wait free tasks tasks"
+    );
+    // Tasks are in the detour until it is freed.
+    assert!(rcu_tasks::aside() > 0);
+}
+
+#[test]
+fn what_is_emulated_may_jump_as_well() {
+    let mut world = world();
+    let clients = [Client::at(world.place(&LONG_JUMP))];
+    assert_eq!(client::register(&clients), 0);
+    assert_eq!(work(), 1);
+    assert_eq!(jumps().len(), 1);
+    client::unregister(&clients);
+}
+
+#[test]
+fn hits_go_to_the_detour_from_the_queue_on() {
+    let mut world = world();
+    let place = world.place(&MOVES);
+    let clients = [Client::at(place)];
+    let leads = || {
+        let mut registers = cpu::registers(place + 1);
+        assert_eq!(cpu::trap(&mut registers, cpu::Lost::Breakpoint), Ok(()));
+        text::detoured(registers.ip as u64)
+    };
+    assert_eq!(client::register(&clients), 0);
+    assert_eq!(leads(), Some(place));
+    assert_eq!(clients[0].disable(), 0);
+    allow(false);
+    assert_eq!(clients[0].enable(), 0);
+    assert_eq!(leads(), None);
+    client::unregister(&clients);
+}
+
+#[test]
+fn a_batch_takes_three_rounds_to_come_and_two_to_leave() {
+    let mut world = world();
+    events::at_every_moment(|| ());
+    let rounds = |story: &str| story.matches("sync").count();
+    let places: Vec<_> = (0..BATCH + 44).map(|_| world.place(&MOVES)).collect();
+    // In another order than that of addresses.
+    let clients: Vec<_> = places.iter().rev().map(|&at| Client::at(at)).collect();
+    assert_eq!(client::register(&clients), 0);
+    let story = world.story();
+    assert_eq!((rounds(&story), story.matches("kick").count()), (2, 1));
+    assert_eq!(work(), 1);
+    let story = world.story();
+    assert_eq!(story.matches("jump-").count(), BATCH + 44);
+    assert_eq!((rounds(&story), story.matches("begin").count()), (6, 1));
+    // Others get their turn.
+    let turns = story.split("unlock lock [ jump-").skip(1);
+    let jumps: Vec<_> = turns.map(|turn| turn.matches("jump-").count()).collect();
+    assert_eq!(jumps, [43]);
+    switch(false);
+    let story = world.story();
+    // Two for the jumps, and one for the breakpoints.
+    assert_eq!((rounds(&story), story.matches("tail-").count()), (3, 300));
+    switch(true);
+    work();
+    world.story();
+    client::unregister(&clients);
+    // The same for each chunk.
+    assert_eq!(rounds(&world.story()), 2 * 3);
+}
+
+/// Whoever changes something while the worker waits.
+static OTHER: AtomicPtr<Client> = AtomicPtr::new(core::ptr::null_mut());
+
+fn other() -> &'static Client {
+    // SAFETY: Set to a client that stays.
+    unsafe { &*OTHER.load(Relaxed) }
+}
+
+/// The worker makes a pass, and the client does something while it waits.
+fn during_the_wait(client: &Client, does: fn()) {
+    OTHER.store((&raw const *client).cast_mut(), Relaxed);
+    rcu_tasks::meanwhile(does);
+    assert!(worker::run());
+}
+
+#[test]
+fn a_wait_does_not_count_for_who_comes_back_in_it() {
+    let mut world = world();
+    let clients = [Client::at(world.place(&MOVES))];
+    assert_eq!(client::register(&clients), 0);
+    during_the_wait(&clients[0], || {
+        assert_eq!(other().disable(), 0);
+        assert_eq!(other().enable(), 0);
+    });
+    assert_eq!(jumps(), []);
+    world.story();
+    // It was not forgotten.
+    assert_eq!(work(), 1);
+    assert_eq!(
+        world.story(),
+        "lock unlock begin over lock [ jump-a sync sync sync ] unlock"
+    );
+    client::unregister(&clients);
+}
+
+#[test]
+fn who_leaves_during_the_wait_gets_no_jump() {
+    let mut world = world();
+    let clients = [Client::at(world.place(&MOVES))];
+    for leaves in [|| other().unregister(), || allow(false), || switch(false)] {
+        assert_eq!(client::register(&clients), 0);
+        world.story();
+        during_the_wait(&clients[0], leaves);
+        assert!(!world.story().contains("jump-"));
+        if cpu::is_known(clients[0].place()) {
+            client::unregister(&clients);
+        }
+        switch(true);
+        allow(true);
+        assert_eq!(work(), 0);
+    }
+}
+
+#[test]
+fn a_handler_that_comes_during_the_wait_keeps_the_jump_out() {
+    let mut world = world();
+    let place = world.place(&MOVES);
+    let first = [Client::at(place)];
+    let second = Client::around(place);
+    assert_eq!(client::register(&first), 0);
+    during_the_wait(&second, || assert_eq!(other().register(), 0));
+    assert_eq!((jumps(), work()), (vec![], 0));
+    cpu::come_to(place);
+    let (before, after) = second.calls();
+    assert!(after > 0 && before == after);
+    second.unregister();
+    assert_eq!((work(), jumps()), (1, vec![place]));
+    client::unregister(&first);
+}
+
+#[test]
+fn a_handler_after_the_instruction_takes_the_jump_out_first() {
+    let mut world = world();
+    let (place, first) = jumped(&mut world);
+    let second = [Client::around(place)];
+    assert_eq!(client::register(&second), 0);
+    assert_eq!(world.story(), "lock [ break-a sync tail-a sync ] unlock");
+    let (before, after) = second[0].calls();
+    assert!(before > 0 && before == after);
+    client::unregister(&second);
+    assert_eq!(world.story(), "lock kick unlock wait");
+    assert_eq!(work(), 1);
+    assert_eq!(jumps(), [place]);
+    client::unregister(&first);
+}
+
+#[test]
+fn a_probe_without_such_a_handler_changes_nothing() {
+    let mut world = world();
+    let (place, first) = jumped(&mut world);
+    let second = [Client::at(place)];
+    assert_eq!(client::register(&second), 0);
+    assert_eq!(world.story(), "lock unlock");
+    let before = [&first, &second].map(|one| one[0].calls().0);
+    cpu::come_by_jump(place);
+    let now = [&first, &second].map(|one| one[0].calls().0);
+    assert_eq!(now, before.map(|count| count + 1));
+    client::unregister(&first);
+    assert_eq!(world.story(), "lock unlock wait");
+    client::unregister(&second);
+    assert!(world
+        .story()
+        .starts_with("lock [ break-a sync tail-a sync mend-a sync ]"));
+}
+
+#[test]
+fn a_breakpoint_that_the_jump_would_be_over_takes_it_out_first() {
+    let mut world = world();
+    let (place, first) = jumped(&mut world);
+    let inside = world.name(place + INSN);
+    let second = [Client::at(inside)];
+    assert_eq!(client::register(&second), 0);
+    assert_eq!(
+        world.story(),
+        "lock [ copy copy ] [ break-a sync tail-a sync break-b sync detour kick ] unlock"
+    );
+    // That one's own jump is over nobody.
+    assert_eq!((work(), jumps()), (1, vec![inside]));
+    world.story();
+    assert_eq!(second[0].disable(), 0);
+    assert_eq!(
+        world.story(),
+        "lock [ break-b sync tail-b sync mend-b sync kick ] unlock"
+    );
+    assert_eq!((work(), jumps()), (1, vec![place]));
+    world.story();
+    assert_eq!(second[0].enable(), 0);
+    assert_eq!(
+        world.story(),
+        "lock [ break-a sync tail-a sync break-b sync kick ] unlock"
+    );
+    client::unregister(&second);
+    assert_eq!((work(), jumps()), (1, vec![place]));
+    client::unregister(&first);
+}
+
+#[test]
+fn a_breakpoint_that_comes_during_the_wait_keeps_the_jump_out() {
+    let mut world = world();
+    let place = world.place(&MOVES);
+    let first = [Client::at(place)];
+    let second = Client::at(world.name(place + INSN));
+    assert_eq!(client::register(&first), 0);
+    during_the_wait(&second, || assert_eq!(other().register(), 0));
+    assert_eq!((work(), jumps()), (1, vec![place + INSN]));
+    second.unregister();
+    assert_eq!((work(), jumps()), (1, vec![place]));
+    client::unregister(&first);
+}
+
+#[test]
+fn the_last_of_a_batch_that_overlaps_jumps() {
+    let mut world = world();
+    let place = world.place(&MOVES);
+    let places = [
+        place,
+        world.name(place + INSN),
+        world.name(place + 2 * INSN),
+    ];
+    let clients = places.map(Client::at);
+    assert_eq!(client::register(&clients), 0);
+    assert_eq!((work(), jumps()), (1, vec![places[2]]));
+    client::unregister(&clients);
+    assert_eq!(jumps(), []);
+}
+
+#[test]
+fn text_under_a_jump_is_read_as_it_was() {
+    let mut world = world();
+    let (place, first) = jumped(&mut world);
+    // Behind the jump, and within it where no instruction starts.
+    let behind = [Client::at(world.name(place + 2 * INSN))];
+    assert_eq!(client::register(&behind), 0);
+    assert_eq!(jumps(), [place]);
+    for offset in [1, 2, 4] {
+        let wrong = [Client::at(place + offset)];
+        assert_eq!(client::register(&wrong), EILSEQ.to_errno());
+    }
+    assert_eq!(jumps(), [place]);
+    client::unregister(&behind);
+    client::unregister(&first);
+}
+
+#[test]
+fn switches_take_all_jumps_out_at_once() {
+    let mut world = world();
+    let (place, first) = jumped(&mut world);
+    let second = [Client::at(world.place(&MOVES))];
+    assert_eq!(client::register(&second), 0);
+    world.story();
+    // One with a jump, and one in the queue.
+    allow(false);
+    assert_eq!(world.story(), "lock [ break-a sync tail-a sync ] unlock");
+    assert_eq!((work(), jumps()), (1, vec![]));
+    world.story();
+    allow(true);
+    assert_eq!(world.story(), "lock kick unlock");
+    assert_eq!((work(), jumps().len()), (1, 2));
+    world.story();
+    switch(false);
+    assert_eq!(jumps(), []);
+    assert!(world.story().ends_with("sync ] unlock"));
+    // What is registered meanwhile waits for the switch.
+    let third = [Client::at(world.place(&MOVES))];
+    assert_eq!(client::register(&third), 0);
+    assert_eq!(work(), 0);
+    switch(true);
+    assert_eq!((work(), jumps().len()), (1, 3));
+    assert!(jumps().contains(&place));
+    for clients in [first, second, third] {
+        client::unregister(&clients);
+    }
+}
+
+#[test]
+fn there_are_no_jumps_before_the_worker_can_run() {
+    let mut world = World::new();
+    // SAFETY: None is needed.
+    assert!(!unsafe { c::rust_kprobes_jumps_allowed() });
+    world.story();
+    let clients = [Client::at(world.place(&MOVES))];
+    assert_eq!(client::register(&clients), 0);
+    assert_eq!(world.story(), "lock [ copy copy ] [ break-a sync ] unlock");
+    flush();
+    assert_eq!(world.story(), "lock unlock");
+    allow(true);
+    assert_eq!(world.story(), "lock [ detour kick ] unlock");
+    // SAFETY: None is needed.
+    assert!(unsafe { c::rust_kprobes_jumps_allowed() });
+    client::unregister(&clients);
+}
+
+#[test]
+fn a_flush_ends_when_nothing_is_queued() {
+    let mut world = world();
+    let clients = [Client::at(world.place(&MOVES))];
+    assert_eq!(client::register(&clients), 0);
+    world.story();
+    flush();
+    assert_eq!(
+        world.story(),
+        "lock hurry unlock lock unlock begin over lock [ jump-a sync sync sync ] unlock lock unlock"
+    );
+    flush();
+    assert_eq!(world.story(), "lock unlock");
+    // What is queued anew in the middle is waited for, too.
+    assert_eq!(clients[0].disable(), 0);
+    assert_eq!(clients[0].enable(), 0);
+    OTHER.store((&raw const clients[0]).cast_mut(), Relaxed);
+    rcu_tasks::meanwhile(|| {
+        assert_eq!(other().disable(), 0);
+        assert_eq!(other().enable(), 0);
+    });
+    flush();
+    assert_eq!(jumps().len(), 1);
+    client::unregister(&clients);
+}
+
+#[test]
+fn nobody_writes_to_text_that_goes() {
+    let mut world = world();
+    let (place, first) = jumped(&mut world);
+    let queued = world.place(&MOVES);
+    let second = [Client::at(queued)];
+    let layout = |place| Layout {
+        core: place..place + 1,
+        ..Layout::default()
+    };
+    modules::load(layout(queued));
+    assert_eq!(client::register(&second), 0);
+    during_the_wait(&second[0], || {
+        // SAFETY: The module of this kernel.
+        unsafe { c::rust_kprobes_text_gone(modules::as_c(), false) };
+        text::come_again(other().place());
+    });
+    assert_eq!(jumps(), [place]);
+    modules::load(layout(place));
+    world.story();
+    // SAFETY: The module of this kernel.
+    unsafe { c::rust_kprobes_text_gone(modules::as_c(), false) };
+    assert_eq!(world.story(), "lock unlock");
+    modules::unload();
+    text::come_again(place);
+    allow(false);
+    assert_eq!(world.story(), "lock unlock");
+    client::unregister(&first);
+    client::unregister(&second);
+    assert_eq!(work(), 0);
+}
+
+#[test]
+fn a_forgotten_probe_makes_room_for_a_jump() {
+    let mut world = world();
+    let place = world.place(&MOVES);
+    let first = [Client::at(place)];
+    let forgotten = [Client::at(world.name(place + INSN))];
+    assert_eq!(client::register(&first), 0);
+    assert_eq!(client::register(&forgotten), 0);
+    assert_eq!((work(), jumps()), (1, vec![place + INSN]));
+    let memory = forgotten[0].as_c() as u64;
+    modules::load(Layout {
+        core: memory..memory + 1,
+        ..Layout::default()
+    });
+    // SAFETY: The module of this kernel.
+    unsafe { c::rust_kprobes_text_gone(modules::as_c(), false) };
+    client::forget(&forgotten);
+    assert_eq!((work(), jumps()), (1, vec![place]));
+    client::unregister(&first);
+}
+
+/// Registers and works with the `call` refused that comes after so many others, for every number
+/// there is; tells how often all was well but for the jump.
+fn each_refused(call: Call) -> usize {
+    let mut plain = 0;
+    for after in 0.. {
+        let mut world = world();
+        let place = world.place(&MOVES);
+        let clients = [Client::at(place)];
+        faults::refuse(call, after);
+        let status = client::register(&clients);
+        work();
+        let all_granted = faults::none();
+        if status == 0 {
+            cpu::come_to_all();
+            assert!(clients[0].calls().0 > 0 && clients[0].missed() == 0);
+            assert_eq!(jumps().len(), usize::from(all_granted));
+            plain += usize::from(!all_granted);
+            // Another time there is memory.
+            assert_eq!(clients[0].disable(), 0);
+            assert_eq!(clients[0].enable(), 0);
+            work();
+            assert_eq!(jumps(), [place]);
+            client::unregister(&clients);
+        } else {
+            assert_eq!(text::breakpoints().count(), 0);
+        }
+        if all_granted {
+            break;
+        }
+    }
+    plain
+}
+
+#[test]
+fn without_memory_a_probe_stays_on_its_breakpoint() {
+    assert_eq!(each_refused(Call::Allocate), 1);
+    assert_eq!(each_refused(Call::ExecutablePage), 1);
+}
+
+#[test]
+fn unregistering_needs_no_memory() {
+    let mut world = world();
+    let (place, first) = jumped(&mut world);
+    let inside = [Client::at(place + INSN)];
+    assert_eq!(client::register(&inside), 0);
+    faults::refuse(Call::Allocate, 0);
+    client::unregister(&inside);
+    assert_eq!((work(), jumps()), (1, vec![place]));
+    client::unregister(&first);
+    assert!(faults::none());
+}
+
+#[test]
+fn hits_by_a_jump_while_another_hit_is_handled_are_missed() {
+    let mut world = world();
+    let (place, first) = jumped(&mut world);
+    // SAFETY: Nothing else runs on this CPU.
+    unsafe { kernel::bindings::current_kprobe = first[0].as_c() };
+    let before = (first[0].calls(), first[0].missed());
+    cpu::come_by_jump(place);
+    // SAFETY: As above.
+    unsafe { kernel::bindings::current_kprobe = core::ptr::null_mut() };
+    assert_eq!(
+        (first[0].calls(), first[0].missed()),
+        (before.0, before.1 + 1)
+    );
+    client::unregister(&first);
+}
+
+/// The list, as it is shown.
+fn list() -> String {
+    let (mut text, mut len) = (core::ptr::null_mut(), 0);
+    // SAFETY: Two places that stay until the file is closed.
+    let file = unsafe { libc::open_memstream(&mut text, &mut len) };
+    // SAFETY: A file of the host's, which is open.
+    let status = unsafe { c::rust_kprobes_list_show(file.cast(), core::ptr::null_mut()) };
+    assert_eq!(status, 0);
+    // SAFETY: As above; it is used no more.
+    assert_eq!(unsafe { libc::fclose(file) }, 0);
+    // SAFETY: So much was written, and it stays.
+    let bytes = unsafe { core::slice::from_raw_parts(text.cast::<u8>(), len) };
+    String::from_utf8_lossy(bytes).into()
+}
+
+#[test]
+fn the_list_tells_of_jumps_from_the_queue_on() {
+    let mut world = world();
+    let clients = [Client::at(world.place(&MOVES))];
+    let shown = || list().contains("[OPTIMIZED]");
+    assert_eq!(client::register(&clients), 0);
+    assert!(shown());
+    work();
+    assert!(shown());
+    allow(false);
+    assert!(!shown());
+    client::unregister(&clients);
+}
