@@ -134,10 +134,11 @@ void __kprobes rust_kprobes_call_rcu_tasks(struct rcu_head *head, rcu_callback_t
 	call_rcu_tasks(head, done);
 }
 
-void __kprobes rust_kprobes_ksymbol(unsigned long page, bool gone)
+void __kprobes rust_kprobes_ksymbol(unsigned long page, bool gone, bool detours)
 {
 	perf_event_ksymbol(PERF_RECORD_KSYMBOL_TYPE_OOL, page, PAGE_SIZE, gone,
-			   KPROBE_INSN_PAGE_SYM);
+			   detours ? KPROBE_OPTINSN_PAGE_SYM :
+				     KPROBE_INSN_PAGE_SYM);
 }
 
 bool __kprobes rust_kprobes_is_gate(unsigned long addr)
@@ -160,6 +161,11 @@ bool __kprobes rust_kprobes_in_module(struct module *module, unsigned long addr,
 {
 	return within_module_init(addr, module) ||
 	       (!init_only && within_module_core(addr, module));
+}
+
+void __kprobes rust_kprobes_let_others_run(void)
+{
+	cond_resched();
 }
 
 void __kprobes rust_kprobes_registered_twice(void)
@@ -349,7 +355,32 @@ const void * __kprobes rust_kprobes_fixup(struct exception_table_entry *first,
 #endif
 }
 
+/* The same of where it leads. */
+const void * __kprobes rust_kprobes_fixup_leads(struct exception_table_entry *first,
+						struct exception_table_entry *end,
+						size_t number)
+{
+	struct exception_table_entry *entry = first + number;
+
+	if (entry >= end)
+		return NULL;
+#ifdef ARCH_HAS_RELATIVE_EXTABLE
+	return offset_to_ptr(&entry->fixup);
+#else
+	return (const void *)entry->fixup;
+#endif
+}
+
 #ifdef CONFIG_JUMP_LABEL
+const void * __kprobes rust_kprobes_jump_label_leads(struct jump_entry *first,
+						     struct jump_entry *end,
+						     size_t number)
+{
+	struct jump_entry *entry = first + number;
+
+	return entry < end ? (const void *)jump_entry_target(entry) : NULL;
+}
+
 const void * __kprobes rust_kprobes_jump_label(struct jump_entry *first,
 					       struct jump_entry *end, size_t number,
 					       bool init_gone, size_t *len)
@@ -452,11 +483,23 @@ struct kprobe * __kprobes rust_kprobes_test_running(void)
 #endif
 
 #ifdef CONFIG_RUST_KPROBES_JUMPS
+/*
+ * Lets who wants the CPU have it, at the end of a detour. There may be a probe
+ * with a jump on the way to the scheduler: with interrupts off, the end of its
+ * detour does not come here again.
+ */
+void __kprobes rust_kprobes_give_way(void)
+{
+	local_irq_disable();
+	preempt_schedule_irq();
+	local_irq_enable();
+}
+
 /* The worker that brings jumps into the text; see sys/worker.rs. */
 static DECLARE_WAIT_QUEUE_HEAD(pass_is_over);
 static atomic_long_t passes;
 
-static void pass(struct work_struct *unused)
+static void __kprobes pass(struct work_struct *unused)
 {
 	rust_kprobes_optimize();
 }
@@ -508,8 +551,8 @@ subsys_initcall(allow_jumps);
 static int allowed;
 static DEFINE_MUTEX(allowed_mutex);
 
-static int set_allowed(const struct ctl_table *table, int write, void *buffer,
-		       size_t *length, loff_t *ppos)
+static int __kprobes set_allowed(const struct ctl_table *table, int write,
+				 void *buffer, size_t *length, loff_t *ppos)
 {
 	int ret;
 

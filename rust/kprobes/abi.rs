@@ -37,6 +37,7 @@ use crate::{
     },
     model::{
         addr::TextAddr,
+        plan::Pages,
         refusal::Refusal,
         target::Target, //
     },
@@ -329,11 +330,14 @@ unsafe extern "C" fn kprobe_get_kallsym(
     r#type: *mut c_char,
     sym: *mut c_char,
 ) -> c_int {
-    let Some(page) = prepare::copies(symnum as usize) else {
+    let Some((page, of)) = prepare::copies(symnum as usize) else {
         // Kallsyms' way to say that there are no more symbols.
         return ERANGE.to_errno();
     };
-    let name = bindings::KPROBE_INSN_PAGE_SYM;
+    let name: &[u8] = match of {
+        Pages::Copies => bindings::KPROBE_INSN_PAGE_SYM,
+        Pages::Detours => bindings::KPROBE_OPTINSN_PAGE_SYM,
+    };
     // SAFETY: By the precondition; the name has its NUL.
     unsafe {
         value.write(page.get() as usize);

@@ -20,7 +20,8 @@ use crate::model::{
     not_optimized::NotOptimized,
     plan::{
         AfterStep,
-        Next, //
+        Next,
+        Pages, //
     },
     refusal::Refusal,
     surroundings::Surroundings,
@@ -130,9 +131,9 @@ pub(crate) unsafe trait Machine: Isa {
     /// Puts the code that the place's breakpoint is over into `code`, which was read from there.
     fn restore(prepared: &Self::Prepared, code: &mut [u8]);
 
-    /// Where page number `number` of copied instructions is, if there are so many. To be asked
-    /// anywhere, even while all other CPUs are stopped.
-    fn copies(number: usize, pinned: &Self::Pinned) -> Option<TextAddr>;
+    /// Where page number `number` of copied instructions is, and what is in it, if there are so
+    /// many. To be asked anywhere, even while all other CPUs are stopped.
+    fn copies(number: usize, pinned: &Self::Pinned) -> Option<(TextAddr, Pages)>;
 
     /// How many copies are given back, but may still have a task in them.
     fn waiting() -> usize;
@@ -191,9 +192,8 @@ pub(crate) type Places<'a, M> =
 
 /// A CPU on which a jump can take the place of a breakpoint.
 ///
-/// The jump leads to a detour. That has the probes called by `life::hit::detour()`, which is told
-/// the address (no code knows of a client), then runs a copy of what the jump is over, and goes on
-/// behind it.
+/// The jump leads to a detour. That does what the breakpoint's trap does but for the instruction's
+/// own sake, then runs a copy of what the jump is over, and goes on behind it.
 ///
 /// # Safety
 ///
@@ -210,12 +210,14 @@ pub(crate) type Places<'a, M> =
 pub(crate) unsafe trait Detour: Machine {
     /// Where a jump leads to. What an address in it stands for is known until it is dropped.
     type Detour: Send + Sync + 'static;
+    /// Whose handlers are called there.
+    type Owner;
 
     /// How many bytes a jump is over.
     const REACH: u64;
 
     /// Makes the detour of a place in `function`, or says why there cannot be one. Nobody comes to
-    /// it yet.
+    /// it yet, and it calls nobody.
     fn detour(
         at: TextAddr,
         function: TextRange,
@@ -224,6 +226,19 @@ pub(crate) unsafe trait Detour: Machine {
         read: ReadText<'_>,
         text: &mut Self::TextLock,
     ) -> Result<Self::Detour, NotOptimized>;
+
+    /// Tells `found` where each branch in a piece of text leads that leads out of it.
+    fn leaving(
+        piece: TextRange,
+        read: ReadText<'_>,
+        found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
+    ) -> Result<(), NotOptimized>;
+
+    /// From now on, who comes to the detour calls the handlers of `owner`, or nobody's.
+    ///
+    /// Tasks that were preempted there come later than any grace period. So whoever is named here
+    /// stays until a grace period after somebody else, or nobody, has been.
+    fn direct(detour: &Self::Detour, owner: Option<&Self::Owner>);
 
     /// From now on, a hit of the place that need not come back goes on where the detour runs what
     /// the jump is to be over, or as it did before there was one. It changes what

@@ -21,11 +21,16 @@
 #include <linux/module.h>
 #include <linux/perf_event.h>
 #include <linux/seq_file.h>
-#include <linux/static_call_types.h>
+#include <linux/static_call.h>
 #include <linux/text-patching.h>
 #include <linux/uaccess.h>
+#ifdef CONFIG_RUST_KPROBES_KUNIT_TEST
+#include <linux/kdebug.h>
+#include <linux/stacktrace.h>
+#endif
 #ifdef CONFIG_X86
 #include <asm/trapnr.h>
+#include "../../arch/x86/kprobes/unwind.h"
 #endif
 
 #ifdef CONFIG_RUST_KPROBES
@@ -48,12 +53,13 @@ void rust_kprobes_jump_label_lock(void);
 void rust_kprobes_jump_label_unlock(void);
 bool rust_kprobes_init_text_gone(void);
 void rust_kprobes_call_rcu_tasks(struct rcu_head *head, rcu_callback_t done);
-void rust_kprobes_ksymbol(unsigned long page, bool gone);
+void rust_kprobes_ksymbol(unsigned long page, bool gone, bool detours);
 bool rust_kprobes_is_gate(unsigned long addr);
 bool rust_kprobes_module_get(struct module *module);
 void rust_kprobes_module_put(struct module *module);
 bool rust_kprobes_in_module(struct module *module, unsigned long addr,
 			    bool init_only);
+void rust_kprobes_let_others_run(void);
 void rust_kprobes_registered_twice(void);
 void rust_kprobes_forgotten(const struct module *module,
 			    const struct kprobe *probe);
@@ -81,7 +87,13 @@ extern struct exception_table_entry __start___ex_table[], __stop___ex_table[];
 const void *rust_kprobes_fixup(struct exception_table_entry *first,
 			       struct exception_table_entry *end,
 			       size_t number);
+const void *rust_kprobes_fixup_leads(struct exception_table_entry *first,
+				     struct exception_table_entry *end,
+				     size_t number);
 #ifdef CONFIG_JUMP_LABEL
+const void *rust_kprobes_jump_label_leads(struct jump_entry *first,
+					  struct jump_entry *end,
+					  size_t number);
 const void *rust_kprobes_jump_label(struct jump_entry *first,
 				    struct jump_entry *end, size_t number,
 				    bool init_gone, size_t *len);
@@ -103,6 +115,8 @@ const void *rust_kprobes_bug(struct bug_entry *first, struct bug_entry *end,
 extern int __start_orc_unwind_ip[], __stop_orc_unwind_ip[];
 #endif
 #ifdef CONFIG_X86
+/* The rest of x86's trampoline.S is in unwind.h. */
+void rust_kprobes_detour_hit(const unsigned long *owner, struct pt_regs *regs);
 bool rust_kprobes_peek(unsigned long *word, const unsigned long *at,
 		       bool lifted);
 const void *rust_kprobes_alternative(size_t number, size_t *len);
@@ -120,6 +134,7 @@ int rust_kprobes_plant(const char *name, struct kprobe *probe);
 #endif
 
 #ifdef CONFIG_RUST_KPROBES_JUMPS
+void rust_kprobes_give_way(void);
 void rust_kprobes_optimize(void);
 void rust_kprobes_allow_jumps(bool on);
 bool rust_kprobes_jumps_allowed(void);
@@ -135,6 +150,17 @@ void rust_kprobes_preempt_disable(void);
 void rust_kprobes_preempt_enable(void);
 unsigned int rust_kprobes_context(void);
 struct kprobe *rust_kprobes_test_running(void);
+
+#if defined(CONFIG_X86) && defined(CONFIG_RUST_KPROBES_KUNIT_TEST)
+/* detour_test.S */
+void rust_kprobes_test_run(void *state, const void *function);
+extern const char rust_kprobes_test_ran[];
+extern const char rust_kprobes_test_push[], rust_kprobes_test_plain[];
+extern const char rust_kprobes_test_stack[], rust_kprobes_test_rip[];
+extern const char rust_kprobes_test_jcc[], rust_kprobes_test_jmp[];
+extern const char rust_kprobes_test_call[], rust_kprobes_test_flags[];
+extern const char rust_kprobes_test_ret[];
+#endif
 #endif /* CONFIG_RUST_KPROBES */
 
 #endif /* _RUST_KPROBES_GLUE_H */

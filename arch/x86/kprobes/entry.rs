@@ -3,10 +3,13 @@
 //! EDGE: where x86's traps come in, [`arch/x86/include/asm/kprobes.h`](
 //! srctree/arch/x86/include/asm/kprobes.h).
 //!
-//! Breakpoints come with interrupts off; faults only if the CPU cannot be preempted. So the CPU
-//! stays the same for as long as any of these takes.
+//! Breakpoints come with interrupts off; faults only if the CPU cannot be preempted; detours turn
+//! preemption off. So the CPU stays the same for as long as any of these takes.
 
-use super::machine;
+use super::{
+    detour,
+    machine, //
+};
 use crate::{
     life::{
         counters,
@@ -18,7 +21,10 @@ use crate::{
         Pinned, //
     }, //
 };
-use core::mem::offset_of;
+use core::{
+    mem::offset_of,
+    sync::atomic::AtomicUsize, //
+};
 use kernel::{
     bindings,
     prelude::*, //
@@ -60,6 +66,26 @@ unsafe extern "C" fn kprobe_int3_handler(regs: *mut bindings::pt_regs) -> c_int 
     let registers = unsafe { &mut *regs };
     // SAFETY: By the precondition: interrupts are off.
     unsafe { preempt::in_trap(|pinned| hit::breakpoint(registers, pinned)) as c_int }
+}
+
+/// A jump has led to a detour. Preemption is off until this returns; interrupts are as they were.
+///
+/// # Safety
+///
+/// `owner` is what the detour names, and `regs` what it has saved.
+#[export]
+unsafe extern "C" fn rust_kprobes_detour_hit(owner: *const usize, regs: *mut bindings::pt_regs) {
+    // SAFETY: By the precondition, and nobody else uses them meanwhile.
+    let registers = unsafe { &mut *regs };
+    let word: *const AtomicUsize = owner.cast();
+    let call = |pinned: &Pinned| {
+        // SAFETY: By the precondition.
+        if let Some(probes) = unsafe { detour::owner(word, pinned) } {
+            hit::jumped(probes, registers, pinned);
+        }
+    };
+    // SAFETY: By who calls: the CPU cannot be preempted.
+    unsafe { preempt::in_trap(call) }
 }
 
 /// Has this fault happened in the handling of a probe's hit?
@@ -130,8 +156,32 @@ unsafe extern "C" fn kprobe_original_code(code: *mut u8, ip: usize, len: usize) 
 /// None is needed.
 #[export]
 unsafe extern "C" fn kprobe_original_ip(ip: usize) -> usize {
-    let pinned = Pinned::new();
-    machine::original(TextAddr::new(ip as u64), &pinned).get() as usize
+    let (at, pinned) = (TextAddr::new(ip as u64), Pinned::new());
+    original(at, &pinned).map_or(ip, |(at, _)| at.get() as usize)
+}
+
+/// If the address is in a copy of an instruction, or in a detour on the way to one: makes that and
+/// the stack pointer those of the original, and says so.
+///
+/// # Safety
+///
+/// Both can be read and written.
+#[export]
+unsafe extern "C" fn kprobe_original_frame(ip: *mut usize, sp: *mut usize) -> bool {
+    // SAFETY: By the precondition.
+    let (ip, sp) = unsafe { (&mut *ip, &mut *sp) };
+    let found = original(TextAddr::new(*ip as u64), &Pinned::new());
+    if let Some((at, pushed)) = found {
+        *ip = at.get() as usize;
+        *sp = sp.wrapping_add(pushed as usize);
+    }
+    found.is_some()
+}
+
+/// What an address in a copy stands for, and how much is on the stack that is not there.
+fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, u64)> {
+    let copy = machine::original(at, pinned).map(|at| (at, 0));
+    copy.or_else(|| detour::original(at, pinned))
 }
 
 /// Is there a slot at the address?
@@ -144,7 +194,10 @@ unsafe extern "C" fn __is_insn_slot_addr(
     cache: *mut bindings::kprobe_insn_cache,
     addr: usize,
 ) -> bool {
-    let ours = core::ptr::eq(cache, &raw const bindings::kprobe_insn_slots);
-    let pinned = Pinned::new();
-    ours && machine::is_slot(TextAddr::new(addr as u64), &pinned)
+    let (at, pinned) = (TextAddr::new(addr as u64), Pinned::new());
+    if core::ptr::eq(cache, &raw const bindings::kprobe_optinsn_slots) {
+        detour::covers(at, &pinned)
+    } else {
+        machine::is_slot(at, &pinned)
+    }
 }

@@ -15,6 +15,7 @@
 //! C counterpart: [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
 use super::{
+    detour,
     frame::{
         self,
         Trapped, //
@@ -54,7 +55,8 @@ use crate::{
         },
         plan::{
             AfterStep,
-            Next, //
+            Next,
+            Pages, //
         },
         refusal::Refusal,
         target::Site, //
@@ -109,7 +111,8 @@ const IF: usize = emulate::flag::IF as usize;
 
 static SLOTS: Table<slots::Page> = Table::empty();
 static RETURNS: Returns = Returns::new(MOST_WAITING);
-static POOL: Guarded<Pool, slots::Lock> = Guarded::new(Pool::new(&SLOTS, &RETURNS, SLOT_LEN));
+static POOL: Guarded<Pool, slots::Lock> =
+    Guarded::new(Pool::new(&SLOTS, &RETURNS, SLOT_LEN, Pages::Copies));
 
 /// All it takes to break at a place and to carry out the instruction there.
 pub(crate) struct Prepared {
@@ -326,17 +329,24 @@ unsafe impl Machine for X86 {
         }
     }
 
-    fn copies(number: usize, pinned: &Pinned) -> Option<TextAddr> {
-        slots::page(&SLOTS, number, pinned)
+    fn copies(number: usize, pinned: &Pinned) -> Option<(TextAddr, Pages)> {
+        match slots::page(&SLOTS, number, pinned) {
+            Ok(page) => Some((page, Pages::Copies)),
+            Err(count) => {
+                let page = detour::page(number.wrapping_sub(count), pinned)?;
+                Some((page, Pages::Detours))
+            }
+        }
     }
 
     fn waiting() -> usize {
-        RETURNS.waiting()
+        RETURNS.waiting().wrapping_add(detour::waiting())
     }
 
     fn tidy() -> Retired<slots::Page> {
         let mut retired = Retired::new();
         POOL.get(&mut slots::Lock::new()).tidy(&mut retired);
+        detour::tidy(&mut retired);
         retired
     }
 
@@ -372,10 +382,6 @@ unsafe impl Machine for X86 {
             to if to != 0 && !comes_back => {
                 registers.ip = to;
                 Next::Released
-            }
-            _ if prepared.op == Some(Op::Nothing) => {
-                registers.ip = next.get() as usize;
-                Next::Done
             }
             _ if emulate::often(&prepared.op, next, Trapped::of(registers)) => Next::Done,
             _ => seldom(prepared, registers),
@@ -452,17 +458,16 @@ fn boosted(slot: &Slot) -> TextAddr {
 }
 
 /// The address in the original, if `at` is in a copy of an instruction.
-pub(super) fn original(at: TextAddr, pinned: &Pinned) -> TextAddr {
-    let origin = slots::origin(&SLOTS, at, pinned);
-    origin.map_or(at, |(origin, into)| {
-        TextAddr::new(origin.get().wrapping_add(into % COPY_LEN as u64))
-    })
+pub(super) fn original(at: TextAddr, pinned: &Pinned) -> Option<TextAddr> {
+    let (origin, into) = slots::origin(&SLOTS, at, pinned)?;
+    let at = (origin as u64).wrapping_add(into % COPY_LEN as u64);
+    Some(TextAddr::new(at))
 }
 
 /// A CPU that is in a slot goes on in the original.
 pub(super) fn leave_slot(registers: &mut bindings::pt_regs, pinned: &Pinned) {
     let at = TextAddr::new(registers.ip as u64);
-    registers.ip = original(at, pinned).get() as usize;
+    registers.ip = original(at, pinned).unwrap_or(at).get() as usize;
 }
 
 /// Is there a slot at `at`?

@@ -3,11 +3,15 @@
 //! The x86 back end.
 //!
 //! What can be said about instructions is in [`isa`] and also compiles on the host; what touches
-//! the CPU is in [`machine`]; [`entry`] is where traps come in.
+//! the CPU is in [`machine`], [`detour`] and `jump`; [`entry`] is where traps and detours come in.
 
+mod detour;
 mod entry;
 mod frame;
 mod isa;
+// The tests on the host have no use for machine code.
+#[cfg(not(CONFIG_RUST_KPROBES_STAND_IN))]
+mod jump;
 mod machine;
 mod poke;
 mod starts;

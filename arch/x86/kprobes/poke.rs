@@ -6,19 +6,28 @@ use crate::{
     model::addr::TextAddr,
     sys::text, //
 };
-use kernel::{
-    bindings,
-    prelude::*, //
-};
+use core::ffi::c_void;
+use kernel::bindings;
 
 /// Changes one byte of text, which all CPUs see as before or as after.
-pub(super) fn byte(at: TextAddr, before: u8, after: u8, _text: &mut text::Lock) {
+pub(super) fn byte(at: TextAddr, before: u8, after: u8, text: &mut text::Lock) {
+    put(at, &[after], text);
+    tell(at, &[before], &[after]);
+}
+
+/// Changes text: one byte, which all CPUs see as before or as after, or what no CPU comes to.
+pub(super) fn put(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
     let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
-    let (before, after) = (&raw const before, &raw const after);
-    // SAFETY: Text that a breakpoint may be on, by who prepared it; one byte is changed at once.
-    unsafe { bindings::text_poke(place, after.cast(), 1) };
-    // SAFETY: One byte before, and one after.
-    unsafe { bindings::perf_event_text_poke(place, before.cast(), 1, after.cast(), 1) };
+    // SAFETY: Text that a breakpoint or a jump may be on, by who prepared it.
+    unsafe { bindings::text_poke(place, code.as_ptr().cast(), code.len()) };
+}
+
+/// Tells perf that the text at `at` has changed.
+pub(super) fn tell(at: TextAddr, before: &[u8], after: &[u8]) {
+    let place = core::ptr::with_exposed_provenance(at.get() as usize);
+    let (old, new) = (before.as_ptr().cast(), after.as_ptr().cast());
+    // SAFETY: So many bytes there were, and are.
+    unsafe { bindings::perf_event_text_poke(place, old, before.len(), new, after.len()) };
 }
 
 /// Writes code that nobody runs yet.

@@ -66,7 +66,7 @@ pub(crate) fn probeable(
     }
     let told = match &owner {
         Owner::Kernel => reserved_index(registry)?.check(at)?,
-        Owner::Module(module) => registry.reserved_in.of(module, at)?.check(at)?,
+        Owner::Module(module) => registry.reserved_in.index(module, at)?.check(at)?,
     };
     match function.kind {
         Kind::Function => (),
@@ -104,7 +104,7 @@ pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAdd
 pub(crate) fn module_comes(module: Loaded) -> Result<(), Refusal> {
     let mut lock = Lock::new();
     let registry = site::registry(&mut lock);
-    registry.reserved_in.forget();
+    registry.forget_modules();
     registry.modules.add(module)
 }
 

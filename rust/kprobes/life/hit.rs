@@ -37,6 +37,7 @@ use crate::{
             Pinned, //
         },
         probe::{
+            Chain,
             Probe,
             Running, //
         },
@@ -98,6 +99,32 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
     Whose::Ours
 }
 
+/// A jump in the place of a breakpoint was taken, to where the handlers of these probes are called.
+/// The instruction runs when this is over, whatever they say.
+#[inline(always)]
+pub(crate) fn jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
+    if Current::running(pinned).is_some() {
+        return probes.iter().for_each(Probe::miss);
+    }
+    let Some(probe) = probes.lone_before() else {
+        return each_jumped(probes, registers, pinned);
+    };
+    Current::set_running(Some(probe.running()), pinned);
+    probe.before(registers);
+    Current::set_running(None, pinned);
+}
+
+/// The same for any number of probes.
+#[cold]
+#[inline(never)]
+fn each_jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
+    for probe in probes.iter().filter(|probe| probe.is_enabled()) {
+        Current::set_running(Some(probe.running()), pinned);
+        probe.before(registers);
+    }
+    Current::set_running(None, pinned);
+}
+
 /// The same for a place with one probe that wants to be called after the instruction, too.
 #[cold]
 #[inline(never)]
@@ -132,29 +159,6 @@ fn each(site: &Site, prepared: &Prepared, registers: &mut Registers, pinned: &Pi
     }
     Current::set_running(None, pinned);
     Whose::Ours
-}
-
-/// The jump at an address has led to its detour. What the handlers say about where to go on does
-/// not count.
-#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-pub(crate) fn detour(at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
-    // It may be gone: a task may have been put aside before it came here.
-    let Some(site) = site::find(at, pinned) else {
-        return;
-    };
-    if Current::running(pinned).is_some() {
-        return site.probes.iter().for_each(Probe::miss);
-    }
-    if let Some(probe) = site.probes.lone_before() {
-        Current::set_running(Some(probe.running()), pinned);
-        probe.before(registers);
-    } else {
-        for probe in site.probes.iter().filter(|probe| probe.is_enabled()) {
-            Current::set_running(Some(probe.running()), pinned);
-            probe.before(registers);
-        }
-    }
-    Current::set_running(None, pinned);
 }
 
 /// Notes that a copy of the instruction is run now, which will come back.

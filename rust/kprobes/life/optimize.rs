@@ -52,7 +52,8 @@ use crate::{
     },
     sys::{
         lock::Lock,
-        surroundings::Tables,
+        modules,
+        surroundings,
         table::Writer,
         text,
         worker::{
@@ -69,33 +70,39 @@ use kernel::{
 
 type Made = <Current as Detour>::Detour;
 
+/// What a place with a detour has.
+struct Jump {
+    node: Node<AtomicUsize>,
+    /// Where its jump leads.
+    detour: Made,
+}
+
 /// How many jumps are written before others get their turn, which is how many the kernel writes at
 /// once.
 const BATCH: usize = 256;
 
-/// What a place has of all this.
-pub(crate) struct OfSite {
-    node: Node<AtomicUsize>,
-    /// Where its jump leads, or why there is none. Decided when it is first asked for.
-    detour: SetOnce<Result<Made, NotOptimized>>,
-}
+/// What a place has of all this: its jump, or why there is none. Decided when it is first asked
+/// for.
+pub(crate) struct OfSite(SetOnce<Result<KBox<Jump>, NotOptimized>>);
 
 impl OfSite {
     /// It has its breakpoint, or nothing.
     pub(crate) fn new() -> Self {
-        Self {
-            node: Node::new(),
-            detour: SetOnce::new(),
-        }
+        Self(SetOnce::new())
     }
 
     /// Has it a jump, or will it have one, if nothing comes in between?
     pub(crate) fn is_optimized(&self) -> bool {
-        self.node.state().is_optimized()
+        let jump = self.jump();
+        jump.is_some_and(|jump| jump.node.state().is_optimized())
+    }
+
+    fn jump(&self) -> Option<&Jump> {
+        self.0.as_ref()?.as_deref().ok()
     }
 
     fn detour(&self) -> Option<&Made> {
-        self.detour.as_ref()?.as_ref().ok()
+        self.jump().map(|jump| &jump.detour)
     }
 }
 
@@ -103,7 +110,8 @@ impl Places for Writer<Site> {
     type Word = AtomicUsize;
 
     fn node(&self, at: TextAddr) -> Option<&Node<AtomicUsize>> {
-        self.get(at).map(|site| &site.jump.node)
+        let jump = self.get(at)?.jump.jump();
+        jump.map(|jump| &jump.node)
     }
 }
 
@@ -115,6 +123,8 @@ pub(crate) struct Optimizer {
     allowed: bool,
     /// Where the worker puts together what it writes at once.
     ready: [u64; BATCH],
+    /// What is known of modules' text.
+    modules: surroundings::Modules,
 }
 
 impl Optimizer {
@@ -124,7 +134,13 @@ impl Optimizer {
         worker: Worker::Idle,
         allowed: false,
         ready: [0; BATCH],
+        modules: surroundings::Modules::NONE,
     };
+
+    /// What was found out about modules may not be true any more.
+    pub(crate) fn forget_modules(&mut self) {
+        self.modules.forget();
+    }
 
     /// A place leaves the queue at once; its jump is to be taken out.
     fn leave(&mut self, sites: &Writer<Site>, at: TextAddr) {
@@ -175,16 +191,18 @@ fn over(sites: &Writer<Site>, at: TextAddr) -> impl Iterator<Item = Place<'_>> {
     before.filter_map(|at| Some((at, sites.get(at)?)))
 }
 
-/// Is there a breakpoint in what the jump at `at` would be over?
-fn is_blocked(sites: &Writer<Site>, at: TextAddr) -> bool {
-    let inside = (1..Current::REACH).filter_map(|distance| at.after(distance).ok());
-    let mut inside = inside.filter_map(|at| sites.get(at));
-    inside.any(|site| site.armed() == Armed::Breakpoint)
+/// A breakpoint in what the jump at `at` would be over.
+fn inside(sites: &Writer<Site>, at: TextAddr) -> Option<TextAddr> {
+    let mut inside = (1..Current::REACH).filter_map(|distance| at.after(distance).ok());
+    inside.find(|&at| {
+        let site = sites.get(at);
+        site.is_some_and(|site| site.armed() == Armed::Breakpoint)
+    })
 }
 
 /// Does nothing stand against a jump now?
 fn may_jump(sites: &Writer<Site>, (at, site): Place<'_>) -> bool {
-    site.armed() == Armed::Breakpoint && !site.probes.comes_back() && !is_blocked(sites, at)
+    site.armed() == Armed::Breakpoint && !site.probes.comes_back() && inside(sites, at).is_none()
 }
 
 /// Breakpoints are about to be written at these addresses: what is in the way leaves.
@@ -213,8 +231,12 @@ pub(crate) fn leave(
     optimizer.take_out(sites, text);
 }
 
-/// The text of a place is no more, or the place goes: nobody writes there.
+/// The text of a place is no more, or the place goes: nobody writes there, and who comes to its
+/// detour so late finds nobody.
 pub(crate) fn forget(sites: &Writer<Site>, optimizer: &mut Optimizer, at: TextAddr) {
+    if let Some(detour) = sites.get(at).and_then(|site| site.jump.detour()) {
+        Current::direct(detour, None);
+    }
     optimizer.queue.forget(at, sites);
 }
 
@@ -242,7 +264,8 @@ pub(crate) fn reconsider(
     text: &mut text::Lazy,
     addresses: &mut dyn Iterator<Item = TextAddr>,
 ) {
-    let all = addresses.flat_map(|at| over(sites, at).map(|(at, _)| at).chain([at]));
+    let before = |at| over(sites, at).map(|(at, _)| at);
+    let all = addresses.flat_map(|at| Iterator::chain(before(at), [at]));
     consider(sites, optimizer, text, &mut { all });
 }
 
@@ -256,11 +279,14 @@ fn queue(
 ) -> Option<()> {
     let site = sites.get(at).filter(|site| may_jump(sites, (at, site)))?;
     let prepared = site.prepared()?;
-    if site.jump.detour.as_ref().is_none() {
-        let made = make(sites, at, prepared, text, around);
+    if site.jump.0.as_ref().is_none() {
+        let made = make(sites, &mut optimizer.modules, (at, prepared), text, around);
+        if let Ok(jump) = &made {
+            Current::direct(&jump.detour, Some(&site.probes));
+        }
         // Another time there may be some.
         if !matches!(made, Err(NotOptimized::NoMemory)) {
-            site.jump.detour.populate(made);
+            site.jump.0.populate(made);
         }
     }
     let detour = site.jump.detour()?;
@@ -273,26 +299,33 @@ fn queue(
 
 fn make(
     sites: &Writer<Site>,
-    at: TextAddr,
-    prepared: &Prepared,
+    known: &mut surroundings::Modules,
+    (at, prepared): (TextAddr, &Prepared),
     text: &mut text::Lazy,
     around: &mut Around,
-) -> Result<Made, NotOptimized> {
+) -> Result<KBox<Jump>, NotOptimized> {
     let function = around.function(at).map_err(|_| NotOptimized::NearEnd)?;
+    let owner = modules::owner(at).map_err(|_| NotOptimized::NearEnd)?;
+    if !known.have(&owner, at) {
+        *text = text::Lazy::new();
+    }
     let mut read = |from: TextAddr, into: &mut [u8]| prepare::original(sites, from, into);
-    Current::detour(at, function.text, prepared, &Tables, &mut read, text.get())
+    let leaving =
+        &mut |piece, found: surroundings::Found<'_>| Current::leaving(piece, &mut read, found);
+    let tables = known.tables(&owner, at, leaving)?;
+    let (function, text) = (function.text, text.get());
+    let detour = Current::detour(at, function, prepared, &tables, &mut read, text)?;
+    let node = Node::new();
+    KBox::new(Jump { node, detour }, GFP_KERNEL).map_err(|_| NotOptimized::NoMemory)
 }
 
 /// Makes of code that was read at `from` what it is without jumps, and, behind its first byte,
 /// without breakpoints.
 pub(crate) fn uncover(sites: &Writer<Site>, from: TextAddr, code: &mut [u8]) {
     let jumps = |(at, site): Place<'_>, code: &mut [u8]| {
-        if let Some(detour) = site
-            .jump
-            .detour()
-            .filter(|_| site.jump.node.state().has_jump())
-        {
-            Current::uncover(at, detour, from, code);
+        let jump = site.jump.jump();
+        if let Some(jump) = jump.filter(|jump| jump.node.state().has_jump()) {
+            Current::uncover(at, &jump.detour, from, code);
         }
     };
     over(sites, from).for_each(|place| jumps(place, code));

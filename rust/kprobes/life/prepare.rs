@@ -23,6 +23,7 @@ use crate::{
     },
     model::{
         addr::TextAddr,
+        plan::Pages,
         refusal::Refusal, //
     },
     sys::{
@@ -46,8 +47,8 @@ pub(crate) fn at(
     Current::prepare(at, text::has_fixup(at), &mut read, text)
 }
 
-/// Where page number `number` of copied instructions is, if there are so many.
-pub(crate) fn copies(number: usize) -> Option<TextAddr> {
+/// Where page number `number` of copied instructions is, and what is in it, if there are so many.
+pub(crate) fn copies(number: usize) -> Option<(TextAddr, Pages)> {
     Current::copies(number, &Pinned::new())
 }
 

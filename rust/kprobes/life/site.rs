@@ -169,6 +169,14 @@ pub(crate) struct Registry {
     pub(crate) refused: refused::Log,
 }
 
+impl Registry {
+    /// What was found out about modules may not be true any more.
+    pub(crate) fn forget_modules(&mut self) {
+        self.reserved_in.forget();
+        self.optimizer.forget_modules();
+    }
+}
+
 /// The place at an address, while the caller stays on the CPU.
 #[inline(always)]
 pub(crate) fn find(at: TextAddr, pinned: &Pinned) -> Option<&Site> {

@@ -32,6 +32,9 @@ pub(crate) struct Optimizer;
 impl Optimizer {
     /// No jumps.
     pub(crate) const NEW: Self = Self;
+
+    /// There is nothing to forget.
+    pub(crate) fn forget_modules(&mut self) {}
 }
 
 macro_rules! nothing_to_do {

@@ -14,6 +14,7 @@
 pub(crate) mod addr;
 pub(crate) mod code;
 pub(crate) mod hit_state;
+pub(crate) mod landing;
 pub(crate) mod latest;
 pub(crate) mod not_optimized;
 pub(crate) mod opt_state;

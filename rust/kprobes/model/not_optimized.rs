@@ -8,7 +8,7 @@
 
 #![cfg_attr(
     not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
-    expect(dead_code, reason = "for jumps in the place of breakpoints")
+    expect(dead_code, reason = "for who asks why there is no jump")
 )]
 
 use super::{
@@ -52,7 +52,6 @@ reasons! {
     OfFtrace => "ftrace changes the text",
     OfJumpLabel => "a jump label changes the text",
     OfStaticCall => "a static call changes the text",
-    OfAlternative => "an alternative may change the text",
     OfBug => "BUG() or WARN() traps there",
     OfDebugger => "a debugger has a breakpoint there",
     CallCheck(TextAddr) =>
@@ -93,7 +92,6 @@ impl NotOptimized {
             | Self::OfFtrace
             | Self::OfJumpLabel
             | Self::OfStaticCall
-            | Self::OfAlternative
             | Self::OfBug
             | Self::OfDebugger
             | Self::NoMemory
@@ -119,8 +117,6 @@ pub(crate) enum Owner {
     JumpLabel,
     /// Calls whose target changes.
     StaticCall,
-    /// Instructions that are chosen for the CPU, and may be chosen anew.
-    Alternative,
     /// The instructions that BUG() and WARN() trap on.
     Bug,
     /// Breakpoints of a debugger.
@@ -133,7 +129,6 @@ impl From<Owner> for NotOptimized {
             Owner::Ftrace => Self::OfFtrace,
             Owner::JumpLabel => Self::OfJumpLabel,
             Owner::StaticCall => Self::OfStaticCall,
-            Owner::Alternative => Self::OfAlternative,
             Owner::Bug => Self::OfBug,
             Owner::Debugger => Self::OfDebugger,
         }
@@ -173,7 +168,6 @@ mod tests {
             (Owner::Ftrace, NotOptimized::OfFtrace),
             (Owner::JumpLabel, NotOptimized::OfJumpLabel),
             (Owner::StaticCall, NotOptimized::OfStaticCall),
-            (Owner::Alternative, NotOptimized::OfAlternative),
             (Owner::Bug, NotOptimized::OfBug),
             (Owner::Debugger, NotOptimized::OfDebugger),
         ];

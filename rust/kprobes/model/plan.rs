@@ -4,7 +4,7 @@
 //!
 //! The breakpoint stands where its first byte was, so it cannot run there. [`Next`] is what the
 //! handling of a hit must know of what is done instead: whether it goes on at once, later, or not
-//! at all.
+//! at all. What is run in its place is in [`Pages`] of their own.
 
 /// What became of a probed instruction when it was asked to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,4 +25,13 @@ pub(crate) enum AfterStep {
     Done,
     /// It has not, and starts again: the CPU comes to the breakpoint once more.
     Again,
+}
+
+/// What a page of executable memory has in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pages {
+    /// Copies of instructions.
+    Copies,
+    /// Detours, which jumps in the place of breakpoints lead to.
+    Detours,
 }

@@ -29,6 +29,16 @@ pub(crate) fn span(origin: TextAddr, at: TextAddr, len: u64) -> Option<Span> {
     (offset <= u32::MAX >> LEN_BITS).then_some(offset << LEN_BITS | len)
 }
 
+/// How long the span is that an address is in, by spans that are in order.
+pub(crate) fn len_at(spans: &[Span], origin: TextAddr, at: TextAddr) -> Option<u64> {
+    let limit = span(origin, at, MAX_LEN)?;
+    let before = spans.partition_point(|&span| span <= limit);
+    // As for `ask`.
+    let &last = before.checked_sub(1).and_then(|last| spans.get(last))?;
+    let len = last & MAX_LEN as u32;
+    ((limit >> LEN_BITS) - (last >> LEN_BITS) < len).then_some(len.into())
+}
+
 /// What spans say of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
@@ -86,6 +96,17 @@ mod tests {
             assert!(!inside(offset));
         }
         assert_eq!(ask(&[], ORIGIN, at(16)), Said::After(None));
+    }
+
+    #[test]
+    fn the_length_tells_whose_a_span_is() {
+        let spans = spans([(64, 2), (16, 5), (21, 1)]);
+        let len = |offset| len_at(&spans, ORIGIN, at(offset));
+        assert_eq!(
+            [15, 16, 20, 21, 22].map(len),
+            [None, Some(5), Some(5), Some(1), None]
+        );
+        assert_eq!([63, 65, 66, 1 << 40].map(len), [None, Some(2), None, None]);
     }
 
     #[test]

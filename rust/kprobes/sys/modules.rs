@@ -5,6 +5,10 @@
 //! A probe does not keep the module that it is on from being unloaded; the registration does, while
 //! it lasts. What happens to a probe whose module goes is for `life/`.
 
+mod kept;
+
+pub(crate) use kept::Kept;
+
 use crate::model::{
     addr::{
         TextAddr,

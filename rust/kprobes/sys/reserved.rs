@@ -21,6 +21,8 @@ use crate::{
             TextAddr,
             TextRange, //
         },
+        landing::Kind,
+        not_optimized::NotOptimized,
         order,
         refusal::Refusal,
         span_index::{
@@ -29,7 +31,10 @@ use crate::{
             Span, //
         }, //
     },
-    sys::modules::Pin,
+    sys::modules::{
+        Kept,
+        Pin, //
+    },
 };
 use kernel::{
     bindings,
@@ -54,17 +59,6 @@ impl Index {
         // What is too far from there is not text.
         let of = TextRange::with_len(start, span_index::REACH)?;
         Self::of(&Tables::of_the_kernel(), of)
-    }
-
-    /// Reads a module's tables, for the part of it that `at` is in.
-    fn read_module(module: &Pin, at: TextAddr) -> Result<Self, Refusal> {
-        let of = module.part(at).ok_or(Refusal::NotText)?;
-        Self::of(&Tables::of(module), of)
-    }
-
-    /// Is the address in the text that it is about?
-    fn is_about(&self, at: TextAddr) -> bool {
-        self.of.contains(at)
     }
 
     /// Says no if `at` belongs to somebody else. Else, where an instruction is known to start that
@@ -93,49 +87,23 @@ impl Index {
     }
 }
 
-/// How many parts of modules have their index kept.
-const MOST_PARTS: usize = 64;
-
 /// The indices of the parts of modules that were asked for of late.
-pub(crate) struct Modules(KVec<Index>);
+pub(crate) type Modules = Kept<Index>;
 
 impl Modules {
-    /// None.
-    pub(crate) const NONE: Self = Self(KVec::new());
-
     /// That of the part of a module that an address is in.
-    pub(crate) fn of(&mut self, module: &Pin, at: TextAddr) -> Result<&Index, Refusal> {
-        // It may come to nothing yet, and nobody would say so who says that it comes later.
-        if module.is_coming() {
-            self.forget();
-        }
-        let known = self.0.iter().position(|index| index.is_about(at));
-        let number = match known {
-            Some(number) => number,
-            None => {
-                let index = Index::read_module(module, at)?;
-                if self.0.len() >= MOST_PARTS {
-                    self.forget();
-                }
-                let pushed = self.0.push(index, GFP_KERNEL);
-                pushed.map_err(|_| Refusal::NoMemory)?;
-                self.0.len() - 1
-            }
-        };
-        self.0.get(number).ok_or(Refusal::NoMemory)
-    }
-
-    /// What they say may be no more.
-    pub(crate) fn forget(&mut self) {
-        self.0 = KVec::new();
+    pub(crate) fn index(&mut self, module: &Pin, at: TextAddr) -> Result<&Index, Refusal> {
+        self.of(module, at, Refusal::NotText, |part| {
+            Index::of(&Tables::of(module), part)
+        })
     }
 }
 
 /// The lock under which jump labels are put in order, and change.
-struct JumpLabelLock;
+pub(super) struct JumpLabelLock;
 
 impl JumpLabelLock {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         // SAFETY: The caller may sleep, as registering says.
         unsafe { bindings::rust_kprobes_jump_label_lock() };
         Self
@@ -157,7 +125,7 @@ struct Bounds<T>(*mut T, *mut T);
 /// # Invariants
 ///
 /// Each is empty or stays as long as this value.
-struct Tables {
+pub(super) struct Tables {
     fixups: Bounds<bindings::exception_table_entry>,
     /// Is the text that was for the beginning no more?
     #[cfg_attr(not(CONFIG_JUMP_LABEL), expect(dead_code))]
@@ -171,7 +139,7 @@ struct Tables {
 }
 
 impl Tables {
-    fn of_the_kernel() -> Self {
+    pub(super) fn of_the_kernel() -> Self {
         macro_rules! bounds {
             ($start:ident, $stop:ident) => {
                 Bounds(
@@ -195,7 +163,7 @@ impl Tables {
         }
     }
 
-    fn of(module: &Pin) -> Self {
+    pub(super) fn of(module: &Pin) -> Self {
         macro_rules! bounds {
             ($first:ident, $count:ident) => {{
                 let (first, count) = module.read(|module| (module.$first, module.$count as usize));
@@ -217,7 +185,7 @@ impl Tables {
     }
 
     /// Tells `found` of each entry: where it is, and how long.
-    fn each(
+    pub(super) fn each(
         &self,
         found: &mut dyn FnMut(TextAddr, u64) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
@@ -230,6 +198,39 @@ impl Tables {
             }
         }
         Ok(())
+    }
+
+    /// Tells `found` of each address that an entry leads to, and by what.
+    #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+    pub(super) fn each_landing(
+        &self,
+        found: &mut dyn FnMut(TextAddr, Kind) -> Result<(), NotOptimized>,
+    ) -> Result<(), NotOptimized> {
+        let mut tell = |leads: fn(&Self, usize) -> Option<(TextAddr, u64)>, kind| {
+            let mut number = 0;
+            while let Some((to, _)) = leads(self, number) {
+                found(to, kind)?;
+                number += 1;
+            }
+            Ok(())
+        };
+        tell(Self::fixup_leads, Kind::Fixup)?;
+        tell(Self::jump_label_leads, Kind::Label)
+    }
+
+    fn fixup_leads(&self, number: usize) -> Option<(TextAddr, u64)> {
+        let Bounds(first, end) = self.fixups;
+        // SAFETY: The bounds of a table that is there, by the invariant.
+        let to = unsafe { bindings::rust_kprobes_fixup_leads(first, end, number) };
+        entry(to, 0)
+    }
+
+    #[cfg(CONFIG_JUMP_LABEL)]
+    fn jump_label_leads(&self, number: usize) -> Option<(TextAddr, u64)> {
+        let Bounds(first, end) = self.jump_labels;
+        // SAFETY: The bounds of a table that is there, by the invariant.
+        let to = unsafe { bindings::rust_kprobes_jump_label_leads(first, end, number) };
+        entry(to, 0)
     }
 
     fn fixup(&self, number: usize) -> Option<(TextAddr, u64)> {
@@ -262,6 +263,11 @@ impl Tables {
         // SAFETY: The bounds of a table that is there, by the invariant.
         let at = unsafe { bindings::rust_kprobes_bug(first, end, number) };
         entry(at, 1)
+    }
+
+    #[cfg(not(CONFIG_JUMP_LABEL))]
+    fn jump_label_leads(&self, _number: usize) -> Option<(TextAddr, u64)> {
+        None
     }
 
     #[cfg(not(CONFIG_JUMP_LABEL))]

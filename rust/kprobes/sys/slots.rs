@@ -3,9 +3,10 @@
 //! Executable memory for copies of instructions, a slot for each.
 //!
 //! Pages of slots are found by address without a lock, since a trap must learn whose copy it came
-//! from: they are in a table like that of the probed places, and each knows the origin of its
-//! slots. Getting a slot takes a lock of its own, so that giving pages back takes no other: who
-//! unregisters what is not armed may be one whom the CPUs' lock waits for.
+//! from: they are in a table like that of the probed places, and each has words of its slots: the
+//! origin, and in a pool of detours what else belongs to one. Getting a slot takes a lock of its
+//! own, so that giving pages back takes no other: who unregisters what is not armed may be one whom
+//! the CPUs' lock waits for.
 //!
 //! Giving a slot back takes none. One that a CPU leaves by a trap is free at once: it is given back
 //! only when no hit is being handled. One that a CPU leaves by itself *lingers*: a task can have
@@ -27,6 +28,7 @@ pub(crate) mod plant;
 use crate::{
     model::{
         addr::TextAddr,
+        plan::Pages,
         refusal::Refusal, //
     },
     slot::map::{
@@ -118,8 +120,10 @@ pub(crate) struct Page {
     slots: Map<AtomicU64, AtomicBool, WORDS>,
     /// Belongs to who has been told to ask for a grace period, and then to Tasks RCU.
     callback: Opaque<bindings::callback_head>,
-    /// Where the instructions of the slots come from, in order.
-    origins: KVec<AtomicUsize>,
+    /// The words of the slots, in order: of each, where its instruction comes from, and what else
+    /// its owner notes.
+    words: KVec<AtomicUsize>,
+    of: Pages,
 }
 
 // SAFETY: What changes are atomics, and the callback's head, which one at a time may use.
@@ -132,14 +136,12 @@ impl Page {
         TextAddr::new(self.code.addr().get() as u64)
     }
 
-    fn new(slot_len: usize, returns: &'static Returns) -> Result<Self, Refusal> {
+    fn new(slot_len: usize, returns: &'static Returns, of: Pages) -> Result<Self, Refusal> {
         let count = PAGE_SIZE / slot_len.max(16);
-        let mut origins = KVec::new();
-        for _ in 0..count {
-            let origin = AtomicUsize::new(0);
-            origins
-                .push(origin, GFP_KERNEL)
-                .map_err(|_| Refusal::NoMemory)?;
+        let mut words = KVec::new();
+        for _ in 0..count.wrapping_mul(words_of(of)) {
+            let pushed = words.push(AtomicUsize::new(0), GFP_KERNEL);
+            pushed.map_err(|_| Refusal::NoMemory)?;
         }
         // SAFETY: The caller may sleep, as whoever registers a probe.
         let code =
@@ -151,17 +153,26 @@ impl Page {
             returns,
             slots: Map::new(count, AtomicU64::new, AtomicBool::new(false)),
             callback: Opaque::uninit(),
-            origins,
+            words,
+            of,
         })
     }
 
     /// A free slot, for the instruction at `origin`.
     fn take(&self, origin: TextAddr) -> Option<usize> {
         let index = self.slots.take()?;
-        self.origins
-            .get(index)?
+        self.words(index)
+            .first()?
             .store(origin.get() as usize, Ordering::Relaxed);
         Some(index)
+    }
+
+    /// The words of a slot.
+    fn words(&self, index: usize) -> &[AtomicUsize] {
+        let count = words_of(self.of);
+        let first = index.wrapping_mul(count);
+        let words = self.words.get(first..first.wrapping_add(count));
+        words.unwrap_or_default()
     }
 
     /// Where a slot is.
@@ -183,8 +194,8 @@ impl Page {
 
     /// A slot is nobody's copy any more.
     fn forget(&self, index: usize) {
-        if let Some(origin) = self.origins.get(index) {
-            origin.store(0, Ordering::Relaxed);
+        for word in self.words(index) {
+            word.store(0, Ordering::Relaxed);
         }
     }
 
@@ -197,13 +208,13 @@ impl Page {
         }
     }
 
-    /// The instruction that the copy at `at` is of.
-    fn origin(&self, at: TextAddr) -> Option<(TextAddr, u64)> {
+    /// The first word of the slot that `at` is in, if it is in use, and how far into it that is.
+    fn origin(&self, at: TextAddr) -> Option<(usize, u64)> {
         let offset = at.get().wrapping_sub(self.address().get()) as usize;
         let index = offset.checked_div(self.slot_len)?;
         let into = offset.checked_rem(self.slot_len)?;
-        let origin = self.origins.get(index)?.load(Ordering::Relaxed);
-        (origin != 0).then(|| (TextAddr::new(origin as u64), into as u64))
+        let origin = self.words(index).first()?.load(Ordering::Relaxed);
+        (origin != 0).then_some((origin, into as u64))
     }
 }
 
@@ -263,6 +274,20 @@ impl Slot {
         self.lingers = true;
     }
 
+    /// The words of it that its owner notes something in. Each is zero when the slot is taken, and
+    /// stays where it is until no task is in the slot.
+    pub(crate) fn notes(&self) -> &[AtomicUsize] {
+        let words = self.page().words(self.index);
+        words.get(1..).unwrap_or_default()
+    }
+
+    /// Says something else than an address of what is in it. It is not zero.
+    pub(crate) fn set_origin(&self, origin: usize) {
+        if let Some(word) = self.page().words(self.index).first() {
+            word.store(origin, Ordering::Relaxed);
+        }
+    }
+
     /// May a CPU leave it by itself?
     pub(crate) fn lingers(&self) -> bool {
         self.lingers
@@ -314,6 +339,7 @@ const SWEEP: usize = 32;
 pub(crate) struct Pool {
     pages: Writer<Page>,
     slot_len: usize,
+    of: Pages,
     returns: &'static Returns,
     /// The page that had a slot to give when one was last taken.
     open: TextAddr,
@@ -325,10 +351,12 @@ impl Pool {
         table: &'static Table<Page>,
         returns: &'static Returns,
         slot_len: usize,
+        of: Pages,
     ) -> Self {
         Self {
             pages: Writer::of(table),
             slot_len,
+            of,
             returns,
             open: TextAddr::new(0),
         }
@@ -347,10 +375,10 @@ impl Pool {
             self.open = base;
             return Ok(slot);
         }
-        let page = Page::new(self.slot_len, self.returns)?;
+        let page = Page::new(self.slot_len, self.returns, self.of)?;
         let base = page.address();
         self.pages.insert(Owned::new(base, page)?)?;
-        announce(base, true);
+        announce(base, self.of, true);
         self.open = base;
         let page = self.pages.get(base);
         page.and_then(|page| slot_of(page, origin))
@@ -377,7 +405,7 @@ impl Pool {
         }
         let mut count = 0;
         for base in bases.into_iter().flatten() {
-            announce(base, false);
+            announce(base, self.of, false);
             if let Ok(page) = self.pages.remove(base) {
                 retired.push(page);
                 count += 1;
@@ -397,15 +425,32 @@ fn slot_of(page: &Page, origin: TextAddr) -> Option<Slot> {
     })
 }
 
-/// Tells perf that a page of slots has come, or is about to go.
-fn announce(base: TextAddr, here: bool) {
-    // SAFETY: Only tells the address and the length.
-    unsafe { bindings::rust_kprobes_ksymbol(base.get() as usize, !here) };
+/// How many words a slot has.
+fn words_of(pages: Pages) -> usize {
+    match pages {
+        Pages::Copies => 1,
+        Pages::Detours => 2,
+    }
 }
 
-/// Where page number `number` is. The numbers of others change when pages come and go.
-pub(crate) fn page(table: &Table<Page>, number: usize, pinned: &Pinned) -> Option<TextAddr> {
-    table.places(pinned).nth(number)
+/// Tells perf that a page of slots has come, or is about to go.
+fn announce(base: TextAddr, of: Pages, here: bool) {
+    let detours = of == Pages::Detours;
+    // SAFETY: Only tells the address and the length.
+    unsafe { bindings::rust_kprobes_ksymbol(base.get() as usize, !here, detours) };
+}
+
+/// Where page number `number` is, or how many there are. The numbers of others change when pages
+/// come and go.
+pub(crate) fn page(table: &Table<Page>, number: usize, pinned: &Pinned) -> Result<TextAddr, usize> {
+    let mut count = 0;
+    for place in table.places(pinned) {
+        if count == number {
+            return Ok(place);
+        }
+        count += 1;
+    }
+    Err(count)
 }
 
 /// Is there a slot at `at`?
@@ -413,12 +458,9 @@ pub(crate) fn covers(table: &Table<Page>, at: TextAddr, pinned: &Pinned) -> bool
     page_of(table, at, pinned).is_some()
 }
 
-/// The instruction that the copy at `at` is of, and how far into it `at` is.
-pub(crate) fn origin(
-    table: &Table<Page>,
-    at: TextAddr,
-    pinned: &Pinned,
-) -> Option<(TextAddr, u64)> {
+/// Where the instruction is that the slot at `at` has a copy of, or what else its owner has said of
+/// it, and how far into the slot `at` is.
+pub(crate) fn origin(table: &Table<Page>, at: TextAddr, pinned: &Pinned) -> Option<(usize, u64)> {
     page_of(table, at, pinned)?.origin(at)
 }
 
@@ -460,7 +502,7 @@ mod tests {
     fn a_page_is_made_only_when_all_are_full() -> Result<(), Refusal> {
         static PAGES: Table<Page> = Table::empty();
         static RETURNS: Returns = Returns::new(1);
-        let mut pool = Pool::new(&PAGES, &RETURNS, PAGE_SIZE / 4);
+        let mut pool = Pool::new(&PAGES, &RETURNS, PAGE_SIZE / 4, Pages::Copies);
         let (first, second) = (take(&mut pool, 4)?, take(&mut pool, 1)?);
         assert_eq!(pool.pages.len(), 2);
         drop(first);
@@ -476,7 +518,7 @@ mod tests {
     fn pages_without_a_slot_in_use_are_given_back() -> Result<(), Refusal> {
         static PAGES: Table<Page> = Table::empty();
         static RETURNS: Returns = Returns::new(1);
-        let mut pool = Pool::new(&PAGES, &RETURNS, PAGE_SIZE);
+        let mut pool = Pool::new(&PAGES, &RETURNS, PAGE_SIZE, Pages::Detours);
         let (some, kept) = (take(&mut pool, 2 * SWEEP + 3)?, take(&mut pool, 1)?);
         tidy(&mut pool);
         assert_eq!(pool.pages.len(), 2 * SWEEP + 4);

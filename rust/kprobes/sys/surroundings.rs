@@ -2,25 +2,158 @@
 
 //! What the kernel's tables say of the text around a jump.
 //!
-//! TODO: `entered`, `label` and `fixup` need indexes by where branches, jump labels and fixups
-//! lead, and `owner` those of all tables. Until they are there the answer is the one that refuses.
+//! Where jump labels and exceptions lead, and the few places where a branch of one function leads
+//! into another, are put into one list, ordered by address, four bytes each; so are the places that
+//! others change. For the branches all text has to be decoded. So for the kernel proper that is
+//! done once, when somebody first asks. Nothing in it changes later: alternatives are chosen at
+//! boot, jump labels lead to where they lead. A module's text is looked at by each who has probes
+//! in it.
+//!
+//! Text that cannot be decoded (data between functions, say) is passed over up to the next symbol.
+//! What other text could jump to from there is not known, but nor does anything come there that a
+//! function's own bytes say.
+//!
+//! Not for the hit path.
 
-use super::text;
+use super::{
+    modules::{
+        Kept,
+        Owner, //
+    },
+    reserved,
+    symbols,
+    text, //
+};
 use crate::model::{
     addr::{
         TextAddr,
         TextRange, //
     },
-    not_optimized::Owner,
+    landing::{
+        self,
+        Kind,
+        Landing, //
+    },
+    not_optimized::{
+        self,
+        NotOptimized, //
+    },
+    order,
+    span_index::{
+        self,
+        Span, //
+    },
     surroundings::Surroundings, //
 };
+use kernel::{
+    bindings,
+    prelude::*,
+    sync::SetOnce, //
+};
 
-/// The kernel's tables.
-pub(crate) struct Tables;
+/// Tells where the branches of a piece of text lead that leave it. Says no where text cannot be
+/// decoded.
+pub(crate) type Leaving<'a> = &'a mut dyn FnMut(TextRange, Found<'_>) -> Result<(), NotOptimized>;
 
-impl Surroundings for Tables {
-    fn owner(&self, _within: TextRange) -> Option<Owner> {
-        None
+/// Is told of each.
+pub(crate) type Found<'a> = &'a mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>;
+
+/// What is known of the kernel proper.
+static KERNEL: SetOnce<Lists> = SetOnce::new();
+
+/// What the tables say of the kernel proper, or of a part of a module.
+struct Lists {
+    of: TextRange,
+    landings: KVVec<Landing>,
+    owned: KVVec<Span>,
+}
+
+/// What is known of modules.
+pub(crate) struct Modules(Kept<Lists>);
+
+/// What the tables say of the text around an address.
+pub(crate) struct Tables<'a>(&'a Lists);
+
+impl Modules {
+    /// Nothing.
+    pub(crate) const NONE: Self = Self(Kept::NONE);
+
+    /// Were the tables around an address read before?
+    pub(crate) fn have(&self, owner: &Owner, at: TextAddr) -> bool {
+        match owner {
+            Owner::Kernel => KERNEL.as_ref().is_some(),
+            Owner::Module(module) => self.0.has(module, at),
+        }
+    }
+
+    /// The tables around an address in text of `owner`. If nobody has read them, the text is read
+    /// by `leaving`, and its lock is not held: that of jump labels comes before it.
+    pub(crate) fn tables(
+        &mut self,
+        owner: &Owner,
+        at: TextAddr,
+        leaving: Leaving<'_>,
+    ) -> Result<Tables<'_>, NotOptimized> {
+        match owner {
+            Owner::Kernel => of_the_kernel(leaving),
+            Owner::Module(module) => {
+                let lists = self.0.of(module, at, NotOptimized::NoMemory, |part| {
+                    Lists::read(&reserved::Tables::of(module), part, leaving)
+                });
+                lists.map(Tables)
+            }
+        }
+    }
+
+    /// What is known may not be true any more.
+    pub(crate) fn forget(&mut self) {
+        self.0.forget();
+    }
+}
+
+/// The kernel's own.
+pub(crate) fn of_the_kernel(leaving: Leaving<'_>) -> Result<Tables<'static>, NotOptimized> {
+    if KERNEL.as_ref().is_none() {
+        let start = TextAddr::new((&raw const bindings::_stext).addr() as u64);
+        let end = TextAddr::new((&raw const bindings::_etext).addr() as u64);
+        let of = TextRange::new(start, end);
+        let lists = Lists::read(&reserved::Tables::of_the_kernel(), of, leaving)?;
+        KERNEL.populate(lists);
+    }
+    KERNEL.as_ref().map(Tables).ok_or(NotOptimized::NoMemory)
+}
+
+impl Tables<'_> {
+    fn landing(&self, within: TextRange, kind: Kind) -> Option<TextAddr> {
+        landing::within(&self.0.landings, self.0.of.start(), within, kind)
+    }
+}
+
+impl Surroundings for Tables<'_> {
+    fn owner(&self, within: TextRange) -> Option<not_optimized::Owner> {
+        let first = within.start().get() as usize;
+        let last = (within.end().get() as usize).wrapping_sub(1);
+        let at = |addr: usize| core::ptr::with_exposed_provenance_mut::<c_void>(addr);
+        #[cfg(CONFIG_DYNAMIC_FTRACE)]
+        // SAFETY: Only compares the addresses.
+        if unsafe { bindings::ftrace_text_reserved(at(first), at(last)) } != 0 {
+            return Some(not_optimized::Owner::Ftrace);
+        }
+        let bytes = || (first..=last).map(|addr| TextAddr::new(addr as u64));
+        if bytes().any(text::is_debugged) {
+            return Some(not_optimized::Owner::Debugger);
+        }
+        let lists = self.0;
+        let len = bytes().find_map(|at| span_index::len_at(&lists.owned, lists.of.start(), at))?;
+        Some(match len {
+            1 => not_optimized::Owner::Bug,
+            2 => not_optimized::Owner::JumpLabel,
+            // SAFETY: Only compares the addresses.
+            _ if unsafe { bindings::static_call_text_reserved(at(first), at(last)) } != 0 => {
+                not_optimized::Owner::StaticCall
+            }
+            _ => not_optimized::Owner::JumpLabel,
+        })
     }
 
     fn may_fault(&self, at: TextAddr) -> bool {
@@ -28,18 +161,110 @@ impl Surroundings for Tables {
     }
 
     fn entered(&self, within: TextRange) -> Option<TextAddr> {
-        Some(within.start())
+        self.landing(within, Kind::Branch)
     }
 
     fn label(&self, within: TextRange) -> Option<TextAddr> {
-        Some(within.start())
+        self.landing(within, Kind::Label)
     }
 
     fn fixup(&self, within: TextRange) -> Option<TextAddr> {
-        Some(within.start())
+        self.landing(within, Kind::Fixup)
     }
 
     fn is_call_check(&self, at: TextAddr) -> bool {
         text::is_cfi_trap(at)
+    }
+}
+
+impl Lists {
+    fn read(
+        tables: &reserved::Tables,
+        of: TextRange,
+        leaving: Leaving<'_>,
+    ) -> Result<Self, NotOptimized> {
+        let no_memory = |_| NotOptimized::NoMemory;
+        let mut owned = KVVec::new();
+        let mut landings = branches(of, leaving)?;
+        let _jump_labels = reserved::JumpLabelLock::new();
+        let found = tables.each(&mut |at, len| {
+            let span = span_index::span(of.start(), at, len);
+            match span.filter(|_| len != 0 && of.contains(at)) {
+                Some(span) => owned
+                    .push(span, GFP_KERNEL)
+                    .map_err(|_| crate::model::refusal::Refusal::NoMemory),
+                None => Ok(()),
+            }
+        });
+        found.map_err(no_memory)?;
+        tables.each_landing(&mut |to, kind| put(&mut landings, of, to, kind))?;
+        for list in [&mut owned, &mut landings] {
+            let spare = KVVec::from_elem(0, list.len(), GFP_KERNEL);
+            let mut spare = spare.map_err(|_| NotOptimized::NoMemory)?;
+            order::ascending_numbers(list, &mut spare);
+        }
+        Ok(Self {
+            of,
+            landings,
+            owned,
+        })
+    }
+}
+
+fn put(
+    list: &mut KVVec<Landing>,
+    of: TextRange,
+    to: TextAddr,
+    kind: Kind,
+) -> Result<(), NotOptimized> {
+    let landing = landing::landing(of.start(), to, kind);
+    match landing.filter(|_| of.contains(to)) {
+        Some(landing) => list
+            .push(landing, GFP_KERNEL)
+            .map_err(|_| NotOptimized::NoMemory),
+        None => Ok(()),
+    }
+}
+
+/// Where branches lead that come from another function, and not to its start.
+fn branches(of: TextRange, leaving: Leaving<'_>) -> Result<KVVec<Landing>, NotOptimized> {
+    let (mut starts, mut found) = (KVVec::new(), KVVec::new());
+    let mut at = of.start();
+    while at < of.end() {
+        let Some(len) = symbols::len(at).filter(|&len| len != 0) else {
+            break;
+        };
+        let piece = TextRange::with_len(at, len).map_err(|_| NotOptimized::NearEnd)?;
+        put(&mut starts, of, at, Kind::Branch)?;
+        let told = leaving(piece, &mut |to| put(&mut found, of, to, Kind::Branch));
+        if told == Err(NotOptimized::NoMemory) {
+            return Err(NotOptimized::NoMemory);
+        }
+        at = piece.end();
+        // SAFETY: The caller may sleep.
+        unsafe { bindings::rust_kprobes_let_others_run() };
+    }
+    let spare = KVVec::from_elem(0, found.len(), GFP_KERNEL);
+    let mut spare = spare.map_err(|_| NotOptimized::NoMemory)?;
+    order::ascending_numbers(&mut found, &mut spare);
+    let mut kept = KVVec::new();
+    let mut last = None;
+    for &landing in found.iter() {
+        let is_start = starts.binary_search(&landing).is_ok();
+        if !is_start && last != Some(landing) {
+            let pushed = kept.push(landing, GFP_KERNEL);
+            pushed.map_err(|_| NotOptimized::NoMemory)?;
+        }
+        last = Some(landing);
+    }
+    Ok(kept)
+}
+
+#[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
+impl Tables<'_> {
+    /// How many landings of a kind there are.
+    pub(crate) fn count(&self, kind: Kind) -> usize {
+        let landings = self.0.landings.iter();
+        landings.filter(|&&one| landing::is(one, kind)).count()
     }
 }

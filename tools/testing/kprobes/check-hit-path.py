@@ -33,18 +33,21 @@ ROOTS = ('kprobe_int3_handler', 'kprobe_fault_handler', 'kprobe_ftrace_handler',
          'kprobe_busy_begin', 'kprobe_busy_end', 'get_kprobe',
          'kprobes_inc_nmissed_count', 'opt_pre_handler',
          'rust_kprobes_ftrace_watched', 'rust_kprobes_ftrace_changed',
-         'rust_kprobes_ftrace_missed')
+         'rust_kprobes_ftrace_missed', 'rust_kprobes_detour_hit',
+         'rust_kprobes_give_way', 'kprobe_original_frame')
 # What calls clients' handlers, which is the one thing that is not known here:
 # the edges that the crate's inlined functions end up in, and its files of hits.
 HANDLERS = re.compile(r'(kprobe_(int3|fault)_handler'
-                      r'|rust_kprobes_ftrace_(watched|changed))$'
+                      r'|rust_kprobes_ftrace_(watched|changed)'
+                      r'|rust_kprobes_detour_hit)$'
                       r'|4life(3hit|10ftrace_hit)|3abi6ftrace6called')
 # Where the kernel dies because the hit path was hit: what follows matters no more.
 END = 'rust_kprobes_hopeless'
 # Not functions that a probe could be placed on, though outside the sections:
-# the static call that stands for preempt_schedule() and its notrace form.
+# the static call that stands for preempt_schedule() and its notrace form. The
+# way to the scheduler at the end of a detour may be probed: interrupts are off.
 # KASAN's reports are for when nothing is right any more.
-FREE = re.compile(r'__SCT__preempt_schedule(_notrace)?$'
+FREE = re.compile(r'__SCT__preempt_schedule(_notrace)?$|preempt_schedule_irq$'
                   r'|__asan_report_(load|store)(_n|\d+)_noabort$')
 PANICS = re.compile(r'4core9panicking|rust_begin_unwind|4core6option13(expect|unwrap)'
                     r'|4core6result13unwrap|4core5slice5index')

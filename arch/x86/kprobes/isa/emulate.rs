@@ -146,6 +146,7 @@ pub(crate) fn emulate(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result
 #[inline(always)]
 pub(crate) fn often(op: &Option<Op>, next: TextAddr, frame: &mut impl Frame) -> bool {
     let to = match *op {
+        Some(Op::Nothing) => next.get(),
         Some(Op::CallTo(target)) => call(target, next, frame),
         Some(Op::Return(release)) => {
             let to = frame.pop();

@@ -23,8 +23,8 @@ pub(crate) const INT3_LEN: u64 = 1;
 /// ```
 /// The displacement counts from the end of the instruction.
 const CALL32: u8 = 0xe8;
-const JMP32: u8 = 0xe9;
-pub(super) const REL32_LEN: u64 = 5;
+pub(crate) const JMP32: u8 = 0xe9;
+pub(crate) const REL32_LEN: u64 = 5;
 
 /// ```text
 /// +----+----+-------------------+
@@ -66,10 +66,6 @@ pub(crate) fn jmp32(from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
 }
 
 /// A call at `from` of `to`.
-#[cfg_attr(
-    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
-    expect(dead_code, reason = "for jumps in the place of breakpoints")
-)]
 pub(crate) fn call32(from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
     rel32(CALL32, from, to)
 }

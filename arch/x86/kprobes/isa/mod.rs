@@ -22,6 +22,7 @@ mod fake;
 pub(crate) mod flow;
 mod form;
 pub(crate) mod insn;
+pub(crate) mod layout;
 mod movable;
 mod opcodes;
 pub(crate) mod operand;

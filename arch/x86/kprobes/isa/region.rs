@@ -19,9 +19,9 @@
 //!   in the region: so that is no harm, although the detour has a copy of it.
 //! * The bytes must be the probe's alone: all of the region's, since whoever changes an instruction
 //!   does not know of its copy.
-//! * Each instruction must be able to move ([`movable`](super::movable)). One that is expected to
-//!   fault may not: its task may sleep in the fault, and a detour is freed when no task can be in
-//!   it but one that was preempted.
+//! * Each instruction must be able to move ([`movable`]). One that is expected to fault may not:
+//!   its task may sleep in the fault, and a detour is freed when no task can be in it but one that
+//!   was preempted.
 //! * A call is as long as the jump, so it is the last one, and returns behind the jump. It becomes
 //!   PUSH and JMP, so that nobody returns to the detour. Indirect calls are shorter, and refused.
 //! * Where the CPU never goes on from an instruction before A+5, what is behind it up to there is
@@ -34,11 +34,6 @@
 //!
 //! C counterpart: `can_optimize()` and `copy_optimized_instructions()` in
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
-
-#![cfg_attr(
-    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
-    expect(dead_code, reason = "for jumps in the place of breakpoints")
-)]
 
 use super::{
     call_check,

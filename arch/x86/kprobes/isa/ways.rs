@@ -13,10 +13,11 @@
 //! what was found is kept, for
 //! [`Surroundings::entered`](crate::model::surroundings::Surroundings::entered).
 //!
-//! It assumes that the text is read as it was compiled, as [`boundary`](super::boundary) does. Jump
-//! labels that are NOPs now, and where exceptions are fixed up, stand in tables of the kernel and
-//! not in the bytes: [`Surroundings`](crate::model::surroundings::Surroundings) tells of these. An
-//! indirect jump tells nothing about where it leads. Compilers make them for `switch`, into the
+//! It assumes that the text is read as it was compiled, as [`boundary`] does. Jump labels that are
+//! NOPs now, and where exceptions are fixed up, stand in tables of the kernel and not in the bytes:
+//! [`Surroundings`](crate::model::surroundings::Surroundings) tells of these.
+//!
+//! An indirect jump tells nothing about where it leads. Compilers make them for `switch`, into the
 //! middle of the function, unless the kernel is built with retpolines or IBT; in such a kernel they
 //! only lead to entries of functions.
 //!
@@ -110,6 +111,26 @@ pub(crate) fn each(
         at = from.after(insn.len() as u64).map_err(no)?;
     }
     Ok(())
+}
+
+/// Tells `found` where each branch in `piece` leads that leads out of it.
+pub(crate) fn leaving(
+    piece: TextRange,
+    read: ReadText<'_>,
+    found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
+) -> Result<(), NotOptimized> {
+    let all = TextRange::new(TextAddr::new(0), TextAddr::new(u64::MAX));
+    // Indirect jumps are a matter of who probes the function.
+    let build = Build {
+        no_jump_tables: true,
+        checks_calls: false,
+    };
+    each(piece, all, build, read, &mut |way| {
+        if piece.contains(way.to) {
+            return Ok(());
+        }
+        found(way.to)
+    })
 }
 
 /// The branches that lead into a function, in the order of where they lead.
@@ -267,6 +288,28 @@ mod tests {
         // A call comes back to behind itself.
         let call = found(&[0xff, 0xd0], 0, range(0, 8), PLAIN);
         assert_eq!(call, Ok([None; 4]));
+    }
+
+    #[test]
+    fn branches_out_of_a_piece_are_told_of() {
+        // jmp +1; nop; call -2; jmp *%rax; je +16; jmp -16
+        let text = [
+            0xeb, 0x01, 0x90, 0xe8, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xe0, 0x74, 0x10, 0xeb, 0xf0,
+        ];
+        let mut read = |from: TextAddr, into: &mut [u8]| {
+            let start = from.get().checked_sub(START)? as usize;
+            into.copy_from_slice(text.get(start..start + into.len())?);
+            Some(())
+        };
+        let (mut told, mut count) = ([0; 3], 0);
+        let done = leaving(range(0, 14), &mut read, &mut |to| {
+            told[count] = to.get().wrapping_sub(START);
+            count += 1;
+            Ok(())
+        });
+        assert_eq!(done, Ok(()));
+        assert_eq!(told, [28, 0u64.wrapping_sub(2), 0]);
+        assert_eq!(count, 2);
     }
 
     #[test]

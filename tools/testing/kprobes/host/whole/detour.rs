@@ -21,6 +21,7 @@ use crate::{
     },
     sys::{
         preempt,
+        probe::Chain,
         text::Lock, //
     },
 };
@@ -58,6 +59,7 @@ fn synchronize() {
 // SAFETY: Nobody runs any of it.
 unsafe impl Detour for Current {
     type Detour = KBox<Page>;
+    type Owner = Chain;
 
     const REACH: u64 = LEN as u64;
 
@@ -80,6 +82,19 @@ unsafe impl Detour for Current {
         }
         let base = text::allocate_detour(at.get()).ok_or(NotOptimized::NoMemory)?;
         KBox::new(Page { base, bytes }, GFP_KERNEL).map_err(|_| NotOptimized::NoMemory)
+    }
+
+    fn leaving(
+        _piece: TextRange,
+        _read: ReadText<'_>,
+        _found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
+    ) -> Result<(), NotOptimized> {
+        Ok(())
+    }
+
+    fn direct(detour: &KBox<Page>, owner: Option<&Chain>) {
+        let owner = owner.map_or(core::ptr::null(), core::ptr::from_ref);
+        text::name_owner(detour.base, owner.expose_provenance());
     }
 
     fn divert(prepared: &Self::Prepared, detour: Option<&KBox<Page>>) {
@@ -123,15 +138,20 @@ unsafe impl Detour for Current {
     }
 }
 
-/// A CPU has come to the detour of the place at `at`.
+/// A CPU has come to the detour in a page.
 ///
 /// # Safety
 ///
 /// `registers` are for nobody else.
 #[no_mangle]
-unsafe extern "C" fn rust_kprobes_jumped(at: usize, registers: *mut bindings::pt_regs) {
+unsafe extern "C" fn rust_kprobes_jumped(page: usize, registers: *mut bindings::pt_regs) {
     // SAFETY: By the precondition.
     let registers = unsafe { &mut *registers };
+    let owner = core::ptr::with_exposed_provenance::<Chain>(text::owner(page as u64));
+    // SAFETY: NULL, or what stays as long as a CPU may come from there.
+    let Some(probes) = (unsafe { owner.as_ref() }) else {
+        return;
+    };
     // SAFETY: Nothing else runs on this CPU.
-    unsafe { preempt::in_trap(|pinned| hit::detour(TextAddr::new(at as u64), registers, pinned)) };
+    unsafe { preempt::in_trap(|pinned| hit::jumped(probes, registers, pinned)) };
 }

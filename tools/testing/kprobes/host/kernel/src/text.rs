@@ -59,6 +59,9 @@ const STALE_JUMP: u8 = 4;
 /// It is behind the start of a jump.
 const TAIL: u8 = 5;
 
+/// The length of a call of ftrace's.
+const CALL_LEN: u64 = 5;
+
 /// The length of a jump.
 const JUMP_LEN: u64 = 5;
 const JUMP_OPCODE: u8 = 0xe9;
@@ -283,6 +286,18 @@ pub fn allocate_detour(addr: u64) -> Option<u64> {
     Some(page)
 }
 
+/// Whose handlers are called in the detour in a page, as a word.
+pub fn name_owner(page: u64, owner: usize) {
+    // SAFETY: A page of ours, in which the place is first.
+    unsafe { place(page).cast::<usize>().add(1).write(owner) };
+}
+
+/// The word.
+pub fn owner(page: u64) -> usize {
+    // SAFETY: As above.
+    unsafe { place(page).cast::<usize>().add(1).read() }
+}
+
 /// The place that the detour is of that an address is in.
 pub fn detoured(addr: u64) -> Option<u64> {
     let number = page_number(addr)?;
@@ -388,6 +403,13 @@ pub(crate) fn around(addr: u64) -> Option<(u64, u64)> {
 pub(crate) fn is_traced(addr: u64) -> bool {
     let functions = FUNCTIONS.lock().unwrap();
     functions.get(&addr).is_some_and(|&(_, traced)| traced)
+}
+
+/// Is any of the room in there that ftrace calls from?
+pub(crate) fn is_traced_within(range: Range<u64>) -> bool {
+    let functions = FUNCTIONS.lock().unwrap();
+    let mut traced = functions.iter().filter(|(_, &(_, traced))| traced);
+    traced.any(|(&start, _)| start < range.end && range.start < start + CALL_LEN)
 }
 
 /// A page for copies.

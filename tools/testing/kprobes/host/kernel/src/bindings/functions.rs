@@ -87,6 +87,17 @@ pub unsafe fn text_poke(addr: *mut c_void, opcode: *const c_void, len: usize) ->
     addr
 }
 
+pub unsafe fn smp_text_poke_batch_add(
+    addr: *mut c_void,
+    _opcode: *const c_void,
+    _len: usize,
+    _emulate: *const c_void,
+) {
+    events::wrong(format!("a jump is put to {addr:?}"));
+}
+
+pub unsafe fn smp_text_poke_batch_finish() {}
+
 pub unsafe fn smp_text_poke_sync_each_cpu() {
     events::note(Event::Synchronized);
 }
@@ -212,6 +223,25 @@ pub unsafe fn rust_kprobes_jump_label_lock() {}
 
 pub unsafe fn rust_kprobes_jump_label_unlock() {}
 
+pub unsafe fn rust_kprobes_let_others_run() {}
+
+/// `end` is the last byte.
+pub unsafe fn ftrace_text_reserved(start: *const c_void, end: *const c_void) -> c_int {
+    text::is_traced_within(start.addr() as u64..end.addr() as u64 + 1).into()
+}
+
+pub unsafe fn static_call_text_reserved(_start: *mut c_void, _end: *mut c_void) -> c_int {
+    0
+}
+
+pub unsafe fn rust_kprobes_fixup_leads(
+    _first: *mut exception_table_entry,
+    _end: *mut exception_table_entry,
+    _number: usize,
+) -> *const c_void {
+    null_mut()
+}
+
 pub unsafe fn rust_kprobes_fixup(
     _first: *mut exception_table_entry,
     _end: *mut exception_table_entry,
@@ -254,7 +284,7 @@ pub unsafe fn execmem_free(ptr: *mut c_void) {
     events::during(Event::PageFreed(page), || text::free_page(page));
 }
 
-pub unsafe fn rust_kprobes_ksymbol(_page: c_ulong, _gone: bool) {}
+pub unsafe fn rust_kprobes_ksymbol(_page: c_ulong, _gone: bool, _detours: bool) {}
 
 pub unsafe fn rust_kprobes_call_rcu_tasks(
     head: *mut callback_head,

@@ -32,6 +32,7 @@ pub const KPROBE_FLAG_DISABLED: u32 = 2;
 pub const KPROBE_FLAG_FTRACE: u32 = 8;
 pub const KPROBE_FLAG_ON_FUNC_ENTRY: u32 = 16;
 pub const KPROBE_INSN_PAGE_SYM: &[u8; 17] = b"kprobe_insn_page\0";
+pub const KPROBE_OPTINSN_PAGE_SYM: &[u8; 20] = b"kprobe_optinsn_page\0";
 pub const X86_TRAP_GP: u32 = 13;
 pub const X86_TRAP_PF: u32 = 14;
 pub const KSYM_NAME_LEN: u32 = 512;
@@ -234,6 +235,7 @@ pub static rust_kprobes_nobody: kprobe = kprobe::ZERO;
 pub struct kprobe_insn_cache(());
 
 pub static mut kprobe_insn_slots: kprobe_insn_cache = kprobe_insn_cache(());
+pub static mut kprobe_optinsn_slots: kprobe_insn_cache = kprobe_insn_cache(());
 
 #[repr(C)]
 pub struct seq_file {
@@ -245,6 +247,7 @@ macro_rules! symbols_of_the_linker {
 }
 symbols_of_the_linker!(
     _stext,
+    _etext,
     __init_begin,
     __init_end,
     __kprobes_text_start,
@@ -252,7 +255,8 @@ symbols_of_the_linker!(
     __noinstr_text_start,
     __noinstr_text_end,
     __entry_text_start,
-    __entry_text_end
+    __entry_text_end,
+    rust_kprobes_detour
 );
 pub static mut __start___ex_table: [exception_table_entry; 0] = [];
 pub static mut __stop___ex_table: [exception_table_entry; 0] = [];

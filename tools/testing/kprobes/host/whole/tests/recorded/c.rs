@@ -38,6 +38,6 @@ extern "C" {
     pub fn rust_kprobes_allow_jumps(on: bool);
     pub fn rust_kprobes_jumps_allowed() -> bool;
     pub fn wait_for_kprobe_optimizer();
-    pub fn rust_kprobes_jumped(at: usize, registers: *mut pt_regs);
+    pub fn rust_kprobes_jumped(page: usize, registers: *mut pt_regs);
     pub fn rust_kprobes_text_gone(module: *mut module, init_only: bool);
 }

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The detours that jumps in the place of breakpoints lead to, on this CPU.
+//!
+//! What a detour is made of is in [`layout`] and what all have in common in
+//! `trampoline.S`. Here is the memory for them; how jumps come into text is in `jump.rs`.
+//!
+//! A detour names no probe and no place: it names a word, and that is what [`Made::direct`]
+//! changes. The word belongs to the page of slots and stays as long as any task is in the detour,
+//! which can be long after the place has gone: then it leads nowhere.
+//!
+//! C counterpart: [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
+
+use super::{
+    isa::{
+        self,
+        encode,
+        layout::{
+            self,
+            Means,
+            Parts, //
+        },
+        region::Region, //
+    },
+    poke, //
+};
+use crate::{
+    model::{
+        addr::TextAddr,
+        code::Code,
+        not_optimized::NotOptimized,
+        plan::Pages, //
+    },
+    sys::{
+        lock::Guarded,
+        preempt::Pinned,
+        probe::Chain,
+        slots::{
+            self,
+            Pool,
+            Returns,
+            Slot, //
+        },
+        table::{
+            Retired,
+            Table, //
+        },
+        text, //
+    },
+};
+use core::sync::atomic::{
+    AtomicUsize,
+    Ordering, //
+};
+use kernel::{
+    bindings,
+    page::PAGE_SIZE, //
+};
+
+/// Room for the longest detour.
+const SLOT_LEN: usize = 64;
+const _: () = assert!(layout::MAX_LEN <= SLOT_LEN);
+
+/// How many may wait for Tasks RCU before no more are made: 256 pages.
+const MOST_WAITING: usize = 256 * (PAGE_SIZE / SLOT_LEN);
+
+/// Bytes that a jump is over.
+pub(super) const JUMP_LEN: usize = encode::REL32_LEN as usize;
+
+static SLOTS: Table<slots::Page> = Table::empty();
+static RETURNS: Returns = Returns::new(MOST_WAITING);
+static POOL: Guarded<Pool, slots::Lock> =
+    Guarded::new(Pool::new(&SLOTS, &RETURNS, SLOT_LEN, Pages::Detours));
+
+/// A detour.
+pub(crate) struct Made {
+    slot: Slot,
+    /// What the jump is over.
+    under: [u8; JUMP_LEN],
+    /// How many bytes it has itself.
+    len: u8,
+}
+
+impl Made {
+    /// Makes the detour of a region, which calls nobody.
+    pub(super) fn of(region: &Region, text: &mut text::Lock) -> Result<Self, NotOptimized> {
+        let at = region.at();
+        if !RETURNS.may_linger() {
+            return Err(NotOptimized::NoMemory);
+        }
+        let slot = POOL.get(&mut slots::Lock::new()).take(at);
+        let mut slot = slot.map_err(|_| NotOptimized::NoMemory)?;
+        let word = slot.notes().first().ok_or(NotOptimized::NoMemory)?;
+        let word = core::ptr::from_ref(word).expose_provenance() as u64;
+        let code = layout::Detour::of(region, slot.at(), word, common())?;
+        slot.set_origin(note(at, Parts::of(region)));
+        poke::code(slot.at(), code.bytes(), text);
+        slot.linger();
+        let mut under = [0; JUMP_LEN];
+        for (to, &from) in under.iter_mut().zip(region.bytes()) {
+            *to = from;
+        }
+        Ok(Self {
+            slot,
+            under,
+            len: code.bytes().len() as u8,
+        })
+    }
+
+    /// From now on, who comes to it calls the handlers of `owner`, or nobody's.
+    pub(super) fn direct(&self, owner: Option<&Chain>) {
+        let owner = owner.map_or(core::ptr::null(), core::ptr::from_ref);
+        if let Some(word) = self.slot.notes().first() {
+            word.store(owner.expose_provenance(), Ordering::Release);
+        }
+    }
+
+    /// Where it is.
+    #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
+    pub(super) fn at(&self) -> TextAddr {
+        self.slot.at()
+    }
+
+    /// What the jump is over.
+    pub(super) fn under(&self) -> &[u8; JUMP_LEN] {
+        &self.under
+    }
+
+    /// The jump from `at` to it.
+    pub(super) fn jump(&self, at: TextAddr) -> Result<Code, NotOptimized> {
+        let entry = self.slot.at().after(layout::ENTRY);
+        isa::detour::jump(at, entry.map_err(|_| NotOptimized::TooFar(at))?)
+    }
+
+    /// Where it runs what the jump is over.
+    pub(super) fn copied(&self) -> Option<TextAddr> {
+        self.slot.at().after(layout::COPIED).ok()
+    }
+}
+
+impl Drop for Made {
+    /// Tells perf that it is no more.
+    fn drop(&mut self) {
+        poke::forget(self.slot.at(), self.len);
+    }
+}
+
+/// What all detours have in common.
+fn common() -> TextAddr {
+    TextAddr::new((&raw const bindings::rust_kprobes_detour).addr() as u64)
+}
+
+/// What is noted of a detour: its place, which is among the highest addresses, and the lengths of
+/// the instructions.
+fn note(at: TextAddr, parts: Parts) -> usize {
+    let place = at.get() & u64::from(u32::MAX);
+    (place | u64::from(parts.bits()) << u32::BITS) as usize
+}
+
+/// If `at` is in a detour: what it stands for in the original, and how much is on the stack that is
+/// not there.
+pub(super) fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, u64)> {
+    let (noted, into) = slots::origin(&SLOTS, at, pinned)?;
+    let place = i64::from(noted as u32 as i32) as u64;
+    let parts = Parts::from_bits((noted as u64 >> u32::BITS) as u32);
+    match parts.means(into)? {
+        Means::Original(here, pushed) => Some((TextAddr::new(place.wrapping_add(here)), pushed)),
+        Means::Callee(jump) => {
+            let jump = at.get().wrapping_sub(into).wrapping_add(jump);
+            Some((target(TextAddr::new(jump)), 0))
+        }
+    }
+}
+
+/// Where a jump leads that is in a detour whose page was found just now.
+fn target(jump: TextAddr) -> TextAddr {
+    let behind = jump.get().wrapping_add(JUMP_LEN as u64);
+    let word = behind.wrapping_sub(size_of::<i32>() as u64);
+    let word = core::ptr::with_exposed_provenance::<i32>(word as usize);
+    // SAFETY: It is in a page of slots, which stays while the CPU is kept; who changes it meanwhile
+    // only makes another number of it.
+    let distance = unsafe { word.read_unaligned() };
+    TextAddr::new(behind.wrapping_add_signed(distance.into()))
+}
+
+/// Is there a detour at `at`?
+pub(super) fn covers(at: TextAddr, pinned: &Pinned) -> bool {
+    slots::covers(&SLOTS, at, pinned)
+}
+
+/// Where page number `number` of detours is, if there are so many.
+pub(super) fn page(number: usize, pinned: &Pinned) -> Option<TextAddr> {
+    slots::page(&SLOTS, number, pinned).ok()
+}
+
+/// How many wait until no task is in them.
+pub(super) fn waiting() -> usize {
+    RETURNS.waiting()
+}
+
+/// Takes out the pages that nobody needs.
+pub(super) fn tidy(retired: &mut Retired<slots::Page>) {
+    POOL.get(&mut slots::Lock::new()).tidy(retired);
+}
+
+/// Whose handlers a detour calls.
+///
+/// # Safety
+///
+/// `word` is what is in a detour that this task has come from, and has not left.
+#[inline(always)]
+pub(super) unsafe fn owner(word: *const AtomicUsize, _pinned: &Pinned) -> Option<&Chain> {
+    // SAFETY: The page that it belongs to stays until no task is in its detours.
+    let owner = unsafe { &*word }.load(Ordering::Acquire);
+    let owner = core::ptr::with_exposed_provenance::<Chain>(owner);
+    // SAFETY: NULL, or what stays until a grace period after the word leads to it no more.
+    unsafe { owner.as_ref() }
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Functions for the tests of detours, and what runs them with registers of a
+ * test's choice.
+ */
+#include <linux/linkage.h>
+#include <linux/objtool.h>
+#include <asm/nospec-branch.h>
+#include <asm/unwind_hints.h>
+
+/* struct State in detour/tests.rs */
+#define S_AX	(0 * 8)
+#define S_CX	(1 * 8)
+#define S_DX	(2 * 8)
+#define S_BX	(3 * 8)
+#define S_SP	(4 * 8)
+#define S_BP	(5 * 8)
+#define S_SI	(6 * 8)
+#define S_DI	(7 * 8)
+#define S_R8	(8 * 8)
+#define S_R9	(9 * 8)
+#define S_R10	(10 * 8)
+#define S_R11	(11 * 8)
+#define S_R12	(12 * 8)
+#define S_R13	(13 * 8)
+#define S_R14	(14 * 8)
+#define S_R15	(15 * 8)
+#define S_FLAGS	(16 * 8)
+#define S_TOP	(17 * 8)
+#define S_NEXT	(18 * 8)
+
+	.section .kprobes.text, "ax"
+
+/* void rust_kprobes_test_run(struct State *state, function) */
+SYM_FUNC_START(rust_kprobes_test_run)
+	pushq	%rbx
+	pushq	%rbp
+	pushq	%r12
+	pushq	%r13
+	pushq	%r14
+	pushq	%r15
+	pushq	%rdi
+	pushq	%rsi
+	pushq	S_NEXT(%rdi)
+	pushq	S_TOP(%rdi)
+	pushq	S_FLAGS(%rdi)
+	popfq
+	movq	S_AX(%rdi), %rax
+	movq	S_CX(%rdi), %rcx
+	movq	S_DX(%rdi), %rdx
+	movq	S_BX(%rdi), %rbx
+	movq	S_BP(%rdi), %rbp
+	movq	S_SI(%rdi), %rsi
+	movq	S_R8(%rdi), %r8
+	movq	S_R9(%rdi), %r9
+	movq	S_R10(%rdi), %r10
+	movq	S_R11(%rdi), %r11
+	movq	S_R12(%rdi), %r12
+	movq	S_R13(%rdi), %r13
+	movq	S_R14(%rdi), %r14
+	movq	S_R15(%rdi), %r15
+	movq	S_DI(%rdi), %rdi
+	ANNOTATE_RETPOLINE_SAFE
+	call	*16(%rsp)
+SYM_INNER_LABEL(rust_kprobes_test_ran, SYM_L_GLOBAL)
+	pushfq
+	pushq	%rdi
+	/* di, flags, top, next, function, state */
+	movq	40(%rsp), %rdi
+	movq	%rax, S_AX(%rdi)
+	movq	%rcx, S_CX(%rdi)
+	movq	%rdx, S_DX(%rdi)
+	movq	%rbx, S_BX(%rdi)
+	movq	%rbp, S_BP(%rdi)
+	movq	%rsi, S_SI(%rdi)
+	movq	%r8, S_R8(%rdi)
+	movq	%r9, S_R9(%rdi)
+	movq	%r10, S_R10(%rdi)
+	movq	%r11, S_R11(%rdi)
+	movq	%r12, S_R12(%rdi)
+	movq	%r13, S_R13(%rdi)
+	movq	%r14, S_R14(%rdi)
+	movq	%r15, S_R15(%rdi)
+	popq	%rax
+	movq	%rax, S_DI(%rdi)
+	popq	%rax
+	movq	%rax, S_FLAGS(%rdi)
+	movq	%rsp, S_SP(%rdi)
+	popq	%rax
+	movq	%rax, S_TOP(%rdi)
+	popq	%rax
+	movq	%rax, S_NEXT(%rdi)
+	/* What C wants: interrupts on, and no other flag. */
+	pushq	$0x202
+	popfq
+	addq	$16, %rsp
+	popq	%r15
+	popq	%r14
+	popq	%r13
+	popq	%r12
+	popq	%rbp
+	popq	%rbx
+	RET
+SYM_FUNC_END(rust_kprobes_test_run)
+
+.macro TEST name
+SYM_FUNC_START(rust_kprobes_test_\name)
+.endm
+
+.macro END_TEST name
+	RET
+SYM_FUNC_END(rust_kprobes_test_\name)
+.endm
+
+	/* One byte first, and the stack changes in it. */
+TEST push
+	pushq	%rbx
+	leaq	5(%rax, %rcx), %rbx
+	movq	%rbx, %rdx
+	popq	%rbx
+END_TEST push
+
+	/* Flags are changed, and used. */
+TEST plain
+	addq	%rcx, %rax
+	adcq	$7, %rdx
+	sbbq	%rsi, %rdi
+END_TEST plain
+
+	/* The stack of the caller is written. */
+TEST stack
+	incq	8(%rsp)
+	addq	%r15, 16(%rsp)
+END_TEST stack
+
+TEST rip
+	movq	rust_kprobes_test_word(%rip), %rax
+	leaq	rust_kprobes_test_word(%rip), %rbx
+	addq	%rax, %rcx
+END_TEST rip
+
+	/* One way or the other, by the carry that the test has given. */
+TEST jcc
+	jc	1f
+	notq	%rax
+	jmp	2f
+1:	negq	%rdx
+2:	incl	%r14d
+END_TEST jcc
+
+TEST jmp
+	decq	%r13
+	jmp	1f
+	.skip	16, 0xcc
+1:	notq	%r12
+END_TEST jmp
+
+	/* What is called looks where it is to return. */
+TEST call
+	notq	%r8
+	call	rust_kprobes_test_callee
+	movq	%rax, %r9
+END_TEST call
+
+SYM_FUNC_START_LOCAL(rust_kprobes_test_callee)
+	movq	(%rsp), %rax
+	RET
+SYM_FUNC_END(rust_kprobes_test_callee)
+
+	/* Flags are read from the stack and come back from there. */
+TEST flags
+	pushfq
+	xorq	$1, (%rsp)
+	popfq
+	pushfq
+	popq	%r10
+END_TEST flags
+
+	/* What is behind it is padding. */
+TEST ret
+	notq	%rbp
+	RET
+	int3
+	int3
+SYM_FUNC_END(rust_kprobes_test_ret)
+
+	.section .rodata
+SYM_DATA_LOCAL(rust_kprobes_test_word, .quad 0x123456789abcdef0)

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How jumps come into the text in the place of breakpoints, and out of it.
+//!
+//! They come by the kernel's own way of changing instructions, many at once. It takes one whole
+//! instruction at a time, so a jump, which was several, goes in another way: a breakpoint over its
+//! first byte, a round to all CPUs, what was behind that, a round. Then the place has what it had
+//! before: its breakpoint.
+//!
+//! C counterpart: [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
+
+#[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
+mod tests;
+
+use super::{
+    detour::{
+        Made,
+        JUMP_LEN, //
+    },
+    isa::{
+        encode,
+        region::Region,
+        ways::{
+            self,
+            Build,
+            Way,
+            Ways, //
+        },
+        X86, //
+    },
+    machine::Prepared,
+    poke, //
+};
+use crate::{
+    contract::{
+        Detour,
+        Places,
+        ReadText, //
+    },
+    model::{
+        addr::{
+            TextAddr,
+            TextRange, //
+        },
+        not_optimized::NotOptimized,
+        order,
+        surroundings::Surroundings, //
+    },
+    sys::{
+        probe::Chain,
+        text, //
+    },
+};
+use kernel::{
+    bindings,
+    prelude::*, //
+};
+
+/// How the kernel is built.
+const BUILD: Build = Build {
+    no_jump_tables: cfg!(any(CONFIG_MITIGATION_RETPOLINE, CONFIG_X86_KERNEL_IBT)),
+    checks_calls: cfg!(CONFIG_CFI),
+};
+
+// SAFETY:
+// - the region's rules say who can come to what a jump is over, and that nobody can sleep there, or
+//   in a detour;
+// - both ways of changing text end with a round to all CPUs;
+// - a detour's slot lingers.
+unsafe impl Detour for X86 {
+    type Detour = Made;
+    type Owner = Chain;
+
+    const REACH: u64 = JUMP_LEN as u64;
+
+    fn detour(
+        at: TextAddr,
+        function: TextRange,
+        _prepared: &Prepared,
+        around: &impl Surroundings,
+        read: ReadText<'_>,
+        text: &mut text::Lock,
+    ) -> Result<Made, NotOptimized> {
+        let mut ways = branches(function, read)?;
+        order::ascending(&mut ways);
+        let ways = Ways::in_order(&ways);
+        let region = Region::of(at, function, &ways, BUILD, around, read)?;
+        Made::of(&region, text)
+    }
+
+    fn leaving(
+        piece: TextRange,
+        read: ReadText<'_>,
+        found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
+    ) -> Result<(), NotOptimized> {
+        ways::leaving(piece, read, found)
+    }
+
+    fn direct(detour: &Made, owner: Option<&Chain>) {
+        detour.direct(owner);
+    }
+
+    fn divert(prepared: &Prepared, detour: Option<&Made>) {
+        prepared.divert(detour.and_then(Made::copied));
+    }
+
+    fn optimize(places: Places<'_, Self>, text: &mut text::Lock) {
+        places(&mut |at, _, detour| {
+            if let Ok(jump) = detour.jump(at) {
+                poke_jump(at, jump.bytes(), text);
+            }
+        });
+        // SAFETY: `text_mutex` is locked.
+        unsafe { bindings::smp_text_poke_batch_finish() };
+    }
+
+    fn unoptimize(places: Places<'_, Self>, text: &mut text::Lock) {
+        let mut any = false;
+        places(&mut |at, _, _| {
+            poke::put(at, &[encode::INT3], text);
+            any = true;
+        });
+        if !any {
+            return;
+        }
+        poke::synchronize(text);
+        places(&mut |at, _, detour| restore(at, detour, text));
+        poke::synchronize(text);
+    }
+
+    fn is_jump(code: &[u8]) -> bool {
+        code.first() == Some(&encode::JMP32)
+    }
+
+    fn uncover(at: TextAddr, detour: &Made, from: TextAddr, code: &mut [u8]) {
+        for (offset, byte) in (0..).zip(code) {
+            let into = from.get().wrapping_add(offset).wrapping_sub(at.get());
+            let under = usize::try_from(into).ok();
+            if let Some(&under) = under.and_then(|into| detour.under().get(into)) {
+                *byte = under;
+            }
+        }
+    }
+}
+
+/// The branches of a function that lead into it.
+fn branches(function: TextRange, read: ReadText<'_>) -> Result<KVVec<Way>, NotOptimized> {
+    let mut ways = KVVec::new();
+    ways::each(function, function, BUILD, read, &mut |way| {
+        let pushed = ways.push(way, GFP_KERNEL);
+        pushed.map_err(|_| NotOptimized::NoMemory)
+    })?;
+    Ok(ways)
+}
+
+/// One jump of those that are put in together.
+fn poke_jump(at: TextAddr, jump: &[u8], _text: &mut text::Lock) {
+    let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
+    let (from, len) = (jump.as_ptr().cast(), jump.len());
+    // SAFETY: `text_mutex` is locked; the jump is one instruction, over text that is ours, by who
+    // has prepared it.
+    unsafe { bindings::smp_text_poke_batch_add(place, from, len, core::ptr::null()) };
+}
+
+/// Puts back what the jump at `at` was over, behind the breakpoint that every CPU sees by now.
+fn restore(at: TextAddr, detour: &Made, text: &mut text::Lock) {
+    let (Some((_, tail)), Ok(behind)) = (detour.under().split_first(), at.after(1)) else {
+        return;
+    };
+    poke::put(behind, tail, text);
+    if let Ok(jump) = detour.jump(at) {
+        let mut now = *detour.under();
+        now[0] = encode::INT3;
+        poke::tell(at, jump.bytes(), &now);
+    }
+}

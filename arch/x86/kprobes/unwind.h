@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What an unwinder asks of the places where copies of probed instructions run.
+ */
+#ifndef _ARCH_X86_KPROBES_UNWIND_H
+#define _ARCH_X86_KPROBES_UNWIND_H
+
+#include <linux/types.h>
+
+#ifdef CONFIG_RUST_KPROBES
+/* trampoline.S */
+extern const char rust_kprobes_detour[], rust_kprobes_detour_end[];
+
+/*
+ * If @ip is in a copy of an instruction, or in a detour on the way to one: makes
+ * @ip and @sp those of the original, and says so.
+ */
+bool kprobe_original_frame(unsigned long *ip, unsigned long *sp);
+#else
+static inline bool kprobe_original_frame(unsigned long *ip, unsigned long *sp)
+{
+	return false;
+}
+#endif
+
+#endif /* _ARCH_X86_KPROBES_UNWIND_H */
