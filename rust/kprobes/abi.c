@@ -268,6 +268,14 @@ static int __kprobes refused_open(struct inode *inode, struct file *file)
 	return single_open(file, rust_kprobes_refused_show, NULL);
 }
 
+#ifdef CONFIG_RUST_KPROBES_JUMPS
+static int __kprobes unoptimized_open(struct inode *inode, struct file *file)
+{
+	return single_open_size(file, rust_kprobes_unoptimized_show, NULL,
+				rust_kprobes_list_size());
+}
+#endif
+
 static int __kprobes counters_open(struct inode *inode, struct file *file)
 {
 	return single_open(file, rust_kprobes_counters_show, NULL);
@@ -296,6 +304,9 @@ FILE_OF(list, NULL);
 FILE_OF(enabled, enabled_write);
 FILE_OF(blacklist, NULL);
 FILE_OF(refused, NULL);
+#ifdef CONFIG_RUST_KPROBES_JUMPS
+FILE_OF(unoptimized, NULL);
+#endif
 FILE_OF(counters, NULL);
 
 static int __init make_files(void)
@@ -306,6 +317,9 @@ static int __init make_files(void)
 	debugfs_create_file("enabled", 0600, dir, NULL, &enabled_file);
 	debugfs_create_file("blacklist", 0400, dir, NULL, &blacklist_file);
 	debugfs_create_file("refused", 0400, dir, NULL, &refused_file);
+#ifdef CONFIG_RUST_KPROBES_JUMPS
+	debugfs_create_file("unoptimized", 0400, dir, NULL, &unoptimized_file);
+#endif
 	debugfs_create_file("counters", 0400, dir, NULL, &counters_file);
 	return 0;
 }

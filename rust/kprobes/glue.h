@@ -78,6 +78,7 @@ int rust_kprobes_enabled_show(struct seq_file *file, void *unused);
 int rust_kprobes_enable_all(bool on);
 int rust_kprobes_blacklist_show(struct seq_file *file, void *unused);
 int rust_kprobes_refused_show(struct seq_file *file, void *unused);
+int rust_kprobes_unoptimized_show(struct seq_file *file, void *unused);
 int rust_kprobes_counters_show(struct seq_file *file, void *unused);
 size_t rust_kprobes_unfinished_steps(void);
 void rust_kprobes_module_comes(struct module *module);

@@ -6,10 +6,13 @@
 //! - `enabled`: whether anything is armed at all;
 //! - `blacklist`: the functions that nobody may probe;
 //! - `refused`: the latest probes that were not registered, and why;
-//! - `counters`: how often happened what is seldom. C has neither of the two.
+//! - `unoptimized`: the places that stay on their breakpoints, and why;
+//! - `counters`: how often happened what is seldom. C has none of these three.
 //!
 //! C counterpart: `debugfs_kprobe_init()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+use crate::life::optimize;
 use crate::{
     life::{
         check,
@@ -102,6 +105,22 @@ pub(crate) fn refused(to: &Seq) {
         };
         to.refused(place, Error::from(*why).to_errno(), why.text());
     }
+}
+
+/// Shows the places that stay on their breakpoints, in the order of addresses, and why.
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+pub(crate) fn unoptimized(to: &Seq) -> Result<(), Refusal> {
+    let mut lock = Lock::new();
+    let registry = site::registry(&mut lock);
+    for at in in_order(registry)? {
+        let at = TextAddr::new(at);
+        let site = registry.sites.get(at);
+        if let Some(why) = site.and_then(|site| optimize::why_not(registry, (at, site))) {
+            let text = why.because().map_or(why.text(), Refusal::text);
+            to.unoptimized(at, text, why.at());
+        }
+    }
+    Ok(())
 }
 
 /// Shows the counters.

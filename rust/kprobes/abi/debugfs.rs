@@ -70,6 +70,19 @@ unsafe extern "C" fn rust_kprobes_blacklist_show(
 /// # Safety
 ///
 /// `file` is being shown.
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+#[export]
+unsafe extern "C" fn rust_kprobes_unoptimized_show(
+    file: *mut bindings::seq_file,
+    _unused: *mut c_void,
+) -> c_int {
+    // SAFETY: By the precondition.
+    status(view::unoptimized(&unsafe { Seq::from_c(file) }))
+}
+
+/// # Safety
+///
+/// `file` is being shown.
 #[export]
 unsafe extern "C" fn rust_kprobes_refused_show(
     file: *mut bindings::seq_file,

@@ -6,11 +6,6 @@
 //! belongs to them. But they are what somebody needs who wants a probe to be fast: most say which
 //! address is in the way, and one a few bytes before or behind it may do.
 
-#![cfg_attr(
-    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
-    expect(dead_code, reason = "for who asks why there is no jump")
-)]
-
 use super::{
     addr::TextAddr,
     refusal::{
@@ -66,6 +61,7 @@ reasons! {
     NoMemory => "no memory was left",
     PostHandler => "a handler is to be called after the instruction",
     ProbeInside(TextAddr) => "another probe is in the bytes of the jump",
+    SwitchedOff => "debug.kprobes-optimization is 0",
 }
 
 impl NotOptimized {
@@ -95,7 +91,8 @@ impl NotOptimized {
             | Self::OfBug
             | Self::OfDebugger
             | Self::NoMemory
-            | Self::PostHandler => None,
+            | Self::PostHandler
+            | Self::SwitchedOff => None,
         }
     }
 

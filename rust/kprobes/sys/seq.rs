@@ -106,6 +106,31 @@ impl Seq {
         }
     }
 
+    /// One line of the places without a jump: where, why, and which address is in the way.
+    #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+    pub(crate) fn unoptimized(&self, at: TextAddr, why: &CStr, way: Option<TextAddr>) {
+        self.place(at);
+        self.put(c"  ");
+        self.put(why);
+        if let Some(way) = way {
+            self.put(c": ");
+            self.place(way);
+        }
+        self.put(c"\n");
+    }
+
+    /// An address as symbol and offset; where there is none, or its module is gone, as a number.
+    #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+    fn place(&self, at: TextAddr) {
+        let mut text = symbols::Text::new();
+        if let Some(text) = symbols::text(at, &mut text) {
+            return self.put(text);
+        }
+        let format = c"0x%px".as_char_ptr();
+        // SAFETY: The file is being shown; the argument is what the format says.
+        unsafe { bindings::seq_printf(self.0, format, self.shown(at)) };
+    }
+
     /// One line of what was counted.
     pub(crate) fn counter(&self, name: &CStr, value: usize) {
         let (name, format) = (name.as_char_ptr(), c"%s %zu\n".as_char_ptr());
