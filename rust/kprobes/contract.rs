@@ -95,6 +95,9 @@ pub(crate) unsafe trait Machine: Isa {
     /// trap to its handler.
     fn reserved() -> TextRange;
 
+    /// Is a hit handled on this CPU?
+    fn is_running(pinned: &Self::Pinned) -> bool;
+
     /// Who handles a hit on this CPU, if one is handled.
     fn running(pinned: &Self::Pinned) -> Option<Self::Running>;
 

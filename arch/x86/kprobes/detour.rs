@@ -34,7 +34,10 @@ use crate::{
     sys::{
         lock::Guarded,
         preempt::Pinned,
-        probe::Chain,
+        probe::{
+            Chain,
+            NOBODY, //
+        },
         slots::{
             self,
             Pool,
@@ -100,16 +103,18 @@ impl Made {
         for (to, &from) in under.iter_mut().zip(region.bytes()) {
             *to = from;
         }
-        Ok(Self {
+        let made = Self {
             slot,
             under,
             len: code.bytes().len() as u8,
-        })
+        };
+        made.direct(None);
+        Ok(made)
     }
 
     /// From now on, who comes to it calls the handlers of `owner`, or nobody's.
     pub(super) fn direct(&self, owner: Option<&Chain>) {
-        let owner = owner.map_or(core::ptr::null(), core::ptr::from_ref);
+        let owner = core::ptr::from_ref(owner.unwrap_or(&NOBODY));
         if let Some(word) = self.slot.notes().first() {
             word.store(owner.expose_provenance(), Ordering::Release);
         }
@@ -209,10 +214,10 @@ pub(super) fn tidy(retired: &mut Retired<slots::Page>) {
 ///
 /// `word` is what is in a detour that this task has come from, and has not left.
 #[inline(always)]
-pub(super) unsafe fn owner(word: *const AtomicUsize, _pinned: &Pinned) -> Option<&Chain> {
+pub(super) unsafe fn owner(word: *const AtomicUsize, _pinned: &Pinned) -> &Chain {
     // SAFETY: The page that it belongs to stays until no task is in its detours.
     let owner = unsafe { &*word }.load(Ordering::Acquire);
     let owner = core::ptr::with_exposed_provenance::<Chain>(owner);
-    // SAFETY: NULL, or what stays until a grace period after the word leads to it no more.
-    unsafe { owner.as_ref() }
+    // SAFETY: What stays until a grace period after the word leads to it no more.
+    unsafe { &*owner }
 }

@@ -80,9 +80,8 @@ unsafe extern "C" fn rust_kprobes_detour_hit(owner: *const usize, regs: *mut bin
     let word: *const AtomicUsize = owner.cast();
     let call = |pinned: &Pinned| {
         // SAFETY: By the precondition.
-        if let Some(probes) = unsafe { detour::owner(word, pinned) } {
-            hit::jumped(probes, registers, pinned);
-        }
+        let probes = unsafe { detour::owner(word, pinned) };
+        hit::jumped(probes, registers, pinned);
     };
     // SAFETY: By who calls: the CPU cannot be preempted.
     unsafe { preempt::in_trap(call) }

@@ -232,6 +232,19 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
+    fn is_running(_pinned: &Pinned) -> bool {
+        // SAFETY: Only compares this CPU's `current_kprobe`.
+        unsafe {
+            asm!("cmpq $0, %gs:{word}(%rip)",
+                "jne {running}",
+                word = sym bindings::current_kprobe,
+                running = label { return true },
+                options(att_syntax, nostack, readonly));
+        }
+        false
+    }
+
+    #[inline(always)]
     fn set_running(running: Option<Running>, _pinned: &Pinned) {
         match running {
             // SAFETY: Writes this CPU's `current_kprobe`; C takes a probe that lives.

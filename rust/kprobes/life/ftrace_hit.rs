@@ -40,7 +40,7 @@ pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinn
     if !site.is_armed(armed) {
         return;
     }
-    if Current::running(pinned).is_some() {
+    if Current::is_running(pinned) {
         return count(site);
     }
     let Some(probe) = site.probes.lone() else {

@@ -74,7 +74,7 @@ pub(crate) enum Whose {
 /// handler's. Everything else is a call away.
 #[inline(always)]
 pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
-    if Current::running(pinned).is_some() {
+    if Current::is_running(pinned) {
         return nested(registers, pinned);
     }
     let Some(site) = site::find(Current::hit_at(registers), pinned) else {
@@ -103,7 +103,7 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
 /// The instruction runs when this is over, whatever they say.
 #[inline(always)]
 pub(crate) fn jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
-    if Current::running(pinned).is_some() {
+    if Current::is_running(pinned) {
         return probes.iter().for_each(Probe::miss);
     }
     let Some(probe) = probes.lone_before() else {
@@ -118,6 +118,14 @@ pub(crate) fn jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned)
 #[cold]
 #[inline(never)]
 fn each_jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
+    let mut several = probes.several_before();
+    if let Some(first) = several.next() {
+        // None of them deals with faults, so it does not matter whose handler is the one that runs.
+        Current::set_running(Some(first.running()), pinned);
+        first.before(registers);
+        several.for_each(|probe| _ = probe.before(registers));
+        return Current::set_running(None, pinned);
+    }
     for probe in probes.iter().filter(|probe| probe.is_enabled()) {
         Current::set_running(Some(probe.running()), pinned);
         probe.before(registers);
@@ -165,7 +173,7 @@ fn each(site: &Site, prepared: &Prepared, registers: &mut Registers, pinned: &Pi
 #[inline(always)]
 fn begin_step(prepared: &Prepared, kept: Kept, pinned: &Pinned) -> Whose {
     // If no probe is enabled (any more), nobody handles the hit.
-    if Current::running(pinned).is_none() {
+    if !Current::is_running(pinned) {
         Current::set_running(this_cpu::nobody(), pinned);
     }
     Current::this_cpu(pinned).now.set(Hit {
@@ -298,7 +306,7 @@ fn leave_step(cpu: &Cpu, phase: Phase, pinned: &Pinned) {
 /// The place whose instruction is being stepped.
 #[inline(always)]
 fn stepped<'a>(hit: &Hit<Kept>, pinned: &'a Pinned) -> Option<(&'a Site, &'a Prepared)> {
-    if !hit.phase.is_stepping() || Current::running(pinned).is_none() {
+    if !hit.phase.is_stepping() || !Current::is_running(pinned) {
         return None;
     }
     let site = site::find(hit.at, pinned)?;

@@ -7,7 +7,9 @@
 //! notes it beside. What a hit reads of both it reads once, and acts on that.
 //!
 //! What is noted is one word: the only probe, if it is enabled and a plain one, and what it wants;
-//! or that the chain has to be walked.
+//! or that the chain has to be walked. Where there are several, and all are enabled and plain and
+//! want no more than that, another word leads to the newest: who walks from there need not ask
+//! them. Those that come later are newer, so he does not meet them.
 //!
 //! Whatever leads to a probe is stored with a release, also where it led to an older one already:
 //! a hit may see nothing but the latest store. And what leads to a probe that is older is an
@@ -77,6 +79,8 @@ pub(crate) struct Chain<P: Linked> {
     newest: P::Link,
     /// See [`lone_before`](Chain::lone_before).
     lone: P::Lone,
+    /// See [`several_before`](Chain::several_before).
+    several: P::Link,
     /// See [`comes_back`](Chain::comes_back).
     comes_back: P::Noted,
 }
@@ -88,10 +92,27 @@ impl<P: Linked> Chain<P> {
         let chain = Self {
             newest: P::Link::empty(),
             lone: P::Lone::nobody(),
+            several: P::Link::empty(),
             comes_back: P::Noted::new(false),
         };
         chain.push(probe);
         chain
+    }
+
+    /// A chain of none, of words that lead to nobody.
+    pub(crate) const fn empty(
+        newest: P::Link,
+        lone: P::Lone,
+        several: P::Link,
+        comes_back: P::Noted,
+    ) -> Self {
+        // INVARIANT: It leads to nothing.
+        Self {
+            newest,
+            lone,
+            several,
+            comes_back,
+        }
     }
 
     /// Puts a probe before all others. That it stays as long as the invariant wants is what
@@ -166,6 +187,15 @@ impl<P: Linked> Chain<P> {
         self.lone.get_before(Ordering::Acquire)
     }
 
+    /// The probes, if there are several, all of them are enabled and plain, and none wants to be
+    /// called after the instruction. To be used in an RCU read-side section.
+    #[inline(always)]
+    pub(crate) fn several_before(&self) -> List<'_, P> {
+        List {
+            next: self.several.to(Ordering::Acquire),
+        }
+    }
+
     /// The probes. To be used in an RCU read-side section, or by who may change the chain.
     #[inline(always)]
     pub(crate) fn iter(&self) -> List<'_, P> {
@@ -186,12 +216,14 @@ impl<P: Linked> Chain<P> {
     fn note(&self) {
         let comes_back = self.iter().any(P::comes_back);
         self.comes_back.store(comes_back, Ordering::Relaxed);
+        let plain = self.iter().all(P::is_plain);
         let mut probes = self.iter();
-        let lone = match (probes.next(), probes.next()) {
-            (Some(probe), None) if probe.is_plain() => Some((probe, comes_back)),
-            _ => None,
-        };
-        self.lone.note(lone, Ordering::Release);
+        let (newest, other) = (probes.next().filter(|_| plain), probes.next());
+        let lone = newest.filter(|_| other.is_none());
+        let several = newest.filter(|_| other.is_some() && !comes_back);
+        self.lone
+            .note(lone.map(|probe| (probe, comes_back)), Ordering::Release);
+        self.several.lead(several, Ordering::Release);
     }
 }
 

@@ -11,7 +11,10 @@
 
 mod chain;
 
-pub(crate) use self::chain::Chain;
+pub(crate) use self::chain::{
+    Chain,
+    NOBODY, //
+};
 
 use super::preempt::Pinned;
 use crate::{

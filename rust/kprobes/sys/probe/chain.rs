@@ -20,6 +20,15 @@ use core::sync::atomic::{
 /// The probes at one address, newest first.
 pub(crate) type Chain = chain::Chain<Probe>;
 
+/// No probe.
+pub(crate) static NOBODY: Chain = Chain::empty(NOWHERE, Lone(AtomicPtr::new(WALK)), NOWHERE, QUIET);
+
+// INVARIANT: It is NULL.
+#[expect(clippy::declare_interior_mutable_const, reason = "to be copied")]
+const NOWHERE: Link = Link(AtomicPtr::new(core::ptr::null_mut()));
+#[expect(clippy::declare_interior_mutable_const, reason = "to be copied")]
+const QUIET: AtomicBool = AtomicBool::new(false);
+
 /// What leads to a probe.
 ///
 /// # Invariants

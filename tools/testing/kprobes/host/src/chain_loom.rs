@@ -376,10 +376,34 @@ impl World {
     }
 }
 
+impl World {
+    /// A hit by a jump, after which nobody is called.
+    fn jump(&self) -> Called {
+        self.hits.fetch_add(1, AcqRel);
+        let chain = self.places[self.current.load(Acquire)].get().unwrap();
+        let mut called = Called::default();
+        if let Some(probe) = chain.lone_before() {
+            called.before(probe);
+        } else {
+            let mut several = chain.several_before().peekable();
+            let all_plain = several.peek().is_some();
+            several.for_each(|probe| called.before(probe));
+            if !all_plain {
+                let plain = chain.iter().filter(|probe| probe.is_plain());
+                plain.for_each(|probe| called.before(probe));
+            }
+        }
+        self.hits.fetch_sub(1, AcqRel);
+        called
+    }
+}
+
 /// Somebody who changes a chain, against hits.
 #[derive(Clone, Copy)]
 struct Race {
     hits: usize,
+    /// How the place is hit.
+    hit: fn(&World) -> Called,
     /// The probes that are there when all begin, the oldest one first.
     first: &'static [usize],
     /// What is done.
@@ -408,7 +432,7 @@ impl Race {
             let world = world.clone();
             thread::spawn(move || {
                 let told = world.told.load(Acquire);
-                self.judge(told, &world.hit());
+                self.judge(told, &(self.hit)(&world));
             })
         };
         let hits: Vec<_> = (0..self.hits).map(hit).collect();
@@ -436,6 +460,7 @@ impl Race {
 /// One that comes back joins one that does not.
 const PUSH_AROUND: Race = Race {
     hits: 1,
+    hit: World::hit,
     first: &[0],
     change: |world| {
         world.push(1);
@@ -456,6 +481,7 @@ const PUSH_WALKED: Race = Race {
 /// One that does not come back joins one that does.
 const PUSH_BEFORE: Race = Race {
     hits: 1,
+    hit: World::hit,
     first: &[1],
     change: |world| {
         world.push(0);
@@ -470,6 +496,7 @@ const PUSH_BEFORE: Race = Race {
 /// may have seen nothing but the last store.
 const PUSH_AND_REMOVE: Race = Race {
     hits: 1,
+    hit: World::hit,
     first: &[0, 2],
     change: |world| {
         world.push(1);
@@ -488,6 +515,7 @@ const PUSH_AND_REMOVE: Race = Race {
 /// One comes, and is alone after the other one has gone.
 const TAKE_OVER: Race = Race {
     hits: 1,
+    hit: World::hit,
     first: &[0],
     change: |world| {
         world.push(2);
@@ -505,6 +533,7 @@ const TAKE_OVER: Race = Race {
 /// The newest of three goes.
 const REMOVE_NEWEST: Race = Race {
     hits: 1,
+    hit: World::hit,
     first: &[0, 1, 3],
     change: |world| {
         world.take_out(3);
@@ -521,6 +550,7 @@ const REMOVE_NEWEST: Race = Race {
 /// The one in the middle goes.
 const REMOVE_MIDDLE: Race = Race {
     hits: 1,
+    hit: World::hit,
     first: &[0, 1, 2],
     change: |world| {
         world.take_out(1);
@@ -537,6 +567,7 @@ const REMOVE_MIDDLE: Race = Race {
 /// The oldest goes, and then the only one.
 const REMOVE_ALL: Race = Race {
     hits: 1,
+    hit: World::hit,
     first: &[0, 1],
     change: |world| {
         world.take_out(0);
@@ -555,6 +586,7 @@ const REMOVE_ALL: Race = Race {
 /// A probe goes, and comes again after a grace period.
 const AGAIN: Race = Race {
     hits: 1,
+    hit: World::hit,
     first: &[0, 1],
     change: |world| {
         world.take_out(1);
@@ -570,6 +602,7 @@ const AGAIN: Race = Race {
 /// The only one rests, and then for longer than a grace period.
 const DISABLE_LONE: Race = Race {
     hits: 1,
+    hit: World::hit,
     first: &[1],
     change: |world| {
         world.disable(1);
@@ -586,6 +619,7 @@ const DISABLE_LONE: Race = Race {
 /// One of two rests.
 const DISABLE_ONE: Race = Race {
     hits: 1,
+    hit: World::hit,
     first: &[0, 1],
     change: |world| {
         world.disable(1);
@@ -602,6 +636,7 @@ const DISABLE_ONE: Race = Race {
 /// One that rests is called again.
 const ENABLE: Race = Race {
     hits: 1,
+    hit: World::hit,
     first: &[0],
     change: |world| {
         world.probes[1].fill();
@@ -615,9 +650,58 @@ const ENABLE: Race = Race {
     go: &[],
 };
 
+/// One comes, so that there are several that jumps lead to.
+const PUSH_TO_SEVERAL: Race = Race {
+    hits: 1,
+    hit: World::jump,
+    first: &[0],
+    change: |world| {
+        world.push(2);
+        world.tell();
+    },
+    stay: &[0],
+    come: &[2],
+    go: &[],
+};
+
+/// One of several that jumps lead to rests.
+const DISABLE_OF_SEVERAL: Race = Race {
+    hits: 1,
+    hit: World::jump,
+    first: &[0, 2],
+    change: |world| {
+        world.disable(0);
+        world.tell();
+        if world.is_quiet() {
+            world.probes[0].handlers.set(false);
+        }
+    },
+    stay: &[2],
+    come: &[],
+    go: &[0],
+};
+
+/// The newest of several that jumps lead to goes.
+const REMOVE_OF_SEVERAL: Race = Race {
+    hits: 1,
+    hit: World::jump,
+    first: &[0, 2],
+    change: |world| {
+        world.take_out(2);
+        world.tell();
+        if world.is_quiet() {
+            world.probes[2].free();
+        }
+    },
+    stay: &[0],
+    come: &[],
+    go: &[2],
+};
+
 /// A chain takes over another one's, while its only probe is called.
 const APPEND_TO_LONE: Race = Race {
     hits: 1,
+    hit: World::hit,
     first: &[0],
     change: |world| {
         world.probes[1].fill();
@@ -633,6 +717,7 @@ const APPEND_TO_LONE: Race = Race {
 /// The same, while hits walk it.
 const APPEND: Race = Race {
     hits: 1,
+    hit: World::hit,
     first: &[0],
     change: |world| {
         world.disable(0);
@@ -649,6 +734,7 @@ const APPEND: Race = Race {
 /// Text has come again: the place is made anew, and the old probe goes out of both.
 const RENEW: Race = Race {
     hits: 1,
+    hit: World::hit,
     first: &[1],
     change: |world| {
         world.disable(1);
@@ -697,6 +783,19 @@ fn probe_comes_again_after_a_grace_period() {
 fn disabled_probe_rests_after_a_grace_period() {
     DISABLE_LONE.run(Fault::None);
     DISABLE_ONE.run(Fault::None);
+}
+
+#[test]
+fn several_that_jumps_lead_to_come_rest_and_go() {
+    PUSH_TO_SEVERAL.run(Fault::None);
+    DISABLE_OF_SEVERAL.run(Fault::None);
+    REMOVE_OF_SEVERAL.run(Fault::None);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn one_of_several_freed_under_a_jump_is_caught() {
+    REMOVE_OF_SEVERAL.run(Fault::Grace);
 }
 
 #[test]
