@@ -369,6 +369,17 @@ const void * __kprobes rust_kprobes_fixup(struct exception_table_entry *first,
 #endif
 }
 
+#ifdef CONFIG_MODULES
+/* Both at once: entries for a module's beginning go, one after the other. */
+struct exception_table_entry * __kprobes
+rust_kprobes_fixups(struct module *module, struct exception_table_entry **end)
+{
+	guard(mutex)(&module_mutex);
+	*end = module->extable + module->num_exentries;
+	return module->extable;
+}
+#endif
+
 /* The same of where it leads. */
 const void * __kprobes rust_kprobes_fixup_leads(struct exception_table_entry *first,
 						struct exception_table_entry *end,

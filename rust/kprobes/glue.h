@@ -88,6 +88,12 @@ extern struct exception_table_entry __start___ex_table[], __stop___ex_table[];
 const void *rust_kprobes_fixup(struct exception_table_entry *first,
 			       struct exception_table_entry *end,
 			       size_t number);
+#ifdef CONFIG_MODULES
+/* kernel/module/internal.h */
+extern struct mutex module_mutex;
+struct exception_table_entry *
+rust_kprobes_fixups(struct module *module, struct exception_table_entry **end);
+#endif
 const void *rust_kprobes_fixup_leads(struct exception_table_entry *first,
 				     struct exception_table_entry *end,
 				     size_t number);

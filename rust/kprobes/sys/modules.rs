@@ -58,6 +58,20 @@ impl Pin {
         None
     }
 
+    /// Its exception table: the first entry, and what is behind the last one.
+    #[cfg(CONFIG_MODULES)]
+    pub(crate) fn fixups(&self) -> [*mut bindings::exception_table_entry; 2] {
+        let mut end = core::ptr::null_mut();
+        // SAFETY: The module stays, by the invariant.
+        let first = unsafe { bindings::rust_kprobes_fixups(self.0.as_ptr(), &mut end) };
+        [first, end]
+    }
+
+    #[cfg(not(CONFIG_MODULES))]
+    pub(crate) fn fixups(&self) -> [*mut bindings::exception_table_entry; 2] {
+        [core::ptr::null_mut(); 2]
+    }
+
     /// Is it being initialized, or about to be?
     pub(crate) fn is_coming(&self) -> bool {
         self.read(|module| module.state) == bindings::module_state_MODULE_STATE_COMING

@@ -11,7 +11,7 @@
 //! the kernel puts them in order, and it forgets some of them after.
 //!
 //! Where such an entry is an instruction starts, so the index also tells where decoding may begin.
-//! For that it has the instructions, too, that the kernel's own exception table expects to fault.
+//! For that it has the instructions, too, that exception tables expect to fault.
 //!
 //! Not for the hit path.
 
@@ -170,10 +170,11 @@ impl Tables {
                 Bounds(first, first.wrapping_add(count))
             }};
         }
-        // INVARIANT: They are in the module, which is pinned. The exception table is not read: it
-        // becomes shorter at both ends when the module is there, under a lock that is not ours.
+        let [first, end] = module.fixups();
+        // INVARIANT: They are in the module, which is pinned. What the exception table loses at
+        // both ends when the module is there stays in memory.
         Self {
-            fixups: Bounds(core::ptr::null_mut(), core::ptr::null_mut()),
+            fixups: Bounds(first, end),
             init_gone: !module.is_coming(),
             #[cfg(CONFIG_JUMP_LABEL)]
             jump_labels: bounds!(jump_entries, num_jump_entries),

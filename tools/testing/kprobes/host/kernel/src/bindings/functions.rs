@@ -242,6 +242,14 @@ pub unsafe fn rust_kprobes_fixup_leads(
     null_mut()
 }
 
+pub unsafe fn rust_kprobes_fixups(
+    _module: *mut module,
+    end: &mut *mut exception_table_entry,
+) -> *mut exception_table_entry {
+    *end = core::ptr::null_mut();
+    core::ptr::null_mut()
+}
+
 pub unsafe fn rust_kprobes_fixup(
     _first: *mut exception_table_entry,
     _end: *mut exception_table_entry,
