@@ -18,6 +18,10 @@ _DEFECTS = (
      r'Oops: divide error|divide error: 0000'),
     ('H9_zero_padded_load', 'zeropad', 'zeropad: registered',
      r'RIP: 0010:kprobes_zeropad_site\+0x0/'),
+    ('O5_static_key', 'static-key', 'way_in: registered, a jump',
+     r'RIP: 0010:kprobes_way_in_label\+0x'),
+    ('O5_other_symbol', 'other-symbol', 'way_in: registered, a jump',
+     r'RIP: 0010:kprobes_way_in_entered\+0x'),
 )
 # What either implementation says of a hit without end, in this order.
 _SITE = 'kprobes_unrecoverable_site'

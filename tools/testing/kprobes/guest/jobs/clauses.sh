@@ -277,6 +277,26 @@ if [ "$IMPL" = rust ]; then
 		"zeropad: survived 1 hits"
 fi
 
+# entered WAY WHY: such a place stays a breakpoint, and is said to, and why.
+entered() {
+	mark "way-in-$1"
+	load kprobes_way_in way="$1" || return 1
+	why=0
+	since "way-in-$1" "way_in: registered, a breakpoint" >/dev/null &&
+		since "way-in-$1" "way_in: survived with 7, 1 hits, after a jump" \
+			>/dev/null &&
+		says "^kprobes_way_in_[a-z]*\+.*\]  $2: kprobes_way_in_" \
+			$KPROBES/unoptimized || why=1
+	rmmod kprobes_way_in
+	return $why
+}
+if [ "$IMPL" = rust ] && [ -e $KPROBES/unoptimized ]; then
+	check O5_static_key entered label \
+		"a jump label leads into the bytes of the jump, or may"
+	check O5_other_symbol entered symbol \
+		"a branch of another function leads into the bytes of the jump"
+fi
+
 # Whose client, or handler, has gone without a word.
 FORGOTTEN="module kprobes_forgetful goes but its probe of"
 forgetful() {

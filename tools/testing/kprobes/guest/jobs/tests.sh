@@ -108,20 +108,148 @@ done
 
 # The module is a KUnit suite: loading it prints the results.
 load kprobes_clauses || fail clauses "kprobes_clauses.ko does not load"
+
+# Probes at all places that the cases of jumps have.
+PLACES=/sys/module/kprobes_clauses/parameters/places
+
+# place NAME: is it a breakpoint, a jump, or neither?
+place() {
+	sed -n "s/^$1 //p" $PLACES
+}
+
+# comes_to NAME WHAT: it is so, or will be in a moment.
+comes_to() {
+	for moment in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		[ "$(place "$1")" = "$2" ] && return 0
+		sleep 0.5
+	done
+	show <$PLACES
+	return 1
+}
+
+# marked: how many of the places the list says to be optimized.
+marked() {
+	listed "  optimize_.*  kprobes_clauses \[OPTIMIZED\]\$" | wc -l
+}
+
+# written: how many are jumps in the text.
+written() {
+	grep -c " jump\$" $PLACES
+}
+
+# list_is_right: it marks those that are jumps, and there are some.
+list_is_right() {
+	[ "$(written)" -gt 0 ] && [ "$(written)" = "$(marked)" ] && return 0
+	show <$PLACES
+	show <$KPROBES/list
+	return 1
+}
+
+# as_said NAME WHY: the file has the reason for a place, and no other.
+as_said() {
+	said=$(sed -n "s/^optimize_$1+0x[0-9a-f]*\/0x[0-9a-f]* \[kprobes_clauses\]  //p" \
+		$KPROBES/unoptimized)
+	# The address that is in the way, where there is one.
+	[ "${said%%: optimize_*}" = "$2" ] && return 0
+	echo "$1: $said"
+	return 1
+}
+
+each_reason() {
+	# Whether there may be jump tables in this kernel.
+	if [ "$(place indirect_jump)" = breakpoint ]; then
+		as_said indirect_jump "the function has an indirect jump, which may lead anywhere in it: build the kernel with retpolines or IBT" ||
+			return 1
+	fi
+	as_said near_end "too near the end of the function" &&
+		as_said into "a branch leads into the bytes of the jump" &&
+		as_said fault_inside "an instruction is expected to fault" &&
+		as_said fixup_inside "an exception is fixed up into the bytes of the jump" &&
+		as_said label "a jump label changes the text" &&
+		as_said indirect_call "an indirect call would return into the detour, or the jump" &&
+		as_said loop "an instruction is a loop, which reaches no further than 127 bytes" &&
+		as_said landing_pad "an instruction marks where indirect branches may lead"
+}
+
+# What cannot be probed itself has its own reason for that.
+reason_of_another() {
+	said=$(sed -n "s/^optimize_ud2+0x[0-9a-f]*\/0x[0-9a-f]* \[kprobes_clauses\]  //p" \
+		$KPROBES/unoptimized)
+	case $said in
+	?*": optimize_ud2+"*) return 0 ;;
+	esac
+	echo "$said"
+	return 1
+}
+
+no_jump_is_left() {
+	[ "$(written)" = 0 ] && [ "$(marked)" = 0 ] && return 0
+	show <$PLACES
+	return 1
+}
+
+said_so() {
+	since "$1" "kprobe jump-optimization is $2" >/dev/null
+}
+
+nothing_is_armed() {
+	! grep -qE " (jump|breakpoint)\$" $PLACES && [ "$(marked)" = 0 ] &&
+		return 0
+	show <$PLACES
+	return 1
+}
+
+switch_mode() {
+	[ "$(stat -c %a $JUMPS)" = 644 ]
+}
+
+if [ -e $PLACES ] && [ -e $JUMPS ]; then
+	suite clauses_jumps
+	echo register >$PLACES
+	check O1_plain_place_becomes_a_jump comes_to plain jump
+	check U5_mode switch_mode
+	check U2_jumps_are_marked list_is_right
+	# C has no such file.
+	if [ "$IMPL" = rust ]; then
+		check O5_reasons_are_told each_reason
+		check O5_reason_of_what_cannot_be_probed reason_of_another
+		check O5_a_jump_needs_no_reason as_said plain ""
+	fi
+	mark jumps-off
+	check O4_switch_off sh -c "echo 0 >$JUMPS"
+	check O4_off_leaves_no_jump no_jump_is_left
+	check O4_off_is_said said_so jumps-off disabled
+	if [ "$IMPL" = rust ]; then
+		check O4_off_is_a_reason \
+			as_said plain "debug.kprobes-optimization is 0"
+	fi
+	mark jumps-on
+	check O4_switch_on sh -c "echo 1 >$JUMPS"
+	check O4_on_brings_jumps_back comes_to plain jump
+	check O4_on_is_said said_so jumps-on enabled
+	check O3_all_are_disarmed sh -c "echo 0 >$KPROBES/enabled"
+	check O3_disarmed_leaves_no_jump nothing_is_armed
+	check O3_all_are_armed sh -c "echo 1 >$KPROBES/enabled"
+	check O3_armed_brings_jumps_back comes_to plain jump
+	echo unregister >$PLACES
+	settled
+	plan
+fi
+
 suite clauses_left
 check U2_no_probe_is_left not_listed "clauses|kernel_restart"
 plan
+settled
 rmmod kprobes_clauses
 
 # Instructions with and without a probe. A jump in place of a breakpoint would
 # come at any time, so there are none meanwhile.
 if [ -e /modules/kprobes_forms.ko ]; then
-	jumps=/proc/sys/debug/kprobes-optimization
-	[ ! -e $jumps ] || echo 0 >$jumps
+	[ ! -e $JUMPS ] || echo 0 >$JUMPS
 	spare=n
 	[ "$IMPL" = rust ] || spare=y
 	load kprobes_forms states="$STATES" spare_c=$spare ||
 		fail forms "kprobes_forms.ko does not load"
 	rmmod kprobes_forms
-	[ ! -e $jumps ] || echo 1 >$jumps
+	[ ! -e $JUMPS ] || echo 1 >$JUMPS
 fi

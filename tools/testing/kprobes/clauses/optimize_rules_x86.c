@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What may become a jump, and what stays a breakpoint: one function for each of
+ * the rules. The same places are probed for who looks at the files in debugfs.
+ */
+#include <linux/jump_label.h>
+#include <linux/module.h>
+#include "optimize_x86.h"
+
+/* Then there are no tables of addresses that indirect jumps lead to. */
+#define BUILT_SO	(IS_ENABLED(CONFIG_MITIGATION_RETPOLINE) ||	\
+			 IS_ENABLED(CONFIG_X86_KERNEL_IBT))
+
+DEFINE_STATIC_KEY_FALSE(optimize_key);
+
+/* What may become a jump, and what must not. */
+struct place {
+	const char *name;
+	const u8 *function;
+	const u8 *at;
+	bool may;
+	int hits;	/* in each call, if not once */
+};
+
+enum {
+	NEAR_END, INTO, BEHIND, INDIRECT_JUMP, FAULT_INSIDE, FIXUP_INSIDE,
+	FAULT_ELSEWHERE, LABEL, CALL, INDIRECT_CALL, BRANCH, JUMP, UD2, INT3,
+	LOOP, LANDING_PAD, RULES
+};
+
+#define PLACE_AT(symbol, offset)					\
+	.name = #symbol, .function = optimize_##symbol,			\
+	.at = PLACE(symbol) + (offset)
+
+static const struct place places[RULES] = {
+	[NEAR_END] = {
+		.name = "near_end", .function = optimize_near_end,
+		.at = optimize_near_end_next - 2,
+	},
+	[INTO] = { PLACE_AT(into, 0) },
+	[BEHIND] = { PLACE_AT(behind, 0), .may = true },
+	[INDIRECT_JUMP] = { PLACE_AT(indirect_jump, 0), .may = BUILT_SO },
+	[FAULT_INSIDE] = { PLACE_AT(fault_inside, 0) },
+	[FIXUP_INSIDE] = { PLACE_AT(fixup_inside, 0) },
+	[FAULT_ELSEWHERE] = { PLACE_AT(fault_elsewhere, 0), .may = true },
+	[LABEL] = { PLACE_AT(label, 0) },
+	[CALL] = { PLACE_AT(call, 0), .may = true },
+	[INDIRECT_CALL] = { PLACE_AT(indirect_call, 7) },
+	[BRANCH] = { PLACE_AT(branch, 0), .may = true },
+	[JUMP] = { PLACE_AT(jump, 0), .may = true },
+	[UD2] = { PLACE_AT(ud2, 3) },
+	[INT3] = { PLACE_AT(int3, 3) },
+	[LOOP] = { PLACE_AT(loop, 8), .hits = 5 },
+	[LANDING_PAD] = { PLACE_AT(landing_pad, 0) },
+};
+
+/* Whatever there is, the place works, and is a jump if it may be. */
+static void is_as_it_must(struct kunit *test, int number)
+{
+	const struct place *place = &places[number];
+	struct counted probe = COUNTED_IN(place->at);
+	int hits = place->hits ?: 1;
+	u8 before[BYTES];
+
+	memcpy(before, place->at, BYTES);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	KUNIT_EXPECT_EQ(test, call(place->function, 1), 6);
+	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
+	KUNIT_EXPECT_EQ(test, first(place->at),
+			place->may ? JMP32_INSN_OPCODE : INT3_INSN_OPCODE);
+	KUNIT_EXPECT_EQ(test, call(place->function, 1), 6);
+	KUNIT_EXPECT_EQ(test, call(place->function, 0), 5);
+	KUNIT_EXPECT_EQ(test, call(place->function, -3), 2);
+	KUNIT_EXPECT_EQ(test, probe.before, 4 * hits);
+	unregister_kprobe(&probe.kp);
+	KUNIT_EXPECT_TRUE(test, is_restored(place->at, before));
+}
+
+#define RULE(name, number)						\
+static void O5_##name(struct kunit *test)				\
+{									\
+	is_as_it_must(test, number);					\
+}
+
+RULE(too_near_the_end, NEAR_END)
+RULE(branch_into_the_jump, INTO)
+RULE(branch_behind_the_jump, BEHIND)
+RULE(indirect_jump, INDIRECT_JUMP)
+RULE(fault_in_the_region, FAULT_INSIDE)
+RULE(fixed_up_into_the_jump, FIXUP_INSIDE)
+RULE(fault_elsewhere, FAULT_ELSEWHERE)
+RULE(call_at_the_end, CALL)
+RULE(indirect_call, INDIRECT_CALL)
+RULE(branch_in_the_region, BRANCH)
+RULE(jump_in_the_region, JUMP)
+RULE(ud2_in_the_region, UD2)
+RULE(int3_in_the_region, INT3)
+RULE(loop_in_the_region, LOOP)
+RULE(landing_pad_in_the_region, LANDING_PAD)
+
+/* It is a NOP first, and works when it is a jump, too. */
+static void O5_jump_label_in_the_region(struct kunit *test)
+{
+	struct counted probe = COUNTED_IN(places[LABEL].at);
+
+	is_as_it_must(test, LABEL);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
+	static_branch_enable(&optimize_key);
+	KUNIT_EXPECT_EQ(test, call(optimize_label, 1), 106);
+	static_branch_disable(&optimize_key);
+	KUNIT_EXPECT_EQ(test, call(optimize_label, 1), 6);
+	KUNIT_EXPECT_EQ(test, probe.before, 2);
+	unregister_kprobe(&probe.kp);
+}
+
+/* Probes at all of these for who looks at the files in debugfs. */
+static struct counted at_places[RULES + 1];
+
+static int set_places(const char *text, const struct kernel_param *param)
+{
+	struct kprobe *batch[ARRAY_SIZE(at_places)];
+	int n;
+
+	for (n = 0; n < ARRAY_SIZE(at_places); n++)
+		batch[n] = &at_places[n].kp;
+	if (sysfs_streq(text, "unregister")) {
+		unregister_kprobes(batch, ARRAY_SIZE(at_places));
+		return 0;
+	}
+	if (!sysfs_streq(text, "register"))
+		return -EINVAL;
+	for (n = 0; n < RULES; n++)
+		at_places[n] = COUNTED_IN(places[n].at);
+	at_places[RULES] = COUNTED_IN(PLAIN);
+	return register_kprobes(batch, ARRAY_SIZE(at_places));
+}
+
+/* What is in the text: a breakpoint, a jump, or neither. */
+static int get_places(char *text, const struct kernel_param *param)
+{
+	int n, len = 0;
+
+	for (n = 0; n <= RULES; n++) {
+		const u8 *at = n < RULES ? places[n].at : PLAIN;
+
+		len += sysfs_emit_at(text, len, "%s %s\n",
+				     n < RULES ? places[n].name : "plain",
+				     IS_BREAKPOINT(at) ? "breakpoint" :
+				     IS_JUMP(at) ? "jump" : "none");
+	}
+	return len;
+}
+
+static const struct kernel_param_ops places_ops = {
+	.set = set_places,
+	.get = get_places,
+};
+
+module_param_cb(places, &places_ops, NULL, 0600);
+
+static struct kunit_case optimize_rules_cases[] = {
+	KUNIT_CASE(O5_too_near_the_end),
+	KUNIT_CASE(O5_branch_into_the_jump),
+	KUNIT_CASE(O5_branch_behind_the_jump),
+	KUNIT_CASE(O5_indirect_jump),
+	KUNIT_CASE(O5_fault_in_the_region),
+	KUNIT_CASE(O5_fixed_up_into_the_jump),
+	KUNIT_CASE(O5_fault_elsewhere),
+	KUNIT_CASE(O5_jump_label_in_the_region),
+	KUNIT_CASE(O5_call_at_the_end),
+	KUNIT_CASE(O5_indirect_call),
+	KUNIT_CASE(O5_branch_in_the_region),
+	KUNIT_CASE(O5_jump_in_the_region),
+	KUNIT_CASE(O5_ud2_in_the_region),
+	KUNIT_CASE(O5_int3_in_the_region),
+	KUNIT_CASE(O5_loop_in_the_region),
+	KUNIT_CASE(O5_landing_pad_in_the_region),
+	{}
+};
+
+static struct kunit_suite optimize_rules_suite = {
+	.name = "clauses_optimize_rules",
+	WITH_SWITCH,
+	.test_cases = optimize_rules_cases,
+};
+
+kunit_test_suite(optimize_rules_suite);
