@@ -62,7 +62,10 @@ use crate::{
         }, //
     },
 };
-use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::{
+    AtomicUsize,
+    Ordering, //
+};
 use kernel::{
     prelude::*,
     sync::SetOnce, //
@@ -76,6 +79,9 @@ struct Jump {
     /// Where its jump leads.
     detour: Made,
 }
+
+/// How many places have a jump. Who changes it has locked the registry.
+static JUMPS: AtomicUsize = AtomicUsize::new(0);
 
 /// How many jumps are written before others get their turn, which is how many the kernel writes at
 /// once.
@@ -160,6 +166,7 @@ impl Optimizer {
         Current::unoptimize(&tell, text.get());
         // Until here a hit that went on in the text would have found the jump's tail.
         while let Some(at) = self.queue.left(sites) {
+            JUMPS.fetch_sub(1, Ordering::Relaxed);
             undivert(sites, at);
         }
     }
@@ -257,8 +264,11 @@ pub(crate) fn leave(
 /// The text of a place is no more, or the place goes: nobody writes there, and who comes to its
 /// detour so late finds nobody.
 pub(crate) fn forget(sites: &Writer<Site>, optimizer: &mut Optimizer, at: TextAddr) {
-    if let Some(detour) = sites.get(at).and_then(|site| site.jump.detour()) {
-        Current::direct(detour, None);
+    if let Some(jump) = sites.get(at).and_then(|site| site.jump.jump()) {
+        Current::direct(&jump.detour, None);
+        if jump.node.state().has_jump() {
+            JUMPS.fetch_sub(1, Ordering::Relaxed);
+        }
     }
     optimizer.queue.forget(at, sites);
 }
@@ -332,7 +342,7 @@ fn make(
     if !known.have(&owner, at) {
         *text = text::Lazy::new();
     }
-    let mut read = |from: TextAddr, into: &mut [u8]| prepare::original(sites, from, into);
+    let mut read = |from: TextAddr, into: &mut [u8]| read(sites, from, into);
     let leaving =
         &mut |piece, found: surroundings::Found<'_>| Current::leaving(piece, &mut read, found);
     let tables = known.tables(&owner, at, leaving)?;
@@ -342,17 +352,33 @@ fn make(
     KBox::new(Jump { node, detour }, GFP_KERNEL).map_err(|_| NotOptimized::NoMemory)
 }
 
-/// Makes of code that was read at `from` what it is without jumps, and, behind its first byte,
-/// without breakpoints.
+/// Makes of code that was read at `from` what its first instruction is without jumps.
 pub(crate) fn uncover(sites: &Writer<Site>, from: TextAddr, code: &mut [u8]) {
-    let jumps = |(at, site): Place<'_>, code: &mut [u8]| {
-        let jump = site.jump.jump();
-        if let Some(jump) = jump.filter(|jump| jump.node.state().has_jump()) {
-            Current::uncover(at, &jump.detour, from, code);
-        }
-    };
-    over(sites, from).for_each(|place| jumps(place, code));
-    for offset in 0..code.len() {
+    if JUMPS.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    let places = over(sites, from).map(|(at, _)| at);
+    Iterator::chain(places, [from]).for_each(|at| uncover_jump(sites, at, from, code));
+}
+
+/// The same of one jump, if there is one at `at`.
+fn uncover_jump(sites: &Writer<Site>, at: TextAddr, from: TextAddr, code: &mut [u8]) {
+    let jump = sites.get(at).and_then(|site| site.jump.jump());
+    if let Some(jump) = jump.filter(|jump| jump.node.state().has_jump()) {
+        Current::uncover(at, &jump.detour, from, code);
+    }
+}
+
+/// Reads what the code at `from` is without any jump or breakpoint of ours.
+fn read(sites: &Writer<Site>, from: TextAddr, code: &mut [u8]) -> Option<()> {
+    prepare::original(sites, from, code)?;
+    uncover_behind(sites, from, code);
+    Some(())
+}
+
+/// Makes of code that was read at `from`, and is right at its start, what it is behind that.
+fn uncover_behind(sites: &Writer<Site>, from: TextAddr, code: &mut [u8]) {
+    for offset in 1..code.len() {
         let (Ok(at), Some(rest)) = (from.after(offset as u64), code.get_mut(offset..)) else {
             return;
         };
@@ -361,12 +387,12 @@ pub(crate) fn uncover(sites: &Writer<Site>, from: TextAddr, code: &mut [u8]) {
         }
         let Some(site) = sites.get(at) else { continue };
         match site.prepared() {
-            Some(prepared) if offset != 0 && site.armed() == Armed::Breakpoint => {
+            Some(prepared) if site.armed() == Armed::Breakpoint => {
                 Current::restore(prepared, rest);
             }
             _ => (),
         }
-        jumps((at, site), code);
+        uncover_jump(sites, at, from, code);
     }
 }
 
@@ -401,6 +427,7 @@ fn patch(period: &Period) -> bool {
         let may_jump = |site| optimizer.allowed && may_jump(sites, (at, site));
         if sites.get(at).is_some_and(may_jump) {
             counted.jump(sites);
+            JUMPS.fetch_add(1, Ordering::Relaxed);
             *place = at.get();
             count += 1;
         } else {
