@@ -177,6 +177,23 @@ unsafe extern "C" fn kprobe_original_frame(ip: *mut usize, sp: *mut usize) -> bo
     found.is_some()
 }
 
+/// Registers are to be shown, and nobody goes on with them: if they are in a detour they become
+/// those of the original. What is in other copies is back there already.
+///
+/// # Safety
+///
+/// Nobody else uses `regs` meanwhile.
+#[export]
+unsafe extern "C" fn kprobe_oops(regs: *mut bindings::pt_regs) {
+    // SAFETY: By the precondition.
+    let registers = unsafe { &mut *regs };
+    let at = TextAddr::new(registers.ip as u64);
+    if let Some((at, pushed)) = detour::original(at, &Pinned::new()) {
+        registers.ip = at.get() as usize;
+        registers.sp = registers.sp.wrapping_add(pushed as usize);
+    }
+}
+
 /// What an address in a copy stands for, and how much is on the stack that is not there.
 fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, u64)> {
     let copy = machine::original(at, pinned).map(|at| (at, 0));
