@@ -282,16 +282,6 @@ def _sections(quick):
             if not quick or rows is HITS}
 
 
-# What a row says that needs what an implementation does not do yet: where a
-# jump was to be, there is another byte, or none came (ETIMEDOUT).
-_NOT_YET = {'rust': {'first-byte': 'no jumps yet', -110: 'no jumps yet'}}
-
-
-def _not_yet(impl, got):
-    """Why there can be no figure yet, or None."""
-    return _NOT_YET.get(impl, {}).get(got.get('wrong', got.get('errno')))
-
-
 def troubles(results, quick):
     """What keeps this run from being a success: texts."""
     found = []
@@ -300,8 +290,6 @@ def troubles(results, quick):
             got = result['rows'].get(row.name)
             if got is None:
                 found.append(f'{impl}: row {row.name} is missing')
-            elif _not_yet(impl, got):
-                continue
             elif 'wrong' in got:
                 found.append(f'{impl}: row {row.name}: {got["wrong"]} is '
                              f'{got["found"]}, expected {got["expected"]}')
@@ -330,8 +318,6 @@ def _cell(result, row):
         return f'{got[row.figure]:>15,} {worst:>13}'
     if got.get('errno') == UNSUPPORTED:
         return f'not supported yet (errno {UNSUPPORTED})'
-    if why := _not_yet(result['impl'], got):
-        return f'{why:>15} {"":13}'
     return f'{"failed" if got else "missing":>15} {"":13}'
 
 

@@ -285,8 +285,7 @@ def _shown():
     if impl == 'rust':
         if not _returns(impl):
             progress.say('This boots the Rust implementation. Not there yet: '
-                         'return probes, and jumps in the place of '
-                         'breakpoints (IMPL=c has them).')
+                         'return probes (IMPL=c has them).')
     elif not os.environ.get('IMPL'):
         progress.say(f'There is no Rust back end for {arch} yet: this boots '
                      'the stock C implementation (IMPL=c).')
