@@ -136,6 +136,9 @@ pub(crate) struct Prepared {
     first: u8,
 }
 
+// There is one for each probe: with all else that belongs to it, 128 bytes.
+const _: () = assert!(size_of::<Prepared>() <= 64);
+
 impl Prepared {
     /// The length of what is in the slot and comes back.
     fn copy_len(&self) -> u8 {

@@ -37,7 +37,9 @@ use crate::{
             Pinned, //
         },
         probe::{
+            Brief,
             Chain,
+            List,
             Probe,
             Running, //
         },
@@ -106,26 +108,45 @@ pub(crate) fn jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned)
     if Current::is_running(pinned) {
         return probes.iter().for_each(Probe::miss);
     }
-    let Some(probe) = probes.lone_before() else {
-        return each_jumped(probes, registers, pinned);
+    let brief = probes.brief();
+    let Brief::Lone(probe) = brief else {
+        return match brief {
+            Brief::LoneAround(newest) | Brief::Several(newest) => {
+                each_jumped(newest, registers, pinned);
+            }
+            _ => walk_jumped(probes, registers, pinned),
+        };
     };
     Current::set_running(Some(probe.running()), pinned);
     probe.before(registers);
     Current::set_running(None, pinned);
 }
 
-/// The same for any number of probes.
+/// The same for this probe and the older ones. The registers that are kept here for them are not
+/// for who comes for one.
+#[inline(never)]
+fn each_jumped(newest: &Probe, registers: &mut Registers, pinned: &Pinned) {
+    // None of them deals with faults, so it does not matter whose handler is the one that runs.
+    Current::set_running(Some(newest.running()), pinned);
+    List::from(newest).for_each(|probe| {
+        if probe.wants_before() {
+            probe.before(registers);
+        } else {
+            seldom();
+        }
+    });
+    Current::set_running(None, pinned);
+}
+
+/// Where the code for this is, which hardly ever happens, does not matter.
 #[cold]
 #[inline(never)]
-fn each_jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
-    let mut several = probes.several_before();
-    if let Some(first) = several.next() {
-        // None of them deals with faults, so it does not matter whose handler is the one that runs.
-        Current::set_running(Some(first.running()), pinned);
-        first.before(registers);
-        several.for_each(|probe| _ = probe.before(registers));
-        return Current::set_running(None, pinned);
-    }
+fn seldom() {}
+
+/// The same for probes of which each has to be asked.
+#[cold]
+#[inline(never)]
+fn walk_jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
     for probe in probes.iter().filter(|probe| probe.is_enabled()) {
         Current::set_running(Some(probe.running()), pinned);
         probe.before(registers);

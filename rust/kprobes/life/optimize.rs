@@ -88,8 +88,8 @@ static JUMPS: AtomicUsize = AtomicUsize::new(0);
 const BATCH: usize = 256;
 
 /// What a place has of all this: its jump, or why there is none. Decided when it is first asked
-/// for.
-pub(crate) struct OfSite(SetOnce<Result<KBox<Jump>, NotOptimized>>);
+/// for. In memory of its own, which places without a breakpoint have no need of.
+pub(crate) struct OfSite(SetOnce<KBox<Result<Jump, NotOptimized>>>);
 
 impl OfSite {
     /// It has its breakpoint, or nothing.
@@ -103,8 +103,12 @@ impl OfSite {
         jump.is_some_and(|jump| jump.node.state().is_optimized())
     }
 
+    fn decided(&self) -> Option<&Result<Jump, NotOptimized>> {
+        self.0.as_ref().map(|decided| &**decided)
+    }
+
     fn jump(&self) -> Option<&Jump> {
-        self.0.as_ref()?.as_deref().ok()
+        self.decided()?.as_ref().ok()
     }
 
     fn detour(&self) -> Option<&Made> {
@@ -221,7 +225,7 @@ pub(crate) fn why_not(registry: &Registry, place: Place<'_>) -> Option<NotOptimi
     if site.armed() != Armed::Breakpoint || site.jump.is_optimized() {
         return None;
     }
-    if let Some(&Err(reason)) = site.jump.0.as_ref() {
+    if let Some(&Err(reason)) = site.jump.decided() {
         return Some(reason);
     }
     Some(if site.probes.comes_back() {
@@ -312,14 +316,15 @@ fn queue(
 ) -> Option<()> {
     let site = sites.get(at).filter(|site| may_jump(sites, (at, site)))?;
     let prepared = site.prepared()?;
-    if site.jump.0.as_ref().is_none() {
+    if site.jump.decided().is_none() {
         let made = make(sites, &mut optimizer.modules, (at, prepared), text, around);
-        if let Ok(jump) = &made {
-            Current::direct(&jump.detour, Some(&site.probes));
+        if matches!(made, Err(NotOptimized::NoMemory)) {
+            // Another time there may be some.
+            return None;
         }
-        // Another time there may be some.
-        if !matches!(made, Err(NotOptimized::NoMemory)) {
-            site.jump.0.populate(made);
+        site.jump.0.populate(KBox::new(made, GFP_KERNEL).ok()?);
+        if let Some(detour) = site.jump.detour() {
+            Current::direct(detour, Some(&site.probes));
         }
     }
     let detour = site.jump.detour()?;
@@ -336,7 +341,7 @@ fn make(
     (at, prepared): (TextAddr, &Prepared),
     text: &mut text::Lazy,
     around: &mut Around,
-) -> Result<KBox<Jump>, NotOptimized> {
+) -> Result<Jump, NotOptimized> {
     let function = around.function(at).map_err(|_| NotOptimized::NearEnd)?;
     let owner = modules::owner(at).map_err(|_| NotOptimized::NearEnd)?;
     if !known.have(&owner, at) {
@@ -349,7 +354,7 @@ fn make(
     let (function, text) = (function.text, text.get());
     let detour = Current::detour(at, function, prepared, &tables, &mut read, text)?;
     let node = Node::new();
-    KBox::new(Jump { node, detour }, GFP_KERNEL).map_err(|_| NotOptimized::NoMemory)
+    Ok(Jump { node, detour })
 }
 
 /// Makes of code that was read at `from` what its first instruction is without jumps.

@@ -69,6 +69,9 @@ pub(crate) struct Site {
     pub(crate) jump: optimize::OfSite,
 }
 
+// There is one for each probe.
+const _: () = assert!(size_of::<Site>() <= size_of::<Way>() + 48);
+
 impl Site {
     /// A place that is not armed, with its first probe.
     pub(crate) fn new(way: Way, first: &'static Probe) -> Self {

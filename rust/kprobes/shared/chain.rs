@@ -6,10 +6,10 @@
 //! walk the chain to know: whoever changes the chain, or whether one of its probes is to be called,
 //! notes it beside. What a hit reads of both it reads once, and acts on that.
 //!
-//! What is noted is one word: the only probe, if it is enabled and a plain one, and what it wants;
-//! or that the chain has to be walked. Where there are several, and all are enabled and plain and
-//! want no more than that, another word leads to the newest: who walks from there need not ask
-//! them. Those that come later are newer, so he does not meet them.
+//! What is noted is one word, a [`Brief`]: the only probe, if it is enabled and a plain one, and
+//! what it wants; the newest of several, if all are enabled and plain and want to be called before
+//! the instruction only; or that the chain has to be walked. Who walks from that newest one need
+//! not ask them. Those that come later are newer, so he does not meet them.
 //!
 //! Whatever leads to a probe is stored with a release, also where it led to an older one already:
 //! a hit may see nothing but the latest store. And what leads to a probe that is older is an
@@ -31,27 +31,37 @@ pub(crate) trait Link<P> {
     fn lead(&self, to: Option<&P>, order: Ordering);
 }
 
-/// A word that notes who is alone, and whether it wants to be called after the instruction.
-pub(crate) trait Lone<P> {
-    /// Nobody is.
-    fn nobody() -> Self;
+/// What is noted of a chain for hits. All probes in it are enabled, and plain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Brief<P> {
+    /// The only probe, which wants to be called before the instruction, no more.
+    Lone(P),
+    /// The only probe, which wants to be called after the instruction, too.
+    LoneAround(P),
+    /// The newest of several, which all want to be called before the instruction, no more.
+    Several(P),
+    /// Each of the probes has to be asked.
+    Walk,
+}
 
-    /// Who is alone. One load. To be used by who may look at the chain.
-    fn get(&self, order: Ordering) -> Option<&P>;
+/// A word that notes it.
+pub(crate) trait Note<P> {
+    /// That the chain has to be walked.
+    fn walk() -> Self;
 
-    /// The same, unless it wants to be called after the instruction. One load.
-    fn get_before(&self, order: Ordering) -> Option<&P>;
+    /// What is noted. One load. To be used by who may look at the chain.
+    fn get(&self, order: Ordering) -> Brief<&P>;
 
     /// Notes it. One store. Of the probe goes what goes for [`Link::lead`].
-    fn note(&self, lone: Option<(&P, bool)>, order: Ordering);
+    fn note(&self, brief: Brief<&P>, order: Ordering);
 }
 
 /// A probe that can be in a chain.
 pub(crate) trait Linked: Sized + 'static {
     /// What leads to one.
     type Link: Link<Self>;
-    /// What notes that it is alone.
-    type Lone: Lone<Self>;
+    /// What notes it for hits.
+    type Note: Note<Self>;
     /// What notes whether any wants to be called after the instruction.
     type Noted: Atomic<bool>;
     /// What can be said of it.
@@ -77,10 +87,8 @@ pub(crate) trait Linked: Sized + 'static {
 /// What it leads to is registered: it stays until it has been taken out and a grace period is over.
 pub(crate) struct Chain<P: Linked> {
     newest: P::Link,
-    /// See [`lone_before`](Chain::lone_before).
-    lone: P::Lone,
-    /// See [`several_before`](Chain::several_before).
-    several: P::Link,
+    /// See [`brief`](Chain::brief).
+    brief: P::Note,
     /// See [`comes_back`](Chain::comes_back).
     comes_back: P::Noted,
 }
@@ -91,8 +99,7 @@ impl<P: Linked> Chain<P> {
         // INVARIANT: `'static` says so.
         let chain = Self {
             newest: P::Link::empty(),
-            lone: P::Lone::nobody(),
-            several: P::Link::empty(),
+            brief: P::Note::walk(),
             comes_back: P::Noted::new(false),
         };
         chain.push(probe);
@@ -100,17 +107,11 @@ impl<P: Linked> Chain<P> {
     }
 
     /// A chain of none, of words that lead to nobody.
-    pub(crate) const fn empty(
-        newest: P::Link,
-        lone: P::Lone,
-        several: P::Link,
-        comes_back: P::Noted,
-    ) -> Self {
+    pub(crate) const fn empty(newest: P::Link, brief: P::Note, comes_back: P::Noted) -> Self {
         // INVARIANT: It leads to nothing.
         Self {
             newest,
-            lone,
-            several,
+            brief,
             comes_back,
         }
     }
@@ -174,25 +175,28 @@ impl<P: Linked> Chain<P> {
         self.comes_back.load(Ordering::Relaxed)
     }
 
+    /// What is noted for hits. To be used in an RCU read-side section.
+    #[inline(always)]
+    pub(crate) fn brief(&self) -> Brief<&P> {
+        self.brief.get(Ordering::Acquire)
+    }
+
     /// The probe, if it is the only one, enabled, and plain. To be used in an RCU read-side
     /// section.
     #[inline(always)]
     pub(crate) fn lone(&self) -> Option<&P> {
-        self.lone.get(Ordering::Acquire)
+        match self.brief() {
+            Brief::Lone(probe) | Brief::LoneAround(probe) => Some(probe),
+            Brief::Several(_) | Brief::Walk => None,
+        }
     }
 
     /// The same, if besides it does not want to be called after the instruction.
     #[inline(always)]
     pub(crate) fn lone_before(&self) -> Option<&P> {
-        self.lone.get_before(Ordering::Acquire)
-    }
-
-    /// The probes, if there are several, all of them are enabled and plain, and none wants to be
-    /// called after the instruction. To be used in an RCU read-side section.
-    #[inline(always)]
-    pub(crate) fn several_before(&self) -> List<'_, P> {
-        List {
-            next: self.several.to(Ordering::Acquire),
+        match self.brief() {
+            Brief::Lone(probe) => Some(probe),
+            Brief::LoneAround(_) | Brief::Several(_) | Brief::Walk => None,
         }
     }
 
@@ -219,17 +223,27 @@ impl<P: Linked> Chain<P> {
         let plain = self.iter().all(P::is_plain);
         let mut probes = self.iter();
         let (newest, other) = (probes.next().filter(|_| plain), probes.next());
-        let lone = newest.filter(|_| other.is_none());
-        let several = newest.filter(|_| other.is_some() && !comes_back);
-        self.lone
-            .note(lone.map(|probe| (probe, comes_back)), Ordering::Release);
-        self.several.lead(several, Ordering::Release);
+        let brief = match (newest, other) {
+            (Some(lone), None) if comes_back => Brief::LoneAround(lone),
+            (Some(lone), None) => Brief::Lone(lone),
+            (Some(newest), Some(_)) if !comes_back => Brief::Several(newest),
+            _ => Brief::Walk,
+        };
+        self.brief.note(brief, Ordering::Release);
     }
 }
 
-/// The probes of a chain.
+/// Probes of a chain, from one of them on.
 pub(crate) struct List<'a, P> {
     next: Option<&'a P>,
+}
+
+impl<'a, P: Linked> List<'a, P> {
+    /// This one, and those that are older.
+    #[inline(always)]
+    pub(crate) fn from(probe: &'a P) -> Self {
+        Self { next: Some(probe) }
+    }
 }
 
 impl<'a, P: Linked> Iterator for List<'a, P> {
@@ -240,5 +254,19 @@ impl<'a, P: Linked> Iterator for List<'a, P> {
         let probe = self.next?;
         self.next = probe.older().to(Ordering::Acquire);
         Some(probe)
+    }
+
+    /// As it is by itself, but with one branch for each, whatever it is optimized for.
+    #[inline(always)]
+    fn for_each<F: FnMut(&'a P)>(self, mut f: F) {
+        let Some(mut probe) = self.next else { return };
+        loop {
+            let older = probe.older().to(Ordering::Acquire);
+            f(probe);
+            match older {
+                Some(older) => probe = older,
+                None => return,
+            }
+        }
     }
 }

@@ -15,6 +15,10 @@ pub(crate) use self::chain::{
     Chain,
     NOBODY, //
 };
+pub(crate) use crate::shared::chain::{
+    Brief,
+    List, //
+};
 
 use super::preempt::Pinned;
 use crate::{
@@ -201,6 +205,11 @@ impl Probe {
         let this = core::ptr::from_ref(self).addr();
         let mut all = Iterator::chain(handlers.into_iter().flatten(), [this]);
         all.any(|addr| goes(TextAddr::new(addr as u64)))
+    }
+
+    /// Does the client want to be called before the instruction?
+    pub(crate) fn wants_before(&self) -> bool {
+        self.pre_handler.get().is_some()
     }
 
     /// Calls the handler from before the instruction; tells whether it chose another path.

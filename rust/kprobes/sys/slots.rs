@@ -208,11 +208,18 @@ impl Page {
         }
     }
 
+    /// The number of the slot that `at` is in, and how far into it that is.
+    fn which(&self, at: TextAddr) -> Option<(usize, usize)> {
+        let offset = at.get().wrapping_sub(self.address().get()) as usize;
+        Some((
+            offset.checked_div(self.slot_len)?,
+            offset.checked_rem(self.slot_len)?,
+        ))
+    }
+
     /// The first word of the slot that `at` is in, if it is in use, and how far into it that is.
     fn origin(&self, at: TextAddr) -> Option<(usize, u64)> {
-        let offset = at.get().wrapping_sub(self.address().get()) as usize;
-        let index = offset.checked_div(self.slot_len)?;
-        let into = offset.checked_rem(self.slot_len)?;
+        let (index, into) = self.which(at)?;
         let origin = self.words(index).first()?.load(Ordering::Relaxed);
         (origin != 0).then_some((origin, into as u64))
     }
@@ -247,15 +254,20 @@ unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
 
 /// A slot that is in use.
 ///
+/// There is one for each probe, so it is kept small.
+///
 /// # Invariants
 ///
-/// The page stays, since this slot of it is not free.
+/// Without the bit [`LINGERS`] it is the address of a page, which stays, since this slot of it is
+/// not free.
 pub(crate) struct Slot {
     page: NonNull<Page>,
     at: TextAddr,
-    index: usize,
-    lingers: bool,
 }
+
+/// The bit of a page's address that tells that a CPU may leave the slot by itself.
+const LINGERS: usize = 1;
+const _: () = assert!(align_of::<Page>() > LINGERS);
 
 // SAFETY: A page may be used from anywhere.
 unsafe impl Send for Slot {}
@@ -271,37 +283,44 @@ impl Slot {
 
     /// From now on, a CPU may leave it by itself.
     pub(crate) fn linger(&mut self) {
-        self.lingers = true;
+        // INVARIANT: Nothing changes but the bit.
+        self.page = self.page.map_addr(|page| page | LINGERS);
     }
 
     /// The words of it that its owner notes something in. Each is zero when the slot is taken, and
     /// stays where it is until no task is in the slot.
     pub(crate) fn notes(&self) -> &[AtomicUsize] {
-        let words = self.page().words(self.index);
+        let words = self.page().words(self.index());
         words.get(1..).unwrap_or_default()
     }
 
     /// Says something else than an address of what is in it. It is not zero.
     pub(crate) fn set_origin(&self, origin: usize) {
-        if let Some(word) = self.page().words(self.index).first() {
+        if let Some(word) = self.page().words(self.index()).first() {
             word.store(origin, Ordering::Relaxed);
         }
     }
 
     /// May a CPU leave it by itself?
     pub(crate) fn lingers(&self) -> bool {
-        self.lingers
+        self.page.addr().get() & LINGERS != 0
     }
 
     fn page(&self) -> &Page {
+        let page = self.page.as_ptr().map_addr(|page| page & !LINGERS);
         // SAFETY: By the invariant.
-        unsafe { self.page.as_ref() }
+        unsafe { &*page }
+    }
+
+    /// Its number in the page.
+    fn index(&self) -> usize {
+        self.page().which(self.at).map_or(0, |(index, _)| index)
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.page().give_back(self.index, self.lingers);
+        self.page().give_back(self.index(), self.lingers());
     }
 }
 
@@ -420,8 +439,6 @@ fn slot_of(page: &Page, origin: TextAddr) -> Option<Slot> {
     page.take(origin).map(|index| Slot {
         page: NonNull::from(page),
         at: page.slot(index),
-        index,
-        lingers: false,
     })
 }
 

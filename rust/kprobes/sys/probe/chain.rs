@@ -3,14 +3,17 @@
 //! The kernel's memory under the chains of [`shared::chain`](crate::shared::chain): pointers to
 //! C's probes.
 //!
-//! What is noted of a lone probe is its address, of which the lowest bit tells what it wants; that
-//! bit alone says that the chain has to be walked.
+//! What is noted for hits is the address of a probe, of which the lowest bits tell what is said of
+//! it; the bits alone say that the chain has to be walked.
 
 use super::{
     Flag,
     Probe, //
 };
-use crate::shared::chain;
+use crate::shared::chain::{
+    self,
+    Brief, //
+};
 use core::sync::atomic::{
     AtomicBool,
     AtomicPtr,
@@ -21,7 +24,7 @@ use core::sync::atomic::{
 pub(crate) type Chain = chain::Chain<Probe>;
 
 /// No probe.
-pub(crate) static NOBODY: Chain = Chain::empty(NOWHERE, Lone(AtomicPtr::new(WALK)), NOWHERE, QUIET);
+pub(crate) static NOBODY: Chain = Chain::empty(NOWHERE, Note(AtomicPtr::new(WALK)), QUIET);
 
 // INVARIANT: It is NULL.
 #[expect(clippy::declare_interior_mutable_const, reason = "to be copied")]
@@ -73,59 +76,68 @@ impl chain::Link<Probe> for Link {
     }
 }
 
-/// What notes that a probe is alone.
+/// What notes a [`Brief`].
 ///
 /// # Invariants
 ///
-/// [`WALK`], or a probe as in [`Link`], or that plus [`AROUND`].
-pub(crate) struct Lone(AtomicPtr<Probe>);
+/// [`WALK`], or a probe as in [`Link`] plus what says which it is.
+pub(crate) struct Note(AtomicPtr<Probe>);
 
-/// The bit that a lone probe has which wants to be called after the instruction; a probe's own
-/// address does not have it.
-const AROUND: usize = 1;
-const _: () = assert!(align_of::<Probe>() > AROUND);
+/// The bits of a noted probe that tell which it is; its own address does not have them.
+const WHICH: usize = 3;
+const LONE: usize = 0;
+const LONE_AROUND: usize = 1;
+const SEVERAL: usize = 2;
+const _: () = assert!(align_of::<Probe>() > WHICH);
 
-/// There is no lone probe.
-const WALK: *mut Probe = core::ptr::without_provenance_mut(AROUND);
+/// The chain has to be walked.
+const WALK: *mut Probe = core::ptr::without_provenance_mut(WHICH);
 
-impl chain::Lone<Probe> for Lone {
-    fn nobody() -> Self {
+impl chain::Note<Probe> for Note {
+    fn walk() -> Self {
         // INVARIANT: It is that.
         Self(AtomicPtr::new(WALK))
     }
 
     #[inline(always)]
-    fn get(&self, order: Ordering) -> Option<&Probe> {
-        let lone = self.0.load(order);
-        let probe = lone.map_addr(|addr| addr & !AROUND);
-        // SAFETY: By the invariant, NULL, or a probe that was in the chain, and so stays while who
-        // may look at the chain does.
-        unsafe { probe.as_ref() }
+    fn get(&self, order: Ordering) -> Brief<&Probe> {
+        let noted = self.0.load(order);
+        let which = noted.addr() & WHICH;
+        if which == LONE {
+            // SAFETY: By the invariant, a probe that was in the chain, and so stays while who may
+            // look at the chain does.
+            return Brief::Lone(unsafe { &*noted });
+        }
+        let probe = noted.map_addr(|addr| addr & !WHICH);
+        // SAFETY: The same, or NULL.
+        match unsafe { probe.as_ref() } {
+            Some(probe) if which == LONE_AROUND => Brief::LoneAround(probe),
+            Some(probe) => Brief::Several(probe),
+            None => Brief::Walk,
+        }
     }
 
     #[inline(always)]
-    fn get_before(&self, order: Ordering) -> Option<&Probe> {
-        let lone = self.0.load(order);
-        // SAFETY: Without the bit, as for `get`, but not NULL.
-        (lone.addr() & AROUND == 0).then(|| unsafe { &*lone })
-    }
-
-    #[inline(always)]
-    fn note(&self, lone: Option<(&Probe, bool)>, order: Ordering) {
-        let lone = lone.map_or(WALK, |(probe, comes_back)| {
-            let kind = if comes_back { AROUND } else { 0 };
-            core::ptr::from_ref(probe)
+    fn note(&self, brief: Brief<&Probe>, order: Ordering) {
+        let noted = |probe, which| {
+            core::ptr::from_ref::<Probe>(probe)
                 .cast_mut()
-                .wrapping_byte_add(kind)
-        });
+                .wrapping_byte_add(which)
+        };
+        let noted = match brief {
+            Brief::Lone(probe) => noted(probe, LONE),
+            Brief::LoneAround(probe) => noted(probe, LONE_AROUND),
+            Brief::Several(probe) => noted(probe, SEVERAL),
+            Brief::Walk => WALK,
+        };
         // INVARIANT: The chain says that the probe is one.
-        self.0.store(lone, order);
+        self.0.store(noted, order);
     }
 }
 
 impl chain::Linked for Probe {
     type Link = Link;
-    type Lone = Lone;
+    type Note = Note;
     type Noted = AtomicBool;
     type Flag = Flag;
 

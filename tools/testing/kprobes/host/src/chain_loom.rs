@@ -17,7 +17,9 @@ use crate::shared::{
     atomics::Atomic,
     chain::{
         self,
-        Linked, //
+        Brief,
+        Linked,
+        List, //
     },
     flags::Flags, //
 };
@@ -119,32 +121,35 @@ impl chain::Link<Probe> for Link {
     }
 }
 
-/// A lone probe's address, plus one if it comes back; or one.
-struct Lone(AtomicPtr<Probe>);
+/// A probe's address, plus what says which it is; or that alone.
+struct Note(AtomicPtr<Probe>);
 
-impl chain::Lone<Probe> for Lone {
-    fn nobody() -> Self {
-        Self(AtomicPtr::new(ptr::without_provenance_mut(1)))
+impl chain::Note<Probe> for Note {
+    fn walk() -> Self {
+        Self(AtomicPtr::new(ptr::without_provenance_mut(3)))
     }
 
-    fn get(&self, order: Ordering) -> Option<&Probe> {
-        let lone = self.0.load(weakened(order, Fault::Get));
-        // SAFETY: NULL, or a probe of the world, whose memory stays.
-        unsafe { lone.map_addr(|addr| addr & !1).as_ref() }
+    fn get(&self, order: Ordering) -> Brief<&Probe> {
+        let noted = self.0.load(weakened(order, Fault::Get));
+        // SAFETY: A probe of the world, whose memory stays, if that is what the bits say.
+        let probe = || unsafe { &*noted.map_addr(|addr| addr & !3) };
+        match noted.addr() & 3 {
+            0 => Brief::Lone(probe()),
+            1 => Brief::LoneAround(probe()),
+            2 => Brief::Several(probe()),
+            _ => Brief::Walk,
+        }
     }
 
-    fn get_before(&self, order: Ordering) -> Option<&Probe> {
-        let lone = self.0.load(weakened(order, Fault::Get));
-        // SAFETY: As for `get`.
-        (lone.addr() & 1 == 0).then(|| unsafe { &*lone })
-    }
-
-    fn note(&self, lone: Option<(&Probe, bool)>, order: Ordering) {
-        let lone = lone.map_or(ptr::without_provenance_mut(1), |(probe, comes_back)| {
-            let probe = ptr::from_ref(probe).cast_mut();
-            probe.wrapping_byte_add(comes_back.into())
-        });
-        self.0.store(lone, weakened(order, Fault::Note));
+    fn note(&self, brief: Brief<&Probe>, order: Ordering) {
+        let (probe, which) = match brief {
+            Brief::Lone(probe) => (ptr::from_ref(probe), 0),
+            Brief::LoneAround(probe) => (ptr::from_ref(probe), 1),
+            Brief::Several(probe) => (ptr::from_ref(probe), 2),
+            Brief::Walk => (ptr::null(), 3),
+        };
+        let noted = probe.cast_mut().wrapping_byte_add(which);
+        self.0.store(noted, weakened(order, Fault::Note));
     }
 }
 
@@ -229,7 +234,7 @@ impl Probe {
 
 impl Linked for Probe {
     type Link = Link;
-    type Lone = Lone;
+    type Note = Note;
     type Noted = Noted;
     type Flag = u32;
 
@@ -382,13 +387,10 @@ impl World {
         self.hits.fetch_add(1, AcqRel);
         let chain = self.places[self.current.load(Acquire)].get().unwrap();
         let mut called = Called::default();
-        if let Some(probe) = chain.lone_before() {
-            called.before(probe);
-        } else {
-            let mut several = chain.several_before().peekable();
-            let all_plain = several.peek().is_some();
-            several.for_each(|probe| called.before(probe));
-            if !all_plain {
+        match chain.brief() {
+            Brief::Lone(probe) => called.before(probe),
+            Brief::Several(newest) => List::from(newest).for_each(|probe| called.before(probe)),
+            Brief::LoneAround(_) | Brief::Walk => {
                 let plain = chain.iter().filter(|probe| probe.is_plain());
                 plain.for_each(|probe| called.before(probe));
             }
