@@ -148,7 +148,7 @@ fn seldom() {}
 #[inline(never)]
 fn walk_jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
     for probe in probes.iter().filter(|probe| probe.is_enabled()) {
-        Current::set_running(Some(probe.running()), pinned);
+        turn_to(probe, pinned);
         probe.before(registers);
     }
     Current::set_running(None, pinned);

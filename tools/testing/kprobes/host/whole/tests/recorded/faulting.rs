@@ -19,6 +19,7 @@ use crate::{
         MOVE,
         STEPPED, //
     },
+    optimize,
     stepping,
     world::World, //
 };
@@ -126,6 +127,25 @@ fn a_call_of_nothing_in_a_handler_is_the_handlers_own() {
         let user = client.wants_after();
         survives(client, |at| cpu::call_from(at, user));
     }
+}
+
+/// A task takes a jump where an interrupt was that hit another probe.
+#[test]
+fn a_call_of_nothing_is_the_handlers_own_by_a_jump_too() {
+    let mut world = optimize::world();
+    let place = world.place(&[MOVE, MOVE].concat());
+    let clients = [Client::at(place), Client::at(world.traced())];
+    clients[0].set_before(before);
+    clients.iter().for_each(|client| client.set_fault(go_back));
+    assert_eq!(client::register(&clients), 0);
+    optimize::work();
+    assert_eq!(text::jumps().collect::<Vec<_>>(), [place]);
+    let traced = clients[1].place();
+    context::interrupt(|| cpu::call_from(traced, false)).unwrap();
+    SURVIVED.store(0, Relaxed);
+    cpu::come_by_jump(place);
+    assert_eq!(SURVIVED.load(Relaxed), 1);
+    client::unregister(&clients);
 }
 
 /// Where a hit comes in between.

@@ -72,7 +72,7 @@ fn jumps() -> Vec<u64> {
 }
 
 /// A kernel in which there are to be jumps, and tasks are put aside at every moment.
-fn world() -> World {
+pub(crate) fn world() -> World {
     let world = World::new();
     allow(true);
     // What there is to know of the kernel's text is found out once, under another lock.
@@ -87,7 +87,7 @@ fn world() -> World {
 }
 
 /// Lets the worker do what it is to do; tells how many passes that takes.
-fn work() -> usize {
+pub(crate) fn work() -> usize {
     (0..).take_while(|_| worker::run()).count()
 }
 
