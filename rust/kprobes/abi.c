@@ -509,12 +509,15 @@ struct kprobe * __kprobes rust_kprobes_test_running(void)
 
 #ifdef CONFIG_RUST_KPROBES_JUMPS
 /*
- * Lets who wants the CPU have it, at the end of a detour. There may be a probe
- * with a jump on the way to the scheduler: with interrupts off, the end of its
- * detour does not come here again.
+ * Lets who wants the CPU have it, at the end of a detour, unless the probed code
+ * lets nobody; its flags do not tell that of a guest of Xen. There may be a
+ * probe with a jump on the way to the scheduler: with interrupts off, the end of
+ * its detour goes no further than this.
  */
 void __kprobes rust_kprobes_give_way(void)
 {
+	if (irqs_disabled())
+		return;
 	local_irq_disable();
 	preempt_schedule_irq();
 	local_irq_enable();

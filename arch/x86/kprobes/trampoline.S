@@ -24,7 +24,6 @@
 #include <asm/asm-offsets.h>
 #include <asm/frame.h>
 #include <asm/percpu.h>
-#include <asm/processor-flags.h>
 #include <asm/segment.h>
 #include <asm/smap.h>
 #include <asm/unwind_hints.h>
@@ -65,14 +64,9 @@ SYM_CODE_START(rust_kprobes_detour)
 	leaq	8(%rsp), %rsp
 	RET
 
-	/*
-	 * Somebody wants the CPU, and was kept waiting; who has turned interrupts
-	 * off lets them wait.
-	 */
+	/* Somebody wants the CPU, and was kept waiting. */
 .Lpreempted:
 	UNWIND_HINT_REGS signal=0
-	testl	$X86_EFLAGS_IF, EFLAGS(%rsp)
-	jz	.Lrestore
 	call	rust_kprobes_give_way
 	jmp	.Lrestore
 SYM_INNER_LABEL(rust_kprobes_detour_end, SYM_L_GLOBAL)
