@@ -6,7 +6,7 @@
 //! fields are read and written here only. What only C can say (exports, initcalls, per-CPU data)
 //! is in `abi.c`; the entries from traps are the back end's (`entry.rs`).
 //!
-//! Return probes and jumps in the place of breakpoints are not there yet.
+//! Return probes are not there yet.
 
 #[cfg(CONFIG_DEBUG_FS)]
 mod debugfs;

@@ -26,11 +26,6 @@
 //! Between PUSH and JMP the stack already looks as it does where the call leads, so that stands for
 //! the first instruction of what is called.
 
-#![cfg_attr(
-    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
-    expect(dead_code, reason = "for jumps in the place of breakpoints")
-)]
-
 use super::{
     encode,
     insn::Insn,

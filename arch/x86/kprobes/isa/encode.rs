@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The instructions that probing writes: INT3, relative JMP and CALL, NOPs.
+//! The instructions that probing writes: INT3, relative JMP and CALL.
 
 use crate::model::{
     addr::TextAddr,
@@ -41,20 +41,6 @@ const JCC32_LEN: u64 = 6;
 /// ```
 const PUSH32: u8 = 0x68;
 
-/// The recommended NOP of each length from one byte, one instruction each: NOP, 66 NOP, then
-/// `0F 1F /0` with ever longer addressing forms, at last with a 66 prefix.
-const NOPS: [&[u8]; 9] = [
-    &[0x90],
-    &[0x66, 0x90],
-    &[0x0f, 0x1f, 0x00],
-    &[0x0f, 0x1f, 0x40, 0x00],
-    &[0x0f, 0x1f, 0x44, 0x00, 0x00],
-    &[0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00],
-    &[0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00],
-    &[0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
-    &[0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
-];
-
 /// The breakpoint.
 pub(crate) fn int3() -> Result<Code, Refusal> {
     Code::EMPTY.then(&[INT3])
@@ -83,23 +69,6 @@ pub(super) fn jcc32(from: TextAddr, to: TextAddr, opcode: u8) -> Result<Code, Re
 pub(super) fn push_address(at: TextAddr) -> Result<Code, Refusal> {
     let value = i32::try_from(at.get() as i64).map_err(|_| Refusal::TooFar)?;
     Code::EMPTY.then(&[PUSH32])?.then(&value.to_le_bytes())
-}
-
-/// `len` bytes of NOPs, in as few instructions as possible.
-#[cfg_attr(
-    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
-    expect(dead_code, reason = "for jumps in the place of breakpoints")
-)]
-pub(crate) fn nops(len: usize) -> Result<Code, Refusal> {
-    let mut code = Code::EMPTY;
-    let mut left = len;
-    while left > 0 {
-        let longest = left.min(NOPS.len());
-        let index = longest.wrapping_sub(1);
-        code = code.then(NOPS.get(index).ok_or(Refusal::CodeTooLong)?)?;
-        left = left.wrapping_sub(longest);
-    }
-    Ok(code)
 }
 
 fn rel32(opcode: u8, from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
@@ -173,19 +142,5 @@ mod tests {
         for at in [0xffff_ffff_7fff_ffff, 0x8000_0000] {
             assert_eq!(push_address(TextAddr::new(at)), Err(Refusal::TooFar));
         }
-    }
-
-    #[test]
-    fn nops_have_the_length_asked_for() {
-        for len in 0..=20 {
-            assert!(nops(len).is_ok_and(|code| code.bytes().len() == len));
-        }
-        assert_eq!(nops(21), Err(Refusal::CodeTooLong));
-    }
-
-    #[test]
-    fn nops_are_few() {
-        assert!(is(nops(5), &[0x0f, 0x1f, 0x44, 0x00, 0x00]));
-        assert!(nops(11).is_ok_and(|code| code.bytes().ends_with(&[0x66, 0x90])));
     }
 }
