@@ -62,9 +62,12 @@ use crate::{
         }, //
     },
 };
-use core::sync::atomic::{
-    AtomicUsize,
-    Ordering, //
+use core::{
+    mem::take,
+    sync::atomic::{
+        AtomicUsize,
+        Ordering, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -131,6 +134,8 @@ pub(crate) struct Optimizer {
     worker: Worker,
     /// Are there to be jumps?
     allowed: bool,
+    /// Has a place no detour for want of what others wait to give back?
+    short: bool,
     /// Where the worker puts together what it writes at once.
     ready: [u64; BATCH],
     /// What is known of modules' text.
@@ -143,6 +148,7 @@ impl Optimizer {
         queue: Queue::EMPTY,
         worker: Worker::Idle,
         allowed: false,
+        short: false,
         ready: [0; BATCH],
         modules: surroundings::Modules::NONE,
     };
@@ -293,6 +299,15 @@ pub(crate) fn consider(
     }
 }
 
+/// The same, for all places.
+pub(crate) fn consider_all(registry: &mut Registry) {
+    let Registry {
+        sites, optimizer, ..
+    } = registry;
+    let all = &mut sites.iter().map(|(at, _)| at);
+    consider(sites, optimizer, &mut text::Lazy::new(), all);
+}
+
 /// The same, for places that something has changed at, and for those whose jumps would be over
 /// them.
 pub(crate) fn reconsider(
@@ -319,7 +334,11 @@ fn queue(
     if site.jump.decided().is_none() {
         let made = make(sites, &mut optimizer.modules, (at, prepared), text, around);
         if matches!(made, Err(NotOptimized::NoMemory)) {
-            // Another time there may be some.
+            // Another time there may be some: surely when what waits for tasks is given back.
+            if Current::waiting() != 0 {
+                optimizer.short = true;
+                worker::tell(optimizer.worker.kick());
+            }
             return None;
         }
         site.jump.0.populate(KBox::new(made, GFP_KERNEL).ok()?);
@@ -403,15 +422,20 @@ fn uncover_behind(sites: &Writer<Site>, from: TextAddr, code: &mut [u8]) {
 
 /// A pass of the worker.
 pub(crate) fn pass() {
-    let period = {
+    let (period, short) = {
         let mut lock = Lock::new();
         let optimizer = &mut site::registry(&mut lock).optimizer;
         optimizer.worker.begin();
-        optimizer.queue.begin()
+        (optimizer.queue.begin(), take(&mut optimizer.short))
     };
-    if let Some(period) = period {
+    if period.is_some() || short {
         worker::wait_for_tasks();
+    }
+    if let Some(period) = period {
         while patch(&period) {}
+    }
+    if short {
+        consider_all(site::registry(&mut Lock::new()));
     }
     worker::pass_is_over();
 }
@@ -474,20 +498,20 @@ pub(crate) fn is_allowed() -> bool {
 /// Says whether there are to be jumps. If not, there are none any more when this returns.
 pub(crate) fn allow(on: bool) {
     let mut lock = Lock::new();
-    let Registry {
-        sites, optimizer, ..
-    } = site::registry(&mut lock);
-    if optimizer.allowed == on {
+    let registry = site::registry(&mut lock);
+    if registry.optimizer.allowed == on {
         return;
     }
-    optimizer.allowed = on;
-    let text = &mut text::Lazy::new();
-    let all = &mut sites.iter().map(|(at, _)| at);
+    registry.optimizer.allowed = on;
     if on {
-        consider(sites, optimizer, text, all);
+        consider_all(registry);
         pr_info!("kprobe jump-optimization is enabled. All kprobes are optimized if possible.\n");
     } else {
-        leave(sites, optimizer, text, all);
+        let Registry {
+            sites, optimizer, ..
+        } = registry;
+        let all = &mut sites.iter().map(|(at, _)| at);
+        leave(sites, optimizer, &mut text::Lazy::new(), all);
         pr_info!(
             "kprobe jump-optimization is disabled. All kprobes are based on software breakpoint.\n"
         );

@@ -539,6 +539,24 @@ fn without_memory_a_probe_stays_on_its_breakpoint() {
 }
 
 #[test]
+fn a_jump_comes_when_what_waits_for_tasks_is_given_back() {
+    let mut world = world();
+    let (_, gone) = jumped(&mut world);
+    client::unregister(&gone);
+    let place = world.place(&MOVES);
+    let clients = [Client::at(place)];
+    faults::refuse(Call::ExecutablePage, 0);
+    world.story();
+    assert_eq!(client::register(&clients), 0);
+    let story = world.story();
+    assert!(!faults::none(), "{story}");
+    assert!(story.ends_with("kick ] unlock"), "{story}");
+    // One that waits and asks again, and one that writes the jump.
+    assert_eq!((work(), jumps()), (2, vec![place]));
+    client::unregister(&clients);
+}
+
+#[test]
 fn unregistering_needs_no_memory() {
     let mut world = world();
     let (place, first) = jumped(&mut world);
