@@ -53,11 +53,13 @@ pub(super) fn take_out(registry: &mut Registry, going: &Going, retired: &mut Ret
     for (_, site) in sites.iter() {
         left_by(going, site).for_each(|probe| site.probes.remove(probe));
     }
+    for (at, _) in sites.iter().filter(|(_, site)| site.probes.is_empty()) {
+        optimize::forget(sites, optimizer, at);
+    }
     sites.remove_all(|site| site.probes.is_empty(), retired);
     sites.tidy();
     // What these stood in the way of need not be near.
-    let all = &mut sites.iter().map(|(at, _)| at);
-    optimize::consider(sites, optimizer, &mut text::Lazy::new(), all);
+    optimize::consider_all(registry);
 }
 
 fn disarm(registry: &mut Registry) {

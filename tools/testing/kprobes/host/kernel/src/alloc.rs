@@ -11,6 +11,7 @@ use crate::{
         self,
         Call, //
     },
+    text,
     types::NotThreadSafe, //
 };
 use core::{
@@ -53,6 +54,8 @@ struct Told<T>(T);
 impl<T> Drop for Told<T> {
     fn drop(&mut self) {
         events::note(Event::Freed(type_name::<T>()));
+        let first = core::ptr::from_ref(self).addr();
+        text::forget_owner(first..first + size_of::<T>());
     }
 }
 

@@ -298,6 +298,16 @@ pub fn owner(page: u64) -> usize {
     unsafe { place(page).cast::<usize>().add(1).read() }
 }
 
+/// Memory is freed: no detour may lead to it.
+pub(crate) fn forget_owner(memory: Range<usize>) {
+    for number in 0..PAGES {
+        let is_detour = DETOURS[number / 64].load(Relaxed) & bit(number) != 0;
+        if is_detour && memory.contains(&owner(page(number))) {
+            events::wrong(format!("{memory:x?} is freed, which a detour leads to"));
+        }
+    }
+}
+
 /// The place that the detour is of that an address is in.
 pub fn detoured(addr: u64) -> Option<u64> {
     let number = page_number(addr)?;

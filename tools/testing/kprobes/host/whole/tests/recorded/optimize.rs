@@ -479,6 +479,24 @@ fn nobody_writes_to_text_that_goes() {
 }
 
 #[test]
+fn a_forgotten_probe_leaves_its_jump_before_its_module() {
+    let mut world = world();
+    let (_, forgotten) = jumped(&mut world);
+    let memory = forgotten[0].as_c() as u64;
+    modules::load(Layout {
+        core: memory..memory + 1,
+        ..Layout::default()
+    });
+    // SAFETY: The module of this kernel.
+    unsafe { c::rust_kprobes_text_gone(modules::as_c(), false) };
+    assert_eq!(
+        world.story(),
+        "lock [ break-a sync tail-a sync mend-a sync ] unlock wait free tasks tasks"
+    );
+    client::forget(&forgotten);
+}
+
+#[test]
 fn a_forgotten_probe_makes_room_for_a_jump() {
     let mut world = world();
     let place = world.place(&MOVES);
