@@ -632,3 +632,6 @@ DEFINED_IN_RUST(register_kretprobes);
 DEFINED_IN_RUST(unregister_kretprobes);
 DEFINED_IN_RUST(disable_kprobe);
 DEFINED_IN_RUST(enable_kprobe);
+#ifdef CONFIG_RUST_KPROBES_JUMPS
+DEFINED_IN_RUST(kprobe_why_no_jump);
+#endif

@@ -12,6 +12,8 @@
 mod debugfs;
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 mod ftrace;
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+mod no_jump;
 #[cfg(CONFIG_RUST_KPROBES_PLANTS)]
 mod plant;
 

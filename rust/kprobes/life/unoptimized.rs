@@ -2,7 +2,10 @@
 
 //! What there is of `optimize.rs` where no jump takes the place of a breakpoint: nothing.
 
-use super::site::Site;
+use super::site::{
+    Registry,
+    Site, //
+};
 use crate::{
     model::addr::TextAddr,
     sys::{
@@ -50,6 +53,9 @@ macro_rules! nothing_to_do {
     )*};
 }
 nothing_to_do!(make_room, leave, consider, reconsider);
+
+/// There is nothing to do.
+pub(crate) fn consider_all(_registry: &mut Registry) {}
 
 /// There is nothing to forget.
 pub(crate) fn forget(_sites: &Writer<Site>, _optimizer: &mut Optimizer, _at: TextAddr) {}

@@ -103,6 +103,11 @@ impl NotOptimized {
             _ => None,
         }
     }
+
+    /// All of the reason in words.
+    pub(crate) fn words(self) -> &'static CStr {
+        self.because().map_or(self.text(), Refusal::text)
+    }
 }
 
 /// Who changes or reads text besides probes.

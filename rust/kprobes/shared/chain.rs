@@ -52,6 +52,9 @@ pub(crate) trait Note<P> {
     /// What is noted. One load. To be used by who may look at the chain.
     fn get(&self, order: Ordering) -> Brief<&P>;
 
+    /// The only probe, if that is what is noted, whatever it wants. One load.
+    fn lone(&self, order: Ordering) -> Option<&P>;
+
     /// Notes it. One store. Of the probe goes what goes for [`Link::lead`].
     fn note(&self, brief: Brief<&P>, order: Ordering);
 }
@@ -185,10 +188,7 @@ impl<P: Linked> Chain<P> {
     /// section.
     #[inline(always)]
     pub(crate) fn lone(&self) -> Option<&P> {
-        match self.brief() {
-            Brief::Lone(probe) | Brief::LoneAround(probe) => Some(probe),
-            Brief::Several(_) | Brief::Walk => None,
-        }
+        self.brief.lone(Ordering::Acquire)
     }
 
     /// The same, if besides it does not want to be called after the instruction.

@@ -118,6 +118,14 @@ impl chain::Note<Probe> for Note {
     }
 
     #[inline(always)]
+    fn lone(&self, order: Ordering) -> Option<&Probe> {
+        let noted = self.0.load(order);
+        let probe = noted.map_addr(|addr| addr & !LONE_AROUND);
+        // SAFETY: As for `get`.
+        (noted.addr() & SEVERAL == 0).then(|| unsafe { &*probe })
+    }
+
+    #[inline(always)]
     fn note(&self, brief: Brief<&Probe>, order: Ordering) {
         let noted = |probe, which| {
             core::ptr::from_ref::<Probe>(probe)

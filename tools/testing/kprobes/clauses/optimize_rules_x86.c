@@ -20,6 +20,7 @@ struct place {
 	const u8 *at;
 	bool may;
 	int hits;	/* in each call, if not once */
+	int reason;	/* of Rust's, if it may not */
 };
 
 enum {
@@ -28,6 +29,13 @@ enum {
 	LOOP, LANDING_PAD, RULES
 };
 
+/* Only Rust's tells. */
+#ifdef CONFIG_RUST_KPROBES_JUMPS
+#define REASON(name)	.reason = KPROBE_NO_JUMP_##name
+#else
+#define REASON(name)	.reason = 0
+#endif
+
 #define PLACE_AT(symbol, offset)					\
 	.name = #symbol, .function = optimize_##symbol,			\
 	.at = PLACE(symbol) + (offset)
@@ -35,24 +43,41 @@ enum {
 static const struct place places[RULES] = {
 	[NEAR_END] = {
 		.name = "near_end", .function = optimize_near_end,
-		.at = optimize_near_end_next - 2,
+		.at = optimize_near_end_next - 2, REASON(NEAR_END)
 	},
-	[INTO] = { PLACE_AT(into, 0) },
+	[INTO] = { PLACE_AT(into, 0), REASON(JUMP_INTO) },
 	[BEHIND] = { PLACE_AT(behind, 0), .may = true },
-	[INDIRECT_JUMP] = { PLACE_AT(indirect_jump, 0), .may = BUILT_SO },
-	[FAULT_INSIDE] = { PLACE_AT(fault_inside, 0) },
-	[FIXUP_INSIDE] = { PLACE_AT(fixup_inside, 0) },
+	[INDIRECT_JUMP] = { PLACE_AT(indirect_jump, 0), .may = BUILT_SO,
+		REASON(INDIRECT_JUMP) },
+	[FAULT_INSIDE] = { PLACE_AT(fault_inside, 0), REASON(MAY_FAULT) },
+	[FIXUP_INSIDE] = { PLACE_AT(fixup_inside, 0), REASON(FIXUP_TARGET) },
 	[FAULT_ELSEWHERE] = { PLACE_AT(fault_elsewhere, 0), .may = true },
-	[LABEL] = { PLACE_AT(label, 0) },
+	[LABEL] = { PLACE_AT(label, 0), REASON(OF_JUMP_LABEL) },
 	[CALL] = { PLACE_AT(call, 0), .may = true },
-	[INDIRECT_CALL] = { PLACE_AT(indirect_call, 7) },
+	[INDIRECT_CALL] = { PLACE_AT(indirect_call, 7),
+		REASON(INDIRECT_CALL) },
 	[BRANCH] = { PLACE_AT(branch, 0), .may = true },
 	[JUMP] = { PLACE_AT(jump, 0), .may = true },
-	[UD2] = { PLACE_AT(ud2, 3) },
-	[INT3] = { PLACE_AT(int3, 3) },
-	[LOOP] = { PLACE_AT(loop, 8), .hits = 5 },
-	[LANDING_PAD] = { PLACE_AT(landing_pad, 0) },
+	[UD2] = { PLACE_AT(ud2, 3), REASON(CANNOT_MOVE) },
+	[INT3] = { PLACE_AT(int3, 3), REASON(CANNOT_MOVE) },
+	[LOOP] = { PLACE_AT(loop, 8), .hits = 5, REASON(SHORT_LOOP) },
+	[LANDING_PAD] = { PLACE_AT(landing_pad, 0), REASON(LANDING_PAD) },
 };
+
+/* The client learns why. */
+static void says_why(struct kunit *test, const struct place *place,
+		     struct kprobe *kp)
+{
+#ifdef CONFIG_RUST_KPROBES_JUMPS
+	struct kprobe_no_jump why = {};
+
+	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(kp, &why), !place->may);
+	if (!place->may) {
+		KUNIT_EXPECT_EQ(test, why.reason, place->reason);
+		KUNIT_EXPECT_NOT_NULL(test, why.text);
+	}
+#endif
+}
 
 /* Whatever there is, the place works, and is a jump if it may be. */
 static void is_as_it_must(struct kunit *test, int number)
@@ -68,6 +93,7 @@ static void is_as_it_must(struct kunit *test, int number)
 	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
 	KUNIT_EXPECT_EQ(test, first(place->at),
 			place->may ? JMP32_INSN_OPCODE : INT3_INSN_OPCODE);
+	says_why(test, place, &probe.kp);
 	KUNIT_EXPECT_EQ(test, call(place->function, 1), 6);
 	KUNIT_EXPECT_EQ(test, call(place->function, 0), 5);
 	KUNIT_EXPECT_EQ(test, call(place->function, -3), 2);
@@ -97,6 +123,35 @@ RULE(ud2_in_the_region, UD2)
 RULE(int3_in_the_region, INT3)
 RULE(loop_in_the_region, LOOP)
 RULE(landing_pad_in_the_region, LANDING_PAD)
+
+#ifdef CONFIG_RUST_KPROBES_JUMPS
+/* What may change, and who may not ask. */
+static void O5_a_client_learns_why_there_is_no_jump(struct kunit *test)
+{
+	struct counted probe = COUNTED_IN(PLAIN);
+	struct counted inside = counted_after(PLAIN + INSIDE);
+	struct kprobe_no_jump why = {};
+
+	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&probe.kp, &why), -EINVAL);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&inside.kp), 0);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&inside.kp, &why), 1);
+	KUNIT_EXPECT_EQ(test, why.reason, KPROBE_NO_JUMP_POST_HANDLER);
+	KUNIT_EXPECT_EQ(test, why.at, 0);
+	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&probe.kp, &why), 1);
+	KUNIT_EXPECT_EQ(test, why.reason, KPROBE_NO_JUMP_PROBE_INSIDE);
+	KUNIT_EXPECT_PTR_EQ(test, (u8 *)why.at, PLAIN + INSIDE);
+	KUNIT_EXPECT_STREQ(test, why.text,
+			   "another probe is in the bytes of the jump");
+	/* One that rests costs nothing. */
+	KUNIT_EXPECT_EQ(test, disable_kprobe(&inside.kp), 0);
+	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&inside.kp, &why), 0);
+	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&probe.kp, &why), 0);
+	unregister_kprobe(&inside.kp);
+	unregister_kprobe(&probe.kp);
+	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&probe.kp, &why), -EINVAL);
+}
+#endif
 
 /* It is a NOP first, and works when it is a jump, too. */
 static void O5_jump_label_in_the_region(struct kunit *test)
@@ -176,6 +231,9 @@ static struct kunit_case optimize_rules_cases[] = {
 	KUNIT_CASE(O5_int3_in_the_region),
 	KUNIT_CASE(O5_loop_in_the_region),
 	KUNIT_CASE(O5_landing_pad_in_the_region),
+#ifdef CONFIG_RUST_KPROBES_JUMPS
+	KUNIT_CASE(O5_a_client_learns_why_there_is_no_jump),
+#endif
 	{}
 };
 

@@ -141,6 +141,13 @@ impl chain::Note<Probe> for Note {
         }
     }
 
+    fn lone(&self, order: Ordering) -> Option<&Probe> {
+        match self.get(order) {
+            Brief::Lone(probe) | Brief::LoneAround(probe) => Some(probe),
+            Brief::Several(_) | Brief::Walk => None,
+        }
+    }
+
     fn note(&self, brief: Brief<&Probe>, order: Ordering) {
         let (probe, which) = match brief {
             Brief::Lone(probe) => (ptr::from_ref(probe), 0),

@@ -12,8 +12,10 @@
 )]
 
 mod functions;
+mod no_jump;
 
 pub use functions::*;
+pub use no_jump::*;
 
 use crate::prelude::{
     c_char,
