@@ -166,7 +166,9 @@ extern const char rust_kprobes_test_push[], rust_kprobes_test_plain[];
 extern const char rust_kprobes_test_stack[], rust_kprobes_test_rip[];
 extern const char rust_kprobes_test_jcc[], rust_kprobes_test_jmp[];
 extern const char rust_kprobes_test_call[], rust_kprobes_test_flags[];
-extern const char rust_kprobes_test_ret[];
+extern const char rust_kprobes_test_ret[], rust_kprobes_test_gs[];
+extern const char rust_kprobes_test_cr3[], rust_kprobes_test_iret[];
+extern const char rust_kprobes_test_iret_last[];
 #endif
 #endif /* CONFIG_RUST_KPROBES */
 

@@ -176,6 +176,41 @@ TEST flags
 	popq	%r10
 END_TEST flags
 
+	/* The data of the CPU is away for a moment. */
+TEST gs
+	cli
+	swapgs
+	swapgs
+	sti
+END_TEST gs
+
+	/* Another table for translation, which is the same one. */
+TEST cr3
+	movq	%cr3, %rax
+	movq	%rax, %cr3
+	movl	$0, %eax
+END_TEST cr3
+
+	/* To behind what is padding. */
+SYM_FUNC_START(rust_kprobes_test_iret)
+	movq	%rsp, %rdx
+	movl	%ss, %ecx
+	pushq	%rcx
+	pushq	%rdx
+	pushfq
+	movl	%cs, %ecx
+	pushq	%rcx
+	leaq	1f(%rip), %rdx
+SYM_INNER_LABEL(rust_kprobes_test_iret_last, SYM_L_GLOBAL)
+	pushq	%rdx
+	iretq
+	nop
+	nop
+1:	movl	$0, %ecx
+	movl	$0, %edx
+	RET
+SYM_FUNC_END(rust_kprobes_test_iret)
+
 	/* What is behind it is padding. */
 TEST ret
 	notq	%rbp

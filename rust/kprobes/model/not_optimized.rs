@@ -52,7 +52,6 @@ reasons! {
     CallCheck(TextAddr) =>
         "an instruction belongs to the check of an indirect call, which is read when it fails",
     MayFault(TextAddr) => "an instruction is expected to fault",
-    ChangesCpu(TextAddr) => "an instruction changes the CPU, and is stepped with interrupts off",
     LandingPad(TextAddr) => "an instruction marks where indirect branches may lead",
     ShortLoop(TextAddr) => "an instruction is a loop, which reaches no further than 127 bytes",
     IndirectCall(TextAddr) => "an indirect call would return into the detour, or the jump",
@@ -77,7 +76,6 @@ impl NotOptimized {
             | Self::FixupTarget(at)
             | Self::CallCheck(at)
             | Self::MayFault(at)
-            | Self::ChangesCpu(at)
             | Self::LandingPad(at)
             | Self::ShortLoop(at)
             | Self::IndirectCall(at)

@@ -13,9 +13,14 @@
 //!   copy but the original: its start, where the probe is to be hit again, or bytes that the jump
 //!   is not over, which stay as they were. Others may not be led to, as for all branches.
 //! * CALL as PUSH of the original's return address and JMP, see [`detour`](super::detour).
-//! * RET, and JMP to where an operand says, as they are: nothing comes back from these.
+//! * RET, IRET, and JMP to where an operand says, as they are: nothing comes back from these.
 //! * LOOP and JRCXZ reach 127 bytes and have no longer form: they are refused, as are indirect
 //!   calls, since no register is free to hold where they lead.
+//!
+//! What changes the CPU, and is stepped under a breakpoint, is copied: after it the detour does no
+//! more than jump, or run what came next, and the task may be preempted there as it may in the
+//! original. So is what moves the CPU's data. No breakpoint can be there, as its second trap would
+//! not find them; the handlers of a detour are done before.
 //!
 //! STI holds back interrupts until after the next instruction, and as the last one of a region it
 //! does so for the jump back instead. Only a wait relies on that, and STI before one is refused.
@@ -32,7 +37,8 @@ use super::{
 };
 use crate::model::{
     addr::TextAddr,
-    not_optimized::NotOptimized, //
+    not_optimized::NotOptimized,
+    refusal::Refusal, //
 };
 
 /// How an instruction goes into a detour.
@@ -70,11 +76,11 @@ pub(super) fn of(
     next: Option<&Insn>,
     at: TextAddr,
 ) -> Result<Move, NotOptimized> {
-    let no = |refusal| NotOptimized::CannotMove(at, refusal);
-    let op = match classify(insn, bytes, next, false).map_err(no)? {
-        Way::Boost => return Ok(Move::Copy),
-        Way::Step => return Err(NotOptimized::ChangesCpu(at)),
-        Way::Emulate(op) => op,
+    let op = match classify(insn, bytes, next, false) {
+        Ok(Way::Boost | Way::Step) | Err(Refusal::MovesCpuData) => return Ok(Move::Copy),
+        Ok(Way::Emulate(op)) => op,
+        Err(Refusal::InterruptReturn) => return Ok(Move::Leave),
+        Err(refusal) => return Err(NotOptimized::CannotMove(at, refusal)),
     };
     match op {
         Op::Nothing if is_endbr(insn) => Err(NotOptimized::LandingPad(at)),
@@ -99,7 +105,6 @@ mod tests {
         super::decode::decode,
         *, //
     };
-    use crate::model::refusal::Refusal;
 
     const AT: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
 
@@ -141,6 +146,20 @@ mod tests {
     }
 
     #[test]
+    fn what_changes_the_cpu_is_copied() {
+        // mov to CR3, wrmsr, wbinvd; mov to GS, swapgs, wrgsbase
+        let cases: [&[u8]; 6] = [
+            &[0x0f, 0x22, 0xd8],
+            &[0x0f, 0x30],
+            &[0x0f, 0x09],
+            &[0x8e, 0xe8],
+            &[0x0f, 0x01, 0xf8],
+            &[0xf3, 0x48, 0x0f, 0xae, 0xd8],
+        ];
+        assert!(all(&cases, Ok(Move::Copy)));
+    }
+
+    #[test]
     fn branches_are_written_anew_or_leave() {
         assert!(all(
             &[&[0xeb, 0], &[0xe9, 0, 0, 0, 0], &[0x2e, 0xeb, 0]],
@@ -151,10 +170,11 @@ mod tests {
             Ok(Move::JumpIf)
         ));
         assert!(all(&[&[0xe8, 0, 0, 0, 0]], Ok(Move::Call)));
-        // ret, ret $8, jmp *%rax, jmp *(%rax), jmpabs
-        let leaving: [&[u8]; 5] = [
+        // ret, ret $8, iretq, jmp *%rax, jmp *(%rax), jmpabs
+        let leaving: [&[u8]; 6] = [
             &[0xc3],
             &[0xc2, 8, 0],
+            &[0x48, 0xcf],
             &[0xff, 0xe0],
             &[0xff, 0x20],
             &[0xd5, 0, 0xa1, 0, 0, 0, 0, 0, 0, 0, 0],
@@ -180,21 +200,16 @@ mod tests {
 
     #[test]
     fn what_means_something_to_others_is_refused() {
-        // endbr64; mov to CR3, wrmsr; mov to SS, int3, ud2, iretq, swapgs, hlt, far ret
+        // endbr64; mov to SS, int3, ud2, lidt, hlt, far ret
         assert!(all(
             &[&[0xf3, 0x0f, 0x1e, 0xfa]],
             Err(NotOptimized::LandingPad(AT))
         ));
-        assert!(all(
-            &[&[0x0f, 0x22, 0xd8], &[0x0f, 0x30]],
-            Err(NotOptimized::ChangesCpu(AT))
-        ));
-        let cases: [(&[u8], Refusal); 7] = [
+        let cases: [(&[u8], Refusal); 6] = [
             (&[0x8e, 0xd0], Refusal::HoldsTrapsBack),
             (&[0xcc], Refusal::AlwaysTraps),
             (&[0x0f, 0x0b], Refusal::AlwaysTraps),
-            (&[0x48, 0xcf], Refusal::InterruptReturn),
-            (&[0x0f, 0x01, 0xf8], Refusal::MovesCpuData),
+            (&[0x0f, 0x01, 0x18], Refusal::MovesTraps),
             (&[0xf4], Refusal::Waits),
             (&[0x48, 0xcb], Refusal::FarBranch),
         ];

@@ -506,12 +506,9 @@ mod tests {
         // nop; ud2; nop
         let traps = reason(&[0x90, 0x0f, 0x0b, 0x90, 0x90]);
         assert_eq!(traps, refused(Refusal::AlwaysTraps, 1));
-        // nop; swapgs; nop
-        let swapgs = reason(&[0x90, 0x0f, 0x01, 0xf8, 0x90]);
-        assert_eq!(swapgs, refused(Refusal::MovesCpuData, 1));
-        // nop; mov %rax, %cr3; nop
-        let control = reason(&[0x90, 0x0f, 0x22, 0xd8, 0x90]);
-        assert_eq!(control, Some(NotOptimized::ChangesCpu(at(1))));
+        // nop; lidt (%rax); nop
+        let lidt = reason(&[0x90, 0x0f, 0x01, 0x18, 0x90]);
+        assert_eq!(lidt, refused(Refusal::MovesTraps, 1));
         // nopl; loop back to it, at a distance that is no way into the jump
         let short = reason(&[0x0f, 0x1f, 0x00, 0xe2, 0xfb]);
         assert_eq!(short, Some(NotOptimized::ShortLoop(at(3))));

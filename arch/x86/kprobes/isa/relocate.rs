@@ -53,7 +53,7 @@ pub(crate) fn copy(
     whole(insn, bytes, from, to)
 }
 
-/// The same of RET, and of JMP to where an operand says: nothing comes back to behind these.
+/// The same of RET, IRET, and of JMP to where an operand says: nothing comes back to behind these.
 pub(super) fn leaving(
     insn: &Insn,
     bytes: &[u8],
@@ -61,9 +61,11 @@ pub(super) fn leaving(
     to: TextAddr,
 ) -> Result<Code, Refusal> {
     match insn.flow() {
-        Flow::Return | Flow::ReturnAndRelease | Flow::IndirectJump(_) | Flow::AbsoluteJump => {
-            whole(insn, bytes, from, to)
-        }
+        Flow::Return
+        | Flow::ReturnAndRelease
+        | Flow::InterruptReturn
+        | Flow::IndirectJump(_)
+        | Flow::AbsoluteJump => whole(insn, bytes, from, to),
         _ => Err(Refusal::BoundToPlace),
     }
 }
@@ -263,8 +265,9 @@ mod tests {
     #[test]
     fn what_leaves_is_copied_where_that_is_asked_for() {
         let left = |bytes: &[u8]| leaving(&decode(bytes)?, bytes, FROM, TO);
-        // ret, ret $8, jmp *%rax, jmp *0x1234(%rip)
+        // ret, ret $8, iretq, jmp *%rax, jmp *0x1234(%rip)
         assert!(is(left(&[0xc3]), &[0xc3]));
+        assert!(is(left(&[0x48, 0xcf]), &[0x48, 0xcf]));
         assert!(is(left(&[0xc2, 8, 0]), &[0xc2, 8, 0]));
         assert!(is(left(&[0xff, 0xe0]), &[0xff, 0xe0]));
         assert!(is(

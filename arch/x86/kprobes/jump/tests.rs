@@ -372,6 +372,32 @@ mod cases {
     }
 
     #[test]
+    fn what_changes_the_cpu_runs_the_same() {
+        assert!(same(function!(rust_kprobes_test_gs)));
+        assert!(same(function!(rust_kprobes_test_cr3)));
+    }
+
+    #[test]
+    fn returns_from_interrupts_return() -> Result<(), Failed> {
+        let function = function!(rust_kprobes_test_iret);
+        let at = function!(rust_kprobes_test_iret_last);
+        let len = crate::sys::symbols::len(at).ok_or(Refusal::UnknownSymbol)?;
+        let bare = State::pattern(CARRY).run(function);
+        let probe = probe(look)?;
+        let chain = Chain::of(probe);
+        let jump = Jump::at(at, TextRange::with_len(at, len)?, &chain)?;
+        let is_there = now(at)[0] == 0xe9;
+        CALLS.store(0, Ordering::Relaxed);
+        let end = State::pattern(CARRY).run(function);
+        let calls = CALLS.load(Ordering::Relaxed);
+        drop(jump);
+        free(probe);
+        assert!(is_there && calls == 1);
+        assert_eq!(end, State { sp: end.sp, ..bare });
+        Ok(())
+    }
+
+    #[test]
     fn what_handlers_change_is_changed_but_for_where_to_go_on() -> Result<(), Refusal> {
         let function = function!(rust_kprobes_test_stack);
         let bare = State::pattern(CARRY);

@@ -55,9 +55,6 @@ struct Count {
 }
 
 /// Is it unsound to put a jump there, so that C is wrong to do it?
-///
-/// What changes the CPU, or returns from an interrupt, may be preempted in a detour as it may in
-/// the original, so that nothing is known to break; we let it alone nevertheless.
 fn is_excused(reason: NotOptimized) -> bool {
     matches!(
         reason,
@@ -67,11 +64,7 @@ fn is_excused(reason: NotOptimized) -> bool {
             | NotOptimized::FixupTarget(_)
             | NotOptimized::LandingPad(_)
             | NotOptimized::CallCheck(_)
-            | NotOptimized::ChangesCpu(_)
-            | NotOptimized::CannotMove(
-                _,
-                Refusal::LetsNextWait | Refusal::InterruptReturn | Refusal::MovesCpuData
-            )
+            | NotOptimized::CannotMove(_, Refusal::LetsNextWait)
     )
 }
 

@@ -39,6 +39,7 @@ use crate::{
             emulate,
             Frame, //
         },
+        flow::Flow,
         region::Region,
         ways::Build, //
     },
@@ -261,6 +262,9 @@ struct Ran {
     others: Vec<String>,
 }
 
+/// Where IRET leads here, which is not run.
+const ELSEWHERE: u64 = 0x1234;
+
 /// Runs `bytes` at `at` until the CPU is elsewhere, or behind them.
 fn run(bytes: &[u8], at: u64, machine: &Machine) -> Ran {
     let mut machine = machine.clone();
@@ -272,7 +276,11 @@ fn run(bytes: &[u8], at: u64, machine: &Machine) -> Ran {
     {
         let insn = decode(rest).expect("an instruction");
         let next = ip + insn.len() as u64;
-        machine.ip = next;
+        machine.ip = if insn.flow() == Flow::InterruptReturn {
+            ELSEWHERE
+        } else {
+            next
+        };
         match classify(&insn, rest, None, false) {
             Ok(Way::Emulate(op)) => {
                 assert_eq!(emulate(&op, TextAddr::new(next), &mut machine), Ok(()));
