@@ -9,7 +9,7 @@ export ARCH IMPL KSRC JOBS CACHE V HOST_TOOLS DIR ARGS UNDO PIECE FAST SEED DEBI
 export KP_GIVEN := $(MAKEOVERRIDES)
 
 COMMANDS := run test test-all check check-kernel shell bench bench-quick \
-	kernel host-test host-fuzz host-miri kunit selftest storm module apply series selfcheck plan clean
+	kernel host-test host-fuzz host-miri kunit selftest storm coverage module apply series selfcheck plan clean
 
 .PHONY: help distclean $(COMMANDS)
 
@@ -39,6 +39,8 @@ distclean:
 #: make kunit          boot and count the KUnit suites only
 #: make selftest       boot and count the samples' and clause tests only
 #: make storm          probes come and go under constant hits on 4 CPUs (ARGS="600 piecewise": seconds, interrupts anywhere)
+#: make coverage       how many instructions of the booted kernel may become jumps, with Rust and C, by reason;
+#:                     5,000 of them registered with each (SEED=n)
 #: make module DIR=p   build a module of yours, C or Rust, against our kernel, boot, load it, show its output
 #:                     (ARGS= its parameters)
 #: make apply KSRC=p   put overlay and patches into your own 7.3 tree (UNDO=1 takes them out again)
@@ -56,7 +58,7 @@ distclean:
 #:   DIR=dir              module: the folder of yours
 #:   ARGS="..."           module: its parameters; storm: seconds, piecewise
 #:   PIECE=name           test-all: that one only
-#:   SEED=n               host-fuzz: where chance begins
+#:   SEED=n               host-fuzz, coverage: where chance begins
 #:   UNDO=1               apply: take it out again
 #:   FAST=1               series: no builds
 #:   JOBS=n               compilers at once

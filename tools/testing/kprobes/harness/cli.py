@@ -36,7 +36,7 @@ _COMMANDS = {}
 # Those whose last line counts, however they end.
 _COUNTING = ('test', 'test-all', 'check', 'check-kernel', 'host-test',
              'host-fuzz', 'host-miri', 'kunit', 'selftest', 'storm',
-             'selfcheck')
+             'coverage', 'selfcheck')
 
 
 def command(function):
@@ -515,6 +515,21 @@ def test_all():
     return matrix.run(sys.argv[2:])
 
 
+def coverage_tests():
+    """What becomes of probes on all instructions, and of some in a guest."""
+    import coverage
+    found = coverage.run()
+    return found + results.vanished('coverage', found)
+
+
+@command
+def coverage():
+    """make coverage"""
+    tally = results.Tally()
+    tally.add(coverage_tests())
+    return _finish(tally)
+
+
 @command
 def bench():
     """make bench"""
@@ -566,8 +581,9 @@ def _nobody_else():
 def clean():
     """make clean"""
     with _nobody_else():
-        for name in ('build', 'host', 'host-miri', 'logs', 'modules',
-                     'series', 'selfcheck', 'rustdoc', 'bindgen-build'):
+        for name in ('build', 'coverage', 'host', 'host-miri', 'logs',
+                     'modules', 'series', 'selfcheck', 'rustdoc',
+                     'bindgen-build'):
             shutil.rmtree(env.WORK / name, ignore_errors=True)
         # Not the locks there: who waits for one must get the same file.
         for path in (env.WORK / 'ksrc').glob('*'):

@@ -136,6 +136,20 @@ def fuzz():
     return found
 
 
+def booted(kernels):
+    """Say what becomes of a probe on each instruction of KERNELS.
+
+    Each is a vmlinux, what was in memory once it had booted, and a file to
+    write to.
+    """
+    fetch()
+    with procs.turn(env.WORK / 'host.lock', 'this checkout', 'host tests'):
+        return _rust('coverage', 1, ['each_instruction_of_a_booted_kernel'],
+                     {'KPROBES_BOOTED': ':'.join(
+                         str(path) for one in kernels for path in one)},
+                     command=('test', '-p', 'kprobes_host'))
+
+
 # What Miri runs: of the pure part what is neither a sweep nor loom's, and of
 # the whole crate what registers and unregisters. With a model of borrows each
 # of these takes minutes, and that model rejects container_of(); all else that

@@ -144,6 +144,7 @@ def pieces():
     found['examples-x86_64'] = _examples
     found['clients-x86_64'] = _clients('rust')
     found['clients-x86_64-c'] = _clients('c')
+    found['coverage'] = cli.coverage_tests
     found['series'] = _series
     found['storm-x86_64'] = _storm(False)
     found['storm-x86_64-piecewise'] = _storm(True)

@@ -14,7 +14,7 @@ import source
 # These work on a kernel of ARCH that has the implementation asked for.
 _OF_A_KERNEL = ('test', 'kernel', 'kunit', 'selftest', 'storm', 'plan',
                 'check-kernel')
-_OF_EVERY_KERNEL = ('test-all', 'selfcheck', 'series')
+_OF_EVERY_KERNEL = ('test-all', 'selfcheck', 'series', 'coverage')
 _SHOWN = ('run', 'shell', 'module')
 _BENCH = ('bench', 'bench-quick')
 

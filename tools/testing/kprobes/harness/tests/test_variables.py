@@ -11,8 +11,8 @@ from tests import support
 
 _EVERY = ('run', 'test', 'test-all', 'check', 'check-kernel', 'shell', 'bench',
           'bench-quick', 'kernel', 'host-test', 'host-fuzz', 'host-miri',
-          'kunit', 'selftest', 'storm', 'module', 'apply', 'series',
-          'selfcheck', 'plan', 'clean')
+          'kunit', 'selftest', 'storm', 'coverage', 'module', 'apply',
+          'series', 'selfcheck', 'plan', 'clean')
 _NAMES = ('ARCH', 'IMPL', 'JOBS', 'PIECE', 'SEED', 'ARGS')
 
 
@@ -52,7 +52,7 @@ class Variables(support.Case):
     def test_what_has_kernels_of_its_own(self):
         for given in {'ARCH': 's390x'}, {'IMPL': 'c'}:
             self.given(**given)
-            for command in 'test-all', 'selfcheck', 'series':
+            for command in 'test-all', 'selfcheck', 'series', 'coverage':
                 with self.refused('has kernels of its own'):
                     variables.check(command)
 

@@ -84,7 +84,7 @@ fn functions(image: &Image) -> Vec<(u64, u64, &str)> {
 }
 
 /// Where instructions start in the function, but for padding at its end.
-fn starts(image: &Image, start: u64, end: u64) -> Vec<u64> {
+pub(super) fn starts(image: &Image, start: u64, end: u64) -> Vec<u64> {
     let (mut found, mut used) = (Vec::new(), 0);
     let mut at = start;
     while at < end {
@@ -119,7 +119,7 @@ fn count(image: &Image) -> Count {
         let theirs = stated::Function::of(image, start, end);
         for at in starts(image, start, end) {
             count.addresses += 1;
-            let stated = theirs.optimizes(image, at);
+            let stated = theirs.optimizes(image, at).is_ok();
             count.stated += usize::from(stated);
             match ours.region(at, image, &mut read) {
                 Ok(region) => {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A built kernel, as its file says: text, symbols, and the tables about text.
+//! A kernel, as its file says or the memory that it was booted in: text, symbols, and the tables
+//! about text.
 //!
-//! The text is as it was linked: alternatives are not chosen, no jump label is switched. BUG's
-//! table is left out, whose instructions trap and are no part of a region anyway.
+//! In the file the text is as it was linked: alternatives are not chosen, no jump label is
+//! switched. Memory has all that, but no more what is for the beginning, which the file is asked
+//! for then.
 
 use crate::{
     model::{
@@ -31,6 +33,12 @@ use std::{
     vec::Vec, //
 };
 
+/// What kallsyms has room for of a name, with its NUL. It leaves out those that are longer.
+const NAME_LEN: usize = 512;
+
+/// Bytes of an entry of BUG's table.
+const BUG_ENTRY: usize = 16;
+
 /// Bytes of the call that a function begins with for ftrace, and of a static call.
 const CALL_LEN: u64 = 5;
 
@@ -41,10 +49,25 @@ struct Section {
     len: usize,
 }
 
+/// What is in memory.
+struct Memory {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+/// A symbol of kallsyms.
+struct Symbol {
+    at: u64,
+    /// Whether it is one to name others after, and if not, how little.
+    rank: (bool, bool, usize),
+    name: String,
+}
+
 pub(super) struct Image {
     pub(super) name: String,
     pub(super) build: Build,
     file: Vec<u8>,
+    memory: Option<Memory>,
     sections: Vec<Section>,
     /// All symbols, by name.
     symbols: BTreeMap<String, u64>,
@@ -58,13 +81,17 @@ pub(super) struct Image {
     pub(super) faults: BTreeSet<u64>,
     fixups: BTreeSet<u64>,
     traps: BTreeSet<u64>,
+    /// The instructions that BUG() and WARN() trap on.
+    pub(super) bugs: BTreeSet<u64>,
+    /// The functions that C says nobody may probe.
+    pub(super) named: BTreeSet<u64>,
 }
 
 /// The kernels that the environment names.
 pub(super) fn images() -> Vec<Image> {
     let names = env::var("KPROBES_VMLINUX").unwrap_or_default();
     let names = names.split(':').filter(|name| !name.is_empty());
-    let images: Vec<_> = names.map(Image::read).collect();
+    let images: Vec<_> = names.map(Image::linked).collect();
     if images.is_empty() {
         println!("left out: KPROBES_VMLINUX names no kernel");
     }
@@ -85,6 +112,7 @@ impl Image {
                 checks_calls: has("CONFIG_CFI=y"),
             },
             file,
+            memory: None,
             sections: Vec::new(),
             symbols: BTreeMap::new(),
             functions: BTreeMap::new(),
@@ -94,11 +122,41 @@ impl Image {
             faults: BTreeSet::new(),
             fixups: BTreeSet::new(),
             traps: BTreeSet::new(),
+            bugs: BTreeSet::new(),
+            named: BTreeSet::new(),
         };
         image.read_sections();
         image.read_symbols();
+        image
+    }
+
+    /// As the file says.
+    fn linked(name: &str) -> Self {
+        let mut image = Self::read(name);
         image.read_tables();
         image
+    }
+
+    /// As it is in `memory`, which begins with its text.
+    pub(super) fn booted(name: &str, memory: &str) -> Self {
+        let mut image = Self::read(name);
+        let start = image.text().start().get();
+        let bytes = fs::read(memory).expect("memory that can be read");
+        let end = image.symbols["__init_begin"];
+        assert!(start + bytes.len() as u64 == end, "all that stays");
+        image.memory = Some(Memory { start, bytes });
+        image.read_kallsyms();
+        image.read_tables();
+        image.read_tables_of_probes();
+        image
+    }
+
+    /// How many bytes of text in memory are not those of the file.
+    pub(super) fn changed(&self) -> usize {
+        let section = self.section(".text");
+        let file = &self.file[section.offset..section.offset + section.len];
+        let memory = self.bytes(section.at);
+        file.iter().zip(memory).filter(|(a, b)| a != b).count()
     }
 
     fn number(&self, at: usize, size: usize) -> u64 {
@@ -158,6 +216,23 @@ impl Image {
         }
     }
 
+    /// The functions by what kallsyms has, which a file beside the kernel's lists. Of several names
+    /// the one counts that kallsyms puts first.
+    fn read_kallsyms(&mut self) {
+        let file = Path::new(&self.name).with_file_name("System.map");
+        let file = fs::read_to_string(file).expect("a System.map");
+        let mut found: Vec<_> = file.lines().map(Symbol::of).collect();
+        found.retain(|symbol| symbol.name.len() < NAME_LEN);
+        found.sort_by_key(|symbol| (symbol.at, symbol.rank));
+        let text = self.text();
+        self.functions.clear();
+        for symbol in found {
+            if text.contains(TextAddr::new(symbol.at)) {
+                self.functions.entry(symbol.at).or_insert(symbol.name);
+            }
+        }
+    }
+
     /// The text that stays.
     pub(super) fn text(&self) -> TextRange {
         let text = self.section(".text");
@@ -168,6 +243,22 @@ impl Image {
     fn between(&self, start: &str, end: &str) -> (u64, u64) {
         let symbol = |name| self.symbols.get(name).copied();
         symbol(start).zip(symbol(end)).unwrap_or_default()
+    }
+
+    /// Where the symbol of that name is.
+    pub(super) fn symbol(&self, name: &str) -> Option<u64> {
+        self.symbols.get(name).copied()
+    }
+
+    /// Is this the way from user space, traps and interrupts into C?
+    pub(super) fn is_entry(&self, at: u64) -> bool {
+        let (start, end) = self.between("__entry_text_start", "__entry_text_end");
+        start <= at && at < end
+    }
+
+    /// Is ftrace's call there?
+    pub(super) fn is_ftraces(&self, at: u64) -> bool {
+        matches!(self.owned.get(&at), Some((_, Owner::Ftrace)))
     }
 
     /// Is this text that no probe may be in?
@@ -190,9 +281,18 @@ impl Image {
             .find(within)
             .map(|section| {
                 let from = (at - section.at) as usize;
+                if let Some(bytes) = self.in_memory(at, section.len - from) {
+                    return bytes;
+                }
                 &self.file[section.offset + from..section.offset + section.len]
             })
             .unwrap_or_default()
+    }
+
+    fn in_memory(&self, at: u64, len: usize) -> Option<&[u8]> {
+        let memory = self.memory.as_ref()?;
+        let from = usize::try_from(at.checked_sub(memory.start)?).ok()?;
+        memory.bytes.get(from..from + len)
     }
 
     pub(super) fn read_text(&self, at: TextAddr, into: &mut [u8]) -> Option<()> {
@@ -240,6 +340,49 @@ impl Image {
         assert!(self.faults.len() > 100 && self.fixups.len() > 100);
         assert!(self.functions.len() > 1000);
     }
+
+    /// What registering probes asks for besides.
+    fn read_tables_of_probes(&mut self) {
+        for at in self.entries("__start___bug_table", "__stop___bug_table", BUG_ENTRY) {
+            self.bugs.insert(self.relative(at));
+        }
+        for at in self.entries("__start_kprobe_blacklist", "__stop_kprobe_blacklist", 8) {
+            let bytes: [u8; 8] = self.bytes(at)[..8].try_into().expect("eight bytes");
+            self.named.insert(u64::from_le_bytes(bytes));
+        }
+        assert!(self.bugs.len() > 100 && self.named.len() > 10);
+    }
+
+    /// Who changes some of these bytes.
+    pub(super) fn owner_but_bug(&self, within: TextRange) -> Option<Owner> {
+        // None is longer than the step back.
+        let from = within.start().get() - 2 * CALL_LEN;
+        let owned = self.owned.range(from..within.end().get());
+        let reaching = owned.filter(|(_, (end, _))| *end > within.start().get());
+        let mut owners: Vec<_> = reaching.map(|(_, &(_, owner))| owner).collect();
+        let ftraces = owners.iter().position(|&owner| owner == Owner::Ftrace);
+        (!owners.is_empty()).then(|| owners.swap_remove(ftraces.unwrap_or(0)))
+    }
+}
+
+impl Symbol {
+    /// A line of System.map: address, type, name.
+    fn of(line: &str) -> Self {
+        let words: Vec<_> = line.split(' ').collect();
+        let &[at, kind, name] = words.as_slice() else {
+            panic!("a symbol: {line}");
+        };
+        let of_linker = ["__start_", "__stop_", "__end_"]
+            .iter()
+            .any(|start| name.starts_with(start))
+            || ["_start", "_end"].iter().any(|end| name.ends_with(end));
+        let underscores = name.bytes().take_while(|&byte| byte == b'_').count();
+        Self {
+            at: u64::from_str_radix(at, 16).expect("an address"),
+            rank: (kind.eq_ignore_ascii_case("w"), of_linker, underscores),
+            name: name.into(),
+        }
+    }
 }
 
 fn first(of: &BTreeSet<u64>, within: TextRange) -> Option<TextAddr> {
@@ -249,11 +392,14 @@ fn first(of: &BTreeSet<u64>, within: TextRange) -> Option<TextAddr> {
 
 impl Surroundings for Image {
     fn owner(&self, within: TextRange) -> Option<Owner> {
-        // None is longer than the step back.
-        let from = within.start().get() - 2 * CALL_LEN;
-        let owned = self.owned.range(from..within.end().get());
-        let mut reaching = owned.filter(|(_, (end, _))| *end > within.start().get());
-        reaching.next().map(|(_, &(_, owner))| owner)
+        // As of the others, the first one that these bytes come to.
+        let owner = self.owner_but_bug(within);
+        let bug = first(&self.bugs, within);
+        let earlier = bug.filter(|&bug| {
+            let before = TextRange::new(within.start(), bug);
+            owner != Some(Owner::Ftrace) && self.owner_but_bug(before).is_none()
+        });
+        earlier.map(|_| Owner::Bug).or(owner)
     }
 
     fn may_fault(&self, at: TextAddr) -> bool {

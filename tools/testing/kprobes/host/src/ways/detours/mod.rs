@@ -7,6 +7,7 @@
 //! where branches lead; what is emulated is run, here and in the detour. C's rule is written down
 //! once more in [`stated`], so that both can be asked about each address of a kernel.
 
+mod booted;
 mod coverage;
 mod image;
 mod random;

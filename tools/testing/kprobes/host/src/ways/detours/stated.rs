@@ -2,32 +2,204 @@
 
 //! C's rule for jumps, written down from what C does, to be counted against ours.
 //!
-//! Of an instruction C looks at the opcode's byte, whatever its map, and at its escape bytes.
+//! iced says how long instructions are and where branches lead. Of an instruction C looks at the
+//! opcode's byte, whatever its map, and at its escape bytes, which are looked for here.
 
 use super::image::Image;
-use crate::{
-    model::{
-        addr::TextAddr,
-        surroundings::Surroundings, //
-    },
-    x86::{
-        decode::decode,
-        insn::{
-            Insn,
-            Opcode,
-            Prefix, //
-        },
-    },
+use crate::model::{
+    addr::TextAddr,
+    surroundings::Surroundings, //
+};
+use iced_x86::{
+    Code,
+    Decoder,
+    DecoderOptions,
+    EncodingKind,
+    Instruction,
+    OpKind, //
 };
 use std::vec::Vec;
 
 const JUMP_LEN: u64 = 5;
 
+/// The longest instruction that there is room for beside a breakpoint.
+const LONGEST: usize = 14;
+
+/// What asks a hypervisor to emulate the next instruction.
+pub(super) const FORCED: [[u8; 5]; 2] = [*b"\x0f\x0bxen", *b"\x0f\x0bkvm"];
+
+/// Why there is no jump, or no probe.
+pub(super) type Reason = &'static str;
+
+pub(super) const ENTRY: Reason = "the way from user space";
+pub(super) const NEAR_END: Reason = "too near the end of the function";
+pub(super) const NO_INSN: Reason = "the function has bytes that are no instruction";
+pub(super) const FAULTS: Reason = "an instruction of the function is expected to fault";
+pub(super) const INDIRECT: Reason = "the function has an indirect jump";
+pub(super) const JUMP_INTO: Reason = "a jump leads into the bytes of the jump, or behind them";
+pub(super) const NOT_BOOSTED: Reason = "an instruction is not boosted";
+pub(super) const OWNED: Reason = "ftrace, a jump label or a static call changes the text";
+
+/// An instruction, as C's decoder has it.
+struct Insn {
+    iced: Instruction,
+    len: usize,
+    /// How many bytes its opcode has, and the last of them.
+    opcode: (usize, u8),
+    /// Bits 3 to 5 of what is behind the opcode.
+    reg: u8,
+    /// CS, or addresses of another size.
+    is_prefixed: bool,
+    is_forced: bool,
+}
+
+impl Insn {
+    fn of(bytes: &[u8], at: u64) -> Option<Self> {
+        let before = if is_forced(bytes) { FORCED[0].len() } else { 0 };
+        let bytes = &bytes[before..];
+        let start = at + before as u64;
+        let iced = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE).decode();
+        if iced.is_invalid() {
+            return None;
+        }
+        let prefix = |byte: &u8| {
+            matches!(
+                byte,
+                0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3
+            )
+        };
+        let prefixes = bytes.iter().take_while(|byte| prefix(byte)).count();
+        let mut place = prefixes + usize::from(matches!(bytes[prefixes], 0x40..=0x4f));
+        let mut len = 1;
+        match iced.encoding() {
+            EncodingKind::Legacy | EncodingKind::D3NOW => {
+                if bytes[place] == 0x0f {
+                    len = match bytes[place + 1] {
+                        0x38 | 0x3a => 3,
+                        _ => 2,
+                    };
+                }
+                place += len - 1;
+            }
+            EncodingKind::VEX if bytes[place] == 0xc5 => place += 2,
+            EncodingKind::VEX | EncodingKind::XOP => place += 3,
+            _ => place += 4,
+        }
+        Some(Self {
+            iced,
+            len: before + iced.len(),
+            opcode: (len, bytes[place]),
+            reg: bytes.get(place + 1).map_or(0, |modrm| modrm >> 3 & 7),
+            is_prefixed: bytes[..prefixes].iter().any(|b| matches!(b, 0x2e | 0x67)),
+            is_forced: before > 0,
+        })
+    }
+
+    fn is_indirect_jump(&self) -> bool {
+        match self.opcode {
+            (1, 0xff) => matches!(self.reg, 4 | 5),
+            (1, other) => other == 0xea,
+            _ => false,
+        }
+    }
+
+    /// Where it leads, if C takes it for a jump.
+    fn jump(&self) -> Option<u64> {
+        let is_jump = matches!(
+            self.opcode,
+            (1, 0xe0..=0xe3 | 0xe9 | 0xeb | 0x70..=0x7f) | (2, 0x80..=0x8f)
+        );
+        let near = [
+            OpKind::NearBranch16,
+            OpKind::NearBranch32,
+            OpKind::NearBranch64,
+        ];
+        if !is_jump {
+            return None;
+        }
+        if self.iced.op_count() > 0 && near.contains(&self.iced.op0_kind()) {
+            return Some(self.iced.near_branch_target());
+        }
+        // An opcode of another map: behind itself, and what stands there as an immediate.
+        let mut kinds = (0..self.iced.op_count()).map(|op| self.iced.op_kind(op));
+        let immediate = kinds.any(|kind| kind == OpKind::Immediate8);
+        let distance = if immediate {
+            self.iced.immediate8() as i8
+        } else {
+            0
+        };
+        Some(self.iced.next_ip().wrapping_add_signed(distance.into()))
+    }
+
+    /// Would C run a copy of it?
+    fn can_be_copied(&self) -> bool {
+        let masks_exceptions = match self.opcode {
+            (1, 0x1f) => true,
+            (1, 0x8e) => self.reg == 2,
+            _ => false,
+        };
+        !self.is_forced && self.iced.code() != Code::Int3 && !masks_exceptions
+    }
+
+    fn is_boosted(&self) -> bool {
+        let (len, byte) = self.opcode;
+        match len {
+            1 => {}
+            2 => return BOOSTED.iter().any(|range| range.contains(&byte)),
+            _ => return false,
+        }
+        if self.is_prefixed {
+            return false;
+        }
+        match byte {
+            0x62 | 0x70..=0x7f | 0x9a | 0xcc..=0xce | 0xd6 | 0xd8..=0xdf => false,
+            0xe0..=0xe3 | 0xe8 | 0xe9 | 0xeb | 0xf0..=0xf4 => false,
+            0xc0 | 0xc1 | 0xd0..=0xd3 => self.reg != 6,
+            0xf6 | 0xf7 => self.reg != 1,
+            0xfe => matches!(self.reg, 0 | 1),
+            0xff => matches!(self.reg, 0 | 1 | 4),
+            _ => true,
+        }
+    }
+
+    /// INT or UD?
+    fn is_exception(&self) -> bool {
+        matches!(
+            self.opcode,
+            (1, 0xcc..=0xce | 0xf1) | (2, 0x0b | 0xb9 | 0xff)
+        )
+    }
+
+    /// Does C not know how to run it under a breakpoint?
+    fn is_unsupported(&self) -> bool {
+        let names_register = self.iced.op_count() > 0 && self.iced.op0_kind() == OpKind::Register;
+        match self.opcode {
+            (1, 0x9a | 0xea | 0xcc | 0xcf) => true,
+            // With an operand that is no memory.
+            (2, 0x01) => self.reg == 0 && !is_memory(&self.iced),
+            (1, 0xff) => match self.reg {
+                3 | 5 => true,
+                2 | 4 => !names_register || self.is_prefixed,
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+}
+
+fn is_memory(insn: &Instruction) -> bool {
+    (0..insn.op_count()).any(|op| insn.op_kind(op) == OpKind::Memory)
+}
+
+pub(super) fn is_forced(bytes: &[u8]) -> bool {
+    FORCED.iter().any(|forced| bytes.starts_with(forced))
+}
+
 /// What C finds out about a function, each time.
 pub(super) struct Function {
     end: u64,
-    /// May any probe in it become a jump?
-    any: bool,
+    /// Why no probe in it becomes a jump.
+    none: Option<Reason>,
     /// Where relative jumps lead, in order.
     targets: Vec<u64>,
 }
@@ -36,88 +208,81 @@ impl Function {
     pub(super) fn of(image: &Image, start: u64, end: u64) -> Self {
         let mut function = Self {
             end,
-            any: true,
+            none: None,
             targets: Vec::new(),
         };
         let mut at = start;
         while at < end {
-            let Ok(insn) = decode(image.bytes(at)) else {
-                function.any = false;
+            if image.faults.contains(&at) {
+                function.none = Some(FAULTS);
+                break;
+            }
+            let Some(insn) = Insn::of(image.bytes(at), at) else {
+                function.none = Some(NO_INSN);
                 break;
             };
-            let indirect = !image.build.no_jump_tables && is_indirect(&insn, image.bytes(at));
-            if image.faults.contains(&at) || indirect {
-                function.any = false;
+            if !image.build.no_jump_tables && insn.is_indirect_jump() {
+                function.none = Some(INDIRECT);
                 break;
             }
-            if is_jump(&insn, image.bytes(at)) {
-                let target = insn.target(TextAddr::new(at)).map(TextAddr::get);
-                function.targets.extend(target);
-            }
-            at += insn.len() as u64;
+            function.targets.extend(insn.jump());
+            at += insn.len as u64;
         }
         function.targets.sort_unstable();
         function
     }
 
     /// Would C put a jump at `at`?
-    pub(super) fn optimizes(&self, image: &Image, at: u64) -> bool {
-        if !self.any || self.end - at < JUMP_LEN {
-            return false;
+    pub(super) fn optimizes(&self, image: &Image, at: u64) -> Result<(), Reason> {
+        if image.is_entry(at) {
+            return Err(ENTRY);
         }
+        if self.end - at < JUMP_LEN {
+            return Err(NEAR_END);
+        }
+        self.none.map_or(Ok(()), Err)?;
         let first = self.targets.partition_point(|&target| target < at + 1);
-        let entered = self
-            .targets
-            .get(first)
-            .is_some_and(|&target| target <= at + 5);
-        if entered {
-            return false;
+        let entered = self.targets.get(first);
+        if entered.is_some_and(|&target| target <= at + 5) {
+            return Err(JUMP_INTO);
         }
         let mut reached = at;
         while reached < at + JUMP_LEN {
-            let bytes = image.bytes(reached);
-            let Ok(insn) = decode(bytes) else {
-                return false;
-            };
-            if image.faults.contains(&reached) || !is_boosted(&insn, bytes) {
-                return false;
+            let insn = Insn::of(image.bytes(reached), reached).ok_or(NO_INSN)?;
+            let may_fault = image.faults.contains(&reached);
+            if may_fault || !insn.can_be_copied() || !insn.is_boosted() {
+                return Err(NOT_BOOSTED);
             }
-            reached += insn.len() as u64;
+            reached += insn.len as u64;
         }
-        image.owner(super::range(at, reached)).is_none()
+        match image.owner_but_bug(super::range(at, reached)) {
+            Some(_) => Err(OWNED),
+            None => Ok(()),
+        }
     }
 }
 
-fn byte(insn: &Insn, bytes: &[u8]) -> u8 {
-    bytes[usize::from(insn.opcode_field().offset)]
-}
-
-fn reg(insn: &Insn) -> Option<u8> {
-    insn.modrm().map(|modrm| modrm.reg())
-}
-
-/// How many bytes the opcode has.
-fn opcode_len(insn: &Insn) -> usize {
-    match insn.opcode() {
-        Opcode::TwoByte(_) | Opcode::ThreeDNow(_) => 2,
-        Opcode::ThreeByte38(_) | Opcode::ThreeByte3A(_) => 3,
-        _ => 1,
+/// Says no if C takes no probe on the instruction itself.
+pub(super) fn probes(image: &Image, at: u64) -> Result<(), Reason> {
+    let insn = Insn::of(image.bytes(at), at).ok_or("no instruction")?;
+    let calls_check = match insn.opcode {
+        (1, 0xba) => image.is_call_check(TextAddr::new(at + 12)),
+        (1, 0x03) => image.is_call_check(TextAddr::new(at + 6)),
+        _ => false,
+    };
+    if insn.is_exception() {
+        Err("INT or UD")
+    } else if image.build.checks_calls && calls_check {
+        Err("part of the check of an indirect call")
+    } else if !insn.can_be_copied() {
+        Err("it cannot be copied")
+    } else if insn.is_unsupported() {
+        Err("how it would run is not known")
+    } else if insn.len > LONGEST {
+        Err("no room for its copy")
+    } else {
+        Ok(())
     }
-}
-
-fn is_indirect(insn: &Insn, bytes: &[u8]) -> bool {
-    opcode_len(insn) == 1
-        && match byte(insn, bytes) {
-            0xff => matches!(reg(insn), Some(4 | 5)),
-            other => other == 0xea,
-        }
-}
-
-fn is_jump(insn: &Insn, bytes: &[u8]) -> bool {
-    matches!(
-        (opcode_len(insn), byte(insn, bytes)),
-        (1, 0xe0..=0xe3 | 0xe9 | 0xeb | 0x70..=0x7f) | (2, 0x80..=0x8f)
-    )
 }
 
 /// Second bytes of opcodes that C boosts.
@@ -158,27 +323,3 @@ const BOOSTED: [core::ops::RangeInclusive<u8>; 35] = [
     0xf8..=0xfa,
     0xfc..=0xfe,
 ];
-
-fn is_boosted(insn: &Insn, bytes: &[u8]) -> bool {
-    let byte = byte(insn, bytes);
-    match opcode_len(insn) {
-        1 => {}
-        2 => return BOOSTED.iter().any(|range| range.contains(&byte)),
-        _ => return false,
-    }
-    if insn.has(Prefix::Cs) || insn.has(Prefix::AddressSize) {
-        return false;
-    }
-    let reg = reg(insn);
-    match byte {
-        0x62 | 0x70..=0x7f | 0x9a | 0xcc..=0xce | 0xd6 | 0xd8..=0xdf => false,
-        0xe0..=0xe3 | 0xe8 | 0xe9 | 0xeb | 0xf0..=0xf4 => false,
-        0xc0 | 0xc1 | 0xd0..=0xd3 => reg != Some(6),
-        0xf6 | 0xf7 => reg != Some(1),
-        // It does not copy MOV to SS.
-        0x8e => reg != Some(2),
-        0xfe => matches!(reg, Some(0 | 1)),
-        0xff => matches!(reg, Some(0 | 1 | 4)),
-        _ => true,
-    }
-}

@@ -1,0 +1,413 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make coverage: which instructions of the kernel may become jumps.
+
+Each implementation's kernel is booted, and what is in its memory copied. A
+host test (host/src/ways/detours/booted.rs) says of each instruction in it what
+becomes of a probe there, with us and with C. Then the kernel is booted once
+more, and probes are registered on addresses that chance has chosen: what
+becomes of them must be what was said.
+"""
+
+import json
+import os
+import random
+import re
+import shutil
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import env
+import guest
+import host
+import kernel
+import progress
+import qemu
+from ktap import Result
+
+ARCH = 'x86_64'
+FOLDER = env.RESULTS / 'coverage'
+# How many addresses are registered.
+DRAWN = 5000
+# As many as C at least, times this.
+RATIO = 1.3
+# No two probes of a round are nearer to each other: a jump is over 19 bytes
+# at most.
+APART = 32
+# Probes of a round, and of one of refusals, of which the last 32 are kept.
+ROUND = 200
+REFUSED_ROUND = 30
+# Where the kernel is in memory, without KASLR.
+_BASE = 0xffffffff80000000
+
+# Why it is wrong to put a jump there, as C does.
+UNSOUND = {
+    'a branch leads into the bytes of the jump':
+        'who follows the branch runs the middle of the jump',
+    'a branch of another function leads into the bytes of the jump':
+        'who follows the branch runs the middle of the jump',
+    'a jump label leads into the bytes of the jump, or may':
+        'who follows the label, once it is switched, runs the middle of the '
+        'jump',
+    'an exception is fixed up into the bytes of the jump':
+        'it goes on in the middle of the jump',
+    'an instruction marks where indirect branches may lead':
+        'who is led there runs the middle of the jump',
+    'an instruction belongs to the check of an indirect call, which is read '
+    'when it fails':
+        'what is read is the jump',
+    'the next instruction waits for an interrupt, and this one makes sure '
+    'that none comes between: probe before both or after':
+        'an interrupt comes between, and the wait is for the next one',
+    # On the place itself, that is: a jump may be over such instructions.
+    'the instruction moves the data of the CPU, which is needed to handle a '
+    'probe: probe before or after it':
+        'a hit before it is a jump has its second trap without the data',
+}
+# Instructions that C has probes on though they break what they are in: with a
+# breakpoint there the guest would not live.
+DEADLY = (
+    'the instruction waits for an interrupt',
+    'the next instruction waits for an interrupt',
+    'the instruction moves the data of the CPU',
+    'the instruction changes where traps go',
+    'the instruction returns from an interrupt',
+    'the instruction enters or leaves a',
+    'the instruction leads to another code segment',
+    'the instruction holds back traps')
+
+
+@dataclass(frozen=True)
+class Place:
+    """An instruction, and what was said of it."""
+
+    at: int
+    symbol: str
+    rust: str
+    c: str
+
+    def said(self, impl):
+        """What becomes of a probe there with IMPL."""
+        return self.rust if impl == 'rust' else self.c
+
+    def __str__(self):
+        return f'{self.at:x} {self.symbol}'
+
+
+def read(lines):
+    """The Places that LINES tell of."""
+    found = []
+    for line in lines:
+        at, symbol, rust, c = line.rstrip('\n').split('\t')
+        found.append(Place(int(at, 16), symbol, rust, c))
+    return found
+
+
+def is_unsound(place):
+    """Does C put a jump there though somebody may come into it?"""
+    return place.c == 'jump' and _reason(place.rust) in UNSOUND
+
+
+def _reason(said):
+    return said.partition(': ')[2]
+
+
+def lost(places):
+    """{reason: places} where C has a jump and we do not."""
+    found = {}
+    for place in places:
+        if place.c == 'jump' and place.rust != 'jump':
+            found.setdefault(_reason(place.rust) or place.rust,
+                             []).append(place)
+    return found
+
+
+def is_deadly(place):
+    """Would the guest not live with a probe of C's there?"""
+    return is_unsound(place) or (
+        not place.c.startswith('refused: ')
+        and place.rust.startswith('refused: ')
+        and _reason(place.rust).startswith(DEADLY))
+
+
+def draw(places, impl, seed):
+    """(those to register, those left out), by chance, in order."""
+    chosen = random.Random(seed).sample(places, min(DRAWN, len(places)))
+    chosen.sort(key=lambda place: place.at)
+    out = [one for one in chosen if impl == 'c' and is_deadly(one)]
+    return [one for one in chosen if one not in set(out)], out
+
+
+def _spread(places, most):
+    """PLACES, in order, in rounds of MOST at most, none near another."""
+    lanes = []
+    for place in places:
+        lane = next((lane for lane in lanes
+                     if lane[-1].at + APART <= place.at), None)
+        if lane is None:
+            lanes.append(lane := [])
+        lane.append(place)
+    found = []
+    for lane in lanes:
+        # Not all of one part of the kernel at once.
+        number = -(-len(lane) // most)
+        found += [lane[first::number] for first in range(number)]
+    return found
+
+
+def rounds(places, impl):
+    """PLACES as lists that do not disturb each other."""
+    refused = [one for one in places
+               if one.said(impl).startswith('refused: ')]
+    others = [one for one in places
+              if not one.said(impl).startswith('refused: ')]
+    return _spread(others, ROUND) + _spread(refused, REFUSED_ROUND)
+
+
+_AT = re.compile(r'coverage: at ([0-9a-f]+) (-?\d+) (\w+)$')
+_AFTER = re.compile(r'coverage: after ([0-9a-f]+) (-?\d+) (\w+)$')
+# What debugfs shows: a symbol with its offset, and what follows that.
+_SHOWN = re.compile(r'coverage: (refused|stays) \S+?\+(0x[0-9a-f]+)/0x\w+'
+                    r'(?: \[\w+\])?  (?:-?\d+  )?(.*)$')
+
+
+class Heard:
+    """What the guest has said of its rounds."""
+
+    def __init__(self, lines):
+        self.answers, self.troubles, self.ended = {}, [], False
+        self.unrestored = []
+        self._begin()
+        for line in lines:
+            if match := _AT.match(line):
+                self._round.append((int(match[1], 16), int(match[2]),
+                                    match[3]))
+            elif match := _SHOWN.match(line):
+                self._shown[match[1]].append((int(match[2], 16), match[3]))
+            elif match := _AFTER.match(line):
+                self.unrestored.append(int(match[1], 16))
+            elif line.startswith('coverage: round '):
+                self._end()
+            elif line.startswith('coverage: trouble '):
+                self.troubles.append(line)
+            elif line == 'coverage: end':
+                self._end()
+                self.ended = True
+
+    def _begin(self):
+        self._round, self._shown = [], {'refused': [], 'stays': []}
+
+    def _end(self):
+        """A round is over: which reason is whose?"""
+        refused = [at for at, error, _ in self._round if error]
+        stays = sorted(at for at, error, now in self._round
+                       if not error and now == 'breakpoint')
+        # The oldest first, of this round and of those before.
+        why = dict(zip(refused[::-1], self._shown['refused'][::-1]))
+        if len(stays) == len(self._shown['stays']):
+            why |= dict(zip(stays, self._shown['stays']))
+        for at, error, now in self._round:
+            kind = f'refused {error}' if error else now
+            self.answers[at] = kind, *why.get(at, (None, ''))
+        self._begin()
+
+
+def _agrees(place, impl, answer):
+    """Is ANSWER what was said of PLACE?"""
+    kind, offset, why = answer
+    said, _, reason = place.said(impl).partition(': ')
+    if kind.split(' ')[0] != said:
+        return False
+    if impl == 'c' or said in ('jump', 'ftrace'):
+        return True
+    return offset == int(place.symbol.rpartition('+')[2], 16) \
+        and (why == reason or why.startswith(f'{reason}: '))
+
+
+def disagreements(places, impl, heard):
+    """What was not as it was said: texts."""
+    found = list(heard.troubles)
+    if not heard.ended:
+        found.append('the guest has not come to the end of its rounds')
+    for place in places:
+        answer = heard.answers.get(place.at)
+        if answer is None:
+            found.append(f'{place}: it was not tried')
+        elif not _agrees(place, impl, answer):
+            kind, offset, why = answer
+            found.append(f'{place}: said was "{place.said(impl)}", found '
+                         f'"{kind}" {why or "without a reason"}')
+    return found
+
+
+def table(places):
+    """Lines that count what is said of PLACES; and the counts."""
+    counts = {'rust': Counter(one.rust for one in places),
+              'c': Counter(one.c for one in places)}
+    lines = [f'{len(places):,} instructions']
+    for impl, name in ('rust', 'Rust'), ('c', 'C'):
+        lines.append(f'{name}:')
+        for said, number in sorted(counts[impl].items(),
+                                   key=lambda one: (_rank(one[0]), -one[1])):
+            lines.append(f'{number:10,} {said}')
+    return lines, counts
+
+
+def _rank(said):
+    kinds = ('jump', 'ftrace', 'breakpoint', 'refused')
+    return kinds.index(said.partition(':')[0])
+
+
+def _memory(built):
+    """The memory of BUILT once it has booted: a file."""
+    path = env.WORK / 'coverage' / f'{built.name}.memory'
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    symbols = {}
+    for line in (built.obj / 'System.map').read_text().splitlines():
+        at, _, name = line.split(' ')
+        symbols[name] = int(at, 16)
+    start, end = symbols['_text'], symbols['__init_begin']
+    monitor = Path(tempfile.mkdtemp()) / 'monitor'
+
+    def heard(line):
+        stage.tick(line)
+        if line == 'coverage: still':
+            for words in ('stop', f'pmemsave {start - _BASE:#x} '
+                          f'{end - start:#x} "{path}"', 'cont'):
+                qemu.tell_monitor(monitor, words)
+    image = guest.initramfs(built, 'coverage-image', _job(built,
+                                                          'coverage-image'))
+    with progress.Stage(f'memory of {built.name}', 0.5) as stage:
+        try:
+            qemu.boot(built, image, name='coverage-image', on_line=heard,
+                      cmdline='kunit.enable=0',
+                      extra=['-monitor',
+                             f'unix:{monitor},server=on,wait=off'])
+        finally:
+            shutil.rmtree(monitor.parent)
+    if not path.exists() or path.stat().st_size != end - start:
+        raise env.Refusal(f'{end - start} bytes of the memory of '
+                          f'{built.name}', 'QEMU has not written them',
+                          'does this QEMU know pmemsave in its monitor?')
+    return path
+
+
+def _job(built, name):
+    return f'IMPL={built.impl}\n' + (
+        env.KPROBES / 'guest/jobs' / f'{name}.sh').read_text()
+
+
+def _said(built, memory):
+    """What the host test says of each instruction of BUILT."""
+    out = memory.with_suffix('.txt')
+    out.unlink(missing_ok=True)
+    found = host.booted([(built.obj / 'vmlinux', memory, out)])
+    wrong = [one for one in found if one.status != 'pass']
+    if wrong or not found or not out.exists():
+        raise env.Refusal('the host test to judge each instruction',
+                          wrong[0].reason if wrong else 'it did not run',
+                          f'see {env.host(env.LOGS / "coverage-rust.log")}')
+    with out.open() as lines:
+        return read(lines)
+
+
+def _register(built, places):
+    """Register probes on PLACES in a guest; what it said, and splats."""
+    module = kernel.ours(built, 'coverage')
+    files = {}
+    for number, places_of in enumerate(rounds(places, built.impl)):
+        path = env.WORK / 'coverage' / f'{built.name}-round{number:03}'
+        path.write_text(''.join(f'{one.at:x}\n' for one in places_of))
+        files[f'/rounds/{number:03}'] = path
+    image = guest.initramfs(built, 'coverage', _job(built, 'coverage'),
+                            module, files)
+    with progress.Stage(f'register on {built.name}',
+                        1 if built.impl == 'rust' else 3) as stage:
+        stage.expected = len(files)
+
+        def heard(line):
+            if line.startswith('coverage: round '):
+                stage.tick(line)
+        return qemu.boot(built, image, name='coverage', on_line=heard,
+                         cmdline='kunit.enable=0', timeout=900)
+
+
+def _judged(name, places, where):
+    """The Results of counting; what of it is for people is said."""
+    lines, counts = table(places)
+    progress.say(f'\n{name}: ' + '\n'.join(lines))
+    ours, theirs = counts['rust']['jump'], counts['c']['jump']
+    ratio = ours / theirs if theirs else 0
+    progress.say(f'{name}: ours {ours:,}, C\'s {theirs:,}, of '
+                 f'{len(places):,}: {ratio:.3f} times as many')
+    found = [Result(f'{where}.ratio', 'pass' if ratio >= RATIO else 'fail',
+                    '' if ratio >= RATIO else
+                    f'{ours} are {ratio:.3f} times {theirs}')]
+    of_c = lost(places)
+    wrongly = []
+    for why, those in sorted(of_c.items(), key=lambda one: -len(one[1])):
+        excuse = UNSOUND.get(why)
+        progress.say(f'{name}: {len(those):,} are C\'s alone: {why}: '
+                     + (f'C is wrong, {excuse}' if excuse else 'LOST'))
+        if not excuse:
+            wrongly += [f'{one}: {why}' for one in those]
+    found.append(Result(f'{where}.nothing_lost',
+                        'fail' if wrongly else 'pass',
+                        '; '.join(wrongly[:5])))
+    _keep(name, places, counts, of_c)
+    return found
+
+
+def _keep(name, places, counts, of_c):
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    path = FOLDER / f'{name}.json'
+    path.write_text(json.dumps({
+        'SPDX-License-Identifier': 'GPL-2.0', 'instructions': len(places),
+        **{impl: dict(count.most_common()) for impl, count in counts.items()},
+        'only_c': {why: [str(one) for one in those]
+                   for why, those in of_c.items()}}, indent=1) + '\n')
+    progress.say(f'counts, and each that is C\'s alone: {env.host(path)}')
+
+
+def _registered(built, places, where, seed):
+    """The Results of registering."""
+    chosen, out = draw(places, built.impl, seed)
+    try:
+        console = _register(built, chosen)
+    except qemu.Died as died:
+        died.show()
+        return [Result(f'{where}.boot', 'fail', died.found.split('\n')[0])]
+    heard = Heard(console.lines)
+    wrong = disagreements(chosen, built.impl, heard)
+    said = Counter(one.said(built.impl).partition(':')[0] for one in chosen)
+    progress.say(f'{built.name}: {len(chosen):,} of {len(chosen) + len(out):,}'
+                 f' registered in {console.seconds:.0f} s ('
+                 + ', '.join(f'{said[kind]:,} {kind}' for kind in sorted(said))
+                 + f'), {len(wrong)} not as said; {len(out)} left out, with '
+                 'which the guest would not live')
+    for text in wrong[:40]:
+        progress.say(f'  {text}')
+    for place in out:
+        progress.say(f'  left out: {place}: {_reason(place.rust)}')
+    return [
+        Result(f'{where}.registered', 'fail' if wrong else 'pass',
+               f'{len(wrong)}: ' + '; '.join(wrong[:3]) if wrong else ''),
+        Result(f'{where}.restored', 'fail' if heard.unrestored else 'pass',
+               ', '.join(f'{at:x}' for at in heard.unrestored[:5])),
+        Result(f'{where}.no-splat', 'fail' if console.splats else 'pass',
+               '; '.join(console.splats[:5]))]
+
+
+def run():
+    """Count and register; the Results."""
+    seed = int(os.environ.get('SEED') or '1')
+    found = []
+    for impl in env.IMPLS:
+        built = kernel.build(ARCH, impl)
+        where = f'{ARCH}.{impl}.coverage'
+        places = _said(built, _memory(built))
+        found += _judged(built.name, places, where)
+        found += _registered(built, places, where, seed)
+    return found
