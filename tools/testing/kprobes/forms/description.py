@@ -6,7 +6,8 @@ that hold pointers, a stack that holds where to return. Set-up consists of
 moves, which change no flag. Registers that nobody sets up hold any numbers.
 
 In the text, S is the middle of the memory for operands, {taken} where a branch
-is to lead, {next} the address behind the form.
+is to lead, {next} the address behind the form, {second} and {third} where a
+probe is that has the form as its second or third instruction.
 
 Each function below that `group` decorates yields the forms of one group,
 which is one test.
@@ -52,10 +53,25 @@ class Form:
     follow: tuple = ()
     # Nothing else stands behind it for this many bytes.
     sled: int = 0
+    # What stands before it.
+    second: str = ''
+    # What it calls.
+    callee: tuple = ()
+
+    @property
+    def alone(self):
+        """Must it be the only one in its function?
+
+        Decoders may not get behind it, or its branches say where others lead.
+        """
+        return bool(self.refused != '0' or self.fixup or self.into
+                    or self.sled or self.callee or self.follow
+                    or 'jmp *' in self.text or 'byte' in self.text)
 
     def __post_init__(self):
         self.name = self.name or self.text
-        for old, new in (('{taken}', '.Ltaken@'), ('{next}', '.Lnext@')):
+        for old in ('taken', 'next', 'second', 'third'):
+            old, new = f'{{{old}}}', f'.L{old}@'
             self.text = self.text.replace(old, new)
             self.setup = tuple(line.replace(old, new) for line in self.setup)
 
@@ -542,6 +558,46 @@ def direct_jumps_and_calls():
                    name=f'{prefix} jmp short')
         yield Form(jump_bytes(f'{prefix}, 0xe9'), name=f'{prefix} jmp near')
         yield Form(jump_bytes(f'{prefix}, 0xe8'), name=f'{prefix} call')
+
+
+@group
+def branches_in_regions():
+    """What matters to a jump that is over them."""
+    # To where the probe is, as CMC sets the carry: another hit.
+    for to in ('{second}', '{third}'):
+        for opcode, size in (('0x72', 1), ('0x0f, 0x82', 4)):
+            yield Form(jump_bytes(opcode, to, size), second='cmc',
+                       flags=('FORM_AGAIN',),
+                       name=f'jc to {to[1:-1]}, {size} bytes')
+    followed = ('FORM_FOLLOWED',)
+    # To the byte behind the jump, if that is at the form; or one before it.
+    for between in ('notq %r10', 'notl %eax'):
+        for opcode in (0x74, 0x75, 0xeb):
+            yield Form(jump_bytes(f'{opcode:#x}', '.Lover@', 1),
+                       follow=(between, '.Lover@:', 'notq %r11'),
+                       flags=followed, name=f'{opcode:#x} over {between}')
+    for opcode in (0x74, 0x75, 0x72, 0x73):
+        yield Form(f'.byte {opcode:#x}, 0',
+                   name=f'{opcode:#x} to what follows')
+    # One after the other; both lead away.
+    for one, other in ((0x74, 0x72), (0x75, 0x73), (0x78, 0xeb)):
+        yield Form(jump_bytes(f'{one:#x}', size=1),
+                   follow=(f'.byte {other:#x}, .Ltaken@ - .Lbehind@',
+                           '.Lbehind@:'),
+                   flags=followed, name=f'{one:#x}, {other:#x}')
+    # Whoever is called sees where it returns to, and does.
+    for text, called in (('call .Lcallee@', 'call'),
+                         ('.byte 0x2e; call .Lcallee@', '0x2e call')):
+        yield Form(text, flags=followed,
+                   callee=('.Lcallee@:', 'movq (%rsp), %rax', '.byte 0xc3'),
+                   name=f'{called} of what returns')
+    for text, follow in (('pushfq', ('popfq',)), ('pushfq', ('popq %rcx',)),
+                         ('cli', ('sti', 'nop')), ('std', ('cld',)),
+                         ('pushq %rbx', ('popq %rcx',)),
+                         ('stc', ('jc .Ltaken@',)),
+                         ('clc', ('jc .Ltaken@',))):
+        yield Form(text, follow=follow, flags=followed,
+                   name=f'{text}, {follow[0].replace(".Ltaken@", "taken")}')
 
 
 def _counted(opcodes, counts, prefix=''):

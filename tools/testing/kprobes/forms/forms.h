@@ -32,6 +32,20 @@
 /* struct form's flags; those below bit 16 are registers not to compare. */
 #define FORM_FAULTS		0x10000
 #define FORM_KILLS_C		0x20000
+/* It has an entry in the exception table. */
+#define FORM_FIXUP		0x40000
+/* It leads back to what is before it, once, if the carry flag is set. */
+#define FORM_AGAIN		0x80000
+/* The probe is not where it begins. */
+#define FORM_INSIDE		0x100000
+/* More runs behind it than behind each form. */
+#define FORM_FOLLOWED		0x200000
+
+/* Which instruction the form is, from the probe on. */
+#define FORMS_FIRST		0
+#define FORMS_SECOND		1
+#define FORMS_THIRD		2
+#define FORMS_POSITIONS		3
 
 #ifndef __ASSEMBLY__
 
@@ -51,7 +65,10 @@ struct forms_state {
 /* An instruction in a place of its own, from cases.S. */
 struct form {
 	void (*stub)(void);
-	void *site;
+	/* Where a probe is that has it in that position. */
+	void *site[FORMS_POSITIONS];
+	/* As the stub, but no further than to there. */
+	void (*up_to[FORMS_POSITIONS])(void);
 	void *next;
 	void *taken;
 	const char *name;
@@ -70,6 +87,12 @@ struct forms_group {
 extern const struct forms_group forms_groups[];
 extern const u64 forms_group_count;
 extern u64 forms_scratch[FORMS_SCRATCH / 8];
+
+/* The form's part of the stack; the same as long as runs are compared. */
+extern unsigned long forms_window;
+
+/* How far that has to be below who calls forms_run(). */
+#define FORMS_DISTANCE		1024
 
 /* Not called, but where a form leads that should not. */
 void forms_astray(void);

@@ -7,8 +7,9 @@
  * that the kernel knows. From high to low:
  *
  *	forms_sp	what forms_run() has pushed
- *	forms_window	the form's part of the stack, FORMS_STACK bytes, 2048 below
- *	LOW		where RSP is while that part is copied, 4096 below
+ *	forms_window	the form's part of the stack, FORMS_STACK bytes, where the
+ *			caller wants it, FORMS_DISTANCE below at least
+ *	LOW		where RSP is while that part is copied, 2048 below that
  *
  * So traps in the form use what is below its RSP, as they would anywhere, and
  * traps while copying touch nothing of it. No instruction between loading and
@@ -19,8 +20,7 @@
 #include <asm/nospec-branch.h>
 #include "forms.h"
 
-#define WINDOW	(-2048)
-#define LOW	(-4096)
+#define LOW	(-2048)
 
 	.text
 
@@ -42,10 +42,8 @@ SYM_FUNC_START(forms_run)
 	xorl	%edx, %edx
 	xrstor64 FORMS_XSAVE_AT(%rbx)
 
-	leaq	WINDOW(%rsp), %rdi
-	andq	$-64, %rdi
-	movq	%rdi, forms_window(%rip)
-	leaq	LOW(%rsp), %rsp
+	movq	forms_window(%rip), %rdi
+	leaq	LOW(%rdi), %rsp
 	leaq	FORMS_STACK / 2(%rdi), %rax
 	movq	%rax, FORMS_SP(%rbx)
 	leaq	FORMS_STACK_AT(%rbx), %rsi
@@ -116,7 +114,7 @@ SYM_CODE_START_LOCAL(forms_back)
 	movq	%r13, 104(%rax)
 	movq	%r14, 112(%rax)
 	movq	%r15, 120(%rax)
-	movq	forms_sp(%rip), %rsp
+	movq	forms_window(%rip), %rsp
 	leaq	LOW(%rsp), %rsp
 	pushfq
 	popq	FORMS_FLAGS(%rax)
@@ -154,9 +152,11 @@ SYM_CODE_END(forms_back)
 forms_out:	.skip 8
 forms_entry:	.skip 8
 forms_sp:	.skip 8
-forms_window:	.skip 8
 forms_where:	.skip 8
 forms_rax:	.skip 8
+
+	.globl	forms_window
+forms_window:	.skip 8
 
 	.globl	forms_scratch
 	.balign	64

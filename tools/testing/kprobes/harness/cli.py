@@ -141,11 +141,16 @@ def _forms(built, lines):
     progress.say(f'instruction forms: {total}; each that is not right: '
                  f'{env.host(path)}')
     who = {'c': 'C', 'rust': 'Rust'}[built.impl]
-    for kind, does in _FORM_FAULTS.items():
-        groups = Counter(line.split(': ')[1] for line in found
-                         if line.startswith(f'{kind}: '))
-        progress.say(f'{who} {does}: {sum(groups.values())} forms' + ''.join(
-            f', {count} of {name}' for name, count in groups.items()))
+    for under in ('', ' under a jump'):
+        for kind, does in _FORM_FAULTS.items():
+            groups = Counter(line.split(': ')[1] for line in found
+                             if line.startswith(f'{kind}{under}: '))
+            progress.say(f'{who} {does}{under}: {sum(groups.values())} forms'
+                         + ''.join(f', {count} of {name}'
+                                   for name, count in groups.items()))
+    for line in found:
+        if line.startswith('jumps: '):
+            progress.say(f'instruction forms, {line}')
 
 
 def _entry(built):
@@ -455,7 +460,8 @@ def _guest_part(keep):
 
 
 _OURS = ('.surface.', '.samples.', '.clauses', '.modules.', '.files.',
-         '.forms.', '.crash.', '.health.', '.early.', '.copies.',
+         '.forms.', '.forms_jumps.', '.crash.', '.health.', '.early.',
+         '.copies.',
          '.ftrace_kill.')
 
 
