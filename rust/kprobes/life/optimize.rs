@@ -16,10 +16,14 @@
 //! C counterpart: `kprobe_optimizer()`, `optimize_kprobe()` and `unoptimize_kprobe()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
+mod make;
+mod uncover;
+
+pub(crate) use uncover::uncover;
+
 use super::{
     arm::Place,
     around::Around,
-    prepare,
     site::{
         self,
         Armed,
@@ -30,11 +34,7 @@ use super::{
 };
 use crate::{
     arch::Current,
-    contract::{
-        Detour,
-        Isa,
-        Machine, //
-    },
+    contract::Detour,
     model::{
         addr::TextAddr,
         not_optimized::NotOptimized,
@@ -52,7 +52,6 @@ use crate::{
     },
     sys::{
         lock::Lock,
-        modules,
         surroundings,
         table::Writer,
         text,
@@ -295,7 +294,7 @@ pub(crate) fn consider(
     }
     let mut around = Around::new();
     for at in addresses {
-        let _ = queue(sites, optimizer, text, at, &mut around);
+        let _ = make::queue(sites, optimizer, text, at, &mut around);
     }
 }
 
@@ -319,105 +318,6 @@ pub(crate) fn reconsider(
     let before = |at| over(sites, at).map(|(at, _)| at);
     let all = addresses.flat_map(|at| Iterator::chain(before(at), [at]));
     consider(sites, optimizer, text, &mut { all });
-}
-
-/// Queues one place, if there is one and it may have a jump.
-fn queue(
-    sites: &Writer<Site>,
-    optimizer: &mut Optimizer,
-    text: &mut text::Lazy,
-    at: TextAddr,
-    around: &mut Around,
-) -> Option<()> {
-    let site = sites.get(at).filter(|site| may_jump(sites, (at, site)))?;
-    let prepared = site.prepared()?;
-    if site.jump.decided().is_none() {
-        let made = make(sites, &mut optimizer.modules, (at, prepared), text, around);
-        if matches!(made, Err(NotOptimized::NoMemory)) {
-            // Another time there may be some: surely when what waits for tasks is given back.
-            if Current::waiting() != 0 {
-                optimizer.short = true;
-                worker::tell(optimizer.worker.kick());
-            }
-            return None;
-        }
-        site.jump.0.populate(KBox::new(made, GFP_KERNEL).ok()?);
-        if let Some(detour) = site.jump.detour() {
-            Current::direct(detour, Some(&site.probes));
-        }
-    }
-    let detour = site.jump.detour()?;
-    if optimizer.queue.add(at, sites) {
-        Current::divert(prepared, Some(detour));
-        worker::tell(optimizer.worker.kick());
-    }
-    Some(())
-}
-
-fn make(
-    sites: &Writer<Site>,
-    known: &mut surroundings::Modules,
-    (at, prepared): (TextAddr, &Prepared),
-    text: &mut text::Lazy,
-    around: &mut Around,
-) -> Result<Jump, NotOptimized> {
-    let function = around.function(at).map_err(|_| NotOptimized::NearEnd)?;
-    let owner = modules::owner(at).map_err(|_| NotOptimized::NearEnd)?;
-    if !known.have(&owner, at) {
-        *text = text::Lazy::new();
-    }
-    let mut read = |from: TextAddr, into: &mut [u8]| read(sites, from, into);
-    let leaving =
-        &mut |piece, found: surroundings::Found<'_>| Current::leaving(piece, &mut read, found);
-    let tables = known.tables(&owner, at, leaving)?;
-    let (function, text) = (function.text, text.get());
-    let detour = Current::detour(at, function, prepared, &tables, &mut read, text)?;
-    let node = Node::new();
-    Ok(Jump { node, detour })
-}
-
-/// Makes of code that was read at `from` what its first instruction is without jumps.
-pub(crate) fn uncover(sites: &Writer<Site>, from: TextAddr, code: &mut [u8]) {
-    if JUMPS.load(Ordering::Relaxed) == 0 {
-        return;
-    }
-    let places = over(sites, from).map(|(at, _)| at);
-    Iterator::chain(places, [from]).for_each(|at| uncover_jump(sites, at, from, code));
-}
-
-/// The same of one jump, if there is one at `at`.
-fn uncover_jump(sites: &Writer<Site>, at: TextAddr, from: TextAddr, code: &mut [u8]) {
-    let jump = sites.get(at).and_then(|site| site.jump.jump());
-    if let Some(jump) = jump.filter(|jump| jump.node.state().has_jump()) {
-        Current::uncover(at, &jump.detour, from, code);
-    }
-}
-
-/// Reads what the code at `from` is without any jump or breakpoint of ours.
-fn read(sites: &Writer<Site>, from: TextAddr, code: &mut [u8]) -> Option<()> {
-    prepare::original(sites, from, code)?;
-    uncover_behind(sites, from, code);
-    Some(())
-}
-
-/// Makes of code that was read at `from`, and is right at its start, what it is behind that.
-fn uncover_behind(sites: &Writer<Site>, from: TextAddr, code: &mut [u8]) {
-    for offset in 1..code.len() {
-        let (Ok(at), Some(rest)) = (from.after(offset as u64), code.get_mut(offset..)) else {
-            return;
-        };
-        if !Current::is_jump(rest) && !Current::is_breakpoint(rest) {
-            continue;
-        }
-        let Some(site) = sites.get(at) else { continue };
-        match site.prepared() {
-            Some(prepared) if site.armed() == Armed::Breakpoint => {
-                Current::restore(prepared, rest);
-            }
-            _ => (),
-        }
-        uncover_jump(sites, at, from, code);
-    }
 }
 
 /// A pass of the worker.

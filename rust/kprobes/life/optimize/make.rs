@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Whether a place can have a jump, and the detour that it leads to.
+//!
+//! That is found out once, when somebody first asks: nothing that it depends on changes. For that
+//! the text around the place has to be read, and what the kernel's tables say of it.
+
+use super::{
+    may_jump,
+    uncover,
+    Jump,
+    Optimizer, //
+};
+use crate::{
+    arch::Current,
+    contract::Detour,
+    life::{
+        around::Around,
+        site::{
+            Prepared,
+            Site, //
+        }, //
+    },
+    model::{
+        addr::TextAddr,
+        not_optimized::NotOptimized, //
+    },
+    shared::optimizing::Node,
+    sys::{
+        modules,
+        surroundings,
+        table::Writer,
+        text,
+        worker, //
+    },
+};
+use kernel::prelude::*;
+
+/// Queues one place, if there is one and it may have a jump.
+pub(super) fn queue(
+    sites: &Writer<Site>,
+    optimizer: &mut Optimizer,
+    text: &mut text::Lazy,
+    at: TextAddr,
+    around: &mut Around,
+) -> Option<()> {
+    let site = sites.get(at).filter(|site| may_jump(sites, (at, site)))?;
+    let prepared = site.prepared()?;
+    if site.jump.decided().is_none() {
+        let known = &mut optimizer.modules;
+        decide(sites, known, (at, site, prepared), text, around)?;
+    }
+    let detour = site.jump.detour()?;
+    if optimizer.queue.add(at, sites) {
+        Current::divert(prepared, Some(detour));
+        worker::tell(optimizer.worker.kick());
+    }
+    Some(())
+}
+
+/// Decides whether a place has a jump, unless that needs memory that is not there.
+fn decide(
+    sites: &Writer<Site>,
+    known: &mut surroundings::Modules,
+    (at, site, prepared): (TextAddr, &Site, &Prepared),
+    text: &mut text::Lazy,
+    around: &mut Around,
+) -> Option<()> {
+    let made = make(sites, known, (at, prepared), text, around);
+    if matches!(made, Err(NotOptimized::NoMemory)) {
+        // Another time there may be some.
+        return None;
+    }
+    site.jump.0.populate(KBox::new(made, GFP_KERNEL).ok()?);
+    if let Some(detour) = site.jump.detour() {
+        Current::direct(detour, Some(&site.probes));
+    }
+    Some(())
+}
+
+fn make(
+    sites: &Writer<Site>,
+    known: &mut surroundings::Modules,
+    (at, prepared): (TextAddr, &Prepared),
+    text: &mut text::Lazy,
+    around: &mut Around,
+) -> Result<Jump, NotOptimized> {
+    let function = around.function(at).map_err(|_| NotOptimized::NearEnd)?;
+    let owner = modules::owner(at).map_err(|_| NotOptimized::NearEnd)?;
+    if !known.have(&owner, at) {
+        *text = text::Lazy::new();
+    }
+    let mut read = |from: TextAddr, into: &mut [u8]| uncover::read(sites, from, into);
+    let leaving =
+        &mut |piece, found: surroundings::Found<'_>| Current::leaving(piece, &mut read, found);
+    let tables = known.tables(&owner, at, leaving)?;
+    let (function, text) = (function.text, text.get());
+    let detour = Current::detour(at, function, prepared, &tables, &mut read, text)?;
+    let node = Node::new();
+    Ok(Jump { node, detour })
+}
