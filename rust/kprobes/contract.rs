@@ -230,11 +230,13 @@ pub(crate) unsafe trait Detour: Machine {
         text: &mut Self::TextLock,
     ) -> Result<Self::Detour, NotOptimized>;
 
-    /// Tells `found` where each branch in a piece of text leads that leads out of it.
+    /// Tells `found` where each branch in a piece of text leads that leads out of it. In what
+    /// cannot be decoded an instruction may start at each byte.
     fn leaving(
         piece: TextRange,
         read: ReadText<'_>,
         found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
+        text: &mut Self::TextLock,
     ) -> Result<(), NotOptimized>;
 
     /// From now on, who comes to the detour calls the handlers of `owner`, or nobody's.

@@ -92,6 +92,7 @@ unsafe impl Detour for X86 {
         piece: TextRange,
         read: ReadText<'_>,
         found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
+        _text: &mut text::Lock,
     ) -> Result<(), NotOptimized> {
         ways::leaving(piece, read, found)
     }

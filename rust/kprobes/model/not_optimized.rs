@@ -37,6 +37,8 @@ macro_rules! reasons {
 reasons! {
     NearEnd => "too near the end of the function",
     CannotDecode(TextAddr) => "the function has bytes that are no instruction",
+    CannotRead(TextAddr) =>
+        "text cannot be read, so where branches lead from there is not known",
     IndirectJump(TextAddr) =>
         "the function has an indirect jump, which may lead anywhere in it: build the kernel with \
          retpolines or IBT",
@@ -69,6 +71,7 @@ impl NotOptimized {
     pub(crate) fn at(self) -> Option<TextAddr> {
         match self {
             Self::CannotDecode(at)
+            | Self::CannotRead(at)
             | Self::IndirectJump(at)
             | Self::JumpInto(at)
             | Self::Entered(at)

@@ -9,9 +9,11 @@
 //! boot, jump labels lead to where they lead. A module's text is looked at by each who has probes
 //! in it.
 //!
-//! Text that cannot be decoded (data between functions, say) is passed over up to the next symbol.
-//! What other text could jump to from there is not known, but nor does anything come there that a
-//! function's own bytes say.
+//! Each piece of text, from one symbol to the next, is read while nobody changes text: an
+//! instruction of which a part has been written is none. What still cannot be decoded has something
+//! else in it, data between functions, say, and where instructions start there nobody knows. So one
+//! may start at each byte, which tells of some branches that there are not, and of all that there
+//! are. If text cannot be read at all, nothing is known, and there is no list.
 //!
 //! Not for the hit path.
 
@@ -51,9 +53,9 @@ use kernel::{
     sync::SetOnce, //
 };
 
-/// Tells where the branches of a piece of text lead that leave it. Says no where text cannot be
-/// decoded.
-pub(crate) type Leaving<'a> = &'a mut dyn FnMut(TextRange, Found<'_>) -> Result<(), NotOptimized>;
+/// Tells where the branches of a piece of text lead that leave it, or may, while nobody changes it.
+pub(crate) type Leaving<'a> =
+    &'a mut dyn FnMut(TextRange, Found<'_>, &mut text::Lock) -> Result<(), NotOptimized>;
 
 /// Is told of each.
 pub(crate) type Found<'a> = &'a mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>;
@@ -87,7 +89,7 @@ impl Modules {
     }
 
     /// The tables around an address in text of `owner`. If nobody has read them, the text is read
-    /// by `leaving`, and its lock is not held: that of jump labels comes before it.
+    /// by `leaving`; the caller does not hold its lock, as that of jump labels comes before it.
     pub(crate) fn tables(
         &mut self,
         owner: &Owner,
@@ -236,10 +238,8 @@ fn branches(of: TextRange, leaving: Leaving<'_>) -> Result<KVVec<Landing>, NotOp
         };
         let piece = TextRange::with_len(at, len).map_err(|_| NotOptimized::NearEnd)?;
         put(&mut starts, of, at, Kind::Branch)?;
-        let told = leaving(piece, &mut |to| put(&mut found, of, to, Kind::Branch));
-        if told == Err(NotOptimized::NoMemory) {
-            return Err(NotOptimized::NoMemory);
-        }
+        let tell = &mut |to| put(&mut found, of, to, Kind::Branch);
+        leaving(piece, tell, &mut text::Lock::new())?;
         at = piece.end();
         // SAFETY: The caller may sleep.
         unsafe { bindings::rust_kprobes_let_others_run() };

@@ -33,7 +33,8 @@
 use super::{
     boundary,
     decode::decode,
-    flow::Flow, //
+    flow::Flow,
+    insn::Insn, //
 };
 use crate::{
     contract::ReadText,
@@ -89,48 +90,69 @@ pub(crate) fn each(
     read: ReadText<'_>,
     found: &mut dyn FnMut(Way) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
-    let mut window = Window::EMPTY;
-    let mut at = piece.start();
-    while at < piece.end() {
-        let bytes = window.at(at, piece.end(), read);
-        let before = boundary::request(bytes);
-        let no = |_| NotOptimized::CannotDecode(at);
-        let insn = decode(bytes.get(before..).unwrap_or_default()).map_err(no)?;
-        let from = at.after(before as u64).map_err(no)?;
-        match insn.flow() {
-            Flow::IndirectJump(_) | Flow::FarJump if !build.no_jump_tables => {
-                return Err(NotOptimized::IndirectJump(from));
-            }
-            _ => {}
+    each_insn(piece, read, &mut |from, insn| {
+        if !build.no_jump_tables && is_indirect(insn) {
+            return Err(NotOptimized::IndirectJump(from));
         }
-        if let Some(to) = insn.target(from) {
-            if function.contains(to) && to != function.start() {
-                found(Way { to, from })?;
-            }
+        match insn.target(from) {
+            Some(to) if function.contains(to) && to != function.start() => found(Way { to, from }),
+            _ => Ok(()),
         }
-        at = from.after(insn.len() as u64).map_err(no)?;
-    }
-    Ok(())
+    })
 }
 
-/// Tells `found` where each branch in `piece` leads that leads out of it.
+/// Tells `found` where each branch in `piece` leads that leads out of it. If there is anything in
+/// it that cannot be decoded, an instruction may start at each of its bytes.
 pub(crate) fn leaving(
     piece: TextRange,
     read: ReadText<'_>,
     found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
-    let all = TextRange::new(TextAddr::new(0), TextAddr::new(u64::MAX));
-    // Indirect jumps are a matter of who probes the function.
-    let build = Build {
-        no_jump_tables: true,
-        checks_calls: false,
+    let mut look = |from: TextAddr, insn: &Insn| match insn.target(from) {
+        Some(to) if !piece.contains(to) => found(to),
+        _ => Ok(()),
     };
-    each(piece, all, build, read, &mut |way| {
-        if piece.contains(way.to) {
-            return Ok(());
+    match each_insn(piece, read, &mut look) {
+        Err(NotOptimized::CannotDecode(_)) => each_byte(piece, read, &mut look),
+        done => done,
+    }
+}
+
+/// May it lead anywhere in its function?
+fn is_indirect(insn: &Insn) -> bool {
+    matches!(insn.flow(), Flow::IndirectJump(_) | Flow::FarJump)
+}
+
+/// Is told of an instruction, and where it starts.
+type Look<'a> = &'a mut dyn FnMut(TextAddr, &Insn) -> Result<(), NotOptimized>;
+
+/// Shows each instruction in `piece`, the first of which starts it.
+fn each_insn(piece: TextRange, read: ReadText<'_>, look: Look<'_>) -> Result<(), NotOptimized> {
+    let mut window = Window::EMPTY;
+    let mut at = piece.start();
+    while at < piece.end() {
+        let bytes = window.at(at, piece.end(), read)?;
+        let before = boundary::request(bytes);
+        let no = |_| NotOptimized::CannotDecode(at);
+        let insn = decode(bytes.get(before..).unwrap_or_default()).map_err(no)?;
+        let from = at.after(before as u64).map_err(no)?;
+        look(from, &insn)?;
+        at = from.after(insn.len() as u64).map_err(no)?;
+    }
+    Ok(())
+}
+
+/// Shows each instruction that there may be in `piece`, wherever it may start.
+fn each_byte(piece: TextRange, read: ReadText<'_>, look: Look<'_>) -> Result<(), NotOptimized> {
+    let mut window = Window::EMPTY;
+    let mut at = piece.start();
+    while at < piece.end() {
+        if let Ok(insn) = decode(window.at(at, piece.end(), read)?) {
+            look(at, &insn)?;
         }
-        found(way.to)
-    })
+        at = at.after(1).map_err(|_| NotOptimized::CannotDecode(at))?;
+    }
+    Ok(())
 }
 
 /// The branches that lead into a function, in the order of where they lead.
@@ -174,23 +196,28 @@ impl Window {
         len: 0,
     };
 
-    /// The bytes from `at` on, up to `end` or at least as many as an instruction can have; fewer
-    /// where they cannot be read.
-    fn at(&mut self, at: TextAddr, end: TextAddr, read: ReadText<'_>) -> &[u8] {
+    /// The bytes from `at` on, up to `end` or at least as many as an instruction can have.
+    fn at(
+        &mut self,
+        at: TextAddr,
+        end: TextAddr,
+        read: ReadText<'_>,
+    ) -> Result<&[u8], NotOptimized> {
         let wanted = distance(at, end).min(boundary::WINDOW);
         if distance(self.start, at).saturating_add(wanted) > self.len {
-            self.fill(at, end, read);
+            self.fill(at, end, read).ok_or(NotOptimized::CannotRead(at))?;
         }
         let from = distance(self.start, at);
-        self.bytes.get(from..self.len).unwrap_or_default()
+        Ok(self.bytes.get(from..self.len).unwrap_or_default())
     }
 
-    fn fill(&mut self, at: TextAddr, end: TextAddr, read: ReadText<'_>) {
+    fn fill(&mut self, at: TextAddr, end: TextAddr, read: ReadText<'_>) -> Option<()> {
+        self.len = 0;
         let most = distance(at, end).min(AHEAD);
-        let part = self.bytes.get_mut(..most);
-        let readable = part.is_some_and(|part| read(at, part).is_some());
+        read(at, self.bytes.get_mut(..most)?)?;
         self.start = at;
-        self.len = if readable { most } else { 0 };
+        self.len = most;
+        Some(())
     }
 }
 
@@ -310,6 +337,42 @@ mod tests {
         assert_eq!(done, Ok(()));
         assert_eq!(told, [28, 0u64.wrapping_sub(2), 0]);
         assert_eq!(count, 2);
+    }
+
+    /// Where a piece of text leads that starts at [`START`], as offsets.
+    fn left(text: &[u8]) -> Result<[Option<u64>; 4], NotOptimized> {
+        let mut read = |from: TextAddr, into: &mut [u8]| {
+            let start = from.get().checked_sub(START)? as usize;
+            into.copy_from_slice(text.get(start..start + into.len())?);
+            Some(())
+        };
+        let (mut told, mut count) = ([None; 4], 0);
+        leaving(range(0, text.len() as u64), &mut read, &mut |to| {
+            let place = told.get_mut(count).ok_or(NotOptimized::NoMemory)?;
+            *place = Some(to.get().wrapping_sub(START));
+            count += 1;
+            Ok(())
+        })?;
+        Ok(told)
+    }
+
+    #[test]
+    fn what_cannot_be_decoded_may_lead_where_any_of_its_bytes_do() {
+        // nop, then a byte that is none; jmp +16 behind it.
+        let bytes = [0x90, 0x06, 0xeb, 0x10];
+        assert_eq!(left(&bytes), Ok([Some(20), None, None, None]));
+        // mov $.., %eax hides a jmp +16 unless the piece has such a byte, behind it as well.
+        let hidden = [0xb8, 0xeb, 0x10, 0x00, 0x00, 0x90];
+        assert_eq!(left(&hidden), Ok([None; 4]));
+        let found = left(&[0xb8, 0xeb, 0x10, 0x00, 0x00, 0x06]);
+        assert_eq!(found, Ok([Some(19), None, None, None]));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_known() {
+        let mut none = |_: TextAddr, _: &mut [u8]| None;
+        let told = leaving(range(0, 4), &mut none, &mut |_| Ok(()));
+        assert_eq!(told, Err(NotOptimized::CannotRead(at(0))));
     }
 
     #[test]

@@ -762,7 +762,9 @@ mod around {
     };
 
     fn tables() -> Result<Tables<'static>, NotOptimized> {
-        surroundings::of_the_kernel(&mut |piece, found| X86::leaving(piece, &mut text::read, found))
+        surroundings::of_the_kernel(&mut |piece, found, text| {
+            X86::leaving(piece, &mut text::read, found, text)
+        })
     }
 
     /// The function of that name.

@@ -91,8 +91,9 @@ fn make(
         *text = text::Lazy::new();
     }
     let mut read = |from: TextAddr, into: &mut [u8]| uncover::read(sites, from, into);
-    let leaving =
-        &mut |piece, found: surroundings::Found<'_>| Current::leaving(piece, &mut read, found);
+    let leaving = &mut |piece, found: surroundings::Found<'_>, text: &mut text::Lock| {
+        Current::leaving(piece, &mut read, found, text)
+    };
     let tables = known.tables(&owner, at, leaving)?;
     let (function, text) = (function.text, text.get());
     let detour = Current::detour(at, function, prepared, &tables, &mut read, text)?;

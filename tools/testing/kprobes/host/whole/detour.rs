@@ -85,10 +85,12 @@ unsafe impl Detour for Current {
     }
 
     fn leaving(
-        _piece: TextRange,
+        piece: TextRange,
         _read: ReadText<'_>,
         _found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
+        _text: &mut Lock,
     ) -> Result<(), NotOptimized> {
+        events::searched(piece.start().get()..piece.end().get());
         Ok(())
     }
 

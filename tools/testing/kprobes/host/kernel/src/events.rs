@@ -7,9 +7,12 @@
 //! [wrong](complaints); nothing panics here, as the callers are called by C.
 
 use crate::text;
-use core::sync::atomic::{
-    AtomicBool,
-    Ordering, //
+use core::{
+    ops::Range,
+    sync::atomic::{
+        AtomicBool,
+        Ordering, //
+    }, //
 };
 use std::sync::{
     Mutex,
@@ -69,6 +72,8 @@ pub enum Event {
     FtraceRegistered(bool),
     /// Ftrace does not know that one any more.
     FtraceUnregistered(bool),
+    /// Text was searched for branches, from the one address up to the other.
+    Searched(u64, u64),
     /// A page for copies is there.
     PageCame(u64),
     /// A page for copies was given back.
@@ -119,6 +124,11 @@ pub fn at_every_moment(moment: fn()) {
     *MOMENT.lock().unwrap() = Some(moment);
 }
 
+/// Text was searched for branches.
+pub fn searched(text: Range<u64>) {
+    note(Event::Searched(text.start, text.end));
+}
+
 /// Something has happened.
 pub(crate) fn note(event: Event) {
     during(event, || ());
@@ -154,6 +164,8 @@ fn check(event: Event) {
         Event::Unlocked(lock) => held.last() == Some(&lock),
         Event::Copied(..) | Event::Broken(_) | Event::Mended(_) => has(Lock::Text),
         Event::Detoured(_) | Event::Jumped(_) | Event::Untailed(_) => has(Lock::Text),
+        // What somebody is writing is no instruction.
+        Event::Searched(..) => has(Lock::Text),
         // That may take long, and needs others to go on.
         Event::TasksBegin | Event::TasksOver => held.is_empty(),
         Event::Kicked(_) => has(Lock::Registry),

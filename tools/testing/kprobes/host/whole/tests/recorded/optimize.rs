@@ -20,12 +20,18 @@ use crate::{
     },
     world::World, //
 };
-use core::sync::atomic::{
-    AtomicPtr,
-    Ordering::Relaxed, //
+use core::{
+    ops::Range,
+    sync::atomic::{
+        AtomicPtr,
+        Ordering::Relaxed, //
+    }, //
 };
 use kernel::{
-    events,
+    events::{
+        self,
+        Event, //
+    },
     faults::{
         self,
         Call, //
@@ -443,6 +449,31 @@ fn a_flush_ends_when_nothing_is_queued() {
     });
     flush();
     assert_eq!(jumps().len(), 1);
+    client::unregister(&clients);
+}
+
+/// The pieces of text that were searched for branches since this was last asked.
+fn searched() -> Vec<Range<u64>> {
+    let pieces = events::history().into_iter().filter_map(|event| match event {
+        Event::Searched(start, end) => Some(start..end),
+        _ => None,
+    });
+    pieces.collect()
+}
+
+#[test]
+fn text_is_searched_while_nobody_changes_it() {
+    let mut world = world();
+    let place = world.place(&MOVES);
+    let end = place + MOVES.len() as u64 + 1;
+    modules::load(Layout {
+        core: place..end,
+        ..Layout::default()
+    });
+    let clients = [Client::at(place)];
+    assert_eq!(client::register(&clients), 0);
+    // It is wrong to do so without the lock.
+    assert_eq!(searched(), [place..end]);
     client::unregister(&clients);
 }
 
