@@ -39,6 +39,8 @@ reasons! {
     CannotDecode(TextAddr) => "the function has bytes that are no instruction",
     CannotRead(TextAddr) =>
         "text cannot be read, so where branches lead from there is not known",
+    InitText =>
+        "the function goes when the kernel has begun, and what leads into it is not known",
     IndirectJump(TextAddr) =>
         "the function has an indirect jump, which may lead anywhere in it: build the kernel with \
          retpolines or IBT",
@@ -86,6 +88,7 @@ impl NotOptimized {
             | Self::TooFar(at)
             | Self::ProbeInside(at) => Some(at),
             Self::NearEnd
+            | Self::InitText
             | Self::OfFtrace
             | Self::OfJumpLabel
             | Self::OfStaticCall

@@ -7,7 +7,8 @@
 //! others change. For the branches all text has to be decoded. So for the kernel proper that is
 //! done once, when somebody first asks. Nothing in it changes later: alternatives are chosen at
 //! boot, jump labels lead to where they lead. A module's text is looked at by each who has probes
-//! in it.
+//! in it. What is for the kernel's beginning alone is in neither: it stays for so short that no jump
+//! is worth looking for.
 //!
 //! Each piece of text, from one symbol to the next, is read while nobody changes text: an
 //! instruction of which a part has been written is none. What still cannot be decoded has something
@@ -18,6 +19,7 @@
 //! Not for the hit path.
 
 use super::{
+    blacklist,
     modules::{
         Kept,
         Owner, //
@@ -97,6 +99,8 @@ impl Modules {
         leaving: Leaving<'_>,
     ) -> Result<Tables<'_>, NotOptimized> {
         match owner {
+            // What is kept of the kernel proper would say that nothing leads there.
+            Owner::Kernel if blacklist::init_text().contains(at) => Err(NotOptimized::InitText),
             Owner::Kernel => of_the_kernel(leaving),
             Owner::Module(module) => {
                 let lists = self.0.of(module, at, NotOptimized::NoMemory, |part| {

@@ -753,8 +753,10 @@ mod around {
     use crate::{
         model::landing::Kind,
         sys::{
+            modules,
             surroundings::{
                 self,
+                Found,
                 Tables, //
             },
             symbols, //
@@ -809,6 +811,19 @@ mod around {
             let there = function(c"copy_from_kernel_nofault")?;
             assert!(tables.fixup(there).is_some());
             assert!(tables.fixup(function(c"kernel_clone")?).is_none());
+            Ok(())
+        }
+
+        #[test]
+        fn text_for_the_beginning_is_not_known() -> Result<(), Failed> {
+            let at = symbols::lookup(c"_sinittext").ok_or(Refusal::UnknownSymbol)?;
+            // It may have gone.
+            if let Ok(owner) = modules::owner(at) {
+                let leaving = &mut |_, _: Found<'_>, _: &mut text::Lock| Ok(());
+                let mut known = surroundings::Modules::NONE;
+                let said = known.tables(&owner, at, leaving).err();
+                assert_eq!(said, Some(NotOptimized::InitText));
+            }
             Ok(())
         }
 
