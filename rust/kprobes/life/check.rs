@@ -104,7 +104,7 @@ pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAdd
 pub(crate) fn module_comes(module: Loaded) -> Result<(), Refusal> {
     let mut lock = Lock::new();
     let registry = site::registry(&mut lock);
-    registry.forget_modules();
+    registry.forget_module(module);
     registry.modules.add(module)
 }
 

@@ -52,6 +52,7 @@ use crate::{
     },
     sys::{
         lock::Lock,
+        modules::Loaded,
         surroundings,
         table::Writer,
         text,
@@ -152,9 +153,9 @@ impl Optimizer {
         modules: surroundings::Modules::NONE,
     };
 
-    /// What was found out about modules may not be true any more.
-    pub(crate) fn forget_modules(&mut self) {
-        self.modules.forget();
+    /// What was found out about a module may not be true any more.
+    pub(crate) fn forget_module(&mut self, module: Loaded) {
+        self.modules.forget(module);
     }
 
     /// A place leaves the queue at once; its jump is to be taken out.
@@ -293,6 +294,7 @@ pub(crate) fn consider(
         return;
     }
     let mut around = Around::new();
+    optimizer.modules.begin_turn();
     for at in addresses {
         let _ = make::queue(sites, optimizer, text, at, &mut around);
     }

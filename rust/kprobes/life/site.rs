@@ -26,6 +26,7 @@ use crate::{
             Guarded,
             Lock, //
         },
+        modules::Loaded,
         preempt::Pinned,
         probe::{
             Chain,
@@ -173,10 +174,10 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// What was found out about modules may not be true any more.
-    pub(crate) fn forget_modules(&mut self) {
-        self.reserved_in.forget();
-        self.optimizer.forget_modules();
+    /// What was found out about a module may not be true any more.
+    pub(crate) fn forget_module(&mut self, module: Loaded) {
+        self.reserved_in.forget(module);
+        self.optimizer.forget_module(module);
     }
 }
 

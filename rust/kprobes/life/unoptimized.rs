@@ -9,6 +9,7 @@ use super::site::{
 use crate::{
     model::addr::TextAddr,
     sys::{
+        modules::Loaded,
         table::Writer,
         text, //
     },
@@ -37,7 +38,7 @@ impl Optimizer {
     pub(crate) const NEW: Self = Self;
 
     /// There is nothing to forget.
-    pub(crate) fn forget_modules(&mut self) {}
+    pub(crate) fn forget_module(&mut self, _module: Loaded) {}
 }
 
 macro_rules! nothing_to_do {

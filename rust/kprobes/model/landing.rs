@@ -59,6 +59,17 @@ pub(crate) fn within(
     of_kind.next().map(|(_, to)| to)
 }
 
+/// The pieces that addresses cut text into. They are in order, whatever leads there.
+pub(crate) fn pieces(of: TextRange, starts: &[Landing]) -> impl Iterator<Item = TextRange> + '_ {
+    let at = move |&one: &Landing| of.start().after(u64::from(one >> KIND_BITS)).ok();
+    let ends = starts.iter().filter_map(at).chain([of.end()]);
+    let mut start = of.start();
+    ends.filter_map(move |end| {
+        let from = core::mem::replace(&mut start, end);
+        (from < end).then(|| TextRange::new(from, end))
+    })
+}
+
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 #[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_landing))]
 mod tests {
@@ -94,6 +105,25 @@ mod tests {
         assert_eq!(found(16, 17, Kind::Fixup), Some(16));
         assert_eq!(found(17, 99, Kind::Fixup), None);
         assert_eq!(found(65, 99, Kind::Branch), None);
+    }
+
+    #[test]
+    fn pieces_reach_from_one_start_to_the_next() {
+        let cut = |starts: &[u64], expected: &[(u64, u64)]| {
+            let mut list = [0; 4];
+            for (place, &start) in list.iter_mut().zip(starts) {
+                *place = landing(ORIGIN, at(start), Kind::Branch).unwrap_or_default();
+            }
+            let starts = list.get(..starts.len()).unwrap_or_default();
+            let range = |&(from, to): &(u64, u64)| TextRange::new(at(from), at(to));
+            pieces(range(&(0, 64)), starts).eq(expected.iter().map(range))
+        };
+        assert!(cut(&[0, 16, 32], &[(0, 16), (16, 32), (32, 64)]));
+        // What is before the first one is a piece, and so is all if there is none.
+        assert!(cut(&[16], &[(0, 16), (16, 64)]));
+        assert!(cut(&[], &[(0, 64)]));
+        // Two names for one place.
+        assert!(cut(&[0, 16, 16, 48], &[(0, 16), (16, 48), (48, 64)]));
     }
 
     #[test]

@@ -43,6 +43,15 @@ pub(crate) fn kind(name: &CStr) -> Kind {
     }
 }
 
+/// Does kallsyms know an address in a module by a symbol of that name? Others mark something for the
+/// linker or for debuggers.
+pub(crate) fn counts(name: &CStr) -> bool {
+    !matches!(
+        name.to_bytes(),
+        [] | [b'$', ..] | [b'.', b'L', ..] | [b'L', b'0', ..]
+    )
+}
+
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 #[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_symbol))]
 mod tests {
@@ -50,6 +59,16 @@ mod tests {
 
     fn whole<const N: usize>(mut name: [u8; N], expected: Option<&CStr>) -> bool {
         split_from(&mut name) == expected
+    }
+
+    #[test]
+    fn marks_are_no_symbols() {
+        for name in [c"", c"$x", c".L5", c"L0", c"L0\x01"] {
+            assert!(!counts(name));
+        }
+        for name in [c"f", c".text", c"L1", c"x$"] {
+            assert!(counts(name));
+        }
     }
 
     #[test]

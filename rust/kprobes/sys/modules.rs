@@ -162,6 +162,22 @@ impl Loaded {
         field(unsafe { self.0.as_ref() })
     }
 
+    /// Is it in there?
+    #[cfg(CONFIG_MODULES)]
+    pub(crate) fn has(&self, at: TextAddr) -> bool {
+        let going = Going {
+            module: *self,
+            init_only: false,
+        };
+        going.has(at)
+    }
+
+    /// Is it in there?
+    #[cfg(not(CONFIG_MODULES))]
+    pub(crate) fn has(&self, _at: TextAddr) -> bool {
+        false
+    }
+
     /// What C calls it.
     pub(crate) fn as_c(&self) -> *mut bindings::module {
         self.0.as_ptr()

@@ -93,6 +93,8 @@ pub(crate) type Modules = Kept<Index>;
 impl Modules {
     /// That of the part of a module that an address is in.
     pub(crate) fn index(&mut self, module: &Pin, at: TextAddr) -> Result<&Index, Refusal> {
+        // Nobody says here that the registry was unlocked in between.
+        self.begin_turn();
         self.of(module, at, Refusal::NotText, |part| {
             Index::of(&Tables::of(module), part)
         })

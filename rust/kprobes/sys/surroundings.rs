@@ -10,7 +10,7 @@
 //! in it. What is for the kernel's beginning alone is in neither: it stays for so short that no jump
 //! is worth looking for.
 //!
-//! Each piece of text, from one symbol to the next, is read while nobody changes text: an
+//! Each piece of text, from one symbol to the next, and what is before the first, is read while nobody changes text: an
 //! instruction of which a part has been written is none. What still cannot be decoded has something
 //! else in it, data between functions, say, and where instructions start there nobody knows. So one
 //! may start at each byte, which tells of some branches that there are not, and of all that there
@@ -22,10 +22,11 @@ use super::{
     blacklist,
     modules::{
         Kept,
+        Loaded,
         Owner, //
     },
     reserved,
-    symbols,
+    symbols::each,
     text, //
 };
 use crate::model::{
@@ -86,7 +87,7 @@ impl Modules {
     pub(crate) fn have(&self, owner: &Owner, at: TextAddr) -> bool {
         match owner {
             Owner::Kernel => KERNEL.as_ref().is_some(),
-            Owner::Module(module) => self.0.has(module, at),
+            Owner::Module(_) => self.0.has(at),
         }
     }
 
@@ -104,16 +105,25 @@ impl Modules {
             Owner::Kernel => of_the_kernel(leaving),
             Owner::Module(module) => {
                 let lists = self.0.of(module, at, NotOptimized::NoMemory, |part| {
-                    Lists::read(&reserved::Tables::of(module), part, leaving)
+                    let tables = reserved::Tables::of(module);
+                    Lists::read(&tables, part, leaving, |found| {
+                        each::of(module, found)
+                    })
                 });
                 lists.map(Tables)
             }
         }
     }
 
-    /// What is known may not be true any more.
-    pub(crate) fn forget(&mut self) {
-        self.0.forget();
+    /// The registry was unlocked since this was last asked: what is known of modules that were
+    /// coming may not be true any more.
+    pub(crate) fn begin_turn(&mut self) {
+        self.0.begin_turn();
+    }
+
+    /// Nor may what is known of a module that comes, is there, or goes.
+    pub(crate) fn forget(&mut self, module: Loaded) {
+        self.0.forget(module);
     }
 }
 
@@ -123,7 +133,10 @@ pub(crate) fn of_the_kernel(leaving: Leaving<'_>) -> Result<Tables<'static>, Not
         let start = TextAddr::new((&raw const bindings::_stext).addr() as u64);
         let end = TextAddr::new((&raw const bindings::_etext).addr() as u64);
         let of = TextRange::new(start, end);
-        let lists = Lists::read(&reserved::Tables::of_the_kernel(), of, leaving)?;
+        let tables = reserved::Tables::of_the_kernel();
+        let lists = Lists::read(&tables, of, leaving, |found| {
+            each::of_the_kernel(of, found)
+        })?;
         KERNEL.populate(lists);
     }
     KERNEL.as_ref().map(Tables).ok_or(NotOptimized::NoMemory)
@@ -188,10 +201,13 @@ impl Lists {
         tables: &reserved::Tables,
         of: TextRange,
         leaving: Leaving<'_>,
+        symbols: impl FnOnce(each::Found<'_>) -> Result<(), NotOptimized>,
     ) -> Result<Self, NotOptimized> {
         let no_memory = |_| NotOptimized::NoMemory;
-        let mut owned = KVVec::new();
-        let mut landings = branches(of, leaving)?;
+        let (mut owned, mut starts) = (KVVec::new(), KVVec::new());
+        symbols(&mut |at| put(&mut starts, of, at, Kind::Branch))?;
+        sort(&mut starts)?;
+        let mut landings = branches(of, &starts, leaving)?;
         let _jump_labels = reserved::JumpLabelLock::new();
         let found = tables.each(&mut |at, len| {
             let span = span_index::span(of.start(), at, len);
@@ -204,11 +220,8 @@ impl Lists {
         });
         found.map_err(no_memory)?;
         tables.each_landing(&mut |to, kind| put(&mut landings, of, to, kind))?;
-        for list in [&mut owned, &mut landings] {
-            let spare = KVVec::from_elem(0, list.len(), GFP_KERNEL);
-            let mut spare = spare.map_err(|_| NotOptimized::NoMemory)?;
-            order::ascending_numbers(list, &mut spare);
-        }
+        sort(&mut owned)?;
+        sort(&mut landings)?;
         Ok(Self {
             of,
             landings,
@@ -232,25 +245,27 @@ fn put(
     }
 }
 
+fn sort(list: &mut KVVec<u32>) -> Result<(), NotOptimized> {
+    let spare = KVVec::from_elem(0, list.len(), GFP_KERNEL);
+    let mut spare = spare.map_err(|_| NotOptimized::NoMemory)?;
+    order::ascending_numbers(list, &mut spare);
+    Ok(())
+}
+
 /// Where branches lead that come from another function, and not to its start.
-fn branches(of: TextRange, leaving: Leaving<'_>) -> Result<KVVec<Landing>, NotOptimized> {
-    let (mut starts, mut found) = (KVVec::new(), KVVec::new());
-    let mut at = of.start();
-    while at < of.end() {
-        let Some(len) = symbols::len(at).filter(|&len| len != 0) else {
-            break;
-        };
-        let piece = TextRange::with_len(at, len).map_err(|_| NotOptimized::NearEnd)?;
-        put(&mut starts, of, at, Kind::Branch)?;
+fn branches(
+    of: TextRange,
+    starts: &[Landing],
+    leaving: Leaving<'_>,
+) -> Result<KVVec<Landing>, NotOptimized> {
+    let mut found = KVVec::new();
+    for piece in landing::pieces(of, starts) {
         let tell = &mut |to| put(&mut found, of, to, Kind::Branch);
         leaving(piece, tell, &mut text::Lock::new())?;
-        at = piece.end();
         // SAFETY: The caller may sleep.
         unsafe { bindings::rust_kprobes_let_others_run() };
     }
-    let spare = KVVec::from_elem(0, found.len(), GFP_KERNEL);
-    let mut spare = spare.map_err(|_| NotOptimized::NoMemory)?;
-    order::ascending_numbers(&mut found, &mut spare);
+    sort(&mut found)?;
     let mut kept = KVVec::new();
     let mut last = None;
     for &landing in found.iter() {

@@ -5,6 +5,9 @@
 //! All of these walk tables that a probed path may also use, and may sleep or take RCU: they are
 //! for registration, not for the hit path.
 
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+pub(crate) mod each;
+
 use super::modules;
 use crate::model::{
     addr::{

@@ -3,10 +3,14 @@
 //! What was found out about parts of modules of late.
 //!
 //! Reading a module's tables takes longer the more there is in them, and who probes a module once
-//! will do so again. What was read is kept until a module comes, is there, or goes: while a module
-//! is coming the kernel changes its tables.
+//! will do so again. What was read is kept until that module comes, is there, or goes. While it is
+//! coming the kernel changes its tables, and it may come to nothing, which nobody would say who
+//! says that it comes later. So what was read then is kept only while the registry is locked.
 
-use super::Pin;
+use super::{
+    Loaded,
+    Pin, //
+};
 use crate::model::addr::{
     TextAddr,
     TextRange, //
@@ -17,15 +21,23 @@ use kernel::prelude::*;
 const MOST_PARTS: usize = 64;
 
 /// What is kept for parts of modules.
-pub(crate) struct Kept<T>(KVec<(TextRange, T)>);
+pub(crate) struct Kept<T>(KVec<Part<T>>);
+
+/// What is kept for one of them.
+struct Part<T> {
+    text: TextRange,
+    /// Was the module coming?
+    coming: bool,
+    found: T,
+}
 
 impl<T> Kept<T> {
     /// Nothing.
     pub(crate) const NONE: Self = Self(KVec::new());
 
-    /// Is there something for the part of `module` that `at` is in, which will be as it is?
-    pub(crate) fn has(&self, module: &Pin, at: TextAddr) -> bool {
-        !module.is_coming() && self.position(at).is_some()
+    /// Is there something for the part of a module that `at` is in?
+    pub(crate) fn has(&self, at: TextAddr) -> bool {
+        self.position(at).is_some()
     }
 
     /// What there is for the part of `module` that `at` is in. If nothing is, `read` reads it;
@@ -37,33 +49,39 @@ impl<T> Kept<T> {
         cannot: E,
         read: impl FnOnce(TextRange) -> Result<T, E>,
     ) -> Result<&T, E> {
-        // It may come to nothing yet, and nobody would say so who says that it comes later.
-        if module.is_coming() {
-            self.forget();
-        }
         let number = match (self.position(at), module.part(at)) {
             (Some(number), _) => number,
             (None, None) => return Err(cannot),
-            (None, Some(part)) => {
-                let found = read(part)?;
+            (None, Some(text)) => {
+                let coming = module.is_coming();
+                let part = Part {
+                    text,
+                    coming,
+                    found: read(text)?,
+                };
                 if self.0.len() >= MOST_PARTS {
-                    self.forget();
+                    self.0 = KVec::new();
                 }
-                if self.0.push((part, found), GFP_KERNEL).is_err() {
+                if self.0.push(part, GFP_KERNEL).is_err() {
                     return Err(cannot);
                 }
                 self.0.len() - 1
             }
         };
-        self.0.get(number).map(|(_, found)| found).ok_or(cannot)
+        self.0.get(number).map(|part| &part.found).ok_or(cannot)
     }
 
-    /// What is there may not be true any more.
-    pub(crate) fn forget(&mut self) {
-        self.0 = KVec::new();
+    /// The registry was unlocked since this was last asked, or may have been.
+    pub(crate) fn begin_turn(&mut self) {
+        self.0.retain(|part| !part.coming);
+    }
+
+    /// What is there for a module may not be true any more.
+    pub(crate) fn forget(&mut self, module: Loaded) {
+        self.0.retain(|part| !module.has(part.text.start()));
     }
 
     fn position(&self, at: TextAddr) -> Option<usize> {
-        self.0.iter().position(|(part, _)| part.contains(at))
+        self.0.iter().position(|part| part.text.contains(at))
     }
 }

@@ -80,6 +80,12 @@ pub fn unload() {
     *MODULE.lock().unwrap() = None;
 }
 
+/// Where the part of its text starts that stays.
+pub(crate) fn core_start() -> u64 {
+    let module = MODULE.lock().unwrap();
+    module.as_ref().map_or(0, |layout| layout.core.start)
+}
+
 /// Is it in the module, or in what is for its beginning?
 pub(crate) fn contains(addr: u64, init_only: bool) -> bool {
     let module = MODULE.lock().unwrap();

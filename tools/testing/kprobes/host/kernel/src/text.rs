@@ -157,6 +157,11 @@ pub fn function(code: &[u8], traced: bool) -> u64 {
     start
 }
 
+/// Where the functions start.
+pub(crate) fn starts() -> Vec<u64> {
+    FUNCTIONS.lock().unwrap().keys().copied().collect()
+}
+
 /// Text has come again to an address where some was: a breakpoint there is not any more.
 pub fn come_again(addr: u64) {
     if let Some(offset) = offset(addr) {

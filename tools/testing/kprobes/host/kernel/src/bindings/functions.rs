@@ -165,6 +165,28 @@ pub unsafe fn kallsyms_lookup_size_offset(
     unsafe { around(addr, symbolsize, offset) }
 }
 
+pub unsafe fn module_kallsyms_on_each_symbol(
+    _modname: *const c_char,
+    found: Option<unsafe extern "C" fn(*mut c_void, *const c_char, c_ulong) -> c_int>,
+    data: *mut c_void,
+) -> c_int {
+    let Some(found) = found else { return OK };
+    // One that does not count, and the others in the wrong order.
+    let mark = (c".Lmark", modules::core_start() + 1);
+    let starts = text::starts().into_iter().rev();
+    let names = starts.map(|start| (c"function", start));
+    for (name, start) in [mark].into_iter().chain(names) {
+        if modules::contains(start, false) {
+            // SAFETY: By the precondition.
+            let status = unsafe { found(data, name.as_ptr().cast(), start as c_ulong) };
+            if status != OK {
+                return status;
+            }
+        }
+    }
+    OK
+}
+
 unsafe fn around(addr: c_ulong, symbolsize: *mut c_ulong, offset: *mut c_ulong) -> c_int {
     let Some((start, len)) = text::around(addr as u64) else {
         return 0;

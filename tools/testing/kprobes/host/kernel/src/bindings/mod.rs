@@ -37,6 +37,7 @@ pub const KPROBE_INSN_PAGE_SYM: &[u8; 17] = b"kprobe_insn_page\0";
 pub const KPROBE_OPTINSN_PAGE_SYM: &[u8; 20] = b"kprobe_optinsn_page\0";
 pub const X86_TRAP_GP: u32 = 13;
 pub const X86_TRAP_PF: u32 = 14;
+pub const MODULE_NAME_LEN: usize = 56;
 pub const KSYM_NAME_LEN: u32 = 512;
 pub const RUST_KPROBES_SYMBOL_LEN: u32 = 700;
 pub const execmem_type_EXECMEM_KPROBES: c_uint = 1;
@@ -159,6 +160,7 @@ pub struct kvfree_rcu_head(());
 #[repr(C)]
 pub struct module {
     pub state: c_uint,
+    pub name: [c_char; MODULE_NAME_LEN],
     pub mem: [module_memory; 2],
     pub kprobes_text_start: *mut c_void,
     pub kprobes_text_size: c_uint,
@@ -175,6 +177,7 @@ pub struct module {
 /// The one module that there may be.
 pub(crate) static mut the_module: module = module {
     state: 0,
+    name: [0; MODULE_NAME_LEN],
     mem: [module_memory {
         base: null_mut(),
         size: 0,

@@ -477,6 +477,76 @@ fn text_is_searched_while_nobody_changes_it() {
     client::unregister(&clients);
 }
 
+/// Two functions of a module, with a gap before each.
+fn two(world: &mut World) -> ([u64; 2], Layout) {
+    let gap = world.place(&MOVES) + MOVES.len() as u64 + 1;
+    let places = [world.place(&MOVES), world.place(&MOVES)];
+    let core = gap..places[1] + MOVES.len() as u64 + 1;
+    let layout = Layout {
+        core,
+        ..Layout::default()
+    };
+    (places, layout)
+}
+
+#[test]
+fn all_of_a_module_is_searched() {
+    let mut world = world();
+    let ([first, second], layout) = two(&mut world);
+    let core = layout.core.clone();
+    modules::load(layout);
+    let clients = [Client::at(second)];
+    assert_eq!(client::register(&clients), 0);
+    // What is before the first function as well.
+    let pieces = [core.start..first, first..second, second..core.end];
+    assert_eq!(searched(), pieces);
+    client::unregister(&clients);
+}
+
+#[test]
+fn a_module_is_searched_once_while_nothing_happens_to_it() {
+    let mut world = world();
+    let other = world.place(&MOVES);
+    let ([first, second], layout) = two(&mut world);
+    let times = |place| {
+        let clients = [Client::at(place)];
+        assert_eq!(client::register(&clients), 0);
+        client::unregister(&clients);
+        searched().len() / 3
+    };
+    modules::load(layout.clone());
+    assert_eq!([times(first), times(second)], [1, 0]);
+    // Something happens to another one.
+    modules::load(Layout {
+        core: other..other + 1,
+        ..Layout::default()
+    });
+    // SAFETY: The module of this kernel.
+    unsafe { c::rust_kprobes_text_gone(modules::as_c(), false) };
+    modules::load(layout);
+    assert_eq!(times(first), 0);
+    // SAFETY: The module of this kernel.
+    unsafe { c::rust_kprobes_text_gone(modules::as_c(), true) };
+    assert_eq!([times(first), times(second)], [1, 0]);
+}
+
+#[test]
+fn a_module_that_is_coming_is_searched_once_for_a_batch() {
+    let mut world = world();
+    let (places, layout) = two(&mut world);
+    modules::load(layout);
+    modules::set_coming(true);
+    for _ in 0..2 {
+        let clients = places.map(Client::at);
+        assert_eq!(client::register(&clients), 0);
+        assert_eq!(searched().len(), 3);
+        client::unregister(&clients);
+    }
+    modules::set_coming(false);
+    // SAFETY: The module of this kernel.
+    unsafe { c::rust_kprobes_text_gone(modules::as_c(), false) };
+}
+
 #[test]
 fn nobody_writes_to_text_that_goes() {
     let mut world = world();

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where the symbols of a stretch of text are, all of them.
+//!
+//! Not for the hit path.
+
+use crate::{
+    model::{
+        addr::{
+            TextAddr,
+            TextRange, //
+        },
+        not_optimized::NotOptimized,
+        symbol, //
+    },
+    sys::modules::Pin, //
+};
+use kernel::{
+    bindings,
+    prelude::*, //
+};
+
+/// Is told where a symbol is.
+pub(crate) type Found<'a> = &'a mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>;
+
+/// Tells `found` of the symbols in a stretch of the kernel proper, in their order.
+pub(crate) fn of_the_kernel(of: TextRange, found: Found<'_>) -> Result<(), NotOptimized> {
+    let mut at = of.start();
+    while of.contains(at) {
+        let Some(len) = super::len(at).filter(|&len| len != 0) else {
+            break;
+        };
+        found(at)?;
+        at = at.after(len).map_err(|_| NotOptimized::NearEnd)?;
+    }
+    Ok(())
+}
+
+/// Tells `found` of the symbols of a module, in any order: for the kernel, asking about one address
+/// is a walk over all of them.
+#[cfg(CONFIG_MODULES)]
+pub(crate) fn of(module: &Pin, found: Found<'_>) -> Result<(), NotOptimized> {
+    let mut walk = Walk {
+        found,
+        done: Ok(()),
+    };
+    let (name, data) = (module.read(|module| module.name), (&raw mut walk).cast());
+    // SAFETY: The name ends with NUL, and `one` is called with `data`, which leads to the walk.
+    unsafe { bindings::module_kallsyms_on_each_symbol(name.as_ptr(), Some(one), data) };
+    walk.done
+}
+
+/// There are none.
+#[cfg(not(CONFIG_MODULES))]
+pub(crate) fn of(_module: &Pin, _found: Found<'_>) -> Result<(), NotOptimized> {
+    Ok(())
+}
+
+/// A walk over the symbols of a module.
+#[cfg(CONFIG_MODULES)]
+struct Walk<'a> {
+    found: Found<'a>,
+    done: Result<(), NotOptimized>,
+}
+
+/// One symbol; anything but 0 ends the walk.
+///
+/// # Safety
+///
+/// `walk` is a [`Walk`] that nobody else uses, and `name` ends with NUL.
+#[cfg(CONFIG_MODULES)]
+unsafe extern "C" fn one(walk: *mut c_void, name: *const c_char, at: c_ulong) -> c_int {
+    // SAFETY: By the precondition.
+    let (walk, name) = unsafe { (&mut *walk.cast::<Walk<'_>>(), CStr::from_char_ptr(name)) };
+    if symbol::counts(name) {
+        walk.done = (walk.found)(TextAddr::new(at as u64));
+    }
+    c_int::from(walk.done.is_err())
+}
