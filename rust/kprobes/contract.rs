@@ -215,15 +215,21 @@ pub(crate) unsafe trait Detour: Machine {
     type Detour: Send + Sync + 'static;
     /// Whose handlers are called there.
     type Owner;
+    /// What leads into a function, by its own instructions.
+    type Ways;
 
     /// How many bytes a jump is over.
     const REACH: u64;
+
+    /// Finds out what leads into a function, once for all places in it.
+    fn ways(function: TextRange, read: ReadText<'_>) -> Result<Self::Ways, NotOptimized>;
 
     /// Makes the detour of a place in `function`, or says why there cannot be one. Nobody comes to
     /// it yet, and it calls nobody.
     fn detour(
         at: TextAddr,
         function: TextRange,
+        ways: &Self::Ways,
         prepared: &Self::Prepared,
         around: &impl Surroundings,
         read: ReadText<'_>,

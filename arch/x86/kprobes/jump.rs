@@ -70,20 +70,31 @@ const BUILD: Build = Build {
 unsafe impl Detour for X86 {
     type Detour = Made;
     type Owner = Chain;
+    /// In the order of where they lead.
+    type Ways = KVVec<Way>;
 
     const REACH: u64 = JUMP_LEN as u64;
+
+    fn ways(function: TextRange, read: ReadText<'_>) -> Result<KVVec<Way>, NotOptimized> {
+        let mut ways = KVVec::new();
+        ways::each(function, function, BUILD, read, &mut |way| {
+            let pushed = ways.push(way, GFP_KERNEL);
+            pushed.map_err(|_| NotOptimized::NoMemory)
+        })?;
+        order::ascending(&mut ways);
+        Ok(ways)
+    }
 
     fn detour(
         at: TextAddr,
         function: TextRange,
+        ways: &KVVec<Way>,
         _prepared: &Prepared,
         around: &impl Surroundings,
         read: ReadText<'_>,
         text: &mut text::Lock,
     ) -> Result<Made, NotOptimized> {
-        let mut ways = branches(function, read)?;
-        order::ascending(&mut ways);
-        let ways = Ways::in_order(&ways);
+        let ways = Ways::in_order(ways);
         let region = Region::of(at, function, &ways, BUILD, around, read)?;
         Made::of(&region, text)
     }
@@ -142,16 +153,6 @@ unsafe impl Detour for X86 {
             }
         }
     }
-}
-
-/// The branches of a function that lead into it.
-fn branches(function: TextRange, read: ReadText<'_>) -> Result<KVVec<Way>, NotOptimized> {
-    let mut ways = KVVec::new();
-    ways::each(function, function, BUILD, read, &mut |way| {
-        let pushed = ways.push(way, GFP_KERNEL);
-        pushed.map_err(|_| NotOptimized::NoMemory)
-    })?;
-    Ok(ways)
 }
 
 /// One jump of those that are put in together.

@@ -8,6 +8,7 @@
 //! matter of each place.
 
 use super::{
+    around::Around,
     optimize,
     site::{
         Armed,
@@ -52,7 +53,7 @@ impl Batch {
     }
 
     /// Puts in the breakpoints of those that are wanted.
-    pub(crate) fn arm(mut self, registry: &mut Registry) {
+    pub(crate) fn arm(mut self, registry: &mut Registry, around: &mut Around) {
         order::ascending(&mut self.0);
         let Registry {
             sites, optimizer, ..
@@ -61,7 +62,7 @@ impl Batch {
         let unarmed = &mut self.wanted(sites).map(|(at, _)| at);
         optimize::make_room(sites, optimizer, text, unarmed);
         arm_all(&mut self.wanted(sites), text.get());
-        optimize::consider(sites, optimizer, text, &mut self.addresses());
+        optimize::consider_around(sites, optimizer, text, &mut self.addresses(), around);
     }
 
     fn addresses(&self) -> impl Iterator<Item = TextAddr> + '_ {

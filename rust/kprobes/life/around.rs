@@ -4,12 +4,13 @@
 //!
 //! Most of what registering a probe costs is asking the kernel what is at its address: in a module,
 //! a symbol is found by a walk over all. The probes of a batch are often neighbours, so what was
-//! found out for one is kept for the next: the function, and the places where an instruction was
-//! proved to start.
+//! found out for one is kept for the next: the function, the places where an instruction was proved
+//! to start, and what leads into the function, where there may be jumps.
 //!
 //! All of it holds while the registry is locked: a module that goes waits for the lock before its
 //! text does.
 
+use super::optimize::Ways;
 use crate::{
     arch::Current,
     contract::Machine,
@@ -30,6 +31,8 @@ pub(crate) struct Around {
     function: Option<Function>,
     /// Where instructions were proved to start, in order.
     proved: KVec<TextAddr>,
+    /// What leads into the function that a jump was last asked for in.
+    pub(super) ways: Ways,
 }
 
 impl Around {
@@ -38,6 +41,7 @@ impl Around {
         Self {
             function: None,
             proved: KVec::new(),
+            ways: Ways::NONE,
         }
     }
 

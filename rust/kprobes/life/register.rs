@@ -102,7 +102,7 @@ fn register_chunk(chunk: &[Client]) -> Result<(), (usize, Refusal)> {
         });
         done.map_err(|refusal| (count, refusal))?;
     }
-    batch.arm(registry);
+    batch.arm(registry, &mut around);
     Ok(())
 }
 

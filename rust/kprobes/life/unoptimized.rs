@@ -2,9 +2,12 @@
 
 //! What there is of `optimize.rs` where no jump takes the place of a breakpoint: nothing.
 
-use super::site::{
-    Registry,
-    Site, //
+use super::{
+    around::Around,
+    site::{
+        Registry,
+        Site, //
+    }, //
 };
 use crate::{
     model::addr::TextAddr,
@@ -28,6 +31,14 @@ impl OfSite {
     pub(crate) fn is_optimized(&self) -> bool {
         false
     }
+}
+
+/// What a batch finds out for it.
+pub(crate) struct Ways;
+
+impl Ways {
+    /// Nothing.
+    pub(crate) const NONE: Self = Self;
 }
 
 /// What the registry has of it.
@@ -57,6 +68,16 @@ nothing_to_do!(make_room, leave, consider, reconsider);
 
 /// There is nothing to do.
 pub(crate) fn consider_all(_registry: &mut Registry) {}
+
+/// There is nothing to do.
+pub(crate) fn consider_around(
+    _sites: &Writer<Site>,
+    _optimizer: &mut Optimizer,
+    _text: &mut text::Lazy,
+    _addresses: &mut dyn Iterator<Item = TextAddr>,
+    _around: &mut Around,
+) {
+}
 
 /// There is nothing to forget.
 pub(crate) fn forget(_sites: &Writer<Site>, _optimizer: &mut Optimizer, _at: TextAddr) {}

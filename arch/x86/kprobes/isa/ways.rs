@@ -33,6 +33,7 @@
 use super::{
     boundary,
     decode::decode,
+    encode::INT3,
     flow::Flow,
     insn::Insn, //
 };
@@ -126,12 +127,17 @@ fn is_indirect(insn: &Insn) -> bool {
 /// Is told of an instruction, and where it starts.
 type Look<'a> = &'a mut dyn FnMut(TextAddr, &Insn) -> Result<(), NotOptimized>;
 
-/// Shows each instruction in `piece`, the first of which starts it.
+/// Shows each instruction in `piece`, the first of which starts it, but for breakpoints.
 fn each_insn(piece: TextRange, read: ReadText<'_>, look: Look<'_>) -> Result<(), NotOptimized> {
     let mut window = Window::EMPTY;
     let mut at = piece.start();
     while at < piece.end() {
         let bytes = window.at(at, piece.end(), read)?;
+        if bytes.first() == Some(&INT3) {
+            // What is between functions. It leads nowhere.
+            at = at.after(1).map_err(|_| NotOptimized::CannotDecode(at))?;
+            continue;
+        }
         let before = boundary::request(bytes);
         let no = |_| NotOptimized::CannotDecode(at);
         let insn = decode(bytes.get(before..).unwrap_or_default()).map_err(no)?;

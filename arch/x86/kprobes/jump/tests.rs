@@ -250,7 +250,8 @@ impl Jump {
         let mut text = text::Lock::new();
         let prepared = X86::prepare(at, false, &mut text::read, &mut text)?;
         let read = &mut text::read;
-        let detour = X86::detour(at, function, &prepared, &Alone, read, &mut text)?;
+        let ways = X86::ways(function, read)?;
+        let detour = X86::detour(at, function, &ways, &prepared, &Alone, read, &mut text)?;
         X86::direct(&detour, Some(chain));
         let jump = Self {
             at,
@@ -855,8 +856,10 @@ mod around {
                     let read = &mut text::read;
                     if let Ok(prepared) = X86::prepare(place, false, read, &mut text) {
                         let read = &mut text::read;
-                        let detour =
-                            X86::detour(place, function, &prepared, &tables, read, &mut text);
+                        let detour = X86::ways(function, read).and_then(|ways| {
+                            let text = &mut text;
+                            X86::detour(place, function, &ways, &prepared, &tables, read, text)
+                        });
                         made[usize::from(detour.is_ok())] += 1;
                     }
                 }

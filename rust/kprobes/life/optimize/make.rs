@@ -13,7 +13,10 @@ use super::{
 };
 use crate::{
     arch::Current,
-    contract::Detour,
+    contract::{
+        Detour,
+        ReadText, //
+    },
     life::{
         around::Around,
         site::{
@@ -22,7 +25,10 @@ use crate::{
         }, //
     },
     model::{
-        addr::TextAddr,
+        addr::{
+            TextAddr,
+            TextRange, //
+        },
         not_optimized::NotOptimized, //
     },
     shared::optimizing::Node,
@@ -47,8 +53,7 @@ pub(super) fn queue(
     let site = sites.get(at).filter(|site| may_jump(sites, (at, site)))?;
     let prepared = site.prepared()?;
     if site.jump.decided().is_none() {
-        let known = &mut optimizer.modules;
-        decide(sites, known, (at, site, prepared), text, around)?;
+        decide(sites, optimizer, (at, site, prepared), text, around)?;
     }
     let detour = site.jump.detour()?;
     if optimizer.queue.add(at, sites) {
@@ -61,14 +66,18 @@ pub(super) fn queue(
 /// Decides whether a place has a jump, unless that needs memory that is not there.
 fn decide(
     sites: &Writer<Site>,
-    known: &mut surroundings::Modules,
+    optimizer: &mut Optimizer,
     (at, site, prepared): (TextAddr, &Site, &Prepared),
     text: &mut text::Lazy,
     around: &mut Around,
 ) -> Option<()> {
-    let made = make(sites, known, (at, prepared), text, around);
+    let made = make(sites, &mut optimizer.modules, (at, prepared), text, around);
     if matches!(made, Err(NotOptimized::NoMemory)) {
-        // Another time there may be some.
+        // Another time there may be some: surely when what waits for tasks is given back.
+        if Current::waiting() != 0 {
+            optimizer.short = true;
+            worker::tell(optimizer.worker.kick());
+        }
         return None;
     }
     site.jump.0.populate(KBox::new(made, GFP_KERNEL).ok()?);
@@ -95,8 +104,31 @@ fn make(
         Current::leaving(piece, &mut read, found, text)
     };
     let tables = known.tables(&owner, at, leaving)?;
+    let ways = around.ways.of(function.text, &mut read)?;
     let (function, text) = (function.text, text.get());
-    let detour = Current::detour(at, function, prepared, &tables, &mut read, text)?;
+    let detour = Current::detour(at, function, ways, prepared, &tables, &mut read, text)?;
     let node = Node::new();
     Ok(Jump { node, detour })
+}
+
+/// What leads into the function that was last asked for.
+pub(crate) struct Ways(Option<OfFunction>);
+
+type OfFunction = (TextRange, Result<<Current as Detour>::Ways, NotOptimized>);
+
+impl Ways {
+    /// Nothing yet.
+    pub(crate) const NONE: Self = Self(None);
+
+    /// What leads into `function`, or why that cannot be said.
+    fn of(
+        &mut self,
+        function: TextRange,
+        read: ReadText<'_>,
+    ) -> Result<&<Current as Detour>::Ways, NotOptimized> {
+        let last = self.0.take().filter(|(last, _)| *last == function);
+        let found = || (function, Current::ways(function, read));
+        let (_, ways) = self.0.insert(last.unwrap_or_else(found));
+        ways.as_ref().map_err(|&reason| reason)
+    }
 }

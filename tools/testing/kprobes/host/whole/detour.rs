@@ -60,12 +60,19 @@ fn synchronize() {
 unsafe impl Detour for Current {
     type Detour = KBox<Page>;
     type Owner = Chain;
+    type Ways = ();
 
     const REACH: u64 = LEN as u64;
+
+    fn ways(function: TextRange, _read: ReadText<'_>) -> Result<(), NotOptimized> {
+        events::decoded(function.start().get());
+        Ok(())
+    }
 
     fn detour(
         at: TextAddr,
         function: TextRange,
+        _ways: &(),
         _prepared: &Self::Prepared,
         _around: &impl Surroundings,
         read: ReadText<'_>,

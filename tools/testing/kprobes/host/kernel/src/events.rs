@@ -74,6 +74,8 @@ pub enum Event {
     FtraceUnregistered(bool),
     /// Text was searched for branches, from the one address up to the other.
     Searched(u64, u64),
+    /// The function that starts there was decoded, for what leads into it.
+    Decoded(u64),
     /// A page for copies is there.
     PageCame(u64),
     /// A page for copies was given back.
@@ -129,6 +131,11 @@ pub fn searched(text: Range<u64>) {
     note(Event::Searched(text.start, text.end));
 }
 
+/// The function that starts at an address was decoded.
+pub fn decoded(function: u64) {
+    note(Event::Decoded(function));
+}
+
 /// Something has happened.
 pub(crate) fn note(event: Event) {
     during(event, || ());
@@ -176,6 +183,7 @@ fn check(event: Event) {
         | Event::FtraceRemoved(..)
         | Event::FtraceRegistered(_)
         | Event::FtraceUnregistered(_) => held.iter().all(|&lock| lock == Lock::Registry),
+        Event::Decoded(_) => has(Lock::Registry),
         Event::TasksAsked | Event::PageCame(_) | Event::PageFreed(_) | Event::Freed(_) => true,
     };
     match event {

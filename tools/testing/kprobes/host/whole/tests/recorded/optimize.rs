@@ -477,6 +477,24 @@ fn text_is_searched_while_nobody_changes_it() {
     client::unregister(&clients);
 }
 
+#[test]
+fn a_function_is_decoded_once_for_a_batch() {
+    let mut world = world();
+    let places = [world.place(&MOVES), world.place(&MOVES)];
+    let inside = places.map(|place| world.name(place + 2 * INSN));
+    let clients = [places[0], places[1], inside[0], inside[1]].map(Client::at);
+    let decoded = || {
+        let functions = events::history().into_iter().filter_map(|event| match event {
+            Event::Decoded(function) => Some(function),
+            _ => None,
+        });
+        functions.collect::<Vec<_>>()
+    };
+    assert_eq!(client::register(&clients), 0);
+    assert_eq!(decoded(), places);
+    client::unregister(&clients);
+}
+
 /// Two functions of a module, with a gap before each.
 fn two(world: &mut World) -> ([u64; 2], Layout) {
     let gap = world.place(&MOVES) + MOVES.len() as u64 + 1;

@@ -119,7 +119,7 @@ impl World {
             Event::FtraceUnregistered(user) => format!("{}-off", name(user)),
             Event::Freed(what) if what.contains("Site") => "free".into(),
             Event::Locked(_) | Event::Unlocked(_) => return None,
-            Event::Searched(..) => return None,
+            Event::Searched(..) | Event::Decoded(_) => return None,
             Event::PageCame(_) | Event::PageFreed(_) | Event::Freed(_) => return None,
         })
     }
