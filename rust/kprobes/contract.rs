@@ -25,6 +25,7 @@ use crate::model::{
     },
     refusal::Refusal,
     surroundings::Surroundings,
+    symbol::Family,
     target::Site, //
 };
 
@@ -222,7 +223,12 @@ pub(crate) unsafe trait Detour: Machine {
     const REACH: u64;
 
     /// Finds out what leads into a function, once for all places in it.
-    fn ways(function: TextRange, read: ReadText<'_>) -> Result<Self::Ways, NotOptimized>;
+    fn ways(
+        function: TextRange,
+        family: Family,
+        around: &impl Surroundings,
+        read: ReadText<'_>,
+    ) -> Result<Self::Ways, NotOptimized>;
 
     /// Makes the detour of a place in `function`, or says why there cannot be one. Nobody comes to
     /// it yet, and it calls nobody.
@@ -237,13 +243,14 @@ pub(crate) unsafe trait Detour: Machine {
     ) -> Result<Self::Detour, NotOptimized>;
 
     /// Tells `found` where each branch in a piece of text leads that leads out of it. In what
-    /// cannot be decoded an instruction may start at each byte.
+    /// cannot be decoded an instruction may start at each byte. Returns whether there is a jump
+    /// that may lead anywhere in the function that the piece is of, or was split from.
     fn leaving(
         piece: TextRange,
         read: ReadText<'_>,
         found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
         text: &mut Self::TextLock,
-    ) -> Result<(), NotOptimized>;
+    ) -> Result<bool, NotOptimized>;
 
     /// From now on, who comes to the detour calls the handlers of `owner`, or nobody's.
     ///

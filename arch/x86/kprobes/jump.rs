@@ -44,7 +44,8 @@ use crate::{
         },
         not_optimized::NotOptimized,
         order,
-        surroundings::Surroundings, //
+        surroundings::Surroundings,
+        symbol::Family, //
     },
     sys::{
         probe::Chain,
@@ -75,9 +76,14 @@ unsafe impl Detour for X86 {
 
     const REACH: u64 = JUMP_LEN as u64;
 
-    fn ways(function: TextRange, read: ReadText<'_>) -> Result<KVVec<Way>, NotOptimized> {
+    fn ways(
+        function: TextRange,
+        family: Family,
+        around: &impl Surroundings,
+        read: ReadText<'_>,
+    ) -> Result<KVVec<Way>, NotOptimized> {
         let mut ways = KVVec::new();
-        ways::each(function, function, BUILD, read, &mut |way| {
+        ways::into(function, family, BUILD, around, read, &mut |way| {
             let pushed = ways.push(way, GFP_KERNEL);
             pushed.map_err(|_| NotOptimized::NoMemory)
         })?;
@@ -104,8 +110,8 @@ unsafe impl Detour for X86 {
         read: ReadText<'_>,
         found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
         _text: &mut text::Lock,
-    ) -> Result<(), NotOptimized> {
-        ways::leaving(piece, read, found)
+    ) -> Result<bool, NotOptimized> {
+        ways::leaving(piece, BUILD, read, found)
     }
 
     fn direct(detour: &Made, owner: Option<&Chain>) {

@@ -44,6 +44,9 @@ reasons! {
     IndirectJump(TextAddr) =>
         "the function has an indirect jump, which may lead anywhere in it: build the kernel with \
          retpolines or IBT",
+    SplitJump =>
+        "what the compiler split from the function, or the other way round, has an indirect jump, \
+         which may lead anywhere in both: build the kernel with retpolines or IBT",
     JumpInto(TextAddr) => "a branch leads into the bytes of the jump",
     Entered(TextAddr) => "a branch of another function leads into the bytes of the jump",
     LabelTarget(TextAddr) => "a jump label leads into the bytes of the jump, or may",
@@ -89,6 +92,7 @@ impl NotOptimized {
             | Self::ProbeInside(at) => Some(at),
             Self::NearEnd
             | Self::InitText
+            | Self::SplitJump
             | Self::OfFtrace
             | Self::OfJumpLabel
             | Self::OfStaticCall

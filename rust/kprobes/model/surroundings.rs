@@ -12,6 +12,7 @@ use super::{
         TextRange, //
     },
     not_optimized::Owner,
+    symbol::Family, //
 };
 
 /// What the kernel's tables say of text.
@@ -31,6 +32,9 @@ pub(crate) trait Surroundings {
 
     /// An address in these bytes at which execution goes on after an exception.
     fn fixup(&self, within: TextRange) -> Option<TextAddr>;
+
+    /// May a jump of a function of this family, or of what was split from it, lead anywhere in it?
+    fn jumps_in(&self, family: Family) -> bool;
 
     /// Is there a trap at `at` that means that the target of an indirect call has failed its check?
     fn is_call_check(&self, at: TextAddr) -> bool;

@@ -43,6 +43,28 @@ pub(crate) fn kind(name: &CStr) -> Kind {
     }
 }
 
+/// A number that the names of a function and of all that the compiler split from it have in common.
+/// Others may have it by chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Family(u32);
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+impl Family {
+    /// Of functions that are none.
+    pub(crate) const fn of_test(number: u32) -> Self {
+        Self(number)
+    }
+}
+
+/// That of a symbol of that name.
+pub(crate) fn family(name: &CStr) -> Family {
+    let (start, factor) = (0x811c_9dc5_u32, 0x0100_0193);
+    let base = name.to_bytes().iter().take_while(|&&byte| byte != b'.');
+    Family(base.fold(start, |hash, &byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(factor)
+    }))
+}
+
 /// Does kallsyms know an address in a module by a symbol of that name? Others mark something for the
 /// linker or for debuggers.
 pub(crate) fn counts(name: &CStr) -> bool {
@@ -59,6 +81,16 @@ mod tests {
 
     fn whole<const N: usize>(mut name: [u8; N], expected: Option<&CStr>) -> bool {
         split_from(&mut name) == expected
+    }
+
+    #[test]
+    fn what_was_split_from_a_function_is_of_its_family() {
+        for name in [c"do_exit", c"do_exit.cold", c"do_exit.part.0.cold"] {
+            assert_eq!(family(name), family(c"do_exit"));
+        }
+        for name in [c"", c"do_exi", c"do_exit1", c"do_tixe"] {
+            assert!(family(name) != family(c"do_exit"));
+        }
     }
 
     #[test]

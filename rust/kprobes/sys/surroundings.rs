@@ -48,7 +48,8 @@ use crate::model::{
         self,
         Span, //
     },
-    surroundings::Surroundings, //
+    surroundings::Surroundings,
+    symbol::Family, //
 };
 use kernel::{
     bindings,
@@ -57,8 +58,9 @@ use kernel::{
 };
 
 /// Tells where the branches of a piece of text lead that leave it, or may, while nobody changes it.
+/// Returns whether one may lead anywhere in the function that the piece is of, or was split from.
 pub(crate) type Leaving<'a> =
-    &'a mut dyn FnMut(TextRange, Found<'_>, &mut text::Lock) -> Result<(), NotOptimized>;
+    &'a mut dyn FnMut(TextRange, Found<'_>, &mut text::Lock) -> Result<bool, NotOptimized>;
 
 /// Is told of each.
 pub(crate) type Found<'a> = &'a mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>;
@@ -71,7 +73,12 @@ struct Lists {
     of: TextRange,
     landings: KVVec<Landing>,
     owned: KVVec<Span>,
+    /// The families in which a jump may lead anywhere, in order.
+    jumping: KVVec<Family>,
 }
+
+/// Where a symbol is, and the family of its name.
+type Symbol = (Landing, Family);
 
 /// What is known of modules.
 pub(crate) struct Modules(Kept<Lists>);
@@ -134,9 +141,7 @@ pub(crate) fn of_the_kernel(leaving: Leaving<'_>) -> Result<Tables<'static>, Not
         let end = TextAddr::new((&raw const bindings::_etext).addr() as u64);
         let of = TextRange::new(start, end);
         let tables = reserved::Tables::of_the_kernel();
-        let lists = Lists::read(&tables, of, leaving, |found| {
-            each::of_the_kernel(of, found)
-        })?;
+        let lists = Lists::read(&tables, of, leaving, |found| each::of_the_kernel(found))?;
         KERNEL.populate(lists);
     }
     KERNEL.as_ref().map(Tables).ok_or(NotOptimized::NoMemory)
@@ -191,6 +196,10 @@ impl Surroundings for Tables<'_> {
         self.landing(within, Kind::Fixup)
     }
 
+    fn jumps_in(&self, family: Family) -> bool {
+        self.0.jumping.binary_search(&family).is_ok()
+    }
+
     fn is_call_check(&self, at: TextAddr) -> bool {
         text::is_cfi_trap(at)
     }
@@ -203,11 +212,15 @@ impl Lists {
         leaving: Leaving<'_>,
         symbols: impl FnOnce(each::Found<'_>) -> Result<(), NotOptimized>,
     ) -> Result<Self, NotOptimized> {
-        let no_memory = |_| NotOptimized::NoMemory;
         let (mut owned, mut starts) = (KVVec::new(), KVVec::new());
-        symbols(&mut |at| put(&mut starts, of, at, Kind::Branch))?;
-        sort(&mut starts)?;
-        let mut landings = branches(of, &starts, leaving)?;
+        symbols(&mut |at, family| match landing_in(of, at, Kind::Branch) {
+            Some(start) => starts.push((start, family), GFP_KERNEL).map_err(|_| NotOptimized::NoMemory),
+            None => Ok(()),
+        })?;
+        if !starts.is_sorted() {
+            order::ascending(&mut starts);
+        }
+        let (mut landings, jumping) = branches(of, &starts, leaving)?;
         let _jump_labels = reserved::JumpLabelLock::new();
         let found = tables.each(&mut |at, len| {
             let span = span_index::span(of.start(), at, len);
@@ -218,7 +231,7 @@ impl Lists {
                 None => Ok(()),
             }
         });
-        found.map_err(no_memory)?;
+        found.map_err(|_| NotOptimized::NoMemory)?;
         tables.each_landing(&mut |to, kind| put(&mut landings, of, to, kind))?;
         sort(&mut owned)?;
         sort(&mut landings)?;
@@ -226,6 +239,7 @@ impl Lists {
             of,
             landings,
             owned,
+            jumping,
         })
     }
 }
@@ -236,13 +250,17 @@ fn put(
     to: TextAddr,
     kind: Kind,
 ) -> Result<(), NotOptimized> {
-    let landing = landing::landing(of.start(), to, kind);
-    match landing.filter(|_| of.contains(to)) {
+    match landing_in(of, to, kind) {
         Some(landing) => list
             .push(landing, GFP_KERNEL)
             .map_err(|_| NotOptimized::NoMemory),
         None => Ok(()),
     }
+}
+
+fn landing_in(of: TextRange, to: TextAddr, kind: Kind) -> Option<Landing> {
+    let landing = landing::landing(of.start(), to, kind);
+    landing.filter(|_| of.contains(to))
 }
 
 fn sort(list: &mut KVVec<u32>) -> Result<(), NotOptimized> {
@@ -252,16 +270,19 @@ fn sort(list: &mut KVVec<u32>) -> Result<(), NotOptimized> {
     Ok(())
 }
 
-/// Where branches lead that come from another function, and not to its start.
+/// Where branches lead that come from another function, and not to its start; and in which families
+/// a jump may lead anywhere.
 fn branches(
     of: TextRange,
-    starts: &[Landing],
+    starts: &[Symbol],
     leaving: Leaving<'_>,
-) -> Result<KVVec<Landing>, NotOptimized> {
-    let mut found = KVVec::new();
-    for piece in landing::pieces(of, starts) {
+) -> Result<(KVVec<Landing>, KVVec<Family>), NotOptimized> {
+    let (mut found, mut jumping) = (KVVec::new(), KVVec::new());
+    for piece in landing::pieces(of, starts.iter().map(|&(at, _)| at)) {
         let tell = &mut |to| put(&mut found, of, to, Kind::Branch);
-        leaving(piece, tell, &mut text::Lock::new())?;
+        if leaving(piece, tell, &mut text::Lock::new())? {
+            note_names(of, starts, piece.start(), &mut jumping)?;
+        }
         // SAFETY: The caller may sleep.
         unsafe { bindings::rust_kprobes_let_others_run() };
     }
@@ -269,14 +290,60 @@ fn branches(
     let mut kept = KVVec::new();
     let mut last = None;
     for &landing in found.iter() {
-        let is_start = starts.binary_search(&landing).is_ok();
+        let is_start = starts.binary_search_by_key(&landing, |&(at, _)| at).is_ok();
         if !is_start && last != Some(landing) {
             let pushed = kept.push(landing, GFP_KERNEL);
             pushed.map_err(|_| NotOptimized::NoMemory)?;
         }
         last = Some(landing);
     }
-    Ok(kept)
+    Ok((kept, with_other_names(starts, &mut jumping)?))
+}
+
+/// Notes the families of the names that there are for an address.
+fn note_names(
+    of: TextRange,
+    starts: &[Symbol],
+    at: TextAddr,
+    families: &mut KVVec<Family>,
+) -> Result<(), NotOptimized> {
+    let Some(start) = landing_in(of, at, Kind::Branch) else {
+        return Ok(());
+    };
+    let before = starts.partition_point(|&(at, _)| at < start);
+    let names = starts.get(before..).unwrap_or_default().iter();
+    for &(_, family) in names.take_while(|&&(at, _)| at == start) {
+        let pushed = families.push(family, GFP_KERNEL);
+        pushed.map_err(|_| NotOptimized::NoMemory)?;
+    }
+    Ok(())
+}
+
+/// These families, in order, and those that have an address in common with one of them: what was
+/// split from a function has one of its names.
+fn with_other_names(
+    starts: &[Symbol],
+    families: &mut [Family],
+) -> Result<KVVec<Family>, NotOptimized> {
+    order::ascending(families);
+    let (mut all, mut rest) = (KVVec::new(), starts);
+    if families.is_empty() {
+        return Ok(all);
+    }
+    while let Some(&(start, _)) = rest.first() {
+        let count = rest.iter().take_while(|&&(at, _)| at == start).count();
+        let names = rest.get(..count).unwrap_or_default();
+        let is_one = |&(_, family): &Symbol| families.binary_search(&family).is_ok();
+        if names.iter().any(is_one) {
+            for &(_, family) in names {
+                let pushed = all.push(family, GFP_KERNEL);
+                pushed.map_err(|_| NotOptimized::NoMemory)?;
+            }
+        }
+        rest = rest.get(count..).unwrap_or_default();
+    }
+    order::ascending(&mut all);
+    Ok(all)
 }
 
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]

@@ -16,6 +16,7 @@ use crate::model::{
     },
     symbol::{
         self,
+        Family,
         Kind, //
     }, //
 };
@@ -42,6 +43,8 @@ pub(crate) struct Function {
     pub(crate) split_from: Option<TextAddr>,
     /// What it is.
     pub(crate) kind: Kind,
+    /// What it has in common with all that was split from it.
+    pub(crate) family: Family,
 }
 
 /// The function around an address.
@@ -60,11 +63,13 @@ pub(crate) fn function(at: TextAddr) -> Option<Function> {
     if found.is_null() || !module.is_null() && !modules::has(at) {
         return None;
     }
-    let kind = CStr::from_bytes_until_nul(&name).map_or(Kind::Function, symbol::kind);
+    let whole = CStr::from_bytes_until_nul(&name).unwrap_or_default();
+    let (kind, family) = (symbol::kind(whole), symbol::family(whole));
     Some(Function {
         text: TextRange::with_len(at.before(offset as u64).ok()?, len as u64).ok()?,
         split_from: symbol::split_from(&mut name).and_then(lookup),
         kind,
+        family,
     })
 }
 

@@ -24,11 +24,15 @@ use crate::model::{
         Owner, //
     },
     surroundings::Surroundings,
+    symbol::Family, //
 };
 
 pub(super) const START: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
 /// Where the other piece is.
 pub(super) const ELSEWHERE: u64 = 0x10_0000;
+
+/// The function's, and that of the other piece.
+const FAMILY: Family = Family::of_test(7);
 
 /// Branches that there may be.
 const WAYS: usize = 8;
@@ -78,16 +82,14 @@ impl<'a> Pretend<'a> {
     pub(super) fn region(&self, offset: u64) -> Result<Region, NotOptimized> {
         let (mut list, mut count) = ([Way::NONE; WAYS], 0);
         let function = range(0, self.text.len());
-        for piece in [function, range(ELSEWHERE, self.cold.len())] {
-            let mut read = |at, into: &mut [u8]| self.read(at, into);
-            ways::each(piece, function, self.build, &mut read, &mut |way| {
-                *list.get_mut(count).ok_or(NotOptimized::NoMemory)? = way;
-                count += 1;
-                Ok(())
-            })?;
-        }
-        let list = list.get_mut(..count).unwrap_or_default();
         let mut read = |at, into: &mut [u8]| self.read(at, into);
+        let found = &mut |way| {
+            *list.get_mut(count).ok_or(NotOptimized::NoMemory)? = way;
+            count += 1;
+            Ok(())
+        };
+        ways::into(function, FAMILY, self.build, self, &mut read, found)?;
+        let list = list.get_mut(..count).unwrap_or_default();
         Region::of(
             at(offset),
             function,
@@ -96,6 +98,17 @@ impl<'a> Pretend<'a> {
             self,
             &mut read,
         )
+    }
+
+    /// Looks for branches of the other piece as it is done in all text; has it an indirect jump?
+    fn search(&self, found: &mut dyn FnMut(TextAddr)) -> bool {
+        let mut read = |at, into: &mut [u8]| self.read(at, into);
+        let piece = range(ELSEWHERE, self.cold.len());
+        let jumps = ways::leaving(piece, self.build, &mut read, &mut |to| {
+            found(to);
+            Ok(())
+        });
+        jumps == Ok(true)
     }
 
     fn read(&self, from: TextAddr, into: &mut [u8]) -> Option<()> {
@@ -121,7 +134,13 @@ impl Surroundings for Pretend<'_> {
     }
 
     fn entered(&self, within: TextRange) -> Option<TextAddr> {
-        self.entered.map(at).filter(|&to| within.contains(to))
+        let mut entered = self.entered.map(at).filter(|&to| within.contains(to));
+        self.search(&mut |to| {
+            if within.contains(to) {
+                entered = Some(to);
+            }
+        });
+        entered
     }
 
     fn label(&self, within: TextRange) -> Option<TextAddr> {
@@ -130,6 +149,10 @@ impl Surroundings for Pretend<'_> {
 
     fn fixup(&self, within: TextRange) -> Option<TextAddr> {
         self.fixup.map(at).filter(|&fixup| within.contains(fixup))
+    }
+
+    fn jumps_in(&self, family: Family) -> bool {
+        family == FAMILY && self.search(&mut |_| ())
     }
 
     fn is_call_check(&self, trap: TextAddr) -> bool {

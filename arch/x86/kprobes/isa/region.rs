@@ -348,8 +348,7 @@ mod tests {
         let [a, b, c, d] = distance.to_le_bytes();
         let cold = [0x90, 0xe9, a, b, c, d];
         pretend.cold = &cold;
-        let from = at(ELSEWHERE + 1);
-        assert_eq!(len(&pretend), Err(NotOptimized::JumpInto(from)));
+        assert_eq!(len(&pretend), Err(NotOptimized::Entered(at(2))));
         // To the start of the function, and behind the jump.
         for to in [0, 5, 7] {
             let [a, b, c, d] = (to - (ELSEWHERE as i32 + 6)).to_le_bytes();
@@ -358,6 +357,16 @@ mod tests {
             pretend.cold = &cold;
             assert_eq!(len(&pretend), Ok(7));
         }
+    }
+
+    #[test]
+    fn table_jump_of_cold_fragment() {
+        let mut pretend = Pretend::of(&TWO);
+        // nop; jmp *%rax
+        pretend.cold = &[0x90, 0xff, 0xe0];
+        assert_eq!(len(&pretend), Err(NotOptimized::SplitJump));
+        pretend.build.no_jump_tables = true;
+        assert_eq!(len(&pretend), Ok(7));
     }
 
     #[test]

@@ -18,8 +18,9 @@
 //! [`Surroundings`](crate::model::surroundings::Surroundings) tells of these.
 //!
 //! An indirect jump tells nothing about where it leads. Compilers make them for `switch`, into the
-//! middle of the function, unless the kernel is built with retpolines or IBT; in such a kernel they
-//! only lead to entries of functions.
+//! middle of the function, or of what they split from it, unless the kernel is built with
+//! retpolines or IBT; in such a kernel they only lead to entries of functions. In others a function
+//! with one has no jumps, and neither has anything of its [`Family`].
 //!
 //! C counterpart: `can_optimize()` in
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c), which decodes the
@@ -45,7 +46,9 @@ use crate::{
             TextRange, //
         },
         not_optimized::NotOptimized,
-        order, //
+        order,
+        surroundings::Surroundings,
+        symbol::Family, //
     },
 };
 
@@ -80,6 +83,24 @@ impl Way {
     }
 }
 
+/// Tells `found` of each branch of a function that leads into it, behind its start.
+///
+/// Says no if an indirect jump may lead there, one of its own or of its family.
+pub(crate) fn into(
+    function: TextRange,
+    family: Family,
+    build: Build,
+    around: &impl Surroundings,
+    read: ReadText<'_>,
+    found: &mut dyn FnMut(Way) -> Result<(), NotOptimized>,
+) -> Result<(), NotOptimized> {
+    each(function, function, build, read, found)?;
+    if !build.no_jump_tables && around.jumps_in(family) {
+        return Err(NotOptimized::SplitJump);
+    }
+    Ok(())
+}
+
 /// Tells `found` of each branch in `piece` that leads into `function`, behind its start.
 ///
 /// `piece` is the function itself, or another one. What is refused is refused for all of the
@@ -103,20 +124,27 @@ pub(crate) fn each(
 }
 
 /// Tells `found` where each branch in `piece` leads that leads out of it. If there is anything in
-/// it that cannot be decoded, an instruction may start at each of its bytes.
+/// it that cannot be decoded, an instruction may start at each of its bytes. Returns whether it has
+/// an indirect jump, which may lead anywhere in its family.
 pub(crate) fn leaving(
     piece: TextRange,
+    build: Build,
     read: ReadText<'_>,
     found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
-) -> Result<(), NotOptimized> {
-    let mut look = |from: TextAddr, insn: &Insn| match insn.target(from) {
-        Some(to) if !piece.contains(to) => found(to),
-        _ => Ok(()),
+) -> Result<bool, NotOptimized> {
+    let mut jumps = false;
+    let mut look = |from: TextAddr, insn: &Insn| {
+        jumps |= !build.no_jump_tables && is_indirect(insn);
+        match insn.target(from) {
+            Some(to) if !piece.contains(to) => found(to),
+            _ => Ok(()),
+        }
     };
     match each_insn(piece, read, &mut look) {
         Err(NotOptimized::CannotDecode(_)) => each_byte(piece, read, &mut look),
         done => done,
-    }
+    }?;
+    Ok(jumps)
 }
 
 /// May it lead anywhere in its function?
@@ -335,12 +363,12 @@ mod tests {
             Some(())
         };
         let (mut told, mut count) = ([0; 3], 0);
-        let done = leaving(range(0, 14), &mut read, &mut |to| {
+        let done = leaving(range(0, 14), PLAIN, &mut read, &mut |to| {
             told[count] = to.get().wrapping_sub(START);
             count += 1;
             Ok(())
         });
-        assert_eq!(done, Ok(()));
+        assert_eq!(done, Ok(true));
         assert_eq!(told, [28, 0u64.wrapping_sub(2), 0]);
         assert_eq!(count, 2);
     }
@@ -353,7 +381,7 @@ mod tests {
             Some(())
         };
         let (mut told, mut count) = ([None; 4], 0);
-        leaving(range(0, text.len() as u64), &mut read, &mut |to| {
+        leaving(range(0, text.len() as u64), PLAIN, &mut read, &mut |to| {
             let place = told.get_mut(count).ok_or(NotOptimized::NoMemory)?;
             *place = Some(to.get().wrapping_sub(START));
             count += 1;
@@ -375,9 +403,31 @@ mod tests {
     }
 
     #[test]
+    fn indirect_jumps_are_told_of_where_there_are_jump_tables() {
+        // jmp *%rax; then behind a byte that is none; a call; nop.
+        let texts: [(&[u8], bool); 4] = [
+            (&[0xff, 0xe0], true),
+            (&[0x06, 0xff, 0xe0], true),
+            (&[0xff, 0xd0], false),
+            (&[0x90], false),
+        ];
+        for (text, expected) in texts {
+            let mut read = |from: TextAddr, into: &mut [u8]| {
+                let start = from.get().checked_sub(START)? as usize;
+                into.copy_from_slice(text.get(start..start + into.len())?);
+                Some(())
+            };
+            let piece = range(0, text.len() as u64);
+            let mut jumps = |build| leaving(piece, build, &mut read, &mut |_| Ok(()));
+            assert_eq!(jumps(PLAIN), Ok(expected));
+            assert_eq!(jumps(RETPOLINE), Ok(false));
+        }
+    }
+
+    #[test]
     fn what_cannot_be_read_is_not_known() {
         let mut none = |_: TextAddr, _: &mut [u8]| None;
-        let told = leaving(range(0, 4), &mut none, &mut |_| Ok(()));
+        let told = leaving(range(0, 4), PLAIN, &mut none, &mut |_| Ok(()));
         assert_eq!(told, Err(NotOptimized::CannotRead(at(0))));
     }
 

@@ -17,7 +17,8 @@ use crate::{
     model::{
         not_optimized::Owner,
         plan::Pages,
-        refusal::Refusal, //
+        refusal::Refusal,
+        symbol, //
     },
     sys::{
         preempt::Pinned,
@@ -141,6 +142,10 @@ impl Surroundings for Alone {
         None
     }
 
+    fn jumps_in(&self, _family: symbol::Family) -> bool {
+        false
+    }
+
     fn is_call_check(&self, _at: TextAddr) -> bool {
         false
     }
@@ -250,7 +255,7 @@ impl Jump {
         let mut text = text::Lock::new();
         let prepared = X86::prepare(at, false, &mut text::read, &mut text)?;
         let read = &mut text::read;
-        let ways = X86::ways(function, read)?;
+        let ways = X86::ways(function, symbol::family(c""), &Alone, read)?;
         let detour = X86::detour(at, function, &ways, &prepared, &Alone, read, &mut text)?;
         X86::direct(&detour, Some(chain));
         let jump = Self {
@@ -820,7 +825,7 @@ mod around {
             let at = symbols::lookup(c"_sinittext").ok_or(Refusal::UnknownSymbol)?;
             // It may have gone.
             if let Ok(owner) = modules::owner(at) {
-                let leaving = &mut |_, _: Found<'_>, _: &mut text::Lock| Ok(());
+                let leaving = &mut |_, _: Found<'_>, _: &mut text::Lock| Ok(false);
                 let mut known = surroundings::Modules::NONE;
                 let said = known.tables(&owner, at, leaving).err();
                 assert_eq!(said, Some(NotOptimized::InitText));
@@ -856,7 +861,9 @@ mod around {
                     let read = &mut text::read;
                     if let Ok(prepared) = X86::prepare(place, false, read, &mut text) {
                         let read = &mut text::read;
-                        let detour = X86::ways(function, read).and_then(|ways| {
+                        let family = symbol::family(c"");
+                        let ways = X86::ways(function, family, &tables, read);
+                        let detour = ways.and_then(|ways| {
                             let text = &mut text;
                             X86::detour(place, function, &ways, &prepared, &tables, read, text)
                         });

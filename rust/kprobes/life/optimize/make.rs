@@ -29,12 +29,14 @@ use crate::{
             TextAddr,
             TextRange, //
         },
-        not_optimized::NotOptimized, //
+        not_optimized::NotOptimized,
+        surroundings::Surroundings, //
     },
     shared::optimizing::Node,
     sys::{
         modules,
         surroundings,
+        symbols::Function,
         table::Writer,
         text,
         worker, //
@@ -104,7 +106,7 @@ fn make(
         Current::leaving(piece, &mut read, found, text)
     };
     let tables = known.tables(&owner, at, leaving)?;
-    let ways = around.ways.of(function.text, &mut read)?;
+    let ways = around.ways.of(&function, &tables, &mut read)?;
     let (function, text) = (function.text, text.get());
     let detour = Current::detour(at, function, ways, prepared, &tables, &mut read, text)?;
     let node = Node::new();
@@ -123,11 +125,13 @@ impl Ways {
     /// What leads into `function`, or why that cannot be said.
     fn of(
         &mut self,
-        function: TextRange,
+        function: &Function,
+        around: &impl Surroundings,
         read: ReadText<'_>,
     ) -> Result<&<Current as Detour>::Ways, NotOptimized> {
-        let last = self.0.take().filter(|(last, _)| *last == function);
-        let found = || (function, Current::ways(function, read));
+        let (text, family) = (function.text, function.family);
+        let last = self.0.take().filter(|(last, _)| *last == text);
+        let found = || (text, Current::ways(text, family, around, read));
         let (_, ways) = self.0.insert(last.unwrap_or_else(found));
         ways.as_ref().map_err(|&reason| reason)
     }

@@ -52,12 +52,15 @@ pub(super) fn read(sites: &Writer<Site>, from: TextAddr, code: &mut [u8]) -> Opt
 /// Makes of code that was read at `from`, and is right at its start, what it is behind that.
 fn uncover_behind(sites: &Writer<Site>, from: TextAddr, code: &mut [u8]) {
     for offset in 1..code.len() {
-        let (Ok(at), Some(rest)) = (from.after(offset as u64), code.get_mut(offset..)) else {
+        let Some(rest) = code.get_mut(offset..) else {
             return;
         };
         if !Current::is_jump(rest) && !Current::is_breakpoint(rest) {
             continue;
         }
+        let Ok(at) = from.after(offset as u64) else {
+            return;
+        };
         let Some(site) = sites.get(at) else { continue };
         match site.prepared() {
             Some(prepared) if site.armed() == Armed::Breakpoint => {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where the symbols of a stretch of text are, all of them.
+//! Where the symbols are, all of them.
 //!
 //! Not for the hit path.
 
 use crate::{
     model::{
-        addr::{
-            TextAddr,
-            TextRange, //
-        },
+        addr::TextAddr,
         not_optimized::NotOptimized,
-        symbol, //
+        symbol::{
+            self,
+            Family, //
+        }, //
     },
     sys::modules::Pin, //
 };
@@ -20,20 +20,19 @@ use kernel::{
     prelude::*, //
 };
 
-/// Is told where a symbol is.
-pub(crate) type Found<'a> = &'a mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>;
+/// Is told where a symbol is, and of the family of its name.
+pub(crate) type Found<'a> = &'a mut dyn FnMut(TextAddr, Family) -> Result<(), NotOptimized>;
 
-/// Tells `found` of the symbols in a stretch of the kernel proper, in their order.
-pub(crate) fn of_the_kernel(of: TextRange, found: Found<'_>) -> Result<(), NotOptimized> {
-    let mut at = of.start();
-    while of.contains(at) {
-        let Some(len) = super::len(at).filter(|&len| len != 0) else {
-            break;
-        };
-        found(at)?;
-        at = at.after(len).map_err(|_| NotOptimized::NearEnd)?;
-    }
-    Ok(())
+/// Tells `found` of the symbols of the kernel proper.
+pub(crate) fn of_the_kernel(found: Found<'_>) -> Result<(), NotOptimized> {
+    let mut walk = Walk {
+        found,
+        done: Ok(()),
+    };
+    let data = (&raw mut walk).cast();
+    // SAFETY: `one` is called with `data`, which leads to the walk, and may sleep as the caller.
+    unsafe { bindings::kallsyms_on_each_symbol(Some(one), data) };
+    walk.done
 }
 
 /// Tells `found` of the symbols of a module, in any order: for the kernel, asking about one address
@@ -56,8 +55,7 @@ pub(crate) fn of(_module: &Pin, _found: Found<'_>) -> Result<(), NotOptimized> {
     Ok(())
 }
 
-/// A walk over the symbols of a module.
-#[cfg(CONFIG_MODULES)]
+/// A walk over symbols.
 struct Walk<'a> {
     found: Found<'a>,
     done: Result<(), NotOptimized>,
@@ -68,12 +66,11 @@ struct Walk<'a> {
 /// # Safety
 ///
 /// `walk` is a [`Walk`] that nobody else uses, and `name` ends with NUL.
-#[cfg(CONFIG_MODULES)]
 unsafe extern "C" fn one(walk: *mut c_void, name: *const c_char, at: c_ulong) -> c_int {
     // SAFETY: By the precondition.
     let (walk, name) = unsafe { (&mut *walk.cast::<Walk<'_>>(), CStr::from_char_ptr(name)) };
     if symbol::counts(name) {
-        walk.done = (walk.found)(TextAddr::new(at as u64));
+        walk.done = (walk.found)(TextAddr::new(at as u64), symbol::family(name));
     }
     c_int::from(walk.done.is_err())
 }

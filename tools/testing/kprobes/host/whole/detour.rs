@@ -17,7 +17,8 @@ use crate::{
             TextRange, //
         },
         not_optimized::NotOptimized,
-        surroundings::Surroundings, //
+        surroundings::Surroundings,
+        symbol::Family, //
     },
     sys::{
         preempt,
@@ -64,7 +65,12 @@ unsafe impl Detour for Current {
 
     const REACH: u64 = LEN as u64;
 
-    fn ways(function: TextRange, _read: ReadText<'_>) -> Result<(), NotOptimized> {
+    fn ways(
+        function: TextRange,
+        _family: Family,
+        _around: &impl Surroundings,
+        _read: ReadText<'_>,
+    ) -> Result<(), NotOptimized> {
         events::decoded(function.start().get());
         Ok(())
     }
@@ -96,9 +102,9 @@ unsafe impl Detour for Current {
         _read: ReadText<'_>,
         _found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
         _text: &mut Lock,
-    ) -> Result<(), NotOptimized> {
+    ) -> Result<bool, NotOptimized> {
         events::searched(piece.start().get()..piece.end().get());
-        Ok(())
+        Ok(false)
     }
 
     fn direct(detour: &KBox<Page>, owner: Option<&Chain>) {

@@ -165,6 +165,13 @@ pub unsafe fn kallsyms_lookup_size_offset(
     unsafe { around(addr, symbolsize, offset) }
 }
 
+pub unsafe fn kallsyms_on_each_symbol(
+    _found: Option<unsafe extern "C" fn(*mut c_void, *const c_char, c_ulong) -> c_int>,
+    _data: *mut c_void,
+) -> c_int {
+    OK
+}
+
 pub unsafe fn module_kallsyms_on_each_symbol(
     _modname: *const c_char,
     found: Option<unsafe extern "C" fn(*mut c_void, *const c_char, c_ulong) -> c_int>,

@@ -14,7 +14,8 @@ use crate::{
             TextRange, //
         },
         not_optimized::Owner,
-        surroundings::Surroundings, //
+        surroundings::Surroundings,
+        symbol::Family, //
     },
     x86::{
         decode::decode,
@@ -416,6 +417,10 @@ impl Surroundings for Image {
 
     fn fixup(&self, within: TextRange) -> Option<TextAddr> {
         first(&self.fixups, within)
+    }
+
+    fn jumps_in(&self, _family: Family) -> bool {
+        false
     }
 
     fn is_call_check(&self, at: TextAddr) -> bool {

@@ -26,7 +26,8 @@ use crate::{
             NotOptimized,
             Owner, //
         },
-        surroundings::Surroundings, //
+        surroundings::Surroundings,
+        symbol::Family, //
     },
     x86::{
         classify::{
@@ -80,6 +81,10 @@ impl Surroundings for Alone {
 
     fn fixup(&self, _within: TextRange) -> Option<TextAddr> {
         None
+    }
+
+    fn jumps_in(&self, _family: Family) -> bool {
+        false
     }
 
     fn is_call_check(&self, _at: TextAddr) -> bool {
