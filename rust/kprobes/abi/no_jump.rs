@@ -50,7 +50,10 @@ fn number(reason: NotOptimized) -> c::kprobe_no_jump_reason {
     match reason {
         NotOptimized::NearEnd => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_NEAR_END,
         NotOptimized::CannotDecode(_) => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_CANNOT_DECODE,
+        NotOptimized::CannotRead(_) => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_CANNOT_READ,
+        NotOptimized::InitText => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_INIT_TEXT,
         NotOptimized::IndirectJump(_) => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_INDIRECT_JUMP,
+        NotOptimized::SplitJump => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_SPLIT_JUMP,
         NotOptimized::JumpInto(_) => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_JUMP_INTO,
         NotOptimized::Entered(_) => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_ENTERED,
         NotOptimized::LabelTarget(_) => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_LABEL_TARGET,
@@ -62,7 +65,6 @@ fn number(reason: NotOptimized) -> c::kprobe_no_jump_reason {
         NotOptimized::OfDebugger => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_OF_DEBUGGER,
         NotOptimized::CallCheck(_) => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_CALL_CHECK,
         NotOptimized::MayFault(_) => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_MAY_FAULT,
-        NotOptimized::ChangesCpu(_) => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_CHANGES_CPU,
         NotOptimized::LandingPad(_) => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_LANDING_PAD,
         NotOptimized::ShortLoop(_) => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_SHORT_LOOP,
         NotOptimized::IndirectCall(_) => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_INDIRECT_CALL,

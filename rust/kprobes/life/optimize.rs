@@ -19,7 +19,10 @@
 mod make;
 mod uncover;
 
-pub(crate) use make::Ways;
+pub(crate) use make::{
+    consider_around,
+    Ways, //
+};
 pub(crate) use uncover::uncover;
 
 use super::{
@@ -292,23 +295,6 @@ pub(crate) fn consider(
     addresses: &mut dyn Iterator<Item = TextAddr>,
 ) {
     consider_around(sites, optimizer, text, addresses, &mut Around::new());
-}
-
-/// The same, by what a batch has found out and finds out.
-pub(crate) fn consider_around(
-    sites: &Writer<Site>,
-    optimizer: &mut Optimizer,
-    text: &mut text::Lazy,
-    addresses: &mut dyn Iterator<Item = TextAddr>,
-    around: &mut Around,
-) {
-    if !optimizer.allowed {
-        return;
-    }
-    optimizer.modules.begin_turn();
-    for at in addresses {
-        let _ = make::queue(sites, optimizer, text, at, around);
-    }
 }
 
 /// The same, for all places.

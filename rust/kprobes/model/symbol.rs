@@ -65,8 +65,8 @@ pub(crate) fn family(name: &CStr) -> Family {
     }))
 }
 
-/// Does kallsyms know an address in a module by a symbol of that name? Others mark something for the
-/// linker or for debuggers.
+/// Does kallsyms know an address in a module by a symbol of that name? Others mark something for
+/// the linker or for debuggers.
 pub(crate) fn counts(name: &CStr) -> bool {
     !matches!(
         name.to_bytes(),

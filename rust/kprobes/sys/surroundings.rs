@@ -7,14 +7,15 @@
 //! others change. For the branches all text has to be decoded. So for the kernel proper that is
 //! done once, when somebody first asks. Nothing in it changes later: alternatives are chosen at
 //! boot, jump labels lead to where they lead. A module's text is looked at by each who has probes
-//! in it. What is for the kernel's beginning alone is in neither: it stays for so short that no jump
-//! is worth looking for.
+//! in it. What is for the kernel's beginning alone is in neither: it stays for so short that no
+//! jump is worth looking for.
 //!
-//! Each piece of text, from one symbol to the next, and what is before the first, is read while nobody changes text: an
-//! instruction of which a part has been written is none. What still cannot be decoded has something
-//! else in it, data between functions, say, and where instructions start there nobody knows. So one
-//! may start at each byte, which tells of some branches that there are not, and of all that there
-//! are. If text cannot be read at all, nothing is known, and there is no list.
+//! Each piece of text, from one symbol to the next, and what is before the first, is read while
+//! nobody changes text: an instruction of which a part has been written is none. What still cannot
+//! be decoded has something else in it, data between functions, say, and where instructions start
+//! there nobody knows. So one may start at each byte, which tells of some branches that there are
+//! not, and of all that there are. If text cannot be read at all, nothing is known, and there is no
+//! list.
 //!
 //! Not for the hit path.
 
@@ -113,9 +114,7 @@ impl Modules {
             Owner::Module(module) => {
                 let lists = self.0.of(module, at, NotOptimized::NoMemory, |part| {
                     let tables = reserved::Tables::of(module);
-                    Lists::read(&tables, part, leaving, |found| {
-                        each::of(module, found)
-                    })
+                    Lists::read(&tables, part, leaving, |found| each::of(module, found))
                 });
                 lists.map(Tables)
             }
@@ -214,7 +213,9 @@ impl Lists {
     ) -> Result<Self, NotOptimized> {
         let (mut owned, mut starts) = (KVVec::new(), KVVec::new());
         symbols(&mut |at, family| match landing_in(of, at, Kind::Branch) {
-            Some(start) => starts.push((start, family), GFP_KERNEL).map_err(|_| NotOptimized::NoMemory),
+            Some(start) => starts
+                .push((start, family), GFP_KERNEL)
+                .map_err(|_| NotOptimized::NoMemory),
             None => Ok(()),
         })?;
         if !starts.is_sorted() {

@@ -10,12 +10,11 @@
 //! [`each`] decodes a piece of text and tells of them; who collects them puts them in order with
 //! [`Ways::of`], once for all probes in the function, and each probe costs a binary search then.
 //! What leads into other functions takes a look at all text. It is little, so that is done once and
-//! what was found is kept, for
-//! [`Surroundings::entered`](crate::model::surroundings::Surroundings::entered).
+//! what was found is kept, for [`Surroundings::entered`].
 //!
 //! It assumes that the text is read as it was compiled, as [`boundary`] does. Jump labels that are
 //! NOPs now, and where exceptions are fixed up, stand in tables of the kernel and not in the bytes:
-//! [`Surroundings`](crate::model::surroundings::Surroundings) tells of these.
+//! [`Surroundings`] tells of these.
 //!
 //! An indirect jump tells nothing about where it leads. Compilers make them for `switch`, into the
 //! middle of the function, or of what they split from it, unless the kernel is built with
@@ -239,7 +238,8 @@ impl Window {
     ) -> Result<&[u8], NotOptimized> {
         let wanted = distance(at, end).min(boundary::WINDOW);
         if distance(self.start, at).saturating_add(wanted) > self.len {
-            self.fill(at, end, read).ok_or(NotOptimized::CannotRead(at))?;
+            self.fill(at, end, read)
+                .ok_or(NotOptimized::CannotRead(at))?;
         }
         let from = distance(self.start, at);
         Ok(self.bytes.get(from..self.len).unwrap_or_default())

@@ -15,6 +15,7 @@ use crate::{
     arch::Current,
     contract::{
         Detour,
+        Machine,
         ReadText, //
     },
     life::{
@@ -44,8 +45,25 @@ use crate::{
 };
 use kernel::prelude::*;
 
+/// Queues those of these places that may have a jump, by what a batch has found out.
+pub(crate) fn consider_around(
+    sites: &Writer<Site>,
+    optimizer: &mut Optimizer,
+    text: &mut text::Lazy,
+    addresses: &mut dyn Iterator<Item = TextAddr>,
+    around: &mut Around,
+) {
+    if !optimizer.allowed {
+        return;
+    }
+    optimizer.modules.begin_turn();
+    for at in addresses {
+        let _ = queue(sites, optimizer, text, at, around);
+    }
+}
+
 /// Queues one place, if there is one and it may have a jump.
-pub(super) fn queue(
+fn queue(
     sites: &Writer<Site>,
     optimizer: &mut Optimizer,
     text: &mut text::Lazy,

@@ -390,6 +390,7 @@ void bench_optimizer_rows(void)
 	if (allocate()) {
 		optimizer(1);
 		optimizer(1000);
+		optimizer(10000);
 	}
 	release();
 }

@@ -46,11 +46,11 @@ _MARK = re.compile(r'v=0e .*CR2=ffffffff0000([0-9a-f]{4})\b')
 _TRAP = re.compile(r'^ *\d+: v=0[13] ')
 # Minutes that one boot has been seen to take on two busy cores.
 _PLANNED = {
-    'c': {'hits': 0.7, 'traps': 0.6, 'scale': 12.7, 'lifecycle': 11.4,
+    'c': {'hits': 0.7, 'traps': 0.6, 'scale': 12.7, 'lifecycle': 14.4,
           'syncs': 2.6},
     'rust': {'hits': 0.9, 'traps': 0.8, 'scale': 0.8, 'lifecycle': 1.1,
              'syncs': 2.1}}
-_LIMIT = 15 * 60
+_LIMIT = 20 * 60
 # Minutes that measuring may take in all.
 _TOTAL = 30
 

@@ -70,6 +70,8 @@ _PLACES = {
     'vmlinux': ('vmlinux, armed', (1, 1000)),
 }
 
+_JUMPS = (1, 1000, 10000)
+
 
 def _hits():
     return [Row(name, title, 'insns', traps=True)
@@ -102,7 +104,7 @@ def _latencies():
             if count > 1:
                 yield Row(f'{stem}_batch_latency',
                           f'unregister, {title} in one batch', 'ns')
-    for count in (1, 1000):
+    for count in _JUMPS:
         yield Row(f'register_optimized_{count}_latency',
                   f'register {count:,} until all are jumps', 'ns')
         yield Row(f'unregister_optimized_{count}_batch_latency',
@@ -111,7 +113,7 @@ def _latencies():
 
 
 def _optimizer():
-    for count in (1, 1000):
+    for count in _JUMPS:
         yield Row(f'register_optimized_{count}',
                   f'register {count:,} until all are jumps', 'insns', MEAN)
         yield Row(f'unregister_optimized_{count}_batch',

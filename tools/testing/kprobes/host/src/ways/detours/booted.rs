@@ -109,10 +109,15 @@ fn entered(image: &Image) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     for (start, end, _) in pieces(image) {
         // What cannot be decoded is no code.
-        let _ = ways::leaving(super::range(start, end), &mut read, &mut |to| {
-            found.insert(to.get());
-            Ok(())
-        });
+        let _ = ways::leaving(
+            super::range(start, end),
+            image.build,
+            &mut read,
+            &mut |to| {
+                found.insert(to.get());
+                Ok(())
+            },
+        );
     }
     found.retain(|to| image.text().contains(TextAddr::new(*to)));
     found.retain(|to| !image.functions.contains_key(to));

@@ -454,26 +454,26 @@ fn a_flush_ends_when_nothing_is_queued() {
 
 /// The pieces of text that were searched for branches since this was last asked.
 fn searched() -> Vec<Range<u64>> {
-    let pieces = events::history().into_iter().filter_map(|event| match event {
+    let pieces = |event| match event {
         Event::Searched(start, end) => Some(start..end),
         _ => None,
-    });
-    pieces.collect()
+    };
+    events::history().into_iter().filter_map(pieces).collect()
 }
 
 #[test]
 fn text_is_searched_while_nobody_changes_it() {
     let mut world = world();
     let place = world.place(&MOVES);
-    let end = place + MOVES.len() as u64 + 1;
+    let core = place..place + MOVES.len() as u64 + 1;
     modules::load(Layout {
-        core: place..end,
+        core: core.clone(),
         ..Layout::default()
     });
     let clients = [Client::at(place)];
     assert_eq!(client::register(&clients), 0);
     // It is wrong to do so without the lock.
-    assert_eq!(searched(), [place..end]);
+    assert_eq!(searched(), core::slice::from_ref(&core));
     client::unregister(&clients);
 }
 
@@ -484,11 +484,12 @@ fn a_function_is_decoded_once_for_a_batch() {
     let inside = places.map(|place| world.name(place + 2 * INSN));
     let clients = [places[0], places[1], inside[0], inside[1]].map(Client::at);
     let decoded = || {
-        let functions = events::history().into_iter().filter_map(|event| match event {
+        let functions = |event| match event {
             Event::Decoded(function) => Some(function),
             _ => None,
-        });
-        functions.collect::<Vec<_>>()
+        };
+        let decoded = events::history().into_iter().filter_map(functions);
+        decoded.collect::<Vec<_>>()
     };
     assert_eq!(client::register(&clients), 0);
     assert_eq!(decoded(), places);
