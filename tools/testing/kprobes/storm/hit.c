@@ -38,7 +38,8 @@ int storm_hitter(void *number)
 
 		for (times = 0; times < 64; times++, value++)
 			storm_call(value % TARGETS, value);
-		cond_resched();
+		/* Else who waits for all tasks would wait for it. */
+		cond_resched_tasks_rcu_qs();
 	}
 	return 0;
 }
@@ -65,29 +66,36 @@ static bool in_copy(unsigned long ip)
 	return is_move(ip) || is_move(ip - STORM_MOVE_LEN);
 }
 
+/* Hits, too, and has the task that it has found in a copy put aside there. */
+unsigned int storm_tick(struct pt_regs *regs, long number)
+{
+	atomic_long_inc(&storm_counts.ticks);
+	if (regs && in_copy(regs->ip)) {
+		atomic_long_inc(&storm_counts.inside);
+		set_tsk_need_resched(current);
+		set_preempt_need_resched();
+	}
+	storm_call(number % TARGETS, number);
+	return storm_tick_us;
+}
+
 struct ticker {
 	struct hrtimer timer;
-	long value;
+	long number;
 	bool started;
 };
 
 static DEFINE_PER_CPU(struct ticker, tickers);
+static storm_tick_fn *ticks;
 
 static enum hrtimer_restart tick(struct hrtimer *timer)
 {
 	struct ticker *ticker = container_of(timer, struct ticker, timer);
 	struct pt_regs *regs = get_irq_regs();
+	u64 next = ticks(regs && !user_mode(regs) ? regs : NULL,
+			 ++ticker->number);
 
-	atomic_long_inc(&storm_counts.ticks);
-	if (regs && !user_mode(regs) && in_copy(regs->ip)) {
-		atomic_long_inc(&storm_counts.inside);
-		/* The task is to be put aside right there. */
-		set_tsk_need_resched(current);
-		set_preempt_need_resched();
-	}
-	ticker->value++;
-	storm_call(ticker->value % TARGETS, ticker->value);
-	hrtimer_forward_now(timer, ns_to_ktime(storm_tick_us * NSEC_PER_USEC));
+	hrtimer_forward_now(timer, ns_to_ktime(next * NSEC_PER_USEC));
 	return HRTIMER_RESTART;
 }
 
@@ -102,8 +110,9 @@ static void start_timer(void *unused)
 		      HRTIMER_MODE_REL_PINNED_HARD);
 }
 
-void storm_start_timers(void)
+void storm_start_timers(storm_tick_fn *tick)
 {
+	ticks = tick;
 	on_each_cpu(start_timer, NULL, true);
 }
 

@@ -13,6 +13,7 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
+#include <linux/timekeeping.h>
 #include "storm.h"
 
 struct target storm_targets[TARGETS] = {
@@ -32,7 +33,7 @@ bool storm_over;
 unsigned int storm_tick_us = 200;
 module_param_named(tick_us, storm_tick_us, uint, 0600);
 
-static DEFINE_MUTEX(one_storm);
+DEFINE_MUTEX(storm_alone);
 
 static int count_anchor(struct kprobe *kp, struct pt_regs *regs)
 {
@@ -92,35 +93,45 @@ static int weigh_anchors(void)
 	return err;
 }
 
-static void rage(unsigned int seconds)
+#define MOST_THREADS	16
+
+/* It is over after some seconds, or when it is said to be done. */
+void storm_rage(unsigned int seconds, const struct storm_crew crews[2],
+		storm_tick_fn *tick, bool (*is_done)(void))
 {
-	struct task_struct *threads[HITTERS + CHURNERS];
-	int n, count = 0;
+	time64_t end = ktime_get_seconds() + seconds;
+	struct task_struct *threads[MOST_THREADS];
+	int n, crew, count = 0;
 
 	WRITE_ONCE(storm_over, false);
-	for (n = 0; n < HITTERS + CHURNERS; n++) {
-		bool hits = n < HITTERS;
-		long number = hits ? n : n - HITTERS;
-		struct task_struct *thread =
-			kthread_create(hits ? storm_hitter : storm_churner,
-				       (void *)number, "storm/%d", n);
+	for (crew = 0; crew < 2; crew++) {
+		for (n = 0; n < crews[crew].count; n++) {
+			struct task_struct *thread =
+				kthread_create(crews[crew].run, (void *)(long)n,
+					       "storm/%d/%d", crew, n);
 
-		if (IS_ERR(thread)) {
-			pr_err("no thread\n");
-			continue;
+			if (IS_ERR(thread)) {
+				pr_err("no thread\n");
+				continue;
+			}
+			/* It ends by itself, and stays to be waited for. */
+			get_task_struct(thread);
+			wake_up_process(thread);
+			threads[count++] = thread;
 		}
-		/* It ends by itself, and stays to be waited for. */
-		get_task_struct(thread);
-		wake_up_process(thread);
-		threads[count++] = thread;
 	}
-	storm_start_timers();
-	ssleep(seconds);
+	storm_start_timers(tick);
+	while (ktime_get_seconds() < end && !(is_done && is_done()))
+		storm_sleep(1000);
 	WRITE_ONCE(storm_over, true);
 	storm_stop_timers();
 	while (count-- > 0)
 		kthread_stop_put(threads[count]);
 }
+
+static const struct storm_crew crews[2] = {
+	{ storm_hitter, HITTERS }, { storm_churner, CHURNERS },
+};
 
 static int storm(unsigned int seconds, bool anchored)
 {
@@ -139,7 +150,7 @@ static int storm(unsigned int seconds, bool anchored)
 	if (anchored)
 		err = drop_anchors();
 	if (!err) {
-		rage(seconds);
+		storm_rage(seconds, crews, storm_tick, NULL);
 		if (anchored)
 			err = weigh_anchors();
 	}
@@ -163,7 +174,7 @@ static int set_storm(const char *text, const struct kernel_param *param)
 	if (err)
 		return err;
 	kernel_param_unlock(THIS_MODULE);
-	scoped_guard(mutex, &one_storm)
+	scoped_guard(mutex, &storm_alone)
 		err = storm(seconds, param->arg);
 	kernel_param_lock(THIS_MODULE);
 	return err;

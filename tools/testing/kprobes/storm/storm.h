@@ -10,7 +10,9 @@
 #define _KPROBES_STORM_H
 
 #include <linux/atomic.h>
+#include <linux/delay.h>
 #include <linux/kprobes.h>
+#include <linux/mutex.h>
 
 enum target_number {
 	TARGET_MOVE,		/* runs as a copy that goes on by itself */
@@ -47,13 +49,37 @@ struct storm_counts {
 
 extern struct storm_counts storm_counts;
 extern bool storm_over;		/* threads are to end */
+extern struct mutex storm_alone;
 extern unsigned int storm_tick_us;
+
+/* Threads of one kind, each with its number. */
+struct storm_crew {
+	int (*run)(void *number);
+	int count;
+};
+
+/*
+ * What a timer on each CPU does; what it has interrupted, if known. Says in how
+ * many microseconds it is to come again.
+ */
+typedef unsigned int storm_tick_fn(struct pt_regs *regs, long number);
+
+/* By the clock: there may be fewer ticks than there should be. */
+static inline void storm_sleep(unsigned int milliseconds)
+{
+	usleep_range(milliseconds * 1000, milliseconds * 1100);
+}
+
+/* main.c */
+void storm_rage(unsigned int seconds, const struct storm_crew crews[2],
+		storm_tick_fn *tick, bool (*is_done)(void));
 
 /* hit.c */
 #define HITTERS	4
 int storm_hitter(void *number);
 void storm_call(enum target_number number, long value);
-void storm_start_timers(void);
+unsigned int storm_tick(struct pt_regs *regs, long number);
+void storm_start_timers(storm_tick_fn *tick);
 void storm_stop_timers(void);
 
 /* churn.c */
