@@ -230,6 +230,12 @@ def kunit_tests(built):
 _PIECES = {'# the storm begins': 'one-insn-per-tb on',
            '# the storm is over': 'one-insn-per-tb off'}
 
+# What is shown of it.
+_STORM_SAYS = tuple(f'# {one}' for one in (
+    'anchored:', 'loose:', 'jumps:', 'jumps_loose:', 'boundaries:',
+    'modules_', 'cpus_', 'jumps_are')) + tuple(
+        f'kprobes_storm: {one}' for one in ('sleepers', 'boundaries'))
+
 # Of a minute, half is the guest's coming and going under emulation.
 STORM_SECONDS = 40
 
@@ -247,7 +253,7 @@ def storm(built, seconds, piecewise=False):
     modules = _modules(built, 'storm')
     name = 'storm-piecewise' if piecewise else 'storm'
     head = f'STORM_SECONDS={seconds}\n' + (
-        'STORM_TICK=1000\n' if piecewise else '')
+        'STORM_TICK=1000\nSTORM_PIECEWISE=y\n' if piecewise else '')
     image = guest.initramfs(built, name, head + _job('storm', built.impl),
                             modules)
     prefix = f'{built.arch}.{built.impl}'
@@ -263,7 +269,7 @@ def storm(built, seconds, piecewise=False):
             console = qemu.boot(
                 built, image, name=name, smp=4, force='tcg', on_line=heard,
                 thread='single',
-                cmdline='kunit.enable=0', timeout=240 + 3 * seconds,
+                cmdline='kunit.enable=0', timeout=240 + (6 if piecewise else 3) * seconds,
                 extra=['-monitor', f'unix:{monitor},server=on,wait=off'])
         except qemu.Died as died:
             died.show()
@@ -277,8 +283,7 @@ def storm(built, seconds, piecewise=False):
         f'{prefix}.storm.no-splat', 'fail' if console.splats else 'pass',
         '; '.join(console.splats[:5])))
     for line in console.lines:
-        if line.startswith(('# anchored:', '# loose:', '# modules_', '# cpus_')) \
-                or 'in copies of' in line:
+        if line.startswith(_STORM_SAYS) or 'in copies of' in line:
             progress.say(line)
     return found
 

@@ -88,9 +88,13 @@ def _compiled(flavour):
     return run
 
 
-def _storm(piecewise):
+def _storm(seconds, flavour='test', piecewise=False):
     def run():
-        return cli.storm(kernel.build('x86_64', 'rust'), 600, piecewise)
+        found = cli.storm(kernel.build('x86_64', 'rust', flavour), seconds,
+                          piecewise)
+        return found + results.vanished(
+            'x86_64-rust', found, lambda name: '.storm.' in name,
+            'x86_64-rust-piecewise' if piecewise else None)
     return run
 
 
@@ -146,8 +150,9 @@ def pieces():
     found['clients-x86_64-c'] = _clients('c')
     found['coverage'] = cli.coverage_tests
     found['series'] = _series
-    found['storm-x86_64'] = _storm(False)
-    found['storm-x86_64-piecewise'] = _storm(True)
+    found['storm-x86_64'] = _storm(600)
+    found['storm-x86_64-piecewise'] = _storm(600, piecewise=True)
+    found['storm-x86_64-kasan'] = _storm(200, 'kasan')
     return found
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # A storm of probes on all CPUs: storm/ hits and registers; from here CPUs go
-# and come, modules with probes on them too, the list is read, and in the
-# second half the switch is turned. STORM_SECONDS in all.
+# and come, modules with probes on them too, files are read, and when nothing is
+# to be kept the switch is turned. The same for jumps in the place of
+# breakpoints, with their own switch: STORM_SECONDS in all. Then tasks sleep.
+# STORM_PIECEWISE: interrupts come anywhere, so they must have come everywhere.
 
 STORM=/sys/module/kprobes_storm/parameters
 PROBER=/sys/module/kprobes_prober/parameters
@@ -33,7 +35,9 @@ modules_go_and_come() {
 		echo register >$PROBER/$probe || return 1
 	done
 	echo 10 >/sys/module/kprobes_target/parameters/call || return 1
-	rmmod kprobes_target || return 1
+	# Whoever makes detours keeps it for a moment.
+	rmmod kprobes_target || { sleep 0.2 && rmmod kprobes_target; } ||
+		return 1
 	for probe in untraced function; do
 		echo unregister >$PROBER/$probe || return 1
 	done
@@ -43,6 +47,7 @@ modules_go_and_come() {
 files_are_read() {
 	cat $KPROBES/list $KPROBES/enabled /proc/kallsyms >/dev/null
 	cat $KPROBES/blacklist >/dev/null
+	[ ! -e $KPROBES/unoptimized ] || cat $KPROBES/unoptimized >/dev/null
 	sleep 0.5
 }
 
@@ -50,32 +55,51 @@ switch_is_turned() {
 	echo 0 >$KPROBES/enabled
 	sleep 0.1
 	echo 1 >$KPROBES/enabled
-	sleep 0.3
+	sleep "${1:-0.3}"
 }
 
-# rage KIND COMMAND...: half of the storm, with COMMANDs meanwhile.
+# In between there is to be time for jumps.
+switch_is_seldom_turned() {
+	switch_is_turned 3
+}
+
+jumps_are_switched() {
+	echo 0 >/proc/sys/debug/kprobes-optimization
+	sleep 0.2
+	echo 1 >/proc/sys/debug/kprobes-optimization
+	sleep 3
+}
+
+# rage KIND COUNTS PERCENT COMMAND...: so much of the storm, with COMMANDs
+# meanwhile.
 rage() {
 	kind=$1
-	shift
+	counts=$2
+	left=$((STORM_SECONDS * $3 / 100))
+	shift 3
 	: >/tmp/raging
 	for command in "$@"; do
 		while_raging "$command"
 	done
 	# In pieces, so that there is a word now and then.
-	left=$((STORM_SECONDS / 2))
 	status=0
 	while [ $left -gt 0 ] && [ $status = 0 ]; do
 		piece=$((left > 30 ? 30 : left))
 		echo $piece >$STORM/"$kind" || status=1
-		counts=$(tr '\n' ',' <$STORM/counts)
-		say "# $kind: $counts"
-		inside=$((inside + $(sed -n 's/^inside //p' $STORM/counts)))
-		ticks=$((ticks + $(sed -n 's/^ticks //p' $STORM/counts)))
+		say "# $kind: $(tr '\n' ',' <$STORM/"$counts")"
+		inside=$((inside + $(value inside)))
+		ticks=$((ticks + $(value ticks)))
 		left=$((left - piece))
 	done
 	rm /tmp/raging
 	wait
 	return $status
+}
+
+# value NAME: of those that were counted last.
+value() {
+	found=$(sed -n "s/^$1 //p" $STORM/"$counts")
+	echo "${found:-0}"
 }
 
 empty() {
@@ -92,11 +116,23 @@ load kprobes_prober
 load kprobes_storm
 [ -z "$STORM_TICK" ] || echo "$STORM_TICK" >$STORM/tick_us
 say "# the storm begins"
-rage anchored cpus_go_and_come modules_go_and_come files_are_read
+rage anchored counts 20 cpus_go_and_come modules_go_and_come files_are_read
 check no_hit_is_lost [ $? = 0 ]
-rage loose cpus_go_and_come modules_go_and_come files_are_read switch_is_turned
+rage loose counts 20 \
+	cpus_go_and_come modules_go_and_come files_are_read switch_is_turned
 check nothing_is_called_late [ $? = 0 ]
+rage jumps jump_counts 35 cpus_go_and_come files_are_read jumps_are_switched
+check no_hit_by_a_jump_is_lost [ $? = 0 ]
+rage jumps_loose jump_counts 25 cpus_go_and_come modules_go_and_come \
+	files_are_read jumps_are_switched switch_is_seldom_turned
+check jumps_come_and_go [ $? = 0 ]
+if [ -n "$STORM_PIECEWISE" ]; then
+	check interrupts_at_each_boundary \
+		sh -c "echo $((2 * STORM_SECONDS)) >$STORM/boundaries"
+	say "# boundaries: $(tr '\n' ',' <$STORM/jump_counts)"
+fi
 say "# the storm is over"
+check sleepers_come_back sh -c "echo 1000 >$STORM/sleepers"
 say "# $ticks interrupts, $inside of them in copies of instructions"
 check interrupts_in_copies [ $inside -gt 0 ]
 check list_is_empty empty

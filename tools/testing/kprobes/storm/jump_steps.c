@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where the instructions are, by the CPU's single steps: of each function as it
+ * is, then with a jump in it. The instructions that run in the detour, after
+ * what all detours have in common, stand for the first ones of the function.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/kallsyms.h>
+#include <linux/kdebug.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <asm/insn.h>
+#include <asm/text-patching.h>
+#include "jumps.h"
+
+#define MOST_STEPS	4096
+
+struct jump_spot jump_common[JUMP_COMMON];
+unsigned long jump_common_at;
+
+static struct {
+	struct task_struct *task;
+	int count;
+	unsigned long at[MOST_STEPS];
+} steps;
+
+static int stepped(struct notifier_block *block, unsigned long event,
+		   void *data)
+{
+	const struct die_args *args = data;
+
+	if (event != DIE_DEBUG || current != steps.task)
+		return NOTIFY_DONE;
+	if (steps.count < MOST_STEPS)
+		steps.at[steps.count++] = args->regs->ip;
+	return NOTIFY_STOP;
+}
+
+static struct notifier_block block = {
+	.notifier_call = stepped,
+	.priority = INT_MAX,
+};
+
+/* Which step is the first one at the place; -1 if there is none. */
+static int step(struct jump_target *target, bool carry)
+{
+	struct jump_registers registers = {
+		.flags = X86_EFLAGS_TF | (carry ? X86_EFLAGS_CF : 0),
+	};
+	int n;
+
+	steps.count = 0;
+	local_irq_disable();
+	steps.task = current;
+	jump_run(&registers, target->function, 1);
+	steps.task = NULL;
+	local_irq_enable();
+	for (n = 0; n < steps.count; n++)
+		if (steps.at[n] == (unsigned long)target->site)
+			return n;
+	return -1;
+}
+
+/* What runs in the function, and in what it calls. */
+static int learn_text(struct jump_target *target, bool carry)
+{
+	unsigned long *insns = target->insns[carry];
+	int from = step(target, carry), n;
+
+	if (from < 0)
+		return -EIO;
+	memset(insns, 0, sizeof(target->insns[carry]));
+	for (n = 0; n < JUMP_INSNS - 1 && from + n < steps.count; n++) {
+		unsigned long at = steps.at[from + n];
+		unsigned long into = at - (unsigned long)target->site;
+
+		if (at == (unsigned long)jump_ran)
+			break;
+		insns[n] = at;
+		if (into < JUMP_TEXT)
+			target->text[into].original = at;
+	}
+	return n ? 0 : -EIO;
+}
+
+static bool is_common(unsigned long at)
+{
+	char name[KSYM_SYMBOL_LEN];
+
+	if (at - jump_common_at >= JUMP_COMMON)
+		return false;
+	sprint_symbol_no_offset(name, at);
+	return !strcmp(name, "rust_kprobes_detour");
+}
+
+/* Does somebody wait for the CPU? What only then runs is rare. */
+static bool waits;
+
+static void add_common(unsigned long at)
+{
+	struct jump_spot *spot = &jump_common[at - jump_common_at];
+
+	if (!spot->original)
+		spot->rare = waits;
+	spot->original = at;
+}
+
+/* With interrupts on, two more follow the last one: call, jmp. */
+static int learn_giving_way(unsigned long last)
+{
+	const u8 *at = (const u8 *)last;
+
+	if ((at[0] & 0xf0) != 0x70 || at[2] != CALL_INSN_OPCODE ||
+	    (at[7] != JMP8_INSN_OPCODE && at[7] != JMP32_INSN_OPCODE))
+		return -EIO;
+	add_common(last + 2);
+	add_common(last + 7);
+	return 0;
+}
+
+static int learn_detour(struct jump_target *target, bool carry)
+{
+	int n = step(target, carry), k = 0, pushes = 0, common = 0, backward = 0;
+	unsigned long slot, before = 0;
+
+	if (n < 0 || ++n >= steps.count)
+		return -EIO;
+	slot = round_down(steps.at[n], JUMP_SLOT);
+	for (; n < steps.count && steps.at[n] - slot < JUMP_SLOT; n++, pushes++)
+		target->slot[steps.at[n] - slot].original =
+			(unsigned long)target->site;
+	if (n < steps.count && !jump_common_at)
+		jump_common_at = steps.at[n];
+	for (; n < steps.count && steps.at[n] - slot >= JUMP_SLOT; n++) {
+		if (!is_common(steps.at[n]))
+			continue;
+		add_common(steps.at[n]);
+		common++;
+		if (steps.at[n] < before) {
+			backward++;
+			if (learn_giving_way(before))
+				return -EIO;
+		}
+		before = steps.at[n];
+	}
+	for (; n < steps.count && steps.at[n] - slot < JUMP_SLOT; n++, k++) {
+		if (k == JUMP_INSNS || !target->insns[carry][k])
+			return -EIO;
+		target->slot[steps.at[n] - slot].original =
+			target->insns[carry][k];
+	}
+	pr_info("%s: %d steps into the detour, %d in common, %d in the copy\n",
+		target->name, pushes, common, k);
+	return pushes == 6 && common > 40 && backward == waits && k ? 0 : -EIO;
+}
+
+static bool all_are_jumps(void)
+{
+	int n, count = 0;
+
+	for (n = 0; n < JUMPS; n++)
+		count += jump_is_there(&jump_targets[n]);
+	return count == JUMPS;
+}
+
+static int let_wait(struct kprobe *kp, struct pt_regs *regs)
+{
+	if (waits)
+		set_preempt_need_resched();
+	return 0;
+}
+
+static int learn_detours(void)
+{
+	unsigned long begin, end = jiffies + 60 * HZ;
+	struct kprobe *batch[JUMPS];
+	int n, err;
+
+	for (n = 0; n < JUMPS; n++) {
+		struct jump_target *target = &jump_targets[n];
+
+		memset(&target->anchor, 0, sizeof(target->anchor));
+		target->anchor.addr = (kprobe_opcode_t *)target->site;
+		target->anchor.pre_handler = let_wait;
+		batch[n] = &target->anchor;
+	}
+	err = register_kprobes(batch, JUMPS);
+	if (err)
+		return err;
+	begin = jiffies;
+	while (!all_are_jumps() && time_before(jiffies, end))
+		storm_sleep(20);
+	pr_info("jumps in the place of breakpoints after %u ms\n",
+		jiffies_to_msecs(jiffies - begin));
+	for (n = 0; n < JUMPS && !err; n++) {
+		struct jump_target *target = &jump_targets[n];
+
+		err = jump_is_there(target) ? 0 : -EIO;
+		waits = false;
+		err = err ?: learn_detour(target, false);
+		waits = true;
+		err = err ?: learn_detour(target, true);
+		if (err)
+			pr_err("no detour of %s that I can follow\n",
+			       target->name);
+	}
+	unregister_kprobes(batch, JUMPS);
+	return err;
+}
+
+int jump_learn(void)
+{
+	static bool learned;
+	int n, err = 0;
+
+	if (learned)
+		return 0;
+	register_die_notifier(&block);
+	for (n = 0; n < JUMPS && !err; n++)
+		err = learn_text(&jump_targets[n], false) ?:
+		      learn_text(&jump_targets[n], true);
+	err = err ?: learn_detours();
+	unregister_die_notifier(&block);
+	learned = !err;
+	return err;
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tasks come through a jump to a call, and fall asleep in what is called. Then
+ * the jump goes, in each way that there is, and comes again; the probe goes; the
+ * memory of its detour is used for another one. All that while some of them
+ * wake up, and have to come back to behind the call. The others do so last.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/completion.h>
+#include <linux/kthread.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/umh.h>
+#include <asm/text-patching.h>
+#include "jumps.h"
+
+#define MARK	(IS_ENABLED(CONFIG_X86_KERNEL_IBT) ? 4 : 0)
+
+struct sleeper {
+	struct completion morning;
+	struct task_struct *task;
+	long number;
+	long result;
+};
+
+/* With the jump in its place: what sleeps is called by a detour. */
+static const u8 *const site = (const u8 *)jump_sleeper + MARK;
+
+static atomic_t asleep, awake, by_jump;
+
+asmlinkage long jump_bed(struct sleeper *sleeper);
+
+asmlinkage long jump_bed(struct sleeper *sleeper)
+{
+	atomic_inc(&asleep);
+	wait_for_completion_state(&sleeper->morning, TASK_IDLE);
+	atomic_inc(&awake);
+	return sleeper->number + 5;
+}
+
+static int sleep(void *data)
+{
+	struct sleeper *sleeper = data;
+
+	sleeper->result = jump_sleeper(sleeper);
+	return 0;
+}
+
+static int before(struct kprobe *kp, struct pt_regs *regs)
+{
+	if (came_by_jump(regs))
+		atomic_inc(&by_jump);
+	return 0;
+}
+
+static void after(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+{
+}
+
+static struct kprobe probe, other;
+
+static const u8 *jump_at(const u8 *at)
+{
+	u8 code[JMP32_INSN_SIZE];
+	s32 distance;
+
+	if (copy_from_kernel_nofault(code, at, sizeof(code)) ||
+	    code[0] != JMP32_INSN_OPCODE)
+		return NULL;
+	memcpy(&distance, code + 1, sizeof(distance));
+	return at + sizeof(code) + distance;
+}
+
+/* Waits for a jump, and says where it leads; or for there to be none. */
+static const u8 *comes(void)
+{
+	unsigned long end = jiffies + 60 * HZ;
+
+	while (!jump_at(site) && time_before(jiffies, end))
+		storm_sleep(20);
+	return jump_at(site);
+}
+
+static int place_other(const u8 *at, bool after_it)
+{
+	memset(&other, 0, sizeof(other));
+	other.addr = (kprobe_opcode_t *)at;
+	other.pre_handler = before;
+	other.post_handler = after_it ? after : NULL;
+	return register_kprobe(&other);
+}
+
+/* Files of debugfs are for programs only. */
+static int say(const char *file, bool on)
+{
+	char line[80];
+	char *call[] = { "/bin/sh", "-c", line, NULL };
+	char *variables[] = { "PATH=/bin", NULL };
+
+	snprintf(line, sizeof(line), "echo %d >%s", on, file);
+	return call_usermodehelper(call[0], call, variables, UMH_WAIT_PROC);
+}
+
+/* Each way for a jump to go, and what lets it come back. */
+static int by_post(bool go)
+{
+	if (go)
+		return place_other(site, true);
+	unregister_kprobe(&other);
+	return 0;
+}
+
+static int by_neighbour(bool go)
+{
+	if (go)
+		return place_other(site + 4, false);
+	unregister_kprobe(&other);
+	return 0;
+}
+
+static int by_disabling(bool go)
+{
+	return go ? disable_kprobe(&probe) : enable_kprobe(&probe);
+}
+
+static int by_sysctl(bool go)
+{
+	return say("/proc/sys/debug/kprobes-optimization", !go);
+}
+
+static int by_debugfs(bool go)
+{
+	return say("/sys/kernel/debug/kprobes/enabled", !go);
+}
+
+static const struct {
+	const char *name;
+	int (*turn)(bool go);
+} ways[] = {
+	{ "post handler", by_post }, { "neighbour", by_neighbour },
+	{ "disabled", by_disabling }, { "sysctl", by_sysctl },
+	{ "debugfs", by_debugfs },
+};
+
+struct night {
+	struct sleeper *all;
+	int count;
+	int woken;
+};
+
+/* Wakes some more; each must come back as it should. */
+static int wake(struct night *night, int count)
+{
+	int n, wrong = 0;
+
+	count = min(count, night->count - night->woken);
+	for (n = night->woken; n < night->woken + count; n++)
+		complete(&night->all[n].morning);
+	for (n = night->woken; n < night->woken + count; n++) {
+		struct sleeper *sleeper = &night->all[n];
+
+		kthread_stop_put(sleeper->task);
+		wrong += sleeper->result != sleeper->number + 5;
+	}
+	night->woken += count;
+	if (!wrong && atomic_read(&awake) == night->woken)
+		return 0;
+	pr_err("sleepers: %d of %d came back wrongly, %d awake of %d\n", wrong,
+	       count, atomic_read(&awake), night->woken);
+	return -EIO;
+}
+
+static int all_go_to_bed(struct night *night, int count)
+{
+	unsigned long end = jiffies + 120 * HZ;
+	int n;
+
+	for (n = 0; n < count; n++) {
+		struct sleeper *sleeper = &night->all[n];
+
+		init_completion(&sleeper->morning);
+		sleeper->number = 1000 * n;
+		sleeper->task = kthread_create(sleep, sleeper, "sleeper/%d", n);
+		if (IS_ERR(sleeper->task))
+			break;
+		get_task_struct(sleeper->task);
+		wake_up_process(sleeper->task);
+		night->count++;
+	}
+	while (atomic_read(&asleep) < night->count && time_before(jiffies, end))
+		storm_sleep(20);
+	pr_info("sleepers: %d tasks asleep, of which %d came by the jump\n",
+		atomic_read(&asleep), atomic_read(&by_jump));
+	return night->count == count && atomic_read(&asleep) == count &&
+	       atomic_read(&by_jump) == count ? 0 : -EIO;
+}
+
+static int go_each_way(struct night *night)
+{
+	int n, err = 0;
+
+	for (n = 0; n < ARRAY_SIZE(ways) && !err; n++) {
+		const bool was_there = comes();
+
+		err = ways[n].turn(true);
+		if (err || !was_there || jump_at(site)) {
+			pr_err("sleepers: %s: %d, a jump before: %d, after: %d\n",
+			       ways[n].name, err, was_there, !!jump_at(site));
+			return err ?: -EIO;
+		}
+		err = wake(night, night->count / 16) ?: ways[n].turn(false);
+		if (!err && !comes()) {
+			pr_err("sleepers: %s: no jump came back\n",
+			       ways[n].name);
+			err = -EIO;
+		}
+		err = err ?: wake(night, night->count / 16);
+	}
+	return err;
+}
+
+struct row {
+	struct kprobe probes[JUMP_ROW];
+	struct kprobe *batch[JUMP_ROW];
+};
+
+static const u8 *in_row(int number)
+{
+	return jump_row + MARK + number * JUMP_ROW_BYTES;
+}
+
+/* Is any of their detours where the old one was? */
+static bool is_reused(const u8 *detour)
+{
+	int n;
+
+	for (n = 0; n < JUMP_ROW; n++)
+		if (jump_at(in_row(n)) == detour)
+			return true;
+	return false;
+}
+
+/* Who waits for all tasks must not wait for those who sleep. */
+static int reuse(const u8 *detour)
+{
+	struct row *row = kvzalloc(sizeof(*row), GFP_KERNEL);
+	unsigned long end = jiffies + 60 * HZ;
+	bool reused = false;
+	int n, err, tries = 0;
+
+	if (!row)
+		return -ENOMEM;
+	do {
+		for (n = 0; n < JUMP_ROW; n++) {
+			memset(&row->probes[n], 0, sizeof(row->probes[n]));
+			row->probes[n].addr = (kprobe_opcode_t *)in_row(n);
+			row->probes[n].pre_handler = before;
+			row->batch[n] = &row->probes[n];
+		}
+		err = register_kprobes(row->batch, JUMP_ROW);
+		if (err)
+			break;
+		/* The last one is written with the others. */
+		while (!jump_at(in_row(JUMP_ROW - 1)) &&
+		       time_before(jiffies, end))
+			storm_sleep(20);
+		reused = is_reused(detour);
+		unregister_kprobes(row->batch, JUMP_ROW);
+		tries++;
+	} while (!reused && time_before(jiffies, end));
+	pr_info("sleepers: the detour's memory is %s, after %d tries\n",
+		reused ? "that of another one" : "NOT USED AGAIN", tries);
+	kvfree(row);
+	return err ?: reused ? 0 : -EIO;
+}
+
+int jump_sleepers(unsigned int count)
+{
+	struct night night = {};
+	const u8 *detour;
+	int err;
+
+	night.all = kvcalloc(count, sizeof(*night.all), GFP_KERNEL);
+	if (!night.all)
+		return -ENOMEM;
+	atomic_set(&asleep, 0);
+	atomic_set(&awake, 0);
+	atomic_set(&by_jump, 0);
+	memset(&probe, 0, sizeof(probe));
+	probe.addr = (kprobe_opcode_t *)site;
+	probe.pre_handler = before;
+	err = register_kprobe(&probe);
+	if (err)
+		goto free;
+	detour = comes();
+	err = detour ? all_go_to_bed(&night, count) : -EIO;
+	err = err ?: go_each_way(&night);
+	unregister_kprobe(&probe);
+	err = err ?: wake(&night, count / 16);
+	err = err ?: reuse(detour);
+	/* All of them, whatever there was. */
+	err = wake(&night, count) ?: err;
+	pr_info("sleepers: %d of %u have come back\n", night.woken, count);
+free:
+	kvfree(night.all);
+	return err ?: night.woken == count ? 0 : -EIO;
+}
