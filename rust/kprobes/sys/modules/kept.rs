@@ -73,7 +73,9 @@ impl<T> Kept<T> {
 
     /// The registry was unlocked since this was last asked, or may have been.
     pub(crate) fn begin_turn(&mut self) {
-        self.0.retain(|part| !part.coming);
+        if self.0.iter().any(|part| part.coming) {
+            self.0.retain(|part| !part.coming);
+        }
     }
 
     /// What is there for a module may not be true any more.
