@@ -876,6 +876,11 @@ def fixed_up_division_errors():
                    flags=_DIES, fixup=True)
 
 
+# By a breakpoint the CPU would not come back from them, or not find its own
+# data. In a detour the handlers are over then.
+MOVES = ('iretq', 'swapgs', 'movl %eax, %gs', 'popq %gs')
+
+
 @group
 def refused():
     """Both implementations refuse these, with the same errno."""

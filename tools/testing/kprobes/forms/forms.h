@@ -40,6 +40,8 @@
 #define FORM_INSIDE		0x100000
 /* More runs behind it than behind each form. */
 #define FORM_FOLLOWED		0x200000
+/* It cannot be probed itself, but may move behind another one. */
+#define FORM_MOVES		0x400000
 
 /* Which instruction the form is, from the probe on. */
 #define FORMS_FIRST		0

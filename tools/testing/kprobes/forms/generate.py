@@ -129,6 +129,8 @@ def _row(number, form):
         flags.append('FORM_FIXUP')
     if form.into:
         flags.append('FORM_INSIDE')
+    if form.text in description.MOVES:
+        flags.append('FORM_MOVES')
     flags = ' | '.join(flags) or '0'
     name = form.name.replace('\\', '\\\\').replace('"', '\\"')
     return (f'\t.quad .Lstub{number}, .Lsite{number} + {form.into}, '
