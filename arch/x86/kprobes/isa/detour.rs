@@ -97,6 +97,10 @@ impl Copied {
     }
 
     /// What the instruction stands for that is at `at`, or that `at` is in.
+    #[cfg_attr(
+        not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
+        expect(dead_code, reason = "what is noted of a detour is compared with it")
+    )]
     pub(crate) fn original(&self, at: TextAddr) -> Option<TextAddr> {
         let into = at.get().checked_sub(self.at.get())?;
         let into = usize::try_from(into).ok().filter(|&into| into < self.len)?;
