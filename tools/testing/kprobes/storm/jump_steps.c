@@ -106,19 +106,6 @@ static void add_common(unsigned long at)
 	spot->original = at;
 }
 
-/* With interrupts on, two more follow the last one: call, jmp. */
-static int learn_giving_way(unsigned long last)
-{
-	const u8 *at = (const u8 *)last;
-
-	if ((at[0] & 0xf0) != 0x70 || at[2] != CALL_INSN_OPCODE ||
-	    (at[7] != JMP8_INSN_OPCODE && at[7] != JMP32_INSN_OPCODE))
-		return -EIO;
-	add_common(last + 2);
-	add_common(last + 7);
-	return 0;
-}
-
 static int learn_detour(struct jump_target *target, bool carry)
 {
 	int n = step(target, carry), k = 0, pushes = 0, common = 0, backward = 0;
@@ -137,11 +124,7 @@ static int learn_detour(struct jump_target *target, bool carry)
 			continue;
 		add_common(steps.at[n]);
 		common++;
-		if (steps.at[n] < before) {
-			backward++;
-			if (learn_giving_way(before))
-				return -EIO;
-		}
+		backward += steps.at[n] < before;
 		before = steps.at[n];
 	}
 	for (; n < steps.count && steps.at[n] - slot < JUMP_SLOT; n++, k++) {
