@@ -269,7 +269,8 @@ def storm(built, seconds, piecewise=False):
             console = qemu.boot(
                 built, image, name=name, smp=4, force='tcg', on_line=heard,
                 thread='single',
-                cmdline='kunit.enable=0', timeout=240 + (6 if piecewise else 3) * seconds,
+                cmdline='kunit.enable=0',
+                timeout=240 + (12 if piecewise else 9) * seconds,
                 extra=['-monitor', f'unix:{monitor},server=on,wait=off'])
         except qemu.Died as died:
             died.show()

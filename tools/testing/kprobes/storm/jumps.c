@@ -325,7 +325,7 @@ static int is_wrong(void)
 }
 
 /* Where the machine is slow it rages longer, till all places have been hit. */
-#define MOST_LONGER	5
+#define MOST_LONGER	12
 
 static int jumps(unsigned int seconds, bool strict)
 {
