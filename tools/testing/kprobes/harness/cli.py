@@ -177,7 +177,9 @@ def guest_tests(built, states=8, cmdline='', says=None):
     name = f'{built.arch} {built.impl}'
     with progress.Stage(f'boot {name}', 2) as stage:
         try:
+            # C takes minutes to register what is compared.
             console = qemu.boot(built, image, name='tests',
+                                timeout=1200 if built.impl == 'c' else 600,
                                 cmdline=_early_probes(built) + cmdline,
                                 on_line=lambda line: stage.tick(line))
         except qemu.Died as died:

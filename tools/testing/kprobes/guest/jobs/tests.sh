@@ -243,13 +243,13 @@ settled
 rmmod kprobes_clauses
 
 # Instructions with and without a probe, and under jumps. C takes a minute for
-# the probes of each position, so it has all three only where there is time.
+# the probes of each position, so it has the first alone.
 if [ -e /modules/kprobes_forms.ko ]; then
 	spare=n
 	positions=3
 	if [ "$IMPL" = c ]; then
 		spare=y
-		[ "$STATES" -gt 8 ] || positions=1
+		positions=1
 	fi
 	load kprobes_forms states="$STATES" spare_c=$spare positions=$positions ||
 		fail forms "kprobes_forms.ko does not load"
