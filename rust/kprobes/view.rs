@@ -12,10 +12,7 @@
 //! C counterpart: `debugfs_kprobe_init()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-use crate::{
-    life::optimize,
-    model::not_optimized::NotOptimized, //
-};
+use crate::life::optimize;
 use crate::{
     life::{
         check,
@@ -123,17 +120,6 @@ pub(crate) fn unoptimized(to: &Seq) -> Result<(), Refusal> {
         }
     }
     Ok(())
-}
-
-/// Why the place of a probe has no jump, if it is hit by a breakpoint.
-#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-pub(crate) fn why_no_jump(probe: &Probe) -> Result<Option<NotOptimized>, Refusal> {
-    let mut lock = Lock::new();
-    let registry = site::registry(&mut lock);
-    let at = TextAddr::new(probe.addr() as u64);
-    let site = registry.sites.get(at).filter(|site| site.probes.has(probe));
-    let site = site.ok_or(Refusal::NotRegistered)?;
-    Ok(optimize::why_not(registry, (at, site)))
 }
 
 /// Shows the counters.

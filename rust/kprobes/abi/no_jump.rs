@@ -7,11 +7,11 @@ use super::{
     status, //
 };
 use crate::{
+    life::optimize,
     model::{
         not_optimized::NotOptimized,
         refusal::Refusal, //
     },
-    view, //
 };
 use kernel::{
     bindings as c,
@@ -25,7 +25,7 @@ use kernel::{
 unsafe extern "C" fn kprobe_why_no_jump(p: *mut c::kprobe, why: *mut c::kprobe_no_jump) -> c_int {
     // SAFETY: By the precondition.
     let found = unsafe { clients(&p, 1) }.and_then(|one| match one {
-        [Some(probe)] => view::why_no_jump(probe),
+        [Some(probe)] => optimize::why_not_of(probe),
         _ => Err(Refusal::NotRegistered),
     });
     match found {

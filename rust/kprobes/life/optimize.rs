@@ -18,12 +18,16 @@
 
 mod make;
 mod uncover;
+mod why;
 
 pub(crate) use make::{
     consider_around,
     Ways, //
 };
 pub(crate) use uncover::uncover;
+#[cfg(CONFIG_DEBUG_FS)]
+pub(crate) use why::why_not;
+pub(crate) use why::why_not_of;
 
 use super::{
     arm::Place,
@@ -224,29 +228,6 @@ fn inside(sites: &Writer<Site>, at: TextAddr) -> Option<TextAddr> {
 /// Does nothing stand against a jump now?
 fn may_jump(sites: &Writer<Site>, (at, site): Place<'_>) -> bool {
     site.armed() == Armed::Breakpoint && !site.probes.comes_back() && inside(sites, at).is_none()
-}
-
-/// Why a place that is hit by a breakpoint will have no jump as things are.
-pub(crate) fn why_not(registry: &Registry, place: Place<'_>) -> Option<NotOptimized> {
-    let Registry {
-        sites, optimizer, ..
-    } = registry;
-    let (at, site) = place;
-    if site.armed() != Armed::Breakpoint || site.jump.is_optimized() {
-        return None;
-    }
-    if let Some(&Err(reason)) = site.jump.decided() {
-        return Some(reason);
-    }
-    Some(if site.probes.comes_back() {
-        NotOptimized::PostHandler
-    } else if let Some(inside) = inside(sites, at) {
-        NotOptimized::ProbeInside(inside)
-    } else if optimizer.allowed {
-        NotOptimized::NoMemory
-    } else {
-        NotOptimized::SwitchedOff
-    })
 }
 
 /// Breakpoints are about to be written at these addresses: what is in the way leaves.
