@@ -11,7 +11,7 @@
 #include <linux/jump_label.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
-#include <asm/text-patching.h>
+#include <linux/text-patching.h>
 
 asmlinkage long kprobes_way_in_label(long value);
 asmlinkage long kprobes_way_in_entered(long value);

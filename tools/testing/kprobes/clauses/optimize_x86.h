@@ -9,7 +9,7 @@
 #include <linux/delay.h>
 #include <linux/linkage.h>
 #include <linux/ptrace.h>
-#include <asm/text-patching.h>
+#include <linux/text-patching.h>
 #include "clauses.h"
 #include "target_x86.h"
 

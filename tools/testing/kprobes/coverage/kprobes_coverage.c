@@ -25,8 +25,8 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/text-patching.h>
 #include <linux/uaccess.h>
-#include <asm/text-patching.h>
 
 #define MOST	512
 

@@ -26,7 +26,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/string.h>
-#include <asm/text-patching.h>
+#include <linux/text-patching.h>
 #include "jumps.h"
 
 static int positions = FORMS_POSITIONS;

@@ -10,8 +10,8 @@
 #include <linux/kdebug.h>
 #include <linux/sched.h>
 #include <linux/string.h>
+#include <linux/text-patching.h>
 #include <asm/insn.h>
-#include <asm/text-patching.h>
 #include "jumps.h"
 
 #define MOST_STEPS	4096

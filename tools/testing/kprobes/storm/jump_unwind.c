@@ -9,8 +9,8 @@
 #include <linux/sched.h>
 #include <linux/stacktrace.h>
 #include <linux/string.h>
+#include <linux/text-patching.h>
 #include <linux/uaccess.h>
-#include <asm/text-patching.h>
 #include "jumps.h"
 
 #define MOST	48

@@ -12,10 +12,10 @@
 #include <linux/prandom.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/text-patching.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 #include <asm/ibt.h>
-#include <asm/text-patching.h>
 #include "jumps.h"
 
 #define DECLARE_TARGET(of)	extern const u8 jump_at_##of[], jump_twin_##of[]

@@ -11,9 +11,9 @@
 #include <linux/kthread.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/text-patching.h>
 #include <linux/uaccess.h>
 #include <linux/umh.h>
-#include <asm/text-patching.h>
 #include "jumps.h"
 
 #define MARK	(IS_ENABLED(CONFIG_X86_KERNEL_IBT) ? 4 : 0)
