@@ -142,7 +142,7 @@ _BUG = '+\tBUG();'
 
 def _ignored(mail):
     """What checkpatch.pl need not say of MAIL: that it has this one BUG()."""
-    added = re.findall(r'^\+(?!\s*(?://|/?\*))[^"]*\b(?:\w+_)?BUG(?:_ON\w*)?\(.*$',
+    added = re.findall(r'^\+(?!\s*(?://|/?\*))[^"\n]*\b(?:\w+_)?BUG(?:_ON\w*)?\(.*$',
                        mail.read_text(errors='replace'), re.M)
     return ['--ignore=AVOID_BUG'] if added == [_BUG] else []
 

@@ -85,7 +85,8 @@ class Bug(support.Case):
         self.assertEqual(self.ignored('+\tBUG();', '-\tBUG_ON(x);',
                                       '+\tBUILT_BUGGY();',
                                       '+//! BUG() and WARN()',
-                                      '+ * BUG() traps.'),
+                                      '+ * BUG() traps.',
+                                      '+    Of => "BUG() traps",'),
                          ['--ignore=AVOID_BUG'])
         self.assertEqual(len(re.findall(
             r'^\tBUG\(\);$', (env.REPO / 'rust/kprobes/abi.c').read_text(),
