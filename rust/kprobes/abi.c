@@ -350,6 +350,12 @@ static int __init register_module_events(void)
 early_initcall(register_module_events);
 #endif
 
+#ifdef ARCH_HAS_RELATIVE_EXTABLE
+#define IN_EXTABLE(field)	offset_to_ptr(&(field))
+#else
+#define IN_EXTABLE(field)	((const void *)(field))
+#endif
+
 /*
  * What others change in the kernel's text, or know of it: where the entry of
  * that number is, NULL behind the last one, and how many bytes they change.
@@ -360,13 +366,17 @@ const void * __kprobes rust_kprobes_fixup(struct exception_table_entry *first,
 {
 	struct exception_table_entry *entry = first + number;
 
-	if (entry >= end)
-		return NULL;
-#ifdef ARCH_HAS_RELATIVE_EXTABLE
-	return offset_to_ptr(&entry->insn);
-#else
-	return (const void *)entry->insn;
-#endif
+	return entry < end ? IN_EXTABLE(entry->insn) : NULL;
+}
+
+/* The same of where it leads. */
+const void * __kprobes rust_kprobes_fixup_leads(struct exception_table_entry *first,
+						struct exception_table_entry *end,
+						size_t number)
+{
+	struct exception_table_entry *entry = first + number;
+
+	return entry < end ? IN_EXTABLE(entry->fixup) : NULL;
 }
 
 #ifdef CONFIG_MODULES
@@ -379,22 +389,6 @@ rust_kprobes_fixups(struct module *module, struct exception_table_entry **end)
 	return module->extable;
 }
 #endif
-
-/* The same of where it leads. */
-const void * __kprobes rust_kprobes_fixup_leads(struct exception_table_entry *first,
-						struct exception_table_entry *end,
-						size_t number)
-{
-	struct exception_table_entry *entry = first + number;
-
-	if (entry >= end)
-		return NULL;
-#ifdef ARCH_HAS_RELATIVE_EXTABLE
-	return offset_to_ptr(&entry->fixup);
-#else
-	return (const void *)entry->fixup;
-#endif
-}
 
 #ifdef CONFIG_JUMP_LABEL
 const void * __kprobes rust_kprobes_jump_label_leads(struct jump_entry *first,
