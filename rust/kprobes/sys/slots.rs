@@ -15,8 +15,8 @@
 //! most. They are counted, as such a period may take long: while too many wait, nobody is to let a
 //! slot linger, and what was given back is enough for the next ones.
 //!
-//! Pages without a slot in use are given back, save one; see [`Pool::tidy`]. Which ones those are
-//! takes a look at all, so [`Returns`] says whether it is worth one, and the pool remembers the
+//! Pages without a slot in use are given back, save a few, as to make one executable or writable
+//! again takes rounds to all CPUs; see [`Pool::tidy`]. Which ones those are takes a look at all, so [`Returns`] says whether it is worth one, and the pool remembers the
 //! page that it has taken the last slot from: what a probe costs does not grow with the pages.
 //!
 //! C counterpart: `__get_insn_slot()` and its neighbours in
@@ -354,6 +354,9 @@ impl Drop for Lock {
 /// How many pages without a slot in use are looked for at once.
 const SWEEP: usize = 32;
 
+/// How many pages are kept though nobody needs them.
+const SPARE: usize = 4;
+
 /// All slots of a back end.
 pub(crate) struct Pool {
     pages: Writer<Page>,
@@ -404,7 +407,7 @@ impl Pool {
             .ok_or(Refusal::NoMemory)
     }
 
-    /// Takes the pages out that nobody needs, save one. Looks for them only if slots have come
+    /// Takes the pages out that nobody needs, save a few. Looks for them only if slots have come
     /// back.
     pub(crate) fn tidy(&mut self, retired: &mut Retired<Page>) {
         if !self.returns.take() {
@@ -416,10 +419,9 @@ impl Pool {
 
     /// Takes out some of the pages that nobody needs; tells how many.
     fn take_out(&mut self, retired: &mut Retired<Page>) -> usize {
-        let spare = self.pages.len().saturating_sub(1).min(SWEEP);
         let mut bases = [None; SWEEP];
         let empty = self.pages.iter().filter(|(_, page)| page.slots.is_unused());
-        for (place, (base, _)) in bases.iter_mut().take(spare).zip(empty) {
+        for (place, (base, _)) in bases.iter_mut().zip(empty.skip(SPARE)) {
             *place = Some(base);
         }
         let mut count = 0;
@@ -509,10 +511,13 @@ mod tests {
         retired.wait();
     }
 
-    /// Gives back the page that is left.
+    /// Gives back the pages that are left.
     fn close(mut pool: Pool) -> Result<(), Refusal> {
-        let base = pool.pages.iter().next().map(|(base, _)| base);
-        pool.pages.remove(base.ok_or(Refusal::NoMemory)?).map(drop)
+        let first = |pool: &Pool| pool.pages.iter().next().map(|(base, _)| base);
+        while let Some(base) = first(&pool) {
+            drop(pool.pages.remove(base)?);
+        }
+        Ok(())
     }
 
     #[test]
@@ -527,7 +532,7 @@ mod tests {
         assert_eq!(pool.pages.len(), 2);
         drop((second, more));
         tidy(&mut pool);
-        assert_eq!(pool.pages.len(), 1);
+        assert_eq!(pool.pages.len(), 2);
         close(pool)
     }
 
@@ -542,11 +547,11 @@ mod tests {
         drop(some);
         assert!(RETURNS.any.load(Ordering::Relaxed));
         tidy(&mut pool);
-        assert_eq!(pool.pages.len(), 1);
+        assert_eq!(pool.pages.len(), SPARE + 1);
         assert!(!RETURNS.any.load(Ordering::Relaxed));
         drop(kept);
         tidy(&mut pool);
-        assert_eq!(pool.pages.len(), 1);
+        assert_eq!(pool.pages.len(), SPARE);
         close(pool)
     }
 }
