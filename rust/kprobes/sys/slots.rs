@@ -16,8 +16,9 @@
 //! slot linger, and what was given back is enough for the next ones.
 //!
 //! Pages without a slot in use are given back, save a few, as to make one executable or writable
-//! again takes rounds to all CPUs; see [`Pool::tidy`]. Which ones those are takes a look at all, so [`Returns`] says whether it is worth one, and the pool remembers the
-//! page that it has taken the last slot from: what a probe costs does not grow with the pages.
+//! again takes rounds to all CPUs; see [`Pool::tidy`]. Which ones those are takes a look at all, so
+//! [`Returns`] says whether it is worth one, and the pool remembers the page that it has taken the
+//! last slot from: what a probe costs does not grow with the pages.
 //!
 //! C counterpart: `__get_insn_slot()` and its neighbours in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
