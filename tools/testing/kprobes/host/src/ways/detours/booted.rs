@@ -241,7 +241,7 @@ fn each_instruction_of_a_booted_kernel_is_judged() {
     let names = env::var("KPROBES_BOOTED").unwrap_or_default();
     let names: Vec<_> = names.split(':').filter(|name| !name.is_empty()).collect();
     if names.is_empty() {
-        println!("left out: KPROBES_BOOTED names no kernel");
+        println!("skipped: no kernel was booted: KPROBES_BOOTED names none");
     }
     for names in names.chunks(3) {
         let &[file, memory, to] = names else {

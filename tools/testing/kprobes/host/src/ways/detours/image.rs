@@ -88,13 +88,14 @@ pub(super) struct Image {
     pub(super) named: BTreeSet<u64>,
 }
 
-/// The kernels that the environment names.
+/// The kernels that the environment names. Without any the test says that it is skipped, and the
+/// harness, which looks for that word, counts it so.
 pub(super) fn images() -> Vec<Image> {
     let names = env::var("KPROBES_VMLINUX").unwrap_or_default();
     let names = names.split(':').filter(|name| !name.is_empty());
     let images: Vec<_> = names.map(Image::linked).collect();
     if images.is_empty() {
-        println!("left out: KPROBES_VMLINUX names no kernel");
+        println!("skipped: no kernel was built: KPROBES_VMLINUX names none");
     }
     images
 }

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is read out of the output of Cargo's tests."""
+
+from unittest import mock
+
+import host
+import judges
+import procs
+from tests import support
+
+_OUTPUT = '''\
+running 3 tests
+test reads ... ok
+test skips ... ok
+test breaks ... FAILED
+
+successes:
+
+---- reads stdout ----
+jumps: 7 addresses
+
+---- skips stdout ----
+skipped: no kernel was built
+
+failures:
+
+---- breaks stdout ----
+skipped: no kernel was built
+it panicked
+
+test result: FAILED. 2 passed; 1 failed
+'''
+
+
+class Skipped(support.Case):
+    """A test that has nothing to look at."""
+
+    def setUp(self):
+        super().setUp()
+        self.command = []
+        for where, name, answer in ((host, 'fetch', None),
+                                    (host, '_python', []),
+                                    (judges, 'environment', {})):
+            self.enterContext(mock.patch.object(
+                where, name, mock.Mock(return_value=answer)))
+        self.enterContext(mock.patch.object(procs, 'run', self.cargo))
+
+    def cargo(self, command, *_, on_line, **_others):
+        self.command = command
+        for line in _OUTPUT.splitlines():
+            on_line(line)
+        return 101
+
+    def found(self):
+        return {one.name: (one.status, one.reason) for one in host.run()}
+
+    def test_is_skipped_with_its_reason(self):
+        self.assertEqual(self.found(), {
+            'host.reads': ('pass', ''),
+            'host.skips': ('skip', 'no kernel was built'),
+            'host.breaks': ('fail', '')})
+
+    def test_fails_where_there_is_a_kernel(self):
+        self.write('work/build/x86_64-rust-test/vmlinux', '')
+        found = self.found()
+        self.assertEqual(found['host.reads'], ('pass', ''))
+        self.assertEqual(found['host.skips'], (
+            'fail', 'skipped, though one was built: no kernel was built'))
+
+    def test_is_not_looked_for_where_others_run_it(self):
+        self.found()
+        place = self.command.index('--skip')
+        self.assertEqual(self.command[place + 1], host._BOOTED)
