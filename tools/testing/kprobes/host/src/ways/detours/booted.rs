@@ -89,8 +89,7 @@ fn words(refusal: Refusal) -> String {
 
 /// As debugfs shows it, but for addresses.
 fn why(reason: NotOptimized) -> String {
-    let because = reason.because().map(words);
-    because.unwrap_or_else(|| reason.text().to_string_lossy().into())
+    reason.words().to_string_lossy().into()
 }
 
 /// All symbols of the text, from one to the next.
