@@ -39,3 +39,38 @@ pub(crate) trait Surroundings {
     /// Is there a trap at `at` that means that the target of an indirect call has failed its check?
     fn is_call_check(&self, at: TextAddr) -> bool;
 }
+
+/// Nobody else is there: for tests.
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+pub(crate) struct Alone;
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+impl Surroundings for Alone {
+    fn owner(&self, _within: TextRange) -> Option<Owner> {
+        None
+    }
+
+    fn may_fault(&self, _at: TextAddr) -> bool {
+        false
+    }
+
+    fn entered(&self, _within: TextRange) -> Option<TextAddr> {
+        None
+    }
+
+    fn label(&self, _within: TextRange) -> Option<TextAddr> {
+        None
+    }
+
+    fn fixup(&self, _within: TextRange) -> Option<TextAddr> {
+        None
+    }
+
+    fn jumps_in(&self, _family: Family) -> bool {
+        false
+    }
+
+    fn is_call_check(&self, _at: TextAddr) -> bool {
+        false
+    }
+}

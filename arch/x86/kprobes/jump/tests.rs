@@ -18,6 +18,7 @@ use crate::{
         not_optimized::Owner,
         plan::Pages,
         refusal::Refusal,
+        surroundings::Alone,
         symbol, //
     },
     sys::{
@@ -115,39 +116,6 @@ impl State {
         let rest = [shown.sp as u64, shown.ip as u64, shown.orig_ax as u64];
         // What the function was called with: the return address, and the two words.
         seen == *self && rest == [end.sp - 8, at.get() + 1, u64::MAX] && (cs, ss) == (0x10, 0x18)
-    }
-}
-
-/// Nothing is near.
-struct Alone;
-
-impl Surroundings for Alone {
-    fn owner(&self, _within: TextRange) -> Option<Owner> {
-        None
-    }
-
-    fn may_fault(&self, _at: TextAddr) -> bool {
-        false
-    }
-
-    fn entered(&self, _within: TextRange) -> Option<TextAddr> {
-        None
-    }
-
-    fn label(&self, _within: TextRange) -> Option<TextAddr> {
-        None
-    }
-
-    fn fixup(&self, _within: TextRange) -> Option<TextAddr> {
-        None
-    }
-
-    fn jumps_in(&self, _family: symbol::Family) -> bool {
-        false
-    }
-
-    fn is_call_check(&self, _at: TextAddr) -> bool {
-        false
     }
 }
 

@@ -18,16 +18,9 @@ use super::{
 };
 use crate::{
     model::{
-        addr::{
-            TextAddr,
-            TextRange, //
-        },
-        not_optimized::{
-            NotOptimized,
-            Owner, //
-        },
-        surroundings::Surroundings,
-        symbol::Family, //
+        addr::TextAddr,
+        not_optimized::NotOptimized,
+        surroundings::Alone, //
     },
     x86::{
         classify::{
@@ -58,39 +51,6 @@ const SHORT: usize = 40_000;
 
 /// Instructions of a function.
 const COUNT: usize = 12;
-
-/// Nobody else is there.
-struct Alone;
-
-impl Surroundings for Alone {
-    fn owner(&self, _within: TextRange) -> Option<Owner> {
-        None
-    }
-
-    fn may_fault(&self, _at: TextAddr) -> bool {
-        false
-    }
-
-    fn entered(&self, _within: TextRange) -> Option<TextAddr> {
-        None
-    }
-
-    fn label(&self, _within: TextRange) -> Option<TextAddr> {
-        None
-    }
-
-    fn fixup(&self, _within: TextRange) -> Option<TextAddr> {
-        None
-    }
-
-    fn jumps_in(&self, _family: Family) -> bool {
-        false
-    }
-
-    fn is_call_check(&self, _at: TextAddr) -> bool {
-        false
-    }
-}
 
 /// Something short that kernels are full of, or a branch, mostly to nearby.
 fn frequent(random: &mut Random) -> Vec<u8> {
