@@ -6,13 +6,20 @@
 //! `%gs` prefix reads or writes it, so nothing is called and there is no point in between where the
 //! task could move to another CPU.
 //!
-//! A copied instruction is followed by a jump back, or by a breakpoint if it has to come back.
-//! Which of them it is can change from hit to hit, so a slot has room for both copies, and a hit
-//! goes to the one that it is to take. Nothing is written to a slot while it is in use: a CPU
-//! that runs a copy that was right a moment ago must not find another end to it. A step runs with
-//! interrupts off, so that the CPU is back before anything else happens on it.
+//! What a hit finds was [`prepared`] before: an instruction to emulate, or [`copies`] of it to run.
+//! A step runs with interrupts off, so that the CPU is back before anything else happens on it.
 //!
 //! C counterpart: [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
+
+mod copies;
+mod prepared;
+
+pub(super) use copies::{
+    is_slot,
+    leave_slot,
+    original, //
+};
+pub(super) use prepared::Prepared;
 
 use super::{
     detour,
@@ -22,22 +29,8 @@ use super::{
     },
     isa::{
         self,
-        call_check,
-        classify::{
-            self,
-            Way, //
-        },
-        decode,
-        emulate::{
-            self,
-            Op, //
-        },
+        emulate,
         encode,
-        insn::{
-            Insn,
-            MAX_INSN, //
-        },
-        relocate,
         X86, //
     },
     poke,
@@ -62,127 +55,25 @@ use crate::{
         target::Site, //
     },
     sys::{
-        lock::Guarded,
         preempt::Pinned,
         probe::Running,
-        slots::{
-            self,
-            Pool,
-            Returns,
-            Slot, //
-        },
-        table::{
-            Retired,
-            Table, //
-        },
+        slots,
+        table::Retired,
         text,
         this_cpu, //
     },
 };
 use core::{
     arch::asm,
-    sync::atomic::{
-        AtomicUsize,
-        Ordering, //
-    }, //
+    sync::atomic::Ordering, //
 };
-use kernel::{
-    bindings,
-    page::PAGE_SIZE, //
-};
-
-/// Room for the longest instruction and the jump behind it.
-const COPY_LEN: usize = 32;
-
-/// Room for two copies: one that comes back, and one that goes on.
-const SLOT_LEN: usize = 2 * COPY_LEN;
-
-/// How many slots may wait for Tasks RCU before copies are not let go on by themselves: 256 pages.
-const MOST_WAITING: usize = 256 * (PAGE_SIZE / SLOT_LEN);
+use kernel::bindings;
 
 /// How far behind the entry of a function an address of ftrace's is: the call that it makes.
 const FTRACE_CALL_LEN: u64 = 5;
 
-/// Length of the jump behind a copy.
-const JUMP_LEN: u8 = 5;
-
 /// The interrupt flag.
 const IF: usize = emulate::flag::IF as usize;
-
-static SLOTS: Table<slots::Page> = Table::empty();
-static RETURNS: Returns = Returns::new(MOST_WAITING);
-static POOL: Guarded<Pool, slots::Lock> =
-    Guarded::new(Pool::new(&SLOTS, &RETURNS, SLOT_LEN, Pages::Copies));
-
-/// All it takes to break at a place and to carry out the instruction there.
-pub(crate) struct Prepared {
-    /// What the instruction does, if we do that.
-    op: Option<Op>,
-    /// What is run if we do not: a copy that comes back, and maybe one that goes on by itself. If
-    /// we could not read memory for the instruction: what reads it, and faults in its place.
-    slot: Option<Slot>,
-    /// Where the instruction is.
-    at: TextAddr,
-    /// Where the CPU goes on after it, unless it says otherwise.
-    next: TextAddr,
-    /// Where the CPU has to go if nobody wants it to come back, when that is all there is to do, or
-    /// zero: where a branch leads that is always taken, a copy that goes on by itself, or a detour.
-    straight: AtomicUsize,
-    /// Its length.
-    len: u8,
-    /// The length of what reads memory in its place.
-    load_len: u8,
-    /// Its first byte, which the breakpoint is over.
-    first: u8,
-}
-
-// There is one for each probe: with all else that belongs to it, 128 bytes.
-const _: () = assert!(size_of::<Prepared>() <= 64);
-
-impl Prepared {
-    /// The length of what is in the slot and comes back.
-    fn copy_len(&self) -> u8 {
-        match self.op {
-            Some(_) => self.load_len,
-            None => self.len,
-        }
-    }
-
-    /// Where the copy is that goes on by itself, if there is one.
-    fn boosted(&self) -> Option<TextAddr> {
-        let slot = self.slot.as_ref().filter(|slot| slot.lingers());
-        slot.map(boosted)
-    }
-
-    /// Lets the CPU go to a detour if nobody wants it to come back, or where it went without one.
-    ///
-    /// Who goes there finds what was written there before: by the order of the two, and since
-    /// returning from a trap lets the CPU forget what it has fetched.
-    pub(crate) fn divert(&self, detour: Option<TextAddr>) {
-        let usual = match self.op {
-            Some(Op::Nothing) => Some(self.next),
-            _ => self.boosted(),
-        };
-        self.straight
-            .store(to_word(detour.or(usual)), Ordering::Release);
-    }
-}
-
-impl Drop for Prepared {
-    /// Tells perf that what was in the slot is no more.
-    fn drop(&mut self) {
-        let Some(slot) = &self.slot else {
-            return;
-        };
-        poke::forget(
-            slot.at(),
-            self.copy_len().wrapping_add(encode::INT3_LEN as u8),
-        );
-        if let Some(boosted) = self.boosted() {
-            poke::forget(boosted, self.len.wrapping_add(JUMP_LEN));
-        }
-    }
-}
 
 // SAFETY:
 // - `set_running` writes `current_kprobe`, and `this_cpu` finds the words of this CPU;
@@ -281,54 +172,7 @@ unsafe impl Machine for X86 {
         read: ReadText<'_>,
         text: &mut text::Lock,
     ) -> Result<Prepared, Refusal> {
-        let (insn, bytes) = read_insn(at, read)?;
-        check_call(at, &insn)?;
-        let mut next = at.after(insn.len() as u64)?;
-        let after = read_insn(next, read).ok().map(|(insn, _)| insn);
-        let first = bytes.first().copied().unwrap_or_default();
-        let mut load_len = 0;
-        let (op, slot) = match classify::classify(&insn, &bytes, after.as_ref(), fixup)? {
-            Way::Emulate(op @ (Op::JumpMemory(_) | Op::CallMemory(_))) => {
-                let slot = take_slot(at)?;
-                let load = relocate::probing_load(&insn, &bytes, at, slot.at())?;
-                load_len = load.bytes().len() as u8;
-                poke::code(slot.at(), load.then(&[encode::INT3])?.bytes(), text);
-                (Some(op), Some(slot))
-            }
-            Way::Emulate(op) => match emulate::goes_to(&op, next) {
-                Some(to) => {
-                    next = to;
-                    (Some(Op::Nothing), None)
-                }
-                None => (Some(emulate::settle(op, next)), None),
-            },
-            Way::Step => step(at, &insn, &bytes, text)?,
-            // It may do without, at the price of a second trap.
-            Way::Boost if !RETURNS.may_linger() => step(at, &insn, &bytes, text)?,
-            Way::Boost => {
-                let mut slot = take_slot(at)?;
-                let boosted = boosted(&slot);
-                let step = relocate::copy(&insn, &bytes, at, slot.at())?;
-                let copy = relocate::copy(&insn, &bytes, at, boosted)?;
-                let jump = encode::jmp32(boosted.after(insn.len() as u64)?, next)?;
-                slot.linger();
-                poke::code(slot.at(), step.then(&[encode::INT3])?.bytes(), text);
-                poke::code(boosted, copy.then(jump.bytes())?.bytes(), text);
-                (None, Some(slot))
-            }
-        };
-        let prepared = Prepared {
-            op,
-            slot,
-            at,
-            next,
-            straight: AtomicUsize::new(0),
-            len: insn.len() as u8,
-            load_len,
-            first,
-        };
-        prepared.divert(None);
-        Ok(prepared)
+        prepared::prepare(at, fixup, read, text)
     }
 
     fn arm(places: &mut dyn Iterator<Item = (TextAddr, &Prepared)>, text: &mut text::Lock) {
@@ -346,7 +190,7 @@ unsafe impl Machine for X86 {
     }
 
     fn copies(number: usize, pinned: &Pinned) -> Option<(TextAddr, Pages)> {
-        match slots::page(&SLOTS, number, pinned) {
+        match copies::page(number, pinned) {
             Ok(page) => Some((page, Pages::Copies)),
             Err(count) => {
                 let page = detour::page(number.wrapping_sub(count), pinned)?;
@@ -356,12 +200,12 @@ unsafe impl Machine for X86 {
     }
 
     fn waiting() -> usize {
-        RETURNS.waiting().wrapping_add(detour::waiting())
+        copies::waiting().wrapping_add(detour::waiting())
     }
 
     fn tidy() -> Retired<slots::Page> {
         let mut retired = Retired::new();
-        POOL.get(&mut slots::Lock::new()).tidy(&mut retired);
+        copies::tidy(&mut retired);
         detour::tidy(&mut retired);
         retired
     }
@@ -446,64 +290,6 @@ unsafe impl Machine for X86 {
 
 const _: () = assert!(size_of::<this_cpu::Cpu<usize>>() <= size_of::<bindings::rust_kprobes_hit>());
 
-fn to_word(at: Option<TextAddr>) -> usize {
-    at.map_or(0, |at| at.get() as usize)
-}
-
-/// A copy of the instruction at `at` that comes back.
-fn step(
-    at: TextAddr,
-    insn: &Insn,
-    bytes: &[u8; MAX_INSN],
-    text: &mut text::Lock,
-) -> Result<(Option<Op>, Option<Slot>), Refusal> {
-    let slot = take_slot(at)?;
-    let copy = relocate::copy(insn, bytes, at, slot.at())?;
-    poke::code(slot.at(), copy.then(&[encode::INT3])?.bytes(), text);
-    Ok((None, Some(slot)))
-}
-
-/// A slot for the instruction at `at`.
-fn take_slot(at: TextAddr) -> Result<Slot, Refusal> {
-    POOL.get(&mut slots::Lock::new()).take(at)
-}
-
-/// Where the copy is that goes on by itself.
-fn boosted(slot: &Slot) -> TextAddr {
-    TextAddr::new(slot.at().get().wrapping_add(COPY_LEN as u64))
-}
-
-/// The address in the original, if `at` is in a copy of an instruction.
-pub(super) fn original(at: TextAddr, pinned: &Pinned) -> Option<TextAddr> {
-    let (origin, into) = slots::origin(&SLOTS, at, pinned)?;
-    let at = (origin as u64).wrapping_add(into % COPY_LEN as u64);
-    Some(TextAddr::new(at))
-}
-
-/// A CPU that is in a slot goes on in the original.
-pub(super) fn leave_slot(registers: &mut bindings::pt_regs, pinned: &Pinned) {
-    let at = TextAddr::new(registers.ip as u64);
-    registers.ip = original(at, pinned).unwrap_or(at).get() as usize;
-}
-
-/// Is there a slot at `at`?
-pub(crate) fn is_slot(at: TextAddr, pinned: &Pinned) -> bool {
-    slots::covers(&SLOTS, at, pinned)
-}
-
-/// The instruction at `at`, with its bytes and what follows them.
-fn read_insn(at: TextAddr, read: ReadText<'_>) -> Result<(Insn, [u8; MAX_INSN]), Refusal> {
-    let mut bytes = [0; MAX_INSN];
-    // Where the text ends, so does what can be read.
-    let readable = (1..=MAX_INSN).rev().find(|&len| {
-        let part = bytes.get_mut(..len);
-        part.is_some_and(|part| read(at, part).is_some())
-    });
-    let part = readable.and_then(|len| bytes.get(..len));
-    let insn = decode::decode(part.ok_or(Refusal::OutOfText)?)?;
-    Ok((insn, bytes))
-}
-
 /// Does a function start with ENDBR64?
 #[cfg(CONFIG_X86_KERNEL_IBT)]
 fn marked(function: TextAddr) -> bool {
@@ -533,14 +319,6 @@ fn seldom(prepared: &Prepared, registers: &mut bindings::pt_regs) -> Next<usize>
             Next::Stepping(kept)
         }
         _ => Next::Done,
-    }
-}
-
-/// Says no to the instructions by which the compiler checks the target of an indirect call.
-fn check_call(at: TextAddr, insn: &Insn) -> Result<(), Refusal> {
-    match call_check::trap(insn) {
-        Some(behind) if text::is_cfi_trap(at.after(behind)?) => Err(Refusal::CallCheck),
-        _ => Ok(()),
     }
 }
 
@@ -607,11 +385,11 @@ mod tests {
 
     #[test]
     fn copies_are_text_for_c() -> Result<(), Refusal> {
-        let slot = take_slot(TextAddr::new(16))?;
+        let slot = copies::take(TextAddr::new(16))?;
         let at = slot.at().get() as usize;
         // SAFETY: Only looks the address up.
         let is_text = |at| unsafe { bindings::kernel_text_address(at) } != 0;
-        assert!(is_text(at) && is_text(at + SLOT_LEN - 1));
+        assert!(is_text(at) && is_text(at + copies::SLOT_LEN - 1));
         assert!(!is_text(16));
         Ok(())
     }
