@@ -51,7 +51,7 @@ def block_end(code, start):
 
 def tests_of(code, name):
     """The range of offsets of `mod tests`, empty if there is none."""
-    if name.endswith('/tests.rs'):
+    if name.endswith('/tests.rs') or '/tests/' in name:
         return range(len(code))
     match = re.search(r'^mod tests \{', code, re.M)
     if not match:

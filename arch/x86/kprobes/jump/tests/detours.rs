@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What functions do with a jump in them, and what a detour is while it is there.
+
+use super::{
+    super::{
+        super::isa::layout, //
+    },
+    registers::{
+        change,
+        look,
+        runs_the_same,
+        State,
+        CALLS,
+        CARRY, //
+    },
+    *, //
+};
+use crate::{
+    model::plan::Pages,
+    sys::preempt::Pinned, //
+};
+use core::sync::atomic::Ordering;
+use kernel::page::PAGE_SIZE;
+
+#[kernel::macros::kunit_tests(rust_kprobes_x86_detours)]
+mod cases {
+    use super::*;
+
+    fn same(function: TextAddr) -> bool {
+        runs_the_same(function)
+            .inspect_err(|failed| pr_warn!("no jump: {:?}\n", failed))
+            .unwrap_or(false)
+    }
+
+    #[test]
+    fn plain_instructions_run_the_same() {
+        assert!(same(function!(rust_kprobes_test_plain)));
+    }
+
+    #[test]
+    fn pushes_and_the_callers_stack_are_the_same() {
+        assert!(same(function!(rust_kprobes_test_push)));
+        assert!(same(function!(rust_kprobes_test_stack)));
+    }
+
+    #[test]
+    fn operands_relative_to_rip_are_the_same() {
+        assert!(same(function!(rust_kprobes_test_rip)));
+    }
+
+    #[test]
+    fn jumps_lead_where_they_led() {
+        assert!(same(function!(rust_kprobes_test_jcc)));
+        assert!(same(function!(rust_kprobes_test_jmp)));
+    }
+
+    #[test]
+    fn calls_return_to_the_original() {
+        assert!(same(function!(rust_kprobes_test_call)));
+    }
+
+    #[test]
+    fn flags_are_those_of_the_probed_code() {
+        assert!(same(function!(rust_kprobes_test_flags)));
+    }
+
+    #[test]
+    fn returns_return() {
+        assert!(same(function!(rust_kprobes_test_ret)));
+    }
+
+    #[test]
+    fn what_changes_the_cpu_runs_the_same() {
+        assert!(same(function!(rust_kprobes_test_gs)));
+        assert!(same(function!(rust_kprobes_test_cr3)));
+    }
+
+    #[test]
+    fn returns_from_interrupts_return() -> Result<(), Failed> {
+        let function = function!(rust_kprobes_test_iret);
+        let at = function!(rust_kprobes_test_iret_last);
+        let len = crate::sys::symbols::len(at).ok_or(Refusal::UnknownSymbol)?;
+        let bare = State::pattern(CARRY).run(function);
+        let probe = probe(look)?;
+        let chain = Chain::of(probe);
+        let jump = Jump::at(at, TextRange::with_len(at, len)?, &chain)?;
+        let is_there = now(at)[0] == 0xe9;
+        CALLS.store(0, Ordering::Relaxed);
+        let end = State::pattern(CARRY).run(function);
+        let calls = CALLS.load(Ordering::Relaxed);
+        drop(jump);
+        free(probe);
+        assert!(is_there && calls == 1);
+        assert_eq!(end, State { sp: end.sp, ..bare });
+        Ok(())
+    }
+
+    #[test]
+    fn what_handlers_change_is_changed_but_for_where_to_go_on() -> Result<(), Refusal> {
+        let function = function!(rust_kprobes_test_stack);
+        let bare = State::pattern(CARRY);
+        let probe = probe(change)?;
+        let chain = Chain::of(probe);
+        let jump = Jump::on(function, &chain);
+        let end = State::pattern(CARRY).run(function);
+        let is_there = jump.is_ok();
+        drop(jump);
+        free(probe);
+        assert!(is_there);
+        assert_eq!(end.ax, 0x77);
+        assert_eq!((end.cx, end.bp, end.r), (bare.cx, bare.bp, bare.r));
+        assert_eq!(end.top, bare.top.wrapping_add(1));
+        Ok(())
+    }
+
+    #[test]
+    fn all_probes_of_a_place_are_called_until_the_detour_calls_nobody() -> Result<(), Refusal> {
+        let function = function!(rust_kprobes_test_plain);
+        let (first, second) = (probe(look)?, probe(change)?);
+        let chain = Chain::of(first);
+        chain.push(second);
+        let jump = Jump::on(function, &chain);
+        CALLS.store(0, Ordering::Relaxed);
+        State::pattern(0).run(function);
+        let both = CALLS.swap(0, Ordering::Relaxed);
+        if let Ok(jump) = &jump {
+            X86::direct(&jump.detour, None);
+        }
+        let bare = State::pattern(0).run(function);
+        let none = CALLS.swap(0, Ordering::Relaxed);
+        let is_there = jump.is_ok();
+        drop(jump);
+        free(first);
+        free(second);
+        assert!(is_there);
+        assert_eq!((both, none), (2, 0));
+        assert!(bare.ax != 0x77);
+        Ok(())
+    }
+
+    #[test]
+    fn pages_of_detours_are_text_with_a_name_of_their_own() -> Result<(), Failed> {
+        let probe = probe(look)?;
+        let chain = Chain::of(probe);
+        let jump = Jump::on(function!(rust_kprobes_test_plain), &chain)?;
+        let at = jump.detour.at().get();
+        // SAFETY: Only looks the address up.
+        let is_text = unsafe { bindings::kernel_text_address(at as usize) } != 0;
+        let page = TextAddr::new(at & !(PAGE_SIZE as u64 - 1));
+        let pinned = Pinned::new();
+        let mut pages = (0..).map_while(|number| X86::copies(number, &pinned));
+        let of = pages.find_map(|(one, of)| (one == page).then_some(of));
+        drop(pinned);
+        drop(jump);
+        free(probe);
+        assert!(is_text);
+        assert_eq!(of, Some(Pages::Detours));
+        Ok(())
+    }
+
+    #[test]
+    fn breakpoints_lead_to_the_copy_while_they_are_diverted() -> Result<(), Failed> {
+        let function = function!(rust_kprobes_test_plain);
+        let probe = probe(look)?;
+        let chain = Chain::of(probe);
+        let jump = Jump::on(function, &chain)?;
+        let goes_to = || {
+            // SAFETY: Numbers.
+            let mut registers: bindings::pt_regs = unsafe { core::mem::zeroed() };
+            X86::run(&jump.prepared, &mut registers, false);
+            registers.ip as u64
+        };
+        let before = goes_to();
+        X86::divert(&jump.prepared, Some(&jump.detour));
+        let during = goes_to();
+        X86::divert(&jump.prepared, None);
+        let after = goes_to();
+        let copied = jump.detour.at().get().wrapping_add(layout::COPIED);
+        drop(jump);
+        free(probe);
+        assert_eq!((during, after), (copied, before));
+        assert!(before != copied);
+        Ok(())
+    }
+
+    #[test]
+    fn what_a_jump_is_over_can_be_read() -> Result<(), Failed> {
+        let function = function!(rust_kprobes_test_plain);
+        let at = place(function)?;
+        let original = now(at);
+        let probe = probe(look)?;
+        let chain = Chain::of(probe);
+        let jump = Jump::on(function, &chain)?;
+        let mut from_the_start = now(at);
+        let is_changed = from_the_start != original;
+        X86::uncover(at, &jump.detour, at, &mut from_the_start);
+        let behind = at.after(2)?;
+        let mut from_inside = now(behind);
+        X86::uncover(at, &jump.detour, behind, &mut from_inside);
+        drop(jump);
+        free(probe);
+        assert!(is_changed);
+        assert_eq!(from_the_start, original);
+        assert_eq!(from_inside, now(behind));
+        Ok(())
+    }
+
+    #[test]
+    fn hits_while_a_probe_is_handled_are_missed() -> Result<(), Refusal> {
+        let function = function!(rust_kprobes_test_plain);
+        let probe = probe(look)?;
+        let chain = Chain::of(probe);
+        let jump = Jump::on(function, &chain);
+        CALLS.store(0, Ordering::Relaxed);
+        let missed = || {
+            // SAFETY: It is there.
+            unsafe { (*probe.as_c()).nmissed }
+        };
+        let before = missed();
+        let pinned = Pinned::new();
+        X86::set_running(crate::sys::this_cpu::nobody(), &pinned);
+        State::pattern(0).run(function);
+        X86::set_running(None, &pinned);
+        drop(pinned);
+        let after = missed();
+        let is_there = jump.is_ok();
+        drop(jump);
+        free(probe);
+        assert!(is_there);
+        assert_eq!((before, after), (0, 1));
+        assert_eq!(CALLS.load(Ordering::Relaxed), 0);
+        Ok(())
+    }
+}
