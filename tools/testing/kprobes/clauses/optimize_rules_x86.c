@@ -33,7 +33,7 @@ enum {
 #ifdef CONFIG_RUST_KPROBES_JUMPS
 #define REASON(name)	.reason = KPROBE_NO_JUMP_##name
 #else
-#define REASON(name)	.reason = 0
+#define REASON(...)	.reason = 0
 #endif
 
 #define PLACE_AT(symbol, offset)					\

@@ -27,6 +27,7 @@
 #include <linux/string.h>
 #include <linux/text-patching.h>
 #include <linux/uaccess.h>
+#include "kprobes_coverage.h"
 
 #define MOST	512
 
@@ -46,8 +47,7 @@ static bool is_over;	/* are these of a round that is over? */
 static DEFINE_MUTEX(lock);
 
 /* What the last probe of a round is on: instructions that go anywhere. */
-asm (
-	".pushsection .text, \"ax\"\n"
+asm(".pushsection .text, \"ax\"\n"
 	".globl kprobes_coverage_last\n"
 	".type kprobes_coverage_last, @function\n"
 	"kprobes_coverage_last:\n"
@@ -60,7 +60,6 @@ asm (
 	".popsection\n"
 );
 
-extern u8 kprobes_coverage_last[];
 static struct kprobe last;
 
 /* Many are hit by all CPUs at once: the count is for nobody to rely on. */

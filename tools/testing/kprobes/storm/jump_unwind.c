@@ -29,6 +29,7 @@ void jump_learn_end(void)
 	if (len <= ENDS)
 		return;
 	memcpy(ends, trace + len - ENDS, sizeof(ends));
+	/* Who finds it set finds the ends, too. */
 	smp_store_release(&ends_known, true);
 }
 
@@ -63,6 +64,7 @@ static bool is_called_rightly(const unsigned long *trace, unsigned int len)
 	if (!len || (trace[0] != (unsigned long)jump_ran_once &&
 		     trace[0] != (unsigned long)jump_ran))
 		return false;
+	/* The ends are read behind it: see jump_learn_end(). */
 	return !smp_load_acquire(&ends_known) ||
 	       (len > ENDS &&
 		!memcmp(trace + len - ENDS, ends, sizeof(ends)));
@@ -115,10 +117,10 @@ static void tell(unsigned long ip, unsigned long original,
 
 	if (atomic_long_inc_return(&jump_counts.unwound_wrongly) > 10)
 		return;
-	pr_err("unwound wrongly from %px, which stands for %pS:\n", (void *)ip,
+	pr_err("unwound wrongly from %pS, which stands for %pS:\n", (void *)ip,
 	       (void *)original);
 	for (n = 0; n < len; n++)
-		pr_err("    %px %pS\n", (void *)trace[n], (void *)trace[n]);
+		pr_err("    %pS\n", (void *)trace[n]);
 }
 
 static void unwind(const struct jump_target *target, unsigned long ip,
@@ -175,7 +177,7 @@ void jump_look(struct pt_regs *regs, bool put_aside)
 	    (target && is_under_jump(target, regs->ip -
 				     (unsigned long)target->site))) {
 		if (atomic_long_inc_return(&jump_counts.astray) < 10)
-			pr_err("nobody is to be at %px, %s\n",
+			pr_err("nobody is to be at %pS, %s\n",
 			       (void *)regs->ip, target->name);
 		return;
 	}

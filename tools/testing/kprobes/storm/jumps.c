@@ -464,7 +464,7 @@ static int turn(void *unused)
 	return 0;
 }
 
-static int boundaries(unsigned int seconds, bool unused)
+static int each_boundary(unsigned int seconds, bool unused)
 {
 	static const struct storm_crew crews[2] = {
 		{ hitter, HITTERS }, { turn, 1 },
@@ -533,7 +533,7 @@ static int set_jumps(const char *text, const struct kernel_param *param)
 static const struct kernel_param_ops jumps_ops = { .set = set_jumps };
 static struct jump_param of_jumps = { jumps, true };
 static struct jump_param of_jumps_loose = { jumps, false };
-static struct jump_param of_boundaries = { boundaries };
+static struct jump_param of_boundaries = { each_boundary };
 static struct jump_param of_sleepers = { sleepers };
 module_param_cb(jumps, &jumps_ops, &of_jumps, 0200);
 module_param_cb(jumps_loose, &jumps_ops, &of_jumps_loose, 0200);

@@ -33,6 +33,7 @@ bool storm_over;
 unsigned int storm_tick_us = 200;
 module_param_named(tick_us, storm_tick_us, uint, 0600);
 
+/* There is one storm at a time: all count in the same places. */
 DEFINE_MUTEX(storm_alone);
 
 static int count_anchor(struct kprobe *kp, struct pt_regs *regs)

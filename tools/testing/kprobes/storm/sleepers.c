@@ -96,8 +96,8 @@ static int place_other(const u8 *at, bool after_it)
 static int say(const char *file, bool on)
 {
 	char line[80];
-	char *call[] = { "/bin/sh", "-c", line, NULL };
-	char *variables[] = { "PATH=/bin", NULL };
+	char *call[4] = { "/bin/sh", "-c", line, NULL };
+	char *variables[2] = { "PATH=/bin", NULL };
 
 	snprintf(line, sizeof(line), "echo %d >%s", on, file);
 	return call_usermodehelper(call[0], call, variables, UMH_WAIT_PROC);
