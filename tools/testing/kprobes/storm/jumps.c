@@ -11,7 +11,6 @@
 #include <linux/moduleparam.h>
 #include <linux/prandom.h>
 #include <linux/sched.h>
-#include <linux/slab.h>
 #include <linux/text-patching.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
@@ -231,12 +230,10 @@ static int drop_anchors(void)
 
 	for (n = 0; n < JUMPS; n += 2) {
 		anchor(&jump_targets[n]);
-		err = register_kprobe(&jump_targets[n].anchor);
-		if (err) {
-			pr_err("no anchor at %s: %d\n", jump_targets[n].name,
-			       err);
+		err = storm_drop_anchor(jump_targets[n].name,
+					&jump_targets[n].anchor);
+		if (err)
 			return err;
-		}
 	}
 	return 0;
 }
@@ -247,16 +244,11 @@ static int weigh_anchors(void)
 
 	for (n = 0; n < JUMPS; n += 2) {
 		struct jump_target *target = &jump_targets[n];
-		long calls = atomic_long_read(&target->calls);
-		long hits = atomic_long_read(&target->hits);
-		long missed = target->anchor.nmissed;
+		int found = storm_weigh_anchor(target->name, &target->anchor,
+					       atomic_long_read(&target->calls),
+					       atomic_long_read(&target->hits));
 
-		unregister_kprobe(&target->anchor);
-		pr_info("%-6s %8ld calls, %8ld hits, %6ld missed%s\n",
-			target->name, calls, hits, missed,
-			calls == hits + missed ? "" : ": NOT EQUAL");
-		if (calls != hits + missed)
-			err = -EIO;
+		err = found ?: err;
 	}
 	return err;
 }
@@ -489,76 +481,34 @@ static int sleepers(unsigned int count, bool unused)
 	return jump_sleepers(count);
 }
 
-/* The parameters, by what they do. */
-struct jump_param {
-	int (*rage)(unsigned int number, bool strict);
-	bool strict;
-};
-
-static int judged(const struct jump_param *param, unsigned int number)
+static int prepare(void)
 {
-	const size_t size = jump_text_end - jump_text_begin;
 	struct jump_target *target;
-	u8 *text;
-	int err;
 
 	for (target = jump_targets; target < jump_targets + JUMPS; target++)
 		target->site = target->function + BEFORE_SITE;
-	text = kmemdup(jump_text_begin, size, GFP_KERNEL);
-	if (!text)
-		return -ENOMEM;
-	err = jump_learn() ?: param->rage(number, param->strict);
-	if (memcmp(text, jump_text_begin, size)) {
-		pr_err("the text is not what it was\n");
-		err = -EIO;
-	}
-	kfree(text);
-	return err;
+	return jump_learn();
 }
 
-static int set_jumps(const char *text, const struct kernel_param *param)
-{
-	unsigned int number;
-	int err = kstrtouint(text, 0, &number);
+#define STORM(what, is_strict)						\
+	.rage = what, .strict = is_strict, .prepare = prepare,		\
+	.begin = jump_text_begin, .end = jump_text_end
 
-	if (err)
-		return err;
-	kernel_param_unlock(THIS_MODULE);
-	scoped_guard(mutex, &storm_alone)
-		err = judged(param->arg, number);
-	kernel_param_lock(THIS_MODULE);
-	return err;
-}
+static struct storm_kind of_jumps = { STORM(jumps, true) };
+static struct storm_kind of_jumps_loose = { STORM(jumps, false) };
+static struct storm_kind of_boundaries = { STORM(each_boundary, false) };
+static struct storm_kind of_sleepers = { STORM(sleepers, false) };
+module_param_cb(jumps, &storm_ops, &of_jumps, 0200);
+module_param_cb(jumps_loose, &storm_ops, &of_jumps_loose, 0200);
+module_param_cb(boundaries, &storm_ops, &of_boundaries, 0200);
+module_param_cb(sleepers, &storm_ops, &of_sleepers, 0200);
 
-static const struct kernel_param_ops jumps_ops = { .set = set_jumps };
-static struct jump_param of_jumps = { jumps, true };
-static struct jump_param of_jumps_loose = { jumps, false };
-static struct jump_param of_boundaries = { each_boundary };
-static struct jump_param of_sleepers = { sleepers };
-module_param_cb(jumps, &jumps_ops, &of_jumps, 0200);
-module_param_cb(jumps_loose, &jumps_ops, &of_jumps_loose, 0200);
-module_param_cb(boundaries, &jumps_ops, &of_boundaries, 0200);
-module_param_cb(sleepers, &jumps_ops, &of_sleepers, 0200);
+#define COUNT(of)	{ #of, &jump_counts.of }
 
-#define COUNTS	"wrong %ld\nlate %ld\nrefused %ld\nmiscounted %ld\n"	\
-		"astray %ld\nunwound_wrongly %ld\nunwound %ld\n"	\
-		"rounds %ld\nticks %ld\n"
+static struct storm_count counted[] = {
+	COUNT(wrong), COUNT(late), COUNT(refused), COUNT(miscounted),
+	COUNT(astray), COUNT(unwound_wrongly), COUNT(unwound), COUNT(rounds),
+	COUNT(ticks), {}
+};
 
-static int get_counts(char *text, const struct kernel_param *param)
-{
-	const struct jump_counts *counts = &jump_counts;
-
-	return sysfs_emit(text, COUNTS,
-			  atomic_long_read(&counts->wrong),
-			  atomic_long_read(&counts->late),
-			  atomic_long_read(&counts->refused),
-			  atomic_long_read(&counts->miscounted),
-			  atomic_long_read(&counts->astray),
-			  atomic_long_read(&counts->unwound_wrongly),
-			  atomic_long_read(&counts->unwound),
-			  atomic_long_read(&counts->rounds),
-			  atomic_long_read(&counts->ticks));
-}
-
-static const struct kernel_param_ops counts_ops = { .get = get_counts };
-module_param_cb(jump_counts, &counts_ops, NULL, 0400);
+module_param_cb(jump_counts, &storm_counts_ops, counted, 0400);

@@ -11,8 +11,6 @@
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
-#include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include "storm.h"
 
@@ -32,9 +30,6 @@ bool storm_over;
 
 unsigned int storm_tick_us = 200;
 module_param_named(tick_us, storm_tick_us, uint, 0600);
-
-/* There is one storm at a time: all count in the same places. */
-DEFINE_MUTEX(storm_alone);
 
 static int count_anchor(struct kprobe *kp, struct pt_regs *regs)
 {
@@ -63,33 +58,24 @@ static int drop_anchors(void)
 		target->anchor.pre_handler = count_anchor;
 		if (target == &storm_targets[TARGET_TRACED])
 			target->anchor.post_handler = after_traced;
-		err = register_kprobe(&target->anchor);
-		if (err) {
-			pr_err("no anchor at %s: %d\n", target->name,
-			       err);
+		err = storm_drop_anchor(target->name, &target->anchor);
+		if (err)
 			return err;
-		}
 	}
 	return 0;
 }
 
-/* Each call is a hit, or one that was missed. */
 static int weigh_anchors(void)
 {
 	struct target *target;
 	int err = 0;
 
 	for (target = storm_targets; target < storm_targets + TARGETS; target++) {
-		long calls = atomic_long_read(&target->calls);
-		long hits = atomic_long_read(&target->hits);
-		long missed = target->anchor.nmissed;
+		int found = storm_weigh_anchor(target->name, &target->anchor,
+					       atomic_long_read(&target->calls),
+					       atomic_long_read(&target->hits));
 
-		unregister_kprobe(&target->anchor);
-		pr_info("%-6s %8ld calls, %8ld hits, %6ld missed%s\n",
-			target->name, calls, hits, missed,
-			calls == hits + missed ? "" : ": NOT EQUAL");
-		if (calls != hits + missed)
-			err = -EIO;
+		err = found ?: err;
 	}
 	return err;
 }
@@ -136,13 +122,9 @@ static const struct storm_crew crews[2] = {
 
 static int storm(unsigned int seconds, bool anchored)
 {
-	const size_t size = storm_text_end - storm_text_begin;
 	struct target *target;
 	int err = 0;
-	u8 *text = kmemdup(storm_text_begin, size, GFP_KERNEL);
 
-	if (!text)
-		return -ENOMEM;
 	for (target = storm_targets; target < storm_targets + TARGETS; target++) {
 		atomic_long_set(&target->calls, 0);
 		atomic_long_set(&target->hits, 0);
@@ -155,55 +137,30 @@ static int storm(unsigned int seconds, bool anchored)
 		if (anchored)
 			err = weigh_anchors();
 	}
-	if (memcmp(text, storm_text_begin, size)) {
-		pr_err("the text is not what it was\n");
-		err = -EIO;
-	}
 	if (atomic_long_read(&storm_counts.wrong) ||
 	    atomic_long_read(&storm_counts.late) ||
 	    atomic_long_read(&storm_counts.refused))
 		err = -EIO;
-	kfree(text);
 	return err;
 }
 
-static int set_storm(const char *text, const struct kernel_param *param)
-{
-	unsigned int seconds;
-	int err = kstrtouint(text, 0, &seconds);
+#define STORM(is_anchored)						\
+	.rage = storm, .strict = is_anchored,				\
+	.begin = storm_text_begin, .end = storm_text_end
 
-	if (err)
-		return err;
-	kernel_param_unlock(THIS_MODULE);
-	scoped_guard(mutex, &storm_alone)
-		err = storm(seconds, param->arg);
-	kernel_param_lock(THIS_MODULE);
-	return err;
-}
+static struct storm_kind of_anchored = { STORM(true) };
+static struct storm_kind of_loose = { STORM(false) };
+module_param_cb(anchored, &storm_ops, &of_anchored, 0200);
+module_param_cb(loose, &storm_ops, &of_loose, 0200);
 
-static const struct kernel_param_ops storm_ops = { .set = set_storm };
-module_param_cb(anchored, &storm_ops, &storm_over, 0200);
-module_param_cb(loose, &storm_ops, NULL, 0200);
+#define COUNT(of)	{ #of, &storm_counts.of }
 
-#define COUNTS	"wrong %ld\nlate %ld\nrefused %ld\nrounds %ld\n" \
-		"hits %ld\nticks %ld\ninside %ld\n"
+static struct storm_count counted[] = {
+	COUNT(wrong), COUNT(late), COUNT(refused), COUNT(rounds), COUNT(hits),
+	COUNT(ticks), COUNT(inside), {}
+};
 
-static int get_counts(char *text, const struct kernel_param *param)
-{
-	const struct storm_counts *counts = &storm_counts;
-
-	return sysfs_emit(text, COUNTS,
-			  atomic_long_read(&counts->wrong),
-			  atomic_long_read(&counts->late),
-			  atomic_long_read(&counts->refused),
-			  atomic_long_read(&counts->rounds),
-			  atomic_long_read(&counts->hits),
-			  atomic_long_read(&counts->ticks),
-			  atomic_long_read(&counts->inside));
-}
-
-static const struct kernel_param_ops counts_ops = { .get = get_counts };
-module_param_cb(counts, &counts_ops, NULL, 0400);
+module_param_cb(counts, &storm_counts_ops, counted, 0400);
 
 MODULE_DESCRIPTION("A storm of probes");
 MODULE_LICENSE("GPL");

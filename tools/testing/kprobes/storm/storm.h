@@ -12,7 +12,7 @@
 #include <linux/atomic.h>
 #include <linux/delay.h>
 #include <linux/kprobes.h>
-#include <linux/mutex.h>
+#include <linux/moduleparam.h>
 
 enum target_number {
 	TARGET_MOVE,		/* runs as a copy that goes on by itself */
@@ -49,7 +49,6 @@ struct storm_counts {
 
 extern struct storm_counts storm_counts;
 extern bool storm_over;		/* threads are to end */
-extern struct mutex storm_alone;
 extern unsigned int storm_tick_us;
 
 /* Threads of one kind, each with its number. */
@@ -69,6 +68,27 @@ static inline void storm_sleep(unsigned int milliseconds)
 {
 	usleep_range(milliseconds * 1000, milliseconds * 1100);
 }
+
+/* What a parameter lets rage by the number that is written to it. */
+struct storm_kind {
+	int (*rage)(unsigned int number, bool strict);
+	bool strict;
+	int (*prepare)(void);		/* before it, if there is need */
+	const u8 *begin, *end;		/* text that must be what it was */
+};
+
+/* One of those that a parameter tells; one without a name is the last. */
+struct storm_count {
+	const char *name;
+	atomic_long_t *count;
+};
+
+/* storm.c: each parameter has a struct storm_kind, or all of its counts. */
+extern const struct kernel_param_ops storm_ops, storm_counts_ops;
+int storm_drop_anchor(const char *name, struct kprobe *anchor);
+/* Each call is a hit, or one that was missed. */
+int storm_weigh_anchor(const char *name, struct kprobe *anchor, long calls,
+		       long hits);
 
 /* main.c */
 void storm_rage(unsigned int seconds, const struct storm_crew crews[2],
