@@ -56,32 +56,46 @@ static int step(struct jump_target *target, bool carry)
 	jump_run(&registers, target->function, 1);
 	steps.task = NULL;
 	local_irq_enable();
+	if (steps.count == MOST_STEPS) {
+		pr_err("%s: more than %d steps\n", target->name, MOST_STEPS);
+		return -1;
+	}
 	for (n = 0; n < steps.count; n++)
 		if (steps.at[n] == (unsigned long)target->site)
 			return n;
 	return -1;
 }
 
-/* What runs in the function, and in what it calls. */
+/*
+ * What runs in the function, and in what it calls; not what is elsewhere: where
+ * a return is a jump to a return thunk, that may take any number of steps.
+ */
 static int learn_text(struct jump_target *target, bool carry)
 {
 	unsigned long *insns = target->insns[carry];
-	int from = step(target, carry), n;
+	int n = step(target, carry), k = 0;
 
-	if (from < 0)
+	if (n < 0)
 		return -EIO;
 	memset(insns, 0, sizeof(target->insns[carry]));
-	for (n = 0; n < JUMP_INSNS - 1 && from + n < steps.count; n++) {
-		unsigned long at = steps.at[from + n];
+	for (; n < steps.count && steps.at[n] != (unsigned long)jump_ran; n++) {
+		unsigned long at = steps.at[n];
 		unsigned long into = at - (unsigned long)target->site;
 
-		if (at == (unsigned long)jump_ran)
-			break;
-		insns[n] = at;
+		if (at < (unsigned long)jump_text_begin ||
+		    at >= (unsigned long)jump_text_end)
+			continue;
+		/* One stays free, as the last. */
+		if (k == JUMP_INSNS - 1) {
+			pr_err("%s: more than %d instructions\n", target->name,
+			       k);
+			return -EIO;
+		}
+		insns[k++] = at;
 		if (into < JUMP_TEXT)
 			target->text[into].original = at;
 	}
-	return n ? 0 : -EIO;
+	return k ? 0 : -EIO;
 }
 
 static bool is_common(unsigned long at)
