@@ -64,6 +64,10 @@ use kernel::{
 const SLOT_LEN: usize = 64;
 const _: () = assert!(layout::MAX_LEN <= SLOT_LEN);
 
+/// How many pages are kept even if nobody needs them: room for what comes and goes together, since
+/// to give back a page interrupts all CPUs more often than to take out all jumps that lead there.
+const KEPT: usize = 4;
+
 /// How many may wait for Tasks RCU before no more are made: 256 pages.
 const MOST_WAITING: usize = 256 * (PAGE_SIZE / SLOT_LEN);
 
@@ -73,7 +77,7 @@ pub(super) const JUMP_LEN: usize = encode::REL32_LEN as usize;
 static SLOTS: Table<slots::Page> = Table::empty();
 static RETURNS: Returns = Returns::new(MOST_WAITING);
 static POOL: Guarded<Pool, slots::Lock> =
-    Guarded::new(Pool::new(&SLOTS, &RETURNS, SLOT_LEN, Pages::Detours));
+    Guarded::new(Pool::new(&SLOTS, &RETURNS, SLOT_LEN, Pages::Detours, KEPT));
 
 /// A detour.
 pub(crate) struct Made {

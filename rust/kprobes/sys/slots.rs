@@ -15,7 +15,7 @@
 //! most. They are counted, as such a period may take long: while too many wait, nobody is to let a
 //! slot linger, and what was given back is enough for the next ones.
 //!
-//! Pages without a slot in use are given back, save a few, as to make one executable or writable
+//! Pages without a slot in use are given back, save some, as to make one executable or writable
 //! again takes rounds to all CPUs; see [`Pool::tidy`]. Which ones those are takes a look at all, so
 //! [`Returns`] says whether it is worth one, and the pool remembers the page that it has taken the
 //! last slot from: what a probe costs does not grow with the pages.
@@ -355,31 +355,33 @@ impl Drop for Lock {
 /// How many pages without a slot in use are looked for at once.
 const SWEEP: usize = 32;
 
-/// How many pages are kept though nobody needs them.
-const SPARE: usize = 4;
-
 /// All slots of a back end.
 pub(crate) struct Pool {
     pages: Writer<Page>,
     slot_len: usize,
     of: Pages,
+    /// How many pages are kept even if nobody needs them.
+    kept: usize,
     returns: &'static Returns,
     /// The page that had a slot to give when one was last taken.
     open: TextAddr,
 }
 
 impl Pool {
-    /// No slots yet, of `slot_len` bytes each, a power of two not below 16.
+    /// No slots yet, of `slot_len` bytes each, a power of two not below 16. So many
+    /// pages are `kept`, once there are as many, even if nobody needs them.
     pub(crate) const fn new(
         table: &'static Table<Page>,
         returns: &'static Returns,
         slot_len: usize,
         of: Pages,
+        kept: usize,
     ) -> Self {
         Self {
             pages: Writer::of(table),
             slot_len,
             of,
+            kept,
             returns,
             open: TextAddr::new(0),
         }
@@ -408,7 +410,7 @@ impl Pool {
             .ok_or(Refusal::NoMemory)
     }
 
-    /// Takes the pages out that nobody needs, save a few. Looks for them only if slots have come
+    /// Takes the pages out that nobody needs, save some. Looks for them only if slots have come
     /// back.
     pub(crate) fn tidy(&mut self, retired: &mut Retired<Page>) {
         if !self.returns.take() {
@@ -420,9 +422,10 @@ impl Pool {
 
     /// Takes out some of the pages that nobody needs; tells how many.
     fn take_out(&mut self, retired: &mut Retired<Page>) -> usize {
+        let most = self.pages.len().saturating_sub(self.kept).min(SWEEP);
         let mut bases = [None; SWEEP];
         let empty = self.pages.iter().filter(|(_, page)| page.slots.is_unused());
-        for (place, (base, _)) in bases.iter_mut().zip(empty.skip(SPARE)) {
+        for (place, (base, _)) in bases.iter_mut().take(most).zip(empty) {
             *place = Some(base);
         }
         let mut count = 0;
@@ -494,6 +497,9 @@ fn page_of<'a>(table: &'a Table<Page>, at: TextAddr, pinned: &'a Pinned) -> Opti
 mod tests {
     use super::*;
 
+    /// How many pages are to be kept.
+    const KEPT: usize = 3;
+
     const ORIGIN: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
 
     /// So many slots.
@@ -525,7 +531,7 @@ mod tests {
     fn a_page_is_made_only_when_all_are_full() -> Result<(), Refusal> {
         static PAGES: Table<Page> = Table::empty();
         static RETURNS: Returns = Returns::new(1);
-        let mut pool = Pool::new(&PAGES, &RETURNS, PAGE_SIZE / 4, Pages::Copies);
+        let mut pool = Pool::new(&PAGES, &RETURNS, PAGE_SIZE / 4, Pages::Copies, 1);
         let (first, second) = (take(&mut pool, 4)?, take(&mut pool, 1)?);
         assert_eq!(pool.pages.len(), 2);
         drop(first);
@@ -533,7 +539,7 @@ mod tests {
         assert_eq!(pool.pages.len(), 2);
         drop((second, more));
         tidy(&mut pool);
-        assert_eq!(pool.pages.len(), 2);
+        assert_eq!(pool.pages.len(), 1);
         close(pool)
     }
 
@@ -541,18 +547,18 @@ mod tests {
     fn pages_without_a_slot_in_use_are_given_back() -> Result<(), Refusal> {
         static PAGES: Table<Page> = Table::empty();
         static RETURNS: Returns = Returns::new(1);
-        let mut pool = Pool::new(&PAGES, &RETURNS, PAGE_SIZE, Pages::Detours);
+        let mut pool = Pool::new(&PAGES, &RETURNS, PAGE_SIZE, Pages::Detours, KEPT);
         let (some, kept) = (take(&mut pool, 2 * SWEEP + 3)?, take(&mut pool, 1)?);
         tidy(&mut pool);
         assert_eq!(pool.pages.len(), 2 * SWEEP + 4);
         drop(some);
         assert!(RETURNS.any.load(Ordering::Relaxed));
         tidy(&mut pool);
-        assert_eq!(pool.pages.len(), SPARE + 1);
+        assert_eq!(pool.pages.len(), KEPT);
         assert!(!RETURNS.any.load(Ordering::Relaxed));
         drop(kept);
         tidy(&mut pool);
-        assert_eq!(pool.pages.len(), SPARE);
+        assert_eq!(pool.pages.len(), KEPT);
         close(pool)
     }
 }

@@ -45,7 +45,7 @@ const MOST_WAITING: usize = 256 * (PAGE_SIZE / SLOT_LEN);
 static SLOTS: Table<slots::Page> = Table::empty();
 static RETURNS: Returns = Returns::new(MOST_WAITING);
 static POOL: Guarded<Pool, slots::Lock> =
-    Guarded::new(Pool::new(&SLOTS, &RETURNS, SLOT_LEN, Pages::Copies));
+    Guarded::new(Pool::new(&SLOTS, &RETURNS, SLOT_LEN, Pages::Copies, 1));
 
 /// A slot for the instruction at `at`.
 pub(super) fn take(at: TextAddr) -> Result<Slot, Refusal> {

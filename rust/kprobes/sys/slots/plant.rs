@@ -28,7 +28,7 @@ const ORIGIN: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
 pub(crate) fn owner() -> Result<(), Refusal> {
     static PAGES: Table<Page> = Table::empty();
     static RETURNS: Returns = Returns::new(1);
-    let mut pool = Pool::new(&PAGES, &RETURNS, PAGE_SIZE / 4, Pages::Copies);
+    let mut pool = Pool::new(&PAGES, &RETURNS, PAGE_SIZE / 4, Pages::Copies, 1);
     // Giving it back would write to the page.
     let slot = ManuallyDrop::new(pool.take(ORIGIN)?);
     drop(pool.pages.remove(pool.open)?);
