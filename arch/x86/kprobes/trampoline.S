@@ -21,8 +21,12 @@
  */
 #include <linux/linkage.h>
 #include <linux/objtool.h>
+#include <linux/stringify.h>
+#include <asm/alternative.h>
 #include <asm/asm-offsets.h>
+#include <asm/cpufeatures.h>
 #include <asm/frame.h>
+#include <asm/nospec-branch.h>
 #include <asm/percpu.h>
 #include <asm/segment.h>
 #include <asm/smap.h>
@@ -62,7 +66,12 @@ SYM_CODE_START(rust_kprobes_detour)
 	popfq
 	/* sp, and no flag is changed */
 	leaq	8(%rsp), %rsp
-	RET
+	/*
+	 * Call depth tracking changes flags where it returns. The call that this
+	 * returns from, in the detour, has not been counted either.
+	 */
+	ALTERNATIVE __stringify(RET), __stringify(ANNOTATE_UNRET_SAFE; ret; int3), \
+		X86_FEATURE_CALL_DEPTH
 
 	/* Somebody wants the CPU, and was kept waiting. */
 .Lpreempted:
