@@ -177,7 +177,7 @@ class Heard:
 
     def __init__(self, lines):
         self.answers, self.troubles, self.ended = {}, [], False
-        self.unrestored = []
+        self.unrestored = {}
         self._begin()
         for line in lines:
             if match := _AT.match(line):
@@ -186,7 +186,7 @@ class Heard:
             elif match := _SHOWN.match(line):
                 self._shown[match[1]].append((int(match[2], 16), match[3]))
             elif match := _AFTER.match(line):
-                self.unrestored.append(int(match[1], 16))
+                self.unrestored[int(match[1], 16)] = match[3]
             elif line.startswith('coverage: round '):
                 self._end()
             elif line.startswith('coverage: trouble '):
@@ -239,6 +239,13 @@ def disagreements(places, impl, heard):
             found.append(f'{place}: said was "{place.said(impl)}", found '
                          f'"{kind}" {why or "without a reason"}')
     return found
+
+
+def _unrestored(places, heard):
+    """Whose text is not what it was before: texts."""
+    known = {one.at: str(one) for one in places}
+    return [f'{known.get(at, f"{at:x}")}: unregistered, but the text is '
+            f'not as before: {now}' for at, now in heard.unrestored.items()]
 
 
 def table(places):
@@ -347,7 +354,8 @@ def _judged(name, places, where):
                  f'{len(places):,}: {ratio:.3f} times as many')
     found = [Result(f'{where}.ratio', 'pass' if ratio >= RATIO else 'fail',
                     '' if ratio >= RATIO else
-                    f'{ours} are {ratio:.3f} times {theirs}')]
+                    f'{ours:,} jumps are {ratio:.3f} times C\'s {theirs:,}, '
+                    f'and not {RATIO} times')]
     of_c = lost(places)
     wrongly = []
     for why, those in sorted(of_c.items(), key=lambda one: -len(one[1])):
@@ -398,7 +406,7 @@ def _registered(built, places, where, seed):
         Result(f'{where}.registered', 'fail' if wrong else 'pass',
                f'{len(wrong)}: ' + '; '.join(wrong[:3]) if wrong else ''),
         Result(f'{where}.restored', 'fail' if heard.unrestored else 'pass',
-               ', '.join(f'{at:x}' for at in heard.unrestored[:5])),
+               '; '.join(_unrestored(chosen, heard)[:5])),
         Result(f'{where}.no-splat', 'fail' if console.splats else 'pass',
                '; '.join(console.splats[:5]))]
 

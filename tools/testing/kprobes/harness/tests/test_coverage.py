@@ -70,6 +70,9 @@ class Coverage(support.Case):
                          {'x.ratio': 'pass', 'x.nothing_lost': 'pass'})
         self.assertEqual(self.judged(ours + more[:29]),
                          {'x.ratio': 'fail', 'x.nothing_lost': 'pass'})
+        ratio, _ = coverage._judged('k', ours + more[:29], 'x')
+        self.assertEqual(ratio.reason, '128 jumps are 1.293 times C\'s 99, '
+                         'and not 1.3 times')
 
     def test_the_same_are_drawn_again(self):
         places = [_place(64 * at) for at in range(9000)]
@@ -176,7 +179,41 @@ class Coverage(support.Case):
         heard = coverage.Heard(['coverage: round 000',
                                 'coverage: after ff10 0 jump',
                                 'coverage: end'])
-        self.assertEqual(heard.unrestored, [0xff10])
+        self.assertEqual(heard.unrestored, {0xff10: 'jump'})
+
+    def registered(self, more=(), splats=(), died=None):
+        """{check: reason or ''} where a guest has one place, and says MORE."""
+        place = _place(0xff10)
+        lines = _say({place: 'jump'})
+        console = mock.Mock(lines=[*lines[:-1], *more, *lines[-1:]],
+                            splats=list(splats), seconds=1)
+        built = mock.Mock(impl='rust')
+        built.name = 'k'
+        with mock.patch('coverage._register', side_effect=died,
+                        return_value=console):
+            found = coverage._registered(built, [place], 'x', 1)
+        for one in found:
+            self.assertEqual(one.status, 'fail' if one.reason else 'pass')
+        return {one.name: one.reason for one in found}
+
+    def test_each_check_of_registering_fails_alone(self):
+        fine = {'x.registered': '', 'x.restored': '', 'x.no-splat': ''}
+        self.assertEqual(self.registered(), fine)
+        self.assertEqual(
+            self.registered(['coverage: trouble wait']),
+            {**fine, 'x.registered': '1: coverage: trouble wait'})
+        self.assertEqual(
+            self.registered(['coverage: after ff10 0 jump',
+                             'coverage: after ff30 0 changed']),
+            {**fine, 'x.restored':
+             'ff10 f+0x10: unregistered, but the text is not as before: jump; '
+             'ff30: unregistered, but the text is not as before: changed'})
+        self.assertEqual(self.registered(splats=['WARNING: so', 'BUG: so']),
+                         {**fine, 'x.no-splat': 'WARNING: so; BUG: so'})
+        died = coverage.qemu.Died('x', 'it died', 'look', [])
+        with mock.patch.object(died, 'show'):
+            self.assertEqual(self.registered(died=died),
+                             {'x.boot': 'it died'})
 
     def test_memory_that_was_not_written(self):
         built = mock.Mock(obj=self.tmp, impl='c')
