@@ -4,6 +4,9 @@
  * the jump goes, in each way that there is, and comes again; the probe goes; the
  * memory of its detour is used for another one. All that while some of them
  * wake up, and have to come back to behind the call. The others do so last.
+ *
+ * Who sleeps is not in the detour, and may sleep on when that is another one's:
+ * it is who has not slept since that it must be kept for.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -231,6 +234,29 @@ static const u8 *in_row(int number)
 	return jump_row + MARK + number * JUMP_ROW_BYTES;
 }
 
+static int register_row(struct row *row)
+{
+	int n;
+
+	for (n = 0; n < JUMP_ROW; n++) {
+		memset(&row->probes[n], 0, sizeof(row->probes[n]));
+		row->probes[n].addr = (kprobe_opcode_t *)in_row(n);
+		row->probes[n].pre_handler = before;
+		row->batch[n] = &row->probes[n];
+	}
+	return register_kprobes(row->batch, JUMP_ROW);
+}
+
+/* Waits for the jumps of a row: the last one is written with the others. */
+static bool row_has_jumps(void)
+{
+	unsigned long end = jiffies + 60 * HZ;
+
+	while (!jump_at(in_row(JUMP_ROW - 1)) && time_before(jiffies, end))
+		storm_sleep(20);
+	return jump_at(in_row(JUMP_ROW - 1));
+}
+
 /* Is any of their detours where the old one was? */
 static bool is_reused(const u8 *detour)
 {
@@ -242,49 +268,98 @@ static bool is_reused(const u8 *detour)
 	return false;
 }
 
-/* Who waits for all tasks must not wait for those who sleep. */
-static int reuse(const u8 *detour)
+static bool is_restless;
+
+/* Does not sleep: for all that is known it may be in any detour. */
+static int stay_awake(void *unused)
 {
-	struct row *row = kvzalloc(sizeof(*row), GFP_KERNEL);
+	unsigned long end = jiffies + 40 * HZ;
+
+	WRITE_ONCE(is_restless, true);
+	while (!kthread_should_stop() && time_before(jiffies, end))
+		cpu_relax();
+	WRITE_ONCE(is_restless, false);
+	while (!kthread_should_stop())
+		storm_sleep(20);
+	return 0;
+}
+
+static struct task_struct *somebody_restless(void)
+{
+	struct task_struct *task = kthread_run(stay_awake, NULL, "restless");
+
+	while (!IS_ERR(task) && !READ_ONCE(is_restless))
+		storm_sleep(20);
+	return task;
+}
+
+/*
+ * The probe goes. As long as somebody may be in its detour the memory is nobody
+ * else's; and while the optimizer waits for that one, others register.
+ */
+static int go(struct row *row, const u8 *detour)
+{
+	struct task_struct *restless = somebody_restless();
+	bool all_jump, reused, waited;
+	int err;
+
+	unregister_kprobe(&probe);
+	if (IS_ERR(restless))
+		return PTR_ERR(restless);
+	err = register_row(row);
+	/* More than the optimizer waits to begin. */
+	storm_sleep(100);
+	if (!place_other(site, true))
+		unregister_kprobe(&other);
+	waited = !READ_ONCE(is_restless);
+	kthread_stop(restless);
+	if (err)
+		return err;
+	all_jump = row_has_jumps();
+	reused = is_reused(detour);
+	unregister_kprobes(row->batch, JUMP_ROW);
+	if (all_jump && !reused && !waited)
+		return 0;
+	if (!all_jump)
+		pr_err("sleepers: no jumps came once all had slept\n");
+	if (reused)
+		pr_err("sleepers: the detour's memory was another one's though a task had not slept\n");
+	if (waited)
+		pr_err("sleepers: who registers had to wait for a task to sleep\n");
+	return -EIO;
+}
+
+/* Who waits for all tasks must not wait for those who sleep. */
+static int reuse(struct row *row, const u8 *detour)
+{
 	unsigned long end = jiffies + 60 * HZ;
 	bool reused = false;
-	int n, err, tries = 0;
+	int err, tries = 0;
 
-	if (!row)
-		return -ENOMEM;
 	do {
-		for (n = 0; n < JUMP_ROW; n++) {
-			memset(&row->probes[n], 0, sizeof(row->probes[n]));
-			row->probes[n].addr = (kprobe_opcode_t *)in_row(n);
-			row->probes[n].pre_handler = before;
-			row->batch[n] = &row->probes[n];
-		}
-		err = register_kprobes(row->batch, JUMP_ROW);
+		err = register_row(row);
 		if (err)
 			break;
-		/* The last one is written with the others. */
-		while (!jump_at(in_row(JUMP_ROW - 1)) &&
-		       time_before(jiffies, end))
-			storm_sleep(20);
+		row_has_jumps();
 		reused = is_reused(detour);
 		unregister_kprobes(row->batch, JUMP_ROW);
 		tries++;
 	} while (!reused && time_before(jiffies, end));
 	pr_info("sleepers: the detour's memory is %s, after %d tries\n",
 		reused ? "that of another one" : "NOT USED AGAIN", tries);
-	kvfree(row);
 	return err ?: reused ? 0 : -EIO;
 }
 
 int jump_sleepers(unsigned int count)
 {
+	struct row *row = kvzalloc(sizeof(*row), GFP_KERNEL);
 	struct night night = {};
 	const u8 *detour;
-	int err;
+	int err = -ENOMEM;
 
 	night.all = kvcalloc(count, sizeof(*night.all), GFP_KERNEL);
-	if (!night.all)
-		return -ENOMEM;
+	if (!night.all || !row)
+		goto free;
 	atomic_set(&asleep, 0);
 	atomic_set(&awake, 0);
 	atomic_set(&by_jump, 0);
@@ -297,13 +372,19 @@ int jump_sleepers(unsigned int count)
 	detour = comes();
 	err = detour ? all_go_to_bed(&night, count) : -EIO;
 	err = err ?: go_each_way(&night);
-	unregister_kprobe(&probe);
+	/* C lets nobody register while it waits. */
+	if (!err && IS_ENABLED(CONFIG_RUST_KPROBES) &&
+	    IS_ENABLED(CONFIG_TASKS_RCU))
+		err = go(row, detour);
+	else
+		unregister_kprobe(&probe);
 	err = err ?: wake(&night, count / 16);
-	err = err ?: reuse(detour);
+	err = err ?: reuse(row, detour);
 	/* All of them, whatever there was. */
 	err = wake(&night, count) ?: err;
 	pr_info("sleepers: %d of %u have come back\n", night.woken, count);
 free:
+	kvfree(row);
 	kvfree(night.all);
 	return err ?: night.woken == count ? 0 : -EIO;
 }
