@@ -130,6 +130,7 @@ static void O5_a_client_learns_why_there_is_no_jump(struct kunit *test)
 {
 	struct counted probe = COUNTED_IN(PLAIN);
 	struct counted inside = counted_after(PLAIN + INSIDE);
+	struct counted stranger = COUNTED_IN(PLAIN);
 	struct kprobe_no_jump why = {};
 
 	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&probe.kp, &why), -EINVAL);
@@ -143,6 +144,8 @@ static void O5_a_client_learns_why_there_is_no_jump(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, (u8 *)why.at, PLAIN + INSIDE);
 	KUNIT_EXPECT_STREQ(test, why.text,
 			   "another probe is in the bytes of the jump");
+	/* There are probes at its address, but it is none of them. */
+	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&stranger.kp, &why), -EINVAL);
 	/* One that rests costs nothing. */
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&inside.kp), 0);
 	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&inside.kp, &why), 0);
