@@ -3,6 +3,7 @@
  * Jumps that come and go while others hit them, register probes, or are put
  * aside in a detour.
  */
+#include <linux/debug_locks.h>
 #include <linux/jump_label.h>
 #include <linux/kthread.h>
 #include <linux/sched.h>
@@ -128,7 +129,7 @@ static int come_and_go(void *data)
 	return 0;
 }
 
-/* Locks are taken in one order; lockdep tells if not. */
+/* Locks are taken in one order; lockdep tells if not, and stops. */
 static void O8_switch_against_registrations(struct kunit *test)
 {
 	struct client clients[] = {
@@ -136,6 +137,7 @@ static void O8_switch_against_registrations(struct kunit *test)
 		{ .function = optimize_second },
 		{ .function = optimize_third },
 	};
+	const bool lockdep = IS_ENABLED(CONFIG_PROVE_LOCKING) && debug_locks;
 	int n, turn;
 
 	for (n = 0; n < ARRAY_SIZE(clients); n++)
@@ -157,6 +159,9 @@ static void O8_switch_against_registrations(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, begin(test), 0);
 	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
+	if (lockdep)
+		KUNIT_EXPECT_TRUE_MSG(test, debug_locks,
+				      "see what lockdep has reported above");
 }
 
 /* So many bytes take longer than all else that is done with them. */
@@ -295,7 +300,8 @@ static void O9_detours_outlive_who_is_in_them(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, is_held(true));
 		was_in_it = was_in(in_it, detour);
 	}
-	KUNIT_EXPECT_TRUE(test, was_in_it);
+	KUNIT_EXPECT_TRUE_MSG(test, was_in_it,
+			      "the task was never put aside in the detour");
 	calls = READ_ONCE(filler.calls);
 	/* The jump goes at once. */
 	KUNIT_EXPECT_EQ(test, register_kprobe(&inside.kp), 0);
@@ -303,7 +309,8 @@ static void O9_detours_outlive_who_is_in_them(struct kunit *test)
 	unregister_kprobe(&probe.kp);
 	KUNIT_EXPECT_EQ(test, register_kprobes(others->batch, DETOURS), 0);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(filler.calls), calls);
-	KUNIT_EXPECT_TRUE(test, was_in(in_it, detour));
+	KUNIT_EXPECT_TRUE_MSG(test, was_in(in_it, detour),
+			      "the task has left the detour too early");
 	KUNIT_EXPECT_TRUE(test, is_held(false));
 	KUNIT_EXPECT_TRUE(test, COMES_TRUE(READ_ONCE(filler.calls) >
 					   calls + 2));
