@@ -123,7 +123,7 @@ comes_to() {
 		[ "$(place "$1")" = "$2" ] && return 0
 		sleep 0.5
 	done
-	show <$PLACES
+	echo "$1 is: $(place "$1")"
 	return 1
 }
 
@@ -140,6 +140,7 @@ written() {
 # list_is_right: it marks those that are jumps, and there are some.
 list_is_right() {
 	[ "$(written)" -gt 0 ] && [ "$(written)" = "$(marked)" ] && return 0
+	echo "$(written) jumps, $(marked) in the list"
 	show <$PLACES
 	show <$KPROBES/list
 	return 1
@@ -184,6 +185,7 @@ reason_of_another() {
 
 no_jump_is_left() {
 	[ "$(written)" = 0 ] && [ "$(marked)" = 0 ] && return 0
+	echo "$(written) jumps, $(marked) in the list"
 	show <$PLACES
 	return 1
 }
@@ -195,6 +197,7 @@ said_so() {
 nothing_is_armed() {
 	! grep -qE " (jump|breakpoint)\$" $PLACES && [ "$(marked)" = 0 ] &&
 		return 0
+	echo "$(written) jumps, $(marked) in the list"
 	show <$PLACES
 	return 1
 }
