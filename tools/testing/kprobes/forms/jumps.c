@@ -400,7 +400,7 @@ static void run_part(struct kunit *test, struct part *part)
 }
 
 /* All of it is done here; the cases after it tell what was found. */
-static void run_all(struct kunit *test)
+static void run_under_jumps(struct kunit *test)
 {
 	int kept = min_t(int, KEPT / (sizeof(struct outcome) * jump_states),
 			 all_count);
@@ -449,6 +449,7 @@ static void enough_are_jumps(struct kunit *test)
 		kunit_skip(test, "one group says nothing of all");
 	if (at >= positions)
 		kunit_skip(test, "not asked for");
+	KUNIT_ASSERT_GT(test, sums[at].probed, 0);
 	KUNIT_EXPECT_GE(test, sums[at].jumps * 100, sums[at].probed * FLOOR);
 }
 
@@ -464,6 +465,7 @@ static void runs_as_bare(struct kunit *test)
 			break;
 	if (!count)
 		kunit_skip(test, "none of these was to be run");
+	KUNIT_ASSERT_NE(test, forms_run_count, runs_before);
 	report(test, group, all + from, count, " under a jump");
 }
 
@@ -512,7 +514,7 @@ static void jumps_exit(struct kunit_suite *suite)
 }
 
 static struct kunit_case jumps_cases[] = {
-	KUNIT_CASE(run_all),
+	KUNIT_CASE(run_under_jumps),
 	KUNIT_CASE_PARAM(enough_are_jumps, next_position),
 	KUNIT_CASE_PARAM(runs_as_bare, next_group),
 	{}
