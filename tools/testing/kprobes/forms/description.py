@@ -670,7 +670,7 @@ def indirect_by_memory():
                                 f'movq %r15, {operand}'))
         yield Form(f'{name} *8(%rsp)',
                    ('leaq {taken}(%rip), %r15', 'pushq %r15', 'pushq %r15',
-                    'pushq %r14'), name=f'{name} *8(%rsp), pushed')
+                    'pushq $0'), name=f'{name} *8(%rsp), pushed')
 
 
 @group
@@ -717,8 +717,13 @@ def compare_and_exchange():
 
 @group
 def nothing():
-    for size in range(1, 10):
-        yield Form(f'.nops {size}, {size}', name=f'nop of {size} bytes')
+    # As bytes: an assembler may make more than one of .nops.
+    for size, code in enumerate((
+            '0x90', '0x66, 0x90', '0x0f, 0x1f, 0', '0x0f, 0x1f, 0x40, 0',
+            '0x0f, 0x1f, 0x44, 0, 0', '0x66, 0x0f, 0x1f, 0x44, 0, 0',
+            '0x0f, 0x1f, 0x80, 0, 0, 0, 0', '0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0',
+            '0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0'), 1):
+        yield Form(f'.byte {code}', name=f'nop of {size} bytes')
     yield Form('.byte 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0',
                name='nop of 11 bytes')
     yield Form('.byte 0xf2, 0x90', name='repne nop')
