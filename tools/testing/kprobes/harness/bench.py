@@ -178,6 +178,7 @@ class _Boot:
         console = qemu.boot(
             self.built, self.image, name=f'bench-{self.name}',
             smp=1 if alone else 2, icount=alone, force='tcg', memory=1024,
+            thread='multi',
             extra=extra, timeout=_LIMIT, on_line=self.tick,
             # A batch of 10,000 says nothing until it is done.
             silence=_LIMIT,

@@ -247,10 +247,6 @@ def storm(built, seconds, piecewise=False):
 
     Emulation takes interrupts between pieces of several instructions. While
     it storms a piece is one, then; to boot like that would take minutes.
-
-    All CPUs are emulated by one thread. Where each has its own, QEMU 10.0 at
-    times runs code that has been overwritten, also where ftrace alone patches:
-    within minutes, if text is hit all the time.
     """
     modules = _modules(built, 'storm')
     name = 'storm-piecewise' if piecewise else 'storm'
@@ -270,7 +266,6 @@ def storm(built, seconds, piecewise=False):
         try:
             console = qemu.boot(
                 built, image, name=name, smp=4, force='tcg', on_line=heard,
-                thread='single',
                 cmdline='kunit.enable=0',
                 timeout=240 + (12 if piecewise else 9) * seconds,
                 extra=['-monitor', f'unix:{monitor},server=on,wait=off'])

@@ -337,11 +337,8 @@ def _register(built, places):
         def heard(line):
             if line.startswith('coverage: round '):
                 stage.tick(line)
-        # One thread for all CPUs, as in a storm: with more, QEMU 10.0 at times
-        # runs text that has been overwritten.
         return qemu.boot(built, image, name='coverage', on_line=heard,
-                         force='tcg', thread='single',
-                         cmdline='kunit.enable=0', timeout=900)
+                         force='tcg', cmdline='kunit.enable=0', timeout=900)
 
 
 def _judged(name, places, where):

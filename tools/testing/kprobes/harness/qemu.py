@@ -114,8 +114,14 @@ def _cpu_model():
 
 
 def command(built, initramfs, *, smp=2, icount=False, memory=None, extra=(),
-            cmdline='', kind='tcg', interactive=False, thread='multi'):
-    """The QEMU call."""
+            cmdline='', kind='tcg', interactive=False, thread='single'):
+    """The QEMU call.
+
+    One thread emulates all CPUs. Where each has its own, QEMU 10.0 at times
+    keeps what it has made of a byte of text just before another CPU wrote it,
+    and runs that until it is written again. A breakpoint that is not there
+    any more, and whose probe is gone, then kills the guest.
+    """
     words, cpu, append, size = _MACHINES[built.arch]
     call = [word.format(memory=f'{memory or size}M') for word in words]
     if kind == 'kvm':
@@ -171,7 +177,7 @@ def patience(built):
 
 def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
          extra=(), cmdline='', timeout=600, force=None, on_line=None,
-         crash=None, silence=None, thread='multi'):
+         crash=None, silence=None, thread='single'):
     """Boot BUILT to its end; the console, or Died.
 
     A guest that says nothing for SILENCE seconds hangs. With CRASH (a
