@@ -29,6 +29,31 @@ void storm_call(enum target_number number, long value)
 		atomic_long_inc(&storm_counts.wrong);
 }
 
+/* By tasks, since the last tick. */
+static DEFINE_PER_CPU(int, runs);
+static DEFINE_PER_CPU(unsigned int, interval);
+
+void storm_ran(int times)
+{
+	this_cpu_add(runs, times);
+}
+
+/* Intervals of timers, in microseconds, where tasks hardly get on. */
+#define SELDOM	20000
+
+unsigned int storm_pace(unsigned int least, int few)
+{
+	unsigned int next = max(this_cpu_read(interval), least);
+	int count = this_cpu_xchg(runs, 0);
+
+	if (count < few)
+		next = min(2 * next, max_t(unsigned int, SELDOM, least));
+	else if (count > 4 * few)
+		next = max(next / 2, least);
+	this_cpu_write(interval, next);
+	return next;
+}
+
 int storm_hitter(void *number)
 {
 	long value = (long)number;
@@ -38,6 +63,7 @@ int storm_hitter(void *number)
 
 		for (times = 0; times < 64; times++, value++)
 			storm_call(value % TARGETS, value);
+		storm_ran(times);
 		/* Else who waits for all tasks would wait for it. */
 		cond_resched_tasks_rcu_qs();
 	}
@@ -66,6 +92,8 @@ static bool in_copy(unsigned long ip)
 	return is_move(ip) || is_move(ip - STORM_MOVE_LEN);
 }
 
+#define FEW_CALLS	24
+
 /* Hits, too, and has the task that it has found in a copy put aside there. */
 unsigned int storm_tick(struct pt_regs *regs, long number)
 {
@@ -76,7 +104,7 @@ unsigned int storm_tick(struct pt_regs *regs, long number)
 		set_preempt_need_resched();
 	}
 	storm_call(number % TARGETS, number);
-	return storm_tick_us;
+	return storm_pace(storm_tick_us, FEW_CALLS);
 }
 
 struct ticker {

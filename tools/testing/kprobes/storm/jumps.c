@@ -79,10 +79,6 @@ static void fill(struct jump_registers *registers, unsigned long who,
 	registers->flags |= native_save_fl() & X86_EFLAGS_IF;
 }
 
-/* Since the last tick. */
-static DEFINE_PER_CPU(int, runs);
-static DEFINE_PER_CPU(unsigned int, interval);
-
 /* All that a function leaves must be what its twin has left. */
 static void run(struct jump_target *target, const struct jump_registers *given,
 		const struct jump_registers *right, int times)
@@ -90,7 +86,7 @@ static void run(struct jump_target *target, const struct jump_registers *given,
 	struct jump_registers registers = *given;
 
 	atomic_long_add(times, &target->calls);
-	this_cpu_add(runs, times);
+	storm_ran(times);
 	jump_run(&registers, target->function, times);
 	if (!memcmp(&registers, right, sizeof(registers)))
 		return;
@@ -194,33 +190,20 @@ static void anchor(struct jump_target *target)
 	target->anchor.pre_handler = jump_handler;
 }
 
-/*
- * Where the machine is slow, ticks might leave no time for anything else: so
- * many calls there are to be between them; fewer where each calls the scheduler.
- */
+/* So many calls between ticks; fewer where each calls the scheduler. */
 #define FEW	24
 #define FEW_RARE 3
 #define SOON	200
-#define SELDOM	20000
 
 static unsigned int tick(struct pt_regs *regs, long number)
 {
-	unsigned int least = watching ? SOON : storm_tick_us;
-	unsigned int next = max(this_cpu_read(interval), least);
-	int count = this_cpu_xchg(runs, 0);
-	int few = READ_ONCE(rarely) ? FEW_RARE : FEW;
-
 	atomic_long_inc(&jump_counts.ticks);
 	if (regs)
 		jump_look(regs, number & 1);
 	if (!watching)
 		jump_call(jump_random(number), number, number & 16);
-	if (count < few)
-		next = min(2 * next, SELDOM);
-	else if (count > 4 * few)
-		next = max(next / 2, least);
-	this_cpu_write(interval, next);
-	return next;
+	return storm_pace(watching ? SOON : storm_tick_us,
+			  READ_ONCE(rarely) ? FEW_RARE : FEW);
 }
 
 /* Every other place has a probe all the time. */

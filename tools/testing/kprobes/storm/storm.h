@@ -99,6 +99,13 @@ void storm_rage(unsigned int seconds, const struct storm_crew crews[2],
 int storm_hitter(void *number);
 void storm_call(enum target_number number, long value);
 unsigned int storm_tick(struct pt_regs *regs, long number);
+void storm_ran(int times);
+/*
+ * When a timer is to come again on this CPU: where the machine is slow, timers
+ * might leave no time for anything else, so tasks are to run a @few times
+ * between them.
+ */
+unsigned int storm_pace(unsigned int least, int few);
 void storm_start_timers(storm_tick_fn *tick);
 void storm_stop_timers(void);
 
