@@ -15,6 +15,8 @@
 mod contract;
 #[path = "../../../../../rust/kprobes/model/mod.rs"]
 mod model;
+#[path = "../../../../../rust/kprobes/pool/mod.rs"]
+mod pool;
 #[path = "../../../../../rust/kprobes/shared/mod.rs"]
 mod shared;
 #[path = "../../../../../rust/kprobes/slot/mod.rs"]
@@ -33,6 +35,8 @@ mod chain_loom;
 mod differential;
 #[cfg(all(test, not(miri)))]
 mod optimizing_loom;
+#[cfg(all(test, not(miri)))]
+mod pool_loom;
 // Miri runs neither what switches stacks nor, in any useful time, 30,000 entries.
 #[cfg(all(test, not(miri)))]
 mod slot_loom;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Looking for an instance in all blocks.
+
+use super::word::{
+    Free,
+    Returns,
+    Word, //
+};
+
+/// Something with a word of its own that says what is free in it.
+pub(crate) trait Block {
+    /// The kind of word.
+    type Word: Word;
+
+    /// What is free in it.
+    fn free(&self) -> &Free<Self::Word>;
+}
+
+/// Takes an instance of any block. Says no only if there was an instant at which none was free.
+///
+/// `blocks` is asked for all of them, more than once. It may have more of them the next time, and
+/// never less.
+pub(crate) fn take<'a, B: Block + 'a, I: Iterator<Item = &'a B>>(
+    blocks: impl Fn() -> I,
+) -> Option<(&'a B, u32)> {
+    let mut before = None;
+    loop {
+        let mut returns = Returns::NONE;
+        for block in blocks() {
+            match block.free().take() {
+                Ok(index) => return Some((block, index)),
+                Err(of_block) => returns = returns.and(of_block),
+            }
+        }
+        // At the end of the search before this one, each word was as both have seen it. Who makes
+        // them differ has given something back meanwhile, so somebody always gets on.
+        if before == Some(returns) {
+            return None;
+        }
+        before = Some(returns);
+    }
+}
+
+#[cfg_attr(
+    CONFIG_RUST_KPROBES_KUNIT_TEST,
+    kernel::macros::kunit_tests(rust_kprobes_pool_search)
+)]
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+mod tests {
+    use super::{
+        super::word::Ticket,
+        *, //
+    };
+    use core::{
+        cell::Cell,
+        sync::atomic::AtomicU64, //
+    };
+
+    impl Block for Free<AtomicU64> {
+        type Word = AtomicU64;
+
+        fn free(&self) -> &Self {
+            self
+        }
+    }
+
+    #[test]
+    fn all_that_there_is_can_be_taken() {
+        let blocks = [3, 0, 1].map(Free::<AtomicU64>::first);
+        for _ in 0..4 {
+            assert!(take(|| blocks.iter()).is_some());
+        }
+        assert!(take(|| blocks.iter()).is_none());
+        assert!(take(|| blocks[..0].iter()).is_none());
+    }
+
+    #[test]
+    fn what_goes_where_the_search_has_been_is_found() {
+        let blocks = [1, 1].map(Free::<AtomicU64>::first);
+        assert_eq!(blocks[0].take(), Ok(0));
+        let searches = Cell::new(0);
+        // Between the first block and the second, in the first two searches, the only free instance
+        // goes from one to the other.
+        let all = || {
+            searches.set(searches.get() + 1);
+            blocks.iter().enumerate().map(|(number, block)| {
+                if number == 1 && searches.get() == 1 {
+                    blocks[0].give(Ticket::of(0));
+                    assert_eq!(blocks[1].take(), Ok(0));
+                } else if number == 0 && searches.get() == 2 {
+                    blocks[1].give(Ticket::of(0));
+                    assert_eq!(blocks[0].take(), Ok(0));
+                }
+                block
+            })
+        };
+        let found = take(all).map(|(block, index)| (core::ptr::eq(block, &blocks[1]), index));
+        assert_eq!((found, searches.get()), (Some((true, 0)), 2));
+    }
+
+    #[test]
+    fn a_search_that_was_overtaken_is_made_again() {
+        let blocks = [1, 1].map(Free::<AtomicU64>::first);
+        assert_eq!((blocks[0].take(), blocks[1].take()), (Ok(0), Ok(0)));
+        let searches = Cell::new(0);
+        let all = || {
+            searches.set(searches.get() + 1);
+            blocks.iter().inspect(|&block| {
+                // It comes and goes where the search does not see it.
+                if searches.get() <= 3 && core::ptr::eq(block, &blocks[1]) {
+                    blocks[0].give(Ticket::of(0));
+                    assert_eq!(blocks[0].take(), Ok(0));
+                }
+            })
+        };
+        assert!(take(all).is_none());
+        assert_eq!(searches.get(), 5);
+    }
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What return probes have in store under loom: calls that take an instance and give it back, in
+//! every order that the memory model allows.
+//!
+//! The words are loom's, with the orders that the kernel's have. Each instance has a cell in which
+//! loom finds any two calls that have it with nothing to order them. There are never more calls at
+//! a time than instances, so none may be told that there is nothing.
+//!
+//! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
+
+extern crate std;
+
+use crate::pool::{
+    search::{
+        self,
+        Block, //
+    },
+    word::{
+        Free,
+        Ticket,
+        Word, //
+    }, //
+};
+use loom::{
+    cell::UnsafeCell,
+    sync::atomic::{
+        AtomicU64,
+        Ordering::{
+            AcqRel,
+            Acquire,
+            Relaxed,
+            Release, //
+        },
+    },
+    thread, //
+};
+use std::{
+    cell::Cell,
+    sync::Arc,
+    vec::Vec, //
+};
+
+/// What is weakened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// An instance comes back without an order.
+    Add,
+    /// What was done before an instance was taken is not seen by who sees it gone.
+    Gone,
+    /// It is looked for once.
+    Once,
+    /// What comes back is not counted.
+    Uncounted,
+}
+
+std::thread_local! {
+    /// That of the words that are made now.
+    static FAULT: Cell<Fault> = const { Cell::new(Fault::None) };
+}
+
+struct LoomWord(AtomicU64, Fault);
+
+impl Word for LoomWord {
+    fn new(value: u64) -> Self {
+        Self(AtomicU64::new(value), FAULT.get())
+    }
+
+    fn seen(&self) -> u64 {
+        self.0.load(Acquire)
+    }
+
+    fn clear(&self, bits: u64) -> u64 {
+        let order = match self.1 {
+            Fault::Gone => Acquire,
+            _ => AcqRel,
+        };
+        self.0.fetch_and(!bits, order)
+    }
+
+    fn add(&self, value: u64) {
+        let weak = self.1 == Fault::Add;
+        self.0.fetch_add(value, if weak { Relaxed } else { Release });
+    }
+}
+
+/// A block, and a cell for each of its instances.
+struct Store {
+    free: Free<LoomWord>,
+    cells: Vec<UnsafeCell<()>>,
+}
+
+// SAFETY: There is nothing in the cells; loom, which wants to see all accesses, keeps its own
+// order.
+unsafe impl Sync for Store {}
+// SAFETY: As above.
+unsafe impl Send for Store {}
+
+impl Block for Store {
+    type Word = LoomWord;
+
+    fn free(&self) -> &Free<LoomWord> {
+        &self.free
+    }
+}
+
+/// Two blocks.
+struct World([Store; 2], Fault);
+
+impl World {
+    fn new(counts: [u32; 2], fault: Fault) -> Arc<Self> {
+        FAULT.set(fault);
+        let store = |count| Store {
+            free: Free::first(count),
+            cells: (0..count).map(|_| UnsafeCell::new(())).collect(),
+        };
+        Arc::new(Self(counts.map(store), fault))
+    }
+
+    fn take(&self, home: usize) -> (&Store, u32) {
+        let found = match self.0[home].free.take() {
+            Ok(index) => Some((&self.0[home], index)),
+            Err(_) => self.search(),
+        };
+        let (store, index) = found.expect("there was always one");
+        store.cells[index as usize].with_mut(|_| ());
+        (store, index)
+    }
+
+    fn search(&self) -> Option<(&Store, u32)> {
+        match self.1 {
+            Fault::Once => self
+                .0
+                .iter()
+                .find_map(|store| Some((store, store.free.take().ok()?))),
+            // As if two searches that find nothing were enough.
+            Fault::Uncounted => (0..2).find_map(|_| {
+                let mut all = self.0.iter();
+                all.find_map(|store| Some((store, store.free.take().ok()?)))
+            }),
+            _ => search::take(|| self.0.iter()),
+        }
+    }
+
+    fn give(&self, (store, index): (&Store, u32)) {
+        store.cells[index as usize].with_mut(|_| ());
+        store.free.give(Ticket::of(index));
+    }
+
+    fn call(&self, home: usize) {
+        self.give(self.take(home));
+    }
+}
+
+/// Runs the jobs at once in every order in which each is interrupted at most so often.
+fn race<const JOBS: usize>(
+    fault: Fault,
+    counts: [u32; 2],
+    interrupted: usize,
+    before: fn(&World),
+    jobs: [fn(&World); JOBS],
+) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(interrupted);
+    model.check(move || {
+        let world = World::new(counts, fault);
+        before(&world);
+        let threads = jobs.map(|job| {
+            let world = world.clone();
+            thread::spawn(move || job(&world))
+        });
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        if !matches!(fault, Fault::Add) {
+            let free: u32 = world.0.iter().map(|store| store.free.len()).sum();
+            let all: u32 = world.0.iter().map(|store| store.cells.len() as u32).sum();
+            assert_eq!(free, all, "an instance is lost");
+        }
+    });
+}
+
+/// Calls on two CPUs that have the same home.
+fn same_home(fault: Fault) {
+    let calls = |world: &World| {
+        world.call(0);
+        world.call(0);
+    };
+    race(fault, [2, 0], 3, |_| (), [calls, |world| world.call(0)]);
+}
+
+/// One call is there when another one looks for an instance, and ends; the next one takes what the
+/// other one comes to last.
+fn moved(fault: Fault) {
+    let before = |world: &World| _ = world.take(0);
+    let moves = |world: &World| {
+        world.give((&world.0[0], 0));
+        world.call(1);
+    };
+    race(fault, [1, 1], 4, before, [moves, |world| world.call(0)]);
+}
+
+/// The same, and it goes back.
+fn moved_twice(fault: Fault) {
+    let before = |world: &World| _ = world.take(0);
+    let moves = |world: &World| {
+        world.give((&world.0[0], 0));
+        let second = world.take(1);
+        let first = world.take(0);
+        world.give(second);
+        world.call(1);
+        world.give(first);
+    };
+    let home = |world: &World| world.call(0);
+    race(fault, [1, 2], 3, before, [moves, home]);
+}
+
+/// The only free instance goes round while it is looked for.
+fn goes_round(fault: Fault) {
+    let before = |world: &World| _ = world.take(0);
+    let moves = |world: &World| {
+        world.give((&world.0[0], 0));
+        let second = world.take(1);
+        world.give(second);
+        let first = world.take(0);
+        world.give(first);
+        let second = world.take(1);
+        world.give(second);
+    };
+    let home = |world: &World| world.call(0);
+    race(fault, [1, 1], 4, before, [moves, home]);
+}
+
+#[test]
+fn an_instance_has_one_call() {
+    same_home(Fault::None);
+}
+
+#[test]
+fn what_moves_while_it_is_looked_for_is_found() {
+    moved(Fault::None);
+    moved_twice(Fault::None);
+}
+
+#[test]
+fn what_goes_round_while_it_is_looked_for_is_found() {
+    goes_round(Fault::None);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn instance_given_back_without_an_order_is_caught() {
+    same_home(Fault::Add);
+}
+
+#[test]
+#[should_panic(expected = "there was always one")]
+fn instance_looked_for_once_is_caught() {
+    moved(Fault::Once);
+}
+
+#[test]
+#[should_panic(expected = "there was always one")]
+fn return_that_is_not_counted_is_caught() {
+    goes_round(Fault::Uncounted);
+}
+
+#[test]
+#[should_panic(expected = "there was always one")]
+fn instance_gone_without_an_order_is_caught() {
+    moved(Fault::Gone);
+}
