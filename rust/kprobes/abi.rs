@@ -5,8 +5,6 @@
 //! Pointers come in, errno goes out; what is done stands in [`life`](crate::life). A client's
 //! fields are read and written here only. What only C can say (exports, initcalls, per-CPU data)
 //! is in `abi.c`; the entries from traps are the back end's (`entry.rs`).
-//!
-//! Return probes are not there yet.
 
 #[cfg(CONFIG_DEBUG_FS)]
 mod debugfs;
@@ -16,6 +14,8 @@ mod ftrace;
 mod no_jump;
 #[cfg(CONFIG_RUST_KPROBES_PLANTS)]
 mod plant;
+#[cfg(CONFIG_KRETPROBES)]
+mod returns;
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use crate::life::optimize;
@@ -82,8 +82,7 @@ impl From<Refusal> for Error {
             | Refusal::CallCheck
             | Refusal::AlwaysTraps => EILSEQ,
             Refusal::DataTooLarge => E2BIG,
-            Refusal::CannotArm
-            | Refusal::FarBranch
+            Refusal::FarBranch
             | Refusal::InterruptReturn
             | Refusal::SystemCall
             | Refusal::WorldSwitch
@@ -207,56 +206,6 @@ unsafe fn target<'a>(
     let addr = (!addr.is_null()).then(|| TextAddr::new(addr.addr() as u64));
     Target::new(symbol, addr, offset)
 }
-
-/// A return probe, which cannot be armed yet.
-///
-/// # Safety
-///
-/// `rp` is NULL or leads to what nobody else uses during the call, with a `symbol_name` that is
-/// NULL or a string that ends with NUL.
-unsafe fn return_probe(rp: *mut bindings::kretprobe) -> Result<(), Refusal> {
-    // SAFETY: By the precondition.
-    let rp = unsafe { rp.as_ref() }.ok_or(Refusal::NoProbe)?;
-    // SAFETY: By the precondition.
-    let target = unsafe { target(rp.kp.addr, rp.kp.symbol_name, u64::from(rp.kp.offset)) };
-    register::return_probe(target?, rp.data_size)
-}
-
-/// # Safety
-///
-/// As for [`return_probe`].
-#[export]
-unsafe extern "C" fn register_kretprobe(rp: *mut bindings::kretprobe) -> c_int {
-    // SAFETY: By the precondition.
-    status(unsafe { return_probe(rp) })
-}
-
-/// # Safety
-///
-/// `rps` is NULL or has `num` pointers, each as for [`return_probe`].
-#[export]
-unsafe extern "C" fn register_kretprobes(rps: *mut *mut bindings::kretprobe, num: c_int) -> c_int {
-    if num <= 0 {
-        return status(Err(Refusal::EmptyBatch));
-    }
-    if rps.is_null() {
-        return status(Err(Refusal::NoProbe));
-    }
-    // SAFETY: There is one, by the precondition. It is refused, so the others do not matter.
-    status(unsafe { return_probe(*rps) })
-}
-
-/// # Safety
-///
-/// None is needed: none is registered.
-#[export]
-unsafe extern "C" fn unregister_kretprobe(_rp: *mut bindings::kretprobe) {}
-
-/// # Safety
-///
-/// None is needed: none is registered.
-#[export]
-unsafe extern "C" fn unregister_kretprobes(_rps: *mut *mut bindings::kretprobe, _num: c_int) {}
 
 /// # Safety
 ///
@@ -450,8 +399,6 @@ mod tests {
 
     const EINVAL: c_int = -22;
     const ENOENT: c_int = -2;
-    const E2BIG: c_int = -7;
-    const EOPNOTSUPP: c_int = -95;
 
     fn probe(symbol: &CStr, offset: u32) -> bindings::kprobe {
         bindings::kprobe {
@@ -464,16 +411,6 @@ mod tests {
     fn register(probe: &mut bindings::kprobe) -> c_int {
         // SAFETY: A probe for us alone, its symbol is NULL or a string.
         unsafe { register_kprobe(probe) }
-    }
-
-    fn register_return(symbol: &CStr, offset: u32, data_size: usize) -> c_int {
-        let mut probe = bindings::kretprobe {
-            kp: probe(symbol, offset),
-            data_size,
-            ..pin_init::zeroed()
-        };
-        // SAFETY: A probe for us alone, its symbol is a string.
-        unsafe { register_kretprobe(&mut probe) }
     }
 
     fn on_entry(symbol: &CStr, offset: usize) -> c_int {
@@ -507,14 +444,6 @@ mod tests {
         assert_eq!(register(&mut probe(c"register_kprobe", 0)), EINVAL);
         // SAFETY: NULL is allowed.
         assert_eq!(unsafe { register_kprobe(core::ptr::null_mut()) }, EINVAL);
-    }
-
-    #[test]
-    fn a_return_probe_is_on_an_entry_and_small() {
-        assert_eq!(register_return(c"kernel_clone", 0, 4096), EOPNOTSUPP);
-        assert_eq!(register_return(c"kernel_clone", 0, 4097), E2BIG);
-        assert_eq!(register_return(c"kernel_clone", 9, 0), EINVAL);
-        assert_eq!(register_return(c"no_such_function", 0, 0), ENOENT);
     }
 
     #[test]

@@ -12,6 +12,8 @@
 //! itself is the back end's choice, told by [`Next`]. How the architectures fill each method stands
 //! in `Documentation/trace/rust-kprobes/porting.rst`.
 
+use core::ffi::CStr;
+
 use crate::model::{
     addr::{
         TextAddr,
@@ -278,4 +280,42 @@ pub(crate) unsafe trait Detour: Machine {
     /// Puts what the jump at `at` is over into `code`, which was read from `from`, as far as it is
     /// in there.
     fn uncover(at: TextAddr, detour: &Self::Detour, from: TextAddr, code: &mut [u8]);
+}
+
+/// A CPU on which the return of a function can be hooked: it then leads to a trampoline.
+///
+/// # Safety
+///
+/// Implementers guarantee that [`calls`](Returns::calls) are those of the task that runs, and
+/// [`cpu`](Returns::cpu) the number of the CPU that it runs on.
+pub(crate) unsafe trait Returns: Machine {
+    /// What a task knows of its calls that are hooked.
+    type Calls;
+
+    /// Functions whose returns are not to be hooked.
+    const NEVER: &'static [&'static CStr];
+
+    /// The number of this CPU.
+    fn cpu(pinned: &Self::Pinned) -> usize;
+
+    /// The calls of this task.
+    fn calls(pinned: &Self::Pinned) -> &Self::Calls;
+
+    /// Where hooked functions return to.
+    fn trampoline() -> usize;
+
+    /// What the frame of the function is known by that these registers are at the entry of.
+    fn frame(registers: &Self::Registers) -> usize;
+
+    /// Where that function returns to.
+    fn returns_to(registers: &Self::Registers) -> usize;
+
+    /// It returns to the trampoline.
+    fn hook(registers: &mut Self::Registers);
+
+    /// A hooked function has returned: its clients are told that it goes on at `to`.
+    fn goes_on(registers: &mut Self::Registers, to: usize);
+
+    /// They were told: the task goes on there.
+    fn unhook(registers: &mut Self::Registers, to: usize);
 }

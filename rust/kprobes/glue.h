@@ -45,6 +45,7 @@ enum { RUST_KPROBES_SYMBOL_LEN = KSYM_SYMBOL_LEN };
 
 extern struct mutex rust_kprobes_mutex;
 extern struct mutex rust_kprobes_slots_mutex;
+extern struct mutex rust_kprobes_returns_mutex;
 extern const struct kprobe rust_kprobes_nobody;
 
 void rust_kprobes_cpus_read_lock(void);
@@ -64,6 +65,22 @@ void rust_kprobes_registered_twice(void);
 void rust_kprobes_forgotten(const struct module *module,
 			    const struct kprobe *probe);
 void rust_kprobes_hopeless(const struct kprobe *probe);
+
+/* How many calls of a function can be watched at once, as with C. */
+enum { RUST_KPROBES_MOST_CALLS = 1 << 24 };
+
+#ifdef CONFIG_KRETPROBES
+int rust_kprobes_function_entered(struct kprobe *p, struct pt_regs *regs);
+void rust_kprobes_returned(struct pt_regs *regs);
+void rust_kprobes_nowhere_to_return(void);
+void rust_kprobes_foreign_frame(void);
+bool rust_kprobes_runs_elsewhere(const struct task_struct *task);
+void rust_kprobes_cpus(size_t counts[3]);
+void rust_kprobes_ask_to_tend(void);
+void rust_kprobes_tend(void);
+int rust_kprobes_growth_limit(void);
+void rust_kprobes_limit_growth(int limit);
+#endif
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
 extern struct ftrace_ops rust_kprobes_ftrace[2];

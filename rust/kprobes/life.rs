@@ -12,6 +12,7 @@
 //! - [`arm`]: putting the breakpoint in, and taking it out;
 //! - [`hit`]: a breakpoint was hit; `ftrace_hit`: ftrace has called;
 //! - [`optimize`]: from the breakpoint to a jump, and back;
+//! - `returns`: a call that is watched begins, and is over;
 //! - [`enable`]: enabling and disabling;
 //! - [`unregister`]: the order of the stages back;
 //! - [`vanish`]: text that goes while there are probes on it;
@@ -45,6 +46,8 @@ pub(crate) mod prepare;
 pub(crate) mod refused;
 pub(crate) mod register;
 pub(crate) mod resolve;
+#[cfg(CONFIG_KRETPROBES)]
+pub(crate) mod returns;
 pub(crate) mod share;
 pub(crate) mod site;
 #[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]

@@ -8,6 +8,7 @@
 //! - [`contract`]: what a back end provides;
 //! - [`table`]: from an address to what is probed there, pure but for its memory;
 //! - [`slot`]: which slots for copies are in use, pure but for its atomics;
+//! - `pool`: what return probes have in store, pure but for its atomics;
 //! - [`shared`]: what hits read of a place while it is changed, pure but for its atomics;
 //! - [`arch`]: the back end of this kernel;
 //! - [`sys`]: the kernel services that probing uses;
@@ -18,14 +19,15 @@
 //! C counterpart: [`kernel/kprobes.c`](srctree/kernel/kprobes.c) and the architectures' kprobes
 //! directories.
 
-// In such a kernel nobody uses what is there for modules, for debugfs, for ftrace, for jumps, or
-// for the ORC unwinder (but tests), which is in files of every layer.
+// In such a kernel nobody uses what is there for modules, for debugfs, for ftrace, for jumps, for
+// return probes, or for the ORC unwinder (but tests), which is in files of every layer.
 #![cfg_attr(
     not(all(
         CONFIG_MODULES,
         CONFIG_DEBUG_FS,
         CONFIG_KPROBES_ON_FTRACE,
         CONFIG_RUST_KPROBES_JUMPS,
+        CONFIG_KRETPROBES,
         any(CONFIG_UNWINDER_ORC, CONFIG_RUST_KPROBES_KUNIT_TEST)
     )),
     expect(dead_code)
@@ -35,6 +37,8 @@ mod model;
 
 mod contract;
 
+#[cfg(CONFIG_KRETPROBES)]
+mod pool;
 mod shared;
 mod slot;
 mod table;

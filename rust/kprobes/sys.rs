@@ -13,6 +13,8 @@ pub(crate) mod preempt;
 pub(crate) mod probe;
 pub(crate) mod report;
 pub(crate) mod reserved;
+#[cfg(CONFIG_KRETPROBES)]
+pub(crate) mod returns;
 #[cfg(CONFIG_DEBUG_FS)]
 pub(crate) mod seq;
 pub(crate) mod slots;

@@ -148,7 +148,7 @@ fn place(to: &Seq, at: TextAddr, site: &Site) {
     for probe in site.probes.iter() {
         to.probe(&Line {
             at,
-            kind: c"k",
+            kind: kind(probe),
             symbol,
             notes: notes(site, probe),
         });
@@ -164,4 +164,14 @@ fn notes<'a>(site: &Site, probe: &Probe) -> [&'a CStr; 4] {
         note(site.jump.is_optimized(), c"[OPTIMIZED]"),
         note(site.is_ftrace(), c"[FTRACE]"),
     ]
+}
+
+/// What kind of probe it is.
+fn kind(probe: &Probe) -> &'static CStr {
+    #[cfg(CONFIG_KRETPROBES)]
+    if probe.return_probe().is_some() {
+        return c"r";
+    }
+    let _ = probe;
+    c"k"
 }

@@ -10,6 +10,8 @@ use super::{
     detour,
     machine, //
 };
+#[cfg(CONFIG_KRETPROBES)]
+use crate::life::returns;
 use crate::{
     life::{
         counters,
@@ -85,6 +87,21 @@ unsafe extern "C" fn rust_kprobes_detour_hit(owner: *const usize, regs: *mut bin
     };
     // SAFETY: By who calls: the CPU cannot be preempted.
     unsafe { preempt::in_trap(call) }
+}
+
+/// A hooked function has returned to the trampoline. Preemption is off until this returns.
+///
+/// # Safety
+///
+/// `regs` is what the trampoline has saved, behind which is the place for where the task goes on.
+#[cfg(CONFIG_KRETPROBES)]
+#[export]
+unsafe extern "C" fn rust_kprobes_returned(regs: *mut bindings::pt_regs) {
+    let frame = regs.wrapping_add(1).expose_provenance();
+    // SAFETY: By the precondition, and nobody else uses them meanwhile.
+    let registers = unsafe { &mut *regs };
+    // SAFETY: By who calls: the CPU cannot be preempted.
+    unsafe { preempt::in_trap(|pinned| returns::returned(registers, frame, pinned)) }
 }
 
 /// Has this fault happened in the handling of a probe's hit?

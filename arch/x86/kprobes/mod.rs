@@ -3,7 +3,7 @@
 //! The x86 back end.
 //!
 //! What can be said about instructions is in [`isa`] and also compiles on the host; what touches
-//! the CPU is in [`machine`], [`detour`] and `jump`; [`entry`] is where traps and detours come in.
+//! the CPU is in [`machine`], [`detour`], `jump` and `returns`; [`entry`] is where traps and detours come in.
 
 mod detour;
 mod entry;
@@ -14,6 +14,8 @@ mod isa;
 mod jump;
 mod machine;
 mod poke;
+#[cfg(CONFIG_KRETPROBES)]
+mod returns;
 mod starts;
 
 pub(crate) use isa::X86 as Current;

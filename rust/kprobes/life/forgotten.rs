@@ -38,6 +38,7 @@ pub(super) fn disable(registry: &Registry, going: &Going) -> bool {
         for probe in left_by(going, site) {
             report::forgotten(going, probe);
             site.probes.mark(probe, Flag::Disabled, true);
+            watch_no_more(probe);
             any = true;
         }
     }
@@ -85,5 +86,24 @@ fn disarm(registry: &mut Registry) {
 /// The probes at a place that cannot stay.
 fn left_by<'a>(going: &'a Going, site: &'a Site) -> impl Iterator<Item = &'a Probe> {
     let probes = site.probes.iter();
-    probes.filter(|probe| probe.needs(|at| going.has(at)))
+    probes.filter(|probe| needs(probe, going))
+}
+
+fn needs(probe: &Probe, going: &Going) -> bool {
+    #[cfg(CONFIG_KRETPROBES)]
+    if let Some(probe) = probe.return_probe() {
+        if probe.needs(|at| going.has(at)) {
+            return true;
+        }
+    }
+    probe.needs(|at| going.has(at))
+}
+
+/// If it hooks returns: it hooks no more, and nobody is told of those that it has hooked.
+fn watch_no_more(probe: &Probe) {
+    #[cfg(CONFIG_KRETPROBES)]
+    if let Some(probe) = probe.return_probe() {
+        probe.leave_store();
+    }
+    let _ = probe;
 }

@@ -33,8 +33,7 @@ use crate::{
     contract::Machine,
     model::{
         addr::TextAddr,
-        refusal::Refusal,
-        target::Target, //
+        refusal::Refusal, //
     },
     sys::{
         lock::Lock,
@@ -51,9 +50,6 @@ use crate::{
 /// How many probes are registered or unregistered before others get their turn.
 pub(crate) const CHUNK: usize = 256;
 
-/// The most that a return probe may keep per call, in bytes.
-const MAX_RETURN_DATA: usize = 4096;
-
 /// A probe of the client's; `None` where it passed NULL.
 pub(crate) type Client = Option<&'static Probe>;
 
@@ -69,23 +65,6 @@ pub(crate) fn batch(clients: &[Client]) -> Result<(), Refusal> {
         done += chunk.len();
     }
     Ok(())
-}
-
-/// Registers a return probe's probe, which keeps `data` bytes per call.
-pub(crate) fn return_probe(target: Target<'_>, data: usize) -> Result<(), Refusal> {
-    let mut found = None;
-    let done = resolve::entry(target).and_then(|site| {
-        found = Some(site.at);
-        if data > MAX_RETURN_DATA {
-            return Err(Refusal::DataTooLarge);
-        }
-        Err(Refusal::CannotArm)
-    });
-    done.inspect_err(|&refusal| {
-        let mut lock = Lock::new();
-        let registry = site::registry(&mut lock);
-        registry.refused.note_target(Ok(target), found, refusal);
-    })
 }
 
 /// Registers some probes; if one is refused, tells how many are registered.

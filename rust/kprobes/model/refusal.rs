@@ -50,7 +50,6 @@ refusals! {
     DataTooLarge => "the data of a return probe is larger than allowed: keep it elsewhere",
     NotRegistered => "the probe is not registered: register it first",
     AddressTaken => "the address has an entry in the table: join it, or replace it",
-    CannotArm => "this implementation has no return probes yet: use the C one",
     TooFar => "a relative jump or call cannot span the distance",
     CodeTooLong => "the machine code is longer than its buffer",
     TruncatedInsn => "the bytes end inside an instruction: give more of them",

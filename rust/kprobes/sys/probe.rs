@@ -190,6 +190,24 @@ impl Probe {
         self.missed.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Makes it one that hooks the return of the function that it is on the entry of.
+    #[cfg(CONFIG_KRETPROBES)]
+    pub(crate) fn be_entry_of_return_probe(&self) {
+        self.pre_handler
+            .set(Some(bindings::rust_kprobes_function_entered));
+        self.post_handler.set(None);
+    }
+
+    /// The return probe that it is the entry of.
+    #[cfg(CONFIG_KRETPROBES)]
+    pub(crate) fn return_probe(&self) -> Option<&super::returns::probe::ReturnProbe> {
+        let entered: unsafe extern "C" fn(_, _) -> _ = bindings::rust_kprobes_function_entered;
+        let handler = self.pre_handler.get()?;
+        // SAFETY: Only those of return probes have this handler.
+        (handler as usize == entered as usize)
+            .then(|| unsafe { super::returns::probe::ReturnProbe::of_entry(self.as_c()) })
+    }
+
     /// Does the client want to be called after the instruction?
     pub(crate) fn comes_back(&self) -> bool {
         self.post_handler.get().is_some()

@@ -20,6 +20,22 @@ pub(crate) fn hopeless(probe: Option<&Probe>) {
     unsafe { bindings::rust_kprobes_hopeless(probe) }
 }
 
+/// A call that nobody knows has returned to the trampoline.
+#[cfg(CONFIG_KRETPROBES)]
+#[cold]
+pub(crate) fn nowhere_to_return() {
+    // SAFETY: Only says so and stops the kernel, as there is nowhere to go.
+    unsafe { bindings::rust_kprobes_nowhere_to_return() }
+}
+
+/// A call is over before one that it has made.
+#[cfg(CONFIG_KRETPROBES)]
+#[cold]
+pub(crate) fn foreign_frame() {
+    // SAFETY: Only says so, once.
+    unsafe { bindings::rust_kprobes_foreign_frame() }
+}
+
 /// A module goes without having unregistered its probe.
 pub(crate) fn forgotten(going: &Going, probe: &Probe) {
     // SAFETY: A module, and a registered probe.

@@ -28,12 +28,13 @@ layer() {
 	rust/kprobes/model/*) echo model ;;
 	rust/kprobes/shared/*) echo shared ;;
 	rust/kprobes/slot/*) echo slot ;;
+	rust/kprobes/pool/*) echo pool ;;
 	rust/kprobes/table/*) echo table ;;
 	rust/kprobes/contract.rs) echo contract ;;
 	arch/*/kprobes/isa/*) echo isa ;;
 	rust/kprobes/arch.rs | arch/*/kprobes/mod.rs) echo arch ;;
 	rust/kprobes/sys.rs | rust/kprobes/sys/*) echo sys ;;
-	arch/*/kprobes/machine.rs | arch/*/kprobes/machine/* | arch/*/kprobes/poke.rs | arch/*/kprobes/frame.rs | arch/*/kprobes/detour.rs | arch/*/kprobes/jump.rs | arch/*/kprobes/jump/* | arch/*/kprobes/starts.rs) echo machine ;;
+	arch/*/kprobes/machine.rs | arch/*/kprobes/machine/* | arch/*/kprobes/poke.rs | arch/*/kprobes/frame.rs | arch/*/kprobes/detour.rs | arch/*/kprobes/jump.rs | arch/*/kprobes/jump/* | arch/*/kprobes/starts.rs | arch/*/kprobes/returns.rs) echo machine ;;
 	rust/kprobes/life.rs | rust/kprobes/life/*) echo life ;;
 	rust/kprobes/view.rs) echo view ;;
 	rust/kprobes/abi.rs | rust/kprobes/abi/* | arch/*/kprobes/entry.rs) echo edge ;;
@@ -48,11 +49,12 @@ modules() {
 	model) echo model ;;
 	shared) echo model shared ;;
 	slot) echo slot ;;
+	pool) echo pool ;;
 	table) echo model table ;;
 	contract) echo model ;;
 	isa) echo model contract ;;
 	arch) echo ;;
-	sys) echo model shared slot table sys ;;
+	sys) echo model shared slot pool table sys ;;
 	machine) echo model contract sys ;;
 	life) echo model shared contract arch sys life ;;
 	view) echo model sys life ;;
@@ -64,7 +66,7 @@ modules() {
 # crates LAYER: the crates that the layer may name besides core and itself.
 crates() {
 	case $1 in
-	model | shared | slot | table | contract | isa | arch) echo ;;
+	model | shared | slot | pool | table | contract | isa | arch) echo ;;
 	life | view) echo kernel ;;
 	sys | machine | edge | root) echo kernel bindings pin_init ;;
 	esac

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Registration of return probes, and its end.
+//!
+//! What is particular to them comes first, for the whole batch; then the probes on the functions'
+//! entries are registered like any others. When they are unregistered there are calls that are not
+//! over. Their ends go unnoticed, and what is in store stays until the last one.
+//!
+//! C counterpart: `register_kretprobe()` and its neighbours in
+//! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
+
+use crate::{
+    arch::Current,
+    contract::{
+        Machine,
+        Returns, //
+    },
+    life::{
+        register,
+        resolve,
+        site,
+        unregister, //
+    },
+    model::{
+        addr::TextAddr,
+        refusal::Refusal, //
+    },
+    sys::{
+        lock::Lock,
+        report,
+        returns::{
+            probe::ReturnProbe,
+            store::{
+                self,
+                Store, //
+            }, //
+        },
+    },
+};
+
+/// The most that a client may keep for each call, in bytes.
+const MOST_DATA: usize = 4096;
+
+/// A return probe of the client's; `None` where it passed NULL.
+pub(crate) type Client = Option<&'static ReturnProbe>;
+
+/// Registers all return probes, or none.
+pub(crate) fn batch(clients: &[Client]) -> Result<(), Refusal> {
+    let mut begun = 0;
+    let all = clients.iter().try_for_each(|client| {
+        let probe = client.ok_or(Refusal::NoProbe)?;
+        let mut found = None;
+        let done = begin(probe, &mut found);
+        done.inspect_err(|&refusal| {
+            let mut lock = Lock::new();
+            let refused = &mut site::registry(&mut lock).refused;
+            refused.note_target(probe.target(), found, refusal);
+        })?;
+        begun += 1;
+        Ok(())
+    });
+    let done = all.and_then(|()| register::batch(ReturnProbe::entries(clients)));
+    if done.is_err() {
+        let begun = clients.get(..begun).unwrap_or_default();
+        begun.iter().flatten().for_each(|probe| probe.leave_store());
+    }
+    done
+}
+
+/// What comes before the registration of the probe on the entry. Tells which address was found.
+fn begin(probe: &'static ReturnProbe, found: &mut Option<TextAddr>) -> Result<(), Refusal> {
+    let site = resolve::entry(probe.target()?)?;
+    *found = Some(site.at);
+    if register::is_registered(site::registry(&mut Lock::new()), site.at, probe.entry()) {
+        report::registered_twice();
+        return Err(Refusal::AlreadyRegistered);
+    }
+    let mut never = Current::NEVER.iter().filter_map(|name| resolve::symbol(name));
+    if never.any(|at| Current::site(at, 0).is_some_and(|never| never.at == site.at)) {
+        return Err(Refusal::Blacklisted);
+    }
+    let data = probe.data_size();
+    if data > MOST_DATA {
+        return Err(Refusal::DataTooLarge);
+    }
+    let count = probe.wanted().unwrap_or_else(store::usual);
+    probe.begin(count, Store::new(probe, count, data)?);
+    Ok(())
+}
+
+/// Unregisters all return probes. One that is not registered only loses its address, by which a
+/// client sees it.
+pub(crate) fn unregister(clients: &[Client]) {
+    let stores = || clients.iter().flatten().filter_map(|probe| probe.store());
+    stores().for_each(Store::stop);
+    unregister::batch(ReturnProbe::entries(clients));
+    // That has waited for all hits, and for all who are told that a call is over.
+    clients.iter().flatten().for_each(|probe| probe.leave_store());
+}
+
+/// Sees to it that `count` calls can be watched at once.
+pub(crate) fn reserve(probe: &ReturnProbe, count: usize) -> Result<(), Refusal> {
+    let store = probe.store().ok_or(Refusal::NotRegistered)?;
+    store.reserve(count)
+}

@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is in store for a return probe: in place of C's `struct rethook`.
+//!
+//! It consists of [blocks](crate::pool), each in memory of its own, which come and never go before
+//! the store does. A store goes when its probe has been unregistered and the last call that was
+//! taken from it is over, which may be long after: until then it belongs to nobody, and is in the
+//! list of all stores. Who gives back the last one asks for it to be freed, and does not look at it
+//! any more.
+
+use super::{
+    ask,
+    call::{
+        Call,
+        Taken, //
+    },
+    probe::ReturnProbe,
+    wait_for_readers,
+    Lock, //
+};
+use crate::{
+    model::refusal::Refusal,
+    pool::{
+        growth::Demand,
+        search,
+        word::{
+            Free,
+            Ticket,
+            MOST, //
+        }, //
+    },
+    sys::lock::Guarded, //
+};
+use core::{
+    mem::{
+        offset_of,
+        ManuallyDrop, //
+    },
+    ptr::NonNull,
+    sync::atomic::{
+        AtomicBool,
+        AtomicIsize,
+        AtomicPtr,
+        AtomicU64,
+        AtomicU8,
+        AtomicUsize,
+        Ordering, //
+    }, //
+};
+use kernel::{
+    bindings,
+    prelude::*, //
+};
+
+/// Bytes that CPUs hand on together.
+const LINE: usize = 64;
+
+/// Memory of blocks.
+#[derive(Clone)]
+#[repr(C, align(64))]
+struct Line([u8; LINE]);
+
+/// How many lines a block has at most, unless one call alone takes more.
+const BLOCK_LINES: usize = 128;
+
+/// What all calls together may take, as in C.
+const MOST_CALLS: usize = bindings::RUST_KPROBES_MOST_CALLS as usize;
+
+/// A block. Its calls are behind it.
+///
+/// # Invariants
+///
+/// It is at the beginning of a `KVVec` of `lines` lines that was left for it, and has room for
+/// `count` calls of `size` bytes each.
+#[repr(C, align(64))]
+pub(crate) struct Block {
+    free: Free<AtomicU64>,
+    next: *mut Block,
+    lines: usize,
+    size: usize,
+    count: u32,
+}
+
+const _: () = assert!(size_of::<Block>() == LINE && align_of::<Block>() == LINE);
+
+impl search::Block for Block {
+    type Word = AtomicU64;
+
+    #[inline(always)]
+    fn free(&self) -> &Free<AtomicU64> {
+        &self.free
+    }
+}
+
+impl Block {
+    /// A block with room for `count` calls, which nobody knows yet.
+    fn new(count: u32, size: usize, store: NonNull<Store>) -> Result<NonNull<Self>, Refusal> {
+        let lines = 1 + (count as usize * size).div_ceil(LINE);
+        let memory = KVVec::from_elem(Line([0; LINE]), lines, GFP_KERNEL);
+        let mut memory = ManuallyDrop::new(memory.map_err(|_| Refusal::NoMemory)?);
+        let block = NonNull::new(memory.as_mut_ptr().cast::<Self>()).ok_or(Refusal::NoMemory)?;
+        let new = Self {
+            free: Free::first(count),
+            next: core::ptr::null_mut(),
+            lines,
+            size,
+            count,
+        };
+        // SAFETY: There is room for it in the first line.
+        unsafe { block.write(new) };
+        for index in 0..count {
+            // SAFETY: There is room behind it, by the number of lines.
+            unsafe { Self::place(block, index).write(Call::new(block, index, store)) };
+        }
+        Ok(block)
+    }
+
+    /// Where a call of the block is.
+    #[inline(always)]
+    fn place(block: NonNull<Self>, index: u32) -> NonNull<Call> {
+        // SAFETY: Only adds.
+        let size = unsafe { (*block.as_ptr()).size };
+        // SAFETY: The room is one piece of memory, by the invariant.
+        unsafe { block.byte_add(LINE + index as usize * size).cast() }
+    }
+
+    /// # Safety
+    ///
+    /// It is taken, and stays.
+    #[inline(always)]
+    unsafe fn taken<'a>(block: NonNull<Self>, index: u32) -> Taken<'a> {
+        // SAFETY: There is one, by the invariant, and the rest by the precondition.
+        unsafe { Taken::new(Self::place(block, index).as_ref()) }
+    }
+
+    /// # Safety
+    ///
+    /// Nobody uses it any more.
+    unsafe fn free(block: NonNull<Self>) {
+        // SAFETY: By the precondition.
+        let lines = unsafe { block.as_ref() }.lines;
+        // SAFETY: By the invariant.
+        drop(unsafe { KVVec::<Line>::from_raw_parts(block.as_ptr().cast(), 0, lines) });
+    }
+}
+
+/// What is in store for a return probe.
+#[repr(C)]
+pub(crate) struct Store {
+    /// Whose it is, where inlined C finds it.
+    probe: *const ReturnProbe,
+    /// Is nobody to be told of the ends of calls any more?
+    stopped: AtomicBool,
+    /// Is it nobody's any more?
+    left: AtomicBool,
+    /// Was somebody asked to make it larger?
+    asked: AtomicBool,
+    /// How many calls found nothing since it was made larger last.
+    lost: AtomicUsize,
+    /// How many calls are not over: those that were counted, less those that have ended since it
+    /// was stopped. So it is below zero until they are counted.
+    out: AtomicIsize,
+    /// How far it is from nobody's to nobody's knowing it.
+    end: AtomicU8,
+    /// How many there are, taken or not.
+    all: AtomicUsize,
+    blocks: AtomicPtr<Block>,
+    /// From which block each CPU takes.
+    homes: KVVec<AtomicPtr<Block>>,
+    /// Bytes of a call.
+    size: usize,
+    /// The next of all stores.
+    next: *mut Store,
+}
+
+// `get_kretprobe()` is part of modules.
+const _: () = assert!(offset_of!(Store, probe) == offset_of!(bindings::rethook, data));
+
+/// How far a store is on its way from nobody's to none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum End {
+    /// It is somebody's, or was when this was looked at.
+    None,
+    /// Until nobody can take a call from it any more, or give one back unnoticed.
+    Waiting,
+    /// Its calls are counted.
+    Counted,
+}
+
+/// Stores.
+///
+/// # Invariants
+///
+/// Each is there as long as it is in the list, and in no other one.
+struct List(*mut Store);
+
+impl List {
+    fn iter(&mut self) -> impl Iterator<Item = &Store> {
+        // SAFETY: By the invariant, or NULL.
+        let first = unsafe { self.0.as_ref() };
+        // SAFETY: As before.
+        core::iter::successors(first, |store| unsafe { store.next.as_ref() })
+    }
+
+    /// Counts the calls of those that have waited, and moves those that are over to another list.
+    fn move_over(&mut self, over: &mut Self) {
+        let mut place = &raw mut self.0;
+        // SAFETY: By the invariant.
+        while let Some(store) = NonNull::new(unsafe { *place }) {
+            // SAFETY: By the invariant.
+            let this = unsafe { store.as_ref() };
+            if this.is_at(End::Waiting) {
+                this.count();
+            }
+            // SAFETY: By the invariant, and nobody else has it.
+            let next = unsafe { &raw mut (*store.as_ptr()).next };
+            if this.is_at(End::Counted) && this.out.load(Ordering::Acquire) == 0 {
+                // INVARIANT: It goes from this list to the other one.
+                // SAFETY: As before.
+                unsafe { *place = *next };
+                // SAFETY: As before.
+                unsafe { *next = over.0 };
+                over.0 = store.as_ptr();
+            } else {
+                place = next;
+            }
+        }
+    }
+}
+
+// SAFETY: A store does not belong to a task.
+unsafe impl Send for List {}
+
+/// All stores.
+static STORES: Guarded<List, Lock> = Guarded::new(List(core::ptr::null_mut()));
+
+/// How large a store becomes by itself. Who asks for more gets it.
+static LIMIT: AtomicUsize = AtomicUsize::new(4096);
+
+/// CPUs: how many numbers they have, how many there may be, and how many there are.
+fn cpus() -> [usize; 3] {
+    let mut counts = [0; 3];
+    // SAFETY: There is room for three.
+    unsafe { bindings::rust_kprobes_cpus(counts.as_mut_ptr()) };
+    counts
+}
+
+/// How many calls are watched at once, to begin with, if the client does not say.
+pub(crate) fn usual() -> usize {
+    let [_, possible, _] = cpus();
+    (2 * possible).max(10)
+}
+
+impl Store {
+    /// With room for `count` calls of a probe.
+    pub(crate) fn new(
+        probe: &'static ReturnProbe,
+        count: usize,
+        data: usize,
+    ) -> Result<NonNull<Self>, Refusal> {
+        let [numbers, _, online] = cpus();
+        let mut homes = KVVec::with_capacity(numbers, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
+        for _ in 0..numbers {
+            let home = AtomicPtr::new(core::ptr::null_mut());
+            homes
+                .push(home, GFP_KERNEL)
+                .map_err(|_| Refusal::NoMemory)?;
+        }
+        let store = Self {
+            probe,
+            stopped: AtomicBool::new(false),
+            asked: AtomicBool::new(false),
+            lost: AtomicUsize::new(0),
+            left: AtomicBool::new(false),
+            out: AtomicIsize::new(0),
+            end: AtomicU8::new(End::None as u8),
+            all: AtomicUsize::new(0),
+            blocks: AtomicPtr::new(core::ptr::null_mut()),
+            homes,
+            size: size_of::<Call>() + data.next_multiple_of(size_of::<usize>()),
+            next: core::ptr::null_mut(),
+        };
+        let store = KBox::new(store, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
+        let store = NonNull::new(KBox::into_raw(store)).ok_or(Refusal::NoMemory)?;
+        // SAFETY: It was made just now.
+        let made = unsafe { store.as_ref() }.add(count, online);
+        if let Err(refusal) = made {
+            // SAFETY: As before.
+            unsafe { Self::free(store) };
+            return Err(refusal);
+        }
+        let mut lock = Lock::new();
+        let list = STORES.get(&mut lock);
+        // SAFETY: As before.
+        unsafe { (*store.as_ptr()).next = list.0 };
+        list.0 = store.as_ptr();
+        Ok(store)
+    }
+
+    /// Adds room for `more` calls, in no less than `pieces` blocks, if there are so many. One at a
+    /// time may do so.
+    fn add(&self, more: usize, pieces: usize) -> Result<(), Refusal> {
+        if self.all.load(Ordering::Relaxed).saturating_add(more) > MOST_CALLS {
+            return Err(Refusal::NoMemory);
+        }
+        let fit = (BLOCK_LINES * LINE).checked_div(self.size);
+        let most = fit.unwrap_or(1).clamp(1, MOST as usize);
+        let blocks = more.div_ceil(most).max(pieces.min(more));
+        let mut left = more;
+        let mut home = 0;
+        for number in 0..blocks {
+            let count = left.div_ceil(blocks - number);
+            let block = Block::new(count as u32, self.size, NonNull::from(self))?;
+            // SAFETY: Nobody else knows it.
+            unsafe { (*block.as_ptr()).next = self.blocks.load(Ordering::Relaxed) };
+            self.all.fetch_add(count, Ordering::Relaxed);
+            self.blocks.store(block.as_ptr(), Ordering::Release);
+            self.move_in(block, blocks, &mut home);
+            left -= count;
+        }
+        Ok(())
+    }
+
+    /// Makes a new block the home of its share of the CPUs whose home has nothing.
+    fn move_in(&self, block: NonNull<Block>, of: usize, next: &mut usize) {
+        let number = *next;
+        *next += 1;
+        for (cpu, home) in self.homes.iter().enumerate() {
+            // SAFETY: A block of this store.
+            let now = unsafe { home.load(Ordering::Relaxed).as_ref() };
+            if cpu % of == number && now.is_none_or(|block| block.free.len() == 0) {
+                home.store(block.as_ptr(), Ordering::Release);
+            }
+        }
+        // The first one is everybody's who has none.
+        for home in self.homes.iter().filter(|_| number == 0) {
+            if home.load(Ordering::Relaxed).is_null() {
+                home.store(block.as_ptr(), Ordering::Release);
+            }
+        }
+    }
+
+    /// Room for a call on this CPU.
+    #[inline(always)]
+    pub(crate) fn take(&self, cpu: usize) -> Option<Taken<'_>> {
+        let home = self.homes.get(cpu)?.load(Ordering::Acquire);
+        let block = NonNull::new(home)?;
+        // SAFETY: A block of this store.
+        match unsafe { block.as_ref() }.free.take() {
+            // SAFETY: It was taken just now.
+            Ok(index) => Some(unsafe { Block::taken(block, index) }),
+            Err(_) => self.search(cpu),
+        }
+    }
+
+    /// The same, where there is nothing at home.
+    #[cold]
+    #[inline(never)]
+    fn search(&self, cpu: usize) -> Option<Taken<'_>> {
+        let Some((block, index)) = search::take(|| self.blocks()) else {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+            self.ask();
+            return None;
+        };
+        if block.free.len() == 0 {
+            self.ask();
+        }
+        if let Some(home) = self.homes.get(cpu) {
+            home.store(core::ptr::from_ref(block).cast_mut(), Ordering::Release);
+        }
+        // SAFETY: It was taken just now.
+        Some(unsafe { Block::taken(NonNull::from(block), index) })
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = &Block> {
+        // SAFETY: A block of this store, or NULL.
+        let first = unsafe { self.blocks.load(Ordering::Acquire).as_ref() };
+        // SAFETY: As before.
+        core::iter::successors(first, |block| unsafe { block.next.as_ref() })
+    }
+
+    fn ask(&self) {
+        if !self.asked.load(Ordering::Relaxed) && !self.asked.swap(true, Ordering::Relaxed) {
+            ask();
+        }
+    }
+
+    /// Whose it is, if it is still somebody's.
+    #[inline(always)]
+    pub(crate) fn probe(&self) -> Option<&ReturnProbe> {
+        if self.stopped.load(Ordering::Relaxed) {
+            return None;
+        }
+        // SAFETY: The probe stays for a grace period after its store was stopped.
+        Some(unsafe { &*self.probe })
+    }
+
+    /// From a grace period on after this, no call's client is told of its end.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Makes a store larger, so that `count` calls find room at once.
+    pub(crate) fn reserve(&self, count: usize) -> Result<(), Refusal> {
+        let _lock = Lock::new();
+        let more = count.saturating_sub(self.all.load(Ordering::Relaxed));
+        self.add(more, 1)
+    }
+
+    /// Makes it larger if it was asked for.
+    fn grow(&self) {
+        if !self.asked.swap(false, Ordering::Relaxed) || self.stopped.load(Ordering::Relaxed) {
+            return;
+        }
+        let all = self.all.load(Ordering::Relaxed);
+        let demand = Demand {
+            all,
+            free: self.blocks().map(|block| block.free.len() as usize).sum(),
+            lost: self.lost.swap(0, Ordering::Relaxed),
+            bound: growth_limit(),
+        };
+        // Without memory, whoever finds nothing next asks again.
+        let _ = self.add(demand.wanted().saturating_sub(all), 1);
+    }
+
+    /// Nobody's probe uses it any more: it is freed when its last call is over.
+    pub(super) fn leave(&self) {
+        self.stop();
+        self.left.store(true, Ordering::Release);
+        ask();
+    }
+
+    /// Its calls are counted, a grace period after it was left: whoever did not see that is done.
+    fn count(&self) {
+        let back = self.blocks().map(|block| block.free.take_all() as usize);
+        let out = self.all.load(Ordering::Relaxed).saturating_sub(back.sum());
+        self.out.fetch_add(out as isize, Ordering::AcqRel);
+        self.set_end(End::Counted);
+    }
+
+    /// Is it so far? To be asked with the lock held.
+    fn is_at(&self, end: End) -> bool {
+        self.end.load(Ordering::Relaxed) == end as u8
+    }
+
+    /// Says how far it is. To be said with the lock held.
+    fn set_end(&self, end: End) {
+        self.end.store(end as u8, Ordering::Relaxed);
+    }
+
+    /// A call is over that nobody counts on.
+    #[cold]
+    #[inline(never)]
+    fn end_late(&self) {
+        // From here on it may be freed, if that was the last.
+        if self.out.fetch_sub(1, Ordering::AcqRel) == 1 {
+            ask();
+        }
+    }
+
+    /// # Safety
+    ///
+    /// Nobody uses it any more.
+    unsafe fn free(store: NonNull<Self>) {
+        // SAFETY: By the precondition; it was in a box.
+        let store = unsafe { KBox::from_raw(store.as_ptr()) };
+        let mut next = NonNull::new(store.blocks.load(Ordering::Relaxed));
+        while let Some(block) = next {
+            // SAFETY: By the precondition.
+            next = NonNull::new(unsafe { block.as_ref() }.next);
+            // SAFETY: By the precondition.
+            unsafe { Block::free(block) };
+        }
+    }
+}
+
+/// Makes stores larger for which that was asked, and frees those that are over. For the worker
+/// alone.
+pub(crate) fn tend() {
+    let mut lock = Lock::new();
+    let mut waiting = false;
+    for store in STORES.get(&mut lock).iter() {
+        if store.is_at(End::None) && store.left.load(Ordering::Acquire) {
+            store.set_end(End::Waiting);
+            waiting = true;
+        }
+    }
+    drop(lock);
+    if waiting {
+        wait_for_readers();
+    }
+    let mut over = List(core::ptr::null_mut());
+    let mut lock = Lock::new();
+    STORES.get(&mut lock).move_over(&mut over);
+    STORES.get(&mut lock).iter().for_each(Store::grow);
+    drop(lock);
+    if over.0.is_null() {
+        return;
+    }
+    // Somebody may unwind a task that runs again, and look at its calls.
+    wait_for_readers();
+    while let Some(store) = NonNull::new(over.0) {
+        // SAFETY: It is in our list alone.
+        over.0 = unsafe { store.as_ref() }.next;
+        // SAFETY: Its last call is over, and nobody looks at it.
+        unsafe { Store::free(store) };
+    }
+}
+
+/// How many stores there are, and for how many calls they have room.
+pub(crate) fn counts() -> (usize, usize) {
+    let mut lock = Lock::new();
+    let stores = STORES.get(&mut lock).iter();
+    stores.fold((0, 0), |(stores, calls), store| {
+        (stores + 1, calls + store.all.load(Ordering::Relaxed))
+    })
+}
+
+/// How large a store becomes by itself.
+pub(crate) fn growth_limit() -> usize {
+    LIMIT.load(Ordering::Relaxed)
+}
+
+/// Says how large a store may become by itself.
+pub(crate) fn limit_growth(limit: usize) {
+    LIMIT.store(limit, Ordering::Relaxed);
+}
+
+impl Taken<'_> {
+    /// The call is over, or was not watched.
+    #[inline(always)]
+    pub(crate) fn give_back(self) {
+        let call = self.call();
+        let store = call.store();
+        if store.stopped.load(Ordering::Relaxed) {
+            return store.end_late();
+        }
+        // SAFETY: A block stays as long as a call is taken from it.
+        let block = unsafe { call.block.as_ref() };
+        block.free.give(Ticket::of(call.index as u32));
+    }
+}
