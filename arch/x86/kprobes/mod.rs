@@ -3,7 +3,8 @@
 //! The x86 back end.
 //!
 //! What can be said about instructions is in [`isa`] and also compiles on the host; what touches
-//! the CPU is in [`machine`], [`detour`], `jump` and `returns`; [`entry`] is where traps and detours come in.
+//! the CPU is in [`machine`], [`detour`], `jump` and `returns`; [`entry`] is where traps, detours
+//! and hooked functions come in.
 
 mod detour;
 mod entry;

@@ -9,8 +9,9 @@
  * they can be restored next to the address to return to, which is put in its
  * place meanwhile.
  *
- * The first instruction is beyond any unwinder: the address was taken off the
- * stack.
+ * At the first instruction the address was taken off the stack: the ORC
+ * unwinder looks for it there all the same, by frame pointers the function's
+ * caller is left out.
  */
 #include <linux/linkage.h>
 #include <linux/objtool.h>

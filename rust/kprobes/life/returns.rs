@@ -47,7 +47,9 @@ use crate::{
 /// A function with a return probe was entered.
 #[inline(always)]
 pub(crate) fn entered(probe: &ReturnProbe, registers: &mut Registers, pinned: &Pinned) {
-    let taken = probe.store().and_then(|store| store.take(Current::cpu(pinned)));
+    let taken = probe
+        .store()
+        .and_then(|store| store.take(Current::cpu(pinned)));
     let Some(taken) = taken else {
         return probe.miss();
     };
@@ -56,7 +58,11 @@ pub(crate) fn entered(probe: &ReturnProbe, registers: &mut Registers, pinned: &P
     }
     let frame = Current::frame(registers);
     // The task has it before the stack says so: who unwinds in between must find it.
-    taken.begin(Current::calls(pinned), frame, Current::returns_to(registers));
+    taken.begin(
+        Current::calls(pinned),
+        frame,
+        Current::returns_to(registers),
+    );
     Current::hook(registers);
 }
 

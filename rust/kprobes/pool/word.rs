@@ -67,26 +67,14 @@ impl Returns {
     }
 }
 
-/// What is to be told to the word when an instance comes back. Never zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(transparent)]
+/// What is to be told to the word when an instance comes back.
+#[derive(Clone, Copy)]
 pub(crate) struct Ticket(u64);
 
 impl Ticket {
     /// That of instance `index` of a block.
     pub(crate) fn of(index: u32) -> Self {
         Self(RETURN + (1 << index))
-    }
-
-    /// As a number.
-    pub(crate) fn get(self) -> u64 {
-        self.0
-    }
-
-    /// From [`get`](Ticket::get).
-    #[inline(always)]
-    pub(crate) fn from_number(number: u64) -> Self {
-        Self(number)
     }
 }
 
@@ -187,12 +175,5 @@ mod tests {
             assert_eq!(block.take(), Ok(0));
         }
         assert_eq!((block.take(), block.len()), (Ok(1), 0));
-    }
-
-    #[test]
-    fn a_ticket_is_a_number() {
-        let ticket = Ticket::of(MOST - 1);
-        assert_eq!(Ticket::from_number(ticket.get()), ticket);
-        assert_ne!(ticket.get(), 0);
     }
 }

@@ -160,7 +160,7 @@ for file in "${files[@]}"; do
 		report "$file:3" "//! and what the file is" "$(sed -n 3p "$file")"
 
 	case $layer in
-	model | shared | slot | table | isa | contract)
+	model | shared | slot | pool | table | isa | contract)
 		forbid "$file" 'CONFIG_|cfg[a-z_]*\(.*target_' \
 			"no configuration in pure code (it arrives as a value)"
 		;;
@@ -176,13 +176,13 @@ for file in "${files[@]}"; do
 		;;
 	esac
 	case $layer in
-	model | shared | slot | table | isa | life | view | arch | root)
+	model | shared | slot | pool | table | isa | life | view | arch | root)
 		forbid "$file" '(^|[^a-z_])unsafe([^a-z_]|$)' \
 			"no unsafe in the layer '$layer'"
 		;;
 	esac
 	case $file in
-	*/model/mod.rs | */shared/mod.rs | */slot/mod.rs | */table/mod.rs | */isa/mod.rs | rust/kprobes/life.rs)
+	*/model/mod.rs | */shared/mod.rs | */slot/mod.rs | */pool/mod.rs | */table/mod.rs | */isa/mod.rs | rust/kprobes/life.rs)
 		grep -qF '#![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]' "$file" ||
 			report "$file:1" \
 				"#![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]" \
@@ -196,8 +196,8 @@ done
 lib=tools/testing/kprobes/host/src/lib.rs
 if [ -e $lib ]; then
 	while IFS=: read -r number text; do
-		[[ $text =~ (rust/kprobes/(contract|model/mod|shared/mod|slot/mod|table/mod)|arch/[a-z0-9]+/kprobes/isa/mod)\.rs ]] ||
-			report "$lib:$number" "#[path] to model, shared, slot, table, contract or an isa" "$text"
+		[[ $text =~ (rust/kprobes/(contract|model/mod|shared/mod|slot/mod|pool/mod|table/mod)|arch/[a-z0-9]+/kprobes/isa/mod)\.rs ]] ||
+			report "$lib:$number" "#[path] to model, shared, slot, pool, table, contract or an isa" "$text"
 	done < <(grep -nF '#[path' $lib)
 fi
 

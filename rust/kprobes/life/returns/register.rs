@@ -75,7 +75,9 @@ fn begin(probe: &'static ReturnProbe, found: &mut Option<TextAddr>) -> Result<()
         report::registered_twice();
         return Err(Refusal::AlreadyRegistered);
     }
-    let mut never = Current::NEVER.iter().filter_map(|name| resolve::symbol(name));
+    let mut never = Current::NEVER
+        .iter()
+        .filter_map(|name| resolve::symbol(name));
     if never.any(|at| Current::site(at, 0).is_some_and(|never| never.at == site.at)) {
         return Err(Refusal::Blacklisted);
     }
@@ -95,7 +97,10 @@ pub(crate) fn unregister(clients: &[Client]) {
     stores().for_each(Store::stop);
     unregister::batch(ReturnProbe::entries(clients));
     // That has waited for all hits, and for all who are told that a call is over.
-    clients.iter().flatten().for_each(|probe| probe.leave_store());
+    clients
+        .iter()
+        .flatten()
+        .for_each(|probe| probe.leave_store());
 }
 
 /// Sees to it that `count` calls can be watched at once.

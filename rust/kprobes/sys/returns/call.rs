@@ -2,8 +2,9 @@
 
 //! The calls that return probes watch.
 //!
-//! A call is one of a task: the task has a list of its calls, the latest first. Only the task itself
-//! changes it, or who buries the task. Somebody else may look at it while the task does not run.
+//! A call is one of a task: the task has a list of its calls, the latest first. Only the task
+//! itself changes it, or who buries the task. Somebody else may look at it while the task does not
+//! run.
 
 use super::store::{
     Block,
@@ -49,7 +50,13 @@ macro_rules! same_place {
             assert!(offset_of!(Call, $ours) == offset_of!(bindings::rethook_node, $theirs));)*
     };
 }
-same_place!(block = rcu, older = llist, store = rethook, to = ret_addr, frame = frame);
+same_place!(
+    block = rcu,
+    older = llist,
+    store = rethook,
+    to = ret_addr,
+    frame = frame
+);
 const _: () = assert!(size_of::<Call>() == size_of::<bindings::rethook_node>());
 // The client's data is right behind it.
 const _: () = assert!(offset_of!(bindings::kretprobe_instance, data) == size_of::<Call>());
@@ -153,7 +160,8 @@ impl<'a> Taken<'a> {
         let call = self.0;
         call.frame.store(frame, Ordering::Relaxed);
         call.to.store(to, Ordering::Relaxed);
-        call.older.store(calls.0.load(Ordering::Relaxed), Ordering::Relaxed);
+        call.older
+            .store(calls.0.load(Ordering::Relaxed), Ordering::Relaxed);
         // Who comes in between here is an interrupt on this CPU, and sees all in order.
         calls.0.store(call.link(), Ordering::Release);
     }

@@ -81,7 +81,8 @@ impl Word for LoomWord {
 
     fn add(&self, value: u64) {
         let weak = self.1 == Fault::Add;
-        self.0.fetch_add(value, if weak { Relaxed } else { Release });
+        self.0
+            .fetch_add(value, if weak { Relaxed } else { Release });
     }
 }
 
