@@ -185,22 +185,27 @@ void __kprobes rust_kprobes_forgotten(const struct module *module,
 		module->name, probe->addr);
 }
 
+/* Whatever comes before this, there is nothing to go on with; as in C. */
+static __always_inline __noreturn void stop(void)
+{
+	BUG();
+}
+
 /* A probe on what handles probes: the hit would never end. */
 void __kprobes rust_kprobes_hopeless(const struct kprobe *probe)
 {
 	pr_err("Unrecoverable kprobe detected.\n");
 	if (probe)
 		dump_kprobe((struct kprobe *)probe);
-	BUG();
+	stop();
 }
 
 #ifdef CONFIG_KRETPROBES
 /* A call that nobody knows has returned to the trampoline. */
 void __kprobes rust_kprobes_nowhere_to_return(void)
 {
-	/* C says this twice, the first time as its prefix. */
-	printk(KERN_ERR "rethook: rethook: Return address not found! Maybe there is a bug in the kernel\n");
-	BUG();
+	pr_err("rethook: Return address not found! Maybe there is a bug in the kernel\n");
+	stop();
 }
 
 /* A call is over before one that it has made. */
@@ -716,6 +721,9 @@ DEFINED_IN_RUST(register_kretprobe);
 DEFINED_IN_RUST(unregister_kretprobe);
 DEFINED_IN_RUST(register_kretprobes);
 DEFINED_IN_RUST(unregister_kretprobes);
+#ifdef CONFIG_KRETPROBES
+DEFINED_IN_RUST(kretprobe_reserve);
+#endif
 DEFINED_IN_RUST(disable_kprobe);
 DEFINED_IN_RUST(enable_kprobe);
 #ifdef CONFIG_RUST_KPROBES_JUMPS
