@@ -34,21 +34,31 @@ ROOTS = ('kprobe_int3_handler', 'kprobe_fault_handler', 'kprobe_ftrace_handler',
          'kprobes_inc_nmissed_count', 'opt_pre_handler',
          'rust_kprobes_ftrace_watched', 'rust_kprobes_ftrace_changed',
          'rust_kprobes_ftrace_missed', 'rust_kprobes_detour_hit',
-         'rust_kprobes_give_way', 'kprobe_original_frame')
+         'rust_kprobes_give_way', 'kprobe_original_frame',
+         'rust_kprobes_function_entered', 'arch_rethook_trampoline',
+         'rust_kprobes_returned', 'rethook_find_ret_addr')
 # What calls clients' handlers, which is the one thing that is not known here:
 # the edges that the crate's inlined functions end up in, and its files of hits.
 HANDLERS = re.compile(r'(kprobe_(int3|fault)_handler'
                       r'|rust_kprobes_ftrace_(watched|changed)'
-                      r'|rust_kprobes_detour_hit)$'
+                      r'|rust_kprobes_detour_hit'
+                      r'|rust_kprobes_(function_entered|returned))$'
                       r'|4life(3hit|10ftrace_hit)|3abi6ftrace6called')
-# Where the kernel dies because the hit path was hit: what follows matters no more.
-END = 'rust_kprobes_hopeless'
+# Where the kernel dies because the hit path was hit, or because a function has
+# returned to nowhere: what follows matters no more.
+ENDS = ('rust_kprobes_hopeless', 'rust_kprobes_nowhere_to_return')
 # Not functions that a probe could be placed on, though outside the sections:
 # the static call that stands for preempt_schedule() and its notrace form. The
 # way to the scheduler at the end of a detour may be probed: interrupts are off.
 # KASAN's reports are for when nothing is right any more.
 FREE = re.compile(r'__SCT__preempt_schedule(_notrace)?$|preempt_schedule_irq$'
                   r'|__asan_report_(load|store)(_n|\d+)_noabort$')
+# What may be probed, but is called from this one function: it asks for what
+# return probes have in store to be made larger, in a hit, which a probe there
+# misses; or to be freed, at the end of a call, where a probe there is hit. A
+# return probe's own calls ask for that when it was unregistered, and then it is
+# hit no more: so it ends.
+FREE_FROM = {'rust_kprobes_ask_to_tend': 'irq_work_queue'}
 PANICS = re.compile(r'4core9panicking|rust_begin_unwind|4core6option13(expect|unwrap)'
                     r'|4core6result13unwrap|4core5slice5index')
 # Where the kernel's mitigations do an indirect call or jump, and a return.
@@ -196,7 +206,7 @@ def walk(kernel, roots, indirect):
 
     def visit(addr, way, where):
         name = kernel.label(addr)
-        if FREE.match(name):
+        if FREE.match(name) or way and FREE_FROM.get(way[-1]) == name:
             return
         path = way + [name]
         if PANICS.search(name):
@@ -204,7 +214,7 @@ def walk(kernel, roots, indirect):
         elif not kernel.protected(addr):
             problems.append((where, 'a callee that cannot be probed', path))
         start = kernel.function(addr)
-        if name == END:
+        if name in ENDS:
             return
         if start not in ways and kernel.within(addr, 'kprobes'):
             ways[start] = path

@@ -114,6 +114,19 @@ class Walk(Case):
                        entry(f'{branch} vfs_read'),
                        function('vfs_read', section=_TEXT))
 
+    def test_a_request_leaves_the_hit_path(self):
+        asks = 'rust_kprobes_ask_to_tend'
+        queue = function('irq_work_queue', section=_TEXT)
+        self.passes(entry(f'call {asks}'),
+                    function(asks, 'call irq_work_queue'), queue)
+        self.fails(['get_kprobe: expected a callee that cannot be probed, '
+                    'found: get_kprobe -> irq_work_queue'],
+                   entry('call irq_work_queue'), queue)
+        self.fails([f'{asks}: expected a callee that cannot be probed, '
+                    f'found: get_kprobe -> {asks} -> vfs_read'],
+                   entry(f'call {asks}'), function(asks, 'call vfs_read'),
+                   function('vfs_read', section=_TEXT))
+
     def test_a_callee_of_a_callee(self):
         self.fails(['helper+0x1: expected a callee that cannot be probed, '
                     'found: get_kprobe -> helper -> vfs_read'],
