@@ -40,7 +40,6 @@ from bench_rows import BOOTS, HITS, QUICK, SECTIONS
 ARCH = 'x86_64'
 SOURCES = env.KPROBES / 'bench'
 COMMITTED = SOURCES / f'c-{ARCH}.json'
-UNSUPPORTED = -95
 _WORD = re.compile(r'(\w+)=(\S+)')
 _MARK = re.compile(r'v=0e .*CR2=ffffffff0000([0-9a-f]{4})\b')
 _TRAP = re.compile(r'^ *\d+: v=0[13] ')
@@ -297,9 +296,8 @@ def troubles(results, quick):
                 found.append(f'{impl}: row {row.name}: {got["wrong"]} is '
                              f'{got["found"]}, expected {got["expected"]}')
             elif 'errno' in got:
-                if got['errno'] != UNSUPPORTED or impl == 'c':
-                    found.append(f'{impl}: row {row.name} failed with errno '
-                                 f'{got["errno"]}')
+                found.append(f'{impl}: row {row.name} failed with errno '
+                             f'{got["errno"]}')
             elif row.figure not in got:
                 found.append(f'{impl}: row {row.name} has no figure')
             elif row.traps and 'traps' not in got:
@@ -319,8 +317,6 @@ def _cell(result, row):
         worst = got.get('worst', got[row.figure])
         worst = f'{worst:,}' if worst != got[row.figure] else ''
         return f'{got[row.figure]:>15,} {worst:>13}'
-    if got.get('errno') == UNSUPPORTED:
-        return f'not supported yet (errno {UNSUPPORTED})'
     return f'{"failed" if got else "missing":>15} {"":13}'
 
 

@@ -45,10 +45,9 @@ def _panel(parts, top, title, rows, results):
                     f'height="{_BAR - 1}" fill="{_COLOURS[impl]}"/>')
                 parts.append(_text(_LEFT + long + 5, top + 9, label))
             else:
-                why = 'not supported yet' if got.get('errno') == -95 \
-                    else 'no figure'
                 parts.append(_text(_LEFT + 5, top + 9,
-                                   f'{_NAMES[impl]}: {why}', colour='#999'))
+                                   f'{_NAMES[impl]}: no figure',
+                                   colour='#999'))
             top += _BAR
         top += 6
     return top + 14

@@ -49,13 +49,7 @@ def _job(name, impl, *before):
     """The shell text of a job, and of those to run before it."""
     text = ''.join((env.KPROBES / 'guest/jobs' / f'{one}.sh').read_text()
                    for one in (*before, name))
-    return (f'IMPL={impl}\nRETURNS={"y" if _returns(impl) else "n"}\n'
-            + text)
-
-
-def _returns(impl):
-    """Can this implementation register return probes yet?"""
-    return impl == 'c'
+    return f'IMPL={impl}\n{text}'
 
 
 _SAMPLES = (*demo.SAMPLES, 'rust_minimal')
@@ -290,11 +284,7 @@ def _shown():
     """(architecture, implementation) for somebody to look at; says which."""
     arch = variables.arch()
     impl = variables.shown(arch)
-    if impl == 'rust':
-        if not _returns(impl):
-            progress.say('This boots the Rust implementation. Not there yet: '
-                         'return probes (IMPL=c has them).')
-    elif not os.environ.get('IMPL'):
+    if impl == 'c' and not os.environ.get('IMPL'):
         progress.say(f'There is no Rust back end for {arch} yet: this boots '
                      'the stock C implementation (IMPL=c).')
     return arch, impl
@@ -304,8 +294,7 @@ def _shown():
 def run():
     """make run"""
     arch, impl = _shown()
-    return demo.run(kernel.build(arch, impl), _job('run', impl),
-                    _returns(impl))
+    return demo.run(kernel.build(arch, impl), _job('run', impl))
 
 
 @command

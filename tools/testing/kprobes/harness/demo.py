@@ -26,8 +26,6 @@ _ALWAYS = {
     'a command-line probe fired': r'\| .*first: \(vfs_read',
     'the switch was turned off': r'\| 0$',
     'the switch was turned on again': r'\| 1$',
-}
-_RETURNS = {
     'the return probe fired': r'kernel_clone returned \d+ and took',
     'the return probe was listed': r'\| .*  r  kernel_clone\+0x',
     'a command-line return probe fired': r'\| .*last: \(',
@@ -38,28 +36,19 @@ _OURS = {
         _BATCH + r'handlers made ([1-9]\d*) calls .*, \1 missed',
     'a fault handler saw each fault':
         _BATCH + r'vfs_write: (\d+) hits, 0 missed, \1 faults',
-}
-# EOPNOTSUPP is 95.
-_NO_RETURNS = {
-    'the return probe was refused':
-        r'\| .*kretprobe_example.*Operation not supported',
-    'a command-line return probe was refused':
-        r'\| .*write error: Operation not supported',
-    'the reason was told': r'\| kernel_clone\+0x0/\S+  -95  .*return probes',
-    'a function nobody may probe was refused':
-        r'\| exc_int3\+0x0/\S+  -22  ',
+    'why a function was refused was told':
+        r'\| exc_int3\+0x0/\S+  -22  \w',
 }
 
 
-def needed(impl, returns):
-    """{what must appear: its pattern}; RETURNS: return probes can be had."""
-    return {**_ALWAYS, **(_OURS if impl == 'rust' else {}),
-            **(_RETURNS if returns else _NO_RETURNS)}
+def needed(impl):
+    """{what must appear: its pattern}."""
+    return {**_ALWAYS, **(_OURS if impl == 'rust' else {})}
 
 
-def missing(lines, impl, returns):
+def missing(lines, impl):
     """What of it is in none of LINES."""
-    return [what for what, pattern in needed(impl, returns).items()
+    return [what for what, pattern in needed(impl).items()
             if not any(re.search(pattern, line) for line in lines)]
 
 
@@ -70,7 +59,7 @@ def _show(line):
         print('  kernel: ' + line, flush=True)
 
 
-def run(built, job, returns):
+def run(built, job):
     """Boot BUILT with JOB, show it, refuse where something is missing."""
     image = guest.initramfs(built, 'run', job,
                             guest.shipped(built, *SAMPLES))
@@ -79,8 +68,8 @@ def run(built, job, returns):
     # KUnit's tests would fill the list of what was refused.
     console = qemu.boot(built, image, name='run', on_line=_show,
                         cmdline='kunit.enable=0')
-    wanted = ', '.join(needed(built.impl, returns))
-    if absent := missing(console.lines, built.impl, returns):
+    wanted = ', '.join(needed(built.impl))
+    if absent := missing(console.lines, built.impl):
         raise env.Refusal(f'the demonstration to show: {wanted}',
                           'not seen: ' + ', '.join(absent),
                           f'the whole console: {env.host(console.log)}')

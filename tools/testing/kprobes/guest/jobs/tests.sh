@@ -37,32 +37,10 @@ probe_sample() {
 	not_listed kernel_clone
 }
 
-# refused MODULE: the honest answer while return probes are not there, and why.
-refused() {
-	said=$(load "$1" 2>&1) && {
-		echo "it loaded"
-		rmmod "$1"
-		return 1
-	}
-	echo "$said" | grep -q "Operation not supported" || {
-		echo "$said"
-		return 1
-	}
-	tail -n 1 $KPROBES/refused | grep -q "kernel_clone.*  -95  " || {
-		cat $KPROBES/refused
-		return 1
-	}
-	not_listed kernel_clone
-}
-
 check kprobe_example probe_sample kprobe_example \
 	"handler_pre: <kernel_clone>" symbol=kernel_clone
-if [ "$RETURNS" = y ]; then
-	check kretprobe_example probe_sample kretprobe_example \
-		"kernel_clone returned [0-9]+ and took" func=kernel_clone
-else
-	check kretprobe_example_is_refused refused kretprobe_example
-fi
+check kretprobe_example probe_sample kretprobe_example \
+	"kernel_clone returned [0-9]+ and took" func=kernel_clone
 
 # The sample of many probes: disabled, then armed, then every hit accounted for.
 batch_sample() {

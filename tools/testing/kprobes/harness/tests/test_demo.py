@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""make run: what must appear, with return probes and without."""
+"""make run: what must appear, with either implementation."""
 
 import types
 from unittest import mock
@@ -15,49 +15,42 @@ _BOTH = ['handler_pre: <kernel_clone> p->addr',
          '| 0', '| 1',
          'kprobe_batch_example: 4 probes registered at once, in 54 us, none '
          'armed yet', '| ffffffff811d  k  vfs_write+0x0    [DISABLED][FTRACE]',
-         'kprobe_batch_example: armed']
+         'kprobe_batch_example: armed',
+         'kernel_clone returned 42 and took 7 ns to execute',
+         '| ffffffff81058640  r  kernel_clone+0x0    [FTRACE]',
+         '| cat-366  [001] ..... 16.5: last: (ksys_read <- vfs_read) ret=1']
 _OF_C = ['kprobe_batch_example: vfs_write: 7 hits, 0 missed, 0 faults',
          'kprobe_batch_example: handlers made 9 calls to a probed function, '
          '8 missed']
 _OF_OURS = ['kprobe_batch_example: vfs_write: 7 hits, 0 missed, 7 faults',
             'kprobe_batch_example: handlers made 9 calls to a probed '
-            'function, 9 missed']
-_RETURNS = ['kernel_clone returned 42 and took 7 ns to execute',
-            '| ffffffff81058640  r  kernel_clone+0x0    [FTRACE]',
-            '| cat-366  [001] ..... 16.5: last: (ksys_read <- vfs_read) ret=1']
-_REFUSALS = ["| insmod: can't insert '/modules/kretprobe_example.ko': "
-             'Operation not supported',
-             '| sh: write error: Operation not supported',
-             '| kernel_clone+0x0/0x330  -95  this implementation has no '
-             'return probes yet: use the C one',
-             '| exc_int3+0x0/0xb0  -22  the function belongs to the handling']
+            'function, 9 missed',
+            '| exc_int3+0x0/0xb0  -22  the function belongs to the handling']
 
 
 class Needed(support.Case):
-    def each_is_needed(self, lines, impl, returns):
-        self.assertEqual(demo.missing(lines, impl, returns), [])
+    def each_is_needed(self, lines, impl):
+        self.assertEqual(demo.missing(lines, impl), [])
         for line in lines:
             rest = [other for other in lines if other != line]
-            self.assertTrue(demo.missing(rest, impl, returns), line)
+            self.assertTrue(demo.missing(rest, impl), line)
 
-    def test_with_return_probes(self):
-        self.each_is_needed(_BOTH + _OF_C[:1] + _RETURNS, 'c', True)
-        self.each_is_needed(_BOTH + _OF_OURS + _RETURNS, 'rust', True)
+    def test_each_with_c(self):
+        self.each_is_needed(_BOTH + _OF_C[:1], 'c')
 
-    def test_refusals_where_there_are_none(self):
-        self.each_is_needed(_BOTH + _OF_OURS + _REFUSALS, 'rust', False)
+    def test_each_with_rust(self):
+        self.each_is_needed(_BOTH + _OF_OURS, 'rust')
 
     def test_ours_loses_no_miss_and_no_fault(self):
         self.assertEqual(
-            demo.missing(_BOTH + _OF_C + _RETURNS, 'rust', True),
+            demo.missing(_BOTH + _OF_C + _OF_OURS[-1:], 'rust'),
             ['every hit in a handler was counted as missed',
              'a fault handler saw each fault'])
 
     def test_another_errno_is_not_the_refusal(self):
-        lines = [line.replace('-95', '-22')
-                 for line in _BOTH + _OF_OURS + _REFUSALS]
-        self.assertEqual(demo.missing(lines, 'rust', False),
-                         ['the reason was told'])
+        lines = [line.replace('-22', '-95') for line in _BOTH + _OF_OURS]
+        self.assertEqual(demo.missing(lines, 'rust'),
+                         ['why a function was refused was told'])
 
     def run_with(self, lines):
         built = types.SimpleNamespace(arch='x86_64', impl='rust',
@@ -67,16 +60,16 @@ class Needed(support.Case):
         self.enterContext(mock.patch.object(
             demo.qemu, 'boot', lambda *_, **__: types.SimpleNamespace(
                 lines=lines, log=self.tmp / 'console')))
-        return demo.run(built, '', False)
+        return demo.run(built, '')
 
     def test_all_of_it(self):
-        self.assertEqual(self.run_with(_BOTH + _OF_OURS + _REFUSALS), 0)
-        self.assertIn('the reason was told', self.printed.getvalue())
+        self.assertEqual(self.run_with(_BOTH + _OF_OURS), 0)
+        self.assertIn('the return probe fired', self.printed.getvalue())
 
     def test_a_part_of_it(self):
         with self.refused('not seen: a command-line probe fired',
                           'whole console'):
-            self.run_with([line for line in _BOTH + _OF_OURS + _REFUSALS
+            self.run_with([line for line in _BOTH + _OF_OURS
                            if 'first:' not in line])
 
 
@@ -88,9 +81,7 @@ class Default(support.Case):
             return (*cli._shown(), self.printed.getvalue())
 
     def test_ours_where_it_is_there(self):
-        arch, impl, said = self.shown()
-        self.assertEqual((arch, impl), ('x86_64', 'rust'))
-        self.assertIn('Not there yet: return probes', said)
+        self.assertEqual(self.shown(), ('x86_64', 'rust', ''))
 
     def test_the_other_elsewhere_and_a_line_that_says_so(self):
         arch, impl, said = self.shown(ARCH='s390x')
