@@ -175,7 +175,8 @@ def booted(kernels):
 # of these takes minutes, and that model rejects container_of(); all else that
 # is undefined shows without.
 _MIRI = (('pure', 'kprobes_host',
-          ['model::', 'slot::', 'table::', '--skip', 'arrays_grow_and_shrink',
+          ['model::', 'pool::', 'slot::', 'table::',
+           '--skip', 'arrays_grow_and_shrink',
            '--skip', 'random_changes_are_those_of_a_map']),
          ('whole', 'rust_kprobes', ['order::', 'ftrace::', 'gone::']))
 _MIRI_FLAGS = ('-Zmiri-permissive-provenance -Zmiri-ignore-leaks '
