@@ -47,22 +47,27 @@ pub(crate) type Client = Option<&'static ReturnProbe>;
 /// Registers all return probes, or none.
 pub(crate) fn batch(clients: &[Client]) -> Result<(), Refusal> {
     let mut begun = 0;
+    let mut found = None;
     let all = clients.iter().try_for_each(|client| {
-        let probe = client.ok_or(Refusal::NoProbe)?;
-        let mut found = None;
-        let done = begin(probe, &mut found);
-        done.inspect_err(|&refusal| {
-            let mut lock = Lock::new();
-            let refused = &mut site::registry(&mut lock).refused;
-            refused.note_target(probe.target(), found, refusal);
-        })?;
+        found = None;
+        begin(client.ok_or(Refusal::NoProbe)?, &mut found)?;
         begun += 1;
         Ok(())
     });
-    let done = all.and_then(|()| register::batch(ReturnProbe::entries(clients)));
+    let (first, rest) = clients.split_at_checked(begun).unwrap_or_default();
+    // Of these one may be refused by what comes later: then that is what the client is told.
+    let done = register::batch(ReturnProbe::entries(first)).and_then(|()| {
+        all.inspect_err(|&refusal| {
+            unregister::batch(ReturnProbe::entries(first));
+            if let Some(&Some(probe)) = rest.first() {
+                let mut lock = Lock::new();
+                let refused = &mut site::registry(&mut lock).refused;
+                refused.note_target(probe.target(), found, refusal);
+            }
+        })
+    });
     if done.is_err() {
-        let begun = clients.get(..begun).unwrap_or_default();
-        begun.iter().flatten().for_each(|probe| probe.leave_store());
+        first.iter().flatten().for_each(|probe| probe.leave_store());
     }
     done
 }
@@ -73,6 +78,10 @@ fn begin(probe: &'static ReturnProbe, found: &mut Option<TextAddr>) -> Result<()
     *found = Some(site.at);
     if register::is_registered(site::registry(&mut Lock::new()), site.at, probe.entry()) {
         report::registered_twice();
+        return Err(Refusal::AlreadyRegistered);
+    }
+    // In the same batch.
+    if probe.is_begun() {
         return Err(Refusal::AlreadyRegistered);
     }
     let mut never = Current::NEVER

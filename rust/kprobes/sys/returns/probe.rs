@@ -7,7 +7,10 @@
 
 use super::{
     call::Call,
-    store::Store, //
+    store::{
+        self,
+        Store, //
+    }, //
 };
 use crate::{
     model::{
@@ -120,6 +123,12 @@ impl ReturnProbe {
         self.missed.store(0, Ordering::Relaxed);
         self.entry.be_entry_of_return_probe();
         self.store.store(store.as_ptr(), Ordering::Release);
+    }
+
+    /// Is something in store for it? Before it is registered a client may have left anything there.
+    pub(crate) fn is_begun(&self) -> bool {
+        let store = self.store.load(Ordering::Relaxed);
+        !store.is_null() && store::is_kept(store, self)
     }
 
     /// What is in store for it, if it is registered.
