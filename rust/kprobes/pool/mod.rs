@@ -14,15 +14,18 @@
 //! how often something has come back. Two searches in a row that find nothing, and nothing that has
 //! come back in between, prove that there was an instant with nothing in store.
 //!
-//! Pure but for the words, which [`word`] asks of whoever uses it, each access with the order that
-//! it takes: the kernel's are `core`'s, and on the host loom runs the same code in every order
-//! there is.
+//! When the store's owner is gone, what is out comes back late; [`account`] says when all is back.
+//!
+//! Pure but for the words, which [`word`] and [`account`] ask of whoever uses them, each access with
+//! the order that it takes: the kernel's are `core`'s, and on the host loom runs the same code in
+//! every order there is.
 //!
 //! C counterpart: [`lib/objpool.c`](srctree/lib/objpool.c).
 
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
+pub(crate) mod account;
 pub(crate) mod growth;
 pub(crate) mod search;
 pub(crate) mod word;

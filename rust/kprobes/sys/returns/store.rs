@@ -21,6 +21,11 @@ use super::{
 use crate::{
     model::refusal::Refusal,
     pool::{
+        account::{
+            Account,
+            End,
+            Over, //
+        },
         growth::Demand,
         search,
         word::{
@@ -32,6 +37,7 @@ use crate::{
     sys::lock::Guarded, //
 };
 use core::{
+    cell::Cell,
     mem::{
         offset_of,
         ManuallyDrop, //
@@ -42,7 +48,6 @@ use core::{
         AtomicIsize,
         AtomicPtr,
         AtomicU64,
-        AtomicU8,
         AtomicUsize,
         Ordering, //
     }, //
@@ -149,19 +154,14 @@ impl Block {
 pub(crate) struct Store {
     /// Whose it is, where inlined C finds it.
     probe: *const ReturnProbe,
-    /// Is nobody to be told of the ends of calls any more?
-    stopped: AtomicBool,
-    /// Is it nobody's any more?
-    left: AtomicBool,
+    /// Which calls are not over when it is nobody's any more.
+    account: Account<AtomicBool, AtomicIsize>,
     /// Was somebody asked to make it larger?
     asked: AtomicBool,
     /// How many calls found nothing since it was made larger last.
     lost: AtomicUsize,
-    /// How many calls are not over: those that were counted, less those that have ended since it
-    /// was stopped. So it is below zero until they are counted.
-    out: AtomicIsize,
-    /// How far it is from nobody's to nobody's knowing it.
-    end: AtomicU8,
+    /// How far it is from nobody's to nobody's knowing it. For who has the lock.
+    end: Cell<End>,
     /// How many there are, taken or not.
     all: AtomicUsize,
     blocks: AtomicPtr<Block>,
@@ -175,18 +175,6 @@ pub(crate) struct Store {
 
 // `get_kretprobe()` is part of modules.
 const _: () = assert!(offset_of!(Store, probe) == offset_of!(bindings::rethook, data));
-
-/// How far a store is on its way from nobody's to none.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-enum End {
-    /// It is somebody's, or was when this was looked at.
-    None,
-    /// Until nobody can take a call from it any more, or give one back unnoticed.
-    Waiting,
-    /// Its calls are counted.
-    Counted,
-}
 
 /// Stores.
 ///
@@ -210,12 +198,10 @@ impl List {
         while let Some(store) = NonNull::new(unsafe { *place }) {
             // SAFETY: By the invariant.
             let this = unsafe { store.as_ref() };
-            if this.is_at(End::Waiting) {
-                this.count();
-            }
+            this.count();
             // SAFETY: By the invariant, and nobody else has it.
             let next = unsafe { &raw mut (*store.as_ptr()).next };
-            if this.is_at(End::Counted) && this.out.load(Ordering::Acquire) == 0 {
+            if this.end.get().is_over(&this.account) {
                 // INVARIANT: It goes from this list to the other one.
                 // SAFETY: As before.
                 unsafe { *place = *next };
@@ -269,12 +255,10 @@ impl Store {
         }
         let store = Self {
             probe,
-            stopped: AtomicBool::new(false),
+            account: Account::new(),
             asked: AtomicBool::new(false),
             lost: AtomicUsize::new(0),
-            left: AtomicBool::new(false),
-            out: AtomicIsize::new(0),
-            end: AtomicU8::new(End::None as u8),
+            end: Cell::new(End::Used),
             all: AtomicUsize::new(0),
             blocks: AtomicPtr::new(core::ptr::null_mut()),
             homes,
@@ -389,7 +373,7 @@ impl Store {
     /// Whose it is, if it is still somebody's.
     #[inline(always)]
     pub(crate) fn probe(&self) -> Option<&ReturnProbe> {
-        if self.stopped.load(Ordering::Relaxed) {
+        if self.account.is_stopped() {
             return None;
         }
         // SAFETY: The probe stays for a grace period after its store was stopped.
@@ -398,7 +382,7 @@ impl Store {
 
     /// From a grace period on after this, no call's client is told of its end.
     pub(crate) fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
+        self.account.stop();
     }
 
     /// Makes a store larger, so that `count` calls find room at once.
@@ -410,7 +394,7 @@ impl Store {
 
     /// Makes it larger if it was asked for.
     fn grow(&self) {
-        if !self.asked.swap(false, Ordering::Relaxed) || self.stopped.load(Ordering::Relaxed) {
+        if !self.asked.swap(false, Ordering::Relaxed) || self.account.is_stopped() {
             return;
         }
         let all = self.all.load(Ordering::Relaxed);
@@ -426,36 +410,25 @@ impl Store {
 
     /// Nobody's probe uses it any more: it is freed when its last call is over.
     pub(super) fn leave(&self) {
-        self.stop();
-        self.left.store(true, Ordering::Release);
+        self.account.leave();
         ask();
     }
 
-    /// Its calls are counted, a grace period after it was left: whoever did not see that is done.
+    /// If it was left, its calls are to be counted a grace period from now on; tells whether. To be
+    /// asked with the lock held.
+    fn is_to_wait(&self) -> bool {
+        let next = self.end.get().wait(&self.account);
+        next.inspect(|&next| self.end.set(next)).is_some()
+    }
+
+    /// Its calls are counted, if it has waited for that. To be done with the lock held.
     fn count(&self) {
-        let back = self.blocks().map(|block| block.free.take_all() as usize);
-        let out = self.all.load(Ordering::Relaxed).saturating_sub(back.sum());
-        self.out.fetch_add(out as isize, Ordering::AcqRel);
-        self.set_end(End::Counted);
-    }
-
-    /// Is it so far? To be asked with the lock held.
-    fn is_at(&self, end: End) -> bool {
-        self.end.load(Ordering::Relaxed) == end as u8
-    }
-
-    /// Says how far it is. To be said with the lock held.
-    fn set_end(&self, end: End) {
-        self.end.store(end as u8, Ordering::Relaxed);
-    }
-
-    /// A call is over that nobody counts on.
-    #[cold]
-    #[inline(never)]
-    fn end_late(&self) {
-        // From here on it may be freed, if that was the last.
-        if self.out.fetch_sub(1, Ordering::AcqRel) == 1 {
-            ask();
+        let next = self.end.get().count(&self.account, || {
+            let free = self.blocks().map(|block| block.free.take_all() as usize);
+            self.all.load(Ordering::Relaxed).saturating_sub(free.sum())
+        });
+        if let Some((next, _)) = next {
+            self.end.set(next);
         }
     }
 
@@ -481,10 +454,7 @@ pub(crate) fn tend() {
     let mut lock = Lock::new();
     let mut waiting = false;
     for store in STORES.get(&mut lock).iter() {
-        if store.is_at(End::None) && store.left.load(Ordering::Acquire) {
-            store.set_end(End::Waiting);
-            waiting = true;
-        }
+        waiting |= store.is_to_wait();
     }
     drop(lock);
     if waiting {
@@ -543,12 +513,14 @@ impl Taken<'_> {
     #[inline(always)]
     pub(crate) fn give_back(self) {
         let call = self.call();
-        let store = call.store();
-        if store.stopped.load(Ordering::Relaxed) {
-            return store.end_late();
+        let over = call.store().account.back(|| {
+            // SAFETY: A block stays as long as a call is taken from it.
+            let block = unsafe { call.block.as_ref() };
+            block.free.give(Ticket::of(call.index as u32));
+        });
+        // That it is over nobody else may say, and the store may be gone.
+        if over == Over::ByThis {
+            ask();
         }
-        // SAFETY: A block stays as long as a call is taken from it.
-        let block = unsafe { call.block.as_ref() };
-        block.free.give(Ticket::of(call.index as u32));
     }
 }

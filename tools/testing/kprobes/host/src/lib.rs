@@ -28,6 +28,8 @@ mod table;
 mod x86;
 
 #[cfg(all(test, not(miri)))]
+mod account_loom;
+#[cfg(all(test, not(miri)))]
 mod armed_loom;
 #[cfg(all(test, not(miri)))]
 mod chain_loom;

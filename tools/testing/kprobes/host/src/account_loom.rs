@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The end of a store of return probes under loom: calls that are over, one that begins, who stops
+//! the store, who unwinds a task, and the worker, in every order that the memory model allows.
+//!
+//! The words are loom's, with the orders that the kernel's have. The store, and what the client has
+//! kept for each call, have a cell that whoever frees the store has for itself: so it shows when
+//! anybody is not done with them by then, or comes later. At the end the store must have been freed, and one must
+//! have learned that it was time.
+//!
+//! RCU waits for read-side sections, which are counted: a worker that finds one goes on the next
+//! time that somebody asks for it, and when all threads are done. There is one worker, which a
+//! mutex stands for.
+//!
+//! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
+
+extern crate std;
+
+use crate::pool::{
+    account::{
+        Account,
+        End,
+        Flag,
+        Number,
+        Over, //
+    },
+    word::{
+        Free,
+        Ticket,
+        Word, //
+    }, //
+};
+use loom::{
+    cell::UnsafeCell,
+    sync::{
+        atomic::{
+            AtomicBool, AtomicIsize, AtomicU64, AtomicUsize,
+            Ordering::{
+                self,
+                AcqRel,
+                Acquire,
+                Relaxed,
+                Release, //
+            },
+        },
+        Mutex, //
+    },
+    thread, //
+};
+use std::{
+    cell::RefCell,
+    sync::Arc, //
+};
+
+/// Calls that there is room for.
+const CALLS: u32 = 2;
+
+/// What is weakened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// Calls are counted at once, without a grace period.
+    Wait,
+    /// A call ends in no read-side section.
+    Section,
+    /// A store is freed when the number is zero, counted or not.
+    Zero,
+    /// What a call did before it was over is not seen by who counts.
+    Back,
+    /// Nor by who sees that all are back.
+    Seen,
+    /// That the store was stopped is not seen by who sees that it was left.
+    Left,
+    /// The same, by who looks.
+    LeftSeen,
+    /// Who was told that the last call is over looks at the store again.
+    Look,
+    /// Nobody is waited for between the last call's end and the end of the store.
+    Unwind,
+}
+
+impl Fault {
+    /// Is the store freed without waiting for who unwinds? That would hide what else was wrong.
+    fn hides_nothing(self) -> bool {
+        matches!(self, Self::Unwind | Self::Back | Self::Seen | Self::Look)
+    }
+}
+
+/// Memory that one thread at a time may have, or several may look at, until it is freed.
+#[derive(Default)]
+struct Watched(UnsafeCell<()>, std::sync::atomic::AtomicBool);
+
+// SAFETY: There is nothing in it; loom, which wants to see all accesses, keeps its own order.
+unsafe impl Sync for Watched {}
+// SAFETY: As above.
+unsafe impl Send for Watched {}
+
+impl Watched {
+    fn share(&self) {
+        self.0.with(|_| ());
+        assert!(!self.1.load(Relaxed), "it was freed");
+    }
+
+    fn have(&self) {
+        self.0.with_mut(|_| ());
+        assert!(!self.1.load(Relaxed), "it was freed");
+    }
+
+    fn free(&self) {
+        self.have();
+        self.1.store(true, Relaxed);
+    }
+}
+
+std::thread_local! {
+    /// In which store words are made now, and with what fault.
+    static MAKING: RefCell<(Arc<Watched>, Fault)> = panic!("no store is made");
+}
+
+/// Something in the store.
+struct In<T>(T, Arc<Watched>, Fault);
+
+impl<T> In<T> {
+    fn new(value: T) -> Self {
+        MAKING.with_borrow(|(store, fault)| Self(value, store.clone(), *fault))
+    }
+
+    /// An access, with `order` unless `fault` makes it weak.
+    fn access(&self, fault: Fault, order: Ordering) -> (&T, Ordering) {
+        self.1.share();
+        (&self.0, if self.2 == fault { Relaxed } else { order })
+    }
+}
+
+impl Flag for In<AtomicBool> {
+    fn lowered() -> Self {
+        Self::new(AtomicBool::new(false))
+    }
+
+    fn raise(&self) {
+        let (flag, order) = self.access(Fault::Left, Release);
+        flag.store(true, order);
+    }
+
+    fn is_raised(&self) -> bool {
+        self.access(Fault::None, Relaxed).0.load(Relaxed)
+    }
+
+    fn is_seen(&self) -> bool {
+        let (flag, order) = self.access(Fault::LeftSeen, Acquire);
+        flag.load(order)
+    }
+}
+
+impl Number for In<AtomicIsize> {
+    fn zero() -> Self {
+        Self::new(AtomicIsize::new(0))
+    }
+
+    fn add(&self, value: isize) -> isize {
+        let (number, order) = self.access(Fault::Back, AcqRel);
+        number.fetch_add(value, order) + value
+    }
+
+    fn seen(&self) -> isize {
+        let (number, order) = self.access(Fault::Seen, Acquire);
+        number.load(order)
+    }
+}
+
+impl Word for In<AtomicU64> {
+    fn new(value: u64) -> Self {
+        Self::new(AtomicU64::new(value))
+    }
+
+    fn seen(&self) -> u64 {
+        self.access(Fault::None, Acquire).0.load(Acquire)
+    }
+
+    fn clear(&self, bits: u64) -> u64 {
+        let word = self.access(Fault::None, AcqRel).0;
+        word.fetch_and(!bits, AcqRel)
+    }
+
+    fn add(&self, value: u64) {
+        let word = self.access(Fault::None, Release).0;
+        word.fetch_add(value, Release);
+    }
+}
+
+/// A read-side section of RCU.
+struct Reading<'a>(&'a AtomicUsize);
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, AcqRel);
+    }
+}
+
+/// What the worker knows of the store.
+struct Known {
+    end: End,
+    freed: bool,
+}
+
+/// A store, and what is around it.
+struct World {
+    fault: Fault,
+    store: Arc<Watched>,
+    account: Account<In<AtomicBool>, In<AtomicIsize>>,
+    free: Free<In<AtomicU64>>,
+    /// What the client has kept for each call.
+    data: [Watched; CALLS as usize],
+    /// Do hits find the store?
+    found: AtomicBool,
+    /// Which calls who unwinds finds, a flag for each.
+    listed: AtomicUsize,
+    /// How many read-side sections there are.
+    readers: AtomicUsize,
+    worker: Mutex<Known>,
+    /// How many have learned that the last call is over. It orders nothing.
+    told: std::sync::atomic::AtomicUsize,
+}
+
+impl World {
+    fn new(fault: Fault) -> Arc<Self> {
+        let store = Arc::new(Watched::default());
+        MAKING.set((store.clone(), fault));
+        Arc::new(Self {
+            fault,
+            store,
+            account: Account::new(),
+            free: Free::first(CALLS),
+            data: Default::default(),
+            found: AtomicBool::new(true),
+            listed: AtomicUsize::new(0),
+            readers: AtomicUsize::new(0),
+            worker: Mutex::new(Known {
+                end: End::Used,
+                freed: false,
+            }),
+            told: 0.into(),
+        })
+    }
+
+    fn read_side(&self) -> Reading<'_> {
+        self.readers.fetch_add(1, AcqRel);
+        Reading(&self.readers)
+    }
+
+    /// A call begins, if its hit finds the store; tells which it is.
+    fn begin(&self) -> Option<u32> {
+        let _reading = self.read_side();
+        if !self.found.load(Relaxed) {
+            return None;
+        }
+        let call = self.free.take().ok()?;
+        self.data[call as usize].have();
+        self.listed.fetch_or(1 << call, Relaxed);
+        Some(call)
+    }
+
+    /// A call is over.
+    fn end(&self, call: u32) {
+        let reading = (self.fault != Fault::Section).then(|| self.read_side());
+        self.data[call as usize].have();
+        self.listed.fetch_and(!(1 << call), Relaxed);
+        let over = self.account.back(|| self.free.give(Ticket::of(call)));
+        self.note(over);
+        if self.fault == Fault::Look {
+            self.store.share();
+        }
+        drop(reading);
+        if over == Over::ByThis {
+            self.tend();
+        }
+    }
+
+    fn note(&self, over: Over) {
+        let told = usize::from(over == Over::ByThis);
+        self.told.fetch_add(told, Relaxed);
+    }
+
+    /// The client has unregistered its probe.
+    fn leave(&self) {
+        self.account.stop();
+        self.found.store(false, Relaxed);
+        self.account.leave();
+    }
+
+    /// Is a grace period over that began after what this thread did? If it is not, the worker goes
+    /// on later.
+    fn has_waited(&self) -> bool {
+        self.readers.fetch_or(0, AcqRel) == 0
+    }
+
+    /// The worker comes.
+    fn tend(&self) {
+        let mut known = self.worker.lock().unwrap();
+        if known.freed {
+            return;
+        }
+        known.end = known.end.wait(&self.account).unwrap_or(known.end);
+        if known.end == End::Waiting && (self.fault == Fault::Wait || self.has_waited()) {
+            let out = || (CALLS - self.free.take_all()) as usize;
+            if let Some((end, over)) = known.end.count(&self.account, out) {
+                known.end = end;
+                self.note(over);
+            }
+        }
+        let end = match self.fault {
+            Fault::Zero => End::Counted,
+            _ => known.end,
+        };
+        if end.is_over(&self.account) && (self.fault.hides_nothing() || self.has_waited()) {
+            known.freed = true;
+            self.data.iter().for_each(Watched::free);
+            self.store.free();
+        }
+    }
+
+    /// Somebody unwinds a task, and looks at its calls.
+    fn unwind(&self) {
+        let _reading = self.read_side();
+        if self.listed.load(Relaxed) != 0 {
+            self.store.share();
+        }
+    }
+}
+
+/// Runs the jobs at once in every order in which each is interrupted at most three times. `before`
+/// comes first.
+fn race<const JOBS: usize>(fault: Fault, before: fn(&World), jobs: [fn(&World); JOBS]) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(move || {
+        let world = World::new(fault);
+        before(&world);
+        let threads = jobs.map(|job| {
+            let world = world.clone();
+            thread::spawn(move || job(&world))
+        });
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        // Nobody reads any more, so what it has waited for is over, each time.
+        (0..2).for_each(|_| world.tend());
+        let freed = world.worker.lock().unwrap().freed;
+        assert!(freed, "the store stays");
+        if fault != Fault::Zero {
+            let told = world.told.load(Relaxed);
+            assert_eq!(told, 1, "so many were told that all is back");
+        }
+    });
+}
+
+fn stop(world: &World) {
+    world.leave();
+    world.tend();
+    world.tend();
+}
+
+fn begin_one(world: &World) {
+    world.begin();
+}
+
+fn begin_two(world: &World) {
+    world.begin();
+    world.begin();
+}
+
+fn end_first(world: &World) {
+    world.end(0);
+}
+
+fn end_second(world: &World) {
+    world.end(1);
+}
+
+/// Two calls are over while the store is left.
+fn both_end(fault: Fault) {
+    race(fault, begin_two, [end_first, end_second, stop]);
+}
+
+/// One call is over, and another one begins and ends.
+fn one_begins(fault: Fault) {
+    let begins = |world: &World| {
+        if let Some(call) = world.begin() {
+            world.end(call);
+        }
+    };
+    race(fault, begin_one, [end_first, begins, stop]);
+}
+
+/// Somebody else than who has left the store is the worker.
+fn worker_is_another(fault: Fault) {
+    race(fault, begin_one, [end_first, World::leave, World::tend]);
+}
+
+/// Both calls are late.
+fn both_end_late(fault: Fault) {
+    let left = |world: &World| {
+        begin_two(world);
+        stop(world);
+    };
+    race(fault, left, [end_first, end_second, World::tend]);
+}
+
+/// A task runs again while somebody unwinds it, and its call, the last one, is over.
+fn unwound(fault: Fault) {
+    let left = |world: &World| {
+        begin_one(world);
+        stop(world);
+    };
+    race(fault, left, [end_first, World::unwind]);
+}
+
+#[test]
+fn a_store_goes_when_its_last_call_is_over() {
+    both_end(Fault::None);
+    both_end_late(Fault::None);
+}
+
+#[test]
+fn a_call_that_begins_when_the_store_is_left_counts() {
+    one_begins(Fault::None);
+}
+
+#[test]
+fn a_store_stays_for_who_unwinds() {
+    unwound(Fault::None);
+}
+
+#[test]
+fn any_worker_sees_that_a_store_was_stopped() {
+    worker_is_another(Fault::None);
+}
+
+#[test]
+fn who_is_over_does_not_look_at_the_store() {
+    both_end(Fault::Unwind);
+    both_end_late(Fault::Unwind);
+}
+
+#[test]
+#[should_panic(expected = "the store stays")]
+fn calls_counted_without_a_grace_period_are_caught() {
+    both_end(Fault::Wait);
+}
+
+#[test]
+#[should_panic(expected = "the store stays")]
+fn call_that_ends_in_no_section_is_caught() {
+    both_end(Fault::Section);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn store_freed_before_its_calls_are_counted_is_caught() {
+    both_end(Fault::Zero);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn end_of_a_call_without_an_order_is_caught() {
+    both_end_late(Fault::Back);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn all_calls_seen_back_without_an_order_is_caught() {
+    both_end_late(Fault::Seen);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn store_left_without_an_order_is_caught() {
+    worker_is_another(Fault::Left);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn store_seen_left_without_an_order_is_caught() {
+    worker_is_another(Fault::LeftSeen);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn look_at_a_store_after_its_last_call_is_caught() {
+    both_end_late(Fault::Look);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn store_freed_under_who_unwinds_is_caught() {
+    unwound(Fault::Unwind);
+}
