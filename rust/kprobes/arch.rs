@@ -11,3 +11,8 @@ pub(crate) use current::Current;
 #[cfg(CONFIG_RUST_KPROBES_STAND_IN)]
 #[path = "../../tools/testing/kprobes/host/whole/detour.rs"]
 mod detour;
+
+// Hooked returns without machine code, for Miri.
+#[cfg(CONFIG_RUST_KPROBES_STAND_IN_RETURNS)]
+#[path = "../../tools/testing/kprobes/host/whole/returns.rs"]
+mod returns;

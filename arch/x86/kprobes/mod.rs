@@ -15,7 +15,7 @@ mod isa;
 mod jump;
 mod machine;
 mod poke;
-#[cfg(CONFIG_KRETPROBES)]
+#[cfg(all(CONFIG_KRETPROBES, not(CONFIG_RUST_KPROBES_STAND_IN_RETURNS)))]
 mod returns;
 mod starts;
 

@@ -178,7 +178,8 @@ _MIRI = (('pure', 'kprobes_host',
           ['model::', 'pool::', 'slot::', 'table::',
            '--skip', 'arrays_grow_and_shrink',
            '--skip', 'random_changes_are_those_of_a_map']),
-         ('whole', 'rust_kprobes', ['order::', 'ftrace::', 'gone::']))
+         ('whole', 'rust_kprobes',
+          ['order::', 'ftrace::', 'gone::', 'returns::']))
 _MIRI_FLAGS = ('-Zmiri-permissive-provenance -Zmiri-ignore-leaks '
                '-Zmiri-disable-stacked-borrows')
 

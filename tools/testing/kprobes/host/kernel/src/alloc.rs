@@ -37,11 +37,33 @@ pub struct Flags(());
 /// The caller may sleep.
 pub const GFP_KERNEL: Flags = Flags(());
 
-fn memory() -> Result<(), AllocError> {
+/// How much of each type has memory.
+static THERE: Mutex<BTreeMap<&str, usize>> = Mutex::new(BTreeMap::new());
+
+fn refusable() -> Result<(), AllocError> {
     if faults::refuses(Call::Allocate) {
         return Err(AllocError);
     }
     Ok(())
+}
+
+/// Memory for something of type `T`.
+fn memory<T: ?Sized>() -> Result<(), AllocError> {
+    refusable()?;
+    *THERE.lock().unwrap().entry(type_name::<T>()).or_default() += 1;
+    Ok(())
+}
+
+/// That was freed, or handed over.
+fn gone<T: ?Sized>() {
+    *THERE.lock().unwrap().entry(type_name::<T>()).or_default() -= 1;
+}
+
+/// How much of something, by the end of its type's name, has memory.
+pub fn there(what: &str) -> usize {
+    let there = THERE.lock().unwrap();
+    let those = there.iter().filter(|(name, _)| name.ends_with(what));
+    those.map(|(_, count)| count).sum()
 }
 
 /// A value in memory of its own.
@@ -53,6 +75,7 @@ struct Told<T>(T);
 
 impl<T> Drop for Told<T> {
     fn drop(&mut self) {
+        gone::<T>();
         events::note(Event::Freed(type_name::<T>()));
         let first = core::ptr::from_ref(self).addr();
         text::forget_owner(first..first + size_of::<T>());
@@ -62,7 +85,7 @@ impl<T> Drop for Told<T> {
 impl<T> KBox<T> {
     /// Memory of its own for a value.
     pub fn new(value: T, _flags: Flags) -> Result<Self, AllocError> {
-        memory()?;
+        memory::<T>()?;
         Ok(Self(Box::new(Told(value))))
     }
 
@@ -100,14 +123,14 @@ impl<T> KVec<T> {
 
     /// Room for so many.
     pub fn with_capacity(capacity: usize, _flags: Flags) -> Result<Self, AllocError> {
-        memory()?;
+        refusable()?;
         Ok(Self(Vec::with_capacity(capacity)))
     }
 
     /// One more.
     pub fn push(&mut self, value: T, _flags: Flags) -> Result<(), AllocError> {
         if self.0.len() == self.0.capacity() {
-            memory()?;
+            refusable()?;
         }
         self.0.push(value);
         Ok(())
@@ -171,7 +194,7 @@ fn layout<T>(capacity: usize) -> Layout {
     array.align_to(align).expect("a power of two")
 }
 
-impl<T: Copy> KVVec<T> {
+impl<T> KVVec<T> {
     /// No elements and no memory.
     #[expect(clippy::new_without_default, reason = "as in the kernel crate")]
     pub const fn new() -> Self {
@@ -191,12 +214,27 @@ impl<T: Copy> KVVec<T> {
     }
 
     /// A list of `len` times the same.
-    pub fn from_elem(value: T, len: usize, flags: Flags) -> Result<Self, AllocError> {
+    pub fn from_elem(value: T, len: usize, flags: Flags) -> Result<Self, AllocError>
+    where
+        T: Clone,
+    {
         let mut list = Self::with_capacity(len, flags)?;
         for _ in 0..len {
-            list.push(value, GFP_KERNEL)?;
+            list.push(value.clone(), GFP_KERNEL)?;
         }
         Ok(list)
+    }
+
+    /// # Safety
+    ///
+    /// It was one of such a capacity that nobody else has, with so many elements.
+    pub unsafe fn from_raw_parts(first: *mut T, len: usize, capacity: usize) -> Self {
+        Self {
+            first,
+            len,
+            capacity,
+            _stays: NotThreadSafe,
+        }
     }
 
     /// One more.
@@ -211,7 +249,7 @@ impl<T: Copy> KVVec<T> {
     }
 
     fn reserve(&mut self, capacity: usize) -> Result<(), AllocError> {
-        memory()?;
+        memory::<[T]>()?;
         // SAFETY: The layout is not empty.
         let first = unsafe { std::alloc::alloc(layout::<T>(capacity)) }.cast::<T>();
         // SAFETY: There is room for that many in both.
@@ -220,6 +258,7 @@ impl<T: Copy> KVVec<T> {
         if self.capacity != 0 {
             // SAFETY: It was allocated so.
             unsafe { std::alloc::dealloc(before.cast(), layout::<T>(self.capacity)) };
+            gone::<[T]>();
         }
         self.capacity = capacity;
         Ok(())
@@ -228,6 +267,7 @@ impl<T: Copy> KVVec<T> {
     /// Leaves it to the caller to free it, by `kvfree()`.
     pub fn into_raw_parts(self) -> (*mut T, usize, usize) {
         let list = core::mem::ManuallyDrop::new(self);
+        gone::<[T]>();
         let known = (list.first.addr(), layout::<T>(list.capacity));
         LOOSE.lock().unwrap().insert(known.0, known.1);
         (list.first, list.len, list.capacity)
@@ -237,6 +277,9 @@ impl<T: Copy> KVVec<T> {
 impl<T> Drop for KVVec<T> {
     fn drop(&mut self) {
         if self.capacity != 0 {
+            gone::<[T]>();
+            // SAFETY: So many there are, and nobody uses them any more.
+            unsafe { core::ptr::slice_from_raw_parts_mut(self.first, self.len).drop_in_place() };
             // SAFETY: It was allocated so.
             unsafe { std::alloc::dealloc(self.first.cast(), layout::<T>(self.capacity)) };
         }

@@ -31,6 +31,8 @@ pub enum Lock {
     Text,
     /// Which slots for copies there are.
     Slots,
+    /// What is in store for return probes.
+    Returns,
 }
 
 /// Something that was asked of the kernel.

@@ -27,6 +27,7 @@ pub mod prelude;
 pub mod rcu_tasks;
 pub mod str;
 pub mod sync;
+pub mod tasks;
 pub mod text;
 pub mod types;
 pub mod worker;

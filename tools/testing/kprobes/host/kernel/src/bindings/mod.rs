@@ -13,9 +13,11 @@
 
 mod functions;
 mod no_jump;
+mod returns;
 
 pub use functions::*;
 pub use no_jump::*;
+pub use returns::*;
 
 use crate::prelude::{
     c_char,
@@ -110,16 +112,17 @@ impl kprobe {
 unsafe impl Sync for kprobe {}
 
 #[repr(C)]
-pub struct kretprobe {
-    pub kp: kprobe,
-    pub data_size: usize,
-}
-
-#[repr(C)]
 #[derive(Clone, Copy)]
 pub union pt_regs__bindgen_ty_1 {
     pub cs: u16,
     pub csx: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union pt_regs__bindgen_ty_2 {
+    pub ss: u16,
+    pub ssx: u64,
 }
 
 #[repr(C)]
@@ -145,7 +148,7 @@ pub struct pt_regs {
     pub __bindgen_anon_1: pt_regs__bindgen_ty_1,
     pub flags: c_ulong,
     pub sp: c_ulong,
-    pub ss: c_ulong,
+    pub __bindgen_anon_2: pt_regs__bindgen_ty_2,
 }
 
 #[repr(C)]
@@ -216,6 +219,7 @@ pub struct mutex(pub(crate) crate::events::Lock);
 
 pub static mut rust_kprobes_mutex: mutex = mutex(crate::events::Lock::Registry);
 pub static mut rust_kprobes_slots_mutex: mutex = mutex(crate::events::Lock::Slots);
+pub static mut rust_kprobes_returns_mutex: mutex = mutex(crate::events::Lock::Returns);
 pub static mut text_mutex: mutex = mutex(crate::events::Lock::Text);
 
 pub struct ftrace_ops {

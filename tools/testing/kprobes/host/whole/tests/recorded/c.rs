@@ -5,9 +5,12 @@
 use kernel::{
     bindings::{
         kprobe,
+        kretprobe,
+        llist_node,
         module,
         pt_regs,
-        seq_file, //
+        seq_file,
+        task_struct, //
     },
     prelude::*, //
 };
@@ -40,4 +43,15 @@ extern "C" {
     pub fn wait_for_kprobe_optimizer();
     pub fn rust_kprobes_jumped(page: usize, registers: *mut pt_regs);
     pub fn rust_kprobes_text_gone(module: *mut module, init_only: bool);
+    pub fn register_kretprobes(probes: *mut *mut kretprobe, count: c_int) -> c_int;
+    pub fn unregister_kretprobes(probes: *mut *mut kretprobe, count: c_int);
+    pub fn kretprobe_reserve(probe: *mut kretprobe, calls: c_uint) -> c_int;
+    pub fn rust_kprobes_returned(registers: *mut pt_regs);
+    pub fn rust_kprobes_tend();
+    pub fn rethook_find_ret_addr(
+        task: *mut task_struct,
+        frame: usize,
+        last: *mut *mut llist_node,
+    ) -> usize;
+    pub fn rethook_flush_task(task: *mut task_struct);
 }

@@ -10,7 +10,8 @@ use kernel::{
         self,
         kprobe,
         pt_regs,
-        pt_regs__bindgen_ty_1, //
+        pt_regs__bindgen_ty_1,
+        pt_regs__bindgen_ty_2, //
     },
     events,
     rcu_tasks,
@@ -65,7 +66,7 @@ pub fn registers(ip: u64) -> pt_regs {
         __bindgen_anon_1: pt_regs__bindgen_ty_1 { cs: KERNEL_CS },
         flags: FLAGS,
         sp: 0,
-        ss: 0,
+        __bindgen_anon_2: pt_regs__bindgen_ty_2 { ssx: 0 },
     }
 }
 

@@ -23,6 +23,7 @@ mod nested;
 mod optimize;
 mod order;
 mod refused;
+mod returns;
 #[cfg(not(miri))]
 mod stepping;
 mod world;

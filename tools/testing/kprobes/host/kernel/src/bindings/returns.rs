@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Return probes, tasks, and what C does for the two.
+
+#![expect(
+    clippy::missing_safety_doc,
+    reason = "as bindgen has it, C says what they want"
+)]
+
+use super::*;
+use crate::tasks;
+
+pub const RUST_KPROBES_MOST_CALLS: c_uint = 1 << 24;
+
+pub type kretprobe_handler_t =
+    Option<unsafe extern "C" fn(ri: *mut kretprobe_instance, regs: *mut pt_regs) -> c_int>;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct kretprobe {
+    pub kp: kprobe,
+    pub handler: kretprobe_handler_t,
+    pub entry_handler: kretprobe_handler_t,
+    pub maxactive: c_int,
+    pub nmissed: c_int,
+    pub data_size: usize,
+    pub rh: *mut rethook,
+}
+
+#[repr(C)]
+pub struct rethook {
+    pub data: *mut c_void,
+}
+
+#[repr(C)]
+pub struct kretprobe_instance {
+    pub node: rethook_node,
+    pub data: [c_char; 0],
+}
+
+#[repr(C)]
+pub struct rethook_node {
+    pub rcu: callback_head,
+    pub llist: llist_node,
+    pub rethook: *mut rethook,
+    pub ret_addr: c_ulong,
+    pub frame: c_ulong,
+}
+
+#[repr(C)]
+pub struct llist_node {
+    pub next: *mut llist_node,
+}
+
+#[repr(C)]
+pub struct llist_head {
+    pub first: *mut llist_node,
+}
+
+/// A task, which has calls and nothing else.
+#[repr(C)]
+pub struct task_struct {
+    pub rethooks: llist_head,
+}
+
+/// Which CPU the one CPU is now, and in which task.
+pub static mut cpu_number: c_int = 0;
+pub static mut current_task: *mut task_struct = null_mut();
+
+extern "C" {
+    pub fn rust_kprobes_function_entered(p: *mut kprobe, regs: *mut pt_regs) -> c_int;
+}
+
+pub unsafe extern "C" fn arch_rethook_trampoline() {}
+
+pub unsafe fn rust_kprobes_nowhere_to_return() {
+    crate::events::wrong("a call that nobody knows has returned".into());
+}
+
+pub unsafe fn rust_kprobes_foreign_frame() {
+    crate::events::wrong("a call is over before one that it has made".into());
+}
+
+pub unsafe fn rust_kprobes_runs_elsewhere(_task: *const task_struct) -> bool {
+    false
+}
+
+pub unsafe fn rust_kprobes_cpus(counts: *mut usize) {
+    // SAFETY: By the precondition, there is room for three.
+    unsafe { counts.cast::<[usize; 3]>().write(tasks::CPUS) };
+}
+
+pub unsafe fn rust_kprobes_ask_to_tend() {
+    tasks::ask();
+}

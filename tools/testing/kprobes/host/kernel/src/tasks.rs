@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tasks and CPUs: a test says which of them it is.
+
+use crate::bindings::{
+    self,
+    llist_head,
+    task_struct, //
+};
+use core::sync::atomic::{
+    AtomicUsize,
+    Ordering::Relaxed, //
+};
+
+/// How many numbers CPUs have, how many there may be, and how many there are.
+pub const CPUS: [usize; 3] = [4, 3, 2];
+
+/// How often the stores of return probes were to be tended.
+static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+/// A task, which stays where it is.
+pub struct Task(*mut task_struct);
+
+impl Task {
+    /// A new one.
+    #[expect(clippy::new_without_default, reason = "there are never two alike")]
+    pub fn new() -> Self {
+        let rethooks = llist_head {
+            first: core::ptr::null_mut(),
+        };
+        Self(Box::into_raw(Box::new(task_struct { rethooks })))
+    }
+
+    /// What C calls it.
+    pub fn as_c(&self) -> *mut task_struct {
+        self.0
+    }
+
+    /// Does it wait for the end of a call that is watched?
+    pub fn has_calls(&self) -> bool {
+        // SAFETY: Nothing else runs now.
+        unsafe {
+            !(&raw const (*self.0).rethooks.first)
+                .read_volatile()
+                .is_null()
+        }
+    }
+
+    /// The CPU runs it, and has that number.
+    pub fn run(&self, cpu: i32) {
+        // SAFETY: Nothing else runs now.
+        unsafe {
+            (&raw mut bindings::current_task).write(self.0);
+            (&raw mut bindings::cpu_number).write(cpu);
+        }
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        // SAFETY: It came from a box.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
+/// Where hooked functions return to.
+pub fn trampoline() -> usize {
+    // Under Miri a function does not have the same address each time.
+    if cfg!(miri) {
+        return 0x10;
+    }
+    bindings::arch_rethook_trampoline as *const () as usize
+}
+
+pub(crate) fn ask() {
+    ASKED.fetch_add(1, Relaxed);
+}
+
+/// Were they to be tended since this was last asked?
+pub fn are_asked() -> bool {
+    ASKED.swap(0, Relaxed) != 0
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How returns are hooked where there is no machine code: Miri has none. What `arch/x86` reads of
+//! its CPU is read from the kernel's variables; the rest is the same.
+
+use super::Current;
+use crate::{
+    contract::Returns,
+    sys::{
+        preempt::Pinned,
+        returns::call::Calls, //
+    },
+};
+use core::ffi::CStr;
+use kernel::{
+    bindings,
+    tasks, //
+};
+
+// SAFETY: There is one CPU, which stays in its task until a test says otherwise.
+unsafe impl Returns for Current {
+    type Calls = Calls;
+
+    const NEVER: &'static [&'static CStr] = &[c"__switch_to"];
+
+    fn cpu(_pinned: &Pinned) -> usize {
+        // SAFETY: Nothing else runs.
+        unsafe { (&raw const bindings::cpu_number).read() as usize }
+    }
+
+    fn calls(_pinned: &Pinned) -> &Calls {
+        // SAFETY: Nothing else runs.
+        let task = unsafe { (&raw const bindings::current_task).read() };
+        // SAFETY: It is this task, which stays while it runs.
+        unsafe { Calls::of(task) }
+    }
+
+    fn trampoline() -> usize {
+        tasks::trampoline()
+    }
+
+    fn frame(registers: &bindings::pt_regs) -> usize {
+        registers.sp
+    }
+
+    fn returns_to(registers: &bindings::pt_regs) -> usize {
+        let place = core::ptr::with_exposed_provenance::<usize>(registers.sp);
+        // SAFETY: It is on the stack, by who has called the function.
+        unsafe { place.read() }
+    }
+
+    fn hook(registers: &mut bindings::pt_regs) {
+        let place = core::ptr::with_exposed_provenance_mut::<usize>(registers.sp);
+        // SAFETY: As before.
+        unsafe { place.write(Self::trampoline()) };
+    }
+
+    fn goes_on(registers: &mut bindings::pt_regs, to: usize) {
+        registers.ip = to;
+    }
+
+    fn unhook(registers: &mut bindings::pt_regs, to: usize) {
+        let behind = core::ptr::from_mut(registers).wrapping_add(1);
+        // SAFETY: There the trampoline has its own address.
+        unsafe { behind.cast::<usize>().write(to) };
+    }
+}
