@@ -134,6 +134,11 @@ impl<F: Flag, N: Number> Account<F, N> {
         self.left.raise();
     }
 
+    /// Is it nobody's any more?
+    pub(crate) fn is_left(&self) -> bool {
+        self.left.is_raised()
+    }
+
     /// Something comes back, by `give` if that is to go where it is from. To be called in a
     /// read-side section of RCU. After it the store may be gone, unless the caller has more of it.
     #[inline(always)]

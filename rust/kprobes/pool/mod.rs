@@ -16,9 +16,9 @@
 //!
 //! When the store's owner is gone, what is out comes back late; [`account`] says when all is back.
 //!
-//! Pure but for the words, which [`word`] and [`account`] ask of whoever uses them, each access with
-//! the order that it takes: the kernel's are `core`'s, and on the host loom runs the same code in
-//! every order there is.
+//! Pure but for the words, which [`word`] and [`account`] ask of whoever uses them, each access
+//! with the order that it takes: the kernel's are `core`'s, and on the host loom runs the same code
+//! in every order there is.
 //!
 //! C counterpart: [`lib/objpool.c`](srctree/lib/objpool.c).
 

@@ -483,9 +483,7 @@ pub(crate) fn is_kept(store: *const Store, probe: *const ReturnProbe) -> bool {
     let mut lock = Lock::new();
     let mut stores = STORES.get(&mut lock).iter();
     stores.any(|kept| {
-        core::ptr::eq(kept, store)
-            && core::ptr::eq(kept.probe, probe)
-            && !kept.left.load(Ordering::Relaxed)
+        core::ptr::eq(kept, store) && core::ptr::eq(kept.probe, probe) && !kept.account.is_left()
     })
 }
 

@@ -5,8 +5,8 @@
 //!
 //! The words are loom's, with the orders that the kernel's have. The store, and what the client has
 //! kept for each call, have a cell that whoever frees the store has for itself: so it shows when
-//! anybody is not done with them by then, or comes later. At the end the store must have been freed, and one must
-//! have learned that it was time.
+//! anybody is not done with them by then, or comes later. At the end the store must have been
+//! freed, and one must have learned that it was time.
 //!
 //! RCU waits for read-side sections, which are counted: a worker that finds one goes on the next
 //! time that somebody asks for it, and when all threads are done. There is one worker, which a
