@@ -110,7 +110,7 @@ static void use(struct client *client, struct rnd_state *random)
 			enable_kprobe(&client->kp);
 		/* Long enough for a jump, or not. */
 		if (bits & 2)
-			storm_sleep(bits & 4 ? 400 : 10);
+			jump_sleep(bits & 4 ? 100 : 2);
 		count_calls(client);
 	}
 }
@@ -120,7 +120,7 @@ static void stay(struct rnd_state *random)
 	u32 bits = prandom_u32_state(random);
 
 	if (bits & 1)
-		storm_sleep(bits & 2 ? 1500 : 30);
+		jump_sleep(bits & 2 ? 400 : 8);
 	cond_resched_tasks_rcu_qs();
 }
 
@@ -187,7 +187,7 @@ static void near_places(struct client *probe, struct rnd_state *random)
 	WRITE_ONCE(probe->live, false);
 	/* Time for the jump to come back. */
 	if (bits & 0xc0)
-		storm_sleep(bits & 0x40 ? 1000 : 300);
+		jump_sleep(bits & 0x40 ? 250 : 75);
 }
 
 int jump_churner(void *number)

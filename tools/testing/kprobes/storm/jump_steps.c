@@ -168,10 +168,14 @@ static int let_wait(struct kprobe *kp, struct pt_regs *regs)
 	return 0;
 }
 
+unsigned int jump_ms = 400;
+module_param(jump_ms, uint, 0400);
+
 static int learn_detours(void)
 {
 	unsigned long begin, end = jiffies + 60 * HZ;
 	struct kprobe *batch[JUMPS];
+	unsigned int took;
 	int n, err;
 
 	for (n = 0; n < JUMPS; n++) {
@@ -188,8 +192,9 @@ static int learn_detours(void)
 	begin = jiffies;
 	while (!all_are_jumps() && time_before(jiffies, end))
 		storm_sleep(20);
-	pr_info("jumps in the place of breakpoints after %u ms\n",
-		jiffies_to_msecs(jiffies - begin));
+	took = jiffies_to_msecs(jiffies - begin);
+	pr_info("jumps in the place of breakpoints after %u ms\n", took);
+	WRITE_ONCE(jump_ms, clamp(took, 400U, 15000U));
 	for (n = 0; n < JUMPS && !err; n++) {
 		struct jump_target *target = &jump_targets[n];
 

@@ -299,8 +299,8 @@ static int is_wrong(void)
 	       !atomic_long_read(&counts->unwound) ? -EIO : 0;
 }
 
-/* Where the machine is slow it rages longer, till all places have been hit. */
-#define MOST_LONGER	12
+/* Where the machine is slow it rages longer, till all has come and gone. */
+#define SECONDS_MORE	360
 
 static int jumps(unsigned int seconds, bool strict)
 {
@@ -315,7 +315,7 @@ static int jumps(unsigned int seconds, bool strict)
 	if (err)
 		return err;
 	long_enough = ktime_get_seconds() + seconds;
-	storm_rage(MOST_LONGER * seconds, crews, tick, is_all_enough);
+	storm_rage(seconds + SECONDS_MORE, crews, tick, is_all_enough);
 	err = strict ? weigh_anchors() : 0;
 	return err ?: weigh_jumps() ?: is_wrong();
 }

@@ -110,6 +110,14 @@ extern bool jump_strict;
 
 /* jump_steps.c */
 int jump_learn(void);
+/* How long a jump takes to come: a fraction of a second, or many seconds. */
+extern unsigned int jump_ms;
+
+/* So much of that. */
+static inline void jump_sleep(unsigned int percent)
+{
+	storm_sleep(READ_ONCE(jump_ms) * percent / 100);
+}
 
 /* jump_unwind.c */
 void jump_learn_end(void);

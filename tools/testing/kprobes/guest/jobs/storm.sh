@@ -58,16 +58,27 @@ switch_is_turned() {
 	sleep "${1:-0.3}"
 }
 
-# In between there is to be time for jumps.
+# Time for jumps, which take much longer to come on a slow machine.
+jumps_may_come() {
+	seconds=$(($(cat $STORM/jump_ms) * 4 / 1000))
+	sleep $((seconds > 3 ? seconds : 3))
+}
+
 switch_is_seldom_turned() {
-	switch_is_turned 3
+	switch_is_turned 0
+	jumps_may_come
 }
 
 jumps_are_switched() {
 	echo 0 >/proc/sys/debug/kprobes-optimization
 	sleep 0.2
 	echo 1 >/proc/sys/debug/kprobes-optimization
-	sleep 3
+	jumps_may_come
+}
+
+# Since the kernel began.
+seconds_up() {
+	cut -d. -f1 /proc/uptime
 }
 
 # rage KIND COUNTS PERCENT COMMAND...: so much of the storm, with COMMANDs
@@ -75,21 +86,19 @@ jumps_are_switched() {
 rage() {
 	kind=$1
 	counts=$2
-	left=$((STORM_SECONDS * $3 / 100))
+	end=$(($(seconds_up) + STORM_SECONDS * $3 / 100))
 	shift 3
 	: >/tmp/raging
 	for command in "$@"; do
 		while_raging "$command"
 	done
-	# In pieces, so that there is a word now and then.
+	# In pieces, so that there is a word now and then. A piece may take longer.
 	status=0
-	while [ $left -gt 0 ] && [ $status = 0 ]; do
-		piece=$((left > 30 ? 30 : left))
-		echo $piece >$STORM/"$kind" || status=1
+	while left=$((end - $(seconds_up))) && [ $left -gt 1 ] && [ $status = 0 ]; do
+		echo $((left > 30 ? 30 : left)) >$STORM/"$kind" || status=1
 		say "# $kind: $(tr '\n' ',' <$STORM/"$counts")"
 		inside=$((inside + $(value inside)))
 		ticks=$((ticks + $(value ticks)))
-		left=$((left - piece))
 	done
 	rm /tmp/raging
 	wait
