@@ -380,5 +380,7 @@ class Patience(support.Case):
                              self.tmp, '7.3')
         self.write('.config', 'CONFIG_KASAN_INLINE=y\n')
         self.assertEqual(qemu.patience(built), 1)
+        self.assertEqual(qemu.words_for(built, 'a b'), 'a b')
         self.write('.config', 'CONFIG_KASAN=y\n')
         self.assertEqual(qemu.patience(built), 4)
+        self.assertEqual(qemu.words_for(built, 'a b'), 'no5lvl a b')
