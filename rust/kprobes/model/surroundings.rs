@@ -33,7 +33,8 @@ pub(crate) trait Surroundings {
     /// An address in these bytes at which execution goes on after an exception.
     fn fixup(&self, within: TextRange) -> Option<TextAddr>;
 
-    /// May a jump of a function of this family, or of what was split from it, lead anywhere in it?
+    /// May a jump of what was split from a function of this family, or in a part, of the function
+    /// itself, lead anywhere in it?
     fn jumps_in(&self, family: Family) -> bool;
 
     /// Is there a trap at `at` that means that the target of an indirect call has failed its check?

@@ -43,26 +43,48 @@ pub(crate) fn kind(name: &CStr) -> Kind {
     }
 }
 
-/// A number that the names of a function and of all that the compiler split from it have in common.
-/// Others may have it by chance.
+/// A number that the names of a function and of all that the compiler split from it have in common,
+/// and whether the name is that of what was split. Others may have it by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Family(u32);
 
-#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+/// What was split.
+const PART: u32 = 1;
+
 impl Family {
     /// Of functions that are none.
+    #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
     pub(crate) const fn of_test(number: u32) -> Self {
         Self(number)
+    }
+
+    /// That of the parts that were split from the same function.
+    pub(crate) fn of_parts(self) -> Self {
+        Self(self.0 | PART)
+    }
+
+    /// Of whose indirect jumps one may lead here: of those of what was split from it, and here, if
+    /// that is such a part, of the function's, too. Another function of the same name is none.
+    pub(crate) fn leading_here(self) -> impl Iterator<Item = Self> {
+        let whole = (self.0 & PART != 0).then_some(Self(self.0 & !PART));
+        [Some(self.of_parts()), whole].into_iter().flatten()
     }
 }
 
 /// That of a symbol of that name.
 pub(crate) fn family(name: &CStr) -> Family {
     let (start, factor) = (0x811c_9dc5_u32, 0x0100_0193);
-    let base = name.to_bytes().iter().take_while(|&&byte| byte != b'.');
-    Family(base.fold(start, |hash, &byte| {
+    let bytes = || name.to_bytes().iter();
+    let base = bytes().take_while(|&&byte| byte != b'.');
+    let number = base.fold(start, |hash, &byte| {
         (hash ^ u32::from(byte)).wrapping_mul(factor)
-    }))
+    });
+    let part = if bytes().any(|&byte| byte == b'.') {
+        PART
+    } else {
+        0
+    };
+    Family(number & !PART | part)
 }
 
 /// Does kallsyms know an address in a module by a symbol of that name? Others mark something for
@@ -85,12 +107,21 @@ mod tests {
 
     #[test]
     fn what_was_split_from_a_function_is_of_its_family() {
-        for name in [c"do_exit", c"do_exit.cold", c"do_exit.part.0.cold"] {
-            assert_eq!(family(name), family(c"do_exit"));
+        let whole = family(c"do_exit");
+        for name in [c"do_exit.cold", c"do_exit.part.0.cold"] {
+            assert_eq!(family(name), whole.of_parts());
         }
         for name in [c"", c"do_exi", c"do_exit1", c"do_tixe"] {
-            assert!(family(name) != family(c"do_exit"));
+            assert!(family(name).of_parts() != whole.of_parts());
         }
+    }
+
+    #[test]
+    fn jumps_lead_between_a_function_and_its_parts_and_between_those() {
+        let whole = family(c"m_show");
+        let part = family(c"m_show.cold");
+        assert!(whole.leading_here().eq([part]));
+        assert!(part.leading_here().eq([part, whole]));
     }
 
     #[test]

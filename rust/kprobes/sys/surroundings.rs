@@ -196,7 +196,8 @@ impl Surroundings for Tables<'_> {
     }
 
     fn jumps_in(&self, family: Family) -> bool {
-        self.0.jumping.binary_search(&family).is_ok()
+        let mut from = family.leading_here();
+        from.any(|one| self.0.jumping.binary_search(&one).is_ok())
     }
 
     fn is_call_check(&self, at: TextAddr) -> bool {
@@ -313,38 +314,42 @@ fn note_names(
     };
     let before = starts.partition_point(|&(at, _)| at < start);
     let names = starts.get(before..).unwrap_or_default().iter();
-    for &(_, family) in names.take_while(|&&(at, _)| at == start) {
-        let pushed = families.push(family, GFP_KERNEL);
-        pushed.map_err(|_| NotOptimized::NoMemory)?;
-    }
-    Ok(())
+    let mut names = names.take_while(|&&(at, _)| at == start);
+    names.try_for_each(|&(_, family)| put_family(families, family))
 }
 
-/// These families, in order, and those that have an address in common with one of them: what was
-/// split from a function has one of its names.
+/// These families, in order, and where one of an address' names is that of parts that jump, those
+/// of the others: parts have one of a function's names, and it may ask by another one.
 fn with_other_names(
     starts: &[Symbol],
     families: &mut [Family],
 ) -> Result<KVVec<Family>, NotOptimized> {
     order::ascending(families);
     let (mut all, mut rest) = (KVVec::new(), starts);
+    for &family in families.iter() {
+        put_family(&mut all, family)?;
+    }
     if families.is_empty() {
         return Ok(all);
     }
     while let Some(&(start, _)) = rest.first() {
         let count = rest.iter().take_while(|&&(at, _)| at == start).count();
         let names = rest.get(..count).unwrap_or_default();
-        let is_one = |&(_, family): &Symbol| families.binary_search(&family).is_ok();
-        if names.iter().any(is_one) {
+        let parts_jump = |&(_, family): &Symbol| families.binary_search(&family.of_parts()).is_ok();
+        if count > 1 && names.iter().any(parts_jump) {
             for &(_, family) in names {
-                let pushed = all.push(family, GFP_KERNEL);
-                pushed.map_err(|_| NotOptimized::NoMemory)?;
+                put_family(&mut all, family.of_parts())?;
             }
         }
         rest = rest.get(count..).unwrap_or_default();
     }
     order::ascending(&mut all);
     Ok(all)
+}
+
+fn put_family(list: &mut KVVec<Family>, family: Family) -> Result<(), NotOptimized> {
+    let pushed = list.push(family, GFP_KERNEL);
+    pushed.map_err(|_| NotOptimized::NoMemory)
 }
 
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]

@@ -50,6 +50,10 @@ UNSOUND = {
     'a jump label leads into the bytes of the jump, or may':
         'who follows the label, once it is switched, runs the middle of the '
         'jump',
+    'what the compiler split from the function, or the other way round, has '
+    'an indirect jump, which may lead anywhere in both: build the kernel with '
+    'retpolines or IBT':
+        'who is led there runs the middle of the jump',
     'an exception is fixed up into the bytes of the jump':
         'it goes on in the middle of the jump',
     'an instruction marks where indirect branches may lead':

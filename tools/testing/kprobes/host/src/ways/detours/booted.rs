@@ -218,10 +218,9 @@ fn theirs(
 
 /// Tells `to` of all instructions; how many there are.
 fn judge(image: &Image, to: &mut impl Write) -> usize {
-    let mut read = |at: TextAddr, into: &mut [u8]| image.read_text(at, into);
     let mut count = 0;
     for (start, end, name) in pieces(image) {
-        let mut function = Function::of(super::range(start, end), image.build, &mut read);
+        let mut function = Function::in_image(image, start, end);
         let stated = stated::Function::of(image, start, end);
         for at in coverage::starts(image, start, end) {
             let ours = ours(image, &mut function, name, at);
@@ -248,6 +247,7 @@ fn each_instruction_of_a_booted_kernel_is_judged() {
         };
         let mut image = Image::booted(file, memory);
         image.entered = entered(&image);
+        image.look_for_jumps();
         let mut to = BufWriter::new(File::create(to).expect("a file to write to"));
         let count = judge(&image, &mut to);
         to.flush().expect("room for it");

@@ -60,6 +60,7 @@ fn is_excused(reason: NotOptimized) -> bool {
         reason,
         NotOptimized::JumpInto(_)
             | NotOptimized::Entered(_)
+            | NotOptimized::SplitJump
             | NotOptimized::LabelTarget(_)
             | NotOptimized::FixupTarget(_)
             | NotOptimized::LandingPad(_)
@@ -114,8 +115,7 @@ fn count(image: &Image) -> Count {
     let functions = functions(image);
     let mut read = |at: TextAddr, into: &mut [u8]| image.read_text(at, into);
     for &(start, end, symbol) in &functions {
-        let text = super::range(start, end);
-        let mut ours = Function::of(text, image.build, &mut read);
+        let mut ours = Function::in_image(image, start, end);
         let theirs = stated::Function::of(image, start, end);
         for at in starts(image, start, end) {
             count.addresses += 1;
@@ -202,6 +202,7 @@ fn look_around(image: &mut Image) -> Vec<String> {
         let _ = ways::each(piece, text, past_jump_tables, &mut read, &mut look);
     }
     image.entered = entered;
+    image.look_for_jumps();
     told
 }
 
@@ -218,7 +219,7 @@ fn what_other_functions_lead_into_is_refused() {
         told.iter().for_each(|one| println!("jumps: {one}"));
         let mut read = |at: TextAddr, into: &mut [u8]| image.read_text(at, into);
         for (start, end, symbol) in functions(&image) {
-            let mut function = Function::of(super::range(start, end), image.build, &mut read);
+            let mut function = Function::in_image(&image, start, end);
             for to in image.entered.range(start + 1..end) {
                 let over = starts(&image, start, end);
                 for at in over.into_iter().filter(|at| (at + 1..at + 5).contains(to)) {
@@ -244,7 +245,7 @@ fn speed_of_deciding() {
         let before = Instant::now();
         let mut scanned: Vec<_> = functions
             .iter()
-            .map(|&(start, end, _)| Function::of(super::range(start, end), image.build, &mut read))
+            .map(|&(start, end, _)| Function::in_image(&image, start, end))
             .collect();
         let scanning = before.elapsed();
         let before = Instant::now();

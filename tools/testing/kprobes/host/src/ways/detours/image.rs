@@ -15,11 +15,17 @@ use crate::{
         },
         not_optimized::Owner,
         surroundings::Surroundings,
-        symbol::Family, //
+        symbol::{
+            self,
+            Family, //
+        },
     },
     x86::{
         decode::decode,
-        ways::Build, //
+        ways::{
+            self,
+            Build, //
+        }, //
     },
 };
 use std::{
@@ -28,6 +34,7 @@ use std::{
         BTreeSet, //
     },
     env,
+    ffi::CString,
     fs,
     path::Path,
     string::String,
@@ -76,6 +83,10 @@ pub(super) struct Image {
     pub(super) functions: BTreeMap<u64, String>,
     /// Where others' bytes start and end.
     owned: BTreeMap<u64, (u64, Owner)>,
+    /// Of all names of these.
+    families: BTreeMap<u64, BTreeSet<Family>>,
+    /// Of those that have an indirect jump.
+    jumping: BTreeSet<Family>,
     /// Where branches of other functions lead.
     pub(super) entered: BTreeSet<u64>,
     labels: BTreeSet<u64>,
@@ -119,6 +130,8 @@ impl Image {
             symbols: BTreeMap::new(),
             functions: BTreeMap::new(),
             owned: BTreeMap::new(),
+            families: BTreeMap::new(),
+            jumping: BTreeSet::new(),
             entered: BTreeSet::new(),
             labels: BTreeSet::new(),
             faults: BTreeSet::new(),
@@ -213,6 +226,7 @@ impl Image {
             }
             if text.contains(TextAddr::new(value)) {
                 self.functions.insert(value, name.clone());
+                self.be_called(value, &name);
             }
             self.symbols.insert(name, value);
         }
@@ -228,11 +242,43 @@ impl Image {
         found.sort_by_key(|symbol| (symbol.at, symbol.rank));
         let text = self.text();
         self.functions.clear();
+        self.families.clear();
         for symbol in found {
             if text.contains(TextAddr::new(symbol.at)) {
+                self.be_called(symbol.at, &symbol.name);
                 self.functions.entry(symbol.at).or_insert(symbol.name);
             }
         }
+    }
+
+    fn be_called(&mut self, at: u64, name: &str) {
+        let name = CString::new(name).expect("no NUL");
+        self.families
+            .entry(at)
+            .or_default()
+            .insert(symbol::family(&name));
+    }
+
+    /// Notes which functions have an indirect jump, where one may lead anywhere.
+    pub(super) fn look_for_jumps(&mut self) {
+        let mut found = BTreeSet::new();
+        let mut read = |at: TextAddr, into: &mut [u8]| self.read_text(at, into);
+        let last = self.text().end().get();
+        let ends = self.functions.keys().skip(1).copied().chain([last]);
+        for (&start, end) in self.functions.keys().zip(ends) {
+            let piece = super::range(start, end);
+            if ways::leaving(piece, self.build, &mut read, &mut |_| Ok(())) == Ok(true) {
+                found.extend(self.families[&start].iter().copied());
+            }
+        }
+        self.jumping = found;
+    }
+
+    /// May an indirect jump of another function that is a part of this one, or that this one is a
+    /// part of, lead into it?
+    pub(super) fn is_led_into(&self, start: u64) -> bool {
+        let mut families = self.families[&start].iter();
+        families.any(|&family| self.jumps_in(family))
     }
 
     /// The text that stays.
@@ -420,8 +466,9 @@ impl Surroundings for Image {
         first(&self.fixups, within)
     }
 
-    fn jumps_in(&self, _family: Family) -> bool {
-        false
+    fn jumps_in(&self, family: Family) -> bool {
+        let mut from = family.leading_here();
+        from.any(|one| self.jumping.contains(&one))
     }
 
     fn is_call_check(&self, at: TextAddr) -> bool {

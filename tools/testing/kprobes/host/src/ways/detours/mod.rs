@@ -69,6 +69,16 @@ impl Function {
         }
     }
 
+    /// What is there in the image.
+    fn in_image(image: &image::Image, start: u64, end: u64) -> Self {
+        let mut read = |at: TextAddr, into: &mut [u8]| image.read_text(at, into);
+        let mut found = Self::of(range(start, end), image.build, &mut read);
+        if found.ways.is_ok() && image.is_led_into(start) {
+            found.ways = Err(NotOptimized::SplitJump);
+        }
+        found
+    }
+
     fn region(
         &mut self,
         at: u64,
