@@ -224,12 +224,14 @@ pub(crate) unsafe trait Detour: Machine {
     /// How many bytes a jump is over.
     const REACH: u64;
 
-    /// Finds out what leads into a function, once for all places in it.
+    /// Finds out what leads into a function, once for all places in it. Meanwhile nobody changes
+    /// text: an instruction of which a part is written is another one, or none.
     fn ways(
         function: TextRange,
         family: Family,
         around: &impl Surroundings,
         read: ReadText<'_>,
+        text: &mut Self::TextLock,
     ) -> Result<Self::Ways, NotOptimized>;
 
     /// Makes the detour of a place in `function`, or says why there cannot be one. Nobody comes to

@@ -81,6 +81,7 @@ unsafe impl Detour for X86 {
         family: Family,
         around: &impl Surroundings,
         read: ReadText<'_>,
+        _text: &mut text::Lock,
     ) -> Result<KVVec<Way>, NotOptimized> {
         let mut ways = KVVec::new();
         ways::into(function, family, BUILD, around, read, &mut |way| {

@@ -90,7 +90,7 @@ impl Jump {
         let mut text = text::Lock::new();
         let prepared = X86::prepare(at, false, &mut text::read, &mut text)?;
         let read = &mut text::read;
-        let ways = X86::ways(function, symbol::family(c""), &Alone, read)?;
+        let ways = X86::ways(function, symbol::family(c""), &Alone, read, &mut text)?;
         let detour = X86::detour(at, function, &ways, &prepared, &Alone, read, &mut text)?;
         X86::direct(&detour, Some(chain));
         let jump = Self {

@@ -124,8 +124,9 @@ fn make(
         Current::leaving(piece, &mut read, found, text)
     };
     let tables = known.tables(&owner, at, leaving)?;
-    let ways = around.ways.of(&function, &tables, &mut read)?;
-    let (function, text) = (function.text, text.get());
+    let text = text.get();
+    let ways = around.ways.of(&function, &tables, &mut read, text)?;
+    let function = function.text;
     let detour = Current::detour(at, function, ways, prepared, &tables, &mut read, text)?;
     let node = Node::new();
     Ok(Jump { node, detour })
@@ -146,10 +147,11 @@ impl Ways {
         function: &Function,
         around: &impl Surroundings,
         read: ReadText<'_>,
+        text: &mut text::Lock,
     ) -> Result<&<Current as Detour>::Ways, NotOptimized> {
-        let (text, family) = (function.text, function.family);
-        let last = self.0.take().filter(|(last, _)| *last == text);
-        let found = || (text, Current::ways(text, family, around, read));
+        let (whole, family) = (function.text, function.family);
+        let last = self.0.take().filter(|(last, _)| *last == whole);
+        let found = || (whole, Current::ways(whole, family, around, read, text));
         let (_, ways) = self.0.insert(last.unwrap_or_else(found));
         ways.as_ref().map_err(|&reason| reason)
     }

@@ -112,7 +112,7 @@ mod cases {
                 if let Ok(prepared) = X86::prepare(place, false, read, &mut text) {
                     let read = &mut text::read;
                     let family = symbol::family(c"");
-                    let ways = X86::ways(function, family, &tables, read);
+                    let ways = X86::ways(function, family, &tables, read, &mut text);
                     let detour = ways.and_then(|ways| {
                         let text = &mut text;
                         X86::detour(place, function, &ways, &prepared, &tables, read, text)

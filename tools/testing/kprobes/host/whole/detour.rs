@@ -70,6 +70,7 @@ unsafe impl Detour for Current {
         _family: Family,
         _around: &impl Surroundings,
         _read: ReadText<'_>,
+        _text: &mut Lock,
     ) -> Result<(), NotOptimized> {
         events::decoded(function.start().get());
         Ok(())

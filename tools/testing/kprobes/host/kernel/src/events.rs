@@ -185,7 +185,7 @@ fn check(event: Event) {
         | Event::FtraceRemoved(..)
         | Event::FtraceRegistered(_)
         | Event::FtraceUnregistered(_) => held.iter().all(|&lock| lock == Lock::Registry),
-        Event::Decoded(_) => has(Lock::Registry),
+        Event::Decoded(_) => has(Lock::Registry) && has(Lock::Text),
         Event::TasksAsked | Event::PageCame(_) | Event::PageFreed(_) | Event::Freed(_) => true,
     };
     match event {
