@@ -38,7 +38,6 @@ pub(super) fn disable(registry: &Registry, going: &Going) -> bool {
         for probe in left_by(going, site) {
             report::forgotten(going, probe);
             site.probes.mark(probe, Flag::Disabled, true);
-            watch_no_more(probe);
             any = true;
         }
     }
@@ -52,7 +51,10 @@ pub(super) fn take_out(registry: &mut Registry, going: &Going, retired: &mut Ret
         sites, optimizer, ..
     } = registry;
     for (_, site) in sites.iter() {
-        left_by(going, site).for_each(|probe| site.probes.remove(probe));
+        for probe in left_by(going, site) {
+            watch_no_more(probe);
+            site.probes.remove(probe);
+        }
     }
     for (at, _) in sites.iter().filter(|(_, site)| site.probes.is_empty()) {
         optimize::forget(sites, optimizer, at);

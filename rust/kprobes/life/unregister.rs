@@ -45,6 +45,26 @@ use crate::{
 /// Unregisters all probes. One that is not registered only loses its address, by which a client
 /// sees it.
 pub(crate) fn batch(clients: &[Client]) {
+    let left = leave(clients);
+    if !clients.is_empty() {
+        left.wait();
+    }
+}
+
+/// Places that no hit begins at any more, though one may not be over.
+#[must_use]
+pub(crate) struct Left(Retired<Site>);
+
+impl Left {
+    /// Waits until all hits are over.
+    pub(crate) fn wait(self) {
+        self.0.wait();
+        drop(Current::tidy());
+    }
+}
+
+/// The same, but for what is to be waited for: that no CPU uses any of the probes.
+pub(crate) fn leave(clients: &[Client]) -> Left {
     let mut retired = Retired::new();
     for chunk in clients.chunks(CHUNK) {
         let mut lock = Lock::new();
@@ -56,11 +76,7 @@ pub(crate) fn batch(clients: &[Client]) {
         reconsider(registry, &mut chunk.iter().flatten().map(|probe| at(probe)));
         registry.sites.tidy();
     }
-    if clients.is_empty() {
-        return;
-    }
-    retired.wait();
-    drop(Current::tidy());
+    Left(retired)
 }
 
 /// Disables the probes, and disarms the places that none is left for.

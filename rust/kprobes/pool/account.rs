@@ -3,9 +3,9 @@
 //! When the last of what was taken from a store is back that nobody uses any more.
 //!
 //! While a store is in use nobody counts: what comes back goes where it is from. Once it was
-//! [stopped](Account::stop), what comes back only counts; a grace period later nobody is left who
-//! had not seen that, and what is out is counted as well. Both sums are one number, which becomes
-//! zero once. Whoever makes it so learns that the last is back, and nobody else does.
+//! [left](Account::leave), what comes back only counts; a grace period later nobody is left who had
+//! not seen that, and what is out is counted as well. Both sums are one number, which becomes zero
+//! once. Whoever makes it so learns that the last is back, and nobody else does.
 //!
 //! Who gives something back does not look at the store after that: it may be gone.
 
@@ -98,12 +98,10 @@ pub(crate) enum End {
 
 /// Who still has something of a store.
 pub(crate) struct Account<F, N> {
-    /// Does what comes back only count?
-    stopped: F,
-    /// Is it nobody's any more?
+    /// Is it nobody's any more, so that what comes back only counts?
     left: F,
-    /// How many are out: those that were counted, less those that came back since it was stopped.
-    /// So it is below zero until they are counted.
+    /// How many are out: those that were counted, less those that came back since it was left. So
+    /// it is below zero until they are counted.
     out: N,
 }
 
@@ -111,30 +109,20 @@ impl<F: Flag, N: Number> Account<F, N> {
     /// That of a store that is in use.
     pub(crate) fn new() -> Self {
         Self {
-            stopped: F::lowered(),
             left: F::lowered(),
             out: N::zero(),
         }
     }
 
-    /// From a grace period on after this, what comes back only counts.
-    pub(crate) fn stop(&self) {
-        self.stopped.raise();
-    }
-
-    /// Was it stopped? Who is told no is waited for before what is out is counted.
-    #[inline(always)]
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stopped.is_raised()
-    }
-
-    /// Nobody uses it any more: it may go when what is out is back.
+    /// It is nobody's any more, and goes when what is out is back. Nobody may find it from before
+    /// this on; who has found it may still take from it. From a grace period on after this, what
+    /// comes back only counts.
     pub(crate) fn leave(&self) {
-        self.stop();
         self.left.raise();
     }
 
-    /// Is it nobody's any more?
+    /// Is it nobody's any more? Who is told no is waited for before what is out is counted.
+    #[inline(always)]
     pub(crate) fn is_left(&self) -> bool {
         self.left.is_raised()
     }
@@ -143,7 +131,7 @@ impl<F: Flag, N: Number> Account<F, N> {
     /// read-side section of RCU. After it the store may be gone, unless the caller has more of it.
     #[inline(always)]
     pub(crate) fn back(&self, give: impl FnOnce()) -> Over {
-        if self.is_stopped() {
+        if self.is_left() {
             return self.back_late();
         }
         give();
@@ -225,16 +213,15 @@ mod tests {
     fn what_comes_back_in_time_goes_where_it_is_from() {
         let account = Ours::new();
         assert_eq!(back(&account), (true, Over::NotByThis));
-        account.stop();
-        assert!(account.is_stopped());
+        account.leave();
+        assert!(account.is_left());
         assert_eq!(back(&account), (false, Over::NotByThis));
     }
 
     #[test]
-    fn a_store_that_was_only_stopped_is_not_waited_for() {
+    fn a_store_in_use_is_not_waited_for() {
         let account = Ours::new();
-        assert_eq!(End::Used.wait(&account), None);
-        account.stop();
+        assert!(!account.is_left());
         assert_eq!(End::Used.wait(&account), None);
         account.leave();
         assert_eq!(End::Used.wait(&account), Some(End::Waiting));

@@ -101,15 +101,18 @@ fn begin(probe: &'static ReturnProbe, found: &mut Option<TextAddr>) -> Result<()
 
 /// Unregisters all return probes. One that is not registered only loses its address, by which a
 /// client sees it.
+///
+/// First the places are disarmed: until then each hit is told to the client, and so is the end of a
+/// call that is over by then. A hit that began before, and comes to its client later, finds
+/// nothing in store, and is counted. When all hits have been waited for, nobody is told of the end
+/// of a call any more either.
 pub(crate) fn unregister(clients: &[Client]) {
-    let stores = || clients.iter().flatten().filter_map(|probe| probe.store());
-    stores().for_each(Store::stop);
-    unregister::batch(ReturnProbe::entries(clients));
-    // That has waited for all hits, and for all who are told that a call is over.
-    clients
-        .iter()
-        .flatten()
-        .for_each(|probe| probe.leave_store());
+    let left = unregister::leave(ReturnProbe::entries(clients));
+    let probes = clients.iter().flatten();
+    probes.for_each(|probe| probe.leave_store());
+    if !clients.is_empty() {
+        left.wait();
+    }
 }
 
 /// Sees to it that `count` calls can be watched at once.

@@ -134,14 +134,15 @@ impl ReturnProbe {
     /// What is in store for it, if it is registered.
     #[inline(always)]
     pub(crate) fn store(&self) -> Option<&Store> {
-        // SAFETY: It stays until a grace period after the probe is not hit any more, or until who
-        // unregisters has taken it.
+        // SAFETY: It stays until a grace period after it was left, from when on nobody finds it.
         unsafe { self.store.load(Ordering::Relaxed).as_ref() }
     }
 
-    /// Leaves what is in store for it, if anything is. Who is in a hit may still use it.
+    /// Leaves what is in store for it, if anything is: who comes later finds nothing, who has it
+    /// may still use it.
     pub(crate) fn leave_store(&self) {
         if let Some(store) = self.store() {
+            // Before it says so itself: who has seen that waits for all who have found it.
             self.store.store(core::ptr::null_mut(), Ordering::Relaxed);
             store.leave();
         }

@@ -373,16 +373,11 @@ impl Store {
     /// Whose it is, if it is still somebody's.
     #[inline(always)]
     pub(crate) fn probe(&self) -> Option<&ReturnProbe> {
-        if self.account.is_stopped() {
+        if self.account.is_left() {
             return None;
         }
-        // SAFETY: The probe stays for a grace period after its store was stopped.
+        // SAFETY: The probe stays for a grace period after its store was left.
         Some(unsafe { &*self.probe })
-    }
-
-    /// From a grace period on after this, no call's client is told of its end.
-    pub(crate) fn stop(&self) {
-        self.account.stop();
     }
 
     /// Makes a store larger, so that `count` calls find room at once.
@@ -394,7 +389,7 @@ impl Store {
 
     /// Makes it larger if it was asked for.
     fn grow(&self) {
-        if !self.asked.swap(false, Ordering::Relaxed) || self.account.is_stopped() {
+        if !self.asked.swap(false, Ordering::Relaxed) || self.account.is_left() {
             return;
         }
         let all = self.all.load(Ordering::Relaxed);
@@ -408,7 +403,8 @@ impl Store {
         let _ = self.add(demand.wanted().saturating_sub(all), 1);
     }
 
-    /// Nobody's probe uses it any more: it is freed when its last call is over.
+    /// It is nobody's any more: from a grace period on after this nobody is told of the end of a
+    /// call, and it is freed when the last one is over. To be done when no probe leads to it.
     pub(super) fn leave(&self) {
         self.account.leave();
         ask();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The end of a store of return probes under loom: calls that are over, one that begins, who stops
+//! The end of a store of return probes under loom: calls that are over, one that begins, who leaves
 //! the store, who unwinds a task, and the worker, in every order that the memory model allows.
 //!
 //! The words are loom's, with the orders that the kernel's have. The store, and what the client has
@@ -69,7 +69,9 @@ enum Fault {
     Back,
     /// Nor by who sees that all are back.
     Seen,
-    /// That the store was stopped is not seen by who sees that it was left.
+    /// It says that it was left while hits still find it.
+    Early,
+    /// That nobody finds it any more is not seen by who sees that it was left.
     Left,
     /// The same, by who looks.
     LeftSeen,
@@ -283,7 +285,9 @@ impl World {
 
     /// The client has unregistered its probe.
     fn leave(&self) {
-        self.account.stop();
+        if self.fault == Fault::Early {
+            self.account.leave();
+        }
         self.found.store(false, Relaxed);
         self.account.leave();
     }
@@ -354,7 +358,7 @@ fn race<const JOBS: usize>(fault: Fault, before: fn(&World), jobs: [fn(&World); 
     });
 }
 
-fn stop(world: &World) {
+fn leave_it(world: &World) {
     world.leave();
     world.tend();
     world.tend();
@@ -379,17 +383,25 @@ fn end_second(world: &World) {
 
 /// Two calls are over while the store is left.
 fn both_end(fault: Fault) {
-    race(fault, begin_two, [end_first, end_second, stop]);
+    race(fault, begin_two, [end_first, end_second, leave_it]);
+}
+
+/// A call begins, if its hit finds the store, and ends.
+fn begin_and_end(world: &World) {
+    if let Some(call) = world.begin() {
+        world.end(call);
+    }
 }
 
 /// One call is over, and another one begins and ends.
 fn one_begins(fault: Fault) {
-    let begins = |world: &World| {
-        if let Some(call) = world.begin() {
-            world.end(call);
-        }
-    };
-    race(fault, begin_one, [end_first, begins, stop]);
+    race(fault, begin_one, [end_first, begin_and_end, leave_it]);
+}
+
+/// A call begins while the store is left, and somebody else is the worker.
+fn one_begins_late(fault: Fault) {
+    let jobs = [begin_and_end, World::leave, World::tend];
+    race(fault, |_| (), jobs);
 }
 
 /// Somebody else than who has left the store is the worker.
@@ -401,7 +413,7 @@ fn worker_is_another(fault: Fault) {
 fn both_end_late(fault: Fault) {
     let left = |world: &World| {
         begin_two(world);
-        stop(world);
+        leave_it(world);
     };
     race(fault, left, [end_first, end_second, World::tend]);
 }
@@ -410,7 +422,7 @@ fn both_end_late(fault: Fault) {
 fn unwound(fault: Fault) {
     let left = |world: &World| {
         begin_one(world);
-        stop(world);
+        leave_it(world);
     };
     race(fault, left, [end_first, World::unwind]);
 }
@@ -432,8 +444,9 @@ fn a_store_stays_for_who_unwinds() {
 }
 
 #[test]
-fn any_worker_sees_that_a_store_was_stopped() {
+fn any_worker_sees_that_a_store_was_left() {
     worker_is_another(Fault::None);
+    one_begins_late(Fault::None);
 }
 
 #[test]
@@ -470,6 +483,12 @@ fn end_of_a_call_without_an_order_is_caught() {
 #[should_panic(expected = "Causality violation")]
 fn all_calls_seen_back_without_an_order_is_caught() {
     both_end_late(Fault::Seen);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn store_left_while_hits_find_it_is_caught() {
+    one_begins_late(Fault::Early);
 }
 
 #[test]

@@ -6,6 +6,8 @@
 //! Miri has no traps and no data of a CPU: there a hit goes to the handler of a function's entry
 //! at once, and nobody wants to be told of ends.
 
+mod coming;
+
 use crate::{
     c,
     cpu,
@@ -253,22 +255,11 @@ impl Caller {
 
     /// Calls a function, on a CPU. `clients` are those on its entry.
     fn enter(&mut self, cpu: i32, function: u64, clients: &[&Client]) {
-        self.task.run(cpu);
-        let to = CALLER + self.stack.len();
-        let mut registers = cpu::registers(function + 1);
-        let frame = NonNull::from(Box::leak(Box::new(Frame { registers, to })));
-        self.stack.push((frame, to));
-        // SAFETY: Ours, until the function returns.
-        registers.sp = unsafe { &raw mut (*frame.as_ptr()).to }.expose_provenance();
-        if !text::breakpoints().any(|at| at == function) {
-            return;
+        if cfg!(miri) && text::breakpoints().any(|at| at == function) {
+            return self.come(cpu, function, clients);
         }
-        if cfg!(miri) {
-            for client in clients {
-                let entry = client.as_c().cast();
-                // SAFETY: A probe that is hit, and registers of our own.
-                unsafe { kernel::bindings::rust_kprobes_function_entered(entry, &mut registers) };
-            }
+        let mut registers = self.call(cpu, function);
+        if !text::breakpoints().any(|at| at == function) {
             return;
         }
         let came = cpu::trap(&mut registers, cpu::Lost::Breakpoint);
@@ -276,6 +267,28 @@ impl Caller {
         if let Err(lost) = came {
             events::wrong(format!("{lost:?}: a task came to {function:#x}"));
         }
+    }
+
+    /// The same, where a hit has found the clients' probes already.
+    fn come(&mut self, cpu: i32, function: u64, clients: &[&Client]) {
+        let mut registers = self.call(cpu, function);
+        for client in clients {
+            let entry = client.as_c().cast();
+            // SAFETY: A probe that is hit, and registers of our own.
+            unsafe { kernel::bindings::rust_kprobes_function_entered(entry, &mut registers) };
+        }
+    }
+
+    /// Comes to a function, on a CPU; with what registers.
+    fn call(&mut self, cpu: i32, function: u64) -> pt_regs {
+        self.task.run(cpu);
+        let to = CALLER + self.stack.len();
+        let mut registers = cpu::registers(function + 1);
+        let frame = NonNull::from(Box::leak(Box::new(Frame { registers, to })));
+        self.stack.push((frame, to));
+        // SAFETY: Ours, until the function returns.
+        registers.sp = unsafe { &raw mut (*frame.as_ptr()).to }.expose_provenance();
+        registers
     }
 
     /// The function that it is in returns, on a CPU.
