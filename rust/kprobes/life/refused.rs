@@ -67,17 +67,7 @@ impl Log {
 
     /// A probe was not registered, as asked for by its client.
     pub(crate) fn note(&mut self, probe: &Probe, found: Option<TextAddr>, why: Refusal) {
-        self.note_target(probe.target(), found, why);
-    }
-
-    /// What was to probe this was not registered.
-    pub(crate) fn note_target(
-        &mut self,
-        target: Result<Target<'_>, Refusal>,
-        found: Option<TextAddr>,
-        why: Refusal,
-    ) {
-        let wanted = found.map_or_else(|| Wanted::by(target), Wanted::At);
+        let wanted = found.map_or_else(|| Wanted::by(probe.target()), Wanted::At);
         self.0.note(Refused { wanted, why });
     }
 

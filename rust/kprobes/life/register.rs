@@ -53,22 +53,37 @@ pub(crate) const CHUNK: usize = 256;
 /// A probe of the client's; `None` where it passed NULL.
 pub(crate) type Client = Option<&'static Probe>;
 
+/// What comes before the stages for one of several probes, by its number: tells which address was
+/// found for it, and whether it is refused.
+pub(crate) type Begin<'a> =
+    dyn FnMut(&mut Registry, usize, &mut Option<TextAddr>) -> Result<(), Refusal> + 'a;
+
 /// Registers all probes, or none.
 pub(crate) fn batch(clients: &[Client]) -> Result<(), Refusal> {
+    up_to_refused(clients, &mut |_, _, _| Ok(())).map_err(|(count, refusal)| {
+        unregister::batch(clients.get(..count).unwrap_or_default());
+        refusal
+    })
+}
+
+/// Registers all probes up to the first that is refused; then tells how many are registered.
+/// Nothing is done about those behind.
+pub(crate) fn up_to_refused(
+    clients: &[Client],
+    begin: &mut Begin<'_>,
+) -> Result<(), (usize, Refusal)> {
     let mut done = 0;
     for chunk in clients.chunks(CHUNK) {
-        if let Err((count, refusal)) = register_chunk(chunk) {
-            let registered = clients.get(..done + count).unwrap_or_default();
-            unregister::batch(registered);
-            return Err(refusal);
-        }
+        let begin =
+            &mut |registry: &mut _, count, found: &mut _| begin(registry, done + count, found);
+        register_chunk(chunk, begin).map_err(|(count, refusal)| (done + count, refusal))?;
         done += chunk.len();
     }
     Ok(())
 }
 
 /// Registers some probes; if one is refused, tells how many are registered.
-fn register_chunk(chunk: &[Client]) -> Result<(), (usize, Refusal)> {
+fn register_chunk(chunk: &[Client], begin: &mut Begin<'_>) -> Result<(), (usize, Refusal)> {
     let mut lock = Lock::new();
     let registry = site::registry(&mut lock);
     let mut batch = Batch::with_room(chunk.len()).map_err(|refusal| (0, refusal))?;
@@ -76,7 +91,8 @@ fn register_chunk(chunk: &[Client]) -> Result<(), (usize, Refusal)> {
     for (count, client) in chunk.iter().enumerate() {
         let done = client.ok_or(Refusal::NoProbe).and_then(|probe| {
             let mut found = None;
-            let done = one(registry, probe, &mut found, &mut batch, &mut around);
+            let done = begin(registry, count, &mut found)
+                .and_then(|()| one(registry, probe, &mut found, &mut batch, &mut around));
             done.inspect_err(|&refusal| registry.refused.note(probe, found, refusal))
         });
         done.map_err(|refusal| (count, refusal))?;

@@ -2,9 +2,10 @@
 
 //! Registration of return probes, and its end.
 //!
-//! What is particular to them comes first, for the whole batch; then the probes on the functions'
-//! entries are registered like any others. When they are unregistered there are calls that are not
-//! over. Their ends go unnoticed, and what is in store stays until the last one.
+//! What is particular to them comes first, for one after the other, and the probe on the function's
+//! entry is registered like any other one. So where one is refused in a batch nothing was written
+//! in those behind it. When they are unregistered there are calls that are not over. Their ends go
+//! unnoticed, and what is in store stays until the last one.
 //!
 //! C counterpart: `register_kretprobe()` and its neighbours in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -18,7 +19,7 @@ use crate::{
     life::{
         register,
         resolve,
-        site,
+        site::Registry,
         unregister, //
     },
     model::{
@@ -26,7 +27,6 @@ use crate::{
         refusal::Refusal, //
     },
     sys::{
-        lock::Lock,
         report,
         returns::{
             probe::ReturnProbe,
@@ -47,41 +47,34 @@ pub(crate) type Client = Option<&'static ReturnProbe>;
 /// Registers all return probes, or none.
 pub(crate) fn batch(clients: &[Client]) -> Result<(), Refusal> {
     let mut begun = 0;
-    let mut found = None;
-    let all = clients.iter().try_for_each(|client| {
-        found = None;
-        begin(client.ok_or(Refusal::NoProbe)?, &mut found)?;
-        begun += 1;
+    let entries = ReturnProbe::entries(clients);
+    let done = register::up_to_refused(entries, &mut |registry, number, found| {
+        let probe = clients.get(number).copied().flatten();
+        begin(registry, probe.ok_or(Refusal::NoProbe)?, found)?;
+        begun = number + 1;
         Ok(())
     });
-    let (first, rest) = clients.split_at_checked(begun).unwrap_or_default();
-    // Of these one may be refused by what comes later: then that is what the client is told.
-    let done = register::batch(ReturnProbe::entries(first)).and_then(|()| {
-        all.inspect_err(|&refusal| {
-            unregister::batch(ReturnProbe::entries(first));
-            if let Some(&Some(probe)) = rest.first() {
-                let mut lock = Lock::new();
-                let refused = &mut site::registry(&mut lock).refused;
-                refused.note_target(probe.target(), found, refusal);
-            }
-        })
-    });
-    if done.is_err() {
-        first.iter().flatten().for_each(|probe| probe.leave_store());
-    }
-    done
+    done.map_err(|(count, refusal)| {
+        let (registered, rest) = clients.split_at_checked(count).unwrap_or_default();
+        unregister(registered);
+        // The one that was refused has something in store if it came so far.
+        if let Some(probe) = rest.first().filter(|_| begun > count).copied().flatten() {
+            probe.leave_store();
+        }
+        refusal
+    })
 }
 
 /// What comes before the registration of the probe on the entry. Tells which address was found.
-fn begin(probe: &'static ReturnProbe, found: &mut Option<TextAddr>) -> Result<(), Refusal> {
+fn begin(
+    registry: &Registry,
+    probe: &'static ReturnProbe,
+    found: &mut Option<TextAddr>,
+) -> Result<(), Refusal> {
     let site = resolve::entry(probe.target()?)?;
     *found = Some(site.at);
-    if register::is_registered(site::registry(&mut Lock::new()), site.at, probe.entry()) {
+    if register::is_registered(registry, site.at, probe.entry()) {
         report::registered_twice();
-        return Err(Refusal::AlreadyRegistered);
-    }
-    // In the same batch.
-    if probe.is_begun() {
         return Err(Refusal::AlreadyRegistered);
     }
     let mut never = Current::NEVER
@@ -95,7 +88,8 @@ fn begin(probe: &'static ReturnProbe, found: &mut Option<TextAddr>) -> Result<()
         return Err(Refusal::DataTooLarge);
     }
     let count = probe.wanted().unwrap_or_else(store::usual);
-    probe.begin(count, Store::new(probe, count, data)?);
+    probe.begin(count);
+    probe.keep(Store::new(probe, count, data)?);
     Ok(())
 }
 

@@ -7,10 +7,7 @@
 
 use super::{
     call::Call,
-    store::{
-        self,
-        Store, //
-    }, //
+    store::Store, //
 };
 use crate::{
     model::{
@@ -117,18 +114,18 @@ impl ReturnProbe {
         wanted.ok().filter(|&count| count != 0)
     }
 
-    /// What a registration starts with: so many calls may be watched at once, by what is in store.
-    pub(crate) fn begin(&self, calls: usize, store: NonNull<Store>) {
+    /// What a registration starts with: so many calls may be watched at once, and nothing is in
+    /// store yet, whatever the client has left there.
+    pub(crate) fn begin(&self, calls: usize) {
         self.maxactive.set(calls.try_into().unwrap_or(c_int::MAX));
-        self.missed.store(0, Ordering::Relaxed);
         self.entry.be_entry_of_return_probe();
-        self.store.store(store.as_ptr(), Ordering::Release);
+        self.store.store(core::ptr::null_mut(), Ordering::Relaxed);
     }
 
-    /// Is something in store for it? Before it is registered a client may have left anything there.
-    pub(crate) fn is_begun(&self) -> bool {
-        let store = self.store.load(Ordering::Relaxed);
-        !store.is_null() && store::is_kept(store, self)
+    /// This is in store for it from now on.
+    pub(crate) fn keep(&self, store: NonNull<Store>) {
+        self.missed.store(0, Ordering::Relaxed);
+        self.store.store(store.as_ptr(), Ordering::Release);
     }
 
     /// What is in store for it, if it is registered.

@@ -474,15 +474,6 @@ pub(crate) fn tend() {
     }
 }
 
-/// Is this, which may lead anywhere, the store of that probe?
-pub(crate) fn is_kept(store: *const Store, probe: *const ReturnProbe) -> bool {
-    let mut lock = Lock::new();
-    let mut stores = STORES.get(&mut lock).iter();
-    stores.any(|kept| {
-        core::ptr::eq(kept, store) && core::ptr::eq(kept.probe, probe) && !kept.account.is_left()
-    })
-}
-
 /// How many stores there are, and for how many calls they have room.
 pub(crate) fn counts() -> (usize, usize) {
     let mut lock = Lock::new();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Return probes while they come and go: who is told, and who is counted.
+//! Return probes while they come and go: who is told, who is counted, and what is written.
 
 use super::*;
 use core::sync::atomic::AtomicPtr;
@@ -8,6 +8,12 @@ use kernel::events::{
     latest,
     Event, //
 };
+
+const EILSEQ: c_int = -84;
+const E2BIG: c_int = -7;
+
+/// No instruction.
+const NONE: [u8; 1] = [0x06];
 
 /// What hits a probe that goes.
 struct Hits {
@@ -81,4 +87,95 @@ fn goes_under_hits(others: usize) {
 fn each_hit_is_told_or_counted_while_its_probe_goes() {
     goes_under_hits(0);
     goes_under_hits(3);
+}
+
+/// What the client sees of its probe.
+fn said(client: &Client) -> (c_int, c_int, bool, *mut rethook) {
+    let probe = client.probe();
+    let handler = probe.kp.pre_handler.is_some();
+    (probe.maxactive, probe.nmissed, handler, probe.rh)
+}
+
+/// Somebody else's store, for all that is known.
+const GARBAGE: *mut rethook = core::ptr::without_provenance_mut(0x123);
+
+/// A client that leaves the number of calls to us, and has garbage where we write.
+fn with_garbage(function: u64) -> Client {
+    let client = Client::of(function, 0);
+    // SAFETY: It is not registered.
+    let probe = unsafe { &mut *client.as_c() };
+    (probe.nmissed, probe.rh) = (77, GARBAGE);
+    client
+}
+
+/// Registers a batch whose second probe is refused; what it says then.
+fn refused(
+    world: &mut World,
+    second: &Client,
+    status: c_int,
+) -> (c_int, c_int, bool, *mut rethook) {
+    let nothing = core::ptr::null_mut();
+    let places = [(); 3].map(|()| world.place(&cpu::MOVE));
+    let others = places.map(with_garbage);
+    assert_eq!(
+        register(&[&others[0], second, &others[1], &others[2]]),
+        status
+    );
+    // It was registered, and had ten to begin with.
+    assert_eq!(said(&others[0]), (10, 0, true, nothing));
+    for other in &others[1..] {
+        assert_eq!(said(other), (0, 77, false, GARBAGE));
+        // What it has there is nobody's.
+        // SAFETY: It is not registered.
+        unsafe { (*other.as_c()).rh = nothing };
+    }
+    nothing_is_left();
+    said(second)
+}
+
+#[test]
+fn those_behind_a_refused_one_are_as_they_were() {
+    let mut world = quiet();
+    let nothing = core::ptr::null_mut();
+    // What cannot be probed is refused when all of its own is written.
+    let none = with_garbage(world.place(&NONE));
+    assert_eq!(refused(&mut world, &none, EILSEQ), (10, 0, true, nothing));
+    // What is no entry, and what keeps too much, is refused before anything is written.
+    let function = world.place(&cpu::MOVE);
+    let inside = with_garbage(function + 1);
+    let untouched = (0, 77, false, GARBAGE);
+    assert_eq!(refused(&mut world, &inside, EINVAL), untouched);
+    let large = with_garbage(function);
+    // SAFETY: It is not registered.
+    unsafe { (*large.as_c()).data_size = 4097 };
+    assert_eq!(refused(&mut world, &large, E2BIG), untouched);
+    // What cannot be had in store is refused when it is known how much it is.
+    let many = with_garbage(function);
+    // SAFETY: As before.
+    unsafe { (*many.as_c()).maxactive = (1 << 24) + 1 };
+    let found = refused(&mut world, &many, ENOMEM);
+    assert_eq!(found, ((1 << 24) + 1, 77, true, nothing));
+    for client in [&inside, &large] {
+        // SAFETY: As before.
+        unsafe { (*client.as_c()).rh = nothing };
+    }
+}
+
+#[test]
+fn a_later_chunk_that_is_refused_takes_the_ones_before_back() {
+    let mut world = quiet();
+    let function = world.place(&cpu::MOVE);
+    let mut clients: Vec<_> = (0..300).map(|_| with_garbage(function)).collect();
+    clients.push(with_garbage(function + 1));
+    clients.push(with_garbage(function));
+    let all: Vec<_> = clients.iter().collect();
+    assert_eq!(register(&all), EINVAL);
+    for (number, client) in clients.iter().enumerate() {
+        let written = (10, 0, true, core::ptr::null_mut());
+        let left = (0, 77, false, GARBAGE);
+        assert_eq!(said(client), if number < 300 { written } else { left });
+        // SAFETY: It is not registered.
+        unsafe { (*client.as_c()).rh = core::ptr::null_mut() };
+    }
+    nothing_is_left();
 }
