@@ -37,25 +37,54 @@ use crate::{
         returns::{
             call::{
                 Call,
-                Calls, //
+                Calls,
+                Taken, //
             },
-            probe::ReturnProbe, //
+            probe::ReturnProbe,
+            store::Store, //
         },
     },
 };
 
 /// A function with a return probe was entered.
+///
+/// A client that is told of the end alone, on a CPU that has something at home, is what all this is
+/// for: no call is made then, and nothing is put aside. Everything else is a call away.
 #[inline(always)]
 pub(crate) fn entered(probe: &ReturnProbe, registers: &mut Registers, pinned: &Pinned) {
-    let taken = probe
-        .store()
-        .and_then(|store| store.take(Current::cpu(pinned)));
-    let Some(taken) = taken else {
+    let Some(store) = probe.store() else {
         return probe.miss();
     };
-    if !probe.wants(taken.call(), registers) {
-        return taken.give_back();
+    match store.take(Current::cpu(pinned)) {
+        Some(taken) if probe.asks() => ask(probe, taken, registers, pinned),
+        Some(taken) => watch(taken, registers, pinned),
+        None => seek(probe, store, registers, pinned),
     }
+}
+
+/// The same, where the client is told of the beginning, too, and may say that it does not want it.
+#[inline(never)]
+fn ask(probe: &ReturnProbe, taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
+    if probe.wants(taken.call(), registers) {
+        watch(taken, registers, pinned);
+    } else {
+        taken.give_back();
+    }
+}
+
+/// The same, where this CPU has nothing at home.
+#[cold]
+#[inline(never)]
+fn seek(probe: &ReturnProbe, store: &Store, registers: &mut Registers, pinned: &Pinned) {
+    match store.search(Current::cpu(pinned)) {
+        Some(taken) => ask(probe, taken, registers, pinned),
+        None => probe.miss(),
+    }
+}
+
+/// The call is watched from now on.
+#[inline(always)]
+fn watch(taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
     let frame = Current::frame(registers);
     // The task has it before the stack says so: who unwinds in between must find it.
     taken.begin(
@@ -67,8 +96,40 @@ pub(crate) fn entered(probe: &ReturnProbe, registers: &mut Registers, pinned: &P
 }
 
 /// A call of this task that was watched is over: tells the clients, and where the task goes on.
+///
+/// One client that is still there, on a CPU that handles no hit, is what this is for.
 #[inline(always)]
 pub(crate) fn returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
+    let Some(call) = Current::calls(pinned).latest() else {
+        return report::nowhere_to_return();
+    };
+    let to = call.to();
+    if to == Current::trampoline() || call.frame() != frame {
+        return all_returned(registers, frame, pinned);
+    }
+    // It is so for the call's client until this is over, if it is not any more in between.
+    let Some(used) = call.store().used() else {
+        return all_returned(registers, frame, pinned);
+    };
+    let probe = used.probe();
+    let handler = probe.on_return();
+    if handler.is_some() && Current::is_running(pinned) {
+        return all_returned(registers, frame, pinned);
+    }
+    Current::goes_on(registers, to);
+    if let Some(handler) = handler {
+        Current::set_running(Some(Probe::running(probe.entry())), pinned);
+        handler.call(call, registers);
+        Current::set_running(None, pinned);
+    }
+    Current::unhook(registers, to);
+    Current::calls(pinned).end_latest(call).give_back_to(used);
+}
+
+/// The same for any number of clients, whatever has become of them.
+#[cold]
+#[inline(never)]
+fn all_returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
     let calls = Current::calls(pinned);
     let Some(last) = calls.latest().and_then(known) else {
         return report::nowhere_to_return();
@@ -89,7 +150,6 @@ pub(crate) fn returned(registers: &mut Registers, frame: usize, pinned: &Pinned)
 }
 
 /// The first call from this one on of which it is known where the function returns to.
-#[inline(always)]
 fn known(mut call: &Call) -> Option<&Call> {
     while call.to() == Current::trampoline() {
         call = call.older()?;
@@ -98,15 +158,18 @@ fn known(mut call: &Call) -> Option<&Call> {
 }
 
 /// Tells a client that its call is over.
-#[inline(always)]
 fn tell(call: &Call, to: usize, registers: &mut Registers, pinned: &Pinned) {
-    let Some(probe) = call.store().probe().filter(|probe| probe.wants_returns()) else {
+    let Some(used) = call.store().used() else {
+        return;
+    };
+    let probe = used.probe();
+    let Some(handler) = probe.on_return() else {
         return;
     };
     call.set_to(to);
     let outer = Current::running(pinned);
     Current::set_running(Some(Probe::running(probe.entry())), pinned);
-    probe.returned(call, registers);
+    handler.call(call, registers);
     Current::set_running(outer, pinned);
 }
 

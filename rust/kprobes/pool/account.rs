@@ -121,7 +121,8 @@ impl<F: Flag, N: Number> Account<F, N> {
         self.left.raise();
     }
 
-    /// Is it nobody's any more? Who is told no is waited for before what is out is counted.
+    /// Is it nobody's any more? Who is told no, in a read-side section of RCU, is waited for before
+    /// what is out is counted: until the end of that, what comes back may go where it is from.
     #[inline(always)]
     pub(crate) fn is_left(&self) -> bool {
         self.left.is_raised()

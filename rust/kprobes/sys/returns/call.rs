@@ -10,6 +10,7 @@ use super::store::{
     Block,
     Store, //
 };
+use crate::pool::word::Ticket;
 use core::{
     marker::PhantomData,
     mem::offset_of,
@@ -27,8 +28,8 @@ use kernel::bindings;
 pub(crate) struct Call {
     /// Where it is from, in the place of C's `rcu`.
     pub(super) block: NonNull<Block>,
-    /// Which it is of those.
-    pub(super) index: usize,
+    /// What is told to that when it is over.
+    pub(super) ticket: Ticket,
     /// Where the next older call of the same task has the same.
     older: AtomicPtr<Link>,
     /// Whose it is.
@@ -58,6 +59,8 @@ same_place!(
     frame = frame
 );
 const _: () = assert!(size_of::<Call>() == size_of::<bindings::rethook_node>());
+// The two words in the place of C's `rcu` are as wide as that.
+const _: () = assert!(offset_of!(Call, older) == size_of::<usize>() + size_of::<Ticket>());
 // The client's data is right behind it.
 const _: () = assert!(offset_of!(bindings::kretprobe_instance, data) == size_of::<Call>());
 
@@ -66,7 +69,7 @@ impl Call {
     pub(super) fn new(block: NonNull<Block>, index: u32, store: NonNull<Store>) -> Self {
         Self {
             block,
-            index: index as usize,
+            ticket: Ticket::of(index),
             older: AtomicPtr::new(core::ptr::null_mut()),
             store,
             to: AtomicUsize::new(0),
@@ -190,6 +193,15 @@ impl Calls {
     pub(crate) fn latest(&self) -> Option<&Call> {
         // SAFETY: What is in the list is taken.
         unsafe { Call::of(self.0.load(Ordering::Relaxed)) }
+    }
+
+    /// Takes the latest one out of the list, which it is.
+    #[inline(always)]
+    pub(crate) fn end_latest<'a>(&self, latest: &'a Call) -> Taken<'a> {
+        self.0
+            .store(latest.older.load(Ordering::Relaxed), Ordering::Relaxed);
+        // SAFETY: What was in the list is taken, and this was.
+        unsafe { Taken::new(latest) }
     }
 
     /// Takes the calls out of the list up to `last`, which is in it, latest first.

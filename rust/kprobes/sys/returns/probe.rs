@@ -19,6 +19,7 @@ use crate::{
 };
 use core::{
     cell::Cell,
+    marker::PhantomData,
     mem::offset_of,
     ptr::NonNull,
     sync::atomic::{
@@ -150,6 +151,12 @@ impl ReturnProbe {
         self.missed.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Does the client want to be called before the call?
+    #[inline(always)]
+    pub(crate) fn asks(&self) -> bool {
+        self.entry_handler.get().is_some()
+    }
+
     /// Calls the handler from before the call; tells whether the client wants it to be watched.
     #[inline(always)]
     pub(crate) fn wants(&self, call: &Call, registers: &mut bindings::pt_regs) -> bool {
@@ -161,20 +168,13 @@ impl ReturnProbe {
         unsafe { handler(call.as_c(), registers) == 0 }
     }
 
-    /// Calls the handler from after the call.
+    /// The handler from after the call, if the client wants to be called then.
     #[inline(always)]
-    pub(crate) fn returned(&self, call: &Call, registers: &mut bindings::pt_regs) {
-        let Some(handler) = self.handler.get() else {
-            return;
-        };
-        // SAFETY: As for `wants`; nobody looks at what it returns.
-        unsafe { handler(call.as_c(), registers) };
-    }
-
-    /// Does it want to be called after the call?
-    #[inline(always)]
-    pub(crate) fn wants_returns(&self) -> bool {
-        self.handler.get().is_some()
+    pub(crate) fn on_return(&self) -> Option<OnReturn<'_>> {
+        // INVARIANT: It is this one's.
+        self.handler
+            .get()
+            .map(|handler| OnReturn(handler, PhantomData))
     }
 
     /// Does `goes` hold for the code of a handler of its, besides those of its entry?
@@ -182,5 +182,24 @@ impl ReturnProbe {
         let handlers = [self.handler.get(), self.entry_handler.get()];
         let mut handlers = handlers.into_iter().flatten();
         handlers.any(|handler| goes(TextAddr::new(handler as usize as u64)))
+    }
+}
+
+/// A handler from after the call.
+///
+/// # Invariants
+///
+/// It is that of a probe which stays for `'a`.
+pub(crate) struct OnReturn<'a>(
+    unsafe extern "C" fn(*mut bindings::kretprobe_instance, *mut bindings::pt_regs) -> c_int,
+    PhantomData<&'a ReturnProbe>,
+);
+
+impl OnReturn<'_> {
+    /// Calls it for a call of its probe's.
+    #[inline(always)]
+    pub(crate) fn call(self, call: &Call, registers: &mut bindings::pt_regs) {
+        // SAFETY: As for `wants`, by the invariant; nobody looks at what it returns.
+        unsafe { (self.0)(call.as_c(), registers) };
     }
 }

@@ -30,7 +30,6 @@ use crate::{
         search,
         word::{
             Free,
-            Ticket,
             MOST, //
         }, //
     },
@@ -325,23 +324,19 @@ impl Store {
         }
     }
 
-    /// Room for a call on this CPU.
+    /// Room for a call on this CPU, if there is any at home.
     #[inline(always)]
     pub(crate) fn take(&self, cpu: usize) -> Option<Taken<'_>> {
         let home = self.homes.get(cpu)?.load(Ordering::Acquire);
         let block = NonNull::new(home)?;
         // SAFETY: A block of this store.
-        match unsafe { block.as_ref() }.free.take() {
-            // SAFETY: It was taken just now.
-            Ok(index) => Some(unsafe { Block::taken(block, index) }),
-            Err(_) => self.search(cpu),
-        }
+        let index = unsafe { block.as_ref() }.free.take().ok()?;
+        // SAFETY: It was taken just now.
+        Some(unsafe { Block::taken(block, index) })
     }
 
     /// The same, where there is nothing at home.
-    #[cold]
-    #[inline(never)]
-    fn search(&self, cpu: usize) -> Option<Taken<'_>> {
+    pub(crate) fn search(&self, cpu: usize) -> Option<Taken<'_>> {
         let Some((block, index)) = search::take(|| self.blocks()) else {
             self.lost.fetch_add(1, Ordering::Relaxed);
             self.ask();
@@ -370,14 +365,12 @@ impl Store {
         }
     }
 
-    /// Whose it is, if it is still somebody's.
+    /// What it is to who uses it, if it is still somebody's. To be asked in a read-side section of
+    /// RCU, and not to be kept longer.
     #[inline(always)]
-    pub(crate) fn probe(&self) -> Option<&ReturnProbe> {
-        if self.account.is_left() {
-            return None;
-        }
-        // SAFETY: The probe stays for a grace period after its store was left.
-        Some(unsafe { &*self.probe })
+    pub(crate) fn used(&self) -> Option<Used<'_>> {
+        // INVARIANT: Nobody had left it just now.
+        (!self.account.is_left()).then_some(Used(self))
     }
 
     /// Makes a store larger, so that `count` calls find room at once.
@@ -493,7 +486,31 @@ pub(crate) fn limit_growth(limit: usize) {
     LIMIT.store(limit, Ordering::Relaxed);
 }
 
+/// A store that is somebody's.
+///
+/// # Invariants
+///
+/// It was not left yet in this read-side section of RCU.
+pub(crate) struct Used<'a>(&'a Store);
+
+impl<'a> Used<'a> {
+    /// Whose it is.
+    #[inline(always)]
+    pub(crate) fn probe(&self) -> &'a ReturnProbe {
+        // SAFETY: The probe stays for a grace period after its store was left.
+        unsafe { &*self.0.probe }
+    }
+}
+
 impl Taken<'_> {
+    /// The call of a store that is somebody's is over.
+    #[inline(always)]
+    pub(crate) fn give_back_to(self, _used: Used<'_>) {
+        let call = self.call();
+        // SAFETY: A block stays as long as a call is taken from it.
+        unsafe { call.block.as_ref() }.free.give(call.ticket);
+    }
+
     /// The call is over, or was not watched.
     #[inline(always)]
     pub(crate) fn give_back(self) {
@@ -501,7 +518,7 @@ impl Taken<'_> {
         let over = call.store().account.back(|| {
             // SAFETY: A block stays as long as a call is taken from it.
             let block = unsafe { call.block.as_ref() };
-            block.free.give(Ticket::of(call.index as u32));
+            block.free.give(call.ticket);
         });
         // That it is over nobody else may say, and the store may be gone.
         if over == Over::ByThis {

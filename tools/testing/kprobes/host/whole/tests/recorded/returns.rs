@@ -7,6 +7,7 @@
 //! at once, and nobody wants to be told of ends.
 
 mod coming;
+mod ending;
 
 use crate::{
     c,
@@ -109,6 +110,9 @@ unsafe extern "C" fn ends(call: *mut kretprobe_instance, registers: *mut pt_regs
         .marks
         .fetch_sub(unsafe { data(call).read() }, Relaxed);
     client.ended.fetch_add(1, Relaxed);
+    if cpu::running() != client.probe.get().cast() {
+        events::wrong("somebody else is told of an end".into());
+    }
     // SAFETY: Both are there.
     if unsafe { (*call).node.ret_addr != (*registers).ip } {
         events::wrong("a client is told of another place to go on at".into());
