@@ -22,8 +22,10 @@ struct hit {
 	unsigned int counted;	/* handler runs per hit */
 	kprobe_pre_handler_t pre;
 	kprobe_post_handler_t post;
+	bool returns;		/* a return probe */
 	kretprobe_handler_t on_return;
 	kretprobe_handler_t on_entry;
+	size_t keeps;		/* bytes for each call */
 	bool inner;		/* a second probe, on bench_inner() */
 };
 
@@ -54,6 +56,22 @@ int bench_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	return 0;
 }
 NOKPROBE_SYMBOL(bench_return);
+
+/* Something is kept for the call, and must be there when it is over. */
+static int keep(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	*(u64 *)ri->data = ++bench_hits;
+	return 0;
+}
+NOKPROBE_SYMBOL(keep);
+
+static int kept(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	if (*(u64 *)ri->data == bench_hits)
+		bench_hits++;
+	return 0;
+}
+NOKPROBE_SYMBOL(kept);
 
 /* Goes on at the function's return instead of the probed instruction. */
 static int skip(struct kprobe *p, struct pt_regs *regs)
@@ -89,13 +107,25 @@ static const struct hit breakpoints[] = {
 	{ "ftrace_post", bench_c, BENCH_FTRACE, 1, 2, bench_pre, bench_post },
 	{ "ftrace_2", bench_c, BENCH_FTRACE, 2, 2, bench_pre },
 	{ "return_step", bench_mov, BENCH_BREAKPOINT, 1, 1,
-	  .on_return = bench_return },
+	  .returns = true, .on_return = bench_return },
 	{ "return_step_entry", bench_mov, BENCH_BREAKPOINT, 1, 2,
-	  .on_return = bench_return, .on_entry = bench_return },
+	  .returns = true, .on_return = bench_return,
+	  .on_entry = bench_return },
+	{ "return_step_entry_only", bench_mov, BENCH_BREAKPOINT, 1, 1,
+	  .returns = true, .on_entry = bench_return },
+	{ "return_step_data", bench_mov, BENCH_BREAKPOINT, 1, 2,
+	  .returns = true, .on_return = kept, .on_entry = keep, .keeps = 64 },
 	{ "return_jmp", bench_jmp, BENCH_BREAKPOINT, 1, 1,
-	  .on_return = bench_return },
+	  .returns = true, .on_return = bench_return },
 	{ "return_ftrace", bench_c, BENCH_FTRACE, 1, 1,
-	  .on_return = bench_return },
+	  .returns = true, .on_return = bench_return },
+	{ "return_ftrace_entry", bench_c, BENCH_FTRACE, 1, 2,
+	  .returns = true, .on_return = bench_return,
+	  .on_entry = bench_return },
+	{ "return_ftrace_entry_only", bench_c, BENCH_FTRACE, 1, 1,
+	  .returns = true, .on_entry = bench_return },
+	{ "return_ftrace_data", bench_c, BENCH_FTRACE, 1, 2,
+	  .returns = true, .on_return = kept, .on_entry = keep, .keeps = 64 },
 };
 
 static const struct hit jumps[] = {
@@ -103,7 +133,14 @@ static const struct hit jumps[] = {
 	{ "optimized_2", bench_mov, BENCH_JUMP, 2, 2, bench_pre },
 	{ "optimized_4", bench_mov, BENCH_JUMP, 4, 4, bench_pre },
 	{ "return_optimized", bench_mov, BENCH_JUMP, 1, 1,
-	  .on_return = bench_return },
+	  .returns = true, .on_return = bench_return },
+	{ "return_optimized_entry", bench_mov, BENCH_JUMP, 1, 2,
+	  .returns = true, .on_return = bench_return,
+	  .on_entry = bench_return },
+	{ "return_optimized_entry_only", bench_mov, BENCH_JUMP, 1, 1,
+	  .returns = true, .on_entry = bench_return },
+	{ "return_optimized_data", bench_mov, BENCH_JUMP, 1, 2,
+	  .returns = true, .on_return = kept, .on_entry = keep, .keeps = 64 },
 };
 
 static const struct {
@@ -131,11 +168,12 @@ static int insert(const struct hit *hit)
 	unsigned int i;
 	int error;
 
-	if (hit->on_return) {
+	if (hit->returns) {
 		memset(&return_probe, 0, sizeof(return_probe));
 		return_probe.kp.addr = site(hit->call);
 		return_probe.handler = hit->on_return;
 		return_probe.entry_handler = hit->on_entry;
+		return_probe.data_size = hit->keeps;
 		return register_kretprobe(&return_probe);
 	}
 	memset(probes, 0, sizeof(probes));
@@ -167,7 +205,7 @@ static void take_out(const struct hit *hit)
 {
 	unsigned int i;
 
-	if (hit->on_return) {
+	if (hit->returns) {
 		unregister_kretprobe(&return_probe);
 		return;
 	}

@@ -18,6 +18,15 @@ class Row:
     traps: bool = False
 
 
+def _returns(way, title):
+    """Return probes on places that are hit in one WAY, by who is told."""
+    stem, title = f'return_{way}', f'return probe on {title}'
+    return ((stem, title),
+            (f'{stem}_entry', f'{title}, entry handler'),
+            (f'{stem}_entry_only', f'{title}, entry handler alone'),
+            (f'{stem}_data', f'{title}, entry handler, data'))
+
+
 _HITS = (
     ('bare_mov', 'bare call: mov'),
     ('bare_jmp', 'bare call: jmp'),
@@ -41,16 +50,15 @@ _HITS = (
     ('ftrace', 'ftrace-based'),
     ('ftrace_post', 'ftrace-based, pre + post handler'),
     ('ftrace_2', 'ftrace-based, 2 probes'),
-    ('return_step', 'return probe on stepped'),
-    ('return_step_entry', 'return probe on stepped, entry handler'),
+    *_returns('step', 'stepped'),
     ('return_jmp', 'return probe on emulated jmp'),
-    ('return_ftrace', 'return probe on ftrace-based'),
+    *_returns('ftrace', 'ftrace-based'),
 )
 _OPTIMIZED = (
     ('optimized', 'jump-optimized'),
     ('optimized_2', 'jump-optimized, 2 probes'),
     ('optimized_4', 'jump-optimized, 4 probes'),
-    ('return_optimized', 'return probe on jump-optimized'),
+    *_returns('optimized', 'jump-optimized'),
 )
 STAGES = (0, 1000, 10000, 30000)
 _SCALE = (
