@@ -9,7 +9,7 @@ export ARCH IMPL KSRC JOBS CACHE V HOST_TOOLS DIR ARGS UNDO PIECE FAST SEED DEBI
 export KP_GIVEN := $(MAKEOVERRIDES)
 
 COMMANDS := run test test-all check check-kernel shell bench bench-quick \
-	kernel host-test host-fuzz host-miri kunit selftest storm coverage module apply series selfcheck plan clean
+	kernel host-test host-fuzz host-bench host-miri kunit selftest storm coverage module apply series selfcheck plan clean
 
 .PHONY: help distclean $(COMMANDS)
 
@@ -35,6 +35,8 @@ distclean:
 #: make host-test      the host tests only
 #: make host-fuzz      our decoder against LLVM, iced and insn.c on 100 million strings, and its speed; boundaries,
 #:                     copies and emulation against iced and the CPU (SEED=n)
+#: make host-bench     what return probes have in store beside the rings that C has it in: time on this machine's CPUs,
+#:                     and memory on 2, 64 and 256 of them
 #: make host-miri      host tests under Miri, which finds undefined behaviour (a pinned nightly Rust, fetched once)
 #: make kunit          boot and count the KUnit suites only
 #: make selftest       boot and count the samples' and clause tests only

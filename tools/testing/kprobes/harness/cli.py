@@ -35,8 +35,8 @@ import variables
 _COMMANDS = {}
 # Those whose last line counts, however they end.
 _COUNTING = ('test', 'test-all', 'check', 'check-kernel', 'host-test',
-             'host-fuzz', 'host-miri', 'kunit', 'selftest', 'storm',
-             'coverage', 'selfcheck')
+             'host-fuzz', 'host-bench', 'host-miri', 'kunit', 'selftest',
+             'storm', 'coverage', 'selfcheck')
 
 
 def command(function):
@@ -405,6 +405,14 @@ def host_fuzz():
     """make host-fuzz"""
     tally = results.Tally()
     tally.add(host.fuzz())
+    return _finish(tally)
+
+
+@command
+def host_bench():
+    """make host-bench"""
+    tally = results.Tally()
+    tally.add(host.bench())
     return _finish(tally)
 
 

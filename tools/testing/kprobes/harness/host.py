@@ -156,6 +156,19 @@ def fuzz():
     return found
 
 
+def bench():
+    """The stores of return probes beside C's; what was measured is shown."""
+    fetch()
+    said = []
+    with procs.turn(env.WORK / 'host.lock', 'this checkout', 'host tests'):
+        found = _rust('host-bench', 1, ['pool_speed::', 'returns::memory::'],
+                      {'KPROBES_FUZZ': 'long'},
+                      lambda text: text.startswith('pool: ')
+                      and said.append(text.removeprefix('pool: ')))
+    progress.say('\n'.join(said))
+    return found
+
+
 def booted(kernels):
     """Say what becomes of a probe on each instruction of KERNELS.
 

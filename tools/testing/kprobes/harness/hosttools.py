@@ -75,7 +75,7 @@ _MODULES = (('pyflakes', 'pyflakes3'), ('pycodestyle', 'pycodestyle'))
 _ALL = ('rust', 'lint', 'build', 'boot')
 _COMMANDS = {
     'check': ('rust', 'lint'), 'host-test': ('rust',),
-    'host-fuzz': ('rust',), 'host-miri': ('rust',),
+    'host-fuzz': ('rust',), 'host-bench': ('rust',), 'host-miri': ('rust',),
     'kernel': ('rust', 'build'), 'check-kernel': ('rust', 'build'),
     'series': ('rust', 'build'), 'apply': ('apply',), 'clean': (),
     'test': _ALL, 'test-all': _ALL, 'plan': _ALL, 'selfcheck': _ALL,

@@ -194,7 +194,8 @@ class Machine(support.Case):
         for name in _SAY:
             if name.startswith('qemu-'):
                 (self.tmp / 'bin' / name).unlink()
-        for command in ('host-test', 'host-fuzz', 'host-miri', 'check'):
+        for command in ('host-test', 'host-fuzz', 'host-bench', 'host-miri',
+                        'check'):
             hosttools.check(command)
         with self.refused('qemu-system-x86_64: expected 10.x'):
             hosttools.check('kunit')

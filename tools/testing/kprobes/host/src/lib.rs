@@ -39,6 +39,8 @@ mod differential;
 mod optimizing_loom;
 #[cfg(all(test, not(miri)))]
 mod pool_loom;
+#[cfg(all(test, not(miri)))]
+mod pool_speed;
 // Miri runs neither what switches stacks nor, in any useful time, 30,000 entries.
 #[cfg(all(test, not(miri)))]
 mod slot_loom;

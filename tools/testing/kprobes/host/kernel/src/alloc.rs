@@ -37,8 +37,8 @@ pub struct Flags(());
 /// The caller may sleep.
 pub const GFP_KERNEL: Flags = Flags(());
 
-/// How much of each type has memory.
-static THERE: Mutex<BTreeMap<&str, usize>> = Mutex::new(BTreeMap::new());
+/// How much of each type has memory, and how many bytes in all.
+static THERE: Mutex<BTreeMap<&str, (usize, usize)>> = Mutex::new(BTreeMap::new());
 
 fn refusable() -> Result<(), AllocError> {
     if faults::refuses(Call::Allocate) {
@@ -47,23 +47,32 @@ fn refusable() -> Result<(), AllocError> {
     Ok(())
 }
 
-/// Memory for something of type `T`.
-fn memory<T: ?Sized>() -> Result<(), AllocError> {
+/// Memory for something of type `T`, so many bytes.
+fn memory<T: ?Sized>(bytes: usize) -> Result<(), AllocError> {
     refusable()?;
-    *THERE.lock().unwrap().entry(type_name::<T>()).or_default() += 1;
+    let mut there = THERE.lock().unwrap();
+    let those = there.entry(type_name::<T>()).or_default();
+    *those = (those.0 + 1, those.1 + bytes);
     Ok(())
 }
 
 /// That was freed, or handed over.
-fn gone<T: ?Sized>() {
-    *THERE.lock().unwrap().entry(type_name::<T>()).or_default() -= 1;
+fn gone<T: ?Sized>(bytes: usize) {
+    let mut there = THERE.lock().unwrap();
+    let those = there.entry(type_name::<T>()).or_default();
+    *those = (those.0 - 1, those.1 - bytes);
 }
 
 /// How much of something, by the end of its type's name, has memory.
 pub fn there(what: &str) -> usize {
+    there_in_bytes(what).0
+}
+
+/// The same, and how many bytes were asked for in all.
+pub fn there_in_bytes(what: &str) -> (usize, usize) {
     let there = THERE.lock().unwrap();
     let those = there.iter().filter(|(name, _)| name.ends_with(what));
-    those.map(|(_, count)| count).sum()
+    those.fold((0, 0), |all, (_, those)| (all.0 + those.0, all.1 + those.1))
 }
 
 /// A value in memory of its own.
@@ -75,7 +84,7 @@ struct Told<T>(T);
 
 impl<T> Drop for Told<T> {
     fn drop(&mut self) {
-        gone::<T>();
+        gone::<T>(size_of::<T>());
         events::note(Event::Freed(type_name::<T>()));
         let first = core::ptr::from_ref(self).addr();
         text::forget_owner(first..first + size_of::<T>());
@@ -85,7 +94,7 @@ impl<T> Drop for Told<T> {
 impl<T> KBox<T> {
     /// Memory of its own for a value.
     pub fn new(value: T, _flags: Flags) -> Result<Self, AllocError> {
-        memory::<T>()?;
+        memory::<T>(size_of::<T>())?;
         Ok(Self(Box::new(Told(value))))
     }
 
@@ -249,7 +258,7 @@ impl<T> KVVec<T> {
     }
 
     fn reserve(&mut self, capacity: usize) -> Result<(), AllocError> {
-        memory::<[T]>()?;
+        memory::<[T]>(capacity * size_of::<T>())?;
         // SAFETY: The layout is not empty.
         let first = unsafe { std::alloc::alloc(layout::<T>(capacity)) }.cast::<T>();
         // SAFETY: There is room for that many in both.
@@ -258,7 +267,7 @@ impl<T> KVVec<T> {
         if self.capacity != 0 {
             // SAFETY: It was allocated so.
             unsafe { std::alloc::dealloc(before.cast(), layout::<T>(self.capacity)) };
-            gone::<[T]>();
+            gone::<[T]>(self.capacity * size_of::<T>());
         }
         self.capacity = capacity;
         Ok(())
@@ -267,7 +276,7 @@ impl<T> KVVec<T> {
     /// Leaves it to the caller to free it, by `kvfree()`.
     pub fn into_raw_parts(self) -> (*mut T, usize, usize) {
         let list = core::mem::ManuallyDrop::new(self);
-        gone::<[T]>();
+        gone::<[T]>(list.capacity * size_of::<T>());
         let known = (list.first.addr(), layout::<T>(list.capacity));
         LOOSE.lock().unwrap().insert(known.0, known.1);
         (list.first, list.len, list.capacity)
@@ -277,7 +286,7 @@ impl<T> KVVec<T> {
 impl<T> Drop for KVVec<T> {
     fn drop(&mut self) {
         if self.capacity != 0 {
-            gone::<[T]>();
+            gone::<[T]>(self.capacity * size_of::<T>());
             // SAFETY: So many there are, and nobody uses them any more.
             unsafe { core::ptr::slice_from_raw_parts_mut(self.first, self.len).drop_in_place() };
             // SAFETY: It was allocated so.

@@ -13,10 +13,25 @@ use core::sync::atomic::{
 };
 
 /// How many numbers CPUs have, how many there may be, and how many there are.
-pub const CPUS: [usize; 3] = [4, 3, 2];
+static CPUS: [AtomicUsize; 3] = [
+    AtomicUsize::new(4),
+    AtomicUsize::new(3),
+    AtomicUsize::new(2),
+];
 
 /// How often the stores of return probes were to be tended.
 static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+/// How many numbers CPUs have, how many there may be, and how many there are.
+pub fn cpus() -> [usize; 3] {
+    core::array::from_fn(|number| CPUS[number].load(Relaxed))
+}
+
+/// From now on there are so many.
+pub fn set_cpus(counts: [usize; 3]) {
+    let both = CPUS.iter().zip(counts);
+    both.for_each(|(cpus, count)| cpus.store(count, Relaxed));
+}
 
 /// A task, which stays where it is.
 pub struct Task(*mut task_struct);

@@ -87,7 +87,7 @@ pub unsafe fn rust_kprobes_runs_elsewhere(_task: *const task_struct) -> bool {
 
 pub unsafe fn rust_kprobes_cpus(counts: *mut usize) {
     // SAFETY: By the precondition, there is room for three.
-    unsafe { counts.cast::<[usize; 3]>().write(tasks::CPUS) };
+    unsafe { counts.cast::<[usize; 3]>().write(tasks::cpus()) };
 }
 
 pub unsafe fn rust_kprobes_ask_to_tend() {

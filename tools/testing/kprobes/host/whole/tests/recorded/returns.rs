@@ -8,6 +8,8 @@
 
 mod coming;
 mod ending;
+#[cfg(not(miri))]
+mod memory;
 
 use crate::{
     c,
