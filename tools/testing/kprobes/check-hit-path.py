@@ -43,7 +43,7 @@ HANDLERS = re.compile(r'(kprobe_(int3|fault)_handler'
                       r'|rust_kprobes_ftrace_(watched|changed)'
                       r'|rust_kprobes_detour_hit'
                       r'|rust_kprobes_(function_entered|returned))$'
-                      r'|4life(3hit|10ftrace_hit)|3abi6ftrace6called')
+                      r'|4life(3hit|10ftrace_hit|7returns)|3abi6ftrace6called')
 # Where the kernel dies because the hit path was hit, or because a function has
 # returned to nowhere: what follows matters no more.
 ENDS = ('rust_kprobes_hopeless', 'rust_kprobes_nowhere_to_return')

@@ -291,7 +291,6 @@ impl Store {
         let most = fit.unwrap_or(1).clamp(1, MOST as usize);
         let blocks = more.div_ceil(most).max(pieces.min(more));
         let mut left = more;
-        let mut home = 0;
         for number in 0..blocks {
             let count = left.div_ceil(blocks - number);
             let block = Block::new(count as u32, self.size, NonNull::from(self))?;
@@ -299,26 +298,20 @@ impl Store {
             unsafe { (*block.as_ptr()).next = self.blocks.load(Ordering::Relaxed) };
             self.all.fetch_add(count, Ordering::Relaxed);
             self.blocks.store(block.as_ptr(), Ordering::Release);
-            self.move_in(block, blocks, &mut home);
+            self.move_in(block, number, blocks);
             left -= count;
         }
         Ok(())
     }
 
-    /// Makes a new block the home of its share of the CPUs whose home has nothing.
-    fn move_in(&self, block: NonNull<Block>, of: usize, next: &mut usize) {
-        let number = *next;
-        *next += 1;
+    /// Makes a new block, which is one of so many, the home of its share of the CPUs: of those that
+    /// have none, or whose home has nothing. With the first of its blocks a store is not known yet,
+    /// so nobody is without one who looks for it.
+    fn move_in(&self, block: NonNull<Block>, number: usize, of: usize) {
         for (cpu, home) in self.homes.iter().enumerate() {
             // SAFETY: A block of this store.
             let now = unsafe { home.load(Ordering::Relaxed).as_ref() };
             if cpu % of == number && now.is_none_or(|block| block.free.len() == 0) {
-                home.store(block.as_ptr(), Ordering::Release);
-            }
-        }
-        // The first one is everybody's who has none.
-        for home in self.homes.iter().filter(|_| number == 0) {
-            if home.load(Ordering::Relaxed).is_null() {
                 home.store(block.as_ptr(), Ordering::Release);
             }
         }

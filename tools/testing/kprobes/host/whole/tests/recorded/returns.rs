@@ -9,6 +9,8 @@
 mod coming;
 mod ending;
 #[cfg(not(miri))]
+mod locked;
+#[cfg(not(miri))]
 mod memory;
 
 use crate::{

@@ -15,6 +15,7 @@ use core::{
     mem::MaybeUninit,
     sync::atomic::{
         AtomicBool,
+        AtomicPtr,
         AtomicUsize,
         Ordering::Relaxed, //
     }, //
@@ -30,6 +31,8 @@ static RUN: AtomicUsize = AtomicUsize::new(0);
 static WANTED: AtomicUsize = AtomicUsize::new(0);
 /// What comes.
 static COMES: AtomicUsize = AtomicUsize::new(0);
+/// What the CPU has in its registers, while it comes.
+static REGISTERS: AtomicPtr<[i64; 23]> = AtomicPtr::new(core::ptr::null_mut());
 /// Do instructions count now?
 static COUNTED: AtomicBool = AtomicBool::new(false);
 /// Do those of a [`window`] count that begins now?
@@ -41,6 +44,14 @@ const EACH: usize = usize::MAX;
 pub fn each(work: impl FnOnce(), between: fn()) -> usize {
     run(EACH, between, || counted(work));
     RUN.load(Relaxed)
+}
+
+/// A register of the CPU between two instructions, by its number in the host's list.
+pub fn register(number: c_int) -> u64 {
+    let registers = REGISTERS.load(Relaxed);
+    // SAFETY: NULL, or what the host has saved, which stays while something comes.
+    let registers = unsafe { registers.as_ref() }.expect("to be between two instructions");
+    registers[number as usize] as u64
 }
 
 /// Runs `work`, and `between` once, after so many instructions of what is in a [`window`]; tells
@@ -111,7 +122,11 @@ extern "C" fn on_trap(_signal: c_int, _info: *const libc::siginfo_t, context: *m
     let comes = core::ptr::with_exposed_provenance::<()>(COMES.load(Relaxed));
     // SAFETY: It was made of such a function.
     let comes: fn() = unsafe { core::mem::transmute(comes) };
+    // SAFETY: What the host has saved.
+    let saved = unsafe { &raw mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
+    REGISTERS.store(saved, Relaxed);
     comes();
+    REGISTERS.store(core::ptr::null_mut(), Relaxed);
     if wanted != EACH {
         // SAFETY: What the host has saved, which is restored from there. The rest runs as usual.
         let saved = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext };
