@@ -7,6 +7,7 @@ from pathlib import Path
 import env
 import procs
 import progress
+import rethooks
 import source
 from ktap import Result
 
@@ -99,6 +100,13 @@ def _objects(built):
     return found
 
 
+def _rethook(built):
+    """Who else uses return hooks finds what it calls."""
+    found = rethooks.troubles(built.tree, 'x86', rethooks.symbols(built))
+    return Result('check-kernel.rethook', 'fail' if found else 'pass',
+                  '; '.join(found))
+
+
 def run(built):
     """All checks of a built kernel."""
     found = []
@@ -116,6 +124,8 @@ def run(built):
                 'kasan', ['python3', env.KPROBES / 'check-kasan.py',
                           *_objects(built)])
             found.append(_result('kasan', log, status))
+        if built.arch == 'x86_64' and built.has('RETHOOK'):
+            found.append(_rethook(built))
         found.append(_clippy(built))
         found.append(_clippy(built, 'clippy-without-tests', tests=False))
         found.append(_rustdoc(built))

@@ -7,6 +7,7 @@ from unittest import mock
 import check
 import checkkernel
 import cli
+import rethooks
 from ktap import Result
 from tests import support
 
@@ -32,6 +33,47 @@ class Objects(support.Case):
         self.write('arch/x86/kprobes/built-in.a', '!<thin>\ntrampoline.o/\n')
         self.write('arch/x86/kernel/kprobes/built-in.a', '!<thin>\ncore.o/\n')
         self.assertEqual(self.folders(), ['rust/kprobes', 'arch/x86/kprobes'])
+
+
+class Rethooks(support.Case):
+    """Who else uses return hooks."""
+
+    def setUp(self):
+        super().setUp()
+        self.told('')
+        # So that there is something to be found.
+        self.write('kernel/trace/rethook.c', 'void rethook_hook(void) {}\n')
+
+    def told(self, text):
+        self.enterContext(mock.patch.object(
+            rethooks, '_TOLD', self.write('returns.rst', text)))
+
+    def troubles(self, *symbols):
+        return rethooks.troubles(self.tmp, 'x86', set(symbols))
+
+    def test_the_implementation_is_no_user(self):
+        self.write('arch/x86/kernel/rethook.c', 'rethook_hook();\n')
+        self.write('arch/x86/kprobes/return.S', 'arch_rethook_trampoline\n')
+        self.assertEqual(self.troubles(), [])
+
+    def test_what_only_a_comment_names_is_none(self):
+        self.write('lib/a.c', '/* no rethook_hook() */\n// rethook\nint a;\n')
+        self.assertEqual(self.troubles(), [])
+
+    def test_what_is_called_must_be_there(self):
+        self.write('kernel/a.c', 'x = rethook_try_get(y);\n')
+        self.told('kernel/a.c')
+        self.assertEqual(self.troubles('rethook_try_get'), [])
+        self.assertEqual(self.troubles('rethook_hook'),
+                         ['kernel/a.c calls rethook_try_get(), which the '
+                          'kernel does not have'])
+
+    def test_each_user_is_told_of(self):
+        self.write('arch/x86/include/asm/a.h', 'struct list rethooks;\n')
+        trouble, = self.troubles()
+        self.assertIn('arch/x86/include/asm/a.h uses return hooks', trouble)
+        self.told('arch/x86/include/asm/a.h')
+        self.assertEqual(self.troubles(), [])
 
 
 class Width(support.Case):
