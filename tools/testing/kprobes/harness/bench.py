@@ -305,6 +305,20 @@ def troubles(results, quick):
     return found
 
 
+def dear(results, reference, quick):
+    """The rows of Rust that cost more of C's figure than they may: texts."""
+    theirs, ours = results.get('c', reference), results.get('rust')
+    if not theirs or not ours:
+        return []
+    found = []
+    for row in (r for rows in _sections(quick).values() for r in rows):
+        a, b = value(theirs, row), value(ours, row)
+        if row.most and a and b is not None and b > row.most * a:
+            found.append(f'rust: row {row.name}: {b} is {b / a:.2f} of C\'s '
+                         f'{a}, and may be {row.most}')
+    return found
+
+
 def value(result, row):
     """The figure that stands for ROW, or None."""
     return result['rows'].get(row.name, {}).get(row.figure)
@@ -428,6 +442,7 @@ def bench(impls, quick):
                  f'limit {_TOTAL} min'
                  + ('  OVER BUDGET' if over else ''))
     found = troubles(measured, quick)
+    found += dear(measured, reference, quick)
     if not found:
         # A run with something missing is nothing to compare with.
         rows = [row for part in _sections(quick).values() for row in part]

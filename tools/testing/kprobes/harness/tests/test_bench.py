@@ -23,10 +23,11 @@ _OF = {unit: next(row.name for row in _ROWS if row.unit == unit)
 
 
 def result(impl='c'):
-    """A result with every row."""
+    """A result with every row, none of them too dear for Rust."""
     return {'impl': impl, 'arch': 'x86_64', 'release': '7.3.4',
             'made_from': 'a1b2', 'rows': {
-                row.name: {'unit': row.unit, row.figure: 1000,
+                row.name: {'unit': row.unit, row.figure:
+                           1000 * (impl == 'rust' and row.most or 1),
                            **({'traps': 1.0} if row.traps else {})}
                 for row in _ROWS}}
 
@@ -157,6 +158,7 @@ class Command(support.Case):
                       self.printed.getvalue())
 
     def test_both_and_their_ratio(self):
+        self.results[0] = result('rust')
         self.results[0]['rows']['step']['median'] = 1500
         self.assertEqual(self.bench(IMPL=''), 0)
         line, = [line for line in self.printed.getvalue().splitlines()
@@ -164,6 +166,20 @@ class Command(support.Case):
         self.assertEqual(line.split()[-4:], ['1.50', '1', '/', '1'])
         self.assertIn('planned 19.6 min, took 2.0 min',
                       self.printed.getvalue())
+
+    def test_what_is_too_dear_fails(self):
+        self.results[0] = result('rust')
+        self.results[0]['rows']['return_ftrace']['median'] = 851
+        self.assertEqual(self.bench(IMPL=''), 1)
+        self.assertIn("FAILED rust: row return_ftrace: 851 is 0.85 of C's "
+                      '1000, and may be 0.85', self.printed.getvalue())
+
+    def test_what_is_dear_in_c_alone_is_not_judged(self):
+        self.assertEqual(bench.dear({'c': result()}, result(), True), [])
+        self.assertEqual(len(bench.dear({'rust': result()}, result(), True)),
+                         sum(1 for row in _ROWS if row.most))
+        self.assertEqual(bench.dear({'rust': result('rust')}, result(), True),
+                         [])
 
     def test_over_the_limit(self):
         self.enterContext(mock.patch.object(bench, '_TOTAL', 0.5))
