@@ -204,7 +204,7 @@ void __kprobes rust_kprobes_hopeless(const struct kprobe *probe)
 /* A call that nobody knows has returned to the trampoline. */
 void __kprobes rust_kprobes_nowhere_to_return(void)
 {
-	pr_err("rethook: Return address not found! Maybe there is a bug in the kernel\n");
+	rust_kprobes_say_way_is_lost();
 	stop();
 }
 

@@ -73,6 +73,7 @@ enum { RUST_KPROBES_MOST_CALLS = 1 << 24 };
 int rust_kprobes_function_entered(struct kprobe *p, struct pt_regs *regs);
 void rust_kprobes_returned(struct pt_regs *regs);
 void rust_kprobes_nowhere_to_return(void);
+void rust_kprobes_say_way_is_lost(void);
 void rust_kprobes_foreign_frame(void);
 bool rust_kprobes_runs_elsewhere(const struct task_struct *task);
 void rust_kprobes_cpus(size_t counts[3]);
