@@ -712,6 +712,10 @@ late_initcall(register_return_sysctls);
 early_initcall(rust_kprobes_init);
 
 TOLD_TO_KUNIT(rust_kprobes_unfinished_steps);
+#ifdef CONFIG_KRETPROBES
+TOLD_TO_KUNIT(rust_kprobes_return_stores);
+TOLD_TO_KUNIT(rust_kprobes_return_calls);
+#endif
 
 DEFINED_IN_RUST(register_kprobe);
 DEFINED_IN_RUST(unregister_kprobe);

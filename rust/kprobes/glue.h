@@ -81,6 +81,8 @@ void rust_kprobes_ask_to_tend(void);
 void rust_kprobes_tend(void);
 int rust_kprobes_growth_limit(void);
 void rust_kprobes_limit_growth(int limit);
+size_t rust_kprobes_return_stores(void);
+size_t rust_kprobes_return_calls(void);
 #endif
 
 #ifdef CONFIG_KPROBES_ON_FTRACE

@@ -174,6 +174,26 @@ unsafe extern "C" fn rust_kprobes_limit_growth(limit: c_int) {
     store::limit_growth(usize::try_from(limit).unwrap_or_default());
 }
 
+/// For how many return probes there is anything in store, as the file says it; for tests.
+///
+/// # Safety
+///
+/// None is needed.
+#[export]
+unsafe extern "C" fn rust_kprobes_return_stores() -> usize {
+    store::counts().0
+}
+
+/// For how many calls all of them have room, as the file says it; for tests.
+///
+/// # Safety
+///
+/// None is needed.
+#[export]
+unsafe extern "C" fn rust_kprobes_return_calls() -> usize {
+    store::counts().1
+}
+
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
 #[kernel::macros::kunit_tests(rust_kprobes_abi_returns)]
 mod tests {

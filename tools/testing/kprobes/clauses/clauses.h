@@ -8,6 +8,8 @@
 #define _KPROBES_CLAUSES_H
 
 #include <kunit/test.h>
+#include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <linux/kprobes.h>
 
 /* What is probed: ftrace can call from its entry, where there is ftrace. */
@@ -66,5 +68,22 @@ static inline void anew(struct counted *probe)
 	probe->before = 0;
 	probe->after = 0;
 }
+
+/* Waits for it; a wait for all tasks is in there. */
+#define COMES_TRUE(condition)						\
+({									\
+	unsigned long end = jiffies + 10 * HZ;				\
+	bool is;							\
+									\
+	while (!(is = (condition)) && time_before(jiffies, end))	\
+		msleep(20);						\
+	is;								\
+})
+
+/*
+ * The address of a symbol that no module is told of; NULL where calls through
+ * pointers are checked, and none can be asked.
+ */
+void *clauses_symbol(const char *name);
 
 #endif

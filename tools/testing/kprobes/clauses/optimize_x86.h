@@ -6,7 +6,6 @@
 #ifndef _KPROBES_OPTIMIZE_X86_H
 #define _KPROBES_OPTIMIZE_X86_H
 
-#include <linux/delay.h>
 #include <linux/linkage.h>
 #include <linux/ptrace.h>
 #include <linux/text-patching.h>
@@ -50,17 +49,6 @@ u8 first(const u8 *at);
 
 #define IS_JUMP(at)		(first(at) == JMP32_INSN_OPCODE)
 #define IS_BREAKPOINT(at)	(first(at) == INT3_INSN_OPCODE)
-
-/* Waits for it; a wait for all tasks is in there. */
-#define COMES_TRUE(condition)						\
-({									\
-	unsigned long end = jiffies + 10 * HZ;				\
-	bool is;							\
-									\
-	while (!(is = (condition)) && time_before(jiffies, end))	\
-		msleep(20);						\
-	is;								\
-})
 
 static inline bool becomes_a_jump(const u8 *at)
 {

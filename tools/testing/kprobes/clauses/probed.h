@@ -11,5 +11,6 @@ int kprobes_target_section(int value);
 int kprobes_target_named(int value);
 int kprobes_target_init_text(int value);
 int kprobes_forgetful_function(int value);
+int kprobes_lost_way_function(void);
 
 #endif

@@ -50,6 +50,24 @@ void clauses_after(struct kprobe *kp, struct pt_regs *regs,
 	probe->flags_after = flags;
 }
 
+/*
+ * The address of what looks symbols up, which is not exported either, is asked
+ * of kprobes.
+ */
+void *clauses_symbol(const char *name)
+{
+	struct kprobe probe = { .symbol_name = "kallsyms_lookup_name" };
+	unsigned long (*lookup)(const char *name);
+
+	if (IS_ENABLED(CONFIG_X86_KERNEL_IBT) || IS_ENABLED(CONFIG_CFI))
+		return NULL;
+	if (register_kprobe(&probe))
+		return NULL;
+	lookup = (void *)probe.addr;
+	unregister_kprobe(&probe);
+	return (void *)lookup(name);
+}
+
 MODULE_DESCRIPTION("Clauses of the kprobes interface, one KUnit case each");
 MODULE_LICENSE("GPL");
 MODULE_IMPORT_NS("EXPORTED_FOR_KUNIT_TESTING");

@@ -18,6 +18,9 @@ _DEFECTS = (
      r'Oops: divide error|divide error: 0000'),
     ('H9_zero_padded_load', 'zeropad', 'zeropad: registered',
      r'RIP: 0010:kprobes_zeropad_site\+0x0/'),
+    ('D4_refused_and_unregistered', 'not-watched',
+     'not_watched: refused by -2',
+     r'RIP: 0010:(rethook_\w+|unregister_kretprobes?)\+0x'),
     ('O5_static_key', 'static-key', 'way_in: registered, a jump',
      r'RIP: 0010:kprobes_way_in_label\+0x'),
     ('O5_other_symbol', 'other-symbol', 'way_in: registered, a jump',
@@ -28,6 +31,14 @@ _SITE = 'kprobes_unrecoverable_site'
 UNRECOVERABLE = (
     'Unrecoverable kprobe detected.', 'Dump kprobe:',
     f'.symbol_name = {_SITE}, .offset = 0, .addr = {_SITE}', 'kernel BUG at')
+
+# Of a call whose frame is not what it was, twice, and of a task that comes to
+# the trampoline though it is in no call. C's words; the warning is given once.
+WARNING = 'WARNING: '
+LOST_WAY = (
+    WARNING, 'lost_way: 1 back of 1, 0 told', 'lost_way: 2 back of 2, 0 told',
+    'lost_way: goes', 'rethook: rethook: Return address not found! '
+    'Maybe there is a bug in the kernel', 'kernel BUG at')
 
 # Of a task that a fault in a probed instruction kills: the place, and that the
 # CPU handles hits after it.
@@ -45,7 +56,8 @@ def tests(built, image):
         return []
     defects = _DEFECTS if built.impl == 'c' else ()
     return [*(_defect(built, image, *defect) for defect in defects),
-            _unrecoverable(built, image), _no_fixup(built, image)]
+            _unrecoverable(built, image), _no_fixup(built, image),
+            _lost_way(built, image)]
 
 
 def _dies(built, image, job, oops):
@@ -112,3 +124,21 @@ def _unrecoverable(built, image):
     if not console:
         return ktap.Result(name, 'fail', 'no BUG for a hit without end')
     return _said(name, console, unsaid(console.lines, UNRECOVERABLE))
+
+
+def _lost_way(built, image):
+    name = f'{built.arch}.{built.impl}.crash.K5_lost_way'
+    console = _dies(built, image, 'lost-way', r'kernel BUG at')
+    if not console:
+        return ktap.Result(name, 'fail', 'no BUG for a way that is lost')
+    wrong = warned_wrongly(console.lines)
+    # The one that is wanted; whatever else is there is told.
+    console.splats[:] = [line for line in console.splats
+                         if WARNING not in line]
+    return _said(name, console, unsaid(console.lines, LOST_WAY) or wrong)
+
+
+def warned_wrongly(lines):
+    """What is wrong with the warnings in LINES, of which there is to be one."""
+    count = sum(WARNING in line for line in lines)
+    return None if count == 1 else f'{count} warnings'

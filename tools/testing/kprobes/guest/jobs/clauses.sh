@@ -275,6 +275,8 @@ if [ "$IMPL" = rust ]; then
 	check D2_last_post_handler spared kprobes_posts "posts: survived 2 hits"
 	check H9_zero_padded_load spared kprobes_zeropad \
 		"zeropad: survived 1 hits"
+	check D4_refused_and_unregistered spared kprobes_not_watched \
+		"not_watched: survived"
 fi
 
 # entered WAY WHY: such a place stays a breakpoint, and is said to, and why.

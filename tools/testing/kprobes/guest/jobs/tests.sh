@@ -219,6 +219,84 @@ fi
 
 suite clauses_left
 check U2_no_probe_is_left not_listed "clauses|kernel_restart"
+
+WATCHER=/sys/module/kprobes_watcher/parameters
+
+# stores: for how many return probes there is anything in store. C does not say.
+stores() {
+	sed -n "s/^return_stores //p" $KPROBES/counters 2>/dev/null
+}
+
+# comes_true COMMAND...: now, or in a moment.
+comes_true() {
+	for moment in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		"$@" && return 0
+		sleep 0.5
+	done
+	echo "'$*' did not come true"
+	return 1
+}
+
+begun() {
+	[ "$(cat $WATCHER/begun)" = "$1" ]
+}
+
+stores_are() {
+	[ "$(stores)" = "$1" ]
+}
+
+# left_behind PROBES [PARAMETER]: programs sleep in a call that so many probes
+# watch. The module goes with its handlers, and all of the programs come back.
+left_behind() {
+	before=$(stores)
+	load kprobes_watcher symbol=hrtimer_nanosleep $2 || return 1
+	asleep=
+	for one in 1 2 3 4 5 6 7 8; do
+		sleep 10 &
+		asleep="$asleep $!"
+	done
+	# Nothing else here may sleep until they do.
+	for moment in $(seq 200); do
+		! begun 8 || break
+	done
+	rmmod kprobes_watcher || return 1
+	if [ "$before" ]; then
+		comes_true stores_are $((before + $1)) || return 1
+	fi
+	for one in $asleep; do
+		wait "$one" || {
+			echo "one came back with $?"
+			return 1
+		}
+	done
+	[ -z "$before" ] || comes_true stores_are "$before"
+}
+
+# forgotten: the module has unregistered none of the two, which was told.
+forgotten() {
+	mark forgotten
+	left_behind 2 forgets=1 || return 1
+	said=$(since forgotten "module kprobes_watcher goes but its probe of hrtimer_nanosleep\+$ENTRY/" |
+		wc -l)
+	[ "$said" = 2 ] || {
+		echo "$said warnings"
+		return 1
+	}
+	since forgotten "watcher: 8 begun, 0 over, 0 missed" >/dev/null &&
+		not_listed hrtimer_nanosleep
+}
+if [ -e /modules/kprobes_watcher.ko ]; then
+	mark left-behind
+	check K6_calls_are_left_behind left_behind 1
+	check K6_their_ends_are_not_told since left-behind \
+		"watcher: 8 begun, 0 over, 0 missed"
+	if [ "$IMPL" = rust ]; then
+		check R10_forgotten_return_probes_go forgotten
+	else
+		skip R10_forgotten_return_probes_go \
+			"C leaves the handlers in freed text"
+	fi
+fi
 plan
 settled
 rmmod kprobes_clauses

@@ -32,3 +32,17 @@ class Unsaid(unittest.TestCase):
     def test_order_is_wanted(self):
         self.assertIsNotNone(
             crashes.unsaid(SAID[::-1], crashes.UNRECOVERABLE))
+
+    def test_a_lost_way_is_warned_of_once(self):
+        said = [f'[    1.0] {line}' for line in crashes.LOST_WAY]
+        self.assertIsNone(crashes.unsaid(said, crashes.LOST_WAY))
+        self.assertIsNone(crashes.warned_wrongly(said))
+        self.assertEqual(crashes.warned_wrongly(said[1:]), '0 warnings')
+        self.assertEqual(crashes.warned_wrongly(said[:1] + said),
+                         '2 warnings')
+
+    def test_a_lost_way_is_told_under_its_name_in_c(self):
+        said = [line.replace('rethook: rethook:', 'kprobes: rethook:')
+                for line in crashes.LOST_WAY]
+        self.assertEqual(crashes.unsaid(said, crashes.LOST_WAY),
+                         crashes.LOST_WAY[4])
