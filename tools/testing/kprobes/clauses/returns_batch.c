@@ -95,6 +95,22 @@ static void K2_first_error_undoes_the_batch(struct kunit *test)
 	EXPECT_STORES(test, stores);
 }
 
+/* As if they had been registered one by one. */
+static void K2_batch_leaves_what_is_behind(struct kunit *test)
+{
+	struct watched good = WATCHED(OUTER), behind = WATCHED(INNER);
+	struct watched bad = WATCHED("get_kprobe");
+	struct kretprobe *batch[] = { &good.rp, &bad.rp, &behind.rp };
+
+	behind.rp.nmissed = 7;
+	KUNIT_EXPECT_EQ(test, all_refused_by(batch, 3), -EINVAL);
+	KUNIT_EXPECT_EQ(test, good.rp.maxactive, usual_calls());
+	KUNIT_EXPECT_EQ(test, bad.rp.maxactive, usual_calls());
+	KUNIT_EXPECT_EQ(test, behind.rp.maxactive, 0);
+	KUNIT_EXPECT_EQ(test, behind.rp.nmissed, 7);
+	KUNIT_EXPECT_NULL(test, behind.rp.kp.pre_handler);
+}
+
 /* By its address: with a symbol it would be refused for having both. */
 static void K2_twice_in_a_batch(struct kunit *test)
 {
@@ -219,6 +235,7 @@ static struct kunit_case returns_batch_cases[] = {
 	KUNIT_CASE(K2_empty_batch),
 	KUNIT_CASE(K2_all_of_a_batch),
 	KUNIT_CASE(K2_first_error_undoes_the_batch),
+	KUNIT_CASE(K2_batch_leaves_what_is_behind),
 	KUNIT_CASE(K2_twice_in_a_batch),
 	KUNIT_CASE(K2_what_a_client_leaves_is_no_store),
 	KUNIT_CASE(D4_never_registered),

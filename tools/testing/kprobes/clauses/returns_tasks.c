@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 #include <linux/umh.h>
 #include "returns.h"
+#include "target_x86.h"
 
 #define MANY	2000
 #define CROWD	1000
@@ -143,6 +144,62 @@ static void K6_none_is_told_after_unregistering(struct kunit *test)
 	KUNIT_EXPECT_GT(test, told, 0);
 	KUNIT_EXPECT_EQ(test, wrong, 0);
 	EXPECT_STORES(test, stores);
+}
+
+struct row {
+	struct counted probes[ROW];
+	struct kprobe *batch[ROW];
+};
+
+/* Whoever registers anything has to wait for this, again and again. */
+static int keep_registering(void *data)
+{
+	struct row *row = data;
+	int n;
+
+	while (!kthread_should_stop()) {
+		for (n = 0; n < ROW; n++) {
+			row->probes[n] = COUNTED_IN(row_site(n));
+			row->batch[n] = &row->probes[n].kp;
+		}
+		if (!register_kprobes(row->batch, ROW))
+			unregister_kprobes(row->batch, ROW);
+	}
+	return 0;
+}
+
+/*
+ * As long as calls begin to be watched their ends are told: but for one that
+ * the probe went in the middle of.
+ */
+static void K6_told_as_long_as_it_watches(struct kunit *test)
+{
+	struct row *row = kunit_kzalloc(test, sizeof(*row), GFP_KERNEL);
+	struct task_struct *calls, *registers;
+	struct watched probe = WATCHED(INNER);
+	struct caller caller = {};
+	int round, untold = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, row);
+	calls = kthread_run(keep_calling, &caller, "caller");
+	registers = kthread_run(keep_registering, row, "registers");
+	for (round = 0; round < 10; round++) {
+		watched_anew(&probe);
+		if (register_kretprobe(&probe.rp))
+			break;
+		msleep(20);
+		unregister_kretprobe(&probe.rp);
+		untold = max(untold, atomic_read(&probe.entered) -
+				     atomic_read(&probe.returned));
+	}
+	KUNIT_EXPECT_EQ(test, round, 10);
+	KUNIT_EXPECT_FALSE(test, IS_ERR(calls) || IS_ERR(registers));
+	if (!IS_ERR(calls))
+		kthread_stop(calls);
+	if (!IS_ERR(registers))
+		kthread_stop(registers);
+	KUNIT_EXPECT_GT(test, caller.calls, 0);
+	KUNIT_EXPECT_LE(test, untold, 1);
 }
 
 struct depth {
@@ -437,6 +494,7 @@ static struct kunit_case returns_tasks_cases[] = {
 	KUNIT_CASE(K6_registered_again_within_calls),
 	KUNIT_CASE(K6_one_of_two_goes_within_calls),
 	KUNIT_CASE(K6_none_is_told_after_unregistering),
+	KUNIT_CASE_SLOW(K6_told_as_long_as_it_watches),
 	KUNIT_CASE(K7_who_dies_gives_back),
 	KUNIT_CASE(K7_unregistered_before_they_die),
 	KUNIT_CASE(K7_unregistered_after_they_died),
