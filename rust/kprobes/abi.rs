@@ -10,6 +10,7 @@
 mod debugfs;
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 mod ftrace;
+mod jprobes;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 mod no_jump;
 #[cfg(CONFIG_RUST_KPROBES_PLANTS)]
@@ -73,7 +74,8 @@ impl From<Refusal> for Error {
             | Refusal::TooFar
             | Refusal::CodeTooLong
             | Refusal::ForcedEmulation
-            | Refusal::HoldsTrapsBack => EINVAL,
+            | Refusal::HoldsTrapsBack
+            | Refusal::HandlerIsNoFunction => EINVAL,
             Refusal::UnknownSymbol | Refusal::OutOfText => ENOENT,
             Refusal::TruncatedInsn
             | Refusal::InvalidInsn
@@ -100,7 +102,7 @@ impl From<Refusal> for Error {
             | Refusal::FtraceOnly
             | Refusal::AlreadyRegistered
             | Refusal::Gone => EINVAL,
-            Refusal::AddressTaken => EEXIST,
+            Refusal::AddressTaken | Refusal::SecondJprobe => EEXIST,
             Refusal::ModuleGoing | Refusal::InitTextFreed => ENOENT,
             Refusal::Ftrace(errno) => Error::from_errno(errno),
             Refusal::NoMemory => ENOMEM,

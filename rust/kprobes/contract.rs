@@ -321,3 +321,35 @@ pub(crate) unsafe trait Returns: Machine {
     /// They were told: the task goes on there.
     fn unhook(registers: &mut Self::Registers, to: usize);
 }
+
+/// A CPU on which a client's function can run in the place of a probed one.
+///
+/// It is called as if the function's caller had called it: it finds the arguments in the registers,
+/// and a copy of those that are on the stack. It ends as functions do, or by a call of C's
+/// `jprobe_return()`. Either way it ends in a trap that [`ends`](StandsIn::ends) knows.
+///
+/// # Safety
+///
+/// Implementers guarantee that [`stand_in`](StandsIn::stand_in) is this CPU's, and that a CPU that
+/// goes on with the registers that [`enter`](StandsIn::enter) leaves is in the handler as C wants
+/// it to be, and leaves the stack as it was from where the function's caller has left it.
+pub(crate) unsafe trait StandsIn: Machine {
+    /// What a CPU keeps meanwhile.
+    type StandIn;
+
+    /// That of this CPU.
+    fn stand_in(pinned: &Self::Pinned) -> &Self::StandIn;
+
+    /// The registers are those at the entry of a function: keeps them, and makes them those by
+    /// which the CPU comes to the handler at `handler`.
+    fn enter(registers: &mut Self::Registers, handler: TextAddr, pinned: &Self::Pinned);
+
+    /// Is this the trap that such a handler ends in?
+    fn ends(registers: &Self::Registers) -> bool;
+
+    /// The registers become what was kept.
+    fn leave(registers: &mut Self::Registers, pinned: &Self::Pinned);
+
+    /// Where the stack was at the entry of the function.
+    fn stack(pinned: &Self::Pinned) -> usize;
+}

@@ -66,6 +66,21 @@ void rust_kprobes_forgotten(const struct module *module,
 			    const struct kprobe *probe);
 void rust_kprobes_hopeless(const struct kprobe *probe);
 
+/* What a CPU keeps while the handler of a jprobe runs on it. */
+struct rust_kprobes_stand_in {
+	unsigned long way[3];
+	struct pt_regs regs;
+	unsigned long stays;
+};
+DECLARE_PER_CPU(struct rust_kprobes_stand_in, rust_kprobes_stand_in);
+
+int rust_kprobes_jprobe_hit(struct kprobe *p, struct pt_regs *regs);
+unsigned long rust_kprobes_jprobe_stack(void);
+unsigned int rust_kprobes_interrupted_context(void);
+size_t rust_kprobes_stack_left(unsigned long sp);
+int *rust_kprobes_graph_pause(void);
+void rust_kprobes_graph_go_on(void);
+
 /* How many calls of a function can be watched at once, as with C. */
 enum { RUST_KPROBES_MOST_CALLS = 1 << 24 };
 
@@ -90,6 +105,7 @@ extern struct ftrace_ops rust_kprobes_ftrace[2];
 void rust_kprobes_ftrace_watched(unsigned long ip, struct pt_regs *regs);
 void rust_kprobes_ftrace_changed(unsigned long ip, struct pt_regs *regs);
 void rust_kprobes_ftrace_missed(unsigned long ip, bool changes);
+bool rust_kprobes_has_trampoline(unsigned long ip);
 #endif
 bool rust_kprobes_shows_addresses(const struct seq_file *file);
 int rust_kprobes_list_show(struct seq_file *file, void *unused);
@@ -142,6 +158,10 @@ const void *rust_kprobes_bug(struct bug_entry *first, struct bug_entry *end,
 extern int __start_orc_unwind_ip[], __stop_orc_unwind_ip[];
 #endif
 #ifdef CONFIG_X86
+/* jprobe.S */
+void rust_kprobes_jprobe_enter(void);
+void rust_kprobes_jprobe_returned(void);
+void rust_kprobes_jprobe_over(void);
 /* The rest of x86's trampoline.S is in unwind.h. */
 void rust_kprobes_detour_hit(const unsigned long *owner, struct pt_regs *regs);
 bool rust_kprobes_peek(unsigned long *word, const unsigned long *at,

@@ -11,6 +11,7 @@
 //! - [`share`]: several probes at one address;
 //! - [`arm`]: putting the breakpoint in, and taking it out;
 //! - [`hit`]: a breakpoint was hit; `ftrace_hit`: ftrace has called;
+//! - [`jprobes`]: a client's function in the place of a probed one;
 //! - [`optimize`]: from the breakpoint to a jump, and back;
 //! - `returns`: a call that is watched begins, and is over;
 //! - [`enable`]: enabling and disabling;
@@ -40,6 +41,7 @@ pub(crate) mod forgotten;
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 pub(crate) mod ftrace_hit;
 pub(crate) mod hit;
+pub(crate) mod jprobes;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 pub(crate) mod optimize;
 pub(crate) mod prepare;

@@ -7,6 +7,7 @@
 
 pub(crate) mod blacklist;
 pub(crate) mod ftrace;
+pub(crate) mod jprobe;
 pub(crate) mod lock;
 pub(crate) mod modules;
 pub(crate) mod preempt;

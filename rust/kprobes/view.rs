@@ -172,6 +172,9 @@ fn kind(probe: &Probe) -> &'static CStr {
     if probe.return_probe().is_some() {
         return c"r";
     }
-    let _ = probe;
-    c"k"
+    if probe.is_jprobe() {
+        c"j"
+    } else {
+        c"k"
+    }
 }

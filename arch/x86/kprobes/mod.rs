@@ -3,13 +3,14 @@
 //! The x86 back end.
 //!
 //! What can be said about instructions is in [`isa`] and also compiles on the host; what touches
-//! the CPU is in [`machine`], [`detour`], `jump` and `returns`; [`entry`] is where traps, detours
-//! and hooked functions come in.
+//! the CPU is in [`machine`], [`detour`], [`jprobes`], `jump` and `returns`; [`entry`] is where
+//! traps, detours and hooked functions come in.
 
 mod detour;
 mod entry;
 mod frame;
 mod isa;
+mod jprobes;
 // The tests on the host have no use for machine code.
 #[cfg(not(CONFIG_RUST_KPROBES_STAND_IN))]
 mod jump;

@@ -74,5 +74,6 @@ fn number(reason: NotOptimized) -> c::kprobe_no_jump_reason {
         NotOptimized::PostHandler => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_POST_HANDLER,
         NotOptimized::ProbeInside(_) => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_PROBE_INSIDE,
         NotOptimized::SwitchedOff => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_SWITCHED_OFF,
+        NotOptimized::Jprobe => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_JPROBE,
     }
 }

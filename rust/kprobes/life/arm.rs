@@ -164,12 +164,27 @@ pub(crate) fn switch_ftrace(place: Place<'_>, ftrace: &mut Users, on: bool) -> R
             ftrace.add(at, changing)?;
             site.set_armed(Armed::called(changing));
         }
-        Armed::Watching if on && changing && !site.is_guarded() => {
-            ftrace.add(at, true)?;
-            site.set_guarded(true);
-        }
+        Armed::Watching if on && changing => guard(place, ftrace)?,
         armed @ (Armed::Watching | Armed::Changing) if !on => stop(place, ftrace, armed)?,
         _ => (),
+    }
+    Ok(())
+}
+
+/// Sees to it that nobody else changes where the CPU goes on at a place, before a probe is called
+/// there that does.
+pub(crate) fn claim(registry: &mut Registry, at: TextAddr) -> Result<(), Refusal> {
+    let Registry { sites, ftrace, .. } = registry;
+    match sites.get(at) {
+        Some(site) if site.armed() == Armed::Watching => guard((at, site), ftrace),
+        _ => Ok(()),
+    }
+}
+
+fn guard((at, site): Place<'_>, ftrace: &mut Users) -> Result<(), Refusal> {
+    if !site.is_guarded() {
+        ftrace.add(at, true)?;
+        site.set_guarded(true);
     }
     Ok(())
 }

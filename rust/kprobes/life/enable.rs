@@ -56,6 +56,9 @@ pub(crate) fn enable(client: Client) -> Result<(), Refusal> {
     if !probe.is(Flag::Disabled) {
         return Ok(());
     }
+    if probe.is_jprobe() {
+        arm::claim(registry, at)?;
+    }
     set_disabled(registry, at, probe, false);
     if registry.disarmed {
         return Ok(());

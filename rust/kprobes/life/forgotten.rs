@@ -18,7 +18,8 @@ use super::{
         Armed,
         Registry,
         Site, //
-    }, //
+    },
+    unregister, //
 };
 use crate::sys::{
     modules::Going,
@@ -47,6 +48,7 @@ pub(super) fn disable(registry: &Registry, going: &Going) -> bool {
 /// Disarms and takes out what [`disable`] has disabled.
 pub(super) fn take_out(registry: &mut Registry, going: &Going, retired: &mut Retired<Site>) {
     disarm(registry);
+    unregister::wait_for_jprobes(registry, &mut registry.sites.iter().map(|(at, _)| at));
     let Registry {
         sites, optimizer, ..
     } = registry;
@@ -98,7 +100,8 @@ fn needs(probe: &Probe, going: &Going) -> bool {
             return true;
         }
     }
-    probe.needs(|at| going.has(at))
+    let jprobe = probe.jprobe();
+    jprobe.is_some_and(|jprobe| going.has(jprobe.handler())) || probe.needs(|at| going.has(at))
 }
 
 /// If it hooks returns: it hooks no more, and nobody is told of those that it has hooked.

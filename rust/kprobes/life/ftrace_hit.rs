@@ -14,6 +14,7 @@ use super::{
         self,
         Registers, //
     },
+    jprobes,
     site::{
         self,
         Armed,
@@ -25,7 +26,11 @@ use crate::{
     contract::Machine,
     model::addr::TextAddr,
     sys::{
-        preempt::Pinned,
+        ftrace,
+        preempt::{
+            Context,
+            Pinned, //
+        },
         probe::Probe, //
     },
 };
@@ -49,7 +54,7 @@ pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinn
     let next = Current::enter_ftrace(registers, at);
     Current::set_running(Some(probe.running()), pinned);
     if !probe.before(registers) {
-        if probe.comes_back() {
+        if probe.wants_after() {
             Current::pass_ftrace(registers, at);
             probe.after(registers);
         }
@@ -77,12 +82,36 @@ fn count(site: &Site) {
 #[inline(never)]
 fn each(site: &Site, at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
     let next = Current::enter_ftrace(registers, at);
-    if !hit::before(site, registers, pinned) {
-        if site.probes.comes_back() {
-            Current::pass_ftrace(registers, at);
-            hit::after(site, registers, pinned);
-        }
-        Current::leave_ftrace(registers, next);
+    let Some(probe) = hit::before(site, registers, pinned) else {
+        return go_on(site, at, next, registers, pinned);
+    };
+    let Some(jprobe) = probe.jprobe() else {
+        return Current::set_running(None, pinned);
+    };
+    if ftrace::leads_elsewhere(at) {
+        probe.miss();
+        return go_on(site, at, next, registers, pinned);
     }
+    Current::leave_ftrace(registers, next);
+    jprobes::enter(jprobe, at, Context::now(pinned), registers, pinned);
+}
+
+/// The handlers from before the instruction were called: the CPU goes on behind it, at `next`, and
+/// the others are called.
+#[inline(always)]
+fn go_on(site: &Site, at: TextAddr, next: TextAddr, registers: &mut Registers, pinned: &Pinned) {
+    if site.probes.comes_back() {
+        Current::pass_ftrace(registers, at);
+        hit::after(site, registers, pinned);
+    }
+    Current::leave_ftrace(registers, next);
     Current::set_running(None, pinned);
+}
+
+/// The same after the handler of a jprobe, which was called last. The registers are those to go on
+/// with.
+#[inline(never)]
+pub(super) fn resume(site: &Site, at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
+    let next = Current::enter_ftrace(registers, at);
+    go_on(site, at, next, registers, pinned);
 }

@@ -11,6 +11,7 @@
 
 use super::{
     counters,
+    jprobes,
     site::{
         self,
         Prepared,
@@ -149,7 +150,10 @@ fn seldom() {}
 fn walk_jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
     for probe in probes.iter().filter(|probe| probe.is_enabled()) {
         turn_to(probe, pinned);
-        probe.before(registers);
+        // Who comes so late, by a jump that is no more, cannot go elsewhere.
+        if probe.before(registers) && probe.is_jprobe() {
+            probe.miss();
+        }
     }
     Current::set_running(None, pinned);
 }
@@ -173,17 +177,45 @@ fn around(probe: &Probe, prepared: &Prepared, registers: &mut Registers, pinned:
 #[cold]
 #[inline(never)]
 fn each(site: &Site, prepared: &Prepared, registers: &mut Registers, pinned: &Pinned) -> Whose {
-    if !before(site, registers, pinned) {
+    let Some(probe) = before(site, registers, pinned) else {
         let comes_back = site.probes.comes_back();
-        match Current::run(prepared, registers, comes_back) {
-            Next::Done if comes_back => after(site, registers, pinned),
-            Next::Done | Next::Released => {}
-            Next::Stepping(kept) => {
-                // Whose handler is asked if the step faults.
-                let newest = site.probes.iter().find(|probe| probe.is_enabled());
-                Current::set_running(newest.map(Probe::running), pinned);
-                return begin_step(prepared, kept, pinned);
-            }
+        return carry_out(site, prepared, comes_back, registers, pinned);
+    };
+    match probe.jprobe() {
+        Some(jprobe) => {
+            let (at, context) = (Current::place(prepared), Context::interrupted(pinned));
+            jprobes::enter(jprobe, at, context, registers, pinned);
+        }
+        None => Current::set_running(None, pinned),
+    }
+    Whose::Ours
+}
+
+/// The same after the handler of a jprobe, which was called last.
+#[inline(never)]
+pub(super) fn resume(site: &Site, prepared: &Prepared, registers: &mut Registers, pinned: &Pinned) {
+    // The jprobe itself does not.
+    let comes_back = site.probes.iter().any(Probe::wants_after);
+    carry_out(site, prepared, comes_back, registers, pinned);
+}
+
+/// The handlers from before the instruction were called: carries it out, and calls the others.
+#[inline(always)]
+fn carry_out(
+    site: &Site,
+    prepared: &Prepared,
+    comes_back: bool,
+    registers: &mut Registers,
+    pinned: &Pinned,
+) -> Whose {
+    match Current::run(prepared, registers, comes_back) {
+        Next::Done if comes_back => after(site, registers, pinned),
+        Next::Done | Next::Released => {}
+        Next::Stepping(kept) => {
+            // Whose handler is asked if the step faults.
+            let newest = site.probes.iter().find(|probe| probe.is_enabled());
+            Current::set_running(newest.map(Probe::running), pinned);
+            return begin_step(prepared, kept, pinned);
         }
     }
     Current::set_running(None, pinned);
@@ -337,7 +369,7 @@ fn stepped<'a>(hit: &Hit<Kept>, pinned: &'a Pinned) -> Option<(&'a Site, &'a Pre
 /// A breakpoint, or the end of a step, while this CPU handles a hit.
 #[inline(never)]
 fn nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
-    if came_back(registers, pinned) {
+    if came_back(registers, pinned) || jprobes::ended(registers, pinned) {
         Whose::Ours
     } else {
         inside(registers, pinned)
@@ -395,10 +427,14 @@ fn note_context(pinned: &Pinned) {
 }
 
 /// Calls the handlers from before the instruction, up to one that chooses another path; tells
-/// whether one did.
+/// whose that was.
 #[inline(always)]
-pub(super) fn before(site: &Site, registers: &mut Registers, pinned: &Pinned) -> bool {
-    site.probes.iter().any(|probe| {
+pub(super) fn before<'a>(
+    site: &'a Site,
+    registers: &mut Registers,
+    pinned: &Pinned,
+) -> Option<&'a Probe> {
+    site.probes.iter().find(|probe| {
         probe.is_enabled() && {
             turn_to(probe, pinned);
             probe.before(registers)
@@ -410,7 +446,7 @@ pub(super) fn before(site: &Site, registers: &mut Registers, pinned: &Pinned) ->
 #[inline(always)]
 pub(super) fn after(site: &Site, registers: &mut Registers, pinned: &Pinned) {
     for probe in site.probes.iter() {
-        if probe.comes_back() && probe.is_enabled() {
+        if probe.wants_after() && probe.is_enabled() {
             turn_to(probe, pinned);
             probe.after(registers);
         }

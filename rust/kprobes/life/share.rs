@@ -2,9 +2,9 @@
 
 //! Several probes at one address.
 //!
-//! They share the place: its breakpoint, its slot. The newest is called first. What any of them
-//! wants the place does for all: it is armed while one is enabled, and its instruction comes back
-//! while one wants to be called afterwards.
+//! They share the place: its breakpoint, its slot. The newest is called first, and a jprobe, of
+//! which there can be one, last. What any of them wants the place does for all: it is armed while
+//! one is enabled, and its instruction comes back while one wants to be called afterwards.
 
 use super::{
     arm::{
@@ -40,6 +40,13 @@ pub(crate) fn join(
     probe: &'static Probe,
     batch: &mut Batch,
 ) -> Result<(), Refusal> {
+    let second = |site: &Site| probe.is_jprobe() && site.probes.iter().any(Probe::is_jprobe);
+    if registry.sites.get(at).is_some_and(second) {
+        return Err(Refusal::SecondJprobe);
+    }
+    if probe.is_jprobe() && probe.is_enabled() {
+        arm::claim(registry, at)?;
+    }
     if registry.sites.get(at).is_some_and(Site::is_gone) {
         renew(registry, at, means, probe)?;
     } else {
@@ -60,7 +67,11 @@ fn add(registry: &mut Registry, at: TextAddr, probe: &'static Probe) {
         let text = &mut text::Lazy::new();
         optimize::leave(sites, optimizer, text, &mut [at].into_iter());
     }
-    if let Some(site) = sites.get(at) {
+    let Some(site) = sites.get(at) else { return };
+    if probe.is_jprobe() {
+        site.note_jprobe();
+        site.probes.push_oldest(probe);
+    } else {
         site.probes.push(probe);
     }
 }

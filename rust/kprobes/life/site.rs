@@ -66,6 +66,7 @@ pub(crate) struct Site {
     armed: State<AtomicU8>,
     guarded: AtomicBool,
     gone: AtomicBool,
+    had_jprobe: AtomicBool,
     /// Its way to a jump.
     pub(crate) jump: optimize::OfSite,
 }
@@ -77,6 +78,7 @@ impl Site {
     /// A place that is not armed, with its first probe.
     pub(crate) fn new(way: Way, first: &'static Probe) -> Self {
         Self {
+            had_jprobe: AtomicBool::new(first.is_jprobe()),
             probes: Chain::of(first),
             way,
             armed: State::new(),
@@ -120,6 +122,17 @@ impl Site {
     /// Notes that the text is no more.
     pub(crate) fn set_gone(&self) {
         self.gone.store(true, Ordering::Relaxed);
+    }
+
+    /// Has there ever been a jprobe? Then a CPU may be in its handler whose hit no breakpoint, and
+    /// no call of ftrace, tells of any more.
+    pub(crate) fn had_jprobe(&self) -> bool {
+        self.had_jprobe.load(Ordering::Relaxed)
+    }
+
+    /// Notes that one comes.
+    pub(crate) fn note_jprobe(&self) {
+        self.had_jprobe.store(true, Ordering::Relaxed);
     }
 
     /// Is it hit through ftrace?

@@ -7,6 +7,8 @@
 //! must find it there. After a grace period no CPU is in a handler, and the client may free its
 //! probe. One grace period does for the whole batch.
 //!
+//! A place that had a jprobe takes one more, before it is taken out: see `jprobes.rs`.
+//!
 //! C counterpart: `unregister_kprobes()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
 use super::{
@@ -32,6 +34,7 @@ use crate::{
     },
     sys::{
         lock::Lock,
+        preempt,
         probe::{
             Flag,
             Probe, //
@@ -70,6 +73,7 @@ pub(crate) fn leave(clients: &[Client]) -> Left {
         let mut lock = Lock::new();
         let registry = site::registry(&mut lock);
         disarm(registry, chunk);
+        wait_for_jprobes(registry, &mut chunk.iter().flatten().map(|probe| at(probe)));
         for probe in chunk.iter().flatten() {
             take_out(registry, probe, &mut retired);
         }
@@ -100,6 +104,15 @@ fn disarm(registry: &mut Registry, chunk: &[Client]) {
         let text = &mut text::Lazy::new();
         optimize::leave(sites, optimizer, text, &mut idle().map(|(at, _)| at));
         arm::disarm_all(&mut idle(), text.get());
+    }
+}
+
+/// A place must be found while a CPU is in the handler of its jprobe, which has preemption off. It
+/// is disarmed, if it is to go.
+pub(super) fn wait_for_jprobes(registry: &Registry, addresses: &mut dyn Iterator<Item = TextAddr>) {
+    let mut sites = addresses.filter_map(|at| registry.sites.get(at));
+    if sites.any(|site| site.had_jprobe() && !site.is_wanted()) {
+        preempt::wait_for_all();
     }
 }
 

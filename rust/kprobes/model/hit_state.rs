@@ -6,6 +6,9 @@
 //! is run. Such a hit calls nobody and is counted as missed; its instruction is carried out all the
 //! same. If that takes a step of its own, the outer hit is put aside meanwhile. There is room for
 //! one: a hit in the middle of that can only come from code that handles hits, and would never end.
+//!
+//! The handler of a jprobe is no part of the trap: it runs in its place on the stack, and a trap of
+//! its own ends the hit. Until then other hits are as in the middle of any handler.
 
 /// How far a CPU is. The representation is what fresh memory says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +20,8 @@ pub(crate) enum Phase {
     Stepping,
     /// As before, of a hit that came into the middle of another one, which is put aside.
     SteppingInside,
+    /// The trap is over, and the handler of a jprobe runs in the place of the function.
+    StandingIn,
 }
 
 /// What a hit means that comes while a CPU handles another one.
@@ -32,7 +37,7 @@ impl Phase {
     /// What a further hit means.
     pub(crate) fn nested(self) -> Nested {
         match self {
-            Self::Handling | Self::Stepping => Nested::Miss,
+            Self::Handling | Self::Stepping | Self::StandingIn => Nested::Miss,
             Self::SteppingInside => Nested::Hopeless,
         }
     }
@@ -52,12 +57,13 @@ mod tests {
     fn one_level_of_nesting_is_room_enough() {
         assert_eq!(Phase::Handling.nested(), Nested::Miss);
         assert_eq!(Phase::Stepping.nested(), Nested::Miss);
+        assert_eq!(Phase::StandingIn.nested(), Nested::Miss);
         assert_eq!(Phase::SteppingInside.nested(), Nested::Hopeless);
     }
 
     #[test]
     fn only_steps_are_stepping() {
-        assert!(!Phase::Handling.is_stepping());
+        assert!(!Phase::Handling.is_stepping() && !Phase::StandingIn.is_stepping());
         assert!(Phase::Stepping.is_stepping() && Phase::SteppingInside.is_stepping());
     }
 }

@@ -68,6 +68,7 @@ reasons! {
     PostHandler => "a handler is to be called after the instruction",
     ProbeInside(TextAddr) => "another probe is in the bytes of the jump",
     SwitchedOff => "debug.kprobes-optimization is 0",
+    Jprobe => "a handler is to be called in the place of the function",
 }
 
 impl NotOptimized {
@@ -100,7 +101,8 @@ impl NotOptimized {
             | Self::OfDebugger
             | Self::NoMemory
             | Self::PostHandler
-            | Self::SwitchedOff => None,
+            | Self::SwitchedOff
+            | Self::Jprobe => None,
         }
     }
 

@@ -108,6 +108,11 @@ refusals! {
          function goes on; remove the handler from after the instruction, or that other one",
     AlreadyRegistered => "the probe is registered already: unregister it first",
     Gone => "the text that the probe was on is no more: unregister it",
+    HandlerIsNoFunction =>
+        "the handler of the jprobe is not where a function starts: give one with the signature of \
+         the probed function",
+    SecondJprobe =>
+        "the address has a jprobe already, and there can be one: unregister that, or take a kprobe",
     NoMemory => "no memory is left: free some",
 }
 

@@ -9,7 +9,8 @@
 //! What is noted is one word, a [`Brief`]: the only probe, if it is enabled and a plain one, and
 //! what it wants; the newest of several, if all are enabled and plain and want to be called before
 //! the instruction only; or that the chain has to be walked. Who walks from that newest one need
-//! not ask them. Those that come later are newer, so he does not meet them.
+//! not ask them. Those that come later are newer, so he does not meet them, save one: the oldest
+//! of all may come last ([`push_oldest`](Chain::push_oldest)), and must not mind being called.
 //!
 //! Whatever leads to a probe is stored with a release, also where it led to an older one already:
 //! a hit may see nothing but the latest store. And what leads to a probe that is older is an
@@ -129,6 +130,16 @@ impl<P: Linked> Chain<P> {
         self.will_come_back(probe.comes_back());
         // INVARIANT: `'static` says so.
         self.newest.lead(Some(probe), Ordering::Release);
+        self.note();
+    }
+
+    /// Puts a probe behind all others, as the oldest one. As for [`push`](Chain::push).
+    pub(crate) fn push_oldest(&self, probe: &'static P) {
+        probe.older().lead(None, Ordering::Relaxed);
+        self.will_come_back(probe.comes_back());
+        // INVARIANT: `'static` says so.
+        let link = self.iter().last().map_or(&self.newest, P::older);
+        link.lead(Some(probe), Ordering::Release);
         self.note();
     }
 

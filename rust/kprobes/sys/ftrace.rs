@@ -164,6 +164,14 @@ mod ops {
     }
 }
 
+/// Has the CPU that ftrace calls from `at`, which stays, somebody else's trampoline before it, with
+/// a frame of its own, wherever it is told to go on?
+#[cfg(CONFIG_KPROBES_ON_FTRACE)]
+pub(crate) fn leads_elsewhere(at: TextAddr) -> bool {
+    // SAFETY: The function looks the address up.
+    unsafe { kernel::bindings::rust_kprobes_has_trampoline(at.get() as usize) }
+}
+
 /// Is this very address the room for a call of ftrace?
 #[cfg(CONFIG_DYNAMIC_FTRACE)]
 pub(crate) fn calls_from(at: TextAddr) -> bool {

@@ -55,6 +55,12 @@ impl Context {
         // SAFETY: May be called from any context.
         Self(unsafe { bindings::rust_kprobes_context() })
     }
+
+    /// That of what the caller, the trap of a breakpoint, has interrupted.
+    pub(crate) fn interrupted(_pinned: &Pinned) -> Self {
+        // SAFETY: Only computes a number; what it is outside of a trap is of no use.
+        Self(unsafe { bindings::rust_kprobes_interrupted_context() })
+    }
 }
 
 /// Does `work` in a trap, which leaves preemption off.
@@ -70,6 +76,11 @@ pub(crate) unsafe fn in_trap<T>(work: impl FnOnce(&Pinned) -> T) -> T {
     let result = work(&pinned);
     pinned.leave();
     result
+}
+
+/// Waits for all who have preemption off now.
+pub(crate) fn wait_for_all() {
+    kernel::sync::rcu::synchronize_rcu();
 }
 
 impl Drop for Pinned {

@@ -20,7 +20,10 @@ pub(crate) use crate::shared::chain::{
     List, //
 };
 
-use super::preempt::Pinned;
+use super::{
+    jprobe::Jprobe,
+    preempt::Pinned, //
+};
 use crate::{
     model::{
         addr::TextAddr,
@@ -208,9 +211,34 @@ impl Probe {
             .then(|| unsafe { super::returns::probe::ReturnProbe::of_entry(self.as_c()) })
     }
 
+    /// Makes it the probe of a jprobe.
+    pub(crate) fn be_of_jprobe(&self) {
+        self.pre_handler
+            .set(Some(bindings::rust_kprobes_jprobe_hit));
+    }
+
+    /// Is it a jprobe's?
+    pub(crate) fn is_jprobe(&self) -> bool {
+        let hit: unsafe extern "C" fn(_, _) -> _ = bindings::rust_kprobes_jprobe_hit;
+        let handler = self.pre_handler.get();
+        handler.is_some_and(|handler| handler as usize == hit as usize)
+    }
+
+    /// The jprobe that it is of.
+    pub(crate) fn jprobe(&self) -> Option<&Jprobe> {
+        // SAFETY: Only those of jprobes have this handler.
+        self.is_jprobe().then(|| unsafe { Jprobe::of(self.as_c()) })
+    }
+
     /// Does the client want to be called after the instruction?
-    pub(crate) fn comes_back(&self) -> bool {
+    pub(crate) fn wants_after(&self) -> bool {
         self.post_handler.get().is_some()
+    }
+
+    /// Does the client need more of the place than to be called before the instruction: to be
+    /// called after it, or to choose another path? Then it cannot be a jump.
+    pub(crate) fn comes_back(&self) -> bool {
+        self.wants_after() || self.is_jprobe()
     }
 
     /// Does `goes` hold for the memory of the probe, or for the code of a handler of its?

@@ -11,7 +11,10 @@
 //! in the handling of its hit.
 
 use super::{
-    preempt::Context,
+    preempt::{
+        Context,
+        Pinned, //
+    },
     probe::Running, //
 };
 use crate::model::{
@@ -44,6 +47,42 @@ pub(crate) struct Cpu<K> {
     pub(crate) outer_running: Cell<Option<Running>>,
     /// Where handlers of the hit are called, if the one that is called now also handles faults.
     pub(crate) context: Cell<Context>,
+}
+
+/// What a CPU keeps while the handler of a jprobe runs on it; starts as zeroes. `W` is what the
+/// back end wants to know on the way there, and `R` is what a hit has saved.
+#[repr(C)]
+pub(crate) struct StandIn<W, R> {
+    /// The way to the handler.
+    pub(crate) way: Cell<W>,
+    /// The registers at the entry of the function.
+    pub(crate) registers: Cell<R>,
+    stays: Cell<Stays>,
+}
+
+/// Is the task kept on the CPU?
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+enum Stays {
+    No = 0,
+    /// Preemption was turned off by [`StandIn::begin`].
+    Yes,
+}
+
+impl<W, R> StandIn<W, R> {
+    /// The handler is about to be entered: preemption stays off when the caller returns.
+    pub(crate) fn begin(&self) {
+        Pinned::new().leave();
+        self.stays.set(Stays::Yes);
+    }
+
+    /// It is over, and so is that.
+    pub(crate) fn end(&self) {
+        if self.stays.replace(Stays::No) == Stays::Yes {
+            // SAFETY: `begin` has left it, and the task has not left the CPU since.
+            drop(unsafe { Pinned::resume() });
+        }
+    }
 }
 
 /// The probe that stands for "no probe may be handled now": it has no handler and no address of

@@ -36,7 +36,8 @@ ROOTS = ('kprobe_int3_handler', 'kprobe_fault_handler', 'kprobe_ftrace_handler',
          'rust_kprobes_ftrace_missed', 'rust_kprobes_detour_hit',
          'rust_kprobes_give_way', 'kprobe_original_frame',
          'rust_kprobes_function_entered', 'arch_rethook_trampoline',
-         'rust_kprobes_returned', 'rethook_find_ret_addr')
+         'rust_kprobes_returned', 'rethook_find_ret_addr',
+         'rust_kprobes_jprobe_hit')
 # What calls clients' handlers, which is the one thing that is not known here:
 # the edges that the crate's inlined functions end up in, and its files of hits.
 HANDLERS = re.compile(r'(kprobe_(int3|fault)_handler'
@@ -57,8 +58,10 @@ FREE = re.compile(r'__SCT__preempt_schedule(_notrace)?$|preempt_schedule_irq$'
 # return probes have in store to be made larger, in a hit, which a probe there
 # misses; or to be freed, at the end of a call, where a probe there is hit. A
 # return probe's own calls ask for that when it was unregistered, and then it is
-# hit no more: so it ends.
-FREE_FROM = {'rust_kprobes_ask_to_tend': 'irq_work_queue'}
+# hit no more: so it ends. And where a jprobe is hit ftrace is asked who else has
+# the place: a probe there is missed.
+FREE_FROM = {'rust_kprobes_ask_to_tend': 'irq_work_queue',
+             'rust_kprobes_has_trampoline': 'ftrace_find_rec_direct'}
 PANICS = re.compile(r'4core9panicking|rust_begin_unwind|4core6option13(expect|unwrap)'
                     r'|4core6result13unwrap|4core5slice5index')
 # Where the kernel's mitigations do an indirect call or jump, and a return.

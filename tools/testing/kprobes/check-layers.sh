@@ -34,7 +34,7 @@ layer() {
 	arch/*/kprobes/isa/*) echo isa ;;
 	rust/kprobes/arch.rs | arch/*/kprobes/mod.rs) echo arch ;;
 	rust/kprobes/sys.rs | rust/kprobes/sys/*) echo sys ;;
-	arch/*/kprobes/machine.rs | arch/*/kprobes/machine/* | arch/*/kprobes/poke.rs | arch/*/kprobes/frame.rs | arch/*/kprobes/detour.rs | arch/*/kprobes/jump.rs | arch/*/kprobes/jump/* | arch/*/kprobes/starts.rs | arch/*/kprobes/returns.rs) echo machine ;;
+	arch/*/kprobes/machine.rs | arch/*/kprobes/machine/* | arch/*/kprobes/poke.rs | arch/*/kprobes/frame.rs | arch/*/kprobes/detour.rs | arch/*/kprobes/jump.rs | arch/*/kprobes/jump/* | arch/*/kprobes/starts.rs | arch/*/kprobes/returns.rs | arch/*/kprobes/jprobes.rs) echo machine ;;
 	rust/kprobes/life.rs | rust/kprobes/life/*) echo life ;;
 	rust/kprobes/view.rs) echo view ;;
 	rust/kprobes/abi.rs | rust/kprobes/abi/* | arch/*/kprobes/entry.rs) echo edge ;;

@@ -35,7 +35,9 @@ pub(crate) fn why_not(registry: &Registry, place: Place<'_>) -> Option<NotOptimi
     if let Some(&Err(reason)) = site.jump.decided() {
         return Some(reason);
     }
-    Some(if site.probes.comes_back() {
+    Some(if site.probes.iter().any(Probe::is_jprobe) {
+        NotOptimized::Jprobe
+    } else if site.probes.comes_back() {
         NotOptimized::PostHandler
     } else if let Some(inside) = inside(sites, at) {
         NotOptimized::ProbeInside(inside)

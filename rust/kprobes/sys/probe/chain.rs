@@ -161,7 +161,7 @@ impl chain::Linked for Probe {
 
     #[inline(always)]
     fn is_plain(&self) -> bool {
-        self.is_enabled() && !self.handles_faults()
+        self.is_enabled() && !self.handles_faults() && !self.is_jprobe()
     }
 
     fn set(&self, flag: Flag, on: bool) {

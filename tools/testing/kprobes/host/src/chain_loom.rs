@@ -335,6 +335,12 @@ impl World {
         self.chain().push(self.probe(number));
     }
 
+    /// The same, as the oldest one.
+    fn push_oldest(&self, number: usize) {
+        self.probes[number].fill();
+        self.chain().push_oldest(self.probe(number));
+    }
+
     fn disable(&self, number: usize) {
         self.chain().mark(&self.probes[number], DISABLED, true);
     }
@@ -707,6 +713,76 @@ const REMOVE_OF_SEVERAL: Race = Race {
     go: &[2],
 };
 
+/// One that comes back is put behind one that does not.
+const OLDEST_TO_LONE: Race = Race {
+    hits: 1,
+    hit: World::hit,
+    first: &[0],
+    change: |world| {
+        world.push_oldest(1);
+        world.tell();
+    },
+    stay: &[0],
+    come: &[1],
+    go: &[],
+};
+
+/// The same where hits walk the chain already, of which the last one goes then.
+const OLDEST_WALKED: Race = Race {
+    hits: 1,
+    hit: World::hit,
+    first: &[2, 0],
+    change: |world| {
+        world.push_oldest(1);
+        world.take_out(2);
+        world.tell();
+        if world.is_quiet() {
+            world.probes[2].free();
+        }
+    },
+    stay: &[0],
+    come: &[1],
+    go: &[2],
+};
+
+/// The same, under who comes by a jump that is no more: whether he meets the new one or not, it is
+/// there.
+const OLDEST_UNDER_A_JUMP: Race = Race {
+    hits: 1,
+    hit: World::jump,
+    first: &[0, 2],
+    change: |world| {
+        world.push_oldest(1);
+        world.take_out(1);
+        if world.is_quiet() {
+            world.probes[1].free();
+        }
+        world.tell();
+    },
+    stay: &[0, 2],
+    come: &[],
+    go: &[1],
+};
+
+/// It goes again, and the others stay.
+const OLDEST_GOES: Race = Race {
+    hits: 1,
+    hit: World::hit,
+    first: &[0],
+    change: |world| {
+        world.push_oldest(1);
+        world.push(2);
+        world.take_out(1);
+        world.tell();
+        if world.is_quiet() {
+            world.probes[1].free();
+        }
+    },
+    stay: &[0],
+    come: &[2],
+    go: &[1],
+};
+
 /// A chain takes over another one's, while its only probe is called.
 const APPEND_TO_LONE: Race = Race {
     hits: 1,
@@ -816,6 +892,32 @@ fn enabled_probe_is_called() {
 fn appended_probes_are_called_and_come_back() {
     APPEND.run(Fault::None);
     APPEND_TO_LONE.run(Fault::None);
+}
+
+#[test]
+fn probe_put_behind_all_others_is_called_and_goes() {
+    OLDEST_TO_LONE.run(Fault::None);
+    OLDEST_WALKED.run(Fault::None);
+    OLDEST_UNDER_A_JUMP.run(Fault::None);
+    OLDEST_GOES.run(Fault::None);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn probe_put_behind_others_without_an_order_is_caught() {
+    OLDEST_WALKED.run(Fault::Lead);
+}
+
+#[test]
+#[should_panic(expected = "did not come back")]
+fn coming_back_of_the_oldest_noted_late_is_caught() {
+    OLDEST_WALKED.run(Fault::Late);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn oldest_freed_under_a_jump_is_caught() {
+    OLDEST_UNDER_A_JUMP.run(Fault::Grace);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! What the CPU is in the middle of.
 
 use core::sync::atomic::{
+    AtomicI32,
     AtomicU32,
     Ordering::Relaxed, //
 };
@@ -20,4 +21,16 @@ pub fn interrupt<T>(work: impl FnOnce() -> T) -> T {
 /// How many interrupts there are around the caller.
 pub(crate) fn depth() -> u32 {
     INTERRUPTS.load(Relaxed)
+}
+
+static STAYS: AtomicI32 = AtomicI32::new(0);
+
+/// Preemption is turned off once more, or less.
+pub(crate) fn stay(more: i32) {
+    STAYS.fetch_add(more, Relaxed);
+}
+
+/// How often preemption was turned off.
+pub fn stays() -> i32 {
+    STAYS.load(Relaxed)
 }

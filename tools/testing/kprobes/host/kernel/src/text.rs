@@ -415,7 +415,7 @@ pub(crate) fn around(addr: u64) -> Option<(u64, u64)> {
 }
 
 /// Can ftrace call from there?
-pub(crate) fn is_traced(addr: u64) -> bool {
+pub fn is_traced(addr: u64) -> bool {
     let functions = FUNCTIONS.lock().unwrap();
     functions.get(&addr).is_some_and(|&(_, traced)| traced)
 }

@@ -60,9 +60,13 @@ pub unsafe fn rust_kprobes_cpus_read_unlock() {
     events::note(Event::Unlocked(Lock::Cpus));
 }
 
-pub unsafe fn rust_kprobes_preempt_disable() {}
+pub unsafe fn rust_kprobes_preempt_disable() {
+    context::stay(1);
+}
 
-pub unsafe fn rust_kprobes_preempt_enable() {}
+pub unsafe fn rust_kprobes_preempt_enable() {
+    context::stay(-1);
+}
 
 pub unsafe fn rust_kprobes_context() -> c_uint {
     context::depth()

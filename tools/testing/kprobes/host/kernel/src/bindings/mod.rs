@@ -12,10 +12,12 @@
 )]
 
 mod functions;
+mod jprobes;
 mod no_jump;
 mod returns;
 
 pub use functions::*;
+pub use jprobes::*;
 pub use no_jump::*;
 pub use returns::*;
 

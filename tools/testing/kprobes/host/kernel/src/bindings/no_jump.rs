@@ -36,6 +36,7 @@ pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_NO_MEMORY: c_uint = 22;
 pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_POST_HANDLER: c_uint = 23;
 pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_PROBE_INSIDE: c_uint = 24;
 pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_SWITCHED_OFF: c_uint = 25;
+pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_JPROBE: c_uint = 26;
 
 #[repr(C)]
 pub struct kprobe_no_jump {

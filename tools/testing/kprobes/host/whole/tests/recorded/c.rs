@@ -4,6 +4,7 @@
 
 use kernel::{
     bindings::{
+        jprobe,
         kprobe,
         kretprobe,
         llist_node,
@@ -53,5 +54,8 @@ extern "C" {
         frame: usize,
         last: *mut *mut llist_node,
     ) -> usize;
+    pub fn register_jprobes(probes: *mut *mut jprobe, count: c_int) -> c_int;
+    pub fn unregister_jprobes(probes: *mut *mut jprobe, count: c_int);
+    pub fn rust_kprobes_jprobe_stack() -> c_ulong;
     pub fn rethook_flush_task(task: *mut task_struct);
 }

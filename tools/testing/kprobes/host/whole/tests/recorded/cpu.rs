@@ -168,6 +168,10 @@ pub fn come(at: u64) -> Result<(), Lost> {
     let before = running();
     let mut registers = registers(at + 1);
     trap(&mut registers, Lost::Breakpoint)?;
+    #[cfg(not(miri))]
+    if is_led_away(&registers) {
+        stand_in(&mut registers, false)?;
+    }
     finish(at, &mut registers)?;
     if running() != before {
         return Err(Lost::Running);
@@ -187,6 +191,10 @@ pub fn call_from(at: u64, user: bool) -> Result<(), Lost> {
     };
     // SAFETY: Registers of our own, and nothing else runs on this CPU.
     window(|| unsafe { call(at as usize, &mut registers) });
+    #[cfg(not(miri))]
+    if is_led_away(&registers) {
+        stand_in(&mut registers, true)?;
+    }
     if registers.ip as u64 != at + CALL_LEN {
         return Err(Lost::GoesOnAt(registers.ip as u64));
     }
@@ -194,6 +202,44 @@ pub fn call_from(at: u64, user: bool) -> Result<(), Lost> {
         return Err(Lost::Running);
     }
     Ok(())
+}
+
+/// Is the CPU on its way into the handler of a jprobe?
+#[cfg(not(miri))]
+pub fn is_led_away(registers: &pt_regs) -> bool {
+    registers.ip == bindings::rust_kprobes_jprobe_enter as *const () as usize
+}
+
+/// What `jprobe.S` is told: how many words to copy, where the handler is, what to increment.
+#[cfg(not(miri))]
+pub fn way() -> [usize; 3] {
+    // SAFETY: One CPU, which is this one.
+    unsafe { (&raw const bindings::rust_kprobes_stand_in.way).read() }
+}
+
+/// It goes there, and the handler is over, having left its mark on all that it could; by
+/// `jprobe_return()` if `old`.
+#[cfg(not(miri))]
+pub fn stand_in(registers: &mut pt_regs, old: bool) -> Result<(), Lost> {
+    let pause = core::ptr::with_exposed_provenance_mut::<i32>(way()[2]);
+    // SAFETY: It leads to one, as `jprobe.S` wants it.
+    unsafe { *pause += 1 };
+    let end = if old {
+        bindings::rust_kprobes_jprobe_over as *const () as usize
+    } else {
+        bindings::rust_kprobes_jprobe_returned as *const () as usize
+    };
+    *registers = pt_regs {
+        ax: !0,
+        cx: !0,
+        bx: !0,
+        di: !0,
+        r15: !0,
+        flags: FLAGS | 1,
+        sp: !0,
+        ..self::registers(end as u64 + 1)
+    };
+    trap(registers, Lost::Breakpoint)
 }
 
 /// What a CPU does after the trap at an address, up to where it goes on.

@@ -18,6 +18,8 @@ mod faulting;
 mod ftrace;
 mod gone;
 #[cfg(not(miri))]
+mod jprobes;
+#[cfg(not(miri))]
 mod nested;
 #[cfg(not(miri))]
 mod optimize;

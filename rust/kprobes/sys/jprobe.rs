@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A client's jprobe: C's `struct jprobe`, with a Rust type for each field.
+//!
+//! It begins with a probe on the entry of the function, to which all applies that is said of
+//! [`Probe`].
+
+use super::probe::Probe;
+use crate::model::{
+    addr::TextAddr,
+    refusal::Refusal,
+    target::Target, //
+};
+use core::{
+    cell::Cell,
+    mem::offset_of, //
+};
+use kernel::{
+    bindings,
+    prelude::*, //
+};
+
+/// `struct jprobe`.
+#[repr(C)]
+pub(crate) struct Jprobe {
+    entry: Probe,
+    handler: Cell<*mut c_void>,
+}
+
+const _: () = assert!(offset_of!(Jprobe, entry) == offset_of!(bindings::jprobe, kp));
+const _: () = assert!(offset_of!(Jprobe, handler) == offset_of!(bindings::jprobe, entry));
+const _: () = assert!(size_of::<Jprobe>() == size_of::<bindings::jprobe>());
+
+impl Jprobe {
+    /// The jprobes that C passes.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Probe::from_c`].
+    pub(crate) unsafe fn from_c<'a>(
+        probes: *const *mut bindings::jprobe,
+        count: usize,
+    ) -> &'a [Option<&'static Self>] {
+        // SAFETY: The layouts are the same, as asserted above, and NULL is `None`; what changes
+        // are atomics, and cells that the client does not change meanwhile.
+        unsafe { core::slice::from_raw_parts(probes.cast(), count) }
+    }
+
+    /// The same jprobes, as the probes on the entries of their functions.
+    pub(crate) fn entries<'a>(probes: &'a [Option<&'static Self>]) -> &'a [Option<&'static Probe>] {
+        // SAFETY: Each begins with its entry's, at the same address.
+        unsafe { core::slice::from_raw_parts(probes.as_ptr().cast(), probes.len()) }
+    }
+
+    /// The jprobe that this probe is of.
+    ///
+    /// # Safety
+    ///
+    /// It is one's.
+    pub(crate) unsafe fn of<'a>(entry: *mut bindings::kprobe) -> &'a Self {
+        // SAFETY: By the precondition: it begins with that.
+        unsafe { &*entry.cast() }
+    }
+
+    /// The probe on the entry of the function.
+    pub(crate) fn entry(&self) -> &Probe {
+        &self.entry
+    }
+
+    /// Where the client asks to probe. To be used during registration only.
+    pub(crate) fn target(&self) -> Result<Target<'_>, Refusal> {
+        self.entry.target()
+    }
+
+    /// Where the handler is.
+    pub(crate) fn handler(&self) -> TextAddr {
+        TextAddr::new(self.handler.get().addr() as u64)
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Jprobes, and what C does for them.
+
+#![expect(
+    clippy::missing_safety_doc,
+    reason = "as bindgen has it, C says what they want"
+)]
+
+use super::*;
+use crate::context;
+use core::{
+    hint::black_box,
+    sync::atomic::{
+        AtomicBool,
+        AtomicUsize,
+        Ordering::Relaxed, //
+    }, //
+};
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct jprobe {
+    pub kp: kprobe,
+    pub entry: *mut c_void,
+}
+
+#[repr(C)]
+pub struct rust_kprobes_stand_in {
+    pub way: [c_ulong; 3],
+    pub regs: pt_regs,
+    pub stays: c_ulong,
+}
+
+// SAFETY: All zero is a value of each member.
+pub static mut rust_kprobes_stand_in: rust_kprobes_stand_in = unsafe { core::mem::zeroed() };
+
+extern "C" {
+    pub fn rust_kprobes_jprobe_hit(p: *mut kprobe, regs: *mut pt_regs) -> c_int;
+}
+
+// What is assembly in the kernel: only their addresses are used, which must differ.
+
+pub unsafe extern "C" fn rust_kprobes_jprobe_enter() {
+    black_box(1);
+}
+
+pub unsafe extern "C" fn rust_kprobes_jprobe_returned() {
+    black_box(2);
+}
+
+pub unsafe extern "C" fn rust_kprobes_jprobe_over() {
+    black_box(3);
+}
+
+/// How many bytes there are above any stack pointer.
+static LEFT: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+/// Says it.
+pub fn set_stack_left(left: usize) {
+    LEFT.store(left, Relaxed);
+}
+
+pub unsafe fn rust_kprobes_stack_left(_sp: c_ulong) -> usize {
+    LEFT.load(Relaxed)
+}
+
+/// How often the function graph tracer is held off.
+pub static mut graph_pause: c_int = 0;
+
+pub unsafe fn rust_kprobes_graph_pause() -> *mut c_int {
+    &raw mut graph_pause
+}
+
+pub unsafe fn rust_kprobes_graph_go_on() {
+    // SAFETY: Nothing else runs.
+    unsafe { graph_pause -= 1 };
+}
+
+/// Has every function somebody else's trampoline?
+pub static TRAMPOLINES: AtomicBool = AtomicBool::new(false);
+
+pub unsafe fn rust_kprobes_has_trampoline(_ip: c_ulong) -> bool {
+    TRAMPOLINES.load(Relaxed)
+}
+
+pub unsafe fn rust_kprobes_interrupted_context() -> c_uint {
+    context::depth()
+}

@@ -1,0 +1,688 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Jprobes: a CPU goes to a client's handler in the place of a function, and ends there as C says.
+//! Whatever happens meanwhile, it goes on at the function as if nothing had been.
+
+use crate::{
+    c,
+    client::{
+        self,
+        Client, //
+    },
+    cpu::{
+        self,
+        Lost,
+        JUMP,
+        MOVE,
+        STEPPED, //
+    },
+    stepping,
+    world::World, //
+};
+use core::{
+    cell::{
+        Cell,
+        UnsafeCell, //
+    },
+    sync::atomic::{
+        AtomicU64,
+        AtomicUsize,
+        Ordering::Relaxed, //
+    }, //
+};
+use kernel::{
+    bindings::{
+        self,
+        jprobe,
+        kprobe,
+        pt_regs, //
+    },
+    context,
+    events::{
+        self,
+        Event, //
+    },
+    ftrace,
+    modules::{
+        self,
+        Layout, //
+    },
+    prelude::*,
+    text, //
+};
+use std::sync::Mutex;
+
+const EINVAL: c_int = -22;
+const EEXIST: c_int = -17;
+const CALL_LEN: u64 = 5;
+/// Where the stack is at the entry of a function.
+const STACK: usize = 0x7000;
+
+/// A client's jprobe, which C has the address of as well.
+struct Jprobe {
+    probe: Box<UnsafeCell<jprobe>>,
+    handler: u64,
+    alive: Cell<bool>,
+}
+
+impl Jprobe {
+    /// On the function at an address, with a handler of its own.
+    fn at(function: u64) -> Self {
+        let handler = cpu::function(&MOVE);
+        Self::with(function, handler)
+    }
+
+    fn with(function: u64, handler: u64) -> Self {
+        let probe = jprobe {
+            kp: kprobe {
+                addr: core::ptr::with_exposed_provenance_mut(function as usize),
+                ..kprobe::ZERO
+            },
+            entry: core::ptr::with_exposed_provenance_mut(handler as usize),
+        };
+        Self {
+            probe: Box::new(UnsafeCell::new(probe)),
+            handler,
+            alive: Cell::new(false),
+        }
+    }
+
+    fn as_c(&self) -> *mut jprobe {
+        self.probe.get()
+    }
+
+    /// What C calls the probe on the entry.
+    fn entry(&self) -> *mut kprobe {
+        self.as_c().cast()
+    }
+
+    fn register(&self) -> c_int {
+        // SAFETY: A jprobe that stays until it is unregistered.
+        let status = unsafe { c::register_jprobes(&mut self.as_c(), 1) };
+        self.alive.set(status == 0);
+        status
+    }
+
+    fn unregister(&self) {
+        // SAFETY: A jprobe that stays.
+        unsafe { c::unregister_jprobes(&mut self.as_c(), 1) };
+        self.alive.set(false);
+    }
+
+    fn missed(&self) -> usize {
+        // SAFETY: Nothing else runs now.
+        unsafe { (*self.as_c()).kp.nmissed }
+    }
+}
+
+impl Drop for Jprobe {
+    fn drop(&mut self) {
+        if self.alive.get() {
+            self.unregister();
+        }
+    }
+}
+
+/// The registers of a CPU that has come to the breakpoint at an address, each with its own value.
+fn at_entry(at: u64) -> pt_regs {
+    pt_regs {
+        di: 1,
+        si: 2,
+        dx: 3,
+        cx: 4,
+        r8: 5,
+        r9: 6,
+        ax: 7,
+        r10: 8,
+        r11: 9,
+        bx: 10,
+        bp: 11,
+        sp: STACK,
+        ..cpu::registers(at + 1)
+    }
+}
+
+/// What a function sees of its registers.
+fn seen(registers: &pt_regs) -> [usize; 14] {
+    [
+        registers.di,
+        registers.si,
+        registers.dx,
+        registers.cx,
+        registers.r8,
+        registers.r9,
+        registers.ax,
+        registers.r10,
+        registers.r11,
+        registers.bx,
+        registers.bp,
+        registers.r15,
+        registers.sp,
+        registers.flags,
+    ]
+}
+
+/// Ftrace calls from an address, as one of its users.
+fn call(registers: &mut pt_regs, at: u64, user: bool) {
+    let call = if user {
+        c::rust_kprobes_ftrace_changed
+    } else {
+        c::rust_kprobes_ftrace_watched
+    };
+    // SAFETY: Registers of our own, and nothing else runs on this CPU.
+    unsafe { call(at as usize, registers) };
+}
+
+/// The CPU has come to the handler of this jprobe, and knows whose it is.
+fn check_led_to(jprobe: &Jprobe, registers: &pt_regs) {
+    assert!(cpu::is_led_away(registers));
+    assert_eq!(cpu::way()[1] as u64, jprobe.handler);
+    assert_eq!(cpu::running(), jprobe.entry());
+    assert_eq!(context::stays(), 1);
+}
+
+#[test]
+fn the_handler_comes_with_the_functions_registers_and_leaves_none() {
+    let mut world = World::new();
+    for (insn, old) in [&MOVE[..], &STEPPED, &JUMP]
+        .into_iter()
+        .flat_map(|insn| [(insn, false), (insn, true)])
+    {
+        let jprobe = Jprobe::at(world.place(insn));
+        // SAFETY: A place of the client's.
+        let at = unsafe { (*jprobe.as_c()).kp.addr } as u64;
+        assert_eq!(jprobe.register(), 0);
+        let before = at_entry(at);
+        let mut registers = before;
+        assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
+        check_led_to(&jprobe, &registers);
+        assert_eq!(seen(&registers), seen(&before));
+        assert_eq!(cpu::way()[0], 8);
+        assert_eq!(cpu::stand_in(&mut registers, old), Ok(()));
+        assert_eq!((context::stays(), paused()), (0, 0));
+        assert_eq!(cpu::finish(at, &mut registers), Ok(()));
+        assert_eq!(seen(&registers), seen(&before));
+        assert!(cpu::is_idle());
+        jprobe.unregister();
+    }
+}
+
+/// How often the function graph tracer is held off.
+fn paused() -> c_int {
+    // SAFETY: Nothing else runs now.
+    unsafe { (&raw const bindings::graph_pause).read() }
+}
+
+#[test]
+fn direction_and_access_are_cs() {
+    let mut world = World::new();
+    let jprobe = Jprobe::at(world.place(&MOVE));
+    assert_eq!(jprobe.register(), 0);
+    let at = world_place(&jprobe);
+    let mut registers = at_entry(at);
+    // Neither is as a function finds it.
+    registers.flags |= 1 << 10 | 1 << 18;
+    let flags = registers.flags;
+    assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
+    assert_eq!(registers.flags, cpu::FLAGS);
+    assert_eq!(cpu::stand_in(&mut registers, true), Ok(()));
+    assert_eq!(cpu::finish(at, &mut registers), Err(Lost::Flags));
+    assert_eq!(registers.flags, flags);
+    jprobe.unregister();
+}
+
+fn world_place(jprobe: &Jprobe) -> u64 {
+    // SAFETY: Nothing else runs now.
+    unsafe { (*jprobe.as_c()).kp.addr.addr() as u64 }
+}
+
+#[test]
+fn no_more_is_copied_than_there_is() {
+    let mut world = World::new();
+    let jprobe = Jprobe::at(world.place(&MOVE));
+    assert_eq!(jprobe.register(), 0);
+    let at = world_place(&jprobe);
+    for (left, words) in [(0, 0), (8, 0), (16, 1), (64, 7), (72, 8), (800, 8)] {
+        bindings::set_stack_left(left);
+        let mut registers = at_entry(at);
+        assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
+        assert_eq!(cpu::way()[0], words);
+        assert_eq!(cpu::stand_in(&mut registers, false), Ok(()));
+        assert_eq!(cpu::finish(at, &mut registers), Ok(()));
+    }
+    bindings::set_stack_left(usize::MAX);
+    jprobe.unregister();
+}
+
+#[test]
+fn ftrace_leads_there_by_the_user_that_changes() {
+    let mut world = World::new();
+    for after in [false, true] {
+        let place = world.traced();
+        let around = [Client::around(place)];
+        let jprobe = Jprobe::at(place);
+        assert_eq!(jprobe.register(), 0);
+        assert_eq!(ftrace::calls(), [(place, true)]);
+        if after {
+            assert_eq!(client::register(&around), 0);
+        }
+        let next = place + CALL_LEN;
+        let before = at_entry(next - 1);
+        let mut registers = before;
+        call(&mut registers, place, true);
+        check_led_to(&jprobe, &registers);
+        assert_eq!(registers.sp, STACK);
+        assert_eq!(around[0].calls(), (after.into(), 0));
+        assert_eq!(cpu::stand_in(&mut registers, after), Ok(()));
+        assert_eq!((registers.ip as u64, context::stays()), (next, 0));
+        assert_eq!(seen(&registers), seen(&before));
+        assert_eq!(around[0].calls(), (after.into(), after.into()));
+        assert!(cpu::is_idle());
+        jprobe.unregister();
+        if after {
+            client::unregister(&around);
+        }
+    }
+}
+
+#[test]
+fn where_a_trampoline_has_the_function_a_jprobe_is_missed() {
+    let mut world = World::new();
+    let place = world.traced();
+    let around = [Client::around(place)];
+    let jprobe = Jprobe::at(place);
+    assert_eq!(jprobe.register(), 0);
+    assert_eq!(client::register(&around), 0);
+    events::at_every_moment(|| ());
+    let calls = around[0].calls();
+    bindings::TRAMPOLINES.store(true, Relaxed);
+    assert_eq!(cpu::call_from(place, true), Ok(()));
+    bindings::TRAMPOLINES.store(false, Relaxed);
+    assert_eq!(jprobe.missed(), 1);
+    assert_eq!(around[0].calls(), (calls.0 + 1, calls.1 + 1));
+    assert!(cpu::is_idle());
+    jprobe.unregister();
+    client::unregister(&around);
+}
+
+/// How often a CPU was led away by the user that watches while that one alone was called.
+static ALONE: AtomicUsize = AtomicUsize::new(0);
+static WATCHED: AtomicU64 = AtomicU64::new(0);
+
+fn come_watched() {
+    let at = WATCHED.load(Relaxed);
+    let calls = ftrace::calls();
+    for &(at, user) in calls.iter().filter(|&&(place, _)| place == at) {
+        let mut registers = at_entry(at + CALL_LEN - 1);
+        call(&mut registers, at, user);
+        if cpu::is_led_away(&registers) {
+            if !calls.contains(&(at, true)) {
+                ALONE.fetch_add(1, Relaxed);
+            }
+            if cpu::stand_in(&mut registers, true).is_err() {
+                events::wrong("a handler does not end".into());
+            }
+        }
+    }
+}
+
+#[test]
+fn nobody_else_may_change_a_place_before_a_handler_is_entered_there() {
+    let mut world = World::new();
+    let place = world.traced();
+    let first = [Client::at(place)];
+    let jprobe = Jprobe::at(place);
+    assert_eq!(client::register(&first), 0);
+    WATCHED.store(place, Relaxed);
+    ALONE.store(0, Relaxed);
+    events::at_every_moment(come_watched);
+    world.story();
+    assert_eq!(jprobe.register(), 0);
+    assert_eq!(world.story(), "lock add-a-change change-on unlock");
+    assert_eq!(ALONE.load(Relaxed), 0);
+    // The same for one that rests until then.
+    jprobe.unregister();
+    client::unregister(&first);
+    assert_eq!(client::register(&first), 0);
+    // SAFETY: It is not registered.
+    unsafe {
+        (*jprobe.as_c()).kp.flags = 2;
+        (*jprobe.as_c()).kp.addr = core::ptr::with_exposed_provenance_mut(place as usize);
+    }
+    assert_eq!(jprobe.register(), 0);
+    world.story();
+    // SAFETY: A probe of ours.
+    assert_eq!(unsafe { c::enable_kprobe(jprobe.entry()) }, 0);
+    assert_eq!(world.story(), "lock add-a-change change-on unlock");
+    assert_eq!(ALONE.load(Relaxed), 0);
+    jprobe.unregister();
+    client::unregister(&first);
+}
+
+#[test]
+fn a_jprobe_is_the_last_to_be_asked() {
+    let mut world = World::new();
+    let place = world.place(&MOVE);
+    let older = [Client::at(place)];
+    let newer = [Client::around(place)];
+    let jprobe = Jprobe::at(place);
+    assert_eq!(client::register(&older), 0);
+    assert_eq!(jprobe.register(), 0);
+    assert_eq!(client::register(&newer), 0);
+    events::at_every_moment(|| ());
+    let calls = || (older[0].calls(), newer[0].calls());
+    let ((old, _), (new, new_after)) = calls();
+    let mut registers = at_entry(place);
+    assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
+    check_led_to(&jprobe, &registers);
+    assert_eq!(calls(), ((old + 1, 0), (new + 1, new_after)));
+    assert_eq!(cpu::stand_in(&mut registers, false), Ok(()));
+    assert_eq!(cpu::finish(place, &mut registers), Ok(()));
+    assert_eq!(calls(), ((old + 1, 0), (new + 1, new_after + 1)));
+    // Where another one has chosen another path, that is the end.
+    let chooser = [Client::at(place)];
+    chooser[0].set_before(choose);
+    assert_eq!(client::register(&chooser), 0);
+    let mut registers = at_entry(place);
+    assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
+    assert_eq!(registers.ip, ELSEWHERE);
+    assert!(cpu::is_idle());
+    client::unregister(&chooser);
+    // Disabled, it is not asked.
+    // SAFETY: A probe of ours.
+    assert_eq!(unsafe { c::disable_kprobe(jprobe.entry()) }, 0);
+    let mut registers = at_entry(place);
+    assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
+    assert!(!cpu::is_led_away(&registers));
+    assert_eq!(cpu::finish(place, &mut registers), Ok(()));
+    client::unregister(&older);
+    jprobe.unregister();
+    client::unregister(&newer);
+}
+
+const ELSEWHERE: usize = 0x1234;
+
+unsafe extern "C" fn choose(_probe: *mut kprobe, registers: *mut pt_regs) -> c_int {
+    // SAFETY: They are there.
+    unsafe { (*registers).ip = ELSEWHERE };
+    1
+}
+
+#[test]
+fn there_is_one_at_an_address_and_none_becomes_a_jump() {
+    let mut world = World::new();
+    let place = world.place(&MOVE);
+    let (first, second) = (Jprobe::at(place), Jprobe::at(place));
+    assert_eq!(first.register(), 0);
+    assert_eq!(second.register(), EEXIST);
+    // Also while it rests.
+    // SAFETY: A probe of ours.
+    assert_eq!(unsafe { c::disable_kprobe(first.entry()) }, 0);
+    assert_eq!(second.register(), EEXIST);
+    // SAFETY: As before.
+    assert_eq!(unsafe { c::enable_kprobe(first.entry()) }, 0);
+    assert!(list().contains("  j  function+0x0"));
+    first.unregister();
+    assert_eq!(second.register(), 0);
+    second.unregister();
+}
+
+/// What the file of probes says.
+fn list() -> String {
+    let (mut text, mut len) = (core::ptr::null_mut(), 0);
+    // SAFETY: Two places that stay until the file is closed.
+    let file = unsafe { libc::open_memstream(&mut text, &mut len) };
+    // SAFETY: A file of the host's, which is open.
+    let status = unsafe { c::rust_kprobes_list_show(file.cast(), core::ptr::null_mut()) };
+    assert_eq!(status, 0);
+    // SAFETY: As above; it is used no more.
+    assert_eq!(unsafe { libc::fclose(file) }, 0);
+    // SAFETY: So much was written, and it stays.
+    let bytes = unsafe { core::slice::from_raw_parts(text.cast::<u8>(), len) };
+    String::from_utf8_lossy(bytes).into()
+}
+
+#[test]
+fn what_is_wrong_is_told_and_takes_the_batch_back() {
+    let mut world = World::new();
+    let (one, other) = (world.place(&MOVE), world.place(&JUMP));
+    let handler = cpu::function(&MOVE);
+    assert_eq!(Jprobe::with(one, 0).register(), EINVAL);
+    assert_eq!(Jprobe::with(one, handler + 1).register(), EINVAL);
+    assert_eq!(Jprobe::at(one + 1).register(), EINVAL);
+    // SAFETY: Nothing is read.
+    unsafe {
+        assert_eq!(c::register_jprobes(core::ptr::null_mut(), 1), EINVAL);
+        assert_eq!(c::register_jprobes(&mut core::ptr::null_mut(), 1), EINVAL);
+        assert_eq!(c::register_jprobes(core::ptr::null_mut(), 0), EINVAL);
+        assert_eq!(c::register_jprobes(core::ptr::null_mut(), -1), EINVAL);
+        c::unregister_jprobes(core::ptr::null_mut(), 0);
+    }
+    for bad in [Jprobe::with(other, 0), Jprobe::at(one)] {
+        let good = Jprobe::at(one);
+        let expected = if bad.handler == 0 { EINVAL } else { EEXIST };
+        let mut both = [good.as_c(), bad.as_c()];
+        // SAFETY: Jprobes that stay during the call.
+        let status = unsafe { c::register_jprobes(both.as_mut_ptr(), 2) };
+        assert_eq!(status, expected);
+        assert!(!cpu::is_known(one) && !cpu::is_known(other));
+    }
+    let both = [Jprobe::at(one), Jprobe::at(other)];
+    let mut all = [both[0].as_c(), both[1].as_c()];
+    // SAFETY: Jprobes that stay until they are unregistered.
+    unsafe {
+        assert_eq!(c::register_jprobes(all.as_mut_ptr(), 2), 0);
+        assert!(cpu::is_known(one) && cpu::is_known(other));
+        c::unregister_jprobes(all.as_mut_ptr(), 2);
+    }
+}
+
+#[test]
+fn what_is_hit_in_the_handler_is_missed() {
+    let mut world = World::new();
+    let (place, other) = (world.place(&STEPPED), world.place(&STEPPED));
+    let jprobe = Jprobe::at(place);
+    let clients = [Client::around(other)];
+    assert_eq!(jprobe.register(), 0);
+    assert_eq!(client::register(&clients), 0);
+    events::at_every_moment(|| ());
+    let (calls, missed) = (clients[0].calls(), clients[0].missed());
+    let mut registers = at_entry(place);
+    assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
+    check_led_to(&jprobe, &registers);
+    assert_eq!(cpu::come(other), Ok(()));
+    // Its own function, too.
+    assert_eq!(cpu::come(place), Ok(()));
+    assert_eq!(
+        (clients[0].calls(), clients[0].missed()),
+        (calls, missed + 1)
+    );
+    assert_eq!(jprobe.missed(), 1);
+    check_led_to(&jprobe, &registers);
+    assert_eq!(cpu::stand_in(&mut registers, false), Ok(()));
+    assert_eq!(cpu::finish(place, &mut registers), Ok(()));
+    jprobe.unregister();
+    client::unregister(&clients);
+}
+
+#[test]
+fn who_is_in_no_handler_has_no_way_back() {
+    let mut world = World::new();
+    let place = world.place(&MOVE);
+    let jprobe = Jprobe::at(place);
+    // SAFETY: None is needed.
+    let stack = || unsafe { c::rust_kprobes_jprobe_stack() };
+    assert_eq!(jprobe.register(), 0);
+    assert_eq!(stack(), 0);
+    let mut registers = at_entry(place);
+    assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
+    assert_eq!(stack(), STACK);
+    assert_eq!(context::interrupt(stack), 0);
+    assert_eq!(cpu::stand_in(&mut registers, true), Ok(()));
+    assert_eq!(cpu::finish(place, &mut registers), Ok(()));
+    assert_eq!(stack(), 0);
+    jprobe.unregister();
+    // In the handler of another probe there is none, either.
+    let client = [Client::at(place)];
+    client[0].set_before(ask);
+    assert_eq!(client::register(&client), 0);
+    ASKED.store(1, Relaxed);
+    assert_eq!(cpu::come(place), Ok(()));
+    assert_eq!(ASKED.load(Relaxed), 0);
+    client::unregister(&client);
+}
+
+static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "C" fn ask(_probe: *mut kprobe, _registers: *mut pt_regs) -> c_int {
+    // SAFETY: None is needed.
+    ASKED.store(unsafe { c::rust_kprobes_jprobe_stack() }, Relaxed);
+    0
+}
+
+/// A CPU in the handler of the function at an address, and after how many more moments that ends.
+static INSIDE: Mutex<Option<(u64, pt_regs, usize)>> = Mutex::new(None);
+
+fn end_in_time() {
+    let mut inside = INSIDE.lock().unwrap();
+    let Some((at, mut registers, left)) = inside.take() else {
+        return;
+    };
+    if left > 0 {
+        *inside = Some((at, registers, left - 1));
+        return;
+    }
+    let ended = cpu::stand_in(&mut registers, false);
+    let ended = ended.and_then(|()| match text::is_traced(at) {
+        true if registers.ip as u64 == at + CALL_LEN => Ok(()),
+        true => Err(Lost::GoesOnAt(registers.ip as u64)),
+        false => cpu::finish(at, &mut registers),
+    });
+    if let Err(lost) = ended {
+        let latest = events::latest();
+        events::wrong(format!("{lost:?}: a handler's end after {latest:?}"));
+    }
+}
+
+/// A CPU comes to the handler of this jprobe, if `comes`; then that is unregistered, and the other
+/// probe, if there is one. The handler ends after so many moments. Tells how many there are before
+/// the first grace period is over.
+fn unregister_around(at: u64, other: Option<&[Client; 1]>, comes: bool, moments: usize) -> usize {
+    let jprobe = Jprobe::at(at);
+    events::at_every_moment(|| ());
+    assert_eq!(jprobe.register(), 0);
+    if let Some(other) = other {
+        assert_eq!(client::register(other), 0);
+    }
+    if comes {
+        let mut registers = at_entry(at);
+        if text::is_traced(at) {
+            registers.ip = (at + CALL_LEN) as usize;
+            call(&mut registers, at, true);
+        } else {
+            assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
+        }
+        check_led_to(&jprobe, &registers);
+        *INSIDE.lock().unwrap() = Some((at, registers, moments));
+    }
+    events::history();
+    events::at_every_moment(end_in_time);
+    jprobe.unregister();
+    if let Some(other) = other {
+        client::unregister(other);
+    }
+    events::at_every_moment(|| ());
+    let events = events::history().into_iter();
+    2 * events
+        .take_while(|&event| event != Event::GracePeriod)
+        .count()
+        + 1
+}
+
+#[test]
+fn a_handler_may_end_until_the_first_grace_period_is_over() {
+    let mut world = World::new();
+    for insn in [&MOVE[..], &STEPPED, &JUMP, &[]] {
+        let at = if insn.is_empty() {
+            world.traced()
+        } else {
+            world.place(insn)
+        };
+        let clients = [Client::around(at)];
+        for other in [None, Some(&clients)] {
+            let moments = unregister_around(at, other, false, 0);
+            assert!(moments > 2);
+            for after in 0..moments {
+                unregister_around(at, other, true, after);
+                assert!(INSIDE.lock().unwrap().is_none());
+                assert!(cpu::is_idle(), "after {after} moments");
+                assert_eq!(events::complaints(), Vec::<String>::new());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_forgotten_handler_is_out_before_its_module() {
+    let mut world = World::new();
+    let place = world.place(&JUMP);
+    let jprobe = Jprobe::at(place);
+    assert_eq!(jprobe.register(), 0);
+    world.story();
+    modules::load(Layout {
+        core: jprobe.handler..jprobe.handler + 1,
+        ..Layout::default()
+    });
+    // SAFETY: The module of this kernel.
+    unsafe { c::rust_kprobes_text_gone(modules::as_c(), false) };
+    assert_eq!(world.story(), "lock [ mend-a sync ] wait unlock wait free");
+    assert!(!cpu::is_known(place));
+    jprobe.alive.set(false);
+}
+
+/// Where the inner hit is.
+static INNER: AtomicU64 = AtomicU64::new(0);
+static WRONG: AtomicUsize = AtomicUsize::new(0);
+
+fn inner_hit() {
+    if cpu::come(INNER.load(Relaxed)).is_err() {
+        WRONG.fetch_add(1, Relaxed);
+    }
+}
+
+#[test]
+fn a_hit_between_any_two_instructions_of_a_jprobes() {
+    let mut world = World::new();
+    let outer = [
+        world.place(&MOVE),
+        world.place(&STEPPED),
+        world.place(&JUMP),
+    ];
+    let inner = [
+        Client::around(world.place(&STEPPED)),
+        Client::at(world.place(&MOVE)),
+    ];
+    assert_eq!(client::register(&inner), 0);
+    for at in outer {
+        let jprobe = Jprobe::at(at);
+        assert_eq!(jprobe.register(), 0);
+        for other in &inner {
+            INNER.store(other.place(), Relaxed);
+            for after in 0.. {
+                WRONG.store(0, Relaxed);
+                let mut ended = Err(Lost::Breakpoint);
+                let came = stepping::once(|| ended = cpu::come(at), inner_hit, after);
+                assert_eq!(ended, Ok(()), "after {after} instructions");
+                assert_eq!(WRONG.load(Relaxed), 0, "after {after} instructions");
+                assert!(cpu::is_idle(), "after {after} instructions");
+                assert_eq!(context::stays(), 0);
+                if !came {
+                    assert!(after > 40);
+                    break;
+                }
+            }
+        }
+        jprobe.unregister();
+    }
+    client::unregister(&inner);
+}
