@@ -52,7 +52,8 @@ def _job(name, impl, *before):
     return f'IMPL={impl}\n{text}'
 
 
-_SAMPLES = (*demo.SAMPLES, 'rust_minimal')
+def _samples(built):
+    return guest.shipped(built, *demo.samples(built.impl), 'rust_minimal')
 
 
 def _modules(built, *more):
@@ -167,7 +168,7 @@ def guest_tests(built, states=8, cmdline='', says=None):
     job = f'STATES={states}\nENTRY={_entry(built)}\n' \
         + _job('health', built.impl, 'clauses', 'tests', 'kill')
     image = guest.initramfs(built, 'tests', job,
-                            guest.shipped(built, *_SAMPLES) + ours)
+                            _samples(built) + ours)
     name = f'{built.arch} {built.impl}'
     with progress.Stage(f'boot {name}', 2) as stage:
         try:
@@ -302,7 +303,7 @@ def shell():
     """make shell"""
     arch, impl = _shown()
     built = kernel.build(arch, impl)
-    found = guest.shipped(built, *_SAMPLES)
+    found = _samples(built)
     image = guest.initramfs(built, 'shell', _job('shell', impl), found)
     progress.say(f'Linux {built.release} ({arch}, IMPL={impl}); leave with '
                  + qemu.LEAVE)

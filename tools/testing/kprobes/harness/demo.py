@@ -8,9 +8,10 @@ import guest
 import progress
 import qemu
 
-SAMPLES = ('kprobe_example', 'kretprobe_example', 'kprobe_batch_example')
+_SAMPLES = ('kprobe_example', 'kretprobe_example', 'kprobe_batch_example')
 # Lines of the kernel's own that belong to what is shown.
-_KERNEL = ('handler_', 'kprobe_', 'kretprobe_', 'kernel_clone returned')
+_KERNEL = ('handler_', 'kprobe_', 'kretprobe_', 'kernel_clone returned',
+           'jprobe_')
 # How the sample of many probes begins its lines.
 _BATCH = 'kprobe_batch_example: '
 
@@ -36,9 +37,19 @@ _OURS = {
         _BATCH + r'handlers made ([1-9]\d*) calls .*, \1 missed',
     'a fault handler saw each fault':
         _BATCH + r'vfs_write: (\d+) hits, 0 missed, \1 faults',
+    'the jprobe fired':
+        r'jprobe_example: kernel_clone\(returns\): flags = 0x[0-9a-f]+, exit_',
+    'a jprobe of the old form fired':
+        r'jprobe_example: kernel_clone\(jprobe_return\): flags = 0x[0-9a-f]+, ',
+    'the jprobe was listed': r'\| .*  j  kernel_clone\+0x',
     'why a function was refused was told':
         r'\| exc_int3\+0x0/\S+  -22  \w',
 }
+
+
+def samples(impl):
+    """The samples of probes that there are with an implementation."""
+    return _SAMPLES + (('jprobe_example',) if impl == 'rust' else ())
 
 
 def needed(impl):
@@ -62,7 +73,7 @@ def _show(line):
 def run(built, job):
     """Boot BUILT with JOB, show it, refuse where something is missing."""
     image = guest.initramfs(built, 'run', job,
-                            guest.shipped(built, *SAMPLES))
+                            guest.shipped(built, *samples(built.impl)))
     progress.say(f'booting Linux {built.release} ({built.arch}, '
                  f'IMPL={built.impl})')
     # KUnit's tests would fill the list of what was refused.

@@ -46,6 +46,21 @@ try cat $KPROBES/list
 say "$ rmmod kretprobe_example"
 rmmod kretprobe_example
 
+if [ "$IMPL" = rust ]; then
+	section "a jprobe from a module: a handler in the place of a function"
+	say "$ insmod jprobe_example.ko"
+	load jprobe_example
+	touch_it
+	try cat $KPROBES/list
+	say "$ rmmod jprobe_example"
+	rmmod jprobe_example
+	say "$ insmod jprobe_example.ko old=1"
+	load jprobe_example old=1
+	touch_it
+	say "$ rmmod jprobe_example"
+	rmmod jprobe_example
+fi
+
 section "a probe from the command line"
 cd /sys/kernel/tracing
 try "echo 'p:first vfs_read count=\$arg3' >kprobe_events"

@@ -72,6 +72,39 @@ batch_sample() {
 }
 
 check kprobe_batch_example batch_sample
+
+# The sample of a jprobe, with a handler of either form: each task that is made
+# is shown once, and made all the same.
+jprobe_sample() {
+	mark "jprobe $1"
+	load jprobe_example "old=$2" || return 1
+	touch_it
+	[ -n "$(listed '  j  kernel_clone\+0x0')" ] || {
+		cat $KPROBES/list
+		rmmod jprobe_example
+		return 1
+	}
+	rmmod jprobe_example || return 1
+	shown=$(since "jprobe $1" "kernel_clone\($1\): flags = 0x" | wc -l)
+	since "jprobe $1" "it was called $shown times, and missed 0\$" || {
+		echo "$shown calls are shown"
+		since "jprobe $1" "it was called"
+		return 1
+	}
+	[ "$shown" -ge 6 ] || {
+		echo "only $shown calls are shown"
+		return 1
+	}
+	not_listed kernel_clone
+}
+
+if [ "$IMPL" = c ]; then
+	skip jprobe_example "C has no jprobes"
+	skip jprobe_example_of_old "C has no jprobes"
+else
+	check jprobe_example jprobe_sample returns 0
+	check jprobe_example_of_old jprobe_sample jprobe_return 1
+fi
 check rust_minimal_loads load rust_minimal
 check rust_minimal_unloads rmmod rust_minimal
 plan

@@ -25,6 +25,11 @@ _OF_C = ['kprobe_batch_example: vfs_write: 7 hits, 0 missed, 0 faults',
 _OF_OURS = ['kprobe_batch_example: vfs_write: 7 hits, 0 missed, 7 faults',
             'kprobe_batch_example: handlers made 9 calls to a probed '
             'function, 9 missed',
+            'jprobe_example: kernel_clone(returns): flags = 0x1200011, '
+            'exit_signal = 17, a task',
+            'jprobe_example: kernel_clone(jprobe_return): flags = 0x4111, '
+            'exit_signal = 17, a task',
+            '| ffffffff81058640  j  kernel_clone+0x0    [FTRACE]',
             '| exc_int3+0x0/0xb0  -22  the function belongs to the handling']
 
 
@@ -43,9 +48,13 @@ class Needed(support.Case):
 
     def test_ours_loses_no_miss_and_no_fault(self):
         self.assertEqual(
-            demo.missing(_BOTH + _OF_C + _OF_OURS[-1:], 'rust'),
+            demo.missing(_BOTH + _OF_C + _OF_OURS[2:], 'rust'),
             ['every hit in a handler was counted as missed',
              'a fault handler saw each fault'])
+
+    def test_c_has_no_sample_of_a_jprobe(self):
+        ours = set(demo.samples('rust')) - set(demo.samples('c'))
+        self.assertEqual(ours, {'jprobe_example'})
 
     def test_another_errno_is_not_the_refusal(self):
         lines = [line.replace('-22', '-95') for line in _BOTH + _OF_OURS]
