@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the files of jprobes' cases share.
+ */
+#ifndef _KPROBES_CLAUSES_JPROBE_H
+#define _KPROBES_CLAUSES_JPROBE_H
+
+#include "clauses.h"
+
+#ifdef CONFIG_RUST_KPROBES
+/* What is on the stack; with the six in registers, all that a handler sees. */
+struct pile {
+	long of[8];
+};
+
+typedef long (*sum_fn)(long a, long b, long c, long d, long e, long f,
+		       struct pile pile);
+
+/* All sum their arguments, so that no two can change places. */
+asmlinkage long clauses_jprobe_boosted(long a, long b, long c, long d, long e,
+				       long f, struct pile pile);
+asmlinkage long clauses_jprobe_emulated(long a, long b, long c, long d, long e,
+					long f, struct pile pile);
+asmlinkage long clauses_jprobe_stepped(long a, long b, long c, long d, long e,
+				       long f, struct pile pile);
+long clauses_jprobe_traced(long a, long b, long c, long d, long e, long f,
+			   struct pile pile);
+
+/* Handlers that leave nothing as it was, and how often they ran. */
+asmlinkage void clauses_jprobe_spoil(void);
+asmlinkage void clauses_jprobe_spoil_old(void);
+extern int clauses_jprobe_spoiled;
+
+/* A function of each kind, by how its first instruction is carried out. */
+struct kind {
+	const char *symbol;
+	sum_fn call;
+};
+
+#define KINDS	4
+extern const struct kind clauses_kinds[KINDS];
+
+/* Calls one with arguments of which it knows the sum, and says what came. */
+long clauses_sum(const struct kind *kind);
+#define CLAUSES_SUM	clauses_sum_expected()
+long clauses_sum_expected(void);
+
+#define JPROBE_AT(symbol, handler)					\
+	((struct jprobe) {						\
+		.kp = { .symbol_name = symbol },			\
+		.entry = handler,					\
+	})
+
+/* What a client does before it registers the jprobe again. */
+static inline void jprobe_anew(struct jprobe *jp)
+{
+	jp->kp.addr = NULL;
+	jp->kp.flags = 0;
+}
+
+#define J_CASE(name)	static void name(struct kunit *test)
+#else
+#define J_CASE(name)							\
+static void name(struct kunit *test)					\
+{									\
+	kunit_skip(test, "C has no jprobes");				\
+}
+#endif
+
+#endif
