@@ -306,16 +306,18 @@ def troubles(results, quick):
 
 
 def dear(results, reference, quick):
-    """The rows of Rust that cost more of C's figure than they may: texts."""
+    """The rows of Rust that cost more than they may: texts."""
     theirs, ours = results.get('c', reference), results.get('rust')
-    if not theirs or not ours:
+    if not ours:
         return []
     found = []
     for row in (r for rows in _sections(quick).values() for r in rows):
-        a, b = value(theirs, row), value(ours, row)
+        a, b = theirs and value(theirs, row), value(ours, row)
         if row.most and a and b is not None and b > row.most * a:
-            found.append(f'rust: row {row.name}: {b} is {b / a:.2f} of C\'s '
+            found.append(f'rust: row {row.name}: {b} is {b / a:.3f} of C\'s '
                          f'{a}, and may be {row.most}')
+        if row.limit and b is not None and b > row.limit:
+            found.append(f'rust: row {row.name}: {b}, and may be {row.limit}')
     return found
 
 

@@ -14,7 +14,7 @@ import env
 import guest
 import kernel
 import variables
-from bench_rows import SECTIONS
+from bench_rows import HITS, SECTIONS
 from tests import support
 
 _ROWS = [row for rows in SECTIONS.values() for row in rows]
@@ -27,6 +27,7 @@ def result(impl='c'):
     return {'impl': impl, 'arch': 'x86_64', 'release': '7.3.4',
             'made_from': 'a1b2', 'rows': {
                 row.name: {'unit': row.unit, row.figure:
+                           impl == 'rust' and row.limit or
                            1000 * (impl == 'rust' and row.most or 1),
                            **({'traps': 1.0} if row.traps else {})}
                 for row in _ROWS}}
@@ -171,15 +172,22 @@ class Command(support.Case):
         self.results[0] = result('rust')
         self.results[0]['rows']['return_ftrace']['median'] = 851
         self.assertEqual(self.bench(IMPL=''), 1)
-        self.assertIn("FAILED rust: row return_ftrace: 851 is 0.85 of C's "
+        self.assertIn("FAILED rust: row return_ftrace: 851 is 0.851 of C's "
                       '1000, and may be 0.85', self.printed.getvalue())
 
     def test_what_is_dear_in_c_alone_is_not_judged(self):
         self.assertEqual(bench.dear({'c': result()}, result(), True), [])
-        self.assertEqual(len(bench.dear({'rust': result()}, result(), True)),
-                         sum(1 for row in _ROWS if row.most))
-        self.assertEqual(bench.dear({'rust': result('rust')}, result(), True),
-                         [])
+        for quick, rows in ((True, HITS), (False, _ROWS)):
+            judged = sum(1 for row in rows if row.most or row.limit)
+            self.assertGreater(judged, 10)
+            self.assertEqual(
+                len(bench.dear({'rust': result()}, result(), quick)), judged)
+            self.assertEqual(
+                bench.dear({'rust': result('rust')}, result(), quick), [])
+        # What has a limit is judged without C, too.
+        self.assertEqual(
+            len(bench.dear({'rust': result()}, None, False)),
+            sum(1 for row in _ROWS if row.limit))
 
     def test_over_the_limit(self):
         self.enterContext(mock.patch.object(bench, '_TOTAL', 0.5))
