@@ -102,6 +102,8 @@ SYM_INNER_LABEL(rust_kprobes_test_ran, SYM_L_GLOBAL)
 	popq	%rbx
 	RET
 SYM_FUNC_END(rust_kprobes_test_run)
+/* Any number may be in rbp. */
+STACK_FRAME_NON_STANDARD_FP rust_kprobes_test_run
 
 .macro TEST name
 SYM_FUNC_START(rust_kprobes_test_\name)
@@ -161,6 +163,8 @@ TEST call
 	call	rust_kprobes_test_callee
 	movq	%rax, %r9
 END_TEST call
+/* Its caller is what is in rbp, whatever that is. */
+STACK_FRAME_NON_STANDARD_FP rust_kprobes_test_call
 
 SYM_FUNC_START_LOCAL(rust_kprobes_test_callee)
 	movq	(%rsp), %rax

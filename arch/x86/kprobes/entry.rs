@@ -6,6 +6,8 @@
 //! Breakpoints come with interrupts off; faults only if the CPU cannot be preempted; detours turn
 //! preemption off. So the CPU stays the same for as long as any of these takes.
 
+#[cfg(CONFIG_KRETPROBES)]
+use super::frame;
 use super::{
     detour,
     machine, //
@@ -97,7 +99,7 @@ unsafe extern "C" fn rust_kprobes_detour_hit(owner: *const usize, regs: *mut bin
 #[cfg(CONFIG_KRETPROBES)]
 #[export]
 unsafe extern "C" fn rust_kprobes_returned(regs: *mut bindings::pt_regs) {
-    let frame = regs.wrapping_add(1).expose_provenance();
+    let frame = frame::return_address(regs).expose_provenance();
     // SAFETY: By the precondition, and nobody else uses them meanwhile.
     let registers = unsafe { &mut *regs };
     // SAFETY: By who calls: the CPU cannot be preempted.

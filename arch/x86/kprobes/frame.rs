@@ -122,6 +122,15 @@ impl Frame for Trapped {
     }
 }
 
+/// Where the trampoline of return probes has the address that a function returns to: behind what it
+/// has saved. Where there are frame pointers, the one of the caller is between the two.
+#[cfg(CONFIG_KRETPROBES)]
+#[inline(always)]
+pub(super) fn return_address(saved: *mut bindings::pt_regs) -> *mut usize {
+    let behind = saved.wrapping_add(1).cast::<usize>();
+    behind.wrapping_add(usize::from(cfg!(CONFIG_FRAME_POINTER)))
+}
+
 /// How far this CPU's data is from where the linker puts it; in the kernel, GS is based there.
 #[cfg(CONFIG_SMP)]
 #[inline(always)]

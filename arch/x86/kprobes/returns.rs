@@ -7,7 +7,10 @@
 //!
 //! C counterpart: [`arch/x86/kernel/rethook.c`](srctree/arch/x86/kernel/rethook.c).
 
-use super::isa::X86;
+use super::{
+    frame,
+    isa::X86, //
+};
 use crate::{
     contract::Returns,
     sys::{
@@ -87,11 +90,11 @@ unsafe impl Returns for X86 {
 
     #[inline(always)]
     fn unhook(registers: &mut bindings::pt_regs, to: usize) {
-        // The trampoline ends as functions do, and leaves the flags where the stack's segment is:
-        // next to the address.
+        // The trampoline ends as functions do: it has nothing but the stack for the flags then, and
+        // takes them from where the stack's segment is, the last of what it has saved.
         registers.__bindgen_anon_2.ssx = registers.flags as u64;
-        let behind = core::ptr::from_mut(registers).wrapping_add(1);
+        let place = frame::return_address(registers);
         // SAFETY: There the trampoline has its own address.
-        unsafe { behind.cast::<usize>().write(to) };
+        unsafe { place.write(to) };
     }
 }

@@ -59,6 +59,10 @@ SYM_CODE_START(rust_kprobes_detour)
 .Lrestore:
 	movq	%rbx, SS(%rsp)
 	UNWIND_HINT_IRET_REGS offset=RIP signal=0
+#ifdef CONFIG_FRAME_POINTER
+	/* As long as it leads to what is popped an unwinder goes astray. */
+	movq	RBP(%rsp), %rbp
+#endif
 	POP_REGS
 	/* orig_ax, ip, cs */
 	addq	$(3 * 8), %rsp
