@@ -28,6 +28,7 @@ FLAVOURS = {
     'lazy': ('debug', 'lazy'),
     'rt': ('debug', 'rt'),
     'gcc': ('gcc',),
+    'framepointer': ('debug', 'framepointer'),
     'thumb2': ('debug', 'thumb2'),
 }
 # What is below the fragments, and what answers where they say nothing.

@@ -29,7 +29,8 @@ import toolchain
 
 FOLDER = env.RESULTS / 'pieces'
 # Configurations under which all tests run, and those that cannot run all.
-_WHOLE = ('kasan', 'modversions', 'kcfi', 'up', 'lazy', 'rt', 'gcc')
+_WHOLE = ('kasan', 'modversions', 'kcfi', 'up', 'lazy', 'rt', 'gcc',
+          'framepointer')
 # Of those, the ones that run more than the others, by a plan of their own.
 _MORE = ('kasan', 'kcfi')
 _KUNIT = ('nomodules', 'noftrace', 'nodebugfs', 'nosysctl')
