@@ -40,7 +40,8 @@ distclean:
 #: make host-miri      host tests under Miri, which finds undefined behaviour (a pinned nightly Rust, fetched once)
 #: make kunit          boot and count the KUnit suites only
 #: make selftest       boot and count the samples' and clause tests only
-#: make storm          probes come and go under constant hits on 4 CPUs (ARGS="600 piecewise": seconds, interrupts anywhere)
+#: make storm          probes come and go under constant hits on 4 CPUs (ARGS="600 piecewise returns": seconds,
+#:                     interrupts anywhere, return probes alone)
 #: make coverage       how many instructions of the booted kernel may become jumps, with Rust and C, by reason;
 #:                     5,000 of them registered with each (SEED=n)
 #: make module DIR=p   build a module of yours, C or Rust, against our kernel, boot, load it, show its output
@@ -58,7 +59,7 @@ distclean:
 #:   IMPL=rust|c          run, shell, module: rust on x86_64, c elsewhere
 #:   KSRC=dir             a kernel tree of yours, 7.3
 #:   DIR=dir              module: the folder of yours
-#:   ARGS="..."           module: its parameters; storm: seconds, piecewise
+#:   ARGS="..."           module: its parameters; storm: seconds, piecewise, returns
 #:   PIECE=name           test-all: that one only
 #:   SEED=n               host-fuzz, coverage: where chance begins
 #:   UNDO=1               apply: take it out again

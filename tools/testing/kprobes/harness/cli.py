@@ -230,23 +230,30 @@ _PIECES = {'# the storm begins': 'one-insn-per-tb on',
 # What is shown of it.
 _STORM_SAYS = tuple(f'# {one}' for one in (
     'anchored:', 'loose:', 'jumps:', 'jumps_loose:', 'boundaries:',
-    'modules_', 'cpus_', 'jumps_are')) + tuple(
-        f'kprobes_storm: {one}' for one in ('sleepers', 'boundaries'))
+    'returns:', 'returns_loose:', 'modules_', 'cpus_', 'jumps_are')) + tuple(
+        f'kprobes_storm: {one}' for one in ('sleepers', 'boundaries', 'steps'))
+
+# Its tests that have nothing to do with return probes.
+STORMS_OF_OTHERS = ('no_hit_is_lost', 'nothing_is_called_late',
+                    'no_hit_by_a_jump_is_lost', 'jumps_come_and_go',
+                    'sleepers_come_back', 'interrupts_in_copies')
 
 # Of a minute, half is the guest's coming and going under emulation.
 STORM_SECONDS = 40
 
 
-def storm(built, seconds, piecewise=False):
+def storm(built, seconds, piecewise=False, returns=False):
     """A storm of SECONDS on four CPUs; PIECEWISE: interrupts anywhere.
 
     Emulation takes interrupts between pieces of several instructions. While
     it storms a piece is one, then; to boot like that would take minutes.
+    RETURNS: that of return probes alone.
     """
     modules = _modules(built, 'storm')
     name = 'storm-piecewise' if piecewise else 'storm'
     head = f'STORM_SECONDS={seconds}\n' + (
-        'STORM_TICK=1000\nSTORM_PIECEWISE=y\n' if piecewise else '')
+        'STORM_TICK=1000\nSTORM_PIECEWISE=y\n' if piecewise else '') + (
+        'STORM_RETURNS=y\n' if returns else '')
     image = guest.initramfs(built, name, head + _job('storm', built.impl),
                             modules)
     prefix = f'{built.arch}.{built.impl}'
@@ -257,12 +264,12 @@ def storm(built, seconds, piecewise=False):
         if piecewise and line in _PIECES:
             qemu.tell_monitor(monitor, _PIECES[line])
     with progress.Stage(f'{name} {built.arch} {built.impl}',
-                        (4 if piecewise else 1) + seconds / 60) as stage:
+                        (4 if piecewise else 1) + seconds / 40) as stage:
         try:
             console = qemu.boot(
                 built, image, name=name, smp=4, force='tcg', on_line=heard,
                 cmdline='kunit.enable=0',
-                timeout=240 + (12 if piecewise else 9) * seconds,
+                timeout=300 + (18 if piecewise else 14) * seconds,
                 extra=['-monitor', f'unix:{monitor},server=on,wait=off'])
         except qemu.Died as died:
             died.show()

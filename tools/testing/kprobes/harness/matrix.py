@@ -89,12 +89,13 @@ def _compiled(flavour):
     return run
 
 
-def _storm(seconds, flavour='test', piecewise=False):
+def _storm(seconds, flavour='test', piecewise=False, returns=False):
     def run():
         found = cli.storm(kernel.build('x86_64', 'rust', flavour), seconds,
-                          piecewise)
+                          piecewise, returns)
         return found + results.vanished(
-            'x86_64-rust', found, lambda name: '.storm.' in name,
+            'x86_64-rust', found, lambda name: '.storm.' in name and not (
+                returns and name.endswith(cli.STORMS_OF_OTHERS)),
             'x86_64-rust-piecewise' if piecewise else None)
     return run
 
@@ -154,6 +155,8 @@ def pieces():
     found['storm-x86_64'] = _storm(600)
     found['storm-x86_64-piecewise'] = _storm(600, piecewise=True)
     found['storm-x86_64-kasan'] = _storm(200, 'kasan')
+    found['storm-x86_64-framepointer'] = _storm(60, 'framepointer',
+                                                returns=True)
     return found
 
 

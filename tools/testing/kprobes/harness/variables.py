@@ -16,6 +16,8 @@ _OF_A_KERNEL = ('test', 'kernel', 'kunit', 'selftest', 'storm', 'plan',
                 'check-kernel')
 _OF_EVERY_KERNEL = ('test-all', 'selfcheck', 'series', 'coverage')
 _SHOWN = ('run', 'shell', 'module')
+# What a storm may be told besides its seconds.
+_OF_A_STORM = ('piecewise', 'returns')
 _BENCH = ('bench', 'bench-quick')
 
 
@@ -112,14 +114,16 @@ def _kernel_tree():
 
 
 def storm():
-    """(seconds, interrupts anywhere?) of a storm, out of ARGS."""
+    """(seconds, interrupts anywhere?, return probes alone?), out of ARGS."""
     words = os.environ.get('ARGS', '').split()
-    numbers = [word for word in words if word != 'piecewise']
-    if len(numbers) > 1 or len(words) > len(numbers) + 1 or not all(
+    numbers = [word for word in words if word not in _OF_A_STORM]
+    if len(numbers) > 1 or len(set(words)) < len(words) or not all(
             re.fullmatch('[0-9]+', word) and int(word) for word in numbers):
-        raise env.Refusal('ARGS= seconds above 0, piecewise, or both',
-                          ' '.join(words), 'make storm ARGS="600 piecewise"')
-    return int(numbers[0]) if numbers else 60, 'piecewise' in words
+        raise env.Refusal('ARGS= seconds above 0, piecewise, returns, or some '
+                          'of these', ' '.join(words),
+                          'make storm ARGS="600 piecewise"')
+    return (int(numbers[0]) if numbers else 60,
+            *(word in words for word in _OF_A_STORM))
 
 
 def check(name):

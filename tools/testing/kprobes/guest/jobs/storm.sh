@@ -7,6 +7,7 @@
 
 STORM=/sys/module/kprobes_storm/parameters
 PROBER=/sys/module/kprobes_prober/parameters
+GROWTH=/proc/sys/debug/kretprobes-growth-limit
 
 # while_raging COMMAND...: again and again, in the background.
 while_raging() {
@@ -81,6 +82,40 @@ seconds_up() {
 	cut -d. -f1 /proc/uptime
 }
 
+processes_come_and_go() {
+	for times in 1 2 3 4 5 6 7 8; do
+		(:)
+		sh -c :
+	done
+	sleep 0.1
+}
+
+# visit MILLISECONDS: falls asleep in a probed function, if there is one.
+visit() {
+	echo "$1" >$STORM/returns_visit 2>/dev/null
+}
+
+visitors_are_killed() {
+	visitors=
+	for times in 1 2 3 4 5 6 7 8; do
+		visit $((times * times * 100)) &
+		visitors="$visitors $!"
+	done
+	sleep 1
+	# Some have left already.
+	kill -9 $visitors 2>/dev/null
+	wait
+	return 0
+}
+
+stores_grow_or_not() {
+	[ -e $GROWTH ] || { sleep 5 && return; }
+	echo 0 >$GROWTH
+	sleep 0.5
+	echo 4096 >$GROWTH
+	sleep 2
+}
+
 # rage KIND COUNTS PERCENT COMMAND...: so much of the storm, with COMMANDs
 # meanwhile.
 rage() {
@@ -99,6 +134,7 @@ rage() {
 		say "# $kind: $(tr '\n' ',' <$STORM/"$counts")"
 		inside=$((inside + $(value inside)))
 		ticks=$((ticks + $(value ticks)))
+		killed=$((killed + $(value killed)))
 	done
 	rm /tmp/raging
 	wait
@@ -111,39 +147,79 @@ value() {
 	echo "${found:-0}"
 }
 
+# What return probes had in store goes when the last call is over.
+no_store() {
+	[ -e $KPROBES/counters ] || return 0
+	for moment in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+		grep -qx "return_stores 0" $KPROBES/counters &&
+			grep -qx "return_calls 0" $KPROBES/counters &&
+			return 0
+		sleep 2
+	done
+	cat $KPROBES/counters
+	return 1
+}
+
 empty() {
 	[ ! -s $KPROBES/list ] && return 0
 	show <$KPROBES/list
 	return 1
 }
 
+others_rage() {
+	rage anchored counts 20 cpus_go_and_come modules_go_and_come files_are_read
+	check no_hit_is_lost [ $? = 0 ]
+	rage loose counts 20 \
+		cpus_go_and_come modules_go_and_come files_are_read switch_is_turned
+	check nothing_is_called_late [ $? = 0 ]
+	rage jumps jump_counts 35 cpus_go_and_come files_are_read jumps_are_switched
+	check no_hit_by_a_jump_is_lost [ $? = 0 ]
+	rage jumps_loose jump_counts 25 cpus_go_and_come modules_go_and_come \
+		files_are_read jumps_are_switched switch_is_seldom_turned
+	check jumps_come_and_go [ $? = 0 ]
+	if [ -n "$STORM_PIECEWISE" ]; then
+		check interrupts_at_each_boundary \
+			sh -c "echo $((2 * STORM_SECONDS)) >$STORM/boundaries"
+		say "# boundaries: $(tr '\n' ',' <$STORM/jump_counts)"
+	fi
+}
+
+returns_rage() {
+	rage returns return_counts "$1" cpus_go_and_come files_are_read \
+		processes_come_and_go visitors_are_killed stores_grow_or_not \
+		jumps_are_switched
+	check no_return_is_lost [ $? = 0 ]
+	rage returns_loose return_counts "$2" cpus_go_and_come \
+		modules_go_and_come files_are_read processes_come_and_go \
+		visitors_are_killed stores_grow_or_not jumps_are_switched \
+		switch_is_turned
+	check returns_come_and_go [ $? = 0 ]
+	check the_killed_come_back [ $killed -gt 0 ]
+	check no_store_is_left no_store
+}
+
 # Tests of what is left over see the state before.
 inside=0
 ticks=0
+killed=0
 suite storm
 load kprobes_prober
 load kprobes_storm
 [ -z "$STORM_TICK" ] || echo "$STORM_TICK" >$STORM/tick_us
 say "# the storm begins"
-rage anchored counts 20 cpus_go_and_come modules_go_and_come files_are_read
-check no_hit_is_lost [ $? = 0 ]
-rage loose counts 20 \
-	cpus_go_and_come modules_go_and_come files_are_read switch_is_turned
-check nothing_is_called_late [ $? = 0 ]
-rage jumps jump_counts 35 cpus_go_and_come files_are_read jumps_are_switched
-check no_hit_by_a_jump_is_lost [ $? = 0 ]
-rage jumps_loose jump_counts 25 cpus_go_and_come modules_go_and_come \
-	files_are_read jumps_are_switched switch_is_seldom_turned
-check jumps_come_and_go [ $? = 0 ]
-if [ -n "$STORM_PIECEWISE" ]; then
-	check interrupts_at_each_boundary \
-		sh -c "echo $((2 * STORM_SECONDS)) >$STORM/boundaries"
-	say "# boundaries: $(tr '\n' ',' <$STORM/jump_counts)"
+if [ -n "$STORM_RETURNS" ]; then
+	returns_rage 60 40
+else
+	others_rage
+	returns_rage 30 20
 fi
 say "# the storm is over"
-check sleepers_come_back sh -c "echo 1000 >$STORM/sleepers"
-say "# $ticks interrupts, $inside of them in copies of instructions"
-check interrupts_in_copies [ $inside -gt 0 ]
+if [ -z "$STORM_RETURNS" ]; then
+	check sleepers_come_back sh -c "echo 1000 >$STORM/sleepers"
+	say "# $ticks interrupts, $inside of them in copies of instructions"
+	check interrupts_in_copies [ $inside -gt 0 ]
+fi
+check callers_at_each_step sh -c "echo 1 >$STORM/returns_steps"
 check list_is_empty empty
 check unload sh -c "rmmod kprobes_storm && rmmod kprobes_prober"
 if [ -e $DEBUG/kmemleak ]; then

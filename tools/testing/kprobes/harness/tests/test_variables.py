@@ -107,15 +107,18 @@ class Variables(support.Case):
                 variables.check('module')
 
     def test_a_storm(self):
-        for words, found in (('', (60, False)), ('600', (600, False)),
-                             ('piecewise', (60, True)),
-                             ('9 piecewise', (9, True)),
-                             ('piecewise 9', (9, True))):
+        for words, found in (('', (60, False, False)),
+                             ('600', (600, False, False)),
+                             ('piecewise', (60, True, False)),
+                             ('9 piecewise', (9, True, False)),
+                             ('piecewise 9', (9, True, False)),
+                             ('returns', (60, False, True)),
+                             ('returns 7 piecewise', (7, True, True))):
             self.given(ARGS=words)
             self.assertEqual(variables.storm(), found)
             variables.check('storm')
         for wrong in ('foo', '0', '1 2', '-5', '9 piecewise piecewise',
-                      'piecewise foo'):
+                      'piecewise foo', 'returns 1 returns'):
             self.given(ARGS=wrong)
             with self.refused('ARGS= seconds above 0', wrong):
                 variables.check('storm')
