@@ -81,11 +81,11 @@ def _piece():
                           'make test-all PIECE=' + next(iter(every)))
 
 
-def _seed():
+def _seed(name):
     seed = os.environ.get('SEED') or '1'
     if not (re.fullmatch('[0-9]+', seed) and int(seed) < 1 << 64):
         raise env.Refusal('SEED= a number below 2^64', seed,
-                          'make host-fuzz SEED=7')
+                          f'make {name} SEED=7')
 
 
 def _folder_of_a_module(name):
@@ -132,7 +132,7 @@ def check(name):
     env.choice('IMPL', env.IMPLS, 'rust')
     env.jobs()
     _piece()
-    _seed()
+    _seed(name)
     _kernel_tree()
     _folder_of_a_module(name)
     if name == 'storm':
