@@ -127,15 +127,21 @@ unsafe fn clients<'a>(
     array: *const *mut bindings::kprobe,
     count: c_int,
 ) -> Result<&'a [register::Client], Refusal> {
-    let count = usize::try_from(count).map_err(|_| Refusal::EmptyBatch)?;
-    if count == 0 {
-        return Err(Refusal::EmptyBatch);
-    }
-    if array.is_null() {
-        return Err(Refusal::NoProbe);
-    }
+    let count = number(array, count)?;
     // SAFETY: Not NULL, and the rest by the precondition.
     Ok(unsafe { Probe::from_c(array, count) })
+}
+
+/// How many probes of any kind a client passes in `array`, which is not NULL then.
+fn number<T>(array: *const *mut T, count: c_int) -> Result<usize, Refusal> {
+    let count = usize::try_from(count).map_err(|_| Refusal::EmptyBatch)?;
+    if count == 0 {
+        Err(Refusal::EmptyBatch)
+    } else if array.is_null() {
+        Err(Refusal::NoProbe)
+    } else {
+        Ok(count)
+    }
 }
 
 /// # Safety

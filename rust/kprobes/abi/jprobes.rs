@@ -3,7 +3,10 @@
 //! EDGE: jprobes. `jprobe_return()` itself is in `jprobes.c`, and what it traps to is the back
 //! end's.
 
-use super::status;
+use super::{
+    number,
+    status, //
+};
 use crate::{
     life::{
         jprobes,
@@ -29,13 +32,7 @@ unsafe fn clients<'a>(
     array: *const *mut bindings::jprobe,
     count: c_int,
 ) -> Result<&'a [Option<&'static Jprobe>], Refusal> {
-    let count = usize::try_from(count).map_err(|_| Refusal::EmptyBatch)?;
-    if count == 0 {
-        return Err(Refusal::EmptyBatch);
-    }
-    if array.is_null() {
-        return Err(Refusal::NoProbe);
-    }
+    let count = number(array, count)?;
     // SAFETY: Not NULL, and the rest by the precondition.
     Ok(unsafe { Jprobe::from_c(array, count) })
 }

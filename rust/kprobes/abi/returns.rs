@@ -4,7 +4,10 @@
 //! srctree/include/linux/rethook.h): unwinders where a function returns to, and the kernel that a
 //! dead task's calls be forgotten.
 
-use super::status;
+use super::{
+    number,
+    status, //
+};
 use crate::{
     life::returns,
     model::refusal::Refusal,
@@ -37,13 +40,7 @@ unsafe fn clients<'a>(
     array: *const *mut bindings::kretprobe,
     count: c_int,
 ) -> Result<&'a [Option<&'static ReturnProbe>], Refusal> {
-    let count = usize::try_from(count).map_err(|_| Refusal::EmptyBatch)?;
-    if count == 0 {
-        return Err(Refusal::EmptyBatch);
-    }
-    if array.is_null() {
-        return Err(Refusal::NoProbe);
-    }
+    let count = number(array, count)?;
     // SAFETY: Not NULL, and the rest by the precondition.
     Ok(unsafe { ReturnProbe::from_c(array, count) })
 }

@@ -112,10 +112,7 @@ fn one(
     let site = resolve::of(probe, around)?;
     *found = Some(site.at);
     probe.set_addr(site.at.get() as usize);
-    if is_registered(registry, site.at, probe) {
-        report::registered_twice();
-        return Err(Refusal::AlreadyRegistered);
-    }
+    refuse_again(registry, site.at, probe)?;
     probe.begin(site.at, site.on_entry);
     let means = check::probeable(registry, site.at, around)?;
     probe.set(Flag::Ftrace, means == Means::Ftrace);
@@ -156,6 +153,28 @@ pub(crate) fn way(registry: &Registry, at: TextAddr, means: Means) -> Result<Way
             prepare::at(registry, at, known, text).map(Way::Breakpoint)
         }
     }
+}
+
+/// Where a probe is to be that must be on the entry of a function, and is not registered yet. Tells
+/// which address was found.
+pub(crate) fn entry(
+    registry: &Registry,
+    probe: &Probe,
+    found: &mut Option<TextAddr>,
+) -> Result<TextAddr, Refusal> {
+    let at = resolve::entry(probe.target()?)?.at;
+    *found = Some(at);
+    refuse_again(registry, at, probe)?;
+    Ok(at)
+}
+
+/// Refuses a probe that is registered, and warns of it.
+fn refuse_again(registry: &Registry, at: TextAddr, probe: &Probe) -> Result<(), Refusal> {
+    if is_registered(registry, at, probe) {
+        report::registered_twice();
+        return Err(Refusal::AlreadyRegistered);
+    }
+    Ok(())
 }
 
 /// Is this very probe registered?

@@ -6,11 +6,7 @@
 //! [`Probe`].
 
 use super::probe::Probe;
-use crate::model::{
-    addr::TextAddr,
-    refusal::Refusal,
-    target::Target, //
-};
+use crate::model::addr::TextAddr;
 use core::{
     cell::Cell,
     mem::offset_of, //
@@ -65,11 +61,6 @@ impl Jprobe {
     /// The probe on the entry of the function.
     pub(crate) fn entry(&self) -> &Probe {
         &self.entry
-    }
-
-    /// Where the client asks to probe. To be used during registration only.
-    pub(crate) fn target(&self) -> Result<Target<'_>, Refusal> {
-        self.entry.target()
     }
 
     /// Where the handler is.

@@ -10,7 +10,6 @@
 use crate::{
     life::{
         register,
-        resolve,
         site::Registry,
         unregister, //
     },
@@ -20,7 +19,6 @@ use crate::{
     },
     sys::{
         jprobe::Jprobe,
-        report,
         symbols, //
     },
 };
@@ -47,12 +45,7 @@ fn begin(
     jprobe: &Jprobe,
     found: &mut Option<TextAddr>,
 ) -> Result<(), Refusal> {
-    let site = resolve::entry(jprobe.target()?)?;
-    *found = Some(site.at);
-    if register::is_registered(registry, site.at, jprobe.entry()) {
-        report::registered_twice();
-        return Err(Refusal::AlreadyRegistered);
-    }
+    register::entry(registry, jprobe.entry(), found)?;
     let handler = jprobe.handler();
     let function = symbols::function(handler);
     if function.is_none_or(|function| function.text.start() != handler) {

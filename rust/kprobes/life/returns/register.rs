@@ -27,14 +27,13 @@ use crate::{
         refusal::Refusal, //
     },
     sys::{
-        report,
         returns::{
             probe::ReturnProbe,
             store::{
                 self,
                 Store, //
             }, //
-        },
+        }, //
     },
 };
 
@@ -71,16 +70,11 @@ fn begin(
     probe: &'static ReturnProbe,
     found: &mut Option<TextAddr>,
 ) -> Result<(), Refusal> {
-    let site = resolve::entry(probe.target()?)?;
-    *found = Some(site.at);
-    if register::is_registered(registry, site.at, probe.entry()) {
-        report::registered_twice();
-        return Err(Refusal::AlreadyRegistered);
-    }
+    let at = register::entry(registry, probe.entry(), found)?;
     let mut never = Current::NEVER
         .iter()
         .filter_map(|name| resolve::symbol(name));
-    if never.any(|at| Current::site(at, 0).is_some_and(|never| never.at == site.at)) {
+    if never.any(|start| Current::site(start, 0).is_some_and(|never| never.at == at)) {
         return Err(Refusal::Blacklisted);
     }
     let data = probe.data_size();

@@ -10,11 +10,7 @@ use super::{
     store::Store, //
 };
 use crate::{
-    model::{
-        addr::TextAddr,
-        refusal::Refusal,
-        target::Target, //
-    },
+    model::addr::TextAddr,
     sys::probe::Probe, //
 };
 use core::{
@@ -96,11 +92,6 @@ impl ReturnProbe {
     /// The probe on the entry of the function.
     pub(crate) fn entry(&self) -> &Probe {
         &self.entry
-    }
-
-    /// Where the client asks to probe. To be used during registration only.
-    pub(crate) fn target(&self) -> Result<Target<'_>, Refusal> {
-        self.entry.target()
     }
 
     /// Bytes that the client keeps for each call.
