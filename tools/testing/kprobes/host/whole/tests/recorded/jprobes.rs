@@ -16,6 +16,7 @@ use crate::{
         MOVE,
         STEPPED, //
     },
+    files,
     stepping,
     world::World, //
 };
@@ -421,25 +422,10 @@ fn there_is_one_at_an_address_and_none_becomes_a_jump() {
     assert_eq!(second.register(), EEXIST);
     // SAFETY: As before.
     assert_eq!(unsafe { c::enable_kprobe(first.entry()) }, 0);
-    assert!(list().contains("  j  function+0x0"));
+    assert!(files::list().contains("  j  function+0x0"));
     first.unregister();
     assert_eq!(second.register(), 0);
     second.unregister();
-}
-
-/// What the file of probes says.
-fn list() -> String {
-    let (mut text, mut len) = (core::ptr::null_mut(), 0);
-    // SAFETY: Two places that stay until the file is closed.
-    let file = unsafe { libc::open_memstream(&mut text, &mut len) };
-    // SAFETY: A file of the host's, which is open.
-    let status = unsafe { c::rust_kprobes_list_show(file.cast(), core::ptr::null_mut()) };
-    assert_eq!(status, 0);
-    // SAFETY: As above; it is used no more.
-    assert_eq!(unsafe { libc::fclose(file) }, 0);
-    // SAFETY: So much was written, and it stays.
-    let bytes = unsafe { core::slice::from_raw_parts(text.cast::<u8>(), len) };
-    String::from_utf8_lossy(bytes).into()
 }
 
 #[test]

@@ -15,6 +15,8 @@ mod client;
 mod cpu;
 #[cfg(not(miri))]
 mod faulting;
+#[cfg(not(miri))]
+mod files;
 mod ftrace;
 mod gone;
 #[cfg(not(miri))]

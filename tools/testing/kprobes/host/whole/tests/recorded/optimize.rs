@@ -18,6 +18,7 @@ use crate::{
         JUMP,
         MOVE, //
     },
+    files,
     world::World, //
 };
 use core::{
@@ -724,26 +725,11 @@ fn hits_by_a_jump_while_another_hit_is_handled_are_missed() {
     client::unregister(&first);
 }
 
-/// The list, as it is shown.
-fn list() -> String {
-    let (mut text, mut len) = (core::ptr::null_mut(), 0);
-    // SAFETY: Two places that stay until the file is closed.
-    let file = unsafe { libc::open_memstream(&mut text, &mut len) };
-    // SAFETY: A file of the host's, which is open.
-    let status = unsafe { c::rust_kprobes_list_show(file.cast(), core::ptr::null_mut()) };
-    assert_eq!(status, 0);
-    // SAFETY: As above; it is used no more.
-    assert_eq!(unsafe { libc::fclose(file) }, 0);
-    // SAFETY: So much was written, and it stays.
-    let bytes = unsafe { core::slice::from_raw_parts(text.cast::<u8>(), len) };
-    String::from_utf8_lossy(bytes).into()
-}
-
 #[test]
 fn the_list_tells_of_jumps_from_the_queue_on() {
     let mut world = world();
     let clients = [Client::at(world.place(&MOVES))];
-    let shown = || list().contains("[OPTIMIZED]");
+    let shown = || files::list().contains("[OPTIMIZED]");
     assert_eq!(client::register(&clients), 0);
     assert!(shown());
     work();

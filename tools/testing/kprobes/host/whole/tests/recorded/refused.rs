@@ -145,17 +145,7 @@ const PAGE_OF_COPIES: usize = 64;
 /// What the file of refusals says last, to somebody who may not see addresses.
 #[cfg(not(miri))]
 fn said_last() -> String {
-    let (mut text, mut len) = (core::ptr::null_mut(), 0);
-    // SAFETY: Two places that stay until the file is closed.
-    let file = unsafe { libc::open_memstream(&mut text, &mut len) };
-    // SAFETY: A file of the host's, which is open.
-    let status = unsafe { c::rust_kprobes_refused_show(file.cast(), core::ptr::null_mut()) };
-    assert_eq!(status, 0);
-    // SAFETY: As above; it is used no more.
-    assert_eq!(unsafe { libc::fclose(file) }, 0);
-    // SAFETY: So much was written, and it stays.
-    let bytes = unsafe { core::slice::from_raw_parts(text.cast::<u8>(), len) };
-    let text = String::from_utf8_lossy(bytes);
+    let text = crate::files::refused();
     text.lines().last().unwrap_or_default().into()
 }
 

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the files say that the kernel shows.
+
+use crate::c;
+use core::ffi::{
+    c_int,
+    c_void, //
+};
+use kernel::bindings::seq_file;
+
+/// What is shown by `list`.
+pub(crate) fn list() -> String {
+    said(c::rust_kprobes_list_show)
+}
+
+/// What is shown by `refused`.
+pub(crate) fn refused() -> String {
+    said(c::rust_kprobes_refused_show)
+}
+
+fn said(show: unsafe extern "C" fn(*mut seq_file, *mut c_void) -> c_int) -> String {
+    let (mut text, mut len) = (core::ptr::null_mut(), 0);
+    // SAFETY: Two places that stay until the file is closed.
+    let file = unsafe { libc::open_memstream(&mut text, &mut len) };
+    // SAFETY: A file of the host's, which is open.
+    let status = unsafe { show(file.cast(), core::ptr::null_mut()) };
+    assert_eq!(status, 0);
+    // SAFETY: As above; it is used no more.
+    assert_eq!(unsafe { libc::fclose(file) }, 0);
+    // SAFETY: So much was written, and it stays.
+    let bytes = unsafe { core::slice::from_raw_parts(text.cast::<u8>(), len) };
+    String::from_utf8_lossy(bytes).into()
+}
