@@ -6,6 +6,9 @@ of the kernel's own. A line of ours that is not in the result is an error that
 names it.
 """
 
+import hashlib
+import os
+import pathlib
 import re
 
 import env
@@ -104,10 +107,23 @@ def _base(flavour):
     return *_BASES.get(flavour, _TINY), []
 
 
-def write(tree, obj, arch, impl, flavour, make, absent=()):
-    """Configure OBJ if its fragments changed.
+def _options(tree):
+    """A comment that is another one whenever TREE offers other options."""
+    digest = hashlib.sha256()
+    for folder, inner, names in os.walk(tree):
+        inner.sort()
+        for name in sorted(names):
+            if name.startswith('Kconfig'):
+                digest.update(pathlib.Path(folder, name).read_bytes())
+    return f'# Kconfig: {digest.hexdigest()}\n'
 
-    The symbols that are ABSENT from this tree are left out of them.
+
+def write(tree, obj, arch, impl, flavour, make, absent=()):
+    """Configure OBJ if its fragments changed, or what they answer.
+
+    The kernel's own make would ask an old .config's new options with their
+    defaults: other ones than a new .config has. The symbols that are ABSENT
+    from this tree are left out of the fragments.
     """
     base, target, told = _base(flavour)
     paths = chosen(arch, impl, flavour)
@@ -119,6 +135,7 @@ def write(tree, obj, arch, impl, flavour, make, absent=()):
               if symbol not in absent}
     answers = ''.join((tree / name).read_text() for name in base)
     answers += '\n'.join(line for line, _, _ in wanted.values()) + '\n'
+    answers += _options(tree)
     kept = obj / 'answers.config'
     config = obj / '.config'
     if not (config.exists() and kept.exists()

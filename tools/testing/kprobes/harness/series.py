@@ -165,7 +165,7 @@ def _checkpatch(mails, tree):
 # Our files with options in them, and who has to name each.
 _OPTIONS = (('rust/kprobes/Kconfig', 'arch/Kconfig'),
             ('samples/rust_kprobes/Kconfig', 'samples/Kconfig'))
-_SAMPLE = 'CONFIG_SAMPLE_RUST_KPROBES'
+_SAMPLES = 'CONFIG_SAMPLE_RUST_KPROBES', 'CONFIG_SAMPLE_JPROBES'
 
 
 def _offered(tree):
@@ -186,9 +186,7 @@ def _build(tree, impl, which, log_name, planned):
     obj.mkdir(parents=True, exist_ok=True)
     with progress.Stage(f'series {which} {impl}', planned) as stage:
         command = kernel.make_command('x86_64', obj, tree)
-        # A mail may have brought options: all answers are given afresh.
-        (obj / 'answers.config').unlink(missing_ok=True)
-        absent = () if _offered(tree)[1] else (_SAMPLE,)
+        absent = () if _offered(tree)[1] else _SAMPLES
         fragments.write(tree, obj, 'x86_64', impl, 'bench', command, absent)
         log = obj / log_name
         log.unlink(missing_ok=True)

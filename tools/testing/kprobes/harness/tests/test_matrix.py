@@ -56,6 +56,14 @@ class Bases(support.Case):
         self.assertIn(option, self.configured('bench')[1])
         self.assertNotIn(option, self.configured('bench', (option,))[1])
 
+    def test_made_again_for_other_options_only(self):
+        self.write('tree/samples/Kconfig', 'config OLD\n')
+        self.assertTrue(self.configured('up'))
+        with self.assertRaises(KeyError):
+            self.configured('up')
+        self.write('tree/samples/Kconfig', 'config OLD\n\nconfig NEW\n')
+        self.assertTrue(self.configured('up'))
+
     def test_gcc_has_the_defconfig(self):
         words, answers = self.configured('gcc')
         self.assertEqual(words, ['alldefconfig'])

@@ -55,9 +55,9 @@ class Builds(support.Case):
             ('series 3/3 c', 3, 'build-c'),
             ('series 3/3 rust', 3, 'build-rust')])
 
-    def test_the_sample_from_the_mail_on_that_offers_it(self):
+    def test_the_samples_from_the_mail_on_that_offers_them(self):
         series._build_each(self.mails)
-        absent = ('CONFIG_SAMPLE_RUST_KPROBES',)
+        absent = 'CONFIG_SAMPLE_RUST_KPROBES', 'CONFIG_SAMPLE_JPROBES'
         self.assertEqual(self.left_out, [absent, absent, absent, (), ()])
 
     def test_a_series_that_never_offers_it(self):
