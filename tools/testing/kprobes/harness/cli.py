@@ -158,11 +158,12 @@ def _lists(built):
     return built.impl, f'{built.impl}-{built.flavour}'
 
 
-def guest_tests(built, states=8, cmdline='', says=None):
+def guest_tests(built, states=8, cmdline='', says=None, extra=()):
     """Boot BUILT once: its KUnit suites, then our job; the results.
 
     STATES is how many each instruction form is run from. SAYS is a pattern
-    of what the kernel must say if it has understood CMDLINE.
+    of what the kernel must say if it has understood CMDLINE; EXTRA is for
+    QEMU.
     """
     ours = _modules(built)
     job = f'STATES={states}\nENTRY={_entry(built)}\n' \
@@ -176,6 +177,7 @@ def guest_tests(built, states=8, cmdline='', says=None):
             console = qemu.boot(built, image, name='tests',
                                 timeout=1200 if built.impl == 'c' else 600,
                                 cmdline=_early_probes(built) + cmdline,
+                                extra=extra,
                                 on_line=lambda line: stage.tick(line))
         except qemu.Died as died:
             found = ktap.parse(died.lines, f'{built.arch}.{built.impl}')

@@ -146,6 +146,13 @@ def pieces():
     found['rust-x86_64-fineibt'] = _guest(
         'x86_64', 'rust', 'kcfi', cmdline='cfi=fineibt',
         says=r'Using \w*FineIBT')
+    # Returns leave the flags alone, except on a CPU that gets call depth
+    # tracking: only Intel's do.
+    found['rust-x86_64-calldepth'] = _guest(
+        'x86_64', 'rust', 'gcc',
+        cmdline='spectre_v2=retpoline retbleed=force,stuff',
+        says='RETBleed: Mitigation: Stuffing',
+        extra=('-cpu', 'max,vendor=GenuineIntel'))
     for flavour in _KUNIT:
         found[f'rust-x86_64-{flavour}'] = _kunit(flavour)
     for seed in SEEDS:

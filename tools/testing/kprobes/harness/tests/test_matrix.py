@@ -285,7 +285,7 @@ class Whole(support.Case):
 
 
 class CommandLine(Whole):
-    """FineIBT: the kernel must have understood that it is asked for."""
+    """The kernel must have understood what it is asked for."""
 
     planned = ()
 
@@ -294,6 +294,14 @@ class CommandLine(Whole):
         tests = self.boot.call_args_list[0]
         self.assertIn('cfi=fineibt', tests.kwargs['cmdline'].split())
         return found['x86_64.rust.cmdline']
+
+    def test_call_depth_tracking_needs_a_cpu(self):
+        found = self.run_piece('rust-x86_64-calldepth',
+                               ['RETBleed: Mitigation: Stuffing'])
+        tests = self.boot.call_args_list[0]
+        self.assertIn('retbleed=force,stuff', tests.kwargs['cmdline'].split())
+        self.assertIn('max,vendor=GenuineIntel', tests.kwargs['extra'])
+        self.assertEqual(found['x86_64.rust.cmdline'], 'pass')
 
     def test_it_says_so(self):
         self.assertEqual(self.verdict('SMP alternatives: Using FineIBT CFI'),
