@@ -12,10 +12,13 @@ import fcntl
 import json
 import os
 import sys
+import threading
 import time
 
 import env
 
+# Seconds between two lines, where they do not redraw themselves.
+BEAT = 20
 _done = []
 # What a first run does before it can build, and the minutes for all of it.
 _SET_UP = ('toolchain root', 'bindgen', 'crates', 'source')
@@ -76,6 +79,12 @@ class Stage:
         self.count, self.expected, self.text = 0, None, ''
         self.tty = sys.stdout.isatty()
         self.start = self.shown = time.monotonic()
+        self._telling, self._over = threading.Lock(), threading.Event()
+
+    def _beat(self):
+        """What is at hand may take minutes without a word."""
+        while not self._over.wait(1 if self.tty else BEAT):
+            self.tick(count=0)
 
     def __enter__(self):
         self.start = time.monotonic()
@@ -84,15 +93,21 @@ class Stage:
         hint = f', last time {clock(before)}' if before else ''
         if not self.tty:
             say(f'[{self.name}] planned {self.planned:.2g} min{hint}')
+        threading.Thread(target=self._beat, daemon=True).start()
         return self
 
     def tick(self, text='', count=1):
         """COUNT more units are done; TEXT is the one at hand."""
+        with self._telling:
+            if not self._over.is_set():
+                self._tick(text, count)
+
+    def _tick(self, text, count):
         self.count += count
         if text:
             self.text = text
         now = time.monotonic()
-        if now - self.shown < (0.2 if self.tty else 20):
+        if now - self.shown < (0.2 if self.tty else BEAT):
             return
         self.shown = now
         elapsed = now - self.start
@@ -129,6 +144,8 @@ class Stage:
         return before - elapsed
 
     def __exit__(self, kind, value, trace):
+        with self._telling:
+            self._over.set()
         seconds = time.monotonic() - self.start
         if self.tty:
             print('\r\033[K', end='')

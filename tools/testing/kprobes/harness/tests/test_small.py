@@ -193,6 +193,18 @@ class Estimate(support.Case):
                          '[x] 9 20 s, about 30 s left')
         self.assertEqual(self.said(9, 60, before=50), '[x] 9 1:00 min')
 
+    def test_who_says_nothing_is_heard_of(self):
+        self.enterContext(mock.patch.object(progress, 'BEAT', 0.01))
+        with progress.Stage('x', 1):
+            end = time.monotonic() + 10
+            while ('[x] 0 s' not in self.printed.getvalue()
+                   and time.monotonic() < end):
+                time.sleep(0.01)
+        self.assertIn('[x] 0 s\n', self.printed.getvalue())
+        silent = self.printed.getvalue()
+        time.sleep(0.05)
+        self.assertEqual(self.printed.getvalue(), silent)
+
     def test_builds_are_not_alike(self):
         self.assertEqual(self.said(9, 20, before=50, varies=True),
                          '[x] 9 20 s')
