@@ -141,7 +141,7 @@ def main():
         if have != may:
             problems.append(f'{name}:1: expected {may} unsafe blocks (unsafe-budget), '
                             f'found: {have}')
-    print(f'{total:3} in {total_lines} lines, '
+    print(f'{total:3} unsafe blocks in {total_lines} lines, '
           f'1 in {total_lines // max(total, 1)}')
     if total * LINES_PER_BLOCK > total_lines:
         problems.append(f'{args.root}: expected at most one unsafe block in '
