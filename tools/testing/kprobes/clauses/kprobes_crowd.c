@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A probe, and a crowd of them that needs a page of copies of its own, on
- * instructions that nobody runs. Writing to a parameter registers, or
- * unregisters. Writing an address to "poke" tries to write a byte there.
+ * A probe, a crowd of them that needs a page of copies of its own, and one
+ * that may become a jump, on instructions that nobody runs. Writing to a
+ * parameter registers, or unregisters; writing "wait" to "jump" waits until
+ * there is one. Writing an address to "poke" tries to write a byte there.
  */
+#include <linux/delay.h>
 #include <linux/kprobes.h>
 #include <linux/linkage.h>
 #include <linux/module.h>
@@ -14,7 +16,12 @@
 #define CROWD	320
 #define CLTS	2
 
+/* How often, and for how many ms, there is no jump before it is too late. */
+#define TIMES	200
+#define PAUSE	50
+
 asmlinkage void kprobes_crowd_text(void);
+asmlinkage void kprobes_crowd_jump(void);
 
 asm(".pushsection .text\n"
 	".globl kprobes_crowd_text\n"
@@ -26,6 +33,15 @@ asm(".pushsection .text\n"
 	".endr\n"
 	ASM_RET
 	".size kprobes_crowd_text, . - kprobes_crowd_text\n"
+	".globl kprobes_crowd_jump\n"
+	".type kprobes_crowd_jump, @function\n"
+	".balign 16\n"
+	"kprobes_crowd_jump:\n"
+	/* 48 8d 47 05, and 31 c9: what a jump is over, and one byte more. */
+	"leaq 5(%rdi), %rax\n"
+	"xorl %ecx, %ecx\n"
+	ASM_RET
+	".size kprobes_crowd_jump, . - kprobes_crowd_jump\n"
 	".popsection\n");
 
 static struct kprobe crowd[CROWD];
@@ -61,6 +77,41 @@ static int set_crowd(const char *text, const struct kernel_param *param)
 static const struct kernel_param_ops crowd_ops = {
 	.set = set_crowd,
 };
+
+static struct kprobe jump;
+
+static int wait_for_jump(void)
+{
+	const u8 *first = (const u8 *)kprobes_crowd_jump;
+	int n;
+
+	for (n = 0; n < TIMES; n++) {
+		if (READ_ONCE(*first) == 0xe9)
+			return 0;
+		msleep(PAUSE);
+	}
+	return -ETIMEDOUT;
+}
+
+static int set_jump(const char *text, const struct kernel_param *param)
+{
+	if (sysfs_streq(text, "wait"))
+		return wait_for_jump();
+	if (sysfs_streq(text, "unregister")) {
+		unregister_kprobe(&jump);
+		return 0;
+	}
+	if (!sysfs_streq(text, "register"))
+		return -EINVAL;
+	memset(&jump, 0, sizeof(jump));
+	jump.addr = (kprobe_opcode_t *)kprobes_crowd_jump;
+	return register_kprobe(&jump);
+}
+
+static const struct kernel_param_ops jump_ops = {
+	.set = set_jump,
+};
+module_param_cb(jump, &jump_ops, NULL, 0200);
 
 static int write_to(u8 *at)
 {

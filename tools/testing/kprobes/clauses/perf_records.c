@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What perf is told of the kernel's symbols and text while words are written
- * to files: perf_records FILE WORD [FILE WORD...]. One line for each record.
+ * to files: perf_records FILE WORD [FILE WORD...]. One line for each record,
+ * in the order in which they were made, on whatever CPU and by whomever.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +12,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-#define RING	(256 << 10)
+#define MOST_CPUS	64
+#define RING		(256 << 10)
 
 struct ksymbol {
 	struct perf_event_header header;
@@ -64,9 +67,6 @@ static void show(const struct perf_event_header *record)
 		show_bytes(poke->bytes + poke->old_len, poke->new_len);
 		putchar('\n');
 		break;
-	case PERF_RECORD_LOST:
-		printf("lost\n");
-		break;
 	}
 }
 
@@ -80,42 +80,108 @@ static int write_word(const char *file, const char *word)
 	return 0;
 }
 
-int main(int argc, char **argv)
+/* Of one CPU; nothing is ever taken out. */
+struct ring {
+	const struct perf_event_mmap_page *page;
+	const char *next;
+	const char *end;
+};
+
+static int open_ring(struct ring *ring, int cpu)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TIME,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
 		.ksymbol = 1,
 		.text_poke = 1,
 	};
 	const size_t page = sysconf(_SC_PAGESIZE);
-	struct perf_event_mmap_page *ring;
-	static uint64_t copy[8192];
-	uint64_t at, head, n;
-	const char *data;
-	int fd, arg;
+	void *memory;
+	int fd;
 
-	/* This task's, on any CPU. */
-	fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+	fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, 0);
+	/* A CPU that is off makes no records. */
 	if (fd < 0)
-		return give_up("perf_event_open");
-	ring = mmap(NULL, page + RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-		    0);
-	if (ring == MAP_FAILED)
+		return errno == ENODEV ? 0 : give_up("perf_event_open");
+	memory = mmap(NULL, page + RING, PROT_READ | PROT_WRITE, MAP_SHARED,
+		      fd, 0);
+	if (memory == MAP_FAILED)
 		return give_up("mmap");
-	for (arg = 1; arg + 1 < argc; arg += 2)
-		if (write_word(argv[arg], argv[arg + 1]))
+	ring->page = memory;
+	ring->next = (const char *)memory + page;
+	return 0;
+}
+
+/* What comes from now on is left out. */
+static int close_ring(struct ring *ring)
+{
+	uint64_t head;
+
+	if (!ring->page)
+		return 0;
+	head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	ring->end = ring->next + head;
+	/* Where the longest one would still fit, none was left out. */
+	if (head <= RING - UINT16_MAX)
+		return 0;
+	fprintf(stderr, "more records than there is room for\n");
+	return 1;
+}
+
+static const struct perf_event_header *first(const struct ring *ring)
+{
+	return ring->next == ring->end ? NULL : (const void *)ring->next;
+}
+
+/* It is the last word of each record. */
+static uint64_t time_of(const struct perf_event_header *record)
+{
+	const uint64_t *end = (const void *)((const char *)record +
+					     record->size);
+
+	return end[-1];
+}
+
+/* The ring with the oldest record that is not shown yet, if there is any. */
+static struct ring *oldest(struct ring *rings, int count)
+{
+	struct ring *found = NULL;
+
+	for (; count--; rings++)
+		if (first(rings) &&
+		    (!found || time_of(first(rings)) < time_of(first(found))))
+			found = rings;
+	return found;
+}
+
+int main(int argc, char **argv)
+{
+	static struct ring rings[MOST_CPUS];
+	const long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	struct ring *ring;
+	int n;
+
+	if (cpus > MOST_CPUS) {
+		fprintf(stderr, "%ld CPUs\n", cpus);
+		return 1;
+	}
+	for (n = 0; n < cpus; n++)
+		if (open_ring(&rings[n], n))
 			return 1;
-	head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
-	data = (const char *)ring + page;
-	for (at = 0; at < head; at += copy[0] >> 48) {
-		/* The size is in the first word; the ring may end inside. */
-		memcpy(copy, data + at % RING, sizeof(*copy));
-		for (n = 0; n < copy[0] >> 48; n += sizeof(*copy))
-			memcpy((char *)copy + n, data + (at + n) % RING,
-			       sizeof(*copy));
-		show((const void *)copy);
+	for (n = 1; n + 1 < argc; n += 2)
+		if (write_word(argv[n], argv[n + 1]))
+			return 1;
+	for (n = 0; n < cpus; n++)
+		if (close_ring(&rings[n]))
+			return 1;
+	while ((ring = oldest(rings, cpus))) {
+		show(first(ring));
+		ring->next += first(ring)->size;
 	}
 	return 0;
 }

@@ -473,6 +473,84 @@ text_changes() {
 		text_poke copy 0f06cc -
 	END
 }
+
+# lower ADDRESS: its lower half, as a number that can be reckoned with.
+lower() {
+	echo $((0x${1#????????}))
+}
+
+# leads_to AT JUMP: where a jump at such a number leads.
+leads_to() {
+	distance=$(echo "$2" | sed "s/^e9\(..\)\(..\)\(..\)\(..\)\$/0x\4\3\2\1/")
+	echo $((($1 + 5 + distance) & 0xffffffff))
+}
+
+# What a jump is over, with the breakpoint in it.
+UNDER=cc8d470531
+
+# jump_told: sets $site and $jump, and $detour and $code: what was written where
+# the jump leads.
+jump_told() {
+	site=$(grep " kprobes_crowd_jump\b" /proc/kallsyms | cut -d " " -f 1)
+	jump=$(sed -n "s/^text_poke $site $UNDER //p" $RECORDS | sort -u)
+	case $jump in
+	e9????????) ;;
+	*)
+		echo "perf is told of these jumps at $site: '$jump'"
+		return 1
+		;;
+	esac
+	target=$(leads_to "$(lower "$site")" "$jump")
+	while read -r what at old new; do
+		[ "$what $old" = "text_poke -" ] || continue
+		into=$((target - $(lower "$at")))
+		if [ $into -ge 0 ] && [ $into -lt $((${#new} / 2)) ]; then
+			detour=$at
+			code=$new
+		fi
+	done <$RECORDS
+	[ "$code" ] && return 0
+	echo "no detour for $jump at $site"
+	return 1
+}
+
+# The jump comes, goes, comes and goes with its probe. Who writes it is not who
+# has asked for it.
+jump_changes() {
+	/tmp/perf_records $CROWD/jump register $CROWD/jump wait $JUMPS 0 \
+		$JUMPS 1 $CROWD/jump wait $CROWD/jump unregister $JUMPS 0 \
+		>$RECORDS
+	status=$?
+	echo 1 >$JUMPS
+	[ $status = 0 ] || {
+		echo unregister >$CROWD/jump
+		return 1
+	}
+	jump_told || return 1
+	sed -n "s/^text_poke $site /site /p;s/^text_poke $detour /detour /p" \
+		$RECORDS | sed "s/ $jump\b/ jump/;s/ $code\b/ code/" >/tmp/changes
+	diff - /tmp/changes <<-END
+		site 48 cc
+		detour - code
+		site $UNDER jump
+		site jump $UNDER
+		site $UNDER jump
+		site jump $UNDER
+		site cc 48
+		detour code -
+	END
+}
+
+# At its end is the jump to what is behind the six bytes that it has copies of.
+whole_detour() {
+	jump_told || return 1
+	back=${code#"${code%??????????}"}
+	at=$(($(lower "$detour") + ${#code} / 2 - 5))
+	[ "$(leads_to $at "$back")" = $(($(lower "$site") + 6)) ] && return 0
+	echo "$code at $detour, for $jump at $site"
+	return 1
+}
+
 # Each line of the list is behind the one before.
 ascending() {
 	echo register >$CROWD/all || return 1
@@ -524,7 +602,11 @@ if [ -e /modules/perf_records ]; then
 	[ ! -e $JUMPS ] || echo 0 >$JUMPS
 	check S3_pages_of_copies_come_and_go pages_come_and_go
 	check O6_text_poke_records text_changes
-	[ ! -e $JUMPS ] || echo 1 >$JUMPS
+	if [ -e $JUMPS ]; then
+		echo 1 >$JUMPS
+		check O6_text_poke_records_of_a_jump jump_changes
+		check O6_text_poke_records_of_a_whole_detour whole_detour
+	fi
 	rmmod kprobes_crowd
 	plan
 fi
