@@ -6,7 +6,10 @@
 //! What must never be so, such as text that changes without its lock, is written down as
 //! [wrong](complaints); nothing panics here, as the callers are called by C.
 
-use crate::text;
+use crate::{
+    perf,
+    text, //
+};
 use core::{
     ops::Range,
     sync::atomic::{
@@ -100,6 +103,7 @@ pub fn alone() -> MutexGuard<'static, ()> {
     HELD.lock().unwrap().clear();
     history();
     complaints();
+    perf::records();
     guard
 }
 
@@ -190,7 +194,12 @@ fn check(event: Event) {
     };
     match event {
         Event::Locked(lock) => held.push(lock),
-        Event::Unlocked(lock) => held.retain(|&other| other != lock),
+        Event::Unlocked(lock) => {
+            held.retain(|&other| other != lock);
+            if lock == Lock::Text {
+                perf::is_over();
+            }
+        }
         Event::Synchronized => text::all_have_seen(),
         _ => (),
     }

@@ -8,8 +8,8 @@
 //! it in a small way and leaves an [`events::Event`].
 //!
 //! The rest is for tests: [`text`] has the functions that can be probed, [`modules`] whose they
-//! are, [`ftrace`] whom it calls, [`events`] what has happened, and what is to happen at every
-//! moment in between, and [`faults`] makes the kernel refuse.
+//! are, [`ftrace`] whom it calls, [`perf`] what it has been told, [`events`] what has happened, and
+//! what is to happen at every moment in between, and [`faults`] makes the kernel refuse.
 //!
 //! There is one kernel in a process, so a test that uses it holds [`events::alone`].
 
@@ -23,6 +23,7 @@ pub mod events;
 pub mod faults;
 pub mod ftrace;
 pub mod modules;
+pub mod perf;
 pub mod prelude;
 pub mod rcu_tasks;
 pub mod str;

@@ -18,6 +18,7 @@ use crate::{
         Call, //
     },
     page::PAGE_SIZE,
+    perf,
     rcu_tasks, //
 };
 use core::{
@@ -136,6 +137,7 @@ pub fn clear() {
         state.store(INTACT, Relaxed);
     }
     FUNCTIONS.lock().unwrap().clear();
+    perf::come(base()..base() + FUNCTIONS_LEN as u64);
 }
 
 /// A function of that code; where it is. `traced`: ftrace can call from its entry.
@@ -167,6 +169,7 @@ pub fn come_again(addr: u64) {
     if let Some(offset) = offset(addr) {
         let jump = matches!(STATES[offset].load(Relaxed), JUMP | STALE_JUMP);
         let len = if jump { JUMP_LEN } else { 1 };
+        perf::come(addr..addr + len);
         for (addr, offset) in (addr..addr + len).zip(offset..) {
             STATES[offset].store(INTACT, Relaxed);
             let byte = ORIGINALS[offset].load(Relaxed);
@@ -179,6 +182,7 @@ pub fn come_again(addr: u64) {
 /// The same, but that it begins with `byte`, until it comes again.
 pub fn come_again_as(addr: u64, byte: u8) {
     come_again(addr);
+    perf::come_as(addr, byte);
     // SAFETY: It is within our memory.
     unsafe { place(addr).write(byte) };
 }
@@ -193,6 +197,11 @@ pub fn look(addr: u64, into: &mut [u8], original: bool) {
             _ => unsafe { place(addr).read_volatile() },
         };
     }
+}
+
+/// What a byte of a function was when that came.
+pub(crate) fn original(addr: u64) -> Option<u8> {
+    Some(ORIGINALS[offset(addr)?].load(Relaxed))
 }
 
 /// Where a CPU may come to a breakpoint now.
@@ -381,6 +390,7 @@ pub(crate) fn write(addr: u64, code: &[u8]) {
     }
     // SAFETY: `write_of` knows where that is.
     unsafe { place(addr).copy_from_nonoverlapping(code.as_ptr(), code.len()) };
+    perf::written(addr, code.len());
 }
 
 /// All CPUs have seen what was written.
@@ -439,6 +449,7 @@ pub(crate) fn free_page(addr: u64) {
     match page_number(addr) {
         Some(number) if is_copy(addr) && addr == page(number) => {
             let end = addr + PAGE_SIZE as u64;
+            perf::gone(addr..end);
             if detoured(addr).is_some() && rcu_tasks::is_anybody_in(addr..end) {
                 events::wrong(format!("{addr:#x} is freed, which a task is in"));
             }

@@ -22,6 +22,7 @@ use crate::{
     },
     ftrace,
     modules,
+    perf,
     prelude::c_long,
     rcu_tasks,
     text::{
@@ -107,12 +108,18 @@ pub unsafe fn smp_text_poke_sync_each_cpu() {
 }
 
 pub unsafe fn perf_event_text_poke(
-    _addr: *const c_void,
-    _old_bytes: *const c_void,
-    _old_len: usize,
-    _new_bytes: *const c_void,
-    _new_len: usize,
+    addr: *const c_void,
+    old_bytes: *const c_void,
+    old_len: usize,
+    new_bytes: *const c_void,
+    new_len: usize,
 ) {
+    let [old, new] = [(old_bytes, old_len), (new_bytes, new_len)].map(|(bytes, len)| match len {
+        0 => &[],
+        // SAFETY: By the precondition.
+        _ => unsafe { core::slice::from_raw_parts(bytes.cast::<u8>(), len) },
+    });
+    perf::tell(addr.addr() as u64, old, new);
 }
 
 pub unsafe fn copy_from_kernel_nofault(

@@ -28,6 +28,10 @@ use kernel::{
         Event,
         Lock, //
     },
+    perf::{
+        self,
+        Record, //
+    },
     rcu_tasks,
     text, //
 };
@@ -159,6 +163,34 @@ fn pages_of_copies_are_told_without_a_lock() {
     assert_eq!(pages.len(), 2);
     assert!(pages[0] != pages[1] && pages.iter().all(|&page| text::is_copy(page)));
     client::unregister(&clients);
+}
+
+#[test]
+fn perf_is_told_what_was_there_and_what_is() {
+    let mut world = World::new();
+    let place = world.place(&MOVE);
+    let clients = [Client::at(place)];
+    perf::records();
+    assert_eq!(client::register(&clients), 0);
+    let (first, breakpoint) = (MOVE[0], 0xcc);
+    let told = |at, old: &[u8], new: &[u8]| Record {
+        at,
+        old: old.to_vec(),
+        new: new.to_vec(),
+    };
+    // The copies that come back, and that go on: each is there before the breakpoint.
+    let [back, on, broken] = perf::records().try_into().expect("three records");
+    for copy in [&back, &on] {
+        let mut code = vec![0; copy.new.len()];
+        text::look(copy.at, &mut code, false);
+        assert_eq!(*copy, told(copy.at, &[], &code));
+        assert!(text::is_copy(copy.at) && code.starts_with(&MOVE) && code.len() > MOVE.len());
+    }
+    assert_eq!(broken, told(place, &[first], &[breakpoint]));
+    client::unregister(&clients);
+    let mended = told(place, &[breakpoint], &[first]);
+    let [back, on] = [back, on].map(|copy| told(copy.at, &copy.new, &[]));
+    assert_eq!(perf::records(), [mended, back, on]);
 }
 
 #[test]
