@@ -6,10 +6,25 @@
 #include <linux/limits.h>
 #include "returns.h"
 
+static long is_latest(void *data)
+{
+	const struct watched *probe = data;
+
+	return current->rethooks.first == &probe->call->node.llist;
+}
+
+/* The task has the call where others look for it, for as long as it lasts. */
 static void K1_by_rethook(struct kunit *test)
 {
+	struct watched probe = WATCHED(INNER);
+
 	KUNIT_EXPECT_TRUE(test, IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK));
 	KUNIT_EXPECT_FALSE(test, has_calls(current));
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	KUNIT_EXPECT_EQ(test, kprobes_returns_inner(is_latest, &probe), 2);
+	KUNIT_EXPECT_FALSE(test, has_calls(current));
+	unregister_kretprobe(&probe.rp);
+	EXPECT_TOLD(test, &probe, 1, 1);
 }
 
 /* What is inlined into modules, and what these have of their own. */
