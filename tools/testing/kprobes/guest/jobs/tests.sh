@@ -91,10 +91,14 @@ jprobe_sample() {
 		since "jprobe $1" "it was called"
 		return 1
 	}
-	[ "$shown" -ge 6 ] || {
-		echo "only $shown calls are shown"
+	# Whoever makes a task by fork() wants a signal when it ends: SIGCHLD.
+	forks=$(since "jprobe $1" "exit_signal = 17, a task\$" | wc -l)
+	[ "$forks" -ge 6 ] || {
+		echo "only $forks calls of $shown are shown as what they are"
 		return 1
 	}
+	# If that comes back, the handler returns, and all the rest is the same.
+	! since "jprobe $1" "jprobe_return\(\) is called outside" || return 1
 	not_listed kernel_clone
 }
 
