@@ -224,6 +224,9 @@ pub(crate) unsafe trait Detour: Machine {
     /// How many bytes a jump is over.
     const REACH: u64;
 
+    /// May a jump lead to a place in the middle of a function because data has its address?
+    const LED_BY_DATA: bool;
+
     /// Finds out what leads into a function, once for all places in it. Meanwhile nobody changes
     /// text: an instruction of which a part is written is another one, or none.
     fn ways(

@@ -19,6 +19,10 @@ use super::{
     },
     isa::{
         encode,
+        indirect::{
+            Indirect,
+            Thunks, //
+        },
         region::Region,
         ways::{
             self,
@@ -58,10 +62,64 @@ use kernel::{
 };
 
 /// How the kernel is built.
-const BUILD: Build = Build {
-    no_jump_tables: cfg!(any(CONFIG_MITIGATION_RETPOLINE, CONFIG_X86_KERNEL_IBT)),
-    checks_calls: cfg!(CONFIG_CFI),
-};
+fn build() -> Build {
+    Build {
+        indirect: if cfg!(CONFIG_X86_KERNEL_IBT) {
+            Indirect::Marked
+        } else if cfg!(CONFIG_MITIGATION_RETPOLINE) {
+            Indirect::Labels(thunks())
+        } else {
+            Indirect::Anywhere
+        },
+        checks_calls: cfg!(CONFIG_CFI),
+    }
+}
+
+/// One thunk for each register.
+const REGISTERS: u64 = 16;
+
+/// What jumps of a kernel with retpolines lead to.
+fn thunks() -> Thunks {
+    let text = [&raw const bindings::_stext, &raw const bindings::_etext];
+    let [start, end] = text.map(|symbol| TextAddr::new(symbol.addr() as u64));
+    let nothing = TextRange::new(start, start);
+    macro_rules! kind {
+        ($config:ident, $array:ident, $len:ident) => {{
+            #[cfg($config)]
+            let start = Some((&raw const bindings::$array).addr() as u64);
+            #[cfg(not($config))]
+            let start: Option<u64> = None;
+            let len = REGISTERS * bindings::$len as u64;
+            let kind = start.and_then(|start| TextRange::with_len(TextAddr::new(start), len).ok());
+            kind.unwrap_or(nothing)
+        }};
+    }
+    Thunks {
+        kernel: TextRange::new(start, end),
+        kinds: [
+            kind!(
+                CONFIG_MITIGATION_RETPOLINE,
+                __x86_indirect_thunk_array,
+                RETPOLINE_THUNK_SIZE
+            ),
+            kind!(
+                CONFIG_MITIGATION_CALL_DEPTH_TRACKING,
+                __x86_indirect_call_thunk_array,
+                RETPOLINE_THUNK_SIZE
+            ),
+            kind!(
+                CONFIG_MITIGATION_CALL_DEPTH_TRACKING,
+                __x86_indirect_jump_thunk_array,
+                RETPOLINE_THUNK_SIZE
+            ),
+            kind!(
+                CONFIG_MITIGATION_ITS,
+                __x86_indirect_its_thunk_array,
+                ITS_THUNK_SIZE
+            ),
+        ],
+    }
+}
 
 // SAFETY:
 // - the region's rules say who can come to what a jump is over, and that nobody can sleep there, or
@@ -75,6 +133,7 @@ unsafe impl Detour for X86 {
     type Ways = KVVec<Way>;
 
     const REACH: u64 = JUMP_LEN as u64;
+    const LED_BY_DATA: bool = cfg!(all(CONFIG_MITIGATION_RETPOLINE, not(CONFIG_X86_KERNEL_IBT)));
 
     fn ways(
         function: TextRange,
@@ -84,7 +143,7 @@ unsafe impl Detour for X86 {
         _text: &mut text::Lock,
     ) -> Result<KVVec<Way>, NotOptimized> {
         let mut ways = KVVec::new();
-        ways::into(function, family, BUILD, around, read, &mut |way| {
+        ways::into(function, family, build(), around, read, &mut |way| {
             let pushed = ways.push(way, GFP_KERNEL);
             pushed.map_err(|_| NotOptimized::NoMemory)
         })?;
@@ -102,7 +161,7 @@ unsafe impl Detour for X86 {
         text: &mut text::Lock,
     ) -> Result<Made, NotOptimized> {
         let ways = Ways::in_order(ways);
-        let region = Region::of(at, function, &ways, BUILD, around, read)?;
+        let region = Region::of(at, function, &ways, build(), around, read)?;
         Made::of(&region, text)
     }
 
@@ -112,7 +171,7 @@ unsafe impl Detour for X86 {
         found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
         _text: &mut text::Lock,
     ) -> Result<bool, NotOptimized> {
-        ways::leaving(piece, BUILD, read, found)
+        ways::leaving(piece, build(), read, found)
     }
 
     fn direct(detour: &Made, owner: Option<&Chain>) {

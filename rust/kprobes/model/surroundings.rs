@@ -33,6 +33,10 @@ pub(crate) trait Surroundings {
     /// An address in these bytes at which execution goes on after an exception.
     fn fixup(&self, within: TextRange) -> Option<TextAddr>;
 
+    /// An address in these bytes that data has, where a computed goto may lead; none in a kernel
+    /// that marks all such places.
+    fn taken(&self, within: TextRange) -> Option<TextAddr>;
+
     /// May a jump of what was split from a function of this family, or in a part, of the function
     /// itself, lead anywhere in it?
     fn jumps_in(&self, family: Family) -> bool;
@@ -64,6 +68,10 @@ impl Surroundings for Alone {
     }
 
     fn fixup(&self, _within: TextRange) -> Option<TextAddr> {
+        None
+    }
+
+    fn taken(&self, _within: TextRange) -> Option<TextAddr> {
         None
     }
 

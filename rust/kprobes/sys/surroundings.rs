@@ -10,6 +10,9 @@
 //! in it. What is for the kernel's beginning alone is in neither: it stays for so short that no
 //! jump is worth looking for.
 //!
+//! Where computed gotos may lead to what data has the address of, the data is looked through, too.
+//! What is found in it in error only keeps jumps away.
+//!
 //! Each piece of text, from one symbol to the next, and what is before the first, is read while
 //! nobody changes text: an instruction of which a part has been written is none. What still cannot
 //! be decoded has something else in it, data between functions, say, and where instructions start
@@ -18,6 +21,8 @@
 //! list.
 //!
 //! Not for the hit path.
+
+mod data;
 
 use super::{
     blacklist,
@@ -63,6 +68,13 @@ use kernel::{
 pub(crate) type Leaving<'a> =
     &'a mut dyn FnMut(TextRange, Found<'_>, &mut text::Lock) -> Result<bool, NotOptimized>;
 
+/// What all text is looked through for.
+pub(crate) struct Search<'a> {
+    pub(crate) leaving: Leaving<'a>,
+    /// May jumps lead to where data says?
+    pub(crate) data: bool,
+}
+
 /// Is told of each.
 pub(crate) type Found<'a> = &'a mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>;
 
@@ -100,21 +112,22 @@ impl Modules {
     }
 
     /// The tables around an address in text of `owner`. If nobody has read them, the text is read
-    /// by `leaving`; the caller does not hold its lock, as that of jump labels comes before it.
+    /// for `search`; the caller does not hold its lock, as that of jump labels comes before it.
     pub(crate) fn tables(
         &mut self,
         owner: &Owner,
         at: TextAddr,
-        leaving: Leaving<'_>,
+        search: Search<'_>,
     ) -> Result<Tables<'_>, NotOptimized> {
         match owner {
             // What is kept of the kernel proper would say that nothing leads there.
             Owner::Kernel if blacklist::init_text().contains(at) => Err(NotOptimized::InitText),
-            Owner::Kernel => of_the_kernel(leaving),
+            Owner::Kernel => of_the_kernel(search),
             Owner::Module(module) => {
                 let lists = self.0.of(module, at, NotOptimized::NoMemory, |part| {
                     let tables = reserved::Tables::of(module);
-                    Lists::read(&tables, part, leaving, |found| each::of(module, found))
+                    let data = &module.data();
+                    Lists::read(&tables, data, part, search, |found| each::of(module, found))
                 });
                 lists.map(Tables)
             }
@@ -134,13 +147,16 @@ impl Modules {
 }
 
 /// The kernel's own.
-pub(crate) fn of_the_kernel(leaving: Leaving<'_>) -> Result<Tables<'static>, NotOptimized> {
+pub(crate) fn of_the_kernel(search: Search<'_>) -> Result<Tables<'static>, NotOptimized> {
     if KERNEL.as_ref().is_none() {
         let start = TextAddr::new((&raw const bindings::_stext).addr() as u64);
         let end = TextAddr::new((&raw const bindings::_etext).addr() as u64);
         let of = TextRange::new(start, end);
         let tables = reserved::Tables::of_the_kernel();
-        let lists = Lists::read(&tables, of, leaving, |found| each::of_the_kernel(found))?;
+        let data = &data::of_the_kernel();
+        let lists = Lists::read(&tables, data, of, search, |found| {
+            each::of_the_kernel(found)
+        })?;
         KERNEL.populate(lists);
     }
     KERNEL.as_ref().map(Tables).ok_or(NotOptimized::NoMemory)
@@ -195,6 +211,10 @@ impl Surroundings for Tables<'_> {
         self.landing(within, Kind::Fixup)
     }
 
+    fn taken(&self, within: TextRange) -> Option<TextAddr> {
+        self.landing(within, Kind::Data)
+    }
+
     fn jumps_in(&self, family: Family) -> bool {
         let mut from = family.leading_here();
         from.any(|one| self.0.jumping.binary_search(&one).is_ok())
@@ -208,8 +228,9 @@ impl Surroundings for Tables<'_> {
 impl Lists {
     fn read(
         tables: &reserved::Tables,
+        data: &[TextRange],
         of: TextRange,
-        leaving: Leaving<'_>,
+        search: Search<'_>,
         symbols: impl FnOnce(each::Found<'_>) -> Result<(), NotOptimized>,
     ) -> Result<Self, NotOptimized> {
         let (mut owned, mut starts) = (KVVec::new(), KVVec::new());
@@ -222,7 +243,13 @@ impl Lists {
         if !starts.is_sorted() {
             order::ascending(&mut starts);
         }
-        let (mut landings, jumping) = branches(of, &starts, leaving)?;
+        let (mut landings, jumping) = branches(of, &starts, search.leaving)?;
+        for &range in data.iter().filter(|_| search.data) {
+            data::each_address(range, &mut |to| match landing_in(of, to, Kind::Branch) {
+                Some(start) if is_start(&starts, start) => Ok(()),
+                _ => put(&mut landings, of, to, Kind::Data),
+            })?;
+        }
         let _jump_labels = reserved::JumpLabelLock::new();
         let found = tables.each(&mut |at, len| {
             let span = span_index::span(of.start(), at, len);
@@ -292,14 +319,18 @@ fn branches(
     let mut kept = KVVec::new();
     let mut last = None;
     for &landing in found.iter() {
-        let is_start = starts.binary_search_by_key(&landing, |&(at, _)| at).is_ok();
-        if !is_start && last != Some(landing) {
+        if !is_start(starts, landing) && last != Some(landing) {
             let pushed = kept.push(landing, GFP_KERNEL);
             pushed.map_err(|_| NotOptimized::NoMemory)?;
         }
         last = Some(landing);
     }
     Ok((kept, with_other_names(starts, &mut jumping)?))
+}
+
+/// Is there a symbol?
+fn is_start(starts: &[Symbol], landing: Landing) -> bool {
+    starts.binary_search_by_key(&landing, |&(at, _)| at).is_ok()
 }
 
 /// Notes the families of the names that there are for an address.

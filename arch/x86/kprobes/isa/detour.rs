@@ -174,9 +174,12 @@ fn opcode(insn: &Insn, bytes: &[u8]) -> u8 {
 #[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_x86_detour))]
 mod tests {
     use super::{
-        super::pretend::{
-            at,
-            Pretend, //
+        super::{
+            indirect::Indirect,
+            pretend::{
+                at,
+                Pretend, //
+            }, //
         },
         *, //
     };
@@ -269,7 +272,7 @@ mod tests {
         // jmp *0x1234(%rip), in a kernel without jump tables
         let text = [0xff, 0x25, 0x34, 0x12, 0, 0];
         let mut pretend = Pretend::of(&text);
-        pretend.build.no_jump_tables = true;
+        pretend.build.indirect = Indirect::Marked;
         let copied = pretend
             .region(0)
             .and_then(|region| Copied::of(&region, at(THERE)));

@@ -21,6 +21,7 @@ mod encoding;
 mod fake;
 pub(crate) mod flow;
 mod form;
+pub(crate) mod indirect;
 pub(crate) mod insn;
 pub(crate) mod layout;
 mod movable;

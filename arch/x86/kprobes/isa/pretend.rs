@@ -6,6 +6,7 @@
 //! it. All addresses are given as offsets into the function.
 
 use super::{
+    indirect::Indirect,
     region::Region,
     ways::{
         self,
@@ -54,6 +55,7 @@ pub(super) struct Pretend<'a> {
     pub(super) entered: Option<u64>,
     pub(super) label: Option<u64>,
     pub(super) fixup: Option<u64>,
+    pub(super) taken: Option<u64>,
     pub(super) faults: Option<u64>,
     /// Who owns this byte.
     pub(super) owner: Option<(u64, Owner)>,
@@ -66,12 +68,13 @@ impl<'a> Pretend<'a> {
             text,
             cold: &[],
             build: Build {
-                no_jump_tables: false,
+                indirect: Indirect::Anywhere,
                 checks_calls: false,
             },
             entered: None,
             label: None,
             fixup: None,
+            taken: None,
             faults: None,
             owner: None,
             trap: None,
@@ -149,6 +152,10 @@ impl Surroundings for Pretend<'_> {
 
     fn fixup(&self, within: TextRange) -> Option<TextAddr> {
         self.fixup.map(at).filter(|&fixup| within.contains(fixup))
+    }
+
+    fn taken(&self, within: TextRange) -> Option<TextAddr> {
+        self.taken.map(at).filter(|&taken| within.contains(taken))
     }
 
     fn jumps_in(&self, family: Family) -> bool {

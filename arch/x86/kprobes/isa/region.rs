@@ -14,9 +14,9 @@
 //!
 //! * Nothing may lead to A+1 .. A+4: no branch of the function ([`Ways`]), none of another one, no
 //!   jump label whatever it does now, nobody who returns, nothing that is fixed up after an
-//!   exception. What leads to A comes to the jump, as it came to the breakpoint. What leads
-//!   to A+5 or behind it finds the bytes that were always there, even those of the last instruction
-//!   in the region: so that is no harm, although the detour has a copy of it.
+//!   exception, no computed goto. What leads to A comes to the jump, as it came to the breakpoint.
+//!   What leads to A+5 or behind it finds the bytes that were always there, even those of the last
+//!   instruction in the region: so that is no harm, although the detour has a copy of it.
 //! * The bytes must be the probe's alone: all of the region's, since whoever changes an instruction
 //!   does not know of its copy.
 //! * Each instruction must be able to move ([`movable`]). One that is expected to fault may not:
@@ -162,6 +162,9 @@ fn unreached(
     if let Some(to) = around.fixup(inside) {
         return Err(NotOptimized::FixupTarget(to));
     }
+    if let Some(to) = around.taken(inside) {
+        return Err(NotOptimized::AddressInData(to));
+    }
     Ok(())
 }
 
@@ -274,10 +277,13 @@ impl Lengths {
 #[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_x86_region))]
 mod tests {
     use super::{
-        super::pretend::{
-            at,
-            Pretend,
-            ELSEWHERE, //
+        super::{
+            indirect::Indirect,
+            pretend::{
+                at,
+                Pretend,
+                ELSEWHERE, //
+            }, //
         },
         *, //
     };
@@ -365,7 +371,7 @@ mod tests {
         // nop; jmp *%rax
         pretend.cold = &[0x90, 0xff, 0xe0];
         assert_eq!(len(&pretend), Err(NotOptimized::SplitJump));
-        pretend.build.no_jump_tables = true;
+        pretend.build.indirect = Indirect::Marked;
         assert_eq!(len(&pretend), Ok(7));
     }
 

@@ -16,10 +16,11 @@
 //! NOPs now, and where exceptions are fixed up, stand in tables of the kernel and not in the bytes:
 //! [`Surroundings`] tells of these.
 //!
-//! An indirect jump tells nothing about where it leads. Compilers make them for `switch`, into the
-//! middle of the function, or of what they split from it, unless the kernel is built with
-//! retpolines or IBT; in such a kernel they only lead to entries of functions. In others a function
-//! with one has no jumps, and neither has anything of its [`Family`].
+//! An indirect jump tells nothing about where it leads; how the kernel is built does
+//! ([`Indirect`]). Where it may lead anywhere in its function, or to what was split from it, a
+//! function with one has no jumps, and neither has anything of its [`Family`]. Where it leads to
+//! labels, those in data are in [`Surroundings`], and a function that has one in its text besides
+//! is as the others.
 //!
 //! C counterpart: `can_optimize()` in
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c), which decodes the
@@ -34,7 +35,10 @@ use super::{
     boundary,
     decode::decode,
     encode::INT3,
-    flow::Flow,
+    indirect::{
+        self,
+        Indirect, //
+    },
     insn::Insn, //
 };
 use crate::{
@@ -54,8 +58,8 @@ use crate::{
 /// How the kernel is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Build {
-    /// With retpolines or IBT, so that no jump table is in it.
-    pub(crate) no_jump_tables: bool,
+    /// What indirect jumps are in it.
+    pub(crate) indirect: Indirect,
     /// With checks of the targets of indirect calls.
     pub(crate) checks_calls: bool,
 }
@@ -94,10 +98,46 @@ pub(crate) fn into(
     found: &mut dyn FnMut(Way) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
     each(function, function, build, read, found)?;
-    if !build.no_jump_tables && around.jumps_in(family) {
-        return Err(NotOptimized::SplitJump);
+    led(function, around.jumps_in(family), build, read)
+}
+
+/// Says no if a jump may lead to any place in the function that is not seen in it, `others` being
+/// whether one of its family may lead anywhere in it.
+pub(crate) fn led(
+    function: TextRange,
+    others: bool,
+    build: Build,
+    read: ReadText<'_>,
+) -> Result<(), NotOptimized> {
+    match build.indirect {
+        Indirect::Anywhere if others => Err(NotOptimized::SplitJump),
+        Indirect::Labels(_) => no_goto(function, others, build, read),
+        Indirect::Anywhere | Indirect::Marked => Ok(()),
     }
-    Ok(())
+}
+
+/// Says no if the function has the address of a place in itself, and it or `others` jump where they
+/// may have it from.
+fn no_goto(
+    function: TextRange,
+    others: bool,
+    build: Build,
+    read: ReadText<'_>,
+) -> Result<(), NotOptimized> {
+    let (mut jumps, mut label) = (others, None);
+    each_insn(function, read, &mut |from, insn, bytes| {
+        let out = |to| !function.contains(to);
+        jumps |= build.indirect.leads(insn, from, out);
+        let inside = |to: &TextAddr| function.contains(*to) && *to != function.start();
+        if indirect::taken(insn, bytes, from).any(|to| inside(&to)) {
+            label = label.or(Some(from));
+        }
+        Ok(())
+    })?;
+    match label {
+        Some(from) if jumps => Err(NotOptimized::ComputedGoto(from)),
+        _ => Ok(()),
+    }
 }
 
 /// Tells `found` of each branch in `piece` that leads into `function`, behind its start.
@@ -111,8 +151,8 @@ pub(crate) fn each(
     read: ReadText<'_>,
     found: &mut dyn FnMut(Way) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
-    each_insn(piece, read, &mut |from, insn| {
-        if !build.no_jump_tables && is_indirect(insn) {
+    each_insn(piece, read, &mut |from, insn, _| {
+        if build.indirect == Indirect::Anywhere && build.indirect.leads(insn, from, |_| true) {
             return Err(NotOptimized::IndirectJump(from));
         }
         match insn.target(from) {
@@ -122,9 +162,10 @@ pub(crate) fn each(
     })
 }
 
-/// Tells `found` where each branch in `piece` leads that leads out of it. If there is anything in
-/// it that cannot be decoded, an instruction may start at each of its bytes. Returns whether it has
-/// an indirect jump, which may lead anywhere in its family.
+/// Tells `found` where each branch in `piece` leads that leads out of it, and of what labels it has
+/// that may be elsewhere. If there is anything in it that cannot be decoded, an instruction may
+/// start at each of its bytes. Returns whether it has an indirect jump, which may lead anywhere in
+/// its family.
 pub(crate) fn leaving(
     piece: TextRange,
     build: Build,
@@ -132,8 +173,14 @@ pub(crate) fn leaving(
     found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
 ) -> Result<bool, NotOptimized> {
     let mut jumps = false;
-    let mut look = |from: TextAddr, insn: &Insn| {
-        jumps |= !build.no_jump_tables && is_indirect(insn);
+    let mut look = |from: TextAddr, insn: &Insn, bytes: &[u8]| {
+        let out = |to| !piece.contains(to);
+        jumps |= build.indirect.leads(insn, from, out);
+        if build.indirect.leads_to_labels() {
+            for to in indirect::taken(insn, bytes, from).filter(|&to| out(to)) {
+                found(to)?;
+            }
+        }
         match insn.target(from) {
             Some(to) if !piece.contains(to) => found(to),
             _ => Ok(()),
@@ -146,13 +193,8 @@ pub(crate) fn leaving(
     Ok(jumps)
 }
 
-/// May it lead anywhere in its function?
-fn is_indirect(insn: &Insn) -> bool {
-    matches!(insn.flow(), Flow::IndirectJump(_) | Flow::FarJump)
-}
-
-/// Is told of an instruction, and where it starts.
-type Look<'a> = &'a mut dyn FnMut(TextAddr, &Insn) -> Result<(), NotOptimized>;
+/// Is told of an instruction, where it starts, and of its bytes and what is behind them.
+type Look<'a> = &'a mut dyn FnMut(TextAddr, &Insn, &[u8]) -> Result<(), NotOptimized>;
 
 /// Shows each instruction in `piece`, the first of which starts it, but for breakpoints.
 fn each_insn(piece: TextRange, read: ReadText<'_>, look: Look<'_>) -> Result<(), NotOptimized> {
@@ -167,9 +209,10 @@ fn each_insn(piece: TextRange, read: ReadText<'_>, look: Look<'_>) -> Result<(),
         }
         let before = boundary::request(bytes);
         let no = |_| NotOptimized::CannotDecode(at);
-        let insn = decode(bytes.get(before..).unwrap_or_default()).map_err(no)?;
+        let bytes = bytes.get(before..).unwrap_or_default();
+        let insn = decode(bytes).map_err(no)?;
         let from = at.after(before as u64).map_err(no)?;
-        look(from, &insn)?;
+        look(from, &insn, bytes)?;
         at = from.after(insn.len() as u64).map_err(no)?;
     }
     Ok(())
@@ -180,8 +223,9 @@ fn each_byte(piece: TextRange, read: ReadText<'_>, look: Look<'_>) -> Result<(),
     let mut window = Window::EMPTY;
     let mut at = piece.start();
     while at < piece.end() {
-        if let Ok(insn) = decode(window.at(at, piece.end(), read)?) {
-            look(at, &insn)?;
+        let bytes = window.at(at, piece.end(), read)?;
+        if let Ok(insn) = decode(bytes) {
+            look(at, &insn, bytes)?;
         }
         at = at.after(1).map_err(|_| NotOptimized::CannotDecode(at))?;
     }
@@ -267,11 +311,11 @@ mod tests {
 
     const START: u64 = 0xffff_ffff_8100_0000;
     const PLAIN: Build = Build {
-        no_jump_tables: false,
+        indirect: Indirect::Anywhere,
         checks_calls: false,
     };
-    const RETPOLINE: Build = Build {
-        no_jump_tables: true,
+    const MARKED: Build = Build {
+        indirect: Indirect::Marked,
         checks_calls: false,
     };
 
@@ -344,7 +388,7 @@ mod tests {
         for text in texts {
             let refused = Err(NotOptimized::IndirectJump(at(1)));
             assert_eq!(found(text, 0, range(0, 8), PLAIN), refused);
-            assert_eq!(found(text, 0, range(0, 8), RETPOLINE), Ok([None; 4]));
+            assert_eq!(found(text, 0, range(0, 8), MARKED), Ok([None; 4]));
         }
         // A call comes back to behind itself.
         let call = found(&[0xff, 0xd0], 0, range(0, 8), PLAIN);
@@ -420,7 +464,7 @@ mod tests {
             let piece = range(0, text.len() as u64);
             let mut jumps = |build| leaving(piece, build, &mut read, &mut |_| Ok(()));
             assert_eq!(jumps(PLAIN), Ok(expected));
-            assert_eq!(jumps(RETPOLINE), Ok(false));
+            assert_eq!(jumps(MARKED), Ok(false));
         }
     }
 

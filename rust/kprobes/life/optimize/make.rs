@@ -123,7 +123,11 @@ fn make(
     let leaving = &mut |piece, found: surroundings::Found<'_>, text: &mut text::Lock| {
         Current::leaving(piece, &mut read, found, text)
     };
-    let tables = known.tables(&owner, at, leaving)?;
+    let search = surroundings::Search {
+        leaving,
+        data: Current::LED_BY_DATA,
+    };
+    let tables = known.tables(&owner, at, search)?;
     let text = text.get();
     let ways = around.ways.of(&function, &tables, &mut read, text)?;
     let function = function.text;

@@ -7,9 +7,20 @@
 #include <linux/module.h>
 #include "optimize_x86.h"
 
-/* Then there are no tables of addresses that indirect jumps lead to. */
-#define BUILT_SO	(IS_ENABLED(CONFIG_MITIGATION_RETPOLINE) ||	\
-			 IS_ENABLED(CONFIG_X86_KERNEL_IBT))
+/*
+ * Then no table of addresses is where an indirect jump leads, and each place
+ * that one leads to has a mark; with retpolines alone there is a label, though,
+ * which C does not look for.
+ */
+#define MARKED		IS_ENABLED(CONFIG_X86_KERNEL_IBT)
+#define RETPOLINES	IS_ENABLED(CONFIG_MITIGATION_RETPOLINE)
+#define BUILT_SO	(MARKED || (RETPOLINES &&			\
+				    !IS_ENABLED(CONFIG_RUST_KPROBES)))
+#ifdef CONFIG_MITIGATION_RETPOLINE
+#define BY_REGISTER	REASON(COMPUTED_GOTO)
+#else
+#define BY_REGISTER	REASON(INDIRECT_JUMP)
+#endif
 
 DEFINE_STATIC_KEY_FALSE(optimize_key);
 
@@ -48,7 +59,7 @@ static const struct place places[RULES] = {
 	[INTO] = { PLACE_AT(into, 0), REASON(JUMP_INTO) },
 	[BEHIND] = { PLACE_AT(behind, 0), .may = true },
 	[INDIRECT_JUMP] = { PLACE_AT(indirect_jump, 0), .may = BUILT_SO,
-		REASON(INDIRECT_JUMP) },
+		BY_REGISTER },
 	[FAULT_INSIDE] = { PLACE_AT(fault_inside, 0), REASON(MAY_FAULT) },
 	[FIXUP_INSIDE] = { PLACE_AT(fixup_inside, 0), REASON(FIXUP_TARGET) },
 	[FAULT_ELSEWHERE] = { PLACE_AT(fault_elsewhere, 0), .may = true },

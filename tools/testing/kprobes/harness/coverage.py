@@ -54,6 +54,13 @@ UNSOUND = {
     'an indirect jump, which may lead anywhere in both: build the kernel with '
     'retpolines or IBT':
         'who is led there runs the middle of the jump',
+    'the function jumps to where a register says, and has the address of a '
+    'place in itself, so it may lead anywhere in it: build the kernel with '
+    'IBT':
+        'who is led there runs the middle of the jump',
+    'data has the address of a place in the bytes of the jump, where a '
+    'computed goto may lead':
+        'who is led there runs the middle of the jump',
     'an exception is fixed up into the bytes of the jump':
         'it goes on in the middle of the jump',
     'an instruction marks where indirect branches may lead':

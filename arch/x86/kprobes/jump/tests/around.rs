@@ -13,6 +13,7 @@ use crate::{
         surroundings::{
             self,
             Found,
+            Search,
             Tables, //
         },
         symbols, //
@@ -20,8 +21,9 @@ use crate::{
 };
 
 fn tables() -> Result<Tables<'static>, NotOptimized> {
-    surroundings::of_the_kernel(&mut |piece, found, text| {
-        X86::leaving(piece, &mut text::read, found, text)
+    surroundings::of_the_kernel(Search {
+        leaving: &mut |piece, found, text| X86::leaving(piece, &mut text::read, found, text),
+        data: X86::LED_BY_DATA,
     })
 }
 
@@ -77,7 +79,11 @@ mod cases {
         if let Ok(owner) = modules::owner(at) {
             let leaving = &mut |_, _: Found<'_>, _: &mut text::Lock| Ok(false);
             let mut known = surroundings::Modules::NONE;
-            let said = known.tables(&owner, at, leaving).err();
+            let search = Search {
+                leaving,
+                data: true,
+            };
+            let said = known.tables(&owner, at, search).err();
             assert_eq!(said, Some(NotOptimized::InitText));
         }
         Ok(())

@@ -64,6 +64,7 @@ unsafe impl Detour for Current {
     type Ways = ();
 
     const REACH: u64 = LEN as u64;
+    const LED_BY_DATA: bool = false;
 
     fn ways(
         function: TextRange,

@@ -21,6 +21,7 @@ use crate::{
     x86::{
         decode::decode,
         detour::Copied,
+        indirect::Indirect,
         ways::{
             self,
             Build,
@@ -61,6 +62,8 @@ fn is_excused(reason: NotOptimized) -> bool {
         NotOptimized::JumpInto(_)
             | NotOptimized::Entered(_)
             | NotOptimized::SplitJump
+            | NotOptimized::ComputedGoto(_)
+            | NotOptimized::AddressInData(_)
             | NotOptimized::LabelTarget(_)
             | NotOptimized::FixupTarget(_)
             | NotOptimized::LandingPad(_)
@@ -194,7 +197,7 @@ fn look_around(image: &mut Image) -> Vec<String> {
             Ok(())
         };
         let past_jump_tables = Build {
-            no_jump_tables: true,
+            indirect: Indirect::Marked,
             ..image.build
         };
         let piece = super::range(start, end);

@@ -22,6 +22,10 @@ use crate::{
     },
     x86::{
         decode::decode,
+        indirect::{
+            Indirect,
+            Thunks, //
+        },
         ways::{
             self,
             Build, //
@@ -92,6 +96,8 @@ pub(super) struct Image {
     labels: BTreeSet<u64>,
     pub(super) faults: BTreeSet<u64>,
     fixups: BTreeSet<u64>,
+    /// Addresses that data has.
+    taken: BTreeSet<u64>,
     traps: BTreeSet<u64>,
     /// The instructions that BUG() and WARN() trap on.
     pub(super) bugs: BTreeSet<u64>,
@@ -120,8 +126,11 @@ impl Image {
         let mut image = Self {
             name: name.into(),
             build: Build {
-                no_jump_tables: has("CONFIG_MITIGATION_RETPOLINE=y")
-                    || has("CONFIG_X86_KERNEL_IBT=y"),
+                indirect: if has("CONFIG_X86_KERNEL_IBT=y") {
+                    Indirect::Marked
+                } else {
+                    Indirect::Anywhere
+                },
                 checks_calls: has("CONFIG_CFI=y"),
             },
             file,
@@ -136,13 +145,50 @@ impl Image {
             labels: BTreeSet::new(),
             faults: BTreeSet::new(),
             fixups: BTreeSet::new(),
+            taken: BTreeSet::new(),
             traps: BTreeSet::new(),
             bugs: BTreeSet::new(),
             named: BTreeSet::new(),
         };
         image.read_sections();
         image.read_symbols();
+        if image.build.indirect != Indirect::Marked && has("CONFIG_MITIGATION_RETPOLINE=y") {
+            image.build.indirect = Indirect::Labels(image.thunks());
+            image.read_data();
+        }
         image
+    }
+
+    /// What jumps lead to that go on where a register says.
+    fn thunks(&self) -> Thunks {
+        let kinds = [("", 32_u64), ("call_", 32), ("jump_", 32), ("its_", 64)];
+        let kind = |(name, len)| {
+            let start = self.symbol(&format!("__x86_indirect_{name}thunk_array"));
+            let (start, len) = start.map_or((0, 0), |start| (start, 16 * len));
+            super::range(start, start + len)
+        };
+        Thunks {
+            kernel: self.text(),
+            kinds: kinds.map(kind),
+        }
+    }
+
+    /// Notes which addresses in the middle of functions are in data.
+    fn read_data(&mut self) {
+        let text = self.text();
+        for name in [".rodata", ".data"] {
+            let section = self.section(name);
+            let bytes = &self.file[section.offset..section.offset + section.len];
+            let words = bytes.chunks_exact(8).map(|word| {
+                let word = word.try_into().expect("eight bytes");
+                u64::from_le_bytes(word)
+            });
+            let inside = words.filter(|&word| text.contains(TextAddr::new(word)));
+            let taken: Vec<_> = inside
+                .filter(|word| !self.functions.contains_key(word))
+                .collect();
+            self.taken.extend(taken);
+        }
     }
 
     /// As the file says.
@@ -464,6 +510,10 @@ impl Surroundings for Image {
 
     fn fixup(&self, within: TextRange) -> Option<TextAddr> {
         first(&self.fixups, within)
+    }
+
+    fn taken(&self, within: TextRange) -> Option<TextAddr> {
+        first(&self.taken, within)
     }
 
     fn jumps_in(&self, family: Family) -> bool {

@@ -73,9 +73,9 @@ impl Function {
     fn in_image(image: &image::Image, start: u64, end: u64) -> Self {
         let mut read = |at: TextAddr, into: &mut [u8]| image.read_text(at, into);
         let mut found = Self::of(range(start, end), image.build, &mut read);
-        if found.ways.is_ok() && image.is_led_into(start) {
-            found.ways = Err(NotOptimized::SplitJump);
-        }
+        let others = image.is_led_into(start);
+        let led = ways::led(found.text, others, image.build, &mut read);
+        found.ways = found.ways.and_then(|ways| led.map(|()| ways));
         found
     }
 

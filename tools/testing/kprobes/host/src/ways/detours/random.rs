@@ -34,6 +34,7 @@ use crate::{
             Frame, //
         },
         flow::Flow,
+        indirect::Indirect,
         region::Region,
         ways::Build, //
     },
@@ -111,7 +112,7 @@ fn function(random: &mut Random) -> (Vec<u8>, Vec<usize>) {
 fn each(mut look: impl FnMut(&[u8], &[usize], usize, Result<Region, NotOptimized>, &mut Random)) {
     let mut random = Random::new();
     let build = Build {
-        no_jump_tables: true,
+        indirect: Indirect::Marked,
         checks_calls: false,
     };
     for _ in 0..runs(SHORT) {

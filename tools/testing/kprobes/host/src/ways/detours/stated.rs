@@ -6,9 +6,12 @@
 //! opcode's byte, whatever its map, and at its escape bytes, which are looked for here.
 
 use super::image::Image;
-use crate::model::{
-    addr::TextAddr,
-    surroundings::Surroundings, //
+use crate::{
+    model::{
+        addr::TextAddr,
+        surroundings::Surroundings, //
+    },
+    x86::indirect::Indirect,
 };
 use iced_x86::{
     Code,
@@ -221,7 +224,7 @@ impl Function {
                 function.none = Some(NO_INSN);
                 break;
             };
-            if !image.build.no_jump_tables && insn.is_indirect_jump() {
+            if image.build.indirect == Indirect::Anywhere && insn.is_indirect_jump() {
                 function.none = Some(INDIRECT);
                 break;
             }
