@@ -152,15 +152,20 @@ static void O5_a_client_learns_why_there_is_no_jump(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, why.at, 0);
 	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&probe.kp, &why), 1);
 	KUNIT_EXPECT_EQ(test, why.reason, KPROBE_NO_JUMP_PROBE_INSIDE);
+	/* So that who asks may have 0 mean that there is none. */
+	BUILD_BUG_ON(!KPROBE_NO_JUMP_NEAR_END);
 	KUNIT_EXPECT_PTR_EQ(test, (u8 *)why.at, PLAIN + INSIDE);
 	KUNIT_EXPECT_STREQ(test, why.text,
 			   "another probe is in the bytes of the jump");
 	/* There are probes at its address, but it is none of them. */
 	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&stranger.kp, &why), -EINVAL);
 	/* One that rests costs nothing. */
+	why = (struct kprobe_no_jump){};
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&inside.kp), 0);
 	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&inside.kp, &why), 0);
 	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&probe.kp, &why), 0);
+	KUNIT_EXPECT_EQ(test, why.reason, 0);
+	KUNIT_EXPECT_NULL(test, why.text);
 	unregister_kprobe(&inside.kp);
 	unregister_kprobe(&probe.kp);
 	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&probe.kp, &why), -EINVAL);
