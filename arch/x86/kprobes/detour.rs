@@ -93,7 +93,7 @@ impl Made {
     pub(super) fn of(region: &Region, text: &mut text::Lock) -> Result<Self, NotOptimized> {
         let at = region.at();
         if !RETURNS.may_linger() {
-            return Err(NotOptimized::NoMemory);
+            return Err(NotOptimized::DetoursWait);
         }
         let slot = POOL.get(&mut slots::Lock::new()).take(at);
         let mut slot = slot.map_err(|_| NotOptimized::NoMemory)?;

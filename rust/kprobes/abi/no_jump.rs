@@ -73,6 +73,7 @@ fn number(reason: NotOptimized) -> c::kprobe_no_jump_reason {
         NotOptimized::CannotMove(_, _) => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_CANNOT_MOVE,
         NotOptimized::TooFar(_) => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_TOO_FAR,
         NotOptimized::NoMemory => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_NO_MEMORY,
+        NotOptimized::DetoursWait => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_DETOURS_WAIT,
         NotOptimized::PostHandler => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_POST_HANDLER,
         NotOptimized::ProbeInside(_) => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_PROBE_INSIDE,
         NotOptimized::SwitchedOff => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_SWITCHED_OFF,

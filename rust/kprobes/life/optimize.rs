@@ -16,6 +16,7 @@
 //! C counterpart: `kprobe_optimizer()`, `optimize_kprobe()` and `unoptimize_kprobe()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
+mod lately;
 mod make;
 mod uncover;
 mod why;
@@ -144,6 +145,8 @@ pub(crate) struct Optimizer {
     allowed: bool,
     /// Has a place no detour for want of what others wait to give back?
     short: bool,
+    /// Why those have none that are not decided about.
+    lately: lately::Lately,
     /// Where the worker puts together what it writes at once.
     ready: [u64; BATCH],
     /// What is known of modules' text.
@@ -157,6 +160,7 @@ impl Optimizer {
         worker: Worker::Idle,
         allowed: false,
         short: false,
+        lately: lately::Lately::NONE,
         ready: [0; BATCH],
         modules: surroundings::Modules::NONE,
     };
@@ -266,6 +270,7 @@ pub(crate) fn forget(sites: &Writer<Site>, optimizer: &mut Optimizer, at: TextAd
         }
     }
     optimizer.queue.forget(at, sites);
+    optimizer.lately.forget(at);
 }
 
 /// Queues those of these places that may have a jump.

@@ -70,6 +70,7 @@ reasons! {
     CannotMove(TextAddr, Refusal) => "an instruction cannot be probed itself",
     TooFar(TextAddr) => "the detour is out of reach",
     NoMemory => "no memory was left",
+    DetoursWait => "too many detours wait for the last task in them to leave",
     PostHandler => "a handler is to be called after the instruction",
     ProbeInside(TextAddr) => "another probe is in the bytes of the jump",
     SwitchedOff => "debug.kprobes-optimization is 0",
@@ -107,10 +108,21 @@ impl NotOptimized {
             | Self::OfBug
             | Self::OfDebugger
             | Self::NoMemory
+            | Self::DetoursWait
             | Self::PostHandler
             | Self::SwitchedOff
             | Self::Jprobe => None,
         }
+    }
+
+    /// May it be otherwise the next time that somebody asks?
+    pub(crate) fn may_pass(self) -> bool {
+        self.is_shortage() || matches!(self, Self::OfDebugger | Self::CannotDecode(_))
+    }
+
+    /// Does something lack that may be given back?
+    pub(crate) fn is_shortage(self) -> bool {
+        matches!(self, Self::NoMemory | Self::DetoursWait)
     }
 
     /// Why the instruction cannot be probed itself, if that is the reason.
@@ -179,6 +191,30 @@ mod tests {
         let reason = NotOptimized::CannotMove(AT, Refusal::Waits);
         assert_eq!(reason.at(), Some(AT));
         assert_eq!(reason.because(), Some(Refusal::Waits));
+    }
+
+    #[test]
+    fn what_a_debugger_does_may_pass_and_what_is_short() {
+        let passing = [
+            (NotOptimized::NoMemory, true),
+            (NotOptimized::DetoursWait, true),
+            // A debugger's breakpoint was over a part of the function.
+            (NotOptimized::OfDebugger, false),
+            (NotOptimized::CannotDecode(AT), false),
+        ];
+        for (reason, is_shortage) in passing {
+            assert!(reason.may_pass());
+            assert_eq!(reason.is_shortage(), is_shortage);
+        }
+        let lasting = [
+            NotOptimized::NearEnd,
+            NotOptimized::CannotRead(AT),
+            NotOptimized::JumpInto(AT),
+            NotOptimized::OfFtrace,
+        ];
+        for reason in lasting {
+            assert!(!reason.may_pass() && !reason.is_shortage());
+        }
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 //! Whether a place can have a jump, and the detour that it leads to.
 //!
-//! That is found out once, when somebody first asks: nothing that it depends on changes. For that
-//! the text around the place has to be read, and what the kernel's tables say of it.
+//! That is found out once, when somebody first asks: hardly anything that it depends on changes.
+//! For that the text around the place has to be read, and what the kernel's tables say of it. What
+//! may pass is found out anew each time: want of memory, and breakpoints of a debugger, which also
+//! make of instructions what is none.
 
 use super::{
     may_jump,
@@ -83,7 +85,7 @@ fn queue(
     Some(())
 }
 
-/// Decides whether a place has a jump, unless that needs memory that is not there.
+/// Decides whether a place has a jump, unless it may be otherwise another time.
 fn decide(
     sites: &Writer<Site>,
     optimizer: &mut Optimizer,
@@ -92,14 +94,17 @@ fn decide(
     around: &mut Around,
 ) -> Option<()> {
     let made = make(sites, &mut optimizer.modules, (at, prepared), text, around);
-    if matches!(made, Err(NotOptimized::NoMemory)) {
-        // Another time there may be some: surely when what waits for tasks is given back.
-        if Current::waiting() != 0 {
+    let passing = made.as_ref().err().copied();
+    if let Some(reason) = passing.filter(|reason| reason.may_pass()) {
+        optimizer.lately.note(at, reason);
+        // There may be more when what waits for tasks is given back.
+        if reason.is_shortage() && Current::waiting() != 0 {
             optimizer.short = true;
             worker::tell(optimizer.worker.kick());
         }
         return None;
     }
+    optimizer.lately.forget(at);
     site.jump.0.populate(KBox::new(made, GFP_KERNEL).ok()?);
     if let Some(detour) = site.jump.detour() {
         Current::direct(detour, Some(&site.probes));

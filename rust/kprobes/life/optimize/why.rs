@@ -42,7 +42,7 @@ pub(crate) fn why_not(registry: &Registry, place: Place<'_>) -> Option<NotOptimi
     } else if let Some(inside) = inside(sites, at) {
         NotOptimized::ProbeInside(inside)
     } else if optimizer.allowed {
-        NotOptimized::NoMemory
+        optimizer.lately.why(at)
     } else {
         NotOptimized::SwitchedOff
     })

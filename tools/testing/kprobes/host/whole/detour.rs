@@ -29,6 +29,10 @@ use crate::{
 use kernel::{
     bindings,
     events,
+    faults::{
+        self,
+        Obstacle, //
+    },
     prelude::*,
     rcu_tasks,
     text, //
@@ -88,6 +92,12 @@ unsafe impl Detour for Current {
     ) -> Result<KBox<Page>, NotOptimized> {
         if function.end().get().saturating_sub(at.get()) < Self::REACH {
             return Err(NotOptimized::NearEnd);
+        }
+        match faults::obstacle() {
+            Some(Obstacle::Debugger) => return Err(NotOptimized::OfDebugger),
+            Some(Obstacle::NoInsn) => return Err(NotOptimized::CannotDecode(function.start())),
+            Some(Obstacle::Detours) => return Err(NotOptimized::DetoursWait),
+            None => (),
         }
         let (mut bytes, mut original) = ([0; LEN], [0; LEN]);
         read(at, &mut bytes).ok_or(NotOptimized::CannotDecode(at))?;

@@ -19,6 +19,29 @@ pub enum Call {
     FtraceUnregister,
 }
 
+/// What keeps jumps away for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// A debugger's breakpoint in what the jump would be over.
+    Debugger,
+    /// One elsewhere in the function, over a part of an instruction.
+    NoInsn,
+    /// All the detours that wait for tasks.
+    Detours,
+}
+
+static OBSTACLE: Mutex<Option<Obstacle>> = Mutex::new(None);
+
+/// From now on this is in the way, or nothing.
+pub fn obstruct(by: Option<Obstacle>) {
+    *OBSTACLE.lock().unwrap() = by;
+}
+
+/// What is in the way.
+pub fn obstacle() -> Option<Obstacle> {
+    *OBSTACLE.lock().unwrap()
+}
+
 /// What is refused once so many of its kind were granted.
 static PLANNED: Mutex<Option<(Call, usize)>> = Mutex::new(None);
 

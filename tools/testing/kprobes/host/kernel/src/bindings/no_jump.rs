@@ -35,10 +35,11 @@ pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_INDIRECT_CALL: c_uint = 22;
 pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_CANNOT_MOVE: c_uint = 23;
 pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_TOO_FAR: c_uint = 24;
 pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_NO_MEMORY: c_uint = 25;
-pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_POST_HANDLER: c_uint = 26;
-pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_PROBE_INSIDE: c_uint = 27;
-pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_SWITCHED_OFF: c_uint = 28;
-pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_JPROBE: c_uint = 29;
+pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_DETOURS_WAIT: c_uint = 26;
+pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_POST_HANDLER: c_uint = 27;
+pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_PROBE_INSIDE: c_uint = 28;
+pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_SWITCHED_OFF: c_uint = 29;
+pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_JPROBE: c_uint = 30;
 
 #[repr(C)]
 pub struct kprobe_no_jump {

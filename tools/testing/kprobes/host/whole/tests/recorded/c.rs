@@ -6,6 +6,7 @@ use kernel::{
     bindings::{
         jprobe,
         kprobe,
+        kprobe_no_jump,
         kretprobe,
         llist_node,
         module,
@@ -21,6 +22,7 @@ extern "C" {
     pub fn unregister_kprobes(probes: *mut *mut kprobe, count: c_int);
     pub fn enable_kprobe(probe: *mut kprobe) -> c_int;
     pub fn disable_kprobe(probe: *mut kprobe) -> c_int;
+    pub fn kprobe_why_no_jump(probe: *mut kprobe, why: *mut kprobe_no_jump) -> c_int;
     pub fn get_kprobe(addr: *mut c_void) -> *mut kprobe;
     pub fn kprobe_int3_handler(registers: *mut pt_regs) -> c_int;
     pub fn kprobe_fault_ip(registers: *mut pt_regs, trap: c_int, fixup: bool);

@@ -29,13 +29,15 @@ use core::{
     }, //
 };
 use kernel::{
+    bindings,
     events::{
         self,
         Event, //
     },
     faults::{
         self,
-        Call, //
+        Call,
+        Obstacle, //
     },
     modules::{
         self,
@@ -693,6 +695,67 @@ fn a_jump_comes_when_what_waits_for_tasks_is_given_back() {
     // One that waits and asks again, and one that writes the jump.
     assert_eq!((work(), jumps()), (2, vec![place]));
     client::unregister(&clients);
+}
+
+/// What a client is told who asks why its probe is no jump: its number, where, and in words.
+fn why(client: &Client) -> Option<(u32, u64, &'static str)> {
+    let mut why = bindings::kprobe_no_jump {
+        reason: 0,
+        at: 0,
+        text: core::ptr::null(),
+    };
+    // SAFETY: The client is there, and so is what is written to.
+    if unsafe { c::kprobe_why_no_jump(client.as_c(), &mut why) } != 1 {
+        assert_eq!((why.reason, why.text), (0, core::ptr::null()));
+        return None;
+    }
+    // SAFETY: A text, by the interface.
+    let text = unsafe { core::ffi::CStr::from_ptr(why.text.cast()) };
+    Some((why.reason, why.at as u64, text.to_str().unwrap()))
+}
+
+#[test]
+fn what_was_in_the_way_for_a_while_is_asked_about_again() {
+    for (obstacle, reason, text) in [
+        (
+            Obstacle::Debugger,
+            bindings::kprobe_no_jump_reason_KPROBE_NO_JUMP_OF_DEBUGGER,
+            "a debugger has a breakpoint there",
+        ),
+        (
+            Obstacle::NoInsn,
+            bindings::kprobe_no_jump_reason_KPROBE_NO_JUMP_CANNOT_DECODE,
+            "the function has bytes that are no instruction",
+        ),
+        (
+            Obstacle::Detours,
+            bindings::kprobe_no_jump_reason_KPROBE_NO_JUMP_DETOURS_WAIT,
+            "too many detours wait for the last task in them to leave",
+        ),
+    ] {
+        let mut world = world();
+        let place = world.place(&MOVES);
+        let clients = [Client::at(place)];
+        faults::obstruct(Some(obstacle));
+        assert_eq!(client::register(&clients), 0);
+        work();
+        assert_eq!(jumps(), []);
+        let at = if obstacle == Obstacle::NoInsn {
+            place
+        } else {
+            0
+        };
+        assert_eq!(why(&clients[0]), Some((reason, at, text)));
+        faults::obstruct(None);
+        // As with C, by who comes to the place.
+        let second = [Client::at(place)];
+        assert_eq!(client::register(&second), 0);
+        work();
+        assert_eq!(jumps(), [place]);
+        assert_eq!(why(&clients[0]), None);
+        client::unregister(&clients);
+        client::unregister(&second);
+    }
 }
 
 #[test]

@@ -50,6 +50,7 @@ impl World {
         while worker::run() {}
         text::clear();
         ftrace::clear();
+        faults::obstruct(None);
         tidy();
         one_page();
         text::clear();
