@@ -16,6 +16,8 @@ _OF_A_KERNEL = ('test', 'kernel', 'kunit', 'selftest', 'storm', 'plan',
                 'check-kernel')
 _OF_EVERY_KERNEL = ('test-all', 'selfcheck', 'series', 'coverage')
 _SHOWN = ('run', 'shell', 'module')
+# These are told something by ARGS.
+_OF_ARGS = ('storm', 'storm-only', 'module')
 # What a storm may be told besides its seconds.
 _OF_A_STORM = ('piecewise', 'returns')
 _BENCH = ('bench', 'bench-quick')
@@ -88,6 +90,15 @@ def _seed(name):
                           f'make {name} SEED=7')
 
 
+def _words(name):
+    words = os.environ.get('ARGS', '')
+    if words and name not in _OF_ARGS:
+        raise env.Refusal(
+            f'no ARGS: make {name} reads none', f'ARGS={words}',
+            'leave it out; what reads it is make storm ARGS="600 piecewise" '
+            'and make module DIR=/path/to/module ARGS="symbol=vfs_read"')
+
+
 def _folder_of_a_module(name):
     if env.MODULE and not env.MODULE.is_dir():
         raise env.Refusal('DIR= the folder of a module',
@@ -133,6 +144,7 @@ def check(name):
     env.jobs()
     _piece()
     _seed(name)
+    _words(name)
     _kernel_tree()
     _folder_of_a_module(name)
     if name == 'storm':

@@ -123,6 +123,15 @@ class Variables(support.Case):
             with self.refused('ARGS= seconds above 0', wrong):
                 variables.check('storm')
 
+    def test_words_that_nobody_reads(self):
+        self.given(ARGS='600')
+        for command in _EVERY:
+            if command not in ('storm', 'module'):
+                with self.refused(f'no ARGS: make {command} reads none',
+                                  'ARGS=600', 'leave it out'):
+                    variables.check(command)
+        variables.check('storm')
+
     def test_parameters_of_a_module_are_its_own(self):
         self.module('Kbuild')
         self.given(ARGS='symbol=vfs_read foo')
