@@ -60,7 +60,7 @@ reasons! {
     OfJumpLabel => "a jump label changes the text",
     OfStaticCall => "a static call changes the text",
     OfBug => "BUG() or WARN() traps there",
-    OfDebugger => "a debugger has a breakpoint there",
+    OfDebugger => "a debugger has a breakpoint in the function",
     CallCheck(TextAddr) =>
         "an instruction belongs to the check of an indirect call, which is read when it fails",
     MayFault(TextAddr) => "an instruction is expected to fault",

@@ -458,6 +458,19 @@ mod tests {
     }
 
     #[test]
+    fn breakpoints_of_a_debugger_are_over_nobody_knows_what() {
+        // xor %ecx, %ecx; mov $7, %eax; je -7, that a breakpoint is over; ret
+        let text = [0x31, 0xc9, 0xb8, 7, 0, 0, 0, 0xcc, 0xf9, 0xc3];
+        let mut pretend = Pretend::of(&text);
+        assert_eq!(len(&pretend), Ok(7));
+        pretend.owner = Some((7, Owner::Debugger));
+        assert_eq!(len(&pretend), Err(NotOptimized::OfDebugger));
+        // Elsewhere.
+        pretend.owner = Some((10, Owner::Debugger));
+        assert_eq!(len(&pretend), Ok(7));
+    }
+
+    #[test]
     fn checks_of_calls_are_refused_where_there_are_any() {
         // mov $-type, %r10d; add -4(%r11), %r10d; je +2; ud2
         let text = [

@@ -34,7 +34,7 @@
 use super::{
     boundary,
     decode::decode,
-    encode::INT3,
+    flow::Flow,
     indirect::{
         self,
         Indirect, //
@@ -48,7 +48,10 @@ use crate::{
             TextAddr,
             TextRange, //
         },
-        not_optimized::NotOptimized,
+        not_optimized::{
+            NotOptimized,
+            Owner, //
+        },
         order,
         surroundings::Surroundings,
         symbol::Family, //
@@ -88,7 +91,8 @@ impl Way {
 
 /// Tells `found` of each branch of a function that leads into it, behind its start.
 ///
-/// Says no if an indirect jump may lead there, one of its own or of its family.
+/// Says no if an indirect jump may lead there, one of its own or of its family, and while a
+/// debugger has a breakpoint there: nobody can tell over what.
 pub(crate) fn into(
     function: TextRange,
     family: Family,
@@ -97,7 +101,12 @@ pub(crate) fn into(
     read: ReadText<'_>,
     found: &mut dyn FnMut(Way) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
-    each(function, function, build, read, found)?;
+    each_insn(function, read, &mut |from, insn, _| {
+        if insn.flow() == Flow::Breakpoint && is_debuggers(from, around) {
+            return Err(NotOptimized::OfDebugger);
+        }
+        tell(insn, from, function, build, found)
+    })?;
     led(function, around.jumps_in(family), build, read)
 }
 
@@ -152,14 +161,30 @@ pub(crate) fn each(
     found: &mut dyn FnMut(Way) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
     each_insn(piece, read, &mut |from, insn, _| {
-        if build.indirect == Indirect::Anywhere && build.indirect.leads(insn, from, |_| true) {
-            return Err(NotOptimized::IndirectJump(from));
-        }
-        match insn.target(from) {
-            Some(to) if function.contains(to) && to != function.start() => found(Way { to, from }),
-            _ => Ok(()),
-        }
+        tell(insn, from, function, build, found)
     })
+}
+
+/// The same of one instruction.
+fn tell(
+    insn: &Insn,
+    from: TextAddr,
+    function: TextRange,
+    build: Build,
+    found: &mut dyn FnMut(Way) -> Result<(), NotOptimized>,
+) -> Result<(), NotOptimized> {
+    if build.indirect == Indirect::Anywhere && build.indirect.leads(insn, from, |_| true) {
+        return Err(NotOptimized::IndirectJump(from));
+    }
+    match insn.target(from) {
+        Some(to) if function.contains(to) && to != function.start() => found(Way { to, from }),
+        _ => Ok(()),
+    }
+}
+
+fn is_debuggers(at: TextAddr, around: &impl Surroundings) -> bool {
+    let byte = TextRange::with_len(at, 1);
+    byte.is_ok_and(|byte| around.owner(byte) == Some(Owner::Debugger))
 }
 
 /// Tells `found` where each branch in `piece` leads that leads out of it, and of what labels it has
@@ -196,17 +221,13 @@ pub(crate) fn leaving(
 /// Is told of an instruction, where it starts, and of its bytes and what is behind them.
 type Look<'a> = &'a mut dyn FnMut(TextAddr, &Insn, &[u8]) -> Result<(), NotOptimized>;
 
-/// Shows each instruction in `piece`, the first of which starts it, but for breakpoints.
+/// Shows each instruction in `piece`, the first of which starts it. What is between functions is
+/// breakpoints.
 fn each_insn(piece: TextRange, read: ReadText<'_>, look: Look<'_>) -> Result<(), NotOptimized> {
     let mut window = Window::EMPTY;
     let mut at = piece.start();
     while at < piece.end() {
         let bytes = window.at(at, piece.end(), read)?;
-        if bytes.first() == Some(&INT3) {
-            // What is between functions. It leads nowhere.
-            at = at.after(1).map_err(|_| NotOptimized::CannotDecode(at))?;
-            continue;
-        }
         let before = boundary::request(bytes);
         let no = |_| NotOptimized::CannotDecode(at);
         let bytes = bytes.get(before..).unwrap_or_default();

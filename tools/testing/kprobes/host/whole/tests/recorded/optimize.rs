@@ -720,7 +720,7 @@ fn what_was_in_the_way_for_a_while_is_asked_about_again() {
         (
             Obstacle::Debugger,
             bindings::kprobe_no_jump_reason_KPROBE_NO_JUMP_OF_DEBUGGER,
-            "a debugger has a breakpoint there",
+            "a debugger has a breakpoint in the function",
         ),
         (
             Obstacle::NoInsn,
