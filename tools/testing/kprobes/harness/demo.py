@@ -15,6 +15,10 @@ _KERNEL = ('handler_', 'kprobe_', 'kretprobe_', 'kernel_clone returned',
 # How the sample of many probes begins its lines.
 _BATCH = 'kprobe_batch_example: '
 
+# Of a place inside a function, what its line of the list begins with.
+_PLACE = r'\n\| [0-9a-f]+  k  vfs_read\+0x[1-9a-f][0-9a-f]* *'
+_SWITCH = r'\n\$ echo %d >/proc/sys/debug/kprobes-optimization'
+
 _ALWAYS = {
     'the pre handler fired': r'handler_pre: <kernel_clone>',
     'the post handler fired': r'handler_post: <kernel_clone>',
@@ -42,6 +46,12 @@ _OURS = {
     'a jprobe of the old form fired':
         r'jprobe_example: kernel_clone\(jprobe_return\): flags = 0x[0-9a-f]+, ',
     'the jprobe was listed': r'\| .*  j  kernel_clone\+0x',
+    'a jump took the place of a breakpoint, went with the switch, and came '
+    'back':
+        rf'(?s){_PLACE}\[OPTIMIZED\].*{_SWITCH % 0}.*{_PLACE}$.*'
+        rf'{_SWITCH % 1}.*{_PLACE}\[OPTIMIZED\]',
+    'a probe inside a function fired':
+        r'\|  +inside +[1-9]\d* +\d+$',
     'why a function was refused was told':
         r'\| exc_int3\+0x0/\S+  -22  \w',
 }
@@ -59,8 +69,9 @@ def needed(impl):
 
 def missing(lines, impl):
     """What of it is in none of LINES."""
+    text = '\n'.join(lines)
     return [what for what, pattern in needed(impl).items()
-            if not any(re.search(pattern, line) for line in lines)]
+            if not re.search(pattern, text, re.M)]
 
 
 def _show(line):

@@ -61,8 +61,35 @@ if [ "$IMPL" = rust ]; then
 	rmmod jprobe_example
 fi
 
-section "a probe from the command line"
 cd /sys/kernel/tracing
+if [ "$IMPL" = rust ]; then
+	section "a jump in the place of a breakpoint"
+	# Behind the call of ftrace, the first place that can be one.
+	for n in $(seq 5 60); do
+		echo "p:inside vfs_read+$n" >kprobe_events || continue
+		echo 1 >events/kprobes/inside/enable
+		! grep -q "vfs_read+.*\[OPTIMIZED\]" $KPROBES/list || break
+		echo 0 >events/kprobes/inside/enable
+	done 2>/dev/null
+	echo 0 >events/kprobes/inside/enable
+	echo >kprobe_events
+	try "echo 'p:inside vfs_read+$n' >kprobe_events"
+	try "echo 1 >events/kprobes/inside/enable"
+	try cat $KPROBES/list
+	try "echo 0 >/proc/sys/debug/kprobes-optimization"
+	try cat $KPROBES/list
+	try "echo 1 >/proc/sys/debug/kprobes-optimization"
+	try cat $KPROBES/list
+	# Until then the jump may not have been written.
+	sleep 2
+	try cat kprobe_profile
+	cat /proc/version >/dev/null
+	try cat kprobe_profile
+	echo 0 >events/kprobes/inside/enable
+	echo >kprobe_events
+fi
+
+section "a probe from the command line"
 try "echo 'p:first vfs_read count=\$arg3' >kprobe_events"
 try "echo 'r:last vfs_read ret=\$retval' >>kprobe_events"
 echo 1 >events/kprobes/enable

@@ -30,6 +30,12 @@ _OF_OURS = ['kprobe_batch_example: vfs_write: 7 hits, 0 missed, 7 faults',
             'jprobe_example: kernel_clone(jprobe_return): flags = 0x4111, '
             'exit_signal = 17, a task',
             '| ffffffff81058640  j  kernel_clone+0x0    [FTRACE]',
+            '| ffffffff81058645  k  vfs_read+0x5    [OPTIMIZED]',
+            '$ echo 0 >/proc/sys/debug/kprobes-optimization',
+            '| ffffffff81058645  k  vfs_read+0x5    ',
+            '$ echo 1 >/proc/sys/debug/kprobes-optimization',
+            '| ffffffff81058645  k  vfs_read+0x5    [OPTIMIZED] ',
+            '|   inside                                            148             0',
             '| exc_int3+0x0/0xb0  -22  the function belongs to the handling']
 
 
