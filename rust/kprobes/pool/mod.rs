@@ -14,11 +14,14 @@
 //! how often something has come back. Two searches in a row that find nothing, and nothing that has
 //! come back in between, prove that there was an instant with nothing in store.
 //!
+//! A store that is too small [grows](growth) to what there may have been at once; [`peak`] says how
+//! much that is.
+//!
 //! When the store's owner is gone, what is out comes back late; [`account`] says when all is back.
 //!
-//! Pure but for the words, which [`word`] and [`account`] ask of whoever uses them, each access
-//! with the order that it takes: the kernel's are `core`'s, and on the host loom runs the same code
-//! in every order there is.
+//! Pure but for the words, which [`word`], [`peak`] and [`account`] ask of whoever uses them, each
+//! access with the order that it takes: the kernel's are `core`'s, and on the host loom runs the
+//! same code in every order there is.
 //!
 //! C counterpart: [`lib/objpool.c`](srctree/lib/objpool.c).
 
@@ -27,5 +30,6 @@
 
 pub(crate) mod account;
 pub(crate) mod growth;
+pub(crate) mod peak;
 pub(crate) mod search;
 pub(crate) mod word;

@@ -17,29 +17,36 @@ pub(crate) trait Block {
     fn free(&self) -> &Free<Self::Word>;
 }
 
-/// Takes an instance of any block. Says no only if there was an instant at which none was free.
+/// Takes an instance of any block. Says no only if there was an instant at which none was free, and
+/// what had come back until then.
 ///
 /// `blocks` is asked for all of them, more than once. It may have more of them the next time, and
 /// never less.
 pub(crate) fn take<'a, B: Block + 'a, I: Iterator<Item = &'a B>>(
     blocks: impl Fn() -> I,
-) -> Option<(&'a B, u32)> {
+) -> Result<(&'a B, u32), Returns> {
     let mut before = None;
     loop {
         let mut returns = Returns::NONE;
         for block in blocks() {
             match block.free().take() {
-                Ok(index) => return Some((block, index)),
+                Ok(index) => return Ok((block, index)),
                 Err(of_block) => returns = returns.and(of_block),
             }
         }
         // At the end of the search before this one, each word was as both have seen it. Who makes
         // them differ has given something back meanwhile, so somebody always gets on.
         if before == Some(returns) {
-            return None;
+            return Err(returns);
         }
         before = Some(returns);
     }
+}
+
+/// What has come back to all of these. In the middle of others it is what had at some instant
+/// since this was asked.
+pub(crate) fn returns<'a, B: Block + 'a>(blocks: impl Iterator<Item = &'a B>) -> Returns {
+    blocks.fold(Returns::NONE, |all, block| all.and(block.free().returns()))
 }
 
 #[cfg_attr(
@@ -69,10 +76,10 @@ mod tests {
     fn all_that_there_is_can_be_taken() {
         let blocks = [3, 0, 1].map(Free::<AtomicU64>::first);
         for _ in 0..4 {
-            assert!(take(|| blocks.iter()).is_some());
+            assert!(take(|| blocks.iter()).is_ok());
         }
-        assert!(take(|| blocks.iter()).is_none());
-        assert!(take(|| blocks[..0].iter()).is_none());
+        assert!(take(|| blocks.iter()).is_err());
+        assert!(take(|| blocks[..0].iter()).is_err());
     }
 
     #[test]
@@ -96,7 +103,7 @@ mod tests {
             })
         };
         let found = take(all).map(|(block, index)| (core::ptr::eq(block, &blocks[1]), index));
-        assert_eq!((found, searches.get()), (Some((true, 0)), 2));
+        assert_eq!((found, searches.get()), (Ok((true, 0)), 2));
     }
 
     #[test]
@@ -114,7 +121,9 @@ mod tests {
                 }
             })
         };
-        assert!(take(all).is_none());
+        let returns = take(all).map(|_| ());
         assert_eq!(searches.get(), 5);
+        assert_eq!(returns, Err(super::returns(blocks.iter())));
+        assert_eq!(returns.map_err(Returns::number), Err(3));
     }
 }

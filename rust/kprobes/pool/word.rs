@@ -65,6 +65,11 @@ impl Returns {
     pub(crate) fn and(self, other: Self) -> Self {
         Self(self.0.wrapping_add(other.0))
     }
+
+    /// How many they are, but for a multiple of 65,536.
+    pub(super) fn number(self) -> u16 {
+        self.0 as u16
+    }
 }
 
 /// What is to be told to the word when an instance comes back.
@@ -111,6 +116,11 @@ impl<W: Word> Free<W> {
     #[inline(always)]
     pub(crate) fn give(&self, ticket: Ticket) {
         self.0.add(ticket.0);
+    }
+
+    /// What has come back.
+    pub(crate) fn returns(&self) -> Returns {
+        Returns(self.0.seen() / RETURN)
     }
 
     /// How many are free.

@@ -27,6 +27,7 @@ use crate::{
             Over, //
         },
         growth::Demand,
+        peak::Peak,
         search,
         word::{
             Free,
@@ -83,6 +84,8 @@ pub(crate) struct Block {
     lines: usize,
     size: usize,
     count: u32,
+    /// Was it ever the home of a CPU?
+    within_reach: AtomicBool,
 }
 
 const _: () = assert!(size_of::<Block>() == LINE && align_of::<Block>() == LINE);
@@ -109,6 +112,7 @@ impl Block {
             lines,
             size,
             count,
+            within_reach: AtomicBool::new(false),
         };
         // SAFETY: There is room for it in the first line.
         unsafe { block.write(new) };
@@ -157,8 +161,8 @@ pub(crate) struct Store {
     account: Account<AtomicBool, AtomicIsize>,
     /// Was somebody asked to make it larger?
     asked: AtomicBool,
-    /// How many calls found nothing since it was made larger last.
-    lost: AtomicUsize,
+    /// For how many calls at once it is known to be too small.
+    peak: Peak<AtomicU64>,
     /// How far it is from nobody's to nobody's knowing it. For who has the lock.
     end: Cell<End>,
     /// How many there are, taken or not.
@@ -256,7 +260,7 @@ impl Store {
             probe,
             account: Account::new(),
             asked: AtomicBool::new(false),
-            lost: AtomicUsize::new(0),
+            peak: Peak::new(),
             end: Cell::new(End::Used),
             all: AtomicUsize::new(0),
             blocks: AtomicPtr::new(core::ptr::null_mut()),
@@ -312,8 +316,22 @@ impl Store {
             // SAFETY: A block of this store.
             let now = unsafe { home.load(Ordering::Relaxed).as_ref() };
             if cpu % of == number && now.is_none_or(|block| block.free.len() == 0) {
+                // SAFETY: As before.
+                self.reach(unsafe { block.as_ref() });
                 home.store(block.as_ptr(), Ordering::Release);
             }
+        }
+    }
+
+    /// A block becomes the home of a CPU, from which it takes without looking at anything else.
+    fn reach(&self, block: &Block) {
+        let is_known = || block.within_reach.swap(true, Ordering::Relaxed);
+        if block.within_reach.load(Ordering::Relaxed) || is_known() {
+            return;
+        }
+        let returns = || search::returns(self.blocks());
+        if self.peak.reach(block.count as usize, returns) {
+            self.ask();
         }
     }
 
@@ -330,11 +348,12 @@ impl Store {
 
     /// The same, where there is nothing at home.
     pub(crate) fn search(&self, cpu: usize) -> Option<Taken<'_>> {
-        let Some((block, index)) = search::take(|| self.blocks()) else {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+        let lose = |returns| {
+            self.peak.lose(returns);
             self.ask();
-            return None;
         };
+        let (block, index) = search::take(|| self.blocks()).map_err(lose).ok()?;
+        self.reach(block);
         if block.free.len() == 0 {
             self.ask();
         }
@@ -352,8 +371,9 @@ impl Store {
         core::iter::successors(first, |block| unsafe { block.next.as_ref() })
     }
 
+    /// Who makes it larger after this sees what this CPU did before.
     fn ask(&self) {
-        if !self.asked.load(Ordering::Relaxed) && !self.asked.swap(true, Ordering::Relaxed) {
+        if !self.asked.swap(true, Ordering::AcqRel) {
             ask();
         }
     }
@@ -375,18 +395,20 @@ impl Store {
 
     /// Makes it larger if it was asked for.
     fn grow(&self) {
-        if !self.asked.swap(false, Ordering::Relaxed) || self.account.is_left() {
+        if !self.asked.swap(false, Ordering::AcqRel) || self.account.is_left() {
             return;
         }
-        let all = self.all.load(Ordering::Relaxed);
         let demand = Demand {
-            all,
+            all: self.all.load(Ordering::Relaxed),
             free: self.blocks().map(|block| block.free.len() as usize).sum(),
-            lost: self.lost.swap(0, Ordering::Relaxed),
+            most: self.peak.most(),
             bound: growth_limit(),
         };
+        if demand.is_at_bound() {
+            self.peak.forget();
+        }
         // Without memory, whoever finds nothing next asks again.
-        let _ = self.add(demand.wanted().saturating_sub(all), 1);
+        let _ = self.add(demand.more(), 1);
     }
 
     /// It is nobody's any more: from a grace period on after this nobody is told of the end of a

@@ -140,7 +140,7 @@ impl World {
                 let mut all = self.0.iter();
                 all.find_map(|store| Some((store, store.free.take().ok()?)))
             }),
-            _ => search::take(|| self.0.iter()),
+            _ => search::take(|| self.0.iter()).ok(),
         }
     }
 

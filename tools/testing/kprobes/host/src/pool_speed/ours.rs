@@ -100,7 +100,7 @@ impl Blocks {
     #[cold]
     #[inline(never)]
     fn search(&self, cpu: usize) -> Option<usize> {
-        let (block, index) = search::take(|| self.blocks.iter())?;
+        let (block, index) = search::take(|| self.blocks.iter()).ok()?;
         let item = block.first + index as usize;
         self.homes[cpu].store(self.calls[item].block, Release);
         Some(item)

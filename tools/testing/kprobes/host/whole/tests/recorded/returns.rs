@@ -508,6 +508,54 @@ fn what_was_lost_makes_a_store_grow() {
     nothing_is_left();
 }
 
+/// A wave of calls of which none is over before all have come, on one CPU or another. The worker
+/// comes after as many as `seldom` says, on average. How many calls were missed.
+fn wave(client: &Client, function: u64, seldom: u32, state: &mut u32) -> c_int {
+    let mut chance = |below: u32| {
+        *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (*state >> 16) % below
+    };
+    let (mut task, before) = (Caller::new(), client.missed());
+    for _ in 0..WAVE {
+        task.enter(chance(4) as i32, function, &[client]);
+        if chance(seldom) == 0 {
+            tend();
+        }
+    }
+    if chance(2) == 0 {
+        while tend() {}
+    }
+    task.leave_all(0);
+    while tend() {}
+    client.missed() - before
+}
+
+/// How many calls it has.
+const WAVE: usize = 120;
+
+#[test]
+fn a_wave_that_comes_again_finds_room_whenever_the_store_has_grown() {
+    let mut world = quiet();
+    let function = world.place(&cpu::MOVE);
+    let mut state = 1;
+    let mut missed = 0;
+    for round in 0..if cfg!(miri) { 3 } else { 60 } {
+        let client = Client::of(function, 1 + round % 5);
+        assert_eq!(client.register(), 0);
+        let first = [3, 10, 40][round as usize % 3];
+        for (number, seldom) in [first, 50, 4].into_iter().enumerate() {
+            let begun = client.calls().0;
+            let now = wave(&client, function, seldom, &mut state);
+            assert_eq!(client.calls().0 - begun + now as usize, WAVE);
+            assert!(number == 0 || now == 0, "{now} missed of wave {number}");
+            missed += now;
+        }
+        client.unregister();
+        nothing_is_left();
+    }
+    assert!(missed > 0);
+}
+
 #[test]
 fn a_store_stays_until_its_last_call_is_over() {
     let mut world = quiet();
