@@ -134,7 +134,7 @@ void expect_stores(struct kunit *test, size_t count, int line);
 struct crowd {
 	struct sleeper *all;
 	int count;
-	bool urgent;		/* nobody else runs until all sleep */
+	u32 pauses;		/* one comes after so many; 0: after none */
 	bool die;		/* none comes back from there */
 	struct completion evening, morning;
 	atomic_t asleep;

@@ -3,7 +3,9 @@
  * Tasks that call a function with return probes, and sleep there until they
  * are woken, or die there.
  */
+#include <linux/delay.h>
 #include <linux/kthread.h>
+#include <linux/random.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include "returns.h"
@@ -49,18 +51,24 @@ static bool all_are_there(struct crowd *crowd, int count)
 				      crowd->count);
 		if (IS_ERR(task))
 			return false;
-		/*
-		 * So who makes room for them, on the CPU where they find none,
-		 * waits for all of them.
-		 */
-		if (crowd->urgent) {
-			kthread_bind(task, 0);
-			sched_set_fifo(task);
-		}
 		sleeper->task = get_task_struct(task);
 		wake_up_process(task);
 	}
 	return true;
+}
+
+/* All at once, or one after the other: then what is in store may grow. */
+static void evening_comes(struct crowd *crowd)
+{
+	int n;
+
+	if (!crowd->pauses)
+		return complete_all(&crowd->evening);
+	for (n = 0; n < crowd->count; n++) {
+		complete(&crowd->evening);
+		if (!get_random_u32_below(crowd->pauses))
+			fsleep(get_random_u32_below(20 * USEC_PER_MSEC));
+	}
 }
 
 bool crowd_sleeps(struct kunit *test, struct crowd *crowd, int count)
@@ -76,7 +84,7 @@ bool crowd_sleeps(struct kunit *test, struct crowd *crowd, int count)
 	there = crowd->all && all_are_there(crowd, count);
 	/* All have come to where they wait for it. */
 	msleep(100);
-	complete_all(&crowd->evening);
+	evening_comes(crowd);
 	while (atomic_read(&crowd->asleep) < crowd->count &&
 	       time_before(jiffies, end))
 		msleep(20);
