@@ -91,14 +91,15 @@ struct kprobe_insn_cache kprobe_optinsn_slots;
 bool kprobe_ftrace_disabled __read_mostly;
 #endif
 
+/* Untraced: who traces may unwind the stack, which asks for return addresses. */
 void __kprobes rust_kprobes_preempt_disable(void)
 {
-	preempt_disable();
+	preempt_disable_notrace();
 }
 
 void __kprobes rust_kprobes_preempt_enable(void)
 {
-	preempt_enable();
+	preempt_enable_notrace();
 }
 
 /* Which interrupts there are around the caller, whatever it has turned off. */

@@ -17,10 +17,7 @@ use crate::{
             Pinned, //
         },
         returns::{
-            call::{
-                Call,
-                Calls, //
-            },
+            call::Calls,
             probe::ReturnProbe,
             store, //
         }, //
@@ -114,23 +111,24 @@ unsafe extern "C" fn rust_kprobes_function_entered(
 
 /// # Safety
 ///
-/// `tsk` is this task, or one that does not run and stays. `cur` leads to NULL, or to what an
-/// earlier call has left there for the same task, which has not run since.
+/// `tsk` is this task, or one that does not run and stays. It may begin to run. `cur` is NULL, or
+/// leads to NULL, or to what an earlier call has left there.
 #[export]
 unsafe extern "C" fn rethook_find_ret_addr(
     tsk: *mut bindings::task_struct,
     frame: usize,
     cur: *mut *mut bindings::llist_node,
 ) -> usize {
+    let pinned = Pinned::new();
     // SAFETY: The task is there, by the precondition.
     if cur.is_null() || unsafe { bindings::rust_kprobes_runs_elsewhere(tsk) } {
         return 0;
     }
     // SAFETY: By the precondition.
     let calls = unsafe { Calls::of(tsk) };
-    // SAFETY: By the precondition: it is one of the task's.
-    let last = unsafe { Call::of((*cur).cast()) };
-    let Some((call, to)) = returns::find(calls, last, frame) else {
+    // SAFETY: By the precondition.
+    let last = unsafe { *cur }.cast();
+    let Some((call, to)) = returns::find(calls, last, frame, &pinned) else {
         return 0;
     };
     // SAFETY: By the precondition.

@@ -38,6 +38,7 @@ use crate::{
             call::{
                 Call,
                 Calls,
+                Link,
                 Taken, //
             },
             probe::ReturnProbe,
@@ -175,15 +176,24 @@ fn tell(call: &Call, to: usize, registers: &mut Registers, pinned: &Pinned) {
 
 /// Where a function returns to whose frame is known by `frame`, if it is one of these calls; looks
 /// from behind `last` on, and tells which one it was.
+///
+/// `last` may be from long ago: whoever unwinds was preempted, the task has run, and what was the
+/// call's is memory of somebody else's. So it is only compared with the calls that there are; where
+/// it is none of them, what is behind it is not known. The calls of a task that begins to run now
+/// stay until a grace period from now: as long as the caller is pinned.
 pub(crate) fn find<'a>(
     calls: &'a Calls,
-    last: Option<&'a Call>,
+    last: *mut Link,
     frame: usize,
+    _pinned: &'a Pinned,
 ) -> Option<(&'a Call, usize)> {
-    let mut next = match last {
-        Some(last) => last.older(),
-        None => calls.latest(),
-    };
+    let mut next = calls.latest();
+    let mut passed = last.is_null();
+    while !passed {
+        let call = next?;
+        passed = core::ptr::eq(call.link(), last);
+        next = call.older();
+    }
     loop {
         let call = next.and_then(known)?;
         if call.frame() == frame {

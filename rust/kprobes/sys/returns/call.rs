@@ -4,7 +4,8 @@
 //!
 //! A call is one of a task: the task has a list of its calls, the latest first. Only the task
 //! itself changes it, or who buries the task. Somebody else may look at it while the task does not
-//! run.
+//! run. If it begins to, calls come to their end under his eyes; what they are in stays as long as
+//! he has preemption off, though it may be the room of other calls by then.
 
 use super::store::{
     Block,
@@ -127,7 +128,7 @@ impl Call {
     ///
     /// It is NULL, or that of a call which stays for `'a`.
     #[inline(always)]
-    pub(crate) unsafe fn of<'a>(link: *mut Link) -> Option<&'a Self> {
+    unsafe fn of<'a>(link: *mut Link) -> Option<&'a Self> {
         let call = link.wrapping_byte_sub(offset_of!(Self, older));
         // SAFETY: By the precondition: it is where a call has it.
         (!link.is_null()).then(|| unsafe { &*call.cast() })
@@ -181,7 +182,8 @@ impl Calls {
     ///
     /// # Safety
     ///
-    /// It is a task that stays for `'a`. It is this one, or does not run.
+    /// It is a task that stays for `'a`. It is this one, or it did not run when the caller turned
+    /// preemption off, or later; and what is found is not used longer than that is so.
     #[inline(always)]
     pub(crate) unsafe fn of<'a>(task: *const bindings::task_struct) -> &'a Self {
         // SAFETY: By the precondition.

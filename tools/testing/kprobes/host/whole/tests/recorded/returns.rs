@@ -36,8 +36,10 @@ use kernel::{
         kprobe,
         kretprobe,
         kretprobe_instance,
+        llist_node,
         pt_regs,
-        rethook, //
+        rethook,
+        task_struct, //
     },
     events,
     faults::{
@@ -637,6 +639,71 @@ fn memory_that_is_refused_leaves_nothing() {
     task.leave_all(0);
     client.unregister();
     nothing_is_left();
+}
+
+/// Who unwinds a task that sleeps, one function after the other. In between he may be preempted,
+/// and the task runs.
+struct Unwinder {
+    task: *mut task_struct,
+    /// Where the addresses are that its functions return to.
+    places: Vec<usize>,
+    last: *mut llist_node,
+}
+
+impl Unwinder {
+    fn of(caller: &Caller) -> Self {
+        let frames = caller.stack.iter().map(|(frame, _)| frame.as_ptr());
+        // SAFETY: It is there.
+        let places = frames.map(|frame| unsafe { &raw const (*frame).to }.addr());
+        Self {
+            task: caller.task.as_c(),
+            places: places.collect(),
+            last: core::ptr::null_mut(),
+        }
+    }
+
+    /// He comes to a function; where does it return to?
+    fn find(&mut self, depth: usize) -> usize {
+        let place = self.places[depth];
+        // SAFETY: A task that stays, and what the call before has left.
+        unsafe { c::rethook_find_ret_addr(self.task, place, &mut self.last) }
+    }
+}
+
+#[test]
+fn who_unwinds_may_be_late() {
+    let mut world = quiet();
+    let function = world.place(&cpu::MOVE);
+    let client = Client::of(function, 3);
+    assert_eq!(client.register(), 0);
+    let mut task = Caller::new();
+    (0..3).for_each(|_| task.enter(0, function, &[&client]));
+    let (mut late, mut later) = (Unwinder::of(&task), Unwinder::of(&task));
+    assert_eq!(late.find(2), CALLER + 2);
+    assert_eq!((later.find(2), later.find(1)), (CALLER + 2, CALLER + 1));
+    task.leave(0);
+    // What the one was at is over; what the other one was at is not.
+    assert_eq!(late.find(1), 0);
+    assert_eq!(later.find(0), CALLER);
+    task.leave_all(0);
+    client.unregister();
+    nothing_is_left();
+}
+
+#[test]
+fn who_unwinds_too_late_looks_at_nothing_that_is_gone() {
+    let mut world = quiet();
+    let function = world.place(&cpu::MOVE);
+    let client = Client::of(function, 2);
+    assert_eq!(client.register(), 0);
+    let mut task = Caller::new();
+    (0..2).for_each(|_| task.enter(0, function, &[&client]));
+    let mut late = Unwinder::of(&task);
+    assert_eq!(late.find(1), CALLER + 1);
+    task.leave_all(0);
+    client.unregister();
+    nothing_is_left();
+    assert_eq!(late.find(0), 0);
 }
 
 std::thread_local! {
