@@ -105,6 +105,5 @@ pub(crate) fn unregister(clients: &[Client]) {
 
 /// Sees to it that `count` calls can be watched at once.
 pub(crate) fn reserve(probe: &ReturnProbe, count: usize) -> Result<(), Refusal> {
-    let store = probe.store().ok_or(Refusal::NotRegistered)?;
-    store.reserve(count)
+    probe.reserve(count)
 }

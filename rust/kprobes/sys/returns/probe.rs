@@ -7,10 +7,16 @@
 
 use super::{
     call::Call,
-    store::Store, //
+    store::{
+        self,
+        Store, //
+    }, //
 };
 use crate::{
-    model::addr::TextAddr,
+    model::{
+        addr::TextAddr,
+        refusal::Refusal, //
+    },
     sys::probe::Probe, //
 };
 use core::{
@@ -120,7 +126,8 @@ impl ReturnProbe {
         self.store.store(store.as_ptr(), Ordering::Release);
     }
 
-    /// What is in store for it, if it is registered.
+    /// What is in store for it, if there is anything. For who has come to it by a hit: it was
+    /// registered, so it is we who have written where that is.
     #[inline(always)]
     pub(crate) fn store(&self) -> Option<&Store> {
         // SAFETY: It stays until a grace period after it was left, from when on nobody finds it.
@@ -128,13 +135,21 @@ impl ReturnProbe {
     }
 
     /// Leaves what is in store for it, if anything is: who comes later finds nothing, who has it
-    /// may still use it.
+    /// may still use it. If it is not registered, what it says may be anything, such as what a copy
+    /// of another one says, and is left alone.
     pub(crate) fn leave_store(&self) {
-        if let Some(store) = self.store() {
+        store::with(self, self.store.load(Ordering::Relaxed), |store| {
             // Before it says so itself: who has seen that waits for all who have found it.
             self.store.store(core::ptr::null_mut(), Ordering::Relaxed);
             store.leave();
-        }
+        });
+    }
+
+    /// Sees to it that there is room in store for `count` calls at once.
+    pub(crate) fn reserve(&self, count: usize) -> Result<(), Refusal> {
+        let store = self.store.load(Ordering::Relaxed);
+        let done = store::with(self, store, |store| store.reserve(count));
+        done.unwrap_or(Err(Refusal::NotRegistered))
     }
 
     /// Counts a call that is not watched.

@@ -194,6 +194,17 @@ impl List {
         core::iter::successors(first, |store| unsafe { store.next.as_ref() })
     }
 
+    /// The one at an address, if there is one, and it is that probe's. The address is only
+    /// compared: it may be anything.
+    fn of(&mut self, probe: &ReturnProbe, store: *const Store) -> Option<&Store> {
+        let ours = |found: &&Store| {
+            core::ptr::eq(*found, store)
+                && core::ptr::eq(found.probe, probe)
+                && !found.account.is_left()
+        };
+        self.iter().find(ours)
+    }
+
     /// Counts the calls of those that have waited, and moves those that are over to another list.
     fn move_over(&mut self, over: &mut Self) {
         let mut place = &raw mut self.0;
@@ -386,9 +397,8 @@ impl Store {
         (!self.account.is_left()).then_some(Used(self))
     }
 
-    /// Makes a store larger, so that `count` calls find room at once.
-    pub(crate) fn reserve(&self, count: usize) -> Result<(), Refusal> {
-        let _lock = Lock::new();
+    /// Makes it larger, so that `count` calls find room at once. To be done with the lock held.
+    pub(super) fn reserve(&self, count: usize) -> Result<(), Refusal> {
         let more = count.saturating_sub(self.all.load(Ordering::Relaxed));
         self.add(more, 1)
     }
@@ -412,7 +422,8 @@ impl Store {
     }
 
     /// It is nobody's any more: from a grace period on after this nobody is told of the end of a
-    /// call, and it is freed when the last one is over. To be done when no probe leads to it.
+    /// call, and it is freed when the last one is over. To be done when no probe leads to it, with
+    /// the lock held.
     pub(super) fn leave(&self) {
         self.account.leave();
         ask();
@@ -450,6 +461,17 @@ impl Store {
             unsafe { Block::free(block) };
         }
     }
+}
+
+/// Does `work` with what is in store for a probe, if that is at `store`, which is for the client to
+/// write as well; nobody else changes it meanwhile.
+pub(super) fn with<T>(
+    probe: &ReturnProbe,
+    store: *const Store,
+    work: impl FnOnce(&Store) -> T,
+) -> Option<T> {
+    let mut lock = Lock::new();
+    STORES.get(&mut lock).of(probe, store).map(work)
 }
 
 /// Makes stores larger for which that was asked, and frees those that are over. For the worker

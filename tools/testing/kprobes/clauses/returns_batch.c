@@ -231,6 +231,52 @@ static void D4_strangers_in_a_batch(struct kunit *test)
 	EXPECT_STORES(test, stores);
 }
 
+/* It leads to what is in store for the one that it is a copy of. */
+static void D4_copy_of_a_registered_one(struct kunit *test)
+{
+	const size_t stores = rust_kprobes_return_stores();
+	struct watched probe = WATCHED(INNER), copy;
+	int turn;
+
+	spare_c(test);
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	copy = probe;
+	/* The symbol and the address are both there. */
+	KUNIT_EXPECT_EQ(test, register_kretprobe(&copy.rp), -EINVAL);
+#ifdef CONFIG_RUST_KPROBES
+	KUNIT_EXPECT_EQ(test, kretprobe_reserve(&copy.rp, 100), -EINVAL);
+#endif
+	unregister_kretprobe(&copy.rp);
+	KUNIT_EXPECT_NULL(test, copy.rp.kp.addr);
+	for (turn = 1; turn <= 2; turn++) {
+		call_inner();
+		EXPECT_TOLD(test, &probe, turn, turn);
+		KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);
+		/* What is nobody's goes a moment later. */
+		msleep(100);
+		EXPECT_STORES(test, stores + 1);
+	}
+	unregister_kretprobe(&probe.rp);
+	EXPECT_STORES(test, stores);
+}
+
+static void D4_garbage_is_no_store(struct kunit *test)
+{
+	const size_t stores = rust_kprobes_return_stores();
+	struct watched probe = WATCHED(NULL), stays = WATCHED(INNER);
+
+	spare_c(test);
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&stays.rp), 0);
+	probe.rp.kp.addr = (kprobe_opcode_t *)kprobes_returns_inner;
+	probe.rp.rh = (struct rethook *)16;
+	unregister_kretprobe(&probe.rp);
+	KUNIT_EXPECT_NULL(test, probe.rp.kp.addr);
+	call_inner();
+	EXPECT_TOLD(test, &stays, 1, 1);
+	unregister_kretprobe(&stays.rp);
+	EXPECT_STORES(test, stores);
+}
+
 static struct kunit_case returns_batch_cases[] = {
 	KUNIT_CASE(K2_empty_batch),
 	KUNIT_CASE(K2_all_of_a_batch),
@@ -242,6 +288,8 @@ static struct kunit_case returns_batch_cases[] = {
 	KUNIT_CASE(D4_refused_at_each_step),
 	KUNIT_CASE(D4_unregistered_twice),
 	KUNIT_CASE(D4_strangers_in_a_batch),
+	KUNIT_CASE(D4_copy_of_a_registered_one),
+	KUNIT_CASE(D4_garbage_is_no_store),
 	{}
 };
 

@@ -179,3 +179,44 @@ fn a_later_chunk_that_is_refused_takes_the_ones_before_back() {
     }
     nothing_is_left();
 }
+
+/// Unregisters a client's probe, which is not registered, though its `rh` says so.
+fn unregister_with(client: &Client, rh: *mut rethook) {
+    let place = client.probe().kp.addr;
+    // SAFETY: It is not registered.
+    unsafe { (*client.as_c()).rh = rh };
+    assert_eq!(client.reserve(100), EINVAL);
+    // SAFETY: A probe that stays.
+    unsafe { c::unregister_kretprobes(&mut client.as_c(), 1) };
+    assert!(client.probe().kp.addr.is_null());
+    // SAFETY: As before.
+    unsafe { (*client.as_c()).kp.addr = place };
+}
+
+#[test]
+fn what_is_not_registered_leaves_nobodys_store() {
+    let mut world = quiet();
+    let function = world.place(&cpu::MOVE);
+    let (client, other) = (Client::of(function, 1), Client::of(function + 1, 1));
+    assert_eq!(client.register(), 0);
+    // A copy of one that is registered, and anything else.
+    let rh = client.probe().rh;
+    for rh in [rh, GARBAGE] {
+        // SAFETY: It is not registered.
+        unsafe { (*other.as_c()).rh = rh };
+        assert_eq!(other.register(), EINVAL);
+        unregister_with(&other, rh);
+    }
+    assert!(!tend());
+    let mut task = Caller::new();
+    task.enter(0, function, &[&client]);
+    task.leave(0);
+    client.expect(1);
+    assert_eq!((client.missed(), client.probe().rh), (0, rh));
+    // What it had itself, while that is still there, and when it is gone.
+    client.unregister();
+    unregister_with(&client, rh);
+    nothing_is_left();
+    unregister_with(&client, rh);
+    assert!(!tend());
+}
