@@ -247,7 +247,8 @@ pub(crate) fn newest(at: TextAddr, pinned: &Pinned) -> Option<Running> {
 ///
 /// If it was the copy of an instruction that faulted, the registers become those at the place
 /// itself, as everybody else wants to see them, and the hit is over. A fault of an interrupt, or of
-/// an NMI, that came while a copy is run or a handler is called, is nobody's here.
+/// an NMI, that came while a copy is run or a handler is called, is nobody's here. Nor is one that
+/// comes while a handler for faults is called.
 pub(crate) fn fault(registers: &mut Registers, trap: c_int, pinned: &Pinned) -> bool {
     let running = Current::running(pinned);
     let ours = if is_stepping(pinned) {
@@ -255,7 +256,17 @@ pub(crate) fn fault(registers: &mut Registers, trap: c_int, pinned: &Pinned) -> 
     } else {
         Current::this_cpu(pinned).context.get() == Context::now(pinned)
     };
-    ours && running.is_some_and(|running| running.probe(pinned).fault(registers, trap))
+    ours && running.is_some_and(|running| ask(running.probe(pinned), registers, trap, pinned))
+}
+
+/// Asks a probe's handler about a fault. It runs on top of the handler that has faulted, and is
+/// none of the hit's: `jprobe_return()` in it would end what is beneath it.
+fn ask(probe: &Probe, registers: &mut Registers, trap: c_int, pinned: &Pinned) -> bool {
+    let context = &Current::this_cpu(pinned).context;
+    let outer = context.replace(Context::none());
+    let handled = probe.fault(registers, trap);
+    context.set(outer);
+    handled
 }
 
 /// Makes `code`, which was read at `at`, what it is without a breakpoint; tells whether there is a

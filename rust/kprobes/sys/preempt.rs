@@ -56,6 +56,11 @@ impl Context {
         Self(unsafe { bindings::rust_kprobes_context() })
     }
 
+    /// Nobody's.
+    pub(crate) fn none() -> Self {
+        Self(c_uint::MAX)
+    }
+
     /// That of what the caller, the trap of a breakpoint, has interrupted.
     pub(crate) fn interrupted(_pinned: &Pinned) -> Self {
         // SAFETY: Only computes a number; what it is outside of a trap is of no use.

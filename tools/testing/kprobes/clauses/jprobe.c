@@ -523,6 +523,13 @@ static void J9_hits_in_the_handler_are_missed(struct kunit *test)
 static const long *const unmapped = (const long *)0xffffffffffff0000;
 static int faults;
 
+static int misuse_in_fault(struct kprobe *kp, struct pt_regs *regs, int trap)
+{
+	faults++;
+	jprobe_return();
+	return 0;
+}
+
 static int note_fault(struct kprobe *kp, struct pt_regs *regs, int trap)
 {
 	faults += trap == X86_TRAP_PF;
@@ -559,6 +566,32 @@ static void J10_handlers_may_fault(struct kunit *test)
 	}
 }
 
+/* The handler that has faulted goes on, once the fault is over. */
+static void J7_misuse_in_a_fault_handler_warns(struct kunit *test)
+{
+	int kind, count = preempt_count();
+
+	for (kind = 0; kind < KINDS; kind++) {
+		const struct kind *of = &clauses_kinds[kind];
+		struct jprobe jp = JPROBE_AT(of->symbol, reads_nothing);
+
+		jp.kp.fault_handler = misuse_in_fault;
+		calls = 0;
+		faults = 0;
+		got = 0;
+		KUNIT_ASSERT_EQ(test, register_jprobe(&jp), 0);
+		kunit_warning_suppress(test) {
+			KUNIT_EXPECT_EQ(test, clauses_sum(of), CLAUSES_SUM);
+			KUNIT_EXPECT_SUPPRESSED_WARNING_COUNT(test, 1);
+		}
+		KUNIT_EXPECT_EQ(test, calls, 1);
+		KUNIT_EXPECT_EQ(test, got, -EFAULT);
+		KUNIT_EXPECT_EQ(test, faults, 1);
+		KUNIT_EXPECT_EQ(test, preempt_count(), count);
+		unregister_jprobe(&jp);
+	}
+}
+
 #else
 J_CASE(J2_handler_sees_the_arguments)
 J_CASE(J2_nothing_leaks_out_of_the_handler)
@@ -571,6 +604,7 @@ J_CASE(J6_disable_and_enable)
 J_CASE(J7_misuse_warns)
 J_CASE(J7_misuse_in_a_kprobe_warns)
 J_CASE(J7_misuse_in_an_interrupt_of_a_handler_warns)
+J_CASE(J7_misuse_in_a_fault_handler_warns)
 J_CASE(J8_kprobes_at_the_address_are_called)
 J_CASE(J8_return_probe_at_the_address)
 J_CASE(J9_hits_in_the_handler_are_missed)
@@ -589,6 +623,7 @@ static struct kunit_case jprobe_cases[] = {
 	KUNIT_CASE(J7_misuse_warns),
 	KUNIT_CASE(J7_misuse_in_a_kprobe_warns),
 	KUNIT_CASE(J7_misuse_in_an_interrupt_of_a_handler_warns),
+	KUNIT_CASE(J7_misuse_in_a_fault_handler_warns),
 	KUNIT_CASE(J8_kprobes_at_the_address_are_called),
 	KUNIT_CASE(J8_return_probe_at_the_address),
 	KUNIT_CASE(J9_hits_in_the_handler_are_missed),

@@ -518,6 +518,51 @@ fn who_is_in_no_handler_has_no_way_back() {
     client::unregister(&client);
 }
 
+/// A fault comes while the CPU handles a hit; has somebody dealt with it?
+fn fault() -> bool {
+    let mut registers = cpu::registers(0);
+    // SAFETY: Registers of our own, on a CPU that is kept.
+    unsafe { c::kprobe_fault_handler(&mut registers, 14) != 0 }
+}
+
+/// How often this was asked about a fault.
+static FAULTS: AtomicUsize = AtomicUsize::new(0);
+
+/// It looks for a way back, and faults itself.
+unsafe extern "C" fn asked(probe: *mut kprobe, registers: *mut pt_regs, _trap: c_int) -> c_int {
+    let faults = FAULTS.fetch_add(1, Relaxed);
+    // SAFETY: As for a handler.
+    unsafe { ask(probe, registers) };
+    c_int::from(faults > 9 || !fault())
+}
+
+#[test]
+fn who_is_asked_about_a_fault_has_no_way_back() {
+    let mut world = World::new();
+    // SAFETY: None is needed.
+    let stack = || unsafe { c::rust_kprobes_jprobe_stack() };
+    for insn in [&MOVE[..], &STEPPED, &JUMP] {
+        let place = world.place(insn);
+        let jprobe = Jprobe::at(place);
+        // SAFETY: It is not registered.
+        unsafe { (*jprobe.as_c()).kp.fault_handler = Some(asked) };
+        assert_eq!(jprobe.register(), 0);
+        FAULTS.store(0, Relaxed);
+        let mut registers = at_entry(place);
+        assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
+        for faults in 1..3 {
+            ASKED.store(1, Relaxed);
+            assert!(fault());
+            assert_eq!((FAULTS.load(Relaxed), ASKED.load(Relaxed)), (faults, 0));
+            // The handler itself has one.
+            assert_eq!(stack(), STACK);
+        }
+        assert_eq!(cpu::stand_in(&mut registers, true), Ok(()));
+        assert_eq!(cpu::finish(place, &mut registers), Ok(()));
+        jprobe.unregister();
+    }
+}
+
 static ASKED: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" fn ask(_probe: *mut kprobe, _registers: *mut pt_regs) -> c_int {
