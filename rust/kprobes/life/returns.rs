@@ -23,7 +23,10 @@ pub(crate) use register::{
     unregister, //
 };
 
-use super::hit::Registers;
+use super::hit::{
+    self,
+    Registers, //
+};
 use crate::{
     arch::Current,
     contract::{
@@ -44,6 +47,7 @@ use crate::{
             probe::ReturnProbe,
             store::Store, //
         },
+        this_cpu,
     },
 };
 
@@ -98,7 +102,8 @@ fn watch(taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
 
 /// A call of this task that was watched is over: tells the clients, and where the task goes on.
 ///
-/// One client that is still there, on a CPU that handles no hit, is what this is for.
+/// One client that is still there, and does not deal with faults, on a CPU that handles no hit, is
+/// what this is for.
 #[inline(always)]
 pub(crate) fn returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
     let Some(call) = Current::calls(pinned).latest() else {
@@ -114,7 +119,7 @@ pub(crate) fn returned(registers: &mut Registers, frame: usize, pinned: &Pinned)
     };
     let probe = used.probe();
     let handler = probe.on_return();
-    if handler.is_some() && Current::is_running(pinned) {
+    if handler.is_some() && (Current::is_running(pinned) || probe.entry().handles_faults()) {
         return all_returned(registers, frame, pinned);
     }
     Current::goes_on(registers, to);
@@ -168,9 +173,13 @@ fn tell(call: &Call, to: usize, registers: &mut Registers, pinned: &Pinned) {
         return;
     };
     call.set_to(to);
-    let outer = Current::running(pinned);
-    Current::set_running(Some(Probe::running(probe.entry())), pinned);
+    let context = &Current::this_cpu(pinned).context;
+    let (outer, outer_context) = (Current::running(pinned), context.get());
+    hit::turn_to(probe.entry(), pinned);
     handler.call(call, registers);
+    // Nobody is asked about a fault of who comes in between.
+    Current::set_running(this_cpu::nobody(), pinned);
+    context.set(outer_context);
     Current::set_running(outer, pinned);
 }
 

@@ -335,6 +335,42 @@ static void H9_fault_handler_is_not_asked_for_interrupts(struct kunit *test)
 	unregister_kprobe(&probe.kp);
 }
 
+static int load_unmapped_at_end(struct kretprobe_instance *ri,
+				struct pt_regs *regs)
+{
+	bare_result += clauses_load(unmapped) == -EFAULT;
+	return 0;
+}
+
+/* They are not called where those from before the call are. */
+static void H9_fault_handler_for_handlers_of_returns(struct kunit *test)
+{
+	static const char * const functions[] = {
+		"kprobes_clauses_target", "kprobes_clauses_untraced",
+	};
+	int n;
+
+	for (n = 0; n < ARRAY_SIZE(functions); n++) {
+		struct kretprobe rp = {
+			.kp.symbol_name = functions[n],
+			.kp.fault_handler = note_fault,
+			.handler = load_unmapped_at_end,
+		};
+
+		faults = 0;
+		bare_result = 0;
+		KUNIT_ASSERT_EQ(test, register_kretprobe(&rp), 0);
+		KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
+		KUNIT_EXPECT_EQ(test, clauses_call_untraced(1), 4);
+		KUNIT_EXPECT_EQ(test, bare_result, 1);
+		KUNIT_EXPECT_EQ(test, faults, 1);
+		KUNIT_EXPECT_PTR_EQ(test, fault_probe, &rp.kp);
+		KUNIT_EXPECT_EQ(test, fault_ip, (unsigned long)clauses_load_site);
+		KUNIT_EXPECT_EQ(test, rp.nmissed, 0);
+		unregister_kretprobe(&rp);
+	}
+}
+
 static int leave_call(struct kprobe *kp, struct pt_regs *regs, int trapnr)
 {
 	note_fault(kp, regs, trapnr);
@@ -468,6 +504,7 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(H9_fault_handler_in_a_step_is_the_newest),
 	KUNIT_CASE(H9_fault_handler_is_not_a_disabled_probes),
 	KUNIT_CASE(H9_fault_handler_is_not_asked_for_interrupts),
+	KUNIT_CASE(H9_fault_handler_for_handlers_of_returns),
 	KUNIT_CASE(H9_fault_of_an_indirect_call),
 	KUNIT_CASE(H9_indirect_call_through_user_memory),
 #endif

@@ -3,7 +3,11 @@
 //! A call is over where something is not as usual.
 
 use super::*;
+#[cfg(not(miri))]
+use crate::client;
 use kernel::bindings;
+#[cfg(not(miri))]
+use kernel::context;
 
 #[test]
 fn a_hit_that_is_handled_goes_on_after_a_return() {
@@ -50,6 +54,86 @@ fn an_end_in_another_frame_is_told() {
     // SAFETY: It is there, and goes on there as well.
     unsafe { (*place.as_ptr()).to = to };
     task.leave(0);
+    client.unregister();
+    nothing_is_left();
+}
+
+/// Faults in handlers from after a call, and how many of them their probe was asked about.
+static FAULTS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// A fault that nobody else has dealt with.
+#[cfg(not(miri))]
+fn fault() {
+    let mut registers = cpu::registers(0);
+    FAULTS[0].fetch_add(1, Relaxed);
+    // SAFETY: Registers of our own, on a CPU that is kept.
+    if unsafe { c::kprobe_fault_handler(&mut registers, 14) } != 0 {
+        FAULTS[1].fetch_add(1, Relaxed);
+    }
+}
+
+#[cfg(not(miri))]
+unsafe extern "C" fn ends_with_a_fault(
+    _call: *mut kretprobe_instance,
+    _registers: *mut pt_regs,
+) -> c_int {
+    fault();
+    0
+}
+
+#[cfg(not(miri))]
+unsafe extern "C" fn asked(_probe: *mut kprobe, _registers: *mut pt_regs, _trap: c_int) -> c_int {
+    1
+}
+
+/// What returns while another probe's handler is called.
+#[cfg(not(miri))]
+static RETURNS: core::sync::atomic::AtomicPtr<Caller> =
+    core::sync::atomic::AtomicPtr::new(core::ptr::null_mut());
+
+#[cfg(not(miri))]
+unsafe extern "C" fn before(_probe: *mut kprobe, _registers: *mut pt_regs) -> c_int {
+    // SAFETY: Nobody else uses it meanwhile.
+    if let Some(task) = unsafe { RETURNS.load(Relaxed).as_mut() } {
+        context::interrupt(|| task.leave(0));
+        fault();
+    }
+    0
+}
+
+/// Wherever the last handlers were called whose probe deals with faults.
+#[cfg(not(miri))]
+#[test]
+fn a_fault_in_a_handler_from_after_a_call_is_its_probes() {
+    let mut world = quiet();
+    let (function, place) = (world.place(&cpu::MOVE), world.place(&cpu::MOVE));
+    let client = Client::of(function, 4);
+    // SAFETY: It is not registered.
+    let probe = unsafe { &mut *client.as_c() };
+    (probe.handler, probe.kp.fault_handler) = (Some(ends_with_a_fault as _), Some(asked as _));
+    assert_eq!(client.register(), 0);
+    let others = [client::Client::at(place)];
+    others[0].set_before(before);
+    others[0].set_fault(asked);
+    assert_eq!(client::register(&others), 0);
+    let told = || [0, 1].map(|number| FAULTS[number].swap(0, Relaxed));
+    let mut task = Caller::new();
+    task.enter(0, function, &[&client]);
+    assert_eq!(context::interrupt(|| cpu::come(place)), Ok(()));
+    task.leave(0);
+    assert_eq!(told(), [1, 1]);
+    task.enter(0, function, &[&client]);
+    assert_eq!(cpu::come(place), Ok(()));
+    context::interrupt(|| task.leave(0));
+    assert_eq!(told(), [1, 1]);
+    // The other one's handler is asked about its own, before and after.
+    task.enter(0, function, &[&client]);
+    RETURNS.store(&raw mut task, Relaxed);
+    assert_eq!(cpu::come(place), Ok(()));
+    RETURNS.store(core::ptr::null_mut(), Relaxed);
+    assert_eq!(told(), [2, 2]);
+    assert!(cpu::is_idle());
+    client::unregister(&others);
     client.unregister();
     nothing_is_left();
 }
