@@ -77,6 +77,7 @@ DECLARE_PER_CPU(struct rust_kprobes_stand_in, rust_kprobes_stand_in);
 int rust_kprobes_jprobe_hit(struct kprobe *p, struct pt_regs *regs);
 unsigned long rust_kprobes_jprobe_stack(void);
 unsigned int rust_kprobes_interrupted_context(void);
+void rust_kprobes_make_way(void);
 size_t rust_kprobes_stack_left(unsigned long sp);
 int *rust_kprobes_graph_pause(void);
 void rust_kprobes_graph_go_on(void);

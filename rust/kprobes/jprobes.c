@@ -7,6 +7,7 @@
 #include <linux/export.h>
 #include <linux/ftrace.h>
 #include <linux/hardirq.h>
+#include <linux/irq_work.h>
 #include <linux/kasan.h>
 #include <linux/kprobes.h>
 #include <linux/percpu.h>
@@ -53,6 +54,29 @@ unsigned int __kprobes rust_kprobes_interrupted_context(void)
 		count &= ~NMI_MASK;
 #endif
 	return count & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET);
+}
+
+/* The end of its interrupt is what it is for. */
+static void __kprobes nothing_to_do(struct irq_work *unused)
+{
+}
+
+static DEFINE_PER_CPU(struct irq_work, makes_way) =
+	IRQ_WORK_INIT_HARD(nothing_to_do);
+
+/*
+ * Called by a breakpoint's trap that ends what has kept the task on the CPU. Who
+ * has wanted the CPU meanwhile was kept waiting, and the end of such a trap lets
+ * nobody have it: an interrupt does that, as soon as there may be one. Where the
+ * task stays for another reason, whoever ends that lets them have it.
+ */
+void __kprobes rust_kprobes_make_way(void)
+{
+	if (!IS_ENABLED(CONFIG_PREEMPTION) || !need_resched())
+		return;
+	if (!(preempt_count() & (PREEMPT_MASK | SOFTIRQ_MASK)) &&
+	    !rust_kprobes_interrupted_context())
+		irq_work_queue(this_cpu_ptr(&makes_way));
 }
 
 /* From @sp up to the end of the stack, or of what is there for sure. */

@@ -83,6 +83,13 @@ pub(crate) unsafe fn in_trap<T>(work: impl FnOnce(&Pinned) -> T) -> T {
     result
 }
 
+/// Lets who wants the CPU have it soon after the trap that the caller is, which does not see to
+/// that: preemption was off before the trap, and is not any more.
+pub(crate) fn make_way() {
+    // SAFETY: The caller is a trap.
+    unsafe { bindings::rust_kprobes_make_way() };
+}
+
 /// Waits for all who have preemption off now.
 pub(crate) fn wait_for_all() {
     kernel::sync::rcu::synchronize_rcu();

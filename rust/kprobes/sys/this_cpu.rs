@@ -12,6 +12,7 @@
 
 use super::{
     preempt::{
+        self,
         Context,
         Pinned, //
     },
@@ -76,11 +77,12 @@ impl<W, R> StandIn<W, R> {
         self.stays.set(Stays::Yes);
     }
 
-    /// It is over, and so is that.
+    /// It is over, and so is that. To be called in the trap that it ends in.
     pub(crate) fn end(&self) {
         if self.stays.replace(Stays::No) == Stays::Yes {
             // SAFETY: `begin` has left it, and the task has not left the CPU since.
             drop(unsafe { Pinned::resume() });
+            preempt::make_way();
         }
     }
 }

@@ -7,6 +7,8 @@
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/kthread.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
 #include <linux/stacktrace.h>
 #include "jprobe.h"
 
@@ -151,6 +153,88 @@ static void J12_unregistering_waits_for_the_handler(struct kunit *test)
 	}
 }
 
+static struct task_struct *urgent;
+static bool has_been_there;
+
+static int comes_at_once(void *unused)
+{
+	while (!kthread_should_stop()) {
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (!kthread_should_stop())
+			schedule();
+		__set_current_state(TASK_RUNNING);
+		WRITE_ONCE(has_been_there, true);
+	}
+	return 0;
+}
+
+static long wakes_up(long a, long b, long c, long d, long e, long f,
+		     struct pile pile)
+{
+	wake_up_process(urgent);
+	return 0;
+}
+
+static long wakes_up_of_old(long a, long b, long c, long d, long e, long f,
+			    struct pile pile)
+{
+	wake_up_process(urgent);
+	jprobe_return();
+	return 0;
+}
+
+/* How often the task that the handler has woken up was there, of so many. */
+static int comes_next(const struct kind *kind, int times)
+{
+	int count = 0, n, left;
+
+	for (n = 0; n < times; n++) {
+		WRITE_ONCE(has_been_there, false);
+		clauses_sum(kind);
+		/* Far less than from one tick to the next. */
+		for (left = 100; left && !READ_ONCE(has_been_there); left--)
+			cpu_relax();
+		count += READ_ONCE(has_been_there);
+		/* If it was not, now it is. */
+		msleep(1);
+	}
+	return count;
+}
+
+/* Preemption is off in the handler: what it delays is delayed no longer. */
+static void J3_who_was_kept_waiting_comes_next(struct kunit *test)
+{
+	void *const handlers[] = { wakes_up, wakes_up_of_old };
+	int kind, n;
+
+	if (!preempt_model_preemptible())
+		kunit_skip(test, "nobody is preempted");
+	migrate_disable();
+	urgent = kthread_create(comes_at_once, NULL, "kprobes_urgent");
+	if (IS_ERR(urgent)) {
+		migrate_enable();
+		KUNIT_FAIL(test, "no task");
+		return;
+	}
+	kthread_bind(urgent, smp_processor_id());
+	sched_set_fifo(urgent);
+	wake_up_process(urgent);
+	/* It is there, and sleeps. */
+	msleep(20);
+	for (kind = 0; kind < KINDS; kind++) {
+		for (n = 0; n < ARRAY_SIZE(handlers); n++) {
+			const struct kind *of = &clauses_kinds[kind];
+			struct jprobe jp = JPROBE_AT(of->symbol, handlers[n]);
+
+			KUNIT_EXPECT_EQ(test, register_jprobe(&jp), 0);
+			KUNIT_EXPECT_EQ(test, comes_next(of, 8), 8);
+			unregister_jprobe(&jp);
+		}
+	}
+	kthread_stop(urgent);
+	migrate_enable();
+}
+
 static void J13_no_jump_takes_its_place(struct kunit *test)
 {
 #ifdef CONFIG_RUST_KPROBES_JUMPS
@@ -178,12 +262,14 @@ static void J13_no_jump_takes_its_place(struct kunit *test)
 #endif
 }
 #else
+J_CASE(J3_who_was_kept_waiting_comes_next)
 J_CASE(J11_stack_trace_leads_to_the_caller)
 J_CASE(J12_unregistering_waits_for_the_handler)
 J_CASE(J13_no_jump_takes_its_place)
 #endif
 
 static struct kunit_case jprobe_tasks_cases[] = {
+	KUNIT_CASE(J3_who_was_kept_waiting_comes_next),
 	KUNIT_CASE(J11_stack_trace_leads_to_the_caller),
 	KUNIT_CASE_SLOW(J12_unregistering_waits_for_the_handler),
 	KUNIT_CASE(J13_no_jump_takes_its_place),

@@ -84,6 +84,13 @@ pub unsafe fn rust_kprobes_has_trampoline(_ip: c_ulong) -> bool {
     TRAMPOLINES.load(Relaxed)
 }
 
+/// How often others were let have the CPU, if they wanted it, though preemption was still off.
+pub static WAYS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+pub unsafe fn rust_kprobes_make_way() {
+    WAYS[usize::from(context::stays() != 0)].fetch_add(1, Relaxed);
+}
+
 pub unsafe fn rust_kprobes_interrupted_context() -> c_uint {
     context::depth()
 }

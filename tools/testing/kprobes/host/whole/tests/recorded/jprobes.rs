@@ -195,17 +195,26 @@ fn the_handler_comes_with_the_functions_registers_and_leaves_none() {
         assert_eq!(jprobe.register(), 0);
         let before = at_entry(at);
         let mut registers = before;
+        ways();
         assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
         check_led_to(&jprobe, &registers);
         assert_eq!(seen(&registers), seen(&before));
         assert_eq!(cpu::way()[0], 8);
+        assert_eq!(ways(), [0, 0]);
         assert_eq!(cpu::stand_in(&mut registers, old), Ok(()));
         assert_eq!((context::stays(), paused()), (0, 0));
+        // Who has wanted the CPU has it now.
+        assert_eq!(ways(), [1, 0]);
         assert_eq!(cpu::finish(at, &mut registers), Ok(()));
         assert_eq!(seen(&registers), seen(&before));
         assert!(cpu::is_idle());
         jprobe.unregister();
     }
+}
+
+/// How often others were let have the CPU since this was last asked, and how often too early.
+fn ways() -> [usize; 2] {
+    [0, 1].map(|early: usize| bindings::WAYS[early].swap(0, Relaxed))
 }
 
 /// How often the function graph tracer is held off.
