@@ -4,6 +4,7 @@
 
     check-hit-path.py [--root SYMBOL]... [--indirect SYMBOL]... VMLINUX
     check-hit-path.py --text-of OBJECT|FOLDER...
+    check-hit-path.py --direct-in OBJECT...
 
 The first form disassembles a linked kernel and follows direct calls and jumps
 from the entries of the hit path, or from each --root. It fails on a callee that
@@ -15,6 +16,9 @@ Callees in .kprobes.text are followed further; the rest is the kernel's own care
 The second form fails on code outside .kprobes.text in objects, or in those that
 a built folder puts into the kernel (initcalls, KASAN's constructors and
 patched-in alternatives excepted).
+
+The third form fails on an indirect call or jump in objects, also through one of
+the kernel's thunks: in assembly whose ways are all known.
 """
 import argparse
 import bisect
@@ -267,6 +271,38 @@ def check_objects(names, ar):
     return failed
 
 
+def indirect_in(name, objdump):
+    """Each indirect call or jump of an object: the function, and the text."""
+    machine = Elf(name).machine
+    out = subprocess.run([objdump, '-dr', '--no-show-raw-insn', name],
+                         check=True, capture_output=True, text=True).stdout
+    label = None
+    for line in out.split('\n'):
+        if match := re.match(r'[0-9a-f]+ <(.+)>:$', line):
+            label = match[1]
+        match = re.match(r'\s*[0-9a-f]+:\s+(\S.*)', line)
+        if not match or label is None:
+            continue
+        # An instruction, or the symbol that the one before it is of.
+        insn = PREFIXES[machine].sub('', match[1], 1)
+        mnemonic, operands = re.match(r'(\S*)\s*(.*)', insn).groups()
+        if (BRANCH[machine].match(mnemonic) and INDIRECT[machine].search(operands)
+                or THUNK.search(operands)):
+            yield label, f'{mnemonic} {operands}'
+    if label is None:
+        sys.exit(f'{name}: {objdump} shows no functions')
+
+
+def check_direct(names, objdump):
+    """The third form."""
+    failed = 0
+    for name in names:
+        for label, text in indirect_in(name, objdump):
+            print(f'{name}: {label}: expected direct calls and jumps only, found: {text}')
+            failed = 1
+    return failed
+
+
 def main():
     """Returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
@@ -277,10 +313,14 @@ def main():
     parser.add_argument('--objdump', default='llvm-objdump')
     parser.add_argument('--ar', default='llvm-ar')
     parser.add_argument('--text-of', action='store_true', help='check objects')
+    parser.add_argument('--direct-in', action='store_true',
+                        help='check objects for indirect branches')
     parser.add_argument('files', nargs='+')
     args = parser.parse_args()
     if args.text_of:
         return check_objects(args.files, args.ar)
+    if args.direct_in:
+        return check_direct(args.files, args.objdump)
     if len(args.files) != 1:
         parser.error('one VMLINUX')
     return check_vmlinux(args)

@@ -124,6 +124,13 @@ def run(built):
                 'kasan', ['python3', env.KPROBES / 'check-kasan.py',
                           *_objects(built)])
             found.append(_result('kasan', log, status))
+        if built.arch == 'x86_64':
+            # Its way into a handler is a return: no marks, no checks.
+            log, status = _call(
+                'jprobe', ['python3', env.KPROBES / 'check-hit-path.py',
+                           '--direct-in',
+                           built.obj / 'arch/x86/kprobes/jprobe.o'])
+            found.append(_result('jprobe', log, status))
         if built.arch == 'x86_64' and built.has('RETHOOK'):
             found.append(_rethook(built))
         found.append(_clippy(built))

@@ -254,3 +254,39 @@ class Text(Case):
         self.assertEqual(self.run_script('--text-of', self.tmp), (1, [
             f'{stray}: expected code in .kprobes.text only, '
             'found: 1 bytes in .text']))
+
+
+class Direct(Case):
+    """The calls and jumps of objects."""
+
+    def test_direct_branches(self):
+        built = self.build(function('enter', 'jmp 1f', '1: call other',
+                                    'jnz 1b', 'jmp __x86_return_thunk',
+                                    'mov 8(%rax), %rax'),
+                           function('other', section=_TEXT))
+        self.assertEqual(self.run_script('--direct-in', built), (0, []))
+
+    def test_indirect_branches(self):
+        for branch, shown in (
+                ('call *%rax', 'callq *%rax'),
+                ('jmp *8(%rdi)', 'jmpq *0x8(%rdi)'),
+                ('jmp *0(,%rax,8)', 'jmpq *(,%rax,8)'),
+                ('notrack jmp *%rax', 'jmpq *%rax'),
+                ('call __x86_indirect_thunk_rax',
+                 'R_X86_64_PLT32 __x86_indirect_thunk_rax-0x4'),
+                ('jmp __x86_indirect_jump_thunk_r10',
+                 'R_X86_64_PLT32 __x86_indirect_jump_thunk_r10-0x4')):
+            # Whichever section it is in.
+            for section in _KPROBES, _TEXT:
+                built = self.build(
+                    function('direct', 'call enter'),
+                    function('enter', 'nop', branch, section=section))
+                self.assertEqual(self.run_script('--direct-in', built), (1, [
+                    f'{built}: enter: expected direct calls and jumps only, '
+                    f'found: {shown}']))
+
+    def test_an_object_that_is_not_shown(self):
+        built = self.build(function('enter'))
+        self.assertEqual(
+            self.run_script('--direct-in', '--objdump', 'true', built),
+            (1, [f'{built}: true shows no functions']))
