@@ -4,6 +4,7 @@
 
 DEBUG=/sys/kernel/debug
 KPROBES=$DEBUG/kprobes
+TRACING=/sys/kernel/tracing
 count=0
 
 say() {

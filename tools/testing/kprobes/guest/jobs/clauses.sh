@@ -68,7 +68,6 @@ settled() {
 	fi
 }
 
-TRACING=/sys/kernel/tracing
 CROWD=/sys/module/kprobes_crowd/parameters
 RECORDS=/tmp/perf_records.txt
 

@@ -335,6 +335,40 @@ if [ -e /modules/kprobes_watcher.ko ]; then
 	fi
 fi
 plan
+
+# Returns are hooked by the function graph tracer as well, and it traces
+# handlers, too: most suites of return probes and jprobes run once more while it
+# is on. What KUnit says of that is kept off the console, as all has been said.
+LEVELS=/sys/module/printk/parameters/ignore_loglevel
+
+graph_traced() {
+	of=$DEBUG/kunit/$1
+	echo ':mod:kprobes_clauses' >$TRACING/set_ftrace_filter &&
+		echo function_graph >$TRACING/current_tracer || return 1
+	echo N >$LEVELS
+	dmesg -n 6
+	echo 1 >"$of/run"
+	echo Y >$LEVELS
+	traced=$(grep -c '();$\|() {$' $TRACING/trace)
+	echo nop >$TRACING/current_tracer
+	echo >$TRACING/set_ftrace_filter
+	ok=$(grep -c '^ *ok' "$of/results")
+	if [ "$ok" = 0 ] || [ "$traced" = 0 ] || grep -q 'not ok' "$of/results"; then
+		echo "$traced calls traced; $ok passed; $(
+			sed -n 's/^ *not ok [0-9]* //p; s/^ *# //p' "$of/results" |
+				tr '\n' ';'
+		)"
+		return 1
+	fi
+}
+if grep -q function_graph $TRACING/available_tracers; then
+	suite graph
+	for one in returns_register returns_batch returns_calls returns_ways \
+		returns_unwind jprobe jprobe_tasks; do
+		check $one graph_traced clauses_$one
+	done
+	plan
+fi
 settled
 rmmod kprobes_clauses
 
