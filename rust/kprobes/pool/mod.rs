@@ -30,6 +30,7 @@
 
 pub(crate) mod account;
 pub(crate) mod growth;
+pub(crate) mod homes;
 pub(crate) mod peak;
 pub(crate) mod search;
 pub(crate) mod word;

@@ -27,6 +27,10 @@ use crate::{
             Over, //
         },
         growth::Demand,
+        homes::{
+            Purpose,
+            Share, //
+        },
         peak::Peak,
         search,
         word::{
@@ -68,6 +72,9 @@ struct Line([u8; LINE]);
 /// How many lines a block has at most, unless one call alone takes more.
 const BLOCK_LINES: usize = 128;
 
+/// A store does not grow by a block for each CPU if that had fewer calls.
+const FEW: usize = 8;
+
 /// What all calls together may take, as in C.
 const MOST_CALLS: usize = bindings::RUST_KPROBES_MOST_CALLS as usize;
 
@@ -80,11 +87,11 @@ const MOST_CALLS: usize = bindings::RUST_KPROBES_MOST_CALLS as usize;
 #[repr(C, align(64))]
 pub(crate) struct Block {
     free: Free<AtomicU64>,
-    next: *mut Block,
+    next: Place,
     lines: usize,
     size: usize,
     count: u32,
-    /// Was it ever the home of a CPU?
+    /// Was it ever the home of a CPU, or has one found something there?
     within_reach: AtomicBool,
 }
 
@@ -108,7 +115,7 @@ impl Block {
         let block = NonNull::new(memory.as_mut_ptr().cast::<Self>()).ok_or(Refusal::NoMemory)?;
         let new = Self {
             free: Free::first(count),
-            next: core::ptr::null_mut(),
+            next: Place::nowhere(),
             lines,
             size,
             count,
@@ -152,6 +159,55 @@ impl Block {
     }
 }
 
+/// Where a block is, if there is one.
+///
+/// # Invariants
+///
+/// It is NULL, or a block of the store that this belongs to, and as much there as the store is.
+struct Place(AtomicPtr<Block>);
+
+impl Place {
+    fn nowhere() -> Self {
+        // INVARIANT: It is NULL.
+        Self(AtomicPtr::new(core::ptr::null_mut()))
+    }
+
+    #[inline(always)]
+    fn at(&self) -> Option<NonNull<Block>> {
+        NonNull::new(self.0.load(Ordering::Acquire))
+    }
+
+    /// What is there.
+    #[inline(always)]
+    fn get(&self) -> Option<&Block> {
+        // SAFETY: By the invariant.
+        self.at().map(|block| unsafe { block.as_ref() })
+    }
+
+    /// Puts a block there, of the same store.
+    fn set(&self, block: NonNull<Block>) {
+        // INVARIANT: As the caller says.
+        self.0.store(block.as_ptr(), Ordering::Release);
+    }
+}
+
+/// Where a CPU looks for something that has nothing at home.
+struct Spare {
+    /// It stays, too, as long as there is anything in it.
+    own: Place,
+    /// Where a search has found something last.
+    found: Place,
+}
+
+/// So many, by numbers of CPUs.
+fn each<T>(numbers: usize, new: impl Fn() -> T) -> Result<KVVec<T>, Refusal> {
+    let mut all = KVVec::with_capacity(numbers, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
+    for _ in 0..numbers {
+        all.push(new(), GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
+    }
+    Ok(all)
+}
+
 /// What is in store for a return probe.
 #[repr(C)]
 pub(crate) struct Store {
@@ -167,9 +223,11 @@ pub(crate) struct Store {
     end: Cell<End>,
     /// How many there are, taken or not.
     all: AtomicUsize,
-    blocks: AtomicPtr<Block>,
-    /// From which block each CPU takes.
-    homes: KVVec<AtomicPtr<Block>>,
+    blocks: Place,
+    /// From which block each CPU takes. Hits only read this.
+    homes: KVVec<Place>,
+    /// What is written only where there is nothing at home.
+    spares: KVVec<Spare>,
     /// Bytes of a call.
     size: usize,
     /// The next of all stores.
@@ -260,13 +318,6 @@ impl Store {
         data: usize,
     ) -> Result<NonNull<Self>, Refusal> {
         let [numbers, _, online] = cpus();
-        let mut homes = KVVec::with_capacity(numbers, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
-        for _ in 0..numbers {
-            let home = AtomicPtr::new(core::ptr::null_mut());
-            homes
-                .push(home, GFP_KERNEL)
-                .map_err(|_| Refusal::NoMemory)?;
-        }
         let store = Self {
             probe,
             account: Account::new(),
@@ -274,15 +325,19 @@ impl Store {
             peak: Peak::new(),
             end: Cell::new(End::Used),
             all: AtomicUsize::new(0),
-            blocks: AtomicPtr::new(core::ptr::null_mut()),
-            homes,
+            blocks: Place::nowhere(),
+            homes: each(numbers, Place::nowhere)?,
+            spares: each(numbers, || Spare {
+                own: Place::nowhere(),
+                found: Place::nowhere(),
+            })?,
             size: size_of::<Call>() + data.next_multiple_of(size_of::<usize>()),
             next: core::ptr::null_mut(),
         };
         let store = KBox::new(store, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
         let store = NonNull::new(KBox::into_raw(store)).ok_or(Refusal::NoMemory)?;
         // SAFETY: It was made just now.
-        let made = unsafe { store.as_ref() }.add(count, online);
+        let made = unsafe { store.as_ref() }.add(count, online, Purpose::Homes);
         if let Err(refusal) = made {
             // SAFETY: As before.
             unsafe { Self::free(store) };
@@ -296,45 +351,82 @@ impl Store {
         Ok(store)
     }
 
-    /// Adds room for `more` calls, in no less than `pieces` blocks, if there are so many. One at a
+    /// Adds room for `more` calls, in no less than `least` blocks, if there are so many. One at a
     /// time may do so.
-    fn add(&self, more: usize, pieces: usize) -> Result<(), Refusal> {
+    fn add(&self, more: usize, least: usize, purpose: Purpose) -> Result<(), Refusal> {
+        if more == 0 {
+            return Ok(());
+        }
         if self.all.load(Ordering::Relaxed).saturating_add(more) > MOST_CALLS {
             return Err(Refusal::NoMemory);
         }
         let fit = (BLOCK_LINES * LINE).checked_div(self.size);
         let most = fit.unwrap_or(1).clamp(1, MOST as usize);
-        let blocks = more.div_ceil(most).max(pieces.min(more));
+        let share = Share {
+            blocks: more.div_ceil(most).max(least.min(more)),
+            cpus: cpus()[2],
+            purpose,
+        };
+        let made = KVVec::with_capacity(share.given_out(), GFP_KERNEL);
+        let mut made = made.map_err(|_| Refusal::NoMemory)?;
         let mut left = more;
-        for number in 0..blocks {
-            let count = left.div_ceil(blocks - number);
+        for number in 0..share.blocks {
+            let count = left.div_ceil(share.blocks - number);
             let block = Block::new(count as u32, self.size, NonNull::from(self))?;
-            // SAFETY: Nobody else knows it.
-            unsafe { (*block.as_ptr()).next = self.blocks.load(Ordering::Relaxed) };
+            if let Some(first) = self.blocks.at() {
+                // SAFETY: It was made just now.
+                unsafe { block.as_ref() }.next.set(first);
+            }
             self.all.fetch_add(count, Ordering::Relaxed);
-            self.blocks.store(block.as_ptr(), Ordering::Release);
-            self.move_in(block, number, blocks);
+            self.blocks.set(block);
+            if number < share.given_out() {
+                made.push(block, GFP_KERNEL)
+                    .map_err(|_| Refusal::NoMemory)?;
+            }
             left -= count;
         }
+        self.give_out(&made, share);
         Ok(())
     }
 
-    /// Makes a new block, which is one of so many, the home of its share of the CPUs: of those that
-    /// have none, or whose home has nothing. With the first of its blocks a store is not known yet,
-    /// so nobody is without one who looks for it.
-    fn move_in(&self, block: NonNull<Block>, number: usize, of: usize) {
-        for (cpu, home) in self.homes.iter().enumerate() {
-            // SAFETY: A block of this store.
-            let now = unsafe { home.load(Ordering::Relaxed).as_ref() };
-            if cpu % of == number && now.is_none_or(|block| block.free.len() == 0) {
-                // SAFETY: As before.
-                self.reach(unsafe { block.as_ref() });
-                home.store(block.as_ptr(), Ordering::Release);
+    /// New blocks become homes and spares.
+    fn give_out(&self, made: &[NonNull<Block>], share: Share) {
+        let places = self.homes.iter().zip(self.spares.iter());
+        for (rank, (home, spare)) in places.enumerate() {
+            if let Some(block) = share.spare(rank).and_then(|spare| made.get(spare)) {
+                self.lend(&spare.own, *block);
+            }
+            if let Some(block) = share.home(rank).and_then(|home| made.get(home)) {
+                self.move_in(home, &spare.own, *block, share);
             }
         }
     }
 
-    /// A block becomes the home of a CPU, from which it takes without looking at anything else.
+    /// Makes a block a CPU's spare, if that has none with anything in it.
+    fn lend(&self, spare: &Place, block: NonNull<Block>) {
+        if spare.get().is_none_or(|now| now.free.len() == 0) {
+            spare.set(block);
+        }
+    }
+
+    /// Makes a block a CPU's home, if it has none, or should leave it; that is a spare then. While
+    /// the first homes are given out a store is not known yet, so nobody comes to it who has none.
+    fn move_in(&self, home: &Place, spare: &Place, block: NonNull<Block>, share: Share) {
+        let before = home.at();
+        // SAFETY: It was made just now.
+        let new = unsafe { block.as_ref() };
+        if !share.is_to_move(home.get().map(|home| home.count), new.count) {
+            return;
+        }
+        self.reach(new);
+        home.set(block);
+        if let Some(before) = before {
+            self.lend(spare, before);
+        }
+    }
+
+    /// A block becomes the home of a CPU, from which it takes without looking at anything else; or
+    /// one finds something there.
     fn reach(&self, block: &Block) {
         let is_known = || block.within_reach.swap(true, Ordering::Relaxed);
         if block.within_reach.load(Ordering::Relaxed) || is_known() {
@@ -349,37 +441,51 @@ impl Store {
     /// Room for a call on this CPU, if there is any at home.
     #[inline(always)]
     pub(crate) fn take(&self, cpu: usize) -> Option<Taken<'_>> {
-        let home = self.homes.get(cpu)?.load(Ordering::Acquire);
-        let block = NonNull::new(home)?;
+        let home = self.homes.get(cpu)?.at()?;
         // SAFETY: A block of this store.
-        let index = unsafe { block.as_ref() }.free.take().ok()?;
+        let index = unsafe { home.as_ref() }.free.take().ok()?;
         // SAFETY: It was taken just now.
-        Some(unsafe { Block::taken(block, index) })
+        Some(unsafe { Block::taken(home, index) })
     }
 
     /// The same, where there is nothing at home.
     pub(crate) fn search(&self, cpu: usize) -> Option<Taken<'_>> {
+        let spare = self.spares.get(cpu)?;
+        let first = self.first(cpu, spare);
         let lose = |returns| {
             self.peak.lose(returns);
             self.ask();
         };
-        let (block, index) = search::take(|| self.blocks()).map_err(lose).ok()?;
+        let found = search::take(|| self.blocks_from(first)).map_err(lose);
+        let (block, index) = found.ok()?;
         self.reach(block);
-        if block.free.len() == 0 {
-            self.ask();
-        }
-        if let Some(home) = self.homes.get(cpu) {
-            home.store(core::ptr::from_ref(block).cast_mut(), Ordering::Release);
+        if !first.is_some_and(|first| core::ptr::eq(first, block)) {
+            spare.found.set(NonNull::from(block));
+            if block.free.len() == 0 {
+                self.ask();
+            }
         }
         // SAFETY: It was taken just now.
         Some(unsafe { Block::taken(NonNull::from(block), index) })
     }
 
+    /// Where a CPU begins to search: not all with the same block, or all would find the same one.
+    fn first<'a>(&'a self, cpu: usize, spare: &'a Spare) -> Option<&'a Block> {
+        let own = spare.own.get().filter(|own| own.free.len() != 0);
+        let found = own.or_else(|| spare.found.get());
+        found.or_else(|| self.homes.get(cpu)?.get())
+    }
+
     fn blocks(&self) -> impl Iterator<Item = &Block> {
-        // SAFETY: A block of this store, or NULL.
-        let first = unsafe { self.blocks.load(Ordering::Acquire).as_ref() };
-        // SAFETY: As before.
-        core::iter::successors(first, |block| unsafe { block.next.as_ref() })
+        core::iter::successors(self.blocks.get(), |block| block.next.get())
+    }
+
+    /// All, from one of them on.
+    fn blocks_from<'a>(&'a self, first: Option<&'a Block>) -> impl Iterator<Item = &'a Block> {
+        let is_first = move |block| first.is_some_and(|first| core::ptr::eq(first, block));
+        let before = self.blocks().take_while(move |&block| !is_first(block));
+        let behind = core::iter::successors(first, |block| block.next.get());
+        Iterator::chain(behind, before)
     }
 
     /// Who makes it larger after this sees what this CPU did before.
@@ -400,7 +506,7 @@ impl Store {
     /// Makes it larger, so that `count` calls find room at once. To be done with the lock held.
     pub(super) fn reserve(&self, count: usize) -> Result<(), Refusal> {
         let more = count.saturating_sub(self.all.load(Ordering::Relaxed));
-        self.add(more, 1)
+        self.add(more, cpus()[2], Purpose::Homes)
     }
 
     /// Makes it larger if it was asked for.
@@ -417,8 +523,10 @@ impl Store {
         if demand.is_at_bound() {
             self.peak.forget();
         }
+        let (more, [_, _, online]) = (demand.more(), cpus());
+        let least = online.min(more.div_ceil(FEW));
         // Without memory, whoever finds nothing next asks again.
-        let _ = self.add(demand.more(), 1);
+        let _ = self.add(more, least, Purpose::Spares);
     }
 
     /// It is nobody's any more: from a grace period on after this nobody is told of the end of a
@@ -453,10 +561,10 @@ impl Store {
     unsafe fn free(store: NonNull<Self>) {
         // SAFETY: By the precondition; it was in a box.
         let store = unsafe { KBox::from_raw(store.as_ptr()) };
-        let mut next = NonNull::new(store.blocks.load(Ordering::Relaxed));
+        let mut next = store.blocks.at();
         while let Some(block) = next {
             // SAFETY: By the precondition.
-            next = NonNull::new(unsafe { block.as_ref() }.next);
+            next = unsafe { block.as_ref() }.next.at();
             // SAFETY: By the precondition.
             unsafe { Block::free(block) };
         }

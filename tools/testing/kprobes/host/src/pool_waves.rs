@@ -2,15 +2,19 @@
 
 //! Stores of return probes that are too small, and grow while calls come.
 //!
-//! What is taken, searched, counted and wanted is the kernel's code; what leads there is as in
-//! `sys/returns/store.rs`: blocks, homes, and a worker that comes when it was asked, at whatever
-//! moment. A wave consists of calls of which none ends before all have come. After it, and after
-//! the worker, as many must find room.
+//! What is taken, searched, given out, counted and wanted is the kernel's code; what leads there is
+//! as in `sys/returns/store.rs`: blocks, homes, spares, and a worker that comes when it was asked,
+//! at whatever moment. A wave consists of calls of which none ends before all have come. After it,
+//! and after the worker, as many must find room.
 
 extern crate std;
 
 use crate::pool::{
     growth::Demand,
+    homes::{
+        Purpose,
+        Share, //
+    },
     peak::Peak,
     search,
     word::{
@@ -25,7 +29,6 @@ use core::{
 };
 use std::{
     collections::VecDeque,
-    vec,
     vec::Vec, //
 };
 
@@ -46,10 +49,18 @@ impl search::Block for Block {
 /// A call: from which block, and which of it.
 type Call = (usize, u32);
 
+/// What a CPU has: its home, its spare, and where it has found something last.
+#[derive(Clone, Copy)]
+struct Places {
+    home: usize,
+    spare: Option<usize>,
+    found: Option<usize>,
+}
+
 struct Store {
     /// The latest one last; it is searched first.
     blocks: Vec<Block>,
-    homes: Vec<usize>,
+    cpus: Vec<Places>,
     /// How many calls fit into a block.
     largest: usize,
     peak: Peak<AtomicU64>,
@@ -61,13 +72,26 @@ impl Store {
     fn new(calls: usize, cpus: usize, largest: usize) -> Self {
         let mut store = Self {
             blocks: Vec::new(),
-            homes: vec![usize::MAX; cpus],
+            cpus: Vec::new(),
             largest,
             peak: Peak::new(),
             asked: Cell::new(false),
             bound: usize::MAX,
         };
-        store.add(calls, cpus);
+        let homes = Share {
+            blocks: store.add(calls, cpus),
+            cpus,
+            purpose: Purpose::Homes,
+        };
+        for cpu in 0..cpus {
+            let home = homes.home(cpu).expect("there are homes");
+            store.reach(home);
+            store.cpus.push(Places {
+                home,
+                spare: homes.spare(cpu),
+                found: None,
+            });
+        }
         store
     }
 
@@ -75,8 +99,9 @@ impl Store {
         self.blocks.iter().map(|block| block.count).sum()
     }
 
-    fn add(&mut self, more: usize, pieces: usize) {
-        let blocks = more.div_ceil(self.largest).max(pieces.min(more));
+    /// Makes room for more, in how many blocks.
+    fn add(&mut self, more: usize, least: usize) -> usize {
+        let blocks = more.div_ceil(self.largest).max(least.min(more));
         let mut left = more;
         for number in 0..blocks {
             let count = left.div_ceil(blocks - number);
@@ -86,12 +111,23 @@ impl Store {
                 within_reach: Cell::new(false),
             });
             left -= count;
-            for cpu in (number..self.homes.len()).step_by(blocks) {
-                let home = self.blocks.get(self.homes[cpu]);
-                if home.is_none_or(|home| home.free.len() == 0) {
-                    self.reach(self.blocks.len() - 1);
-                    self.homes[cpu] = self.blocks.len() - 1;
-                }
+        }
+        blocks
+    }
+
+    /// The worker makes it larger.
+    fn grow(&mut self, more: usize) {
+        let first = self.blocks.len();
+        let cpus = self.cpus.len();
+        let spares = Share {
+            blocks: self.add(more, cpus.min(more.div_ceil(8))),
+            cpus,
+            purpose: Purpose::Spares,
+        };
+        for (rank, cpu) in self.cpus.iter_mut().enumerate() {
+            let now = cpu.spare.map_or(0, |now| self.blocks[now].free.len());
+            if let (0, Some(spare)) = (now, spares.spare(rank)) {
+                cpu.spare = Some(first + spare);
             }
         }
     }
@@ -106,11 +142,17 @@ impl Store {
 
     /// A call begins; none if it is lost.
     fn call(&mut self, cpu: usize) -> Option<Call> {
-        let home = self.homes[cpu];
+        let Places { home, spare, found } = self.cpus[cpu];
         if let Ok(index) = self.blocks[home].free.take() {
             return Some((home, index));
         }
-        let (number, index) = match search::take(|| self.blocks.iter().rev()) {
+        let spare = spare.filter(|&spare| self.blocks[spare].free.len() != 0);
+        let first = spare.or(found).unwrap_or(home);
+        let all = || {
+            let (from, before) = self.blocks.split_at(first + 1);
+            from.iter().rev().chain(before.iter().rev())
+        };
+        let (number, index) = match search::take(all) {
             Err(returns) => {
                 self.peak.lose(returns);
                 self.asked.set(true);
@@ -122,10 +164,12 @@ impl Store {
             }
         };
         self.reach(number);
-        if self.blocks[number].free.len() == 0 {
-            self.asked.set(true);
+        if number != first {
+            self.cpus[cpu].found = Some(number);
+            if self.blocks[number].free.len() == 0 {
+                self.asked.set(true);
+            }
         }
-        self.homes[cpu] = number;
         Some((number, index))
     }
 
@@ -148,7 +192,7 @@ impl Store {
         if demand.is_at_bound() {
             self.peak.forget();
         }
-        self.add(demand.more(), 1);
+        self.grow(demand.more());
         true
     }
 
@@ -208,7 +252,7 @@ fn each_wave(steps: u32, cpus: usize, what: impl Fn(&[Step])) {
 
 /// No more than this may there be after waves of so many calls.
 fn measure(store: &Store, calls: usize) -> usize {
-    2 * calls + store.homes.len() * store.largest
+    2 * calls + store.cpus.len() * store.largest
 }
 
 #[test]
@@ -241,7 +285,8 @@ fn a_second_wave_of_a_thousand_loses_none() {
         let cpus = [1, 2, 4, 64][round % 4];
         let seldom = [2, 5, 30, 200, 2000][round % 5];
         let mut store = Store::new(10, cpus, MOST as usize);
-        for number in 0..4 {
+        let mut ahead = 0;
+        for number in 0..6 {
             let before = store.all();
             let mut calls = 0;
             let steps = core::iter::from_fn(|| match chance(&mut state, seldom) {
@@ -256,8 +301,10 @@ fn a_second_wave_of_a_thousand_loses_none() {
             assert_eq!(watched + lost, 1000);
             assert!(number == 0 || lost == 0, "lost {lost} of wave {number}");
             assert!(store.all() >= 1000 && store.all() <= measure(&store, 1000));
-            assert!(number < 2 || store.all() == before, "it never stops");
+            ahead += usize::from(number >= 2 && store.all() != before);
         }
+        // Once, when the last one of some block was taken while hardly anything was free.
+        assert!(ahead <= 1, "it never stops");
     }
 }
 
@@ -276,7 +323,7 @@ fn stream(
                 store.ends(call);
             }
         }
-        let call = store.call(number % store.homes.len());
+        let call = store.call(number % store.cpus.len());
         lost += usize::from(call.is_none());
         going_on.push_back(call);
         if tends(number) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! A store of blocks: what is taken and given back is the kernel's code, and so is the search. What
-//! leads there is as in `sys/returns/store.rs`: a home for each CPU.
+//! leads there is as in `sys/returns/store.rs`: a home and a spare for each CPU.
 
 use super::{
     std::{
@@ -19,6 +19,10 @@ use super::{
     Pool, //
 };
 use crate::pool::{
+    homes::{
+        Purpose,
+        Share, //
+    },
     search,
     word::{
         Free,
@@ -52,7 +56,13 @@ impl search::Block for Block {
 pub(super) struct Blocks {
     blocks: Box<[Block]>,
     calls: Box<[Call]>,
-    homes: Box<[AtomicUsize]>,
+    homes: Box<[usize]>,
+    spares: Box<[Spare]>,
+}
+
+struct Spare {
+    own: Option<usize>,
+    found: AtomicUsize,
 }
 
 impl Pool for Blocks {
@@ -73,16 +83,27 @@ impl Pool for Blocks {
                 _rest: [0; 4],
             }));
         }
+        let share = Share {
+            blocks: count,
+            cpus,
+            purpose: Purpose::Homes,
+        };
+        let homes: Box<[usize]> = (0..cpus).filter_map(|cpu| share.home(cpu)).collect();
+        let spare = |(cpu, &home)| Spare {
+            own: share.spare(cpu),
+            found: AtomicUsize::new(home),
+        };
         Self {
             blocks: blocks.into(),
             calls: calls.into(),
-            homes: (0..cpus).map(|cpu| AtomicUsize::new(cpu % count)).collect(),
+            spares: homes.iter().enumerate().map(spare).collect(),
+            homes,
         }
     }
 
     #[inline(always)]
     fn take(&self, cpu: usize) -> Option<usize> {
-        let home = self.blocks.get(self.homes.get(cpu)?.load(Acquire))?;
+        let home = self.blocks.get(*self.homes.get(cpu)?)?;
         match home.free.take() {
             Ok(index) => Some(home.first + index as usize),
             Err(_) => self.search(cpu),
@@ -100,9 +121,19 @@ impl Blocks {
     #[cold]
     #[inline(never)]
     fn search(&self, cpu: usize) -> Option<usize> {
-        let (block, index) = search::take(|| self.blocks.iter()).ok()?;
+        let spare = &self.spares[cpu];
+        let own = spare.own.filter(|&own| self.blocks[own].free.len() != 0);
+        let first = own.unwrap_or_else(|| spare.found.load(Acquire));
+        let (block, index) = search::take(|| {
+            let (from, before) = self.blocks.split_at(first + 1);
+            from.iter().rev().chain(before.iter().rev())
+        })
+        .ok()?;
         let item = block.first + index as usize;
-        self.homes[cpu].store(self.calls[item].block, Release);
+        let found = self.calls[item].block;
+        if found != first {
+            spare.found.store(found, Release);
+        }
         Some(item)
     }
 }

@@ -133,3 +133,98 @@ fn no_two_cpus_lock_the_same_line() {
     }
     tasks::set_cpus(usual);
 }
+
+/// How many lines the CPUs lock together, with a call each. Tells also how often one locks in all.
+fn lines_of(cpus: impl Iterator<Item = usize>, function: u64, client: &Client) -> (usize, usize) {
+    let calls = cpus.flat_map(|cpu| of_a_call(cpu as i32, function, client));
+    let all: Vec<_> = calls.flatten().collect();
+    let count = all.len();
+    (all.into_iter().collect::<BTreeSet<_>>().len(), count)
+}
+
+/// A client that is not told of anything, with room for so many calls to begin with.
+fn silent(function: u64, calls: usize) -> Client {
+    let client = Client::of(function, calls as c_int);
+    // SAFETY: It is not registered.
+    let probe = unsafe { &mut *client.as_c() };
+    (probe.handler, probe.entry_handler) = (Some(nothing as _), Some(nothing as _));
+    assert_eq!(client.register(), 0);
+    client
+}
+
+/// Many calls at once, which begin on each CPU in turn, and end where they began or anywhere else;
+/// how many lines the CPUs lock in between, and then.
+fn crowd(cpus: usize, function: u64, client: &Client, deep: usize, moves: bool) -> [usize; 2] {
+    let mut tasks: Vec<_> = (0..cpus * deep).map(|_| Caller::new()).collect();
+    for (number, task) in tasks.iter_mut().enumerate() {
+        task.come((number % cpus) as i32, function, &[client]);
+    }
+    while tend() {}
+    let during = lines_of(0..cpus, function, client).0;
+    let mut order: Vec<_> = (0..tasks.len()).collect();
+    if moves {
+        order.sort_by_key(|number| number.wrapping_mul(0x9e37_79b9) % 1009);
+    }
+    for (place, number) in order.into_iter().enumerate() {
+        let cpu = if moves { place } else { number };
+        tasks[number].leave_all((cpu % cpus) as i32);
+    }
+    while tend() {}
+    let (lines, count) = lines_of(0..cpus, function, client);
+    // Still one instruction to take, and one to give back.
+    assert_eq!(count, 2 * cpus);
+    [during, lines]
+}
+
+#[test]
+fn cpus_are_at_home_again_after_many_calls_at_once() {
+    let mut world = quiet();
+    let usual = tasks::cpus();
+    // On so many CPUs so many calls each, and how many were reserved.
+    let crowds = [
+        (8, 3, 0),
+        (8, 3, 64),
+        (8, 20, 64),
+        (8, 100, 1000),
+        (64, 3, 1000),
+        (64, 15, 1000),
+    ];
+    let both = crowds.map(|crowd| [(crowd, false), (crowd, true)]);
+    for ((cpus, deep, reserve), moves) in both.concat() {
+        tasks::set_cpus([cpus; 3]);
+        let function = world.place(&cpu::MOVE);
+        let client = silent(function, 2 * cpus);
+        assert_eq!(client.reserve(reserve), 0);
+        assert_eq!(lines_of(0..cpus, function, &client).0, cpus);
+        let [_, after] = crowd(cpus, function, &client, deep, moves);
+        assert_eq!(after, cpus, "{deep} calls on each CPU, {reserve} reserved");
+        client.unregister();
+        nothing_is_left();
+    }
+    tasks::set_cpus(usual);
+}
+
+#[test]
+fn cpus_share_nothing_while_all_that_is_at_home_is_in_use() {
+    let mut world = quiet();
+    let usual = tasks::cpus();
+    tasks::set_cpus([8; 3]);
+    let function = world.place(&cpu::MOVE);
+    let client = silent(function, 16);
+    assert_eq!(client.reserve(1000), 0);
+    // More than there are in two blocks.
+    for deep in [31, 40] {
+        assert_eq!(crowd(8, function, &client, deep, false), [8, 8]);
+    }
+    assert_eq!(client.missed(), 0);
+    client.unregister();
+    // And in what a store has grown by.
+    let client = silent(function, 16);
+    for _ in 0..2 {
+        crowd(8, function, &client, 20, false);
+    }
+    assert_eq!(crowd(8, function, &client, 4, false), [8, 8]);
+    client.unregister();
+    nothing_is_left();
+    tasks::set_cpus(usual);
+}
