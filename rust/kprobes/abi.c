@@ -229,6 +229,12 @@ void __kprobes rust_kprobes_cpus(size_t counts[3])
 	counts[2] = num_online_cpus();
 }
 
+/* 0 if there cannot be one of that number, 1 if there can, 2 if there is. */
+unsigned int __kprobes rust_kprobes_cpu(unsigned int number)
+{
+	return cpu_possible(number) + cpu_online(number);
+}
+
 static void __kprobes tend(struct work_struct *unused)
 {
 	rust_kprobes_tend();

@@ -93,6 +93,7 @@ void rust_kprobes_say_way_is_lost(void);
 void rust_kprobes_foreign_frame(void);
 bool rust_kprobes_runs_elsewhere(const struct task_struct *task);
 void rust_kprobes_cpus(size_t counts[3]);
+unsigned int rust_kprobes_cpu(unsigned int number);
 void rust_kprobes_ask_to_tend(void);
 void rust_kprobes_tend(void);
 int rust_kprobes_growth_limit(void);

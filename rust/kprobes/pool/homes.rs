@@ -2,10 +2,53 @@
 
 //! Which block is whose: what is in store is shared out among the CPUs.
 //!
+//! CPUs are counted in an order of their own, those first that are online now. A block each makes
+//! no two that run have one in common, whatever their numbers are. Behind them come those that may
+//! be online one day: they have blocks already, or share some with the others where there are not
+//! enough.
+//!
 //! A CPU takes from its *home*. Where there is nothing it takes from its *spare*, which is nobody's
 //! home; where there is nothing either it searches all. Homes and spares stay what they are,
 //! wherever something was found: so after many calls at once, which take from all blocks, no two
 //! CPUs have one in common again.
+
+/// What a CPU is, when something is shared out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cpu {
+    /// There is none of that number.
+    Impossible,
+    /// It may come.
+    Offline,
+    Online,
+}
+
+/// Counts CPUs.
+pub(crate) struct Ranks {
+    online: usize,
+    offline: usize,
+}
+
+impl Ranks {
+    /// So many are online, or were just now: if they change meanwhile, two may have the same rank.
+    pub(crate) fn new(online: usize) -> Self {
+        Self {
+            online: 0,
+            offline: online,
+        }
+    }
+
+    /// How many come before the next CPU, which is such a one.
+    pub(crate) fn next(&mut self, cpu: Cpu) -> Option<usize> {
+        let before = match cpu {
+            Cpu::Impossible => return None,
+            Cpu::Offline => &mut self.offline,
+            Cpu::Online => &mut self.online,
+        };
+        let rank = *before;
+        *before += 1;
+        Some(rank)
+    }
+}
 
 /// What new blocks are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +104,22 @@ impl Share {
 )]
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 mod tests {
-    use super::*;
+    use super::{
+        Cpu::{
+            Impossible,
+            Offline,
+            Online, //
+        },
+        *, //
+    };
+
+    #[test]
+    fn those_that_are_online_come_first() {
+        let mut ranks = Ranks::new(3);
+        let cpus = [Online, Offline, Online, Impossible, Online, Offline];
+        let right = [Some(0), Some(3), Some(1), None, Some(2), Some(4)];
+        assert_eq!(cpus.map(|cpu| ranks.next(cpu)), right);
+    }
 
     /// How many CPUs of 6 have each of so many blocks.
     fn given_out(blocks: usize, purpose: Purpose) -> [[usize; 20]; 2] {

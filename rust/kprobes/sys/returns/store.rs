@@ -28,7 +28,9 @@ use crate::{
         },
         growth::Demand,
         homes::{
+            Cpu,
             Purpose,
+            Ranks,
             Share, //
         },
         peak::Peak,
@@ -304,6 +306,16 @@ fn cpus() -> [usize; 3] {
     counts
 }
 
+/// What a CPU is now, by its number, of which there are so many.
+fn cpu(number: usize) -> Cpu {
+    // SAFETY: There is such a number.
+    match unsafe { bindings::rust_kprobes_cpu(number as c_uint) } {
+        0 => Cpu::Impossible,
+        1 => Cpu::Offline,
+        _ => Cpu::Online,
+    }
+}
+
 /// How many calls are watched at once, to begin with, if the client does not say.
 pub(crate) fn usual() -> usize {
     let [_, possible, _] = cpus();
@@ -317,7 +329,7 @@ impl Store {
         count: usize,
         data: usize,
     ) -> Result<NonNull<Self>, Refusal> {
-        let [numbers, _, online] = cpus();
+        let [numbers, possible, _] = cpus();
         let store = Self {
             probe,
             account: Account::new(),
@@ -337,7 +349,7 @@ impl Store {
         let store = KBox::new(store, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
         let store = NonNull::new(KBox::into_raw(store)).ok_or(Refusal::NoMemory)?;
         // SAFETY: It was made just now.
-        let made = unsafe { store.as_ref() }.add(count, online, Purpose::Homes);
+        let made = unsafe { store.as_ref() }.add(count, possible, Purpose::Homes);
         if let Err(refusal) = made {
             // SAFETY: As before.
             unsafe { Self::free(store) };
@@ -364,7 +376,7 @@ impl Store {
         let most = fit.unwrap_or(1).clamp(1, MOST as usize);
         let share = Share {
             blocks: more.div_ceil(most).max(least.min(more)),
-            cpus: cpus()[2],
+            cpus: cpus()[1],
             purpose,
         };
         let made = KVVec::with_capacity(share.given_out(), GFP_KERNEL);
@@ -391,8 +403,13 @@ impl Store {
 
     /// New blocks become homes and spares.
     fn give_out(&self, made: &[NonNull<Block>], share: Share) {
+        let [_, _, online] = cpus();
+        let mut ranks = Ranks::new(online);
         let places = self.homes.iter().zip(self.spares.iter());
-        for (rank, (home, spare)) in places.enumerate() {
+        for (number, (home, spare)) in places.enumerate() {
+            let Some(rank) = ranks.next(cpu(number)) else {
+                continue;
+            };
             if let Some(block) = share.spare(rank).and_then(|spare| made.get(spare)) {
                 self.lend(&spare.own, *block);
             }
@@ -506,7 +523,7 @@ impl Store {
     /// Makes it larger, so that `count` calls find room at once. To be done with the lock held.
     pub(super) fn reserve(&self, count: usize) -> Result<(), Refusal> {
         let more = count.saturating_sub(self.all.load(Ordering::Relaxed));
-        self.add(more, cpus()[2], Purpose::Homes)
+        self.add(more, cpus()[1], Purpose::Homes)
     }
 
     /// Makes it larger if it was asked for.

@@ -228,3 +228,25 @@ fn cpus_share_nothing_while_all_that_is_at_home_is_in_use() {
     nothing_is_left();
     tasks::set_cpus(usual);
 }
+
+#[test]
+fn cpus_have_homes_of_their_own_whatever_their_numbers_are() {
+    let mut world = quiet();
+    let usual = tasks::cpus();
+    for step in [1, 2] {
+        for calls in [4, 8, 16] {
+            tasks::set_cpus([9, 8, 4]);
+            tasks::set_step(step);
+            let function = world.place(&cpu::MOVE);
+            let client = silent(function, calls);
+            let online = (0..4).map(|number| number * step);
+            assert_eq!(lines_of(online, function, &client).0, 4);
+            // The others come, for which there may not be enough.
+            tasks::set_cpus([9, 8, 8]);
+            assert_eq!(lines_of(0..8, function, &client).0, calls.min(8));
+            client.unregister();
+            nothing_is_left();
+        }
+    }
+    tasks::set_cpus(usual);
+}
