@@ -17,16 +17,20 @@ pub(crate) trait Block {
     fn free(&self) -> &Free<Self::Word>;
 }
 
-/// Takes an instance of any block. Says no only if there was an instant at which none was free, and
-/// what had come back until then.
+/// How often all blocks are looked at. Where something comes back all the time, and others are
+/// always faster, this would never end; nor would the interrupts be back that are off meanwhile.
+const MOST_LOOKS: usize = 16;
+
+/// Takes an instance of any block. Says no only if there was an instant at which none was free, or
+/// if others were faster each time, [so often](MOST_LOOKS), and what had come back until then.
 ///
-/// `blocks` is asked for all of them, more than once. It may have more of them the next time, and
-/// never less.
+/// `blocks` is asked for all of them, more than once, in whatever order. It may have more of them
+/// the next time, and never less.
 pub(crate) fn take<'a, B: Block + 'a, I: Iterator<Item = &'a B>>(
     blocks: impl Fn() -> I,
 ) -> Result<(&'a B, u32), Returns> {
     let mut before = None;
-    loop {
+    for _ in 0..MOST_LOOKS {
         let mut returns = Returns::NONE;
         for block in blocks() {
             match block.free().take() {
@@ -34,13 +38,14 @@ pub(crate) fn take<'a, B: Block + 'a, I: Iterator<Item = &'a B>>(
                 Err(of_block) => returns = returns.and(of_block),
             }
         }
-        // At the end of the search before this one, each word was as both have seen it. Who makes
-        // them differ has given something back meanwhile, so somebody always gets on.
+        // At the end of the look before this one, each word was as both have seen it. Who makes
+        // them differ has given something back meanwhile.
         if before == Some(returns) {
-            return Err(returns);
+            break;
         }
         before = Some(returns);
     }
+    Err(before.unwrap_or(Returns::NONE))
 }
 
 /// What has come back to all of these. In the middle of others it is what had at some instant
@@ -125,5 +130,25 @@ mod tests {
         assert_eq!(searches.get(), 5);
         assert_eq!(returns, Err(super::returns(blocks.iter())));
         assert_eq!(returns.map_err(Returns::number), Err(3));
+    }
+
+    #[test]
+    fn a_search_that_is_always_overtaken_has_an_end() {
+        let blocks = [1, 1].map(Free::<AtomicU64>::first);
+        assert_eq!((blocks[0].take(), blocks[1].take()), (Ok(0), Ok(0)));
+        let searches = Cell::new(0);
+        let all = || {
+            searches.set(searches.get() + 1);
+            blocks.iter().inspect(|&block| {
+                if searches.get() < 1000 && core::ptr::eq(block, &blocks[1]) {
+                    blocks[0].give(Ticket::of(0));
+                    assert_eq!(blocks[0].take(), Ok(0));
+                }
+            })
+        };
+        let returns = take(all).map(|_| ());
+        assert_eq!(searches.get(), MOST_LOOKS);
+        // What has come back behind it is not seen.
+        assert_eq!(returns.map_err(Returns::number), Err(MOST_LOOKS as u16 - 1));
     }
 }
