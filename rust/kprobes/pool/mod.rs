@@ -32,5 +32,6 @@ pub(crate) mod account;
 pub(crate) mod growth;
 pub(crate) mod homes;
 pub(crate) mod peak;
+pub(crate) mod room;
 pub(crate) mod search;
 pub(crate) mod word;

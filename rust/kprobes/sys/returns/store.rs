@@ -34,11 +34,12 @@ use crate::{
             Share, //
         },
         peak::Peak,
+        room::{
+            self,
+            LINE, //
+        },
         search,
-        word::{
-            Free,
-            MOST, //
-        }, //
+        word::Free, //
     },
     sys::lock::Guarded, //
 };
@@ -63,16 +64,10 @@ use kernel::{
     prelude::*, //
 };
 
-/// Bytes that CPUs hand on together.
-const LINE: usize = 64;
-
 /// Memory of blocks.
 #[derive(Clone)]
 #[repr(C, align(64))]
 struct Line([u8; LINE]);
-
-/// How many lines a block has at most, unless one call alone takes more.
-const BLOCK_LINES: usize = 128;
 
 /// A store does not grow by a block for each CPU if that had fewer calls.
 const FEW: usize = 8;
@@ -111,7 +106,7 @@ impl search::Block for Block {
 impl Block {
     /// A block with room for `count` calls, which nobody knows yet.
     fn new(count: u32, size: usize, store: NonNull<Store>) -> Result<NonNull<Self>, Refusal> {
-        let lines = 1 + (count as usize * size).div_ceil(LINE);
+        let lines = room::lines(count as usize, size);
         let memory = KVVec::from_elem(Line([0; LINE]), lines, GFP_KERNEL);
         let mut memory = ManuallyDrop::new(memory.map_err(|_| Refusal::NoMemory)?);
         let block = NonNull::new(memory.as_mut_ptr().cast::<Self>()).ok_or(Refusal::NoMemory)?;
@@ -372,10 +367,8 @@ impl Store {
         if self.all.load(Ordering::Relaxed).saturating_add(more) > MOST_CALLS {
             return Err(Refusal::NoMemory);
         }
-        let fit = (BLOCK_LINES * LINE).checked_div(self.size);
-        let most = fit.unwrap_or(1).clamp(1, MOST as usize);
         let share = Share {
-            blocks: more.div_ceil(most).max(least.min(more)),
+            blocks: room::blocks(more, self.size, least),
             cpus: cpus()[1],
             purpose,
         };

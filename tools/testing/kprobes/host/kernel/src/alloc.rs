@@ -37,8 +37,29 @@ pub struct Flags(());
 /// The caller may sleep.
 pub const GFP_KERNEL: Flags = Flags(());
 
-/// How much of each type has memory, and how many bytes in all.
-static THERE: Mutex<BTreeMap<&str, (usize, usize)>> = Mutex::new(BTreeMap::new());
+/// How much there is of something.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct There {
+    /// How often memory was asked for.
+    pub count: usize,
+    /// How many bytes.
+    pub asked: usize,
+    /// How many bytes the kernel's allocator takes for that.
+    pub taken: usize,
+}
+
+/// What there is of each type.
+static THERE: Mutex<BTreeMap<&str, There>> = Mutex::new(BTreeMap::new());
+
+/// How many bytes `kmalloc()` takes for so many. More than two pages it leaves to the allocator of
+/// pages, which has them in powers of two.
+pub fn taken(bytes: usize) -> usize {
+    match bytes {
+        65..=96 => 96,
+        129..=192 => 192,
+        _ => bytes.next_power_of_two().max(8),
+    }
+}
 
 fn refusable() -> Result<(), AllocError> {
     if faults::refuses(Call::Allocate) {
@@ -52,7 +73,9 @@ fn memory<T: ?Sized>(bytes: usize) -> Result<(), AllocError> {
     refusable()?;
     let mut there = THERE.lock().unwrap();
     let those = there.entry(type_name::<T>()).or_default();
-    *those = (those.0 + 1, those.1 + bytes);
+    those.count += 1;
+    those.asked += bytes;
+    those.taken += taken(bytes);
     Ok(())
 }
 
@@ -60,19 +83,26 @@ fn memory<T: ?Sized>(bytes: usize) -> Result<(), AllocError> {
 fn gone<T: ?Sized>(bytes: usize) {
     let mut there = THERE.lock().unwrap();
     let those = there.entry(type_name::<T>()).or_default();
-    *those = (those.0 - 1, those.1 - bytes);
+    those.count -= 1;
+    those.asked -= bytes;
+    those.taken -= taken(bytes);
 }
 
 /// How much of something, by the end of its type's name, has memory.
 pub fn there(what: &str) -> usize {
-    there_in_bytes(what).0
+    all_there(&[what]).count
 }
 
-/// The same, and how many bytes were asked for in all.
-pub fn there_in_bytes(what: &str) -> (usize, usize) {
+/// The same of several, with the bytes.
+pub fn all_there(what: &[&str]) -> There {
     let there = THERE.lock().unwrap();
-    let those = there.iter().filter(|(name, _)| name.ends_with(what));
-    those.fold((0, 0), |all, (_, those)| (all.0 + those.0, all.1 + those.1))
+    let ends = |name: &str| what.iter().any(|what| name.ends_with(what));
+    let those = there.iter().filter(|(name, _)| ends(name));
+    those.fold(There::default(), |all, (_, those)| There {
+        count: all.count + those.count,
+        asked: all.asked + those.asked,
+        taken: all.taken + those.taken,
+    })
 }
 
 /// A value in memory of its own.
