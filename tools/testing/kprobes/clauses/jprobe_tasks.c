@@ -195,8 +195,7 @@ static int comes_next(const struct kind *kind, int times)
 		for (left = 100; left && !READ_ONCE(has_been_there); left--)
 			cpu_relax();
 		count += READ_ONCE(has_been_there);
-		/* If it was not, now it is. */
-		msleep(1);
+		COMES_TRUE(READ_ONCE(has_been_there));
 	}
 	return count;
 }
