@@ -89,7 +89,7 @@ fn thunks() -> Thunks {
             let start = Some((&raw const bindings::$array).addr() as u64);
             #[cfg(not($config))]
             let start: Option<u64> = None;
-            let len = REGISTERS * bindings::$len as u64;
+            let len = REGISTERS * u64::from(bindings::$len);
             let kind = start.and_then(|start| TextRange::with_len(TextAddr::new(start), len).ok());
             kind.unwrap_or(nothing)
         }};
