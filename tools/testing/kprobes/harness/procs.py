@@ -27,10 +27,36 @@ def tied(command):
     return command
 
 
+@contextlib.contextmanager
+def _undisturbed():
+    """Nobody unwinds the stack from within: what asks for that comes behind.
+
+    A process may run before we know its number, and would be left behind.
+    Signals are not blocked, as it would have them blocked, too.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came = []
+    handlers = {number: signal.getsignal(number) for number in
+                (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    handlers = {number: handler for number, handler in handlers.items()
+                if callable(handler)}
+    for number in handlers:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in came[:1]:
+            handlers[number](number, None)
+
+
 def start(command, **options):
     """Start COMMAND in a process group of its own that ends with us."""
     command = tied(command)
-    with _guard:
+    with _undisturbed(), _guard:
         if _ended:
             raise RuntimeError(f'{command[0]} was not started: we are ending')
         process = subprocess.Popen(command, start_new_session=True,

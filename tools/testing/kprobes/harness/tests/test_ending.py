@@ -7,8 +7,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest import mock
 
 import env
+import procs
 from tests import support
 
 _ATTEND = env.KPROBES / 'toolchain/attend.sh'
@@ -122,6 +124,28 @@ class Attending(Ending):
         process.terminate()
         process.wait(timeout=20)
         self.until(lambda: state(child) == 'gone', 'the command goes on')
+
+
+class Starting(Ending):
+    def test_what_runs_before_we_know_of_it_is_ended(self):
+        started, real = [], subprocess.Popen
+
+        def popen(*words, **options):
+            started.append(real(*words, **options))
+            os.kill(os.getpid(), signal.SIGINT)
+            # Python's handler comes a moment later.
+            time.sleep(0.1)
+            return started[0]
+        self.enterContext(mock.patch.object(procs.subprocess, 'Popen', popen))
+        # Whoever runs us may have it ignored.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        with self.assertRaises(KeyboardInterrupt):
+            procs.start(['sleep', '60'])
+        self.assertIn(started[0], procs._running)
+        procs.kill(started[0])
+        self.assertEqual(signal.getsignal(signal.SIGINT),
+                         signal.default_int_handler)
 
 
 class Machine(Ending):
