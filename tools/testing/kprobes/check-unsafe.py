@@ -23,7 +23,7 @@ HEAD = """\
 """
 MAX_LINES = 5
 LINES_PER_BLOCK = 60
-PLACES = ('rust/kprobes', 'arch/*/kprobes')
+PLACES = ('rust/kprobes', 'rust/kernel', 'arch/*/kprobes')
 
 # What is no code: comments, strings, characters. Lines stay lines.
 NOISE = re.compile(

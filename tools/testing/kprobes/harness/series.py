@@ -82,8 +82,8 @@ def _maintained(full, original, present):
     for line in full.splitlines():
         match = re.match(r'F:\t(\S+)', line)
         if match and line not in before and not any(
-                fnmatch.fnmatch(str(p), match[1].rstrip('/') + '/*')
-                for p in present):
+                fnmatch.fnmatch(str(p), pattern) for p in present
+                for pattern in (match[1], match[1].rstrip('/') + '/*')):
             continue
         kept.append(line)
     return ('\n'.join(kept) + '\n').encode()
@@ -162,17 +162,31 @@ def _checkpatch(mails, tree):
                           'mend the files they complain about')
 
 
-# Our files with options in them, and who has to name each.
-_OPTIONS = (('rust/kprobes/Kconfig', 'arch/Kconfig'),
-            ('samples/rust_kprobes/Kconfig', 'samples/Kconfig'))
-_SAMPLES = 'CONFIG_SAMPLE_RUST_KPROBES', 'CONFIG_SAMPLE_JPROBES'
+# Our files with options in them, who has to name each, and which of these all
+# our kernels are to have.
+_OPTIONS = (('rust/kprobes/Kconfig', 'arch/Kconfig',
+             ('CONFIG_RUST_KERNEL_KPROBES_KUNIT_TEST',)),
+            ('samples/rust_kprobes/Kconfig', 'samples/Kconfig',
+             ('CONFIG_SAMPLE_RUST_KPROBES', 'CONFIG_SAMPLE_JPROBES')))
+# The same of one that a patch puts into a file of the kernel's.
+_PATCHED = 'samples/rust/Kconfig', 'SAMPLE_RUST_KPROBE'
 
 
 def _offered(tree):
     """For each of _OPTIONS: can they be selected in TREE?"""
     return [(tree / ours).exists()
             and f'source "{ours}"' in (tree / theirs).read_text()
-            for ours, theirs in _OPTIONS]
+            for ours, theirs, _ in _OPTIONS]
+
+
+def _absent(tree):
+    """The options of our configurations that TREE does not have yet."""
+    found = [option for (_, _, options), there in zip(_OPTIONS, _offered(tree))
+             if not there for option in options]
+    path, option = _PATCHED
+    if f'\nconfig {option}\n' not in (tree / path).read_text():
+        found.append(f'CONFIG_{option}')
+    return tuple(found)
 
 
 def _impls(tree):
@@ -186,8 +200,8 @@ def _build(tree, impl, which, log_name, planned):
     obj.mkdir(parents=True, exist_ok=True)
     with progress.Stage(f'series {which} {impl}', planned) as stage:
         command = kernel.make_command('x86_64', obj, tree)
-        absent = () if _offered(tree)[1] else _SAMPLES
-        fragments.write(tree, obj, 'x86_64', impl, 'bench', command, absent)
+        fragments.write(tree, obj, 'x86_64', impl, 'bench', command,
+                        _absent(tree))
         log = obj / log_name
         log.unlink(missing_ok=True)
         kernel.compile_targets(command, ['bzImage', 'modules'], log, stage)
@@ -226,7 +240,7 @@ def _build_each(mails):
             _build(tree, impl, f'{number}/{len(mails)}',
                    f'build-{number}.log', 3 if impl in begun else 12)
             begun.add(impl)
-    for (ours, theirs), there in zip(_OPTIONS, _offered(tree)):
+    for (ours, theirs, _), there in zip(_OPTIONS, _offered(tree)):
         if not there:
             raise env.Refusal(f'the options of {ours} to be offered by some '
                               'mail', f'{theirs} never has it',

@@ -21,20 +21,24 @@ def _mail(path, before, after):
 
 
 class Builds(support.Case):
-    """Three mails: the crate, its Kconfig's place, something else."""
+    """Mails: the crate, its Kconfig's place, that of the samples, theirs in Rust."""
 
     def setUp(self):
         super().setUp()
         self.write('work/tree/arch/Kconfig', 'config KPROBES\n')
         self.write('work/tree/samples/Kconfig', 'menu\n')
         self.write('work/tree/samples/rust_kprobes/Kconfig', '')
+        self.write('work/tree/samples/rust/Kconfig', 'menu\n')
         (env.WORK / 'orig').mkdir()
         self.mails = [
             self.write('1.patch', _mail('rust/kprobes/Kconfig', '', 'x\n')),
             self.write('2.patch', _mail('arch/Kconfig', 'config KPROBES\n',
                                         'config KPROBES\n' + _OFFER)),
             self.write('3.patch', _mail('samples/Kconfig', 'menu\n',
-                                        'menu\n' + _SAMPLE))]
+                                        'menu\n' + _SAMPLE)),
+            self.write('4.patch', _mail(
+                'samples/rust/Kconfig', 'menu\n',
+                'menu\n\nconfig SAMPLE_RUST_KPROBE\n'))]
         self.built = []
         self.enterContext(mock.patch.object(series.toolchain, 'ready'))
         self.enterContext(mock.patch.object(env, 'HOST_TOOLS', True))
@@ -50,15 +54,20 @@ class Builds(support.Case):
     def test_rust_from_the_mail_on_that_offers_it(self):
         series._build_each(self.mails)
         self.assertEqual(self.built, [
-            ('series 1/3 c', 12, 'build-c'), ('series 2/3 c', 3, 'build-c'),
-            ('series 2/3 rust', 12, 'build-rust'),
-            ('series 3/3 c', 3, 'build-c'),
-            ('series 3/3 rust', 3, 'build-rust')])
+            ('series 1/4 c', 12, 'build-c'), ('series 2/4 c', 3, 'build-c'),
+            ('series 2/4 rust', 12, 'build-rust'),
+            ('series 3/4 c', 3, 'build-c'),
+            ('series 3/4 rust', 3, 'build-rust'),
+            ('series 4/4 c', 3, 'build-c'),
+            ('series 4/4 rust', 3, 'build-rust')])
 
     def test_the_samples_from_the_mail_on_that_offers_them(self):
         series._build_each(self.mails)
-        absent = 'CONFIG_SAMPLE_RUST_KPROBES', 'CONFIG_SAMPLE_JPROBES'
-        self.assertEqual(self.left_out, [absent, absent, absent, (), ()])
+        rust = 'CONFIG_SAMPLE_RUST_KPROBE',
+        c_too = ('CONFIG_SAMPLE_RUST_KPROBES', 'CONFIG_SAMPLE_JPROBES', *rust)
+        tests = ('CONFIG_RUST_KERNEL_KPROBES_KUNIT_TEST', *c_too)
+        self.assertEqual(self.left_out,
+                         [tests, c_too, c_too, rust, rust, (), ()])
 
     def test_a_series_that_never_offers_it(self):
         with self.refused('rust/kprobes/Kconfig', 'patches/'):
@@ -101,7 +110,7 @@ class Bug(support.Case):
 
     def test_the_mail_says_why(self):
         bodies = [body for _, body, folders in series.groups()
-                  if 'rust/' in folders]
+                  if 'rust/kprobes/' in folders]
         self.assertIn('checkpatch.pl warns of one BUG(), in abi.c', bodies[0])
 
     def test_it_is_told_at_the_end(self):

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0
+
+#include <linux/kprobes.h>
+#include <linux/ptrace.h>
+
+#ifdef CONFIG_KPROBES
+__rust_helper unsigned long
+rust_helper_instruction_pointer(struct pt_regs *regs)
+{
+	return instruction_pointer(regs);
+}
+
+__rust_helper unsigned long
+rust_helper_kernel_stack_pointer(struct pt_regs *regs)
+{
+	return kernel_stack_pointer(regs);
+}
+
+__rust_helper unsigned long
+rust_helper_regs_get_kernel_stack_nth(struct pt_regs *regs, unsigned int n)
+{
+	return regs_get_kernel_stack_nth(regs, n);
+}
+
+__rust_helper unsigned long
+rust_helper_regs_return_value(struct pt_regs *regs)
+{
+	return regs_return_value(regs);
+}
+
+/* Of those that are in registers. */
+__rust_helper unsigned long
+rust_helper_regs_get_kernel_argument(struct pt_regs *regs, unsigned int n)
+{
+#ifdef CONFIG_ARM
+	return regs->uregs[n];
+#else
+	return regs_get_kernel_argument(regs, n);
+#endif
+}
+
+#ifdef CONFIG_KRETPROBES
+__rust_helper struct kretprobe *
+rust_helper_get_kretprobe(struct kretprobe_instance *ri)
+{
+	return get_kretprobe(ri);
+}
+
+__rust_helper unsigned long
+rust_helper_get_kretprobe_retaddr(struct kretprobe_instance *ri)
+{
+	return get_kretprobe_retaddr(ri);
+}
+#endif
+#endif

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Kprobes: calling a function of one's own wherever the kernel executes some instruction.
+//!
+//! There are three kinds of probes:
+//!
+//! - a [`Probe`] on any instruction, with a [`Handler`] that is called before it, or a
+//!   [`ProbeAfter`], with a [`HandlerAfter`] that is called after it as well;
+//! - an [`EntryProbe`] where a function begins, whose [`EntryHandler`] sees the arguments;
+//! - a [`ReturnProbe`], whose [`ReturnHandler`] is called when a function begins and when it
+//!   returns, and keeps something in between.
+//!
+//! A registration owns its probe and the state that its handlers are called with. When it is
+//! dropped, the probe is unregistered, all handlers have returned, and then the state is dropped.
+//!
+//! It is C's interface of kprobes that this is made of, so it works with either implementation of
+//! them (`CONFIG_RUST_KPROBES`). `Documentation/trace/rust-kprobes/rust-api.rst` tells more.
+//!
+//! # Examples
+//!
+//! ```
+//! use kernel::{
+//!     kprobes::{
+//!         Entry,
+//!         EntryHandler,
+//!         EntryProbe,
+//!         Place,
+//!         ProcessContext, //
+//!     },
+//!     prelude::*,
+//!     sync::atomic::{
+//!         Atomic,
+//!         Relaxed, //
+//!     }, //
+//! };
+//!
+//! /// Counts the calls of a function, and keeps its latest first argument.
+//! struct Calls;
+//!
+//! #[pin_data]
+//! struct Seen {
+//!     calls: Atomic<u64>,
+//!     argument: Atomic<usize>,
+//! }
+//!
+//! impl EntryHandler for Calls {
+//!     type State = Seen;
+//!
+//!     fn enter(seen: &Seen, call: &Entry<'_>) {
+//!         seen.calls.fetch_add(1, Relaxed);
+//!         if let Some(argument) = call.argument(0) {
+//!             seen.argument.store(argument, Relaxed);
+//!         }
+//!     }
+//! }
+//!
+//! let here = ProcessContext::here()?;
+//! let seen = pin_init!(Seen {
+//!     calls: Atomic::new(0),
+//!     argument: Atomic::new(0),
+//! });
+//! let probe = EntryProbe::<Calls>::register(&here, Place::symbol(c"kernel_clone"), seen)?;
+//! pr_info!("{} calls so far\n", probe.state().calls.load(Relaxed));
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! C header: [`include/linux/kprobes.h`](srctree/include/linux/kprobes.h)
+
+mod argument;
+mod batch;
+mod clients;
+mod context;
+mod handler;
+mod hit;
+pub mod kind;
+mod place;
+mod query;
+mod refused;
+mod registration;
+#[cfg(CONFIG_KRETPROBES)]
+mod returns;
+mod site;
+#[cfg(CONFIG_RUST_KERNEL_KPROBES_KUNIT_TEST)]
+mod tests;
+
+pub use self::{
+    argument::Argument,
+    batch::{
+        Batch,
+        BatchRefused, //
+    },
+    context::ProcessContext,
+    handler::{
+        EntryHandler,
+        Handler,
+        HandlerAfter, //
+    },
+    hit::{
+        Entry,
+        Hit, //
+    },
+    place::Place,
+    query::{
+        query,
+        NoJump,
+        Way, //
+    },
+    refused::{
+        Reason,
+        Refused, //
+    },
+    registration::Registration, //
+};
+#[cfg(CONFIG_KRETPROBES)]
+pub use self::{
+    handler::ReturnHandler,
+    hit::Return, //
+};
+
+/// A probe on an instruction.
+pub type Probe<T> = Registration<kind::Instruction<T>>;
+
+/// A probe on an instruction, with a handler that is called after it as well.
+pub type ProbeAfter<T> = Registration<kind::InstructionAfter<T>>;
+
+/// A probe where a function begins.
+pub type EntryProbe<T> = Registration<kind::FunctionEntry<T>>;
+
+/// A return probe.
+#[cfg(CONFIG_KRETPROBES)]
+pub type ReturnProbe<T> = Registration<kind::FunctionReturn<T>>;
+
+/// Many of [`Probe`].
+pub type ProbeBatch<T> = Batch<kind::Instruction<T>>;
+
+/// Many of [`EntryProbe`].
+pub type EntryBatch<T> = Batch<kind::FunctionEntry<T>>;
+
+/// Many of [`ReturnProbe`].
+#[cfg(CONFIG_KRETPROBES)]
+pub type ReturnBatch<T> = Batch<kind::FunctionReturn<T>>;

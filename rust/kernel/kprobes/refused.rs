@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Why a probe could not be registered.
+//!
+//! C says no by an errno, the same one for many reasons. The reason is looked for afterwards, by
+//! what the errno leaves and what the kernel tells of the place.
+
+use super::Place;
+use crate::{
+    alloc::AllocError,
+    bindings,
+    error::{
+        code,
+        to_result, //
+    },
+    fmt,
+    prelude::*, //
+};
+
+/// Why not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// No symbol of that name. It may be inlined, or of a module that is not loaded.
+    UnknownSymbol,
+    /// The name has bytes that no symbol has.
+    BadName,
+    /// There is no code at the address.
+    NotText,
+    /// It is not where a function begins, which a probe of an entry or of a return wants.
+    NotAnEntry,
+    /// Kprobes themselves need this function, or those who call them.
+    Blacklisted,
+    /// Another part of the kernel changes what is here, or reads it: a jump label, a static call,
+    /// a `WARN()`, the preamble of a function.
+    Reserved,
+    /// In the middle of an instruction, or no instruction at all.
+    NotAnInstruction,
+    /// The instruction can neither be executed elsewhere nor be emulated.
+    Immovable,
+    /// The text is about to be freed, with its module or because it was for the beginning only.
+    TextGoes,
+    /// Somebody else has taken the function, such as a live patch.
+    Taken,
+    /// There is not enough memory.
+    NoMemory,
+    /// The client's state could not be made.
+    NoState,
+    /// The caller must not wait for others: it is a handler, holds a spinlock, or the like.
+    MayNotWait,
+    /// The text of the probe has gone, and the probe will not be hit again.
+    Gone,
+    /// Something else, of which only the errno is known.
+    Other,
+}
+
+impl Reason {
+    /// The reason in words.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::UnknownSymbol => "there is no such symbol",
+            Self::BadName => "this is no name of a symbol",
+            Self::NotText => "there is no code",
+            Self::NotAnEntry => "no function begins there",
+            Self::Blacklisted => "kprobes need that function themselves",
+            Self::Reserved => "another part of the kernel changes or reads the text",
+            Self::NotAnInstruction => "no instruction begins there",
+            Self::Immovable => "the instruction cannot be executed elsewhere",
+            Self::TextGoes => "the text is about to be freed",
+            Self::Taken => "somebody else has taken the function",
+            Self::NoMemory => "there is not enough memory",
+            Self::NoState => "the client's state could not be made",
+            Self::MayNotWait => "the caller must not wait for others",
+            Self::Gone => "the text has gone",
+            Self::Other => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+/// A reason, and the errno of whoever has said no.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::{
+///     kprobes::{
+///         query,
+///         Place,
+///         ProcessContext,
+///         Reason, //
+///     },
+///     prelude::*, //
+/// };
+///
+/// let here = ProcessContext::here()?;
+/// let refused = query(&here, Place::symbol(c"no_such_function")).unwrap_err();
+/// assert_eq!(refused.reason(), Reason::UnknownSymbol);
+/// assert_eq!(Error::from(refused), ENOENT);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Refused {
+    reason: Reason,
+    error: Error,
+}
+
+impl Refused {
+    /// Why.
+    pub const fn reason(&self) -> Reason {
+        self.reason
+    }
+
+    /// For who wants a number.
+    pub fn errno(&self) -> c_int {
+        self.error.to_errno()
+    }
+
+    /// For what is refused here, not by C.
+    pub(super) fn because(reason: Reason) -> Self {
+        let error = match reason {
+            Reason::MayNotWait => code::EDEADLK,
+            Reason::NoMemory => code::ENOMEM,
+            Reason::UnknownSymbol | Reason::TextGoes => code::ENOENT,
+            _ => code::EINVAL,
+        };
+        Self { reason, error }
+    }
+
+    pub(super) fn with(reason: Reason, error: Error) -> Self {
+        Self { reason, error }
+    }
+
+    /// What `error` alone says.
+    pub(super) fn of(error: Error) -> Self {
+        let reason = match error {
+            code::ENOMEM => Reason::NoMemory,
+            code::EBUSY => Reason::Taken,
+            code::EILSEQ => Reason::NotAnInstruction,
+            code::EOPNOTSUPP => Reason::Immovable,
+            _ => Reason::Other,
+        };
+        Self { reason, error }
+    }
+
+    /// Looks for the reason of `error`, which C has answered for a probe at `place`. `at_entry`: it
+    /// has to be where a function begins.
+    pub(super) fn explain(place: &Place<'_>, at_entry: bool, error: Error) -> Self {
+        let Ok(name) = place.name() else {
+            return Self::with(Reason::Other, error);
+        };
+        let mut probe = pin_init::zeroed::<bindings::kprobe>();
+        place.write_to(name.as_deref(), &mut probe);
+        let reason = match error {
+            code::ENOENT => text_of(&probe).map_or(Reason::UnknownSymbol, |at| {
+                if is_text(at) {
+                    Reason::TextGoes
+                } else {
+                    Reason::NotText
+                }
+            }),
+            code::EINVAL => {
+                text_of(&probe).map_or(Reason::Other, |at| invalid(at, &probe, at_entry))
+            }
+            _ => return Self::of(error),
+        };
+        Self { reason, error }
+    }
+}
+
+/// What is wrong with the place `at`, which C calls invalid.
+fn invalid(at: usize, probe: &bindings::kprobe, at_entry: bool) -> Reason {
+    if !is_text(at) {
+        Reason::NotText
+    // SAFETY: It takes any address.
+    } else if unsafe { bindings::within_kprobe_blacklist(at) } {
+        Reason::Blacklisted
+    } else if at_entry && entry(probe).is_err() {
+        Reason::NotAnEntry
+    // SAFETY: It takes any address.
+    } else if unsafe { bindings::rust_kprobes_is_reserved(at) } {
+        Reason::Reserved
+    } else {
+        Reason::Other
+    }
+}
+
+/// Refuses a probe that is not where a function begins, before C is asked, which takes it for
+/// anything but a return probe.
+pub(super) fn unless_entry(probe: &bindings::kprobe) -> Result<(), Refused> {
+    match entry(probe) {
+        Ok(()) => Ok(()),
+        Err(error) => Err(Refused::with(
+            match text_of(probe) {
+                None => Reason::UnknownSymbol,
+                Some(at) if !is_text(at) => Reason::NotText,
+                Some(_) => Reason::NotAnEntry,
+            },
+            error,
+        )),
+    }
+}
+
+fn is_text(at: usize) -> bool {
+    // SAFETY: It takes any address.
+    unsafe { bindings::kernel_text_address(at) != 0 }
+}
+
+/// Is it where a function begins?
+fn entry(probe: &bindings::kprobe) -> Result {
+    // SAFETY: The name is NULL or a string, the address is only looked at.
+    to_result(unsafe {
+        bindings::kprobe_on_func_entry(probe.addr, probe.symbol_name, probe.offset as usize)
+    })
+}
+
+/// Where `probe` wants to be; nothing if its symbol is unknown.
+fn text_of(probe: &bindings::kprobe) -> Option<usize> {
+    let base = if probe.symbol_name.is_null() {
+        probe.addr
+    } else {
+        // SAFETY: It is a string.
+        unsafe { bindings::kprobe_lookup_name(probe.symbol_name, 0) }
+    };
+    (!base.is_null()).then(|| base.addr().wrapping_add(probe.offset as usize))
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        refused.error
+    }
+}
+
+impl From<AllocError> for Refused {
+    fn from(_: AllocError) -> Self {
+        Self::because(Reason::NoMemory)
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_fmt(fmt!("{} ({})", self.reason, self.errno()))
+    }
+}

@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of what clients see, in the kernel, with whichever implementation of kprobes it has.
+
+use crate::{
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
+use core::{
+    cell::UnsafeCell,
+    hint::black_box, //
+};
+
+/// What the tests probe. Each test has a function of its own: what one leaves behind is not seen by
+/// another.
+macro_rules! targets {
+    ($($name:ident)*) => {$(
+        /// Returns what its arguments make together.
+        #[no_mangle]
+        #[inline(never)]
+        pub(in super::super) extern "C" fn $name(
+            number: usize,
+            negative: i32,
+            yes: bool,
+            at: *const u8,
+        ) -> i64 {
+            // Functions that are the same would be at one address.
+            black_box(stringify!($name));
+            let mixed = black_box(number as i64).wrapping_add(i64::from(negative));
+            mixed.wrapping_add(i64::from(yes)).wrapping_add(at.addr() as i64)
+        }
+    )*};
+}
+
+mod batch;
+#[cfg(CONFIG_KRETPROBES)]
+mod returns;
+
+mod target {
+    use super::*;
+
+    targets! {
+        rust_kernel_kprobes_arguments
+        rust_kernel_kprobes_around
+        rust_kernel_kprobes_dropped
+        rust_kernel_kprobes_switched
+        rust_kernel_kprobes_inner
+        rust_kernel_kprobes_outer
+        rust_kernel_kprobes_handler
+        rust_kernel_kprobes_context
+        rust_kernel_kprobes_abandoned
+        rust_kernel_kprobes_abandoner
+        rust_kernel_kprobes_sizes
+        rust_kernel_kprobes_shared
+    }
+}
+
+type Target = extern "C" fn(usize, i32, bool, *const u8) -> i64;
+
+/// Calls a target in a way that the compiler does not see through.
+fn call(function: Target) -> i64 {
+    black_box(function)(1, -2, true, core::ptr::without_provenance(16))
+}
+
+/// Of who does not care.
+static NOBODY: Atomic<u64> = Atomic::new(0);
+
+/// Counts its hits, and, in what it is told, its end.
+struct Counted {
+    hits: Atomic<u64>,
+    dropped: &'static Atomic<u64>,
+}
+
+impl Counted {
+    fn new(dropped: &'static Atomic<u64>) -> Self {
+        Self {
+            hits: Atomic::new(0),
+            dropped,
+        }
+    }
+
+    fn hits(&self) -> u64 {
+        self.hits.load(Relaxed)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.dropped.fetch_add(1, Relaxed);
+    }
+}
+
+/// What one handler takes, once, without a lock, which could sleep with `CONFIG_PREEMPT_RT`.
+struct Slot<T> {
+    taken: Atomic<bool>,
+    value: UnsafeCell<Option<T>>,
+}
+
+// SAFETY: The value goes to who takes it, and is nobody else's.
+unsafe impl<T: Send> Sync for Slot<T> {}
+
+impl<T> Slot<T> {
+    fn new(value: T) -> Self {
+        Self {
+            taken: Atomic::new(false),
+            value: UnsafeCell::new(Some(value)),
+        }
+    }
+
+    fn take(&self) -> Option<T> {
+        if self.taken.xchg(true, Relaxed) {
+            return None;
+        }
+        // SAFETY: Nobody else comes to this.
+        unsafe { (*self.value.get()).take() }
+    }
+}
+
+#[kernel::macros::kunit_tests(rust_kernel_kprobes)]
+mod cases {
+    use super::{
+        super::*,
+        target::*,
+        *, //
+    };
+    use crate::{
+        bindings,
+        error::code,
+        sync::{
+            Arc,
+            Completion, //
+        },
+        workqueue, //
+    };
+
+    struct Count;
+
+    impl Handler for Count {
+        type State = Counted;
+
+        fn before(state: &Counted, _: &Hit<'_>) {
+            state.hits.fetch_add(1, Relaxed);
+        }
+    }
+
+    impl EntryHandler for Count {
+        type State = Counted;
+
+        fn enter(state: &Counted, _: &Entry<'_>) {
+            state.hits.fetch_add(1, Relaxed);
+        }
+    }
+
+    struct Arguments;
+
+    struct Seen {
+        number: Atomic<usize>,
+        negative: Atomic<i32>,
+        low: Atomic<i32>,
+        yes: Atomic<bool>,
+        at: Atomic<usize>,
+        beyond: Atomic<bool>,
+        inside: Atomic<bool>,
+        stack: Atomic<bool>,
+    }
+
+    impl Seen {
+        fn arguments(&self, call: &Entry<'_>) -> Option<()> {
+            self.number.store(call.argument(0)?, Relaxed);
+            self.negative.store(call.argument(1)?, Relaxed);
+            self.low.store(call.argument::<i8>(1)?.into(), Relaxed);
+            self.yes.store(call.argument(2)?, Relaxed);
+            self.at
+                .store(call.argument::<*const u8>(3)?.addr(), Relaxed);
+            Some(())
+        }
+    }
+
+    impl EntryHandler for Arguments {
+        type State = Seen;
+
+        fn enter(seen: &Seen, call: &Entry<'_>) {
+            let all = seen.arguments(call).is_some();
+            let beyond = call.argument::<usize>(8).is_none();
+            seen.beyond.store(all && beyond, Relaxed);
+            let entry: extern "C" fn(_, _, _, _) -> _ = rust_kernel_kprobes_arguments;
+            // A landing pad may come first.
+            let distance = call.address().wrapping_sub(entry as usize);
+            seen.inside.store(distance <= 16, Relaxed);
+            // SAFETY: It takes any address.
+            let called = unsafe { bindings::kernel_text_address(call.stack(0)) } != 0;
+            let pointed = call.stack_pointer() != 0 && call.instruction_pointer() != 0;
+            // Only x86 has put the caller's address there.
+            let stack = pointed && (called || !cfg!(CONFIG_X86));
+            seen.stack.store(stack, Relaxed);
+        }
+    }
+
+    #[test]
+    fn entry_sees_the_arguments() -> Result {
+        let here = ProcessContext::here()?;
+        let place = Place::symbol(c"rust_kernel_kprobes_arguments");
+        let seen = Seen {
+            number: Atomic::new(0),
+            negative: Atomic::new(0),
+            low: Atomic::new(0),
+            yes: Atomic::new(false),
+            at: Atomic::new(0),
+            beyond: Atomic::new(false),
+            inside: Atomic::new(false),
+            stack: Atomic::new(false),
+        };
+        let probe = EntryProbe::<Arguments>::register(&here, place, seen)?;
+        assert_eq!(call(rust_kernel_kprobes_arguments), 16);
+        let seen = probe.state();
+        assert_eq!(seen.number.load(Relaxed), 1);
+        assert_eq!(seen.negative.load(Relaxed), -2);
+        assert_eq!(seen.low.load(Relaxed), -2);
+        assert!(seen.yes.load(Relaxed));
+        assert_eq!(seen.at.load(Relaxed), 16);
+        assert!(seen.beyond.load(Relaxed));
+        assert!(seen.inside.load(Relaxed));
+        assert!(seen.stack.load(Relaxed));
+        Ok(())
+    }
+
+    struct Around;
+
+    impl Handler for Around {
+        type State = [Atomic<usize>; 2];
+
+        fn before(state: &Self::State, hit: &Hit<'_>) {
+            state[0].store(hit.address(), Relaxed);
+        }
+    }
+
+    impl HandlerAfter for Around {
+        fn after(state: &Self::State, hit: &Hit<'_>) {
+            state[1].store(hit.instruction_pointer(), Relaxed);
+        }
+    }
+
+    #[test]
+    fn handlers_are_called_before_and_after() -> Result {
+        let here = ProcessContext::here()?;
+        let place = Place::symbol(c"rust_kernel_kprobes_around");
+        let state = [Atomic::new(0), Atomic::new(0)];
+        let probe = ProbeAfter::<Around>::register(&here, place, state)?;
+        call(rust_kernel_kprobes_around);
+        let [before, after] = probe.state();
+        assert_eq!(before.load(Relaxed), probe.address());
+        assert!(after.load(Relaxed) > probe.address());
+        assert!(after.load(Relaxed) <= probe.address() + 16);
+        Ok(())
+    }
+
+    #[test]
+    fn state_is_dropped_once_and_handlers_end() -> Result {
+        static DROPPED: Atomic<u64> = Atomic::new(0);
+        let here = ProcessContext::here()?;
+        let place = Place::symbol(c"rust_kernel_kprobes_dropped");
+        let probe = Probe::<Count>::register(&here, place, Counted::new(&DROPPED))?;
+        // What is registered does not move with what the client has of it.
+        let moved = KBox::new(probe, GFP_KERNEL)?;
+        call(rust_kernel_kprobes_dropped);
+        assert_eq!(moved.state().hits(), 1);
+        assert_eq!(DROPPED.load(Relaxed), 0);
+        let second = EntryProbe::<Count>::register(&here, place, Counted::new(&NOBODY))?;
+        drop(moved);
+        assert_eq!(DROPPED.load(Relaxed), 1);
+        call(rust_kernel_kprobes_dropped);
+        assert_eq!(second.state().hits(), 1);
+        Ok(())
+    }
+
+    /// Registers a probe that must be refused, at `place`, and tells why.
+    fn refused<K: kind::Kind<State = Counted>>(place: Place<'_>) -> Option<(Reason, Error)> {
+        static DROPPED: Atomic<u64> = Atomic::new(0);
+        static MADE: Atomic<u64> = Atomic::new(0);
+        let here = ProcessContext::here().ok()?;
+        let state = || {
+            MADE.fetch_add(1, Relaxed);
+            Counted::new(&DROPPED)
+        };
+        let refused = Registration::<K>::register(&here, place, state()).err()?;
+        // Whatever was made is gone.
+        (MADE.load(Relaxed) == DROPPED.load(Relaxed)).then(|| (refused.reason(), refused.into()))
+    }
+
+    #[test]
+    fn refusals_have_their_reasons() {
+        type Any = kind::Instruction<Count>;
+        type Entries = kind::FunctionEntry<Count>;
+        let unknown = Place::symbol(c"rust_kernel_kprobes_no_such_function");
+        let no_name = Place::in_module(c"\xff", c"x");
+        let cases = [
+            (refused::<Any>(unknown), Reason::UnknownSymbol, code::ENOENT),
+            (
+                refused::<Entries>(unknown),
+                Reason::UnknownSymbol,
+                code::ENOENT,
+            ),
+            (
+                refused::<Any>(Place::in_module(c"no_module", c"kernel_clone")),
+                Reason::UnknownSymbol,
+                code::ENOENT,
+            ),
+            (refused::<Any>(no_name), Reason::BadName, code::EINVAL),
+            (
+                refused::<Any>(Place::symbol(c"notify_die")),
+                Reason::Blacklisted,
+                code::EINVAL,
+            ),
+            (
+                refused::<Entries>(Place::symbol(c"kernel_clone").plus(16)),
+                Reason::NotAnEntry,
+                code::EINVAL,
+            ),
+        ];
+        for (found, reason, error) in cases {
+            assert_eq!(found, Some((reason, error)));
+        }
+        // Others call it invalid, which is many things.
+        if cfg!(CONFIG_X86) {
+            let inside = Place::symbol(c"kernel_clone").plus(1);
+            let expected = Some((Reason::NotAnInstruction, code::EILSEQ));
+            assert_eq!(refused::<Any>(inside), expected);
+        }
+        // A variable: it has a symbol, but is no code.
+        let variable = Place::address((&raw const NOBODY).addr());
+        let found = refused::<Any>(variable).map(|(reason, _)| reason);
+        assert_eq!(found, Some(Reason::NotText));
+        let found = refused::<Any>(Place::address(8)).map(|(reason, _)| reason);
+        assert_eq!(found, Some(Reason::NotText));
+    }
+
+    #[test]
+    fn state_that_fails_leaves_nothing() -> Result {
+        let here = ProcessContext::here()?;
+        let place = Place::symbol(c"rust_kernel_kprobes_dropped");
+        // SAFETY: It never says that it has initialized anything.
+        let failing = unsafe { pin_init::pin_init_from_closure(|_: *mut Counted| Err(EIO)) };
+        let refused = Probe::<Count>::register(&here, place, failing).err();
+        assert_eq!(
+            refused.map(|refused| refused.reason()),
+            Some(Reason::NoState)
+        );
+        assert_eq!(refused.map(|refused| refused.errno()), Some(EIO.to_errno()));
+        Ok(())
+    }
+
+    #[test]
+    fn disabled_probes_are_not_hit() -> Result {
+        let here = ProcessContext::here()?;
+        let place = Place::symbol(c"rust_kernel_kprobes_switched");
+        let probe = Probe::<Count>::register_disabled(&here, place, Counted::new(&NOBODY))?;
+        call(rust_kernel_kprobes_switched);
+        assert_eq!(probe.state().hits(), 0);
+        for (enabled, hits) in [(false, 0), (true, 1), (true, 2), (false, 2), (true, 3)] {
+            if enabled {
+                probe.enable(&here)?;
+            } else {
+                probe.disable(&here)?;
+            }
+            call(rust_kernel_kprobes_switched);
+            assert_eq!(probe.state().hits(), hits);
+        }
+        Ok(())
+    }
+
+    struct Outer;
+
+    impl Handler for Outer {
+        type State = ();
+
+        fn before((): &(), _: &Hit<'_>) {
+            call(rust_kernel_kprobes_inner);
+            rust_kernel_kprobes_called_by_handler();
+        }
+    }
+
+    /// Part of a handler, under a name that can be probed.
+    #[no_mangle]
+    #[inline(never)]
+    extern "C" fn rust_kernel_kprobes_called_by_handler() {
+        black_box(());
+    }
+
+    #[test]
+    fn hits_in_handlers_are_missed() -> Result {
+        let here = ProcessContext::here()?;
+        let counted =
+            |name| Probe::<Count>::register(&here, Place::symbol(name), Counted::new(&NOBODY));
+        let inner = counted(c"rust_kernel_kprobes_inner")?;
+        // A handler's own code may be probed, too.
+        let own = counted(c"rust_kernel_kprobes_called_by_handler")?;
+        let place = Place::symbol(c"rust_kernel_kprobes_outer");
+        let outer = Probe::<Outer>::register(&here, place, ())?;
+        call(rust_kernel_kprobes_outer);
+        call(rust_kernel_kprobes_inner);
+        for (probe, hits) in [(&inner, 1), (&own, 0)] {
+            assert_eq!(probe.missed(), 1);
+            assert_eq!(probe.state().hits(), hits);
+        }
+        assert_eq!(outer.missed(), 0);
+        Ok(())
+    }
+
+    struct Wants;
+
+    impl Handler for Wants {
+        /// What it is answered: an errno.
+        type State = Atomic<i32>;
+
+        fn before(state: &Self::State, _: &Hit<'_>) {
+            let said = match ProcessContext::here() {
+                Ok(_) => 1,
+                Err(refused) => refused.errno(),
+            };
+            state.store(said, Relaxed);
+        }
+    }
+
+    #[test]
+    fn handlers_get_no_process_context() -> Result {
+        let here = ProcessContext::here()?;
+        let place = Place::symbol(c"rust_kernel_kprobes_context");
+        let probe = Probe::<Wants>::register(&here, place, Atomic::new(0))?;
+        call(rust_kernel_kprobes_context);
+        assert_eq!(probe.state().load(Relaxed), EDEADLK.to_errno());
+        // Nor does a token from before count where interrupts are off.
+        let off = crate::interrupt::local_interrupt_disable();
+        let refused = probe.disable(&here).err().map(|refused| refused.reason());
+        drop(off);
+        assert_eq!(refused, Some(Reason::MayNotWait));
+        Ok(())
+    }
+
+    /// Counts where its hits can be seen when its state cannot.
+    struct CountOutside;
+
+    static OUTSIDE: Atomic<u64> = Atomic::new(0);
+
+    impl Handler for CountOutside {
+        type State = Counted;
+
+        fn before(_: &Counted, _: &Hit<'_>) {
+            OUTSIDE.fetch_add(1, Relaxed);
+        }
+    }
+
+    struct Drops;
+
+    impl Handler for Drops {
+        type State = Slot<Probe<CountOutside>>;
+
+        fn before(state: &Self::State, _: &Hit<'_>) {
+            drop(state.take());
+        }
+    }
+
+    #[test]
+    fn dropped_in_a_handler_it_stays_in_silence() -> Result {
+        static DROPPED: Atomic<u64> = Atomic::new(0);
+        let here = ProcessContext::here()?;
+        let place = Place::symbol(c"rust_kernel_kprobes_abandoned");
+        let victim = Probe::register(&here, place, Counted::new(&DROPPED))?;
+        let place = Place::symbol(c"rust_kernel_kprobes_abandoner");
+        let probe = Probe::<Drops>::register(&here, place, Slot::new(victim))?;
+        call(rust_kernel_kprobes_abandoned);
+        assert_eq!(OUTSIDE.load(Relaxed), 1);
+        call(rust_kernel_kprobes_abandoner);
+        call(rust_kernel_kprobes_abandoned);
+        assert_eq!(OUTSIDE.load(Relaxed), 1);
+        assert_eq!(DROPPED.load(Relaxed), 0);
+        assert!(probe.state().take().is_none());
+        Ok(())
+    }
+
+    struct Sized<const N: usize>;
+
+    impl<const N: usize> Handler for Sized<N> {
+        type State = [u8; N];
+
+        fn before(state: &[u8; N], _: &Hit<'_>) {
+            black_box(state.last());
+        }
+    }
+
+    #[test]
+    fn state_may_be_nothing_and_huge() -> Result {
+        let here = ProcessContext::here()?;
+        let place = Place::symbol(c"rust_kernel_kprobes_sizes");
+        let none = Probe::<Sized<0>>::register(&here, place, [])?;
+        // More than there is of the stack.
+        const HUGE: usize = 256 * 1024;
+        let huge = Probe::<Sized<HUGE>>::register(&here, place, pin_init::init_zeroed())?;
+        call(rust_kernel_kprobes_sizes);
+        assert_eq!(none.state().len(), 0);
+        assert_eq!(huge.state().last(), Some(&0));
+        assert_eq!(none.address(), huge.address());
+        Ok(())
+    }
+
+    #[test]
+    fn enabling_and_dropping_at_once() -> Result {
+        static DROPPED: Atomic<u64> = Atomic::new(0);
+        let here = ProcessContext::here()?;
+        for _ in 0..10 {
+            let place = Place::symbol(c"rust_kernel_kprobes_shared");
+            let probe = Probe::<Count>::register(&here, place, Counted::new(&DROPPED))?;
+            let probe = Arc::new(probe, GFP_KERNEL)?;
+            let done = Arc::pin_init(Completion::new(), GFP_KERNEL)?;
+            let (other, told) = (probe.clone(), done.clone());
+            workqueue::system_unbound().try_spawn(GFP_KERNEL, move || {
+                for _ in 0..5 {
+                    if let Ok(here) = ProcessContext::here() {
+                        let _ = other.disable(&here).and_then(|()| other.enable(&here));
+                    }
+                    call(rust_kernel_kprobes_shared);
+                }
+                // Whoever comes last unregisters.
+                drop(other);
+                told.complete_all();
+            })?;
+            call(rust_kernel_kprobes_shared);
+            drop(probe);
+            done.wait_for_completion();
+        }
+        assert_eq!(DROPPED.load(Relaxed), 10);
+        Ok(())
+    }
+}

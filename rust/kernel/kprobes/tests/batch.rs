@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of many probes at once, and of questions.
+
+/// What the tests probe.
+mod target {
+    use super::super::*;
+
+    targets! {
+        rust_kernel_kprobes_first
+        rust_kernel_kprobes_second
+        rust_kernel_kprobes_third
+        rust_kernel_kprobes_asked
+    }
+}
+
+#[kernel::macros::kunit_tests(rust_kernel_kprobes_batch)]
+mod cases {
+    use super::{
+        super::{
+            super::*,
+            *, //
+        },
+        target::*, //
+    };
+    const NAMES: [&CStr; 3] = [
+        c"rust_kernel_kprobes_first",
+        c"rust_kernel_kprobes_second",
+        c"rust_kernel_kprobes_third",
+    ];
+    const TARGETS: [Target; 3] = [
+        rust_kernel_kprobes_first,
+        rust_kernel_kprobes_second,
+        rust_kernel_kprobes_third,
+    ];
+
+    fn call_all() {
+        for target in TARGETS {
+            call(target);
+        }
+    }
+
+    struct Own;
+
+    impl EntryHandler for Own {
+        type State = (Counted, usize);
+
+        fn enter((counted, step): &Self::State, _: &Entry<'_>) {
+            counted.hits.fetch_add(*step as u64, Relaxed);
+        }
+    }
+
+    fn hits(batch: &EntryBatch<Own>) -> [u64; 3] {
+        let mut hits = batch.probes().map(|probe| probe.state().0.hits());
+        [(); 3].map(|()| hits.next().unwrap_or(99))
+    }
+
+    #[test]
+    fn each_has_its_own_state() -> Result {
+        static DROPPED: Atomic<u64> = Atomic::new(0);
+        let here = ProcessContext::here()?;
+        let state = |index| (Counted::new(&DROPPED), index + 1);
+        let batch = EntryBatch::<Own>::register(&here, &NAMES.map(Place::symbol), state)?;
+        assert_eq!(batch.probes().len(), 3);
+        call_all();
+        assert_eq!(hits(&batch), [1, 2, 3]);
+        batch.disable(&here)?;
+        call_all();
+        assert_eq!(hits(&batch), [1, 2, 3]);
+        batch.enable(&here)?;
+        call_all();
+        assert_eq!(hits(&batch), [2, 4, 6]);
+        drop(batch);
+        assert_eq!(DROPPED.load(Relaxed), 3);
+        call_all();
+        Ok(())
+    }
+
+    #[test]
+    fn disabled_ones_wait() -> Result {
+        static DROPPED: Atomic<u64> = Atomic::new(0);
+        let here = ProcessContext::here()?;
+        let state = |index| (Counted::new(&DROPPED), index + 1);
+        let places = NAMES.map(Place::symbol);
+        let batch = EntryBatch::<Own>::register_disabled(&here, &places, state)?;
+        call_all();
+        assert_eq!(hits(&batch), [0, 0, 0]);
+        batch.enable(&here)?;
+        call_all();
+        assert_eq!(hits(&batch), [1, 2, 3]);
+        Ok(())
+    }
+
+    /// Counts where its hits can be seen when its state cannot.
+    struct Plain;
+
+    static PLAIN: Atomic<u64> = Atomic::new(0);
+
+    impl Handler for Plain {
+        type State = Counted;
+
+        fn before(_: &Counted, _: &Hit<'_>) {
+            PLAIN.fetch_add(1, Relaxed);
+        }
+    }
+
+    #[test]
+    fn one_refusal_is_that_of_all() -> Result {
+        static DROPPED: Atomic<u64> = Atomic::new(0);
+        static HITS: Atomic<u64> = Atomic::new(0);
+
+        struct Told;
+
+        impl Handler for Told {
+            type State = Counted;
+
+            fn before(_: &Counted, _: &Hit<'_>) {
+                HITS.fetch_add(1, Relaxed);
+            }
+        }
+
+        let here = ProcessContext::here()?;
+        let [first, second, third] = NAMES.map(Place::symbol);
+        let bad = Place::symbol(c"notify_die");
+        let unknown = Place::symbol(c"rust_kernel_kprobes_no_such_function");
+        for (places, index, reason) in [
+            ([first, second, bad], 2, Reason::Blacklisted),
+            ([first, unknown, third], 1, Reason::UnknownSymbol),
+        ] {
+            let refused =
+                ProbeBatch::<Told>::register(&here, &places, |_| Counted::new(&DROPPED)).err();
+            assert_eq!(refused.and_then(|refused| refused.index()), Some(index));
+            let said = refused.map(|refused| refused.refused().reason());
+            assert_eq!(said, Some(reason));
+            call_all();
+            assert_eq!(HITS.load(Relaxed), 0);
+        }
+        assert_eq!(DROPPED.load(Relaxed), 6);
+        Ok(())
+    }
+
+    #[test]
+    fn none_are_many_too() -> Result {
+        let here = ProcessContext::here()?;
+        let batch = ProbeBatch::<Plain>::register(&here, &[], |_| Counted::new(&NOBODY))?;
+        assert_eq!(batch.probes().len(), 0);
+        batch.enable(&here)?;
+        Ok(())
+    }
+
+    struct Drops;
+
+    impl Handler for Drops {
+        type State = Slot<ProbeBatch<Plain>>;
+
+        fn before(state: &Self::State, _: &Hit<'_>) {
+            drop(state.take());
+        }
+    }
+
+    #[test]
+    fn dropped_in_a_handler_they_stay_in_silence() -> Result {
+        static DROPPED: Atomic<u64> = Atomic::new(0);
+        let here = ProcessContext::here()?;
+        let places = NAMES.map(Place::symbol);
+        let batch = ProbeBatch::<Plain>::register(&here, &places, |_| Counted::new(&DROPPED))?;
+        let place = Place::symbol(c"rust_kernel_kprobes_asked");
+        let probe = Probe::<Drops>::register(&here, place, Slot::new(batch))?;
+        call_all();
+        assert_eq!(PLAIN.load(Relaxed), 3);
+        call(rust_kernel_kprobes_asked);
+        call_all();
+        assert_eq!(PLAIN.load(Relaxed), 3);
+        assert_eq!(DROPPED.load(Relaxed), 0);
+        assert!(probe.state().take().is_none());
+        Ok(())
+    }
+
+    #[test]
+    fn questions_are_answered() -> Result {
+        let here = ProcessContext::here()?;
+        let asked = Place::symbol(c"rust_kernel_kprobes_asked");
+        // A function of C's, and where ftrace calls it, if it does.
+        let way = query(&here, Place::symbol(c"kernel_clone"))?;
+        assert_eq!((way == Way::Ftrace), cfg!(CONFIG_KPROBES_ON_FTRACE));
+        let way = query(&here, asked)?;
+        assert_eq!((way == Way::Untold), cfg!(not(CONFIG_RUST_KPROBES_JUMPS)));
+        let refused = query(&here, Place::symbol(c"notify_die")).err();
+        assert_eq!(
+            refused.map(|refused| refused.reason()),
+            Some(Reason::Blacklisted)
+        );
+        // A handler from after the instruction keeps it from a jump.
+        if cfg!(CONFIG_RUST_KPROBES_JUMPS) {
+            let probe = ProbeAfter::<After>::register(&here, asked, ())?;
+            let Way::Breakpoint(why) = probe.way(&here)? else {
+                assert!(false);
+                return Ok(());
+            };
+            assert!(!why.text().to_bytes().is_empty());
+            assert_eq!(why.at(), None);
+        }
+        Ok(())
+    }
+
+    struct After;
+
+    impl Handler for After {
+        type State = ();
+
+        fn before((): &(), _: &Hit<'_>) {}
+    }
+
+    impl HandlerAfter for After {
+        fn after((): &(), _: &Hit<'_>) {}
+    }
+}

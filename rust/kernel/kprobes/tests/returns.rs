@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of return probes.
+
+/// What the tests probe.
+mod target {
+    use super::super::*;
+
+    targets! {
+        rust_kernel_kprobes_returns
+        rust_kernel_kprobes_unwatched
+    }
+
+    /// Sleeps as long as it is told to.
+    #[no_mangle]
+    #[inline(never)]
+    pub(super) extern "C" fn rust_kernel_kprobes_sleeps(until: &crate::sync::Completion) -> u32 {
+        until.wait_for_completion();
+        black_box(5)
+    }
+}
+
+#[kernel::macros::kunit_tests(rust_kernel_kprobes_returns)]
+mod cases {
+    use super::{
+        super::{
+            super::*,
+            *, //
+        },
+        target::*, //
+    };
+    use crate::{
+        sync::{
+            Arc,
+            Completion, //
+        },
+        workqueue, //
+    };
+
+    /// More than an instance is aligned to.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[repr(align(64))]
+    struct Kept {
+        number: usize,
+        name: [u8; 3],
+    }
+
+    struct Hands;
+
+    /// What was seen at the end of a call.
+    struct Over {
+        number: Atomic<usize>,
+        aligned: Atomic<bool>,
+        value: Atomic<i32>,
+        low: Atomic<i32>,
+        address: Atomic<usize>,
+        to_text: Atomic<bool>,
+    }
+
+    impl ReturnHandler for Hands {
+        type State = Over;
+        type Data = Kept;
+
+        fn enter(_: &Over, call: &Entry<'_>) -> Option<Kept> {
+            let number = call.argument(0)?;
+            Some(Kept {
+                number,
+                name: *b"abc",
+            })
+        }
+
+        fn leave(over: &Over, kept: Kept, call: &Return<'_>) {
+            over.number.store(kept.number, Relaxed);
+            let aligned = black_box(&raw const kept).is_aligned();
+            over.aligned.store(aligned && kept.name == *b"abc", Relaxed);
+            over.value.store(call.value(), Relaxed);
+            over.low.store(call.value::<u8>().into(), Relaxed);
+            over.address.store(call.address(), Relaxed);
+            // SAFETY: It takes any address.
+            let text = unsafe { crate::bindings::kernel_text_address(call.to()) } != 0;
+            over.to_text
+                .store(text && call.stack_pointer() != 0, Relaxed);
+        }
+    }
+
+    #[test]
+    fn data_is_handed_over() -> Result {
+        let here = ProcessContext::here()?;
+        let place = Place::symbol(c"rust_kernel_kprobes_returns");
+        let over = Over {
+            number: Atomic::new(0),
+            aligned: Atomic::new(false),
+            value: Atomic::new(0),
+            low: Atomic::new(0),
+            address: Atomic::new(0),
+            to_text: Atomic::new(false),
+        };
+        let probe = ReturnProbe::<Hands>::register(&here, place, over)?;
+        let function = black_box(rust_kernel_kprobes_returns as Target);
+        assert_eq!(function(7, 250, true, core::ptr::null()), 258);
+        let over = probe.state();
+        assert_eq!(over.number.load(Relaxed), 7);
+        assert!(over.aligned.load(Relaxed));
+        assert_eq!(over.value.load(Relaxed), 258);
+        assert_eq!(over.low.load(Relaxed), 2);
+        assert_eq!(over.address.load(Relaxed), probe.address());
+        assert!(over.to_text.load(Relaxed));
+        Ok(())
+    }
+
+    struct Odd;
+
+    struct Both {
+        entered: Atomic<u64>,
+        left: Atomic<u64>,
+    }
+
+    impl ReturnHandler for Odd {
+        type State = Both;
+        type Data = usize;
+
+        fn enter(state: &Both, call: &Entry<'_>) -> Option<usize> {
+            state.entered.fetch_add(1, Relaxed);
+            call.argument(0).filter(|number| number % 2 == 1)
+        }
+
+        fn leave(state: &Both, data: usize, _: &Return<'_>) {
+            state.left.fetch_add(data as u64, Relaxed);
+        }
+    }
+
+    impl Both {
+        const fn new() -> Self {
+            Self {
+                entered: Atomic::new(0),
+                left: Atomic::new(0),
+            }
+        }
+
+        fn counts(&self) -> (u64, u64) {
+            (self.entered.load(Relaxed), self.left.load(Relaxed))
+        }
+    }
+
+    #[test]
+    fn calls_may_go_unwatched() -> Result {
+        let here = ProcessContext::here()?;
+        let place = Place::symbol(c"rust_kernel_kprobes_unwatched");
+        let probe = ReturnProbe::<Odd>::register(&here, place, Both::new())?;
+        for number in 0..6 {
+            black_box(rust_kernel_kprobes_unwatched as Target)(number, 0, true, core::ptr::null());
+        }
+        assert_eq!(probe.state().counts(), (6, 1 + 3 + 5));
+        assert_eq!(probe.missed(), 0);
+        Ok(())
+    }
+
+    /// A function that others sleep in, until it is told to go on.
+    struct Sleeper {
+        go: Arc<Completion>,
+        gone: Arc<Completion>,
+    }
+
+    impl Sleeper {
+        fn new() -> Result<Self> {
+            let sleeper = Self {
+                go: Arc::pin_init(Completion::new(), GFP_KERNEL)?,
+                gone: Arc::pin_init(Completion::new(), GFP_KERNEL)?,
+            };
+            let (go, gone) = (sleeper.go.clone(), sleeper.gone.clone());
+            workqueue::system_unbound().try_spawn(GFP_KERNEL, move || {
+                black_box(rust_kernel_kprobes_sleeps as extern "C" fn(&Completion) -> u32)(&go);
+                gone.complete_all();
+            })?;
+            Ok(sleeper)
+        }
+
+        fn ends(self) {
+            self.go.complete_all();
+            self.gone.wait_for_completion();
+        }
+    }
+
+    struct Sleeps;
+
+    impl ReturnHandler for Sleeps {
+        type State = (Counted, Both);
+        type Data = ();
+
+        fn enter((_, both): &Self::State, _: &Entry<'_>) -> Option<()> {
+            both.entered.fetch_add(1, Relaxed);
+            Some(())
+        }
+
+        fn leave((_, both): &Self::State, (): (), call: &Return<'_>) {
+            both.left.fetch_add(u64::from(call.value::<u32>()), Relaxed);
+        }
+    }
+
+    /// Waits until `count` calls are under way, some seconds at most.
+    fn under_way(both: &Both, count: u64) -> bool {
+        for _ in 0..2000 {
+            if both.entered.load(Relaxed) == count {
+                return true;
+            }
+            crate::time::delay::fsleep(crate::time::Delta::from_millis(5));
+        }
+        false
+    }
+
+    #[test]
+    fn calls_outlive_their_probe() -> Result {
+        static DROPPED: Atomic<u64> = Atomic::new(0);
+        let here = ProcessContext::here()?;
+        let place = Place::symbol(c"rust_kernel_kprobes_sleeps");
+        let state = || (Counted::new(&DROPPED), Both::new());
+        let probe = ReturnProbe::<Sleeps>::register(&here, place, state())?;
+        let other = ReturnProbe::<Sleeps>::register(&here, place, state())?;
+        let sleepers = [Sleeper::new()?, Sleeper::new()?];
+        assert!(under_way(&probe.state().1, 2));
+        drop(probe);
+        assert_eq!(DROPPED.load(Relaxed), 1);
+        sleepers.into_iter().for_each(Sleeper::ends);
+        // The other one is told.
+        assert_eq!(other.state().1.counts(), (2, 10));
+        assert_eq!(other.missed(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn there_is_room_for_so_many() -> Result {
+        static DROPPED: Atomic<u64> = Atomic::new(0);
+        let here = ProcessContext::here()?;
+        let place = Place::symbol(c"rust_kernel_kprobes_sleeps");
+        let state = (Counted::new(&DROPPED), Both::new());
+        let probe = ReturnProbe::<Sleeps>::register_for(&here, place, 1, state)?;
+        let first = Sleeper::new()?;
+        assert!(under_way(&probe.state().1, 1));
+        #[cfg(CONFIG_RUST_KPROBES)]
+        probe.reserve(&here, 2)?;
+        let second = Sleeper::new()?;
+        let more = cfg!(CONFIG_RUST_KPROBES);
+        if more {
+            assert!(under_way(&probe.state().1, 2));
+        }
+        first.ends();
+        second.ends();
+        let told = if more { 2 } else { 1 };
+        assert_eq!(probe.state().1.counts(), (told, told * 5));
+        assert_eq!(probe.missed(), usize::from(!more));
+        Ok(())
+    }
+}

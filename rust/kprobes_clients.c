@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the kernel crate's interface of kprobes (rust/kernel/kprobes.rs) needs
+ * that Rust has no form for: a lock and a list that are there from the
+ * beginning, an initcall, and what only macros tell.
+ *
+ * Rust code may forget a registration, which is safe, and its module may be
+ * unloaded then. All registrations are in a list, and those that a module has
+ * left are taken away when it goes: its exit function has run then, and its
+ * text is still there.
+ */
+#define pr_fmt(fmt) "rust_kernel: kprobes: " fmt
+
+#include <linux/bug.h>
+#include <linux/init.h>
+#include <linux/jump_label.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/notifier.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/static_call.h>
+#include "kprobes_clients.h"
+
+/*
+ * Of those that are registered, and of those whose module has gone. What these
+ * have in memory stays, as nobody knows who has kept a reference to it.
+ */
+static LIST_HEAD(clients);
+static LIST_HEAD(gone_clients);
+static DEFINE_MUTEX(clients_mutex);
+
+/*
+ * May the caller wait for others? Not so handlers, also where the count of
+ * those who do not want to be preempted is not kept.
+ */
+bool rust_kprobes_may_block(void)
+{
+	bool handler;
+
+	preempt_disable_notrace();
+	handler = kprobe_running();
+	preempt_enable_notrace();
+	return !handler && !preempt_count() && !irqs_disabled() &&
+	       !rcu_preempt_depth();
+}
+
+/* Does another part of the kernel change, or read, what is at @addr? */
+bool rust_kprobes_is_reserved(unsigned long addr)
+{
+	void *at = (void *)addr;
+	bool reserved;
+
+	jump_label_lock();
+	reserved = jump_label_text_reserved(at, at) ||
+		   static_call_text_reserved(at, at) || find_bug(addr);
+	jump_label_unlock();
+	return reserved;
+}
+
+void rust_kprobes_client_comes(struct rust_kprobes_client *client)
+{
+	guard(mutex)(&clients_mutex);
+	list_add(&client->list, &clients);
+}
+
+/* False: it was taken away, as its module has gone. */
+bool rust_kprobes_client_goes(struct rust_kprobes_client *client)
+{
+	guard(mutex)(&clients_mutex);
+	list_del(&client->list);
+	return !client->gone;
+}
+
+/* It was dropped by somebody who must not wait, and is not called any more. */
+void rust_kprobes_client_abandoned(struct rust_kprobes_client *client)
+{
+	pr_warn("a probe on %pS was dropped where one may not wait, and stays\n",
+		client->probe->addr);
+}
+
+/* It was told to go, and has not. */
+void rust_kprobes_client_stuck(struct rust_kprobes_client *client)
+{
+	pr_warn("a probe of %pS could not be unregistered\n",
+		(void *)client->code);
+}
+
+#ifdef CONFIG_MODULES
+static void take_away(struct rust_kprobes_client *client)
+{
+	client->gone = true;
+	list_move(&client->list, &gone_clients);
+#ifdef CONFIG_KRETPROBES
+	if (client->return_probe) {
+		unregister_kretprobe(client->return_probe);
+		return;
+	}
+#endif
+	unregister_kprobe(client->probe);
+}
+
+static int module_event(struct notifier_block *block, unsigned long state,
+			void *module)
+{
+	struct rust_kprobes_client *client, *next;
+
+	if (state != MODULE_STATE_GOING)
+		return NOTIFY_DONE;
+	guard(mutex)(&clients_mutex);
+	list_for_each_entry_safe(client, next, &clients, list) {
+		if (!within_module(client->code, module))
+			continue;
+		pr_warn("%s has left a probe on %pS behind\n",
+			((struct module *)module)->name, client->probe->addr);
+		take_away(client);
+	}
+	return NOTIFY_DONE;
+}
+
+/* Before kprobes themselves look at what is in the module. */
+static struct notifier_block module_events = {
+	.notifier_call = module_event,
+	.priority = 1,
+};
+
+static int __init register_module_events(void)
+{
+	return register_module_notifier(&module_events);
+}
+early_initcall(register_module_events);
+#endif

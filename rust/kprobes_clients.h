@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What rust/kernel/kprobes/ and kprobes_clients.c tell each other. */
+#ifndef _RUST_KPROBES_CLIENTS_H
+#define _RUST_KPROBES_CLIENTS_H
+
+#include <linux/kprobes.h>
+#include <linux/list.h>
+
+/* A registration that was made through the kernel crate. */
+struct rust_kprobes_client {
+	struct list_head list;
+	/* Of its handlers: which module it must not outlive. */
+	unsigned long code;
+	struct kprobe *probe;
+	/* NULL if it is none. */
+	struct kretprobe *return_probe;
+	/* What else stays if nobody gives it back. */
+	void *left;
+	/* Its module has gone, and so it was unregistered. */
+	bool gone;
+};
+
+#ifdef CONFIG_KPROBES
+bool rust_kprobes_may_block(void);
+bool rust_kprobes_is_reserved(unsigned long addr);
+void rust_kprobes_client_comes(struct rust_kprobes_client *client);
+bool rust_kprobes_client_goes(struct rust_kprobes_client *client);
+void rust_kprobes_client_abandoned(struct rust_kprobes_client *client);
+void rust_kprobes_client_stuck(struct rust_kprobes_client *client);
+#endif
+
+#endif /* _RUST_KPROBES_CLIENTS_H */
