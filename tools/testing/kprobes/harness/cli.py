@@ -52,8 +52,13 @@ def _job(name, impl, *before):
     return f'IMPL={impl}\n{text}'
 
 
+# Samples that no demonstration loads.
+_IN_RUST = ('rust_minimal', 'rust_kprobe', 'rust_kretprobe',
+            'rust_kprobe_batch')
+
+
 def _samples(built):
-    return guest.shipped(built, *demo.samples(built.impl), 'rust_minimal')
+    return guest.shipped(built, *demo.samples(built.impl), *_IN_RUST)
 
 
 def _modules(built, *more):

@@ -109,6 +109,117 @@ else
 	check jprobe_example jprobe_sample returns 0
 	check jprobe_example_of_old jprobe_sample jprobe_return 1
 fi
+# The samples in Rust, of the safe interface.
+
+# rust_entry_sample: shows each task's exit, with its code.
+rust_entry_sample() {
+	mark rust_kprobe
+	load rust_kprobe || return 1
+	touch_it
+	sh -c 'exit 3'
+	[ -n "$(listed '  k  do_exit\+0x')" ] || {
+		cat $KPROBES/list
+		rmmod rust_kprobe
+		return 1
+	}
+	rmmod rust_kprobe || return 1
+	shown=$(since rust_kprobe 'rust_kprobe: do_exit\(0x[0-9a-f]+\)$' | wc -l)
+	since rust_kprobe 'rust_kprobe: do_exit\(0x300\)$' >/dev/null || {
+		since rust_kprobe rust_kprobe:
+		return 1
+	}
+	since rust_kprobe "rust_kprobe: $shown tasks have exited, 0 were missed" || {
+		echo "$shown exits are shown"
+		since rust_kprobe rust_kprobe:
+		return 1
+	}
+	[ "$shown" -ge 7 ] || {
+		echo "only $shown exits are shown"
+		return 1
+	}
+	not_listed do_exit
+}
+
+# rust_return_sample: the calls in its histogram are those that there were.
+rust_return_sample() {
+	mark rust_kretprobe
+	load rust_kretprobe || return 1
+	touch_it
+	[ -n "$(listed '  r  kernel_clone\+0x')" ] || {
+		cat $KPROBES/list
+		rmmod rust_kretprobe
+		return 1
+	}
+	rmmod rust_kretprobe || return 1
+	since rust_kretprobe "rust_kretprobe: 0 calls have failed, 0 were missed" || {
+		since rust_kretprobe rust_kretprobe:
+		return 1
+	}
+	calls=0
+	for count in $(since rust_kretprobe 'ns and more: ' | sed 's/.*more: //'); do
+		calls=$((calls + count))
+	done
+	[ $calls -ge 6 ] || {
+		echo "only $calls calls are shown"
+		since rust_kretprobe rust_kretprobe:
+		return 1
+	}
+	not_listed kernel_clone
+}
+
+# rust_batch_sample ARMED HITS: its functions were called HITS (a pattern) times.
+rust_batch_sample() {
+	mark "rust_kprobe_batch $1"
+	load rust_kprobe_batch "armed=$1" || return 1
+	[ "$(listed '  k  (kernel_clone|do_exit|vfs_read|vfs_write)\+0x' | wc -l)" = 4 ] || {
+		cat $KPROBES/list
+		rmmod rust_kprobe_batch
+		return 1
+	}
+	touch_it
+	rmmod rust_kprobe_batch || return 1
+	for name in kernel_clone do_exit vfs_read vfs_write; do
+		for said in '(called by ftrace|a jump|a breakpoint)' \
+			"$2 hits, [0-9]+ missed"; do
+			since "rust_kprobe_batch $1" \
+				"rust_kprobe_batch: \"$name\": $said" || {
+				since "rust_kprobe_batch $1" rust_kprobe_batch:
+				return 1
+			}
+		done
+	done
+	not_listed 'kernel_clone|do_exit|vfs_read|vfs_write'
+}
+
+# rust_forgets: what a module has forgotten goes with it.
+rust_forgets() {
+	mark "$1"
+	load kprobes_forgets || return 1
+	touch_it
+	[ "$(listed '  [kr]  (kernel_clone|vfs_read|vfs_write)\+0x' | wc -l)" = 5 ] || {
+		cat $KPROBES/list
+		rmmod kprobes_forgets
+		return 1
+	}
+	rmmod kprobes_forgets || return 1
+	since "$1" 'kprobes_forgets: goes after [1-9][0-9]* hits' >/dev/null ||
+		return 1
+	warned=$(since "$1" 'kprobes_forgets has left a probe on [a-z_]+\+0x[0-9a-f]+/.* behind' |
+		wc -l)
+	[ "$warned" = 5 ] || {
+		echo "$warned warnings when it went"
+		return 1
+	}
+	touch_it
+	not_listed 'kernel_clone|vfs_read|vfs_write'
+}
+
+check rust_kprobe rust_entry_sample
+check rust_kretprobe rust_return_sample
+check rust_kprobe_batch rust_batch_sample 1 '[1-9][0-9]*'
+check rust_kprobe_batch_disabled rust_batch_sample 0 0
+check rust_forgotten_probes_go_with_their_module rust_forgets forgets
+check rust_forgotten_again rust_forgets forgets-again
 check rust_minimal_loads load rust_minimal
 check rust_minimal_unloads rmmod rust_minimal
 plan
