@@ -1,28 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Says that it came, and that it goes.
+//! Counts the calls of a function.
 
-use kernel::prelude::*;
+use kernel::{
+    kprobes::{
+        Entry,
+        EntryHandler,
+        EntryProbe,
+        Place,
+        ProcessContext, //
+    },
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    },
+};
 
 module! {
     type: Hello,
     name: "hello_rust",
     authors: ["Rust kprobes developers"],
-    description: "Says that it came, and that it goes",
+    description: "Counts the calls of a function",
     license: "GPL",
 }
 
-struct Hello;
+struct Calls;
+
+impl EntryHandler for Calls {
+    type State = Atomic<u64>;
+
+    fn enter(calls: &Atomic<u64>, _: &Entry<'_>) {
+        calls.fetch_add(1, Relaxed);
+    }
+}
+
+struct Hello {
+    probe: EntryProbe<Calls>,
+}
 
 impl kernel::Module for Hello {
     fn init(_module: &'static ThisModule) -> Result<Self> {
-        pr_info!("here I am\n");
-        Ok(Self)
+        let here = ProcessContext::here()?;
+        let place = Place::symbol(c"vfs_read");
+        let probe = EntryProbe::register(&here, place, Atomic::new(0))?;
+        Ok(Self { probe })
     }
 }
 
 impl Drop for Hello {
     fn drop(&mut self) {
-        pr_info!("there I go\n");
+        let calls = self.probe.state().load(Relaxed);
+        pr_info!("vfs_read was called {calls} times\n");
     }
 }

@@ -453,8 +453,9 @@ class Examples(support.Case):
                       '$ cat kprobes/list',
                       '| ffffffff81058640  k  vfs_read+0x0    [FTRACE]',
                       'hello: vfs_read was hit 3 times', 'unloaded hello'],
-            'hello_rust': ['hello_rust: here I am', 'loaded hello_rust', 'x',
-                           'hello_rust: there I go', 'unloaded hello_rust']}
+            'hello_rust': ['loaded hello_rust', 'x',
+                           'hello_rust: vfs_read was called 5 times',
+                           'unloaded hello_rust']}
 
     def verdicts(self, said):
         built = mock.Mock(arch='x86_64', impl='rust')
@@ -491,7 +492,7 @@ class Examples(support.Case):
 
     def test_one_that_does_not_leave(self):
         self.assertEqual(self.verdicts(
-            {**self.SAID, 'hello_rust': ['hello_rust: here I am']}),
+            {**self.SAID, 'hello_rust': ['loaded hello_rust']}),
             ['pass', 'fail'])
 
     def test_readme_and_the_page_show_them(self):
