@@ -4,6 +4,7 @@
 import re
 from pathlib import Path
 
+import compilefail
 import env
 import procs
 import progress
@@ -136,4 +137,5 @@ def run(built):
         found.append(_clippy(built))
         found.append(_clippy(built, 'clippy-without-tests', tests=False))
         found.append(_rustdoc(built))
+        found += compilefail.tests(built)
     return found

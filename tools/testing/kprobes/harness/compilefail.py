@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the compiler must refuse, and in which words.
+
+Each file in compile_fail/ is a module's source. Without --cfg refused it
+compiles, with it it does not. Its head says how:
+
+    //! error[E0061]: this function takes 3 arguments but 2 arguments were supplied
+    //! says: argument #1 of type `&ProcessContext` is missing
+
+There is no other error than those named, and each text that `says` names
+stands somewhere in what the compiler says. `emit: obj` is for what is found out
+only when code is made. The flags are those that the kernel's build has used for
+our crate, which are those of modules, so what is judged is what a client sees.
+"""
+
+import re
+
+import env
+import procs
+import source
+from ktap import Result
+
+FOLDER = env.KPROBES / 'compile_fail'
+_ERROR = re.compile(r'^error(?:\[E\d+\])?: .*', re.M)
+# How the compiler ends.
+_SUM = re.compile(r'^error: (aborting due to|could not compile)')
+
+
+def expected(text):
+    """(errors, what is said, what to emit) of a file's head."""
+    head = [line[4:] for line in text.split('\n') if line.startswith('//! ')]
+
+    def those(key):
+        return [line[len(key):] for line in head if line.startswith(key)]
+    return ({line for line in head if _ERROR.match(line)}, those('says: '),
+            ''.join(those('emit: ')) or 'metadata')
+
+
+def judge(errors, says, output):
+    """What is wrong with the compiler's OUTPUT; nothing if it is as expected."""
+    found = {line for line in _ERROR.findall(output) if not _SUM.match(line)}
+    wrong = [f'not said: {line}' for line in sorted(errors - found)]
+    wrong += [f'not expected: {line}' for line in sorted(found - errors)]
+    wrong += [f'not said: {text}' for text in says if text not in output]
+    return wrong
+
+
+def flags(built):
+    """What crates are compiled with outside of rust/, without names."""
+    saved = built.obj / 'rust/kprobes/.rust_kprobes.o.cmd'
+    line = saved.read_text().splitlines()[0].split(':=', 1)[1]
+    words = line.split(' ;')[0]
+    words = re.sub(r'--(out-dir|emit)[ =]\S+|\S+/rust_kprobes\.rs', '', words)
+    return re.sub(r'RUST_MODFILE=\S+', '', words)
+
+
+def _compile(built, path, kind, refused, folder):
+    cfg = "--check-cfg='cfg(refused)'" + (' --cfg refused' if refused else '')
+    log = env.LOGS / f'compile-fail-{path.stem}.log'
+    status = procs.run(
+        ['sh', '-c', f'{flags(built)} {cfg} -Awarnings --crate-name {path.stem}'
+         f' --emit={kind} --out-dir {folder} {path}'],
+        log, cwd=built.obj, extra={'RUSTC_BOOTSTRAP': '1'})
+    # Its first line is the command.
+    return status, log.read_text(errors='replace').partition('\n')[2]
+
+
+def _try(built, path, folder):
+    errors, says, kind = expected(path.read_text())
+    if not errors or not says:
+        return ['its head names no error, or nothing that is said']
+    status, output = _compile(built, path, kind, False, folder)
+    if status:
+        return [f'it does not compile without --cfg refused: {output[:2000]}']
+    status, output = _compile(built, path, kind, True, folder)
+    if not status:
+        return ['it compiles']
+    wrong = judge(errors, says, output)
+    return wrong + [output[:2000]] if wrong else []
+
+
+def tests(built, tick=lambda name: None, only=''):
+    """A result for each file."""
+    found = []
+    with source.scratch() as folder:
+        for path in sorted(FOLDER.glob('*.rs')):
+            if only not in path.stem:
+                continue
+            wrong = _try(built, path, folder)
+            found.append(Result(f'check-kernel.compile-fail.{path.stem}',
+                                'fail' if wrong else 'pass', '\n'.join(wrong)))
+            tick(found[-1].name)
+    return found
