@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What must kill the guest: each in a boot of its own, right if it does."""
+"""What must kill the guest: each in a boot of its own, right if it does.
+
+And what it must complain of, and go on.
+"""
 
 import ktap
 import progress
@@ -49,6 +52,11 @@ NO_FIXUP = tuple(
                  f'no_fixup: {how}: 1 hits of 1',
                  f'no_fixup: {how}: 1 hits of 1 after'))
 
+# Of a handler that may sleep: once in a while, wherever it is.
+SLEEPS = ('sleeps: registered',
+          'BUG: sleeping function called from invalid context',
+          'sleeps: goes after ')
+
 
 def tests(built, image):
     """The results of all boots of BUILT; IMAGE makes a job's initramfs."""
@@ -57,7 +65,7 @@ def tests(built, image):
     defects = _DEFECTS if built.impl == 'c' else ()
     return [*(_defect(built, image, *defect) for defect in defects),
             _unrecoverable(built, image), _no_fixup(built, image),
-            _lost_way(built, image)]
+            _lost_way(built, image), _sleeps(built, image)]
 
 
 def _dies(built, image, job, oops):
@@ -136,6 +144,23 @@ def _lost_way(built, image):
     console.splats[:] = [line for line in console.splats
                          if WARNING not in line]
     return _said(name, console, unsaid(console.lines, LOST_WAY) or wrong)
+
+
+def _sleeps(built, image):
+    name = f'{built.arch}.{built.impl}.crash.handler_that_may_sleep'
+    if not built.has('DEBUG_ATOMIC_SLEEP'):
+        return ktap.Result(name, 'skip', 'no CONFIG_DEBUG_ATOMIC_SLEEP')
+    with progress.Stage(f'boot {built.name} sleeps', 1):
+        try:
+            console = qemu.boot(built, image('sleeps'), name='sleeps',
+                                timeout=120, cmdline='kunit.filter_glob=forms*')
+        except qemu.Died as died:
+            died.show()
+            return ktap.Result(name, 'fail', 'the guest died')
+    # Those that are wanted; whatever else there is is told.
+    console.splats[:] = [line for line in console.splats
+                         if SLEEPS[1] not in line]
+    return _said(name, console, unsaid(console.lines, SLEEPS))
 
 
 def warned_wrongly(lines):

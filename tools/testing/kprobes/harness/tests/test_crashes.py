@@ -33,6 +33,13 @@ class Unsaid(unittest.TestCase):
         self.assertIsNotNone(
             crashes.unsaid(SAID[::-1], crashes.UNRECOVERABLE))
 
+    def test_who_may_sleep_is_reported(self):
+        said = [f'[    1.0] kprobes_{line}' for line in crashes.SLEEPS]
+        self.assertIsNone(crashes.unsaid(said, crashes.SLEEPS))
+        for place, line in enumerate(crashes.SLEEPS):
+            self.assertEqual(crashes.unsaid(
+                said[:place] + said[place + 1:], crashes.SLEEPS), line)
+
     def test_a_lost_way_is_warned_of_once(self):
         said = [f'[    1.0] {line}' for line in crashes.LOST_WAY]
         self.assertIsNone(crashes.unsaid(said, crashes.LOST_WAY))
