@@ -28,16 +28,16 @@ class Heads(unittest.TestCase):
     """What stands at the head of a file."""
 
     def test_all_of_it_is_read(self):
-        """Errors, texts, and what is to be made."""
+        # Errors, texts, and what is to be made.
         self.assertEqual(compilefail.expected(_TEXT),
                          ({'error[E0061]: too few'}, ['one is missing'], 'obj'))
 
     def test_metadata_is_enough(self):
-        """That is what is made where nothing is said."""
+        # That is what is made where nothing is said.
         self.assertEqual(compilefail.expected('//! x\n')[2], 'metadata')
 
     def test_each_file_has_one(self):
-        """Each names errors, says something, and has something refused."""
+        # Each names errors, says something, and has something refused.
         files = sorted(compilefail.FOLDER.glob('*.rs'))
         self.assertGreater(len(files), 10)
         for path in files:
@@ -48,7 +48,7 @@ class Heads(unittest.TestCase):
                 self.assertIn('#[cfg(refused)]', text)
 
     def test_a_page_tells_where_they_are(self):
-        """The folder that rust-api.rst names is this one."""
+        # The folder that rust-api.rst names is this one.
         page = env.REPO / 'Documentation/trace/rust-kprobes/rust-api.rst'
         self.assertIn(f'{compilefail.FOLDER.relative_to(env.REPO)}/',
                       page.read_text())
@@ -63,25 +63,25 @@ class Judged(unittest.TestCase):
         return compilefail.judge(set(errors), says, said)
 
     def test_as_expected(self):
-        """The sum at its end is no error of its own."""
+        # The sum at its end is no error of its own.
         self.assertEqual(self.judge(_SAID), [])
 
     def test_another_code(self):
-        """The same words under another number are another error."""
+        # The same words under another number are another error.
         found = self.judge(_SAID.replace('E0061', 'E0060'))
         self.assertEqual(len(found), 2)
 
     def test_other_words(self):
-        """The same number in other words is, too."""
+        # The same number in other words is, too.
         self.assertEqual(len(self.judge(_SAID.replace('few', 'many'))), 2)
 
     def test_one_more(self):
-        """An error that nobody expects."""
+        # An error that nobody expects.
         found = self.judge(_SAID + 'error: unknown\n')
         self.assertEqual(found, ['not expected: error: unknown'])
 
     def test_a_text_is_missing(self):
-        """What is to be said besides."""
+        # What is to be said besides.
         found = self.judge(_SAID.replace('note', 'no').replace('one is', 'is'))
         self.assertEqual(found, ['not said: one is missing'])
 
