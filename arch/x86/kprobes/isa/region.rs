@@ -150,14 +150,16 @@ fn unreached(
         at.after(1).map_err(near_end)?,
         at.after(REL32_LEN).map_err(near_end)?,
     );
+    // Before branches: while a static key is on, its jump label is one of them. The reason is to be
+    // the same whichever way it is turned.
+    if let Some(to) = around.label(inside) {
+        return Err(NotOptimized::LabelTarget(to));
+    }
     if let Some(from) = ways.leading_to(inside) {
         return Err(NotOptimized::JumpInto(from));
     }
     if let Some(to) = around.entered(inside) {
         return Err(NotOptimized::Entered(to));
-    }
-    if let Some(to) = around.label(inside) {
-        return Err(NotOptimized::LabelTarget(to));
     }
     if let Some(to) = around.fixup(inside) {
         return Err(NotOptimized::FixupTarget(to));
@@ -344,6 +346,15 @@ mod tests {
             pretend.label = Some(inside);
             assert_eq!(len(&pretend), Err(NotOptimized::LabelTarget(at(inside))));
         }
+    }
+
+    #[test]
+    fn static_key_that_is_on_has_the_same_reason() {
+        // xor; mov $7, %eax; jmp to offset 2
+        let mut pretend = Pretend::of(&[0x31, 0xc9, 0xb8, 7, 0, 0, 0, 0xeb, 0xf9]);
+        assert_eq!(len(&pretend), Err(NotOptimized::JumpInto(at(7))));
+        pretend.label = Some(2);
+        assert_eq!(len(&pretend), Err(NotOptimized::LabelTarget(at(2))));
     }
 
     #[test]
