@@ -92,10 +92,18 @@ mod tests {
     use super::*;
     use crate::{
         contract::Isa,
+        life::{
+            prepare,
+            site::{
+                self,
+                Site, //
+            }, //
+        },
         model::symbol::Kind,
         sys::{
+            lock::Lock,
             reserved::Index,
-            text, //
+            table::Writer, //
         }, //
     };
 
@@ -120,8 +128,14 @@ mod tests {
         marked.max(Current::known_start(at))
     }
 
-    /// Decodes a function from its start on, past each start that is told of.
-    fn judge(function: &Function, index: &Index, count: &mut Count) -> Result<(), Refusal> {
+    /// Decodes a function from its start on, past each start that is told of. There may be probes.
+    fn judge(
+        sites: &Writer<Site>,
+        function: &Function,
+        index: &Index,
+        count: &mut Count,
+    ) -> Result<(), Refusal> {
+        let mut read = |from: TextAddr, into: &mut [u8]| prepare::original(sites, from, into);
         let start = function.text.start();
         let mut starts = KVVec::new();
         let mut end = function.text.end();
@@ -135,7 +149,7 @@ mod tests {
         }
         let mut reached = start;
         for &one in starts.iter().rev() {
-            match Current::boundary(reached, one, &mut text::read) {
+            match Current::boundary(reached, one, &mut read) {
                 Ok(()) => count.right += 1,
                 Err(Refusal::NotABoundary) => {
                     pr_warn!("inside an instruction: {:x}\n", one.get());
@@ -151,6 +165,8 @@ mod tests {
 
     #[test]
     fn tables_tell_of_what_decoding_whole_functions_shows() -> Result<(), Refusal> {
+        let mut lock = Lock::new();
+        let sites = &site::registry(&mut lock).sites;
         let index = Index::read()?;
         let mut count = Count::default();
         let mut at = symbols::lookup(c"_stext").ok_or(Refusal::UnknownSymbol)?;
@@ -160,7 +176,7 @@ mod tests {
             // The jump in a trampoline stands where there were several instructions; no probe gets
             // there.
             if function.kind != Kind::Trampoline {
-                judge(&function, &index, &mut count)?;
+                judge(sites, &function, &index, &mut count)?;
             }
             at = function.text.end();
         }
