@@ -43,12 +43,17 @@ pub fn records() -> Vec<Record> {
     core::mem::take(&mut *RECORDS.lock().unwrap())
 }
 
+/// What perf takes a byte for that was told so much.
+fn taken_for(told: &BTreeMap<u64, u8>, addr: u64) -> Option<u8> {
+    told.get(&addr).copied().or_else(|| text::original(addr))
+}
+
 /// Perf is told.
 pub(crate) fn tell(at: u64, old: &[u8], new: &[u8]) {
     let mut told = TOLD.lock().unwrap();
     for number in 0..old.len().max(new.len()) {
         let addr = at + number as u64;
-        let was = told.get(&addr).copied().or_else(|| text::original(addr));
+        let was = taken_for(&told, addr);
         if was != old.get(number).copied() {
             events::wrong(format!("{was:x?} was at {addr:#x}, perf is told {old:x?}"));
         }
@@ -72,7 +77,7 @@ pub(crate) fn is_over() {
     for addr in WRITTEN.lock().unwrap().drain(..).flatten() {
         let mut is = [0];
         text::look(addr, &mut is, false);
-        let was = told.get(&addr).copied().or_else(|| text::original(addr));
+        let was = taken_for(&told, addr);
         if was != Some(is[0]) {
             events::wrong(format!("{is:x?} is at {addr:#x}, perf was told {was:x?}"));
         }
