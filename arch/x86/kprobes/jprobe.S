@@ -52,9 +52,11 @@ SYM_CODE_START(rust_kprobes_jprobe_enter)
 
 	/*
 	 * It has returned. Its stack trace goes on with the function's caller; it
-	 * asks for what is before the address, as behind a call.
+	 * asks for what is before the address, as behind a call. (To GNU's
+	 * assembler spaces end a macro's argument, in brackets too.)
 	 */
-	UNWIND_HINT sp_reg=ORC_REG_SP sp_offset=((MOST_WORDS + 2) * 8) type=UNWIND_HINT_TYPE_CALL
+	.set	.Ldepth, (MOST_WORDS + 2) * 8
+	UNWIND_HINT sp_reg=ORC_REG_SP sp_offset=.Ldepth type=UNWIND_HINT_TYPE_CALL
 	nop
 SYM_INNER_LABEL(rust_kprobes_jprobe_returned, SYM_L_GLOBAL)
 	ANNOTATE_NOENDBR
