@@ -395,7 +395,6 @@ impl Pool {
         }
         let mut pages = self.pages.iter();
         let found = pages.find_map(|(base, page)| Some((base, slot_of(page, origin)?)));
-        drop(pages);
         if let Some((base, slot)) = found {
             self.open = base;
             return Ok(slot);

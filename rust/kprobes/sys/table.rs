@@ -172,6 +172,18 @@ impl<T: Send + Sync> Table<T> {
     }
 }
 
+/// Everything in a table, with its address; nothing if the table is another writer's.
+pub(crate) struct Places<'a, T: Send + Sync + 'static>(Option<writer::Entries<'a, Published<T>>>);
+
+impl<'a, T: Send + Sync> Iterator for Places<'a, T> {
+    type Item = (TextAddr, &'a T);
+
+    fn next(&mut self) -> Option<(TextAddr, &'a T)> {
+        let seen = self.0.as_mut()?.next()?;
+        Some((seen.header().at, seen.entry()))
+    }
+}
+
 /// The right to change a table: it is the first writer's that wants to put something into it. To
 /// others the table is empty, and stays so.
 ///
@@ -207,9 +219,8 @@ impl<T: Send + Sync> Writer<T> {
     }
 
     /// Everything, in no order, with its address.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (TextAddr, &T)> {
-        let all = self.ours().into_iter().flat_map(writer::Writer::iter);
-        all.map(|seen| (seen.header().at, seen.entry()))
+    pub(crate) fn iter(&self) -> Places<'_, T> {
+        Places(self.ours().map(writer::Writer::iter))
     }
 
     /// Puts an entry into the table, unless its address has one, or the table another writer.

@@ -43,6 +43,26 @@ pub(crate) struct Writer<'t, M: Memory> {
     left: usize,
 }
 
+/// The entries of a table.
+//
+// A type of its own: with those of adapters, the symbols of who uses them would be longer than what
+// objtool and kallsyms take.
+pub(crate) struct Entries<'a, M: Memory> {
+    memory: &'a M,
+    words: core::slice::Iter<'a, M::Word>,
+}
+
+impl<'a, M: Memory> Iterator for Entries<'a, M> {
+    type Item = M::Entry<'a>;
+
+    fn next(&mut self) -> Option<M::Entry<'a>> {
+        self.words.find_map(|word| match self.memory.read(word) {
+            Slot::Live(entry) => Some(entry),
+            Slot::Empty | Slot::Left => None,
+        })
+    }
+}
+
 impl<'t, M: Memory> Writer<'t, M> {
     /// The right to change a table in which nothing was published yet.
     pub(crate) const fn new(table: &'t Table<M>, key: M::Key) -> Self {
@@ -66,14 +86,11 @@ impl<'t, M: Memory> Writer<'t, M> {
     }
 
     /// All entries, in no order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = M::Entry<'_>> {
-        let memory = self.table.memory();
-        self.words()
-            .iter()
-            .filter_map(|word| match memory.read(word) {
-                Slot::Live(entry) => Some(entry),
-                Slot::Empty | Slot::Left => None,
-            })
+    pub(crate) fn iter(&self) -> Entries<'_, M> {
+        Entries {
+            memory: self.table.memory(),
+            words: self.words().iter(),
+        }
     }
 
     /// Makes room, so that the next `more` insertions get no memory and do not fail for lack of it.
