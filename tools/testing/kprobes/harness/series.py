@@ -162,36 +162,38 @@ def _checkpatch(mails, tree):
                           'mend the files they complain about')
 
 
-# Our files with options in them, who has to name each, and which of these all
-# our kernels are to have.
-_OPTIONS = (('rust/kprobes/Kconfig', 'arch/Kconfig',
-             ('CONFIG_RUST_KERNEL_KPROBES_KUNIT_TEST',)),
-            ('samples/rust_kprobes/Kconfig', 'samples/Kconfig',
-             ('CONFIG_SAMPLE_RUST_KPROBES', 'CONFIG_SAMPLE_JPROBES')))
-# The same of one that a patch puts into a file of the kernel's.
-_PATCHED = 'samples/rust/Kconfig', 'SAMPLE_RUST_KPROBE'
+# Our file with options in it, who has to name it, and which of these all our
+# kernels are to have.
+_OURS, _THEIRS = 'rust/kprobes/Kconfig', 'arch/Kconfig'
+_OPTION = 'RUST_KERNEL_KPROBES_KUNIT_TEST'
+# Others, and the files of the kernel's that a patch puts them into.
+_PATCHED = (('SAMPLE_KPROBES_BATCH', 'samples/Kconfig'),
+            ('SAMPLE_JPROBES', 'samples/Kconfig'),
+            ('SAMPLE_RUST_KPROBE', 'samples/rust/Kconfig'))
 
 
 def _offered(tree):
-    """For each of _OPTIONS: can they be selected in TREE?"""
-    return [(tree / ours).exists()
-            and f'source "{ours}"' in (tree / theirs).read_text()
-            for ours, theirs, _ in _OPTIONS]
+    """Can ours be selected in TREE?"""
+    return (tree / _OURS).exists() \
+        and f'source "{_OURS}"' in (tree / _THEIRS).read_text()
+
+
+def _unoffered(tree):
+    """Of _PATCHED those that cannot be selected in TREE yet."""
+    return [(option, path) for option, path in _PATCHED
+            if f'\nconfig {option}\n' not in (tree / path).read_text()]
 
 
 def _absent(tree):
     """The options of our configurations that TREE does not have yet."""
-    found = [option for (_, _, options), there in zip(_OPTIONS, _offered(tree))
-             if not there for option in options]
-    path, option = _PATCHED
-    if f'\nconfig {option}\n' not in (tree / path).read_text():
-        found.append(f'CONFIG_{option}')
-    return tuple(found)
+    found = [] if _offered(tree) else [_OPTION]
+    found += [option for option, _ in _unoffered(tree)]
+    return tuple(f'CONFIG_{option}' for option in found)
 
 
 def _impls(tree):
     """The implementations that can be selected in TREE."""
-    return ('c', 'rust') if _offered(tree)[0] else ('c',)
+    return ('c', 'rust') if _offered(tree) else ('c',)
 
 
 def _build(tree, impl, which, log_name, planned):
@@ -240,11 +242,11 @@ def _build_each(mails):
             _build(tree, impl, f'{number}/{len(mails)}',
                    f'build-{number}.log', 3 if impl in begun else 12)
             begun.add(impl)
-    for (ours, theirs, _), there in zip(_OPTIONS, _offered(tree)):
-        if not there:
-            raise env.Refusal(f'the options of {ours} to be offered by some '
-                              'mail', f'{theirs} never has it',
-                              'is its patch still in patches/?')
+    lacking = [] if _offered(tree) else [(_OURS, _THEIRS)]
+    for what, theirs in lacking + _unoffered(tree):
+        raise env.Refusal(f'{what} to be offered by some mail',
+                          f'{theirs} never has it',
+                          'is its patch still in patches/?')
     if not env.HOST_TOOLS:
         subprocess.run(['umount', env.TREE], check=True)
     shutil.rmtree(env.WORK / 'series' / 'tree')

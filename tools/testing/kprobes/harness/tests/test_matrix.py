@@ -52,7 +52,7 @@ class Bases(support.Case):
         self.assertIn('# CONFIG_SMP is not set', answers)
 
     def test_what_a_tree_does_not_have_is_left_out(self):
-        option = 'CONFIG_SAMPLE_RUST_KPROBES'
+        option = 'CONFIG_SAMPLE_KPROBES_BATCH'
         self.assertIn(option, self.configured('bench')[1])
         self.assertNotIn(option, self.configured('bench', (option,))[1])
 

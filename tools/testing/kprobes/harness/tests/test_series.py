@@ -11,7 +11,7 @@ import series
 from tests import support
 
 _OFFER = 'source "rust/kprobes/Kconfig"\n'
-_SAMPLE = 'source "samples/rust_kprobes/Kconfig"\n'
+_SAMPLES = '\nconfig SAMPLE_KPROBES_BATCH\n\nconfig SAMPLE_JPROBES\n'
 
 
 def _mail(path, before, after):
@@ -27,7 +27,6 @@ class Builds(support.Case):
         super().setUp()
         self.write('work/tree/arch/Kconfig', 'config KPROBES\n')
         self.write('work/tree/samples/Kconfig', 'menu\n')
-        self.write('work/tree/samples/rust_kprobes/Kconfig', '')
         self.write('work/tree/samples/rust/Kconfig', 'menu\n')
         (env.WORK / 'orig').mkdir()
         self.mails = [
@@ -35,7 +34,7 @@ class Builds(support.Case):
             self.write('2.patch', _mail('arch/Kconfig', 'config KPROBES\n',
                                         'config KPROBES\n' + _OFFER)),
             self.write('3.patch', _mail('samples/Kconfig', 'menu\n',
-                                        'menu\n' + _SAMPLE)),
+                                        'menu\n' + _SAMPLES)),
             self.write('4.patch', _mail(
                 'samples/rust/Kconfig', 'menu\n',
                 'menu\n\nconfig SAMPLE_RUST_KPROBE\n'))]
@@ -64,7 +63,7 @@ class Builds(support.Case):
     def test_the_samples_from_the_mail_on_that_offers_them(self):
         series._build_each(self.mails)
         rust = 'CONFIG_SAMPLE_RUST_KPROBE',
-        c_too = ('CONFIG_SAMPLE_RUST_KPROBES', 'CONFIG_SAMPLE_JPROBES', *rust)
+        c_too = ('CONFIG_SAMPLE_KPROBES_BATCH', 'CONFIG_SAMPLE_JPROBES', *rust)
         tests = ('CONFIG_RUST_KERNEL_KPROBES_KUNIT_TEST', *c_too)
         self.assertEqual(self.left_out,
                          [tests, c_too, c_too, rust, rust, (), ()])
@@ -74,7 +73,7 @@ class Builds(support.Case):
             series._build_each([self.mails[0], self.mails[2]])
 
     def test_a_series_that_never_offers_the_sample(self):
-        with self.refused('samples/rust_kprobes/Kconfig', 'patches/'):
+        with self.refused('SAMPLE_KPROBES_BATCH', 'patches/'):
             series._build_each(self.mails[:2])
 
     def test_a_mail_that_does_not_apply(self):
