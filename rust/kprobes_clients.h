@@ -3,6 +3,7 @@
 #ifndef _RUST_KPROBES_CLIENTS_H
 #define _RUST_KPROBES_CLIENTS_H
 
+#include <linux/error-injection.h>
 #include <linux/kprobes.h>
 #include <linux/list.h>
 

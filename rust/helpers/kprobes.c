@@ -10,6 +10,12 @@ rust_helper_instruction_pointer(struct pt_regs *regs)
 	return instruction_pointer(regs);
 }
 
+__rust_helper void
+rust_helper_instruction_pointer_set(struct pt_regs *regs, unsigned long addr)
+{
+	instruction_pointer_set(regs, addr);
+}
+
 __rust_helper unsigned long
 rust_helper_kernel_stack_pointer(struct pt_regs *regs)
 {
@@ -27,6 +33,14 @@ rust_helper_regs_return_value(struct pt_regs *regs)
 {
 	return regs_return_value(regs);
 }
+
+#ifdef CONFIG_FUNCTION_ERROR_INJECTION
+__rust_helper void
+rust_helper_regs_set_return_value(struct pt_regs *regs, unsigned long value)
+{
+	regs_set_return_value(regs, value);
+}
+#endif
 
 /* Of those that are in registers. */
 __rust_helper unsigned long

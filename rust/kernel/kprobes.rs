@@ -2,13 +2,15 @@
 
 //! Kprobes: calling a function of one's own wherever the kernel executes some instruction.
 //!
-//! There are three kinds of probes:
+//! There are four kinds of probes:
 //!
 //! - a [`Probe`] on any instruction, with a [`Handler`] that is called before it, or a
 //!   [`ProbeAfter`], with a [`HandlerAfter`] that is called after it as well;
 //! - an [`EntryProbe`] where a function begins, whose [`EntryHandler`] sees the arguments;
 //! - a [`ReturnProbe`], whose [`ReturnHandler`] is called when a function begins and when it
-//!   returns, and keeps something in between.
+//!   returns, and keeps something in between;
+//! - a [`PathProbe`] where a function begins, whose [`PathHandler`] may have the function not be
+//!   executed, which is the only thing here that needs `unsafe`.
 //!
 //! A registration owns its probe and the state that its handlers are called with. When it is
 //! dropped, the probe is unregistered, all handlers have returned, and then the state is dropped.
@@ -73,6 +75,7 @@ mod context;
 mod handler;
 mod hit;
 pub mod kind;
+mod path;
 mod place;
 mod query;
 mod refused;
@@ -98,6 +101,11 @@ pub use self::{
     hit::{
         Entry,
         Hit, //
+    },
+    path::{
+        Next,
+        Path,
+        PathHandler, //
     },
     place::Place,
     query::{
@@ -125,6 +133,9 @@ pub type ProbeAfter<T> = Registration<kind::InstructionAfter<T>>;
 
 /// A probe where a function begins.
 pub type EntryProbe<T> = Registration<kind::FunctionEntry<T>>;
+
+/// A probe where a function begins, which may have something else be executed in its place.
+pub type PathProbe<T> = Registration<kind::FunctionPath<T>>;
 
 /// A return probe.
 #[cfg(CONFIG_KRETPROBES)]

@@ -16,7 +16,9 @@ use super::{
     EntryHandler,
     Handler,
     HandlerAfter,
-    Hit, //
+    Hit,
+    Path,
+    PathHandler, //
 };
 #[cfg(CONFIG_KRETPROBES)]
 use super::{
@@ -237,6 +239,25 @@ impl<T: EntryHandler> Kind for FunctionEntry<T> {
     }
 }
 
+/// A probe where a function begins, [`PathHandler`].
+pub struct FunctionPath<T>(PhantomData<T>);
+
+impl<T> sealed::Sealed for FunctionPath<T> {}
+
+impl<T: PathHandler> Kind for FunctionPath<T> {
+    type Raw = bindings::kprobe;
+    type State = T::State;
+    const AT_ENTRY: bool = true;
+
+    #[inline]
+    fn handlers(raw: &mut Self::Raw) -> usize {
+        let decide: unsafe extern "C" fn(_, _) -> _ = decide::<T>;
+        raw.pre_handler = Some(decide);
+        raw.post_handler = Some(keep_jumps_away::<T>);
+        decide as usize
+    }
+}
+
 /// A return probe, [`ReturnHandler`].
 #[cfg(CONFIG_KRETPROBES)]
 pub struct FunctionReturn<T>(PhantomData<T>);
@@ -309,6 +330,38 @@ unsafe extern "C" fn enter<T: EntryHandler>(
         T::enter(state, &Entry::of(hit));
     }
     0
+}
+
+/// # Safety
+///
+/// To be called by kprobes, for a `Site<FunctionPath<T>>`.
+#[inline]
+unsafe extern "C" fn decide<T: PathHandler>(
+    probe: *mut bindings::kprobe,
+    registers: *mut bindings::pt_regs,
+) -> c_int {
+    // SAFETY: This is the handler.
+    let told = unsafe { told::<FunctionPath<T>>(probe, registers) };
+    let (Some((hit, state)), Some(registers)) = (told, NonNull::new(registers)) else {
+        return 0;
+    };
+    // SAFETY: This is the handler, and kprobes call it once for a hit.
+    let path = unsafe { Path::new(registers) };
+    T::enter(state, &Entry::of(hit), path).is_elsewhere().into()
+}
+
+/// Has nothing to do: that it is there keeps jumps away. Of a probe's own crate, as all handlers
+/// are.
+///
+/// # Safety
+///
+/// To be called by kprobes.
+#[inline]
+unsafe extern "C" fn keep_jumps_away<T: PathHandler>(
+    _: *mut bindings::kprobe,
+    _: *mut bindings::pt_regs,
+    _: c_ulong,
+) {
 }
 
 /// Where a call's data is.

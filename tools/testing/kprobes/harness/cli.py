@@ -54,7 +54,7 @@ def _job(name, impl, *before):
 
 # Samples that no demonstration loads.
 _IN_RUST = ('rust_minimal', 'rust_kprobe', 'rust_kretprobe',
-            'rust_kprobe_batch')
+            'rust_kprobe_batch', 'rust_kprobe_fault')
 
 
 def _samples(built):

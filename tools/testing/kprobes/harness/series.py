@@ -169,7 +169,8 @@ _OPTION = 'RUST_KERNEL_KPROBES_KUNIT_TEST'
 # Others, and the files of the kernel's that a patch puts them into.
 _PATCHED = (('SAMPLE_KPROBES_BATCH', 'samples/Kconfig'),
             ('SAMPLE_JPROBES', 'samples/Kconfig'),
-            ('SAMPLE_RUST_KPROBE', 'samples/rust/Kconfig'))
+            ('SAMPLE_RUST_KPROBE', 'samples/rust/Kconfig'),
+            ('SAMPLE_RUST_KPROBE_FAULT', 'samples/rust/Kconfig'))
 
 
 def _offered(tree):

@@ -214,10 +214,56 @@ rust_forgets() {
 	not_listed 'kernel_clone|vfs_read|vfs_write'
 }
 
+# fault_tries NAME: tries six times to remove a directory; says of each what became of it.
+fault_tries() {
+	for try in 1 2 3 4 5 6; do
+		rmdir $RAMFS/$1 2>/dev/null && printf gone, || printf there,
+		mkdir -p $RAMFS/$1
+	done
+}
+
+# rust_fault_sample: each second directory of a file system cannot be removed.
+RAMFS=/tmp/ramfs
+rust_fault_sample() {
+	mkdir -p $RAMFS
+	mount -t ramfs ramfs $RAMFS || return 1
+	mkdir $RAMFS/way
+	mark rust_kprobe_fault
+	load rust_kprobe_fault || return 1
+	[ -n "$(listed '  k  simple_rmdir\+0x')" ] || cat $KPROBES/list
+	tries=$(fault_tries way)
+	rmmod rust_kprobe_fault || return 1
+	after=$(fault_tries way)
+	rm -r $RAMFS/way
+	umount $RAMFS
+	[ $tries = gone,there,gone,there,gone,there, ] || {
+		echo "with the module: $tries"
+		return 1
+	}
+	[ $after = gone,gone,gone,gone,gone,gone, ] || {
+		echo "without it: $after"
+		return 1
+	}
+	since rust_kprobe_fault 'rust_kprobe_fault: 3 of 6 calls have failed' || {
+		since rust_kprobe_fault rust_kprobe_fault:
+		return 1
+	}
+	not_listed simple_rmdir
+}
+
+# rust_fault_refused: 0 is no number of calls.
+rust_fault_refused() {
+	mark "fault refused"
+	! load rust_kprobe_fault every=0 2>/dev/null || return 1
+	since "fault refused" 'rust_kprobe_fault: every=0: give how many'
+}
+
 check rust_kprobe rust_entry_sample
 check rust_kretprobe rust_return_sample
 check rust_kprobe_batch rust_batch_sample 1 '[1-9][0-9]*'
 check rust_kprobe_batch_disabled rust_batch_sample 0 0
+check rust_kprobe_fault rust_fault_sample
+check rust_kprobe_fault_refused rust_fault_refused
 check rust_forgotten_probes_go_with_their_module rust_forgets forgets
 check rust_forgotten_again rust_forgets forgets-again
 check rust_minimal_loads load rust_minimal

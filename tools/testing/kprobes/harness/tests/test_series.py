@@ -37,7 +37,8 @@ class Builds(support.Case):
                                         'menu\n' + _SAMPLES)),
             self.write('4.patch', _mail(
                 'samples/rust/Kconfig', 'menu\n',
-                'menu\n\nconfig SAMPLE_RUST_KPROBE\n'))]
+                'menu\n\nconfig SAMPLE_RUST_KPROBE\n'
+                '\nconfig SAMPLE_RUST_KPROBE_FAULT\n'))]
         self.built = []
         self.enterContext(mock.patch.object(series.toolchain, 'ready'))
         self.enterContext(mock.patch.object(env, 'HOST_TOOLS', True))
@@ -62,7 +63,8 @@ class Builds(support.Case):
 
     def test_the_samples_from_the_mail_on_that_offers_them(self):
         series._build_each(self.mails)
-        rust = 'CONFIG_SAMPLE_RUST_KPROBE',
+        rust = ('CONFIG_SAMPLE_RUST_KPROBE',
+                'CONFIG_SAMPLE_RUST_KPROBE_FAULT')
         c_too = ('CONFIG_SAMPLE_KPROBES_BATCH', 'CONFIG_SAMPLE_JPROBES', *rust)
         tests = ('CONFIG_RUST_KERNEL_KPROBES_KUNIT_TEST', *c_too)
         self.assertEqual(self.left_out,
