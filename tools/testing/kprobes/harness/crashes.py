@@ -57,6 +57,12 @@ SLEEPS = ('sleeps: registered',
           'BUG: sleeping function called from invalid context',
           'sleeps: goes after ')
 
+# Of a state that panics while it is made: no probe is left, and others go on.
+PANICS = ('panics: one is registered', 'a state that cannot be made',
+          'kernel BUG at', 'panics: nothing of it is registered',
+          'panics: what was there stays', 'panics: another is registered',
+          'panics: and goes')
+
 
 def tests(built, image):
     """The results of all boots of BUILT; IMAGE makes a job's initramfs."""
@@ -65,7 +71,8 @@ def tests(built, image):
     defects = _DEFECTS if built.impl == 'c' else ()
     return [*(_defect(built, image, *defect) for defect in defects),
             _unrecoverable(built, image), _no_fixup(built, image),
-            _lost_way(built, image), _sleeps(built, image)]
+            _lost_way(built, image), _sleeps(built, image),
+            _panics(built, image)]
 
 
 def _dies(built, image, job, oops):
@@ -161,6 +168,14 @@ def _sleeps(built, image):
     console.splats[:] = [line for line in console.splats
                          if SLEEPS[1] not in line]
     return _said(name, console, unsaid(console.lines, SLEEPS))
+
+
+def _panics(built, image):
+    name = f'{built.arch}.{built.impl}.crash.state_that_panics'
+    console = _dies(built, image, 'panics', r'kernel BUG at')
+    if not console:
+        return ktap.Result(name, 'fail', 'no BUG for a state that panics')
+    return _said(name, console, unsaid(console.lines, PANICS))
 
 
 def warned_wrongly(lines):

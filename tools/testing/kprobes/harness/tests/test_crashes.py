@@ -33,6 +33,13 @@ class Unsaid(unittest.TestCase):
         self.assertIsNotNone(
             crashes.unsaid(SAID[::-1], crashes.UNRECOVERABLE))
 
+    def test_a_panic_leaves_nothing(self):
+        said = [f'[    1.0] kprobes_{line}' for line in crashes.PANICS]
+        self.assertIsNone(crashes.unsaid(said, crashes.PANICS))
+        for place, line in enumerate(crashes.PANICS):
+            self.assertEqual(crashes.unsaid(
+                said[:place] + said[place + 1:], crashes.PANICS), line)
+
     def test_who_may_sleep_is_reported(self):
         said = [f'[    1.0] kprobes_{line}' for line in crashes.SLEEPS]
         self.assertIsNone(crashes.unsaid(said, crashes.SLEEPS))
