@@ -3,7 +3,7 @@
 //! The kinds of probes: which C structure each is, and which functions C is given for its handlers.
 //!
 //! Kprobes call those functions with the structure that was registered. It is the first member of
-//! [`Site`], so they find the client's state beside it.
+//! `Site`, so they find the client's state beside it.
 //!
 //! All that is generic on the way from a client's call of `register()` to these functions is marked
 //! `#[inline]`. So each crate that registers something has copies of its own, where the compiler
