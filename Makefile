@@ -9,7 +9,8 @@ export ARCH IMPL KSRC JOBS CACHE V HOST_TOOLS DIR ARGS UNDO PIECE FAST SEED DEBI
 export KP_GIVEN := $(MAKEOVERRIDES)
 
 COMMANDS := run test test-all check check-kernel shell bench bench-quick \
-	kernel host-test host-fuzz host-bench host-miri kunit selftest storm coverage module apply series selfcheck plan clean
+	kernel host-test host-fuzz host-bench host-miri kunit selftest storm coverage module apply series docs selfcheck \
+	plan clean
 
 .PHONY: help distclean $(COMMANDS)
 
@@ -49,6 +50,8 @@ distclean:
 #: make apply KSRC=p   put overlay and patches into your own 7.3 tree (UNDO=1 takes them out again)
 #: make series KSRC=p  the same as a git am-able series: checkpatch --strict on each mail, after each a build with
 #:                     C and, once it can be selected, one with Rust (FAST=1: no builds)
+#: make docs           the pages of Documentation/trace/rust-kprobes/ and rustdoc's, in HTML: says where they are, fails
+#:                     where a warning names a file of ours
 #: make selfcheck      prove that the harness catches what goes wrong
 #: make plan           write the lists of expected tests from a run
 #: make clean          delete objects

@@ -65,7 +65,8 @@ def _clippy(built, name='clippy', tests=True):
 _AGREED = re.compile(r'-Z(sanitizer|retpoline|indirect-branch-cs-prefix)|-Cpanic=')
 
 
-def _rustdoc(built):
+def rustdoc(built, out=None):
+    """Our crate's pages, private items included, in OUT: without a warning."""
     saved = built.obj / 'rust/kprobes/.rust_kprobes.o.cmd'
     words = saved.read_text().splitlines()[0].split()
     flags = [*filter(_AGREED.match, words),
@@ -82,7 +83,7 @@ def _rustdoc(built):
              'used_with_arg)',
              f'@{built.obj}/include/generated/rustc_cfg',
              f'--target={built.obj}/scripts/target.json',
-             '-o', env.WORK / 'rustdoc']
+             '-o', out or env.WORK / 'rustdoc']
     log, status = _call(
         'rustdoc', ['rustdoc', *flags,
                     built.tree / 'rust/kprobes/rust_kprobes.rs'],
@@ -136,6 +137,6 @@ def run(built):
             found.append(_rethook(built))
         found.append(_clippy(built))
         found.append(_clippy(built, 'clippy-without-tests', tests=False))
-        found.append(_rustdoc(built))
+        found.append(rustdoc(built))
         found += compilefail.tests(built)
     return found

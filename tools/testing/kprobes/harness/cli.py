@@ -36,7 +36,7 @@ _COMMANDS = {}
 # Those whose last line counts, however they end.
 _COUNTING = ('test', 'test-all', 'check', 'check-kernel', 'host-test',
              'host-fuzz', 'host-bench', 'host-miri', 'kunit', 'selftest',
-             'storm', 'coverage', 'selfcheck')
+             'storm', 'coverage', 'docs', 'selfcheck')
 
 
 def command(function):
@@ -570,6 +570,15 @@ def bench_quick():
 
 
 @command
+def docs():
+    """make docs"""
+    import docs as pages
+    tally = results.Tally()
+    tally.add(pages.run(lambda: kernel.build(variables.arch(), 'rust')))
+    return _finish(tally)
+
+
+@command
 def selfcheck():
     """make selfcheck"""
     import faults
@@ -602,7 +611,7 @@ def _nobody_else():
 def clean():
     """make clean"""
     with _nobody_else():
-        for name in ('build', 'coverage', 'host', 'host-miri', 'logs',
+        for name in ('build', 'coverage', 'docs', 'host', 'host-miri', 'logs',
                      'modules', 'series', 'selfcheck', 'rustdoc',
                      'bindgen-build'):
             shutil.rmtree(env.WORK / name, ignore_errors=True)

@@ -77,6 +77,7 @@ _COMMANDS = {
     'check': ('rust', 'lint'), 'host-test': ('rust',),
     'host-fuzz': ('rust',), 'host-bench': ('rust',), 'host-miri': ('rust',),
     'kernel': ('rust', 'build'), 'check-kernel': ('rust', 'build'),
+    'docs': ('rust', 'build'),
     'series': ('rust', 'build'), 'apply': ('apply',), 'clean': (),
     'test': _ALL, 'test-all': _ALL, 'plan': _ALL, 'selfcheck': _ALL,
 }

@@ -15,6 +15,7 @@ import time
 import check
 import checkkernel
 import cli
+import docs
 import env
 import fragments
 import host
@@ -122,6 +123,10 @@ def _clients(impl):
     return run
 
 
+def _docs():
+    return docs.run(lambda: kernel.build('x86_64', 'rust'))
+
+
 def _series():
     # As make series FAST=1 does; each of the mails is a test.
     return [ktap.Result(f'series.{mail.stem}', 'pass')
@@ -162,6 +167,7 @@ def pieces():
     found['clients-x86_64'] = _clients('rust')
     found['clients-x86_64-c'] = _clients('c')
     found['coverage'] = cli.coverage_tests
+    found['docs'] = _docs
     found['series'] = _series
     found['storm-x86_64'] = _storm(600)
     found['storm-x86_64-piecewise'] = _storm(600, piecewise=True)

@@ -22,6 +22,10 @@ BEAT = 20
 _done = []
 # What a first run does before it can build, and the minutes for all of it.
 _SET_UP = ('toolchain root', 'bindgen', 'crates', 'source')
+# What the shell part has made, the minutes for it, and where it says how long
+# that took.
+_ROOTS = (('toolchain root', 2, 'KP_ROOT_SECONDS'),
+          ('docs root', 1.5, 'KP_DOCS_SECONDS'))
 _SET_UP_BUDGET = 5
 # Of each group of stages: its budget in minutes, the seconds it has taken.
 _groups = {}
@@ -185,9 +189,9 @@ def group(name, minutes):
 
 def handed_over():
     """Count what the shell part has done before this program could run."""
-    seconds = os.environ.get('KP_ROOT_SECONDS')
-    if seconds:
-        _count('toolchain root', 2, float(seconds))
+    for name, planned, variable in _ROOTS:
+        if seconds := os.environ.get(variable):
+            _count(name, planned, float(seconds))
 
 
 def _line(name, planned, seconds):

@@ -13,7 +13,7 @@ import source
 
 # These work on a kernel of ARCH that has the implementation asked for.
 _OF_A_KERNEL = ('test', 'kernel', 'kunit', 'selftest', 'storm', 'plan',
-                'check-kernel')
+                'check-kernel', 'docs')
 _OF_EVERY_KERNEL = ('test-all', 'selfcheck', 'series', 'coverage')
 _SHOWN = ('run', 'shell', 'module')
 # These are told something by ARGS.
@@ -72,6 +72,9 @@ def _of_the_command(name):
     if name == 'check-kernel' and impl(arch()) != 'rust':
         raise env.Refusal('IMPL=rust: these are checks of our own code',
                           'IMPL=c', 'make check-kernel')
+    if name == 'docs' and impl(arch()) != 'rust':
+        raise env.Refusal('IMPL=rust: the pages are about our own code',
+                          'IMPL=c', 'make docs')
 
 
 def _piece():

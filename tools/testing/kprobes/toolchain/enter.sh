@@ -64,6 +64,8 @@ keep=("PATH=/usr/lib/llvm-$llvm/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/us
 	HOME=/tmp LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
 	KP_REPO=/repo KP_CACHE=/cache KP_WORK=/work
 	${KP_ROOT_SECONDS:+"KP_ROOT_SECONDS=$KP_ROOT_SECONDS"}
+	${KP_DOCS_SECONDS:+"KP_DOCS_SECONDS=$KP_DOCS_SECONDS"}
+	${KP_DOCS:+"KP_DOCS=/cache/${KP_DOCS##*/}"}
 	${KP_KSRC:+KP_KSRC=/ksrc} ${KP_MODULE:+KP_MODULE=/module}
 	"KP_HOST_REPO=$KP_REPO" "KP_HOST_CACHE=$KP_CACHE" "KP_HOST_WORK=$KP_WORK"
 	"KP_HOST_KSRC=${KP_KSRC:-}" "KP_HOST_MODULE=${KP_MODULE:-}")

@@ -154,7 +154,8 @@ class Distclean(Shell):
     def distclean(self):
         cache = self.tmp / 'a cache'
         for name in ('.rust-kprobes', 'root-0123456789ab/bin/x',
-                     'root-ba9876543210.part/y', 'checkouts/1/z',
+                     'root-ba9876543210.part/y', 'docs-0123456789ab/x',
+                     'docs-ba9876543210.part.log', 'checkouts/1/z',
                      'ccache/a', 'times.json', 'root.lock', 'theirs/b'):
             self.write(f'a cache/{name}', '')
         done = subprocess.run(
@@ -168,9 +169,10 @@ class Distclean(Shell):
         status, text, cache = self.distclean()
         self.assertEqual(status, 0, text)
         self.assertIn(f'deleting {cache}: the toolchain', text)
-        for words in ('1 of 4: root-0123456789ab',
-                      '2 of 4: root-ba9876543210.part',
-                      '3 of 4: checkouts/1', '4 of 4: ccache',
+        for words in ('1 of 5: root-0123456789ab',
+                      '2 of 5: root-ba9876543210.part',
+                      '3 of 5: docs-0123456789ab',
+                      '4 of 5: checkouts/1', '5 of 5: ccache',
                       'what is not ours'):
             self.assertIn(words, text)
         self.assertEqual([path.name for path in cache.iterdir()], ['theirs'])

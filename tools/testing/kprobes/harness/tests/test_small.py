@@ -86,6 +86,13 @@ class Summary(support.Case):
         self.assertEqual(found['toolchain root'], ['2.0', '1.0'])
         self.assertEqual(found['all'], ['14.0', '11.0'])
 
+    def test_so_does_the_one_of_the_pages(self):
+        with mock.patch.dict('os.environ', {'KP_DOCS_SECONDS': '30'}):
+            found = self.lines(('docs pages', 1, 30))
+        self.assertEqual(found['docs root'], ['1.5', '0.5'])
+        # It is no part of what a first run may take.
+        self.assertNotIn('set-up, of these', found)
+
     def test_no_root_made(self):
         found = self.lines(('kernel x', 12, 600))
         self.assertNotIn('toolchain root', found)

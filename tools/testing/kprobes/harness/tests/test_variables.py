@@ -12,7 +12,7 @@ from tests import support
 _EVERY = ('run', 'test', 'test-all', 'check', 'check-kernel', 'shell', 'bench',
           'bench-quick', 'kernel', 'host-test', 'host-fuzz', 'host-bench',
           'host-miri', 'kunit', 'selftest', 'storm', 'coverage', 'module', 'apply',
-          'series', 'selfcheck', 'plan', 'clean')
+          'series', 'docs', 'selfcheck', 'plan', 'clean')
 _NAMES = ('ARCH', 'IMPL', 'JOBS', 'PIECE', 'SEED', 'ARGS')
 
 
