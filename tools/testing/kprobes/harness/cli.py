@@ -53,12 +53,15 @@ def _job(name, impl, *before):
 
 
 # Samples that no demonstration loads.
-_IN_RUST = ('rust_minimal', 'rust_kprobe', 'rust_kretprobe',
-            'rust_kprobe_batch', 'rust_kprobe_fault')
+IN_RUST = ('rust_minimal', 'rust_kprobe', 'rust_kretprobe',
+           'rust_kprobe_batch', 'rust_kprobe_fault')
+# Our own modules of tests that every boot of tests has on x86; others have the
+# first.
+MODULES = ('clauses', 'forms')
 
 
 def _samples(built):
-    return guest.shipped(built, *demo.samples(built.impl), *_IN_RUST)
+    return guest.shipped(built, *demo.samples(built.impl), *IN_RUST)
 
 
 def _modules(built, *more):
@@ -67,8 +70,8 @@ def _modules(built, *more):
     And on x86 the program that comes with the clauses.
     """
     if built.arch != 'x86_64':
-        return kernel.ours(built, 'clauses', *more)
-    found = kernel.ours(built, 'clauses', 'forms', *more)
+        return kernel.ours(built, MODULES[0], *more)
+    found = kernel.ours(built, *MODULES, *more)
     return [*found, found[0].parent / 'perf_records']
 
 
