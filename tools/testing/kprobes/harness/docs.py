@@ -13,6 +13,7 @@ import subprocess
 from pathlib import Path
 
 import checkkernel
+import documents
 import env
 import kernel
 import overlay
@@ -154,11 +155,14 @@ def crates(built):
 def run(build):
     """All of it, on the kernel that BUILD makes; the results."""
     first, wrong = pages()
+    untrue = documents.of_kernel(env.TREE)
     out, warned = crates(build())
     progress.say(f'pages: {env.host(first)}\n'
                  f'the safe interface: {env.host(out)}/kernel/kprobes/index.html\n'
                  f'the crate: {env.host(out)}/rust_kprobes/index.html')
     return [Result('docs.pages', 'fail' if wrong else 'pass',
                    '\n'.join(wrong)),
+            Result('docs.kernel', 'fail' if untrue else 'pass',
+                   '\n'.join(untrue)),
             Result('docs.rustdoc', 'fail' if warned else 'pass',
                    '\n'.join(warned))]

@@ -12,6 +12,7 @@ import progress
 import qemu
 
 EXAMPLES = env.KPROBES / 'examples'
+NAMES = ('hello', 'hello_rust')
 # README's call, with the parameters, and what follows of it there.
 _CALL = re.compile(r'^    make module DIR=\S+ ARGS="(.*)"$', re.M)
 _SHOWN = re.compile(r'^(    \$ insmod hello\.ko .*\n(?:    .*\n)+)', re.M)
@@ -92,11 +93,10 @@ def missing(wanted, lines):
 def examples(built):
     """The modules that README shows do what it says; the results."""
     found = []
-    for name, (parameters, wanted) in {
-            'hello': shown(),
-            'hello_rust': ('', ['loaded hello_rust',
-                                'hello_rust: vfs_read was called 48 times',
-                                'unloaded hello_rust'])}.items():
+    for name, (parameters, wanted) in zip(NAMES, (
+            shown(), ('', ['loaded hello_rust',
+                           'hello_rust: vfs_read was called 48 times',
+                           'unloaded hello_rust'])), strict=True):
         try:
             lines = run(built, EXAMPLES / name, parameters)
             why = missing(wanted, lines)

@@ -43,6 +43,7 @@ say "$ insmod kretprobe_example.ko func=kernel_clone"
 load kretprobe_example func=kernel_clone
 touch_it
 try cat $KPROBES/list
+[ ! -e $KPROBES/counters ] || try "grep return_ $KPROBES/counters"
 say "$ rmmod kretprobe_example"
 rmmod kretprobe_example
 
@@ -78,6 +79,7 @@ if [ "$IMPL" = rust ]; then
 	try cat $KPROBES/list
 	try "echo 0 >/proc/sys/debug/kprobes-optimization"
 	try cat $KPROBES/list
+	try cat $KPROBES/unoptimized
 	try "echo 1 >/proc/sys/debug/kprobes-optimization"
 	try cat $KPROBES/list
 	# Until then the jump may not have been written.
@@ -111,6 +113,7 @@ try "grep -E 'first:|last:' trace | head -n 4"
 echo >kprobe_events
 section "functions nobody may probe"
 try "wc -l <$KPROBES/blacklist"
+try "grep notify_die $KPROBES/blacklist"
 cd /
 if [ -e $KPROBES/refused ]; then
 	section "what was refused, and why"

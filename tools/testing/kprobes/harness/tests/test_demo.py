@@ -72,6 +72,9 @@ class Needed(support.Case):
                                       release='7.3.4')
         self.enterContext(mock.patch.object(demo.guest, 'initramfs'))
         self.enterContext(mock.patch.object(demo.guest, 'shipped'))
+        # What else must be there has tests of its own.
+        self.enterContext(mock.patch.object(demo.documents, 'unseen',
+                                            lambda _: []))
         self.enterContext(mock.patch.object(
             demo.qemu, 'boot', lambda *_, **__: types.SimpleNamespace(
                 lines=lines, log=self.tmp / 'console')))

@@ -8,6 +8,7 @@ import types
 from unittest import mock
 
 import cli
+import documents
 import env
 import fragments
 import kernel
@@ -496,13 +497,13 @@ class Examples(support.Case):
             ['pass', 'fail'])
 
     def test_readme_and_the_page_show_them(self):
-        for page in ('README.md',
-                     'Documentation/trace/rust-kprobes/testing.rst'):
-            text = (env.REPO / page).read_text().replace('\t', ' ' * 8)
-            for path in sorted(matrix.modules.EXAMPLES.glob('*/*')):
-                # Without the licence, as in a folder of one's own.
-                shown = path.read_text().split('\n', 1)[1].strip('\n')
-                shown = shown.replace('\t', ' ' * 8)
-                shown = ''.join(f'    {line}'.rstrip() + '\n'
-                                for line in shown.split('\n'))
-                self.assertTrue(shown in text, f'{path.name} in {page}')
+        # As they are there: see test_documents.py.
+        pages = documents.pages()
+        shown = [one for path in pages for one in documents.listings(path)
+                 if path.name in ('README.md', 'testing.rst')]
+        for path in sorted(matrix.modules.EXAMPLES.glob('*/*')):
+            name = str(path.relative_to(env.REPO))
+            for how in ([f'file {name}'], [f'../../../{name}']):
+                self.assertEqual([[word] for one in shown
+                                  for word in (one.how, one.include)
+                                  if word == how[0]], [how], name)
