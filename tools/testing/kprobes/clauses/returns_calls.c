@@ -396,7 +396,9 @@ static void K4_running_probe_is_that_of_the_entry(struct kunit *test)
 {
 	struct watched probe = WATCHED(INNER);
 
-	running_kprobe = (void __percpu *)clauses_symbol("current_kprobe");
+	/* Of the CPU's address space, which GCC knows of: by its number only. */
+	running_kprobe = (void __percpu *)(unsigned long)
+			 clauses_symbol("current_kprobe");
 	if (!running_kprobe)
 		kunit_skip(test, "calls through pointers are checked");
 	probe.rp.entry_handler = note_running;
