@@ -42,6 +42,17 @@ rust_helper_regs_set_return_value(struct pt_regs *regs, unsigned long value)
 }
 #endif
 
+/* Of a value that has two registers, which only arm has. */
+__rust_helper unsigned long
+rust_helper_regs_return_value_high(struct pt_regs *regs)
+{
+#ifdef CONFIG_ARM
+	return regs->ARM_r1;
+#else
+	return 0;
+#endif
+}
+
 /* Of those that are in registers. */
 __rust_helper unsigned long
 rust_helper_regs_get_kernel_argument(struct pt_regs *regs, unsigned int n)

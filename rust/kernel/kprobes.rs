@@ -68,6 +68,7 @@
 //!
 //! C header: [`include/linux/kprobes.h`](srctree/include/linux/kprobes.h)
 
+mod abi;
 mod argument;
 mod batch;
 mod clients;
@@ -87,7 +88,10 @@ mod site;
 mod tests;
 
 pub use self::{
-    argument::Argument,
+    argument::{
+        Argument,
+        InRegister, //
+    },
     batch::{
         Batch,
         BatchRefused, //
@@ -99,6 +103,7 @@ pub use self::{
         HandlerAfter, //
     },
     hit::{
+        Arguments,
         Entry,
         Hit, //
     },

@@ -1,22 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a function gets, and what it returns, as a type.
+//! What a function is given, and what it returns, as a type.
 //!
 //! A register has as many bits as a pointer. What a function's declaration says of them is not
 //! known here: who names a type says how many of the bits are the argument's, and how they are
 //! read. A wrong type is a wrong number, and nothing worse: a pointer that is read here is a raw
 //! one, and a bool is whatever is not zero.
 //!
-//! Integers of more bits than a register are not among the types where registers have 32 bits:
-//! there they are in two of them, and which two depends on what comes before.
+//! An integer of 64 bits is in two registers where these have 32. Which two depends on what comes
+//! before, so it can be read among all arguments ([`Arguments`]), and not by its number
+//! ([`InRegister`]).
+//!
+//! [`Arguments`]: super::Arguments
 
 use crate::uaccess::UserPtr;
 
-/// What fits into a register.
+/// What a function may be given, or return.
+#[diagnostic::on_unimplemented(
+    message = "no function of the kernel is given a `{Self}` that could be read",
+    label = "not the type of an argument",
+    note = "integers, `bool`, raw pointers and `UserPtr` are; \
+            a reference is for who can vouch for what it leads to"
+)]
 pub trait Argument: sealed::Sealed {
-    /// Takes its bits out of `register`.
-    fn from_register(register: usize) -> Self;
+    /// Takes its bits out of the lowest ones of `bits`.
+    fn from_bits(bits: u64) -> Self;
 }
+
+/// What is in one register on this machine, or in one word of the stack.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not in one register on this machine",
+    label = "not the type of an argument in one register",
+    note = "where registers have 32 bits, 64 are in two of them: see `Entry::arguments()`"
+)]
+pub trait InRegister: Argument {}
 
 mod sealed {
     pub trait Sealed {}
@@ -28,24 +45,31 @@ macro_rules! integers {
 
         impl Argument for $type {
             #[inline]
-            fn from_register(register: usize) -> Self {
-                // The upper bits of a register are nobody's.
-                register as Self
+            fn from_bits(bits: u64) -> Self {
+                // The bits above are nobody's.
+                bits as Self
             }
         }
     )*};
 }
 
-integers!(u8, u16, u32, usize, i8, i16, i32, isize);
+macro_rules! in_register {
+    ($($type:ty),*) => {$(
+        impl InRegister for $type {}
+    )*};
+}
+
+integers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
+in_register!(u8, u16, u32, usize, i8, i16, i32, isize, bool, UserPtr);
 #[cfg(CONFIG_64BIT)]
-integers!(u64, i64);
+in_register!(u64, i64);
 
 impl sealed::Sealed for bool {}
 
 impl Argument for bool {
     #[inline]
-    fn from_register(register: usize) -> Self {
-        u8::from_register(register) != 0
+    fn from_bits(bits: u64) -> Self {
+        u8::from_bits(bits) != 0
     }
 }
 
@@ -53,25 +77,29 @@ impl<T> sealed::Sealed for *const T {}
 
 impl<T> Argument for *const T {
     #[inline]
-    fn from_register(register: usize) -> Self {
-        core::ptr::with_exposed_provenance(register)
+    fn from_bits(bits: u64) -> Self {
+        core::ptr::with_exposed_provenance(usize::from_bits(bits))
     }
 }
+
+impl<T> InRegister for *const T {}
 
 impl<T> sealed::Sealed for *mut T {}
 
 impl<T> Argument for *mut T {
     #[inline]
-    fn from_register(register: usize) -> Self {
-        core::ptr::with_exposed_provenance_mut(register)
+    fn from_bits(bits: u64) -> Self {
+        core::ptr::with_exposed_provenance_mut(usize::from_bits(bits))
     }
 }
+
+impl<T> InRegister for *mut T {}
 
 impl sealed::Sealed for UserPtr {}
 
 impl Argument for UserPtr {
     #[inline]
-    fn from_register(register: usize) -> Self {
-        Self::from_addr(register)
+    fn from_bits(bits: u64) -> Self {
+        Self::from_addr(usize::from_bits(bits))
     }
 }

@@ -10,7 +10,16 @@
 //! The registers are there to be read. Who writes to them changes what the kernel executes next,
 //! which can break everything that Rust relies on.
 
-use super::Argument;
+use super::{
+    abi::{
+        Abi,
+        Cursor,
+        Location,
+        Word, //
+    },
+    Argument,
+    InRegister, //
+};
 use crate::{
     bindings,
     types::Opaque, //
@@ -20,16 +29,20 @@ use core::{
     ptr::NonNull, //
 };
 
-/// How many arguments are in registers.
-const IN_REGISTERS: usize = if cfg!(CONFIG_X86_64) {
-    6
+/// This machine's rules.
+const HERE: Abi = if cfg!(CONFIG_X86_64) {
+    Abi::X86_64
 } else if cfg!(CONFIG_S390) {
-    5
+    Abi::S390
+} else if cfg!(CONFIG_PPC) {
+    Abi::POWERPC
 } else if cfg!(CONFIG_ARM) {
-    4
+    Abi::ARM
 } else {
-    8
+    Abi::EIGHT
 };
+
+const _: () = assert!(HERE.word == size_of::<usize>());
 
 /// A hit of a probe, before or after the instruction is executed.
 ///
@@ -106,17 +119,82 @@ impl<'a> Entry<'a> {
 
     /// The `n`th argument, counted from 0, if it is in a register: the first six are on x86-64,
     /// eight on powerpc, five on s390, four on arm. `A` says how its bits are to be read.
+    ///
+    /// Those before it are taken to have one register each, as they have wherever registers have 64
+    /// bits; [`Self::arguments`] knows better.
     #[inline]
-    pub fn argument<A: Argument>(&self, n: usize) -> Option<A> {
-        if n >= IN_REGISTERS {
-            return None;
+    pub fn argument<A: InRegister>(&self, n: usize) -> Option<A> {
+        let n = u32::try_from(n).ok().filter(|&n| n < HERE.registers)?;
+        Some(A::from_bits(self.word(Word::Register(n)) as u64))
+    }
+
+    /// All arguments, to be taken one after the other, those on the stack too.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{
+    ///     kprobes::{
+    ///         Entry,
+    ///         EntryHandler, //
+    ///     },
+    ///     prelude::*,
+    ///     uaccess::UserPtr, //
+    /// };
+    ///
+    /// struct Opens;
+    ///
+    /// impl EntryHandler for Opens {
+    ///     type State = ();
+    ///
+    ///     /// Of `do_sys_openat2(int dfd, const char __user *filename, struct open_how *how)`.
+    ///     fn enter((): &(), call: &Entry<'_>) {
+    ///         let mut arguments = call.arguments();
+    ///         let dfd: c_int = arguments.take();
+    ///         let name: UserPtr = arguments.take();
+    ///         pr_debug!("{dfd}, {:p}\n", name.as_const_ptr());
+    ///     }
+    /// }
+    /// ```
+    #[inline]
+    pub fn arguments(&self) -> Arguments<'_> {
+        Arguments {
+            call: self,
+            cursor: Cursor::new(HERE),
         }
-        let registers = self.0.registers.as_ptr();
-        // SAFETY: The registers are there, by the invariants of `Hit`, and there is such an
-        // argument.
-        Some(A::from_register(unsafe {
-            bindings::regs_get_kernel_argument(registers, n as u32)
-        }))
+    }
+
+    #[inline]
+    fn word(&self, word: Word) -> usize {
+        match word {
+            // SAFETY: The registers are there, by the invariants of `Hit`, and there is such an
+            // argument, by the machine's rules.
+            Word::Register(n) => unsafe {
+                bindings::regs_get_kernel_argument(self.0.registers.as_ptr(), n)
+            },
+            Word::Stack(n) => self.stack(n),
+        }
+    }
+}
+
+/// The arguments of a call, in the order of the function's declaration.
+///
+/// Whose types they are is not known here; each must be taken as what it is, or those that follow
+/// it may be looked for in the wrong place.
+pub struct Arguments<'a> {
+    call: &'a Entry<'a>,
+    cursor: Cursor,
+}
+
+impl Arguments<'_> {
+    /// The next one. `A` says of how many bits it is, and how they are to be read. What is on no
+    /// stack is 0.
+    #[inline]
+    pub fn take<A: Argument>(&mut self) -> A {
+        let Location { low, high } = self.cursor.next(size_of::<A>());
+        let low = self.call.word(low) as u64;
+        let high = high.map_or(0, |high| self.call.word(high) as u64);
+        A::from_bits((high << 32) | low)
     }
 }
 
@@ -147,10 +225,15 @@ impl<'a> Return<'a> {
     /// What the function returns. `A` says how its bits are to be read.
     #[inline]
     pub fn value<A: Argument>(&self) -> A {
+        let registers = self.hit.registers.as_ptr();
         // SAFETY: The registers are there, by the invariants of `Hit`.
-        A::from_register(
-            unsafe { bindings::regs_return_value(self.hit.registers.as_ptr()) } as usize,
-        )
+        let low = unsafe { bindings::regs_return_value(registers) } as usize as u64;
+        if size_of::<A>() <= size_of::<usize>() {
+            return A::from_bits(low);
+        }
+        // SAFETY: As above.
+        let high = unsafe { bindings::regs_return_value_high(registers) } as u64;
+        A::from_bits((high << 32) | low)
     }
 
     /// Where the probed function has begun; see [`Hit::address`].

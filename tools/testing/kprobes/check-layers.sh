@@ -191,13 +191,24 @@ for file in "${files[@]}"; do
 	esac
 done
 
+# The pure files of the safe interface.
+for file in rust/kernel/kprobes/abi.rs rust/kernel/kprobes/signature.rs; do
+	[ -e "$file" ] || continue
+	forbid "$file" '(^|[^a-z_])(unsafe|crate|kernel|alloc|bindings)([^a-z_]|$)' \
+		"nothing but core in a pure file" '^mod tests'
+	forbid "$file" 'CONFIG_|cfg[a-z_]*\(.*target_' \
+		"no configuration in pure code (it arrives as a value)"
+	forbid "$file" '(\.unwrap\(\)|\.expect\(|panic!\(|unreachable!\()' \
+		"no way to panic" '^mod tests'
+done
+
 # The host crate: #[path] to pure files only, and nothing of its own beside
 # the tree's files that the kernel does not have.
 lib=tools/testing/kprobes/host/src/lib.rs
 if [ -e $lib ]; then
 	while IFS=: read -r number text; do
-		[[ $text =~ (rust/kprobes/(contract|model/mod|shared/mod|slot/mod|pool/mod|table/mod)|arch/[a-z0-9]+/kprobes/isa/mod)\.rs ]] ||
-			report "$lib:$number" "#[path] to model, shared, slot, pool, table, contract or an isa" "$text"
+		[[ $text =~ (rust/kernel/kprobes/(abi|signature)|rust/kprobes/(contract|model/mod|shared/mod|slot/mod|pool/mod|table/mod)|arch/[a-z0-9]+/kprobes/isa/mod)\.rs ]] ||
+			report "$lib:$number" "#[path] to model, shared, slot, pool, table, contract, abi or an isa" "$text"
 	done < <(grep -nF '#[path' $lib)
 fi
 

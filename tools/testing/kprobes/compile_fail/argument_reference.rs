@@ -2,8 +2,8 @@
 
 //! An argument as a reference, which nobody could vouch for.
 //!
-//! error[E0277]: the trait bound `&u8: Argument` is not satisfied
-//! says: the trait `Argument` is not implemented for `&u8`
+//! error[E0277]: no function of the kernel is given a `&u8` that could be read
+//! says: a reference is for who can vouch for what it leads to
 
 use kernel::kprobes::{
     Entry,
@@ -16,8 +16,8 @@ impl EntryHandler for Reads {
     type State = ();
 
     fn enter((): &(), call: &Entry<'_>) {
-        let _ = call.argument::<*const u8>(0);
+        let _ = call.arguments().take::<*const u8>();
         #[cfg(refused)]
-        let _ = call.argument::<&u8>(0);
+        let _ = call.arguments().take::<&u8>();
     }
 }

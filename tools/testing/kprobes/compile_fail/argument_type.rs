@@ -2,8 +2,8 @@
 
 //! An argument of a type that is in no register.
 //!
-//! error[E0277]: the trait bound `[u8; 4]: Argument` is not satisfied
-//! says: the trait `Argument` is not implemented for `[u8; 4]`
+//! error[E0277]: `[u8; 4]` is not in one register on this machine
+//! says: not the type of an argument in one register
 
 use kernel::kprobes::{
     Entry,

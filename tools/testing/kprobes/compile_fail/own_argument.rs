@@ -17,7 +17,7 @@ const _: fn() = known::<usize>;
 
 #[cfg(refused)]
 impl Argument for Mine {
-    fn from_register(register: usize) -> Self {
-        Self(register)
+    fn from_bits(bits: u64) -> Self {
+        Self(bits as usize)
     }
 }

@@ -11,6 +11,8 @@
 // The kernel is what uses it all; here the tests use what they need.
 #![allow(dead_code)]
 
+#[path = "../../../../../rust/kernel/kprobes/abi.rs"]
+mod abi;
 #[path = "../../../../../rust/kprobes/contract.rs"]
 mod contract;
 #[path = "../../../../../rust/kprobes/model/mod.rs"]
