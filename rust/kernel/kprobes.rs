@@ -12,6 +12,9 @@
 //! - a [`PathProbe`] where a function begins, whose [`PathHandler`] may have the function not be
 //!   executed, which is the only thing here that needs `unsafe`.
 //!
+//! [`kprobe`](macro@kprobe) and [`kretprobe`](macro@kretprobe) make handlers of functions that have
+//! the arguments of what is probed.
+//!
 //! A registration owns its probe and the state that its handlers are called with. When it is
 //! dropped, the probe is unregistered, all handlers have returned, and then the state is dropped.
 //!
@@ -86,11 +89,13 @@ mod returns;
 mod site;
 #[cfg(CONFIG_RUST_KERNEL_KPROBES_KUNIT_TEST)]
 mod tests;
+mod typed;
 
 pub use self::{
     argument::{
         Argument,
-        InRegister, //
+        InRegister,
+        StandsFor, //
     },
     batch::{
         Batch,
@@ -122,12 +127,14 @@ pub use self::{
         Reason,
         Refused, //
     },
-    registration::Registration, //
+    registration::Registration,
+    typed::kprobe, //
 };
 #[cfg(CONFIG_KRETPROBES)]
 pub use self::{
     handler::ReturnHandler,
-    hit::Return, //
+    hit::Return,
+    typed::kretprobe, //
 };
 
 /// A probe on an instruction.

@@ -35,6 +35,18 @@ pub trait Argument: sealed::Sealed {
 )]
 pub trait InRegister: Argument {}
 
+/// Says that a handler may have this type where the function has the type `P` in its declaration.
+///
+/// That is the same type, and a few that have the same bits: a pointer that must not be written
+/// through for any, [`UserPtr`] for any, and `*const c_void` for that of a function.
+#[diagnostic::on_unimplemented(
+    message = "the function has a `{P}` where the handler has a `{Self}`",
+    label = "not what the function's declaration has",
+    note = "the types must be the same; `*const T` will do for `*mut T`, \
+            `UserPtr` for any pointer, and `*const c_void` for that of a function"
+)]
+pub trait StandsFor<P>: Argument {}
+
 mod sealed {
     pub trait Sealed {}
 }
@@ -103,3 +115,14 @@ impl Argument for UserPtr {
         Self::from_addr(usize::from_bits(bits))
     }
 }
+
+impl<T: Argument> StandsFor<T> for T {}
+
+impl<T> StandsFor<*mut T> for *const T {}
+
+impl<T> StandsFor<*const T> for UserPtr {}
+
+impl<T> StandsFor<*mut T> for UserPtr {}
+
+/// What C knows as a pointer to a function is one that may be NULL.
+impl<F> StandsFor<Option<F>> for *const crate::ffi::c_void {}

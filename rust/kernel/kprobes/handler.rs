@@ -71,6 +71,10 @@ pub trait EntryHandler: 'static {
     /// What the registration owns.
     type State: Send + Sync + 'static;
 
+    /// How many bytes each argument has that the handler takes, from the first on, if it says so.
+    /// [`kprobe`](macro@super::kprobe) does.
+    const ARGUMENTS: &'static [usize] = &[];
+
     /// Called when a call begins.
     fn enter(state: &Self::State, call: &Entry<'_>);
 }
@@ -87,6 +91,9 @@ pub trait ReturnHandler: 'static {
     /// dies, or be over when the registration is no more, and nobody is told then. It is [`Send`],
     /// as the task may have come to another CPU.
     type Data: Copy + Send + 'static;
+
+    /// As [`EntryHandler::ARGUMENTS`]; [`kretprobe`](macro@super::kretprobe) says so.
+    const ARGUMENTS: &'static [usize] = &[];
 
     /// Called when a call begins. With [`None`] its end is not told.
     fn enter(state: &Self::State, call: &Entry<'_>) -> Option<Self::Data>;

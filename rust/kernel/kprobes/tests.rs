@@ -39,6 +39,7 @@ mod batch;
 mod path;
 #[cfg(CONFIG_KRETPROBES)]
 mod returns;
+mod typed;
 
 mod target {
     use super::*;

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `#[kprobe]` and `#[kretprobe]`: functions become handlers that know what they probe.
+//!
+//! `#[kprobe(symbol = "f")] fn on_call(state: &State, call: &Entry<'_>, first: c_int)` becomes
+//!
+//! ```ignore
+//! enum on_call {}
+//!
+//! impl EntryHandler for on_call {
+//!     type State = State;
+//!
+//!     fn enter(state: &State, call: &Entry<'_>) {
+//!         fn on_call(..) { .. } // as it was
+//!
+//!         let mut arguments = call.arguments();
+//!         on_call(state, call, arguments.take::<c_int>())
+//!     }
+//! }
+//!
+//! impl on_call {
+//!     const PLACE: Place<'static> = Place::symbol(c"f");
+//!
+//!     fn register(..) -> Result<EntryProbe<Self>, Refused> { .. }
+//! }
+//! ```
+//!
+//! and `#[kretprobe]` likewise a `ReturnHandler`, of a function or of an `impl` with the functions
+//! `enter` and `leave`, which stays as it is. With `function = path` there is also a constant that
+//! does not compile unless the signature is that of the function.
+//!
+//! What is wrong with the attribute, or with a signature, is said here, at the place where it is
+//! wrong; what is wrong with types the compiler says of the code that is made, whose parts have the
+//! places of what they were made of.
+
+mod probed;
+mod returns;
+mod wants;
+
+use proc_macro2::{
+    Span,
+    TokenStream, //
+};
+use quote::{
+    format_ident,
+    quote,
+    quote_spanned, //
+};
+use syn::{
+    spanned::Spanned,
+    Attribute,
+    Error,
+    Ident,
+    Item,
+    ItemFn,
+    Result,
+    Type,
+    Visibility, //
+};
+
+use self::wants::Wants;
+pub(crate) use self::{
+    probed::Probed,
+    returns::kretprobe, //
+};
+
+/// Please see [`crate::kprobe`] for documentation.
+pub(crate) fn kprobe(probed: Probed, item: Item) -> Result<TokenStream> {
+    let Item::Fn(function) = item else {
+        return Err(Error::new(
+            item.span(),
+            "`#[kprobe]` stands before a function",
+        ));
+    };
+    wants::refuse_answer(&function.sig, "nobody asks what a handler answers")?;
+    let wants = Wants::of(&function.sig, "Entry")?;
+    let FromFunction {
+        name,
+        visibility,
+        declared,
+        cfgs,
+        inside,
+    } = FromFunction::of(function);
+    let (told, arguments) = (wants.told(), taken(&wants.rest));
+    let (sizes, begun) = (sizes(&wants.rest), begun(&wants.rest));
+    let [state, call] = wants.names(begun.is_some());
+    let comparison = compared(&probed, &wants.rest, None).map(|made| quote!(#cfgs #made));
+    let wanted = wants.state.as_ref();
+    let registers = registers(&probed, &visibility, "EntryProbe", wanted);
+    let state_type = or_nothing(wanted);
+    Ok(quote! {
+        #declared
+
+        #cfgs
+        impl ::kernel::kprobes::EntryHandler for #name {
+            type State = #state_type;
+
+            #sizes
+
+            #[inline]
+            fn enter(#state: &Self::State, #call: &::kernel::kprobes::Entry<'_>) {
+                #inside
+
+                #begun
+                #name(#told #arguments)
+            }
+        }
+
+        #cfgs
+        #[allow(dead_code)]
+        impl #name {
+            #registers
+        }
+
+        #comparison
+    })
+}
+
+/// `#[doc]`, `#[cfg]`, and what else there is.
+fn sorted(attributes: &[Attribute]) -> [Vec<&Attribute>; 3] {
+    let mut sorted = [Vec::new(), Vec::new(), Vec::new()];
+    let [docs, cfgs, others] = &mut sorted;
+    for attribute in attributes {
+        if attribute.path().is_ident("doc") {
+            docs.push(attribute);
+        } else if attribute.path().is_ident("cfg") {
+            cfgs.push(attribute);
+        } else {
+            others.push(attribute);
+        }
+    }
+    sorted
+}
+
+/// A function as a type, with the function inside of it where it is called.
+struct FromFunction {
+    name: Ident,
+    visibility: Visibility,
+    /// The type.
+    declared: TokenStream,
+    /// The conditions of all that is made.
+    cfgs: TokenStream,
+    /// The function.
+    inside: ItemFn,
+}
+
+impl FromFunction {
+    fn of(function: ItemFn) -> Self {
+        let name = &function.sig.ident;
+        let visibility = &function.vis;
+        let [docs, cfgs, others] = sorted(&function.attrs);
+        let cfgs = quote!(#(#cfgs)*);
+        let declared = quote! {
+            #(#docs)*
+            #cfgs
+            #[allow(non_camel_case_types)]
+            #visibility enum #name {}
+        };
+        let inside = ItemFn {
+            attrs: others.into_iter().cloned().collect(),
+            vis: Visibility::Inherited,
+            ..function.clone()
+        };
+        Self {
+            name: name.clone(),
+            visibility: visibility.clone(),
+            declared,
+            cfgs,
+            inside,
+        }
+    }
+}
+
+/// Takes arguments of these types from `arguments`, each at its place.
+fn taken(types: &[Type]) -> TokenStream {
+    let taken = types
+        .iter()
+        .map(|of| quote_spanned!(at(of) => arguments.take::<#of>(),));
+    quote!(#(#taken)*)
+}
+
+/// Begins to take arguments of these types, if there are any.
+fn begun(types: &[Type]) -> Option<TokenStream> {
+    (!types.is_empty()).then(|| quote!(let mut arguments = call.arguments();))
+}
+
+/// Where errors about `of` belong. Names in it are those of the code that is made.
+fn at(of: &impl Spanned) -> Span {
+    Span::call_site().located_at(of.span())
+}
+
+/// How many bytes each of these types has.
+fn sizes(types: &[Type]) -> TokenStream {
+    quote!(const ARGUMENTS: &'static [usize] = &[#(::core::mem::size_of::<#types>()),*];)
+}
+
+/// A type; without one, that of nothing.
+fn or_nothing(of: Option<&Type>) -> TokenStream {
+    of.map_or(quote!(()), |of| quote!(#of))
+}
+
+/// What a client has beyond the handler: where it goes, and how it comes there.
+fn registers(
+    probed: &Probed,
+    visibility: &Visibility,
+    registration: &str,
+    state: Option<&Type>,
+) -> TokenStream {
+    let symbol = &probed.symbol;
+    let registration = format_ident!("{registration}");
+    let answer = quote!(::core::result::Result<
+        ::kernel::kprobes::#registration<Self>,
+        ::kernel::kprobes::Refused,
+    >);
+    let (generics, parameter, made, bound) = match state {
+        Some(state) => (
+            quote!(<E>),
+            quote!(state: impl ::kernel::prelude::PinInit<#state, E>,),
+            quote!(state),
+            quote!(where ::kernel::error::Error: ::core::convert::From<E>,),
+        ),
+        None => (quote!(), quote!(), quote!(()), quote!()),
+    };
+    quote! {
+        /// Where the probed function begins.
+        #visibility const PLACE: ::kernel::kprobes::Place<'static> =
+            ::kernel::kprobes::Place::symbol(#symbol);
+
+        /// Registers a probe there.
+        #[inline]
+        #visibility fn register #generics(
+            here: &::kernel::kprobes::ProcessContext,
+            #parameter
+        ) -> #answer
+        #bound
+        {
+            ::kernel::kprobes::#registration::<Self>::register(here, Self::PLACE, #made)
+        }
+    }
+}
+
+/// What does not compile unless the function that is probed has arguments of these types, and if
+/// `value` is said, returns that. Without a path of that function it is nothing.
+fn compared(probed: &Probed, arguments: &[Type], value: Option<&Type>) -> Option<TokenStream> {
+    let function = probed.function.as_ref()?;
+    let theirs: Vec<_> = (0..arguments.len())
+        .map(|n| format_ident!("P{n}"))
+        .collect();
+    let bounds = arguments.iter().zip(&theirs).map(
+        |(ours, theirs)| quote_spanned!(at(ours) => #ours: ::kernel::kprobes::StandsFor<#theirs>,),
+    );
+    let value =
+        value.map(|value| quote_spanned!(at(value) => #value: ::kernel::kprobes::StandsFor<R>,));
+    // In two steps: where the compiler knows the bounds before it knows the declaration, it takes
+    // what they want for that.
+    Some(quote! {
+        const _: () = {
+            #[allow(dead_code)]
+            struct Declared<#(#theirs,)* R>(unsafe extern "C" fn(#(#theirs),*) -> R);
+
+            impl<#(#theirs,)* R> Declared<#(#theirs,)* R> {
+                const fn is_like_the_handler(&self)
+                where
+                    #(#bounds)*
+                    #value
+                {
+                }
+            }
+
+            Declared(#function).is_like_the_handler()
+        };
+    })
+}

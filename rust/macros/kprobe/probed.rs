@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is probed: what stands in the brackets of `#[kprobe(..)]`.
+
+use std::ffi::CString;
+
+use proc_macro2::Span;
+use syn::{
+    ext::IdentExt,
+    parse::{
+        Parse,
+        ParseStream, //
+    },
+    spanned::Spanned,
+    Error,
+    Ident,
+    LitCStr,
+    LitStr,
+    Path,
+    Result,
+    Token, //
+};
+
+/// What is probed: the words of the attribute.
+pub(crate) struct Probed {
+    pub(super) symbol: LitCStr,
+    /// What the signature is compared with.
+    pub(super) function: Option<Path>,
+}
+
+const WORDS: &str =
+    "say `symbol = \"function\"`, `symbol = \"module:function\"` or `function = path`";
+
+impl Parse for Probed {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        if input.is_empty() {
+            return Err(Error::new(Span::call_site(), WORDS));
+        }
+        let word = input
+            .call(Ident::parse_any)
+            .map_err(|error| Error::new(error.span(), WORDS))?;
+        if word != "symbol" && word != "function" {
+            return Err(Error::new(word.span(), WORDS));
+        }
+        input.parse::<Token![=]>()?;
+        let probed = if word == "symbol" {
+            Self {
+                symbol: symbol(&input.parse::<LitStr>()?)?,
+                function: None,
+            }
+        } else {
+            let path = input.parse::<Path>()?;
+            Self {
+                symbol: last_of(&path)?,
+                function: Some(path),
+            }
+        };
+        input.parse::<Option<Token![,]>>()?;
+        if input.is_empty() {
+            Ok(probed)
+        } else {
+            Err(input.error("one function is probed, by one of `symbol` and `function`"))
+        }
+    }
+}
+
+/// The symbol that somebody has written.
+fn symbol(written: &LitStr) -> Result<LitCStr> {
+    let name = written.value();
+    let refuse = |why| Err(Error::new(written.span(), why));
+    if name.contains('+') {
+        return refuse("only where the function begins are its arguments known: no offset here");
+    }
+    let mut parts = name.split(':');
+    let part = |part: &str| {
+        let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$');
+        !part.is_empty() && part.chars().all(known)
+    };
+    if name.split(':').count() > 2 || !parts.all(part) {
+        return refuse("a symbol is the name of a function, or `module:function`");
+    }
+    literal(&name, written.span())
+}
+
+/// The symbol of a function that the bindings know by `path`.
+fn last_of(path: &Path) -> Result<LitCStr> {
+    let Some(last) = path.segments.last() else {
+        return Err(Error::new(path.span(), WORDS));
+    };
+    literal(&last.ident.unraw().to_string(), last.ident.span())
+}
+
+fn literal(name: &str, span: Span) -> Result<LitCStr> {
+    let name = CString::new(name).map_err(|_| Error::new(span, "a symbol has no zero in it"))?;
+    Ok(LitCStr::new(&name, span))
+}

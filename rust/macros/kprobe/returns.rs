@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `#[kretprobe]`: of a function that is called at the end of each call, or of an `impl` with
+//! `enter` and `leave`, of which the first keeps something for the second.
+
+use proc_macro2::TokenStream;
+use quote::{
+    quote,
+    quote_spanned, //
+};
+use syn::{
+    spanned::Spanned,
+    Error,
+    GenericArgument,
+    ImplItem,
+    ImplItemFn,
+    Item,
+    ItemFn,
+    ItemImpl,
+    PathArguments,
+    Result,
+    ReturnType,
+    Signature,
+    Type, //
+};
+
+use super::{
+    at,
+    begun,
+    compared,
+    or_nothing,
+    registers,
+    sizes,
+    sorted,
+    taken,
+    wants::{
+        self,
+        Wants, //
+    },
+    FromFunction,
+    Probed, //
+};
+
+/// Please see [`crate::kretprobe`] for documentation.
+pub(crate) fn kretprobe(probed: Probed, item: Item) -> Result<TokenStream> {
+    match item {
+        Item::Fn(function) => at_return(probed, function),
+        Item::Impl(both) => at_both(probed, both),
+        _ => Err(Error::new(
+            item.span(),
+            "`#[kretprobe]` stands before a function, or an `impl` with `enter` and `leave`",
+        )),
+    }
+}
+
+/// A function that is called at the end of each call.
+fn at_return(probed: Probed, function: ItemFn) -> Result<TokenStream> {
+    let leave = Leave::of(&function.sig, None)?;
+    if let Some(path) = &probed.function {
+        return Err(Error::new(
+            path.span(),
+            "a signature is compared with its arguments: write an `impl` with `enter`, or say `symbol`",
+        ));
+    }
+    let FromFunction {
+        name,
+        visibility,
+        declared,
+        cfgs,
+        inside,
+    } = FromFunction::of(function);
+    let wanted = leave.wants.state.as_ref();
+    let registers = registers(&probed, &visibility, "ReturnProbe", wanted);
+    let state_type = or_nothing(wanted);
+    let (told, value) = (leave.wants.told(), leave.value());
+    let [state, call] = leave.wants.names(leave.value_type().is_some());
+    Ok(quote! {
+        #declared
+
+        #cfgs
+        impl ::kernel::kprobes::ReturnHandler for #name {
+            type State = #state_type;
+            type Data = ();
+
+            #[inline]
+            fn enter(
+                _: &Self::State,
+                _: &::kernel::kprobes::Entry<'_>,
+            ) -> ::core::option::Option<()> {
+                ::core::option::Option::Some(())
+            }
+
+            #[inline]
+            fn leave(#state: &Self::State, _: (), #call: &::kernel::kprobes::Return<'_>) {
+                #inside
+
+                #name(#told #value)
+            }
+        }
+
+        #cfgs
+        #[allow(dead_code)]
+        impl #name {
+            #registers
+        }
+    })
+}
+
+/// What is called at the end of a call.
+struct Leave {
+    wants: Wants,
+    /// Is it given what was kept?
+    data: bool,
+}
+
+impl Leave {
+    /// `kept` is the type of what was kept for the call.
+    fn of(signature: &Signature, kept: Option<&Type>) -> Result<Self> {
+        wants::refuse_answer(
+            signature,
+            "nobody asks what is answered at the end of a call",
+        )?;
+        let wants = Wants::of(signature, "Return")?;
+        let data = kept.is_some();
+        let said = "the value, if it is wanted";
+        let most = if data { 2 } else { 1 };
+        if data && wants.rest.is_empty() {
+            return Err(Error::new(
+                signature.ident.span(),
+                "what `enter` has kept is missing here",
+            ));
+        }
+        match wants.rest.get(most) {
+            None => Ok(Self { wants, data }),
+            Some(beyond) if data => Err(Error::new(
+                beyond.span(),
+                format!("at the end of a call there are what `enter` has kept, and {said}"),
+            )),
+            Some(beyond) => Err(Error::new(
+                beyond.span(),
+                format!("at the end of a call there is {said}, and `enter` has kept nothing"),
+            )),
+        }
+    }
+
+    /// The type of what was kept, if anything was.
+    fn data_type(&self) -> Option<&Type> {
+        self.wants.rest.first().filter(|_| self.data)
+    }
+
+    /// The type of the value, if it is wanted.
+    fn value_type(&self) -> Option<&Type> {
+        self.wants.rest.get(usize::from(self.data))
+    }
+
+    /// The value, if it is wanted.
+    fn value(&self) -> TokenStream {
+        self.value_type()
+            .map(|of| quote_spanned!(at(of) => call.value::<#of>()))
+            .unwrap_or_default()
+    }
+}
+
+/// What is called at the beginning of a call.
+struct Enter {
+    wants: Wants,
+    /// What it keeps.
+    kept: Option<Type>,
+    /// May it keep nothing?
+    may_not: bool,
+}
+
+impl Enter {
+    fn of(signature: &Signature) -> Result<Self> {
+        let wants = Wants::of(signature, "Entry")?;
+        let (kept, may_not) = match &signature.output {
+            ReturnType::Default => (None, false),
+            ReturnType::Type(_, answer) => match inside_option(answer) {
+                Some(kept) => (Some(kept.clone()), true),
+                None => (Some((**answer).clone()), false),
+            },
+        };
+        Ok(Self {
+            wants,
+            kept,
+            may_not,
+        })
+    }
+}
+
+/// `T` of an `Option<T>`.
+fn inside_option(answer: &Type) -> Option<&Type> {
+    let Type::Path(path) = answer else {
+        return None;
+    };
+    let last = path.path.segments.last()?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else {
+        return None;
+    };
+    match (last.ident == "Option", arguments.args.first()) {
+        (true, Some(GenericArgument::Type(inside))) => Some(inside),
+        _ => None,
+    }
+}
+
+/// The function `name` of an `impl`.
+fn named<'a>(both: &'a ItemImpl, name: &str) -> Option<&'a ImplItemFn> {
+    both.items.iter().find_map(|item| match item {
+        ImplItem::Fn(function) if function.sig.ident == name => Some(function),
+        _ => None,
+    })
+}
+
+/// An `impl` with what is called at the beginning and the end of each call.
+fn at_both(probed: Probed, both: ItemImpl) -> Result<TokenStream> {
+    if let Some((_, of, _)) = &both.trait_ {
+        return Err(Error::new(
+            of.span(),
+            "`#[kretprobe]` makes an `impl` of the trait: write `impl` and the type alone",
+        ));
+    }
+    if !both.generics.params.is_empty() {
+        return Err(Error::new(
+            both.generics.span(),
+            "a handler is for one function: its type is not generic",
+        ));
+    }
+    let Some(last) = named(&both, "leave") else {
+        return Err(Error::new(
+            both.self_ty.span(),
+            "`fn leave` is missing here: what is called at the end of a call",
+        ));
+    };
+    let Some(first) = named(&both, "enter") else {
+        return Err(Error::new(
+            both.self_ty.span(),
+            "`fn enter` is missing here: without it, `#[kretprobe]` stands before a function",
+        ));
+    };
+    let enter = Enter::of(&first.sig)?;
+    let leave = Leave::of(&last.sig, enter.kept.as_ref())?;
+    let state = (enter.wants.state.as_ref()).or(leave.wants.state.as_ref());
+    let registers = registers(&probed, &last.vis, "ReturnProbe", state);
+    let handler = handler(&both.self_ty, &enter, &leave, state);
+    let [_, cfgs, _] = sorted(&both.attrs);
+    let (cfgs, of) = (quote!(#(#cfgs)*), &both.self_ty);
+    let comparison =
+        compared(&probed, &enter.wants.rest, leave.value_type()).map(|made| quote!(#cfgs #made));
+    Ok(quote! {
+        #both
+
+        #cfgs
+        #handler
+
+        #cfgs
+        #[allow(dead_code)]
+        impl #of {
+            #registers
+        }
+
+        #comparison
+    })
+}
+
+fn handler(of: &Type, enter: &Enter, leave: &Leave, state: Option<&Type>) -> TokenStream {
+    let (state, kept) = (or_nothing(state), or_nothing(enter.kept.as_ref()));
+    let (sizes, arguments) = (sizes(&enter.wants.rest), taken(&enter.wants.rest));
+    let (told, begun) = (enter.wants.told(), begun(&enter.wants.rest));
+    let [state_at_first, call_at_first] = enter.wants.names(begun.is_some());
+    // Functions of the type's own `impl` come before those of a trait.
+    let entered = quote!(<#of>::enter(#told #arguments));
+    let answer = match (&enter.kept, enter.may_not) {
+        (_, true) => entered,
+        (Some(_), _) => quote!(::core::option::Option::Some(#entered)),
+        (None, _) => quote! {
+            #entered;
+            ::core::option::Option::Some(())
+        },
+    };
+    let (told_at_last, value) = (leave.wants.told(), leave.value());
+    let [state_at_last, call_at_last] = leave.wants.names(leave.value_type().is_some());
+    let (data, given) = match leave.data_type() {
+        Some(of) => (quote!(data), quote_spanned!(at(of) => data,)),
+        None => (quote!(_), quote!()),
+    };
+    quote! {
+        impl ::kernel::kprobes::ReturnHandler for #of {
+            type State = #state;
+            type Data = #kept;
+
+            #sizes
+
+            #[inline]
+            fn enter(
+                #state_at_first: &Self::State,
+                #call_at_first: &::kernel::kprobes::Entry<'_>,
+            ) -> ::core::option::Option<#kept> {
+                #begun
+                #answer
+            }
+
+            #[inline]
+            fn leave(
+                #state_at_last: &Self::State,
+                #data: #kept,
+                #call_at_last: &::kernel::kprobes::Return<'_>,
+            ) {
+                <#of>::leave(#told_at_last #given #value)
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a handler's function wants to be told: what stands between its parentheses.
+//!
+//! First the state and the call, by reference, either of which may be left out; then what is read
+//! of the call. What a function of the kernel is given is no reference of Rust, so these are told
+//! apart by their types.
+
+use proc_macro2::TokenStream;
+use quote::{
+    quote,
+    ToTokens, //
+};
+use syn::{
+    spanned::Spanned,
+    Error,
+    FnArg,
+    Result,
+    ReturnType,
+    Signature,
+    Type, //
+};
+
+/// What a handler's function wants to be told.
+pub(super) struct Wants {
+    /// The type of the state, if it wants it.
+    pub(super) state: Option<Type>,
+    /// Does it want the call?
+    call: bool,
+    /// All that it has beyond.
+    pub(super) rest: Vec<Type>,
+}
+
+impl Wants {
+    /// Those of a function whose call would be told as `&told`.
+    pub(super) fn of(signature: &Signature, told: &str) -> Result<Self> {
+        refuse_qualifiers(signature)?;
+        let mut wants = Self {
+            state: None,
+            call: false,
+            rest: Vec::new(),
+        };
+        for input in &signature.inputs {
+            wants.add(input, told)?;
+        }
+        Ok(wants)
+    }
+
+    fn add(&mut self, input: &FnArg, told: &str) -> Result<()> {
+        let FnArg::Typed(input) = input else {
+            return Err(Error::new(
+                input.span(),
+                "a handler has no `self`: what it needs belongs into its state, `&State`",
+            ));
+        };
+        let Type::Reference(reference) = &*input.ty else {
+            self.rest.push((*input.ty).clone());
+            return Ok(());
+        };
+        if let Some(mutability) = reference.mutability {
+            return Err(Error::new(
+                mutability.span(),
+                "handlers run on all CPUs at once and share what they are told: take it by `&`",
+            ));
+        }
+        let free = self.rest.is_empty() && !self.call;
+        if free && is_named(&reference.elem, told) {
+            self.call = true;
+        } else if free && self.state.is_none() {
+            self.state = Some((*reference.elem).clone());
+        } else {
+            return Err(Error::new(
+                reference.span(),
+                format!(
+                    "beyond its state and `&{told}<'_>` a handler has no references: take a raw \
+                     pointer"
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// What it is called with of `state` and `call`.
+    pub(super) fn told(&self) -> TokenStream {
+        let state = self.state.as_ref().map(|_| quote!(state,));
+        let call = self.call.then(|| quote!(call,));
+        quote!(#state #call)
+    }
+
+    /// What a handler of the trait calls its state and its call. Without use they have no names, so
+    /// that there is nothing to warn of.
+    pub(super) fn names(&self, reads: bool) -> [TokenStream; 2] {
+        let name = |used, name| if used { name } else { quote!(_) };
+        [
+            name(self.state.is_some(), quote!(state)),
+            name(self.call || reads, quote!(call)),
+        ]
+    }
+}
+
+/// Is it a path whose last part is `name`?
+fn is_named(of: &Type, name: &str) -> bool {
+    matches!(of, Type::Path(path)
+        if path.path.segments.last().is_some_and(|last| last.ident == name))
+}
+
+fn refuse_qualifiers(signature: &Signature) -> Result<()> {
+    let refuse = |what: &dyn ToTokens, why| Err(Error::new(what.span(), why));
+    if let Some(word) = &signature.asyncness {
+        return refuse(word, "a handler must not wait: it is no `async fn`");
+    }
+    if let Some(word) = &signature.unsafety {
+        return refuse(word, "nobody vouches for the call of a handler: it is safe");
+    }
+    if let Some(word) = &signature.abi {
+        return refuse(
+            word,
+            "a handler is an ordinary function, whatever is probed",
+        );
+    }
+    if let Some(word) = &signature.constness {
+        return refuse(
+            word,
+            "a handler is called by the kernel: it is no `const fn`",
+        );
+    }
+    if let Some(dots) = &signature.variadic {
+        return refuse(
+            dots,
+            "a handler names arguments: leave out those at the end",
+        );
+    }
+    if !signature.generics.params.is_empty() || signature.generics.where_clause.is_some() {
+        return refuse(
+            &signature.ident,
+            "a handler is one function: it is not generic",
+        );
+    }
+    Ok(())
+}
+
+/// Refuses a handler that answers something.
+pub(super) fn refuse_answer(signature: &Signature, why: &str) -> Result<()> {
+    match &signature.output {
+        ReturnType::Default => Ok(()),
+        ReturnType::Type(_, answer) => Err(Error::new(answer.span(), why)),
+    }
+}
