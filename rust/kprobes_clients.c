@@ -11,14 +11,17 @@
  */
 #define pr_fmt(fmt) "rust_kernel: kprobes: " fmt
 
+#include <linux/btf.h>
 #include <linux/bug.h>
 #include <linux/init.h>
 #include <linux/jump_label.h>
+#include <linux/kallsyms.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
+#include <linux/slab.h>
 #include <linux/static_call.h>
 #include "kprobes_clients.h"
 
@@ -56,6 +59,67 @@ bool rust_kprobes_is_reserved(unsigned long addr)
 		   static_call_text_reserved(at, at) || find_bug(addr);
 	jump_label_unlock();
 	return reserved;
+}
+
+#ifdef CONFIG_DEBUG_INFO_BTF
+/* The types of the kernel, or those of a module: are they of what is there? */
+static bool is_of(const struct btf *btf, unsigned long addr)
+{
+	struct module *owner;
+
+	guard(rcu)();
+	owner = __module_address(addr);
+	return owner ? !strcmp(btf_get_name(btf), owner->name) :
+		       btf_is_vmlinux(btf);
+}
+
+static int parameters_of(const struct btf *btf, u32 id, u32 *sizes,
+			 unsigned int room)
+{
+	const struct btf_type *type = btf_type_by_id(btf, id);
+	const struct btf_param *params;
+	unsigned int n, count;
+
+	type = type ? btf_type_by_id(btf, type->type) : NULL;
+	if (!type || !btf_type_is_func_proto(type))
+		return -ENOENT;
+	count = btf_type_vlen(type);
+	params = (const struct btf_param *)(type + 1);
+	/* What else such a function is given nobody can tell. */
+	if (count && !params[count - 1].type)
+		return -ENOENT;
+	for (n = 0; n < min(count, room); n++) {
+		type = btf_type_by_id(btf, params[n].type);
+		if (!type || IS_ERR(btf_resolve_size(btf, type, &sizes[n])))
+			sizes[n] = 0;
+	}
+	return count;
+}
+#endif
+
+/*
+ * What BTF says of the function at @addr: how many parameters it has, and how
+ * many bytes each of them has, as far as there is @room; 0 where that is not
+ * known. Negative: nothing is.
+ */
+int rust_kprobes_parameters(unsigned long addr, u32 *sizes, unsigned int room)
+{
+	int known = -ENOENT;
+#ifdef CONFIG_DEBUG_INFO_BTF
+	char *name __free(kfree) = kmalloc(KSYM_NAME_LEN, GFP_KERNEL);
+	struct btf *btf;
+	s32 id;
+
+	if (!name || lookup_symbol_name(addr, name))
+		return -ENOENT;
+	id = bpf_find_btf_id(name, BTF_KIND_FUNC, &btf);
+	if (id < 0)
+		return -ENOENT;
+	if (is_of(btf, addr))
+		known = parameters_of(btf, id, sizes, room);
+	btf_put(btf);
+#endif
+	return known;
 }
 
 void rust_kprobes_client_comes(struct rust_kprobes_client *client)

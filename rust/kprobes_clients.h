@@ -24,6 +24,7 @@ struct rust_kprobes_client {
 #ifdef CONFIG_KPROBES
 bool rust_kprobes_may_block(void);
 bool rust_kprobes_is_reserved(unsigned long addr);
+int rust_kprobes_parameters(unsigned long addr, u32 *sizes, unsigned int room);
 void rust_kprobes_client_comes(struct rust_kprobes_client *client);
 bool rust_kprobes_client_goes(struct rust_kprobes_client *client);
 void rust_kprobes_client_abandoned(struct rust_kprobes_client *client);

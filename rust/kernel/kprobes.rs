@@ -86,6 +86,7 @@ mod refused;
 mod registration;
 #[cfg(CONFIG_KRETPROBES)]
 mod returns;
+mod signature;
 mod site;
 #[cfg(CONFIG_RUST_KERNEL_KPROBES_KUNIT_TEST)]
 mod tests;

@@ -143,6 +143,8 @@ pub trait Kind: sealed::Sealed + Sized + 'static {
     type State: Send + Sync + 'static;
     /// Must it be where a function begins?
     const AT_ENTRY: bool;
+    /// How many bytes each argument has that the handler takes, from the first on.
+    const ARGUMENTS: &'static [usize] = &[];
 
     /// Writes what C is to call into `raw`, and answers where that is.
     fn handlers(raw: &mut Self::Raw) -> usize;
@@ -230,6 +232,7 @@ impl<T: EntryHandler> Kind for FunctionEntry<T> {
     type Raw = bindings::kprobe;
     type State = T::State;
     const AT_ENTRY: bool = true;
+    const ARGUMENTS: &'static [usize] = T::ARGUMENTS;
 
     #[inline]
     fn handlers(raw: &mut Self::Raw) -> usize {
@@ -270,6 +273,7 @@ impl<T: ReturnHandler> Kind for FunctionReturn<T> {
     type Raw = bindings::kretprobe;
     type State = T::State;
     const AT_ENTRY: bool = true;
+    const ARGUMENTS: &'static [usize] = T::ARGUMENTS;
 
     #[inline]
     fn handlers(raw: &mut Self::Raw) -> usize {

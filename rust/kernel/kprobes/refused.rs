@@ -5,7 +5,10 @@
 //! C says no by an errno, the same one for many reasons. The reason is looked for afterwards, by
 //! what the errno leaves and what the kernel tells of the place.
 
-use super::Place;
+use super::{
+    signature,
+    Place, //
+};
 use crate::{
     alloc::AllocError,
     bindings,
@@ -29,6 +32,9 @@ pub enum Reason {
     NotText,
     /// It is not where a function begins, which a probe of an entry or of a return wants.
     NotAnEntry,
+    /// The function has fewer arguments than the handler, or some of another size, by the BTF that
+    /// the kernel has of it.
+    OtherArguments,
     /// Kprobes themselves need this function, or those who call them.
     Blacklisted,
     /// Another part of the kernel changes what is here, or reads it: a jump label, a static call,
@@ -62,6 +68,7 @@ impl Reason {
             Self::BadName => "this is no name of a symbol",
             Self::NotText => "there is no code",
             Self::NotAnEntry => "no function begins there",
+            Self::OtherArguments => "the function has other arguments than the handler",
             Self::Blacklisted => "kprobes need that function themselves",
             Self::Reserved => "another part of the kernel changes or reads the text",
             Self::NotAnInstruction => "no instruction begins there",
@@ -203,6 +210,27 @@ pub(super) fn unless_entry(probe: &bindings::kprobe) -> Result<(), Refused> {
             },
             error,
         )),
+    }
+}
+
+/// Refuses a probe of a function that is known not to have arguments of these sizes.
+//
+// Not for modules to inline: what it calls is not exported.
+#[inline(never)]
+pub(super) fn unless_given(probe: &bindings::kprobe, arguments: &[usize]) -> Result<(), Refused> {
+    /// More than any function should have. What is beyond is not compared.
+    const ROOM: usize = 16;
+    let Some(at) = text_of(probe).filter(|_| !arguments.is_empty()) else {
+        return Ok(());
+    };
+    let mut sizes = [0; ROOM];
+    // SAFETY: It takes any address, and there is room for so many.
+    let known = unsafe { bindings::rust_kprobes_parameters(at, sizes.as_mut_ptr(), ROOM as u32) };
+    match usize::try_from(known) {
+        Ok(count) if !signature::fits(arguments, count, &sizes) => {
+            Err(Refused::because(Reason::OtherArguments))
+        }
+        _ => Ok(()),
     }
 }
 

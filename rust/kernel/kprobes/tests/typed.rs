@@ -293,6 +293,27 @@ mod cases {
         Ok(())
     }
 
+    /// Has one argument more than `msleep()`.
+    #[kprobe(symbol = "msleep")]
+    fn has_more(_: c_uint, _: c_uint) {}
+
+    /// Has an argument that is another one than that of `msleep()`.
+    #[kprobe(symbol = "msleep")]
+    fn has_another(_: u64) {}
+
+    #[test]
+    fn other_arguments_are_refused_where_the_kernel_knows() -> Result {
+        let here = ProcessContext::here()?;
+        let expected = cfg!(CONFIG_DEBUG_INFO_BTF).then_some(Reason::OtherArguments);
+        for refused in [
+            has_more::register(&here).err(),
+            has_another::register(&here).err(),
+        ] {
+            assert_eq!(refused.map(|refused| refused.reason()), expected);
+        }
+        Ok(())
+    }
+
     /// What is read by hand, of a call of what [`on_many`] probes.
     struct ByHand;
 

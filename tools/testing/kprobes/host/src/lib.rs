@@ -21,6 +21,8 @@ mod model;
 mod pool;
 #[path = "../../../../../rust/kprobes/shared/mod.rs"]
 mod shared;
+#[path = "../../../../../rust/kernel/kprobes/signature.rs"]
+mod signature;
 #[path = "../../../../../rust/kprobes/slot/mod.rs"]
 mod slot;
 #[path = "../../../../../rust/kprobes/table/mod.rs"]
