@@ -140,6 +140,31 @@ rust_entry_sample() {
 	not_listed do_exit
 }
 
+# rust_typed_sample: shows each call, with all arguments.
+rust_typed_sample() {
+	mark rust_kprobe_typed
+	load rust_kprobe_typed || return 1
+	[ -n "$(listed '  k  vfs_fallocate\+0x')" ] || {
+		cat $KPROBES/list
+		rmmod rust_kprobe_typed
+		return 1
+	}
+	# The file system has no such room; the function is called all the same.
+	fallocate -l 4660 /room 2>/dev/null
+	fallocate -o 8589934592 -l 22136 /room 2>/dev/null
+	rm -f /room
+	rmmod rust_kprobe_typed || return 1
+	for said in 'vfs_fallocate\(mode 0, offset 0, len 4660\)' \
+		'vfs_fallocate\(mode 0, offset 8589934592, len 22136\)' \
+		'2 calls, 0 were missed'; do
+		since rust_kprobe_typed "rust_kprobe_typed: $said\$" || {
+			since rust_kprobe_typed rust_kprobe_typed:
+			return 1
+		}
+	done
+	not_listed vfs_fallocate
+}
+
 # rust_return_sample: the calls in its histogram are those that there were.
 rust_return_sample() {
 	mark rust_kretprobe
@@ -259,6 +284,7 @@ rust_fault_refused() {
 }
 
 check rust_kprobe rust_entry_sample
+check rust_kprobe_typed rust_typed_sample
 check rust_kretprobe rust_return_sample
 check rust_kprobe_batch rust_batch_sample 1 '[1-9][0-9]*'
 check rust_kprobe_batch_disabled rust_batch_sample 0 0
