@@ -12,10 +12,10 @@ import progress
 import qemu
 
 EXAMPLES = env.KPROBES / 'examples'
-NAMES = ('hello', 'hello_rust')
+NAMES = ('hello', 'template')
 # README's call, with the parameters, and what follows of it there.
 _CALL = re.compile(r'^    make module DIR=\S+ ARGS="(.*)"$', re.M)
-_SHOWN = re.compile(r'^(    \$ insmod hello\.ko .*\n(?:    .*\n)+)', re.M)
+_SHOWN = r'^(    \$ insmod {}\.ko\b.*\n(?:    .*\n)+)'
 # What is another one in each run: addresses, and how often (not never).
 _VARIES = re.compile(r'\b(?:([0-9a-f]{16})|\d+)\b')
 
@@ -23,7 +23,8 @@ _VARIES = re.compile(r'\b(?:([0-9a-f]{16})|\d+)\b')
 def _job(names, parameters):
     lines = ['mark module']
     for name in names:
-        lines += [f'say "$ insmod {name}.ko {parameters}"',
+        call = f'insmod {name}.ko {parameters}'.rstrip()
+        lines += [f'say "$ {call}"',
                   f'if out=$(load {name} {parameters} 2>&1); then '
                   f'say "loaded {name}"; else '
                   f'say "refused {name}: $out"; fi']
@@ -72,11 +73,11 @@ def run(built, folder, parameters=''):
     return console.lines
 
 
-def shown():
+def shown(name='hello'):
     """(parameters, lines): what README says of calling make module."""
     text = (env.REPO / 'README.md').read_text()
-    return _CALL.search(text)[1], [
-        line.strip() for line in _SHOWN.search(text)[1].splitlines()]
+    lines = re.search(_SHOWN.format(name), text, re.M)[1].splitlines()
+    return _CALL.search(text)[1], [line.strip() for line in lines]
 
 
 def missing(wanted, lines):
@@ -94,9 +95,7 @@ def examples(built):
     """The modules that README shows do what it says; the results."""
     found = []
     for name, (parameters, wanted) in zip(NAMES, (
-            shown(), ('', ['loaded hello_rust',
-                           'hello_rust: vfs_read was called 48 times',
-                           'unloaded hello_rust'])), strict=True):
+            shown(), ('', shown('template')[1])), strict=True):
         try:
             lines = run(built, EXAMPLES / name, parameters)
             why = missing(wanted, lines)

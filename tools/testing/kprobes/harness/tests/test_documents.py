@@ -279,7 +279,7 @@ class Listings(Pages):
 
     def test_the_session_of_a_module(self):
         import modules
-        with mock.patch.object(modules, 'shown', lambda: (
+        with mock.patch.object(modules, 'shown', lambda _: (
                 'x', ['$ insmod a', 'loaded a'])):
             self.page(_PICTURE.format('make module', '$ insmod a\n  loaded a'))
             self.listings()
