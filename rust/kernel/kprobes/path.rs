@@ -14,10 +14,9 @@
 //! that this one is taken.
 
 use super::Entry;
-use crate::{
-    bindings,
-    prelude::*, //
-};
+use crate::bindings;
+#[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+use crate::error::Error;
 use core::{
     marker::PhantomData,
     ptr::NonNull, //
