@@ -132,8 +132,10 @@ impl Block {
     fn place(block: NonNull<Self>, index: u32) -> NonNull<Call> {
         // SAFETY: Only adds.
         let size = unsafe { (*block.as_ptr()).size };
+        // It does not overflow, which the compiler cannot know: in a hit nobody may panic.
+        let offset = LINE.wrapping_add((index as usize).wrapping_mul(size));
         // SAFETY: The room is one piece of memory, by the invariant.
-        unsafe { block.byte_add(LINE + index as usize * size).cast() }
+        unsafe { block.byte_add(offset).cast() }
     }
 
     /// # Safety
