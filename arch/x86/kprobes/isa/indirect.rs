@@ -20,6 +20,11 @@
 //! E9 rel32                jmp  __x86_indirect_thunk_rax
 //! ```
 //!
+//! To have an address it must have 64 bits of its own, or be extended to that by its sign. An
+//! immediate of 32 bits, as ioctl numbers and those of MSRs are, is none, though it may look like
+//! one of a module; and what is read or written where a displacement says is not an address that
+//! anybody has then.
+//!
 //! A label in data is what it is. From one in an instruction others may be counted, so who has it
 //! and such a jump may jump anywhere in its function. Of what jumps to thunks without a label of
 //! its own in its text, each is known: it is a call, or its labels are in data.
@@ -28,7 +33,8 @@ use super::{
     flow::Flow,
     insn::{
         Field,
-        Insn, //
+        Insn,
+        Opcode, //
     },
 };
 use crate::model::addr::{
@@ -103,11 +109,22 @@ fn is_direct(insn: &Insn) -> bool {
     matches!(insn.flow(), Flow::Jump | Flow::ConditionalJump)
 }
 
+/// `PUSH imm32`, `LEA`.
+const PUSH: u8 = 0x68;
+const LEA: u8 = 0x8d;
+
 /// Addresses that `insn`, whose bytes these are and which stands at `at`, may have of places that
 /// it does not lead to.
 pub(super) fn taken(insn: &Insn, bytes: &[u8], at: TextAddr) -> impl Iterator<Item = TextAddr> {
-    let immediate = insn.target(at).is_none().then(|| insn.immediate() as u64);
-    let displacement = insn.displacement_field();
+    let (is_push, is_lea) = match insn.opcode() {
+        Opcode::Primary(opcode) | Opcode::Rex2Primary(opcode) => (opcode == PUSH, opcode == LEA),
+        _ => (false, false),
+    };
+    let has_immediate = (insn.is_wide() || is_push) && insn.target(at).is_none();
+    let immediate = has_immediate.then(|| insn.immediate() as u64);
+    let displacement = insn
+        .displacement_field()
+        .filter(|_| is_lea && insn.is_wide());
     let displacement = displacement.and_then(|field| number(field, bytes));
     let base = match insn.rip_relative_field() {
         Some(_) => at.get().wrapping_add(insn.len() as u64),
@@ -304,13 +321,34 @@ mod tests {
                 &[0x48, 0xb8, 0x90, 0, 0, 0x81, 0xff, 0xff, 0xff, 0xff],
                 label,
             ),
-            // lea label(%rip), %rax; lea label(%rax), %rax; mov label(,%rdi,8), %rax
+            // lea label(%rip), %rax; lea label(%rax), %rax; lea label(,%rdi,8), %r16
             (&[0x48, 0x8d, 0x05, 0x89, 0, 0, 0], label),
             (&[0x48, 0x8d, 0x80, 0x90, 0, 0, 0x81], label),
-            (&[0x48, 0x8b, 0x04, 0xfd, 0x90, 0, 0, 0x81], label),
+            (&[0xd5, 0x48, 0x8d, 0x04, 0xfd, 0x90, 0, 0, 0x81], label),
         ];
         for &(bytes, expected) in cases {
             assert!(addresses(bytes).contains(&Some(expected)));
+        }
+    }
+
+    #[test]
+    fn numbers_and_what_is_read_are_not_taken() {
+        let cases: [&[u8]; 7] = [
+            // mov $number, %eax; cmp $number, %esi; movl $number, (%rsp): upper bits are 0.
+            &[0xb8, 0x90, 0, 0, 0x81],
+            &[0x81, 0xfe, 0x90, 0, 0, 0x81],
+            &[0xc7, 0x04, 0x24, 0x90, 0, 0, 0x81],
+            // mov table(,%rdi,8), %rax; mov number(%rip), %rax; add number(%rip), %rax
+            &[0x48, 0x8b, 0x04, 0xfd, 0x90, 0, 0, 0x81],
+            &[0x48, 0x8b, 0x05, 0x89, 0, 0, 0],
+            &[0x48, 0x03, 0x05, 0x89, 0, 0, 0],
+            // lea number(%rax), %eax
+            &[0x8d, 0x80, 0x90, 0, 0, 0x81],
+        ];
+        let label = AT.get() + 0x90;
+        for bytes in cases {
+            assert!(decode(bytes).is_ok_and(|insn| insn.len() == bytes.len()));
+            assert!(!addresses(bytes).contains(&Some(label)));
         }
     }
 
