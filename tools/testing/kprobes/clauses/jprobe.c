@@ -188,7 +188,7 @@ static void changes_callers(long *own)
 	jprobe_return();
 }
 
-static noinline long clauses_takes_pointer(long *own)
+static noinline __noclone long clauses_takes_pointer(long *own)
 {
 	barrier();
 	return *own;

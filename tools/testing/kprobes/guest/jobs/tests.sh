@@ -355,9 +355,10 @@ as_said() {
 }
 
 each_reason() {
-	# Whether there may be jump tables in this kernel.
+	# Whether there may be jump tables in this kernel, or computed gotos.
 	if [ "$(place indirect_jump)" = breakpoint ]; then
 		as_said indirect_jump "the function has an indirect jump, which may lead anywhere in it: build the kernel with retpolines or IBT" ||
+			as_said indirect_jump "the function jumps to where a register says, and has the address of a place in itself, so it may lead anywhere in it: build the kernel with IBT" ||
 			return 1
 	fi
 	as_said near_end "too near the end of the function" &&
