@@ -262,13 +262,27 @@ static bool is_enough(const struct jump_target *target)
 
 static time64_t long_enough;
 
+/*
+ * Jumps come later under a storm than when their time was taken, on a machine
+ * that has others to serve much later. If one was always gone before it came,
+ * all have more time.
+ */
+#define PATIENCE	60
+#define MOST_MS		60000U
+
 static bool is_all_enough(void)
 {
 	int n, count = 0;
 
+	if (ktime_get_seconds() < long_enough)
+		return false;
 	for (n = 0; n < JUMPS; n++)
 		count += is_enough(&jump_targets[n]);
-	return count == JUMPS && ktime_get_seconds() >= long_enough;
+	if (count == JUMPS)
+		return true;
+	WRITE_ONCE(jump_ms, min(2 * jump_ms, MOST_MS));
+	long_enough = ktime_get_seconds() + PATIENCE;
+	return false;
 }
 
 static int weigh_jumps(void)
