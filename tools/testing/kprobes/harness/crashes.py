@@ -70,9 +70,12 @@ def tests(built, image):
         return []
     defects = _DEFECTS if built.impl == 'c' else ()
     return [*(_defect(built, image, *defect) for defect in defects),
-            _unrecoverable(built, image), _no_fixup(built, image),
+            _bug(built, image, 'H4_U7_unrecoverable', 'unrecoverable',
+                 UNRECOVERABLE, 'a hit without end'),
+            _no_fixup(built, image),
             _lost_way(built, image), _sleeps(built, image),
-            _panics(built, image)]
+            _bug(built, image, 'state_that_panics', 'panics',
+                 PANICS, 'a state that panics')]
 
 
 def _dies(built, image, job, oops):
@@ -133,12 +136,13 @@ def _no_fixup(built, image):
     return _said(name, console, missing)
 
 
-def _unrecoverable(built, image):
-    name = f'{built.arch}.{built.impl}.crash.H4_U7_unrecoverable'
-    console = _dies(built, image, 'unrecoverable', r'kernel BUG at')
+def _bug(built, image, test, job, wanted, cause):
+    """JOB ends in a BUG(), for CAUSE, and WANTED is said."""
+    name = f'{built.arch}.{built.impl}.crash.{test}'
+    console = _dies(built, image, job, r'kernel BUG at')
     if not console:
-        return ktap.Result(name, 'fail', 'no BUG for a hit without end')
-    return _said(name, console, unsaid(console.lines, UNRECOVERABLE))
+        return ktap.Result(name, 'fail', f'no BUG for {cause}')
+    return _said(name, console, unsaid(console.lines, wanted))
 
 
 def _lost_way(built, image):
@@ -168,14 +172,6 @@ def _sleeps(built, image):
     console.splats[:] = [line for line in console.splats
                          if SLEEPS[1] not in line]
     return _said(name, console, unsaid(console.lines, SLEEPS))
-
-
-def _panics(built, image):
-    name = f'{built.arch}.{built.impl}.crash.state_that_panics'
-    console = _dies(built, image, 'panics', r'kernel BUG at')
-    if not console:
-        return ktap.Result(name, 'fail', 'no BUG for a state that panics')
-    return _said(name, console, unsaid(console.lines, PANICS))
 
 
 def warned_wrongly(lines):
