@@ -117,13 +117,17 @@ def folder(arch, impl, flavour):
 def _mend(obj):
     """Take away what a build that was killed has left empty, or half written.
 
-    make takes the one for done and cannot read the other: no later build
-    would succeed.
+    make takes such a file for done: no later build would succeed. How a file
+    was made is written down behind it, once it is whole.
     """
     for path in obj.glob('arch/*/boot/*offset.h'):
         if not path.stat().st_size:
             path.unlink()
     for path in obj.rglob('.*.cmd'):
+        made = path.with_name(path.name[1:-len('.cmd')])
+        if (made.exists()
+                and made.stat().st_mtime_ns > path.stat().st_mtime_ns):
+            made.unlink()
         with path.open('rb') as file:
             end = file.seek(0, os.SEEK_END)
             file.seek(max(end - 1, 0))
@@ -236,6 +240,7 @@ def _modules(built, whence, copied, out, name, words=()):
     if procs.run(['rsync', '-a', '--checksum', *copied, f'{out}/'], log):
         raise env.Refusal(f'to copy {env.host(whence)}', procs.tail(log, 3),
                           'see the line above')
+    _mend(out)
     command = make_command(built.arch, built.obj, built.tree, built.flavour)
     log = out / 'build.log'
     log.unlink(missing_ok=True)

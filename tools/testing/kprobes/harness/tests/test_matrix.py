@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import os
 import re
 import types
 from unittest import mock
@@ -106,7 +107,8 @@ class Compilers(support.Case):
 
 
 class Killed(support.Case):
-    def test_what_a_killed_build_left_empty_goes(self):
+    def setUp(self):
+        super().setUp()
         for where, name in ((kernel.toolchain, 'ready'),
                             (kernel.overlay, 'sync')):
             self.enterContext(mock.patch.object(where, name))
@@ -114,6 +116,8 @@ class Killed(support.Case):
         self.enterContext(mock.patch.object(
             kernel.fragments, 'write', mock.Mock(
                 side_effect=kernel.env.Refusal('a', 'b', 'c'))))
+
+    def test_what_a_killed_build_left_empty_goes(self):
         boot = 'work/build/x86_64-rust-test/arch/x86/boot/'
         empty = self.write(boot + 'voffset.h', '')
         whole = self.write(boot + 'zoffset.h', '#define ZO__end 1\n')
@@ -125,6 +129,19 @@ class Killed(support.Case):
             kernel.build('x86_64', 'rust')
         self.assertFalse(any(one.exists() for one in (empty, half, none)))
         self.assertTrue(whole.exists() and full.exists())
+
+    def test_what_a_killed_build_had_begun_goes(self):
+        folder = 'work/build/x86_64-rust-test/rust/'
+        for name, made in (('begun.rs', 2000), ('whole.rs', 999)):
+            note = self.write(f'{folder}.{name}.cmd', 'savedcmd := x\n')
+            path = self.write(folder + name, '')
+            os.utime(note, (1000, 1000))
+            os.utime(path, (made, made))
+        with self.refused('a'):
+            kernel.build('x86_64', 'rust')
+        left = sorted(one.name for one in note.parent.iterdir())
+        self.assertEqual(left,
+                         ['.begun.rs.cmd', '.whole.rs.cmd', 'whole.rs'])
 
 
 class Compiled(support.Case):
