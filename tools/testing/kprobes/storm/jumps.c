@@ -265,10 +265,10 @@ static time64_t long_enough;
 /*
  * Jumps come later under a storm than when their time was taken, on a machine
  * that has others to serve much later. If one was always gone before it came,
- * all have more time.
+ * all have more time, but not so much that hardly any comes and goes.
  */
 #define PATIENCE	60
-#define MOST_MS		60000U
+#define MOST_MS		10000U
 
 static bool is_all_enough(void)
 {
@@ -280,7 +280,7 @@ static bool is_all_enough(void)
 		count += is_enough(&jump_targets[n]);
 	if (count == JUMPS)
 		return true;
-	WRITE_ONCE(jump_ms, min(2 * jump_ms, MOST_MS));
+	WRITE_ONCE(jump_ms, min(4 * jump_ms, max(jump_ms, MOST_MS)));
 	long_enough = ktime_get_seconds() + PATIENCE;
 	return false;
 }
