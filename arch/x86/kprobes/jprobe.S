@@ -5,7 +5,9 @@
  * The probed function was about to begin: the stack is as its caller has left
  * it. Below that comes what the handler finds: an address to return to, and a
  * copy of what is on the stack above the caller's. Between the copy and the
- * original is a word for nothing, so that the stack is aligned as it was.
+ * original is a word more, so that the stack is aligned as it was. Where stacks
+ * are unwound by frame pointers it makes a frame, with the address that the
+ * function would return to: the function has not made its own yet.
  *
  * How many words to copy, the handler, and what holds the function graph tracer
  * off (as the handler's calls need not return), are in memory of the CPU, which
@@ -35,6 +37,10 @@ SYM_CODE_START(rust_kprobes_jprobe_enter)
 	UNWIND_HINT_FUNC
 	ANNOTATE_NOENDBR
 	leaq	-((MOST_WORDS + 1) * 8)(%rsp), %rsp
+#ifdef CONFIG_FRAME_POINTER
+	movq	%rbp, (MOST_WORDS * 8)(%rsp)
+	leaq	(MOST_WORDS * 8)(%rsp), %rbp
+#endif
 	movq	WORDS, %r10
 	movq	PAUSE, %r11
 	incl	(%r11)
