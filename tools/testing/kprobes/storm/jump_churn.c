@@ -128,7 +128,7 @@ static void stay(struct rnd_state *random)
 static void at_places(struct client *probes, int count,
 		      struct rnd_state *random)
 {
-	u32 first = prandom_u32_state(random);
+	int first = jump_wanted(prandom_u32_state(random));
 	struct kprobe *batch[JUMPS];
 	int n;
 

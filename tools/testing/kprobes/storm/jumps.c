@@ -53,6 +53,9 @@ int jump_choice = JUMPS;
 /* Are boundaries watched, and is it time for the rare ones? */
 static bool watching, rarely;
 
+/* Too little has been seen, though there was time. */
+static bool is_short;
+
 bool jump_is_there(struct jump_target *target)
 {
 	u8 byte = 0;
@@ -240,6 +243,7 @@ static void begin_counting(void)
 {
 	struct jump_target *target;
 
+	WRITE_ONCE(is_short, false);
 	memset(&jump_counts, 0, sizeof(jump_counts));
 	for (target = jump_targets; target < jump_targets + JUMPS; target++) {
 		atomic_long_set(&target->calls, 0);
@@ -262,10 +266,23 @@ static bool is_enough(const struct jump_target *target)
 
 static time64_t long_enough;
 
+int jump_wanted(u32 random)
+{
+	int n, at;
+
+	for (n = 0; READ_ONCE(is_short) && n < JUMPS; n++) {
+		at = (random + n) % JUMPS;
+		if (!is_enough(&jump_targets[at]))
+			return at;
+	}
+	return random % JUMPS;
+}
+
 /*
  * Jumps come later under a storm than when their time was taken, on a machine
  * that has others to serve much later. If one was always gone before it came,
- * all have more time, but not so much that hardly any comes and goes.
+ * all have more time, but not so much that hardly any comes and goes; and this
+ * one's place is where probes are put.
  */
 #define PATIENCE	60
 #define MOST_MS		10000U
@@ -280,6 +297,7 @@ static bool is_all_enough(void)
 		count += is_enough(&jump_targets[n]);
 	if (count == JUMPS)
 		return true;
+	WRITE_ONCE(is_short, true);
 	WRITE_ONCE(jump_ms, min(4 * jump_ms, max(jump_ms, MOST_MS)));
 	long_enough = ktime_get_seconds() + PATIENCE;
 	return false;

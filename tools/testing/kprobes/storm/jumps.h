@@ -102,6 +102,9 @@ static inline struct jump_target *jump_random(u32 random)
 	return &jump_targets[random % jump_choice];
 }
 
+/* At which of them probes are to be: where none was a jump yet, in the end. */
+int jump_wanted(u32 random);
+
 /* jump_churn.c */
 #define JUMP_CHURNERS	5
 int jump_churner(void *number);
