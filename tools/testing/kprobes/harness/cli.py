@@ -243,10 +243,22 @@ _STORM_SAYS = tuple(f'# {one}' for one in (
     'returns:', 'returns_loose:', 'modules_', 'cpus_', 'jumps_are')) + tuple(
         f'kprobes_storm: {one}' for one in ('sleepers', 'boundaries', 'steps'))
 
-# Its tests that have nothing to do with return probes.
-STORMS_OF_OTHERS = ('no_hit_is_lost', 'nothing_is_called_late',
-                    'no_hit_by_a_jump_is_lost', 'jumps_come_and_go',
-                    'sleepers_come_back', 'interrupts_in_copies')
+# Its tests that have nothing to do with return probes, those that have, and
+# those in which all is turned off.
+_STORMS_OF_OTHERS = ('no_hit_is_lost', 'nothing_is_called_late',
+                     'no_hit_by_a_jump_is_lost', 'jumps_come_and_go',
+                     'sleepers_come_back', 'interrupts_in_copies')
+_STORMS_OF_RETURNS = ('no_return_is_lost', 'returns_come_and_go',
+                      'the_killed_come_back', 'no_store_is_left')
+_STORMS_OF_SWITCHES = ('nothing_is_called_late', 'jumps_come_and_go')
+
+
+def not_of_storm(piecewise, returns):
+    """The names of what a storm of that kind leaves out."""
+    if returns:
+        return _STORMS_OF_OTHERS
+    return _STORMS_OF_RETURNS + _STORMS_OF_SWITCHES if piecewise else ()
+
 
 # Of a minute, half is the guest's coming and going under emulation.
 STORM_SECONDS = 40

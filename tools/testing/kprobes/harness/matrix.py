@@ -99,8 +99,8 @@ def _storm(seconds, flavour='test', piecewise=False, returns=False):
         found = cli.storm(kernel.build('x86_64', 'rust', flavour), seconds,
                           piecewise, returns)
         return found + results.vanished(
-            'x86_64-rust', found, lambda name: '.storm.' in name and not (
-                returns and name.endswith(cli.STORMS_OF_OTHERS)),
+            'x86_64-rust', found, lambda name: '.storm.' in name
+            and not name.endswith(cli.not_of_storm(piecewise, returns)),
             'x86_64-rust-piecewise' if piecewise else None)
     return run
 
