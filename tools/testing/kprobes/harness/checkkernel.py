@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import compilefail
+import complaints
 import env
 import procs
 import progress
@@ -28,37 +29,60 @@ _CFG = 'include/generated/rustc_cfg'
 _TESTS = '--cfg=CONFIG_RUST_KPROBES_KUNIT_TEST'
 
 
+def _as_clippy(built, saved, folder):
+    """The command of a crate's build, as that of clippy; nothing if unlike one.
+
+    It is the SAVED command with clippy's driver in rustc's place, which is
+    all that CLIPPY=1 does; a build with CLIPPY=1 would compile the whole of
+    rust/ twice, there and back.
+    """
+    line = (built.obj / saved).read_text().splitlines()[0].split(':=', 1)[1]
+    words = re.sub(r'--(out-dir|emit)[ =]\S+', '', line.split(' ;')[0])
+    words, found = re.subn(r' \S*rustc ', ' clippy-driver ', words, count=1)
+    return f'{words} --emit=metadata --out-dir {folder}' if found else ''
+
+
+def _asked(built, name, command):
+    return _call(name, ['sh', '-c', command], cwd=built.obj,
+                 extra={'CLIPPY_CONF_DIR': str(built.tree),
+                        'RUSTC_BOOTSTRAP': '1'})
+
+
 def _clippy(built, name='clippy', tests=True):
     """Our crate under clippy, exactly as the kernel build compiles it.
 
-    It is the saved command with clippy's driver in rustc's place, which is
-    all that CLIPPY=1 does; a build with CLIPPY=1 would compile the whole of
-    rust/ twice, there and back.
-
     Without its TESTS, as everybody else has it, there may be what nobody uses.
     """
-    saved = built.obj / 'rust/kprobes/.rust_kprobes.o.cmd'
-    line = saved.read_text().splitlines()[0].split(':=', 1)[1]
-    words = line.split(' ;')[0]
+    saved = 'rust/kprobes/.rust_kprobes.o.cmd'
     with source.scratch() as scratch:
-        words = re.sub(r'--out-dir \S+', f'--out-dir {scratch}', words)
-        words = re.sub(r'--emit=\S+', '', words)
+        words = _as_clippy(built, saved, scratch)
         if not tests:
             cfg = (built.obj / _CFG).read_text().splitlines()
             plain = Path(scratch) / 'rustc_cfg'
             plain.write_text('\n'.join(
                 line for line in cfg if not line.startswith(_TESTS)))
             words = re.sub(rf'@\S*{_CFG}', f'@{plain}', words)
-        words, found = re.subn(r' \S*rustc ', ' clippy-driver ', words,
-                               count=1)
-        if not found:
+        if not words:
             return Result(f'check-kernel.{name}', 'fail',
-                          f'no rustc in the saved command of {saved.name}')
-        log, status = _call(
-            name, ['sh', '-c', f'{words} --emit=metadata -Dwarnings'],
-            extra={'CLIPPY_CONF_DIR': str(built.tree), 'RUSTC_BOOTSTRAP': '1'},
-            cwd=built.obj)
+                          f'no rustc in the saved command {saved}')
+        log, status = _asked(built, name, f'{words} -Dwarnings')
     return _result(name, log, status)
+
+
+def _clippy_among(built, name, saved):
+    """What is ours in a crate that is the kernel's: not a warning about it."""
+    with source.scratch() as scratch:
+        words = _as_clippy(built, saved, scratch)
+        if not words:
+            return Result(f'check-kernel.{name}', 'fail',
+                          f'no rustc in the saved command {saved}')
+        log, status = _asked(built, name, words)
+    found = complaints.of_rust(log.read_text(errors='replace'),
+                               complaints.names())
+    if status and not found:
+        return _result(name, log, status)
+    return Result(f'check-kernel.{name}', 'fail' if found else 'pass',
+                  '\n'.join(found))
 
 
 # Flags that crates must agree on to be used together.
@@ -137,6 +161,10 @@ def run(built):
             found.append(_rethook(built))
         found.append(_clippy(built))
         found.append(_clippy(built, 'clippy-without-tests', tests=False))
+        found.append(_clippy_among(built, 'clippy-kernel',
+                                   'rust/.kernel.o.cmd'))
+        found.append(_clippy_among(built, 'clippy-macros',
+                                   'rust/.libmacros.so.cmd'))
         found.append(rustdoc(built))
         found += compilefail.tests(built)
     return found

@@ -13,6 +13,7 @@ import subprocess
 from pathlib import Path
 
 import checkkernel
+import complaints
 import documents
 import env
 import kernel
@@ -26,23 +27,6 @@ _SPHINX_LEAST = (3, 4, 3)    # Documentation/conf.py
 
 # Sphinx: PLACE[:LINE]: WARNING: what. docutils says ERROR, too.
 _SPHINX = re.compile(r'(\S+?\.\w+)(?::\S*)?: ((?:WARNING|ERROR|SEVERE|CRITICAL): .*)')
-# rustdoc: the words, and in one of the next lines the place.
-_WORDS = re.compile(r'(warning|error)(\[\w+\])?: .*')
-_PLACE = re.compile(r' *--> (\S+?):(\d+):\d+$')
-
-
-def _ours(path, names):
-    """PATH as it is called in the repository, if it is one of NAMES there."""
-    parts = Path(os.path.normpath(path)).parts
-    for start in range(len(parts)):
-        if (name := str(Path(*parts[start:]))) in names:
-            return name
-    return None
-
-
-def names():
-    """The files of ours that a page may be made of."""
-    return {str(path) for path in overlay.files()}
 
 
 def of_sphinx(text, known):
@@ -50,26 +34,13 @@ def of_sphinx(text, known):
     found = []
     for line in text.splitlines():
         match = _SPHINX.match(line)
-        if match and (name := _ours(match[1], known)):
+        if match and (name := complaints.ours(match[1], known)):
             found.append(line.replace(match[1], name, 1))
         elif not match and re.search(r'\b(WARNING|ERROR|SEVERE|CRITICAL)\b',
                                      line):
             # Elsewhere, but about one of ours.
             found += [line for word in re.findall(r'[\w./-]+', line)
-                      if _ours(word, known)][:1]
-    return found
-
-
-def of_rustdoc(text, known):
-    """The same of rustdoc's TEXT."""
-    found, words = [], ''
-    for line in text.splitlines():
-        if _WORDS.match(line):
-            words = line
-        elif (match := _PLACE.match(line)) and words:
-            if name := _ours(match[1], known):
-                found.append(f'{name}:{match[2]}: {words}')
-            words = ''
+                      if complaints.ours(word, known)][:1]
     return found
 
 
@@ -126,7 +97,7 @@ def pages():
         status = procs.run(command, log)
     first = out / 'Documentation/output' / FOLDER.relative_to(
         'Documentation') / 'index.html'
-    found = of_sphinx(log.read_text(errors='replace'), names())
+    found = of_sphinx(log.read_text(errors='replace'), complaints.names())
     if status or not first.exists():
         if procs.no_space(env.WORK):
             raise procs.full_disk(env.WORK)
@@ -146,7 +117,8 @@ def crates(built):
     with progress.Stage('docs rustdoc', 3) as stage:
         kernel.compile_targets(command, ['rustdoc'], log, stage)
         ours = checkkernel.rustdoc(built, out)
-    found = of_rustdoc(log.read_text(errors='replace'), names())
+    found = complaints.of_rust(log.read_text(errors='replace'),
+                               complaints.names())
     if ours.status == 'fail':
         found.append(ours.reason)
     return out, found

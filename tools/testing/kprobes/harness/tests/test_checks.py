@@ -7,6 +7,7 @@ from unittest import mock
 import check
 import checkkernel
 import cli
+import complaints
 import rethooks
 from ktap import Result
 from tests import support
@@ -74,6 +75,62 @@ class Rethooks(support.Case):
         self.assertIn('arch/x86/include/asm/a.h uses return hooks', trouble)
         self.told('arch/x86/include/asm/a.h')
         self.assertEqual(self.troubles(), [])
+
+
+class Clippy(support.Case):
+    """What clippy says of ours in a crate that is the kernel's."""
+
+    COMMAND = ('savedcmd_rust/kernel.o :=  OBJTREE=/work/o rustc -Dx '
+               '--emit=dep-info=rust/.kernel.o.d --emit=obj=rust/kernel.o '
+               '--out-dir ./rust /work/tree/rust/kernel/lib.rs ; objtool x\n')
+    OURS = ('warning: this could be shorter\n'
+            '  --> /work/tree/rust/kernel/kprobes.rs:3:1\n')
+
+    def setUp(self):
+        super().setUp()
+        self.built = types.SimpleNamespace(obj=self.tmp, tree='/work/tree')
+        self.enterContext(mock.patch.object(
+            complaints, 'names', lambda: {'rust/kernel/kprobes.rs'}))
+
+    def asked(self, said='', status=0, saved=COMMAND):
+        self.write('rust/.kernel.o.cmd', saved)
+        log = self.write('log', said)
+
+        def asked(_built, _name, command):
+            self.command = command
+            return log, status
+        with mock.patch.object(checkkernel, '_asked', asked):
+            return checkkernel._clippy_among(self.built, 'c',
+                                             'rust/.kernel.o.cmd')
+
+    def test_the_builds_own_command(self):
+        self.assertEqual(self.asked().status, 'pass')
+        words = self.command.split()
+        self.assertEqual(words[:3],
+                         ['OBJTREE=/work/o', 'clippy-driver', '-Dx'])
+        self.assertEqual(words[3:5],
+                         ['/work/tree/rust/kernel/lib.rs', '--emit=metadata'])
+        self.assertNotIn('objtool', words)
+
+    def test_a_warning_of_ours_fails(self):
+        found = self.asked(self.OURS)
+        self.assertEqual((found.status, found.reason),
+                         ('fail', 'rust/kernel/kprobes.rs:3: warning: this '
+                          'could be shorter'))
+
+    def test_a_warning_of_theirs_does_not(self):
+        said = self.OURS.replace('kprobes', 'sync')
+        self.assertEqual(self.asked(said).status, 'pass')
+
+    def test_a_failure_says_why(self):
+        found = self.asked('error: no such crate\n', 1)
+        self.assertEqual(found.status, 'fail')
+        self.assertIn('no such crate', found.reason)
+
+    def test_an_unlike_command_is_refused(self):
+        found = self.asked(saved='savedcmd_rust/kernel.o := cc x.c\n')
+        self.assertEqual(found.status, 'fail')
+        self.assertIn('no rustc', found.reason)
 
 
 class Width(support.Case):

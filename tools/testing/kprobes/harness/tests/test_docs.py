@@ -5,6 +5,7 @@ import hashlib
 import types
 from unittest import mock
 
+import complaints
 import docs
 import env
 from ktap import Result
@@ -35,7 +36,7 @@ class Warnings(support.Case):
 
     def test_of_others_only(self):
         self.assertEqual(docs.of_sphinx(_SPHINX, _KNOWN), [])
-        self.assertEqual(docs.of_rustdoc(_RUSTDOC, _KNOWN), [])
+        self.assertEqual(complaints.of_rust(_RUSTDOC, _KNOWN), [])
 
     def test_each_way_to_say_it_of_a_page(self):
         for line in ('/work/tree/{}:12: WARNING: Title underline too short.',
@@ -64,7 +65,7 @@ warning: this URL is not a hyperlink
 error[E0425]: cannot find value
   --> rust/kprobes/life/hit.rs:9:1
 '''
-        self.assertEqual(docs.of_rustdoc(text, _KNOWN), [
+        self.assertEqual(complaints.of_rust(text, _KNOWN), [
             'rust/kernel/kprobes.rs:5: warning: this URL is not a hyperlink',
             'rust/kprobes/life/hit.rs:9: error[E0425]: cannot find value'])
 
@@ -94,7 +95,8 @@ class Pages(support.Case):
         self.enterContext(mock.patch.object(docs.overlay, 'sync'))
         self.untrue = self.enterContext(mock.patch.object(
             docs.documents, 'of_kernel', return_value=[]))
-        self.enterContext(mock.patch.object(docs, 'names', lambda: _KNOWN))
+        self.enterContext(mock.patch.object(complaints, 'names',
+                                            lambda: _KNOWN))
         self.enterContext(mock.patch.object(
             docs, 'crates', lambda built: (self.tmp / 'rustdoc', built)))
 
@@ -172,7 +174,8 @@ class Crates(support.Case):
         self.enterContext(mock.patch.object(
             docs.checkkernel, 'rustdoc', lambda _, out: self.assertEqual(
                 out.name, 'rustdoc') or ours))
-        self.enterContext(mock.patch.object(docs, 'names', lambda: _KNOWN))
+        self.enterContext(mock.patch.object(complaints, 'names',
+                                            lambda: _KNOWN))
         return docs.crates(built)[1]
 
     def test_both_are_asked(self):

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What tools say of our files, among what they say of the kernel's."""
+
+import os
+import re
+from pathlib import Path
+
+import overlay
+
+# rustc, rustdoc and clippy: the words, and in one of the next lines the place.
+_WORDS = re.compile(r'(warning|error)(\[\S+\])?: .*')
+_PLACE = re.compile(r' *--> (\S+?):(\d+):\d+$')
+
+
+def ours(path, names):
+    """PATH as it is called in the repository, if it is one of NAMES there."""
+    parts = Path(os.path.normpath(path)).parts
+    for start in range(len(parts)):
+        if (name := str(Path(*parts[start:]))) in names:
+            return name
+    return None
+
+
+def names():
+    """The files of ours that a page may be made of."""
+    return {str(path) for path in overlay.files()}
+
+
+def of_rust(text, known):
+    """What of rustc's TEXT, or rustdoc's, is said of the files KNOWN."""
+    found, words = [], ''
+    for line in text.splitlines():
+        if _WORDS.match(line):
+            words = line
+        elif (match := _PLACE.match(line)) and words:
+            if name := ours(match[1], known):
+                found.append(f'{name}:{match[2]}: {words}')
+            words = ''
+    return found
