@@ -233,6 +233,16 @@ def kunit_tests(built):
     return results.judge(found, *_lists(built))
 
 
+# The suite of the kernel crate's examples, of which most are not ours.
+_EXAMPLES = re.compile(
+    r'\.rust_doctests_kernel\.rust_doctest_kernel_(?!kprobes_)')
+
+
+def of_others(name):
+    """Is it an example in the documentation of what is not ours?"""
+    return bool(_EXAMPLES.search(name))
+
+
 # What the guest says, and what the emulation is then told.
 _PIECES = {'# the storm begins': 'one-insn-per-tb on',
            '# the storm is over': 'one-insn-per-tb off'}

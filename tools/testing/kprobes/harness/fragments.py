@@ -33,6 +33,7 @@ FLAVOURS = {
     'gcc': ('gcc',),
     'framepointer': ('debug', 'framepointer'),
     'thumb2': ('debug', 'thumb2'),
+    'api': ('debug', 'api'),
 }
 # What is below the fragments, and what answers where they say nothing.
 _TINY = (('kernel/configs/tiny-base.config', 'kernel/configs/tiny.config'),

@@ -33,7 +33,7 @@ FOLDER = env.RESULTS / 'pieces'
 _WHOLE = ('kasan', 'modversions', 'kcfi', 'up', 'lazy', 'rt', 'gcc',
           'framepointer')
 # Of those, the ones that run more than the others, by a plan of their own.
-_MORE = ('kasan', 'kcfi')
+_MORE = ('kasan', 'kcfi', 'api')
 _KUNIT = ('nomodules', 'noftrace', 'nodebugfs', 'nosysctl')
 # What checkers call at each access or function. A hit must not: there may be a
 # probe on it. To report what was found is something else, and what measures
@@ -75,10 +75,12 @@ def _kunit(flavour, arch='x86_64', impl='rust'):
     def run():
         built = kernel.build(arch, impl, flavour)
         found = checkkernel.run(built) if impl == 'rust' else []
-        found += cli.kunit_tests(built)
+        found += [one for one in cli.kunit_tests(built)
+                  if not cli.of_others(one.name)]
         return found + results.vanished(
             f'{arch}-{impl}', found, lambda name:
-            cli.of_kunit(name) or name.startswith('check-kernel.'))
+            cli.of_kunit(name) or name.startswith('check-kernel.'),
+            f'{arch}-{impl}-{flavour}' if flavour in _MORE else None)
     return run
 
 
@@ -160,6 +162,8 @@ def pieces():
         extra=('-cpu', 'max,vendor=GenuineIntel'))
     for flavour in _KUNIT:
         found[f'rust-x86_64-{flavour}'] = _kunit(flavour)
+    for impl in env.IMPLS:
+        found[f'{impl}-x86_64-api'] = _kunit('api', impl=impl)
     for seed in SEEDS:
         flavour = f'{fragments.RANDOM}{seed}'
         found[f'rust-x86_64-{flavour}'] = _compiled(flavour)

@@ -251,12 +251,12 @@ class Kunit(support.Case):
                 'x86_64.rust.storm.hits', 'check-kernel.text',
                 'x86_64.rust.no-splat']))
 
-    def boot(self, lines, splats=(), died=None):
+    def boot(self, lines, splats=(), died=None,
+             piece='rust-x86_64-nomodules'):
         console = types.SimpleNamespace(lines=lines, splats=list(splats))
         self.enterContext(mock.patch.object(
             qemu, 'boot', mock.Mock(return_value=console, side_effect=died)))
-        return {one.name: one.status
-                for one in matrix.pieces()['rust-x86_64-nomodules']()}
+        return {one.name: one.status for one in matrix.pieces()[piece]()}
 
     def test_its_suites_are_asked_for_and_nothing_else(self):
         found = self.boot(['KTAP version 1', '# Subtest: suite', 'ok 1 case'])
@@ -272,6 +272,25 @@ class Kunit(support.Case):
         found = self.boot(['KTAP version 1', '# Subtest: suite', 'ok 1 case'],
                           ['WARNING: x'])
         self.assertEqual(found['x86_64.rust.no-splat'], 'fail')
+
+    def test_of_the_examples_those_of_others_do_not_count(self):
+        asked = []
+
+        def planned(name):
+            asked.append(name)
+            return []
+        self.enterContext(mock.patch.object(results, 'planned', planned))
+        self.built.flavour = 'api'
+        found = self.boot(
+            ['KTAP version 1', '# Subtest: rust_doctests_kernel',
+             'ok 1 rust_doctest_kernel_kprobes_rs_0',
+             'not ok 2 rust_doctest_kernel_sync_rs_0'],
+            piece='rust-x86_64-api')
+        self.assertEqual(found, {
+            'check-kernel.text': 'pass', 'x86_64.rust.no-splat': 'pass',
+            'x86_64.rust.rust_doctests_kernel.'
+            'rust_doctest_kernel_kprobes_rs_0': 'pass'})
+        self.assertIn('x86_64-rust-api', asked)
 
     def test_a_dead_guest_fails(self):
         with contextlib.redirect_stderr(io.StringIO()):
