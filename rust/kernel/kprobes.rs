@@ -129,6 +129,7 @@ pub use self::{
         Refused, //
     },
     registration::Registration,
+    signature::Takes,
     typed::kprobe, //
 };
 #[cfg(CONFIG_KRETPROBES)]

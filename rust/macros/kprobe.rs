@@ -74,6 +74,7 @@ pub(crate) fn kprobe(probed: Probed, item: Item) -> Result<TokenStream> {
     };
     wants::refuse_answer(&function.sig, "nobody asks what a handler answers")?;
     let wants = Wants::of(&function.sig, "Entry")?;
+    probed.refuse_more(wants.more)?;
     let FromFunction {
         name,
         visibility,
@@ -82,7 +83,7 @@ pub(crate) fn kprobe(probed: Probed, item: Item) -> Result<TokenStream> {
         inside,
     } = FromFunction::of(function);
     let (told, arguments) = (wants.told(), taken(&wants.rest));
-    let (sizes, begun) = (sizes(&wants.rest), begun(&wants.rest));
+    let (takes, begun) = (takes(&wants), begun(&wants.rest));
     let [state, call] = wants.names(begun.is_some());
     let comparison = compared(&probed, &wants.rest, None).map(|made| quote!(#cfgs #made));
     let wanted = wants.state.as_ref();
@@ -95,7 +96,7 @@ pub(crate) fn kprobe(probed: Probed, item: Item) -> Result<TokenStream> {
         impl ::kernel::kprobes::EntryHandler for #name {
             type State = #state_type;
 
-            #sizes
+            #takes
 
             #[inline]
             fn enter(#state: &Self::State, #call: &::kernel::kprobes::Entry<'_>) {
@@ -156,11 +157,12 @@ impl FromFunction {
             #[allow(non_camel_case_types)]
             #visibility enum #name {}
         };
-        let inside = ItemFn {
+        let mut inside = ItemFn {
             attrs: others.into_iter().cloned().collect(),
             vis: Visibility::Inherited,
             ..function.clone()
         };
+        inside.sig.variadic = None;
         Self {
             name: name.clone(),
             visibility: visibility.clone(),
@@ -189,9 +191,18 @@ fn at(of: &impl Spanned) -> Span {
     Span::call_site().located_at(of.span())
 }
 
-/// How many bytes each of these types has.
-fn sizes(types: &[Type]) -> TokenStream {
-    quote!(const ARGUMENTS: &'static [usize] = &[#(::core::mem::size_of::<#types>()),*];)
+/// Which arguments the handler's type says that it takes: nothing, if it takes none.
+fn takes(wants: &Wants) -> Option<TokenStream> {
+    let types = &wants.rest;
+    let takes = match wants.more {
+        Some(_) => quote!(First),
+        None if types.is_empty() => return None,
+        None => quote!(All),
+    };
+    Some(quote! {
+        const TAKES: ::kernel::kprobes::Takes =
+            ::kernel::kprobes::Takes::#takes(&[#(::core::mem::size_of::<#types>()),*]);
+    })
 }
 
 /// A type; without one, that of nothing.

@@ -19,7 +19,8 @@
 use super::Return;
 use super::{
     Entry,
-    Hit, //
+    Hit,
+    Takes, //
 };
 
 /// What is called before a probed instruction is executed.
@@ -71,9 +72,8 @@ pub trait EntryHandler: 'static {
     /// What the registration owns.
     type State: Send + Sync + 'static;
 
-    /// How many bytes each argument has that the handler takes, from the first on, if it says so.
-    /// [`kprobe`](macro@super::kprobe) does.
-    const ARGUMENTS: &'static [usize] = &[];
+    /// Which arguments the handler takes, if it says so: [`kprobe`](macro@super::kprobe) does.
+    const TAKES: Takes = Takes::ByHand;
 
     /// Called when a call begins.
     fn enter(state: &Self::State, call: &Entry<'_>);
@@ -92,8 +92,8 @@ pub trait ReturnHandler: 'static {
     /// as the task may have come to another CPU.
     type Data: Copy + Send + 'static;
 
-    /// As [`EntryHandler::ARGUMENTS`]; [`kretprobe`](macro@super::kretprobe) says so.
-    const ARGUMENTS: &'static [usize] = &[];
+    /// As [`EntryHandler::TAKES`]; [`kretprobe`](macro@super::kretprobe) says so.
+    const TAKES: Takes = Takes::ByHand;
 
     /// Called when a call begins. With [`None`] its end is not told.
     fn enter(state: &Self::State, call: &Entry<'_>) -> Option<Self::Data>;

@@ -18,7 +18,8 @@ use super::{
     HandlerAfter,
     Hit,
     Path,
-    PathHandler, //
+    PathHandler,
+    Takes, //
 };
 #[cfg(CONFIG_KRETPROBES)]
 use super::{
@@ -144,7 +145,7 @@ pub trait Kind: sealed::Sealed + Sized + 'static {
     /// Must it be where a function begins?
     const AT_ENTRY: bool;
     /// How many bytes each argument has that the handler takes, from the first on.
-    const ARGUMENTS: &'static [usize] = &[];
+    const TAKES: Takes = Takes::ByHand;
 
     /// Writes what C is to call into `raw`, and answers where that is.
     fn handlers(raw: &mut Self::Raw) -> usize;
@@ -232,7 +233,7 @@ impl<T: EntryHandler> Kind for FunctionEntry<T> {
     type Raw = bindings::kprobe;
     type State = T::State;
     const AT_ENTRY: bool = true;
-    const ARGUMENTS: &'static [usize] = T::ARGUMENTS;
+    const TAKES: Takes = T::TAKES;
 
     #[inline]
     fn handlers(raw: &mut Self::Raw) -> usize {
@@ -273,7 +274,7 @@ impl<T: ReturnHandler> Kind for FunctionReturn<T> {
     type Raw = bindings::kretprobe;
     type State = T::State;
     const AT_ENTRY: bool = true;
-    const ARGUMENTS: &'static [usize] = T::ARGUMENTS;
+    const TAKES: Takes = T::TAKES;
 
     #[inline]
     fn handlers(raw: &mut Self::Raw) -> usize {

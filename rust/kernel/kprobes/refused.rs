@@ -6,8 +6,8 @@
 //! what the errno leaves and what the kernel tells of the place.
 
 use super::{
-    signature,
-    Place, //
+    Place,
+    Takes, //
 };
 use crate::{
     alloc::AllocError,
@@ -32,8 +32,8 @@ pub enum Reason {
     NotText,
     /// It is not where a function begins, which a probe of an entry or of a return wants.
     NotAnEntry,
-    /// The function has fewer arguments than the handler, or some of another size, by the BTF that
-    /// the kernel has of it.
+    /// The function has fewer or more arguments than the handler, or some of another size, by the
+    /// BTF that the kernel has of it.
     OtherArguments,
     /// Kprobes themselves need this function, or those who call them.
     Blacklisted,
@@ -213,23 +213,21 @@ pub(super) fn unless_entry(probe: &bindings::kprobe) -> Result<(), Refused> {
     }
 }
 
-/// Refuses a probe of a function that is known not to have arguments of these sizes.
+/// Refuses a probe of a function that is known not to have the arguments that its handler takes.
 //
 // Not for modules to inline: what it calls is not exported.
 #[inline(never)]
-pub(super) fn unless_given(probe: &bindings::kprobe, arguments: &[usize]) -> Result<(), Refused> {
+pub(super) fn unless_given(probe: &bindings::kprobe, takes: Takes) -> Result<(), Refused> {
     /// More than any function should have. What is beyond is not compared.
     const ROOM: usize = 16;
-    let Some(at) = text_of(probe).filter(|_| !arguments.is_empty()) else {
+    let Some(at) = text_of(probe).filter(|_| !matches!(takes, Takes::ByHand)) else {
         return Ok(());
     };
     let mut sizes = [0; ROOM];
     // SAFETY: It takes any address, and there is room for so many.
     let known = unsafe { bindings::rust_kprobes_parameters(at, sizes.as_mut_ptr(), ROOM as u32) };
     match usize::try_from(known) {
-        Ok(count) if !signature::fits(arguments, count, &sizes) => {
-            Err(Refused::because(Reason::OtherArguments))
-        }
+        Ok(count) if !takes.fits(count, &sizes) => Err(Refused::because(Reason::OtherArguments)),
         _ => Ok(()),
     }
 }

@@ -98,7 +98,7 @@ impl<K: Kind> SitePtr<K> {
         place.write_to(name.as_deref(), probe);
         if K::AT_ENTRY {
             refused::unless_entry(probe)?;
-            refused::unless_given(probe, K::ARGUMENTS)?;
+            refused::unless_given(probe, K::TAKES)?;
         }
         set(&mut raw);
         let site = KBox::pin_init::<Error>(

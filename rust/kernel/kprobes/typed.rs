@@ -16,10 +16,11 @@
 /// - `&State`, what the registration owns, of any type that is [`Send`] and [`Sync`]. It may be
 ///   left out;
 /// - [`&Entry<'_>`](super::Entry), the call. It may be left out;
-/// - the arguments of what is probed, from the first on. Those at the end may be left out. Each is
-///   of a type that is an [`Argument`](super::Argument): an integer, `bool`, a raw pointer, or
+/// - the arguments of what is probed, from the first on. Each is of a type that is an
+///   [`Argument`](super::Argument): an integer, `bool`, a raw pointer, or
 ///   [`UserPtr`](crate::uaccess::UserPtr). Where they are, in registers or on the stack, the
-///   compiler finds out by the rules of the machine.
+///   compiler finds out by the rules of the machine;
+/// - `_: ...`, if the function may have more arguments than these.
 ///
 /// The function becomes a type of the same name, an [`EntryHandler`](super::EntryHandler), with
 ///
@@ -31,7 +32,8 @@
 ///
 /// - `symbol = "function"` or `symbol = "module:function"`. The types are taken as they are said: a
 ///   wrong one is a wrong number. Where the kernel has BTF of the function, to register it is
-///   refused if it has fewer arguments, or some of another size.
+///   refused if it has another number of arguments (but more will do with `_: ...`), or some of
+///   another size. A handler without any is not compared.
 /// - `function = bindings::function`, by its declaration. Then all arguments must be there, and it
 ///   does not compile unless their types are those of the declaration, or
 ///   [may stand for them](super::StandsFor).
@@ -50,7 +52,7 @@
 ///
 /// /// `do_sys_openat2(int dfd, const char __user *filename, struct open_how *how)`
 /// #[kprobe(symbol = "do_sys_openat2")]
-/// fn on_open(dfd: c_int, name: UserPtr) {
+/// fn on_open(dfd: c_int, name: UserPtr, _: ...) {
 ///     pr_debug!("open of {:p} in {dfd}\n", name.as_const_ptr());
 /// }
 ///

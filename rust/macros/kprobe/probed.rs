@@ -64,6 +64,19 @@ impl Parse for Probed {
     }
 }
 
+impl Probed {
+    /// Refuses a handler that names not all arguments, but says so, where all are compared.
+    pub(super) fn refuse_more(&self, more: Option<Span>) -> Result<()> {
+        match (&self.function, more) {
+            (Some(_), Some(dots)) => Err(Error::new(
+                dots,
+                "with `function` all arguments are compared: name them",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The symbol that somebody has written.
 fn symbol(written: &LitStr) -> Result<LitCStr> {
     let name = written.value();

@@ -30,9 +30,9 @@ use super::{
     compared,
     or_nothing,
     registers,
-    sizes,
     sorted,
     taken,
+    takes,
     wants::{
         self,
         Wants, //
@@ -121,6 +121,9 @@ impl Leave {
             "nobody asks what is answered at the end of a call",
         )?;
         let wants = Wants::of(signature, "Return")?;
+        if let Some(dots) = wants.more {
+            return Err(Error::new(dots, "a function returns one value"));
+        }
         let data = kept.is_some();
         let said = "the value, if it is wanted";
         let most = if data { 2 } else { 1 };
@@ -238,6 +241,7 @@ fn at_both(probed: Probed, both: ItemImpl) -> Result<TokenStream> {
         ));
     };
     let enter = Enter::of(&first.sig)?;
+    probed.refuse_more(enter.wants.more)?;
     let leave = Leave::of(&last.sig, enter.kept.as_ref())?;
     let state = (enter.wants.state.as_ref()).or(leave.wants.state.as_ref());
     let registers = registers(&probed, &last.vis, "ReturnProbe", state);
@@ -246,6 +250,7 @@ fn at_both(probed: Probed, both: ItemImpl) -> Result<TokenStream> {
     let (cfgs, of) = (quote!(#(#cfgs)*), &both.self_ty);
     let comparison =
         compared(&probed, &enter.wants.rest, leave.value_type()).map(|made| quote!(#cfgs #made));
+    let both = without_dots(&both);
     Ok(quote! {
         #both
 
@@ -262,9 +267,22 @@ fn at_both(probed: Probed, both: ItemImpl) -> Result<TokenStream> {
     })
 }
 
+/// The `impl` as the compiler is to see it: dots are for this macro.
+fn without_dots(both: &ItemImpl) -> ItemImpl {
+    let mut both = both.clone();
+    for item in &mut both.items {
+        if let ImplItem::Fn(function) = item {
+            if function.sig.ident == "enter" {
+                function.sig.variadic = None;
+            }
+        }
+    }
+    both
+}
+
 fn handler(of: &Type, enter: &Enter, leave: &Leave, state: Option<&Type>) -> TokenStream {
     let (state, kept) = (or_nothing(state), or_nothing(enter.kept.as_ref()));
-    let (sizes, arguments) = (sizes(&enter.wants.rest), taken(&enter.wants.rest));
+    let (takes, arguments) = (takes(&enter.wants), taken(&enter.wants.rest));
     let (told, begun) = (enter.wants.told(), begun(&enter.wants.rest));
     let [state_at_first, call_at_first] = enter.wants.names(begun.is_some());
     // Functions of the type's own `impl` come before those of a trait.
@@ -288,7 +306,7 @@ fn handler(of: &Type, enter: &Enter, leave: &Leave, state: Option<&Type>) -> Tok
             type State = #state;
             type Data = #kept;
 
-            #sizes
+            #takes
 
             #[inline]
             fn enter(

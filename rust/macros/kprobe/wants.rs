@@ -3,10 +3,13 @@
 //! What a handler's function wants to be told: what stands between its parentheses.
 //!
 //! First the state and the call, by reference, either of which may be left out; then what is read
-//! of the call. What a function of the kernel is given is no reference of Rust, so these are told
-//! apart by their types.
+//! of the call, and dots if there may be more. What a function of the kernel is given is no
+//! reference of Rust, so these are told apart by their types.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{
+    Span,
+    TokenStream, //
+};
 use quote::{
     quote,
     ToTokens, //
@@ -29,6 +32,8 @@ pub(super) struct Wants {
     call: bool,
     /// All that it has beyond.
     pub(super) rest: Vec<Type>,
+    /// Where it says that there may be more.
+    pub(super) more: Option<Span>,
 }
 
 impl Wants {
@@ -39,6 +44,7 @@ impl Wants {
             state: None,
             call: false,
             rest: Vec::new(),
+            more: signature.variadic.as_ref().map(Spanned::span),
         };
         for input in &signature.inputs {
             wants.add(input, told)?;
@@ -122,12 +128,6 @@ fn refuse_qualifiers(signature: &Signature) -> Result<()> {
         return refuse(
             word,
             "a handler is called by the kernel: it is no `const fn`",
-        );
-    }
-    if let Some(dots) = &signature.variadic {
-        return refuse(
-            dots,
-            "a handler names arguments: leave out those at the end",
         );
     }
     if !signature.generics.params.is_empty() || signature.generics.where_clause.is_some() {

@@ -303,6 +303,14 @@ mod cases {
     #[kprobe(symbol = "msleep")]
     fn has_another(_: u64) {}
 
+    /// Has one argument less than `usleep_range_state()`.
+    #[kprobe(symbol = "usleep_range_state")]
+    fn has_fewer(_: c_ulong, _: c_ulong) {}
+
+    /// Says that there may be more.
+    #[kprobe(symbol = "usleep_range_state")]
+    fn has_the_first(_: c_ulong, _: c_ulong, _: ...) {}
+
     #[test]
     fn other_arguments_are_refused_where_the_kernel_knows() -> Result {
         let here = ProcessContext::here()?;
@@ -310,9 +318,11 @@ mod cases {
         for refused in [
             has_more::register(&here).err(),
             has_another::register(&here).err(),
+            has_fewer::register(&here).err(),
         ] {
             assert_eq!(refused.map(|refused| refused.reason()), expected);
         }
+        has_the_first::register(&here)?;
         Ok(())
     }
 
@@ -412,7 +422,7 @@ mod cases {
     #[cfg(CONFIG_KRETPROBES)]
     #[kretprobe(symbol = "rust_kernel_kprobes_kept")]
     impl Plain {
-        fn enter(number: usize) {
+        fn enter(number: usize, _: ...) {
             CALLS_KEPT.fetch_add(number as u64, Relaxed);
         }
 

@@ -20,6 +20,11 @@ fn on_sleep(state: &u64, milliseconds: u32, name: *const u8) {
     let _ = (state, milliseconds, name);
 }
 
+#[kprobe(symbol = "usleep_range_state")]
+fn on_first(state: &u64, least: usize, _: ...) {
+    let _ = (state, least);
+}
+
 #[cfg(refused)]
 #[kprobe(symbol = "msleep")]
 struct IsNoFunction;

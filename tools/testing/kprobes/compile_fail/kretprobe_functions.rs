@@ -8,6 +8,7 @@
 //! error: what `enter` has kept is missing here
 //! error: at the end of a call there is the value, if it is wanted, and `enter` has kept nothing
 //! error: at the end of a call there are what `enter` has kept, and the value, if it is wanted
+//! error: a function returns one value
 //! error: a signature is compared with its arguments: write an `impl` with `enter`, or say `symbol`
 //! error: `#[kretprobe]` makes an `impl` of the trait: write `impl` and the type alone
 //! says: impl NoEnd {
@@ -19,7 +20,7 @@ struct Both;
 
 #[kretprobe(symbol = "wake_up_process")]
 impl Both {
-    fn enter() -> u32 {
+    fn enter(_: ...) -> u32 {
         1
     }
 
@@ -79,6 +80,10 @@ impl WantsMore {
 #[cfg(refused)]
 #[kretprobe(symbol = "wake_up_process")]
 fn wants_more(value: i32, more: i32) {}
+
+#[cfg(refused)]
+#[kretprobe(symbol = "wake_up_process")]
+fn wants_any(value: i32, _: ...) {}
 
 #[cfg(refused)]
 #[kretprobe(function = kernel::bindings::wake_up_process)]
