@@ -242,7 +242,7 @@ static void J4_what_is_wrong_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, register_jprobe(&jp), -EINVAL);
 	/* Not where a function starts; not text at all. */
 	jprobe_anew(&jp);
-	jp.entry = (void *)returns + 1;
+	jp.entry = (void *)hidden(returns) + 1;
 	KUNIT_EXPECT_EQ(test, register_jprobe(&jp), -EINVAL);
 	jprobe_anew(&jp);
 	jp.entry = &jp;

@@ -28,7 +28,8 @@ DEFINE_STATIC_KEY_FALSE(optimize_key);
 struct place {
 	const char *name;
 	const u8 *function;
-	const u8 *at;
+	const u8 *from;	/* what it is counted from, if not that */
+	int offset;
 	bool may;
 	int hits;	/* in each call, if not once */
 	int reason;	/* of Rust's, if it may not */
@@ -47,14 +48,14 @@ enum {
 #define REASON(...)	.reason = 0
 #endif
 
-#define PLACE_AT(symbol, offset)					\
+#define PLACE_AT(symbol, bytes)						\
 	.name = #symbol, .function = optimize_##symbol,			\
-	.at = PLACE(symbol) + (offset)
+	.offset = MARK_BYTES + (bytes)
 
 static const struct place places[RULES] = {
 	[NEAR_END] = {
 		.name = "near_end", .function = optimize_near_end,
-		.at = optimize_near_end_next - 2, REASON(NEAR_END)
+		.from = optimize_near_end_next, .offset = -2, REASON(NEAR_END)
 	},
 	[INTO] = { PLACE_AT(into, 0), REASON(JUMP_INTO) },
 	[BEHIND] = { PLACE_AT(behind, 0), .may = true },
@@ -75,6 +76,11 @@ static const struct place places[RULES] = {
 	[LANDING_PAD] = { PLACE_AT(landing_pad, 0), REASON(LANDING_PAD) },
 };
 
+static const u8 *where_is(const struct place *place)
+{
+	return hidden(place->from ?: place->function) + place->offset;
+}
+
 /* The client learns why. */
 static void says_why(struct kunit *test, const struct place *place,
 		     struct kprobe *kp)
@@ -94,15 +100,16 @@ static void says_why(struct kunit *test, const struct place *place,
 static void is_as_it_must(struct kunit *test, int number)
 {
 	const struct place *place = &places[number];
-	struct counted probe = COUNTED_IN(place->at);
+	const u8 *at = where_is(place);
+	struct counted probe = COUNTED_IN(at);
 	int hits = place->hits ?: 1;
 	u8 before[BYTES];
 
-	memcpy(before, place->at, BYTES);
+	memcpy(before, at, BYTES);
 	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
 	KUNIT_EXPECT_EQ(test, call(place->function, 1), 6);
 	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
-	KUNIT_EXPECT_EQ(test, first(place->at),
+	KUNIT_EXPECT_EQ(test, first(at),
 			place->may ? JMP32_INSN_OPCODE : INT3_INSN_OPCODE);
 	says_why(test, place, &probe.kp);
 	KUNIT_EXPECT_EQ(test, call(place->function, 1), 6);
@@ -110,7 +117,7 @@ static void is_as_it_must(struct kunit *test, int number)
 	KUNIT_EXPECT_EQ(test, call(place->function, -3), 2);
 	KUNIT_EXPECT_EQ(test, probe.before, 4 * hits);
 	unregister_kprobe(&probe.kp);
-	KUNIT_EXPECT_TRUE(test, is_restored(place->at, before));
+	KUNIT_EXPECT_TRUE(test, is_restored(at, before));
 }
 
 #define RULE(name, number)						\
@@ -175,7 +182,7 @@ static void O5_a_client_learns_why_there_is_no_jump(struct kunit *test)
 /* It is a NOP first, and works when it is a jump, too. */
 static void O5_jump_label_in_the_region(struct kunit *test)
 {
-	struct counted probe = COUNTED_IN(places[LABEL].at);
+	struct counted probe = COUNTED_IN(where_is(&places[LABEL]));
 
 	is_as_it_must(test, LABEL);
 	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
@@ -205,7 +212,7 @@ static int set_places(const char *text, const struct kernel_param *param)
 	if (!sysfs_streq(text, "register"))
 		return -EINVAL;
 	for (n = 0; n < RULES; n++)
-		at_places[n] = COUNTED_IN(places[n].at);
+		at_places[n] = COUNTED_IN(where_is(&places[n]));
 	at_places[RULES] = COUNTED_IN(PLAIN);
 	return register_kprobes(batch, ARRAY_SIZE(at_places));
 }
@@ -216,7 +223,7 @@ static int get_places(char *text, const struct kernel_param *param)
 	int n, len = 0;
 
 	for (n = 0; n <= RULES; n++) {
-		const u8 *at = n < RULES ? places[n].at : PLAIN;
+		const u8 *at = n < RULES ? where_is(&places[n]) : PLAIN;
 
 		len += sysfs_emit_at(text, len, "%s %s\n",
 				     n < RULES ? places[n].name : "plain",

@@ -336,26 +336,23 @@ static void O4_the_switch_takes_all_jumps_out(struct kunit *test)
 	int n;
 
 	for (n = 0; n < ARRAY_SIZE(functions); n++) {
-		probes[n] = COUNTED_IN(functions[n] + MARK_BYTES);
+		probes[n] = COUNTED_IN(place_in(functions[n]));
 		KUNIT_ASSERT_EQ(test, register_kprobe(&probes[n].kp), 0);
 	}
 	for (n = 0; n < ARRAY_SIZE(functions); n++)
-		KUNIT_EXPECT_TRUE(test,
-				  becomes_a_jump(functions[n] + MARK_BYTES));
+		KUNIT_EXPECT_TRUE(test, becomes_a_jump(place_in(functions[n])));
 
 	KUNIT_EXPECT_EQ(test, say("0\n"), 0);
 	KUNIT_EXPECT_TRUE(test, says("0\n"));
 	for (n = 0; n < ARRAY_SIZE(functions); n++) {
-		KUNIT_EXPECT_TRUE(test,
-				  IS_BREAKPOINT(functions[n] + MARK_BYTES));
+		KUNIT_EXPECT_TRUE(test, IS_BREAKPOINT(place_in(functions[n])));
 		KUNIT_EXPECT_EQ(test, call(functions[n], 1), 6);
 		KUNIT_EXPECT_EQ(test, probes[n].before, 1);
 	}
 
 	KUNIT_EXPECT_EQ(test, say("1\n"), 0);
 	for (n = 0; n < ARRAY_SIZE(functions); n++) {
-		KUNIT_EXPECT_TRUE(test,
-				  becomes_a_jump(functions[n] + MARK_BYTES));
+		KUNIT_EXPECT_TRUE(test, becomes_a_jump(place_in(functions[n])));
 		KUNIT_EXPECT_EQ(test, call(functions[n], 1), 6);
 		KUNIT_EXPECT_EQ(test, probes[n].before, 2);
 		unregister_kprobe(&probes[n].kp);

@@ -32,7 +32,12 @@ extern const u8 optimize_loop[], optimize_landing_pad[];
 #define BYTES		16
 
 /* A place is where the function is, past the mark for indirect calls. */
-#define PLACE(symbol)	(optimize_##symbol + MARK_BYTES)
+static inline const u8 *place_in(const u8 *function)
+{
+	return hidden(function) + MARK_BYTES;
+}
+
+#define PLACE(symbol)	place_in(optimize_##symbol)
 #define PLAIN		PLACE(plain)
 #define SECOND		PLACE(second)
 #define THIRD		PLACE(third)

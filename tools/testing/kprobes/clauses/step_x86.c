@@ -204,7 +204,7 @@ static void H5_post_handlers_come_and_go(struct kunit *test)
 
 static void R1_13_errno_of_instructions(struct kunit *test)
 {
-	struct counted inside = COUNTED_IN(clauses_move_site + 1);
+	struct counted inside = COUNTED_IN(hidden(clauses_move_site) + 1);
 	struct counted ss = COUNTED_IN(clauses_load_ss);
 	struct counted ud2 = COUNTED_IN(clauses_ud2);
 	struct counted far = COUNTED_IN(clauses_far);
@@ -220,7 +220,7 @@ static void R1_13_boundaries_behind_probes(struct kunit *test)
 {
 	struct counted first = COUNTED_IN(clauses_rip_site);
 	struct counted second = COUNTED_IN(clauses_rip_next);
-	struct counted inside = COUNTED_IN(clauses_rip_site + 2);
+	struct counted inside = COUNTED_IN(hidden(clauses_rip_site) + 2);
 
 	KUNIT_ASSERT_EQ(test, register_kprobe(&first.kp), 0);
 	KUNIT_EXPECT_EQ(test, register_kprobe(&inside.kp), -EILSEQ);

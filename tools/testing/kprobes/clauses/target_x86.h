@@ -5,6 +5,7 @@
 #ifndef _KPROBES_TARGET_X86_H
 #define _KPROBES_TARGET_X86_H
 
+#include <linux/compiler.h>
 #include <linux/linkage.h>
 #include <linux/types.h>
 
@@ -42,6 +43,17 @@ asmlinkage long clauses_call_user(const unsigned long *from, long value);
 extern const u8 clauses_call_memory_site[], clauses_call_memory_out[];
 extern const u8 clauses_call_user_site[];
 
+/*
+ * Text that the compiler cannot count from. What it counts it writes into an
+ * instruction or data, where a kernel with retpolines and without IBT takes the
+ * address of a place in a function for that of a label, and has no jump over it.
+ */
+static inline const u8 *hidden(const void *text)
+{
+	OPTIMIZER_HIDE_VAR(text);
+	return text;
+}
+
 /* So many moves of five bytes, 16 in a function. */
 #define ROW		320
 #define ROW_BYTES	(20 * 96)
@@ -54,7 +66,8 @@ extern const u8 clauses_row_begin[];
 
 static inline const u8 *row_site(int number)
 {
-	return clauses_row_begin + number / 16 * 96 + MARK_BYTES + number % 16 * 5;
+	return hidden(clauses_row_begin) + number / 16 * 96 + MARK_BYTES +
+	       number % 16 * 5;
 }
 
 #endif
