@@ -64,20 +64,58 @@ struct forms_state {
 	u8 xsave[FORMS_XSAVE];
 } __aligned(64);
 
-/* An instruction in a place of its own, from cases.S. */
+/*
+ * An instruction in a place of its own, from cases.S. Each of the first words
+ * says how far from itself something is; ask the functions below for where.
+ */
 struct form {
-	void (*stub)(void);
-	/* Where a probe is that has it in that position. */
-	void *site[FORMS_POSITIONS];
-	/* As the stub, but no further than to there. */
-	void (*up_to[FORMS_POSITIONS])(void);
-	void *next;
-	void *taken;
-	const char *name;
+	s32 stub;
+	s32 site[FORMS_POSITIONS];
+	s32 up_to[FORMS_POSITIONS];
+	s32 next;
+	s32 taken;
+	s32 name;
 	u32 flags;
 	u16 feature;
 	s16 refused;
 };
+
+static inline void *forms_from(const s32 *distance)
+{
+	return (void *)distance + *distance;
+}
+
+static inline void (*form_stub(const struct form *form))(void)
+{
+	return forms_from(&form->stub);
+}
+
+/* Where a probe is that has it in that position. */
+static inline void *form_site(const struct form *form, int position)
+{
+	return forms_from(&form->site[position]);
+}
+
+/* As the stub, but no further than to there. */
+static inline void (*form_up_to(const struct form *form, int position))(void)
+{
+	return forms_from(&form->up_to[position]);
+}
+
+static inline void *form_next(const struct form *form)
+{
+	return forms_from(&form->next);
+}
+
+static inline void *form_taken(const struct form *form)
+{
+	return forms_from(&form->taken);
+}
+
+static inline char *form_name(const struct form *form)
+{
+	return forms_from(&form->name);
+}
 
 /* Forms that are reported together. */
 struct forms_group {

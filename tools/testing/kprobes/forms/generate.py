@@ -121,6 +121,15 @@ def _ways_up_to(number, form):
     return _numbered(lines, number)
 
 
+def _distances(*places):
+    """A line of words that say how far from themselves PLACES are.
+
+    A kernel in which GCC makes computed gotos has no jump over a place whose
+    address is in data.
+    """
+    return '\t.long ' + ', '.join(f'{place} - .' for place in places)
+
+
 def _row(number, form):
     """The struct form of FORM."""
     taken = (form.to or '.Ltaken@').replace('@', str(number))
@@ -133,16 +142,17 @@ def _row(number, form):
         flags.append('FORM_MOVES')
     flags = ' | '.join(flags) or '0'
     name = form.name.replace('\\', '\\\\').replace('"', '\\"')
-    return (f'\t.quad .Lstub{number}, .Lsite{number} + {form.into}, '
-            f'.Lsecond{number}, .Lthird{number}\n'
-            f'\t.quad .Lto_site{number}, .Lto_second{number}, '
-            f'.Lto_third{number}\n'
-            f'\t.quad .Lnext{number}, {taken}, .Lname{number}\n'
-            f'\t.long {flags}\n'
-            f'\t.short {form.feature}, -({form.refused})\n'
-            f'\t.pushsection .rodata.forms_names, "a"\n'
-            f'.Lname{number}:\t.asciz "{name}"\n'
-            f'\t.popsection')
+    return '\n'.join((
+        _distances(f'.Lstub{number}', f'.Lsite{number} + {form.into}',
+                   f'.Lsecond{number}', f'.Lthird{number}'),
+        _distances(f'.Lto_site{number}', f'.Lto_second{number}',
+                   f'.Lto_third{number}'),
+        _distances(f'.Lnext{number}', taken, f'.Lname{number}'),
+        f'\t.long {flags}',
+        f'\t.short {form.feature}, -({form.refused})',
+        '\t.pushsection .rodata.forms_names, "a"',
+        f'.Lname{number}:\t.asciz "{name}"',
+        '\t.popsection'))
 
 
 def main():

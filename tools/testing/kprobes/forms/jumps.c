@@ -276,9 +276,9 @@ static void look(struct trial *trial, int number)
 	static struct forms_state there;
 	char what[sizeof(trial->what)];
 
-	run(trial->form->up_to[position], NULL);
+	run(form_up_to(trial->form, position), NULL);
 	there = output.state;
-	run(trial->form->stub, NULL);
+	run(form_stub(trial->form), NULL);
 	if (outcome_differs(trial, what) ||
 	    handler_wrong(trial, &there,
 			  hits(trial->form, position, &there), what))
@@ -314,17 +314,17 @@ static void change(struct trial *trial, int number)
 	make_input(other);
 	others = input;
 	make_input(number);
-	run(trial->form->up_to[position], NULL);
+	run(form_up_to(trial->form, position), NULL);
 	there = output;
 	own = input;
 	memcpy(input.gpr, others.gpr, sizeof(input.gpr));
 	/* Lockdep knows of IF what the run began with. */
 	input.flags = (others.flags & ~X86_EFLAGS_IF) |
 		      (own.flags & X86_EFLAGS_IF);
-	run(trial->form->up_to[position], NULL);
+	run(form_up_to(trial->form, position), NULL);
 	if (rest_is_same(&output, &there)) {
 		others = output.state;
-		run(trial->form->stub, &there.state);
+		run(form_stub(trial->form), &there.state);
 		changed_count++;
 		if (outcome_differs(trial, what) ||
 		    handler_wrong(trial, &others,
@@ -373,11 +373,11 @@ static void run_bare(const struct part *part)
 			if (must_stay(trial->form))
 				continue;
 			trial->bare = &part->bare[number * part->count + n];
-			run_once(trial->form->stub);
+			run_once(form_stub(trial->form));
 			/* Two that agree count: see main.c. */
 			for (tries = 0; tries < 8; tries++) {
 				*trial->bare = output;
-				run_once(trial->form->stub);
+				run_once(form_stub(trial->form));
 				if (!outcome_differs(trial, what))
 					break;
 			}

@@ -29,7 +29,7 @@ extern u8 *said;
 
 static inline void *site(const struct trial *trial)
 {
-	return trial->form->site[position];
+	return form_site(trial->form, position);
 }
 
 /* Keeps what is wrong with a form, if nothing was before. */

@@ -66,7 +66,7 @@ static bool post_wrong(const struct form *form, char *what)
 {
 	int size = sizeof_field(struct trial, what);
 	bool fell = output.state.where == FORMS_FELL;
-	void *next = fell ? form->next : form->taken;
+	void *next = fell ? form_next(form) : form_taken(form);
 	u64 flags = output.state.flags;
 
 	/* Something else has run since. */
@@ -97,7 +97,7 @@ static bool post_wrong(const struct form *form, char *what)
 static bool handlers_wrong(const struct trial *trial, enum way way, char *what)
 {
 	const struct form *form = trial->form;
-	unsigned long site = (unsigned long)form->site[FORMS_FIRST];
+	unsigned long site = (unsigned long)form_site(form, FORMS_FIRST);
 	int size = sizeof(trial->what);
 	int pre = way < PRE || way == DISABLED ? 0 :
 		  hits(form, FORMS_FIRST, &there);
@@ -138,10 +138,10 @@ static void run_trial(struct trial *trial, struct outcome *bare, int number,
 
 	trial->bare = bare;
 	if (way == PRE || way == POST) {
-		run(trial->form->up_to[FORMS_FIRST]);
+		run(form_up_to(trial->form, FORMS_FIRST));
 		there = output.state;
 	}
-	run(trial->form->stub);
+	run(form_stub(trial->form));
 	if (way == BARE) {
 		*bare = output;
 		return;
@@ -157,7 +157,7 @@ static void run_trial(struct trial *trial, struct outcome *bare, int number,
 		if (!outcome_differs(trial, what))
 			break;
 		*bare = output;
-		run(trial->form->stub);
+		run(form_stub(trial->form));
 	}
 	if (outcome_differs(trial, what) || handlers_wrong(trial, way, what))
 		snprintf(trial->what, sizeof(trial->what), "%s, state %d: %s",
@@ -193,7 +193,7 @@ static void not_as_expected(struct trial *trial, enum way way, int err)
 static void make_probe(struct trial *trial, enum way way)
 {
 	trial->probe = (struct kprobe) {
-		.addr = trial->form->site[FORMS_FIRST],
+		.addr = form_site(trial->form, FORMS_FIRST),
 		.pre_handler = before,
 		.post_handler = way == PRE ? NULL : after,
 	};
@@ -292,7 +292,8 @@ static void runs_as_bare(struct kunit *test)
 			forms_to_refuse += !!form->refused;
 			continue;
 		}
-		pr_info("forms: left out: %s: %s\n", group->name, form->name);
+		pr_info("forms: left out: %s: %s\n", group->name,
+			form_name(form));
 		forms_left_out++;
 	}
 	if (!count)

@@ -119,7 +119,7 @@ static void hear_reasons(const struct part *part, char *text)
 			continue;
 		/* A function is called by the number of its first form. */
 		trial = trial_at(part, offset + (unsigned long)
-				 forms_groups[0].forms[number].stub);
+				 form_stub(&forms_groups[0].forms[number]));
 		if (!trial)
 			continue;
 		if (said[trial - all] == OPTIMIZED)

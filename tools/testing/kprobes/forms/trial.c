@@ -334,9 +334,9 @@ void report(struct kunit *test, const struct forms_group *group,
 			KUNIT_FAIL(test, "not all forms are as they should be");
 		pr_info("forms: %s%s: %s: %s: %s\n",
 			fault_names[trials[n].fault], where, group->name,
-			trials[n].form->name, trials[n].what);
+			form_name(trials[n].form), trials[n].what);
 		if (wrong <= 4)
-			kunit_info(test, "%s: %s", trials[n].form->name,
+			kunit_info(test, "%s: %s", form_name(trials[n].form),
 				   trials[n].what);
 	}
 	if (wrong)
