@@ -31,11 +31,13 @@ FLAVOURS = {
     'lazy': ('debug', 'lazy'),
     'rt': ('debug', 'rt'),
     'gcc': ('gcc',),
+    'labels': ('gcc', 'labels'),
     'framepointer': ('debug', 'framepointer'),
     'thumb2': ('debug', 'thumb2'),
     'api': ('debug', 'api'),
 }
-# What is below the fragments, and what answers where they say nothing.
+# What is below the fragments, and what answers where they say nothing; and
+# where a fragment wants something else.
 _TINY = (('kernel/configs/tiny-base.config', 'kernel/configs/tiny.config'),
          'allnoconfig')
 _BASES = {
@@ -100,12 +102,19 @@ def verify(wanted, config):
             'or drop the line')
 
 
+def compiler(flavour):
+    """Who compiles the C of a flavour."""
+    return 'gcc' if 'gcc' in FLAVOURS.get(flavour, ()) else 'clang'
+
+
 def _base(flavour):
     """The files below the fragments, the target, what it is told."""
     if flavour.startswith(RANDOM):
         seed = flavour.removeprefix(RANDOM)
         return (), 'randconfig', [f'KCONFIG_SEED={seed}']
-    return *_BASES.get(flavour, _TINY), []
+    names = FLAVOURS.get(flavour, ())
+    found = (_BASES[name] for name in names if name in _BASES)
+    return *next(found, _TINY), []
 
 
 def _options(tree):

@@ -57,7 +57,7 @@ def make_command(arch, obj, tree, flavour=''):
     command = ['make', '-C', tree, f'O={obj}', f'ARCH={_TARGETS[arch][0]}',
                'KBUILD_BUILD_USER=kprobes', 'KBUILD_BUILD_HOST=kprobes',
                'KBUILD_BUILD_TIMESTAMP=Thu Jan  1 00:00:00 UTC 1970']
-    compiler = 'gcc' if flavour == 'gcc' else 'clang'
+    compiler = fragments.compiler(flavour)
     if compiler == 'clang':
         command.append('LLVM=1')
     if shutil.which('ccache'):

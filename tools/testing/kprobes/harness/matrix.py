@@ -31,7 +31,7 @@ import toolchain
 FOLDER = env.RESULTS / 'pieces'
 # Configurations under which all tests run, and those that cannot run all.
 _WHOLE = ('kasan', 'modversions', 'kcfi', 'up', 'lazy', 'rt', 'gcc',
-          'framepointer')
+          'labels', 'framepointer')
 # Of those, the ones that run more than the others, by a plan of their own.
 _MORE = ('kasan', 'kcfi', 'api')
 _KUNIT = ('nomodules', 'noftrace', 'nodebugfs', 'nosysctl')
@@ -156,7 +156,7 @@ def pieces():
     # Returns leave the flags alone, except on a CPU that gets call depth
     # tracking: only Intel's do.
     found['rust-x86_64-calldepth'] = _guest(
-        'x86_64', 'rust', 'gcc',
+        'x86_64', 'rust', 'labels',
         cmdline='spectre_v2=retpoline retbleed=force,stuff',
         says='RETBleed: Mitigation: Stuffing',
         extra=('-cpu', 'max,vendor=GenuineIntel'))

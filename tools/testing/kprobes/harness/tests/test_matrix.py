@@ -67,11 +67,19 @@ class Bases(support.Case):
         self.assertTrue(self.configured('up'))
 
     def test_gcc_has_the_defconfig(self):
-        words, answers = self.configured('gcc')
-        self.assertEqual(words, ['alldefconfig'])
-        self.assertIn('CONFIG_WHOLE=y', answers)
-        self.assertNotIn('CONFIG_TINY=y', answers)
-        self.assertIn('CONFIG_RUST_KPROBES=y', answers)
+        for flavour in ('gcc', 'labels'):
+            words, answers = self.configured(flavour)
+            self.assertEqual(words, ['alldefconfig'])
+            self.assertIn('CONFIG_WHOLE=y', answers)
+            self.assertNotIn('CONFIG_TINY=y', answers)
+            self.assertIn('CONFIG_RUST_KPROBES=y', answers)
+
+    def test_labels_are_those_of_gcc_without_marks(self):
+        answers = {flavour: set(self.configured(flavour)[1].splitlines())
+                   for flavour in ('gcc', 'labels')}
+        self.assertEqual(answers['labels'] - answers['gcc'],
+                         {'# CONFIG_X86_KERNEL_IBT is not set'})
+        self.assertLess(answers['gcc'], answers['labels'])
 
     def test_random_has_its_seed_and_little_else(self):
         words, answers = self.configured('random-7')
@@ -88,9 +96,10 @@ class Compilers(support.Case):
             words = kernel.make_command('x86_64', 'o', 't', flavour)
             self.assertIn('LLVM=1', words)
             self.assertIn('CC=ccache clang', words)
-        words = kernel.make_command('x86_64', 'o', 't', 'gcc')
-        self.assertNotIn('LLVM=1', words)
-        self.assertIn('CC=ccache gcc', words)
+        for flavour in ('gcc', 'labels'):
+            words = kernel.make_command('x86_64', 'o', 't', flavour)
+            self.assertNotIn('LLVM=1', words)
+            self.assertIn('CC=ccache gcc', words)
 
     def test_modules_are_compiled_as_their_kernel(self):
         commands = []
@@ -305,20 +314,23 @@ class Whole(support.Case):
     def run_piece(self, name, lines):
         self.boot = mock.Mock(return_value=mock.Mock(
             lines=lines, splats=[], seconds=1))
+        self.flavours = []
         self.write('.config', '')
         self.enterContext(mock.patch.object(cli, '_modules', lambda _: []))
         for where, what in ((cli.guest, 'initramfs'), (cli.guest, 'shipped')):
             self.enterContext(mock.patch.object(where, what,
                                                 return_value=[]))
         for where, what, put in (
-                (matrix.kernel, 'build', lambda *words: mock.Mock(
-                    arch='x86_64', impl='rust', flavour=words[2],
-                    obj=self.tmp)),
+                (matrix.kernel, 'build', self.built),
                 (matrix.checkkernel, 'run', lambda _: []),
                 (results, 'planned', lambda _: self.planned),
                 (qemu, 'boot', self.boot)):
             self.enterContext(mock.patch.object(where, what, put))
         return {one.name: one.status for one in matrix.pieces()[name]()}
+
+    def built(self, arch, impl, flavour):
+        self.flavours.append(flavour)
+        return mock.Mock(arch=arch, impl=impl, flavour=flavour, obj=self.tmp)
 
 
 class CommandLine(Whole):
@@ -335,6 +347,7 @@ class CommandLine(Whole):
     def test_call_depth_tracking_needs_a_cpu(self):
         found = self.run_piece('rust-x86_64-calldepth',
                                ['RETBleed: Mitigation: Stuffing'])
+        self.assertEqual(self.flavours, ['labels'])
         tests = self.boot.call_args_list[0]
         self.assertIn('retbleed=force,stuff', tests.kwargs['cmdline'].split())
         self.assertIn('max,vendor=GenuineIntel', tests.kwargs['extra'])
