@@ -96,35 +96,6 @@ keep_users() {
 	done
 }
 
-# keys_missing LOG: the keys that apt or debootstrap would have wanted, as LOG
-# says: with gpgv, with sqv, and debootstrap itself.
-keys_missing() {
-	local asked='NO_PUBKEY|EXPKEYSIG|Missing key|signed by unknown key \(key id'
-	{ grep -oE "($asked) [0-9A-F]{16,}" "$1" || :; } | awk '{ print $NF }' |
-		sort -u | paste -sd' '
-}
-
-# refuse_keys KEYRING FOUND: without the archive's keys there is no root.
-refuse_keys() {
-	local pool=https://deb.debian.org/debian/pool/main/d/debian-archive-keyring/
-	refuse "the keys that Debian trixie is signed with, in $1" "$2" \
-		"sudo apt-get update && sudo apt-get install debian-archive-keyring; where that brings no newer one, or there is no apt, take the newest .deb of $pool and sudo dpkg -i it (without dpkg: ar x it, then sudo tar -C / -xf data.tar.xz)"
-}
-
-# root_failed TOOL STATUS LOG MIRROR KEYRING: why there is no toolchain root.
-root_failed() {
-	local keys package
-	keys=$(keys_missing "$3")
-	if [ -n "$keys" ]; then
-		package=$(dpkg-query -W -f '${Package} ${Version}' debian-archive-keyring \
-			2>/dev/null) || package='not a package of this machine'
-		refuse_keys "$5" "it has none that is still good of $keys ($package); the log: $3"
-	fi
-	refuse "$1 to make a Debian trixie root from $4" \
-		"exit status $2; its log: $3" \
-		"look at the lines above; is $4 reachable (proxy variables)? another mirror: DEBIAN_MIRROR="
-}
-
 # llvm_major PACKAGES: the LLVM major that the list of packages names.
 llvm_major() {
 	local found

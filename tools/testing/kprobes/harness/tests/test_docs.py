@@ -10,7 +10,7 @@ import docs
 import env
 from ktap import Result
 from tests import support
-from tests.test_shell import Shell
+from tests.test_shell import Debian
 
 _PAGE = 'Documentation/trace/rust-kprobes/life.rst'
 _KNOWN = {_PAGE, 'samples/rust/rust_kprobe.rs', 'rust/kernel/kprobes.rs',
@@ -197,7 +197,7 @@ esac
 '''
 
 
-class Root(Shell):
+class Root(Debian):
     """Which command makes which root."""
 
     def kp(self, *words, **variables):
@@ -232,7 +232,7 @@ class Root(Shell):
         self.kp('docs')
         lists = b''.join((env.KPROBES / 'toolchain' / name).read_bytes()
                          for name in ('packages', 'apt-preferences',
-                                      'mkroot.sh'))
+                                      'mkroot.sh', 'debian.sh'))
         stamp = hashlib.sha256(lists).hexdigest()[:12]
         self.assertTrue((self.tmp / f'roots/root-{stamp}').is_dir())
 
@@ -243,15 +243,25 @@ class Root(Shell):
         self.assertEqual(self.kp('docs')[1], ['docs', 'root'])
         self.assertFalse((self.tmp / 'roots/docs-0123456789ab').exists())
 
+    def test_other_rules_make_another(self):
+        self.kp('docs')
+        lists = b''.join((env.KPROBES / 'toolchain' / name).read_bytes()
+                         for name in ('docs-packages', 'mkdocs.sh',
+                                      'debian.sh'))
+        stamp = hashlib.sha256(lists).hexdigest()[:12]
+        self.assertTrue((self.tmp / f'roots/docs-{stamp}').is_dir())
+
     def test_of_whose_packages(self):
-        script = (env.KPROBES / 'toolchain/mkdocs.sh').read_text()
-        self.write('docs-packages', '# none\n\nmake\npython3-sphinx\n')
-        status, text = self.bash(
-            f'here={self.tmp}; DEBIAN_MIRROR=http://m; '
-            f'mmdebstrap() {{ echo "$@"; }}; target=t\n'
-            + script[script.index('mirror='):script.index('\ninside()')]
-            + '\nwith_mmdebstrap')
-        self.assertEqual(status, 0, text)
-        self.assertIn('--include=make,python3-sphinx trixie t deb ', text)
-        self.assertEqual(text.count('http://m trixie'), 2)
-        self.assertIn('Acquire::Retries "3"', text)
+        self.program('mmdebstrap', 'mkdir t; echo "$@"')
+        self.write('toolchain/docs-packages',
+                   '# none\n\nmake\npython3-sphinx\n')
+        status, text = self.making('mkdocs.sh', DEBIAN_MIRROR='http://m',
+                                   DEBIAN_SECURITY='http://s')
+        self.assertEqual((status, text), (0, ''))
+        said = (self.tmp / 't.log').read_text()
+        self.assertIn('--architectures=amd64 ', said)
+        self.assertIn('--include=make,python3-sphinx trixie t deb ', said)
+        self.assertEqual(said.count('http://m trixie'), 2)
+        self.assertEqual(said.count('http://s trixie-security main'), 1)
+        self.assertIn('Acquire::Retries "3"', said)
+        self.assertTrue((self.tmp / 't/work').is_dir())

@@ -9,7 +9,8 @@ import cli
 import env
 from tests import support
 
-_COMMON = env.KPROBES / 'toolchain/common.sh'
+_TOOLCHAIN = env.KPROBES / 'toolchain'
+_COMMON = _TOOLCHAIN / 'common.sh'
 _PACKAGES = 'rustc\nclang-22\nlld-22\nllvm-22\nlibclang-22-dev\nmake\n'
 
 
@@ -178,38 +179,236 @@ class Distclean(Shell):
         self.assertEqual([path.name for path in cache.iterdir()], ['theirs'])
 
 
-class Root(Shell):
-    """Which program makes the toolchain root."""
+# Programs of the machine are files in bin/, its keyrings files in keys/, and
+# its disk has what is written in free.
+_MACHINE = '''
+KEYRINGS=keys UID_MAP=uid_map
+have() { [ -e "bin/$1" ]; }
+free_kib() { cat free; }
+'''
 
-    def root(self, *programs):
-        # Nothing of the machine's is called by the part that chooses.
-        script = (env.KPROBES / 'toolchain/mkroot.sh').read_text()
-        chosen = script[script.index('if have mmdebstrap'):
-                        script.index('[ -e "$keyring" ] || refuse')]
+
+class Debian(Shell):
+    """Making a root of Debian's, on a machine that a test makes up."""
+
+    def setUp(self):
+        super().setUp()
+        self.write('free', '4000000')
+        self.write('keys/debian-archive-keyring.gpg', '')
+
+    def debian(self, script, **variables):
+        """SCRIPT after debian.sh: (status, output)."""
+        return self.bash(f'. {_TOOLCHAIN}/debian.sh\n{_MACHINE}\n{script}',
+                         **variables)
+
+    def making(self, name, *lists, **variables):
+        """The script NAME, with LISTS beside it, makes the root `t`."""
+        self.write('toolchain/common.sh', f'. {_COMMON}\n')
+        self.write('toolchain/debian.sh',
+                   f'. {_TOOLCHAIN}/debian.sh\n{_MACHINE}')
+        for one in (name, *lists):
+            self.write(f'toolchain/{one}', (_TOOLCHAIN / one).read_text())
+        return self.bash(f'bash toolchain/{name} t', **variables)
+
+
+class Tool(Debian):
+    """Which program makes a root."""
+
+    def tool(self, *programs):
         for name in programs:
             self.program(name, 'exit 1')
-        return self.bash('have() { [ -e bin/"$1" ]; }\n' + chosen.replace(
-            '/proc/self/uid_map', 'uid_map') + '\necho "$tool"')
+        return self.debian('choose_tool; echo "$tool"')
 
     def test_mmdebstrap_where_it_is(self):
-        self.assertEqual(self.root('mmdebstrap', 'debootstrap'),
+        self.assertEqual(self.tool('mmdebstrap', 'debootstrap'),
                          (0, 'mmdebstrap\n'))
 
     def test_debootstrap_for_root(self):
         self.write('uid_map', '         0          0 4294967295\n')
-        self.assertEqual(self.root('debootstrap'), (0, 'debootstrap\n'))
+        self.assertEqual(self.tool('debootstrap'), (0, 'debootstrap\n'))
 
     def test_debootstrap_is_not_for_an_ordinary_user(self):
         self.write('uid_map', '         0       1000          1\n')
-        status, text = self.root('debootstrap')
+        status, text = self.tool('debootstrap')
         self.assertEqual(status, 2)
         self.assertIn('fails at mknod', text)
         self.assertIn('apt-get install mmdebstrap', text)
 
     def test_neither(self):
-        status, text = self.root()
+        status, text = self.tool()
         self.assertEqual(status, 2)
         self.assertIn('neither in PATH', text)
+
+
+# A root that has something of all there is to say.
+_ROOT = """
+target=t called='the root of a test' room=3000000 room_called='3 GiB'
+include=(make gcc) foreign=(armhf s390x) suites=(trixie-backports)
+preferences="it's/apt"
+commands=('echo "it'"'"'s $((1 + 1))" >>ran' 'echo 3 >>ran')
+"""
+_SOURCES = """\
+deb [signed-by=keys/debian-archive-keyring.gpg] http://m trixie main
+deb [arch=amd64 signed-by=keys/debian-archive-keyring.gpg] http://m \
+trixie-updates main
+deb [arch=amd64 signed-by=keys/debian-archive-keyring.gpg] http://m \
+trixie-backports main
+deb [arch=amd64 signed-by=keys/debian-archive-keyring.gpg] http://s \
+trixie-security main
+"""
+# Says how it was called, and runs the hooks as mmdebstrap does.
+_MMDEBSTRAP = """
+for one; do case $one in
+*-hook=*) sh -ec "${one#*=}" exec t || exit ;;
+*) echo "$one" ;;
+esac; done
+"""
+# What debootstrap leaves, and programs that say when they are called.
+_DEBOOTSTRAP = """
+debootstrap() {
+    echo "debootstrap $*" >>calls
+    mkdir -p t/proc t/usr/sbin t/etc/dpkg/dpkg.cfg.d \
+        t/etc/apt/apt.conf.d t/etc/apt/preferences.d
+}
+chroot() {
+    echo "$(ls t/usr/sbin): $*" >>calls
+    [ "$2 $3" != "${broken:-}" ]
+}
+mountpoint() { [ -e mounted ]; }
+mount() { echo "mount $4" >>calls; }
+umount() { echo "umount $2, t is $(ls -d t)" >>calls; }
+"""
+
+
+class Root(Debian):
+    """What a root is made of, with either program, and where that fails."""
+
+    def made(self, script='', **variables):
+        self.write("it's/apt", 'Package: make\n')
+        return self.debian(f'{script}{_ROOT}make_debian', **{
+            'DEBIAN_MIRROR': 'http://m', 'DEBIAN_SECURITY': 'http://s',
+            **variables})
+
+    def by_debootstrap(self, script='', **variables):
+        self.write('uid_map', '0 0 1\n')
+        self.program('debootstrap', '')
+        status, text = self.made(_DEBOOTSTRAP + script, **variables)
+        return status, text, (self.tmp / 'calls').read_text()
+
+    def test_all_in_one_step_by_mmdebstrap(self):
+        self.program('mmdebstrap', f'mkdir t\n{_MMDEBSTRAP}')
+        self.program('chroot', '[ "$1" = t ] && shift && exec "$@"')
+        self.assertEqual(self.made(), (0, ''))
+        said = (self.tmp / 't.log').read_text()
+        for line in ('--architectures=amd64,armhf,s390x', '--include=make,gcc',
+                     '--aptopt=Acquire::Retries "3"',
+                     '--dpkgopt=path-exclude=/usr/share/man/*'):
+            self.assertIn(f'{line}\n', said)
+        self.assertTrue(said.endswith(f'\ntrixie\nt\n{_SOURCES}'), said)
+        self.assertEqual(
+            (self.tmp / 't/etc/apt/preferences.d/ours').read_text(),
+            'Package: make\n')
+        self.assertEqual((self.tmp / 'ran').read_text(), "it's 2\n3\n")
+
+    def test_all_by_debootstrap_and_the_roots_own_apt(self):
+        status, text, calls = self.by_debootstrap()
+        self.assertEqual((status, text), (0, ''))
+        self.assertIn('--keyring=keys/debian-archive-keyring.gpg trixie t '
+                      'http://m\n', calls)
+        # In this order, and no service starts while packages come.
+        self.assertEqual(
+            [line for line in calls.splitlines() if 'install' not in line][1:],
+            [': t dpkg --add-architecture armhf',
+             ': t dpkg --add-architecture s390x',
+             'mount t/proc',
+             'policy-rc.d: t sh -ec apt-get -q --error-on=any update; '
+             'apt-get -qy dist-upgrade',
+             'policy-rc.d: t sh -c echo "it\'s $((1 + 1))" >>ran',
+             'policy-rc.d: t sh -c echo 3 >>ran',
+             'policy-rc.d: t apt-get clean',
+             'umount t/proc, t is t'])
+        self.assertRegex(calls, r'install "\$@" sh make gcc\n')
+        etc = self.tmp / 't/etc'
+        self.assertEqual((etc / 'apt/sources.list').read_text(), _SOURCES)
+        self.assertIn('Acquire::Retries "3";\n',
+                      (etc / 'apt/apt.conf.d/99ours').read_text())
+        self.assertIn('force-unsafe-io\n',
+                      (etc / 'dpkg/dpkg.cfg.d/ours').read_text())
+        self.assertEqual((etc / 'apt/preferences.d/ours').read_text(),
+                         'Package: make\n')
+        self.assertFalse((self.tmp / 't/usr/sbin/policy-rc.d').exists())
+
+    def test_a_step_that_fails_is_the_last(self):
+        for step, mounted in (('dpkg --add-architecture', False),
+                              ('sh -ec', True), ('sh -c', True),
+                              ('apt-get clean', True)):
+            self.write('calls', '')
+            status, text, calls = self.by_debootstrap(broken=step)
+            self.assertEqual(status, 2)
+            self.assertIn('debootstrap to make a Debian trixie root', text)
+            calls = calls.splitlines()
+            if mounted:
+                # Or the deletion would begin with the machine's processes.
+                self.assertEqual(calls.pop(), 'umount t/proc, t is t')
+            *_, last = (line for line in calls if ': t ' in line)
+            self.assertIn(f': t {step}', last)
+            self.assertFalse((self.tmp / 't').exists())
+
+    def test_what_is_mounted_already_stays(self):
+        self.write('mounted', '')
+        status, text, calls = self.by_debootstrap()
+        self.assertEqual((status, text), (0, ''))
+        self.assertNotIn('mount', calls)
+
+    def test_no_room(self):
+        self.program('mmdebstrap', 'echo called')
+        self.write('free', '2999999')
+        status, text = self.made()
+        self.assertEqual(status, 2)
+        self.assertIn('expected: 3 GiB free for the root of a test\n'
+                      '  found:    2929 MiB free in .\n', text)
+        self.assertIn('CACHE=', text)
+        self.assertFalse((self.tmp / 't.log').exists())
+
+    def test_the_disk_got_full(self):
+        self.program('mmdebstrap', 'mkdir t; echo 99999 >free; exit 1')
+        status, text = self.made()
+        self.assertEqual(status, 2)
+        self.assertIn('expected: 3 GiB free for the root of a test\n'
+                      '  found:    97 MiB free in .\n', text)
+        self.assertNotIn('reachable', text)
+        self.assertFalse((self.tmp / 't').exists())
+
+    def test_another_failure(self):
+        self.program('mmdebstrap', 'mkdir t; echo 100000 >free\n'
+                     'echo what it says; exit 25')
+        status, text = self.made()
+        self.assertEqual(status, 2)
+        self.assertTrue(text.startswith('what it says\n'), text)
+        self.assertIn('mmdebstrap to make a Debian trixie root from http://m\n'
+                      '  found:    exit status 25; its log: t.log\n', text)
+        self.assertFalse((self.tmp / 't').exists())
+
+    def test_that_of_the_toolchain(self):
+        self.program('mmdebstrap', _MMDEBSTRAP)
+        self.program('chroot', 'echo "$*"')
+        status, text = self.making('mkroot.sh', 'packages', 'apt-preferences')
+        self.assertEqual((status, text), (0, ''))
+        said = (self.tmp / 't.log').read_text()
+        include, = re.findall('--include=(.*)', said)
+        self.assertIn('rustc', include.split(','))
+        self.assertNotIn('#', include)
+        self.assertIn('=amd64,armhf,ppc64el,s390x\n', said)
+        self.assertRegex(said, 'debian trixie-backports main\n')
+        self.assertIn(' && apt-get download busybox-static:amd64 '
+                      'busybox-static:armhf busybox-static:ppc64el '
+                      'busybox-static:s390x\n', said)
+        self.assertIn(' && apt-get download linux-source-7.3 || true\n', said)
+        for name, one in (('etc/apt/preferences.d/ours', 'apt-preferences'),
+                          ('run/host/ca.crt', None)):
+            self.assertEqual(
+                (self.tmp / 't' / name).read_text(),
+                one and (_TOOLCHAIN / one).read_text() or '')
 
 
 # What says that a key is missing: apt with gpgv, apt with sqv, debootstrap; and
@@ -227,13 +426,14 @@ Debian Archive Automatic Signing Key (12/bookworm) <ftpmaster@debian.org>
 """
 
 
-class Keys(Shell):
+class Keys(Debian):
     """A keyring that lacks what Debian trixie is signed with."""
 
     def failed(self, log):
         self.write('log', log)
-        return self.bash('set -o pipefail; root_failed mmdebstrap 25 log '
-                         'http://mirror /usr/share/k.gpg')
+        return self.debian('set -o pipefail; tool=mmdebstrap '
+                           'mirror=http://mirror keyring=/usr/share/k.gpg\n'
+                           'root_failed 25 log')
 
     def test_each_way_to_say_it(self):
         self.program('dpkg-query', 'echo "keyring 2019.1"')
@@ -267,42 +467,52 @@ class Keys(Shell):
         self.assertNotIn('keyring', text)
 
     def test_no_keyring_at_all(self):
-        script = (env.KPROBES / 'toolchain/mkroot.sh').read_text()
-        status, text = self.bash('keyring=none; ' + re.search(
-            r'^\[ -e "\$keyring" \] \|\| refuse.*$', script, re.M)[0])
-        self.assertEqual(status, 2)
-        self.assertIn('signed with, in none\n  found:    no such file', text)
-        self.assertIn('apt-get install debian-archive-keyring', text)
+        self.program('mmdebstrap', 'echo called')
+        (self.tmp / 'keys/debian-archive-keyring.gpg').unlink()
+        for name, packages in (('mkroot.sh', 'packages'),
+                               ('mkdocs.sh', 'docs-packages')):
+            status, text = self.making(name, packages)
+            self.assertEqual(status, 2)
+            self.assertIn('signed with, in keys/debian-archive-keyring.gpg\n'
+                          '  found:    no such file', text)
+            self.assertIn('apt-get install debian-archive-keyring', text)
+            self.assertFalse((self.tmp / 't.log').exists())
 
     def sources(self, *there):
         """The lines of apt's sources, with these keyrings on the machine."""
-        script = (env.KPROBES / 'toolchain/mkroot.sh').read_text()
+        for path in (self.tmp / 'keys').iterdir():
+            path.unlink()
         for name in there:
             self.write(f'keys/{name}', '')
-        status, text = self.bash(
-            'mirror=http://mirror security=http://security\n' + re.sub(
-                '(?m)^keyring=.*/', 'keyring=keys/',
-                script[script.index('\nkeyring='):
-                       script.index('\napt_options=')])
-            + '\nprintf "%s\\n" "${sources[@]}"')
+        status, text = self.debian(
+            'choose_keyring; choose_sources; printf "%s\\n" "${sources[@]}"',
+            DEBIAN_MIRROR='http://mirror', DEBIAN_SECURITY='http://security')
         self.assertEqual(status, 0, text)
         return text.splitlines()
 
     def test_each_source_says_whose_signature_counts(self):
         name = 'debian-archive-keyring'
         for there, want in (((), 'gpg'), ((f'{name}.pgp',), 'pgp'),
-                            ((f'{name}.gpg',), 'gpg')):
+                            ((f'{name}.gpg',), 'gpg'),
+                            ((f'{name}.gpg', f'{name}.pgp'), 'gpg')):
             lines = self.sources(*there)
-            self.assertEqual(len(lines), 4)
+            self.assertEqual(len(lines), 3)
             for line in lines:
                 self.assertRegex(
                     line, r'^deb \[(arch=amd64 )?signed-by=keys/'
                     rf'{name}\.{want}\] http://(mirror|security) trixie')
 
     def test_mkroot_asks(self):
-        script = (env.KPROBES / 'toolchain/mkroot.sh').read_text()
-        self.assertRegex(script, r'root_failed \$tool \$status "\$log" '
-                         r'"\$mirror" "\$keyring"\n')
+        self.program('dpkg-query', 'echo "keyring 2019.1"')
+        self.program('mmdebstrap', f'cat <<"END"\n{_NO_KEY[2]}END\nexit 25')
+        for name, packages in (('mkroot.sh', 'packages'),
+                               ('mkdocs.sh', 'docs-packages')):
+            status, text = self.making(name, packages)
+            self.assertEqual(status, 2)
+            self.assertIn('signed with, in keys/debian-archive-keyring.gpg\n',
+                          text)
+            self.assertIn('none that is still good of 762F67A0B2C39DE4 '
+                          '(keyring 2019.1); the log: t.log\n', text)
 
 
 class Mapped(Shell):
