@@ -73,6 +73,7 @@ use core::mem::ManuallyDrop;
 /// # Invariants
 ///
 /// What is in `probes` is registered.
+#[must_use = "the probes go when this is dropped"]
 pub struct Batch<K: Kind> {
     // Whoever drops them does so together. In memory this is the array of pointers that C wants.
     probes: KVec<ManuallyDrop<Registration<K>>>,

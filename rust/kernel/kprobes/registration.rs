@@ -56,6 +56,7 @@ use crate::{
 /// # Invariants
 ///
 /// `site` is registered, and nobody else discards it.
+#[must_use = "the probe goes when this is dropped"]
 #[repr(transparent)]
 pub struct Registration<K: Kind> {
     site: SitePtr<K>,

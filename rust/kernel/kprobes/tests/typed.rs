@@ -322,7 +322,7 @@ mod cases {
         ] {
             assert_eq!(refused.map(|refused| refused.reason()), expected);
         }
-        has_the_first::register(&here)?;
+        drop(has_the_first::register(&here)?);
         Ok(())
     }
 
