@@ -91,7 +91,19 @@ def complaint(log):
     return '\n'.join(own_paths(line) for line in shown[:40])
 
 
-def compile_targets(command, targets, log, stage):
+def warned(log):
+    """The lines of a build log that are warnings, with what belongs to each."""
+    inside = False
+    for line in log.read_text(errors='replace').splitlines():
+        if re.search(r'\bwarning\b', line):
+            inside = not line.endswith('emitted')
+        elif not line.strip() or _STEP.match(line):
+            inside = False
+        if inside:
+            yield own_paths(line)
+
+
+def compile_targets(command, targets, log, stage, what='the kernel'):
     """Run make for TARGETS; what is built is counted on STAGE."""
     def line(text):
         if match := _STEP.match(text):
@@ -103,7 +115,7 @@ def compile_targets(command, targets, log, stage):
         if 'No space left on device' in text or procs.no_space(env.WORK):
             raise procs.full_disk(env.WORK)
         print(text)
-        raise env.Refusal('the kernel to build', f'exit status {status} '
+        raise env.Refusal(f'{what} to build', f'exit status {status} '
                           '(the first error is above)',
                           f'mend it and run the same command again; '
                           f'whole log: {env.host(log)}')
@@ -246,7 +258,7 @@ def _modules(built, whence, copied, out, name, words=()):
     log.unlink(missing_ok=True)
     with progress.Stage(f'module {name}', 1, varies=True) as stage:
         compile_targets([*command, f'M={out}', *words], ['modules'], log,
-                        stage)
+                        stage, 'the module')
     # Not whatever lies there: a module renamed since has left its old one.
     order = out / 'modules.order'
     found = [out / Path(line).with_suffix('.ko')

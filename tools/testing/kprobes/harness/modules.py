@@ -28,6 +28,8 @@ def _job(names, parameters):
                   f'if out=$(load {name} {parameters} 2>&1); then '
                   f'say "loaded {name}"; else '
                   f'say "refused {name}: $out"; fi']
+    lines += ['if [ -s $KPROBES/refused ]; then '
+              'say "$ cat kprobes/refused"; show <$KPROBES/refused; fi']
     lines += ['for i in 1 2 3; do sh -c :; done', 'sleep 1',
               'say "$ cat kprobes/list"', 'show <$KPROBES/list']
     for name in reversed(names):
@@ -45,6 +47,8 @@ def run(built, folder, parameters=''):
         shutil.rmtree(out)
     found = kernel.external(built, folder, out, 'user')
     names = [path.stem for path in found]
+    for line in kernel.warned(out / 'build.log'):
+        print(line, flush=True)
     image = guest.initramfs(built, 'module', _job(names, parameters), found)
     shown = []
 
@@ -55,12 +59,15 @@ def run(built, folder, parameters=''):
             shown.clear()
         elif shown:
             print(line, flush=True)
-    console = qemu.boot(built, image, name='module', on_line=show)
+    # The kernel's own tests take longer than all else, and have probes, too.
+    console = qemu.boot(built, image, name='module', on_line=show,
+                        cmdline='kunit.enable=0')
     refused = [line for line in console.lines if line.startswith('refused ')]
     progress.say(f'whole console: {env.host(console.log)}')
     if refused:
         raise env.Refusal(f'{", ".join(names)} to load', '; '.join(refused),
-                          'the kernel says why above')
+                          'see above what the module says (pr_err!), and '
+                          'kprobes/refused, if a probe was refused')
     stayed = [line for line in console.lines if line.startswith('stayed ')]
     if stayed:
         raise env.Refusal(f'{", ".join(names)} to unload', '; '.join(stayed),
