@@ -125,6 +125,15 @@ impl Leave {
             return Err(Error::new(dots, "a function returns one value"));
         }
         let data = kept.is_some();
+        // What comes by reference is the state. Is it meant to be that?
+        if let (Some(kept), Some(state)) = (kept, &wants.state) {
+            if quote!(#kept).to_string() == quote!(#state).to_string() {
+                return Err(Error::new(
+                    state.span(),
+                    "what `enter` has kept comes by value: take it without `&`",
+                ));
+            }
+        }
         let said = "the value, if it is wanted";
         let most = if data { 2 } else { 1 };
         if data && wants.rest.is_empty() {

@@ -6,6 +6,7 @@
 //! error: `fn leave` is missing here: what is called at the end of a call
 //! error: `fn enter` is missing here: without it, `#[kretprobe]` stands before a function
 //! error: what `enter` has kept is missing here
+//! error: what `enter` has kept comes by value: take it without `&`
 //! error: at the end of a call there is the value, if it is wanted, and `enter` has kept nothing
 //! error: at the end of a call there are what `enter` has kept, and the value, if it is wanted
 //! error: a function returns one value
@@ -62,6 +63,19 @@ impl Forgets {
     }
 
     fn leave() {}
+}
+
+#[cfg(refused)]
+struct Borrows;
+
+#[cfg(refused)]
+#[kretprobe(symbol = "wake_up_process")]
+impl Borrows {
+    fn enter() -> u32 {
+        1
+    }
+
+    fn leave(kept: &u32, value: i32) {}
 }
 
 #[cfg(refused)]
