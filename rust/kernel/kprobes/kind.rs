@@ -144,7 +144,7 @@ pub trait Kind: sealed::Sealed + Sized + 'static {
     type State: Send + Sync + 'static;
     /// Must it be where a function begins?
     const AT_ENTRY: bool;
-    /// How many bytes each argument has that the handler takes, from the first on.
+    /// Which arguments of the function the handler takes.
     const TAKES: Takes = Takes::ByHand;
 
     /// Writes what C is to call into `raw`, and answers where that is.

@@ -80,15 +80,15 @@ class Rethooks(support.Case):
 class Clippy(support.Case):
     """What clippy says of ours in a crate that is the kernel's."""
 
-    COMMAND = ('savedcmd_rust/kernel.o :=  OBJTREE=/work/o rustc -Dx '
+    COMMAND = ('savedcmd_rust/kernel.o :=  OBJTREE=/o rustc -Dx '
                '--emit=dep-info=rust/.kernel.o.d --emit=obj=rust/kernel.o '
-               '--out-dir ./rust /work/tree/rust/kernel/lib.rs ; objtool x\n')
+               '--out-dir ./rust /tree/rust/kernel/lib.rs ; objtool x\n')
     OURS = ('warning: this could be shorter\n'
-            '  --> /work/tree/rust/kernel/kprobes.rs:3:1\n')
+            '  --> /tree/rust/kernel/kprobes.rs:3:1\n')
 
     def setUp(self):
         super().setUp()
-        self.built = types.SimpleNamespace(obj=self.tmp, tree='/work/tree')
+        self.built = types.SimpleNamespace(obj=self.tmp, tree='/tree')
         self.enterContext(mock.patch.object(
             complaints, 'names', lambda: {'rust/kernel/kprobes.rs'}))
 
@@ -107,9 +107,9 @@ class Clippy(support.Case):
         self.assertEqual(self.asked().status, 'pass')
         words = self.command.split()
         self.assertEqual(words[:3],
-                         ['OBJTREE=/work/o', 'clippy-driver', '-Dx'])
+                         ['OBJTREE=/o', 'clippy-driver', '-Dx'])
         self.assertEqual(words[3:5],
-                         ['/work/tree/rust/kernel/lib.rs', '--emit=metadata'])
+                         ['/tree/rust/kernel/lib.rs', '--emit=metadata'])
         self.assertNotIn('objtool', words)
 
     def test_a_warning_of_ours_fails(self):
