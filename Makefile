@@ -45,8 +45,8 @@ distclean:
 #:                     interrupts anywhere, return probes alone)
 #: make coverage       how many instructions of the booted kernel may become jumps, with Rust and C, by reason;
 #:                     5,000 of them registered with each (SEED=n)
-#: make module DIR=p   build a module of yours, C or Rust, against our kernel, boot, load it, show its output
-#:                     (ARGS= its parameters)
+#: make module DIR=p   build a module of yours, C or Rust, against our kernel, boot, load it, run the run.sh beside it,
+#:                     show its output (ARGS= its parameters)
 #: make apply KSRC=p   put overlay and patches into your own 7.3 tree (UNDO=1 takes them out again)
 #: make series KSRC=p  the same as a git am-able series: checkpatch --strict on each mail, after each a build with
 #:                     C and, once it can be selected, one with Rust (FAST=1: no builds)

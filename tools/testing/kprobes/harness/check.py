@@ -69,10 +69,17 @@ def _wide(paths):
                   + ', '.join(found) if found else '')
 
 
+def _of_guest():
+    """What busybox's shell runs."""
+    return [*(env.KPROBES / 'guest').rglob('*.sh'),
+            *(env.KPROBES / 'examples').rglob('*.sh'),
+            env.KPROBES / 'guest/init']
+
+
 def _shell(paths):
     found = []
     for path in paths:
-        if path.is_relative_to(env.KPROBES / 'guest'):
+        if path in _of_guest():
             continue    # busybox's shell: checked as such
         with open(path, 'rb') as data:
             head = data.read(40)
@@ -120,8 +127,7 @@ def _all():
                            *_shell(paths)], cwd=env.REPO))
         add(_run('guest-shell', ['shellcheck', '-s', 'dash', '-e',
                                  'SC1091,SC2154,SC2034,SC2086,SC2016,SC2164',
-                                 *sorted((kprobes / 'guest').rglob('*.sh')),
-                                 kprobes / 'guest/init'], cwd=env.REPO))
+                                 *sorted(_of_guest())], cwd=env.REPO))
         add(_run('pyflakes', ['python3', '-m', 'pyflakes', *python]))
         add(_run('pycodestyle', ['python3', '-m', 'pycodestyle',
                                  '--max-line-length=100', *python]))

@@ -17,20 +17,23 @@ NAMES = ('hello', 'template')
 _CALL = re.compile(r'^    make module DIR=\S+ ARGS="(.*)"$', re.M)
 _SHOWN = r'^(    \$ insmod {}\.ko\b.*\n(?:    .*\n)+)'
 # What is another one in each run: addresses, and how often (not never).
-_VARIES = re.compile(r'\b(?:([0-9a-f]{16})|\d+)\b')
+_VARIES = re.compile(r'\b(?:([0-9a-f]{16})|[1-9]\d*)\b')
+# How long a run.sh may run, in seconds.
+LIMIT = 120
 
 
-def _job(names, parameters):
-    lines = ['mark module']
+def _job(names, parameters, script=None):
+    lines = [(guest.GUEST / 'jobs/module.sh').read_text(),
+             'mark module', 'refused=']
     for name in names:
         call = f'insmod {name}.ko {parameters}'.rstrip()
         lines += [f'say "$ {call}"',
                   f'if out=$(load {name} {parameters} 2>&1); then '
                   f'say "loaded {name}"; else '
-                  f'say "refused {name}: $out"; fi']
+                  f'say "refused {name}: $out"; refused=y; fi']
     lines += ['if [ -s $KPROBES/refused ]; then '
               'say "$ cat kprobes/refused"; show <$KPROBES/refused; fi']
-    lines += ['for i in 1 2 3; do sh -c :; done', 'sleep 1',
+    lines += [f'[ -n "$refused" ] || run_it {LIMIT}' if script else 'touch_it',
               'say "$ cat kprobes/list"', 'show <$KPROBES/list']
     for name in reversed(names):
         lines += [f'if out=$(rmmod {name} 2>&1); then '
@@ -38,6 +41,24 @@ def _job(names, parameters):
                   f'elif [ -e /sys/module/{name.replace("-", "_")} ]; then '
                   f'say "stayed {name}: $out"; fi']
     return '\n'.join(lines) + '\n'
+
+
+def _script(folder):
+    """The run.sh of FOLDER, if there is one; says what is done."""
+    path = folder / 'run.sh'
+    if path.is_file():
+        progress.say(f'run.sh in {env.host(folder)}: the guest runs it while '
+                     f'the module is loaded, for {LIMIT} s at most')
+        return path
+    progress.say(f'no run.sh in {env.host(folder)}: while the module is '
+                 'loaded, the guest runs three shells and sleeps for a second')
+    return None
+
+
+def _of_script(lines, begin):
+    """The line of LINES that says how run.sh has ended, if it BEGINs so."""
+    return next((line for line in lines
+                 if line.startswith(f'run.sh {begin}')), '')
 
 
 def run(built, folder, parameters=''):
@@ -49,7 +70,9 @@ def run(built, folder, parameters=''):
     names = [path.stem for path in found]
     for line in kernel.warned(out / 'build.log'):
         print(line, flush=True)
-    image = guest.initramfs(built, 'module', _job(names, parameters), found)
+    script = _script(folder)
+    image = guest.initramfs(built, 'module', _job(names, parameters, script),
+                            found, {'run.sh': script} if script else {})
     shown = []
 
     def show(line):
@@ -61,22 +84,34 @@ def run(built, folder, parameters=''):
             print(line, flush=True)
     # The kernel's own tests take longer than all else, and have probes, too.
     console = qemu.boot(built, image, name='module', on_line=show,
-                        cmdline='kunit.enable=0')
+                        cmdline='kunit.enable=0',
+                        silence=LIMIT + qemu.SILENCE if script else None)
     refused = [line for line in console.lines if line.startswith('refused ')]
     progress.say(f'whole console: {env.host(console.log)}')
     if refused:
         raise env.Refusal(f'{", ".join(names)} to load', '; '.join(refused),
                           'see above what the module says (pr_err!), and '
                           'kprobes/refused, if a probe was refused')
+    if stopped := _of_script(console.lines, 'was stopped'):
+        raise env.Refusal(f'run.sh to end within {LIMIT} s', stopped,
+                          'have it make the calls that the probes are to see, '
+                          'and end; what it leaves in the background ends '
+                          'with it')
     stayed = [line for line in console.lines if line.startswith('stayed ')]
     if stayed:
         raise env.Refusal(f'{", ".join(names)} to unload', '; '.join(stayed),
                           'does it have a function for module_exit(), and '
                           'has it given back all that it holds?')
-    if console.splats:
+    # What is marked is not the kernel's.
+    splats = [line for line in console.splats if not line.startswith('| ')]
+    if splats:
         raise env.Refusal('a kernel without complaints',
-                          '; '.join(console.splats[:3]),
-                          'see the lines above')
+                          '; '.join(splats[:3]), 'see the lines above')
+    ended = _of_script(console.lines, 'ended')
+    if script and ended != 'run.sh ended with status 0':
+        raise env.Refusal('run.sh to end with status 0', ended or 'no such end',
+                          'see above what it says; where that is no failure, '
+                          'let its last line be exit 0')
     return console.lines
 
 

@@ -504,8 +504,11 @@ class Examples(support.Case):
                       '| ffffffff81058640  k  vfs_read+0x0    [FTRACE]',
                       'hello: vfs_read was hit 3 times', 'unloaded hello'],
             'template': ['$ insmod template.ko', 'loaded template', 'x',
+                         '$ sh run.sh',
                          'template: kernel_clone() returned 9 and took 7 ns',
-                         'template: do_exit(0x0)', 'unloaded template']}
+                         'template: do_exit(0x300)',
+                         '| three shells have ended',
+                         'run.sh ended with status 0', 'unloaded template']}
 
     def verdicts(self, said):
         built = mock.Mock(arch='x86_64', impl='rust')

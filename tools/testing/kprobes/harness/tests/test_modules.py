@@ -2,7 +2,9 @@
 """make module: what the guest says of loading and unloading, and who listens."""
 
 import subprocess
+import time
 import types
+from pathlib import Path
 from unittest import mock
 
 import modules
@@ -15,36 +17,44 @@ say() { echo "$*"; }
 show() { sed 's/^/| /'; }
 load() { %s; }
 rmmod() { %s; }
-sleep() { :; }
+sh() { say "sh $*"; }
+sleep() { [ $1 = 1 ] || command sleep "$1"; }
 KPROBES=.
 '''
 
 
-class Module(support.Case):
+class Guest(support.Case):
+    """A guest's job, and who hears what it says."""
+
     warned = ()
 
-    def said(self, load, rmmod):
-        """What the job says where load and rmmod do this."""
-        job = modules._job(['self'], '').replace('/sys/module/self',
-                                                 f'{self.tmp}/loaded')
+    def said(self, load=':', rmmod=':', script=None):
+        """What the job says where load and rmmod do this, and SCRIPT."""
+        path = script and self.write('run.sh', script)
+        job = modules._job(['self'], '', path).replace('/sys/module/self',
+                                                       f'{self.tmp}/loaded')
+        job = job.replace('=/tmp/run.', f'={self.tmp}/run.').replace(
+            '=/run.sh', f'={self.tmp}/run.sh')
         done = subprocess.run(
             ['sh', '-c', _GUEST % (load, rmmod) + job.replace(
                 '<$KPROBES/list', '</dev/null')], text=True, check=True,
             capture_output=True, cwd=self.tmp)
         return done.stdout.splitlines()
 
-    def run_with(self, lines):
+    def run_with(self, lines, splats=()):
         built = types.SimpleNamespace(arch='x86_64', impl='rust')
         for where, name, answer in (
                 (modules.kernel, 'external', [self.tmp / 'self.ko']),
                 (modules.kernel, 'warned', self.warned),
                 (modules.guest, 'initramfs', None),
                 (modules.qemu, 'boot', types.SimpleNamespace(
-                    lines=lines, splats=[], log=self.tmp / 'console'))):
+                    lines=lines, splats=splats, log=self.tmp / 'console'))):
             self.enterContext(mock.patch.object(
                 where, name, mock.Mock(return_value=answer)))
         return modules.run(built, self.tmp)
 
+
+class Module(Guest):
     def test_it_comes_and_goes(self):
         lines = self.said(f': >{self.tmp}/loaded', f'rm {self.tmp}/loaded')
         self.assertIn('loaded self', lines)
@@ -82,3 +92,123 @@ class Module(support.Case):
         with self.refused('self to unload', 'stayed self: busy',
                           'module_exit()'):
             self.run_with(lines)
+
+
+class Script(Guest):
+    """A run.sh beside the module: it runs, is shown, ends, and is judged."""
+
+    def group(self):
+        """What still runs of a script that has written its number down."""
+        number = (self.tmp / 'number').read_text().strip()
+        until = time.monotonic() + 5
+        while time.monotonic() < until:
+            left = [path for path in Path('/proc').glob('[0-9]*/stat')
+                    if self.is_of(path, number)]
+            if not left:
+                return []
+            time.sleep(0.01)
+        return left
+
+    def is_of(self, path, number):
+        try:
+            state, _, group = path.read_text().rpartition(')')[2].split()[:3]
+        except OSError:
+            return False
+        return group == number and state != 'Z'
+
+    def test_it_runs_between_and_is_shown(self):
+        lines = self.said('echo loads >>did', 'echo unloads >>did',
+                          'echo runs >>did; echo one; echo; printf "t\\\\wo"')
+        self.assertEqual((self.tmp / 'did').read_text(),
+                         'loads\nruns\nunloads\n')
+        at = lines.index('$ sh run.sh')
+        self.assertEqual(lines[at + 1:at + 5],
+                         ['| one', '| ', '| t\\wo',
+                          'run.sh ended with status 0'])
+        self.run_with(lines)
+        self.assertIn(f'run.sh in {self.tmp}: the guest runs it',
+                      self.printed.getvalue())
+        call = modules.qemu.boot.call_args.kwargs
+        # It may say nothing for as long as it may run.
+        self.assertGreater(call['silence'], modules.LIMIT)
+        self.assertEqual(modules.guest.initramfs.call_args.args[4],
+                         {'run.sh': self.tmp / 'run.sh'})
+
+    def test_none(self):
+        lines = self.said()
+        self.assertNotIn('$ sh run.sh', lines)
+        self.assertEqual(lines.count('sh -c :'), 3)
+        self.run_with(lines)
+        self.assertIn(f'no run.sh in {self.tmp}: while the module is loaded, '
+                      'the guest runs three shells',
+                      self.printed.getvalue())
+        self.assertIsNone(modules.qemu.boot.call_args.kwargs['silence'])
+        self.assertEqual(modules.guest.initramfs.call_args.args[4], {})
+
+    def test_a_folder_of_that_name_is_none(self):
+        (self.tmp / 'run.sh').mkdir()
+        self.run_with(self.said())
+        self.assertIn('no run.sh in', self.printed.getvalue())
+
+    def test_how_it_ends_is_told(self):
+        lines = self.said(script='exit 3')
+        self.assertIn('unloaded self', lines)
+        with self.refused('run.sh to end with status 0',
+                          'run.sh ended with status 3'):
+            self.run_with(lines)
+        lines.remove('run.sh ended with status 3')
+        with self.refused('run.sh to end with status 0', 'no such end'):
+            self.run_with(lines)
+
+    def test_one_without_end(self):
+        self.enterContext(mock.patch.object(modules, 'LIMIT', 0.3))
+        lines = self.said(script='echo $$ >number; echo begins\n'
+                          'trap "" TERM; while :; do sleep 100; done')
+        self.assertEqual(self.group(), [])
+        at = lines.index('| begins')
+        self.assertEqual(lines[at + 1:],
+                         ['run.sh was stopped: it still ran after 0.3 s',
+                          '$ cat kprobes/list', 'unloaded self'])
+        with self.refused('run.sh to end within 0.3 s', 'run.sh was stopped'):
+            self.run_with(lines)
+
+    def test_what_it_leaves_ends(self):
+        begun = time.monotonic()
+        lines = self.said(script='echo $$ >number; sleep 1000 &')
+        self.assertEqual(self.group(), [])
+        self.assertIn('run.sh ended with status 0', lines)
+        # Nor does anybody wait for the limit.
+        self.assertLess(time.monotonic() - begun, modules.LIMIT / 2)
+
+    def test_who_leaves_its_group_keeps_nobody_waiting(self):
+        lines = self.said(script='setsid sh -c "echo $$ >other; exec sleep 20" '
+                          '2>/dev/null &\nwhile [ ! -s other ]; do :; done')
+        self.assertIn('run.sh ended with status 0', lines)
+
+    def test_not_where_the_module_is_refused(self):
+        lines = self.said('false', 'false', 'echo runs')
+        self.assertNotIn('$ sh run.sh', lines)
+        with self.refused('self to load'):
+            self.run_with(lines)
+
+    def test_what_it_says_is_no_complaint_of_the_kernel(self):
+        said = 'WARNING: CPU: 0 PID: 1'
+        lines = self.said(script='echo')
+        self.run_with(lines, [f'| {said}'])
+        with self.refused('a kernel without complaints', said):
+            self.run_with(lines, [said])
+
+
+class Shown(support.Case):
+    """What README shows, and what a guest has said."""
+
+    def test_what_varies(self):
+        self.assertEqual(modules.missing(
+            ['a ffffffff811d7d70 7 0x0', 'b 0'],
+            ['a ffffffffa1000000 12 0x0', 'c', 'b 0']), '')
+
+    def test_never_is_not_often(self):
+        self.assertEqual(modules.missing(['hit 7 times'], ['hit 0 times']),
+                         'hit 7 times')
+        self.assertEqual(modules.missing(['status 0'], ['status 1']),
+                         'status 0')
