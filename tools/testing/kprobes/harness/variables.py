@@ -9,6 +9,7 @@ import os
 import re
 
 import env
+import objm
 import source
 
 # These work on a kernel of ARCH that has the implementation asked for.
@@ -116,6 +117,7 @@ def _folder_of_a_module(name):
             f'a Kbuild or Makefile in {env.host(env.MODULE)}',
             'neither', 'add a file Kbuild with the line obj-m := name.o, for '
             'name.c or name.rs')
+    objm.check(env.MODULE)
 
 
 def _kernel_tree():

@@ -31,7 +31,7 @@ class Variables(support.Case):
     def module(self, *files):
         """DIR is a folder with FILES."""
         (self.tmp / 'module').mkdir()
-        for name in files:
+        for name in (*files, 'a.c'):
             self.write(f'module/{name}', 'obj-m := a.o\n')
         self.enterContext(mock.patch.object(
             env, 'MODULE', self.tmp / 'module'))
@@ -102,9 +102,16 @@ class Variables(support.Case):
 
     def test_a_module(self):
         for name in ('Kbuild', 'Makefile'):
+            self.write(f'{name}-module/a.rs', '')
             with mock.patch.object(env, 'MODULE', self.write(
                     f'{name}-module/{name}', 'obj-m := a.o\n').parent):
                 variables.check('module')
+
+    def test_a_module_of_what_is_not_there(self):
+        self.module('Kbuild')
+        (self.tmp / 'module/a.c').rename(self.tmp / 'module/b.c')
+        with self.refused('obj-m names a.o', 'there is b.c'):
+            variables.check('module')
 
     def test_a_storm(self):
         for words, found in (('', (60, False, False)),
