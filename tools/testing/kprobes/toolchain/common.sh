@@ -55,9 +55,20 @@ distance() {
 	echo "${above[${#b}]}"
 }
 
-# nearest NAME: which of our variables is most like it.
+# What others call ours.
+declare -A ELSEWHERE=([VERBOSE]=V [DEBUG]=V [M]=DIR [MODULE]=DIR [KDIR]=KSRC
+	[KERNELDIR]=KSRC [SRC]=KSRC [J]=JOBS [NPROC]=JOBS [PARAMS]=ARGS
+	[MIRROR]=DEBIAN_MIRROR)
+
+# nearest NAME: which of our variables is called so elsewhere, or else is most
+# like it.
 nearest() {
 	local known found least=99 best=
+	best=${ELSEWHERE[${1^^}]:-}
+	if [ -n "$best" ]; then
+		echo "$best"
+		return
+	fi
 	for known in "${VARIABLES[@]}"; do
 		found=$(distance "${1^^}" "$known")
 		[ "$found" -ge "$least" ] || { least=$found best=$known; }

@@ -112,6 +112,24 @@ class Given(Shell):
             self.assertIn(f'found:    {wrong}\n', text)
             self.assertIn(f'did you mean {near}=?', text)
 
+    def test_what_is_called_otherwise_elsewhere(self):
+        for theirs, ours in (('VERBOSE', 'V'), ('verbose', 'V'),
+                             ('SRC', 'KSRC'), ('KDIR', 'KSRC'),
+                             ('KERNELDIR', 'KSRC'), ('M', 'DIR'),
+                             ('MODULE', 'DIR'), ('J', 'JOBS'),
+                             ('PARAMS', 'ARGS'), ('MIRROR', 'DEBIAN_MIRROR')):
+            status, text = self.given(f'{theirs}=1')
+            self.assertEqual(status, 2)
+            self.assertIn(f'did you mean {ours}=?', text)
+
+    def test_only_what_is_ours_is_meant(self):
+        text = self.bash('printf "%s\\n" "${!ELSEWHERE[@]}" - '
+                         '"${ELSEWHERE[@]}" - "${VARIABLES[@]}"')[1]
+        theirs, meant, ours = map(set, map(str.split, text.split('-\n')))
+        self.assertTrue(meant)
+        self.assertLessEqual(meant, ours)
+        self.assertFalse(theirs & ours)
+
     def test_a_word_behind_an_escaped_backslash_is_seen(self):
         self.assertEqual(self.given('ARGS=x\\\\ FOO=1')[0], 2)
 
