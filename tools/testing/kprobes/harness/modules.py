@@ -18,6 +18,8 @@ _CALL = re.compile(r'^    make module DIR=\S+ ARGS="(.*)"$', re.M)
 _SHOWN = r'^(    \$ insmod {}\.ko\b.*\n(?:    .*\n)+)'
 # What is another one in each run: addresses, and how often (not never).
 _VARIES = re.compile(r'\b(?:([0-9a-f]{16})|[1-9]\d*)\b')
+# A handler whose arguments are taken as they stand there: see rust-api.rst.
+_AS_IT_STANDS = re.compile(r'^\s*#\[k(?:ret)?probe\([^\])]*\bsymbol\b', re.M)
 # How long a run.sh may run, in seconds.
 LIMIT = 120
 
@@ -61,6 +63,16 @@ def _of_script(lines, begin):
                  if line.startswith(f'run.sh {begin}')), '')
 
 
+def _say_what_is_not_refused(built, folder):
+    if not built.has('DEBUG_INFO_BTF') and any(
+            _AS_IT_STANDS.search(path.read_text(errors='replace'))
+            for path in folder.rglob('*.rs')):
+        progress.say('no BTF in this kernel: a handler by symbol = "..." that '
+                     'has other arguments than its function is not refused '
+                     'here, and shows wrong values; see that they are those '
+                     'of the declaration')
+
+
 def run(built, folder, parameters=''):
     """Build FOLDER's module, boot, load, show what it says; all lines."""
     out = env.WORK / 'modules' / 'user'
@@ -70,6 +82,7 @@ def run(built, folder, parameters=''):
     names = [path.stem for path in found]
     for line in kernel.warned(out / 'build.log'):
         print(line, flush=True)
+    _say_what_is_not_refused(built, folder)
     script = _script(folder)
     image = guest.initramfs(built, 'module', _job(names, parameters, script),
                             found, {'run.sh': script} if script else {})

@@ -27,6 +27,7 @@ class Guest(support.Case):
     """A guest's job, and who hears what it says."""
 
     warned = ()
+    btf = True
 
     def said(self, load=':', rmmod=':', script=None):
         """What the job says where load and rmmod do this, and SCRIPT."""
@@ -42,7 +43,9 @@ class Guest(support.Case):
         return done.stdout.splitlines()
 
     def run_with(self, lines, splats=()):
-        built = types.SimpleNamespace(arch='x86_64', impl='rust')
+        built = types.SimpleNamespace(
+            arch='x86_64', impl='rust',
+            has=lambda option: option != 'DEBUG_INFO_BTF' or self.btf)
         for where, name, answer in (
                 (modules.kernel, 'external', [self.tmp / 'self.ko']),
                 (modules.kernel, 'warned', self.warned),
@@ -86,6 +89,25 @@ class Module(Guest):
         self.run_with(['mark: module'])
         self.assertEqual(modules.qemu.boot.call_args.kwargs['cmdline'],
                          'kunit.enable=0')
+
+    def tells_of_btf(self, text):
+        self.write('self.rs', text)
+        self.printed.truncate(0)
+        self.run_with(['mark: module'])
+        return 'no BTF in this kernel' in self.printed.getvalue()
+
+    def test_what_this_kernel_cannot_refuse_is_told(self):
+        typed = ('#[kprobe(symbol = "f")]\nfn f(a: i32) {}\n',
+                 '    #[kretprobe(\n    offset = 4,\n    symbol = "f")]\n')
+        others = ('#[kprobe(function = bindings::f)]\nfn symbol() {}\n',
+                  '// #[kprobe(symbol = "f")]\n', 'fn f() {}\n')
+        self.btf = False
+        for text in typed:
+            self.assertTrue(self.tells_of_btf(text), text)
+        for text in others:
+            self.assertFalse(self.tells_of_btf(text), text)
+        self.btf = True
+        self.assertFalse(self.tells_of_btf(typed[0]))
 
     def test_it_does_not_unload(self):
         lines = self.said(f': >{self.tmp}/loaded', 'echo busy; false')
