@@ -620,12 +620,14 @@ _LOCKS = (('lock', 'commands'), ('check.lock', 'checks'),
 def _nobody_else():
     """Wait for all that work in this checkout's part of the cache.
 
-    The one lock that this command has already is left out.
+    The one lock that this command has already is left out. Where nobody has
+    worked with KSRC= before, somebody may begin to at any time.
     """
     with contextlib.ExitStack() as stack:
         for folder in (env.WORK, env.WORK / 'ksrc'):
+            folder.mkdir(exist_ok=True)
             for name, whose in _LOCKS:
-                if folder.is_dir() and (folder, name) != (env.WORK, 'lock'):
+                if (folder, name) != (env.WORK, 'lock'):
                     stack.enter_context(procs.turn(
                         folder / name, f'this checkout ({whose})',
                         'make clean'))
@@ -719,7 +721,8 @@ def _command(name):
         with _turn(name):
             # What an interrupted command before this one has left.
             source.clear_scratch()
-            status = function()
+            with procs.nothing_vanishes():
+                status = function()
             # Where the command has not done so before its last line.
             progress.summary()
             return status

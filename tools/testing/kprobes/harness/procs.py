@@ -102,8 +102,11 @@ def turn(path, place, doing):
 
 
 def held(path):
-    """Has somebody got the turn of PATH?"""
-    handle = os.open(path, os.O_RDONLY)
+    """Has somebody got the turn of PATH? Nobody has, if it is gone."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -134,6 +137,24 @@ def full_disk(path):
         f'the disk is full ({free} MiB free)',
         'free some space (make clean drops objects), or use another disk: '
         'CACHE=/other/place. What is done so far is kept.')
+
+
+@contextlib.contextmanager
+def nothing_vanishes():
+    """Who deletes what we work in, other than by make clean, is told so."""
+    kept = env.CACHE / '.rust-kprobes', env.WORK / 'scratch.lock'
+    there = [path for path in kept if path.exists()]
+    try:
+        yield
+    except FileNotFoundError as error:
+        gone = [env.host(path) for path in there if not path.exists()]
+        if not gone:
+            raise
+        raise env.Refusal('the cache to stay while we work in it',
+                          f'somebody has deleted {" and ".join(gone)}, and '
+                          f'{env.host(error.filename or error)}',
+                          'give the same command again; make clean and make '
+                          'distclean wait for others, or refuse') from error
 
 
 def kill(process):

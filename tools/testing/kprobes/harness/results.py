@@ -61,7 +61,8 @@ def attempt(name, function):
     A refusal is shown, anything else tells where it was.
     """
     try:
-        return function()
+        with procs.nothing_vanishes():
+            return function()
     except env.Refusal as refusal:
         problem = refusal
     except OSError as error:

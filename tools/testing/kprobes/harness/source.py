@@ -67,13 +67,17 @@ def entries(listing=None):
 
 def take(store, want, url, timeout=60):
     """URL into STORE: (its file, '') or, unless its SHA-256 is WANT, why not."""
-    store.mkdir(parents=True, exist_ok=True)
     name = url.rsplit('/', 1)[1]
     part = store / (name + '.part')
     try:
+        store.mkdir(parents=True, exist_ok=True)
         with urllib.request.urlopen(url, timeout=timeout) as answer, \
                 open(part, 'wb') as out:
             shutil.copyfileobj(answer, out, 1 << 20)
+        found = digest(part)
+        if found == want:
+            part.replace(store / name)
+            return store / name, ''
     except (OSError, http.client.HTTPException) as error:
         full = getattr(error, 'errno', None) == errno.ENOSPC \
             or procs.no_space(store)
@@ -81,12 +85,8 @@ def take(store, want, url, timeout=60):
         if full:
             raise procs.full_disk(store) from error
         return None, f'{url}: {error}'
-    found = digest(part)
-    if found != want:
-        part.unlink()
-        return None, f'{url}: SHA-256 is {found}, not {want}'
-    part.replace(store / name)
-    return store / name, ''
+    part.unlink(missing_ok=True)
+    return None, f'{url}: SHA-256 is {found}, not {want}'
 
 
 def fetch(store, listing=None, timeout=60):
@@ -143,6 +143,11 @@ def _unpack(path, into):
     if status or not (into / 'Makefile').exists():
         if procs.no_space(env.WORK):
             raise procs.full_disk(env.WORK)
+        if not path.exists():
+            raise env.Refusal(f'{env.host(path)} to stay until it is unpacked',
+                              'somebody has deleted it meanwhile',
+                              'give the same command again: it is fetched '
+                              'again, too')
         raise env.Refusal(f'{env.host(path)} to unpack',
                           procs.tail(log, 3) or f'exit status {status}',
                           'delete that file and try again')

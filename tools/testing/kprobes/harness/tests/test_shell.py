@@ -4,9 +4,11 @@
 import os
 import re
 import subprocess
+import time
 
 import cli
 import env
+import procs
 from tests import support
 
 _TOOLCHAIN = env.KPROBES / 'toolchain'
@@ -195,6 +197,73 @@ class Distclean(Shell):
                       'what is not ours'):
             self.assertIn(words, text)
         self.assertEqual([path.name for path in cache.iterdir()], ['theirs'])
+
+
+class Meanwhile(Shell):
+    """Who waits while the cache is deleted has a new one, or a root of it."""
+
+    def waits(self, lock, script, delete):
+        """What SCRIPT says that waits for LOCK while somebody deletes."""
+        cache = self.write('cache/.rust-kprobes', '').parent
+        said = self.tmp / 'said'
+        with procs.turn(cache / lock, 'x', 'y'), open(said, 'wb') as out:
+            process = subprocess.Popen(
+                ['bash', '-euc', script], stdin=subprocess.DEVNULL,
+                stdout=out, stderr=subprocess.STDOUT,
+                env={'PATH': '/usr/sbin:/usr/bin:/sbin:/bin',
+                     'CACHE': str(cache), 'HOME': str(self.tmp),
+                     'HOST_TOOLS': '1'})
+            until = time.monotonic() + 20
+            while 'waiting for it' not in said.read_text() \
+                    and time.monotonic() < until:
+                time.sleep(0.01)
+            for name in delete:
+                (cache / name).unlink()
+        process.wait(timeout=60)
+        return said.read_text()
+
+    def test_a_cache_that_is_deleted(self):
+        for name in ('.rust-kprobes', 'lock'):
+            said = self.waits(
+                'lock', f'exec bash {env.KPROBES}/kp no-such-command', (name,))
+            self.assertIn('was deleted meanwhile: beginning again', said)
+            # It has come to the harness, and that to its work.
+            self.assertIn('expected: one of apply', said)
+            self.assertTrue((self.tmp / 'cache' / name).exists(), name)
+            self.assertTrue((self.tmp / 'cache/checkouts').exists())
+
+    def functions(self, script):
+        """SCRIPT behind the functions of kp that lock; who begins again says so."""
+        text = (env.KPROBES / 'kp').read_text()
+        found = [text[text.index(begin):text.index(end)] for begin, end in (
+            ('# begin_again: ', '\nif [ -n "${HOST_TOOLS'),
+            ('# make_root WHAT', '\nmake_root toolchain'))]
+        self.write('kp', 'echo "again: $*"')
+        return '\n'.join((f'. {_COMMON}', f'here={self.tmp}', 'given=(kernel)',
+                          f'KP_WORK={self.tmp}/work', *found, script))
+
+    def test_a_root_that_is_deleted(self):
+        self.write('cache/.rust-kprobes', '')
+        for name in ('root-1', 'docs-1'):
+            self.write(f'cache/{name}/opt/complete', '')
+        for roots, again in (('root-1 docs-1', ''), ('', ''),
+                             ('root-2', 'again: kernel\n'),
+                             ('root-1 docs-2', 'again: kernel\n')):
+            _, text = self.bash(self.functions(f'hold_cache {roots}'),
+                                CACHE=f'{self.tmp}/cache')
+            self.assertEqual(text.partition('beginning again\n')[2], again)
+
+    def test_a_cache_that_is_deleted_before_a_root_is_made(self):
+        script = self.functions('make_root x 1 none $CACHE/root-1; echo made')
+        said = self.waits('root.lock', script, ('root.lock',))
+        self.assertIn('again: kernel', said)
+        self.assertNotIn('once (planned', said)
+
+    def test_nothing_is_deleted(self):
+        said = self.waits('lock', f'exec bash {env.KPROBES}/kp no-such-command',
+                          ())
+        self.assertNotIn('beginning again', said)
+        self.assertIn('expected: one of apply', said)
 
 
 # Programs of the machine are files in bin/, its keyrings files in keys/, and

@@ -84,6 +84,14 @@ class Fetching(support.Case):
         with self.refused('the list is empty'):
             source.fetch(self.store, self.listing())
 
+    def test_who_deletes_it_meanwhile_is_no_traceback(self):
+        def digest(part):
+            part.unlink()
+            return source.hashlib.sha256(part.read_bytes())
+        with mock.patch.object(source, 'digest', digest):
+            with self.refused('good/linux-7.3.4.tar.xz: ', 'No such file'):
+                source.fetch(self.store, self.listing('good'))
+
     def test_full_disk(self):
         with mock.patch.object(source.shutil, 'copyfileobj',
                                side_effect=OSError(28, 'No space left')):
@@ -140,6 +148,15 @@ class Order(support.Case):
         with mock.patch.object(env, 'KSRC', ksrc), \
                 mock.patch.object(source, 'archive', self.fail):
             self.assertEqual(source.version(source.tree()), (7, 3, 1))
+
+    def test_an_archive_that_goes_while_it_is_unpacked(self):
+        path = self.write('linux-7.3.4.tar.xz', 'none')
+        with self.refused('linux-7.3.4.tar.xz to unpack', 'delete that file'):
+            source._unpack(path, self.tmp / 'a')
+        path.unlink()
+        with self.refused('to stay until it is unpacked', 'deleted it',
+                          'same command again'):
+            source._unpack(path, self.tmp / 'b')
 
     def test_a_wrong_tree_does_not_cost_the_right_one(self):
         self.test_the_users_tree_comes_first()

@@ -15,6 +15,7 @@ import host
 import overlay
 import procs
 import progress
+import results
 import source
 from tests import support
 
@@ -156,6 +157,65 @@ class Turns(support.Case):
             self.assertTrue((env.WORK / 'tmp').exists())
         self.assertFalse(Path(mine).exists())
         self.assertEqual(self.printed.getvalue(), '')
+
+    def test_what_goes_by_itself_meanwhile(self):
+        folder = self.write('work/tmpabcd_123/patched', '').parent
+
+        def held(path, real=procs.held):
+            source.shutil.rmtree(path)
+            return real(path)
+        self.enterContext(mock.patch.object(procs, 'held', held))
+        source.clear_scratch()
+        self.assertFalse(folder.exists())
+
+    def test_clean_keeps_who_begins_meanwhile_waiting(self):
+        def begin(*_, real=cli.shutil.rmtree, **__):
+            if not (env.WORK / 'ksrc/build').exists():
+                self.write('work/ksrc/build/begun', '')
+                self.record.append(procs.held(env.WORK / 'ksrc/lock'))
+        self.enterContext(mock.patch.object(cli.shutil, 'rmtree', begin))
+        cli.clean()
+        self.assertEqual(self.record, [True])
+
+    def deleted(self, *paths):
+        """A command that works in what somebody deletes."""
+        def work():
+            for path in paths:
+                path.unlink()
+            (env.WORK / 'none').read_text()
+        self.write('cache/.rust-kprobes', '')
+        self.enterContext(mock.patch('sys.argv', ['kp', 'kernel']))
+        for where, name in ((cli.variables, 'check'), (procs, 'end_all'),
+                            (cli.toolchain, 'require'), (cli, '_listen')):
+            self.enterContext(mock.patch.object(where, name))
+        self.enterContext(mock.patch.dict(cli._COMMANDS,
+                                          {'kernel-only': work}))
+        with mock.patch.object(env.Refusal, 'show', autospec=True) as shown:
+            status = cli.main()
+        refusal, = shown.call_args.args
+        return status, refusal
+
+    def test_a_cache_that_somebody_deletes(self):
+        for path in (env.CACHE / '.rust-kprobes', env.WORK / 'scratch.lock'):
+            status, refusal = self.deleted(path)
+            self.assertEqual(status, 2)
+            self.assertIn(f'deleted {path}, and {env.WORK}/none',
+                          refusal.found)
+
+    def test_a_part_of_a_command_says_so_too(self):
+        mark = self.write('cache/.rust-kprobes', '')
+
+        def part():
+            mark.unlink()
+            mark.read_text()
+        with mock.patch.object(env.Refusal, 'show'):
+            found, = results.attempt('x', part)
+        self.assertEqual((found.status, found.name), ('fail', 'x'))
+        self.assertIn(f'deleted {mark}', found.reason)
+
+    def test_what_nobody_has_deleted_is_a_fault_of_ours(self):
+        with self.assertRaises(FileNotFoundError):
+            self.deleted()
 
     def test_the_next_command_sees_to_that(self):
         self.write('work/tmpabcd_123/patched', '')
