@@ -30,30 +30,24 @@ _TESTS = '--cfg=CONFIG_RUST_KPROBES_KUNIT_TEST'
 
 
 def _as_clippy(built, saved, folder):
-    """The command of a crate's build, as that of clippy; nothing if unlike one.
+    """The command of a crate's build, as that of clippy.
 
     It is the SAVED command with clippy's driver in rustc's place, which is
     all that CLIPPY=1 does; a build with CLIPPY=1 would compile the whole of
-    rust/ twice, there and back.
+    rust/ twice, there and back. One that is unlike it fails, and says so.
     """
     line = (built.obj / saved).read_text().splitlines()[0].split(':=', 1)[1]
     words = re.sub(r'--(out-dir|emit)[ =]\S+', '', line.split(' ;')[0])
     words, found = re.subn(r' \S*rustc ', ' clippy-driver ', words, count=1)
-    return f'{words} --emit=metadata --out-dir {folder}' if found else ''
+    return f'{words} --emit=metadata --out-dir {folder}' if found \
+        else f'echo no rustc in the saved command {saved}; false'
 
 
-def _asked(built, name, command):
-    return _call(name, ['sh', '-c', command], cwd=built.obj,
-                 extra={'CLIPPY_CONF_DIR': str(built.tree),
-                        'RUSTC_BOOTSTRAP': '1'})
-
-
-def _clippy(built, name='clippy', tests=True):
-    """Our crate under clippy, exactly as the kernel build compiles it.
+def _asked(built, name, saved, tests=True, flags=''):
+    """The log of clippy on a crate, compiled as the kernel build does; status.
 
     Without its TESTS, as everybody else has it, there may be what nobody uses.
     """
-    saved = 'rust/kprobes/.rust_kprobes.o.cmd'
     with source.scratch() as scratch:
         words = _as_clippy(built, saved, scratch)
         if not tests:
@@ -62,21 +56,20 @@ def _clippy(built, name='clippy', tests=True):
             plain.write_text('\n'.join(
                 line for line in cfg if not line.startswith(_TESTS)))
             words = re.sub(rf'@\S*{_CFG}', f'@{plain}', words)
-        if not words:
-            return Result(f'check-kernel.{name}', 'fail',
-                          f'no rustc in the saved command {saved}')
-        log, status = _asked(built, name, f'{words} -Dwarnings')
-    return _result(name, log, status)
+        return _call(name, ['sh', '-c', f'{words} {flags}'], cwd=built.obj,
+                     extra={'CLIPPY_CONF_DIR': str(built.tree),
+                            'RUSTC_BOOTSTRAP': '1'})
+
+
+def _clippy(built, name='clippy', tests=True):
+    """Our crate: not a warning."""
+    return _result(name, *_asked(
+        built, name, 'rust/kprobes/.rust_kprobes.o.cmd', tests, '-Dwarnings'))
 
 
 def _clippy_among(built, name, saved):
     """What is ours in a crate that is the kernel's: not a warning about it."""
-    with source.scratch() as scratch:
-        words = _as_clippy(built, saved, scratch)
-        if not words:
-            return Result(f'check-kernel.{name}', 'fail',
-                          f'no rustc in the saved command {saved}')
-        log, status = _asked(built, name, words)
+    log, status = _asked(built, name, saved)
     found = complaints.of_rust(log.read_text(errors='replace'),
                                complaints.names())
     if status and not found:

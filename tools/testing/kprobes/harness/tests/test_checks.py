@@ -96,10 +96,10 @@ class Clippy(support.Case):
         self.write('rust/.kernel.o.cmd', saved)
         log = self.write('log', said)
 
-        def asked(_built, _name, command):
-            self.command = command
+        def called(_name, command, **_):
+            self.command = command[2]
             return log, status
-        with mock.patch.object(checkkernel, '_asked', asked):
+        with mock.patch.object(checkkernel, '_call', called):
             return checkkernel._clippy_among(self.built, 'c',
                                              'rust/.kernel.o.cmd')
 
@@ -128,9 +128,35 @@ class Clippy(support.Case):
         self.assertIn('no such crate', found.reason)
 
     def test_an_unlike_command_is_refused(self):
-        found = self.asked(saved='savedcmd_rust/kernel.o := cc x.c\n')
-        self.assertEqual(found.status, 'fail')
-        self.assertIn('no rustc', found.reason)
+        saved = 'rust/kprobes/.rust_kprobes.o.cmd'
+        self.write(saved, 'savedcmd_rust/kernel.o := cc x.c\n')
+        for found in (checkkernel._clippy(self.built),
+                      checkkernel._clippy_among(self.built, 'c', saved)):
+            self.assertEqual(found.status, 'fail')
+            self.assertIn(f'no rustc in the saved command {saved}',
+                          found.reason)
+
+    def test_our_own_crate_warns_of_nothing(self):
+        saved = 'rust/kprobes/.rust_kprobes.o.cmd'
+        self.write(saved, self.COMMAND.replace(
+            ' -Dx ', f' -Dx @./{checkkernel._CFG} '))
+        self.write(checkkernel._CFG, '--cfg=CONFIG_A\n'
+                   '--cfg=CONFIG_RUST_KPROBES_KUNIT_TEST\n')
+        said = {}
+
+        def called(_name, command, **_):
+            word, = (one for one in command[2].split() if one[0] == '@')
+            said[word] = (self.tmp / word[1:]).read_text()
+            self.assertIn('-Dwarnings', command[2])
+            return self.write('log', ''), 0
+        with mock.patch.object(checkkernel, '_call', called):
+            for tests in True, False:
+                found = checkkernel._clippy(self.built, tests=tests)
+                self.assertEqual(found.status, 'pass')
+        self.assertEqual([text.splitlines()[0] for text in said.values()],
+                         ['--cfg=CONFIG_A'] * 2)
+        self.assertEqual(['KUNIT' in text for text in said.values()],
+                         [True, False])
 
 
 class Width(support.Case):
