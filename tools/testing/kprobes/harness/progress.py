@@ -33,32 +33,41 @@ _at_hand = []
 _STATE = env.CACHE / 'times.json'
 
 
-def _load():
+def durations():
+    """Where this checkout's durations are kept.
+
+    Others may have had the machine to themselves, or no part of it.
+    """
+    return env.WORK / _STATE.name
+
+
+def _load(place):
     try:
-        return json.loads(_STATE.read_text())
+        return json.loads(place.read_text())
     except (OSError, ValueError):
         return {}
 
 
-def remember(key, value):
-    """Keep VALUE for the estimates of later runs."""
-    part = _STATE.with_suffix('.part')
+def remember(key, value, place=None):
+    """Keep VALUE for the estimates of later runs, of all checkouts or in PLACE."""
+    place = place or _STATE
+    part = place.with_suffix('.part')
     try:
-        # All checkouts write here: without a lock, what one of them learned
+        # Several commands write here: without a lock, what one of them learned
         # between our reading and our writing would be lost.
-        with open(_STATE.with_suffix('.lock'), 'w', encoding='utf-8') as lock:
+        with open(place.with_suffix('.lock'), 'w', encoding='utf-8') as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            state = _load()
+            state = _load(place)
             state[key] = value
             part.write_text(json.dumps(state, indent=1, sort_keys=True))
-            part.replace(_STATE)
+            part.replace(place)
     except OSError:
         pass    # an estimate less; what fills the disk is reported elsewhere
 
 
-def recall(key, default=None):
+def recall(key, default=None, place=None):
     """What remember() kept."""
-    return _load().get(key, default)
+    return _load(place or _STATE).get(key, default)
 
 
 def clock(seconds):
@@ -93,7 +102,7 @@ class Stage:
     def __enter__(self):
         self.start = time.monotonic()
         self.shown = self.start if not self.tty else 0
-        before = recall(f'stage {self.name}')
+        before = self._before()
         hint = f', last time {clock(before)}' if before else ''
         if not self.tty:
             say(f'[{self.name}] planned {self.planned:.2g} min{hint}')
@@ -134,6 +143,11 @@ class Stage:
         else:
             say(line)
 
+    def _before(self):
+        """How long it took the last time, where that tells anything."""
+        return None if self.varies else recall(f'stage {self.name}',
+                                               place=durations())
+
     def _left(self, elapsed):
         """The seconds to go, if enough is known to tell."""
         if self.expected:
@@ -142,8 +156,8 @@ class Stage:
             if 10 * self.count < self.expected:
                 return None
             return elapsed * max(self.expected - self.count, 0) / self.count
-        before = recall(f'stage {self.name}')
-        if self.varies or not before or before < elapsed:
+        before = self._before()
+        if not before or before < elapsed:
             return None
         return before - elapsed
 
@@ -155,7 +169,7 @@ class Stage:
             print('\r\033[K', end='')
         if kind is None:
             say(f'[{self.name}] done in {clock(seconds)}')
-            remember(f'stage {self.name}', seconds)
+            remember(f'stage {self.name}', seconds, durations())
         else:
             say(f'[{self.name}] failed after {clock(seconds)}')
         _count(self.name, self.planned, seconds)

@@ -178,7 +178,7 @@ class Estimate(support.Case):
     def said(self, count, elapsed, expected=None, before=None, **options):
         """What a stage says after COUNT units and ELAPSED seconds."""
         if before:
-            progress.remember('stage x', before)
+            progress.remember('stage x', before, progress.durations())
         stage = progress.Stage('x', 1, **options)
         stage.expected, stage.shown = expected, 0
         stage.start = time.monotonic() - elapsed
@@ -211,6 +211,25 @@ class Estimate(support.Case):
         silent = self.printed.getvalue()
         time.sleep(0.05)
         self.assertEqual(self.printed.getvalue(), silent)
+
+    def test_the_last_time_is_told_where_all_runs_are_alike(self):
+        progress.remember('stage x', 50, progress.durations())
+        for varies, hint in ((False, ', last time 50 s'), (True, '')):
+            with progress.Stage('x', 1, varies=varies):
+                pass
+            progress.remember('stage x', 50, progress.durations())
+            self.assertIn(f'[x] planned 1 min{hint}\n',
+                          self.printed.getvalue())
+
+    def test_durations_are_those_of_one_checkout(self):
+        progress.remember('stage x', 50)
+        with progress.Stage('x', 1):
+            pass
+        self.assertEqual(self.printed.getvalue().splitlines()[0],
+                         '[x] planned 1 min')
+        self.assertEqual(progress.recall('stage x'), 50)
+        self.assertLess(progress.recall('stage x', 99, progress.durations()),
+                        50)
 
     def test_builds_are_not_alike(self):
         self.assertEqual(self.said(9, 20, before=50, varies=True),

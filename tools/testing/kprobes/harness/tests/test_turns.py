@@ -251,8 +251,8 @@ class Turns(support.Case):
                          (['begin', 'end'], ['linux-7.3.4.tar.xz'] * 2))
 
     def test_no_time_is_lost(self):
-        def slow_load(real=progress._load):
-            state = real()
+        def slow_load(place, real=progress._load):
+            state = real(place)
             time.sleep(0.002)
             return state
 
