@@ -23,6 +23,8 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/static_call.h>
+#include <linux/uaccess.h>
+#include <asm/tlb.h>
 #include "kprobes_clients.h"
 
 /*
@@ -120,6 +122,30 @@ int rust_kprobes_parameters(unsigned long addr, u32 *sizes, unsigned int room)
 	btf_put(btf);
 #endif
 	return known;
+}
+
+/*
+ * Whether there is memory of a user, which is that of the task that has come to
+ * a probe. What is loaded where a task has none is somebody else's, and so it
+ * is while the kernel goes from one to another.
+ */
+static long has_user(void)
+{
+	if (!current->mm)
+		return -ESRCH;
+	return nmi_uaccess_okay() ? 0 : -EFAULT;
+}
+
+/* Without waiting: what would have to be brought in first is not there. */
+long rust_kprobes_read_user(void *to, const void __user *from, size_t size)
+{
+	return has_user() ?: copy_from_user_nofault(to, from, size);
+}
+
+/* The length of the string, as much as is in @room, and of its end. */
+long rust_kprobes_read_user_str(char *to, const char __user *from, long room)
+{
+	return has_user() ?: strncpy_from_user_nofault(to, from, room);
 }
 
 void rust_kprobes_client_comes(struct rust_kprobes_client *client)

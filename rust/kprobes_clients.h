@@ -6,6 +6,7 @@
 #include <linux/error-injection.h>
 #include <linux/kprobes.h>
 #include <linux/list.h>
+#include <linux/uaccess.h>
 
 /* A registration that was made through the kernel crate. */
 struct rust_kprobes_client {
@@ -25,6 +26,8 @@ struct rust_kprobes_client {
 bool rust_kprobes_may_block(void);
 bool rust_kprobes_is_reserved(unsigned long addr);
 int rust_kprobes_parameters(unsigned long addr, u32 *sizes, unsigned int room);
+long rust_kprobes_read_user(void *to, const void __user *from, size_t size);
+long rust_kprobes_read_user_str(char *to, const char __user *from, long room);
 void rust_kprobes_client_comes(struct rust_kprobes_client *client);
 bool rust_kprobes_client_goes(struct rust_kprobes_client *client);
 void rust_kprobes_client_abandoned(struct rust_kprobes_client *client);

@@ -13,7 +13,8 @@
 //!   executed, which is the only thing here that needs `unsafe`.
 //!
 //! [`kprobe`](macro@kprobe) and [`kretprobe`](macro@kretprobe) make handlers of functions that have
-//! the arguments of what is probed.
+//! the arguments of what is probed. What an argument leads to is read by [`Hit::read`],
+//! [`Hit::read_str`], [`Hit::read_user`] and [`Hit::read_user_str`].
 //!
 //! A registration owns its probe and the state that its handlers are called with. When it is
 //! dropped, the probe is unregistered, all handlers have returned, and then the state is dropped.
@@ -79,6 +80,7 @@ mod context;
 mod handler;
 mod hit;
 pub mod kind;
+mod memory;
 mod path;
 mod place;
 mod query;
@@ -113,6 +115,7 @@ pub use self::{
         Entry,
         Hit, //
     },
+    memory::Unreadable,
     path::{
         Next,
         Path,

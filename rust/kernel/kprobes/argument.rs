@@ -20,7 +20,8 @@ use crate::uaccess::UserPtr;
     message = "no function of the kernel is given a `{Self}` that could be read",
     label = "not the type of an argument",
     note = "integers, `bool`, raw pointers and `UserPtr` are; \
-            a reference is for who can vouch for what it leads to"
+            a reference is for who can vouch for what it leads to, \
+            see `Hit::read()` for what is behind a pointer"
 )]
 pub trait Argument: sealed::Sealed {
     /// Takes its bits out of the lowest ones of `bits`.

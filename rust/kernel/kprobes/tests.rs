@@ -36,6 +36,7 @@ macro_rules! targets {
 }
 
 mod batch;
+mod memory;
 mod path;
 #[cfg(CONFIG_KRETPROBES)]
 mod returns;

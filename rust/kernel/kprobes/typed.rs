@@ -44,6 +44,7 @@
 /// use kernel::{
 ///     kprobes::{
 ///         kprobe,
+///         Entry,
 ///         ProcessContext, //
 ///     },
 ///     prelude::*,
@@ -52,8 +53,11 @@
 ///
 /// /// `do_sys_openat2(int dfd, const char __user *filename, struct open_how *how)`
 /// #[kprobe(symbol = "do_sys_openat2")]
-/// fn on_open(dfd: c_int, name: UserPtr, _: ...) {
-///     pr_debug!("open of {:p} in {dfd}\n", name.as_const_ptr());
+/// fn on_open(call: &Entry<'_>, dfd: c_int, name: UserPtr, _: ...) {
+///     let mut room = [0; 64];
+///     if let Ok(name) = call.read_user_str(name, &mut room) {
+///         pr_debug!("open of {name} in {dfd}\n");
+///     }
 /// }
 ///
 /// let here = ProcessContext::here()?;

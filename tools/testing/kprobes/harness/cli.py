@@ -54,7 +54,8 @@ def _job(name, impl, *before):
 
 # Samples that no demonstration loads.
 IN_RUST = ('rust_minimal', 'rust_kprobe', 'rust_kretprobe',
-           'rust_kprobe_batch', 'rust_kprobe_fault', 'rust_kprobe_typed')
+           'rust_kprobe_batch', 'rust_kprobe_fault', 'rust_kprobe_open',
+           'rust_kprobe_typed')
 # Our own modules of tests that every boot of tests has on x86; others have the
 # first.
 MODULES = ('clauses', 'forms')

@@ -166,6 +166,38 @@ rust_typed_sample() {
 	not_listed vfs_fallocate
 }
 
+# rust_open_sample: shows which files are opened, and how.
+rust_open_sample() {
+	mark rust_kprobe_open
+	load rust_kprobe_open || return 1
+	[ -n "$(listed '  k  do_sys_openat2\+0x')" ] || {
+		cat $KPROBES/list
+		rmmod rust_kprobe_open
+		return 1
+	}
+	cat /tmp/is-not-there 2>/dev/null
+	: >/tmp/is-made
+	# As long as a handler has room for, and longer.
+	long=/tmp/$(printf '%058d' 0)
+	cat "$long" "${long}1" 2>/dev/null
+	rm /tmp/is-made
+	rmmod rust_kprobe_open || return 1
+	# To write, to be made, and to be empty then; machines differ in what is above.
+	for said in 'open of /tmp/is-not-there, flags 0o[0-7]*000, mode 0o0' \
+		'open of /tmp/is-made, flags 0o[0-7]*1101, mode 0o666' \
+		'[1-9][0-9]* opens, 0 were missed'; do
+		since rust_kprobe_open "rust_kprobe_open: $said\$" || {
+			since rust_kprobe_open rust_kprobe_open:
+			return 1
+		}
+	done
+	[ "$(since rust_kprobe_open "open of $long, " | wc -l)" = 2 ] || {
+		since rust_kprobe_open "open of /tmp/0"
+		return 1
+	}
+	not_listed do_sys_openat2
+}
+
 # rust_return_sample: the calls in its histogram are those that there were.
 rust_return_sample() {
 	mark rust_kretprobe
@@ -286,6 +318,7 @@ rust_fault_refused() {
 
 check rust_kprobe rust_entry_sample
 check rust_kprobe_typed rust_typed_sample
+check rust_kprobe_open rust_open_sample
 check rust_kretprobe rust_return_sample
 check rust_kprobe_batch rust_batch_sample 1 '[1-9][0-9]*'
 check rust_kprobe_batch_disabled rust_batch_sample 0 0
