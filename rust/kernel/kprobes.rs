@@ -77,6 +77,8 @@ mod argument;
 mod batch;
 mod clients;
 mod context;
+#[doc(hidden)]
+pub mod declared;
 mod handler;
 mod hit;
 pub mod kind;

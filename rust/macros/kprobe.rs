@@ -33,6 +33,7 @@
 //! wrong; what is wrong with types the compiler says of the code that is made, whose parts have the
 //! places of what they were made of.
 
+mod compared;
 mod probed;
 mod returns;
 mod wants;
@@ -58,7 +59,10 @@ use syn::{
     Visibility, //
 };
 
-use self::wants::Wants;
+use self::{
+    compared::compared,
+    wants::Wants, //
+};
 pub(crate) use self::{
     probed::Probed,
     returns::kretprobe, //
@@ -248,37 +252,4 @@ fn registers(
             ::kernel::kprobes::#registration::<Self>::register(here, Self::PLACE, #made)
         }
     }
-}
-
-/// What does not compile unless the function that is probed has arguments of these types, and if
-/// `value` is said, returns that. Without a path of that function it is nothing.
-fn compared(probed: &Probed, arguments: &[Type], value: Option<&Type>) -> Option<TokenStream> {
-    let function = probed.function.as_ref()?;
-    let theirs: Vec<_> = (0..arguments.len())
-        .map(|n| format_ident!("P{n}"))
-        .collect();
-    let bounds = arguments.iter().zip(&theirs).map(
-        |(ours, theirs)| quote_spanned!(at(ours) => #ours: ::kernel::kprobes::StandsFor<#theirs>,),
-    );
-    let value =
-        value.map(|value| quote_spanned!(at(value) => #value: ::kernel::kprobes::StandsFor<R>,));
-    // In two steps: where the compiler knows the bounds before it knows the declaration, it takes
-    // what they want for that.
-    Some(quote! {
-        const _: () = {
-            #[allow(dead_code)]
-            struct Declared<#(#theirs,)* R>(unsafe extern "C" fn(#(#theirs),*) -> R);
-
-            impl<#(#theirs,)* R> Declared<#(#theirs,)* R> {
-                const fn is_like_the_handler(&self)
-                where
-                    #(#bounds)*
-                    #value
-                {
-                }
-            }
-
-            Declared(#function).is_like_the_handler()
-        };
-    })
 }

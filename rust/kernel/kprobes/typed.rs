@@ -34,8 +34,9 @@
 ///   wrong one is a wrong number. Where the kernel has BTF of the function, to register it is
 ///   refused if it has another number of arguments (but more will do with `_: ...`), or some of
 ///   another size. A handler without any is not compared.
-/// - `function = bindings::function`, by its declaration. Then all arguments must be there, and it
-///   does not compile unless their types are those of the declaration, or
+/// - `function = bindings::function`, by its declaration, if `bindings` has the function: those are
+///   there that the headers in `rust/bindings/bindings_helper.h` declare. Then all arguments must
+///   be named, and it does not compile unless their types are those of the declaration, or
 ///   [may stand for them](super::StandsFor).
 ///
 /// # Examples

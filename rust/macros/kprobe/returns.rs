@@ -27,7 +27,7 @@ use syn::{
 use super::{
     at,
     begun,
-    compared,
+    compared::compared,
     or_nothing,
     registers,
     sorted,
