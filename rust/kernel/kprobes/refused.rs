@@ -20,68 +20,76 @@ use crate::{
     prelude::*, //
 };
 
-/// Why not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Reason {
-    /// No symbol of that name. It may be inlined, or of a module that is not loaded.
-    UnknownSymbol,
-    /// The name has bytes that no symbol has.
-    BadName,
-    /// There is no code at the address.
-    NotText,
-    /// It is not where a function begins, which a probe of an entry or of a return wants.
-    NotAnEntry,
-    /// The function has fewer or more arguments than the handler, or some of another size, by the
-    /// BTF that the kernel has of it.
-    OtherArguments,
-    /// Kprobes themselves need this function, or those who call them.
-    Blacklisted,
-    /// Another part of the kernel changes what is here, or reads it: a jump label, a static call,
-    /// a `WARN()`, the preamble of a function.
-    Reserved,
-    /// In the middle of an instruction, or no instruction at all.
-    NotAnInstruction,
-    /// The instruction can neither be executed elsewhere nor be emulated.
-    Immovable,
-    /// The text is about to be freed, with its module or because it was for the beginning only.
-    TextGoes,
-    /// Somebody else has taken the function, such as a live patch.
-    Taken,
-    /// There is not enough memory.
-    NoMemory,
-    /// The client's state could not be made.
-    NoState,
-    /// The caller must not wait for others: it is a handler, holds a spinlock, or the like.
-    MayNotWait,
-    /// The text of the probe has gone, and the probe will not be hit again.
-    Gone,
-    /// Something else, of which only the errno is known.
-    Other,
+macro_rules! reasons {
+    ($($(#[doc = $doc:literal])* $name:ident => $text:literal,)*) => {
+        /// Why not.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Reason {
+            $($(#[doc = $doc])* $name,)*
+        }
+
+        impl Reason {
+            /// The reason in words, and what to do.
+            pub const fn text(self) -> &'static str {
+                match self {
+                    $(Self::$name => $text,)*
+                }
+            }
+        }
+    };
 }
 
-impl Reason {
-    /// The reason in words.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::UnknownSymbol => "there is no such symbol",
-            Self::BadName => "this is no name of a symbol",
-            Self::NotText => "there is no code",
-            Self::NotAnEntry => "no function begins there",
-            Self::OtherArguments => "the function has other arguments than the handler",
-            Self::Blacklisted => "kprobes need that function themselves",
-            Self::Reserved => "another part of the kernel changes or reads the text",
-            Self::NotAnInstruction => "no instruction begins there",
-            Self::Immovable => "the instruction cannot be executed elsewhere",
-            Self::TextGoes => "the text is about to be freed",
-            Self::Taken => "somebody else has taken the function",
-            Self::NoMemory => "there is not enough memory",
-            Self::NoState => "the client's state could not be made",
-            Self::MayNotWait => "the caller must not wait for others",
-            Self::Gone => "the text has gone",
-            Self::Other => "unknown",
-        }
-    }
+// The words are those of `rust/kprobes/model/refusal.rs`, where that has such a reason; `make
+// check` compares them.
+reasons! {
+    /// No symbol of that name. It may be inlined, or of a module that is not loaded.
+    UnknownSymbol =>
+        "the symbol is in neither the kernel nor a loaded module: check its name, load the \
+         module",
+    /// The name has bytes that no symbol has.
+    BadName => "the name has bytes that no symbol has: check it",
+    /// There is no code at the address.
+    NotText => "the address is no text of the kernel or of a module: give one in a function",
+    /// It is not where a function begins, which a probe of an entry or of a return wants.
+    NotAnEntry => "the address is inside a function and not at its entry: drop the offset",
+    /// The function has fewer or more arguments than the handler, or some of another size, by the
+    /// BTF that the kernel has of it.
+    OtherArguments =>
+        "the function has other arguments than the handler, in number or size: take those of its \
+         declaration, or say `_: ...` behind the first ones",
+    /// Kprobes themselves need this function, or those who call them.
+    Blacklisted =>
+        "the function belongs to the handling of probes or traps: probe one of its callers",
+    /// Another part of the kernel changes what is here, or reads it: a jump label, a static call,
+    /// a `WARN()`, the preamble of a function.
+    Reserved =>
+        "others change the text (a jump label, a static call), or trap there (BUG, WARN): probe \
+         before or after it",
+    /// In the middle of an instruction, or no instruction at all.
+    NotAnInstruction => "no instruction starts at the address: give one where one does",
+    /// The instruction can neither be executed elsewhere nor be emulated.
+    Immovable => "the instruction only works where it stands: probe before or after it",
+    /// The text is about to be freed, with its module or because it was for the beginning only.
+    TextGoes =>
+        "the text goes with its module, or was for the beginning of the kernel or its module: \
+         probe it earlier, or when it is loaded again",
+    /// Somebody else has taken the function, such as a live patch.
+    Taken =>
+        "ftrace refuses: if it is busy, somebody else, such as a livepatch, changes where the \
+         function goes on; remove the handler from after the instruction, or that other one",
+    /// There is not enough memory.
+    NoMemory => "no memory is left: free some",
+    /// The client's state could not be made.
+    NoState => "the client's state could not be made: see its initializer, whose errno this is",
+    /// The caller must not wait for others: it is a handler, holds a spinlock, or the like.
+    MayNotWait =>
+        "the caller must not wait (a handler, a spinlock, interrupts off): leave it to a task, \
+         such as that of a work item",
+    /// The text of the probe has gone, and the probe will not be hit again.
+    Gone => "the text that the probe was on is no more: unregister it",
+    /// Something else, of which only the errno is known.
+    Other => "the errno is all that is known here: see `kprobes/refused` of debugfs",
 }
 
 impl fmt::Display for Reason {

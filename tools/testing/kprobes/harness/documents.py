@@ -566,6 +566,25 @@ def no_jumps():
         r'(\w+),', text)}
 
 
+# Of a client's reasons in Rust, those that no refusal has.
+_ONLY_OF_RUST = {'BadName', 'OtherArguments', 'TextGoes', 'NoState',
+                 'MayNotWait', 'Other'}
+
+
+def reasons():
+    """{(reason, words)} of what a client in Rust is told."""
+    return {(f'``{name}``', words) for name, words in
+            _texts('rust/kernel/kprobes/refused.rs').items()}
+
+
+def other_words():
+    """Reasons in Rust that say something else than the refusals do."""
+    known = {words for _, words in refusals()}
+    return [f'refused.rs: {name}: no words of refusal.rs: {words}'
+            for name, words in sorted(reasons())
+            if name.strip('`') not in _ONLY_OF_RUST and words not in known]
+
+
 def _figures():
     """{(what, C's, ours)} of README, as make bench counts them."""
     found = set()
@@ -578,18 +597,18 @@ def _figures():
 
 def tables():
     """Where a table is not what the code has, or what another one has."""
-    # A refusal has blanks in its errno, a reason none, and both two columns.
+    # What is refused, why there is no jump, and Rust's reasons: two columns.
     errors = set(rows(PAGES / 'errors.rst', 2))
     figures = set(rows(PAGES / 'overhead.rst', 3))
     return [f'{name}: {"not in it" if there else "no more"}: {" | ".join(row)}'
             for name, page, code in (
                 ('errors.rst', errors - {('errno', 'why'),
                                          ('reason', 'in words')},
-                 refusals() | no_jumps()),
+                 refusals() | no_jumps() | reasons()),
                 ('overhead.rst', figures - {('what', 'C', 'Rust')},
                  _figures()))
             for there, missing in ((True, code - page), (False, page - code))
-            for row in sorted(missing)]
+            for row in sorted(missing)] + other_words()
 
 
 # What only the kernel's source can tell.

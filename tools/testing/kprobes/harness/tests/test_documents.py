@@ -389,10 +389,14 @@ fn status(
         self.write('repo/rust/kprobes/abi/no_jump.rs', '''
     NotOptimized::Near(_) => c::kprobe_no_jump_reason_KPROBE_NO_JUMP_NEAR,
 ''')
+        self.refused = ('reasons! {\n    /// Words of ours.\n'
+                        '    First => "two",\n    BadName => "own",\n}\n')
         self.page('| hit | 5, 1 | 3, 0 | `make bench` |\n', 'README.md')
         self.errors = (_LIST.format('errno', 'why')
                        + '   * - ftrace\'s\n     - two\n'
-                       + '   * - ``KPROBE_NO_JUMP_NEAR``\n     - near\n')
+                       + '   * - ``KPROBE_NO_JUMP_NEAR``\n     - near\n'
+                       + '   * - ``First``\n     - two\n'
+                       + '   * - ``BadName``\n     - own\n')
         self.figures = ('   * - what\n     - C\n     - Rust\n'
                         '   * - hit\n     - 5, 1\n     - 3, 0\n')
         self.tables()
@@ -400,6 +404,7 @@ fn status(
     def tables(self, *wrong):
         self.page(self.errors, 'Documentation/x/errors.rst')
         self.page(self.figures, 'Documentation/x/overhead.rst')
+        self.write('repo/rust/kernel/kprobes/refused.rs', self.refused)
         self.assertEqual(documents.tables(), list(wrong))
 
     def test_a_reason_that_is_missing(self):
@@ -421,6 +426,17 @@ fn status(
         self.errors = self.errors.replace('- near', '- far')
         self.tables('errors.rst: not in it: ``KPROBE_NO_JUMP_NEAR`` | near',
                     'errors.rst: no more: ``KPROBE_NO_JUMP_NEAR`` | far')
+
+    def test_a_reason_in_rust(self):
+        self.errors = self.errors.replace('- own', '- of others')
+        self.tables('errors.rst: not in it: ``BadName`` | own',
+                    'errors.rst: no more: ``BadName`` | of others')
+
+    def test_a_reason_in_rust_has_the_words_of_a_refusal(self):
+        self.refused = self.refused.replace('"two"', '"2"')
+        self.errors = self.errors.replace('``First``\n     - two',
+                                          '``First``\n     - 2')
+        self.tables('refused.rs: ``First``: no words of refusal.rs: 2')
 
     def test_another_figure(self):
         self.figures = self.figures.replace('3, 0', '2, 0')
