@@ -56,8 +56,10 @@ impl kernel::Module for Template {
     fn init(_module: &'static ThisModule) -> Result<Self> {
         let here = ProcessContext::here()?;
         Ok(Self {
-            _exits: on_exit::register(&here)?,
-            _clones: Clone::register(&here)?,
+            _exits: on_exit::register(&here)
+                .inspect_err(|why| pr_err!("no probe on do_exit(): {why}\n"))?,
+            _clones: Clone::register(&here)
+                .inspect_err(|why| pr_err!("no probe on kernel_clone(): {why}\n"))?,
         })
     }
 }
