@@ -39,12 +39,12 @@ pub trait InRegister: Argument {}
 /// Says that a handler may have this type where the function has the type `P` in its declaration.
 ///
 /// That is the same type, and a few that have the same bits: a pointer that must not be written
-/// through for any, [`UserPtr`] for any, and `*const c_void` for that of a function.
+/// through for any, [`UserPtr`] for any, and `*const c_void` for a pointer to a function.
 #[diagnostic::on_unimplemented(
     message = "the function has a `{P}` where the handler has a `{Self}`",
     label = "not what the function's declaration has",
     note = "the types must be the same; `*const T` will do for `*mut T`, \
-            `UserPtr` for any pointer, and `*const c_void` for that of a function"
+            `UserPtr` for any pointer, and `*const c_void` for a pointer to a function"
 )]
 pub trait StandsFor<P>: Argument {}
 
