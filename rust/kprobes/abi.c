@@ -296,7 +296,7 @@ static void __kprobes change(unsigned long ip, unsigned long parent_ip,
 }
 
 /* See sys/ftrace.rs: one that watches, one that changes where it goes on. */
-struct ftrace_ops rust_kprobes_ftrace[2] __read_mostly = {
+struct ftrace_ops rust_kprobe_ftrace_ops[2] __read_mostly = {
 	{
 		.func = watch,
 		.flags = FTRACE_OPS_FL_SAVE_REGS,

@@ -103,7 +103,7 @@ size_t rust_kprobes_return_calls(void);
 #endif
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
-extern struct ftrace_ops rust_kprobes_ftrace[2];
+extern struct ftrace_ops rust_kprobe_ftrace_ops[2];
 void rust_kprobes_ftrace_watched(unsigned long ip, struct pt_regs *regs);
 void rust_kprobes_ftrace_changed(unsigned long ip, struct pt_regs *regs);
 void rust_kprobes_ftrace_missed(unsigned long ip, bool changes);

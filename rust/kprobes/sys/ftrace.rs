@@ -2,10 +2,10 @@
 
 //! Probes on places that ftrace calls from.
 //!
-//! There are two users of ftrace here, `rust_kprobes_ftrace[]` of `abi.c`: one that only watches,
-//! and one that may change where the function goes on, of which a function bears one (livepatches
-//! are others). A place remembers by which of them it is hit, so that it leaves by the same, and
-//! whether the second is there only to keep others out.
+//! There are two users of ftrace here, `rust_kprobe_ftrace_ops[]` of `abi.c`, in whose name others
+//! look for that of C's: one that only watches, and one that may change where the function goes on,
+//! of which a function bears one (livepatches are others). A place remembers by which of them it is
+//! hit, so that it leaves by the same, and whether the second is there only to keep others out.
 //!
 //! C counterpart: `arm_kprobe_ftrace()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
@@ -113,7 +113,7 @@ mod ops {
     }
 
     fn ops(changing: bool) -> *mut bindings::ftrace_ops {
-        let first = (&raw mut bindings::rust_kprobes_ftrace).cast::<bindings::ftrace_ops>();
+        let first = (&raw mut bindings::rust_kprobe_ftrace_ops).cast::<bindings::ftrace_ops>();
         first.wrapping_add(usize::from(changing))
     }
 

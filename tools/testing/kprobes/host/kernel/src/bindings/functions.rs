@@ -376,7 +376,7 @@ pub unsafe fn ftrace_location(ip: c_ulong) -> c_ulong {
 }
 
 fn user(ops: *mut ftrace_ops) -> bool {
-    ops != (&raw mut rust_kprobes_ftrace).cast()
+    ops != (&raw mut rust_kprobe_ftrace_ops).cast()
 }
 
 pub unsafe fn ftrace_set_filter_ip(

@@ -232,7 +232,7 @@ pub struct ftrace_ops {
     pub flags: c_ulong,
 }
 
-pub static mut rust_kprobes_ftrace: [ftrace_ops; 2] = [const { ftrace_ops { flags: 0 } }; 2];
+pub static mut rust_kprobe_ftrace_ops: [ftrace_ops; 2] = [const { ftrace_ops { flags: 0 } }; 2];
 pub static mut kprobe_ftrace_disabled: bool = false;
 
 /// There is one CPU, whose data is where the linker has put it.
