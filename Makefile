@@ -8,7 +8,7 @@ export ARCH IMPL KSRC JOBS CACHE V HOST_TOOLS DIR ARGS UNDO PIECE FAST SEED DEBI
 # What stands on the command line: kp refuses a name that it does not know.
 export KP_GIVEN := $(MAKEOVERRIDES)
 
-COMMANDS := run test test-all check check-kernel shell bench bench-quick \
+COMMANDS := run test test-all test-clients check check-kernel shell bench bench-quick \
 	kernel host-test host-fuzz host-bench host-miri kunit selftest storm coverage module apply series docs selfcheck \
 	plan clean
 
@@ -26,6 +26,8 @@ distclean:
 #: make run            boot Linux in QEMU, load the samples, show probes firing, the list, the switches, refusals
 #: make test           what CI runs: check, host tests, then per supported architecture: kernel, check-kernel, boot, tests
 #: make test-all       the whole matrix, resumable piece by piece (PIECE=name for one of them)
+#: make test-clients   perf, bpftrace, bcc, trace-cmd, SystemTap and upstream's tests use C's kprobes and ours: a table
+#:                     (IMPL= one of them; ARGS=perf: cases whose names begin so)
 #: make check          no kernel needed: formatting, clippy, layers, unsafe count, licences, shell and Python
 #: make check-kernel   against the built kernel: hit path, stray text, CLIPPY=1, rustdoc
 #: make shell          the same kernel to an interactive shell, samples and debugfs ready
@@ -62,7 +64,8 @@ distclean:
 #:   IMPL=rust|c          run, shell, module: rust on x86_64, c elsewhere
 #:   KSRC=dir             a kernel tree of yours, 7.3
 #:   DIR=dir              module: the folder of yours
-#:   ARGS="..."           module: its parameters; storm: seconds, piecewise, returns
+#:   ARGS="..."           module: its parameters; storm: seconds, piecewise, returns;
+#:                        test-clients: the beginning of cases' names
 #:   PIECE=name           test-all: that one only
 #:   SEED=n               host-fuzz, coverage: where chance begins
 #:   UNDO=1               apply: take it out again

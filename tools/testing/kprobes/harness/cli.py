@@ -26,6 +26,7 @@ import overlay
 import plants
 import procs
 import progress
+import programs
 import qemu
 import results
 import source
@@ -34,7 +35,7 @@ import variables
 
 _COMMANDS = {}
 # Those whose last line counts, however they end.
-_COUNTING = ('test', 'test-all', 'check', 'check-kernel', 'host-test',
+_COUNTING = ('test', 'test-all', 'test-clients', 'check', 'check-kernel', 'host-test',
              'host-fuzz', 'host-bench', 'host-miri', 'kunit', 'selftest',
              'storm', 'coverage', 'docs', 'selfcheck')
 
@@ -375,6 +376,13 @@ def _all_of(built):
         + storm(built, STORM_SECONDS)
 
 
+def quick_clients(built):
+    """Of those who use kprobes, the part that needs no root of its own."""
+    found = client_tests(built)
+    return found + results.vanished(f'{built.arch}-{built.impl}-clients',
+                                    found)
+
+
 def _finish(tally):
     progress.summary()
     return tally.close()
@@ -382,7 +390,7 @@ def _finish(tally):
 
 # Minutes that parts of `make test` may take, beside the set-up.
 _HOST_BUDGET = 5
-_ARCH_BUDGET = {'x86_64': 12}    # each other one: 10
+_ARCH_BUDGET = {'x86_64': 18}    # each other one: 10
 
 
 @command
@@ -397,8 +405,10 @@ def test():
         impl = variables.impl(arch)
 
         def tests():
-            found = _all_of(kernel.build(arch, impl))
-            return found + results.vanished(f'{arch}-{impl}', found)
+            built = kernel.build(arch, impl)
+            found = _all_of(built)
+            found += results.vanished(f'{arch}-{impl}', found)
+            return found + (quick_clients(built) if arch == 'x86_64' else [])
         with progress.group(arch, _ARCH_BUDGET.get(arch, 10)):
             tally.add(results.attempt(f'{arch}.{impl}.build', tests))
     return _finish(tally)
@@ -553,6 +563,16 @@ def series():
     """make series KSRC=path"""
     import series as maker
     return maker.run()
+
+
+@command
+def test_clients():
+    """make test-clients"""
+    impls = [variables.impl('x86_64')] if os.environ.get('IMPL') \
+        else ['c', 'rust']
+    tally = results.Tally()
+    tally.add(programs.tests(impls, os.environ.get('ARGS', '')))
+    return _finish(tally)
 
 
 @command

@@ -34,7 +34,7 @@ FLAVOURS = {
     'labels': ('gcc', 'labels'),
     'framepointer': ('debug', 'framepointer'),
     'thumb2': ('debug', 'thumb2'),
-    'api': ('debug', 'api'),
+    'clients': ('clients',),
 }
 # What is below the fragments, and what answers where they say nothing; and
 # where a fragment wants something else.

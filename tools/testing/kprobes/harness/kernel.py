@@ -246,6 +246,14 @@ def ours(built, *names):
                     [f'KPROBES_MODULES={" ".join(names)}'])
 
 
+def upstreams(built, folder):
+    """Build the modules of upstream's own tests in FOLDER of the tree."""
+    whence = built.tree / folder
+    return _modules(built, whence, [f'{whence}/'],
+                    env.WORK / 'modules' / f'{built.name}-{whence.parent.name}',
+                    f'{whence.parent.name} {built.arch} {built.impl}')
+
+
 def _modules(built, whence, copied, out, name, words=()):
     out.mkdir(parents=True, exist_ok=True)
     log = env.LOGS / 'modules-copy.log'

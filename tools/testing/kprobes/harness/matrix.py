@@ -22,6 +22,7 @@ import host
 import kernel
 import ktap
 import modules
+import programs
 import progress
 import results
 import series
@@ -33,7 +34,7 @@ FOLDER = env.RESULTS / 'pieces'
 _WHOLE = ('kasan', 'modversions', 'kcfi', 'up', 'lazy', 'rt', 'gcc',
           'labels', 'framepointer')
 # Of those, the ones that run more than the others, by a plan of their own.
-_MORE = ('kasan', 'kcfi', 'api')
+_MORE = ('kasan', 'kcfi')
 _KUNIT = ('nomodules', 'noftrace', 'nodebugfs', 'nosysctl')
 # What checkers call at each access or function. A hit must not: there may be a
 # probe on it. To report what was found is something else, and what measures
@@ -71,7 +72,7 @@ def _guest(arch, impl, flavour='test', **options):
     return run
 
 
-def _kunit(flavour, arch='x86_64', impl='rust'):
+def _kunit(flavour, arch='x86_64', impl='rust', more=None):
     def run():
         built = kernel.build(arch, impl, flavour)
         found = checkkernel.run(built) if impl == 'rust' else []
@@ -80,7 +81,7 @@ def _kunit(flavour, arch='x86_64', impl='rust'):
         return found + results.vanished(
             f'{arch}-{impl}', found, lambda name:
             cli.of_kunit(name) or name.startswith('check-kernel.'),
-            f'{arch}-{impl}-{flavour}' if flavour in _MORE else None)
+            f'{arch}-{impl}-{more}' if more else None)
     return run
 
 
@@ -120,9 +121,13 @@ def _examples():
 
 def _clients(impl):
     def run():
-        found = cli.client_tests(kernel.build('x86_64', impl))
-        return found + results.vanished(f'x86_64-{impl}-clients', found)
+        return cli.quick_clients(kernel.build('x86_64', impl))
     return run
+
+
+def _programs():
+    found = programs.tests(['c', 'rust'])
+    return found + results.vanished('clients', found)
 
 
 def _docs():
@@ -163,13 +168,15 @@ def pieces():
     for flavour in _KUNIT:
         found[f'rust-x86_64-{flavour}'] = _kunit(flavour)
     for impl in env.IMPLS:
-        found[f'{impl}-x86_64-api'] = _kunit('api', impl=impl)
+        # The kernel that has BTF, and examples that are tests.
+        found[f'{impl}-x86_64-api'] = _kunit('clients', impl=impl, more='api')
     for seed in SEEDS:
         flavour = f'{fragments.RANDOM}{seed}'
         found[f'rust-x86_64-{flavour}'] = _compiled(flavour)
     found['examples-x86_64'] = _examples
     found['clients-x86_64'] = _clients('rust')
     found['clients-x86_64-c'] = _clients('c')
+    found['clients'] = _programs
     found['coverage'] = cli.coverage_tests
     found['docs'] = _docs
     found['series'] = _series

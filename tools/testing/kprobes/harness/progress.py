@@ -25,7 +25,8 @@ _SET_UP = ('toolchain root', 'bindgen', 'crates', 'source')
 # What the shell part has made, the minutes for it, and where it says how long
 # that took.
 _ROOTS = (('toolchain root', 2, 'KP_ROOT_SECONDS'),
-          ('docs root', 1.5, 'KP_DOCS_SECONDS'))
+          ('docs root', 1.5, 'KP_DOCS_SECONDS'),
+          ('clients root', 1, 'KP_CLIENTS_SECONDS'))
 _SET_UP_BUDGET = 5
 # Of each group of stages: its budget in minutes, the seconds it has taken.
 _groups = {}

@@ -18,7 +18,7 @@ _OF_A_KERNEL = ('test', 'kernel', 'kunit', 'selftest', 'storm', 'plan',
 _OF_EVERY_KERNEL = ('test-all', 'selfcheck', 'series', 'coverage')
 _SHOWN = ('run', 'shell', 'module')
 # These are told something by ARGS.
-_OF_ARGS = ('storm', 'storm-only', 'module')
+_OF_ARGS = ('storm', 'storm-only', 'module', 'test-clients')
 # What a storm may be told besides its seconds.
 _OF_A_STORM = ('piecewise', 'returns')
 _BENCH = ('bench', 'bench-quick')

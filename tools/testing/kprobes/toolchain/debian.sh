@@ -11,7 +11,8 @@ room=         # how many KiB it needs,
 room_called=  # and that in words
 include=()    # its packages
 foreign=()    # architectures beside amd64 that packages are fetched of
-suites=()     # what there is beside trixie, its updates and its security
+suites=()     # what there is beside trixie, its updates and its security; each may
+              # have options for apt behind its name
 preferences=  # a file for apt: which suite a package comes from
 commands=()   # for a shell inside, one after another, behind all packages
 
@@ -57,10 +58,11 @@ choose_tool() {
 # apt of a machine that is not Debian's need not trust Debian. Of the other
 # architectures trixie alone is asked for.
 choose_sources() {
-	local suite signed="signed-by=$keyring"
+	local suite options signed="signed-by=$keyring"
 	sources=("deb [$signed] $mirror trixie main")
 	for suite in trixie-updates "${suites[@]}"; do
-		sources+=("deb [arch=amd64 $signed] $mirror $suite main")
+		read -r suite options <<<"$suite"
+		sources+=("deb [arch=amd64 ${options:+$options }$signed] $mirror $suite main")
 	done
 	sources+=("deb [arch=amd64 $signed] $security trixie-security main")
 }

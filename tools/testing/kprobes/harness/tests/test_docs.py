@@ -191,7 +191,7 @@ class Crates(support.Case):
 _ROOTS = '''
 for last; do :; done
 case "$*" in
-*/mkroot.sh\\ * | */mkdocs.sh\\ *) mkdir "$last" ;;
+*/mkroot.sh\\ * | */mkdocs.sh\\ * | */mkclients.sh\\ *) mkdir "$last" ;;
 *) echo "entered, with ${KP_DOCS:-none}" ;;
 esac
 '''
@@ -235,6 +235,31 @@ class Root(Debian):
                                       'mkroot.sh', 'debian.sh'))
         stamp = hashlib.sha256(lists).hexdigest()[:12]
         self.assertTrue((self.tmp / f'roots/root-{stamp}').is_dir())
+
+    def test_real_programs_have_one_of_their_own(self):
+        self.assertEqual(self.kp('test-clients')[1], ['clients', 'root'])
+        self.assertEqual(self.kp('kernel')[1], ['clients', 'root'])
+        self.assertEqual(self.kp('test-all', PIECE='clients')[1],
+                         ['clients', 'root'])
+        lists = b''.join((env.KPROBES / 'toolchain' / name).read_bytes()
+                         for name in ('clients-packages', 'clients-preferences',
+                                      'mkclients.sh', 'debian.sh'))
+        stamp = hashlib.sha256(lists).hexdigest()[:12]
+        self.assertTrue((self.tmp / f'roots/clients-{stamp}').is_dir())
+
+    def test_that_of_real_programs_knows_newer_suites(self):
+        self.program('mmdebstrap', 'mkdir t; echo "$@"')
+        status, text = self.making('mkclients.sh', 'clients-packages',
+                                   DEBIAN_MIRROR='http://m',
+                                   DEBIAN_SECURITY='http://s')
+        self.assertEqual((status, text), (0, ''))
+        said = (self.tmp / 't.log').read_text()
+        self.assertRegex(said, r'--include=linux-perf,bpftrace,\S*,xz-utils ')
+        self.assertRegex(said, r'deb \[arch=amd64 check-valid-until=no '
+                         r'signed-by=\S+\] http://m forky main')
+        self.assertRegex(said, r'deb \[arch=amd64 signed-by=\S+\] '
+                         r'http://m trixie-backports main')
+        self.assertIn('clients-preferences', said)
 
     def test_that_of_an_older_list_goes(self):
         self.write('roots/.rust-kprobes', '')

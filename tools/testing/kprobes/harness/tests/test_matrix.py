@@ -289,7 +289,7 @@ class Kunit(support.Case):
             asked.append(name)
             return []
         self.enterContext(mock.patch.object(results, 'planned', planned))
-        self.built.flavour = 'api'
+        self.built.flavour = 'clients'
         found = self.boot(
             ['KTAP version 1', '# Subtest: rust_doctests_kernel',
              'ok 1 rust_doctest_kernel_kprobes_rs_0',
@@ -414,8 +414,9 @@ class Pieces(support.Case):
         for flavour in fragments.FLAVOURS:
             # Those of `make test` and `make bench`.
             if flavour not in ('test', 'bench'):
-                self.assertIn('c-arm-thumb2' if flavour == 'thumb2'
-                              else f'rust-x86_64-{flavour}', names)
+                self.assertIn({'thumb2': 'c-arm-thumb2',
+                               'clients': 'clients'}.get(
+                                   flavour, f'rust-x86_64-{flavour}'), names)
         self.assertEqual(sum('-random-' in name for name in names), 10)
 
     def test_thumb_is_arm_with_one_line_more(self):

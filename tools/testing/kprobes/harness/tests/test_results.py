@@ -64,7 +64,7 @@ class Early(support.Case):
         for where, name, answer in (
                 (cli.check, 'run', check), (cli.host, 'run', tests),
                 (cli, '_all_of', guest), (cli.kernel, 'build', None),
-                (cli, 'guest_tests', guest)):
+                (cli, 'guest_tests', guest), (cli, 'quick_clients', [])):
             self.enterContext(mock.patch.object(where, name, mock.Mock(
                 **{'side_effect' if isinstance(answer, Exception)
                    else 'return_value': answer})))

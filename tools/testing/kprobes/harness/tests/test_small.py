@@ -93,6 +93,11 @@ class Summary(support.Case):
         # It is no part of what a first run may take.
         self.assertNotIn('set-up, of these', found)
 
+    def test_so_does_the_one_of_real_programs(self):
+        with mock.patch.dict('os.environ', {'KP_CLIENTS_SECONDS': '30'}):
+            found = self.lines(('boot programs', 1, 30))
+        self.assertEqual(found['clients root'], ['1.0', '0.5'])
+
     def test_no_root_made(self):
         found = self.lines(('kernel x', 12, 600))
         self.assertNotIn('toolchain root', found)
@@ -134,7 +139,8 @@ class Summary(support.Case):
             return []
         for where, name, minutes in (
                 (cli.check, 'run', 1), (cli.host, 'run', 5),
-                (cli.kernel, 'build', 9), (cli, '_all_of', 2)):
+                (cli.kernel, 'build', 9), (cli, '_all_of', 2),
+                (cli, 'quick_clients', 6)):
             self.enterContext(mock.patch.object(
                 where, name, lambda *_, name=name, minutes=minutes:
                 took(name, minutes)))
@@ -149,7 +155,7 @@ class Summary(support.Case):
                           self.printed.getvalue(), re.M)
         self.assertEqual(said, [
             ('check and host tests', '5.0', '6.0  OVER BUDGET'),
-            ('x86_64', '12.0', '11.0'),
+            ('x86_64', '18.0', '17.0'),
             ('arm', '10.0', '11.0  OVER BUDGET')])
         self.assertLess(self.printed.getvalue().index('of these'),
                         self.printed.getvalue().index(' passed, '))

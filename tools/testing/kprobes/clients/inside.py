@@ -1,0 +1,20 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""inside.py FUNCTION: how far an instruction in its middle is from its start.
+
+It is one that may become a jump: behind it are more bytes than a jump has. The
+kernel's own bytes say where instructions begin, as objdump reads them.
+"""
+
+import re
+import subprocess
+import sys
+
+found = subprocess.run(
+    ['objdump', '-d', f'--disassemble={sys.argv[1]}', '/kernel/vmlinux'],
+    capture_output=True, text=True, check=True).stdout
+places = [int(match[1], 16) for match in
+          re.finditer(r'^\s*([0-9a-f]+):\t', found, re.M)]
+start = places[0]
+# Behind the call of ftrace, and no sooner than ten instructions in.
+print(hex(places[10] - start))

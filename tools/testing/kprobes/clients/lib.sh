@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# What the cases of `make test-clients` use. A case is sourced behind this, with
+# -e and -x; `show` is for what both implementations must print alike.
+
+# shellcheck disable=SC2034 # the cases use them
+TRACING=/sys/kernel/tracing
+LIST=/sys/kernel/debug/kprobes/list
+
+# not_here WHY: this case cannot be run.
+not_here() {
+	set +x
+	echo "$*" >&2
+	exit 77
+}
+
+# wrong WHY: this case has failed.
+wrong() {
+	set +x
+	echo "$*" >&2
+	exit 1
+}
+
+# ours NUMBER PATTERN: as many probes that match stand in kprobes' own list.
+ours() {
+	local found
+	found=$(grep -c -E -- "$2" $LIST || :)
+	if [ "$found" != "$1" ]; then
+		head -n 20 $LIST >&2
+		wrong "expected $1 probes in kprobes/list like '$2', found $found"
+	fi
+	[ "$1" = 0 ] || echo "$1 $2" >>"/results/$CASE.used"
+}
+
+# at_least NUMBER PATTERN: the same, for whoever chooses the functions itself.
+at_least() {
+	local found
+	found=$(grep -c -E -- "$2" $LIST || :)
+	[ "$found" -ge "$1" ] ||
+		wrong "expected at least $1 probes in kprobes/list like '$2', found $found"
+	echo "$found $2" >>"/results/$CASE.used"
+}
+
+# What start has begun, and not yet stop ended.
+tool=
+
+# start COMMAND...: a tool in the background; what it says is in out and err.
+start() {
+	# A shell has its children in the background ignore Ctrl-C.
+	env --default-signal=INT "$@" >out 2>err &
+	tool=$!
+}
+
+# stop: ends it as Ctrl-C does, and waits.
+stop() {
+	kill -INT "$tool" || :
+	wait "$tool" || :
+	tool=
+	cat out err >&2
+}
+
+# finished: waits until it ends by itself, and well.
+finished() {
+	local ended=$tool
+	tool=
+	wait "$ended" || {
+		cat out err >&2
+		wrong "the tool failed"
+	}
+}
+
+# clock STEP: it begins now. clock_tells: it is over; how long it took stands
+# below the table.
+clock() {
+	step=$1 began=$EPOCHREALTIME
+}
+
+clock_tells() {
+	awk -v now="$EPOCHREALTIME" -v began="$began" -v what="${CASE/\//, } $step" \
+		'BEGIN { printf "figures: %s: %.3f s\n", what, now - began }' >&2
+}
+
+# wait_for SECONDS COMMAND...: until it succeeds, as long as the tool runs.
+wait_for() {
+	local until=$((SECONDS + $1))
+	shift
+	set +x
+	until "$@" >/dev/null 2>&1; do
+		if [ -n "$tool" ] && ! kill -0 "$tool" 2>/dev/null; then
+			cat out err >&2
+			wrong "the tool has ended before: $*"
+		fi
+		if [ $SECONDS -ge $until ]; then
+			[ -z "$tool" ] || cat out err >&2
+			wrong "waited in vain for: $*"
+		fi
+		sleep 0.1
+	done
+	set -x
+}
+
+# probed NUMBER PATTERN: are there as many such probes?
+probed() {
+	[ "$(grep -c -E -- "$2" $LIST)" = "$1" ]
+}
+
+# armed NUMBER PATTERN: are as many switched on?
+armed() {
+	[ "$(grep -E -- "$2" $LIST | grep -c -v DISABLED)" = "$1" ]
+}
+
+# nobody PATTERN: is there none any more?
+nobody() {
+	! grep -q -E -- "$1" $LIST
+}
+
+# calls NUMBER: so many calls of openat, and of no other kind of it.
+calls() {
+	local n
+	for ((n = 0; n < $1; n++)); do
+		: </dev/null
+	done
+}

@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# In the guest of `make test-clients`: runs the cases that $WANTED names, one
+# after another, each in a shell of its own with lib.sh. What a case prints is
+# what both implementations must show alike: /results/CASE.out. All else that
+# was said is in CASE.log.
+#
+# A case is right if it ends well, has asked by `ours` whether its probes are
+# those of kprobes, and leaves none behind. The console says of each:
+#   case: NAME VERDICT SECONDS: WHY
+
+say() {
+	echo "$*" >/dev/kmsg
+}
+
+# The time that a case has if it says no other.
+LIMIT=120
+
+# of_case NAME WORD: what stands behind `# WORD:` in its head.
+of_case() {
+	sed -n "s/^# $2: *//p; /^[^#]/q" "/clients/$1.sh"
+}
+
+# last_words FILE: why it ended so; the last lines that are no trace of ours.
+last_words() {
+	grep -v -E '^(\+|$)' "$1" | tail -n 3 | cut -c1-300 | paste -sd' '
+}
+
+# judge NAME STATUS: sets verdict and why.
+judge() {
+	local left
+	verdict=fail
+	case $2 in
+	0)
+		left=$(head -n 3 /sys/kernel/debug/kprobes/list)
+		if [ -n "$left" ]; then
+			why="probes were left behind: $left"
+		elif [ ! -s "/results/$1.used" ]; then
+			why="it did not ask whether its probes are ours"
+		else
+			verdict=pass why=
+		fi
+		;;
+	77)
+		verdict=skip
+		why=$(last_words "/results/$1.log")
+		;;
+	124 | 137)
+		why="no end within $limit s; $(last_words "/results/$1.log")"
+		;;
+	*)
+		why="status $2: $(last_words "/results/$1.log")"
+		;;
+	esac
+}
+
+for name in $WANTED; do
+	mkdir -p "/results/${name%/*}"
+	rm -f "/results/$name".*
+	limit=$(of_case "$name" limit)
+	limit=${limit:-$LIMIT}
+	began=$SECONDS
+	say "case: $name begins"
+	mkdir -p /tmp/case
+	(
+		cd /tmp/case || exit
+		export CASE=$name
+		exec timeout -k 10 "$limit" bash -euxo pipefail -c \
+			". /clients/lib.sh; . /clients/$name.sh" \
+			>"/results/$name.out" 2>"/results/$name.log" </dev/null
+	)
+	judge "$name" $?
+	say "case: $name $verdict $((SECONDS - began)): $why"
+	rm -rf /tmp/case
+	# The next one begins without what this one may have left.
+	for events in /sys/kernel/tracing/{kprobe,dynamic}_events; do
+		echo >"$events"
+	done 2>/dev/null
+done

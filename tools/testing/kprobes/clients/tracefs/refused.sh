@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# What a shell is told where no probe can be.
+set +x
+ask() {
+	echo "== $1"
+	echo "$1" 2>&1 >>$TRACING/kprobe_events |
+		sed 's/.*: line/line/' || :
+	tail -n 4 $TRACING/error_log | sed 's/^\[[^]]*\]//'
+}
+echo 'p:ours/fine set_fs_pwd' >$TRACING/kprobe_events
+ours 1 set_fs_pwd
+ask 'p:ours/none no_such_function'
+ask 'p:ours/middle set_fs_pwd+1'
+ask 'p:ours/listed exc_int3'
+ask 'p:ours/listed ftrace_ops_list_func'
+ask 'r:ours/inside set_fs_pwd+9'
+ask 'p:ours/early start_kernel'
+# Ours has a file that says why.
+[ "$IMPL" = c ] || for name in exc_int3 ftrace_ops_list_func start_kernel; do
+	grep "$name" "${LIST%/*}/refused" >&2
+done
+echo >$TRACING/kprobe_events
