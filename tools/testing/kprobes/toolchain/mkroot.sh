@@ -15,7 +15,8 @@ room=3000000
 room_called="3 GiB"
 mapfile -t include < <(listed "$here/packages")
 foreign=(armhf ppc64el s390x)
-suites=(trixie-backports)
+# As mkclients.sh: a mirror that lags behind is as good.
+suites=(trixie-backports "forky check-valid-until=no")
 preferences=$here/apt-preferences
 # The guests' programs and the kernel's source come with it as plain package
 # files, so that nothing after this needs apt. The source may be gone from
