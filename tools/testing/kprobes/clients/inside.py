@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """inside.py FUNCTION: how far an instruction in its middle is from its start.
 
+inside.py FUNCTION VMLINUX: the address of the same, in a kernel that lies there.
+
 It is one that may become a jump: behind it are more bytes than a jump has. The
 kernel's own bytes say where instructions begin, as objdump reads them.
 """
@@ -10,11 +12,12 @@ import re
 import subprocess
 import sys
 
+function, kernel = (*sys.argv[1:], '/kernel/vmlinux')[:2]
 found = subprocess.run(
-    ['objdump', '-d', f'--disassemble={sys.argv[1]}', '/kernel/vmlinux'],
+    ['objdump', '-d', f'--disassemble={function}', kernel],
     capture_output=True, text=True, check=True).stdout
 places = [int(match[1], 16) for match in
           re.finditer(r'^\s*([0-9a-f]+):\t', found, re.M)]
-start = places[0]
+start = places[0] if len(sys.argv) == 2 else 0
 # Behind the call of ftrace, and no sooner than ten instructions in.
 print(hex(places[10] - start))

@@ -51,6 +51,9 @@ start() {
 	tool=$!
 }
 
+# A case that ends before its time does not leave it to the next one.
+trap '[ -z "$tool" ] || { kill -INT "$tool" && wait "$tool"; } || :' EXIT
+
 # stop: ends it as Ctrl-C does, and waits.
 stop() {
 	kill -INT "$tool" || :

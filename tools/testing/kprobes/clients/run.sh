@@ -26,6 +26,11 @@ last_words() {
 	grep -v -E '^(\+|$)' "$1" | tail -n 3 | cut -c1-300 | paste -sd' '
 }
 
+# scripts: the modules of SystemTap's scripts that are loaded.
+scripts() {
+	sed -n 's/^\(stap_[a-z0-9_]*\) .*/\1/p' /proc/modules
+}
+
 # judge NAME STATUS: sets verdict and why.
 judge() {
 	local left
@@ -35,6 +40,8 @@ judge() {
 		left=$(head -n 3 /sys/kernel/debug/kprobes/list)
 		if [ -n "$left" ]; then
 			why="probes were left behind: $left"
+		elif left=$(scripts) && [ -n "$left" ]; then
+			why="scripts of SystemTap were left behind: $left"
 		elif [ ! -s "/results/$1.used" ]; then
 			why="it did not ask whether its probes are ours"
 		else
@@ -73,6 +80,11 @@ for name in $WANTED; do
 	say "case: $name $verdict $((SECONDS - began)): $why"
 	rm -rf /tmp/case
 	# The next one begins without what this one may have left.
+	for script in $(scripts); do
+		staprun -d "$script"
+	done
+	# staprun switches jumps off, and leaves it so.
+	echo 1 >/proc/sys/debug/kprobes-optimization
 	for events in /sys/kernel/tracing/{kprobe,dynamic}_events; do
 		echo >"$events"
 	done 2>/dev/null

@@ -18,6 +18,7 @@ import kernel
 import progress
 import qemu
 import results
+import stap
 from ktap import Result
 
 FOLDER = env.KPROBES / 'clients'
@@ -74,12 +75,15 @@ def _root():
     return root
 
 
-def _shares(built, out):
-    """What the guest sees of this machine, for QEMU."""
+def _shares(built, out, scripts):
+    """What the guest sees of this machine, for QEMU.
+
+    SCRIPTS is the folder of what SystemTap has compiled.
+    """
     folders = {'root': (_root(), 'on'), 'kernel': (built.obj, 'on'),
                'clients': (FOLDER, 'on'),
                'selftests': (env.TREE / 'tools/testing/selftests', 'on'),
-               'modules': (_modules(built), 'on'),
+               'modules': (_modules(built), 'on'), 'stap': (scripts, 'on'),
                'results': (out, 'off')}
     found = []
     for tag, (path, readonly) in folders.items():
@@ -89,9 +93,13 @@ def _shares(built, out):
     return found
 
 
+def _place_of_modules(built):
+    return built.obj / 'modules-of-clients'
+
+
 def _modules(built):
     """A folder of all modules for BUILT, its own and those of tests."""
-    folder = built.obj / 'modules-of-clients'
+    folder = _place_of_modules(built)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for path in [*kernel.upstreams(built, _LIVEPATCH),
@@ -112,13 +120,21 @@ def run(built, names):
     out = _KEPT / built.impl
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
+    # Of the run before; SystemTap would find each module twice.
+    shutil.rmtree(_place_of_modules(built), ignore_errors=True)
+    scripts, without = stap.prepare(built, names)
+    found = {name: Outcome('skip', f'it does not compile: {why}')
+             for name, why in without.items()}
+    names = [name for name in names if name not in found]
+    if not names:
+        return found, []
     job = (env.KPROBES / 'guest/jobs/programs.sh').read_text()
     image = guest.initramfs(
         built, 'programs',
         f'IMPL={built.impl}\nCASES="{" ".join(names)}"\n{job}')
     whole, longest = _budget(names)
-    shares = _shares(built, out)
-    found, wrong = {}, []
+    shares = _shares(built, out, scripts)
+    wrong = []
 
     def line(text):
         if match := _SAID.match(text):

@@ -17,6 +17,7 @@ mount -t overlay -o lowerdir=/debian,upperdir=/written/files,workdir=/written/wo
 outside kernel /over/kernel ro,cache=loose
 outside clients /over/clients ro,cache=loose
 outside selftests /over/selftests ro,cache=loose
+outside stap /over/stap ro,cache=loose
 outside results /over/results rw
 for folder in proc sys dev; do
 	mount -o rbind /$folder /over/$folder

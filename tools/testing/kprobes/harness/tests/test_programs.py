@@ -161,7 +161,7 @@ class Running(support.Case):
         self.run_cases(['perf/a'])
         shares = [one for one in self.extra if one.startswith('local,')]
         writable = [one for one in shares if 'readonly=off' in one]
-        self.assertEqual(len(shares), 6)
+        self.assertEqual(len(shares), 7)
         self.assertEqual(len(writable), 1)
         self.assertIn('id=results', writable[0])
 
