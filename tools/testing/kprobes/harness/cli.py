@@ -512,8 +512,7 @@ def _guest_part(keep):
 
 _OURS = ('.surface.', '.samples.', '.clauses', '.modules.', '.files.',
          '.forms.', '.forms_jumps.', '.crash.', '.health.', '.early.',
-         '.copies.',
-         '.ftrace_kill.')
+         '.copies.', '.graph.', '.ftrace_kill.')
 
 
 def of_kunit(name):

@@ -408,6 +408,16 @@ class Entry(support.Case):
             self.assertEqual(cli._entry(built), entry)
 
 
+class Suites(support.Case):
+    def test_what_the_guest_itself_tests_is_no_suite_of_the_kernel(self):
+        jobs = env.KPROBES / 'guest/jobs'
+        names = {name for path in jobs.glob('*.sh') for name in re.findall(
+            r'^\s*suite (\w+)$', path.read_text(), re.M)}
+        self.assertIn('graph', names)
+        self.assertEqual([name for name in sorted(names)
+                          if cli.of_kunit(f'x86_64.rust.{name}.a')], [])
+
+
 class Pieces(support.Case):
     def test_every_configuration_has_a_piece(self):
         names = set(matrix.pieces())
