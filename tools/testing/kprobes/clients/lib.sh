@@ -1,18 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 # What the cases of `make test-clients` use. A case is sourced behind this, with
-# -e and -x; `show` is for what both implementations must print alike.
+# -e and -x; what it prints, both implementations must print alike.
 
 # shellcheck disable=SC2034 # the cases use them
 TRACING=/sys/kernel/tracing
 LIST=/sys/kernel/debug/kprobes/list
-
-# not_here WHY: this case cannot be run.
-not_here() {
-	set +x
-	echo "$*" >&2
-	exit 77
-}
 
 # wrong WHY: this case has failed.
 wrong() {
@@ -21,10 +14,15 @@ wrong() {
 	exit 1
 }
 
+# listed PATTERN: how many probes in kprobes' own list match.
+listed() {
+	grep -c -E -- "$1" $LIST || :
+}
+
 # ours NUMBER PATTERN: as many probes that match stand in kprobes' own list.
 ours() {
 	local found
-	found=$(grep -c -E -- "$2" $LIST || :)
+	found=$(listed "$2")
 	if [ "$found" != "$1" ]; then
 		head -n 20 $LIST >&2
 		wrong "expected $1 probes in kprobes/list like '$2', found $found"
@@ -35,7 +33,7 @@ ours() {
 # at_least NUMBER PATTERN: the same, for whoever chooses the functions itself.
 at_least() {
 	local found
-	found=$(grep -c -E -- "$2" $LIST || :)
+	found=$(listed "$2")
 	[ "$found" -ge "$1" ] ||
 		wrong "expected at least $1 probes in kprobes/list like '$2', found $found"
 	echo "$found $2" >>"/results/$CASE.used"
@@ -104,7 +102,7 @@ wait_for() {
 
 # probed NUMBER PATTERN: are there as many such probes?
 probed() {
-	[ "$(grep -c -E -- "$2" $LIST)" = "$1" ]
+	[ "$(listed "$2")" = "$1" ]
 }
 
 # armed NUMBER PATTERN: are as many switched on?
@@ -115,12 +113,4 @@ armed() {
 # nobody PATTERN: is there none any more?
 nobody() {
 	! grep -q -E -- "$1" $LIST
-}
-
-# calls NUMBER: so many calls of openat, and of no other kind of it.
-calls() {
-	local n
-	for ((n = 0; n < $1; n++)); do
-		: </dev/null
-	done
 }

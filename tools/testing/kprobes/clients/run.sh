@@ -48,10 +48,6 @@ judge() {
 			verdict=pass why=
 		fi
 		;;
-	77)
-		verdict=skip
-		why=$(last_words "/results/$1.log")
-		;;
 	124 | 137)
 		why="no end within $limit s; $(last_words "/results/$1.log")"
 		;;

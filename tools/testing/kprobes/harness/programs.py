@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import env
 import guest
+import heads
 import kernel
 import progress
 import qemu
@@ -26,7 +27,6 @@ _KEPT = env.RESULTS / 'clients'
 _SAID = re.compile(r'case: (\S+) (pass|fail|skip) (\d+): ?(.*)')
 _LEAF = re.compile(r'leaf: (\S+) (pass|fail|skip) ?(.*)')
 _FIGURES = re.compile(r'figures: (.*)')
-_HEAD = re.compile(r'# (limit|differs): +(.*)')
 _LIVEPATCH = 'tools/testing/selftests/livepatch/test_modules'
 MEMORY = 2048
 
@@ -39,17 +39,6 @@ class Outcome:
     why: str = ''
     seconds: int = 0
     out: str = ''
-
-
-def head(path):
-    """{word: text} of the lines `# word: text` before a case's first command."""
-    found = {}
-    for line in path.read_text().splitlines():
-        if not line.startswith('#'):
-            break
-        if match := _HEAD.match(line):
-            found[match[1]] = match[2]
-    return found
 
 
 def cases(only=''):
@@ -108,10 +97,13 @@ def _modules(built):
     return folder
 
 
+def _head(name):
+    return heads.of((FOLDER / f'{name}.sh').read_text())
+
+
 def _budget(names):
     """Seconds that all of them may take, and the longest of them."""
-    limits = [int(head(FOLDER / f'{name}.sh').get('limit', 120))
-              for name in names]
+    limits = [int(_head(name).get('limit', 120)) for name in names]
     return sum(limits) + 120, max(limits) + 60
 
 
@@ -256,9 +248,8 @@ def figures(impls):
 def tests(impls, only=''):
     """Everything, with each of IMPLS; the Results."""
     names = cases(only)
-    heads = {name: head(FOLDER / f'{name}.sh') for name in names}
-    explained = {name: text['differs'] for name, text in heads.items()
-                 if 'differs' in text}
+    explained = {name: why for name in names
+                 if (why := _head(name).get('differs'))}
     found, every = {}, []
     for impl in impls:
         built = kernel.build('x86_64', impl, 'clients')

@@ -10,13 +10,13 @@ stand what it needs, as
 """
 
 import hashlib
-import itertools
 import os
 import re
 import shutil
 import sys
 
 import env
+import heads
 import procs
 import progress
 
@@ -26,7 +26,6 @@ FOLDER = env.KPROBES / 'clients/stap'
 _FLAGS = ('-Wno-ignored-optimization-argument', '-Wno-macro-redefined',
           '-Wno-implicit-fallthrough', '-Wno-parentheses-equality',
           '-Wno-sometimes-uninitialized')
-_HEAD = re.compile(r'# (options|inside): +(.*)')
 _MODULE = re.compile(r'\bmodule\("(\w+)"\)')
 _BUILD = re.compile(r'Build ID: (\w+)')
 _ERROR = re.compile(r'(?:\w+ )?error: |.*: (?:fatal )?error: |ERROR: ')
@@ -40,13 +39,6 @@ def _kept(built):
     return env.WORK / 'stap' / built.name
 
 
-def _head(text):
-    """{word: text} of the lines `# word: text` before the first of the script."""
-    head = itertools.takewhile(lambda line: line.startswith('#'),
-                               text.splitlines())
-    return {match[1]: match[2] for match in map(_HEAD.match, head) if match}
-
-
 def _build_id(path):
     match = _BUILD.search(procs.output(['llvm-readelf', '--notes', path]))
     if not match:
@@ -58,7 +50,7 @@ def _build_id(path):
 
 def command(built, name, text):
     """The call that compiles script NAME, whose TEXT is given, for BUILT."""
-    head = _head(text)
+    head = heads.of(text)
     flags = ' '.join([*_FLAGS, f'-include {FOLDER / "kernel.h"}'])
     words = ['stap', '-p4', *head.get('options', '').split(),
              '-B', 'LLVM=1', '-B', f'KCFLAGS={flags}', '-r', built.obj,

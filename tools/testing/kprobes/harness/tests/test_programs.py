@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from unittest import mock
 
 import env
+import heads
 import programs
 import qemu
 from programs import Outcome
@@ -116,7 +117,7 @@ class Running(support.Case):
     def test_a_head_ends_at_the_first_command(self):
         path = self.write('work/x.sh', '# S: 1\n# limit: 20\n# trace: text\n'
                           'x=1\n# limit: 30\n')
-        self.assertEqual(programs.head(path), {'limit': '20'})
+        self.assertEqual(heads.of(path.read_text()), {'limit': '20'})
 
     def test_what_the_guest_says_and_what_cases_print(self):
         self.said = ['case: perf/a begins', 'case: perf/a pass 12: ',
@@ -232,5 +233,5 @@ class Files(support.Case):
         for name in programs.cases():
             lines = (programs.FOLDER / f'{name}.sh').read_text().split('\n')
             texts = [line for line in lines[2:] if line.startswith('# ')
-                     and not programs._HEAD.match(line)]
+                     and not heads.LINE.match(line)]
             self.assertTrue(texts and lines[0].startswith('# SPDX'), name)

@@ -279,14 +279,14 @@ class Warnings(support.Case):
     def test_with_what_belongs_to_them(self):
         log = self.write('log', '\n'.join((
             '$ make modules', '  RUSTC [M] hello.o',
-            'warning: unused variable: `x`', ' --> /work/m/hello.rs:3:9',
+            'warning: unused variable: `x`', ' --> /module/hello.rs:3:9',
             '  |', '3 |     let x = 1;', '', 'warning: 1 warning emitted', '',
-            "/work/m/hello.c:2:5: warning: unused variable 'y'",
+            "/module/hello.c:2:5: warning: unused variable 'y'",
             '    2 | int y;', '  LD [M]  hello.ko', 'done')))
         self.assertEqual(list(kernel.warned(log)), [
-            'warning: unused variable: `x`', ' --> /work/m/hello.rs:3:9',
+            'warning: unused variable: `x`', ' --> /module/hello.rs:3:9',
             '  |', '3 |     let x = 1;',
-            "/work/m/hello.c:2:5: warning: unused variable 'y'",
+            "/module/hello.c:2:5: warning: unused variable 'y'",
             '    2 | int y;'])
 
 

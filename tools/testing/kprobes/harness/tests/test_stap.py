@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from unittest import mock
 
 import env
+import heads
 import programs
 import stap
 from tests import support
@@ -206,7 +207,7 @@ class Files(support.Case):
             lines = scripts[name].read_text().splitlines()
             self.assertIn('SPDX-License-Identifier: GPL-2.0', lines[0])
             self.assertTrue([line for line in lines[1:5] if line.startswith(
-                '# ') and not stap._HEAD.match(line)], name)
+                '# ') and not heads.LINE.match(line)], name)
 
     def test_the_middle_of_a_function_as_an_offset_and_as_an_address(self):
         lines = ''.join(f'ffffffff8100{at:04x}:\t90\n' for at in range(20))
