@@ -22,8 +22,12 @@ rust_helper_kernel_stack_pointer(struct pt_regs *regs)
 	return kernel_stack_pointer(regs);
 }
 
+/*
+ * Its name is another one, as bindgen would take arm's own function, which is
+ * not exported.
+ */
 __rust_helper unsigned long
-rust_helper_regs_get_kernel_stack_nth(struct pt_regs *regs, unsigned int n)
+rust_helper_kprobe_stack_nth(struct pt_regs *regs, unsigned int n)
 {
 	return regs_get_kernel_stack_nth(regs, n);
 }

@@ -102,7 +102,7 @@ impl Hit<'_> {
     #[inline]
     pub fn stack(&self, n: u32) -> usize {
         // SAFETY: As for [`Self::instruction_pointer`]; it reads nothing but the stack.
-        unsafe { bindings::regs_get_kernel_stack_nth(self.registers.as_ptr(), n) }
+        unsafe { bindings::kprobe_stack_nth(self.registers.as_ptr(), n) }
     }
 }
 
