@@ -84,7 +84,8 @@ def complaint(log):
     """The part of a build log that says why."""
     lines = log.read_text(errors='replace').splitlines()
     hits = [n for n, line in enumerate(lines)
-            if re.search(r'\berror\b|undefined symbol|\*\*\* \[', line)]
+            if not _STEP.match(line) and re.search(
+                r'\berror\b|^ERROR: |undefined symbol|\*\*\* \[', line)]
     first = max(hits[0] - 3, 0) if hits else max(len(lines) - 25, 0)
     shown = [line for line in lines[first:first + 60]
              if not _STEP.match(line)]

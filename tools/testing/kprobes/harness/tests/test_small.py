@@ -268,6 +268,13 @@ class BuildLogs(support.Case):
         self.assertIn('*** [Makefile', text)
         self.assertNotIn('CC ', text)
 
+    def test_a_file_that_is_called_error_is_none(self):
+        log = self.write('build.log', '\n'.join(
+            ['  CC      lib/error-inject.o'] + ['  CC      mm/slub.o'] * 70
+            + ["ERROR: modpost: x.ko: symbol 'y' undefined!",
+               'make[3]: *** [Makefile:3: all] Error 1']))
+        self.assertIn("symbol 'y' undefined!", kernel.complaint(log))
+
     def test_without_an_error_the_end_is_shown(self):
         log = self.write('build.log', '\n'.join(
             f'line {n}' for n in range(100)))
