@@ -114,3 +114,12 @@ armed() {
 nobody() {
 	! grep -q -E -- "$1" $LIST
 }
+
+# scale NUMBER WAY [behind]: attaches so many probes, by perf or by tracefs, and
+# detaches them; how long that took stands below the table.
+scale() {
+	python3 /clients/attach.py scale "$@" | tee out
+	grep -q " $1 attached" out
+	echo "$1 by $2" >>"/results/$CASE.used"
+	nobody .
+}

@@ -79,7 +79,7 @@ for name in $WANTED; do
 	for script in $(scripts); do
 		staprun -d "$script"
 	done
-	# staprun switches jumps off, and leaves it so.
+	# staprun and who wants breakpoints switch jumps off, and leave it so.
 	echo 1 >/proc/sys/debug/kprobes-optimization
 	for events in /sys/kernel/tracing/{kprobe,dynamic}_events; do
 		echo >"$events"

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# limit: 240
-# So many probes at functions' entries: by perf_event_open, and by tracefs.
-for way in perf tracefs; do
-	python3 /clients/attach.py scale 1000 $way | tee out
-	grep -q ' 1000 attached' out
-	echo "1000 by $way" >>"/results/$CASE.used"
-	nobody .
-done
+# limit: 480
+# So many probes, at functions' entries and behind them.
+scale 1000 perf
+scale 1000 tracefs
+scale 1000 perf behind
