@@ -247,6 +247,21 @@ class Root(Debian):
         stamp = hashlib.sha256(lists).hexdigest()[:12]
         self.assertTrue((self.tmp / f'roots/clients-{stamp}').is_dir())
 
+    def test_one_that_is_deleted_meanwhile_is_made_again(self):
+        for name, command in (('docs', 'docs'), ('clients', 'test-clients')):
+            self.kp(command)
+            self.program('flock', f"""
+                if [ "$*" = "-n -s 9" ] && [ ! -e {self.tmp}/{name} ]; then
+                    : >{self.tmp}/{name}
+                    rm -r {self.tmp}/roots/{name}-????????????
+                fi
+                exec /usr/bin/flock "$@"
+                """)
+            text, roots = self.kp(command)
+            self.assertIn('beginning again', text)
+            self.assertIn(name, roots)
+            self.assertRegex(text, 'entered, with .*\n$')
+
     def test_that_of_real_programs_knows_newer_suites(self):
         self.program('mmdebstrap', 'mkdir t; echo "$@"')
         status, text = self.making('mkclients.sh', 'clients-packages',
