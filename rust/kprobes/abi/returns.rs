@@ -19,7 +19,8 @@ use crate::{
         returns::{
             call::Calls,
             probe::ReturnProbe,
-            store, //
+            store,
+            stores, //
         }, //
     },
 };
@@ -150,7 +151,7 @@ unsafe extern "C" fn rethook_flush_task(tk: *mut bindings::task_struct) {
 /// To be called by the worker alone.
 #[export]
 unsafe extern "C" fn rust_kprobes_tend() {
-    store::tend();
+    stores::tend();
 }
 
 /// # Safety
@@ -176,7 +177,7 @@ unsafe extern "C" fn rust_kprobes_limit_growth(limit: c_int) {
 /// None is needed.
 #[export]
 unsafe extern "C" fn rust_kprobes_return_stores() -> usize {
-    store::counts().0
+    stores::counts().0
 }
 
 /// For how many calls all of them have room, as the file says it; for tests.
@@ -186,7 +187,7 @@ unsafe extern "C" fn rust_kprobes_return_stores() -> usize {
 /// None is needed.
 #[export]
 unsafe extern "C" fn rust_kprobes_return_calls() -> usize {
-    store::counts().1
+    stores::counts().1
 }
 
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]

@@ -53,7 +53,7 @@ pub(crate) fn all() -> impl Iterator<Item = (&'static CStr, usize)> {
 /// that are not over; and how many calls all of them together have room for.
 #[cfg(CONFIG_KRETPROBES)]
 fn returns() -> [(&'static CStr, usize); 2] {
-    let (stores, calls) = crate::sys::returns::store::counts();
+    let (stores, calls) = crate::sys::returns::stores::counts();
     [(c"return_stores", stores), (c"return_calls", calls)]
 }
 

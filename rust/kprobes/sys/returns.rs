@@ -4,7 +4,9 @@
 //!
 //! - [`probe`]: C's `struct kretprobe`;
 //! - [`call`]: C's `struct kretprobe_instance`, one for each call, and the calls of a task;
-//! - [`store`]: where calls are taken from and given back to, in place of C's `struct rethook`.
+//! - [`store`]: where calls are taken from and given back to, in place of C's `struct rethook`: in
+//!   each of its [blocks](block), in memory of its own;
+//! - [`stores`]: all of them.
 //!
 //! What a hit can do with a store it does without a lock. Making it larger, and freeing it when the
 //! last call is over, is the work of [`tend`](crate::life::returns), which whoever needs it
@@ -12,9 +14,11 @@
 //!
 //! C counterpart: [`kernel/trace/rethook.c`](srctree/kernel/trace/rethook.c).
 
+mod block;
 pub(crate) mod call;
 pub(crate) mod probe;
 pub(crate) mod store;
+pub(crate) mod stores;
 
 use crate::sys::lock::Token;
 use kernel::{

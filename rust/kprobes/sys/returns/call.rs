@@ -7,9 +7,9 @@
 //! run. If it begins to, calls come to their end under his eyes; what they are in stays as long as
 //! he has preemption off, though it may be the room of other calls by then.
 
-use super::store::{
-    Block,
-    Store, //
+use super::{
+    block::Block,
+    store::Store, //
 };
 use crate::pool::word::Ticket;
 use core::{

@@ -7,10 +7,8 @@
 
 use super::{
     call::Call,
-    store::{
-        self,
-        Store, //
-    }, //
+    store::Store,
+    stores, //
 };
 use crate::{
     model::{
@@ -138,7 +136,7 @@ impl ReturnProbe {
     /// may still use it. If it is not registered, what it says may be anything, such as what a copy
     /// of another one says, and is left alone.
     pub(crate) fn leave_store(&self) {
-        store::with(self, self.store.load(Ordering::Relaxed), |store| {
+        stores::with(self, self.store.load(Ordering::Relaxed), |store| {
             // Before it says so itself: who has seen that waits for all who have found it.
             self.store.store(core::ptr::null_mut(), Ordering::Relaxed);
             store.leave();
@@ -148,7 +146,7 @@ impl ReturnProbe {
     /// Sees to it that there is room in store for `count` calls at once.
     pub(crate) fn reserve(&self, count: usize) -> Result<(), Refusal> {
         let store = self.store.load(Ordering::Relaxed);
-        let done = store::with(self, store, |store| store.reserve(count));
+        let done = stores::with(self, store, |store| store.reserve(count));
         done.unwrap_or(Err(Refusal::NotRegistered))
     }
 

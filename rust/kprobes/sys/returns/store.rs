@@ -10,13 +10,16 @@
 
 use super::{
     ask,
+    block::{
+        Block,
+        Place, //
+    },
     call::{
         Call,
         Taken, //
     },
     probe::ReturnProbe,
-    wait_for_readers,
-    Lock, //
+    stores, //
 };
 use crate::{
     model::refusal::Refusal,
@@ -34,26 +37,17 @@ use crate::{
             Share, //
         },
         peak::Peak,
-        room::{
-            self,
-            LINE, //
-        },
-        search,
-        word::Free, //
-    },
-    sys::lock::Guarded, //
+        room,
+        search, //
+    }, //
 };
 use core::{
     cell::Cell,
-    mem::{
-        offset_of,
-        ManuallyDrop, //
-    },
+    mem::offset_of,
     ptr::NonNull,
     sync::atomic::{
         AtomicBool,
         AtomicIsize,
-        AtomicPtr,
         AtomicU64,
         AtomicUsize,
         Ordering, //
@@ -64,131 +58,11 @@ use kernel::{
     prelude::*, //
 };
 
-/// Memory of blocks.
-#[derive(Clone)]
-#[repr(C, align(64))]
-struct Line([u8; LINE]);
-
 /// A store does not grow by a block for each CPU if that had fewer calls.
 const FEW: usize = 8;
 
 /// What all calls together may take, as in C.
 const MOST_CALLS: usize = bindings::RUST_KPROBES_MOST_CALLS as usize;
-
-/// A block. Its calls are behind it.
-///
-/// # Invariants
-///
-/// It is at the beginning of a `KVVec` of `lines` lines that was left for it, and has room for
-/// `count` calls of `size` bytes each.
-#[repr(C, align(64))]
-pub(crate) struct Block {
-    free: Free<AtomicU64>,
-    next: Place,
-    lines: usize,
-    size: usize,
-    count: u32,
-    /// Was it ever the home of a CPU, or has one found something there?
-    within_reach: AtomicBool,
-}
-
-const _: () = assert!(size_of::<Block>() == LINE && align_of::<Block>() == LINE);
-
-impl search::Block for Block {
-    type Word = AtomicU64;
-
-    #[inline(always)]
-    fn free(&self) -> &Free<AtomicU64> {
-        &self.free
-    }
-}
-
-impl Block {
-    /// A block with room for `count` calls, which nobody knows yet.
-    fn new(count: u32, size: usize, store: NonNull<Store>) -> Result<NonNull<Self>, Refusal> {
-        let lines = room::lines(count as usize, size);
-        let memory = KVVec::from_elem(Line([0; LINE]), lines, GFP_KERNEL);
-        let mut memory = ManuallyDrop::new(memory.map_err(|_| Refusal::NoMemory)?);
-        let block = NonNull::new(memory.as_mut_ptr().cast::<Self>()).ok_or(Refusal::NoMemory)?;
-        let new = Self {
-            free: Free::first(count),
-            next: Place::nowhere(),
-            lines,
-            size,
-            count,
-            within_reach: AtomicBool::new(false),
-        };
-        // SAFETY: There is room for it in the first line.
-        unsafe { block.write(new) };
-        for index in 0..count {
-            // SAFETY: There is room behind it, by the number of lines.
-            unsafe { Self::place(block, index).write(Call::new(block, index, store)) };
-        }
-        Ok(block)
-    }
-
-    /// Where a call of the block is.
-    #[inline(always)]
-    fn place(block: NonNull<Self>, index: u32) -> NonNull<Call> {
-        // SAFETY: Only adds.
-        let size = unsafe { (*block.as_ptr()).size };
-        // It does not overflow, which the compiler cannot know: in a hit nobody may panic.
-        let offset = LINE.wrapping_add((index as usize).wrapping_mul(size));
-        // SAFETY: The room is one piece of memory, by the invariant.
-        unsafe { block.byte_add(offset).cast() }
-    }
-
-    /// # Safety
-    ///
-    /// It is taken, and stays.
-    #[inline(always)]
-    unsafe fn taken<'a>(block: NonNull<Self>, index: u32) -> Taken<'a> {
-        // SAFETY: There is one, by the invariant, and the rest by the precondition.
-        unsafe { Taken::new(Self::place(block, index).as_ref()) }
-    }
-
-    /// # Safety
-    ///
-    /// Nobody uses it any more.
-    unsafe fn free(block: NonNull<Self>) {
-        // SAFETY: By the precondition.
-        let lines = unsafe { block.as_ref() }.lines;
-        // SAFETY: By the invariant.
-        drop(unsafe { KVVec::<Line>::from_raw_parts(block.as_ptr().cast(), 0, lines) });
-    }
-}
-
-/// Where a block is, if there is one.
-///
-/// # Invariants
-///
-/// It is NULL, or a block of the store that this belongs to, and as much there as the store is.
-struct Place(AtomicPtr<Block>);
-
-impl Place {
-    fn nowhere() -> Self {
-        // INVARIANT: It is NULL.
-        Self(AtomicPtr::new(core::ptr::null_mut()))
-    }
-
-    #[inline(always)]
-    fn at(&self) -> Option<NonNull<Block>> {
-        NonNull::new(self.0.load(Ordering::Acquire))
-    }
-
-    /// What is there.
-    #[inline(always)]
-    fn get(&self) -> Option<&Block> {
-        // SAFETY: By the invariant.
-        self.at().map(|block| unsafe { block.as_ref() })
-    }
-
-    /// Puts a block there, of the same store.
-    fn set(&self, block: NonNull<Block>) {
-        // INVARIANT: As the caller says.
-        self.0.store(block.as_ptr(), Ordering::Release);
-    }
-}
 
 /// Where a CPU looks for something that has nothing at home.
 struct Spare {
@@ -211,17 +85,17 @@ fn each<T>(numbers: usize, new: impl Fn() -> T) -> Result<KVVec<T>, Refusal> {
 #[repr(C)]
 pub(crate) struct Store {
     /// Whose it is, where inlined C finds it.
-    probe: *const ReturnProbe,
+    pub(super) probe: *const ReturnProbe,
     /// Which calls are not over when it is nobody's any more.
-    account: Account<AtomicBool, AtomicIsize>,
+    pub(super) account: Account<AtomicBool, AtomicIsize>,
     /// Was somebody asked to make it larger?
     asked: AtomicBool,
     /// For how many calls at once it is known to be too small.
     peak: Peak<AtomicU64>,
     /// How far it is from nobody's to nobody's knowing it. For who has the lock.
-    end: Cell<End>,
+    pub(super) end: Cell<End>,
     /// How many there are, taken or not.
-    all: AtomicUsize,
+    pub(super) all: AtomicUsize,
     blocks: Place,
     /// From which block each CPU takes. Hits only read this.
     homes: KVVec<Place>,
@@ -230,67 +104,11 @@ pub(crate) struct Store {
     /// Bytes of a call.
     size: usize,
     /// The next of all stores.
-    next: *mut Store,
+    pub(super) next: *mut Store,
 }
 
 // `get_kretprobe()` is part of modules.
 const _: () = assert!(offset_of!(Store, probe) == offset_of!(bindings::rethook, data));
-
-/// Stores.
-///
-/// # Invariants
-///
-/// Each is there as long as it is in the list, and in no other one.
-struct List(*mut Store);
-
-impl List {
-    fn iter(&mut self) -> impl Iterator<Item = &Store> {
-        // SAFETY: By the invariant, or NULL.
-        let first = unsafe { self.0.as_ref() };
-        // SAFETY: As before.
-        core::iter::successors(first, |store| unsafe { store.next.as_ref() })
-    }
-
-    /// The one at an address, if there is one, and it is that probe's. The address is only
-    /// compared: it may be anything.
-    fn of(&mut self, probe: &ReturnProbe, store: *const Store) -> Option<&Store> {
-        let ours = |found: &&Store| {
-            core::ptr::eq(*found, store)
-                && core::ptr::eq(found.probe, probe)
-                && !found.account.is_left()
-        };
-        self.iter().find(ours)
-    }
-
-    /// Counts the calls of those that have waited, and moves those that are over to another list.
-    fn move_over(&mut self, over: &mut Self) {
-        let mut place = &raw mut self.0;
-        // SAFETY: By the invariant.
-        while let Some(store) = NonNull::new(unsafe { *place }) {
-            // SAFETY: By the invariant.
-            let this = unsafe { store.as_ref() };
-            this.count();
-            // SAFETY: By the invariant, and nobody else has it.
-            let next = unsafe { &raw mut (*store.as_ptr()).next };
-            if this.end.get().is_over(&this.account) {
-                // INVARIANT: It goes from this list to the other one.
-                // SAFETY: As before.
-                unsafe { *place = *next };
-                // SAFETY: As before.
-                unsafe { *next = over.0 };
-                over.0 = store.as_ptr();
-            } else {
-                place = next;
-            }
-        }
-    }
-}
-
-// SAFETY: A store does not belong to a task.
-unsafe impl Send for List {}
-
-/// All stores.
-static STORES: Guarded<List, Lock> = Guarded::new(List(core::ptr::null_mut()));
 
 /// How large a store becomes by itself. Who asks for more gets it.
 static LIMIT: AtomicUsize = AtomicUsize::new(4096);
@@ -352,11 +170,8 @@ impl Store {
             unsafe { Self::free(store) };
             return Err(refusal);
         }
-        let mut lock = Lock::new();
-        let list = STORES.get(&mut lock);
-        // SAFETY: As before.
-        unsafe { (*store.as_ptr()).next = list.0 };
-        list.0 = store.as_ptr();
+        // SAFETY: As before; it is in no list yet.
+        unsafe { stores::add(store) };
         Ok(store)
     }
 
@@ -522,7 +337,7 @@ impl Store {
     }
 
     /// Makes it larger if it was asked for.
-    fn grow(&self) {
+    pub(super) fn grow(&self) {
         if !self.asked.swap(false, Ordering::AcqRel) || self.account.is_left() {
             return;
         }
@@ -551,13 +366,13 @@ impl Store {
 
     /// If it was left, its calls are to be counted a grace period from now on; tells whether. To be
     /// asked with the lock held.
-    fn is_to_wait(&self) -> bool {
+    pub(super) fn is_to_wait(&self) -> bool {
         let next = self.end.get().wait(&self.account);
         next.inspect(|&next| self.end.set(next)).is_some()
     }
 
     /// Its calls are counted, if it has waited for that. To be done with the lock held.
-    fn count(&self) {
+    pub(super) fn count(&self) {
         let next = self.end.get().count(&self.account, || {
             let free = self.blocks().map(|block| block.free.take_all() as usize);
             self.all.load(Ordering::Relaxed).saturating_sub(free.sum())
@@ -570,7 +385,7 @@ impl Store {
     /// # Safety
     ///
     /// Nobody uses it any more.
-    unsafe fn free(store: NonNull<Self>) {
+    pub(super) unsafe fn free(store: NonNull<Self>) {
         // SAFETY: By the precondition; it was in a box.
         let store = unsafe { KBox::from_raw(store.as_ptr()) };
         let mut next = store.blocks.at();
@@ -581,56 +396,6 @@ impl Store {
             unsafe { Block::free(block) };
         }
     }
-}
-
-/// Does `work` with what is in store for a probe, if that is at `store`, which is for the client to
-/// write as well; nobody else changes it meanwhile.
-pub(super) fn with<T>(
-    probe: &ReturnProbe,
-    store: *const Store,
-    work: impl FnOnce(&Store) -> T,
-) -> Option<T> {
-    let mut lock = Lock::new();
-    STORES.get(&mut lock).of(probe, store).map(work)
-}
-
-/// Makes stores larger for which that was asked, and frees those that are over. For the worker
-/// alone.
-pub(crate) fn tend() {
-    let mut lock = Lock::new();
-    let mut waiting = false;
-    for store in STORES.get(&mut lock).iter() {
-        waiting |= store.is_to_wait();
-    }
-    drop(lock);
-    if waiting {
-        wait_for_readers();
-    }
-    let mut over = List(core::ptr::null_mut());
-    let mut lock = Lock::new();
-    STORES.get(&mut lock).move_over(&mut over);
-    STORES.get(&mut lock).iter().for_each(Store::grow);
-    drop(lock);
-    if over.0.is_null() {
-        return;
-    }
-    // Somebody may unwind a task that runs again, and look at its calls.
-    wait_for_readers();
-    while let Some(store) = NonNull::new(over.0) {
-        // SAFETY: It is in our list alone.
-        over.0 = unsafe { store.as_ref() }.next;
-        // SAFETY: Its last call is over, and nobody looks at it.
-        unsafe { Store::free(store) };
-    }
-}
-
-/// How many stores there are, and for how many calls they have room.
-pub(crate) fn counts() -> (usize, usize) {
-    let mut lock = Lock::new();
-    let stores = STORES.get(&mut lock).iter();
-    stores.fold((0, 0), |(stores, calls), store| {
-        (stores + 1, calls + store.all.load(Ordering::Relaxed))
-    })
 }
 
 /// How large a store becomes by itself.

@@ -376,8 +376,8 @@ fn tend() -> bool {
 /// What a store consists of: itself, its blocks, and what CPUs have of it.
 const STORE: [&str; 4] = [
     "store::Store",
-    "store::Line]",
-    "store::Block>]",
+    "block::Line]",
+    "block::Block>]",
     "store::Spare]",
 ];
 
