@@ -57,6 +57,20 @@ rust_helper_regs_return_value_high(struct pt_regs *regs)
 #endif
 }
 
+/*
+ * At a return. What arm has there are not the registers of an exception: they
+ * are on the stack, right below where it was, and its place may be empty.
+ */
+__rust_helper unsigned long
+rust_helper_kretprobe_stack_pointer(struct pt_regs *regs)
+{
+#ifdef CONFIG_ARM
+	return (unsigned long)&regs->ARM_cpsr;
+#else
+	return kernel_stack_pointer(regs);
+#endif
+}
+
 /* Of those that are in registers. */
 __rust_helper unsigned long
 rust_helper_regs_get_kernel_argument(struct pt_regs *regs, unsigned int n)

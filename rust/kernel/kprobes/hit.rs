@@ -248,9 +248,10 @@ impl<'a> Return<'a> {
         self.to
     }
 
-    /// The stack pointer.
+    /// The stack pointer as the caller finds it.
     #[inline]
     pub fn stack_pointer(&self) -> usize {
-        self.hit.stack_pointer()
+        // SAFETY: The registers are there, by the invariants of `Hit`, and those of a return.
+        unsafe { bindings::kretprobe_stack_pointer(self.hit.registers.as_ptr()) }
     }
 }

@@ -55,6 +55,7 @@ mod cases {
         low: Atomic<i32>,
         address: Atomic<usize>,
         to_text: Atomic<bool>,
+        below: Atomic<usize>,
     }
 
     impl ReturnHandler for Hands {
@@ -78,8 +79,10 @@ mod cases {
             over.address.store(call.address(), Relaxed);
             // SAFETY: It takes any address.
             let text = unsafe { crate::bindings::kernel_text_address(call.to()) } != 0;
-            over.to_text
-                .store(text && call.stack_pointer() != 0, Relaxed);
+            over.to_text.store(text, Relaxed);
+            // The caller's stack ends above this handler's.
+            let below = call.stack_pointer().wrapping_sub((&raw const kept).addr());
+            over.below.store(below, Relaxed);
         }
     }
 
@@ -94,6 +97,7 @@ mod cases {
             low: Atomic::new(0),
             address: Atomic::new(0),
             to_text: Atomic::new(false),
+            below: Atomic::new(0),
         };
         let probe = ReturnProbe::<Hands>::register(&here, place, over)?;
         let function = black_box(rust_kernel_kprobes_returns as Target);
@@ -105,6 +109,7 @@ mod cases {
         assert_eq!(over.low.load(Relaxed), 2);
         assert_eq!(over.address.load(Relaxed), probe.address());
         assert!(over.to_text.load(Relaxed));
+        assert!((1..0x2000).contains(&over.below.load(Relaxed)));
         Ok(())
     }
 
