@@ -30,9 +30,9 @@ struct Exits;
 
 impl EntryHandler for Exits {
     /// How many tasks have.
-    type State = Atomic<u64>;
+    type State = Atomic<usize>;
 
-    fn enter(exits: &Atomic<u64>, call: &Entry<'_>) {
+    fn enter(exits: &Atomic<usize>, call: &Entry<'_>) {
         exits.fetch_add(1, Relaxed);
         if let Some(code) = call.argument::<c_long>(0) {
             pr_info!("do_exit({code:#x})\n");

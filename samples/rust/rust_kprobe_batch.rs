@@ -37,9 +37,9 @@ const FUNCTIONS: [&CStr; 4] = [c"kernel_clone", c"do_exit", c"vfs_read", c"vfs_w
 struct Count;
 
 impl Handler for Count {
-    type State = Atomic<u64>;
+    type State = Atomic<usize>;
 
-    fn before(hits: &Atomic<u64>, _: &Hit<'_>) {
+    fn before(hits: &Atomic<usize>, _: &Hit<'_>) {
         hits.fetch_add(1, Relaxed);
     }
 }

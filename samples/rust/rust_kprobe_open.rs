@@ -35,7 +35,7 @@ struct How {
 
 /// `int do_sys_openat2(int dfd, const char __user *filename, struct open_how *how)`
 #[kprobe(symbol = "do_sys_openat2")]
-fn on_open(opens: &Atomic<u64>, call: &Entry<'_>, _dfd: c_int, name: UserPtr, how: *const How) {
+fn on_open(opens: &Atomic<usize>, call: &Entry<'_>, _dfd: c_int, name: UserPtr, how: *const How) {
     opens.fetch_add(1, Relaxed);
     let mut room = [0; 64];
     match (call.read_user_str(name, &mut room), call.read(how)) {

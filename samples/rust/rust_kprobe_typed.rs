@@ -26,9 +26,15 @@ module! {
 
 /// `int vfs_fallocate(struct file *file, int mode, loff_t offset, loff_t len)`
 #[kprobe(function = bindings::vfs_fallocate)]
-fn on_fallocate(calls: &Atomic<u64>, _file: *const bindings::file, mode: c_int, at: i64, len: i64) {
+fn on_fallocate(
+    calls: &Atomic<usize>,
+    _file: *const bindings::file,
+    mode: c_int,
+    at: i64,
+    len: i64,
+) {
     calls.fetch_add(1, Relaxed);
-    pr_info!("vfs_fallocate(mode {mode}, offset {at}, len {len})\n");
+    pr_info!("vfs_fallocate(mode {mode}, offset {at:#x}, len {len:#x})\n");
 }
 
 struct RustKprobeTyped {

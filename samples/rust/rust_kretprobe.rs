@@ -34,16 +34,17 @@ module! {
 struct Clones;
 
 struct Times {
-    /// The `n`th one counts those that took at least 2^n ns, and less than twice that.
-    calls: [Atomic<u64>; 40],
+    /// The `n`th one counts those that took at least 2^n ns, and less than twice that; the last one
+    /// all that took longer.
+    calls: [Atomic<usize>; 32],
     /// How many calls have made no task.
-    failed: Atomic<u64>,
+    failed: Atomic<usize>,
 }
 
 impl Times {
     fn new() -> Self {
         Self {
-            calls: [const { Atomic::new(0) }; 40],
+            calls: [const { Atomic::new(0) }; 32],
             failed: Atomic::new(0),
         }
     }
@@ -61,7 +62,7 @@ impl ReturnHandler for Clones {
     fn leave(times: &Times, begun: Instant<Monotonic>, call: &Return<'_>) {
         let nanoseconds = begun.elapsed().as_nanos().unsigned_abs();
         let power = nanoseconds.max(1).ilog2() as usize;
-        if let Some(count) = times.calls.get(power) {
+        if let Some(count) = times.calls.get(power).or(times.calls.last()) {
             count.fetch_add(1, Relaxed);
         }
         if call.value::<i32>() < 0 {
@@ -90,7 +91,7 @@ impl Drop for RustKretprobe {
         for (power, count) in times.calls.iter().enumerate() {
             let count = count.load(Relaxed);
             if count != 0 {
-                pr_info!("{:>13} ns and more: {count}\n", 1u64 << power);
+                pr_info!("{:>13} ns and more: {count}\n", 1usize << power);
             }
         }
         pr_info!(

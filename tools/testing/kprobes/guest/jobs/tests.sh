@@ -155,8 +155,8 @@ rust_typed_sample() {
 	fallocate -o 8589934592 -l 22136 /room 2>/dev/null
 	rm -f /room
 	rmmod rust_kprobe_typed || return 1
-	for said in 'vfs_fallocate\(mode 0, offset 0, len 4660\)' \
-		'vfs_fallocate\(mode 0, offset 8589934592, len 22136\)' \
+	for said in 'vfs_fallocate\(mode 0, offset 0x0, len 0x1234\)' \
+		'vfs_fallocate\(mode 0, offset 0x200000000, len 0x5678\)' \
 		'2 calls, 0 were missed'; do
 		since rust_kprobe_typed "rust_kprobe_typed: $said\$" || {
 			since rust_kprobe_typed rust_kprobe_typed:
