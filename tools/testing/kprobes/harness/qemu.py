@@ -22,11 +22,14 @@ import guest
 import procs
 import progress
 
+# arm begins with one CPU, and init switches the others on. Before it, arm takes
+# rights of pages back while the other CPUs wait in a loop. With one thread for
+# all of them each page costs as long as that lasts, and the kernel minutes.
 _MACHINES = {
     'x86_64': (['qemu-system-x86_64', '-m', '{memory}',
                 '-serial', 'stdio'], 'max', 'console=ttyS0 nokaslr', 512),
     'arm': (['qemu-system-arm', '-M', 'virt', '-m', '{memory}',
-             '-serial', 'stdio'], 'cortex-a15', 'console=ttyAMA0', 512),
+             '-serial', 'stdio'], 'cortex-a15', 'console=ttyAMA0 maxcpus=1', 512),
     'ppc64le': (['qemu-system-ppc64', '-M', 'pseries', '-m', '{memory}',
                  '-vga', 'none', '-serial', 'stdio'], 'power9',
                 'console=hvc0', 1024),
