@@ -69,7 +69,8 @@ pub(super) fn compared(
         const _: () = {
             #fallback
 
-            #[allow(dead_code)]
+            // A function that does not return makes the rest unreachable.
+            #[allow(dead_code, unreachable_code)]
             fn is_like_the_handler() {
                 let _ = |returned: ::kernel::kprobes::declared::Given<_> #(, #parameters)*| {
                     let function = #function;

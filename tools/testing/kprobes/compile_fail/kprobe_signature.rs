@@ -9,6 +9,8 @@
 //! says: fn on_free(memory: *const u8) {
 //! says: `UserPtr` for any pointer
 
+#![deny(unreachable_code)]
+
 use kernel::{
     bindings,
     kprobes::kprobe,
@@ -26,6 +28,12 @@ fn on_sleep(milliseconds: c_uint) {
 #[kprobe(function = bindings::wake_up_process)]
 fn on_wake_up(task: *const bindings::task_struct) {
     let _ = task;
+}
+
+// Behind a function that does not return nothing is run, of which nobody need be told.
+#[kprobe(function = bindings::do_exit)]
+fn on_exit(code: c_long) {
+    let _ = code;
 }
 
 #[cfg(refused)]
