@@ -73,7 +73,7 @@ use core::mem::ManuallyDrop;
 /// # Invariants
 ///
 /// What is in `probes` is registered.
-#[must_use = "the probes go when this is dropped"]
+#[must_use = "the probes go when this is dropped, by `let _ =` too: keep it in the module's type"]
 pub struct Batch<K: Kind> {
     // Whoever drops them does so together. In memory this is the array of pointers that C wants.
     probes: KVec<ManuallyDrop<Registration<K>>>,

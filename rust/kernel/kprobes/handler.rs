@@ -50,6 +50,12 @@ use super::{
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no handler of an instruction",
+    label = "it does not implement `Handler`",
+    note = "`Probe` is for a `Handler`, `EntryProbe` for an `EntryHandler` or a function with \
+            `#[kprobe]`, `ReturnProbe` for a `ReturnHandler` or what has `#[kretprobe]`"
+)]
 pub trait Handler: 'static {
     /// What the registration owns.
     type State: Send + Sync + 'static;
@@ -68,6 +74,12 @@ pub trait HandlerAfter: Handler {
 }
 
 /// What is called when a function is.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no handler of calls",
+    label = "it does not implement `EntryHandler`",
+    note = "`Probe` is for a `Handler`, `EntryProbe` for an `EntryHandler` or a function with \
+            `#[kprobe]`, `ReturnProbe` for a `ReturnHandler` or what has `#[kretprobe]`"
+)]
 pub trait EntryHandler: 'static {
     /// What the registration owns.
     type State: Send + Sync + 'static;
@@ -81,6 +93,12 @@ pub trait EntryHandler: 'static {
 
 /// What is called when a function is, and when it returns.
 #[cfg(CONFIG_KRETPROBES)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no handler of calls and their ends",
+    label = "it does not implement `ReturnHandler`",
+    note = "`Probe` is for a `Handler`, `EntryProbe` for an `EntryHandler` or a function with \
+            `#[kprobe]`, `ReturnProbe` for a `ReturnHandler` or what has `#[kretprobe]`"
+)]
 pub trait ReturnHandler: 'static {
     /// What the registration owns.
     type State: Send + Sync + 'static;

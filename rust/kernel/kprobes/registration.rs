@@ -56,7 +56,7 @@ use crate::{
 /// # Invariants
 ///
 /// `site` is registered, and nobody else discards it.
-#[must_use = "the probe goes when this is dropped"]
+#[must_use = "the probe goes when this is dropped, by `let _ =` too: keep it in the module's type"]
 #[repr(transparent)]
 pub struct Registration<K: Kind> {
     site: SitePtr<K>,
