@@ -73,10 +73,13 @@ pub(crate) fn kprobe(probed: Probed, item: Item) -> Result<TokenStream> {
     let Item::Fn(function) = item else {
         return Err(Error::new(
             item.span(),
-            "`#[kprobe]` stands before a function",
+            "`#[kprobe]` stands before a function; before an `impl` stands `#[kretprobe]`",
         ));
     };
-    wants::refuse_answer(&function.sig, "nobody asks what a handler answers")?;
+    wants::refuse_answer(
+        &function.sig,
+        "a handler returns nothing: leave this out (a `PathHandler` says how the kernel goes on)",
+    )?;
     let wants = Wants::of(&function.sig, "Entry")?;
     probed.refuse_more(wants.more)?;
     let FromFunction {

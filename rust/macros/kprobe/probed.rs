@@ -45,7 +45,7 @@ impl Parse for Probed {
         input.parse::<Token![=]>()?;
         let probed = if word == "symbol" {
             Self {
-                symbol: symbol(&input.parse::<LitStr>()?)?,
+                symbol: symbol(&string(input)?)?,
                 function: None,
             }
         } else {
@@ -68,13 +68,30 @@ impl Probed {
     /// Refuses a handler that names not all arguments, but says so, where all are compared.
     pub(super) fn refuse_more(&self, more: Option<Span>) -> Result<()> {
         match (&self.function, more) {
-            (Some(_), Some(dots)) => Err(Error::new(
-                dots,
-                "with `function` all arguments are compared: name them",
-            )),
+            (Some(_), Some(dots)) => {
+                let symbol = self.symbol.value();
+                let symbol = symbol.to_string_lossy();
+                Err(Error::new(
+                    dots,
+                    format!(
+                        "`function` compares all arguments: name them, or say \
+                         `symbol = \"{symbol}\"`"
+                    ),
+                ))
+            }
             _ => Ok(()),
         }
     }
+}
+
+/// What stands behind `symbol =`.
+fn string(input: ParseStream<'_>) -> Result<LitStr> {
+    (input.parse::<LitStr>()).map_err(|error| {
+        Error::new(
+            error.span(),
+            "a symbol is a string: `symbol = \"function\"`",
+        )
+    })
 }
 
 /// The symbol that somebody has written.
@@ -82,7 +99,10 @@ fn symbol(written: &LitStr) -> Result<LitCStr> {
     let name = written.value();
     let refuse = |why| Err(Error::new(written.span(), why));
     if name.contains('+') {
-        return refuse("only where the function begins are its arguments known: no offset here");
+        return refuse(
+            "arguments are known where a function begins: leave the offset out, or write a \
+             `Handler`",
+        );
     }
     let mut parts = name.split(':');
     let part = |part: &str| {

@@ -3,6 +3,8 @@
 //! `#[kretprobe]`: of a function that is called at the end of each call, or of an `impl` with
 //! `enter` and `leave`, of which the first keeps something for the second.
 
+mod stand_in;
+
 use proc_macro2::TokenStream;
 use quote::{
     quote,
@@ -42,10 +44,15 @@ use super::{
 };
 
 /// Please see [`crate::kretprobe`] for documentation.
-pub(crate) fn kretprobe(probed: Probed, item: Item) -> Result<TokenStream> {
+pub(crate) fn kretprobe(probed: Result<Probed>, item: Item) -> Result<TokenStream> {
     match item {
-        Item::Fn(function) => at_return(probed, function),
-        Item::Impl(both) => at_both(probed, both),
+        Item::Fn(function) => at_return(probed?, function),
+        Item::Impl(both) => Ok(probed
+            .and_then(|probed| at_both(probed, &both))
+            .unwrap_or_else(|why| {
+                let (said, instead) = (why.into_compile_error(), stand_in::stand_in(&both));
+                quote!(#said #instead)
+            })),
         _ => Err(Error::new(
             item.span(),
             "`#[kretprobe]` stands before a function, or an `impl` with `enter` and `leave`",
@@ -118,7 +125,8 @@ impl Leave {
     fn of(signature: &Signature, kept: Option<&Type>) -> Result<Self> {
         wants::refuse_answer(
             signature,
-            "nobody asks what is answered at the end of a call",
+            "a handler returns nothing: leave this out (a `PathHandler` says how the kernel goes \
+             on)",
         )?;
         let wants = Wants::of(signature, "Return")?;
         if let Some(dots) = wants.more {
@@ -224,7 +232,7 @@ fn named<'a>(both: &'a ItemImpl, name: &str) -> Option<&'a ImplItemFn> {
 }
 
 /// An `impl` with what is called at the beginning and the end of each call.
-fn at_both(probed: Probed, both: ItemImpl) -> Result<TokenStream> {
+fn at_both(probed: Probed, both: &ItemImpl) -> Result<TokenStream> {
     if let Some((_, of, _)) = &both.trait_ {
         return Err(Error::new(
             of.span(),
@@ -237,13 +245,13 @@ fn at_both(probed: Probed, both: ItemImpl) -> Result<TokenStream> {
             "a handler is for one function: its type is not generic",
         ));
     }
-    let Some(last) = named(&both, "leave") else {
+    let Some(last) = named(both, "leave") else {
         return Err(Error::new(
             both.self_ty.span(),
             "`fn leave` is missing here: what is called at the end of a call",
         ));
     };
-    let Some(first) = named(&both, "enter") else {
+    let Some(first) = named(both, "enter") else {
         return Err(Error::new(
             both.self_ty.span(),
             "`fn enter` is missing here: without it, `#[kretprobe]` stands before a function",
@@ -259,7 +267,7 @@ fn at_both(probed: Probed, both: ItemImpl) -> Result<TokenStream> {
     let (cfgs, of) = (quote!(#(#cfgs)*), &both.self_ty);
     let comparison =
         compared(&probed, &enter.wants.rest, leave.value_type()).map(|made| quote!(#cfgs #made));
-    let both = without_dots(&both);
+    let both = without_dots(both);
     Ok(quote! {
         #both
 

@@ -70,18 +70,29 @@ impl Wants {
             ));
         }
         let free = self.rest.is_empty() && !self.call;
-        if free && is_named(&reference.elem, told) {
+        let is_call = is_a_call(&reference.elem);
+        if is_call && !is_named(&reference.elem, told) {
+            return Err(Error::new(
+                reference.span(),
+                format!("the call is told as `&{told}<'_>` here"),
+            ));
+        }
+        if free && is_call {
             self.call = true;
         } else if free && self.state.is_none() {
             self.state = Some((*reference.elem).clone());
         } else {
-            return Err(Error::new(
-                reference.span(),
+            let why = if is_call {
+                format!("`&{told}<'_>` stands once, before the arguments and behind the state")
+            } else if self.rest.is_empty() && self.state.is_none() {
+                format!("the state stands first, before `&{told}<'_>`")
+            } else {
                 format!(
-                    "beyond its state and `&{told}<'_>` a handler has no references: take a raw \
-                     pointer"
-                ),
-            ));
+                    "no more references here: take a raw pointer or `UserPtr`, and have `{told}` \
+                     read it"
+                )
+            };
+            return Err(Error::new(reference.span(), why));
         }
         Ok(())
     }
@@ -104,6 +115,11 @@ impl Wants {
     }
 }
 
+/// What handlers of one kind or another are told of a call.
+pub(super) fn is_a_call(of: &Type) -> bool {
+    (["Hit", "Entry", "Return"].iter()).any(|name| is_named(of, name))
+}
+
 /// Is it a path whose last part is `name`?
 fn is_named(of: &Type, name: &str) -> bool {
     matches!(of, Type::Path(path)
@@ -116,12 +132,15 @@ fn refuse_qualifiers(signature: &Signature) -> Result<()> {
         return refuse(word, "a handler must not wait: it is no `async fn`");
     }
     if let Some(word) = &signature.unsafety {
-        return refuse(word, "nobody vouches for the call of a handler: it is safe");
+        return refuse(
+            word,
+            "nobody vouches for the call of a handler: leave `unsafe` out",
+        );
     }
     if let Some(word) = &signature.abi {
         return refuse(
             word,
-            "a handler is an ordinary function, whatever is probed",
+            "a handler is an ordinary function, whatever is probed: leave `extern` out",
         );
     }
     if let Some(word) = &signature.constness {

@@ -3,7 +3,7 @@
 //! Functions as handlers, which have not all arguments of what is probed, by its declaration, or
 //! more than that has.
 //!
-//! error: with `function` all arguments are compared: name them
+//! error: `function` compares all arguments: name them, or say `symbol = "usleep_range_state"`
 //! says: fn on_first(least: c_ulong, _: ...) {
 //! error[E0061]: this function takes 3 arguments but 1 argument was supplied
 //! says: two arguments of type `usize` and `u32` are missing

@@ -2,22 +2,29 @@
 
 //! Functions that are no handlers.
 //!
-//! error: `#[kprobe]` stands before a function
+//! error: `#[kprobe]` stands before a function; before an `impl` stands `#[kretprobe]`
 //! error: a handler must not wait: it is no `async fn`
-//! error: nobody vouches for the call of a handler: it is safe
-//! error: a handler is an ordinary function, whatever is probed
+//! error: nobody vouches for the call of a handler: leave `unsafe` out
+//! error: a handler is an ordinary function, whatever is probed: leave `extern` out
 //! error: a handler is one function: it is not generic
-//! error: nobody asks what a handler answers
+//! error: a handler returns nothing: leave this out (a `PathHandler` says how the kernel goes on)
 //! error: handlers run on all CPUs at once and share what they are told: take it by `&`
-//! error: beyond its state and `&Entry<'_>` a handler has no references: take a raw pointer
+//! error: no more references here: take a raw pointer or `UserPtr`, and have `Entry` read it
+//! error: `&Entry<'_>` stands once, before the arguments and behind the state
+//! error: the state stands first, before `&Entry<'_>`
+//! error: the call is told as `&Entry<'_>` here
 //! says: fn changes_its_state(state: &mut u64) {
 //! says: fn has_a_reference(state: &u64, milliseconds: u32, name: &u8) {
 
-use kernel::kprobes::kprobe;
+use kernel::kprobes::{
+    kprobe,
+    Entry,
+    Hit, //
+};
 
 #[kprobe(symbol = "msleep")]
-fn on_sleep(state: &u64, milliseconds: u32, name: *const u8) {
-    let _ = (state, milliseconds, name);
+fn on_sleep(state: &u64, call: &Entry<'_>, milliseconds: u32, name: *const u8) {
+    let _ = (state, call, milliseconds, name);
 }
 
 #[kprobe(symbol = "usleep_range_state")]
@@ -61,4 +68,22 @@ fn changes_its_state(state: &mut u64) {
 #[kprobe(symbol = "msleep")]
 fn has_a_reference(state: &u64, milliseconds: u32, name: &u8) {
     let _ = (state, milliseconds, name);
+}
+
+#[cfg(refused)]
+#[kprobe(symbol = "msleep")]
+fn wants_the_call_last(milliseconds: u32, call: &Entry<'_>) {
+    let _ = (milliseconds, call);
+}
+
+#[cfg(refused)]
+#[kprobe(symbol = "msleep")]
+fn wants_the_call_first(call: &Entry<'_>, state: &u64) {
+    let _ = (call, state);
+}
+
+#[cfg(refused)]
+#[kprobe(symbol = "msleep")]
+fn wants_another_call(call: &Hit<'_>) {
+    let _ = call;
 }

@@ -4,9 +4,9 @@
 //!
 //! error: say `symbol = "function"`, `symbol = "module:function"` or `function = path`
 //! error: one function is probed, by one of `symbol` and `function`
-//! error: only where the function begins are its arguments known: no offset here
+//! error: arguments are known where a function begins: leave the offset out, or write a `Handler`
 //! error: a symbol is the name of a function, or `module:function`
-//! error: expected string literal
+//! error: a symbol is a string: `symbol = "function"`
 //! says: #[kprobe]
 //! says: #[kprobe(name = "msleep")]
 //! says: #[kprobe(symbol = "msleep+4")]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What `#[kretprobe]` can make no handler of.
+//! What `#[kretprobe]` can make no handler of. What uses it is not refused for that again.
 //!
 //! error: `#[kretprobe]` stands before a function, or an `impl` with `enter` and `leave`
 //! error: `fn leave` is missing here: what is called at the end of a call
@@ -12,10 +12,21 @@
 //! error: a function returns one value
 //! error: a signature is compared with its arguments: write an `impl` with `enter`, or say `symbol`
 //! error: `#[kretprobe]` makes an `impl` of the trait: write `impl` and the type alone
+//! error: say `symbol = "function"`, `symbol = "module:function"` or `function = path`
+//! error: a handler returns nothing: leave this out (a `PathHandler` says how the kernel goes on)
+//! error: the call is told as `&Return<'_>` here
 //! says: impl NoEnd {
 //! says: impl NoBeginning {
 
-use kernel::kprobes::kretprobe;
+use kernel::{
+    kprobes::{
+        kretprobe,
+        ProcessContext,
+        Refused,
+        ReturnProbe, //
+    },
+    prelude::*, //
+};
 
 struct Both;
 
@@ -30,6 +41,10 @@ impl Both {
     }
 }
 
+fn uses(here: &ProcessContext) -> Result<ReturnProbe<Both>, Refused> {
+    Both::register(here)
+}
+
 #[cfg(refused)]
 #[kretprobe(symbol = "wake_up_process")]
 struct Alone;
@@ -41,6 +56,55 @@ struct NoEnd;
 #[kretprobe(symbol = "wake_up_process")]
 impl NoEnd {
     fn enter() {}
+
+    fn other(_: ...) {}
+}
+
+#[cfg(refused)]
+fn uses_it_all_the_same(here: &ProcessContext) -> Result<ReturnProbe<NoEnd>, Refused> {
+    NoEnd::register(here)
+}
+
+#[cfg(refused)]
+struct SaysNothing;
+
+#[cfg(refused)]
+#[kretprobe]
+impl SaysNothing {
+    fn enter(state: &u64, _: ...) {
+        let _ = state;
+    }
+
+    fn leave() {}
+}
+
+#[cfg(refused)]
+fn uses_it_with_its_state(here: &ProcessContext) -> Result<ReturnProbe<SaysNothing>, Refused> {
+    SaysNothing::register(here, 0)
+}
+
+#[cfg(refused)]
+struct Answers;
+
+#[cfg(refused)]
+#[kretprobe(symbol = "wake_up_process")]
+impl Answers {
+    fn enter(_: ...) {}
+
+    fn leave() -> u32 {
+        0
+    }
+}
+
+#[cfg(refused)]
+struct WantsTheBeginning;
+
+#[cfg(refused)]
+#[kretprobe(symbol = "wake_up_process")]
+impl WantsTheBeginning {
+    fn enter(_: ...) {}
+
+    fn leave(call: &kernel::kprobes::Entry<'_>) {}
 }
 
 #[cfg(refused)]
