@@ -116,9 +116,11 @@ def compile_targets(command, targets, log, stage, what='the kernel'):
         if 'No space left on device' in text or procs.no_space(env.WORK):
             raise procs.full_disk(env.WORK)
         print(text)
+        mend = ('say license: "GPL" in module!, or MODULE_LICENSE("GPL")'
+                if 'GPL-incompatible module' in text else 'mend it')
         raise env.Refusal(f'{what} to build', f'exit status {status} '
                           '(the first error is above)',
-                          f'mend it and run the same command again; '
+                          f'{mend} and run the same command again; '
                           f'whole log: {env.host(log)}')
 
 

@@ -20,6 +20,8 @@ _SHOWN = r'^(    \$ insmod {}\.ko\b.*\n(?:    .*\n)+)'
 _VARIES = re.compile(r'\b(?:([0-9a-f]{16})|[1-9]\d*)\b')
 # A handler whose arguments are taken as they stand there: see rust-api.rst.
 _AS_IT_STANDS = re.compile(r'^\s*#\[k(?:ret)?probe\([^\])]*\bsymbol\b', re.M)
+# What the kernel says of who waits where nobody may.
+_WAITED = re.compile('scheduling while atomic|sleeping function called')
 # How long a run.sh may run, in seconds.
 LIMIT = 120
 
@@ -73,6 +75,26 @@ def _say_what_is_not_refused(built, folder):
                      'of the declaration')
 
 
+def _own_words(name, lines):
+    """What the module NAME has said last before it was refused."""
+    own = f'{name.replace("-", "_")}: '
+    said = ''
+    for line in lines:
+        if line.startswith(f'refused {name}: '):
+            break
+        if line.startswith(own) and 'taints kernel' not in line:
+            said = f'; it said "{line[len(own):]}"'
+    return said
+
+
+def _why(splats):
+    """What is to be done where the kernel complains."""
+    if any(map(_WAITED.search, splats)):
+        return ('a handler must not wait: no sleep, no mutex, no GFP_KERNEL '
+                '(the call trace above names the handler)')
+    return 'see the lines above'
+
+
 def run(built, folder, parameters=''):
     """Build FOLDER's module, boot, load, show what it says; all lines."""
     out = env.WORK / 'modules' / 'user'
@@ -102,7 +124,9 @@ def run(built, folder, parameters=''):
     refused = [line for line in console.lines if line.startswith('refused ')]
     progress.say(f'whole console: {env.host(console.log)}')
     if refused:
-        raise env.Refusal(f'{", ".join(names)} to load', '; '.join(refused),
+        found = [line + _own_words(line.split()[1].rstrip(':'), console.lines)
+                 for line in refused]
+        raise env.Refusal(f'{", ".join(names)} to load', '; '.join(found),
                           'see above what the module says (pr_err!), and '
                           'kprobes/refused, if a probe was refused')
     if stopped := _of_script(console.lines, 'was stopped'):
@@ -119,7 +143,7 @@ def run(built, folder, parameters=''):
     splats = [line for line in console.splats if not line.startswith('| ')]
     if splats:
         raise env.Refusal('a kernel without complaints',
-                          '; '.join(splats[:3]), 'see the lines above')
+                          '; '.join(splats[:3]), _why(splats))
     ended = _of_script(console.lines, 'ended')
     if script and ended != 'run.sh ended with status 0':
         raise env.Refusal('run.sh to end with status 0', ended or 'no such end',

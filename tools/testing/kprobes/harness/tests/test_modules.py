@@ -71,6 +71,36 @@ class Module(Guest):
         with self.refused('self to load', 'refused self: no'):
             self.run_with(lines)
 
+    def test_what_it_said_itself_is_told(self):
+        lines = ['self: loading out-of-tree module taints kernel.',
+                 'self: no probe: check its name', 'refused self: no such file',
+                 'self: bye']
+        with self.refused('refused self: no such file; it said '
+                          '"no probe: check its name"'):
+            self.run_with(lines)
+
+    def test_who_waits_is_told_that_handlers_must_not(self):
+        for splat in ('BUG: scheduling while atomic: insmod/48/0x00000002',
+                      'BUG: sleeping function called from invalid context'):
+            with self.refused(splat, 'a handler must not wait'):
+                self.run_with([], [splat])
+        with self.refused('WARNING: fork.c', 'see the lines above'):
+            self.run_with([], ['WARNING: fork.c'])
+
+    def test_who_has_no_licence_is_told_which_one(self):
+        def builds(says):
+            path = self.write('log', says)
+            with mock.patch.object(modules.kernel.procs, 'run',
+                                   return_value=2), \
+                    mock.patch.object(modules.kernel.procs, 'no_space',
+                                      return_value=False):
+                modules.kernel.compile_targets(['make'], [], path, None)
+        with self.refused('say license: "GPL" in module!'):
+            builds('ERROR: modpost: self.ko: GPL-incompatible module uses '
+                   'GPL-only symbol\nmake: *** [modpost] Error 1\n')
+        with self.refused('mend it and run'):
+            builds('error: expected a semicolon\n')
+
     def test_what_was_refused_is_shown(self):
         self.write('refused', 'nothing+0x0/0x0  -2  no such symbol\n')
         lines = self.said('false', 'false')
