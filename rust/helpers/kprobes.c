@@ -33,6 +33,12 @@ rust_helper_kprobe_stack_nth(struct pt_regs *regs, unsigned int n)
 }
 
 __rust_helper unsigned long
+rust_helper_regs_get_register(struct pt_regs *regs, unsigned int offset)
+{
+	return regs_get_register(regs, offset);
+}
+
+__rust_helper unsigned long
 rust_helper_regs_return_value(struct pt_regs *regs)
 {
 	return regs_return_value(regs);

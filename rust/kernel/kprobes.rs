@@ -87,6 +87,7 @@ mod path;
 mod place;
 mod query;
 mod refused;
+mod register;
 mod registration;
 #[cfg(CONFIG_KRETPROBES)]
 mod returns;
@@ -133,6 +134,7 @@ pub use self::{
         Reason,
         Refused, //
     },
+    register::Register,
     registration::Registration,
     signature::Takes,
     typed::kprobe, //

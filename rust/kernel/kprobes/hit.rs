@@ -18,7 +18,8 @@ use super::{
         Word, //
     },
     Argument,
-    InRegister, //
+    InRegister,
+    Register, //
 };
 use crate::{
     bindings,
@@ -96,6 +97,16 @@ impl Hit<'_> {
     pub fn stack_pointer(&self) -> usize {
         // SAFETY: As for [`Self::instruction_pointer`].
         unsafe { bindings::kernel_stack_pointer(self.registers.as_ptr()) }
+    }
+
+    /// What is in `register`. `A` says how its bits are to be read.
+    #[inline]
+    pub fn register<A: InRegister>(&self, register: Register) -> A {
+        // SAFETY: The registers are there, by the type's invariants, and so is this one among them,
+        // by its own.
+        let bits =
+            unsafe { bindings::regs_get_register(self.registers.as_ptr(), register.offset()) };
+        A::from_bits(bits as u64)
     }
 
     /// The `n`th word of the stack, 0 where it is no more.

@@ -58,6 +58,7 @@ mod target {
         rust_kernel_kprobes_abandoner
         rust_kernel_kprobes_sizes
         rust_kernel_kprobes_shared
+        rust_kernel_kprobes_registers
     }
 }
 
@@ -227,6 +228,49 @@ mod cases {
         assert!(seen.beyond.load(Relaxed));
         assert!(seen.inside.load(Relaxed));
         assert!(seen.stack.load(Relaxed));
+        Ok(())
+    }
+
+    /// Where the first argument is.
+    const FIRST: &CStr = if cfg!(CONFIG_X86_64) {
+        c"di"
+    } else if cfg!(CONFIG_S390) {
+        c"r2"
+    } else if cfg!(CONFIG_PPC) {
+        c"gpr3"
+    } else {
+        c"r0"
+    };
+
+    struct LooksAtOne;
+
+    impl Handler for LooksAtOne {
+        type State = (Register, Atomic<usize>, Atomic<i8>);
+
+        fn before((register, all, low): &Self::State, hit: &Hit<'_>) {
+            all.store(hit.register(*register), Relaxed);
+            low.store(hit.register(*register), Relaxed);
+        }
+    }
+
+    #[test]
+    fn registers_are_read_by_name() -> Result {
+        let here = ProcessContext::here()?;
+        assert!(Register::named(c"no_such_register").is_none());
+        let first = Register::named(FIRST).ok_or(code::EINVAL)?;
+        assert!(Register::named(c"sp").is_none_or(|sp| sp != first));
+        let place = Place::symbol(c"rust_kernel_kprobes_registers");
+        let state = (first, Atomic::new(0), Atomic::new(0));
+        let probe = Probe::<LooksAtOne>::register(&here, place, state)?;
+        black_box(rust_kernel_kprobes_registers as Target)(
+            0x1234_56fe,
+            0,
+            false,
+            core::ptr::null(),
+        );
+        let (_, all, low) = probe.state();
+        assert_eq!(all.load(Relaxed), 0x1234_56fe);
+        assert_eq!(low.load(Relaxed), -2);
         Ok(())
     }
 
