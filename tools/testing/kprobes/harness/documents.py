@@ -10,7 +10,6 @@ make module     README's call of it, which the piece of the examples runs
 file PATH       it is that file, without its licence
 test NAME       the test of that name shows it
 commands        commands of ours, or that install what they need
-seen            it was seen once, of something that is no more
 picture         nothing is to be run: boxes and arrows
 
 Code in a page is a literalinclude of a file that the tests build; what a page
@@ -217,10 +216,19 @@ def _install(command):
                      if not re.search(rf'\b{re.escape(one)}\b', wanted))
 
 
+def _not_run(command):
+    """What is wrong with a call of make that is right: no test does that."""
+    import matrix
+    return ', '.join(f'nothing runs make {word}: see RUN_BY in harness/matrix.py'
+                     for word in shlex.split(command, comments=True)[1:]
+                     if '=' not in word and word not in matrix.RUN_BY)
+
+
 def _command(line):
     """What is wrong with a line of a listing, or None if it is no command."""
     if line.startswith('make '):
-        return _make(line.split('  ')[0])
+        command = line.split('  ')[0]
+        return _make(command) or _not_run(command)
     if line.startswith('sudo apt-get install '):
         return _install(line)
     return None
@@ -436,7 +444,7 @@ def _said(one):
     if kind == 'test':
         return '' if any(name.endswith(rest) for name in _tests()) \
             else f'{rest}: no such test'
-    return '' if one.how in ('commands', 'seen', 'picture') else \
+    return '' if one.how in ('commands', 'picture') else \
         'nothing says how it is known: see harness/documents.py'
 
 

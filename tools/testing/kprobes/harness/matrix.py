@@ -12,6 +12,7 @@ import os
 import re
 import time
 
+import bench
 import check
 import checkkernel
 import cli
@@ -49,6 +50,18 @@ _CMDLINES = {'rt': 'kunit.filter_glob=*.*[!q]????????'}
 # Suites that ask ORC's tables, which a kernel with frame pointers is without.
 _WITHOUT = {'framepointer': ('.rust_kprobes_x86_detours_unwound.',
                              '.rust_kprobes_x86_starts.')}
+# Which piece does what a command of the documents does, or which of the harness'
+# own tests calls it.
+RUN_BY = {'run': 'run-x86_64', 'test': 'rust-x86_64', 'check': 'ground',
+          'host-test': 'ground', 'host-fuzz': 'host-fuzz',
+          'host-bench': 'host-bench', 'host-miri': 'host-miri',
+          'test-all': 'test_matrix.py', 'test-clients': 'clients',
+          'storm': 'storm-x86_64', 'coverage': 'coverage',
+          'bench': 'bench-x86_64', 'docs': 'docs', 'series': 'series',
+          'module': 'examples-x86_64', 'apply': 'test_ksrc.py',
+          'selfcheck': 'itself',
+          # A kernel's make M=, by which all of our modules are built.
+          'modules': 'rust-x86_64'}
 # Of random configurations, our objects are compiled, nothing else.
 SEEDS = range(1, 11)
 
@@ -106,6 +119,21 @@ def _storm(seconds, flavour='test', piecewise=False, returns=False):
             and not name.endswith(cli.not_of_storm(piecewise, returns)),
             'x86_64-rust-piecewise' if piecewise else None)
     return run
+
+
+def _command(name, function):
+    def run():
+        status = function()
+        return [ktap.Result(f'commands.{name}', 'fail' if status else 'pass',
+                            f'exit status {status}' if status else '')]
+    return run
+
+
+def _miri():
+    found = host.miri()
+    if any(one.status != 'skip' for one in found):
+        found += results.vanished('miri', found)
+    return found
 
 
 def _ground():
@@ -177,6 +205,12 @@ def pieces():
     found['clients-x86_64'] = _clients('rust')
     found['clients-x86_64-c'] = _clients('c')
     found['clients'] = _programs
+    found['run-x86_64'] = _command('run', cli.run)
+    found['host-fuzz'] = host.fuzz
+    found['host-bench'] = host.bench
+    found['host-miri'] = _miri
+    found['bench-x86_64'] = _command(
+        'bench', lambda: bench.bench(['c', 'rust'], quick=False))
     found['coverage'] = cli.coverage_tests
     found['docs'] = _docs
     found['series'] = _series

@@ -429,6 +429,18 @@ class Pieces(support.Case):
                                    flavour, f'rust-x86_64-{flavour}'), names)
         self.assertEqual(sum('-random-' in name for name in names), 10)
 
+    def test_each_command_of_the_documents_has_one(self):
+        tests = {path.name for path in (
+            env.KPROBES / 'harness/tests').glob('test_*.py')}
+        self.assertEqual([one for one in matrix.RUN_BY.values()
+                          if one not in {*matrix.pieces(), *tests, 'itself'}], [])
+
+    def test_a_command_that_fails_is_a_failure(self):
+        for status, wanted in (0, 'pass'), (2, 'fail'):
+            with mock.patch.object(matrix.cli, 'run', lambda: status):
+                one, = matrix.pieces()['run-x86_64']()
+            self.assertEqual((one.name, one.status), ('commands.run', wanted))
+
     def test_thumb_is_arm_with_one_line_more(self):
         arm, thumb = (fragments.lines(fragments.chosen('arm', 'c', flavour))
                       for flavour in ('test', 'thumb2'))
