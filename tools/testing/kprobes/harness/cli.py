@@ -663,7 +663,7 @@ def clean():
     """make clean"""
     with _nobody_else():
         for name in ('build', 'coverage', 'docs', 'host', 'host-miri', 'logs',
-                     'modules', 'series', 'selfcheck', 'rustdoc',
+                     'modules', 'series', 'selfcheck', 'rustdoc', 'stap',
                      'bindgen-build'):
             shutil.rmtree(env.WORK / name, ignore_errors=True)
         # Not the locks there: who waits for one must get the same file.

@@ -139,6 +139,13 @@ class Turns(support.Case):
         self.assertEqual(sorted(p.name for p in (env.WORK / 'ksrc').iterdir()),
                          ['apply.lock', 'check.lock', 'host.lock', 'lock'])
 
+    def test_clean_takes_what_guests_run_that_was_compiled_here(self):
+        for name in ('stap',):
+            self.write(f'work/{name}/x86_64-c-clients.of', '')
+        cli.clean()
+        for name in ('stap',):
+            self.assertFalse((env.WORK / name).exists(), name)
+
     def test_apply_is_seen_by_clean(self):
         self.write('linux/Makefile',
                    'VERSION = 7\nPATCHLEVEL = 3\nSUBLEVEL = 1\n')
