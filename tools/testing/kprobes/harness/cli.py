@@ -664,7 +664,7 @@ def clean():
     with _nobody_else():
         for name in ('build', 'coverage', 'docs', 'host', 'host-miri', 'logs',
                      'modules', 'series', 'selfcheck', 'rustdoc', 'stap',
-                     'bindgen-build'):
+                     'bpf', 'bindgen-build'):
             shutil.rmtree(env.WORK / name, ignore_errors=True)
         # Not the locks there: who waits for one must get the same file.
         for path in (env.WORK / 'ksrc').glob('*'):

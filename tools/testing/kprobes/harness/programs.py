@@ -12,6 +12,7 @@ import re
 import shutil
 from dataclasses import dataclass
 
+import bpf
 import env
 import guest
 import heads
@@ -64,16 +65,17 @@ def _root():
     return root
 
 
-def _shares(built, out, scripts):
+def _shares(built, out, scripts, of_bpf):
     """What the guest sees of this machine, for QEMU.
 
-    SCRIPTS is the folder of what SystemTap has compiled.
+    SCRIPTS is the folder of what SystemTap has compiled, OF_BPF that of the
+    tests of BPF.
     """
     folders = {'root': (_root(), 'on'), 'kernel': (built.obj, 'on'),
                'clients': (FOLDER, 'on'),
                'selftests': (env.TREE / 'tools/testing/selftests', 'on'),
                'modules': (_modules(built), 'on'), 'stap': (scripts, 'on'),
-               'results': (out, 'off')}
+               'bpf': (of_bpf, 'on'), 'results': (out, 'off')}
     found = []
     for tag, (path, readonly) in folders.items():
         found += ['-fsdev', f'local,id={tag},path={path},security_model=none,'
@@ -92,6 +94,7 @@ def _modules(built):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for path in [*kernel.upstreams(built, _LIVEPATCH),
+                 *kernel.upstreams(built, bpf.KMODS),
                  *sorted(built.obj.rglob('*.ko'))]:
         os.link(path, folder / path.name)
     return folder
@@ -115,6 +118,8 @@ def run(built, names):
     # Of the run before; SystemTap would find each module twice.
     shutil.rmtree(_place_of_modules(built), ignore_errors=True)
     scripts, without = stap.prepare(built, names)
+    of_bpf, none = bpf.prepare(built, names)
+    without.update(none)
     found = {name: Outcome('skip', f'it does not compile: {why}')
              for name, why in without.items()}
     names = [name for name in names if name not in found]
@@ -125,7 +130,7 @@ def run(built, names):
         built, 'programs',
         f'IMPL={built.impl}\nCASES="{" ".join(names)}"\n{job}')
     whole, longest = _budget(names)
-    shares = _shares(built, out, scripts)
+    shares = _shares(built, out, scripts, of_bpf)
     wrong = []
 
     def line(text):
@@ -227,11 +232,11 @@ def table(found, explained):
                 name.rpartition('/')[0] if '/' in name[name.find('/') + 1:]
                 else name, 'DIFFERENT')
         tool, _, case = name.partition('/')
-        rows.append(f'{tool:10} {case:44} '
+        rows.append(f'{tool:10} {case:46} '
                     + ' '.join(f'{_SHOWN[one and one.status]:9}'
                                f'{f"{one.seconds} s" if one else "":>6}'
                                for one in both) + f'  {alike}'.rstrip())
-    return [f'{"tool":10} {"case":44} {"C":15} {"Rust":15}  output', *rows]
+    return [f'{"tool":10} {"case":46} {"C":15} {"Rust":15}  output', *rows]
 
 
 def figures(impls):

@@ -18,6 +18,7 @@ outside kernel /over/kernel ro,cache=loose
 outside clients /over/clients ro,cache=loose
 outside selftests /over/selftests ro,cache=loose
 outside stap /over/stap ro,cache=loose
+outside bpf /over/bpf ro,cache=loose
 outside results /over/results rw
 for folder in proc sys dev; do
 	mount -o rbind /$folder /over/$folder

@@ -79,7 +79,8 @@ class Running(support.Case):
             obj=env.WORK / 'obj', tree=env.WORK / 'tree')
         self.write('work/obj/samples/one.ko', 'one')
         patched = self.write('work/modules/patched.ko', 'patched')
-        self.patch(programs.kernel, 'upstreams', lambda *_: [patched])
+        self.patch(programs.kernel, 'upstreams', lambda _, folder:
+                   [patched] if 'livepatch' in folder else [])
         self.said, self.outs, self.splats = [], {}, []
 
     def patch(self, where, name, value):
@@ -162,7 +163,7 @@ class Running(support.Case):
         self.run_cases(['perf/a'])
         shares = [one for one in self.extra if one.startswith('local,')]
         writable = [one for one in shares if 'readonly=off' in one]
-        self.assertEqual(len(shares), 7)
+        self.assertEqual(len(shares), 8)
         self.assertEqual(len(writable), 1)
         self.assertIn('id=results', writable[0])
 

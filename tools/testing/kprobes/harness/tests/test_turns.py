@@ -140,10 +140,10 @@ class Turns(support.Case):
                          ['apply.lock', 'check.lock', 'host.lock', 'lock'])
 
     def test_clean_takes_what_guests_run_that_was_compiled_here(self):
-        for name in ('stap',):
+        for name in ('stap', 'bpf'):
             self.write(f'work/{name}/x86_64-c-clients.of', '')
         cli.clean()
-        for name in ('stap',):
+        for name in ('stap', 'bpf'):
             self.assertFalse((env.WORK / name).exists(), name)
 
     def test_apply_is_seen_by_clean(self):
