@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Building kernels: one O= folder per architecture, implementation, flavour."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -257,8 +258,22 @@ def upstreams(built, folder):
                     f'{whence.parent.name} {built.arch} {built.impl}')
 
 
+def _of_configuration(built, out):
+    """Take away modules in OUT that are of another configuration than BUILT.
+
+    Kbuild looks for what a module's configuration has changed beside the
+    module, and finds nothing: with another struct module it would not load.
+    """
+    stamp = out / '.of-configuration'
+    now = hashlib.sha256((built.obj / '.config').read_bytes()).hexdigest()
+    if not (stamp.exists() and stamp.read_text() == now):
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir(parents=True)
+        stamp.write_text(now)
+
+
 def _modules(built, whence, copied, out, name, words=()):
-    out.mkdir(parents=True, exist_ok=True)
+    _of_configuration(built, out)
     log = env.LOGS / 'modules-copy.log'
     if procs.run(['rsync', '-a', '--checksum', *copied, f'{out}/'], log):
         raise env.Refusal(f'to copy {env.host(whence)}', procs.tail(log, 3),

@@ -110,9 +110,34 @@ class Compilers(support.Case):
             lambda command, *_: commands.append(command)))
         built = kernel.Built('x86_64', 'rust', 'gcc', self.tmp, self.tmp,
                              self.tmp, '7.3')
-        self.write('out/modules.order', 'a.o\n')
-        kernel.external(built, self.tmp, self.tmp / 'out', 'a')
+        self.compiled(built)
         self.assertNotIn('LLVM=1', commands[0])
+
+    def compiled(self, built):
+        """Modules of BUILT in a folder; those that were there before."""
+        out, before = self.tmp / 'out', []
+
+        def compiles(*_):
+            before.extend(path.name for path in out.glob('*.ko'))
+            self.write('out/modules.order', 'a.o\n')
+            self.write('out/a.ko', '')
+        if not (self.tmp / '.config').exists():
+            self.write('.config', '')
+        with mock.patch.object(kernel, '_mend', compiles):
+            kernel.external(built, self.tmp, out, 'a')
+        return before
+
+    def test_modules_of_another_configuration_go(self):
+        for name in 'procs.run', 'compile_targets':
+            self.enterContext(mock.patch(f'kernel.{name}',
+                                         lambda *_, **__: 0))
+        built = kernel.Built('x86_64', 'rust', 'test', self.tmp, self.tmp,
+                             self.tmp, '7.3')
+        self.assertEqual(self.compiled(built), [])
+        self.assertEqual(self.compiled(built), ['a.ko'])
+        self.write('.config', 'CONFIG_DEBUG_INFO_BTF_MODULES=y\n')
+        self.assertEqual(self.compiled(built), [])
+        self.assertEqual(self.compiled(built), ['a.ko'])
 
 
 class Killed(support.Case):
@@ -469,6 +494,7 @@ class Ours(support.Case):
         self.enterContext(mock.patch.object(procs, 'run', run))
         built = kernel.Built('arm', 'c', 'test', self.tmp, self.tmp, self.tmp,
                              '7.3')
+        self.write('.config', '')
         self.assertEqual(kernel.ours(built, 'clauses', 'storm'), [
             out / 'tools/testing/kprobes/clauses/a.ko'])
         copied, made = calls
