@@ -181,7 +181,7 @@ def guest_tests(built, states=8, cmdline='', says=None, extra=()):
     image = guest.initramfs(built, 'tests', job,
                             _samples(built) + ours)
     name = f'{built.arch} {built.impl}'
-    with progress.Stage(f'boot {name}', 2) as stage:
+    with progress.Stage(f'boot {name}', 3) as stage:
         try:
             # C takes minutes to register what is compared.
             console = qemu.boot(built, image, name='tests',
