@@ -129,13 +129,6 @@ def _command(name, function):
     return run
 
 
-def _miri():
-    found = host.miri()
-    if any(one.status != 'skip' for one in found):
-        found += results.vanished('miri', found)
-    return found
-
-
 def _ground():
     found = check.run()
     tests = host.run()
@@ -208,7 +201,7 @@ def pieces():
     found['run-x86_64'] = _command('run', cli.run)
     found['host-fuzz'] = host.fuzz
     found['host-bench'] = host.bench
-    found['host-miri'] = _miri
+    found['host-miri'] = cli.miri_tests
     found['bench-x86_64'] = _command(
         'bench', lambda: bench.bench(['c', 'rust'], quick=False))
     found['coverage'] = cli.coverage_tests

@@ -211,6 +211,13 @@ class Root(Debian):
         return text, sorted(path.name.split('-')[0] for path in
                             (self.tmp / 'roots').glob('*-????????????'))
 
+    def made_of(self, root, *names):
+        """There is a ROOT that is called by these files, and no others."""
+        lists = b''.join((env.KPROBES / 'toolchain' / name).read_bytes()
+                         for name in names)
+        stamp = hashlib.sha256(lists).hexdigest()[:12]
+        self.assertTrue((self.tmp / f'roots/{root}-{stamp}').is_dir())
+
     def test_the_pages_have_one_of_their_own(self):
         text, roots = self.kp('kernel')
         self.assertEqual(roots, ['root'])
@@ -230,22 +237,16 @@ class Root(Debian):
 
     def test_it_does_not_tell_kernels_apart(self):
         self.kp('docs')
-        lists = b''.join((env.KPROBES / 'toolchain' / name).read_bytes()
-                         for name in ('packages', 'apt-preferences',
-                                      'mkroot.sh', 'debian.sh'))
-        stamp = hashlib.sha256(lists).hexdigest()[:12]
-        self.assertTrue((self.tmp / f'roots/root-{stamp}').is_dir())
+        self.made_of('root', 'packages', 'apt-preferences', 'mkroot.sh',
+                     'debian.sh')
 
     def test_real_programs_have_one_of_their_own(self):
         self.assertEqual(self.kp('test-clients')[1], ['clients', 'root'])
         self.assertEqual(self.kp('kernel')[1], ['clients', 'root'])
         self.assertEqual(self.kp('test-all', PIECE='clients')[1],
                          ['clients', 'root'])
-        lists = b''.join((env.KPROBES / 'toolchain' / name).read_bytes()
-                         for name in ('clients-packages', 'clients-preferences',
-                                      'mkclients.sh', 'debian.sh'))
-        stamp = hashlib.sha256(lists).hexdigest()[:12]
-        self.assertTrue((self.tmp / f'roots/clients-{stamp}').is_dir())
+        self.made_of('clients', 'clients-packages', 'clients-preferences',
+                     'mkclients.sh', 'debian.sh')
 
     def test_one_that_is_deleted_meanwhile_is_made_again(self):
         for name, command in (('docs', 'docs'), ('clients', 'test-clients')):
