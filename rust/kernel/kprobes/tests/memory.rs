@@ -36,6 +36,10 @@ mod cases {
             UserSlice, //
         }, //
     };
+    use core::mem::{
+        offset_of,
+        MaybeUninit, //
+    };
 
     /// What a handler is to find out about the pointer that the function is given.
     type Ask = fn(&Entry<'_>, *const u8) -> bool;
@@ -102,6 +106,22 @@ mod cases {
                 call.read(at.cast()) == Ok(KNOWN)
                     && call.read(behind.cast()) == Ok(KNOWN)
                     && call.read(at.cast()) == Ok(KNOWN.wide)
+            },
+        )?);
+
+        // A member of a structure of C's, which cannot be read as a whole.
+        let mut file = MaybeUninit::<bindings::file>::zeroed();
+        let member = (&raw mut file).wrapping_byte_add(offset_of!(bindings::file, f_flags));
+        // SAFETY: It is in there, and a number.
+        unsafe { member.cast::<u32>().write(0x4321) };
+        assert!(in_handler(
+            c"rust_kernel_kprobes_reads",
+            rust_kernel_kprobes_reads,
+            file.as_ptr().cast(),
+            |call, at| {
+                let file = at.cast::<bindings::file>();
+                let flags = file.wrapping_byte_add(offset_of!(bindings::file, f_flags));
+                call.read(flags.cast::<u32>()) == Ok(0x4321)
             },
         )?);
         Ok(())
