@@ -10,7 +10,7 @@
 //!
 //! Handlers have no receiver but their registration's state, which all of them share: so it is
 //! [`Sync`], and changes by atomics, or under locks that nothing but handlers take, and these with
-//! interrupts off.
+//! interrupts off. With `CONFIG_PREEMPT_RT` a `SpinLock` sleeps, and is for no handler.
 //!
 //! A probe that is hit while a handler runs on the CPU does not call its handler; the hit is
 //! counted as missed. So handlers and what they call may be probed like anything else.

@@ -129,7 +129,8 @@ impl<'a> Entry<'a> {
     }
 
     /// The `n`th argument, counted from 0, if it is in a register: the first six are on x86-64,
-    /// eight on powerpc, five on s390, four on arm. `A` says how its bits are to be read.
+    /// eight on powerpc, arm64, loongarch and riscv, five on s390, four on arm. `A` says how its
+    /// bits are to be read.
     ///
     /// Those before it are taken to have one register each, as they have wherever registers have 64
     /// bits; [`Self::arguments`] knows better.

@@ -105,7 +105,8 @@ pub use macros::kprobe;
 /// Makes a function a handler of the end of calls of another one, or two of them a handler of the
 /// beginning and the end.
 ///
-/// What is probed is said as with [`kprobe`].
+/// What is probed is said as with [`kprobe`]; before a function by `symbol` only, as there are no
+/// arguments to compare.
 ///
 /// Before a function, which has between its parentheses, each of which may be left out:
 ///
