@@ -115,7 +115,6 @@ pub(crate) fn kprobe(probed: Probed, item: Item) -> Result<TokenStream> {
         }
 
         #cfgs
-        #[allow(dead_code)]
         impl #name {
             #registers
         }
@@ -158,11 +157,16 @@ impl FromFunction {
         let visibility = &function.vis;
         let [docs, cfgs, others] = sorted(&function.attrs);
         let cfgs = quote!(#(#cfgs)*);
+        let allowed = others.iter().filter(|one| one.path().is_ident("allow"));
+        // A type that stands where the function's name does: if nobody registers it the compiler
+        // says there that it is never used.
+        let of_the_client = quote_spanned!(name.span()=> enum #name {});
         let declared = quote! {
             #(#docs)*
             #cfgs
+            #(#allowed)*
             #[allow(non_camel_case_types)]
-            #visibility enum #name {}
+            #visibility #of_the_client
         };
         let mut inside = ItemFn {
             attrs: others.into_iter().cloned().collect(),
@@ -217,7 +221,8 @@ fn or_nothing(of: Option<&Type>) -> TokenStream {
     of.map_or(quote!(()), |of| quote!(#of))
 }
 
-/// What a client has beyond the handler: where it goes, and how it comes there.
+/// What a client has beyond the handler: where it goes, and how it comes there. It need not make
+/// use of all that.
 fn registers(
     probed: &Probed,
     visibility: &Visibility,

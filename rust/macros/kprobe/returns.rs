@@ -106,7 +106,6 @@ fn at_return(probed: Probed, function: ItemFn) -> Result<TokenStream> {
         }
 
         #cfgs
-        #[allow(dead_code)]
         impl #name {
             #registers
         }
@@ -275,7 +274,6 @@ fn at_both(probed: Probed, both: &ItemImpl) -> Result<TokenStream> {
         #handler
 
         #cfgs
-        #[allow(dead_code)]
         impl #of {
             #registers
         }
