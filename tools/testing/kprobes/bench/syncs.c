@@ -61,6 +61,19 @@ static int insert(unsigned int count, u8 form)
 	return 0;
 }
 
+/*
+ * Detours that were left wait for all tasks; then their pages may be given back,
+ * which interrupts the other CPUs as well, whenever that is. So none is to wait
+ * while others are counted. Those left while one wait began have another.
+ */
+static void wait_for_the_left(void)
+{
+#ifdef CONFIG_TASKS_RCU
+	rcu_barrier_tasks();
+	rcu_barrier_tasks();
+#endif
+}
+
 /* Takes them out and waits until the text is as it was. */
 static int take_out(unsigned int count)
 {
@@ -80,6 +93,7 @@ static int take_out(unsigned int count)
 /*
  * The median of several rounds: now and then the kernel interrupts for reasons
  * of its own. A round before them makes what stays (pages of slots, caches).
+ * What one round has left is not counted in the next.
  */
 static void rows(const char *name, unsigned int count, u8 form)
 {
@@ -101,6 +115,7 @@ static void rows(const char *name, unsigned int count, u8 form)
 		error = take_out(count);
 		if (round >= 0)
 			out[round] = received() - before;
+		wait_for_the_left();
 	}
 	if (error) {
 		bench_failed(row, error);
