@@ -9,6 +9,10 @@ set -uo pipefail
 # Jobs in process groups of their own, as a terminal has them; without it
 # bash would start them deaf to Ctrl-C.
 set -m
+# Who is started in the background by a shell without jobs is deaf to it as
+# well, and cannot hear by himself again.
+hearing=(env --default-signal=INT)
+"${hearing[@]}" true 2>/dev/null || hearing=()
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tools/testing/kprobes/toolchain/common.sh
 . "$here/toolchain/common.sh"
@@ -105,7 +109,7 @@ steps() {
 killed() {
 	local n found status=0
 	rm -f "$build/build.log"
-	JOBS=1 "$kp" kernel >"$scratch/log" 2>&1 </dev/null &
+	JOBS=1 "${hearing[@]}" "$kp" kernel >"$scratch/log" 2>&1 </dev/null &
 	running=$!
 	for ((n = 0; n < 1200; n++)); do
 		[ "$(steps)" -lt 4 ] || break
