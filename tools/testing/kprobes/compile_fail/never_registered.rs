@@ -30,6 +30,7 @@ use kernel::{
 #[kprobe(symbol = "do_exit")]
 fn on_exit() {}
 
+#[cfg(refused)]
 #[kretprobe(symbol = "msleep")]
 fn when_slept() {}
 
@@ -85,17 +86,9 @@ pub fn registers(here: &ProcessContext) -> Result<Registered> {
 #[cfg(not(refused))]
 pub fn registers_the_rest(
     here: &ProcessContext,
-) -> Result<
-    (
-        EntryBatch<on_exit>,
-        ReturnProbe<when_slept>,
-        ReturnProbe<Calls>,
-    ),
-    BatchRefused,
-> {
+) -> Result<(EntryBatch<on_exit>, ReturnProbe<Calls>), BatchRefused> {
     Ok((
         EntryBatch::register(here, &[on_exit::PLACE], |_| ())?,
-        when_slept::register(here)?,
         Calls::register(here)?,
     ))
 }
