@@ -5,11 +5,9 @@
  */
 #include <linux/linkage.h>
 #include <linux/objtool.h>
-#include <linux/stringify.h>
-#include <asm/alternative.h>
-#include <asm/cpufeatures.h>
 #include <asm/nospec-branch.h>
 #include <asm/unwind_hints.h>
+#include "ret.h"
 
 /* struct State in detour/tests.rs */
 #define S_AX	(0 * 8)
@@ -108,18 +106,12 @@ SYM_FUNC_END(rust_kprobes_test_run)
 /* Any number may be in rbp. */
 STACK_FRAME_NON_STANDARD_FP rust_kprobes_test_run
 
-/* With all flags as they are, which a thunk that counts calls would change. */
-.macro RETURN
-	ALTERNATIVE __stringify(RET), __stringify(ANNOTATE_UNRET_SAFE; ret; int3), \
-		X86_FEATURE_CALL_DEPTH
-.endm
-
 .macro TEST name
 SYM_FUNC_START(rust_kprobes_test_\name)
 .endm
 
 .macro END_TEST name
-	RETURN
+	RET_WITH_FLAGS
 SYM_FUNC_END(rust_kprobes_test_\name)
 .endm
 
@@ -177,7 +169,7 @@ STACK_FRAME_NON_STANDARD_FP rust_kprobes_test_call
 
 SYM_FUNC_START_LOCAL(rust_kprobes_test_callee)
 	movq	(%rsp), %rax
-	RETURN
+	RET_WITH_FLAGS
 SYM_FUNC_END(rust_kprobes_test_callee)
 
 	/* Flags are read from the stack and come back from there. */
@@ -221,13 +213,13 @@ SYM_INNER_LABEL(rust_kprobes_test_iret_last, SYM_L_GLOBAL)
 	nop
 1:	movl	$0, %ecx
 	movl	$0, %edx
-	RETURN
+	RET_WITH_FLAGS
 SYM_FUNC_END(rust_kprobes_test_iret)
 
 	/* What is behind it is padding. */
 TEST ret
 	notq	%rbp
-	RETURN
+	RET_WITH_FLAGS
 	int3
 	int3
 SYM_FUNC_END(rust_kprobes_test_ret)

@@ -21,10 +21,7 @@
  */
 #include <linux/linkage.h>
 #include <linux/objtool.h>
-#include <linux/stringify.h>
-#include <asm/alternative.h>
 #include <asm/asm-offsets.h>
-#include <asm/cpufeatures.h>
 #include <asm/frame.h>
 #include <asm/nospec-branch.h>
 #include <asm/percpu.h>
@@ -32,6 +29,7 @@
 #include <asm/smap.h>
 #include <asm/unwind_hints.h>
 #include "../entry/calling.h"
+#include "ret.h"
 
 /* From the address to return to: where the detour says whose it is. */
 #define DETOUR_OWNER	-25
@@ -70,12 +68,8 @@ SYM_CODE_START(rust_kprobes_detour)
 	popfq
 	/* sp, and no flag is changed */
 	leaq	8(%rsp), %rsp
-	/*
-	 * Call depth tracking changes flags where it returns. The call that this
-	 * returns from, in the detour, has not been counted either.
-	 */
-	ALTERNATIVE __stringify(RET), __stringify(ANNOTATE_UNRET_SAFE; ret; int3), \
-		X86_FEATURE_CALL_DEPTH
+	/* The call that this returns from, in the detour, was not counted either. */
+	RET_WITH_FLAGS
 
 	/* Somebody wants the CPU, and was kept waiting. */
 .Lpreempted:

@@ -7,10 +7,7 @@
 #include <linux/annotate.h>
 #include <linux/linkage.h>
 #include <linux/objtool.h>
-#include <linux/stringify.h>
-#include <asm/alternative.h>
 #include <asm/asm.h>
-#include <asm/cpufeatures.h>
 #include <asm/ibt.h>
 #include <asm/nops.h>
 #include <asm/nospec-branch.h>
@@ -139,14 +136,15 @@ PLACE rip
 END_PLACE rip
 
 /*
- * Flags are used, and changed. A thunk that counts calls would change them, so
- * the function does not return by one.
+ * Flags are used, and changed. Thunks may change them, so this does not return
+ * by one.
  */
 PLACE registers
 	adcq	%rdi, %rax
 	sbbq	%r15, %r14
-	ALTERNATIVE __stringify(RET), __stringify(ANNOTATE_UNRET_SAFE; ret; int3), \
-		X86_FEATURE_CALL_DEPTH
+	ANNOTATE_UNRET_SAFE
+	ret
+	int3
 SYM_FUNC_END(optimize_registers)
 
 /* optimize_memory(void *buffer, size_t bytes): long enough to be preempted. */

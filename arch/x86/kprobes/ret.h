@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * To return with all flags as they are. Call depth tracking counts returns in a
+ * thunk that changes them: where it is on, this is a return that is not counted.
+ */
+#ifndef _ARCH_X86_KPROBES_RET_H
+#define _ARCH_X86_KPROBES_RET_H
+
+#include <linux/linkage.h>
+#include <linux/objtool.h>
+#include <linux/stringify.h>
+#include <asm/alternative.h>
+#include <asm/cpufeatures.h>
+#include <asm/nospec-branch.h>
+
+.macro RET_WITH_FLAGS
+	ALTERNATIVE __stringify(RET), __stringify(ANNOTATE_UNRET_SAFE; ret; int3), \
+		X86_FEATURE_CALL_DEPTH
+.endm
+
+#endif /* _ARCH_X86_KPROBES_RET_H */
