@@ -22,6 +22,7 @@
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/static_call.h>
 #include <linux/uaccess.h>
 #include <asm/tlb.h>
@@ -169,11 +170,60 @@ void rust_kprobes_client_abandoned(struct rust_kprobes_client *client)
 		client->probe->addr);
 }
 
-/* It was told to go, and has not. */
+/*
+ * After a grace period: idle CPUs of arm are probed where RCU does not look. As
+ * their handlers run with interrupts off, they come out of them for one.
+ */
+void rust_kprobes_wait_for_idle(void)
+{
+	if (IS_ENABLED(CONFIG_ARM))
+		kick_all_cpus_sync();
+}
+
+/* What is called for a probe that nobody may be called for any more. */
+static int nothing_before(struct kprobe *probe, struct pt_regs *regs)
+{
+	return 0;
+}
+NOKPROBE_SYMBOL(nothing_before);
+
+static void nothing_after(struct kprobe *probe, struct pt_regs *regs,
+			  unsigned long flags)
+{
+}
+NOKPROBE_SYMBOL(nothing_after);
+
+#ifdef CONFIG_KRETPROBES
+static int nothing_of_call(struct kretprobe_instance *call,
+			   struct pt_regs *regs)
+{
+	return 1;
+}
+NOKPROBE_SYMBOL(nothing_of_call);
+#endif
+
+/*
+ * It was told to go, and has not, as it could not be disarmed: it is not called
+ * any more, and its memory is left.
+ */
 void rust_kprobes_client_stuck(struct rust_kprobes_client *client)
 {
-	pr_warn("a probe of %pS could not be unregistered\n",
+	struct kprobe *probe = client->probe;
+
+	pr_warn("a probe of %pS could not be unregistered, and stays\n",
 		(void *)client->code);
+#ifdef CONFIG_KRETPROBES
+	if (client->return_probe)
+		WRITE_ONCE(client->return_probe->entry_handler,
+			   nothing_of_call);
+	else
+#endif
+	if (probe->pre_handler)
+		WRITE_ONCE(probe->pre_handler, nothing_before);
+	if (probe->post_handler)
+		WRITE_ONCE(probe->post_handler, nothing_after);
+	synchronize_rcu();
+	rust_kprobes_wait_for_idle();
 }
 
 #ifdef CONFIG_MODULES
@@ -182,12 +232,14 @@ static void take_away(struct rust_kprobes_client *client)
 	client->gone = true;
 	list_move(&client->list, &gone_clients);
 #ifdef CONFIG_KRETPROBES
-	if (client->return_probe) {
+	if (client->return_probe)
 		unregister_kretprobe(client->return_probe);
-		return;
-	}
+	else
 #endif
 	unregister_kprobe(client->probe);
+	rust_kprobes_wait_for_idle();
+	if (!client->probe->addr)
+		rust_kprobes_client_stuck(client);
 }
 
 static int module_event(struct notifier_block *block, unsigned long state,

@@ -32,6 +32,7 @@ void rust_kprobes_client_comes(struct rust_kprobes_client *client);
 bool rust_kprobes_client_goes(struct rust_kprobes_client *client);
 void rust_kprobes_client_abandoned(struct rust_kprobes_client *client);
 void rust_kprobes_client_stuck(struct rust_kprobes_client *client);
+void rust_kprobes_wait_for_idle(void);
 #endif
 
 #endif /* _RUST_KPROBES_CLIENTS_H */

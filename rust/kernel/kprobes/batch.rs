@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     alloc::AllocError,
+    fmt,
     prelude::*, //
 };
 use core::mem::ManuallyDrop;
@@ -105,6 +106,15 @@ impl BatchRefused {
     }
 }
 
+impl fmt::Display for BatchRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.index {
+            Some(index) => f.write_fmt(fmt!("place {index}: {}", self.refused)),
+            None => f.write_fmt(fmt!("{}", self.refused)),
+        }
+    }
+}
+
 impl From<Refused> for BatchRefused {
     fn from(refused: Refused) -> Self {
         Self {
@@ -130,14 +140,14 @@ impl From<BatchRefused> for Error {
 ///
 /// # Invariants
 ///
-/// None is registered.
+/// None is registered, but for those that C could not unregister again.
 struct Prepared<K: Kind>(KVec<ManuallyDrop<Registration<K>>>);
 
 impl<K: Kind> Drop for Prepared<K> {
     fn drop(&mut self) {
         for probe in &self.0 {
             // SAFETY: By the type's invariants; nobody uses it after this.
-            unsafe { probe.site().discard() };
+            unsafe { probe.site().discard_refused() };
         }
     }
 }
@@ -292,6 +302,7 @@ impl<K: Kind> Drop for Batch<K> {
             let (array, count) = array(&mut probes);
             // SAFETY: They are registered, by the type's invariants.
             unsafe { K::Raw::unregister(array, count) };
+            clients::wait_for_idle();
         }
         for probe in &probes {
             // SAFETY: It is not used any more.

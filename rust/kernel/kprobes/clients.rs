@@ -41,11 +41,23 @@ pub(super) unsafe fn say_abandoned(client: *mut bindings::rust_kprobes_client) {
     unsafe { bindings::rust_kprobes_client_abandoned(client) };
 }
 
-/// Warns that C could not unregister a probe, whose memory is left then.
+/// Waits for handlers that a grace period does not wait for, on CPUs that are idle.
+#[cfg(CONFIG_ARM)]
+#[inline(never)]
+pub(super) fn wait_for_idle() {
+    // SAFETY: Who unregisters a probe may wait.
+    unsafe { bindings::rust_kprobes_wait_for_idle() };
+}
+
+/// There are none elsewhere.
+#[cfg(not(CONFIG_ARM))]
+pub(super) fn wait_for_idle() {}
+
+/// Says that C could not unregister a probe, and has it call nobody any more. Its memory is left.
 ///
 /// # Safety
 ///
-/// It was put into the list by [`comes`].
+/// It is initialized, C was told to unregister it, and its memory stays.
 #[inline(never)]
 pub(super) unsafe fn say_stuck(client: *mut bindings::rust_kprobes_client) {
     // SAFETY: By the precondition.

@@ -78,9 +78,9 @@ impl Hit<'_> {
     /// branches, a probe on their entry is on the instruction behind that.
     #[inline]
     pub fn address(&self) -> usize {
-        // SAFETY: It is there, by the type's invariants, and `addr` stays as it is until the probe
-        // is unregistered.
-        unsafe { (*self.probe.as_ref().get()).addr }.addr()
+        // SAFETY: It is there, by the type's invariants. C takes `addr` away, under handlers too,
+        // where a probe could not be unregistered.
+        unsafe { (&raw const (*self.probe.as_ref().get()).addr).read_volatile() }.addr()
     }
 
     /// The instruction pointer as the registers have it. What it says before the instruction is

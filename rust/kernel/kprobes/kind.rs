@@ -41,8 +41,9 @@ use core::{
 /// # Safety
 ///
 /// It is a structure that may be zero before it is registered, whose registering and unregistering
-/// are as those of `<linux/kprobes.h>`: after [`Self::unregister`] has returned, no handler runs,
-/// and the structure is not used any more.
+/// are as those of `<linux/kprobes.h>`: after [`Self::unregister`] has returned, no handler runs
+/// but on CPUs that `clients::wait_for_idle` waits for, and the structure is not used any more,
+/// unless its probe's address was taken away.
 pub unsafe trait Raw: Zeroable {
     /// # Safety
     ///

@@ -192,6 +192,7 @@ impl<K: Kind> Drop for Registration<K> {
         if unsafe { clients::goes(self.site.client()) } {
             // SAFETY: It is registered, by the type's invariants.
             unsafe { K::Raw::unregister(&mut self.site.raw(), 1) };
+            clients::wait_for_idle();
         }
         // SAFETY: It is not used any more.
         unsafe { self.site.discard_unregistered() };

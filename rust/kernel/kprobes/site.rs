@@ -34,6 +34,10 @@ use crate::{
 };
 use core::ptr::NonNull;
 
+/// Do kprobes see to it that a probe is where an instruction begins? On 32-bit arm they take half
+/// an instruction, or a number between two functions, if it looks like one.
+const BOUNDARIES: bool = cfg!(not(CONFIG_ARM));
+
 /// What is registered, and the client's state.
 #[pin_data]
 #[repr(C)]
@@ -96,8 +100,10 @@ impl<K: Kind> SitePtr<K> {
         // SAFETY: It is a member of `raw`, which is ours.
         let probe = unsafe { &mut *K::Raw::probe(&mut raw) };
         place.write_to(name.as_deref(), probe);
-        if K::AT_ENTRY {
+        if K::AT_ENTRY || !BOUNDARIES {
             refused::unless_entry(probe)?;
+        }
+        if K::AT_ENTRY {
             refused::unless_given(probe, K::TAKES)?;
         }
         set(&mut raw);
@@ -132,6 +138,23 @@ impl<K: Kind> SitePtr<K> {
     pub(super) unsafe fn discard(self) {
         // SAFETY: It was a box, by the type's invariants, and is ours, by the precondition.
         drop(unsafe { Pin::new_unchecked(KBox::from_raw(self.0.as_ptr())) });
+    }
+
+    /// Drops a site of a batch that was refused. C may have registered it, and failed to unregister
+    /// it again: then it has taken the address away, but the probe was in a list.
+    ///
+    /// # Safety
+    ///
+    /// C was told to register it, has refused, and no copy of `self` is used after this.
+    pub(super) unsafe fn discard_refused(self) {
+        // SAFETY: The site is there, by the type's invariants.
+        let listed = !unsafe { (*self.probe()).list.next }.is_null();
+        if cfg!(not(CONFIG_RUST_KPROBES)) && listed && self.address() == 0 {
+            // SAFETY: It was initialized when it was made.
+            return unsafe { clients::say_stuck(self.client()) };
+        }
+        // SAFETY: It is not registered.
+        unsafe { self.discard() };
     }
 
     /// Drops a site that was unregistered, unless that has failed. C says so by taking the address
