@@ -76,6 +76,7 @@ pub(crate) fn kprobe(probed: Probed, item: Item) -> Result<TokenStream> {
             "`#[kprobe]` stands before a function; before an `impl` stands `#[kretprobe]`",
         ));
     };
+    wants::refuse_links(&function.attrs)?;
     wants::refuse_answer(
         &function.sig,
         "a handler returns nothing: leave this out (a `PathHandler` says how the kernel goes on)",
@@ -237,10 +238,10 @@ fn registers(
     >);
     let (generics, parameter, made, bound) = match state {
         Some(state) => (
-            quote!(<E>),
-            quote!(state: impl ::kernel::prelude::PinInit<#state, E>,),
+            quote!(<__Error>),
+            quote!(state: impl ::kernel::prelude::PinInit<#state, __Error>,),
             quote!(state),
-            quote!(where ::kernel::error::Error: ::core::convert::From<E>,),
+            quote!(where ::kernel::error::Error: ::core::convert::From<__Error>,),
         ),
         None => (quote!(), quote!(), quote!(()), quote!()),
     };

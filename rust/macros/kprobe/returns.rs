@@ -62,6 +62,7 @@ pub(crate) fn kretprobe(probed: Result<Probed>, item: Item) -> Result<TokenStrea
 
 /// A function that is called at the end of each call.
 fn at_return(probed: Probed, function: ItemFn) -> Result<TokenStream> {
+    wants::refuse_links(&function.attrs)?;
     let leave = Leave::of(&function.sig, None)?;
     if let Some(path) = &probed.function {
         return Err(Error::new(
@@ -256,6 +257,9 @@ fn at_both(probed: Probed, both: &ItemImpl) -> Result<TokenStream> {
             "`fn enter` is missing here: without it, `#[kretprobe]` stands before a function",
         ));
     };
+    for one in [first, last] {
+        wants::refuse_links(&one.attrs)?;
+    }
     let enter = Enter::of(&first.sig)?;
     probed.refuse_more(enter.wants.more)?;
     let leave = Leave::of(&last.sig, enter.kept.as_ref())?;

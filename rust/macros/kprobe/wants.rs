@@ -16,6 +16,7 @@ use quote::{
 };
 use syn::{
     spanned::Spanned,
+    Attribute,
     Error,
     FnArg,
     Result,
@@ -154,6 +155,21 @@ fn refuse_qualifiers(signature: &Signature) -> Result<()> {
             &signature.ident,
             "a handler is one function: it is not generic",
         );
+    }
+    Ok(())
+}
+
+/// Refuses attributes that say where a function is, or what it is called there. A handler's must be
+/// with its module's ordinary text: what stays as long as the module does.
+pub(super) fn refuse_links(attributes: &[Attribute]) -> Result<()> {
+    const LINKS: [&str; 3] = ["link_section", "no_mangle", "export_name"];
+    for attribute in attributes {
+        if LINKS.iter().any(|name| attribute.path().is_ident(name)) {
+            return Err(Error::new(
+                attribute.span(),
+                "a handler is called by kprobes alone, from where it is: leave this out",
+            ));
+        }
     }
     Ok(())
 }
