@@ -53,7 +53,7 @@ impl kernel::Module for RustKprobeBatch {
         let here = ProcessContext::here()?;
         let places = FUNCTIONS.map(Place::symbol);
         let probes = ProbeBatch::register_disabled(&here, &places, |_| Atomic::new(0))
-            .inspect_err(|why| pr_err!("place {:?}: {}\n", why.index(), why.refused()))?;
+            .inspect_err(|why| pr_err!("{why}\n"))?;
         if module_parameters::armed.value() {
             probes.enable(&here)?;
         }

@@ -89,7 +89,9 @@ reasons! {
     /// The text of the probe has gone, and the probe will not be hit again.
     Gone => "the text that the probe was on is no more: unregister it",
     /// Something else, of which only the errno is known.
-    Other => "the errno is all that is known here: see `kprobes/refused` of debugfs",
+    Other =>
+        "the errno is all that is known here: with CONFIG_RUST_KPROBES see `kprobes/refused` of \
+         debugfs",
 }
 
 impl fmt::Display for Reason {
@@ -256,12 +258,13 @@ fn entry(probe: &bindings::kprobe) -> Result {
 /// Where `probe` wants to be; nothing if its symbol is unknown.
 fn text_of(probe: &bindings::kprobe) -> Option<usize> {
     let base = if probe.symbol_name.is_null() {
-        probe.addr
+        Some(probe.addr)
     } else {
         // SAFETY: It is a string.
-        unsafe { bindings::kprobe_lookup_name(probe.symbol_name, 0) }
+        let found = unsafe { bindings::kprobe_lookup_name(probe.symbol_name, 0) };
+        (!found.is_null()).then_some(found)
     };
-    (!base.is_null()).then(|| base.addr().wrapping_add(probe.offset as usize))
+    base.map(|base| base.addr().wrapping_add(probe.offset as usize))
 }
 
 impl From<Refused> for Error {

@@ -380,8 +380,41 @@ mod cases {
         let variable = Place::address((&raw const NOBODY).addr());
         let found = refused::<Any>(variable).map(|(reason, _)| reason);
         assert_eq!(found, Some(Reason::NotText));
-        let found = refused::<Any>(Place::address(8)).map(|(reason, _)| reason);
-        assert_eq!(found, Some(Reason::NotText));
+        for address in [0, 8] {
+            let nowhere = Place::address(address);
+            for found in [refused::<Any>(nowhere), refused::<Entries>(nowhere)] {
+                assert_eq!(found.map(|(reason, _)| reason), Some(Reason::NotText));
+            }
+        }
+    }
+
+    /// Traps somewhere in it, if it were called.
+    #[no_mangle]
+    #[inline(never)]
+    extern "C" fn rust_kernel_kprobes_warns(number: usize) -> usize {
+        crate::warn_on!(black_box(number) == 77);
+        black_box(number)
+    }
+
+    #[test]
+    #[cfg(all(CONFIG_X86, CONFIG_GENERIC_BUG))]
+    fn what_others_need_is_refused() {
+        black_box(rust_kernel_kprobes_warns as extern "C" fn(usize) -> usize)(5);
+        let place = Place::symbol(c"rust_kernel_kprobes_warns");
+        let found = |offset| refused::<kind::Instruction<Count>>(place.plus(offset));
+        let reserved = Some((Reason::Reserved, code::EINVAL));
+        assert!((1..64).any(|offset| found(offset) == reserved));
+    }
+
+    /// What is given to a machine whose kprobes look at nothing but the place itself.
+    #[test]
+    #[cfg(CONFIG_ARM)]
+    fn only_entries_are_probed() {
+        let inside = Place::symbol(c"kernel_clone").plus(8);
+        assert_eq!(
+            refused::<kind::Instruction<Count>>(inside),
+            Some((Reason::NotAnEntry, code::EINVAL))
+        );
     }
 
     #[test]

@@ -107,6 +107,7 @@ mod cases {
     #[test]
     fn one_refusal_is_that_of_all() -> Result {
         static DROPPED: Atomic<u64> = Atomic::new(0);
+        static MADE: Atomic<u64> = Atomic::new(0);
         static HITS: Atomic<u64> = Atomic::new(0);
 
         struct Told;
@@ -127,15 +128,57 @@ mod cases {
             ([first, second, bad], 2, Reason::Blacklisted),
             ([first, unknown, third], 1, Reason::UnknownSymbol),
         ] {
-            let refused =
-                ProbeBatch::<Told>::register(&here, &places, |_| Counted::new(&DROPPED)).err();
+            let refused = ProbeBatch::<Told>::register(&here, &places, |_| {
+                MADE.fetch_add(1, Relaxed);
+                Counted::new(&DROPPED)
+            })
+            .err();
             assert_eq!(refused.and_then(|refused| refused.index()), Some(index));
+            let words = refused.map(|refused| crate::str::CString::try_from_fmt(fmt!("{refused}")));
+            let begin = if index == 1 {
+                b"place 1: the "
+            } else {
+                b"place 2: the "
+            };
+            assert!(words
+                .is_some_and(|words| words.is_ok_and(|words| words.to_bytes().starts_with(begin))));
             let said = refused.map(|refused| refused.refused().reason());
             assert_eq!(said, Some(reason));
             call_all();
             assert_eq!(HITS.load(Relaxed), 0);
         }
-        assert_eq!(DROPPED.load(Relaxed), 6);
+        // Where only entries will do, what is unknown is found out before its state is made.
+        assert!(MADE.load(Relaxed) >= 4);
+        assert_eq!(DROPPED.load(Relaxed), MADE.load(Relaxed));
+        Ok(())
+    }
+
+    /// Has the function be executed as it is.
+    struct Lets;
+
+    impl PathHandler for Lets {
+        type State = Counted;
+
+        fn enter<'a>(state: &Counted, _: &Entry<'a>, path: Path<'a>) -> Next<'a> {
+            state.hits.fetch_add(1, Relaxed);
+            path.unchanged()
+        }
+    }
+
+    #[test]
+    fn each_kind_has_its_batch() -> Result {
+        static DROPPED: Atomic<u64> = Atomic::new(0);
+        let here = ProcessContext::here()?;
+        let places = NAMES.map(Place::symbol);
+        let batch = Batch::<kind::FunctionPath<Lets>>::register(&here, &places, |_| {
+            Counted::new(&DROPPED)
+        })?;
+        call_all();
+        for probe in batch.probes() {
+            assert_eq!(probe.state().hits(), 1);
+        }
+        drop(batch);
+        assert_eq!(DROPPED.load(Relaxed), 3);
         Ok(())
     }
 
@@ -184,7 +227,12 @@ mod cases {
         let way = query(&here, Place::symbol(c"kernel_clone"))?;
         assert_eq!((way == Way::Ftrace), cfg!(CONFIG_KPROBES_ON_FTRACE));
         let way = query(&here, asked)?;
-        assert_eq!((way == Way::Untold), cfg!(not(CONFIG_RUST_KPROBES_JUMPS)));
+        let expected = if cfg!(CONFIG_RUST_KPROBES_JUMPS) {
+            Way::Jump
+        } else {
+            Way::Untold
+        };
+        assert_eq!(way, expected);
         let refused = query(&here, Place::symbol(c"notify_die")).err();
         assert_eq!(
             refused.map(|refused| refused.reason()),

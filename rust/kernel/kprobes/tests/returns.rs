@@ -160,6 +160,36 @@ mod cases {
         Ok(())
     }
 
+    #[test]
+    fn many_are_watched_at_once() -> Result {
+        let here = ProcessContext::here()?;
+        let names = [
+            c"rust_kernel_kprobes_returns",
+            c"rust_kernel_kprobes_unwatched",
+        ];
+        let unknown = c"rust_kernel_kprobes_no_such_function";
+        let bad = [names[0], unknown].map(Place::symbol);
+        let refused = ReturnBatch::<Odd>::register(&here, &bad, |_| Both::new()).err();
+        assert_eq!(refused.and_then(|refused| refused.index()), Some(1));
+        let batch =
+            ReturnBatch::<Odd>::register(&here, &names.map(Place::symbol), |_| Both::new())?;
+        for number in 0..4 {
+            black_box(rust_kernel_kprobes_returns as Target)(number, 0, true, core::ptr::null());
+        }
+        black_box(rust_kernel_kprobes_unwatched as Target)(7, 0, true, core::ptr::null());
+        let counts = |batch: &ReturnBatch<Odd>| {
+            let mut counts = batch.probes().map(|probe| probe.state().counts());
+            [counts.next(), counts.next()]
+        };
+        assert_eq!(counts(&batch), [Some((4, 1 + 3)), Some((1, 7))]);
+        batch.disable(&here)?;
+        black_box(rust_kernel_kprobes_unwatched as Target)(7, 0, true, core::ptr::null());
+        assert_eq!(counts(&batch), [Some((4, 1 + 3)), Some((1, 7))]);
+        drop(batch);
+        black_box(rust_kernel_kprobes_unwatched as Target)(7, 0, true, core::ptr::null());
+        Ok(())
+    }
+
     /// A function that others sleep in, until it is told to go on.
     struct Sleeper {
         go: Arc<Completion>,

@@ -367,8 +367,8 @@ mod cases {
         Ok(())
     }
 
-    /// What is kept is of the client's own type.
     #[cfg(CONFIG_KRETPROBES)]
+    /// What is kept is of the client's own type.
     #[derive(Clone, Copy)]
     struct Kept {
         number: usize,

@@ -40,7 +40,7 @@ module! {
 }
 
 /// Of all probes: it goes with the module, and so must who counts.
-static HITS: Atomic<u64> = Atomic::new(0);
+static HITS: Atomic<usize> = Atomic::new(0);
 
 struct Count;
 
@@ -68,13 +68,13 @@ impl EntryHandler for Count {
 
 impl ReturnHandler for Count {
     type State = ();
-    type Data = u64;
+    type Data = usize;
 
-    fn enter((): &(), _: &Entry<'_>) -> Option<u64> {
+    fn enter((): &(), _: &Entry<'_>) -> Option<usize> {
         Some(1)
     }
 
-    fn leave((): &(), one: u64, _: &Return<'_>) {
+    fn leave((): &(), one: usize, _: &Return<'_>) {
         HITS.fetch_add(one, Relaxed);
     }
 }

@@ -41,7 +41,7 @@ impl Clone {
     }
 
     fn leave(begun: Instant<Monotonic>, pid: c_int) {
-        let took = begun.elapsed().as_nanos();
+        let took = begun.elapsed().as_nanos() as usize;
         pr_info!("kernel_clone() returned {pid} and took {took} ns\n");
     }
 }

@@ -272,6 +272,26 @@ rust_forgets() {
 	not_listed 'kernel_clone|vfs_read|vfs_write'
 }
 
+# rust_of_module: a function of another module is found by each way to say where.
+rust_of_module() {
+	mark of-module
+	load kprobes_target || return 1
+	load kprobes_of_module || {
+		rmmod kprobes_target
+		return 1
+	}
+	echo 3 >/sys/module/kprobes_target/parameters/call
+	rmmod kprobes_of_module
+	rmmod kprobes_target
+	for how in both one attribute; do
+		since of-module "kprobes_of_module: $how: 3 calls" >/dev/null || {
+			since of-module kprobes_of_module:
+			return 1
+		}
+	done
+	not_listed kprobes_target_untraced
+}
+
 # fault_tries NAME: tries six times to remove a directory; says of each what became of it.
 fault_tries() {
 	for try in 1 2 3 4 5 6; do
@@ -326,6 +346,7 @@ check rust_kprobe_fault rust_fault_sample
 check rust_kprobe_fault_refused rust_fault_refused
 check rust_forgotten_probes_go_with_their_module rust_forgets forgets
 check rust_forgotten_again rust_forgets forgets-again
+check rust_probes_of_another_module rust_of_module
 check rust_minimal_loads load rust_minimal
 check rust_minimal_unloads rmmod rust_minimal
 plan

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Probes on a function of another module, whose place is said in each way that there is.
+
+use kernel::{
+    kprobes::{
+        kprobe,
+        EntryProbe,
+        Place,
+        ProcessContext,
+        Reason, //
+    },
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    },
+};
+
+module! {
+    type: OfModule,
+    name: "kprobes_of_module",
+    authors: ["Rust kprobes developers"],
+    description: "Counts the calls of a function of another module",
+    license: "GPL",
+}
+
+#[kprobe(symbol = "kprobes_target:kprobes_target_untraced")]
+fn on_call(hits: &Atomic<usize>, _value: c_int) {
+    hits.fetch_add(1, Relaxed);
+}
+
+struct OfModule {
+    by_both: EntryProbe<on_call>,
+    by_one: EntryProbe<on_call>,
+    by_attribute: EntryProbe<on_call>,
+}
+
+impl kernel::Module for OfModule {
+    fn init(_module: &'static ThisModule) -> Result<Self> {
+        let here = ProcessContext::here()?;
+        let register = |place| EntryProbe::<on_call>::register(&here, place, Atomic::new(0));
+        let elsewhere = register(Place::in_module(c"kprobes_target", c"kernel_clone")).err();
+        if elsewhere.map(|refused| refused.reason()) != Some(Reason::UnknownSymbol) {
+            pr_err!("there is a kernel_clone() in kprobes_target: {elsewhere:?}\n");
+            return Err(EINVAL);
+        }
+        Ok(Self {
+            by_both: register(Place::in_module(
+                c"kprobes_target",
+                c"kprobes_target_untraced",
+            ))?,
+            by_one: register(Place::symbol(c"kprobes_target:kprobes_target_untraced"))?,
+            by_attribute: on_call::register(&here, Atomic::new(0))?,
+        })
+    }
+}
+
+impl Drop for OfModule {
+    fn drop(&mut self) {
+        for (how, probe) in [
+            ("both", &self.by_both),
+            ("one", &self.by_one),
+            ("attribute", &self.by_attribute),
+        ] {
+            pr_info!("{how}: {} calls\n", probe.state().load(Relaxed));
+        }
+    }
+}
