@@ -239,7 +239,8 @@ def commands(paths):
     found = []
     for path in paths:
         for line, word in words(path):
-            if word.startswith('make ') and (wrong := _make(word)):
+            if word.startswith('make ') \
+                    and (wrong := _make(word) or _not_run(word)):
                 found.append(f'{_name(path)}:{line}: {word}: {wrong}')
         for one in listings(path):
             if one.how != 'commands':

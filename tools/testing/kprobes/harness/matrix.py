@@ -59,9 +59,18 @@ RUN_BY = {'run': 'run-x86_64', 'test': 'rust-x86_64', 'check': 'ground',
           'storm': 'storm-x86_64', 'coverage': 'coverage',
           'bench': 'bench-x86_64', 'docs': 'docs', 'series': 'series',
           'module': 'examples-x86_64', 'apply': 'test_ksrc.py',
-          'selfcheck': 'itself',
-          # A kernel's make M=, by which all of our modules are built.
-          'modules': 'rust-x86_64'}
+          'bench-quick': 'bench-quick-x86_64', 'selfcheck': 'itself',
+          # What make test does of a kernel, in parts.
+          'kernel': 'rust-x86_64', 'check-kernel': 'rust-x86_64',
+          'kunit': 'rust-x86_64', 'selftest': 'rust-x86_64',
+          # That it lists results; what it lists are those of make test.
+          'plan': 'test_results.py',
+          # Somebody has to type there: how that comes to the guest.
+          'shell': 'test_small.py',
+          'clean': 'test_turns.py', 'distclean': 'test_shell.py',
+          'help': 'test_matrix.py',
+          # A kernel's make M=.
+          'modules': 'examples-x86_64'}
 # Of random configurations, our objects are compiled, nothing else.
 SEEDS = range(1, 11)
 
@@ -137,7 +146,8 @@ def _ground():
 
 
 def _examples():
-    return modules.examples(kernel.build('x86_64', 'rust'))
+    built = kernel.build('x86_64', 'rust')
+    return modules.examples(built) + modules.alone(built)
 
 
 def _clients(impl):
@@ -204,6 +214,7 @@ def pieces():
     found['host-miri'] = cli.miri_tests
     found['bench-x86_64'] = _command(
         'bench', lambda: bench.bench(['c', 'rust'], quick=False))
+    found['bench-quick-x86_64'] = _command('bench-quick', cli.bench_quick)
     found['coverage'] = cli.coverage_tests
     found['docs'] = _docs
     found['series'] = _series

@@ -170,6 +170,22 @@ def missing(wanted, lines):
     return ''
 
 
+def alone(built):
+    """Each of our modules' folders, by make M= with nothing but its Kbuild."""
+    found = []
+    for folder in sorted(path.parent for path in env.KPROBES.glob('*/Kbuild')):
+        name, why = folder.name, ''
+        try:
+            kernel.external(built, folder, env.WORK / f'modules/{name}-alone',
+                            name)
+        except env.Refusal as refusal:
+            refusal.show()
+            why = refusal.found
+        found.append(ktap.Result(f'{built.arch}.{built.impl}.alone.{name}',
+                                 'fail' if why else 'pass', why))
+    return found
+
+
 def examples(built):
     """The modules that README shows do what it says; the results."""
     found = []

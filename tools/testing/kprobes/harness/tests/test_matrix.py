@@ -5,6 +5,7 @@ import contextlib
 import io
 import os
 import re
+import subprocess
 import types
 from unittest import mock
 
@@ -460,6 +461,13 @@ class Pieces(support.Case):
         self.assertEqual([one for one in matrix.RUN_BY.values()
                           if one not in {*matrix.pieces(), *tests, 'itself'}], [])
 
+    def test_make_help_names_each_command(self):
+        text = subprocess.run(
+            ['make', '-s', '-C', env.REPO, 'help'], text=True, check=True,
+            capture_output=True, env={'PATH': os.environ['PATH']}).stdout
+        self.assertEqual([one for one in documents._targets() - {'help'}
+                          if not re.search(rf'^ *make {one}\b', text, re.M)], [])
+
     def test_a_command_that_fails_is_a_failure(self):
         for status, wanted in (0, 'pass'), (2, 'fail'):
             with mock.patch.object(matrix.cli, 'run', lambda: status):
@@ -567,6 +575,8 @@ class Examples(support.Case):
             matrix.modules, 'run',
             lambda _, folder, parameters: self.called.append(parameters)
             or said.get(folder.name, [])))
+        self.enterContext(mock.patch.object(
+            matrix.modules, 'alone', lambda _: []))
         self.called = []
         return [one.status
                 for one in matrix.pieces()['examples-x86_64']()]
@@ -596,6 +606,20 @@ class Examples(support.Case):
         self.assertEqual(self.verdicts(
             {**self.SAID, 'template': self.SAID['template'][:-1]}),
             ['pass', 'fail'])
+
+    def test_each_folder_is_built_alone(self):
+        def external(_built, folder, out, _name):
+            self.assertEqual(out.parent, env.WORK / 'modules')
+            if folder.name == 'storm':
+                raise env.Refusal('a module', 'none', 'mend it')
+        self.enterContext(mock.patch.object(
+            matrix.modules.kernel, 'external', external))
+        with contextlib.redirect_stderr(io.StringIO()), \
+                contextlib.redirect_stdout(io.StringIO()):
+            found = matrix.modules.alone(mock.Mock(arch='x86_64', impl='rust'))
+        self.assertEqual({one.name.rsplit('.', 1)[1]: one.status for one in found}, {
+            'bench': 'pass', 'clauses': 'pass', 'coverage': 'pass',
+            'forms': 'pass', 'storm': 'fail'})
 
     def test_readme_and_the_page_show_them(self):
         # As they are there: see test_documents.py.
