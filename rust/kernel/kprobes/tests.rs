@@ -131,6 +131,7 @@ mod cases {
         *, //
     };
     use crate::{
+        alloc::AllocError,
         bindings,
         error::code,
         sync::{
@@ -415,6 +416,24 @@ mod cases {
             refused::<kind::Instruction<Count>>(inside),
             Some((Reason::NotAnEntry, code::EINVAL))
         );
+    }
+
+    #[test]
+    fn errnos_have_their_reasons() {
+        for (error, reason) in [
+            (code::ENOMEM, Reason::NoMemory),
+            (code::EBUSY, Reason::Taken),
+            (code::EILSEQ, Reason::NotAnInstruction),
+            (code::EOPNOTSUPP, Reason::Immovable),
+            (code::EIO, Reason::Other),
+        ] {
+            let refused = Refused::of(error);
+            assert_eq!(refused.reason(), reason);
+            assert_eq!(refused.errno(), error.to_errno());
+        }
+        let refused = Refused::from(AllocError);
+        assert_eq!(refused.reason(), Reason::NoMemory);
+        assert_eq!(Error::from(refused), code::ENOMEM);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Probes on a function of another module, whose place is said in each way that there is.
+//! Probes on a function of another module, whose place is said in each way that there is. That
+//! module goes first.
 
 use kernel::{
     kprobes::{
@@ -63,7 +64,12 @@ impl Drop for OfModule {
             ("one", &self.by_one),
             ("attribute", &self.by_attribute),
         ] {
-            pr_info!("{how}: {} calls\n", probe.state().load(Relaxed));
+            let enabled = ProcessContext::here().and_then(|here| probe.enable(&here));
+            let calls = probe.state().load(Relaxed);
+            match enabled {
+                Ok(()) => pr_info!("{how}: {calls} calls, and more may come\n"),
+                Err(why) => pr_info!("{how}: {calls} calls, {why}\n"),
+            }
         }
     }
 }

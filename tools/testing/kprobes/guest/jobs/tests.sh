@@ -272,7 +272,8 @@ rust_forgets() {
 	not_listed 'kernel_clone|vfs_read|vfs_write'
 }
 
-# rust_of_module: a function of another module is found by each way to say where.
+# rust_of_module: a function of another module is found by each way to say where;
+# when it has gone, a client is told so.
 rust_of_module() {
 	mark of-module
 	load kprobes_target || return 1
@@ -281,10 +282,11 @@ rust_of_module() {
 		return 1
 	}
 	echo 3 >/sys/module/kprobes_target/parameters/call
-	rmmod kprobes_of_module
 	rmmod kprobes_target
+	rmmod kprobes_of_module
+	gone='the text .* is no more: unregister it \(-22\)'
 	for how in both one attribute; do
-		since of-module "kprobes_of_module: $how: 3 calls" >/dev/null || {
+		since of-module "kprobes_of_module: $how: 3 calls, $gone" >/dev/null || {
 			since of-module kprobes_of_module:
 			return 1
 		}
