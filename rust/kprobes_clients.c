@@ -200,6 +200,25 @@ static int nothing_of_call(struct kretprobe_instance *call,
 	return 1;
 }
 NOKPROBE_SYMBOL(nothing_of_call);
+
+static void call_nothing(struct kretprobe *probe)
+{
+	WRITE_ONCE(probe->entry_handler, nothing_of_call);
+}
+
+static void take_return_probe_away(struct kretprobe *probe)
+{
+	unregister_kretprobe(probe);
+}
+#else
+/* There are none. */
+static void call_nothing(struct kretprobe *probe)
+{
+}
+
+static void take_return_probe_away(struct kretprobe *probe)
+{
+}
 #endif
 
 /*
@@ -212,13 +231,10 @@ void rust_kprobes_client_stuck(struct rust_kprobes_client *client)
 
 	pr_warn("a probe of %pS could not be unregistered, and stays\n",
 		(void *)client->code);
-#ifdef CONFIG_KRETPROBES
+	/* What a return probe has there is kprobes' own. */
 	if (client->return_probe)
-		WRITE_ONCE(client->return_probe->entry_handler,
-			   nothing_of_call);
-	else
-#endif
-	if (probe->pre_handler)
+		call_nothing(client->return_probe);
+	else if (probe->pre_handler)
 		WRITE_ONCE(probe->pre_handler, nothing_before);
 	if (probe->post_handler)
 		WRITE_ONCE(probe->post_handler, nothing_after);
@@ -231,12 +247,10 @@ static void take_away(struct rust_kprobes_client *client)
 {
 	client->gone = true;
 	list_move(&client->list, &gone_clients);
-#ifdef CONFIG_KRETPROBES
 	if (client->return_probe)
-		unregister_kretprobe(client->return_probe);
+		take_return_probe_away(client->return_probe);
 	else
-#endif
-	unregister_kprobe(client->probe);
+		unregister_kprobe(client->probe);
 	rust_kprobes_wait_for_idle();
 	if (!client->probe->addr)
 		rust_kprobes_client_stuck(client);
