@@ -13,9 +13,15 @@
 #include <asm/cpufeatures.h>
 #include <asm/nospec-branch.h>
 
+/* By no thunk. */
+.macro BARE_RET
+	ANNOTATE_UNRET_SAFE
+	ret
+	int3
+.endm
+
 .macro RET_WITH_FLAGS
-	ALTERNATIVE __stringify(RET), __stringify(ANNOTATE_UNRET_SAFE; ret; int3), \
-		X86_FEATURE_CALL_DEPTH
+	ALTERNATIVE __stringify(RET), __stringify(BARE_RET), X86_FEATURE_CALL_DEPTH
 .endm
 
 #endif /* _ARCH_X86_KPROBES_RET_H */
