@@ -170,34 +170,34 @@ def missing(wanted, lines):
     return ''
 
 
+def _result(built, name, check):
+    """A result of CHECK, which says what is wrong, or refuses."""
+    try:
+        why = check()
+    except env.Refusal as refusal:
+        refusal.show()
+        why = refusal.found
+    return ktap.Result(f'{built.arch}.{built.impl}.{name}',
+                       'fail' if why else 'pass', why)
+
+
 def alone(built):
     """Each of our modules' folders, by make M= with nothing but its Kbuild."""
-    found = []
-    for folder in sorted(path.parent for path in env.KPROBES.glob('*/Kbuild')):
-        name, why = folder.name, ''
-        try:
-            kernel.external(built, folder, env.WORK / f'modules/{name}-alone',
-                            name)
-        except env.Refusal as refusal:
-            refusal.show()
-            why = refusal.found
-        found.append(ktap.Result(f'{built.arch}.{built.impl}.alone.{name}',
-                                 'fail' if why else 'pass', why))
-    return found
+    def wrong(folder):
+        kernel.external(built, folder, env.WORK / 'modules'
+                        / f'{folder.name}-alone', folder.name)
+        return ''
+    folders = sorted(path.parent for path in env.KPROBES.glob('*/Kbuild'))
+    return [_result(built, f'alone.{folder.name}', lambda: wrong(folder))
+            for folder in folders]
 
 
 def examples(built):
     """The modules that README shows do what it says; the results."""
-    found = []
-    for name, (parameters, wanted) in zip(NAMES, (
-            shown(), ('', shown('template')[1])), strict=True):
-        try:
-            lines = run(built, EXAMPLES / name, parameters)
-            why = missing(wanted, lines)
-            why = why and f'it did not say "{why}", or not there'
-        except env.Refusal as refusal:
-            refusal.show()
-            why = refusal.found
-        found.append(ktap.Result(f'{built.arch}.{built.impl}.example.{name}',
-                                 'fail' if why else 'pass', why))
-    return found
+    def wrong(name, parameters, wanted):
+        line = missing(wanted, run(built, EXAMPLES / name, parameters))
+        return line and f'it did not say "{line}", or not there'
+    return [_result(built, f'example.{name}',
+                    lambda: wrong(name, parameters, wanted))
+            for name, (parameters, wanted) in zip(NAMES, (
+                shown(), ('', shown('template')[1])), strict=True)]
