@@ -10,7 +10,6 @@ import env
 import procs
 import progress
 import rethooks
-import source
 from ktap import Result
 
 
@@ -48,7 +47,7 @@ def _asked(built, name, saved, tests=True, flags=''):
 
     Without its TESTS, as everybody else has it, there may be what nobody uses.
     """
-    with source.scratch() as scratch:
+    with procs.scratch() as scratch:
         words = _as_clippy(built, saved, scratch)
         if not tests:
             cfg = (built.obj / _CFG).read_text().splitlines()

@@ -29,7 +29,6 @@ import progress
 import programs
 import qemu
 import results
-import source
 import toolchain
 import variables
 
@@ -749,7 +748,7 @@ def _command(name):
         toolchain.require(name)
         with _turn(name):
             # What an interrupted command before this one has left.
-            source.clear_scratch()
+            procs.clear_scratch()
             with procs.nothing_vanishes():
                 status = function()
             # Where the command has not done so before its last line.

@@ -17,7 +17,6 @@ import re
 
 import env
 import procs
-import source
 from ktap import Result
 
 FOLDER = env.KPROBES / 'compile_fail'
@@ -82,7 +81,7 @@ def _try(built, path, folder):
 def tests(built, tick=lambda name: None, only=''):
     """A result for each file."""
     found = []
-    with source.scratch() as folder:
+    with procs.scratch() as folder:
         for path in sorted(FOLDER.glob('*.rs')):
             if only not in path.stem:
                 continue

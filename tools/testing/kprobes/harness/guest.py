@@ -8,13 +8,13 @@ device nodes need no rights.
 import gzip
 import stat
 import subprocess
-from pathlib import Path
 
 import env
+import packages
 import procs
 
 GUEST = env.KPROBES / 'guest'
-PACKAGED = Path('/opt/guest')
+GUESTS = env.CACHE / 'guest'
 DEBIAN = {'x86_64': 'amd64', 'arm': 'armhf', 'ppc64le': 'ppc64el',
           's390x': 's390x'}
 
@@ -51,50 +51,32 @@ class _Cpio:
         return b''.join(self.parts)
 
 
-def busybox(arch):
-    """Debian's static busybox for ARCH, as bytes."""
+def busybox(arch: str) -> bytes:
+    """Debian's static busybox for ARCH."""
     debian = DEBIAN[arch]
-    kept = env.CACHE / 'guest' / f'busybox-{debian}'
-    if not kept.exists():
+    unpacked = GUESTS / f'busybox-{debian}'
+    if not unpacked.exists():
         with procs.alone('guest'):
-            if not kept.exists():
-                _unpack_busybox(debian, kept)
-    return kept.read_bytes()
+            if not unpacked.exists():
+                _unpack_busybox(arch, unpacked)
+    return unpacked.read_bytes()
 
 
-def _packages(debian):
-    return sorted(
-        p for place in (env.CACHE / 'guest', PACKAGED,
-                        # HOST_TOOLS=1 beside a root that was made before.
-                        *env.CACHE.glob('root-*/opt/guest'))
-        for p in place.glob(f'busybox-static_*_{debian}.deb'))
-
-
-def has_busybox(arch):
-    """Will busybox(ARCH) have something to give?"""
+def _unpack_busybox(arch, unpacked):
     debian = DEBIAN[arch]
-    return (env.CACHE / 'guest' / f'busybox-{debian}').exists() \
-        or bool(_packages(debian))
-
-
-def _unpack_busybox(debian, kept):
-    packages = _packages(debian)
-    if not packages:
-        raise env.Refusal(
-            f'the package busybox-static:{debian}',
-            'none came with the toolchain root',
-            f'put busybox-static_*_{debian}.deb into '
-            f'{env.host(env.CACHE / "guest")}')
-    kept.parent.mkdir(exist_ok=True)
-    archive = subprocess.run(
-        ['dpkg-deb', '--fsys-tarfile', packages[-1]],
-        capture_output=True, check=True).stdout
+    package = max(GUESTS.glob(f'busybox-static_*_{debian}.deb'), default=None) \
+        or packages.fetch(
+            f'busybox-static:{debian}', GUESTS, ('trixie', 'forky'),
+            'Or put that package\'s file into '
+            f'{env.host(GUESTS)}. What runs no guest of {arch} works without it')
+    archive = subprocess.run(['dpkg-deb', '--fsys-tarfile', package],
+                             capture_output=True, check=True).stdout
     data = subprocess.run(
         ['tar', '-xO', '--wildcards', './*bin/busybox'], input=archive,
         capture_output=True, check=True).stdout
-    part = kept.with_suffix('.part')
+    part = unpacked.with_suffix('.part')
     part.write_bytes(data)
-    part.replace(kept)
+    part.replace(unpacked)
 
 
 def initramfs(built, name, script, modules=(), files=None):

@@ -208,7 +208,6 @@ def _libraries(report):
 
 
 def _machines(report, arches):
-    import guest
     for arch in arches:
         name, package = _EMULATORS[arch]
         name = f'qemu-system-{name}'
@@ -217,13 +216,6 @@ def _machines(report, arches):
             report.add(name, f'{_QEMU}.x, with which the tests and figures '
                        'were made', found,
                        _install(f'qemu-system-{package}'))
-        if not guest.has_busybox(arch):
-            debian = guest.DEBIAN[arch]
-            place = env.host(env.CACHE / 'guest')
-            report.add(f'busybox-static:{debian}', 'its package, for the '
-                       'guest', '', f'dpkg --add-architecture {debian}; '
-                       f'apt-get update; mkdir -p {place}; cd {place} && '
-                       f'apt-get download busybox-static:{debian}')
 
 
 def _arches(command):

@@ -88,7 +88,7 @@ def _insn_c():
         return made
     lib = tree / 'tools/arch/x86/lib'
     generator = tree / 'tools/arch/x86/tools/gen-insn-attr-x86.awk'
-    with source.scratch(STORE) as scratch:
+    with procs.scratch(STORE) as scratch:
         tables = Path(scratch) / 'inat-tables.c'
         tables.write_bytes(subprocess.check_output(
             ['awk', '-f', generator, lib / 'x86-opcode-map.txt']))
@@ -118,7 +118,7 @@ def images():
 def environment():
     """For the host tests."""
     STORE.mkdir(exist_ok=True)
-    source.clear_scratch(STORE)
+    procs.clear_scratch(STORE)
     with procs.alone('judges'):
         found = {'KPROBES_INSN_C': str(_insn_c())}
     if llvm := _llvm():

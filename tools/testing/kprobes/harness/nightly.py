@@ -10,11 +10,12 @@ import hashlib
 import os
 import shutil
 import tarfile
+import time
 
 import env
+import packages
 import procs
 import progress
-import source
 
 LIST = env.KPROBES / 'toolchain' / 'nightly'
 
@@ -51,10 +52,16 @@ def _sysroot(into):
 def _make(into, listing):
     shutil.rmtree(into, ignore_errors=True)
     with progress.Stage('nightly', 3) as stage:
-        for want, url in source.entries(listing):
+        for sha256, url in map(str.split, filter(
+                lambda line: line and not line.startswith('#'),
+                listing.read_text().splitlines())):
             stage.tick(url)
-            path, reason = source.take(into / 'archives', want, url)
-            if not path:
+            for pause in (0, packages.PAUSE):
+                time.sleep(pause)
+                path, reason = packages.take(into / 'archives', sha256, url)
+                if path:
+                    break
+            else:
                 raise Missing(reason)
             _unpack(path, into)
             path.unlink()

@@ -123,7 +123,7 @@ class Target:
     def wanted_patched(self):
         """{path: bytes}: the patched files, computed without the tree."""
         wanted = {}
-        with source.scratch() as scratch:
+        with procs.scratch() as scratch:
             scratch = Path(scratch)
             for patch in patches(self.folder):
                 for path in touched(patch):

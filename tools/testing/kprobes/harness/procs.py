@@ -7,7 +7,9 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
+from pathlib import Path
 
 import env
 import progress
@@ -119,6 +121,31 @@ def held(path):
 def alone(name):
     """One at a time in the cache that all checkouts share."""
     return turn(env.CACHE / f'{name}.lock', 'the cache', name)
+
+
+@contextlib.contextmanager
+def scratch(place=None):
+    """A temporary directory beside the work, not in memory.
+
+    Locked as long as somebody works in it: see clear_scratch().
+    """
+    place = place or env.WORK
+    with contextlib.ExitStack() as stack:
+        # Nobody may find it between the two steps.
+        with turn(place / 'scratch.lock', 'the cache', 'scratch'):
+            folder = stack.enter_context(
+                tempfile.TemporaryDirectory(dir=place))
+            stack.enter_context(turn(Path(folder), 'x', 'x'))
+        yield folder
+
+
+def clear_scratch(place=None):
+    """Delete the temporary directories of who did not come to delete them."""
+    place = place or env.WORK
+    with turn(place / 'scratch.lock', 'the cache', 'scratch'):
+        for folder in place.glob('tmp????????'):
+            if folder.is_dir() and not held(folder):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def no_space(path):

@@ -1,29 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 """Where the kernel's source comes from.
 
-In this order: the user's own tree (KSRC=), the cache, Debian's package that
-came with the toolchain root, then the public archives listed in
-toolchain/sources, each file with its SHA-256. Any 7.3.x will do.
+In this order: the user's own tree (KSRC=), the cache, Debian's package. Any
+7.3.x will do.
 """
 
-import contextlib
-import errno
-import hashlib
-import http.client
 import re
 import shutil
-import tempfile
-import urllib.request
 from pathlib import Path
 
 import env
 import ksrc
+import packages
 import procs
 import progress
 
 SERIES = (7, 3)
-LIST = env.KPROBES / 'toolchain' / 'sources'
-PACKAGED = Path('/opt/source')
 
 
 def version(tree):
@@ -52,66 +44,16 @@ def require_version(tree, what):
     return found
 
 
-def digest(path):
-    """SHA-256 of a file."""
-    with open(path, 'rb') as data:
-        return hashlib.file_digest(data, 'sha256').hexdigest()
-
-
-def entries(listing=None):
-    """(sha256, url) from the list of archives."""
-    for line in (listing or LIST).read_text().splitlines():
-        if line and not line.startswith('#'):
-            yield tuple(line.split())
-
-
-def take(store, want, url, timeout=60):
-    """URL into STORE: (its file, '') or, unless its SHA-256 is WANT, why not."""
-    name = url.rsplit('/', 1)[1]
-    part = store / (name + '.part')
-    try:
-        store.mkdir(parents=True, exist_ok=True)
-        with urllib.request.urlopen(url, timeout=timeout) as answer, \
-                open(part, 'wb') as out:
-            shutil.copyfileobj(answer, out, 1 << 20)
-        found = digest(part)
-        if found == want:
-            part.replace(store / name)
-            return store / name, ''
-    except (OSError, http.client.HTTPException) as error:
-        full = getattr(error, 'errno', None) == errno.ENOSPC \
-            or procs.no_space(store)
-        part.unlink(missing_ok=True)
-        if full:
-            raise procs.full_disk(store) from error
-        return None, f'{url}: {error}'
-    part.unlink(missing_ok=True)
-    return None, f'{url}: SHA-256 is {found}, not {want}'
-
-
-def fetch(store, listing=None, timeout=60):
-    """The first archive that answers with the right bytes, in STORE."""
-    tried = []
-    for want, url in entries(listing):
-        path, reason = take(store, want, url, timeout)
-        if path:
-            return path
-        tried.append(reason)
-    raise env.Refusal(
-        'the kernel source from one of the archives in '
-        f'{env.host(listing or LIST)}',
-        '\n            '.join(tried) or 'the list is empty',
-        'is the network up (proxy variables)? Or give a 7.3 tree: KSRC=/path')
-
-
-def archive(store=None, packaged=PACKAGED, listing=None):
-    """The source archive: from the cache, the package, or an archive."""
+def archive(store: Path | None = None) -> Path:
+    """The source archive: from the cache, or from Debian's archives."""
     store = store or env.CACHE / 'source'
-    if found := _kept(store, packaged):
+    if found := _kept(store):
         return found
     with procs.alone('source'):
         # Somebody else may have fetched it while we waited.
-        return _kept(store, packaged) or fetch(store, listing)
+        return _kept(store) or packages.fetch(
+            'linux-source-7.3:all', store, ('trixie-backports',),
+            'Or give a 7.3 tree: KSRC=/path')
 
 
 def _numbers(path):
@@ -119,13 +61,9 @@ def _numbers(path):
     return [int(number) for number in re.findall('[0-9]+', path.name)]
 
 
-def _kept(*places):
-    for place in places:
-        found = [*place.glob('linux-source-7.3_*.deb'),
-                 *place.glob('linux-7.3*.tar.xz')]
-        if found:
-            return max(found, key=_numbers)
-    return None
+def _kept(store):
+    return max([*store.glob('linux-source-7.3_*.deb'),
+                *store.glob('linux-7.3*.tar.xz')], key=_numbers, default=None)
 
 
 def _unpack(path, into):
@@ -207,28 +145,3 @@ def tree():
         (part / '.kprobes-source').write_text(now)
         part.rename(env.TREE)
     return env.TREE
-
-
-@contextlib.contextmanager
-def scratch(place=None):
-    """A temporary directory beside the work, not in memory.
-
-    Locked as long as somebody works in it: see clear_scratch().
-    """
-    place = place or env.WORK
-    with contextlib.ExitStack() as stack:
-        # Nobody may find it between the two steps.
-        with procs.turn(place / 'scratch.lock', 'the cache', 'scratch'):
-            folder = stack.enter_context(
-                tempfile.TemporaryDirectory(dir=place))
-            stack.enter_context(procs.turn(Path(folder), 'x', 'x'))
-        yield folder
-
-
-def clear_scratch(place=None):
-    """Delete the temporary directories of who did not come to delete them."""
-    place = place or env.WORK
-    with procs.turn(place / 'scratch.lock', 'the cache', 'scratch'):
-        for folder in place.glob('tmp????????'):
-            if folder.is_dir() and not procs.held(folder):
-                shutil.rmtree(folder, ignore_errors=True)

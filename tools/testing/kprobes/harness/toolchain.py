@@ -3,9 +3,11 @@
 
 import os
 import shutil
+import subprocess
 
 import env
 import hosttools
+import packages
 import procs
 import progress
 
@@ -13,44 +15,64 @@ BINDGEN = '0.72.1'
 
 
 def _bindgen():
-    """bindgen of the version that fits libclang, built once."""
-    rustc = procs.output(['rustc', '--version']).split()[1]
-    home = env.CACHE / f'bindgen-{BINDGEN}-rustc-{rustc}'
-    tool = home / 'bin' / 'bindgen'
-    if not tool.exists():
+    """Put the bindgen that fits libclang into PATH, fetched or built once."""
+    home = env.CACHE / f'bindgen-{BINDGEN}'
+    if not (home / 'bin/bindgen').exists():
         with procs.alone('bindgen'):
-            if not tool.exists():
+            if not (home / 'bin/bindgen').exists():
                 _make_bindgen(home)
-    if str(tool.parent) not in os.environ['PATH'].split(':'):
-        os.environ['PATH'] = f'{tool.parent}:{os.environ["PATH"]}'
+    if f'{home}/bin' not in os.environ['PATH'].split(':'):
+        os.environ['PATH'] = f'{home}/bin:{os.environ["PATH"]}'
 
 
 def _make_bindgen(home):
     with progress.Stage('bindgen', 1.5) as stage:
-        log = env.LOGS / 'bindgen.log'
-        part = home.with_suffix('.part')
+        part = home.parent / f'{home.name}.part'
         shutil.rmtree(part, ignore_errors=True)
-        status = procs.run(
-            ['cargo', 'install', '--locked', '--root', part,
-             'bindgen-cli', '--version', BINDGEN], log,
-            extra={'CARGO_HOME': str(env.CACHE / 'cargo'),
-                   'CARGO_TARGET_DIR': str(env.WORK / 'bindgen-build'),
-                   'CARGO_PROFILE_RELEASE_OPT_LEVEL': '1',
-                   'CARGO_PROFILE_RELEASE_LTO': 'off',
-                   'CARGO_TERM_COLOR': 'never'},
-            on_line=lambda line: stage.tick(line.strip(), int(
-                line.lstrip().startswith('Compiling'))))
-        if status:
-            if procs.no_space(env.CACHE):
-                raise procs.full_disk(env.CACHE)
-            raise env.Refusal(
-                f'cargo to build bindgen-cli {BINDGEN}',
-                procs.tail(log, 6),
-                'is the crate registry reachable (proxy variables)? '
-                f'Whole log: {env.host(log)}')
+        try:
+            _packaged(part)
+        except (env.Refusal, OSError, subprocess.CalledProcessError) as why:
+            progress.say(f'bindgen is built by cargo: {why}')
+            _built_by_cargo(part, stage)
         shutil.rmtree(home, ignore_errors=True)
         part.rename(home)
-        shutil.rmtree(env.WORK / 'bindgen-build', ignore_errors=True)
+
+
+def _packaged(part):
+    """Debian's bindgen in PART/bin, if it is of our version and runs."""
+    package = packages.fetch('bindgen:amd64', env.CACHE / 'bindgen',
+                             ('forky',), '')
+    part.mkdir()
+    procs.output(['dpkg-deb', '--extract', package, part / 'unpacked'])
+    (part / 'unpacked/usr/bin').rename(part / 'bin')
+    version = procs.output([part / 'bin/bindgen', '--version']).split()[-1]
+    if version != BINDGEN:
+        shutil.rmtree(part)
+        raise OSError(f'Debian has {version} now, not {BINDGEN}')
+
+
+def _built_by_cargo(part, stage):
+    log = env.LOGS / 'bindgen.log'
+    shutil.rmtree(part, ignore_errors=True)
+    status = procs.run(
+        ['cargo', 'install', '--locked', '--root', part,
+         'bindgen-cli', '--version', BINDGEN], log,
+        extra={'CARGO_HOME': str(env.CACHE / 'cargo'),
+               'CARGO_TARGET_DIR': str(env.WORK / 'bindgen-build'),
+               'CARGO_PROFILE_RELEASE_OPT_LEVEL': '1',
+               'CARGO_PROFILE_RELEASE_LTO': 'off',
+               'CARGO_TERM_COLOR': 'never'},
+        on_line=lambda line: stage.tick(line.strip(), int(
+            line.lstrip().startswith('Compiling'))))
+    if status:
+        if procs.no_space(env.CACHE):
+            raise procs.full_disk(env.CACHE)
+        raise env.Refusal(
+            f'bindgen {BINDGEN} as Debian\'s package, or built by cargo',
+            procs.tail(log, 6),
+            'are Debian\'s archive and the crate registry reachable (proxy '
+            f'variables)? Whole log: {env.host(log)}')
+    shutil.rmtree(env.WORK / 'bindgen-build', ignore_errors=True)
 
 
 def require(command):

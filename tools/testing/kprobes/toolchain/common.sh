@@ -101,7 +101,7 @@ check_given() {
 # the harness. Nothing else does, or two people would build two kernels.
 keep_users() {
 	local name
-	for name in TERM CI V JOBS ARGS UNDO PIECE FAST SEED ARCH IMPL HOST_TOOLS \
+	for name in TERM CI V JOBS ARGS UNDO PIECE FAST SEED ARCH IMPL HOST_TOOLS DEBIAN_MIRROR \
 		"${PROXIES[@]}"; do
 		[ -z "${!name:-}" ] || keep+=("$name=${!name}")
 	done

@@ -10,16 +10,23 @@ called=       # what people call it
 room=         # how many KiB it needs,
 room_called=  # and that in words
 include=()    # its packages
-foreign=()    # architectures beside amd64 that packages are fetched of
-suites=()     # what there is beside trixie, its updates and its security; each may
-              # have options for apt behind its name
+suites=()     # the suites it cannot do without, beside trixie
+extra_suites=(trixie-updates trixie-security)  # those it can do without,
+extra_include=()  # and the packages that come from them alone
+without=      # what does not work without those packages
+way_mirror=0  # the archive that is being tried, of `mirrors` below
 preferences=  # a file for apt: which suite a package comes from
-commands=()   # for a shell inside, one after another, behind all packages
 
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
-security=${DEBIAN_SECURITY:-http://deb.debian.org/debian-security}
+# archives FIELD: that field of each archive in `files`, see there.
+archives() {
+	awk -v field="$1" '$1 == "archive" { printf "%s ", $field }' \
+		"$(dirname "${BASH_SOURCE[0]}")/files"
+}
+
+read -ra mirrors <<<"${DEBIAN_MIRROR:-$(archives 2)}"
+read -ra securities <<<"${DEBIAN_SECURITY:-$(archives 3)}"
 apt_options=('APT::Install-Recommends "false"' 'Acquire::Languages "none"'
-	'Acquire::Retries "3"')
+	'Acquire::Retries "3"' 'Acquire::http::Timeout "30"')
 dpkg_options=(force-unsafe-io 'path-exclude=/usr/share/man/*'
 	'path-exclude=/usr/share/doc/*' 'path-exclude=/usr/share/locale/*')
 
@@ -28,6 +35,8 @@ KEYRINGS=/usr/share/keyrings
 UID_MAP=/proc/self/uid_map
 # KiB; where less than this is left after a failure, that was the reason.
 FULL=100000
+# Seconds before a mirror that may be in the middle of an update is asked again.
+PAUSE=30
 
 # listed FILE: the packages in one of our lists.
 listed() {
@@ -54,17 +63,19 @@ choose_tool() {
 		"only debootstrap" "sudo apt-get install mmdebstrap, or run this as root"
 }
 
-# choose_sources: sets `sources`. Whose signature counts is said of each: the
-# apt of a machine that is not Debian's need not trust Debian. Of the other
-# architectures trixie alone is asked for.
+# choose_sources NUMBER [SUITE...]: sets `sources`: trixie and the SUITEs, from the
+# archive of that NUMBER. Each line names the keyring, because the apt of a
+# machine that is not Debian's need not trust Debian. A suite that was last
+# signed long ago is accepted: what counts is which packages it has.
 choose_sources() {
-	local suite options signed="signed-by=$keyring"
-	sources=("deb [$signed] $mirror trixie main")
-	for suite in trixie-updates "${suites[@]}"; do
-		read -r suite options <<<"$suite"
-		sources+=("deb [arch=amd64 ${options:+$options }$signed] $mirror $suite main")
+	local suite number=$1 archive options="signed-by=$keyring check-valid-until=no"
+	shift
+	sources=()
+	for suite in trixie "$@"; do
+		archive=${mirrors[number]}
+		[ "$suite" != trixie-security ] || archive=${securities[number]:-}
+		[ -z "$archive" ] || sources+=("deb [$options] $archive $suite main")
 	done
-	sources+=("deb [arch=amd64 $signed] $security trixie-security main")
 }
 
 # check_room KIB: refuses a disk that has less.
@@ -89,16 +100,11 @@ quoted() {
 
 # with_mmdebstrap: all in one step.
 with_mmdebstrap() {
-	local command hooks=()
+	local hooks=()
 	# shellcheck disable=SC2016 # $1 is for the hook's shell: the root
 	[ -z "$preferences" ] || hooks+=(--setup-hook='mkdir -p "$1/etc/apt/preferences.d" && cp '"$(
 		quoted "$preferences")"' "$1/etc/apt/preferences.d/ours"')
-	for command in "${commands[@]}"; do
-		# shellcheck disable=SC2016
-		hooks+=(--customize-hook='chroot "$1" sh -c '"$(quoted "$command")")
-	done
-	mmdebstrap --variant=minbase --mode=root \
-		--architectures="$(comma amd64 "${foreign[@]}")" \
+	mmdebstrap --variant=minbase --mode=root --architectures=amd64 \
 		"${apt_options[@]/#/--aptopt=}" "${dpkg_options[@]/#/--dpkgopt=}" \
 		--include="$(comma "${include[@]}")" "${hooks[@]}" \
 		trixie "$target" "${sources[@]}"
@@ -113,7 +119,8 @@ inside() {
 # the root itself, which trusts whom this machine trusts.
 with_debootstrap() {
 	local mounted='' status=0
-	debootstrap --variant=minbase --arch=amd64 --keyring="$keyring" trixie "$target" "$mirror" &&
+	debootstrap --variant=minbase --arch=amd64 --keyring="$keyring" trixie "$target" \
+		"${mirrors[way_mirror]}" &&
 		settle || return
 	if ! mountpoint -q "$target/proc"; then
 		mount -t proc proc "$target/proc" || return
@@ -128,7 +135,7 @@ with_debootstrap() {
 # settle: what apt and dpkg of the root go by. The functions from here on are
 # not left at a line that fails, as somebody asks for their status.
 settle() {
-	local etc=$target/etc ca=ssl/certs/ca-certificates.crt name
+	local etc=$target/etc ca=ssl/certs/ca-certificates.crt
 	printf '%s\n' "${sources[@]}" >"$etc/apt/sources.list" &&
 		printf '%s;\n' "${apt_options[@]}" >"$etc/apt/apt.conf.d/99ours" &&
 		printf '%s\n' "${dpkg_options[@]}" >"$etc/dpkg/dpkg.cfg.d/ours" || return
@@ -136,9 +143,6 @@ settle() {
 	if [ -r "/etc/$ca" ]; then
 		mkdir -p "$etc/ssl/certs" && cp -L "/etc/$ca" "$etc/$ca" || return
 	fi
-	for name in "${foreign[@]}"; do
-		inside dpkg --add-architecture "$name" || return
-	done
 	# No service of a package starts.
 	printf '#!/bin/sh\nexit 101\n' >"$target/usr/sbin/policy-rc.d" &&
 		chmod 755 "$target/usr/sbin/policy-rc.d"
@@ -146,13 +150,9 @@ settle() {
 
 # fill: all that is not the base.
 fill() {
-	local command
 	# Without error-on a source that cannot be reached is left out.
 	inside sh -ec 'apt-get -q --error-on=any update; apt-get -qy dist-upgrade
 		apt-get -qy install "$@"' sh "${include[@]}" || return
-	for command in "${commands[@]}"; do
-		inside sh -c "$command" || return
-	done
 	inside apt-get clean && rm "$target/usr/sbin/policy-rc.d"
 }
 
@@ -171,37 +171,73 @@ refuse_keys() {
 		"sudo apt-get update && sudo apt-get install debian-archive-keyring; where that brings no newer one, or there is no apt, take the newest .deb of $pool and sudo dpkg -i it (without dpkg: ar x it, then sudo tar -C / -xf data.tar.xz)"
 }
 
-# root_failed STATUS LOG: why there is no root.
-root_failed() {
+# refuse_incurable LOG: refuses where no other way would do better: no key, or no
+# room. Asked before what there is of the root is deleted, which makes room.
+refuse_incurable() {
 	local keys package
-	keys=$(keys_missing "$2")
-	if [ -n "$keys" ]; then
-		package=$(dpkg-query -W -f '${Package} ${Version}' debian-archive-keyring \
-			2>/dev/null) || package='not a package of this machine'
-		refuse_keys "it has none that is still good of $keys ($package); the log: $2"
-	fi
-	refuse "$tool to make a Debian trixie root from $mirror" \
-		"exit status $1; its log: $2" \
-		"look at the lines above; is $mirror reachable (proxy variables)? another mirror: DEBIAN_MIRROR="
-}
-
-# make_debian: makes the root that the variables above tell of.
-make_debian() {
-	local log=$target.log status=0
-	choose_tool
-	choose_keyring
-	[ -e "$keyring" ] || refuse_keys "no such file"
-	choose_sources
-	rm -rf "$target"
-	check_room "$room"
-	"with_$tool" >"$log" 2>&1 || status=$?
-	[ $status != 0 ] || return 0
-	tail -n 15 "$log" >&2
-	# Asked before the deletion, which makes room again.
 	(check_room $FULL) || {
 		rm -rf "$target"
 		exit 2
 	}
+	keys=$(keys_missing "$1")
+	[ -n "$keys" ] || return 0
+	package=$(dpkg-query -W -f '${Package} ${Version}' debian-archive-keyring \
+		2>/dev/null) || package='not a package of this machine'
+	refuse_keys "it has none that is still good of $keys ($package); the log: $1"
+}
+
+# unfetched LOG: what could not be fetched, as apt says, on one line.
+unfetched() {
+	sed -nE 's/^E: Failed to fetch ([^ ]+) .*/\1/p; s/^E: Unable to locate package (.*)/\1/p' "$1" |
+		sort -u | head -n 6 | paste -sd' '
+}
+
+# attempt NUMBER [SUITE...]: one way to make the root, see choose_sources. Says how it
+# ended where it failed; what it says of each way stands in the array `tried`.
+attempt() {
+	local log=$target.log status=0 missing
+	way_mirror=$1
+	choose_sources "$@"
 	rm -rf "$target"
-	root_failed $status "$log"
+	"with_$tool" >"$log" 2>&1 || status=$?
+	[ $status != 0 ] || return 0
+	refuse_incurable "$log"
+	missing=$(unfetched "$log")
+	tail -n 15 "$log" >&2
+	rm -rf "$target"
+	tried+=("${mirrors[way_mirror]} (suites: trixie $(shift && echo "$*"); exit status $status${missing:+; not to be had: $missing})")
+	note "$called: that way failed${missing:+, for want of $missing}"
+	return 1
+}
+
+# make_debian: makes the root that the variables above tell of: from the first
+# archive; after a pause, as a mirror may be in the middle of an update; without
+# the suites it can do without; then from the other archives.
+make_debian() {
+	local number all=("${suites[@]}" "${extra_suites[@]}") tried=() everything=("${include[@]}")
+	choose_tool
+	choose_keyring
+	[ -e "$keyring" ] || refuse_keys "no such file"
+	check_room "$room"
+	include=("${everything[@]}" "${extra_include[@]}")
+	! attempt 0 "${all[@]}" || return 0
+	note "$called: once more in $PAUSE s"
+	sleep "$PAUSE"
+	! attempt 0 "${all[@]}" || return 0
+	note "$called: without ${extra_suites[*]}${extra_include[*]:+, and so without ${extra_include[*]}}"
+	include=("${everything[@]}")
+	if attempt 0 "${suites[@]}"; then
+		mkdir -p "$target/opt"
+		[ -z "${extra_include[*]}" ] || echo "${extra_include[*]}" >"$target/opt/without"
+		note "$called: made without ${extra_suites[*]}.${without:+ $without does not work in it; make distclean, and it is made anew.}"
+		return 0
+	fi
+	include=("${everything[@]}" "${extra_include[@]}")
+	for ((number = 1; number < ${#mirrors[@]}; number++)); do
+		note "$called: from ${mirrors[number]}"
+		! attempt "$number" "${all[@]}" || return 0
+	done
+	refuse "$tool to make a Debian trixie root for $called" \
+		"$(printf '%s\n            ' "${tried[@]}")its log: $target.log" \
+		"is the network up (proxy variables)? If it is, the archive may be in the middle of an update: the same command in an hour, or another archive: DEBIAN_MIRROR=. Without this root HOST_TOOLS=1 works, with tools of this machine."
 }

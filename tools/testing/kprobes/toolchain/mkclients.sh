@@ -15,8 +15,7 @@ called="the root of make test-clients"
 room=1500000
 room_called="1.5 GiB"
 mapfile -t include < <(listed "$here/clients-packages")
-# A mirror that lags behind is as good: which packages there are is what counts.
-suites=(trixie-backports "forky check-valid-until=no")
+suites=(trixie-backports forky)
 preferences=$here/clients-preferences
 
 make_debian

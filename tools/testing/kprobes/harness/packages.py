@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Single Debian packages, each fetched in several ways.
+
+First by its file's name, with the SHA-256 that toolchain/files lists: that
+needs no index of the archive. Where no such file is there any more, by apt and
+the index of a suite; once more after a pause, as a mirror may be in the middle
+of an update; then of another suite. Last from the other archives.
+"""
+
+import errno
+import hashlib
+import http.client
+import os
+import shutil
+import time
+import urllib.request
+from pathlib import Path
+
+import env
+import procs
+import progress
+
+LIST = env.KPROBES / 'toolchain' / 'files'
+# Seconds before a mirror that may be in the middle of an update is asked again.
+PAUSE = 30
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    with open(path, 'rb') as data:
+        return hashlib.file_digest(data, 'sha256').hexdigest()
+
+
+def _lines(kind: str) -> list[list[str]]:
+    rows = (line.split() for line in LIST.read_text().splitlines())
+    return [row[1:] for row in rows if row and row[0] == kind]
+
+
+def archives() -> list[str]:
+    """Debian's archives, in the order in which they are tried."""
+    return (os.environ.get('DEBIAN_MIRROR') or '').split() \
+        or [mirror for mirror, _ in _lines('archive')]
+
+
+def files(package: str) -> list[tuple[str, str]]:
+    """(SHA-256, path below an archive) of each file listed for PACKAGE."""
+    return [(sha256, path) for name, sha256, path in _lines('file')
+            if name == package]
+
+
+def take(folder: Path, sha256: str, url: str,
+         timeout: int = 60) -> tuple[Path | None, str]:
+    """URL into FOLDER: (its file, '') or, unless its SHA-256 fits, why not."""
+    name = url.rsplit('/', 1)[1]
+    part = folder / (name + '.part')
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with urllib.request.urlopen(url, timeout=timeout) as answer, \
+                open(part, 'wb') as out:
+            shutil.copyfileobj(answer, out, 1 << 20)
+        actual = digest(part)
+        if actual == sha256:
+            part.replace(folder / name)
+            return folder / name, ''
+    except (OSError, http.client.HTTPException) as error:
+        full = getattr(error, 'errno', None) == errno.ENOSPC \
+            or procs.no_space(folder)
+        part.unlink(missing_ok=True)
+        if full:
+            raise procs.full_disk(folder) from error
+        return None, f'{url}: {error}'
+    part.unlink(missing_ok=True)
+    return None, f'{url}: SHA-256 is {actual}, not {sha256}'
+
+
+def _by_name(package, folder, archive, tried):
+    for sha256, path in files(package):
+        found, reason = take(folder, sha256, f'{archive}/{path}')
+        if found:
+            return found
+        tried.append(reason)
+    return None
+
+
+def _by_index(package, folder, archive, suite, tried, options=''):
+    name, arch = package.split(':')
+    log = env.LOGS / f'package-{name}-{arch}.log'
+    folder.mkdir(parents=True, exist_ok=True)
+    with procs.scratch(folder) as scratch:
+        status = procs.run(
+            ['bash', LIST.parent / 'apt-download.sh', name,
+             'amd64' if arch == 'all' else arch, archive, suite, options],
+            log, cwd=scratch)
+        found = next(Path(scratch).glob('*.deb'), None)
+        if not status and found:
+            return found.replace(folder / found.name.replace('%3a', '.'))
+    why = next((line for line in log.read_text(errors='replace').splitlines()
+                if line.startswith('E: ')), f'exit status {status}')
+    tried.append(f'{archive}, index of {suite}: {why}')
+    return None
+
+
+def fetch(package: str, folder: Path, suites: tuple[str, ...],
+          otherwise: str) -> Path:
+    """PACKAGE (name:architecture) as a file in FOLDER; suites are SUITES.
+
+    OTHERWISE says what somebody can do, and what works, without it.
+    """
+    tried: list[str] = []
+    mirror, *others = archives()
+
+    def ways():
+        yield _by_name(package, folder, mirror, tried)
+        if shutil.which('apt-get'):
+            yield _by_index(package, folder, mirror, suites[0], tried)
+            progress.say(f'{package} is not to be had from {mirror} now; once '
+                         f'more in {PAUSE} s')
+            time.sleep(PAUSE)
+            for suite in suites:
+                yield _by_index(package, folder, mirror, suite, tried)
+        for archive in others:
+            yield _by_name(package, folder, archive, tried)
+    found = next(filter(None, ways()), None)
+    if not found:
+        raise env.Refusal(
+            f'the package {package} from one of Debian\'s archives',
+            '\n            '.join(tried) or 'no way to fetch it is known',
+            'is the network up (proxy variables)? Another archive: '
+            f'DEBIAN_MIRROR=. {otherwise}')
+    return found
