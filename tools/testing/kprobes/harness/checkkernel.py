@@ -120,7 +120,8 @@ def _objects(built):
 
 def _rethook(built):
     """Who else uses return hooks finds what it calls."""
-    found = rethooks.troubles(built.tree, 'x86', rethooks.symbols(built))
+    found = rethooks.troubles(built.tree, built.machine.folder,
+                              rethooks.symbols(built))
     return Result('check-kernel.rethook', 'fail' if found else 'pass',
                   '; '.join(found))
 
@@ -142,14 +143,12 @@ def run(built):
                 'kasan', ['python3', env.KPROBES / 'check-kasan.py',
                           *_objects(built)])
             found.append(_result('kasan', log, status))
-        if built.arch == 'x86_64':
-            # Its way into a handler is a return: no marks, no checks.
+        for name in built.machine.direct_objects:
             log, status = _call(
-                'jprobe', ['python3', env.KPROBES / 'check-hit-path.py',
-                           '--direct-in',
-                           built.obj / 'arch/x86/kprobes/jprobe.o'])
-            found.append(_result('jprobe', log, status))
-        if built.arch == 'x86_64' and built.has('RETHOOK'):
+                'direct', ['python3', env.KPROBES / 'check-hit-path.py',
+                           '--direct-in', built.obj / name])
+            found.append(_result(Path(name).stem, log, status))
+        if built.machine.rethooks and built.has('RETHOOK'):
             found.append(_rethook(built))
         found.append(_clippy(built))
         found.append(_clippy(built, 'clippy-without-tests', tests=False))

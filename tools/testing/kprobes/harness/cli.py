@@ -3,27 +3,20 @@
 
 import contextlib
 import os
-import re
 import shutil
 import signal
 import sys
-import tempfile
-from collections import Counter
-from pathlib import Path
 
-import check
 import checkkernel
-import clients
-import crashes
 import demo
 import env
 import guest
+import guests
 import host
 import kernel
-import ktap
+import maketest
 import modules
 import overlay
-import plants
 import procs
 import progress
 import programs
@@ -45,282 +38,6 @@ def command(function):
     return function
 
 
-def _job(name, impl, *before):
-    """The shell text of a job, and of those to run before it."""
-    text = ''.join((env.KPROBES / 'guest/jobs' / f'{one}.sh').read_text()
-                   for one in (*before, name))
-    return f'IMPL={impl}\n{text}'
-
-
-# Samples that no demonstration loads.
-IN_RUST = ('rust_minimal', 'rust_kprobe', 'rust_kretprobe',
-           'rust_kprobe_batch', 'rust_kprobe_fault', 'rust_kprobe_open',
-           'rust_kprobe_typed')
-# Our own modules of tests that every boot of tests has on x86; others have the
-# first.
-MODULES = ('clauses', 'forms')
-
-
-def _samples(built):
-    return guest.shipped(built, *demo.samples(built.impl), *IN_RUST)
-
-
-def _modules(built, *more):
-    """Our test modules, built against BUILT: clauses, forms on x86, and MORE.
-
-    And on x86 the program that comes with the clauses.
-    """
-    if built.arch != 'x86_64':
-        return kernel.ours(built, MODULES[0], *more)
-    found = kernel.ours(built, *MODULES, *more)
-    return [*found, found[0].parent / 'perf_records']
-
-
-def _early_probes(built):
-    """What to boot with: probes on text that goes before the guest begins.
-
-    One is ftrace's, the other is behind its call.
-    """
-    if built.arch != 'x86_64':
-        return ''
-    inside = int(_entry(built), 16) + 5
-    return ('kprobe_event=p:early/entry,do_populate_rootfs;'
-            f'p:early/inside,do_populate_rootfs+{inside} ')
-
-
-def plant_tests(built):
-    """Uses of freed memory, in a boot of their own: KASAN must see each."""
-    prefix = f'{built.arch}.{built.impl}'
-    image = guest.initramfs(built, 'plants', _job('plants', built.impl))
-    with progress.Stage(f'boot {built.name} plants', 1):
-        try:
-            console = qemu.boot(built, image, name='plants',
-                                cmdline=plants.CMDLINE)
-        except qemu.Died as died:
-            died.show()
-            return [ktap.Result(f'{prefix}.plants.boot', 'fail',
-                                died.found.split('\n')[0])]
-    return plants.judge(console.lines, prefix)
-
-
-def client_tests(built):
-    """Upstream's tests of probe events on BUILT, in a boot of their own."""
-    prefix = f'{built.arch}.{built.impl}'
-    image = guest.initramfs(built, 'clients', _job('clients', built.impl),
-                            files=clients.files())
-    with progress.Stage(f'boot {built.name} clients', 4) as stage:
-        try:
-            # Some wait without a word.
-            console = qemu.boot(built, image, name='clients', timeout=1800,
-                                silence=400, cmdline='kunit.enable=0',
-                                on_line=lambda line: stage.tick(line))
-        except qemu.Died as died:
-            died.show()
-            return clients.judge(died.lines, prefix, ()) + [ktap.Result(
-                f'{prefix}.clients.boot', 'fail',
-                died.found.split('\n')[0])]
-    found = clients.judge(console.lines, prefix, clients.names())
-    found.append(ktap.Result(
-        f'{prefix}.clients.no-splat', 'fail' if console.splats else 'pass',
-        '; '.join(console.splats[:5])))
-    return results.judge(found, *_lists(built))
-
-
-_FORM_FAULTS = {'wrong': 'runs wrongly',
-                'probed though it breaks': 'probes though they break',
-                'refused though it works': 'refuses though they work'}
-
-
-def _forms(built, lines):
-    """What the forms test found: in few words, and all of it in a file."""
-    found = [line.removeprefix('forms: ') for line in lines
-             if line.startswith('forms: ')]
-    total = next((line.removeprefix('sum: ') for line in found
-                  if line.startswith('sum: ')), None)
-    if not total:
-        return
-    env.RESULTS.mkdir(parents=True, exist_ok=True)
-    path = env.RESULTS / f'forms-{built.name}.txt'
-    path.write_text('\n'.join(found) + '\n')
-    progress.say(f'instruction forms: {total}; each that is not right: '
-                 f'{env.host(path)}')
-    who = {'c': 'C', 'rust': 'Rust'}[built.impl]
-    for under in ('', ' under a jump'):
-        for kind, does in _FORM_FAULTS.items():
-            groups = Counter(line.split(': ')[1] for line in found
-                             if line.startswith(f'{kind}{under}: '))
-            progress.say(f'{who} {does}{under}: {sum(groups.values())} forms'
-                         + ''.join(f', {count} of {name}'
-                                   for name, count in groups.items()))
-    for line in found:
-        if line.startswith('jumps: '):
-            progress.say(f'instruction forms, {line}')
-
-
-def _entry(built):
-    """How far behind its first byte a function's entry is."""
-    return '0x4' if built.has('X86_KERNEL_IBT') else '0x0'
-
-
-def _lists(built):
-    """Where what is known of BUILT is listed."""
-    return built.impl, f'{built.impl}-{built.flavour}'
-
-
-def guest_tests(built, states=8, cmdline='', says=None, extra=()):
-    """Boot BUILT once: its KUnit suites, then our job; the results.
-
-    STATES is how many each instruction form is run from. SAYS is a pattern
-    of what the kernel must say if it has understood CMDLINE; EXTRA is for
-    QEMU.
-    """
-    ours = _modules(built)
-    job = f'STATES={states}\nENTRY={_entry(built)}\n' \
-        + _job('health', built.impl, 'clauses', 'tests', 'kill')
-    image = guest.initramfs(built, 'tests', job,
-                            _samples(built) + ours)
-    name = f'{built.arch} {built.impl}'
-    with progress.Stage(f'boot {name}', 3) as stage:
-        try:
-            # C takes minutes to register what is compared.
-            console = qemu.boot(built, image, name='tests',
-                                timeout=1200 if built.impl == 'c' else 600,
-                                cmdline=_early_probes(built) + cmdline,
-                                extra=extra,
-                                on_line=lambda line: stage.tick(line))
-        except qemu.Died as died:
-            found = ktap.parse(died.lines, f'{built.arch}.{built.impl}')
-            died.show()
-            return found + [ktap.Result(f'{built.arch}.{built.impl}.boot',
-                                        'fail', died.found.split('\n')[0])]
-    found = ktap.parse(console.lines, f'{built.arch}.{built.impl}')
-    found.append(ktap.Result(
-        f'{built.arch}.{built.impl}.no-splat',
-        'fail' if console.splats else 'pass', '; '.join(console.splats[:5])))
-    if says:
-        said = any(re.search(says, line) for line in console.lines)
-        found.append(ktap.Result(
-            f'{built.arch}.{built.impl}.cmdline', 'pass' if said else 'fail',
-            '' if said else f'no "{says}" after {cmdline}'))
-    found = results.judge(found, *_lists(built))
-    _forms(built, console.lines)
-    found += crashes.tests(
-        built, lambda job: guest.initramfs(built, job,
-                                           _job(job, built.impl), ours))
-    progress.say(f'{name}: booted under {console.accelerator} in '
-                 f'{console.seconds:.0f} s, console {env.host(console.log)}')
-    return found
-
-
-def kunit_tests(built):
-    """Boot BUILT once, for its KUnit suites and its checkers; the results.
-
-    That is what a kernel can do that has no modules, or nothing to look at.
-    """
-    image = guest.initramfs(built, 'kunit', _job('health', built.impl))
-    prefix = f'{built.arch}.{built.impl}'
-    with progress.Stage(f'boot {built.name}', 1) as stage:
-        try:
-            console = qemu.boot(built, image, name='kunit',
-                                on_line=lambda line: stage.tick(line))
-        except qemu.Died as died:
-            died.show()
-            return ktap.parse(died.lines, prefix) + [ktap.Result(
-                f'{prefix}.boot', 'fail', died.found.split('\n')[0])]
-    found = ktap.parse(console.lines, prefix)
-    found.append(ktap.Result(
-        f'{prefix}.no-splat', 'fail' if console.splats else 'pass',
-        '; '.join(console.splats[:5])))
-    return results.judge(found, *_lists(built))
-
-
-# The suite of the kernel crate's examples, of which most are not ours.
-_EXAMPLES = re.compile(
-    r'\.rust_doctests_kernel\.rust_doctest_kernel_(?!kprobes_)')
-
-
-def of_others(name):
-    """Is it an example in the documentation of what is not ours?"""
-    return bool(_EXAMPLES.search(name))
-
-
-# What the guest says, and what the emulation is then told.
-_PIECES = {'# the storm begins': 'one-insn-per-tb on',
-           '# the storm is over': 'one-insn-per-tb off'}
-
-# What is shown of it.
-_STORM_SAYS = tuple(f'# {one}' for one in (
-    'anchored:', 'loose:', 'jumps:', 'jumps_loose:', 'boundaries:',
-    'returns:', 'returns_loose:', 'modules_', 'cpus_', 'jumps_are')) + tuple(
-        f'kprobes_storm: {one}' for one in ('sleepers', 'boundaries', 'steps'))
-
-# Its tests that have nothing to do with return probes, those that have, and
-# those in which all is turned off.
-_STORMS_OF_OTHERS = ('no_hit_is_lost', 'nothing_is_called_late',
-                     'no_hit_by_a_jump_is_lost', 'jumps_come_and_go',
-                     'sleepers_come_back', 'interrupts_in_copies')
-_STORMS_OF_RETURNS = ('no_return_is_lost', 'returns_come_and_go',
-                      'the_killed_come_back', 'no_store_is_left')
-_STORMS_OF_SWITCHES = ('nothing_is_called_late', 'jumps_come_and_go')
-
-
-def not_of_storm(piecewise, returns):
-    """The names of what a storm of that kind leaves out."""
-    if returns:
-        return _STORMS_OF_OTHERS
-    return _STORMS_OF_RETURNS + _STORMS_OF_SWITCHES if piecewise else ()
-
-
-# Of a minute, half is the guest's coming and going under emulation.
-STORM_SECONDS = 40
-
-
-def storm(built, seconds, piecewise=False, returns=False):
-    """A storm of SECONDS on four CPUs; PIECEWISE: interrupts anywhere.
-
-    Emulation takes interrupts between pieces of several instructions. While
-    it storms a piece is one, then; to boot like that would take minutes.
-    RETURNS: that of return probes alone.
-    """
-    modules = _modules(built, 'storm')
-    name = 'storm-piecewise' if piecewise else 'storm'
-    head = f'STORM_SECONDS={seconds}\n' + (
-        'STORM_TICK=1000\nSTORM_PIECEWISE=y\n' if piecewise else '') + (
-        'STORM_RETURNS=y\n' if returns else '')
-    image = guest.initramfs(built, name, head + _job('storm', built.impl),
-                            modules)
-    prefix = f'{built.arch}.{built.impl}'
-    monitor = Path(tempfile.mkdtemp()) / 'monitor'
-
-    def heard(line):
-        stage.tick(line)
-        if piecewise and line in _PIECES:
-            qemu.tell_monitor(monitor, _PIECES[line])
-    with progress.Stage(f'{name} {built.arch} {built.impl}',
-                        (4 if piecewise else 1) + seconds / 40) as stage:
-        try:
-            console = qemu.boot(
-                built, image, name=name, smp=4, force='tcg', on_line=heard,
-                cmdline='kunit.enable=0',
-                timeout=300 + (18 if piecewise else 14) * seconds,
-                extra=['-monitor', f'unix:{monitor},server=on,wait=off'])
-        except qemu.Died as died:
-            died.show()
-            return [*ktap.parse(died.lines, prefix), ktap.Result(
-                f'{prefix}.{name}.boot', 'fail', died.found.split('\n')[0])]
-        finally:
-            shutil.rmtree(monitor.parent)
-    found = [one for one in ktap.parse(console.lines, prefix)
-             if '.storm.' in one.name]
-    found.append(ktap.Result(
-        f'{prefix}.storm.no-splat', 'fail' if console.splats else 'pass',
-        '; '.join(console.splats[:5])))
-    for line in console.lines:
-        if line.startswith(_STORM_SAYS) or 'in copies of' in line:
-            progress.say(line)
-    return found
-
-
 def _shown():
     """(architecture, implementation) for somebody to look at; says which."""
     arch = variables.arch()
@@ -335,7 +52,7 @@ def _shown():
 def run():
     """make run"""
     arch, impl = _shown()
-    return demo.run(kernel.build(arch, impl), _job('run', impl))
+    return demo.run(kernel.build(arch, impl), guests.job('run', impl))
 
 
 @command
@@ -343,8 +60,8 @@ def shell():
     """make shell"""
     arch, impl = _shown()
     built = kernel.build(arch, impl)
-    found = _samples(built)
-    image = guest.initramfs(built, 'shell', _job('shell', impl), found)
+    found = guests.samples(built)
+    image = guest.initramfs(built, 'shell', guests.job('shell', impl), found)
     progress.say(f'Linux {built.release} ({arch}, IMPL={impl}); leave with '
                  + qemu.LEAVE)
     progress.summary()
@@ -357,113 +74,42 @@ def shell():
     return 0
 
 
-def _checks():
-    found = check.run()
-    return found + results.vanished('check', found)
-
-
-def _host_tests():
-    found = host.run()
-    return found + results.vanished('host', found)
-
-
-def _all_of(built):
-    """Whatever `make test` runs on a kernel."""
-    if built.impl != 'rust':
-        return guest_tests(built)
-    return checkkernel.run(built) + guest_tests(built) \
-        + storm(built, STORM_SECONDS)
-
-
-def quick_clients(built):
-    """Of those who use kprobes, the part that needs no root of its own."""
-    found = client_tests(built)
-    return found + results.vanished(f'{built.arch}-{built.impl}-clients',
-                                    found)
-
-
-def _finish(tally):
+def _finish(found):
+    """Count what was FOUND; the exit status."""
+    tally = results.Tally()
+    tally.add(found)
     progress.summary()
     return tally.close()
-
-
-# Minutes that parts of `make test` may take, beside the set-up.
-_HOST_BUDGET = 5
-_ARCH_BUDGET = {'x86_64': 18}    # each other one: 10
 
 
 @command
 def test():
     """make test"""
-    tally = results.Tally()
-    # What cannot go on is a failure like others: the rest still counts.
-    with progress.group('check and host tests', _HOST_BUDGET):
-        tally.add(results.attempt('check.run', _checks))
-        tally.add(results.attempt('host.run', _host_tests))
-    for arch in variables.arches():
-        impl = variables.impl(arch)
-
-        def tests():
-            built = kernel.build(arch, impl)
-            found = _all_of(built)
-            found += results.vanished(f'{arch}-{impl}', found)
-            return found + (quick_clients(built) if arch == 'x86_64' else [])
-        with progress.group(arch, _ARCH_BUDGET.get(arch, 10)):
-            tally.add(results.attempt(f'{arch}.{impl}.build', tests))
-    return _finish(tally)
-
-
-@command
-def plan():
-    """make plan: writes the plans of expected tests from a run."""
-    results.write_plan('check', check.run())
-    results.write_plan('host', host.run())
-    found = host.miri()
-    if all(one.status == 'pass' for one in found):
-        results.write_plan('miri', found)
-    for arch in variables.arches():
-        impl = variables.impl(arch)
-        built = kernel.build(arch, impl)
-        found = _all_of(built)
-        if any(one.status == 'fail' for one in found):
-            tally = results.Tally()
-            tally.add(found)
-            raise env.Refusal('every test to pass before it is planned',
-                              'the failures above', 'mend them first')
-        results.write_plan(f'{arch}-{impl}', found)
-    return 0
+    return maketest.run()
 
 
 @command
 def check_only():
     """make check"""
-    tally = results.Tally()
-    tally.add(_checks())
-    return _finish(tally)
+    return _finish(maketest.checks())
 
 
 @command
 def host_test():
     """make host-test"""
-    tally = results.Tally()
-    tally.add(_host_tests())
-    return _finish(tally)
+    return _finish(maketest.host_tests())
 
 
 @command
 def host_fuzz():
     """make host-fuzz"""
-    tally = results.Tally()
-    tally.add(host.fuzz())
-    return _finish(tally)
+    return _finish(host.fuzz())
 
 
 @command
 def host_bench():
     """make host-bench"""
-    tally = results.Tally()
-    tally.add(host.bench())
-    return _finish(tally)
+    return _finish(host.bench())
 
 
 def miri_tests():
@@ -477,9 +123,7 @@ def miri_tests():
 @command
 def host_miri():
     """make host-miri"""
-    tally = results.Tally()
-    tally.add(miri_tests())
-    return _finish(tally)
+    return _finish(miri_tests())
 
 
 @command
@@ -495,55 +139,42 @@ def kernel_only():
 @command
 def check_kernel():
     """make check-kernel"""
-    tally = results.Tally()
-    tally.add(checkkernel.run(kernel.build(variables.arch(), 'rust')))
-    return _finish(tally)
+    return _finish(checkkernel.run(kernel.build(variables.arch(), 'rust')))
 
 
 def _guest_part(keep):
-    tally = results.Tally()
     arch = variables.arch()
     impl = variables.impl(arch)
-    found = guest_tests(kernel.build(arch, impl))
-    tally.add([one for one in found
-               if one.status == 'fail' or keep(one.name)])
-    tally.add(results.vanished(
-        f'{arch}-{impl}', found,
-        lambda name: keep(name) and '.storm.' not in name
-        and not name.startswith('check-kernel.')))
-    return _finish(tally)
-
-
-_OURS = ('.surface.', '.samples.', '.clauses', '.modules.', '.files.',
-         '.forms.', '.forms_jumps.', '.crash.', '.health.', '.early.',
-         '.copies.', '.graph.', '.ftrace_kill.')
-
-
-def of_kunit(name):
-    """Is this test one of a KUnit suite of the kernel itself?"""
-    return not any(o in name for o in (*_OURS, '.storm.', 'check-kernel.'))
+    built = kernel.build(arch, impl)
+    paths = guests.modules(built)
+    found = [leaf for _, boot in guests.boots(built, paths) for leaf in boot()]
+    return _finish([leaf for leaf in found
+                    if leaf.status == 'fail' or keep(leaf.name)]
+                   + results.vanished(
+                       f'{arch}-{impl}', found,
+                       lambda name: keep(name) and '.storm.' not in name
+                       and not name.startswith('check-kernel.')))
 
 
 @command
 def kunit():
     """make kunit"""
-    return _guest_part(of_kunit)
+    return _guest_part(guests.of_kunit)
 
 
 @command
 def selftest():
     """make selftest"""
-    return _guest_part(lambda name: any(o in name for o in _OURS))
+    return _guest_part(guests.of_ours)
 
 
 @command
 def storm_only():
     """make storm"""
     arch = variables.arch()
-    tally = results.Tally()
-    tally.add(storm(kernel.build(arch, variables.impl(arch)),
-                    *variables.storm()))
-    return _finish(tally)
+    built = kernel.build(arch, variables.impl(arch))
+    return _finish(guests.storm(built, guests.modules(built),
+                                *variables.storm()))
 
 
 @command
@@ -573,13 +204,11 @@ def test_clients():
     """make test-clients"""
     impls = [variables.impl('x86_64')] if os.environ.get('IMPL') \
         else ['c', 'rust']
-    tally = results.Tally()
     words = os.environ.get('ARGS', '')
     found = programs.tests(impls, words)
-    tally.add(found)
     if len(impls) == 2 and not words:
-        tally.add(results.vanished('clients', found))
-    return _finish(tally)
+        found += results.vanished('clients', found)
+    return _finish(found)
 
 
 @command
@@ -599,9 +228,7 @@ def coverage_tests():
 @command
 def coverage():
     """make coverage"""
-    tally = results.Tally()
-    tally.add(coverage_tests())
-    return _finish(tally)
+    return _finish(coverage_tests())
 
 
 @command
@@ -626,9 +253,7 @@ def bench_quick():
 def docs():
     """make docs"""
     import docs as pages
-    tally = results.Tally()
-    tally.add(pages.run(lambda: kernel.build(variables.arch(), 'rust')))
-    return _finish(tally)
+    return _finish(pages.run(lambda: kernel.build(variables.arch(), 'rust')))
 
 
 @command

@@ -24,7 +24,9 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import arches
 import env
+import guests
 from ktap import Result
 
 PAGES = env.REPO / 'Documentation/trace/rust-kprobes'
@@ -374,12 +376,11 @@ def _included(one):
 
 def _is_built(name):
     """Do the tests compile this file?"""
-    import cli
     import demo
     import modules
     path = env.REPO / name
     if name.startswith('samples/'):
-        return path.stem in (*demo.samples('rust'), *cli.IN_RUST)
+        return path.stem in (*demo.samples('rust'), *guests.IN_RUST)
     if path.is_relative_to(modules.EXAMPLES):
         folder = path.relative_to(modules.EXAMPLES).parts[0]
         return folder in modules.NAMES
@@ -387,7 +388,7 @@ def _is_built(name):
         return name.startswith(('rust/', 'arch/'))
     if path.is_relative_to(env.KPROBES):
         kbuild = path.parent / 'Kbuild'
-        return path.parent.name in cli.MODULES and kbuild.exists() \
+        return path.parent.name in arches.of('x86_64').modules and kbuild.exists() \
             and f'{path.stem}.o' in kbuild.read_text()
     return False
 

@@ -10,6 +10,8 @@ import os
 import sys
 from pathlib import Path
 
+import arches
+
 HARNESS = Path(__file__).resolve().parent
 KPROBES = HARNESS.parent
 REPO = Path(os.environ['KP_REPO'])
@@ -25,9 +27,9 @@ TREE = WORK / 'tree'
 LOGS = WORK / 'logs'
 RESULTS = WORK / 'results'
 
-ARCHES = ('x86_64', 'arm', 'ppc64le', 's390x')
+ARCHES = arches.NAMES
 # The architectures that have a back end of ours: what `make test` covers.
-SUPPORTED = ('x86_64',)
+SUPPORTED = tuple(arches.with_back_end())
 IMPLS = ('rust', 'c')
 
 HOST_TOOLS = bool(os.environ.get('HOST_TOOLS'))

@@ -9,14 +9,13 @@ import gzip
 import stat
 import subprocess
 
+import arches
 import env
 import packages
 import procs
 
 GUEST = env.KPROBES / 'guest'
 GUESTS = env.CACHE / 'guest'
-DEBIAN = {'x86_64': 'amd64', 'arm': 'armhf', 'ppc64le': 'ppc64el',
-          's390x': 's390x'}
 
 
 class _Cpio:
@@ -51,24 +50,24 @@ class _Cpio:
         return b''.join(self.parts)
 
 
-def busybox(arch: str) -> bytes:
-    """Debian's static busybox for ARCH."""
-    debian = DEBIAN[arch]
+def busybox(machine: arches.Arch) -> bytes:
+    """Debian's static busybox for MACHINE."""
+    debian = machine.debian
     unpacked = GUESTS / f'busybox-{debian}'
     if not unpacked.exists():
         with procs.alone('guest'):
             if not unpacked.exists():
-                _unpack_busybox(arch, unpacked)
+                _unpack_busybox(machine, unpacked)
     return unpacked.read_bytes()
 
 
-def _unpack_busybox(arch, unpacked):
-    debian = DEBIAN[arch]
+def _unpack_busybox(machine, unpacked):
+    debian = machine.debian
     package = max(GUESTS.glob(f'busybox-static_*_{debian}.deb'), default=None) \
         or packages.fetch(
             f'busybox-static:{debian}', GUESTS, ('trixie', 'forky'),
             'Or put that package\'s file into '
-            f'{env.host(GUESTS)}. What runs no guest of {arch} works without it')
+            f'{env.host(GUESTS)}. What runs no guest of {machine.name} works without it')
     archive = subprocess.run(['dpkg-deb', '--fsys-tarfile', package],
                              capture_output=True, check=True).stdout
     data = subprocess.run(
@@ -83,7 +82,7 @@ def initramfs(built, name, script, modules=(), files=None):
     """The initramfs that runs SCRIPT (shell text); modules in /modules."""
     archive = _Cpio()
     archive.node('dev/console', 5, 1)
-    archive.file('bin/busybox', busybox(built.arch))
+    archive.file('bin/busybox', busybox(built.machine))
     archive.file('init', (GUEST / 'init').read_bytes())
     archive.file('lib.sh', (GUEST / 'lib.sh').read_bytes(), 0o644)
     archive.file('job', script.encode(), 0o644)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Host tests: the Rust code in Cargo, the harness in unittest."""
 
+import concurrent.futures
 import os
 import re
 
@@ -92,11 +93,28 @@ def _rust(name, planned, words=(), environment=None, on_line=None,
     return found
 
 
-def _python():
-    log = env.LOGS / 'host-python.log'
-    status = procs.run(
-        ['python3', '-m', 'unittest', 'discover', '-v', '-s',
-         env.HARNESS / 'tests', '-t', env.HARNESS], log, cwd=env.HARNESS)
+def _unit_tests(modules):
+    """unittest in a process of its own for MODULES: (its log, its status)."""
+    log = env.LOGS / f'host-python-{modules[0]}.log'
+    return log, procs.run(
+        ['python3', '-m', 'unittest', '-v',
+         *(f'tests.{name}' for name in modules)], log, cwd=env.HARNESS)
+
+
+def python() -> list[Result]:
+    """The tests of the harness, on all CPUs."""
+    names = sorted(path.stem for path in env.HARNESS.glob('tests/test_*.py'))
+    lanes = max(2, len(os.sched_getaffinity(0)))
+    with progress.Stage('harness tests', 1) as stage, \
+            concurrent.futures.ThreadPoolExecutor(lanes) as pool:
+        found = []
+        for log, status in pool.map(_unit_tests, ([name] for name in names)):
+            stage.tick(log.stem)
+            found += _verdicts(log, status)
+    return found
+
+
+def _verdicts(log, status):
     found, text = [], log.read_text(errors='replace')
     for line in text.splitlines():
         if match := _UNIT.match(line):
@@ -111,15 +129,14 @@ def _python():
                             f'{ran[1]} ran, only {len(found)} verdicts were '
                             'read: does one print, or have a docstring?'))
     if status and not any(one.status == 'fail' for one in found):
-        found.append(Result('harness.unittest', 'fail',
-                            procs.tail(log, 8)))
+        found.append(Result('harness.unittest', 'fail', procs.tail(log, 8)))
     elif status:
         print(procs.tail(log, 40))
     return found
 
 
-def run():
-    """All host tests."""
+def rust() -> list[Result]:
+    """Cargo's tests."""
     fetch()
     # Two at once would write one log.
     with procs.turn(env.WORK / 'host.lock', 'this checkout', 'host tests'):
@@ -130,7 +147,7 @@ def run():
             if one.status == 'skip' and kernels['KPROBES_VMLINUX']:
                 one.status = 'fail'
                 one.reason = f'skipped, though one was built: {one.reason}'
-        return found + _python()
+        return found
 
 
 def _kernels(which):

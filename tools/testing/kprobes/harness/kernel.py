@@ -8,26 +8,16 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+import arches
 import env
 import fragments
+import guest
 import overlay
 import procs
 import progress
 import toolchain
 
-# kernel's name, image target, image file
-_TARGETS = {
-    'x86_64': ('x86_64', 'bzImage', 'arch/x86/boot/bzImage'),
-    'arm': ('arm', 'zImage', 'arch/arm/boot/zImage'),
-    'ppc64le': ('powerpc', 'vmlinux', 'vmlinux'),
-    's390x': ('s390', 'bzImage', 'arch/s390/boot/bzImage'),
-}
-_SOURCES = {'x86_64': 'x86', 'arm': 'arm', 'ppc64le': 'powerpc',
-            's390x': 's390'}
-_PLANNED = {'x86_64': 12, 'arm': 10, 'ppc64le': 10, 's390x': 10}
 _STEP = re.compile(r'  [A-Z][A-Z0-9_ ()\[\]]{0,10} +(\S+)$')
-# How many steps a build prints, until one has been counted here.
-_STEPS = {'x86_64': 1900, 'arm': 1800, 'ppc64le': 1900, 's390x': 2000}
 
 
 @dataclass
@@ -43,11 +33,22 @@ class Built:
     release: str
 
     @property
-    def name(self):
+    def name(self) -> str:
         """For logs and stages."""
         return f'{self.arch}-{self.impl}-{self.flavour}'
 
-    def has(self, option):
+    @property
+    def machine(self) -> arches.Arch:
+        """The record of its architecture."""
+        return arches.of(self.arch)
+
+    @property
+    def entry(self) -> int:
+        """How far behind its first byte a function's entry is."""
+        return sum(size for option, size in self.machine.entry_marks.items()
+                   if self.has(option))
+
+    def has(self, option: str) -> bool:
         """Is CONFIG_ this OPTION on?"""
         config = (self.obj / '.config').read_text()
         return f'CONFIG_{option}=y\n' in config
@@ -55,7 +56,7 @@ class Built:
 
 def make_command(arch, obj, tree, flavour=''):
     """The make call that every build of this kernel begins with."""
-    command = ['make', '-C', tree, f'O={obj}', f'ARCH={_TARGETS[arch][0]}',
+    command = ['make', '-C', tree, f'O={obj}', f'ARCH={arches.of(arch).kernel}',
                'KBUILD_BUILD_USER=kprobes', 'KBUILD_BUILD_HOST=kprobes',
                'KBUILD_BUILD_TIMESTAMP=Thu Jan  1 00:00:00 UTC 1970']
     compiler = fragments.compiler(flavour)
@@ -161,20 +162,23 @@ def build(arch, impl, flavour='test'):
     command = make_command(arch, obj, tree, flavour)
     log = obj / 'build.log'
     log.unlink(missing_ok=True)
-    _, target, image = _TARGETS[arch]
+    machine = arches.of(arch)
+    # Refused now, not once the kernel is built.
+    guest.busybox(machine)
     name = f'kernel {arch} {impl} {flavour}'
-    with progress.Stage(name, _PLANNED[arch], varies=True) as stage:
+    with progress.Stage(name, machine.planned, varies=True) as stage:
         fresh = not (obj / 'vmlinux').exists()
         if fresh:
-            stage.expected = progress.recall(f'steps {name}', _STEPS[arch])
+            progress.fresh_kernel()
+            stage.expected = progress.recall(f'steps {name}', machine.steps)
         _, wanted = fragments.write(tree, obj, arch, impl, flavour, command)
-        compile_targets(command, [target, 'modules'], log, stage)
+        compile_targets(command, [machine.target, 'modules'], log, stage)
         # A Kconfig change makes the build answer new questions by itself.
         fragments.verify(wanted, obj / '.config')
         if fresh:
             progress.remember(f'steps {name}', stage.count)
     release = (obj / 'include/config/kernel.release').read_text().strip()
-    return Built(arch, impl, flavour, tree, obj, obj / image, release)
+    return Built(arch, impl, flavour, tree, obj, obj / machine.image, release)
 
 
 # Where rustc, clang and objtool say that a warning of theirs belongs.
@@ -222,7 +226,7 @@ def compile_ours(arch, flavour):
         fragments.write(env.TREE, obj, arch, 'rust', flavour, command)
         compile_targets(
             command, ['rust/kprobes/',
-                      f'arch/{_SOURCES[arch]}/kprobes/'], log, stage)
+                      f'arch/{arches.of(arch).folder}/kprobes/'], log, stage)
     objects = sorted((obj / 'rust/kprobes').glob('*.o'))
     called = procs.output(
         ['llvm-nm', '--undefined-only', '--just-symbol-name',

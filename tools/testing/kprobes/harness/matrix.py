@@ -19,9 +19,11 @@ import cli
 import docs
 import env
 import fragments
+import guests
 import host
 import kernel
 import ktap
+import maketest
 import modules
 import programs
 import progress
@@ -79,9 +81,11 @@ def _guest(arch, impl, flavour='test', **options):
     def run():
         built = kernel.build(arch, impl, flavour)
         found = checkkernel.run(built) if impl == 'rust' else []
-        found += cli.guest_tests(built, states=64, **options)
+        for _, boot in guests.boots(built, guests.modules(built), states=64,
+                                    **options):
+            found += boot()
         if flavour == 'kasan':
-            found += cli.plant_tests(built)
+            found += guests.plant_tests(built)
         # Another flavour runs the same, but for the checkers it is without,
         # and for what is listed.
         return found + results.judge(results.vanished(
@@ -98,11 +102,11 @@ def _kunit(flavour, arch='x86_64', impl='rust', more=None):
     def run():
         built = kernel.build(arch, impl, flavour)
         found = checkkernel.run(built) if impl == 'rust' else []
-        found += [one for one in cli.kunit_tests(built)
-                  if not cli.of_others(one.name)]
+        found += [leaf for leaf in guests.kunit_tests(built)
+                  if not guests.of_others(leaf.name)]
         return found + results.vanished(
             f'{arch}-{impl}', found, lambda name:
-            cli.of_kunit(name) or name.startswith('check-kernel.'),
+            guests.of_kunit(name) or name.startswith('check-kernel.'),
             f'{arch}-{impl}-{more}' if more else None)
     return run
 
@@ -121,11 +125,12 @@ def _compiled(flavour):
 
 def _storm(seconds, flavour='test', piecewise=False, returns=False):
     def run():
-        found = cli.storm(kernel.build('x86_64', 'rust', flavour), seconds,
-                          piecewise, returns)
+        built = kernel.build('x86_64', 'rust', flavour)
+        found = guests.storm(built, guests.modules(built), seconds, piecewise,
+                             returns)
         return found + results.vanished(
             'x86_64-rust', found, lambda name: '.storm.' in name
-            and not name.endswith(cli.not_of_storm(piecewise, returns)),
+            and not name.endswith(guests.not_of_storm(piecewise, returns)),
             'x86_64-rust-piecewise' if piecewise else None)
     return run
 
@@ -139,10 +144,7 @@ def _command(name, function):
 
 
 def _ground():
-    found = check.run()
-    tests = host.run()
-    return (found + results.vanished('check', found)
-            + tests + results.vanished('host', tests))
+    return maketest.checks() + maketest.host_tests()
 
 
 def _examples():
@@ -152,7 +154,7 @@ def _examples():
 
 def _clients(impl):
     def run():
-        return cli.quick_clients(kernel.build('x86_64', impl))
+        return maketest.clients(kernel.build('x86_64', impl))
     return run
 
 

@@ -30,7 +30,11 @@ _ROOTS = (('toolchain root', 2, 'KP_ROOT_SECONDS'),
 _SET_UP_BUDGET = 5
 # Of each group of stages: its budget in minutes, the seconds it has taken.
 _groups = {}
-_at_hand = []
+_at_hand = threading.local()
+# When this command began, and the minutes that all of it may take: where a kernel
+# is built from nothing, and where none is.
+_begun = time.monotonic()
+_limits = []
 _STATE = env.CACHE / 'times.json'
 
 
@@ -181,8 +185,8 @@ def _count(name, planned, seconds):
     _done.append((name, planned, seconds))
     if name in _SET_UP:
         budget('set-up', _SET_UP_BUDGET, seconds)
-    elif _at_hand:
-        _groups[_at_hand[-1]][1] += seconds
+    elif getattr(_at_hand, 'group', None):
+        _groups[_at_hand.group][1] += seconds
 
 
 def budget(name, minutes, seconds):
@@ -195,11 +199,22 @@ def budget(name, minutes, seconds):
 def group(name, minutes):
     """What stages in here take, but for set-up, is to be MINUTES at most."""
     budget(name, minutes, 0)
-    _at_hand.append(name)
+    before = getattr(_at_hand, 'group', None)
+    _at_hand.group = name
     try:
         yield
     finally:
-        _at_hand.pop()
+        _at_hand.group = before
+
+
+def limit_all(cold, warm):
+    """The whole command may take so many minutes: with a fresh kernel, without."""
+    _limits[:] = cold, warm
+
+
+def fresh_kernel():
+    """A kernel has been built from nothing."""
+    _limits[1:] = []
 
 
 def handed_over():
@@ -224,6 +239,10 @@ def summary():
     for name, (planned, seconds) in _groups.items():
         _line(f'{name}, of these', planned, seconds)
     total = sum(seconds for _, _, seconds in _done)
-    say(f'{"all":36} {sum(p for _, p, _ in _done):7.1f} {total / 60:8.1f}\n')
+    say(f'{"all, one after another":36} {sum(p for _, p, _ in _done):7.1f} '
+        f'{total / 60:8.1f}')
+    if _limits:
+        _line('elapsed', _limits[-1], time.monotonic() - _begun)
+    say('')
     _done.clear()
     _groups.clear()

@@ -22,22 +22,6 @@ import guest
 import procs
 import progress
 
-# arm begins with one CPU, and init switches the others on. Before it, arm takes
-# rights of pages back while the other CPUs wait in a loop. With one thread for
-# all of them each page costs as long as that lasts, and the kernel minutes.
-_MACHINES = {
-    'x86_64': (['qemu-system-x86_64', '-m', '{memory}',
-                '-serial', 'stdio'], 'max', 'console=ttyS0 nokaslr', 512),
-    'arm': (['qemu-system-arm', '-M', 'virt', '-m', '{memory}',
-             '-serial', 'stdio'], 'cortex-a15', 'console=ttyAMA0 maxcpus=1', 512),
-    'ppc64le': (['qemu-system-ppc64', '-M', 'pseries', '-m', '{memory}',
-                 '-vga', 'none', '-serial', 'stdio'], 'power9',
-                'console=hvc0', 1024),
-    's390x': (['qemu-system-s390x', '-M', 's390-ccw-virtio',
-               '-m', '{memory}', '-chardev', 'stdio,id=c0',
-               '-device', 'sclpconsole,chardev=c0'], 'qemu',
-              'console=ttyS0', 1024),
-}
 DONE = 'guest: done'
 _STAMP = re.compile(r'^(?:<\d+>)?\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ')
 _PANIC = re.compile(r'Kernel panic - not syncing|^Oops: |: Oops:|'
@@ -84,7 +68,7 @@ def accelerator(built, wanted=None):
     """
     if wanted:
         return wanted
-    if built.arch != 'x86_64' or not os.access('/dev/kvm', os.R_OK | os.W_OK):
+    if not built.machine.kvm or not os.access('/dev/kvm', os.R_OK | os.W_OK):
         return 'tcg'
     key = f'kvm {platform.release()} {_cpu_model()}'
     known = progress.recall(key)
@@ -125,21 +109,22 @@ def command(built, initramfs, *, smp=2, icount=False, memory=None, extra=(),
     and runs that until it is written again. A breakpoint that is not there
     any more, and whose probe is gone, then kills the guest.
     """
-    words, cpu, append, size = _MACHINES[built.arch]
-    call = [word.format(memory=f'{memory or size}M') for word in words]
+    machine = built.machine
+    call = [word.format(memory=f'{memory or machine.memory}M')
+            for word in machine.qemu]
     if kind == 'kvm':
         call += ['-accel', 'kvm', '-cpu', 'host']
     elif icount:
-        call += ['-accel', 'tcg,thread=single', '-cpu', cpu,
+        call += ['-accel', 'tcg,thread=single', '-cpu', machine.cpu,
                  '-icount', 'shift=0,sleep=off']
     else:
-        call += ['-accel', f'tcg,thread={thread}', '-cpu', cpu]
+        call += ['-accel', f'tcg,thread={thread}', '-cpu', machine.cpu]
     level = 'loglevel=4 quiet' if interactive else \
         'ignore_loglevel printk.devkmsg=on'
     call += ['-smp', str(smp), '-nodefaults', '-display', 'none',
              '-no-reboot', '-kernel', str(built.image),
              '-initrd', str(initramfs), '-append',
-             f'{append} panic=-1 rdinit=/init {level} {cmdline}'.strip()]
+             f'{machine.console} panic=-1 rdinit=/init {level} {cmdline}'.strip()]
     return call + list(extra)
 
 

@@ -29,9 +29,18 @@ def arch():
     return env.choice('ARCH', env.ARCHES, 'x86_64')
 
 
-def arches():
-    """That one, or all that have a back end of ours."""
+def arches() -> list[str]:
+    """Those that make test is for: ARCH=, or all with a back end of ours."""
+    if os.environ.get('ARCH') == 'all':
+        return list(env.ARCHES)
     return [arch()] if os.environ.get('ARCH') else list(env.SUPPORTED)
+
+
+def impl_in(of: str) -> str:
+    """The implementation that make test is to test on the architecture OF."""
+    if os.environ.get('ARCH') == 'all' and not os.environ.get('IMPL'):
+        return shown(of)
+    return impl(of)
 
 
 def impl(of, default='rust'):
@@ -68,8 +77,8 @@ def _of_the_command(name):
     if name in _SHOWN:
         shown(arch())
     elif name in _OF_A_KERNEL:
-        for one in arches() if name in ('test', 'plan') else [arch()]:
-            impl(one)
+        for one in arches() if name == 'test' else [arch()]:
+            impl_in(one)
     if name == 'check-kernel' and impl(arch()) != 'rust':
         raise env.Refusal('IMPL=rust: these are checks of our own code',
                           'IMPL=c', 'make check-kernel')
@@ -144,7 +153,8 @@ def storm():
 
 def check(name):
     """Refuse to begin the command NAME with a variable that is wrong."""
-    arch()
+    if not (name == 'test' and os.environ.get('ARCH') == 'all'):
+        arch()
     env.choice('IMPL', env.IMPLS, 'rust')
     env.jobs()
     _piece()

@@ -125,7 +125,7 @@ class Repeating(support.Case):
         self.assertNotEqual(digest(), before)
 
     def test_an_initramfs_is_the_same_every_time(self):
-        built = types.SimpleNamespace(arch='x86_64', obj=self.tmp)
+        built = types.SimpleNamespace(arch='x86_64', machine=None, obj=self.tmp)
         with mock.patch.object(guest, 'busybox', lambda _: b'x'), \
                 mock.patch.object(gzip.time, 'time', side_effect=(1, 1e9)):
             self.assertEqual(*(guest.initramfs(built, name, '').read_bytes()

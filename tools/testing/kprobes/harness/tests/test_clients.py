@@ -113,7 +113,7 @@ class Piece(support.Case):
                 (matrix.kernel, 'build', lambda arch, impl: mock.Mock(
                     arch=arch, impl=impl, flavour='test')),
                 (qemu, 'boot', mock.Mock(side_effect=died, return_value=(
-                    mock.Mock(lines=lines, splats=list(splats)))))):
+                    mock.Mock(lines=lines, splats=list(splats), seconds=1))))):
             self.enterContext(mock.patch.object(where, name, put))
         self.write(f'x86_64-{impl}-clients.txt', ''.join(
             f'x86_64.{impl}.clients.{name}\n'

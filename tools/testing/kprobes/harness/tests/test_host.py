@@ -39,7 +39,6 @@ class Skipped(support.Case):
         super().setUp()
         self.command = []
         for where, name, answer in ((host, 'fetch', None),
-                                    (host, '_python', []),
                                     (judges, 'environment', {})):
             self.enterContext(mock.patch.object(
                 where, name, mock.Mock(return_value=answer)))
@@ -52,7 +51,7 @@ class Skipped(support.Case):
         return 101
 
     def found(self):
-        return {one.name: (one.status, one.reason) for one in host.run()}
+        return {one.name: (one.status, one.reason) for one in host.rust()}
 
     def test_is_skipped_with_its_reason(self):
         self.assertEqual(self.found(), {

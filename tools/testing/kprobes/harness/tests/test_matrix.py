@@ -9,7 +9,7 @@ import subprocess
 import types
 from unittest import mock
 
-import cli
+import guests
 import documents
 import env
 import fragments
@@ -274,7 +274,7 @@ class Kunit(support.Case):
         self.built = types.SimpleNamespace(arch='x86_64', impl='rust',
                                            flavour='nomodules',
                                            name='x86_64-rust-nomodules')
-        self.enterContext(mock.patch.object(cli.guest, 'initramfs'))
+        self.enterContext(mock.patch.object(guests.guest, 'initramfs'))
         self.enterContext(mock.patch.object(
             matrix.kernel, 'build', lambda *_: self.built))
         self.enterContext(mock.patch.object(
@@ -288,7 +288,7 @@ class Kunit(support.Case):
 
     def boot(self, lines, splats=(), died=None,
              piece='rust-x86_64-nomodules'):
-        console = types.SimpleNamespace(lines=lines, splats=list(splats))
+        console = mock.Mock(lines=lines, splats=list(splats), seconds=1)
         self.enterContext(mock.patch.object(
             qemu, 'boot', mock.Mock(return_value=console, side_effect=died)))
         return {one.name: one.status for one in matrix.pieces()[piece]()}
@@ -342,8 +342,8 @@ class Whole(support.Case):
             lines=lines, splats=[], seconds=1))
         self.flavours = []
         self.write('.config', '')
-        self.enterContext(mock.patch.object(cli, '_modules', lambda _: []))
-        for where, what in ((cli.guest, 'initramfs'), (cli.guest, 'shipped')):
+        self.enterContext(mock.patch.object(guests, 'modules', lambda _: []))
+        for where, what in ((guests.guest, 'initramfs'), (guests.guest, 'shipped')):
             self.enterContext(mock.patch.object(where, what,
                                                 return_value=[]))
         for where, what, put in (
@@ -356,7 +356,8 @@ class Whole(support.Case):
 
     def built(self, arch, impl, flavour):
         self.flavours.append(flavour)
-        return mock.Mock(arch=arch, impl=impl, flavour=flavour, obj=self.tmp)
+        return kernel.Built(arch, impl, flavour, self.tmp, self.tmp,
+                            self.tmp / 'image', '7.3')
 
 
 class CommandLine(Whole):
@@ -426,12 +427,12 @@ class Entry(support.Case):
     """Where a probe on a function is: behind what IBT wants to find there."""
 
     def test_of_marked_functions_and_plain_ones(self):
-        for config, entry in (('CONFIG_X86_KERNEL_IBT=y\n', '0x4'),
-                              ('# CONFIG_X86_KERNEL_IBT is not set\n', '0x0')):
+        for config, entry in (('CONFIG_X86_KERNEL_IBT=y\n', 4),
+                              ('# CONFIG_X86_KERNEL_IBT is not set\n', 0)):
             self.write('.config', config)
             built = kernel.Built('x86_64', 'rust', 'test', self.tmp,
                                  self.tmp, self.tmp / 'image', '7.3')
-            self.assertEqual(cli._entry(built), entry)
+            self.assertEqual(built.entry, entry)
 
 
 class Suites(support.Case):
@@ -441,7 +442,7 @@ class Suites(support.Case):
             r'^\s*suite (\w+)$', path.read_text(), re.M)}
         self.assertIn('graph', names)
         self.assertEqual([name for name in sorted(names)
-                          if cli.of_kunit(f'x86_64.rust.{name}.a')], [])
+                          if guests.of_kunit(f'x86_64.rust.{name}.a')], [])
 
 
 class Pieces(support.Case):

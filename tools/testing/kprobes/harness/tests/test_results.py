@@ -8,6 +8,8 @@ from unittest import mock
 
 import cli
 import env
+import guests
+import maketest
 import results
 from ktap import Result
 from tests import support
@@ -62,9 +64,11 @@ class Early(support.Case):
     def ends(self, command, check=None, tests=None, guest=None):
         """COMMAND, where its parts answer or raise; (status, last line)."""
         for where, name, answer in (
-                (cli.check, 'run', check), (cli.host, 'run', tests),
-                (cli, '_all_of', guest), (cli.kernel, 'build', None),
-                (cli, 'guest_tests', guest), (cli, 'quick_clients', [])):
+                (maketest.check, 'run', check), (maketest.host, 'rust', tests),
+                (maketest.host, 'python', []), (maketest, 'add_kernel', None),
+                (guests, 'main_tests', guest), (guests, 'crash_tests', []),
+                (guests, 'modules', []),
+                (cli.kernel, 'build', mock.Mock(arch='x86_64'))):
             self.enterContext(mock.patch.object(where, name, mock.Mock(
                 **{'side_effect' if isinstance(answer, Exception)
                    else 'return_value': answer})))
@@ -79,24 +83,24 @@ class Early(support.Case):
 
     def test_a_refusal_is_a_failure_of_its_part(self):
         no = env.Refusal('a tool', 'none of it\nmore', 'get it')
-        for part in ('check', 'tests', 'guest'):
+        for part in ('check', 'tests'):
             parts = {**{name: self.passed(name)
-                        for name in ('check', 'tests', 'guest')}, part: no}
+                        for name in ('check', 'tests')}, part: no}
             self.assertEqual(self.ends('test', **parts),
-                             (1, '2 passed, 1 failed, 0 skipped'), part)
+                             (1, '1 passed, 1 failed, 0 skipped'), part)
             self.assertIn(': none of it\n', self.printed.getvalue())
             self.assertIn('get it', self.said.getvalue())
 
     def test_so_is_a_tool_that_is_not_there(self):
         self.assertEqual(self.ends(
             'test', check=FileNotFoundError(2, 'no', 'shellcheck'),
-            tests=self.passed('a'), guest=self.passed('b')),
-            (1, '2 passed, 1 failed, 0 skipped'))
+            tests=self.passed('a')),
+            (1, '1 passed, 1 failed, 0 skipped'))
         self.assertIn('FAILED check.run: FileNotFoundError',
                       self.printed.getvalue())
 
     def test_so_is_a_full_disk(self):
-        self.ends('test', check=self.passed('c'), guest=self.passed('b'),
+        self.ends('test', check=self.passed('c'),
                   tests=OSError(errno.ENOSPC, 'full'))
         self.assertIn('FAILED host.run: the disk is full',
                       self.printed.getvalue())

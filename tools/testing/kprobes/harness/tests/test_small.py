@@ -10,7 +10,7 @@ import types
 from pathlib import Path
 from unittest import mock
 
-import cli
+import arches
 import env
 import guest
 import host
@@ -84,7 +84,7 @@ class Summary(support.Case):
     def test_the_toolchain_root_counts(self):
         found = self.lines(('kernel x', 12, 600), root='60')
         self.assertEqual(found['toolchain root'], ['2.0', '1.0'])
-        self.assertEqual(found['all'], ['14.0', '11.0'])
+        self.assertEqual(found['all, one after another'], ['14.0', '11.0'])
 
     def test_so_does_the_one_of_the_pages(self):
         with mock.patch.dict('os.environ', {'KP_DOCS_SECONDS': '30'}):
@@ -129,36 +129,6 @@ class Summary(support.Case):
         self.assertEqual(found['x86_64, of these'], ['12.0', '10.0'])
         self.assertEqual(found['set-up, of these'], ['5.0', '0.5'])
         self.assertEqual(found['tests'], ['3.0', '2.5'])
-
-    def test_the_groups_of_make_test(self):
-        def took(name, minutes):
-            with progress.Stage(name, 1):
-                pass
-            progress._at_hand and progress.budget(
-                progress._at_hand[-1], 0, minutes * 60)
-            return []
-        for where, name, minutes in (
-                (cli.check, 'run', 1), (cli.host, 'run', 5),
-                (cli.kernel, 'build', 9), (cli, '_all_of', 2),
-                (cli, 'quick_clients', 6)):
-            self.enterContext(mock.patch.object(
-                where, name, lambda *_, name=name, minutes=minutes:
-                took(name, minutes)))
-        self.enterContext(mock.patch.object(
-            cli.results, 'vanished', lambda *_: []))
-        self.enterContext(mock.patch.object(
-            cli.variables, 'arches', lambda: ['x86_64', 'arm']))
-        self.enterContext(mock.patch.object(
-            cli.variables, 'impl', lambda _: 'c'))
-        cli.test()
-        said = re.findall('^(.*), of these +(.*?) +(.*)$',
-                          self.printed.getvalue(), re.M)
-        self.assertEqual(said, [
-            ('check and host tests', '5.0', '6.0  OVER BUDGET'),
-            ('x86_64', '18.0', '17.0'),
-            ('arm', '10.0', '11.0  OVER BUDGET')])
-        self.assertLess(self.printed.getvalue().index('of these'),
-                        self.printed.getvalue().index(' passed, '))
 
     def test_told_once(self):
         self.lines(('kernel x', 12, 600))
@@ -314,7 +284,7 @@ class Terminal(support.Case):
     """make shell: how each architecture's console meets the terminal."""
 
     def call(self, arch, **options):
-        built = types.SimpleNamespace(arch=arch, image='image')
+        built = types.SimpleNamespace(machine=arches.of(arch), image='image')
         return qemu.command(built, 'initramfs', **options)
 
     def test_the_keys_that_leave_work_everywhere(self):
@@ -341,7 +311,7 @@ class Terminal(support.Case):
 class Initramfs(support.Case):
     def setUp(self):
         super().setUp()
-        self.built = types.SimpleNamespace(arch='x86_64', obj=self.tmp)
+        self.built = types.SimpleNamespace(machine=None, obj=self.tmp)
         self.enterContext(mock.patch.object(
             guest, 'busybox', lambda arch: b'\x7fELF' + b'x' * 5))
 

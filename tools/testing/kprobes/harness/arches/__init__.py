@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One record per architecture: what it is built, booted and tested with.
+
+An architecture is a file in this folder, which defines ARCH, and its name
+below. Nothing else lists them.
+"""
+
+import importlib
+from dataclasses import dataclass, field
+
+NAMES = ('x86_64', 'arm', 'ppc64le', 's390x')
+
+
+@dataclass(frozen=True)
+class Arch:
+    """What differs from one architecture to the next."""
+
+    # pylint: disable=too-many-instance-attributes
+    name: str
+    kernel: str         # ARCH= of the kernel's make
+    folder: str         # its folder in arch/
+    debian: str         # its name in Debian
+    target: str         # what the kernel's make makes, and where that is
+    image: str
+    qemu: tuple[str, ...]
+    emulator: str       # Debian's qemu-system-* package
+    cpu: str
+    console: str        # for the kernel's command line
+    memory: int         # MiB
+    steps: int          # lines that a build from nothing prints
+    budget: float       # minutes of its part of make test
+    planned: float = 10     # minutes of a build from nothing
+    back_end: bool = False  # has it one in Rust?
+    kvm: bool = False
+    rustc: str = '1.95.0'   # the oldest that builds its kernel
+    # Our test modules that every boot of tests loads, and programs beside them.
+    modules: tuple[str, ...] = ('clauses',)
+    programs: tuple[str, ...] = ()
+    # Bytes before a function's entry, by the option that puts them there.
+    entry_marks: dict[str, int] = field(default_factory=dict)
+    # Where behind the entry a probe from the kernel's command line goes.
+    early_probe: int | None = None
+    # What the kernel says when it dies: of a division by zero, of BUG().
+    oops: dict[str, str] = field(default_factory=dict)
+    # Objects without an indirect branch, below the objects of a kernel.
+    direct_objects: tuple[str, ...] = ()
+    # Parts of the tests that exist for it so far.
+    crashes: bool = False
+    clients: bool = False
+    rethooks: bool = False
+
+
+def of(name: str) -> Arch:
+    """The record of the architecture NAME."""
+    return importlib.import_module(f'arches.{name}').ARCH
+
+
+def with_back_end() -> list[str]:
+    """The names of those that have a back end in Rust."""
+    return [name for name in NAMES if of(name).back_end]

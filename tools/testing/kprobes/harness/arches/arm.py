@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0
+"""arm: ARMv7, little-endian, on QEMU's virt board."""
+
+from arches import Arch
+
+# It begins with one CPU, and init switches the others on. Before it, arm takes
+# rights of pages back while the other CPUs wait in a loop. With one thread for
+# all of them each page costs as long as that lasts, and the kernel minutes.
+ARCH = Arch(
+    name='arm', kernel='arm', folder='arm', debian='armhf',
+    target='zImage', image='arch/arm/boot/zImage',
+    qemu=('qemu-system-arm', '-M', 'virt', '-m', '{memory}',
+          '-serial', 'stdio'),
+    emulator='qemu-system-arm', cpu='cortex-a15',
+    console='console=ttyAMA0 maxcpus=1', memory=512, steps=1800, budget=10)

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: GPL-2.0
+"""ppc64le: QEMU's pseries with a POWER9."""
+
+from arches import Arch
+
+ARCH = Arch(
+    name='ppc64le', kernel='powerpc', folder='powerpc', debian='ppc64el',
+    target='vmlinux', image='vmlinux',
+    qemu=('qemu-system-ppc64', '-M', 'pseries', '-m', '{memory}',
+          '-vga', 'none', '-serial', 'stdio'),
+    emulator='qemu-system-ppc', cpu='power9', console='console=hvc0',
+    memory=1024, steps=1900, budget=10)

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: GPL-2.0
+"""s390x: big-endian, on QEMU's s390-ccw-virtio with an SCLP console."""
+
+from arches import Arch
+
+ARCH = Arch(
+    name='s390x', kernel='s390', folder='s390', debian='s390x',
+    target='bzImage', image='arch/s390/boot/bzImage',
+    qemu=('qemu-system-s390x', '-M', 's390-ccw-virtio', '-m', '{memory}',
+          '-chardev', 'stdio,id=c0', '-device', 'sclpconsole,chardev=c0'),
+    emulator='qemu-system-s390x', cpu='qemu', console='console=ttyS0',
+    memory=1024, steps=2000, budget=10, rustc='1.96.0')

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The guests that tests boot: what each runs, and what its console shows."""
+
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import clients
+import crashes
+import demo
+import env
+import guest
+import kernel
+import ktap
+import plants
+import progress
+import qemu
+import results
+from kernel import Built
+from ktap import Result
+
+# Samples that no demonstration loads.
+IN_RUST = ('rust_minimal', 'rust_kprobe', 'rust_kretprobe',
+           'rust_kprobe_batch', 'rust_kprobe_fault', 'rust_kprobe_open',
+           'rust_kprobe_typed')
+
+
+def job(name: str, impl: str, *before: str) -> str:
+    """The shell text of a job, and of those to run before it."""
+    text = ''.join((env.KPROBES / 'guest/jobs' / f'{part}.sh').read_text()
+                   for part in (*before, name))
+    return f'IMPL={impl}\n{text}'
+
+
+def samples(built: Built) -> list[Path]:
+    """The samples as modules."""
+    return guest.shipped(built, *demo.samples(built.impl), *IN_RUST)
+
+
+def modules(built: Built) -> list[Path]:
+    """Our test modules, built against BUILT, and the programs beside them."""
+    machine = built.machine
+    paths = kernel.ours(built, *machine.modules, 'storm')
+    return [*paths, *(paths[0].parent / name for name in machine.programs)]
+
+
+def _prefix(built):
+    return f'{built.arch}.{built.impl}'
+
+
+def lists(built: Built) -> tuple[str, str]:
+    """Which lists in plan/ tell what is known of BUILT."""
+    return built.impl, f'{built.impl}-{built.flavour}'
+
+
+def _boot(built, image, name, planned, part='', **options):
+    """One boot: (its lines, [how it ended]), as PART of the kernel's results.
+
+    What a healthy kernel never says is a failure, too.
+    """
+    with progress.Stage(f'boot {built.name} {name}', planned) as stage:
+        hear = options.pop('on_line', lambda line: None)
+
+        def on_line(line):
+            stage.tick(line)
+            hear(line)
+        try:
+            console = qemu.boot(built, image, name=name, on_line=on_line,
+                                **options)
+        except qemu.Died as died:
+            died.show()
+            return died.lines, [Result(f'{_prefix(built)}{part}.boot', 'fail',
+                                       died.found.split('\n')[0])]
+    progress.say(f'{built.name} {name}: booted under {console.accelerator} in '
+                 f'{console.seconds:.0f} s, console {env.host(console.log)}')
+    return console.lines, [Result(
+        f'{_prefix(built)}{part}.no-splat',
+        'fail' if console.splats else 'pass', '; '.join(console.splats[:5]))]
+
+
+def _died(ending):
+    return ending[0].name.endswith('.boot')
+
+
+def plant_tests(built: Built) -> list[Result]:
+    """Uses of freed memory, in a boot of their own: KASAN must see each."""
+    image = guest.initramfs(built, 'plants', job('plants', built.impl))
+    # What it says of them is what is wanted.
+    lines, ending = _boot(built, image, 'plants', 1, '.plants',
+                          cmdline=plants.CMDLINE)
+    return ending if _died(ending) else plants.judge(lines, _prefix(built))
+
+
+def client_tests(built: Built) -> list[Result]:
+    """Upstream's tests of probe events on BUILT, in a boot of their own."""
+    image = guest.initramfs(built, 'clients', job('clients', built.impl),
+                            files=clients.files())
+    # Some wait without a word.
+    lines, ending = _boot(built, image, 'clients', 4, '.clients',
+                          timeout=1800, silence=400, cmdline='kunit.enable=0')
+    cases = clients.judge(lines, _prefix(built),
+                          () if _died(ending) else clients.names())
+    return results.judge(cases + ending, *lists(built))
+
+
+_FORM_FAULTS = {'wrong': 'runs wrongly',
+                'probed though it breaks': 'probes though they break',
+                'refused though it works': 'refuses though they work'}
+
+
+def _say_forms(built, lines):
+    """What the forms test counted: in few words, and all of it in a file."""
+    counted = [line.removeprefix('forms: ') for line in lines
+               if line.startswith('forms: ')]
+    total = next((line.removeprefix('sum: ') for line in counted
+                  if line.startswith('sum: ')), None)
+    if not total:
+        return
+    env.RESULTS.mkdir(parents=True, exist_ok=True)
+    path = env.RESULTS / f'forms-{built.name}.txt'
+    path.write_text('\n'.join(counted) + '\n')
+    progress.say(f'instruction forms: {total}; each that is not right: '
+                 f'{env.host(path)}')
+    who = {'c': 'C', 'rust': 'Rust'}[built.impl]
+    for under in ('', ' under a jump'):
+        for kind, does in _FORM_FAULTS.items():
+            groups = Counter(line.split(': ')[1] for line in counted
+                             if line.startswith(f'{kind}{under}: '))
+            progress.say(f'{who} {does}{under}: {sum(groups.values())} forms'
+                         + ''.join(f', {count} of {name}'
+                                   for name, count in groups.items()))
+    for line in counted:
+        if line.startswith('jumps: '):
+            progress.say(f'instruction forms, {line}')
+
+
+def _early_probes(built):
+    """What to boot with: probes on text that goes before the guest begins.
+
+    One is ftrace's, the other is behind its call.
+    """
+    behind = built.machine.early_probe
+    if behind is None:
+        return ''
+    return ('kprobe_event=p:early/entry,do_populate_rootfs;'
+            f'p:early/inside,do_populate_rootfs+{built.entry + behind} ')
+
+
+def main_tests(built: Built, paths: list[Path], states: int = 8,
+               cmdline: str = '', says: str | None = None,
+               extra: tuple[str, ...] = ()) -> list[Result]:
+    """Boot BUILT: its KUnit suites, then samples and the modules in PATHS.
+
+    STATES is how many each instruction form is run from. SAYS is a pattern
+    of what the kernel must say if it has understood CMDLINE; EXTRA is for
+    QEMU.
+    """
+    text = f'STATES={states}\nENTRY={built.entry:#x}\n' \
+        + job('health', built.impl, 'clauses', 'tests', 'kill')
+    image = guest.initramfs(built, 'tests', text, samples(built) + paths)
+    # C takes minutes to register what is compared.
+    lines, ending = _boot(built, image, 'tests', 3,
+                          timeout=1200 if built.impl == 'c' else 600,
+                          cmdline=_early_probes(built) + cmdline, extra=extra)
+    found = ktap.parse(lines, _prefix(built)) + ending
+    if _died(ending):
+        return found
+    if says:
+        heard = any(re.search(says, line) for line in lines)
+        found.append(Result(f'{_prefix(built)}.cmdline',
+                            'pass' if heard else 'fail',
+                            '' if heard else f'no "{says}" after {cmdline}'))
+    _say_forms(built, lines)
+    return results.judge(found, *lists(built))
+
+
+def crash_tests(built: Built, paths: list[Path]) -> list[Result]:
+    """What must kill a guest, or be complained of; each in its own boot."""
+    return crashes.tests(built, lambda name: guest.initramfs(
+        built, name, job(name, built.impl), paths))
+
+
+def boots(built: Built, paths: list[Path],
+          **options) -> list[tuple[str, Callable[[], list[Result]]]]:
+    """(name, function) of each boot for functional tests of BUILT.
+
+    PATHS are the modules; OPTIONS are those of main_tests().
+    """
+    found = [('tests', lambda: main_tests(built, paths, **options))]
+    if built.machine.crashes:
+        found.append(('crashes', lambda: crash_tests(built, paths)))
+    return found
+
+
+def kunit_tests(built: Built) -> list[Result]:
+    """Boot BUILT once, for its KUnit suites and its checkers; the results.
+
+    That is what a kernel can do that has no modules, or nothing to look at.
+    """
+    image = guest.initramfs(built, 'kunit', job('health', built.impl))
+    lines, ending = _boot(built, image, 'kunit', 1)
+    found = ktap.parse(lines, _prefix(built)) + ending
+    return found if _died(ending) else results.judge(found, *lists(built))
+
+
+# What the guest says, and what the emulation is then told.
+_PIECES = {'# the storm begins': 'one-insn-per-tb on',
+           '# the storm is over': 'one-insn-per-tb off'}
+
+# What is shown of it.
+_STORM_SAYS = tuple(f'# {head}' for head in (
+    'anchored:', 'loose:', 'jumps:', 'jumps_loose:', 'boundaries:',
+    'returns:', 'returns_loose:', 'modules_', 'cpus_', 'jumps_are')) + tuple(
+        f'kprobes_storm: {head}' for head in ('sleepers', 'boundaries', 'steps'))
+
+# Its tests that have nothing to do with return probes, those that have, and
+# those in which all is turned off.
+_STORMS_OF_OTHERS = ('no_hit_is_lost', 'nothing_is_called_late',
+                     'no_hit_by_a_jump_is_lost', 'jumps_come_and_go',
+                     'sleepers_come_back', 'interrupts_in_copies')
+_STORMS_OF_RETURNS = ('no_return_is_lost', 'returns_come_and_go',
+                      'the_killed_come_back', 'no_store_is_left')
+_STORMS_OF_SWITCHES = ('nothing_is_called_late', 'jumps_come_and_go')
+
+
+def not_of_storm(piecewise: bool, returns: bool) -> tuple[str, ...]:
+    """The names of what a storm of that kind leaves out."""
+    if returns:
+        return _STORMS_OF_OTHERS
+    return _STORMS_OF_RETURNS + _STORMS_OF_SWITCHES if piecewise else ()
+
+
+# Of a minute, half is the guest's coming and going under emulation.
+STORM_SECONDS = 40
+
+
+def storm(built: Built, paths: list[Path], seconds: int = STORM_SECONDS,
+          piecewise: bool = False, returns: bool = False) -> list[Result]:
+    """A storm of SECONDS on four CPUs; PIECEWISE: interrupts anywhere.
+
+    Emulation takes interrupts between pieces of several instructions. While
+    it storms a piece is one, then; to boot like that would take minutes.
+    RETURNS: that of return probes alone.
+    """
+    name = 'storm-piecewise' if piecewise else 'storm'
+    head = f'STORM_SECONDS={seconds}\n' + (
+        'STORM_TICK=1000\nSTORM_PIECEWISE=y\n' if piecewise else '') + (
+        'STORM_RETURNS=y\n' if returns else '')
+    image = guest.initramfs(built, name, head + job('storm', built.impl), paths)
+    monitor = Path(tempfile.mkdtemp()) / 'monitor'
+
+    def hear(line):
+        if piecewise and line in _PIECES:
+            qemu.tell_monitor(monitor, _PIECES[line])
+    try:
+        lines, ending = _boot(
+            built, image, name, (4 if piecewise else 1) + seconds / 40,
+            '.storm', smp=4, force='tcg', on_line=hear,
+            cmdline='kunit.enable=0',
+            timeout=300 + (18 if piecewise else 14) * seconds,
+            extra=['-monitor', f'unix:{monitor},server=on,wait=off'])
+    finally:
+        shutil.rmtree(monitor.parent)
+    for line in lines:
+        if line.startswith(_STORM_SAYS) or 'in copies of' in line:
+            progress.say(line)
+    return [leaf for leaf in ktap.parse(lines, _prefix(built))
+            if '.storm.' in leaf.name] + ending
+
+
+# The suite of the kernel crate's examples, of which most are not ours.
+_EXAMPLES = re.compile(
+    r'\.rust_doctests_kernel\.rust_doctest_kernel_(?!kprobes_)')
+
+
+def of_others(name: str) -> bool:
+    """Is it an example in the documentation of what is not ours?"""
+    return bool(_EXAMPLES.search(name))
+
+
+_OURS = ('.surface.', '.samples.', '.clauses', '.modules.', '.files.',
+         '.forms.', '.forms_jumps.', '.crash.', '.health.', '.early.',
+         '.copies.', '.graph.', '.ftrace_kill.')
+
+
+def of_kunit(name: str) -> bool:
+    """Is this test one of a KUnit suite of the kernel itself?"""
+    return not any(part in name
+                   for part in (*_OURS, '.storm.', 'check-kernel.'))
+
+
+def of_ours(name: str) -> bool:
+    """Is this test one of the samples' or clauses'?"""
+    return any(part in name for part in _OURS)

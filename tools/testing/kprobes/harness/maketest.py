@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make test: checks, host tests, then the kernels of all architectures asked for.
+
+While a kernel is built, the guests of the one before it run.
+"""
+
+import arches
+import check
+import checkkernel
+import guests
+import host
+import kernel
+import progress
+import results
+import variables
+from ktap import Result
+from lanes import Group, Lanes
+
+# Minutes that all of it may take with four architectures: where no kernel has
+# been built before, and where all have.
+COLD, WARM = 60, 25
+# Minutes of the checks and host tests; those of an architecture are in its record.
+HOST = 8
+
+
+def checks() -> list[Result]:
+    """What make check runs."""
+    found = check.run()
+    return found + results.vanished('check', found)
+
+
+def host_tests() -> list[Result]:
+    """What make host-test runs."""
+    found = host.rust() + host.python()
+    return found + results.vanished('host', found)
+
+
+def clients(built: kernel.Built) -> list[Result]:
+    """Of those who use kprobes, the part that needs no root of its own."""
+    found = guests.client_tests(built)
+    return found + results.vanished(f'{built.arch}-{built.impl}-clients',
+                                    found)
+
+
+def add_kernel(lanes: Lanes, arch: str, impl: str) -> None:
+    """Add to LANES all that make test runs on a kernel."""
+    machine = arches.of(arch)
+
+    def vanished(found):
+        return results.vanished(f'{arch}-{impl}', found)
+    group = Group(arch, machine.budget, vanished)
+
+    def build():
+        built = kernel.build(arch, impl)
+        paths = guests.modules(built)
+        for name, boot in guests.boots(built, paths):
+            lanes.guest(group, f'{arch}.{impl}.{name}', boot)
+        if impl != 'rust':
+            return []
+        lanes.guest(group, f'{arch}.{impl}.storm',
+                    lambda: guests.storm(built, paths))
+        if machine.clients:
+            lanes.guest(Group(arch, machine.budget), f'{arch}.{impl}.clients',
+                        lambda: clients(built))
+        return checkkernel.run(built)
+    lanes.compile(group, f'{arch}.{impl}.build', build)
+
+
+def run() -> int:
+    """The command; its exit status."""
+    tally = results.Tally()
+    lanes = Lanes(tally)
+    progress.limit_all(COLD, WARM)
+    group = Group('check and host tests', HOST)
+    lanes.compile(group, 'check.run', checks)
+    lanes.guest(group, 'host.run', host_tests)
+    for arch in variables.arches():
+        add_kernel(lanes, arch, variables.impl_in(arch))
+    lanes.run()
+    progress.summary()
+    return tally.close()
