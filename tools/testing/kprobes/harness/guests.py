@@ -42,9 +42,9 @@ def samples(built: Built) -> list[Path]:
 
 def modules(built: Built) -> list[Path]:
     """Our test modules, built against BUILT, and the programs beside them."""
-    machine = built.machine
-    paths = kernel.ours(built, *machine.modules, 'storm')
-    return [*paths, *(paths[0].parent / name for name in machine.programs)]
+    paths = kernel.ours(built, *built.machine.modules)
+    return [*paths, *(paths[0].parent / name
+                      for name in built.machine.programs)]
 
 
 def _prefix(built):

@@ -57,8 +57,9 @@ def add_kernel(lanes: Lanes, arch: str, impl: str) -> None:
             lanes.guest(group, f'{arch}.{impl}.{name}', boot)
         if impl != 'rust':
             return []
-        lanes.guest(group, f'{arch}.{impl}.storm',
-                    lambda: guests.storm(built, paths))
+        if 'storm' in machine.modules:
+            lanes.guest(group, f'{arch}.{impl}.storm',
+                        lambda: guests.storm(built, paths))
         if machine.clients:
             lanes.guest(Group(arch, machine.budget), f'{arch}.{impl}.clients',
                         lambda: clients(built))

@@ -6,23 +6,24 @@ made from; a piece whose file is of this state is not run again, so that an
 interrupted run goes on where it was. PIECE=name runs one piece afresh.
 """
 
+import functools
 import hashlib
 import json
 import os
 import re
 import time
+from collections.abc import Callable
 
+import arches
 import bench
 import check
 import checkkernel
 import cli
 import docs
 import env
-import fragments
 import guests
 import host
 import kernel
-import ktap
 import maketest
 import modules
 import programs
@@ -31,34 +32,23 @@ import results
 import series
 import source
 import toolchain
+from arches import Piece
+from ktap import Result
 
 FOLDER = env.RESULTS / 'pieces'
-# Configurations under which all tests run, and those that cannot run all.
-_WHOLE = ('kasan', 'modversions', 'kcfi', 'up', 'lazy', 'rt', 'gcc',
-          'labels', 'framepointer')
-# Of those, the ones that run more than the others, by a plan of their own.
-_MORE = ('kasan', 'kcfi')
-_KUNIT = ('nomodules', 'noftrace', 'nodebugfs', 'nosysctl')
 # What checkers call at each access or function. A hit must not: there may be a
 # probe on it. To report what was found is something else, and what measures
 # stacks is where no probe can be.
 _CHECKERS = re.compile(
     r'__(asan_(load|store)|hwasan_(load|store)|tsan_|msan_'
     r'|sanitizer_cov_(?!stack_depth$))')
-# One of the kernel's own tests is not fit for PREEMPT_RT, and warns there: see
-# plan/known-rust-rt.txt. KUnit takes one pattern and no exceptions from it, but
-# spinlock_irq_condvar is the only one with this q. The plan guards the others.
-_CMDLINES = {'rt': 'kunit.filter_glob=*.*[!q]????????'}
-# Suites that ask ORC's tables, which a kernel with frame pointers is without.
-_WITHOUT = {'framepointer': ('.rust_kprobes_x86_detours_unwound.',
-                             '.rust_kprobes_x86_starts.')}
 # Which piece does what a command of the documents does, or which of the harness'
 # own tests calls it.
 RUN_BY = {'run': 'run-x86_64', 'test': 'rust-x86_64', 'check': 'ground',
           'host-test': 'ground', 'host-fuzz': 'host-fuzz',
           'host-bench': 'host-bench', 'host-miri': 'host-miri',
           'test-all': 'test_matrix.py', 'test-clients': 'clients',
-          'storm': 'storm-x86_64', 'coverage': 'coverage',
+          'storm': 'rust-x86_64-storm', 'coverage': 'coverage',
           'bench': 'bench-x86_64', 'docs': 'docs', 'series': 'series',
           'module': 'examples-x86_64', 'apply': 'test_ksrc.py',
           'bench-quick': 'bench-quick-x86_64', 'selfcheck': 'itself',
@@ -73,73 +63,78 @@ RUN_BY = {'run': 'run-x86_64', 'test': 'rust-x86_64', 'check': 'ground',
           'help': 'test_matrix.py',
           # A kernel's make M=.
           'modules': 'examples-x86_64'}
-# Of random configurations, our objects are compiled, nothing else.
-SEEDS = range(1, 11)
 
 
-def _guest(arch, impl, flavour='test', **options):
-    def run():
-        built = kernel.build(arch, impl, flavour)
-        found = checkkernel.run(built) if impl == 'rust' else []
-        for _, boot in guests.boots(built, guests.modules(built), states=64,
-                                    **options):
-            found += boot()
-        if flavour == 'kasan':
-            found += guests.plant_tests(built)
-        # Another flavour runs the same, but for the checkers it is without,
-        # and for what is listed.
-        return found + results.judge(results.vanished(
-            f'{arch}-{impl}', found,
-            lambda name: '.storm.' not in name and (
-                flavour == 'test' or '.health.' not in name)
-            and not any(suite in name for suite in _WITHOUT.get(flavour, ())),
-            f'{arch}-{impl}-{flavour}' if flavour in _MORE else None),
-            f'{impl}-{flavour}')
-    return run
+def _whole(arch, impl, piece):
+    """All that make test runs on a kernel, its storm apart."""
+    built = kernel.build(arch, impl, piece.flavour)
+    found = checkkernel.run(built) if impl == 'rust' else []
+    for _, boot in guests.boots(
+            built, guests.modules(built), states=64, cmdline=piece.cmdline,
+            says=piece.says, extra=piece.extra):
+        found += boot()
+    if built.has('KASAN'):
+        found += guests.plant_tests(built)
+    # Another flavour runs the same, but for the checkers it is without,
+    # and for what is listed.
+    return found + results.judge(results.vanished(
+        f'{arch}-{impl}', found,
+        lambda name: '.storm.' not in name and (
+            piece.flavour == 'test' or '.health.' not in name)
+        and not any(suite in name for suite in piece.without),
+        f'{arch}-{impl}-{piece.flavour}' if piece.more else None),
+        f'{impl}-{piece.flavour}')
 
 
-def _kunit(flavour, arch='x86_64', impl='rust', more=None):
-    def run():
-        built = kernel.build(arch, impl, flavour)
-        found = checkkernel.run(built) if impl == 'rust' else []
-        found += [leaf for leaf in guests.kunit_tests(built)
-                  if not guests.of_others(leaf.name)]
-        return found + results.vanished(
-            f'{arch}-{impl}', found, lambda name:
-            guests.of_kunit(name) or name.startswith('check-kernel.'),
-            f'{arch}-{impl}-{more}' if more else None)
-    return run
+def _kunit(arch, impl, piece):
+    """The KUnit suites of a kernel that can do no more, or need not."""
+    built = kernel.build(arch, impl, piece.flavour)
+    found = checkkernel.run(built) if impl == 'rust' else []
+    found += [leaf for leaf in guests.kunit_tests(built)
+              if not guests.of_others(leaf.name)]
+    return found + results.vanished(
+        f'{arch}-{impl}', found, lambda name:
+        guests.of_kunit(name) or name.startswith('check-kernel.'),
+        f'{arch}-{impl}-{piece.name}' if piece.more else None)
 
 
-def _compiled(flavour):
-    def run():
-        called, warned = kernel.compile_ours('x86_64', flavour)
-        found = sorted({one for one in called if _CHECKERS.match(one)})
-        return [ktap.Result(f'x86_64.rust.{flavour}.compiles',
-                            'fail' if warned else 'pass',
-                            '; '.join(f'warning: {one}' for one in warned)),
-                ktap.Result(f'x86_64.rust.{flavour}.calls_no_checker',
-                            'fail' if found else 'pass', ', '.join(found))]
-    return run
+def _compiled(arch, impl, piece):
+    """Our objects alone, in a configuration made at random."""
+    called, warned = kernel.compile_ours(arch, piece.flavour)
+    checkers = sorted({name for name in called if _CHECKERS.match(name)})
+    prefix = f'{arch}.{impl}.{piece.flavour}'
+    return [Result(f'{prefix}.compiles', 'fail' if warned else 'pass',
+                   '; '.join(f'warning: {place}' for place in warned)),
+            Result(f'{prefix}.calls_no_checker',
+                   'fail' if checkers else 'pass', ', '.join(checkers))]
 
 
-def _storm(seconds, flavour='test', piecewise=False, returns=False):
-    def run():
-        built = kernel.build('x86_64', 'rust', flavour)
-        found = guests.storm(built, guests.modules(built), seconds, piecewise,
-                             returns)
-        return found + results.vanished(
-            'x86_64-rust', found, lambda name: '.storm.' in name
-            and not name.endswith(guests.not_of_storm(piecewise, returns)),
-            'x86_64-rust-piecewise' if piecewise else None)
-    return run
+def _storm(arch, impl, piece):
+    """A long storm."""
+    built = kernel.build(arch, impl, piece.flavour)
+    found = guests.storm(built, guests.modules(built), piece.seconds,
+                         piece.piecewise, piece.returns)
+    return found + results.vanished(
+        f'{arch}-{impl}', found, lambda name: '.storm.' in name
+        and not name.endswith(guests.not_of_storm(piece.piecewise,
+                                                  piece.returns)),
+        f'{arch}-{impl}-piecewise' if piece.piecewise else None)
+
+
+def _clients(arch, impl, _piece):
+    """Upstream's tests of probe events."""
+    return maketest.clients(kernel.build(arch, impl))
+
+
+_KINDS = {'whole': _whole, 'kunit': _kunit, 'compiled': _compiled,
+          'storm': _storm, 'clients': _clients}
 
 
 def _command(name, function):
     def run():
         status = function()
-        return [ktap.Result(f'commands.{name}', 'fail' if status else 'pass',
-                            f'exit status {status}' if status else '')]
+        return [Result(f'commands.{name}', 'fail' if status else 'pass',
+                       f'exit status {status}' if status else '')]
     return run
 
 
@@ -150,12 +145,6 @@ def _ground():
 def _examples():
     built = kernel.build('x86_64', 'rust')
     return modules.examples(built) + modules.alone(built)
-
-
-def _clients(impl):
-    def run():
-        return maketest.clients(kernel.build('x86_64', impl))
-    return run
 
 
 def _programs():
@@ -169,63 +158,30 @@ def _docs():
 
 def _series():
     # As make series FAST=1 does; each of the mails is a test.
-    return [ktap.Result(f'series.{mail.stem}', 'pass')
+    return [Result(f'series.{mail.stem}', 'pass')
             for mail in series.mails()]
 
 
-def pieces():
-    """{name: function}, in order."""
-    found = {'ground': _ground}
-    for arch in env.ARCHES:
-        if arch in env.SUPPORTED:
-            found[f'rust-{arch}'] = _guest(arch, 'rust')
-    for arch in env.ARCHES:
-        found[f'c-{arch}'] = _guest(arch, 'c')
-    # Another instruction set: the kernel itself is Thumb code. Of modules C
-    # does not even know there which functions are not to be probed.
-    found['c-arm-thumb2'] = _kunit('thumb2', 'arm', 'c')
-    for flavour in _WHOLE:
-        found[f'rust-x86_64-{flavour}'] = _guest(
-            'x86_64', 'rust', flavour, cmdline=_CMDLINES.get(flavour, ''))
-    # Without a CPU that has it, FineIBT must be asked for.
-    found['rust-x86_64-fineibt'] = _guest(
-        'x86_64', 'rust', 'kcfi', cmdline='cfi=fineibt',
-        says=r'Using \w*FineIBT')
-    # Returns leave the flags alone, except on a CPU that gets call depth
-    # tracking: only Intel's do.
-    found['rust-x86_64-calldepth'] = _guest(
-        'x86_64', 'rust', 'labels',
-        cmdline='spectre_v2=retpoline retbleed=force,stuff',
-        says='RETBleed: Mitigation: Stuffing',
-        extra=('-cpu', 'max,vendor=GenuineIntel'))
-    for flavour in _KUNIT:
-        found[f'rust-x86_64-{flavour}'] = _kunit(flavour)
-    for impl in env.IMPLS:
-        # The kernel that has BTF, and examples that are tests.
-        found[f'{impl}-x86_64-api'] = _kunit('clients', impl=impl, more='api')
-    for seed in SEEDS:
-        flavour = f'{fragments.RANDOM}{seed}'
-        found[f'rust-x86_64-{flavour}'] = _compiled(flavour)
-    found['examples-x86_64'] = _examples
-    found['clients-x86_64'] = _clients('rust')
-    found['clients-x86_64-c'] = _clients('c')
-    found['clients'] = _programs
-    found['run-x86_64'] = _command('run', cli.run)
-    found['host-fuzz'] = host.fuzz
-    found['host-bench'] = host.bench
-    found['host-miri'] = cli.miri_tests
-    found['bench-x86_64'] = _command(
-        'bench', lambda: bench.bench(['c', 'rust'], quick=False))
-    found['bench-quick-x86_64'] = _command('bench-quick', cli.bench_quick)
-    found['coverage'] = cli.coverage_tests
-    found['docs'] = _docs
-    found['series'] = _series
-    found['storm-x86_64'] = _storm(600)
-    found['storm-x86_64-piecewise'] = _storm(600, piecewise=True)
-    found['storm-x86_64-kasan'] = _storm(200, 'kasan')
-    found['storm-x86_64-framepointer'] = _storm(60, 'framepointer',
-                                                returns=True)
-    return found
+def pieces() -> dict[str, Callable[[], list[Result]]]:
+    """{name: function}, in order; those of an architecture are in its record."""
+    every: dict[str, Callable[[], list[Result]]] = {'ground': _ground}
+    for arch in arches.NAMES:
+        machine = arches.of(arch)
+        for impl in env.IMPLS if machine.back_end else ('c',):
+            every[f'{impl}-{arch}'] = functools.partial(
+                _whole, arch, impl, Piece(''))
+        for piece in machine.pieces:
+            every[f'{piece.impl}-{arch}-{piece.name}'] = functools.partial(
+                _KINDS[piece.kind], arch, piece.impl, piece)
+    return {**every,
+            'examples-x86_64': _examples, 'clients': _programs,
+            'run-x86_64': _command('run', cli.run),
+            'host-fuzz': host.fuzz, 'host-bench': host.bench,
+            'host-miri': cli.miri_tests,
+            'bench-x86_64': _command(
+                'bench', lambda: bench.bench(['c', 'rust'], quick=False)),
+            'bench-quick-x86_64': _command('bench-quick', cli.bench_quick),
+            'coverage': cli.coverage_tests, 'docs': _docs, 'series': _series}
 
 
 def state():
@@ -245,7 +201,7 @@ def _kept(name, now):
         return None
     if kept['state'] != now:
         return None
-    found = [ktap.Result(*row) for row in kept['results']]
+    found = [Result(*row) for row in kept['results']]
     # What failed may have failed for a full disk: it runs again.
     return None if any(one.status == 'fail' for one in found) else found
 

@@ -8,6 +8,7 @@ who gives it has something in mind that is not going to happen.
 import os
 import re
 
+import arches as records
 import env
 import objm
 import source
@@ -79,6 +80,11 @@ def _of_the_command(name):
     elif name in _OF_A_KERNEL:
         for one in arches() if name == 'test' else [arch()]:
             impl_in(one)
+    if name == 'storm' and 'storm' not in records.of(arch()).modules:
+        raise env.Refusal(
+            'an architecture that has a storm', f'ARCH={arch()}',
+            'make storm; for others there is '
+            f'make test ARCH={arch()} IMPL=c')
     if name == 'check-kernel' and impl(arch()) != 'rust':
         raise env.Refusal('IMPL=rust: these are checks of our own code',
                           'IMPL=c', 'make check-kernel')

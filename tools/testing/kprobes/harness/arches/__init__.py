@@ -12,6 +12,25 @@ NAMES = ('x86_64', 'arm', 'ppc64le', 's390x')
 
 
 @dataclass(frozen=True)
+class Piece:
+    """A kernel, or a boot of one, that make test-all has beside make test's."""
+
+    # pylint: disable=too-many-instance-attributes
+    name: str               # behind IMPL-ARCHITECTURE-
+    kind: str = 'whole'     # see matrix.py
+    flavour: str = 'test'   # see fragments.py
+    impl: str = 'rust'
+    cmdline: str = ''       # what it is booted with,
+    says: str | None = None     # the pattern it says if it has understood that,
+    extra: tuple[str, ...] = ()     # and what QEMU is told
+    more: bool = False      # it has suites that make test's kernel has not
+    without: tuple[str, ...] = ()   # suites that it has not
+    seconds: int = 0        # of a storm
+    piecewise: bool = False
+    returns: bool = False
+
+
+@dataclass(frozen=True)
 class Arch:
     """What differs from one architecture to the next."""
 
@@ -33,7 +52,7 @@ class Arch:
     back_end: bool = False  # has it one in Rust?
     kvm: bool = False
     rustc: str = '1.95.0'   # the oldest that builds its kernel
-    # Our test modules that every boot of tests loads, and programs beside them.
+    # Our test modules that exist for it, and programs beside the first.
     modules: tuple[str, ...] = ('clauses',)
     programs: tuple[str, ...] = ()
     # Bytes before a function's entry, by the option that puts them there.
@@ -48,6 +67,7 @@ class Arch:
     crashes: bool = False
     clients: bool = False
     rethooks: bool = False
+    pieces: tuple[Piece, ...] = ()
 
 
 def of(name: str) -> Arch:

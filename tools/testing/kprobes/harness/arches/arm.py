@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """arm: ARMv7, little-endian, on QEMU's virt board."""
 
-from arches import Arch
+from arches import Arch, Piece
 
 # It begins with one CPU, and init switches the others on. Before it, arm takes
 # rights of pages back while the other CPUs wait in a loop. With one thread for
@@ -12,4 +12,7 @@ ARCH = Arch(
     qemu=('qemu-system-arm', '-M', 'virt', '-m', '{memory}',
           '-serial', 'stdio'),
     emulator='qemu-system-arm', cpu='cortex-a15',
-    console='console=ttyAMA0 maxcpus=1', memory=512, steps=1800, budget=10)
+    console='console=ttyAMA0 maxcpus=1', memory=512, steps=1800, budget=10,
+    # Another instruction set: the kernel itself is Thumb code. Of modules C
+    # does not even know there which functions are not to be probed.
+    pieces=(Piece('thumb2', 'kunit', 'thumb2', 'c'),))

@@ -1,7 +1,49 @@
 # SPDX-License-Identifier: GPL-2.0
 """x86_64: QEMU's PC with a 16550 console."""
 
-from arches import Arch
+from arches import Arch, Piece
+
+_PIECES = (
+    Piece('kasan', flavour='kasan', more=True),
+    Piece('modversions', flavour='modversions'),
+    Piece('kcfi', flavour='kcfi', more=True),
+    Piece('up', flavour='up'),
+    Piece('lazy', flavour='lazy'),
+    # One of the kernel's own tests is not fit for PREEMPT_RT, and warns there:
+    # see plan/known-rust-rt.txt. KUnit takes one pattern and no exceptions from
+    # it, but spinlock_irq_condvar is the only one with this q. The plan guards
+    # the others.
+    Piece('rt', flavour='rt', cmdline='kunit.filter_glob=*.*[!q]????????'),
+    Piece('gcc', flavour='gcc'),
+    Piece('labels', flavour='labels'),
+    # Those ask ORC's tables, which a kernel with frame pointers is without.
+    Piece('framepointer', flavour='framepointer',
+          without=('.rust_kprobes_x86_detours_unwound.',
+                   '.rust_kprobes_x86_starts.')),
+    # Without a CPU that has it, FineIBT must be asked for.
+    Piece('fineibt', flavour='kcfi', cmdline='cfi=fineibt', more=True,
+          says=r'Using \w*FineIBT'),
+    # Returns leave the flags alone, except on a CPU that gets call depth
+    # tracking: only Intel's do.
+    Piece('calldepth', flavour='labels',
+          cmdline='spectre_v2=retpoline retbleed=force,stuff',
+          says='RETBleed: Mitigation: Stuffing',
+          extra=('-cpu', 'max,vendor=GenuineIntel')),
+    *(Piece(name, 'kunit', name)
+      for name in ('nomodules', 'noftrace', 'nodebugfs', 'nosysctl')),
+    # The kernel that has BTF, and examples that are tests.
+    *(Piece('api', 'kunit', 'clients', impl, more=True)
+      for impl in ('rust', 'c')),
+    # Of random configurations, our objects are compiled, nothing else.
+    *(Piece(f'random-{seed}', 'compiled', f'random-{seed}')
+      for seed in range(1, 11)),
+    *(Piece('clients', 'clients', impl=impl) for impl in ('rust', 'c')),
+    Piece('storm', 'storm', seconds=600),
+    Piece('storm-piecewise', 'storm', seconds=600, piecewise=True),
+    Piece('storm-kasan', 'storm', 'kasan', seconds=200),
+    Piece('storm-framepointer', 'storm', 'framepointer', seconds=60,
+          returns=True),
+)
 
 ARCH = Arch(
     name='x86_64', kernel='x86_64', folder='x86', debian='amd64',
@@ -9,9 +51,9 @@ ARCH = Arch(
     qemu=('qemu-system-x86_64', '-m', '{memory}', '-serial', 'stdio'),
     emulator='qemu-system-x86', cpu='max', console='console=ttyS0 nokaslr',
     memory=512, steps=1900, planned=12, budget=18, back_end=True, kvm=True,
-    modules=('clauses', 'forms'), programs=('perf_records',),
+    modules=('clauses', 'forms', 'storm'), programs=('perf_records',),
     entry_marks={'X86_KERNEL_IBT': 4}, early_probe=5,
     oops={'division': r'Oops: divide error', 'bug': r'kernel BUG at'},
     # Its way into a handler is a return: no marks, no checks.
     direct_objects=('arch/x86/kprobes/jprobe.o',),
-    crashes=True, clients=True, rethooks=True)
+    crashes=True, clients=True, rethooks=True, pieces=_PIECES)

@@ -120,8 +120,7 @@ class Piece(support.Case):
             for name in ('kprobe.a', 'kprobe.gone', 'no-splat')))
         self.write('known-rust.txt', 'kprobe.b it is known\n')
         with contextlib.redirect_stderr(io.StringIO()):
-            found = matrix.pieces()['clients-x86_64' + (
-                '' if impl == 'rust' else f'-{impl}')]()
+            found = matrix.pieces()[f'{impl}-x86_64-clients']()
         return {one.name.partition('.clients.')[2]: one.status
                 for one in found}
 
