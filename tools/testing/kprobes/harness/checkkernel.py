@@ -10,6 +10,7 @@ import env
 import procs
 import progress
 import rethooks
+from kernel import Built
 from ktap import Result
 
 
@@ -126,8 +127,8 @@ def _rethook(built):
                   '; '.join(found))
 
 
-def run(built):
-    """All checks of a built kernel."""
+def run(built: Built, neutral: bool = True) -> list[Result]:
+    """All checks of a built kernel; unless NEUTRAL, of its architecture alone."""
     found = []
     with progress.Stage(f'check-kernel {built.arch}', 1):
         log, status = _call(
@@ -152,10 +153,11 @@ def run(built):
             found.append(_rethook(built))
         found.append(_clippy(built))
         found.append(_clippy(built, 'clippy-without-tests', tests=False))
-        found.append(_clippy_among(built, 'clippy-kernel',
-                                   'rust/.kernel.o.cmd'))
-        found.append(_clippy_among(built, 'clippy-macros',
-                                   'rust/.libmacros.so.cmd'))
         found.append(rustdoc(built))
-        found += compilefail.tests(built)
+        if neutral:
+            found.append(_clippy_among(built, 'clippy-kernel',
+                                       'rust/.kernel.o.cmd'))
+            found.append(_clippy_among(built, 'clippy-macros',
+                                       'rust/.libmacros.so.cmd'))
+            found += compilefail.tests(built)
     return found

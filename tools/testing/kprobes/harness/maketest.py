@@ -42,8 +42,11 @@ def clients(built: kernel.Built) -> list[Result]:
                                     found)
 
 
-def add_kernel(lanes: Lanes, arch: str, impl: str) -> None:
-    """Add to LANES all that make test runs on a kernel."""
+def add_kernel(lanes: Lanes, arch: str, impl: str, neutral: bool) -> None:
+    """Add to LANES all that make test runs on a kernel.
+
+    What does not depend on the architecture is run if NEUTRAL.
+    """
     machine = arches.of(arch)
 
     def vanished(found):
@@ -60,10 +63,10 @@ def add_kernel(lanes: Lanes, arch: str, impl: str) -> None:
         if 'storm' in machine.modules:
             lanes.guest(group, f'{arch}.{impl}.storm',
                         lambda: guests.storm(built, paths))
-        if machine.clients:
+        if machine.clients and neutral:
             lanes.guest(Group(arch, machine.budget), f'{arch}.{impl}.clients',
                         lambda: clients(built))
-        return checkkernel.run(built)
+        return checkkernel.run(built, neutral)
     lanes.compile(group, f'{arch}.{impl}.build', build)
 
 
@@ -75,8 +78,8 @@ def run() -> int:
     group = Group('check and host tests', HOST)
     lanes.compile(group, 'check.run', checks)
     lanes.guest(group, 'host.run', host_tests)
-    for arch in variables.arches():
-        add_kernel(lanes, arch, variables.impl_in(arch))
+    for number, arch in enumerate(variables.arches()):
+        add_kernel(lanes, arch, variables.impl_in(arch), number == 0)
     lanes.run()
     progress.summary()
     return tally.close()
