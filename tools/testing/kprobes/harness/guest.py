@@ -15,7 +15,6 @@ import packages
 import procs
 
 GUEST = env.KPROBES / 'guest'
-GUESTS = env.CACHE / 'guest'
 
 
 class _Cpio:
@@ -53,7 +52,7 @@ class _Cpio:
 def busybox(machine: arches.Arch) -> bytes:
     """Debian's static busybox for MACHINE."""
     debian = machine.debian
-    unpacked = GUESTS / f'busybox-{debian}'
+    unpacked = env.CACHE / 'guest' / f'busybox-{debian}'
     if not unpacked.exists():
         with procs.alone('guest'):
             if not unpacked.exists():
@@ -62,12 +61,12 @@ def busybox(machine: arches.Arch) -> bytes:
 
 
 def _unpack_busybox(machine, unpacked):
-    debian = machine.debian
-    package = max(GUESTS.glob(f'busybox-static_*_{debian}.deb'), default=None) \
+    debian, folder = machine.debian, unpacked.parent
+    package = max(folder.glob(f'busybox-static_*_{debian}.deb'), default=None) \
         or packages.fetch(
-            f'busybox-static:{debian}', GUESTS, ('trixie', 'forky'),
+            f'busybox-static:{debian}', folder, ('trixie', 'forky'),
             'Or put that package\'s file into '
-            f'{env.host(GUESTS)}. What runs no guest of {machine.name} works without it')
+            f'{env.host(folder)}. What runs no guest of {machine.name} works without it')
     archive = subprocess.run(['dpkg-deb', '--fsys-tarfile', package],
                              capture_output=True, check=True).stdout
     data = subprocess.run(
