@@ -3,10 +3,14 @@
 
 import re
 import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
-import documents
 import env
 import host
+import page_commands
+import page_listings
+import page_tables
 import procs
 import progress
 from ktap import Result
@@ -14,9 +18,12 @@ from ktap import Result
 _SPDX = re.compile(r'SPDX-License-Identifier: GPL-2\.0')
 # Files whose format has no room for a comment.
 _BARE = re.compile(r'(^|/)(\.gitignore|Cargo\.lock)$|^COPYING$|\.(json|svg)$')
+# What checkpatch.pl allows, comments included, which rustfmt leaves alone.
+_WIDTH = 100
+_ONLY_A_STRING = re.compile(r'\s*(\w+\()?".*"(,|\);)?$')
 
 
-def tracked():
+def tracked() -> list[Path]:
     """The repository's files: what git tracks or would, else all."""
     try:
         names = procs.output(['git', '-c', 'safe.directory=*', '-C', env.REPO,
@@ -27,119 +34,114 @@ def tracked():
     return sorted(p for p in paths if p.is_file())
 
 
-def _run(name, command, **options):
+def _result(name: str, wrong: list[str], why: str = '') -> Result:
+    """The result of a check that found what is WRONG; WHY it is so."""
+    return Result(f'check.{name}', 'fail' if wrong else 'pass',
+                  '\n'.join([why, *wrong]).strip() if wrong else '')
+
+
+def _run(name: str, command: list, cwd: Path = env.REPO,
+         extra: dict[str, str] | None = None) -> Result:
+    """The result of a COMMAND, with what it says if it fails."""
     log = env.LOGS / f'check-{name}.log'
-    status = procs.run(command, log, **options)
-    if status:
-        return Result(f'check.{name}', 'fail',
-                      procs.tail(log, 30) or f'exit status {status}')
-    return Result(f'check.{name}', 'pass')
+    status = procs.run(command, log, cwd=cwd, extra=extra)
+    # The first line is the command, which may name a hundred files.
+    said = log.read_text(errors='replace').splitlines()[1:]
+    return _result(name, (said[-30:] or [f'exit status {status}'])
+                   if status else [])
 
 
-def _spdx(paths):
+def _spdx(paths: list[Path]) -> Result:
     missing = []
     for path in paths:
         name = str(path.relative_to(env.REPO))
-        if _BARE.search(name):
-            continue
         head = path.read_bytes()[:4000].decode(errors='replace')
-        if not _SPDX.search('\n'.join(head.splitlines()[:40])):
+        if not _BARE.search(name) \
+                and not _SPDX.search('\n'.join(head.splitlines()[:40])):
             missing.append(name)
-    return Result('check.spdx', 'fail' if missing else 'pass',
-                  'no "SPDX-License-Identifier: GPL-2.0" in '
-                  + ', '.join(missing) if missing else '')
+    return _result('spdx', missing, 'no "SPDX-License-Identifier: GPL-2.0" in')
 
 
-# What checkpatch.pl allows, comments included, which rustfmt leaves alone.
-_WIDTH = 100
-_ONLY_A_STRING = re.compile(r'\s*(\w+\()?".*"(,|\);)?$')
+def _wide(paths: list[Path]) -> Result:
+    wide = [f'{path.relative_to(env.REPO)}:{number}' for path in paths
+            if path.suffix in ('.rs', '.c', '.h', '.S')
+            for number, line in enumerate(path.read_text().splitlines(), 1)
+            if len(line.expandtabs()) > _WIDTH
+            and not _ONLY_A_STRING.match(line)]
+    return _result('width', wide, f'more than {_WIDTH} columns '
+                   '(checkpatch.pl refuses them):')
 
 
-def _wide(paths):
-    found = []
-    for path in paths:
-        if path.suffix not in ('.rs', '.c', '.h', '.S'):
-            continue
-        for number, line in enumerate(path.read_text().splitlines(), 1):
-            if len(line.expandtabs()) > _WIDTH \
-                    and not _ONLY_A_STRING.match(line):
-                found.append(f'{path.relative_to(env.REPO)}:{number}')
-    return Result('check.width', 'fail' if found else 'pass',
-                  f'more than {_WIDTH} columns (checkpatch.pl refuses them): '
-                  + ', '.join(found) if found else '')
-
-
-def _of_guest():
+def _of_guest() -> list[Path]:
     """What busybox's shell runs."""
-    return [*(env.KPROBES / 'guest').rglob('*.sh'),
-            *(env.KPROBES / 'examples').rglob('*.sh'),
-            env.KPROBES / 'guest/init']
+    return sorted([*(env.KPROBES / 'guest').rglob('*.sh'),
+                   *(env.KPROBES / 'examples').rglob('*.sh'),
+                   env.KPROBES / 'guest/init'])
 
 
-def _of_clients():
+def _of_clients() -> list[Path]:
     """The cases of make test-clients: a shell that ends at the first failure
     sources them behind another file."""
     return sorted((env.KPROBES / 'clients').glob('*/*.sh'))
 
 
-def _shell(paths):
-    found, others = [], [*_of_guest(), *_of_clients()]
-    for path in paths:
-        if path in others:
-            continue    # checked as what they are
+def _shell(paths: list[Path]) -> list[Path]:
+    """The other shell scripts."""
+    def is_script(path: Path) -> bool:
         with open(path, 'rb') as data:
-            head = data.read(40)
-        if path.suffix == '.sh' or head.startswith((b'#!/bin/bash',
-                                                    b'#!/bin/sh')):
-            found.append(path)
-    return found
+            return path.suffix == '.sh' or data.read(11).startswith(
+                (b'#!/bin/bash', b'#!/bin/sh'))
+    others = {*_of_guest(), *_of_clients()}
+    return [path for path in paths if path not in others and is_script(path)]
 
 
-def run():
+def _checks() -> Iterator[Result]:
+    """Each check, when it is asked for."""
+    paths, kprobes = tracked(), env.KPROBES
+    rust = [path for path in paths if path.suffix == '.rs']
+    python = [path for path in paths if path.suffix == '.py']
+    yield _spdx(paths)
+    yield _wide(paths)
+    yield _run('rustfmt', ['rustfmt', '--check', '--edition', '2021',
+                           '--config', 'newline_style=Unix', *rust])
+    host.fetch()
+    yield _run('clippy', ['cargo', 'clippy', '--offline', '--locked',
+                          '--workspace', '--all-targets', '--', '-D',
+                          'warnings'], host.CRATE, host.cargo_environment())
+    yield _run('layers', [kprobes / 'check-layers.sh'])
+    yield _run('opcodes', ['python3', '-B', 'arch/x86/kprobes/isa/opcodes.py',
+                           '--check'])
+    yield _run('unsafe', ['python3', kprobes / 'check-unsafe.py'])
+    progress.say(procs.tail(env.LOGS / 'check-unsafe.log',
+                            30 if env.VERBOSE else 1))
+    yield _run('shell', ['shellcheck', '-x', '-P', env.REPO, *_shell(paths)])
+    yield _run('guest-shell', [
+        'shellcheck', '-s', 'dash', '-e',
+        'SC1091,SC2154,SC2034,SC2086,SC2016,SC2164', *_of_guest()])
+    yield _run('clients-shell', [
+        'shellcheck', '-s', 'bash', '-e',
+        'SC2154,SC2034,SC2086,SC2016,SC2164,SC2103,SC2094,SC2001',
+        *_of_clients()])
+    yield _run('pyflakes', ['python3', '-m', 'pyflakes', *python])
+    yield _run('pycodestyle', ['python3', '-m', 'pycodestyle',
+                               '--max-line-length=100', *python])
+    yield _result('documents.commands', page_commands.check())
+    yield _result('documents.listings', page_listings.check())
+    yield _result('documents.tables', page_tables.check())
+
+
+def run() -> list[Result]:
     """All checks, as results."""
     # Two at once would write the same logs.
     with procs.turn(env.WORK / 'check.lock', 'this checkout', 'checks'):
         return _all()
 
 
-def _all():
-    paths = tracked()
-    rust = [p for p in paths if p.suffix == '.rs']
-    python = [p for p in paths if p.suffix == '.py']
-    kprobes, found = env.KPROBES, []
+def _all() -> list[Result]:
+    results = []
     with progress.Stage('check', 0.5) as stage:
-        def add(one):
-            found.append(one)
-            stage.tick(one.name)
-        stage.expected = 17
-        add(_spdx(paths))
-        add(_wide(paths))
-        add(_run('rustfmt', ['rustfmt', '--check', '--edition', '2021',
-                             '--config', 'newline_style=Unix', *rust]))
-        host.fetch()
-        add(_run('clippy', ['cargo', 'clippy', '--offline', '--locked',
-                            '--workspace', '--all-targets', '--',
-                            '-D', 'warnings'],
-                 cwd=host.CRATE, extra=host.cargo_environment()))
-        add(_run('layers', [kprobes / 'check-layers.sh'], cwd=env.REPO))
-        add(_run('opcodes', ['python3', '-B', env.REPO /
-                             'arch/x86/kprobes/isa/opcodes.py', '--check']))
-        add(_run('unsafe', ['python3', kprobes / 'check-unsafe.py'],
-                 cwd=env.REPO))
-        progress.say(procs.tail(env.LOGS / 'check-unsafe.log', 30)
-                     if env.VERBOSE else procs.tail(
-                         env.LOGS / 'check-unsafe.log', 1))
-        add(_run('shell', ['shellcheck', '-x', '-P', env.REPO,
-                           *_shell(paths)], cwd=env.REPO))
-        add(_run('guest-shell', ['shellcheck', '-s', 'dash', '-e',
-                                 'SC1091,SC2154,SC2034,SC2086,SC2016,SC2164',
-                                 *sorted(_of_guest())], cwd=env.REPO))
-        add(_run('clients-shell', ['shellcheck', '-s', 'bash', '-e',
-                                   'SC2154,SC2034,SC2086,SC2016,SC2164,SC2103,'
-                                   'SC2094,SC2001', *_of_clients()], cwd=env.REPO))
-        add(_run('pyflakes', ['python3', '-m', 'pyflakes', *python]))
-        add(_run('pycodestyle', ['python3', '-m', 'pycodestyle',
-                                 '--max-line-length=100', *python]))
-        for one in documents.run(paths):
-            add(one)
-    return found
+        stage.expected = 15
+        for result in _checks():
+            results.append(result)
+            stage.tick(result.name)
+    return results

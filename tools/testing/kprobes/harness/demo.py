@@ -2,14 +2,12 @@
 """make run: what the demonstration shows, and what of it must appear."""
 
 import re
-import subprocess
-import tempfile
 
-import documents
 import env
 import guest
 import progress
 import qemu
+import sessions
 
 _SAMPLES = ('kprobe_example', 'kretprobe_example', 'kprobe_batch_example')
 # Lines of the kernel's own that belong to what is shown.
@@ -77,45 +75,6 @@ def missing(lines, impl):
             if not re.search(pattern, text, re.M)]
 
 
-# The guest's own commands, where there is none: what is asked for is said, and
-# nothing is done. What is written is below a folder that goes away.
-_SAID_ALONE = '''
-say() { echo "$*"; }
-section() { :; }
-try() { say "$ $*"; }
-mark() { :; }
-load() { :; }
-touch_it() { :; }
-rmmod() { :; }
-show() { :; }
-sleep() { :; }
-cat() { :; }
-cd() { :; }
-DEBUG=root/sys/kernel/debug
-KPROBES=$DEBUG/kprobes
-IMPL=rust
-mkdir -p $KPROBES root/proc/sys/debug root/tmp root/dev
-for file in $KPROBES/refused $KPROBES/counters root/proc/sys/debug/kprobes-optimization; do
-    : >$file
-done
-'''
-_OUTSIDE = re.compile(r'(?<![\w.])/(?=(?:proc|sys|tmp|dev|modules)/)')
-
-
-def commands():
-    """What the guest is told, as its job gives it, with everything there."""
-    job = (env.KPROBES / 'guest/jobs/run.sh').read_text()
-    # Its own functions of these names come first there.
-    job = re.sub(r'(?ms)^(section|try|touch_it)\(\) \{.*?^\}\n', '', job)
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            ['sh', '-c', _SAID_ALONE + _OUTSIDE.sub('root/', job)],
-            cwd=folder, text=True, check=False, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    return [line.replace('root/', '/') for line in done.stdout.splitlines()
-            if line.startswith('$ ')]
-
-
 def _show(line):
     if line.startswith(('== ', '$ ', '| ')):
         print(line.replace('== ', '\n== ', 1), flush=True)
@@ -138,7 +97,7 @@ def run(built, job):
                           'not seen: ' + ', '.join(absent),
                           f'the whole console: {env.host(console.log)}')
     if built.impl == 'rust' and built.arch == 'x86_64' \
-            and (absent := documents.unseen(console.lines)):
+            and (absent := sessions.unseen(console.lines)):
         raise env.Refusal('what README and the pages show of this',
                           'not seen: ' + '; '.join(absent),
                           'mend the page, or what it is about; the whole '

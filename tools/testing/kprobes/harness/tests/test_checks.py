@@ -159,6 +159,17 @@ class Clippy(support.Case):
                          [True, False])
 
 
+class Command(support.Case):
+    """A check that is a program of its own."""
+
+    def test_only_what_it_says_is_shown(self):
+        for script, status, reason in (
+                ('echo fine', 'pass', ''), ('exit 3', 'fail', 'exit status 3'),
+                ('echo wrong; exit 1', 'fail', 'wrong')):
+            found = check._run('x', ['sh', '-c', script, 'a.py'], self.tmp)
+            self.assertEqual((found.status, found.reason), (status, reason))
+
+
 class Width(support.Case):
     """Lines that checkpatch.pl would refuse in a mail."""
 

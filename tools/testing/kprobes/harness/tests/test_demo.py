@@ -67,17 +67,15 @@ class Needed(support.Case):
         self.assertEqual(demo.missing(lines, 'rust'),
                          ['why a function was refused was told'])
 
-    def run_with(self, lines):
-        built = types.SimpleNamespace(arch='x86_64', impl='rust',
-                                      release='7.3.4')
-        self.enterContext(mock.patch.object(demo.guest, 'initramfs'))
-        self.enterContext(mock.patch.object(demo.guest, 'shipped'))
-        # What else must be there has tests of its own.
-        self.enterContext(mock.patch.object(demo.documents, 'unseen',
-                                            lambda _: []))
-        self.enterContext(mock.patch.object(
-            demo.qemu, 'boot', lambda *_, **__: types.SimpleNamespace(
-                lines=lines, log=self.tmp / 'console')))
+    def run_with(self, lines, impl='rust', unseen=()):
+        built = types.SimpleNamespace(arch='x86_64', impl=impl, release='7.3')
+        console = types.SimpleNamespace(lines=lines, log=self.tmp / 'console')
+        for owner, name, answer in (
+                (demo.guest, 'initramfs', None), (demo.guest, 'shipped', []),
+                (demo.sessions, 'unseen', unseen),
+                (demo.qemu, 'boot', console)):
+            self.enterContext(mock.patch.object(
+                owner, name, mock.Mock(return_value=answer)))
         return demo.run(built, '')
 
     def test_all_of_it(self):
@@ -89,6 +87,12 @@ class Needed(support.Case):
                           'whole console'):
             self.run_with([line for line in _BOTH + _OF_OURS
                            if 'first:' not in line])
+
+    def test_what_a_page_shows_of_ours(self):
+        unseen = ['life.rst:3: | 1']
+        with self.refused('README and the pages', 'life.rst:3: | 1'):
+            self.run_with(_BOTH + _OF_OURS, unseen=unseen)
+        self.assertEqual(self.run_with(_BOTH + _OF_C, 'c', unseen), 0)
 
 
 class Default(support.Case):

@@ -15,6 +15,7 @@ import env
 import fragments
 import kernel
 import matrix
+import page_commands
 import procs
 import qemu
 import results
@@ -461,12 +462,15 @@ class Pieces(support.Case):
             env.KPROBES / 'harness/tests').glob('test_*.py')}
         self.assertEqual([one for one in matrix.RUN_BY.values()
                           if one not in {*matrix.pieces(), *tests, 'itself'}], [])
+        # A kernel's make M= is in the documents, too.
+        self.assertEqual(set(matrix.RUN_BY),
+                         page_commands.targets() | {'modules'})
 
     def test_make_help_names_each_command(self):
         text = subprocess.run(
             ['make', '-s', '-C', env.REPO, 'help'], text=True, check=True,
             capture_output=True, env={'PATH': os.environ['PATH']}).stdout
-        self.assertEqual([one for one in documents._targets() - {'help'}
+        self.assertEqual([one for one in page_commands.targets() - {'help'}
                           if not re.search(rf'^ *make {one}\b', text, re.M)], [])
 
     def test_a_command_that_fails_is_a_failure(self):

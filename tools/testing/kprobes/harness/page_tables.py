@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The tables of the pages have what the code has: no row more, none less."""
+
+import re
+
+import documents
+import env
+
+_REFUSALS = 'rust/kprobes/model/refusal.rs'
+_RUST_REASONS = 'rust/kernel/kprobes/refused.rs'
+# Of a client's reasons in Rust, those that no refusal has.
+_ONLY_IN_RUST = {'BadName', 'OtherArguments', 'TextGoes', 'NoState',
+                 'MayNotWait', 'Other'}
+
+Rows = set[tuple[str, ...]]
+
+
+def _texts(name: str) -> dict[str, str]:
+    """{value: words}: what a macro call in the file NAME lists."""
+    text = re.sub(r'\\\n\s*', '', (env.REPO / name).read_text())
+    return dict(re.findall(r'^    (\w+) ?(?:\([^()]*\))?\s*=>\s*"([^"]*)",',
+                           text, re.M))
+
+
+def refusals() -> Rows:
+    """(errno, words) of each refusal."""
+    texts = _texts(_REFUSALS)
+    abi = (env.REPO / 'rust/kprobes/abi.rs').read_text()
+    abi = abi[abi.index('match refusal {'):abi.index('fn status(')]
+    arms = re.findall(r'((?:\|?\s*Refusal::\w+(?:\(\w+\))?\s*)+)=> (\w+)', abi)
+    return {(f'``-{errno}``' if errno.isupper() else 'ftrace\'s', texts[name])
+            for names, errno in arms
+            for name in re.findall(r'Refusal::(\w+)', names)}
+
+
+def reasons_for_no_jump() -> Rows:
+    """(constant, words) of each reason why a probe has no jump."""
+    texts = _texts('rust/kprobes/model/not_optimized.rs')
+    abi = (env.REPO / 'rust/kprobes/abi/no_jump.rs').read_text()
+    return {(f'``{constant}``', texts[name]) for name, constant in re.findall(
+        r'NotOptimized::(\w+)(?:\([_, ]*\))? => \w+::kprobe_no_jump_reason_'
+        r'(\w+),', abi)}
+
+
+def rust_reasons() -> Rows:
+    """(reason, words) of each reason that a client in Rust is told."""
+    return {(f'``{name}``', text)
+            for name, text in _texts(_RUST_REASONS).items()}
+
+
+def figures() -> Rows:
+    """(what, C's, ours) of README, as make bench counts them."""
+    text = (env.REPO / 'README.md').read_text()
+    return set(re.findall(r'^\| (.*?) \| (.*?) \| (.*?) \| `make bench',
+                          text, re.M))
+
+
+def files() -> Rows:
+    """(name, mode) of each file in debugfs."""
+    return {(f'``{name}``', mode)
+            for path in (env.REPO / 'rust/kprobes').rglob('*.c')
+            for name, mode in re.findall(
+                r'debugfs_create_file\("(\w+)", (\d+)', path.read_text())}
+
+
+def _other_words() -> list[str]:
+    """Reasons in Rust whose words are not those of a refusal."""
+    known = set(_texts(_REFUSALS).values())
+    return [f'{_RUST_REASONS}: {name}: no words of {_REFUSALS}: {text}'
+            for name, text in sorted(_texts(_RUST_REASONS).items())
+            if name not in _ONLY_IN_RUST and text not in known]
+
+
+def check() -> list[str]:
+    """What a table has and the code has not, or the other way round."""
+    def shown(page: str, columns: int) -> Rows:
+        return documents.rows(documents.PAGES / page, columns)
+    wrong = _other_words()
+    for page, rows, wanted in (
+            ('errors.rst', shown('errors.rst', 2) - {
+                ('errno', 'why'), ('reason', 'in words')},
+             refusals() | reasons_for_no_jump() | rust_reasons()),
+            ('overhead.rst', shown('overhead.rst', 3) - {
+                ('what', 'C', 'Rust')}, figures()),
+            ('files.rst', {row[:2] for row in shown('files.rst', 3)
+                           if re.fullmatch(r'0\d+', row[1])}, files())):
+        wrong += [f'{page}: not in it: {" | ".join(row)}'
+                  for row in sorted(wanted - rows)]
+        wrong += [f'{page}: no more: {" | ".join(row)}'
+                  for row in sorted(rows - wanted)]
+    return wrong
