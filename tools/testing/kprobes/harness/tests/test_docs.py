@@ -87,6 +87,7 @@ class References(support.Case):
         self.write('work/tree/tools/docs/documentation-file-ref-check',
                    '-e ".git" && -e "Documentation/a.rst" or die;\n'
                    'print `git grep Documentation/`;\n')
+        self.write('work/tree/.gitattributes', '')
         self.write('work/tree/Documentation/a.rst', '')
         self.write('work/tree/rust/a.rs', '// Documentation/b.rst\n')
         self.write('work/tree/kernel/c.c', '// Documentation/d.rst\n')
