@@ -8,49 +8,45 @@ import cli
 import demo
 from tests import support
 
-_BOTH = ['handler_pre: <kernel_clone> p->addr',
-         'handler_post: <kernel_clone> p->addr',
-         '| ffffffff81058640  k  kernel_clone+0x0    [FTRACE]',
-         '| cat-366  [001] ..... 16.5: first: (vfs_read+0x0/0x130) count=0x1',
-         '| 0', '| 1',
-         'kprobe_batch_example: 4 probes registered at once, in 54 us, none '
-         'armed yet', '| ffffffff811d  k  vfs_write+0x0    [DISABLED][FTRACE]',
-         'kprobe_batch_example: armed',
-         'kernel_clone returned 42 and took 7 ns to execute',
-         '| ffffffff81058640  r  kernel_clone+0x0    [FTRACE]',
-         '| cat-366  [001] ..... 16.5: last: (ksys_read <- vfs_read) ret=1']
-_OF_C = ['kprobe_batch_example: vfs_write: 7 hits, 0 missed, 0 faults',
-         'kprobe_batch_example: handlers made 9 calls to a probed function, '
-         '8 missed']
-_OF_OURS = ['kprobe_batch_example: vfs_write: 7 hits, 0 missed, 7 faults',
-            'kprobe_batch_example: handlers made 9 calls to a probed '
-            'function, 9 missed',
-            'jprobe_example: kernel_clone(returns): flags = 0x1200011, '
-            'exit_signal = 17, a task',
-            'jprobe_example: kernel_clone(jprobe_return): flags = 0x4111, '
-            'exit_signal = 17, a task',
-            '| ffffffff81058640  j  kernel_clone+0x0    [FTRACE]',
-            '| ffffffff81058645  k  vfs_read+0x5    [OPTIMIZED]',
-            '$ echo 0 >/proc/sys/debug/kprobes-optimization',
-            '| ffffffff81058645  k  vfs_read+0x5    ',
-            '$ echo 1 >/proc/sys/debug/kprobes-optimization',
-            '| ffffffff81058645  k  vfs_read+0x5    [OPTIMIZED] ',
-            '|   inside                                            148             0',
-            '| exc_int3+0x0/0xb0  -22  the function belongs to the handling']
+_BOTH = '''\
+handler_pre: <kernel_clone> p->addr
+handler_post: <kernel_clone> p->addr
+| ffffffff81058640  k  kernel_clone+0x0    [FTRACE]
+| cat-366  [001] ..... 16.5: first: (vfs_read+0x0/0x130) count=0x1
+| 0
+| 1
+kprobe_batch_example: 4 probes registered at once, in 54 us, none armed yet
+| ffffffff811d  k  vfs_write+0x0    [DISABLED][FTRACE]
+kprobe_batch_example: armed
+kernel_clone returned 42 and took 7 ns to execute
+| ffffffff81058640  r  kernel_clone+0x0    [FTRACE]
+| cat-366  [001] ..... 16.5: last: (ksys_read <- vfs_read) ret=1'''.split('\n')
+_OF_C = '''\
+kprobe_batch_example: vfs_write: 7 hits, 0 missed, 0 faults
+kprobe_batch_example: handlers made 9 calls to a probed function, 8 missed\
+'''.split('\n')
+_OF_OURS = '''\
+kprobe_batch_example: vfs_write: 7 hits, 0 missed, 7 faults
+kprobe_batch_example: handlers made 9 calls to a probed function, 9 missed
+jprobe_example: kernel_clone(returns): flags = 0x1200011, exit_signal = 17
+jprobe_example: kernel_clone(jprobe_return): flags = 0x4111, exit_signal = 17
+| ffffffff81058640  j  kernel_clone+0x0    [FTRACE]
+| ffffffff81058645  k  vfs_read+0x5    [OPTIMIZED]
+$ echo 0 >/proc/sys/debug/kprobes-optimization
+| ffffffff81058645  k  vfs_read+0x5
+$ echo 1 >/proc/sys/debug/kprobes-optimization
+| ffffffff81058646  k  vfs_read+0x6    [OPTIMIZED]
+|   inside                                            148             0
+| exc_int3+0x0/0xb0  -22  the function belongs to the handling'''.split('\n')
 
 
 class Needed(support.Case):
-    def each_is_needed(self, lines, impl):
-        self.assertEqual(demo.missing(lines, impl), [])
-        for line in lines:
-            rest = [other for other in lines if other != line]
-            self.assertTrue(demo.missing(rest, impl), line)
-
-    def test_each_with_c(self):
-        self.each_is_needed(_BOTH + _OF_C[:1], 'c')
-
-    def test_each_with_rust(self):
-        self.each_is_needed(_BOTH + _OF_OURS, 'rust')
+    def test_each_is_needed(self):
+        for lines, impl in (_BOTH + _OF_C[:1], 'c'), (_BOTH + _OF_OURS, 'rust'):
+            self.assertEqual(demo.missing(lines, impl), [])
+            for line in lines:
+                rest = [other for other in lines if other != line]
+                self.assertTrue(demo.missing(rest, impl), line)
 
     def test_ours_loses_no_miss_and_no_fault(self):
         self.assertEqual(
@@ -78,11 +74,9 @@ class Needed(support.Case):
                 owner, name, mock.Mock(return_value=answer)))
         return demo.run(built, '')
 
-    def test_all_of_it(self):
+    def test_all_of_it_or_a_part(self):
         self.assertEqual(self.run_with(_BOTH + _OF_OURS), 0)
         self.assertIn('the return probe fired', self.printed.getvalue())
-
-    def test_a_part_of_it(self):
         with self.refused('not seen: a command-line probe fired',
                           'whole console'):
             self.run_with([line for line in _BOTH + _OF_OURS
@@ -96,20 +90,16 @@ class Needed(support.Case):
 
 
 class Default(support.Case):
-    def shown(self, **variables):
-        with mock.patch.dict('os.environ', {'ARCH': '', 'IMPL': '',
-                                            **variables}):
+    def test_ours_where_it_is_there_or_a_line_that_says_so(self):
+        for given, shown, *said in (
+                ({}, ('x86_64', 'rust')),
+                ({'ARCH': 's390x'}, ('s390x', 'c'),
+                 'no Rust back end for s390x yet', 'IMPL=c'),
+                ({'IMPL': 'c'}, ('x86_64', 'c'))):
             self.printed.truncate(0)
-            return (*cli._shown(), self.printed.getvalue())
-
-    def test_ours_where_it_is_there(self):
-        self.assertEqual(self.shown(), ('x86_64', 'rust', ''))
-
-    def test_the_other_elsewhere_and_a_line_that_says_so(self):
-        arch, impl, said = self.shown(ARCH='s390x')
-        self.assertEqual((arch, impl), ('s390x', 'c'))
-        self.assertIn('no Rust back end for s390x yet', said)
-        self.assertIn('IMPL=c', said)
-
-    def test_nothing_is_said_of_what_was_asked_for(self):
-        self.assertEqual(self.shown(IMPL='c'), ('x86_64', 'c', ''))
+            with mock.patch.dict('os.environ', {'ARCH': '', 'IMPL': '',
+                                                **given}):
+                self.assertEqual(cli._shown(), shown)
+            self.assertEqual(bool(self.printed.getvalue()), bool(said))
+            for words in said:
+                self.assertIn(words, self.printed.getvalue())
