@@ -14,9 +14,12 @@ our crate, which are those of modules, so what is judged is what a client sees.
 """
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 
 import env
 import procs
+from kernel import Built
 from ktap import Result
 
 FOLDER = env.KPROBES / 'compile_fail'
@@ -25,26 +28,26 @@ _ERROR = re.compile(r'^error(?:\[E\d+\])?: .*', re.M)
 _SUM = re.compile(r'^error: (aborting due to|could not compile)')
 
 
-def expected(text):
+def expected(text: str) -> tuple[set[str], list[str], str]:
     """(errors, what is said, what to emit) of a file's head."""
     head = [line[4:] for line in text.split('\n') if line.startswith('//! ')]
 
-    def those(key):
+    def those(key: str) -> list[str]:
         return [line[len(key):] for line in head if line.startswith(key)]
     return ({line for line in head if _ERROR.match(line)}, those('says: '),
             ''.join(those('emit: ')) or 'metadata')
 
 
-def judge(errors, says, output):
+def judge(errors: set[str], says: list[str], output: str) -> list[str]:
     """What is wrong with the compiler's OUTPUT; nothing if it is as expected."""
-    found = {line for line in _ERROR.findall(output) if not _SUM.match(line)}
-    wrong = [f'not said: {line}' for line in sorted(errors - found)]
-    wrong += [f'not expected: {line}' for line in sorted(found - errors)]
+    said = {line for line in _ERROR.findall(output) if not _SUM.match(line)}
+    wrong = [f'not said: {line}' for line in sorted(errors - said)]
+    wrong += [f'not expected: {line}' for line in sorted(said - errors)]
     wrong += [f'not said: {text}' for text in says if text not in output]
     return wrong
 
 
-def flags(built):
+def flags(built: Built) -> str:
     """What crates are compiled with outside of rust/, without names."""
     saved = built.obj / 'rust/kprobes/.rust_kprobes.o.cmd'
     line = saved.read_text().splitlines()[0].split(':=', 1)[1]
@@ -53,7 +56,9 @@ def flags(built):
     return re.sub(r'RUST_MODFILE=\S+', '', words)
 
 
-def _compile(built, path, kind, refused, folder):
+def _compile(built: Built, path: Path, kind: str, refused: bool,
+             folder: str) -> tuple[int, str]:
+    """The status, and what the compiler says."""
     cfg = "--check-cfg='cfg(refused)'" + (' --cfg refused' if refused else '')
     log = env.LOGS / f'compile-fail-{path.stem}.log'
     status = procs.run(
@@ -64,7 +69,8 @@ def _compile(built, path, kind, refused, folder):
     return status, log.read_text(errors='replace').partition('\n')[2]
 
 
-def _try(built, path, folder):
+def _try(built: Built, path: Path, folder: str) -> list[str]:
+    """What is wrong with the file PATH."""
     errors, says, kind = expected(path.read_text())
     if not errors or not says:
         return ['its head names no error, or nothing that is said']
@@ -78,15 +84,17 @@ def _try(built, path, folder):
     return wrong + [output[:2000]] if wrong else []
 
 
-def tests(built, tick=lambda name: None, only=''):
+def tests(built: Built, tick: Callable[[str], None] = lambda name: None,
+          only: str = '') -> list[Result]:
     """A result for each file."""
-    found = []
+    results = []
     with procs.scratch() as folder:
         for path in sorted(FOLDER.glob('*.rs')):
             if only not in path.stem:
                 continue
             wrong = _try(built, path, folder)
-            found.append(Result(f'check-kernel.compile-fail.{path.stem}',
-                                'fail' if wrong else 'pass', '\n'.join(wrong)))
-            tick(found[-1].name)
-    return found
+            results.append(Result(f'check-kernel.compile-fail.{path.stem}',
+                                  'fail' if wrong else 'pass',
+                                  '\n'.join(wrong)))
+            tick(results[-1].name)
+    return results

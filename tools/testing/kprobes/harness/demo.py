@@ -8,6 +8,7 @@ import guest
 import progress
 import qemu
 import sessions
+from kernel import Built
 
 _SAMPLES = ('kprobe_example', 'kretprobe_example', 'kprobe_batch_example')
 # Lines of the kernel's own that belong to what is shown.
@@ -58,31 +59,31 @@ _OURS = {
 }
 
 
-def samples(impl):
+def samples(impl: str) -> tuple[str, ...]:
     """The samples of probes that there are with an implementation."""
     return _SAMPLES + (('jprobe_example',) if impl == 'rust' else ())
 
 
-def needed(impl):
-    """{what must appear: its pattern}."""
+def needed(impl: str) -> dict[str, str]:
+    """The pattern of each thing that must appear."""
     return {**_ALWAYS, **(_OURS if impl == 'rust' else {})}
 
 
-def missing(lines, impl):
+def missing(lines: list[str], impl: str) -> list[str]:
     """What of it is in none of LINES."""
     text = '\n'.join(lines)
     return [what for what, pattern in needed(impl).items()
             if not re.search(pattern, text, re.M)]
 
 
-def _show(line):
+def _show(line: str) -> None:
     if line.startswith(('== ', '$ ', '| ')):
         print(line.replace('== ', '\n== ', 1), flush=True)
     elif line.startswith(_KERNEL):
         print('  kernel: ' + line, flush=True)
 
 
-def run(built, job):
+def run(built: Built, job: str) -> int:
     """Boot BUILT with JOB, show it, refuse where something is missing."""
     image = guest.initramfs(built, 'run', job,
                             guest.shipped(built, *samples(built.impl)))

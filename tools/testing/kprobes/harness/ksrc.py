@@ -10,6 +10,7 @@ ours like any other tree.
 import hashlib
 import os
 import shutil
+from pathlib import Path
 
 import env
 import procs
@@ -18,9 +19,9 @@ import procs
 _OURS = ('.git', '.rust-kprobes')
 
 
-def _walk(folder, below, digest):
-    with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
+def _walk(folder: Path, below: str, digest: 'hashlib._Hash') -> None:
+    with os.scandir(folder) as unsorted:
+        entries = sorted(unsorted, key=lambda entry: entry.name)
     for entry in entries:
         name = below + entry.name
         if name in _OURS:
@@ -33,7 +34,7 @@ def _walk(folder, below, digest):
                 f'{name}\0{state.st_size}\0{state.st_mtime_ns}\n'))
 
 
-def identity():
+def identity() -> str:
     """A digest of which files there are, of what size and time.
 
     A second for a kernel tree. git would tell less: it knows nothing of
@@ -44,8 +45,8 @@ def identity():
     return f'KSRC {env.host(env.KSRC)} {digest.hexdigest()[:24]}'
 
 
-def _applied():
-    """What `make apply` wrote: {new file}, {patched file: its original}."""
+def _applied() -> tuple[set[str], dict[str, Path]]:
+    """What `make apply` wrote: new files, and the originals of the others."""
     import overlay
     state = env.KSRC / '.rust-kprobes'
     target = overlay.Target(env.KSRC, state)
@@ -55,7 +56,7 @@ def _applied():
         if (state / 'orig' / path).exists()}
 
 
-def _rsync(into, leave_out, *options):
+def _rsync(into: Path, leave_out: set[str], *options: str) -> None:
     listing = env.WORK / 'ksrc-leave-out'
     listing.write_text(''.join(f'/{path}\n' for path in
                                sorted({*_OURS, *leave_out})))
@@ -72,7 +73,7 @@ def _rsync(into, leave_out, *options):
                           procs.tail(log, 3), 'see the lines above')
 
 
-def _put(path, into):
+def _put(path: Path, into: Path) -> None:
     """PATH's bytes as INTO; not written where they are there already."""
     data = path.read_bytes()
     if into.exists() and into.read_bytes() == data:
@@ -81,7 +82,7 @@ def _put(path, into):
     shutil.copy(path, into)
 
 
-def copy(into):
+def copy(into: Path) -> None:
     """The user's tree as it was before any `make apply`, in INTO."""
     files, originals = _applied()
     into.mkdir(parents=True)
@@ -90,7 +91,7 @@ def copy(into):
         _put(kept, into / path)
 
 
-def refresh(tree, state):
+def refresh(tree: Path, state: Path) -> bool:
     """Bring TREE, an earlier copy with our overlay in it, up to date.
 
     STATE is the overlay's record, with the originals of the files it has

@@ -3,6 +3,8 @@
 
 import re
 import shutil
+from collections.abc import Callable
+from pathlib import Path
 
 import env
 import guest
@@ -26,7 +28,9 @@ _WAITED = re.compile('scheduling while atomic|sleeping function called')
 LIMIT = 120
 
 
-def _job(names, parameters, script=None):
+def _job(names: list[str], parameters: str,
+         script: Path | None = None) -> str:
+    """What the guest does: load, run SCRIPT, show the list, unload."""
     lines = [(guest.GUEST / 'jobs/module.sh').read_text(),
              'mark module', 'refused=']
     for name in names:
@@ -47,7 +51,7 @@ def _job(names, parameters, script=None):
     return '\n'.join(lines) + '\n'
 
 
-def _script(folder):
+def _script(folder: Path) -> Path | None:
     """The run.sh of FOLDER, if there is one; says what is done."""
     path = folder / 'run.sh'
     if path.is_file():
@@ -59,13 +63,13 @@ def _script(folder):
     return None
 
 
-def _of_script(lines, begin):
+def _of_script(lines: list[str], begin: str) -> str:
     """The line of LINES that says how run.sh has ended, if it BEGINs so."""
     return next((line for line in lines
                  if line.startswith(f'run.sh {begin}')), '')
 
 
-def _say_what_is_not_refused(built, folder):
+def _say_what_is_not_refused(built: kernel.Built, folder: Path) -> None:
     if not built.has('DEBUG_INFO_BTF') and any(
             _AS_IT_STANDS.search(path.read_text(errors='replace'))
             for path in folder.rglob('*.rs')):
@@ -75,7 +79,7 @@ def _say_what_is_not_refused(built, folder):
                      'of the declaration')
 
 
-def _own_words(name, lines):
+def _own_words(name: str, lines: list[str]) -> str:
     """What the module NAME has said last before it was refused."""
     own = f'{name.replace("-", "_")}: '
     said = ''
@@ -87,7 +91,7 @@ def _own_words(name, lines):
     return said
 
 
-def _why(splats):
+def _why(splats: list[str]) -> str:
     """What is to be done where the kernel complains."""
     if any(map(_WAITED.search, splats)):
         return ('a handler must not wait: no sleep, no mutex, no GFP_KERNEL '
@@ -95,22 +99,22 @@ def _why(splats):
     return 'see the lines above'
 
 
-def run(built, folder, parameters=''):
+def run(built: kernel.Built, folder: Path, parameters: str = '') -> list[str]:
     """Build FOLDER's module, boot, load, show what it says; all lines."""
     out = env.WORK / 'modules' / 'user'
     if out.exists():
         shutil.rmtree(out)
-    found = kernel.external(built, folder, out, 'user')
-    names = [path.stem for path in found]
+    objects = kernel.external(built, folder, out, 'user')
+    names = [path.stem for path in objects]
     for line in kernel.warned(out / 'build.log'):
         print(line, flush=True)
     _say_what_is_not_refused(built, folder)
     script = _script(folder)
     image = guest.initramfs(built, 'module', _job(names, parameters, script),
-                            found, {'run.sh': script} if script else {})
+                            objects, {'run.sh': script} if script else {})
     shown = []
 
-    def show(line):
+    def show(line: str) -> None:
         if line == 'mark: module':
             shown.append(line)
         elif line == qemu.DONE:
@@ -124,9 +128,9 @@ def run(built, folder, parameters=''):
     refused = [line for line in console.lines if line.startswith('refused ')]
     progress.say(f'whole console: {env.host(console.log)}')
     if refused:
-        found = [line + _own_words(line.split()[1].rstrip(':'), console.lines)
-                 for line in refused]
-        raise env.Refusal(f'{", ".join(names)} to load', '; '.join(found),
+        told = [line + _own_words(line.split()[1].rstrip(':'), console.lines)
+                for line in refused]
+        raise env.Refusal(f'{", ".join(names)} to load', '; '.join(told),
                           'see above what the module says (pr_err!), and '
                           'kprobes/refused, if a probe was refused')
     if stopped := _of_script(console.lines, 'was stopped'):
@@ -152,14 +156,14 @@ def run(built, folder, parameters=''):
     return console.lines
 
 
-def shown(name='hello'):
+def shown(name: str = 'hello') -> tuple[str, list[str]]:
     """(parameters, lines): what README says of calling make module."""
     text = (env.REPO / 'README.md').read_text()
     lines = re.search(_SHOWN.format(name), text, re.M)[1].splitlines()
     return _CALL.search(text)[1], [line.strip() for line in lines]
 
 
-def missing(wanted, lines):
+def missing(wanted: list[str], lines: list[str]) -> str:
     """The first of WANTED that LINES do not have, in that order; or ''."""
     rest = iter(lines)
     for want in wanted:
@@ -170,7 +174,8 @@ def missing(wanted, lines):
     return ''
 
 
-def _result(built, name, check):
+def _result(built: kernel.Built, name: str,
+            check: Callable[[], str]) -> ktap.Result:
     """A result of CHECK, which says what is wrong, or refuses."""
     try:
         why = check()
@@ -181,9 +186,9 @@ def _result(built, name, check):
                        'fail' if why else 'pass', why)
 
 
-def alone(built):
+def alone(built: kernel.Built) -> list[ktap.Result]:
     """Each of our modules' folders, by make M= with nothing but its Kbuild."""
-    def wrong(folder):
+    def wrong(folder: Path) -> str:
         kernel.external(built, folder, env.WORK / 'modules'
                         / f'{folder.name}-alone', folder.name)
         return ''
@@ -192,9 +197,9 @@ def alone(built):
             for folder in folders]
 
 
-def examples(built):
+def examples(built: kernel.Built) -> list[ktap.Result]:
     """The modules that README shows do what it says; the results."""
-    def wrong(name, parameters, wanted):
+    def wrong(name: str, parameters: str, wanted: list[str]) -> str:
         line = missing(wanted, run(built, EXAMPLES / name, parameters))
         return line and f'it did not say "{line}", or not there'
     return [_result(built, f'example.{name}',

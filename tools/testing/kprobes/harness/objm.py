@@ -6,6 +6,8 @@ another file brings and what a rule makes is for the build to tell.
 """
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import env
 
@@ -16,17 +18,17 @@ _NAME = re.compile(r'([\w.-]+)\.o')
 _MORE = re.compile(r'^\s*-?(?:include|subdir-)|\$\((?:eval|call)\b|\bobj-', re.M)
 
 
-def _words(text):
-    """{variable: the words that it is given}, of a makefile."""
-    found = {}
+def _words(text: str) -> dict[str, list[str]]:
+    """The words that each variable of a makefile is given."""
+    words = {}
     for line in text.replace('\\\n', ' ').splitlines():
         if match := _ASSIGNED.match(line.split('#')[0]):
-            found.setdefault(match[1], []).extend(match[2].split())
-    return found
+            words.setdefault(match[1], []).extend(match[2].split())
+    return words
 
 
-def _objects(words):
-    """The objects of obj-m, each as the ones that it is linked from."""
+def _objects(words: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
+    """(what names it, its name): each object that obj-m is made of."""
     for name in (match[1] for one in words.get('obj-m', ())
                  if (match := _NAME.fullmatch(one))):
         parts = [part for kind in ('objs', 'y', 'm')
@@ -37,13 +39,13 @@ def _objects(words):
             yield f'{name}.o is of {match[1]}.o', match[1]
 
 
-def _is_made(name, text):
+def _is_made(name: str, text: str) -> re.Match | None:
     """May a rule make it, or its source?"""
     return re.search(rf'(?<![\w.-])(?:{re.escape(name)}|%)\.(?:o|c|rs|S)\b'
                      r'[^=\n]*:(?!=)', text)
 
 
-def check(folder):
+def check(folder: Path) -> None:
     """Refuse a FOLDER whose Kbuild names what is not there."""
     path = next(folder / name for name in ('Kbuild', 'Makefile')
                 if (folder / name).is_file())
@@ -67,12 +69,12 @@ def check(folder):
             'call the file so')
 
 
-def _there(folder):
+def _there(folder: Path) -> list[str]:
     """What of FOLDER a module could be made of."""
     return sorted(path.name for path in folder.iterdir()
                   if path.suffix[1:] in _SOURCES
                   and not path.name.endswith('.mod.c'))
 
 
-def _for(there):
+def _for(there: list[str]) -> str:
     return f' (obj-m := {there[0].rpartition(".")[0]}.o)' if there else ''

@@ -9,6 +9,7 @@ leaves the tree, and a patched file that no patch touches any more is as it
 was. No overlay file may take the place of one that the kernel has.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -28,44 +29,43 @@ _SKIP = re.compile(r'~$|^\.|\.(orig|rej|o|ko|mod|mod\.c|cmd)$|'
                    r'^(__pycache__|target|modules\.order|Module\.symvers)$')
 
 
-def roots(repo=env.REPO, listing=LIST):
+def roots(repo: Path = env.REPO, listing: Path = LIST) -> list[str]:
     """The folders of the overlay that are there; refuses a missing one."""
-    found = []
+    there = []
     for line in listing.read_text().splitlines():
         if not line or line.startswith('#'):
             continue
         root, mark = line.rstrip('?').rstrip(), line.endswith('?')
         if (repo / root).is_dir():
-            found.append(root)
+            there.append(root)
         elif not mark:
             raise env.Refusal(
                 f'the folder {root}, which {listing.name} names',
                 f'none in {env.host(repo)}',
                 f'mend that line, or end it with " ?" if {root} is still '
                 'to come')
-    return found
+    return there
 
 
-def files(repo=env.REPO, listing=LIST):
+def files(repo: Path = env.REPO, listing: Path = LIST) -> list[Path]:
     """Every file of the overlay, as a path relative to the tree."""
-    found = []
+    paths = []
     for root in roots(repo, listing):
-        top = repo / root
-        for folder, below, names in os.walk(top):
-            below[:] = sorted(n for n in below if not _SKIP.search(n))
-            found += [(Path(folder) / n).relative_to(repo)
-                      for n in names if not _SKIP.search(n)]
-    return sorted(found)
+        for folder, below, names in os.walk(repo / root):
+            below[:] = [name for name in below if not _SKIP.search(name)]
+            paths += [(Path(folder) / name).relative_to(repo)
+                      for name in names if not _SKIP.search(name)]
+    return sorted(paths)
 
 
-def patches(folder=PATCHES):
+def patches(folder: Path = PATCHES) -> list[Path]:
     """The patches, in order."""
     return sorted(folder.glob('*.patch'))
 
 
-def touched(patch):
+def touched(patch: Path) -> list[Path]:
     """The existing files that PATCH changes."""
-    found = []
+    paths = {}
     for line in patch.read_text(errors='replace').splitlines():
         if match := re.match(r'(---|\+\+\+) (\S+)', line):
             if match[2] == '/dev/null':
@@ -74,24 +74,21 @@ def touched(patch):
                     'it adds or removes one',
                     'put new files into the overlay instead')
             # A removed line that begins with dashes is not a file.
-            if not match[2].startswith(('a/', 'b/')):
-                continue
-            path = Path(match[2][2:])
-            if path not in found:
-                found.append(path)
-    return found
+            if match[2].startswith(('a/', 'b/')):
+                paths[Path(match[2][2:])] = None
+    return list(paths)
 
 
-def _sha(data):
+def _sha(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
 class Target:
     """A kernel tree that we change; what we did to it stands in STATE."""
 
-    def __init__(self, tree, state, repo=env.REPO, folder=None, listing=LIST):
+    def __init__(self, tree: Path, state: Path, repo: Path = env.REPO,
+                 listing: Path = LIST):
         self.tree, self.state, self.repo = tree, state, repo
-        self.folder = folder or repo / 'patches'
         self.listing = listing
         self.record = state / 'overlay.json'
         try:
@@ -100,16 +97,16 @@ class Target:
             known = {'files': {}, 'patched': {}}
         self.files, self.patched = known['files'], known['patched']
 
-    def _save(self):
+    def _save(self) -> None:
         self.state.mkdir(parents=True, exist_ok=True)
         part = self.record.with_suffix('.part')
         part.write_text(json.dumps(
             {'files': self.files, 'patched': self.patched}, indent=1))
         part.replace(self.record)
 
-    def original(self, path):
+    def original(self, path: Path) -> bytes:
         """The text of PATH before we touched it."""
-        kept = self.state / 'orig' / path
+        kept = self._kept(path)
         if str(path) in self.patched and kept.exists():
             return kept.read_bytes()
         try:
@@ -120,12 +117,12 @@ class Target:
                 f'{error.strerror}: {env.host(self.tree / path)}',
                 'is this a complete 7.3 tree?') from error
 
-    def wanted_patched(self):
-        """{path: bytes}: the patched files, computed without the tree."""
+    def wanted_patched(self) -> dict[Path, bytes]:
+        """The patched files, computed without a write into the tree."""
         wanted = {}
         with procs.scratch() as scratch:
             scratch = Path(scratch)
-            for patch in patches(self.folder):
+            for patch in patches(self.repo / 'patches'):
                 for path in touched(patch):
                     if path not in wanted:
                         wanted[path] = None
@@ -146,8 +143,8 @@ class Target:
                 wanted[path] = (scratch / path).read_bytes()
         return wanted
 
-    def wanted_files(self):
-        """{path: bytes}: the overlay; refuses what the kernel has itself."""
+    def wanted_files(self) -> dict[Path, bytes]:
+        """The overlay; refuses what the kernel has itself."""
         wanted = {}
         for path in files(self.repo, self.listing):
             if str(path) not in self.files and (self.tree / path).exists():
@@ -159,21 +156,24 @@ class Target:
             wanted[path] = (self.repo / path).read_bytes()
         return wanted
 
-    def changed_by_others(self):
+    def changed_by_others(self) -> list[str]:
         """Files that we wrote and somebody else has edited since."""
-        known = {**self.files, **self.patched}
-        found = []
-        for path, sha in known.items():
+        edited = []
+        for path, sha in {**self.files, **self.patched}.items():
             if sha and (self.tree / path).exists():
                 data = (self.tree / path).read_bytes()
-                kept = self.state / 'orig' / path
+                kept = self._kept(path)
                 # Somebody who put the original back has undone our work.
                 if _sha(data) != sha and not (
                         kept.exists() and kept.read_bytes() == data):
-                    found.append(path)
-        return found
+                    edited.append(path)
+        return edited
 
-    def sync(self, remove=False):
+    def _kept(self, path: Path | str) -> Path:
+        """Where the original of PATH is kept."""
+        return self.state / 'orig' / path
+
+    def sync(self, remove: bool = False) -> list[str]:
         """Make the tree as the repository wants it; returns what changed.
 
         Everything is computed and checked before the first write.
@@ -188,7 +188,7 @@ class Target:
         # to change has no known sum until it has changed, or our own write
         # would look like somebody else's edit.
         for path in patched:
-            kept = self.state / 'orig' / path
+            kept = self._kept(path)
             if str(path) not in self.patched or not kept.exists():
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 part = kept.with_name(kept.name + '.part')
@@ -214,7 +214,7 @@ class Target:
             del self.files[str(path)]
             changed.append(f'D {path}')
         for path in restore:
-            kept = self.state / 'orig' / path
+            kept = self._kept(path)
             self._part(path).unlink(missing_ok=True)
             if kept.exists():
                 # With the time of now: to make, the old time would say that
@@ -226,11 +226,11 @@ class Target:
         self._save()
         return changed
 
-    def _part(self, path):
+    def _part(self, path: Path) -> Path:
         target = self.tree / path
         return target.with_name(target.name + '.kprobes-part')
 
-    def _write(self, path, data):
+    def _write(self, path: Path, data: bytes) -> bool:
         target = self.tree / path
         try:
             if target.read_bytes() == data:
@@ -240,28 +240,23 @@ class Target:
         target.parent.mkdir(parents=True, exist_ok=True)
         part = self._part(path)
         part.write_bytes(data)
-        if target.exists():
-            shutil.copymode(target, part)
-        else:
-            shutil.copymode(self.repo / path, part)
+        shutil.copymode(target if target.exists() else self.repo / path, part)
         part.replace(target)
         return True
 
-    def _prune(self, folder):
-        while folder != Path('.'):
-            try:
-                (self.tree / folder).rmdir()
-            except OSError:
-                return
-            folder = folder.parent
+    def _prune(self, folder: Path) -> None:
+        """Delete FOLDER and what it is in, as far as they are empty."""
+        with contextlib.suppress(OSError):
+            for empty in (folder, *folder.parents[:-1]):
+                (self.tree / empty).rmdir()
 
 
-def sync():
+def sync() -> list[str]:
     """Bring this checkout's tree up to date; returns what changed."""
     return Target(source.tree(), env.WORK / 'orig').sync()
 
 
-def refuse_edited(target):
+def refuse_edited(target: Target) -> None:
     """Refuse if somebody else has edited what we wrote into TARGET."""
     if edited := target.changed_by_others():
         raise env.Refusal(
@@ -270,7 +265,7 @@ def refuse_edited(target):
             'bring those edits into this repository, or undo them')
 
 
-def refuse_unwritable(target):
+def refuse_unwritable(target: Target) -> None:
     """Refuse if we may not write all that we want to, wherever it belongs."""
     for path in (Path('.rust-kprobes'), *target.wanted_files(),
                  *target.wanted_patched()):
@@ -287,7 +282,7 @@ def refuse_unwritable(target):
                 'use a tree of your own (cp -r), or mend its owner and modes')
 
 
-def apply(remove=False):
+def apply(remove: bool = False) -> int:
     """make apply: the same into the user's own tree."""
     if not env.KSRC:
         raise env.Refusal('KSRC= the kernel tree to change', 'no KSRC',
@@ -299,7 +294,7 @@ def apply(remove=False):
         return _apply(remove)
 
 
-def _apply(remove):
+def _apply(remove: bool) -> int:
     target = Target(env.KSRC, env.KSRC / '.rust-kprobes')
     refuse_edited(target)
     refuse_unwritable(target)

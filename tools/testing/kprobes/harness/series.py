@@ -15,6 +15,7 @@ import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import env
 import fragments
@@ -30,8 +31,8 @@ WHO = ('Rust kprobes developers '
        '<maintainers@users.noreply.a-seed-1b4b8125.example>')
 
 
-def groups():
-    """[(subject, body, [path prefix])] out of series.list."""
+def groups() -> list[tuple[str, str, list[str]]]:
+    """(subject, body, prefixes of paths) of each group of series.list."""
     found = []
     for line in LIST.read_text().splitlines():
         if line.startswith('== '):
@@ -47,7 +48,7 @@ def groups():
 class _Repo:
     """A small git repository with just the files that we touch."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: Path):
         self.folder = folder
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -57,25 +58,25 @@ class _Repo:
                       for what, value in (('NAME', name), ('EMAIL', mail))}
         self.git('init', '-q', '-b', 'series')
 
-    def git(self, *words, **options):
+    def git(self, *words: str, **options) -> str:
         """Run git there; its output."""
         return subprocess.run(
             ['git', '-c', 'safe.directory=*', '-c', 'core.abbrev=12', *words],
             cwd=self.folder, check=True, text=True, capture_output=True,
             env={**os.environ, **self.extra}, **options).stdout
 
-    def put(self, path, data):
+    def put(self, path: Path, data: bytes) -> None:
         """Write one file."""
         (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
         (self.folder / path).write_bytes(data)
 
-    def commit(self, message):
+    def commit(self, message: str) -> None:
         """Commit all there is."""
         self.git('add', '-A', '-f')
         self.git('commit', '-q', '--allow-empty', '-F', '-', input=message)
 
 
-def _maintained(full, original, present):
+def _maintained(full: str, original: str, present: list[Path]) -> bytes:
     """MAINTAINERS with our entry, but only the F: lines of what is there."""
     before = set(original.splitlines())
     kept = []
@@ -89,10 +90,11 @@ def _maintained(full, original, present):
     return ('\n'.join(kept) + '\n').encode()
 
 
-def _overlay_commits(repo, target):
+def _overlay_commits(repo: _Repo, target: overlay.Target) -> Path | None:
+    """Commit the new files; the patch of MAINTAINERS, which goes along."""
     paths = overlay.files()
     left = set(paths)
-    maintainers = overlay.Path('MAINTAINERS')
+    maintainers = Path('MAINTAINERS')
     entry = next((p for p in overlay.patches()
                   if overlay.touched(p) == [maintainers]), None)
     original = target.original(maintainers).decode()
@@ -119,7 +121,7 @@ def _overlay_commits(repo, target):
     return entry
 
 
-def _make_mails(target, out):
+def _make_mails(target: overlay.Target, out: Path) -> list[Path]:
     repo = _Repo(env.WORK / 'series' / 'git')
     for path in sorted(target.wanted_patched()):
         repo.put(path, target.original(path))
@@ -132,7 +134,7 @@ def _make_mails(target, out):
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     repo.git('format-patch', '-q', '-o', str(out), 'base')
-    return sorted(out.glob('*.patch')), repo
+    return sorted(out.glob('*.patch'))
 
 
 # A probe on what handles probes never ends: there is nothing to go on with, in
@@ -140,14 +142,14 @@ def _make_mails(target, out):
 _BUG = '+\tBUG();'
 
 
-def _ignored(mail):
+def _ignored(mail: Path) -> list[str]:
     """What checkpatch.pl need not say of MAIL: that it has this one BUG()."""
     added = re.findall(r'^\+(?!\s*(?://|/?\*))[^"\n]*\b(?:\w+_)?BUG(?:_ON\w*)?\(.*$',
                        mail.read_text(errors='replace'), re.M)
     return ['--ignore=AVOID_BUG'] if added == [_BUG] else []
 
 
-def _checkpatch(mails, tree):
+def _checkpatch(mails: list[Path], tree: Path) -> None:
     bad = []
     for mail in mails:
         log = env.LOGS / f'checkpatch-{mail.name}.log'
@@ -173,31 +175,32 @@ _PATCHED = (('SAMPLE_KPROBES_BATCH', 'samples/Kconfig'),
             ('SAMPLE_RUST_KPROBE_FAULT', 'samples/rust/Kconfig'))
 
 
-def _offered(tree):
+def _offered(tree: Path) -> bool:
     """Can ours be selected in TREE?"""
     return (tree / _OURS).exists() \
         and f'source "{_OURS}"' in (tree / _THEIRS).read_text()
 
 
-def _unoffered(tree):
+def _unoffered(tree: Path) -> list[tuple[str, str]]:
     """Of _PATCHED those that cannot be selected in TREE yet."""
     return [(option, path) for option, path in _PATCHED
             if f'\nconfig {option}\n' not in (tree / path).read_text()]
 
 
-def _absent(tree):
+def _absent(tree: Path) -> tuple[str, ...]:
     """The options of our configurations that TREE does not have yet."""
-    found = [] if _offered(tree) else [_OPTION]
-    found += [option for option, _ in _unoffered(tree)]
-    return tuple(f'CONFIG_{option}' for option in found)
+    options = [] if _offered(tree) else [_OPTION]
+    options += [option for option, _ in _unoffered(tree)]
+    return tuple(f'CONFIG_{option}' for option in options)
 
 
-def _impls(tree):
+def _impls(tree: Path) -> tuple[str, ...]:
     """The implementations that can be selected in TREE."""
     return ('c', 'rust') if _offered(tree) else ('c',)
 
 
-def _build(tree, impl, which, log_name, planned):
+def _build(tree: Path, impl: str, which: str, log_name: str,
+           planned: int) -> None:
     """Build TREE with IMPL, on top of what the mail before left."""
     obj = env.WORK / 'series' / f'build-{impl}'
     obj.mkdir(parents=True, exist_ok=True)
@@ -210,7 +213,7 @@ def _build(tree, impl, which, log_name, planned):
         kernel.compile_targets(command, ['bzImage', 'modules'], log, stage)
 
 
-def _build_each(mails):
+def _build_each(mails: list[Path]) -> None:
     """The tree builds after each mail, with all that can be selected."""
     tree = env.WORK / 'series' / 'tree'
     toolchain.ready()
@@ -253,19 +256,19 @@ def _build_each(mails):
     shutil.rmtree(env.WORK / 'series' / 'tree')
 
 
-def mails():
+def mails() -> list[Path]:
     """The mails, each of which fits and satisfies checkpatch.pl."""
     if env.KSRC:
         source.require_version(env.KSRC, 'KSRC')
     overlay.sync()
     target = overlay.Target(env.TREE, env.WORK / 'orig')
-    made, _ = _make_mails(target, env.RESULTS / 'series')
+    made = _make_mails(target, env.RESULTS / 'series')
     with progress.Stage('checkpatch', 1):
         _checkpatch(made, env.TREE)
     return made
 
 
-def run():
+def run() -> int:
     """Make, check and build the series."""
     made = mails()
     if os.environ.get('FAST'):

@@ -135,7 +135,7 @@ class Fast(support.Case):
         self.enterContext(mock.patch.dict('os.environ', {'FAST': '1'}))
         for name in ('_make_mails', '_checkpatch', '_build_each'):
             self.enterContext(mock.patch.object(
-                series, name, mock.Mock(return_value=([], None))))
+                series, name, mock.Mock(return_value=[])))
         self.enterContext(mock.patch.object(series.overlay, 'sync'))
         self.assertEqual(series.run(), 0)
         series._build_each.assert_not_called()
