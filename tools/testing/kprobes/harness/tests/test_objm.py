@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a module's Kbuild names is looked for before anything is built."""
 
+import modules
 import objm
 from tests import support
 
@@ -36,11 +37,6 @@ class Named(support.Case):
                 self.check(text, *(f'{one}.c' for one in 'abc'
                                    if one != missing))
 
-    def test_a_kbuild_goes_before_a_makefile(self):
-        self.write('m/Makefile', 'obj-m := none.o\n')
-        self.write('m/foo.c', '')
-        objm.check(self.write('m/Kbuild', 'obj-m := foo.o\n').parent)
-
     def test_a_module_of_several_files(self):
         for kind in ('objs', 'y', 'm'):
             text = f'obj-m := foo.o\nfoo-{kind} := a.o b.o\n'
@@ -65,10 +61,13 @@ class Named(support.Case):
             self.check('obj-m := foo.o\nother_foo.c: x\nV := foo.c\n'
                        'W = foo.c :=\n')
 
-    def test_what_is_built_by_the_way_of_modules(self):
+    def test_a_makefile(self):
         self.check('ifneq ($(KERNELRELEASE),)\nobj-m := foo.o\nelse\nall:\n'
                    '\tmake -C /lib/modules/x/build M=$(PWD) modules\nendif\n',
                    'foo.c', name='Makefile')
+        # A Kbuild goes before it.
+        self.write('m/Makefile', 'obj-m := none.o\n')
+        objm.check(self.write('m/Kbuild', 'obj-m := foo.o\n').parent)
 
     def test_no_obj_m(self):
         with self.refused('a line obj-m := name.o', 'no obj-m',
@@ -76,6 +75,5 @@ class Named(support.Case):
             self.check('# SPDX-License-Identifier: GPL-2.0\n', 'foo.rs')
 
     def test_our_own(self):
-        import modules
         for name in modules.NAMES:
             objm.check(modules.EXAMPLES / name)
