@@ -8,7 +8,7 @@
 #include "target_x86.h"
 #endif
 
-static void R9_empty_batch(struct kunit *test)
+TEST(R9_empty_batch)
 {
 	struct kprobe *none[1] = {};
 
@@ -18,7 +18,7 @@ static void R9_empty_batch(struct kunit *test)
 	unregister_kprobes(none, -1);
 }
 
-static void R9_first_error_undoes_the_batch(struct kunit *test)
+TEST(R9_first_error_undoes_the_batch)
 {
 	struct counted good = COUNTED_AT("kprobes_clauses_target");
 	struct counted bad = COUNTED_AT("kprobes_clauses_no_such_symbol");
@@ -35,7 +35,7 @@ static void R9_first_error_undoes_the_batch(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, later.kp.addr);
 }
 
-static void R9_first_of_several_errors_is_told(struct kunit *test)
+TEST(R9_first_of_several_errors_is_told)
 {
 	struct counted blacklisted = COUNTED_AT("get_kprobe");
 	struct counted unknown = COUNTED_AT("kprobes_clauses_no_such_symbol");
@@ -47,7 +47,7 @@ static void R9_first_of_several_errors_is_told(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, register_kprobes(other, 2), -ENOENT);
 }
 
-static void R9_order_of_the_array_is_that_of_registration(struct kunit *test)
+TEST(R9_order_of_the_array_is_that_of_registration)
 {
 	struct counted first = COUNTED_AT("kprobes_clauses_target");
 	struct counted second = COUNTED_AT("kprobes_clauses_target");
@@ -59,7 +59,7 @@ static void R9_order_of_the_array_is_that_of_registration(struct kunit *test)
 	unregister_kprobes(batch, 2);
 }
 
-static void R8_stranger_in_a_batch(struct kunit *test)
+TEST(R8_stranger_in_a_batch)
 {
 	struct counted known = COUNTED_AT("kprobes_clauses_target");
 	struct counted stranger = COUNTED_IN(kprobes_clauses_other);
@@ -73,7 +73,7 @@ static void R8_stranger_in_a_batch(struct kunit *test)
 }
 
 #ifdef CONFIG_X86_64
-static void R9_many_at_once(struct kunit *test)
+SLOW_TEST(R9_many_at_once)
 {
 	struct counted *all = kunit_kcalloc(test, ROW, sizeof(*all),
 					    GFP_KERNEL);
@@ -113,21 +113,5 @@ static void R9_many_at_once(struct kunit *test)
 }
 #endif
 
-static struct kunit_case batch_cases[] = {
-	KUNIT_CASE(R9_empty_batch),
-	KUNIT_CASE(R9_first_error_undoes_the_batch),
-	KUNIT_CASE(R9_first_of_several_errors_is_told),
-	KUNIT_CASE(R9_order_of_the_array_is_that_of_registration),
-	KUNIT_CASE(R8_stranger_in_a_batch),
-#ifdef CONFIG_X86_64
-	KUNIT_CASE_SLOW(R9_many_at_once),
-#endif
-	{}
-};
-
-static struct kunit_suite batch_suite = {
-	.name = "clauses_batch",
-	.test_cases = batch_cases,
-};
-
-kunit_test_suite(batch_suite);
+#include "batch.cases"
+SUITE("clauses_batch");

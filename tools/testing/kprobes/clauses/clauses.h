@@ -12,6 +12,18 @@
 #include <linux/jiffies.h>
 #include <linux/kprobes.h>
 
+/*
+ * A case, one that takes long, and all of a file, which Kbuild lists in
+ * FILE.cases.
+ */
+#define TEST(name)	static void name(struct kunit *test)
+#define SLOW_TEST(name)	TEST(name)
+#define SUITE(suite, ...)						\
+static struct kunit_suite all_cases = {					\
+	.name = suite, .test_cases = cases, __VA_ARGS__			\
+};									\
+kunit_test_suite(all_cases)
+
 /* What is probed: ftrace can call from its entry, where there is ftrace. */
 int kprobes_clauses_target(int value);
 int kprobes_clauses_other(int value);

@@ -5,7 +5,7 @@
  */
 #include "clauses.h"
 
-static void U9_what_kprobes_need_is_selected(struct kunit *test)
+TEST(U9_what_kprobes_need_is_selected)
 {
 	KUNIT_EXPECT_TRUE(test, IS_ENABLED(CONFIG_KALLSYMS));
 	KUNIT_EXPECT_TRUE(test, IS_ENABLED(CONFIG_EXECMEM));
@@ -15,7 +15,7 @@ static void U9_what_kprobes_need_is_selected(struct kunit *test)
 }
 
 /* Nobody is asked about these: clients look at them when they are compiled. */
-static void U9_what_comes_with_kprobes(struct kunit *test)
+TEST(U9_what_comes_with_kprobes)
 {
 	KUNIT_EXPECT_EQ(test, IS_ENABLED(CONFIG_OPTPROBES),
 			IS_ENABLED(CONFIG_HAVE_OPTPROBES));
@@ -29,15 +29,5 @@ static void U9_what_comes_with_kprobes(struct kunit *test)
 			IS_ENABLED(CONFIG_HAVE_RETHOOK));
 }
 
-static struct kunit_case config_cases[] = {
-	KUNIT_CASE(U9_what_kprobes_need_is_selected),
-	KUNIT_CASE(U9_what_comes_with_kprobes),
-	{}
-};
-
-static struct kunit_suite config_suite = {
-	.name = "clauses_config",
-	.test_cases = config_cases,
-};
-
-kunit_test_suite(config_suite);
+#include "config.cases"
+SUITE("clauses_config");

@@ -206,7 +206,7 @@ static void take_all(struct kunit *test)
 	unregister_them(all);
 }
 
-static void R9_without_memory_nothing_is_left(struct kunit *test)
+SLOW_TEST(R9_without_memory_nothing_is_left)
 {
 	struct everything *all = begin(test);
 	int number, err, refused = 0, failed = 0;
@@ -238,7 +238,7 @@ static void R9_without_memory_nothing_is_left(struct kunit *test)
 	end(test, all, failed);
 }
 
-static void R8_unregistering_needs_no_memory(struct kunit *test)
+SLOW_TEST(R8_unregistering_needs_no_memory)
 {
 	struct everything *all = begin(test);
 	int number, err, failed = 0;
@@ -259,7 +259,7 @@ static void R8_unregistering_needs_no_memory(struct kunit *test)
 	end(test, all, failed);
 }
 
-static void R7_enabling_needs_no_memory(struct kunit *test)
+SLOW_TEST(R7_enabling_needs_no_memory)
 {
 	struct everything *all = begin(test);
 	int number, err, n, failed = 0;
@@ -291,17 +291,5 @@ static void R7_enabling_needs_no_memory(struct kunit *test)
 	end(test, all, failed);
 }
 
-static struct kunit_case failslab_cases[] = {
-	KUNIT_CASE_SLOW(R9_without_memory_nothing_is_left),
-	KUNIT_CASE_SLOW(R8_unregistering_needs_no_memory),
-	KUNIT_CASE_SLOW(R7_enabling_needs_no_memory),
-	{}
-};
-
-static struct kunit_suite failslab_suite = {
-	.name = "clauses_failslab",
-	.exit = take_all,
-	.test_cases = failslab_cases,
-};
-
-kunit_test_suite(failslab_suite);
+#include "failslab_x86.cases"
+SUITE("clauses_failslab", .exit = take_all);

@@ -39,19 +39,19 @@ static void try_fixup(struct kunit *test, const u8 *site,
 	}
 }
 
-static void H9_page_fault_is_fixed_up(struct kunit *test)
+TEST(H9_page_fault_is_fixed_up)
 {
 	try_fixup(test, clauses_load_site, clauses_load, unmapped);
 }
 
-static void H9_page_fault_of_user_memory_is_fixed_up(struct kunit *test)
+TEST(H9_page_fault_of_user_memory_is_fixed_up)
 {
 	try_fixup(test, clauses_load_user_site, clauses_load_user,
 		  (const long *)PAGE_SIZE);
 }
 
 /* C asks the exception table with the address of its copy, and dies. */
-static void H9_general_protection_is_fixed_up(struct kunit *test)
+TEST(H9_general_protection_is_fixed_up)
 {
 	if (IS_ENABLED(CONFIG_KPROBES_C))
 		kunit_skip(test, "known: defect H9 kills the kernel");
@@ -63,7 +63,7 @@ static long rdmsr_x2apic(const long *unused)
 	return clauses_rdmsr(0x802);
 }
 
-static void H9_rdmsr_of_no_register_is_fixed_up(struct kunit *test)
+TEST(H9_rdmsr_of_no_register_is_fixed_up)
 {
 	if (IS_ENABLED(CONFIG_KPROBES_C))
 		kunit_skip(test, "known: defect H9 kills the kernel");
@@ -73,7 +73,7 @@ static void H9_rdmsr_of_no_register_is_fixed_up(struct kunit *test)
 }
 
 /* What fixes this up decodes the instruction. */
-static void H9_zero_padded_load_is_fixed_up(struct kunit *test)
+TEST(H9_zero_padded_load_is_fixed_up)
 {
 	const long bare = 0x11223344, whole = 0x1122334455667788;
 	u8 *page;
@@ -104,7 +104,7 @@ static void H9_zero_padded_load_is_fixed_up(struct kunit *test)
 	vfree(page);
 }
 
-static void H9_page_fault_is_satisfied(struct kunit *test)
+TEST(H9_page_fault_is_satisfied)
 {
 	struct counted probe = COUNTED_IN(clauses_load_user_site);
 	unsigned long page;
@@ -141,7 +141,7 @@ static void load_unmapped_after(struct kprobe *kp, struct pt_regs *regs,
 		clauses_after(kp, regs, flags);
 }
 
-static void H9_handlers_may_fault(struct kunit *test)
+TEST(H9_handlers_may_fault)
 {
 	struct counted probe = COUNTED_IN(clauses_move_site);
 
@@ -156,7 +156,7 @@ static void H9_handlers_may_fault(struct kunit *test)
 
 #ifdef CONFIG_RUST_KPROBES
 /* The second run is counted, and so are steps that end in a fixup. */
-static void H9_unfinished_steps_are_counted(struct kunit *test)
+TEST(H9_unfinished_steps_are_counted)
 {
 	struct counted probe = COUNTED_IN(clauses_load_user_site);
 	size_t before = rust_kprobes_unfinished_steps();
@@ -199,7 +199,7 @@ static int handle_fault(struct kprobe *kp, struct pt_regs *regs, int trapnr)
 	return 1;
 }
 
-static void H9_fault_handler_for_handlers(struct kunit *test)
+TEST(H9_fault_handler_for_handlers)
 {
 	struct counted probe = COUNTED_IN(clauses_move_site);
 
@@ -227,7 +227,7 @@ static int load_bare(struct kprobe *kp, struct pt_regs *regs)
 }
 
 /* A fault that nobody else would survive. */
-static void H9_fault_handler_deals_with_it(struct kunit *test)
+TEST(H9_fault_handler_deals_with_it)
 {
 	static const struct {
 		const long *from;
@@ -255,7 +255,7 @@ static void H9_fault_handler_deals_with_it(struct kunit *test)
 	}
 }
 
-static void H9_fault_handler_for_the_step(struct kunit *test)
+TEST(H9_fault_handler_for_the_step)
 {
 	struct counted probe = COUNTED_IN(clauses_load_site);
 
@@ -270,7 +270,7 @@ static void H9_fault_handler_for_the_step(struct kunit *test)
 	unregister_kprobe(&probe.kp);
 }
 
-static void H9_fault_handler_deals_with_the_step(struct kunit *test)
+TEST(H9_fault_handler_deals_with_the_step)
 {
 	struct counted probe = COUNTED_IN(clauses_bare_load_site);
 
@@ -310,7 +310,7 @@ static int be_interrupted(struct kprobe *kp, struct pt_regs *regs)
 	return clauses_before(kp, regs);
 }
 
-static void H9_fault_handler_is_not_asked_for_interrupts(struct kunit *test)
+TEST(H9_fault_handler_is_not_asked_for_interrupts)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_target");
 
@@ -343,7 +343,7 @@ static int load_unmapped_at_end(struct kretprobe_instance *ri,
 }
 
 /* They are not called where those from before the call are. */
-static void H9_fault_handler_for_handlers_of_returns(struct kunit *test)
+TEST(H9_fault_handler_for_handlers_of_returns)
 {
 	static const char * const functions[] = {
 		"kprobes_clauses_target", "kprobes_clauses_untraced",
@@ -379,7 +379,7 @@ static int leave_call(struct kprobe *kp, struct pt_regs *regs, int trapnr)
 }
 
 /* What to call stands where nothing can be read, or must not be. */
-static void H9_fault_of_an_indirect_call(struct kunit *test)
+TEST(H9_fault_of_an_indirect_call)
 {
 	static const unsigned long * const cases[] = {
 		NULL, (unsigned long *)(5 * PAGE_SIZE),
@@ -406,7 +406,7 @@ static void H9_fault_of_an_indirect_call(struct kunit *test)
 }
 
 /* It stands in memory of user space, which may be read now. */
-static void H9_indirect_call_through_user_memory(struct kunit *test)
+TEST(H9_indirect_call_through_user_memory)
 {
 	struct counted probe = COUNTED_IN(clauses_call_user_site);
 	unsigned long page;
@@ -424,7 +424,7 @@ static void H9_indirect_call_through_user_memory(struct kunit *test)
 }
 
 /* With several at one address, that of the probe whose handler has faulted. */
-static void H9_fault_handler_is_the_running_probes(struct kunit *test)
+TEST(H9_fault_handler_is_the_running_probes)
 {
 	struct counted older = COUNTED_IN(clauses_move_site);
 	struct counted newer = COUNTED_IN(clauses_move_site);
@@ -444,7 +444,7 @@ static void H9_fault_handler_is_the_running_probes(struct kunit *test)
 }
 
 /* And where the step faults, which is nobody's handler, that of the newest. */
-static void H9_fault_handler_in_a_step_is_the_newest(struct kunit *test)
+TEST(H9_fault_handler_in_a_step_is_the_newest)
 {
 	struct counted older = COUNTED_IN(clauses_load_site);
 	struct counted newer = COUNTED_IN(clauses_load_site);
@@ -462,7 +462,7 @@ static void H9_fault_handler_in_a_step_is_the_newest(struct kunit *test)
 }
 
 /* Nor is one that is disabled asked, where a step came into another hit. */
-static void H9_fault_handler_is_not_a_disabled_probes(struct kunit *test)
+TEST(H9_fault_handler_is_not_a_disabled_probes)
 {
 	struct counted outer = COUNTED_IN(clauses_move_site);
 	struct counted older = COUNTED_IN(clauses_load_site);
@@ -486,34 +486,5 @@ static void H9_fault_handler_is_not_a_disabled_probes(struct kunit *test)
 }
 #endif
 
-static struct kunit_case fault_cases[] = {
-	KUNIT_CASE(H9_page_fault_is_fixed_up),
-	KUNIT_CASE(H9_page_fault_of_user_memory_is_fixed_up),
-	KUNIT_CASE(H9_general_protection_is_fixed_up),
-	KUNIT_CASE(H9_rdmsr_of_no_register_is_fixed_up),
-	KUNIT_CASE(H9_zero_padded_load_is_fixed_up),
-	KUNIT_CASE(H9_page_fault_is_satisfied),
-	KUNIT_CASE(H9_handlers_may_fault),
-#ifdef CONFIG_RUST_KPROBES
-	KUNIT_CASE(H9_unfinished_steps_are_counted),
-	KUNIT_CASE(H9_fault_handler_for_handlers),
-	KUNIT_CASE(H9_fault_handler_deals_with_it),
-	KUNIT_CASE(H9_fault_handler_for_the_step),
-	KUNIT_CASE(H9_fault_handler_deals_with_the_step),
-	KUNIT_CASE(H9_fault_handler_is_the_running_probes),
-	KUNIT_CASE(H9_fault_handler_in_a_step_is_the_newest),
-	KUNIT_CASE(H9_fault_handler_is_not_a_disabled_probes),
-	KUNIT_CASE(H9_fault_handler_is_not_asked_for_interrupts),
-	KUNIT_CASE(H9_fault_handler_for_handlers_of_returns),
-	KUNIT_CASE(H9_fault_of_an_indirect_call),
-	KUNIT_CASE(H9_indirect_call_through_user_memory),
-#endif
-	{}
-};
-
-static struct kunit_suite fault_suite = {
-	.name = "clauses_fault",
-	.test_cases = fault_cases,
-};
-
-kunit_test_suite(fault_suite);
+#include "fault_x86.cases"
+SUITE("clauses_fault");

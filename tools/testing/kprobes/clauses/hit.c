@@ -13,7 +13,7 @@ static int look_around(struct kprobe *kp, struct pt_regs *regs)
 	return clauses_before(kp, regs);
 }
 
-static void H1_handlers_are_not_preempted(struct kunit *test)
+TEST(H1_handlers_are_not_preempted)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_target");
 
@@ -26,7 +26,7 @@ static void H1_handlers_are_not_preempted(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, could_be_preempted);
 }
 
-static void H2_post_handler_follows(struct kunit *test)
+TEST(H2_post_handler_follows)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_target");
 
@@ -46,7 +46,7 @@ static void H2_post_handler_follows(struct kunit *test)
 	unregister_kprobe(&probe.kp);
 }
 
-static void H2_post_handler_alone(struct kunit *test)
+TEST(H2_post_handler_alone)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_target");
 
@@ -72,7 +72,7 @@ static void call_other_after(struct kprobe *kp, struct pt_regs *regs,
 }
 
 /* All probes at the other place miss it, the disabled one too. */
-static void H4_hits_in_handlers_are_missed(struct kunit *test)
+TEST(H4_hits_in_handlers_are_missed)
 {
 	struct counted outer = COUNTED_AT("kprobes_clauses_target");
 	struct counted inner = COUNTED_AT("kprobes_clauses_other");
@@ -107,7 +107,7 @@ static int go_to_the_other(struct kprobe *kp, struct pt_regs *regs)
 }
 
 /* Instead of a function runs another one, as error injection wants it. */
-static void H3_other_path_through_ftrace(struct kunit *test)
+TEST(H3_other_path_through_ftrace)
 {
 	struct counted older = COUNTED_AT("kprobes_clauses_target");
 	struct counted newer = COUNTED_AT("kprobes_clauses_target");
@@ -151,7 +151,7 @@ static int note_running(struct kprobe *kp, struct pt_regs *regs)
 }
 
 /* bpf_get_func_ip() asks it. */
-static void M5_running_probe_tells_where(struct kunit *test)
+TEST(M5_running_probe_tells_where)
 {
 	struct running first = { .kp = {
 		.symbol_name = "kprobes_clauses_target",
@@ -184,21 +184,5 @@ static void M5_running_probe_tells_where(struct kunit *test)
 }
 #endif
 
-static struct kunit_case hit_cases[] = {
-	KUNIT_CASE(H1_handlers_are_not_preempted),
-	KUNIT_CASE(H2_post_handler_follows),
-	KUNIT_CASE(H2_post_handler_alone),
-	KUNIT_CASE(H4_hits_in_handlers_are_missed),
-#ifdef CONFIG_X86_64
-	KUNIT_CASE(H3_other_path_through_ftrace),
-	KUNIT_CASE(M5_running_probe_tells_where),
-#endif
-	{}
-};
-
-static struct kunit_suite hit_suite = {
-	.name = "clauses_hit",
-	.test_cases = hit_cases,
-};
-
-kunit_test_suite(hit_suite);
+#include "hit.cases"
+SUITE("clauses_hit");

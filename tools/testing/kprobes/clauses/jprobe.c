@@ -10,7 +10,6 @@
 #include "jprobe.h"
 #include "target_x86.h"
 
-#ifdef CONFIG_RUST_KPROBES
 #define ARGS	14
 
 noinline long clauses_jprobe_traced(long a, long b, long c, long d, long e,
@@ -158,12 +157,12 @@ static void look_at_arguments(struct kunit *test, const struct kind *kind,
 	KUNIT_EXPECT_EQ(test, calls, 2);
 }
 
-static void J2_handler_sees_the_arguments(struct kunit *test)
+TEST(J2_handler_sees_the_arguments)
 {
 	each(test, look_at_arguments);
 }
 
-static void J2_nothing_leaks_out_of_the_handler(struct kunit *test)
+TEST(J2_nothing_leaks_out_of_the_handler)
 {
 	void *spoilers[] = { clauses_jprobe_spoil, clauses_jprobe_spoil_old };
 	int kind, n;
@@ -195,7 +194,7 @@ static noinline __noclone long clauses_takes_pointer(long *own)
 }
 
 /* What the handler changes by a pointer is no copy of its own. */
-static void J2_what_an_argument_leads_to_is_the_callers(struct kunit *test)
+TEST(J2_what_an_argument_leads_to_is_the_callers)
 {
 	struct jprobe jp = JPROBE_AT("clauses_takes_pointer", changes_callers);
 	long own = 1;
@@ -225,12 +224,12 @@ static void look_at_context(struct kunit *test, const struct kind *kind,
 	KUNIT_EXPECT_EQ(test, preempt_count(), count);
 }
 
-static void J3_preemption_is_off_and_interrupts_are_the_functions(struct kunit *test)
+TEST(J3_preemption_is_off_and_interrupts_are_the_functions)
 {
 	each(test, look_at_context);
 }
 
-static void J4_what_is_wrong_is_refused(struct kunit *test)
+TEST(J4_what_is_wrong_is_refused)
 {
 	struct jprobe jp = JPROBE_AT("clauses_jprobe_traced", NULL);
 	struct jprobe *none = NULL;
@@ -266,7 +265,7 @@ static void J4_what_is_wrong_is_refused(struct kunit *test)
 	unregister_jprobes(NULL, 0);
 }
 
-static void J4_first_error_undoes_the_batch(struct kunit *test)
+TEST(J4_first_error_undoes_the_batch)
 {
 	struct jprobe first = JPROBE_AT(clauses_kinds[0].symbol, returns);
 	struct jprobe second = JPROBE_AT(clauses_kinds[3].symbol, NULL);
@@ -289,7 +288,7 @@ static void J4_first_error_undoes_the_batch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, calls, 2);
 }
 
-static void J5_one_at_an_address(struct kunit *test)
+TEST(J5_one_at_an_address)
 {
 	int kind;
 
@@ -324,7 +323,7 @@ static void look_at_switches(struct kunit *test, const struct kind *kind,
 	expect_seen(test);
 }
 
-static void J6_disable_and_enable(struct kunit *test)
+TEST(J6_disable_and_enable)
 {
 	struct jprobe jp = JPROBE_AT(clauses_kinds[0].symbol, returns);
 
@@ -333,7 +332,7 @@ static void J6_disable_and_enable(struct kunit *test)
 	each(test, look_at_switches);
 }
 
-static void J7_misuse_warns(struct kunit *test)
+TEST(J7_misuse_warns)
 {
 	kunit_warning_suppress(test) {
 		jprobe_return();
@@ -350,7 +349,7 @@ static int misuse(struct kprobe *kp, struct pt_regs *regs)
 }
 
 /* The handler of another probe is none. */
-static void J7_misuse_in_a_kprobe_warns(struct kunit *test)
+TEST(J7_misuse_in_a_kprobe_warns)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_target");
 
@@ -385,7 +384,7 @@ static long is_interrupted(long a, long b, long c, long d, long e, long f,
 }
 
 /* The handler goes on. */
-static void J7_misuse_in_an_interrupt_of_a_handler_warns(struct kunit *test)
+TEST(J7_misuse_in_an_interrupt_of_a_handler_warns)
 {
 	int kind;
 
@@ -436,7 +435,7 @@ static void look_at_others(struct kunit *test, const struct kind *kind,
 	unregister_kprobe(&before.kp);
 }
 
-static void J8_kprobes_at_the_address_are_called(struct kunit *test)
+TEST(J8_kprobes_at_the_address_are_called)
 {
 	each(test, look_at_others);
 }
@@ -477,7 +476,7 @@ static void look_at_return(struct kunit *test, const struct kind *kind,
 	unregister_kretprobe(&rp);
 }
 
-static void J8_return_probe_at_the_address(struct kunit *test)
+TEST(J8_return_probe_at_the_address)
 {
 	each(test, look_at_return);
 }
@@ -494,7 +493,7 @@ static long calls_others(long a, long b, long c, long d, long e, long f,
 	return 0;
 }
 
-static void J9_hits_in_the_handler_are_missed(struct kunit *test)
+TEST(J9_hits_in_the_handler_are_missed)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_untraced");
 	int kind;
@@ -545,7 +544,7 @@ static long reads_nothing(long a, long b, long c, long d, long e, long f,
 	return 0;
 }
 
-static void J10_handlers_may_fault(struct kunit *test)
+TEST(J10_handlers_may_fault)
 {
 	int kind;
 
@@ -567,7 +566,7 @@ static void J10_handlers_may_fault(struct kunit *test)
 }
 
 /* The handler that has faulted goes on, once the fault is over. */
-static void J7_misuse_in_a_fault_handler_warns(struct kunit *test)
+TEST(J7_misuse_in_a_fault_handler_warns)
 {
 	int kind, count = preempt_count();
 
@@ -592,48 +591,5 @@ static void J7_misuse_in_a_fault_handler_warns(struct kunit *test)
 	}
 }
 
-#else
-J_CASE(J2_handler_sees_the_arguments)
-J_CASE(J2_nothing_leaks_out_of_the_handler)
-J_CASE(J2_what_an_argument_leads_to_is_the_callers)
-J_CASE(J3_preemption_is_off_and_interrupts_are_the_functions)
-J_CASE(J4_what_is_wrong_is_refused)
-J_CASE(J4_first_error_undoes_the_batch)
-J_CASE(J5_one_at_an_address)
-J_CASE(J6_disable_and_enable)
-J_CASE(J7_misuse_warns)
-J_CASE(J7_misuse_in_a_kprobe_warns)
-J_CASE(J7_misuse_in_an_interrupt_of_a_handler_warns)
-J_CASE(J7_misuse_in_a_fault_handler_warns)
-J_CASE(J8_kprobes_at_the_address_are_called)
-J_CASE(J8_return_probe_at_the_address)
-J_CASE(J9_hits_in_the_handler_are_missed)
-J_CASE(J10_handlers_may_fault)
-#endif
-
-static struct kunit_case jprobe_cases[] = {
-	KUNIT_CASE(J2_handler_sees_the_arguments),
-	KUNIT_CASE(J2_nothing_leaks_out_of_the_handler),
-	KUNIT_CASE(J2_what_an_argument_leads_to_is_the_callers),
-	KUNIT_CASE(J3_preemption_is_off_and_interrupts_are_the_functions),
-	KUNIT_CASE(J4_what_is_wrong_is_refused),
-	KUNIT_CASE(J4_first_error_undoes_the_batch),
-	KUNIT_CASE(J5_one_at_an_address),
-	KUNIT_CASE(J6_disable_and_enable),
-	KUNIT_CASE(J7_misuse_warns),
-	KUNIT_CASE(J7_misuse_in_a_kprobe_warns),
-	KUNIT_CASE(J7_misuse_in_an_interrupt_of_a_handler_warns),
-	KUNIT_CASE(J7_misuse_in_a_fault_handler_warns),
-	KUNIT_CASE(J8_kprobes_at_the_address_are_called),
-	KUNIT_CASE(J8_return_probe_at_the_address),
-	KUNIT_CASE(J9_hits_in_the_handler_are_missed),
-	KUNIT_CASE(J10_handlers_may_fault),
-	{}
-};
-
-static struct kunit_suite jprobe_suite = {
-	.name = "clauses_jprobe",
-	.test_cases = jprobe_cases,
-};
-
-kunit_test_suite(jprobe_suite);
+#include "jprobe.cases"
+SUITE("clauses_jprobe");

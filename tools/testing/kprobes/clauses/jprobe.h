@@ -7,7 +7,6 @@
 
 #include "clauses.h"
 
-#ifdef CONFIG_RUST_KPROBES
 /* What is on the stack; with the six in registers, all that a handler sees. */
 struct pile {
 	long of[8];
@@ -57,14 +56,5 @@ static inline void jprobe_anew(struct jprobe *jp)
 	jp->kp.addr = NULL;
 	jp->kp.flags = 0;
 }
-
-#define J_CASE(name)	static void name(struct kunit *test)
-#else
-#define J_CASE(name)							\
-static void name(struct kunit *test)					\
-{									\
-	kunit_skip(test, "C has no jprobes");				\
-}
-#endif
 
 #endif

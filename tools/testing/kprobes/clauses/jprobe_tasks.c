@@ -12,7 +12,6 @@
 #include <linux/stacktrace.h>
 #include "jprobe.h"
 
-#ifdef CONFIG_RUST_KPROBES
 #define FRAMES	32
 
 static unsigned long frames[FRAMES];
@@ -45,7 +44,7 @@ static int nothing(struct kretprobe_instance *ri, struct pt_regs *regs)
 }
 
 /* Where its return is hooked, too: the trampoline is where the caller was. */
-static void J11_stack_trace_leads_to_the_caller(struct kunit *test)
+TEST(J11_stack_trace_leads_to_the_caller)
 {
 	int kind, hooked;
 
@@ -138,7 +137,7 @@ static void unregister_meanwhile(struct kunit *test, const struct kind *kind,
 }
 
 /* And what the handler was entered for goes on, though the breakpoint is no more. */
-static void J12_unregistering_waits_for_the_handler(struct kunit *test)
+SLOW_TEST(J12_unregistering_waits_for_the_handler)
 {
 	int kind;
 
@@ -201,7 +200,7 @@ static int comes_next(const struct kind *kind, int times)
 }
 
 /* Preemption is off in the handler: what it delays is delayed no longer. */
-static void J3_who_was_kept_waiting_comes_next(struct kunit *test)
+TEST(J3_who_was_kept_waiting_comes_next)
 {
 	void *const handlers[] = { wakes_up, wakes_up_of_old };
 	int kind, n;
@@ -234,7 +233,7 @@ static void J3_who_was_kept_waiting_comes_next(struct kunit *test)
 	migrate_enable();
 }
 
-static void J13_no_jump_takes_its_place(struct kunit *test)
+TEST(J13_no_jump_takes_its_place)
 {
 #ifdef CONFIG_RUST_KPROBES_JUMPS
 	struct counted plain = COUNTED_AT("clauses_jprobe_boosted");
@@ -260,24 +259,6 @@ static void J13_no_jump_takes_its_place(struct kunit *test)
 	kunit_skip(test, "no CONFIG_RUST_KPROBES_JUMPS");
 #endif
 }
-#else
-J_CASE(J3_who_was_kept_waiting_comes_next)
-J_CASE(J11_stack_trace_leads_to_the_caller)
-J_CASE(J12_unregistering_waits_for_the_handler)
-J_CASE(J13_no_jump_takes_its_place)
-#endif
 
-static struct kunit_case jprobe_tasks_cases[] = {
-	KUNIT_CASE(J3_who_was_kept_waiting_comes_next),
-	KUNIT_CASE(J11_stack_trace_leads_to_the_caller),
-	KUNIT_CASE_SLOW(J12_unregistering_waits_for_the_handler),
-	KUNIT_CASE(J13_no_jump_takes_its_place),
-	{}
-};
-
-static struct kunit_suite jprobe_tasks_suite = {
-	.name = "clauses_jprobe_tasks",
-	.test_cases = jprobe_tasks_cases,
-};
-
-kunit_test_suite(jprobe_tasks_suite);
+#include "jprobe_tasks.cases"
+SUITE("clauses_jprobe_tasks");

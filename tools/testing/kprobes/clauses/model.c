@@ -5,7 +5,7 @@
 #include "clauses.h"
 
 #ifdef CONFIG_X86_64
-static void M1_layout(struct kunit *test)
+TEST(M1_layout)
 {
 	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, hlist), 0);
 	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, list), 16);
@@ -28,7 +28,7 @@ static void M1_layout(struct kunit *test)
 #endif
 
 /* Also where registration fails later: here, for the blacklist. */
-static void M2_address_is_written_once_resolved(struct kunit *test)
+TEST(M2_address_is_written_once_resolved)
 {
 	struct counted refused = COUNTED_AT("get_kprobe");
 	struct counted good = COUNTED_AT("kprobes_clauses_target");
@@ -42,7 +42,7 @@ static void M2_address_is_written_once_resolved(struct kunit *test)
 }
 
 /* That is how trace_kprobe knows that its probe is not registered. */
-static void M2_refused_probe_is_in_no_list(struct kunit *test)
+TEST(M2_refused_probe_is_in_no_list)
 {
 	struct counted probe = COUNTED_AT("get_kprobe");
 
@@ -51,7 +51,7 @@ static void M2_refused_probe_is_in_no_list(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, hlist_unhashed(&probe.kp.hlist));
 }
 
-static void M2_address_is_left_if_unresolved(struct kunit *test)
+TEST(M2_address_is_left_if_unresolved)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_no_such_symbol");
 
@@ -59,7 +59,7 @@ static void M2_address_is_left_if_unresolved(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, probe.kp.addr);
 }
 
-static void M2_nmissed_starts_at_zero(struct kunit *test)
+TEST(M2_nmissed_starts_at_zero)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_target");
 
@@ -69,7 +69,7 @@ static void M2_nmissed_starts_at_zero(struct kunit *test)
 	unregister_kprobe(&probe.kp);
 }
 
-static void M2_only_disabled_is_the_clients_flag(struct kunit *test)
+TEST(M2_only_disabled_is_the_clients_flag)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_target");
 
@@ -82,7 +82,7 @@ static void M2_only_disabled_is_the_clients_flag(struct kunit *test)
 	unregister_kprobe(&probe.kp);
 }
 
-static void M3_values_of_flags(struct kunit *test)
+TEST(M3_values_of_flags)
 {
 	struct kprobe probe = {};
 
@@ -97,7 +97,7 @@ static void M3_values_of_flags(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kprobe_gone(&probe));
 }
 
-static void M3_each_probe_has_its_flags(struct kunit *test)
+TEST(M3_each_probe_has_its_flags)
 {
 	struct counted first = COUNTED_AT("kprobes_clauses_target");
 	struct counted second = COUNTED_AT("kprobes_clauses_target");
@@ -114,7 +114,7 @@ static void M3_each_probe_has_its_flags(struct kunit *test)
 	unregister_kprobe(&second.kp);
 }
 
-static void M6_registered_again_after_a_reset(struct kunit *test)
+TEST(M6_registered_again_after_a_reset)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_target");
 
@@ -129,7 +129,7 @@ static void M6_registered_again_after_a_reset(struct kunit *test)
 	unregister_kprobe(&probe.kp);
 }
 
-static void M6_unregistering_leaves_it_disabled(struct kunit *test)
+TEST(M6_unregistering_leaves_it_disabled)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_target");
 
@@ -143,25 +143,5 @@ static void M6_unregistering_leaves_it_disabled(struct kunit *test)
 	unregister_kprobe(&probe.kp);
 }
 
-static struct kunit_case model_cases[] = {
-#ifdef CONFIG_X86_64
-	KUNIT_CASE(M1_layout),
-#endif
-	KUNIT_CASE(M2_address_is_written_once_resolved),
-	KUNIT_CASE(M2_refused_probe_is_in_no_list),
-	KUNIT_CASE(M2_address_is_left_if_unresolved),
-	KUNIT_CASE(M2_nmissed_starts_at_zero),
-	KUNIT_CASE(M2_only_disabled_is_the_clients_flag),
-	KUNIT_CASE(M3_values_of_flags),
-	KUNIT_CASE(M3_each_probe_has_its_flags),
-	KUNIT_CASE(M6_registered_again_after_a_reset),
-	KUNIT_CASE(M6_unregistering_leaves_it_disabled),
-	{}
-};
-
-static struct kunit_suite model_suite = {
-	.name = "clauses_model",
-	.test_cases = model_cases,
-};
-
-kunit_test_suite(model_suite);
+#include "model.cases"
+SUITE("clauses_model");

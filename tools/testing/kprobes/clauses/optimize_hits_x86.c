@@ -36,7 +36,7 @@ static const unsigned long some_flags[] = {
 #define EXPECT_SAME_REGISTERS(test, one, other)				\
 	KUNIT_EXPECT_MEMEQ(test, one, other, offsetof(struct pt_regs, orig_ax))
 
-static void O6_registers_are_shown_and_kept(struct kunit *test)
+TEST(O6_registers_are_shown_and_kept)
 {
 	struct counted probe = COUNTED_IN(PLACE(registers));
 	struct pt_regs seen = {};
@@ -83,7 +83,7 @@ static int change(struct kprobe *kp, struct pt_regs *regs)
 }
 
 /* But not where it goes on, nor does it matter what a handler returns. */
-static void O6_handlers_change_registers(struct kunit *test)
+TEST(O6_handlers_change_registers)
 {
 	struct counted older = COUNTED_IN(PLACE(registers));
 	struct counted newer = COUNTED_IN(PLACE(registers));
@@ -119,7 +119,7 @@ static int look_at_flags(struct kprobe *kp, struct pt_regs *regs)
 }
 
 /* Compiled code counts on it that strings are not copied backwards. */
-static void O6_handlers_have_their_own_direction(struct kunit *test)
+TEST(O6_handlers_have_their_own_direction)
 {
 	struct counted probe = COUNTED_IN(PLACE(registers));
 	struct pt_regs regs = some_registers(X86_EFLAGS_DF);
@@ -143,7 +143,7 @@ static int look_around(struct kprobe *kp, struct pt_regs *regs)
 	return clauses_before(kp, regs);
 }
 
-static void O6_handlers_run_in_the_context_of_the_place(struct kunit *test)
+TEST(O6_handlers_run_in_the_context_of_the_place)
 {
 	struct counted probe = COUNTED_IN(PLAIN);
 
@@ -164,7 +164,7 @@ static int call_second(struct kprobe *kp, struct pt_regs *regs)
 }
 
 /* Of two jumps, and of a breakpoint in whose handler a jump is. */
-static void O6_hits_in_handlers_are_missed(struct kunit *test)
+TEST(O6_hits_in_handlers_are_missed)
 {
 	int post;
 
@@ -199,7 +199,7 @@ static void O6_hits_in_handlers_are_missed(struct kunit *test)
 }
 
 /* What is relative to where it stands means the same in the detour. */
-static void O6_displacements_are_fixed(struct kunit *test)
+TEST(O6_displacements_are_fixed)
 {
 	struct counted probe = COUNTED_IN(PLACE(rip));
 
@@ -210,20 +210,5 @@ static void O6_displacements_are_fixed(struct kunit *test)
 	unregister_kprobe(&probe.kp);
 }
 
-static struct kunit_case optimize_hits_cases[] = {
-	KUNIT_CASE(O6_registers_are_shown_and_kept),
-	KUNIT_CASE(O6_handlers_change_registers),
-	KUNIT_CASE(O6_handlers_run_in_the_context_of_the_place),
-	KUNIT_CASE(O6_handlers_have_their_own_direction),
-	KUNIT_CASE(O6_hits_in_handlers_are_missed),
-	KUNIT_CASE(O6_displacements_are_fixed),
-	{}
-};
-
-static struct kunit_suite optimize_hits_suite = {
-	.name = "clauses_optimize_hits",
-	WITH_SWITCH,
-	.test_cases = optimize_hits_cases,
-};
-
-kunit_test_suite(optimize_hits_suite);
+#include "optimize_hits_x86.cases"
+SUITE("clauses_optimize_hits", WITH_SWITCH);

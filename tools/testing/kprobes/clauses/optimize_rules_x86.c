@@ -120,31 +120,31 @@ static void is_as_it_must(struct kunit *test, int number)
 	KUNIT_EXPECT_TRUE(test, is_restored(at, before));
 }
 
-#define RULE(name, number)						\
-static void O5_##name(struct kunit *test)				\
+#define RULE_TEST(name, number)						\
+static void name(struct kunit *test)					\
 {									\
 	is_as_it_must(test, number);					\
 }
 
-RULE(too_near_the_end, NEAR_END)
-RULE(branch_into_the_jump, INTO)
-RULE(branch_behind_the_jump, BEHIND)
-RULE(indirect_jump, INDIRECT_JUMP)
-RULE(fault_in_the_region, FAULT_INSIDE)
-RULE(fixed_up_into_the_jump, FIXUP_INSIDE)
-RULE(fault_elsewhere, FAULT_ELSEWHERE)
-RULE(call_at_the_end, CALL)
-RULE(indirect_call, INDIRECT_CALL)
-RULE(branch_in_the_region, BRANCH)
-RULE(jump_in_the_region, JUMP)
-RULE(ud2_in_the_region, UD2)
-RULE(int3_in_the_region, INT3)
-RULE(loop_in_the_region, LOOP)
-RULE(landing_pad_in_the_region, LANDING_PAD)
+RULE_TEST(O5_too_near_the_end, NEAR_END)
+RULE_TEST(O5_branch_into_the_jump, INTO)
+RULE_TEST(O5_branch_behind_the_jump, BEHIND)
+RULE_TEST(O5_indirect_jump, INDIRECT_JUMP)
+RULE_TEST(O5_fault_in_the_region, FAULT_INSIDE)
+RULE_TEST(O5_fixed_up_into_the_jump, FIXUP_INSIDE)
+RULE_TEST(O5_fault_elsewhere, FAULT_ELSEWHERE)
+RULE_TEST(O5_call_at_the_end, CALL)
+RULE_TEST(O5_indirect_call, INDIRECT_CALL)
+RULE_TEST(O5_branch_in_the_region, BRANCH)
+RULE_TEST(O5_jump_in_the_region, JUMP)
+RULE_TEST(O5_ud2_in_the_region, UD2)
+RULE_TEST(O5_int3_in_the_region, INT3)
+RULE_TEST(O5_loop_in_the_region, LOOP)
+RULE_TEST(O5_landing_pad_in_the_region, LANDING_PAD)
 
 #ifdef CONFIG_RUST_KPROBES_JUMPS
 /* What may change, and who may not ask. */
-static void O5_a_client_learns_why_there_is_no_jump(struct kunit *test)
+TEST(O5_a_client_learns_why_there_is_no_jump)
 {
 	struct counted probe = COUNTED_IN(PLAIN);
 	struct counted inside = counted_after(PLAIN + INSIDE);
@@ -180,7 +180,7 @@ static void O5_a_client_learns_why_there_is_no_jump(struct kunit *test)
 #endif
 
 /* It is a NOP first, and works when it is a jump, too. */
-static void O5_jump_label_in_the_region(struct kunit *test)
+TEST(O5_jump_label_in_the_region)
 {
 	struct counted probe = COUNTED_IN(where_is(&places[LABEL]));
 
@@ -240,33 +240,5 @@ static const struct kernel_param_ops places_ops = {
 
 module_param_cb(places, &places_ops, NULL, 0600);
 
-static struct kunit_case optimize_rules_cases[] = {
-	KUNIT_CASE(O5_too_near_the_end),
-	KUNIT_CASE(O5_branch_into_the_jump),
-	KUNIT_CASE(O5_branch_behind_the_jump),
-	KUNIT_CASE(O5_indirect_jump),
-	KUNIT_CASE(O5_fault_in_the_region),
-	KUNIT_CASE(O5_fixed_up_into_the_jump),
-	KUNIT_CASE(O5_fault_elsewhere),
-	KUNIT_CASE(O5_jump_label_in_the_region),
-	KUNIT_CASE(O5_call_at_the_end),
-	KUNIT_CASE(O5_indirect_call),
-	KUNIT_CASE(O5_branch_in_the_region),
-	KUNIT_CASE(O5_jump_in_the_region),
-	KUNIT_CASE(O5_ud2_in_the_region),
-	KUNIT_CASE(O5_int3_in_the_region),
-	KUNIT_CASE(O5_loop_in_the_region),
-	KUNIT_CASE(O5_landing_pad_in_the_region),
-#ifdef CONFIG_RUST_KPROBES_JUMPS
-	KUNIT_CASE(O5_a_client_learns_why_there_is_no_jump),
-#endif
-	{}
-};
-
-static struct kunit_suite optimize_rules_suite = {
-	.name = "clauses_optimize_rules",
-	WITH_SWITCH,
-	.test_cases = optimize_rules_cases,
-};
-
-kunit_test_suite(optimize_rules_suite);
+#include "optimize_rules_x86.cases"
+SUITE("clauses_optimize_rules", WITH_SWITCH);

@@ -84,7 +84,7 @@ static void no_hit_is_lost(struct kunit *test,
 	unregister_kprobe(&probe.kp);
 }
 
-static void O3_no_hit_is_lost_as_handlers_come(struct kunit *test)
+TEST(O3_no_hit_is_lost_as_handlers_come)
 {
 	struct counted same = counted_after(PLAIN);
 
@@ -93,7 +93,7 @@ static void O3_no_hit_is_lost_as_handlers_come(struct kunit *test)
 	KUNIT_EXPECT_GT(test, same.after, 0);
 }
 
-static void O3_no_hit_is_lost_as_places_come(struct kunit *test)
+TEST(O3_no_hit_is_lost_as_places_come)
 {
 	struct counted inside = counted_after(PLAIN + INSIDE);
 
@@ -102,7 +102,7 @@ static void O3_no_hit_is_lost_as_places_come(struct kunit *test)
 	KUNIT_EXPECT_GT(test, inside.after, 0);
 }
 
-static void O7_no_hit_is_lost_as_text_changes(struct kunit *test)
+TEST(O7_no_hit_is_lost_as_text_changes)
 {
 	no_hit_is_lost(test, switch_turns);
 }
@@ -134,7 +134,7 @@ static int come_and_go(void *data)
 }
 
 /* Locks are taken in one order; lockdep tells if not, and stops. */
-static void O8_switch_against_registrations(struct kunit *test)
+TEST(O8_switch_against_registrations)
 {
 	struct client clients[] = {
 		{ .function = optimize_plain },
@@ -262,7 +262,7 @@ struct detours {
  * Both tasks are for real time: the scheduler lets others have a part of a
  * second that one of these has kept from them.
  */
-static void O9_detours_outlive_who_is_in_them(struct kunit *test)
+SLOW_TEST(O9_detours_outlive_who_is_in_them)
 {
 	struct counted probe = COUNTED_IN(PLACE(memory) + 5);
 	struct counted inside = counted_after(PLACE(memory) + 7);
@@ -324,19 +324,5 @@ static void O9_detours_outlive_who_is_in_them(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, filler.wrong, 0);
 }
 
-static struct kunit_case optimize_tasks_cases[] = {
-	KUNIT_CASE(O3_no_hit_is_lost_as_handlers_come),
-	KUNIT_CASE(O3_no_hit_is_lost_as_places_come),
-	KUNIT_CASE(O7_no_hit_is_lost_as_text_changes),
-	KUNIT_CASE(O8_switch_against_registrations),
-	KUNIT_CASE_SLOW(O9_detours_outlive_who_is_in_them),
-	{}
-};
-
-static struct kunit_suite optimize_tasks_suite = {
-	.name = "clauses_optimize_tasks",
-	WITH_SWITCH,
-	.test_cases = optimize_tasks_cases,
-};
-
-kunit_test_suite(optimize_tasks_suite);
+#include "optimize_tasks_x86.cases"
+SUITE("clauses_optimize_tasks", WITH_SWITCH);

@@ -77,7 +77,7 @@ int begin(struct kunit *test)
 	return IS_ENABLED(CONFIG_KPROBES_C) ? say("0\n") ?: say("1\n") : 0;
 }
 
-static void O1_a_probe_becomes_a_jump(struct kunit *test)
+TEST(O1_a_probe_becomes_a_jump)
 {
 	struct counted probe = COUNTED_IN(PLAIN);
 	u8 before[BYTES];
@@ -94,7 +94,7 @@ static void O1_a_probe_becomes_a_jump(struct kunit *test)
 }
 
 /* Also those that come while it waits, or when it has done its work. */
-static void O1_later_ones_become_jumps(struct kunit *test)
+TEST(O1_later_ones_become_jumps)
 {
 	struct counted early = COUNTED_IN(PLAIN);
 	struct counted late = COUNTED_IN(SECOND);
@@ -129,7 +129,7 @@ static int jumps_in_row(void)
 }
 
 /* More than are written at once. */
-static void O2_all_of_many_become_jumps(struct kunit *test)
+TEST(O2_all_of_many_become_jumps)
 {
 	struct many *many = kunit_kzalloc(test, sizeof(*many), GFP_KERNEL);
 	int n, once = 0;
@@ -157,7 +157,7 @@ static void O2_all_of_many_become_jumps(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, many->row, clauses_row_begin, ROW_BYTES);
 }
 
-static void O3_post_handler_comes_and_goes(struct kunit *test)
+TEST(O3_post_handler_comes_and_goes)
 {
 	struct counted stays = COUNTED_IN(PLAIN);
 	struct counted comes = counted_after(PLAIN);
@@ -187,7 +187,7 @@ static void O3_post_handler_comes_and_goes(struct kunit *test)
 }
 
 /* One in the bytes that the jump is over; itself it never becomes one. */
-static void O3_another_place_in_the_jump(struct kunit *test)
+TEST(O3_another_place_in_the_jump)
 {
 	struct counted stays = COUNTED_IN(PLAIN);
 	struct counted inside = counted_after(PLAIN + INSIDE);
@@ -214,7 +214,7 @@ static void O3_another_place_in_the_jump(struct kunit *test)
 }
 
 /* When it goes, or rests, the jump comes back. */
-static void O3_the_other_place_goes(struct kunit *test)
+TEST(O3_the_other_place_goes)
 {
 	struct counted stays = COUNTED_IN(PLAIN);
 	struct counted inside = counted_after(PLAIN + INSIDE);
@@ -244,7 +244,7 @@ static void O3_the_other_place_goes(struct kunit *test)
 }
 
 /* A probe comes where another one's jump would be over it, and stays alone. */
-static void O3_the_place_around_comes_later(struct kunit *test)
+TEST(O3_the_place_around_comes_later)
 {
 	struct counted inside = counted_after(PLAIN + INSIDE);
 	struct counted around = COUNTED_IN(PLAIN);
@@ -260,7 +260,7 @@ static void O3_the_place_around_comes_later(struct kunit *test)
 	unregister_kprobe(&inside.kp);
 }
 
-static void O3_disabled_and_enabled(struct kunit *test)
+TEST(O3_disabled_and_enabled)
 {
 	struct counted probe = COUNTED_IN(PLAIN);
 	u8 before[BYTES];
@@ -293,7 +293,7 @@ static void O3_disabled_and_enabled(struct kunit *test)
 }
 
 /* The place stays a jump as long as any of its probes is enabled. */
-static void O3_probes_share_a_jump(struct kunit *test)
+TEST(O3_probes_share_a_jump)
 {
 	struct counted older = COUNTED_IN(PLAIN);
 	struct counted newer = COUNTED_IN(PLAIN);
@@ -327,7 +327,7 @@ static void O3_probes_share_a_jump(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, is_restored(PLAIN, before));
 }
 
-static void O4_the_switch_takes_all_jumps_out(struct kunit *test)
+TEST(O4_the_switch_takes_all_jumps_out)
 {
 	const u8 *const functions[] = {
 		optimize_plain, optimize_second, optimize_third,
@@ -359,7 +359,7 @@ static void O4_the_switch_takes_all_jumps_out(struct kunit *test)
 	}
 }
 
-static void O4_no_jump_comes_while_it_is_off(struct kunit *test)
+TEST(O4_no_jump_comes_while_it_is_off)
 {
 	struct counted probe = COUNTED_IN(PLAIN);
 
@@ -374,7 +374,7 @@ static void O4_no_jump_comes_while_it_is_off(struct kunit *test)
 	unregister_kprobe(&probe.kp);
 }
 
-static void O4_other_values_are_refused(struct kunit *test)
+TEST(O4_other_values_are_refused)
 {
 	struct counted probe = COUNTED_IN(PLAIN);
 
@@ -391,7 +391,7 @@ static void O4_other_values_are_refused(struct kunit *test)
 }
 
 /* The jump is over five bytes, and all others are as they were. */
-static void O7_only_five_bytes_change(struct kunit *test)
+TEST(O7_only_five_bytes_change)
 {
 	struct counted probe = COUNTED_IN(PLAIN);
 	u8 before[BYTES];
@@ -409,7 +409,7 @@ static void O7_only_five_bytes_change(struct kunit *test)
 }
 
 /* Who reads text for its instructions sees through the jump. */
-static void O7_boundaries_behind_jumps(struct kunit *test)
+TEST(O7_boundaries_behind_jumps)
 {
 	struct counted probe = COUNTED_IN(PLAIN);
 	int offset;
@@ -435,28 +435,5 @@ static void O7_boundaries_behind_jumps(struct kunit *test)
 	unregister_kprobe(&probe.kp);
 }
 
-static struct kunit_case optimize_cases[] = {
-	KUNIT_CASE(O1_a_probe_becomes_a_jump),
-	KUNIT_CASE(O1_later_ones_become_jumps),
-	KUNIT_CASE(O2_all_of_many_become_jumps),
-	KUNIT_CASE(O3_post_handler_comes_and_goes),
-	KUNIT_CASE(O3_another_place_in_the_jump),
-	KUNIT_CASE(O3_the_other_place_goes),
-	KUNIT_CASE(O3_the_place_around_comes_later),
-	KUNIT_CASE(O3_disabled_and_enabled),
-	KUNIT_CASE(O3_probes_share_a_jump),
-	KUNIT_CASE(O4_the_switch_takes_all_jumps_out),
-	KUNIT_CASE(O4_no_jump_comes_while_it_is_off),
-	KUNIT_CASE(O4_other_values_are_refused),
-	KUNIT_CASE(O7_only_five_bytes_change),
-	KUNIT_CASE(O7_boundaries_behind_jumps),
-	{}
-};
-
-static struct kunit_suite optimize_suite = {
-	.name = "clauses_optimize",
-	WITH_SWITCH,
-	.test_cases = optimize_cases,
-};
-
-kunit_test_suite(optimize_suite);
+#include "optimize_x86.cases"
+SUITE("clauses_optimize", WITH_SWITCH);

@@ -6,7 +6,7 @@
 #include <linux/string.h>
 #include "clauses.h"
 
-static void R1_1_symbol_and_address(struct kunit *test)
+TEST(R1_1_symbol_and_address)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_target");
 
@@ -14,21 +14,21 @@ static void R1_1_symbol_and_address(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -EINVAL);
 }
 
-static void R1_1_neither_symbol_nor_address(struct kunit *test)
+TEST(R1_1_neither_symbol_nor_address)
 {
 	struct kprobe probe = {};
 
 	KUNIT_EXPECT_EQ(test, register_kprobe(&probe), -EINVAL);
 }
 
-static void R1_2_unknown_symbol(struct kunit *test)
+TEST(R1_2_unknown_symbol)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_no_such_symbol");
 
 	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -ENOENT);
 }
 
-static void R1_2_symbol_of_a_module(struct kunit *test)
+TEST(R1_2_symbol_of_a_module)
 {
 	struct counted good =
 		COUNTED_AT("kprobes_clauses:kprobes_clauses_target");
@@ -42,7 +42,7 @@ static void R1_2_symbol_of_a_module(struct kunit *test)
 	unregister_kprobe(&good.kp);
 }
 
-static void R1_3_address_without_symbol(struct kunit *test)
+TEST(R1_3_address_without_symbol)
 {
 	struct counted probe = COUNTED_IN(16UL);
 
@@ -50,7 +50,7 @@ static void R1_3_address_without_symbol(struct kunit *test)
 }
 
 /* The warning is once per boot, so only the errno is sure. */
-static void R1_5_same_probe_twice(struct kunit *test)
+TEST(R1_5_same_probe_twice)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_target");
 	int again;
@@ -66,7 +66,7 @@ static void R1_5_same_probe_twice(struct kunit *test)
 }
 
 /* What a client finds in its probe: also where a later step refuses it. */
-static void R1_6_begins_anew_though_it_is_refused(struct kunit *test)
+TEST(R1_6_begins_anew_though_it_is_refused)
 {
 	struct counted probe = COUNTED_AT("get_kprobe");
 
@@ -81,7 +81,7 @@ static void R1_6_begins_anew_though_it_is_refused(struct kunit *test)
 }
 
 /* But not where an earlier one does. */
-static void R1_6_left_alone_without_a_place(struct kunit *test)
+TEST(R1_6_left_alone_without_a_place)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_no_such_symbol");
 
@@ -93,7 +93,7 @@ static void R1_6_left_alone_without_a_place(struct kunit *test)
 }
 
 #ifdef CONFIG_KALLSYMS_ALL
-static void R1_8_data_is_no_text(struct kunit *test)
+TEST(R1_8_data_is_no_text)
 {
 	struct counted probe = COUNTED_AT("init_task");
 
@@ -101,7 +101,7 @@ static void R1_8_data_is_no_text(struct kunit *test)
 }
 #endif
 
-static void R2_no_handlers(struct kunit *test)
+TEST(R2_no_handlers)
 {
 	struct kprobe probe = { .symbol_name = "kprobes_clauses_target" };
 
@@ -111,7 +111,7 @@ static void R2_no_handlers(struct kunit *test)
 }
 
 /* What ftrace may not call from is probed all the same. */
-static void R2_notrace_is_not_asked(struct kunit *test)
+TEST(R2_notrace_is_not_asked)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_untraced");
 
@@ -124,7 +124,7 @@ static void R2_notrace_is_not_asked(struct kunit *test)
 
 #ifdef CONFIG_X86_64
 /* Any function may be named, as long as the offset is not negative. */
-static void R2_offset_leads_to_another_function(struct kunit *test)
+TEST(R2_offset_leads_to_another_function)
 {
 	const unsigned long target = (unsigned long)kprobes_clauses_target;
 	const unsigned long other = (unsigned long)kprobes_clauses_other;
@@ -146,7 +146,7 @@ static void R2_offset_leads_to_another_function(struct kunit *test)
 #endif
 
 #ifdef CONFIG_X86_KERNEL_IBT
-static void R3_entry_is_behind_the_mark(struct kunit *test)
+TEST(R3_entry_is_behind_the_mark)
 {
 	const unsigned long entry = (unsigned long)kprobes_clauses_target;
 	struct counted probe = COUNTED_AT("kprobes_clauses_target");
@@ -169,7 +169,7 @@ static void R3_entry_is_behind_the_mark(struct kunit *test)
 }
 #endif
 
-static void R4_disabled_is_not_hit(struct kunit *test)
+TEST(R4_disabled_is_not_hit)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_target");
 
@@ -181,7 +181,7 @@ static void R4_disabled_is_not_hit(struct kunit *test)
 	unregister_kprobe(&probe.kp);
 }
 
-static void R8_none_is_called_after_unregistering(struct kunit *test)
+TEST(R8_none_is_called_after_unregistering)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_target");
 
@@ -192,7 +192,7 @@ static void R8_none_is_called_after_unregistering(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
 }
 
-static void R8_unknown_loses_its_address(struct kunit *test)
+TEST(R8_unknown_loses_its_address)
 {
 	struct counted probe = COUNTED_IN(kprobes_clauses_target);
 
@@ -204,7 +204,7 @@ static void R8_unknown_loses_its_address(struct kunit *test)
 #define TARGET "kprobes_clauses_target"
 
 /* Not from within the call, and what stands behind it is like any other. */
-static void R1_7_ftrace_calls_from_the_entry_alone(struct kunit *test)
+TEST(R1_7_ftrace_calls_from_the_entry_alone)
 {
 	struct counted entry = COUNTED_AT(TARGET);
 	struct counted inside, behind;
@@ -233,7 +233,7 @@ static void callback(unsigned long ip, unsigned long parent,
 }
 
 /* A probe that could not be armed must not look registered. */
-static void D1_failed_arming_is_reported(struct kunit *test)
+TEST(D1_failed_arming_is_reported)
 {
 	static struct ftrace_ops owner = {
 		.func = callback,
@@ -258,7 +258,7 @@ static void D1_failed_arming_is_reported(struct kunit *test)
  * Probes with and without a post handler come and go at a function that
  * ftrace calls from. Leaves a freed probe behind in C, so it is not run there.
  */
-static void D2_post_handlers_come_and_go(struct kunit *test)
+TEST(D2_post_handlers_come_and_go)
 {
 	struct counted first = COUNTED_AT(TARGET);
 	struct counted second = COUNTED_AT(TARGET);
@@ -297,42 +297,5 @@ static void D2_post_handlers_come_and_go(struct kunit *test)
 }
 #endif
 
-static struct kunit_case register_cases[] = {
-	KUNIT_CASE(R1_1_symbol_and_address),
-	KUNIT_CASE(R1_1_neither_symbol_nor_address),
-	KUNIT_CASE(R1_2_unknown_symbol),
-	KUNIT_CASE(R1_2_symbol_of_a_module),
-	KUNIT_CASE(R1_3_address_without_symbol),
-	KUNIT_CASE(R1_5_same_probe_twice),
-	KUNIT_CASE(R1_6_begins_anew_though_it_is_refused),
-	KUNIT_CASE(R1_6_left_alone_without_a_place),
-#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_X86_64)
-	KUNIT_CASE(R1_7_ftrace_calls_from_the_entry_alone),
-#endif
-#ifdef CONFIG_KALLSYMS_ALL
-	KUNIT_CASE(R1_8_data_is_no_text),
-#endif
-	KUNIT_CASE(R2_no_handlers),
-	KUNIT_CASE(R2_notrace_is_not_asked),
-#ifdef CONFIG_X86_64
-	KUNIT_CASE(R2_offset_leads_to_another_function),
-#endif
-#ifdef CONFIG_X86_KERNEL_IBT
-	KUNIT_CASE(R3_entry_is_behind_the_mark),
-#endif
-	KUNIT_CASE(R4_disabled_is_not_hit),
-	KUNIT_CASE(R8_none_is_called_after_unregistering),
-	KUNIT_CASE(R8_unknown_loses_its_address),
-#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_X86_64)
-	KUNIT_CASE(D1_failed_arming_is_reported),
-	KUNIT_CASE(D2_post_handlers_come_and_go),
-#endif
-	{}
-};
-
-static struct kunit_suite register_suite = {
-	.name = "clauses_register",
-	.test_cases = register_cases,
-};
-
-kunit_test_suite(register_suite);
+#include "register.cases"
+SUITE("clauses_register");

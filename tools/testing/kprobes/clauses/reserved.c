@@ -49,7 +49,7 @@ static noinline int __used reserved_text(int value)
 }
 
 #ifdef CONFIG_JUMP_LABEL
-static void R1_10_jump_label(struct kunit *test)
+TEST(R1_10_jump_label)
 {
 	KUNIT_ASSERT_GE(test, THIS_MODULE->num_jump_entries, 1);
 	KUNIT_EXPECT_EQ(test, -EINVAL, register_at((void *)
@@ -58,7 +58,7 @@ static void R1_10_jump_label(struct kunit *test)
 #endif
 
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
-static void R1_10_static_call(struct kunit *test)
+TEST(R1_10_static_call)
 {
 	struct static_call_site *site = THIS_MODULE->static_call_sites;
 
@@ -69,7 +69,7 @@ static void R1_10_static_call(struct kunit *test)
 #endif
 
 #ifdef CONFIG_GENERIC_BUG_RELATIVE_POINTERS
-static void R1_10_bug_table(struct kunit *test)
+TEST(R1_10_bug_table)
 {
 	struct bug_entry *bug = THIS_MODULE->bug_table;
 
@@ -90,7 +90,7 @@ static noinline int __used called_through(int (*function)(int value))
  * How the compiler checks where an indirect call leads: a move, an addition and
  * a jump over a trap. The first two tell the kernel what was expected.
  */
-static void H6_checks_of_indirect_calls(struct kunit *test)
+TEST(H6_checks_of_indirect_calls)
 {
 	const u8 *begin = (const u8 *)called_through, *trap = NULL;
 	s32 *entry = THIS_MODULE->kcfi_traps;
@@ -115,10 +115,6 @@ static void H6_checks_of_indirect_calls(struct kunit *test)
 			    trap[0] == 0x0f ? -EILSEQ : 0, "code: %16ph",
 			    trap - 12);
 }
-
-#define CALL_CHECK_CASES KUNIT_CASE(H6_checks_of_indirect_calls),
-#else
-#define CALL_CHECK_CASES
 #endif
 
 static noinline int __used named_by_macro(int value)
@@ -137,14 +133,14 @@ static noinstr int __used in_noinstr_text(int value)
 	return value + 5;
 }
 
-static void R10_own_blacklist_of_a_module(struct kunit *test)
+TEST(R10_own_blacklist_of_a_module)
 {
 	KUNIT_EXPECT_EQ(test, register_at(named_by_macro), -EINVAL);
 	KUNIT_EXPECT_EQ(test, register_at(in_kprobes_text), -EINVAL);
 	KUNIT_EXPECT_EQ(test, register_at(in_noinstr_text), -EINVAL);
 }
 
-static void U8_blacklist_of_the_kernel(struct kunit *test)
+TEST(U8_blacklist_of_the_kernel)
 {
 	/* Named by NOKPROBE_SYMBOL(). */
 	KUNIT_EXPECT_EQ(test, register_symbol("notify_die"), -EINVAL);
@@ -160,7 +156,7 @@ static void U8_blacklist_of_the_kernel(struct kunit *test)
 
 #if defined(CONFIG_RUST_KPROBES) && defined(CONFIG_MITIGATION_RETHUNK)
 /* What handles hits returns by way of it, where the CPU needs that. */
-static void U8_return_thunks_are_listed(struct kunit *test)
+TEST(U8_return_thunks_are_listed)
 {
 	KUNIT_EXPECT_EQ(test, register_symbol("__x86_return_thunk"), -EINVAL);
 #ifdef CONFIG_MITIGATION_SRSO
@@ -168,13 +164,9 @@ static void U8_return_thunks_are_listed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, register_symbol("srso_return_thunk"), -EINVAL);
 #endif
 }
-
-#define RETURN_THUNK_CASES KUNIT_CASE(U8_return_thunks_are_listed),
-#else
-#define RETURN_THUNK_CASES
 #endif
 
-static void U8_whole_functions_are_listed(struct kunit *test)
+TEST(U8_whole_functions_are_listed)
 {
 	struct counted probe = COUNTED_AT("notify_die");
 
@@ -187,7 +179,7 @@ static void U8_whole_functions_are_listed(struct kunit *test)
 
 #ifdef CONFIG_X86_64
 /* The way of a breakpoint: none of it may be probed. */
-static void H12_hit_path_cannot_be_probed(struct kunit *test)
+TEST(H12_hit_path_cannot_be_probed)
 {
 	static const char * const path[] = {
 		"asm_exc_int3", "exc_int3", "do_int3",
@@ -210,13 +202,13 @@ static void H12_hit_path_cannot_be_probed(struct kunit *test)
 }
 
 /* U8: what was split from a function shares its fate. See target_x86.S. */
-static void U8_split_part_shares_the_fate(struct kunit *test)
+TEST(U8_split_part_shares_the_fate)
 {
 	KUNIT_EXPECT_EQ(test, register_symbol("clauses_split.cold"), -EINVAL);
 	KUNIT_EXPECT_EQ(test, register_symbol("clauses_free.cold"), 0);
 }
 
-static void R1_10_preambles(struct kunit *test)
+TEST(R1_10_preambles)
 {
 	/* Where the compiler makes some, the kernel minds others. */
 	KUNIT_EXPECT_EQ(test, register_symbol(IS_ENABLED(CONFIG_CFI) ?
@@ -244,7 +236,7 @@ static int break_at(const void *address)
 }
 
 /* Breakpoints of the CPU's own ask the same list. */
-static void U8_hardware_breakpoints(struct kunit *test)
+TEST(U8_hardware_breakpoints)
 {
 	KUNIT_EXPECT_EQ(test, break_at(kprobes_clauses_target), 0);
 	KUNIT_EXPECT_EQ(test, break_at(named_by_macro), -EINVAL);
@@ -253,35 +245,5 @@ static void U8_hardware_breakpoints(struct kunit *test)
 }
 #endif
 
-static struct kunit_case reserved_cases[] = {
-#ifdef CONFIG_JUMP_LABEL
-	KUNIT_CASE(R1_10_jump_label),
-#endif
-#ifdef CONFIG_HAVE_STATIC_CALL_INLINE
-	KUNIT_CASE(R1_10_static_call),
-#endif
-#ifdef CONFIG_GENERIC_BUG_RELATIVE_POINTERS
-	KUNIT_CASE(R1_10_bug_table),
-#endif
-	KUNIT_CASE(R10_own_blacklist_of_a_module),
-	KUNIT_CASE(U8_blacklist_of_the_kernel),
-	KUNIT_CASE(U8_whole_functions_are_listed),
-	RETURN_THUNK_CASES
-	CALL_CHECK_CASES
-#if defined(CONFIG_X86_64) && defined(CONFIG_HAVE_HW_BREAKPOINT)
-	KUNIT_CASE(U8_hardware_breakpoints),
-#endif
-#ifdef CONFIG_X86_64
-	KUNIT_CASE(H12_hit_path_cannot_be_probed),
-	KUNIT_CASE(U8_split_part_shares_the_fate),
-	KUNIT_CASE(R1_10_preambles),
-#endif
-	{}
-};
-
-static struct kunit_suite reserved_suite = {
-	.name = "clauses_reserved",
-	.test_cases = reserved_cases,
-};
-
-kunit_test_suite(reserved_suite);
+#include "reserved.cases"
+SUITE("clauses_reserved");

@@ -15,7 +15,7 @@ static int all_refused_by(struct kretprobe **batch, int count)
 	return err;
 }
 
-static void K2_empty_batch(struct kunit *test)
+TEST(K2_empty_batch)
 {
 	struct kretprobe *none[1] = {};
 
@@ -25,7 +25,7 @@ static void K2_empty_batch(struct kunit *test)
 	unregister_kretprobes(none, -1);
 }
 
-static void K2_all_of_a_batch(struct kunit *test)
+TEST(K2_all_of_a_batch)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched inner = WATCHED(INNER), outer = WATCHED(OUTER);
@@ -71,7 +71,7 @@ static struct watched refused(int step)
 	return probe;
 }
 
-static void K2_first_error_undoes_the_batch(struct kunit *test)
+TEST(K2_first_error_undoes_the_batch)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched good = WATCHED(OUTER), later = WATCHED(INNER);
@@ -96,7 +96,7 @@ static void K2_first_error_undoes_the_batch(struct kunit *test)
 }
 
 /* As if they had been registered one by one. */
-static void K2_batch_leaves_what_is_behind(struct kunit *test)
+TEST(K2_batch_leaves_what_is_behind)
 {
 	struct watched good = WATCHED(OUTER), behind = WATCHED(INNER);
 	struct watched bad = WATCHED("get_kprobe");
@@ -112,7 +112,7 @@ static void K2_batch_leaves_what_is_behind(struct kunit *test)
 }
 
 /* By its address: with a symbol it would be refused for having both. */
-static void K2_twice_in_a_batch(struct kunit *test)
+TEST(K2_twice_in_a_batch)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched twice = WATCHED(NULL), other = WATCHED(OUTER);
@@ -138,7 +138,7 @@ static void K2_twice_in_a_batch(struct kunit *test)
 }
 
 /* Not of the same batch: what a client leaves there may be anything. */
-static void K2_what_a_client_leaves_is_no_store(struct kunit *test)
+TEST(K2_what_a_client_leaves_is_no_store)
 {
 	struct watched probe = WATCHED(INNER);
 
@@ -156,7 +156,7 @@ static void spare_c(struct kunit *test)
 		kunit_skip(test, "defect D4: C would use what is not there");
 }
 
-static void D4_never_registered(struct kunit *test)
+TEST(D4_never_registered)
 {
 	struct watched probe = WATCHED(NULL);
 
@@ -166,7 +166,7 @@ static void D4_never_registered(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, probe.rp.kp.addr);
 }
 
-static void D4_refused_at_each_step(struct kunit *test)
+TEST(D4_refused_at_each_step)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	int n;
@@ -184,7 +184,7 @@ static void D4_refused_at_each_step(struct kunit *test)
 	EXPECT_STORES(test, stores);
 }
 
-static void D4_unregistered_twice(struct kunit *test)
+TEST(D4_unregistered_twice)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched probe = WATCHED(INNER), stays = WATCHED(INNER);
@@ -210,7 +210,7 @@ static void D4_unregistered_twice(struct kunit *test)
 	EXPECT_STORES(test, stores);
 }
 
-static void D4_strangers_in_a_batch(struct kunit *test)
+TEST(D4_strangers_in_a_batch)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched known = WATCHED(INNER), refused = WATCHED("get_kprobe");
@@ -232,7 +232,7 @@ static void D4_strangers_in_a_batch(struct kunit *test)
 }
 
 /* It leads to what is in store for the one that it is a copy of. */
-static void D4_copy_of_a_registered_one(struct kunit *test)
+TEST(D4_copy_of_a_registered_one)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched probe = WATCHED(INNER), copy;
@@ -260,7 +260,7 @@ static void D4_copy_of_a_registered_one(struct kunit *test)
 	EXPECT_STORES(test, stores);
 }
 
-static void D4_garbage_is_no_store(struct kunit *test)
+TEST(D4_garbage_is_no_store)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched probe = WATCHED(NULL), stays = WATCHED(INNER);
@@ -277,26 +277,5 @@ static void D4_garbage_is_no_store(struct kunit *test)
 	EXPECT_STORES(test, stores);
 }
 
-static struct kunit_case returns_batch_cases[] = {
-	KUNIT_CASE(K2_empty_batch),
-	KUNIT_CASE(K2_all_of_a_batch),
-	KUNIT_CASE(K2_first_error_undoes_the_batch),
-	KUNIT_CASE(K2_batch_leaves_what_is_behind),
-	KUNIT_CASE(K2_twice_in_a_batch),
-	KUNIT_CASE(K2_what_a_client_leaves_is_no_store),
-	KUNIT_CASE(D4_never_registered),
-	KUNIT_CASE(D4_refused_at_each_step),
-	KUNIT_CASE(D4_unregistered_twice),
-	KUNIT_CASE(D4_strangers_in_a_batch),
-	KUNIT_CASE(D4_copy_of_a_registered_one),
-	KUNIT_CASE(D4_garbage_is_no_store),
-	{}
-};
-
-static struct kunit_suite returns_batch_suite = {
-	.name = "clauses_returns_batch",
-	WITH_STORES,
-	.test_cases = returns_batch_cases,
-};
-
-kunit_test_suite(returns_batch_suite);
+#include "returns_batch.cases"
+SUITE("clauses_returns_batch", WITH_STORES);

@@ -8,7 +8,7 @@
 #include <linux/ptrace.h>
 #include "returns.h"
 
-static void K3_before_and_after(struct kunit *test)
+TEST(K3_before_and_after)
 {
 	struct watched probe = WATCHED(INNER);
 
@@ -31,7 +31,7 @@ static long look_at_entered(void *data)
 }
 
 /* The function runs in between. */
-static void K3_the_function_is_in_between(struct kunit *test)
+TEST(K3_the_function_is_in_between)
 {
 	struct watched probe = WATCHED(INNER);
 
@@ -42,7 +42,7 @@ static void K3_the_function_is_in_between(struct kunit *test)
 }
 
 /* It sees where the function returns to, still. */
-static void K3_entry_handler_comes_before_the_hook(struct kunit *test)
+TEST(K3_entry_handler_comes_before_the_hook)
 {
 	struct watched probe = WATCHED(INNER);
 
@@ -54,7 +54,7 @@ static void K3_entry_handler_comes_before_the_hook(struct kunit *test)
 }
 
 /* The innermost ones find nothing. */
-static void K3_what_finds_no_room_is_missed(struct kunit *test)
+TEST(K3_what_finds_no_room_is_missed)
 {
 	struct watched probe = WATCHED(DEEP);
 
@@ -73,7 +73,7 @@ static void K3_what_finds_no_room_is_missed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, returns_grow(true), 0);
 }
 
-static void K3_room_is_used_again(struct kunit *test)
+TEST(K3_room_is_used_again)
 {
 	struct watched probe = WATCHED(INNER);
 	int n;
@@ -98,7 +98,7 @@ static int refuses(struct kretprobe_instance *call, struct pt_regs *regs)
 }
 
 /* There is room for one call, and who does not want it gives it back. */
-static void K3_entry_handler_may_refuse(struct kunit *test)
+TEST(K3_entry_handler_may_refuse)
 {
 	struct watched probe = WATCHED(INNER);
 	int n;
@@ -120,7 +120,7 @@ static void K3_entry_handler_may_refuse(struct kunit *test)
 }
 
 /* Of three probes the one in the middle does not want the call. */
-static void K3_one_of_several_may_refuse(struct kunit *test)
+TEST(K3_one_of_several_may_refuse)
 {
 	struct watched first = WATCHED(INNER), middle = WATCHED(INNER);
 	struct watched last = WATCHED(INNER);
@@ -153,7 +153,7 @@ static int compare_data(struct kretprobe_instance *call, struct pt_regs *regs)
 }
 
 /* It begins as zeros, and then has what was left there. */
-static void K3_data_is_left_alone(struct kunit *test)
+TEST(K3_data_is_left_alone)
 {
 	struct watched probe = WATCHED(INNER);
 	int n;
@@ -184,7 +184,7 @@ static int change_data(struct kretprobe_instance *call, struct pt_regs *regs)
 	return watched_entered(call, regs);
 }
 
-static void K3_entry_handler_changes_registers(struct kunit *test)
+TEST(K3_entry_handler_changes_registers)
 {
 	struct watched probe = WATCHED(INNER);
 
@@ -215,7 +215,7 @@ static void register_three(struct kunit *test, struct three *three)
  * Probes are hit from the newest one on. Who is hit last has the latest call,
  * and is told of its end first.
  */
-static void K4_latest_call_is_told_first(struct kunit *test)
+TEST(K4_latest_call_is_told_first)
 {
 	struct three three;
 	int n;
@@ -236,7 +236,7 @@ static void K4_latest_call_is_told_first(struct kunit *test)
 }
 
 /* Of several, only one has found it on the stack. */
-static void K4_registers_are_where_it_returns_to(struct kunit *test)
+TEST(K4_registers_are_where_it_returns_to)
 {
 	struct three three;
 	int n;
@@ -252,7 +252,7 @@ static void K4_registers_are_where_it_returns_to(struct kunit *test)
 	}
 }
 
-static void K4_each_is_told_where_it_returns_to(struct kunit *test)
+TEST(K4_each_is_told_where_it_returns_to)
 {
 	struct three three;
 	int n;
@@ -265,7 +265,7 @@ static void K4_each_is_told_where_it_returns_to(struct kunit *test)
 }
 
 /* As bpf_get_func_ret() and others ask. */
-static void K4_one_is_told_where_it_returns_to(struct kunit *test)
+TEST(K4_one_is_told_where_it_returns_to)
 {
 	struct watched probe = WATCHED(INNER);
 
@@ -291,7 +291,7 @@ static int note_whose_after(struct kretprobe_instance *call,
 	return watched_returned(call, regs);
 }
 
-static void K4_handlers_are_told_whose_they_are(struct kunit *test)
+TEST(K4_handlers_are_told_whose_they_are)
 {
 	struct watched probe = WATCHED(INNER), other = WATCHED(INNER);
 
@@ -315,7 +315,7 @@ static int wants_another_path(struct kretprobe_instance *call,
 	return 1;
 }
 
-static void K4_what_a_handler_returns_is_ignored(struct kunit *test)
+TEST(K4_what_a_handler_returns_is_ignored)
 {
 	struct watched probe = WATCHED(INNER), other = WATCHED(INNER);
 
@@ -337,7 +337,7 @@ static int change_value(struct kretprobe_instance *call, struct pt_regs *regs)
 	return 0;
 }
 
-static void K4_a_handler_changes_what_is_returned(struct kunit *test)
+TEST(K4_a_handler_changes_what_is_returned)
 {
 	struct watched probe = WATCHED(INNER);
 
@@ -359,7 +359,7 @@ static int look_at_calls(struct kretprobe_instance *call, struct pt_regs *regs)
 }
 
 /* Who unwinds in a handler needs them. */
-static void K4_call_is_in_the_list_until_all_are_told(struct kunit *test)
+TEST(K4_call_is_in_the_list_until_all_are_told)
 {
 	struct watched first = WATCHED(INNER), last = WATCHED(INNER);
 
@@ -392,7 +392,7 @@ static int note_running_after(struct kretprobe_instance *call,
 }
 
 /* kprobe_running(), which no module can call. */
-static void K4_running_probe_is_that_of_the_entry(struct kunit *test)
+TEST(K4_running_probe_is_that_of_the_entry)
 {
 	struct watched probe = WATCHED(INNER);
 
@@ -419,7 +419,7 @@ static int call_other(struct kretprobe_instance *call, struct pt_regs *regs)
 }
 
 /* Plain probes, and the entries of return probes. */
-static void K4_hits_in_handlers_are_missed(struct kunit *test)
+TEST(K4_hits_in_handlers_are_missed)
 {
 	struct watched probe = WATCHED(INNER);
 	struct watched within = WATCHED("kprobes_clauses_other");
@@ -459,7 +459,7 @@ static int compare_depth(struct kretprobe_instance *call, struct pt_regs *regs)
 	return watched_returned(call, regs);
 }
 
-static void K4_each_call_has_its_own_data(struct kunit *test)
+TEST(K4_each_call_has_its_own_data)
 {
 	struct watched probe = WATCHED(DEEP);
 
@@ -474,7 +474,7 @@ static void K4_each_call_has_its_own_data(struct kunit *test)
 	EXPECT_TOLD(test, &probe, 8, 8);
 }
 
-static void K4_calls_within_calls(struct kunit *test)
+TEST(K4_calls_within_calls)
 {
 	struct watched outer[2] = { WATCHED(OUTER), WATCHED(OUTER) };
 	struct watched inner[2] = { WATCHED(INNER), WATCHED(INNER) };
@@ -513,7 +513,7 @@ static long be_interrupted(void *unused)
 }
 
 /* The interrupt's call is one of the task's, for as long. */
-static void K4_calls_of_interrupts(struct kunit *test)
+TEST(K4_calls_of_interrupts)
 {
 	struct watched probe = WATCHED(INNER);
 
@@ -525,7 +525,7 @@ static void K4_calls_of_interrupts(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, has_calls(current));
 }
 
-static void K4_interrupts_stay_off(struct kunit *test)
+TEST(K4_interrupts_stay_off)
 {
 	struct watched probe = WATCHED(INNER);
 	bool were_off;
@@ -557,7 +557,7 @@ static long shift_frame(void *data)
  * Two watch one call. What is known of its frame is made wrong for one of
  * them: those from there on are not told, but the task goes on where it should.
  */
-static void K5_foreign_frame(struct kunit *test)
+TEST(K5_foreign_frame)
 {
 	struct watched latest = WATCHED(INNER), oldest = WATCHED(INNER);
 	int warned[2] = {};
@@ -590,38 +590,5 @@ static void K5_foreign_frame(struct kunit *test)
 	unregister_kretprobe(&oldest.rp);
 }
 
-static struct kunit_case returns_calls_cases[] = {
-	KUNIT_CASE(K3_before_and_after),
-	KUNIT_CASE(K3_the_function_is_in_between),
-	KUNIT_CASE(K3_entry_handler_comes_before_the_hook),
-	KUNIT_CASE(K3_what_finds_no_room_is_missed),
-	KUNIT_CASE(K3_room_is_used_again),
-	KUNIT_CASE(K3_entry_handler_may_refuse),
-	KUNIT_CASE(K3_one_of_several_may_refuse),
-	KUNIT_CASE(K3_data_is_left_alone),
-	KUNIT_CASE(K3_entry_handler_changes_registers),
-	KUNIT_CASE(K4_latest_call_is_told_first),
-	KUNIT_CASE(K4_registers_are_where_it_returns_to),
-	KUNIT_CASE(K4_each_is_told_where_it_returns_to),
-	KUNIT_CASE(K4_one_is_told_where_it_returns_to),
-	KUNIT_CASE(K4_handlers_are_told_whose_they_are),
-	KUNIT_CASE(K4_what_a_handler_returns_is_ignored),
-	KUNIT_CASE(K4_a_handler_changes_what_is_returned),
-	KUNIT_CASE(K4_call_is_in_the_list_until_all_are_told),
-	KUNIT_CASE(K4_running_probe_is_that_of_the_entry),
-	KUNIT_CASE(K4_hits_in_handlers_are_missed),
-	KUNIT_CASE(K4_each_call_has_its_own_data),
-	KUNIT_CASE(K4_calls_within_calls),
-	KUNIT_CASE(K4_calls_of_interrupts),
-	KUNIT_CASE(K4_interrupts_stay_off),
-	KUNIT_CASE(K5_foreign_frame),
-	{}
-};
-
-static struct kunit_suite returns_calls_suite = {
-	.name = "clauses_returns_calls",
-	WITH_STORES,
-	.test_cases = returns_calls_cases,
-};
-
-kunit_test_suite(returns_calls_suite);
+#include "returns_calls.cases"
+SUITE("clauses_returns_calls", WITH_STORES);

@@ -14,7 +14,7 @@ static long is_latest(void *data)
 }
 
 /* The task has the call where others look for it, for as long as it lasts. */
-static void K1_by_rethook(struct kunit *test)
+TEST(K1_by_rethook)
 {
 	struct watched probe = WATCHED(INNER);
 
@@ -28,7 +28,7 @@ static void K1_by_rethook(struct kunit *test)
 }
 
 /* What is inlined into modules, and what these have of their own. */
-static void M1_layout_of_return_probes(struct kunit *test)
+TEST(M1_layout_of_return_probes)
 {
 	const size_t begin = sizeof(struct kprobe);
 
@@ -48,14 +48,14 @@ static void M1_layout_of_return_probes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, offsetof(struct rethook, data), 0);
 }
 
-static void K2_neither_symbol_nor_address(struct kunit *test)
+TEST(K2_neither_symbol_nor_address)
 {
 	struct watched probe = WATCHED(NULL);
 
 	KUNIT_EXPECT_EQ(test, refused_by(&probe), -EINVAL);
 }
 
-static void K2_symbol_and_address(struct kunit *test)
+TEST(K2_symbol_and_address)
 {
 	struct watched probe = WATCHED(INNER);
 
@@ -63,7 +63,7 @@ static void K2_symbol_and_address(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, refused_by(&probe), -EINVAL);
 }
 
-static void K2_unknown_symbol(struct kunit *test)
+TEST(K2_unknown_symbol)
 {
 	struct watched probe = WATCHED("kprobes_returns_no_such_symbol");
 
@@ -73,7 +73,7 @@ static void K2_unknown_symbol(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.rp.maxactive, 0);
 }
 
-static void K2_address_without_symbol(struct kunit *test)
+TEST(K2_address_without_symbol)
 {
 	struct watched probe = WATCHED(NULL);
 
@@ -82,7 +82,7 @@ static void K2_address_without_symbol(struct kunit *test)
 }
 
 /* Behind the entry a probe may be, but not a return probe. */
-static void K2_on_an_entry_alone(struct kunit *test)
+TEST(K2_on_an_entry_alone)
 {
 	struct kprobe entry = { .symbol_name = UNTRACED };
 	struct watched probe = WATCHED(UNTRACED);
@@ -108,7 +108,7 @@ static void K2_on_an_entry_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, refused_by(&probe), -EINVAL);
 }
 
-static void K2_by_address(struct kunit *test)
+TEST(K2_by_address)
 {
 	struct watched probe = WATCHED(NULL);
 
@@ -120,7 +120,7 @@ static void K2_by_address(struct kunit *test)
 }
 
 /* The warning is once per boot, so only the errno is sure. */
-static void K2_registered_already(struct kunit *test)
+TEST(K2_registered_already)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched probe = WATCHED(INNER);
@@ -143,7 +143,7 @@ static void K2_registered_already(struct kunit *test)
 }
 
 /* It returns in another task. That it may be probed is not what is wrong. */
-static void K2_not_where_tasks_are_switched(struct kunit *test)
+TEST(K2_not_where_tasks_are_switched)
 {
 	struct kprobe plain = {
 		.symbol_name = "__switch_to",
@@ -163,7 +163,7 @@ static void K2_not_where_tasks_are_switched(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, refused_by(&probe), -EINVAL);
 }
 
-static void K2_data_is_bounded(struct kunit *test)
+TEST(K2_data_is_bounded)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched probe = WATCHED(INNER);
@@ -181,7 +181,7 @@ static void K2_data_is_bounded(struct kunit *test)
 	EXPECT_TOLD(test, &probe, 1, 1);
 }
 
-static void K2_calls_are_bounded(struct kunit *test)
+TEST(K2_calls_are_bounded)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched probe = WATCHED(INNER);
@@ -201,7 +201,7 @@ static void K2_calls_are_bounded(struct kunit *test)
 	EXPECT_TOLD(test, &probe, 1, 1);
 }
 
-static void K2_how_many_calls_is_told(struct kunit *test)
+TEST(K2_how_many_calls_is_told)
 {
 	static const int wanted[] = { 0, -1, INT_MIN, 1, 7, 1000 };
 	int n;
@@ -218,7 +218,7 @@ static void K2_how_many_calls_is_told(struct kunit *test)
 }
 
 /* There is room for as many as are told, and for no more. */
-static void K2_usual_number_of_calls(struct kunit *test)
+TEST(K2_usual_number_of_calls)
 {
 	const int calls = usual_calls();
 	struct watched probe = WATCHED(DEEP);
@@ -235,7 +235,7 @@ static void K2_usual_number_of_calls(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, returns_grow(true), 0);
 }
 
-static void K2_nmissed_starts_at_zero(struct kunit *test)
+TEST(K2_nmissed_starts_at_zero)
 {
 	struct watched probe = WATCHED(INNER);
 
@@ -247,7 +247,7 @@ static void K2_nmissed_starts_at_zero(struct kunit *test)
 	unregister_kretprobe(&probe.rp);
 }
 
-static void K2_no_handlers(struct kunit *test)
+TEST(K2_no_handlers)
 {
 	struct watched probe = WATCHED(INNER);
 
@@ -260,7 +260,7 @@ static void K2_no_handlers(struct kunit *test)
 	unregister_kretprobe(&probe.rp);
 }
 
-static void K2_either_handler_alone(struct kunit *test)
+TEST(K2_either_handler_alone)
 {
 	struct watched before = WATCHED(INNER), after = WATCHED(INNER);
 
@@ -288,7 +288,7 @@ static void never_after(struct kprobe *kp, struct pt_regs *regs,
 }
 
 /* Those of the probe on the entry are not the client's. */
-static void K2_handlers_of_the_entry_are_replaced(struct kunit *test)
+TEST(K2_handlers_of_the_entry_are_replaced)
 {
 	struct watched probe = WATCHED(INNER);
 
@@ -302,7 +302,7 @@ static void K2_handlers_of_the_entry_are_replaced(struct kunit *test)
 }
 
 /* What is refused for its entry has got as far as this. */
-static void K2_refused_where_no_probe_may_be(struct kunit *test)
+TEST(K2_refused_where_no_probe_may_be)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched probe = WATCHED("get_kprobe");
@@ -316,7 +316,7 @@ static void K2_refused_where_no_probe_may_be(struct kunit *test)
 	EXPECT_STORES(test, stores);
 }
 
-static void K2_disabled_is_not_told(struct kunit *test)
+TEST(K2_disabled_is_not_told)
 {
 	struct watched probe = WATCHED(INNER);
 
@@ -342,7 +342,7 @@ static long disable(void *data)
 }
 
 /* A call that began before is watched to its end. */
-static void K2_disabled_within_a_call(struct kunit *test)
+TEST(K2_disabled_within_a_call)
 {
 	struct watched probe = WATCHED(INNER);
 
@@ -354,7 +354,7 @@ static void K2_disabled_within_a_call(struct kunit *test)
 	unregister_kretprobe(&probe.rp);
 }
 
-static void K2_registered_again_after_a_reset(struct kunit *test)
+TEST(K2_registered_again_after_a_reset)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched probe = WATCHED(INNER);
@@ -372,36 +372,5 @@ static void K2_registered_again_after_a_reset(struct kunit *test)
 	EXPECT_STORES(test, stores);
 }
 
-static struct kunit_case returns_register_cases[] = {
-	KUNIT_CASE(K1_by_rethook),
-	KUNIT_CASE(M1_layout_of_return_probes),
-	KUNIT_CASE(K2_neither_symbol_nor_address),
-	KUNIT_CASE(K2_symbol_and_address),
-	KUNIT_CASE(K2_unknown_symbol),
-	KUNIT_CASE(K2_address_without_symbol),
-	KUNIT_CASE(K2_on_an_entry_alone),
-	KUNIT_CASE(K2_by_address),
-	KUNIT_CASE(K2_registered_already),
-	KUNIT_CASE(K2_not_where_tasks_are_switched),
-	KUNIT_CASE(K2_data_is_bounded),
-	KUNIT_CASE(K2_calls_are_bounded),
-	KUNIT_CASE(K2_how_many_calls_is_told),
-	KUNIT_CASE(K2_usual_number_of_calls),
-	KUNIT_CASE(K2_nmissed_starts_at_zero),
-	KUNIT_CASE(K2_no_handlers),
-	KUNIT_CASE(K2_either_handler_alone),
-	KUNIT_CASE(K2_handlers_of_the_entry_are_replaced),
-	KUNIT_CASE(K2_refused_where_no_probe_may_be),
-	KUNIT_CASE(K2_disabled_is_not_told),
-	KUNIT_CASE(K2_disabled_within_a_call),
-	KUNIT_CASE(K2_registered_again_after_a_reset),
-	{}
-};
-
-static struct kunit_suite returns_register_suite = {
-	.name = "clauses_returns_register",
-	WITH_STORES,
-	.test_cases = returns_register_cases,
-};
-
-kunit_test_suite(returns_register_suite);
+#include "returns_register.cases"
+SUITE("clauses_returns_register", WITH_STORES);

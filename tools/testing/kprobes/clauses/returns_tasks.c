@@ -16,7 +16,7 @@
 #define CROWD	1000
 
 /* The client may do with its probe what it likes. */
-static void K6_unregistered_within_calls(struct kunit *test)
+SLOW_TEST(K6_unregistered_within_calls)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched *probe = kmalloc(sizeof(*probe), GFP_KERNEL);
@@ -42,7 +42,7 @@ static void K6_unregistered_within_calls(struct kunit *test)
 }
 
 /* Calls of its first life are not told to it in its second one. */
-static void K6_registered_again_within_calls(struct kunit *test)
+TEST(K6_registered_again_within_calls)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched probe = WATCHED(INNER);
@@ -63,7 +63,7 @@ static void K6_registered_again_within_calls(struct kunit *test)
 }
 
 /* Either of two that watch the same calls; the other one is told all. */
-static void K6_one_of_two_goes_within_calls(struct kunit *test)
+TEST(K6_one_of_two_goes_within_calls)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	int goes;
@@ -106,7 +106,7 @@ static int keep_calling(void *data)
 }
 
 /* Whose probe is asked in each handler, see look_around() and watched_by(). */
-static void K6_none_is_told_after_unregistering(struct kunit *test)
+TEST(K6_none_is_told_after_unregistering)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched inner = WATCHED(INNER), outer = WATCHED(OUTER);
@@ -172,7 +172,7 @@ static int keep_registering(void *data)
  * As long as calls begin to be watched their ends are told: but for one that
  * the probe went in the middle of.
  */
-static void K6_told_as_long_as_it_watches(struct kunit *test)
+SLOW_TEST(K6_told_as_long_as_it_watches)
 {
 	struct row *row = kunit_kzalloc(test, sizeof(*row), GFP_KERNEL);
 	struct task_struct *calls, *registers;
@@ -237,7 +237,7 @@ static void some_die(struct kunit *test, struct watched *probe, int count,
 }
 
 /* What they had taken comes back when nobody looks at them any more. */
-static void K7_who_dies_gives_back(struct kunit *test)
+TEST(K7_who_dies_gives_back)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched probe = WATCHED(INNER);
@@ -259,7 +259,7 @@ static void K7_who_dies_gives_back(struct kunit *test)
 }
 
 /* The last of them takes what was in store with it. */
-static void K7_unregistered_before_they_die(struct kunit *test)
+TEST(K7_unregistered_before_they_die)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched probe = WATCHED(INNER);
@@ -269,7 +269,7 @@ static void K7_unregistered_before_they_die(struct kunit *test)
 	EXPECT_STORES(test, stores);
 }
 
-static void K7_unregistered_after_they_died(struct kunit *test)
+TEST(K7_unregistered_after_they_died)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched probe = WATCHED(INNER);
@@ -286,7 +286,7 @@ static int live_shortly(void *unused)
 }
 
 /* Each task that ends calls it, and none comes back. */
-static void K7_function_that_never_returns(struct kunit *test)
+TEST(K7_function_that_never_returns)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched probe = WATCHED("do_exit");
@@ -340,7 +340,7 @@ static char family[] =
 	"for n in 1 2 3 4 5 6 7 8; do (exit $n); [ $? = $n ] || exit 99; done";
 
 /* A child is not in the calls that its parent is in. */
-static void K7_children(struct kunit *test)
+TEST(K7_children)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched probe = WATCHED("kernel_clone");
@@ -389,7 +389,7 @@ static int kill_sleeper(void *data)
 }
 
 /* Who is killed while it sleeps comes back before it dies. */
-static void K7_killed_in_a_call(struct kunit *test)
+TEST(K7_killed_in_a_call)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched probe = WATCHED("hrtimer_nanosleep");
@@ -429,7 +429,7 @@ static int wave(struct kunit *test, struct watched *probe, u32 pauses)
 }
 
 /* What they are is told; with either implementation it is most of them. */
-static void K3_each_of_many_is_watched_or_missed(struct kunit *test)
+SLOW_TEST(K3_each_of_many_is_watched_or_missed)
 {
 	const size_t stores = rust_kprobes_return_stores();
 	struct watched probe = WATCHED(INNER);
@@ -445,7 +445,7 @@ static void K3_each_of_many_is_watched_or_missed(struct kunit *test)
  * Those of the first wave are missed for whom there was no room yet, whenever
  * it came; then there is room for as many.
  */
-static void K3_second_wave_loses_none(struct kunit *test)
+SLOW_TEST(K3_second_wave_loses_none)
 {
 #ifdef CONFIG_RUST_KPROBES
 	static const u32 pauses[] = { 0, 30 };
@@ -479,7 +479,7 @@ static void K3_second_wave_loses_none(struct kunit *test)
 }
 
 /* Who says how many there can be loses none. */
-static void K3_reserved_room(struct kunit *test)
+SLOW_TEST(K3_reserved_room)
 {
 #ifdef CONFIG_RUST_KPROBES
 	const size_t stores = rust_kprobes_return_stores();
@@ -502,28 +502,5 @@ static void K3_reserved_room(struct kunit *test)
 #endif
 }
 
-static struct kunit_case returns_tasks_cases[] = {
-	KUNIT_CASE_SLOW(K6_unregistered_within_calls),
-	KUNIT_CASE(K6_registered_again_within_calls),
-	KUNIT_CASE(K6_one_of_two_goes_within_calls),
-	KUNIT_CASE(K6_none_is_told_after_unregistering),
-	KUNIT_CASE_SLOW(K6_told_as_long_as_it_watches),
-	KUNIT_CASE(K7_who_dies_gives_back),
-	KUNIT_CASE(K7_unregistered_before_they_die),
-	KUNIT_CASE(K7_unregistered_after_they_died),
-	KUNIT_CASE(K7_function_that_never_returns),
-	KUNIT_CASE(K7_children),
-	KUNIT_CASE(K7_killed_in_a_call),
-	KUNIT_CASE_SLOW(K3_each_of_many_is_watched_or_missed),
-	KUNIT_CASE_SLOW(K3_second_wave_loses_none),
-	KUNIT_CASE_SLOW(K3_reserved_room),
-	{}
-};
-
-static struct kunit_suite returns_tasks_suite = {
-	.name = "clauses_returns_tasks",
-	WITH_STORES,
-	.test_cases = returns_tasks_cases,
-};
-
-kunit_test_suite(returns_tasks_suite);
+#include "returns_tasks.cases"
+SUITE("clauses_returns_tasks", WITH_STORES);

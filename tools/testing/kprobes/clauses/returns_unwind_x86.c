@@ -80,7 +80,7 @@ static long note_trace(void *data)
 	return 0;
 }
 
-static void K8_in_a_call(struct kunit *test)
+TEST(K8_in_a_call)
 {
 	struct trace traces[2] = {};
 
@@ -89,7 +89,7 @@ static void K8_in_a_call(struct kunit *test)
 	EXPECT_TOLD(test, &inner[0], 1, 1);
 }
 
-static void K8_in_a_call_within_another(struct kunit *test)
+TEST(K8_in_a_call_within_another)
 {
 	struct trace traces[2] = {};
 
@@ -117,7 +117,7 @@ static int trace_here(struct kretprobe_instance *call, struct pt_regs *regs)
 }
 
 /* The function's caller is there, and the callers of that one behind it. */
-static void K8_in_a_handler(struct kunit *test)
+TEST(K8_in_a_handler)
 {
 	struct trace bare = {};
 	int n, from, caller;
@@ -167,7 +167,7 @@ static long be_interrupted(void *unused)
 	return 0;
 }
 
-static void K8_from_an_interrupt(struct kunit *test)
+TEST(K8_from_an_interrupt)
 {
 	int at;
 
@@ -222,7 +222,7 @@ static long begin_steps(void *unused)
  * The function has taken its return address off the stack, and the trampoline
  * has not put it back.
  */
-static void K8_at_the_trampolines_first_instruction(struct kunit *test)
+TEST(K8_at_the_trampolines_first_instruction)
 {
 	struct notifier_block block = {
 		.notifier_call = stepped,
@@ -285,7 +285,7 @@ static void trace_sleeper(struct kunit *test, struct trace *trace)
 	KUNIT_EXPECT_EQ(test, crowd_wakes(&crowd), 0);
 }
 
-static void K8_of_a_task_that_sleeps(struct kunit *test)
+TEST(K8_of_a_task_that_sleeps)
 {
 	struct trace bare = {}, hooked = {};
 
@@ -298,7 +298,7 @@ static void K8_of_a_task_that_sleeps(struct kunit *test)
 }
 
 /* Live patching asks so. */
-static void K8_reliably(struct kunit *test)
+TEST(K8_reliably)
 {
 	int (*save)(struct task_struct *task, unsigned long *store,
 		    unsigned int size);
@@ -328,7 +328,7 @@ typedef unsigned long (*find_function)(struct task_struct *task,
 				       unsigned long frame,
 				       struct llist_node **last);
 
-static void K8_where_a_call_returns_to(struct kunit *test)
+TEST(K8_where_a_call_returns_to)
 {
 	find_function ask = clauses_symbol("rethook_find_ret_addr");
 	struct watched probe = WATCHED(INNER);
@@ -383,7 +383,7 @@ static int stays(void *unused)
 }
 
 /* Of a task that runs nothing is told: it may be anywhere by then. */
-static void K8_of_a_task_that_runs(struct kunit *test)
+TEST(K8_of_a_task_that_runs)
 {
 	find_function ask = clauses_symbol("rethook_find_ret_addr");
 	struct watched probe = WATCHED(INNER);
@@ -415,23 +415,5 @@ static void K8_of_a_task_that_runs(struct kunit *test)
 	EXPECT_TOLD(test, &probe, 1, 1);
 }
 
-static struct kunit_case returns_unwind_cases[] = {
-	KUNIT_CASE(K8_in_a_call),
-	KUNIT_CASE(K8_in_a_call_within_another),
-	KUNIT_CASE(K8_in_a_handler),
-	KUNIT_CASE(K8_from_an_interrupt),
-	KUNIT_CASE(K8_at_the_trampolines_first_instruction),
-	KUNIT_CASE(K8_of_a_task_that_sleeps),
-	KUNIT_CASE(K8_reliably),
-	KUNIT_CASE(K8_where_a_call_returns_to),
-	KUNIT_CASE(K8_of_a_task_that_runs),
-	{}
-};
-
-static struct kunit_suite returns_unwind_suite = {
-	.name = "clauses_returns_unwind",
-	WITH_STORES,
-	.test_cases = returns_unwind_cases,
-};
-
-kunit_test_suite(returns_unwind_suite);
+#include "returns_unwind_x86.cases"
+SUITE("clauses_returns_unwind", WITH_STORES);

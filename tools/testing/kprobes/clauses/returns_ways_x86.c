@@ -6,7 +6,7 @@
 #include "optimize_x86.h"
 #include "returns.h"
 
-static void K3_through_ftrace(struct kunit *test)
+TEST(K3_through_ftrace)
 {
 	struct watched probe = WATCHED(INNER);
 
@@ -18,7 +18,7 @@ static void K3_through_ftrace(struct kunit *test)
 	EXPECT_TOLD(test, &probe, 1, 1);
 }
 
-static void K3_by_a_breakpoint(struct kunit *test)
+TEST(K3_by_a_breakpoint)
 {
 	struct counted stays = counted_after(PLAIN);
 	struct watched probe = WATCHED(NULL);
@@ -36,7 +36,7 @@ static void K3_by_a_breakpoint(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stays.after, 1);
 }
 
-static void K3_by_a_jump(struct kunit *test)
+TEST(K3_by_a_jump)
 {
 	struct watched probe = WATCHED(NULL);
 
@@ -75,7 +75,7 @@ static int note_flags(struct kretprobe_instance *call, struct pt_regs *regs)
 }
 
 /* All of them, as the function leaves them; the handler sees them too. */
-static void K4_registers_are_left_alone(struct kunit *test)
+TEST(K4_registers_are_left_alone)
 {
 	static const unsigned long flags[] = {
 		0, X86_EFLAGS_CF, X86_EFLAGS_CF | X86_EFLAGS_ZF |
@@ -118,7 +118,7 @@ static int change_registers(struct kretprobe_instance *call,
 	return watched_returned(call, regs);
 }
 
-static void K4_a_handler_changes_registers(struct kunit *test)
+TEST(K4_a_handler_changes_registers)
 {
 	struct watched probe = WATCHED(NULL);
 	struct pt_regs bare, hooked;
@@ -137,19 +137,5 @@ static void K4_a_handler_changes_registers(struct kunit *test)
 	EXPECT_TOLD(test, &probe, 1, 1);
 }
 
-static struct kunit_case returns_ways_cases[] = {
-	KUNIT_CASE(K3_through_ftrace),
-	KUNIT_CASE(K3_by_a_breakpoint),
-	KUNIT_CASE(K3_by_a_jump),
-	KUNIT_CASE(K4_registers_are_left_alone),
-	KUNIT_CASE(K4_a_handler_changes_registers),
-	{}
-};
-
-static struct kunit_suite returns_ways_suite = {
-	.name = "clauses_returns_ways",
-	WITH_SWITCH,
-	.test_cases = returns_ways_cases,
-};
-
-kunit_test_suite(returns_ways_suite);
+#include "returns_ways_x86.cases"
+SUITE("clauses_returns_ways", WITH_SWITCH);

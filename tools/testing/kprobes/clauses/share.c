@@ -4,7 +4,7 @@
  */
 #include "clauses.h"
 
-static void R5_newest_is_called_first(struct kunit *test)
+TEST(R5_newest_is_called_first)
 {
 	struct counted probes[3] = {};
 	int n;
@@ -24,7 +24,7 @@ static void R5_newest_is_called_first(struct kunit *test)
 		unregister_kprobe(&probes[n].kp);
 }
 
-static void R5_each_goes_alone(struct kunit *test)
+TEST(R5_each_goes_alone)
 {
 	struct counted first = COUNTED_AT("kprobes_clauses_target");
 	struct counted second = COUNTED_AT("kprobes_clauses_target");
@@ -41,7 +41,7 @@ static void R5_each_goes_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, second.before, 2);
 }
 
-static void R5_enabled_one_joins_a_disabled_one(struct kunit *test)
+TEST(R5_enabled_one_joins_a_disabled_one)
 {
 	struct counted first = COUNTED_AT("kprobes_clauses_target");
 	struct counted second = COUNTED_AT("kprobes_clauses_target");
@@ -56,14 +56,14 @@ static void R5_enabled_one_joins_a_disabled_one(struct kunit *test)
 	unregister_kprobe(&first.kp);
 }
 
-static void R6_disable_unknown(struct kunit *test)
+TEST(R6_disable_unknown)
 {
 	struct counted probe = COUNTED_IN(kprobes_clauses_target);
 
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&probe.kp), -EINVAL);
 }
 
-static void R6_disable_and_enable(struct kunit *test)
+TEST(R6_disable_and_enable)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_target");
 
@@ -81,7 +81,7 @@ static void R6_disable_and_enable(struct kunit *test)
 	unregister_kprobe(&probe.kp);
 }
 
-static void R6_others_at_the_address_go_on(struct kunit *test)
+TEST(R6_others_at_the_address_go_on)
 {
 	struct counted first = COUNTED_AT("kprobes_clauses_target");
 	struct counted second = COUNTED_AT("kprobes_clauses_target");
@@ -103,14 +103,14 @@ static void R6_others_at_the_address_go_on(struct kunit *test)
 	unregister_kprobe(&second.kp);
 }
 
-static void R7_enable_unknown(struct kunit *test)
+TEST(R7_enable_unknown)
 {
 	struct counted probe = COUNTED_IN(kprobes_clauses_target);
 
 	KUNIT_EXPECT_EQ(test, enable_kprobe(&probe.kp), -EINVAL);
 }
 
-static void R7_enable_enabled(struct kunit *test)
+TEST(R7_enable_enabled)
 {
 	struct counted probe = COUNTED_AT("kprobes_clauses_target");
 
@@ -121,21 +121,5 @@ static void R7_enable_enabled(struct kunit *test)
 	unregister_kprobe(&probe.kp);
 }
 
-static struct kunit_case share_cases[] = {
-	KUNIT_CASE(R5_newest_is_called_first),
-	KUNIT_CASE(R5_each_goes_alone),
-	KUNIT_CASE(R5_enabled_one_joins_a_disabled_one),
-	KUNIT_CASE(R6_disable_unknown),
-	KUNIT_CASE(R6_disable_and_enable),
-	KUNIT_CASE(R6_others_at_the_address_go_on),
-	KUNIT_CASE(R7_enable_unknown),
-	KUNIT_CASE(R7_enable_enabled),
-	{}
-};
-
-static struct kunit_suite share_suite = {
-	.name = "clauses_share",
-	.test_cases = share_cases,
-};
-
-kunit_test_suite(share_suite);
+#include "share.cases"
+SUITE("clauses_share");

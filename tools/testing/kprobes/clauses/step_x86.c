@@ -30,7 +30,7 @@ static int in_trap(struct kprobe *kp, struct pt_regs *regs)
 	return clauses_before(kp, regs);
 }
 
-static void H1_breakpoints_come_like_nmis(struct kunit *test)
+TEST(H1_breakpoints_come_like_nmis)
 {
 	struct counted probe = COUNTED_IN(clauses_move_site);
 
@@ -45,7 +45,7 @@ static void H1_breakpoints_come_like_nmis(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, other_context);
 }
 
-static void H5_instruction_is_carried_out(struct kunit *test)
+TEST(H5_instruction_is_carried_out)
 {
 	int n;
 
@@ -62,7 +62,7 @@ static void H5_instruction_is_carried_out(struct kunit *test)
 	}
 }
 
-static void H2_ip_of_breakpoints(struct kunit *test)
+TEST(H2_ip_of_breakpoints)
 {
 	int n;
 
@@ -93,7 +93,7 @@ static int go_elsewhere(struct kprobe *kp, struct pt_regs *regs)
 	return 1;
 }
 
-static void H3_other_path(struct kunit *test)
+TEST(H3_other_path)
 {
 	struct counted older = COUNTED_IN(clauses_move_site);
 	struct counted newer = COUNTED_IN(clauses_move_site);
@@ -133,7 +133,7 @@ static void call_inner_after(struct kprobe *kp, struct pt_regs *regs,
 }
 
 /* Whatever the inner instruction takes, the outer hit goes on. */
-static void H4_instruction_of_a_missed_hit(struct kunit *test)
+TEST(H4_instruction_of_a_missed_hit)
 {
 	int n;
 
@@ -160,7 +160,7 @@ static void H4_instruction_of_a_missed_hit(struct kunit *test)
 }
 
 /* A probe whose handlers call its own target. */
-static void H4_probe_hits_itself(struct kunit *test)
+TEST(H4_probe_hits_itself)
 {
 	struct counted probe = COUNTED_IN(clauses_inner_site);
 
@@ -178,7 +178,7 @@ static void H4_probe_hits_itself(struct kunit *test)
 }
 
 /* The instruction must come back while a post handler wants it to, only. */
-static void H5_post_handlers_come_and_go(struct kunit *test)
+TEST(H5_post_handlers_come_and_go)
 {
 	int n, round;
 
@@ -202,7 +202,7 @@ static void H5_post_handlers_come_and_go(struct kunit *test)
 	}
 }
 
-static void R1_13_errno_of_instructions(struct kunit *test)
+TEST(R1_13_errno_of_instructions)
 {
 	struct counted inside = COUNTED_IN(hidden(clauses_move_site) + 1);
 	struct counted ss = COUNTED_IN(clauses_load_ss);
@@ -216,7 +216,7 @@ static void R1_13_errno_of_instructions(struct kunit *test)
 }
 
 /* A breakpoint that is there does not hide what it is over. */
-static void R1_13_boundaries_behind_probes(struct kunit *test)
+TEST(R1_13_boundaries_behind_probes)
 {
 	struct counted first = COUNTED_IN(clauses_rip_site);
 	struct counted second = COUNTED_IN(clauses_rip_next);
@@ -233,7 +233,7 @@ static void R1_13_boundaries_behind_probes(struct kunit *test)
 }
 
 /* Who reads the text needs it to see through the breakpoint. */
-static void M2_opcode_is_what_was_there(struct kunit *test)
+TEST(M2_opcode_is_what_was_there)
 {
 	int n;
 
@@ -254,7 +254,7 @@ static void M2_opcode_is_what_was_there(struct kunit *test)
 	}
 }
 
-static void H11_text_is_restored(struct kunit *test)
+TEST(H11_text_is_restored)
 {
 	u8 before[16];
 	int n;
@@ -279,24 +279,5 @@ static void H11_text_is_restored(struct kunit *test)
 	}
 }
 
-static struct kunit_case step_cases[] = {
-	KUNIT_CASE(H1_breakpoints_come_like_nmis),
-	KUNIT_CASE(H5_instruction_is_carried_out),
-	KUNIT_CASE(H2_ip_of_breakpoints),
-	KUNIT_CASE(H3_other_path),
-	KUNIT_CASE(H4_instruction_of_a_missed_hit),
-	KUNIT_CASE(H4_probe_hits_itself),
-	KUNIT_CASE(H5_post_handlers_come_and_go),
-	KUNIT_CASE(R1_13_errno_of_instructions),
-	KUNIT_CASE(R1_13_boundaries_behind_probes),
-	KUNIT_CASE(M2_opcode_is_what_was_there),
-	KUNIT_CASE(H11_text_is_restored),
-	{}
-};
-
-static struct kunit_suite step_suite = {
-	.name = "clauses_step",
-	.test_cases = step_cases,
-};
-
-kunit_test_suite(step_suite);
+#include "step_x86.cases"
+SUITE("clauses_step");
