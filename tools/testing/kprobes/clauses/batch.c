@@ -20,9 +20,9 @@ TEST(R9_empty_batch)
 
 TEST(R9_first_error_undoes_the_batch)
 {
-	struct counted good = COUNTED_AT("kprobes_clauses_target");
+	struct counted good = COUNTED_AT(TARGET);
 	struct counted bad = COUNTED_AT("kprobes_clauses_no_such_symbol");
-	struct counted later = COUNTED_AT("kprobes_clauses_other");
+	struct counted later = COUNTED_AT(OTHER);
 	struct kprobe *batch[] = { &good.kp, &bad.kp, &later.kp };
 
 	KUNIT_EXPECT_EQ(test, register_kprobes(batch, 3), -ENOENT);
@@ -49,8 +49,8 @@ TEST(R9_first_of_several_errors_is_told)
 
 TEST(R9_order_of_the_array_is_that_of_registration)
 {
-	struct counted first = COUNTED_AT("kprobes_clauses_target");
-	struct counted second = COUNTED_AT("kprobes_clauses_target");
+	struct counted first = COUNTED_AT(TARGET);
+	struct counted second = COUNTED_AT(TARGET);
 	struct kprobe *batch[] = { &first.kp, &second.kp };
 
 	KUNIT_ASSERT_EQ(test, register_kprobes(batch, 2), 0);
@@ -61,7 +61,7 @@ TEST(R9_order_of_the_array_is_that_of_registration)
 
 TEST(R8_stranger_in_a_batch)
 {
-	struct counted known = COUNTED_AT("kprobes_clauses_target");
+	struct counted known = COUNTED_AT(TARGET);
 	struct counted stranger = COUNTED_IN(kprobes_clauses_other);
 	struct kprobe *batch[] = { &stranger.kp, &known.kp };
 

@@ -46,23 +46,53 @@ struct counted {
 	unsigned long ip_before;
 	unsigned long ip_after;
 	unsigned long flags_after;
+	bool registered;		/* by PROBE_AT() or PROBE_IN() */
 };
 
 int clauses_before(struct kprobe *kp, struct pt_regs *regs);
 void clauses_after(struct kprobe *kp, struct pt_regs *regs,
 		   unsigned long flags);
 
-#define COUNTED_AT(symbol)					\
+#define TARGET	"kprobes_clauses_target"
+#define OTHER	"kprobes_clauses_other"
+
+/* Behind the place may stand members of the struct kprobe. */
+#define COUNTED_AT(symbol, ...)					\
 	((struct counted) { .kp = {				\
 		.symbol_name = symbol,				\
-		.pre_handler = clauses_before,			\
+		.pre_handler = clauses_before, __VA_ARGS__	\
 	} })
 
-#define COUNTED_IN(address)					\
+#define COUNTED_IN(address, ...)				\
 	((struct counted) { .kp = {				\
 		.addr = (kprobe_opcode_t *)(address),		\
-		.pre_handler = clauses_before,			\
+		.pre_handler = clauses_before, __VA_ARGS__	\
 	} })
+
+#define AFTER	.post_handler = clauses_after
+
+static inline void take_out(struct counted *probe)
+{
+	if (probe->registered)
+		unregister_kprobe(&probe->kp);
+	probe->registered = false;
+}
+
+/* A probe that is there until take_out(), or the end of its scope. */
+#define PROBE_AT(name, ...)	PROBE(name, COUNTED_AT(__VA_ARGS__))
+#define PROBE_IN(name, ...)	PROBE(name, COUNTED_IN(__VA_ARGS__))
+#define PROBE(name, ...)					\
+	struct counted name __cleanup(take_out) = __VA_ARGS__;	\
+	IS_REGISTERED(name, register_kprobe(&name.kp));		\
+	name.registered = true
+
+/* Else the case, or the function that is a part of it, is over. */
+#define IS_REGISTERED(name, ...)				\
+	int name##_error = __VA_ARGS__;				\
+								\
+	KUNIT_EXPECT_EQ(test, name##_error, 0);			\
+	if (name##_error)					\
+		return
 
 static inline void with_after(struct counted *probe)
 {

@@ -72,9 +72,9 @@ static void make_anew(struct everything *all, u32 flags)
 	struct counted *probe = all->coming;
 	int n;
 
-	*probe++ = COUNTED_AT("kprobes_clauses_target");
-	*probe++ = COUNTED_AT("kprobes_clauses_target");
-	*probe = COUNTED_AT("kprobes_clauses_other");
+	*probe++ = COUNTED_AT(TARGET);
+	*probe++ = COUNTED_AT(TARGET);
+	*probe = COUNTED_AT(OTHER);
 	with_after(probe++);
 	*probe++ = COUNTED_AT("kernel_restart");
 	*probe = COUNTED_AT("kernel_restart");

@@ -106,15 +106,13 @@ TEST(H9_zero_padded_load_is_fixed_up)
 
 TEST(H9_page_fault_is_satisfied)
 {
-	struct counted probe = COUNTED_IN(clauses_load_user_site);
 	unsigned long page;
 
-	with_after(&probe);
 	KUNIT_ASSERT_EQ(test, kunit_attach_mm(), 0);
 	page = kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
 			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
 	KUNIT_ASSERT_NE(test, page, 0);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, clauses_load_user_site, AFTER);
 	KUNIT_EXPECT_EQ(test, clauses_load_user((const long *)page), 0);
 	/* It has hit the breakpoint again when the page was there. */
 	KUNIT_EXPECT_GE(test, probe.before, 1);
@@ -123,7 +121,6 @@ TEST(H9_page_fault_is_satisfied)
 	probe.before = 0;
 	KUNIT_EXPECT_EQ(test, clauses_load_user((const long *)page), 0);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
-	unregister_kprobe(&probe.kp);
 }
 
 /* A handler that faults where the exception table knows it. */
@@ -143,22 +140,17 @@ static void load_unmapped_after(struct kprobe *kp, struct pt_regs *regs,
 
 TEST(H9_handlers_may_fault)
 {
-	struct counted probe = COUNTED_IN(clauses_move_site);
-
-	probe.kp.pre_handler = load_unmapped;
-	probe.kp.post_handler = load_unmapped_after;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, clauses_move_site, .pre_handler = load_unmapped,
+		 .post_handler = load_unmapped_after);
 	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
 	KUNIT_EXPECT_EQ(test, probe.after, 1);
-	unregister_kprobe(&probe.kp);
 }
 
 #ifdef CONFIG_RUST_KPROBES
 /* The second run is counted, and so are steps that end in a fixup. */
 TEST(H9_unfinished_steps_are_counted)
 {
-	struct counted probe = COUNTED_IN(clauses_load_user_site);
 	size_t before = rust_kprobes_unfinished_steps();
 	unsigned long page;
 
@@ -166,7 +158,7 @@ TEST(H9_unfinished_steps_are_counted)
 	page = kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
 			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
 	KUNIT_ASSERT_NE(test, page, 0);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, clauses_load_user_site);
 	KUNIT_EXPECT_EQ(test, clauses_load_user((const long *)page), 0);
 	KUNIT_EXPECT_EQ(test, probe.before, 2);
 	KUNIT_EXPECT_EQ(test, rust_kprobes_unfinished_steps() - before, 1);
@@ -176,7 +168,6 @@ TEST(H9_unfinished_steps_are_counted)
 			-EFAULT);
 	KUNIT_EXPECT_EQ(test, probe.before, 4);
 	KUNIT_EXPECT_EQ(test, rust_kprobes_unfinished_steps() - before, 2);
-	unregister_kprobe(&probe.kp);
 }
 
 static int faults, fault_trap;
@@ -201,20 +192,16 @@ static int handle_fault(struct kprobe *kp, struct pt_regs *regs, int trapnr)
 
 TEST(H9_fault_handler_for_handlers)
 {
-	struct counted probe = COUNTED_IN(clauses_move_site);
-
-	probe.kp.pre_handler = load_unmapped;
-	probe.kp.post_handler = load_unmapped_after;
-	probe.kp.fault_handler = note_fault;
 	faults = 0;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, clauses_move_site, .pre_handler = load_unmapped,
+		 .post_handler = load_unmapped_after,
+		 .fault_handler = note_fault);
 	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
 	KUNIT_EXPECT_EQ(test, faults, 2);
 	KUNIT_EXPECT_EQ(test, fault_trap, X86_TRAP_PF);
 	KUNIT_EXPECT_EQ(test, fault_ip, (unsigned long)clauses_load_site);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
 	KUNIT_EXPECT_EQ(test, probe.after, 1);
-	unregister_kprobe(&probe.kp);
 }
 
 static const long *bare_from;
@@ -238,46 +225,35 @@ TEST(H9_fault_handler_deals_with_it)
 	int n;
 
 	for (n = 0; n < ARRAY_SIZE(cases); n++) {
-		struct counted probe = COUNTED_IN(clauses_move_site);
-
-		probe.kp.pre_handler = load_bare;
-		probe.kp.fault_handler = handle_fault;
 		bare_from = cases[n].from;
 		bare_result = 0;
 		faults = 0;
-		KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+		PROBE_IN(probe, clauses_move_site, .pre_handler = load_bare,
+			 .fault_handler = handle_fault);
 		KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
 		KUNIT_EXPECT_EQ(test, faults, 1);
 		KUNIT_EXPECT_EQ(test, fault_trap, cases[n].trap);
 		KUNIT_EXPECT_EQ(test, bare_result, -EFAULT);
 		KUNIT_EXPECT_EQ(test, probe.before, 1);
-		unregister_kprobe(&probe.kp);
 	}
 }
 
 TEST(H9_fault_handler_for_the_step)
 {
-	struct counted probe = COUNTED_IN(clauses_load_site);
-
-	probe.kp.fault_handler = note_fault;
 	faults = 0;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, clauses_load_site, .fault_handler = note_fault);
 	KUNIT_EXPECT_EQ(test, clauses_load(unmapped), -EFAULT);
 	KUNIT_EXPECT_EQ(test, faults, 1);
 	KUNIT_EXPECT_EQ(test, fault_trap, X86_TRAP_PF);
 	KUNIT_EXPECT_EQ(test, fault_ip, (unsigned long)clauses_load_site);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
-	unregister_kprobe(&probe.kp);
 }
 
 TEST(H9_fault_handler_deals_with_the_step)
 {
-	struct counted probe = COUNTED_IN(clauses_bare_load_site);
-
-	with_after(&probe);
-	probe.kp.fault_handler = handle_fault;
 	faults = 0;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, clauses_bare_load_site, AFTER,
+		 .fault_handler = handle_fault);
 	KUNIT_EXPECT_EQ(test, clauses_bare_load(unmapped), -EFAULT);
 	KUNIT_EXPECT_EQ(test, clauses_bare_load(not_canonical), -EFAULT);
 	KUNIT_EXPECT_EQ(test, faults, 2);
@@ -287,7 +263,6 @@ TEST(H9_fault_handler_deals_with_the_step)
 	KUNIT_EXPECT_EQ(test, clauses_bare_load(&value), value);
 	KUNIT_EXPECT_EQ(test, probe.after, 1);
 	KUNIT_EXPECT_FALSE(test, irqs_disabled());
-	unregister_kprobe(&probe.kp);
 }
 
 /* An interrupt in the middle of a handler, which faults. */
@@ -312,17 +287,14 @@ static int be_interrupted(struct kprobe *kp, struct pt_regs *regs)
 
 TEST(H9_fault_handler_is_not_asked_for_interrupts)
 {
-	struct counted probe = COUNTED_AT("kprobes_clauses_target");
-
 	if (!IS_ENABLED(CONFIG_KPROBES_ON_FTRACE))
 		kunit_skip(test, "no handler has interrupts on without ftrace");
 	if (IS_ENABLED(CONFIG_PREEMPT_RT))
 		kunit_skip(test, "threads do the work of interrupts");
-	probe.kp.pre_handler = be_interrupted;
-	probe.kp.fault_handler = note_fault;
 	faults = 0;
 	bare_result = 0;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_AT(probe, TARGET, .pre_handler = be_interrupted,
+		 .fault_handler = note_fault);
 	KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
 	KUNIT_EXPECT_EQ(test, bare_result, 1);
@@ -332,7 +304,6 @@ TEST(H9_fault_handler_is_not_asked_for_interrupts)
 	KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
 	KUNIT_EXPECT_EQ(test, probe.before, 2);
 	KUNIT_EXPECT_EQ(test, faults, 1);
-	unregister_kprobe(&probe.kp);
 }
 
 static int load_unmapped_at_end(struct kretprobe_instance *ri,
@@ -346,7 +317,7 @@ static int load_unmapped_at_end(struct kretprobe_instance *ri,
 TEST(H9_fault_handler_for_handlers_of_returns)
 {
 	static const char * const functions[] = {
-		"kprobes_clauses_target", "kprobes_clauses_untraced",
+		TARGET, "kprobes_clauses_untraced",
 	};
 	int n;
 
@@ -386,11 +357,9 @@ TEST(H9_fault_of_an_indirect_call)
 		(unsigned long *)unmapped, (unsigned long *)not_canonical,
 	};
 	const unsigned long memory[] = { 0, 0, 0, (unsigned long)clauses_leaf };
-	struct counted probe = COUNTED_IN(clauses_call_memory_site);
 	int n;
 
-	probe.kp.fault_handler = leave_call;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, clauses_call_memory_site, .fault_handler = leave_call);
 	for (n = 0; n < ARRAY_SIZE(cases); n++) {
 		faults = 0;
 		probe.before = 0;
@@ -402,13 +371,11 @@ TEST(H9_fault_of_an_indirect_call)
 		KUNIT_EXPECT_FALSE(test, irqs_disabled());
 	}
 	KUNIT_EXPECT_EQ(test, clauses_call_memory(memory, 1), 6);
-	unregister_kprobe(&probe.kp);
 }
 
 /* It stands in memory of user space, which may be read now. */
 TEST(H9_indirect_call_through_user_memory)
 {
-	struct counted probe = COUNTED_IN(clauses_call_user_site);
 	unsigned long page;
 
 	KUNIT_ASSERT_EQ(test, kunit_attach_mm(), 0);
@@ -417,72 +384,47 @@ TEST(H9_indirect_call_through_user_memory)
 	KUNIT_ASSERT_NE(test, page, 0);
 	KUNIT_ASSERT_EQ(test, put_user((unsigned long)clauses_leaf_clac,
 				       (unsigned long __user *)page + 3), 0);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, clauses_call_user_site);
 	KUNIT_EXPECT_EQ(test, clauses_call_user((unsigned long *)page, 1), 6);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
-	unregister_kprobe(&probe.kp);
 }
 
 /* With several at one address, that of the probe whose handler has faulted. */
 TEST(H9_fault_handler_is_the_running_probes)
 {
-	struct counted older = COUNTED_IN(clauses_move_site);
-	struct counted newer = COUNTED_IN(clauses_move_site);
-
-	older.kp.pre_handler = load_unmapped;
-	older.kp.fault_handler = note_fault;
-	newer.kp.fault_handler = note_fault;
 	faults = 0;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&older.kp), 0);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&newer.kp), 0);
+	PROBE_IN(older, clauses_move_site, .pre_handler = load_unmapped,
+		 .fault_handler = note_fault);
+	PROBE_IN(newer, clauses_move_site, .fault_handler = note_fault);
 	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
 	KUNIT_EXPECT_EQ(test, older.before, 1);
 	KUNIT_EXPECT_EQ(test, faults, 1);
 	KUNIT_EXPECT_PTR_EQ(test, fault_probe, &older.kp);
-	unregister_kprobe(&newer.kp);
-	unregister_kprobe(&older.kp);
 }
 
 /* And where the step faults, which is nobody's handler, that of the newest. */
 TEST(H9_fault_handler_in_a_step_is_the_newest)
 {
-	struct counted older = COUNTED_IN(clauses_load_site);
-	struct counted newer = COUNTED_IN(clauses_load_site);
-
-	older.kp.fault_handler = note_fault;
-	newer.kp.fault_handler = note_fault;
 	faults = 0;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&older.kp), 0);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&newer.kp), 0);
+	PROBE_IN(older, clauses_load_site, .fault_handler = note_fault);
+	PROBE_IN(newer, clauses_load_site, .fault_handler = note_fault);
 	KUNIT_EXPECT_EQ(test, clauses_load(unmapped), -EFAULT);
 	KUNIT_EXPECT_EQ(test, faults, 1);
 	KUNIT_EXPECT_PTR_EQ(test, fault_probe, &newer.kp);
-	unregister_kprobe(&newer.kp);
-	unregister_kprobe(&older.kp);
 }
 
 /* Nor is one that is disabled asked, where a step came into another hit. */
 TEST(H9_fault_handler_is_not_a_disabled_probes)
 {
-	struct counted outer = COUNTED_IN(clauses_move_site);
-	struct counted older = COUNTED_IN(clauses_load_site);
-	struct counted newer = COUNTED_IN(clauses_load_site);
-
-	outer.kp.pre_handler = load_unmapped;
-	older.kp.fault_handler = note_fault;
-	newer.kp.fault_handler = note_fault;
 	faults = 0;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&older.kp), 0);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&newer.kp), 0);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&outer.kp), 0);
+	PROBE_IN(older, clauses_load_site, .fault_handler = note_fault);
+	PROBE_IN(newer, clauses_load_site, .fault_handler = note_fault);
+	PROBE_IN(outer, clauses_move_site, .pre_handler = load_unmapped);
 	KUNIT_ASSERT_EQ(test, disable_kprobe(&newer.kp), 0);
 	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
 	KUNIT_EXPECT_EQ(test, outer.before, 1);
 	KUNIT_EXPECT_EQ(test, faults, 1);
 	KUNIT_EXPECT_PTR_EQ(test, fault_probe, &older.kp);
-	unregister_kprobe(&outer.kp);
-	unregister_kprobe(&newer.kp);
-	unregister_kprobe(&older.kp);
 }
 #endif
 

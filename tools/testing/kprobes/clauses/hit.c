@@ -15,20 +15,17 @@ static int look_around(struct kprobe *kp, struct pt_regs *regs)
 
 TEST(H1_handlers_are_not_preempted)
 {
-	struct counted probe = COUNTED_AT("kprobes_clauses_target");
-
-	probe.kp.pre_handler = look_around;
 	could_be_preempted = false;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_AT(probe, TARGET, .pre_handler = look_around);
 	clauses_call(1);
-	unregister_kprobe(&probe.kp);
+	take_out(&probe);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
 	KUNIT_EXPECT_FALSE(test, could_be_preempted);
 }
 
 TEST(H2_post_handler_follows)
 {
-	struct counted probe = COUNTED_AT("kprobes_clauses_target");
+	struct counted probe = COUNTED_AT(TARGET);
 
 	with_after(&probe);
 	probe.flags_after = 1;
@@ -48,14 +45,9 @@ TEST(H2_post_handler_follows)
 
 TEST(H2_post_handler_alone)
 {
-	struct counted probe = COUNTED_AT("kprobes_clauses_target");
-
-	with_after(&probe);
-	probe.kp.pre_handler = NULL;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_AT(probe, TARGET, AFTER, .pre_handler = NULL);
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, probe.after, 1);
-	unregister_kprobe(&probe.kp);
 }
 
 static int call_other(struct kprobe *kp, struct pt_regs *regs)
@@ -74,16 +66,10 @@ static void call_other_after(struct kprobe *kp, struct pt_regs *regs,
 /* All probes at the other place miss it, the disabled one too. */
 TEST(H4_hits_in_handlers_are_missed)
 {
-	struct counted outer = COUNTED_AT("kprobes_clauses_target");
-	struct counted inner = COUNTED_AT("kprobes_clauses_other");
-	struct counted idle = COUNTED_AT("kprobes_clauses_other");
-
-	outer.kp.pre_handler = call_other;
-	outer.kp.post_handler = call_other_after;
-	idle.kp.flags = KPROBE_FLAG_DISABLED;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&inner.kp), 0);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&idle.kp), 0);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&outer.kp), 0);
+	PROBE_AT(inner, OTHER);
+	PROBE_AT(idle, OTHER, .flags = KPROBE_FLAG_DISABLED);
+	PROBE_AT(outer, TARGET, .pre_handler = call_other,
+		 .post_handler = call_other_after);
 	KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
 	KUNIT_EXPECT_EQ(test, outer.before, 1);
 	KUNIT_EXPECT_EQ(test, outer.after, 1);
@@ -93,9 +79,6 @@ TEST(H4_hits_in_handlers_are_missed)
 	KUNIT_EXPECT_EQ(test, outer.kp.nmissed, 0);
 	KUNIT_EXPECT_EQ(test, clauses_call_other(1), 3);
 	KUNIT_EXPECT_EQ(test, inner.before, 1);
-	unregister_kprobe(&outer.kp);
-	unregister_kprobe(&inner.kp);
-	unregister_kprobe(&idle.kp);
 }
 
 #ifdef CONFIG_X86_64
@@ -109,11 +92,10 @@ static int go_to_the_other(struct kprobe *kp, struct pt_regs *regs)
 /* Instead of a function runs another one, as error injection wants it. */
 TEST(H3_other_path_through_ftrace)
 {
-	struct counted older = COUNTED_AT("kprobes_clauses_target");
-	struct counted newer = COUNTED_AT("kprobes_clauses_target");
+	struct counted newer = COUNTED_AT(TARGET);
 	int post;
 
-	KUNIT_ASSERT_EQ(test, register_kprobe(&older.kp), 0);
+	PROBE_AT(older, TARGET);
 	/* The second one would be damage for C (defect D2). */
 	for (post = 0; post <= IS_ENABLED(CONFIG_RUST_KPROBES); post++) {
 		anew(&newer);
@@ -129,7 +111,6 @@ TEST(H3_other_path_through_ftrace)
 		KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
 		KUNIT_EXPECT_EQ(test, older.before, post + 1);
 	}
-	unregister_kprobe(&older.kp);
 }
 #endif
 
@@ -154,7 +135,7 @@ static int note_running(struct kprobe *kp, struct pt_regs *regs)
 TEST(M5_running_probe_tells_where)
 {
 	struct running first = { .kp = {
-		.symbol_name = "kprobes_clauses_target",
+		.symbol_name = TARGET,
 		.pre_handler = note_running,
 	} };
 	struct running second = first;

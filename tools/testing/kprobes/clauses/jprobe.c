@@ -170,13 +170,11 @@ TEST(J2_nothing_leaks_out_of_the_handler)
 	for (kind = 0; kind < KINDS; kind++) {
 		for (n = 0; n < ARRAY_SIZE(spoilers); n++) {
 			const struct kind *of = &clauses_kinds[kind];
-			struct jprobe jp = JPROBE_AT(of->symbol, spoilers[n]);
 			int before = clauses_jprobe_spoiled;
 
-			KUNIT_ASSERT_EQ(test, register_jprobe(&jp), 0);
+			JPROBE(jp, of->symbol, spoilers[n]);
 			KUNIT_EXPECT_EQ(test, clauses_sum(of), CLAUSES_SUM);
 			KUNIT_EXPECT_EQ(test, clauses_jprobe_spoiled, before + 1);
-			unregister_jprobe(&jp);
 		}
 	}
 }
@@ -196,14 +194,12 @@ static noinline __noclone long clauses_takes_pointer(long *own)
 /* What the handler changes by a pointer is no copy of its own. */
 TEST(J2_what_an_argument_leads_to_is_the_callers)
 {
-	struct jprobe jp = JPROBE_AT("clauses_takes_pointer", changes_callers);
 	long own = 1;
 
-	KUNIT_ASSERT_EQ(test, register_jprobe(&jp), 0);
+	JPROBE(jp, "clauses_takes_pointer", changes_callers);
 	KUNIT_EXPECT_EQ(test, clauses_takes_pointer(&own), 2);
 	/* The compiler knows that the function itself does not write. */
 	KUNIT_EXPECT_EQ(test, READ_ONCE(own), 2);
-	unregister_jprobe(&jp);
 }
 
 static void look_at_context(struct kunit *test, const struct kind *kind,
@@ -351,16 +347,12 @@ static int misuse(struct kprobe *kp, struct pt_regs *regs)
 /* The handler of another probe is none. */
 TEST(J7_misuse_in_a_kprobe_warns)
 {
-	struct counted probe = COUNTED_AT("kprobes_clauses_target");
-
-	probe.kp.pre_handler = misuse;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_AT(probe, TARGET, .pre_handler = misuse);
 	kunit_warning_suppress(test) {
 		KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
 		KUNIT_EXPECT_SUPPRESSED_WARNING_COUNT(test, 1);
 	}
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
-	unregister_kprobe(&probe.kp);
 }
 
 static bool interrupt_is_over;
@@ -390,29 +382,23 @@ TEST(J7_misuse_in_an_interrupt_of_a_handler_warns)
 
 	for (kind = 0; kind < KINDS; kind++) {
 		const struct kind *of = &clauses_kinds[kind];
-		struct jprobe jp = JPROBE_AT(of->symbol, is_interrupted);
 
 		calls = 0;
 		interrupt_is_over = false;
-		KUNIT_ASSERT_EQ(test, register_jprobe(&jp), 0);
+		JPROBE(jp, of->symbol, is_interrupted);
 		kunit_warning_suppress(test) {
 			KUNIT_EXPECT_EQ(test, clauses_sum(of), CLAUSES_SUM);
 			KUNIT_EXPECT_SUPPRESSED_WARNING_COUNT(test, 1);
 		}
 		KUNIT_EXPECT_EQ(test, calls, 1);
-		unregister_jprobe(&jp);
 	}
 }
 
 static void look_at_others(struct kunit *test, const struct kind *kind,
 			   struct jprobe *jp)
 {
-	struct counted around = COUNTED_AT(kind->symbol);
-	struct counted before = COUNTED_AT(kind->symbol);
-
-	with_after(&around);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&around.kp), 0);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&before.kp), 0);
+	PROBE_AT(around, kind->symbol, AFTER);
+	PROBE_AT(before, kind->symbol);
 	KUNIT_EXPECT_EQ(test, clauses_sum(kind), CLAUSES_SUM);
 	KUNIT_EXPECT_EQ(test, calls, 1);
 	KUNIT_EXPECT_EQ(test, around.before, 1);
@@ -427,12 +413,11 @@ static void look_at_others(struct kunit *test, const struct kind *kind,
 	KUNIT_EXPECT_EQ(test, around.before, 2);
 	KUNIT_EXPECT_EQ(test, around.after, 2);
 	KUNIT_EXPECT_EQ(test, around.kp.nmissed + before.kp.nmissed, 0);
-	unregister_kprobe(&around.kp);
+	take_out(&around);
 	KUNIT_EXPECT_EQ(test, clauses_sum(kind), CLAUSES_SUM);
 	KUNIT_EXPECT_EQ(test, calls, 3);
 	KUNIT_EXPECT_EQ(test, before.before, 3);
 	expect_seen(test);
-	unregister_kprobe(&before.kp);
 }
 
 TEST(J8_kprobes_at_the_address_are_called)
@@ -495,28 +480,22 @@ static long calls_others(long a, long b, long c, long d, long e, long f,
 
 TEST(J9_hits_in_the_handler_are_missed)
 {
-	struct counted probe = COUNTED_AT("kprobes_clauses_untraced");
 	int kind;
 
-	with_after(&probe);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_AT(probe, "kprobes_clauses_untraced", AFTER);
 	for (kind = 0; kind < KINDS; kind++) {
-		struct jprobe jp = JPROBE_AT(clauses_kinds[kind].symbol, calls_others);
-
 		again = &clauses_kinds[kind];
 		calls = 0;
 		got = 0;
-		KUNIT_ASSERT_EQ(test, register_jprobe(&jp), 0);
+		JPROBE(jp, clauses_kinds[kind].symbol, calls_others);
 		KUNIT_EXPECT_EQ(test, clauses_sum(again), CLAUSES_SUM);
 		KUNIT_EXPECT_EQ(test, calls, 1);
 		KUNIT_EXPECT_EQ(test, got, CLAUSES_SUM);
 		KUNIT_EXPECT_EQ(test, got_untraced, 4);
 		KUNIT_EXPECT_EQ(test, jp.kp.nmissed, 1);
 		KUNIT_EXPECT_EQ(test, probe.kp.nmissed, kind + 1);
-		unregister_jprobe(&jp);
 	}
 	KUNIT_EXPECT_EQ(test, probe.before + probe.after, 0);
-	unregister_kprobe(&probe.kp);
 }
 
 static const long *const unmapped = (const long *)0xffffffffffff0000;

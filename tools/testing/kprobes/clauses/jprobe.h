@@ -50,6 +50,12 @@ long clauses_sum_expected(void);
 		.entry = handler,					\
 	})
 
+/* A jprobe that is there until the end of its scope. */
+#define JPROBE(name, symbol, handler)					\
+	struct jprobe name __cleanup(unregister_jprobe) =		\
+		JPROBE_AT(symbol, handler);				\
+	IS_REGISTERED(name, register_jprobe(&name))
+
 /* What a client does before it registers the jprobe again. */
 static inline void jprobe_anew(struct jprobe *jp)
 {

@@ -50,13 +50,12 @@ TEST(J11_stack_trace_leads_to_the_caller)
 
 	for (kind = 0; kind < KINDS; kind++) {
 		const struct kind *of = &clauses_kinds[kind];
-		struct jprobe jp = JPROBE_AT(of->symbol, shows_stack);
 		struct kretprobe rp = {
 			.kp.symbol_name = of->symbol,
 			.handler = nothing,
 		};
 
-		KUNIT_ASSERT_EQ(test, register_jprobe(&jp), 0);
+		JPROBE(jp, of->symbol, shows_stack);
 		for (hooked = 0; hooked < 2; hooked++) {
 			depth = 0;
 			KUNIT_EXPECT_EQ(test, clauses_sum(of), CLAUSES_SUM);
@@ -68,7 +67,6 @@ TEST(J11_stack_trace_leads_to_the_caller)
 				KUNIT_ASSERT_EQ(test, register_kretprobe(&rp), 0);
 		}
 		unregister_kretprobe(&rp);
-		unregister_jprobe(&jp);
 	}
 }
 
@@ -236,7 +234,6 @@ TEST(J3_who_was_kept_waiting_comes_next)
 TEST(J13_no_jump_takes_its_place)
 {
 #ifdef CONFIG_RUST_KPROBES_JUMPS
-	struct counted plain = COUNTED_AT("clauses_jprobe_boosted");
 	struct jprobe jp = JPROBE_AT("clauses_jprobe_boosted", shows_stack);
 	struct kprobe_no_jump why;
 
@@ -245,7 +242,7 @@ TEST(J13_no_jump_takes_its_place)
 	KUNIT_EXPECT_EQ(test, why.reason, KPROBE_NO_JUMP_JPROBE);
 	unregister_jprobe(&jp);
 	/* One that is there goes. */
-	KUNIT_ASSERT_EQ(test, register_kprobe(&plain.kp), 0);
+	PROBE_AT(plain, "clauses_jprobe_boosted");
 	msleep(200);
 	jprobe_anew(&jp);
 	KUNIT_ASSERT_EQ(test, register_jprobe(&jp), 0);
@@ -254,7 +251,7 @@ TEST(J13_no_jump_takes_its_place)
 	KUNIT_EXPECT_NE(test, depth, 0);
 	KUNIT_EXPECT_EQ(test, plain.before, 1);
 	unregister_jprobe(&jp);
-	unregister_kprobe(&plain.kp);
+	take_out(&plain);
 #else
 	kunit_skip(test, "no CONFIG_RUST_KPROBES_JUMPS");
 #endif

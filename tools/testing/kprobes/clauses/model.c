@@ -31,13 +31,12 @@ TEST(M1_layout)
 TEST(M2_address_is_written_once_resolved)
 {
 	struct counted refused = COUNTED_AT("get_kprobe");
-	struct counted good = COUNTED_AT("kprobes_clauses_target");
 
 	KUNIT_EXPECT_EQ(test, register_kprobe(&refused.kp), -EINVAL);
 	KUNIT_EXPECT_NOT_NULL(test, refused.kp.addr);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&good.kp), 0);
+	PROBE_AT(good, TARGET);
 	KUNIT_EXPECT_NOT_NULL(test, good.kp.addr);
-	unregister_kprobe(&good.kp);
+	take_out(&good);
 	KUNIT_EXPECT_NOT_NULL(test, good.kp.addr);
 }
 
@@ -61,25 +60,17 @@ TEST(M2_address_is_left_if_unresolved)
 
 TEST(M2_nmissed_starts_at_zero)
 {
-	struct counted probe = COUNTED_AT("kprobes_clauses_target");
-
-	probe.kp.nmissed = 7;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_AT(probe, TARGET, .nmissed = 7);
 	KUNIT_EXPECT_EQ(test, probe.kp.nmissed, 0);
-	unregister_kprobe(&probe.kp);
 }
 
 TEST(M2_only_disabled_is_the_clients_flag)
 {
-	struct counted probe = COUNTED_AT("kprobes_clauses_target");
-
-	probe.kp.flags = ~0;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_AT(probe, TARGET, .flags = ~0);
 	KUNIT_EXPECT_TRUE(test, probe.kp.flags & KPROBE_FLAG_DISABLED);
 	KUNIT_EXPECT_FALSE(test, probe.kp.flags & ~(KPROBE_FLAG_DISABLED |
 						    KPROBE_FLAG_FTRACE |
 						    KPROBE_FLAG_ON_FUNC_ENTRY));
-	unregister_kprobe(&probe.kp);
 }
 
 TEST(M3_values_of_flags)
@@ -99,24 +90,19 @@ TEST(M3_values_of_flags)
 
 TEST(M3_each_probe_has_its_flags)
 {
-	struct counted first = COUNTED_AT("kprobes_clauses_target");
-	struct counted second = COUNTED_AT("kprobes_clauses_target");
-
-	KUNIT_ASSERT_EQ(test, register_kprobe(&first.kp), 0);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&second.kp), 0);
+	PROBE_AT(first, TARGET);
+	PROBE_AT(second, TARGET);
 	KUNIT_EXPECT_TRUE(test, first.kp.flags & KPROBE_FLAG_ON_FUNC_ENTRY);
 	KUNIT_EXPECT_TRUE(test, second.kp.flags & KPROBE_FLAG_ON_FUNC_ENTRY);
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_X86_64)
 	KUNIT_EXPECT_TRUE(test, kprobe_ftrace(&first.kp));
 	KUNIT_EXPECT_TRUE(test, kprobe_ftrace(&second.kp));
 #endif
-	unregister_kprobe(&first.kp);
-	unregister_kprobe(&second.kp);
 }
 
 TEST(M6_registered_again_after_a_reset)
 {
-	struct counted probe = COUNTED_AT("kprobes_clauses_target");
+	struct counted probe = COUNTED_AT(TARGET);
 
 	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
 	unregister_kprobe(&probe.kp);
@@ -131,7 +117,7 @@ TEST(M6_registered_again_after_a_reset)
 
 TEST(M6_unregistering_leaves_it_disabled)
 {
-	struct counted probe = COUNTED_AT("kprobes_clauses_target");
+	struct counted probe = COUNTED_AT(TARGET);
 
 	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
 	unregister_kprobe(&probe.kp);

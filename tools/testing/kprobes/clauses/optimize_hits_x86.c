@@ -85,8 +85,6 @@ static int change(struct kprobe *kp, struct pt_regs *regs)
 /* But not where it goes on, nor does it matter what a handler returns. */
 TEST(O6_handlers_change_registers)
 {
-	struct counted older = COUNTED_IN(PLACE(registers));
-	struct counted newer = COUNTED_IN(PLACE(registers));
 	struct pt_regs regs = some_registers(X86_EFLAGS_CF), as_if = regs;
 
 	as_if.ax = 1000;
@@ -94,9 +92,8 @@ TEST(O6_handlers_change_registers)
 	as_if.flags &= ~X86_EFLAGS_CF;
 	clauses_invoke_with(&as_if, optimize_registers);
 
-	newer.kp.pre_handler = change;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&older.kp), 0);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&newer.kp), 0);
+	PROBE_IN(older, PLACE(registers));
+	PROBE_IN(newer, PLACE(registers), .pre_handler = change);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLACE(registers)));
 	if (IS_JUMP(PLACE(registers))) {
 		clauses_invoke_with(&regs, optimize_registers);
@@ -105,8 +102,6 @@ TEST(O6_handlers_change_registers)
 		KUNIT_EXPECT_EQ(test, newer.before, 1);
 		KUNIT_EXPECT_EQ(test, older.before, 1);
 	}
-	unregister_kprobe(&newer.kp);
-	unregister_kprobe(&older.kp);
 }
 
 static unsigned long ran_with, saw;
@@ -121,14 +116,12 @@ static int look_at_flags(struct kprobe *kp, struct pt_regs *regs)
 /* Compiled code counts on it that strings are not copied backwards. */
 TEST(O6_handlers_have_their_own_direction)
 {
-	struct counted probe = COUNTED_IN(PLACE(registers));
 	struct pt_regs regs = some_registers(X86_EFLAGS_DF);
 
-	probe.kp.pre_handler = look_at_flags;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, PLACE(registers), .pre_handler = look_at_flags);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLACE(registers)));
 	clauses_invoke_with(&regs, optimize_registers);
-	unregister_kprobe(&probe.kp);
+	take_out(&probe);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
 	KUNIT_EXPECT_EQ(test, ran_with & X86_EFLAGS_DF, 0);
 	KUNIT_EXPECT_NE(test, saw & X86_EFLAGS_DF, 0);
@@ -145,16 +138,12 @@ static int look_around(struct kprobe *kp, struct pt_regs *regs)
 
 TEST(O6_handlers_run_in_the_context_of_the_place)
 {
-	struct counted probe = COUNTED_IN(PLAIN);
-
-	probe.kp.pre_handler = look_around;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, PLAIN, .pre_handler = look_around);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
 	in_other_context = false;
 	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
 	KUNIT_EXPECT_FALSE(test, in_other_context);
-	unregister_kprobe(&probe.kp);
 }
 
 static int call_second(struct kprobe *kp, struct pt_regs *regs)
@@ -170,15 +159,12 @@ TEST(O6_hits_in_handlers_are_missed)
 
 	for (post = 0; post < 2; post++) {
 		struct counted outer = COUNTED_IN(PLAIN);
-		struct counted inner = COUNTED_IN(SECOND);
-		struct counted idle = COUNTED_IN(SECOND);
 
 		outer.kp.pre_handler = call_second;
 		if (post)
 			with_after(&outer);
-		idle.kp.flags = KPROBE_FLAG_DISABLED;
-		KUNIT_ASSERT_EQ(test, register_kprobe(&inner.kp), 0);
-		KUNIT_ASSERT_EQ(test, register_kprobe(&idle.kp), 0);
+		PROBE_IN(inner, SECOND);
+		PROBE_IN(idle, SECOND, .flags = KPROBE_FLAG_DISABLED);
 		KUNIT_ASSERT_EQ(test, register_kprobe(&outer.kp), 0);
 		KUNIT_EXPECT_TRUE(test, becomes_a_jump(SECOND));
 		if (!post)
@@ -193,21 +179,16 @@ TEST(O6_hits_in_handlers_are_missed)
 		KUNIT_EXPECT_EQ(test, inner.before, 1);
 		KUNIT_EXPECT_EQ(test, idle.before, 0);
 		unregister_kprobe(&outer.kp);
-		unregister_kprobe(&idle.kp);
-		unregister_kprobe(&inner.kp);
 	}
 }
 
 /* What is relative to where it stands means the same in the detour. */
 TEST(O6_displacements_are_fixed)
 {
-	struct counted probe = COUNTED_IN(PLACE(rip));
-
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, PLACE(rip));
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLACE(rip)));
 	KUNIT_EXPECT_EQ(test, call(optimize_rip, 1), 6);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
-	unregister_kprobe(&probe.kp);
 }
 
 #include "optimize_hits_x86.cases"

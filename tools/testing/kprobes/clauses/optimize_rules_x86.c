@@ -101,12 +101,11 @@ static void is_as_it_must(struct kunit *test, int number)
 {
 	const struct place *place = &places[number];
 	const u8 *at = where_is(place);
-	struct counted probe = COUNTED_IN(at);
 	int hits = place->hits ?: 1;
 	u8 before[BYTES];
 
 	memcpy(before, at, BYTES);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, at);
 	KUNIT_EXPECT_EQ(test, call(place->function, 1), 6);
 	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
 	KUNIT_EXPECT_EQ(test, first(at),
@@ -116,7 +115,7 @@ static void is_as_it_must(struct kunit *test, int number)
 	KUNIT_EXPECT_EQ(test, call(place->function, 0), 5);
 	KUNIT_EXPECT_EQ(test, call(place->function, -3), 2);
 	KUNIT_EXPECT_EQ(test, probe.before, 4 * hits);
-	unregister_kprobe(&probe.kp);
+	take_out(&probe);
 	KUNIT_EXPECT_TRUE(test, is_restored(at, before));
 }
 
@@ -147,12 +146,11 @@ RULE_TEST(O5_landing_pad_in_the_region, LANDING_PAD)
 TEST(O5_a_client_learns_why_there_is_no_jump)
 {
 	struct counted probe = COUNTED_IN(PLAIN);
-	struct counted inside = counted_after(PLAIN + INSIDE);
 	struct counted stranger = COUNTED_IN(PLAIN);
 	struct kprobe_no_jump why = {};
 
 	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&probe.kp, &why), -EINVAL);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&inside.kp), 0);
+	PROBE_IN(inside, PLAIN + INSIDE, AFTER);
 	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
 	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&inside.kp, &why), 1);
 	KUNIT_EXPECT_EQ(test, why.reason, KPROBE_NO_JUMP_POST_HANDLER);
@@ -173,7 +171,7 @@ TEST(O5_a_client_learns_why_there_is_no_jump)
 	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&probe.kp, &why), 0);
 	KUNIT_EXPECT_EQ(test, why.reason, 0);
 	KUNIT_EXPECT_NULL(test, why.text);
-	unregister_kprobe(&inside.kp);
+	take_out(&inside);
 	unregister_kprobe(&probe.kp);
 	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&probe.kp, &why), -EINVAL);
 }
@@ -182,17 +180,14 @@ TEST(O5_a_client_learns_why_there_is_no_jump)
 /* It is a NOP first, and works when it is a jump, too. */
 TEST(O5_jump_label_in_the_region)
 {
-	struct counted probe = COUNTED_IN(where_is(&places[LABEL]));
-
 	is_as_it_must(test, LABEL);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, where_is(&places[LABEL]));
 	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
 	static_branch_enable(&optimize_key);
 	KUNIT_EXPECT_EQ(test, call(optimize_label, 1), 106);
 	static_branch_disable(&optimize_key);
 	KUNIT_EXPECT_EQ(test, call(optimize_label, 1), 6);
 	KUNIT_EXPECT_EQ(test, probe.before, 2);
-	unregister_kprobe(&probe.kp);
 }
 
 /* Probes at all of these for who looks at the files in debugfs. */

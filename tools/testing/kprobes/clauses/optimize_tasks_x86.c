@@ -56,14 +56,13 @@ static void no_hit_is_lost(struct kunit *test,
 			   void (*change)(struct kunit *test, bool on))
 {
 	struct caller caller = { .function = optimize_plain };
-	struct counted probe = COUNTED_IN(PLAIN);
 	struct task_struct *thread;
 	int round;
 
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, PLAIN);
 	thread = kthread_run(keep_calling, &caller, "caller");
 	if (IS_ERR(thread)) {
-		unregister_kprobe(&probe.kp);
+		take_out(&probe);
 		KUNIT_FAIL_AND_ABORT(test, "no thread");
 	}
 	for (round = 0; round < 4; round++) {
@@ -81,7 +80,6 @@ static void no_hit_is_lost(struct kunit *test,
 	KUNIT_EXPECT_EQ(test, caller.wrong, 0);
 	KUNIT_EXPECT_EQ(test, caller.calls, probe.before);
 	KUNIT_EXPECT_EQ(test, probe.kp.nmissed, 0);
-	unregister_kprobe(&probe.kp);
 }
 
 TEST(O3_no_hit_is_lost_as_handlers_come)
@@ -264,7 +262,6 @@ struct detours {
  */
 SLOW_TEST(O9_detours_outlive_who_is_in_them)
 {
-	struct counted probe = COUNTED_IN(PLACE(memory) + 5);
 	struct counted inside = counted_after(PLACE(memory) + 7);
 	struct detours *others = kunit_kzalloc(test, sizeof(*others),
 					       GFP_KERNEL);
@@ -293,7 +290,7 @@ SLOW_TEST(O9_detours_outlive_who_is_in_them)
 	sched_set_fifo_low(in_it);
 	sched_set_fifo(before_it);
 
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, PLACE(memory) + 5);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLACE(memory) + 5));
 	detour = (unsigned long)jump_target(PLACE(memory) + 5);
 	wake_up_process(in_it);
@@ -310,7 +307,7 @@ SLOW_TEST(O9_detours_outlive_who_is_in_them)
 	/* The jump goes at once. */
 	KUNIT_EXPECT_EQ(test, register_kprobe(&inside.kp), 0);
 	unregister_kprobe(&inside.kp);
-	unregister_kprobe(&probe.kp);
+	take_out(&probe);
 	KUNIT_EXPECT_EQ(test, register_kprobes(others->batch, DETOURS), 0);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(filler.calls), calls);
 	KUNIT_EXPECT_TRUE_MSG(test, was_in(in_it, detour),

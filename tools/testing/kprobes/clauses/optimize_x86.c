@@ -79,38 +79,30 @@ int begin(struct kunit *test)
 
 TEST(O1_a_probe_becomes_a_jump)
 {
-	struct counted probe = COUNTED_IN(PLAIN);
 	u8 before[BYTES];
 
 	memcpy(before, PLAIN, BYTES);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, PLAIN);
 	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
 	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
 	KUNIT_EXPECT_EQ(test, probe.before, 2);
-	unregister_kprobe(&probe.kp);
+	take_out(&probe);
 	KUNIT_EXPECT_TRUE(test, is_restored(PLAIN, before));
 }
 
 /* Also those that come while it waits, or when it has done its work. */
 TEST(O1_later_ones_become_jumps)
 {
-	struct counted early = COUNTED_IN(PLAIN);
-	struct counted late = COUNTED_IN(SECOND);
-	struct counted last = COUNTED_IN(THIRD);
-
-	KUNIT_ASSERT_EQ(test, register_kprobe(&early.kp), 0);
+	PROBE_IN(early, PLAIN);
 	/* Less than it waits for tasks, more than it waits to begin. */
 	msleep(60);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&late.kp), 0);
+	PROBE_IN(late, SECOND);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(SECOND));
-	KUNIT_ASSERT_EQ(test, register_kprobe(&last.kp), 0);
+	PROBE_IN(last, THIRD);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(THIRD));
-	unregister_kprobe(&last.kp);
-	unregister_kprobe(&late.kp);
-	unregister_kprobe(&early.kp);
 }
 
 struct many {
@@ -159,11 +151,10 @@ TEST(O2_all_of_many_become_jumps)
 
 TEST(O3_post_handler_comes_and_goes)
 {
-	struct counted stays = COUNTED_IN(PLAIN);
 	struct counted comes = counted_after(PLAIN);
 	int round;
 
-	KUNIT_ASSERT_EQ(test, register_kprobe(&stays.kp), 0);
+	PROBE_IN(stays, PLAIN);
 	for (round = 1; round <= 2; round++) {
 		KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
 		comes.kp.flags = 0;
@@ -183,20 +174,17 @@ TEST(O3_post_handler_comes_and_goes)
 		KUNIT_EXPECT_EQ(test, stays.before, 3 * round);
 		KUNIT_EXPECT_EQ(test, comes.after, round);
 	}
-	unregister_kprobe(&stays.kp);
 }
 
 /* One in the bytes that the jump is over; itself it never becomes one. */
 TEST(O3_another_place_in_the_jump)
 {
-	struct counted stays = COUNTED_IN(PLAIN);
-	struct counted inside = counted_after(PLAIN + INSIDE);
 	u8 before[BYTES];
 
 	memcpy(before, PLAIN, BYTES);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&stays.kp), 0);
+	PROBE_IN(stays, PLAIN);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
-	KUNIT_ASSERT_EQ(test, register_kprobe(&inside.kp), 0);
+	PROBE_IN(inside, PLAIN + INSIDE, AFTER);
 	KUNIT_EXPECT_TRUE(test, IS_BREAKPOINT(PLAIN));
 	KUNIT_EXPECT_TRUE(test, IS_BREAKPOINT(PLAIN + INSIDE));
 	/* What the jump was over is there again. */
@@ -206,22 +194,20 @@ TEST(O3_another_place_in_the_jump)
 	KUNIT_EXPECT_EQ(test, inside.before, 1);
 	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
 	KUNIT_EXPECT_TRUE(test, IS_BREAKPOINT(PLAIN));
-	unregister_kprobe(&inside.kp);
+	take_out(&inside);
 	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
 	KUNIT_EXPECT_EQ(test, stays.before, 2);
-	unregister_kprobe(&stays.kp);
+	take_out(&stays);
 	KUNIT_EXPECT_TRUE(test, is_restored(PLAIN, before));
 }
 
 /* When it goes, or rests, the jump comes back. */
 TEST(O3_the_other_place_goes)
 {
-	struct counted stays = COUNTED_IN(PLAIN);
-	struct counted inside = counted_after(PLAIN + INSIDE);
 	bool came_back;
 
-	KUNIT_ASSERT_EQ(test, register_kprobe(&stays.kp), 0);
-	KUNIT_EXPECT_EQ(test, register_kprobe(&inside.kp), 0);
+	PROBE_IN(stays, PLAIN);
+	PROBE_IN(inside, PLAIN + INSIDE, AFTER);
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&inside.kp), 0);
 	came_back = becomes_a_jump(PLAIN);
 	KUNIT_EXPECT_TRUE(test, came_back);
@@ -235,39 +221,31 @@ TEST(O3_the_other_place_goes)
 	KUNIT_EXPECT_EQ(test, stays.before, 2);
 	KUNIT_EXPECT_EQ(test, inside.before, 1);
 
-	unregister_kprobe(&inside.kp);
+	take_out(&inside);
 	if (came_back)
 		KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
 	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
 	KUNIT_EXPECT_EQ(test, stays.before, 3);
-	unregister_kprobe(&stays.kp);
 }
 
 /* A probe comes where another one's jump would be over it, and stays alone. */
 TEST(O3_the_place_around_comes_later)
 {
-	struct counted inside = counted_after(PLAIN + INSIDE);
-	struct counted around = COUNTED_IN(PLAIN);
-
-	KUNIT_ASSERT_EQ(test, register_kprobe(&inside.kp), 0);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&around.kp), 0);
+	PROBE_IN(inside, PLAIN + INSIDE, AFTER);
+	PROBE_IN(around, PLAIN);
 	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
 	KUNIT_EXPECT_TRUE(test, IS_BREAKPOINT(PLAIN));
 	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
 	KUNIT_EXPECT_EQ(test, inside.before, 1);
 	KUNIT_EXPECT_EQ(test, around.before, 1);
-	unregister_kprobe(&around.kp);
-	unregister_kprobe(&inside.kp);
 }
 
 TEST(O3_disabled_and_enabled)
 {
-	struct counted probe = COUNTED_IN(PLAIN);
 	u8 before[BYTES];
 
 	memcpy(before, PLAIN, BYTES);
-	probe.kp.flags = KPROBE_FLAG_DISABLED;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, PLAIN, .flags = KPROBE_FLAG_DISABLED);
 	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
 	KUNIT_EXPECT_MEMEQ(test, PLAIN, before, BYTES);
 
@@ -288,21 +266,19 @@ TEST(O3_disabled_and_enabled)
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
 	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
 	KUNIT_EXPECT_EQ(test, probe.before, 4);
-	unregister_kprobe(&probe.kp);
+	take_out(&probe);
 	KUNIT_EXPECT_TRUE(test, is_restored(PLAIN, before));
 }
 
 /* The place stays a jump as long as any of its probes is enabled. */
 TEST(O3_probes_share_a_jump)
 {
-	struct counted older = COUNTED_IN(PLAIN);
-	struct counted newer = COUNTED_IN(PLAIN);
 	u8 before[BYTES];
 
 	memcpy(before, PLAIN, BYTES);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&older.kp), 0);
+	PROBE_IN(older, PLAIN);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
-	KUNIT_ASSERT_EQ(test, register_kprobe(&newer.kp), 0);
+	PROBE_IN(newer, PLAIN);
 	KUNIT_EXPECT_TRUE(test, IS_JUMP(PLAIN));
 	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
 	KUNIT_EXPECT_EQ(test, older.before, 1);
@@ -317,13 +293,13 @@ TEST(O3_probes_share_a_jump)
 
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&newer.kp), 0);
 	KUNIT_EXPECT_TRUE(test, is_restored(PLAIN, before));
-	unregister_kprobe(&newer.kp);
+	take_out(&newer);
 	KUNIT_EXPECT_EQ(test, enable_kprobe(&older.kp), 0);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
 	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
 	KUNIT_EXPECT_EQ(test, older.before, 2);
 	KUNIT_EXPECT_EQ(test, newer.before, 2);
-	unregister_kprobe(&older.kp);
+	take_out(&older);
 	KUNIT_EXPECT_TRUE(test, is_restored(PLAIN, before));
 }
 
@@ -376,9 +352,7 @@ TEST(O4_no_jump_comes_while_it_is_off)
 
 TEST(O4_other_values_are_refused)
 {
-	struct counted probe = COUNTED_IN(PLAIN);
-
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, PLAIN);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
 	KUNIT_EXPECT_EQ(test, say("2\n"), -EINVAL);
 	KUNIT_EXPECT_EQ(test, say("-1\n"), -EINVAL);
@@ -387,23 +361,21 @@ TEST(O4_other_values_are_refused)
 	KUNIT_EXPECT_TRUE(test, says("1\n"));
 	/* Jumps still come. */
 	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
-	unregister_kprobe(&probe.kp);
 }
 
 /* The jump is over five bytes, and all others are as they were. */
 TEST(O7_only_five_bytes_change)
 {
-	struct counted probe = COUNTED_IN(PLAIN);
 	u8 before[BYTES];
 
 	memcpy(before, PLAIN, BYTES);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, PLAIN);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
 	KUNIT_EXPECT_MEMNEQ(test, PLAIN, before, JMP32_INSN_SIZE);
 	KUNIT_EXPECT_MEMEQ(test, PLAIN + JMP32_INSN_SIZE,
 			   before + JMP32_INSN_SIZE, BYTES - JMP32_INSN_SIZE);
 	KUNIT_EXPECT_EQ(test, probe.kp.opcode, before[0]);
-	unregister_kprobe(&probe.kp);
+	take_out(&probe);
 	KUNIT_EXPECT_TRUE(test, is_restored(PLAIN, before));
 	KUNIT_EXPECT_MEMEQ(test, PLAIN, before, BYTES);
 }
@@ -411,10 +383,9 @@ TEST(O7_only_five_bytes_change)
 /* Who reads text for its instructions sees through the jump. */
 TEST(O7_boundaries_behind_jumps)
 {
-	struct counted probe = COUNTED_IN(PLAIN);
 	int offset;
 
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, PLAIN);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
 	for (offset = 1; offset <= 6; offset++) {
 		struct counted next = counted_after(PLAIN + offset);
@@ -432,7 +403,6 @@ TEST(O7_boundaries_behind_jumps)
 			unregister_kprobe(&next.kp);
 	}
 	KUNIT_EXPECT_EQ(test, probe.before, 5);
-	unregister_kprobe(&probe.kp);
 }
 
 #include "optimize_x86.cases"

@@ -8,7 +8,7 @@
 
 TEST(R1_1_symbol_and_address)
 {
-	struct counted probe = COUNTED_AT("kprobes_clauses_target");
+	struct counted probe = COUNTED_AT(TARGET);
 
 	probe.kp.addr = (kprobe_opcode_t *)kprobes_clauses_target;
 	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -EINVAL);
@@ -52,7 +52,7 @@ TEST(R1_3_address_without_symbol)
 /* The warning is once per boot, so only the errno is sure. */
 TEST(R1_5_same_probe_twice)
 {
-	struct counted probe = COUNTED_AT("kprobes_clauses_target");
+	struct counted probe = COUNTED_AT(TARGET);
 	int again;
 
 	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
@@ -103,7 +103,7 @@ TEST(R1_8_data_is_no_text)
 
 TEST(R2_no_handlers)
 {
-	struct kprobe probe = { .symbol_name = "kprobes_clauses_target" };
+	struct kprobe probe = { .symbol_name = TARGET };
 
 	KUNIT_ASSERT_EQ(test, register_kprobe(&probe), 0);
 	KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
@@ -113,13 +113,10 @@ TEST(R2_no_handlers)
 /* What ftrace may not call from is probed all the same. */
 TEST(R2_notrace_is_not_asked)
 {
-	struct counted probe = COUNTED_AT("kprobes_clauses_untraced");
-
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_AT(probe, "kprobes_clauses_untraced");
 	KUNIT_EXPECT_FALSE(test, probe.kp.flags & KPROBE_FLAG_FTRACE);
 	KUNIT_EXPECT_EQ(test, clauses_call_untraced(1), 4);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
-	unregister_kprobe(&probe.kp);
 }
 
 #ifdef CONFIG_X86_64
@@ -128,12 +125,12 @@ TEST(R2_offset_leads_to_another_function)
 {
 	const unsigned long target = (unsigned long)kprobes_clauses_target;
 	const unsigned long other = (unsigned long)kprobes_clauses_other;
-	struct counted probe = COUNTED_AT("kprobes_clauses_target");
+	struct counted probe = COUNTED_AT(TARGET);
 	int (*call)(int value) = clauses_call_other;
 
 	probe.kp.offset = other - target;
 	if (other < target) {
-		probe.kp.symbol_name = "kprobes_clauses_other";
+		probe.kp.symbol_name = OTHER;
 		probe.kp.offset = target - other;
 		call = clauses_call;
 	}
@@ -149,7 +146,7 @@ TEST(R2_offset_leads_to_another_function)
 TEST(R3_entry_is_behind_the_mark)
 {
 	const unsigned long entry = (unsigned long)kprobes_clauses_target;
-	struct counted probe = COUNTED_AT("kprobes_clauses_target");
+	struct counted probe = COUNTED_AT(TARGET);
 	unsigned int offset;
 
 	for (offset = 0; offset <= 4; offset++) {
@@ -171,23 +168,17 @@ TEST(R3_entry_is_behind_the_mark)
 
 TEST(R4_disabled_is_not_hit)
 {
-	struct counted probe = COUNTED_AT("kprobes_clauses_target");
-
-	probe.kp.flags = KPROBE_FLAG_DISABLED;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_AT(probe, TARGET, .flags = KPROBE_FLAG_DISABLED);
 	KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
 	KUNIT_EXPECT_EQ(test, probe.before, 0);
 	KUNIT_EXPECT_EQ(test, probe.kp.nmissed, 0);
-	unregister_kprobe(&probe.kp);
 }
 
 TEST(R8_none_is_called_after_unregistering)
 {
-	struct counted probe = COUNTED_AT("kprobes_clauses_target");
-
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_AT(probe, TARGET);
 	clauses_call(1);
-	unregister_kprobe(&probe.kp);
+	take_out(&probe);
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
 }
@@ -201,15 +192,12 @@ TEST(R8_unknown_loses_its_address)
 }
 
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_X86_64)
-#define TARGET "kprobes_clauses_target"
-
 /* Not from within the call, and what stands behind it is like any other. */
 TEST(R1_7_ftrace_calls_from_the_entry_alone)
 {
-	struct counted entry = COUNTED_AT(TARGET);
 	struct counted inside, behind;
 
-	KUNIT_ASSERT_EQ(test, register_kprobe(&entry.kp), 0);
+	PROBE_AT(entry, TARGET);
 	KUNIT_EXPECT_TRUE(test, kprobe_ftrace(&entry.kp));
 	inside = COUNTED_IN(entry.kp.addr + 1);
 	behind = COUNTED_IN(entry.kp.addr + MCOUNT_INSN_SIZE);
@@ -224,7 +212,6 @@ TEST(R1_7_ftrace_calls_from_the_entry_alone)
 	KUNIT_EXPECT_EQ(test, behind.before, 1);
 	KUNIT_EXPECT_EQ(test, behind.after, 1);
 	unregister_kprobe(&behind.kp);
-	unregister_kprobe(&entry.kp);
 }
 
 static void callback(unsigned long ip, unsigned long parent,

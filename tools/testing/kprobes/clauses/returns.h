@@ -61,6 +61,7 @@ struct watched {
 	unsigned long value;
 	struct task_struct *task;
 	bool gone;		/* nothing is to be told any more */
+	bool registered;	/* by WATCH() */
 };
 
 int watched_entered(struct kretprobe_instance *call, struct pt_regs *regs);
@@ -71,12 +72,26 @@ static inline struct watched *watched_by(struct kretprobe_instance *call)
 	return container_of(get_kretprobe(call), struct watched, rp);
 }
 
-#define WATCHED(symbol)						\
+/* Behind the symbol may stand members of the struct kretprobe. */
+#define WATCHED(symbol, ...)					\
 	((struct watched) { .rp = {				\
 		.kp.symbol_name = symbol,			\
 		.handler = watched_returned,			\
-		.entry_handler = watched_entered,		\
+		.entry_handler = watched_entered, __VA_ARGS__	\
 	} })
+
+static inline void unwatch(struct watched *probe)
+{
+	if (probe->registered)
+		unregister_kretprobe(&probe->rp);
+	probe->registered = false;
+}
+
+/* A return probe that is there until unwatch(), or the end of its scope. */
+#define WATCH(name, ...)						\
+	struct watched name __cleanup(unwatch) = WATCHED(__VA_ARGS__);	\
+	IS_REGISTERED(name, register_kretprobe(&name.rp));		\
+	name.registered = true
 
 /* What a client does before it registers the probe again. */
 void watched_anew(struct watched *probe);

@@ -140,12 +140,9 @@ TEST(K2_twice_in_a_batch)
 /* Not of the same batch: what a client leaves there may be anything. */
 TEST(K2_what_a_client_leaves_is_no_store)
 {
-	struct watched probe = WATCHED(INNER);
-
-	probe.rp.rh = (struct rethook *)16;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER, .rh = (struct rethook *)16);
 	call_inner();
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
 }
 
@@ -187,10 +184,10 @@ TEST(D4_refused_at_each_step)
 TEST(D4_unregistered_twice)
 {
 	const size_t stores = rust_kprobes_return_stores();
-	struct watched probe = WATCHED(INNER), stays = WATCHED(INNER);
+	struct watched probe = WATCHED(INNER);
 
 	spare_c(test);
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&stays.rp), 0);
+	WATCH(stays, INNER);
 	KUNIT_EXPECT_EQ(test, register_kretprobe(&probe.rp), 0);
 	unregister_kretprobe(&probe.rp);
 	KUNIT_EXPECT_NULL(test, probe.rp.rh);
@@ -206,7 +203,7 @@ TEST(D4_unregistered_twice)
 	call_inner();
 	EXPECT_TOLD(test, &probe, 0, 0);
 	EXPECT_TOLD(test, &stays, 1, 1);
-	unregister_kretprobe(&stays.rp);
+	unwatch(&stays);
 	EXPECT_STORES(test, stores);
 }
 
@@ -235,11 +232,11 @@ TEST(D4_strangers_in_a_batch)
 TEST(D4_copy_of_a_registered_one)
 {
 	const size_t stores = rust_kprobes_return_stores();
-	struct watched probe = WATCHED(INNER), copy;
+	struct watched copy;
 	int turn;
 
 	spare_c(test);
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER);
 	copy = probe;
 	/* The symbol and the address are both there. */
 	KUNIT_EXPECT_EQ(test, register_kretprobe(&copy.rp), -EINVAL);
@@ -256,24 +253,24 @@ TEST(D4_copy_of_a_registered_one)
 		msleep(100);
 		EXPECT_STORES(test, stores + 1);
 	}
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	EXPECT_STORES(test, stores);
 }
 
 TEST(D4_garbage_is_no_store)
 {
 	const size_t stores = rust_kprobes_return_stores();
-	struct watched probe = WATCHED(NULL), stays = WATCHED(INNER);
+	struct watched probe = WATCHED(NULL);
 
 	spare_c(test);
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&stays.rp), 0);
+	WATCH(stays, INNER);
 	probe.rp.kp.addr = (kprobe_opcode_t *)kprobes_returns_inner;
 	probe.rp.rh = (struct rethook *)16;
 	unregister_kretprobe(&probe.rp);
 	KUNIT_EXPECT_NULL(test, probe.rp.kp.addr);
 	call_inner();
 	EXPECT_TOLD(test, &stays, 1, 1);
-	unregister_kretprobe(&stays.rp);
+	unwatch(&stays);
 	EXPECT_STORES(test, stores);
 }
 

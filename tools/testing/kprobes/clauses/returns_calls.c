@@ -10,16 +10,13 @@
 
 TEST(K3_before_and_after)
 {
-	struct watched probe = WATCHED(INNER);
-
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER);
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
 	EXPECT_TOLD(test, &probe, 1, 1);
 	KUNIT_EXPECT_LT(test, probe.turn_entered, probe.turn_returned);
 	KUNIT_EXPECT_EQ(test, probe.value, 1);
 	KUNIT_EXPECT_PTR_EQ(test, probe.task, current);
 	KUNIT_EXPECT_FALSE(test, has_calls(current));
-	unregister_kretprobe(&probe.rp);
 }
 
 static long look_at_entered(void *data)
@@ -33,22 +30,17 @@ static long look_at_entered(void *data)
 /* The function runs in between. */
 TEST(K3_the_function_is_in_between)
 {
-	struct watched probe = WATCHED(INNER);
-
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER);
 	KUNIT_EXPECT_EQ(test, kprobes_returns_inner(look_at_entered, &probe),
 			11);
-	unregister_kretprobe(&probe.rp);
 }
 
 /* It sees where the function returns to, still. */
 TEST(K3_entry_handler_comes_before_the_hook)
 {
-	struct watched probe = WATCHED(INNER);
-
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER);
 	KUNIT_EXPECT_EQ(test, kprobes_returns_inner(returns_nothing, NULL), 1);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	KUNIT_EXPECT_TRUE(test, returns_is_in(probe.on_stack, __func__));
 	KUNIT_EXPECT_EQ(test, probe.on_stack, probe.ip);
 }
@@ -56,11 +48,8 @@ TEST(K3_entry_handler_comes_before_the_hook)
 /* The innermost ones find nothing. */
 TEST(K3_what_finds_no_room_is_missed)
 {
-	struct watched probe = WATCHED(DEEP);
-
-	probe.rp.maxactive = 3;
 	KUNIT_ASSERT_EQ(test, returns_grow(false), 0);
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, DEEP, .maxactive = 3);
 	KUNIT_EXPECT_EQ(test, kprobes_returns_deep(8), 8);
 	EXPECT_TOLD(test, &probe, 3, 3);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 5);
@@ -69,23 +58,21 @@ TEST(K3_what_finds_no_room_is_missed)
 	KUNIT_EXPECT_EQ(test, kprobes_returns_deep(3), 3);
 	EXPECT_TOLD(test, &probe, 6, 6);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 5);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	KUNIT_EXPECT_EQ(test, returns_grow(true), 0);
 }
 
 TEST(K3_room_is_used_again)
 {
-	struct watched probe = WATCHED(INNER);
 	int n;
 
-	probe.rp.maxactive = 1;
 	KUNIT_ASSERT_EQ(test, returns_grow(false), 0);
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER, .maxactive = 1);
 	for (n = 0; n < 100; n++)
 		call_inner();
 	EXPECT_TOLD(test, &probe, 100, 100);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	KUNIT_EXPECT_EQ(test, returns_grow(true), 0);
 }
 
@@ -100,13 +87,10 @@ static int refuses(struct kretprobe_instance *call, struct pt_regs *regs)
 /* There is room for one call, and who does not want it gives it back. */
 TEST(K3_entry_handler_may_refuse)
 {
-	struct watched probe = WATCHED(INNER);
 	int n;
 
-	probe.rp.maxactive = 1;
-	probe.rp.entry_handler = refuses;
 	KUNIT_ASSERT_EQ(test, returns_grow(false), 0);
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER, .maxactive = 1, .entry_handler = refuses);
 	WRITE_ONCE(refuse, true);
 	for (n = 0; n < 5; n++)
 		KUNIT_EXPECT_EQ(test, call_inner(), 1);
@@ -115,7 +99,7 @@ TEST(K3_entry_handler_may_refuse)
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
 	EXPECT_TOLD(test, &probe, 6, 1);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	KUNIT_EXPECT_EQ(test, returns_grow(true), 0);
 }
 
@@ -155,19 +139,15 @@ static int compare_data(struct kretprobe_instance *call, struct pt_regs *regs)
 /* It begins as zeros, and then has what was left there. */
 TEST(K3_data_is_left_alone)
 {
-	struct watched probe = WATCHED(INNER);
 	int n;
 
-	probe.rp.maxactive = 1;
-	probe.rp.data_size = sizeof(long);
-	probe.rp.entry_handler = note_data;
-	probe.rp.handler = compare_data;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER, .maxactive = 1, .data_size = sizeof(long),
+	      .entry_handler = note_data, .handler = compare_data);
 	for (n = 0; n < 3; n++) {
 		call_inner();
 		KUNIT_EXPECT_EQ(test, seen_before, 7 * n);
 	}
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 3, 3);
 }
 
@@ -186,12 +166,9 @@ static int change_data(struct kretprobe_instance *call, struct pt_regs *regs)
 
 TEST(K3_entry_handler_changes_registers)
 {
-	struct watched probe = WATCHED(INNER);
-
-	probe.rp.entry_handler = change_data;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER, .entry_handler = change_data);
 	KUNIT_EXPECT_EQ(test, kprobes_returns_inner(give_back, NULL), 42);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
 }
 
@@ -267,11 +244,9 @@ TEST(K4_each_is_told_where_it_returns_to)
 /* As bpf_get_func_ret() and others ask. */
 TEST(K4_one_is_told_where_it_returns_to)
 {
-	struct watched probe = WATCHED(INNER);
-
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER);
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	KUNIT_EXPECT_EQ(test, probe.to, probe.on_stack);
 	KUNIT_EXPECT_TRUE(test, returns_is_in(probe.to, __func__));
 }
@@ -293,15 +268,12 @@ static int note_whose_after(struct kretprobe_instance *call,
 
 TEST(K4_handlers_are_told_whose_they_are)
 {
-	struct watched probe = WATCHED(INNER), other = WATCHED(INNER);
-
-	probe.rp.entry_handler = note_whose;
-	probe.rp.handler = note_whose_after;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
-	KUNIT_EXPECT_EQ(test, register_kretprobe(&other.rp), 0);
+	WATCH(probe, INNER, .entry_handler = note_whose,
+	      .handler = note_whose_after);
+	WATCH(other, INNER);
 	call_inner();
-	unregister_kretprobe(&other.rp);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&other);
+	unwatch(&probe);
 	KUNIT_EXPECT_PTR_EQ(test, whose[0], &probe.rp);
 	KUNIT_EXPECT_PTR_EQ(test, whose[1], &probe.rp);
 	EXPECT_TOLD(test, &probe, 1, 1);
@@ -317,15 +289,12 @@ static int wants_another_path(struct kretprobe_instance *call,
 
 TEST(K4_what_a_handler_returns_is_ignored)
 {
-	struct watched probe = WATCHED(INNER), other = WATCHED(INNER);
-
 	/* It is told first. */
-	probe.rp.handler = wants_another_path;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
-	KUNIT_EXPECT_EQ(test, register_kretprobe(&other.rp), 0);
+	WATCH(probe, INNER, .handler = wants_another_path);
+	WATCH(other, INNER);
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
-	unregister_kretprobe(&other.rp);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&other);
+	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
 	EXPECT_TOLD(test, &other, 1, 1);
 }
@@ -339,14 +308,11 @@ static int change_value(struct kretprobe_instance *call, struct pt_regs *regs)
 
 TEST(K4_a_handler_changes_what_is_returned)
 {
-	struct watched probe = WATCHED(INNER);
-
-	probe.rp.handler = change_value;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER, .handler = change_value);
 	KUNIT_EXPECT_EQ(test, call_inner(), 99);
 	KUNIT_EXPECT_EQ(test, kprobes_returns_outer(returns_nothing, NULL),
 			100);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
 }
 
@@ -361,15 +327,12 @@ static int look_at_calls(struct kretprobe_instance *call, struct pt_regs *regs)
 /* Who unwinds in a handler needs them. */
 TEST(K4_call_is_in_the_list_until_all_are_told)
 {
-	struct watched first = WATCHED(INNER), last = WATCHED(INNER);
-
-	last.rp.handler = look_at_calls;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&first.rp), 0);
-	KUNIT_EXPECT_EQ(test, register_kretprobe(&last.rp), 0);
+	WATCH(first, INNER);
+	WATCH(last, INNER, .handler = look_at_calls);
 	had_calls = false;
 	call_inner();
-	unregister_kretprobe(&last.rp);
-	unregister_kretprobe(&first.rp);
+	unwatch(&last);
+	unwatch(&first);
 	EXPECT_TOLD(test, &last, 1, 1);
 	KUNIT_EXPECT_TRUE(test, had_calls);
 	KUNIT_EXPECT_FALSE(test, has_calls(current));
@@ -394,18 +357,15 @@ static int note_running_after(struct kretprobe_instance *call,
 /* kprobe_running(), which no module can call. */
 TEST(K4_running_probe_is_that_of_the_entry)
 {
-	struct watched probe = WATCHED(INNER);
-
 	/* Of the CPU's address space, which GCC knows of: by its number only. */
 	running_kprobe = (void __percpu *)(unsigned long)
 			 clauses_symbol("current_kprobe");
 	if (!running_kprobe)
 		kunit_skip(test, "calls through pointers are checked");
-	probe.rp.entry_handler = note_running;
-	probe.rp.handler = note_running_after;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER, .entry_handler = note_running,
+	      .handler = note_running_after);
 	call_inner();
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
 	KUNIT_EXPECT_PTR_EQ(test, ran[0], &probe.rp.kp);
 	KUNIT_EXPECT_PTR_EQ(test, ran[1], &probe.rp.kp);
@@ -421,14 +381,9 @@ static int call_other(struct kretprobe_instance *call, struct pt_regs *regs)
 /* Plain probes, and the entries of return probes. */
 TEST(K4_hits_in_handlers_are_missed)
 {
-	struct watched probe = WATCHED(INNER);
-	struct watched within = WATCHED("kprobes_clauses_other");
-	struct counted plain = COUNTED_AT("kprobes_clauses_other");
-
-	probe.rp.handler = call_other;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&plain.kp), 0);
-	KUNIT_EXPECT_EQ(test, register_kretprobe(&within.rp), 0);
-	KUNIT_EXPECT_EQ(test, register_kretprobe(&probe.rp), 0);
+	PROBE_AT(plain, OTHER);
+	WATCH(within, OTHER);
+	WATCH(probe, INNER, .handler = call_other);
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
 	EXPECT_TOLD(test, &probe, 2, 2);
@@ -441,9 +396,6 @@ TEST(K4_hits_in_handlers_are_missed)
 	clauses_call_other(1);
 	EXPECT_TOLD(test, &within, 1, 1);
 	KUNIT_EXPECT_EQ(test, plain.before, 1);
-	unregister_kretprobe(&probe.rp);
-	unregister_kretprobe(&within.rp);
-	unregister_kprobe(&plain.kp);
 }
 
 static int note_depth(struct kretprobe_instance *call, struct pt_regs *regs)
@@ -461,16 +413,11 @@ static int compare_depth(struct kretprobe_instance *call, struct pt_regs *regs)
 
 TEST(K4_each_call_has_its_own_data)
 {
-	struct watched probe = WATCHED(DEEP);
-
-	probe.rp.maxactive = 8;
 	/* No multiple of anything. */
-	probe.rp.data_size = sizeof(long) + 3;
-	probe.rp.entry_handler = note_depth;
-	probe.rp.handler = compare_depth;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, DEEP, .maxactive = 8, .data_size = sizeof(long) + 3,
+	      .entry_handler = note_depth, .handler = compare_depth);
 	KUNIT_EXPECT_EQ(test, kprobes_returns_deep(8), 8);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 8, 8);
 }
 
@@ -515,11 +462,9 @@ static long be_interrupted(void *unused)
 /* The interrupt's call is one of the task's, for as long. */
 TEST(K4_calls_of_interrupts)
 {
-	struct watched probe = WATCHED(INNER);
-
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER);
 	KUNIT_EXPECT_EQ(test, kprobes_returns_inner(be_interrupted, NULL), 5);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 2, 2);
 	KUNIT_EXPECT_EQ(test, probe.value, 5);
 	KUNIT_EXPECT_FALSE(test, has_calls(current));
@@ -527,11 +472,10 @@ TEST(K4_calls_of_interrupts)
 
 TEST(K4_interrupts_stay_off)
 {
-	struct watched probe = WATCHED(INNER);
 	bool were_off;
 	long result;
 
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER);
 	local_irq_disable();
 	result = call_inner();
 	were_off = irqs_disabled();
@@ -540,7 +484,7 @@ TEST(K4_interrupts_stay_off)
 	KUNIT_EXPECT_TRUE(test, were_off);
 	call_inner();
 	KUNIT_EXPECT_FALSE(test, irqs_disabled());
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 2, 2);
 }
 
@@ -559,14 +503,11 @@ static long shift_frame(void *data)
  */
 TEST(K5_foreign_frame)
 {
-	struct watched latest = WATCHED(INNER), oldest = WATCHED(INNER);
 	int warned[2] = {};
 	long results[2] = {};
 
-	latest.rp.maxactive = 1;
-	oldest.rp.maxactive = 1;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&latest.rp), 0);
-	KUNIT_EXPECT_EQ(test, register_kretprobe(&oldest.rp), 0);
+	WATCH(latest, INNER, .maxactive = 1);
+	WATCH(oldest, INNER, .maxactive = 1);
 	kunit_warning_suppress(test) {
 		results[0] = kprobes_returns_inner(shift_frame, &oldest);
 		warned[0] = KUNIT_SUPPRESSED_WARNING_COUNT();
@@ -586,8 +527,6 @@ TEST(K5_foreign_frame)
 	call_inner();
 	EXPECT_TOLD(test, &latest, 3, 2);
 	EXPECT_TOLD(test, &oldest, 3, 1);
-	unregister_kretprobe(&latest.rp);
-	unregister_kretprobe(&oldest.rp);
 }
 
 #include "returns_calls.cases"

@@ -16,14 +16,12 @@ static long is_latest(void *data)
 /* The task has the call where others look for it, for as long as it lasts. */
 TEST(K1_by_rethook)
 {
-	struct watched probe = WATCHED(INNER);
-
 	KUNIT_EXPECT_TRUE(test, IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK));
 	KUNIT_EXPECT_FALSE(test, has_calls(current));
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER);
 	KUNIT_EXPECT_EQ(test, kprobes_returns_inner(is_latest, &probe), 2);
 	KUNIT_EXPECT_FALSE(test, has_calls(current));
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
 }
 
@@ -110,12 +108,9 @@ TEST(K2_on_an_entry_alone)
 
 TEST(K2_by_address)
 {
-	struct watched probe = WATCHED(NULL);
-
-	probe.rp.kp.addr = (kprobe_opcode_t *)kprobes_returns_inner;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, NULL, .kp.addr = (kprobe_opcode_t *)kprobes_returns_inner);
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
 }
 
@@ -207,13 +202,9 @@ TEST(K2_how_many_calls_is_told)
 	int n;
 
 	for (n = 0; n < ARRAY_SIZE(wanted); n++) {
-		struct watched probe = WATCHED(INNER);
-
-		probe.rp.maxactive = wanted[n];
-		KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+		WATCH(probe, INNER, .maxactive = wanted[n]);
 		KUNIT_EXPECT_EQ(test, probe.rp.maxactive,
 				wanted[n] > 0 ? wanted[n] : usual_calls());
-		unregister_kretprobe(&probe.rp);
 	}
 }
 
@@ -221,58 +212,41 @@ TEST(K2_how_many_calls_is_told)
 TEST(K2_usual_number_of_calls)
 {
 	const int calls = usual_calls();
-	struct watched probe = WATCHED(DEEP);
 
 	KUNIT_ASSERT_EQ(test, returns_grow(false), 0);
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, DEEP);
 	KUNIT_EXPECT_EQ(test, kprobes_returns_deep(calls), calls);
 	EXPECT_TOLD(test, &probe, calls, calls);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);
 	KUNIT_EXPECT_EQ(test, kprobes_returns_deep(calls + 1), calls + 1);
 	EXPECT_TOLD(test, &probe, 2 * calls, 2 * calls);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 1);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	KUNIT_EXPECT_EQ(test, returns_grow(true), 0);
 }
 
 TEST(K2_nmissed_starts_at_zero)
 {
-	struct watched probe = WATCHED(INNER);
-
-	probe.rp.nmissed = 7;
-	probe.rp.kp.nmissed = 7;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER, .nmissed = 7, .kp.nmissed = 7);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);
 	KUNIT_EXPECT_EQ(test, probe.rp.kp.nmissed, 0);
-	unregister_kretprobe(&probe.rp);
 }
 
 TEST(K2_no_handlers)
 {
-	struct watched probe = WATCHED(INNER);
-
-	probe.rp.handler = NULL;
-	probe.rp.entry_handler = NULL;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER, .handler = NULL, .entry_handler = NULL);
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
 	KUNIT_EXPECT_FALSE(test, has_calls(current));
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);
-	unregister_kretprobe(&probe.rp);
 }
 
 TEST(K2_either_handler_alone)
 {
-	struct watched before = WATCHED(INNER), after = WATCHED(INNER);
-
-	before.rp.handler = NULL;
-	after.rp.entry_handler = NULL;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&before.rp), 0);
-	KUNIT_EXPECT_EQ(test, register_kretprobe(&after.rp), 0);
+	WATCH(before, INNER, .handler = NULL);
+	WATCH(after, INNER, .entry_handler = NULL);
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
 	EXPECT_TOLD(test, &before, 1, 0);
 	EXPECT_TOLD(test, &after, 0, 1);
-	unregister_kretprobe(&before.rp);
-	unregister_kretprobe(&after.rp);
 }
 
 static int never(struct kprobe *kp, struct pt_regs *regs)
@@ -290,14 +264,11 @@ static void never_after(struct kprobe *kp, struct pt_regs *regs,
 /* Those of the probe on the entry are not the client's. */
 TEST(K2_handlers_of_the_entry_are_replaced)
 {
-	struct watched probe = WATCHED(INNER);
-
-	probe.rp.kp.pre_handler = never;
-	probe.rp.kp.post_handler = never_after;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER, .kp.pre_handler = never,
+	      .kp.post_handler = never_after);
 	KUNIT_EXPECT_NULL(test, probe.rp.kp.post_handler);
 	call_inner();
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
 }
 
@@ -318,10 +289,7 @@ TEST(K2_refused_where_no_probe_may_be)
 
 TEST(K2_disabled_is_not_told)
 {
-	struct watched probe = WATCHED(INNER);
-
-	probe.rp.kp.flags = KPROBE_FLAG_DISABLED;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER, .kp.flags = KPROBE_FLAG_DISABLED);
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
 	EXPECT_TOLD(test, &probe, 0, 0);
 	KUNIT_EXPECT_EQ(test, enable_kretprobe(&probe.rp), 0);
@@ -331,7 +299,6 @@ TEST(K2_disabled_is_not_told)
 	call_inner();
 	EXPECT_TOLD(test, &probe, 1, 1);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);
-	unregister_kretprobe(&probe.rp);
 }
 
 static long disable(void *data)
@@ -344,14 +311,11 @@ static long disable(void *data)
 /* A call that began before is watched to its end. */
 TEST(K2_disabled_within_a_call)
 {
-	struct watched probe = WATCHED(INNER);
-
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER);
 	KUNIT_EXPECT_EQ(test, kprobes_returns_inner(disable, &probe), 1);
 	EXPECT_TOLD(test, &probe, 1, 1);
 	call_inner();
 	EXPECT_TOLD(test, &probe, 1, 1);
-	unregister_kretprobe(&probe.rp);
 }
 
 TEST(K2_registered_again_after_a_reset)

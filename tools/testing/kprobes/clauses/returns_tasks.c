@@ -240,12 +240,10 @@ static void some_die(struct kunit *test, struct watched *probe, int count,
 TEST(K7_who_dies_gives_back)
 {
 	const size_t stores = rust_kprobes_return_stores();
-	struct watched probe = WATCHED(INNER);
 	int round;
 
-	probe.rp.maxactive = 10;
 	KUNIT_ASSERT_EQ(test, returns_grow(false), 0);
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER, .maxactive = 10);
 	for (round = 0; round < 3; round++) {
 		atomic_set(&probe.entered, 0);
 		atomic_set(&probe.returned, 0);
@@ -253,7 +251,7 @@ TEST(K7_who_dies_gives_back)
 		KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);
 		KUNIT_EXPECT_TRUE(test, COMES_TRUE(all_is_there(&probe, 10)));
 	}
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	KUNIT_EXPECT_EQ(test, returns_grow(true), 0);
 	EXPECT_STORES(test, stores);
 }
@@ -272,11 +270,10 @@ TEST(K7_unregistered_before_they_die)
 TEST(K7_unregistered_after_they_died)
 {
 	const size_t stores = rust_kprobes_return_stores();
-	struct watched probe = WATCHED(INNER);
 
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER);
 	some_die(test, &probe, 10, false);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	EXPECT_STORES(test, stores);
 }
 
@@ -289,11 +286,9 @@ static int live_shortly(void *unused)
 TEST(K7_function_that_never_returns)
 {
 	const size_t stores = rust_kprobes_return_stores();
-	struct watched probe = WATCHED("do_exit");
 	int n;
 
-	probe.rp.maxactive = 100;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, "do_exit", .maxactive = 100);
 	for (n = 0; n < 30; n++) {
 		struct task_struct *task = kthread_create(live_shortly, NULL,
 							  "shortly");
@@ -306,7 +301,7 @@ TEST(K7_function_that_never_returns)
 	KUNIT_EXPECT_GE(test, atomic_read(&probe.entered), 30);
 	KUNIT_EXPECT_EQ(test, atomic_read(&probe.returned), 0);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	/* Of those that have ended all is back; none else has taken any. */
 	EXPECT_STORES(test, stores);
 }
@@ -343,17 +338,12 @@ static char family[] =
 TEST(K7_children)
 {
 	const size_t stores = rust_kprobes_return_stores();
-	struct watched probe = WATCHED("kernel_clone");
-	struct kprobe child = {
-		.symbol_name = "wake_up_new_task",
-		.pre_handler = look_at_child,
-	};
 
 	atomic_set(&parents, 0);
 	atomic_set(&children, 0);
 	atomic_set(&heirs, 0);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&child), 0);
-	KUNIT_EXPECT_EQ(test, register_kretprobe(&probe.rp), 0);
+	PROBE_AT(child, "wake_up_new_task", .pre_handler = look_at_child);
+	WATCH(probe, "kernel_clone");
 	KUNIT_EXPECT_EQ(test, run(family), 0);
 	/* Each parent goes on behind it. */
 	KUNIT_EXPECT_TRUE(test, COMES_TRUE(atomic_read(&probe.entered) ==
@@ -361,8 +351,8 @@ TEST(K7_children)
 	KUNIT_EXPECT_GE(test, atomic_read(&probe.returned), 8);
 	KUNIT_EXPECT_EQ(test, atomic_read(&probe.wrong), 0);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);
-	unregister_kretprobe(&probe.rp);
-	unregister_kprobe(&child);
+	unwatch(&probe);
+	take_out(&child);
 	KUNIT_EXPECT_GE(test, atomic_read(&parents), 8);
 	KUNIT_EXPECT_GE(test, atomic_read(&children), 8);
 	KUNIT_EXPECT_EQ(test, atomic_read(&heirs), 0);
@@ -392,19 +382,17 @@ static int kill_sleeper(void *data)
 TEST(K7_killed_in_a_call)
 {
 	const size_t stores = rust_kprobes_return_stores();
-	struct watched probe = WATCHED("hrtimer_nanosleep");
 	struct task_struct *killer;
 	int status;
 
-	probe.rp.entry_handler = note_sleeper;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, "hrtimer_nanosleep", .entry_handler = note_sleeper);
 	killer = kthread_run(kill_sleeper, &probe, "killer");
 	KUNIT_EXPECT_FALSE(test, IS_ERR(killer));
 	status = run("exec sleep 30");
 	KUNIT_EXPECT_EQ(test, status & 0x7f, SIGKILL);
 	EXPECT_TOLD(test, &probe, 1, 1);
 	KUNIT_EXPECT_EQ(test, (long)probe.value, -ERESTART_RESTARTBLOCK);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	EXPECT_STORES(test, stores);
 }
 
@@ -432,12 +420,10 @@ static int wave(struct kunit *test, struct watched *probe, u32 pauses)
 SLOW_TEST(K3_each_of_many_is_watched_or_missed)
 {
 	const size_t stores = rust_kprobes_return_stores();
-	struct watched probe = WATCHED(INNER);
 
-	probe.rp.maxactive = 10;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER, .maxactive = 10);
 	KUNIT_EXPECT_GE(test, wave(test, &probe, 0), 10);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	EXPECT_STORES(test, stores);
 }
 
@@ -455,10 +441,7 @@ SLOW_TEST(K3_second_wave_loses_none)
 	bool grows;
 
 	for (n = 0; n < ARRAY_SIZE(pauses); n++) {
-		struct watched probe = WATCHED(INNER);
-
-		probe.rp.maxactive = 10;
-		KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+		WATCH(probe, INNER, .maxactive = 10);
 		watched = wave(test, &probe, pauses[n]);
 		/* With pauses it may have been in time for all. */
 		if (!pauses[n])
@@ -470,7 +453,7 @@ SLOW_TEST(K3_second_wave_loses_none)
 		KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);
 		/* It says what there was in the beginning. */
 		KUNIT_EXPECT_EQ(test, probe.rp.maxactive, 10);
-		unregister_kretprobe(&probe.rp);
+		unwatch(&probe);
 		EXPECT_STORES(test, stores);
 	}
 #else

@@ -228,7 +228,6 @@ TEST(K8_at_the_trampolines_first_instruction)
 		.notifier_call = stepped,
 		.priority = INT_MAX,
 	};
-	struct watched probe = WATCHED(INNER);
 	struct trace bare = {};
 	int n, from, caller;
 
@@ -236,8 +235,8 @@ TEST(K8_at_the_trampolines_first_instruction)
 	if (!trampoline)
 		kunit_skip(test, "calls through pointers are checked");
 	kprobes_returns_inner(note_trace, &bare);
-	KUNIT_ASSERT_EQ(test, register_die_notifier(&block), 0);
-	KUNIT_EXPECT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER);
+	KUNIT_EXPECT_EQ(test, register_die_notifier(&block), 0);
 	at_trampoline.count = 0;
 	steps = 0;
 	local_irq_disable();
@@ -247,7 +246,7 @@ TEST(K8_at_the_trampolines_first_instruction)
 	set_flags(native_save_fl() & ~X86_EFLAGS_TF);
 	stepping = NULL;
 	local_irq_enable();
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	unregister_die_notifier(&block);
 	EXPECT_TOLD(test, &probe, 1, 1);
 	KUNIT_EXPECT_GT(test, steps, 0);
@@ -331,7 +330,6 @@ typedef unsigned long (*find_function)(struct task_struct *task,
 TEST(K8_where_a_call_returns_to)
 {
 	find_function ask = clauses_symbol("rethook_find_ret_addr");
-	struct watched probe = WATCHED(INNER);
 	struct llist_node *last = NULL;
 	struct crowd crowd = {};
 	struct trace trace = {};
@@ -339,7 +337,7 @@ TEST(K8_where_a_call_returns_to)
 
 	if (!ask)
 		kunit_skip(test, "calls through pointers are checked");
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER);
 	crowd_sleeps(test, &crowd, 1);
 	if (probe.call &&
 	    COMES_TRUE(is_asleep(crowd_task(&crowd, 0), &trace))) {
@@ -355,7 +353,7 @@ TEST(K8_where_a_call_returns_to)
 		KUNIT_EXPECT_EQ(test, ask(task, frame + 8, &last), 0);
 	}
 	KUNIT_EXPECT_EQ(test, crowd_wakes(&crowd), 0);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
 	KUNIT_EXPECT_TRUE(test, returns_is_in(probe.on_stack, SLEEPER));
 	last = NULL;

@@ -8,29 +8,23 @@
 
 TEST(K3_through_ftrace)
 {
-	struct watched probe = WATCHED(INNER);
-
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, INNER);
 	KUNIT_EXPECT_EQ(test, kprobe_ftrace(&probe.rp.kp),
 			IS_ENABLED(CONFIG_KPROBES_ON_FTRACE));
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
 }
 
 TEST(K3_by_a_breakpoint)
 {
-	struct counted stays = counted_after(PLAIN);
-	struct watched probe = WATCHED(NULL);
-
 	/* With this one there is no jump. */
-	probe.rp.kp.addr = (kprobe_opcode_t *)PLAIN;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&stays.kp), 0);
-	KUNIT_EXPECT_EQ(test, register_kretprobe(&probe.rp), 0);
+	PROBE_IN(stays, PLAIN, AFTER);
+	WATCH(probe, NULL, .kp.addr = (kprobe_opcode_t *)PLAIN);
 	KUNIT_EXPECT_TRUE(test, IS_BREAKPOINT(PLAIN));
 	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-	unregister_kretprobe(&probe.rp);
-	unregister_kprobe(&stays.kp);
+	unwatch(&probe);
+	take_out(&stays);
 	EXPECT_TOLD(test, &probe, 1, 1);
 	KUNIT_EXPECT_EQ(test, probe.value, 6);
 	KUNIT_EXPECT_EQ(test, stays.after, 1);
@@ -38,13 +32,10 @@ TEST(K3_by_a_breakpoint)
 
 TEST(K3_by_a_jump)
 {
-	struct watched probe = WATCHED(NULL);
-
-	probe.rp.kp.addr = (kprobe_opcode_t *)PLAIN;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, NULL, .kp.addr = (kprobe_opcode_t *)PLAIN);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
 	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
 	KUNIT_EXPECT_EQ(test, probe.value, 6);
 }
@@ -81,15 +72,13 @@ TEST(K4_registers_are_left_alone)
 		0, X86_EFLAGS_CF, X86_EFLAGS_CF | X86_EFLAGS_ZF |
 		X86_EFLAGS_SF | X86_EFLAGS_OF | X86_EFLAGS_PF | X86_EFLAGS_AF,
 	};
-	struct watched probe = WATCHED(NULL);
 	struct pt_regs bare[ARRAY_SIZE(flags)], hooked;
 	int n, jump, calls = 0;
 
 	for (n = 0; n < ARRAY_SIZE(flags); n++)
 		run(&bare[n], flags[n]);
-	probe.rp.kp.addr = (kprobe_opcode_t *)PLACE(registers);
-	probe.rp.handler = note_flags;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, NULL, .kp.addr = (kprobe_opcode_t *)PLACE(registers),
+	      .handler = note_flags);
 	for (jump = 0; jump < 2; jump++) {
 		if (jump)
 			KUNIT_EXPECT_TRUE(test,
@@ -103,7 +92,7 @@ TEST(K4_registers_are_left_alone)
 			KUNIT_EXPECT_EQ(test, probe.value, bare[n].ax);
 		}
 	}
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, calls, calls);
 }
 
@@ -120,16 +109,14 @@ static int change_registers(struct kretprobe_instance *call,
 
 TEST(K4_a_handler_changes_registers)
 {
-	struct watched probe = WATCHED(NULL);
 	struct pt_regs bare, hooked;
 
 	swap = 0x5555;
 	run(&bare, 0);
-	probe.rp.kp.addr = (kprobe_opcode_t *)PLACE(registers);
-	probe.rp.handler = change_registers;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
+	WATCH(probe, NULL, .kp.addr = (kprobe_opcode_t *)PLACE(registers),
+	      .handler = change_registers);
 	run(&hooked, 0);
-	unregister_kretprobe(&probe.rp);
+	unwatch(&probe);
 	bare.bx ^= swap;
 	bare.r15 ^= swap;
 	bare.flags ^= X86_EFLAGS_CF;

@@ -10,7 +10,7 @@ TEST(R5_newest_is_called_first)
 	int n;
 
 	for (n = 0; n < 3; n++) {
-		probes[n] = COUNTED_AT("kprobes_clauses_target");
+		probes[n] = COUNTED_AT(TARGET);
 		with_after(&probes[n]);
 		KUNIT_ASSERT_EQ(test, register_kprobe(&probes[n].kp), 0);
 	}
@@ -26,34 +26,25 @@ TEST(R5_newest_is_called_first)
 
 TEST(R5_each_goes_alone)
 {
-	struct counted first = COUNTED_AT("kprobes_clauses_target");
-	struct counted second = COUNTED_AT("kprobes_clauses_target");
-
-	KUNIT_ASSERT_EQ(test, register_kprobe(&first.kp), 0);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&second.kp), 0);
+	PROBE_AT(first, TARGET);
+	PROBE_AT(second, TARGET);
 	clauses_call(1);
-	unregister_kprobe(&first.kp);
+	take_out(&first);
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, first.before, 1);
 	KUNIT_EXPECT_EQ(test, second.before, 2);
-	unregister_kprobe(&second.kp);
+	take_out(&second);
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, second.before, 2);
 }
 
 TEST(R5_enabled_one_joins_a_disabled_one)
 {
-	struct counted first = COUNTED_AT("kprobes_clauses_target");
-	struct counted second = COUNTED_AT("kprobes_clauses_target");
-
-	first.kp.flags = KPROBE_FLAG_DISABLED;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&first.kp), 0);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&second.kp), 0);
+	PROBE_AT(first, TARGET, .flags = KPROBE_FLAG_DISABLED);
+	PROBE_AT(second, TARGET);
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, first.before, 0);
 	KUNIT_EXPECT_EQ(test, second.before, 1);
-	unregister_kprobe(&second.kp);
-	unregister_kprobe(&first.kp);
 }
 
 TEST(R6_disable_unknown)
@@ -65,10 +56,7 @@ TEST(R6_disable_unknown)
 
 TEST(R6_disable_and_enable)
 {
-	struct counted probe = COUNTED_AT("kprobes_clauses_target");
-
-	probe.kp.flags = KPROBE_FLAG_DISABLED;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_AT(probe, TARGET, .flags = KPROBE_FLAG_DISABLED);
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, probe.before, 0);
 	KUNIT_EXPECT_EQ(test, enable_kprobe(&probe.kp), 0);
@@ -78,16 +66,12 @@ TEST(R6_disable_and_enable)
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&probe.kp), 0);
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
-	unregister_kprobe(&probe.kp);
 }
 
 TEST(R6_others_at_the_address_go_on)
 {
-	struct counted first = COUNTED_AT("kprobes_clauses_target");
-	struct counted second = COUNTED_AT("kprobes_clauses_target");
-
-	KUNIT_ASSERT_EQ(test, register_kprobe(&first.kp), 0);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&second.kp), 0);
+	PROBE_AT(first, TARGET);
+	PROBE_AT(second, TARGET);
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&first.kp), 0);
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, first.before, 0);
@@ -99,8 +83,6 @@ TEST(R6_others_at_the_address_go_on)
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, first.before, 1);
 	KUNIT_EXPECT_EQ(test, second.before, 1);
-	unregister_kprobe(&first.kp);
-	unregister_kprobe(&second.kp);
 }
 
 TEST(R7_enable_unknown)
@@ -112,13 +94,10 @@ TEST(R7_enable_unknown)
 
 TEST(R7_enable_enabled)
 {
-	struct counted probe = COUNTED_AT("kprobes_clauses_target");
-
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_AT(probe, TARGET);
 	KUNIT_EXPECT_EQ(test, enable_kprobe(&probe.kp), 0);
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
-	unregister_kprobe(&probe.kp);
 }
 
 #include "share.cases"

@@ -32,15 +32,11 @@ static int in_trap(struct kprobe *kp, struct pt_regs *regs)
 
 TEST(H1_breakpoints_come_like_nmis)
 {
-	struct counted probe = COUNTED_IN(clauses_move_site);
-
-	probe.kp.pre_handler = in_trap;
 	/* Else C replaces the breakpoint by a jump later. */
-	with_after(&probe);
 	other_context = false;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, clauses_move_site, .pre_handler = in_trap, AFTER);
 	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
-	unregister_kprobe(&probe.kp);
+	take_out(&probe);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
 	KUNIT_EXPECT_FALSE(test, other_context);
 }
@@ -50,13 +46,11 @@ TEST(H5_instruction_is_carried_out)
 	int n;
 
 	for (n = 0; n < ARRAY_SIZE(targets); n++) {
-		struct counted probe = COUNTED_IN(targets[n].site);
-
-		KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+		PROBE_IN(probe, targets[n].site);
 		KUNIT_EXPECT_EQ(test, targets[n].function(1), 6);
 		KUNIT_EXPECT_EQ(test, targets[n].function(-3), 2);
 		KUNIT_EXPECT_EQ(test, probe.before, 2);
-		unregister_kprobe(&probe.kp);
+		take_out(&probe);
 		KUNIT_EXPECT_EQ(test, targets[n].function(1), 6);
 		KUNIT_EXPECT_EQ(test, probe.before, 2);
 	}
@@ -95,25 +89,18 @@ static int go_elsewhere(struct kprobe *kp, struct pt_regs *regs)
 
 TEST(H3_other_path)
 {
-	struct counted older = COUNTED_IN(clauses_move_site);
-	struct counted newer = COUNTED_IN(clauses_move_site);
-
-	with_after(&older);
-	newer.kp.pre_handler = go_elsewhere;
-	with_after(&newer);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&older.kp), 0);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&newer.kp), 0);
+	PROBE_IN(older, clauses_move_site, AFTER);
+	PROBE_IN(newer, clauses_move_site, .pre_handler = go_elsewhere, AFTER);
 	KUNIT_EXPECT_EQ(test, clauses_move(1), 42);
 	KUNIT_EXPECT_EQ(test, newer.before, 1);
 	KUNIT_EXPECT_EQ(test, newer.after, 0);
 	KUNIT_EXPECT_EQ(test, older.before, 0);
 	KUNIT_EXPECT_EQ(test, older.after, 0);
 	/* The CPU is free again. */
-	unregister_kprobe(&newer.kp);
+	take_out(&newer);
 	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
 	KUNIT_EXPECT_EQ(test, older.before, 1);
 	KUNIT_EXPECT_EQ(test, older.after, 1);
-	unregister_kprobe(&older.kp);
 }
 
 static long (*inner_function)(long value);
@@ -138,43 +125,32 @@ TEST(H4_instruction_of_a_missed_hit)
 	int n;
 
 	for (n = 1; n < ARRAY_SIZE(targets); n++) {
-		struct counted inner = COUNTED_IN(targets[n].site);
-		struct counted outer = COUNTED_IN(clauses_move_site);
-
 		inner_function = targets[n].function;
 		inner_result = 0;
-		with_after(&inner);
-		outer.kp.pre_handler = call_inner;
-		outer.kp.post_handler = call_inner_after;
-		KUNIT_ASSERT_EQ(test, register_kprobe(&inner.kp), 0);
-		KUNIT_ASSERT_EQ(test, register_kprobe(&outer.kp), 0);
+		PROBE_IN(inner, targets[n].site, AFTER);
+		PROBE_IN(outer, clauses_move_site, .pre_handler = call_inner,
+			 .post_handler = call_inner_after);
 		KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
 		KUNIT_EXPECT_EQ(test, inner_result, 12);
 		KUNIT_EXPECT_EQ(test, outer.before, 1);
 		KUNIT_EXPECT_EQ(test, outer.after, 1);
 		KUNIT_EXPECT_EQ(test, inner.before, 0);
 		KUNIT_EXPECT_EQ(test, inner.kp.nmissed, 2);
-		unregister_kprobe(&outer.kp);
-		unregister_kprobe(&inner.kp);
 	}
 }
 
 /* A probe whose handlers call its own target. */
 TEST(H4_probe_hits_itself)
 {
-	struct counted probe = COUNTED_IN(clauses_inner_site);
-
 	inner_function = clauses_inner;
 	inner_result = 0;
-	probe.kp.pre_handler = call_inner;
-	probe.kp.post_handler = call_inner_after;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, clauses_inner_site, .pre_handler = call_inner,
+		 .post_handler = call_inner_after);
 	KUNIT_EXPECT_EQ(test, clauses_inner(1), 6);
 	KUNIT_EXPECT_EQ(test, inner_result, 12);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
 	KUNIT_EXPECT_EQ(test, probe.after, 1);
 	KUNIT_EXPECT_EQ(test, probe.kp.nmissed, 2);
-	unregister_kprobe(&probe.kp);
 }
 
 /* The instruction must come back while a post handler wants it to, only. */
@@ -183,11 +159,10 @@ TEST(H5_post_handlers_come_and_go)
 	int n, round;
 
 	for (n = 0; n < ARRAY_SIZE(targets); n++) {
-		struct counted stays = COUNTED_IN(targets[n].site);
 		struct counted comes = COUNTED_IN(targets[n].site);
 
 		with_after(&comes);
-		KUNIT_ASSERT_EQ(test, register_kprobe(&stays.kp), 0);
+		PROBE_IN(stays, targets[n].site);
 		for (round = 1; round <= 3; round++) {
 			comes.kp.flags = 0;
 			KUNIT_ASSERT_EQ(test, register_kprobe(&comes.kp), 0);
@@ -198,7 +173,6 @@ TEST(H5_post_handlers_come_and_go)
 			KUNIT_EXPECT_EQ(test, comes.after, round);
 			KUNIT_EXPECT_EQ(test, stays.before, 2 * round);
 		}
-		unregister_kprobe(&stays.kp);
 	}
 }
 
@@ -218,18 +192,14 @@ TEST(R1_13_errno_of_instructions)
 /* A breakpoint that is there does not hide what it is over. */
 TEST(R1_13_boundaries_behind_probes)
 {
-	struct counted first = COUNTED_IN(clauses_rip_site);
-	struct counted second = COUNTED_IN(clauses_rip_next);
 	struct counted inside = COUNTED_IN(hidden(clauses_rip_site) + 2);
 
-	KUNIT_ASSERT_EQ(test, register_kprobe(&first.kp), 0);
+	PROBE_IN(first, clauses_rip_site);
 	KUNIT_EXPECT_EQ(test, register_kprobe(&inside.kp), -EILSEQ);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&second.kp), 0);
+	PROBE_IN(second, clauses_rip_next);
 	KUNIT_EXPECT_EQ(test, clauses_rip(1), 6);
 	KUNIT_EXPECT_EQ(test, first.before, 1);
 	KUNIT_EXPECT_EQ(test, second.before, 1);
-	unregister_kprobe(&first.kp);
-	unregister_kprobe(&second.kp);
 }
 
 /* Who reads the text needs it to see through the breakpoint. */
@@ -238,19 +208,13 @@ TEST(M2_opcode_is_what_was_there)
 	int n;
 
 	for (n = 0; n < ARRAY_SIZE(targets); n++) {
-		struct counted first = COUNTED_IN(targets[n].site);
-		struct counted second = COUNTED_IN(targets[n].site);
 		u8 before = *targets[n].site;
 
-		first.kp.opcode = ~before;
-		second.kp.opcode = ~before;
-		KUNIT_ASSERT_EQ(test, register_kprobe(&first.kp), 0);
+		PROBE_IN(first, targets[n].site, .opcode = ~before);
 		KUNIT_EXPECT_NE(test, *targets[n].site, before);
 		KUNIT_EXPECT_EQ(test, first.kp.opcode, before);
-		KUNIT_ASSERT_EQ(test, register_kprobe(&second.kp), 0);
+		PROBE_IN(second, targets[n].site, .opcode = ~before);
 		KUNIT_EXPECT_EQ(test, second.kp.opcode, before);
-		unregister_kprobe(&first.kp);
-		unregister_kprobe(&second.kp);
 	}
 }
 
