@@ -22,6 +22,23 @@ SYM_FUNC_START(clauses_invoke)
 	jmp	*%rdx
 SYM_FUNC_END(clauses_invoke)
 
+/* From the first of struct pt_regs on; all but RDI, which has where they are. */
+.macro EACH_REGISTER do
+	.set	at, 0
+	.irp	name, r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi
+	\do	\name
+	.set	at, at + 8
+	.endr
+.endm
+
+.macro LOAD name
+	movq	at(%rdi), %\name
+.endm
+
+.macro STORE name
+	movq	%\name, at(%rdi)
+.endm
+
 /*
  * void clauses_invoke_with(struct pt_regs *regs, const void *function): it runs
  * with these registers and flags; those that it leaves come back.
@@ -38,20 +55,7 @@ SYM_FUNC_START(clauses_invoke_with)
 	pushq	%rsi
 	pushq	EFLAGS(%rdi)
 	popfq
-	movq	R15(%rdi), %r15
-	movq	R14(%rdi), %r14
-	movq	R13(%rdi), %r13
-	movq	R12(%rdi), %r12
-	movq	RBP(%rdi), %rbp
-	movq	RBX(%rdi), %rbx
-	movq	R11(%rdi), %r11
-	movq	R10(%rdi), %r10
-	movq	R9(%rdi), %r9
-	movq	R8(%rdi), %r8
-	movq	RAX(%rdi), %rax
-	movq	RCX(%rdi), %rcx
-	movq	RDX(%rdi), %rdx
-	movq	RSI(%rdi), %rsi
+	EACH_REGISTER LOAD
 	movq	RDI(%rdi), %rdi
 	ANNOTATE_RETPOLINE_SAFE
 	call	*(%rsp)
@@ -59,20 +63,7 @@ SYM_FUNC_START(clauses_invoke_with)
 	pushq	%rdi
 	/* rdi, flags, function, regs */
 	movq	24(%rsp), %rdi
-	movq	%r15, R15(%rdi)
-	movq	%r14, R14(%rdi)
-	movq	%r13, R13(%rdi)
-	movq	%r12, R12(%rdi)
-	movq	%rbp, RBP(%rdi)
-	movq	%rbx, RBX(%rdi)
-	movq	%r11, R11(%rdi)
-	movq	%r10, R10(%rdi)
-	movq	%r9, R9(%rdi)
-	movq	%r8, R8(%rdi)
-	movq	%rax, RAX(%rdi)
-	movq	%rcx, RCX(%rdi)
-	movq	%rdx, RDX(%rdi)
-	movq	%rsi, RSI(%rdi)
+	EACH_REGISTER STORE
 	popq	%rax
 	movq	%rax, RDI(%rdi)
 	popq	%rax

@@ -131,6 +131,12 @@ def _modes(start=0):
                            + MODES[:start % len(MODES)])
 
 
+def _mem(modes, text, **more):
+    """The form of TEXT, with the next of MODES as its operand."""
+    operand, setup = next(modes)
+    return Form(text.format(operand), setup, **more)
+
+
 def _cycle(size):
     return itertools.cycle(REGISTERS[size])
 
@@ -179,8 +185,7 @@ def _alu(name):
                    f'%{REGISTERS[size][-1]}')
         yield Form(f'{name}{size} $-3, %{REGISTERS[size][2]}')
         for immediate in ('$7', _immediate(size)):
-            operand, setup = next(modes)
-            yield Form(f'{name}{size} {immediate}, {operand}', setup)
+            yield _mem(modes, f'{name}{size} {immediate}, {{}}')
 
 
 for _name in ('add', 'or', 'adc', 'sbb', 'and', 'sub', 'xor', 'cmp'):
@@ -197,8 +202,7 @@ def mov():
         for register in REGISTERS[size]:
             yield Form(f'mov{size} {_immediate(size)}, %{register}')
         for _ in range(4):
-            operand, setup = next(modes)
-            yield Form(f'mov{size} {_immediate(size)}, {operand}', setup)
+            yield _mem(modes, f'mov{size} {_immediate(size)}, {{}}')
         accumulator = REGISTERS[size][0]
         yield Form(f'movabs{size} S+8, %{accumulator}')
         yield Form(f'movabs{size} %{accumulator}, S+16')
@@ -219,8 +223,7 @@ def mov():
                 yield Form(f'{name}{size} %{register}, {operand}', setup,
                            feature='X86_FEATURE_MOVBE')
     for size in ('l', 'q'):
-        operand, setup = next(modes)
-        yield Form(f'movnti{size} %{REGISTERS[size][1]}, {operand}', setup)
+        yield _mem(modes, f'movnti{size} %{REGISTERS[size][1]}, {{}}')
 
 
 @group
@@ -266,8 +269,7 @@ def test_xchg_xadd():
             yield Form(f'{name}{size} %{registers[0]}, %{registers[1]}')
             yield Form(f'{name}{size} %{registers[2]}, %{registers[-1]}')
             for _ in range(8):
-                operand, setup = next(modes)
-                yield Form(f'{name}{size} %{registers[-1]}, {operand}', setup)
+                yield _mem(modes, f'{name}{size} %{registers[-1]}, {{}}')
     for register in ('rcx', 'rbx', 'r8', 'r9', 'r15'):
         yield Form(f'xchgq %rax, %{register}')
     yield Form('xchgl %eax, %ecx')
@@ -275,8 +277,7 @@ def test_xchg_xadd():
     modes = _modes(3)
     for size in SIZES:
         for _ in range(4):
-            operand, setup = next(modes)
-            yield Form(f'test{size} {_immediate(size)}, {operand}', setup)
+            yield _mem(modes, f'test{size} {_immediate(size)}, {{}}')
         yield Form(f'test{size} {_immediate(size)}, %{REGISTERS[size][0]}')
         yield Form(f'test{size} {_immediate(size)}, %{REGISTERS[size][1]}')
 
@@ -289,8 +290,7 @@ def unary():
             for register in REGISTERS[size][1:5:3]:
                 yield Form(f'{name}{size} %{register}')
             for _ in range(6):
-                operand, setup = next(modes)
-                yield Form(f'{name}{size} {operand}', setup)
+                yield _mem(modes, f'{name}{size} {{}}')
 
 
 @group
@@ -299,8 +299,7 @@ def conditional_set_and_move():
     for condition in CONDITIONS:
         yield Form(f'set{condition} %dl')
         yield Form(f'set{condition} %r10b')
-        operand, setup = next(modes)
-        yield Form(f'set{condition} {operand}', setup)
+        yield _mem(modes, f'set{condition} {{}}')
         for size in 'wlq':
             registers = REGISTERS[size]
             yield Form(f'cmov{condition}{size} %{registers[0]}, '
@@ -321,8 +320,7 @@ def bits():
             yield Form(f'{name}{size} %{registers[0]}, %{registers[1]}')
             yield Form(f'{name}{size} $11, %{registers[3]}')
             for _ in range(2):
-                operand, setup = next(modes)
-                yield Form(f'{name}{size} $9, {operand}', setup)
+                yield _mem(modes, f'{name}{size} $9, {{}}')
             # The bit may be far from the operand's address.
             for number in (3, 77, -70):
                 yield Form(f'{name}{size} %{registers[0]}, (%rbx)',
@@ -350,8 +348,7 @@ def shifts():
             registers = REGISTERS[size]
             for count in ('$1', '$5', '%cl'):
                 yield Form(f'{name}{size} {count}, %{registers[0]}')
-                operand, setup = next(modes)
-                yield Form(f'{name}{size} {count}, {operand}', setup)
+                yield _mem(modes, f'{name}{size} {count}, {{}}')
     # SAL's second encoding.
     yield Form('.byte 0xc1, 0xf2, 3', name='sal $3, %edx as /6')
     yield Form('.byte 0xd3, 0xf2', name='sal %cl, %edx as /6')
@@ -361,9 +358,8 @@ def shifts():
             for count in ('$7', '%cl'):
                 yield Form(f'{name}{size} {count}, %{registers[0]}, '
                            f'%{registers[2]}')
-                operand, setup = next(modes)
-                yield Form(f'{name}{size} {count}, %{registers[3]}, '
-                           f'{operand}', setup)
+                yield _mem(modes, f'{name}{size} {count}, %{registers[3]}, '
+                           f'{{}}')
 
 
 @group
@@ -373,19 +369,15 @@ def multiply_and_divide():
         for size in SIZES:
             yield Form(f'{name}{size} %{REGISTERS[size][1]}')
             for _ in range(2):
-                operand, setup = next(modes)
-                yield Form(f'{name}{size} {operand}', setup)
+                yield _mem(modes, f'{name}{size} {{}}')
     for size in 'wlq':
         registers = REGISTERS[size]
         yield Form(f'imul{size} %{registers[0]}, %{registers[3]}')
         for immediate in ('$3', '$0x1234'):
             yield Form(f'imul{size} {immediate}, %{registers[1]}, '
                        f'%{registers[2]}')
-            operand, setup = next(modes)
-            yield Form(f'imul{size} {immediate}, {operand}, '
-                       f'%{registers[2]}', setup)
-        operand, setup = next(modes)
-        yield Form(f'imul{size} {operand}, %{registers[2]}', setup)
+            yield _mem(modes, f'imul{size} {immediate}, {{}}, %{registers[2]}')
+        yield _mem(modes, f'imul{size} {{}}, %{registers[2]}')
     # Quotients that fit: a small dividend, a divisor above two.
     small = ('movl $0, %edx', 'movzbl %al, %eax', 'movl $7, %ecx')
     # Whoever reads beside it finds no zero, which would end the guest.
@@ -396,8 +388,7 @@ def multiply_and_divide():
             yield Form(f'{name}{size} %{REGISTERS[size][1]}', small)
             yield Form(f'{name}{size} 8(%rbx)', stored)
             yield Form(f'{name}{size} S+8(%rip)', stored)
-    for name in ('cbtw', 'cwtl', 'cltq', 'cwtd', 'cltd', 'cqto'):
-        yield Form(name)
+    yield from map(Form, ('cbtw', 'cwtl', 'cltq', 'cwtd', 'cltd', 'cqto'))
     for name in ('mulx', 'adcx', 'adox', 'rorx'):
         feature = ('X86_FEATURE_ADX' if name in ('adcx', 'adox')
                    else 'X86_FEATURE_BMI2')
@@ -487,8 +478,7 @@ def repeated_strings():
 
 @group
 def flags():
-    for name in ('clc', 'stc', 'cmc', 'cld', 'std', 'lahf', 'sahf'):
-        yield Form(name)
+    yield from map(Form, ('clc', 'stc', 'cmc', 'cld', 'std', 'lahf', 'sahf'))
     yield Form('cli')
     yield Form('sti')
     yield Form('sti', follow=('nop',), name='sti, and nop')
@@ -679,17 +669,14 @@ def locked():
     for name in ('add', 'or', 'adc', 'sbb', 'and', 'sub', 'xor', 'xadd',
                  'xchg', 'cmpxchg'):
         for size in SIZES:
-            operand, setup = next(modes)
-            yield Form(f'lock {name}{size} %{REGISTERS[size][-1]}, '
-                       f'{operand}', setup)
+            yield _mem(modes, f'lock {name}{size} %{REGISTERS[size][-1]}, '
+                       f'{{}}')
     for name in ('inc', 'dec', 'neg', 'not'):
         for size in SIZES:
-            operand, setup = next(modes)
-            yield Form(f'lock {name}{size} {operand}', setup)
+            yield _mem(modes, f'lock {name}{size} {{}}')
     for name in ('bts', 'btr', 'btc'):
         for size in 'wlq':
-            operand, setup = next(modes)
-            yield Form(f'lock {name}{size} $4, {operand}', setup)
+            yield _mem(modes, f'lock {name}{size} $4, {{}}')
 
 
 @group
@@ -699,8 +686,7 @@ def compare_and_exchange():
         registers = REGISTERS[size]
         yield Form(f'cmpxchg{size} %{registers[1]}, %{registers[2]}')
         for _ in range(3):
-            operand, setup = next(modes)
-            yield Form(f'cmpxchg{size} %{registers[1]}, {operand}', setup)
+            yield _mem(modes, f'cmpxchg{size} %{registers[1]}, {{}}')
         yield Form(f'cmpxchg{size} %{registers[1]}, (%rbx)',
                    (_S, 'movq (%rbx), %rax'),
                    name=f'cmpxchg{size}, equal')

@@ -256,18 +256,15 @@ static bool handler_wrong(const struct trial *trial,
 			  char *what)
 {
 	unsigned long ip = (unsigned long)site(trial) + 1;
-	int size = sizeof(trial->what);
 
-	if (seen.hits != times || trial->probe.nmissed) {
-		snprintf(what, size, "the handler ran %d times, not %d, and %lu hits were missed",
-			 seen.hits, times, trial->probe.nmissed);
-		return true;
-	}
-	if (seen.regs.ip != ip || seen.regs.cs != __KERNEL_CS) {
-		snprintf(what, size, "the handler is shown ip %lx, not %lx, or cs %x",
-			 seen.regs.ip, ip, (u16)seen.regs.cs);
-		return true;
-	}
+	if (seen.hits != times || trial->probe.nmissed)
+		return tell(what,
+			    "the handler ran %d times, not %d, and %lu hits were missed",
+			    seen.hits, times, trial->probe.nmissed);
+	if (seen.regs.ip != ip || seen.regs.cs != __KERNEL_CS)
+		return tell(what,
+			    "the handler is shown ip %lx, not %lx, or cs %x",
+			    seen.regs.ip, ip, (u16)seen.regs.cs);
 	return registers_differ(&seen.regs, there, what);
 }
 

@@ -64,7 +64,6 @@ static struct forms_state there;
 /* Was the handler after it shown what there was then? */
 static bool post_wrong(const struct form *form, char *what)
 {
-	int size = sizeof_field(struct trial, what);
 	bool fell = output.state.where == FORMS_FELL;
 	void *next = fell ? form_next(form) : form_taken(form);
 	u64 flags = output.state.flags;
@@ -72,24 +71,18 @@ static bool post_wrong(const struct form *form, char *what)
 	/* Something else has run since. */
 	if (form->flags & FORM_FOLLOWED)
 		return false;
-	if (seen.post_ip != (unsigned long)next) {
-		snprintf(what, size, "after: ip is %lx, not %lx", seen.post_ip,
-			 (unsigned long)next);
-		return true;
-	}
-	if (seen.post_sp != output.state.gpr[4]) {
-		snprintf(what, size, "after: sp is %lx, not %llx", seen.post_sp,
-			 output.state.gpr[4]);
-		return true;
-	}
+	if (seen.post_ip != (unsigned long)next)
+		return tell(what, "after: ip is %lx, not %lx", seen.post_ip,
+			    (unsigned long)next);
+	if (seen.post_sp != output.state.gpr[4])
+		return tell(what, "after: sp is %lx, not %llx", seen.post_sp,
+			    output.state.gpr[4]);
 	/* What follows each form inverts the carry. */
 	if (fell)
 		flags ^= X86_EFLAGS_CF;
-	if ((seen.post_flags ^ flags) & ~X86_EFLAGS_RF) {
-		snprintf(what, size, "after: flags are %lx, not %llx",
-			 seen.post_flags, flags);
-		return true;
-	}
+	if ((seen.post_flags ^ flags) & ~X86_EFLAGS_RF)
+		return tell(what, "after: flags are %lx, not %llx",
+			    seen.post_flags, flags);
 	return false;
 }
 
@@ -98,27 +91,21 @@ static bool handlers_wrong(const struct trial *trial, enum way way, char *what)
 {
 	const struct form *form = trial->form;
 	unsigned long site = (unsigned long)form_site(form, FORMS_FIRST);
-	int size = sizeof(trial->what);
 	int pre = way < PRE || way == DISABLED ? 0 :
 		  hits(form, FORMS_FIRST, &there);
 	int post = way == POST && !(form->flags & FORM_FAULTS) ? pre : 0;
 
-	if (seen.pre != pre || seen.post != post) {
-		snprintf(what, size, "handlers ran %d and %d times, not %d and %d",
-			 seen.pre, seen.post, pre, post);
-		return true;
-	}
-	if (trial->probe.nmissed) {
-		snprintf(what, size, "%lu hits missed", trial->probe.nmissed);
-		return true;
-	}
+	if (seen.pre != pre || seen.post != post)
+		return tell(what,
+			    "handlers ran %d and %d times, not %d and %d",
+			    seen.pre, seen.post, pre, post);
+	if (trial->probe.nmissed)
+		return tell(what, "%lu hits missed", trial->probe.nmissed);
 	if (!pre)
 		return false;
-	if (seen.regs.ip != site + 1) {
-		snprintf(what, size, "before: ip is %lx, not %lx", seen.regs.ip,
-			 site + 1);
-		return true;
-	}
+	if (seen.regs.ip != site + 1)
+		return tell(what, "before: ip is %lx, not %lx", seen.regs.ip,
+			    site + 1);
 	return registers_differ(&seen.regs, &there, what) ||
 	       (post && post_wrong(form, what));
 }

@@ -24,6 +24,23 @@
 
 	.text
 
+/* Registers in struct forms_state's order from RBP on; the first four differ. */
+.macro EACH_FROM_RBP do
+	.set	at, 40
+	.irp	name, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
+	\do	\name
+	.set	at, at + 8
+	.endr
+.endm
+
+.macro LOAD name
+	movq	at(%rbx), %\name
+.endm
+
+.macro STORE name
+	movq	%\name, at(%rax)
+.endm
+
 /* forms_run(in, out, stub) */
 SYM_FUNC_START(forms_run)
 	pushq	%rbp
@@ -57,17 +74,7 @@ SYM_FUNC_START(forms_run)
 	movq	8(%rbx), %rcx
 	movq	16(%rbx), %rdx
 	movq	FORMS_SP(%rbx), %rsp
-	movq	40(%rbx), %rbp
-	movq	48(%rbx), %rsi
-	movq	56(%rbx), %rdi
-	movq	64(%rbx), %r8
-	movq	72(%rbx), %r9
-	movq	80(%rbx), %r10
-	movq	88(%rbx), %r11
-	movq	96(%rbx), %r12
-	movq	104(%rbx), %r13
-	movq	112(%rbx), %r14
-	movq	120(%rbx), %r15
+	EACH_FROM_RBP LOAD
 	movq	24(%rbx), %rbx
 	ANNOTATE_RETPOLINE_SAFE
 	jmp	*forms_entry(%rip)
@@ -103,17 +110,7 @@ SYM_CODE_START_LOCAL(forms_back)
 	movq	%rdx, 16(%rax)
 	movq	%rbx, 24(%rax)
 	movq	%rsp, FORMS_SP(%rax)
-	movq	%rbp, 40(%rax)
-	movq	%rsi, 48(%rax)
-	movq	%rdi, 56(%rax)
-	movq	%r8, 64(%rax)
-	movq	%r9, 72(%rax)
-	movq	%r10, 80(%rax)
-	movq	%r11, 88(%rax)
-	movq	%r12, 96(%rax)
-	movq	%r13, 104(%rax)
-	movq	%r14, 112(%rax)
-	movq	%r15, 120(%rax)
+	EACH_FROM_RBP STORE
 	movq	forms_window(%rip), %rsp
 	leaq	LOW(%rsp), %rsp
 	pushfq

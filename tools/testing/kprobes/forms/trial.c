@@ -185,9 +185,8 @@ static bool gpr_differs(const struct trial *trial, char *what)
 
 		if (was == is || trial->form->flags & 1 << i)
 			continue;
-		snprintf(what, sizeof(trial->what), "%s is %llx, not %llx",
-			 register_names[i], is, was);
-		return true;
+		return tell(what, "%s is %llx, not %llx", register_names[i],
+			    is, was);
 	}
 	return false;
 }
@@ -196,53 +195,40 @@ bool outcome_differs(const struct trial *trial, char *what)
 {
 	const struct forms_state *bare = &trial->bare->state;
 	const struct forms_state *now = &output.state;
-	int size = sizeof(trial->what), at;
+	int at;
 
-	if (bare->where != now->where) {
-		snprintf(what, size, "it led to %llu, not %llu", now->where,
-			 bare->where);
-		return true;
-	}
-	if (bare->from_sp != now->from_sp) {
-		snprintf(what, size, "the test's own stack moved");
-		return true;
-	}
+	if (bare->where != now->where)
+		return tell(what, "it led to %llu, not %llu", now->where,
+			    bare->where);
+	if (bare->from_sp != now->from_sp)
+		return tell(what, "the test's own stack moved");
 	if (gpr_differs(trial, what))
 		return true;
-	if (bare->flags != now->flags) {
-		snprintf(what, size, "flags are %llx, not %llx", now->flags,
-			 bare->flags);
-		return true;
-	}
+	if (bare->flags != now->flags)
+		return tell(what, "flags are %llx, not %llx", now->flags,
+			    bare->flags);
 	at = stack_differs(bare, now);
-	if (at >= 0) {
-		snprintf(what, size, "stack[%d] is %llx, not %llx",
-			 at - FORMS_STACK / 16, now->stack[at], bare->stack[at]);
-		return true;
-	}
+	if (at >= 0)
+		return tell(what, "stack[%d] is %llx, not %llx",
+			    at - FORMS_STACK / 16, now->stack[at],
+			    bare->stack[at]);
 	at = differs(trial->bare->scratch, output.scratch, 0, FORMS_SCRATCH);
-	if (at >= 0) {
-		snprintf(what, size, "memory[%d] is %x, not %x",
-			 at - FORMS_SCRATCH / 2, output.scratch[at],
-			 trial->bare->scratch[at]);
-		return true;
-	}
+	if (at >= 0)
+		return tell(what, "memory[%d] is %x, not %x",
+			    at - FORMS_SCRATCH / 2, output.scratch[at],
+			    trial->bare->scratch[at]);
 	at = differs(trial->bare->percpu, output.percpu, 0, PERCPU);
-	if (at >= 0) {
-		snprintf(what, size, "CPU's memory[%d] differs", at);
-		return true;
-	}
+	if (at >= 0)
+		return tell(what, "CPU's memory[%d] differs", at);
 	/* All but the last x87 instruction's opcode and addresses. */
 	at = differs(bare->xsave, now->xsave, 0, 6);
 	if (at < 0)
 		at = differs(bare->xsave, now->xsave, 24, 416);
 	if (at < 0)
 		at = differs(bare->xsave, now->xsave, 576, FORMS_XSAVE);
-	if (at >= 0) {
-		snprintf(what, size, "FPU state[%d] is %x, not %x", at,
-			 now->xsave[at], bare->xsave[at]);
-		return true;
-	}
+	if (at >= 0)
+		return tell(what, "FPU state[%d] is %x, not %x", at,
+			    now->xsave[at], bare->xsave[at]);
 	return false;
 }
 
@@ -255,21 +241,18 @@ bool registers_differ(const struct pt_regs *shown,
 		&shown->r8, &shown->r9, &shown->r10, &shown->r11,
 		&shown->r12, &shown->r13, &shown->r14, &shown->r15,
 	};
-	int size = sizeof_field(struct trial, what), i;
+	int i;
 
 	for (i = 0; i < 16; i++) {
 		if (*gpr[i] == expected->gpr[i])
 			continue;
-		snprintf(what, size, "the handler is shown %s %lx, not %llx",
-			 register_names[i], *gpr[i], expected->gpr[i]);
-		return true;
+		return tell(what, "the handler is shown %s %lx, not %llx",
+			    register_names[i], *gpr[i], expected->gpr[i]);
 	}
 	/* An interrupt before the breakpoint may have set RF. */
-	if ((shown->flags ^ expected->flags) & ~X86_EFLAGS_RF) {
-		snprintf(what, size, "the handler is shown flags %lx, not %llx",
-			 shown->flags, expected->flags);
-		return true;
-	}
+	if ((shown->flags ^ expected->flags) & ~X86_EFLAGS_RF)
+		return tell(what, "the handler is shown flags %lx, not %llx",
+			    shown->flags, expected->flags);
 	return false;
 }
 

@@ -32,6 +32,10 @@ struct trial {
 	char what[120];
 };
 
+/* What is wrong, in the room that a trial has for it; true. */
+#define tell(what, ...)							\
+	(snprintf(what, sizeof_field(struct trial, what), __VA_ARGS__), true)
+
 extern int states;
 extern bool spare_c, killers;
 extern char *only;
