@@ -268,33 +268,33 @@ check S2_slots_are_used_again slots
 # What kills the kernel with C has a boot of its own there: harness/crashes.py.
 spared() {
 	mark "$1"
-	load "$1" && since "$1" "$2" >/dev/null && rmmod "$1"
+	load kprobes_crash how="$1" && since "$1" "$2" >/dev/null &&
+		rmmod kprobes_crash
 }
 if [ "$IMPL" = rust ]; then
-	check D2_last_post_handler spared kprobes_posts "posts: survived 2 hits"
-	check H9_zero_padded_load spared kprobes_zeropad \
-		"zeropad: survived 1 hits"
-	check D4_refused_and_unregistered spared kprobes_not_watched \
+	check D2_last_post_handler spared posts "posts: survived 2 hits"
+	check H9_zero_padded_load spared zeropad "zeropad: survived 1 hits"
+	check D4_refused_and_unregistered spared not_watched \
 		"not_watched: survived"
 fi
 
 # entered WAY WHY: such a place stays a breakpoint, and is said to, and why.
 entered() {
-	mark "way-in-$1"
-	load kprobes_way_in way="$1" || return 1
+	mark "$1"
+	load kprobes_crash how="$1" || return 1
 	why=0
-	since "way-in-$1" "way_in: registered, a breakpoint" >/dev/null &&
-		since "way-in-$1" "way_in: survived with 7, 1 hits, after a jump" \
+	since "$1" "way_in: registered, a breakpoint" >/dev/null &&
+		since "$1" "way_in: survived with 7, 1 hits, after a jump" \
 			>/dev/null &&
 		says "^kprobes_way_in_[a-z]*\+.*\]  $2: kprobes_way_in_" \
 			$KPROBES/unoptimized || why=1
-	rmmod kprobes_way_in
+	rmmod kprobes_crash
 	return $why
 }
 if [ "$IMPL" = rust ] && [ -e $KPROBES/unoptimized ]; then
-	check O5_static_key entered label \
+	check O5_static_key entered static_key \
 		"a jump label leads into the bytes of the jump, or may"
-	check O5_other_symbol entered symbol \
+	check O5_other_symbol entered other_symbol \
 		"a branch of another function leads into the bytes of the jump"
 fi
 

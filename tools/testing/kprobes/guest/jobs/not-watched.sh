@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: GPL-2.0
 # A defect that kills the guest: alone in its own boot.
-load kprobes_not_watched
+load kprobes_crash how=not_watched

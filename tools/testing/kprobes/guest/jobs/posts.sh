@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: GPL-2.0
 # A defect that kills the guest: alone in its own boot.
-load kprobes_posts
+load kprobes_crash how=posts

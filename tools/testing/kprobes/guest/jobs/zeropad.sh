@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: GPL-2.0
 # A defect that kills the guest: alone in its own boot.
-load kprobes_zeropad
+load kprobes_crash how=zeropad
