@@ -99,6 +99,23 @@ static inline void with_after(struct counted *probe)
 	probe->kp.post_handler = clauses_after;
 }
 
+/* One that must not be registered, as by PROBE_AT() and PROBE_IN(). */
+#define REFUSED_AT(err, ...)	IS_REFUSED(err, COUNTED_AT(__VA_ARGS__))
+#define REFUSED_IN(err, ...)	IS_REFUSED(err, COUNTED_IN(__VA_ARGS__))
+#define IS_REFUSED(err, ...)					\
+do {								\
+	struct counted refused = __VA_ARGS__;			\
+								\
+	KUNIT_EXPECT_EQ(test, register_kprobe(&refused.kp), err); \
+} while (0)
+
+/* How often its handlers were called, of both kinds. */
+#define EXPECT_HITS(probe, times_before, times_after)		\
+do {								\
+	KUNIT_EXPECT_EQ(test, (probe).before, times_before);	\
+	KUNIT_EXPECT_EQ(test, (probe).after, times_after);	\
+} while (0)
+
 /* Shown in kprobes/counters, and told to tests. */
 size_t rust_kprobes_unfinished_steps(void);
 

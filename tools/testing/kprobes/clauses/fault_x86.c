@@ -24,18 +24,13 @@ static void try_fixup(struct kunit *test, const u8 *site,
 	int post;
 
 	for (post = 0; post < 2; post++) {
-		struct counted probe = COUNTED_IN(site);
-
-		if (post)
-			with_after(&probe);
-		KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+		PROBE_IN(probe, site,
+			 .post_handler = post ? clauses_after : NULL);
 		KUNIT_EXPECT_EQ(test, function(from), -EFAULT);
-		KUNIT_EXPECT_EQ(test, probe.before, 1);
-		KUNIT_EXPECT_EQ(test, probe.after, 0);
+		EXPECT_HITS(probe, 1, 0);
 		/* The CPU is free, and interrupts are back. */
 		KUNIT_EXPECT_FALSE(test, irqs_disabled());
 		KUNIT_EXPECT_EQ(test, clauses_load(&value), value);
-		unregister_kprobe(&probe.kp);
 	}
 }
 
@@ -86,25 +81,20 @@ TEST(H9_zero_padded_load_is_fixed_up)
 	memcpy(page + PAGE_SIZE - 4, &bare, 4);
 	memcpy(page + PAGE_SIZE - 16, &whole, 8);
 	for (post = 0; post < 2; post++) {
-		struct counted probe = COUNTED_IN(clauses_load_zeropad_site);
-
-		if (post)
-			with_after(&probe);
-		KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+		PROBE_IN(probe, clauses_load_zeropad_site,
+			 .post_handler = post ? clauses_after : NULL);
 		KUNIT_EXPECT_EQ(test, clauses_load_zeropad(page + PAGE_SIZE - 4),
 				bare);
-		KUNIT_EXPECT_EQ(test, probe.before, 1);
-		KUNIT_EXPECT_EQ(test, probe.after, 0);
+		EXPECT_HITS(probe, 1, 0);
 		KUNIT_EXPECT_EQ(test, clauses_load_zeropad(page + PAGE_SIZE - 16),
 				whole);
-		KUNIT_EXPECT_EQ(test, probe.before, 2);
-		KUNIT_EXPECT_EQ(test, probe.after, post);
-		unregister_kprobe(&probe.kp);
+		EXPECT_HITS(probe, 2, post);
 	}
 	vfree(page);
 }
 
-TEST(H9_page_fault_is_satisfied)
+/* Memory of user space that is not there yet. */
+static unsigned long user_page(struct kunit *test)
 {
 	unsigned long page;
 
@@ -112,6 +102,13 @@ TEST(H9_page_fault_is_satisfied)
 	page = kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
 			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
 	KUNIT_ASSERT_NE(test, page, 0);
+	return page;
+}
+
+TEST(H9_page_fault_is_satisfied)
+{
+	const unsigned long page = user_page(test);
+
 	PROBE_IN(probe, clauses_load_user_site, AFTER);
 	KUNIT_EXPECT_EQ(test, clauses_load_user((const long *)page), 0);
 	/* It has hit the breakpoint again when the page was there. */
@@ -143,8 +140,7 @@ TEST(H9_handlers_may_fault)
 	PROBE_IN(probe, clauses_move_site, .pre_handler = load_unmapped,
 		 .post_handler = load_unmapped_after);
 	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
-	KUNIT_EXPECT_EQ(test, probe.before, 1);
-	KUNIT_EXPECT_EQ(test, probe.after, 1);
+	EXPECT_HITS(probe, 1, 1);
 }
 
 #ifdef CONFIG_RUST_KPROBES
@@ -152,12 +148,8 @@ TEST(H9_handlers_may_fault)
 TEST(H9_unfinished_steps_are_counted)
 {
 	size_t before = rust_kprobes_unfinished_steps();
-	unsigned long page;
+	const unsigned long page = user_page(test);
 
-	KUNIT_ASSERT_EQ(test, kunit_attach_mm(), 0);
-	page = kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
-			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
-	KUNIT_ASSERT_NE(test, page, 0);
 	PROBE_IN(probe, clauses_load_user_site);
 	KUNIT_EXPECT_EQ(test, clauses_load_user((const long *)page), 0);
 	KUNIT_EXPECT_EQ(test, probe.before, 2);
@@ -200,8 +192,7 @@ TEST(H9_fault_handler_for_handlers)
 	KUNIT_EXPECT_EQ(test, faults, 2);
 	KUNIT_EXPECT_EQ(test, fault_trap, X86_TRAP_PF);
 	KUNIT_EXPECT_EQ(test, fault_ip, (unsigned long)clauses_load_site);
-	KUNIT_EXPECT_EQ(test, probe.before, 1);
-	KUNIT_EXPECT_EQ(test, probe.after, 1);
+	EXPECT_HITS(probe, 1, 1);
 }
 
 static const long *bare_from;
@@ -258,8 +249,7 @@ TEST(H9_fault_handler_deals_with_the_step)
 	KUNIT_EXPECT_EQ(test, clauses_bare_load(not_canonical), -EFAULT);
 	KUNIT_EXPECT_EQ(test, faults, 2);
 	KUNIT_EXPECT_EQ(test, fault_trap, X86_TRAP_GP);
-	KUNIT_EXPECT_EQ(test, probe.before, 2);
-	KUNIT_EXPECT_EQ(test, probe.after, 0);
+	EXPECT_HITS(probe, 2, 0);
 	KUNIT_EXPECT_EQ(test, clauses_bare_load(&value), value);
 	KUNIT_EXPECT_EQ(test, probe.after, 1);
 	KUNIT_EXPECT_FALSE(test, irqs_disabled());
@@ -376,12 +366,8 @@ TEST(H9_fault_of_an_indirect_call)
 /* It stands in memory of user space, which may be read now. */
 TEST(H9_indirect_call_through_user_memory)
 {
-	unsigned long page;
+	const unsigned long page = user_page(test);
 
-	KUNIT_ASSERT_EQ(test, kunit_attach_mm(), 0);
-	page = kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
-			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
-	KUNIT_ASSERT_NE(test, page, 0);
 	KUNIT_ASSERT_EQ(test, put_user((unsigned long)clauses_leaf_clac,
 				       (unsigned long __user *)page + 3), 0);
 	PROBE_IN(probe, clauses_call_user_site);

@@ -31,8 +31,7 @@ TEST(H2_post_handler_follows)
 	probe.flags_after = 1;
 	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
 	KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
-	KUNIT_EXPECT_EQ(test, probe.before, 1);
-	KUNIT_EXPECT_EQ(test, probe.after, 1);
+	EXPECT_HITS(probe, 1, 1);
 	KUNIT_EXPECT_LT(test, probe.turn_before, probe.turn_after);
 	/* The third argument has always been zero. */
 	KUNIT_EXPECT_EQ(test, probe.flags_after, 0);
@@ -71,8 +70,7 @@ TEST(H4_hits_in_handlers_are_missed)
 	PROBE_AT(outer, TARGET, .pre_handler = call_other,
 		 .post_handler = call_other_after);
 	KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
-	KUNIT_EXPECT_EQ(test, outer.before, 1);
-	KUNIT_EXPECT_EQ(test, outer.after, 1);
+	EXPECT_HITS(outer, 1, 1);
 	KUNIT_EXPECT_EQ(test, inner.before, 0);
 	KUNIT_EXPECT_EQ(test, inner.kp.nmissed, 2);
 	KUNIT_EXPECT_EQ(test, idle.kp.nmissed, 2);
@@ -104,8 +102,7 @@ TEST(H3_other_path_through_ftrace)
 			with_after(&newer);
 		KUNIT_ASSERT_EQ(test, register_kprobe(&newer.kp), 0);
 		KUNIT_EXPECT_EQ(test, clauses_call(1), 3);
-		KUNIT_EXPECT_EQ(test, newer.before, 1);
-		KUNIT_EXPECT_EQ(test, newer.after, 0);
+		EXPECT_HITS(newer, 1, 0);
 		KUNIT_EXPECT_EQ(test, older.before, post);
 		unregister_kprobe(&newer.kp);
 		KUNIT_EXPECT_EQ(test, clauses_call(1), 2);

@@ -12,8 +12,7 @@
 
 #define ARGS	14
 
-noinline long clauses_jprobe_traced(long a, long b, long c, long d, long e,
-				    long f, struct pile pile)
+noinline long clauses_jprobe_traced(ARGUMENTS)
 {
 	long sum = ((((a * 3 + b) * 3 + c) * 3 + d) * 3 + e) * 3 + f;
 	int n;
@@ -67,8 +66,7 @@ static void note(long a, long b, long c, long d, long e, long f,
 }
 
 /* Each writes over what it has been given. */
-static long returns(long a, long b, long c, long d, long e, long f,
-		    struct pile pile)
+static long returns(ARGUMENTS)
 {
 	note(a, b, c, d, e, f, &pile);
 	memset(&pile, 0xff, sizeof(pile));
@@ -77,8 +75,7 @@ static long returns(long a, long b, long c, long d, long e, long f,
 	return -1;
 }
 
-static long returns_as_of_old(long a, long b, long c, long d, long e, long f,
-			      struct pile pile)
+static long returns_as_of_old(ARGUMENTS)
 {
 	note(a, b, c, d, e, f, &pile);
 	memset(&pile, 0xff, sizeof(pile));
@@ -102,8 +99,7 @@ static noinline void deeper(int depth)
 	barrier_data(room);
 }
 
-static long returns_from_deep(long a, long b, long c, long d, long e, long f,
-			      struct pile pile)
+static long returns_from_deep(ARGUMENTS)
 {
 	note(a, b, c, d, e, f, &pile);
 	deeper(5);
@@ -365,8 +361,7 @@ static void misuse_in_interrupt(struct irq_work *work)
 
 static struct irq_work misusing = IRQ_WORK_INIT_HARD(misuse_in_interrupt);
 
-static long is_interrupted(long a, long b, long c, long d, long e, long f,
-			   struct pile pile)
+static long is_interrupted(ARGUMENTS)
 {
 	calls++;
 	irq_work_queue(&misusing);
@@ -401,8 +396,7 @@ static void look_at_others(struct kunit *test, const struct kind *kind,
 	PROBE_AT(before, kind->symbol);
 	KUNIT_EXPECT_EQ(test, clauses_sum(kind), CLAUSES_SUM);
 	KUNIT_EXPECT_EQ(test, calls, 1);
-	KUNIT_EXPECT_EQ(test, around.before, 1);
-	KUNIT_EXPECT_EQ(test, around.after, 1);
+	EXPECT_HITS(around, 1, 1);
 	KUNIT_EXPECT_EQ(test, before.before, 1);
 	/* They were there first. */
 	unregister_jprobe(jp);
@@ -410,8 +404,7 @@ static void look_at_others(struct kunit *test, const struct kind *kind,
 	KUNIT_ASSERT_EQ(test, register_jprobe(jp), 0);
 	KUNIT_EXPECT_EQ(test, clauses_sum(kind), CLAUSES_SUM);
 	KUNIT_EXPECT_EQ(test, calls, 2);
-	KUNIT_EXPECT_EQ(test, around.before, 2);
-	KUNIT_EXPECT_EQ(test, around.after, 2);
+	EXPECT_HITS(around, 2, 2);
 	KUNIT_EXPECT_EQ(test, around.kp.nmissed + before.kp.nmissed, 0);
 	take_out(&around);
 	KUNIT_EXPECT_EQ(test, clauses_sum(kind), CLAUSES_SUM);
@@ -469,8 +462,7 @@ TEST(J8_return_probe_at_the_address)
 static const struct kind *again;
 static long got, got_untraced;
 
-static long calls_others(long a, long b, long c, long d, long e, long f,
-			 struct pile pile)
+static long calls_others(ARGUMENTS)
 {
 	calls++;
 	got_untraced = clauses_call_untraced(1);
@@ -514,8 +506,7 @@ static int note_fault(struct kprobe *kp, struct pt_regs *regs, int trap)
 	return 0;
 }
 
-static long reads_nothing(long a, long b, long c, long d, long e, long f,
-			  struct pile pile)
+static long reads_nothing(ARGUMENTS)
 {
 	calls++;
 	got = clauses_load(unmapped);

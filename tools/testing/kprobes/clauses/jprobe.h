@@ -12,18 +12,17 @@ struct pile {
 	long of[8];
 };
 
-typedef long (*sum_fn)(long a, long b, long c, long d, long e, long f,
-		       struct pile pile);
+/* Of what is probed, and of handlers. */
+#define ARGUMENTS							\
+	long a, long b, long c, long d, long e, long f, struct pile pile
+
+typedef long (*sum_fn)(ARGUMENTS);
 
 /* All sum their arguments, so that no two can change places. */
-asmlinkage long clauses_jprobe_boosted(long a, long b, long c, long d, long e,
-				       long f, struct pile pile);
-asmlinkage long clauses_jprobe_emulated(long a, long b, long c, long d, long e,
-					long f, struct pile pile);
-asmlinkage long clauses_jprobe_stepped(long a, long b, long c, long d, long e,
-				       long f, struct pile pile);
-long clauses_jprobe_traced(long a, long b, long c, long d, long e, long f,
-			   struct pile pile);
+asmlinkage long clauses_jprobe_boosted(ARGUMENTS);
+asmlinkage long clauses_jprobe_emulated(ARGUMENTS);
+asmlinkage long clauses_jprobe_stepped(ARGUMENTS);
+long clauses_jprobe_traced(ARGUMENTS);
 
 /* Handlers that leave nothing as it was, and how often they ran. */
 asmlinkage void clauses_jprobe_spoil(void);

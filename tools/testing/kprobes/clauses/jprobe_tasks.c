@@ -17,8 +17,7 @@
 static unsigned long frames[FRAMES];
 static unsigned int depth;
 
-static long shows_stack(long a, long b, long c, long d, long e, long f,
-			struct pile pile)
+static long shows_stack(ARGUMENTS)
 {
 	depth = stack_trace_save(frames, FRAMES, 0);
 	return 0;
@@ -74,8 +73,7 @@ static DECLARE_COMPLETION(has_come);
 static bool go, over;
 static const struct kind *called;
 
-static long stays_for_a_while(long a, long b, long c, long d, long e, long f,
-			      struct pile pile)
+static long stays_for_a_while(ARGUMENTS)
 {
 	complete(&has_come);
 	while (!READ_ONCE(go))
@@ -85,8 +83,7 @@ static long stays_for_a_while(long a, long b, long c, long d, long e, long f,
 	return 0;
 }
 
-static long stays_of_old(long a, long b, long c, long d, long e, long f,
-			 struct pile pile)
+static long stays_of_old(ARGUMENTS)
 {
 	stays_for_a_while(a, b, c, d, e, f, pile);
 	jprobe_return();
@@ -130,8 +127,7 @@ static void unregister_meanwhile(struct kunit *test, const struct kind *kind,
 		unregister_kprobe(&around.kp);
 	KUNIT_EXPECT_EQ(test, kthread_stop(task), 1);
 	KUNIT_EXPECT_EQ(test, clauses_sum(kind), CLAUSES_SUM);
-	KUNIT_EXPECT_EQ(test, around.before, with_others);
-	KUNIT_EXPECT_EQ(test, around.after, with_others);
+	EXPECT_HITS(around, with_others, with_others);
 }
 
 /* And what the handler was entered for goes on, though the breakpoint is no more. */
@@ -165,15 +161,13 @@ static int comes_at_once(void *unused)
 	return 0;
 }
 
-static long wakes_up(long a, long b, long c, long d, long e, long f,
-		     struct pile pile)
+static long wakes_up(ARGUMENTS)
 {
 	wake_up_process(urgent);
 	return 0;
 }
 
-static long wakes_up_of_old(long a, long b, long c, long d, long e, long f,
-			    struct pile pile)
+static long wakes_up_of_old(ARGUMENTS)
 {
 	wake_up_process(urgent);
 	jprobe_return();

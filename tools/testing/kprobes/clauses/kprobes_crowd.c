@@ -148,16 +148,5 @@ static int count_of_one = 1, count_of_all = CROWD;
 module_param_cb(one, &crowd_ops, &count_of_one, 0200);
 module_param_cb(all, &crowd_ops, &count_of_all, 0200);
 
-static int __init crowd_load(void)
-{
-	return 0;
-}
-module_init(crowd_load);
-
-static void __exit crowd_unload(void)
-{
-}
-module_exit(crowd_unload);
-
 MODULE_DESCRIPTION("Probes that need a page of copies of their own");
 MODULE_LICENSE("GPL");

@@ -68,16 +68,5 @@ PROBER(named, "kprobes_target_named");
 PROBER(section, "kprobes_target_section");
 PROBER(init, "kprobes_target_init_text");
 
-static int __init prober_load(void)
-{
-	return 0;
-}
-module_init(prober_load);
-
-static void __exit prober_unload(void)
-{
-}
-module_exit(prober_unload);
-
 MODULE_DESCRIPTION("Probes on another module");
 MODULE_LICENSE("GPL");

@@ -77,17 +77,22 @@ int begin(struct kunit *test)
 	return IS_ENABLED(CONFIG_KPROBES_C) ? say("0\n") ?: say("1\n") : 0;
 }
 
+/* It does what it does, and that was so many hits by now. */
+#define EXPECT_CALL(probe, hits)					\
+do {									\
+	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);		\
+	KUNIT_EXPECT_EQ(test, (probe).before, hits);			\
+} while (0)
+
 TEST(O1_a_probe_becomes_a_jump)
 {
 	u8 before[BYTES];
 
 	memcpy(before, PLAIN, BYTES);
 	PROBE_IN(probe, PLAIN);
-	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-	KUNIT_EXPECT_EQ(test, probe.before, 1);
+	EXPECT_CALL(probe, 1);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
-	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-	KUNIT_EXPECT_EQ(test, probe.before, 2);
+	EXPECT_CALL(probe, 2);
 	take_out(&probe);
 	KUNIT_EXPECT_TRUE(test, is_restored(PLAIN, before));
 }
@@ -161,8 +166,7 @@ TEST(O3_post_handler_comes_and_goes)
 		KUNIT_ASSERT_EQ(test, register_kprobe(&comes.kp), 0);
 		KUNIT_EXPECT_TRUE(test, IS_BREAKPOINT(PLAIN));
 		KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-		KUNIT_EXPECT_EQ(test, comes.before, round);
-		KUNIT_EXPECT_EQ(test, comes.after, round);
+		EXPECT_HITS(comes, round, round);
 		KUNIT_EXPECT_EQ(test, comes.ip_after, (long)PLAIN + INSIDE);
 		KUNIT_EXPECT_EQ(test, stays.before, 3 * round - 2);
 		KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
@@ -170,8 +174,7 @@ TEST(O3_post_handler_comes_and_goes)
 		unregister_kprobe(&comes.kp);
 		KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
 		KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
-		KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-		KUNIT_EXPECT_EQ(test, stays.before, 3 * round);
+		EXPECT_CALL(stays, 3 * round);
 		KUNIT_EXPECT_EQ(test, comes.after, round);
 	}
 }
@@ -189,14 +192,12 @@ TEST(O3_another_place_in_the_jump)
 	KUNIT_EXPECT_TRUE(test, IS_BREAKPOINT(PLAIN + INSIDE));
 	/* What the jump was over is there again. */
 	KUNIT_EXPECT_MEMEQ(test, PLAIN + 1, before + 1, INSIDE - 1);
-	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-	KUNIT_EXPECT_EQ(test, stays.before, 1);
+	EXPECT_CALL(stays, 1);
 	KUNIT_EXPECT_EQ(test, inside.before, 1);
 	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
 	KUNIT_EXPECT_TRUE(test, IS_BREAKPOINT(PLAIN));
 	take_out(&inside);
-	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-	KUNIT_EXPECT_EQ(test, stays.before, 2);
+	EXPECT_CALL(stays, 2);
 	take_out(&stays);
 	KUNIT_EXPECT_TRUE(test, is_restored(PLAIN, before));
 }
@@ -211,21 +212,18 @@ TEST(O3_the_other_place_goes)
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&inside.kp), 0);
 	came_back = becomes_a_jump(PLAIN);
 	KUNIT_EXPECT_TRUE(test, came_back);
-	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-	KUNIT_EXPECT_EQ(test, stays.before, 1);
+	EXPECT_CALL(stays, 1);
 	KUNIT_EXPECT_EQ(test, inside.before, 0);
 
 	KUNIT_EXPECT_EQ(test, enable_kprobe(&inside.kp), 0);
 	KUNIT_EXPECT_TRUE(test, IS_BREAKPOINT(PLAIN));
-	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-	KUNIT_EXPECT_EQ(test, stays.before, 2);
+	EXPECT_CALL(stays, 2);
 	KUNIT_EXPECT_EQ(test, inside.before, 1);
 
 	take_out(&inside);
 	if (came_back)
 		KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
-	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-	KUNIT_EXPECT_EQ(test, stays.before, 3);
+	EXPECT_CALL(stays, 3);
 }
 
 /* A probe comes where another one's jump would be over it, and stays alone. */
@@ -235,8 +233,7 @@ TEST(O3_the_place_around_comes_later)
 	PROBE_IN(around, PLAIN);
 	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
 	KUNIT_EXPECT_TRUE(test, IS_BREAKPOINT(PLAIN));
-	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-	KUNIT_EXPECT_EQ(test, inside.before, 1);
+	EXPECT_CALL(inside, 1);
 	KUNIT_EXPECT_EQ(test, around.before, 1);
 }
 
@@ -252,20 +249,17 @@ TEST(O3_disabled_and_enabled)
 	KUNIT_EXPECT_EQ(test, enable_kprobe(&probe.kp), 0);
 	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
-	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-	KUNIT_EXPECT_EQ(test, probe.before, 2);
+	EXPECT_CALL(probe, 2);
 
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&probe.kp), 0);
 	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
 	KUNIT_EXPECT_TRUE(test, is_restored(PLAIN, before));
-	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-	KUNIT_EXPECT_EQ(test, probe.before, 2);
+	EXPECT_CALL(probe, 2);
 
 	KUNIT_EXPECT_EQ(test, enable_kprobe(&probe.kp), 0);
 	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
-	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-	KUNIT_EXPECT_EQ(test, probe.before, 4);
+	EXPECT_CALL(probe, 4);
 	take_out(&probe);
 	KUNIT_EXPECT_TRUE(test, is_restored(PLAIN, before));
 }
@@ -280,15 +274,13 @@ TEST(O3_probes_share_a_jump)
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
 	PROBE_IN(newer, PLAIN);
 	KUNIT_EXPECT_TRUE(test, IS_JUMP(PLAIN));
-	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-	KUNIT_EXPECT_EQ(test, older.before, 1);
+	EXPECT_CALL(older, 1);
 	KUNIT_EXPECT_EQ(test, newer.before, 1);
 	KUNIT_EXPECT_LT(test, newer.turn_before, older.turn_before);
 
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&older.kp), 0);
 	KUNIT_EXPECT_TRUE(test, IS_JUMP(PLAIN));
-	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-	KUNIT_EXPECT_EQ(test, older.before, 1);
+	EXPECT_CALL(older, 1);
 	KUNIT_EXPECT_EQ(test, newer.before, 2);
 
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&newer.kp), 0);
@@ -296,8 +288,7 @@ TEST(O3_probes_share_a_jump)
 	take_out(&newer);
 	KUNIT_EXPECT_EQ(test, enable_kprobe(&older.kp), 0);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
-	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-	KUNIT_EXPECT_EQ(test, older.before, 2);
+	EXPECT_CALL(older, 2);
 	KUNIT_EXPECT_EQ(test, newer.before, 2);
 	take_out(&older);
 	KUNIT_EXPECT_TRUE(test, is_restored(PLAIN, before));
@@ -343,8 +334,7 @@ TEST(O4_no_jump_comes_while_it_is_off)
 	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), 0);
 	msleep(500);
 	KUNIT_EXPECT_TRUE(test, IS_BREAKPOINT(PLAIN));
-	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-	KUNIT_EXPECT_EQ(test, probe.before, 1);
+	EXPECT_CALL(probe, 1);
 	KUNIT_EXPECT_EQ(test, say("1\n"), 0);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
 	unregister_kprobe(&probe.kp);
@@ -397,8 +387,7 @@ TEST(O7_boundaries_behind_jumps)
 		KUNIT_EXPECT_EQ(test, register_kprobe(&next.kp),
 				starts ? 0 : -EILSEQ);
 		KUNIT_EXPECT_TRUE(test, IS_JUMP(PLAIN));
-		KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-		KUNIT_EXPECT_EQ(test, next.before, starts);
+		EXPECT_CALL(next, starts);
 		if (starts)
 			unregister_kprobe(&next.kp);
 	}

@@ -8,10 +8,8 @@
 
 TEST(R1_1_symbol_and_address)
 {
-	struct counted probe = COUNTED_AT(TARGET);
-
-	probe.kp.addr = (kprobe_opcode_t *)kprobes_clauses_target;
-	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -EINVAL);
+	REFUSED_AT(-EINVAL, TARGET,
+		    .addr = (kprobe_opcode_t *)kprobes_clauses_target);
 }
 
 TEST(R1_1_neither_symbol_nor_address)
@@ -23,9 +21,7 @@ TEST(R1_1_neither_symbol_nor_address)
 
 TEST(R1_2_unknown_symbol)
 {
-	struct counted probe = COUNTED_AT("kprobes_clauses_no_such_symbol");
-
-	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -ENOENT);
+	REFUSED_AT(-ENOENT, "kprobes_clauses_no_such_symbol");
 }
 
 TEST(R1_2_symbol_of_a_module)
@@ -44,9 +40,7 @@ TEST(R1_2_symbol_of_a_module)
 
 TEST(R1_3_address_without_symbol)
 {
-	struct counted probe = COUNTED_IN(16UL);
-
-	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -ENOENT);
+	REFUSED_IN(-ENOENT, 16UL);
 }
 
 /* The warning is once per boot, so only the errno is sure. */
@@ -95,9 +89,7 @@ TEST(R1_6_left_alone_without_a_place)
 #ifdef CONFIG_KALLSYMS_ALL
 TEST(R1_8_data_is_no_text)
 {
-	struct counted probe = COUNTED_AT("init_task");
-
-	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -EINVAL);
+	REFUSED_AT(-EINVAL, "init_task");
 }
 #endif
 
@@ -209,8 +201,7 @@ TEST(R1_7_ftrace_calls_from_the_entry_alone)
 	KUNIT_EXPECT_FALSE(test, kprobe_ftrace(&behind.kp));
 	KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
 	KUNIT_EXPECT_EQ(test, entry.before, 1);
-	KUNIT_EXPECT_EQ(test, behind.before, 1);
-	KUNIT_EXPECT_EQ(test, behind.after, 1);
+	EXPECT_HITS(behind, 1, 1);
 	unregister_kprobe(&behind.kp);
 }
 
@@ -257,8 +248,7 @@ TEST(D2_post_handlers_come_and_go)
 	KUNIT_ASSERT_EQ(test, register_kprobe(&second.kp), 0);
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, first.before, 1);
-	KUNIT_EXPECT_EQ(test, second.before, 1);
-	KUNIT_EXPECT_EQ(test, second.after, 1);
+	EXPECT_HITS(second, 1, 1);
 	unregister_kprobe(&second.kp);
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, first.before, 2);

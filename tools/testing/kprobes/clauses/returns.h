@@ -99,6 +99,9 @@ void watched_anew(struct watched *probe);
 /* The errno of what is to be refused; if it is not, that is undone. */
 int refused_by(struct watched *probe);
 
+#define REFUSED(err, ...)						\
+	KUNIT_EXPECT_EQ(test, refused_by(&WATCHED(__VA_ARGS__)), err)
+
 /* So many calls of it have begun, and so many are over. */
 void expect_told(struct kunit *test, const struct watched *probe, int entered,
 		 int returned, int line);
@@ -120,11 +123,13 @@ int returns_grow(bool may);
 
 /* Before each case, and each suite, and after. */
 int returns_begin(struct kunit *test);
+void returns_end(struct kunit *test);
 int returns_open(struct kunit_suite *suite);
 void returns_close(struct kunit_suite *suite);
 
 #define WITH_STORES			\
 	.init = returns_begin,		\
+	.exit = returns_end,		\
 	.suite_init = returns_open,	\
 	.suite_exit = returns_close
 

@@ -44,7 +44,6 @@ SLOW_TEST(K6_unregistered_within_calls)
 /* Calls of its first life are not told to it in its second one. */
 TEST(K6_registered_again_within_calls)
 {
-	const size_t stores = rust_kprobes_return_stores();
 	struct watched probe = WATCHED(INNER);
 	struct crowd crowd = {};
 
@@ -59,13 +58,11 @@ TEST(K6_registered_again_within_calls)
 	EXPECT_TOLD(test, &probe, 1, 1);
 	KUNIT_EXPECT_EQ(test, probe.value, 1);
 	unregister_kretprobe(&probe.rp);
-	EXPECT_STORES(test, stores);
 }
 
 /* Either of two that watch the same calls; the other one is told all. */
 TEST(K6_one_of_two_goes_within_calls)
 {
-	const size_t stores = rust_kprobes_return_stores();
 	int goes;
 
 	for (goes = 0; goes < 2; goes++) {
@@ -83,7 +80,6 @@ TEST(K6_one_of_two_goes_within_calls)
 		KUNIT_EXPECT_TRUE(test, returns_is_in(stays->ip, SLEEPER));
 		unregister_kretprobe(&stays->rp);
 	}
-	EXPECT_STORES(test, stores);
 }
 
 struct caller {
@@ -108,7 +104,6 @@ static int keep_calling(void *data)
 /* Whose probe is asked in each handler, see look_around() and watched_by(). */
 TEST(K6_none_is_told_after_unregistering)
 {
-	const size_t stores = rust_kprobes_return_stores();
 	struct watched inner = WATCHED(INNER), outer = WATCHED(OUTER);
 	struct kretprobe *batch[] = { &inner.rp, &outer.rp };
 	struct caller callers[3] = {};
@@ -143,7 +138,6 @@ TEST(K6_none_is_told_after_unregistering)
 	}
 	KUNIT_EXPECT_GT(test, told, 0);
 	KUNIT_EXPECT_EQ(test, wrong, 0);
-	EXPECT_STORES(test, stores);
 }
 
 struct row {
@@ -239,7 +233,6 @@ static void some_die(struct kunit *test, struct watched *probe, int count,
 /* What they had taken comes back when nobody looks at them any more. */
 TEST(K7_who_dies_gives_back)
 {
-	const size_t stores = rust_kprobes_return_stores();
 	int round;
 
 	KUNIT_ASSERT_EQ(test, returns_grow(false), 0);
@@ -253,28 +246,21 @@ TEST(K7_who_dies_gives_back)
 	}
 	unwatch(&probe);
 	KUNIT_EXPECT_EQ(test, returns_grow(true), 0);
-	EXPECT_STORES(test, stores);
 }
 
 /* The last of them takes what was in store with it. */
 TEST(K7_unregistered_before_they_die)
 {
-	const size_t stores = rust_kprobes_return_stores();
 	struct watched probe = WATCHED(INNER);
 
 	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
 	some_die(test, &probe, 10, true);
-	EXPECT_STORES(test, stores);
 }
 
 TEST(K7_unregistered_after_they_died)
 {
-	const size_t stores = rust_kprobes_return_stores();
-
 	WATCH(probe, INNER);
 	some_die(test, &probe, 10, false);
-	unwatch(&probe);
-	EXPECT_STORES(test, stores);
 }
 
 static int live_shortly(void *unused)
@@ -285,7 +271,6 @@ static int live_shortly(void *unused)
 /* Each task that ends calls it, and none comes back. */
 TEST(K7_function_that_never_returns)
 {
-	const size_t stores = rust_kprobes_return_stores();
 	int n;
 
 	WATCH(probe, "do_exit", .maxactive = 100);
@@ -303,7 +288,6 @@ TEST(K7_function_that_never_returns)
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);
 	unwatch(&probe);
 	/* Of those that have ended all is back; none else has taken any. */
-	EXPECT_STORES(test, stores);
 }
 
 /* A program; its end, as waitpid() would say it. */
@@ -337,8 +321,6 @@ static char family[] =
 /* A child is not in the calls that its parent is in. */
 TEST(K7_children)
 {
-	const size_t stores = rust_kprobes_return_stores();
-
 	atomic_set(&parents, 0);
 	atomic_set(&children, 0);
 	atomic_set(&heirs, 0);
@@ -356,7 +338,6 @@ TEST(K7_children)
 	KUNIT_EXPECT_GE(test, atomic_read(&parents), 8);
 	KUNIT_EXPECT_GE(test, atomic_read(&children), 8);
 	KUNIT_EXPECT_EQ(test, atomic_read(&heirs), 0);
-	EXPECT_STORES(test, stores);
 }
 
 static struct task_struct *slept;
@@ -381,7 +362,6 @@ static int kill_sleeper(void *data)
 /* Who is killed while it sleeps comes back before it dies. */
 TEST(K7_killed_in_a_call)
 {
-	const size_t stores = rust_kprobes_return_stores();
 	struct task_struct *killer;
 	int status;
 
@@ -392,8 +372,6 @@ TEST(K7_killed_in_a_call)
 	KUNIT_EXPECT_EQ(test, status & 0x7f, SIGKILL);
 	EXPECT_TOLD(test, &probe, 1, 1);
 	KUNIT_EXPECT_EQ(test, (long)probe.value, -ERESTART_RESTARTBLOCK);
-	unwatch(&probe);
-	EXPECT_STORES(test, stores);
 }
 
 /* Tasks that are all in a call at once; how many of them are watched. */
@@ -419,12 +397,8 @@ static int wave(struct kunit *test, struct watched *probe, u32 pauses)
 /* What they are is told; with either implementation it is most of them. */
 SLOW_TEST(K3_each_of_many_is_watched_or_missed)
 {
-	const size_t stores = rust_kprobes_return_stores();
-
 	WATCH(probe, INNER, .maxactive = 10);
 	KUNIT_EXPECT_GE(test, wave(test, &probe, 0), 10);
-	unwatch(&probe);
-	EXPECT_STORES(test, stores);
 }
 
 /*

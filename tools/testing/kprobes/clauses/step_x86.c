@@ -67,8 +67,7 @@ TEST(H2_ip_of_breakpoints)
 		probe.flags_after = 1;
 		KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
 		KUNIT_EXPECT_EQ(test, targets[n].function(1), 6);
-		KUNIT_EXPECT_EQ(test, probe.before, 1);
-		KUNIT_EXPECT_EQ(test, probe.after, 1);
+		EXPECT_HITS(probe, 1, 1);
 		KUNIT_EXPECT_EQ(test, probe.flags_after, 0);
 		KUNIT_EXPECT_EQ(test, probe.ip_before,
 				(unsigned long)targets[n].site + 1);
@@ -92,15 +91,12 @@ TEST(H3_other_path)
 	PROBE_IN(older, clauses_move_site, AFTER);
 	PROBE_IN(newer, clauses_move_site, .pre_handler = go_elsewhere, AFTER);
 	KUNIT_EXPECT_EQ(test, clauses_move(1), 42);
-	KUNIT_EXPECT_EQ(test, newer.before, 1);
-	KUNIT_EXPECT_EQ(test, newer.after, 0);
-	KUNIT_EXPECT_EQ(test, older.before, 0);
-	KUNIT_EXPECT_EQ(test, older.after, 0);
+	EXPECT_HITS(newer, 1, 0);
+	EXPECT_HITS(older, 0, 0);
 	/* The CPU is free again. */
 	take_out(&newer);
 	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
-	KUNIT_EXPECT_EQ(test, older.before, 1);
-	KUNIT_EXPECT_EQ(test, older.after, 1);
+	EXPECT_HITS(older, 1, 1);
 }
 
 static long (*inner_function)(long value);
@@ -132,8 +128,7 @@ TEST(H4_instruction_of_a_missed_hit)
 			 .post_handler = call_inner_after);
 		KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
 		KUNIT_EXPECT_EQ(test, inner_result, 12);
-		KUNIT_EXPECT_EQ(test, outer.before, 1);
-		KUNIT_EXPECT_EQ(test, outer.after, 1);
+		EXPECT_HITS(outer, 1, 1);
 		KUNIT_EXPECT_EQ(test, inner.before, 0);
 		KUNIT_EXPECT_EQ(test, inner.kp.nmissed, 2);
 	}
@@ -148,8 +143,7 @@ TEST(H4_probe_hits_itself)
 		 .post_handler = call_inner_after);
 	KUNIT_EXPECT_EQ(test, clauses_inner(1), 6);
 	KUNIT_EXPECT_EQ(test, inner_result, 12);
-	KUNIT_EXPECT_EQ(test, probe.before, 1);
-	KUNIT_EXPECT_EQ(test, probe.after, 1);
+	EXPECT_HITS(probe, 1, 1);
 	KUNIT_EXPECT_EQ(test, probe.kp.nmissed, 2);
 }
 
@@ -178,24 +172,17 @@ TEST(H5_post_handlers_come_and_go)
 
 TEST(R1_13_errno_of_instructions)
 {
-	struct counted inside = COUNTED_IN(hidden(clauses_move_site) + 1);
-	struct counted ss = COUNTED_IN(clauses_load_ss);
-	struct counted ud2 = COUNTED_IN(clauses_ud2);
-	struct counted far = COUNTED_IN(clauses_far);
-
-	KUNIT_EXPECT_EQ(test, register_kprobe(&inside.kp), -EILSEQ);
-	KUNIT_EXPECT_EQ(test, register_kprobe(&ss.kp), -EINVAL);
-	KUNIT_EXPECT_EQ(test, register_kprobe(&ud2.kp), -EILSEQ);
-	KUNIT_EXPECT_EQ(test, register_kprobe(&far.kp), -EOPNOTSUPP);
+	REFUSED_IN(-EILSEQ, hidden(clauses_move_site) + 1);
+	REFUSED_IN(-EINVAL, clauses_load_ss);
+	REFUSED_IN(-EILSEQ, clauses_ud2);
+	REFUSED_IN(-EOPNOTSUPP, clauses_far);
 }
 
 /* A breakpoint that is there does not hide what it is over. */
 TEST(R1_13_boundaries_behind_probes)
 {
-	struct counted inside = COUNTED_IN(hidden(clauses_rip_site) + 2);
-
 	PROBE_IN(first, clauses_rip_site);
-	KUNIT_EXPECT_EQ(test, register_kprobe(&inside.kp), -EILSEQ);
+	REFUSED_IN(-EILSEQ, hidden(clauses_rip_site) + 2);
 	PROBE_IN(second, clauses_rip_next);
 	KUNIT_EXPECT_EQ(test, clauses_rip(1), 6);
 	KUNIT_EXPECT_EQ(test, first.before, 1);

@@ -84,6 +84,16 @@ not_listed() {
 	! listed "$1"
 }
 
+# comes_true COMMAND...: now, or in a moment.
+comes_true() {
+	for moment in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		"$@" && return 0
+		sleep 0.5
+	done
+	echo "'$*' did not come true"
+	return 1
+}
+
 # kmemleak_clean: no leak that the checker knows of.
 kmemleak_clean() {
 	[ -e $DEBUG/kmemleak ] || return 0

@@ -158,13 +158,15 @@ value() {
 }
 
 # What return probes had in store goes when the last call is over.
+is_empty_store() {
+	grep -qx "return_stores 0" $KPROBES/counters &&
+		grep -qx "return_calls 0" $KPROBES/counters
+}
+
 no_store() {
 	[ -e $KPROBES/counters ] || return 0
-	for moment in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
-		grep -qx "return_stores 0" $KPROBES/counters &&
-			grep -qx "return_calls 0" $KPROBES/counters &&
-			return 0
-		sleep 2
+	for times in 1 2 3; do
+		comes_true is_empty_store && return 0
 	done
 	cat $KPROBES/counters
 	return 1

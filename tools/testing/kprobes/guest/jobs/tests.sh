@@ -18,23 +18,38 @@ touch_it() {
 	done
 }
 
+# loaded MARK LINES PATTERN MODULE [PARAMETER...]: it is there, with so many such
+# lines in the list; else it is taken out again.
+loaded() {
+	mark "$1"
+	lines=$2
+	pattern=$3
+	shift 3
+	load "$@" || return 1
+	[ "$(listed "$pattern" | wc -l)" = "$lines" ] && return 0
+	cat $KPROBES/list
+	rmmod "$1"
+	return 1
+}
+
+# shown MARK PATTERN...: since then the log has each; else what it has of us.
+shown() {
+	from=$1
+	shift
+	for pattern; do
+		since "$from" "$pattern" >/dev/null && continue
+		echo "nothing like '$pattern' in the log:"
+		since "$from" "probe[a-z_]*: "
+		return 1
+	done
+}
+
 # probe_sample MODULE PATTERN: loads, fires, lists and unloads.
 probe_sample() {
-	mark "$1"
-	load "$1" $3 || return 1
+	loaded "$1" 1 kernel_clone "$1" "$3" || return 1
 	touch_it
-	since "$1" "$2" >/dev/null || {
-		echo "nothing like '$2' in the log"
-		rmmod "$1"
-		return 1
-	}
-	listed kernel_clone >/dev/null || {
-		echo "kernel_clone is not in kprobes/list"
-		rmmod "$1"
-		return 1
-	}
 	rmmod "$1" || return 1
-	not_listed kernel_clone
+	shown "$1" "$2" && not_listed kernel_clone
 }
 
 check kprobe_example probe_sample kprobe_example \
@@ -44,30 +59,18 @@ check kretprobe_example probe_sample kretprobe_example \
 
 # The sample of many probes: disabled, then armed, then every hit accounted for.
 batch_sample() {
-	mark batch
-	load kprobe_batch_example symbols=kernel_clone,vfs_read || return 1
-	[ "$(listed '(kernel_clone|vfs_read|called_by_handlers)\+.*\[DISABLED\]' |
-		wc -l)" = 3 ] || {
-		cat $KPROBES/list
-		rmmod kprobe_batch_example
-		return 1
-	}
+	loaded batch 3 '(kernel_clone|vfs_read|called_by_handlers)\+.*\[DISABLED\]' \
+		kprobe_batch_example symbols=kernel_clone,vfs_read || return 1
 	touch_it
 	echo 1 >/sys/module/kprobe_batch_example/parameters/armed
 	touch_it
 	rmmod kprobe_batch_example || return 1
-	since batch "kernel_clone: [1-9][0-9]* hits" >/dev/null || {
-		echo "kernel_clone was not hit"
-		return 1
-	}
 	# C counts without atomics: it may lose some.
 	exact='([0-9]+)'
 	[ "$IMPL" = c ] || exact='\1'
-	since batch "made ([1-9][0-9]*) calls to a probed function, $exact missed" \
-		>/dev/null || {
-		since batch "made "
+	shown batch "kernel_clone: [1-9][0-9]* hits" \
+		"made ([1-9][0-9]*) calls to a probed function, $exact missed" ||
 		return 1
-	}
 	not_listed 'kernel_clone|vfs_read|called_by_handlers'
 }
 
@@ -76,26 +79,17 @@ check kprobe_batch_example batch_sample
 # The sample of a jprobe, with a handler of either form: each task that is made
 # is shown once, and made all the same.
 jprobe_sample() {
-	mark "jprobe $1"
-	load jprobe_example "old=$2" || return 1
-	touch_it
 	# Behind the mark for indirect branches, where there are such.
-	[ -n "$(listed '  j  kernel_clone\+0x[04]')" ] || {
-		cat $KPROBES/list
-		rmmod jprobe_example
-		return 1
-	}
+	loaded "jprobe $1" 1 '  j  kernel_clone\+0x[04]' jprobe_example \
+		"old=$2" || return 1
+	touch_it
 	rmmod jprobe_example || return 1
-	shown=$(since "jprobe $1" "kernel_clone\($1\): flags = 0x" | wc -l)
-	since "jprobe $1" "it was called $shown times, and missed 0\$" || {
-		echo "$shown calls are shown"
-		since "jprobe $1" "it was called"
-		return 1
-	}
+	calls=$(since "jprobe $1" "kernel_clone\($1\): flags = 0x" | wc -l)
+	shown "jprobe $1" "it was called $calls times, and missed 0\$" || return 1
 	# Whoever makes a task by fork() wants a signal when it ends: SIGCHLD.
 	forks=$(since "jprobe $1" "exit_signal = 17, a task\$" | wc -l)
 	[ "$forks" -ge 6 ] || {
-		echo "only $forks calls of $shown are shown as what they are"
+		echo "only $forks calls of $calls are shown as what they are"
 		return 1
 	}
 	# If that comes back, the handler returns, and all the rest is the same.
@@ -111,28 +105,15 @@ fi
 
 # rust_entry_sample: shows each task's exit, with its code.
 rust_entry_sample() {
-	mark rust_kprobe
-	load rust_kprobe || return 1
+	loaded rust_kprobe 1 '  k  do_exit\+0x' rust_kprobe || return 1
 	touch_it
 	sh -c 'exit 3'
-	[ -n "$(listed '  k  do_exit\+0x')" ] || {
-		cat $KPROBES/list
-		rmmod rust_kprobe
-		return 1
-	}
 	rmmod rust_kprobe || return 1
-	shown=$(since rust_kprobe 'rust_kprobe: do_exit\(0x[0-9a-f]+\)$' | wc -l)
-	since rust_kprobe 'rust_kprobe: do_exit\(0x300\)$' >/dev/null || {
-		since rust_kprobe rust_kprobe:
-		return 1
-	}
-	since rust_kprobe "rust_kprobe: $shown tasks have exited, 0 were missed" || {
-		echo "$shown exits are shown"
-		since rust_kprobe rust_kprobe:
-		return 1
-	}
-	[ "$shown" -ge 7 ] || {
-		echo "only $shown exits are shown"
+	exits=$(since rust_kprobe 'rust_kprobe: do_exit\(0x[0-9a-f]+\)$' | wc -l)
+	shown rust_kprobe 'rust_kprobe: do_exit\(0x300\)$' \
+		"rust_kprobe: $exits tasks have exited, 0 were missed" || return 1
+	[ "$exits" -ge 7 ] || {
+		echo "only $exits exits are shown"
 		return 1
 	}
 	not_listed do_exit
@@ -140,38 +121,24 @@ rust_entry_sample() {
 
 # rust_typed_sample: shows each call, with all arguments.
 rust_typed_sample() {
-	mark rust_kprobe_typed
-	load rust_kprobe_typed || return 1
-	[ -n "$(listed '  k  vfs_fallocate\+0x')" ] || {
-		cat $KPROBES/list
-		rmmod rust_kprobe_typed
+	loaded rust_kprobe_typed 1 '  k  vfs_fallocate\+0x' rust_kprobe_typed ||
 		return 1
-	}
 	# The file system has no such room; the function is called all the same.
 	fallocate -l 4660 /room 2>/dev/null
 	fallocate -o 8589934592 -l 22136 /room 2>/dev/null
 	rm -f /room
 	rmmod rust_kprobe_typed || return 1
-	for said in 'vfs_fallocate\(mode 0, offset 0x0, len 0x1234\)' \
-		'vfs_fallocate\(mode 0, offset 0x200000000, len 0x5678\)' \
-		'2 calls, 0 were missed'; do
-		since rust_kprobe_typed "rust_kprobe_typed: $said\$" || {
-			since rust_kprobe_typed rust_kprobe_typed:
-			return 1
-		}
-	done
+	said='rust_kprobe_typed: vfs_fallocate\(mode 0, offset'
+	shown rust_kprobe_typed "$said 0x0, len 0x1234\)\$" \
+		"$said 0x200000000, len 0x5678\)\$" \
+		'rust_kprobe_typed: 2 calls, 0 were missed$' || return 1
 	not_listed vfs_fallocate
 }
 
 # rust_open_sample: shows which files are opened, and how.
 rust_open_sample() {
-	mark rust_kprobe_open
-	load rust_kprobe_open || return 1
-	[ -n "$(listed '  k  do_sys_openat2\+0x')" ] || {
-		cat $KPROBES/list
-		rmmod rust_kprobe_open
+	loaded rust_kprobe_open 1 '  k  do_sys_openat2\+0x' rust_kprobe_open ||
 		return 1
-	}
 	cat /tmp/is-not-there 2>/dev/null
 	: >/tmp/is-made
 	# As long as a handler has room for, and longer.
@@ -180,14 +147,10 @@ rust_open_sample() {
 	rm /tmp/is-made
 	rmmod rust_kprobe_open || return 1
 	# To write, to be made, and to be empty then; machines differ in what is above.
-	for said in 'open of /tmp/is-not-there, flags 0o[0-7]*000, mode 0o0' \
-		'open of /tmp/is-made, flags 0o[0-7]*1101, mode 0o666' \
-		'[1-9][0-9]* opens, 0 were missed'; do
-		since rust_kprobe_open "rust_kprobe_open: $said\$" || {
-			since rust_kprobe_open rust_kprobe_open:
-			return 1
-		}
-	done
+	said='rust_kprobe_open: open of /tmp/is'
+	shown rust_kprobe_open "$said-not-there, flags 0o[0-7]*000, mode 0o0\$" \
+		"$said-made, flags 0o[0-7]*1101, mode 0o666\$" \
+		'rust_kprobe_open: [1-9][0-9]* opens, 0 were missed$' || return 1
 	[ "$(since rust_kprobe_open "open of $long, " | wc -l)" = 2 ] || {
 		since rust_kprobe_open "open of /tmp/0"
 		return 1
@@ -197,19 +160,11 @@ rust_open_sample() {
 
 # rust_return_sample: the calls in its histogram are those that there were.
 rust_return_sample() {
-	mark rust_kretprobe
-	load rust_kretprobe || return 1
+	loaded rust_kretprobe 1 '  r  kernel_clone\+0x' rust_kretprobe || return 1
 	touch_it
-	[ -n "$(listed '  r  kernel_clone\+0x')" ] || {
-		cat $KPROBES/list
-		rmmod rust_kretprobe
-		return 1
-	}
 	rmmod rust_kretprobe || return 1
-	since rust_kretprobe "rust_kretprobe: 0 calls have failed, 0 were missed" || {
-		since rust_kretprobe rust_kretprobe:
+	shown rust_kretprobe "rust_kretprobe: 0 calls have failed, 0 were missed" ||
 		return 1
-	}
 	calls=0
 	for count in $(since rust_kretprobe 'ns and more: ' | sed 's/.*more: //'); do
 		calls=$((calls + count))
@@ -224,41 +179,27 @@ rust_return_sample() {
 
 # rust_batch_sample ARMED HITS: its functions were called HITS (a pattern) times.
 rust_batch_sample() {
-	mark "rust_kprobe_batch $1"
-	load rust_kprobe_batch "armed=$1" || return 1
-	[ "$(listed '  k  (kernel_clone|do_exit|vfs_read|vfs_write)\+0x' | wc -l)" = 4 ] || {
-		cat $KPROBES/list
-		rmmod rust_kprobe_batch
-		return 1
-	}
+	loaded "rust_kprobe_batch $1" 4 \
+		'  k  (kernel_clone|do_exit|vfs_read|vfs_write)\+0x' \
+		rust_kprobe_batch "armed=$1" || return 1
 	touch_it
 	rmmod rust_kprobe_batch || return 1
 	for name in kernel_clone do_exit vfs_read vfs_write; do
-		for said in '(called by ftrace|a jump|a breakpoint)' \
-			"$2 hits, [0-9]+ missed"; do
-			since "rust_kprobe_batch $1" \
-				"rust_kprobe_batch: \"$name\": $said" || {
-				since "rust_kprobe_batch $1" rust_kprobe_batch:
-				return 1
-			}
-		done
+		shown "rust_kprobe_batch $1" \
+			"rust_kprobe_batch: \"$name\": (called by ftrace|a jump|a breakpoint)" \
+			"rust_kprobe_batch: \"$name\": $2 hits, [0-9]+ missed" ||
+			return 1
 	done
 	not_listed 'kernel_clone|do_exit|vfs_read|vfs_write'
 }
 
 # rust_forgets: what a module has forgotten goes with it.
 rust_forgets() {
-	mark "$1"
-	load kprobes_forgets || return 1
+	loaded "$1" 5 '  [kr]  (kernel_clone|vfs_read|vfs_write)\+0x' \
+		kprobes_forgets || return 1
 	touch_it
-	[ "$(listed '  [kr]  (kernel_clone|vfs_read|vfs_write)\+0x' | wc -l)" = 5 ] || {
-		cat $KPROBES/list
-		rmmod kprobes_forgets
-		return 1
-	}
 	rmmod kprobes_forgets || return 1
-	since "$1" 'kprobes_forgets: goes after [1-9][0-9]* hits' >/dev/null ||
-		return 1
+	shown "$1" 'kprobes_forgets: goes after [1-9][0-9]* hits' || return 1
 	warned=$(since "$1" 'kprobes_forgets has left a probe on [a-z_]+\+0x[0-9a-f]+/.* behind' |
 		wc -l)
 	[ "$warned" = 5 ] || {
@@ -283,10 +224,7 @@ rust_of_module() {
 	rmmod kprobes_of_module
 	gone='the text .* is no more: unregister it \(-22\)'
 	for how in both one attribute; do
-		since of-module "kprobes_of_module: $how: 3 calls, $gone" >/dev/null || {
-			since of-module kprobes_of_module:
-			return 1
-		}
+		shown of-module "kprobes_of_module: $how: 3 calls, $gone" || return 1
 	done
 	not_listed kprobes_target_untraced
 }
@@ -305,9 +243,8 @@ rust_fault_sample() {
 	mkdir -p $RAMFS
 	mount -t ramfs ramfs $RAMFS || return 1
 	mkdir $RAMFS/way
-	mark rust_kprobe_fault
-	load rust_kprobe_fault || return 1
-	[ -n "$(listed '  k  simple_rmdir\+0x')" ] || cat $KPROBES/list
+	loaded rust_kprobe_fault 1 '  k  simple_rmdir\+0x' rust_kprobe_fault ||
+		return 1
 	tries=$(fault_tries way)
 	rmmod rust_kprobe_fault || return 1
 	after=$(fault_tries way)
@@ -321,10 +258,8 @@ rust_fault_sample() {
 		echo "without it: $after"
 		return 1
 	}
-	since rust_kprobe_fault 'rust_kprobe_fault: 3 of 6 calls have failed' || {
-		since rust_kprobe_fault rust_kprobe_fault:
+	shown rust_kprobe_fault 'rust_kprobe_fault: 3 of 6 calls have failed' ||
 		return 1
-	}
 	not_listed simple_rmdir
 }
 
@@ -369,12 +304,13 @@ place() {
 	sed -n "s/^$1 //p" $PLACES
 }
 
+is_place() {
+	[ "$(place "$1")" = "$2" ]
+}
+
 # comes_to NAME WHAT: it is so, or will be in a moment.
 comes_to() {
-	for moment in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-		[ "$(place "$1")" = "$2" ] && return 0
-		sleep 0.5
-	done
+	comes_true is_place "$1" "$2" && return 0
 	echo "$1 is: $(place "$1")"
 	return 1
 }
@@ -500,16 +436,6 @@ WATCHER=/sys/module/kprobes_watcher/parameters
 # stores: for how many return probes there is anything in store. C does not say.
 stores() {
 	sed -n "s/^return_stores //p" $KPROBES/counters 2>/dev/null
-}
-
-# comes_true COMMAND...: now, or in a moment.
-comes_true() {
-	for moment in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-		"$@" && return 0
-		sleep 0.5
-	done
-	echo "'$*' did not come true"
-	return 1
 }
 
 begun() {
