@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! To begin with: shows the arguments of one function, and how long the calls of another take.
+//! Counts the calls of a function, shows their arguments, and reports when it is unloaded.
 
 use kernel::{
     kprobes::{
         kprobe,
-        kretprobe,
         EntryProbe,
-        ProcessContext,
-        ReturnProbe, //
+        ProcessContext, //
     },
     prelude::*,
-    time::{
-        Instant,
-        Monotonic, //
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
     },
 };
 
@@ -21,45 +19,35 @@ module! {
     type: Template,
     name: "template",
     authors: ["You"],
-    description: "Shows the arguments of a function, and how long another one takes",
+    description: "Counts the calls of a function",
     license: "GPL",
 }
 
-// The arguments of `void do_exit(long code)`. Where there are more of them, more are written here.
+// Called at each call of `void do_exit(long code)`. The first argument is the state of the probe,
+// which all CPUs share; the others are those of the function.
 #[kprobe(symbol = "do_exit")]
-fn on_exit(code: isize) {
+fn on_exit(calls: &Atomic<usize>, code: isize) {
+    calls.fetch_add(1, Relaxed);
     pr_info!("do_exit({code:#x})\n");
 }
 
-// How long a call of `pid_t kernel_clone(struct kernel_clone_args *args)` takes.
-struct Clone;
-
-#[kretprobe(symbol = "kernel_clone")]
-impl Clone {
-    fn enter() -> Instant<Monotonic> {
-        Instant::now()
-    }
-
-    fn leave(begun: Instant<Monotonic>, pid: c_int) {
-        let took = begun.elapsed().as_nanos() as usize;
-        pr_info!("kernel_clone() returned {pid} and took {took} ns\n");
-    }
-}
-
-// As long as this is there, so are the probes.
+// The probe is registered as long as this exists.
 struct Template {
-    _exits: EntryProbe<on_exit>,
-    _clones: ReturnProbe<Clone>,
+    probe: EntryProbe<on_exit>,
 }
 
 impl kernel::Module for Template {
     fn init(_module: &'static ThisModule) -> Result<Self> {
         let here = ProcessContext::here()?;
-        Ok(Self {
-            _exits: on_exit::register(&here)
-                .inspect_err(|why| pr_err!("no probe on do_exit(): {why}\n"))?,
-            _clones: Clone::register(&here)
-                .inspect_err(|why| pr_err!("no probe on kernel_clone(): {why}\n"))?,
-        })
+        let probe = on_exit::register(&here, Atomic::new(0))
+            .inspect_err(|why| pr_err!("no probe on do_exit(): {why}\n"))?;
+        Ok(Self { probe })
+    }
+}
+
+impl Drop for Template {
+    fn drop(&mut self) {
+        let calls = self.probe.state().load(Relaxed);
+        pr_info!("{calls} calls of do_exit(), {} missed\n", self.probe.missed());
     }
 }
