@@ -2,6 +2,8 @@
 
 //! The page that tells how each instruction runs, made from what the kernel decides with.
 //!
+//! `KPROBES_WRITE=1 cargo test documented` writes it anew.
+//!
 //! It asks for every opcode of the legacy maps with every mandatory prefix and ModRM, and puts
 //! together what has the same answer. Names are iced's.
 
@@ -36,8 +38,7 @@ How x86-64 instructions run
 ===========================
 
 .. Made from arch/x86/kprobes/isa/classify.rs by the host tests, which fail if this page is not
-   what they make. To make it anew, in tools/testing/kprobes/host:
-   KPROBES_WRITE=1 cargo test documented
+   what they make.
 
 A probed instruction does not run where it stands, since a breakpoint stands
 there. It runs in one of these ways:
