@@ -48,6 +48,6 @@ impl kernel::Module for Template {
 impl Drop for Template {
     fn drop(&mut self) {
         let calls = self.probe.state().load(Relaxed);
-        pr_info!("{calls} calls of do_exit(), {} missed\n", self.probe.missed());
+        pr_info!("{calls} calls, {} missed\n", self.probe.missed());
     }
 }
