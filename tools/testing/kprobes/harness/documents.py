@@ -46,8 +46,9 @@ class Listing:
 
 
 def pages() -> list[Path]:
-    """README and the pages."""
-    return [env.REPO / 'README.md', *sorted(PAGES.glob('*.rst'))]
+    """README, the developers' page and the pages."""
+    return [env.REPO / 'README.md', *sorted(PAGES.glob('*.rst')),
+            *sorted((env.REPO / 'tools/testing/kprobes').glob('*.rst'))]
 
 
 def name_of(path: Path) -> str:
