@@ -52,16 +52,16 @@ def _sysroot(into):
 def _make(into, listing):
     shutil.rmtree(into, ignore_errors=True)
     with progress.Stage('nightly', 3) as stage:
-        for sha256, url in map(str.split, filter(
-                lambda line: line and not line.startswith('#'),
-                listing.read_text().splitlines())):
+        for line in listing.read_text().splitlines():
+            if line.startswith('#'):
+                continue
+            sha256, url = line.split()
             stage.tick(url)
-            for pause in (0, packages.PAUSE):
-                time.sleep(pause)
+            path, reason = packages.take(into / 'archives', sha256, url)
+            if not path:
+                time.sleep(packages.PAUSE)
                 path, reason = packages.take(into / 'archives', sha256, url)
-                if path:
-                    break
-            else:
+            if not path:
                 raise Missing(reason)
             _unpack(path, into)
             path.unlink()

@@ -2,15 +2,16 @@
 """Single Debian packages, each fetched in several ways.
 
 First by its file's name, with the SHA-256 that toolchain/files lists: that
-needs no index of the archive. Where no such file is there any more, by apt and
-the index of a suite; once more after a pause, as a mirror may be in the middle
-of an update; then of another suite. Last from the other archives.
+needs no index of the archive. Where there is no such file, by apt and the index
+of a suite. Both again after a pause, as a mirror may be in the middle of an
+update; then by the index of another suite; then by name from other archives.
 """
 
 import errno
 import hashlib
 import http.client
 import os
+import re
 import shutil
 import time
 import urllib.request
@@ -20,9 +21,12 @@ import env
 import procs
 import progress
 
-LIST = env.KPROBES / 'toolchain' / 'files'
+TOOLCHAIN = env.KPROBES / 'toolchain'
+LIST = TOOLCHAIN / 'files'
 # Seconds before a mirror that may be in the middle of an update is asked again.
 PAUSE = 30
+# Of a line of apt's sources, see sources.list(5).
+SOURCE_OPTIONS: tuple[str, ...] = ()
 
 
 def digest(path: Path) -> str:
@@ -38,7 +42,7 @@ def _lines(kind: str) -> list[list[str]]:
 
 def archives() -> list[str]:
     """Debian's archives, in the order in which they are tried."""
-    return (os.environ.get('DEBIAN_MIRROR') or '').split() \
+    return os.environ.get('DEBIAN_MIRROR', '').split() \
         or [mirror for mirror, _ in _lines('archive')]
 
 
@@ -60,71 +64,79 @@ def take(folder: Path, sha256: str, url: str,
             shutil.copyfileobj(answer, out, 1 << 20)
         actual = digest(part)
         if actual == sha256:
-            part.replace(folder / name)
-            return folder / name, ''
+            return part.replace(folder / name), ''
+        reason = f'{url}: SHA-256 is {actual}, not {sha256}'
     except (OSError, http.client.HTTPException) as error:
-        full = getattr(error, 'errno', None) == errno.ENOSPC \
-            or procs.no_space(folder)
-        part.unlink(missing_ok=True)
-        if full:
+        if getattr(error, 'errno', None) == errno.ENOSPC:
             raise procs.full_disk(folder) from error
-        return None, f'{url}: {error}'
-    part.unlink(missing_ok=True)
-    return None, f'{url}: SHA-256 is {actual}, not {sha256}'
+        reason = f'{url}: {error}'
+    finally:
+        part.unlink(missing_ok=True)
+    if procs.no_space(folder):
+        raise procs.full_disk(folder)
+    return None, reason
 
 
 def _by_name(package, folder, archive, tried):
     for sha256, path in files(package):
-        found, reason = take(folder, sha256, f'{archive}/{path}')
-        if found:
-            return found
+        path, reason = take(folder, sha256, f'{archive}/{path}')
+        if path:
+            return path
         tried.append(reason)
     return None
 
 
-def _by_index(package, folder, archive, suite, tried, options=''):
+def _by_index(package, folder, archive, suite, tried):
     name, arch = package.split(':')
     log = env.LOGS / f'package-{name}-{arch}.log'
-    folder.mkdir(parents=True, exist_ok=True)
     with procs.scratch(folder) as scratch:
         status = procs.run(
-            ['bash', LIST.parent / 'apt-download.sh', name,
-             'amd64' if arch == 'all' else arch, archive, suite, options],
-            log, cwd=scratch)
-        found = next(Path(scratch).glob('*.deb'), None)
-        if not status and found:
-            return found.replace(folder / found.name.replace('%3a', '.'))
-    why = next((line for line in log.read_text(errors='replace').splitlines()
-                if line.startswith('E: ')), f'exit status {status}')
-    tried.append(f'{archive}, index of {suite}: {why}')
+            ['bash', TOOLCHAIN / 'apt-download.sh', name,
+             'amd64' if arch == 'all' else arch, archive, suite,
+             *SOURCE_OPTIONS], log, cwd=scratch)
+        path = next(Path(scratch).glob('*.deb'), None)
+        if path and not status:
+            # As in the archive, whose names have no epoch.
+            return path.replace(folder / re.sub(r'_\d+%3a', '_', path.name))
+    if procs.no_space(folder):
+        raise procs.full_disk(folder)
+    reason = next((line for line in log.read_text(errors='replace').splitlines()
+                   if line.startswith('E: ')), f'exit status {status}')
+    tried.append(f'{archive}, index of {suite}: {reason}')
     return None
 
 
 def fetch(package: str, folder: Path, suites: tuple[str, ...],
           otherwise: str) -> Path:
-    """PACKAGE (name:architecture) as a file in FOLDER; suites are SUITES.
+    """PACKAGE (name:architecture), which is in SUITES, as a file in FOLDER.
 
     OTHERWISE says what somebody can do, and what works, without it.
     """
     tried: list[str] = []
     mirror, *others = archives()
+    folder.mkdir(parents=True, exist_ok=True)
+    # What an interrupted command has left.
+    procs.clear_scratch(folder)
+    progress.say(f'fetching the package {package}')
 
     def ways():
         yield _by_name(package, folder, mirror, tried)
         if shutil.which('apt-get'):
             yield _by_index(package, folder, mirror, suites[0], tried)
-            progress.say(f'{package} is not to be had from {mirror} now; once '
-                         f'more in {PAUSE} s')
-            time.sleep(PAUSE)
+        progress.say(f'{package} is not to be had from {mirror} now; again '
+                     f'in {PAUSE} s')
+        time.sleep(PAUSE)
+        yield _by_name(package, folder, mirror, tried)
+        if shutil.which('apt-get'):
             for suite in suites:
                 yield _by_index(package, folder, mirror, suite, tried)
         for archive in others:
             yield _by_name(package, folder, archive, tried)
-    found = next(filter(None, ways()), None)
-    if not found:
+    path = next(filter(None, ways()), None)
+    if not path:
         raise env.Refusal(
             f'the package {package} from one of Debian\'s archives',
-            '\n            '.join(tried) or 'no way to fetch it is known',
+            '\n            '.join(dict.fromkeys(tried)),
             'is the network up (proxy variables)? Another archive: '
             f'DEBIAN_MIRROR=. {otherwise}')
-    return found
+    return path

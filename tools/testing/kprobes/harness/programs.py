@@ -253,6 +253,7 @@ def figures(impls):
 def tests(impls, only=''):
     """Everything, with each of IMPLS; the Results."""
     names = cases(only)
+    stap.require(names)
     explained = {name: why for name in names
                  if (why := _head(name).get('differs'))}
     found, every = {}, []

@@ -44,9 +44,9 @@ def require_version(tree, what):
     return found
 
 
-def archive(store: Path | None = None) -> Path:
+def archive() -> Path:
     """The source archive: from the cache, or from Debian's archives."""
-    store = store or env.CACHE / 'source'
+    store = env.CACHE / 'source'
     if found := _kept(store):
         return found
     with procs.alone('source'):
@@ -58,7 +58,8 @@ def archive(store: Path | None = None) -> Path:
 
 def _numbers(path):
     """What tells which of two archives is newer: 7.3.10 is, than 7.3.4."""
-    return [int(number) for number in re.findall('[0-9]+', path.name)]
+    name = path.name.removeprefix('linux-source-7.3_')
+    return [int(number) for number in re.findall('[0-9]+', name)]
 
 
 def _kept(store):

@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import sys
+from pathlib import Path
 
 import env
 import heads
@@ -33,6 +34,23 @@ _ERROR = re.compile(r'(?:\w+ )?error: |.*: (?:fatal )?error: |ERROR: ')
 # nobody else sees this one.
 _WITH_SYMBOLS = ('mount -t tmpfs boot /boot; ln -s "$1" "/boot/System.map-$2"; '
                  'shift 2; exec "$@"')
+
+
+# What the toolchain root lacks, where the archive was being updated.
+WITHOUT = Path('/opt/without')
+
+
+def require(names: list[str]) -> None:
+    """Refuse cases NAMES, if they want SystemTap and the root has none."""
+    if any(name.startswith('stap/') for name in names) and WITHOUT.exists():
+        others = sorted({name.split('/')[0] for name in names} - {'stap'})
+        raise env.Refusal(
+            'SystemTap in the toolchain root',
+            f'none: when the root was made, {WITHOUT.read_text().strip()} was '
+            'not to be had',
+            'make distclean and the same command again, which makes the root '
+            'anew; or without those cases: make test-clients '
+            f'ARGS="{" ".join(others) or "perf"}"')
 
 
 def _kept(built):

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Fetches one package into this folder by the index of one suite:
-# apt-download.sh PACKAGE ARCHITECTURE ARCHIVE SUITE [OPTIONS OF THE SOURCE].
-# Nothing of the machine's own apt is read but its keys.
+# apt-download.sh PACKAGE ARCHITECTURE ARCHIVE SUITE [OPTION OF THE SOURCE...].
+# Neither the sources nor the packages of this machine's own apt count.
 set -euo pipefail
 package=$1 arch=$2 archive=$3 suite=$4
 
@@ -15,7 +15,11 @@ apt() {
 		-o Acquire::http::Timeout=30 -o APT::Sandbox::User=root "$@"
 }
 
+# The apt of a machine that is not Debian's need not trust Debian.
+for keyring in /usr/share/keyrings/debian-archive-keyring.{pgp,gpg}; do
+	[ ! -e "$keyring" ] || signed=signed-by=$keyring
+done
 mkdir -p state/lists/partial cache/archives/partial
-echo "deb [check-valid-until=no ${5:-}] $archive $suite main" >sources.list
+echo "deb [check-valid-until=no ${signed:-} ${*:5}] $archive $suite main" >sources.list
 apt --error-on=any update
 apt download "$package"

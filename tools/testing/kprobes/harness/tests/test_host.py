@@ -3,8 +3,10 @@
 
 from unittest import mock
 
+import env
 import host
 import judges
+import packages
 import procs
 from tests import support
 
@@ -70,3 +72,22 @@ class Skipped(support.Case):
         self.found()
         place = self.command.index('--skip')
         self.assertEqual(self.command[place + 1], host._BOOTED)
+
+
+class Crates(support.Case):
+    """Fetching, once more after a pause."""
+
+    def fetched(self, *statuses):
+        (env.CACHE / 'cargo').mkdir(exist_ok=True)
+        with mock.patch.object(packages, 'PAUSE', 0), \
+                mock.patch.object(procs, 'run', side_effect=statuses):
+            host.fetch()
+
+    def test_a_registry_that_answers_after_a_pause(self):
+        self.fetched(101, 0)
+        self.fetched()
+
+    def test_no_registry(self):
+        with self.refused('crates of Cargo.lock', 'network', 'works without'):
+            self.write('work/logs/cargo-fetch.log', 'no network')
+            self.fetched(101, 101)

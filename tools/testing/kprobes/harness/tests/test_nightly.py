@@ -8,6 +8,7 @@ from unittest import mock
 
 import host
 import nightly
+import packages
 import procs
 from tests import support
 
@@ -16,6 +17,7 @@ class Nightly(support.Case):
     def setUp(self):
         super().setUp()
         self.setups = []
+        self.enterContext(mock.patch.object(packages, 'PAUSE', 0))
         self.enterContext(mock.patch.object(
             nightly, '_sysroot', self.setups.append))
 
@@ -68,6 +70,14 @@ class Nightly(support.Case):
             with self.assertRaisesRegex(nightly.Missing, 'SHA-256 is'):
                 nightly.ready(listing)
         self.assertEqual(self.setups, [])
+
+    def test_a_part_that_is_there_after_a_pause(self):
+        listing = self.listing(self.two_parts()[0])
+        path = self.tmp / 'rustc-nightly.tar.xz'
+        aside = path.rename(self.tmp / 'aside')
+        with mock.patch.object(nightly.time, 'sleep',
+                               lambda _: aside.rename(path)):
+            nightly.ready(listing)
 
     def test_no_library_for_miri(self):
         self.enterContext(mock.patch.object(

@@ -59,6 +59,16 @@ class Compiling(support.Case):
         path = env.WORK / f'stap/x86_64-rust-clients/stap_{name}.ko'
         return path.read_text() if path.exists() else None
 
+    def test_a_root_that_was_made_without_it(self):
+        names = ['bpf/a', 'perf/b', 'perf/c', 'stap/one']
+        stap.require(names)
+        without = self.write('without', 'systemtap\n')
+        with mock.patch.object(stap, 'WITHOUT', without):
+            stap.require(names[:3])
+            with self.refused('systemtap was not to be had', 'make distclean',
+                              'ARGS="bpf perf"'):
+                stap.require(names)
+
     def test_other_cases_need_nothing_but_a_folder(self):
         self.assertEqual(self.prepare('perf/a', 'perf/stap'), (0, {}))
         self.assertTrue((env.WORK / 'stap/x86_64-rust-clients').is_dir())
