@@ -10,6 +10,7 @@ import hosttools
 import packages
 import procs
 import progress
+import source
 
 BINDGEN = '0.72.1'
 
@@ -101,5 +102,7 @@ def identity():
 
 def ready():
     """Everything the builds call is in PATH."""
-    if not env.HOST_TOOLS:
+    if env.HOST_TOOLS:
+        hosttools.rust_available(source.tree())
+    else:
         _bindgen()
