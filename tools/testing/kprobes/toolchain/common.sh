@@ -34,48 +34,6 @@ VARIABLES=(ARCH IMPL KSRC DIR ARGS PIECE SEED UNDO FAST JOBS V CACHE HOST_TOOLS
 	DEBIAN_MIRROR DEBIAN_SECURITY)
 PROXIES=(http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY)
 
-# distance A B: how many letters to put in, take out or change until A is B.
-distance() {
-	local a=$1 b=$2 i j cost least above=() now
-	for ((j = 0; j <= ${#b}; j++)); do
-		above[j]=$j
-	done
-	for ((i = 1; i <= ${#a}; i++)); do
-		now=("$i")
-		for ((j = 1; j <= ${#b}; j++)); do
-			cost=1
-			[ "${a:i-1:1}" != "${b:j-1:1}" ] || cost=0
-			least=$((above[j - 1] + cost))
-			((above[j] + 1 >= least)) || least=$((above[j] + 1))
-			((now[j - 1] + 1 >= least)) || least=$((now[j - 1] + 1))
-			now[j]=$least
-		done
-		above=("${now[@]}")
-	done
-	echo "${above[${#b}]}"
-}
-
-# What others call ours.
-declare -A ELSEWHERE=([VERBOSE]=V [DEBUG]=V [M]=DIR [MODULE]=DIR [KDIR]=KSRC
-	[KERNELDIR]=KSRC [SRC]=KSRC [J]=JOBS [NPROC]=JOBS [PARAMS]=ARGS
-	[MIRROR]=DEBIAN_MIRROR)
-
-# nearest NAME: which of our variables is called so elsewhere, or else is most
-# like it.
-nearest() {
-	local known found least=99 best=
-	best=${ELSEWHERE[${1^^}]:-}
-	if [ -n "$best" ]; then
-		echo "$best"
-		return
-	fi
-	for known in "${VARIABLES[@]}"; do
-		found=$(distance "${1^^}" "$known")
-		[ "$found" -ge "$least" ] || { least=$found best=$known; }
-	done
-	echo "$best"
-}
-
 # check_given TEXT: refuses a name that is none of ours. TEXT has NAME=VALUE as
 # make hands them over: white space in a value stands behind a backslash, and
 # so does a backslash.
@@ -92,7 +50,7 @@ check_given() {
 		case " ${VARIABLES[*]} ${PROXIES[*]} " in
 		*" $name "*) ;;
 		*) refuse "one of the variables ${VARIABLES[*]}" "$name" \
-			"did you mean $(nearest "$name")=? make help tells what each is for" ;;
+			"make help tells what each is for" ;;
 		esac
 	done
 }
@@ -109,29 +67,22 @@ keep_users() {
 
 # llvm_major PACKAGES: the LLVM major that the list of packages names.
 llvm_major() {
-	local found
-	found=$(sed -nE 's/^(clang|lld|llvm|libclang)-([0-9]+)(-dev)?$/\2/p' "$1" |
-		sort -u | paste -sd' ')
-	case $found in
-	'' | *' '*) refuse "clang-N, lld-N, llvm-N and libclang-N-dev of one N in $1" \
-		"${found:-none of them}" "name the major that rustc -vV reports" ;;
-	esac
-	echo "$found"
+	sed -n 's/^clang-//p' "$1"
 }
 
 # check_llvm ROOT MAJOR: is rustc in ROOT of that LLVM? With another one the
 # kernel's C helpers could not be inlined into Rust, and bindgen would read
 # another compiler's headers: a kernel like that builds, but is not ours.
 check_llvm() {
-	local said found
+	local version found
 	[ "$(cat "$1/opt/llvm" 2>/dev/null)" != "$2" ] || return 0
-	said=$(chroot "$1" rustc -vV 2>&1) || refuse "rustc -vV to run in $1" \
-		"${said:-no word, but a failure}" \
+	version=$(chroot "$1" rustc -vV 2>&1) || refuse "rustc -vV to run in $1" \
+		"${version:-no word, but a failure}" \
 		"if it is the root that is broken: make distclean, which deletes it, and again"
-	found=$(sed -n 's/^LLVM version: \([0-9]*\).*/\1/p' <<<"$said")
-	[ "$found" = "$2" ] || refuse "rustc of LLVM $2, which toolchain/packages names (clang-$2 …)" \
+	found=$(sed -n 's/^LLVM version: \([0-9]*\).*/\1/p' <<<"$version")
+	[ "$found" = "$2" ] || refuse "rustc of LLVM $2, as clang-$2 in toolchain/packages" \
 		"LLVM ${found:-that it does not tell} in $1" \
-		"Debian has another rustc now: name clang-${found:-N}, lld-${found:-N}, llvm-${found:-N} and libclang-${found:-N}-dev in toolchain/packages; a new root is made then"
+		"name LLVM ${found:-N} in toolchain/packages (clang, lld, llvm, libclang); a new root is made then"
 	mkdir -p "$1/opt"
 	echo "$2" >"$1/opt/llvm"
 }
@@ -142,54 +93,23 @@ SUBUID=/etc/subuid
 SUBGID=/etc/subgid
 IDS=65536
 
-# subid FILE: a range that FILE gives this user, as "start count": the first one
-# that is large enough, else the first.
+# subid FILE: the first range that is large enough of those that FILE gives this
+# user, as "start count".
 subid() {
-	[ -r "$1" ] || return 0
-	awk -F: -v n="$(id -un)" -v u="$(id -u)" -v ids=$IDS '
-		$1 == n || $1 == u {
-			count = $3 + 0
-			if (found == "" || count >= ids)
-				found = $2 " " count
-			if (count >= ids)
-				exit
-		}
-		END { if (found != "") print found }' "$1"
+	awk -F: -v n="$(id -un)" -v u="$(id -u)" -v ids=$IDS \
+		'($1 == n || $1 == u) && $3 >= ids { print $2 " " $3; exit }' "$1" 2>/dev/null || :
 }
 
-# free_ids: the first range of ids, as FIRST-LAST, that is nobody's in either
-# file, from where such ranges begin by custom.
-free_ids() {
-	{ cat "$SUBUID" "$SUBGID" 2>/dev/null || :; } | sort -t: -k2,2n |
-		awk -F: -v ids=$IDS '
-			BEGIN { first = 100000 }
-			/^#/ || NF < 3 || $2 + 0 >= first + ids { next }
-			$2 + $3 > first { first = $2 + $3 }
-			END { printf "%.0f-%.0f\n", first, first + ids - 1 }'
-}
-
-# check_ids: has this user a range that is large enough, in both files?
+# check_ids: has this user such a range in both files?
 check_ids() {
-	local user file option range free found=() missing=() options=()
+	local user file missing=()
 	user=$(id -un)
-	free=$(free_ids)
 	for file in "$SUBUID" "$SUBGID"; do
-		option=--add-subuids
-		[ "$file" = "$SUBUID" ] || option=--add-subgids
-		range=$(subid "$file")
-		if [ -z "$range" ]; then
-			found+=("no line for $user in $file")
-		elif ((${range#* } < IDS)); then
-			found+=("a line for ${range#* } ids only in $file")
-		else
-			continue
-		fi
-		[ -e "$file" ] || missing+=("$file")
-		options+=("$option $free")
+		[ -n "$(subid "$file")" ] || missing+=("$file")
 	done
-	[ ${#options[@]} = 0 ] || refuse "a line '$user:START:$IDS' in $SUBUID and in $SUBGID" \
-		"$(printf '%s; ' "${found[@]}" | sed 's/; $//')" \
-		"${missing[*]:+sudo touch ${missing[*]} && }sudo usermod ${options[*]} $user"
+	[ ${#missing[@]} = 0 ] || refuse "a line '$user:START:$IDS' in $SUBUID and in $SUBGID" \
+		"no such line in ${missing[*]}" \
+		"sudo touch $SUBUID $SUBGID && sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $user (or other ids, where other lines there have these)"
 }
 
 # check_mapping: can this ordinary user have a user namespace with a range of

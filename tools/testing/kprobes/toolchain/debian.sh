@@ -14,6 +14,7 @@ suites=()     # the suites it cannot do without, beside trixie
 extra_suites=(trixie-updates trixie-security)  # those it can do without,
 extra_include=()  # and the packages that come from them alone
 without=      # what does not work without those packages
+works=        # what works without this root, if it is not HOST_TOOLS=1
 way_mirror=0  # the archive that is being tried, of `mirrors` below
 preferences=  # a file for apt: which suite a package comes from
 
@@ -189,7 +190,7 @@ refuse_incurable() {
 # unfetched LOG: what could not be fetched, as apt says, on one line.
 unfetched() {
 	sed -nE 's/^E: Failed to fetch ([^ ]+) .*/\1/p; s/^E: Unable to locate package (.*)/\1/p' "$1" |
-		sort -u | head -n 6 | paste -sd' '
+		sed 's|/by-hash/.*||' | sort -u | head -n 6 | paste -sd' '
 }
 
 # attempt NUMBER [SUITE...]: one way to make the root, see choose_sources. Says how it
@@ -239,5 +240,5 @@ make_debian() {
 	done
 	refuse "$tool to make a Debian trixie root for $called" \
 		"$(printf '%s\n            ' "${tried[@]}")its log: $target.log" \
-		"is the network up (proxy variables)? If it is, the archive may be in the middle of an update: the same command in an hour, or another archive: DEBIAN_MIRROR=. Without this root HOST_TOOLS=1 works, with tools of this machine."
+		"are they reachable (proxy variables)? If they are, they may be in the middle of an update: the same command in an hour, or another archive: DEBIAN_MIRROR=. ${works:-"Without this root HOST_TOOLS=1 works, with tools of this machine."}"
 }

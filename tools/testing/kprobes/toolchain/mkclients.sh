@@ -17,6 +17,7 @@ room_called="1.5 GiB"
 mapfile -t include < <(listed "$here/clients-packages")
 suites=(trixie-backports forky)
 preferences=$here/clients-preferences
+works="All other commands work without this root."
 
 make_debian
 mkdir -p "$target"/{work,results}
