@@ -43,8 +43,8 @@ _OTHERS = {
                   ('libssl-dev', 'openssl/evp.h'), ('zlib1g-dev', 'zlib.h'))},
 }
 _OTHERS['build']['rust-src'] = (
-    'test -e '
-    '"$(rustc --print sysroot)/lib/rustlib/src/rust/library/core/src/lib.rs"')
+    'root=$(rustc --print sysroot) && '
+    'test -e "$root/lib/rustlib/src/rust/library/core/src/lib.rs"')
 _ALL = ('rust', 'lint', 'build', 'boot')
 _GROUPS = {
     'check': ('rust', 'lint'), 'host-test': ('rust',),
@@ -52,7 +52,7 @@ _GROUPS = {
     'kernel': ('rust', 'build'), 'check-kernel': ('rust', 'build'),
     'docs': ('rust', 'build'),
     'series': ('rust', 'build'), 'apply': ('apply',), 'clean': (),
-    'test': _ALL, 'test-all': _ALL, 'plan': _ALL, 'selfcheck': _ALL,
+    'test': _ALL, 'test-all': _ALL, 'selfcheck': _ALL,
 }
 _BOOTING = ('rust', 'build', 'boot')    # all other commands
 

@@ -138,7 +138,9 @@ class Files(Trees):
         for path in (self.tmp / _MODULES).glob('*/*.[chS]'):
             for name in re.findall('^#include "(.*)"$', path.read_text(),
                                    re.M):
-                self.assertTrue((path.parent / name).exists(), name)
+                # Kbuild makes the tables of cases.
+                self.assertTrue(name.endswith('.cases')
+                                or (path.parent / name).exists(), name)
         made = subprocess.run(
             ['python3', '-B', self.tmp / _MODULES / 'forms/generate.py'],
             check=True, capture_output=True, text=True).stdout
