@@ -22,18 +22,53 @@ the kernel's thunks: in assembly whose ways are all known.
 """
 import argparse
 import bisect
+import functools
 import re
-import struct
-import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from re import Pattern
 
-from objects import linked
+from objects import Elf, disassembled, linked
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What check-hit-path.py has to know of an architecture."""
+
+    # Of a branch: its mnemonic, what may stand before it, the operands if it
+    # is indirect, and all of it if it is by a table of its own function.
+    branch: Pattern
+    prefixes: Pattern
+    indirect: Pattern
+    table: Pattern
+    # Where the kernel's mitigations do an indirect branch, and a return.
+    thunk: Pattern
+    return_thunk: Pattern
+    # Entries of the hit path that only this architecture has, and those of
+    # them that clients' handlers are called from.
+    entries: tuple[str, ...]
+    handlers: Pattern
+
+
+# All that is of one architecture, by the machine in the header of an ELF file.
+MACHINES = {
+    62: Machine(    # x86-64
+        branch=re.compile(r'(call|jmp|j[a-z]+|loop[a-z]*)[lqw]?$'),
+        prefixes=re.compile(r'^((addr32|data16|rex64|repn?e?|lock|notrack|bnd'
+                            r'|[c-gs]s)\s+)+'),
+        indirect=re.compile(r'\*'),
+        table=re.compile(r'jmp[lqw]?\s+\*.*\(,%\w+,8\)'),
+        thunk=re.compile(r'__x86_indirect_(call_|jump_)?thunk_'),
+        return_thunk=re.compile(r'__x86_return_thunk$'),
+        entries=('kprobe_int3_handler',),
+        handlers=re.compile(r'kprobe_int3_handler$')),
+}
 
 # The entries that other code calls; those that the kernel does not have are
 # left out, but at least one is there.
-ROOTS = ('kprobe_int3_handler', 'kprobe_fault_handler', 'kprobe_ftrace_handler',
-         'kprobe_fault_ip', 'kprobe_original_ip', 'kprobe_original_code',
-         '__is_insn_slot_addr',
+ROOTS = ('kprobe_fault_handler', 'kprobe_ftrace_handler', 'kprobe_fault_ip',
+         'kprobe_original_ip', 'kprobe_original_code', '__is_insn_slot_addr',
          'kprobe_busy_begin', 'kprobe_busy_end', 'get_kprobe',
          'kprobes_inc_nmissed_count', 'opt_pre_handler',
          'rust_kprobes_ftrace_watched', 'rust_kprobes_ftrace_changed',
@@ -43,8 +78,8 @@ ROOTS = ('kprobe_int3_handler', 'kprobe_fault_handler', 'kprobe_ftrace_handler',
          'rust_kprobes_returned', 'rethook_find_ret_addr',
          'rust_kprobes_jprobe_hit')
 # What calls clients' handlers, which is the one thing that is not known here:
-# the edges that the crate's inlined functions end up in, and its files of hits.
-HANDLERS = re.compile(r'(kprobe_(int3|fault)_handler'
+# entries that the crate's inlined functions end up in, and its files of hits.
+HANDLERS = re.compile(r'(kprobe_fault_handler'
                       r'|rust_kprobes_ftrace_(watched|changed)'
                       r'|rust_kprobes_detour_hit'
                       r'|rust_kprobes_(function_entered|returned))$'
@@ -69,99 +104,62 @@ FREE_FROM = {'rust_kprobes_ask_to_tend': 'irq_work_queue',
              'rust_kprobes_has_trampoline': 'ftrace_find_rec_direct'}
 PANICS = re.compile(r'4core9panicking|rust_begin_unwind|4core6option13(expect|unwrap)'
                     r'|4core6result13unwrap|4core5slice5index')
-# Where the kernel's mitigations do an indirect call or jump, and a return.
-THUNK = re.compile(r'__x86_indirect_(call_|jump_)?thunk_')
-RETURN_THUNK = re.compile(r'__x86_return_thunk$')
 # Executable sections of an object that no probe is hit in or that are never
 # run in place.
 NOT_HIT = re.compile(r'\.(init|exit|noinstr)\.text$|\.kprobes\.text$|\.altinstr_replacement$'
                      r'|\.text\.asan\.module_[cd]tor(\.\d+)?$|\.discard\.')
 
-SHF_EXECINSTR = 4
-SHT_SYMTAB = 2
-EM_X86_64 = 62
-BRANCH = {EM_X86_64: re.compile(r'(call|jmp|j[a-z]+|loop[a-z]*)[lqw]?$')}
-# What objdump may print before it.
-PREFIXES = {EM_X86_64: re.compile(r'^((addr32|data16|rex64|repn?e?|lock|notrack|bnd'
-                                  r'|[c-gs]s)\s+)+')}
-INDIRECT = {EM_X86_64: re.compile(r'\*')}
-# A jump through a table indexed by a register stays in its function.
-TABLE = {EM_X86_64: re.compile(r'jmp[lqw]?\s+\*.*\(,%\w+,8\)')}
 
-
-class Elf:
-    """The sections and symbols of a 64-bit little-endian ELF file."""
-
-    def __init__(self, name):
-        self.name = name
-        with open(name, 'rb') as file:
-            self.data = file.read()
-        if self.data[:6] != b'\x7fELF\x02\x01':
-            sys.exit(f'{name}: expected a 64-bit little-endian ELF file')
-        self.machine, = struct.unpack_from('<H', self.data, 18)
-        offset, = struct.unpack_from('<Q', self.data, 40)
-        size, count, names = struct.unpack_from('<HHH', self.data, 58)
-        rows = [struct.unpack_from('<IIQQQQIIQQ', self.data, offset + size * number)
-                for number in range(count)]
-        self.sections = [(self.string(rows[names][4] + row[0]),) + row[1:] for row in rows]
-
-    def string(self, offset):
-        """The string at an offset of the file."""
-        return self.data[offset:self.data.index(b'\0', offset)].decode()
-
-    def symbols(self):
-        """Name, value, size and type of each symbol."""
-        for _, kind, _, _, offset, size, link, _, _, entry in self.sections:
-            if kind != SHT_SYMTAB:
-                continue
-            strings = self.sections[link][4]
-            for row in range(offset, offset + size, entry):
-                name, info, _, _, value, length = struct.unpack_from('<IBBHQQ', self.data, row)
-                yield self.string(strings + name), value, length, info & 15
-
-    def words(self, start, end):
-        """The 64-bit words between two addresses."""
-        for _, kind, _, addr, offset, size, *_ in self.sections:
-            if kind == 1 and addr and addr <= start and end <= addr + size:
-                offset += start - addr
-                return struct.unpack_from(f'<{(end - start) // 8}Q', self.data, offset)
-        return ()
+def machine_of(elf: Elf) -> Machine:
+    """What is known of the architecture of a file."""
+    if elf.machine not in MACHINES:
+        sys.exit(f'{elf.name}: expected machine {sorted(MACHINES)}, found {elf.machine}')
+    return MACHINES[elf.machine]
 
 
 class Kernel:
     """A linked kernel: its functions, and where probes cannot be."""
 
-    def __init__(self, name, objdump):
-        self.elf = Elf(name)
-        self.objdump = objdump
-        if self.elf.machine not in BRANCH:
-            sys.exit(f'{name}: expected machine {sorted(BRANCH)}, found {self.elf.machine}')
-        self.addr = {}
-        self.names = {}
-        functions = {}
-        for symbol, value, size, kind in self.elf.symbols():
+    def __init__(self, name: str, objdump: str) -> None:
+        elf = Elf(name)
+        self.machine = machine_of(elf)
+        self.addr: dict[str, int] = {}
+        self.names: dict[int, str] = {}
+        self.sizes: dict[int, int] = {}
+        for symbol, value, size, kind in elf.symbols():
             self.addr.setdefault(symbol, value)
             # The thunks are no functions by their type.
-            if kind == 2 or THUNK.match(symbol) or RETURN_THUNK.match(symbol):
-                functions[value] = max(size, functions.get(value, 0))
+            if kind == 'FUNC' or self.machine.thunk.match(symbol) \
+                    or self.machine.return_thunk.match(symbol):
+                self.sizes[value] = max(size, self.sizes.get(value, 0))
                 self.names.setdefault(value, symbol)
-        self.starts = sorted(functions)
-        self.functions = functions
+        self.starts = sorted(self.sizes)
         start, end = (self.addr.get(f'__{edge}_kprobe_blacklist', 0) for edge in ('start', 'stop'))
-        self.blacklist = set(self.elf.words(start, end))
+        self.blacklist = set(elf.words(start, end))
+        self.name, self.objdump = name, objdump
 
-    def within(self, addr, section):
+    @functools.cached_property
+    def text(self) -> dict[int | None, list[tuple[int, str]]]:
+        """Address and text of each instruction, by the start of its function."""
+        first, last = (self.addr.get(f'__kprobes_text_{edge}', 0) for edge in ('start', 'end'))
+        text: dict[int | None, list[tuple[int, str]]] = {}
+        for _, at, insn in disassembled(self.name, self.objdump, f'--start-address={first:#x}',
+                                        f'--stop-address={last:#x}'):
+            text.setdefault(self.function(at), []).append((at, insn))
+        return text
+
+    def within(self, addr: int, section: str) -> bool:
         """Is the address between the linker's symbols of a section?"""
         start = self.addr.get(f'__{section}_text_start')
         end = self.addr.get(f'__{section}_text_end')
         return start is not None and end is not None and start <= addr < end
 
-    def function(self, addr):
+    def function(self, addr: int) -> int | None:
         """The start of the function around an address."""
         index = bisect.bisect_right(self.starts, addr) - 1
         return self.starts[index] if index >= 0 else None
 
-    def label(self, addr):
+    def label(self, addr: int) -> str:
         """The name of what is at an address."""
         start = self.function(addr)
         if start is None:
@@ -169,88 +167,85 @@ class Kernel:
         name = self.names[start]
         return name if start == addr else f'{name}+{addr - start:#x}'
 
-    def protected(self, addr):
+    def protected(self, addr: int) -> bool:
         """Can no probe be placed at the address?"""
         return (any(self.within(addr, name) for name in ('kprobes', 'noinstr', 'entry'))
                 or self.function(addr) in self.blacklist)
 
-    def branches(self, start):
+    def branches(self, start: int) -> Iterator[tuple[int, str, int | None]]:
         """Address, text and target of each branch; None for an indirect one."""
-        size = self.functions[start]
+        size = self.sizes[start]
         if not size:
             sys.exit(f'{self.label(start)}: expected a function with a size, found none')
-        out = subprocess.run(
-            [self.objdump, '-d', '--no-show-raw-insn', f'--start-address={start:#x}',
-             f'--stop-address={start + size:#x}', self.elf.name],
-            check=True, capture_output=True, text=True).stdout
-        found = 0
-        for line in out.split('\n'):
-            match = re.match(r'\s*([0-9a-f]+):\s+(\S.*)', line)
-            if not match:
-                continue
-            found += 1
-            at, insn = int(match[1], 16), PREFIXES[self.elf.machine].sub('', match[2], 1)
-            mnemonic, operands = re.match(r'(\S*)\s*(.*)', insn).groups()
-            if not BRANCH[self.elf.machine].match(mnemonic):
+        insns = [(at, text) for at, text in self.text.get(start, ()) if at < start + size]
+        if not insns:
+            sys.exit(f'{self.label(start)}: {self.objdump} shows no instructions')
+        for at, text in insns:
+            mnemonic, operands = split(self.machine, text)
+            if not self.machine.branch.match(mnemonic):
                 continue
             text = f'{mnemonic} {operands}'
-            if INDIRECT[self.elf.machine].search(operands):
-                if not TABLE[self.elf.machine].match(text):
+            if self.machine.indirect.search(operands):
+                if not self.machine.table.match(text):
                     yield at, text, None
                 continue
             target = re.match(r'0x([0-9a-f]+)', operands)
             if not target:
                 sys.exit(f'{self.label(start)}: cannot read the target of: {text}')
             yield at, text, int(target[1], 16)
-        if not found:
-            sys.exit(f'{self.label(start)}: {self.objdump} shows no instructions')
 
 
-def walk(kernel, roots, indirect):
+def split(machine: Machine, text: str) -> tuple[str, str]:
+    """An instruction's mnemonic and operands."""
+    mnemonic, _, operands = machine.prefixes.sub('', text, 1).partition('\t')
+    return mnemonic.strip(), operands.strip()
+
+
+def walk(kernel: Kernel, roots: list[str], indirect: set[str]
+         ) -> tuple[list[tuple[str, str, list[str]]], list[str]]:
     """Follows the calls from the roots; returns what is wrong and what was seen."""
     problems = []
-    ways = {}
+    paths: dict[int | None, list[str]] = {}
     todo = []
 
-    def visit(addr, way, where):
+    def visit(addr, path, where):
         name = kernel.label(addr)
-        if FREE.match(name) or way and FREE_FROM.get(way[-1]) == name:
+        if FREE.match(name) or path and FREE_FROM.get(path[-1]) == name:
             return
-        path = way + [name]
+        path = path + [name]
         if PANICS.search(name):
             problems.append((where, 'no way to panic', path))
         elif not kernel.protected(addr):
             problems.append((where, 'a callee that cannot be probed', path))
         start = kernel.function(addr)
-        if name in ENDS:
-            return
-        if start not in ways and kernel.within(addr, 'kprobes'):
-            ways[start] = path
+        if name not in ENDS and start not in paths and kernel.within(addr, 'kprobes'):
+            paths[start] = path
             todo.append(start)
 
     for root in roots:
         visit(kernel.addr[root], [], root)
     while todo:
         start = todo.pop()
-        size = kernel.functions[start]
+        name = kernel.names[start]
         for at, text, target in kernel.branches(start):
             where = kernel.label(at)
-            if target is None or THUNK.match(kernel.label(target)):
-                name = kernel.names[start]
-                if name not in indirect and not HANDLERS.search(name):
-                    problems.append((where, 'a direct call', ways[start] + [text]))
-            elif not start <= target < start + size:
-                visit(target, ways[start], where)
-    return problems, sorted(kernel.names[start] for start in ways)
+            if target is None or kernel.machine.thunk.match(kernel.label(target)):
+                if name not in indirect and not HANDLERS.search(name) \
+                        and not kernel.machine.handlers.search(name):
+                    problems.append((where, 'a direct call', paths[start] + [text]))
+            elif not start <= target < start + kernel.sizes[start]:
+                visit(target, paths[start], where)
+    return problems, sorted(kernel.names[start] for start in paths)
 
 
-def check_vmlinux(args):
+def check_vmlinux(args) -> int:
     """The first form."""
     kernel = Kernel(args.files[0], args.objdump)
+    entries = (*kernel.machine.entries, *ROOTS)
     missing = [root for root in args.root if root not in kernel.addr]
-    roots = args.root or [root for root in ROOTS if root in kernel.addr]
+    roots = args.root or [root for root in entries if root in kernel.addr]
     if missing or not roots:
-        sys.exit(f'{args.files[0]}: expected the symbols {missing or list(ROOTS)}, found none')
+        sys.exit(f'{args.files[0]}: expected the symbols {missing or list(entries)}, found none')
     problems, seen = walk(kernel, roots, set(args.indirect))
     for name in seen:
         print(f'on the hit path: {name}')
@@ -259,51 +254,35 @@ def check_vmlinux(args):
     return 1 if problems else 0
 
 
-def check_objects(names, ar):
+def check_objects(names: list[str], ar: str) -> int:
     """The second form."""
     failed = 0
     for name in linked(names, ar):
-        for section, _, flags, _, _, size, *_ in Elf(name).sections:
-            if flags & SHF_EXECINSTR and size and not NOT_HIT.match(section):
+        for section, _, _, _, size, flags in Elf(name).sections():
+            if 'X' in flags and size and not NOT_HIT.match(section):
                 print(f'{name}: expected code in .kprobes.text only, '
                       f'found: {size} bytes in {section}')
                 failed = 1
     return failed
 
 
-def indirect_in(name, objdump):
-    """Each indirect call or jump of an object: the function, and the text."""
-    machine = Elf(name).machine
-    out = subprocess.run([objdump, '-dr', '--no-show-raw-insn', name],
-                         check=True, capture_output=True, text=True).stdout
-    label = None
-    for line in out.split('\n'):
-        if match := re.match(r'[0-9a-f]+ <(.+)>:$', line):
-            label = match[1]
-        match = re.match(r'\s*[0-9a-f]+:\s+(\S.*)', line)
-        if not match or label is None:
-            continue
-        # An instruction, or the symbol that the one before it is of.
-        insn = PREFIXES[machine].sub('', match[1], 1)
-        mnemonic, operands = re.match(r'(\S*)\s*(.*)', insn).groups()
-        if (BRANCH[machine].match(mnemonic) and INDIRECT[machine].search(operands)
-                or THUNK.search(operands)):
-            yield label, f'{mnemonic} {operands}'
-    if label is None:
-        sys.exit(f'{name}: {objdump} shows no functions')
-
-
-def check_direct(names, objdump):
+def check_direct(names: list[str], objdump: str) -> int:
     """The third form."""
     failed = 0
     for name in names:
-        for label, text in indirect_in(name, objdump):
-            print(f'{name}: {label}: expected direct calls and jumps only, found: {text}')
-            failed = 1
+        machine = machine_of(Elf(name))
+        # An instruction, or the symbol that the one before it is of.
+        for function, _, text in disassembled(name, objdump):
+            mnemonic, operands = split(machine, text)
+            if (machine.branch.match(mnemonic) and machine.indirect.search(operands)
+                    or machine.thunk.search(operands)):
+                print(f'{name}: {function}: expected direct calls and jumps only, '
+                      f'found: {mnemonic} {operands}')
+                failed = 1
     return failed
 
 
-def main():
+def main() -> int:
     """Returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
     parser.add_argument('--root', action='append', default=[], metavar='SYMBOL',

@@ -15,10 +15,9 @@ stack, the code and the CPU's own data), but never report, is an error.
 import argparse
 import pathlib
 import re
-import subprocess
 import sys
 
-from objects import linked
+from objects import disassembled, linked
 
 HERE = pathlib.Path(__file__).resolve().parents[3]
 CRATE = '12rust_kprobes'
@@ -26,32 +25,30 @@ CRATE = '12rust_kprobes'
 ROOT = re.compile(r'_R\w*?Cs[0-9A-Za-z]+_(?=\d)')
 REPORT = re.compile(r'__asan_report_(load|store)')
 CALL = re.compile(r'__(hw)?asan_(load|store)')
+RELOCATION = re.compile(r'R_[A-Z]\w+\s+([^\s+-]+)')
+# All that is of one architecture, here x86-64: where our files for it are, what
+# an instruction reaches by a pointer, and instructions that reach nothing.
 BACK_END = 'arch/x86/kprobes'
-# An instruction, and what it reaches by a pointer.
-INSN = re.compile(r'\s+[0-9a-f]+:\s+(\S+)\s*(.*)')
 POINTER = re.compile(r'(?<!:)(?<!\w)(-?0x[0-9a-f]+)?\(%(?!rsp|rbp|rip)\w+')
-NO_ACCESS = re.compile(r'(lea|nop)[lqw]?$')
+NO_ACCESS = re.compile(r'(lea|nop)[lqw]?\b')
+
+Functions = dict[str, tuple[list[str], int]]
 
 
-def functions(name, objdump):
-    """Of each function of an object: the names that it refers to, accesses."""
-    out = subprocess.run([objdump, '-dr', '--no-show-raw-insn', name],
-                         check=True, capture_output=True, text=True).stdout
-    found, here = {}, None
-    for line in out.split('\n'):
-        if match := re.match(r'[0-9a-f]+ <(.*)>:', line):
-            here = found.setdefault(match[1], ([], []))
-        elif match := re.search(r'R_[A-Z]\w+\s+([^\s+-]+)', line):
-            here[0].append(match[1])
-        elif (match := INSN.match(line)) and not NO_ACCESS.match(match[1]) \
-                and POINTER.search(match[2]):
-            here[1].append(match[0].strip())
-    if not found:
-        sys.exit(f'{name}: {objdump} shows no functions')
+def functions(name: pathlib.Path, objdump: str) -> Functions:
+    """Of each function of an object: the names that it refers to, its accesses."""
+    found: dict = {}
+    for function, _, text in disassembled(name, objdump):
+        names, accesses = found.get(function, ([], 0))
+        if match := RELOCATION.match(text):
+            names.append(match[1])
+        elif not NO_ACCESS.match(text) and POINTER.search(text):
+            accesses += 1
+        found[function] = names, accesses
     return found
 
 
-def path(symbol):
+def path(symbol: str) -> list[str]:
     """The names that lead to a function of the crate, from its symbol."""
     rest, names = symbol[symbol.index(CRATE) + len(CRATE):], []
     while match := re.match(r'(?:s[0-9a-zA-Z]*_)?(\d+)_?', rest):
@@ -61,7 +58,7 @@ def path(symbol):
     return names
 
 
-def file_of(symbol, sources):
+def file_of(symbol: str, sources: dict[str, str]) -> str | None:
     """The file that a function comes from; None if of a test, or core's."""
     root = ROOT.match(symbol)
     if root and not symbol.startswith(CRATE, root.end()):
@@ -85,15 +82,15 @@ def file_of(symbol, sources):
     return None
 
 
-def check_crate(found, sources):
+def check_crate(found: Functions, sources: dict[str, str]) -> int:
     """Counts by file; tells whether one has no check."""
-    counts = {}
+    counts: dict[str, list[int]] = {}
     for symbol, (names, accesses) in found.items():
         if name := file_of(symbol, sources):
             count = counts.setdefault(name, [0, 0, 0])
             count[0] += 1
-            count[1] += sum(1 for one in names if REPORT.match(one))
-            count[2] += len(accesses)
+            count[1] += sum(map(bool, map(REPORT.match, names)))
+            count[2] += accesses
     if not counts:
         sys.exit('expected functions of our files in the crate, found none')
     failed = 0
@@ -106,13 +103,7 @@ def check_crate(found, sources):
     return failed
 
 
-def written_in_assembly(name, tree):
-    """Is this the object of assembly, which no compiler puts checks into?"""
-    stem = pathlib.Path(name).stem
-    return (tree / BACK_END / f'{stem}.S').exists()
-
-
-def main():
+def main() -> int:
     """Returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
     parser.add_argument('--tree', default=HERE, type=pathlib.Path,
@@ -127,13 +118,14 @@ def main():
     failed = 0
     for name in linked(args.objects, args.ar):
         found = functions(name, args.objdump)
-        names = [one for used, _ in found.values() for one in used]
-        called = sorted(set(filter(CALL.match, names)))
+        names = {name for names, _ in found.values() for name in names}
+        called = sorted(filter(CALL.match, names))
         if called:
             print(f'{name}: expected no call of KASAN for an access, '
                   f'found: {", ".join(called)}')
             failed = 1
-        if written_in_assembly(name, args.tree):
+        # No compiler puts checks into assembly.
+        if (args.tree / BACK_END / f'{name.stem}.S').exists():
             continue
         if not any(map(REPORT.match, names)):
             print(f'{name}: expected checks of KASAN, found none')

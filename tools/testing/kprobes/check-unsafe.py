@@ -31,121 +31,108 @@ NOISE = re.compile(
     r"'(?:\\.[^']*|[^'\\])'", re.S)
 
 
-def blank(match):
-    """Replaces all but line ends by spaces."""
-    return re.sub(r'[^\n]', ' ', match.group())
+def spaces(match: re.Match) -> str:
+    """As long as what was matched, with its line ends."""
+    return re.sub(r'[^\n]', ' ', match[0])
 
 
-def block_end(code, start):
-    """The offset after the brace that closes the one at `start`."""
+def block_end(code: str, start: int) -> int:
+    """The offset behind the brace that closes the first one from START on."""
     depth = 0
-    for offset in range(start, len(code)):
-        if code[offset] == '{':
-            depth += 1
-        elif code[offset] == '}':
-            depth -= 1
-            if depth == 0:
-                return offset + 1
+    for match in re.compile('[{}]').finditer(code, start):
+        depth += 1 if match[0] == '{' else -1
+        if not depth:
+            return match.end()
     return len(code)
 
 
-def tests_of(code, name):
-    """The range of offsets of `mod tests`, empty if there is none."""
+def tests_of(code: str, name: str) -> range:
+    """The offsets of `mod tests`, none if there is none."""
     if name.endswith('/tests.rs') or '/tests/' in name:
         return range(len(code))
     match = re.search(r'^mod tests \{', code, re.M)
-    if not match:
-        return range(0)
-    return range(match.start(), block_end(code, match.end() - 1))
+    return range(match.start(), block_end(code, match.start())) if match else range(0)
 
 
-def explained(lines, number):
-    """Does a SAFETY comment stand before the statement with line `number`?
+def explained(lines: list[str], number: int) -> bool:
+    """Does a SAFETY comment stand before the statement with line NUMBER?
 
     Between the two there may be the earlier lines of the same statement.
     """
-    for above in range(number - 1, -1, -1):
-        line = lines[above].strip()
-        if line.startswith('//'):
-            while above >= 0 and lines[above].strip().startswith('//'):
-                if lines[above].strip().startswith('// SAFETY:'):
-                    return True
-                above -= 1
-            return False
+    above = number - 1
+    while above >= 0 and not (line := lines[above].strip()).startswith('//'):
         if not line or line[-1] in ';}' or (line[-1] == '{' and above < number - 2):
             return False
+        above -= 1
+    while above >= 0 and (line := lines[above].strip()).startswith('//'):
+        if line.startswith('// SAFETY:'):
+            return True
+        above -= 1
     return False
 
 
-def look_at(path, name, complain):
+def look_at(path: pathlib.Path, name: str, problems: list[str]) -> tuple[int, int]:
     """The number of a file's unsafe blocks outside its tests, and of its lines."""
     text = path.read_text()
     lines = text.split('\n')
-    code = NOISE.sub(blank, text)
+    code = NOISE.sub(spaces, text)
     tests = tests_of(code, name)
     count = 0
     for match in re.finditer(r'\bunsafe\s*\{', code):
         start = match.start()
         number = code.count('\n', 0, start)
         # The lines of the two braces are not counted.
-        length = code.count('\n', start, block_end(code, match.end() - 1)) - 1
+        length = code.count('\n', start, block_end(code, start)) - 1
         if length > MAX_LINES:
-            complain(f'{name}:{number + 1}: expected at most {MAX_LINES} lines '
-                     f'in an unsafe block, found: {length}')
+            problems.append(f'{name}:{number + 1}: expected at most {MAX_LINES} lines '
+                            f'in an unsafe block, found: {length}')
         if not explained(lines, number):
-            complain(f'{name}:{number + 1}: expected a comment "// SAFETY:" right '
-                     f'before, found: {lines[number - 1].strip()}')
-        if start not in tests:
-            count += 1
+            problems.append(f'{name}:{number + 1}: expected a comment "// SAFETY:" right '
+                            f'before, found: {lines[number - 1].strip()}')
+        count += start not in tests
     return count, len(lines) - 1
 
 
-def read_budget():
-    """The budget as a dictionary of file names."""
-    if not BUDGET.exists():
-        return {}
-    rows = (line.split() for line in BUDGET.read_text().split('\n')
-            if line and not line.startswith('#'))
+def read_budget() -> dict[str, int]:
+    """The budget, by file."""
+    rows = [line.split() for line in BUDGET.read_text().splitlines()
+            if line and not line.startswith('#')] if BUDGET.exists() else []
     return {name: int(count) for count, name in rows}
 
 
-def main():
+def main() -> int:
     """Returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
     parser.add_argument('--update', action='store_true', help='write the budget file')
     parser.add_argument('root', nargs='?', default=HERE.parents[2], type=pathlib.Path)
     args = parser.parse_args()
 
-    problems = []
+    problems: list[str] = []
     counts = {}
-    total_lines = 0
-    for place in PLACES:
-        for folder in sorted(args.root.glob(place)):
-            for path in sorted(folder.rglob('*.rs')):
-                name = str(path.relative_to(args.root))
-                counts[name], lines = look_at(path, name, problems.append)
-                total_lines += lines
+    for folder in (folder for place in PLACES for folder in sorted(args.root.glob(place))):
+        for path in sorted(folder.rglob('*.rs')):
+            name = str(path.relative_to(args.root))
+            counts[name] = look_at(path, name, problems)
     if not counts:
         print(f'check-unsafe: no .rs files in {args.root}', file=sys.stderr)
         return 2
 
-    found = {name: count for name, count in counts.items() if count}
-    total = sum(found.values())
+    blocks = {name: count for name, (count, _) in sorted(counts.items()) if count}
     if args.update:
-        rows = ''.join(f'{count:3} {name}\n' for name, count in sorted(found.items()))
-        BUDGET.write_text(HEAD + rows)
+        BUDGET.write_text(HEAD + ''.join(f'{count:3} {name}\n'
+                                         for name, count in blocks.items()))
     budget = read_budget()
-    for name in sorted(found.keys() | budget.keys()):
-        have, may = found.get(name, 0), budget.get(name, 0)
+    for name in sorted(blocks.keys() | budget.keys()):
+        have, may = blocks.get(name, 0), budget.get(name, 0)
         print(f'{have:3} {name}')
         if have != may:
             problems.append(f'{name}:1: expected {may} unsafe blocks (unsafe-budget), '
                             f'found: {have}')
-    print(f'{total:3} unsafe blocks in {total_lines} lines, '
-          f'1 in {total_lines // max(total, 1)}')
-    if total * LINES_PER_BLOCK > total_lines:
+    total, lines = sum(blocks.values()), sum(count for _, count in counts.values())
+    print(f'{total:3} unsafe blocks in {lines} lines, 1 in {lines // max(total, 1)}')
+    if total * LINES_PER_BLOCK > lines:
         problems.append(f'{args.root}: expected at most one unsafe block in '
-                        f'{LINES_PER_BLOCK} lines, found: {total} in {total_lines}')
+                        f'{LINES_PER_BLOCK} lines, found: {total} in {lines}')
     for problem in problems:
         print(problem)
     return 1 if problems else 0

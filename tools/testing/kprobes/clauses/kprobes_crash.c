@@ -167,13 +167,14 @@ static int hit_after(void *unused)
 }
 
 /* Until the thread is no more: by itself, or because it was killed. */
-static int run_on_cpu_0(int (*function)(void *))
+static int run_in_thread(int (*function)(void *), void *data, int cpu)
 {
-	struct task_struct *thread = kthread_create(function, NULL, "no_fixup");
+	struct task_struct *thread = kthread_create(function, data, "crash");
 
 	if (IS_ERR(thread))
 		return PTR_ERR(thread);
-	kthread_bind(thread, 0);
+	if (cpu >= 0)
+		kthread_bind(thread, cpu);
 	get_task_struct(thread);
 	wake_up_process(thread);
 	while (!READ_ONCE(thread->exit_state))
@@ -199,10 +200,10 @@ static int try(const char *how, kprobe_post_handler_t post)
 		return err;
 	pr_info("no_fixup: %s: registered\n", how);
 	hits = 0;
-	err = run_on_cpu_0(divide);
+	err = run_in_thread(divide, NULL, 0);
 	pr_info("no_fixup: %s: %d hits of 1\n", how, hits);
 	hits = 0;
-	err = err ?: run_on_cpu_0(hit_after);
+	err = err ?: run_in_thread(hit_after, NULL, 0);
 	pr_info("no_fixup: %s: %d hits of 1 after\n", how, hits);
 	unregister_kprobe(&after);
 	unregister_kprobe(&site);
@@ -433,13 +434,25 @@ static const struct {
 	HOW(other_symbol),
 };
 
+/* What the thread returned, if it came back. */
+static int result;
+
+static int run(void *data)
+{
+	int (*function)(void) = data;
+
+	result = function();
+	return 0;
+}
+
+/* The thread may die, but the module can be unloaded, and loaded again. */
 static int __init crash_init(void)
 {
 	int n;
 
 	for (n = 0; n < ARRAY_SIZE(hows); n++)
 		if (!strcmp(how, hows[n].name))
-			return hows[n].run();
+			return run_in_thread(run, hows[n].run, -1) ?: result;
 	return -EINVAL;
 }
 module_init(crash_init);

@@ -108,7 +108,7 @@ def _checks() -> Iterator[Result]:
     yield _run('clippy', ['cargo', 'clippy', '--offline', '--locked',
                           '--workspace', '--all-targets', '--', '-D',
                           'warnings'], host.CRATE, host.cargo_environment())
-    yield _run('layers', [kprobes / 'check-layers.sh'])
+    yield _run('layers', ['python3', '-B', kprobes / 'check-layers.py'])
     yield _run('opcodes', ['python3', '-B', 'arch/x86/kprobes/isa/opcodes.py',
                            '--check'])
     yield _run('unsafe', ['python3', kprobes / 'check-unsafe.py'])

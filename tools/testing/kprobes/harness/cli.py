@@ -29,7 +29,7 @@ _COMMANDS = {}
 # Those whose last line counts, however they end.
 _COUNTING = ('test', 'test-all', 'test-clients', 'check', 'check-kernel', 'host-test',
              'host-fuzz', 'host-bench', 'host-miri', 'kunit', 'selftest',
-             'storm', 'coverage', 'docs', 'selfcheck')
+             'storm', 'coverage', 'docs')
 
 
 def command(function):
@@ -256,13 +256,6 @@ def docs():
     return _finish(pages.run(lambda: kernel.build(variables.arch(), 'rust')))
 
 
-@command
-def selfcheck():
-    """make selfcheck"""
-    import faults
-    return faults.run()
-
-
 # Whoever works below env.WORK holds one of these. A kernel tree of the user's
 # (KSRC=) has a folder of its own there, with the same locks.
 _LOCKS = (('lock', 'commands'), ('check.lock', 'checks'),
@@ -292,7 +285,7 @@ def clean():
     """make clean"""
     with _nobody_else():
         for name in ('build', 'coverage', 'docs', 'host', 'host-miri', 'logs',
-                     'modules', 'series', 'selfcheck', 'rustdoc', 'stap',
+                     'modules', 'series', 'rustdoc', 'stap',
                      'bpf', 'bindgen-build'):
             shutil.rmtree(env.WORK / name, ignore_errors=True)
         # Not the locks there: who waits for one must get the same file.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What tools say of our files, among what they say of the kernel's."""
+"""Complaints of tools that are about our files, not the kernel's."""
 
 import os
 import re
@@ -12,7 +12,7 @@ _WORDS = re.compile(r'(warning|error)(\[\S+\])?: .*')
 _PLACE = re.compile(r' *--> (\S+?):(\d+):\d+$')
 
 
-def ours(path, names):
+def ours(path: str, names: set[str]) -> str | None:
     """PATH as it is called in the repository, if it is one of NAMES there."""
     parts = Path(os.path.normpath(path)).parts
     for start in range(len(parts)):
@@ -21,19 +21,19 @@ def ours(path, names):
     return None
 
 
-def names():
+def names() -> set[str]:
     """The files of ours that a page may be made of."""
     return {str(path) for path in overlay.files()}
 
 
-def of_rust(text, known):
-    """What of rustc's TEXT, or rustdoc's, is said of the files KNOWN."""
-    found, words = [], ''
+def of_rust(text: str, known: set[str]) -> list[str]:
+    """Those in TEXT, which rustc or rustdoc prints, about the files KNOWN."""
+    complaints, words = [], ''
     for line in text.splitlines():
         if _WORDS.match(line):
             words = line
         elif (match := _PLACE.match(line)) and words:
             if name := ours(match[1], known):
-                found.append(f'{name}:{match[2]}: {words}')
+                complaints.append(f'{name}:{match[2]}: {words}')
             words = ''
-    return found
+    return complaints

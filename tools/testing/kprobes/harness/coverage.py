@@ -15,6 +15,7 @@ import re
 import shutil
 import tempfile
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ import host
 import kernel
 import progress
 import qemu
+from kernel import Built
 from ktap import Result
 
 ARCH = 'x86_64'
@@ -42,29 +44,21 @@ REFUSED_ROUND = 30
 _BASE = 0xffffffff80000000
 
 # Why it is wrong to put a jump there, as C does.
-UNSOUND = {
-    'a branch leads into the bytes of the jump':
-        'who follows the branch runs the middle of the jump',
-    'a branch of another function leads into the bytes of the jump':
-        'who follows the branch runs the middle of the jump',
-    'a jump label leads into the bytes of the jump, or may':
-        'who follows the label, once it is switched, runs the middle of the '
-        'jump',
+_MIDDLE = 'the middle of the jump is run'
+UNSOUND = dict.fromkeys((
+    'a branch leads into the bytes of the jump',
+    'a branch of another function leads into the bytes of the jump',
+    'a jump label leads into the bytes of the jump, or may',
     'what the compiler split from the function, or the other way round, has '
     'an indirect jump, which may lead anywhere in both: build the kernel with '
-    'retpolines or IBT':
-        'who is led there runs the middle of the jump',
+    'retpolines or IBT',
     'the function jumps to where a register says, and has the address of a '
     'place in itself, so it may lead anywhere in it: build the kernel with '
-    'IBT':
-        'who is led there runs the middle of the jump',
+    'IBT',
     'data has the address of a place in the bytes of the jump, where a '
-    'computed goto may lead':
-        'who is led there runs the middle of the jump',
-    'an exception is fixed up into the bytes of the jump':
-        'it goes on in the middle of the jump',
-    'an instruction marks where indirect branches may lead':
-        'who is led there runs the middle of the jump',
+    'computed goto may lead',
+    'an exception is fixed up into the bytes of the jump',
+    'an instruction marks where indirect branches may lead'), _MIDDLE) | {
     'an instruction belongs to the check of an indirect call, which is read '
     'when it fails':
         'what is read is the jump',
@@ -98,43 +92,40 @@ class Place:
     rust: str
     c: str
 
-    def said(self, impl):
+    def said(self, impl: str) -> str:
         """What becomes of a probe there with IMPL."""
         return self.rust if impl == 'rust' else self.c
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f'{self.at:x} {self.symbol}'
 
 
-def read(lines):
+def read(lines: Iterable[str]) -> list[Place]:
     """The Places that LINES tell of."""
-    found = []
-    for line in lines:
-        at, symbol, rust, c = line.rstrip('\n').split('\t')
-        found.append(Place(int(at, 16), symbol, rust, c))
-    return found
+    rows = (line.rstrip('\n').split('\t') for line in lines)
+    return [Place(int(at, 16), *rest) for at, *rest in rows]
 
 
-def is_unsound(place):
+def is_unsound(place: Place) -> bool:
     """Does C put a jump there though somebody may come into it?"""
     return place.c == 'jump' and _reason(place.rust) in UNSOUND
 
 
-def _reason(said):
+def _reason(said: str) -> str:
     return said.partition(': ')[2]
 
 
-def lost(places):
+def lost(places: list[Place]) -> dict[str, list[Place]]:
     """{reason: places} where C has a jump and we do not."""
-    found = {}
+    by_reason: dict[str, list[Place]] = {}
     for place in places:
         if place.c == 'jump' and place.rust != 'jump':
-            found.setdefault(_reason(place.rust) or place.rust,
-                             []).append(place)
-    return found
+            by_reason.setdefault(_reason(place.rust) or place.rust,
+                                 []).append(place)
+    return by_reason
 
 
-def is_deadly(place):
+def is_deadly(place: Place) -> bool:
     """Would the guest not live with a probe of C's there?"""
     return is_unsound(place) or (
         not place.c.startswith('refused: ')
@@ -142,37 +133,35 @@ def is_deadly(place):
         and _reason(place.rust).startswith(DEADLY))
 
 
-def draw(places, impl, seed):
+def draw(places: list[Place], impl: str, seed: int
+         ) -> tuple[list[Place], list[Place]]:
     """(those to register, those left out), by chance, in order."""
     chosen = random.Random(seed).sample(places, min(DRAWN, len(places)))
     chosen.sort(key=lambda place: place.at)
-    out = [one for one in chosen if impl == 'c' and is_deadly(one)]
-    return [one for one in chosen if one not in set(out)], out
+    out = [place for place in chosen if impl == 'c' and is_deadly(place)]
+    return [place for place in chosen if place not in set(out)], out
 
 
-def _spread(places, most):
+def _spread(places: list[Place], most: int) -> list[list[Place]]:
     """PLACES, in order, in rounds of MOST at most, none near another."""
-    lanes = []
+    lanes: list[list[Place]] = []
     for place in places:
         lane = next((lane for lane in lanes
                      if lane[-1].at + APART <= place.at), None)
         if lane is None:
             lanes.append(lane := [])
         lane.append(place)
-    found = []
-    for lane in lanes:
-        # Not all of one part of the kernel at once.
-        number = -(-len(lane) // most)
-        found += [lane[first::number] for first in range(number)]
-    return found
+    # Not all of one part of the kernel at once.
+    return [lane[first::number] for lane in lanes
+            for number in [-(-len(lane) // most)] for first in range(number)]
 
 
-def rounds(places, impl):
+def rounds(places: list[Place], impl: str) -> list[list[Place]]:
     """PLACES as lists that do not disturb each other."""
-    refused = [one for one in places
-               if one.said(impl).startswith('refused: ')]
-    others = [one for one in places
-              if not one.said(impl).startswith('refused: ')]
+    refused, others = (
+        [place for place in places
+         if place.said(impl).startswith('refused: ') == wanted]
+        for wanted in (True, False))
     return _spread(others, ROUND) + _spread(refused, REFUSED_ROUND)
 
 
@@ -186,7 +175,7 @@ _SHOWN = re.compile(r'coverage: (refused|stays) \S+?\+(0x[0-9a-f]+)/0x\w+'
 class Heard:
     """What the guest has said of its rounds."""
 
-    def __init__(self, lines):
+    def __init__(self, lines: Iterable[str]) -> None:
         self.answers, self.troubles, self.ended = {}, [], False
         self.unrestored = {}
         self._begin()
@@ -206,10 +195,10 @@ class Heard:
                 self._end()
                 self.ended = True
 
-    def _begin(self):
+    def _begin(self) -> None:
         self._round, self._shown = [], {'refused': [], 'stays': []}
 
-    def _end(self):
+    def _end(self) -> None:
         """A round is over: which reason is whose?"""
         refused = [at for at, error, _ in self._round if error]
         stays = sorted(at for at, error, now in self._round
@@ -236,7 +225,8 @@ def _agrees(place, impl, answer):
         and (why == reason or why.startswith(f'{reason}: '))
 
 
-def disagreements(places, impl, heard):
+def disagreements(places: list[Place], impl: str, heard: Heard
+                  ) -> list[str]:
     """What was not as it was said: texts."""
     found = list(heard.troubles)
     if not heard.ended:
@@ -252,14 +242,14 @@ def disagreements(places, impl, heard):
     return found
 
 
-def _unrestored(places, heard):
+def _unrestored(places: list[Place], heard: Heard) -> list[str]:
     """Whose text is not what it was before: texts."""
     known = {one.at: str(one) for one in places}
     return [f'{known.get(at, f"{at:x}")}: unregistered, but the text is '
             f'not as before: {now}' for at, now in heard.unrestored.items()]
 
 
-def table(places):
+def table(places: list[Place]) -> tuple[list[str], dict[str, Counter]]:
     """Lines that count what is said of PLACES; and the counts."""
     counts = {'rust': Counter(one.rust for one in places),
               'c': Counter(one.c for one in places)}
@@ -272,12 +262,12 @@ def table(places):
     return lines, counts
 
 
-def _rank(said):
+def _rank(said: str) -> int:
     kinds = ('jump', 'ftrace', 'breakpoint', 'refused')
     return kinds.index(said.partition(':')[0])
 
 
-def _memory(built):
+def _memory(built: Built) -> Path:
     """The memory of BUILT once it has booted: a file."""
     path = env.WORK / 'coverage' / f'{built.name}.memory'
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -312,12 +302,12 @@ def _memory(built):
     return path
 
 
-def _job(built, name):
+def _job(built: Built, name: str) -> str:
     return f'IMPL={built.impl}\n' + (
         env.KPROBES / 'guest/jobs' / f'{name}.sh').read_text()
 
 
-def _said(built, memory):
+def _said(built: Built, memory: Path) -> list[Place]:
     """What the host test says of each instruction of BUILT."""
     out = memory.with_suffix('.txt')
     out.unlink(missing_ok=True)
@@ -331,7 +321,7 @@ def _said(built, memory):
         return read(lines)
 
 
-def _register(built, places):
+def _register(built: Built, places: list[Place]) -> qemu.Console:
     """Register probes on PLACES in a guest; what it said, and splats."""
     module = kernel.ours(built, 'coverage')
     files = {}
@@ -352,7 +342,7 @@ def _register(built, places):
                          force='tcg', cmdline='kunit.enable=0', timeout=900)
 
 
-def _judged(name, places, where):
+def _judged(name: str, places: list[Place], where: str) -> list[Result]:
     """The Results of counting; what of it is for people is said."""
     lines, counts = table(places)
     progress.say(f'\n{name}: ' + '\n'.join(lines))
@@ -379,7 +369,8 @@ def _judged(name, places, where):
     return found
 
 
-def _keep(name, places, counts, of_c):
+def _keep(name: str, places: list[Place], counts: dict[str, Counter],
+          of_c: dict[str, list[Place]]) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f'{name}.json'
     path.write_text(json.dumps({
@@ -390,7 +381,8 @@ def _keep(name, places, counts, of_c):
     progress.say(f'counts, and each that is C\'s alone: {env.host(path)}')
 
 
-def _registered(built, places, where, seed):
+def _registered(built: Built, places: list[Place], where: str, seed: int
+                ) -> list[Result]:
     """The Results of registering."""
     chosen, out = draw(places, built.impl, seed)
     try:
@@ -419,7 +411,7 @@ def _registered(built, places, where, seed):
                '; '.join(console.splats[:5]))]
 
 
-def run():
+def run() -> list[Result]:
     """Count and register; the Results."""
     seed = int(os.environ.get('SEED') or '1')
     found = []

@@ -1,180 +1,142 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What must kill the guest: each in a boot of its own, right if it does.
+"""What a client must not do: the kernel says the right words.
 
-And what it must complain of, and go on.
+All of it is tried in one guest, one after the other (guest/jobs/crashes.sh);
+where a task has to die, the guest goes on, until the last one. What kills a
+kernel with kprobes in C alone is in c-crashes.rst.
 """
 
-import ktap
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
 import progress
 import qemu
+from kernel import Built
+from ktap import Result
 
-# What kills a guest with kprobes in C: the test, the job, what the job says
-# once the probe is there, the oops.
-_DEFECTS = (
-    ('D2_last_post_handler', 'posts', 'WARNING: kernel/kprobes.c',
-     r'RIP: 0010:(aggr|opt)_\w*handler|RIP: 0010:kprobe_ftrace_handler'),
-    ('H6_long_insn', 'long-insn', 'long_insn: registered',
-     r'Oops: int3|int3: 0000'),
-    ('H9_protection_fault', 'protection-fault', 'mark: killers',
-     r'Oops: general protection fault|general protection fault'),
-    ('H9_division_error', 'division-error', 'mark: killers',
-     r'Oops: divide error|divide error: 0000'),
-    ('H9_zero_padded_load', 'zeropad', 'zeropad: registered',
-     r'RIP: 0010:kprobes_zeropad_site\+0x0/'),
-    ('D4_refused_and_unregistered', 'not-watched',
-     'not_watched: refused by -2',
-     r'RIP: 0010:(rethook_\w+|unregister_kretprobes?)\+0x'),
-    ('O5_static_key', 'static-key', 'way_in: registered, a jump',
-     r'RIP: 0010:kprobes_way_in_label\+0x'),
-    ('O5_other_symbol', 'other-symbol', 'way_in: registered, a jump',
-     r'RIP: 0010:kprobes_way_in_entered\+0x'),
-)
-# What either implementation says of a hit without end, in this order.
-_SITE = 'kprobes_unrecoverable_site'
-UNRECOVERABLE = (
-    'Unrecoverable kprobe detected.', 'Dump kprobe:',
-    f'.symbol_name = {_SITE}, .offset = 0, .addr = {_SITE}', 'kernel BUG at')
-
-# Of a call whose frame is not what it was, twice, and of a task that comes to
-# the trampoline though it is in no call. C's words; the warning is given once.
 WARNING = 'WARNING: '
-LOST_WAY = (
-    WARNING, 'lost_way: 1 back of 1, 0 told', 'lost_way: 2 back of 2, 0 told',
-    'lost_way: goes', 'rethook: rethook: Return address not found! '
-    'Maybe there is a bug in the kernel', 'kernel BUG at')
+_SITE = 'kprobes_unrecoverable_site'
 
-# Of a task that a fault in a probed instruction kills: the place, and that the
-# CPU handles hits after it.
-NO_FIXUP = tuple(
-    line for how in ('goes on', 'stepped')
-    for line in (f'no_fixup: {how}: registered',
-                 'RIP: 0010:kprobes_no_fixup_site+0x0/',
-                 f'no_fixup: {how}: 1 hits of 1',
-                 f'no_fixup: {how}: 1 hits of 1 after'))
 
-# Of a handler that may sleep: once in a while, wherever it is.
-SLEEPS = ('sleeps: registered',
+@dataclass(frozen=True)
+class Crash:
+    """One thing that is tried, and what must be said of it, in this order.
+
+    {division}, {bug} and {at} are words of the architecture's record.
+    """
+
+    test: str
+    says: tuple[str, ...]
+    # A complaint of the kernel that is wanted; all others fail.
+    splat: str | None = None
+    # How often it may come.
+    most: int = 1000
+    needs: str = ''     # an option of the kernel
+    of_c: bool = True   # does a kernel with kprobes in C go on after it?
+
+
+# In the order in which they are tried.
+CRASHES = (
+    # A handler that may sleep: told once in a while, wherever it is.
+    Crash('handler_that_may_sleep',
+          ('sleeps: registered',
+           'BUG: sleeping function called from invalid context',
+           'sleeps: goes after '),
           'BUG: sleeping function called from invalid context',
-          'sleeps: goes after ')
-
-# Of a state that panics while it is made: no probe is left, and others go on.
-PANICS = ('panics: one is registered', 'a state that cannot be made',
-          'kernel BUG at', 'panics: nothing of it is registered',
-          'panics: what was there stays', 'panics: another is registered',
-          'panics: and goes')
-
-
-def tests(built, image):
-    """The results of all boots of BUILT; IMAGE makes a job's initramfs."""
-    if built.arch != 'x86_64':
-        return []
-    defects = _DEFECTS if built.impl == 'c' else ()
-    return [*(_defect(built, image, *defect) for defect in defects),
-            _bug(built, image, 'H4_U7_unrecoverable', 'unrecoverable',
-                 UNRECOVERABLE, 'a hit without end'),
-            _no_fixup(built, image),
-            _lost_way(built, image), _sleeps(built, image),
-            _bug(built, image, 'state_that_panics', 'panics',
-                 PANICS, 'a state that panics')]
-
-
-def _dies(built, image, job, oops):
-    """The console of a boot that ended as it had to, else None."""
-    with progress.Stage(f'boot {built.name} {job}', 1):
-        try:
-            # Of KUnit only what a job may load: the rest is judged in
-            # another boot.
-            return qemu.boot(built, image(job), name=job, timeout=120,
-                             cmdline='kunit.filter_glob=forms*', crash=oops)
-        except qemu.Died as died:
-            died.show()
-            return None
-
-
-def _defect(built, image, test, job, said, oops):
-    name = f'{built.arch}.{built.impl}.crash.{test}'
-    defect = test.split('_')[0]
-    console = _dies(built, image, job, oops)
-    if not console:
-        return ktap.Result(name, 'fail', f'known defect {defect} did not '
-                           'show as the expected oops')
-    if not any(said in line for line in console.lines):
-        return ktap.Result(name, 'fail', 'the guest died before the probe '
-                           'was there')
-    return ktap.Result(name, 'skip', f'known defect {defect}, in a boot of '
-                       'its own that died as expected')
+          needs='DEBUG_ATOMIC_SLEEP'),
+    # A task that a fault in a probed instruction kills: the place is told, and
+    # the CPU handles hits after it. C leaves the CPU in the step for good.
+    Crash('H9_no_fixup', tuple(
+        line for how in ('goes on', 'stepped')
+        for line in (f'no_fixup: {how}: registered', '{division}',
+                     '{at}kprobes_no_fixup_site+0x0/',
+                     f'no_fixup: {how}: 1 hits of 1',
+                     f'no_fixup: {how}: 1 hits of 1 after')), of_c=False),
+    # A state that panics while it is made: no probe is left, others go on.
+    Crash('state_that_panics',
+          ('panics: one is registered', 'a state that cannot be made',
+           '{bug}', 'panics: nothing of it is registered',
+           'panics: what was there stays', 'panics: another is registered',
+           'panics: and goes')),
+    # A call whose frame is not what it was, twice, and a task that comes to
+    # the trampoline though it is in no call. C's words; the warning is given
+    # once.
+    Crash('K5_lost_way',
+          (WARNING, 'lost_way: 1 back of 1, 0 told',
+           'lost_way: 2 back of 2, 0 told', 'lost_way: goes',
+           'rethook: rethook: Return address not found! '
+           'Maybe there is a bug in the kernel', '{bug}'),
+          WARNING, most=1),
+    # A hit without end. C's words.
+    Crash('H4_U7_unrecoverable',
+          ('Unrecoverable kprobe detected.', 'Dump kprobe:',
+           f'.symbol_name = {_SITE}, .offset = 0, .addr = {_SITE}',
+           '{bug}')),
+)
+_MARK = re.compile(r'mark: crash (\w+)$')
+# What a module says that has survived what it must not.
+_SURVIVED = re.compile(r'^\w+: survived|it goes on, which it must not')
 
 
-def unsaid(lines, wanted):
+def unsaid(lines: list[str], wanted: tuple[str, ...]) -> str | None:
     """The first of WANTED that LINES do not say, in that order, or None."""
     left = iter(lines)
-    return next((want for want in wanted
-                 if not any(want in line for line in left)), None)
+    return next((words for words in wanted
+                 if not any(words in line for line in left)), None)
 
 
-def _said(name, console, missing):
-    """The result of a boot that has said all but MISSING, which may be None."""
-    wrong = missing or ', '.join(console.splats)
-    if wrong:
-        return ktap.Result(name, 'fail', 'not said where expected, or said '
-                           f'though it is not: {wrong}')
-    return ktap.Result(name, 'pass')
+def _wrong(crash: Crash, lines: list[str], oops: dict[str, str]) -> str:
+    """What is wrong with what the guest says of CRASH; '' if nothing is."""
+    says = tuple(words.format(**oops) for words in crash.says)
+    if (missing := unsaid(lines, says)) is not None:
+        return f'not said where expected: {missing}'
+    splats = [line for line in lines if qemu.is_splat(line)]
+    wanted = [line for line in splats if crash.splat and crash.splat in line]
+    if len(wanted) > crash.most:
+        return f'said {len(wanted)} times: {crash.splat}'
+    return '; '.join([line for line in splats if line not in wanted]
+                     + list(filter(_SURVIVED.search, lines)))
 
 
-def _no_fixup(built, image):
-    name = f'{built.arch}.{built.impl}.crash.H9_no_fixup'
-    console = _dies(built, image, 'no-fixup', r'Oops: divide error')
-    if not console:
-        return ktap.Result(name, 'fail', 'no oops for a division by zero')
-    missing = unsaid(console.lines, NO_FIXUP)
-    if built.impl == 'c':
-        # It leaves the CPU in the step for good.
-        if missing == NO_FIXUP[1]:
-            return ktap.Result(name, 'skip', 'known defect H9')
-        return ktap.Result(name, 'fail', 'known defect H9 did not show as '
-                           f'the place left out, but: {missing}')
-    return _said(name, console, missing)
+def _result(built: Built, crash: Crash, status: str, reason: str) -> Result:
+    return Result(f'{built.arch}.{built.impl}.crash.{crash.test}', status,
+                  reason)
 
 
-def _bug(built, image, test, job, wanted, cause):
-    """JOB ends in a BUG(), for CAUSE, and WANTED is said."""
-    name = f'{built.arch}.{built.impl}.crash.{test}'
-    console = _dies(built, image, job, r'kernel BUG at')
-    if not console:
-        return ktap.Result(name, 'fail', f'no BUG for {cause}')
-    return _said(name, console, unsaid(console.lines, wanted))
+def judge(lines: list[str], crashes: list[Crash], built: Built) -> list[Result]:
+    """The results of BUILT's guest, which has tried CRASHES, and said LINES."""
+    # What is said before the first one is judged with it.
+    here: list[str] = []
+    said = {crashes[0].test: here}
+    for line in lines:
+        if match := _MARK.search(line):
+            here = said.setdefault(match[1], [])
+        here.append(line)
+    found = []
+    for crash in crashes:
+        wrong = _wrong(crash, said.get(crash.test, []), built.machine.oops)
+        found.append(_result(built, crash, 'fail' if wrong else 'pass', wrong))
+    return found
 
 
-def _lost_way(built, image):
-    name = f'{built.arch}.{built.impl}.crash.K5_lost_way'
-    console = _dies(built, image, 'lost-way', r'kernel BUG at')
-    if not console:
-        return ktap.Result(name, 'fail', 'no BUG for a way that is lost')
-    wrong = warned_wrongly(console.lines)
-    # The one that is wanted; whatever else is there is told.
-    console.splats[:] = [line for line in console.splats
-                         if WARNING not in line]
-    return _said(name, console, unsaid(console.lines, LOST_WAY) or wrong)
-
-
-def _sleeps(built, image):
-    name = f'{built.arch}.{built.impl}.crash.handler_that_may_sleep'
-    if not built.has('DEBUG_ATOMIC_SLEEP'):
-        return ktap.Result(name, 'skip', 'no CONFIG_DEBUG_ATOMIC_SLEEP')
-    with progress.Stage(f'boot {built.name} sleeps', 1):
+def tests(built: Built, image: Callable[[str], Path]) -> list[Result]:
+    """Boot BUILT, and try all; IMAGE makes the initramfs for those named."""
+    of_impl = [crash for crash in CRASHES if built.impl == 'rust' or crash.of_c]
+    crashes = [crash for crash in of_impl
+               if not crash.needs or built.has(crash.needs)]
+    died = None
+    with progress.Stage(f'boot {built.name} crashes', 1) as stage:
         try:
-            console = qemu.boot(built, image('sleeps'), name='sleeps',
-                                timeout=120, cmdline='kunit.filter_glob=forms*')
-        except qemu.Died as died:
-            died.show()
-            return ktap.Result(name, 'fail', 'the guest died')
-    # Those that are wanted; whatever else there is is told.
-    console.splats[:] = [line for line in console.splats
-                         if SLEEPS[1] not in line]
-    return _said(name, console, unsaid(console.lines, SLEEPS))
-
-
-def warned_wrongly(lines):
-    """What is wrong with the warnings in LINES, of which there is to be one."""
-    count = sum(WARNING in line for line in lines)
-    return None if count == 1 else f'{count} warnings'
+            lines = qemu.boot(
+                built, image(' '.join(crash.test for crash in crashes)),
+                name='crashes', timeout=300, cmdline='kunit.enable=0',
+                on_line=stage.tick).lines
+        except qemu.Died as error:
+            died, lines = error, error.lines
+    found = judge(lines, crashes, built)
+    if died and any(result.status == 'fail' for result in found):
+        died.show()
+    return found + [_result(built, crash, 'skip', f'no CONFIG_{crash.needs}')
+                    for crash in of_impl if crash not in crashes]

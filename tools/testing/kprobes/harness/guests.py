@@ -178,9 +178,10 @@ def main_tests(built: Built, paths: list[Path], states: int = 8,
 
 
 def crash_tests(built: Built, paths: list[Path]) -> list[Result]:
-    """What must kill a guest, or be complained of; each in its own boot."""
-    return crashes.tests(built, lambda name: guest.initramfs(
-        built, name, job(name, built.impl), paths))
+    """What must kill a task or the guest, or be complained of."""
+    return crashes.tests(built, lambda names: guest.initramfs(
+        built, 'crashes', f'CRASHES="{names}"\n' + job('crashes', built.impl),
+        paths))
 
 
 def boots(built: Built, paths: list[Path],

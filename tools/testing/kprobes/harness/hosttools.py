@@ -52,7 +52,7 @@ _GROUPS = {
     'kernel': ('rust', 'build'), 'check-kernel': ('rust', 'build'),
     'docs': ('rust', 'build'),
     'series': ('rust', 'build'), 'apply': ('apply',), 'clean': (),
-    'test': _ALL, 'test-all': _ALL, 'selfcheck': _ALL,
+    'test': _ALL, 'test-all': _ALL,
 }
 _BOOTING = ('rust', 'build', 'boot')    # all other commands
 

@@ -26,25 +26,25 @@ OLDEST_LLVM = 22
 _NEEDED = ('tools/arch/x86', 'tools/include')
 
 
-def _llvm():
+def _llvm() -> Path | None:
     """The newest LLVM of the toolchain, as a shared library.
 
     On a machine of its own (HOST_TOOLS=1) it may be missing.
     """
-    found = {}
-    for path in Path('/usr/lib/x86_64-linux-gnu').glob('libLLVM*.so*'):
-        if match := re.match(r'libLLVM(?:\.so\.|-)(\d+)', path.name):
-            found[int(match[1])] = path
-    if max(found, default=0) < OLDEST_LLVM:
+    majors = {
+        int(match[1]): path
+        for path in Path('/usr/lib/x86_64-linux-gnu').glob('libLLVM*.so*')
+        if (match := re.match(r'libLLVM(?:\.so\.|-)(\d+)', path.name))}
+    if max(majors, default=0) < OLDEST_LLVM:
         if env.HOST_TOOLS:
             return None
         raise env.Refusal(f'LLVM {OLDEST_LLVM} or later as a shared library',
-                          ', '.join(map(str, sorted(found))) or 'none',
+                          ', '.join(map(str, sorted(majors))) or 'none',
                           'make distclean: the toolchain root is damaged')
-    return found[max(found)]
+    return majors[max(majors)]
 
 
-def _unpack(into):
+def _unpack(into: Path) -> None:
     """The needed part of the kernel's source, from its archive."""
     path = source.archive()
     log = env.LOGS / 'judges-unpack.log'
@@ -63,7 +63,7 @@ def _unpack(into):
                           'delete that file and try again')
 
 
-def _source():
+def _source() -> Path:
     """A tree with the kernel's decoder in it."""
     if env.KSRC:
         return env.KSRC
@@ -78,7 +78,7 @@ def _source():
     return into
 
 
-def _insn_c():
+def _insn_c() -> Path:
     """The kernel's decoder as a shared library."""
     tree = _source()
     parts = [SHIM, *sorted((tree / 'tools/arch/x86/lib').glob('*.[ct]*'))]
@@ -105,22 +105,19 @@ def _insn_c():
     return made
 
 
-def images():
+def images() -> list[Path]:
     """What was built of kernels for this machine: vmlinux and modules."""
-    found = []
-    for folder in sorted((env.WORK / 'build').glob('x86_64-*')):
-        if (folder / 'vmlinux').exists():
-            found.append(folder / 'vmlinux')
-            found += sorted(folder.rglob('*.ko'))
-    return found
+    return [path for image in sorted(
+        (env.WORK / 'build').glob('x86_64-*/vmlinux'))
+        for path in (image, *sorted(image.parent.rglob('*.ko')))]
 
 
-def environment():
+def environment() -> dict[str, str]:
     """For the host tests."""
     STORE.mkdir(exist_ok=True)
     procs.clear_scratch(STORE)
     with procs.alone('judges'):
-        found = {'KPROBES_INSN_C': str(_insn_c())}
+        paths = {'KPROBES_INSN_C': str(_insn_c())}
     if llvm := _llvm():
-        found['KPROBES_LLVM'] = str(llvm)
-    return found
+        paths['KPROBES_LLVM'] = str(llvm)
+    return paths

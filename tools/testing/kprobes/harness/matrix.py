@@ -58,7 +58,7 @@ RUN_BY = {'run': 'run-x86_64', 'test': 'rust-x86_64', 'check': 'ground',
           # That it lists results; what it lists are those of make test.
           'plan': 'test_results.py',
           # Somebody has to type there: how that comes to the guest.
-          'shell': 'test_small.py',
+          'shell': 'test_qemu.py',
           'clean': 'test_turns.py', 'distclean': 'test_shell.py',
           'help': 'test_matrix.py',
           # A kernel's make M=.

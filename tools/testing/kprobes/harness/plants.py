@@ -2,8 +2,8 @@
 """Uses of freed memory that are planted in kernels with KASAN.
 
 The guest's job does one after the other and says between which lines. KASAN
-must report each, once, in the function of the crate that it was planted in, and
-nothing else.
+must report each, once, in the function of the crate that it was planted in,
+and nothing else.
 """
 
 import re
@@ -24,39 +24,38 @@ _BEGIN = re.compile(r'mark: plant (\w+)$')
 _END = 'mark: planted'
 
 
-def _report(function):
-    return re.compile(r'BUG: KASAN: slab-use-after-free in '
-                      rf'\S*12rust_kprobes{function}(\+0x\S+)?$')
-
-
-def _wrong(name, said):
-    """What is wrong with what was SAID of a plant; '' if nothing is."""
-    if said is None:
+def _wrong(name: str, reports: list[str] | None) -> str:
+    """What is wrong with the reports about a plant; '' if nothing is."""
+    if reports is None:
         return 'it was not tried'
-    if not said:
+    if not reports:
         return 'KASAN has reported nothing'
-    others = said[1:] if _report(PLANTS[name]).match(said[0]) else said
+    wanted = re.match(r'BUG: KASAN: slab-use-after-free in '
+                      rf'\S*12rust_kprobes{PLANTS[name]}(\+0x\S+)?$',
+                      reports[0])
+    others = reports[1:] if wanted else reports
     return '; '.join(['expected one use after free in our function, found',
                       *others[:5]]) if others else ''
 
 
-def judge(lines, prefix):
-    """The Results of a boot that has said LINES."""
-    said, strangers, here = {}, [], None
+def _result(name: str, wrong: str) -> Result:
+    return Result(name, 'fail' if wrong else 'pass', wrong)
+
+
+def judge(lines: list[str], prefix: str) -> list[Result]:
+    """The results of a boot that has said LINES."""
+    strangers: list[str] = []
+    reports: dict[str, list[str]] = {}
+    here = strangers
     for line in lines:
         if match := _BEGIN.search(line):
-            here = said.setdefault(match[1], [])
+            here = reports.setdefault(match[1], [])
         elif _END in line:
-            here = None
+            here = strangers
         elif qemu.is_splat(line):
-            (strangers if here is None else here).append(line.strip())
-    found = []
-    for name in PLANTS:
-        wrong = _wrong(name, said.get(name))
-        found.append(Result(f'{prefix}.plants.{name}',
-                            'fail' if wrong else 'pass', wrong))
-    strangers += [f'mark: plant {name}' for name in said.keys() - PLANTS]
-    found.append(Result(f'{prefix}.plants.nothing_else',
-                        'fail' if strangers else 'pass',
-                        '; '.join(strangers[:5])))
-    return found
+            here.append(line.strip())
+    strangers += [f'mark: plant {name}' for name in reports.keys() - PLANTS]
+    return [*(_result(f'{prefix}.plants.{name}',
+                      _wrong(name, reports.get(name))) for name in PLANTS),
+            _result(f'{prefix}.plants.nothing_else',
+                    '; '.join(strangers[:5]))]

@@ -9,18 +9,18 @@ import signal
 import subprocess
 import tempfile
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import env
 import progress
 
-
 _guard = threading.Lock()
-_running = set()
+_running: set[subprocess.Popen] = set()
 _ended = False
 
 
-def tied(command):
+def tied(command) -> list[str]:
     """COMMAND, so that it ends even if we are killed."""
     command = list(map(str, command))
     # Otherwise the process namespace around us sees to that.
@@ -30,20 +30,19 @@ def tied(command):
 
 
 @contextlib.contextmanager
-def _undisturbed():
-    """Nobody unwinds the stack from within: what asks for that comes behind.
+def _signals_delayed() -> Iterator[None]:
+    """A signal that comes in this block is handled at its end.
 
-    A process may run before we know its number, and would be left behind.
-    Signals are not blocked, as it would have them blocked, too.
+    Otherwise it could come between the start of a process and the note of its
+    number. A blocked signal would be blocked in the process as well.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came = []
-    handlers = {number: signal.getsignal(number) for number in
-                (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    handlers = {number: handler for number, handler in handlers.items()
-                if callable(handler)}
+    came: list[int] = []
+    handlers = {number: handler for number in
+                (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+                if callable(handler := signal.getsignal(number))}
     for number in handlers:
         signal.signal(number, lambda number, _: came.append(number))
     try:
@@ -55,10 +54,10 @@ def _undisturbed():
             handlers[number](number, None)
 
 
-def start(command, **options):
+def start(command, **options) -> subprocess.Popen:
     """Start COMMAND in a process group of its own that ends with us."""
     command = tied(command)
-    with _undisturbed(), _guard:
+    with _signals_delayed(), _guard:
         if _ended:
             raise RuntimeError(f'{command[0]} was not started: we are ending')
         process = subprocess.Popen(command, start_new_session=True,
@@ -67,7 +66,7 @@ def start(command, **options):
     return process
 
 
-def end_all():
+def end_all() -> None:
     """End whatever start() has started, in whatever thread, for good."""
     global _ended
     with _guard:
@@ -77,9 +76,20 @@ def end_all():
         kill(process)
 
 
+def kill(process: subprocess.Popen) -> None:
+    """End PROCESS and all that it started."""
+    for number in signal.SIGTERM, signal.SIGKILL:
+        with contextlib.suppress(ProcessLookupError,
+                                 subprocess.TimeoutExpired):
+            os.killpg(process.pid, number)
+            process.wait(timeout=3)
+    process.wait()
+    _running.discard(process)
+
+
 @contextlib.contextmanager
-def turn(path, place, doing):
-    """One at a time: who comes second waits, and says for what.
+def turn(path: Path, place: str, doing: str) -> Iterator[None]:
+    """One at a time: the second waits, and says for what.
 
     PATH is a file to lock, which then says what its holder is DOING, or a
     folder; PLACE is what people call it.
@@ -103,8 +113,8 @@ def turn(path, place, doing):
         os.close(handle)
 
 
-def held(path):
-    """Has somebody got the turn of PATH? Nobody has, if it is gone."""
+def held(path: Path) -> bool:
+    """Does somebody hold the lock of PATH? Nobody does if it is gone."""
     try:
         handle = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -118,16 +128,16 @@ def held(path):
     return False
 
 
-def alone(name):
+def alone(name: str):
     """One at a time in the cache that all checkouts share."""
     return turn(env.CACHE / f'{name}.lock', 'the cache', name)
 
 
 @contextlib.contextmanager
-def scratch(place=None):
+def scratch(place: Path | None = None) -> Iterator[str]:
     """A temporary directory beside the work, not in memory.
 
-    Locked as long as somebody works in it: see clear_scratch().
+    Its user holds its lock: see clear_scratch().
     """
     place = place or env.WORK
     with contextlib.ExitStack() as stack:
@@ -139,8 +149,8 @@ def scratch(place=None):
         yield folder
 
 
-def clear_scratch(place=None):
-    """Delete the temporary directories of who did not come to delete them."""
+def clear_scratch(place: Path | None = None) -> None:
+    """Delete the temporary directories that killed commands have left."""
     place = place or env.WORK
     with turn(place / 'scratch.lock', 'the cache', 'scratch'):
         for folder in place.glob('tmp????????'):
@@ -148,7 +158,7 @@ def clear_scratch(place=None):
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def no_space(path):
+def no_space(path: Path) -> bool:
     """Is the file system of PATH as good as full?"""
     try:
         return shutil.disk_usage(path).free < 32 << 20
@@ -156,7 +166,7 @@ def no_space(path):
         return False
 
 
-def full_disk(path):
+def full_disk(path: Path) -> env.Refusal:
     """The refusal for a disk that filled up."""
     free = shutil.disk_usage(path).free >> 20
     return env.Refusal(
@@ -167,8 +177,8 @@ def full_disk(path):
 
 
 @contextlib.contextmanager
-def nothing_vanishes():
-    """Who deletes what we work in, other than by make clean, is told so."""
+def nothing_vanishes() -> Iterator[None]:
+    """Refuses, with the reason, if the folder we work in was deleted."""
     kept = env.CACHE / '.rust-kprobes', env.WORK / 'scratch.lock'
     there = [path for path in kept if path.exists()]
     try:
@@ -184,33 +194,19 @@ def nothing_vanishes():
                           'distclean wait for others, or refuse') from error
 
 
-def kill(process):
-    """End PROCESS and all it started."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:
-            break
-        try:
-            process.wait(timeout=3)
-        except subprocess.TimeoutExpired:
-            continue
-    process.wait()
-    _running.discard(process)
-
-
-def run(command, log, *, cwd=None, extra=None, on_line=None, append=False):
+def run(command, log: Path, *, cwd=None, extra: dict | None = None,
+        on_line: Callable[[str], object] | None = None,
+        append: bool = False) -> int:
     """Run COMMAND, its output line by line into LOG and to on_line.
 
     Returns the exit status. The process group ends with us, whatever ends
     us.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, **(extra or {})}
-    # Unbuffered: whatever ends us, the log has what was said.
+    # Unbuffered: whatever ends us, the log has what was printed.
     with open(log, 'ab' if append else 'wb', buffering=0) as out:
         out.write(('$ ' + ' '.join(map(str, command)) + '\n').encode())
-        process = start(command, cwd=cwd, env=environment,
+        process = start(command, cwd=cwd, env={**os.environ, **(extra or {})},
                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                         stderr=subprocess.STDOUT)
         with process:
@@ -229,7 +225,7 @@ def run(command, log, *, cwd=None, extra=None, on_line=None, append=False):
     return process.returncode
 
 
-def tail(log, count=25):
+def tail(log: Path, count: int = 25) -> str:
     """The last lines of LOG."""
     try:
         text = log.read_text(errors='replace')
@@ -238,7 +234,7 @@ def tail(log, count=25):
     return '\n'.join(text.splitlines()[-count:])
 
 
-def output(command, **options):
+def output(command, **options) -> str:
     """What COMMAND prints; raises CalledProcessError if it fails."""
     return subprocess.run(list(map(str, command)), check=True, text=True,
                           capture_output=True, **options).stdout

@@ -158,6 +158,38 @@ def clean(raw):
     return _STAMP.sub('', text)
 
 
+class Transcript:
+    """The lines of a console, and whether they are those of a good boot."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.splats: list[str] = []
+        self._death = ''
+        self._done = False
+
+    def add(self, raw: bytes) -> str:
+        """Judge the next line of the console; returns it clean."""
+        line = clean(raw)
+        self.lines.append(line)
+        if not self._death and _PANIC.search(line):
+            self._death = f'the kernel died: {line.strip()}'
+        elif is_splat(line):
+            self.splats.append(line)
+        self._done = self._done or line.strip() == DONE
+        return line
+
+    def add_hang(self, why: str) -> None:
+        """The guest did not end by itself."""
+        self._death = self._death or f'the guest hangs: {why}'
+
+    def trouble(self) -> str:
+        """Why the boot has failed; '' if it has not."""
+        if self._death or self._done:
+            return self._death
+        return 'the guest ended without its last word' \
+            if self.lines else 'the guest printed nothing at all'
+
+
 def patience(built):
     """How many times as slow as others a kernel may be: with checkers."""
     return 4 if built.has('KASAN') else 1
@@ -175,12 +207,10 @@ def words_for(built, cmdline):
 
 def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
          extra=(), cmdline='', timeout=600, force=None, on_line=None,
-         crash=None, silence=None, thread='single'):
+         silence=None, thread='single'):
     """Boot BUILT to its end; the console, or Died.
 
-    A guest that says nothing for SILENCE seconds hangs. With CRASH (a
-    pattern) the boot is right only if the kernel dies saying
-    just that.
+    A guest that says nothing for SILENCE seconds hangs.
     """
     kind = accelerator(built, 'tcg' if icount else force)
     call = command(built, initramfs, smp=smp, icount=icount, memory=memory,
@@ -188,8 +218,7 @@ def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
                    kind=kind, thread=thread)
     log = env.LOGS / f'{built.name}-{name}.console'
     log.parent.mkdir(parents=True, exist_ok=True)
-    lines, splats, started = [], [], time.monotonic()
-    trouble, done = None, False
+    transcript, started = Transcript(), time.monotonic()
     # The checkers that make a guest slow do so under emulation.
     slow = patience(built) if kind == 'tcg' else 1
     with open(log, 'wb', buffering=0) as out:
@@ -200,35 +229,23 @@ def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
             for raw in _lines(process, started + timeout * slow,
                               min(silence or SILENCE, timeout) * slow):
                 out.write(raw + b'\n')
-                line = clean(raw)
-                lines.append(line)
+                line = transcript.add(raw)
                 if env.VERBOSE:
                     print(line, flush=True)
                 if on_line:
                     on_line(line)
-                if not trouble and _PANIC.search(line):
-                    trouble = f'the kernel died: {line.strip()}'
-                elif is_splat(line):
-                    splats.append(line)
-                done = done or line.strip() == DONE
         except TimeoutError as stop:
-            trouble = trouble or f'the guest hangs: {stop}'
+            transcript.add_hang(str(stop))
         finally:
             procs.kill(process)
+            process.stdout.close()
     seconds = time.monotonic() - started
-    if crash:
-        if trouble and any(re.search(crash, line) for line in lines):
-            return Console(lines, seconds, log, kind, splats)
-        trouble = f'no crash that says "{crash}" ({trouble or "it ran on"})'
-    elif not trouble and not done:
-        trouble = 'the guest ended without its last word' \
-            if lines else 'the guest printed nothing at all'
-    if trouble:
-        last = '\n            '.join(lines[-25:])
+    if trouble := transcript.trouble():
+        last = '\n            '.join(transcript.lines[-25:])
         raise Died(f'{built.name} to boot and run "{name}" to its end',
                    f'{trouble}\n            ' + last,
-                   f'the whole console: {env.host(log)}', lines)
-    return Console(lines, seconds, log, kind, splats)
+                   f'the whole console: {env.host(log)}', transcript.lines)
+    return Console(transcript.lines, seconds, log, kind, transcript.splats)
 
 
 def tell_monitor(path, words):

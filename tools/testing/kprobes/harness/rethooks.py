@@ -9,9 +9,11 @@ return hooks must be named in returns.rst.
 
 import fnmatch
 import re
+from pathlib import Path
 
 import env
 import procs
+from kernel import Built
 
 _FOLDERS = ('block', 'crypto', 'drivers', 'fs', 'include', 'init', 'io_uring',
             'ipc', 'kernel', 'lib', 'mm', 'net', 'security', 'sound', 'virt')
@@ -24,40 +26,40 @@ _CALLED = re.compile(r'\b((?:arch_)?rethook_\w+)\s*\(')
 _TOLD = env.REPO / 'Documentation/trace/rust-kprobes/returns.rst'
 
 
-def _mentioning(tree, arch):
-    """Files of TREE that have the word, for that folder of arch/."""
-    folders = [folder for folder in (*_FOLDERS, f'arch/{arch}')
-               if (tree / folder).is_dir()]
-    said = procs.output(['grep', '-rlI', 'rethook', '--include=*.[chS]',
-                         *folders], cwd=tree)
-    return sorted(said.split())
+def _files(tree: Path, folder: str) -> list[str]:
+    """Files of TREE that have the word, of arch/ in FOLDER alone."""
+    folders = [name for name in (*_FOLDERS, f'arch/{folder}')
+               if (tree / name).is_dir()]
+    return sorted(procs.output(['grep', '-rlI', 'rethook',
+                                '--include=*.[chS]', *folders],
+                               cwd=tree).split())
 
 
-def users(tree, arch):
+def users(tree: Path, folder: str) -> dict[str, set[str]]:
     """{file: the functions that it calls}, without the implementations."""
-    found = {}
-    for name in _mentioning(tree, arch):
-        if any(fnmatch.fnmatch(name, one) for one in (*_THEIRS, *_OURS)):
+    calls = {}
+    for name in _files(tree, folder):
+        if any(fnmatch.fnmatch(name, theirs) for theirs in (*_THEIRS, *_OURS)):
             continue
         code = _COMMENT.sub('', (tree / name).read_text(errors='replace'))
         if 'rethook' in code:
-            found[name] = set(_CALLED.findall(code))
-    return found
+            calls[name] = set(_CALLED.findall(code))
+    return calls
 
 
-def troubles(tree, arch, symbols):
-    """What is called and not among SYMBOLS, and who is not told of: texts."""
-    found, told = [], _TOLD.read_text()
-    for name, called in users(tree, arch).items():
-        found += [f'{name} calls {function}(), which the kernel does not have'
+def troubles(tree: Path, folder: str, symbols: set[str]) -> list[str]:
+    """Functions that are called and not in SYMBOLS, and users untold of."""
+    texts, told = [], _TOLD.read_text()
+    for name, called in users(tree, folder).items():
+        texts += [f'{name} calls {function}(), which the kernel does not have'
                   for function in sorted(called - symbols)]
         if name not in told:
-            found.append(f'{name} uses return hooks, and {_TOLD.name} does '
+            texts.append(f'{name} uses return hooks, and {_TOLD.name} does '
                          'not name it')
-    return found
+    return texts
 
 
-def symbols(built):
+def symbols(built: Built) -> set[str]:
     """The functions and variables of a built kernel."""
-    lines = (built.obj / 'System.map').read_text().splitlines()
-    return {line.split()[2] for line in lines}
+    return {line.split()[2] for line in
+            (built.obj / 'System.map').read_text().splitlines()}

@@ -16,7 +16,7 @@ import source
 # These work on a kernel of ARCH that has the implementation asked for.
 _OF_A_KERNEL = ('test', 'kernel', 'kunit', 'selftest', 'storm', 'plan',
                 'check-kernel', 'docs')
-_OF_EVERY_KERNEL = ('test-all', 'selfcheck', 'series', 'coverage')
+_OF_EVERY_KERNEL = ('test-all', 'series', 'coverage')
 _SHOWN = ('run', 'shell', 'module')
 # These are told something by ARGS.
 _OF_ARGS = ('storm', 'storm-only', 'module', 'test-clients')

@@ -265,7 +265,7 @@ slots() {
 load kprobes_target
 check S2_slots_are_used_again slots
 
-# What kills the kernel with C has a boot of its own there: harness/crashes.py.
+# What kills the kernel with C: c-crashes.rst.
 spared() {
 	mark "$1"
 	load kprobes_crash how="$1" && since "$1" "$2" >/dev/null &&

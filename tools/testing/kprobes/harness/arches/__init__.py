@@ -59,7 +59,8 @@ class Arch:
     entry_marks: dict[str, int] = field(default_factory=dict)
     # Where behind the entry a probe from the kernel's command line goes.
     early_probe: int | None = None
-    # What the kernel says when it dies: of a division by zero, of BUG().
+    # What the kernel says when it dies: of a division by zero, of BUG(), and
+    # before the place.
     oops: dict[str, str] = field(default_factory=dict)
     # Objects without an indirect branch, below the objects of a kernel.
     direct_objects: tuple[str, ...] = ()

@@ -53,7 +53,8 @@ ARCH = Arch(
     memory=512, steps=1900, planned=12, budget=18, back_end=True, kvm=True,
     modules=('clauses', 'forms', 'storm'), programs=('perf_records',),
     entry_marks={'X86_KERNEL_IBT': 4}, early_probe=5,
-    oops={'division': r'Oops: divide error', 'bug': r'kernel BUG at'},
+    oops={'division': 'Oops: divide error', 'bug': 'kernel BUG at',
+          'at': 'RIP: 0010:'},
     # Its way into a handler is a return: no marks, no checks.
     direct_objects=('arch/x86/kprobes/jprobe.o',),
     crashes=True, clients=True, rethooks=True, pieces=_PIECES)

@@ -16,7 +16,7 @@ from tests import support
 class Objects(support.Case):
     """What check-kernel's "text" looks at."""
 
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.built = types.SimpleNamespace(obj=self.tmp)
 
@@ -24,13 +24,13 @@ class Objects(support.Case):
         return [str(path.relative_to(self.tmp))
                 for path in checkkernel._objects(self.built)]
 
-    def test_an_architecture_without_objects_is_left_out(self):
+    def test_an_architecture_without_objects_is_left_out(self) -> None:
         # As LLVM's ar says, and GNU's.
         for nothing in '!<thin>\n', '!<arch>\n':
             self.write('arch/x86/kprobes/built-in.a', nothing)
             self.assertEqual(self.folders(), ['rust/kprobes'])
 
-    def test_an_architecture_with_objects_is_looked_at(self):
+    def test_an_architecture_with_objects_is_looked_at(self) -> None:
         self.write('arch/x86/kprobes/built-in.a', '!<thin>\ntrampoline.o/\n')
         self.write('arch/x86/kernel/kprobes/built-in.a', '!<thin>\ncore.o/\n')
         self.assertEqual(self.folders(), ['rust/kprobes', 'arch/x86/kprobes'])
@@ -39,7 +39,7 @@ class Objects(support.Case):
 class Rethooks(support.Case):
     """Who else uses return hooks."""
 
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.told('')
         # So that there is something to be found.
@@ -52,16 +52,16 @@ class Rethooks(support.Case):
     def troubles(self, *symbols):
         return rethooks.troubles(self.tmp, 'x86', set(symbols))
 
-    def test_the_implementation_is_no_user(self):
+    def test_the_implementation_is_no_user(self) -> None:
         self.write('arch/x86/kernel/rethook.c', 'rethook_hook();\n')
         self.write('arch/x86/kprobes/return.S', 'arch_rethook_trampoline\n')
         self.assertEqual(self.troubles(), [])
 
-    def test_what_only_a_comment_names_is_none(self):
+    def test_what_only_a_comment_names_is_none(self) -> None:
         self.write('lib/a.c', '/* no rethook_hook() */\n// rethook\nint a;\n')
         self.assertEqual(self.troubles(), [])
 
-    def test_what_is_called_must_be_there(self):
+    def test_what_is_called_must_be_there(self) -> None:
         self.write('kernel/a.c', 'x = rethook_try_get(y);\n')
         self.told('kernel/a.c')
         self.assertEqual(self.troubles('rethook_try_get'), [])
@@ -69,7 +69,7 @@ class Rethooks(support.Case):
                          ['kernel/a.c calls rethook_try_get(), which the '
                           'kernel does not have'])
 
-    def test_each_user_is_told_of(self):
+    def test_each_user_is_told_of(self) -> None:
         self.write('arch/x86/include/asm/a.h', 'struct list rethooks;\n')
         trouble, = self.troubles()
         self.assertIn('arch/x86/include/asm/a.h uses return hooks', trouble)
@@ -86,7 +86,7 @@ class Clippy(support.Case):
     OURS = ('warning: this could be shorter\n'
             '  --> /tree/rust/kernel/kprobes.rs:3:1\n')
 
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.built = types.SimpleNamespace(obj=self.tmp, tree='/tree')
         self.enterContext(mock.patch.object(
@@ -103,7 +103,7 @@ class Clippy(support.Case):
             return checkkernel._clippy_among(self.built, 'c',
                                              'rust/.kernel.o.cmd')
 
-    def test_the_builds_own_command(self):
+    def test_the_builds_own_command(self) -> None:
         self.assertEqual(self.asked().status, 'pass')
         words = self.command.split()
         self.assertEqual(words[:3],
@@ -112,22 +112,22 @@ class Clippy(support.Case):
                          ['/tree/rust/kernel/lib.rs', '--emit=metadata'])
         self.assertNotIn('objtool', words)
 
-    def test_a_warning_of_ours_fails(self):
+    def test_a_warning_of_ours_fails(self) -> None:
         found = self.asked(self.OURS)
         self.assertEqual((found.status, found.reason),
                          ('fail', 'rust/kernel/kprobes.rs:3: warning: this '
                           'could be shorter'))
 
-    def test_a_warning_of_theirs_does_not(self):
+    def test_a_warning_of_theirs_does_not(self) -> None:
         said = self.OURS.replace('kprobes', 'sync')
         self.assertEqual(self.asked(said).status, 'pass')
 
-    def test_a_failure_says_why(self):
+    def test_a_failure_says_why(self) -> None:
         found = self.asked('error: no such crate\n', 1)
         self.assertEqual(found.status, 'fail')
         self.assertIn('no such crate', found.reason)
 
-    def test_an_unlike_command_is_refused(self):
+    def test_an_unlike_command_is_refused(self) -> None:
         saved = 'rust/kprobes/.rust_kprobes.o.cmd'
         self.write(saved, 'savedcmd_rust/kernel.o := cc x.c\n')
         for found in (checkkernel._clippy(self.built),
@@ -136,7 +136,7 @@ class Clippy(support.Case):
             self.assertIn(f'no rustc in the saved command {saved}',
                           found.reason)
 
-    def test_our_own_crate_warns_of_nothing(self):
+    def test_our_own_crate_warns_of_nothing(self) -> None:
         saved = 'rust/kprobes/.rust_kprobes.o.cmd'
         self.write(saved, self.COMMAND.replace(
             ' -Dx ', f' -Dx @./{checkkernel._CFG} '))
@@ -177,23 +177,23 @@ class Width(support.Case):
         self.enterContext(mock.patch.object(check.env, 'REPO', self.tmp))
         return check._wide([self.write(name, text)])
 
-    def test_a_hundred_columns_are_allowed(self):
+    def test_a_hundred_columns_are_allowed(self) -> None:
         self.assertEqual(self.wide('a.rs', '/' * 100 + '\n').status, 'pass')
 
-    def test_a_longer_line_is_named(self):
+    def test_a_longer_line_is_named(self) -> None:
         found = self.wide('a.rs', 'x\n' + '/' * 101 + '\n')
         self.assertEqual(found.status, 'fail')
         self.assertIn('a.rs:2', found.reason)
 
-    def test_tabs_count_as_columns(self):
+    def test_tabs_count_as_columns(self) -> None:
         self.assertEqual(self.wide('a.c', '\t' * 12 + 'twelve\n').status,
                          'fail')
 
-    def test_a_message_is_not_broken(self):
+    def test_a_message_is_not_broken(self) -> None:
         self.assertEqual(self.wide('a.c', '\t"' + 'x' * 120 + '",\n').status,
                          'pass')
 
-    def test_other_files_are_their_own_business(self):
+    def test_other_files_are_their_own_business(self) -> None:
         self.assertEqual(self.wide('a.txt', 'x' * 200).status, 'pass')
 
 
@@ -206,11 +206,11 @@ class Planned(support.Case):
         return [line for line in (cli.results.PLANS / 'check.txt')
                 .read_text().splitlines() if not line.startswith('#')]
 
-    def test_all_checks_ran(self):
+    def test_all_checks_ran(self) -> None:
         found = [Result(name, 'pass') for name in self.names()]
         self.assertEqual(self.run_check(found), 0)
 
-    def test_a_check_that_vanished_fails(self):
+    def test_a_check_that_vanished_fails(self) -> None:
         found = [Result(name, 'pass') for name in self.names()
                  if name != 'check.layers']
         self.assertEqual(self.run_check(found), 1)

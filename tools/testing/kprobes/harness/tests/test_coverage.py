@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What of coverage.py is no kernel's: drawing, rounds, judging."""
 
+from collections.abc import Iterable
 from unittest import mock
 
 import coverage
@@ -12,14 +13,14 @@ _WAITS = ('the instruction waits for an interrupt, which cannot come while a '
           'probe is handled: probe before or after it')
 
 
-def _place(at, rust='jump', c='jump'):
+def _place(at: int, rust: str = 'jump', c: str = 'jump') -> coverage.Place:
     return coverage.Place(at, f'f+{at & 0xff:#x}', rust, c)
 
 
-def _say(found):
-    """The lines of a guest that has FOUND {Place: answer} in one round."""
+def _say(answers: dict[coverage.Place, str]) -> list[str]:
+    """The lines of a guest with these ANSWERS in one round."""
     refused, stays, lines = [], [], ['coverage: round 000']
-    for place, answer in found.items():
+    for place, answer in answers.items():
         kind, _, why = answer.partition(': ')
         error = -22 if kind == 'refused' else 0
         lines.append(f'coverage: at {place.at:x} {error} '
@@ -33,17 +34,19 @@ def _say(found):
 
 
 class Coverage(support.Case):
-    def wrong(self, impl, found, more=(), without=()):
-        """What is not as it was said where {Place: answer} was FOUND."""
-        lines = [line for line in _say(found) if line not in without]
+    def wrong(self, impl: str, answers: dict[coverage.Place, str],
+              more: Iterable[str] = (), without: Iterable[str] = ()
+              ) -> list[str]:
+        """What is not as it was said where a guest has given ANSWERS."""
+        lines = [line for line in _say(answers) if line not in without]
         heard = coverage.Heard([*lines[:-1], *more, *lines[-1:]])
-        return coverage.disagreements(list(found), impl, heard)
+        return coverage.disagreements(list(answers), impl, heard)
 
-    def test_lines_are_read(self):
+    def test_lines_are_read(self) -> None:
         place, = coverage.read(['ff10\tf+0x10\tjump\tbreakpoint: why: so\n'])
         self.assertEqual(place, _place(0xff10, 'jump', 'breakpoint: why: so'))
 
-    def test_what_c_alone_has(self):
+    def test_what_c_alone_has(self) -> None:
         places = [_place(1), _place(2, f'breakpoint: {_LABEL}'),
                   _place(3, f'breakpoint: {_LABEL}', 'ftrace'),
                   _place(4, f'breakpoint: {_LOOP}'), _place(5, 'ftrace')]
@@ -54,11 +57,11 @@ class Coverage(support.Case):
         self.assertIn(_LABEL, coverage.UNSOUND)
         self.assertNotIn(_LOOP, coverage.UNSOUND)
 
-    def judged(self, places):
-        found = coverage._judged('k', places, 'x')
-        return {one.name: one.status for one in found}
+    def judged(self, places: list[coverage.Place]) -> dict[str, str]:
+        return {result.name: result.status
+                for result in coverage._judged('k', places, 'x')}
 
-    def test_one_that_is_lost_fails(self):
+    def test_one_that_is_lost_fails(self) -> None:
         ours = [_place(at) for at in range(1, 100)]
         more = [_place(at, 'jump', 'breakpoint: x') for at in range(200, 300)]
         fine = ours + more + [_place(500, f'breakpoint: {_LABEL}')]
@@ -74,7 +77,7 @@ class Coverage(support.Case):
         self.assertEqual(ratio.reason, '128 jumps are 1.293 times C\'s 99, '
                          'and not 1.3 times')
 
-    def test_the_same_are_drawn_again(self):
+    def test_the_same_are_drawn_again(self) -> None:
         places = [_place(64 * at) for at in range(9000)]
         first, out = coverage.draw(places, 'c', 1)
         self.assertEqual((len(first), len(set(first)), out),
@@ -83,7 +86,7 @@ class Coverage(support.Case):
         self.assertEqual(first, coverage.draw(places, 'c', 1)[0])
         self.assertNotEqual(first, coverage.draw(places, 'c', 2)[0])
 
-    def test_what_kills_c_is_left_out_with_c(self):
+    def test_what_kills_c_is_left_out_with_c(self) -> None:
         deadly = [_place(1, f'breakpoint: {_LABEL}'),
                   _place(2, f'refused: {_WAITS}', 'breakpoint: x')]
         fine = [_place(3), _place(4, f'breakpoint: {_LABEL}', 'ftrace'),
@@ -95,13 +98,13 @@ class Coverage(support.Case):
         self.assertEqual(coverage.draw(deadly + fine, 'rust', 1),
                          (deadly + fine, []))
 
-    def test_rounds_have_all_and_nothing_near(self):
+    def test_rounds_have_all_and_nothing_near(self) -> None:
         # Few enough for rounds not to be split, and more.
         for end in 400, 20000:
             self.in_rounds([_place(at, 'jump' if at % 3 else 'refused: x')
                             for at in range(0, end, 5)])
 
-    def in_rounds(self, places):
+    def in_rounds(self, places: list[coverage.Place]) -> None:
         found = coverage.rounds(places, 'rust')
         self.assertEqual(sorted(one.at for these in found for one in these),
                          [one.at for one in places])
@@ -114,7 +117,7 @@ class Coverage(support.Case):
             self.assertLessEqual(len(these), coverage.REFUSED_ROUND
                                  if True in refused else coverage.ROUND)
 
-    def test_all_is_as_it_was_said(self):
+    def test_all_is_as_it_was_said(self) -> None:
         found = {place: place.rust for place in (
             _place(0x10), _place(0x20, 'ftrace'),
             _place(0x40, f'breakpoint: {_LABEL}'),
@@ -129,7 +132,7 @@ class Coverage(support.Case):
         self.assertEqual(self.wrong('rust', found, reversed(stays), stays),
                          [])
 
-    def test_what_is_otherwise_is_told(self):
+    def test_what_is_otherwise_is_told(self) -> None:
         for said, answer in (('jump', f'breakpoint: {_LABEL}'),
                              (f'breakpoint: {_LABEL}', 'jump'),
                              (f'breakpoint: {_LABEL}', f'breakpoint: {_LOOP}'),
@@ -142,7 +145,7 @@ class Coverage(support.Case):
             self.assertIn('f+0x10', told)
             self.assertIn(said, told)
 
-    def test_c_gives_no_reasons(self):
+    def test_c_gives_no_reasons(self) -> None:
         place = _place(0x10, c='breakpoint: not boosted')
         silent = [line for line in _say({place: 'breakpoint: x'})
                   if ' stays ' in line]
@@ -150,7 +153,7 @@ class Coverage(support.Case):
                                     silent), [])
         self.assertEqual(len(self.wrong('c', {place: 'jump'})), 1)
 
-    def test_reasons_of_others_are_not_taken(self):
+    def test_reasons_of_others_are_not_taken(self) -> None:
         # One stays that is not ours, so nobody knows which is whose.
         place = _place(0x10, f'breakpoint: {_LABEL}')
         more = [f'coverage: stays g+0x10/0x90  {_LABEL}']
@@ -168,20 +171,22 @@ class Coverage(support.Case):
         self.assertEqual(len(self.wrong('rust', {place: place.rust}, [other],
                                         [line])), 1)
 
-    def test_what_was_not_tried_and_troubles(self):
+    def test_what_was_not_tried_and_troubles(self) -> None:
         place = _place(0x10)
         told = coverage.disagreements([place], 'c', coverage.Heard([]))
         self.assertEqual(len(told), 2)
         told = self.wrong('c', {place: 'jump'}, ['coverage: trouble wait'])
         self.assertEqual(told, ['coverage: trouble wait'])
 
-    def test_text_that_is_not_restored(self):
+    def test_text_that_is_not_restored(self) -> None:
         heard = coverage.Heard(['coverage: round 000',
                                 'coverage: after ff10 0 jump',
                                 'coverage: end'])
         self.assertEqual(heard.unrestored, {0xff10: 'jump'})
 
-    def registered(self, more=(), splats=(), died=None):
+    def registered(self, more: Iterable[str] = (),
+                   splats: Iterable[str] = (),
+                   died: Exception | None = None) -> dict[str, str]:
         """{check: reason or ''} where a guest has one place, and says MORE."""
         place = _place(0xff10)
         lines = _say({place: 'jump'})
@@ -196,7 +201,7 @@ class Coverage(support.Case):
             self.assertEqual(one.status, 'fail' if one.reason else 'pass')
         return {one.name: one.reason for one in found}
 
-    def test_each_check_of_registering_fails_alone(self):
+    def test_each_check_of_registering_fails_alone(self) -> None:
         fine = {'x.registered': '', 'x.restored': '', 'x.no-splat': ''}
         self.assertEqual(self.registered(), fine)
         self.assertEqual(
@@ -215,7 +220,7 @@ class Coverage(support.Case):
             self.assertEqual(self.registered(died=died),
                              {'x.boot': 'it died'})
 
-    def test_memory_that_was_not_written(self):
+    def test_memory_that_was_not_written(self) -> None:
         built = mock.Mock(obj=self.tmp, impl='c')
         built.name = 'k'
         self.write('System.map', 'ffffffff81000000 T _text\n'
@@ -227,7 +232,7 @@ class Coverage(support.Case):
                 self.refused('4096 bytes of the memory'):
             coverage._memory(built)
 
-    def test_memory_is_copied_when_all_is_still(self):
+    def test_memory_is_copied_when_all_is_still(self) -> None:
         built = mock.Mock(obj=self.tmp, impl='c')
         built.name = 'k'
         self.write('System.map', 'ffffffff81000000 T _text\n'

@@ -34,12 +34,29 @@ test result: FAILED. 2 passed; 1 failed
 '''
 
 
-class Skipped(support.Case):
-    """A test that has nothing to look at."""
+class Python(support.Case):
+    """How these very tests are counted."""
 
-    def setUp(self):
+    def test_verdicts(self) -> None:
+        for line, name, verdict in (
+                ('test_a (tests.test_x.C.test_a) ... ok',
+                 'tests.test_x.C.test_a', 'ok'),
+                ('test_a (tests.test_x.C.test_a) ... FAIL',
+                 'tests.test_x.C.test_a', 'FAIL'),
+                ("test_a (tests.test_x.C.test_a) ... skipped 'no root'",
+                 'tests.test_x.C.test_a', "skipped 'no root'"),
+                ('setUpClass (tests.test_x.C) ... ERROR',
+                 'tests.test_x.C', 'ERROR')):
+            match = host._UNIT.match(line)
+            self.assertEqual((match[2], match[3]), (name, verdict))
+
+
+class Cargo(support.Case):
+    """What Cargo's tests have printed."""
+
+    def setUp(self) -> None:
         super().setUp()
-        self.command = []
+        self.command: list[str] = []
         for where, name, answer in ((host, 'fetch', None),
                                     (judges, 'environment', {})):
             self.enterContext(mock.patch.object(
@@ -52,24 +69,25 @@ class Skipped(support.Case):
             on_line(line)
         return 101
 
-    def found(self):
-        return {one.name: (one.status, one.reason) for one in host.rust()}
+    def results(self) -> dict[str, tuple[str, str]]:
+        return {result.name: (result.status, result.reason)
+                for result in host.rust()}
 
-    def test_is_skipped_with_its_reason(self):
-        self.assertEqual(self.found(), {
+    def test_what_is_skipped_has_its_reason(self) -> None:
+        self.assertEqual(self.results(), {
             'host.reads': ('pass', ''),
             'host.skips': ('skip', 'no kernel was built'),
             'host.breaks': ('fail', '')})
 
-    def test_fails_where_there_is_a_kernel(self):
+    def test_what_is_skipped_fails_where_there_is_a_kernel(self) -> None:
         self.write('work/build/x86_64-rust-test/vmlinux', '')
-        found = self.found()
-        self.assertEqual(found['host.reads'], ('pass', ''))
-        self.assertEqual(found['host.skips'], (
+        results = self.results()
+        self.assertEqual(results['host.reads'], ('pass', ''))
+        self.assertEqual(results['host.skips'], (
             'fail', 'skipped, though one was built: no kernel was built'))
 
-    def test_is_not_looked_for_where_others_run_it(self):
-        self.found()
+    def test_what_others_run_is_left_out(self) -> None:
+        self.results()
         place = self.command.index('--skip')
         self.assertEqual(self.command[place + 1], host._BOOTED)
 

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
 """Planted uses of freed memory: each one report, of ours, and no other."""
 
+from collections.abc import Callable
+
 import plants
 from tests import support
 
 _REPORT = 'BUG: KASAN: slab-use-after-free in {}+0x1a/0x2b'
 
 
-def _of(name):
+def _of(name: str) -> str:
     return _REPORT.format('_RNvNtCsz_12rust_kprobes' + plants.PLANTS[name])
 
 
 class Plants(support.Case):
-    def judged(self, change=lambda said: None, more=()):
-        """The status of each, after CHANGE to what is said of them."""
+    def failed(self, change: Callable = lambda said: None,
+               more: tuple[str, ...] = ()) -> dict[str, str]:
+        """{name: status} of what fails after CHANGE to what is said."""
         said = {name: [_of(name)] for name in plants.PLANTS}
         change(said)
         lines = list(more)
@@ -23,35 +26,35 @@ class Plants(support.Case):
         return {one.name.rpartition('.')[2]: one.status
                 for one in plants.judge(lines, 'x') if one.status != 'pass'}
 
-    def test_each_is_reported(self):
-        self.assertEqual(self.judged(), {})
+    def test_each_is_reported(self) -> None:
+        self.assertEqual(self.failed(), {})
         self.assertEqual(len(plants.judge([], 'x')), len(plants.PLANTS) + 1)
 
-    def test_one_is_not_reported(self):
-        self.assertEqual(self.judged(lambda said: said['probe'].clear()),
+    def test_one_is_not_reported(self) -> None:
+        self.assertEqual(self.failed(lambda said: said['probe'].clear()),
                          {'probe': 'fail'})
 
-    def test_one_was_not_tried(self):
-        self.assertEqual(self.judged(lambda said: said.pop('probe')),
+    def test_one_was_not_tried(self) -> None:
+        self.assertEqual(self.failed(lambda said: said.pop('probe')),
                          {'probe': 'fail'})
 
-    def test_one_is_reported_twice(self):
-        self.assertEqual(self.judged(
+    def test_one_is_reported_twice(self) -> None:
+        self.assertEqual(self.failed(
             lambda said: said['probe'].append(_of('probe'))),
             {'probe': 'fail'})
 
-    def test_another_function_or_kind(self):
+    def test_another_function_or_kind(self) -> None:
         for report in (_of('table_node'), _REPORT.format('get_kprobe'),
                        _of('probe').replace('use-after-free', 'oob')):
-            self.assertEqual(self.judged(
+            self.assertEqual(self.failed(
                 lambda said, report=report: said.update(probe=[report])),
                 {'probe': 'fail'})
 
-    def test_something_else_is_reported(self):
+    def test_something_else_is_reported(self) -> None:
         for line in ('WARNING: x', _of('probe')):
-            self.assertEqual(self.judged(more=[line]),
+            self.assertEqual(self.failed(more=(line,)),
                              {'nothing_else': 'fail'})
 
-    def test_one_that_nobody_knows(self):
-        self.assertEqual(self.judged(lambda said: said.update(new=[])),
+    def test_one_that_nobody_knows(self) -> None:
+        self.assertEqual(self.failed(lambda said: said.update(new=[])),
                          {'nothing_else': 'fail'})

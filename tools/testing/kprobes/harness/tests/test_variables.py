@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What is refused before anything begins, and what is not."""
 
+import os
+import subprocess
 from unittest import mock
 
 import cli
@@ -11,171 +13,188 @@ from tests import support
 
 _EVERY = ('run', 'test', 'test-all', 'check', 'check-kernel', 'shell', 'bench',
           'bench-quick', 'kernel', 'host-test', 'host-fuzz', 'host-bench',
-          'host-miri', 'kunit', 'selftest', 'storm', 'coverage', 'module', 'apply',
-          'series', 'docs', 'selfcheck', 'plan', 'clean')
+          'host-miri', 'kunit', 'selftest', 'storm', 'coverage', 'module',
+          'apply', 'series', 'docs', 'plan', 'clean')
 _NAMES = ('ARCH', 'IMPL', 'JOBS', 'PIECE', 'SEED', 'ARGS')
 
 
-class Variables(support.Case):
-    def setUp(self):
+class Case(support.Case):
+    def setUp(self) -> None:
         super().setUp()
         for name in ('KSRC', 'MODULE'):
             self.enterContext(mock.patch.object(env, name, None))
         self.given()
 
-    def given(self, **variables):
+    def given(self, **values: str) -> None:
         """These variables are set, the others are not."""
         self.enterContext(mock.patch.dict(
-            'os.environ', {**{name: '' for name in _NAMES}, **variables}))
+            'os.environ', {**{name: '' for name in _NAMES}, **values}))
 
-    def module(self, *files):
+    def module(self, *files: str) -> None:
         """DIR is a folder with FILES."""
-        (self.tmp / 'module').mkdir()
         for name in (*files, 'a.c'):
             self.write(f'module/{name}', 'obj-m := a.o\n')
         self.enterContext(mock.patch.object(
             env, 'MODULE', self.tmp / 'module'))
 
-    def refused_by_all(self, *words):
-        for command in _EVERY:
+    def refused_by(self, commands: tuple[str, ...], *words: str) -> None:
+        for command in commands:
             with self.refused(*words):
                 variables.check(command)
 
-    def test_arch(self):
-        self.given(ARCH='mips')
-        self.refused_by_all('ARCH= one of x86_64, arm', 'mips')
 
-    def test_impl(self):
-        self.given(IMPL='foo')
-        self.refused_by_all('IMPL= one of rust, c', 'foo')
+class Values(Case):
+    def test_of_each_variable(self) -> None:
+        for name, right, wrong, words in (
+                ('ARCH', 'x86_64', ('mips',), 'one of x86_64, arm'),
+                ('IMPL', 'c', ('foo',), 'one of rust, c'),
+                ('JOBS', '1', ('abc', '0', '-1', '1.5', '²'),
+                 'a number above 0'),
+                ('PIECE', 'c-arm', ('rust-mips',), 'one of ground, '),
+                ('SEED', str((1 << 64) - 1), ('x', '-1', str(1 << 64)),
+                 'a number below 2^64')):
+            for value in wrong:
+                self.given(**{name: value})
+                self.refused_by(_EVERY, f'{name}= {words}', value)
+            self.given(**{name: right})
+            variables.check('test-clients')
 
-    def test_what_has_kernels_of_its_own(self):
-        for given in {'ARCH': 's390x'}, {'IMPL': 'c'}:
-            self.given(**given)
-            for command in 'test-all', 'selfcheck', 'series', 'coverage':
-                with self.refused('has kernels of its own'):
-                    variables.check(command)
+    def test_a_kernel_tree(self) -> None:
+        for path, words in ((self.write('linux', ''), 'the folder of'),
+                            (self.tmp, None)):
+            self.enterContext(mock.patch.object(env, 'KSRC', path))
+            self.refused_by(_EVERY, f'KSRC= {words} a kernel tree' if words
+                            else 'KSRC to be a Linux source tree', str(path))
 
-    def test_jobs(self):
-        for wrong in ('abc', '0', '-1', '1.5', '²'):
-            self.given(JOBS=wrong)
-            self.refused_by_all('JOBS= a number above 0', wrong)
-        self.given(JOBS='1')
-        variables.check('test')
-
-    def test_piece(self):
-        self.given(PIECE='rust-mips')
-        self.refused_by_all('PIECE= one of ground, ', 'rust-mips')
-        self.given(PIECE='c-arm')
-        variables.check('test-all')
-
-    def test_seed(self):
-        for wrong in ('x', '-1', str(1 << 64)):
-            self.given(SEED=wrong)
-            self.refused_by_all('SEED= a number below 2^64', wrong)
-        self.given(SEED=str((1 << 64) - 1))
-        variables.check('host-fuzz')
-
-    def test_a_kernel_tree_that_is_a_file(self):
-        path = self.write('linux', '')
-        self.enterContext(mock.patch.object(env, 'KSRC', path))
-        self.refused_by_all('KSRC= the folder of a kernel tree', str(path))
-
-    def test_a_kernel_tree_that_is_none(self):
+    def test_a_kernel_tree_of_another_version(self) -> None:
+        self.write('Makefile', 'VERSION = 7\nPATCHLEVEL = 2\nSUBLEVEL = 8\n')
         self.enterContext(mock.patch.object(env, 'KSRC', self.tmp))
-        self.refused_by_all('KSRC to be a Linux source tree')
+        self.refused_by(_EVERY, 'KSRC to be Linux 7.3', '7.2.8',
+                        'use a 7.3 tree')
 
-    def test_no_module(self):
-        with self.refused('DIR= the folder of a module', 'no DIR'):
-            variables.check('module')
+    def test_a_storm(self) -> None:
+        for words, told in (('', (60, False, False)),
+                            ('600', (600, False, False)),
+                            ('9 piecewise', (9, True, False)),
+                            ('piecewise 9', (9, True, False)),
+                            ('returns', (60, False, True)),
+                            ('returns 7 piecewise', (7, True, True))):
+            self.given(ARGS=words)
+            self.assertEqual(variables.storm(), told)
+            variables.check('storm')
+        for words in ('foo', '0', '1 2', '-5', '9 piecewise piecewise',
+                      'piecewise foo', 'returns 1 returns'):
+            self.given(ARGS=words)
+            self.refused_by(('storm',), 'ARGS= seconds above 0', words)
+
+
+class Module(Case):
+    def test_none(self) -> None:
+        self.refused_by(('module',), 'DIR= the folder of a module', 'no DIR')
         variables.check('test')
+        with mock.patch.object(env, 'MODULE', self.tmp / 'absent'):
+            self.refused_by(_EVERY, 'DIR= the folder', 'absent',
+                            'existing folder')
 
-    def test_a_module_that_is_not_there(self):
-        self.enterContext(mock.patch.object(
-            env, 'MODULE', self.tmp / 'absent'))
-        self.refused_by_all('DIR= the folder', 'absent', 'existing folder')
-
-    def test_a_folder_without_a_module(self):
+    def test_a_folder_without_a_module(self) -> None:
         self.module('hello.c')
-        with self.refused('a Kbuild or Makefile in', 'obj-m := name.o'):
+        self.refused_by(('module',), 'a Kbuild or Makefile in',
+                        'obj-m := name.o')
+
+    def test_its_parameters_are_its_own(self) -> None:
+        for name in ('Makefile', 'Kbuild'):
+            self.module(name)
+            self.given(ARGS='symbol=vfs_read foo')
             variables.check('module')
 
-    def test_a_module(self):
-        for name in ('Kbuild', 'Makefile'):
-            self.write(f'{name}-module/a.rs', '')
-            with mock.patch.object(env, 'MODULE', self.write(
-                    f'{name}-module/{name}', 'obj-m := a.o\n').parent):
-                variables.check('module')
-
-    def test_a_module_of_what_is_not_there(self):
+    def test_one_of_what_is_not_there(self) -> None:
         self.module('Kbuild')
         (self.tmp / 'module/a.c').rename(self.tmp / 'module/b.c')
-        with self.refused('obj-m names a.o', 'there is b.c'):
-            variables.check('module')
+        self.refused_by(('module',), 'obj-m names a.o', 'there is b.c')
 
-    def test_a_storm(self):
-        for words, found in (('', (60, False, False)),
-                             ('600', (600, False, False)),
-                             ('piecewise', (60, True, False)),
-                             ('9 piecewise', (9, True, False)),
-                             ('piecewise 9', (9, True, False)),
-                             ('returns', (60, False, True)),
-                             ('returns 7 piecewise', (7, True, True))):
-            self.given(ARGS=words)
-            self.assertEqual(variables.storm(), found)
-            variables.check('storm')
-        for wrong in ('foo', '0', '1 2', '-5', '9 piecewise piecewise',
-                      'piecewise foo', 'returns 1 returns'):
-            self.given(ARGS=wrong)
-            with self.refused('ARGS= seconds above 0', wrong):
-                variables.check('storm')
 
-    def test_words_that_nobody_reads(self):
+class Commands(Case):
+    """What some commands cannot be told."""
+
+    def test_what_has_kernels_of_its_own(self) -> None:
+        for given in {'ARCH': 's390x'}, {'IMPL': 'c'}:
+            self.given(**given)
+            self.refused_by(('test-all', 'series', 'coverage'),
+                            'has kernels of its own')
+
+    def test_words_that_nobody_reads(self) -> None:
         self.given(ARGS='600')
         for command in _EVERY:
             if command not in ('storm', 'module'):
-                with self.refused(f'no ARGS: make {command} reads none',
-                                  'ARGS=600', 'leave it out'):
-                    variables.check(command)
+                self.refused_by((command,), f'no ARGS: make {command} reads',
+                                'ARGS=600', 'leave it out')
         variables.check('storm')
 
-    def test_parameters_of_a_module_are_its_own(self):
-        self.module('Kbuild')
-        self.given(ARGS='symbol=vfs_read foo')
-        variables.check('module')
-
-    def test_the_implementation_must_be_there(self):
+    def test_the_implementation_must_be_there(self) -> None:
         self.given(ARCH='arm')
-        for command in ('test', 'kernel', 'kunit', 'selftest', 'storm',
-                        'plan', 'check-kernel'):
-            with self.refused('IMPL=c for arm', 'no back end of ours yet'):
-                variables.check(command)
+        self.refused_by(('test', 'kernel', 'kunit', 'selftest', 'storm',
+                         'plan', 'check-kernel'), 'IMPL=c for arm',
+                        'no back end of ours yet')
         self.given(ARCH='arm', IMPL='rust')
-        for command in ('run', 'shell'):
-            with self.refused('IMPL=c for arm', 'IMPL=rust'):
-                variables.check(command)
+        self.refused_by(('run', 'shell'), 'IMPL=c for arm', 'IMPL=rust')
         self.given(ARCH='arm', IMPL='c')
         variables.check('test')
 
-    def test_our_own_code_is_not_in_the_other(self):
+    def test_our_own_code_is_not_in_the_other(self) -> None:
         self.given(IMPL='c')
-        with self.refused('IMPL=rust', 'IMPL=c'):
-            variables.check('check-kernel')
+        self.refused_by(('check-kernel', 'docs'), 'IMPL=rust', 'IMPL=c')
 
-    def test_what_is_shown_where_nothing_is_said(self):
+    def test_what_is_shown_where_nothing_is_given(self) -> None:
         self.assertEqual(variables.shown('x86_64'), 'rust')
         self.assertEqual(variables.shown('arm'), 'c')
         self.given(IMPL='c')
         self.assertEqual(variables.shown('x86_64'), 'c')
 
-    def test_nothing_begins(self):
+    def test_nothing_begins(self) -> None:
         self.given(IMPL='foo')
-        for where, name in ((toolchain, 'require'), (cli, '_turn'),
-                            (cli, '_listen')):
-            self.enterContext(mock.patch.object(where, name))
+        for module, name in ((toolchain, 'require'), (cli, '_turn'),
+                             (cli, '_listen')):
+            self.enterContext(mock.patch.object(module, name))
         shown = self.enterContext(mock.patch.object(env.Refusal, 'show'))
         self.enterContext(mock.patch('sys.argv', ['kp', 'test']))
         self.assertEqual(cli.main(), 2)
         shown.assert_called_once()
         toolchain.require.assert_not_called()
         cli._turn.assert_not_called()
+
+
+class Shell(support.Case):
+    """What kp refuses before there is a harness."""
+
+    def test_folders_that_cannot_be(self) -> None:
+        for command, given, words in (
+                ('kernel', {'CACHE': '/proc/none'},
+                 ('mkdir failed', 'CACHE=/some/dir')),
+                ('kernel', {'KSRC': '/none'},
+                 ('KSRC= to name a directory', 'give an existing path')),
+                ('selfcheck', {'IMPL': 'rust'}, ('no IMPL', 'IMPL=rust'))):
+            done = subprocess.run(
+                ['bash', env.KPROBES / 'kp', command], text=True, check=False,
+                env={'PATH': os.environ['PATH'], 'CACHE': str(self.tmp / 'x'),
+                     **given}, capture_output=True)
+            self.assertEqual(done.returncode, 2)
+            for word in words:
+                self.assertIn(word, done.stderr)
+
+
+class Paths(support.Case):
+    def test_as_on_the_users_machine(self) -> None:
+        with mock.patch.dict('os.environ', {
+                'KP_WORK': '/work', 'KP_HOST_WORK': '/home/u/c/checkouts/1',
+                'KP_CACHE': '/cache', 'KP_HOST_CACHE': '/home/u/c',
+                'KP_REPO': '/repo', 'KP_HOST_REPO': '/home/u/kprobes',
+                'KP_KSRC': '/ksrc', 'KP_HOST_KSRC': ''}):
+            for inside, outside in (
+                    ('/work', '/home/u/c/checkouts/1'),
+                    ('/work/tree/Makefile',
+                     '/home/u/c/checkouts/1/tree/Makefile'),
+                    ('/cache/ccache', '/home/u/c/ccache'),
+                    ('/repo/README.md', '/home/u/kprobes/README.md'),
+                    ('/workshop/x', '/workshop/x'),
+                    ('/ksrc/x', '/ksrc/x')):
+                self.assertEqual(env.host(inside), outside)

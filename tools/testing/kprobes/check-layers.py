@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Checks the layers of the Rust kprobes: which file may import what, where cfg,
+#[path] and unsafe may stand, what each file starts with.
+
+    check-layers.py [ROOT]      ROOT: the tree, by default the one it stands in
+
+Prints file:line, what was expected and what was found; 1 if anything was.
+"""
+import pathlib
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PLACES = 'rust/kprobes', 'arch/*/kprobes'
+SPDX = '// SPDX-License-Identifier: GPL-2.0'
+TESTS = 'CONFIG_RUST_KPROBES_KUNIT_TEST'
+FORBID_UNSAFE = f'#![cfg_attr(not({TESTS}), forbid(unsafe_code))]'
+NO_CONFIG = r'CONFIG_|cfg[a-z_]*\(.*target_'
+NO_PANIC = r'\.unwrap\(\)|\.expect\(|panic!\(|unreachable!\('
+# The pure files of the safe interface, and what the host crate may have.
+PURE = 'rust/kernel/kprobes/abi.rs', 'rust/kernel/kprobes/signature.rs'
+HOST = 'tools/testing/kprobes/host/src/lib.rs'
+HOST_PATHS = (r'(rust/kernel/kprobes/(abi|signature)|rust/kprobes/(contract'
+              r'|(model|shared|slot|pool|table)/mod)|arch/[a-z0-9]+/kprobes/isa/mod)\.rs')
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Files, and what they may have."""
+
+    name: str
+    files: str
+    modules: str = ''       # of the crate, that it may name
+    crates: str = ''        # besides core and itself
+    config: bool = False    # other code is pure: configuration arrives as a value
+    unsafe: bool = False
+
+
+EDGE = 'kernel bindings pin_init'
+MACHINE = ' '.join(f'arch/*/kprobes/{name}' for name in (
+    'machine.rs', 'machine/*', 'poke.rs', 'frame.rs', 'detour.rs', 'jump.rs', 'jump/*',
+    'starts.rs', 'returns.rs', 'jprobes.rs'))
+LAYERS = (
+    Layer('model', 'rust/kprobes/model/*', 'model'),
+    Layer('shared', 'rust/kprobes/shared/*', 'model shared'),
+    Layer('slot', 'rust/kprobes/slot/*', 'slot'),
+    Layer('pool', 'rust/kprobes/pool/*', 'pool'),
+    Layer('table', 'rust/kprobes/table/*', 'model table'),
+    Layer('contract', 'rust/kprobes/contract.rs', 'model', unsafe=True),
+    Layer('isa', 'arch/*/kprobes/isa/*', 'model contract'),
+    Layer('arch', 'rust/kprobes/arch.rs arch/*/kprobes/mod.rs', config=True),
+    Layer('sys', 'rust/kprobes/sys.rs rust/kprobes/sys/*', 'model shared slot pool table sys',
+          EDGE, config=True, unsafe=True),
+    Layer('machine', MACHINE, 'model contract sys', EDGE, config=True, unsafe=True),
+    Layer('life', 'rust/kprobes/life.rs rust/kprobes/life/*',
+          'model shared contract arch sys life', 'kernel', config=True),
+    Layer('view', 'rust/kprobes/view.rs', 'model sys life', 'kernel', config=True),
+    Layer('edge', 'rust/kprobes/abi.rs rust/kprobes/abi/* arch/*/kprobes/entry.rs',
+          'model sys life view', EDGE, config=True, unsafe=True),
+    Layer('root', 'rust/kprobes/rust_kprobes.rs', crates=EDGE, config=True),
+)
+FORBIDS_UNSAFE = re.compile(r'/(model|shared|slot|pool|table|isa)/mod\.rs$'
+                            r'|^rust/kprobes/life\.rs$')
+NAMED = re.compile(r'(?<![\w:])(crate::[a-z_]+|(?:kernel|alloc|std|pin_init)(?=::)'
+                   r'|bindings(?=::)|super::super)|kernel::(bindings)|^[ \t]*(bindings),', re.M)
+
+
+def spaces(match: re.Match) -> str:
+    """As long as what was matched, with its line ends."""
+    return re.sub(r'[^\n]', ' ', match[0])
+
+
+def closing(code: str, start: int) -> int:
+    """The offset of the brace that closes the first one behind START."""
+    depth = 0
+    for match in re.compile('[{}]').finditer(code, start):
+        depth += 1 if match[0] == '{' else -1
+        if not depth:
+            return match.start()
+    return len(code)
+
+
+class File:
+    """A file of Rust code, and what is wrong with it."""
+
+    def __init__(self, root: pathlib.Path, name: str) -> None:
+        self.name = name
+        self.text = (root / name).read_text()
+        self.lines = [*self.text.split('\n'), '', '']
+        self.problems: list[str] = []
+        self.code = re.sub(r'//.*', '', self.text).replace(TESTS, '')
+
+    def report(self, line: int, expected: str, found: str) -> None:
+        """Note a problem."""
+        self.problems.append(f'{self.name}:{line}: expected {expected}, found: {found}')
+
+    def forbid(self, pattern: str, expected: str, tests: bool = True) -> None:
+        """Each line of code that matches is a problem; without TESTS, before them."""
+        for number, line in enumerate(self.code.split('\n')):
+            if not tests and line.startswith('mod tests'):
+                return
+            if re.search(pattern, line):
+                self.report(number + 1, expected, self.lines[number].strip())
+
+    def named(self) -> Iterator[tuple[int, str]]:
+        """Line and name of each module after crate::, of each crate, and bindings."""
+        # The one macro of the kernel crate that pure code may name.
+        code = self.code.replace('kernel::macros::kunit_tests(', '')
+        # crate::{a::{..}, b} names a and b.
+        while (start := code.find('crate::{')) >= 0:
+            first, end = start + len('crate::{'), closing(code, start)
+            group = code[first:end]
+            while '{' in group:
+                group = re.sub(r'\{[^{}]*\}', spaces, group)
+            for name in re.finditer(r'(?:^|,)\s*(\w+)', group):
+                at = first + name.start(1)
+                yield code.count('\n', 0, at) + 1, f'crate::{name[1]}'
+            code = code[:start] + re.sub(r'[^\n]', ' ', code[start:end]) + code[end:]
+        for match in NAMED.finditer(code):
+            yield code.count('\n', 0, match.start(match.lastindex)) + 1, match[match.lastindex]
+
+
+def check_imports(file: File, layer: Layer) -> None:
+    """The file names what its layer may name."""
+    allowed = [*(f'crate::{name}' for name in layer.modules.split()), *layer.crates.split()]
+    for line, name in file.named():
+        if name not in allowed:
+            file.report(line, f'only {" ".join(allowed)} in the layer \'{layer.name}\'', name)
+
+
+def check(file: File) -> None:
+    """A file of the crate."""
+    layer = next((layer for layer in LAYERS for pattern in layer.files.split()
+                  if fnmatchcase(file.name, pattern)), None)
+    if not layer:
+        file.report(1, 'a file of a known layer (see LAYERS in check-layers.py)', 'a new name')
+        return
+    check_imports(file, layer)
+    if file.lines[0] != SPDX:
+        file.report(1, SPDX, file.lines[0])
+    if not file.lines[2].startswith('//! '):
+        file.report(3, '//! and what the file is', file.lines[2])
+    if not layer.config:
+        file.forbid(NO_CONFIG, 'no configuration in pure code (it arrives as a value)')
+    file.forbid(NO_PANIC, 'no way to panic (say Refusal)', tests=False)
+    if layer.name != 'arch':
+        file.forbid(r'#\[path|path *=', '#[path] in rust/kprobes/arch.rs only')
+        file.forbid(r'CONFIG_(X86|ARM|PPC|S390)([^A-Z_0-9]|(_64|64|32)[^A-Z_0-9])',
+                    'the architecture chosen in rust/kprobes/arch.rs only')
+    if not layer.unsafe:
+        file.forbid(r'(^|[^a-z_])unsafe([^a-z_]|$)', f'no unsafe in the layer \'{layer.name}\'')
+    if FORBIDS_UNSAFE.search(file.name) and FORBID_UNSAFE not in file.text:
+        file.report(1, FORBID_UNSAFE, 'none')
+
+
+def check_pure(file: File) -> None:
+    """A pure file of the safe interface."""
+    file.forbid(r'(^|[^a-z_])(unsafe|crate|kernel|alloc|bindings)([^a-z_]|$)',
+                'nothing but core in a pure file', tests=False)
+    file.forbid(NO_CONFIG, 'no configuration in pure code (it arrives as a value)')
+    file.forbid(NO_PANIC, 'no way to panic', tests=False)
+
+
+def check_host(file: File) -> None:
+    """The host crate: #[path] to pure files only."""
+    for number, line in enumerate(file.lines):
+        if '#[path' in line and not re.search(HOST_PATHS, line):
+            file.report(number + 1, '#[path] to model, shared, slot, pool, table, contract, abi '
+                        'or an isa', line)
+
+
+def main() -> int:
+    """Returns the exit status."""
+    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT
+    names = sorted(str(path.relative_to(root)) for place in PLACES
+                   for folder in root.glob(place) for path in folder.rglob('*.rs'))
+    if not names:
+        print(f'check-layers: no .rs files below {" and ".join(PLACES)} in {root}',
+              file=sys.stderr)
+        return 2
+    problems = []
+    for function, names_of in ((check, names), (check_pure, PURE), (check_host, [HOST])):
+        for name in names_of:
+            if function is check or (root / name).exists():
+                file = File(root, name)
+                function(file)
+                problems += file.problems
+    for problem in problems:
+        print(problem)
+    return 1 if problems else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

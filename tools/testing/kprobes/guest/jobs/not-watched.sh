@@ -1,3 +1,0 @@
-# SPDX-License-Identifier: GPL-2.0
-# A defect that kills the guest: alone in its own boot.
-load kprobes_crash how=not_watched
