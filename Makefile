@@ -4,13 +4,13 @@
 # rust/kprobes, arch/*/kprobes and patches/.
 
 KP := tools/testing/kprobes/kp
-export ARCH IMPL KSRC JOBS CACHE V HOST_TOOLS DIR ARGS UNDO PIECE FAST SEED DEBIAN_MIRROR DEBIAN_SECURITY
+export ARCH IMPL KSRC JOBS CACHE V HOST_TOOLS DIR ARGS UNDO PIECE TEST FAST SEED DEBIAN_MIRROR DEBIAN_SECURITY
 # What stands on the command line: kp refuses a name that it does not know.
 export KP_GIVEN := $(MAKEOVERRIDES)
 
 COMMANDS := run test test-all test-clients check check-kernel shell bench bench-quick \
 	kernel host-test host-fuzz host-bench host-miri kunit selftest storm coverage module apply series docs selfcheck \
-	plan clean
+	clean
 
 .PHONY: help distclean $(COMMANDS)
 
@@ -35,14 +35,14 @@ distclean:
 #:                     fails where a row differs by over 1 % from the run before of the same kernel
 #: make bench-quick    the rows of one hit only, against the committed figures of C
 #: make kernel         build the kernel of `make test` only
-#: make host-test      the host tests only
+#: make host-test      the host tests only (TEST=glob)
 #: make host-fuzz      our decoder against LLVM, iced and insn.c on 100 million strings, and its speed; boundaries,
 #:                     copies and emulation against iced and the CPU (SEED=n)
 #: make host-bench     what return probes have in store beside the rings that C has it in: time on this machine's CPUs,
 #:                     and memory on 2, 64 and 256 of them
 #: make host-miri      host tests under Miri, which finds undefined behaviour (a pinned nightly Rust, fetched once)
-#: make kunit          boot and count the KUnit suites only
-#: make selftest       boot and count the samples' and clause tests only
+#: make kunit          boot and count the KUnit suites only (TEST=suite.case)
+#: make selftest       boot and count the samples' and clause tests only (TEST=suite.case)
 #: make storm          probes come and go under constant hits on 4 CPUs (ARGS="600 piecewise returns": seconds,
 #:                     interrupts anywhere, return probes alone)
 #: make coverage       how many instructions of the booted kernel may become jumps, with Rust and C, by reason;
@@ -55,7 +55,6 @@ distclean:
 #: make docs           the pages of Documentation/trace/rust-kprobes/ and rustdoc's, in HTML: says where they are, fails
 #:                     where a warning names a file of ours
 #: make selfcheck      prove that the harness catches what goes wrong
-#: make plan           write the lists of expected tests from a run
 #: make clean          delete objects
 #: make distclean      delete everything, the cache with its toolchain included
 #:
@@ -67,6 +66,7 @@ distclean:
 #:   ARGS="..."           module: its parameters; storm: seconds, piecewise, returns;
 #:                        test-clients: the beginning of cases' names
 #:   PIECE=name           test-all: that one only
+#:   TEST=glob            kunit, selftest: a suite, or suite.case; host-test: a part of a test's name; * is anything
 #:   SEED=n               host-fuzz, coverage: where chance begins
 #:   UNDO=1               apply: take it out again
 #:   FAST=1               series: no builds

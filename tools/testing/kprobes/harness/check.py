@@ -47,8 +47,10 @@ def _run(name: str, command: list, cwd: Path = env.REPO,
     status = procs.run(command, log, cwd=cwd, extra=extra)
     # The first line is the command, which may name a hundred files.
     said = log.read_text(errors='replace').splitlines()[1:]
-    return _result(name, (said[-30:] or [f'exit status {status}'])
-                   if status else [])
+    result = _result(name, (said[-30:] or [f'exit status {status}'])
+                     if status else [])
+    result.log = env.host(log)
+    return result
 
 
 def _spdx(paths: list[Path]) -> Result:

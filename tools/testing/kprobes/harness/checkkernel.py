@@ -22,7 +22,7 @@ def _call(name, command, **options):
 
 def _result(name, log, status):
     return Result(f'check-kernel.{name}', 'fail' if status else 'pass',
-                  procs.tail(log, 20) if status else '')
+                  procs.tail(log, 20) if status else '', env.host(log))
 
 
 _CFG = 'include/generated/rustc_cfg'
@@ -75,7 +75,7 @@ def _clippy_among(built, name, saved):
     if status and not found:
         return _result(name, log, status)
     return Result(f'check-kernel.{name}', 'fail' if found else 'pass',
-                  '\n'.join(found))
+                  '\n'.join(found), env.host(log))
 
 
 # Flags that crates must agree on to be used together.

@@ -26,7 +26,7 @@ import kernel
 import progress
 import qemu
 from kernel import Built
-from ktap import Result
+from ktap import Result, logged
 
 ARCH = 'x86_64'
 FOLDER = env.RESULTS / 'coverage'
@@ -389,7 +389,8 @@ def _registered(built: Built, places: list[Place], where: str, seed: int
         console = _register(built, chosen)
     except qemu.Died as died:
         died.show()
-        return [Result(f'{where}.boot', 'fail', died.found.split('\n')[0])]
+        return [Result(f'{where}.boot', 'fail', died.found.split('\n')[0],
+                       died.log)]
     heard = Heard(console.lines)
     wrong = disagreements(chosen, built.impl, heard)
     said = Counter(one.said(built.impl).partition(':')[0] for one in chosen)
@@ -402,13 +403,13 @@ def _registered(built: Built, places: list[Place], where: str, seed: int
         progress.say(f'  {text}')
     for place in out:
         progress.say(f'  left out: {place}: {_reason(place.rust)}')
-    return [
+    return logged([
         Result(f'{where}.registered', 'fail' if wrong else 'pass',
                f'{len(wrong)}: ' + '; '.join(wrong[:3]) if wrong else ''),
         Result(f'{where}.restored', 'fail' if heard.unrestored else 'pass',
                '; '.join(_unrestored(chosen, heard)[:5])),
         Result(f'{where}.no-splat', 'fail' if console.splats else 'pass',
-               '; '.join(console.splats[:5]))]
+               '; '.join(console.splats[:5]))], console.log)
 
 
 def run() -> list[Result]:

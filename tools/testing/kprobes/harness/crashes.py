@@ -14,7 +14,7 @@ from pathlib import Path
 import progress
 import qemu
 from kernel import Built
-from ktap import Result
+from ktap import Result, logged
 
 WARNING = 'WARNING: '
 _SITE = 'kprobes_unrecoverable_site'
@@ -129,13 +129,14 @@ def tests(built: Built, image: Callable[[str], Path]) -> list[Result]:
     died = None
     with progress.Stage(f'boot {built.name} crashes', 1) as stage:
         try:
-            lines = qemu.boot(
+            console = qemu.boot(
                 built, image(' '.join(crash.test for crash in crashes)),
                 name='crashes', timeout=300, cmdline='kunit.enable=0',
-                on_line=stage.tick).lines
+                on_line=stage.tick)
+            lines, log = console.lines, console.log
         except qemu.Died as error:
-            died, lines = error, error.lines
-    found = judge(lines, crashes, built)
+            died, lines, log = error, error.lines, error.log
+    found = logged(judge(lines, crashes, built), log)
     if died and any(result.status == 'fail' for result in found):
         died.show()
     return found + [_result(built, crash, 'skip', f'no CONFIG_{crash.needs}')

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import clients
@@ -73,12 +74,20 @@ def _boot(built, image, name, planned, part='', **options):
         except qemu.Died as died:
             died.show()
             return died.lines, [Result(f'{_prefix(built)}{part}.boot', 'fail',
-                                       died.found.split('\n')[0])]
+                                       died.found.split('\n')[0], died.log)]
     progress.say(f'{built.name} {name}: booted under {console.accelerator} in '
                  f'{console.seconds:.0f} s, console {env.host(console.log)}')
     return console.lines, [Result(
         f'{_prefix(built)}{part}.no-splat',
-        'fail' if console.splats else 'pass', '; '.join(console.splats[:5]))]
+        'fail' if console.splats else 'pass', '; '.join(console.splats[:5]),
+        env.host(console.log))]
+
+
+def _with(ending: list[Result], cases: list[Result]) -> list[Result]:
+    """CASES, from the same console as the ENDING, and that."""
+    for case in cases:
+        case.log = ending[0].log
+    return cases + ending
 
 
 def _died(ending):
@@ -91,7 +100,8 @@ def plant_tests(built: Built) -> list[Result]:
     # What it says of them is what is wanted.
     lines, ending = _boot(built, image, 'plants', 1, '.plants',
                           cmdline=plants.CMDLINE)
-    return ending if _died(ending) else plants.judge(lines, _prefix(built))
+    return ending if _died(ending) else _with(
+        ending, plants.judge(lines, _prefix(built)))[:-1]
 
 
 def client_tests(built: Built) -> list[Result]:
@@ -103,7 +113,7 @@ def client_tests(built: Built) -> list[Result]:
                           timeout=1800, silence=400, cmdline='kunit.enable=0')
     cases = clients.judge(lines, _prefix(built),
                           () if _died(ending) else clients.names())
-    return results.judge(cases + ending, *lists(built))
+    return results.judge(_with(ending, cases), *lists(built))
 
 
 _FORM_FAULTS = {'wrong': 'runs wrongly',
@@ -165,7 +175,7 @@ def main_tests(built: Built, paths: list[Path], states: int = 8,
     lines, ending = _boot(built, image, 'tests', 3,
                           timeout=1200 if built.impl == 'c' else 600,
                           cmdline=_early_probes(built) + cmdline, extra=extra)
-    found = ktap.parse(lines, _prefix(built)) + ending
+    found = _with(ending, ktap.parse(lines, _prefix(built)))
     if _died(ending):
         return found
     if says:
@@ -196,15 +206,35 @@ def boots(built: Built, paths: list[Path],
     return found
 
 
-def kunit_tests(built: Built) -> list[Result]:
+def kunit_tests(built: Built, cmdline: str = '') -> list[Result]:
     """Boot BUILT once, for its KUnit suites and its checkers; the results.
 
     That is what a kernel can do that has no modules, or nothing to look at.
     """
     image = guest.initramfs(built, 'kunit', job('health', built.impl))
-    lines, ending = _boot(built, image, 'kunit', 1)
-    found = ktap.parse(lines, _prefix(built)) + ending
+    lines, ending = _boot(built, image, 'kunit', 1, cmdline=cmdline)
+    found = _with(ending, ktap.parse(lines, _prefix(built)))
     return found if _died(ending) else results.judge(found, *lists(built))
+
+
+def chosen(built: Built, part: str, test: str) -> list[Result]:
+    """The results that TEST means, in PART, and what is wrong with the boot."""
+    suite = test.partition('.')[0]
+    # KUnit knows cases, and not the parameters of one. The suite graph runs
+    # the clauses once more.
+    cases = 'clauses*' if suite == 'graph' else '.'.join(test.split('.')[:2])
+    cmdline = f'kunit.filter_glob={cases}'
+    found = []
+    if part == 'kunit':
+        found = kunit_tests(built, cmdline)
+    else:
+        for name, boot in boots(built, modules(built), cmdline=cmdline):
+            if suite != 'crash' if name == 'tests' \
+                    else fnmatchcase('crash', suite):
+                found += boot()
+    return [leaf for leaf in found if results.chosen(leaf.name, test)
+            or leaf.status == 'fail'
+            and leaf.name.endswith(('.boot', '.no-splat'))]
 
 
 # What the guest says, and what the emulation is then told.
@@ -216,23 +246,6 @@ _STORM_SAYS = tuple(f'# {head}' for head in (
     'anchored:', 'loose:', 'jumps:', 'jumps_loose:', 'boundaries:',
     'returns:', 'returns_loose:', 'modules_', 'cpus_', 'jumps_are')) + tuple(
         f'kprobes_storm: {head}' for head in ('sleepers', 'boundaries', 'steps'))
-
-# Its tests that have nothing to do with return probes, those that have, and
-# those in which all is turned off.
-_STORMS_OF_OTHERS = ('no_hit_is_lost', 'nothing_is_called_late',
-                     'no_hit_by_a_jump_is_lost', 'jumps_come_and_go',
-                     'sleepers_come_back', 'interrupts_in_copies')
-_STORMS_OF_RETURNS = ('no_return_is_lost', 'returns_come_and_go',
-                      'the_killed_come_back', 'no_store_is_left')
-_STORMS_OF_SWITCHES = ('nothing_is_called_late', 'jumps_come_and_go')
-
-
-def not_of_storm(piecewise: bool, returns: bool) -> tuple[str, ...]:
-    """The names of what a storm of that kind leaves out."""
-    if returns:
-        return _STORMS_OF_OTHERS
-    return _STORMS_OF_RETURNS + _STORMS_OF_SWITCHES if piecewise else ()
-
 
 # Of a minute, half is the guest's coming and going under emulation.
 STORM_SECONDS = 40
@@ -268,8 +281,8 @@ def storm(built: Built, paths: list[Path], seconds: int = STORM_SECONDS,
     for line in lines:
         if line.startswith(_STORM_SAYS) or 'in copies of' in line:
             progress.say(line)
-    return [leaf for leaf in ktap.parse(lines, _prefix(built))
-            if '.storm.' in leaf.name] + ending
+    return _with(ending, [leaf for leaf in ktap.parse(lines, _prefix(built))
+                          if '.storm.' in leaf.name])
 
 
 # The suite of the kernel crate's examples, of which most are not ours.
@@ -280,19 +293,3 @@ _EXAMPLES = re.compile(
 def of_others(name: str) -> bool:
     """Is it an example in the documentation of what is not ours?"""
     return bool(_EXAMPLES.search(name))
-
-
-_OURS = ('.surface.', '.samples.', '.clauses', '.modules.', '.files.',
-         '.forms.', '.forms_jumps.', '.crash.', '.health.', '.early.',
-         '.copies.', '.graph.', '.ftrace_kill.')
-
-
-def of_kunit(name: str) -> bool:
-    """Is this test one of a KUnit suite of the kernel itself?"""
-    return not any(part in name
-                   for part in (*_OURS, '.storm.', 'check-kernel.'))
-
-
-def of_ours(name: str) -> bool:
-    """Is this test one of the samples' or clauses'?"""
-    return any(part in name for part in _OURS)

@@ -5,6 +5,9 @@ import concurrent.futures
 import os
 import re
 import time
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
 
 import env
 import judges
@@ -12,13 +15,16 @@ import nightly
 import packages
 import procs
 import progress
-from ktap import Result
+from ktap import Result, logged
 
 CRATE = env.KPROBES / 'host'
 _TEST = re.compile(r'^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored)'
                    r'(?:, (.*))?$')
 _UNIT = re.compile(r'^(\w+) \(([\w.]+)\)(?:\n.*)? \.\.\. '
                    r'(ok|FAIL|ERROR|skipped (.*))$')
+
+# How many tests of a crate follow.
+_RUNNING = re.compile(r'^running (\d+) tests?$')
 
 # Whose output follows, and that of a test without what it looks at.
 _OUTPUT = re.compile(r'^---- (\S+) stdout ----$')
@@ -32,14 +38,14 @@ _COUNTED = re.compile(r'^\S.*: \d+ strings, |^(speed|jumps): '
                       r'|^  \d+ (un)?explained: ')
 
 
-def cargo_environment():
+def cargo_environment() -> dict[str, str]:
     """Crates come from the cache; objects go to this checkout's part."""
     return {'CARGO_HOME': str(env.CACHE / 'cargo'),
             'CARGO_TARGET_DIR': str(env.WORK / 'host'),
             'CARGO_TERM_COLOR': 'never'}
 
 
-def fetch():
+def fetch() -> None:
     """The crates of the committed Cargo.lock, once, into the cache."""
     lock = (CRATE / 'Cargo.lock').read_text()
     mark = env.CACHE / 'cargo' / 'fetched'
@@ -62,15 +68,20 @@ def fetch():
         mark.write_text(lock)
 
 
-def _rust(name, planned, words=(), environment=None, on_line=None,
-          command=('test', '--workspace')):
+def _rust(name: str, planned: float, words: Iterable[str] = (),
+          environment: dict[str, str] | None = None,
+          on_line: Callable[[str], object] | None = None,
+          command: Iterable[str] = ('test', '--workspace')) -> list[Result]:
     """Cargo's tests, those that WORDS choose, as results below NAME."""
     log = env.LOGS / f'{name}-rust.log'
-    found, whose = [], ''
+    found: list[Result] = []
+    whose, announced = '', 0
 
-    def line(text):
-        nonlocal whose
-        if match := _TEST.match(text):
+    def line(text: str) -> None:
+        nonlocal whose, announced
+        if match := _RUNNING.match(text):
+            announced += int(match[1])
+        elif match := _TEST.match(text):
             status = {'ok': 'pass', 'FAILED': 'fail'}.get(match[2], 'skip')
             found.append(Result(f'{name}.{match[1]}', status, match[3] or ''))
             stage.tick(match[1])
@@ -95,34 +106,40 @@ def _rust(name, planned, words=(), environment=None, on_line=None,
     if status and not any(one.status == 'fail' for one in found):
         print(procs.tail(log, 30))
         found.append(Result(f'{name}.cargo-test', 'fail',
-                            f'exit status {status}, see '
-                            f'{env.host(log)}'))
-    return found
+                            f'exit status {status}'))
+    if len(found) < announced:
+        found.append(Result(
+            f'{name}.plan', 'fail', f'{announced} tests announced, '
+            f'{len(found)} came'))
+    return logged(found, log)
 
 
-def _unit_tests(modules):
+def _unit_tests(modules: list[str], test: str) -> tuple[Path, int]:
     """unittest in a process of its own for MODULES: (its log, its status)."""
     log = env.LOGS / f'host-python-{modules[0]}.log'
     return log, procs.run(
-        ['python3', '-m', 'unittest', '-v',
+        ['python3', '-m', 'unittest', '-v', *(['-k', f'*{test}*'] if test else []),
          *(f'tests.{name}' for name in modules)], log, cwd=env.HARNESS)
 
 
-def python() -> list[Result]:
-    """The tests of the harness, on all CPUs."""
+def python(test: str = '') -> list[Result]:
+    """The tests of the harness, or those whose names TEST is in, on all CPUs."""
     names = sorted(path.stem for path in env.HARNESS.glob('tests/test_*.py'))
     lanes = max(2, len(os.sched_getaffinity(0)))
     with progress.Stage('harness tests', 1) as stage, \
             concurrent.futures.ThreadPoolExecutor(lanes) as pool:
-        found = []
-        for log, status in pool.map(_unit_tests, ([name] for name in names)):
+        found: list[Result] = []
+        for log, status in pool.map(lambda name: _unit_tests([name], test),
+                                    names):
             stage.tick(log.stem)
-            found += _verdicts(log, status)
+            found += _verdicts(log, status, bool(test))
     return found
 
 
-def _verdicts(log, status):
-    found, text = [], log.read_text(errors='replace')
+def _verdicts(log: Path, status: int, chosen: bool) -> list[Result]:
+    """What unittest says in LOG; of those that are CHOSEN there may be none."""
+    found: list[Result] = []
+    text = log.read_text(errors='replace')
     for line in text.splitlines():
         if match := _UNIT.match(line):
             verdict = {'ok': 'pass'}.get(
@@ -131,6 +148,8 @@ def _verdicts(log, status):
                 f'harness.{match[2].removeprefix("tests.")}', verdict,
                 match[4] or ''))
     ran = re.search(r'^Ran (\d+) test', text, re.M)
+    if chosen and ran and ran[1] == '0':
+        return []
     if ran and int(ran[1]) > len(found):
         found.append(Result('harness.unittest', 'fail',
                             f'{ran[1]} ran, only {len(found)} verdicts were '
@@ -139,16 +158,21 @@ def _verdicts(log, status):
         found.append(Result('harness.unittest', 'fail', procs.tail(log, 8)))
     elif status:
         print(procs.tail(log, 40))
-    return found
+    return logged(found, log)
 
 
-def rust() -> list[Result]:
-    """Cargo's tests."""
+def rust(test: str = '') -> list[Result]:
+    """Cargo's tests, or those whose names TEST is in; * in it is anything."""
+    # Cargo looks for words, and knows no pattern.
+    word = max(test.split('*'), key=len)
     fetch()
     # Two at once would write one log.
     with procs.turn(env.WORK / 'host.lock', 'this checkout', 'host tests'):
         kernels = _kernels('x86_64-rust-test')
-        found = _rust('host', 5, ('--skip', _BOOTED), kernels)
+        found = _rust('host', 5, (*filter(None, [word]), '--skip', _BOOTED),
+                      kernels)
+        found = [one for one in found if one.status == 'fail'
+                 or fnmatchcase(one.name, f'host.*{test}*')]
         # What is skipped wants a kernel, and nothing else.
         for one in found:
             if one.status == 'skip' and kernels['KPROBES_VMLINUX']:
@@ -157,13 +181,13 @@ def rust() -> list[Result]:
         return found
 
 
-def _kernels(which):
+def _kernels(which: str) -> dict[str, str]:
     """Built kernels whose every address is looked at, if there are any."""
     found = sorted((env.WORK / 'build').glob(f'{which}/vmlinux'))
     return {'KPROBES_VMLINUX': ':'.join(map(str, found))}
 
 
-def fuzz():
+def fuzz() -> list[Result]:
     """The long form of what is random; what decoders counted is shown."""
     fetch()
     images = judges.images()
@@ -180,7 +204,7 @@ def fuzz():
     return found
 
 
-def bench():
+def bench() -> list[Result]:
     """The stores of return probes beside C's; what was measured is shown."""
     fetch()
     said = []
@@ -193,7 +217,7 @@ def bench():
     return found
 
 
-def booted(kernels):
+def booted(kernels: Iterable[Iterable[Path]]) -> list[Result]:
     """Say what becomes of a probe on each instruction of KERNELS.
 
     Each is a vmlinux, what was in memory once it had booted, and a file to
@@ -221,7 +245,7 @@ _MIRI_FLAGS = ('-Zmiri-permissive-provenance -Zmiri-ignore-leaks '
                '-Zmiri-disable-stacked-borrows')
 
 
-def miri():
+def miri() -> list[Result]:
     """Tests under Miri; skipped, with the reason, where it is not to be had."""
     fetch()
     try:

@@ -8,7 +8,11 @@ that announced more results than came is a failure of its own.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
+
+import env
 
 _RESULT = re.compile(r'^( *)(not ok|ok) +\d+(?: +-)?(?: +([^#]*?))?'
                      r'(?: *# *(\w*) *(.*))?$')
@@ -24,6 +28,14 @@ class Result:
     name: str
     status: str     # pass, fail, skip
     reason: str = ''
+    log: str = ''   # as the user sees its path
+
+
+def logged(results: list[Result], log: Path) -> list[Result]:
+    """RESULTS, which are all out of LOG."""
+    for one in results:
+        one.log = env.host(log)
+    return results
 
 
 @dataclass
@@ -35,23 +47,24 @@ class _Level:
     planned: int = 0
 
 
-def parse(lines, prefix=''):
+def parse(lines: Iterable[str], prefix: str = '') -> list[Result]:
     """The Results in LINES."""
-    results, levels, notes = [], [], []
+    results: list[Result] = []
+    levels: list[_Level] = []
+    notes: list[str] = []
 
-    def close(depth):
+    def close(depth: int) -> _Level | None:
         """Drop the levels deeper than DEPTH; the outermost of them."""
         outer = None
         while levels and levels[-1].depth > depth:
             outer = levels.pop()
             if outer.planned > outer.seen:
-                name = '.'.join(p for p in (prefix, outer.name) if p)
                 results.append(Result(
-                    f'{name or "guest"}.plan', 'fail',
+                    _name(prefix, [outer], 'plan'), 'fail',
                     f'{outer.planned} results announced, {outer.seen} came'))
         return outer
 
-    def level(depth):
+    def level(depth: int) -> _Level:
         if not levels or levels[-1].depth < depth:
             levels.append(_Level(depth))
         return levels[-1]
@@ -68,8 +81,7 @@ def parse(lines, prefix=''):
             notes.clear()
         elif match := _PLAN.match(line):
             close(len(match[1]))
-            here = level(len(match[1]))
-            here.planned = int(match[2])
+            level(len(match[1])).planned = int(match[2])
         elif match := _RESULT.match(line):
             depth = len(match[1])
             below = close(depth)
@@ -77,19 +89,18 @@ def parse(lines, prefix=''):
             here.seen += 1
             bad = match[2] == 'not ok'
             here.failed += bad
+            name = _name(prefix, levels, match[3] or '?')
             if below and below.seen:
                 if bad and not below.failed:
-                    results.append(Result(
-                        _name(prefix, levels, match[3]), 'fail',
-                        'failed outside its cases'))
+                    results.append(Result(name, 'fail',
+                                          'failed outside its cases'))
                 notes.clear()
                 continue
             status = 'fail' if bad else 'pass'
             if (match[4] or '').upper() == 'SKIP':
                 status = 'skip'
             reason = match[5] or ('; '.join(notes[-6:]) if bad else '')
-            results.append(Result(_name(prefix, levels, match[3]), status,
-                                  reason.strip()))
+            results.append(Result(name, status, reason.strip()))
             notes.clear()
         elif match := _NOTE.match(line):
             notes.append(match[1])
@@ -97,6 +108,6 @@ def parse(lines, prefix=''):
     return results
 
 
-def _name(prefix, levels, last):
-    parts = [prefix] + [lv.name for lv in levels[:] if lv.name]
-    return '.'.join(p for p in [*parts, (last or '?').strip()] if p)
+def _name(prefix: str, levels: list[_Level], last: str) -> str:
+    parts = [prefix, *(level.name for level in levels), last.strip()]
+    return '.'.join(part for part in parts if part)

@@ -55,8 +55,6 @@ RUN_BY = {'run': 'run-x86_64', 'test': 'rust-x86_64', 'check': 'ground',
           # What make test does of a kernel, in parts.
           'kernel': 'rust-x86_64', 'check-kernel': 'rust-x86_64',
           'kunit': 'rust-x86_64', 'selftest': 'rust-x86_64',
-          # That it lists results; what it lists are those of make test.
-          'plan': 'test_results.py',
           # Somebody has to type there: how that comes to the guest.
           'shell': 'test_qemu.py',
           'clean': 'test_turns.py', 'distclean': 'test_shell.py',
@@ -75,15 +73,8 @@ def _whole(arch, impl, piece):
         found += boot()
     if built.has('KASAN'):
         found += guests.plant_tests(built)
-    # Another flavour runs the same, but for the checkers it is without,
-    # and for what is listed.
-    return found + results.judge(results.vanished(
-        f'{arch}-{impl}', found,
-        lambda name: '.storm.' not in name and (
-            piece.flavour == 'test' or '.health.' not in name)
-        and not any(suite in name for suite in piece.without),
-        f'{arch}-{impl}-{piece.flavour}' if piece.more else None),
-        f'{impl}-{piece.flavour}')
+    return found + results.vanished('check-kernel kunit guest', found,
+                                    f'{arch}-{impl}-{piece.flavour}')
 
 
 def _kunit(arch, impl, piece):
@@ -92,10 +83,8 @@ def _kunit(arch, impl, piece):
     found = checkkernel.run(built) if impl == 'rust' else []
     found += [leaf for leaf in guests.kunit_tests(built)
               if not guests.of_others(leaf.name)]
-    return found + results.vanished(
-        f'{arch}-{impl}', found, lambda name:
-        guests.of_kunit(name) or name.startswith('check-kernel.'),
-        f'{arch}-{impl}-{piece.name}' if piece.more else None)
+    return found + results.vanished('check-kernel kunit', found,
+                                    f'{arch}-{impl}-{piece.flavour}')
 
 
 def _compiled(arch, impl, piece):
@@ -114,11 +103,10 @@ def _storm(arch, impl, piece):
     built = kernel.build(arch, impl, piece.flavour)
     found = guests.storm(built, guests.modules(built), piece.seconds,
                          piece.piecewise, piece.returns)
-    return found + results.vanished(
-        f'{arch}-{impl}', found, lambda name: '.storm.' in name
-        and not name.endswith(guests.not_of_storm(piece.piecewise,
-                                                  piece.returns)),
-        f'{arch}-{impl}-piecewise' if piece.piecewise else None)
+    part = 'storm-piecewise' if piece.piecewise else \
+        'storm-returns' if piece.returns else 'storm'
+    return found + results.vanished(part, found,
+                                    f'{arch}-{impl}-{piece.flavour}')
 
 
 def _clients(arch, impl, _piece):
@@ -149,7 +137,7 @@ def _examples():
 
 def _programs():
     found = programs.tests(['c', 'rust'])
-    return found + results.vanished('clients', found)
+    return found + results.vanished('programs', found)
 
 
 def _docs():
@@ -231,7 +219,7 @@ def run(_words):
             started = time.monotonic()
             found = results.attempt(f'{name}.piece', function)
             _keep(name, now, found, time.monotonic() - started)
-        tally.add(found)
+        tally.add(found, f'make test-all PIECE={name}')
         numbers = [sum(r.status == s for r in found)
                    for s in ('pass', 'fail', 'skip')]
         rows.append((name, *numbers))

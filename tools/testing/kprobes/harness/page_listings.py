@@ -13,8 +13,8 @@ import documents
 import env
 import guests
 import modules
-import results
 
+JOBS = env.KPROBES / 'guest/jobs'
 _CODE = re.compile(r'^\s*(#include|#define|static |struct |fn |impl |use |let '
                    r'|pub |int |void )|[;{]\s*$', re.M)
 
@@ -49,9 +49,13 @@ def _wrong_file(listing: documents.Listing, name: str) -> str:
         else f'{name}: has another text'
 
 
-def _is_planned(test: str) -> bool:
-    return any(line.endswith(test) for path in results.PLANS.glob('*.txt')
-               for line in path.read_text().splitlines())
+def _is_test(test: str) -> bool:
+    """Does a job of the guest report TEST, which is SUITE.CASE?"""
+    suite, _, case = test.partition('.')
+    jobs = (path.read_text() for path in JOBS.glob('*.sh'))
+    return any(re.search(rf'^\s*check {case}\b', part, re.M)
+               for text in jobs for part in re.split(r'(?m)^\s*suite ', text)[1:]
+               if part.startswith(f'{suite}\n'))
 
 
 def _wrong(listing: documents.Listing) -> str:
@@ -73,7 +77,7 @@ def _wrong(listing: documents.Listing) -> str:
         return f'commands or code, but "{how}"' if how \
             else 'commands or code that nobody runs: include a file'
     if kind == 'test':
-        return '' if _is_planned(name) else f'{name}: no such test'
+        return '' if _is_test(name) else f'{name}: no such test'
     return '' if how in ('commands', 'picture') else \
         'nothing says how it is known: see harness/documents.py'
 

@@ -55,9 +55,9 @@ class Console:
 class Died(env.Refusal):
     """A boot that did not come to its end."""
 
-    def __init__(self, expected, found, do, lines):
+    def __init__(self, expected, found, do, lines, log=''):
         super().__init__(expected, found, do)
-        self.lines = lines
+        self.lines, self.log = lines, log
 
 
 def accelerator(built, wanted=None):
@@ -244,7 +244,8 @@ def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
         last = '\n            '.join(transcript.lines[-25:])
         raise Died(f'{built.name} to boot and run "{name}" to its end',
                    f'{trouble}\n            ' + last,
-                   f'the whole console: {env.host(log)}', transcript.lines)
+                   f'the whole console: {env.host(log)}', transcript.lines,
+                   env.host(log))
     return Console(transcript.lines, seconds, log, kind, transcript.splats)
 
 

@@ -5,10 +5,15 @@ One unit is one KTAP leaf or one host test. The last line of a run stands
 alone: `N passed, N failed, N skipped`.
 """
 
+import configparser
 import errno
 import re
 import sys
 import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+from functools import lru_cache
 
 import env
 import procs
@@ -16,50 +21,66 @@ import progress
 from ktap import Result
 
 PLANS = env.KPROBES / 'plan'
+# How tests of the harness itself begin.
+_HARNESS = ('harness.', 'selfcheck.', 'plan.harness')
+# What the name of a test in a guest begins with.
+_GUEST = re.compile(rf'({"|".join(env.ARCHES)})\.({"|".join(env.IMPLS)})\.')
 
 
 class Tally:
     """The results of a run."""
 
-    def __init__(self):
-        self.results = []
+    def __init__(self) -> None:
+        self.results: list[Result] = []
 
-    def add(self, results):
-        """Count RESULTS and show the failed ones at once."""
+    def add(self, results: Iterable[Result], command: str = '') -> None:
+        """Count RESULTS and show the failed ones at once.
+
+        COMMAND runs them again, if there is one for all of them.
+        """
         for one in results:
             self.results.append(one)
             if one.status == 'fail':
-                progress.say(f'FAILED {one.name}: {one.reason}'
-                             .rstrip(': '))
+                log = f'; log: {one.log}' if one.log else ''
+                progress.say(f'FAILED {one.name}: {one.reason}'.rstrip(': ')
+                             + f' (again: {command or again(one.name)}{log})')
 
-    def number(self, status):
-        """How many ended so."""
-        return sum(one.status == status for one in self.results)
-
-    def close(self):
+    def close(self) -> int:
         """Print the end of the run; its exit status."""
-        reasons = {}
+        skipped: dict[str, list[str]] = {}
         for one in self.results:
             if one.status == 'skip':
-                reasons.setdefault(one.reason, []).append(one.name)
-        for reason, names in reasons.items():
+                skipped.setdefault(one.reason, []).append(one.name)
+        for reason, names in skipped.items():
             shown = ', '.join(names[:4]) + (' …' if len(names) > 4 else '')
             progress.say(f'skipped {len(names)} ({reason}): {shown}')
-        passed, failed, skipped = map(self.number,
-                                      ('pass', 'fail', 'skip'))
-        if not passed:
+        harness = [one for one in self.results
+                   if one.name.startswith(_HARNESS)]
+        product = [one for one in self.results if one not in harness]
+        if harness and product:
+            progress.say(f'product: {_counts(product)}; '
+                         f'harness: {_counts(harness)}')
+        statuses = {one.status for one in self.results}
+        if 'pass' not in statuses:
             progress.say('nothing passed: a run without one passed test '
                          'proves nothing and counts as failed')
-        print(f'{passed} passed, {failed} failed, {skipped} skipped',
-              flush=True)
-        return 0 if passed and not failed else 1
+        print(_counts(self.results), flush=True)
+        return 0 if 'pass' in statuses and 'fail' not in statuses else 1
 
 
-def attempt(name, function):
+def _counts(results: list[Result]) -> str:
+    number = Counter(one.status for one in results)
+    return (f'{number["pass"]} passed, {number["fail"]} failed, '
+            f'{number["skip"]} skipped')
+
+
+def attempt(name: str,
+            function: Callable[[], list[Result]]) -> list[Result]:
     """What FUNCTION finds; if it ends early, that is a failure called NAME.
 
     A refusal is shown, anything else tells where it was.
     """
+    problem: Exception
     try:
         with procs.nothing_vanishes():
             return function()
@@ -80,28 +101,26 @@ def attempt(name, function):
     return [Result(name, 'fail', why)]
 
 
-def known(whose):
+def known(whose: str) -> dict[str, str]:
     """{test name: what}: what an implementation is known to get wrong.
 
     Or what cannot be run on one of its kernels: IMPL-FLAVOUR.
     """
-    found = {}
     path = PLANS / f'known-{whose}.txt'
-    if path.exists():
-        for line in path.read_text().splitlines():
-            if line and not line.startswith('#'):
-                name, what = line.split(maxsplit=1)
-                found[name] = what
-    return found
+    if not path.exists():
+        return {}
+    return dict(line.split(maxsplit=1)
+                for line in path.read_text().splitlines()
+                if line and not line.startswith('#'))
 
 
-def judge(results, *lists):
+def judge(results: list[Result], *lists: str) -> list[Result]:
     """What is known to be wrong is skipped if it shows, and fails if not."""
-    wrong = {name: (what, whose) for whose in lists
-             for name, what in known(whose).items()}
+    defects = {name: (what, whose) for whose in lists
+               for name, what in known(whose).items()}
     judged = []
     for one in results:
-        what, whose = next((found for name, found in wrong.items()
+        what, whose = next((defect for name, defect in defects.items()
                             if f'.{one.name}'.endswith(f'.{name}')),
                            (None, None))
         if what and one.status == 'fail':
@@ -109,59 +128,149 @@ def judge(results, *lists):
         elif what and one.status == 'pass':
             one = Result(one.name, 'fail',
                          f'known to fail ({what}), but did not: is it '
-                         f'mended? Then take it out of plan/known-{whose}.txt')
+                         'mended? Then take it out of '
+                         f'plan/known-{whose}.txt', one.log)
         judged.append(one)
     return judged
 
 
-def _pattern(line):
-    return re.compile(re.escape(line).replace(r'\*', '.*') + r'\Z')
+class _Row:
+    """Suites, with the least number of results, and the kernels they run on.
+
+    Or, where these begin with !, kernels that are without them.
+    """
+
+    def __init__(self, kernels: str, suites: str) -> None:
+        self.without = kernels.startswith('!')
+        self.kernels = kernels.lstrip('!').split()
+        words = (word.partition('/') for word in suites.split())
+        self.suites = {suite: int(number or 1) for suite, _, number in words}
 
 
-def planned(name):
-    """The test names that the plan file NAME expects."""
-    path = PLANS / f'{name}.txt'
-    if not path.exists():
-        raise env.Refusal(f'a plan of expected tests, plan/{name}.txt',
-                          'no such file', 'make plan writes one from a run')
-    return [line for line in path.read_text().splitlines()
-            if line and not line.startswith('#')]
+@lru_cache
+def _sections(text: str) -> dict[str, list[_Row]]:
+    """The rows of each section of plan/suites.txt, which is TEXT."""
+    plan = configparser.ConfigParser(delimiters=':', interpolation=None)
+    plan.optionxform = str  # type: ignore[assignment,method-assign]
+    plan.read_string(text)
+    return {part: [_Row(kernels, suites)
+                   for kernels, suites in plan[part].items()]
+            for part in plan.sections()}
 
 
-def vanished(name, results, keep=lambda test: True, more=None):
-    """A failure for every planned test, of those to KEEP, that is missing.
+def _rows(parts: str = '') -> list[_Row]:
+    """The rows of PARTS of plan/suites.txt, or of all."""
+    sections = _sections((PLANS / 'suites.txt').read_text())
+    return [row for part in parts.split() or sections
+            for row in sections[part]]
 
-    The plan MORE has further names, all of them to keep. A boot that died has
-    said so itself; what it did not reach is no news.
+
+def required(parts: str, kernel: str = '') -> dict[str, int]:
+    """{suite: least number of results} of PARTS on a KERNEL."""
+    least: dict[str, int] = {}
+    for row in _rows(parts):
+        if any(fnmatchcase(kernel, pattern) for pattern in row.kernels):
+            for suite, number in row.suites.items():
+                least[suite] = 0 if row.without \
+                    else max(number, least.get(suite, 0))
+    return {suite: number for suite, number in least.items() if number}
+
+
+def listed(parts: str = '') -> set[str]:
+    """The suites of PARTS of plan/suites.txt, or of all, on any kernel."""
+    return {suite for row in _rows(parts) for suite in row.suites}
+
+
+def _suites(name: str) -> list[str]:
+    """What may stand in plan/suites.txt for the test NAME."""
+    test = _GUEST.sub('', name, 1)
+    return [test, *(test[:end.start()]
+                    for end in re.finditer(r'\.|::', test))]
+
+
+def of_kunit(name: str) -> bool:
+    """Is this test one of a KUnit suite that is built into the kernel?"""
+    return listed().isdisjoint(_suites(name)) \
+        or not listed('kunit').isdisjoint(_suites(name))
+
+
+def vanished(parts: str, results: list[Result],
+             kernel: str = '') -> list[Result]:
+    """A failure for every suite of PARTS that is missing, or too short.
+
+    A boot that died has said so itself; what it did not reach is no news.
     """
     if any(one.status == 'fail' and one.name.endswith('.boot')
            for one in results):
         return []
-    seen = {one.name for one in results}
-    kept = [want for want in planned(name) if keep(want)]
-    extra = seen - set(planned(name))
-    if more:
-        kept += planned(more)
-        extra -= set(planned(more))
-    missing = [want for want in kept
-               if want not in seen
-               and not ('*' in want
-                        and any(_pattern(want).match(s) for s in seen))]
-    if extra and len(extra) <= 40:
-        progress.say(f'not in plan/{name}.txt yet: '
-                     + ', '.join(sorted(extra)))
-    return [Result(f'plan.{want}', 'fail',
-                   'expected by the plan, but it never reported')
-            for want in missing]
+    known_suites = listed()
+    unlisted = {_suite(one.name) for one in results if one.status != 'fail'
+                and known_suites.isdisjoint(_suites(one.name))}
+    if unlisted:
+        progress.say('not in plan/suites.txt, add it: '
+                     + ', '.join(sorted(unlisted)))
+    where = '.'.join(['plan', *filter(None, kernel.split('-')[:2])])
+    numbers = Counter(suite for one in results for suite in _suites(one.name))
+    return [Result(f'{where}.{suite}', 'fail',
+                   f'{numbers[suite]} results of at least {least}'
+                   if numbers[suite] else
+                   'expected by plan/suites.txt, but it never reported')
+            for suite, least in required(parts, kernel).items()
+            if numbers[suite] < least]
 
 
-def write_plan(name, results):
-    """Make plan/NAME.txt from RESULTS."""
-    PLANS.mkdir(exist_ok=True)
-    path = PLANS / f'{name}.txt'
-    path.write_text(
-        '# SPDX-License-Identifier: GPL-2.0\n'
-        '# The tests that must report, one a line; `make plan` writes this '
-        'file.\n# A name that is missing from a run is a failure.\n'
-        + ''.join(f'{n}\n' for n in sorted({r.name for r in results})))
-    progress.say(f'wrote {env.host(path)}')
+def _suite(name: str) -> str:
+    """What plan/suites.txt would call the suite of the test NAME."""
+    test = _GUEST.sub('', name, 1)
+    match = re.match(r'((check|check-kernel|clients|host|miri\.\w+)\.)?[^.:]+',
+                     test)
+    return match[0] if match else test
+
+
+def chosen(name: str, pattern: str) -> bool:
+    """Is the guest's test NAME one that TEST=PATTERN means?
+
+    PATTERN is SUITE or SUITE.CASE, each with * for anything, as KUnit's.
+    """
+    test = _GUEST.sub('', name, 1)
+    return fnmatchcase(test, pattern) or fnmatchcase(test, f'{pattern}.*')
+
+
+# The commands that run tests of these names; of others make test does.
+_COMMANDS = {'check': 'check', 'check-kernel': 'check-kernel',
+             'miri': 'host-miri', 'fuzz': 'host-fuzz',
+             'host-bench': 'host-bench', 'docs': 'docs', 'series': 'series',
+             'selfcheck': 'selfcheck', 'clients': 'test-clients',
+             'c': 'test-clients', 'rust': 'test-clients',
+             'coverage': 'coverage'}
+# What boots report that belongs to no suite.
+_BOOTS = ('boot', 'cmdline', 'no-splat', 'tests', 'crashes')
+
+
+def again(name: str) -> str:
+    """The command that runs the test NAME again, or all like it."""
+    name = name.removeprefix('plan.').removesuffix('.plan')
+    test = _GUEST.sub('', name, 1)
+    suite, _, case = test.partition('.')
+    if suite in ('host', 'harness'):
+        one = f' TEST={name}' if case.startswith('test_') or '::' in case \
+            else ''
+        return f'make host-test{one}'
+    if suite == 'commands':
+        return f'make {case}'
+    if test == name or suite in ('build', 'coverage'):
+        return f'make {_COMMANDS.get(suite, "test")}'
+    arch, impl = name.split('.')[:2]
+    if suite == 'plants':
+        return f'make test-all PIECE={impl}-{arch}-kasan'
+    if suite == 'clients':
+        return f'make test-all PIECE=clients-{arch}' \
+            + ('-c' if impl == 'c' else '')
+    kernel = '' if (arch, impl) == ('x86_64', 'rust') \
+        else f' ARCH={arch} IMPL={impl}'
+    if suite.startswith('storm'):
+        return f'make storm{kernel}'
+    if suite in _BOOTS:
+        return f'make selftest{kernel}'
+    part = 'kunit' if of_kunit(name) else 'selftest'
+    return f'make {part}{kernel} TEST={test}'

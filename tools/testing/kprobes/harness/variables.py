@@ -14,12 +14,14 @@ import objm
 import source
 
 # These work on a kernel of ARCH that has the implementation asked for.
-_OF_A_KERNEL = ('test', 'kernel', 'kunit', 'selftest', 'storm', 'plan',
+_OF_A_KERNEL = ('test', 'kernel', 'kunit', 'selftest', 'storm',
                 'check-kernel', 'docs')
 _OF_EVERY_KERNEL = ('test-all', 'series', 'coverage')
 _SHOWN = ('run', 'shell', 'module')
 # These are told something by ARGS.
 _OF_ARGS = ('storm', 'storm-only', 'module', 'test-clients')
+# These run what TEST names.
+_OF_TEST = ('host-test', 'kunit', 'selftest')
 # What a storm may be told besides its seconds.
 _OF_A_STORM = ('piecewise', 'returns')
 _BENCH = ('bench', 'bench-quick')
@@ -118,6 +120,18 @@ def _words(name):
             'and make module DIR=/path/to/module ARGS="symbol=vfs_read"')
 
 
+def _test(name: str) -> None:
+    test = os.environ.get('TEST', '')
+    if test and name not in _OF_TEST:
+        raise env.Refusal(
+            f'no TEST: make {name} runs all', f'TEST={test}',
+            'leave it out; what reads it is make ' + ', make '.join(_OF_TEST))
+    if not re.fullmatch(r'[\w.:*-]*', test):
+        raise env.Refusal(
+            'TEST= the name of a test, with * for anything', test,
+            'make selftest TEST=modules.R10_*')
+
+
 def _folder_of_a_module(name):
     if env.MODULE and not env.MODULE.is_dir():
         raise env.Refusal('DIR= the folder of a module',
@@ -166,6 +180,7 @@ def check(name):
     _piece()
     _seed(name)
     _words(name)
+    _test(name)
     _kernel_tree()
     _folder_of_a_module(name)
     if name == 'storm':

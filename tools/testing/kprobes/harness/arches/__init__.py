@@ -23,8 +23,6 @@ class Piece:
     cmdline: str = ''       # what it is booted with,
     says: str | None = None     # the pattern it says if it has understood that,
     extra: tuple[str, ...] = ()     # and what QEMU is told
-    more: bool = False      # it has suites that make test's kernel has not
-    without: tuple[str, ...] = ()   # suites that it has not
     seconds: int = 0        # of a storm
     piecewise: bool = False
     returns: bool = False

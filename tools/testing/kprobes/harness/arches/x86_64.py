@@ -4,24 +4,21 @@
 from arches import Arch, Piece
 
 _PIECES = (
-    Piece('kasan', flavour='kasan', more=True),
+    Piece('kasan', flavour='kasan'),
     Piece('modversions', flavour='modversions'),
-    Piece('kcfi', flavour='kcfi', more=True),
+    Piece('kcfi', flavour='kcfi'),
     Piece('up', flavour='up'),
     Piece('lazy', flavour='lazy'),
     # One of the kernel's own tests is not fit for PREEMPT_RT, and warns there:
     # see plan/known-rust-rt.txt. KUnit takes one pattern and no exceptions from
-    # it, but spinlock_irq_condvar is the only one with this q. The plan guards
-    # the others.
+    # it, but spinlock_irq_condvar is the only one with this q. plan/suites.txt
+    # guards the others.
     Piece('rt', flavour='rt', cmdline='kunit.filter_glob=*.*[!q]????????'),
     Piece('gcc', flavour='gcc'),
     Piece('labels', flavour='labels'),
-    # Those ask ORC's tables, which a kernel with frame pointers is without.
-    Piece('framepointer', flavour='framepointer',
-          without=('.rust_kprobes_x86_detours_unwound.',
-                   '.rust_kprobes_x86_starts.')),
+    Piece('framepointer', flavour='framepointer'),
     # Without a CPU that has it, FineIBT must be asked for.
-    Piece('fineibt', flavour='kcfi', cmdline='cfi=fineibt', more=True,
+    Piece('fineibt', flavour='kcfi', cmdline='cfi=fineibt',
           says=r'Using \w*FineIBT'),
     # Returns leave the flags alone, except on a CPU that gets call depth
     # tracking: only Intel's do.
@@ -32,7 +29,7 @@ _PIECES = (
     *(Piece(name, 'kunit', name)
       for name in ('nomodules', 'noftrace', 'nodebugfs', 'nosysctl')),
     # The kernel that has BTF, and examples that are tests.
-    *(Piece('api', 'kunit', 'clients', impl, more=True)
+    *(Piece('api', 'kunit', 'clients', impl)
       for impl in ('rust', 'c')),
     # Of random configurations, our objects are compiled, nothing else.
     *(Piece(f'random-{seed}', 'compiled', f'random-{seed}')

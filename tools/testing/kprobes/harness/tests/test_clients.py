@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import types
 from unittest import mock
 
 import cli
@@ -110,14 +111,14 @@ class Piece(support.Case):
         for where, name, put in (
                 (cli.guest, 'initramfs', mock.Mock()),
                 (results, 'PLANS', self.tmp),
-                (matrix.kernel, 'build', lambda arch, impl: mock.Mock(
-                    arch=arch, impl=impl, flavour='test')),
+                (matrix.kernel, 'build', lambda arch, impl:
+                 types.SimpleNamespace(arch=arch, impl=impl, flavour='test',
+                                       name=f'{arch}-{impl}-test')),
                 (qemu, 'boot', mock.Mock(side_effect=died, return_value=(
                     mock.Mock(lines=lines, splats=list(splats), seconds=1))))):
             self.enterContext(mock.patch.object(where, name, put))
-        self.write(f'x86_64-{impl}-clients.txt', ''.join(
-            f'x86_64.{impl}.clients.{name}\n'
-            for name in ('kprobe.a', 'kprobe.gone', 'no-splat')))
+        self.write('suites.txt', '[clients]\n*: clients.kprobe.a '
+                   'clients.kprobe.gone clients.no-splat\n')
         self.write('known-rust.txt', 'kprobe.b it is known\n')
         with contextlib.redirect_stderr(io.StringIO()):
             found = matrix.pieces()[f'{impl}-x86_64-clients']()

@@ -124,8 +124,8 @@ class Listings(Pages):
             self.refuses(page_listings, 'commands or code that nobody runs')
 
     def test_a_test(self):
-        self.write('a.txt', 'x.files.U2_a\n')
-        with mock.patch.object(page_listings.results, 'PLANS', self.tmp):
+        self.write('a.sh', 'suite files\n\tcheck U2_a b\nsuite x\ncheck U2_b b\n')
+        with mock.patch.object(page_listings, 'JOBS', self.tmp):
             self.listing('test files.U2_a', 'line')
             self.listing('test files.U2_b', 'line', 'U2_b: no such test')
 

@@ -6,6 +6,7 @@ from unittest import mock
 import env
 import host
 import judges
+import maketest
 import packages
 import procs
 from tests import support
@@ -57,6 +58,7 @@ class Cargo(support.Case):
     def setUp(self) -> None:
         super().setUp()
         self.command: list[str] = []
+        self.output = _OUTPUT
         for where, name, answer in ((host, 'fetch', None),
                                     (judges, 'environment', {})):
             self.enterContext(mock.patch.object(
@@ -65,13 +67,13 @@ class Cargo(support.Case):
 
     def cargo(self, command, *_, on_line, **_others):
         self.command = command
-        for line in _OUTPUT.splitlines():
+        for line in self.output.splitlines():
             on_line(line)
         return 101
 
-    def results(self) -> dict[str, tuple[str, str]]:
+    def results(self, test: str = '') -> dict[str, tuple[str, str]]:
         return {result.name: (result.status, result.reason)
-                for result in host.rust()}
+                for result in host.rust(test)}
 
     def test_what_is_skipped_has_its_reason(self) -> None:
         self.assertEqual(self.results(), {
@@ -90,6 +92,71 @@ class Cargo(support.Case):
         self.results()
         place = self.command.index('--skip')
         self.assertEqual(self.command[place + 1], host._BOOTED)
+
+    def test_one_that_never_came_fails(self):
+        self.output = _OUTPUT.replace('test reads ... ok\n', '')
+        self.assertEqual(self.results()['host.plan'],
+                         ('fail', '3 tests announced, 2 came'))
+
+    def test_those_that_are_chosen(self):
+        for test, word, names in (
+                ('re', ['re'], ['host.breaks', 'host.reads']),
+                ('*e*ds', ['ds'], ['host.breaks', 'host.reads']),
+                ('s*ps', ['ps'], ['host.breaks', 'host.skips']),
+                ('*', [], ['host.breaks', 'host.reads', 'host.skips'])):
+            self.assertEqual(sorted(self.results(test)), names)
+            place = self.command.index('--')
+            self.assertEqual(self.command[place + 1:-4], word)
+
+
+class Harness(support.Case):
+    """What is read out of the output of unittest."""
+
+    def setUp(self):
+        super().setUp()
+        self.enterContext(mock.patch.object(env, 'HARNESS', self.tmp))
+        self.write('tests/test_a.py', '')
+
+    def found(self, test, output, status=0):
+        def run(command, log, **_):
+            self.command = command
+            log.parent.mkdir(exist_ok=True)
+            log.write_text(output)
+            return status
+        with mock.patch.object(procs, 'run', run):
+            return [(one.name, one.status) for one in host.python(test)]
+
+    def test_one_is_chosen(self):
+        self.assertEqual(self.found(
+            'test_a.B', 'test_x (tests.test_a.B.test_x) ... ok\nRan 1 test\n'),
+            [('harness.test_a.B.test_x', 'pass')])
+        self.assertEqual(self.command[-3:],
+                         ['-k', '*test_a.B*', 'tests.test_a'])
+
+    def test_verdicts_that_are_lost(self):
+        self.assertEqual(self.found(
+            'B', 'test_x (tests.test_a.B.test_x) ... ok\nRan 2 tests\n'), [
+                ('harness.test_a.B.test_x', 'pass'),
+                ('harness.unittest', 'fail')])
+
+    def test_none_is_chosen(self):
+        self.assertEqual(self.found('x', 'Ran 0 tests\n', 5), [])
+        self.assertEqual(self.found('', 'Ran 0 tests\n', 5),
+                         [('harness.unittest', 'fail')])
+
+
+class Chosen(support.Case):
+    def test_whose_tests_run(self):
+        ran = []
+        for name in 'rust', 'python':
+            self.enterContext(mock.patch.object(
+                host, name, lambda test, name=name: ran.append((name, test))
+                or []))
+        for test in 'host.a::b', 'harness.test_a', 'a':
+            self.enterContext(mock.patch.dict('os.environ', {'TEST': test}))
+            self.assertEqual(maketest.host_tests(), [])
+        self.assertEqual(ran, [('rust', 'a::b'), ('python', 'test_a'),
+                               ('rust', 'a'), ('python', 'a')])
 
 
 class Crates(support.Case):

@@ -281,11 +281,11 @@ class Kunit(support.Case):
         self.enterContext(mock.patch.object(
             matrix.checkkernel, 'run',
             lambda _: [Result('check-kernel.text', 'pass')]))
-        self.enterContext(mock.patch.object(
-            results, 'planned', lambda _: [
-                'x86_64.rust.suite.case', 'x86_64.rust.modules.load',
-                'x86_64.rust.storm.hits', 'check-kernel.text',
-                'x86_64.rust.no-splat']))
+        self.enterContext(mock.patch.object(results, 'PLANS', self.tmp))
+        self.write('suites.txt', '[kunit]\n*: suite no-splat\n'
+                   '*-clients: rust_doctests_kernel\n'
+                   '[guest]\n*: modules\n[storm]\n*: storm\n'
+                   '[check-kernel]\n*: check-kernel.text\n')
 
     def boot(self, lines, splats=(), died=None,
              piece='rust-x86_64-nomodules'):
@@ -302,7 +302,8 @@ class Kunit(support.Case):
 
     def test_a_suite_that_did_not_run_fails(self):
         found = self.boot([])
-        self.assertEqual(found['plan.x86_64.rust.suite.case'], 'fail')
+        self.assertEqual(found['plan.x86_64.rust.suite'], 'fail')
+        self.assertNotIn('plan.x86_64.rust.modules', found)
 
     def test_a_warning_fails(self):
         found = self.boot(['KTAP version 1', '# Subtest: suite', 'ok 1 case'],
@@ -310,23 +311,17 @@ class Kunit(support.Case):
         self.assertEqual(found['x86_64.rust.no-splat'], 'fail')
 
     def test_of_the_examples_those_of_others_do_not_count(self):
-        asked = []
-
-        def planned(name):
-            asked.append(name)
-            return []
-        self.enterContext(mock.patch.object(results, 'planned', planned))
-        self.built.flavour = 'clients'
-        found = self.boot(
-            ['KTAP version 1', '# Subtest: rust_doctests_kernel',
-             'ok 1 rust_doctest_kernel_kprobes_rs_0',
-             'not ok 2 rust_doctest_kernel_sync_rs_0'],
-            piece='rust-x86_64-api')
-        self.assertEqual(found, {
+        lines = ['KTAP version 1', '# Subtest: suite', 'ok 1 case',
+                 'KTAP version 1', '# Subtest: rust_doctests_kernel',
+                 'ok 1 rust_doctest_kernel_kprobes_rs_0',
+                 'not ok 2 rust_doctest_kernel_sync_rs_0']
+        self.assertEqual(self.boot(lines, piece='rust-x86_64-api'), {
             'check-kernel.text': 'pass', 'x86_64.rust.no-splat': 'pass',
+            'x86_64.rust.suite.case': 'pass',
             'x86_64.rust.rust_doctests_kernel.'
             'rust_doctest_kernel_kprobes_rs_0': 'pass'})
-        self.assertIn('x86_64-rust-api', asked)
+        self.assertIn('plan.x86_64.rust.rust_doctests_kernel',
+                      self.boot(lines[:3], piece='rust-x86_64-api'))
 
     def test_a_dead_guest_fails(self):
         with contextlib.redirect_stderr(io.StringIO()):
@@ -350,7 +345,7 @@ class Whole(support.Case):
         for where, what, put in (
                 (matrix.kernel, 'build', self.built),
                 (matrix.checkkernel, 'run', lambda _: []),
-                (results, 'planned', lambda _: self.planned),
+                (results, 'required', lambda *_: {}),
                 (qemu, 'boot', self.boot)):
             self.enterContext(mock.patch.object(where, what, put))
         return {one.name: one.status for one in matrix.pieces()[name]()}
@@ -363,8 +358,6 @@ class Whole(support.Case):
 
 class CommandLine(Whole):
     """The kernel must have understood what it is asked for."""
-
-    planned = ()
 
     def verdict(self, said):
         found = self.run_piece('rust-x86_64-fineibt', [said])
@@ -392,36 +385,22 @@ class CommandLine(Whole):
 class Listed(Whole):
     """What one kernel cannot run, as a list says, is skipped there only."""
 
-    planned = ('x86_64.rust.rust_odd.case', 'x86_64.rust.rust_even.case')
-
-    def verdicts(self, *suites, piece='rt'):
+    def verdicts(self, status, piece='rt'):
         self.enterContext(mock.patch.object(results, 'PLANS', self.tmp))
         self.write('known-rust-rt.txt', 'rust_odd.case why\n')
-        lines = [line for suite in suites for line in
-                 ('KTAP version 1', f'# Subtest: {suite}', 'ok 1 case')]
-        found = self.run_piece(f'rust-x86_64-{piece}', lines)
-        return {name: status for name, status in found.items()
-                if '.case' in name}
+        self.write('suites.txt', '')
+        found = self.run_piece(f'rust-x86_64-{piece}', [
+            'KTAP version 1', '# Subtest: rust_odd', f'{status} 1 case'])
+        return found['x86_64.rust.rust_odd.case']
 
     def test_what_is_listed_is_skipped(self):
-        self.assertEqual(self.verdicts('rust_even'),
-                         {'x86_64.rust.rust_even.case': 'pass',
-                          'plan.x86_64.rust.rust_odd.case': 'skip'})
-
-    def test_what_is_not_listed_fails(self):
-        self.assertEqual(self.verdicts(),
-                         {'plan.x86_64.rust.rust_even.case': 'fail',
-                          'plan.x86_64.rust.rust_odd.case': 'skip'})
+        self.assertEqual(self.verdicts('not ok'), 'skip')
 
     def test_what_is_listed_and_passes_fails(self):
-        self.assertEqual(self.verdicts('rust_odd', 'rust_even'),
-                         {'x86_64.rust.rust_odd.case': 'fail',
-                          'x86_64.rust.rust_even.case': 'pass'})
+        self.assertEqual(self.verdicts('ok'), 'fail')
 
     def test_other_kernels_run_it(self):
-        self.assertEqual(self.verdicts('rust_even', piece='lazy'),
-                         {'x86_64.rust.rust_even.case': 'pass',
-                          'plan.x86_64.rust.rust_odd.case': 'fail'})
+        self.assertEqual(self.verdicts('ok', piece='lazy'), 'pass')
 
 
 class Entry(support.Case):
@@ -443,7 +422,7 @@ class Suites(support.Case):
             r'^\s*suite (\w+)$', path.read_text(), re.M)}
         self.assertIn('graph', names)
         self.assertEqual([name for name in sorted(names)
-                          if guests.of_kunit(f'x86_64.rust.{name}.a')], [])
+                          if results.of_kunit(f'x86_64.rust.{name}.a')], [])
 
 
 class Pieces(support.Case):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Counting, known defects of C, and names that vanish."""
+"""Counting, known defects of C, and suites that vanish."""
 
 import contextlib
 import errno
 import io
+import re
 from unittest import mock
 
 import cli
@@ -32,7 +33,32 @@ class Ending(support.Case):
     def test_one_failure_fails(self):
         self.assertEqual(self.close('pass', 'fail'), 1)
         self.assertEqual(self.last_line(), '1 passed, 1 failed, 0 skipped')
-        self.assertIn('FAILED case1: why', self.printed.getvalue())
+        self.assertIn('FAILED case1: why (again: make test)\n',
+                      self.printed.getvalue())
+
+    def test_a_failure_names_its_log_and_a_command(self):
+        tally = results.Tally()
+        one = Result('host.a::b', 'fail', 'why', '/logs/a.log')
+        tally.add([one])
+        tally.add([one], 'make test-all PIECE=ground')
+        first, second = self.printed.getvalue().splitlines()
+        self.assertEqual(first, 'FAILED host.a::b: why (again: make host-test '
+                         'TEST=host.a::b; log: /logs/a.log)')
+        self.assertIn('(again: make test-all PIECE=ground; log', second)
+
+    def test_product_and_harness_apart(self):
+        self.close('pass')
+        self.assertNotIn('product', self.printed.getvalue())
+        tally = results.Tally()
+        tally.add([Result('harness.test_a.B.c', 'pass'),
+                   Result('plan.harness', 'fail'),
+                   Result('selfcheck.a', 'skip'),
+                   Result('host.a', 'pass'), Result('check.a', 'pass')])
+        tally.close()
+        self.assertEqual(self.printed.getvalue().splitlines()[-2:], [
+            'product: 2 passed, 0 failed, 0 skipped; '
+            'harness: 1 passed, 1 failed, 1 skipped',
+            '3 passed, 1 failed, 1 skipped'])
 
     def test_nothing_passed_fails(self):
         self.assertEqual(self.close(), 1)
@@ -59,7 +85,7 @@ class Early(support.Case):
         self.said = self.enterContext(contextlib.redirect_stderr(
             io.StringIO()))
         self.enterContext(mock.patch.dict('os.environ', {
-            'ARCH': '', 'IMPL': '', 'PIECE': '', 'ARGS': ''}))
+            'ARCH': '', 'IMPL': '', 'PIECE': '', 'ARGS': '', 'TEST': ''}))
 
     def ends(self, command, check=None, tests=None, guest=None):
         """COMMAND, where its parts answer or raise; (status, last line)."""
@@ -88,7 +114,7 @@ class Early(support.Case):
                         for name in ('check', 'tests')}, part: no}
             self.assertEqual(self.ends('test', **parts),
                              (1, '1 passed, 1 failed, 0 skipped'), part)
-            self.assertIn(': none of it\n', self.printed.getvalue())
+            self.assertIn(': none of it (again: ', self.printed.getvalue())
             self.assertIn('get it', self.said.getvalue())
 
     def test_so_is_a_tool_that_is_not_there(self):
@@ -123,52 +149,162 @@ class Early(support.Case):
             self.assertIn(aliases.get(name, name), cli._COMMANDS)
 
 
-class Plans(support.Case):
-    def setUp(self):
-        super().setUp()
-        self.enterContext(mock.patch.object(results, 'PLANS', self.tmp))
+class Suites(support.Case):
+    """What plan/suites.txt requires."""
 
-    def vanished(self, plan, *seen):
-        self.write('host.txt', plan)
-        return [one.name for one in results.vanished(
-            'host', [Result(name, 'pass') for name in seen])]
+    def vanished(self, plan, *names, parts='guest', kernel='x86_64-c-test'):
+        self.enterContext(mock.patch.object(results, 'PLANS', self.tmp))
+        self.write('suites.txt', plan)
+        return [(one.name, one.reason) for one in results.vanished(
+            parts, [Result(name, 'skip') for name in names], kernel)]
 
     def test_all_there(self):
-        self.assertEqual(self.vanished('# comment\na\nb\n', 'a', 'b'), [])
+        self.assertEqual(self.vanished(
+            '[guest]\n*: a b/2 no-splat\n*-c-*: c\n', 'x86_64.c.a.1',
+            'x86_64.c.b.1', 'x86_64.c.b.2.x', 'x86_64.c.c',
+            'x86_64.c.no-splat'), [])
 
     def test_one_vanished(self):
-        self.assertEqual(self.vanished('a\nb\n', 'a'), ['plan.b'])
+        for names in ((), ('x86_64.c.ab.1', 'x86_64.c.b.a', 'b.a.1')):
+            (name, reason), = self.vanished('[guest]\n*: a\n[x]\n*: ab b\n',
+                                            *names)
+            self.assertEqual(name, 'plan.x86_64.c.a')
+            self.assertIn('it never reported', reason)
 
-    def test_a_second_plan_has_more(self):
-        self.write('host.txt', 'a\nb\n')
-        self.write('more.txt', 'c\nd\n')
-        found = results.vanished('host', [Result('c', 'pass')],
-                                 lambda name: name == 'a', 'more')
-        self.assertEqual([one.name for one in found], ['plan.a', 'plan.d'])
-        self.assertNotIn('not in plan', self.printed.getvalue())
+    def test_too_few_cases(self):
+        self.assertEqual(
+            self.vanished('[guest]\n*: a/3\n', 'x86_64.c.a.1', 'x86_64.c.a.2'),
+            [('plan.x86_64.c.a', '2 results of at least 3')])
 
-    def test_a_longer_name_is_another(self):
-        self.assertEqual(self.vanished('a.b\n', 'a.bc', 'axb'), ['plan.a.b'])
+    def test_the_largest_number_counts(self):
+        for rows in ('*: a/1\nx86*: a/2\n', 'x86*: a/2\n*: a/1\n'):
+            self.assertTrue(self.vanished(f'[guest]\n{rows}', 'x86_64.c.a.1'))
+            self.assertFalse(self.vanished(f'[guest]\n{rows}', 'arm.c.a.1',
+                                           kernel='arm-c-test'))
 
-    def test_star_stands_for_anything(self):
-        self.assertEqual(self.vanished('s.*\n', 's.x', 's.y'), [])
-        self.assertEqual(self.vanished('s.*.z\n', 's.x', 's.x.zz'),
-                         ['plan.s.*.z'])
+    def test_kernels_without_a_suite(self):
+        plan = '[guest]\n*: a b\n!*-rt *-up: a\n'
+        for kernel in 'x86_64-rust-rt', 'arm-c-up':
+            self.assertFalse(self.vanished(plan, 'x86_64.rust.b.1',
+                                           kernel=kernel))
+        self.assertTrue(self.vanished(plan, 'x86_64.rust.b.1',
+                                      kernel='x86_64-rust-rtx'))
 
-    def test_new_names_are_told(self):
-        self.vanished('a\n', 'a', 'fresh')
-        self.assertIn('not in plan/host.txt yet: fresh',
-                      self.printed.getvalue())
+    def test_other_parts_are_not_required(self):
+        plan = '[guest]\n*: a\n[kunit]\n*: b\n[storm]\n*: storm\n'
+        self.assertEqual([name for name, _ in self.vanished(
+            plan, parts='guest kunit')], ['plan.x86_64.c.a', 'plan.x86_64.c.b'])
 
-    def test_no_plan_is_refused(self):
-        with self.refused('plan/none.txt', 'make plan'):
-            results.vanished('none', [])
+    def test_modules_of_crates(self):
+        self.assertEqual([name for name, _ in self.vanished(
+            '[host]\n*: host.a/2 host.b harness/1\n', 'host.a::x',
+            'host.a::y::z', 'host.bb::x', 'harness.test_a.B.c', parts='host',
+            kernel='')], ['plan.host.b'])
 
-    def test_written_plan_is_met_by_the_same_run(self):
-        found = [Result('b', 'pass'), Result('a', 'skip')]
-        results.write_plan('host', found)
-        self.assertEqual(results.planned('host'), ['a', 'b'])
-        self.assertEqual(results.vanished('host', found), [])
+    def test_what_no_list_has_is_named(self):
+        self.vanished('[guest]\n*: a\n[x]\ns390x-*: b\n[host]\n*: host.a\n',
+                      'x86_64.c.a.1', 'x86_64.c.b.1', 'x86_64.c.new.1',
+                      'x86_64.c.new.2', 'host.a::x', 'host.fresh::x')
+        self.assertEqual(self.printed.getvalue(),
+                         'not in plan/suites.txt, add it: host.fresh, new\n')
+
+    def test_a_guest_that_died_has_said_so(self):
+        self.vanished('[guest]\n*: a\n')
+        self.assertEqual(results.vanished(
+            'guest', [Result('x86_64.c.boot', 'fail')], 'x86_64-c-test'), [])
+
+    def test_the_list_has_all_that_the_sources_define(self):
+        defined = set()
+        for folder, glob, pattern in (
+                ('rust', '*.rs', r'kunit_tests\((\w+)\)'),
+                ('arch', '*.rs', r'kunit_tests\((\w+)\)'),
+                ('tools/testing/kprobes', '*.c', r'\.name = "((?:clauses|forms)\w*)"'),
+                ('tools/testing/kprobes/guest', '*.sh', r'^\s*suite (\w+)$')):
+            named = {name for path in (env.REPO / folder).rglob(glob)
+                     for name in re.findall(pattern, path.read_text(), re.M)}
+            self.assertTrue(named)
+            defined |= named
+        self.assertEqual(defined - results.listed(), set())
+
+
+class Chosen(support.Case):
+    """TEST=: what runs again, and what of a boot is counted."""
+
+    def test_the_command_that_runs_a_test_again(self):
+        for name, command in (
+                ('check.spdx', 'check'), ('plan.check.layers', 'check'),
+                ('check-kernel.compile-fail.a', 'check-kernel'),
+                ('host.a::b::c', 'host-test TEST=host.a::b::c'),
+                ('plan.host.model', 'host-test'), ('host.plan', 'host-test'),
+                ('harness.test_a.B.c',
+                 'host-test TEST=harness.test_a.B.c'),
+                ('miri.pure.model::x', 'host-miri'),
+                ('x86_64.rust.kprobes_test.a', 'kunit TEST=kprobes_test.a'),
+                ('x86_64.rust.kprobes_test.plan', 'kunit TEST=kprobes_test'),
+                ('plan.x86_64.rust.modules', 'selftest TEST=modules'),
+                ('arm.c.modules.a',
+                 'selftest ARCH=arm IMPL=c TEST=modules.a'),
+                ('x86_64.rust.no-splat', 'selftest'),
+                ('x86_64.c.boot', 'selftest ARCH=x86_64 IMPL=c'),
+                ('x86_64.rust.build', 'test'),
+                ('x86_64.rust.storm.a', 'storm'),
+                ('x86_64.rust.storm-piecewise.boot', 'storm'),
+                ('x86_64.c.coverage.ratio', 'coverage'),
+                ('x86_64.c.clients.kprobe.a',
+                 'test-all PIECE=clients-x86_64-c'),
+                ('x86_64.rust.plants.a', 'test-all PIECE=rust-x86_64-kasan'),
+                ('clients.perf.a', 'test-clients'),
+                ('c.clients.boot', 'test-clients'),
+                ('commands.bench', 'bench'), ('series.0001-a', 'series')):
+            self.assertEqual(results.again(name), f'make {command}', name)
+
+    def run_command(self, command, test):
+        """What COMMAND counts with TEST; which boots it makes, and how."""
+        self.calls = []
+
+        def boot(name):
+            def run(_, *words, **options):
+                self.calls.append((name, *words[:name == 'kunit'],
+                                   *options.values()))
+                return [Result(f'x86_64.rust.{line}', status)
+                        for line, status in (
+                            ('suite.a', 'pass'), ('suite.b', 'fail'),
+                            ('other.a', 'fail'), ('no-splat', 'fail'),
+                            ('modules.a.x', 'pass'), ('crash.a', 'pass'))]
+            return run
+        built = mock.Mock(arch='x86_64', impl='rust')
+        for where, name, put in (
+                (cli.kernel, 'build', lambda *_: built),
+                (guests, 'modules', lambda _: []),
+                (guests, 'kunit_tests', boot('kunit')),
+                (guests, 'main_tests', boot('tests')),
+                (guests, 'crash_tests', boot('crashes'))):
+            self.enterContext(mock.patch.object(where, name, put))
+        self.enterContext(mock.patch.dict('os.environ', {
+            'ARCH': '', 'IMPL': '', 'TEST': test}))
+        command()
+        return self.printed.getvalue().splitlines()[-1]
+
+    def test_kunit_is_told(self):
+        self.assertEqual(self.run_command(cli.kunit, 'suite.*'),
+                         '1 passed, 2 failed, 0 skipped')
+        self.assertEqual(self.calls, [('kunit', 'kunit.filter_glob=suite.*')])
+
+    def test_the_guest_is_asked_for_what_is_chosen(self):
+        for test, cases, counts in (
+                ('modules.a', 'modules.a', '1 passed, 1 failed, 0 skipped'),
+                ('modules.a.x', 'modules.a', '1 passed, 1 failed, 0 skipped'),
+                ('graph.a', 'clauses*', '0 passed, 1 failed, 0 skipped')):
+            self.assertEqual(self.run_command(cli.selftest, test), counts)
+            self.assertEqual(self.calls,
+                             [('tests', f'kunit.filter_glob={cases}')])
+
+    def test_crashes_have_boots_of_their_own(self):
+        self.run_command(cli.selftest, 'crash.a')
+        self.assertEqual(self.calls, [('crashes',)])
+        self.run_command(cli.selftest, '*.a')
+        self.assertEqual([name for name, *_ in self.calls],
+                         ['tests', 'crashes'])
 
 
 class KnownDefects(support.Case):

@@ -14,8 +14,8 @@ from tests import support
 _EVERY = ('run', 'test', 'test-all', 'check', 'check-kernel', 'shell', 'bench',
           'bench-quick', 'kernel', 'host-test', 'host-fuzz', 'host-bench',
           'host-miri', 'kunit', 'selftest', 'storm', 'coverage', 'module',
-          'apply', 'series', 'docs', 'plan', 'clean')
-_NAMES = ('ARCH', 'IMPL', 'JOBS', 'PIECE', 'SEED', 'ARGS')
+          'apply', 'series', 'docs', 'clean')
+_NAMES = ('ARCH', 'IMPL', 'JOBS', 'PIECE', 'SEED', 'ARGS', 'TEST')
 
 
 class Case(support.Case):
@@ -130,10 +130,22 @@ class Commands(Case):
                                 'ARGS=600', 'leave it out')
         variables.check('storm')
 
+    def test_one_test(self) -> None:
+        for test in ('modules.R10_*', 'host.model::addr::tests::reach',
+                     'harness.test_ktap.Failing'):
+            self.given(TEST=test)
+            for command in ('host-test', 'kunit', 'selftest'):
+                variables.check(command)
+            self.refused_by(('test', 'storm', 'run', 'check'),
+                            'no TEST: make', 'make selftest')
+        for test in ('a b', 'a,b', "a'", '/'):
+            self.given(TEST=test)
+            self.refused_by(('kunit',), 'the name of a test', test)
+
     def test_the_implementation_must_be_there(self) -> None:
         self.given(ARCH='arm')
         self.refused_by(('test', 'kernel', 'kunit', 'selftest', 'storm',
-                         'plan', 'check-kernel'), 'IMPL=c for arm',
+                         'check-kernel'), 'IMPL=c for arm',
                         'no back end of ours yet')
         self.given(ARCH='arm', IMPL='rust')
         self.refused_by(('run', 'shell'), 'IMPL=c for arm', 'IMPL=rust')
