@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A kernel's configuration: the tiny configs plus our fragments.
+"""A kernel's configuration: one of the kernel's own plus our fragments.
 
-allnoconfig with the fragments as its answers, or, for some flavours, another
-of the kernel's own. A line of ours that is not in the result is an error that
-names it.
+The kernel's scripts/kconfig/merge_config.sh merges them. A line of ours that
+is not in the result is refused by name.
 """
 
 import hashlib
-import os
-import pathlib
 import re
+from collections.abc import Collection, Iterator
+from pathlib import Path
 
 import env
 import procs
+import toolchain
 
 FOLDER = env.KPROBES / 'config'
-_LINE = re.compile(r'(CONFIG_\w+)=(.*)$|# (CONFIG_\w+) is not set$')
+_SETTING = re.compile(r'^(?:(CONFIG_\w+)=|# (CONFIG_\w+) is not set$)', re.M)
+# A setting that merge_config.sh does not find in the result, and a line that
+# Kconfig cannot read.
+_LOST = re.compile(r'^WARNING: (?:Value requested for )?(CONFIG_\w+) .*\n'
+                   r'Requested value: +(.*)\nActual value: *(.*)$', re.M)
+_UNREADABLE = re.compile(r'unexpected data: (.*)$', re.M)
 # What a flavour adds to common, architecture and implementation.
 FLAVOURS = {
     'test': ('debug',),
@@ -36,24 +41,15 @@ FLAVOURS = {
     'thumb2': ('debug', 'thumb2'),
     'clients': ('clients',),
 }
-# What is below the fragments, and what answers where they say nothing; and
-# where a fragment wants something else.
-_TINY = (('kernel/configs/tiny-base.config', 'kernel/configs/tiny.config'),
-         'allnoconfig')
-_BASES = {
-    'gcc': (('arch/x86/configs/x86_64_defconfig',), 'alldefconfig'),
-}
+# The kernel's own configurations below the fragments. Kconfig's defaults answer
+# the rest of the defconfig, "no" that of the tiny ones.
+_TINY = ('kernel/configs/tiny-base.config', 'kernel/configs/tiny.config')
+_DEFCONFIG = ('arch/x86/configs/x86_64_defconfig',)
 # random-N: whatever Kconfig makes of the seed N.
 RANDOM = 'random-'
 
 
-def _setting(line):
-    """(symbol, value) of a line, or None."""
-    match = _LINE.match(line)
-    return match and (match[1] or match[3], match[2] or 'n')
-
-
-def chosen(arch, impl, flavour):
+def chosen(arch: str, impl: str, flavour: str) -> list[Path]:
     """The fragments of a kernel, in order."""
     if flavour.startswith(RANDOM):
         return [FOLDER / 'random.config']
@@ -66,102 +62,91 @@ def chosen(arch, impl, flavour):
         # What an architecture has to take back of it, with the reason there.
         if (FOLDER / f'{name}-{arch}.config').exists():
             names.append(f'{name}-{arch}')
-    return [FOLDER / f'{name}.config' for name in names]
-
-
-def lines(paths):
-    """{symbol: (line, value, where)}; a later fragment has the last word."""
-    wanted = {}
-    for path in paths:
-        for number, line in enumerate(path.read_text().splitlines(), 1):
-            if setting := _setting(line):
-                wanted[setting[0]] = (line, setting[1],
-                                      f'{path.name}:{number}')
-            elif line and not line.startswith('#'):
-                raise env.Refusal(
-                    'CONFIG_X=value or # CONFIG_X is not set',
-                    f'{path.name}:{number}: {line}', 'mend that line')
-    return wanted
-
-
-def verify(wanted, config):
-    """Refuse lines that did not stick."""
-    got = {}
-    for line in config.read_text().splitlines():
-        if setting := _setting(line):
-            got[setting[0]] = setting[1]
-    lost = [f'{where}: {line} (the result has '
-            f'{symbol}={got.get(symbol, "n")})'
-            for symbol, (line, value, where) in wanted.items()
-            if got.get(symbol, 'n') != value]
-    if lost:
-        raise env.Refusal(
-            'every line of the config fragments in the kernel\'s .config',
-            '\n            '.join(lost),
-            'give each symbol what it depends on (see its Kconfig entry), '
-            'or drop the line')
-
-
-def compiler(flavour):
-    """Who compiles the C of a flavour."""
-    return 'gcc' if 'gcc' in FLAVOURS.get(flavour, ()) else 'clang'
-
-
-def _base(flavour):
-    """The files below the fragments, the target, what it is told."""
-    if flavour.startswith(RANDOM):
-        seed = flavour.removeprefix(RANDOM)
-        return (), 'randconfig', [f'KCONFIG_SEED={seed}']
-    names = FLAVOURS.get(flavour, ())
-    found = (_BASES[name] for name in names if name in _BASES)
-    return *next(found, _TINY), []
-
-
-def _options(tree):
-    """A comment that is another one whenever TREE offers other options."""
-    digest = hashlib.sha256()
-    for folder, inner, names in os.walk(tree):
-        inner.sort()
-        for name in sorted(names):
-            if name.startswith('Kconfig'):
-                digest.update(pathlib.Path(folder, name).read_bytes())
-    return f'# Kconfig: {digest.hexdigest()}\n'
-
-
-def write(tree, obj, arch, impl, flavour, make, absent=()):
-    """Configure OBJ if its fragments changed, or what they answer.
-
-    The kernel's own make would ask an old .config's new options with their
-    defaults: other ones than a new .config has. The symbols that are ABSENT
-    from this tree are left out of the fragments.
-    """
-    base, target, told = _base(flavour)
-    paths = chosen(arch, impl, flavour)
+    paths = [FOLDER / f'{name}.config' for name in names]
     for path in paths:
         if not path.exists():
             raise env.Refusal(f'the fragment {path.name}', 'no such file',
                               f'add it to {env.host(FOLDER)}')
-    wanted = {symbol: line for symbol, line in lines(paths).items()
-              if symbol not in absent}
-    answers = ''.join((tree / name).read_text() for name in base)
-    answers += '\n'.join(line for line, _, _ in wanted.values()) + '\n'
-    answers += _options(tree)
-    kept = obj / 'answers.config'
-    config = obj / '.config'
-    if not (config.exists() and kept.exists()
-            and kept.read_text() == answers):
-        kept.unlink(missing_ok=True)
-        fresh = obj / 'answers.part'
-        fresh.write_text(answers)
-        log = obj / 'config.log'
-        status = procs.run([*make, f'KCONFIG_ALLCONFIG={fresh}', *told,
-                            target], log, cwd=tree)
-        if status:
-            if procs.no_space(obj):
-                raise procs.full_disk(obj)
-            raise env.Refusal('the kernel to configure',
-                              procs.tail(log, 12),
-                              f'see {env.host(log)}')
-        verify(wanted, config)
-        fresh.replace(kept)
-    return config, wanted
+    return paths
+
+
+def settings(paths: list[Path]) -> dict[str, str]:
+    """{option: the last of the fragments that sets it}."""
+    return {match[1] or match[2]: path.name for path in paths
+            for match in _SETTING.finditer(path.read_text())}
+
+
+def lost(log: str, paths: list[Path], absent: Collection[str]
+         ) -> Iterator[str]:
+    """The lines of the fragments that a LOG says are not in the result.
+
+    The kernel's own configurations may ask for what ours take back.
+    """
+    ours = settings(paths)
+    for option, line, actual in _LOST.findall(log):
+        if option in ours and option not in absent:
+            yield (f'{ours[option]}: {line} (the result has '
+                   f'{actual or "no such option"})')
+    for line in _UNREADABLE.findall(log):
+        yield f'{line}: not CONFIG_X=value, nor # CONFIG_X is not set'
+
+
+def compiler(flavour: str) -> str:
+    """Who compiles the C of a flavour."""
+    return 'gcc' if 'gcc' in FLAVOURS.get(flavour, ()) else 'clang'
+
+
+def _made_of(tree: Path, paths: list[Path]) -> str:
+    """All that a configuration depends on; another one, if that is."""
+    kconfig = hashlib.sha256()
+    for path in sorted(tree.rglob('Kconfig*')):
+        kconfig.update(path.read_bytes())
+    return '\n'.join([*(path.read_text() for path in paths),
+                      kconfig.hexdigest(), toolchain.identity()])
+
+
+def _run(command: list, log: Path, tree: Path, obj: Path,
+         environment: dict[str, str]) -> None:
+    if procs.run(command, log, cwd=tree, extra=environment, append=True):
+        if procs.no_space(obj):
+            raise procs.full_disk(obj)
+        raise env.Refusal('the kernel to configure', procs.tail(log, 12),
+                          f'see {env.host(log)}')
+
+
+def write(tree: Path, obj: Path, arch: str, impl: str, flavour: str,
+          make: list[str], absent: Collection[str] = ()) -> None:
+    """Configure OBJ, if what its configuration depends on has changed.
+
+    make itself would answer new options of a changed Kconfig by their
+    defaults. TREE does not have the options that are ABSENT.
+    """
+    paths, seed = chosen(arch, impl, flavour), flavour.removeprefix(RANDOM)
+    rest, bases = [], []
+    if compiler(flavour) == 'gcc':
+        bases = _DEFCONFIG
+    elif seed == flavour:
+        rest, bases = ['-n'], _TINY
+    stamp = obj / 'config.made-of'
+    now = _made_of(tree, [*(tree / name for name in bases), *paths])
+    if ((obj / '.config').exists() and stamp.exists()
+            and stamp.read_text() == now):
+        return
+    stamp.unlink(missing_ok=True)
+    log = obj / 'config.log'
+    log.unlink(missing_ok=True)
+    if seed != flavour:
+        _run([*make, f'KCONFIG_ALLCONFIG={paths[0]}', f'KCONFIG_SEED={seed}',
+              'randconfig'], log, tree, obj, {})
+    # The script calls make without our words.
+    words = dict(word.split('=', 1) for word in make if '=' in word)
+    _run([tree / 'scripts/kconfig/merge_config.sh', '-Q', '-O', obj, *rest,
+          *(bases or [obj / '.config']), *paths], log, tree, obj, words)
+    missing = list(lost(log.read_text(errors='replace'), paths, absent))
+    if missing:
+        raise env.Refusal(
+            'every line of the config fragments in the kernel\'s .config',
+            '\n            '.join(missing),
+            'give each symbol what it depends on (see its Kconfig entry), '
+            'or drop the line')
+    stamp.write_text(now)

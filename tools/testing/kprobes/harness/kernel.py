@@ -171,10 +171,8 @@ def build(arch, impl, flavour='test'):
         if fresh:
             progress.fresh_kernel()
             stage.expected = progress.recall(f'steps {name}', machine.steps)
-        _, wanted = fragments.write(tree, obj, arch, impl, flavour, command)
+        fragments.write(tree, obj, arch, impl, flavour, command)
         compile_targets(command, [machine.target, 'modules'], log, stage)
-        # A Kconfig change makes the build answer new questions by itself.
-        fragments.verify(wanted, obj / '.config')
         if fresh:
             progress.remember(f'steps {name}', stage.count)
     release = (obj / 'include/config/kernel.release').read_text().strip()

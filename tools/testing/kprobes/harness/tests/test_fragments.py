@@ -3,54 +3,149 @@
 
 from unittest import mock
 
+import env
 import fragments
 from tests import support
 
+# What merge_config.sh and Kconfig say where a result is not as asked for.
+_LOG = '''\
+/work/.tmp.config.Qe:109:warning: unexpected data: CONFIG B=y
+WARNING: Value requested for CONFIG_LOST not in final .config
+Requested value: CONFIG_LOST=m
+Actual value:    \n\
+WARNING: CONFIG_C differs:
+Requested value: CONFIG_C=y
+Actual value:    CONFIG_C=m
+WARNING: CONFIG_D differs:
+Requested value: # CONFIG_D is not set
+Actual value:    CONFIG_D=y
+WARNING: CONFIG_KERNEL_XZ differs:
+Requested value: CONFIG_KERNEL_XZ=y
+Actual value:    # CONFIG_KERNEL_XZ is not set
+'''
+
 
 class Fragments(support.Case):
-    def lines(self, *texts):
-        return fragments.lines([
-            self.write(f'f{n}.config', text)
-            for n, text in enumerate(texts)])
+    def setUp(self):
+        super().setUp()
+        self.tree, self.obj = self.tmp / 'tree', self.tmp / 'obj'
+        self.obj.mkdir()
+        for name in (*fragments._TINY, *fragments._DEFCONFIG):
+            self.write(f'tree/{name}', f'# {name}\n')
+        self.write('tree/samples/Kconfig', 'config OLD\n')
+        self.commands, self.log, self.tools = [], '', 'clang 22'
+        self.enterContext(mock.patch.object(fragments.procs, 'run', self.run_))
+        self.enterContext(mock.patch.object(
+            fragments.toolchain, 'identity', lambda: self.tools))
 
-    def verify(self, wanted, config):
-        return fragments.verify(wanted, self.write('.config', config))
+    def run_(self, command, log, *, extra, **_):
+        command = [str(word) for word in command]
+        self.commands.append((command, extra))
+        with log.open('a') as out:
+            out.write(self.log)
+        (self.obj / '.config').write_text('')
+        return 0
 
-    def test_values(self):
-        wanted = self.lines('# why\nCONFIG_A=y\n\nCONFIG_B="x y"\n'
-                            '# CONFIG_C is not set\nCONFIG_D=-1\n')
-        self.assertEqual({name: value for name, (_, value, _)
-                          in wanted.items()},
-                         {'CONFIG_A': 'y', 'CONFIG_B': '"x y"',
-                          'CONFIG_C': 'n', 'CONFIG_D': '-1'})
+    def configure(self, flavour, arch='x86_64', absent=()):
+        """The calls that configure a kernel: [(words, environment)]."""
+        self.commands.clear()
+        fragments.write(self.tree, self.obj, arch, 'rust', flavour,
+                        ['make', '-C', 'x', 'CC=ccache clang'], absent)
+        return self.commands
 
-    def test_later_fragment_has_the_last_word(self):
-        wanted = self.lines('CONFIG_A=y\n', '\n# CONFIG_A is not set\n')
-        self.assertEqual(wanted['CONFIG_A'],
-                         ('# CONFIG_A is not set', 'n', 'f1.config:2'))
+    def merged(self, flavour):
+        """What merge_config.sh is told: (options, names of files)."""
+        (command, environment), = self.configure(flavour)
+        self.assertEqual(environment, {'CC': 'ccache clang'})
+        self.assertEqual(command[:4], [
+            f'{self.tree}/scripts/kconfig/merge_config.sh', '-Q', '-O',
+            str(self.obj)])
+        words = command[4:]
+        return ([word for word in words if word[0] == '-'],
+                [word.rpartition('/')[2] for word in words if word[0] != '-'])
 
-    def test_a_comment_about_an_option_is_a_comment(self):
-        self.assertEqual(self.lines('# CONFIG_A=y would be slow\n'
-                                    '# CONFIG_A=y\n'), {})
+    def test_most_are_tiny(self):
+        self.assertEqual(self.merged('up'), (['-n'], [
+            'tiny-base.config', 'tiny.config', 'common.config',
+            'x86_64.config', 'impl-rust.config', 'debug.config',
+            'up.config']))
 
-    def test_bad_line_is_named(self):
-        for bad in ('CONFIG_A', 'CONFIG A=y', 'A=y',
-                    'CONFIG_A is not set'):
-            with self.refused(f'f0.config:2: {bad}'):
-                self.lines(f'CONFIG_B=y\n{bad}\n')
+    def test_gcc_has_the_defconfig(self):
+        for flavour in ('gcc', 'labels'):
+            options, files = self.merged(flavour)
+            self.assertEqual(options, [])
+            self.assertEqual(files[:2], ['x86_64_defconfig', 'common.config'])
 
-    def test_all_lines_stuck(self):
-        self.verify(self.lines('CONFIG_A=y\n# CONFIG_B is not set\n'
-                               '# CONFIG_GONE is not set\n'),
-                    '# Linux\nCONFIG_A=y\n# CONFIG_B is not set\n')
+    def test_labels_are_those_of_gcc_without_marks(self):
+        gcc, labels = (fragments.settings(
+            fragments.chosen('x86_64', 'rust', flavour)).items()
+                       for flavour in ('gcc', 'labels'))
+        self.assertEqual(labels - gcc,
+                         {('CONFIG_X86_KERNEL_IBT', 'labels.config')})
+        self.assertLess(gcc, labels)
+
+    def test_random_has_its_seed_and_little_else(self):
+        (random, _), (merge, _) = self.configure('random-7')
+        fragment = str(fragments.FOLDER / 'random.config')
+        self.assertEqual(random[3:], [
+            'CC=ccache clang', f'KCONFIG_ALLCONFIG={fragment}',
+            'KCONFIG_SEED=7', 'randconfig'])
+        self.assertEqual(merge[4:], [f'{self.obj}/.config', fragment])
+
+    def test_made_again_for_another_kconfig_fragment_or_compiler_only(self):
+        self.enterContext(mock.patch.object(
+            fragments, 'FOLDER', self.tmp / 'config'))
+        for name in ('common', 'x86_64', 'impl-rust', 'debug', 'up'):
+            self.write(f'config/{name}.config', 'CONFIG_A=y\n')
+        changes = (
+            lambda: None,
+            lambda: self.write('tree/samples/Kconfig', 'config NEW\n'),
+            lambda: self.write('config/debug.config', 'CONFIG_B=y\n'),
+            lambda: self.write(f'tree/{fragments._TINY[1]}', 'CONFIG_C=y\n'),
+            lambda: setattr(self, 'tools', 'clang 23'),
+            (self.obj / '.config').unlink)
+        for change in changes:
+            change()
+            self.assertEqual(len(self.configure('up')), 1)
+            self.assertEqual(self.configure('up'), [])
 
     def test_a_line_that_did_not_stick_is_named(self):
-        wanted = self.lines('CONFIG_A=y\nCONFIG_LOST=m\nCONFIG_C=y\n'
-                            '# CONFIG_D is not set\n')
-        with self.refused('f0.config:2: CONFIG_LOST=m',
-                          'CONFIG_LOST=n', 'CONFIG_C=m', 'CONFIG_D=y',
-                          'depends on'):
-            self.verify(wanted, 'CONFIG_A=y\nCONFIG_C=m\nCONFIG_D=y\n')
+        self.enterContext(mock.patch.object(
+            fragments, 'chosen', lambda *_: [
+                self.write('a.config', 'CONFIG_LOST=y\nCONFIG_C=y\n'),
+                self.write('b.config', 'CONFIG_LOST=m\n'
+                           '# CONFIG_D is not set\n# CONFIG_KERNEL_XZ=y?\n')]))
+        self.log = _LOG
+        for _ in range(2):
+            with self.refused(
+                    'b.config: CONFIG_LOST=m (the result has no such option)',
+                    'a.config: CONFIG_C=y (the result has CONFIG_C=m)',
+                    'b.config: # CONFIG_D is not set (the result has '
+                    'CONFIG_D=y)', 'CONFIG B=y', 'depends on'):
+                self.configure('test')
+        # What only the kernel's own configurations ask for is no line of ours.
+        self.log = _LOG[_LOG.index('WARNING: CONFIG_KERNEL_XZ'):]
+        self.assertEqual(len(self.configure('test')), 1)
+
+    def test_what_a_tree_does_not_have_may_be_missing(self):
+        option = 'CONFIG_SAMPLE_KPROBES_BATCH'
+        self.log = (f'WARNING: Value requested for {option} not in final '
+                    f'.config\nRequested value: {option}=m\nActual value:    \n')
+        with self.refused(f'common.config: {option}=m'):
+            self.configure('bench')
+        self.assertTrue(self.configure('bench', absent=(option,)))
+
+    def test_a_failing_configuration_shows_its_end(self):
+        self.log = 'Kconfig:7: syntax error\n'
+        self.enterContext(mock.patch.object(
+            fragments.procs, 'run', lambda *words, **options:
+            self.run_(*words, **options) or 2))
+        with self.refused('to configure', 'Kconfig:7: syntax error'):
+            self.configure('test')
+        self.enterContext(mock.patch.object(fragments.procs, 'no_space',
+                                            return_value=True))
+        with self.refused('the disk is full'):
+            self.configure('test')
 
     def test_fragments_of_a_kernel_in_order(self):
         self.assertEqual(
@@ -58,10 +153,13 @@ class Fragments(support.Case):
             ['common', 'arm', 'impl-c', 'debug', 'kasan'])
 
     def test_every_flavour_has_its_fragments(self):
-        for flavour in fragments.FLAVOURS:
-            for path in fragments.chosen('x86_64', 'rust', flavour):
-                self.assertTrue(path.exists(), path.name)
-                fragments.lines([path])
+        for flavour in (*fragments.FLAVOURS, 'random-1'):
+            paths = fragments.chosen('x86_64' if flavour != 'thumb2'
+                                     else 'arm', 'rust', flavour)
+            for path in paths:
+                for line in path.read_text().splitlines():
+                    self.assertRegex(line, r'CONFIG_\w+=.|#|$')
+            self.assertTrue(fragments.settings(paths))
 
     def test_unknown_flavour(self):
         with self.refused('bench', 'fast'):
@@ -70,4 +168,4 @@ class Fragments(support.Case):
     def test_missing_fragment_is_named(self):
         self.enterContext(mock.patch.object(fragments, 'FOLDER', self.tmp))
         with self.refused('common.config'):
-            fragments.write(self.tmp, self.tmp, 'arm', 'c', 'test', [])
+            fragments.chosen('arm', 'c', 'test')

@@ -23,73 +23,6 @@ from ktap import Result
 from tests import support
 
 
-class Bases(support.Case):
-    """What is below the fragments of a flavour."""
-
-    def configured(self, flavour, absent=()):
-        """(the words behind make's own, the answers) for FLAVOUR."""
-        for name in ('kernel/configs/tiny-base.config',
-                     'kernel/configs/tiny.config'):
-            self.write(f'tree/{name}', 'CONFIG_TINY=y\n')
-        self.write('tree/arch/x86/configs/x86_64_defconfig',
-                   'CONFIG_WHOLE=y\n')
-        said = {}
-
-        def run(command, _log, **_):
-            answers = next(word for word in command if 'ALLCONFIG' in word)
-            said['words'] = command[2:]
-            with open(answers.split('=')[1], encoding='utf-8') as file:
-                said['answers'] = file.read()
-            self.write('obj/.config', said['answers'])
-            return 0
-        obj = self.tmp / 'obj'
-        obj.mkdir(exist_ok=True)
-        with mock.patch.object(procs, 'run', run):
-            fragments.write(self.tmp / 'tree', obj, 'x86_64', 'rust', flavour,
-                            ['make'], absent)
-        return said['words'], said['answers']
-
-    def test_most_are_tiny(self):
-        words, answers = self.configured('up')
-        self.assertEqual(words, ['allnoconfig'])
-        self.assertIn('CONFIG_TINY=y', answers)
-        self.assertIn('# CONFIG_SMP is not set', answers)
-
-    def test_what_a_tree_does_not_have_is_left_out(self):
-        option = 'CONFIG_SAMPLE_KPROBES_BATCH'
-        self.assertIn(option, self.configured('bench')[1])
-        self.assertNotIn(option, self.configured('bench', (option,))[1])
-
-    def test_made_again_for_other_options_only(self):
-        self.write('tree/samples/Kconfig', 'config OLD\n')
-        self.assertTrue(self.configured('up'))
-        with self.assertRaises(KeyError):
-            self.configured('up')
-        self.write('tree/samples/Kconfig', 'config OLD\n\nconfig NEW\n')
-        self.assertTrue(self.configured('up'))
-
-    def test_gcc_has_the_defconfig(self):
-        for flavour in ('gcc', 'labels'):
-            words, answers = self.configured(flavour)
-            self.assertEqual(words, ['alldefconfig'])
-            self.assertIn('CONFIG_WHOLE=y', answers)
-            self.assertNotIn('CONFIG_TINY=y', answers)
-            self.assertIn('CONFIG_RUST_KPROBES=y', answers)
-
-    def test_labels_are_those_of_gcc_without_marks(self):
-        answers = {flavour: set(self.configured(flavour)[1].splitlines())
-                   for flavour in ('gcc', 'labels')}
-        self.assertEqual(answers['labels'] - answers['gcc'],
-                         {'# CONFIG_X86_KERNEL_IBT is not set'})
-        self.assertLess(answers['gcc'], answers['labels'])
-
-    def test_random_has_its_seed_and_little_else(self):
-        words, answers = self.configured('random-7')
-        self.assertEqual(words, ['KCONFIG_SEED=7', 'randconfig'])
-        self.assertIn('CONFIG_RUST_KPROBES=y', answers)
-        self.assertNotIn('CONFIG_SMP', answers)
-
-
 class Compilers(support.Case):
     def test_clang_but_for_gcc(self):
         self.enterContext(mock.patch.object(
@@ -459,7 +392,7 @@ class Pieces(support.Case):
             self.assertEqual((one.name, one.status), ('commands.run', wanted))
 
     def test_thumb_is_arm_with_one_line_more(self):
-        arm, thumb = (fragments.lines(fragments.chosen('arm', 'c', flavour))
+        arm, thumb = (fragments.settings(fragments.chosen('arm', 'c', flavour))
                       for flavour in ('test', 'thumb2'))
         self.assertEqual(set(thumb) - set(arm), {'CONFIG_THUMB2_KERNEL'})
 
