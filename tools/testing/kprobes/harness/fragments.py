@@ -41,8 +41,8 @@ FLAVOURS = {
     'thumb2': ('debug', 'thumb2'),
     'clients': ('clients',),
 }
-# The kernel's own configurations below the fragments. Kconfig's defaults answer
-# the rest of the defconfig, "no" that of the tiny ones.
+# The kernel's own configurations below the fragments. Kconfig's defaults
+# answer the rest of the defconfig, "no" that of the tiny ones.
 _TINY = ('kernel/configs/tiny-base.config', 'kernel/configs/tiny.config')
 _DEFCONFIG = ('arch/x86/configs/x86_64_defconfig',)
 # random-N: whatever Kconfig makes of the seed N.

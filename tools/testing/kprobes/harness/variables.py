@@ -64,12 +64,9 @@ def shown(of):
 
 
 def _of_the_command(name):
-    if name in _BENCH and arch() != 'x86_64':
-        raise env.Refusal(
-            'ARCH=x86_64 for the cost table', f'ARCH={arch()}',
-            'leave ARCH out: the probed functions (bench/targets.S) and the '
-            'exceptions that are counted are x86_64\'s; for others there is '
-            f'make test ARCH={arch()} IMPL=c')
+    if name in _BENCH:
+        from bench import rows
+        rows.of_arch(arch())
     given = [one for one in ('ARCH', 'IMPL') if os.environ.get(one)]
     if name in _OF_EVERY_KERNEL and given:
         raise env.Refusal(

@@ -35,7 +35,7 @@ built = kernel.Built('x86_64', 'c', 'bench', place, place, place / 'image',
                      '7.3')
 kernel.build = lambda *_: built
 kernel.ours = lambda *_: []
-bench._check_config = lambda _: None
+kernel.Built.has = lambda *_: True
 bench._plugin = lambda _: place / 'insncount.so'
 guest.busybox = lambda _: b'busybox'
 toolchain.require = lambda *_: None

@@ -3,7 +3,6 @@
 
 from unittest import mock
 
-import env
 import fragments
 from tests import support
 
@@ -130,7 +129,7 @@ class Fragments(support.Case):
     def test_what_a_tree_does_not_have_may_be_missing(self):
         option = 'CONFIG_SAMPLE_KPROBES_BATCH'
         self.log = (f'WARNING: Value requested for {option} not in final '
-                    f'.config\nRequested value: {option}=m\nActual value:    \n')
+                    f'.config\nRequested value: {option}=m\nActual value:\n')
         with self.refused(f'common.config: {option}=m'):
             self.configure('bench')
         self.assertTrue(self.configure('bench', absent=(option,)))

@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make bench: what kprobes cost, in C and in Rust.
+
+The guest runs a module of our own (../bench) under TCG with
+`-icount shift=0,sleep=off -smp 1`, where a virtual nanosecond is one executed
+instruction, or one of waiting. So figures are exact, repeat, and do not depend
+on the machine. How each column is counted:
+
+instructions  time stamp counter around 64 times 256 calls of the probed
+              function, the loop included (the bare rows show what it costs);
+              for what may wait, a QEMU plugin (../bench/insncount.c) that
+              counts what all tasks together execute between two marks
+traps         a boot of its own with QEMU's exception log: exceptions between
+              two marks, per hit (which ones: rows.Arch.trap)
+ns            virtual time until the call is back
+syncs         a boot of its own with two CPUs, without icount (one of them
+              spins): function call interrupts that the second, kept busy,
+              receives while the first one works; the median of 7 rounds,
+              which may differ by one between runs
+bytes         free memory that registering takes
+
+A run is compared with the one before it of the same kernel (repeat.py);
+where a figure does not repeat, the run fails and names the rows.
+"""
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import env
+import guest
+import kernel
+import procs
+import progress
+import qemu
+from bench import chart, repeat
+from bench.rows import BOOTS, QUICK, Arch, Row, Sections, of_arch, \
+    of_one_hit, sections
+
+SOURCES = env.KPROBES / 'bench'
+# What was measured with one implementation, and its rows' figures.
+Result = dict
+Figures = dict[str, dict]
+_NAMES = {'c': 'C', 'rust': 'Rust', 'committed': 'C, committed'}
+_WORD = re.compile(r'(\w+)=(\S+)')
+# Seconds for one boot, minutes for measuring in all.
+_LIMIT = 20 * 60
+_TOTAL = 30
+
+
+def _script(name: str) -> str:
+    lines = ['B=/sys/kernel/debug/kprobes_bench',
+             'S=/proc/sys/debug/kprobes-optimization',
+             'for module in 0 1 2 3 4 5 6 7; do'
+             ' load kprobes_bench_sites$module; done',
+             'load kprobes_bench || say "bench: modules=refused"']
+    if name == 'lifecycle':
+        # Text symbols of the kernel itself: no third column.
+        lines.append("grep -E '^[0-9a-f]+ [tT] [^[:space:]]+$' /proc/kallsyms"
+                     " | cut -d' ' -f1 >$B/targets ||"
+                     ' say "bench: targets=refused"')
+    for rows, optimization in BOOTS[name]:
+        lines += [f'[ ! -e $S ] || echo {optimization} >$S',
+                  f'echo {rows} >$B/run || say "bench: refused={rows}"']
+    return '\n'.join(lines + ['say "bench: done"', ''])
+
+
+def read(lines: list[str]) -> tuple[Figures, bool]:
+    """{row: figures} out of a console; also whether it came to its end."""
+    rows = {}
+    for line in lines:
+        if line.startswith('bench: row='):
+            figures = {key: int(value) if re.fullmatch(r'-?\d+', value)
+                       else value for key, value in _WORD.findall(line)}
+            rows[figures.pop('row')] = figures
+        elif re.match(r'bench: (modules|targets|refused)=', line):
+            raise env.Refusal('the guest to run the benchmark\'s modules',
+                              line, 'see the console\'s lines before it')
+    return rows, 'bench: done' in lines
+
+
+def count_traps(log: Path, rows: Figures, arch: Arch) -> Figures:
+    """ROWS of a traps boot, with what QEMU's exception LOG says of each."""
+    counts, current = {}, None
+    with open(log, encoding='utf-8', errors='replace') as text:
+        for line in text:
+            if match := arch.mark.search(line):
+                current = int(match[1], 16) // 16
+                counts[current] = 0
+            elif current is not None and arch.trap.match(line):
+                counts[current] += 1
+    for name, row in rows.items():
+        if 'mark' in row and row['mark'] not in counts:
+            raise env.Refusal(f'a mark for the row {name} in QEMU\'s log',
+                              f'none in {env.host(log)}',
+                              'does this QEMU log page faults with -d int?')
+    return {name: {'traps': round(counts[row['mark']] / row['n'], 2)}
+            if 'mark' in row else row for name, row in rows.items()}
+
+
+def count_spans(log: Path, rows: Figures) -> Figures:
+    """ROWS, those counted by the plugin completed out of its LOG."""
+    marks = {int(number): int(count) for number, count in re.findall(
+        r'^mark (\d+) (\d+)$', log.read_text(errors='replace'), re.M)}
+    counted = {}
+    for name, row in rows.items():
+        if 'spans' not in row:
+            continue
+        begins = range(row['first'], row['first'] + 2 * row['spans'], 2)
+        if any(at not in marks or at + 1 not in marks for at in begins):
+            raise env.Refusal(f'the marks of the row {name} from QEMU\'s '
+                              'plugin', f'{len(marks)} marks, not those, in '
+                              f'{env.host(log)}',
+                              'does this QEMU run plugins (-plugin)?')
+        total = sum(marks[at + 1] - marks[at] for at in begins)
+        counted[name] = {'unit': 'insns', 'mean': round(total / row['n']),
+                         'n': row['n']}
+    return rows | counted
+
+
+def _plugin(out: Path) -> Path:
+    """The instruction counter, compiled."""
+    target = out / 'insncount.so'
+    log = env.LOGS / 'insncount.log'
+    if procs.run(['clang', '-O2', '-Wall', '-shared', '-fPIC', '-o', target,
+                  SOURCES / 'insncount.c'], log):
+        raise env.Refusal('the QEMU plugin insncount.c to compile',
+                          procs.tail(log, 10), 'see the lines above')
+    return target
+
+
+class _Boot:
+    """One boot of the benchmark's kernel. Two of them may run at once: under
+    icount the figures do not depend on what else the machine does."""
+
+    def __init__(self, built: kernel.Built, modules: list[Path], name: str,
+                 tick: Callable[[str], None]) -> None:
+        self.built, self.name, self.tick = built, name, tick
+        self.rows, self.problem, self.seconds = {}, None, 0
+        self.image = guest.initramfs(built, f'bench-{name}', _script(name),
+                                     modules)
+
+    def _boot(self) -> Figures:
+        log = env.LOGS / f'{self.built.name}-{self.name}.log'
+        alone = self.name != 'syncs'
+        # The same clock and the same random numbers in every run.
+        extra = ['-seed', '1', '-rtc', 'base=2026-01-01,clock=vm'] \
+            if alone else []
+        if self.name == 'traps':
+            extra += ['-d', 'int', '-D', str(log)]
+        elif self.name == 'lifecycle':
+            extra += ['-plugin', str(_plugin(self.built.obj)),
+                      '-d', 'plugin', '-D', str(log)]
+        console = qemu.boot(
+            self.built, self.image, name=f'bench-{self.name}',
+            smp=1 if alone else 2, icount=alone, force='tcg', memory=1024,
+            thread='multi', extra=extra, timeout=_LIMIT, on_line=self.tick,
+            # A batch of 10,000 says nothing until it is done.
+            silence=_LIMIT,
+            # Nothing is to be woken up on the CPU that counts interrupts.
+            cmdline='kunit.enable=0 tsc=nowatchdog'
+                    + ('' if alone else ' isolcpus=1'))
+        self.seconds = console.seconds
+        rows, done = read(console.lines)
+        if not done:
+            raise env.Refusal(f'the guest to end "{self.name}" with '
+                              '"bench: done"', 'it did not',
+                              f'whole console: {env.host(console.log)}')
+        if console.splats:
+            raise env.Refusal('a kernel without complaints',
+                              '; '.join(console.splats[:3]),
+                              f'whole console: {env.host(console.log)}')
+        if self.name == 'traps':
+            rows = count_traps(log, rows, of_arch(self.built.arch))
+            log.unlink()
+        return count_spans(log, rows) if self.name == 'lifecycle' else rows
+
+    def run(self) -> None:
+        """Boot; a problem is kept for the thread that waits."""
+        try:
+            self.rows = self._boot()
+        except Exception as problem:    # pylint: disable=broad-except
+            self.problem = problem
+
+
+def _run(boots: list[_Boot]) -> None:
+    for boot in boots:
+        boot.run()
+
+
+def _lanes(names: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Two boots run at a time: those of NAMES that run beside the others."""
+    beside = [name for name in names if name in ('lifecycle', 'hits')]
+    return beside, [name for name in names if name not in beside]
+
+
+def _minutes(arch: Arch, impl: str, names: tuple[str, ...]) -> float:
+    """Planned for the boots NAMES of one implementation."""
+    return max(sum(arch.minutes[impl][name] for name in lane)
+               for lane in _lanes(names))
+
+
+def _measure(arch: str, impl: str, names: tuple[str, ...], wanted: Sections
+             ) -> tuple[Result, float]:
+    """The rows of one implementation, and how many seconds they took."""
+    built, table = kernel.build(arch, impl, 'bench'), of_arch(arch)
+    if table.optimized and impl == 'c' and not built.has('OPTPROBES'):
+        raise env.Refusal('CONFIG_OPTPROBES=y in the kernel to measure',
+                          'it is off', 'see config/bench.config')
+    modules = kernel.ours(built, SOURCES.name)
+    lock, started = threading.Lock(), time.monotonic()
+    with progress.Stage(f'bench {impl}' + (' quick' if names == QUICK else ''),
+                        _minutes(table, impl, names)) as stage:
+        stage.expected = sum(1 + row.traps for row in _rows(wanted))
+
+        def tick(line: str) -> None:
+            if line.startswith('bench: row='):
+                with lock:
+                    stage.tick(line.split()[1])
+        boots = {name: _Boot(built, modules, name, tick) for name in names}
+        beside, others = ([boots[name] for name in lane]
+                          for lane in _lanes(names))
+        side = threading.Thread(target=_run, args=(beside,), daemon=True)
+        side.start()
+        _run(others)
+        side.join()
+    figures = {}
+    for boot in boots.values():
+        if boot.problem:
+            raise boot.problem
+        for name, row in boot.rows.items():
+            figures.setdefault(name, {}).update(row)
+    progress.say(f'{impl}: ' + ', '.join(
+        f'{name} {boot.seconds:.0f} s' for name, boot in boots.items()))
+    made_from = repeat.digest(
+        [built.image, SOURCES / 'insncount.c',
+         *(boot.image for boot in boots.values())], f'qemu-system-{arch}')
+    return {'SPDX-License-Identifier': 'GPL-2.0', 'arch': arch, 'impl': impl,
+            'release': built.release, 'made_from': made_from,
+            'rows': dict(sorted(figures.items()))}, time.monotonic() - started
+
+
+def _rows(wanted: Sections) -> list[Row]:
+    return [row for rows in wanted.values() for row in rows]
+
+
+def _of(result: Result, row: Row) -> dict:
+    return result['rows'].get(row.name, {})
+
+
+def value(result: Result | None, row: Row) -> int | None:
+    """The figure that stands for ROW, or None."""
+    return _of(result, row).get(row.figure) if result else None
+
+
+def troubles(result: Result, wanted: Sections) -> Iterator[str]:
+    """What keeps a run from being a success."""
+    for row in _rows(wanted):
+        figures = _of(result, row)
+        problem = None
+        if not figures:
+            problem = 'is missing'
+        elif 'wrong' in figures:
+            problem = (f'has {figures["wrong"]} {figures["found"]}, expected '
+                       f'{figures["expected"]}')
+        elif 'errno' in figures:
+            problem = f'failed with errno {figures["errno"]}'
+        elif row.figure not in figures:
+            problem = 'has no figure'
+        elif row.traps and 'traps' not in figures:
+            problem = 'has no traps counted'
+        if problem:
+            yield f'{result["impl"]}: row {row.name} {problem}'
+
+
+def too_dear(c: Result | None, rust: Result | None, wanted: Sections
+             ) -> Iterator[str]:
+    """The rows of Rust that cost more than they may."""
+    for row in _rows(wanted):
+        theirs, ours = value(c, row), value(rust, row)
+        if ours is None:
+            continue
+        if row.most and theirs and ours > row.most * theirs:
+            yield (f'rust: row {row.name}: {ours} is {ours / theirs:.3f} of '
+                   f'C\'s {theirs}, and may be {row.most}')
+        if row.limit and ours > row.limit:
+            yield f'rust: row {row.name}: {ours}, and may be {row.limit}'
+
+
+def _cell(result: Result, row: Row) -> str:
+    """The figure and the worst one, or why there is none: 29 characters."""
+    figures = _of(result, row)
+    if row.figure not in figures:
+        return f'{"failed" if figures else "missing":>15} {"":13}'
+    figure = figures[row.figure]
+    worst = figures.get('worst', figure)
+    return f'{figure:>15,} {"" if worst == figure else f"{worst:,}":>13}'
+
+
+def table(results: dict[str, Result], wanted: Sections) -> Iterator[str]:
+    """The table as lines."""
+    for title, rows in wanted.items():
+        head = f'{title:59}' + ''.join(
+            f' {_NAMES[impl]:>15} {"worst":>13}' for impl in results)
+        head += f' {"ratio":>6}' if len(results) > 1 else ''
+        head += f'  traps {" / ".join(_NAMES[i] for i in results)}' \
+            if rows[0].traps else ''
+        yield from ('', head)
+        for row in rows:
+            line = f'  {row.title:57}' + ''.join(
+                f' {_cell(result, row)}' for result in results.values())
+            if len(results) > 1:
+                theirs, ours = (value(result, row) for result in
+                                list(results.values())[:2])
+                line += f' {ours / theirs:6.2f}' \
+                    if theirs and ours is not None else f' {"":6}'
+            if row.traps:
+                traps = (_of(result, row).get('traps')
+                         for result in results.values())
+                line += '  ' + ' / '.join(
+                    '-' if each is None else f'{each:g}' for each in traps)
+            yield line.rstrip()
+
+
+def dumps(result: Result) -> str:
+    """RESULT as JSON, one row a line, so that changes show in a diff."""
+    rows = ',\n'.join(f'  {json.dumps(name)}: {json.dumps(row)}'
+                      for name, row in result['rows'].items())
+    head = json.dumps({key: part for key, part in result.items()
+                       if key != 'rows'}, indent=1)
+    return head.removesuffix('\n}') + f',\n "rows": {{\n{rows}\n }}\n}}\n'
+
+
+def _keep(measured: dict[str, Result], results: dict[str, Result],
+          wanted: Sections, name: str) -> None:
+    """Write the figures, and a chart of all results."""
+    folder = env.RESULTS / 'bench'
+    folder.mkdir(parents=True, exist_ok=True)
+    for impl, result in measured.items():
+        path = folder / f'{impl}-{name}.json'
+        path.write_text(dumps(result))
+        progress.say(f'figures: {env.host(path)}')
+    path = folder / f'bench-{name}.svg'
+    path.write_text(chart.draw(results, wanted))
+    progress.say(f'chart:   {env.host(path)}')
+
+
+def bench(impls: list[str], quick: bool) -> int:
+    """Measure IMPLS; prints and writes the results. The exit status."""
+    arch = env.choice('ARCH', env.ARCHES, 'x86_64')
+    own = of_arch(arch)
+    names, wanted = tuple(BOOTS), sections(own)
+    if quick:
+        names, wanted = QUICK, of_one_hit(wanted)
+    committed = SOURCES / f'c-{arch}.json'
+    reference = json.loads(committed.read_text()) \
+        if committed.exists() else None
+    if quick and not reference:
+        raise env.Refusal(f'the committed figures of C, {committed.name}',
+                          'no such file', 'make bench IMPL=c, then copy its '
+                          f'JSON to {env.host(committed)}')
+    planned = sum(_minutes(own, impl, names) for impl in impls)
+    progress.say(f'measuring: planned {planned:.1f} min (limit {_TOTAL} min), '
+                 'beside building what is not built yet')
+    measured, took = {}, 0
+    for impl in impls:
+        measured[impl], seconds = _measure(arch, impl, names, wanted)
+        took += seconds / 60
+    progress.budget('measuring', _TOTAL, took * 60)
+    if took > _TOTAL:
+        for result in measured.values():
+            result['over_budget'] = f'{took:.1f} of {_TOTAL} minutes'
+    results = {'committed': reference, **measured} if quick else measured
+    for line in table(results, wanted):
+        progress.say(line)
+    _keep(measured, results, wanted, arch + ('-quick' if quick else ''))
+    if 'c' in measured and reference:
+        part, name = repeat.difference(reference, measured['c'],
+                                       _rows(wanted))
+        progress.say(f'largest difference from the committed figures of C: '
+                     f'{part:.2%}' + (f' ({name})' if name else ''))
+    progress.say(f'measuring: planned {planned:.1f} min, took {took:.1f} min, '
+                 f'limit {_TOTAL} min'
+                 + ('  OVER BUDGET' if took > _TOTAL else ''))
+    failures = [problem for result in measured.values()
+                for problem in troubles(result, wanted)]
+    failures += too_dear(measured.get('c', reference), measured.get('rust'),
+                         wanted)
+    if not failures:
+        # A run with something missing is nothing to compare with.
+        for result in measured.values():
+            failures += repeat.check(result, _rows(wanted), quick)
+    for failure in failures:
+        progress.say(f'FAILED {failure}')
+    return 1 if failures else 0

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Does the benchmark repeat? A run against the one before it.
+
+Only runs of the same bytes are compared: kernel, guest, instruction counter,
+QEMU. Counts of instructions and bytes then have to agree to one per cent, or
+a figure of the table means nothing. What ends when the scheduler and timers
+let it, and what two freely running CPUs do, has a tolerance of its own: a
+difference above one per cent is told, one above the tolerance is an error.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+
+import env
+import procs
+from bench.rows import Row
+from progress import say
+
+EXACT = 0.01
+# By unit: how much a row may differ, as a part and as a number.
+_TOLERANCE = {'insns': (EXACT, 0), 'bytes': (EXACT, 0), 'ns': (0.1, 0),
+              'syncs': (0.1, 1)}
+
+
+def digest(paths: list[Path], emulator: str) -> str:
+    """What a run depends on: the bytes of PATHS, the version of EMULATOR."""
+    whole = hashlib.sha256(procs.output([emulator, '--version']).encode())
+    for path in paths:
+        whole.update(hashlib.sha256(path.read_bytes()).digest())
+    return whole.hexdigest()[:16]
+
+
+def compare(before: dict, now: dict, rows: list[Row]
+            ) -> tuple[list[str], list[str]]:
+    """(errors, notes): texts for the ROWS that differ between two results."""
+    errors, notes = [], []
+    judged = [(row.name, row.name, row.figure, _TOLERANCE[row.unit])
+              for row in rows]
+    judged += [(row.name, f'{row.name} (traps)', 'traps', (EXACT, 0))
+               for row in rows if row.traps]
+    for name, title, figure, (part, number) in judged:
+        old, new = (result['rows'].get(name, {}).get(figure)
+                    for result in (before, now))
+        text = f'{title}: {old} before, {new} now'
+        if old == new:
+            continue
+        if None in (old, new):
+            errors.append(text.replace('None', 'no figure'))
+            continue
+        change = (new - old) / old if old else float('inf')
+        text += f' ({change:+.2%})'
+        if abs(change) > part and abs(new - old) > number:
+            errors.append(text)
+        elif abs(change) > EXACT:
+            notes.append(text + ', within its tolerance')
+    return errors, notes
+
+
+def difference(first: dict, second: dict, rows: list[Row]
+               ) -> tuple[float, str]:
+    """The row that differs most between two results: (part, row name).
+
+    Counts of interrupts, which come from two CPUs running freely, may differ
+    by one.
+    """
+    worst = (0.0, '')
+    for row in rows:
+        old, new = (result['rows'].get(row.name, {}).get(row.figure)
+                    for result in (first, second))
+        if old and new is not None and not (
+                row.unit == 'syncs' and abs(old - new) <= 1):
+            worst = max(worst, (abs(new - old) / old, row.name))
+    return worst
+
+
+def check(result: dict, rows: list[Row], quick: bool) -> list[str]:
+    """Compare RESULT with the one before, keep it; the errors."""
+    impl = result['impl']
+    path = env.CACHE / 'bench' / (
+        f'{impl}-{result["arch"]}-{result["made_from"]}'
+        + ('-quick' if quick else '') + '.json')
+    try:
+        before = json.loads(path.read_text())
+    except (OSError, ValueError):
+        say(f'{impl}: no earlier run of this kernel to compare with; the next '
+            'one will be')
+    else:
+        errors, notes = compare(before, result, rows)
+        for text in notes:
+            say(f'{impl}: {text}')
+        say(f'{impl}: against the earlier run of this kernel {len(errors)} '
+            f'rows differ by more than they may ({EXACT:.0%} for '
+            'instructions and bytes)')
+        if errors:
+            return [f'{impl}: does not repeat: {text}; the earlier run: '
+                    f'{env.host(path)}' for text in errors]
+    # Only a run that repeats, or the first: one that went wrong must not
+    # make the next one right.
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix('.part')
+    part.write_text(json.dumps(result, indent=1))
+    part.replace(path)
+    return []

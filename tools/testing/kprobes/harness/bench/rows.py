@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The rows of the benchmark: their names in the guest and for the reader.
+
+What differs by architecture is in a table of its own, ARCH in a file that is
+called as the architecture: bench/x86_64.py. Another one adds such a file.
+"""
+
+import importlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import env
+
+# Which figure of a row stands for it.
+MEDIAN, MEAN = 'median', 'mean'
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the table."""
+
+    name: str
+    title: str
+    unit: str
+    figure: str = MEDIAN
+    traps: bool = False
+    # The most that it may be of C's figure, and at all, if that is judged.
+    most: float | None = None
+    limit: int | None = None
+
+
+Sections = dict[str, list[Row]]
+
+
+@dataclass(frozen=True)
+class Arch:
+    """What the benchmark has of its own on one architecture."""
+
+    # In QEMU's log of exceptions: a mark, whose group 1 is its number in
+    # hexadecimal digits, and an exception that counts as a trap.
+    mark: re.Pattern
+    trap: re.Pattern
+    # Rows of one hit: (name, title). OPTIMIZED is empty without jumps.
+    hits: tuple[tuple[str, str], ...]
+    optimized: tuple[tuple[str, str], ...]
+    # Where probes are registered: {name: (title, how many at a time)}.
+    places: dict[str, tuple[str, tuple[int, ...]]]
+    # Rounds of interrupts that registering or unregistering may take.
+    rounds: dict[str, int]
+    # Minutes that one boot has been seen to take on two busy cores.
+    minutes: dict[str, dict[str, float]]
+
+
+def arches() -> list[str]:
+    """The architectures that have a table."""
+    return [arch for arch in env.ARCHES
+            if (Path(__file__).parent / f'{arch}.py').exists()]
+
+
+def of_arch(arch: str) -> Arch:
+    """The table of ARCH."""
+    if arch not in arches():
+        raise env.Refusal(
+            'ARCH=' + ' or '.join(arches()) + ' for the cost table',
+            f'ARCH={arch}', 'leave ARCH out: the probed functions '
+            '(bench/targets.S) and the exceptions that are counted are '
+            f'theirs; for others there is make test ARCH={arch} IMPL=c')
+    return importlib.import_module(f'bench.{arch}').ARCH
+
+
+def returns(stem: str, title: str) -> tuple[tuple[str, str], ...]:
+    """Rows of return probes on one kind of place, by who is told."""
+    return ((f'return_{stem}', f'return probe on {title}'),
+            (f'return_{stem}_entry',
+             f'return probe on {title}, entry handler'),
+            (f'return_{stem}_entry_only',
+             f'return probe on {title}, entry handler alone'),
+            (f'return_{stem}_data',
+             f'return probe on {title}, entry handler, data'))
+
+
+STAGES = (0, 1000, 10000, 30000)
+_SCALE = (
+    ('first', 'stepped, registered first'),
+    ('last', 'stepped, registered last'),
+    ('jmp_first', 'emulated jmp, registered first'),
+    ('ftrace_first', 'ftrace-based, registered first'),
+    ('return_last', 'return probe on stepped, registered last'),
+    ('optimized_first', 'jump-optimized, registered first'),
+)
+_JUMPS = (1, 1000, 10000)
+_JUMP_VERBS = (
+    ('register_optimized_{}', 'register {:,} until all are jumps'),
+    ('unregister_optimized_{}_batch',
+     'unregister {:,} in one batch until text is back'))
+
+
+def _registered(arch: Arch, least: int = 1) -> Iterator[tuple[str, str]]:
+    """(name, title) for each place, number of probes, alone and in a batch."""
+    for place, (where, counts) in arch.places.items():
+        for count in counts:
+            name, title = f'{place}_{count}', f'{where}, {count:,}'
+            if count >= least:
+                yield name, title
+            if count >= max(least, 2):
+                yield f'{name}_batch', f'{title} in one batch'
+
+
+def _lifecycle(arch: Arch, verb: str, least: int = 1) -> list[Row]:
+    return [Row(f'{verb}_{name}', title, 'insns', MEAN)
+            for name, title in _registered(arch, least)]
+
+
+def _latencies(arch: Arch) -> Iterator[Row]:
+    for name, title in _registered(arch):
+        each = '' if name.endswith('_batch') else ', each'
+        yield Row(f'unregister_{name}_latency', f'unregister, {title}{each}',
+                  'ns')
+    for count in _JUMPS:
+        for name, title in _JUMP_VERBS:
+            yield Row(f'{name.format(count)}_latency', title.format(count),
+                      'ns')
+
+
+def sections(arch: Arch) -> Sections:
+    """All rows by the titles of their sections; of one hit the first."""
+    every = {
+        'One hit (instructions; traps per hit)': [
+            Row(name, title, 'insns', traps=True, most=0.85 if name.startswith(
+                ('return_', 'optimized')) else None)
+            for name, title in arch.hits + arch.optimized],
+        'One hit while N other probes are registered (instructions)': [
+            Row(f'{name}_n{others}', f'{title}, {others:,} others', 'insns',
+                MEAN if name in ('first', 'last') else MEDIAN)
+            for name, title in _SCALE for others in STAGES],
+        'Registering (instructions per probe)': _lifecycle(arch, 'register'),
+        'Unregistering (instructions per probe)':
+            _lifecycle(arch, 'unregister'),
+        'Left for later by unregistering (instructions per probe)':
+            _lifecycle(arch, 'later', least=1000),
+        'Jump optimization (instructions per probe)': [
+            Row(name.format(count), title.format(count), 'insns', MEAN,
+                most=0.05 if name.format(count) == 'register_optimized_10000'
+                else None)
+            for count in _JUMPS for name, title in _JUMP_VERBS],
+        'Waiting (virtual nanoseconds, elapsed)': list(_latencies(arch)),
+        'Interrupting all other CPUs (function call interrupts)': [
+            Row(f'syncs_{verb}_{how}{count}', f'{verb} {count}{title}',
+                'syncs', limit=arch.rounds.get(f'{verb}_{how}{count}'))
+            for how, title in (('', ', breakpoint'),
+                               ('optimized_', ', to or from jump'))
+            for count in (1, 100) for verb in ('register', 'unregister')],
+        'Memory (bytes)': [
+            Row('memory_probe', 'per probe', 'bytes', MEAN),
+            Row('memory_return_probe', 'per return probe', 'bytes', MEAN),
+            Row('memory_struct_kprobe', "struct kprobe (the client's)",
+                'bytes'),
+            Row('memory_struct_kretprobe', "struct kretprobe (the client's)",
+                'bytes')],
+    }
+    return {title: kept for title, rows in every.items() if (kept := [
+        row for row in rows if arch.optimized or 'optimized' not in row.name])}
+
+
+def of_one_hit(every: Sections) -> Sections:
+    """Of all sections that of one hit."""
+    return dict([next(iter(every.items()))])
+
+
+# The sets of rows that the module runs, with optimization on or off, and the
+# boot each belongs to.
+BOOTS = {
+    'hits': (('hits', 0), ('optimized', 1)),
+    'traps': (('hits-traps', 0), ('optimized-traps', 1)),
+    'scale': (('scale', 1),),
+    'lifecycle': (('memory', 0), ('module', 0), ('vmlinux', 0),
+                  ('deep', 0), ('optimizer', 1)),
+    'syncs': (('syncs', 1),),
+}
+QUICK = ('hits', 'traps')
