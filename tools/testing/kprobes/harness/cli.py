@@ -8,6 +8,7 @@ import signal
 import sys
 
 import checkkernel
+import clients
 import demo
 import env
 import guest
@@ -19,7 +20,6 @@ import modules
 import overlay
 import procs
 import progress
-import programs
 import qemu
 import results
 import toolchain
@@ -204,7 +204,7 @@ def test_clients():
     impls = [variables.impl('x86_64')] if os.environ.get('IMPL') \
         else ['c', 'rust']
     words = os.environ.get('ARGS', '')
-    found = programs.tests(impls, words)
+    found = clients.tests(impls, words)
     if len(impls) == 2 and not words:
         found += results.vanished('programs', found)
     return _finish(found)

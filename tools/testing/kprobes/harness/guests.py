@@ -9,7 +9,7 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-import clients
+import clients.ftrace
 import crashes
 import demo
 import env
@@ -107,12 +107,12 @@ def plant_tests(built: Built) -> list[Result]:
 def client_tests(built: Built) -> list[Result]:
     """Upstream's tests of probe events on BUILT, in a boot of their own."""
     image = guest.initramfs(built, 'clients', job('clients', built.impl),
-                            files=clients.files())
+                            files=clients.ftrace.files())
     # Some wait without a word.
     lines, ending = _boot(built, image, 'clients', 4, '.clients',
                           timeout=1800, silence=400, cmdline='kunit.enable=0')
-    cases = clients.judge(lines, _prefix(built),
-                          () if _died(ending) else clients.names())
+    cases = clients.ftrace.judge(lines, _prefix(built),
+                          () if _died(ending) else clients.ftrace.names())
     return results.judge(_with(ending, cases), *lists(built))
 
 

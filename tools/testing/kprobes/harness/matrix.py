@@ -19,6 +19,7 @@ import bench
 import check
 import checkkernel
 import cli
+import clients
 import docs
 import env
 import guests
@@ -26,7 +27,6 @@ import host
 import kernel
 import maketest
 import modules
-import programs
 import progress
 import results
 import series
@@ -136,7 +136,7 @@ def _examples():
 
 
 def _programs():
-    found = programs.tests(['c', 'rust'])
+    found = clients.tests(['c', 'rust'])
     return found + results.vanished('programs', found)
 
 

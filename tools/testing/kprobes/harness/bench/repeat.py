@@ -57,23 +57,6 @@ def compare(before: dict, now: dict, rows: list[Row]
     return errors, notes
 
 
-def difference(first: dict, second: dict, rows: list[Row]
-               ) -> tuple[float, str]:
-    """The row that differs most between two results: (part, row name).
-
-    Counts of interrupts, which come from two CPUs running freely, may differ
-    by one.
-    """
-    worst = (0.0, '')
-    for row in rows:
-        old, new = (result['rows'].get(row.name, {}).get(row.figure)
-                    for result in (first, second))
-        if old and new is not None and not (
-                row.unit == 'syncs' and abs(old - new) <= 1):
-            worst = max(worst, (abs(new - old) / old, row.name))
-    return worst
-
-
 def check(result: dict, rows: list[Row], quick: bool) -> list[str]:
     """Compare RESULT with the one before, keep it; the errors."""
     impl = result['impl']

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Upstream's tests of probe events: what the guest says, and what it means."""
+"""Real programs with C's kprobes and with ours: what is judged, and what told."""
 
 import contextlib
 import io
-import types
+from types import SimpleNamespace
 from unittest import mock
 
 import cli
@@ -12,10 +12,222 @@ import env
 import matrix
 import qemu
 import results
+from clients import Outcome, bpf, common, ftrace
+from ktap import Result
 from tests import support
 
 
-def said(name, verdict, *log):
+def passed(out='', seconds=1):
+    return Outcome('pass', '', seconds, out)
+
+
+class Comparing(support.Case):
+    def test_what_becomes_of_both_outcomes(self):
+        other = 'another output than with C: '
+        for with_c, with_rust, status, reason in (
+                (passed('1\n'), passed('1\n'), 'pass', ''),
+                (passed('1\n2\n'), passed('1\n'), 'fail',
+                 f'{other}line 2: "2" with C, "(its end)" with ours'),
+                (passed('1\n'), passed('1'), 'fail',
+                 f'{other}only in how lines end'),
+                *((Outcome(one, 'no file'), Outcome(two, 'x'), 'skip',
+                   'not applicable: no file')
+                  for one in ('fail', 'skip') for two in ('fail', 'skip')),
+                *((passed(), Outcome(one, 'no'), 'fail',
+                   'it passes with C: no') for one in ('fail', 'skip')),
+                *((Outcome(one, 'no'), passed('1'), 'pass', '')
+                  for one in ('fail', 'skip')),
+                (None, passed('1'), 'pass', ''),
+                (passed(), None, 'fail', 'it was not run with ours'),
+                (None, None, 'fail', 'it was not run with ours, nor with C'),
+                *((None, Outcome(one, 'x'), 'fail',
+                   'not applicable: it was not run with C')
+                  for one in ('fail', 'skip'))):
+            self.assertEqual(clients.compare('perf/a', with_c, with_rust),
+                             Result('clients.perf.a', status, reason))
+
+    def test_another_output_may_be_explained(self):
+        self.assertEqual(clients.compare('perf/a', passed('1'), passed('2'),
+                                         'why').status, 'pass')
+
+
+class Running(support.Case):
+    def setUp(self):
+        super().setUp()
+        for name in ('perf/a', 'perf/b', 'stap/a', 'upstream/all', bpf.CASE):
+            self.write(f'work/cases/{name}.sh', '# x\n')
+        self.built = SimpleNamespace(
+            impl='rust', name='x86_64-rust-clients', arch='x86_64',
+            obj=env.WORK / 'obj', tree=env.WORK / 'tree')
+        self.write('work/obj/samples/one.ko', 'one')
+        self.write('work/obj/modules-of-clients/old.ko', '')
+        self.modules = {
+            clients._LIVEPATCH: self.write('work/m/patched.ko', 'patched'),
+            bpf.KMODS: self.write('work/m/testmod.ko', 'testmod')}
+        self.console, self.outs, self.splats = [], {}, []
+        self.died, self.jobs, self.uncompiled = None, [], {}
+        for where, name, put in (
+                (clients, 'FOLDER', env.WORK / 'cases'),
+                (clients, '_KEPT', env.WORK / 'kept'),
+                (clients.kernel, 'upstreams',
+                 lambda _, folder: [self.modules[folder]]),
+                (clients.guest, 'initramfs',
+                 lambda _built, _name, job: self.jobs.append(job)),
+                (clients.qemu, 'boot', self.boot),
+                (clients.stap, 'prepare', self.prepare),
+                (clients.bpf, 'prepare', self.prepare)):
+            self.enterContext(mock.patch.object(where, name, put))
+        self.enterContext(mock.patch.dict('os.environ',
+                                          {'KP_CLIENTS': '/clients'}))
+
+    def prepare(self, _built, names):
+        # SystemTap would find each module twice.
+        self.assertFalse((env.WORK / 'obj/modules-of-clients').exists())
+        return env.WORK / 'made', {name: why for name, why
+                                   in self.uncompiled.items() if name in names}
+
+    def boot(self, _built, _image, *, on_line, extra, **_):
+        self.shares = [word for word in extra if word.startswith('local,')]
+        for name, text in self.outs.items():
+            self.write(f'work/kept/rust/{name}.out', text)
+        for line in self.console:
+            on_line(line)
+        if self.died:
+            raise self.died
+        return SimpleNamespace(splats=self.splats)
+
+    def run_cases(self, *names):
+        with contextlib.redirect_stderr(io.StringIO()):
+            return clients.run(self.built, list(names))
+
+    def test_cases_are_files_by_the_beginning_of_their_names(self):
+        names = ['perf/a', 'perf/b', 'stap/a', 'upstream/all', bpf.CASE]
+        self.assertEqual(clients.cases(), names)
+        self.assertEqual(clients.cases('perf/b'), ['perf/b'])
+        self.assertEqual(clients.cases('up perf/b'), names[1:2] + names[3:])
+        with self.refused('perf/a, perf/b', 'none'):
+            clients.cases('none')
+
+    def test_a_head_ends_at_the_first_command(self):
+        self.assertEqual(common.head('# S: 1\n# limit: 20\n# trace: text\n'
+                                     'x=1\n# limit: 30\n'), {'limit': '20'})
+
+    def test_what_the_guest_says_and_what_cases_print(self):
+        self.console = ['case: perf/a begins', 'case: perf/a pass 12: ',
+                        'case: perf/b fail 3: status 1: no']
+        self.outs = {'perf/a': '20 calls\n', 'perf/b': 'x\n'}
+        self.splats = ['BUG: x']
+        self.assertEqual(self.run_cases('perf/a', 'perf/b'), ({
+            'perf/a': Outcome('pass', '', 12, '20 calls\n'),
+            'perf/b': Outcome('fail', 'status 1: no', 3, 'x\n')},
+            ['BUG: x']))
+        self.assertIn('CASES="perf/a perf/b"', self.jobs[0])
+
+    def test_parts_of_a_case_are_cases(self):
+        self.outs = {'upstream/all': 'leaf: kprobe/one pass\n'
+                     'leaf: kprobe/two skip UNRESOLVED: no symbol\n'}
+        parts = {'upstream/all/kprobe/one': Outcome('pass'),
+                 'upstream/all/kprobe/two': Outcome('skip',
+                                                    'UNRESOLVED: no symbol')}
+        self.console = ['case: upstream/all pass 12: ']
+        self.assertEqual(self.run_cases('upstream/all')[0], parts)
+        # One that fails itself is one more.
+        self.console = ['case: upstream/all fail 12: left behind']
+        outcomes, _ = self.run_cases('upstream/all')
+        self.assertEqual(outcomes.pop('upstream/all/all').why, 'left behind')
+        self.assertEqual(outcomes, parts)
+
+    def test_a_guest_that_dies_tells_what_it_had(self):
+        self.died = qemu.Died('it', 'the kernel died\nmore', 'look', [])
+        self.console = ['case: perf/a pass 1: ']
+        outcomes, problems = self.run_cases('perf/a', 'perf/b')
+        self.assertEqual((list(outcomes), problems),
+                         (['perf/a'], ['the kernel died']))
+
+    def test_only_results_can_be_written(self):
+        self.run_cases('perf/a')
+        tags = {share.split('id=')[1].split(',')[0]: share
+                for share in self.shares}
+        self.assertEqual(set(tags), {
+            'root', 'kernel', 'clients', 'selftests', 'modules', 'stap', 'bpf',
+            'results'})
+        self.assertEqual([tag for tag, share in tags.items()
+                          if 'readonly=on' not in share], ['results'])
+        for tag in ('stap', 'bpf'):
+            self.assertIn(f',path={env.WORK}/made,', tags[tag])
+
+    def test_modules_are_in_one_folder_and_old_ones_go(self):
+        self.run_cases('perf/a')
+        self.assertEqual(sorted(path.name for path in (
+            env.WORK / 'obj/modules-of-clients').iterdir()),
+            ['one.ko', 'patched.ko', 'testmod.ko'])
+
+    def test_what_does_not_compile_is_skipped_and_not_run(self):
+        self.uncompiled = {'stap/a': 'error: x', bpf.CASE: 'error: y'}
+        skipped = {name: Outcome('skip', f'it does not compile: {why}')
+                   for name, why in self.uncompiled.items()}
+        # Where there is nothing else, nothing is booted.
+        self.assertEqual(self.run_cases(*skipped), (skipped, []))
+        self.assertEqual(self.jobs, [])
+        self.assertEqual(self.run_cases('perf/a', *skipped), (skipped, []))
+        self.assertIn('CASES="perf/a"', self.jobs[0])
+
+    def test_without_a_root_it_is_refused(self):
+        with mock.patch.dict('os.environ', {}, clear=True), \
+                self.refused('a Debian root'):
+            self.run_cases('perf/a')
+
+    def judged(self, impls, outcomes):
+        """{result: status} where implementations end with OUTCOMES."""
+        with mock.patch.object(clients.kernel, 'build',
+                               lambda _arch, impl, _: impl), \
+                mock.patch.object(clients, 'run',
+                                  lambda built, _: outcomes[built]):
+            judged = clients.tests(impls, 'perf upstream/all')
+        return {each.name: each.status for each in judged}
+
+    def test_both_are_compared_and_the_table_shows_it(self):
+        self.write('work/cases/perf/b.sh', '# differs: C counts late\n')
+        self.write('work/kept/c/attach/some.log', '+ x\n'
+                   'figures: perf 100 attach: 0.7 s\n')
+        outcomes = {'perf/a': passed('1'), 'perf/b': passed('1'),
+                    'upstream/all/x': passed()}
+        self.assertEqual(self.judged(['c', 'rust'], {
+            'c': (outcomes, []),
+            'rust': ({**outcomes, 'perf/b': passed('2')}, ['BUG: x'])}), {
+                'c.clients.boot': 'pass', 'rust.clients.boot': 'fail',
+                'clients.perf.a': 'pass', 'clients.perf.b': 'pass',
+                'clients.upstream.all.x': 'pass'})
+        table = self.printed.getvalue()
+        self.assertRegex(table, r'perf +a +passed +1 s passed +1 s +same')
+        self.assertRegex(table, r'perf +b +.*C counts late')
+        self.assertIn('\nC     perf 100 attach: 0.7 s\n', table)
+        self.assertIn(table.split('\nwhat each')[0].strip(),
+                      (env.WORK / 'kept/table.txt').read_text())
+
+    def test_what_never_ran_fails_with_one_and_with_both(self):
+        some = ({'perf/a': passed()}, [])
+        for impls in (['rust'], ['c', 'rust']):
+            statuses = self.judged(impls, {'c': some, 'rust': some})
+            self.assertEqual(list(statuses.values()).count('fail'), 2)
+
+    def test_one_alone_is_judged_by_itself(self):
+        self.assertEqual(self.judged(['c'], {'c': (
+            {'perf/a': passed(), 'perf/b': Outcome('skip', 'no tool'),
+             'upstream/all/x': Outcome('fail', 'x')}, [])}), {
+            'c.clients.boot': 'pass', 'c.clients.perf.a': 'pass',
+            'c.clients.perf.b': 'skip', 'c.clients.upstream.all.x': 'fail'})
+
+
+class Files(support.Case):
+    def test_each_case_says_in_a_line_what_it_is_for(self):
+        for name in clients.cases():
+            lines = (common.FOLDER / f'{name}.sh').read_text().split('\n')
+            self.assertTrue([line for line in lines[2:] if line.startswith(
+                '# ') and not common.HEAD.match(line)], name)
+
+
+def told(name, verdict, *log):
     """What the guest says of a test."""
     return [f'client: {name}', *(f'| {line}' for line in log),
             *([f'verdict: [1]Some words [of it]\t[{verdict}]']
@@ -23,96 +235,77 @@ def said(name, verdict, *log):
 
 
 class Verdicts(support.Case):
-    def judged(self, *words, wanted=('kprobe/a',)):
-        found = clients.judge(said(*words), 'x', wanted)
-        self.assertEqual([one.name for one in found], ['x.clients.kprobe.a'])
-        return found[0].status, found[0].reason
-
-    def test_one_that_passes(self):
-        self.assertEqual(self.judged('kprobe/a', 'PASS', '+ exit 0'),
-                         ('pass', ''))
-
-    def test_one_that_fails_shows_its_end(self):
-        self.assertEqual(
-            self.judged('kprobe/a', 'FAIL', '+ 1', '+ 2', '+ 3', '+ 4', '5'),
-            ('fail', 'fail: + 2; + 3; + 4; 5'))
-
-    def test_what_cannot_be_is_skipped_with_what_it_has_said(self):
-        for verdict in ('UNRESOLVED', 'UNSUPPORTED', 'UNTESTED', 'XFAIL'):
-            self.assertEqual(
-                self.judged('kprobe/a', verdict, 'execute: a', '+ test',
-                            'no such', 'thing', '+ exit_unsupported',
-                            '+ kill -s 40 60', '+ exit 0'),
-                ('skip', f'{verdict.lower()}: no such thing'))
-
-    def test_one_that_says_nothing_is_skipped_with_its_last_command(self):
-        self.assertEqual(
-            self.judged('kprobe/a', 'UNSUPPORTED', 'execute: a', '+ [ 1 -le 1 ]',
-                        '+ exit_unsupported', '+ kill -s 40 60', '+ exit 0'),
-            ('skip', 'unsupported: + [ 1 -le 1 ]'))
-        self.assertEqual(self.judged('kprobe/a', 'XFAIL'),
-                         ('skip', 'xfail: it has said nothing'))
-
-    def test_a_word_that_nobody_knows_fails(self):
-        self.assertEqual(self.judged('kprobe/a', 'UNDEFINED', 'x'),
-                         ('fail', 'undefined: x'))
-
-    def test_no_verdict_fails(self):
-        self.assertEqual(self.judged('kprobe/a', None, 'x'),
-                         ('fail', 'it came to no end: x'))
-
-    def test_what_a_test_prints_is_no_verdict(self):
-        self.assertEqual(
-            self.judged('kprobe/a', None, 'verdict: [1]b\t[PASS]')[0], 'fail')
-
-    def test_the_guest_ends_within_one(self):
-        found = clients.judge(said('kprobe/a', 'PASS')[:-1], 'x', ())
-        self.assertEqual([one.status for one in found], ['fail'])
+    def test_each_verdict_has_a_status_and_a_reason(self):
+        for lines, status, reason in (
+                (told('kprobe/a', 'PASS', '+ exit 0'), 'pass', ''),
+                (told('kprobe/a', 'FAIL', '+ 1', '+ 2', '+ 3', '+ 4', '5'),
+                 'fail', 'fail: + 2; + 3; + 4; 5'),
+                # Nobody knows that word.
+                (told('kprobe/a', 'UNDEFINED', 'x'), 'fail', 'undefined: x'),
+                *((told('kprobe/a', verdict, 'execute: a', '+ test', 'no such',
+                        'thing', '+ exit_unsupported', '+ kill -s 40 60',
+                        '+ exit 0'),
+                   'skip', f'{verdict.lower()}: no such thing') for verdict in (
+                       'UNRESOLVED', 'UNSUPPORTED', 'UNTESTED', 'XFAIL')),
+                # One that says nothing: its last command.
+                (told('kprobe/a', 'UNSUPPORTED', 'execute: a', '+ [ 1 -le 1 ]',
+                      '+ exit_unsupported', '+ kill -s 40 60', '+ exit 0'),
+                 'skip', 'unsupported: + [ 1 -le 1 ]'),
+                (told('kprobe/a', 'XFAIL'), 'skip',
+                 'xfail: it has said nothing'),
+                (told('kprobe/a', None, 'x'), 'fail',
+                 'it came to no end: x'),
+                # What a test prints is no verdict.
+                (told('kprobe/a', None, 'verdict: [1]b\t[PASS]'), 'fail',
+                 'it came to no end: verdict: [1]b\t[PASS]'),
+                # The guest ends within it.
+                (told('kprobe/a', 'PASS', 'x')[:-1], 'fail',
+                 'it came to no end: it has said nothing')):
+            self.assertEqual(ftrace.judge(lines, 'x', ['kprobe/a']), [
+                Result('x.clients.kprobe.a', status, reason)])
 
     def test_one_does_not_speak_for_the_next(self):
-        found = clients.judge(
-            [*said('kprobe/a', 'PASS', 'a'), 'client: end',
-             *said('kprobe/b', None), *said('kprobe/c', 'XFAIL')], 'x', ())
-        self.assertEqual([(one.status, one.reason) for one in found], [
-            ('pass', ''), ('fail', 'it came to no end: it has said nothing'),
-            ('skip', 'xfail: it has said nothing')])
-
-    def test_one_that_was_not_run_fails(self):
-        found = clients.judge(said('kprobe/a', 'PASS'), 'x',
-                              ('kprobe/a', 'kprobe/b'))
-        self.assertEqual([(one.name, one.status) for one in found], [
-            ('x.clients.kprobe.a', 'pass'), ('x.clients.kprobe.b', 'fail')])
+        self.assertEqual(ftrace.judge(
+            [*told('kprobe/a', 'PASS', 'a'), 'client: end',
+             *told('kprobe/b', None), *told('kprobe/c', 'XFAIL')], 'x',
+            ['kprobe/a', 'kprobe/d']), [
+                Result('x.clients.kprobe.a', 'pass'),
+                Result('x.clients.kprobe.b', 'fail',
+                       'it came to no end: it has said nothing'),
+                Result('x.clients.kprobe.c', 'skip',
+                       'xfail: it has said nothing'),
+                Result('x.clients.kprobe.d', 'fail', 'it was not run')])
 
 
-class Files(support.Case):
+class Upstream(support.Case):
     def test_the_tests_and_what_runs_them(self):
         for name in ('kprobe/b.tc', 'kprobe/a.tc', 'kprobe/README',
                      'kernel/c.tc'):
-            self.write(f'work/tree/{clients._TREE}/test.d/{name}', '')
-        self.assertEqual(clients.names(), ['kprobe/a', 'kprobe/b'])
+            self.write(f'work/tree/{ftrace._TREE}/test.d/{name}', '')
+        self.assertEqual(ftrace.names(), ['kprobe/a', 'kprobe/b'])
         self.assertEqual(
-            clients.files(),
-            {f'/ftrace/{name}': env.TREE / clients._TREE / name for name in (
+            ftrace.files(),
+            {f'/ftrace/{name}': env.TREE / ftrace._TREE / name for name in (
                 'ftracetest', 'test.d/functions', 'test.d/kprobe/a.tc',
                 'test.d/kprobe/b.tc')})
 
     def test_no_tests(self):
         with self.refused('tests of upstream'):
-            clients.files()
+            ftrace.files()
 
 
 class Piece(support.Case):
     """The piece of the matrix: its boot, its plan, what is known."""
 
-    def found(self, lines, splats=(), died=None, impl='rust'):
+    def statuses(self, lines, splats=(), died=None, impl='rust'):
         for name in ('a', 'b'):
-            self.write(f'work/tree/{clients._TREE}/test.d/kprobe/{name}.tc',
+            self.write(f'work/tree/{ftrace._TREE}/test.d/kprobe/{name}.tc',
                        '')
         for where, name, put in (
                 (cli.guest, 'initramfs', mock.Mock()),
                 (results, 'PLANS', self.tmp),
                 (matrix.kernel, 'build', lambda arch, impl:
-                 types.SimpleNamespace(arch=arch, impl=impl, flavour='test',
+                 SimpleNamespace(arch=arch, impl=impl, flavour='test',
                                        name=f'{arch}-{impl}-test')),
                 (qemu, 'boot', mock.Mock(side_effect=died, return_value=(
                     mock.Mock(lines=lines, splats=list(splats), seconds=1))))):
@@ -121,25 +314,25 @@ class Piece(support.Case):
                    'clients.kprobe.gone clients.no-splat\n')
         self.write('known-rust.txt', 'kprobe.b it is known\n')
         with contextlib.redirect_stderr(io.StringIO()):
-            found = matrix.pieces()[f'{impl}-x86_64-clients']()
-        return {one.name.partition('.clients.')[2]: one.status
-                for one in found}
+            judged = matrix.pieces()[f'{impl}-x86_64-clients']()
+        return {each.name.partition('.clients.')[2]: each.status
+                for each in judged}
 
-    RAN = (*said('kprobe/a', 'PASS'), *said('kprobe/b', 'FAIL'))
+    RAN = (*told('kprobe/a', 'PASS'), *told('kprobe/b', 'FAIL'))
 
     def test_what_is_known_is_skipped_and_what_is_gone_fails(self):
-        self.assertEqual(self.found(self.RAN), {
+        self.assertEqual(self.statuses(self.RAN), {
             'kprobe.a': 'pass', 'kprobe.b': 'skip', 'no-splat': 'pass',
             'kprobe.gone': 'fail'})
 
     def test_what_is_known_of_one_fails_in_the_other(self):
-        self.assertEqual(self.found(self.RAN, impl='c')['kprobe.b'], 'fail')
+        self.assertEqual(self.statuses(self.RAN, impl='c')['kprobe.b'], 'fail')
 
     def test_a_warning_fails(self):
-        self.assertEqual(self.found(self.RAN, ['WARNING: x'])['no-splat'],
+        self.assertEqual(self.statuses(self.RAN, ['WARNING: x'])['no-splat'],
                          'fail')
 
     def test_a_dead_guest_fails_and_what_it_did_not_reach_is_no_news(self):
-        died = qemu.Died('a', 'it died', 'c', list(said('kprobe/a', 'PASS')))
-        self.assertEqual(self.found([], died=died),
+        died = qemu.Died('a', 'it died', 'c', list(told('kprobe/a', 'PASS')))
+        self.assertEqual(self.statuses([], died=died),
                          {'kprobe.a': 'pass', 'boot': 'fail'})

@@ -10,17 +10,21 @@ there, is as upstream has it, its Makefile as well.
 import hashlib
 import re
 import shutil
+from collections.abc import Collection, Iterator
+from pathlib import Path
 
 import env
 import procs
 import progress
+from clients import common
+from kernel import Built
 
 CASE = 'upstream/bpf'
-CHOSEN = env.KPROBES / 'clients/upstream/bpf.tests'
+CHOSEN = common.FOLDER / 'upstream/bpf.tests'
 # It answers what they ask of a kernel and ours has not.
-_ANSWERS = env.KPROBES / 'clients/upstream/bpf.c'
-KMODS = 'tools/testing/selftests/bpf/test_kmods'
+_ANSWERS = common.FOLDER / 'upstream/bpf.c'
 _SELFTESTS = 'tools/testing/selftests/bpf'
+KMODS = f'{_SELFTESTS}/test_kmods'
 # The Makefile's other programs are of these, and the BPF programs' own too.
 _LEFT_OUT = ('verifier', 'map_tests', 'benchs')
 # What of the kernel tree the Makefile finds beside it.
@@ -39,81 +43,76 @@ _WORDS = (
     'test_progs')
 _RUN = ('test_progs', 'answers.so', 'urandom_read', 'liburandom_read.so')
 _STEP = re.compile(r'  [A-Z][A-Z-]+ +(?:\[\w+\] )?(\S+)$')
-_ERROR = re.compile(r'.*\berror: |make.*\*\*\* |.*: undefined reference')
 _TEST = re.compile(r'^void (?:serial_)?test_(\w+)\(', re.MULTILINE)
 _PROGRAM = re.compile(r'"[./]*(\w+)\.(?:skel\.h|bpf\.o)"')
 
 
-def tests():
+def tests() -> list[str]:
     """The names of the tests that are chosen, without their parts."""
     lines = (line.partition('#')[0].strip()
              for line in CHOSEN.read_text().splitlines())
     return sorted({line.partition('/')[0] for line in lines if line})
 
 
-def _folder():
+def _folder() -> Path:
     return env.TREE / _SELFTESTS
 
 
-def _needed():
+def _needed() -> set[Path]:
     """The prog_tests/*.c of the tests, and the progs/*.c that they load."""
-    found, left = set(), set(tests())
+    needed, missing = set(), set(tests())
     for path in sorted((_folder() / 'prog_tests').glob('*.c')):
         text = path.read_text()
-        if here := left.intersection(_TEST.findall(text)):
-            left -= here
-            found.add(path)
-            found |= {_folder() / f'progs/{name}.c'
-                      for name in _PROGRAM.findall(text)}
-    if left:
+        if here := missing.intersection(_TEST.findall(text)):
+            missing -= here
+            needed |= {path, *(_folder() / f'progs/{name}.c'
+                               for name in _PROGRAM.findall(text))}
+    if missing:
         raise env.Refusal(
             f'the tests of {CHOSEN.name} in {env.host(_folder())}',
-            f'none that is called {", ".join(sorted(left))}',
+            f'none that is called {", ".join(sorted(missing))}',
             f'mend {env.host(CHOSEN)}')
-    return found
+    return needed
 
 
-def _copied():
+def _copied() -> Iterator[Path]:
     """What of upstream's folder is copied; all but other tests' own."""
     needed = _needed()
     for path in sorted(_folder().rglob('*')):
         place, *rest = path.relative_to(_folder()).parts
-        if not path.is_file() or place in _LEFT_OUT:
-            continue
-        if (place not in ('prog_tests', 'progs') or path.suffix != '.c'
+        if path.is_file() and place not in _LEFT_OUT and (
+                place not in ('prog_tests', 'progs') or path.suffix != '.c'
                 or len(rest) > 1 or path in needed):
             yield path
 
 
-def _sources():
-    """All that the program is made of, but for the kernel's types, as a word."""
+def _sources() -> str:
+    """All but the kernel's types that the program is made of, as a word."""
     digest = hashlib.sha256('\0'.join(_WORDS).encode())
     digest.update(procs.output(['clang', '--version']).encode())
     digest.update(_ANSWERS.read_bytes())
-    paths = [*_copied(), *(path for name in _COMPILED for path in sorted(
-        (env.TREE / name).rglob('*.[ch]')))]
-    for path in paths:
+    for path in [*_copied(), *(path for name in _COMPILED for path in sorted(
+            (env.TREE / name).rglob('*.[ch]')))]:
         content = path.read_bytes()
-        digest.update(f'{path.relative_to(env.TREE)} {len(content)}\n'.encode())
-        digest.update(content)
+        name = path.relative_to(env.TREE)
+        digest.update(f'{name} {len(content)}\n'.encode() + content)
     return digest.hexdigest()
 
 
-def _types(built):
+def _types(built: Built) -> str:
     """The kernel's BTF, which BPF programs take its types from, as a word."""
     part = env.WORK / 'bpf/types.part'
     procs.output(['llvm-objcopy', '--output-target=binary',
                   '--only-section=.BTF', built.obj / 'vmlinux', part])
-    found = hashlib.sha256(part.read_bytes()).hexdigest()
+    digest = hashlib.sha256(part.read_bytes()).hexdigest()
     part.unlink()
-    return found
+    return digest
 
 
-def _tree(sources):
+def _tree(sources: str) -> Path:
     """A tree for the Makefile, as it was left if it is of these SOURCES."""
-    tree = env.WORK / 'bpf/tree'
-    stamp = env.WORK / 'bpf/tree.of'
-    if not (stamp.exists() and stamp.read_text() == sources):
+    tree, stamp = env.WORK / 'bpf/tree', env.WORK / 'bpf/tree.of'
+    if not common.made_of(stamp, sources):
         stamp.unlink(missing_ok=True)
         shutil.rmtree(tree, ignore_errors=True)
         for name in _BESIDE:
@@ -127,38 +126,26 @@ def _tree(sources):
     return tree / _SELFTESTS
 
 
-def complaint(log):
-    """The line of a log that tells first what was wrong."""
-    lines = [line.strip() for line in
-             log.read_text(errors='replace').splitlines()[1:] if line.strip()]
-    return next((line for line in lines if _ERROR.match(line)),
-                lines[-1] if lines else 'no word')[:300]
-
-
-def _make(built, place, log):
+def _make(built: Built, place: Path, log: Path) -> str:
     """Run upstream's Makefile in PLACE; what was wrong, or nothing."""
     # make would keep the types of another kernel, if that is the younger one.
     (place / 'tools/include/vmlinux.h').unlink(missing_ok=True)
     with progress.Stage(f'tests of BPF {built.name}', 2) as stage:
-        def line(text):
+        def line(text: str) -> None:
             if match := _STEP.match(text):
                 stage.tick(match[1])
-        status = procs.run(
+        failed = procs.run(
             ['make', '-C', place, f'-j{env.jobs()}',
              f'VMLINUX_BTF={built.obj / "vmlinux"}', *_WORDS],
             log, on_line=line)
-    if not status:
-        status = procs.run(
-            ['clang', '-shared', '-fPIC', '-O2', '-Wall', '-o',
-             place / 'answers.so', _ANSWERS], log, append=True)
-    if not status:
-        return ''
-    if procs.no_space(env.WORK):
-        raise procs.full_disk(env.WORK)
-    return complaint(log)
+    failed = failed or procs.run(
+        ['clang', '-shared', '-fPIC', '-O2', '-Wall', '-o',
+         place / 'answers.so', _ANSWERS], log, append=True)
+    return common.complaint(log) if failed else ''
 
 
-def prepare(built, names):
+def prepare(built: Built, names: Collection[str]
+            ) -> tuple[Path, dict[str, str]]:
     """Make the program for BUILT, if the case is among NAMES.
 
     Returns the folder of what its guest runs, and {case: why there is none}.
@@ -168,9 +155,8 @@ def prepare(built, names):
     if CASE not in names:
         return out, {}
     sources = _sources()
-    now = f'{sources} {_types(built)}'
-    stamp = out.with_suffix('.of')
-    if stamp.exists() and stamp.read_text() == now:
+    digest, stamp = f'{sources} {_types(built)}', out.with_suffix('.of')
+    if common.made_of(stamp, digest):
         return out, {}
     stamp.unlink(missing_ok=True)
     place = _tree(sources)
@@ -181,5 +167,5 @@ def prepare(built, names):
     for path in [*(place / name for name in _RUN),
                  *sorted(place.glob('*.bpf.o'))]:
         shutil.copy2(path, out / path.name)
-    stamp.write_text(now)
+    stamp.write_text(digest)
     return out, {}

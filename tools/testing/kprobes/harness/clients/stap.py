@@ -10,18 +10,19 @@ stand what it needs, as
 """
 
 import hashlib
-import os
 import re
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import env
-import heads
 import procs
 import progress
+from clients import common
+from kernel import Built
 
-FOLDER = env.KPROBES / 'clients/stap'
+FOLDER = common.FOLDER / 'stap'
 # What clang warns of in SystemTap's runtime and in what it writes, which is an
 # error there.
 _FLAGS = ('-Wno-ignored-optimization-argument', '-Wno-macro-redefined',
@@ -29,11 +30,10 @@ _FLAGS = ('-Wno-ignored-optimization-argument', '-Wno-macro-redefined',
           '-Wno-sometimes-uninitialized')
 _MODULE = re.compile(r'\bmodule\("(\w+)"\)')
 _BUILD = re.compile(r'Build ID: (\w+)')
-_ERROR = re.compile(r'(?:\w+ )?error: |.*: (?:fatal )?error: |ERROR: ')
 # stap finds the names of the kernel's functions here, wherever it was built;
 # nobody else sees this one.
-_WITH_SYMBOLS = ('mount -t tmpfs boot /boot; ln -s "$1" "/boot/System.map-$2"; '
-                 'shift 2; exec "$@"')
+_WITH_SYMBOLS = ('mount -t tmpfs boot /boot; '
+                 'ln -s "$1" "/boot/System.map-$2"; shift 2; exec "$@"')
 
 
 # What the toolchain root lacks, where the archive was being updated.
@@ -53,11 +53,7 @@ def require(names: list[str]) -> None:
             f'ARGS="{" ".join(others) or "perf"}"')
 
 
-def _kept(built):
-    return env.WORK / 'stap' / built.name
-
-
-def _build_id(path):
+def _build_id(path: Path) -> str:
     match = _BUILD.search(procs.output(['llvm-readelf', '--notes', path]))
     if not match:
         raise env.Refusal('a kernel with a build id, by which it is known',
@@ -66,9 +62,9 @@ def _build_id(path):
     return match[1]
 
 
-def command(built, name, text):
-    """The call that compiles script NAME, whose TEXT is given, for BUILT."""
-    head = heads.of(text)
+def _command(built: Built, name: str, text: str) -> list[str]:
+    """The call that compiles script NAME, whose TEXT is given."""
+    head = common.head(text)
     flags = ' '.join([*_FLAGS, f'-include {FOLDER / "kernel.h"}'])
     words = ['stap', '-p4', *head.get('options', '').split(),
              '-B', 'LLVM=1', '-B', f'KCFLAGS={flags}', '-r', built.obj,
@@ -80,9 +76,9 @@ def command(built, name, text):
     return [str(word) for word in words]
 
 
-def _made_of(built, text, words, kernel):
+def _digest(built: Built, text: str, words: list[str], kernel_id: str) -> str:
     """What all that goes into a script's module becomes as one word."""
-    parts = [text, ' '.join(words), kernel,
+    parts = [text, ' '.join(words), kernel_id,
              (FOLDER / 'kernel.h').read_text()]
     # A module may be another one without the kernel being so.
     for name in sorted(set(_MODULE.findall(text))):
@@ -91,75 +87,56 @@ def _made_of(built, text, words, kernel):
     return hashlib.sha256('\0'.join(parts).encode()).hexdigest()
 
 
-def complaint(log):
-    """The line of a log of stap that tells first what was wrong."""
-    # Behind the call itself.
-    lines = [line.strip() for line in
-             log.read_text(errors='replace').splitlines()[1:] if line.strip()]
-    return next((line for line in lines if _ERROR.match(line)),
-                lines[-1] if lines else 'no word')[:300]
+def _compile(built: Built, name: str, home: Path, kernel_id: str) -> str:
+    """Make stap_NAME.ko of the script as it is; why not, or nothing.
 
-
-def _compile(built, words, log, home):
-    """Make a module beside LOG and of its name; what was wrong, or nothing."""
-    part = home / log.with_suffix('.ko').name
-    part.unlink(missing_ok=True)
+    HOME is the folder for what stap finds out about this kernel.
+    """
+    script = FOLDER / f'{name}.stp'
+    if not script.exists():
+        return f'there is no {script.name} beside it'
+    text = script.read_text()
+    words = _command(built, name, text)
+    # staprun takes a module to be called as its file.
+    module = home.parent / f'stap_{name}.ko'
+    log, stamp = module.with_suffix('.log'), module.with_suffix('.of')
+    digest = _digest(built, text, words, kernel_id)
+    if module.exists() and common.made_of(stamp, digest):
+        return ''
+    part = home / module.name
+    for path in (stamp, module, part):
+        path.unlink(missing_ok=True)
     status = procs.run(
         ['unshare', '--mount', '--propagation', 'private', 'sh', '-ec',
          _WITH_SYMBOLS, 'sh', built.obj / 'System.map', built.release, *words],
         log, cwd=home, extra={'SYSTEMTAP_DIR': str(home)})
     if status or not part.exists():
-        if procs.no_space(env.WORK):
-            raise procs.full_disk(env.WORK)
-        return complaint(log)
-    os.replace(part, log.with_suffix('.ko'))
+        return common.complaint(log)
+    part.replace(module)
+    stamp.write_text(digest)
     return ''
 
 
-def prepare(built, names):
+def prepare(built: Built, names: Iterable[str]) -> tuple[Path, dict[str, str]]:
     """Compile the scripts of those of cases NAMES that have one, for BUILT.
 
-    Returns the folder of the modules stap_NAME.ko, and {case: why it has none}.
+    Returns the folder of the modules stap_NAME.ko, and {case: why none}.
     """
-    folder = _kept(built)
-    scripts = [name.partition('/')[2] for name in names
-               if name.startswith('stap/')]
+    folder = env.WORK / 'stap' / built.name
+    folder.mkdir(parents=True, exist_ok=True)
+    scripts = [name for name in names if name.startswith('stap/')]
     if not scripts:
-        folder.mkdir(parents=True, exist_ok=True)
         return folder, {}
-    kernel = _build_id(built.obj / 'vmlinux')
-    # What stap has found out about a kernel's headers it keeps here.
-    home = folder / f'of-{kernel}'
+    kernel_id = _build_id(built.obj / 'vmlinux')
+    home = folder / f'of-{kernel_id}'
     if not home.exists():
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder)
         home.mkdir(parents=True)
-    without = {}
+    failures = {}
     with progress.Stage(f'SystemTap {built.name}', 2, varies=True) as stage:
         stage.expected = len(scripts)
         for name in scripts:
-            why = _one(built, name, folder, home, kernel)
-            if why:
-                without[f'stap/{name}'] = why
+            failures[name] = _compile(built, name.partition('/')[2], home,
+                                      kernel_id)
             stage.tick(name)
-    return folder, without
-
-
-def _one(built, name, folder, home, kernel):
-    """See to it that stap_NAME.ko is that of the script as it is; or why not."""
-    path = FOLDER / f'{name}.stp'
-    if not path.exists():
-        return f'there is no {path.name} beside it'
-    text = path.read_text()
-    words = command(built, name, text)
-    # staprun takes a module to be called as its file.
-    made = folder / f'stap_{name}.ko'
-    log, stamp = made.with_suffix('.log'), made.with_suffix('.of')
-    now = _made_of(built, text, words, kernel)
-    if made.exists() and stamp.exists() and stamp.read_text() == now:
-        return ''
-    stamp.unlink(missing_ok=True)
-    made.unlink(missing_ok=True)
-    why = _compile(built, words, log, home)
-    if not why:
-        stamp.write_text(now)
-    return why
+    return folder, {name: why for name, why in failures.items() if why}

@@ -7,13 +7,15 @@ of its log, and what ftracetest has found.
 """
 
 import re
+from collections.abc import Iterable
+from pathlib import Path
 
 import env
+from clients.common import dotted
 from ktap import Result
 
 # Where they are, in the tree and, without that, in the guest.
 _TREE = 'tools/testing/selftests/ftrace'
-_FOLDERS = ('kprobe',)
 _BEGIN = re.compile(r'client: (\S+/\S+)$')
 _END = 'client: end'
 _VERDICT = re.compile(r'verdict: .*\[([A-Z]+)\]$')
@@ -22,36 +24,34 @@ _LOG = re.compile(r'\| ?(.*)$')
 _SKIPPED = ('UNRESOLVED', 'UNSUPPORTED', 'UNTESTED', 'XFAIL')
 
 
-def files():
+def files() -> dict[str, Path]:
     """{path in the guest: file}: the tests and what runs them."""
     tree = env.TREE / _TREE
-    found = [tree / 'ftracetest', tree / 'test.d/functions']
-    for folder in _FOLDERS:
-        tests = sorted((tree / 'test.d' / folder).glob('*.tc'))
-        if not tests:
-            raise env.Refusal(f'tests of upstream in {_TREE}/test.d/{folder}',
-                              'none', 'is the tree a 7.3 tree?')
-        found += tests
-    return {f'/ftrace/{path.relative_to(tree)}': path for path in found}
+    tests = sorted((tree / 'test.d/kprobe').glob('*.tc'))
+    if not tests:
+        raise env.Refusal(f'tests of upstream in {_TREE}/test.d/kprobe',
+                          'none', 'is the tree a 7.3 tree?')
+    return {f'/ftrace/{path.relative_to(tree)}': path for path in (
+        tree / 'ftracetest', tree / 'test.d/functions', *tests)}
 
 
-def names():
+def names() -> list[str]:
     """What those tests are called."""
     return [path.removeprefix('/ftrace/test.d/').removesuffix('.tc')
             for path in files() if path.endswith('.tc')]
 
 
-def _why(log):
+def _why(log: list[str]) -> str:
     """What a test has said at its end; else the last command that it ran."""
-    said = [line for line in log if line and not line.startswith(
+    words = [line for line in log if line and not line.startswith(
         ('+', 'execute'))]
-    ran = [line for line in log if line.startswith('+')
-           and not re.match(r'\+ (kill|exit|exit_\w+)\b', line)]
+    commands = [line for line in log if line.startswith('+')
+                and not re.match(r'\+ (kill|exit|exit_\w+)\b', line)]
     # One of them breaks its line in the middle of a word.
-    return ' '.join(said[-2:]) or (ran or ['it has said nothing'])[-1]
+    return ' '.join(words[-2:]) or (commands or ['it has said nothing'])[-1]
 
 
-def _result(name, verdict, log):
+def _result(name: str, verdict: str | None, log: list[str]) -> Result:
     if verdict == 'PASS':
         return Result(name, 'pass')
     if verdict in _SKIPPED:
@@ -62,27 +62,24 @@ def _result(name, verdict, log):
                   + '; '.join(line.strip() for line in log[-4:]))
 
 
-def judge(lines, prefix, wanted):
+def judge(lines: Iterable[str], prefix: str, wanted: Iterable[str]
+          ) -> list[Result]:
     """The Results of a boot that has said LINES and should run all WANTED."""
-    found, here, verdict, log = {}, None, None, []
+    results, name, verdict, log = {}, None, None, []
     for line in lines:
         if match := _BEGIN.match(line):
-            here, verdict, log = match[1], None, []
+            name, verdict, log = match[1], None, []
             # Until it is known better.
-            found[here] = _result(f'{prefix}.{_dotted(here)}', None, log)
-        elif here is None:
+            results[name] = _result(f'{prefix}.{dotted(name)}', None, log)
+        elif name is None:
             continue
         elif line == _END:
-            found[here] = _result(f'{prefix}.{_dotted(here)}', verdict, log)
-            here = None
+            results[name] = _result(f'{prefix}.{dotted(name)}', verdict, log)
+            name = None
         elif match := _VERDICT.match(line):
             verdict = match[1]
         elif match := _LOG.match(line):
             log.append(match[1])
-    return [*found.values(), *(
-        Result(f'{prefix}.{_dotted(name)}', 'fail', 'it was not run')
-        for name in wanted if name not in found)]
-
-
-def _dotted(name):
-    return 'clients.' + name.replace('/', '.')
+    return [*results.values(), *(
+        Result(f'{prefix}.{dotted(name)}', 'fail', 'it was not run')
+        for name in wanted if name not in results)]

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: GPL-2.0
+"""make test-clients: real programs use probes, with C's kprobes and with ours.
+
+The guest runs a Debian root that kp has made. A case is a file TOOL/CASE.sh in
+clients/; clients/run.sh tells how it is judged there. Here both guests are
+compared: what goes well with C has to go well with ours, and to print the
+same. What C does not do either is not applicable.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import env
+import guest
+import kernel
+import progress
+import qemu
+import results
+from clients import bpf, ftrace, stap  # noqa: F401 (ftrace: for cli.py)
+from clients.common import FOLDER, dotted, head
+from ktap import Result
+
+_KEPT = env.RESULTS / 'clients'
+_ENDED = re.compile(r'case: (\S+) (pass|fail|skip) (\d+): ?(.*)')
+_LEAF = re.compile(r'leaf: (\S+) (pass|fail|skip) ?(.*)')
+_FIGURES = re.compile(r'^figures: (.*)$', re.M)
+_LIVEPATCH = 'tools/testing/selftests/livepatch/test_modules'
+_MEMORY = 2048
+
+
+@dataclass
+class Outcome:
+    """How a case, or a part of it, ended with one implementation."""
+
+    status: str
+    why: str = ''
+    seconds: int = 0
+    out: str = ''
+
+
+Outcomes = dict[str, Outcome]
+
+
+def cases(only: str = '') -> list[str]:
+    """The names of all cases, or of those that begin with a word of ONLY."""
+    names = sorted(str(path.relative_to(FOLDER))[:-3]
+                   for path in FOLDER.glob('*/*.sh'))
+    words = only.split() or ['']
+    for word in words:
+        if not any(name.startswith(word) for name in names):
+            raise env.Refusal(
+                'cases of make test-clients: ' + ', '.join(names), word,
+                'give the beginnings of names, such as ARGS="perf '
+                f'{names[0]}"')
+    return [name for name in names if name.startswith(tuple(words))]
+
+
+def _case_of(name: str, names: Collection[str]) -> str | None:
+    """Of cases NAMES the one that NAME is, or is a part of."""
+    return next((case for case in names
+                 if name == case or name.startswith(f'{case}/')), None)
+
+
+def _head(name: str) -> dict[str, str]:
+    return head((FOLDER / f'{name}.sh').read_text())
+
+
+def _shares(folders: dict[str, Path]) -> Iterator[str]:
+    """Words for QEMU: the guest sees these {tag: folder} of this machine."""
+    for tag, path in folders.items():
+        readonly = 'off' if tag == 'results' else 'on'
+        yield from ('-fsdev', f'local,id={tag},path={path},readonly={readonly}'
+                    ',security_model=none,multidevs=remap',
+                    '-device', f'virtio-9p-pci,fsdev={tag},mount_tag={tag}')
+
+
+def _modules_folder(built: kernel.Built) -> Path:
+    return built.obj / 'modules-of-clients'
+
+
+def _modules(built: kernel.Built) -> Path:
+    """A folder of all modules for BUILT, its own and those of tests."""
+    folder = _modules_folder(built)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for path in [*kernel.upstreams(built, _LIVEPATCH),
+                 *kernel.upstreams(built, bpf.KMODS),
+                 *sorted(built.obj.rglob('*.ko'))]:
+        os.link(path, folder / path.name)
+    return folder
+
+
+def _boot(built: kernel.Built, names: list[str], folders: dict[str, Path]
+          ) -> tuple[Outcomes, list[str]]:
+    """Run cases NAMES; how each ended, and what else went wrong."""
+    root = os.environ.get('KP_CLIENTS')
+    if not root:
+        raise env.Refusal(
+            'a Debian root for the guest', 'none with HOST_TOOLS=1',
+            'leave HOST_TOOLS out: make test-clients makes a root of its own')
+    job = (env.KPROBES / 'guest/jobs/programs.sh').read_text()
+    image = guest.initramfs(
+        built, 'programs',
+        f'IMPL={built.impl}\nCASES="{" ".join(names)}"\n{job}')
+    limits = [int(_head(name).get('limit', 120)) for name in names]
+    folders = {'root': Path(root), 'kernel': built.obj, 'clients': FOLDER,
+               'selftests': env.TREE / 'tools/testing/selftests',
+               'modules': _modules(built), **folders}
+    outcomes = {}
+
+    def line(text: str) -> None:
+        if match := _ENDED.match(text):
+            outcomes[match[1]] = Outcome(match[2], match[4], int(match[3]))
+            stage.tick(f'{match[1]}: {match[2]}')
+    with progress.Stage(f'boot {built.name} programs', 10) as stage:
+        try:
+            console = qemu.boot(
+                built, image, name='programs', memory=_MEMORY, on_line=line,
+                timeout=sum(limits) + 120, silence=max(limits) + 60,
+                extra=list(_shares(folders)), cmdline='kunit.enable=0')
+        except qemu.Died as died:
+            died.show()
+            return outcomes, [died.found.split('\n')[0]]
+    return outcomes, console.splats
+
+
+def run(built: kernel.Built, names: list[str]) -> tuple[Outcomes, list[str]]:
+    """Run cases NAMES on BUILT; ({name: Outcome}, what else went wrong)."""
+    out = _KEPT / built.impl
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    # Of the run before; SystemTap would find each module twice.
+    shutil.rmtree(_modules_folder(built), ignore_errors=True)
+    scripts, uncompiled = stap.prepare(built, names)
+    programs, unmade = bpf.prepare(built, names)
+    skipped = {name: Outcome('skip', f'it does not compile: {why}')
+               for name, why in {**uncompiled, **unmade}.items()}
+    names = [name for name in names if name not in skipped]
+    if not names:
+        return skipped, []
+    outcomes, problems = _boot(built, names, {
+        'stap': scripts, 'bpf': programs, 'results': out})
+    for name, outcome in list(outcomes.items()):
+        path = out / f'{name}.out'
+        outcome.out = path.read_text(errors='replace') if path.exists() else ''
+        leaves = {f'{name}/{match[1]}': Outcome(match[2], match[3]) for match
+                  in map(_LEAF.match, outcome.out.splitlines()) if match}
+        if leaves:
+            del outcomes[name]
+            if outcome.status != 'pass':
+                leaves[f'{name}/all'] = outcome
+            outcomes.update(leaves)
+    return {**skipped, **outcomes}, problems
+
+
+def alone(impl: str, outcomes: Outcomes, names: list[str]) -> list[Result]:
+    """The Results of one implementation's cases."""
+    ran = {_case_of(name, names) for name in outcomes}
+    return [Result(f'{impl}.{dotted(name)}', outcome.status, outcome.why)
+            for name, outcome in outcomes.items()] + [
+        Result(f'{impl}.{dotted(name)}', 'fail', 'it was not run')
+        for name in names if name not in ran]
+
+
+def compare(name: str, with_c: Outcome | None, with_rust: Outcome | None,
+            differs: str | None = None) -> Result:
+    """The Result of a case that both have run, or should have.
+
+    DIFFERS says why the outputs may not be the same.
+    """
+    def failure(why: str) -> Result:
+        return Result(dotted(name), 'fail', why)
+    passes = with_c and with_c.status == 'pass'
+    if not with_rust:
+        return failure('it was not run with ours'
+                       + ('' if with_c else ', nor with C'))
+    if with_rust.status == 'pass':
+        if not passes or differs or with_c.out == with_rust.out:
+            return Result(dotted(name), 'pass')
+        return failure('another output than with C: '
+                       + difference(with_c.out, with_rust.out))
+    if passes:
+        return failure(f'it passes with C: {with_rust.why}')
+    if not with_c:
+        return failure('not applicable: it was not run with C')
+    return Result(dotted(name), 'skip', f'not applicable: {with_c.why}')
+
+
+def difference(before: str, after: str) -> str:
+    """The first lines in which two texts differ."""
+    theirs, ours = before.splitlines(), after.splitlines()
+    for number in range(max(len(theirs), len(ours))):
+        left, right = (lines[number] if number < len(lines) else '(its end)'
+                       for lines in (theirs, ours))
+        if left != right:
+            return f'line {number + 1}: "{left}" with C, "{right}" with ours'
+    return 'only in how lines end'
+
+
+_SHOWN = {'pass': 'passed', 'fail': 'FAILED', 'skip': 'not here'}
+
+
+def table(outcomes: dict[str, Outcomes], explained: dict[str, str]
+          ) -> Iterator[str]:
+    """What went how: tool x case x implementation, as lines."""
+    yield f'{"tool":10} {"case":46} {"C":15} {"Rust":15}  output'
+    for name in sorted({name for each in outcomes.values() for name in each}):
+        both = [outcomes.get(impl, {}).get(name) for impl in ('c', 'rust')]
+        alike = ''
+        if all(outcome and outcome.status == 'pass' for outcome in both):
+            alike = 'same' if both[0].out == both[1].out else explained.get(
+                _case_of(name, explained), 'DIFFERENT')
+        tool, _, case = name.partition('/')
+        columns = (f'{_SHOWN[outcome.status]:9}{f"{outcome.seconds} s":>6}'
+                   if outcome else f'{"-":15}' for outcome in both)
+        yield f'{tool:10} {case:46} {" ".join(columns)}  {alike}'.rstrip()
+
+
+def figures(impls: Collection[str]) -> Iterator[str]:
+    """What cases have measured, of all implementations, as lines."""
+    for impl in impls:
+        for log in sorted((_KEPT / impl).glob('*/*.log')):
+            for figure in _FIGURES.findall(log.read_text(errors='replace')):
+                yield f'{impl.capitalize():5} {figure}'
+
+
+def tests(impls: list[str], only: str = '') -> list[Result]:
+    """Everything, with each of IMPLS; the Results."""
+    names = cases(only)
+    stap.require(names)
+    explained = {name: why for name in names
+                 if (why := _head(name).get('differs'))}
+    outcomes, judged = {}, []
+    for impl in impls:
+        built = kernel.build('x86_64', impl, 'clients')
+        outcomes[impl], problems = run(built, names)
+        judged.append(Result(f'{impl}.clients.boot',
+                             'fail' if problems else 'pass',
+                             '; '.join(problems[:5])))
+    if len(impls) == 1:
+        judged += alone(impls[0], outcomes[impls[0]], names)
+    else:
+        ran = {_case_of(name, names) for name in outcomes['rust']}
+        every = {name for each in outcomes.values() for name in each}
+        judged += [compare(name, outcomes['c'].get(name),
+                           outcomes['rust'].get(name),
+                           explained.get(_case_of(name, names)))
+                   for name in sorted(every | (set(names) - ran))]
+    lines = [*table(outcomes, explained), *figures(impls)]
+    _KEPT.mkdir(parents=True, exist_ok=True)
+    (_KEPT / 'table.txt').write_text('\n'.join(lines) + '\n')
+    progress.say('\n'.join(['', *lines]))
+    progress.say(f'what each has said: {env.host(_KEPT)}')
+    return results.judge(judged, 'clients')
