@@ -20,7 +20,7 @@ import kernel
 import progress
 import qemu
 import results
-from clients import bpf, ftrace, stap  # noqa: F401 (ftrace: for cli.py)
+from clients import bpf, stap
 from clients.common import FOLDER, dotted, head
 from ktap import Result
 
