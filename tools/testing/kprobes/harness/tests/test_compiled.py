@@ -72,6 +72,16 @@ class Scripts(Compiling):
         return {path.stem: path.read_text()
                 for path in self.out.glob('stap_*.ko')}
 
+    def test_a_root_that_was_made_without_it(self):
+        names = ['bpf/a', 'perf/b', 'perf/c', 'stap/one']
+        stap.require(names)
+        without = self.write('without', 'systemtap\n')
+        with mock.patch.object(stap, 'WITHOUT', without):
+            stap.require(names[:3])
+            with self.refused('systemtap was not to be had', 'make distclean',
+                              'ARGS="bpf perf"'):
+                stap.require(names)
+
     def test_other_cases_need_nothing_but_a_folder(self):
         self.assertEqual(self.prepare('perf/a', 'perf/stap'), (0, {}))
         self.assertTrue(self.out.is_dir())

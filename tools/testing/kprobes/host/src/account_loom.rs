@@ -14,43 +14,27 @@
 //!
 //! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
 
-extern crate std;
-
-use crate::pool::{
-    account::{
-        Account,
-        End,
-        Flag,
-        Number,
-        Over, //
+use crate::{
+    loom_kit::{
+        self,
+        *, //
     },
-    word::{
-        Free,
-        Ticket,
-        Word, //
-    }, //
-};
-use loom::{
-    cell::UnsafeCell,
-    sync::{
-        atomic::{
-            AtomicBool, AtomicIsize, AtomicU64, AtomicUsize,
-            Ordering::{
-                self,
-                AcqRel,
-                Acquire,
-                Relaxed,
-                Release, //
-            },
+    pool::{
+        account::{
+            Account,
+            End,
+            Flag,
+            Number,
+            Over, //
         },
-        Mutex, //
+        word::{
+            Free,
+            Ticket,
+            Word, //
+        },
     },
-    thread, //
 };
-use std::{
-    cell::RefCell,
-    sync::Arc, //
-};
+use loom::sync::Mutex;
 
 /// Calls that there is room for.
 const CALLS: u32 = 2;
@@ -85,32 +69,6 @@ impl Fault {
     /// Is the store freed without waiting for who unwinds? That would hide what else was wrong.
     fn hides_nothing(self) -> bool {
         matches!(self, Self::Unwind | Self::Back | Self::Seen | Self::Look)
-    }
-}
-
-/// Memory that one thread at a time may have, or several may look at, until it is freed.
-#[derive(Default)]
-struct Watched(UnsafeCell<()>, std::sync::atomic::AtomicBool);
-
-// SAFETY: There is nothing in it; loom, which wants to see all accesses, keeps its own order.
-unsafe impl Sync for Watched {}
-// SAFETY: As above.
-unsafe impl Send for Watched {}
-
-impl Watched {
-    fn share(&self) {
-        self.0.with(|_| ());
-        assert!(!self.1.load(Relaxed), "it was freed");
-    }
-
-    fn have(&self) {
-        self.0.with_mut(|_| ());
-        assert!(!self.1.load(Relaxed), "it was freed");
-    }
-
-    fn free(&self) {
-        self.have();
-        self.1.store(true, Relaxed);
     }
 }
 
@@ -190,15 +148,6 @@ impl Word for In<AtomicU64> {
     }
 }
 
-/// A read-side section of RCU.
-struct Reading<'a>(&'a AtomicUsize);
-
-impl Drop for Reading<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, AcqRel);
-    }
-}
-
 /// What the worker knows of the store.
 struct Known {
     end: End,
@@ -217,8 +166,7 @@ struct World {
     found: AtomicBool,
     /// Which calls who unwinds finds, a flag for each.
     listed: AtomicUsize,
-    /// How many read-side sections there are.
-    readers: AtomicUsize,
+    readers: Readers,
     worker: Mutex<Known>,
     /// How many have learned that the last call is over. It orders nothing.
     told: std::sync::atomic::AtomicUsize,
@@ -236,7 +184,7 @@ impl World {
             data: Default::default(),
             found: AtomicBool::new(true),
             listed: AtomicUsize::new(0),
-            readers: AtomicUsize::new(0),
+            readers: Readers::new(),
             worker: Mutex::new(Known {
                 end: End::Used,
                 freed: false,
@@ -245,14 +193,9 @@ impl World {
         })
     }
 
-    fn read_side(&self) -> Reading<'_> {
-        self.readers.fetch_add(1, AcqRel);
-        Reading(&self.readers)
-    }
-
     /// A call begins, if its hit finds the store; tells which it is.
     fn begin(&self) -> Option<u32> {
-        let _reading = self.read_side();
+        let _reading = self.readers.read_side();
         if !self.found.load(Relaxed) {
             return None;
         }
@@ -264,7 +207,7 @@ impl World {
 
     /// A call is over.
     fn end(&self, call: u32) {
-        let reading = (self.fault != Fault::Section).then(|| self.read_side());
+        let reading = (self.fault != Fault::Section).then(|| self.readers.read_side());
         self.data[call as usize].have();
         self.listed.fetch_and(!(1 << call), Relaxed);
         let over = self.account.back(|| self.free.give(Ticket::of(call)));
@@ -295,7 +238,7 @@ impl World {
     /// Is a grace period over that began after what this thread did? If it is not, the worker goes
     /// on later.
     fn has_waited(&self) -> bool {
-        self.readers.fetch_or(0, AcqRel) == 0
+        self.readers.are_gone()
     }
 
     /// The worker comes.
@@ -325,28 +268,21 @@ impl World {
 
     /// Somebody unwinds a task, and looks at its calls.
     fn unwind(&self) {
-        let _reading = self.read_side();
+        let _reading = self.readers.read_side();
         if self.listed.load(Relaxed) != 0 {
             self.store.share();
         }
     }
 }
 
-/// Runs the jobs at once in every order in which each is interrupted at most three times. `before`
-/// comes first.
+/// Runs the jobs at once, each interrupted at most three times. `before` comes first.
 fn race<const JOBS: usize>(fault: Fault, before: fn(&World), jobs: [fn(&World); JOBS]) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(move || {
+    let world = move || {
         let world = World::new(fault);
         before(&world);
-        let threads = jobs.map(|job| {
-            let world = world.clone();
-            thread::spawn(move || job(&world))
-        });
-        for thread in threads {
-            thread.join().unwrap();
-        }
+        world
+    };
+    loom_kit::race(Some(3), world, jobs, move |world, _| {
         // Nobody reads any more, so what it has waited for is over, each time.
         (0..2).for_each(|_| world.tend());
         let freed = world.worker.lock().unwrap().freed;
@@ -427,90 +363,25 @@ fn unwound(fault: Fault) {
     race(fault, left, [end_first, World::unwind]);
 }
 
-#[test]
-fn a_store_goes_when_its_last_call_is_over() {
-    both_end(Fault::None);
-    both_end_late(Fault::None);
-}
-
-#[test]
-fn a_call_that_begins_when_the_store_is_left_counts() {
-    one_begins(Fault::None);
-}
-
-#[test]
-fn a_store_stays_for_who_unwinds() {
-    unwound(Fault::None);
-}
-
-#[test]
-fn any_worker_sees_that_a_store_was_left() {
-    worker_is_another(Fault::None);
-    one_begins_late(Fault::None);
-}
-
-#[test]
-fn who_is_over_does_not_look_at_the_store() {
-    both_end(Fault::Unwind);
-    both_end_late(Fault::Unwind);
-}
-
-#[test]
-#[should_panic(expected = "the store stays")]
-fn calls_counted_without_a_grace_period_are_caught() {
-    both_end(Fault::Wait);
-}
-
-#[test]
-#[should_panic(expected = "the store stays")]
-fn call_that_ends_in_no_section_is_caught() {
-    both_end(Fault::Section);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn store_freed_before_its_calls_are_counted_is_caught() {
-    both_end(Fault::Zero);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn end_of_a_call_without_an_order_is_caught() {
-    both_end_late(Fault::Back);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn all_calls_seen_back_without_an_order_is_caught() {
-    both_end_late(Fault::Seen);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn store_left_while_hits_find_it_is_caught() {
-    one_begins_late(Fault::Early);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn store_left_without_an_order_is_caught() {
-    worker_is_another(Fault::Left);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn store_seen_left_without_an_order_is_caught() {
-    worker_is_another(Fault::LeftSeen);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn look_at_a_store_after_its_last_call_is_caught() {
-    both_end_late(Fault::Look);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn store_freed_under_who_unwinds_is_caught() {
-    unwound(Fault::Unwind);
+models! {
+    a_store_goes_when_its_last_call_is_over: both_end(Fault::None), both_end_late(Fault::None);
+    a_call_that_begins_when_the_store_is_left_counts: one_begins(Fault::None);
+    a_store_stays_for_who_unwinds: unwound(Fault::None);
+    any_worker_sees_that_a_store_was_left:
+        worker_is_another(Fault::None), one_begins_late(Fault::None);
+    who_is_over_does_not_look_at_the_store: both_end(Fault::Unwind), both_end_late(Fault::Unwind);
+    calls_counted_without_a_grace_period_are_caught ("the store stays"): both_end(Fault::Wait);
+    call_that_ends_in_no_section_is_caught ("the store stays"): both_end(Fault::Section);
+    store_freed_before_its_calls_are_counted_is_caught ("Causality violation"):
+        both_end(Fault::Zero);
+    end_of_a_call_without_an_order_is_caught ("Causality violation"): both_end_late(Fault::Back);
+    all_calls_seen_back_without_an_order_is_caught ("Causality violation"):
+        both_end_late(Fault::Seen);
+    store_left_while_hits_find_it_is_caught ("Causality violation"): one_begins_late(Fault::Early);
+    store_left_without_an_order_is_caught ("Causality violation"): worker_is_another(Fault::Left);
+    store_seen_left_without_an_order_is_caught ("Causality violation"):
+        worker_is_another(Fault::LeftSeen);
+    look_at_a_store_after_its_last_call_is_caught ("Causality violation"):
+        both_end_late(Fault::Look);
+    store_freed_under_who_unwinds_is_caught ("Causality violation"): unwound(Fault::Unwind);
 }

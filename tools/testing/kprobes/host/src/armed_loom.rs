@@ -9,32 +9,15 @@
 //!
 //! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
 
-extern crate std;
-
-use crate::shared::{
-    armed::{
-        Armed,
-        State, //
+use crate::{
+    loom_kit::*,
+    shared::{
+        armed::{
+            Armed,
+            State, //
+        },
+        atomics::Atomic,
     },
-    atomics::Atomic, //
-};
-use loom::{
-    cell::UnsafeCell,
-    sync::atomic::{
-        AtomicBool,
-        AtomicU8,
-        Ordering::{
-            self,
-            Acquire,
-            Relaxed,
-            Release, //
-        }, //
-    },
-    thread, //
-};
-use std::{
-    cell::Cell,
-    sync::Arc, //
 };
 
 /// What is weakened.
@@ -82,14 +65,11 @@ impl Atomic<u8> for Byte {
 struct World {
     state: State<Byte>,
     /// What it is armed for.
-    purpose: UnsafeCell<()>,
+    purpose: Watched,
     /// Is the place called from: watching, changing?
     calls: [AtomicBool; 2],
     told: AtomicBool,
 }
-
-// SAFETY: There is nothing in the cell; loom, which wants to see all accesses, keeps its own order.
-unsafe impl Sync for World {}
 
 impl World {
     /// A hit; how often it counts.
@@ -99,7 +79,7 @@ impl World {
             |&(way, calls): &(Armed, usize)| self.calls[calls].load(Relaxed) && self.state.is(way);
         let count = ways.iter().filter(|way| called(way)).count();
         if count != 0 {
-            self.purpose.with(|_| ());
+            self.purpose.share();
         }
         count
     }
@@ -146,7 +126,7 @@ impl Race {
     fn once(self) {
         let world = Arc::new(World {
             state: State::new(),
-            purpose: UnsafeCell::new(()),
+            purpose: Watched::default(),
             calls: [AtomicBool::new(false), AtomicBool::new(false)],
             told: AtomicBool::new(false),
         });
@@ -173,7 +153,7 @@ impl Race {
 const ARM: Race = Race {
     before: |_| (),
     change: |world| {
-        world.purpose.with_mut(|_| ());
+        world.purpose.have();
         world.watch();
     },
     may: &[0, 1],
@@ -199,35 +179,11 @@ const DISARM: Race = Race {
     must: 0,
 };
 
-#[test]
-fn who_finds_a_place_armed_sees_what_for() {
-    ARM.run(Fault::None);
-}
-
-#[test]
-fn each_hit_counts_once_while_a_place_gets_its_guard() {
-    GUARD.run(Fault::None);
-}
-
-#[test]
-fn disarmed_places_are_not_hit() {
-    DISARM.run(Fault::None);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn place_armed_without_an_order_is_caught() {
-    ARM.run(Fault::Store);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn place_found_armed_without_an_order_is_caught() {
-    ARM.run(Fault::Load);
-}
-
-#[test]
-#[should_panic(expected = "a hit counts")]
-fn second_way_that_counts_at_once_is_caught() {
-    GUARD.run(Fault::Say);
+models! {
+    who_finds_a_place_armed_sees_what_for: ARM.run(Fault::None);
+    each_hit_counts_once_while_a_place_gets_its_guard: GUARD.run(Fault::None);
+    disarmed_places_are_not_hit: DISARM.run(Fault::None);
+    place_armed_without_an_order_is_caught ("Causality violation"): ARM.run(Fault::Store);
+    place_found_armed_without_an_order_is_caught ("Causality violation"): ARM.run(Fault::Load);
+    second_way_that_counts_at_once_is_caught ("a hit counts"): GUARD.run(Fault::Say);
 }

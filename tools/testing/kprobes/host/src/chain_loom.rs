@@ -11,40 +11,18 @@
 //!
 //! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
 
-extern crate std;
-
-use crate::shared::{
-    atomics::Atomic,
-    chain::{
-        self,
-        Brief,
-        Linked,
-        List, //
-    },
-    flags::Flags, //
-};
-use loom::{
-    cell::UnsafeCell,
-    sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU32, AtomicUsize,
-        Ordering::{
+use crate::{
+    loom_kit::*,
+    shared::{
+        atomics::Atomic,
+        chain::{
             self,
-            AcqRel,
-            Acquire,
-            Relaxed,
-            Release, //
+            Brief,
+            Linked,
+            List, //
         },
+        flags::Flags,
     },
-    thread, //
-};
-use std::{
-    cell::Cell,
-    ptr,
-    sync::{
-        Arc,
-        OnceLock, //
-    },
-    vec::Vec, //
 };
 
 /// What is weakened.
@@ -76,29 +54,6 @@ fn weakened(order: Ordering, by: Fault) -> Ordering {
         Relaxed
     } else {
         order
-    }
-}
-
-/// Something that is there for a time.
-struct Watched(UnsafeCell<bool>);
-
-// SAFETY: loom, which wants to see all accesses, keeps its own order.
-unsafe impl Sync for Watched {}
-
-impl Watched {
-    fn new() -> Self {
-        Self(UnsafeCell::new(false))
-    }
-
-    fn look(&self, else_say: &str) {
-        // SAFETY: loom has looked for accesses that nothing orders.
-        self.0
-            .with(|there| assert!(unsafe { *there }, "{else_say}"));
-    }
-
-    fn set(&self, there: bool) {
-        // SAFETY: As for `look`.
-        self.0.with_mut(|cell| unsafe { *cell = there });
     }
 }
 
@@ -216,8 +171,8 @@ impl Probe {
             number,
             older: chain::Link::empty(),
             flags: Flags::default(),
-            there: Watched::new(),
-            handlers: Watched::new(),
+            there: Watched::new(false),
+            handlers: Watched::new(false),
         }
     }
 
@@ -295,7 +250,7 @@ struct World {
     places: [OnceLock<Chain>; 2],
     /// Which of the two hits find.
     current: AtomicUsize,
-    hits: AtomicUsize,
+    hits: Readers,
     /// Is all done, but for what waits for hits?
     told: AtomicBool,
 }
@@ -306,7 +261,7 @@ impl World {
             probes: core::array::from_fn(Probe::new),
             places: Default::default(),
             current: AtomicUsize::new(0),
-            hits: AtomicUsize::new(0),
+            hits: Readers::new(),
             told: AtomicBool::new(false),
         });
         for &number in first {
@@ -362,12 +317,28 @@ impl World {
     /// Is a grace period over? The count is read by a modification, so that each hit comes either
     /// before, and is counted, or after, and sees what was stored.
     fn is_quiet(&self) -> bool {
-        FAULT.get() == Fault::Grace || self.hits.fetch_add(0, AcqRel) == 0
+        FAULT.get() == Fault::Grace || self.hits.are_gone()
+    }
+
+    /// Frees these, if a grace period is over.
+    fn free_later(&self, numbers: &[usize]) {
+        if self.is_quiet() {
+            numbers
+                .iter()
+                .for_each(|&number| self.probes[number].free());
+        }
+    }
+
+    /// The handlers of this one are no more, if a grace period is over.
+    fn rest_later(&self, number: usize) {
+        if self.is_quiet() {
+            self.probes[number].handlers.set(false);
+        }
     }
 
     /// A hit; what `life/hit.rs` does.
     fn hit(&self) -> Called {
-        self.hits.fetch_add(1, AcqRel);
+        let _reading = self.hits.read_side();
         let chain = self.places[self.current.load(Acquire)].get().unwrap();
         let mut called = Called::default();
         if let Some(probe) = chain.lone_before() {
@@ -389,7 +360,6 @@ impl World {
                 after.filter(enabled).for_each(|probe| called.after(probe));
             }
         }
-        self.hits.fetch_sub(1, AcqRel);
         called
     }
 }
@@ -397,7 +367,7 @@ impl World {
 impl World {
     /// A hit by a jump, after which nobody is called.
     fn jump(&self) -> Called {
-        self.hits.fetch_add(1, AcqRel);
+        let _reading = self.hits.read_side();
         let chain = self.places[self.current.load(Acquire)].get().unwrap();
         let mut called = Called::default();
         match chain.brief() {
@@ -408,7 +378,6 @@ impl World {
                 plain.for_each(|probe| called.before(probe));
             }
         }
-        self.hits.fetch_sub(1, AcqRel);
         called
     }
 }
@@ -472,10 +441,25 @@ impl Race {
     }
 }
 
-/// One that comes back joins one that does not.
-const PUSH_AROUND: Race = Race {
+/// Hits by a breakpoint, in which nothing happens.
+const HIT: Race = Race {
     hits: 1,
     hit: World::hit,
+    first: &[],
+    change: |_| (),
+    stay: &[],
+    come: &[],
+    go: &[],
+};
+
+/// The same by a jump.
+const JUMP: Race = Race {
+    hit: World::jump,
+    ..HIT
+};
+
+/// One that comes back joins one that does not.
+const PUSH_AROUND: Race = Race {
     first: &[0],
     change: |world| {
         world.push(1);
@@ -483,7 +467,7 @@ const PUSH_AROUND: Race = Race {
     },
     stay: &[0],
     come: &[1],
-    go: &[],
+    ..HIT
 };
 
 /// The same where hits walk the chain already.
@@ -495,8 +479,6 @@ const PUSH_WALKED: Race = Race {
 
 /// One that does not come back joins one that does.
 const PUSH_BEFORE: Race = Race {
-    hits: 1,
-    hit: World::hit,
     first: &[1],
     change: |world| {
         world.push(0);
@@ -504,104 +486,81 @@ const PUSH_BEFORE: Race = Race {
     },
     stay: &[1],
     come: &[0],
-    go: &[],
+    ..HIT
 };
 
 /// One comes where hits walk, and is older than another one that goes again: a hit that comes to it
 /// may have seen nothing but the last store.
 const PUSH_AND_REMOVE: Race = Race {
-    hits: 1,
-    hit: World::hit,
     first: &[0, 2],
     change: |world| {
         world.push(1);
         world.push(3);
         world.take_out(3);
         world.tell();
-        if world.is_quiet() {
-            world.probes[3].free();
-        }
+        world.free_later(&[3]);
     },
     stay: &[0, 2],
     come: &[1],
     go: &[3],
+    ..HIT
 };
 
 /// One comes, and is alone after the other one has gone.
 const TAKE_OVER: Race = Race {
-    hits: 1,
-    hit: World::hit,
     first: &[0],
     change: |world| {
         world.push(2);
         world.take_out(0);
         world.tell();
-        if world.is_quiet() {
-            world.probes[0].free();
-        }
+        world.free_later(&[0]);
     },
-    stay: &[],
     come: &[2],
     go: &[0],
+    ..HIT
 };
 
 /// The newest of three goes.
 const REMOVE_NEWEST: Race = Race {
-    hits: 1,
-    hit: World::hit,
     first: &[0, 1, 3],
     change: |world| {
         world.take_out(3);
         world.tell();
-        if world.is_quiet() {
-            world.probes[3].free();
-        }
+        world.free_later(&[3]);
     },
     stay: &[0, 1],
-    come: &[],
     go: &[3],
+    ..HIT
 };
 
 /// The one in the middle goes.
 const REMOVE_MIDDLE: Race = Race {
-    hits: 1,
-    hit: World::hit,
     first: &[0, 1, 2],
     change: |world| {
         world.take_out(1);
         world.tell();
-        if world.is_quiet() {
-            world.probes[1].free();
-        }
+        world.free_later(&[1]);
     },
     stay: &[0, 2],
-    come: &[],
     go: &[1],
+    ..HIT
 };
 
 /// The oldest goes, and then the only one.
 const REMOVE_ALL: Race = Race {
-    hits: 1,
-    hit: World::hit,
     first: &[0, 1],
     change: |world| {
         world.take_out(0);
         world.take_out(1);
         world.tell();
-        if world.is_quiet() {
-            world.probes[0].free();
-            world.probes[1].free();
-        }
+        world.free_later(&[0, 1]);
     },
-    stay: &[],
-    come: &[],
     go: &[0, 1],
+    ..HIT
 };
 
 /// A probe goes, and comes again after a grace period.
 const AGAIN: Race = Race {
-    hits: 1,
-    hit: World::hit,
     first: &[0, 1],
     change: |world| {
         world.take_out(1);
@@ -610,48 +569,37 @@ const AGAIN: Race = Race {
         }
     },
     stay: &[0],
-    come: &[],
     go: &[1],
+    ..HIT
 };
 
 /// The only one rests, and then for longer than a grace period.
 const DISABLE_LONE: Race = Race {
-    hits: 1,
-    hit: World::hit,
     first: &[1],
     change: |world| {
         world.disable(1);
         world.tell();
-        if world.is_quiet() {
-            world.probes[1].handlers.set(false);
-        }
+        world.rest_later(1);
     },
-    stay: &[],
-    come: &[],
     go: &[1],
+    ..HIT
 };
 
 /// One of two rests.
 const DISABLE_ONE: Race = Race {
-    hits: 1,
-    hit: World::hit,
     first: &[0, 1],
     change: |world| {
         world.disable(1);
         world.tell();
-        if world.is_quiet() {
-            world.probes[1].handlers.set(false);
-        }
+        world.rest_later(1);
     },
     stay: &[0],
-    come: &[],
     go: &[1],
+    ..HIT
 };
 
 /// One that rests is called again.
 const ENABLE: Race = Race {
-    hits: 1,
-    hit: World::hit,
     first: &[0],
     change: |world| {
         world.probes[1].fill();
@@ -662,13 +610,11 @@ const ENABLE: Race = Race {
     },
     stay: &[0],
     come: &[1],
-    go: &[],
+    ..HIT
 };
 
 /// One comes, so that there are several that jumps lead to.
 const PUSH_TO_SEVERAL: Race = Race {
-    hits: 1,
-    hit: World::jump,
     first: &[0],
     change: |world| {
         world.push(2);
@@ -676,47 +622,37 @@ const PUSH_TO_SEVERAL: Race = Race {
     },
     stay: &[0],
     come: &[2],
-    go: &[],
+    ..JUMP
 };
 
 /// One of several that jumps lead to rests.
 const DISABLE_OF_SEVERAL: Race = Race {
-    hits: 1,
-    hit: World::jump,
     first: &[0, 2],
     change: |world| {
         world.disable(0);
         world.tell();
-        if world.is_quiet() {
-            world.probes[0].handlers.set(false);
-        }
+        world.rest_later(0);
     },
     stay: &[2],
-    come: &[],
     go: &[0],
+    ..JUMP
 };
 
 /// The newest of several that jumps lead to goes.
 const REMOVE_OF_SEVERAL: Race = Race {
-    hits: 1,
-    hit: World::jump,
     first: &[0, 2],
     change: |world| {
         world.take_out(2);
         world.tell();
-        if world.is_quiet() {
-            world.probes[2].free();
-        }
+        world.free_later(&[2]);
     },
     stay: &[0],
-    come: &[],
     go: &[2],
+    ..JUMP
 };
 
 /// One that comes back is put behind one that does not.
 const OLDEST_TO_LONE: Race = Race {
-    hits: 1,
-    hit: World::hit,
     first: &[0],
     change: |world| {
         world.push_oldest(1);
@@ -724,69 +660,57 @@ const OLDEST_TO_LONE: Race = Race {
     },
     stay: &[0],
     come: &[1],
-    go: &[],
+    ..HIT
 };
 
 /// The same where hits walk the chain already, of which the last one goes then.
 const OLDEST_WALKED: Race = Race {
-    hits: 1,
-    hit: World::hit,
     first: &[2, 0],
     change: |world| {
         world.push_oldest(1);
         world.take_out(2);
         world.tell();
-        if world.is_quiet() {
-            world.probes[2].free();
-        }
+        world.free_later(&[2]);
     },
     stay: &[0],
     come: &[1],
     go: &[2],
+    ..HIT
 };
 
 /// The same, under who comes by a jump that is no more: whether he meets the new one or not, it is
 /// there.
 const OLDEST_UNDER_A_JUMP: Race = Race {
-    hits: 1,
-    hit: World::jump,
     first: &[0, 2],
     change: |world| {
         world.push_oldest(1);
         world.take_out(1);
-        if world.is_quiet() {
-            world.probes[1].free();
-        }
+        world.free_later(&[1]);
         world.tell();
     },
     stay: &[0, 2],
-    come: &[],
     go: &[1],
+    ..JUMP
 };
 
 /// It goes again, and the others stay.
 const OLDEST_GOES: Race = Race {
-    hits: 1,
-    hit: World::hit,
     first: &[0],
     change: |world| {
         world.push_oldest(1);
         world.push(2);
         world.take_out(1);
         world.tell();
-        if world.is_quiet() {
-            world.probes[1].free();
-        }
+        world.free_later(&[1]);
     },
     stay: &[0],
     come: &[2],
     go: &[1],
+    ..HIT
 };
 
 /// A chain takes over another one's, while its only probe is called.
 const APPEND_TO_LONE: Race = Race {
-    hits: 1,
-    hit: World::hit,
     first: &[0],
     change: |world| {
         world.probes[1].fill();
@@ -796,13 +720,11 @@ const APPEND_TO_LONE: Race = Race {
     },
     stay: &[0],
     come: &[1],
-    go: &[],
+    ..HIT
 };
 
 /// The same, while hits walk it.
 const APPEND: Race = Race {
-    hits: 1,
-    hit: World::hit,
     first: &[0],
     change: |world| {
         world.disable(0);
@@ -811,15 +733,13 @@ const APPEND: Race = Race {
         world.chain().append(&other);
         world.tell();
     },
-    stay: &[],
     come: &[1],
     go: &[0],
+    ..HIT
 };
 
 /// Text has come again: the place is made anew, and the old probe goes out of both.
 const RENEW: Race = Race {
-    hits: 1,
-    hit: World::hit,
     first: &[1],
     change: |world| {
         world.disable(1);
@@ -830,99 +750,41 @@ const RENEW: Race = Race {
         world.current.store(1, Release);
         world.tell();
         world.places[1].get().unwrap().remove(&world.probes[1]);
-        if world.is_quiet() {
-            world.probes[1].free();
-        }
+        world.free_later(&[1]);
     },
-    stay: &[],
     come: &[0],
     go: &[1],
+    ..HIT
 };
 
-#[test]
-fn probe_that_joins_is_called_before_and_after() {
-    PUSH_AROUND.run(Fault::None);
-    PUSH_WALKED.run(Fault::None);
-    PUSH_BEFORE.run(Fault::None);
-}
-
-#[test]
-fn probe_is_found_behind_one_that_goes() {
-    PUSH_AND_REMOVE.run(Fault::None);
-    TAKE_OVER.run(Fault::None);
-}
-
-#[test]
-fn removed_probe_is_not_seen_after_a_grace_period() {
-    REMOVE_NEWEST.run(Fault::None);
-    REMOVE_MIDDLE.run(Fault::None);
-    REMOVE_ALL.run(Fault::None);
-}
-
-#[test]
-fn probe_comes_again_after_a_grace_period() {
-    AGAIN.run(Fault::None);
-}
-
-#[test]
-fn disabled_probe_rests_after_a_grace_period() {
-    DISABLE_LONE.run(Fault::None);
-    DISABLE_ONE.run(Fault::None);
-}
-
-#[test]
-fn several_that_jumps_lead_to_come_rest_and_go() {
-    PUSH_TO_SEVERAL.run(Fault::None);
-    DISABLE_OF_SEVERAL.run(Fault::None);
-    REMOVE_OF_SEVERAL.run(Fault::None);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn one_of_several_freed_under_a_jump_is_caught() {
-    REMOVE_OF_SEVERAL.run(Fault::Grace);
-}
-
-#[test]
-fn enabled_probe_is_called() {
-    ENABLE.run(Fault::None);
-}
-
-#[test]
-fn appended_probes_are_called_and_come_back() {
-    APPEND.run(Fault::None);
-    APPEND_TO_LONE.run(Fault::None);
-}
-
-#[test]
-fn probe_put_behind_all_others_is_called_and_goes() {
-    OLDEST_TO_LONE.run(Fault::None);
-    OLDEST_WALKED.run(Fault::None);
-    OLDEST_UNDER_A_JUMP.run(Fault::None);
-    OLDEST_GOES.run(Fault::None);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn probe_put_behind_others_without_an_order_is_caught() {
-    OLDEST_WALKED.run(Fault::Lead);
-}
-
-#[test]
-#[should_panic(expected = "did not come back")]
-fn coming_back_of_the_oldest_noted_late_is_caught() {
-    OLDEST_WALKED.run(Fault::Late);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn oldest_freed_under_a_jump_is_caught() {
-    OLDEST_UNDER_A_JUMP.run(Fault::Grace);
-}
-
-#[test]
-fn place_made_anew_lets_the_old_probe_go() {
-    RENEW.run(Fault::None);
+models! {
+    probe_that_joins_is_called_before_and_after:
+        PUSH_AROUND.run(Fault::None), PUSH_WALKED.run(Fault::None), PUSH_BEFORE.run(Fault::None);
+    probe_is_found_behind_one_that_goes:
+        PUSH_AND_REMOVE.run(Fault::None), TAKE_OVER.run(Fault::None);
+    removed_probe_is_not_seen_after_a_grace_period:
+        REMOVE_NEWEST.run(Fault::None), REMOVE_MIDDLE.run(Fault::None), REMOVE_ALL.run(Fault::None);
+    probe_comes_again_after_a_grace_period: AGAIN.run(Fault::None);
+    disabled_probe_rests_after_a_grace_period:
+        DISABLE_LONE.run(Fault::None), DISABLE_ONE.run(Fault::None);
+    several_that_jumps_lead_to_come_rest_and_go:
+        PUSH_TO_SEVERAL.run(Fault::None), DISABLE_OF_SEVERAL.run(Fault::None),
+        REMOVE_OF_SEVERAL.run(Fault::None);
+    one_of_several_freed_under_a_jump_is_caught ("Causality violation"):
+        REMOVE_OF_SEVERAL.run(Fault::Grace);
+    enabled_probe_is_called: ENABLE.run(Fault::None);
+    appended_probes_are_called_and_come_back:
+        APPEND.run(Fault::None), APPEND_TO_LONE.run(Fault::None);
+    probe_put_behind_all_others_is_called_and_goes:
+        OLDEST_TO_LONE.run(Fault::None), OLDEST_WALKED.run(Fault::None),
+        OLDEST_UNDER_A_JUMP.run(Fault::None), OLDEST_GOES.run(Fault::None);
+    probe_put_behind_others_without_an_order_is_caught ("Causality violation"):
+        OLDEST_WALKED.run(Fault::Lead);
+    coming_back_of_the_oldest_noted_late_is_caught ("did not come back"):
+        OLDEST_WALKED.run(Fault::Late);
+    oldest_freed_under_a_jump_is_caught ("Causality violation"):
+        OLDEST_UNDER_A_JUMP.run(Fault::Grace);
+    place_made_anew_lets_the_old_probe_go: RENEW.run(Fault::None);
 }
 
 #[test]
@@ -934,56 +796,16 @@ fn two_hits_while_probes_change_places() {
     race.run(Fault::None);
 }
 
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn probe_led_to_without_an_order_is_caught() {
-    PUSH_WALKED.run(Fault::Lead);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn probe_behind_one_that_goes_without_an_order_is_caught() {
-    PUSH_AND_REMOVE.run(Fault::Lead);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn link_followed_without_an_order_is_caught() {
-    PUSH_WALKED.run(Fault::To);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn lone_probe_noted_without_an_order_is_caught() {
-    TAKE_OVER.run(Fault::Note);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn lone_probe_read_without_an_order_is_caught() {
-    TAKE_OVER.run(Fault::Get);
-}
-
-#[test]
-#[should_panic(expected = "did not come back")]
-fn coming_back_noted_late_is_caught() {
-    PUSH_WALKED.run(Fault::Late);
-}
-
-#[test]
-#[should_panic(expected = "did not come back")]
-fn coming_back_of_appended_probes_noted_late_is_caught() {
-    APPEND.run(Fault::Late);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn probe_freed_under_a_hit_is_caught() {
-    REMOVE_MIDDLE.run(Fault::Grace);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn probe_that_rests_too_soon_is_caught() {
-    DISABLE_LONE.run(Fault::Grace);
+models! {
+    probe_led_to_without_an_order_is_caught ("Causality violation"): PUSH_WALKED.run(Fault::Lead);
+    probe_behind_one_that_goes_without_an_order_is_caught ("Causality violation"):
+        PUSH_AND_REMOVE.run(Fault::Lead);
+    link_followed_without_an_order_is_caught ("Causality violation"): PUSH_WALKED.run(Fault::To);
+    lone_probe_noted_without_an_order_is_caught ("Causality violation"): TAKE_OVER.run(Fault::Note);
+    lone_probe_read_without_an_order_is_caught ("Causality violation"): TAKE_OVER.run(Fault::Get);
+    coming_back_noted_late_is_caught ("did not come back"): PUSH_WALKED.run(Fault::Late);
+    coming_back_of_appended_probes_noted_late_is_caught ("did not come back"):
+        APPEND.run(Fault::Late);
+    probe_freed_under_a_hit_is_caught ("Causality violation"): REMOVE_MIDDLE.run(Fault::Grace);
+    probe_that_rests_too_soon_is_caught ("Causality violation"): DISABLE_LONE.run(Fault::Grace);
 }

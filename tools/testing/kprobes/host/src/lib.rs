@@ -40,6 +40,8 @@ mod chain_loom;
 #[cfg(test)]
 mod differential;
 #[cfg(all(test, not(miri)))]
+mod loom_kit;
+#[cfg(all(test, not(miri)))]
 mod optimizing_loom;
 #[cfg(all(test, not(miri)))]
 mod peak_loom;

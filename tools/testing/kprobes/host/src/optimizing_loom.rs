@@ -15,9 +15,11 @@
 //! the same queue. [`Fault`] does one thing wrongly at a time, to prove that each model can fail at
 //! all.
 
-extern crate std;
-
 use crate::{
+    loom_kit::{
+        self,
+        *, //
+    },
     model::{
         addr::TextAddr,
         opt_state::{
@@ -34,25 +36,9 @@ use crate::{
     },
 };
 use core::sync::atomic::AtomicUsize;
-use loom::{
-    cell::UnsafeCell,
-    sync::{
-        atomic::{
-            AtomicBool, AtomicU8,
-            Ordering::{
-                Acquire,
-                Relaxed,
-                Release, //
-            },
-        },
-        Condvar,
-        Mutex, //
-    },
-    thread, //
-};
-use std::{
-    sync::Arc,
-    vec::Vec, //
+use loom::sync::{
+    Condvar,
+    Mutex, //
 };
 
 /// What is done wrongly.
@@ -88,25 +74,6 @@ const JUMP: u8 = 2;
 const PLAIN: u8 = 0;
 const TAIL: u8 = 1;
 const BROKEN: u8 = 2;
-
-/// Something that is there for a time.
-struct Watched(UnsafeCell<bool>);
-
-// SAFETY: loom, which wants to see all accesses, keeps its own order.
-unsafe impl Sync for Watched {}
-
-impl Watched {
-    fn look(&self, else_say: &str) {
-        // SAFETY: loom has looked for accesses that nothing orders.
-        self.0
-            .with(|there| assert!(unsafe { *there }, "{else_say}"));
-    }
-
-    fn free(&self) {
-        // SAFETY: As for `look`.
-        self.0.with_mut(|there| unsafe { *there = false });
-    }
-}
 
 /// What the registry's lock is for.
 struct Registry {
@@ -170,8 +137,8 @@ impl World {
             diverted: AtomicBool::new(false),
             cpu: Mutex::new(()),
             task: Mutex::new(()),
-            text: Watched(UnsafeCell::new(true)),
-            detour: Watched(UnsafeCell::new(true)),
+            text: Watched::default(),
+            detour: Watched::default(),
         })
     }
 
@@ -328,28 +295,14 @@ type Job = fn(&World);
 /// at most three interruptions. Tasks are put aside or not.
 fn race<const JOBS: usize>(fault: Fault, before: Job, jobs: [Job; JOBS]) {
     for is_put_aside in [false, true] {
-        race_once(fault, is_put_aside, before, jobs);
+        let world = move || {
+            let world = World::new(fault, is_put_aside);
+            before(&world);
+            world
+        };
+        let interrupted = (JOBS > 2).then_some(3);
+        loom_kit::race(interrupted, world, jobs, |world, _| world.end());
     }
-}
-
-fn race_once<const JOBS: usize>(fault: Fault, is_put_aside: bool, before: Job, jobs: [Job; JOBS]) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = (JOBS > 2).then_some(3);
-    model.check(move || {
-        let world = World::new(fault, is_put_aside);
-        before(&world);
-        let threads: Vec<_> = jobs
-            .into_iter()
-            .map(|job| {
-                let world = world.clone();
-                thread::spawn(move || job(&world))
-            })
-            .collect();
-        for thread in threads {
-            thread.join().unwrap();
-        }
-        world.end();
-    });
 }
 
 fn queue(world: &World) {
@@ -457,85 +410,29 @@ fn freed(fault: Fault) {
     race(fault, queue_and_pass, [unregister, come]);
 }
 
-#[test]
-fn no_jump_is_written_under_a_task() {
-    first_jump(Fault::None);
-}
-
-#[test]
-fn who_comes_back_while_the_worker_waits_is_waited_for() {
-    requeued(Fault::None);
-}
-
-#[test]
-fn a_breakpoint_keeps_the_jump_away() {
-    blocked(Fault::None);
-    race(Fault::None, queue, [pass, block_and_go, come]);
-}
-
-#[test]
-fn jumps_are_taken_out_whole() {
-    taken_out(Fault::None);
-    race(Fault::None, queue_and_pass, [block_and_go, come_twice]);
-}
-
-#[test]
-fn a_detour_stays_for_who_is_in_it() {
-    freed(Fault::None);
-    race(Fault::None, queue, [pass, unregister, come]);
-}
-
-#[test]
-fn nobody_writes_to_text_that_is_gone() {
-    race(Fault::None, queue, [pass, vanish]);
-}
-
-#[test]
-#[should_panic(expected = "a task comes into a jump")]
-fn jump_without_a_wait_is_caught() {
-    first_jump(Fault::Tasks);
-}
-
-#[test]
-#[should_panic(expected = "a task comes into a jump")]
-fn hits_that_are_diverted_after_the_wait_are_caught() {
-    first_jump(Fault::Divert);
-}
-
-#[test]
-#[should_panic(expected = "a task comes into a jump")]
-fn wait_that_counts_for_who_came_later_is_caught() {
-    requeued(Fault::Generation);
-}
-
-#[test]
-#[should_panic(expected = "a jump is written over a breakpoint")]
-fn place_that_is_not_looked_at_after_the_wait_is_caught() {
-    blocked(Fault::Recheck);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn place_that_is_gone_after_the_wait_is_caught() {
-    race(Fault::Recheck, queue, [pass, vanish]);
-}
-
-#[test]
-#[should_panic(expected = "a task comes into a jump")]
-fn hits_that_go_the_old_way_too_early_are_caught() {
-    taken_out(Fault::Undivert);
-}
-
-#[test]
-#[should_panic(expected = "a CPU finds half a jump")]
-fn jump_that_goes_without_a_round_is_caught() {
-    taken_out(Fault::Sync);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn detour_freed_under_a_task_is_caught() {
-    freed(Fault::Free);
+models! {
+    no_jump_is_written_under_a_task: first_jump(Fault::None);
+    who_comes_back_while_the_worker_waits_is_waited_for: requeued(Fault::None);
+    a_breakpoint_keeps_the_jump_away:
+        blocked(Fault::None), race(Fault::None, queue, [pass, block_and_go, come]);
+    jumps_are_taken_out_whole:
+        taken_out(Fault::None), race(Fault::None, queue_and_pass, [block_and_go, come_twice]);
+    a_detour_stays_for_who_is_in_it:
+        freed(Fault::None), race(Fault::None, queue, [pass, unregister, come]);
+    nobody_writes_to_text_that_is_gone: race(Fault::None, queue, [pass, vanish]);
+    jump_without_a_wait_is_caught ("a task comes into a jump"): first_jump(Fault::Tasks);
+    hits_that_are_diverted_after_the_wait_are_caught ("a task comes into a jump"):
+        first_jump(Fault::Divert);
+    wait_that_counts_for_who_came_later_is_caught ("a task comes into a jump"):
+        requeued(Fault::Generation);
+    place_that_is_not_looked_at_after_the_wait_is_caught ("a jump is written over a breakpoint"):
+        blocked(Fault::Recheck);
+    place_that_is_gone_after_the_wait_is_caught ("Causality violation"):
+        race(Fault::Recheck, queue, [pass, vanish]);
+    hits_that_go_the_old_way_too_early_are_caught ("a task comes into a jump"):
+        taken_out(Fault::Undivert);
+    jump_that_goes_without_a_round_is_caught ("a CPU finds half a jump"): taken_out(Fault::Sync);
+    detour_freed_under_a_task_is_caught ("Causality violation"): freed(Fault::Free);
 }
 
 /// The worker as the kernel runs it: when it is kicked, until all is over.
@@ -596,18 +493,9 @@ fn wait(world: &World) {
     }
 }
 
-#[test]
-fn a_flush_ends() {
-    worked(Fault::None, flush);
-}
-
-#[test]
-fn the_worker_forgets_nobody() {
-    worked(Fault::None, wait);
-}
-
-#[test]
-#[should_panic(expected = "deadlock")]
-fn kick_that_comes_during_a_pass_and_is_forgotten_is_caught() {
-    worked(Fault::Idle, wait);
+models! {
+    a_flush_ends: worked(Fault::None, flush);
+    the_worker_forgets_nobody: worked(Fault::None, wait);
+    kick_that_comes_during_a_pass_and_is_forgotten_is_caught ("deadlock"):
+        worked(Fault::Idle, wait);
 }

@@ -9,35 +9,20 @@
 //!
 //! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
 
-extern crate std;
-
-use crate::pool::{
-    growth::Demand,
-    peak::{
-        Number,
-        Peak, //
-    },
-    search,
-    word::{
-        Free,
-        Word, //
-    }, //
-};
-use loom::{
-    sync::atomic::{
-        AtomicBool, AtomicU64, AtomicUsize,
-        Ordering::{
-            AcqRel,
-            Acquire,
-            Relaxed,
-            Release, //
+use crate::{
+    loom_kit::*,
+    pool::{
+        growth::Demand,
+        peak::{
+            Number,
+            Peak, //
+        },
+        search,
+        word::{
+            Free,
+            Word, //
         },
     },
-    thread, //
-};
-use std::{
-    cell::Cell,
-    sync::Arc, //
 };
 
 /// What is weakened.
@@ -258,38 +243,12 @@ fn wave<const CPUS: usize>(fault: Fault, interrupted: usize) {
     });
 }
 
-#[test]
-fn there_is_room_for_what_was_lost_and_what_was_not() {
-    wave::<1>(Fault::None, 3);
-    wave::<2>(Fault::None, 2);
-}
-
-#[test]
-#[should_panic(expected = "there is room for")]
-fn loss_that_is_only_looked_at_is_caught() {
-    wave::<1>(Fault::Look, 3);
-}
-
-#[test]
-#[should_panic(expected = "there is room for")]
-fn number_changed_without_an_order_is_caught() {
-    wave::<1>(Fault::Order, 3);
-}
-
-#[test]
-#[should_panic(expected = "there is room for")]
-fn reach_that_is_not_told_is_caught() {
-    wave::<1>(Fault::Unsaid, 3);
-}
-
-#[test]
-#[should_panic(expected = "there is room for")]
-fn who_does_not_ask_again_is_caught() {
-    wave::<1>(Fault::Shy, 3);
-}
-
-#[test]
-#[should_panic(expected = "there is room for")]
-fn worker_that_does_not_see_is_caught() {
-    wave::<1>(Fault::Asked, 3);
+models! {
+    there_is_room_for_what_was_lost_and_what_was_not:
+        wave::<1>(Fault::None, 3), wave::<2>(Fault::None, 2);
+    loss_that_is_only_looked_at_is_caught ("there is room for"): wave::<1>(Fault::Look, 3);
+    number_changed_without_an_order_is_caught ("there is room for"): wave::<1>(Fault::Order, 3);
+    reach_that_is_not_told_is_caught ("there is room for"): wave::<1>(Fault::Unsaid, 3);
+    who_does_not_ask_again_is_caught ("there is room for"): wave::<1>(Fault::Shy, 3);
+    worker_that_does_not_see_is_caught ("there is room for"): wave::<1>(Fault::Asked, 3);
 }

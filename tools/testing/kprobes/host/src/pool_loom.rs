@@ -9,36 +9,22 @@
 //!
 //! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
 
-extern crate std;
-
-use crate::pool::{
-    search::{
+use crate::{
+    loom_kit::{
         self,
-        Block, //
+        *, //
     },
-    word::{
-        Free,
-        Ticket,
-        Word, //
-    }, //
-};
-use loom::{
-    cell::UnsafeCell,
-    sync::atomic::{
-        AtomicU64,
-        Ordering::{
-            AcqRel,
-            Acquire,
-            Relaxed,
-            Release, //
+    pool::{
+        search::{
+            self,
+            Block, //
+        },
+        word::{
+            Free,
+            Ticket,
+            Word, //
         },
     },
-    thread, //
-};
-use std::{
-    cell::Cell,
-    sync::Arc,
-    vec::Vec, //
 };
 
 /// What is weakened.
@@ -89,14 +75,8 @@ impl Word for LoomWord {
 /// A block, and a cell for each of its instances.
 struct Store {
     free: Free<LoomWord>,
-    cells: Vec<UnsafeCell<()>>,
+    cells: Vec<Watched>,
 }
-
-// SAFETY: There is nothing in the cells; loom, which wants to see all accesses, keeps its own
-// order.
-unsafe impl Sync for Store {}
-// SAFETY: As above.
-unsafe impl Send for Store {}
 
 impl Block for Store {
     type Word = LoomWord;
@@ -114,7 +94,7 @@ impl World {
         FAULT.set(fault);
         let store = |count| Store {
             free: Free::first(count),
-            cells: (0..count).map(|_| UnsafeCell::new(())).collect(),
+            cells: (0..count).map(|_| Watched::default()).collect(),
         };
         Arc::new(Self(counts.map(store), fault))
     }
@@ -125,7 +105,7 @@ impl World {
             Err(_) => self.search(),
         };
         let (store, index) = found.expect("there was always one");
-        store.cells[index as usize].with_mut(|_| ());
+        store.cells[index as usize].have();
         (store, index)
     }
 
@@ -145,7 +125,7 @@ impl World {
     }
 
     fn give(&self, (store, index): (&Store, u32)) {
-        store.cells[index as usize].with_mut(|_| ());
+        store.cells[index as usize].have();
         store.free.give(Ticket::of(index));
     }
 
@@ -162,18 +142,12 @@ fn race<const JOBS: usize>(
     before: fn(&World),
     jobs: [fn(&World); JOBS],
 ) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(interrupted);
-    model.check(move || {
+    let world = move || {
         let world = World::new(counts, fault);
         before(&world);
-        let threads = jobs.map(|job| {
-            let world = world.clone();
-            thread::spawn(move || job(&world))
-        });
-        for thread in threads {
-            thread.join().unwrap();
-        }
+        world
+    };
+    loom_kit::race(Some(interrupted), world, jobs, move |world, _| {
         if !matches!(fault, Fault::Add) {
             let free: u32 = world.0.iter().map(|store| store.free.len()).sum();
             let all: u32 = world.0.iter().map(|store| store.cells.len() as u32).sum();
@@ -233,42 +207,12 @@ fn goes_round(fault: Fault) {
     race(fault, [1, 1], 4, before, [moves, home]);
 }
 
-#[test]
-fn an_instance_has_one_call() {
-    same_home(Fault::None);
-}
-
-#[test]
-fn what_moves_while_it_is_looked_for_is_found() {
-    moved(Fault::None);
-    moved_twice(Fault::None);
-}
-
-#[test]
-fn what_goes_round_while_it_is_looked_for_is_found() {
-    goes_round(Fault::None);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn instance_given_back_without_an_order_is_caught() {
-    same_home(Fault::Add);
-}
-
-#[test]
-#[should_panic(expected = "there was always one")]
-fn instance_looked_for_once_is_caught() {
-    moved(Fault::Once);
-}
-
-#[test]
-#[should_panic(expected = "there was always one")]
-fn return_that_is_not_counted_is_caught() {
-    goes_round(Fault::Uncounted);
-}
-
-#[test]
-#[should_panic(expected = "there was always one")]
-fn instance_gone_without_an_order_is_caught() {
-    moved(Fault::Gone);
+models! {
+    an_instance_has_one_call: same_home(Fault::None);
+    what_moves_while_it_is_looked_for_is_found: moved(Fault::None), moved_twice(Fault::None);
+    what_goes_round_while_it_is_looked_for_is_found: goes_round(Fault::None);
+    instance_given_back_without_an_order_is_caught ("Causality violation"): same_home(Fault::Add);
+    instance_looked_for_once_is_caught ("there was always one"): moved(Fault::Once);
+    return_that_is_not_counted_is_caught ("there was always one"): goes_round(Fault::Uncounted);
+    instance_gone_without_an_order_is_caught ("there was always one"): moved(Fault::Gone);
 }

@@ -11,8 +11,6 @@
 //! A hit has interrupts off where the rival runs, for which the kernel takes some cycles more. They
 //! are left out here.
 
-extern crate std;
-
 mod ours;
 mod rival;
 
@@ -21,7 +19,6 @@ use rival::Rings;
 use std::{
     env,
     hint::black_box,
-    println,
     sync::{
         atomic::{
             AtomicBool,
@@ -38,8 +35,7 @@ use std::{
     time::{
         Duration,
         Instant, //
-    },
-    vec::Vec, //
+    }, //
 };
 
 /// A store of so many items, which CPUs take and give back.

@@ -7,8 +7,6 @@
 //! at whatever moment. A wave consists of calls of which none ends before all have come. After it,
 //! and after the worker, as many must find room.
 
-extern crate std;
-
 use crate::pool::{
     growth::Demand,
     homes::{
@@ -27,10 +25,7 @@ use core::{
     cell::Cell,
     sync::atomic::AtomicU64, //
 };
-use std::{
-    collections::VecDeque,
-    vec::Vec, //
-};
+use std::collections::VecDeque;
 
 struct Block {
     free: Free<AtomicU64>,

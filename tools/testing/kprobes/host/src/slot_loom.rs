@@ -15,35 +15,23 @@
 //!
 //! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
 
-extern crate std;
-
-use crate::slot::{
-    atomics::{
-        Flag,
-        Word, //
+use crate::{
+    loom_kit::{
+        self,
+        *, //
     },
-    map::{
-        Map,
-        Then, //
-    }, //
-};
-use loom::{
-    cell::UnsafeCell,
-    sync::atomic::{
-        AtomicBool, AtomicU64, AtomicUsize,
-        Ordering::{
-            AcqRel,
-            Acquire,
-            Relaxed,
-            Release, //
+    slot::{
+        atomics::{
+            Flag,
+            Word, //
+        },
+        map::{
+            Map,
+            Then, //
         },
     },
-    thread, //
 };
-use std::sync::{
-    Arc,
-    Mutex, //
-};
+use std::sync::Mutex;
 
 /// Slots of the page.
 const SLOTS: usize = 3;
@@ -64,28 +52,6 @@ enum Fault {
     Callbacks,
     /// Nor is who frees a slot.
     Freeing,
-}
-
-/// Something that one thread at a time may have.
-struct Watched(UnsafeCell<()>);
-
-// SAFETY: There is nothing in it; loom, which wants to see all accesses, keeps its own order.
-unsafe impl Sync for Watched {}
-
-impl Default for Watched {
-    fn default() -> Self {
-        Self(UnsafeCell::new(()))
-    }
-}
-
-impl Watched {
-    fn share(&self) {
-        self.0.with(|_| ());
-    }
-
-    fn have(&self) {
-        self.0.with_mut(|_| ());
-    }
 }
 
 /// A word that is in the page.
@@ -138,15 +104,6 @@ impl Flag for PageFlag {
     }
 }
 
-/// A read-side section of RCU.
-struct Reading<'a>(&'a AtomicUsize);
-
-impl Drop for Reading<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, AcqRel);
-    }
-}
-
 /// A page, and all that is around it.
 struct World {
     fault: Fault,
@@ -167,8 +124,7 @@ struct World {
     waited_for: Mutex<usize>,
     /// How many slots were given back.
     given: AtomicUsize,
-    /// How many read-side sections there are.
-    readers: AtomicUsize,
+    readers: Readers,
     /// Was somebody told that the page may be unused?
     noted: AtomicBool,
     freed: AtomicBool,
@@ -195,7 +151,7 @@ impl World {
             done: AtomicUsize::new(0),
             waited_for: Mutex::new(0),
             given: AtomicUsize::new(0),
-            readers: AtomicUsize::new(0),
+            readers: Readers::new(),
             noted: AtomicBool::new(false),
             freed: AtomicBool::new(false),
         })
@@ -203,10 +159,7 @@ impl World {
 
     /// A read-side section, unless `weakened_by` takes it away.
     fn read_side(&self, weakened_by: Fault) -> Option<Reading<'_>> {
-        (self.fault != weakened_by).then(|| {
-            self.readers.fetch_add(1, AcqRel);
-            Reading(&self.readers)
-        })
+        (self.fault != weakened_by).then(|| self.readers.read_side())
     }
 
     /// A task uses its slot for the last time and gives it back.
@@ -284,7 +237,7 @@ impl World {
             return;
         }
         self.freed.store(true, Relaxed);
-        if self.readers.fetch_or(0, AcqRel) == 0 {
+        if self.readers.are_gone() {
             self.page.have();
         }
     }
@@ -303,22 +256,16 @@ impl World {
     }
 }
 
-/// Runs the jobs at once in every order in which each is interrupted at most three times (in all
-/// orders it takes minutes), for every order in which memory may show the stores. The jobs tell how
-/// many slots they have taken. `before` comes first.
+/// Runs the jobs at once, each interrupted at most three times (in all orders it takes minutes).
+/// The jobs tell how many slots they have taken. `before` comes first.
 fn race<const JOBS: usize>(fault: Fault, before: fn(&World), jobs: [fn(&World) -> usize; JOBS]) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(move || {
+    let world = move || {
         let world = World::new(fault);
         before(&world);
-        let threads = jobs.map(|job| {
-            let world = world.clone();
-            thread::spawn(move || job(&world))
-        });
-        let taken = threads.map(|thread| thread.join().unwrap());
-        world.end(taken.iter().sum());
-    });
+        world
+    };
+    let end = |world: &World, taken: [usize; JOBS]| world.end(taken.iter().sum());
+    loom_kit::race(Some(3), world, jobs, end);
 }
 
 fn free_first(world: &World) -> usize {
@@ -417,73 +364,20 @@ fn freed_under_who_frees(fault: Fault) {
     race(fault, other, [free_first, free_second, tidy]);
 }
 
-#[test]
-fn slots_that_two_leave_come_back() {
-    two_leave(Fault::None);
-}
-
-#[test]
-fn what_is_left_when_the_callback_comes_waits_for_the_next() {
-    left_meanwhile(Fault::None);
-}
-
-#[test]
-fn who_finds_nothing_to_hand_on_looks_again() {
-    overtaken(Fault::Tasks);
-}
-
-#[test]
-fn a_slot_has_one_owner() {
-    taken_again(Fault::None);
-}
-
-#[test]
-fn an_unused_page_is_freed_when_nobody_looks_at_it() {
-    freed(Fault::None);
-}
-
-#[test]
-fn a_page_stays_for_who_gives_back_its_last_slots() {
-    freed_meanwhile(Fault::None);
-}
-
-#[test]
-fn a_page_stays_for_who_frees_its_last_slots() {
-    freed_under_who_frees(Fault::None);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn slot_set_free_without_an_order_is_caught() {
-    taken_again(Fault::Add);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn flag_lowered_without_an_order_is_caught() {
-    left_meanwhile(Fault::Lower);
-}
-
-#[test]
-#[should_panic(expected = "a slot is lost")]
-fn flag_lowered_by_a_store_is_caught() {
-    left_meanwhile(Fault::Store);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn callback_before_its_task_is_elsewhere_is_caught() {
-    freed_meanwhile(Fault::Tasks);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn page_freed_under_its_callback_is_caught() {
-    freed(Fault::Callbacks);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn page_freed_under_who_frees_its_last_slot_is_caught() {
-    freed_under_who_frees(Fault::Freeing);
+models! {
+    slots_that_two_leave_come_back: two_leave(Fault::None);
+    what_is_left_when_the_callback_comes_waits_for_the_next: left_meanwhile(Fault::None);
+    who_finds_nothing_to_hand_on_looks_again: overtaken(Fault::Tasks);
+    a_slot_has_one_owner: taken_again(Fault::None);
+    an_unused_page_is_freed_when_nobody_looks_at_it: freed(Fault::None);
+    a_page_stays_for_who_gives_back_its_last_slots: freed_meanwhile(Fault::None);
+    a_page_stays_for_who_frees_its_last_slots: freed_under_who_frees(Fault::None);
+    slot_set_free_without_an_order_is_caught ("Causality violation"): taken_again(Fault::Add);
+    flag_lowered_without_an_order_is_caught ("Causality violation"): left_meanwhile(Fault::Lower);
+    flag_lowered_by_a_store_is_caught ("a slot is lost"): left_meanwhile(Fault::Store);
+    callback_before_its_task_is_elsewhere_is_caught ("Causality violation"):
+        freed_meanwhile(Fault::Tasks);
+    page_freed_under_its_callback_is_caught ("Causality violation"): freed(Fault::Callbacks);
+    page_freed_under_who_frees_its_last_slot_is_caught ("Causality violation"):
+        freed_under_who_frees(Fault::Freeing);
 }

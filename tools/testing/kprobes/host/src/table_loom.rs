@@ -11,9 +11,8 @@
 //!
 //! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
 
-extern crate std;
-
 use crate::{
+    loom_kit::*,
     model::{
         addr::TextAddr,
         refusal::Refusal, //
@@ -29,28 +28,7 @@ use crate::{
         writer::Writer, //
     },
 };
-use loom::{
-    cell::UnsafeCell,
-    sync::atomic::{
-        AtomicBool, AtomicUsize,
-        Ordering::{
-            self,
-            AcqRel,
-            Acquire,
-            Relaxed,
-            Release, //
-        },
-    },
-    thread, //
-};
-use std::{
-    sync::{
-        Arc,
-        Mutex,
-        OnceLock, //
-    },
-    vec::Vec,
-};
+use std::sync::Mutex;
 
 const ARRAYS: usize = 4;
 const ENTRIES: usize = 8;
@@ -65,28 +43,6 @@ enum Fault {
     Store,
     /// Nobody waits for readers.
     Grace,
-}
-
-/// Something that is filled once, read by many and freed.
-struct Watched(UnsafeCell<()>);
-
-// SAFETY: There is nothing in it; loom, which wants to see all accesses, keeps its own order.
-unsafe impl Sync for Watched {}
-
-impl Default for Watched {
-    fn default() -> Self {
-        Self(UnsafeCell::new(()))
-    }
-}
-
-impl Watched {
-    fn read(&self) {
-        self.0.with(|_| ());
-    }
-
-    fn write(&self) {
-        self.0.with_mut(|_| ());
-    }
 }
 
 #[derive(Default)]
@@ -181,7 +137,7 @@ impl Shared {
     /// A new entry, `number`, for an address.
     fn make(&self, number: usize, at: TextAddr) -> Owned {
         let entry = &self.entries[number];
-        entry.watched.write();
+        entry.watched.have();
         entry.at.set(at).unwrap();
         Owned(number)
     }
@@ -205,10 +161,10 @@ impl Shared {
         }
         let mut retired = self.retired.lock().unwrap();
         for number in retired.arrays.drain(..) {
-            self.arrays[number - 1].get().unwrap().watched.write();
+            self.arrays[number - 1].get().unwrap().watched.have();
         }
         for number in retired.entries.drain(..) {
-            self.entries[number].watched.write();
+            self.entries[number].watched.have();
         }
     }
 }
@@ -241,7 +197,7 @@ impl Memory for Shared {
     }
 
     fn look<'a>(&'a self, word: &'a Word) -> &'a Entry {
-        word.array.read();
+        word.array.share();
         match decode(word.value.load(Acquire)) {
             Slot::Empty => &self.nothing,
             Slot::Left => &self.left,
@@ -254,7 +210,7 @@ impl Memory for Shared {
     }
 
     fn read<'a>(&'a self, word: &'a Word) -> Slot<&'a Entry> {
-        word.array.read();
+        word.array.share();
         match decode(word.value.load(Relaxed)) {
             Slot::Empty => Slot::Empty,
             Slot::Left => Slot::Left,
@@ -263,7 +219,7 @@ impl Memory for Shared {
     }
 
     fn address(&self, entry: &Entry) -> TextAddr {
-        entry.watched.read();
+        entry.watched.share();
         *entry.at.get().unwrap()
     }
 
@@ -275,7 +231,7 @@ impl Memory for Shared {
         let free = self.arrays.iter().position(|array| array.get().is_none());
         let index = free.ok_or(Refusal::NoMemory)?;
         let watched = Arc::new(Watched::default());
-        watched.write();
+        watched.have();
         let word = |_| Word {
             value: AtomicUsize::new(0),
             array: watched.clone(),
@@ -508,39 +464,14 @@ const REPLACEMENT: Race = Race {
     armed: 1,
 };
 
-#[test]
-fn insertion_is_found_once_armed() {
-    INSERTION.run(Fault::None);
-}
-
-#[test]
-fn entry_behind_a_removed_one_is_never_missed() {
-    REMOVAL.run(Fault::None);
-}
-
-#[test]
-fn emptied_words_hide_no_entry() {
-    SWEEP.run(Fault::None);
-}
-
-#[test]
-fn growth_misses_no_entry() {
-    GROWTH.run(Fault::None);
-}
-
-#[test]
-fn cleanup_misses_no_entry() {
-    CLEANUP.run(Fault::None);
-}
-
-#[test]
-fn shrinking_misses_no_entry() {
-    SHRINKING.run(Fault::None);
-}
-
-#[test]
-fn replaced_entry_is_never_missed() {
-    REPLACEMENT.run(Fault::None);
+models! {
+    insertion_is_found_once_armed: INSERTION.run(Fault::None);
+    entry_behind_a_removed_one_is_never_missed: REMOVAL.run(Fault::None);
+    emptied_words_hide_no_entry: SWEEP.run(Fault::None);
+    growth_misses_no_entry: GROWTH.run(Fault::None);
+    cleanup_misses_no_entry: CLEANUP.run(Fault::None);
+    shrinking_misses_no_entry: SHRINKING.run(Fault::None);
+    replaced_entry_is_never_missed: REPLACEMENT.run(Fault::None);
 }
 
 #[test]
@@ -552,26 +483,9 @@ fn two_readers_and_growth() {
     race.run(Fault::None);
 }
 
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn array_published_without_an_order_is_caught() {
-    GROWTH.run(Fault::Publish);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn entry_stored_without_an_order_is_caught() {
-    INSERTION.run(Fault::Store);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn array_freed_under_a_reader_is_caught() {
-    GROWTH.run(Fault::Grace);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn entry_freed_under_a_reader_is_caught() {
-    REPLACEMENT.run(Fault::Grace);
+models! {
+    array_published_without_an_order_is_caught ("Causality violation"): GROWTH.run(Fault::Publish);
+    entry_stored_without_an_order_is_caught ("Causality violation"): INSERTION.run(Fault::Store);
+    array_freed_under_a_reader_is_caught ("Causality violation"): GROWTH.run(Fault::Grace);
+    entry_freed_under_a_reader_is_caught ("Causality violation"): REPLACEMENT.run(Fault::Grace);
 }

@@ -3,8 +3,6 @@
 //! The lookup table with as many entries as are ever asked for: is it a map, and are the ways
 //! through it as short as with few?
 
-extern crate std;
-
 use crate::{
     model::refusal::Refusal,
     table::{
@@ -16,10 +14,7 @@ use crate::{
         writer::Writer, //
     },
 };
-use std::{
-    collections::BTreeMap,
-    vec::Vec, //
-};
+use std::collections::BTreeMap;
 
 const MANY: usize = 30_000;
 /// The length of the array that so many come to, whether one by one or at once.

@@ -9,8 +9,7 @@
 
 use std::{
     env,
-    fs,
-    vec::Vec, //
+    fs, //
 };
 
 /// One byte more than an instruction can have.

@@ -22,10 +22,6 @@ use iced_x86::{
     Mnemonic,
     OpKind, //
 };
-use std::{
-    format,
-    string::String, //
-};
 
 pub(super) struct Iced;
 

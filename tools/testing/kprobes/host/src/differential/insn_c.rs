@@ -10,11 +10,7 @@ use super::{
     judge::Judge,
     library::Library, //
 };
-use std::{
-    ffi::c_int,
-    format,
-    string::String, //
-};
+use std::ffi::c_int;
 
 type Decode = unsafe extern "C" fn(*const u8, c_int, *mut c_int) -> c_int;
 type Walk = unsafe extern "C" fn(*const u8, u64) -> u64;

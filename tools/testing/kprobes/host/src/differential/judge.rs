@@ -3,7 +3,6 @@
 //! What a decoder has to tell to be a judge.
 
 use super::corpus::Text;
-use std::string::String;
 
 /// Somebody else's decoder.
 pub(super) trait Judge {

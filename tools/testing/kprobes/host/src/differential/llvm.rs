@@ -19,8 +19,7 @@ use std::{
         c_void,
         CStr, //
     },
-    ptr,
-    string::String, //
+    ptr, //
 };
 
 type Create = unsafe extern "C" fn(

@@ -7,12 +7,7 @@ use super::{
     corpus::Text,
     exception, //
 };
-use std::{
-    collections::BTreeMap,
-    format,
-    println,
-    string::String, //
-};
+use std::collections::BTreeMap;
 
 /// How many different disagreements are shown.
 const SHOWN: usize = 40;

@@ -13,12 +13,10 @@ use super::{
 use crate::x86::decode::decode;
 use std::{
     hint::black_box,
-    println,
     time::{
         Duration,
         Instant, //
-    },
-    vec::Vec, //
+    }, //
 };
 
 const TURNS: usize = 7;

@@ -3,21 +3,7 @@
 //! A store of blocks: what is taken and given back is the kernel's code, and so is the search. What
 //! leads there is as in `sys/returns/store.rs`: a home and a spare for each CPU.
 
-use super::{
-    std::{
-        boxed::Box,
-        sync::atomic::{
-            AtomicU64,
-            AtomicUsize,
-            Ordering::{
-                Acquire,
-                Release, //
-            }, //
-        },
-        vec::Vec, //
-    },
-    Pool, //
-};
+use super::Pool;
 use crate::pool::{
     homes::{
         Purpose,
@@ -28,6 +14,14 @@ use crate::pool::{
         Free,
         Ticket,
         MOST, //
+    }, //
+};
+use std::sync::atomic::{
+    AtomicU64,
+    AtomicUsize,
+    Ordering::{
+        Acquire,
+        Release, //
     }, //
 };
 

@@ -20,7 +20,6 @@ use crate::{
         decode::decode, //
     },
 };
-use std::vec::Vec;
 
 const SHORT: usize = 20_000;
 

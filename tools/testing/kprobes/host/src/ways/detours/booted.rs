@@ -50,12 +50,7 @@ use std::{
     io::{
         BufWriter,
         Write, //
-    },
-    string::{
-        String,
-        ToString, //
-    },
-    vec::Vec, //
+    }, //
 };
 
 /// What becomes of a probe.

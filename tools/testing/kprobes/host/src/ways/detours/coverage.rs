@@ -34,9 +34,7 @@ use std::{
         BTreeMap,
         BTreeSet, //
     },
-    string::String,
-    time::Instant,
-    vec::Vec, //
+    time::Instant, //
 };
 
 /// What C's rule and ours say of the addresses of a kernel.

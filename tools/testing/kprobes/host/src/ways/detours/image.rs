@@ -40,9 +40,7 @@ use std::{
     env,
     ffi::CString,
     fs,
-    path::Path,
-    string::String,
-    vec::Vec, //
+    path::Path, //
 };
 
 /// What kallsyms has room for of a name, with its NUL. It leaves out those that are longer.

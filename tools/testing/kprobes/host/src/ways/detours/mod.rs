@@ -33,7 +33,6 @@ use crate::{
         }, //
     },
 };
-use std::vec::Vec;
 
 /// Where copies are put: as far from most of the text as a module may be.
 const THERE: TextAddr = TextAddr::new(0xffff_ffff_c000_0000);

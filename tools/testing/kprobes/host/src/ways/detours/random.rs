@@ -39,14 +39,7 @@ use crate::{
         ways::Build, //
     },
 };
-use std::{
-    collections::BTreeMap,
-    string::{
-        String,
-        ToString, //
-    },
-    vec::Vec, //
-};
+use std::collections::BTreeMap;
 
 const SHORT: usize = 40_000;
 

@@ -21,7 +21,6 @@ use iced_x86::{
     Instruction,
     OpKind, //
 };
-use std::vec::Vec;
 
 const JUMP_LEN: u64 = 5;
 

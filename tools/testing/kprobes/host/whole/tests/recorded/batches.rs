@@ -2,15 +2,7 @@
 
 //! Many probes at once: others get their turn after every 256 of them.
 
-use crate::{
-    client::{
-        self,
-        Client, //
-    },
-    cpu::JUMP,
-    world::World, //
-};
-use kernel::prelude::*;
+use crate::prelude::*;
 
 /// How many are done at once.
 const CHUNK: usize = 256;

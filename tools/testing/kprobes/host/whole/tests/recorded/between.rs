@@ -3,31 +3,7 @@
 //! A CPU comes to all breakpoints after each instruction of what changes them, and changes come
 //! after each instruction of a hit.
 
-use crate::{
-    c,
-    client::{
-        self,
-        Client, //
-    },
-    cpu::{
-        self,
-        Lost,
-        JUMP,
-        MOVE, //
-    },
-    stepping,
-    world::World, //
-};
-use core::sync::atomic::{
-    AtomicPtr,
-    AtomicU64,
-    AtomicUsize,
-    Ordering::Relaxed, //
-};
-use kernel::{
-    events,
-    text, //
-};
+use crate::prelude::*;
 
 /// How many hits there were.
 static HITS: AtomicUsize = AtomicUsize::new(0);
@@ -93,8 +69,7 @@ fn nobody_is_left_out_while_another_comes_and_goes() {
 fn hits_while_probes_are_enabled_and_disabled() {
     let mut world = World::new();
     let place = world.place(&MOVE);
-    let clients = [Client::at(place), Client::around(place)];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(place), Client::around(place)]);
     throughout(|| {
         assert_eq!(clients[0].disable(), 0);
         assert_eq!(clients[1].disable(), 0);

@@ -2,20 +2,7 @@
 
 //! The C interface of the Rust kprobes, as C calls it.
 
-use kernel::{
-    bindings::{
-        jprobe,
-        kprobe,
-        kprobe_no_jump,
-        kretprobe,
-        llist_node,
-        module,
-        pt_regs,
-        seq_file,
-        task_struct, //
-    },
-    prelude::*, //
-};
+use crate::prelude::*;
 
 extern "C" {
     pub fn register_kprobes(probes: *mut *mut kprobe, count: c_int) -> c_int;

@@ -2,27 +2,7 @@
 
 //! A client, with a probe whose handlers count.
 
-use crate::{
-    c,
-    cpu, //
-};
-use core::{
-    cell::UnsafeCell,
-    ptr::NonNull,
-    sync::atomic::{
-        AtomicBool,
-        AtomicUsize,
-        Ordering::Relaxed, //
-    }, //
-};
-use kernel::{
-    bindings::{
-        kprobe,
-        pt_regs, //
-    },
-    events,
-    prelude::*, //
-};
+use crate::prelude::*;
 
 /// A client, whose memory C has the address of as well: nobody has it for themselves alone.
 pub struct Client(NonNull<Shared>);
@@ -223,6 +203,13 @@ fn all(clients: &[Client]) -> Vec<*mut kprobe> {
 pub fn register(clients: &[Client]) -> c_int {
     let mut probes = all(clients);
     register_all(clients, &mut probes)
+}
+
+/// Registers the probes of all of them, as can be done.
+#[track_caller]
+pub fn registered<const N: usize>(clients: [Client; N]) -> [Client; N] {
+    assert_eq!(register(&clients), 0);
+    clients
 }
 
 /// Registers these probes, which are of some of the clients.

@@ -2,21 +2,9 @@
 
 //! What a CPU does that comes to a breakpoint.
 
-use crate::c;
+use crate::prelude::*;
 #[cfg(not(miri))]
 use crate::stepping::window;
-use kernel::{
-    bindings::{
-        self,
-        kprobe,
-        pt_regs,
-        pt_regs__bindgen_ty_1,
-        pt_regs__bindgen_ty_2, //
-    },
-    events,
-    rcu_tasks,
-    text, //
-};
 
 /// An instruction that a copy does as well: `mov %rax, %rbx`.
 pub const MOVE: [u8; 3] = [0x48, 0x89, 0xc3];

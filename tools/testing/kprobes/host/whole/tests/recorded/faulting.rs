@@ -6,41 +6,7 @@
 //! A place that is emulated or called from by ftrace has no slot, whose address is not 0 for that:
 //! such a fault is the handler's own, and the hit goes on.
 
-use crate::{
-    c,
-    client::{
-        self,
-        Client, //
-    },
-    cpu::{
-        self,
-        Lost,
-        JUMP,
-        MOVE,
-        STEPPED, //
-    },
-    optimize,
-    stepping,
-    world::World, //
-};
-use core::sync::atomic::{
-    AtomicU64,
-    AtomicUsize,
-    Ordering::Relaxed, //
-};
-use kernel::{
-    bindings::{
-        kprobe,
-        pt_regs, //
-    },
-    context,
-    modules::{
-        self,
-        Layout, //
-    },
-    prelude::*,
-    text, //
-};
+use crate::prelude::*;
 
 /// A page fault.
 const TRAP: c_int = 14;

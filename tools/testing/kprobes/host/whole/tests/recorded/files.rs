@@ -2,12 +2,7 @@
 
 //! What the files say that the kernel shows.
 
-use crate::c;
-use core::ffi::{
-    c_int,
-    c_void, //
-};
-use kernel::bindings::seq_file;
+use crate::prelude::*;
 
 /// What is shown by `list`.
 pub(crate) fn list() -> String {

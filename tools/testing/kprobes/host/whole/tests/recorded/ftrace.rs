@@ -6,25 +6,7 @@
 //! At every moment ftrace calls whom it knows. While it calls anybody from a place, one of them,
 //! and only one, must handle the hit.
 
-use crate::{
-    c,
-    client::{
-        self,
-        Client, //
-    },
-    cpu,
-    world::World, //
-};
-use core::sync::atomic::{
-    AtomicPtr,
-    AtomicUsize,
-    Ordering::Relaxed, //
-};
-use kernel::{
-    events,
-    ftrace, //
-};
-use std::sync::Mutex;
+use crate::prelude::*;
 
 /// The client whose calls are counted.
 static COUNTED: AtomicPtr<Client> = AtomicPtr::new(core::ptr::null_mut());
@@ -123,8 +105,7 @@ fn counted(first: &[Client; 1], work: impl FnOnce()) {
 #[test]
 fn a_place_is_called_from_while_it_is_known() {
     let mut world = World::new();
-    let clients = [Client::at(world.traced())];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(world.traced())]);
     assert_eq!(world.story(), "lock add-a-watch watch-on unlock");
     client::unregister(&clients);
     assert_eq!(
@@ -184,8 +165,7 @@ fn a_call_that_ftrace_cannot_make_is_counted_once() {
 fn both_users_leave_a_place_that_is_disabled() {
     let mut world = World::new();
     let place = world.traced();
-    let clients = [Client::at(place), Client::around(place)];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(place), Client::around(place)]);
     assert_eq!(clients[0].disable(), 0);
     world.story();
     assert_eq!(clients[1].disable(), 0);
@@ -203,8 +183,7 @@ fn both_users_leave_a_place_that_is_disabled() {
 #[test]
 fn a_user_stays_as_long_as_it_has_places() {
     let mut world = World::new();
-    let clients = [Client::at(world.traced()), Client::at(world.traced())];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(world.traced()), Client::at(world.traced())]);
     assert_eq!(
         world.story(),
         "lock add-a-watch watch-on add-b-watch unlock"

@@ -2,28 +2,7 @@
 
 //! Text that goes while there are probes on it, and probes that go with their module.
 
-use crate::{
-    c,
-    client::{
-        self,
-        Client, //
-    },
-    cpu::{
-        self,
-        JUMP,
-        MOVE, //
-    },
-    world::World, //
-};
-use kernel::{
-    events,
-    modules::{
-        self,
-        Layout, //
-    },
-    prelude::*,
-    text, //
-};
+use crate::prelude::*;
 
 /// The module goes, or what was for its beginning.
 fn go(init_only: bool) {
@@ -39,8 +18,7 @@ fn nobody_writes_to_text_that_goes() {
         core: place..place + 1,
         ..Layout::default()
     });
-    let clients = [Client::at(place), Client::at(kept)];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(place), Client::at(kept)]);
     world.story();
     go(false);
     assert_eq!(world.story(), "lock unlock");
@@ -65,8 +43,7 @@ fn what_was_for_the_beginning_goes_alone() {
     });
     // As long as it is coming.
     modules::set_coming(true);
-    let clients = [Client::at(init), Client::at(core)];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(init), Client::at(core)]);
     modules::set_coming(false);
     go(true);
     text::come_again(init);
@@ -128,14 +105,12 @@ fn a_place_is_made_anew_when_text_comes_again() {
         ..Layout::default()
     };
     modules::load(layout.clone());
-    let old = [Client::at(place)];
-    assert_eq!(client::register(&old), 0);
+    let old = client::registered([Client::at(place)]);
     go(false);
     text::come_again(place);
     modules::load(layout);
     world.story();
-    let new = [Client::at(place)];
-    assert_eq!(client::register(&new), 0);
+    let new = client::registered([Client::at(place)]);
     // The old place is freed only when nobody can be in it.
     assert_eq!(
         world.story(),

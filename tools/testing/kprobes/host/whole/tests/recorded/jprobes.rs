@@ -3,55 +3,7 @@
 //! Jprobes: a CPU goes to a client's handler in the place of a function, and ends there as C says.
 //! Whatever happens meanwhile, it goes on at the function as if nothing had been.
 
-use crate::{
-    c,
-    client::{
-        self,
-        Client, //
-    },
-    cpu::{
-        self,
-        Lost,
-        JUMP,
-        MOVE,
-        STEPPED, //
-    },
-    files,
-    stepping,
-    world::World, //
-};
-use core::{
-    cell::{
-        Cell,
-        UnsafeCell, //
-    },
-    sync::atomic::{
-        AtomicU64,
-        AtomicUsize,
-        Ordering::Relaxed, //
-    }, //
-};
-use kernel::{
-    bindings::{
-        self,
-        jprobe,
-        kprobe,
-        pt_regs, //
-    },
-    context,
-    events::{
-        self,
-        Event, //
-    },
-    ftrace,
-    modules::{
-        self,
-        Layout, //
-    },
-    prelude::*,
-    text, //
-};
-use std::sync::Mutex;
+use crate::prelude::*;
 
 const EINVAL: c_int = -22;
 const EEXIST: c_int = -17;

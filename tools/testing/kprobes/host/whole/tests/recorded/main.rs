@@ -26,6 +26,8 @@ mod nested;
 #[cfg(not(miri))]
 mod optimize;
 mod order;
+#[allow(unused_imports)]
+mod prelude;
 mod refused;
 mod returns;
 #[cfg(not(miri))]

@@ -6,39 +6,7 @@
 //! instructions carried out, the handlers of the first called once, the second one handled if the
 //! CPU was free and missed if it was not.
 
-use crate::{
-    c,
-    client::{
-        self,
-        Client, //
-    },
-    cpu::{
-        self,
-        Lost,
-        JUMP,
-        MOVE,
-        STEPPED, //
-    },
-    stepping,
-    world::World, //
-};
-use core::{
-    ffi::c_int,
-    sync::atomic::{
-        AtomicBool,
-        AtomicU64,
-        AtomicUsize,
-        Ordering::Relaxed, //
-    }, //
-};
-use kernel::{
-    bindings::{
-        self,
-        kprobe,
-        pt_regs, //
-    },
-    text, //
-};
+use crate::prelude::*;
 
 /// Where the inner hit is.
 static INNER: AtomicU64 = AtomicU64::new(0);

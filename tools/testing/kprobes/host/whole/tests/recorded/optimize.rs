@@ -7,47 +7,7 @@
 //! that leads: in a copy, in a detour, behind the instruction. The kernel complains when a jump is
 //! written under one of them, or a detour freed.
 
-use crate::{
-    c,
-    client::{
-        self,
-        Client, //
-    },
-    cpu::{
-        self,
-        JUMP,
-        MOVE, //
-    },
-    files,
-    world::World, //
-};
-use core::{
-    ops::Range,
-    sync::atomic::{
-        AtomicPtr,
-        Ordering::Relaxed, //
-    }, //
-};
-use kernel::{
-    bindings,
-    events::{
-        self,
-        Event, //
-    },
-    faults::{
-        self,
-        Call,
-        Obstacle, //
-    },
-    modules::{
-        self,
-        Layout, //
-    },
-    prelude::*,
-    rcu_tasks,
-    text,
-    worker, //
-};
+use crate::prelude::*;
 
 /// Instructions of three bytes each, so that a jump is over the second one.
 const MOVES: [u8; 12] = [
@@ -85,8 +45,7 @@ pub(crate) fn world() -> World {
     let world = World::new();
     allow(true);
     // What there is to know of the kernel's text is found out once, under another lock.
-    let first = [Client::at(cpu::function(&MOVES))];
-    assert_eq!(client::register(&first), 0);
+    let first = client::registered([Client::at(cpu::function(&MOVES))]);
     client::unregister(&first);
     work();
     rcu_tasks::grace_period();
@@ -103,8 +62,7 @@ pub(crate) fn work() -> usize {
 /// A place with a jump, and its client.
 fn jumped(world: &mut World) -> (u64, [Client; 1]) {
     let place = world.place(&MOVES);
-    let clients = [Client::at(place)];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(place)]);
     work();
     assert_eq!(jumps(), [place]);
     world.story();
@@ -114,8 +72,7 @@ fn jumped(world: &mut World) -> (u64, [Client; 1]) {
 #[test]
 fn a_jump_comes_after_a_wait_without_locks() {
     let mut world = world();
-    let clients = [Client::at(world.place(&MOVES))];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(world.place(&MOVES))]);
     assert_eq!(
         world.story(),
         "lock [ copy copy ] [ break-a sync detour kick ] unlock"
@@ -140,8 +97,7 @@ fn a_jump_comes_after_a_wait_without_locks() {
 #[test]
 fn what_is_emulated_may_jump_as_well() {
     let mut world = world();
-    let clients = [Client::at(world.place(&LONG_JUMP))];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(world.place(&LONG_JUMP))]);
     assert_eq!(work(), 1);
     assert_eq!(jumps().len(), 1);
     client::unregister(&clients);
@@ -215,8 +171,7 @@ fn during_the_wait(client: &Client, does: fn()) {
 #[test]
 fn a_wait_does_not_count_for_who_comes_back_in_it() {
     let mut world = world();
-    let clients = [Client::at(world.place(&MOVES))];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(world.place(&MOVES))]);
     during_the_wait(&clients[0], || {
         assert_eq!(other().disable(), 0);
         assert_eq!(other().enable(), 0);
@@ -271,8 +226,7 @@ fn a_handler_that_comes_during_the_wait_keeps_the_jump_out() {
 fn a_handler_after_the_instruction_takes_the_jump_out_first() {
     let mut world = world();
     let (place, first) = jumped(&mut world);
-    let second = [Client::around(place)];
-    assert_eq!(client::register(&second), 0);
+    let second = client::registered([Client::around(place)]);
     assert_eq!(world.story(), "lock [ break-a sync tail-a sync ] unlock");
     let (before, after) = second[0].calls();
     assert!(before > 0 && before == after);
@@ -287,8 +241,7 @@ fn a_handler_after_the_instruction_takes_the_jump_out_first() {
 fn a_probe_without_such_a_handler_changes_nothing() {
     let mut world = world();
     let (place, first) = jumped(&mut world);
-    let second = [Client::at(place)];
-    assert_eq!(client::register(&second), 0);
+    let second = client::registered([Client::at(place)]);
     assert_eq!(world.story(), "lock unlock");
     let before = [&first, &second].map(|one| one[0].calls().0);
     cpu::come_by_jump(place);
@@ -307,8 +260,7 @@ fn a_breakpoint_that_the_jump_would_be_over_takes_it_out_first() {
     let mut world = world();
     let (place, first) = jumped(&mut world);
     let inside = world.name(place + INSN);
-    let second = [Client::at(inside)];
-    assert_eq!(client::register(&second), 0);
+    let second = client::registered([Client::at(inside)]);
     assert_eq!(
         world.story(),
         "lock [ copy copy ] [ break-a sync tail-a sync break-b sync detour kick ] unlock"
@@ -356,8 +308,7 @@ fn the_last_of_a_batch_that_overlaps_jumps() {
         world.name(place + INSN),
         world.name(place + 2 * INSN),
     ];
-    let clients = places.map(Client::at);
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered(places.map(Client::at));
     assert_eq!((work(), jumps()), (1, vec![places[2]]));
     client::unregister(&clients);
     assert_eq!(jumps(), []);
@@ -368,8 +319,7 @@ fn text_under_a_jump_is_read_as_it_was() {
     let mut world = world();
     let (place, first) = jumped(&mut world);
     // Behind the jump, and within it where no instruction starts.
-    let behind = [Client::at(world.name(place + 2 * INSN))];
-    assert_eq!(client::register(&behind), 0);
+    let behind = client::registered([Client::at(world.name(place + 2 * INSN))]);
     assert_eq!(jumps(), [place]);
     for offset in [1, 2, 4] {
         let wrong = [Client::at(place + offset)];
@@ -384,8 +334,7 @@ fn text_under_a_jump_is_read_as_it_was() {
 fn switches_take_all_jumps_out_at_once() {
     let mut world = world();
     let (place, first) = jumped(&mut world);
-    let second = [Client::at(world.place(&MOVES))];
-    assert_eq!(client::register(&second), 0);
+    let second = client::registered([Client::at(world.place(&MOVES))]);
     world.story();
     // One with a jump, and one in the queue.
     allow(false);
@@ -400,8 +349,7 @@ fn switches_take_all_jumps_out_at_once() {
     assert_eq!(jumps(), []);
     assert!(world.story().ends_with("sync ] unlock"));
     // What is registered meanwhile waits for the switch.
-    let third = [Client::at(world.place(&MOVES))];
-    assert_eq!(client::register(&third), 0);
+    let third = client::registered([Client::at(world.place(&MOVES))]);
     assert_eq!(work(), 0);
     switch(true);
     assert_eq!((work(), jumps().len()), (1, 3));
@@ -417,8 +365,7 @@ fn there_are_no_jumps_before_the_worker_can_run() {
     // SAFETY: None is needed.
     assert!(!unsafe { c::rust_kprobes_jumps_allowed() });
     world.story();
-    let clients = [Client::at(world.place(&MOVES))];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(world.place(&MOVES))]);
     assert_eq!(world.story(), "lock [ copy copy ] [ break-a sync ] unlock");
     flush();
     assert_eq!(world.story(), "lock unlock");
@@ -432,8 +379,7 @@ fn there_are_no_jumps_before_the_worker_can_run() {
 #[test]
 fn a_flush_ends_when_nothing_is_queued() {
     let mut world = world();
-    let clients = [Client::at(world.place(&MOVES))];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(world.place(&MOVES))]);
     world.story();
     flush();
     assert_eq!(
@@ -473,8 +419,7 @@ fn text_is_searched_while_nobody_changes_it() {
         core: core.clone(),
         ..Layout::default()
     });
-    let clients = [Client::at(place)];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(place)]);
     // It is wrong to do so without the lock.
     assert_eq!(searched(), core::slice::from_ref(&core));
     client::unregister(&clients);
@@ -517,8 +462,7 @@ fn all_of_a_module_is_searched() {
     let ([first, second], layout) = two(&mut world);
     let core = layout.core.clone();
     modules::load(layout);
-    let clients = [Client::at(second)];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(second)]);
     // What is before the first function as well.
     let pieces = [core.start..first, first..second, second..core.end];
     assert_eq!(searched(), pieces);
@@ -531,8 +475,7 @@ fn a_module_is_searched_once_while_nothing_happens_to_it() {
     let other = world.place(&MOVES);
     let ([first, second], layout) = two(&mut world);
     let times = |place| {
-        let clients = [Client::at(place)];
-        assert_eq!(client::register(&clients), 0);
+        let clients = client::registered([Client::at(place)]);
         client::unregister(&clients);
         searched().len() / 3
     };
@@ -559,8 +502,7 @@ fn a_module_that_is_coming_is_searched_once_for_a_batch() {
     modules::load(layout);
     modules::set_coming(true);
     for _ in 0..2 {
-        let clients = places.map(Client::at);
-        assert_eq!(client::register(&clients), 0);
+        let clients = client::registered(places.map(Client::at));
         assert_eq!(searched().len(), 3);
         client::unregister(&clients);
     }
@@ -748,8 +690,7 @@ fn what_was_in_the_way_for_a_while_is_asked_about_again() {
         assert_eq!(why(&clients[0]), Some((reason, at, text)));
         faults::obstruct(None);
         // As with C, by who comes to the place.
-        let second = [Client::at(place)];
-        assert_eq!(client::register(&second), 0);
+        let second = client::registered([Client::at(place)]);
         work();
         assert_eq!(jumps(), [place]);
         assert_eq!(why(&clients[0]), None);
@@ -762,8 +703,7 @@ fn what_was_in_the_way_for_a_while_is_asked_about_again() {
 fn unregistering_needs_no_memory() {
     let mut world = world();
     let (place, first) = jumped(&mut world);
-    let inside = [Client::at(place + INSN)];
-    assert_eq!(client::register(&inside), 0);
+    let inside = client::registered([Client::at(place + INSN)]);
     faults::refuse(Call::Allocate, 0);
     client::unregister(&inside);
     assert_eq!((work(), jumps()), (1, vec![place]));

@@ -5,43 +5,12 @@
 //! At every moment in between, a CPU comes to every breakpoint that it may still find, and what
 //! happens then must be right.
 
-use crate::{
-    c,
-    client::{
-        self,
-        Client, //
-    },
-    cpu::{
-        self,
-        JUMP,
-        MOVE, //
-    },
-    world::World,
-};
-use core::sync::atomic::{
-    AtomicU64,
-    Ordering::Relaxed, //
-};
-use kernel::{
-    events::{
-        self,
-        Event,
-        Lock, //
-    },
-    perf::{
-        self,
-        Record, //
-    },
-    rcu_tasks,
-    text, //
-};
-use std::sync::Mutex;
+use crate::prelude::*;
 
 #[test]
 fn a_copy_is_there_before_its_breakpoint() {
     let mut world = World::new();
-    let clients = [Client::at(world.place(&MOVE))];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(world.place(&MOVE))]);
     assert_eq!(world.story(), "lock [ copy copy ] [ break-a sync ] unlock");
     client::unregister(&clients);
     let (before, _) = clients[0].calls();
@@ -115,8 +84,7 @@ fn what_is_not_armed_goes_without_waiting_for_cpus() {
         // Nobody comes meanwhile, as that takes too long there.
         events::at_every_moment(|| ());
     }
-    let clients = [Client::at(world.place(&MOVE)), Client::at(world.traced())];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(world.place(&MOVE)), Client::at(world.traced())]);
     assert_eq!(clients[0].disable(), 0);
     // Copies that come back meanwhile are worth a look at their pages.
     let pages = text::pages();

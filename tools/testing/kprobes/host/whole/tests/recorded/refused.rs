@@ -2,33 +2,7 @@
 
 //! The kernel refuses something in the middle: whatever it is, nothing is left of what was begun.
 
-use crate::{
-    c,
-    client::{
-        self,
-        Client, //
-    },
-    cpu::{
-        self,
-        JUMP,
-        MOVE, //
-    },
-    world::World, //
-};
-use kernel::{
-    events,
-    faults::{
-        self,
-        Call, //
-    },
-    ftrace,
-    modules::{
-        self,
-        Layout, //
-    },
-    prelude::*,
-    text, //
-};
+use crate::prelude::*;
 
 /// Registers probes on all kinds of places, with the `call` refused that comes after so many
 /// others, for every number there is; tells how many there are.
@@ -97,8 +71,7 @@ fn ftrace_that_keeps_calling() {
     for after in 0..2 {
         let mut world = World::new();
         let place = world.traced();
-        let clients = [Client::at(place), Client::around(place)];
-        assert_eq!(client::register(&clients), 0);
+        let clients = client::registered([Client::at(place), Client::around(place)]);
         assert_eq!(clients[1].disable(), 0);
         faults::refuse(Call::FtraceUnregister, after);
         assert_eq!(clients[0].disable(), EBUSY.to_errno());
@@ -168,8 +141,7 @@ fn addresses_are_not_for_everyone() {
 fn a_probe_that_cannot_be_disarmed_is_disabled_no_more_and_no_less() {
     let mut world = World::new();
     let place = world.traced();
-    let clients = [Client::at(place)];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(place)]);
     faults::refuse(Call::FtraceUnregister, 0);
     assert_eq!(clients[0].disable(), EBUSY.to_errno());
     assert_eq!(ftrace::calls(), [(place, false)]);
@@ -183,8 +155,7 @@ fn a_probe_that_cannot_be_disarmed_is_disabled_no_more_and_no_less() {
 fn unregistration_is_never_refused() {
     let mut world = World::new();
     let place = world.traced();
-    let clients = [Client::at(place)];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(place)]);
     world.story();
     faults::refuse(Call::FtraceUnregister, 0);
     client::unregister(&clients);
@@ -205,8 +176,7 @@ fn unregistration_is_never_refused() {
 fn the_switch_tells_what_ftrace_refuses() {
     let mut world = World::new();
     let (place, jump) = (world.traced(), world.place(&JUMP));
-    let clients = [Client::at(place), Client::at(jump)];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(place), Client::at(jump)]);
     // SAFETY: None is needed.
     let switch = |on| unsafe { c::rust_kprobes_enable_all(on) };
     assert_eq!(switch(false), 0);
@@ -227,13 +197,11 @@ fn the_switch_tells_what_ftrace_refuses() {
 fn a_place_that_ftrace_kept_is_left_with_the_next() {
     let mut world = World::new();
     let (kept, next) = (world.traced(), world.traced());
-    let clients = [Client::at(kept)];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(kept)]);
     faults::refuse(Call::FtraceUnregister, 0);
     client::unregister(&clients);
     assert_eq!(ftrace::calls(), [(kept, false)]);
-    let others = [Client::at(next)];
-    assert_eq!(client::register(&others), 0);
+    let others = client::registered([Client::at(next)]);
     assert_eq!(ftrace::calls(), [(next, false)]);
     world.story();
     client::unregister(&others);
@@ -251,16 +219,14 @@ fn text_that_goes_takes_its_places_with_it() {
         core: goes..goes + 1,
         ..Layout::default()
     });
-    let clients = [Client::at(goes)];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(goes)]);
     faults::refuse(Call::FtraceUnregister, 0);
     // SAFETY: The module of this kernel.
     unsafe { c::rust_kprobes_text_gone(modules::as_c(), false) };
     assert!(!faults::none());
     client::unregister(&clients);
     modules::unload();
-    let others = [Client::at(next)];
-    assert_eq!(client::register(&others), 0);
+    let others = client::registered([Client::at(next)]);
     world.story();
     client::unregister(&others);
     assert_eq!(

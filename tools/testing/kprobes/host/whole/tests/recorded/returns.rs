@@ -13,46 +13,7 @@ mod locked;
 #[cfg(not(miri))]
 mod memory;
 
-use crate::{
-    c,
-    cpu,
-    world::World, //
-};
-use core::{
-    cell::{
-        Cell,
-        UnsafeCell, //
-    },
-    ptr::NonNull,
-    sync::atomic::{
-        AtomicBool,
-        AtomicUsize,
-        Ordering::Relaxed, //
-    }, //
-};
-use kernel::{
-    alloc,
-    bindings::{
-        kprobe,
-        kretprobe,
-        kretprobe_instance,
-        llist_node,
-        pt_regs,
-        rethook,
-        task_struct, //
-    },
-    events,
-    faults::{
-        self,
-        Call, //
-    },
-    prelude::*,
-    tasks::{
-        self,
-        Task, //
-    },
-    text, //
-};
+use crate::prelude::*;
 
 const EINVAL: c_int = -22;
 const ENOMEM: c_int = -12;
@@ -402,6 +363,15 @@ fn quiet() -> World {
     world
 }
 
+/// The same, and a function that a client's return probe is at, for so many calls at a time.
+fn registered(calls: c_int) -> (World, u64, Client) {
+    let mut world = quiet();
+    let function = world.place(&cpu::MOVE);
+    let client = Client::of(function, calls);
+    assert_eq!(client.register(), 0);
+    (world, function, client)
+}
+
 /// All that was asked for was done, and nothing is left.
 #[track_caller]
 fn nothing_is_left() {
@@ -467,10 +437,7 @@ fn several_probes_watch_one_call() {
 
 #[test]
 fn a_call_that_nobody_wants_takes_no_room() {
-    let mut world = quiet();
-    let function = world.place(&cpu::MOVE);
-    let client = Client::of(function, 1);
-    assert_eq!(client.register(), 0);
+    let (_world, function, client) = registered(1);
     let mut task = Caller::new();
     for _ in 0..3 {
         client.shared().wants.store(false, Relaxed);
@@ -488,10 +455,7 @@ fn a_call_that_nobody_wants_takes_no_room() {
 
 #[test]
 fn what_was_lost_makes_a_store_grow() {
-    let mut world = quiet();
-    let function = world.place(&cpu::MOVE);
-    let client = Client::of(function, 2);
-    assert_eq!(client.register(), 0);
+    let (_world, function, client) = registered(2);
     let mut task = Caller::new();
     for _ in 0..200 {
         task.enter(0, function, &[&client]);
@@ -571,10 +535,7 @@ fn a_wave_that_comes_again_finds_room_whenever_the_store_has_grown() {
 
 #[test]
 fn a_store_stays_until_its_last_call_is_over() {
-    let mut world = quiet();
-    let function = world.place(&cpu::MOVE);
-    let client = Client::of(function, 100);
-    assert_eq!(client.register(), 0);
+    let (_world, function, client) = registered(100);
     let mut tasks = [Caller::new(), Caller::new(), Caller::new()];
     for (cpu, task) in tasks.iter_mut().enumerate() {
         (0..20).for_each(|_| task.enter(cpu as i32, function, &[&client]));
@@ -683,10 +644,7 @@ impl Unwinder {
 
 #[test]
 fn who_unwinds_may_be_late() {
-    let mut world = quiet();
-    let function = world.place(&cpu::MOVE);
-    let client = Client::of(function, 3);
-    assert_eq!(client.register(), 0);
+    let (_world, function, client) = registered(3);
     let mut task = Caller::new();
     (0..3).for_each(|_| task.enter(0, function, &[&client]));
     let (mut late, mut later) = (Unwinder::of(&task), Unwinder::of(&task));
@@ -703,10 +661,7 @@ fn who_unwinds_may_be_late() {
 
 #[test]
 fn who_unwinds_too_late_looks_at_nothing_that_is_gone() {
-    let mut world = quiet();
-    let function = world.place(&cpu::MOVE);
-    let client = Client::of(function, 2);
-    assert_eq!(client.register(), 0);
+    let (_world, function, client) = registered(2);
     let mut task = Caller::new();
     (0..2).for_each(|_| task.enter(0, function, &[&client]));
     let mut late = Unwinder::of(&task);

@@ -6,21 +6,9 @@
 //! The trap flag makes the CPU trap after each instruction, and the host makes a signal of that.
 //! Its handler is what comes in between; in it, the flag is off.
 
-use core::{
-    arch::asm,
-    ffi::{
-        c_int,
-        c_void, //
-    },
-    mem::MaybeUninit,
-    sync::atomic::{
-        AtomicBool,
-        AtomicPtr,
-        AtomicUsize,
-        Ordering::Relaxed, //
-    }, //
-};
-use std::sync::Mutex;
+use crate::prelude::*;
+use core::arch::asm;
+use core::mem::MaybeUninit;
 
 /// The trap flag.
 const TF: i64 = 0x100;

@@ -2,31 +2,7 @@
 
 //! The kernel that a test has for itself, and what happened in it, in words.
 
-use crate::{
-    c,
-    client::{
-        self,
-        Client, //
-    },
-    cpu, //
-};
-use kernel::{
-    events::{
-        self,
-        Event,
-        Lock, //
-    },
-    faults,
-    ftrace,
-    modules,
-    rcu_tasks,
-    text,
-    worker, //
-};
-use std::sync::{
-    MutexGuard,
-    Once, //
-};
+use crate::prelude::*;
 
 /// There are no jumps until somebody says so.
 static BEGIN: Once = Once::new();

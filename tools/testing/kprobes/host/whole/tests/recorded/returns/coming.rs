@@ -3,11 +3,7 @@
 //! Return probes while they come and go: who is told, who is counted, and what is written.
 
 use super::*;
-use core::sync::atomic::AtomicPtr;
-use kernel::events::{
-    latest,
-    Event, //
-};
+use kernel::events::latest;
 
 const EILSEQ: c_int = -84;
 const E2BIG: c_int = -7;

@@ -3,11 +3,6 @@
 //! A call is over where something is not as usual.
 
 use super::*;
-#[cfg(not(miri))]
-use crate::client;
-use kernel::bindings;
-#[cfg(not(miri))]
-use kernel::context;
 
 #[test]
 fn a_hit_that_is_handled_goes_on_after_a_return() {
@@ -33,10 +28,7 @@ fn a_hit_that_is_handled_goes_on_after_a_return() {
 
 #[test]
 fn an_end_in_another_frame_is_told() {
-    let mut world = quiet();
-    let function = world.place(&cpu::MOVE);
-    let client = Client::of(function, 1);
-    assert_eq!(client.register(), 0);
+    let (_world, function, client) = registered(1);
     let mut task = Caller::new();
     task.enter(0, function, &[&client]);
     let (place, to) = task.stack[0];

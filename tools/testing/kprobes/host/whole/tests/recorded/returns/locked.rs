@@ -6,7 +6,6 @@
 //! locks memory, and where. CPUs that have a block each must not lock the same memory.
 
 use super::*;
-use crate::stepping;
 use iced_x86::{
     Decoder,
     DecoderOptions,
@@ -15,7 +14,6 @@ use iced_x86::{
     OpKind,
     Register, //
 };
-use kernel::bindings;
 use std::collections::BTreeSet;
 
 /// Bytes that CPUs hand on together.

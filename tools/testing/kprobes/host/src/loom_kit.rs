@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the models under loom share.
+
+#![allow(unused_imports)]
+
+pub(crate) use core::ptr;
+pub(crate) use loom::{
+    cell::UnsafeCell,
+    model::Builder,
+    sync::atomic::{
+        AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicU8, AtomicUsize,
+        Ordering::{
+            self,
+            AcqRel,
+            Acquire,
+            Relaxed,
+            Release, //
+        },
+    },
+    thread, //
+};
+pub(crate) use std::{
+    cell::{
+        Cell,
+        RefCell, //
+    },
+    sync::{
+        Arc,
+        OnceLock, //
+    },
+    vec::Vec, //
+};
+
+/// Memory that one thread at a time may have, or several may look at, while it is there.
+pub(crate) struct Watched(UnsafeCell<bool>);
+
+// SAFETY: loom, which wants to see all accesses, keeps its own order.
+unsafe impl Sync for Watched {}
+// SAFETY: As above.
+unsafe impl Send for Watched {}
+
+impl Default for Watched {
+    fn default() -> Self {
+        Self::new(true)
+    }
+}
+
+impl Watched {
+    pub(crate) fn new(is_there: bool) -> Self {
+        Self(UnsafeCell::new(is_there))
+    }
+
+    /// Looks at it, which must be there.
+    pub(crate) fn look(&self, else_say: &str) {
+        // SAFETY: loom has looked for accesses that nothing orders.
+        self.0
+            .with(|there| assert!(unsafe { *there }, "{else_say}"));
+    }
+
+    pub(crate) fn share(&self) {
+        self.look("it was freed");
+    }
+
+    /// Has it alone.
+    pub(crate) fn have(&self) {
+        // SAFETY: As for `look`.
+        self.0
+            .with_mut(|there| assert!(unsafe { *there }, "it was freed"));
+    }
+
+    pub(crate) fn free(&self) {
+        self.have();
+        self.set(false);
+    }
+
+    /// Makes it be there, or no more.
+    pub(crate) fn set(&self, is_there: bool) {
+        // SAFETY: As for `look`.
+        self.0.with_mut(|there| unsafe { *there = is_there });
+    }
+}
+
+/// How many read-side sections of RCU there are.
+pub(crate) struct Readers(AtomicUsize);
+
+impl Readers {
+    pub(crate) fn new() -> Self {
+        Self(AtomicUsize::new(0))
+    }
+
+    pub(crate) fn read_side(&self) -> Reading<'_> {
+        self.0.fetch_add(1, AcqRel);
+        Reading(&self.0)
+    }
+
+    /// Are there none? A modification, so that each comes either before, and is counted, or after,
+    /// and sees what was published.
+    pub(crate) fn are_gone(&self) -> bool {
+        self.0.fetch_or(0, AcqRel) == 0
+    }
+}
+
+/// A read-side section.
+pub(crate) struct Reading<'a>(&'a AtomicUsize);
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, AcqRel);
+    }
+}
+
+/// Runs the jobs at once in every order in which each is interrupted at most so often, for every
+/// order in which memory may show the stores. `end` judges what they return.
+pub(crate) fn race<W, T, const JOBS: usize>(
+    interrupted: Option<usize>,
+    world: impl Fn() -> Arc<W> + Send + Sync + 'static,
+    jobs: [fn(&W) -> T; JOBS],
+    end: impl Fn(&W, [T; JOBS]) + Send + Sync + 'static,
+) where
+    W: Send + Sync + 'static,
+    T: 'static,
+{
+    let mut model = Builder::new();
+    model.preemption_bound = interrupted;
+    model.check(move || {
+        let world = world();
+        let threads = jobs.map(|job| {
+            let world = world.clone();
+            thread::spawn(move || job(&world))
+        });
+        end(&world, threads.map(|thread| thread.join().unwrap()));
+    });
+}
+
+/// Tests of models: a name, what it panics with if it must, and what runs.
+macro_rules! models {
+    ($($name:ident $(($panics:literal))?: $($run:expr),+;)*) => {$(
+        #[test]
+        $(#[should_panic(expected = $panics)])?
+        fn $name() {
+            $($run;)+
+        }
+    )*};
+}
+pub(crate) use models;
