@@ -111,8 +111,9 @@ def client_tests(built: Built) -> list[Result]:
     # Some wait without a word.
     lines, ending = _boot(built, image, 'clients', 4, '.clients',
                           timeout=1800, silence=400, cmdline='kunit.enable=0')
-    cases = clients.ftrace.judge(lines, _prefix(built),
-                          () if _died(ending) else clients.ftrace.names())
+    cases = clients.ftrace.judge(
+        lines, _prefix(built),
+        () if _died(ending) else clients.ftrace.names())
     return results.judge(_with(ending, cases), *lists(built))
 
 
