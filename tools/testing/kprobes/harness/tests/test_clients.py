@@ -306,7 +306,7 @@ class Piece(support.Case):
                 (results, 'PLANS', self.tmp),
                 (matrix.kernel, 'build', lambda arch, impl:
                  SimpleNamespace(arch=arch, impl=impl, flavour='test',
-                                       name=f'{arch}-{impl}-test')),
+                                 name=f'{arch}-{impl}-test')),
                 (qemu, 'boot', mock.Mock(side_effect=died, return_value=(
                     mock.Mock(lines=lines, splats=list(splats), seconds=1))))):
             self.enterContext(mock.patch.object(where, name, put))
