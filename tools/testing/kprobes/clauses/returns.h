@@ -112,10 +112,39 @@ void expect_told(struct kunit *test, const struct watched *probe, int entered,
 /* Is the address in that function, which may be another module's? */
 bool returns_is_in(unsigned long at, const char *function);
 
-/* Does the task have calls that are watched? */
+/* The register that has one of the first two arguments of a function. */
+static inline unsigned long *returns_argument(struct pt_regs *regs, int number)
+{
+#if defined(CONFIG_X86_64)
+	return number ? &regs->si : &regs->di;
+#elif defined(CONFIG_ARM)
+	return &regs->uregs[number];
+#elif defined(CONFIG_PPC64)
+	return &regs->gpr[3 + number];
+#elif defined(CONFIG_S390)
+	return &regs->gprs[2 + number];
+#endif
+}
+
+/*
+ * The calls of a task that are watched, a call's place there, what a probe has
+ * in store, and by what a call is known.
+ */
+#ifdef CONFIG_KRETPROBE_ON_RETHOOK
+#define CALLS(task)	(&(task)->rethooks)
+#define IN_CALLS(call)	(&(call)->node.llist)
+#define STORE		rh
+#define FRAME		node.frame
+#else
+#define CALLS(task)	(&(task)->kretprobe_instances)
+#define IN_CALLS(call)	(&(call)->llist)
+#define STORE		rph
+#define FRAME		fp
+#endif
+
 static inline bool has_calls(const struct task_struct *task)
 {
-	return !llist_empty(&task->rethooks);
+	return !llist_empty(CALLS(task));
 }
 
 /* May what is in store grow? With C it never does. */

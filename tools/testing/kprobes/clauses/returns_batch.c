@@ -87,7 +87,7 @@ TEST(K2_first_error_undoes_the_batch)
 		/* What came before keeps its address. */
 		KUNIT_EXPECT_NOT_NULL(test, good.rp.kp.addr);
 		KUNIT_EXPECT_NULL(test, later.rp.kp.addr);
-		KUNIT_EXPECT_NULL(test, later.rp.rh);
+		KUNIT_EXPECT_NULL(test, later.rp.STORE);
 	}
 }
 
@@ -136,7 +136,7 @@ TEST(K2_twice_in_a_batch)
 /* Not of the same batch: what a client leaves there may be anything. */
 TEST(K2_what_a_client_leaves_is_no_store)
 {
-	WATCH(probe, INNER, .rh = (struct rethook *)16);
+	WATCH(probe, INNER, .STORE = (void *)16);
 	call_inner();
 	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
@@ -168,10 +168,10 @@ TEST(D4_refused_at_each_step)
 		struct watched bad = refused(n);
 
 		KUNIT_EXPECT_EQ(test, refused_by(&bad), errors[n]);
-		KUNIT_EXPECT_NULL(test, bad.rp.rh);
+		KUNIT_EXPECT_NULL(test, bad.rp.STORE);
 		unregister_kretprobe(&bad.rp);
 		KUNIT_EXPECT_NULL(test, bad.rp.kp.addr);
-		KUNIT_EXPECT_NULL(test, bad.rp.rh);
+		KUNIT_EXPECT_NULL(test, bad.rp.STORE);
 	}
 }
 
@@ -184,7 +184,7 @@ TEST(D4_unregistered_twice)
 	WATCH(stays, INNER);
 	KUNIT_EXPECT_EQ(test, register_kretprobe(&probe.rp), 0);
 	unregister_kretprobe(&probe.rp);
-	KUNIT_EXPECT_NULL(test, probe.rp.rh);
+	KUNIT_EXPECT_NULL(test, probe.rp.STORE);
 	KUNIT_EXPECT_NOT_NULL(test, probe.rp.kp.addr);
 	EXPECT_STORES(test, stores + 1);
 	unregister_kretprobe(&probe.rp);
@@ -215,7 +215,7 @@ TEST(D4_strangers_in_a_batch)
 	KUNIT_EXPECT_NULL(test, stranger.rp.kp.addr);
 	KUNIT_EXPECT_NULL(test, refused.rp.kp.addr);
 	KUNIT_EXPECT_NOT_NULL(test, known.rp.kp.addr);
-	KUNIT_EXPECT_NULL(test, known.rp.rh);
+	KUNIT_EXPECT_NULL(test, known.rp.STORE);
 	kprobes_returns_outer(returns_nothing, NULL);
 	EXPECT_TOLD(test, &known, 0, 0);
 }
@@ -256,7 +256,7 @@ TEST(D4_garbage_is_no_store)
 	spare_c(test);
 	WATCH(stays, INNER);
 	probe.rp.kp.addr = (kprobe_opcode_t *)kprobes_returns_inner;
-	probe.rp.rh = (struct rethook *)16;
+	probe.rp.STORE = (void *)16;
 	unregister_kretprobe(&probe.rp);
 	KUNIT_EXPECT_NULL(test, probe.rp.kp.addr);
 	call_inner();

@@ -158,9 +158,7 @@ static long give_back(void *data)
 
 static int change_data(struct kretprobe_instance *call, struct pt_regs *regs)
 {
-#ifdef CONFIG_X86_64
-	regs->si = 41;
-#endif
+	*returns_argument(regs, 1) = 41;
 	return watched_entered(call, regs);
 }
 
@@ -400,7 +398,7 @@ TEST(K4_hits_in_handlers_are_missed)
 
 static int note_depth(struct kretprobe_instance *call, struct pt_regs *regs)
 {
-	*(unsigned long *)call->data = regs_get_kernel_argument(regs, 0);
+	*(unsigned long *)call->data = *returns_argument(regs, 0);
 	return watched_entered(call, regs);
 }
 
@@ -493,7 +491,7 @@ static long shift_frame(void *data)
 	struct watched *probe = data;
 
 	if (probe->call)
-		probe->call->node.frame++;
+		probe->call->FRAME++;
 	return 0;
 }
 

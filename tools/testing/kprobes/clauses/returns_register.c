@@ -10,13 +10,14 @@ static long is_latest(void *data)
 {
 	const struct watched *probe = data;
 
-	return current->rethooks.first == &probe->call->node.llist;
+	return CALLS(current)->first == IN_CALLS(probe->call);
 }
 
 /* The task has the call where others look for it, for as long as it lasts. */
 TEST(K1_by_rethook)
 {
-	KUNIT_EXPECT_TRUE(test, IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK));
+	KUNIT_EXPECT_EQ(test, IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK),
+			IS_ENABLED(CONFIG_HAVE_RETHOOK));
 	KUNIT_EXPECT_FALSE(test, has_calls(current));
 	WATCH(probe, INNER);
 	KUNIT_EXPECT_EQ(test, kprobes_returns_inner(is_latest, &probe), 2);
@@ -28,22 +29,27 @@ TEST(K1_by_rethook)
 /* What is inlined into modules, and what these have of their own. */
 TEST(M1_layout_of_return_probes)
 {
-	const size_t begin = sizeof(struct kprobe);
+	const size_t begin = sizeof(struct kprobe), pointer = sizeof(void *);
 
 	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe, kp), 0);
 	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe, handler), begin);
 	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe, entry_handler),
-			begin + 8);
+			begin + pointer);
 	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe, maxactive),
-			begin + 16);
-	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe, nmissed), begin + 20);
+			begin + 2 * pointer);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe, nmissed),
+			begin + 2 * pointer + 4);
 	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe, data_size),
-			begin + 24);
-	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe, rh), begin + 32);
-	KUNIT_EXPECT_EQ(test, sizeof(struct kretprobe), begin + 40);
+			begin + 2 * pointer + 8);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe, STORE),
+			begin + 3 * pointer + 8);
+	KUNIT_EXPECT_EQ(test, sizeof(struct kretprobe), begin + 4 * pointer + 8);
+#ifdef CONFIG_KRETPROBE_ON_RETHOOK
 	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe_instance, node), 0);
-	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe_instance, data), 48);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe_instance, data),
+			6 * pointer);
 	KUNIT_EXPECT_EQ(test, offsetof(struct rethook, data), 0);
+#endif
 }
 
 TEST(K2_neither_symbol_nor_address)
@@ -111,18 +117,18 @@ TEST(K2_by_address)
 TEST(K2_registered_already)
 {
 	struct watched probe = WATCHED(INNER);
-	struct rethook *rh;
+	void *store;
 	int again;
 
 	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
-	rh = probe.rp.rh;
+	store = probe.rp.STORE;
 	/* The symbol and the address are both there. */
 	KUNIT_EXPECT_EQ(test, register_kretprobe(&probe.rp), -EINVAL);
 	probe.rp.kp.symbol_name = NULL;
 	kunit_warning_suppress(test)
 		again = register_kretprobe(&probe.rp);
 	KUNIT_EXPECT_EQ(test, again, -EINVAL);
-	KUNIT_EXPECT_PTR_EQ(test, probe.rp.rh, rh);
+	KUNIT_EXPECT_PTR_EQ(test, probe.rp.STORE, store);
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
 	EXPECT_TOLD(test, &probe, 1, 1);
 	unregister_kretprobe(&probe.rp);
@@ -137,6 +143,8 @@ TEST(K2_not_where_tasks_are_switched)
 	};
 	struct watched probe = WATCHED("__switch_to");
 
+	if (!IS_ENABLED(CONFIG_X86))
+		kunit_skip(test, "the architecture has no list of such functions");
 	KUNIT_ASSERT_EQ(test, register_kprobe(&plain), 0);
 	unregister_kprobe(&plain);
 	probe.rp.kp.flags = KPROBE_FLAG_DISABLED;
@@ -158,7 +166,7 @@ TEST(K2_data_is_bounded)
 	KUNIT_EXPECT_EQ(test, refused_by(&probe), -E2BIG);
 	probe.rp.data_size = SIZE_MAX;
 	KUNIT_EXPECT_EQ(test, refused_by(&probe), -E2BIG);
-	KUNIT_EXPECT_NULL(test, probe.rp.rh);
+	KUNIT_EXPECT_NULL(test, probe.rp.STORE);
 	KUNIT_EXPECT_EQ(test, rust_kprobes_return_stores(), stores);
 	probe.rp.data_size = KRETPROBE_MAX_DATA_SIZE;
 	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
@@ -270,7 +278,7 @@ TEST(K2_refused_where_no_probe_may_be)
 
 	probe.rp.nmissed = 7;
 	KUNIT_EXPECT_EQ(test, refused_by(&probe), -EINVAL);
-	KUNIT_EXPECT_NULL(test, probe.rp.rh);
+	KUNIT_EXPECT_NULL(test, probe.rp.STORE);
 	KUNIT_EXPECT_EQ(test, probe.rp.maxactive, usual_calls());
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);
 	KUNIT_EXPECT_TRUE(test, list_empty(&probe.rp.kp.list));

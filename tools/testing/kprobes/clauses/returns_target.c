@@ -46,6 +46,20 @@ static void look_around(struct watched *probe)
 		atomic_inc(&probe->wrong);
 }
 
+/* Where the call that has just begun will return to. */
+static unsigned long returns_to(struct pt_regs *regs)
+{
+#if defined(CONFIG_X86_64)
+	return *(unsigned long *)kernel_stack_pointer(regs);
+#elif defined(CONFIG_ARM)
+	return regs->ARM_lr;
+#elif defined(CONFIG_PPC64)
+	return regs->link;
+#elif defined(CONFIG_S390)
+	return regs->gprs[14];
+#endif
+}
+
 int watched_entered(struct kretprobe_instance *call, struct pt_regs *regs)
 {
 	struct watched *probe = watched_by(call);
@@ -53,7 +67,7 @@ int watched_entered(struct kretprobe_instance *call, struct pt_regs *regs)
 	look_around(probe);
 	probe->turn_entered = ++turn;
 	probe->call = call;
-	probe->on_stack = *(unsigned long *)kernel_stack_pointer(regs);
+	probe->on_stack = returns_to(regs);
 	atomic_inc(&probe->entered);
 	return 0;
 }

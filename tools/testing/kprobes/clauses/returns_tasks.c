@@ -10,7 +10,15 @@
 #include <linux/slab.h>
 #include <linux/umh.h>
 #include "returns.h"
+
+/* Probes to register at once: at one place each, or where there is no such row at one. */
+#ifdef CONFIG_X86_64
 #include "target_x86.h"
+#define ROW_PROBE(n)	COUNTED_IN(row_site(n))
+#else
+#define ROW		64
+#define ROW_PROBE(n)	COUNTED_AT(TARGET)
+#endif
 
 #define MANY	2000
 #define CROWD	1000
@@ -153,7 +161,7 @@ static int keep_registering(void *data)
 
 	while (!kthread_should_stop()) {
 		for (n = 0; n < ROW; n++) {
-			row->probes[n] = COUNTED_IN(row_site(n));
+			row->probes[n] = (struct counted)ROW_PROBE(n);
 			row->batch[n] = &row->probes[n].kp;
 		}
 		if (!register_kprobes(row->batch, ROW))
@@ -305,7 +313,7 @@ static atomic_t parents, children, heirs;
 static int look_at_child(struct kprobe *kp, struct pt_regs *regs)
 {
 	const struct task_struct *child =
-		(void *)regs_get_kernel_argument(regs, 0);
+		(void *)*returns_argument(regs, 0);
 
 	if (has_calls(current))
 		atomic_inc(&parents);
