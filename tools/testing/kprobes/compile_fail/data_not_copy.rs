@@ -5,14 +5,7 @@
 //! error[E0277]: the trait bound `Box<u64, Kmalloc>: Copy` is not satisfied
 //! says: required by a bound in `kernel::kprobes::ReturnHandler::Data`
 
-use kernel::{
-    kprobes::{
-        Entry,
-        Return,
-        ReturnHandler, //
-    },
-    prelude::*, //
-};
+use kernel::{kprobes::*, prelude::*};
 
 struct Keeps;
 

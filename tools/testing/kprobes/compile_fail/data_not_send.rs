@@ -5,12 +5,7 @@
 //! error[E0277]: `*mut u64` cannot be sent between threads safely
 //! says: required by a bound in `kernel::kprobes::ReturnHandler::Data`
 
-use kernel::kprobes::{
-    kretprobe,
-    Entry,
-    Return,
-    ReturnHandler, //
-};
+use kernel::kprobes::*;
 
 #[cfg(not(refused))]
 type Data = u64;

@@ -6,15 +6,7 @@
 //! says: what a return probe keeps for a call has at most 4096 bytes
 //! emit: obj
 
-use kernel::kprobes::{
-    Entry,
-    Place,
-    ProcessContext,
-    Refused,
-    Return,
-    ReturnHandler,
-    ReturnProbe, //
-};
+use kernel::kprobes::*;
 
 struct Keeps<const N: usize>;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Functions that are no handlers.
+//! What `#[kprobe]` can make no handler of: functions that are none, words in the brackets that say
+//! nothing of what is probed, and attributes that move a handler or give it a name.
 //!
 //! error: `#[kprobe]` stands before a function; before an `impl` stands `#[kretprobe]`
 //! error: a handler must not wait: it is no `async fn`
@@ -15,12 +16,23 @@
 //! error: the call is told as `&Entry<'_>` here
 //! says: fn changes_its_state(state: &mut u64) {
 //! says: fn has_a_reference(state: &u64, milliseconds: u32, name: &u8) {
+//! error: say `symbol = "function"`, `symbol = "module:function"` or `function = path`
+//! error: one function is probed, by one of `symbol` and `function`
+//! error: arguments are known where a function begins: leave the offset out, or write a `Handler`
+//! error: a symbol is the name of a function, or `module:function`
+//! error: a symbol is a string: `symbol = "function"`
+//! says: #[kprobe]
+//! says: #[kprobe]
+//! says: #[kprobe(name = "msleep")]
+//! says: #[kprobe(symbol = "msleep+4")]
+//! says: #[kprobe(symbol = "a:b:c")]
+//! says: #[kprobe(symbol = msleep)]
+//! error: a handler is called by kprobes alone, from where it is: leave this out
+//! says: #[link_section = ".init.text"]
+//! says: #[no_mangle]
+//! says: #[export_name = "on_end"]
 
-use kernel::kprobes::{
-    kprobe,
-    Entry,
-    Hit, //
-};
+use kernel::kprobes::*;
 
 #[kprobe(symbol = "msleep")]
 fn on_sleep(state: &u64, call: &Entry<'_>, milliseconds: u32, name: *const u8) {
@@ -33,57 +45,89 @@ fn on_first(state: &u64, least: usize, _: ...) {
 }
 
 #[cfg(refused)]
-#[kprobe(symbol = "msleep")]
-struct IsNoFunction;
+mod refused {
+    use super::*;
 
-#[cfg(refused)]
-#[kprobe(symbol = "msleep")]
-async fn waits() {}
+    #[kprobe(symbol = "msleep")]
+    struct IsNoFunction;
 
-#[cfg(refused)]
-#[kprobe(symbol = "msleep")]
-unsafe fn wants_to_be_vouched_for() {}
+    #[kprobe(symbol = "msleep")]
+    async fn waits() {}
 
-#[cfg(refused)]
-#[kprobe(symbol = "msleep")]
-extern "C" fn is_for_others() {}
+    #[kprobe(symbol = "msleep")]
+    unsafe fn wants_to_be_vouched_for() {}
 
-#[cfg(refused)]
-#[kprobe(symbol = "msleep")]
-fn is_many<T>() {}
+    #[kprobe(symbol = "msleep")]
+    extern "C" fn is_for_others() {}
 
-#[cfg(refused)]
-#[kprobe(symbol = "msleep")]
-fn answers() -> u32 {
-    0
-}
+    #[kprobe(symbol = "msleep")]
+    fn is_many<T>() {}
 
-#[cfg(refused)]
-#[kprobe(symbol = "msleep")]
-fn changes_its_state(state: &mut u64) {
-    *state += 1;
-}
+    #[kprobe(symbol = "msleep")]
+    fn answers() -> u32 {
+        0
+    }
 
-#[cfg(refused)]
-#[kprobe(symbol = "msleep")]
-fn has_a_reference(state: &u64, milliseconds: u32, name: &u8) {
-    let _ = (state, milliseconds, name);
-}
+    #[kprobe(symbol = "msleep")]
+    fn changes_its_state(state: &mut u64) {
+        *state += 1;
+    }
 
-#[cfg(refused)]
-#[kprobe(symbol = "msleep")]
-fn wants_the_call_last(milliseconds: u32, call: &Entry<'_>) {
-    let _ = (milliseconds, call);
-}
+    #[kprobe(symbol = "msleep")]
+    fn has_a_reference(state: &u64, milliseconds: u32, name: &u8) {
+        let _ = (state, milliseconds, name);
+    }
 
-#[cfg(refused)]
-#[kprobe(symbol = "msleep")]
-fn wants_the_call_first(call: &Entry<'_>, state: &u64) {
-    let _ = (call, state);
-}
+    #[kprobe(symbol = "msleep")]
+    fn wants_the_call_last(milliseconds: u32, call: &Entry<'_>) {
+        let _ = (milliseconds, call);
+    }
 
-#[cfg(refused)]
-#[kprobe(symbol = "msleep")]
-fn wants_another_call(call: &Hit<'_>) {
-    let _ = call;
+    #[kprobe(symbol = "msleep")]
+    fn wants_the_call_first(call: &Entry<'_>, state: &u64) {
+        let _ = (call, state);
+    }
+
+    #[kprobe(symbol = "msleep")]
+    fn wants_another_call(call: &Hit<'_>) {
+        let _ = call;
+    }
+
+    #[kprobe]
+    fn says_nothing() {}
+
+    #[kprobe(name = "msleep")]
+    fn says_another_word() {}
+
+    #[kprobe(symbol = "msleep", function = msleep)]
+    fn says_both() {}
+
+    #[kprobe(symbol = "msleep+4")]
+    fn says_an_offset() {}
+
+    #[kprobe(symbol = "a:b:c")]
+    fn says_too_much() {}
+
+    #[kprobe(symbol = msleep)]
+    fn says_no_string() {}
+
+    #[kprobe(symbol = "msleep")]
+    #[link_section = ".init.text"]
+    fn is_at_the_beginning() {}
+
+    #[kretprobe(symbol = "msleep")]
+    #[no_mangle]
+    fn has_a_name() {}
+
+    struct Both;
+
+    #[kretprobe(symbol = "msleep")]
+    impl Both {
+        fn enter() -> u32 {
+            1
+        }
+
+        #[export_name = "on_end"]
+        fn leave(_: u32) {}
+    }
 }

@@ -7,15 +7,7 @@
 //! says: #[kprobe(function = bindings::do_sys_openat2)]
 //! says: #[kretprobe(function = kernel::bindings::do_sys_openat2)]
 
-use kernel::{
-    bindings,
-    kprobes::{
-        kprobe,
-        kretprobe, //
-    },
-    prelude::*,
-    uaccess::UserPtr, //
-};
+use kernel::{bindings, kprobes::*, prelude::*, uaccess::UserPtr};
 
 #[cfg(not(refused))]
 #[kprobe(function = bindings::filp_open)]

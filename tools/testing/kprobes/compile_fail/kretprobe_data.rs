@@ -8,10 +8,7 @@
 //! says: expected `u32`, found `u64`
 //! says: fn leave(value: i64) {
 
-use kernel::{
-    bindings,
-    kprobes::kretprobe, //
-};
+use kernel::{bindings, kprobes::*};
 
 #[cfg(not(refused))]
 type Back = u64;

@@ -18,15 +18,7 @@
 //! says: impl NoEnd {
 //! says: impl NoBeginning {
 
-use kernel::{
-    kprobes::{
-        kretprobe,
-        ProcessContext,
-        Refused,
-        ReturnProbe, //
-    },
-    prelude::*, //
-};
+use kernel::{kprobes::*, prelude::*};
 
 struct Both;
 
@@ -46,130 +38,111 @@ fn uses(here: &ProcessContext) -> Result<ReturnProbe<Both>, Refused> {
 }
 
 #[cfg(refused)]
-#[kretprobe(symbol = "wake_up_process")]
-struct Alone;
+mod refused {
+    use super::*;
 
-#[cfg(refused)]
-struct NoEnd;
+    #[kretprobe(symbol = "wake_up_process")]
+    struct Alone;
 
-#[cfg(refused)]
-#[kretprobe(symbol = "wake_up_process")]
-impl NoEnd {
-    fn enter() {}
+    struct NoEnd;
 
-    fn other(_: ...) {}
-}
+    #[kretprobe(symbol = "wake_up_process")]
+    impl NoEnd {
+        fn enter() {}
 
-#[cfg(refused)]
-fn uses_it_all_the_same(here: &ProcessContext) -> Result<ReturnProbe<NoEnd>, Refused> {
-    NoEnd::register(here)
-}
-
-#[cfg(refused)]
-struct SaysNothing;
-
-#[cfg(refused)]
-#[kretprobe]
-impl SaysNothing {
-    fn enter(state: &u64, _: ...) {
-        let _ = state;
+        fn other(_: ...) {}
     }
 
-    fn leave() {}
-}
-
-#[cfg(refused)]
-fn uses_it_with_its_state(here: &ProcessContext) -> Result<ReturnProbe<SaysNothing>, Refused> {
-    SaysNothing::register(here, 0)
-}
-
-#[cfg(refused)]
-struct Answers;
-
-#[cfg(refused)]
-#[kretprobe(symbol = "wake_up_process")]
-impl Answers {
-    fn enter(_: ...) {}
-
-    fn leave() -> u32 {
-        0
-    }
-}
-
-#[cfg(refused)]
-struct WantsTheBeginning;
-
-#[cfg(refused)]
-#[kretprobe(symbol = "wake_up_process")]
-impl WantsTheBeginning {
-    fn enter(_: ...) {}
-
-    fn leave(call: &kernel::kprobes::Entry<'_>) {}
-}
-
-#[cfg(refused)]
-struct NoBeginning;
-
-#[cfg(refused)]
-#[kretprobe(symbol = "wake_up_process")]
-impl NoBeginning {
-    fn leave() {}
-}
-
-#[cfg(refused)]
-struct Forgets;
-
-#[cfg(refused)]
-#[kretprobe(symbol = "wake_up_process")]
-impl Forgets {
-    fn enter() -> Option<u32> {
-        None
+    fn uses_it_all_the_same(here: &ProcessContext) -> Result<ReturnProbe<NoEnd>, Refused> {
+        NoEnd::register(here)
     }
 
-    fn leave() {}
-}
+    struct SaysNothing;
 
-#[cfg(refused)]
-struct Borrows;
+    #[kretprobe]
+    impl SaysNothing {
+        fn enter(state: &u64, _: ...) {
+            let _ = state;
+        }
 
-#[cfg(refused)]
-#[kretprobe(symbol = "wake_up_process")]
-impl Borrows {
-    fn enter() -> u32 {
-        1
+        fn leave() {}
     }
 
-    fn leave(kept: &u32, value: i32) {}
-}
-
-#[cfg(refused)]
-struct WantsMore;
-
-#[cfg(refused)]
-#[kretprobe(symbol = "wake_up_process")]
-impl WantsMore {
-    fn enter() -> u32 {
-        1
+    fn uses_it_with_its_state(here: &ProcessContext) -> Result<ReturnProbe<SaysNothing>, Refused> {
+        SaysNothing::register(here, 0)
     }
 
-    fn leave(kept: u32, value: i32, more: i32) {}
+    struct Answers;
+
+    #[kretprobe(symbol = "wake_up_process")]
+    impl Answers {
+        fn enter(_: ...) {}
+
+        fn leave() -> u32 {
+            0
+        }
+    }
+
+    struct WantsTheBeginning;
+
+    #[kretprobe(symbol = "wake_up_process")]
+    impl WantsTheBeginning {
+        fn enter(_: ...) {}
+
+        fn leave(call: &kernel::kprobes::Entry<'_>) {}
+    }
+
+    struct NoBeginning;
+
+    #[kretprobe(symbol = "wake_up_process")]
+    impl NoBeginning {
+        fn leave() {}
+    }
+
+    struct Forgets;
+
+    #[kretprobe(symbol = "wake_up_process")]
+    impl Forgets {
+        fn enter() -> Option<u32> {
+            None
+        }
+
+        fn leave() {}
+    }
+
+    struct Borrows;
+
+    #[kretprobe(symbol = "wake_up_process")]
+    impl Borrows {
+        fn enter() -> u32 {
+            1
+        }
+
+        fn leave(kept: &u32, value: i32) {}
+    }
+
+    struct WantsMore;
+
+    #[kretprobe(symbol = "wake_up_process")]
+    impl WantsMore {
+        fn enter() -> u32 {
+            1
+        }
+
+        fn leave(kept: u32, value: i32, more: i32) {}
+    }
+
+    #[kretprobe(symbol = "wake_up_process")]
+    fn wants_more(value: i32, more: i32) {}
+
+    #[kretprobe(symbol = "wake_up_process")]
+    fn wants_any(value: i32, _: ...) {}
+
+    #[kretprobe(function = kernel::bindings::wake_up_process)]
+    fn cannot_be_compared(value: i32) {}
+
+    struct HasATrait;
+
+    #[kretprobe(symbol = "wake_up_process")]
+    impl kernel::kprobes::ReturnHandler for HasATrait {}
 }
-
-#[cfg(refused)]
-#[kretprobe(symbol = "wake_up_process")]
-fn wants_more(value: i32, more: i32) {}
-
-#[cfg(refused)]
-#[kretprobe(symbol = "wake_up_process")]
-fn wants_any(value: i32, _: ...) {}
-
-#[cfg(refused)]
-#[kretprobe(function = kernel::bindings::wake_up_process)]
-fn cannot_be_compared(value: i32) {}
-
-#[cfg(refused)]
-struct HasATrait;
-
-#[cfg(refused)]
-#[kretprobe(symbol = "wake_up_process")]
-impl kernel::kprobes::ReturnHandler for HasATrait {}

@@ -12,20 +12,7 @@
 
 #![deny(dead_code)]
 
-use kernel::{
-    kprobes::{
-        kprobe,
-        kretprobe,
-        BatchRefused,
-        EntryBatch,
-        EntryProbe,
-        Place,
-        ProcessContext,
-        ReturnBatch,
-        ReturnProbe, //
-    },
-    prelude::*, //
-};
+use kernel::{kprobes::*, prelude::*};
 
 #[kprobe(symbol = "do_exit")]
 fn on_exit() {}

@@ -9,19 +9,7 @@
 
 #![deny(unused_must_use)]
 
-use kernel::{
-    kprobes::{
-        kprobe,
-        BatchRefused,
-        EntryProbe,
-        Handler,
-        Hit,
-        Place,
-        ProbeBatch,
-        ProcessContext, //
-    },
-    prelude::*, //
-};
+use kernel::{kprobes::*, prelude::*};
 
 #[kprobe(symbol = "msleep")]
 fn on_sleep() {}

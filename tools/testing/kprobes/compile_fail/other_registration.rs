@@ -8,16 +8,7 @@
 //! says: `EntryProbe` for an `EntryHandler` or a function with `#[kprobe]`
 //! says: `ReturnProbe` for a `ReturnHandler` or what has `#[kretprobe]`
 
-use kernel::kprobes::{
-    kprobe,
-    EntryProbe,
-    Handler,
-    Hit,
-    Probe, //
-};
-
-#[cfg(refused)]
-use kernel::kprobes::ReturnProbe;
+use kernel::kprobes::*;
 
 #[kprobe(symbol = "msleep")]
 fn on_sleep() {}
