@@ -5,7 +5,7 @@
 //! It is no decoder: it takes what looks like prefixes off, and notes the fields that encodings
 //! have at fixed places. It works on any bytes.
 
-use super::corpus::Text;
+use super::*;
 
 /// Prefixes, and the fields that stand where the encoding has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

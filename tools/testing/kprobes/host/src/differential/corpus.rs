@@ -7,10 +7,7 @@
 //! instructions, and the text of kernels that are built. Each is deterministic, but for the seed
 //! that the long form may be given (`KPROBES_FUZZ_SEED`).
 
-use std::{
-    env,
-    fs, //
-};
+use super::*;
 
 /// One byte more than an instruction can have.
 pub(super) type Text = [u8; 16];
@@ -329,7 +326,7 @@ pub(super) fn images(look: &mut impl FnMut(&Text)) {
         while at < text.len() {
             let string = Builder::new().put(&text[at..text.len().min(at + 16)]).0;
             look(&string);
-            at += super::our_len(&string).unwrap_or(1);
+            at += our_len(&string).unwrap_or(1);
         }
     }
 }

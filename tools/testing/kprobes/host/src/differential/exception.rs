@@ -4,7 +4,7 @@
 //!
 //! The list in `Documentation/trace/rust-kprobes/decoder.rst` says more about each.
 
-use super::bytes::Shape;
+use super::*;
 
 struct Exception {
     judge: &'static str,

@@ -4,23 +4,10 @@
 //!
 //! It knows all encodings but REX2 and those of APX, and refuses what a CPU refuses.
 
-use super::{
-    corpus::Text,
-    judge::Judge,
-    AT, //
-};
+use super::*;
 use crate::x86::flow::{
     Flow,
     Place, //
-};
-use iced_x86::{
-    Code,
-    Decoder,
-    DecoderOptions,
-    FlowControl,
-    Instruction,
-    Mnemonic,
-    OpKind, //
 };
 
 pub(super) struct Iced;

@@ -5,12 +5,7 @@
 //! It is made to find the ends of valid instructions and takes most other bytes for instructions
 //! too, so it judges lengths only.
 
-use super::{
-    corpus::Text,
-    judge::Judge,
-    library::Library, //
-};
-use std::ffi::c_int;
+use super::*;
 
 type Decode = unsafe extern "C" fn(*const u8, c_int, *mut c_int) -> c_int;
 type Walk = unsafe extern "C" fn(*const u8, u64) -> u64;

@@ -2,7 +2,7 @@
 
 //! What a decoder has to tell to be a judge.
 
-use super::corpus::Text;
+use super::*;
 
 /// Somebody else's decoder.
 pub(super) trait Judge {
@@ -46,7 +46,7 @@ impl<A: Judge, B: Judge> Judge for Either<A, B> {
             return Some(len);
         }
         let len = self.1.as_mut()?.len(text);
-        len.filter(|_| len == super::our_len(text))
+        len.filter(|_| len == our_len(text))
     }
 
     fn say(&mut self, text: &Text) -> String {

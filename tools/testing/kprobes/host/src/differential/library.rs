@@ -4,16 +4,7 @@
 //!
 //! So that the tests build where these libraries are not.
 
-use std::{
-    env,
-    ffi::{
-        c_char,
-        c_int,
-        c_void,
-        CStr,
-        CString, //
-    },
-};
+use super::*;
 
 const RTLD_NOW: c_int = 2;
 

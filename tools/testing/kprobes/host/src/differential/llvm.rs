@@ -5,22 +5,8 @@
 //! It knows all encodings, APX among them. It does not know which of them some CPU would refuse
 //! for a prefix that may not stand there.
 
-use super::{
-    corpus::Text,
-    judge::Judge,
-    library::Library,
-    AT,
-    MAX_INSN, //
-};
-use std::{
-    ffi::{
-        c_char,
-        c_int,
-        c_void,
-        CStr, //
-    },
-    ptr, //
-};
+use super::*;
+use std::ptr;
 
 type Create = unsafe extern "C" fn(
     *const c_char,

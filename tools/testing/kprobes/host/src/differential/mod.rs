@@ -34,11 +34,32 @@ use crate::{
 };
 use bytes::Shape;
 use corpus::Text;
+use iced_x86::{
+    Code,
+    Decoder,
+    DecoderOptions,
+    FlowControl,
+    Instruction,
+    Mnemonic,
+    OpKind, //
+};
 use judge::Judge;
+use library::Library;
 use report::Report;
-use std::collections::{
-    BTreeMap,
-    BTreeSet, //
+use std::{
+    collections::{
+        BTreeMap,
+        BTreeSet, //
+    },
+    env,
+    ffi::{
+        c_char,
+        c_int,
+        c_void,
+        CStr,
+        CString, //
+    },
+    fs, //
 };
 
 /// Where every instruction stands: high, as kernel text does, so that distances wrap as there.

@@ -2,12 +2,7 @@
 
 //! What a property saw: counted, and the unexplained shown.
 
-use super::{
-    bytes::Shape,
-    corpus::Text,
-    exception, //
-};
-use std::collections::BTreeMap;
+use super::*;
 
 /// How many different disagreements are shown.
 const SHOWN: usize = 40;

@@ -6,11 +6,9 @@
 //! turns; the best turn of each counts, which is the one that least else disturbed.
 
 use super::{
-    corpus,
     insn_c::InsnC,
-    judge::Judge, //
+    *, //
 };
-use crate::x86::decode::decode;
 use std::{
     hint::black_box,
     time::{
@@ -28,7 +26,7 @@ const LIMIT: usize = 32 << 20;
 fn instructions(judge: &mut InsnC) -> (Vec<u8>, u32) {
     let (mut text, mut count) = (Vec::new(), 0);
     let mut take = |string: &corpus::Text| {
-        let ours = super::our_len(string);
+        let ours = our_len(string);
         if text.len() < LIMIT && ours.is_some() && ours == judge.len(string) {
             text.extend_from_slice(&string[..ours.unwrap_or_default()]);
             count += 1;

@@ -2,24 +2,7 @@
 
 //! An instruction starts where iced says that one does, and nowhere else.
 
-use super::{
-    iced,
-    random::{
-        runs,
-        Random, //
-    },
-    AT, //
-};
-use crate::{
-    model::{
-        addr::TextAddr,
-        refusal::Refusal, //
-    },
-    x86::{
-        boundary,
-        decode::decode, //
-    },
-};
+use super::*;
 
 const SHORT: usize = 20_000;
 

@@ -4,16 +4,7 @@
 
 #![cfg(target_arch = "x86_64")]
 
-use super::{
-    machine::Machine,
-    op,
-    random::Random,
-    AT, //
-};
-use crate::{
-    model::addr::TextAddr,
-    x86::emulate::emulate, //
-};
+use super::*;
 use core::arch::asm;
 
 /// CF, PF, AF, ZF, SF and OF, in all combinations.

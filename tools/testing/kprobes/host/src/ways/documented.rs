@@ -7,25 +7,18 @@
 //! It asks for every opcode of the legacy maps with every mandatory prefix and ModRM, and puts
 //! together what has the same answer. Names are iced's.
 
-use super::forms::{
-    alike,
-    ask,
-    forms,
-    lines,
-    Line,
-    PREFIXES, //
-};
-use crate::x86::insn::Opcode;
-use std::{
-    collections::{
-        BTreeMap,
-        BTreeSet, //
+use super::{
+    forms::{
+        alike,
+        ask,
+        forms,
+        lines,
+        Line,
+        PREFIXES, //
     },
-    env,
-    fmt::Write,
-    fs,
-    path::Path, //
+    *, //
 };
+use std::fmt::Write;
 
 const PAGE: &str = "../../../../../Documentation/trace/rust-kprobes/x86-instructions.rst";
 const REASONS: &str = include_str!("../../../../../../rust/kprobes/model/refusal.rs");

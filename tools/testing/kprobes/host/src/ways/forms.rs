@@ -5,25 +5,7 @@
 //! A form is a mandatory prefix and a ModRM, which may be the same instruction as another. What a
 //! reader wants is the fewest words that tell the forms of one answer from the rest.
 
-use crate::{
-    model::refusal::Refusal,
-    x86::{
-        classify::{
-            classify,
-            Way, //
-        },
-        decode::decode,
-        insn::{
-            Insn,
-            Opcode, //
-            MAX_INSN,
-        },
-    },
-};
-use std::collections::{
-    BTreeMap,
-    BTreeSet, //
-};
+use super::*;
 
 pub(super) const PREFIXES: [&[u8]; 4] = [&[], &[0x66], &[0xf3], &[0xf2]];
 
@@ -66,8 +48,7 @@ pub(super) fn ask(head: &[u8]) -> Option<(Insn, String, String)> {
     let mut bytes = [0; MAX_INSN];
     bytes.get_mut(..head.len())?.copy_from_slice(head);
     let insn = decode(&bytes).ok()?;
-    let name =
-        super::iced(&bytes, super::AT).map(|insn| format!("{:?}", insn.mnemonic()).to_lowercase());
+    let name = iced(&bytes, AT).map(|insn| format!("{:?}", insn.mnemonic()).to_lowercase());
     let way = told(classify(&insn, &bytes, None, false));
     Some((insn, way, name.unwrap_or_default()))
 }

@@ -2,15 +2,8 @@
 
 //! Saved registers of random values, whose memory has a known word everywhere.
 
-use super::random::Random;
-use crate::x86::{
-    emulate::Frame,
-    operand::Segment, //
-};
-use iced_x86::{
-    Instruction,
-    Register, //
-};
+use super::*;
+use crate::x86::operand::Segment;
 use std::cell::Cell;
 
 #[derive(Clone)]
@@ -49,9 +42,7 @@ impl Machine {
 
     /// Where the operand in memory of `insn` is, if it has one.
     pub(super) fn operand(&self, insn: &Instruction) -> Option<u64> {
-        let memory = insn
-            .op_kinds()
-            .position(|kind| kind == iced_x86::OpKind::Memory)?;
+        let memory = insn.op_kinds().position(|kind| kind == OpKind::Memory)?;
         insn.virtual_address(memory as u32, 0, |register, _, _| match register {
             Register::FS => Some(self.fs),
             Register::GS => Some(self.gs),

@@ -18,18 +18,63 @@ mod random;
 mod safety;
 mod unrun;
 
-use crate::x86::{
-    classify::{
-        classify,
-        Way, //
+use crate::{
+    model::{
+        addr::{
+            TextAddr,
+            TextRange, //
+        },
+        refusal::Refusal, //
     },
-    decode::decode,
-    emulate::Op,
+    x86::{
+        boundary,
+        classify::{
+            classify,
+            Way, //
+        },
+        decode::decode,
+        emulate::{
+            emulate,
+            Frame,
+            Op, //
+        },
+        insn::{
+            Insn,
+            Opcode,
+            MAX_INSN, //
+        },
+        relocate, //
+    },
 };
 use iced_x86::{
+    Code,
     Decoder,
     DecoderOptions,
-    Instruction, //
+    EncodingKind,
+    FlowControl,
+    Instruction,
+    Mnemonic,
+    OpKind,
+    Register,
+    RflagsBits, //
+};
+use machine::{
+    word,
+    Machine, //
+};
+use random::{
+    runs,
+    Random, //
+};
+use std::{
+    collections::{
+        BTreeMap,
+        BTreeSet, //
+    },
+    env,
+    ffi::CString,
+    fs,
+    path::Path, //
 };
 
 /// Where instructions stand: high, as kernel text does, so that distances wrap as there.

@@ -2,38 +2,7 @@
 
 //! Where operands are and branches lead: the same as iced says, here and after a copy.
 
-use super::{
-    iced,
-    machine::{
-        word,
-        Machine, //
-    },
-    op,
-    random::{
-        runs,
-        Random, //
-    },
-    AT, //
-};
-use crate::{
-    model::{
-        addr::TextAddr,
-        refusal::Refusal, //
-    },
-    x86::{
-        decode::decode,
-        emulate::{
-            emulate,
-            Op, //
-        },
-        relocate, //
-    },
-};
-use iced_x86::{
-    FlowControl,
-    Mnemonic,
-    Register, //
-};
+use super::*;
 
 const SHORT: usize = 300_000;
 

@@ -2,10 +2,8 @@
 
 //! Random numbers and instructions, the same in each run with the same seed.
 
-use crate::{
-    differential::corpus,
-    x86::insn::MAX_INSN, //
-};
+use super::*;
+use crate::differential::corpus;
 
 /// How often to try what is tried `short` times when nothing is said.
 pub(super) fn runs(short: usize) -> usize {
@@ -93,9 +91,7 @@ impl Random {
     /// The same with an operand relative to the next instruction, if it has a ModRM.
     pub(super) fn rip_relative(&mut self) -> [u8; MAX_INSN] {
         let mut bytes = self.any();
-        let modrm = crate::x86::decode::decode(&bytes)
-            .ok()
-            .and_then(|insn| insn.modrm_field());
+        let modrm = decode(&bytes).ok().and_then(|insn| insn.modrm_field());
         if let Some(field) = modrm {
             let modrm = &mut bytes[usize::from(field.offset)];
             *modrm = *modrm & 0b00_111_000 | 5;

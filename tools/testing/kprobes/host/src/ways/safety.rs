@@ -2,27 +2,7 @@
 
 //! Nothing is copied that goes elsewhere or reaches beyond the task.
 
-use super::{
-    iced,
-    random::{
-        runs,
-        Random, //
-    },
-    way,
-    AT, //
-};
-use crate::x86::{
-    classify::Way,
-    decode::decode,
-    insn::MAX_INSN, //
-};
-use iced_x86::{
-    FlowControl,
-    Instruction,
-    Mnemonic,
-    Register,
-    RflagsBits, //
-};
+use super::*;
 
 const SHORT: usize = 1_000_000;
 
@@ -123,7 +103,7 @@ fn classification_never_panics_on_short_bytes() {
             let cut = bytes.get(..len).unwrap_or_default();
             let next = decode(bytes.get(len..).unwrap_or_default()).ok();
             // Whatever comes of it.
-            let _ = crate::x86::classify::classify(&insn, cut, next.as_ref(), len % 2 == 0);
+            let _ = classify(&insn, cut, next.as_ref(), len % 2 == 0);
         }
     }
 }

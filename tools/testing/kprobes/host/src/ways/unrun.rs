@@ -8,26 +8,7 @@
 //! there, REX2 is held against the same opcode with REX, and of both REX2 and the fourth map of
 //! EVEX no byte of a copy may differ but for a displacement that moves against it.
 
-use super::{
-    iced,
-    AT, //
-};
-use crate::{
-    model::addr::TextAddr,
-    x86::{
-        classify::{
-            classify,
-            Way, //
-        },
-        decode::decode,
-        insn::{
-            Insn,
-            MAX_INSN, //
-        },
-        relocate, //
-    },
-};
-use std::collections::BTreeSet;
+use super::*;
 
 /// Where copies are.
 const TO: u64 = AT + 0x1234_5000;
@@ -73,7 +54,7 @@ fn judged_by_iced(heads: impl Iterator<Item = Vec<u8>>) -> usize {
                 let mut there = iced(&copy, TO).expect("an instruction");
                 assert_eq!(copy.len(), theirs.len(), "{bytes:02x?}");
                 if theirs.is_ip_rel_memory_operand() {
-                    let memory = |insn: &iced_x86::Instruction| insn.ip_rel_memory_address();
+                    let memory = |insn: &Instruction| insn.ip_rel_memory_address();
                     assert_eq!(memory(&there), memory(&theirs), "{bytes:02x?}");
                 }
                 there.set_ip(theirs.ip());

@@ -12,40 +12,15 @@
 //!
 //! An answer is `jump`, `ftrace`, `breakpoint: why it stays one`, or `refused: why`.
 
-use super::{
-    coverage,
-    image::Image,
-    stated,
-    Function,
-    THERE, //
-};
+use super::*;
 use crate::{
-    model::{
-        addr::TextAddr,
-        not_optimized::NotOptimized,
-        refusal::Refusal,
-        surroundings::Surroundings,
-        symbol::{
-            self,
-            Kind, //
-        }, //
-    },
+    model::symbol::Kind,
     x86::{
         call_check,
-        classify::{
-            classify,
-            Way, //
-        },
-        decode::decode,
-        emulate::Op,
-        relocate,
-        ways, //
+        classify::Way, //
     },
 };
 use std::{
-    collections::BTreeSet,
-    env,
-    ffi::CString,
     fs::File,
     io::{
         BufWriter,
@@ -103,15 +78,10 @@ fn entered(image: &Image) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     for (start, end, _) in pieces(image) {
         // What cannot be decoded is no code.
-        let _ = ways::leaving(
-            super::range(start, end),
-            image.build,
-            &mut read,
-            &mut |to| {
-                found.insert(to.get());
-                Ok(())
-            },
-        );
+        let _ = ways::leaving(range(start, end), image.build, &mut read, &mut |to| {
+            found.insert(to.get());
+            Ok(())
+        });
     }
     found.retain(|to| image.text().contains(TextAddr::new(*to)));
     found.retain(|to| !image.functions.contains_key(to));
@@ -129,7 +99,7 @@ fn is_listed(image: &Image, at: u64, start: u64, name: &str) -> bool {
 
 /// Do others change the instruction, or trap there?
 fn is_owned(image: &Image, at: u64) -> bool {
-    let byte = super::range(at, at + 1);
+    let byte = range(at, at + 1);
     !image.is_ftraces(at) && image.owner(byte).is_some()
 }
 

@@ -2,40 +2,8 @@
 
 //! Which addresses of a built kernel may become jumps, by our rule and by C's.
 
-use super::{
-    image::{
-        images,
-        Image, //
-    },
-    same,
-    stated,
-    Function,
-    THERE, //
-};
-use crate::{
-    model::{
-        addr::TextAddr,
-        not_optimized::NotOptimized,
-        refusal::Refusal, //
-    },
-    x86::{
-        decode::decode,
-        detour::Copied,
-        indirect::Indirect,
-        ways::{
-            self,
-            Build,
-            Way, //
-        },
-    },
-};
-use std::{
-    collections::{
-        BTreeMap,
-        BTreeSet, //
-    },
-    time::Instant, //
-};
+use super::*;
+use std::time::Instant;
 
 /// What C's rule and ours say of the addresses of a kernel.
 #[derive(Default)]
@@ -93,9 +61,7 @@ pub(super) fn starts(image: &Image, start: u64, end: u64) -> Vec<u64> {
         let bytes = image.bytes(at);
         let Ok(insn) = decode(bytes) else { break };
         found.push(at);
-        let is_padding = bytes[0] == 0xcc
-            || super::super::op(bytes)
-                .is_some_and(|(op, _)| op == crate::x86::emulate::Op::Nothing);
+        let is_padding = bytes[0] == 0xcc || op(bytes).is_some_and(|(op, _)| op == Op::Nothing);
         if !is_padding {
             used = found.len();
         }
@@ -198,7 +164,7 @@ fn look_around(image: &mut Image) -> Vec<String> {
             indirect: Indirect::Marked,
             ..image.build
         };
-        let piece = super::range(start, end);
+        let piece = range(start, end);
         // What cannot be decoded is no code.
         let _ = ways::each(piece, text, past_jump_tables, &mut read, &mut look);
     }

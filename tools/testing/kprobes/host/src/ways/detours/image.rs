@@ -7,40 +7,13 @@
 //! switched. Memory has all that, but no more what is for the beginning, which the file is asked
 //! for then.
 
+use super::*;
 use crate::{
     model::{
-        addr::{
-            TextAddr,
-            TextRange, //
-        },
         not_optimized::Owner,
-        surroundings::Surroundings,
-        symbol::{
-            self,
-            Family, //
-        },
+        symbol::Family, //
     },
-    x86::{
-        decode::decode,
-        indirect::{
-            Indirect,
-            Thunks, //
-        },
-        ways::{
-            self,
-            Build, //
-        }, //
-    },
-};
-use std::{
-    collections::{
-        BTreeMap,
-        BTreeSet, //
-    },
-    env,
-    ffi::CString,
-    fs,
-    path::Path, //
+    x86::indirect::Thunks,
 };
 
 /// What kallsyms has room for of a name, with its NUL. It leaves out those that are longer.
@@ -163,7 +136,7 @@ impl Image {
         let kind = |(name, len)| {
             let start = self.symbol(&format!("__x86_indirect_{name}thunk_array"));
             let (start, len) = start.map_or((0, 0), |start| (start, 16 * len));
-            super::range(start, start + len)
+            range(start, start + len)
         };
         Thunks {
             kernel: self.text(),
@@ -310,7 +283,7 @@ impl Image {
         let last = self.text().end().get();
         let ends = self.functions.keys().skip(1).copied().chain([last]);
         for (&start, end) in self.functions.keys().zip(ends) {
-            let piece = super::range(start, end);
+            let piece = range(start, end);
             if ways::leaving(piece, self.build, &mut read, &mut |_| Ok(())) == Ok(true) {
                 found.extend(self.families[&start].iter().copied());
             }
@@ -328,7 +301,7 @@ impl Image {
     /// The text that stays.
     pub(super) fn text(&self) -> TextRange {
         let text = self.section(".text");
-        super::range(text.at, text.at + text.len as u64)
+        range(text.at, text.at + text.len as u64)
     }
 
     /// From one symbol to another; nothing if the kernel has none.

@@ -14,16 +14,16 @@ mod random;
 mod same;
 mod stated;
 
+use super::*;
 use crate::{
     model::{
-        addr::{
-            TextAddr,
-            TextRange, //
-        },
         not_optimized::NotOptimized,
-        surroundings::Surroundings, //
+        surroundings::Surroundings,
+        symbol, //
     },
     x86::{
+        detour::Copied,
+        indirect::Indirect,
         region::Region,
         ways::{
             self,
@@ -32,6 +32,10 @@ use crate::{
             Ways, //
         }, //
     },
+};
+use image::{
+    images,
+    Image, //
 };
 
 /// Where copies are put: as far from most of the text as a module may be.

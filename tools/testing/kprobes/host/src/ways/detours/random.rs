@@ -2,44 +2,14 @@
 
 //! Regions of random functions: nothing leads into them, and their copies do what they do.
 
-use super::{
-    super::{
-        iced,
-        machine::Machine,
-        random::{
-            runs,
-            Random, //
-        },
-        AT, //
-    },
-    same,
-    Function,
-    THERE, //
-};
+use super::*;
 use crate::{
-    model::{
-        addr::TextAddr,
-        not_optimized::NotOptimized,
-        surroundings::Alone, //
-    },
+    model::surroundings::Alone,
     x86::{
-        classify::{
-            classify,
-            Way, //
-        },
-        decode::decode,
-        detour::Copied,
-        emulate::{
-            emulate,
-            Frame, //
-        },
-        flow::Flow,
-        indirect::Indirect,
-        region::Region,
-        ways::Build, //
+        classify::Way,
+        flow::Flow, //
     },
 };
-use std::collections::BTreeMap;
 
 const SHORT: usize = 40_000;
 
@@ -115,7 +85,7 @@ fn each(mut look: impl FnMut(&[u8], &[usize], usize, Result<Region, NotOptimized
             into.copy_from_slice(code.get(start..start + into.len())?);
             Some(())
         };
-        let text = super::range(AT, AT + code.len() as u64);
+        let text = range(AT, AT + code.len() as u64);
         let mut function = Function::of(text, build, &mut read);
         for &start in &starts {
             let region = function.region(AT + start as u64, &Alone, &mut read);

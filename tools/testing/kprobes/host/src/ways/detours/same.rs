@@ -2,22 +2,7 @@
 
 //! Whether the copied part of a detour does what the region does, by what iced says of both.
 
-use super::super::{
-    iced,
-    AT, //
-};
-use crate::{
-    model::addr::TextAddr,
-    x86::{
-        detour::Copied,
-        region::Region, //
-    },
-};
-use iced_x86::{
-    FlowControl,
-    Instruction,
-    Mnemonic, //
-};
+use super::*;
 
 /// Reads instructions one after the other.
 struct Reader<'a> {
@@ -85,7 +70,7 @@ pub(super) fn wrong(region: &Region, copied: &Copied, there: TextAddr) -> Option
             }
             FlowControl::Call => {
                 let pushes = to.mnemonic() == Mnemonic::Push
-                    && to.op0_kind() == iced_x86::OpKind::Immediate32to64
+                    && to.op0_kind() == OpKind::Immediate32to64
                     && to.immediate32to64() as u64 == from.next_ip()
                     && to.stack_pointer_increment() == -8;
                 if !pushes || from.next_ip() != end {

@@ -5,22 +5,7 @@
 //! iced says how long instructions are and where branches lead. Of an instruction C looks at the
 //! opcode's byte, whatever its map, and at its escape bytes, which are looked for here.
 
-use super::image::Image;
-use crate::{
-    model::{
-        addr::TextAddr,
-        surroundings::Surroundings, //
-    },
-    x86::indirect::Indirect,
-};
-use iced_x86::{
-    Code,
-    Decoder,
-    DecoderOptions,
-    EncodingKind,
-    Instruction,
-    OpKind, //
-};
+use super::*;
 
 const JUMP_LEN: u64 = 5;
 
@@ -257,7 +242,7 @@ impl Function {
             }
             reached += insn.len as u64;
         }
-        match image.owner_but_bug(super::range(at, reached)) {
+        match image.owner_but_bug(range(at, reached)) {
             Some(_) => Err(OWNED),
             None => Ok(()),
         }
