@@ -458,290 +458,114 @@ const JUMP: Race = Race {
     ..HIT
 };
 
-/// One that comes back joins one that does not.
-const PUSH_AROUND: Race = Race {
-    first: &[0],
-    change: |world| {
-        world.push(1);
-        world.tell();
-    },
-    stay: &[0],
-    come: &[1],
-    ..HIT
-};
+/// Races: the probes that are there first, those that stay, come and go, and what is done.
+macro_rules! races {
+    ($($(#[$doc:meta])*
+    $name:ident: $hits:ident $first:tt stay $stay:tt come $come:tt go $go:tt $change:expr;)*) => {$(
+        $(#[$doc])*
+        const $name: Race = Race {
+            first: &$first,
+            stay: &$stay,
+            come: &$come,
+            go: &$go,
+            change: $change,
+            ..$hits
+        };
+    )*};
+}
 
-/// The same where hits walk the chain already.
-const PUSH_WALKED: Race = Race {
-    first: &[0, 2],
-    stay: &[0, 2],
-    ..PUSH_AROUND
-};
-
-/// One that does not come back joins one that does.
-const PUSH_BEFORE: Race = Race {
-    first: &[1],
-    change: |world| {
-        world.push(0);
-        world.tell();
-    },
-    stay: &[1],
-    come: &[0],
-    ..HIT
-};
-
-/// One comes where hits walk, and is older than another one that goes again: a hit that comes to it
-/// may have seen nothing but the last store.
-const PUSH_AND_REMOVE: Race = Race {
-    first: &[0, 2],
-    change: |world| {
+races! {
+    /// One that comes back joins one that does not.
+    PUSH_AROUND: HIT [0] stay [0] come [1] go []
+        |world| { world.push(1); world.tell(); };
+    /// The same where hits walk the chain already.
+    PUSH_WALKED: HIT [0, 2] stay [0, 2] come [1] go []
+        |world| { world.push(1); world.tell(); };
+    /// One that does not come back joins one that does.
+    PUSH_BEFORE: HIT [1] stay [1] come [0] go []
+        |world| { world.push(0); world.tell(); };
+    /// One comes where hits walk, and is older than another one that goes again: a hit that comes
+    /// to it may have seen nothing but the last store.
+    PUSH_AND_REMOVE: HIT [0, 2] stay [0, 2] come [1] go [3] |world| {
         world.push(1);
         world.push(3);
         world.take_out(3);
         world.tell();
         world.free_later(&[3]);
-    },
-    stay: &[0, 2],
-    come: &[1],
-    go: &[3],
-    ..HIT
-};
-
-/// One comes, and is alone after the other one has gone.
-const TAKE_OVER: Race = Race {
-    first: &[0],
-    change: |world| {
-        world.push(2);
-        world.take_out(0);
-        world.tell();
-        world.free_later(&[0]);
-    },
-    come: &[2],
-    go: &[0],
-    ..HIT
-};
-
-/// The newest of three goes.
-const REMOVE_NEWEST: Race = Race {
-    first: &[0, 1, 3],
-    change: |world| {
-        world.take_out(3);
-        world.tell();
-        world.free_later(&[3]);
-    },
-    stay: &[0, 1],
-    go: &[3],
-    ..HIT
-};
-
-/// The one in the middle goes.
-const REMOVE_MIDDLE: Race = Race {
-    first: &[0, 1, 2],
-    change: |world| {
-        world.take_out(1);
-        world.tell();
-        world.free_later(&[1]);
-    },
-    stay: &[0, 2],
-    go: &[1],
-    ..HIT
-};
-
-/// The oldest goes, and then the only one.
-const REMOVE_ALL: Race = Race {
-    first: &[0, 1],
-    change: |world| {
-        world.take_out(0);
-        world.take_out(1);
-        world.tell();
-        world.free_later(&[0, 1]);
-    },
-    go: &[0, 1],
-    ..HIT
-};
-
-/// A probe goes, and comes again after a grace period.
-const AGAIN: Race = Race {
-    first: &[0, 1],
-    change: |world| {
-        world.take_out(1);
-        if world.is_quiet() {
-            world.push(1);
-        }
-    },
-    stay: &[0],
-    go: &[1],
-    ..HIT
-};
-
-/// The only one rests, and then for longer than a grace period.
-const DISABLE_LONE: Race = Race {
-    first: &[1],
-    change: |world| {
-        world.disable(1);
-        world.tell();
-        world.rest_later(1);
-    },
-    go: &[1],
-    ..HIT
-};
-
-/// One of two rests.
-const DISABLE_ONE: Race = Race {
-    first: &[0, 1],
-    change: |world| {
-        world.disable(1);
-        world.tell();
-        world.rest_later(1);
-    },
-    stay: &[0],
-    go: &[1],
-    ..HIT
-};
-
-/// One that rests is called again.
-const ENABLE: Race = Race {
-    first: &[0],
-    change: |world| {
+    };
+    /// One comes, and is alone after the other one has gone.
+    TAKE_OVER: HIT [0] stay [] come [2] go [0]
+        |world| { world.push(2); world.take_out(0); world.tell(); world.free_later(&[0]); };
+    /// The newest of three goes.
+    REMOVE_NEWEST: HIT [0, 1, 3] stay [0, 1] come [] go [3]
+        |world| { world.take_out(3); world.tell(); world.free_later(&[3]); };
+    /// The one in the middle goes.
+    REMOVE_MIDDLE: HIT [0, 1, 2] stay [0, 2] come [] go [1]
+        |world| { world.take_out(1); world.tell(); world.free_later(&[1]); };
+    /// The oldest goes, and then the only one.
+    REMOVE_ALL: HIT [0, 1] stay [] come [] go [0, 1]
+        |world| { world.take_out(0); world.take_out(1); world.tell(); world.free_later(&[0, 1]); };
+    /// A probe goes, and comes again after a grace period.
+    AGAIN: HIT [0, 1] stay [0] come [] go [1]
+        |world| { world.take_out(1); if world.is_quiet() { world.push(1); } };
+    /// The only one rests, and then for longer than a grace period.
+    DISABLE_LONE: HIT [1] stay [] come [] go [1]
+        |world| { world.disable(1); world.tell(); world.rest_later(1); };
+    /// One of two rests.
+    DISABLE_ONE: HIT [0, 1] stay [0] come [] go [1]
+        |world| { world.disable(1); world.tell(); world.rest_later(1); };
+    /// One that rests is called again.
+    ENABLE: HIT [0] stay [0] come [1] go [] |world| {
         world.probes[1].fill();
         world.probes[1].set(DISABLED, true);
         world.chain().push(world.probe(1));
         world.enable(1);
         world.tell();
-    },
-    stay: &[0],
-    come: &[1],
-    ..HIT
-};
-
-/// One comes, so that there are several that jumps lead to.
-const PUSH_TO_SEVERAL: Race = Race {
-    first: &[0],
-    change: |world| {
-        world.push(2);
-        world.tell();
-    },
-    stay: &[0],
-    come: &[2],
-    ..JUMP
-};
-
-/// One of several that jumps lead to rests.
-const DISABLE_OF_SEVERAL: Race = Race {
-    first: &[0, 2],
-    change: |world| {
-        world.disable(0);
-        world.tell();
-        world.rest_later(0);
-    },
-    stay: &[2],
-    go: &[0],
-    ..JUMP
-};
-
-/// The newest of several that jumps lead to goes.
-const REMOVE_OF_SEVERAL: Race = Race {
-    first: &[0, 2],
-    change: |world| {
-        world.take_out(2);
-        world.tell();
-        world.free_later(&[2]);
-    },
-    stay: &[0],
-    go: &[2],
-    ..JUMP
-};
-
-/// One that comes back is put behind one that does not.
-const OLDEST_TO_LONE: Race = Race {
-    first: &[0],
-    change: |world| {
-        world.push_oldest(1);
-        world.tell();
-    },
-    stay: &[0],
-    come: &[1],
-    ..HIT
-};
-
-/// The same where hits walk the chain already, of which the last one goes then.
-const OLDEST_WALKED: Race = Race {
-    first: &[2, 0],
-    change: |world| {
-        world.push_oldest(1);
-        world.take_out(2);
-        world.tell();
-        world.free_later(&[2]);
-    },
-    stay: &[0],
-    come: &[1],
-    go: &[2],
-    ..HIT
-};
-
-/// The same, under who comes by a jump that is no more: whether he meets the new one or not, it is
-/// there.
-const OLDEST_UNDER_A_JUMP: Race = Race {
-    first: &[0, 2],
-    change: |world| {
-        world.push_oldest(1);
-        world.take_out(1);
-        world.free_later(&[1]);
-        world.tell();
-    },
-    stay: &[0, 2],
-    go: &[1],
-    ..JUMP
-};
-
-/// It goes again, and the others stay.
-const OLDEST_GOES: Race = Race {
-    first: &[0],
-    change: |world| {
+    };
+    /// One comes, so that there are several that jumps lead to.
+    PUSH_TO_SEVERAL: JUMP [0] stay [0] come [2] go []
+        |world| { world.push(2); world.tell(); };
+    /// One of several that jumps lead to rests.
+    DISABLE_OF_SEVERAL: JUMP [0, 2] stay [2] come [] go [0]
+        |world| { world.disable(0); world.tell(); world.rest_later(0); };
+    /// The newest of several that jumps lead to goes.
+    REMOVE_OF_SEVERAL: JUMP [0, 2] stay [0] come [] go [2]
+        |world| { world.take_out(2); world.tell(); world.free_later(&[2]); };
+    /// One that comes back is put behind one that does not.
+    OLDEST_TO_LONE: HIT [0] stay [0] come [1] go []
+        |world| { world.push_oldest(1); world.tell(); };
+    /// The same where hits walk the chain already, of which the last one goes then.
+    OLDEST_WALKED: HIT [2, 0] stay [0] come [1] go [2]
+        |world| { world.push_oldest(1); world.take_out(2); world.tell(); world.free_later(&[2]); };
+    /// The same, under who comes by a jump that is no more: whether he meets the new one or not, it
+    /// is there.
+    OLDEST_UNDER_A_JUMP: JUMP [0, 2] stay [0, 2] come [] go [1]
+        |world| { world.push_oldest(1); world.take_out(1); world.free_later(&[1]); world.tell(); };
+    /// It goes again, and the others stay.
+    OLDEST_GOES: HIT [0] stay [0] come [2] go [1] |world| {
         world.push_oldest(1);
         world.push(2);
         world.take_out(1);
         world.tell();
         world.free_later(&[1]);
-    },
-    stay: &[0],
-    come: &[2],
-    go: &[1],
-    ..HIT
-};
-
-/// A chain takes over another one's, while its only probe is called.
-const APPEND_TO_LONE: Race = Race {
-    first: &[0],
-    change: |world| {
+    };
+    /// A chain takes over another one's, while its only probe is called.
+    APPEND_TO_LONE: HIT [0] stay [0] come [1] go [] |world| {
         world.probes[1].fill();
         let other = Chain::of(world.probe(1));
         world.chain().append(&other);
         world.tell();
-    },
-    stay: &[0],
-    come: &[1],
-    ..HIT
-};
-
-/// The same, while hits walk it.
-const APPEND: Race = Race {
-    first: &[0],
-    change: |world| {
+    };
+    /// The same, while hits walk it.
+    APPEND: HIT [0] stay [] come [1] go [0] |world| {
         world.disable(0);
         world.probes[1].fill();
         let other = Chain::of(world.probe(1));
         world.chain().append(&other);
         world.tell();
-    },
-    come: &[1],
-    go: &[0],
-    ..HIT
-};
-
-/// Text has come again: the place is made anew, and the old probe goes out of both.
-const RENEW: Race = Race {
-    first: &[1],
-    change: |world| {
+    };
+    /// Text has come again: the place is made anew, and the old probe goes out of both.
+    RENEW: HIT [1] stay [] come [0] go [1] |world| {
         world.disable(1);
         world.probes[0].fill();
         let fresh = Chain::of(world.probe(0));
@@ -751,11 +575,8 @@ const RENEW: Race = Race {
         world.tell();
         world.places[1].get().unwrap().remove(&world.probes[1]);
         world.free_later(&[1]);
-    },
-    come: &[0],
-    go: &[1],
-    ..HIT
-};
+    };
+}
 
 models! {
     probe_that_joins_is_called_before_and_after:
@@ -787,16 +608,8 @@ models! {
     place_made_anew_lets_the_old_probe_go: RENEW.run(Fault::None);
 }
 
-#[test]
-fn two_hits_while_probes_change_places() {
-    let race = Race {
-        hits: 2,
-        ..TAKE_OVER
-    };
-    race.run(Fault::None);
-}
-
 models! {
+    two_hits_while_probes_change_places: Race { hits: 2, ..TAKE_OVER }.run(Fault::None);
     probe_led_to_without_an_order_is_caught ("Causality violation"): PUSH_WALKED.run(Fault::Lead);
     probe_behind_one_that_goes_without_an_order_is_caught ("Causality violation"):
         PUSH_AND_REMOVE.run(Fault::Lead);

@@ -331,8 +331,7 @@ impl Race {
     fn run(self, fault: Fault) {
         let mut model = loom::model::Builder::new();
         // With two readers, only orders in which each thread is interrupted at most three times:
-        // all
-        // would take minutes.
+        // all would take minutes.
         model.preemption_bound = (self.readers > 1).then_some(3);
         model.check(move || self.once(fault));
     }
@@ -369,100 +368,57 @@ impl Race {
     }
 }
 
-/// An entry comes in behind another one.
-const INSERTION: Race = Race {
-    readers: 1,
-    len: 4,
-    arrays: 1,
-    before: &[0],
-    change: |writer, table, all, armed| arm(writer, table, all[1], armed),
-    stays: 0,
-    armed: 1,
-};
+/// Races of one reader, see [`Race`] for the words.
+macro_rules! races {
+    ($($(#[$doc:meta])* $name:ident: len $len:literal arrays $arrays:literal
+    before $before:tt stays $stays:literal armed $armed:literal $change:expr;)*) => {$(
+        $(#[$doc])*
+        const $name: Race = Race {
+            readers: 1,
+            len: $len,
+            arrays: $arrays,
+            before: &$before,
+            change: $change,
+            stays: $stays,
+            armed: $armed,
+        };
+    )*};
+}
 
-/// An entry goes that another one is behind; the word it left is used again.
-const REMOVAL: Race = Race {
-    readers: 1,
-    len: 8,
-    arrays: 1,
-    before: &[0, 1],
-    change: |writer, table, all, armed| {
+races! {
+    /// An entry comes in behind another one.
+    INSERTION: len 4 arrays 1 before [0] stays 0 armed 1
+        |writer, table, all, armed| arm(writer, table, all[1], armed);
+    /// An entry goes that another one is behind; the word it left is used again.
+    REMOVAL: len 8 arrays 1 before [0, 1] stays 1 armed 2 |writer, table, all, armed| {
         remove(writer, table, all[0]);
         arm(writer, table, all[2], armed);
-    },
-    stays: 1,
-    armed: 2,
-};
-
-/// Entries go at the end of a way, so their words become empty; one of them is used again.
-const SWEEP: Race = Race {
-    readers: 1,
-    len: 8,
-    arrays: 1,
-    before: &[0, 1, 2],
-    change: |writer, table, all, armed| {
+    };
+    /// Entries go at the end of a way, so their words become empty; one of them is used again.
+    SWEEP: len 8 arrays 1 before [0, 1, 2] stays 0 armed 3 |writer, table, all, armed| {
         remove(writer, table, all[1]);
         remove(writer, table, all[2]);
         arm(writer, table, all[3], armed);
-    },
-    stays: 0,
-    armed: 3,
-};
-
-/// An entry more than there is room for.
-const GROWTH: Race = Race {
-    readers: 1,
-    len: 4,
-    arrays: 2,
-    before: &[0, 1],
-    change: |writer, table, all, armed| arm(writer, table, all[2], armed),
-    stays: 1,
-    armed: 2,
-};
-
-/// So many words were left that a new array of the same length takes over.
-const CLEANUP: Race = Race {
-    readers: 1,
-    len: 8,
-    arrays: 2,
-    before: &[0, 1, 2],
-    change: |writer, table, all, armed| {
+    };
+    /// An entry more than there is room for.
+    GROWTH: len 4 arrays 2 before [0, 1] stays 1 armed 2
+        |writer, table, all, armed| arm(writer, table, all[2], armed);
+    /// So many words were left that a new array of the same length takes over.
+    CLEANUP: len 8 arrays 2 before [0, 1, 2] stays 2 armed 3 |writer, table, all, armed| {
         remove(writer, table, all[0]);
         remove(writer, table, all[1]);
         arm(writer, table, all[3], armed);
-    },
-    stays: 2,
-    armed: 3,
-};
-
-/// An entry goes, and so does what the array had too much.
-const SHRINKING: Race = Race {
-    readers: 1,
-    len: 16,
-    arrays: 2,
-    before: &[0, 1],
-    change: |writer, table, all, _| {
-        remove(writer, table, all[0]);
-        writer.tidy();
-    },
-    stays: 1,
-    armed: 1,
-};
-
-/// An address gets another entry.
-const REPLACEMENT: Race = Race {
-    readers: 1,
-    len: 4,
-    arrays: 1,
-    before: &[0, 1],
-    change: |writer, table, all, armed| {
+    };
+    /// An entry goes, and so does what the array had too much.
+    SHRINKING: len 16 arrays 2 before [0, 1] stays 1 armed 1
+        |writer, table, all, _| { remove(writer, table, all[0]); writer.tidy(); };
+    /// An address gets another entry.
+    REPLACEMENT: len 4 arrays 1 before [0, 1] stays 1 armed 1 |writer, table, all, armed| {
         let owned = writer.replace(table.memory().make(7, all[1])).unwrap();
         table.memory().retire(owned);
         armed.store(true, Release);
-    },
-    stays: 1,
-    armed: 1,
-};
+    };
+}
 
 models! {
     insertion_is_found_once_armed: INSERTION.run(Fault::None);
@@ -474,16 +430,8 @@ models! {
     replaced_entry_is_never_missed: REPLACEMENT.run(Fault::None);
 }
 
-#[test]
-fn two_readers_and_growth() {
-    let race = Race {
-        readers: 2,
-        ..GROWTH
-    };
-    race.run(Fault::None);
-}
-
 models! {
+    two_readers_and_growth: Race { readers: 2, ..GROWTH }.run(Fault::None);
     array_published_without_an_order_is_caught ("Causality violation"): GROWTH.run(Fault::Publish);
     entry_stored_without_an_order_is_caught ("Causality violation"): INSERTION.run(Fault::Store);
     array_freed_under_a_reader_is_caught ("Causality violation"): GROWTH.run(Fault::Grace);

@@ -22,8 +22,7 @@ fn all_that_is_written_is_seen_by_one_round() {
     let mut world = World::new();
     let places = [world.place(&JUMP), world.place(&JUMP), world.place(&JUMP)];
     // In another order than that of addresses.
-    let clients = [2, 0, 1].map(|number: usize| Client::at(places[number]));
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([2, 0, 1].map(|number: usize| Client::at(places[number])));
     assert_eq!(
         world.story(),
         "lock [ break-a break-b break-c sync ] unlock"

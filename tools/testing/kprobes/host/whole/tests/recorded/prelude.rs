@@ -28,66 +28,28 @@ pub(crate) use core::{
         Cell,
         UnsafeCell, //
     },
-    ffi::{
-        c_int,
-        c_void, //
-    },
     ops::Range,
     ptr::NonNull,
     sync::atomic::{
-        AtomicBool,
-        AtomicPtr,
-        AtomicU64,
-        AtomicUsize,
-        Ordering::Relaxed, //
+        Ordering::Relaxed,
+        *, //
     }, //
 };
 pub(crate) use kernel::{
-    alloc,
-    bindings::{
-        self,
-        jprobe,
-        kprobe,
-        kprobe_no_jump,
-        kretprobe,
-        kretprobe_instance,
-        llist_node,
-        module,
-        pt_regs,
-        pt_regs__bindgen_ty_1,
-        pt_regs__bindgen_ty_2,
-        rethook,
-        seq_file,
-        task_struct, //
-    },
-    context,
+    bindings::*,
     events::{
-        self,
         Event,
         Lock, //
     },
     faults::{
-        self,
         Call,
         Obstacle, //
     },
-    ftrace,
-    modules::{
-        self,
-        Layout, //
-    },
-    perf::{
-        self,
-        Record, //
-    },
+    modules::Layout,
+    perf::Record,
     prelude::*,
-    rcu_tasks,
-    tasks::{
-        self,
-        Task, //
-    },
-    text,
-    worker, //
+    tasks::Task,
+    *, //
 };
 pub(crate) use std::sync::{
     Mutex,
