@@ -23,6 +23,16 @@ pub struct Layout {
     pub trap: Option<u64>,
 }
 
+impl Layout {
+    /// A module that is all there, with its text at `core`.
+    pub fn of(core: Range<u64>) -> Self {
+        Self {
+            core,
+            ..Self::default()
+        }
+    }
+}
+
 /// How often its tables were read.
 static READS: AtomicUsize = AtomicUsize::new(0);
 

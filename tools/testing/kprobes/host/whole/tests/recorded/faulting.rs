@@ -192,21 +192,16 @@ fn code_is_read_without_a_breakpoint() {
         unsafe { c::kprobe_original_code(code.as_mut_ptr(), place as c_ulong, 4) };
         code
     };
-    modules::load(Layout {
-        core: place..place + 1,
-        ..Layout::default()
-    });
+    modules::load(Layout::of(place..place + 1));
     let bare = read();
     assert_eq!(client::register(&clients), 0);
     assert_eq!(text::breakpoints().collect::<Vec<_>>(), [place]);
     assert_eq!(read(), bare);
-    // SAFETY: The module of this kernel.
-    unsafe { c::rust_kprobes_text_gone(modules::as_c(), false) };
+    world::go(false);
     modules::unload();
     text::come_again_as(place, 0x90);
     assert_eq!(read(), [0x90, bare[1], bare[2], bare[3]]);
     text::come_again(place);
-    client::unregister(&clients);
 }
 
 /// An NMI's handler calls nothing while a copy is run: nobody's handler is asked, and the step ends

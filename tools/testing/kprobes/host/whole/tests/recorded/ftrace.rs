@@ -106,12 +106,9 @@ fn counted(first: &[Client; 1], work: impl FnOnce()) {
 fn a_place_is_called_from_while_it_is_known() {
     let mut world = World::new();
     let clients = client::registered([Client::at(world.traced())]);
-    assert_eq!(world.story(), "lock add-a-watch watch-on unlock");
+    world.has_told("lock add-a-watch watch-on unlock");
     client::unregister(&clients);
-    assert_eq!(
-        world.story(),
-        "lock watch-off remove-a-watch unlock wait free"
-    );
+    world.has_told("lock watch-off remove-a-watch unlock wait free");
 }
 
 #[test]
@@ -123,21 +120,18 @@ fn who_changes_is_added_to_who_watches() {
     counted(&first, || {
         world.story();
         assert_eq!(client::register(&second), 0);
-        assert_eq!(world.story(), "lock add-a-change change-on unlock");
+        world.has_told("lock add-a-change change-on unlock");
         // It stays with the users that it has: nothing is won by changing.
         client::unregister(&second);
-        assert_eq!(world.story(), "lock unlock wait");
+        world.has_told("lock unlock wait");
         assert_eq!(client::register(&second), 0);
-        assert_eq!(world.story(), "lock unlock");
+        world.has_told("lock unlock");
     });
     assert!(BOTH.load(Relaxed) > 0 || cfg!(miri));
     client::unregister(&first);
-    assert_eq!(world.story(), "lock unlock wait");
+    world.has_told("lock unlock wait");
     client::unregister(&second);
-    assert_eq!(
-        world.story(),
-        "lock watch-off remove-a-watch change-off remove-a-change unlock wait free"
-    );
+    world.has_told("lock watch-off remove-a-watch change-off remove-a-change unlock wait free");
 }
 
 #[test]
@@ -169,13 +163,10 @@ fn both_users_leave_a_place_that_is_disabled() {
     assert_eq!(clients[0].disable(), 0);
     world.story();
     assert_eq!(clients[1].disable(), 0);
-    assert_eq!(
-        world.story(),
-        "lock watch-off remove-a-watch change-off remove-a-change unlock"
-    );
+    world.has_told("lock watch-off remove-a-watch change-off remove-a-change unlock");
     // Who changes does for both then.
     assert_eq!(clients[0].enable(), 0);
-    assert_eq!(world.story(), "lock add-a-change change-on unlock");
+    world.has_told("lock add-a-change change-on unlock");
     client::unregister(&clients);
     assert_eq!(ftrace::calls(), []);
 }
@@ -184,17 +175,11 @@ fn both_users_leave_a_place_that_is_disabled() {
 fn a_user_stays_as_long_as_it_has_places() {
     let mut world = World::new();
     let clients = client::registered([Client::at(world.traced()), Client::at(world.traced())]);
-    assert_eq!(
-        world.story(),
-        "lock add-a-watch watch-on add-b-watch unlock"
-    );
+    world.has_told("lock add-a-watch watch-on add-b-watch unlock");
     client::unregister(&clients[..1]);
-    assert_eq!(world.story(), "lock remove-a-watch unlock wait free");
+    world.has_told("lock remove-a-watch unlock wait free");
     client::unregister(&clients[1..]);
-    assert_eq!(
-        world.story(),
-        "lock watch-off remove-b-watch unlock wait free"
-    );
+    world.has_told("lock watch-off remove-b-watch unlock wait free");
 }
 
 #[test]
@@ -208,15 +193,9 @@ fn the_switch_turns_both_kinds_of_places() {
     world.story();
     // SAFETY: None is needed.
     assert_eq!(unsafe { c::rust_kprobes_enable_all(false) }, 0);
-    assert_eq!(
-        world.story(),
-        "lock [ mend-a sync ] watch-off remove-b-watch unlock"
-    );
+    world.has_told("lock [ mend-a sync ] watch-off remove-b-watch unlock");
     // SAFETY: None is needed.
     assert_eq!(unsafe { c::rust_kprobes_enable_all(true) }, 0);
-    assert_eq!(
-        world.story(),
-        "lock [ break-a sync ] add-b-watch watch-on unlock"
-    );
+    world.has_told("lock [ break-a sync ] add-b-watch watch-on unlock");
     client::unregister(&clients);
 }

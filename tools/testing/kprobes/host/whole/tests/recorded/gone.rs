@@ -4,32 +4,20 @@
 
 use crate::prelude::*;
 
-/// The module goes, or what was for its beginning.
-fn go(init_only: bool) {
-    // SAFETY: The module of this kernel.
-    unsafe { c::rust_kprobes_text_gone(modules::as_c(), init_only) };
-}
-
 #[test]
 fn nobody_writes_to_text_that_goes() {
     let mut world = World::new();
     let (place, kept) = (world.place(&MOVE), world.place(&JUMP));
-    modules::load(Layout {
-        core: place..place + 1,
-        ..Layout::default()
-    });
+    modules::load(Layout::of(place..place + 1));
     let clients = client::registered([Client::at(place), Client::at(kept)]);
     world.story();
-    go(false);
-    assert_eq!(world.story(), "lock unlock");
+    world::go(false);
+    world.has_told("lock unlock");
     modules::unload();
     // Nobody comes there any more, and other text may be there soon.
     text::come_again(place);
     client::unregister(&clients);
-    assert_eq!(
-        world.story(),
-        "lock [ mend-b sync ] unlock wait free free tasks"
-    );
+    world.has_told("lock [ mend-b sync ] unlock wait free free tasks");
 }
 
 #[test]
@@ -45,12 +33,12 @@ fn what_was_for_the_beginning_goes_alone() {
     modules::set_coming(true);
     let clients = client::registered([Client::at(init), Client::at(core)]);
     modules::set_coming(false);
-    go(true);
+    world::go(true);
     text::come_again(init);
     world.story();
     assert_eq!(text::breakpoints().collect::<Vec<_>>(), [core]);
     client::unregister(&clients);
-    assert_eq!(world.story(), "lock [ mend-b sync ] unlock wait free free");
+    world.has_told("lock [ mend-b sync ] unlock wait free free");
 }
 
 #[test]
@@ -62,7 +50,6 @@ fn what_has_gone_and_has_a_name_is_no_text() {
     assert_eq!(client::register(&clients), ENOENT.to_errno());
     modules::unload();
     assert_eq!(client::register(&clients), 0);
-    client::unregister(&clients);
 }
 
 #[test]
@@ -83,16 +70,13 @@ fn a_modules_tables_are_read_once_while_it_stays() {
         assert_eq!(modules::reads(), before + 1);
         client::unregister(&other);
     }
-    go(false);
+    world::go(false);
     // Another one comes to the same place.
-    modules::load(Layout {
-        core,
-        ..Layout::default()
-    });
+    modules::load(Layout::of(core));
     assert_eq!(client::register(&trap), 0);
     assert_eq!(modules::reads(), before + 2);
     client::unregister(&trap);
-    go(false);
+    world::go(false);
     modules::unload();
 }
 
@@ -100,30 +84,24 @@ fn a_modules_tables_are_read_once_while_it_stays() {
 fn a_place_is_made_anew_when_text_comes_again() {
     let mut world = World::new();
     let place = world.place(&MOVE);
-    let layout = Layout {
-        core: place..place + 1,
-        ..Layout::default()
-    };
+    let layout = Layout::of(place..place + 1);
     modules::load(layout.clone());
     let old = client::registered([Client::at(place)]);
-    go(false);
+    world::go(false);
     text::come_again(place);
     modules::load(layout);
     world.story();
     let new = client::registered([Client::at(place)]);
     // The old place is freed only when nobody can be in it.
-    assert_eq!(
-        world.story(),
-        "lock [ copy copy ] wait free tasks [ break-a sync ] unlock"
-    );
+    world.has_told("lock [ copy copy ] wait free tasks [ break-a sync ] unlock");
     let calls = old[0].calls();
     cpu::come_to(place);
     assert_eq!(old[0].calls(), calls);
     client::unregister(&old);
-    assert_eq!(world.story(), "lock unlock wait");
+    world.has_told("lock unlock wait");
     client::unregister(&new);
     // Its copies wait with those of the old place.
-    assert_eq!(world.story(), "lock [ mend-a sync ] unlock wait free");
+    world.has_told("lock [ mend-a sync ] unlock wait free");
 }
 
 #[test]
@@ -141,14 +119,14 @@ fn a_forgotten_probe_is_out_before_its_module() {
         core: memory[1]..memory[1] + 1,
         ..Layout::default()
     });
-    go(false);
+    world::go(false);
     // Its place is disarmed; the other one has somebody.
-    assert_eq!(world.story(), "lock [ mend-a sync ] unlock wait free");
+    world.has_told("lock [ mend-a sync ] unlock wait free");
     client::forget(&forgotten);
     drop(forgotten);
     cpu::come_to(shared);
     assert!(!cpu::is_known(place));
     client::unregister(&others);
-    assert_eq!(world.story(), "lock [ mend-b sync ] unlock wait free");
+    world.has_told("lock [ mend-b sync ] unlock wait free");
     assert!(events::history().is_empty());
 }

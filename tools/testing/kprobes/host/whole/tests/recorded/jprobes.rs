@@ -190,7 +190,6 @@ fn direction_and_access_are_cs() {
     assert_eq!(cpu::stand_in(&mut registers, true), Ok(()));
     assert_eq!(cpu::finish(at, &mut registers), Err(Lost::Flags));
     assert_eq!(registers.flags, flags);
-    jprobe.unregister();
 }
 
 fn world_place(jprobe: &Jprobe) -> u64 {
@@ -213,7 +212,6 @@ fn no_more_is_copied_than_there_is() {
         assert_eq!(cpu::finish(at, &mut registers), Ok(()));
     }
     bindings::set_stack_left(usize::MAX);
-    jprobe.unregister();
 }
 
 #[test]
@@ -263,8 +261,6 @@ fn where_a_trampoline_has_the_function_a_jprobe_is_missed() {
     assert_eq!(jprobe.missed(), 1);
     assert_eq!(around[0].calls(), (calls.0 + 1, calls.1 + 1));
     assert!(cpu::is_idle());
-    jprobe.unregister();
-    client::unregister(&around);
 }
 
 /// How often a CPU was led away by the user that watches while that one alone was called.
@@ -300,7 +296,7 @@ fn nobody_else_may_change_a_place_before_a_handler_is_entered_there() {
     events::at_every_moment(come_watched);
     world.story();
     assert_eq!(jprobe.register(), 0);
-    assert_eq!(world.story(), "lock add-a-change change-on unlock");
+    world.has_told("lock add-a-change change-on unlock");
     assert_eq!(ALONE.load(Relaxed), 0);
     // The same for one that rests until then.
     jprobe.unregister();
@@ -315,10 +311,8 @@ fn nobody_else_may_change_a_place_before_a_handler_is_entered_there() {
     world.story();
     // SAFETY: A probe of ours.
     assert_eq!(unsafe { c::enable_kprobe(jprobe.entry()) }, 0);
-    assert_eq!(world.story(), "lock add-a-change change-on unlock");
+    world.has_told("lock add-a-change change-on unlock");
     assert_eq!(ALONE.load(Relaxed), 0);
-    jprobe.unregister();
-    client::unregister(&first);
 }
 
 #[test]
@@ -357,9 +351,6 @@ fn a_jprobe_is_the_last_to_be_asked() {
     assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
     assert!(!cpu::is_led_away(&registers));
     assert_eq!(cpu::finish(place, &mut registers), Ok(()));
-    client::unregister(&older);
-    jprobe.unregister();
-    client::unregister(&newer);
 }
 
 const ELSEWHERE: usize = 0x1234;
@@ -448,8 +439,6 @@ fn what_is_hit_in_the_handler_is_missed() {
     check_led_to(&jprobe, &registers);
     assert_eq!(cpu::stand_in(&mut registers, false), Ok(()));
     assert_eq!(cpu::finish(place, &mut registers), Ok(()));
-    jprobe.unregister();
-    client::unregister(&clients);
 }
 
 #[test]
@@ -476,7 +465,6 @@ fn who_is_in_no_handler_has_no_way_back() {
     ASKED.store(1, Relaxed);
     assert_eq!(cpu::come(place), Ok(()));
     assert_eq!(ASKED.load(Relaxed), 0);
-    client::unregister(&client);
 }
 
 /// A fault comes while the CPU handles a hit; has somebody dealt with it?
@@ -621,13 +609,9 @@ fn a_forgotten_handler_is_out_before_its_module() {
     let jprobe = Jprobe::at(place);
     assert_eq!(jprobe.register(), 0);
     world.story();
-    modules::load(Layout {
-        core: jprobe.handler..jprobe.handler + 1,
-        ..Layout::default()
-    });
-    // SAFETY: The module of this kernel.
-    unsafe { c::rust_kprobes_text_gone(modules::as_c(), false) };
-    assert_eq!(world.story(), "lock [ mend-a sync ] wait unlock wait free");
+    modules::load(Layout::of(jprobe.handler..jprobe.handler + 1));
+    world::go(false);
+    world.has_told("lock [ mend-a sync ] wait unlock wait free");
     assert!(!cpu::is_known(place));
     jprobe.alive.set(false);
 }

@@ -151,7 +151,6 @@ fn a_call_by_ftrace_between_any_two_instructions_of_a_hit() {
         );
     }
     client::unregister(&outer);
-    client::unregister(&inner);
 }
 
 /// The copy of the instruction at an address faults, for which there is a fixup.

@@ -73,23 +73,14 @@ fn jumped(world: &mut World) -> (u64, [Client; 1]) {
 fn a_jump_comes_after_a_wait_without_locks() {
     let mut world = world();
     let clients = client::registered([Client::at(world.place(&MOVES))]);
-    assert_eq!(
-        world.story(),
-        "lock [ copy copy ] [ break-a sync detour kick ] unlock"
-    );
+    world.has_told("lock [ copy copy ] [ break-a sync detour kick ] unlock");
     assert_eq!(work(), 1);
-    assert_eq!(
-        world.story(),
-        "lock unlock begin over lock [ jump-a sync sync sync ] unlock"
-    );
+    world.has_told("lock unlock begin over lock [ jump-a sync sync sync ] unlock");
     let before = clients[0].calls().0;
     cpu::come_by_jump(clients[0].place());
     assert_eq!(clients[0].calls().0, before + 1);
     client::unregister(&clients);
-    assert_eq!(
-        world.story(),
-        "lock [ break-a sync tail-a sync mend-a sync ] unlock wait free tasks tasks"
-    );
+    world.has_told("lock [ break-a sync tail-a sync mend-a sync ] unlock wait free tasks tasks");
     // Tasks are in the detour until it is freed.
     assert!(rcu_tasks::aside() > 0);
 }
@@ -97,10 +88,9 @@ fn a_jump_comes_after_a_wait_without_locks() {
 #[test]
 fn what_is_emulated_may_jump_as_well() {
     let mut world = world();
-    let clients = client::registered([Client::at(world.place(&LONG_JUMP))]);
+    let _clients = client::registered([Client::at(world.place(&LONG_JUMP))]);
     assert_eq!(work(), 1);
     assert_eq!(jumps().len(), 1);
-    client::unregister(&clients);
 }
 
 #[test]
@@ -119,7 +109,6 @@ fn hits_go_to_the_detour_from_the_queue_on() {
     allow(false);
     assert_eq!(clients[0].enable(), 0);
     assert_eq!(leads(), None);
-    client::unregister(&clients);
 }
 
 #[test]
@@ -180,11 +169,7 @@ fn a_wait_does_not_count_for_who_comes_back_in_it() {
     world.story();
     // It was not forgotten.
     assert_eq!(work(), 1);
-    assert_eq!(
-        world.story(),
-        "lock unlock begin over lock [ jump-a sync sync sync ] unlock"
-    );
-    client::unregister(&clients);
+    world.has_told("lock unlock begin over lock [ jump-a sync sync sync ] unlock");
 }
 
 #[test]
@@ -219,22 +204,20 @@ fn a_handler_that_comes_during_the_wait_keeps_the_jump_out() {
     assert!(after > 0 && before == after);
     second.unregister();
     assert_eq!((work(), jumps()), (1, vec![place]));
-    client::unregister(&first);
 }
 
 #[test]
 fn a_handler_after_the_instruction_takes_the_jump_out_first() {
     let mut world = world();
-    let (place, first) = jumped(&mut world);
+    let (place, _first) = jumped(&mut world);
     let second = client::registered([Client::around(place)]);
-    assert_eq!(world.story(), "lock [ break-a sync tail-a sync ] unlock");
+    world.has_told("lock [ break-a sync tail-a sync ] unlock");
     let (before, after) = second[0].calls();
     assert!(before > 0 && before == after);
     client::unregister(&second);
-    assert_eq!(world.story(), "lock kick unlock wait");
+    world.has_told("lock kick unlock wait");
     assert_eq!(work(), 1);
     assert_eq!(jumps(), [place]);
-    client::unregister(&first);
 }
 
 #[test]
@@ -242,13 +225,13 @@ fn a_probe_without_such_a_handler_changes_nothing() {
     let mut world = world();
     let (place, first) = jumped(&mut world);
     let second = client::registered([Client::at(place)]);
-    assert_eq!(world.story(), "lock unlock");
+    world.has_told("lock unlock");
     let before = [&first, &second].map(|one| one[0].calls().0);
     cpu::come_by_jump(place);
     let now = [&first, &second].map(|one| one[0].calls().0);
     assert_eq!(now, before.map(|count| count + 1));
     client::unregister(&first);
-    assert_eq!(world.story(), "lock unlock wait");
+    world.has_told("lock unlock wait");
     client::unregister(&second);
     assert!(world
         .story()
@@ -258,31 +241,23 @@ fn a_probe_without_such_a_handler_changes_nothing() {
 #[test]
 fn a_breakpoint_that_the_jump_would_be_over_takes_it_out_first() {
     let mut world = world();
-    let (place, first) = jumped(&mut world);
+    let (place, _first) = jumped(&mut world);
     let inside = world.name(place + INSN);
     let second = client::registered([Client::at(inside)]);
-    assert_eq!(
-        world.story(),
-        "lock [ copy copy ] [ break-a sync tail-a sync break-b sync detour kick ] unlock"
+    world.has_told(
+        "lock [ copy copy ] [ break-a sync tail-a sync break-b sync detour kick ] unlock",
     );
     // That one's own jump is over nobody.
     assert_eq!((work(), jumps()), (1, vec![inside]));
     world.story();
     assert_eq!(second[0].disable(), 0);
-    assert_eq!(
-        world.story(),
-        "lock [ break-b sync tail-b sync mend-b sync kick ] unlock"
-    );
+    world.has_told("lock [ break-b sync tail-b sync mend-b sync kick ] unlock");
     assert_eq!((work(), jumps()), (1, vec![place]));
     world.story();
     assert_eq!(second[0].enable(), 0);
-    assert_eq!(
-        world.story(),
-        "lock [ break-a sync tail-a sync break-b sync kick ] unlock"
-    );
+    world.has_told("lock [ break-a sync tail-a sync break-b sync kick ] unlock");
     client::unregister(&second);
     assert_eq!((work(), jumps()), (1, vec![place]));
-    client::unregister(&first);
 }
 
 #[test]
@@ -296,7 +271,6 @@ fn a_breakpoint_that_comes_during_the_wait_keeps_the_jump_out() {
     assert_eq!((work(), jumps()), (1, vec![place + INSN]));
     second.unregister();
     assert_eq!((work(), jumps()), (1, vec![place]));
-    client::unregister(&first);
 }
 
 #[test]
@@ -317,17 +291,15 @@ fn the_last_of_a_batch_that_overlaps_jumps() {
 #[test]
 fn text_under_a_jump_is_read_as_it_was() {
     let mut world = world();
-    let (place, first) = jumped(&mut world);
+    let (place, _first) = jumped(&mut world);
     // Behind the jump, and within it where no instruction starts.
-    let behind = client::registered([Client::at(world.name(place + 2 * INSN))]);
+    let _behind = client::registered([Client::at(world.name(place + 2 * INSN))]);
     assert_eq!(jumps(), [place]);
     for offset in [1, 2, 4] {
         let wrong = [Client::at(place + offset)];
         assert_eq!(client::register(&wrong), EILSEQ.to_errno());
     }
     assert_eq!(jumps(), [place]);
-    client::unregister(&behind);
-    client::unregister(&first);
 }
 
 #[test]
@@ -338,11 +310,11 @@ fn switches_take_all_jumps_out_at_once() {
     world.story();
     // One with a jump, and one in the queue.
     allow(false);
-    assert_eq!(world.story(), "lock [ break-a sync tail-a sync ] unlock");
+    world.has_told("lock [ break-a sync tail-a sync ] unlock");
     assert_eq!((work(), jumps()), (1, vec![]));
     world.story();
     allow(true);
-    assert_eq!(world.story(), "lock kick unlock");
+    world.has_told("lock kick unlock");
     assert_eq!((work(), jumps().len()), (1, 2));
     world.story();
     switch(false);
@@ -365,15 +337,14 @@ fn there_are_no_jumps_before_the_worker_can_run() {
     // SAFETY: None is needed.
     assert!(!unsafe { c::rust_kprobes_jumps_allowed() });
     world.story();
-    let clients = client::registered([Client::at(world.place(&MOVES))]);
-    assert_eq!(world.story(), "lock [ copy copy ] [ break-a sync ] unlock");
+    let _clients = client::registered([Client::at(world.place(&MOVES))]);
+    world.has_told("lock [ copy copy ] [ break-a sync ] unlock");
     flush();
-    assert_eq!(world.story(), "lock unlock");
+    world.has_told("lock unlock");
     allow(true);
-    assert_eq!(world.story(), "lock [ detour kick ] unlock");
+    world.has_told("lock [ detour kick ] unlock");
     // SAFETY: None is needed.
     assert!(unsafe { c::rust_kprobes_jumps_allowed() });
-    client::unregister(&clients);
 }
 
 #[test]
@@ -382,12 +353,10 @@ fn a_flush_ends_when_nothing_is_queued() {
     let clients = client::registered([Client::at(world.place(&MOVES))]);
     world.story();
     flush();
-    assert_eq!(
-        world.story(),
-        "lock hurry unlock lock unlock begin over lock [ jump-a sync sync sync ] unlock lock unlock"
-    );
+    let pass = "lock unlock begin over lock [ jump-a sync sync sync ] unlock";
+    world.has_told(&format!("lock hurry unlock {pass} lock unlock"));
     flush();
-    assert_eq!(world.story(), "lock unlock");
+    world.has_told("lock unlock");
     // What is queued anew in the middle is waited for, too.
     assert_eq!(clients[0].disable(), 0);
     assert_eq!(clients[0].enable(), 0);
@@ -398,7 +367,6 @@ fn a_flush_ends_when_nothing_is_queued() {
     });
     flush();
     assert_eq!(jumps().len(), 1);
-    client::unregister(&clients);
 }
 
 /// The pieces of text that were searched for branches since this was last asked.
@@ -415,14 +383,10 @@ fn text_is_searched_while_nobody_changes_it() {
     let mut world = world();
     let place = world.place(&MOVES);
     let core = place..place + MOVES.len() as u64 + 1;
-    modules::load(Layout {
-        core: core.clone(),
-        ..Layout::default()
-    });
-    let clients = client::registered([Client::at(place)]);
+    modules::load(Layout::of(core.clone()));
+    let _clients = client::registered([Client::at(place)]);
     // It is wrong to do so without the lock.
     assert_eq!(searched(), core::slice::from_ref(&core));
-    client::unregister(&clients);
 }
 
 #[test]
@@ -449,11 +413,7 @@ fn two(world: &mut World) -> ([u64; 2], Layout) {
     let gap = world.place(&MOVES) + MOVES.len() as u64 + 1;
     let places = [world.place(&MOVES), world.place(&MOVES)];
     let core = gap..places[1] + MOVES.len() as u64 + 1;
-    let layout = Layout {
-        core,
-        ..Layout::default()
-    };
-    (places, layout)
+    (places, Layout::of(core))
 }
 
 #[test]
@@ -462,11 +422,10 @@ fn all_of_a_module_is_searched() {
     let ([first, second], layout) = two(&mut world);
     let core = layout.core.clone();
     modules::load(layout);
-    let clients = client::registered([Client::at(second)]);
+    let _clients = client::registered([Client::at(second)]);
     // What is before the first function as well.
     let pieces = [core.start..first, first..second, second..core.end];
     assert_eq!(searched(), pieces);
-    client::unregister(&clients);
 }
 
 #[test]
@@ -482,16 +441,11 @@ fn a_module_is_searched_once_while_nothing_happens_to_it() {
     modules::load(layout.clone());
     assert_eq!([times(first), times(second)], [1, 0]);
     // Something happens to another one.
-    modules::load(Layout {
-        core: other..other + 1,
-        ..Layout::default()
-    });
-    // SAFETY: The module of this kernel.
-    unsafe { c::rust_kprobes_text_gone(modules::as_c(), false) };
+    modules::load(Layout::of(other..other + 1));
+    world::go(false);
     modules::load(layout);
     assert_eq!(times(first), 0);
-    // SAFETY: The module of this kernel.
-    unsafe { c::rust_kprobes_text_gone(modules::as_c(), true) };
+    world::go(true);
     assert_eq!([times(first), times(second)], [1, 0]);
 }
 
@@ -507,8 +461,7 @@ fn a_module_that_is_coming_is_searched_once_for_a_batch() {
         client::unregister(&clients);
     }
     modules::set_coming(false);
-    // SAFETY: The module of this kernel.
-    unsafe { c::rust_kprobes_text_gone(modules::as_c(), false) };
+    world::go(false);
 }
 
 #[test]
@@ -517,27 +470,22 @@ fn nobody_writes_to_text_that_goes() {
     let (place, first) = jumped(&mut world);
     let queued = world.place(&MOVES);
     let second = [Client::at(queued)];
-    let layout = |place| Layout {
-        core: place..place + 1,
-        ..Layout::default()
-    };
+    let layout = |place| Layout::of(place..place + 1);
     modules::load(layout(queued));
     assert_eq!(client::register(&second), 0);
     during_the_wait(&second[0], || {
-        // SAFETY: The module of this kernel.
-        unsafe { c::rust_kprobes_text_gone(modules::as_c(), false) };
+        world::go(false);
         text::come_again(other().place());
     });
     assert_eq!(jumps(), [place]);
     modules::load(layout(place));
     world.story();
-    // SAFETY: The module of this kernel.
-    unsafe { c::rust_kprobes_text_gone(modules::as_c(), false) };
-    assert_eq!(world.story(), "lock unlock");
+    world::go(false);
+    world.has_told("lock unlock");
     modules::unload();
     text::come_again(place);
     allow(false);
-    assert_eq!(world.story(), "lock unlock");
+    world.has_told("lock unlock");
     client::unregister(&first);
     client::unregister(&second);
     assert_eq!(work(), 0);
@@ -548,16 +496,9 @@ fn a_forgotten_probe_leaves_its_jump_before_its_module() {
     let mut world = world();
     let (_, forgotten) = jumped(&mut world);
     let memory = forgotten[0].as_c() as u64;
-    modules::load(Layout {
-        core: memory..memory + 1,
-        ..Layout::default()
-    });
-    // SAFETY: The module of this kernel.
-    unsafe { c::rust_kprobes_text_gone(modules::as_c(), false) };
-    assert_eq!(
-        world.story(),
-        "lock [ break-a sync tail-a sync mend-a sync ] unlock wait free tasks tasks"
-    );
+    modules::load(Layout::of(memory..memory + 1));
+    world::go(false);
+    world.has_told("lock [ break-a sync tail-a sync mend-a sync ] unlock wait free tasks tasks");
     client::forget(&forgotten);
 }
 
@@ -571,15 +512,10 @@ fn a_forgotten_probe_makes_room_for_a_jump() {
     assert_eq!(client::register(&forgotten), 0);
     assert_eq!((work(), jumps()), (1, vec![place + INSN]));
     let memory = forgotten[0].as_c() as u64;
-    modules::load(Layout {
-        core: memory..memory + 1,
-        ..Layout::default()
-    });
-    // SAFETY: The module of this kernel.
-    unsafe { c::rust_kprobes_text_gone(modules::as_c(), false) };
+    modules::load(Layout::of(memory..memory + 1));
+    world::go(false);
     client::forget(&forgotten);
     assert_eq!((work(), jumps()), (1, vec![place]));
-    client::unregister(&first);
 }
 
 /// Registers and works with the `call` refused that comes after so many others, for every number
@@ -636,7 +572,6 @@ fn a_jump_comes_when_what_waits_for_tasks_is_given_back() {
     assert!(story.ends_with("kick ] unlock"), "{story}");
     // One that waits and asks again, and one that writes the jump.
     assert_eq!((work(), jumps()), (2, vec![place]));
-    client::unregister(&clients);
 }
 
 /// What a client is told who asks why its probe is no jump: its number, where, and in words.
@@ -725,7 +660,6 @@ fn hits_by_a_jump_while_another_hit_is_handled_are_missed() {
         (first[0].calls(), first[0].missed()),
         (before.0, before.1 + 1)
     );
-    client::unregister(&first);
 }
 
 #[test]
@@ -739,5 +673,4 @@ fn the_list_tells_of_jumps_from_the_queue_on() {
     assert!(shown());
     allow(false);
     assert!(!shown());
-    client::unregister(&clients);
 }

@@ -15,7 +15,10 @@ pub(crate) use crate::{
         MOVE,
         STEPPED, //
     },
-    world::World, //
+    world::{
+        self,
+        World, //
+    },
 };
 #[cfg(not(miri))]
 pub(crate) use crate::{

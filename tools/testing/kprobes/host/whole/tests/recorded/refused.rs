@@ -57,7 +57,7 @@ fn a_place_for_ftrace() {
     let clients = [Client::at(world.place(&JUMP)), Client::at(world.traced())];
     faults::refuse(Call::FtraceFilter, 0);
     assert_eq!(client::register(&clients), EBUSY.to_errno());
-    assert_eq!(world.story(), "lock wait free unlock lock unlock wait free");
+    world.has_told("lock wait free unlock lock unlock wait free");
     assert_eq!(client::register(&clients), 0);
     // What stays in the filter is called from for nothing.
     faults::refuse(Call::FtraceFilter, 0);
@@ -105,7 +105,7 @@ fn a_page_for_copies() {
     faults::refuse(Call::ExecutablePage, 0);
     assert_eq!(client::register(&late), ENOMEM.to_errno());
     assert!(!faults::none());
-    assert_eq!(world.story(), "lock unlock lock unlock wait free");
+    world.has_told("lock unlock lock unlock wait free");
     assert_eq!(text::pages(), pages);
     assert_eq!(client::register(&late), 0);
     client::unregister(&late);
@@ -147,8 +147,7 @@ fn a_probe_that_cannot_be_disarmed_is_disabled_no_more_and_no_less() {
     assert_eq!(ftrace::calls(), [(place, false)]);
     events::history();
     assert_eq!(clients[0].disable(), 0);
-    assert_eq!(world.story(), "lock watch-off remove-a-watch unlock");
-    client::unregister(&clients);
+    world.has_told("lock watch-off remove-a-watch unlock");
 }
 
 #[test]
@@ -159,17 +158,14 @@ fn unregistration_is_never_refused() {
     world.story();
     faults::refuse(Call::FtraceUnregister, 0);
     client::unregister(&clients);
-    assert_eq!(world.story(), "lock unlock wait free");
+    world.has_told("lock unlock wait free");
     // Ftrace goes on to call, and nobody minds.
     assert_eq!(ftrace::calls(), [(place, false)]);
     // The next one who comes there is the last to go.
     assert_eq!(client::register(&clients), 0);
-    assert_eq!(world.story(), "lock add-a-watch unlock");
+    world.has_told("lock add-a-watch unlock");
     client::unregister(&clients);
-    assert_eq!(
-        world.story(),
-        "lock watch-off remove-a-watch unlock wait free"
-    );
+    world.has_told("lock watch-off remove-a-watch unlock wait free");
 }
 
 #[test]
@@ -205,32 +201,22 @@ fn a_place_that_ftrace_kept_is_left_with_the_next() {
     assert_eq!(ftrace::calls(), [(next, false)]);
     world.story();
     client::unregister(&others);
-    assert_eq!(
-        world.story(),
-        "lock watch-off remove-b-watch unlock wait free"
-    );
+    world.has_told("lock watch-off remove-b-watch unlock wait free");
 }
 
 #[test]
 fn text_that_goes_takes_its_places_with_it() {
     let mut world = World::new();
     let (goes, next) = (world.traced(), world.traced());
-    modules::load(Layout {
-        core: goes..goes + 1,
-        ..Layout::default()
-    });
+    modules::load(Layout::of(goes..goes + 1));
     let clients = client::registered([Client::at(goes)]);
     faults::refuse(Call::FtraceUnregister, 0);
-    // SAFETY: The module of this kernel.
-    unsafe { c::rust_kprobes_text_gone(modules::as_c(), false) };
+    world::go(false);
     assert!(!faults::none());
     client::unregister(&clients);
     modules::unload();
     let others = client::registered([Client::at(next)]);
     world.story();
     client::unregister(&others);
-    assert_eq!(
-        world.story(),
-        "lock watch-off remove-b-watch unlock wait free"
-    );
+    world.has_told("lock watch-off remove-b-watch unlock wait free");
 }

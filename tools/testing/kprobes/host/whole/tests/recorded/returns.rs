@@ -144,6 +144,13 @@ impl Client {
         assert!(self.probe().rh.is_null());
     }
 
+    /// Unregisters it, after which nothing may be left.
+    #[track_caller]
+    fn ends(&self) {
+        self.unregister();
+        nothing_is_left();
+    }
+
     fn reserve(&self, calls: c_uint) -> c_int {
         // SAFETY: A probe that stays.
         unsafe { c::kretprobe_reserve(self.as_c(), calls) }
@@ -449,8 +456,7 @@ fn a_call_that_nobody_wants_takes_no_room() {
     task.leave_all(0);
     client.expect(1);
     assert_eq!(client.missed(), 0);
-    client.unregister();
-    nothing_is_left();
+    client.ends();
 }
 
 #[test]
@@ -481,8 +487,7 @@ fn what_was_lost_makes_a_store_grow() {
     }
     assert_eq!(client.missed(), 199);
     task.leave_all(0);
-    client.unregister();
-    nothing_is_left();
+    client.ends();
 }
 
 /// A wave of calls of which none is over before all have come, on one CPU or another. The worker
@@ -527,8 +532,7 @@ fn a_wave_that_comes_again_finds_room_whenever_the_store_has_grown() {
             assert!(number == 0 || now == 0, "{now} missed of wave {number}");
             missed += now;
         }
-        client.unregister();
-        nothing_is_left();
+        client.ends();
     }
     assert!(missed > 0);
 }
@@ -560,8 +564,7 @@ fn a_store_stays_until_its_last_call_is_over() {
     nothing_is_left();
     // The same probe, with a new store.
     assert_eq!(client.register(), 0);
-    client.unregister();
-    nothing_is_left();
+    client.ends();
 }
 
 #[test]
@@ -609,8 +612,7 @@ fn memory_that_is_refused_leaves_nothing() {
     (0..400).for_each(|_| task.enter(0, function, &[&client]));
     assert_eq!(client.missed(), 0);
     task.leave_all(0);
-    client.unregister();
-    nothing_is_left();
+    client.ends();
 }
 
 /// Who unwinds a task that sleeps, one function after the other. In between he may be preempted,
@@ -655,8 +657,7 @@ fn who_unwinds_may_be_late() {
     assert_eq!(late.find(1), 0);
     assert_eq!(later.find(0), CALLER);
     task.leave_all(0);
-    client.unregister();
-    nothing_is_left();
+    client.ends();
 }
 
 #[test]
@@ -667,8 +668,7 @@ fn who_unwinds_too_late_looks_at_nothing_that_is_gone() {
     let mut late = Unwinder::of(&task);
     assert_eq!(late.find(1), CALLER + 1);
     task.leave_all(0);
-    client.unregister();
-    nothing_is_left();
+    client.ends();
     assert_eq!(late.find(0), 0);
 }
 

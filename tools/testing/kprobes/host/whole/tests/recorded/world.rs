@@ -62,7 +62,13 @@ impl World {
         words.join(" ").replace("[ ] ", "").replace(" [ ]", "")
     }
 
-    /// The same, but only what CPUs see.
+    /// Is that what has happened since?
+    #[track_caller]
+    pub fn has_told(&self, story: &str) {
+        assert_eq!(self.story(), story);
+    }
+
+    /// What CPUs see of it.
     pub fn seen(&self) -> String {
         let words = self.story();
         let words = words.split(" ").filter(|word| {
@@ -115,6 +121,12 @@ fn name(user: bool) -> &'static str {
     } else {
         "watch"
     }
+}
+
+/// The module goes, or what was for its beginning.
+pub fn go(init_only: bool) {
+    // SAFETY: The module of this kernel.
+    unsafe { c::rust_kprobes_text_gone(modules::as_c(), init_only) };
 }
 
 /// Lets what waits for tasks happen, and forgets what a test wanted to fail.

@@ -22,8 +22,7 @@ fn a_hit_that_is_handled_goes_on_after_a_return() {
     }
     client.expect(2);
     assert_eq!(client.missed(), 0);
-    client.unregister();
-    nothing_is_left();
+    client.ends();
 }
 
 #[test]
@@ -46,8 +45,7 @@ fn an_end_in_another_frame_is_told() {
     // SAFETY: It is there, and goes on there as well.
     unsafe { (*place.as_ptr()).to = to };
     task.leave(0);
-    client.unregister();
-    nothing_is_left();
+    client.ends();
 }
 
 /// Faults in handlers from after a call, and how many of them their probe was asked about.
@@ -126,6 +124,5 @@ fn a_fault_in_a_handler_from_after_a_call_is_its_probes() {
     assert_eq!(told(), [2, 2]);
     assert!(cpu::is_idle());
     client::unregister(&others);
-    client.unregister();
-    nothing_is_left();
+    client.ends();
 }

@@ -126,8 +126,7 @@ fn no_two_cpus_lock_the_same_line() {
             assert!(all.insert(hit[0]), "two CPUs lock the same line");
         }
         assert_eq!(client.missed(), 0);
-        client.unregister();
-        nothing_is_left();
+        client.ends();
     }
     tasks::set_cpus(usual);
 }
@@ -196,8 +195,7 @@ fn cpus_are_at_home_again_after_many_calls_at_once() {
         assert_eq!(lines_of(0..cpus, function, &client).0, cpus);
         let [_, after] = crowd(cpus, function, &client, deep, moves);
         assert_eq!(after, cpus, "{deep} calls on each CPU, {reserve} reserved");
-        client.unregister();
-        nothing_is_left();
+        client.ends();
     }
     tasks::set_cpus(usual);
 }
@@ -222,8 +220,7 @@ fn cpus_share_nothing_while_all_that_is_at_home_is_in_use() {
         crowd(8, function, &client, 20, false);
     }
     assert_eq!(crowd(8, function, &client, 4, false), [8, 8]);
-    client.unregister();
-    nothing_is_left();
+    client.ends();
     tasks::set_cpus(usual);
 }
 
@@ -242,8 +239,7 @@ fn cpus_have_homes_of_their_own_whatever_their_numbers_are() {
             // The others come, for which there may not be enough.
             tasks::set_cpus([9, 8, 8]);
             assert_eq!(lines_of(0..8, function, &client).0, calls.min(8));
-            client.unregister();
-            nothing_is_left();
+            client.ends();
         }
     }
     tasks::set_cpus(usual);

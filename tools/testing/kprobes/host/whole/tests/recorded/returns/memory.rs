@@ -45,8 +45,7 @@ fn blocks(world: &mut World, cpus: usize, calls: usize) -> [[usize; 2]; 3] {
     let first = there();
     assert_eq!(client.reserve(2 * calls as c_uint), 0);
     let second = there();
-    client.unregister();
-    nothing_is_left();
+    client.ends();
     [first, second, there()].map(|now| core::array::from_fn(|number| now[number] - before[number]))
 }
 
@@ -102,8 +101,7 @@ fn blocks_take_little_more_than_their_calls() {
             _ => 202,
         };
         assert!(percent <= most, "{data}: {percent}");
-        client.unregister();
-        nothing_is_left();
+        client.ends();
     }
     tasks::set_cpus(usual);
 }
