@@ -32,19 +32,7 @@ enum Fault {
     Say,
 }
 
-std::thread_local! {
-    /// What is weakened in the model that this thread runs.
-    static FAULT: Cell<Fault> = const { Cell::new(Fault::None) };
-}
-
-/// The order that is asked for, unless that is what is weakened.
-fn weakened(order: Ordering, by: Fault) -> Ordering {
-    if FAULT.get() == by {
-        Relaxed
-    } else {
-        order
-    }
-}
+weakened_by!(Fault);
 
 struct Byte(AtomicU8);
 

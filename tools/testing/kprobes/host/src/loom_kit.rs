@@ -144,3 +144,22 @@ macro_rules! models {
     )*};
 }
 pub(crate) use models;
+
+/// What is weakened in the model that a thread runs, and the orders with that.
+macro_rules! weakened_by {
+    ($fault:ident) => {
+        std::thread_local! {
+            static FAULT: Cell<$fault> = const { Cell::new($fault::None) };
+        }
+
+        /// The order that is asked for, unless that is what is weakened.
+        fn weakened(order: Ordering, by: $fault) -> Ordering {
+            if FAULT.get() == by {
+                Relaxed
+            } else {
+                order
+            }
+        }
+    };
+}
+pub(crate) use weakened_by;

@@ -6,138 +6,77 @@
 
 use super::*;
 
-struct Exception {
-    judge: &'static str,
-    reason: &'static str,
-    /// Of the bytes, and our length.
-    matches: fn(&Shape, Option<usize>) -> bool,
+/// Of the bytes, and our length.
+type Matches = fn(&Shape, Option<usize>) -> bool;
+
+/// The reasons not to follow a judge.
+macro_rules! exceptions {
+    ($name:ident $($reason:literal: $matches:expr;)*) => {
+        const $name: &[(&str, Matches)] = &[$(($reason, $matches)),*];
+    };
 }
 
-const EXCEPTIONS: &[Exception] = &[
-    Exception {
-        judge: "llvm",
-        reason: "a prefix that VEX, EVEX, XOP or REX2 forbids before it",
-        matches: |shape, ours| {
-            ours.is_none()
-                && match shape.first {
-                    0x62 | 0xc4 | 0xc5 | 0x8f => shape.prefixed(),
-                    0xd5 => shape.rex != 0,
-                    _ => false,
-                }
-        },
-    },
-    Exception {
-        judge: "llvm",
-        reason: "REX2 before an opcode that it makes invalid",
-        matches: |shape, ours| ours.is_none() && shape.first == 0xd5 && no_rex2(shape),
-    },
-    Exception {
-        judge: "llvm",
-        reason: "a SIB base of 5 with the fifth bit of APX",
-        matches: |shape, ours| {
-            ours.is_some() && [0x62, 0xd5].contains(&shape.first) && shape.modrm & 0xc7 == 0x04
-        },
-    },
-    Exception {
-        judge: "llvm",
-        reason: "MOV to CS, MOV of a control register that does not exist",
-        matches: |shape, ours| {
-            let control = two_byte(shape) && [0x20, 0x22].contains(&shape.opcode);
-            let segment = shape.opcode == 0x8e && shape.modrm & 0x38 == 0x08;
-            ours.is_none() && (control || segment)
-        },
-    },
-    Exception {
-        judge: "llvm",
-        reason: "a prefix field of EVEX that selects nothing, in APX",
-        matches: |shape, ours| {
-            let bmi = shape.map == 2 && [0xf2, 0xf3, 0xf5].contains(&shape.opcode);
-            ours.is_none() && shape.first == 0x62 && shape.pp != 0 && (shape.map == 4 || bmi)
-        },
-    },
-    Exception {
-        judge: "llvm",
-        reason: "a mandatory prefix that selects nothing",
-        matches: |shape, ours| {
-            ours.is_none()
-                && (shape.first == 0x0f || two_byte(shape))
-                && (shape.operand_size || shape.repeat)
-        },
-    },
-    Exception {
-        judge: "llvm",
-        reason: "the operand-size prefix before a near branch, as on AMD's CPUs",
-        matches: |shape, ours| ours.is_some() && shape.operand_size && near_branch(shape),
-    },
-    Exception {
-        judge: "llvm",
-        reason: "EXTRQ and INSERTQ with prefixes besides the mandatory one",
-        matches: |shape, ours| ours.is_some() && two_byte(shape) && shape.opcode == 0x78,
-    },
-    Exception {
-        judge: "llvm",
-        reason: "MOVDIR64B with the address-size prefix in place of its mandatory one",
-        matches: |shape, ours| {
-            let map = shape.first == 0x0f && shape.map == 0x38;
-            ours.is_none() && map && shape.opcode == 0xf8 && shape.address_size
-        },
-    },
-    Exception {
-        judge: "insn.c",
-        reason: "REX that is not the last prefix",
-        matches: |shape, _| shape.dead_rex,
-    },
-    Exception {
-        judge: "insn.c",
-        reason: "MOV of control and debug registers, whose mod means nothing",
-        matches: |shape, _| two_byte(shape) && (0x20..=0x23).contains(&shape.opcode),
-    },
-    Exception {
-        judge: "insn.c",
-        reason: "a reserved NOP",
-        matches: |shape, _| two_byte(shape) && [0x19, 0x1d].contains(&shape.opcode),
-    },
-    Exception {
-        judge: "insn.c",
-        reason: "UD0, which has no ModRM on AMD's CPUs",
-        matches: |shape, _| two_byte(shape) && shape.opcode == 0xff,
-    },
-    Exception {
-        judge: "insn.c",
-        reason: "EXTRQ and INSERTQ, whose immediates it does not know",
-        matches: |shape, _| two_byte(shape) && shape.opcode == 0x78,
-    },
-    Exception {
-        judge: "insn.c",
-        reason: "a repeat prefix before CMOVcc, SETcc and MOVNTSS",
-        matches: |shape, _| {
-            let rows = [0x20, 0x40, 0x90];
-            two_byte(shape) && shape.repeat && rows.contains(&(shape.opcode & 0xf0))
-        },
-    },
-    Exception {
-        judge: "insn.c",
-        reason: "MOVRS, which it does not know",
-        matches: |shape, _| {
-            shape.first == 0x0f && shape.map == 0x38 && [0x8a, 0x8b].contains(&shape.opcode)
-        },
-    },
-    Exception {
-        judge: "insn.c",
-        reason: "a mandatory prefix that is not the last prefix",
-        matches: |shape, _| {
-            let selects = |byte| [0x66, 0xf2, 0xf3].contains(&byte);
-            (shape.first == 0x0f || two_byte(shape))
-                && (shape.operand_size || shape.repeat)
-                && (!selects(shape.last) || shape.repeat && shape.last == 0x66)
-        },
-    },
-    Exception {
-        judge: "insn.c",
-        reason: "more than four different prefixes",
-        matches: |shape, _| shape.different > 4,
-    },
-];
+exceptions! { LLVM
+    "a prefix that VEX, EVEX, XOP or REX2 forbids before it": |shape, ours| {
+        ours.is_none()
+            && match shape.first {
+                0x62 | 0xc4 | 0xc5 | 0x8f => shape.prefixed(),
+                0xd5 => shape.rex != 0,
+                _ => false,
+            }
+    };
+    "REX2 before an opcode that it makes invalid":
+        |shape, ours| ours.is_none() && shape.first == 0xd5 && no_rex2(shape);
+    "a SIB base of 5 with the fifth bit of APX": |shape, ours| {
+        ours.is_some() && [0x62, 0xd5].contains(&shape.first) && shape.modrm & 0xc7 == 0x04
+    };
+    "MOV to CS, MOV of a control register that does not exist": |shape, ours| {
+        let control = two_byte(shape) && [0x20, 0x22].contains(&shape.opcode);
+        let segment = shape.opcode == 0x8e && shape.modrm & 0x38 == 0x08;
+        ours.is_none() && (control || segment)
+    };
+    "a prefix field of EVEX that selects nothing, in APX": |shape, ours| {
+        let bmi = shape.map == 2 && [0xf2, 0xf3, 0xf5].contains(&shape.opcode);
+        ours.is_none() && shape.first == 0x62 && shape.pp != 0 && (shape.map == 4 || bmi)
+    };
+    "a mandatory prefix that selects nothing": |shape, ours| {
+        ours.is_none()
+            && (shape.first == 0x0f || two_byte(shape))
+            && (shape.operand_size || shape.repeat)
+    };
+    "the operand-size prefix before a near branch, as on AMD's CPUs":
+        |shape, ours| ours.is_some() && shape.operand_size && near_branch(shape);
+    "EXTRQ and INSERTQ with prefixes besides the mandatory one":
+        |shape, ours| ours.is_some() && two_byte(shape) && shape.opcode == 0x78;
+    "MOVDIR64B with the address-size prefix in place of its mandatory one": |shape, ours| {
+        let map = shape.first == 0x0f && shape.map == 0x38;
+        ours.is_none() && map && shape.opcode == 0xf8 && shape.address_size
+    };
+}
+
+exceptions! { INSN_C
+    "REX that is not the last prefix": |shape, _| shape.dead_rex;
+    "MOV of control and debug registers, whose mod means nothing":
+        |shape, _| two_byte(shape) && (0x20..=0x23).contains(&shape.opcode);
+    "a reserved NOP": |shape, _| two_byte(shape) && [0x19, 0x1d].contains(&shape.opcode);
+    "UD0, which has no ModRM on AMD's CPUs": |shape, _| two_byte(shape) && shape.opcode == 0xff;
+    "EXTRQ and INSERTQ, whose immediates it does not know":
+        |shape, _| two_byte(shape) && shape.opcode == 0x78;
+    "a repeat prefix before CMOVcc, SETcc and MOVNTSS": |shape, _| {
+        let rows = [0x20, 0x40, 0x90];
+        two_byte(shape) && shape.repeat && rows.contains(&(shape.opcode & 0xf0))
+    };
+    "MOVRS, which it does not know": |shape, _| {
+        shape.first == 0x0f && shape.map == 0x38 && [0x8a, 0x8b].contains(&shape.opcode)
+    };
+    "a mandatory prefix that is not the last prefix": |shape, _| {
+        let selects = |byte| [0x66, 0xf2, 0xf3].contains(&byte);
+        (shape.first == 0x0f || two_byte(shape))
+            && (shape.operand_size || shape.repeat)
+            && (!selects(shape.last) || shape.repeat && shape.last == 0x66)
+    };
+    "more than four different prefixes": |shape, _| shape.different > 4;
+}
 
 /// Is it in the two-byte map, after 0F or REX2?
 fn two_byte(shape: &Shape) -> bool {
@@ -170,10 +109,13 @@ fn no_rex2(shape: &Shape) -> bool {
 
 /// Why the judge is not followed here, if that is known.
 pub(super) fn reason(judge: &str, shape: &Shape, ours: Option<usize>) -> Option<&'static str> {
-    EXCEPTIONS
-        .iter()
-        .find(|one| one.judge == judge && (one.matches)(shape, ours))
-        .map(|one| one.reason)
+    let exceptions = match judge {
+        "llvm" => LLVM,
+        "insn.c" => INSN_C,
+        _ => &[],
+    };
+    let exception = exceptions.iter().find(|(_, matches)| matches(shape, ours));
+    exception.map(|(reason, _)| *reason)
 }
 
 /// Is this what no judge knows, for a reason?

@@ -9,27 +9,14 @@
 
 use super::*;
 use crate::{
-    alloc,
-    context,
     events::{
-        self,
         Event,
         Lock, //
     },
-    faults::{
-        self,
-        Call, //
-    },
-    ftrace,
-    modules,
-    perf,
+    faults::Call,
     prelude::c_long,
-    rcu_tasks,
-    text::{
-        self,
-        Write, //
-    },
-    worker, //
+    text::Write,
+    *, //
 };
 use core::sync::atomic::{
     AtomicUsize,

@@ -88,26 +88,8 @@ pub struct kprobe {
 
 impl kprobe {
     /// All zero, as C begins.
-    pub const ZERO: Self = Self {
-        hlist: [null_mut(); 2],
-        list: list_head {
-            next: null_mut(),
-            prev: null_mut(),
-        },
-        nmissed: 0,
-        addr: null_mut(),
-        symbol_name: core::ptr::null(),
-        offset: 0,
-        pre_handler: None,
-        post_handler: None,
-        opcode: 0,
-        ainsn: arch_specific_insn {
-            insn: null_mut(),
-            rest: [0; 3],
-        },
-        flags: 0,
-        fault_handler: None,
-    };
+    // SAFETY: Numbers, pointers that may be NULL, and handlers that need not be there.
+    pub const ZERO: Self = unsafe { core::mem::zeroed() };
 }
 
 // SAFETY: What it leads to is what who makes it says.

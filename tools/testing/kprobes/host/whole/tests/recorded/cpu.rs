@@ -33,28 +33,13 @@ pub fn traced() -> u64 {
 
 /// The registers of a CPU that is at an address.
 pub fn registers(ip: u64) -> pt_regs {
+    // SAFETY: All of them are numbers.
+    let zero: pt_regs = unsafe { core::mem::zeroed() };
     pt_regs {
-        r15: 0,
-        r14: 0,
-        r13: 0,
-        r12: 0,
-        bp: 0,
-        bx: 0,
-        r11: 0,
-        r10: 0,
-        r9: 0,
-        r8: 0,
-        ax: 0,
-        cx: 0,
-        dx: 0,
-        si: 0,
-        di: 0,
-        orig_ax: 0,
         ip: ip as usize,
         __bindgen_anon_1: pt_regs__bindgen_ty_1 { cs: KERNEL_CS },
         flags: FLAGS,
-        sp: 0,
-        __bindgen_anon_2: pt_regs__bindgen_ty_2 { ssx: 0 },
+        ..zero
     }
 }
 
