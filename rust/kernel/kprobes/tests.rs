@@ -161,46 +161,32 @@ mod cases {
 
     struct Arguments;
 
-    struct Seen {
-        number: Atomic<usize>,
-        negative: Atomic<i32>,
-        low: Atomic<i32>,
-        yes: Atomic<bool>,
-        at: Atomic<usize>,
-        beyond: Atomic<bool>,
-        inside: Atomic<bool>,
-        stack: Atomic<bool>,
-    }
-
-    impl Seen {
-        fn arguments(&self, call: &Entry<'_>) -> Option<()> {
-            self.number.store(call.argument(0)?, Relaxed);
-            self.negative.store(call.argument(1)?, Relaxed);
-            self.low.store(call.argument::<i8>(1)?.into(), Relaxed);
-            self.yes.store(call.argument(2)?, Relaxed);
-            self.at
-                .store(call.argument::<*const u8>(3)?.addr(), Relaxed);
-            Some(())
-        }
-    }
-
     impl EntryHandler for Arguments {
-        type State = Seen;
+        type State = [Atomic<i64>; 8];
 
-        fn enter(seen: &Seen, call: &Entry<'_>) {
-            let all = seen.arguments(call).is_some();
+        fn enter(seen: &Self::State, call: &Entry<'_>) {
             let beyond = call.argument::<usize>(8).is_none();
-            seen.beyond.store(all && beyond, Relaxed);
             let entry: extern "C" fn(_, _, _, _) -> _ = rust_kernel_kprobes_arguments;
             // A landing pad may come first.
-            let distance = call.address().wrapping_sub(entry as usize);
-            seen.inside.store(distance <= 16, Relaxed);
+            let inside = call.address().wrapping_sub(entry as usize) <= 16;
             // SAFETY: It takes any address.
             let called = unsafe { bindings::kernel_text_address(call.stack(0)) } != 0;
             let pointed = call.stack_pointer() != 0 && call.instruction_pointer() != 0;
             // Only x86 has put the caller's address there.
             let stack = pointed && (called || !cfg!(CONFIG_X86));
-            seen.stack.store(stack, Relaxed);
+            let all = [
+                call.argument::<usize>(0).map(|number| number as i64),
+                call.argument::<i32>(1).map(i64::from),
+                call.argument::<i8>(1).map(i64::from),
+                call.argument::<bool>(2).map(i64::from),
+                call.argument::<*const u8>(3).map(|at| at.addr() as i64),
+                Some(beyond.into()),
+                Some(inside.into()),
+                Some(stack.into()),
+            ];
+            for (to, value) in seen.iter().zip(all) {
+                to.store(value.unwrap_or(99), Relaxed);
+            }
         }
     }
 
@@ -208,27 +194,11 @@ mod cases {
     fn entry_sees_the_arguments() -> Result {
         let here = ProcessContext::here()?;
         let place = Place::symbol(c"rust_kernel_kprobes_arguments");
-        let seen = Seen {
-            number: Atomic::new(0),
-            negative: Atomic::new(0),
-            low: Atomic::new(0),
-            yes: Atomic::new(false),
-            at: Atomic::new(0),
-            beyond: Atomic::new(false),
-            inside: Atomic::new(false),
-            stack: Atomic::new(false),
-        };
+        let seen = [const { Atomic::new(77) }; 8];
         let probe = EntryProbe::<Arguments>::register(&here, place, seen)?;
         assert_eq!(call(rust_kernel_kprobes_arguments), 16);
-        let seen = probe.state();
-        assert_eq!(seen.number.load(Relaxed), 1);
-        assert_eq!(seen.negative.load(Relaxed), -2);
-        assert_eq!(seen.low.load(Relaxed), -2);
-        assert!(seen.yes.load(Relaxed));
-        assert_eq!(seen.at.load(Relaxed), 16);
-        assert!(seen.beyond.load(Relaxed));
-        assert!(seen.inside.load(Relaxed));
-        assert!(seen.stack.load(Relaxed));
+        let seen = probe.state().each_ref().map(|value| value.load(Relaxed));
+        assert_eq!(seen, [1, -2, -2, 1, 16, 1, 1, 1]);
         Ok(())
     }
 
@@ -340,50 +310,36 @@ mod cases {
 
     #[test]
     fn refusals_have_their_reasons() {
-        type Any = kind::Instruction<Count>;
-        type Entries = kind::FunctionEntry<Count>;
+        let any = refused::<kind::Instruction<Count>>;
+        let entries = refused::<kind::FunctionEntry<Count>>;
         let unknown = Place::symbol(c"rust_kernel_kprobes_no_such_function");
+        let elsewhere = Place::in_module(c"no_module", c"kernel_clone");
         let no_name = Place::in_module(c"\xff", c"x");
-        let cases = [
-            (refused::<Any>(unknown), Reason::UnknownSymbol, code::ENOENT),
-            (
-                refused::<Entries>(unknown),
-                Reason::UnknownSymbol,
-                code::ENOENT,
-            ),
-            (
-                refused::<Any>(Place::in_module(c"no_module", c"kernel_clone")),
-                Reason::UnknownSymbol,
-                code::ENOENT,
-            ),
-            (refused::<Any>(no_name), Reason::BadName, code::EINVAL),
-            (
-                refused::<Any>(Place::symbol(c"notify_die")),
-                Reason::Blacklisted,
-                code::EINVAL,
-            ),
-            (
-                refused::<Entries>(Place::symbol(c"kernel_clone").plus(16)),
-                Reason::NotAnEntry,
-                code::EINVAL,
-            ),
-        ];
-        for (found, reason, error) in cases {
+        let listed = Place::symbol(c"notify_die");
+        let inside = Place::symbol(c"kernel_clone").plus(16);
+        for (found, reason, error) in [
+            (any(unknown), Reason::UnknownSymbol, code::ENOENT),
+            (entries(unknown), Reason::UnknownSymbol, code::ENOENT),
+            (any(elsewhere), Reason::UnknownSymbol, code::ENOENT),
+            (any(no_name), Reason::BadName, code::EINVAL),
+            (any(listed), Reason::Blacklisted, code::EINVAL),
+            (entries(inside), Reason::NotAnEntry, code::EINVAL),
+        ] {
             assert_eq!(found, Some((reason, error)));
         }
         // Others call it invalid, which is many things.
         if cfg!(CONFIG_X86) {
             let inside = Place::symbol(c"kernel_clone").plus(1);
             let expected = Some((Reason::NotAnInstruction, code::EILSEQ));
-            assert_eq!(refused::<Any>(inside), expected);
+            assert_eq!(any(inside), expected);
         }
         // A variable: it has a symbol, but is no code.
         let variable = Place::address((&raw const NOBODY).addr());
-        let found = refused::<Any>(variable).map(|(reason, _)| reason);
+        let found = any(variable).map(|(reason, _)| reason);
         assert_eq!(found, Some(Reason::NotText));
         for address in [0, 8] {
             let nowhere = Place::address(address);
-            for found in [refused::<Any>(nowhere), refused::<Entries>(nowhere)] {
+            for found in [any(nowhere), entries(nowhere)] {
                 assert_eq!(found.map(|(reason, _)| reason), Some(Reason::NotText));
             }
         }

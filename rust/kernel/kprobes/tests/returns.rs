@@ -47,22 +47,12 @@ mod cases {
 
     struct Hands;
 
-    /// What was seen at the end of a call.
-    struct Over {
-        number: Atomic<usize>,
-        aligned: Atomic<bool>,
-        value: Atomic<i32>,
-        low: Atomic<i32>,
-        address: Atomic<usize>,
-        to_text: Atomic<bool>,
-        below: Atomic<usize>,
-    }
-
     impl ReturnHandler for Hands {
-        type State = Over;
+        /// What was seen at the end of a call.
+        type State = [Atomic<i64>; 7];
         type Data = Kept;
 
-        fn enter(_: &Over, call: &Entry<'_>) -> Option<Kept> {
+        fn enter(_: &Self::State, call: &Entry<'_>) -> Option<Kept> {
             let number = call.argument(0)?;
             Some(Kept {
                 number,
@@ -70,19 +60,24 @@ mod cases {
             })
         }
 
-        fn leave(over: &Over, kept: Kept, call: &Return<'_>) {
-            over.number.store(kept.number, Relaxed);
+        fn leave(over: &Self::State, kept: Kept, call: &Return<'_>) {
             let aligned = black_box(&raw const kept).is_aligned();
-            over.aligned.store(aligned && kept.name == *b"abc", Relaxed);
-            over.value.store(call.value(), Relaxed);
-            over.low.store(call.value::<u8>().into(), Relaxed);
-            over.address.store(call.address(), Relaxed);
             // SAFETY: It takes any address.
-            let text = unsafe { crate::bindings::kernel_text_address(call.to()) } != 0;
-            over.to_text.store(text, Relaxed);
+            let to_text = unsafe { crate::bindings::kernel_text_address(call.to()) } != 0;
             // The caller's stack ends above this handler's.
             let below = call.stack_pointer().wrapping_sub((&raw const kept).addr());
-            over.below.store(below, Relaxed);
+            let seen = [
+                kept.number as i64,
+                (aligned && kept.name == *b"abc").into(),
+                call.value::<i32>().into(),
+                call.value::<u8>().into(),
+                call.address() as i64,
+                to_text.into(),
+                below as i64,
+            ];
+            for (to, value) in over.iter().zip(seen) {
+                to.store(value, Relaxed);
+            }
         }
     }
 
@@ -90,26 +85,13 @@ mod cases {
     fn data_is_handed_over() -> Result {
         let here = ProcessContext::here()?;
         let place = Place::symbol(c"rust_kernel_kprobes_returns");
-        let over = Over {
-            number: Atomic::new(0),
-            aligned: Atomic::new(false),
-            value: Atomic::new(0),
-            low: Atomic::new(0),
-            address: Atomic::new(0),
-            to_text: Atomic::new(false),
-            below: Atomic::new(0),
-        };
+        let over = [const { Atomic::new(0) }; 7];
         let probe = ReturnProbe::<Hands>::register(&here, place, over)?;
         let function = black_box(rust_kernel_kprobes_returns as Target);
         assert_eq!(function(7, 250, true, core::ptr::null()), 258);
-        let over = probe.state();
-        assert_eq!(over.number.load(Relaxed), 7);
-        assert!(over.aligned.load(Relaxed));
-        assert_eq!(over.value.load(Relaxed), 258);
-        assert_eq!(over.low.load(Relaxed), 2);
-        assert_eq!(over.address.load(Relaxed), probe.address());
-        assert!(over.to_text.load(Relaxed));
-        assert!((1..0x2000).contains(&over.below.load(Relaxed)));
+        let [seen @ .., below] = probe.state().each_ref().map(|value| value.load(Relaxed));
+        assert_eq!(seen, [7, 1, 258, 2, probe.address() as i64, 1]);
+        assert!((1..0x2000).contains(&below));
         Ok(())
     }
 
