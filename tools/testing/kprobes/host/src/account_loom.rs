@@ -294,27 +294,12 @@ fn race<const JOBS: usize>(fault: Fault, before: fn(&World), jobs: [fn(&World); 
     });
 }
 
-fn leave_it(world: &World) {
-    world.leave();
-    world.tend();
-    world.tend();
-}
-
-fn begin_one(world: &World) {
-    world.begin();
-}
-
-fn begin_two(world: &World) {
-    world.begin();
-    world.begin();
-}
-
-fn end_first(world: &World) {
-    world.end(0);
-}
-
-fn end_second(world: &World) {
-    world.end(1);
+jobs! {
+    leave_it: |world| { world.leave(); world.tend(); world.tend(); };
+    begin_one: |world| world.begin();
+    begin_two: |world| { world.begin(); world.begin(); };
+    end_first: |world| world.end(0);
+    end_second: |world| world.end(1);
 }
 
 /// Two calls are over while the store is left.

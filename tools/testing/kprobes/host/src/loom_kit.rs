@@ -133,6 +133,17 @@ pub(crate) fn race<W, T, const JOBS: usize>(
     });
 }
 
+/// Jobs of models: a name, and what is done to the world.
+macro_rules! jobs {
+    ($($(#[$doc:meta])* $name:ident: |$world:ident| $does:expr;)*) => {$(
+        $(#[$doc])*
+        fn $name($world: &World) {
+            $does;
+        }
+    )*};
+}
+pub(crate) use jobs;
+
 /// Tests of models: a name, what it panics with if it must, and what runs.
 macro_rules! models {
     ($($name:ident $(($panics:literal))?: $($run:expr),+;)*) => {$(

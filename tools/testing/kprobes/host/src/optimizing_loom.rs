@@ -305,36 +305,15 @@ fn race<const JOBS: usize>(fault: Fault, before: Job, jobs: [Job; JOBS]) {
     }
 }
 
-fn queue(world: &World) {
-    world.consider(&mut world.registry.lock().unwrap());
-}
-
-fn queue_and_pass(world: &World) {
-    queue(world);
-    world.pass();
-}
-
-fn pass(world: &World) {
-    world.pass();
-}
-
-fn come(world: &World) {
-    world.come();
-}
-
-fn come_twice(world: &World) {
-    world.come();
-    world.come();
-}
-
-fn leave(world: &World) {
-    world.leave(&mut world.registry.lock().unwrap());
-}
-
-/// The switch: all leave, all are considered.
-fn off_and_on(world: &World) {
-    leave(world);
-    queue(world);
+jobs! {
+    queue: |world| world.consider(&mut world.registry.lock().unwrap());
+    queue_and_pass: |world| { queue(world); world.pass(); };
+    pass: |world| world.pass();
+    come: |world| world.come();
+    come_twice: |world| { world.come(); world.come(); };
+    leave: |world| world.leave(&mut world.registry.lock().unwrap());
+    /// The switch: all leave, all are considered.
+    off_and_on: |world| { leave(world); queue(world); };
 }
 
 /// A breakpoint comes into what the jump is over.

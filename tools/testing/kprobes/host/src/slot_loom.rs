@@ -124,6 +124,8 @@ struct World {
     waited_for: Mutex<usize>,
     /// How many slots were given back.
     given: AtomicUsize,
+    /// How many were taken again. It orders nothing.
+    taken: std::sync::atomic::AtomicUsize,
     readers: Readers,
     /// Was somebody told that the page may be unused?
     noted: AtomicBool,
@@ -151,6 +153,7 @@ impl World {
             done: AtomicUsize::new(0),
             waited_for: Mutex::new(0),
             given: AtomicUsize::new(0),
+            taken: 0.into(),
             readers: Readers::new(),
             noted: AtomicBool::new(false),
             freed: AtomicBool::new(false),
@@ -243,7 +246,7 @@ impl World {
     }
 
     /// When all threads are done, all that was given back is free, and nothing goes on.
-    fn end(&self, taken: usize) {
+    fn end(&self) {
         if self.freed.load(Relaxed) {
             return;
         }
@@ -252,72 +255,38 @@ impl World {
         let unseen = self.map.is_unused() && !self.noted.load(Relaxed);
         assert!(!unseen, "nobody knows that the page is unused");
         let free = (0..).take_while(|_| self.take()).count();
+        let taken = self.taken.load(Relaxed);
         assert_eq!(free + taken, self.given.load(Relaxed), "a slot is lost");
     }
 }
 
 /// Runs the jobs at once, each interrupted at most three times (in all orders it takes minutes).
-/// The jobs tell how many slots they have taken. `before` comes first.
-fn race<const JOBS: usize>(fault: Fault, before: fn(&World), jobs: [fn(&World) -> usize; JOBS]) {
+/// `before` comes first.
+fn race<const JOBS: usize>(fault: Fault, before: fn(&World), jobs: [fn(&World); JOBS]) {
     let world = move || {
         let world = World::new(fault);
         before(&world);
         world
     };
-    let end = |world: &World, taken: [usize; JOBS]| world.end(taken.iter().sum());
-    loom_kit::race(Some(3), world, jobs, end);
+    loom_kit::race(Some(3), world, jobs, |world, _| world.end());
 }
 
-fn free_first(world: &World) -> usize {
-    world.free(0);
-    0
-}
-
-fn free_second(world: &World) -> usize {
-    world.free(1);
-    0
-}
-
-fn leave_first(world: &World) -> usize {
-    world.leave(0);
-    0
-}
-
-fn leave_second(world: &World) -> usize {
-    world.leave(1);
-    0
-}
-
-fn expire(world: &World) -> usize {
-    world.expire();
-    0
-}
-
-fn take(world: &World) -> usize {
-    world.take().into()
-}
-
-fn tidy(world: &World) -> usize {
-    world.tidy();
-    0
-}
-
-fn expire_and_tidy(world: &World) -> usize {
-    world.expire();
-    world.tidy();
-    0
-}
-
-fn nothing(_world: &World) {}
-
-/// One slot is left, whose grace period may be over at any time.
-fn left(world: &World) {
-    world.leave(0);
+jobs! {
+    free_first: |world| world.free(0);
+    free_second: |world| world.free(1);
+    leave_first: |world| world.leave(0);
+    leave_second: |world| world.leave(1);
+    expire: |world| world.expire();
+    take: |world| world.taken.fetch_add(world.take().into(), Relaxed);
+    tidy: |world| world.tidy();
+    expire_and_tidy: |world| { world.expire(); world.tidy(); };
+    /// One slot is left, whose grace period may be over at any time.
+    left: |world| world.leave(0);
 }
 
 /// Two tasks leave their slots, and the callback may come in between.
 fn two_leave(fault: Fault) {
-    race(fault, nothing, [leave_first, leave_second, expire]);
+    race(fault, |_| (), [leave_first, leave_second, expire]);
 }
 
 /// One slot waits, another one is left when the callback comes.
@@ -332,9 +301,8 @@ fn overtaken(fault: Fault) {
         world.leave(1);
         world.expire();
         world.leave(2);
-        0
     };
-    race(fault, nothing, [leave_first, others]);
+    race(fault, |_| (), [leave_first, others]);
 }
 
 /// A slot is taken when the callback comes.
