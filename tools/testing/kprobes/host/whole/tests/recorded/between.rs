@@ -77,8 +77,7 @@ fn hits_while_probes_are_enabled_and_disabled() {
     });
     throughout(|| {
         for on in [false, true] {
-            // SAFETY: None is needed.
-            assert_eq!(unsafe { c::rust_kprobes_enable_all(on) }, 0);
+            assert_eq!(c::rust_kprobes_enable_all(on), 0);
         }
     });
     client::unregister(&clients);

@@ -4,20 +4,20 @@
 
 use crate::prelude::*;
 
-extern "C" {
+unsafe extern "C" {
     pub fn register_kprobes(probes: *mut *mut kprobe, count: c_int) -> c_int;
     pub fn unregister_kprobes(probes: *mut *mut kprobe, count: c_int);
     pub fn enable_kprobe(probe: *mut kprobe) -> c_int;
     pub fn disable_kprobe(probe: *mut kprobe) -> c_int;
     pub fn kprobe_why_no_jump(probe: *mut kprobe, why: *mut kprobe_no_jump) -> c_int;
-    pub fn get_kprobe(addr: *mut c_void) -> *mut kprobe;
+    pub safe fn get_kprobe(addr: *mut c_void) -> *mut kprobe;
     pub fn kprobe_int3_handler(registers: *mut pt_regs) -> c_int;
     pub fn kprobe_fault_ip(registers: *mut pt_regs, trap: c_int, fixup: bool);
     pub fn kprobe_original_code(code: *mut u8, ip: c_ulong, len: usize);
     pub fn kprobe_fault_handler(registers: *mut pt_regs, trap: c_int) -> c_int;
     pub fn rust_kprobes_ftrace_watched(ip: c_ulong, registers: *mut pt_regs);
     pub fn rust_kprobes_ftrace_changed(ip: c_ulong, registers: *mut pt_regs);
-    pub fn rust_kprobes_ftrace_missed(ip: c_ulong, changes: bool);
+    pub safe fn rust_kprobes_ftrace_missed(ip: c_ulong, changes: bool);
     pub fn kprobe_get_kallsym(
         number: core::ffi::c_uint,
         value: *mut usize,
@@ -25,11 +25,11 @@ extern "C" {
         name: *mut c_char,
     ) -> c_int;
     pub fn rust_kprobes_refused_show(file: *mut seq_file, unused: *mut c_void) -> c_int;
-    pub fn rust_kprobes_enable_all(on: bool) -> c_int;
+    pub safe fn rust_kprobes_enable_all(on: bool) -> c_int;
     pub fn rust_kprobes_list_show(file: *mut seq_file, unused: *mut c_void) -> c_int;
     pub fn rust_kprobes_optimize();
-    pub fn rust_kprobes_allow_jumps(on: bool);
-    pub fn rust_kprobes_jumps_allowed() -> bool;
+    pub safe fn rust_kprobes_allow_jumps(on: bool);
+    pub safe fn rust_kprobes_jumps_allowed() -> bool;
     pub fn wait_for_kprobe_optimizer();
     pub fn rust_kprobes_jumped(page: usize, registers: *mut pt_regs);
     pub fn rust_kprobes_text_gone(module: *mut module, init_only: bool);
@@ -45,6 +45,6 @@ extern "C" {
     ) -> usize;
     pub fn register_jprobes(probes: *mut *mut jprobe, count: c_int) -> c_int;
     pub fn unregister_jprobes(probes: *mut *mut jprobe, count: c_int);
-    pub fn rust_kprobes_jprobe_stack() -> c_ulong;
+    pub safe fn rust_kprobes_jprobe_stack() -> c_ulong;
     pub fn rethook_flush_task(task: *mut task_struct);
 }

@@ -113,8 +113,7 @@ pub fn come_to(at: u64) {
 
 /// Is there a probe at an address?
 pub fn is_known(at: u64) -> bool {
-    // SAFETY: Only looks the address up.
-    !unsafe { c::get_kprobe(core::ptr::with_exposed_provenance_mut(at as usize)) }.is_null()
+    !c::get_kprobe(core::ptr::with_exposed_provenance_mut(at as usize)).is_null()
 }
 
 /// Nothing comes between instructions that Miri runs.

@@ -141,8 +141,7 @@ fn a_call_that_ftrace_cannot_make_is_counted_once() {
     let (watching, changing) = ([Client::at(place)], [Client::around(place)]);
     let both_miss = || {
         for changes in [false, true] {
-            // SAFETY: None is needed.
-            unsafe { c::rust_kprobes_ftrace_missed(place as usize, changes) };
+            c::rust_kprobes_ftrace_missed(place as usize, changes);
         }
     };
     assert_eq!(client::register(&watching), 0);
@@ -191,11 +190,9 @@ fn the_switch_turns_both_kinds_of_places() {
     ];
     assert_eq!(client::register(&clients), 0);
     world.story();
-    // SAFETY: None is needed.
-    assert_eq!(unsafe { c::rust_kprobes_enable_all(false) }, 0);
+    assert_eq!(c::rust_kprobes_enable_all(false), 0);
     world.has_told("lock [ mend-a sync ] watch-off remove-b-watch unlock");
-    // SAFETY: None is needed.
-    assert_eq!(unsafe { c::rust_kprobes_enable_all(true) }, 0);
+    assert_eq!(c::rust_kprobes_enable_all(true), 0);
     world.has_told("lock [ break-a sync ] add-b-watch watch-on unlock");
     client::unregister(&clients);
 }

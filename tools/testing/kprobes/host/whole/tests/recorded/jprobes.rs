@@ -446,8 +446,7 @@ fn who_is_in_no_handler_has_no_way_back() {
     let mut world = World::new();
     let place = world.place(&MOVE);
     let jprobe = Jprobe::at(place);
-    // SAFETY: None is needed.
-    let stack = || unsafe { c::rust_kprobes_jprobe_stack() };
+    let stack = || c::rust_kprobes_jprobe_stack();
     assert_eq!(jprobe.register(), 0);
     assert_eq!(stack(), 0);
     let mut registers = at_entry(place);
@@ -488,8 +487,7 @@ unsafe extern "C" fn asked(probe: *mut kprobe, registers: *mut pt_regs, _trap: c
 #[test]
 fn who_is_asked_about_a_fault_has_no_way_back() {
     let mut world = World::new();
-    // SAFETY: None is needed.
-    let stack = || unsafe { c::rust_kprobes_jprobe_stack() };
+    let stack = || c::rust_kprobes_jprobe_stack();
     for insn in [&MOVE[..], &STEPPED, &JUMP] {
         let place = world.place(insn);
         let jprobe = Jprobe::at(place);
@@ -515,8 +513,7 @@ fn who_is_asked_about_a_fault_has_no_way_back() {
 static ASKED: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" fn ask(_probe: *mut kprobe, _registers: *mut pt_regs) -> c_int {
-    // SAFETY: None is needed.
-    ASKED.store(unsafe { c::rust_kprobes_jprobe_stack() }, Relaxed);
+    ASKED.store(c::rust_kprobes_jprobe_stack(), Relaxed);
     0
 }
 

@@ -22,13 +22,11 @@ const LONG_JUMP: [u8; 5] = [JUMP[0], JUMP[1], 0x90, 0x90, 0x90];
 const BATCH: usize = 256;
 
 fn allow(on: bool) {
-    // SAFETY: None is needed.
-    unsafe { c::rust_kprobes_allow_jumps(on) };
+    c::rust_kprobes_allow_jumps(on);
 }
 
 fn switch(on: bool) {
-    // SAFETY: None is needed.
-    assert_eq!(unsafe { c::rust_kprobes_enable_all(on) }, 0);
+    assert_eq!(c::rust_kprobes_enable_all(on), 0);
 }
 
 fn flush() {
@@ -334,8 +332,7 @@ fn switches_take_all_jumps_out_at_once() {
 #[test]
 fn there_are_no_jumps_before_the_worker_can_run() {
     let mut world = World::new();
-    // SAFETY: None is needed.
-    assert!(!unsafe { c::rust_kprobes_jumps_allowed() });
+    assert!(!c::rust_kprobes_jumps_allowed());
     world.story();
     let _clients = client::registered([Client::at(world.place(&MOVES))]);
     world.has_told("lock [ copy copy ] [ break-a sync ] unlock");
@@ -343,8 +340,7 @@ fn there_are_no_jumps_before_the_worker_can_run() {
     world.has_told("lock unlock");
     allow(true);
     world.has_told("lock [ detour kick ] unlock");
-    // SAFETY: None is needed.
-    assert!(unsafe { c::rust_kprobes_jumps_allowed() });
+    assert!(c::rust_kprobes_jumps_allowed());
 }
 
 #[test]

@@ -198,8 +198,7 @@ fn the_switch_takes_one_round_for_all() {
     let clients = [MOVE.as_slice(), &JUMP, &JUMP].map(|insn| Client::at(world.place(insn)));
     client::register(&clients);
     world.story();
-    // SAFETY: None is needed.
-    assert_eq!(unsafe { c::rust_kprobes_enable_all(false) }, 0);
+    assert_eq!(c::rust_kprobes_enable_all(false), 0);
     let story = world.story();
     assert!(story.starts_with("lock [ mend-") && story.ends_with(" sync ] unlock"));
     assert_eq!(story.matches("mend-").count(), 3);
@@ -208,8 +207,7 @@ fn the_switch_takes_one_round_for_all() {
     let late = [Client::at(world.place(&JUMP))];
     client::register(&late);
     world.has_told("lock unlock");
-    // SAFETY: None is needed.
-    assert_eq!(unsafe { c::rust_kprobes_enable_all(true) }, 0);
+    assert_eq!(c::rust_kprobes_enable_all(true), 0);
     let story = world.story();
     assert_eq!(story.matches("break-").count(), 4);
     assert_eq!(story.matches("sync").count(), 1);

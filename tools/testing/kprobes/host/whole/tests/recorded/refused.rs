@@ -173,8 +173,7 @@ fn the_switch_tells_what_ftrace_refuses() {
     let mut world = World::new();
     let (place, jump) = (world.traced(), world.place(&JUMP));
     let clients = client::registered([Client::at(place), Client::at(jump)]);
-    // SAFETY: None is needed.
-    let switch = |on| unsafe { c::rust_kprobes_enable_all(on) };
+    let switch = |on| c::rust_kprobes_enable_all(on);
     assert_eq!(switch(false), 0);
     faults::refuse(Call::FtraceRegister, 0);
     assert_eq!(switch(true), EBUSY.to_errno());

@@ -19,10 +19,8 @@ impl World {
         let alone = events::alone();
         // SAFETY: It is the worker that calls it.
         worker::does(|| unsafe { c::rust_kprobes_optimize() });
-        // SAFETY: None is needed.
-        BEGIN.call_once(|| assert!(!unsafe { c::rust_kprobes_jumps_allowed() }));
-        // SAFETY: None is needed.
-        unsafe { c::rust_kprobes_allow_jumps(false) };
+        BEGIN.call_once(|| assert!(!c::rust_kprobes_jumps_allowed()));
+        c::rust_kprobes_allow_jumps(false);
         while worker::run() {}
         text::clear();
         ftrace::clear();
@@ -155,8 +153,7 @@ impl Drop for World {
         if std::thread::panicking() {
             return;
         }
-        // SAFETY: None is needed.
-        unsafe { c::rust_kprobes_allow_jumps(false) };
+        c::rust_kprobes_allow_jumps(false);
         tidy();
         assert!(cpu::is_idle());
         assert_eq!(events::complaints(), Vec::<String>::new());
