@@ -3,16 +3,10 @@
 //! Memory: any allocation may be refused, see [`faults`](crate::faults), and what is freed is told.
 
 use crate::{
-    events::{
-        self,
-        Event, //
-    },
-    faults::{
-        self,
-        Call, //
-    },
-    text,
-    types::NotThreadSafe, //
+    events::Event,
+    faults::Call,
+    types::NotThreadSafe,
+    *, //
 };
 use core::{
     any::type_name,

@@ -4,11 +4,8 @@
 
 use crate::{
     bindings::callback_head,
-    events::{
-        self,
-        Event, //
-    },
-    text, //
+    events::Event,
+    *, //
 };
 use core::ops::Range;
 use std::sync::Mutex;

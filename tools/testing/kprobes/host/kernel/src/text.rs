@@ -8,18 +8,10 @@
 //! Whoever plays a CPU may interrupt anything here, so what it asks takes no lock.
 
 use crate::{
-    bindings,
-    events::{
-        self,
-        Event, //
-    },
-    faults::{
-        self,
-        Call, //
-    },
+    events::Event,
+    faults::Call,
     page::PAGE_SIZE,
-    perf,
-    rcu_tasks, //
+    *, //
 };
 use core::{
     ops::Range,

@@ -3,7 +3,7 @@
 //! A store of blocks: what is taken and given back is the kernel's code, and so is the search. What
 //! leads there is as in `sys/returns/store.rs`: a home and a spare for each CPU.
 
-use super::Pool;
+use super::*;
 use crate::pool::{
     homes::{
         Purpose,
@@ -16,14 +16,7 @@ use crate::pool::{
         MOST, //
     }, //
 };
-use std::sync::atomic::{
-    AtomicU64,
-    AtomicUsize,
-    Ordering::{
-        Acquire,
-        Release, //
-    }, //
-};
+use std::sync::atomic::AtomicU64;
 
 /// Room for a call: what it knows of its block, and as much memory as the kernel's has.
 struct Call {

@@ -8,16 +8,8 @@
 //! how far a ring is: the next to be taken, the next place to be written, and up to where what was
 //! written may be read. They count up without end, and a place is their remainder.
 
-use super::Pool;
-use std::sync::atomic::{
-    AtomicU32,
-    AtomicUsize,
-    Ordering::{
-        Acquire,
-        Relaxed,
-        Release, //
-    }, //
-};
+use super::*;
+use std::sync::atomic::AtomicU32;
 
 /// The longest ring here. It is a part of the struct, as in C, where who allocates says how long.
 const LENGTH: usize = 128;
