@@ -1,29 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Counts the unsafe blocks of the Rust kprobes and compares them with a budget.
+"""Counts the unsafe blocks of the Rust kprobes.
 
-    check-unsafe.py [--update] [ROOT]
+    check-unsafe.py [ROOT]
 
-Each file has exactly as many unsafe blocks, outside its tests, as the budget
-file beside this script says; --update writes the file anew. No block is longer
-than five lines, each has a SAFETY comment before it (in tests too), and there
-is at most one outside tests in 60 lines of the crate.
+A crate has at most one unsafe block outside its tests in 60 lines. No block is
+longer than five lines, and each has a SAFETY comment before it (in tests too).
 """
-import argparse
 import pathlib
 import re
 import sys
 
-HERE = pathlib.Path(__file__).resolve().parent
-BUDGET = HERE / 'unsafe-budget'
-HEAD = """\
-# SPDX-License-Identifier: GPL-2.0
-# Unsafe blocks of each file, outside its tests. Written by check-unsafe.py
-# --update; the commit that raises a number says why.
-"""
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 MAX_LINES = 5
 LINES_PER_BLOCK = 60
-PLACES = ('rust/kprobes', 'rust/kernel', 'arch/*/kprobes')
+# The folders of each crate.
+CRATES = {'rust_kprobes': ('rust/kprobes', 'arch/*/kprobes'), 'kernel': ('rust/kernel',)}
 
 # What is no code: comments, strings, characters. Lines stay lines.
 NOISE = re.compile(
@@ -93,46 +85,22 @@ def look_at(path: pathlib.Path, name: str, problems: list[str]) -> tuple[int, in
     return count, len(lines) - 1
 
 
-def read_budget() -> dict[str, int]:
-    """The budget, by file."""
-    rows = [line.split() for line in BUDGET.read_text().splitlines()
-            if line and not line.startswith('#')] if BUDGET.exists() else []
-    return {name: int(count) for count, name in rows}
-
-
 def main() -> int:
     """Returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
-    parser.add_argument('--update', action='store_true', help='write the budget file')
-    parser.add_argument('root', nargs='?', default=HERE.parents[2], type=pathlib.Path)
-    args = parser.parse_args()
-
+    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT
     problems: list[str] = []
-    counts = {}
-    for folder in (folder for place in PLACES for folder in sorted(args.root.glob(place))):
-        for path in sorted(folder.rglob('*.rs')):
-            name = str(path.relative_to(args.root))
-            counts[name] = look_at(path, name, problems)
-    if not counts:
-        print(f'check-unsafe: no .rs files in {args.root}', file=sys.stderr)
-        return 2
-
-    blocks = {name: count for name, (count, _) in sorted(counts.items()) if count}
-    if args.update:
-        BUDGET.write_text(HEAD + ''.join(f'{count:3} {name}\n'
-                                         for name, count in blocks.items()))
-    budget = read_budget()
-    for name in sorted(blocks.keys() | budget.keys()):
-        have, may = blocks.get(name, 0), budget.get(name, 0)
-        print(f'{have:3} {name}')
-        if have != may:
-            problems.append(f'{name}:1: expected {may} unsafe blocks (unsafe-budget), '
-                            f'found: {have}')
-    total, lines = sum(blocks.values()), sum(count for _, count in counts.values())
-    print(f'{total:3} unsafe blocks in {lines} lines, 1 in {lines // max(total, 1)}')
-    if total * LINES_PER_BLOCK > lines:
-        problems.append(f'{args.root}: expected at most one unsafe block in '
-                        f'{LINES_PER_BLOCK} lines, found: {total} in {lines}')
+    for crate, folders in CRATES.items():
+        paths = sorted(path for pattern in folders for folder in root.glob(pattern)
+                       for path in folder.rglob('*.rs'))
+        if not paths:
+            print(f'check-unsafe: no .rs files of {crate} in {root}', file=sys.stderr)
+            return 2
+        counts = [look_at(path, str(path.relative_to(root)), problems) for path in paths]
+        blocks, lines = (sum(column) for column in zip(*counts))
+        print(f'{crate}: {blocks} unsafe blocks in {lines} lines, 1 in {lines // max(blocks, 1)}')
+        if blocks * LINES_PER_BLOCK > lines:
+            problems.append(f'{crate}: expected at most one unsafe block in {LINES_PER_BLOCK} '
+                            f'lines, found: {blocks} in {lines}')
     for problem in problems:
         print(problem)
     return 1 if problems else 0

@@ -114,8 +114,7 @@ def _checks() -> Iterator[Result]:
     yield _run('opcodes', ['python3', '-B', 'arch/x86/kprobes/isa/opcodes.py',
                            '--check'])
     yield _run('unsafe', ['python3', kprobes / 'check-unsafe.py'])
-    progress.say(procs.tail(env.LOGS / 'check-unsafe.log',
-                            30 if env.VERBOSE else 1))
+    progress.say(procs.tail(env.LOGS / 'check-unsafe.log', 2))
     yield _run('shell', ['shellcheck', '-x', '-P', env.REPO, *_shell(paths)])
     yield _run('guest-shell', [
         'shellcheck', '-s', 'dash', '-e',
