@@ -10,7 +10,6 @@ import types
 from unittest import mock
 
 import guests
-import documents
 import env
 import fragments
 import kernel
@@ -537,11 +536,3 @@ class Examples(support.Case):
         self.assertEqual({one.name.rsplit('.', 1)[1]: one.status for one in found}, {
             'bench': 'pass', 'clauses': 'pass', 'coverage': 'pass',
             'forms': 'pass', 'storm': 'fail'})
-
-    def test_each_file_is_shown_once(self):
-        # With the text that it has: see test_documents.py.
-        shown = [one.how for path in documents.pages()
-                 for one in documents.listings(path)]
-        for path in sorted(matrix.modules.EXAMPLES.glob('*/*')):
-            name = str(path.relative_to(env.REPO))
-            self.assertEqual(shown.count(f'file {name}'), 1, name)
