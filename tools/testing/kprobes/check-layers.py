@@ -19,8 +19,6 @@ PLACES = 'rust/kprobes', 'arch/*/kprobes'
 SPDX = '// SPDX-License-Identifier: GPL-2.0'
 TESTS = 'CONFIG_RUST_KPROBES_KUNIT_TEST'
 FORBID_UNSAFE = f'#![cfg_attr(not({TESTS}), forbid(unsafe_code))]'
-NO_CONFIG = r'CONFIG_|cfg[a-z_]*\(.*target_'
-NO_PANIC = r'\.unwrap\(\)|\.expect\(|panic!\(|unreachable!\('
 # The pure files of the safe interface, and what the host crate may have.
 PURE = 'rust/kernel/kprobes/abi.rs', 'rust/kernel/kprobes/signature.rs'
 HOST = 'tools/testing/kprobes/host/src/lib.rs'
@@ -67,21 +65,18 @@ FORBIDS_UNSAFE = re.compile(r'/(model|shared|slot|pool|table|isa)/mod\.rs$'
                             r'|^rust/kprobes/life\.rs$')
 NAMED = re.compile(r'(?<![\w:])(crate::[a-z_]+|(?:kernel|alloc|std|pin_init)(?=::)'
                    r'|bindings(?=::)|super::super)|kernel::(bindings)|^[ \t]*(bindings),', re.M)
-
-
-def spaces(match: re.Match) -> str:
-    """As long as what was matched, with its line ends."""
-    return re.sub(r'[^\n]', ' ', match[0])
-
-
-def closing(code: str, start: int) -> int:
-    """The offset of the brace that closes the first one behind START."""
-    depth = 0
-    for match in re.compile('[{}]').finditer(code, start):
-        depth += 1 if match[0] == '{' else -1
-        if not depth:
-            return match.start()
-    return len(code)
+# What no line of code may have, and what is expected; of all, of tests as well.
+CONFIG = r'CONFIG_|cfg[a-z_]*\(.*target_', 'no configuration in pure code (it arrives as a value)'
+PANIC = r'\.unwrap\(\)|\.expect\(|panic!\(|unreachable!\(', 'no way to panic (say Refusal)'
+PATH = r'#\[path|path *=', '#[path] in rust/kprobes/arch.rs only'
+CHOSEN = (r'CONFIG_(X86|ARM|PPC|S390)([^A-Z_0-9]|(_64|64|32)[^A-Z_0-9])',
+          'the architecture chosen in rust/kprobes/arch.rs only')
+UNSAFE = r'(^|[^a-z_])unsafe([^a-z_]|$)', 'no unsafe in this layer'
+CORE_ONLY = (r'(^|[^a-z_])(unsafe|crate|kernel|alloc|bindings)([^a-z_]|$)',
+             'nothing but core in a pure file')
+HOST_PATH = (rf'#\[path(?!.*{HOST_PATHS})',
+             '#[path] to model, shared, slot, pool, table, contract, abi or an isa')
+NOT_OF_TESTS = PANIC, CORE_ONLY
 
 
 class File:
@@ -98,38 +93,31 @@ class File:
         """Note a problem."""
         self.problems.append(f'{self.name}:{line}: expected {expected}, found: {found}')
 
-    def forbid(self, pattern: str, expected: str, tests: bool = True) -> None:
-        """Each line of code that matches is a problem; without TESTS, before them."""
-        for number, line in enumerate(self.code.split('\n')):
-            if not tests and line.startswith('mod tests'):
-                return
-            if re.search(pattern, line):
-                self.report(number + 1, expected, self.lines[number].strip())
+    def forbid(self, *rules: tuple[str, str]) -> None:
+        """Each line of code that matches the pattern of a rule is a problem."""
+        for rule in rules:
+            code = self.code
+            if rule in NOT_OF_TESTS:
+                code = re.split(r'^mod tests', code, maxsplit=1, flags=re.M)[0]
+            for number, line in enumerate(code.split('\n')):
+                if re.search(rule[0], line):
+                    self.report(number + 1, rule[1], self.lines[number].strip())
 
     def named(self) -> Iterator[tuple[int, str]]:
         """Line and name of each module after crate::, of each crate, and bindings."""
         # The one macro of the kernel crate that pure code may name.
         code = self.code.replace('kernel::macros::kunit_tests(', '')
-        # crate::{a::{..}, b} names a and b.
-        while (start := code.find('crate::{')) >= 0:
-            first, end = start + len('crate::{'), closing(code, start)
-            group = code[first:end]
-            while '{' in group:
-                group = re.sub(r'\{[^{}]*\}', spaces, group)
-            for name in re.finditer(r'(?:^|,)\s*(\w+)', group):
-                at = first + name.start(1)
-                yield code.count('\n', 0, at) + 1, f'crate::{name[1]}'
-            code = code[:start] + re.sub(r'[^\n]', ' ', code[start:end]) + code[end:]
         for match in NAMED.finditer(code):
             yield code.count('\n', 0, match.start(match.lastindex)) + 1, match[match.lastindex]
-
-
-def check_imports(file: File, layer: Layer) -> None:
-    """The file names what its layer may name."""
-    allowed = [*(f'crate::{name}' for name in layer.modules.split()), *layer.crates.split()]
-    for line, name in file.named():
-        if name not in allowed:
-            file.report(line, f'only {" ".join(allowed)} in the layer \'{layer.name}\'', name)
+        # crate::{a::{..}, b} names a and b.
+        for group in re.finditer(r'crate::(?={)', code):
+            depth = 0
+            for token in re.compile(r'[{}]|(?<=[{,])\s*(\w+)').finditer(code, group.end()):
+                depth += {'{': 1, '}': -1}.get(token[0], 0)
+                if not depth:
+                    break
+                if token[1] and depth == 1:
+                    yield code.count('\n', 0, token.start(1)) + 1, f'crate::{token[1]}'
 
 
 def check(file: File) -> None:
@@ -139,38 +127,18 @@ def check(file: File) -> None:
     if not layer:
         file.report(1, 'a file of a known layer (see LAYERS in check-layers.py)', 'a new name')
         return
-    check_imports(file, layer)
+    allowed = [*(f'crate::{name}' for name in layer.modules.split()), *layer.crates.split()]
+    for line, name in file.named():
+        if name not in allowed:
+            file.report(line, f'only {" ".join(allowed)} in the layer \'{layer.name}\'', name)
     if file.lines[0] != SPDX:
         file.report(1, SPDX, file.lines[0])
     if not file.lines[2].startswith('//! '):
         file.report(3, '//! and what the file is', file.lines[2])
-    if not layer.config:
-        file.forbid(NO_CONFIG, 'no configuration in pure code (it arrives as a value)')
-    file.forbid(NO_PANIC, 'no way to panic (say Refusal)', tests=False)
-    if layer.name != 'arch':
-        file.forbid(r'#\[path|path *=', '#[path] in rust/kprobes/arch.rs only')
-        file.forbid(r'CONFIG_(X86|ARM|PPC|S390)([^A-Z_0-9]|(_64|64|32)[^A-Z_0-9])',
-                    'the architecture chosen in rust/kprobes/arch.rs only')
-    if not layer.unsafe:
-        file.forbid(r'(^|[^a-z_])unsafe([^a-z_]|$)', f'no unsafe in the layer \'{layer.name}\'')
+    file.forbid(PANIC, *([] if layer.config else [CONFIG]), *([] if layer.unsafe else [UNSAFE]),
+                *([] if layer.name == 'arch' else [PATH, CHOSEN]))
     if FORBIDS_UNSAFE.search(file.name) and FORBID_UNSAFE not in file.text:
         file.report(1, FORBID_UNSAFE, 'none')
-
-
-def check_pure(file: File) -> None:
-    """A pure file of the safe interface."""
-    file.forbid(r'(^|[^a-z_])(unsafe|crate|kernel|alloc|bindings)([^a-z_]|$)',
-                'nothing but core in a pure file', tests=False)
-    file.forbid(NO_CONFIG, 'no configuration in pure code (it arrives as a value)')
-    file.forbid(NO_PANIC, 'no way to panic', tests=False)
-
-
-def check_host(file: File) -> None:
-    """The host crate: #[path] to pure files only."""
-    for number, line in enumerate(file.lines):
-        if '#[path' in line and not re.search(HOST_PATHS, line):
-            file.report(number + 1, '#[path] to model, shared, slot, pool, table, contract, abi '
-                        'or an isa', line)
 
 
 def main() -> int:
@@ -182,13 +150,15 @@ def main() -> int:
         print(f'check-layers: no .rs files below {" and ".join(PLACES)} in {root}',
               file=sys.stderr)
         return 2
-    problems = []
-    for function, names_of in ((check, names), (check_pure, PURE), (check_host, [HOST])):
-        for name in names_of:
-            if function is check or (root / name).exists():
-                file = File(root, name)
-                function(file)
-                problems += file.problems
+    files = [File(root, name) for name in names]
+    for file in files:
+        check(file)
+    for name, rules in (*((name, (CORE_ONLY, CONFIG, PANIC)) for name in PURE),
+                        (HOST, (HOST_PATH,))):
+        if (root / name).exists():
+            files.append(File(root, name))
+            files[-1].forbid(*rules)
+    problems = [problem for file in files for problem in file.problems]
     for problem in problems:
         print(problem)
     return 1 if problems else 0
