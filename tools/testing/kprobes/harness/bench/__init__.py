@@ -28,6 +28,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import env
@@ -132,63 +133,49 @@ def _plugin(out: Path) -> Path:
     return target
 
 
+@dataclass
 class _Boot:
-    """One boot of the benchmark's kernel. Two of them may run at once: under
-    icount the figures do not depend on what else the machine does."""
+    """What one boot of the benchmark's kernel has measured."""
 
-    def __init__(self, built: kernel.Built, modules: list[Path], name: str,
-                 tick: Callable[[str], None]) -> None:
-        self.built, self.name, self.tick = built, name, tick
-        self.rows, self.problem, self.seconds = {}, None, 0
-        self.image = guest.initramfs(built, f'bench-{name}', _script(name),
-                                     modules)
-
-    def _boot(self) -> Figures:
-        log = env.LOGS / f'{self.built.name}-{self.name}.log'
-        alone = self.name != 'syncs'
-        # The same clock and the same random numbers in every run.
-        extra = ['-seed', '1', '-rtc', 'base=2026-01-01,clock=vm'] \
-            if alone else []
-        if self.name == 'traps':
-            extra += ['-d', 'int', '-D', str(log)]
-        elif self.name == 'lifecycle':
-            extra += ['-plugin', str(_plugin(self.built.obj)),
-                      '-d', 'plugin', '-D', str(log)]
-        console = qemu.boot(
-            self.built, self.image, name=f'bench-{self.name}',
-            smp=1 if alone else 2, icount=alone, force='tcg', memory=1024,
-            thread='multi', extra=extra, timeout=_LIMIT, on_line=self.tick,
-            # A batch of 10,000 says nothing until it is done.
-            silence=_LIMIT,
-            # Nothing is to be woken up on the CPU that counts interrupts.
-            cmdline='kunit.enable=0 tsc=nowatchdog'
-                    + ('' if alone else ' isolcpus=1'))
-        self.seconds = console.seconds
-        rows, done = read(console.lines)
-        if not done:
-            raise env.Refusal(f'the guest to end "{self.name}" with '
-                              '"bench: done"', 'it did not',
-                              f'whole console: {env.host(console.log)}')
-        if console.splats:
-            raise env.Refusal('a kernel without complaints',
-                              '; '.join(console.splats[:3]),
-                              f'whole console: {env.host(console.log)}')
-        if self.name == 'traps':
-            rows = count_traps(log, rows, of_arch(self.built.arch))
-            log.unlink()
-        return count_spans(log, rows) if self.name == 'lifecycle' else rows
-
-    def run(self) -> None:
-        """Boot; a problem is kept for the thread that waits."""
-        try:
-            self.rows = self._boot()
-        except Exception as problem:    # pylint: disable=broad-except
-            self.problem = problem
+    rows: Figures
+    seconds: float
+    image: Path
 
 
-def _run(boots: list[_Boot]) -> None:
-    for boot in boots:
-        boot.run()
+def _boot(built: kernel.Built, modules: list[Path], name: str,
+          tick: Callable[[str], None]) -> _Boot:
+    """One boot. Two of them may run at once: under icount the figures do not
+    depend on what else the machine does."""
+    image = guest.initramfs(built, f'bench-{name}', _script(name), modules)
+    log = env.LOGS / f'{built.name}-{name}.log'
+    alone = name != 'syncs'
+    # The same clock and the same random numbers in every run.
+    extra = ['-seed', '1', '-rtc', 'base=2026-01-01,clock=vm'] if alone else []
+    if name == 'traps':
+        extra += ['-d', 'int', '-D', str(log)]
+    elif name == 'lifecycle':
+        extra += ['-plugin', str(_plugin(built.obj)),
+                  '-d', 'plugin', '-D', str(log)]
+    console = qemu.boot(
+        built, image, name=f'bench-{name}', smp=1 if alone else 2,
+        icount=alone, force='tcg', memory=1024, thread='multi', extra=extra,
+        # A batch of 10,000 says nothing until it is done.
+        timeout=_LIMIT, silence=_LIMIT, on_line=tick,
+        # Nothing is to be woken up on the CPU that counts interrupts.
+        cmdline='kunit.enable=0 tsc=nowatchdog'
+                + ('' if alone else ' isolcpus=1'))
+    rows, done = read(console.lines)
+    if not done or console.splats:
+        raise env.Refusal(f'the guest to end "{name}" with "bench: done", and '
+                          'without complaints',
+                          '; '.join(console.splats[:3]) or 'it did not',
+                          f'whole console: {env.host(console.log)}')
+    if name == 'traps':
+        rows = count_traps(log, rows, of_arch(built.arch))
+        log.unlink()
+    elif name == 'lifecycle':
+        rows = count_spans(log, rows)
+    return _Boot(rows, console.seconds, image)
 
 
 def _lanes(names: tuple[str, ...]) -> tuple[list[str], list[str]]:
@@ -220,24 +207,31 @@ def _measure(arch: str, impl: str, names: tuple[str, ...], wanted: Sections
             if line.startswith('bench: row='):
                 with lock:
                     stage.tick(line.split()[1])
-        boots = {name: _Boot(built, modules, name, tick) for name in names}
-        beside, others = ([boots[name] for name in lane]
-                          for lane in _lanes(names))
-        side = threading.Thread(target=_run, args=(beside,), daemon=True)
+        boots: dict[str, _Boot] = {}
+        problems: list[Exception] = []
+
+        def run(lane: list[str]) -> None:
+            try:
+                for name in lane:
+                    boots[name] = _boot(built, modules, name, tick)
+            except Exception as problem:    # pylint: disable=broad-except
+                problems.append(problem)
+        beside, others = _lanes(names)
+        side = threading.Thread(target=run, args=(beside,), daemon=True)
         side.start()
-        _run(others)
+        run(others)
         side.join()
-    figures = {}
+        if problems:
+            raise problems[0]
+    figures: Figures = {}
     for boot in boots.values():
-        if boot.problem:
-            raise boot.problem
         for name, row in boot.rows.items():
             figures.setdefault(name, {}).update(row)
     progress.say(f'{impl}: ' + ', '.join(
-        f'{name} {boot.seconds:.0f} s' for name, boot in boots.items()))
+        f'{name} {boots[name].seconds:.0f} s' for name in names))
     made_from = repeat.digest(
         [built.image, SOURCES / 'insncount.c',
-         *(boot.image for boot in boots.values())], f'qemu-system-{arch}')
+         *(boots[name].image for name in names)], f'qemu-system-{arch}')
     return {'SPDX-License-Identifier': 'GPL-2.0', 'arch': arch, 'impl': impl,
             'release': built.release, 'made_from': made_from,
             'rows': dict(sorted(figures.items()))}, time.monotonic() - started
