@@ -44,25 +44,6 @@ def _llvm() -> Path | None:
     return majors[max(majors)]
 
 
-def _unpack(into: Path) -> None:
-    """The needed part of the kernel's source, from its archive."""
-    path = source.archive()
-    log = env.LOGS / 'judges-unpack.log'
-    members = ' '.join(f"'*/{name}/*'" for name in _NEEDED)
-    shutil.rmtree(into, ignore_errors=True)
-    into.mkdir(parents=True)
-    inner = 'cat "$1"'
-    if path.suffix == '.deb':
-        inner = ('dpkg-deb --fsys-tarfile "$1" | '
-                 'tar -xO ./usr/src/linux-source-7.3.tar.xz')
-    status = procs.run(
-        ['sh', '-c', f'{inner} | tar -xJ --strip-components=1 -C "$2" '
-         f'--wildcards {members}', 'unpack', path, into], log)
-    if status:
-        raise env.Refusal(f'{env.host(path)} to unpack', procs.tail(log, 3),
-                          'delete that file and try again')
-
-
 def _source() -> Path:
     """A tree with the kernel's decoder in it."""
     if env.KSRC:
@@ -71,9 +52,10 @@ def _source() -> Path:
         return env.TREE
     into = STORE / source.archive().stem
     if not into.exists():
+        part = into.with_name(into.name + '.part')
         with progress.Stage('source of insn.c', 1):
-            part = into.with_name(into.name + '.part')
-            _unpack(part)
+            shutil.rmtree(part, ignore_errors=True)
+            source.unpack(source.archive(), part, _NEEDED)
             part.rename(into)
     return into
 

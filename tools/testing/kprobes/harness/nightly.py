@@ -57,11 +57,12 @@ def _make(into, listing):
                 continue
             sha256, url = line.split()
             stage.tick(url)
-            path, reason = packages.take(into / 'archives', sha256, url)
-            if not path:
-                time.sleep(packages.PAUSE)
+            for pause in (0, packages.PAUSE):
+                time.sleep(pause)
                 path, reason = packages.take(into / 'archives', sha256, url)
-            if not path:
+                if path:
+                    break
+            else:
                 raise Missing(reason)
             _unpack(path, into)
             path.unlink()

@@ -164,39 +164,28 @@ def _checkpatch(mails: list[Path], tree: Path) -> None:
                           'mend the files they complain about')
 
 
-# Our file with options in it, who has to name it, and which of these all our
-# kernels are to have.
-_OURS, _THEIRS = 'rust/kprobes/Kconfig', 'arch/Kconfig'
-_OPTION = 'RUST_KERNEL_KPROBES_KUNIT_TEST'
-# Others, and the files of the kernel's that a patch puts them into.
-_PATCHED = (('SAMPLE_KPROBES_BATCH', 'samples/Kconfig'),
-            ('SAMPLE_JPROBES', 'samples/Kconfig'),
-            ('SAMPLE_RUST_KPROBE', 'samples/rust/Kconfig'),
-            ('SAMPLE_RUST_KPROBE_FAULT', 'samples/rust/Kconfig'))
-
-
-def _offered(tree: Path) -> bool:
-    """Can ours be selected in TREE?"""
-    return (tree / _OURS).exists() \
-        and f'source "{_OURS}"' in (tree / _THEIRS).read_text()
-
-
-def _unoffered(tree: Path) -> list[tuple[str, str]]:
-    """Of _PATCHED those that cannot be selected in TREE yet."""
-    return [(option, path) for option, path in _PATCHED
-            if f'\nconfig {option}\n' not in (tree / path).read_text()]
+# What the options of our configurations are offered by: a line of a file of the
+# kernel's that a patch changes. The first is for all that is in the crate.
+_OFFERS = (
+    ('RUST_KERNEL_KPROBES_KUNIT_TEST', 'arch/Kconfig',
+     'source "rust/kprobes/Kconfig"'),
+    *((option, path, f'config {option}') for option, path in (
+        ('SAMPLE_KPROBES_BATCH', 'samples/Kconfig'),
+        ('SAMPLE_JPROBES', 'samples/Kconfig'),
+        ('SAMPLE_RUST_KPROBE', 'samples/rust/Kconfig'),
+        ('SAMPLE_RUST_KPROBE_FAULT', 'samples/rust/Kconfig'))))
 
 
 def _absent(tree: Path) -> tuple[str, ...]:
     """The options of our configurations that TREE does not have yet."""
-    options = [] if _offered(tree) else [_OPTION]
-    options += [option for option, _ in _unoffered(tree)]
-    return tuple(f'CONFIG_{option}' for option in options)
+    return tuple(f'CONFIG_{option}' for option, path, line in _OFFERS
+                 if f'\n{line}\n' not in (tree / path).read_text())
 
 
 def _impls(tree: Path) -> tuple[str, ...]:
     """The implementations that can be selected in TREE."""
-    return ('c', 'rust') if _offered(tree) else ('c',)
+    return ('c',) if f'CONFIG_{_OFFERS[0][0]}' in _absent(tree) \
+        else ('c', 'rust')
 
 
 def _build(tree: Path, impl: str, which: str, log_name: str,
@@ -246,11 +235,11 @@ def _build_each(mails: list[Path]) -> None:
             _build(tree, impl, f'{number}/{len(mails)}',
                    f'build-{number}.log', 3 if impl in begun else 12)
             begun.add(impl)
-    lacking = [] if _offered(tree) else [(_OURS, _THEIRS)]
-    for what, theirs in lacking + _unoffered(tree):
-        raise env.Refusal(f'{what} to be offered by some mail',
-                          f'{theirs} never has it',
-                          'is its patch still in patches/?')
+    for option, path, line in _OFFERS:
+        if f'CONFIG_{option}' in _absent(tree):
+            raise env.Refusal(f'a line {line} by some mail',
+                              f'{path} never has it',
+                              'is its patch still in patches/?')
     if not env.HOST_TOOLS:
         subprocess.run(['umount', env.TREE], check=True)
     shutil.rmtree(env.WORK / 'series' / 'tree')

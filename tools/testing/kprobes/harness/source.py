@@ -67,19 +67,18 @@ def _kept(store):
                 *store.glob('linux-7.3*.tar.xz')], key=_numbers, default=None)
 
 
-def _unpack(path, into):
+def unpack(path: Path, into: Path, folders: tuple[str, ...] = ()) -> None:
+    """The kernel's source, or these FOLDERS of it, out of its archive."""
     into.mkdir(parents=True)
-    log = env.LOGS / 'unpack.log'
-    if path.suffix == '.deb':
-        status = procs.run(['sh', '-c',
-                            'dpkg-deb --fsys-tarfile "$1" | '
-                            'tar -xO ./usr/src/linux-source-7.3.tar.xz | '
-                            'tar -xJ --strip-components=1 -C "$2"',
-                            'unpack', path, into], log)
-    else:
-        status = procs.run(['tar', '-xJf', path, '--strip-components=1',
-                            '-C', into], log)
-    if status or not (into / 'Makefile').exists():
+    log = env.LOGS / f'unpack-{into.name}.log'
+    read = 'cat "$1"' if path.suffix != '.deb' else (
+        'dpkg-deb --fsys-tarfile "$1" | '
+        'tar -xO ./usr/src/linux-source-7.3.tar.xz')
+    status = procs.run(
+        ['sh', '-c', f'{read} | {{ into=$2; shift 2; tar -xJ -C "$into" '
+         '--strip-components=1 --wildcards "$@"; }', 'unpack', path, into,
+         *(f'*/{name}/*' for name in folders)], log)
+    if status or not any(into.iterdir()):
         if procs.no_space(env.WORK):
             raise procs.full_disk(env.WORK)
         if not path.exists():
@@ -141,7 +140,7 @@ def tree():
         if env.KSRC:
             ksrc.copy(part)
         else:
-            _unpack(archive(), part)
+            unpack(archive(), part)
         require_version(part, 'the kernel source')
         (part / '.kprobes-source').write_text(now)
         part.rename(env.TREE)

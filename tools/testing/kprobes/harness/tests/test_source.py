@@ -46,11 +46,11 @@ class Order(support.Case):
     def test_an_archive_that_goes_while_it_is_unpacked(self):
         path = self.write('linux-7.3.4.tar.xz', 'none')
         with self.refused('linux-7.3.4.tar.xz to unpack', 'delete that file'):
-            source._unpack(path, self.tmp / 'a')
+            source.unpack(path, self.tmp / 'a')
         path.unlink()
         with self.refused('to stay until it is unpacked', 'deleted it',
                           'same command again'):
-            source._unpack(path, self.tmp / 'b')
+            source.unpack(path, self.tmp / 'b')
 
     def test_a_wrong_tree_does_not_cost_the_right_one(self):
         self.test_the_users_tree_comes_first()
