@@ -8,7 +8,6 @@ more, and probes are registered on addresses that chance has chosen: what
 becomes of them must be what was said.
 """
 
-import json
 import os
 import random
 import re
@@ -21,6 +20,7 @@ from pathlib import Path
 
 import env
 import guest
+import guests
 import host
 import kernel
 import progress
@@ -29,7 +29,6 @@ from kernel import Built
 from ktap import Result, logged
 
 ARCH = 'x86_64'
-FOLDER = env.RESULTS / 'coverage'
 # How many addresses are registered.
 DRAWN = 5000
 # As many as C at least, times this.
@@ -43,9 +42,10 @@ REFUSED_ROUND = 30
 # Where the kernel is in memory, without KASLR.
 _BASE = 0xffffffff80000000
 
-# Why it is wrong to put a jump there, as C does.
-_MIDDLE = 'the middle of the jump is run'
-UNSOUND = dict.fromkeys((
+# Where C is wrong to put a jump: the middle of the jump would be run, or read;
+# the wait would be for the next interrupt; the breakpoint's second trap would
+# be without the CPU's data.
+UNSOUND = frozenset((
     'a branch leads into the bytes of the jump',
     'a branch of another function leads into the bytes of the jump',
     'a jump label leads into the bytes of the jump, or may',
@@ -58,18 +58,14 @@ UNSOUND = dict.fromkeys((
     'data has the address of a place in the bytes of the jump, where a '
     'computed goto may lead',
     'an exception is fixed up into the bytes of the jump',
-    'an instruction marks where indirect branches may lead'), _MIDDLE) | {
+    'an instruction marks where indirect branches may lead',
     'an instruction belongs to the check of an indirect call, which is read '
-    'when it fails':
-        'what is read is the jump',
+    'when it fails',
     'the next instruction waits for an interrupt, and this one makes sure '
-    'that none comes between: probe before both or after':
-        'an interrupt comes between, and the wait is for the next one',
+    'that none comes between: probe before both or after',
     # On the place itself, that is: a jump may be over such instructions.
     'the instruction moves the data of the CPU, which is needed to handle a '
-    'probe: probe before or after it':
-        'a hit before it is a jump has its second trap without the data',
-}
+    'probe: probe before or after it'))
 # Instructions that C has probes on though they break what they are in: with a
 # breakpoint there the guest would not live.
 DEADLY = (
@@ -165,8 +161,7 @@ def rounds(places: list[Place], impl: str) -> list[list[Place]]:
     return _spread(others, ROUND) + _spread(refused, REFUSED_ROUND)
 
 
-_AT = re.compile(r'coverage: at ([0-9a-f]+) (-?\d+) (\w+)$')
-_AFTER = re.compile(r'coverage: after ([0-9a-f]+) (-?\d+) (\w+)$')
+_AT = re.compile(r'coverage: (at|after) ([0-9a-f]+) (-?\d+) (\w+)$')
 # What debugfs shows: a symbol with its offset, and what follows that.
 _SHOWN = re.compile(r'coverage: (refused|stays) \S+?\+(0x[0-9a-f]+)/0x\w+'
                     r'(?: \[\w+\])?  (?:-?\d+  )?(.*)$')
@@ -181,12 +176,13 @@ class Heard:
         self._begin()
         for line in lines:
             if match := _AT.match(line):
-                self._round.append((int(match[1], 16), int(match[2]),
-                                    match[3]))
+                if match[1] == 'at':
+                    self._round.append((int(match[2], 16), int(match[3]),
+                                        match[4]))
+                else:
+                    self.unrestored[int(match[2], 16)] = match[4]
             elif match := _SHOWN.match(line):
                 self._shown[match[1]].append((int(match[2], 16), match[3]))
-            elif match := _AFTER.match(line):
-                self.unrestored[int(match[1], 16)] = match[3]
             elif line.startswith('coverage: round '):
                 self._end()
             elif line.startswith('coverage: trouble '):
@@ -242,29 +238,18 @@ def disagreements(places: list[Place], impl: str, heard: Heard
     return found
 
 
-def _unrestored(places: list[Place], heard: Heard) -> list[str]:
-    """Whose text is not what it was before: texts."""
-    known = {one.at: str(one) for one in places}
-    return [f'{known.get(at, f"{at:x}")}: unregistered, but the text is '
-            f'not as before: {now}' for at, now in heard.unrestored.items()]
-
-
 def table(places: list[Place]) -> tuple[list[str], dict[str, Counter]]:
     """Lines that count what is said of PLACES; and the counts."""
-    counts = {'rust': Counter(one.rust for one in places),
-              'c': Counter(one.c for one in places)}
+    counts = {impl: Counter(place.said(impl) for place in places)
+              for impl in env.IMPLS}
     lines = [f'{len(places):,} instructions']
-    for impl, name in ('rust', 'Rust'), ('c', 'C'):
-        lines.append(f'{name}:')
-        for said, number in sorted(counts[impl].items(),
-                                   key=lambda one: (_rank(one[0]), -one[1])):
-            lines.append(f'{number:10,} {said}')
+    for impl, count in counts.items():
+        lines.append(f'{impl}:')
+        lines += [f'{number:10,} {said}'
+                  for kind in ('jump', 'ftrace', 'breakpoint', 'refused')
+                  for said, number in count.most_common()
+                  if said.partition(':')[0] == kind]
     return lines, counts
-
-
-def _rank(said: str) -> int:
-    kinds = ('jump', 'ftrace', 'breakpoint', 'refused')
-    return kinds.index(said.partition(':')[0])
 
 
 def _memory(built: Built) -> Path:
@@ -285,8 +270,8 @@ def _memory(built: Built) -> Path:
             for words in ('stop', f'pmemsave {start - _BASE:#x} '
                           f'{end - start:#x} "{path}"', 'cont'):
                 qemu.tell_monitor(monitor, words)
-    image = guest.initramfs(built, 'coverage-image', _job(built,
-                                                          'coverage-image'))
+    image = guest.initramfs(built, 'coverage-image',
+                            guests.job('coverage-image', built.impl))
     with progress.Stage(f'memory of {built.name}', 0.5) as stage:
         try:
             qemu.boot(built, image, name='coverage-image', on_line=heard,
@@ -300,11 +285,6 @@ def _memory(built: Built) -> Path:
                           f'{built.name}', 'QEMU has not written them',
                           'does this QEMU know pmemsave in its monitor?')
     return path
-
-
-def _job(built: Built, name: str) -> str:
-    return f'IMPL={built.impl}\n' + (
-        env.KPROBES / 'guest/jobs' / f'{name}.sh').read_text()
 
 
 def _said(built: Built, memory: Path) -> list[Place]:
@@ -329,8 +309,8 @@ def _register(built: Built, places: list[Place]) -> qemu.Console:
         path = env.WORK / 'coverage' / f'{built.name}-round{number:03}'
         path.write_text(''.join(f'{one.at:x}\n' for one in places_of))
         files[f'/rounds/{number:03}'] = path
-    image = guest.initramfs(built, 'coverage', _job(built, 'coverage'),
-                            module, files)
+    image = guest.initramfs(built, 'coverage',
+                            guests.job('coverage', built.impl), module, files)
     with progress.Stage(f'register on {built.name}',
                         1 if built.impl == 'rust' else 3) as stage:
         stage.expected = len(files)
@@ -354,31 +334,19 @@ def _judged(name: str, places: list[Place], where: str) -> list[Result]:
                     '' if ratio >= RATIO else
                     f'{ours:,} jumps are {ratio:.3f} times C\'s {theirs:,}, '
                     f'and not {RATIO} times')]
-    of_c = lost(places)
     wrongly = []
-    for why, those in sorted(of_c.items(), key=lambda one: -len(one[1])):
-        excuse = UNSOUND.get(why)
+    for why, those in sorted(lost(places).items(),
+                             key=lambda pair: -len(pair[1])):
         progress.say(f'{name}: {len(those):,} are C\'s alone: {why}: '
-                     + (f'C is wrong, {excuse}' if excuse else 'LOST'))
-        if not excuse:
-            wrongly += [f'{one}: {why}' for one in those]
+                     + ('C is wrong' if why in UNSOUND else 'LOST'))
+        if why not in UNSOUND:
+            wrongly += [f'{place}: {why}' for place in those]
+    for text in wrongly[:40]:
+        progress.say(f'  {text}')
     found.append(Result(f'{where}.nothing_lost',
                         'fail' if wrongly else 'pass',
                         '; '.join(wrongly[:5])))
-    _keep(name, places, counts, of_c)
     return found
-
-
-def _keep(name: str, places: list[Place], counts: dict[str, Counter],
-          of_c: dict[str, list[Place]]) -> None:
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    path = FOLDER / f'{name}.json'
-    path.write_text(json.dumps({
-        'SPDX-License-Identifier': 'GPL-2.0', 'instructions': len(places),
-        **{impl: dict(count.most_common()) for impl, count in counts.items()},
-        'only_c': {why: [str(one) for one in those]
-                   for why, those in of_c.items()}}, indent=1) + '\n')
-    progress.say(f'counts, and each that is C\'s alone: {env.host(path)}')
 
 
 def _registered(built: Built, places: list[Place], where: str, seed: int
@@ -394,6 +362,7 @@ def _registered(built: Built, places: list[Place], where: str, seed: int
     heard = Heard(console.lines)
     wrong = disagreements(chosen, built.impl, heard)
     said = Counter(one.said(built.impl).partition(':')[0] for one in chosen)
+    names = {place.at: str(place) for place in chosen}
     progress.say(f'{built.name}: {len(chosen):,} of {len(chosen) + len(out):,}'
                  f' registered in {console.seconds:.0f} s ('
                  + ', '.join(f'{said[kind]:,} {kind}' for kind in sorted(said))
@@ -407,7 +376,9 @@ def _registered(built: Built, places: list[Place], where: str, seed: int
         Result(f'{where}.registered', 'fail' if wrong else 'pass',
                f'{len(wrong)}: ' + '; '.join(wrong[:3]) if wrong else ''),
         Result(f'{where}.restored', 'fail' if heard.unrestored else 'pass',
-               '; '.join(_unrestored(chosen, heard)[:5])),
+               '; '.join([f'{names.get(at, f"{at:x}")}: unregistered, but '
+                          f'the text is not as before: {now}'
+                          for at, now in heard.unrestored.items()][:5])),
         Result(f'{where}.no-splat', 'fail' if console.splats else 'pass',
                '; '.join(console.splats[:5]))], console.log)
 
