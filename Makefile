@@ -31,7 +31,7 @@ distclean:
 #: make check          no kernel needed: formatting, clippy, layers, unsafe count, licences, shell and Python
 #: make check-kernel   against the built kernel: hit path, stray text, CLIPPY=1, rustdoc
 #: make shell          the same kernel to an interactive shell, samples and debugfs ready
-#: make bench          the cost table of C and Rust with ratios, JSON and a chart (at most 30 minutes; IMPL= one of them)
+#: make bench          the cost table of C and Rust with ratios, and JSON (at most 30 minutes; IMPL= one of them)
 #:                     fails where a row differs by over 1 % from the run before of the same kernel
 #: make bench-quick    the rows of one hit only, against the committed figures of C
 #: make kernel         build the kernel of `make test` only

@@ -37,7 +37,7 @@ import kernel
 import procs
 import progress
 import qemu
-from bench import chart, repeat
+from bench import repeat
 from bench.rows import BOOTS, QUICK, Arch, Row, Sections, of_arch, \
     of_one_hit, sections
 
@@ -328,18 +328,14 @@ def dumps(result: Result) -> str:
     return head.removesuffix('\n}') + f',\n "rows": {{\n{rows}\n }}\n}}\n'
 
 
-def _keep(measured: dict[str, Result], results: dict[str, Result],
-          wanted: Sections, name: str) -> None:
-    """Write the figures, and a chart of all results."""
+def _keep(measured: dict[str, Result], name: str) -> None:
+    """Write the figures."""
     folder = env.RESULTS / 'bench'
     folder.mkdir(parents=True, exist_ok=True)
     for impl, result in measured.items():
         path = folder / f'{impl}-{name}.json'
         path.write_text(dumps(result))
         progress.say(f'figures: {env.host(path)}')
-    path = folder / f'bench-{name}.svg'
-    path.write_text(chart.draw(results, wanted))
-    progress.say(f'chart:   {env.host(path)}')
 
 
 def bench(impls: list[str], quick: bool) -> int:
@@ -370,7 +366,7 @@ def bench(impls: list[str], quick: bool) -> int:
     results = {'committed': reference, **measured} if quick else measured
     for line in table(results, wanted):
         progress.say(line)
-    _keep(measured, results, wanted, arch + ('-quick' if quick else ''))
+    _keep(measured, arch + ('-quick' if quick else ''))
     if 'c' in measured and reference:
         for difference in repeat.compare(reference, measured['c'],
                                          _rows(wanted))[0]:
