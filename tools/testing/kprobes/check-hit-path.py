@@ -254,10 +254,10 @@ def check_vmlinux(args) -> int:
     return 1 if problems else 0
 
 
-def check_objects(names: list[str], ar: str) -> int:
+def check_objects(names: list[str]) -> int:
     """The second form."""
     failed = 0
-    for name in linked(names, ar):
+    for name in linked(names):
         for section, _, _, _, size, flags in Elf(name).sections():
             if 'X' in flags and size and not NOT_HIT.match(section):
                 print(f'{name}: expected code in .kprobes.text only, '
@@ -290,14 +290,13 @@ def main() -> int:
     parser.add_argument('--indirect', action='append', default=[], metavar='SYMBOL',
                         help='this function may call indirectly (a handler)')
     parser.add_argument('--objdump', default='llvm-objdump')
-    parser.add_argument('--ar', default='llvm-ar')
     parser.add_argument('--text-of', action='store_true', help='check objects')
     parser.add_argument('--direct-in', action='store_true',
                         help='check objects for indirect branches')
     parser.add_argument('files', nargs='+')
     args = parser.parse_args()
     if args.text_of:
-        return check_objects(args.files, args.ar)
+        return check_objects(args.files)
     if args.direct_in:
         return check_direct(args.files, args.objdump)
     if len(args.files) != 1:

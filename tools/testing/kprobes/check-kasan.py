@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Checks that KASAN's checks are in each of our files, and not called.
 
-    check-kasan.py [--tree TREE] OBJECT|FOLDER...
+    check-kasan.py OBJECT|FOLDER...
 
 Of objects, or of those that a built folder puts into the kernel: each must
 report to KASAN, and none may call it for an access, as a hit would lead to what
@@ -12,14 +12,13 @@ counts where it went. What is written in assembly is left out. A file whose
 functions reach memory by a pointer (by another register than those of the
 stack, the code and the CPU's own data), but never report, is an error.
 """
-import argparse
 import pathlib
 import re
 import sys
 
 from objects import disassembled, linked
 
-HERE = pathlib.Path(__file__).resolve().parents[3]
+TREE = pathlib.Path(__file__).resolve().parents[3]
 CRATE = '12rust_kprobes'
 # What comes first in the symbol of a Rust function is the crate that it is of.
 ROOT = re.compile(r'_R\w*?Cs[0-9A-Za-z]+_(?=\d)')
@@ -35,10 +34,10 @@ NO_ACCESS = re.compile(r'(lea|nop)[lqw]?\b')
 Functions = dict[str, tuple[list[str], int]]
 
 
-def functions(name: pathlib.Path, objdump: str) -> Functions:
+def functions(name: pathlib.Path) -> Functions:
     """Of each function of an object: the names that it refers to, its accesses."""
     found: dict = {}
-    for function, _, text in disassembled(name, objdump):
+    for function, _, text in disassembled(name, 'llvm-objdump'):
         names, accesses = found.get(function, ([], 0))
         if match := RELOCATION.match(text):
             names.append(match[1])
@@ -105,19 +104,12 @@ def check_crate(found: Functions, sources: dict[str, str]) -> int:
 
 def main() -> int:
     """Returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
-    parser.add_argument('--tree', default=HERE, type=pathlib.Path,
-                        help='where the sources are')
-    parser.add_argument('--objdump', default='llvm-objdump')
-    parser.add_argument('--ar', default='llvm-ar')
-    parser.add_argument('objects', nargs='+')
-    args = parser.parse_args()
-    sources = {str(one.relative_to(args.tree)): one.read_text()
-               for place in ('rust/kprobes', BACK_END)
-               for one in (args.tree / place).rglob('*.rs')}
+    sources = {str(path.relative_to(TREE)): path.read_text()
+               for folder in ('rust/kprobes', BACK_END)
+               for path in (TREE / folder).rglob('*.rs')}
     failed = 0
-    for name in linked(args.objects, args.ar):
-        found = functions(name, args.objdump)
+    for name in linked(sys.argv[1:]):
+        found = functions(name)
         names = {name for names, _ in found.values() for name in names}
         called = sorted(filter(CALL.match, names))
         if called:
@@ -125,7 +117,7 @@ def main() -> int:
                   f'found: {", ".join(called)}')
             failed = 1
         # No compiler puts checks into assembly.
-        if (args.tree / BACK_END / f'{name.stem}.S').exists():
+        if (TREE / BACK_END / f'{name.stem}.S').exists():
             continue
         if not any(map(REPORT.match, names)):
             print(f'{name}: expected checks of KASAN, found none')

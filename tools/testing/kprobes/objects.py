@@ -21,13 +21,13 @@ def output(*command) -> str:
                           capture_output=True).stdout
 
 
-def linked(names: list[str], ar: str) -> Iterator[pathlib.Path]:
+def linked(names: list[str]) -> Iterator[pathlib.Path]:
     """The objects themselves, and those that a folder's built-in.a names."""
     for name in map(pathlib.Path, names):
         if not name.is_dir():
             yield name
             continue
-        members = output(ar, 't', name / 'built-in.a').split()
+        members = output('llvm-ar', 't', name / 'built-in.a').split()
         if not members:
             sys.exit(f'{name}/built-in.a: expected objects, found none')
         for member in members:
