@@ -119,45 +119,41 @@ def _objects(built):
     return found
 
 
-def _rethook(built):
+def _script(name: str, script: str, *words) -> Result:
+    """The result of a SCRIPT beside the harness."""
+    return _result(name, *_call(
+        name, ['python3', env.KPROBES / script, *words]))
+
+
+def _rethook(built: Built) -> Result:
     """Who else uses return hooks finds what it calls."""
-    found = rethooks.troubles(built.tree, built.machine.folder,
+    wrong = rethooks.troubles(built.tree, built.machine.folder,
                               rethooks.symbols(built))
-    return Result('check-kernel.rethook', 'fail' if found else 'pass',
-                  '; '.join(found))
+    return Result('check-kernel.rethook', 'fail' if wrong else 'pass',
+                  '; '.join(wrong))
 
 
 def run(built: Built, neutral: bool = True) -> list[Result]:
     """All checks of a built kernel; unless NEUTRAL, of its architecture alone."""
-    found = []
+    hit_path, objects = 'check-hit-path.py', _objects(built)
     with progress.Stage(f'check-kernel {built.arch}', 1):
-        log, status = _call(
-            'hit-path', ['python3', env.KPROBES / 'check-hit-path.py',
-                         built.obj / 'vmlinux'])
-        found.append(_result('hit-path', log, status))
-        log, status = _call(
-            'text', ['python3', env.KPROBES / 'check-hit-path.py',
-                     '--text-of', *_objects(built)])
-        found.append(_result('text', log, status))
+        results = [
+            _script('hit-path', hit_path, built.obj / 'vmlinux'),
+            _script('text', hit_path, '--text-of', *objects)]
         if built.has('KASAN'):
-            log, status = _call(
-                'kasan', ['python3', env.KPROBES / 'check-kasan.py',
-                          *_objects(built)])
-            found.append(_result('kasan', log, status))
-        for name in built.machine.direct_objects:
-            log, status = _call(
-                'direct', ['python3', env.KPROBES / 'check-hit-path.py',
-                           '--direct-in', built.obj / name])
-            found.append(_result(Path(name).stem, log, status))
+            results.append(_script('kasan', 'check-kasan.py', *objects))
+        results += [_script(Path(name).stem, hit_path, '--direct-in',
+                            built.obj / name)
+                    for name in built.machine.direct_objects]
         if built.machine.rethooks and built.has('RETHOOK'):
-            found.append(_rethook(built))
-        found.append(_clippy(built))
-        found.append(_clippy(built, 'clippy-without-tests', tests=False))
-        found.append(rustdoc(built))
+            results.append(_rethook(built))
+        results += [_clippy(built),
+                    _clippy(built, 'clippy-without-tests', tests=False),
+                    rustdoc(built)]
         if neutral:
-            found.append(_clippy_among(built, 'clippy-kernel',
-                                       'rust/.kernel.o.cmd'))
-            found.append(_clippy_among(built, 'clippy-macros',
-                                       'rust/.libmacros.so.cmd'))
-            found += compilefail.tests(built)
-    return found
+            results += [
+                _clippy_among(built, 'clippy-kernel', 'rust/.kernel.o.cmd'),
+                _clippy_among(built, 'clippy-macros',
+                              'rust/.libmacros.so.cmd'),
+                *compilefail.tests(built)]
+    return results

@@ -114,11 +114,10 @@ def judge(lines: list[str], crashes: list[Crash], built: Built) -> list[Result]:
         if match := _MARK.search(line):
             here = said.setdefault(match[1], [])
         here.append(line)
-    found = []
-    for crash in crashes:
-        wrong = _wrong(crash, said.get(crash.test, []), built.machine.oops)
-        found.append(_result(built, crash, 'fail' if wrong else 'pass', wrong))
-    return found
+    wrongs = {crash: _wrong(crash, said.get(crash.test, []),
+                            built.machine.oops) for crash in crashes}
+    return [_result(built, crash, 'fail' if wrong else 'pass', wrong)
+            for crash, wrong in wrongs.items()]
 
 
 def tests(built: Built, image: Callable[[str], Path]) -> list[Result]:

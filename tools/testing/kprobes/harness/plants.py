@@ -38,10 +38,6 @@ def _wrong(name: str, reports: list[str] | None) -> str:
                       *others[:5]]) if others else ''
 
 
-def _result(name: str, wrong: str) -> Result:
-    return Result(name, 'fail' if wrong else 'pass', wrong)
-
-
 def judge(lines: list[str], prefix: str) -> list[Result]:
     """The results of a boot that has said LINES."""
     strangers: list[str] = []
@@ -55,7 +51,7 @@ def judge(lines: list[str], prefix: str) -> list[Result]:
         elif qemu.is_splat(line):
             here.append(line.strip())
     strangers += [f'mark: plant {name}' for name in reports.keys() - PLANTS]
-    return [*(_result(f'{prefix}.plants.{name}',
-                      _wrong(name, reports.get(name))) for name in PLANTS),
-            _result(f'{prefix}.plants.nothing_else',
-                    '; '.join(strangers[:5]))]
+    wrong = {name: _wrong(name, reports.get(name)) for name in PLANTS}
+    wrong['nothing_else'] = '; '.join(strangers[:5])
+    return [Result(f'{prefix}.plants.{name}', 'fail' if why else 'pass', why)
+            for name, why in wrong.items()]

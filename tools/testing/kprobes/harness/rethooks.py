@@ -17,42 +17,32 @@ from kernel import Built
 
 _FOLDERS = ('block', 'crypto', 'drivers', 'fs', 'include', 'init', 'io_uring',
             'ipc', 'kernel', 'lib', 'mm', 'net', 'security', 'sound', 'virt')
-# The C implementation, and C's return probes, which it was made for.
-_THEIRS = ('include/linux/rethook.h', 'kernel/trace/rethook.c',
-           'kernel/kprobes.c', 'arch/*/kernel/rethook*')
-_OURS = ('arch/*/kprobes/*', 'rust/*')
+# The implementations, and C's return probes, which C's was made for.
+_OTHERS = ('include/linux/rethook.h', 'kernel/trace/rethook.c',
+           'kernel/kprobes.c', 'arch/*/kernel/rethook*', 'arch/*/kprobes/*',
+           'rust/*')
 _COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*', re.S)
 _CALLED = re.compile(r'\b((?:arch_)?rethook_\w+)\s*\(')
 _TOLD = env.REPO / 'Documentation/trace/rust-kprobes/returns.rst'
 
 
-def _files(tree: Path, folder: str) -> list[str]:
-    """Files of TREE that have the word, of arch/ in FOLDER alone."""
+def troubles(tree: Path, folder: str, symbols: set[str]) -> list[str]:
+    """Functions that are called and not in SYMBOLS, and users untold of.
+
+    Of arch/ of TREE it looks at FOLDER alone.
+    """
     folders = [name for name in (*_FOLDERS, f'arch/{folder}')
                if (tree / name).is_dir()]
-    return sorted(procs.output(['grep', '-rlI', 'rethook',
-                                '--include=*.[chS]', *folders],
-                               cwd=tree).split())
-
-
-def users(tree: Path, folder: str) -> dict[str, set[str]]:
-    """{file: the functions that it calls}, without the implementations."""
-    calls = {}
-    for name in _files(tree, folder):
-        if any(fnmatch.fnmatch(name, theirs) for theirs in (*_THEIRS, *_OURS)):
-            continue
-        code = _COMMENT.sub('', (tree / name).read_text(errors='replace'))
-        if 'rethook' in code:
-            calls[name] = set(_CALLED.findall(code))
-    return calls
-
-
-def troubles(tree: Path, folder: str, symbols: set[str]) -> list[str]:
-    """Functions that are called and not in SYMBOLS, and users untold of."""
     texts, told = [], _TOLD.read_text()
-    for name, called in users(tree, folder).items():
+    for name in sorted(procs.output(
+            ['grep', '-rlI', 'rethook', '--include=*.[chS]', *folders],
+            cwd=tree).split()):
+        code = _COMMENT.sub('', (tree / name).read_text(errors='replace'))
+        if 'rethook' not in code or any(
+                fnmatch.fnmatch(name, pattern) for pattern in _OTHERS):
+            continue
         texts += [f'{name} calls {function}(), which the kernel does not have'
-                  for function in sorted(called - symbols)]
+                  for function in sorted({*_CALLED.findall(code)} - symbols)]
         if name not in told:
             texts.append(f'{name} uses return hooks, and {_TOLD.name} does '
                          'not name it')
