@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """Checks that what a probe's hit runs through cannot itself be probed or panic.
 
-    check-hit-path.py [--root SYMBOL]... [--indirect SYMBOL]... VMLINUX
+    check-hit-path.py VMLINUX
     check-hit-path.py --text-of OBJECT|FOLDER...
     check-hit-path.py --direct-in OBJECT...
 
 The first form disassembles a linked kernel and follows direct calls and jumps
-from the entries of the hit path, or from each --root. It fails on a callee that
-a probe could be placed on: one that is in none of .kprobes.text, the noinstr
-section, the entry code and the list of NOKPROBE_SYMBOL(); on a way into Rust's
-panics; and on an indirect call or jump in a function not named by --indirect.
-Callees in .kprobes.text are followed further; the rest is the kernel's own care.
+from the entries of the hit path. It fails on a callee that a probe could be
+placed on: one that is in none of .kprobes.text, the noinstr section, the entry
+code and the list of NOKPROBE_SYMBOL(); on a way into Rust's panics; and on an
+indirect call or jump in a function that calls no handlers. Callees in
+.kprobes.text are followed further; the rest is the kernel's own care.
 
 The second form fails on code outside .kprobes.text in objects, or in those that
 a built folder puts into the kernel (initcalls, KASAN's constructors and
@@ -201,7 +201,7 @@ def split(machine: Machine, text: str) -> tuple[str, str]:
     return mnemonic.strip(), operands.strip()
 
 
-def walk(kernel: Kernel, roots: list[str], indirect: set[str]
+def walk(kernel: Kernel, roots: list[str]
          ) -> tuple[list[tuple[str, str, list[str]]], list[str]]:
     """Follows the calls from the roots; returns what is wrong and what was seen."""
     problems = []
@@ -230,23 +230,21 @@ def walk(kernel: Kernel, roots: list[str], indirect: set[str]
         for at, text, target in kernel.branches(start):
             where = kernel.label(at)
             if target is None or kernel.machine.thunk.match(kernel.label(target)):
-                if name not in indirect and not HANDLERS.search(name) \
-                        and not kernel.machine.handlers.search(name):
+                if not HANDLERS.search(name) and not kernel.machine.handlers.search(name):
                     problems.append((where, 'a direct call', paths[start] + [text]))
             elif not start <= target < start + kernel.sizes[start]:
                 visit(target, paths[start], where)
     return problems, sorted(kernel.names[start] for start in paths)
 
 
-def check_vmlinux(args) -> int:
+def check_vmlinux(name: str, objdump: str) -> int:
     """The first form."""
-    kernel = Kernel(args.files[0], args.objdump)
+    kernel = Kernel(name, objdump)
     entries = (*kernel.machine.entries, *ROOTS)
-    missing = [root for root in args.root if root not in kernel.addr]
-    roots = args.root or [root for root in entries if root in kernel.addr]
-    if missing or not roots:
-        sys.exit(f'{args.files[0]}: expected the symbols {missing or list(entries)}, found none')
-    problems, seen = walk(kernel, roots, set(args.indirect))
+    roots = [root for root in entries if root in kernel.addr]
+    if not roots:
+        sys.exit(f'{name}: expected the symbols {list(entries)}, found none')
+    problems, seen = walk(kernel, roots)
     for name in seen:
         print(f'on the hit path: {name}')
     for where, expected, path in problems:
@@ -285,10 +283,6 @@ def check_direct(names: list[str], objdump: str) -> int:
 def main() -> int:
     """Returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
-    parser.add_argument('--root', action='append', default=[], metavar='SYMBOL',
-                        help='start here instead')
-    parser.add_argument('--indirect', action='append', default=[], metavar='SYMBOL',
-                        help='this function may call indirectly (a handler)')
     parser.add_argument('--objdump', default='llvm-objdump')
     parser.add_argument('--text-of', action='store_true', help='check objects')
     parser.add_argument('--direct-in', action='store_true',
@@ -301,7 +295,7 @@ def main() -> int:
         return check_direct(args.files, args.objdump)
     if len(args.files) != 1:
         parser.error('one VMLINUX')
-    return check_vmlinux(args)
+    return check_vmlinux(args.files[0], args.objdump)
 
 
 if __name__ == '__main__':
