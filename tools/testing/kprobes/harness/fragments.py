@@ -24,23 +24,12 @@ _UNREADABLE = re.compile(r'unexpected data: (.*)$', re.M)
 # What a flavour adds to common, architecture and implementation.
 FLAVOURS = {
     'test': ('debug',),
-    'bench': ('bench',),
-    'kasan': ('debug', 'kasan'),
-    'modversions': ('modversions',),
-    'kcfi': ('kcfi',),
-    'up': ('debug', 'up'),
-    'nomodules': ('debug', 'nomodules'),
-    'noftrace': ('debug', 'noftrace'),
-    'nodebugfs': ('debug', 'nodebugfs'),
-    'nosysctl': ('debug', 'nosysctl'),
-    'lazy': ('debug', 'lazy'),
-    'rt': ('debug', 'rt'),
-    'gcc': ('gcc',),
     'labels': ('gcc', 'labels'),
-    'framepointer': ('debug', 'framepointer'),
-    'thumb2': ('debug', 'thumb2'),
-    'clients': ('clients',),
-}
+    **{name: (name,) for name in (
+        'bench', 'modversions', 'kcfi', 'gcc', 'clients')},
+    **{name: ('debug', name) for name in (
+        'kasan', 'up', 'nomodules', 'noftrace', 'nodebugfs', 'nosysctl',
+        'lazy', 'rt', 'framepointer', 'thumb2')}}
 # The kernel's own configurations below the fragments. Kconfig's defaults
 # answer the rest of the defconfig, "no" that of the tiny ones.
 _TINY = ('kernel/configs/tiny-base.config', 'kernel/configs/tiny.config')
