@@ -9,8 +9,6 @@ stand what it needs, as
   # inside: FUNCTION     ($1 is the address of an instruction in its middle)
 """
 
-import hashlib
-import re
 import shutil
 import sys
 from collections.abc import Iterable
@@ -28,8 +26,6 @@ FOLDER = common.FOLDER / 'stap'
 _FLAGS = ('-Wno-ignored-optimization-argument', '-Wno-macro-redefined',
           '-Wno-implicit-fallthrough', '-Wno-parentheses-equality',
           '-Wno-sometimes-uninitialized')
-_MODULE = re.compile(r'\bmodule\("(\w+)"\)')
-_BUILD = re.compile(r'Build ID: (\w+)')
 # stap finds the names of the kernel's functions here, wherever it was built;
 # nobody else sees this one.
 _WITH_SYMBOLS = ('mount -t tmpfs boot /boot; '
@@ -53,13 +49,9 @@ def require(names: list[str]) -> None:
             f'ARGS="{" ".join(others) or "perf"}"')
 
 
-def _build_id(path: Path) -> str:
-    match = _BUILD.search(procs.output(['llvm-readelf', '--notes', path]))
-    if not match:
-        raise env.Refusal('a kernel with a build id, by which it is known',
-                          f'none in {env.host(path)}',
-                          'see what the linker is called with')
-    return match[1]
+def _newest(paths: Iterable[Path]) -> int:
+    """When the last of PATHS was written."""
+    return max(path.stat().st_mtime_ns for path in paths)
 
 
 def _command(built: Built, name: str, text: str) -> list[str]:
@@ -76,18 +68,7 @@ def _command(built: Built, name: str, text: str) -> list[str]:
     return [str(word) for word in words]
 
 
-def _digest(built: Built, text: str, words: list[str], kernel_id: str) -> str:
-    """What all that goes into a script's module becomes as one word."""
-    parts = [text, ' '.join(words), kernel_id,
-             (FOLDER / 'kernel.h').read_text()]
-    # A module may be another one without the kernel being so.
-    for name in sorted(set(_MODULE.findall(text))):
-        parts += [_build_id(path) for path in sorted(built.obj.rglob('*.ko'))
-                  if path.stem.replace('-', '_') == name]
-    return hashlib.sha256('\0'.join(parts).encode()).hexdigest()
-
-
-def _compile(built: Built, name: str, home: Path, kernel_id: str) -> str:
+def _compile(built: Built, name: str, home: Path) -> str:
     """Make stap_NAME.ko of the script as it is; why not, or nothing.
 
     HOME is the folder for what stap finds out about this kernel.
@@ -95,25 +76,23 @@ def _compile(built: Built, name: str, home: Path, kernel_id: str) -> str:
     script = FOLDER / f'{name}.stp'
     if not script.exists():
         return f'there is no {script.name} beside it'
-    text = script.read_text()
-    words = _command(built, name, text)
     # staprun takes a module to be called as its file.
     module = home.parent / f'stap_{name}.ko'
-    log, stamp = module.with_suffix('.log'), module.with_suffix('.of')
-    digest = _digest(built, text, words, kernel_id)
-    if module.exists() and common.made_of(stamp, digest):
+    if module.exists() and _newest([module]) >= _newest(
+            [script, FOLDER / 'kernel.h', FOLDER.parent / 'inside.py',
+             Path(__file__)]):
         return ''
-    part = home / module.name
-    for path in (stamp, module, part):
+    log, part = module.with_suffix('.log'), home / module.name
+    for path in (module, part):
         path.unlink(missing_ok=True)
     status = procs.run(
         ['unshare', '--mount', '--propagation', 'private', 'sh', '-ec',
-         _WITH_SYMBOLS, 'sh', built.obj / 'System.map', built.release, *words],
+         _WITH_SYMBOLS, 'sh', built.obj / 'System.map', built.release,
+         *_command(built, name, script.read_text())],
         log, cwd=home, extra={'SYSTEMTAP_DIR': str(home)})
     if status or not part.exists():
         return common.complaint(log)
     part.replace(module)
-    stamp.write_text(digest)
     return ''
 
 
@@ -127,16 +106,16 @@ def prepare(built: Built, names: Iterable[str]) -> tuple[Path, dict[str, str]]:
     scripts = [name for name in names if name.startswith('stap/')]
     if not scripts:
         return folder, {}
-    kernel_id = _build_id(built.obj / 'vmlinux')
-    home = folder / f'of-{kernel_id}'
-    if not home.exists():
+    # What was made for the kernel as it was before goes.
+    home = folder / 'home'
+    if not home.exists() or _newest([home]) < _newest(
+            [built.obj / 'vmlinux', *built.obj.rglob('*.ko')]):
         shutil.rmtree(folder)
         home.mkdir(parents=True)
     failures = {}
     with progress.Stage(f'SystemTap {built.name}', 2, varies=True) as stage:
         stage.expected = len(scripts)
         for name in scripts:
-            failures[name] = _compile(built, name.partition('/')[2], home,
-                                      kernel_id)
+            failures[name] = _compile(built, name.partition('/')[2], home)
             stage.tick(name)
     return folder, {name: why for name, why in failures.items() if why}
