@@ -90,25 +90,15 @@ class Walk(Case):
              self.build(*functions), '-o', kernel], check=True)
         return self.run_script(*words, kernel)
 
-    def says(self, complaints: list[str], *functions: str) -> list[str]:
+    def says(self, complaints: list[str], *functions: str,
+             words: tuple[str, ...] = ()) -> list[str]:
         """The script complains so; returns what it has seen."""
-        status, lines = self.judge(*functions)
+        status, lines = self.judge(*functions, words=words)
         seen = [line.removeprefix('on the hit path: ') for line in lines
                 if line.startswith('on the hit path: ')]
         self.assertEqual((status, lines[len(seen):]),
                          (1 if complaints else 0, complaints))
         return seen
-
-    def each_says(self, cases: list[tuple[str, str]], *others: str) -> None:
-        """Each branch of CASES, in a function of its own, is complained of."""
-        names = [f'f{number}' for number in range(len(cases))]
-        status, lines = self.judge(
-            *others, entry(*(f'call {name}' for name in names)),
-            *(function(name, branch)
-              for name, (branch, _) in zip(names, cases)))
-        self.assertEqual((status, sorted(line for line in lines
-                                         if ': expected' in line)),
-                         (1, [complaint for _, complaint in cases]))
 
     def test_what_is_called_is_followed(self) -> None:
         seen = self.says([], entry('call helper', 'jmp last'),
@@ -124,111 +114,102 @@ class Walk(Case):
                          '.section _kprobe_blacklist, "a"\n.quad listed\n')
         self.assertEqual(seen, ['get_kprobe', 'helper', 'last'])
 
-    def test_callees_that_can_be_probed(self) -> None:
-        cases = (('call vfs_read', '', ''), ('jmp vfs_read', '', ''),
-                 ('nop; jne vfs_read', '+0x1', ''),
-                 ('call vfs_read + 1', '', '+0x1'),
-                 *((f'.byte {prefix}; call vfs_read', '', '')
-                   for prefix in ('0x2e', '0x67', '0x66', '0xf2')))
-        self.each_says([
-            (branch, f'f{number}{at}: expected a callee that cannot be '
-             f'probed, found: get_kprobe -> f{number} -> vfs_read{behind}')
-            for number, (branch, at, behind) in enumerate(cases)], _PROBED)
-        self.says([callee('get_kprobe')],
-                  function('get_kprobe', section=_TEXT))
+    def test_each_branch_that_is_wrong(self) -> None:
+        thunk = '__x86_indirect_thunk_rax'
+        panics = ('rust_begin_unwind', '_RNv4core6option13unwrap_failed',
+                  '_RNv4core6option13expect_failed',
+                  '_RNv4core6result13unwrap_failed',
+                  '_RNv4core5slice5index16slice_index_fail', _PANIC)
+        probed, direct = 'a callee that cannot be probed', 'a direct call'
+        # (the instruction, where it is, what is expected, what is found)
+        cases = (
+            ('call vfs_read', '', probed, 'vfs_read'),
+            ('jmp vfs_read', '', probed, 'vfs_read'),
+            ('nop; jne vfs_read', '+0x1', probed, 'vfs_read'),
+            ('call vfs_read + 1', '', probed, 'vfs_read+0x1'),
+            *((f'.byte {prefix}; call vfs_read', '', probed, 'vfs_read')
+              for prefix in ('0x2e', '0x67', '0x66', '0xf2')),
+            *((f'ja {name}', '', 'no way to panic', name) for name in panics),
+            ('call *%rax', '', direct, 'callq *%rax'),
+            ('jmp *8(%rdi)', '', direct, 'jmpq *0x8(%rdi)'),
+            ('notrack jmp *%rax', '', direct, 'jmpq *%rax'),
+            (f'call {thunk}', '', direct,
+             f'callq 0xffffffff81000001 <{thunk}>'))
+        names = [f'f{number}' for number in range(len(cases))]
+        status, lines = self.judge(
+            function(_PANIC, section=_TEXT),
+            function(thunk, section=_TEXT, kind='@notype'), _PROBED,
+            *map(function, panics[:-1]),
+            entry(*(f'call {name}' for name in names)),
+            *(function(name, case[0]) for name, case in zip(names, cases)))
+        self.assertEqual(status, 1)
+        self.assertEqual(
+            {line for line in lines if ': expected' in line},
+            {f'{name}{at}: expected {expected}, found: '
+             f'get_kprobe -> {name} -> {shown}'
+             for name, (_, at, expected, shown) in zip(names, cases)})
 
-    def test_a_request_leaves_the_hit_path(self) -> None:
+    def test_what_leaves_the_hit_path_and_where_it_begins(self) -> None:
         asks = 'rust_kprobes_ask_to_tend'
         queue = function('irq_work_queue', section=_TEXT)
-        self.says([], entry(f'call {asks}'),
-                  function(asks, 'call irq_work_queue'), queue)
-        self.says([callee('get_kprobe -> irq_work_queue')],
-                  entry('call irq_work_queue'), queue)
-        self.says([callee(f'get_kprobe -> {asks} -> vfs_read', asks)],
-                  entry(f'call {asks}'), function(asks, 'call vfs_read'),
-                  _PROBED)
-
-    def test_panics(self) -> None:
-        # Wherever they stand.
-        names = ('rust_begin_unwind', '_RNv4core6option13unwrap_failed',
-                 '_RNv4core6option13expect_failed',
-                 '_RNv4core6result13unwrap_failed',
-                 '_RNv4core5slice5index16slice_index_fail', _PANIC)
-        self.each_says([
-            (f'ja {name}', f'f{number}: expected no way to panic, found: '
-             f'get_kprobe -> f{number} -> {name}')
-            for number, name in enumerate(names)],
-            *map(function, names[:-1]), function(_PANIC, section=_TEXT))
-
-    def test_indirect_calls(self) -> None:
-        thunk = '__x86_indirect_thunk_rax'
-        self.each_says([
-            (branch, f'f{number}: expected a direct call, found: '
-             f'get_kprobe -> f{number} -> {shown}')
-            for number, (branch, shown) in enumerate((
-                ('call *%rax', 'callq *%rax'),
-                ('jmp *8(%rdi)', 'jmpq *0x8(%rdi)'),
-                ('notrack jmp *%rax', 'jmpq *%rax'),
-                (f'call {thunk}',
-                 f'callq 0xffffffff81000000 <{thunk}>')))],
-            function(thunk, section=_TEXT, kind='@notype'))
-
-    def test_indirect_calls_that_are_right(self) -> None:
         handlers = 'kprobe_int3_handler', '_RNv12rust_kprobes4life3hit4call'
-        self.says([], entry('call table', *(
-            f'call {name}' for name in handlers)),
-            function('table', 'jmp *0(,%rax,8)'),
-            *(function(name, 'call *%rax') for name in handlers))
-
-    def test_what_is_behind_a_hopeless_hit_is_not_followed(self) -> None:
-        self.says([], entry('call rust_kprobes_hopeless'),
-                  function('rust_kprobes_hopeless', 'call vfs_read'), _PROBED)
-
-    def test_a_kernel_without_entries(self) -> None:
-        status, lines = self.judge(function('other'))
-        self.assertEqual(status, 1)
-        self.assertIn('expected the symbols', lines[-1])
-        self.assertIn("'get_kprobe'", lines[-1])
-
-    def test_what_cannot_be_read(self) -> None:
-        for function_, words, complaint in (
-                (entry(), ('--objdump', 'true'),
-                 f'{self.tmp}/vmlinux: true shows no functions'),
-                ('.type get_kprobe, @function\nget_kprobe: ret\n', (),
-                 'get_kprobe: expected a function with a size, found none')):
-            function_ = f'.section {_KPROBES}, "ax"\n{function_}'
-            self.assertEqual(self.judge(function_, words=words),
-                             (1, [complaint]))
+        for complaints, words, *functions in (
+                # A request leaves it.
+                ([], (), entry(f'call {asks}'),
+                 function(asks, 'call irq_work_queue'), queue),
+                ([callee('get_kprobe -> irq_work_queue')], (),
+                 entry('call irq_work_queue'), queue),
+                ([callee(f'get_kprobe -> {asks} -> vfs_read', asks)], (),
+                 entry(f'call {asks}'), function(asks, 'call vfs_read'),
+                 _PROBED),
+                # What is behind a hopeless hit is not followed.
+                ([], (), entry('call rust_kprobes_hopeless'), _PROBED,
+                 function('rust_kprobes_hopeless', 'call vfs_read')),
+                # Indirect calls that are right.
+                ([], ('--indirect', 'get_kprobe'),
+                 entry('call *%rax', 'call table', *(
+                     f'call {name}' for name in handlers)),
+                 function('table', 'jmp *0(,%rax,8)'),
+                 *(function(name, 'call *%rax') for name in handlers)),
+                # Entries that can be probed, and of one's own.
+                ([callee('get_kprobe')], (),
+                 function('get_kprobe', section=_TEXT)),
+                ([callee('other -> vfs_read', 'other')], ('--root', 'other'),
+                 function('other', 'call vfs_read'), entry('call *%rax'),
+                 _PROBED),
+                # What cannot be read.
+                ([f'{self.tmp}/vmlinux: true shows no functions'],
+                 ('--objdump', 'true'), entry()),
+                (['get_kprobe: expected a function with a size, found none'],
+                 (), f'.section {_KPROBES}, "ax"\n'
+                 '.type get_kprobe, @function\nget_kprobe: ret\n')):
+            with self.subTest(functions):
+                self.says(complaints, *functions, words=words)
 
 
 class Objects(Case):
     """The sections of objects, and their calls and jumps."""
 
-    def test_code_in_its_section(self) -> None:
+    def test_code_in_its_section_and_outside(self) -> None:
         # What is not run in a hit may be elsewhere, too.
         allowed = ('.init.text', '.exit.text', '.noinstr.text',
                    '.altinstr_replacement', '.text.asan.module_ctor',
                    '.text.asan.module_dtor.7', '.discard.text')
-        built = self.build(function('hit'), *(
-            function(f'f{number}', section=section)
-            for number, section in enumerate(allowed)))
-        self.assertEqual(self.run_script('--text-of', built), (0, []))
-
-    def test_code_outside(self) -> None:
-        for sections, target, ret in (
+        for sections, target, ret, size in (
+                (allowed, 'x86_64-linux-gnu', 'ret', 0),
                 (('.text', '.text.unlikely.', '.ref.text'),
-                 'x86_64-linux-gnu', 'ret'),
-                (('.ref.text',), 'armeb-linux-gnueabi', 'bx lr')):
+                 'x86_64-linux-gnu', 'ret', 1),
+                (('.ref.text',), 'armeb-linux-gnueabi', 'bx lr', 4)):
             code = function('hit') + ''.join(
-                function(f'stray{number}', section=section)
+                function(f'f{number}', section=section)
                 for number, section in enumerate(sections))
             built = self.build(code.replace('\nret\n', f'\n{ret}\n'),
                                target=target)
             status, lines = self.run_script('--text-of', built)
-            self.assertEqual((status, sorted(lines)), (1, sorted(
+            self.assertEqual((status, sorted(lines)), (int(size > 0), sorted(
                 f'{built}: expected code in .kprobes.text only, '
-                f'found: {1 if ret == "ret" else 4} bytes in {section}'
-                for section in sections)))
+                f'found: {size} bytes in {section}'
+                for section in sections if size)))
 
     def test_objects_of_a_folder(self) -> None:
         right = self.build(function('hit'), name='right.o')
@@ -241,14 +222,15 @@ class Objects(Case):
             f'{stray}: expected code in .kprobes.text only, '
             'found: 1 bytes in .text']))
 
-    def test_direct_branches(self) -> None:
+    def test_branches(self) -> None:
         built = self.build(function('enter', 'jmp 1f', '1: call other',
                                     'jnz 1b', 'jmp __x86_return_thunk',
                                     'mov 8(%rax), %rax'),
                            function('other', section=_TEXT))
         self.assertEqual(self.run_script('--direct-in', built), (0, []))
-
-    def test_indirect_branches(self) -> None:
+        self.assertEqual(
+            self.run_script('--direct-in', '--objdump', 'true', built),
+            (1, [f'{built}: true shows no functions']))
         branches = (
             ('call *%rax', 'callq *%rax'),
             ('jmp *8(%rdi)', 'jmpq *0x8(%rdi)'),
@@ -267,9 +249,3 @@ class Objects(Case):
                 f'{built}: f{number}: expected direct calls and jumps only, '
                 f'found: {shown}'
                 for number, (_, shown) in enumerate(branches)]))
-
-    def test_an_object_that_is_not_shown(self) -> None:
-        built = self.build(function('enter'))
-        self.assertEqual(
-            self.run_script('--direct-in', '--objdump', 'true', built),
-            (1, [f'{built}: true shows no functions']))
