@@ -4,15 +4,6 @@
 import compilefail
 from tests import support
 
-_HEAD = '''\
-//! Something.
-//!
-//! error[E0061]: too few
-//! says: one is missing
-//! emit: obj
-
-use nothing;
-'''
 _OUTPUT = '''\
 error[E0061]: too few
   --> one.rs:1:1
@@ -20,22 +11,6 @@ error[E0061]: too few
 
 error: aborting due to 1 previous error
 '''
-
-
-class Heads(support.Case):
-    def test_what_is_read(self):
-        self.assertEqual(compilefail.expected(_HEAD),
-                         ({'error[E0061]: too few'}, ['one is missing'], 'obj'))
-        self.assertEqual(compilefail.expected('//! x\n')[2], 'metadata')
-
-    def test_each_file_has_one(self):
-        files = sorted(compilefail.FOLDER.glob('*.rs'))
-        self.assertGreater(len(files), 10)
-        for path in files:
-            text = path.read_text()
-            errors, says, _ = compilefail.expected(text)
-            self.assertTrue(errors and says, path.stem)
-            self.assertIn('#[cfg(refused)]', text, path.stem)
 
 
 class Judged(support.Case):
