@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""make run: what must appear, with either implementation."""
+"""make run: what must appear, with either implementation, and in pages."""
 
 import types
 from unittest import mock
 
 import cli
 import demo
+import sessions
 from tests import support
 
 _BOTH = '''\
@@ -38,27 +39,26 @@ $ echo 1 >/proc/sys/debug/kprobes-optimization
 | ffffffff81058646  k  vfs_read+0x6    [OPTIMIZED]
 |   inside                                            148             0
 | exc_int3+0x0/0xb0  -22  the function belongs to the handling'''.split('\n')
+_SHOWN = ['== a', '$ cat list', '| ffffffff81056d40  k  f+0x0    [FTRACE]',
+          'handler_pre: <f> p->addr = 0x00000000c1b2f94f, ip = '
+          'ffffffff81056d41', '$ cat on', '| 0', 'f: 22 hits, 0 missed',
+          '| cat-78 [001] .N...  18.39: g: (f+0x0/0x130) count=0x10000',
+          '| f+0x0/0xb0  -22  why\t']
 
 
-class Needed(support.Case):
-    def test_each_is_needed(self):
+class Run(support.Case):
+    def test_each_line_is_needed(self):
         for lines, impl in (_BOTH + _OF_C[:1], 'c'), (_BOTH + _OF_OURS, 'rust'):
             self.assertEqual(demo.missing(lines, impl), [])
             for line in lines:
                 rest = [other for other in lines if other != line]
                 self.assertTrue(demo.missing(rest, impl), line)
 
-    def test_ours_loses_no_miss_and_no_fault(self):
+    def test_counts_and_errnos_of_ours_are_compared(self):
         self.assertEqual(
             demo.missing(_BOTH + _OF_C + _OF_OURS[2:], 'rust'),
             ['every hit in a handler was counted as missed',
              'a fault handler saw each fault'])
-
-    def test_c_has_no_sample_of_a_jprobe(self):
-        ours = set(demo.samples('rust')) - set(demo.samples('c'))
-        self.assertEqual(ours, {'jprobe_example'})
-
-    def test_another_errno_is_not_the_refusal(self):
         lines = [line.replace('-22', '-95') for line in _BOTH + _OF_OURS]
         self.assertEqual(demo.missing(lines, 'rust'),
                          ['why a function was refused was told'])
@@ -74,32 +74,48 @@ class Needed(support.Case):
                 owner, name, mock.Mock(return_value=answer)))
         return demo.run(built, '')
 
-    def test_all_of_it_or_a_part(self):
+    def test_what_is_missing_or_not_as_documented_is_refused(self):
         self.assertEqual(self.run_with(_BOTH + _OF_OURS), 0)
-        self.assertIn('the return probe fired', self.printed.getvalue())
         with self.refused('not seen: a command-line probe fired',
                           'whole console'):
             self.run_with([line for line in _BOTH + _OF_OURS
                            if 'first:' not in line])
-
-    def test_what_a_page_shows_of_ours(self):
         unseen = ['life.rst:3: | 1']
         with self.refused('README and the pages', 'life.rst:3: | 1'):
             self.run_with(_BOTH + _OF_OURS, unseen=unseen)
         self.assertEqual(self.run_with(_BOTH + _OF_C, 'c', unseen), 0)
 
-
-class Default(support.Case):
-    def test_ours_where_it_is_there_or_a_line_that_says_so(self):
-        for given, shown, *said in (
-                ({}, ('x86_64', 'rust')),
+    def test_an_architecture_without_ours_shows_c_and_says_so(self):
+        for given, shown, text in (
+                ({}, ('x86_64', 'rust'), ''),
                 ({'ARCH': 's390x'}, ('s390x', 'c'),
-                 'no Rust back end for s390x yet', 'IMPL=c'),
-                ({'IMPL': 'c'}, ('x86_64', 'c'))):
+                 'no Rust back end for s390x yet'),
+                ({'IMPL': 'c'}, ('x86_64', 'c'), '')):
             self.printed.truncate(0)
             with mock.patch.dict('os.environ', {'ARCH': '', 'IMPL': '',
                                                 **given}):
                 self.assertEqual(cli._shown(), shown)
-            self.assertEqual(bool(self.printed.getvalue()), bool(said))
-            for words in said:
-                self.assertIn(words, self.printed.getvalue())
+            self.assertIn(text, self.printed.getvalue())
+            self.assertEqual(bool(self.printed.getvalue()), bool(text))
+
+
+class Sessions(support.Case):
+    """What a page shows of `make run`, and what a guest has shown."""
+
+    def test_what_varies(self):
+        self.assertEqual(sessions.absent([
+            '== a', '$ cat list', '| ffffffff81000000 k f+0x0 [FTRACE]',
+            '  kernel: handler_pre: <f> p->addr = 0x1, ip = ffffffff81056d42',
+            '', '| 0', 'f: 7 hits, 0 missed',
+            '| cat-9 [000] ..... 1.5: g: (f+0x0/0x1) count=0x1',
+            '| f+0x0/0x1 -22 why'], _SHOWN), '')
+
+    def test_what_does_not(self):
+        for wrong in ('| ffffffff81000000  r  f+0x0    [FTRACE]',
+                      '| ffffffff81000000  k  f+0x0', '| 1',
+                      'f: 22 hits, 1 missed', 'f: 0 hits, 0 missed',
+                      '| f+0x0/0xb0  -95  why', '| f+0x5/0xb0  -22  why',
+                      '| f+0x0/0x0  -22  why', '$ cat  others', '==  b'):
+            self.assertEqual(sessions.absent([wrong], _SHOWN), wrong)
+        self.assertEqual(sessions.absent(['| 0', '$ cat list'], _SHOWN),
+                         '$ cat list')
