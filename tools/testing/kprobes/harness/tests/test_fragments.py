@@ -33,63 +33,24 @@ class Fragments(support.Case):
             self.write(f'tree/{name}', f'# {name}\n')
         self.write('tree/samples/Kconfig', 'config OLD\n')
         self.commands, self.log, self.tools = [], '', 'clang 22'
+        self.status = 0
         self.enterContext(mock.patch.object(fragments.procs, 'run', self.run_))
         self.enterContext(mock.patch.object(
             fragments.toolchain, 'identity', lambda: self.tools))
 
-    def run_(self, command, log, *, extra, **_):
-        command = [str(word) for word in command]
-        self.commands.append((command, extra))
+    def run_(self, command, log, **_):
+        self.commands.append([str(word) for word in command])
         with log.open('a') as out:
             out.write(self.log)
         (self.obj / '.config').write_text('')
-        return 0
+        return self.status
 
-    def configure(self, flavour, arch='x86_64', absent=()):
-        """The calls that configure a kernel: [(words, environment)]."""
+    def configure(self, flavour, absent=()):
+        """The commands that configure a kernel."""
         self.commands.clear()
-        fragments.write(self.tree, self.obj, arch, 'rust', flavour,
+        fragments.write(self.tree, self.obj, 'x86_64', 'rust', flavour,
                         ['make', '-C', 'x', 'CC=ccache clang'], absent)
         return self.commands
-
-    def merged(self, flavour):
-        """What merge_config.sh is told: (options, names of files)."""
-        (command, environment), = self.configure(flavour)
-        self.assertEqual(environment, {'CC': 'ccache clang'})
-        self.assertEqual(command[:4], [
-            f'{self.tree}/scripts/kconfig/merge_config.sh', '-Q', '-O',
-            str(self.obj)])
-        words = command[4:]
-        return ([word for word in words if word[0] == '-'],
-                [word.rpartition('/')[2] for word in words if word[0] != '-'])
-
-    def test_most_are_tiny(self):
-        self.assertEqual(self.merged('up'), (['-n'], [
-            'tiny-base.config', 'tiny.config', 'common.config',
-            'x86_64.config', 'impl-rust.config', 'debug.config',
-            'up.config']))
-
-    def test_gcc_has_the_defconfig(self):
-        for flavour in ('gcc', 'labels'):
-            options, files = self.merged(flavour)
-            self.assertEqual(options, [])
-            self.assertEqual(files[:2], ['x86_64_defconfig', 'common.config'])
-
-    def test_labels_are_those_of_gcc_without_marks(self):
-        gcc, labels = (fragments.settings(
-            fragments.chosen('x86_64', 'rust', flavour)).items()
-                       for flavour in ('gcc', 'labels'))
-        self.assertEqual(labels - gcc,
-                         {('CONFIG_X86_KERNEL_IBT', 'labels.config')})
-        self.assertLess(gcc, labels)
-
-    def test_random_has_its_seed_and_little_else(self):
-        (random, _), (merge, _) = self.configure('random-7')
-        fragment = str(fragments.FOLDER / 'random.config')
-        self.assertEqual(random[3:], [
-            'CC=ccache clang', f'KCONFIG_ALLCONFIG={fragment}',
-            'KCONFIG_SEED=7', 'randconfig'])
-        self.assertEqual(merge[4:], [f'{self.obj}/.config', fragment])
 
     def test_made_again_for_another_kconfig_fragment_or_compiler_only(self):
         self.enterContext(mock.patch.object(
@@ -134,37 +95,16 @@ class Fragments(support.Case):
             self.configure('bench')
         self.assertTrue(self.configure('bench', absent=(option,)))
 
-    def test_a_failing_configuration_shows_its_end(self):
-        self.log = 'Kconfig:7: syntax error\n'
-        self.enterContext(mock.patch.object(
-            fragments.procs, 'run', lambda *words, **options:
-            self.run_(*words, **options) or 2))
+    def test_what_cannot_be_configured_is_refused(self):
+        self.log, self.status = 'Kconfig:7: syntax error\n', 2
         with self.refused('to configure', 'Kconfig:7: syntax error'):
             self.configure('test')
+        with self.refused('bench', 'fast'):
+            self.configure('fast')
         self.enterContext(mock.patch.object(fragments.procs, 'no_space',
                                             return_value=True))
         with self.refused('the disk is full'):
             self.configure('test')
-
-    def test_fragments_of_a_kernel_in_order(self):
-        self.assertEqual(
-            [path.stem for path in fragments.chosen('arm', 'c', 'kasan')],
-            ['common', 'arm', 'impl-c', 'debug', 'kasan'])
-
-    def test_every_flavour_has_its_fragments(self):
-        for flavour in (*fragments.FLAVOURS, 'random-1'):
-            paths = fragments.chosen('x86_64' if flavour != 'thumb2'
-                                     else 'arm', 'rust', flavour)
-            for path in paths:
-                for line in path.read_text().splitlines():
-                    self.assertRegex(line, r'CONFIG_\w+=.|#|$')
-            self.assertTrue(fragments.settings(paths))
-
-    def test_unknown_flavour(self):
-        with self.refused('bench', 'fast'):
-            fragments.chosen('arm', 'c', 'fast')
-
-    def test_missing_fragment_is_named(self):
         self.enterContext(mock.patch.object(fragments, 'FOLDER', self.tmp))
         with self.refused('common.config'):
-            fragments.chosen('arm', 'c', 'test')
+            self.configure('test')
