@@ -122,14 +122,6 @@ class Attending(Ending):
 
 
 class Programs(Ending):
-    def test_output_and_status(self) -> None:
-        lines: list[str] = []
-        log = self.tmp / 'deep/log'
-        status = procs.run(['sh', '-c', 'echo one; echo two >&2; exit 3'],
-                           log, on_line=lines.append)
-        self.assertEqual((status, sorted(lines)), (3, ['one', 'two']))
-        self.assertIn('\ntwo\n', log.read_text())
-
     def test_nothing_is_left_when_we_stop(self) -> None:
         started: list[str] = []
 

@@ -62,82 +62,58 @@ class Module(Guest):
     def test_it_comes_and_goes(self):
         lines = self.said(f': >{self.tmp}/loaded', f'rm {self.tmp}/loaded')
         self.assertLessEqual({'loaded self', 'unloaded self'}, set(lines))
+        self.assertEqual(lines.count('sh -c :'), 3)
         self.warned = ['warning: unused variable']
         self.assertEqual(self.run_with(lines), lines)
-        self.assertIn('warning: unused variable', self.printed.getvalue())
+        for text in ('warning: unused variable', f'no run.sh in {self.tmp}: '
+                     'while the module is loaded, the guest runs three'):
+            self.assertIn(text, self.printed.getvalue())
         # The kernel's own tests do not run.
         self.assertEqual(modules.qemu.boot.call_args.kwargs['cmdline'],
                          'kunit.enable=0')
 
-    def test_it_does_not_load(self):
-        lines = self.said('echo no; false', 'false')
-        self.assertNotIn('stayed', '\n'.join(lines))
-        with self.refused('self to load', 'refused self: no'):
-            self.run_with(lines)
-        lines = ['self: loading out-of-tree module taints kernel.',
-                 'self: no probe: check its name', 'refused self: no such file',
-                 'self: bye']
-        with self.refused('refused self: no such file; it said '
-                          '"no probe: check its name"'):
-            self.run_with(lines)
-
-    def test_it_does_not_unload(self):
-        lines = self.said(f': >{self.tmp}/loaded', 'echo busy; false')
-        with self.refused('self to unload', 'stayed self: busy',
-                          'module_exit()'):
-            self.run_with(lines)
-
-    def test_who_waits_is_told_that_handlers_must_not(self):
-        for splat, do in (
-                ('BUG: scheduling while atomic: insmod/48/0x00000002',
-                 'a handler must not wait'),
-                ('BUG: sleeping function called from invalid context',
-                 'a handler must not wait'),
-                ('WARNING: fork.c', 'see the lines above')):
-            with self.refused(splat, do):
-                self.run_with([], [splat])
-
-    def test_who_has_no_licence_is_told_which_one(self):
-        def builds(says):
-            path = self.write('log', says)
-            with mock.patch.object(modules.kernel.procs, 'run',
-                                   return_value=2), \
-                    mock.patch.object(modules.kernel.procs, 'no_space',
-                                      return_value=False):
-                modules.kernel.compile_targets(['make'], [], path, None)
-        with self.refused('say license: "GPL" in module!'):
-            builds('ERROR: modpost: self.ko: GPL-incompatible module uses '
-                   'GPL-only symbol\nmake: *** [modpost] Error 1\n')
-        with self.refused('mend it and run'):
-            builds('error: expected a semicolon\n')
-
-    def test_what_was_refused_is_shown(self):
-        self.write('refused', 'nothing+0x0/0x0  -2  no such symbol\n')
-        lines = self.said('false', 'false')
-        at = lines.index('$ cat kprobes/refused')
-        self.assertEqual(lines[at + 1],
-                         '| nothing+0x0/0x0  -2  no such symbol')
-        self.write('refused', '')
-        self.assertNotIn('$ cat kprobes/refused', self.said(':', ':'))
-
-    def tells_of_btf(self, text):
-        self.write('self.rs', text)
-        self.printed.truncate(0)
-        self.run_with(['mark: module'])
-        return 'no BTF in this kernel' in self.printed.getvalue()
+    def test_refusals_name_what_to_do(self):
+        loads, waits = f': >{self.tmp}/loaded', 'a handler must not wait'
+        for lines, splats, *words in (
+                (self.said('echo no; false', 'false', 'echo runs'), (),
+                 'self to load', 'refused self: no'),
+                (['self: loading out-of-tree module taints kernel.',
+                  'self: no probe: check its name',
+                  'refused self: no such file', 'self: bye'], (),
+                 'refused self: no such file; it said '
+                 '"no probe: check its name"'),
+                (self.said(loads, 'echo busy; false'), (),
+                 'self to unload', 'stayed self: busy', 'module_exit()'),
+                ([], ['BUG: scheduling while atomic: insmod/48/0x2'], waits),
+                ([], ['BUG: sleeping function called from invalid context'],
+                 waits),
+                ([], ['WARNING: fork.c'], 'see the lines above')):
+            with self.subTest(lines), self.refused(*splats, *words):
+                self.run_with(lines, splats)
 
     def test_what_this_kernel_cannot_refuse_is_told(self):
-        typed = ('#[kprobe(symbol = "f")]\nfn f(a: i32) {}\n',
-                 '    #[kretprobe(\n    offset = 4,\n    symbol = "f")]\n')
-        others = ('#[kprobe(function = bindings::f)]\nfn symbol() {}\n',
-                  '// #[kprobe(symbol = "f")]\n', 'fn f() {}\n')
-        self.btf = False
-        for text in typed:
-            self.assertTrue(self.tells_of_btf(text), text)
-        for text in others:
-            self.assertFalse(self.tells_of_btf(text), text)
-        self.btf = True
-        self.assertFalse(self.tells_of_btf(typed[0]))
+        typed = '#[kprobe(symbol = "f")]\nfn f(a: i32) {}\n'
+        for self.btf, text, told in (
+                (False, typed, True), (True, typed, False),
+                (False, '    #[kretprobe(\n    offset = 4,\n'
+                 '    symbol = "f")]\n', True),
+                (False, '#[kprobe(function = bindings::f)]\n'
+                 'fn symbol() {}\n', False),
+                (False, '// #[kprobe(symbol = "f")]\n', False)):
+            with self.subTest(text):
+                self.write('self.rs', text)
+                self.printed.truncate(0)
+                self.run_with(['mark: module'])
+                self.assertEqual('no BTF in this kernel' in
+                                 self.printed.getvalue(), told)
+
+    def test_what_readme_shows(self):
+        self.assertEqual(modules.missing(
+            ['a ffffffff811d7d70 7 0x0', 'b 0'],
+            ['a ffffffffa1000000 12 0x0', 'c', 'b 0']), '')
+        for wanted, said in (('hit 7 times', 'hit 0 times'),
+                             ('status 0', 'status 1')):
+            self.assertEqual(modules.missing([wanted], [said]), wanted)
 
 
 class Script(Guest):
@@ -168,29 +144,15 @@ class Script(Guest):
         self.assertEqual(lines[at + 1:at + 5],
                          ['| one', '| ', '| t\\wo',
                           'run.sh ended with status 0'])
-        self.run_with(lines)
-        self.assertIn(f'run.sh in {self.tmp}: the guest runs it',
-                      self.printed.getvalue())
-        call = modules.qemu.boot.call_args.kwargs
+        # What it says is no complaint of the kernel.
+        self.run_with(lines, ['| WARNING: CPU: 0 PID: 1'])
+        with self.refused('a kernel without complaints', 'WARNING: CPU: 0'):
+            self.run_with(lines, ['WARNING: CPU: 0 PID: 1'])
         # It may say nothing for as long as it may run.
-        self.assertGreater(call['silence'], modules.LIMIT)
+        self.assertGreater(modules.qemu.boot.call_args.kwargs['silence'],
+                           modules.LIMIT)
         self.assertEqual(modules.guest.initramfs.call_args.args[4],
                          {'run.sh': self.tmp / 'run.sh'})
-
-    def test_none(self):
-        lines = self.said()
-        self.assertNotIn('$ sh run.sh', lines)
-        self.assertEqual(lines.count('sh -c :'), 3)
-        # A folder of that name is none, either.
-        for _ in range(2):
-            self.printed.truncate(0)
-            self.run_with(lines)
-            self.assertIn(
-                f'no run.sh in {self.tmp}: while the module is loaded, '
-                'the guest runs three shells', self.printed.getvalue())
-            self.assertIsNone(modules.qemu.boot.call_args.kwargs['silence'])
-            self.assertEqual(modules.guest.initramfs.call_args.args[4], {})
-            (self.tmp / 'run.sh').mkdir(exist_ok=True)
 
     def test_how_it_ends_is_told(self):
         lines = self.said(script='exit 3')
@@ -202,7 +164,13 @@ class Script(Guest):
         with self.refused('run.sh to end with status 0', 'no such end'):
             self.run_with(lines)
 
-    def test_one_without_end(self):
+    def test_nothing_of_it_goes_on(self):
+        begun = time.monotonic()
+        lines = self.said(script='echo $$ >number; sleep 1000 &')
+        self.assert_ended()
+        self.assertIn('run.sh ended with status 0', lines)
+        # Nor does anybody wait for the limit.
+        self.assertLess(time.monotonic() - begun, modules.LIMIT / 2)
         self.enterContext(mock.patch.object(modules, 'LIMIT', 0.3))
         lines = self.said(script='echo $$ >number; echo begins\n'
                           'trap "" TERM; while :; do sleep 100; done')
@@ -213,41 +181,3 @@ class Script(Guest):
                           '$ cat kprobes/list', 'unloaded self'])
         with self.refused('run.sh to end within 0.3 s', 'run.sh was stopped'):
             self.run_with(lines)
-
-    def test_what_it_leaves_ends(self):
-        begun = time.monotonic()
-        lines = self.said(script='echo $$ >number; sleep 1000 &')
-        self.assert_ended()
-        self.assertIn('run.sh ended with status 0', lines)
-        # Nor does anybody wait for the limit.
-        self.assertLess(time.monotonic() - begun, modules.LIMIT / 2)
-
-    def test_who_leaves_its_group_keeps_nobody_waiting(self):
-        lines = self.said(script='setsid sh -c "echo $$ >other; exec sleep 20" '
-                          '2>/dev/null &\nwhile [ ! -s other ]; do :; done')
-        self.assertIn('run.sh ended with status 0', lines)
-
-    def test_not_where_the_module_is_refused(self):
-        lines = self.said('false', 'false', 'echo runs')
-        self.assertNotIn('$ sh run.sh', lines)
-        with self.refused('self to load'):
-            self.run_with(lines)
-
-    def test_what_it_says_is_no_complaint_of_the_kernel(self):
-        said = 'WARNING: CPU: 0 PID: 1'
-        lines = self.said(script='echo')
-        self.run_with(lines, [f'| {said}'])
-        with self.refused('a kernel without complaints', said):
-            self.run_with(lines, [said])
-
-
-class Shown(support.Case):
-    """What README shows, and what a guest has said."""
-
-    def test_what_varies_and_what_does_not(self):
-        self.assertEqual(modules.missing(
-            ['a ffffffff811d7d70 7 0x0', 'b 0'],
-            ['a ffffffffa1000000 12 0x0', 'c', 'b 0']), '')
-        for wanted, said in (('hit 7 times', 'hit 0 times'),
-                             ('status 0', 'status 1')):
-            self.assertEqual(modules.missing([wanted], [said]), wanted)

@@ -3,6 +3,7 @@
 
 import os
 import subprocess
+from collections.abc import Iterable
 from unittest import mock
 
 import cli
@@ -18,7 +19,7 @@ _EVERY = ('run', 'test', 'test-all', 'check', 'check-kernel', 'shell', 'bench',
 _NAMES = ('ARCH', 'IMPL', 'JOBS', 'PIECE', 'SEED', 'ARGS', 'TEST')
 
 
-class Case(support.Case):
+class Refused(support.Case):
     def setUp(self) -> None:
         super().setUp()
         for name in ('KSRC', 'MODULE'):
@@ -30,21 +31,12 @@ class Case(support.Case):
         self.enterContext(mock.patch.dict(
             'os.environ', {**{name: '' for name in _NAMES}, **values}))
 
-    def module(self, *files: str) -> None:
-        """DIR is a folder with FILES."""
-        for name in (*files, 'a.c'):
-            self.write(f'module/{name}', 'obj-m := a.o\n')
-        self.enterContext(mock.patch.object(
-            env, 'MODULE', self.tmp / 'module'))
-
-    def refused_by(self, commands: tuple[str, ...], *words: str) -> None:
+    def refused_by(self, commands: Iterable[str], *words: str) -> None:
         for command in commands:
             with self.refused(*words):
                 variables.check(command)
 
-
-class Values(Case):
-    def test_of_each_variable(self) -> None:
+    def test_values(self) -> None:
         for name, right, wrong, words in (
                 ('ARCH', 'x86_64', ('mips',), 'one of x86_64, arm'),
                 ('IMPL', 'c', ('foo',), 'one of rust, c'),
@@ -60,87 +52,60 @@ class Values(Case):
             variables.check('test-clients')
 
     def test_a_kernel_tree(self) -> None:
-        for path, words in ((self.write('linux', ''), 'the folder of'),
-                            (self.tmp, None)):
-            self.enterContext(mock.patch.object(env, 'KSRC', path))
-            self.refused_by(_EVERY, f'KSRC= {words} a kernel tree' if words
-                            else 'KSRC to be a Linux source tree', str(path))
-
-    def test_a_kernel_tree_of_another_version(self) -> None:
-        self.write('Makefile', 'VERSION = 7\nPATCHLEVEL = 2\nSUBLEVEL = 8\n')
-        self.enterContext(mock.patch.object(env, 'KSRC', self.tmp))
-        self.refused_by(_EVERY, 'KSRC to be Linux 7.3', '7.2.8',
-                        'use a 7.3 tree')
+        old = self.write('old/Makefile', 'VERSION = 7\nPATCHLEVEL = 2\n'
+                         'SUBLEVEL = 8\n').parent
+        for path, *words in (
+                (self.write('linux', ''), 'KSRC= the folder of a kernel tree'),
+                (self.tmp, 'KSRC to be a Linux source tree'),
+                (old, 'KSRC to be Linux 7.3', '7.2.8', 'use a 7.3 tree')):
+            with mock.patch.object(env, 'KSRC', path):
+                self.refused_by(_EVERY, *words)
 
     def test_a_storm(self) -> None:
-        for words, told in (('', (60, False, False)),
-                            ('600', (600, False, False)),
-                            ('9 piecewise', (9, True, False)),
-                            ('piecewise 9', (9, True, False)),
-                            ('returns', (60, False, True)),
-                            ('returns 7 piecewise', (7, True, True))):
-            self.given(ARGS=words)
-            self.assertEqual(variables.storm(), told)
-            variables.check('storm')
-        for words in ('foo', '0', '1 2', '-5', '9 piecewise piecewise',
-                      'piecewise foo', 'returns 1 returns'):
+        self.given(ARGS='9 piecewise')
+        self.assertEqual(variables.storm(), (9, True, False))
+        variables.check('storm')
+        for words in ('foo', '0', '1 2', '-5', '9 piecewise piecewise'):
             self.given(ARGS=words)
             self.refused_by(('storm',), 'ARGS= seconds above 0', words)
 
-
-class Module(Case):
-    def test_none(self) -> None:
+    def test_a_module(self) -> None:
         self.refused_by(('module',), 'DIR= the folder of a module', 'no DIR')
-        variables.check('test')
         with mock.patch.object(env, 'MODULE', self.tmp / 'absent'):
             self.refused_by(_EVERY, 'DIR= the folder', 'absent',
                             'existing folder')
-
-    def test_a_folder_without_a_module(self) -> None:
-        self.module('hello.c')
+        source = self.write('module/a.c', '')
+        self.enterContext(mock.patch.object(env, 'MODULE', source.parent))
         self.refused_by(('module',), 'a Kbuild or Makefile in',
                         'obj-m := name.o')
-
-    def test_its_parameters_are_its_own(self) -> None:
-        for name in ('Makefile', 'Kbuild'):
-            self.module(name)
-            self.given(ARGS='symbol=vfs_read foo')
-            variables.check('module')
-
-    def test_one_of_what_is_not_there(self) -> None:
-        self.module('Kbuild')
-        (self.tmp / 'module/a.c').rename(self.tmp / 'module/b.c')
+        self.write('module/Kbuild', 'obj-m := a.o\n')
+        self.given(ARGS='symbol=vfs_read foo')
+        variables.check('module')
+        source.rename(source.with_name('b.c'))
         self.refused_by(('module',), 'obj-m names a.o', 'there is b.c')
 
-
-class Commands(Case):
-    """What some commands cannot be told."""
-
-    def test_what_has_kernels_of_its_own(self) -> None:
-        for given in {'ARCH': 's390x'}, {'IMPL': 'c'}:
+    def test_what_a_command_does_not_read(self) -> None:
+        for given, commands, *words in (
+                ({'ARCH': 's390x'}, ('test-all', 'series', 'coverage'),
+                 'has kernels of its own'),
+                ({'IMPL': 'c'}, ('test-all', 'series', 'coverage'),
+                 'has kernels of its own'),
+                ({'IMPL': 'c'}, ('check-kernel', 'docs'), 'IMPL=rust'),
+                ({'ARCH': 'arm', 'IMPL': 'c'}, ('bench', 'bench-quick'),
+                 'ARCH=x86_64', 'ARCH=arm', 'targets.S'),
+                ({'ARGS': '600'}, {*_EVERY} - {'storm', 'module'},
+                 'no ARGS: make', 'ARGS=600', 'leave it out'),
+                ({'TEST': 'modules.R10_*'}, ('test', 'storm', 'run', 'check'),
+                 'no TEST: make', 'make selftest'),
+                *(({'TEST': test}, ('kunit',), 'the name of a test', test)
+                  for test in ('a b', 'a,b', "a'", '/'))):
             self.given(**given)
-            self.refused_by(('test-all', 'series', 'coverage'),
-                            'has kernels of its own')
-
-    def test_words_that_nobody_reads(self) -> None:
-        self.given(ARGS='600')
-        for command in _EVERY:
-            if command not in ('storm', 'module'):
-                self.refused_by((command,), f'no ARGS: make {command} reads',
-                                'ARGS=600', 'leave it out')
-        variables.check('storm')
-
-    def test_one_test(self) -> None:
+            self.refused_by(commands, *words)
         for test in ('modules.R10_*', 'host.model::addr::tests::reach',
                      'harness.test_ktap.Failing'):
             self.given(TEST=test)
             for command in ('host-test', 'kunit', 'selftest'):
                 variables.check(command)
-            self.refused_by(('test', 'storm', 'run', 'check'),
-                            'no TEST: make', 'make selftest')
-        for test in ('a b', 'a,b', "a'", '/'):
-            self.given(TEST=test)
-            self.refused_by(('kunit',), 'the name of a test', test)
 
     def test_the_implementation_must_be_there(self) -> None:
         self.given(ARCH='arm')
@@ -152,33 +117,19 @@ class Commands(Case):
         self.given(ARCH='arm', IMPL='c')
         variables.check('test')
 
-    def test_our_own_code_is_not_in_the_other(self) -> None:
-        self.given(IMPL='c')
-        self.refused_by(('check-kernel', 'docs'), 'IMPL=rust', 'IMPL=c')
-
-    def test_what_is_shown_where_nothing_is_given(self) -> None:
-        self.assertEqual(variables.shown('x86_64'), 'rust')
-        self.assertEqual(variables.shown('arm'), 'c')
-        self.given(IMPL='c')
-        self.assertEqual(variables.shown('x86_64'), 'c')
-
     def test_nothing_begins(self) -> None:
         self.given(IMPL='foo')
-        for module, name in ((toolchain, 'require'), (cli, '_turn'),
-                             (cli, '_listen')):
-            self.enterContext(mock.patch.object(module, name))
-        shown = self.enterContext(mock.patch.object(env.Refusal, 'show'))
-        self.enterContext(mock.patch('sys.argv', ['kp', 'test']))
-        self.assertEqual(cli.main(), 2)
-        shown.assert_called_once()
-        toolchain.require.assert_not_called()
-        cli._turn.assert_not_called()
+        with mock.patch.object(toolchain, 'require') as require, \
+                mock.patch.object(cli, '_turn') as turn, \
+                mock.patch.object(cli, '_listen'), \
+                mock.patch.object(env.Refusal, 'show') as show, \
+                mock.patch('sys.argv', ['kp', 'test']):
+            self.assertEqual(cli.main(), 2)
+        show.assert_called_once()
+        require.assert_not_called()
+        turn.assert_not_called()
 
-
-class Shell(support.Case):
-    """What kp refuses before there is a harness."""
-
-    def test_folders_that_cannot_be(self) -> None:
+    def test_by_kp_before_there_is_a_harness(self) -> None:
         for command, given, words in (
                 ('kernel', {'CACHE': '/proc/none'},
                  ('mkdir failed', 'CACHE=/some/dir')),
@@ -192,21 +143,3 @@ class Shell(support.Case):
             self.assertEqual(done.returncode, 2)
             for word in words:
                 self.assertIn(word, done.stderr)
-
-
-class Paths(support.Case):
-    def test_as_on_the_users_machine(self) -> None:
-        with mock.patch.dict('os.environ', {
-                'KP_WORK': '/work', 'KP_HOST_WORK': '/home/u/c/checkouts/1',
-                'KP_CACHE': '/cache', 'KP_HOST_CACHE': '/home/u/c',
-                'KP_REPO': '/repo', 'KP_HOST_REPO': '/home/u/kprobes',
-                'KP_KSRC': '/ksrc', 'KP_HOST_KSRC': ''}):
-            for inside, outside in (
-                    ('/work', '/home/u/c/checkouts/1'),
-                    ('/work/tree/Makefile',
-                     '/home/u/c/checkouts/1/tree/Makefile'),
-                    ('/cache/ccache', '/home/u/c/ccache'),
-                    ('/repo/README.md', '/home/u/kprobes/README.md'),
-                    ('/workshop/x', '/workshop/x'),
-                    ('/ksrc/x', '/ksrc/x')):
-                self.assertEqual(env.host(inside), outside)
