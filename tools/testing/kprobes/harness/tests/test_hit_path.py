@@ -166,17 +166,14 @@ class Walk(Case):
                 ([], (), entry('call rust_kprobes_hopeless'), _PROBED,
                  function('rust_kprobes_hopeless', 'call vfs_read')),
                 # Indirect calls that are right.
-                ([], ('--indirect', 'get_kprobe'),
-                 entry('call *%rax', 'call table', *(
+                ([], (),
+                 entry('call table', *(
                      f'call {name}' for name in handlers)),
                  function('table', 'jmp *0(,%rax,8)'),
                  *(function(name, 'call *%rax') for name in handlers)),
-                # Entries that can be probed, and of one's own.
+                # An entry that can be probed.
                 ([callee('get_kprobe')], (),
                  function('get_kprobe', section=_TEXT)),
-                ([callee('other -> vfs_read', 'other')], ('--root', 'other'),
-                 function('other', 'call vfs_read'), entry('call *%rax'),
-                 _PROBED),
                 # What cannot be read.
                 ([f'{self.tmp}/vmlinux: true shows no functions'],
                  ('--objdump', 'true'), entry()),
