@@ -140,7 +140,7 @@ def run() -> list[Result]:
 
 def _all() -> list[Result]:
     results = []
-    with progress.Stage('check', 0.5) as stage:
+    with progress.Stage('check', 1) as stage:
         stage.expected = 15
         for result in _checks():
             results.append(result)

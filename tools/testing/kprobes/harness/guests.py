@@ -173,7 +173,7 @@ def main_tests(built: Built, paths: list[Path], states: int = 8,
         + job('health', built.impl, 'clauses', 'tests', 'kill')
     image = guest.initramfs(built, 'tests', text, samples(built) + paths)
     # C takes minutes to register what is compared.
-    lines, ending = _boot(built, image, 'tests', 3,
+    lines, ending = _boot(built, image, 'tests', 5,
                           timeout=1200 if built.impl == 'c' else 600,
                           cmdline=_early_probes(built) + cmdline, extra=extra)
     found = _with(ending, ktap.parse(lines, _prefix(built)))
@@ -272,7 +272,7 @@ def storm(built: Built, paths: list[Path], seconds: int = STORM_SECONDS,
             qemu.tell_monitor(monitor, _PIECES[line])
     try:
         lines, ending = _boot(
-            built, image, name, (4 if piecewise else 1) + seconds / 40,
+            built, image, name, (5 if piecewise else 2) + seconds / 40,
             '.storm', smp=4, force='tcg', on_line=hear,
             cmdline='kunit.enable=0',
             timeout=300 + (18 if piecewise else 14) * seconds,

@@ -258,14 +258,13 @@ def again(name: str) -> str:
         return f'make host-test{one}'
     if suite == 'commands':
         return f'make {case}'
-    if test == name or suite in ('build', 'coverage'):
+    if test == name or suite in ('build', 'check-kernel', 'coverage'):
         return f'make {_COMMANDS.get(suite, "test")}'
     arch, impl = name.split('.')[:2]
     if suite == 'plants':
         return f'make test-all PIECE={impl}-{arch}-kasan'
     if suite == 'clients':
-        return f'make test-all PIECE=clients-{arch}' \
-            + ('-c' if impl == 'c' else '')
+        return f'make test-all PIECE={impl}-{arch}-clients'
     kernel = '' if (arch, impl) == ('x86_64', 'rust') \
         else f' ARCH={arch} IMPL={impl}'
     if suite.startswith('storm'):
