@@ -4,8 +4,9 @@
 
     check-unsafe.py [ROOT]
 
-A crate has at most one unsafe block outside its tests in 60 lines. No block is
-longer than five lines, and each has a SAFETY comment before it (in tests too).
+A folder has at most one unsafe block outside its tests in 60 lines, and no more
+than LIMITS says: one more is a decision. No block is longer than five lines, and
+each has a SAFETY comment before it (in tests too).
 """
 import pathlib
 import re
@@ -14,8 +15,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 MAX_LINES = 5
 LINES_PER_BLOCK = 60
-# The folders of each crate.
-CRATES = {'rust_kprobes': ('rust/kprobes', 'arch/*/kprobes'), 'kernel': ('rust/kernel',)}
+FOLDERS = 'rust/kprobes', 'arch/*/kprobes', 'rust/kernel'
+LIMITS = {'rust/kprobes': 217, 'arch/x86/kprobes': 49, 'rust/kernel': 91}
 
 # What is no code: comments, strings, characters. Lines stay lines.
 NOISE = re.compile(
@@ -89,18 +90,21 @@ def main() -> int:
     """Returns the exit status."""
     root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT
     problems: list[str] = []
-    for crate, folders in CRATES.items():
-        paths = sorted(path for pattern in folders for folder in root.glob(pattern)
-                       for path in folder.rglob('*.rs'))
+    for folder in sorted(path for pattern in FOLDERS for path in root.glob(pattern)):
+        crate = str(folder.relative_to(root))
+        paths = sorted(folder.rglob('*.rs'))
         if not paths:
-            print(f'check-unsafe: no .rs files of {crate} in {root}', file=sys.stderr)
-            return 2
+            continue
         counts = [look_at(path, str(path.relative_to(root)), problems) for path in paths]
         blocks, lines = (sum(column) for column in zip(*counts))
+        most = min(LIMITS.get(crate, lines), lines // LINES_PER_BLOCK)
         print(f'{crate}: {blocks} unsafe blocks in {lines} lines, 1 in {lines // max(blocks, 1)}')
-        if blocks * LINES_PER_BLOCK > lines:
-            problems.append(f'{crate}: expected at most one unsafe block in {LINES_PER_BLOCK} '
-                            f'lines, found: {blocks} in {lines}')
+        if blocks > most:
+            problems.append(f'{crate}: expected at most {most} unsafe blocks, found: {blocks}; '
+                            'do without, or say in the commit why LIMITS grows')
+    if not (root / 'rust/kprobes').is_dir():
+        print(f'check-unsafe: no rust/kprobes in {root}', file=sys.stderr)
+        return 2
     for problem in problems:
         print(problem)
     return 1 if problems else 0
