@@ -59,7 +59,7 @@ distclean:
 #: make distclean      delete everything, the cache with its toolchain included
 #:
 #: variables (one of another name is refused, and so is a wrong value):
-#:   ARCH=x86_64|arm|ppc64le|s390x
+#:   ARCH=x86_64|arm|ppc64le|s390x, for make test also all: C stands in where there is no back end of ours
 #:   IMPL=rust|c          run, shell, module: rust on x86_64, c elsewhere
 #:   KSRC=dir             a kernel tree of yours, 7.3
 #:   DIR=dir              module: the folder of yours

@@ -25,7 +25,7 @@ def _variables() -> set[str]:
 
 def _wrong_value(name: str, value: str) -> str:
     """What is wrong with NAME=VALUE, of a variable of ours."""
-    known = {'PIECE': ('name', *matrix.pieces()), 'ARCH': env.ARCHES,
+    known = {'PIECE': ('name', *matrix.pieces()), 'ARCH': (*env.ARCHES, 'all'),
              'IMPL': env.IMPLS}.get(name)
     values = {value.replace('ARCH', arch) for arch in env.ARCHES}
     if known and value and not values <= set(known):
