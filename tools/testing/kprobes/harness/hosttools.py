@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 
+import arches
 import env
 import procs
 
@@ -18,8 +19,6 @@ import procs
 _LEAST = {'rustc': '1.95.0', 'bindgen': '0.72.1'}
 _QEMU = '10'
 _LLVM_FOLDER = '/usr/lib/llvm-{}/bin'
-_EMULATORS = {'x86_64': ('x86_64', 'x86'), 'arm': ('arm', 'arm'),
-              'ppc64le': ('ppc64', 'ppc'), 's390x': ('s390x', 's390x')}
 # The programs of each group, as program=package where these differ.
 _PROGRAMS = {
     'rust': 'rustc cargo cc=gcc cpio',
@@ -75,7 +74,7 @@ def said(*call):
 
 def emulators():
     """The names of QEMU's programs, one for each architecture."""
-    return [f'qemu-system-{name}' for name, _ in _EMULATORS.values()]
+    return [arches.of(name).qemu[0] for name in arches.NAMES]
 
 
 def _wrong(name: str, package: str, least: str = '',
@@ -140,9 +139,8 @@ def check(command):
     if 'build' in groups:
         lines += _llvm()
     if 'boot' in groups:
-        for name, package in map(_EMULATORS.get, _arches(command)):
-            lines += _wrong(f'qemu-system-{name}', f'qemu-system-{package}',
-                            major=_QEMU)
+        for machine in map(arches.of, _arches(command)):
+            lines += _wrong(machine.qemu[0], machine.emulator, major=_QEMU)
     if lines:
         raise env.Refusal(
             f'what make {command} needs to be on this machine (HOST_TOOLS=1)',

@@ -108,4 +108,5 @@ class Lanes:
         group.results += found
         self._tally.add(found)
         if not group.open:
-            self._tally.add(group.judge(group.results))
+            self._tally.add(results.attempt(
+                f'{group.name}.judge', lambda: group.judge(group.results)))

@@ -49,7 +49,6 @@ class Arch:
     planned: float = 10     # minutes of a build from nothing
     back_end: bool = False  # has it one in Rust?
     kvm: bool = False
-    rustc: str = '1.95.0'   # the oldest that builds its kernel
     # Our test modules that exist for it, and programs beside the first.
     modules: tuple[str, ...] = ('clauses',)
     programs: tuple[str, ...] = ()

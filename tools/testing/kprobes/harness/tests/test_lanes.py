@@ -42,6 +42,17 @@ class Order(support.Case):
         self.assertEqual(judged, [['build', 'one', 'two']])
         self.assertIn('judged', self.names())
 
+    def test_a_judge_that_breaks_off_fails(self) -> None:
+        def judge(_):
+            raise env.Refusal('a list of suites', 'none', 'write one')
+        group = Group('arm', 1, judge)
+        self.lanes.compile(group, 'build', lambda: [Result('build', 'pass')])
+        with mock.patch('sys.stderr'):
+            self.lanes.run()
+        self.assertEqual({leaf.name: leaf.status
+                          for leaf in self.tally.results},
+                         {'build': 'pass', 'arm.judge': 'fail'})
+
     def test_an_interrupt_ends_all_that_runs(self) -> None:
         over = threading.Event()
         self.enterContext(mock.patch('procs.end_all', over.set))
