@@ -7,12 +7,14 @@ mod current;
 
 pub(crate) use current::Current;
 
-// Detours without machine code, for the tests on the host.
+// What stands in for machine code where the crate runs on another kernel: detours, and hooked
+// returns.
 #[cfg(CONFIG_RUST_KPROBES_STAND_IN)]
-#[path = "../../tools/testing/kprobes/host/whole/detour.rs"]
-mod detour;
+mod detour {
+    include!(concat!(env!("RUST_KPROBES_STAND_IN"), "/detour.rs"));
+}
 
-// Hooked returns without machine code, for Miri.
 #[cfg(CONFIG_RUST_KPROBES_STAND_IN_RETURNS)]
-#[path = "../../tools/testing/kprobes/host/whole/returns.rs"]
-mod returns;
+mod returns {
+    include!(concat!(env!("RUST_KPROBES_STAND_IN"), "/returns.rs"));
+}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import env
+import guest
 import host
 import page_commands
 import page_listings
@@ -76,7 +77,7 @@ def _wide(paths: list[Path]) -> Result:
 
 def _of_guest() -> list[Path]:
     """What busybox's shell runs."""
-    return sorted([*(env.KPROBES / 'guest').rglob('*.sh'),
+    return sorted([*guest.scripts(),
                    *(env.KPROBES / 'examples').rglob('*.sh'),
                    env.KPROBES / 'guest/init'])
 

@@ -303,7 +303,8 @@ def _said(built: Built, memory: Path) -> list[Place]:
 
 def _register(built: Built, places: list[Place]) -> qemu.Console:
     """Register probes on PLACES in a guest; what it said, and splats."""
-    module = kernel.ours(built, 'coverage')
+    module = kernel.ours(
+        built, (env.KPROBES / 'coverage').relative_to(env.REPO))
     files = {}
     for number, places_of in enumerate(rounds(places, built.impl)):
         path = env.WORK / 'coverage' / f'{built.name}-round{number:03}'

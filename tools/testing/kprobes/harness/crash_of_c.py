@@ -13,11 +13,15 @@ import kernel
 import qemu
 
 
+FOLDERS = {'modules': 'tools/testing/selftests/kprobes/modules',
+           'forms': 'arch/x86/kprobes/tests/forms'}
+
+
 def main(folder: str, command: str) -> None:
     """Boot the guest to its end, or say how it has died."""
     built = kernel.build('x86_64', 'c')
     image = guest.initramfs(built, 'crash', f'{command}\n',
-                            kernel.ours(built, folder))
+                            kernel.ours(built, FOLDERS[folder]))
     try:
         # The suite of forms runs when its module is loaded.
         qemu.boot(built, image, name='crash', on_line=print,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a client must not do: the kernel says the right words.
 
-All of it is tried in one guest, one after the other (guest/jobs/crashes.sh);
+All of it is tried in one guest, one after the other (selftests/kprobes/crashes.sh);
 where a task has to die, the guest goes on, until the last one. What kills a
 kernel with kprobes in C alone is in c-crashes.rst.
 """

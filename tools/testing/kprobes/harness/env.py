@@ -15,6 +15,8 @@ import arches
 HARNESS = Path(__file__).resolve().parent
 KPROBES = HARNESS.parent
 REPO = Path(os.environ['KP_REPO'])
+# What is shipped of the tests that a guest runs.
+SELFTESTS = REPO / 'tools/testing/selftests/kprobes'
 CACHE = Path(os.environ['KP_CACHE'])
 WORK = Path(os.environ['KP_WORK'])
 KSRC = Path(os.environ['KP_KSRC']) if os.environ.get('KP_KSRC') else None

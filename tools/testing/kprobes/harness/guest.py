@@ -8,6 +8,7 @@ device nodes need no rights.
 import gzip
 import stat
 import subprocess
+from pathlib import Path
 
 import arches
 import env
@@ -15,6 +16,16 @@ import packages
 import procs
 
 GUEST = env.KPROBES / 'guest'
+
+
+def scripts() -> list[Path]:
+    """All that a guest can be told to do."""
+    return [*env.SELFTESTS.glob('*.sh'), *(GUEST / 'jobs').glob('*.sh')]
+
+
+def script(name: str) -> Path:
+    """The one called NAME."""
+    return next(path for path in scripts() if path.stem == name)
 
 
 class _Cpio:
@@ -83,7 +94,7 @@ def initramfs(built, name, script, modules=(), files=None):
     archive.node('dev/console', 5, 1)
     archive.file('bin/busybox', busybox(built.machine))
     archive.file('init', (GUEST / 'init').read_bytes())
-    archive.file('lib.sh', (GUEST / 'lib.sh').read_bytes(), 0o644)
+    archive.file('lib.sh', (env.SELFTESTS / 'lib.sh').read_bytes(), 0o644)
     archive.file('job', script.encode(), 0o644)
     for module in modules:
         archive.file(f'modules/{module.name}', module.read_bytes(), 0o644)

@@ -31,8 +31,7 @@ IN_RUST = ('rust_minimal', 'rust_kprobe', 'rust_kretprobe',
 
 def job(name: str, impl: str, *before: str) -> str:
     """The shell text of a job, and of those to run before it."""
-    text = ''.join((env.KPROBES / 'guest/jobs' / f'{part}.sh').read_text()
-                   for part in (*before, name))
+    text = ''.join(guest.script(part).read_text() for part in (*before, name))
     return f'IMPL={impl}\n{text}'
 
 
@@ -44,8 +43,8 @@ def samples(built: Built) -> list[Path]:
 def modules(built: Built) -> list[Path]:
     """Our test modules, built against BUILT, and the programs beside them."""
     paths = kernel.ours(built, *built.machine.modules)
-    return [*paths, *(paths[0].parent / name
-                      for name in built.machine.programs)]
+    return [*guest.shipped(built, 'kprobes_clauses'), *paths,
+            *(paths[0].parent / name for name in built.machine.programs)]
 
 
 def _prefix(built):

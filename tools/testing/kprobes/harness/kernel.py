@@ -240,16 +240,16 @@ def external(built, folder_of_module, out, name):
                     name)
 
 
-def ours(built, *names):
-    """Build those of our test modules, by the Kbuild of the repository."""
+def ours(built, *folders):
+    """Build the test modules in FOLDERS of the repository, all by one make."""
     # rsync takes over what of a path is behind the dot.
-    folders = [f'{env.REPO}/./{(env.KPROBES / name).relative_to(env.REPO)}'
-               for name in names]
-    return _modules(built, env.REPO,
-                    ['--relative', f'{env.REPO}/./Kbuild', *folders],
-                    env.WORK / 'modules' / built.name,
-                    f'{" ".join(names)} {built.arch} {built.impl}',
-                    [f'KPROBES_MODULES={" ".join(names)}'])
+    return _modules(
+        built, env.REPO,
+        ['--relative', *(f'{env.REPO}/./{folder}' for folder in folders)],
+        env.WORK / 'modules' / built.name,
+        f'{" ".join(Path(folder).name for folder in folders)} '
+        f'{built.arch} {built.impl}',
+        ''.join(f'obj-m += {folder}/\n' for folder in folders))
 
 
 def upstreams(built, folder):
@@ -274,18 +274,20 @@ def _of_configuration(built, out):
         stamp.write_text(now)
 
 
-def _modules(built, whence, copied, out, name, words=()):
+def _modules(built, whence, copied, out, name, kbuild=''):
     _of_configuration(built, out)
     log = env.LOGS / 'modules-copy.log'
     if procs.run(['rsync', '-a', '--checksum', *copied, f'{out}/'], log):
         raise env.Refusal(f'to copy {env.host(whence)}', procs.tail(log, 3),
                           'see the line above')
+    if kbuild:
+        (out / 'Kbuild').write_text(kbuild)
     _mend(out)
     command = make_command(built.arch, built.obj, built.tree, built.flavour)
     log = out / 'build.log'
     log.unlink(missing_ok=True)
     with progress.Stage(f'module {name}', 1, varies=True) as stage:
-        compile_targets([*command, f'M={out}', *words], ['modules'], log,
+        compile_targets([*command, f'M={out}'], ['modules'], log,
                         stage, 'the module')
     # Not whatever lies there: a module renamed since has left its old one.
     order = out / 'modules.order'

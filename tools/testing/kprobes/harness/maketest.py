@@ -67,7 +67,7 @@ def add_kernel(lanes: Lanes, arch: str, impl: str, neutral: bool) -> None:
             lanes.guest(group, f'{arch}.{impl}.{name}', boot)
         if impl != 'rust':
             return []
-        if 'storm' in machine.modules:
+        if machine.storm:
             lanes.guest(group, f'{arch}.{impl}.storm',
                         lambda: guests.storm(built, paths))
         if machine.clients and neutral:

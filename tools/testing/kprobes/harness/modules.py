@@ -31,7 +31,7 @@ LIMIT = 120
 def _job(names: list[str], parameters: str,
          script: Path | None = None) -> str:
     """What the guest does: load, run SCRIPT, show the list, unload."""
-    lines = [(guest.GUEST / 'jobs/module.sh').read_text(),
+    lines = [guest.script('module').read_text(),
              'mark module', 'refused=']
     for name in names:
         call = f'insmod {name}.ko {parameters}'.rstrip()
@@ -192,7 +192,11 @@ def alone(built: kernel.Built) -> list[ktap.Result]:
         kernel.external(built, folder, env.WORK / 'modules'
                         / f'{folder.name}-alone', folder.name)
         return ''
-    folders = sorted(path.parent for path in env.KPROBES.glob('*/Kbuild'))
+    folders = sorted(
+        path.parent for folder, pattern in (
+            (env.SELFTESTS, '*/Kbuild'), (env.KPROBES, 'coverage/Kbuild'),
+            (env.REPO, 'arch/x86/kprobes/tests/*/Kbuild'))
+        for path in folder.glob(pattern))
     return [_result(built, f'alone.{folder.name}', lambda: wrong(folder))
             for folder in folders]
 

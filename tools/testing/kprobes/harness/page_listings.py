@@ -11,10 +11,10 @@ import re
 import demo
 import documents
 import env
+import guest
 import guests
 import modules
 
-JOBS = env.KPROBES / 'guest/jobs'
 _CODE = re.compile(r'^\s*(#include|#define|static |struct |fn |impl |use |let '
                    r'|pub |int |void )|[;{]\s*$', re.M)
 
@@ -52,7 +52,7 @@ def _wrong_file(listing: documents.Listing, name: str) -> str:
 def _is_test(test: str) -> bool:
     """Does a job of the guest report TEST, which is SUITE.CASE?"""
     suite, _, case = test.partition('.')
-    jobs = (path.read_text() for path in JOBS.glob('*.sh'))
+    jobs = (path.read_text() for path in guest.scripts())
     return any(re.search(rf'^\s*check {case}\b', part, re.M)
                for text in jobs for part in re.split(r'(?m)^\s*suite ', text)[1:]
                if part.startswith(f'{suite}\n'))

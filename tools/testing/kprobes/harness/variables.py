@@ -79,7 +79,7 @@ def _of_the_command(name):
     elif name in _OF_A_KERNEL:
         for one in arches() if name == 'test' else [arch()]:
             impl_in(one)
-    if name == 'storm' and 'storm' not in records.of(arch()).modules:
+    if name == 'storm' and not records.of(arch()).storm:
         raise env.Refusal(
             'an architecture that has a storm', f'ARCH={arch()}',
             'make storm; for others there is '

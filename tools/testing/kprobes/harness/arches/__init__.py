@@ -28,6 +28,9 @@ class Piece:
     returns: bool = False
 
 
+_MODULES = 'tools/testing/selftests/kprobes/modules'
+
+
 @dataclass(frozen=True)
 class Arch:
     """What differs from one architecture to the next."""
@@ -49,8 +52,9 @@ class Arch:
     planned: float = 10     # minutes of a build from nothing
     back_end: bool = False  # has it one in Rust?
     kvm: bool = False
-    # Our test modules that exist for it, and programs beside the first.
-    modules: tuple[str, ...] = ('clauses',)
+    # The folders of our test modules, and programs below the first.
+    modules: tuple[str, ...] = (_MODULES,)
+    storm: bool = False     # is it one of them?
     programs: tuple[str, ...] = ()
     # Bytes before a function's entry, by the option that puts them there.
     entry_marks: dict[str, int] = field(default_factory=dict)

@@ -41,7 +41,7 @@ from bench import repeat
 from bench.rows import BOOTS, QUICK, Arch, Row, Sections, of_arch, \
     of_one_hit, sections
 
-SOURCES = env.KPROBES / 'bench'
+SOURCES = env.SELFTESTS / 'bench'
 # What was measured with one implementation, and its rows' figures.
 Result = dict
 Figures = dict[str, dict]
@@ -197,7 +197,7 @@ def _measure(arch: str, impl: str, names: tuple[str, ...], wanted: Sections
     if table.optimized and impl == 'c' and not built.has('OPTPROBES'):
         raise env.Refusal('CONFIG_OPTPROBES=y in the kernel to measure',
                           'it is off', 'see config/bench.config')
-    modules = kernel.ours(built, SOURCES.name)
+    modules = kernel.ours(built, SOURCES.relative_to(env.REPO))
     lock, started = threading.Lock(), time.monotonic()
     with progress.Stage(f'bench {impl}' + (' quick' if names == QUICK else ''),
                         _minutes(table, impl, names)) as stage:

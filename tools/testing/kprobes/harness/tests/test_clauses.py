@@ -10,12 +10,12 @@ _PAGE = env.REPO / 'Documentation/trace/rust-kprobes/clauses.rst'
 _ID = r'[A-WYZ]\d+(?:_\d+)?'
 # How a test, or a module of tests, begins in C, Rust, Python and shell.
 _TEST = re.compile(
-    r'''(?:\b(?:fn|mod|def|check|skip) "?|TEST\(|[=']"?(?=[A-Z]\d))(\w+)''')
+    r'''(?:\b(?:fn|mod|def|check|skip) "?|TEST\(|KUNIT_CASE(?:_SLOW)?\(|[=']"?(?=[A-Z]\d))(\w+)''')
 
 
 def tests() -> set[str]:
     """The names of all tests, and of all modules of tests."""
-    return {name for folder in ('tools/testing/kprobes', 'rust', 'arch', 'lib')
+    return {name for folder in ('tools/testing', 'rust', 'arch', 'lib')
             for path in (env.REPO / folder).rglob('*.[chprs]*')
             if path.is_file() and not path.match('harness/tests/*')
             for name in _TEST.findall(path.read_text(errors='replace'))}

@@ -5,6 +5,7 @@ from unittest import mock
 
 import documents
 import env
+import guest
 import modules
 import page_commands
 import page_listings
@@ -23,7 +24,8 @@ class Pages(support.Case):
         repo = self.tmp / 'repo'
         for owner, name, value in (
                 (documents, 'PAGES', repo / 'Documentation/x'),
-                (env, 'REPO', repo), (page_listings, 'JOBS', self.tmp),
+                (env, 'REPO', repo),
+                (guest, 'scripts', lambda: [self.tmp / 'a.sh']),
                 (modules, 'EXAMPLES', repo / 'examples')):
             self.enterContext(mock.patch.object(owner, name, value))
         for path, text in (

@@ -11,7 +11,7 @@ from tests import support
 class Table(support.Case):
     def test_places_are_told_by_distances_and_never_by_addresses(self):
         made = subprocess.run(
-            ['python3', '-B', env.KPROBES / 'forms/generate.py'],
+            ['python3', '-B', env.REPO / 'arch/x86/kprobes/tests/forms/generate.py'],
             check=True, capture_output=True, text=True).stdout
         text, data = made.split('\t.section .rodata, "a"\n')
         places = set(re.findall(r'^(\S+):', text, re.M))

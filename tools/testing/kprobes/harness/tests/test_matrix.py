@@ -4,7 +4,6 @@
 import contextlib
 import io
 import os
-import re
 import subprocess
 import types
 from unittest import mock
@@ -247,13 +246,6 @@ class Pieces(Case):
         for status, expected in (0, 'pass'), (2, 'fail'):
             self.replace((matrix.cli, 'run', lambda status=status: status))
             self.assertEqual(piece('run-x86_64'), {'commands.run': expected})
-
-    def test_the_kbuild_names_all_our_modules(self) -> None:
-        named = re.search(r'^KPROBES_MODULES \?= (.*)$',
-                          (env.REPO / 'Kbuild').read_text(), re.M)[1]
-        self.assertEqual(
-            set(re.findall('[a-z]{3,}', named)),
-            {path.parent.name for path in env.KPROBES.glob('*/Kbuild')})
 
 
 class Examples(Case):

@@ -161,8 +161,9 @@ class Suites(support.Case):
         for folder, glob, pattern in (
                 ('rust', '*.rs', r'kunit_tests\((\w+)\)'),
                 ('arch', '*.rs', r'kunit_tests\((\w+)\)'),
-                ('tools/testing/kprobes', '*.c', r'\.name = "((?:clauses|forms)\w*)"'),
-                ('tools/testing/kprobes/guest', '*.sh', r'^\s*suite (\w+)$')):
+                ('lib', '*.c', r'\.name = "((?:clauses|forms)\w*)"'),
+                ('arch', '*.c', r'\.name = "((?:clauses|forms)\w*)"'),
+                ('tools/testing/selftests', '*.sh', r'^\s*suite (\w+)$')):
             named = {name for path in (env.REPO / folder).rglob(glob)
                      for name in re.findall(pattern, path.read_text(), re.M)}
             self.assertTrue(named)

@@ -22,6 +22,8 @@ fn main() {
     for name in SET {
         println!("cargo::rustc-cfg={name}");
     }
+    let folder = env!("CARGO_MANIFEST_DIR");
+    println!("cargo::rustc-env=RUST_KPROBES_STAND_IN={folder}");
     // Nor does Miri have the machine code that finds out which CPU and task it is.
     if std::env::var_os("CARGO_CFG_MIRI").is_some() {
         println!("cargo::rustc-cfg=CONFIG_RUST_KPROBES_STAND_IN_RETURNS");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Detours that are none: what is written to the text is real, where it leads is known to who plays
-//! a CPU.
+// Detours that are none: what is written to the text is real, where it leads is known to who plays
+// a CPU.
 
 use super::Current;
 use crate::{

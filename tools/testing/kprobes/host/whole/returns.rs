@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How returns are hooked where there is no machine code: Miri has none. What `arch/x86` reads of
-//! its CPU is read from the kernel's variables; the rest is the same.
+// How returns are hooked where there is no machine code: Miri has none. What `arch/x86` reads of
+// its CPU is read from the kernel's variables; the rest is the same.
 
 use super::Current;
 use crate::{

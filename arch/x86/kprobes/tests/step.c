@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Hits by breakpoints on x86: instructions that are stepped, run as copies or
+ * are emulated. See target.S for the instructions.
+ */
+#include <linux/irqflags.h>
+#include <linux/preempt.h>
+#include "clauses.h"
+#include "target.h"
+
+/* Each adds five. @next is where it goes on, NULL if the caller knows. */
+static const struct {
+	asmlinkage long (*function)(long value);
+	const u8 *site;
+	const u8 *next;
+} targets[] = {
+	{ clauses_move, clauses_move_site, clauses_move_next },
+	{ clauses_rip, clauses_rip_site, clauses_rip_next },
+	{ clauses_jump, clauses_jump_site, clauses_jump_next },
+	{ clauses_branch, clauses_branch_site, clauses_branch_next },
+	{ clauses_call_site_in, clauses_call_site, NULL },
+	{ clauses_return, clauses_return_site, NULL },
+};
+
+static bool other_context;
+
+static int in_trap(struct kprobe *kp, struct pt_regs *regs)
+{
+	other_context |= !irqs_disabled() || !in_nmi();
+	return clauses_before(kp, regs);
+}
+
+static void H1_breakpoints_come_like_nmis(struct kunit *test)
+{
+	/* Else C replaces the breakpoint by a jump later. */
+	other_context = false;
+	PROBE_IN(probe, clauses_move_site, .pre_handler = in_trap, AFTER);
+	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
+	take_out(&probe);
+	KUNIT_EXPECT_EQ(test, probe.before, 1);
+	KUNIT_EXPECT_FALSE(test, other_context);
+}
+
+static void H5_instruction_is_carried_out(struct kunit *test)
+{
+	int n;
+
+	for (n = 0; n < ARRAY_SIZE(targets); n++) {
+		PROBE_IN(probe, targets[n].site);
+		KUNIT_EXPECT_EQ(test, targets[n].function(1), 6);
+		KUNIT_EXPECT_EQ(test, targets[n].function(-3), 2);
+		KUNIT_EXPECT_EQ(test, probe.before, 2);
+		take_out(&probe);
+		KUNIT_EXPECT_EQ(test, targets[n].function(1), 6);
+		KUNIT_EXPECT_EQ(test, probe.before, 2);
+	}
+}
+
+static void H2_ip_of_breakpoints(struct kunit *test)
+{
+	int n;
+
+	for (n = 0; n < ARRAY_SIZE(targets); n++) {
+		struct counted probe = COUNTED_IN(targets[n].site);
+
+		with_after(&probe);
+		probe.flags_after = 1;
+		KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+		KUNIT_EXPECT_EQ(test, targets[n].function(1), 6);
+		EXPECT_HITS(probe, 1, 1);
+		KUNIT_EXPECT_EQ(test, probe.flags_after, 0);
+		KUNIT_EXPECT_EQ(test, probe.ip_before,
+				(unsigned long)targets[n].site + 1);
+		if (targets[n].next)
+			KUNIT_EXPECT_EQ(test, probe.ip_after,
+					(unsigned long)targets[n].next);
+		unregister_kprobe(&probe.kp);
+	}
+}
+
+static int go_elsewhere(struct kprobe *kp, struct pt_regs *regs)
+{
+	regs->ax = 42;
+	regs->ip = (unsigned long)clauses_move_next;
+	clauses_before(kp, regs);
+	return 1;
+}
+
+static void H3_other_path(struct kunit *test)
+{
+	PROBE_IN(older, clauses_move_site, AFTER);
+	PROBE_IN(newer, clauses_move_site, .pre_handler = go_elsewhere, AFTER);
+	KUNIT_EXPECT_EQ(test, clauses_move(1), 42);
+	EXPECT_HITS(newer, 1, 0);
+	EXPECT_HITS(older, 0, 0);
+	/* The CPU is free again. */
+	take_out(&newer);
+	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
+	EXPECT_HITS(older, 1, 1);
+}
+
+static long (*inner_function)(long value);
+static long inner_result;
+
+static int call_inner(struct kprobe *kp, struct pt_regs *regs)
+{
+	inner_result += inner_function(1);
+	return clauses_before(kp, regs);
+}
+
+static void call_inner_after(struct kprobe *kp, struct pt_regs *regs,
+			     unsigned long flags)
+{
+	inner_result += inner_function(1);
+	clauses_after(kp, regs, flags);
+}
+
+/* Whatever the inner instruction takes, the outer hit goes on. */
+static void H4_instruction_of_a_missed_hit(struct kunit *test)
+{
+	int n;
+
+	for (n = 1; n < ARRAY_SIZE(targets); n++) {
+		inner_function = targets[n].function;
+		inner_result = 0;
+		PROBE_IN(inner, targets[n].site, AFTER);
+		PROBE_IN(outer, clauses_move_site, .pre_handler = call_inner,
+			 .post_handler = call_inner_after);
+		KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
+		KUNIT_EXPECT_EQ(test, inner_result, 12);
+		EXPECT_HITS(outer, 1, 1);
+		KUNIT_EXPECT_EQ(test, inner.before, 0);
+		KUNIT_EXPECT_EQ(test, inner.kp.nmissed, 2);
+	}
+}
+
+/* A probe whose handlers call its own target. */
+static void H4_probe_hits_itself(struct kunit *test)
+{
+	inner_function = clauses_inner;
+	inner_result = 0;
+	PROBE_IN(probe, clauses_inner_site, .pre_handler = call_inner,
+		 .post_handler = call_inner_after);
+	KUNIT_EXPECT_EQ(test, clauses_inner(1), 6);
+	KUNIT_EXPECT_EQ(test, inner_result, 12);
+	EXPECT_HITS(probe, 1, 1);
+	KUNIT_EXPECT_EQ(test, probe.kp.nmissed, 2);
+}
+
+/* The instruction must come back while a post handler wants it to, only. */
+static void H5_post_handlers_come_and_go(struct kunit *test)
+{
+	int n, round;
+
+	for (n = 0; n < ARRAY_SIZE(targets); n++) {
+		struct counted comes = COUNTED_IN(targets[n].site);
+
+		with_after(&comes);
+		PROBE_IN(stays, targets[n].site);
+		for (round = 1; round <= 3; round++) {
+			comes.kp.flags = 0;
+			KUNIT_ASSERT_EQ(test, register_kprobe(&comes.kp), 0);
+			KUNIT_EXPECT_EQ(test, targets[n].function(1), 6);
+			KUNIT_EXPECT_EQ(test, comes.after, round);
+			unregister_kprobe(&comes.kp);
+			KUNIT_EXPECT_EQ(test, targets[n].function(1), 6);
+			KUNIT_EXPECT_EQ(test, comes.after, round);
+			KUNIT_EXPECT_EQ(test, stays.before, 2 * round);
+		}
+	}
+}
+
+static void R1_13_errno_of_instructions(struct kunit *test)
+{
+	REFUSED_IN(-EILSEQ, hidden(clauses_move_site) + 1);
+	REFUSED_IN(-EINVAL, clauses_load_ss);
+	REFUSED_IN(-EILSEQ, clauses_ud2);
+	REFUSED_IN(-EOPNOTSUPP, clauses_far);
+}
+
+/* A breakpoint that is there does not hide what it is over. */
+static void R1_13_boundaries_behind_probes(struct kunit *test)
+{
+	PROBE_IN(first, clauses_rip_site);
+	REFUSED_IN(-EILSEQ, hidden(clauses_rip_site) + 2);
+	PROBE_IN(second, clauses_rip_next);
+	KUNIT_EXPECT_EQ(test, clauses_rip(1), 6);
+	KUNIT_EXPECT_EQ(test, first.before, 1);
+	KUNIT_EXPECT_EQ(test, second.before, 1);
+}
+
+/* Who reads the text needs it to see through the breakpoint. */
+static void M2_opcode_is_what_was_there(struct kunit *test)
+{
+	int n;
+
+	for (n = 0; n < ARRAY_SIZE(targets); n++) {
+		u8 before = *targets[n].site;
+
+		PROBE_IN(first, targets[n].site, .opcode = ~before);
+		KUNIT_EXPECT_NE(test, *targets[n].site, before);
+		KUNIT_EXPECT_EQ(test, first.kp.opcode, before);
+		PROBE_IN(second, targets[n].site, .opcode = ~before);
+		KUNIT_EXPECT_EQ(test, second.kp.opcode, before);
+	}
+}
+
+static void H11_text_is_restored(struct kunit *test)
+{
+	u8 before[16];
+	int n;
+
+	for (n = 0; n < ARRAY_SIZE(targets); n++) {
+		struct counted probe = COUNTED_IN(targets[n].site);
+
+		memcpy(before, targets[n].site, sizeof(before));
+		/* Else C may put a jump there, and take it out later. */
+		if (IS_ENABLED(CONFIG_KPROBES_C))
+			with_after(&probe);
+		KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+		KUNIT_EXPECT_MEMNEQ(test, before, targets[n].site,
+				    sizeof(before));
+		KUNIT_EXPECT_EQ(test, disable_kprobe(&probe.kp), 0);
+		KUNIT_EXPECT_MEMEQ(test, before, targets[n].site,
+				   sizeof(before));
+		KUNIT_EXPECT_EQ(test, enable_kprobe(&probe.kp), 0);
+		unregister_kprobe(&probe.kp);
+		KUNIT_EXPECT_MEMEQ(test, before, targets[n].site,
+				   sizeof(before));
+	}
+}
+
+static struct kunit_case step_cases[] = {
+	KUNIT_CASE(H1_breakpoints_come_like_nmis),
+	KUNIT_CASE(H5_instruction_is_carried_out),
+	KUNIT_CASE(H2_ip_of_breakpoints),
+	KUNIT_CASE(H3_other_path),
+	KUNIT_CASE(H4_instruction_of_a_missed_hit),
+	KUNIT_CASE(H4_probe_hits_itself),
+	KUNIT_CASE(H5_post_handlers_come_and_go),
+	KUNIT_CASE(R1_13_errno_of_instructions),
+	KUNIT_CASE(R1_13_boundaries_behind_probes),
+	KUNIT_CASE(M2_opcode_is_what_was_there),
+	KUNIT_CASE(H11_text_is_restored),
+	{}
+};
+
+static struct kunit_suite step_suite = {
+	.name = "clauses_step",
+	.test_cases = step_cases,
+};
+
+kunit_test_suite(step_suite);

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The data that a client and kprobes share.
+ */
+#include "clauses.h"
+
+#ifdef CONFIG_X86_64
+static void M1_layout(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, hlist), 0);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, list), 16);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, nmissed), 32);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, addr), 40);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, symbol_name), 48);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, offset), 56);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, pre_handler), 64);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, post_handler), 72);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, opcode), 80);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, ainsn), 88);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, flags), 120);
+#ifdef CONFIG_RUST_KPROBES
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, fault_handler), 128);
+	KUNIT_EXPECT_EQ(test, sizeof(struct kprobe), 136);
+#else
+	KUNIT_EXPECT_EQ(test, sizeof(struct kprobe), 128);
+#endif
+}
+#endif
+
+/* Also where registration fails later: here, for the blacklist. */
+static void M2_address_is_written_once_resolved(struct kunit *test)
+{
+	struct counted refused = COUNTED_AT("get_kprobe");
+
+	KUNIT_EXPECT_EQ(test, register_kprobe(&refused.kp), -EINVAL);
+	KUNIT_EXPECT_NOT_NULL(test, refused.kp.addr);
+	PROBE_AT(good, TARGET);
+	KUNIT_EXPECT_NOT_NULL(test, good.kp.addr);
+	take_out(&good);
+	KUNIT_EXPECT_NOT_NULL(test, good.kp.addr);
+}
+
+/* That is how trace_kprobe knows that its probe is not registered. */
+static void M2_refused_probe_is_in_no_list(struct kunit *test)
+{
+	struct counted probe = COUNTED_AT("get_kprobe");
+
+	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -EINVAL);
+	KUNIT_EXPECT_TRUE(test, list_empty(&probe.kp.list));
+	KUNIT_EXPECT_TRUE(test, hlist_unhashed(&probe.kp.hlist));
+}
+
+static void M2_address_is_left_if_unresolved(struct kunit *test)
+{
+	struct counted probe = COUNTED_AT("kprobes_clauses_no_such_symbol");
+
+	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -ENOENT);
+	KUNIT_EXPECT_NULL(test, probe.kp.addr);
+}
+
+static void M2_nmissed_starts_at_zero(struct kunit *test)
+{
+	PROBE_AT(probe, TARGET, .nmissed = 7);
+	KUNIT_EXPECT_EQ(test, probe.kp.nmissed, 0);
+}
+
+static void M2_only_disabled_is_the_clients_flag(struct kunit *test)
+{
+	PROBE_AT(probe, TARGET, .flags = ~0);
+	KUNIT_EXPECT_TRUE(test, probe.kp.flags & KPROBE_FLAG_DISABLED);
+	KUNIT_EXPECT_FALSE(test, probe.kp.flags & ~(KPROBE_FLAG_DISABLED |
+						    KPROBE_FLAG_FTRACE |
+						    KPROBE_FLAG_ON_FUNC_ENTRY));
+}
+
+static void M3_values_of_flags(struct kunit *test)
+{
+	struct kprobe probe = {};
+
+	KUNIT_EXPECT_EQ(test, KPROBE_FLAG_GONE, 1);
+	KUNIT_EXPECT_EQ(test, KPROBE_FLAG_DISABLED, 2);
+	KUNIT_EXPECT_EQ(test, KPROBE_FLAG_OPTIMIZED, 4);
+	KUNIT_EXPECT_EQ(test, KPROBE_FLAG_FTRACE, 8);
+	KUNIT_EXPECT_EQ(test, KPROBE_FLAG_ON_FUNC_ENTRY, 16);
+	KUNIT_EXPECT_FALSE(test, kprobe_disabled(&probe));
+	probe.flags = KPROBE_FLAG_GONE;
+	KUNIT_EXPECT_TRUE(test, kprobe_disabled(&probe));
+	KUNIT_EXPECT_TRUE(test, kprobe_gone(&probe));
+}
+
+static void M3_each_probe_has_its_flags(struct kunit *test)
+{
+	PROBE_AT(first, TARGET);
+	PROBE_AT(second, TARGET);
+	KUNIT_EXPECT_TRUE(test, first.kp.flags & KPROBE_FLAG_ON_FUNC_ENTRY);
+	KUNIT_EXPECT_TRUE(test, second.kp.flags & KPROBE_FLAG_ON_FUNC_ENTRY);
+#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_X86_64)
+	KUNIT_EXPECT_TRUE(test, kprobe_ftrace(&first.kp));
+	KUNIT_EXPECT_TRUE(test, kprobe_ftrace(&second.kp));
+#endif
+}
+
+static void M6_registered_again_after_a_reset(struct kunit *test)
+{
+	struct counted probe = COUNTED_AT(TARGET);
+
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	unregister_kprobe(&probe.kp);
+	/* The symbol and the address are both there. */
+	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -EINVAL);
+	anew(&probe);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	clauses_call(1);
+	KUNIT_EXPECT_EQ(test, probe.before, 1);
+	unregister_kprobe(&probe.kp);
+}
+
+static void M6_unregistering_leaves_it_disabled(struct kunit *test)
+{
+	struct counted probe = COUNTED_AT(TARGET);
+
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	unregister_kprobe(&probe.kp);
+	KUNIT_EXPECT_TRUE(test, kprobe_disabled(&probe.kp));
+	probe.kp.addr = NULL;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	clauses_call(1);
+	KUNIT_EXPECT_EQ(test, probe.before, 0);
+	unregister_kprobe(&probe.kp);
+}
+
+static struct kunit_case model_cases[] = {
+#ifdef CONFIG_X86_64
+	KUNIT_CASE(M1_layout),
+#endif
+	KUNIT_CASE(M2_address_is_written_once_resolved),
+	KUNIT_CASE(M2_refused_probe_is_in_no_list),
+	KUNIT_CASE(M2_address_is_left_if_unresolved),
+	KUNIT_CASE(M2_nmissed_starts_at_zero),
+	KUNIT_CASE(M2_only_disabled_is_the_clients_flag),
+	KUNIT_CASE(M3_values_of_flags),
+	KUNIT_CASE(M3_each_probe_has_its_flags),
+	KUNIT_CASE(M6_registered_again_after_a_reset),
+	KUNIT_CASE(M6_unregistering_leaves_it_disabled),
+	{}
+};
+
+static struct kunit_suite model_suite = {
+	.name = "clauses_model",
+	.test_cases = model_cases,
+};
+
+kunit_test_suite(model_suite);

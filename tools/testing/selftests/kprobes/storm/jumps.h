@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A storm of jumps in the place of breakpoints: what is hit, what an interrupt
+ * may find there, and what the parts of it ask of each other.
+ */
+#ifndef _KPROBES_JUMPS_H
+#define _KPROBES_JUMPS_H
+
+/* Places in jump_row(), and their bytes. */
+#define JUMP_ROW	256
+#define JUMP_ROW_BYTES	14
+
+#ifndef __ASSEMBLER__
+
+#include <linux/atomic.h>
+#include <linux/kprobes.h>
+#include <linux/linkage.h>
+#include "storm.h"
+
+/* Where an interrupt may come. */
+struct jump_spot {
+	unsigned long original;	/* what it stands for; 0: no instruction */
+	bool rare;		/* only where somebody waits for the CPU */
+	atomic_long_t seen;
+};
+
+/* Bytes of the instruction before the place. */
+#define JUMP_BEFORE	3
+
+/* Bytes of a function from its place on, of a detour, of their common part. */
+#define JUMP_TEXT	32
+#define JUMP_SLOT	64
+#define JUMP_COMMON	256
+/* The most instructions of a function. */
+#define JUMP_INSNS	16
+
+struct jump_target {
+	const char *name;
+	const u8 *function, *twin;
+	bool straight;		/* each byte of the jump is one of instructions */
+	const u8 *site;
+	/* What runs from the place on, without carry and with it. */
+	unsigned long insns[2][JUMP_INSNS];
+	struct jump_spot text[JUMP_TEXT], slot[JUMP_SLOT];
+	struct kprobe anchor;
+	atomic_long_t calls, hits;
+	atomic_long_t by_jump, by_trap;
+	bool was_jump;
+	long came, went;	/* jumps */
+};
+
+/* Of the first few all boundaries are watched. */
+enum {
+	JUMP_COND, JUMP_CALL, JUMP_LEAVE, JUMP_MANY, JUMPS_WATCHED,
+	JUMP_PLAIN = JUMPS_WATCHED, JUMP_FORK, JUMP_AWAY, JUMP_RIP, JUMP_ONE,
+	JUMPS
+};
+
+extern struct jump_target jump_targets[JUMPS];
+extern struct jump_spot jump_common[JUMP_COMMON];
+extern unsigned long jump_common_at;
+
+/* What must not happen, and what must. */
+struct jump_counts {
+	atomic_long_t wrong;		/* outcomes of a function */
+	atomic_long_t late;		/* handlers after all was over */
+	atomic_long_t refused;		/* registrations, or not */
+	atomic_long_t miscounted;	/* hits of a probe by its owner */
+	atomic_long_t astray;		/* interrupts within an instruction */
+	atomic_long_t unwound_wrongly;
+	atomic_long_t unwound;		/* from there, rightly */
+	atomic_long_t rounds;		/* of those who register */
+	atomic_long_t ticks;
+};
+
+extern struct jump_counts jump_counts;
+
+/* jumps.c */
+bool jump_is_there(struct jump_target *target);
+void jump_call(struct jump_target *target, unsigned long who, bool carry);
+int jump_handler(struct kprobe *kp, struct pt_regs *regs);
+void jump_count_hit(struct jump_target *target, struct pt_regs *regs);
+
+/* How many of the functions are called. */
+extern int jump_choice;
+
+static inline struct jump_target *jump_random(u32 random)
+{
+	return &jump_targets[random % jump_choice];
+}
+
+/* At which of them probes are to be: where none was a jump yet, in the end. */
+int jump_wanted(u32 random);
+
+/* jump_churn.c */
+#define JUMP_CHURNERS	5
+int jump_churner(void *number);
+/* While it is set a hit is where it must be. */
+extern bool jump_strict;
+
+/* jump_steps.c */
+int jump_learn(void);
+/* How long a jump takes to come: a fraction of a second, or many seconds. */
+extern unsigned int jump_ms;
+
+/* So much of that. */
+static inline void jump_sleep(unsigned int percent)
+{
+	storm_sleep(READ_ONCE(jump_ms) * percent / 100);
+}
+
+/* jump_unwind.c */
+void jump_learn_end(void);
+void jump_look(struct pt_regs *regs, bool put_aside);
+void jump_look_from_handler(struct pt_regs *regs);
+
+/* sleepers.c */
+int jump_sleepers(unsigned int count);
+
+/* jump_targets.S */
+asmlinkage void jump_run(struct jump_registers *registers,
+			 const void *function, long times);
+asmlinkage long jump_sleeper(void *sleeper);
+extern const u8 jump_ran_once[], jump_ran[];
+extern const u8 jump_text_begin[], jump_text_end[], jump_row[];
+
+#endif
+#endif
