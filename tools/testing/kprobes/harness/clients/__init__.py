@@ -78,13 +78,10 @@ def _shares(folders: dict[str, Path]) -> Iterator[str]:
                     '-device', f'virtio-9p-pci,fsdev={tag},mount_tag={tag}')
 
 
-def _modules_folder(built: kernel.Built) -> Path:
-    return built.obj / 'modules-of-clients'
-
-
 def _modules(built: kernel.Built) -> Path:
     """A folder of all modules for BUILT, its own and those of tests."""
-    folder = _modules_folder(built)
+    # Outside the objects of the kernel, where SystemTap would find them, too.
+    folder = env.WORK / 'modules' / f'of-clients-{built.impl}'
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for path in [*kernel.upstreams(built, _LIVEPATCH),
@@ -133,8 +130,6 @@ def run(built: kernel.Built, names: list[str]) -> tuple[Outcomes, list[str]]:
     out = _KEPT / built.impl
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    # Of the run before; SystemTap would find each module twice.
-    shutil.rmtree(_modules_folder(built), ignore_errors=True)
     scripts, uncompiled = stap.prepare(built, names)
     programs, unmade = bpf.prepare(built, names)
     skipped = {name: Outcome('skip', f'it does not compile: {why}')

@@ -26,11 +26,6 @@ def dotted(name: str) -> str:
     return 'clients.' + name.replace('/', '.')
 
 
-def made_of(stamp: Path, digest: str) -> bool:
-    """Does STAMP, a file beside what was made, say that it is of DIGEST?"""
-    return stamp.exists() and stamp.read_text() == digest
-
-
 def complaint(log: Path) -> str:
     """The line of a log that tells first what was wrong."""
     if procs.no_space(env.WORK):

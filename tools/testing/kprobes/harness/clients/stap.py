@@ -49,11 +49,6 @@ def require(names: list[str]) -> None:
             f'ARGS="{" ".join(others) or "perf"}"')
 
 
-def _newest(paths: Iterable[Path]) -> int:
-    """When the last of PATHS was written."""
-    return max(path.stat().st_mtime_ns for path in paths)
-
-
 def _command(built: Built, name: str, text: str) -> list[str]:
     """The call that compiles script NAME, whose TEXT is given."""
     head = common.head(text)
@@ -69,30 +64,21 @@ def _command(built: Built, name: str, text: str) -> list[str]:
 
 
 def _compile(built: Built, name: str, home: Path) -> str:
-    """Make stap_NAME.ko of the script as it is; why not, or nothing.
-
-    HOME is the folder for what stap finds out about this kernel.
-    """
+    """Make stap_NAME.ko beside HOME, stap's own folder; why not, or nothing."""
     script = FOLDER / f'{name}.stp'
     if not script.exists():
         return f'there is no {script.name} beside it'
     # staprun takes a module to be called as its file.
-    module = home.parent / f'stap_{name}.ko'
-    if module.exists() and _newest([module]) >= _newest(
-            [script, FOLDER / 'kernel.h', FOLDER.parent / 'inside.py',
-             Path(__file__)]):
-        return ''
-    log, part = module.with_suffix('.log'), home / module.name
-    for path in (module, part):
-        path.unlink(missing_ok=True)
+    module = home / f'stap_{name}.ko'
+    log = home.parent / f'stap_{name}.log'
     status = procs.run(
         ['unshare', '--mount', '--propagation', 'private', 'sh', '-ec',
          _WITH_SYMBOLS, 'sh', built.obj / 'System.map', built.release,
          *_command(built, name, script.read_text())],
         log, cwd=home, extra={'SYSTEMTAP_DIR': str(home)})
-    if status or not part.exists():
+    if status or not module.exists():
         return common.complaint(log)
-    part.replace(module)
+    module.replace(home.parent / module.name)
     return ''
 
 
@@ -102,18 +88,14 @@ def prepare(built: Built, names: Iterable[str]) -> tuple[Path, dict[str, str]]:
     Returns the folder of the modules stap_NAME.ko, and {case: why none}.
     """
     folder = env.WORK / 'stap' / built.name
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    home = folder / 'home'
+    home.mkdir(parents=True)
     scripts = [name for name in names if name.startswith('stap/')]
     if not scripts:
         return folder, {}
-    # What was made for the kernel as it was before goes.
-    home = folder / 'home'
-    if not home.exists() or _newest([home]) < _newest(
-            [built.obj / 'vmlinux', *built.obj.rglob('*.ko')]):
-        shutil.rmtree(folder)
-        home.mkdir(parents=True)
     failures = {}
-    with progress.Stage(f'SystemTap {built.name}', 2, varies=True) as stage:
+    with progress.Stage(f'SystemTap {built.name}', 2) as stage:
         stage.expected = len(scripts)
         for name in scripts:
             failures[name] = _compile(built, name.partition('/')[2], home)
