@@ -166,7 +166,7 @@ def build(arch, impl, flavour='test'):
     # Refused now, not once the kernel is built.
     guest.busybox(machine)
     name = f'kernel {arch} {impl} {flavour}'
-    with progress.Stage(name, machine.planned, varies=True) as stage:
+    with progress.Stage(name, machine.planned) as stage:
         fresh = not (obj / 'vmlinux').exists()
         if fresh:
             progress.fresh_kernel()
@@ -286,8 +286,8 @@ def _modules(built, whence, copied, out, name, kbuild=''):
     command = make_command(built.arch, built.obj, built.tree, built.flavour)
     log = out / 'build.log'
     log.unlink(missing_ok=True)
-    with progress.Stage(f'module {name}', 1, varies=True) as stage:
-        compile_targets([*command, f'M={out}'], ['modules'], log,
+    with progress.Stage(f'module {name}', 1) as stage:
+        compile_targets([*command, f'M={out}', *words], ['modules'], log,
                         stage, 'the module')
     # Not whatever lies there: a module renamed since has left its old one.
     order = out / 'modules.order'

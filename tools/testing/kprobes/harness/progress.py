@@ -2,20 +2,18 @@
 """Stages: what is being done, how far it is, how long it took.
 
 On a terminal a stage is one line that redraws itself, with a bar where the
-amount of work is known, and an estimate once there is ground for one;
-elsewhere it is a plain line now and then. At the end summary() prints planned
-and actual minutes, and which stage and which group went over its budget.
+amount of work is known; elsewhere it is a plain line now and then. At the end
+summary() prints planned and actual minutes, and which stage and which group
+went over its budget.
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import env
 
@@ -23,11 +21,11 @@ import env
 BEAT = 20
 # (stage, planned minutes, seconds)
 _done: list[tuple[str, float, float]] = []
-# What a first run does before it can build, and the minutes for all of it.
+# The stages of a first run before it can build, and the minutes for all of them.
 _SET_UP = ('toolchain root', 'bindgen', 'crates', 'source')
 _SET_UP_BUDGET = 5
-# What the shell part has made, the minutes for it, and the variable that says
-# how long that took.
+# The roots that the shell part makes, the minutes for each, and the variable
+# that says how many seconds it took.
 _ROOTS = (('toolchain root', 2, 'KP_ROOT_SECONDS'),
           ('docs root', 1.5, 'KP_DOCS_SECONDS'),
           ('clients root', 1, 'KP_CLIENTS_SECONDS'))
@@ -42,38 +40,25 @@ _limits: list[float] = []
 _STATE = env.CACHE / 'times.json'
 
 
-def durations() -> Path:
-    """Where this checkout's durations are kept.
-
-    Others may have had the machine to themselves, or a part of it.
-    """
-    return env.WORK / _STATE.name
-
-
-def _load(place: Path) -> dict:
+def _load() -> dict:
     try:
-        return json.loads(place.read_text())
+        return json.loads(_STATE.read_text())
     except (OSError, ValueError):
         return {}
 
 
-def remember(key: str, value, place: Path | None = None) -> None:
-    """Keep VALUE for later runs, of all checkouts or in PLACE."""
-    place = place or _STATE
-    part = place.with_suffix('.part')
+def remember(key: str, value) -> None:
+    """Keep VALUE for later runs."""
+    part = _STATE.with_suffix('.part')
     # Without it one estimate is missing; a full disk is reported elsewhere.
-    with contextlib.suppress(OSError), \
-            open(place.with_suffix('.lock'), 'w', encoding='utf-8') as lock:
-        # Another command may write between our reading and our writing.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        state = _load(place) | {key: value}
-        part.write_text(json.dumps(state, indent=1, sort_keys=True))
-        part.replace(place)
+    with contextlib.suppress(OSError):
+        part.write_text(json.dumps(_load() | {key: value}, indent=1))
+        part.replace(_STATE)
 
 
-def recall(key: str, default=None, place: Path | None = None):
-    """What remember() kept."""
-    return _load(place or _STATE).get(key, default)
+def recall(key: str, default=None):
+    """The value that remember() has kept."""
+    return _load().get(key, default)
 
 
 def clock(seconds: float) -> str:
@@ -90,10 +75,8 @@ def say(text: str) -> None:
 class Stage:
     """with Stage('kernel x86_64 rust', planned=10) as stage: ..."""
 
-    def __init__(self, name: str, planned: float = 1.0,
-                 varies: bool = False) -> None:
-        """VARIES: the amount of work differs from run to run."""
-        self.name, self.planned, self.varies = name, planned, varies
+    def __init__(self, name: str, planned: float = 1.0) -> None:
+        self.name, self.planned = name, planned
         self.count, self.text = 0, ''
         self.expected: int | None = None
         self.tty = sys.stdout.isatty()
@@ -107,11 +90,9 @@ class Stage:
 
     def __enter__(self) -> 'Stage':
         self.start = time.monotonic()
-        self.shown = self.start if not self.tty else 0
+        self.shown = 0 if self.tty else self.start
         if not self.tty:
-            before = self._before()
-            hint = f', last time {clock(before)}' if before else ''
-            say(f'[{self.name}] planned {self.planned:.2g} min{hint}')
+            say(f'[{self.name}] planned {self.planned:.2g} min')
         threading.Thread(target=self._beat, daemon=True).start()
         return self
 
@@ -128,37 +109,18 @@ class Stage:
         if now - self.shown < (0.2 if self.tty else BEAT):
             return
         self.shown = now
-        elapsed = now - self.start
         amount = f'{self.count} ' if self.count else ''
         if self.expected:
             whole = max(self.expected, self.count)
             amount = f'{self.count}/{whole} '
             if self.tty:
                 amount = f'{"#" * (24 * self.count // whole):.<24} {amount}'
-        left = self._left(elapsed)
-        left = f', about {clock(left)} left' if left else ''
-        line = f'[{self.name}] {amount}{clock(elapsed)}{left}'
+        line = f'[{self.name}] {amount}{clock(now - self.start)}'
         if self.tty:
             print(f'\r\033[K{line} {self.text[:max(99 - len(line), 0)]}',
                   end='', flush=True)
         else:
             say(line)
-
-    def _before(self) -> float | None:
-        """How long it took the last time, where that tells anything."""
-        return None if self.varies else recall(f'stage {self.name}',
-                                               place=durations())
-
-    def _left(self, elapsed: float) -> float | None:
-        """The seconds to go, if enough is known to tell."""
-        if self.expected:
-            # The last time may have been for a few files. A tenth of them
-            # shows how fast it goes.
-            if 10 * self.count < self.expected:
-                return None
-            return elapsed * max(self.expected - self.count, 0) / self.count
-        before = self._before()
-        return before - elapsed if before and before >= elapsed else None
 
     def __exit__(self, kind, value, trace) -> None:
         with self._telling:
@@ -166,11 +128,8 @@ class Stage:
         seconds = time.monotonic() - self.start
         if self.tty:
             print('\r\033[K', end='')
-        if kind is None:
-            say(f'[{self.name}] done in {clock(seconds)}')
-            remember(f'stage {self.name}', seconds, durations())
-        else:
-            say(f'[{self.name}] failed after {clock(seconds)}')
+        say(f'[{self.name}] {"failed after" if kind else "done in"} '
+            f'{clock(seconds)}')
         _count(self.name, self.planned, seconds)
 
 
