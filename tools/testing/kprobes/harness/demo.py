@@ -11,13 +11,13 @@ import sessions
 from kernel import Built
 
 _SAMPLES = ('kprobe_example', 'kretprobe_example', 'kprobe_batch_example')
-# Lines of the kernel's own that belong to what is shown.
+# The first words of the kernel's own lines that are shown.
 _KERNEL = ('handler_', 'kprobe_', 'kretprobe_', 'kernel_clone returned',
            'jprobe_')
 # How the sample of many probes begins its lines.
 _BATCH = 'kprobe_batch_example: '
 
-# Of a place inside a function, what its line of the list begins with.
+# The line of the list for a probe inside a function, as it begins.
 _PLACE = r'\n\| [0-9a-f]+  k  vfs_read\+0x[1-9a-f][0-9a-f]* *'
 _SWITCH = r'\n\$ echo %d >/proc/sys/debug/kprobes-optimization'
 
@@ -37,7 +37,7 @@ _ALWAYS = {
     'the return probe was listed': r'\| .*  r  kernel_clone\+0x',
     'a command-line return probe fired': r'\| .*last: \(',
 }
-# What only our implementation promises.
+# Only our implementation shows these.
 _OURS = {
     'every hit in a handler was counted as missed':
         _BATCH + r'handlers made ([1-9]\d*) calls .*, \1 missed',

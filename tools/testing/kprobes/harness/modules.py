@@ -15,15 +15,11 @@ import qemu
 
 EXAMPLES = env.KPROBES / 'examples'
 NAMES = ('hello', 'template')
-# README's call, with the parameters, and what follows of it there.
+# In README, the call with its parameters, and the lines that follow it.
 _CALL = re.compile(r'^    make module DIR=\S+ ARGS="(.*)"$', re.M)
 _SHOWN = r'^(    \$ insmod {}\.ko\b.*\n(?:    .*\n)+)'
-# What is another one in each run: addresses, and how often (not never).
+# Numbers that differ from run to run: addresses, and counts that are not 0.
 _VARIES = re.compile(r'\b(?:([0-9a-f]{16})|[1-9]\d*)\b')
-# A handler whose arguments are taken as they stand there: see rust-api.rst.
-_AS_IT_STANDS = re.compile(r'^\s*#\[k(?:ret)?probe\([^\])]*\bsymbol\b', re.M)
-# What the kernel says of who waits where nobody may.
-_WAITED = re.compile('scheduling while atomic|sleeping function called')
 # How long a run.sh may run, in seconds.
 LIMIT = 120
 
@@ -51,54 +47,6 @@ def _job(names: list[str], parameters: str,
     return '\n'.join(lines) + '\n'
 
 
-def _script(folder: Path) -> Path | None:
-    """The run.sh of FOLDER, if there is one; says what is done."""
-    path = folder / 'run.sh'
-    if path.is_file():
-        progress.say(f'run.sh in {env.host(folder)}: the guest runs it while '
-                     f'the module is loaded, for {LIMIT} s at most')
-        return path
-    progress.say(f'no run.sh in {env.host(folder)}: while the module is '
-                 'loaded, the guest runs three shells and sleeps for a second')
-    return None
-
-
-def _of_script(lines: list[str], begin: str) -> str:
-    """The line of LINES that says how run.sh has ended, if it BEGINs so."""
-    return next((line for line in lines
-                 if line.startswith(f'run.sh {begin}')), '')
-
-
-def _say_what_is_not_refused(built: kernel.Built, folder: Path) -> None:
-    if not built.has('DEBUG_INFO_BTF') and any(
-            _AS_IT_STANDS.search(path.read_text(errors='replace'))
-            for path in folder.rglob('*.rs')):
-        progress.say('no BTF in this kernel: a handler by symbol = "..." that '
-                     'has other arguments than its function is not refused '
-                     'here, and shows wrong values; see that they are those '
-                     'of the declaration')
-
-
-def _own_words(name: str, lines: list[str]) -> str:
-    """What the module NAME has said last before it was refused."""
-    own = f'{name.replace("-", "_")}: '
-    said = ''
-    for line in lines:
-        if line.startswith(f'refused {name}: '):
-            break
-        if line.startswith(own) and 'taints kernel' not in line:
-            said = f'; it said "{line[len(own):]}"'
-    return said
-
-
-def _why(splats: list[str]) -> str:
-    """What is to be done where the kernel complains."""
-    if any(map(_WAITED.search, splats)):
-        return ('a handler must not wait: no sleep, no mutex, no GFP_KERNEL '
-                '(the call trace above names the handler)')
-    return 'see the lines above'
-
-
 def run(built: kernel.Built, folder: Path, parameters: str = '') -> list[str]:
     """Build FOLDER's module, boot, load, show what it says; all lines."""
     out = env.WORK / 'modules' / 'user'
@@ -108,8 +56,13 @@ def run(built: kernel.Built, folder: Path, parameters: str = '') -> list[str]:
     names = [path.stem for path in objects]
     for line in kernel.warned(out / 'build.log'):
         print(line, flush=True)
-    _say_what_is_not_refused(built, folder)
-    script = _script(folder)
+    path = folder / 'run.sh'
+    script = path if path.is_file() else None
+    progress.say(
+        f'run.sh in {env.host(folder)}: the guest runs it while the module is '
+        f'loaded, for {LIMIT} s at most' if script else
+        f'no run.sh in {env.host(folder)}: while the module is loaded, the '
+        'guest runs three shells and sleeps for a second')
     image = guest.initramfs(built, 'module', _job(names, parameters, script),
                             objects, {'run.sh': script} if script else {})
     shown = []
@@ -125,34 +78,35 @@ def run(built: kernel.Built, folder: Path, parameters: str = '') -> list[str]:
     console = qemu.boot(built, image, name='module', on_line=show,
                         cmdline='kunit.enable=0',
                         silence=LIMIT + qemu.SILENCE if script else None)
-    refused = [line for line in console.lines if line.startswith('refused ')]
     progress.say(f'whole console: {env.host(console.log)}')
-    if refused:
-        told = [line + _own_words(line.split()[1].rstrip(':'), console.lines)
-                for line in refused]
-        raise env.Refusal(f'{", ".join(names)} to load', '; '.join(told),
-                          'see above what the module says (pr_err!), and '
-                          'kprobes/refused, if a probe was refused')
-    if stopped := _of_script(console.lines, 'was stopped'):
-        raise env.Refusal(f'run.sh to end within {LIMIT} s', stopped,
-                          'have it make the calls that the probes are to see, '
-                          'and end; what it leaves in the background ends '
-                          'with it')
-    stayed = [line for line in console.lines if line.startswith('stayed ')]
-    if stayed:
-        raise env.Refusal(f'{", ".join(names)} to unload', '; '.join(stayed),
-                          'does it have a function for module_exit(), and '
-                          'has it given back all that it holds?')
-    # What is marked is not the kernel's.
+
+    def said(begin: str) -> str:
+        """The lines of the guest that BEGIN so."""
+        return '; '.join(line for line in console.lines
+                         if line.startswith(begin))
+    # The guest's words behind '| ' are those of run.sh, not the kernel's.
     splats = [line for line in console.splats if not line.startswith('| ')]
-    if splats:
-        raise env.Refusal('a kernel without complaints',
-                          '; '.join(splats[:3]), _why(splats))
-    ended = _of_script(console.lines, 'ended')
-    if script and ended != 'run.sh ended with status 0':
-        raise env.Refusal('run.sh to end with status 0', ended or 'no such end',
-                          'see above what it says; where that is no failure, '
-                          'let its last line be exit 0')
+    ended = said('run.sh ended')
+    for expected, found, do in (
+            (f'{", ".join(names)} to load', said('refused '),
+             'see above what the module says (pr_err!), and kprobes/refused, '
+             'if a probe was refused'),
+            (f'run.sh to end within {LIMIT} s', said('run.sh was stopped'),
+             'have it make the calls that the probes are to see, and end; '
+             'what it leaves in the background ends with it'),
+            (f'{", ".join(names)} to unload', said('stayed '),
+             'does it have a function for module_exit(), and has it given '
+             'back all that it holds?'),
+            ('a kernel without complaints', '; '.join(splats[:3]),
+             'see the lines above; where the kernel complains of sleeping or '
+             'scheduling, a handler waits, which it must not'),
+            ('run.sh to end with status 0',
+             (ended or 'no such end')
+             if script and ended != 'run.sh ended with status 0' else '',
+             'see above what it says; where that is no failure, let its last '
+             'line be exit 0')):
+        if found:
+            raise env.Refusal(expected, found, do)
     return console.lines
 
 

@@ -9,6 +9,7 @@ import demo
 import sessions
 from tests import support
 
+# One line of a guest for each pattern of demo.py that takes a line of its own.
 _BOTH = '''\
 handler_pre: <kernel_clone> p->addr
 handler_post: <kernel_clone> p->addr
@@ -21,13 +22,9 @@ kprobe_batch_example: 4 probes registered at once, in 54 us, none armed yet
 kprobe_batch_example: armed
 kernel_clone returned 42 and took 7 ns to execute
 | ffffffff81058640  r  kernel_clone+0x0    [FTRACE]
-| cat-366  [001] ..... 16.5: last: (ksys_read <- vfs_read) ret=1'''.split('\n')
-_OF_C = '''\
-kprobe_batch_example: vfs_write: 7 hits, 0 missed, 0 faults
-kprobe_batch_example: handlers made 9 calls to a probed function, 8 missed\
-'''.split('\n')
+| cat-366  [001] ..... 16.5: last: (ksys_read <- vfs_read) ret=1
+kprobe_batch_example: vfs_write: 7 hits, 0 missed, 7 faults'''.split('\n')
 _OF_OURS = '''\
-kprobe_batch_example: vfs_write: 7 hits, 0 missed, 7 faults
 kprobe_batch_example: handlers made 9 calls to a probed function, 9 missed
 jprobe_example: kernel_clone(returns): flags = 0x1200011, exit_signal = 17
 jprobe_example: kernel_clone(jprobe_return): flags = 0x4111, exit_signal = 17
@@ -47,21 +44,16 @@ _SHOWN = ['== a', '$ cat list', '| ffffffff81056d40  k  f+0x0    [FTRACE]',
 
 
 class Run(support.Case):
-    def test_each_line_is_needed(self):
-        for lines, impl in (_BOTH + _OF_C[:1], 'c'), (_BOTH + _OF_OURS, 'rust'):
+    def test_each_line_is_needed_as_it_is(self):
+        for lines, impl in (_BOTH, 'c'), (_BOTH + _OF_OURS, 'rust'):
             self.assertEqual(demo.missing(lines, impl), [])
             for line in lines:
                 rest = [other for other in lines if other != line]
                 self.assertTrue(demo.missing(rest, impl), line)
-
-    def test_counts_and_errnos_of_ours_are_compared(self):
-        self.assertEqual(
-            demo.missing(_BOTH + _OF_C + _OF_OURS[2:], 'rust'),
-            ['every hit in a handler was counted as missed',
-             'a fault handler saw each fault'])
-        lines = [line.replace('-22', '-95') for line in _BOTH + _OF_OURS]
-        self.assertEqual(demo.missing(lines, 'rust'),
-                         ['why a function was refused was told'])
+        for old, new in (('-22', '-95'), ('9 missed', '8 missed'),
+                         ('7 faults', '6 faults')):
+            self.assertEqual(len(demo.missing(
+                [line.replace(old, new) for line in lines], 'rust')), 1)
 
     def run_with(self, lines, impl='rust', unseen=()):
         built = types.SimpleNamespace(arch='x86_64', impl=impl, release='7.3')
@@ -81,9 +73,9 @@ class Run(support.Case):
             self.run_with([line for line in _BOTH + _OF_OURS
                            if 'first:' not in line])
         unseen = ['life.rst:3: | 1']
-        with self.refused('README and the pages', 'life.rst:3: | 1'):
+        with self.refused('README and the pages', *unseen):
             self.run_with(_BOTH + _OF_OURS, unseen=unseen)
-        self.assertEqual(self.run_with(_BOTH + _OF_C, 'c', unseen), 0)
+        self.assertEqual(self.run_with(_BOTH, 'c', unseen), 0)
 
     def test_an_architecture_without_ours_shows_c_and_says_so(self):
         for given, shown, text in (
