@@ -9,7 +9,6 @@ from pathlib import Path
 import env
 import guest
 import host
-import page_commands
 import page_listings
 import page_tables
 import procs
@@ -127,7 +126,6 @@ def _checks() -> Iterator[Result]:
     yield _run('pyflakes', ['python3', '-m', 'pyflakes', *python])
     yield _run('pycodestyle', ['python3', '-m', 'pycodestyle',
                                '--max-line-length=100', *python])
-    yield _result('documents.commands', page_commands.check())
     yield _result('documents.listings', page_listings.check())
     yield _result('documents.tables', page_tables.check())
 

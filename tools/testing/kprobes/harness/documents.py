@@ -11,7 +11,7 @@ test NAME       the test of that name shows it
 commands        commands of ours, or that install what they need
 picture         nothing is to be run: boxes and arrows
 
-A literalinclude needs no mark: it is a part of a file.
+A literalinclude needs no mark: it is a part of a file that the tests build.
 """
 
 import re
@@ -25,8 +25,7 @@ import env
 PAGES = env.REPO / 'Documentation/trace/rust-kprobes'
 
 _MARK = re.compile(r'\s*(?:\.\.|<!--) checked: (.*?)(?: -->)?$')
-_DIRECTIVE = re.compile(r'\s*\.\. (literalinclude|code-block)::\s*(\S*)$')
-_OPTIONS = re.compile(r'(?::[\w-]+:.*\n|\n)*')
+_INCLUDE = re.compile(r'\s*\.\. literalinclude::\s*(\S*)$')
 
 
 @dataclass
@@ -56,48 +55,33 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(env.REPO))
 
 
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
-
-
-def _opens(lines: list[str], at: int, markdown: bool) -> bool:
-    """Does a listing follow the line AT?"""
-    line = lines[at].rstrip()
+def _opens(line: str, following: str, markdown: bool) -> bool:
+    """Does LINE open a listing, the first line of which is FOLLOWING?"""
     if markdown:
-        return not line and ''.join(lines[at + 1:at + 2]).startswith('    ')
-    return line.endswith('::') and not line.lstrip().startswith('.. ')
+        return not line.strip() and following.startswith('    ')
+    return line.rstrip().endswith('::') and not line.strip().startswith('.. ')
 
 
 def listings(path: Path) -> Iterator[Listing]:
     """All listings of a page."""
-    lines, how, at = path.read_text().split('\n'), '', 0
-    while at < len(lines):
-        opening = lines[at]
-        directive = _DIRECTIVE.match(opening)
-        if mark := _MARK.match(opening):
+    lines, how, at = [*path.read_text().split('\n'), ''], '', 0
+    while at < len(lines) - 1:
+        line = lines[at]
+        at += 1
+        if mark := _MARK.match(line):
             how = mark[1]
-        if not directive and not _opens(lines, at, path.suffix == '.md'):
-            at += 1
+        if include := _INCLUDE.match(line):
+            yield Listing(name_of(path), at, how, [], include[1])
+        elif _opens(line, lines[at], path.suffix == '.md'):
+            first, margin = at, len(line) - len(line.lstrip())
+            while at < len(lines) and (
+                    not lines[at].strip()
+                    or len(lines[at]) - len(lines[at].lstrip()) > margin):
+                at += 1
+            text = textwrap.dedent('\n'.join(lines[first:at]))
+            begin = first + len(text) - len(text.lstrip('\n'))
+            yield Listing(name_of(path), begin + 1, how,
+                          text.strip('\n').split('\n'))
+        else:
             continue
-        first = at = at + 1
-        while at < len(lines) and (not lines[at].strip()
-                                   or _indent(lines[at]) > _indent(opening)):
-            at += 1
-        text = textwrap.dedent('\n'.join([*lines[first:at], '']))
-        skipped = _OPTIONS.match(text)[0]
-        text = text[len(skipped):].rstrip().splitlines()
-        begin = first + skipped.count('\n') + 1 if text else first
-        include = directive[2] if directive \
-            and directive[1] == 'literalinclude' else ''
-        yield Listing(name_of(path), begin, how, text, include)
         how = ''
-
-
-def rows(path: Path, columns: int) -> set[tuple[str, ...]]:
-    """The rows of the page's list-tables of so many COLUMNS."""
-    rows_of_all = [
-        tuple(' '.join(cell.split())
-              for cell in re.split(r'^   [* ] - ', row, flags=re.M)[1:])
-        for row in re.findall(r'^   \* - .*\n(?:    .*\n)*',
-                              path.read_text(), re.M)]
-    return {row for row in rows_of_all if len(row) == columns}

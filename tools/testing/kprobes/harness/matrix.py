@@ -42,25 +42,6 @@ FOLDER = env.RESULTS / 'pieces'
 _CHECKERS = re.compile(
     r'__(asan_(load|store)|hwasan_(load|store)|tsan_|msan_'
     r'|sanitizer_cov_(?!stack_depth$))')
-# Which piece does what a command of the documents does, or which of the harness'
-# own tests calls it.
-RUN_BY = {'run': 'run-x86_64', 'test': 'rust-x86_64', 'check': 'ground',
-          'host-test': 'ground', 'host-fuzz': 'host-fuzz',
-          'host-bench': 'host-bench', 'host-miri': 'host-miri',
-          'test-all': 'test_matrix.py', 'test-clients': 'clients',
-          'storm': 'rust-x86_64-storm', 'coverage': 'coverage',
-          'bench': 'bench-x86_64', 'docs': 'docs', 'series': 'series',
-          'module': 'examples-x86_64', 'apply': 'test_ksrc.py',
-          'bench-quick': 'bench-quick-x86_64', 'selfcheck': 'itself',
-          # What make test does of a kernel, in parts.
-          'kernel': 'rust-x86_64', 'check-kernel': 'rust-x86_64',
-          'kunit': 'rust-x86_64', 'selftest': 'rust-x86_64',
-          # Somebody has to type there: how that comes to the guest.
-          'shell': 'test_qemu.py',
-          'clean': 'test_turns.py', 'distclean': 'test_shell.py',
-          'help': 'test_matrix.py',
-          # A kernel's make M=.
-          'modules': 'examples-x86_64'}
 
 
 def _whole(arch, impl, piece):

@@ -2,6 +2,7 @@
 """The tables of the pages have what the code has: no row more, none less."""
 
 import re
+from pathlib import Path
 
 import documents
 import env
@@ -13,6 +14,16 @@ _ONLY_IN_RUST = {'BadName', 'OtherArguments', 'TextGoes', 'NoState',
                  'MayNotWait', 'Other'}
 
 Rows = set[tuple[str, ...]]
+
+
+def rows(path: Path, columns: int) -> Rows:
+    """The rows of the page's list-tables of so many COLUMNS."""
+    rows_of_all = [
+        tuple(' '.join(cell.split())
+              for cell in re.split(r'^   [* ] - ', row, flags=re.M)[1:])
+        for row in re.findall(r'^   \* - .*\n(?:    .*\n)*',
+                              path.read_text(), re.M)]
+    return {row for row in rows_of_all if len(row) == columns}
 
 
 def _texts(name: str) -> dict[str, str]:
@@ -74,9 +85,9 @@ def _other_words() -> list[str]:
 def check() -> list[str]:
     """What a table has and the code has not, or the other way round."""
     def shown(page: str, columns: int) -> Rows:
-        return documents.rows(documents.PAGES / page, columns)
+        return rows(documents.PAGES / page, columns)
     wrong = _other_words()
-    for page, rows, wanted in (
+    for page, there, wanted in (
             ('errors.rst', shown('errors.rst', 2) - {
                 ('errno', 'why'), ('reason', 'in words')},
              refusals() | reasons_for_no_jump() | rust_reasons()),
@@ -85,7 +96,7 @@ def check() -> list[str]:
             ('files.rst', {row[:2] for row in shown('files.rst', 3)
                            if re.fullmatch(r'0\d+', row[1])}, files())):
         wrong += [f'{page}: not in it: {" | ".join(row)}'
-                  for row in sorted(wanted - rows)]
+                  for row in sorted(wanted - there)]
         wrong += [f'{page}: no more: {" | ".join(row)}'
-                  for row in sorted(rows - wanted)]
+                  for row in sorted(there - wanted)]
     return wrong
