@@ -38,8 +38,8 @@ import procs
 import progress
 import qemu
 from bench import repeat
-from bench.rows import BOOTS, QUICK, Arch, Row, Sections, of_arch, \
-    of_one_hit, sections
+from bench.rows import BOOTS, LANES, QUICK, Arch, Row, Sections, \
+    of_arch, of_one_hit, sections
 
 SOURCES = env.SELFTESTS / 'bench'
 # What was measured with one implementation, and its rows' figures.
@@ -178,21 +178,15 @@ def _boot(built: kernel.Built, modules: list[Path], name: str,
     return _Boot(rows, console.seconds, image)
 
 
-def _lanes(names: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """Two boots run at a time: those of NAMES that run beside the others."""
-    beside = [name for name in names if name in ('lifecycle', 'hits')]
-    return beside, [name for name in names if name not in beside]
-
-
 def _minutes(arch: Arch, impl: str, names: tuple[str, ...]) -> float:
     """Planned for the boots NAMES of one implementation."""
-    return max(sum(arch.minutes[impl][name] for name in lane)
-               for lane in _lanes(names))
+    return max(sum(arch.minutes[impl][name] for name in lane if name in names)
+               for lane in LANES)
 
 
 def _measure(arch: str, impl: str, names: tuple[str, ...], wanted: Sections
-             ) -> tuple[Result, float]:
-    """The rows of one implementation, and how many seconds they took."""
+             ) -> Result:
+    """The rows of one implementation."""
     built, table = kernel.build(arch, impl, 'bench'), of_arch(arch)
     if table.optimized and impl == 'c' and not built.has('OPTPROBES'):
         raise env.Refusal('CONFIG_OPTPROBES=y in the kernel to measure',
@@ -210,16 +204,15 @@ def _measure(arch: str, impl: str, names: tuple[str, ...], wanted: Sections
         boots: dict[str, _Boot] = {}
         problems: list[Exception] = []
 
-        def run(lane: list[str]) -> None:
+        def run(lane: tuple[str, ...]) -> None:
             try:
-                for name in lane:
+                for name in filter(names.__contains__, lane):
                     boots[name] = _boot(built, modules, name, tick)
             except Exception as problem:    # pylint: disable=broad-except
                 problems.append(problem)
-        beside, others = _lanes(names)
-        side = threading.Thread(target=run, args=(beside,), daemon=True)
+        side = threading.Thread(target=run, args=LANES[:1], daemon=True)
         side.start()
-        run(others)
+        run(LANES[1])
         side.join()
         if problems:
             raise problems[0]
@@ -227,6 +220,7 @@ def _measure(arch: str, impl: str, names: tuple[str, ...], wanted: Sections
     for boot in boots.values():
         for name, row in boot.rows.items():
             figures.setdefault(name, {}).update(row)
+    progress.budget('measuring', _TOTAL, time.monotonic() - started)
     progress.say(f'{impl}: ' + ', '.join(
         f'{name} {boots[name].seconds:.0f} s' for name in names))
     made_from = repeat.digest(
@@ -234,7 +228,7 @@ def _measure(arch: str, impl: str, names: tuple[str, ...], wanted: Sections
          *(boots[name].image for name in names)], f'qemu-system-{arch}')
     return {'SPDX-License-Identifier': 'GPL-2.0', 'arch': arch, 'impl': impl,
             'release': built.release, 'made_from': made_from,
-            'rows': dict(sorted(figures.items()))}, time.monotonic() - started
+            'rows': dict(sorted(figures.items()))}
 
 
 def _rows(wanted: Sections) -> list[Row]:
@@ -251,23 +245,19 @@ def value(result: Result | None, row: Row) -> int | None:
 
 
 def troubles(result: Result, wanted: Sections) -> Iterator[str]:
-    """What keeps a run from being a success."""
+    """The rows that a run lacks, or that are no figures."""
     for row in _rows(wanted):
         figures = _of(result, row)
-        problem = None
-        if not figures:
-            problem = 'is missing'
-        elif 'wrong' in figures:
-            problem = (f'has {figures["wrong"]} {figures["found"]}, expected '
-                       f'{figures["expected"]}')
-        elif 'errno' in figures:
-            problem = f'failed with errno {figures["errno"]}'
-        elif row.figure not in figures:
-            problem = 'has no figure'
-        elif row.traps and 'traps' not in figures:
-            problem = 'has no traps counted'
+        problem = next((problem for is_so, problem in (
+            (not figures, 'is missing'),
+            ('wrong' in figures, 'has {wrong} {found}, expected {expected}'),
+            ('errno' in figures, 'failed with errno {errno}'),
+            (row.figure not in figures, 'has no figure'),
+            (row.traps and 'traps' not in figures, 'has no traps counted'),
+        ) if is_so), None)
         if problem:
-            yield f'{result["impl"]}: row {row.name} {problem}'
+            yield f'{result["impl"]}: row {row.name} ' \
+                + problem.format(**figures)
 
 
 def too_dear(c: Result | None, rust: Result | None, wanted: Sections
@@ -284,9 +274,8 @@ def too_dear(c: Result | None, rust: Result | None, wanted: Sections
             yield f'rust: row {row.name}: {ours}, and may be {row.limit}'
 
 
-def _cell(result: Result, row: Row) -> str:
+def _cells(figures: dict, row: Row) -> str:
     """The figure and the worst one, or why there is none: 29 characters."""
-    figures = _of(result, row)
     if row.figure not in figures:
         return f'{"failed" if figures else "missing":>15} {"":13}'
     figure = figures[row.figure]
@@ -296,26 +285,25 @@ def _cell(result: Result, row: Row) -> str:
 
 def table(results: dict[str, Result], wanted: Sections) -> Iterator[str]:
     """The table as lines."""
+    names = [_NAMES[impl] for impl in results]
     for title, rows in wanted.items():
-        head = f'{title:59}' + ''.join(
-            f' {_NAMES[impl]:>15} {"worst":>13}' for impl in results)
-        head += f' {"ratio":>6}' if len(results) > 1 else ''
-        head += f'  traps {" / ".join(_NAMES[i] for i in results)}' \
-            if rows[0].traps else ''
-        yield from ('', head)
+        yield ''
+        yield f'{title:59}' + ''.join(
+            f' {name:>15} {"worst":>13}' for name in names) \
+            + (f' {"ratio":>6}' if len(names) > 1 else '') \
+            + (f'  traps {" / ".join(names)}' if rows[0].traps else '')
         for row in rows:
+            figures = [_of(result, row) for result in results.values()]
             line = f'  {row.title:57}' + ''.join(
-                f' {_cell(result, row)}' for result in results.values())
-            if len(results) > 1:
-                theirs, ours = (value(result, row) for result in
-                                list(results.values())[:2])
+                f' {_cells(each, row)}' for each in figures)
+            if len(figures) > 1:
+                theirs, ours = (each.get(row.figure) for each in figures[:2])
                 line += f' {ours / theirs:6.2f}' \
                     if theirs and ours is not None else f' {"":6}'
             if row.traps:
-                traps = (_of(result, row).get('traps')
-                         for result in results.values())
                 line += '  ' + ' / '.join(
-                    '-' if each is None else f'{each:g}' for each in traps)
+                    f'{each["traps"]:g}' if 'traps' in each else '-'
+                    for each in figures)
             yield line.rstrip()
 
 
@@ -352,28 +340,15 @@ def bench(impls: list[str], quick: bool) -> int:
         raise env.Refusal(f'the committed figures of C, {committed.name}',
                           'no such file', 'make bench IMPL=c, then copy its '
                           f'JSON to {env.host(committed)}')
-    planned = sum(_minutes(own, impl, names) for impl in impls)
-    progress.say(f'measuring: planned {planned:.1f} min (limit {_TOTAL} min), '
-                 'beside building what is not built yet')
-    measured, took = {}, 0
-    for impl in impls:
-        measured[impl], seconds = _measure(arch, impl, names, wanted)
-        took += seconds / 60
-    progress.budget('measuring', _TOTAL, took * 60)
-    if took > _TOTAL:
-        for result in measured.values():
-            result['over_budget'] = f'{took:.1f} of {_TOTAL} minutes'
+    measured = {impl: _measure(arch, impl, names, wanted) for impl in impls}
     results = {'committed': reference, **measured} if quick else measured
     for line in table(results, wanted):
         progress.say(line)
     _keep(measured, arch + ('-quick' if quick else ''))
     if 'c' in measured and reference:
         for difference in repeat.compare(reference, measured['c'],
-                                         _rows(wanted))[0]:
+                                         _rows(wanted)):
             progress.say(f'not the committed figure of C: {difference}')
-    progress.say(f'measuring: planned {planned:.1f} min, took {took:.1f} min, '
-                 f'limit {_TOTAL} min'
-                 + ('  OVER BUDGET' if took > _TOTAL else ''))
     failures = [problem for result in measured.values()
                 for problem in troubles(result, wanted)]
     failures += too_dear(measured.get('c', reference), measured.get('rust'),

@@ -9,7 +9,6 @@ import importlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import env
 
@@ -53,21 +52,15 @@ class Arch:
     minutes: dict[str, dict[str, float]]
 
 
-def arches() -> list[str]:
-    """The architectures that have a table."""
-    return [arch for arch in env.ARCHES
-            if (Path(__file__).parent / f'{arch}.py').exists()]
-
-
 def of_arch(arch: str) -> Arch:
     """The table of ARCH."""
-    if arch not in arches():
+    try:
+        return importlib.import_module(f'bench.{arch}').ARCH
+    except ModuleNotFoundError as error:
         raise env.Refusal(
-            'ARCH=' + ' or '.join(arches()) + ' for the cost table',
-            f'ARCH={arch}', 'leave ARCH out: the probed functions '
-            '(bench/targets.S) and the exceptions that are counted are '
-            f'theirs; for others there is make test ARCH={arch} IMPL=c')
-    return importlib.import_module(f'bench.{arch}').ARCH
+            'ARCH= with a cost table, such as ARCH=x86_64', f'ARCH={arch}',
+            'leave ARCH out; for others there is make test '
+            f'ARCH={arch} IMPL=c') from error
 
 
 def returns(stem: str, title: str) -> tuple[tuple[str, str], ...]:
@@ -180,3 +173,5 @@ BOOTS = {
     'syncs': (('syncs', 1),),
 }
 QUICK = ('hits', 'traps')
+# Two boots run at a time, one of each lane.
+LANES = ('hits', 'lifecycle'), ('traps', 'scale', 'syncs')
