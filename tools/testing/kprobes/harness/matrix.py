@@ -36,9 +36,9 @@ from arches import Piece
 from ktap import Result
 
 FOLDER = env.RESULTS / 'pieces'
-# What checkers call at each access or function. A hit must not: there may be a
-# probe on it. To report what was found is something else, and what measures
-# stacks is where no probe can be.
+# Functions of checkers that are called at each access or function. A hit must
+# not call them: there may be a probe on them. To report an error is something
+# else, and the function that measures stacks is where no probe can be.
 _CHECKERS = re.compile(
     r'__(asan_(load|store)|hwasan_(load|store)|tsan_|msan_'
     r'|sanitizer_cov_(?!stack_depth$))')
@@ -55,7 +55,7 @@ def _whole(arch, impl, piece):
     if built.has('KASAN'):
         found += guests.plant_tests(built)
     return found + results.vanished('check-kernel kunit guest', found,
-                                    f'{arch}-{impl}-{piece.flavour}')
+                                    built.name)
 
 
 def _kunit(arch, impl, piece):
@@ -64,8 +64,7 @@ def _kunit(arch, impl, piece):
     found = checkkernel.run(built) if impl == 'rust' else []
     found += [leaf for leaf in guests.kunit_tests(built)
               if not guests.of_others(leaf.name)]
-    return found + results.vanished('check-kernel kunit', found,
-                                    f'{arch}-{impl}-{piece.flavour}')
+    return found + results.vanished('check-kernel kunit', found, built.name)
 
 
 def _compiled(arch, impl, piece):
@@ -86,17 +85,12 @@ def _storm(arch, impl, piece):
                          piece.piecewise, piece.returns)
     part = 'storm-piecewise' if piece.piecewise else \
         'storm-returns' if piece.returns else 'storm'
-    return found + results.vanished(part, found,
-                                    f'{arch}-{impl}-{piece.flavour}')
-
-
-def _clients(arch, impl, _piece):
-    """Upstream's tests of probe events."""
-    return maketest.clients(kernel.build(arch, impl))
+    return found + results.vanished(part, found, built.name)
 
 
 _KINDS = {'whole': _whole, 'kunit': _kunit, 'compiled': _compiled,
-          'storm': _storm, 'clients': _clients}
+          'storm': _storm, 'clients': lambda arch, impl, _:
+          maketest.clients(kernel.build(arch, impl))}
 
 
 def _command(name, function):

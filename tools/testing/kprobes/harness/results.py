@@ -23,7 +23,7 @@ from ktap import Result
 PLANS = env.KPROBES / 'plan'
 # How tests of the harness itself begin.
 _HARNESS = ('harness.', 'selfcheck.', 'plan.harness')
-# What the name of a test in a guest begins with.
+# The name of a test in a guest begins so.
 _GUEST = re.compile(rf'({"|".join(env.ARCHES)})\.({"|".join(env.IMPLS)})\.')
 
 
@@ -76,7 +76,7 @@ def _counts(results: list[Result]) -> str:
 
 def attempt(name: str,
             function: Callable[[], list[Result]]) -> list[Result]:
-    """What FUNCTION finds; if it ends early, that is a failure called NAME.
+    """The results of FUNCTION; if it ends early, a failure called NAME.
 
     A refusal is shown, anything else tells where it was.
     """
@@ -243,7 +243,7 @@ _COMMANDS = {'check': 'check', 'check-kernel': 'check-kernel',
              'selfcheck': 'selfcheck', 'clients': 'test-clients',
              'c': 'test-clients', 'rust': 'test-clients',
              'coverage': 'coverage'}
-# What boots report that belongs to no suite.
+# Results of a boot that belong to no suite.
 _BOOTS = ('boot', 'cmdline', 'no-splat', 'tests', 'crashes')
 
 

@@ -59,8 +59,8 @@ def of_arch(arch: str) -> Arch:
     except ModuleNotFoundError as error:
         raise env.Refusal(
             'ARCH= with a cost table, such as ARCH=x86_64', f'ARCH={arch}',
-            'leave ARCH out; for others there is make test '
-            f'ARCH={arch} IMPL=c') from error
+            'leave ARCH out: the probed functions (bench/targets.S) are its '
+            f'own; for others there is make test ARCH={arch}') from error
 
 
 def returns(stem: str, title: str) -> tuple[tuple[str, str], ...]:

@@ -15,17 +15,12 @@ from tests import support
 
 class Objects(support.Case):
     def test_folders_with_objects_are_looked_at(self) -> None:
-        built = types.SimpleNamespace(obj=self.tmp)
-        # An archive without members, as LLVM's ar writes it, and GNU's.
-        for members, more in (('!<thin>\n', []), ('!<arch>\n', []),
-                              ('!<thin>\ntrampoline.o/\n',
-                               ['arch/x86/kprobes'])):
-            with self.subTest(members):
-                self.write('arch/x86/kprobes/built-in.a', members)
-                self.write('arch/x86/kernel/kprobes/built-in.a',
-                           '!<thin>\ncore.o/\n')
-                self.assertEqual(checkkernel._objects(built), [
-                    self.tmp / folder for folder in ['rust/kprobes', *more]])
+        for members, more in (('', []),
+                              ('trampoline.o/\n', ['arch/x86/kprobes'])):
+            self.write('arch/x86/kprobes/built-in.a', f'!<thin>\n{members}')
+            self.assertEqual(
+                checkkernel._objects(types.SimpleNamespace(obj=self.tmp)),
+                [self.tmp / folder for folder in ['rust/kprobes', *more]])
 
 
 class Rethooks(support.Case):
@@ -93,11 +88,8 @@ class Clippy(support.Case):
     def test_an_unlike_command_is_refused(self) -> None:
         saved = 'rust/kprobes/.rust_kprobes.o.cmd'
         self.write(saved, 'savedcmd_rust/kernel.o := cc x.c\n')
-        for result in (checkkernel._clippy(self.built),
-                       checkkernel._clippy_among(self.built, 'c', saved)):
-            self.assertEqual(result.status, 'fail')
-            self.assertIn(f'no rustc in the saved command {saved}',
-                          result.reason)
+        self.assertIn(f'no rustc in the saved command {saved}',
+                      checkkernel._clippy(self.built).reason)
 
 
 class Checks(support.Case):

@@ -31,18 +31,16 @@ _FAILS = _PASSES.replace(
 _END = '[    2.0] guest: done\n'
 _DEATHS = (
     'Kernel panic - not syncing: sysrq triggered crash',
-    'Oops: int3: 0000', 'vfs: Oops: 5',
-    'traps: double fault', 'kernel BUG at mm/slub.c:1!',
-    'Unable to handle kernel paging request at 0', 'invalid opcode: 0 [#1]',
+    'Oops: int3: 0000', 'vfs: Oops: 5', 'traps: double fault',
+    'kernel BUG at mm/slub.c:1!', 'invalid opcode: 0 [#1]',
     'BUG: Unable to handle kernel data access', 'Internal error: 1')
 _SPLATS = (
-    'WARNING: CPU: 0 at x.c:1', 'BUG: KASAN: slab-use-after-free in f',
-    'WARNING: possible circular locking dependency detected',
+    'WARNING: CPU: 0 at x.c:1', 'BUG: spinlock bad magic',
     'possible circular locking', 'suspicious RCU usage',
     'sleeping function called from invalid context', 'KASAN: null-ptr-deref',
     'UBSAN: shift-out-of-bounds', 'INFO: task insmod:1 blocked',
     'INFO: rcu_preempt detected stalls', 'traps: general protection fault',
-    'unreferenced object 0xffff (size 8)', 'BUG: spinlock bad magic')
+    'unreferenced object 0xffff (size 8)')
 
 
 class Machine(support.Case):
@@ -142,15 +140,11 @@ class Command(support.Case):
 
     def test_the_keys_that_leave_a_shell_work_everywhere(self) -> None:
         for arch in env.ARCHES:
-            text = ' '.join(qemu.on_terminal(qemu.command(
-                self.built(arch), 'initramfs', interactive=True)))
-            if arch == 's390x':
-                self.assertIn('-chardev stdio,id=c0,mux=on,signal=off '
-                              '-mon chardev=c0,mode=readline', text)
-                self.assertIn('-device sclpconsole,chardev=c0', text)
-            else:
-                self.assertIn('-serial mon:stdio', text)
+            call = qemu.command(self.built(arch), 'initramfs',
+                                interactive=True)
             # A test boot shares nothing.
-            text = ' '.join(qemu.command(self.built(arch), 'initramfs'))
-            self.assertNotIn('mux=on', text)
-            self.assertNotIn('mon', text.replace('c0', ''))
+            self.assertNotIn('mux=on', ' '.join(call))
+            self.assertIn('-chardev stdio,id=c0,mux=on,signal=off '
+                          '-mon chardev=c0,mode=readline'
+                          if arch == 's390x' else '-serial mon:stdio',
+                          ' '.join(qemu.on_terminal(call)))
