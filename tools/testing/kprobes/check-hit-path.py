@@ -20,7 +20,6 @@ patched-in alternatives excepted).
 The third form fails on an indirect call or jump in objects, also through one of
 the kernel's thunks: in assembly whose ways are all known.
 """
-import argparse
 import bisect
 import functools
 import re
@@ -120,7 +119,7 @@ def machine_of(elf: Elf) -> Machine:
 class Kernel:
     """A linked kernel: its functions, and where probes cannot be."""
 
-    def __init__(self, name: str, objdump: str) -> None:
+    def __init__(self, name: str) -> None:
         elf = Elf(name)
         self.machine = machine_of(elf)
         self.addr: dict[str, int] = {}
@@ -136,14 +135,14 @@ class Kernel:
         self.starts = sorted(self.sizes)
         start, end = (self.addr.get(f'__{edge}_kprobe_blacklist', 0) for edge in ('start', 'stop'))
         self.blacklist = set(elf.words(start, end))
-        self.name, self.objdump = name, objdump
+        self.name = name
 
     @functools.cached_property
     def text(self) -> dict[int | None, list[tuple[int, str]]]:
         """Address and text of each instruction, by the start of its function."""
         first, last = (self.addr.get(f'__kprobes_text_{edge}', 0) for edge in ('start', 'end'))
         text: dict[int | None, list[tuple[int, str]]] = {}
-        for _, at, insn in disassembled(self.name, self.objdump, f'--start-address={first:#x}',
+        for _, at, insn in disassembled(self.name, f'--start-address={first:#x}',
                                         f'--stop-address={last:#x}'):
             text.setdefault(self.function(at), []).append((at, insn))
         return text
@@ -179,7 +178,7 @@ class Kernel:
             sys.exit(f'{self.label(start)}: expected a function with a size, found none')
         insns = [(at, text) for at, text in self.text.get(start, ()) if at < start + size]
         if not insns:
-            sys.exit(f'{self.label(start)}: {self.objdump} shows no instructions')
+            sys.exit(f'{self.label(start)}: expected instructions, found none')
         for at, text in insns:
             mnemonic, operands = split(self.machine, text)
             if not self.machine.branch.match(mnemonic):
@@ -237,9 +236,9 @@ def walk(kernel: Kernel, roots: list[str]
     return problems, sorted(kernel.names[start] for start in paths)
 
 
-def check_vmlinux(name: str, objdump: str) -> int:
+def check_vmlinux(name: str) -> int:
     """The first form."""
-    kernel = Kernel(name, objdump)
+    kernel = Kernel(name)
     entries = (*kernel.machine.entries, *ROOTS)
     roots = [root for root in entries if root in kernel.addr]
     if not roots:
@@ -264,13 +263,13 @@ def check_objects(names: list[str]) -> int:
     return failed
 
 
-def check_direct(names: list[str], objdump: str) -> int:
+def check_direct(names: list[str]) -> int:
     """The third form."""
     failed = 0
     for name in names:
         machine = machine_of(Elf(name))
         # An instruction, or the symbol that the one before it is of.
-        for function, _, text in disassembled(name, objdump):
+        for function, _, text in disassembled(name):
             mnemonic, operands = split(machine, text)
             if (machine.branch.match(mnemonic) and machine.indirect.search(operands)
                     or machine.thunk.search(operands)):
@@ -282,20 +281,12 @@ def check_direct(names: list[str], objdump: str) -> int:
 
 def main() -> int:
     """Returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
-    parser.add_argument('--objdump', default='llvm-objdump')
-    parser.add_argument('--text-of', action='store_true', help='check objects')
-    parser.add_argument('--direct-in', action='store_true',
-                        help='check objects for indirect branches')
-    parser.add_argument('files', nargs='+')
-    args = parser.parse_args()
-    if args.text_of:
-        return check_objects(args.files)
-    if args.direct_in:
-        return check_direct(args.files, args.objdump)
-    if len(args.files) != 1:
-        parser.error('one VMLINUX')
-    return check_vmlinux(args.files[0], args.objdump)
+    form, *names = sys.argv[1:]
+    if form == '--text-of':
+        return check_objects(names)
+    if form == '--direct-in':
+        return check_direct(names)
+    return check_vmlinux(form)
 
 
 if __name__ == '__main__':

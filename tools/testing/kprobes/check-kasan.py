@@ -37,7 +37,7 @@ Functions = dict[str, tuple[list[str], int]]
 def functions(name: pathlib.Path) -> Functions:
     """Of each function of an object: the names that it refers to, its accesses."""
     found: dict = {}
-    for function, _, text in disassembled(name, 'llvm-objdump'):
+    for function, _, text in disassembled(name):
         names, accesses = found.get(function, ([], 0))
         if match := RELOCATION.match(text):
             names.append(match[1])

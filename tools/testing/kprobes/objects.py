@@ -71,15 +71,14 @@ class Elf:
         return ()
 
 
-def disassembled(name, objdump: str, *options: str
-                 ) -> Iterator[tuple[str, int, str]]:
+def disassembled(name, *options: str) -> Iterator[tuple[str, int, str]]:
     """Function, address and text of each instruction, and each relocation."""
     function = ''
-    for line in output(objdump, '-dr', '--no-show-raw-insn', *options,
-                       name).splitlines():
+    for line in output('llvm-objdump', '-dr', '--no-show-raw-insn',
+                       *options, name).splitlines():
         if match := _FUNCTION.match(line):
             function = match[1]
         elif function and (match := _INSN.match(line)):
             yield function, int(match[1], 16), match[2]
     if not function:
-        sys.exit(f'{name}: {objdump} shows no functions')
+        sys.exit(f'{name}: expected functions, found none')

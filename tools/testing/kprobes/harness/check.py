@@ -18,9 +18,6 @@ from ktap import Result
 _SPDX = re.compile(r'SPDX-License-Identifier: GPL-2\.0')
 # Files whose format has no room for a comment.
 _BARE = re.compile(r'(^|/)(\.gitignore|Cargo\.lock)$|^COPYING$|\.(json|svg)$')
-# What checkpatch.pl allows, comments included, which rustfmt leaves alone.
-_WIDTH = 100
-_ONLY_A_STRING = re.compile(r'\s*(\w+\()?".*"(,|\);)?$')
 
 
 def tracked() -> list[Path]:
@@ -64,16 +61,6 @@ def _spdx(paths: list[Path]) -> Result:
     return _result('spdx', missing, 'no "SPDX-License-Identifier: GPL-2.0" in')
 
 
-def _wide(paths: list[Path]) -> Result:
-    wide = [f'{path.relative_to(env.REPO)}:{number}' for path in paths
-            if path.suffix in ('.rs', '.c', '.h', '.S')
-            for number, line in enumerate(path.read_text().splitlines(), 1)
-            if len(line.expandtabs()) > _WIDTH
-            and not _ONLY_A_STRING.match(line)]
-    return _result('width', wide, f'more than {_WIDTH} columns '
-                   '(checkpatch.pl refuses them):')
-
-
 def _of_guest() -> list[Path]:
     """What busybox's shell runs."""
     return sorted([*guest.scripts(),
@@ -103,7 +90,6 @@ def _checks() -> Iterator[Result]:
     rust = [path for path in paths if path.suffix == '.rs']
     python = [path for path in paths if path.suffix == '.py']
     yield _spdx(paths)
-    yield _wide(paths)
     yield _run('rustfmt', ['rustfmt', '--check', '--edition', '2021',
                            '--config', 'newline_style=Unix', *rust])
     host.fetch()

@@ -203,12 +203,6 @@ def vanished(parts: str, results: list[Result],
     if any(one.status == 'fail' and one.name.endswith('.boot')
            for one in results):
         return []
-    known_suites = listed()
-    unlisted = {_suite(one.name) for one in results if one.status != 'fail'
-                and known_suites.isdisjoint(_suites(one.name))}
-    if unlisted:
-        progress.say('not in plan/suites.txt, add it: '
-                     + ', '.join(sorted(unlisted)))
     where = '.'.join(['plan', *filter(None, kernel.split('-')[:2])])
     numbers = Counter(suite for one in results for suite in _suites(one.name))
     return [Result(f'{where}.{suite}', 'fail',
@@ -217,14 +211,6 @@ def vanished(parts: str, results: list[Result],
                    'expected by plan/suites.txt, but it never reported')
             for suite, least in required(parts, kernel).items()
             if numbers[suite] < least]
-
-
-def _suite(name: str) -> str:
-    """What plan/suites.txt would call the suite of the test NAME."""
-    test = _GUEST.sub('', name, 1)
-    match = re.match(r'((check|check-kernel|clients|host|miri\.\w+)\.)?[^.:]+',
-                     test)
-    return match[0] if match else test
 
 
 def chosen(name: str, pattern: str) -> bool:

@@ -100,19 +100,6 @@ class Checks(support.Case):
             result = check._run('x', ['sh', '-c', script, 'a.py'], self.tmp)
             self.assertEqual((result.status, result.reason), (status, reason))
 
-    def test_wide_lines(self) -> None:
-        self.enterContext(mock.patch.object(check.env, 'REPO', self.tmp))
-        for name, text, reason in (
-                ('a.rs', '/' * 100 + '\n', ''),
-                ('a.rs', 'x\n' + '/' * 101 + '\n', 'a.rs:2'),
-                ('a.c', '\t' * 12 + 'twelve\n', 'a.c:1'),
-                ('a.c', '\t"' + 'x' * 120 + '",\n', ''),
-                ('a.txt', 'x' * 200, '')):
-            with self.subTest(text):
-                result = check._wide([self.write(name, text)])
-                self.assertEqual(result.status, 'fail' if reason else 'pass')
-                self.assertIn(reason, result.reason)
-
     def test_a_check_that_vanished_fails(self) -> None:
         results = [Result(name, 'pass')
                    for name, least in cli.results.required('check').items()

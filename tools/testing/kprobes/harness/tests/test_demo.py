@@ -9,8 +9,8 @@ import demo
 import sessions
 from tests import support
 
-# One line of a guest for each pattern of demo.py that takes a line of its own.
-_BOTH = '''\
+# A line of a guest for each pattern of demo.py.
+_LINES = '''\
 handler_pre: <kernel_clone> p->addr
 handler_post: <kernel_clone> p->addr
 | ffffffff81058640  k  kernel_clone+0x0    [FTRACE]
@@ -23,19 +23,7 @@ kprobe_batch_example: armed
 kernel_clone returned 42 and took 7 ns to execute
 | ffffffff81058640  r  kernel_clone+0x0    [FTRACE]
 | cat-366  [001] ..... 16.5: last: (ksys_read <- vfs_read) ret=1
-kprobe_batch_example: vfs_write: 7 hits, 0 missed, 7 faults'''.split('\n')
-_OF_OURS = '''\
-kprobe_batch_example: handlers made 9 calls to a probed function, 9 missed
-jprobe_example: kernel_clone(returns): flags = 0x1200011, exit_signal = 17
-jprobe_example: kernel_clone(jprobe_return): flags = 0x4111, exit_signal = 17
-| ffffffff81058640  j  kernel_clone+0x0    [FTRACE]
-| ffffffff81058645  k  vfs_read+0x5    [OPTIMIZED]
-$ echo 0 >/proc/sys/debug/kprobes-optimization
-| ffffffff81058645  k  vfs_read+0x5
-$ echo 1 >/proc/sys/debug/kprobes-optimization
-| ffffffff81058646  k  vfs_read+0x6    [OPTIMIZED]
-|   inside                                            148             0
-| exc_int3+0x0/0xb0  -22  the function belongs to the handling'''.split('\n')
+kprobe_batch_example: vfs_write: 7 hits, 0 missed'''.split('\n')
 _SHOWN = ['== a', '$ cat list', '| ffffffff81056d40  k  f+0x0    [FTRACE]',
           'handler_pre: <f> p->addr = 0x00000000c1b2f94f, ip = '
           'ffffffff81056d41', '$ cat on', '| 0', 'f: 22 hits, 0 missed',
@@ -44,16 +32,11 @@ _SHOWN = ['== a', '$ cat list', '| ffffffff81056d40  k  f+0x0    [FTRACE]',
 
 
 class Run(support.Case):
-    def test_each_line_is_needed_as_it_is(self):
-        for lines, impl in (_BOTH, 'c'), (_BOTH + _OF_OURS, 'rust'):
-            self.assertEqual(demo.missing(lines, impl), [])
-            for line in lines:
-                rest = [other for other in lines if other != line]
-                self.assertTrue(demo.missing(rest, impl), line)
-        for old, new in (('-22', '-95'), ('9 missed', '8 missed'),
-                         ('7 faults', '6 faults')):
+    def test_each_line_is_needed(self):
+        self.assertEqual(demo.missing(_LINES), [])
+        for line in _LINES:
             self.assertEqual(len(demo.missing(
-                [line.replace(old, new) for line in lines], 'rust')), 1)
+                [other for other in _LINES if other != line])), 1, line)
 
     def run_with(self, lines, impl='rust', unseen=()):
         built = types.SimpleNamespace(arch='x86_64', impl=impl, release='7.3')
@@ -67,15 +50,14 @@ class Run(support.Case):
         return demo.run(built, '')
 
     def test_what_is_missing_or_not_as_documented_is_refused(self):
-        self.assertEqual(self.run_with(_BOTH + _OF_OURS), 0)
+        self.assertEqual(self.run_with(_LINES), 0)
         with self.refused('not seen: a command-line probe fired',
                           'whole console'):
-            self.run_with([line for line in _BOTH + _OF_OURS
-                           if 'first:' not in line])
+            self.run_with([line for line in _LINES if 'first:' not in line])
         unseen = ['life.rst:3: | 1']
         with self.refused('README and the pages', *unseen):
-            self.run_with(_BOTH + _OF_OURS, unseen=unseen)
-        self.assertEqual(self.run_with(_BOTH, 'c', unseen), 0)
+            self.run_with(_LINES, unseen=unseen)
+        self.assertEqual(self.run_with(_LINES, 'c', unseen), 0)
 
     def test_an_architecture_without_ours_shows_c_and_says_so(self):
         for given, shown, text in (
