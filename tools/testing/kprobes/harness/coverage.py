@@ -33,8 +33,7 @@ ARCH = 'x86_64'
 DRAWN = 5000
 # As many as C at least, times this.
 RATIO = 1.3
-# No two probes of a round are nearer to each other: a jump is over 19 bytes
-# at most.
+# No two of them are nearer to each other: a jump is over 19 bytes at most.
 APART = 32
 # Probes of a round, and of one of refusals, of which the last 32 are kept.
 ROUND = 200
@@ -132,37 +131,33 @@ def is_deadly(place: Place) -> bool:
 def draw(places: list[Place], impl: str, seed: int
          ) -> tuple[list[Place], list[Place]]:
     """(those to register, those left out), by chance, in order."""
-    chosen = random.Random(seed).sample(places, min(DRAWN, len(places)))
-    chosen.sort(key=lambda place: place.at)
+    chance = random.Random(seed)
+    apart: list[Place] = []
+    for place in sorted(chance.sample(places, min(2 * DRAWN, len(places))),
+                        key=lambda place: place.at):
+        if not apart or apart[-1].at + APART <= place.at:
+            apart.append(place)
+    chosen = sorted(chance.sample(apart, min(DRAWN, len(apart))),
+                    key=lambda place: place.at)
     out = [place for place in chosen if impl == 'c' and is_deadly(place)]
-    return [place for place in chosen if place not in set(out)], out
-
-
-def _spread(places: list[Place], most: int) -> list[list[Place]]:
-    """PLACES, in order, in rounds of MOST at most, none near another."""
-    lanes: list[list[Place]] = []
-    for place in places:
-        lane = next((lane for lane in lanes
-                     if lane[-1].at + APART <= place.at), None)
-        if lane is None:
-            lanes.append(lane := [])
-        lane.append(place)
-    # Not all of one part of the kernel at once.
-    return [lane[first::number] for lane in lanes
-            for number in [-(-len(lane) // most)] for first in range(number)]
+    left = frozenset(out)
+    return [place for place in chosen if place not in left], out
 
 
 def rounds(places: list[Place], impl: str) -> list[list[Place]]:
-    """PLACES as lists that do not disturb each other."""
-    refused, others = (
-        [place for place in places
-         if place.said(impl).startswith('refused: ') == wanted]
-        for wanted in (True, False))
-    return _spread(others, ROUND) + _spread(refused, REFUSED_ROUND)
+    """PLACES as lists, each of them from all over the kernel."""
+    lists = []
+    for wanted, most in ((False, ROUND), (True, REFUSED_ROUND)):
+        those = [place for place in places
+                 if place.said(impl).startswith('refused: ') == wanted]
+        number = -(-len(those) // most)
+        lists += [those[first::number] for first in range(number)]
+    return lists
 
 
+# The guest says of an address, in a round and after it, what is there.
 _AT = re.compile(r'coverage: (at|after) ([0-9a-f]+) (-?\d+) (\w+)$')
-# What debugfs shows: a symbol with its offset, and what follows that.
+# It shows the lines of debugfs: a symbol with its offset, and the reason.
 _SHOWN = re.compile(r'coverage: (refused|stays) \S+?\+(0x[0-9a-f]+)/0x\w+'
                     r'(?: \[\w+\])?  (?:-?\d+  )?(.*)$')
 
@@ -238,18 +233,13 @@ def disagreements(places: list[Place], impl: str, heard: Heard
     return found
 
 
-def table(places: list[Place]) -> tuple[list[str], dict[str, Counter]]:
-    """Lines that count what is said of PLACES; and the counts."""
-    counts = {impl: Counter(place.said(impl) for place in places)
-              for impl in env.IMPLS}
-    lines = [f'{len(places):,} instructions']
-    for impl, count in counts.items():
-        lines.append(f'{impl}:')
-        lines += [f'{number:10,} {said}'
-                  for kind in ('jump', 'ftrace', 'breakpoint', 'refused')
-                  for said, number in count.most_common()
-                  if said.partition(':')[0] == kind]
-    return lines, counts
+def table(places: list[Place], impl: str) -> list[str]:
+    """Lines that count what is said of PLACES with IMPL."""
+    counts = Counter(place.said(impl) for place in places)
+    return [f'{number:10,} {said}'
+            for kind in ('jump', 'ftrace', 'breakpoint', 'refused')
+            for said, number in counts.most_common()
+            if said.partition(':')[0] == kind]
 
 
 def _memory(built: Built) -> Path:
@@ -292,10 +282,10 @@ def _said(built: Built, memory: Path) -> list[Place]:
     out = memory.with_suffix('.txt')
     out.unlink(missing_ok=True)
     found = host.booted([(built.obj / 'vmlinux', memory, out)])
-    wrong = [one for one in found if one.status != 'pass']
-    if wrong or not found or not out.exists():
+    failed = [result.reason for result in found if result.status != 'pass']
+    if failed or not found or not out.exists():
         raise env.Refusal('the host test to judge each instruction',
-                          wrong[0].reason if wrong else 'it did not run',
+                          failed[0] if failed else 'it did not run',
                           f'see {env.host(env.LOGS / "coverage-rust.log")}')
     with out.open() as lines:
         return read(lines)
@@ -308,7 +298,7 @@ def _register(built: Built, places: list[Place]) -> qemu.Console:
     files = {}
     for number, places_of in enumerate(rounds(places, built.impl)):
         path = env.WORK / 'coverage' / f'{built.name}-round{number:03}'
-        path.write_text(''.join(f'{one.at:x}\n' for one in places_of))
+        path.write_text(''.join(f'{place.at:x}\n' for place in places_of))
         files[f'/rounds/{number:03}'] = path
     image = guest.initramfs(built, 'coverage',
                             guests.job('coverage', built.impl), module, files)
@@ -324,17 +314,15 @@ def _register(built: Built, places: list[Place]) -> qemu.Console:
 
 
 def _judged(name: str, places: list[Place], where: str) -> list[Result]:
-    """The Results of counting; what of it is for people is said."""
-    lines, counts = table(places)
-    progress.say(f'\n{name}: ' + '\n'.join(lines))
-    ours, theirs = counts['rust']['jump'], counts['c']['jump']
+    """The Results of counting; the counts are printed."""
+    progress.say(f'\n{name}: {len(places):,} instructions')
+    for impl in env.IMPLS:
+        progress.say('\n'.join([f'{impl}:', *table(places, impl)]))
+    ours, theirs = (sum(place.said(impl) == 'jump' for place in places)
+                    for impl in ('rust', 'c'))
     ratio = ours / theirs if theirs else 0
-    progress.say(f'{name}: ours {ours:,}, C\'s {theirs:,}, of '
-                 f'{len(places):,}: {ratio:.3f} times as many')
-    found = [Result(f'{where}.ratio', 'pass' if ratio >= RATIO else 'fail',
-                    '' if ratio >= RATIO else
-                    f'{ours:,} jumps are {ratio:.3f} times C\'s {theirs:,}, '
-                    f'and not {RATIO} times')]
+    told = f'{ours:,} jumps are {ratio:.3f} times C\'s {theirs:,}'
+    progress.say(f'{name}: of {len(places):,} {told}')
     wrongly = []
     for why, those in sorted(lost(places).items(),
                              key=lambda pair: -len(pair[1])):
@@ -344,10 +332,14 @@ def _judged(name: str, places: list[Place], where: str) -> list[Result]:
             wrongly += [f'{place}: {why}' for place in those]
     for text in wrongly[:40]:
         progress.say(f'  {text}')
-    found.append(Result(f'{where}.nothing_lost',
-                        'fail' if wrongly else 'pass',
-                        '; '.join(wrongly[:5])))
-    return found
+    return [_result(f'{where}.ratio', '' if ratio >= RATIO else
+                    f'{told}, and not {RATIO} times'),
+            _result(f'{where}.nothing_lost', '; '.join(wrongly[:5]))]
+
+
+def _result(name: str, why: str) -> Result:
+    """The Result NAME, which has failed if there is a reason WHY."""
+    return Result(name, 'fail' if why else 'pass', why)
 
 
 def _registered(built: Built, places: list[Place], where: str, seed: int
@@ -362,26 +354,21 @@ def _registered(built: Built, places: list[Place], where: str, seed: int
                        died.log)]
     heard = Heard(console.lines)
     wrong = disagreements(chosen, built.impl, heard)
-    said = Counter(one.said(built.impl).partition(':')[0] for one in chosen)
     names = {place.at: str(place) for place in chosen}
     progress.say(f'{built.name}: {len(chosen):,} of {len(chosen) + len(out):,}'
-                 f' registered in {console.seconds:.0f} s ('
-                 + ', '.join(f'{said[kind]:,} {kind}' for kind in sorted(said))
-                 + f'), {len(wrong)} not as said; {len(out)} left out, with '
-                 'which the guest would not live')
+                 f' registered in {console.seconds:.0f} s, {len(wrong)} not as '
+                 f'said; {len(out)} left out, with which the guest would not '
+                 'live')
     for text in wrong[:40]:
         progress.say(f'  {text}')
-    for place in out:
-        progress.say(f'  left out: {place}: {_reason(place.rust)}')
     return logged([
-        Result(f'{where}.registered', 'fail' if wrong else 'pass',
-               f'{len(wrong)}: ' + '; '.join(wrong[:3]) if wrong else ''),
-        Result(f'{where}.restored', 'fail' if heard.unrestored else 'pass',
-               '; '.join([f'{names.get(at, f"{at:x}")}: unregistered, but '
-                          f'the text is not as before: {now}'
-                          for at, now in heard.unrestored.items()][:5])),
-        Result(f'{where}.no-splat', 'fail' if console.splats else 'pass',
-               '; '.join(console.splats[:5]))], console.log)
+        _result(f'{where}.registered',
+                f'{len(wrong)}: ' + '; '.join(wrong[:3]) if wrong else ''),
+        _result(f'{where}.restored', '; '.join([
+            f'{names.get(at, f"{at:x}")}: unregistered, but the text is not '
+            f'as before: {now}' for at, now in heard.unrestored.items()][:5])),
+        _result(f'{where}.no-splat', '; '.join(console.splats[:5]))],
+        console.log)
 
 
 def run() -> list[Result]:

@@ -59,32 +59,30 @@ class Coverage(support.Case):
                          "C's 99, and not 1.3 times")
 
     def test_what_kills_c_is_left_out_with_c(self) -> None:
-        deadly = [_place(1, f'breakpoint: {_LABEL}'),
-                  _place(2, f'refused: {_WAITS}', 'breakpoint: x')]
-        fine = [_place(3), _place(4, f'breakpoint: {_LABEL}', 'ftrace'),
-                _place(5, f'refused: {_WAITS}', 'refused: x'),
-                _place(6, f'breakpoint: {_LOOP}'),
-                _place(7, f'breakpoint: {_WAITS}', 'breakpoint: x')]
+        deadly = [_place(0x100, f'breakpoint: {_LABEL}'),
+                  _place(0x200, f'refused: {_WAITS}', 'breakpoint: x')]
+        fine = [_place(3), _place(0x400, f'breakpoint: {_LABEL}', 'ftrace'),
+                _place(0x500, f'refused: {_WAITS}', 'refused: x'),
+                _place(0x600, f'breakpoint: {_LOOP}'),
+                _place(0x700, f'breakpoint: {_WAITS}', 'breakpoint: x')]
         chosen, out = coverage.draw(deadly + fine, 'c', 1)
         self.assertEqual((chosen, out), (fine, deadly))
         self.assertEqual(coverage.draw(deadly + fine, 'rust', 1),
                          (deadly + fine, []))
 
     def test_rounds_have_all_and_nothing_near(self) -> None:
-        # Few enough for rounds not to be split, and more.
-        for end in 400, 20000:
-            places = [_place(at, 'jump' if at % 3 else 'refused: x')
-                      for at in range(0, end, 5)]
-            rounds = coverage.rounds(places, 'rust')
-            self.assertEqual(sorted(one.at for these in rounds
-                                    for one in these),
-                             [one.at for one in places])
-            for these in rounds:
-                self.assertTrue(all(b.at - a.at >= coverage.APART
-                                    for a, b in zip(these, these[1:])))
-                refused, = {one.rust.startswith('refused') for one in these}
-                self.assertLessEqual(len(these), coverage.REFUSED_ROUND
-                                     if refused else coverage.ROUND)
+        places = [_place(at, 'jump' if at % 3 else 'refused: x')
+                  for at in range(0, 20000, 5)]
+        chosen, _ = coverage.draw(places, 'rust', 1)
+        self.assertTrue(all(b.at - a.at >= coverage.APART
+                            for a, b in zip(chosen, chosen[1:])))
+        rounds = coverage.rounds(chosen, 'rust')
+        self.assertEqual(sorted(sum(rounds, []), key=lambda place: place.at),
+                         chosen)
+        for these in rounds:
+            refused, = {place.rust.startswith('refused') for place in these}
+            self.assertLessEqual(len(these), coverage.REFUSED_ROUND
+                                 if refused else coverage.ROUND)
 
     def test_all_is_as_it_was_said(self) -> None:
         found = {place: place.rust for place in (
@@ -124,28 +122,18 @@ class Coverage(support.Case):
 
     def test_reasons_of_others_are_not_taken(self) -> None:
         # One stays that is not ours, so nobody knows which is whose.
-        place = _place(0x10, f'breakpoint: {_LABEL}')
-        more = [f'coverage: stays g+0x10/0x90  {_LABEL}']
-        self.assertEqual(len(self.wrong('rust', {
-            place: f'breakpoint: {_LABEL}'}, more)), 1)
-        # Refusals of rounds before stand before ours.
-        place = _place(0x10, f'refused: {_WAITS}')
-        line, = [line for line in _say({place: place.rust})
+        stays = _place(0x10, f'breakpoint: {_LABEL}')
+        refused = _place(0x10, f'refused: {_WAITS}')
+        line, = [line for line in _say({refused: refused.rust})
                  if ' refused ' in line]
-        old = line.replace('waits', 'waited')
-        self.assertEqual(self.wrong('rust', {place: place.rust}, [old, line],
-                                    [line]), [])
-        # Another place with the same reason.
-        other = line.replace('f+0x10', 'f+0x11')
-        self.assertEqual(len(self.wrong('rust', {place: place.rust}, [other],
-                                        [line])), 1)
-
-    def test_what_was_not_tried_and_troubles(self) -> None:
-        place = _place(0x10)
-        told = coverage.disagreements([place], 'c', coverage.Heard([]))
-        self.assertEqual(len(told), 2)
-        told = self.wrong('c', {place: 'jump'}, ['coverage: trouble wait'])
-        self.assertEqual(told, ['coverage: trouble wait'])
+        for place, more, without, wrong in (
+                (stays, [f'coverage: stays g+0x10/0x90  {_LABEL}'], [], 1),
+                # Refusals of rounds before stand before ours.
+                (refused, [line.replace('waits', 'waited'), line], [line], 0),
+                # Another place with the same reason.
+                (refused, [line.replace('f+0x10', 'f+0x11')], [line], 1)):
+            self.assertEqual(len(self.wrong(
+                'rust', {place: place.rust}, more, without)), wrong)
 
     def registered(self, more: Iterable[str] = (),
                    splats: Iterable[str] = (),
@@ -166,22 +154,22 @@ class Coverage(support.Case):
 
     def test_each_check_of_registering_fails_alone(self) -> None:
         fine = {'x.registered': '', 'x.restored': '', 'x.no-splat': ''}
-        self.assertEqual(self.registered(), fine)
-        self.assertEqual(
-            self.registered(['coverage: trouble wait']),
-            {**fine, 'x.registered': '1: coverage: trouble wait'})
-        self.assertEqual(
-            self.registered(['coverage: after ff10 0 jump',
-                             'coverage: after ff30 0 changed']),
-            {**fine, 'x.restored':
-             'ff10 f+0x10: unregistered, but the text is not as before: jump; '
-             'ff30: unregistered, but the text is not as before: changed'})
-        self.assertEqual(self.registered(splats=['WARNING: so', 'BUG: so']),
-                         {**fine, 'x.no-splat': 'WARNING: so; BUG: so'})
         died = coverage.qemu.Died('x', 'it died', 'look', [])
-        with mock.patch.object(died, 'show'):
-            self.assertEqual(self.registered(died=died),
-                             {'x.boot': 'it died'})
+        self.enterContext(mock.patch.object(died, 'show'))
+        for said, expected in (
+                ({}, fine),
+                ({'more': ['coverage: trouble wait']},
+                 {**fine, 'x.registered': '1: coverage: trouble wait'}),
+                ({'more': ['coverage: after ff10 0 jump']},
+                 {**fine, 'x.restored': 'ff10 f+0x10: unregistered, but the '
+                  'text is not as before: jump'}),
+                ({'splats': ['WARNING: so', 'BUG: so']},
+                 {**fine, 'x.no-splat': 'WARNING: so; BUG: so'}),
+                ({'died': died}, {'x.boot': 'it died'})):
+            self.assertEqual(self.registered(**said), expected)
+        # A guest that says nothing has tried nothing and has not ended.
+        self.assertEqual(len(coverage.disagreements(
+            [_place(0x10)], 'c', coverage.Heard([]))), 2)
 
     def test_memory_is_copied_when_all_is_still(self) -> None:
         built = mock.Mock(obj=self.tmp, impl='c')
