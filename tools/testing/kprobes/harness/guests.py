@@ -116,35 +116,30 @@ def client_tests(built: Built) -> list[Result]:
     return results.judge(_with(ending, cases), *lists(built))
 
 
-_FORM_FAULTS = {'wrong': 'runs wrongly',
-                'probed though it breaks': 'probes though they break',
-                'refused though it works': 'refuses though they work'}
+# The kinds of forms that are not right, as the guest calls them.
+_FORM_FAULTS = ('wrong', 'probed though it breaks', 'refused though it works')
 
 
 def _say_forms(built, lines):
-    """What the forms test counted: in few words, and all of it in a file."""
+    """Print in few words what the forms test counted; all goes into a file."""
     counted = [line.removeprefix('forms: ') for line in lines
                if line.startswith('forms: ')]
-    total = next((line.removeprefix('sum: ') for line in counted
-                  if line.startswith('sum: ')), None)
-    if not total:
+    if not any(line.startswith('sum: ') for line in counted):
         return
     env.RESULTS.mkdir(parents=True, exist_ok=True)
     path = env.RESULTS / f'forms-{built.name}.txt'
     path.write_text('\n'.join(counted) + '\n')
-    progress.say(f'instruction forms: {total}; each that is not right: '
-                 f'{env.host(path)}')
-    who = {'c': 'C', 'rust': 'Rust'}[built.impl]
-    for under in ('', ' under a jump'):
-        for kind, does in _FORM_FAULTS.items():
-            groups = Counter(line.split(': ')[1] for line in counted
-                             if line.startswith(f'{kind}{under}: '))
-            progress.say(f'{who} {does}{under}: {sum(groups.values())} forms'
-                         + ''.join(f', {count} of {name}'
-                                   for name, count in groups.items()))
     for line in counted:
-        if line.startswith('jumps: '):
+        if line.startswith(('sum: ', 'jumps: ')):
             progress.say(f'instruction forms, {line}')
+    for kind in (f'{fault}{under}' for under in ('', ' under a jump')
+                 for fault in _FORM_FAULTS):
+        groups = Counter(line.split(': ')[1] for line in counted
+                         if line.startswith(f'{kind}: '))
+        progress.say(f'{built.impl}: {sum(groups.values())} forms {kind}'
+                     + ''.join(f', {count} of {name}'
+                               for name, count in groups.items()))
+    progress.say(f'each form that is not right: {env.host(path)}')
 
 
 def _early_probes(built):
@@ -237,11 +232,11 @@ def chosen(built: Built, part: str, test: str) -> list[Result]:
             and leaf.name.endswith(('.boot', '.no-splat'))]
 
 
-# What the guest says, and what the emulation is then told.
+# Lines of the guest, and the words for QEMU's monitor that follow them.
 _PIECES = {'# the storm begins': 'one-insn-per-tb on',
            '# the storm is over': 'one-insn-per-tb off'}
 
-# What is shown of it.
+# Lines of a storm that are shown.
 _STORM_SAYS = tuple(f'# {head}' for head in (
     'anchored:', 'loose:', 'jumps:', 'jumps_loose:', 'boundaries:',
     'returns:', 'returns_loose:', 'modules_', 'cpus_', 'jumps_are')) + tuple(

@@ -137,16 +137,15 @@ def _make_mails(target: overlay.Target, out: Path) -> list[Path]:
     return sorted(out.glob('*.patch'))
 
 
-# A probe on what handles probes never ends: there is nothing to go on with, in
-# C as in Rust. The mail says so, too: see series.list.
-_BUG = '+\tBUG();'
-
-
 def _ignored(mail: Path) -> list[str]:
-    """What checkpatch.pl need not say of MAIL: that it has this one BUG()."""
-    added = re.findall(r'^\+(?!\s*(?://|/?\*))[^"\n]*\b(?:\w+_)?BUG(?:_ON\w*)?\(.*$',
+    """The option of checkpatch.pl for a MAIL that adds one BUG() in C.
+
+    A probe on what handles probes never ends: there is nothing to go on with,
+    in C as in Rust. The mail says so, too: see series.list.
+    """
+    added = re.findall(r'^\+(?!\s*(?://|/?\*))[^"\n]*BUG(?:_ON\w*)?\(.*$',
                        mail.read_text(errors='replace'), re.M)
-    return ['--ignore=AVOID_BUG'] if added == [_BUG] else []
+    return ['--ignore=AVOID_BUG'] if added == ['+\tBUG();'] else []
 
 
 def _checkpatch(mails: list[Path], tree: Path) -> None:
@@ -164,8 +163,8 @@ def _checkpatch(mails: list[Path], tree: Path) -> None:
                           'mend the files they complain about')
 
 
-# What the options of our configurations are offered by: a line of a file of the
-# kernel's that a patch changes. The first is for all that is in the crate.
+# Each option of our configurations, with the file of the kernel's that a patch
+# changes and the line there that offers it. The first stands for the crate.
 _OFFERS = (
     ('RUST_KERNEL_KPROBES_KUNIT_TEST', 'arch/Kconfig',
      'source "rust/kprobes/Kconfig"'),

@@ -65,10 +65,8 @@ class Builds(support.Case):
             (('series 4/4 rust', 3, 'build-rust'), ())])
 
     def test_a_series_that_is_not_whole(self):
-        for mails, *words in (
-                ((0, 2), 'rust/kprobes/Kconfig', 'patches/'),
-                ((0, 1), 'SAMPLE_KPROBES_BATCH', 'patches/'),
-                ((2, 2), '3.patch to apply')):
+        for mails, *words in (((0, 1), 'SAMPLE_KPROBES_BATCH', 'patches/'),
+                              ((2, 2), '3.patch to apply')):
             with self.refused(*words):
                 series._build_each([self.mails[mail] for mail in mails])
             # A refusal leaves the copy that it is about.
@@ -79,17 +77,12 @@ class Mails(support.Case):
     def test_checkpatch_may_warn_of_one_bug_only(self):
         allowed = ['--ignore=AVOID_BUG']
         for lines, options in (
-                (('+\tBUG();', '-\tBUG_ON(x);', '+\tBUILT_BUGGY();',
-                  '+//! BUG() and WARN()', '+ * BUG() traps.',
-                  '+    Of => "BUG() traps",'), allowed),
+                (('+\tBUG();', '-\tBUG_ON(x);', '+//! BUG() and WARN()',
+                  '+ * BUG() traps.', '+    Of => "BUG() traps",'), allowed),
                 ((), []), (('+\tBUG();', '+\tBUG();'), []),
-                (('+\t\tBUG();',), []), (('+\tVM_BUG_ON(x);',), []),
-                (('+\tBUG();', '+\tBUG_ON(x);'), []),
-                (('+\tBUG();', '+\tif (x) BUG();'), []),
-                (('+\tBUG();', '+\tBUG_ON(x ||'), [])):
+                (('+\tVM_BUG_ON(x);',), []),
+                (('+\tBUG();', '+\tif (x) BUG();'), [])):
             with self.subTest(lines):
                 mail = self.write('1.patch', 'No BUG() here\n@@ -1 +1 @@\n'
                                   + ''.join(f'{line}\n' for line in lines))
                 self.assertEqual(series._ignored(mail), options)
-        text = (env.REPO / 'rust/kprobes/abi.c').read_text()
-        self.assertEqual(text.count('\tBUG();\n'), 1)
