@@ -7,6 +7,7 @@ compared: what goes well with C has to go well with ours, and to print the
 same. What C does not do either is not applicable.
 """
 
+import itertools
 import os
 import re
 import shutil
@@ -167,32 +168,32 @@ def compare(name: str, with_c: Outcome | None, with_rust: Outcome | None,
 
     DIFFERS says why the outputs may not be the same.
     """
-    def failure(why: str) -> Result:
-        return Result(dotted(name), 'fail', why)
     passes = with_c and with_c.status == 'pass'
+    status, why = 'fail', ''
     if not with_rust:
-        return failure('it was not run with ours'
-                       + ('' if with_c else ', nor with C'))
-    if with_rust.status == 'pass':
-        if not passes or differs or with_c.out == with_rust.out:
-            return Result(dotted(name), 'pass')
-        return failure('another output than with C: '
-                       + difference(with_c.out, with_rust.out))
-    if passes:
-        return failure(f'it passes with C: {with_rust.why}')
-    if not with_c:
-        return failure('not applicable: it was not run with C')
-    return Result(dotted(name), 'skip', f'not applicable: {with_c.why}')
+        why = 'it was not run with ours' + ('' if with_c else ', nor with C')
+    elif with_rust.status == 'pass':
+        if passes and not differs and with_c.out != with_rust.out:
+            why = 'another output than with C: ' \
+                + difference(with_c.out, with_rust.out)
+        else:
+            status = 'pass'
+    elif passes:
+        why = f'it passes with C: {with_rust.why}'
+    elif not with_c:
+        why = 'not applicable: it was not run with C'
+    else:
+        status, why = 'skip', f'not applicable: {with_c.why}'
+    return Result(dotted(name), status, why)
 
 
 def difference(before: str, after: str) -> str:
     """The first lines in which two texts differ."""
-    theirs, ours = before.splitlines(), after.splitlines()
-    for number in range(max(len(theirs), len(ours))):
-        left, right = (lines[number] if number < len(lines) else '(its end)'
-                       for lines in (theirs, ours))
-        if left != right:
-            return f'line {number + 1}: "{left}" with C, "{right}" with ours'
+    for number, (theirs, ours) in enumerate(itertools.zip_longest(
+            before.splitlines(), after.splitlines(), fillvalue='(its end)'),
+            1):
+        if theirs != ours:
+            return f'line {number}: "{theirs}" with C, "{ours}" with ours'
     return 'only in how lines end'
 
 

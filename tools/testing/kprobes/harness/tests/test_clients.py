@@ -22,27 +22,25 @@ def passed(out='', seconds=1):
 
 
 class Comparing(support.Case):
-    def test_what_becomes_of_both_outcomes(self) -> None:
+    def test_the_result_of_both_outcomes(self) -> None:
         other = 'another output than with C: '
+        fails, skips = Outcome('fail', 'no'), Outcome('skip', 'no')
         for with_c, with_rust, status, reason in (
                 (passed('1\n'), passed('1\n'), 'pass', ''),
                 (passed('1\n2\n'), passed('1\n'), 'fail',
                  f'{other}line 2: "2" with C, "(its end)" with ours'),
                 (passed('1\n'), passed('1'), 'fail',
                  f'{other}only in how lines end'),
-                *((Outcome(one, 'no file'), Outcome(two, 'x'), 'skip',
-                   'not applicable: no file')
-                  for one in ('fail', 'skip') for two in ('fail', 'skip')),
-                *((passed(), Outcome(one, 'no'), 'fail',
-                   'it passes with C: no') for one in ('fail', 'skip')),
-                *((Outcome(one, 'no'), passed('1'), 'pass', '')
-                  for one in ('fail', 'skip')),
+                (fails, skips, 'skip', 'not applicable: no'),
+                (skips, fails, 'skip', 'not applicable: no'),
+                (passed(), fails, 'fail', 'it passes with C: no'),
+                (passed(), skips, 'fail', 'it passes with C: no'),
+                (fails, passed('1'), 'pass', ''),
                 (None, passed('1'), 'pass', ''),
                 (passed(), None, 'fail', 'it was not run with ours'),
                 (None, None, 'fail', 'it was not run with ours, nor with C'),
-                *((None, Outcome(one, 'x'), 'fail',
-                   'not applicable: it was not run with C')
-                  for one in ('fail', 'skip'))):
+                (None, fails, 'fail',
+                 'not applicable: it was not run with C')):
             self.assertEqual(clients.compare('perf/a', with_c, with_rust),
                              Result('clients.perf.a', status, reason))
         # Another output may be explained.
@@ -55,42 +53,39 @@ class Running(support.Case):
         super().setUp()
         for name in ('perf/a', 'perf/b', 'stap/a', 'upstream/all', bpf.CASE):
             self.write(f'work/cases/{name}.sh', '# x\n')
-        self.built = SimpleNamespace(
-            impl='rust', name='x86_64-rust-clients', arch='x86_64',
-            obj=env.WORK / 'obj', tree=env.WORK / 'tree')
-        self.write('work/obj/samples/one.ko', 'one')
-        self.modules = {
-            clients._LIVEPATCH: self.write('work/m/patched.ko', 'patched'),
-            bpf.KMODS: self.write('work/m/testmod.ko', 'testmod')}
-        self.console, self.outs, self.splats = [], {}, []
-        self.died, self.jobs, self.uncompiled = None, [], {}
+        self.built = SimpleNamespace(impl='rust', name='x86_64-rust-clients',
+                                     obj=env.WORK / 'obj')
+        self.console, self.outs, self.died = [], {}, None
+        self.jobs, self.uncompiled = [], {}
+
+        def prepare(_built, names):
+            return env.WORK, {name: why for name, why
+                              in self.uncompiled.items() if name in names}
         for where, name, put in (
                 (clients, 'FOLDER', env.WORK / 'cases'),
                 (clients, '_KEPT', env.WORK / 'kept'),
-                (clients.kernel, 'upstreams',
-                 lambda _, folder: [self.modules[folder]]),
+                (clients, '_modules', lambda _: env.WORK),
                 (clients.guest, 'initramfs',
                  lambda _built, _name, job: self.jobs.append(job)),
                 (clients.qemu, 'boot', self.boot),
-                (clients.stap, 'prepare', self.prepare),
-                (clients.bpf, 'prepare', self.prepare)):
+                (clients.stap, 'prepare', prepare),
+                (clients.bpf, 'prepare', prepare)):
             self.enterContext(mock.patch.object(where, name, put))
         self.enterContext(mock.patch.dict('os.environ',
                                           {'KP_CLIENTS': '/clients'}))
 
-    def prepare(self, _built, names):
-        return env.WORK / 'made', {name: why for name, why
-                                   in self.uncompiled.items() if name in names}
-
     def boot(self, _built, _image, *, on_line, extra, **_):
-        self.shares = [word for word in extra if word.startswith('local,')]
+        # The guest can write its results, and nothing else.
+        self.assertEqual([word for word in extra if word.startswith('local,')
+                          and 'readonly=on' not in word
+                          and 'id=results' not in word], [])
         for name, text in self.outs.items():
             self.write(f'work/kept/rust/{name}.out', text)
         for line in self.console:
             on_line(line)
         if self.died:
             raise self.died
-        return SimpleNamespace(splats=self.splats)
+        return SimpleNamespace(splats=['BUG: x'])
 
     def run_cases(self, *names):
         with contextlib.redirect_stderr(io.StringIO()):
@@ -105,17 +100,16 @@ class Running(support.Case):
     def test_what_the_guest_says_and_what_cases_print(self) -> None:
         self.console = ['case: perf/a begins', 'case: perf/a pass 12: ',
                         'case: perf/b fail 3: status 1: no']
-        self.outs = {'perf/a': '20 calls\n', 'perf/b': 'x\n'}
-        self.splats = ['BUG: x']
-        self.assertEqual(self.run_cases('perf/a', 'perf/b'), ({
-            'perf/a': Outcome('pass', '', 12, '20 calls\n'),
-            'perf/b': Outcome('fail', 'status 1: no', 3, 'x\n')},
-            ['BUG: x']))
+        self.outs = {'perf/a': '20 calls\n'}
+        outcomes = {'perf/a': Outcome('pass', '', 12, '20 calls\n'),
+                    'perf/b': Outcome('fail', 'status 1: no', 3, '')}
+        self.assertEqual(self.run_cases('perf/a', 'perf/b'),
+                         (outcomes, ['BUG: x']))
         self.assertIn('CASES="perf/a perf/b"', self.jobs[0])
-        # The guest can write its results, and nothing else.
-        self.assertEqual([share for share in self.shares
-                          if 'readonly=on' not in share and
-                          'id=results' not in share], [])
+        # A guest that dies tells what it had.
+        self.died = qemu.Died('it', 'the kernel died\nmore', 'look', [])
+        self.assertEqual(self.run_cases('perf/a', 'perf/b'),
+                         (outcomes, ['the kernel died']))
 
     def test_parts_of_a_case_are_cases(self) -> None:
         self.outs = {'upstream/all': 'leaf: kprobe/one pass\n'
@@ -131,13 +125,6 @@ class Running(support.Case):
         self.assertEqual(outcomes.pop('upstream/all/all').why, 'left behind')
         self.assertEqual(outcomes, parts)
 
-    def test_a_guest_that_dies_tells_what_it_had(self) -> None:
-        self.died = qemu.Died('it', 'the kernel died\nmore', 'look', [])
-        self.console = ['case: perf/a pass 1: ']
-        outcomes, problems = self.run_cases('perf/a', 'perf/b')
-        self.assertEqual((list(outcomes), problems),
-                         (['perf/a'], ['the kernel died']))
-
     def test_what_does_not_compile_is_skipped_and_not_run(self) -> None:
         self.uncompiled = {'stap/a': 'error: x', bpf.CASE: 'error: y'}
         skipped = {name: Outcome('skip', f'it does not compile: {why}')
@@ -145,7 +132,7 @@ class Running(support.Case):
         # Where there is nothing else, nothing is booted.
         self.assertEqual(self.run_cases(*skipped), (skipped, []))
         self.assertEqual(self.jobs, [])
-        self.assertEqual(self.run_cases('perf/a', *skipped), (skipped, []))
+        self.assertEqual(self.run_cases('perf/a', *skipped)[0], skipped)
         self.assertIn('CASES="perf/a"', self.jobs[0])
 
     def judged(self, impls, outcomes):
@@ -193,6 +180,7 @@ def told(name, verdict, *log):
 
 class Verdicts(support.Case):
     def test_each_verdict_has_a_status_and_a_reason(self) -> None:
+        silent = 'it came to no end: '
         for lines, status, reason in (
                 (told('kprobe/a', 'PASS', '+ exit 0'), 'pass', ''),
                 (told('kprobe/a', 'FAIL', '+ 1', '+ 2', '+ 3', '+ 4', '5'),
@@ -209,22 +197,18 @@ class Verdicts(support.Case):
                  'skip', 'unsupported: + [ 1 -le 1 ]'),
                 # What a test prints is no verdict.
                 (told('kprobe/a', None, 'verdict: [1]b\t[PASS]'), 'fail',
-                 'it came to no end: verdict: [1]b\t[PASS]'),
+                 f'{silent}verdict: [1]b\t[PASS]'),
                 # The guest ends within it.
                 (told('kprobe/a', 'PASS', 'x')[:-1], 'fail',
-                 'it came to no end: it has said nothing')):
-            self.assertEqual(ftrace.judge(lines, 'x', ['kprobe/a']), [
-                Result('x.clients.kprobe.a', status, reason)])
-
-    def test_one_does_not_speak_for_the_next(self) -> None:
-        self.assertEqual([(result.name, result.status) for result in
-                          ftrace.judge([
-                              *told('kprobe/a', 'PASS', 'a'), 'client: end',
-                              *told('kprobe/b', None),
-                              *told('kprobe/c', 'XFAIL')], 'x',
-                              ['kprobe/a', 'kprobe/d'])], [
-            ('x.clients.kprobe.a', 'pass'), ('x.clients.kprobe.b', 'fail'),
-            ('x.clients.kprobe.c', 'skip'), ('x.clients.kprobe.d', 'fail')])
+                 f'{silent}it has said nothing')):
+            # One does not speak for the next.
+            lines += [*told('kprobe/b', None), 'client: end']
+            self.assertEqual(
+                ftrace.judge(lines, 'x', ['kprobe/a', 'kprobe/c']),
+                [Result('x.clients.kprobe.a', status, reason),
+                 Result('x.clients.kprobe.b', 'fail',
+                        f'{silent}it has said nothing'),
+                 Result('x.clients.kprobe.c', 'fail', 'it was not run')])
 
 
 class Piece(support.Case):

@@ -61,7 +61,7 @@ class Coverage(support.Case):
     def test_what_kills_c_is_left_out_with_c(self) -> None:
         deadly = [_place(0x100, f'breakpoint: {_LABEL}'),
                   _place(0x200, f'refused: {_WAITS}', 'breakpoint: x')]
-        fine = [_place(3), _place(0x400, f'breakpoint: {_LABEL}', 'ftrace'),
+        fine = [_place(0x300), _place(0x400, f'breakpoint: {_LABEL}', 'ftrace'),
                 _place(0x500, f'refused: {_WAITS}', 'refused: x'),
                 _place(0x600, f'breakpoint: {_LOOP}'),
                 _place(0x700, f'breakpoint: {_WAITS}', 'breakpoint: x')]
