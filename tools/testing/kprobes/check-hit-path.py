@@ -4,7 +4,6 @@
 
     check-hit-path.py VMLINUX
     check-hit-path.py --text-of OBJECT|FOLDER...
-    check-hit-path.py --direct-in OBJECT...
 
 The first form disassembles a linked kernel and follows direct calls and jumps
 from the entries of the hit path. It fails on a callee that a probe could be
@@ -16,9 +15,6 @@ indirect call or jump in a function that calls no handlers. Callees in
 The second form fails on code outside .kprobes.text in objects, or in those that
 a built folder puts into the kernel (initcalls, KASAN's constructors and
 patched-in alternatives excepted).
-
-The third form fails on an indirect call or jump in objects, also through one of
-the kernel's thunks: in assembly whose ways are all known.
 """
 import bisect
 import functools
@@ -60,7 +56,8 @@ MACHINES = {
         table=re.compile(r'jmp[lqw]?\s+\*.*\(,%\w+,8\)'),
         thunk=re.compile(r'__x86_indirect_(call_|jump_)?thunk_'),
         return_thunk=re.compile(r'__x86_return_thunk$'),
-        entries=('kprobe_int3_handler',),
+        entries=('kprobe_int3_handler', 'rust_kprobes_jprobe_enter',
+                 'rust_kprobes_jprobe_over'),
         handlers=re.compile(r'kprobe_int3_handler$')),
 }
 
@@ -127,8 +124,9 @@ class Kernel:
         self.sizes: dict[int, int] = {}
         for symbol, value, size, kind in elf.symbols():
             self.addr.setdefault(symbol, value)
-            # The thunks are no functions by their type.
-            if kind == 'FUNC' or self.machine.thunk.match(symbol) \
+            # In assembly some are no functions by their type.
+            if kind == 'FUNC' or kind == 'NOTYPE' and size \
+                    or self.machine.thunk.match(symbol) \
                     or self.machine.return_thunk.match(symbol):
                 self.sizes[value] = max(size, self.sizes.get(value, 0))
                 self.names.setdefault(value, symbol)
@@ -263,30 +261,10 @@ def check_objects(names: list[str]) -> int:
     return failed
 
 
-def check_direct(names: list[str]) -> int:
-    """The third form."""
-    failed = 0
-    for name in names:
-        machine = machine_of(Elf(name))
-        # An instruction, or the symbol that the one before it is of.
-        for function, _, text in disassembled(name):
-            mnemonic, operands = split(machine, text)
-            if (machine.branch.match(mnemonic) and machine.indirect.search(operands)
-                    or machine.thunk.search(operands)):
-                print(f'{name}: {function}: expected direct calls and jumps only, '
-                      f'found: {mnemonic} {operands}')
-                failed = 1
-    return failed
-
-
 def main() -> int:
     """Returns the exit status."""
     form, *names = sys.argv[1:]
-    if form == '--text-of':
-        return check_objects(names)
-    if form == '--direct-in':
-        return check_direct(names)
-    return check_vmlinux(form)
+    return check_objects(names) if form == '--text-of' else check_vmlinux(form)
 
 
 if __name__ == '__main__':

@@ -142,9 +142,6 @@ def run(built: Built, neutral: bool = True) -> list[Result]:
             _script('text', hit_path, '--text-of', *objects)]
         if built.has('KASAN'):
             results.append(_script('kasan', 'check-kasan.py', *objects))
-        results += [_script(Path(name).stem, hit_path, '--direct-in',
-                            built.obj / name)
-                    for name in built.machine.direct_objects]
         if built.machine.rethooks and built.has('RETHOOK'):
             results.append(_rethook(built))
         results += [_clippy(built),

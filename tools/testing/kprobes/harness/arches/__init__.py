@@ -63,8 +63,6 @@ class Arch:
     # What the kernel says when it dies: of a division by zero, of BUG(), and
     # before the place.
     oops: dict[str, str] = field(default_factory=dict)
-    # Objects without an indirect branch, below the objects of a kernel.
-    direct_objects: tuple[str, ...] = ()
     # Parts of the tests that exist for it so far.
     crashes: bool = False
     clients: bool = False

@@ -55,6 +55,4 @@ ARCH = Arch(
     entry_marks={'X86_KERNEL_IBT': 4}, early_probe=5,
     oops={'division': 'Oops: divide error', 'bug': 'kernel BUG at',
           'at': 'RIP: 0010:'},
-    # Its way into a handler is a return: no marks, no checks.
-    direct_objects=('arch/x86/kprobes/jprobe.o',),
     crashes=True, clients=True, rethooks=True, pieces=_PIECES)
