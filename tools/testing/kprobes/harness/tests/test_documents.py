@@ -5,8 +5,6 @@ from unittest import mock
 
 import documents
 import env
-import guest
-import modules
 import page_listings
 import page_tables
 import sessions
@@ -23,21 +21,14 @@ class Pages(support.Case):
         repo = self.tmp / 'repo'
         for owner, name, value in (
                 (documents, 'PAGES', repo / 'Documentation/x'),
-                (env, 'REPO', repo), (page_listings, 'JOBS', self.tmp),
-                (modules, 'shown',
-                 lambda _: ('x', ['$ insmod a', 'loaded a']))):
+                (env, 'REPO', repo)):
             self.enterContext(mock.patch.object(owner, name, value))
         for path, text in (
                 ('Makefile', 'COMMANDS := run test-all \\\n\tmodule\n'),
                 ('README.md', ''),
                 ('tools/storm/Kbuild', 'obj-m := a.o\n'),
-                ('clauses/Kbuild', 'x-y := hit.o\n'),
-                ('bench/Kbuild', 'x-y := miss.o\n'),
-                *((name, '// licence\n\nlet a;\n\tlet b;\n')
-                  for name in ('rust/a.rs', 'clauses/hit.c', 'bench/hit.c'))):
+                ('rust/a.rs', '// licence\n\nlet a;\n\tlet b;\n')):
             self.write(f'repo/{path}', text)
-        self.write('a.sh', 'suite files\n\tcheck U2_a b\nsuite x\n'
-                   'check U2_b b\n')
 
     def page(self, text, name=_PAGE):
         return self.write(f'repo/{name}', text)
@@ -87,26 +78,16 @@ class Pages(support.Case):
     def test_listings(self):
         file = 'let a;\n        let b;'
         for how, listing, why in (
-                ('picture', 'box -> box', ''),
-                ('test files.U2_a', 'line', ''),
-                ('test files.U2_b', 'line', 'U2_b: no such test'),
+                ('picture', 'box -> box', ''), ('make run', '| 1', ''),
                 ('file rust/a.rs', file, ''),
                 ('file rust/a.rs', file + '\nx', 'has another text'),
-                ('file rust/b.rs', file, 'no test builds it'),
-                ('make run', '$ cat list\n| 1', ''),
-                ('make run', '| 1', 'has no line that begins'),
-                ('make module', '$ insmod a\nloaded a', ''),
-                ('make module', '$ insmod b\nloaded a', 'no example'),
                 ('guess', 'box', 'nothing says how it is known')):
             listing = listing.replace('\n', '\n  ')
             self.refused_by(page_listings, f'.. checked: {how}\n\nThis::\n\n'
                             f'  {listing}\n\nText.\n', why)
+        self.refused_by(page_listings, '.. literalinclude:: ../a.c\n', '')
         self.refused_by(page_listings, 'This::\n\n  box\n',
                         'nothing says how it is known')
-        for path, why in (('rust/a.rs', ''), ('clauses/hit.c', ''),
-                          ('bench/hit.c', 'no test builds it')):
-            self.refused_by(page_listings,
-                            f'.. literalinclude:: ../../{path}\n', why)
 
 
 class Tables(support.Case):
