@@ -3,15 +3,13 @@
 
 The crate has of that header what others call, and no more. So each function
 of it that is called outside of the C implementation must be in the kernel
-that was built, also where the caller was not; and each file that knows of
-return hooks must be named in returns.rst.
+that was built, also where the caller was not.
 """
 
 import fnmatch
 import re
 from pathlib import Path
 
-import env
 import procs
 from kernel import Built
 
@@ -23,17 +21,16 @@ _OTHERS = ('include/linux/rethook.h', 'kernel/trace/rethook.c',
            'rust/*')
 _COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*', re.S)
 _CALLED = re.compile(r'\b((?:arch_)?rethook_\w+)\s*\(')
-_TOLD = env.REPO / 'Documentation/trace/rust-kprobes/returns.rst'
 
 
 def troubles(tree: Path, folder: str, symbols: set[str]) -> list[str]:
-    """Functions that are called and not in SYMBOLS, and users untold of.
+    """Functions that are called and not in SYMBOLS.
 
     Of arch/ of TREE it looks at FOLDER alone.
     """
     folders = [name for name in (*_FOLDERS, f'arch/{folder}')
                if (tree / name).is_dir()]
-    texts, told = [], _TOLD.read_text()
+    texts = []
     for name in sorted(procs.output(
             ['grep', '-rlI', 'rethook', '--include=*.[chS]', *folders],
             cwd=tree).split()):
@@ -43,9 +40,6 @@ def troubles(tree: Path, folder: str, symbols: set[str]) -> list[str]:
             continue
         texts += [f'{name} calls {function}(), which the kernel does not have'
                   for function in sorted({*_CALLED.findall(code)} - symbols)]
-        if name not in told:
-            texts.append(f'{name} uses return hooks, and {_TOLD.name} does '
-                         'not name it')
     return texts
 
 

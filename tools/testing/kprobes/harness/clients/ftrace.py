@@ -41,25 +41,13 @@ def names() -> list[str]:
             for path in files() if path.endswith('.tc')]
 
 
-def _why(log: list[str]) -> str:
-    """What a test has said at its end; else the last command that it ran."""
-    words = [line for line in log if line and not line.startswith(
-        ('+', 'execute'))]
-    commands = [line for line in log if line.startswith('+')
-                and not re.match(r'\+ (kill|exit|exit_\w+)\b', line)]
-    # One of them breaks its line in the middle of a word.
-    return ' '.join(words[-2:]) or (commands or ['it has said nothing'])[-1]
-
-
 def _result(name: str, verdict: str | None, log: list[str]) -> Result:
+    """The Result of a test, with the last lines of its LOG as the reason."""
     if verdict == 'PASS':
         return Result(name, 'pass')
-    if verdict in _SKIPPED:
-        return Result(name, 'skip', f'{verdict.lower()}: {_why(log)}')
-    if not verdict:
-        return Result(name, 'fail', 'it came to no end: ' + _why(log))
-    return Result(name, 'fail', f'{verdict.lower()}: '
-                  + '; '.join(line.strip() for line in log[-4:]))
+    said = '; '.join(line.strip() for line in log[-4:]) or 'it has said nothing'
+    return Result(name, 'skip' if verdict in _SKIPPED else 'fail',
+                  f'{(verdict or "it came to no end").lower()}: {said}')
 
 
 def judge(lines: Iterable[str], prefix: str, wanted: Iterable[str]

@@ -170,31 +170,3 @@ class Coverage(support.Case):
         # A guest that says nothing has tried nothing and has not ended.
         self.assertEqual(len(coverage.disagreements(
             [_place(0x10)], 'c', coverage.Heard([]))), 2)
-
-    def test_memory_is_copied_when_all_is_still(self) -> None:
-        built = mock.Mock(obj=self.tmp, impl='c')
-        built.name = 'k'
-        self.write('System.map', 'ffffffff81000000 T _text\n'
-                   'ffffffff81001000 R __init_begin\n')
-        # Of a run before.
-        memory = self.write('work/coverage/k.memory', 4096 * ' ')
-        commands = []
-
-        def tell(_, words):
-            commands.append(words.split()[:3])
-            if words.startswith('pmemsave'):
-                memory.write_bytes(bytes(4096))
-
-        def boot(*_, on_line, **__):
-            on_line('coverage: almost')
-            self.assertEqual(commands, [])
-            on_line('coverage: still')
-        self.enterContext(mock.patch('coverage.guest.initramfs'))
-        self.enterContext(mock.patch('coverage.qemu.tell_monitor', tell))
-        with mock.patch('coverage.qemu.boot', boot):
-            coverage._memory(built)
-        self.assertEqual(commands, [['stop'], ['pmemsave', '0x1000000',
-                                               '0x1000'], ['cont']])
-        with mock.patch('coverage.qemu.boot'), \
-                self.refused('4096 bytes of the memory'):
-            coverage._memory(built)

@@ -4,7 +4,6 @@
 import types
 from unittest import mock
 
-import cli
 import demo
 import sessions
 from tests import support
@@ -58,19 +57,6 @@ class Run(support.Case):
         with self.refused('README and the pages', *unseen):
             self.run_with(_LINES, unseen=unseen)
         self.assertEqual(self.run_with(_LINES, 'c', unseen), 0)
-
-    def test_an_architecture_without_ours_shows_c_and_says_so(self):
-        for given, shown, text in (
-                ({}, ('x86_64', 'rust'), ''),
-                ({'ARCH': 's390x'}, ('s390x', 'c'),
-                 'no Rust back end for s390x yet'),
-                ({'IMPL': 'c'}, ('x86_64', 'c'), '')):
-            self.printed.truncate(0)
-            with mock.patch.dict('os.environ', {'ARCH': '', 'IMPL': '',
-                                                **given}):
-                self.assertEqual(cli._shown(), shown)
-            self.assertIn(text, self.printed.getvalue())
-            self.assertEqual(bool(self.printed.getvalue()), bool(text))
 
 
 class Sessions(support.Case):

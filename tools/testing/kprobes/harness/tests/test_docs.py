@@ -13,15 +13,11 @@ _SPHINX = '''\
 make: Entering directory '/work/tree'
 WARNING: dot(1) not found, for better output quality install graphviz
 '''
-# make, as far as it matters here: what it says, and the page that comes of it.
+# make, as far as it matters here: it prints lines, and writes the page.
 _MAKE = '''#!/bin/sh
-cd {0}
-for word; do case $word in
-O=*) out=${{word#O=}}/Documentation/output ;;
-SPHINXDIRS=*) out=$out/${{word#SPHINXDIRS=}} ;;
-esac; done
-cat said
-[ ! -e broken ] && mkdir -p $out && cp said $out/index.html
+cat {0}/said
+for word; do case $word in O=*) out=${{word#O=}}/Documentation/output ;; esac; done
+mkdir -p $out/trace/rust-kprobes && touch $out/trace/rust-kprobes/index.html
 '''
 
 
@@ -43,12 +39,6 @@ class Docs(support.Case):
             self.write('said', _SPHINX + ''.join(f'{x}\n' for x in lines))
             self.assertEqual(docs.pages()[1], lines)
 
-    def test_pages_of_an_earlier_run_do_not_count(self):
-        docs.pages()
-        self.write('broken', '')
-        with self.refused('the pages to be written', 'dot(1)', 'whole log'):
-            docs.pages()
-
     def test_a_page_that_there_is_not(self):
         self.enterContext(mock.patch.object(docs.overlay, 'files',
                                             lambda: ['rust/a.rs']))
@@ -58,26 +48,25 @@ class Docs(support.Case):
         self.assertEqual(docs.references(),
                          ['rust/a.rs: Documentation/b.rst'])
 
-    def test_warnings_of_both_crates(self):
-        text = ('warning: unresolved link to `x`\n'
-                '  --> /work/tree/rust/kernel/{}.rs:12:9\n')
+    def test_each_part_counts(self):
+        ours = {'sync': [], 'kprobes': [
+            'rust/kernel/kprobes.rs:12: warning: unresolved link to `x`']}
         self.enterContext(mock.patch.object(
             complaints, 'names', lambda: {'rust/kernel/kprobes.rs'}))
+        self.enterContext(mock.patch.object(docs, 'references', lambda: ['x']))
+        self.enterContext(mock.patch.object(
+            docs.checkkernel, 'rustdoc',
+            lambda *_: Result('x', 'fail', 'bad')))
         built = types.SimpleNamespace(arch='x86_64', obj=self.tmp / 'obj',
                                       tree=self.tmp, flavour='test')
-        good, bad = Result('x', 'pass'), Result('x', 'fail', 'bad')
-        for file, ours, warnings in (
-                ('sync', good, []), ('sync', bad, ['bad']),
-                ('kprobes', good, ['rust/kernel/kprobes.rs:12: warning: '
-                                   'unresolved link to `x`'])):
+        for file, warnings in ours.items():
             with mock.patch.object(
                     docs.kernel, 'compile_targets',
-                    lambda _, targets, log, stage, file=file: self.write(
-                        log, ' '.join(targets) + '\n' + text.format(file))), \
-                    mock.patch.object(docs.checkkernel, 'rustdoc',
-                                      return_value=ours), \
-                    mock.patch.object(docs, 'references', return_value=['x']):
+                    lambda _command, _targets, log, _stage: self.write(
+                        log, 'warning: unresolved link to `x`\n  --> /work/'
+                        f'tree/rust/kernel/{file}.rs:12:9\n')):
                 self.assertEqual(
-                    {one.name: one.reason for one in docs.run(lambda: built)},
+                    {part.name: part.reason
+                     for part in docs.run(lambda: built)},
                     {'docs.pages': '', 'docs.references': 'x',
-                     'docs.rustdoc': ''.join(warnings)})
+                     'docs.rustdoc': '\n'.join([*warnings, 'bad'])})

@@ -20,9 +20,3 @@ class Initramfs(support.Case):
                 mock.patch.object(gzip.time, 'time', side_effect=(1, 1e9)):
             self.assertEqual(*(guest.initramfs(
                 self.built, name, '').read_bytes() for name in ('a', 'b')))
-
-    def test_a_module_that_was_not_built(self) -> None:
-        there = self.write('samples/there.ko', '')
-        self.assertEqual(guest.shipped(self.built, 'there'), [there])
-        with self.refused('no absent below', 'fragment'):
-            guest.shipped(self.built, 'there', 'absent')

@@ -189,17 +189,6 @@ class Whole(Case):
         # Call depth tracking needs a CPU of Intel.
         self.assertIn('max,vendor=GenuineIntel', options['extra'])
 
-    def test_what_a_list_says_of_one_kernel_is_skipped_there_only(self):
-        self.replace((results, 'PLANS', self.tmp))
-        self.write('known-rust-rt.txt', 'rust_odd.case why\n')
-        self.write('suites.txt', '')
-        for name, line, status in (('rt', 'not ok', 'skip'),
-                                   ('rt', 'ok', 'fail'),
-                                   ('lazy', 'ok', 'pass')):
-            judged, _ = self.run_piece(
-                name, 'KTAP version 1', '# Subtest: rust_odd', f'{line} 1 case')
-            self.assertEqual(judged['x86_64.rust.rust_odd.case'], status)
-
 
 class Pieces(Case):
     def test_every_configuration_has_a_piece(self) -> None:
