@@ -236,12 +236,6 @@ def chosen(built: Built, part: str, test: str) -> list[Result]:
 _PIECES = {'# the storm begins': 'one-insn-per-tb on',
            '# the storm is over': 'one-insn-per-tb off'}
 
-# Lines of a storm that are shown.
-_STORM_SAYS = tuple(f'# {head}' for head in (
-    'anchored:', 'loose:', 'jumps:', 'jumps_loose:', 'boundaries:',
-    'returns:', 'returns_loose:', 'modules_', 'cpus_', 'jumps_are')) + tuple(
-        f'kprobes_storm: {head}' for head in ('sleepers', 'boundaries', 'steps'))
-
 # Of a minute, half is the guest's coming and going under emulation.
 STORM_SECONDS = 40
 
@@ -274,7 +268,7 @@ def storm(built: Built, paths: list[Path], seconds: int = STORM_SECONDS,
     finally:
         shutil.rmtree(monitor.parent)
     for line in lines:
-        if line.startswith(_STORM_SAYS) or 'in copies of' in line:
+        if re.match(r'# (\w+: |\d+ )|kprobes_storm: ', line):
             progress.say(line)
     return _with(ending, [leaf for leaf in ktap.parse(lines, _prefix(built))
                           if '.storm.' in leaf.name])

@@ -1,25 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
 """make module DIR=path: somebody's module in our kernel; README's two."""
 
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import documents
 import env
 import guest
 import kernel
 import ktap
 import progress
 import qemu
+import sessions
 
 EXAMPLES = env.KPROBES / 'examples'
-NAMES = ('hello', 'template')
-# In README, the call with its parameters, and the lines that follow it.
-_CALL = re.compile(r'^    make module DIR=\S+ ARGS="(.*)"$', re.M)
-_SHOWN = r'^(    \$ insmod {}\.ko\b.*\n(?:    .*\n)+)'
-# Numbers that differ from run to run: addresses, and counts that are not 0.
-_VARIES = re.compile(r'\b(?:([0-9a-f]{16})|[1-9]\d*)\b')
 # How long a run.sh may run, in seconds.
 LIMIT = 120
 
@@ -110,22 +105,15 @@ def run(built: kernel.Built, folder: Path, parameters: str = '') -> list[str]:
     return console.lines
 
 
-def shown(name: str = 'hello') -> tuple[str, list[str]]:
-    """(parameters, lines): what README says of calling make module."""
-    text = (env.REPO / 'README.md').read_text()
-    lines = re.search(_SHOWN.format(name), text, re.M)[1].splitlines()
-    return _CALL.search(text)[1], [line.strip() for line in lines]
-
-
-def missing(wanted: list[str], lines: list[str]) -> str:
-    """The first of WANTED that LINES do not have, in that order; or ''."""
-    rest = iter(lines)
-    for want in wanted:
-        pattern = _VARIES.sub(lambda match: '[0-9a-f]{16}' if match[1]
-                              else '[1-9][0-9]*', re.escape(want))
-        if not any(re.fullmatch(pattern, line) for line in rest):
-            return want
-    return ''
+def shown() -> dict[str, tuple[str, list[str]]]:
+    """{example: (parameters, lines)}: what README shows of make module."""
+    texts = [listing.text
+             for listing in documents.listings(env.REPO / 'README.md')
+             if listing.how == 'make module']
+    calls = [text[0].removeprefix('$ insmod ').partition('.ko')
+             for text in texts]
+    return {name: (parameters.strip(), text)
+            for (name, _, parameters), text in zip(calls, texts)}
 
 
 def _result(built: kernel.Built, name: str,
@@ -157,10 +145,9 @@ def alone(built: kernel.Built) -> list[ktap.Result]:
 
 def examples(built: kernel.Built) -> list[ktap.Result]:
     """The modules that README shows do what it says; the results."""
-    def wrong(name: str, parameters: str, wanted: list[str]) -> str:
-        line = missing(wanted, run(built, EXAMPLES / name, parameters))
+    def wrong(name: str) -> str:
+        parameters, wanted = shown()[name]
+        line = sessions.absent(wanted, run(built, EXAMPLES / name, parameters))
         return line and f'it did not say "{line}", or not there'
-    return [_result(built, f'example.{name}',
-                    lambda: wrong(name, parameters, wanted))
-            for name, (parameters, wanted) in zip(NAMES, (
-                shown(), ('', shown('template')[1])), strict=True)]
+    return [_result(built, f'example.{name}', lambda: wrong(name))
+            for name in shown()]

@@ -44,8 +44,7 @@ def require(names: list[str]) -> None:
             'SystemTap in the toolchain root',
             f'none: when the root was made, {WITHOUT.read_text().strip()} was '
             'not to be had',
-            'make distclean and the same command again, which makes the root '
-            'anew; or without those cases: make test-clients '
+            'make distclean and the same command again, or make test-clients '
             f'ARGS="{" ".join(others) or "perf"}"')
 
 

@@ -9,6 +9,7 @@ import checkkernel
 import cli
 import complaints
 import rethooks
+import series
 from ktap import Result
 from tests import support
 
@@ -101,3 +102,18 @@ class Checks(support.Case):
                     result for result in results if result.name != missing]):
                 self.assertEqual(cli.check_only(), status)
         self.assertIn('FAILED plan.check.layers', self.printed.getvalue())
+
+
+class Mails(support.Case):
+    def test_checkpatch_may_warn_of_one_bug_only(self):
+        allowed = ['--ignore=AVOID_BUG']
+        for lines, options in (
+                (('+\tBUG();', '-\tBUG_ON(x);', '+//! BUG() and WARN()',
+                  '+ * BUG() traps.', '+    Of => "BUG() traps",'), allowed),
+                ((), []), (('+\tBUG();', '+\tBUG();'), []),
+                (('+\tVM_BUG_ON(x);',), []),
+                (('+\tBUG();', '+\tif (x) BUG();'), [])):
+            with self.subTest(lines):
+                mail = self.write('1.patch', 'No BUG() here\n@@ -1 +1 @@\n'
+                                  + ''.join(f'{line}\n' for line in lines))
+                self.assertEqual(series._ignored(mail), options)

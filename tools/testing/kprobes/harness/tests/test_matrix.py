@@ -15,6 +15,7 @@ import matrix
 import page_listings
 import qemu
 import results
+import sessions
 from ktap import Result
 from tests import support
 
@@ -247,11 +248,11 @@ class Examples(Case):
                              statuses)
 
     def test_each_line_of_readme_is_needed_and_in_its_place(self) -> None:
-        _, shown = matrix.modules.shown()
-        self.assertEqual([len(shown), shown[0], shown[-1]],
-                         [6, self.SAID['hello'][1], 'unloaded hello'])
-        self.assertEqual(matrix.modules.missing(shown, shown), '')
+        (parameters, shown), _ = matrix.modules.shown().values()
+        self.assertEqual([parameters, len(shown), *shown[::5]], [
+            'symbol=vfs_read', 6, self.SAID['hello'][1], 'unloaded hello'])
+        self.assertEqual(sessions.absent(shown, shown), '')
         for place, line in enumerate(shown):
             rest = shown[:place] + shown[place + 1:]
-            self.assertEqual(matrix.modules.missing(shown, rest), line)
-        self.assertTrue(matrix.modules.missing(shown, shown[::-1]))
+            self.assertEqual(sessions.absent(shown, rest), line)
+        self.assertTrue(sessions.absent(shown, shown[::-1]))

@@ -37,7 +37,7 @@ class Named(support.Case):
         self.check('ifneq ($(KERNELRELEASE),)\nobj-m := foo.o\nelse\nall:\n'
                    '\tmake -C /lib/modules/x/build M=$(PWD) modules\nendif\n',
                    'foo.c', 'Makefile')
-        for name in modules.NAMES:
+        for name in modules.shown():
             objm.check(modules.EXAMPLES / name)
 
     def test_what_is_not_there(self):
