@@ -3,7 +3,6 @@
 
 import os
 import re
-from pathlib import Path
 
 import overlay
 
@@ -14,11 +13,8 @@ _PLACE = re.compile(r' *--> (\S+?):(\d+):\d+$')
 
 def ours(path: str, names: set[str]) -> str | None:
     """PATH as it is called in the repository, if it is one of NAMES there."""
-    parts = Path(os.path.normpath(path)).parts
-    for start in range(len(parts)):
-        if (name := str(Path(*parts[start:]))) in names:
-            return name
-    return None
+    path = f'/{os.path.normpath(path)}'
+    return next((name for name in names if path.endswith(f'/{name}')), None)
 
 
 def names() -> set[str]:

@@ -6,12 +6,9 @@ import io
 from types import SimpleNamespace
 from unittest import mock
 
-import cli
 import clients
 import env
-import matrix
 import qemu
-import results
 from clients import Outcome, bpf, ftrace
 from ktap import Result
 from tests import support
@@ -203,42 +200,3 @@ class Verdicts(support.Case):
                  Result('x.clients.kprobe.b', 'fail',
                         f'{silent}it has said nothing'),
                  Result('x.clients.kprobe.c', 'fail', 'it was not run')])
-
-
-class Piece(support.Case):
-    """The piece of the matrix: its boot, its plan, what is known."""
-
-    def statuses(self, lines, splats=(), died=None, impl='rust'):
-        for name in ('a', 'b'):
-            self.write(f'work/tree/{ftrace._TREE}/test.d/kprobe/{name}.tc',
-                       '')
-        for where, name, put in (
-                (cli.guest, 'initramfs', mock.Mock()),
-                (results, 'PLANS', self.tmp),
-                (matrix.kernel, 'build', lambda arch, impl:
-                 SimpleNamespace(arch=arch, impl=impl, flavour='test',
-                                 name=f'{arch}-{impl}-test')),
-                (qemu, 'boot', mock.Mock(side_effect=died, return_value=(
-                    mock.Mock(lines=lines, splats=list(splats), seconds=1))))):
-            self.enterContext(mock.patch.object(where, name, put))
-        self.write('suites.txt', '[clients]\n*: clients.kprobe.a '
-                   'clients.kprobe.gone clients.no-splat\n')
-        self.write('known-rust.txt', 'kprobe.b it is known\n')
-        with contextlib.redirect_stderr(io.StringIO()):
-            judged = matrix.pieces()[f'{impl}-x86_64-clients']()
-        return {each.name.partition('.clients.')[2]: each.status
-                for each in judged}
-
-    def test_each_end(self) -> None:
-        ran = (*told('kprobe/a', 'PASS'), *told('kprobe/b', 'FAIL'))
-        died = qemu.Died('a', 'it died', 'c', list(told('kprobe/a', 'PASS')))
-        end = {'kprobe.a': 'pass', 'kprobe.b': 'skip', 'no-splat': 'pass',
-               'kprobe.gone': 'fail'}
-        for arguments, expected in (
-                ((ran,), end),
-                # What is known of one fails in the other.
-                ((ran, (), None, 'c'), {**end, 'kprobe.b': 'fail'}),
-                ((ran, ['WARNING: x']), {**end, 'no-splat': 'fail'}),
-                # What a dead guest did not reach is no news.
-                (([], (), died), {'kprobe.a': 'pass', 'boot': 'fail'})):
-            self.assertEqual(self.statuses(*arguments), expected)
