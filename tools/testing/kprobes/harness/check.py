@@ -13,7 +13,7 @@ import page_listings
 import page_tables
 import procs
 import progress
-from ktap import Result
+from ktap import Result, verdict
 
 _SPDX = re.compile(r'SPDX-License-Identifier: GPL-2\.0')
 # Files whose format has no room for a comment.
@@ -31,12 +31,6 @@ def tracked() -> list[Path]:
     return sorted(p for p in paths if p.is_file())
 
 
-def _result(name: str, wrong: list[str], why: str = '') -> Result:
-    """The result of a check that found what is WRONG; WHY it is so."""
-    return Result(f'check.{name}', 'fail' if wrong else 'pass',
-                  '\n'.join([why, *wrong]).strip() if wrong else '')
-
-
 def _run(name: str, command: list, cwd: Path = env.REPO,
          extra: dict[str, str] | None = None) -> Result:
     """The result of a COMMAND, with what it says if it fails."""
@@ -44,10 +38,9 @@ def _run(name: str, command: list, cwd: Path = env.REPO,
     status = procs.run(command, log, cwd=cwd, extra=extra)
     # The first line is the command, which may name a hundred files.
     said = log.read_text(errors='replace').splitlines()[1:]
-    result = _result(name, (said[-30:] or [f'exit status {status}'])
-                     if status else [])
-    result.log = env.host(log)
-    return result
+    return verdict(f'check.{name}', '\n'.join(
+        said[-30:] or [f'exit status {status}']) if status else '',
+        env.host(log))
 
 
 def _spdx(paths: list[Path]) -> Result:
@@ -58,7 +51,9 @@ def _spdx(paths: list[Path]) -> Result:
         if not _BARE.search(name) \
                 and not _SPDX.search('\n'.join(head.splitlines()[:40])):
             missing.append(name)
-    return _result('spdx', missing, 'no "SPDX-License-Identifier: GPL-2.0" in')
+    return verdict('check.spdx', '\n'.join(
+        ['no "SPDX-License-Identifier: GPL-2.0" in', *missing]
+        if missing else []))
 
 
 def _of_guest() -> list[Path]:
@@ -112,8 +107,8 @@ def _checks() -> Iterator[Result]:
     yield _run('pyflakes', ['python3', '-m', 'pyflakes', *python])
     yield _run('pycodestyle', ['python3', '-m', 'pycodestyle',
                                '--max-line-length=100', *python])
-    yield _result('documents.listings', page_listings.check())
-    yield _result('documents.tables', page_tables.check())
+    yield verdict('check.documents.listings', '\n'.join(page_listings.check()))
+    yield verdict('check.documents.tables', '\n'.join(page_tables.check()))
 
 
 def run() -> list[Result]:

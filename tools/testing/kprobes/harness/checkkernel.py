@@ -11,7 +11,7 @@ import procs
 import progress
 import rethooks
 from kernel import Built
-from ktap import Result
+from ktap import Result, verdict
 
 
 def _call(name, command, **options):
@@ -74,8 +74,7 @@ def _clippy_among(built, name, saved):
                                complaints.names())
     if status and not found:
         return _result(name, log, status)
-    return Result(f'check-kernel.{name}', 'fail' if found else 'pass',
-                  '\n'.join(found), env.host(log))
+    return verdict(f'check-kernel.{name}', '\n'.join(found), env.host(log))
 
 
 # Flags that crates must agree on to be used together.
@@ -129,8 +128,7 @@ def _rethook(built: Built) -> Result:
     """Who else uses return hooks finds what it calls."""
     wrong = rethooks.troubles(built.tree, built.machine.folder,
                               rethooks.symbols(built))
-    return Result('check-kernel.rethook', 'fail' if wrong else 'pass',
-                  '; '.join(wrong))
+    return verdict('check-kernel.rethook', '; '.join(wrong))
 
 
 def run(built: Built, neutral: bool = True) -> list[Result]:

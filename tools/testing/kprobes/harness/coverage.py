@@ -26,7 +26,7 @@ import kernel
 import progress
 import qemu
 from kernel import Built
-from ktap import Result, logged
+from ktap import Result, logged, verdict
 
 ARCH = 'x86_64'
 # How many addresses are registered.
@@ -332,14 +332,9 @@ def _judged(name: str, places: list[Place], where: str) -> list[Result]:
             wrongly += [f'{place}: {why}' for place in those]
     for text in wrongly[:40]:
         progress.say(f'  {text}')
-    return [_result(f'{where}.ratio', '' if ratio >= RATIO else
+    return [verdict(f'{where}.ratio', '' if ratio >= RATIO else
                     f'{told}, and not {RATIO} times'),
-            _result(f'{where}.nothing_lost', '; '.join(wrongly[:5]))]
-
-
-def _result(name: str, why: str) -> Result:
-    """The Result NAME, which has failed if there is a reason WHY."""
-    return Result(name, 'fail' if why else 'pass', why)
+            verdict(f'{where}.nothing_lost', '; '.join(wrongly[:5]))]
 
 
 def _registered(built: Built, places: list[Place], where: str, seed: int
@@ -362,12 +357,12 @@ def _registered(built: Built, places: list[Place], where: str, seed: int
     for text in wrong[:40]:
         progress.say(f'  {text}')
     return logged([
-        _result(f'{where}.registered',
+        verdict(f'{where}.registered',
                 f'{len(wrong)}: ' + '; '.join(wrong[:3]) if wrong else ''),
-        _result(f'{where}.restored', '; '.join([
+        verdict(f'{where}.restored', '; '.join([
             f'{names.get(at, f"{at:x}")}: unregistered, but the text is not '
             f'as before: {now}' for at, now in heard.unrestored.items()][:5])),
-        _result(f'{where}.no-splat', '; '.join(console.splats[:5]))],
+        verdict(f'{where}.no-splat', '; '.join(console.splats[:5]))],
         console.log)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import progress
 import qemu
 from kernel import Built
-from ktap import Result, logged
+from ktap import Result, logged, verdict
 
 WARNING = 'WARNING: '
 _SITE = 'kprobes_unrecoverable_site'
@@ -100,9 +100,8 @@ def _wrong(crash: Crash, lines: list[str], oops: dict[str, str]) -> str:
                      + list(filter(_SURVIVED.search, lines)))
 
 
-def _result(built: Built, crash: Crash, status: str, reason: str) -> Result:
-    return Result(f'{built.arch}.{built.impl}.crash.{crash.test}', status,
-                  reason)
+def _name(built: Built, crash: Crash) -> str:
+    return f'{built.arch}.{built.impl}.crash.{crash.test}'
 
 
 def judge(lines: list[str], crashes: list[Crash], built: Built) -> list[Result]:
@@ -114,10 +113,9 @@ def judge(lines: list[str], crashes: list[Crash], built: Built) -> list[Result]:
         if match := _MARK.search(line):
             here = said.setdefault(match[1], [])
         here.append(line)
-    wrongs = {crash: _wrong(crash, said.get(crash.test, []),
-                            built.machine.oops) for crash in crashes}
-    return [_result(built, crash, 'fail' if wrong else 'pass', wrong)
-            for crash, wrong in wrongs.items()]
+    return [verdict(_name(built, crash),
+                    _wrong(crash, said.get(crash.test, []),
+                           built.machine.oops)) for crash in crashes]
 
 
 def tests(built: Built, image: Callable[[str], Path]) -> list[Result]:
@@ -138,5 +136,6 @@ def tests(built: Built, image: Callable[[str], Path]) -> list[Result]:
     found = logged(judge(lines, crashes, built), log)
     if died and any(result.status == 'fail' for result in found):
         died.show()
-    return found + [_result(built, crash, 'skip', f'no CONFIG_{crash.needs}')
+    return found + [Result(_name(built, crash), 'skip',
+                           f'no CONFIG_{crash.needs}')
                     for crash in of_impl if crash not in crashes]

@@ -19,7 +19,7 @@ import kernel
 import overlay
 import procs
 import progress
-from ktap import Result
+from ktap import Result, verdict
 
 _FOLDER = Path('trace/rust-kprobes')
 # Sphinx fails by itself only where it cannot go on.
@@ -107,5 +107,5 @@ def run(build: Callable[[], kernel.Built]) -> list[Result]:
     progress.say(f'pages: {env.host(first)}\n'
                  f'the safe interface: {env.host(out)}/kernel/kprobes/index.html\n'
                  f'the crate: {env.host(out)}/rust_kprobes/index.html')
-    return [Result(f'docs.{name}', 'fail' if lines else 'pass',
-                   '\n'.join(lines)) for name, lines in wrong.items()]
+    return [verdict(f'docs.{name}', '\n'.join(lines))
+            for name, lines in wrong.items()]

@@ -76,9 +76,8 @@ def _boot(built, image, name, planned, part='', **options):
                                        died.found.split('\n')[0], died.log)]
     progress.say(f'{built.name} {name}: booted under {console.accelerator} in '
                  f'{console.seconds:.0f} s, console {env.host(console.log)}')
-    return console.lines, [Result(
-        f'{_prefix(built)}{part}.no-splat',
-        'fail' if console.splats else 'pass', '; '.join(console.splats[:5]),
+    return console.lines, [ktap.verdict(
+        f'{_prefix(built)}{part}.no-splat', '; '.join(console.splats[:5]),
         env.host(console.log))]
 
 
@@ -175,9 +174,9 @@ def main_tests(built: Built, paths: list[Path], states: int = 8,
         return found
     if says:
         heard = any(re.search(says, line) for line in lines)
-        found.append(Result(f'{_prefix(built)}.cmdline',
-                            'pass' if heard else 'fail',
-                            '' if heard else f'no "{says}" after {cmdline}'))
+        found.append(ktap.verdict(
+            f'{_prefix(built)}.cmdline',
+            '' if heard else f'no "{says}" after {cmdline}'))
     _say_forms(built, lines)
     return results.judge(found, *lists(built))
 

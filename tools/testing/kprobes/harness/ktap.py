@@ -31,6 +31,11 @@ class Result:
     log: str = ''   # as the user sees its path
 
 
+def verdict(name: str, why: str, log: str = '') -> Result:
+    """The Result NAME, which has failed if there is a reason WHY."""
+    return Result(name, 'fail' if why else 'pass', why, log)
+
+
 def logged(results: list[Result], log: Path) -> list[Result]:
     """RESULTS, which are all out of LOG."""
     for one in results:

@@ -33,7 +33,7 @@ import series
 import source
 import toolchain
 from arches import Piece
-from ktap import Result
+from ktap import Result, verdict
 
 FOLDER = env.RESULTS / 'pieces'
 # Functions of checkers that are called at each access or function. A hit must
@@ -72,10 +72,9 @@ def _compiled(arch, impl, piece):
     called, warned = kernel.compile_ours(arch, piece.flavour)
     checkers = sorted({name for name in called if _CHECKERS.match(name)})
     prefix = f'{arch}.{impl}.{piece.flavour}'
-    return [Result(f'{prefix}.compiles', 'fail' if warned else 'pass',
-                   '; '.join(f'warning: {place}' for place in warned)),
-            Result(f'{prefix}.calls_no_checker',
-                   'fail' if checkers else 'pass', ', '.join(checkers))]
+    return [verdict(f'{prefix}.compiles',
+                    '; '.join(f'warning: {place}' for place in warned)),
+            verdict(f'{prefix}.calls_no_checker', ', '.join(checkers))]
 
 
 def _storm(arch, impl, piece):
@@ -96,8 +95,8 @@ _KINDS = {'whole': _whole, 'kunit': _kunit, 'compiled': _compiled,
 def _command(name, function):
     def run():
         status = function()
-        return [Result(f'commands.{name}', 'fail' if status else 'pass',
-                       f'exit status {status}' if status else '')]
+        return [verdict(f'commands.{name}',
+                        f'exit status {status}' if status else '')]
     return run
 
 

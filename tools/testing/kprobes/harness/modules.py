@@ -124,8 +124,7 @@ def _result(built: kernel.Built, name: str,
     except env.Refusal as refusal:
         refusal.show()
         why = refusal.found
-    return ktap.Result(f'{built.arch}.{built.impl}.{name}',
-                       'fail' if why else 'pass', why)
+    return ktap.verdict(f'{built.arch}.{built.impl}.{name}', why)
 
 
 def alone(built: kernel.Built) -> list[ktap.Result]:

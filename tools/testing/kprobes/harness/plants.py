@@ -9,7 +9,7 @@ and nothing else.
 import re
 
 import qemu
-from ktap import Result
+from ktap import Result, verdict
 
 # What the guest calls it, and the end of the function's name.
 PLANTS = {
@@ -53,5 +53,5 @@ def judge(lines: list[str], prefix: str) -> list[Result]:
     strangers += [f'mark: plant {name}' for name in reports.keys() - PLANTS]
     wrong = {name: _wrong(name, reports.get(name)) for name in PLANTS}
     wrong['nothing_else'] = '; '.join(strangers[:5])
-    return [Result(f'{prefix}.plants.{name}', 'fail' if why else 'pass', why)
+    return [verdict(f'{prefix}.plants.{name}', why)
             for name, why in wrong.items()]

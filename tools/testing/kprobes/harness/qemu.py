@@ -70,7 +70,8 @@ def accelerator(built, wanted=None):
         return wanted
     if not built.machine.kvm or not os.access('/dev/kvm', os.R_OK | os.W_OK):
         return 'tcg'
-    key = f'kvm {platform.release()} {_cpu_model()}'
+    model = re.search('model name.*', Path('/proc/cpuinfo').read_text())
+    key = f'kvm {platform.release()} {model and model[0]}'
     known = progress.recall(key)
     if known is not None:
         return 'kvm' if known else 'tcg'
@@ -91,13 +92,6 @@ def _boots(built, image, kind, seconds):
     except env.Refusal:
         return False
     return True
-
-
-def _cpu_model():
-    for line in Path('/proc/cpuinfo').read_text().splitlines():
-        if line.startswith('model name'):
-            return line.split(':', 1)[1].strip()
-    return '?'
 
 
 def command(built, initramfs, *, smp=2, icount=False, memory=None, extra=(),

@@ -23,7 +23,7 @@ import qemu
 import results
 from clients import bpf, stap
 from clients.common import FOLDER, dotted, head
-from ktap import Result
+from ktap import Result, verdict
 
 _KEPT = env.RESULTS / 'clients'
 _ENDED = re.compile(r'case: (\S+) (pass|fail|skip) (\d+): ?(.*)')
@@ -234,9 +234,8 @@ def tests(impls: list[str], only: str = '') -> list[Result]:
     for impl in impls:
         built = kernel.build('x86_64', impl, 'clients')
         outcomes[impl], problems = run(built, names)
-        judged.append(Result(f'{impl}.clients.boot',
-                             'fail' if problems else 'pass',
-                             '; '.join(problems[:5])))
+        judged.append(verdict(f'{impl}.clients.boot',
+                              '; '.join(problems[:5])))
     if len(impls) == 1:
         judged += alone(impls[0], outcomes[impls[0]], names)
     else:
