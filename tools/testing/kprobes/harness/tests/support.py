@@ -34,6 +34,11 @@ class Case(unittest.TestCase):
         self.printed = io.StringIO()
         self.enterContext(contextlib.redirect_stdout(self.printed))
 
+    def replace(self, *attributes):
+        """Each of (object, attribute, its value in this test)."""
+        for where, name, value in attributes:
+            self.enterContext(mock.patch.object(where, name, value))
+
     def write(self, path, text):
         """TEXT into PATH below this test's folder."""
         path = self.tmp / path

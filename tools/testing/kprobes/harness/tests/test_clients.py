@@ -58,16 +58,15 @@ class Running(support.Case):
         def prepare(_built, names):
             return env.WORK, {name: why for name, why
                               in self.uncompiled.items() if name in names}
-        for where, name, put in (
-                (clients, 'FOLDER', env.WORK / 'cases'),
-                (clients, '_KEPT', env.WORK / 'kept'),
-                (clients, '_modules', lambda _: env.WORK),
-                (clients.guest, 'initramfs',
-                 lambda _built, _name, job: self.jobs.append(job)),
-                (clients.qemu, 'boot', self.boot),
-                (clients.stap, 'prepare', prepare),
-                (clients.bpf, 'prepare', prepare)):
-            self.enterContext(mock.patch.object(where, name, put))
+        self.replace(
+            (clients, 'FOLDER', env.WORK / 'cases'),
+            (clients, '_KEPT', env.WORK / 'kept'),
+            (clients, '_modules', lambda _: env.WORK),
+            (clients.guest, 'initramfs',
+             lambda _built, _name, job: self.jobs.append(job)),
+            (clients.qemu, 'boot', self.boot),
+            (clients.stap, 'prepare', prepare),
+            (clients.bpf, 'prepare', prepare))
         self.enterContext(mock.patch.dict('os.environ',
                                           {'KP_CLIENTS': '/clients'}))
 

@@ -21,13 +21,12 @@ class Compiling(support.Case):
         self.built = SimpleNamespace(name='x86_64-rust-clients',
                                      obj=env.WORK / 'obj', release='7.3.4')
         self.calls, self.log, self.fails = [], '', ''
-        for where, name, put in (
-                (bpf.procs, 'run', self.run_),
-                (bpf.procs, 'output', lambda command: f'{command[2]}\n'),
-                (stap, 'FOLDER', self.tmp / 'clients/stap'),
-                (bpf, '_ANSWERS', self.write('answers.c', 'int x;\n')),
-                (bpf, 'CHOSEN', self.tmp / 'bpf.tests')):
-            self.enterContext(mock.patch.object(where, name, put))
+        self.replace(
+            (bpf.procs, 'run', self.run_),
+            (bpf.procs, 'output', lambda command: f'{command[2]}\n'),
+            (stap, 'FOLDER', self.tmp / 'clients/stap'),
+            (bpf, '_ANSWERS', self.write('answers.c', 'int x;\n')),
+            (bpf, 'CHOSEN', self.tmp / 'bpf.tests'))
 
     def prepare(self, *names):
         """{case: why it has none}, where cases NAMES are to be run."""

@@ -19,10 +19,9 @@ class Pages(support.Case):
     def setUp(self):
         super().setUp()
         repo = self.tmp / 'repo'
-        for owner, name, value in (
-                (documents, 'PAGES', repo / 'Documentation/x'),
-                (env, 'REPO', repo)):
-            self.enterContext(mock.patch.object(owner, name, value))
+        self.replace(
+            (documents, 'PAGES', repo / 'Documentation/x'),
+            (env, 'REPO', repo))
         for path, text in (
                 ('Makefile', 'COMMANDS := run test-all \\\n\tmodule\n'),
                 ('README.md', ''),

@@ -78,23 +78,22 @@ class MakeTest(support.Case):
             if arch == 's390x':
                 raise env.Refusal('the package busybox-static:s390x', 'no', '')
             return mock.Mock(arch=arch, machine=arches.of(arch))
-        for where, name, answer in (
-                (maketest.check, 'run', took('check', 1)),
-                (maketest.host, 'rust', took('rust', 5)),
-                (maketest.host, 'python', took('python', 3)),
-                (maketest.kernel, 'build', build),
-                (guests, 'modules', lambda *_: []),
-                (guests, 'main_tests', took('tests', 11)),
-                (guests, 'crash_tests', took('crashes', 1)),
-                (guests, 'storm', took('storm', 1)),
-                (maketest, 'clients', took('clients', 1)),
-                (maketest.checkkernel, 'run', took('check-kernel', 1)),
-                (results, 'vanished', lambda *_: []),
-                (maketest.variables, 'arches',
-                 lambda: ['x86_64', 'arm', 's390x']),
-                (maketest.variables, 'impl_in',
-                 lambda arch: 'rust' if arch == 'x86_64' else 'c')):
-            self.enterContext(mock.patch.object(where, name, answer))
+        self.replace(
+            (maketest.check, 'run', took('check', 1)),
+            (maketest.host, 'rust', took('rust', 5)),
+            (maketest.host, 'python', took('python', 3)),
+            (maketest.kernel, 'build', build),
+            (guests, 'modules', lambda *_: []),
+            (guests, 'main_tests', took('tests', 11)),
+            (guests, 'crash_tests', took('crashes', 1)),
+            (guests, 'storm', took('storm', 1)),
+            (maketest, 'clients', took('clients', 1)),
+            (maketest.checkkernel, 'run', took('check-kernel', 1)),
+            (results, 'vanished', lambda *_: []),
+            (maketest.variables, 'arches',
+             lambda: ['x86_64', 'arm', 's390x']),
+            (maketest.variables, 'impl_in',
+             lambda arch: 'rust' if arch == 'x86_64' else 'c'))
         with mock.patch('sys.stderr'):
             self.assertEqual(maketest.run(), 1)
         for line in (r'check and host tests, of these +8.0 +9.0  OVER',

@@ -28,11 +28,6 @@ def piece(name):
 
 
 class Case(support.Case):
-    def replace(self, *attributes):
-        """Each of (object, attribute, what stands there in this test)."""
-        for where, name, put in attributes:
-            self.enterContext(mock.patch.object(where, name, put))
-
     def built(self, arch='x86_64', impl='rust', flavour='test'):
         return kernel.Built(arch, impl, flavour, self.tmp, self.tmp,
                             self.tmp / 'image', '7.3')

@@ -201,13 +201,12 @@ class Chosen(support.Case):
                             ('other.a', 'fail'), ('no-splat', 'fail'),
                             ('modules.a.x', 'pass'), ('crash.a', 'pass'))]
             return run
-        for where, name, put in (
-                (cli.kernel, 'build', lambda *_: mock.Mock(impl='rust')),
-                (guests, 'modules', lambda _: []),
-                (guests, 'kunit_tests', boot('kunit')),
-                (guests, 'main_tests', boot('tests')),
-                (guests, 'crash_tests', boot('crashes'))):
-            self.enterContext(mock.patch.object(where, name, put))
+        self.replace(
+            (cli.kernel, 'build', lambda *_: mock.Mock(impl='rust')),
+            (guests, 'modules', lambda _: []),
+            (guests, 'kunit_tests', boot('kunit')),
+            (guests, 'main_tests', boot('tests')),
+            (guests, 'crash_tests', boot('crashes')))
         self.enterContext(mock.patch.dict('os.environ', {
             'ARCH': '', 'IMPL': '', 'TEST': test}))
         command()
