@@ -43,13 +43,37 @@ def is_splat(line):
 
 @dataclass
 class Console:
-    """What a guest said."""
+    """The lines of a guest, and whether they are those of a good boot."""
 
-    lines: list
-    seconds: float
     log: Path
-    accelerator: str
-    splats: list = field(default_factory=list)
+    accelerator: str = 'tcg'
+    seconds: float = 0
+    lines: list[str] = field(default_factory=list)
+    splats: list[str] = field(default_factory=list)
+    _death: str = ''
+    _done: bool = False
+
+    def add(self, raw: bytes) -> str:
+        """Judge the next line of the console; returns it clean."""
+        line = clean(raw)
+        self.lines.append(line)
+        if not self._death and _PANIC.search(line):
+            self._death = f'the kernel died: {line.strip()}'
+        elif is_splat(line):
+            self.splats.append(line)
+        self._done = self._done or line.strip() == DONE
+        return line
+
+    def add_hang(self, why: str) -> None:
+        """The guest did not end by itself."""
+        self._death = self._death or f'the guest hangs: {why}'
+
+    def trouble(self) -> str:
+        """Why the boot has failed; '' if it has not."""
+        if self._death or self._done:
+            return self._death
+        return 'the guest ended without its last word' \
+            if self.lines else 'the guest printed nothing at all'
 
 
 class Died(env.Refusal):
@@ -108,11 +132,11 @@ def command(built, initramfs, *, smp=2, icount=False, memory=None, extra=(),
             for word in machine.qemu]
     if kind == 'kvm':
         call += ['-accel', 'kvm', '-cpu', 'host']
-    elif icount:
-        call += ['-accel', 'tcg,thread=single', '-cpu', machine.cpu,
-                 '-icount', 'shift=0,sleep=off']
     else:
-        call += ['-accel', f'tcg,thread={thread}', '-cpu', machine.cpu]
+        call += ['-accel', f'tcg,thread={"single" if icount else thread}',
+                 '-cpu', machine.cpu]
+    if icount:
+        call += ['-icount', 'shift=0,sleep=off']
     level = 'loglevel=4 quiet' if interactive else \
         'ignore_loglevel printk.devkmsg=on'
     call += ['-smp', str(smp), '-nodefaults', '-display', 'none',
@@ -152,38 +176,6 @@ def clean(raw):
     return _STAMP.sub('', text)
 
 
-class Transcript:
-    """The lines of a console, and whether they are those of a good boot."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.splats: list[str] = []
-        self._death = ''
-        self._done = False
-
-    def add(self, raw: bytes) -> str:
-        """Judge the next line of the console; returns it clean."""
-        line = clean(raw)
-        self.lines.append(line)
-        if not self._death and _PANIC.search(line):
-            self._death = f'the kernel died: {line.strip()}'
-        elif is_splat(line):
-            self.splats.append(line)
-        self._done = self._done or line.strip() == DONE
-        return line
-
-    def add_hang(self, why: str) -> None:
-        """The guest did not end by itself."""
-        self._death = self._death or f'the guest hangs: {why}'
-
-    def trouble(self) -> str:
-        """Why the boot has failed; '' if it has not."""
-        if self._death or self._done:
-            return self._death
-        return 'the guest ended without its last word' \
-            if self.lines else 'the guest printed nothing at all'
-
-
 def patience(built):
     """How many times as slow as others a kernel may be: with checkers."""
     return 4 if built.has('KASAN') else 1
@@ -212,7 +204,7 @@ def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
                    kind=kind, thread=thread)
     log = env.LOGS / f'{built.name}-{name}.console'
     log.parent.mkdir(parents=True, exist_ok=True)
-    transcript, started = Transcript(), time.monotonic()
+    console, started = Console(log, kind), time.monotonic()
     # The checkers that make a guest slow do so under emulation.
     slow = patience(built) if kind == 'tcg' else 1
     with open(log, 'wb', buffering=0) as out:
@@ -223,24 +215,24 @@ def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
             for raw in _lines(process, started + timeout * slow,
                               min(silence or SILENCE, timeout) * slow):
                 out.write(raw + b'\n')
-                line = transcript.add(raw)
+                line = console.add(raw)
                 if env.VERBOSE:
                     print(line, flush=True)
                 if on_line:
                     on_line(line)
         except TimeoutError as stop:
-            transcript.add_hang(str(stop))
+            console.add_hang(str(stop))
         finally:
             procs.kill(process)
             process.stdout.close()
-    seconds = time.monotonic() - started
-    if trouble := transcript.trouble():
-        last = '\n            '.join(transcript.lines[-25:])
+    console.seconds = time.monotonic() - started
+    if trouble := console.trouble():
+        last = '\n            '.join(console.lines[-25:])
         raise Died(f'{built.name} to boot and run "{name}" to its end',
                    f'{trouble}\n            ' + last,
-                   f'the whole console: {env.host(log)}', transcript.lines,
+                   f'the whole console: {env.host(log)}', console.lines,
                    env.host(log))
-    return Console(transcript.lines, seconds, log, kind, transcript.splats)
+    return console
 
 
 def tell_monitor(path, words):

@@ -106,12 +106,12 @@ class Recorded(Machine):
 
     def test_each_way_to_die(self) -> None:
         for death in _DEATHS:
-            transcript = qemu.Transcript()
+            console = qemu.Console(self.tmp)
             for line in death, 'and on', qemu.DONE:
-                transcript.add(line.encode())
-            self.assertEqual(transcript.trouble(),
+                console.add(line.encode())
+            self.assertEqual(console.trouble(),
                              f'the kernel died: {death}')
-            self.assertEqual(transcript.splats, [])
+            self.assertEqual(console.splats, [])
 
 
 class Hanging(Machine):
