@@ -48,6 +48,12 @@ def _whole(arch, impl, piece):
     """All that make test runs on a kernel, its storm apart."""
     built = kernel.build(arch, impl, piece.flavour)
     found = checkkernel.run(built) if impl == 'rust' else []
+    if piece.kind == 'kunit':
+        # A kernel that can do no more, or need not.
+        found += [leaf for leaf in guests.kunit_tests(built)
+                  if not guests.of_others(leaf.name)]
+        return found + results.vanished('check-kernel kunit', found,
+                                        built.name)
     for _, boot in guests.boots(
             built, guests.modules(built), states=64, cmdline=piece.cmdline,
             says=piece.says, extra=piece.extra):
@@ -56,15 +62,6 @@ def _whole(arch, impl, piece):
         found += guests.plant_tests(built)
     return found + results.vanished('check-kernel kunit guest', found,
                                     built.name)
-
-
-def _kunit(arch, impl, piece):
-    """The KUnit suites of a kernel that can do no more, or need not."""
-    built = kernel.build(arch, impl, piece.flavour)
-    found = checkkernel.run(built) if impl == 'rust' else []
-    found += [leaf for leaf in guests.kunit_tests(built)
-              if not guests.of_others(leaf.name)]
-    return found + results.vanished('check-kernel kunit', found, built.name)
 
 
 def _compiled(arch, impl, piece):
@@ -87,7 +84,7 @@ def _storm(arch, impl, piece):
     return found + results.vanished(part, found, built.name)
 
 
-_KINDS = {'whole': _whole, 'kunit': _kunit, 'compiled': _compiled,
+_KINDS = {'whole': _whole, 'kunit': _whole, 'compiled': _compiled,
           'storm': _storm, 'clients': lambda arch, impl, _:
           maketest.clients(kernel.build(arch, impl))}
 

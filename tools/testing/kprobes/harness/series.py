@@ -205,18 +205,14 @@ def _build_each(mails: list[Path]) -> None:
     """The tree builds after each mail, with all that can be selected."""
     tree = env.WORK / 'series' / 'tree'
     toolchain.ready()
-    if tree.exists():
-        shutil.rmtree(tree)
-    pristine = overlay.Target(env.TREE, env.WORK / 'orig')
+    shutil.rmtree(tree, ignore_errors=True)
     with progress.Stage('series tree', 2):
         shutil.copytree(env.TREE, tree, symlinks=True)
         # The checkout's tree has everything in it: take it out again.
-        mine = overlay.Target(tree, env.WORK / 'series' / 'state')
-        mine.files, mine.patched = dict(pristine.files), dict(
-            pristine.patched)
-        shutil.rmtree(mine.state, ignore_errors=True)
-        shutil.copytree(env.WORK / 'orig', mine.state)
-        mine.sync(remove=True)
+        state = env.WORK / 'series' / 'state'
+        shutil.rmtree(state, ignore_errors=True)
+        shutil.copytree(env.WORK / 'orig', state)
+        overlay.Target(tree, state).sync(remove=True)
     if not env.HOST_TOOLS:
         # Under the usual path, so that the compiler cache knows the files;
         # the mount is gone with this process's namespace.
