@@ -59,6 +59,7 @@ class Docs(support.Case):
             lambda *_: Result('x', 'fail', 'bad')))
         built = types.SimpleNamespace(arch='x86_64', obj=self.tmp / 'obj',
                                       tree=self.tmp, flavour='test')
+        self.write('said', 'a.rst:1: WARNING: so')
         for file, warnings in ours.items():
             with mock.patch.object(
                     docs.kernel, 'compile_targets',
@@ -68,5 +69,5 @@ class Docs(support.Case):
                 self.assertEqual(
                     {part.name: part.reason
                      for part in docs.run(lambda: built)},
-                    {'docs.pages': '', 'docs.references': 'x',
+                    {'docs.pages': 'a.rst:1: WARNING: so', 'docs.references': 'x',
                      'docs.rustdoc': '\n'.join([*warnings, 'bad'])})
