@@ -3,11 +3,11 @@
 
 import re
 
+import documents
 import env
 import guest
 import progress
 import qemu
-import sessions
 from kernel import Built
 
 _SAMPLES = ('kprobe_example', 'kretprobe_example', 'kprobe_batch_example')
@@ -17,7 +17,7 @@ _KERNEL = ('handler_', 'kprobe_', 'kretprobe_', 'kernel_clone returned',
 # How the sample of many probes begins its lines.
 _BATCH = 'kprobe_batch_example: '
 
-# What both implementations show; of ours the pages show more: see sessions.py.
+# What both implementations show; of ours the pages show more: see documents.py.
 NEEDED = {
     'the pre handler fired': r'handler_pre: <kernel_clone>',
     'the post handler fired': r'handler_post: <kernel_clone>',
@@ -70,7 +70,7 @@ def run(built: Built, job: str) -> int:
                           'not seen: ' + ', '.join(absent),
                           f'the whole console: {env.host(console.log)}')
     if built.impl == 'rust' and built.arch == 'x86_64' \
-            and (absent := sessions.unseen(console.lines)):
+            and (absent := documents.unseen(console.lines)):
         raise env.Refusal('what README and the pages show of this',
                           'not seen: ' + '; '.join(absent),
                           'mend the page, or what it is about; the whole '

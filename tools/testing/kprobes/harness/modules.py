@@ -12,7 +12,6 @@ import kernel
 import ktap
 import progress
 import qemu
-import sessions
 
 EXAMPLES = env.KPROBES / 'examples'
 # How long a run.sh may run, in seconds.
@@ -146,7 +145,7 @@ def examples(built: kernel.Built) -> list[ktap.Result]:
     """The modules that README shows do what it says; the results."""
     def wrong(name: str) -> str:
         parameters, wanted = shown()[name]
-        line = sessions.absent(wanted, run(built, EXAMPLES / name, parameters))
+        line = documents.absent(wanted, run(built, EXAMPLES / name, parameters))
         return line and f'it did not say "{line}", or not there'
     return [_result(built, f'example.{name}', lambda: wrong(name))
             for name in shown()]

@@ -2,7 +2,7 @@
 """README and the pages: commands that there are, listings that are right.
 
 A listing says how it is known. Here it is compared with the file that it is;
-sessions.py compares the lines of `make run`, modules.py those of `make module`,
+documents.py compares the lines of `make run`, modules.py those of `make module`,
 and make docs sees that an included file exists.
 """
 

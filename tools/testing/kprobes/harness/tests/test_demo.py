@@ -5,7 +5,7 @@ import types
 from unittest import mock
 
 import demo
-import sessions
+import documents
 from tests import support
 
 # A line of a guest for each pattern of demo.py.
@@ -42,7 +42,7 @@ class Run(support.Case):
         console = types.SimpleNamespace(lines=lines, log=self.tmp / 'console')
         for owner, name, answer in (
                 (demo.guest, 'initramfs', None), (demo.guest, 'shipped', []),
-                (demo.sessions, 'unseen', unseen),
+                (demo.documents, 'unseen', unseen),
                 (demo.qemu, 'boot', console)):
             self.enterContext(mock.patch.object(
                 owner, name, mock.Mock(return_value=answer)))
@@ -63,7 +63,7 @@ class Sessions(support.Case):
     """What a page shows of `make run`, and what a guest has shown."""
 
     def test_what_varies(self):
-        self.assertEqual(sessions.absent([
+        self.assertEqual(documents.absent([
             '== a', '$ cat list', '| ffffffff81000000 k f+0x0 [FTRACE]',
             '  kernel: handler_pre: <f> p->addr = 0x1, ip = ffffffff81056d42',
             '', '| 0', 'f: 7 hits, 0 missed',
@@ -76,6 +76,6 @@ class Sessions(support.Case):
                       'f: 22 hits, 1 missed', 'f: 0 hits, 0 missed',
                       '| f+0x0/0xb0  -95  why', '| f+0x5/0xb0  -22  why',
                       '| f+0x0/0x0  -22  why', '$ cat  others', '==  b'):
-            self.assertEqual(sessions.absent([wrong], _SHOWN), wrong)
-        self.assertEqual(sessions.absent(['| 0', '$ cat list'], _SHOWN),
+            self.assertEqual(documents.absent([wrong], _SHOWN), wrong)
+        self.assertEqual(documents.absent(['| 0', '$ cat list'], _SHOWN),
                          '$ cat list')

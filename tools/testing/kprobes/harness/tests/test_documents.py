@@ -7,7 +7,6 @@ import documents
 import env
 import page_listings
 import page_tables
-import sessions
 from tests import support
 
 _PAGE = 'Documentation/x/life.rst'
@@ -49,7 +48,7 @@ class Pages(support.Case):
             documents.Listing(_PAGE, 11, '', [], '../e.c')])
         page = self.page('Text\n\n<!-- checked: make run -->\n\n    a\n\n'
                          '      b\n\nText\n', 'README.md')
-        self.assertEqual(sessions.listings(), [
+        self.assertEqual(documents.sessions(), [
             documents.Listing('README.md', 5, 'make run', ['a', '', '  b'])])
         page = self.page('.. list-table::\n   :header-rows: 1\n\n   * - a\n'
                          '     - b\n       c\n   * - d\n     - e\n     - f\n')
@@ -125,4 +124,4 @@ class Tables(support.Case):
         self.assertLessEqual({'make', 'file', 'commands', 'picture'},
                              {one.how.split(' ')[0] for one in ours})
         self.assertGreater(sum(bool(one.include) for one in ours), 5)
-        self.assertGreater(len(sessions.listings()), 3)
+        self.assertGreater(len(documents.sessions()), 3)

@@ -7,6 +7,7 @@ import os
 import subprocess
 from unittest import mock
 
+import documents
 import env
 import fragments
 import guests
@@ -15,7 +16,6 @@ import matrix
 import page_listings
 import qemu
 import results
-import sessions
 from ktap import Result
 from tests import support
 
@@ -224,8 +224,8 @@ class Examples(Case):
         (parameters, shown), _ = matrix.modules.shown().values()
         self.assertEqual([parameters, len(shown), *shown[::5]], [
             'symbol=vfs_read', 6, self.SAID['hello'][1], 'unloaded hello'])
-        self.assertEqual(sessions.absent(shown, shown), '')
+        self.assertEqual(documents.absent(shown, shown), '')
         for place, line in enumerate(shown):
             rest = shown[:place] + shown[place + 1:]
-            self.assertEqual(sessions.absent(shown, rest), line)
-        self.assertTrue(sessions.absent(shown, shown[::-1]))
+            self.assertEqual(documents.absent(shown, rest), line)
+        self.assertTrue(documents.absent(shown, shown[::-1]))
