@@ -102,10 +102,3 @@ class MakeTest(support.Case):
                      r'FAILED s390x.c.build: no',
                      r'\d+ passed, 1 failed, 0 skipped\n\Z'):
             self.assertRegex(self.printed.getvalue(), line)
-
-    def test_the_developers_page_tells_the_budget(self) -> None:
-        text = ' '.join((env.REPO / 'tools/testing/kprobes/README.rst')
-                        .read_text().split())
-        self.assertIn(f'Its budget is {maketest.COLD} minutes where a kernel '
-                      f'is built from nothing, and {maketest.WARM} where',
-                      text)
