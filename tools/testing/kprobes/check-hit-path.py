@@ -29,7 +29,7 @@ from objects import Elf, disassembled, linked
 
 @dataclass(frozen=True)
 class Machine:
-    """What check-hit-path.py has to know of an architecture."""
+    """The words of an architecture that check-hit-path.py reads."""
 
     # Of a branch: its mnemonic, what may stand before it, the operands if it
     # is indirect, and all of it if it is by a table of its own function.
@@ -107,7 +107,7 @@ NOT_HIT = re.compile(r'\.(init|exit|noinstr)\.text$|\.kprobes\.text$|\.altinstr_
 
 
 def machine_of(elf: Elf) -> Machine:
-    """What is known of the architecture of a file."""
+    """The record of the architecture of a file."""
     if elf.machine not in MACHINES:
         sys.exit(f'{elf.name}: expected machine {sorted(MACHINES)}, found {elf.machine}')
     return MACHINES[elf.machine]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a kernel's objects have in them, for the checks of its code."""
+"""Reads a kernel's objects, for the checks of its code."""
 
 import pathlib
 import re
@@ -16,7 +16,7 @@ _SYMBOL = re.compile(r'\s*\d+: ([0-9a-f]+)\s+(\w+) (\w+)\s.* (\S+)$')
 
 
 def output(*command) -> str:
-    """What COMMAND prints."""
+    """The output of COMMAND."""
     return subprocess.run(list(map(str, command)), check=True, text=True,
                           capture_output=True).stdout
 

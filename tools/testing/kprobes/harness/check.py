@@ -57,8 +57,8 @@ def _spdx(paths: list[Path]) -> Result:
 
 
 def _of_guest() -> list[Path]:
-    """What busybox's shell runs."""
-    return sorted([*guest.scripts(),
+    """The scripts that busybox's shell runs."""
+    return sorted([*(env.KPROBES / 'guest').rglob('*.sh'),
                    *(env.KPROBES / 'examples').rglob('*.sh'),
                    env.KPROBES / 'guest/init'])
 

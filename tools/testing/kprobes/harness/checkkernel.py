@@ -68,7 +68,7 @@ def _clippy(built, name='clippy', tests=True):
 
 
 def _clippy_among(built, name, saved):
-    """What is ours in a crate that is the kernel's: not a warning about it."""
+    """Our files in a crate that is the kernel's: not a warning about them."""
     log, status = _asked(built, name, saved)
     found = complaints.of_rust(log.read_text(errors='replace'),
                                complaints.names())

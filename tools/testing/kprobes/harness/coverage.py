@@ -87,8 +87,8 @@ class Place:
     rust: str
     c: str
 
-    def said(self, impl: str) -> str:
-        """What becomes of a probe there with IMPL."""
+    def fate(self, impl: str) -> str:
+        """The words of the host test about a probe there with IMPL."""
         return self.rust if impl == 'rust' else self.c
 
     def __str__(self) -> str:
@@ -149,7 +149,7 @@ def rounds(places: list[Place], impl: str) -> list[list[Place]]:
     lists = []
     for wanted, most in ((False, ROUND), (True, REFUSED_ROUND)):
         those = [place for place in places
-                 if place.said(impl).startswith('refused: ') == wanted]
+                 if place.fate(impl).startswith('refused: ') == wanted]
         number = -(-len(those) // most)
         lists += [those[first::number] for first in range(number)]
     return lists
@@ -163,7 +163,7 @@ _SHOWN = re.compile(r'coverage: (refused|stays) \S+?\+(0x[0-9a-f]+)/0x\w+'
 
 
 class Heard:
-    """What the guest has said of its rounds."""
+    """The answers of the guest in its rounds."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.answers, self.troubles, self.ended = {}, [], False
@@ -207,7 +207,7 @@ class Heard:
 def _agrees(place, impl, answer):
     """Is ANSWER what was said of PLACE?"""
     kind, offset, why = answer
-    said, _, reason = place.said(impl).partition(': ')
+    said, _, reason = place.fate(impl).partition(': ')
     if kind.split(' ')[0] != said:
         return False
     if impl == 'c' or said in ('jump', 'ftrace'):
@@ -218,7 +218,7 @@ def _agrees(place, impl, answer):
 
 def disagreements(places: list[Place], impl: str, heard: Heard
                   ) -> list[str]:
-    """What was not as it was said: texts."""
+    """The answers that differ from what the host test said: texts."""
     found = list(heard.troubles)
     if not heard.ended:
         found.append('the guest has not come to the end of its rounds')
@@ -228,14 +228,14 @@ def disagreements(places: list[Place], impl: str, heard: Heard
             found.append(f'{place}: it was not tried')
         elif not _agrees(place, impl, answer):
             kind, offset, why = answer
-            found.append(f'{place}: said was "{place.said(impl)}", found '
+            found.append(f'{place}: said was "{place.fate(impl)}", found '
                          f'"{kind}" {why or "without a reason"}')
     return found
 
 
 def table(places: list[Place], impl: str) -> list[str]:
     """Lines that count what is said of PLACES with IMPL."""
-    counts = Counter(place.said(impl) for place in places)
+    counts = Counter(place.fate(impl) for place in places)
     return [f'{number:10,} {said}'
             for kind in ('jump', 'ftrace', 'breakpoint', 'refused')
             for said, number in counts.most_common()
@@ -278,7 +278,7 @@ def _memory(built: Built) -> Path:
 
 
 def _said(built: Built, memory: Path) -> list[Place]:
-    """What the host test says of each instruction of BUILT."""
+    """The host test's word on each instruction of BUILT."""
     out = memory.with_suffix('.txt')
     out.unlink(missing_ok=True)
     found = host.booted([(built.obj / 'vmlinux', memory, out)])
@@ -318,7 +318,7 @@ def _judged(name: str, places: list[Place], where: str) -> list[Result]:
     progress.say(f'\n{name}: {len(places):,} instructions')
     for impl in env.IMPLS:
         progress.say('\n'.join([f'{impl}:', *table(places, impl)]))
-    ours, theirs = (sum(place.said(impl) == 'jump' for place in places)
+    ours, theirs = (sum(place.fate(impl) == 'jump' for place in places)
                     for impl in ('rust', 'c'))
     ratio = ours / theirs if theirs else 0
     told = f'{ours:,} jumps are {ratio:.3f} times C\'s {theirs:,}'

@@ -76,7 +76,7 @@ CRASHES = (
            '{bug}')),
 )
 _MARK = re.compile(r'mark: crash (\w+)$')
-# What a module says that has survived what it must not.
+# A module says so that has survived what it must not.
 _SURVIVED = re.compile(r'^\w+: survived|it goes on, which it must not')
 
 
@@ -87,8 +87,8 @@ def unsaid(lines: list[str], wanted: tuple[str, ...]) -> str | None:
                  if not any(words in line for line in left)), None)
 
 
-def _wrong(crash: Crash, lines: list[str], oops: dict[str, str]) -> str:
-    """What is wrong with what the guest says of CRASH; '' if nothing is."""
+def _problem(crash: Crash, lines: list[str], oops: dict[str, str]) -> str:
+    """The fault in the LINES of the guest about CRASH, or ''."""
     says = tuple(words.format(**oops) for words in crash.says)
     if (missing := unsaid(lines, says)) is not None:
         return f'not said where expected: {missing}'
@@ -106,7 +106,7 @@ def _name(built: Built, crash: Crash) -> str:
 
 def judge(lines: list[str], crashes: list[Crash], built: Built) -> list[Result]:
     """The results of BUILT's guest, which has tried CRASHES, and said LINES."""
-    # What is said before the first one is judged with it.
+    # Lines before the first one are judged with it.
     here: list[str] = []
     said = {crashes[0].test: here}
     for line in lines:
@@ -114,8 +114,8 @@ def judge(lines: list[str], crashes: list[Crash], built: Built) -> list[Result]:
             here = said.setdefault(match[1], [])
         here.append(line)
     return [verdict(_name(built, crash),
-                    _wrong(crash, said.get(crash.test, []),
-                           built.machine.oops)) for crash in crashes]
+                    _problem(crash, said.get(crash.test, []),
+                             built.machine.oops)) for crash in crashes]
 
 
 def tests(built: Built, image: Callable[[str], Path]) -> list[Result]:

@@ -95,7 +95,7 @@ def _died(ending):
 def plant_tests(built: Built) -> list[Result]:
     """Uses of freed memory, in a boot of their own: KASAN must see each."""
     image = guest.initramfs(built, 'plants', job('plants', built.impl))
-    # What it says of them is what is wanted.
+    # Its complaints of the plants are wanted.
     lines, ending = _boot(built, image, 'plants', 1, '.plants',
                           cmdline=plants.CMDLINE)
     return ending if _died(ending) else _with(
@@ -142,7 +142,7 @@ def _say_forms(built, lines):
 
 
 def _early_probes(built):
-    """What to boot with: probes on text that goes before the guest begins.
+    """Words of the command line: probes on text that goes before the job.
 
     One is ftrace's, the other is behind its call.
     """
@@ -182,7 +182,7 @@ def main_tests(built: Built, paths: list[Path], states: int = 8,
 
 
 def crash_tests(built: Built, paths: list[Path]) -> list[Result]:
-    """What must kill a task or the guest, or be complained of."""
+    """Boot BUILT for what must kill a task or the guest."""
     return crashes.tests(built, lambda names: guest.initramfs(
         built, 'crashes', f'CRASHES="{names}"\n' + job('crashes', built.impl),
         paths))

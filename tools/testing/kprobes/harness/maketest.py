@@ -26,13 +26,13 @@ HOST = 8
 
 
 def checks() -> list[Result]:
-    """What make check runs."""
+    """The checks of make check."""
     found = check.run()
     return found + results.vanished('check', found)
 
 
 def host_tests() -> list[Result]:
-    """What make host-test runs: all, or what TEST names."""
+    """The tests of make host-test: all, or those that TEST names."""
     test = os.environ.get('TEST', '')
     found = []
     if not test.startswith('harness.'):

@@ -161,7 +161,7 @@ def _kept(name, now):
     if kept['state'] != now:
         return None
     found = [Result(*row) for row in kept['results']]
-    # What failed may have failed for a full disk: it runs again.
+    # A failed piece runs again: it may have failed for a full disk.
     return None if any(one.status == 'fail' for one in found) else found
 
 

@@ -20,8 +20,8 @@ LIMIT = 120
 
 def _job(names: list[str], parameters: str,
          script: Path | None = None) -> str:
-    """What the guest does: load, run SCRIPT, show the list, unload."""
-    lines = [guest.script('module').read_text(),
+    """The job of the guest: load, run SCRIPT, show the list, unload."""
+    lines = [(guest.GUEST / 'jobs/module.sh').read_text(),
              'mark module', 'refused=']
     for name in names:
         call = f'insmod {name}.ko {parameters}'.rstrip()
@@ -74,21 +74,21 @@ def run(built: kernel.Built, folder: Path, parameters: str = '') -> list[str]:
                         silence=LIMIT + qemu.SILENCE if script else None)
     progress.say(f'whole console: {env.host(console.log)}')
 
-    def said(begin: str) -> str:
+    def beginning(begin: str) -> str:
         """The lines of the guest that BEGIN so."""
         return '; '.join(line for line in console.lines
                          if line.startswith(begin))
     # The guest's words behind '| ' are those of run.sh, not the kernel's.
     splats = [line for line in console.splats if not line.startswith('| ')]
-    ended = said('run.sh ended')
+    ended = beginning('run.sh ended')
     for expected, found, do in (
-            (f'{", ".join(names)} to load', said('refused '),
+            (f'{", ".join(names)} to load', beginning('refused '),
              'see above what the module says (pr_err!), and kprobes/refused, '
              'if a probe was refused'),
-            (f'run.sh to end within {LIMIT} s', said('run.sh was stopped'),
+            (f'run.sh to end within {LIMIT} s', beginning('run.sh was stopped'),
              'have it make the calls that the probes are to see, and end; '
              'what it leaves in the background ends with it'),
-            (f'{", ".join(names)} to unload', said('stayed '),
+            (f'{", ".join(names)} to unload', beginning('stayed '),
              'does it have a function for module_exit(), and has it given '
              'back all that it holds?'),
             ('a kernel without complaints', '; '.join(splats[:3]),
@@ -128,24 +128,20 @@ def _result(built: kernel.Built, name: str,
 
 def alone(built: kernel.Built) -> list[ktap.Result]:
     """Each of our modules' folders, by make M= with nothing but its Kbuild."""
-    def wrong(folder: Path) -> str:
+    def problem(folder: Path) -> str:
         kernel.external(built, folder, env.WORK / 'modules'
                         / f'{folder.name}-alone', folder.name)
         return ''
-    folders = sorted(
-        path.parent for folder, pattern in (
-            (env.SELFTESTS, '*/Kbuild'), (env.KPROBES, 'coverage/Kbuild'),
-            (env.REPO, 'arch/x86/kprobes/tests/*/Kbuild'))
-        for path in folder.glob(pattern))
-    return [_result(built, f'alone.{folder.name}', lambda: wrong(folder))
+    folders = sorted(path.parent for path in env.KPROBES.glob('*/Kbuild'))
+    return [_result(built, f'alone.{folder.name}', lambda: problem(folder))
             for folder in folders]
 
 
 def examples(built: kernel.Built) -> list[ktap.Result]:
     """The modules that README shows do what it says; the results."""
-    def wrong(name: str) -> str:
+    def problem(name: str) -> str:
         parameters, wanted = shown()[name]
         line = documents.absent(wanted, run(built, EXAMPLES / name, parameters))
         return line and f'it did not say "{line}", or not there'
-    return [_result(built, f'example.{name}', lambda: wrong(name))
+    return [_result(built, f'example.{name}', lambda: problem(name))
             for name in shown()]

@@ -23,7 +23,7 @@ def targets() -> set[str]:
             *re.search(r'^COMMANDS := (.*)$', text, re.M)[1].split()}
 
 
-def _wrong_command(line: str) -> str:
+def _command_problem(line: str) -> str:
     """The reason why LINE cannot be given, or ''."""
     if line.startswith('sudo apt-get install ') or not line.strip():
         return ''
@@ -60,10 +60,10 @@ def _commands() -> list[str]:
                      for listing in documents.listings(path)
                      if listing.how == 'commands' for line in listing.text]
     return [f'{place}: {command}: {why}' for place, command in commands
-            if (why := _wrong_command(command))]
+            if (why := _command_problem(command))]
 
 
-def _wrong(listing: documents.Listing) -> str:
+def _listing_problem(listing: documents.Listing) -> str:
     """The reason why LISTING is not as it should be, or ''."""
     kind, _, name = listing.how.partition(' ')
     if kind == 'file':
@@ -80,4 +80,5 @@ def check() -> list[str]:
     """The commands and listings that are wrong, with the reasons."""
     return _commands() + [
         f'{listing.place}: {why}' for path in documents.pages()
-        for listing in documents.listings(path) if (why := _wrong(listing))]
+        for listing in documents.listings(path)
+        if (why := _listing_problem(listing))]

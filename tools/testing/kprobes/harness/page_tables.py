@@ -83,7 +83,7 @@ def _other_words() -> list[str]:
 
 
 def check() -> list[str]:
-    """What a table has and the code has not, or the other way round."""
+    """The rows that a table or the code has, and not the other."""
     def shown(page: str, columns: int) -> Rows:
         return rows(documents.PAGES / page, columns)
     wrong = _other_words()

@@ -11,7 +11,7 @@ import re
 import qemu
 from ktap import Result, verdict
 
-# What the guest calls it, and the end of the function's name.
+# The guest's name for each, and the end of the function's name.
 PLANTS = {
     'table_array': '3sys5table5plant5array',
     'table_node': '3sys5table5plant4node',
@@ -24,8 +24,8 @@ _BEGIN = re.compile(r'mark: plant (\w+)$')
 _END = 'mark: planted'
 
 
-def _wrong(name: str, reports: list[str] | None) -> str:
-    """What is wrong with the reports about a plant; '' if nothing is."""
+def _problem(name: str, reports: list[str] | None) -> str:
+    """The fault in the reports about a plant, or ''."""
     if reports is None:
         return 'it was not tried'
     if not reports:
@@ -51,7 +51,7 @@ def judge(lines: list[str], prefix: str) -> list[Result]:
         elif qemu.is_splat(line):
             here.append(line.strip())
     strangers += [f'mark: plant {name}' for name in reports.keys() - PLANTS]
-    wrong = {name: _wrong(name, reports.get(name)) for name in PLANTS}
+    wrong = {name: _problem(name, reports.get(name)) for name in PLANTS}
     wrong['nothing_else'] = '; '.join(strangers[:5])
     return [verdict(f'{prefix}.plants.{name}', why)
             for name, why in wrong.items()]

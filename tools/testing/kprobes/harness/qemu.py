@@ -27,7 +27,7 @@ _STAMP = re.compile(r'^(?:<\d+>)?\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ')
 _PANIC = re.compile(r'Kernel panic - not syncing|^Oops: |: Oops:|'
                     r'double fault|Unable to handle kernel|kernel BUG at |'
                     r'Internal error: |\[#\d+\]')
-# What a healthy kernel never says; reported even when all tests pass.
+# A healthy kernel never says this; it is reported even when all tests pass.
 _SPLAT = re.compile(
     r'WARNING: |BUG: |possible circular locking|'
     r'sleeping function called|suspicious RCU|KASAN: |UBSAN: |'

@@ -115,7 +115,7 @@ def known(whose: str) -> dict[str, str]:
 
 
 def judge(results: list[Result], *lists: str) -> list[Result]:
-    """What is known to be wrong is skipped if it shows, and fails if not."""
+    """A known defect is skipped if it shows, and fails if not."""
     defects = {name: (what, whose) for whose in lists
                for name, what in known(whose).items()}
     judged = []
@@ -182,7 +182,7 @@ def listed(parts: str = '') -> set[str]:
 
 
 def _suites(name: str) -> list[str]:
-    """What may stand in plan/suites.txt for the test NAME."""
+    """The words that stand for the test NAME in plan/suites.txt."""
     test = _GUEST.sub('', name, 1)
     return [test, *(test[:end.start()]
                     for end in re.finditer(r'\.|::', test))]

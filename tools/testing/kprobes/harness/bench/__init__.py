@@ -41,8 +41,8 @@ from bench import repeat
 from bench.rows import BOOTS, LANES, QUICK, Arch, Row, Sections, \
     of_arch, of_one_hit, sections
 
-SOURCES = env.SELFTESTS / 'bench'
-# What was measured with one implementation, and its rows' figures.
+SOURCES = env.KPROBES / 'bench'
+# A measurement of one implementation, and the figures of its rows.
 Result = dict
 Figures = dict[str, dict]
 _NAMES = {'c': 'C', 'rust': 'Rust', 'committed': 'C, committed'}
@@ -135,7 +135,7 @@ def _plugin(out: Path) -> Path:
 
 @dataclass
 class _Boot:
-    """What one boot of the benchmark's kernel has measured."""
+    """The figures of one boot of the benchmark's kernel."""
 
     rows: Figures
     seconds: float

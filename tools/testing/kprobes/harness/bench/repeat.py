@@ -23,7 +23,7 @@ _TOLERANCE = {'insns': (EXACT, 0), 'bytes': (EXACT, 0), 'ns': (0.1, 0),
 
 
 def digest(paths: list[Path], emulator: str) -> str:
-    """What a run depends on: the bytes of PATHS, the version of EMULATOR."""
+    """A digest of the bytes of PATHS and the version of EMULATOR."""
     whole = hashlib.sha256(procs.output([emulator, '--version']).encode())
     for path in paths:
         whole.update(hashlib.sha256(path.read_bytes()).digest())

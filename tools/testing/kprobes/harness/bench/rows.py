@@ -35,7 +35,7 @@ Sections = dict[str, list[Row]]
 
 @dataclass(frozen=True)
 class Arch:
-    """What the benchmark has of its own on one architecture."""
+    """The part of the benchmark that one architecture has for itself."""
 
     # In QEMU's log of exceptions: a mark, whose group 1 is its number in
     # hexadecimal digits, and an exception that counts as a trap.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the benchmark has of its own on x86_64."""
+"""The part of the benchmark that x86_64 has for itself."""
 
 import re
 

@@ -202,7 +202,7 @@ _SHOWN = {'pass': 'passed', 'fail': 'FAILED', 'skip': 'not here'}
 
 def table(outcomes: dict[str, Outcomes], explained: dict[str, str]
           ) -> Iterator[str]:
-    """What went how: tool x case x implementation, as lines."""
+    """The outcomes as lines: tool x case x implementation."""
     yield f'{"tool":10} {"case":46} {"C":15} {"Rust":15}  output'
     for name in sorted({name for each in outcomes.values() for name in each}):
         both = [outcomes.get(impl, {}).get(name) for impl in ('c', 'rust')]
@@ -217,7 +217,7 @@ def table(outcomes: dict[str, Outcomes], explained: dict[str, str]
 
 
 def figures(impls: Collection[str]) -> Iterator[str]:
-    """What cases have measured, of all implementations, as lines."""
+    """The figures that cases have measured, as lines."""
     for impl in impls:
         for log in sorted((_KEPT / impl).glob('*/*.log')):
             for figure in _FIGURES.findall(log.read_text(errors='replace')):

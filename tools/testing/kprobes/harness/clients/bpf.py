@@ -27,7 +27,7 @@ _SELFTESTS = 'tools/testing/selftests/bpf'
 KMODS = f'{_SELFTESTS}/test_kmods'
 # The Makefile's other programs are of these, and the BPF programs' own too.
 _LEFT_OUT = ('verifier', 'map_tests', 'benchs')
-# What of the kernel tree the Makefile finds beside it.
+# The parts of the kernel tree that the Makefile finds beside it.
 _BESIDE = ('tools/arch', 'tools/bpf', 'tools/build', 'tools/include',
            'tools/lib', 'tools/scripts', 'tools/testing/selftests/lib.mk')
 _WORDS = (
@@ -70,7 +70,7 @@ def _needed() -> set[Path]:
 
 
 def _copied() -> Iterator[Path]:
-    """What of upstream's folder is copied; all but other tests' own."""
+    """The files of upstream's folder that are copied: not other tests' own."""
     needed = _needed()
     for path in sorted((env.TREE / _SELFTESTS).rglob('*')):
         place, *rest = path.relative_to((env.TREE / _SELFTESTS)).parts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the cases of make test-clients share, whatever tool they run."""
+"""Shared by the cases of make test-clients, whatever tool they run."""
 
 import itertools
 import re

@@ -20,7 +20,7 @@ _BEGIN = re.compile(r'client: (\S+/\S+)$')
 _END = 'client: end'
 _VERDICT = re.compile(r'verdict: .*\[([A-Z]+)\]$')
 _LOG = re.compile(r'\| ?(.*)$')
-# What ftracetest may find, but for what passes; all else fails.
+# Verdicts of ftracetest that are no failures, PASS apart.
 _SKIPPED = ('UNRESOLVED', 'UNSUPPORTED', 'UNTESTED', 'XFAIL')
 
 
@@ -36,7 +36,7 @@ def files() -> dict[str, Path]:
 
 
 def names() -> list[str]:
-    """What those tests are called."""
+    """The names of those tests."""
     return [path.removeprefix('/ftrace/test.d/').removesuffix('.tc')
             for path in files() if path.endswith('.tc')]
 

@@ -32,7 +32,7 @@ _WITH_SYMBOLS = ('mount -t tmpfs boot /boot; '
                  'ln -s "$1" "/boot/System.map-$2"; shift 2; exec "$@"')
 
 
-# What the toolchain root lacks, where the archive was being updated.
+# Names the packages that the archive lacked when the root was made.
 WITHOUT = Path('/opt/without')
 
 

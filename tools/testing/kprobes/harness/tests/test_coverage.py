@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What of coverage.py is no kernel's: drawing, rounds, judging."""
+"""The parts of coverage.py without a kernel: drawing, rounds, judging."""
 
 from collections.abc import Iterable
 from unittest import mock
@@ -34,10 +34,10 @@ def _say(answers: dict[coverage.Place, str]) -> list[str]:
 
 
 class Coverage(support.Case):
-    def wrong(self, impl: str, answers: dict[coverage.Place, str],
-              more: Iterable[str] = (), without: Iterable[str] = ()
-              ) -> list[str]:
-        """What is not as it was said where a guest has given ANSWERS."""
+    def differing(self, impl: str, answers: dict[coverage.Place, str],
+                  more: Iterable[str] = (), without: Iterable[str] = ()
+                  ) -> list[str]:
+        """The texts about answers that differ where a guest gives ANSWERS."""
         lines = [line for line in _say(answers) if line not in without]
         heard = coverage.Heard([*lines[:-1], *more, *lines[-1:]])
         return coverage.disagreements(list(answers), impl, heard)
@@ -96,7 +96,7 @@ class Coverage(support.Case):
         # In the order of addresses in one file, as they came in the other.
         lines = _say(found)
         stays = [line for line in lines if ' stays ' in line]
-        self.assertEqual(self.wrong('rust', found, reversed(stays), stays),
+        self.assertEqual(self.differing('rust', found, reversed(stays), stays),
                          [])
 
     def test_what_is_otherwise_is_told(self) -> None:
@@ -108,7 +108,7 @@ class Coverage(support.Case):
                              (f'refused: {_WAITS}', 'refused: x'),
                              ('jump', 'untouched')):
             place = _place(0x10, said)
-            told, = self.wrong('rust', {place: answer, _place(0x20): 'jump'})
+            told, = self.differing('rust', {place: answer, _place(0x20): 'jump'})
             self.assertIn('f+0x10', told)
             self.assertIn(said, told)
 
@@ -116,9 +116,9 @@ class Coverage(support.Case):
         place = _place(0x10, c='breakpoint: not boosted')
         silent = [line for line in _say({place: 'breakpoint: x'})
                   if ' stays ' in line]
-        self.assertEqual(self.wrong('c', {place: 'breakpoint: x'}, (),
-                                    silent), [])
-        self.assertEqual(len(self.wrong('c', {place: 'jump'})), 1)
+        self.assertEqual(self.differing('c', {place: 'breakpoint: x'}, (),
+                                        silent), [])
+        self.assertEqual(len(self.differing('c', {place: 'jump'})), 1)
 
     def test_reasons_of_others_are_not_taken(self) -> None:
         # One stays that is not ours, so nobody knows which is whose.
@@ -132,7 +132,7 @@ class Coverage(support.Case):
                 (refused, [line.replace('waits', 'waited'), line], [line], 0),
                 # Another place with the same reason.
                 (refused, [line.replace('f+0x10', 'f+0x11')], [line], 1)):
-            self.assertEqual(len(self.wrong(
+            self.assertEqual(len(self.differing(
                 'rust', {place: place.rust}, more, without)), wrong)
 
     def registered(self, more: Iterable[str] = (),

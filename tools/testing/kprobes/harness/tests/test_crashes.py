@@ -92,7 +92,7 @@ class Crashes(support.Case):
 class Plants(support.Case):
     def failed(self, reports: dict[str, list[str]],
                before: tuple[str, ...] = ()) -> list[str]:
-        """What fails where these REPORTS came, by the plant's name."""
+        """The plants that fail where these REPORTS came."""
         lines = list(before)
         for name, said in reports.items():
             lines += [f'mark: plant {name}', 'Read of size 8', *said,

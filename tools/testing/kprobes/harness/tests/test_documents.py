@@ -92,7 +92,7 @@ class Tables(support.Case):
     """Our own tables, but for one row."""
 
     def changed(self, page, change):
-        """What is wrong where CHANGE is made to the rows of PAGE."""
+        """The problems where CHANGE is made to the rows of PAGE."""
         def rows(path, columns, real=page_tables.rows):
             result = real(path, columns)
             return change(result) if path.name == page else result

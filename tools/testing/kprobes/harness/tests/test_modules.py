@@ -29,8 +29,8 @@ class Guest(support.Case):
 
     warned = ()
 
-    def said(self, load=':', rmmod=':', script=None):
-        """What the job says where load and rmmod do this, and SCRIPT."""
+    def lines_of_job(self, load=':', rmmod=':', script=None):
+        """The lines of the job where load and rmmod do this, and SCRIPT."""
         path = script and self.write('run.sh', script)
         job = modules._job(['self'], '', path).replace('/sys/module/self',
                                                        f'{self.tmp}/loaded')
@@ -56,7 +56,7 @@ class Guest(support.Case):
 
 class Module(Guest):
     def test_it_comes_and_goes(self):
-        lines = self.said(f': >{self.tmp}/loaded', f'rm {self.tmp}/loaded')
+        lines = self.lines_of_job(f': >{self.tmp}/loaded', f'rm {self.tmp}/loaded')
         self.assertLessEqual({'loaded self', 'unloaded self'}, set(lines))
         self.assertEqual(lines.count('sh -c :'), 3)
         self.warned = ['warning: unused variable']
@@ -70,9 +70,9 @@ class Module(Guest):
 
     def test_what_is_refused(self):
         for lines, splats, *words in (
-                (self.said('echo no; false', 'false', 'echo runs'), (),
+                (self.lines_of_job('echo no; false', 'false', 'echo runs'), (),
                  'self to load', 'refused self: no'),
-                (self.said(f': >{self.tmp}/loaded', 'echo busy; false'), (),
+                (self.lines_of_job(f': >{self.tmp}/loaded', 'echo busy; false'), (),
                  'self to unload', 'stayed self: busy', 'module_exit()'),
                 ([], ['BUG: scheduling while atomic: insmod/48/0x2'],
                  'a handler waits')):
@@ -100,8 +100,9 @@ class Script(Guest):
         return False
 
     def test_it_runs_between_and_is_shown(self):
-        lines = self.said('echo loads >>did', 'echo unloads >>did',
-                          'echo runs >>did; echo one; echo; printf "t\\\\wo"')
+        lines = self.lines_of_job(
+            'echo loads >>did', 'echo unloads >>did',
+            'echo runs >>did; echo one; echo; printf "t\\\\wo"')
         self.assertEqual((self.tmp / 'did').read_text(),
                          'loads\nruns\nunloads\n')
         at = lines.index('$ sh run.sh')
@@ -119,7 +120,7 @@ class Script(Guest):
                          {'run.sh': self.tmp / 'run.sh'})
 
     def test_how_it_ends_is_told(self):
-        lines = self.said(script='exit 3')
+        lines = self.lines_of_job(script='exit 3')
         self.assertIn('unloaded self', lines)
         with self.refused('run.sh to end with status 0',
                           'run.sh ended with status 3'):
@@ -130,14 +131,15 @@ class Script(Guest):
 
     def test_nothing_of_it_goes_on(self):
         begun = time.monotonic()
-        lines = self.said(script='echo $$ >number; sleep 1000 &')
+        lines = self.lines_of_job(script='echo $$ >number; sleep 1000 &')
         self.assert_ended()
         self.assertIn('run.sh ended with status 0', lines)
         # Nor does anybody wait for the limit.
         self.assertLess(time.monotonic() - begun, modules.LIMIT / 2)
         self.enterContext(mock.patch.object(modules, 'LIMIT', 0.3))
-        lines = self.said(script='echo $$ >number; echo begins\n'
-                          'trap "" TERM; while :; do sleep 100; done')
+        lines = self.lines_of_job(
+            script='echo $$ >number; echo begins\n'
+            'trap "" TERM; while :; do sleep 100; done')
         self.assert_ended()
         at = lines.index('| begins')
         self.assertEqual(lines[at + 1:],
