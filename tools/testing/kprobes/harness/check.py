@@ -58,7 +58,7 @@ def _spdx(paths: list[Path]) -> Result:
 
 def _of_guest() -> list[Path]:
     """The scripts that busybox's shell runs."""
-    return sorted([*(env.KPROBES / 'guest').rglob('*.sh'),
+    return sorted([*guest.scripts(),
                    *(env.KPROBES / 'examples').rglob('*.sh'),
                    env.KPROBES / 'guest/init'])
 

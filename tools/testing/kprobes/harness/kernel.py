@@ -287,7 +287,7 @@ def _modules(built, whence, copied, out, name, kbuild=''):
     log = out / 'build.log'
     log.unlink(missing_ok=True)
     with progress.Stage(f'module {name}', 1) as stage:
-        compile_targets([*command, f'M={out}', *words], ['modules'], log,
+        compile_targets([*command, f'M={out}'], ['modules'], log,
                         stage, 'the module')
     # Not whatever lies there: a module renamed since has left its old one.
     order = out / 'modules.order'

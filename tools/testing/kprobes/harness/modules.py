@@ -21,7 +21,7 @@ LIMIT = 120
 def _job(names: list[str], parameters: str,
          script: Path | None = None) -> str:
     """The job of the guest: load, run SCRIPT, show the list, unload."""
-    lines = [(guest.GUEST / 'jobs/module.sh').read_text(),
+    lines = [guest.script('module').read_text(),
              'mark module', 'refused=']
     for name in names:
         call = f'insmod {name}.ko {parameters}'.rstrip()

@@ -41,7 +41,7 @@ from bench import repeat
 from bench.rows import BOOTS, LANES, QUICK, Arch, Row, Sections, \
     of_arch, of_one_hit, sections
 
-SOURCES = env.KPROBES / 'bench'
+SOURCES = env.SELFTESTS / 'bench'
 # A measurement of one implementation, and the figures of its rows.
 Result = dict
 Figures = dict[str, dict]
