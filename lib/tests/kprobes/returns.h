@@ -29,6 +29,9 @@ long kprobes_returns_deep(long depth);
 #define UNTRACED	"kprobes_returns_untraced"
 #define DEEP		"kprobes_returns_deep"
 
+/* The address of the first of them that its calls come to. */
+kprobe_opcode_t *returns_entry(void);
+
 /* What they may be told to do: nothing. */
 long returns_nothing(void *unused);
 

@@ -115,7 +115,7 @@ static void K2_twice_in_a_batch(struct kunit *test)
 	struct kretprobe *batch[] = { &twice.rp, &other.rp, &twice.rp };
 	int err;
 
-	twice.rp.kp.addr = (kprobe_opcode_t *)kprobes_returns_inner;
+	twice.rp.kp.addr = returns_entry();
 	kunit_warning_suppress(test)
 		err = all_refused_by(batch, 3);
 	KUNIT_EXPECT_EQ(test, err, -EINVAL);
@@ -125,7 +125,7 @@ static void K2_twice_in_a_batch(struct kunit *test)
 	/* Nothing is left of the first time either. */
 	EXPECT_STORES(test, stores);
 	watched_anew(&twice);
-	twice.rp.kp.addr = (kprobe_opcode_t *)kprobes_returns_inner;
+	twice.rp.kp.addr = returns_entry();
 	KUNIT_ASSERT_EQ(test, register_kretprobe(&twice.rp), 0);
 	call_inner();
 	EXPECT_TOLD(test, &twice, 1, 1);
@@ -154,7 +154,7 @@ static void D4_never_registered(struct kunit *test)
 	struct watched probe = WATCHED(NULL);
 
 	spare_c(test);
-	probe.rp.kp.addr = (kprobe_opcode_t *)kprobes_returns_inner;
+	probe.rp.kp.addr = returns_entry();
 	unregister_kretprobe(&probe.rp);
 	KUNIT_EXPECT_NULL(test, probe.rp.kp.addr);
 }
@@ -255,7 +255,7 @@ static void D4_garbage_is_no_store(struct kunit *test)
 
 	spare_c(test);
 	WATCH(stays, INNER);
-	probe.rp.kp.addr = (kprobe_opcode_t *)kprobes_returns_inner;
+	probe.rp.kp.addr = returns_entry();
 	probe.rp.STORE = (void *)16;
 	unregister_kretprobe(&probe.rp);
 	KUNIT_EXPECT_NULL(test, probe.rp.kp.addr);

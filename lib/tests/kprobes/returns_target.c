@@ -32,6 +32,17 @@ noinline long kprobes_returns_deep(long depth)
 	return depth > 1 ? READ_ONCE(deeper)(depth - 1) + 1 : 1;
 }
 
+kprobe_opcode_t *returns_entry(void)
+{
+	struct kprobe probe = { .symbol_name = INNER };
+
+	/* A pointer is the global entry there, and calls come to the local one. */
+	if (!IS_ENABLED(CONFIG_PPC64) || register_kprobe(&probe))
+		return (kprobe_opcode_t *)kprobes_returns_inner;
+	unregister_kprobe(&probe);
+	return probe.addr;
+}
+
 long returns_nothing(void *unused)
 {
 	return 0;

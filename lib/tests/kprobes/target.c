@@ -58,12 +58,17 @@ void *clauses_symbol(const char *name)
 {
 	struct kprobe probe = { .symbol_name = "kallsyms_lookup_name" };
 	unsigned long (*lookup)(const char *name);
+	unsigned long offset = 0;
+	char text[KSYM_SYMBOL_LEN];
 
 	if (IS_ENABLED(CONFIG_X86_KERNEL_IBT) || IS_ENABLED(CONFIG_CFI))
 		return NULL;
 	if (register_kprobe(&probe))
 		return NULL;
-	lookup = (void *)probe.addr;
+	/* A probe on an entry may be behind the function's first address. */
+	sprint_symbol(text, (unsigned long)probe.addr);
+	sscanf(strchrnul(text, '+'), "+%lx", &offset);
+	lookup = (void *)probe.addr - offset;
 	unregister_kprobe(&probe);
 	return (void *)lookup(name);
 }

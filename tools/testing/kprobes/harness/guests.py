@@ -67,6 +67,8 @@ def _boot(built, image, name, planned, part='', **options):
         def on_line(line):
             stage.tick(line)
             hear(line)
+        if built.impl == 'c':
+            options.setdefault('smp', built.machine.cpus_with_c)
         try:
             console = qemu.boot(built, image, name=name, on_line=on_line,
                                 **options)

@@ -49,10 +49,8 @@ listed_as() {
 }
 
 # How long an address is as text.
-case $(uname -m) in
-arm*) DIGITS=8 ;;
-*) DIGITS=16 ;;
-esac
+read -r address _ </proc/kallsyms
+DIGITS=${#address}
 ADDRESS="[0-9a-f]{$DIGITS}"
 # A line without a symbol: the address again, without the zeros before it.
 NAMELESS='0*([1-9a-f][0-9a-f]*)  k  0x\1'
@@ -553,7 +551,7 @@ whole_detour() {
 # Each line of the list is behind the one before.
 ascending() {
 	echo register >$CROWD/all || return 1
-	listed kprobes_crowd_text | cut -c1-16 >/tmp/order
+	listed kprobes_crowd_text | cut -d" " -f1 >/tmp/order
 	echo unregister >$CROWD/all
 	[ "$(wc -l </tmp/order)" = 320 ] && sort -c /tmp/order
 }

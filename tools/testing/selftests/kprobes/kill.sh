@@ -12,7 +12,7 @@ if [ -e /modules/kprobes_kill.ko ]; then
 	told untraced register
 	check H10_hit_before called again 0 3
 	check H10_kill load kprobes_kill \
-		at="0x$(grep ' kprobe_ftrace_kill$' /proc/kallsyms | cut -c1-16)"
+		at="0x$(sed -n "s/ . kprobe_ftrace_kill\$//p" /proc/kallsyms)"
 	check H10_ftrace_calls_nobody called function 3 3
 	check H10_nor_another_probe_there called again 3 3
 	check H10_breakpoints_are_hit called untraced 9 12
