@@ -14,8 +14,7 @@ suites=()     # the suites it cannot do without, beside trixie
 extra_suites=(trixie-updates trixie-security)  # those it can do without,
 extra_include=()  # and the packages that come from them alone
 without=      # what does not work without those packages
-works=        # what works without this root, if it is not HOST_TOOLS=1
-way_mirror=0  # the archive that is being tried, of `mirrors` below
+works=        # what works without this root
 preferences=  # a file for apt: which suite a package comes from
 
 # archives FIELD: that field of each archive in `files`, see there.
@@ -31,9 +30,8 @@ apt_options=('APT::Install-Recommends "false"' 'Acquire::Languages "none"'
 dpkg_options=(force-unsafe-io 'path-exclude=/usr/share/man/*'
 	'path-exclude=/usr/share/doc/*' 'path-exclude=/usr/share/locale/*')
 
-# Where this machine has keys, and what says whose root we are.
+# Where this machine has keys.
 KEYRINGS=/usr/share/keyrings
-UID_MAP=/proc/self/uid_map
 # KiB; where less than this is left after a failure, that was the reason.
 FULL=100000
 # Seconds before a mirror that may be in the middle of an update is asked again.
@@ -48,20 +46,6 @@ listed() {
 choose_keyring() {
 	keyring=$KEYRINGS/debian-archive-keyring.gpg
 	[ -e "$keyring" ] || [ ! -e "${keyring%.gpg}.pgp" ] || keyring=${keyring%.gpg}.pgp
-}
-
-# choose_tool: sets `tool`.
-choose_tool() {
-	local outside
-	tool=mmdebstrap
-	! have mmdebstrap || return 0
-	tool=debootstrap
-	have debootstrap || refuse "mmdebstrap, which makes a Debian root, or debootstrap" \
-		"neither in PATH" "sudo apt-get install mmdebstrap"
-	# Device nodes: root of a user namespace may not make them.
-	read -r _ outside _ <"$UID_MAP"
-	[ "$outside" = 0 ] || refuse "mmdebstrap: an ordinary user's debootstrap fails at mknod" \
-		"only debootstrap" "sudo apt-get install mmdebstrap, or run this as root"
 }
 
 # choose_sources NUMBER [SUITE...]: sets `sources`: trixie and the SUITEs, from the
@@ -99,8 +83,8 @@ quoted() {
 	printf "'%s'" "${1//\'/\'\\\'\'}"
 }
 
-# with_mmdebstrap: all in one step.
-with_mmdebstrap() {
+# make_once: one way to make it, from `sources`.
+make_once() {
 	local hooks=()
 	# shellcheck disable=SC2016 # $1 is for the hook's shell: the root
 	[ -z "$preferences" ] || hooks+=(--setup-hook='mkdir -p "$1/etc/apt/preferences.d" && cp '"$(
@@ -111,56 +95,10 @@ with_mmdebstrap() {
 		trixie "$target" "${sources[@]}"
 }
 
-# inside CMD...: in the root, whatever the PATH outside.
-inside() {
-	PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive chroot "$target" "$@"
-}
-
-# with_debootstrap: that knows one suite only. So the rest comes by the apt of
-# the root itself, which trusts whom this machine trusts.
-with_debootstrap() {
-	local mounted='' status=0
-	debootstrap --variant=minbase --arch=amd64 --keyring="$keyring" trixie "$target" \
-		"${mirrors[way_mirror]}" &&
-		settle || return
-	if ! mountpoint -q "$target/proc"; then
-		mount -t proc proc "$target/proc" || return
-		mounted=y
-	fi
-	fill || status=$?
-	# A root with that in it cannot be deleted.
-	[ -z "$mounted" ] || umount -l "$target/proc" || return
-	return $status
-}
-
-# settle: what apt and dpkg of the root go by. The functions from here on are
-# not left at a line that fails, as somebody asks for their status.
-settle() {
-	local etc=$target/etc ca=ssl/certs/ca-certificates.crt
-	printf '%s\n' "${sources[@]}" >"$etc/apt/sources.list" &&
-		printf '%s;\n' "${apt_options[@]}" >"$etc/apt/apt.conf.d/99ours" &&
-		printf '%s\n' "${dpkg_options[@]}" >"$etc/dpkg/dpkg.cfg.d/ours" || return
-	[ -z "$preferences" ] || cp "$preferences" "$etc/apt/preferences.d/ours" || return
-	if [ -r "/etc/$ca" ]; then
-		mkdir -p "$etc/ssl/certs" && cp -L "/etc/$ca" "$etc/$ca" || return
-	fi
-	# No service of a package starts.
-	printf '#!/bin/sh\nexit 101\n' >"$target/usr/sbin/policy-rc.d" &&
-		chmod 755 "$target/usr/sbin/policy-rc.d"
-}
-
-# fill: all that is not the base.
-fill() {
-	# Without error-on a source that cannot be reached is left out.
-	inside sh -ec 'apt-get -q --error-on=any update; apt-get -qy dist-upgrade
-		apt-get -qy install "$@"' sh "${include[@]}" || return
-	inside apt-get clean && rm "$target/usr/sbin/policy-rc.d"
-}
-
-# keys_missing LOG: the keys that apt or debootstrap would have wanted, as LOG
-# says: with gpgv, with sqv, and debootstrap itself.
+# keys_missing LOG: the keys that apt would have wanted, as LOG says, with gpgv
+# and with sqv.
 keys_missing() {
-	local asked='NO_PUBKEY|EXPKEYSIG|Missing key|signed by unknown key \(key id'
+	local asked='NO_PUBKEY|EXPKEYSIG|Missing key'
 	{ grep -oE "($asked) [0-9A-F]{16,}" "$1" || :; } | awk '{ print $NF }' |
 		sort -u | paste -sd' '
 }
@@ -196,17 +134,16 @@ unfetched() {
 # attempt NUMBER [SUITE...]: one way to make the root, see choose_sources. Says how it
 # ended where it failed; what it says of each way stands in the array `tried`.
 attempt() {
-	local log=$target.log status=0 missing
-	way_mirror=$1
+	local log=$target.log status=0 missing archive=${mirrors[$1]}
 	choose_sources "$@"
 	rm -rf "$target"
-	"with_$tool" >"$log" 2>&1 || status=$?
+	make_once >"$log" 2>&1 || status=$?
 	[ $status != 0 ] || return 0
 	refuse_incurable "$log"
 	missing=$(unfetched "$log")
 	tail -n 15 "$log" >&2
 	rm -rf "$target"
-	tried+=("${mirrors[way_mirror]} (suites: trixie $(shift && echo "$*"); exit status $status${missing:+; not to be had: $missing})")
+	tried+=("$archive (suites: trixie $(shift && echo "$*"); exit status $status${missing:+; not to be had: $missing})")
 	note "$called: that way failed${missing:+, for want of $missing}"
 	return 1
 }
@@ -216,7 +153,8 @@ attempt() {
 # the suites it can do without; then from the other archives.
 make_debian() {
 	local number all=("${suites[@]}" "${extra_suites[@]}") tried=() everything=("${include[@]}")
-	choose_tool
+	have mmdebstrap || refuse "mmdebstrap, which makes a Debian root" "none in PATH" \
+		"sudo apt-get install mmdebstrap"
 	choose_keyring
 	[ -e "$keyring" ] || refuse_keys "no such file"
 	check_room "$room"
@@ -238,7 +176,7 @@ make_debian() {
 		note "$called: from ${mirrors[number]}"
 		! attempt "$number" "${all[@]}" || return 0
 	done
-	refuse "$tool to make a Debian trixie root for $called" \
+	refuse "mmdebstrap to make a Debian trixie root for $called" \
 		"$(printf '%s\n            ' "${tried[@]}")its log: $target.log" \
-		"are they reachable (proxy variables)? If they are, they may be in the middle of an update: the same command in an hour, or another archive: DEBIAN_MIRROR=. ${works:-"Without this root HOST_TOOLS=1 works, with tools of this machine."}"
+		"are they reachable (proxy variables)? If they are, they may be in the middle of an update: the same command in an hour, or another archive: DEBIAN_MIRROR=. $works"
 }
