@@ -4,7 +4,7 @@
 # rust/kprobes, arch/*/kprobes and patches/.
 
 KP := tools/testing/kprobes/kp
-export ARCH IMPL KSRC JOBS CACHE V HOST_TOOLS DIR ARGS UNDO PIECE TEST FAST SEED DEBIAN_MIRROR DEBIAN_SECURITY
+export ARCH IMPL KSRC JOBS CACHE V DIR ARGS UNDO PIECE TEST FAST SEED DEBIAN_MIRROR DEBIAN_SECURITY
 # What stands on the command line: kp refuses a name that it does not know.
 export KP_GIVEN := $(MAKEOVERRIDES)
 
@@ -73,7 +73,6 @@ distclean:
 #:   JOBS=n               compilers at once
 #:   V=1                  show everything
 #:   CACHE=dir            the default is ~/.cache/rust-kprobes
-#:   HOST_TOOLS=1         this machine's own compilers and QEMU, after checking their versions
 #:   DEBIAN_MIRROR=url    where the toolchain root comes from
 #:   DEBIAN_SECURITY=url  the same for its security updates
 #:   http_proxy, https_proxy, no_proxy, also in capitals

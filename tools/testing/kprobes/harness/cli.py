@@ -22,7 +22,6 @@ import procs
 import progress
 import qemu
 import results
-import toolchain
 import variables
 
 _COMMANDS = {}
@@ -285,7 +284,7 @@ def clean():
     with _nobody_else():
         for name in ('build', 'coverage', 'docs', 'host', 'host-miri', 'logs',
                      'modules', 'series', 'rustdoc', 'stap',
-                     'bpf', 'bindgen-build'):
+                     'bpf'):
             shutil.rmtree(env.WORK / name, ignore_errors=True)
         # Not the locks there: who waits for one must get the same file.
         for path in (env.WORK / 'ksrc').glob('*'):
@@ -362,7 +361,6 @@ def _command(name):
         env.WORK.mkdir(parents=True, exist_ok=True)
         progress.handed_over()
         variables.check(name)
-        toolchain.require(name)
         with _turn(name):
             # What an interrupted command before this one has left.
             procs.clear_scratch()

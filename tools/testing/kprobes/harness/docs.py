@@ -41,11 +41,8 @@ exec chroot "$root" "$@"
 
 def _inside(command: list) -> list:
     """COMMAND where Sphinx is."""
-    root = os.environ.get('KP_DOCS')
-    if env.HOST_TOOLS or not root:
-        return command
-    return ['unshare', '--mount', 'sh', '-euc', _ENTER, 'docs', root,
-            os.environ['KP_WORK'], 'env', 'PATH=/usr/bin:/bin', *command]
+    return ['unshare', '--mount', 'sh', '-euc', _ENTER, 'docs',
+            os.environ['KP_DOCS'], os.environ['KP_WORK'], 'env', 'PATH=/usr/bin:/bin', *command]
 
 
 def pages() -> tuple[Path, list[str]]:

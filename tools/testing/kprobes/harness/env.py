@@ -34,7 +34,6 @@ ARCHES = arches.NAMES
 SUPPORTED = tuple(arches.with_back_end())
 IMPLS = ('rust', 'c')
 
-HOST_TOOLS = bool(os.environ.get('HOST_TOOLS'))
 VERBOSE = bool(os.environ.get('V'))
 
 

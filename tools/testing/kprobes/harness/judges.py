@@ -26,18 +26,13 @@ OLDEST_LLVM = 22
 _NEEDED = ('tools/arch/x86', 'tools/include')
 
 
-def _llvm() -> Path | None:
-    """The newest LLVM of the toolchain, as a shared library.
-
-    On a machine of its own (HOST_TOOLS=1) it may be missing.
-    """
+def _llvm() -> Path:
+    """The newest LLVM of the toolchain, as a shared library."""
     majors = {
         int(match[1]): path
         for path in Path('/usr/lib/x86_64-linux-gnu').glob('libLLVM*.so*')
         if (match := re.match(r'libLLVM(?:\.so\.|-)(\d+)', path.name))}
     if max(majors, default=0) < OLDEST_LLVM:
-        if env.HOST_TOOLS:
-            return None
         raise env.Refusal(f'LLVM {OLDEST_LLVM} or later as a shared library',
                           ', '.join(map(str, sorted(majors))) or 'none',
                           'make distclean: the toolchain root is damaged')
@@ -99,7 +94,5 @@ def environment() -> dict[str, str]:
     STORE.mkdir(exist_ok=True)
     procs.clear_scratch(STORE)
     with procs.alone('judges'):
-        paths = {'KPROBES_INSN_C': str(_insn_c())}
-    if llvm := _llvm():
-        paths['KPROBES_LLVM'] = str(llvm)
-    return paths
+        return {'KPROBES_INSN_C': str(_insn_c()),
+                'KPROBES_LLVM': str(_llvm())}

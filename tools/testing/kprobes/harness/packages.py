@@ -121,15 +121,13 @@ def fetch(package: str, folder: Path, suites: tuple[str, ...],
 
     def ways():
         yield _by_name(package, folder, mirror, tried)
-        if shutil.which('apt-get'):
-            yield _by_index(package, folder, mirror, suites[0], tried)
+        yield _by_index(package, folder, mirror, suites[0], tried)
         progress.say(f'{package} is not to be had from {mirror} now; again '
                      f'in {PAUSE} s')
         time.sleep(PAUSE)
         yield _by_name(package, folder, mirror, tried)
-        if shutil.which('apt-get'):
-            for suite in suites:
-                yield _by_index(package, folder, mirror, suite, tried)
+        for suite in suites:
+            yield _by_index(package, folder, mirror, suite, tried)
         for archive in others:
             yield _by_name(package, folder, archive, tried)
     path = next(filter(None, ways()), None)

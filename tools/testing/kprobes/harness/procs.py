@@ -20,15 +20,6 @@ _running: set[subprocess.Popen] = set()
 _ended = False
 
 
-def tied(command) -> list[str]:
-    """COMMAND, so that it ends even if we are killed."""
-    command = list(map(str, command))
-    # Otherwise the process namespace around us sees to that.
-    if env.HOST_TOOLS:
-        command = ['setpriv', '--pdeathsig', 'KILL', *command]
-    return command
-
-
 @contextlib.contextmanager
 def _signals_delayed() -> Iterator[None]:
     """A signal that comes in this block is handled at its end.
@@ -55,8 +46,11 @@ def _signals_delayed() -> Iterator[None]:
 
 
 def start(command, **options) -> subprocess.Popen:
-    """Start COMMAND in a process group of its own that ends with us."""
-    command = tied(command)
+    """Start COMMAND in a process group of its own that ends with us.
+
+    If we are killed, the process namespace around us ends it.
+    """
+    command = list(map(str, command))
     with _signals_delayed(), _guard:
         if _ended:
             raise RuntimeError(f'{command[0]} was not started: we are ending')

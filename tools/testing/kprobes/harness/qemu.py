@@ -279,6 +279,6 @@ def interactive(built, initramfs, **options):
                                kind=accelerator(built), **options))
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        return subprocess.run(procs.tied(call), check=False).returncode
+        return subprocess.run(call, check=False).returncode
     finally:
         signal.signal(signal.SIGINT, before)

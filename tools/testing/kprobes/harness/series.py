@@ -209,15 +209,22 @@ def _build_each(mails: list[Path]) -> None:
     with progress.Stage('series tree', 2):
         shutil.copytree(env.TREE, tree, symlinks=True)
         # The checkout's tree has everything in it: take it out again.
-        state = env.WORK / 'series' / 'state'
-        shutil.rmtree(state, ignore_errors=True)
-        shutil.copytree(env.WORK / 'orig', state)
-        overlay.Target(tree, state).sync(remove=True)
-    if not env.HOST_TOOLS:
-        # Under the usual path, so that the compiler cache knows the files;
-        # the mount is gone with this process's namespace.
-        subprocess.run(['mount', '--bind', tree, env.TREE], check=True)
-        tree = env.TREE
+        mine = overlay.Target(tree, env.WORK / 'series' / 'state')
+        mine.files, mine.patched = dict(pristine.files), dict(
+            pristine.patched)
+        shutil.rmtree(mine.state, ignore_errors=True)
+        shutil.copytree(env.WORK / 'orig', mine.state)
+        mine.sync(remove=True)
+    # Under the usual path, so that the compiler cache knows the files.
+    subprocess.run(['mount', '--bind', tree, env.TREE], check=True)
+    try:
+        _build_with(mails, env.TREE)
+    finally:
+        subprocess.run(['umount', env.TREE], check=True)
+    shutil.rmtree(tree)
+
+
+def _build_with(mails: list[Path], tree: Path) -> None:
     begun = set()
     for number, mail in enumerate(mails, 1):
         done = subprocess.run(['patch', '-p1', '--forward', '--fuzz=0',
@@ -235,9 +242,6 @@ def _build_each(mails: list[Path]) -> None:
             raise env.Refusal(f'a line {line} by some mail',
                               f'{path} never has it',
                               'is its patch still in patches/?')
-    if not env.HOST_TOOLS:
-        subprocess.run(['umount', env.TREE], check=True)
-    shutil.rmtree(env.WORK / 'series' / 'tree')
 
 
 def mails() -> list[Path]:

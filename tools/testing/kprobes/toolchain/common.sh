@@ -30,7 +30,7 @@ free_kib() {
 }
 
 # What the command line of make may set.
-VARIABLES=(ARCH IMPL KSRC DIR ARGS PIECE TEST SEED UNDO FAST JOBS V CACHE HOST_TOOLS
+VARIABLES=(ARCH IMPL KSRC DIR ARGS PIECE TEST SEED UNDO FAST JOBS V CACHE
 	DEBIAN_MIRROR DEBIAN_SECURITY)
 PROXIES=(http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY)
 
@@ -59,7 +59,7 @@ check_given() {
 # the harness. Nothing else does, or two people would build two kernels.
 keep_users() {
 	local name
-	for name in TERM CI V JOBS ARGS UNDO PIECE TEST FAST SEED ARCH IMPL HOST_TOOLS DEBIAN_MIRROR \
+	for name in TERM CI V JOBS ARGS UNDO PIECE TEST FAST SEED ARCH IMPL DEBIAN_MIRROR \
 		"${PROXIES[@]}"; do
 		[ -z "${!name:-}" ] || keep+=("$name=${!name}")
 	done

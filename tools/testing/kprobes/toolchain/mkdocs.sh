@@ -14,7 +14,7 @@ called="the root of make docs"
 room=500000
 room_called="500 MiB"
 mapfile -t include < <(listed "$here/docs-packages")
-works="HOST_TOOLS=1 and all other commands work without this root."
+works="All other commands work without this root."
 
 make_debian
 mkdir -p "$target/work"

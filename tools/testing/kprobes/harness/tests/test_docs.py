@@ -27,7 +27,8 @@ class Docs(support.Case):
         self.write('bin/make', _MAKE.format(self.tmp)).chmod(0o755)
         self.write('said', _SPHINX)
         self.enterContext(mock.patch.dict('os.environ', {
-            'PATH': f'{self.tmp}/bin:/usr/bin:/bin', 'KP_DOCS': ''}))
+            'PATH': f'{self.tmp}/bin:/usr/bin:/bin'}))
+        self.enterContext(mock.patch.object(docs, '_inside', list))
         self.enterContext(mock.patch.object(docs.overlay, 'sync'))
 
     def test_a_warning_about_a_page(self):

@@ -49,8 +49,7 @@ class Early(support.Case):
 
     def setUp(self) -> None:
         super().setUp()
-        for where, name in ((cli.toolchain, 'require'), (cli, '_listen'),
-                            (cli.results, 'vanished'),
+        for where, name in ((cli, '_listen'), (cli.results, 'vanished'),
                             (cli.procs, 'end_all')):
             self.enterContext(mock.patch.object(
                 where, name, mock.Mock(return_value=[])))

@@ -25,8 +25,7 @@ class Roots(Debian):
     def kp(self, command, piece=''):
         """What kp COMMAND says, and the roots in the cache."""
         _, text = self.bash(f'bash {env.KPROBES}/kp {command}', PIECE=piece,
-                            CACHE=str(self.tmp / 'roots'), KP_GIVEN='',
-                            HOST_TOOLS='')
+                            CACHE=str(self.tmp / 'roots'), KP_GIVEN='')
         return text, sorted(path.name.split('-')[0] for path in
                             (self.tmp / 'roots').glob('*-????????????'))
 

@@ -125,7 +125,7 @@ class Leftovers(Case):
         """The status of a command that does what FUNCTION does."""
         self.enterContext(mock.patch('sys.argv', ['kp', 'kernel']))
         for module, name in ((cli.variables, 'check'), (procs, 'end_all'),
-                             (cli.toolchain, 'require'), (cli, '_listen')):
+                             (cli, '_listen')):
             self.enterContext(mock.patch.object(module, name))
         with mock.patch.dict(cli._COMMANDS, {'kernel-only': function}):
             return cli.main()

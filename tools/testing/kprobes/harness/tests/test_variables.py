@@ -8,7 +8,6 @@ from unittest import mock
 
 import cli
 import env
-import toolchain
 import variables
 from tests import support
 
@@ -119,14 +118,12 @@ class Refused(support.Case):
 
     def test_nothing_begins(self) -> None:
         self.given(IMPL='foo')
-        with mock.patch.object(toolchain, 'require') as require, \
-                mock.patch.object(cli, '_turn') as turn, \
+        with mock.patch.object(cli, '_turn') as turn, \
                 mock.patch.object(cli, '_listen'), \
                 mock.patch.object(env.Refusal, 'show') as show, \
                 mock.patch('sys.argv', ['kp', 'test']):
             self.assertEqual(cli.main(), 2)
         show.assert_called_once()
-        require.assert_not_called()
         turn.assert_not_called()
 
     def test_by_kp_before_there_is_a_harness(self) -> None:
