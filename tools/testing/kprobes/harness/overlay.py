@@ -16,6 +16,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import env
@@ -29,28 +30,16 @@ _SKIP = re.compile(r'~$|^\.|\.(orig|rej|o|ko|mod|mod\.c|cmd)$|'
                    r'^(__pycache__|target|modules\.order|Module\.symvers)$')
 
 
-def roots(repo: Path = env.REPO, listing: Path = LIST) -> list[str]:
-    """The folders of the overlay that are there; refuses a missing one."""
-    there = []
-    for line in listing.read_text().splitlines():
-        if not line or line.startswith('#'):
-            continue
-        root, mark = line.rstrip('?').rstrip(), line.endswith('?')
-        if (repo / root).is_dir():
-            there.append(root)
-        elif not mark:
-            raise env.Refusal(
-                f'the folder {root}, which {listing.name} names',
-                f'none in {env.host(repo)}',
-                f'mend that line, or end it with " ?" if {root} is still '
-                'to come')
-    return there
-
-
 def files(repo: Path = env.REPO, listing: Path = LIST) -> list[Path]:
     """Every file of the overlay, as a path relative to the tree."""
     paths = []
-    for root in roots(repo, listing):
+    for root in listing.read_text().splitlines():
+        if not root or root.startswith('#'):
+            continue
+        if not (repo / root).is_dir():
+            raise env.Refusal(
+                f'the folder {root}, which {listing.name} names',
+                f'none in {env.host(repo)}', 'mend that line')
         for folder, below, names in os.walk(repo / root):
             below[:] = [name for name in below if not _SKIP.search(name)]
             paths += [(Path(folder) / name).relative_to(repo)
@@ -104,6 +93,11 @@ class Target:
             {'files': self.files, 'patched': self.patched}, indent=1))
         part.replace(self.record)
 
+    def forget(self, path: str) -> None:
+        """The file PATH of the overlay is not ours any more."""
+        del self.files[path]
+        self._save()
+
     def original(self, path: Path) -> bytes:
         """The text of PATH before we touched it."""
         kept = self._kept(path)
@@ -120,8 +114,8 @@ class Target:
     def wanted_patched(self) -> dict[Path, bytes]:
         """The patched files, computed without a write into the tree."""
         wanted = {}
-        with procs.scratch() as scratch:
-            scratch = Path(scratch)
+        with tempfile.TemporaryDirectory() as folder:
+            scratch = Path(folder)
             for patch in patches(self.repo / 'patches'):
                 for path in touched(patch):
                     if path not in wanted:
@@ -265,23 +259,6 @@ def refuse_edited(target: Target) -> None:
             'bring those edits into this repository, or undo them')
 
 
-def refuse_unwritable(target: Target) -> None:
-    """Refuse if we may not write all that we want to, wherever it belongs."""
-    for path in (Path('.rust-kprobes'), *target.wanted_files(),
-                 *target.wanted_patched()):
-        there = target.tree / path
-        while not there.exists():
-            there = there.parent
-        # A file is replaced by another one, so its folder is what matters.
-        folder = there.parent if there == target.tree / path else there
-        if not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
-            raise env.Refusal(
-                f'to be able to write {path} below {env.host(target.tree)}',
-                f'{folder.relative_to(target.tree)} is '
-                + ('not ours to write' if folder.is_dir() else 'no folder'),
-                'use a tree of your own (cp -r), or mend its owner and modes')
-
-
 def apply(remove: bool = False) -> int:
     """make apply: the same into the user's own tree."""
     if not env.KSRC:
@@ -297,7 +274,6 @@ def apply(remove: bool = False) -> int:
 def _apply(remove: bool) -> int:
     target = Target(env.KSRC, env.KSRC / '.rust-kprobes')
     refuse_edited(target)
-    refuse_unwritable(target)
     try:
         changed = target.sync(remove)
     except OSError as error:

@@ -103,18 +103,6 @@ def identity():
     return ksrc.identity() if env.KSRC else f'archive {archive().name}'
 
 
-def _refreshed(mark, now):
-    """Could the copy of the user's tree that is there be brought up to date?"""
-    if not (env.KSRC and mark.exists() and version(env.TREE)):
-        return False
-    # Gone as long as the tree is neither the old one nor the new one.
-    mark.unlink()
-    if not ksrc.refresh(env.TREE, env.WORK / 'orig'):
-        return False
-    mark.write_text(now)
-    return True
-
-
 def tree():
     """This checkout's pristine-but-for-us kernel tree, made if need be."""
     if env.KSRC:
@@ -130,18 +118,16 @@ def tree():
     if env.KSRC:
         _without_build()
     with progress.Stage('source', planned=1) as stage:
-        if _refreshed(mark, now):
-            return env.TREE
-        part = env.TREE.with_suffix('.part')
-        for old in (part, env.TREE, env.WORK / 'orig'):
-            if old.exists():
-                stage.tick(f'deleting {old.name}', 0)
-                shutil.rmtree(old)
+        # Gone as long as the tree is neither the old one nor the new one.
+        mark.unlink(missing_ok=True)
         if env.KSRC:
-            ksrc.copy(part)
+            ksrc.follow(env.TREE, env.WORK / 'orig')
         else:
-            unpack(archive(), part)
-        require_version(part, 'the kernel source')
-        (part / '.kprobes-source').write_text(now)
-        part.rename(env.TREE)
+            for old in (env.TREE, env.WORK / 'orig'):
+                if old.exists():
+                    stage.tick(f'deleting {old.name}', 0)
+                    shutil.rmtree(old)
+            unpack(archive(), env.TREE)
+            require_version(env.TREE, 'the kernel source')
+        mark.write_text(now)
     return env.TREE
