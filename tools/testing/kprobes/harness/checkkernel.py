@@ -2,6 +2,7 @@
 """make check-kernel: what only a built kernel can show."""
 
 import re
+import tempfile
 from pathlib import Path
 
 import compilefail
@@ -48,7 +49,7 @@ def _asked(built, name, saved, tests=True, flags=''):
 
     Without its TESTS, as everybody else has it, there may be what nobody uses.
     """
-    with procs.scratch() as scratch:
+    with tempfile.TemporaryDirectory() as scratch:
         words = _as_clippy(built, saved, scratch)
         if not tests:
             cfg = (built.obj / _CFG).read_text().splitlines()

@@ -362,8 +362,6 @@ def _command(name):
         progress.handed_over()
         variables.check(name)
         with _turn(name):
-            # What an interrupted command before this one has left.
-            procs.clear_scratch()
             with procs.nothing_vanishes():
                 status = function()
             # Where the command has not done so before its last line.

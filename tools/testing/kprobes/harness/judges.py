@@ -11,6 +11,7 @@ import hashlib
 import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import env
@@ -65,11 +66,11 @@ def _insn_c() -> Path:
         return made
     lib = tree / 'tools/arch/x86/lib'
     generator = tree / 'tools/arch/x86/tools/gen-insn-attr-x86.awk'
-    with procs.scratch(STORE) as scratch:
+    with tempfile.TemporaryDirectory() as scratch:
         tables = Path(scratch) / 'inat-tables.c'
         tables.write_bytes(subprocess.check_output(
             ['awk', '-f', generator, lib / 'x86-opcode-map.txt']))
-        part = Path(scratch) / made.name
+        part = STORE / 'insn_c.part'
         log = env.LOGS / 'judges-build.log'
         status = procs.run(
             ['gcc', '-O2', '-shared', '-fPIC', '-w', f'-I{scratch}',
@@ -92,7 +93,6 @@ def images() -> list[Path]:
 def environment() -> dict[str, str]:
     """For the host tests."""
     STORE.mkdir(exist_ok=True)
-    procs.clear_scratch(STORE)
     with procs.alone('judges'):
         return {'KPROBES_INSN_C': str(_insn_c()),
                 'KPROBES_LLVM': str(_llvm())}

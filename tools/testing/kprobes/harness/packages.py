@@ -89,15 +89,20 @@ def _by_name(package, folder, archive, tried):
 def _by_index(package, folder, archive, suite, tried):
     name, arch = package.split(':')
     log = env.LOGS / f'package-{name}-{arch}.log'
-    with procs.scratch(folder) as scratch:
+    scratch = folder / f'{name}-{arch}.part'
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir()
+    try:
         status = procs.run(
             ['bash', TOOLCHAIN / 'apt-download.sh', name,
              'amd64' if arch == 'all' else arch, archive, suite,
              *SOURCE_OPTIONS], log, cwd=scratch)
-        path = next(Path(scratch).glob('*.deb'), None)
+        path = next(scratch.glob('*.deb'), None)
         if path and not status:
             # As in the archive, whose names have no epoch.
             return path.replace(folder / re.sub(r'_\d+%3a', '_', path.name))
+    finally:
+        shutil.rmtree(scratch)
     if procs.no_space(folder):
         raise procs.full_disk(folder)
     reason = next((line for line in log.read_text(errors='replace').splitlines()
@@ -115,8 +120,6 @@ def fetch(package: str, folder: Path, suites: tuple[str, ...],
     tried: list[str] = []
     mirror, *others = archives()
     folder.mkdir(parents=True, exist_ok=True)
-    # What an interrupted command has left.
-    procs.clear_scratch(folder)
     progress.say(f'fetching the package {package}')
 
     def ways():

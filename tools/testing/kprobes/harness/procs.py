@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -107,49 +106,9 @@ def turn(path: Path, place: str, doing: str) -> Iterator[None]:
         os.close(handle)
 
 
-def held(path: Path) -> bool:
-    """Does somebody hold the lock of PATH? Nobody does if it is gone."""
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False
-
-
 def alone(name: str):
     """One at a time in the cache that all checkouts share."""
     return turn(env.CACHE / f'{name}.lock', 'the cache', name)
-
-
-@contextlib.contextmanager
-def scratch(place: Path | None = None) -> Iterator[str]:
-    """A temporary directory beside the work, not in memory.
-
-    Its user holds its lock: see clear_scratch().
-    """
-    place = place or env.WORK
-    with contextlib.ExitStack() as stack:
-        # Nobody may find it between the two steps.
-        with turn(place / 'scratch.lock', 'the cache', 'scratch'):
-            folder = stack.enter_context(
-                tempfile.TemporaryDirectory(dir=place))
-            stack.enter_context(turn(Path(folder), 'x', 'x'))
-        yield folder
-
-
-def clear_scratch(place: Path | None = None) -> None:
-    """Delete the temporary directories that killed commands have left."""
-    place = place or env.WORK
-    with turn(place / 'scratch.lock', 'the cache', 'scratch'):
-        for folder in place.glob('tmp????????'):
-            if folder.is_dir() and not held(folder):
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 def no_space(path: Path) -> bool:
@@ -173,12 +132,11 @@ def full_disk(path: Path) -> env.Refusal:
 @contextlib.contextmanager
 def nothing_vanishes() -> Iterator[None]:
     """Refuses, with the reason, if the folder we work in was deleted."""
-    kept = env.CACHE / '.rust-kprobes', env.WORK / 'scratch.lock'
-    there = [path for path in kept if path.exists()]
     try:
         yield
     except FileNotFoundError as error:
-        gone = [env.host(path) for path in there if not path.exists()]
+        gone = [env.host(path) for path in
+                (env.CACHE / '.rust-kprobes', env.WORK) if not path.exists()]
         if not gone:
             raise
         raise env.Refusal('the cache to stay while we work in it',

@@ -118,45 +118,29 @@ class Clean(Case):
             self.assertTrue((env.WORK / name).exists() and tree.exists())
 
 
-class Leftovers(Case):
-    """What an interrupted command has left, and what somebody deletes."""
+class Deleted(Case):
+    """What somebody deletes while a command runs."""
 
-    def run_command(self, function: Callable) -> int:
-        """The status of a command that does what FUNCTION does."""
-        self.enterContext(mock.patch('sys.argv', ['kp', 'kernel']))
-        for module, name in ((cli.variables, 'check'), (procs, 'end_all'),
-                             (cli, '_listen')):
-            self.enterContext(mock.patch.object(module, name))
-        with mock.patch.dict(cli._COMMANDS, {'kernel-only': function}):
-            return cli.main()
-
-    def test_scratch_of_an_interrupted_command_goes(self) -> None:
-        self.write('work/tmpabcd_123/patched', '')
-        self.write('work/tmp/theirs', '')
-        with procs.scratch() as mine:
-            self.assertEqual(self.run_command(lambda: len(
-                list(env.WORK.glob('tmp?*')))), 1)
-            self.assertTrue(Path(mine).exists())
-            self.assertTrue((env.WORK / 'tmp').exists())
-        self.assertFalse(Path(mine).exists())
-
-    def deleted(self, *paths: Path) -> tuple[int, env.Refusal]:
-        """A command that works in what somebody deletes."""
+    def ends(self, *paths: Path) -> tuple[int, env.Refusal]:
+        """How a command ends while somebody deletes PATHS."""
         def work():
             for path in paths:
-                path.unlink()
+                path.rename(path.with_name('gone'))
             (env.WORK / 'none').read_text()
-        self.write('cache/.rust-kprobes', '')
-        with mock.patch.object(env.Refusal, 'show', autospec=True) as shown:
-            status = self.run_command(work)
-        refusal, = shown.call_args.args
-        return status, refusal
+        with mock.patch('sys.argv', ['kp', 'kernel']), \
+                mock.patch.object(cli.variables, 'check'), \
+                mock.patch.object(procs, 'end_all'), \
+                mock.patch.object(cli, '_listen'), \
+                mock.patch.dict(cli._COMMANDS, {'kernel-only': work}), \
+                mock.patch.object(env.Refusal, 'show', autospec=True) as shown:
+            return cli.main(), shown.call_args.args[0]
 
     def test_a_cache_that_somebody_deletes(self) -> None:
-        for path in (env.CACHE / '.rust-kprobes', env.WORK / 'scratch.lock'):
-            status, refusal = self.deleted(path)
+        with self.assertRaises(FileNotFoundError):
+            self.ends()
+        for path in env.CACHE / '.rust-kprobes', env.WORK:
+            status, refusal = self.ends(path)
             self.assertEqual(status, 2)
             self.assertIn(f'deleted {path}, and {env.WORK}/none',
                           refusal.found)
-        with self.assertRaises(FileNotFoundError):
-            self.deleted()
+            path.with_name('gone').rename(path)
