@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The commands of the Makefile, one function each."""
+"""The commands of the Makefile."""
 
 import contextlib
+import functools
 import os
 import shutil
 import signal
 import sys
+from collections.abc import Callable
 
+import bench as cost
 import checkkernel
 import clients
+import coverage
 import demo
+import docs as pages
 import env
 import guest
 import guests
@@ -22,22 +27,17 @@ import procs
 import progress
 import qemu
 import results
+import series
 import variables
+from ktap import Result
 
-_COMMANDS = {}
-# Those whose last line counts, however they end.
-_COUNTING = ('test', 'test-all', 'test-clients', 'check', 'check-kernel', 'host-test',
-             'host-fuzz', 'host-bench', 'host-miri', 'kunit', 'selftest',
-             'storm', 'coverage', 'docs')
-
-
-def command(function):
-    """FUNCTION answers to its name on the command line."""
-    _COMMANDS[function.__name__.replace('_', '-')] = function
-    return function
+def _kernel(impl: str = '') -> kernel.Built:
+    """The kernel that is asked for."""
+    arch = variables.arch()
+    return kernel.build(arch, impl or variables.impl(arch))
 
 
-def _shown():
+def _shown() -> tuple[str, str]:
     """(architecture, implementation) for somebody to look at; says which."""
     arch = variables.arch()
     impl = variables.shown(arch)
@@ -47,20 +47,17 @@ def _shown():
     return arch, impl
 
 
-@command
-def run():
+def run() -> int:
     """make run"""
     arch, impl = _shown()
     return demo.run(kernel.build(arch, impl), guests.job('run', impl))
 
 
-@command
-def shell():
-    """make shell"""
+def _shell() -> int:
     arch, impl = _shown()
     built = kernel.build(arch, impl)
-    found = guests.samples(built)
-    image = guest.initramfs(built, 'shell', guests.job('shell', impl), found)
+    image = guest.initramfs(built, 'shell', guests.job('shell', impl),
+                            guests.samples(built))
     progress.say(f'Linux {built.release} ({arch}, IMPL={impl}); leave with '
                  + qemu.LEAVE)
     progress.summary()
@@ -73,45 +70,35 @@ def shell():
     return 0
 
 
-def _finish(found):
-    """Count what was FOUND; the exit status."""
-    tally = results.Tally()
-    tally.add(found)
-    progress.summary()
-    return tally.close()
+def _kernel_only() -> int:
+    progress.say(env.host(_kernel().image))
+    return 0
 
 
-@command
-def test():
-    """make test"""
-    return maketest.run()
+def _module() -> int:
+    modules.run(kernel.build(*_shown()), env.MODULE,
+                os.environ.get('ARGS', ''))
+    return 0
 
 
-@command
-def check_only():
-    """make check"""
-    return _finish(maketest.checks())
+def bench() -> int:
+    """make bench"""
+    impls = [env.choice('IMPL', env.IMPLS, 'c')] \
+        if os.environ.get('IMPL') else ['c', 'rust']
+    return cost.bench(impls, quick=False)
 
 
-@command
-def host_test():
-    """make host-test"""
-    return _finish(maketest.host_tests())
+def bench_quick() -> int:
+    """make bench-quick"""
+    return cost.bench([env.choice('IMPL', env.IMPLS, 'rust')], quick=True)
 
 
-@command
-def host_fuzz():
-    """make host-fuzz"""
-    return _finish(host.fuzz())
+def _test_all() -> int:
+    import matrix
+    return matrix.run()
 
 
-@command
-def host_bench():
-    """make host-bench"""
-    return _finish(host.bench())
-
-
-def miri_tests():
+def miri_tests() -> list[Result]:
     """The tests under Miri, and which suites are missing if it ran."""
     found = host.miri()
     if any(one.status != 'skip' for one in found):
@@ -119,139 +106,56 @@ def miri_tests():
     return found
 
 
-@command
-def host_miri():
-    """make host-miri"""
-    return _finish(miri_tests())
+def coverage_tests() -> list[Result]:
+    """What becomes of probes on all instructions, and of some in a guest."""
+    found = coverage.run()
+    return found + results.vanished('coverage', found)
 
 
-@command
-def kernel_only():
-    """make kernel"""
-    arch = variables.arch()
-    built = kernel.build(arch, variables.impl(arch))
-    progress.say(f'{env.host(built.image)}')
-    progress.summary()
-    return 0
-
-
-@command
-def check_kernel():
-    """make check-kernel"""
-    return _finish(checkkernel.run(kernel.build(variables.arch(), 'rust')))
-
-
-def _guest_part(part: str) -> int:
-    arch = variables.arch()
-    built = kernel.build(arch, variables.impl(arch))
-    if test := os.environ.get('TEST'):
-        return _finish(guests.chosen(built, part, test))
-    paths = guests.modules(built)
-    found = [leaf for _, boot in guests.boots(built, paths) for leaf in boot()]
-    return _finish([leaf for leaf in found
-                    if leaf.status == 'fail'
-                    or results.of_kunit(leaf.name) == (part == 'kunit')]
-                   + results.vanished(part, found, built.name))
-
-
-@command
-def kunit():
-    """make kunit"""
-    return _guest_part('kunit')
-
-
-@command
-def selftest():
-    """make selftest"""
-    return _guest_part('guest')
-
-
-@command
-def storm_only():
-    """make storm"""
-    arch = variables.arch()
-    built = kernel.build(arch, variables.impl(arch))
-    return _finish(guests.storm(built, guests.modules(built),
-                                *variables.storm()))
-
-
-@command
-def module():
-    """make module DIR=path"""
-    arch, impl = _shown()
-    modules.run(kernel.build(arch, impl), env.MODULE,
-                os.environ.get('ARGS', ''))
-    return 0
-
-
-@command
-def apply():
-    """make apply KSRC=path"""
-    return overlay.apply(remove=bool(os.environ.get('UNDO')))
-
-
-@command
-def series():
-    """make series KSRC=path"""
-    import series as maker
-    return maker.run()
-
-
-@command
-def test_clients():
-    """make test-clients"""
+def _client_tests() -> list[Result]:
     impls = [variables.impl('x86_64')] if os.environ.get('IMPL') \
         else ['c', 'rust']
     words = os.environ.get('ARGS', '')
     found = clients.tests(impls, words)
     if len(impls) == 2 and not words:
         found += results.vanished('programs', found)
-    return _finish(found)
+    return found
 
 
-@command
-def test_all():
-    """make test-all"""
-    import matrix
-    return matrix.run(sys.argv[2:])
+def _of_a_guest(part: str) -> list[Result]:
+    built = _kernel()
+    if test := os.environ.get('TEST'):
+        return guests.chosen(built, part, test)
+    found = [leaf for _, boot in guests.boots(built, guests.modules(built))
+             for leaf in boot()]
+    return [leaf for leaf in found if leaf.status == 'fail'
+            or results.of_kunit(leaf.name) == (part == 'kunit')
+            ] + results.vanished(part, found, built.name)
 
 
-def coverage_tests():
-    """What becomes of probes on all instructions, and of some in a guest."""
-    import coverage
-    found = coverage.run()
-    return found + results.vanished('coverage', found)
+def _storm() -> list[Result]:
+    built = _kernel()
+    return guests.storm(built, guests.modules(built), *variables.storm())
 
 
-@command
-def coverage():
-    """make coverage"""
-    return _finish(coverage_tests())
+# What each command that tests finds.
+_TESTS: dict[str, Callable[[], list[Result]]] = {
+    'check': maketest.checks, 'host-test': maketest.host_tests,
+    'host-fuzz': host.fuzz, 'host-bench': host.bench,
+    'host-miri': miri_tests, 'storm': _storm, 'coverage': coverage_tests,
+    'kunit': lambda: _of_a_guest('kunit'),
+    'selftest': lambda: _of_a_guest('guest'),
+    'check-kernel': lambda: checkkernel.run(_kernel('rust')),
+    'docs': lambda: pages.run(lambda: _kernel('rust')),
+    'test-clients': _client_tests}
 
 
-@command
-def bench():
-    """make bench"""
-    import bench as table
-    impls = [env.choice('IMPL', env.IMPLS, 'c')] \
-        if os.environ.get('IMPL') else ['c', 'rust']
-    status = table.bench(impls, quick=False)
+def tests(name: str) -> int:
+    """Count what the command NAME finds; the exit status."""
+    tally = results.Tally()
+    tally.add(_TESTS[name]())
     progress.summary()
-    return status
-
-
-@command
-def bench_quick():
-    """make bench-quick"""
-    import bench as table
-    return table.bench([env.choice('IMPL', env.IMPLS, 'rust')], quick=True)
-
-
-@command
-def docs():
-    """make docs"""
-    import docs as pages
-    return _finish(pages.run(lambda: kernel.build(variables.arch(), 'rust')))
+    return tally.close()
 
 
 # Whoever works below env.WORK holds one of these. A kernel tree of the user's
@@ -278,8 +182,7 @@ def _nobody_else():
         yield
 
 
-@command
-def clean():
+def clean() -> int:
     """make clean"""
     with _nobody_else():
         for name in ('build', 'coverage', 'docs', 'host', 'host-miri', 'logs',
@@ -328,7 +231,18 @@ def _listen():
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
-def main():
+# The other commands; each returns its exit status.
+_COMMANDS: dict[str, Callable[[], int]] = {
+    **{name: functools.partial(tests, name) for name in _TESTS},
+    'test': maketest.run, 'test-all': _test_all, 'run': run, 'shell': _shell,
+    'kernel': _kernel_only, 'module': _module, 'bench': bench,
+    'bench-quick': bench_quick, 'series': series.run, 'clean': clean,
+    'apply': lambda: overlay.apply(remove=bool(os.environ.get('UNDO')))}
+# Those whose last line counts, however they end.
+_COUNTING = ('test', 'test-all', *_TESTS)
+
+
+def main() -> int:
     """Run the command that the Makefile named; the exit status."""
     _listen()
     if len(sys.argv) > 2 and sys.argv[1] == 'exec':
@@ -337,11 +251,7 @@ def main():
     if name not in _COUNTING:
         return _command(name)
     ended = []
-
-    def run():
-        ended.append(_command(name))
-        return []
-    early = results.attempt(name, run)
+    early = results.attempt(name, lambda: ended.append(_command(name)) or [])
     if early or ended == [2]:
         # It has not come to its own last line.
         progress.summary()
@@ -350,20 +260,16 @@ def main():
     return ended[0]
 
 
-def _command(name):
-    aliases = {'check': 'check-only', 'kernel': 'kernel-only',
-               'storm': 'storm-only'}
-    function = _COMMANDS.get(aliases.get(name, name))
+def _command(name: str) -> int:
     try:
-        if not function:
+        if name not in _COMMANDS:
             raise env.Refusal('one of ' + ', '.join(sorted(_COMMANDS)),
                               name or 'no command', 'make help')
         env.WORK.mkdir(parents=True, exist_ok=True)
         progress.handed_over()
         variables.check(name)
-        with _turn(name):
-            with procs.nothing_vanishes():
-                status = function()
+        with _turn(name), procs.nothing_vanishes():
+            status = _COMMANDS[name]()
             # Where the command has not done so before its last line.
             progress.summary()
             return status

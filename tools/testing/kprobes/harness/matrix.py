@@ -175,7 +175,7 @@ def _keep(name, now, found, seconds):
     part.replace(FOLDER / f'{name}.json')
 
 
-def run(_words):
+def run():
     """Run what has no fresh result; the exit status."""
     every, wanted = pieces(), os.environ.get('PIECE')
     now, tally, rows = state(), results.Tally(), []

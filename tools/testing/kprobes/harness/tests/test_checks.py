@@ -100,7 +100,7 @@ class Checks(support.Case):
         for missing, status in (None, 0), ('check.layers', 1):
             with mock.patch.object(check, 'run', lambda: [
                     result for result in results if result.name != missing]):
-                self.assertEqual(cli.check_only(), status)
+                self.assertEqual(cli.tests('check'), status)
         self.assertIn('FAILED plan.check.layers', self.printed.getvalue())
 
 

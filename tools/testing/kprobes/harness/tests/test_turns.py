@@ -131,7 +131,7 @@ class Deleted(Case):
                 mock.patch.object(cli.variables, 'check'), \
                 mock.patch.object(procs, 'end_all'), \
                 mock.patch.object(cli, '_listen'), \
-                mock.patch.dict(cli._COMMANDS, {'kernel-only': work}), \
+                mock.patch.dict(cli._COMMANDS, {'kernel': work}), \
                 mock.patch.object(env.Refusal, 'show', autospec=True) as shown:
             return cli.main(), shown.call_args.args[0]
 
