@@ -43,7 +43,6 @@ class Arch:
     target: str         # what the kernel's make makes, and where that is
     image: str
     qemu: tuple[str, ...]
-    emulator: str       # Debian's qemu-system-* package
     cpu: str
     console: str        # for the kernel's command line
     memory: int         # MiB

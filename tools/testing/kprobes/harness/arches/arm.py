@@ -13,8 +13,9 @@ ARCH = Arch(
     target='zImage', image='arch/arm/boot/zImage',
     qemu=('qemu-system-arm', '-M', 'virt', '-m', '{memory}',
           '-serial', 'stdio'),
-    emulator='qemu-system-arm', cpu='cortex-a15',
-    console='console=ttyAMA0 maxcpus=1', cpus_with_c=1, memory=512, steps=1800, budget=10,
+    cpu='cortex-a15',
+    console='console=ttyAMA0 maxcpus=1', cpus_with_c=1,
+    memory=512, steps=1800, budget=10,
     # Another instruction set: the kernel itself is Thumb code. Of modules C
     # does not even know there which functions are not to be probed.
     pieces=(Piece('thumb2', 'kunit', 'thumb2', 'c'),))

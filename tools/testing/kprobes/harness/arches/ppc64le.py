@@ -10,5 +10,5 @@ ARCH = Arch(
     target='vmlinux', image='vmlinux',
     qemu=('qemu-system-ppc64', '-M', 'pseries', '-m', '{memory}',
           '-vga', 'none', '-serial', 'stdio'),
-    emulator='qemu-system-ppc', cpu='power9', console='console=hvc0',
+    cpu='power9', console='console=hvc0',
     cpus_with_c=1, memory=1024, steps=1900, budget=10)

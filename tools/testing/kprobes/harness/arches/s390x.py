@@ -8,5 +8,5 @@ ARCH = Arch(
     target='bzImage', image='arch/s390/boot/bzImage',
     qemu=('qemu-system-s390x', '-M', 's390-ccw-virtio', '-m', '{memory}',
           '-chardev', 'stdio,id=c0', '-device', 'sclpconsole,chardev=c0'),
-    emulator='qemu-system-s390x', cpu='qemu', console='console=ttyS0',
+    cpu='qemu', console='console=ttyS0',
     memory=1024, steps=2000, budget=10)

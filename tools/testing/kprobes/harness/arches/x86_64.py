@@ -46,7 +46,7 @@ ARCH = Arch(
     name='x86_64', kernel='x86_64', folder='x86', debian='amd64',
     target='bzImage', image='arch/x86/boot/bzImage',
     qemu=('qemu-system-x86_64', '-m', '{memory}', '-serial', 'stdio'),
-    emulator='qemu-system-x86', cpu='max', console='console=ttyS0 nokaslr',
+    cpu='max', console='console=ttyS0 nokaslr',
     memory=512, steps=1900, planned=12, budget=18, back_end=True, kvm=True,
     modules=('tools/testing/selftests/kprobes/modules',
              'arch/x86/kprobes/tests/forms',

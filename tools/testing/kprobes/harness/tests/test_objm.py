@@ -24,14 +24,13 @@ class Named(support.Case):
                   for kind in ('objs', 'y', 'm')),
                 ('obj-m := foo.o\nfoo-$(CONFIG_X) += a.o\nfoo-y := a.o\n',
                  'a.c'),
+                ('NAME := foo\nobj-m := $(NAME).o\n', 'foo.c'),
+                ('obj-m := foo.o\n%.c: %.y\n\tyacc\n', 'foo.y'),
                 *((text, '') for text in (
-                    'obj-m := $(NAME).o\n', 'obj-$(CONFIG_X) += foo.o\n',
-                    'obj-m := folder/\n', 'include other\n',
-                    'subdir-ccflags-y := -g\n',
+                    'obj-$(CONFIG_X) += foo.o\n', 'obj-m := folder/\n',
+                    'include $(srctree)/other\n',
                     'obj-m := foo.o\nfoo-$(CONFIG_X) := a.o\n',
-                    'obj-m := foo.o\n$(obj)/foo.c: $(src)/foo.y\n\tyacc\n',
-                    'obj-m := foo.o\n%.c: %.y\n\tyacc\n',
-                    '$(eval $(call all,foo))\n'))):
+                    'obj-m := foo.o\n$(obj)/foo.c: $(src)/foo.y\n\tyacc\n'))):
             with self.subTest(text):
                 self.check(text, files)
         self.check('ifneq ($(KERNELRELEASE),)\nobj-m := foo.o\nelse\nall:\n'
@@ -44,18 +43,15 @@ class Named(support.Case):
         three = 'obj-m := a.o \\\n\tb.o\nobj-m += c.o # and d.o\n'
         for text, files, *words in (
                 ('obj-m := foo.o\n', 'bar.rs bar.h foo.mod.c',
-                 'foo.c or foo.rs or foo.S', 'obj-m names foo.o',
-                 'there is bar.rs)', 'Kbuild', 'obj-m := bar.o'),
-                ('obj-m := foo.o foo-b.o\nfoo-b-y := b.o\n', 'b.c',
-                 'obj-m names foo.o'),
-                (three, 'b.c c.c', 'obj-m names a.o'),
-                (three, 'a.c c.c', 'obj-m names b.o'),
-                (three, 'a.c b.c', 'obj-m names c.o'),
+                 'foo.c or foo.rs or foo.S', 'Kbuild names foo.o',
+                 'there is bar.rs)', 'obj-m := bar.o'),
+                (three, 'b.c c.c', 'names a.o'),
+                (three, 'a.c b.c', 'names c.o'),
                 ('obj-m := foo.o\nfoo-y := a.o b.o\n', 'a.c', 'b.c or b.rs',
-                 'foo.o is of b.o', 'there is a.c'),
+                 'there is a.c'),
                 # A rule for another file makes nothing of foo.o.
-                ('obj-m := foo.o\nother_foo.c: x\nV := foo.c\nW = foo.c :=\n',
-                 '', 'obj-m names foo.o', 'nor any other source'),
+                ('obj-m := foo.o\nother_foo.c: x\n\ttouch $@\n', '',
+                 'names foo.o', 'nor any other source'),
                 ('# SPDX-License-Identifier: GPL-2.0\n', 'foo.rs',
                  'a line obj-m := name.o', 'no obj-m', '(obj-m := foo.o)')):
             with self.subTest(text), self.refused(*words):

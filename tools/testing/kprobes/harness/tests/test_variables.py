@@ -81,7 +81,7 @@ class Refused(support.Case):
         self.given(ARGS='symbol=vfs_read foo')
         variables.check('module')
         source.rename(source.with_name('b.c'))
-        self.refused_by(('module',), 'obj-m names a.o', 'there is b.c')
+        self.refused_by(('module',), 'names a.o', 'there is b.c')
 
     def test_what_a_command_does_not_read(self) -> None:
         for given, commands, *words in (
