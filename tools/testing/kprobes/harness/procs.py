@@ -19,38 +19,13 @@ _running: set[subprocess.Popen] = set()
 _ended = False
 
 
-@contextlib.contextmanager
-def _signals_delayed() -> Iterator[None]:
-    """A signal that comes in this block is handled at its end.
-
-    Otherwise it could come between the start of a process and the note of its
-    number. A blocked signal would be blocked in the process as well.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-    handlers = {number: handler for number in
-                (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-                if callable(handler := signal.getsignal(number))}
-    for number in handlers:
-        signal.signal(number, lambda number, _: came.append(number))
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-        for number in came[:1]:
-            handlers[number](number, None)
-
-
 def start(command, **options) -> subprocess.Popen:
     """Start COMMAND in a process group of its own that ends with us.
 
     If we are killed, the process namespace around us ends it.
     """
     command = list(map(str, command))
-    with _signals_delayed(), _guard:
+    with _guard:
         if _ended:
             raise RuntimeError(f'{command[0]} was not started: we are ending')
         process = subprocess.Popen(command, start_new_session=True,

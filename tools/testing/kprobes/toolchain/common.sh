@@ -65,28 +65,6 @@ keep_users() {
 	done
 }
 
-# llvm_major PACKAGES: the LLVM major that the list of packages names.
-llvm_major() {
-	sed -n 's/^clang-//p' "$1"
-}
-
-# check_llvm ROOT MAJOR: is rustc in ROOT of that LLVM? With another one the
-# kernel's C helpers could not be inlined into Rust, and bindgen would read
-# another compiler's headers: a kernel like that builds, but is not ours.
-check_llvm() {
-	local version found
-	[ "$(cat "$1/opt/llvm" 2>/dev/null)" != "$2" ] || return 0
-	version=$(chroot "$1" rustc -vV 2>&1) || refuse "rustc -vV to run in $1" \
-		"${version:-no word, but a failure}" \
-		"if it is the root that is broken: make distclean, which deletes it, and again"
-	found=$(sed -n 's/^LLVM version: \([0-9]*\).*/\1/p' <<<"$version")
-	[ "$found" = "$2" ] || refuse "rustc of LLVM $2, as clang-$2 in toolchain/packages" \
-		"LLVM ${found:-that it does not tell} in $1" \
-		"name LLVM ${found:-N} in toolchain/packages (clang, lld, llvm, libclang); a new root is made then"
-	mkdir -p "$1/opt"
-	echo "$2" >"$1/opt/llvm"
-}
-
 # Who may have which ids in a user namespace; and how many of them we need: all
 # that a Debian root has owners for.
 SUBUID=/etc/subuid
@@ -116,8 +94,6 @@ check_ids() {
 # ids in it? Each missing piece is named with the command that mends it.
 check_mapping() {
 	local knob
-	have unshare || refuse "the command unshare" "none" \
-		"apt-get install util-linux"
 	if ! have newuidmap || ! have newgidmap; then
 		refuse "newuidmap and newgidmap, which give a user namespace its ids" \
 			"none in PATH" "sudo apt-get install uidmap"

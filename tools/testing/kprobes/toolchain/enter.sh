@@ -10,7 +10,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"
 root=$1
 shift
-llvm=$(llvm_major "$here/packages")
+llvm=$(sed -n 's/^clang-//p' "$here/packages")
 
 # place FROM TO [OPTIONS]: FROM of the host appears at TO inside.
 place() {
@@ -57,8 +57,6 @@ for file in "${SSL_CERT_FILE:-}" /etc/ssl/certs/ca-certificates.crt \
 	place "$(readlink -f "$file")" $ca ro
 	break
 done
-
-check_llvm "$root" "$llvm"
 
 keep=("PATH=/usr/lib/llvm-$llvm/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	HOME=/tmp LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from unittest import mock
 
 import env
 import procs
@@ -24,27 +23,20 @@ signal.signal(signal.SIGINT, told)
 print('ready', input(), flush=True)
 time.sleep(60)
 '''
-# `make bench IMPL=c` with everything that takes long replaced, QEMU by a
-# script of ours.
-_BENCH = '''
-import sys
-from pathlib import Path
-import bench, cli, guest, kernel
-place = Path(sys.argv[1])
-built = kernel.Built('x86_64', 'c', 'bench', place, place, place / 'image',
-                     '7.3')
-kernel.build = lambda *_: built
-kernel.ours = lambda *_: []
-kernel.Built.has = lambda *_: True
-bench._plugin = lambda _: place / 'insncount.so'
-guest.busybox = lambda _: b'busybox'
-sys.argv = ['kp', 'bench']
+# A command that runs two programs, each in a thread of its own.
+_COMMAND = '''
+import pathlib, sys, threading
+import cli, procs
+def work():
+    call = ['sh', '-c', 'sleep 60 & echo $! $$ >>"$PIDS"; wait']
+    log = pathlib.Path(sys.argv[2])
+    other = threading.Thread(target=procs.run, args=(call, log / '1'))
+    other.start()
+    procs.run(call, log / '2')
+    other.join()
+cli._COMMANDS['kernel'] = work
+sys.argv[:2] = ['kp', 'kernel']
 sys.exit(cli.main())
-'''
-_QEMU = '''#!/bin/sh
-sleep 60 &
-echo $! $$ >>"$PIDS"
-wait
 '''
 
 
@@ -132,57 +124,26 @@ class Programs(Ending):
                       self.tmp / 'log', on_line=stop)
         self.until(lambda: state(started[0]) == 'gone', 'it goes on')
 
-    def test_what_runs_before_we_know_of_it_is_ended(self) -> None:
-        started, real = [], subprocess.Popen
 
-        def popen(*words, **options):
-            started.append(real(*words, **options))
-            os.kill(os.getpid(), signal.SIGINT)
-            # Python's handler comes a moment later.
-            time.sleep(0.1)
-            return started[0]
-        self.enterContext(mock.patch.object(procs.subprocess, 'Popen', popen))
-        # Whoever runs us may have it ignored.
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        self.addCleanup(signal.signal, signal.SIGINT, before)
-        with self.assertRaises(KeyboardInterrupt):
-            procs.start(['sleep', '60'])
-        self.assertIn(started[0], procs._running)
-        procs.kill(started[0])
-        self.assertEqual(signal.getsignal(signal.SIGINT),
-                         signal.default_int_handler)
-
-
-class Machine(Ending):
-    """What an interrupt of the command ends, in whatever thread it is."""
-
-    def bench(self) -> tuple[subprocess.Popen, list[str]]:
-        """The running command, and the processes of its two machines."""
-        self.write('bin/qemu-system-x86_64', _QEMU).chmod(0o755)
-        self.write('image', '')
-        self.write('.config', '')
+class Threads(Ending):
+    def test_an_interrupt_ends_the_programs_of_all_threads(self) -> None:
         pids = self.tmp / 'pids'
-        process = self.started(
-            [sys.executable, '-c', _BENCH, self.tmp],
-            env={**os.environ, 'PIDS': str(pids),
-                 'ARCH': 'x86_64', 'IMPL': 'c', 'PYTHONPATH': str(env.HARNESS),
-                 'PATH': f'{self.tmp}/bin:{os.environ["PATH"]}',
-                 'KP_WORK': str(env.WORK), 'KP_CACHE': str(env.CACHE)},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.until(lambda: pids.exists()
-                   and len(pids.read_text().split()) == 4,
-                   'no two machines came up')
-        return process, pids.read_text().split()
-
-    def test_an_interrupt_ends_the_machines_of_all_threads(self) -> None:
         for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143),
                                (signal.SIGHUP, 129)):
-            (self.tmp / 'pids').unlink(missing_ok=True)
-            process, pids = self.bench()
+            pids.unlink(missing_ok=True)
+            process = self.started(
+                [sys.executable, '-c', _COMMAND, '', self.tmp],
+                env={**os.environ, 'PIDS': str(pids), 'ARCH': '', 'IMPL': 'c',
+                     'PYTHONPATH': str(env.HARNESS),
+                     'KP_WORK': str(env.WORK), 'KP_CACHE': str(env.CACHE)},
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            self.until(lambda: pids.exists()
+                       and len(pids.read_text().split()) == 4,
+                       'no two programs were started')
             process.send_signal(number)
             out, _ = process.communicate(timeout=30)
             self.assertEqual(process.returncode, status, out)
             self.assertNotIn('Traceback', out)
-            for pid in pids:
+            for pid in pids.read_text().split():
                 self.until(lambda: state(pid) == 'gone',
                            f'{pid} goes on after {number}')
