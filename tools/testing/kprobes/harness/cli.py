@@ -140,7 +140,8 @@ def _storm() -> list[Result]:
 
 # What each command that tests finds.
 _TESTS: dict[str, Callable[[], list[Result]]] = {
-    'check': maketest.checks, 'host-test': maketest.host_tests,
+    'check': lambda: maketest.checks(),
+    'host-test': lambda: maketest.host_tests(),
     'host-fuzz': host.fuzz, 'host-bench': host.bench,
     'host-miri': miri_tests, 'storm': _storm, 'coverage': coverage_tests,
     'kunit': lambda: _of_a_guest('kunit'),
@@ -231,12 +232,14 @@ def _listen():
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
-# The other commands; each returns its exit status.
+# All commands; each returns its exit status. maketest leads here and is looked
+# into late.
 _COMMANDS: dict[str, Callable[[], int]] = {
     **{name: functools.partial(tests, name) for name in _TESTS},
-    'test': maketest.run, 'test-all': _test_all, 'run': run, 'shell': _shell,
-    'kernel': _kernel_only, 'module': _module, 'bench': bench,
-    'bench-quick': bench_quick, 'series': series.run, 'clean': clean,
+    'test': lambda: maketest.run(), 'test-all': _test_all, 'run': run,
+    'shell': _shell, 'kernel': _kernel_only, 'module': _module,
+    'bench': bench, 'bench-quick': bench_quick, 'series': series.run,
+    'clean': clean,
     'apply': lambda: overlay.apply(remove=bool(os.environ.get('UNDO')))}
 # Those whose last line counts, however they end.
 _COUNTING = ('test', 'test-all', *_TESTS)

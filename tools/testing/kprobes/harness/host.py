@@ -114,12 +114,12 @@ def _rust(name: str, planned: float, words: Iterable[str] = (),
     return logged(found, log)
 
 
-def _unit_tests(modules: list[str], test: str) -> tuple[Path, int]:
-    """unittest in a process of its own for MODULES: (its log, its status)."""
-    log = env.LOGS / f'host-python-{modules[0]}.log'
+def _unit_tests(module: str, test: str) -> tuple[Path, int]:
+    """unittest in a process of its own for MODULE: (its log, its status)."""
+    log = env.LOGS / f'host-python-{module}.log'
     return log, procs.run(
         ['python3', '-m', 'unittest', '-v', *(['-k', f'*{test}*'] if test else []),
-         *(f'tests.{name}' for name in modules)], log, cwd=env.HARNESS)
+         f'tests.{module}'], log, cwd=env.HARNESS)
 
 
 def python(test: str = '') -> list[Result]:
@@ -129,7 +129,7 @@ def python(test: str = '') -> list[Result]:
     with progress.Stage('harness tests', 1) as stage, \
             concurrent.futures.ThreadPoolExecutor(lanes) as pool:
         found: list[Result] = []
-        for log, status in pool.map(lambda name: _unit_tests([name], test),
+        for log, status in pool.map(lambda name: _unit_tests(name, test),
                                     names):
             stage.tick(log.stem)
             found += _verdicts(log, status, bool(test))

@@ -7,7 +7,6 @@ of a suite. Both again after a pause, as a mirror may be in the middle of an
 update; then by the index of another suite; then by name from other archives.
 """
 
-import errno
 import hashlib
 import http.client
 import os
@@ -67,8 +66,6 @@ def take(folder: Path, sha256: str, url: str,
             return part.replace(folder / name), ''
         reason = f'{url}: SHA-256 is {actual}, not {sha256}'
     except (OSError, http.client.HTTPException) as error:
-        if getattr(error, 'errno', None) == errno.ENOSPC:
-            raise procs.full_disk(folder) from error
         reason = f'{url}: {error}'
     finally:
         part.unlink(missing_ok=True)

@@ -81,11 +81,6 @@ def unpack(path: Path, into: Path, folders: tuple[str, ...] = ()) -> None:
     if status or not any(into.iterdir()):
         if procs.no_space(env.WORK):
             raise procs.full_disk(env.WORK)
-        if not path.exists():
-            raise env.Refusal(f'{env.host(path)} to stay until it is unpacked',
-                              'somebody has deleted it meanwhile',
-                              'give the same command again: it is fetched '
-                              'again, too')
         raise env.Refusal(f'{env.host(path)} to unpack',
                           procs.tail(log, 3) or f'exit status {status}',
                           'delete that file and try again')

@@ -19,7 +19,7 @@ _OF_A_KERNEL = ('test', 'kernel', 'kunit', 'selftest', 'storm',
 _OF_EVERY_KERNEL = ('test-all', 'series', 'coverage')
 _SHOWN = ('run', 'shell', 'module')
 # These are told something by ARGS.
-_OF_ARGS = ('storm', 'storm-only', 'module', 'test-clients')
+_OF_ARGS = ('storm', 'module', 'test-clients')
 # These run what TEST names.
 _OF_TEST = ('host-test', 'kunit', 'selftest')
 # What a storm may be told besides its seconds.
@@ -84,12 +84,9 @@ def _of_the_command(name):
             'an architecture that has a storm', f'ARCH={arch()}',
             'make storm; for others there is '
             f'make test ARCH={arch()} IMPL=c')
-    if name == 'check-kernel' and impl(arch()) != 'rust':
-        raise env.Refusal('IMPL=rust: these are checks of our own code',
-                          'IMPL=c', 'make check-kernel')
-    if name == 'docs' and impl(arch()) != 'rust':
-        raise env.Refusal('IMPL=rust: the pages are about our own code',
-                          'IMPL=c', 'make docs')
+    if name in ('check-kernel', 'docs') and impl(arch()) != 'rust':
+        raise env.Refusal('IMPL=rust: this is about our own code', 'IMPL=c',
+                          f'make {name}')
 
 
 def _piece():
@@ -129,12 +126,7 @@ def _test(name: str) -> None:
             'make selftest TEST=modules.R10_*')
 
 
-def _folder_of_a_module(name):
-    if env.MODULE and not env.MODULE.is_dir():
-        raise env.Refusal('DIR= the folder of a module',
-                          env.host(env.MODULE), 'give an existing folder')
-    if name != 'module':
-        return
+def _folder_of_a_module():
     if not env.MODULE:
         raise env.Refusal('DIR= the folder of a module', 'no DIR',
                           'make module DIR=/path/to/module')
@@ -144,15 +136,6 @@ def _folder_of_a_module(name):
             'neither', 'add a file Kbuild with the line obj-m := name.o, for '
             'name.c or name.rs')
     objm.check(env.MODULE)
-
-
-def _kernel_tree():
-    if not env.KSRC:
-        return
-    if not env.KSRC.is_dir():
-        raise env.Refusal('KSRC= the folder of a kernel tree',
-                          env.host(env.KSRC), 'give an existing folder')
-    source.require_version(env.KSRC, 'KSRC')
 
 
 def storm():
@@ -178,8 +161,11 @@ def check(name):
     _seed(name)
     _words(name)
     _test(name)
-    _kernel_tree()
-    _folder_of_a_module(name)
+    # That KSRC and DIR are folders, kp has seen to.
+    if env.KSRC:
+        source.require_version(env.KSRC, 'KSRC')
+    if name == 'module':
+        _folder_of_a_module()
     if name == 'storm':
         storm()
     _of_the_command(name)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Makes the toolchain root: mkroot.sh TARGET. debian.sh tells how; the packages
-# and their suites stand in `packages` and `apt-preferences` beside this file.
+# Makes a Debian root: mkroot.sh NAME TARGET. debian.sh tells how; packages and
+# their suites stand in the lists beside this file.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tools/testing/kprobes/toolchain/common.sh
@@ -9,17 +9,32 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tools/testing/kprobes/toolchain/debian.sh
 . "$here/debian.sh"
 
-target=$1
-called="the toolchain root"
-room=3000000
-room_called="3 GiB"
-mapfile -t include < <(listed "$here/packages")
-suites=(trixie-backports)
-extra_suites+=(forky)
-extra_include=(systemtap)
-without="make test-clients"
-preferences=$here/apt-preferences
+target=$2
+case $1 in
+root)
+	called="the toolchain root" room=3000000 room_called="3 GiB" list=packages
+	preferences=$here/apt-preferences
+	suites=(trixie-backports)
+	extra_suites+=(forky)
+	extra_include=(systemtap)
+	without="make test-clients"
+	folders=(repo cache work ksrc module run/host)
+	;;
+docs)
+	called="the root of make docs" room=500000 room_called="500 MiB" list=docs-packages
+	works="All other commands work without this root."
+	folders=(work)
+	;;
+clients)
+	called="the root of make test-clients" room=1500000 room_called="1.5 GiB"
+	list=clients-packages
+	preferences=$here/clients-preferences
+	suites=(trixie-backports forky)
+	works="All other commands work without this root."
+	folders=(work results)
+	;;
+esac
+mapfile -t include < <(listed "$here/$list")
 
 make_debian
-mkdir -p "$target"/{repo,cache,work,ksrc,module,run/host}
-touch "$target/run/host/ca.crt"
+mkdir -p "${folders[@]/#/$target/}"

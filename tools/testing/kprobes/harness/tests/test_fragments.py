@@ -99,12 +99,7 @@ class Fragments(support.Case):
         self.log, self.status = 'Kconfig:7: syntax error\n', 2
         with self.refused('to configure', 'Kconfig:7: syntax error'):
             self.configure('test')
-        with self.refused('bench', 'fast'):
-            self.configure('fast')
         self.enterContext(mock.patch.object(fragments.procs, 'no_space',
                                             return_value=True))
         with self.refused('the disk is full'):
-            self.configure('test')
-        self.enterContext(mock.patch.object(fragments, 'FOLDER', self.tmp))
-        with self.refused('common.config'):
             self.configure('test')

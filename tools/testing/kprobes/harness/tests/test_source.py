@@ -33,14 +33,10 @@ class Order(support.Case):
             self.write(f'cache/source/{name}', '')
             self.assertEqual(source.archive(), env.CACHE / 'source' / taken)
 
-    def test_an_archive_that_goes_while_it_is_unpacked(self):
+    def test_an_archive_that_is_none(self):
         path = self.write('linux-7.3.4.tar.xz', 'none')
         with self.refused('linux-7.3.4.tar.xz to unpack', 'delete that file'):
             source.unpack(path, self.tmp / 'a')
-        path.unlink()
-        with self.refused('to stay until it is unpacked', 'deleted it',
-                          'same command again'):
-            source.unpack(path, self.tmp / 'b')
 
     def test_the_users_tree_and_wrong_ones(self):
         self.enterContext(mock.patch.object(source, 'archive', self.fail))

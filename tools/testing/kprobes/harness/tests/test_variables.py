@@ -54,7 +54,6 @@ class Refused(support.Case):
         old = self.write('old/Makefile', 'VERSION = 7\nPATCHLEVEL = 2\n'
                          'SUBLEVEL = 8\n').parent
         for path, *words in (
-                (self.write('linux', ''), 'KSRC= the folder of a kernel tree'),
                 (self.tmp, 'KSRC to be a Linux source tree'),
                 (old, 'KSRC to be Linux 7.3', '7.2.8', 'use a 7.3 tree')):
             with mock.patch.object(env, 'KSRC', path):
@@ -70,9 +69,6 @@ class Refused(support.Case):
 
     def test_a_module(self) -> None:
         self.refused_by(('module',), 'DIR= the folder of a module', 'no DIR')
-        with mock.patch.object(env, 'MODULE', self.tmp / 'absent'):
-            self.refused_by(_EVERY, 'DIR= the folder', 'absent',
-                            'existing folder')
         source = self.write('module/a.c', '')
         self.enterContext(mock.patch.object(env, 'MODULE', source.parent))
         self.refused_by(('module',), 'a Kbuild or Makefile in',
@@ -130,8 +126,9 @@ class Refused(support.Case):
         for command, given, words in (
                 ('kernel', {'CACHE': '/proc/none'},
                  ('mkdir failed', 'CACHE=/some/dir')),
-                ('kernel', {'KSRC': '/none'},
-                 ('KSRC= to name a directory', 'give an existing path')),
+                *(('kernel', {name: '/none'},
+                   (f'{name}= to name a directory', 'give an existing path'))
+                  for name in ('KSRC', 'DIR')),
                 ('selfcheck', {'IMPL': 'rust'}, ('no IMPL', 'IMPL=rust'))):
             done = subprocess.run(
                 ['bash', env.KPROBES / 'kp', command], text=True, check=False,
