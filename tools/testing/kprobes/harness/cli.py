@@ -31,6 +31,7 @@ import series
 import variables
 from ktap import Result
 
+
 def _kernel(impl: str = '') -> kernel.Built:
     """The kernel that is asked for."""
     arch = variables.arch()

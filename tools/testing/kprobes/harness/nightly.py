@@ -9,7 +9,6 @@ so a machine without a network goes without, and says so.
 import hashlib
 import os
 import shutil
-import tarfile
 import time
 
 import env
@@ -28,18 +27,6 @@ def home(listing=None):
     """Where the toolchain of the list is, or will be."""
     stamp = hashlib.sha256((listing or LIST).read_bytes()).hexdigest()[:12]
     return env.CACHE / f'nightly-{stamp}'
-
-
-def _unpack(path, into):
-    """A part, as its installer would lay it out below INTO."""
-    with tarfile.open(path) as archive:
-        for member in archive:
-            # The part's own folder, that of its component, then the rest.
-            below = member.name.split('/', 2)[2:]
-            if not below or below == ['manifest.in'] or member.isdir():
-                continue
-            member.name = below[0]
-            archive.extract(member, into, filter='tar')
 
 
 def _sysroot(into):
@@ -64,7 +51,9 @@ def _make(into, listing):
                     break
             else:
                 raise Missing(reason)
-            _unpack(path, into)
+            # Without the part's own folder and that of its component.
+            procs.output(['tar', '-xJf', path, '-C', into,
+                          '--strip-components=2', '--exclude=manifest.in'])
             path.unlink()
         _sysroot(into)
     (into / 'complete').touch()

@@ -57,11 +57,6 @@ def touched(patch: Path) -> list[Path]:
     paths = {}
     for line in patch.read_text(errors='replace').splitlines():
         if match := re.match(r'(---|\+\+\+) (\S+)', line):
-            if match[2] == '/dev/null':
-                raise env.Refusal(
-                    f'{patch.name} to change existing files only',
-                    'it adds or removes one',
-                    'put new files into the overlay instead')
             # A removed line that begins with dashes is not a file.
             if match[2].startswith(('a/', 'b/')):
                 paths[Path(match[2][2:])] = None
@@ -211,9 +206,7 @@ class Target:
             kept = self._kept(path)
             self._part(path).unlink(missing_ok=True)
             if kept.exists():
-                # With the time of now: to make, the old time would say that
-                # what was built from the patched file is up to date.
-                shutil.copy(kept, self.tree / path)
+                self._write(path, kept.read_bytes())
                 kept.unlink()
             del self.patched[str(path)]
             changed.append(f'R {path}')

@@ -72,12 +72,6 @@ check_room() {
 		"free some space, or choose another place with CACHE="
 }
 
-# comma WORD...: as one word.
-comma() {
-	local IFS=,
-	echo "$*"
-}
-
 # quoted TEXT: as one word of a shell.
 quoted() {
 	printf "'%s'" "${1//\'/\'\\\'\'}"
@@ -91,16 +85,8 @@ make_once() {
 		quoted "$preferences")"' "$1/etc/apt/preferences.d/ours"')
 	mmdebstrap --variant=minbase --mode=root --architectures=amd64 \
 		"${apt_options[@]/#/--aptopt=}" "${dpkg_options[@]/#/--dpkgopt=}" \
-		--include="$(comma "${include[@]}")" "${hooks[@]}" \
+		--include="${include[*]}" "${hooks[@]}" \
 		trixie "$target" "${sources[@]}"
-}
-
-# keys_missing LOG: the keys that apt would have wanted, as LOG says, with gpgv
-# and with sqv.
-keys_missing() {
-	local asked='NO_PUBKEY|EXPKEYSIG|Missing key'
-	{ grep -oE "($asked) [0-9A-F]{16,}" "$1" || :; } | awk '{ print $NF }' |
-		sort -u | paste -sd' '
 }
 
 # refuse_keys FOUND: without the archive's keys there is no root.
@@ -113,16 +99,14 @@ refuse_keys() {
 # refuse_incurable LOG: refuses where no other way would do better: no key, or no
 # room. Asked before what there is of the root is deleted, which makes room.
 refuse_incurable() {
-	local keys package
+	local keys
 	(check_room $FULL) || {
 		rm -rf "$target"
 		exit 2
 	}
-	keys=$(keys_missing "$1")
-	[ -n "$keys" ] || return 0
-	package=$(dpkg-query -W -f '${Package} ${Version}' debian-archive-keyring \
-		2>/dev/null) || package='not a package of this machine'
-	refuse_keys "it has none that is still good of $keys ($package); the log: $1"
+	keys=$(grep -oE '(NO_PUBKEY|EXPKEYSIG|Missing key) [0-9A-F]{16,}' "$1" |
+		sort -u | paste -sd' ') || :
+	[ -z "$keys" ] || refuse_keys "it has none that is still good ($keys); the log: $1"
 }
 
 # unfetched LOG: what could not be fetched, as apt says, on one line.

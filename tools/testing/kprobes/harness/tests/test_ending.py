@@ -133,7 +133,7 @@ class Threads(Ending):
             pids.unlink(missing_ok=True)
             process = self.started(
                 [sys.executable, '-c', _COMMAND, '', self.tmp],
-                env={**os.environ, 'PIDS': str(pids), 'ARCH': '', 'IMPL': 'c',
+                env={**os.environ, 'PIDS': str(pids), 'ARCH': '', 'TEST': '',
                      'PYTHONPATH': str(env.HARNESS),
                      'KP_WORK': str(env.WORK), 'KP_CACHE': str(env.CACHE)},
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -3,7 +3,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 
 import cli
@@ -131,14 +130,6 @@ for word; do case $word in
 *) echo "$word" ;;
 esac; done
 """
-# What says that a key is missing: apt with gpgv, apt with sqv; and that one is
-# there and too old.
-_NO_KEY = (
-    ('NO_PUBKEY 6ED0E7B82643E131 NO_PUBKEY 78DBA3BC47EF2265',
-     '6ED0E7B82643E131 78DBA3BC47EF2265'),
-    ('is: Missing key 4CB50190207B4758A3F73A796ED0E7B82643E131, which is',
-     '4CB50190207B4758A3F73A796ED0E7B82643E131'),
-    ('invalid: EXPKEYSIG 6ED0E7B82643E131 Debian Archive', '6ED0E7B82643E131'))
 
 
 class Debian(Shell):
@@ -167,7 +158,7 @@ class Root(Debian):
         self.program('mmdebstrap', _MMDEBSTRAP)
         self.assertEqual(self.debian(_ROOT), (0, ''))
         log = (self.tmp / 't.log').read_text()
-        for line in ('--architectures=amd64', '--include=make,gcc,stap',
+        for line in ('--architectures=amd64', '--include=make gcc stap',
                      '--aptopt=Acquire::Retries "3"',
                      '--dpkgopt=path-exclude=/usr/share/man/*'):
             self.assertIn(f'{line}\n', log)
@@ -190,18 +181,17 @@ class Root(Debian):
         self.write('calls', '')
         self.program('mmdebstrap', f"""
             mkdir t
-            echo "$*" | sed 's/.*include=\\([^ ]*\\).* trixie t / \\1 /;
+            echo "$*" | sed 's/.*include=\\([^-]*\\) -.* trixie t /\\1 /;
                 s/deb [^]]*] //g; s/ main//g' >>calls
             echo 'E: Failed to fetch http://m/x/by-hash/SHA256/ab  404  Not Found [IP: ::1]'
             case $* in {good}) ;; *) exit 25 ;; esac""")
         result = self.debian(_ROOT, DEBIAN_MIRROR=mirrors)
-        return result, [re.sub('http://(.) trixie', r'\1', line).split()
-                        for line in (self.tmp / 'calls').read_text(
-                            ).splitlines()]
+        calls = (self.tmp / 'calls').read_text()
+        return result, re.sub('http://(.) trixie', r'\1', calls).splitlines()
 
     def test_without_some_suites_then_from_another_archive(self) -> None:
-        calls = [['make,gcc,stap', 'm', 'm-backports', 'm-updates',
-                  's-security']] * 2 + [['make,gcc', 'm', 'm-backports']]
+        calls = ['make gcc stap m m-backports m-updates s-security'] * 2 + [
+            'make gcc m m-backports']
         (status, text), tried = self.ways('*stap*) exit 25 ;; *',
                                           'http://m http://n')
         self.assertEqual((status, tried), (0, calls), text)
@@ -210,7 +200,7 @@ class Root(Debian):
         (self.tmp / 't/opt/without').unlink()
         (status, text), tried = self.ways('*http://n*', 'http://m http://n')
         self.assertEqual((status, tried), (0, [
-            *calls, ['make,gcc,stap', 'n', 'n-backports', 'n-updates']]))
+            *calls, 'make gcc stap n n-backports n-updates']))
         self.assertNotIn('does not work', text)
         self.assertFalse((self.tmp / 't/opt/without').exists())
         result, tried = self.ways('none', 'http://m')
@@ -227,17 +217,18 @@ class Keys(Debian):
     """A keyring that lacks what Debian trixie is signed with."""
 
     def test_each_way_to_say_it_and_none_at_all(self) -> None:
-        self.program('dpkg-query', 'echo "keyring 2019.1"')
-        for log, keys in _NO_KEY:
+        # apt with gpgv, apt with sqv; and a key that is there and too old.
+        for missing in ('NO_PUBKEY 6ED0E7B82643E131',
+                        'Missing key 4CB50190207B4758A3F73A796ED0E7B82643E131',
+                        'EXPKEYSIG 6ED0E7B82643E131'):
             self.write('calls', '')
-            self.program('mmdebstrap',
-                         f'echo >>calls; echo "{log}"; exit 25')
+            self.program('mmdebstrap', f'echo >>calls; echo "is: {missing}, x"'
+                         '; exit 25')
             self.refuses(
                 self.debian(_ROOT), 'expected: the keys that Debian '
-                'trixie is signed with, in keys/debian-archive-keyring.gpg'
-                f'\n  found:    it has none that is still good of {keys} '
-                '(keyring 2019.1); the log: t.log\n',
-                'apt-get install debian-archive-keyring')
+                'trixie is signed with, in keys/debian-archive-keyring.gpg\n'
+                f'  found:    it has none that is still good ({missing}); the '
+                'log: t.log\n', 'apt-get install debian-archive-keyring')
             # No other way would do better.
             self.assertEqual((self.tmp / 'calls').read_text(), '\n')
         (self.tmp / 'keys/debian-archive-keyring.gpg').unlink()
