@@ -9,7 +9,6 @@ kernel, with our crate beside those of rust/.
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,7 +42,8 @@ exec chroot "$root" "$@"
 def _inside(command: list) -> list:
     """COMMAND where Sphinx is."""
     return ['unshare', '--mount', 'sh', '-euc', _ENTER, 'docs',
-            os.environ['KP_DOCS'], os.environ['KP_WORK'], 'env', 'PATH=/usr/bin:/bin', *command]
+            os.environ['KP_DOCS'], os.environ['KP_WORK'], 'env',
+            'PATH=/usr/bin:/bin', *command]
 
 
 def pages() -> tuple[Path, list[str]]:
@@ -72,25 +72,11 @@ def pages() -> tuple[Path, list[str]]:
 
 
 def references() -> list[str]:
-    """Files of ours that name pages which there are not.
-
-    The kernel's script asks git which files to look at, and looks for pages
-    below the folder that it runs in. So git is told of our files alone, and
-    the folder has links into the tree.
-    """
-    log = env.LOGS / 'docs-references.log'
-    with tempfile.TemporaryDirectory() as scratch:
-        git = {'GIT_DIR': f'{scratch}/.git', 'GIT_WORK_TREE': str(env.TREE)}
-        for words in (['init', '-q'], ['add', '-f', '--', *overlay.files()]):
-            procs.output(['git', *words], cwd=env.TREE,
-                         env={**os.environ, **git})
-        for path in env.TREE.iterdir():
-            (Path(scratch) / path.name).symlink_to(path)
-        status = procs.run(
-            ['perl', 'tools/docs/documentation-file-ref-check'], log,
-            cwd=scratch, extra=git)
-    found = log.read_text(errors='replace').splitlines()[1:]
-    return found or ([f'exit status {status}'] if status else [])
+    """Files of ours that name pages which there are not."""
+    return [f'{path}: {page}' for path in overlay.files()
+            for page in re.findall(r'\bDocumentation/[\w/.-]+\.rst\b',
+                                   (env.TREE / path).read_text())
+            if not (env.TREE / page).exists()]
 
 
 def crates(built: kernel.Built) -> tuple[Path, list[str]]:

@@ -209,12 +209,10 @@ def _build_each(mails: list[Path]) -> None:
     with progress.Stage('series tree', 2):
         shutil.copytree(env.TREE, tree, symlinks=True)
         # The checkout's tree has everything in it: take it out again.
-        mine = overlay.Target(tree, env.WORK / 'series' / 'state')
-        mine.files, mine.patched = dict(pristine.files), dict(
-            pristine.patched)
-        shutil.rmtree(mine.state, ignore_errors=True)
-        shutil.copytree(env.WORK / 'orig', mine.state)
-        mine.sync(remove=True)
+        state = env.WORK / 'series' / 'state'
+        shutil.rmtree(state, ignore_errors=True)
+        shutil.copytree(env.WORK / 'orig', state)
+        overlay.Target(tree, state).sync(remove=True)
     # Under the usual path, so that the compiler cache knows the files.
     subprocess.run(['mount', '--bind', tree, env.TREE], check=True)
     try:

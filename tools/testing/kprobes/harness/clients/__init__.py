@@ -100,7 +100,8 @@ def _boot(built: kernel.Built, names: list[str], folders: dict[str, Path]
         built, 'programs',
         f'IMPL={built.impl}\nCASES="{" ".join(names)}"\n{job}')
     limits = [int(_head(name).get('limit', 120)) for name in names]
-    folders = {'root': Path(os.environ['KP_CLIENTS']), 'kernel': built.obj, 'clients': FOLDER,
+    folders = {'root': Path(os.environ['KP_CLIENTS']), 'kernel': built.obj,
+               'clients': FOLDER,
                'selftests': env.TREE / 'tools/testing/selftests',
                'modules': _modules(built), **folders}
     outcomes = {}
