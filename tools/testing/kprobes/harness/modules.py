@@ -132,7 +132,11 @@ def alone(built: kernel.Built) -> list[ktap.Result]:
         kernel.external(built, folder, env.WORK / 'modules'
                         / f'{folder.name}-alone', folder.name)
         return ''
-    folders = sorted(path.parent for path in env.KPROBES.glob('*/Kbuild'))
+    folders = sorted(
+        path.parent for folder, pattern in (
+            (env.SELFTESTS, '*/Kbuild'), (env.KPROBES, 'coverage/Kbuild'),
+            (env.REPO, 'arch/x86/kprobes/tests/*/Kbuild'))
+        for path in folder.glob(pattern))
     return [_result(built, f'alone.{folder.name}', lambda: problem(folder))
             for folder in folders]
 

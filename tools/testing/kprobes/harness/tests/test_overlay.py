@@ -81,6 +81,9 @@ class Trees(support.Case):
 
 
 class Files(Trees):
+    def test_the_list_of_this_repository(self) -> None:
+        self.assertIn(Path('lib/tests/kprobes/Makefile'), overlay.files())
+
     def test_the_overlay_is_copied_and_nothing_else(self) -> None:
         self.write('repo/rust/kprobes/old.rs.orig', 'x')
         self.write('repo/rust/kprobes/.hidden', 'x')
