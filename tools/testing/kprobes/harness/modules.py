@@ -105,9 +105,9 @@ def run(built: kernel.Built, folder: Path, parameters: str = '') -> list[str]:
 
 
 def shown() -> dict[str, tuple[str, list[str]]]:
-    """{example: (parameters, lines)}: what README shows of make module."""
-    texts = [listing.text
-             for listing in documents.listings(env.REPO / 'README.md')
+    """{example: (parameters, lines)}: what the pages show of make module."""
+    texts = [listing.text for path in documents.pages()
+             for listing in documents.listings(path)
              if listing.how == 'make module']
     calls = [text[0].removeprefix('$ insmod ').partition('.ko')
              for text in texts]
