@@ -135,7 +135,7 @@ def _rethook(built: Built) -> Result:
 def run(built: Built, neutral: bool = True) -> list[Result]:
     """All checks of a built kernel; unless NEUTRAL, of its architecture alone."""
     hit_path, objects = 'check-hit-path.py', _objects(built)
-    with progress.Stage(f'check-kernel {built.arch}', 1):
+    with progress.Stage(f'check-kernel {built.arch}', 3):
         results = [
             _script('hit-path', hit_path, built.obj / 'vmlinux'),
             _script('text', hit_path, '--text-of', *objects)]

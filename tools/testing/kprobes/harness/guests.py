@@ -109,7 +109,7 @@ def client_tests(built: Built) -> list[Result]:
     image = guest.initramfs(built, 'clients', job('clients', built.impl),
                             files=clients.ftrace.files())
     # Some wait without a word.
-    lines, ending = _boot(built, image, 'clients', 4, '.clients',
+    lines, ending = _boot(built, image, 'clients', 6, '.clients',
                           timeout=1800, silence=400, cmdline='kunit.enable=0')
     cases = clients.ftrace.judge(
         lines, _prefix(built),
@@ -168,7 +168,7 @@ def main_tests(built: Built, paths: list[Path], states: int = 8,
         + job('health', built.impl, 'clauses', 'tests', 'kill')
     image = guest.initramfs(built, 'tests', text, samples(built) + paths)
     # C takes minutes to register what is compared.
-    lines, ending = _boot(built, image, 'tests', 5,
+    lines, ending = _boot(built, image, 'tests', 7,
                           timeout=1200 if built.impl == 'c' else 600,
                           cmdline=_early_probes(built) + cmdline, extra=extra)
     found = _with(ending, ktap.parse(lines, _prefix(built)))
@@ -261,7 +261,7 @@ def storm(built: Built, paths: list[Path], seconds: int = STORM_SECONDS,
             qemu.tell_monitor(monitor, _PIECES[line])
     try:
         lines, ending = _boot(
-            built, image, name, (5 if piecewise else 2) + seconds / 40,
+            built, image, name, (5 if piecewise else 4) + seconds / 40,
             '.storm', smp=4, force='tcg', on_line=hear,
             cmdline='kunit.enable=0',
             timeout=300 + (18 if piecewise else 14) * seconds,

@@ -169,7 +169,7 @@ def rust(test: str = '') -> list[Result]:
     # Two at once would write one log.
     with procs.turn(env.WORK / 'host.lock', 'this checkout', 'host tests'):
         kernels = _kernels('x86_64-rust-test')
-        found = _rust('host', 5, (*filter(None, [word]), '--skip', _BOOTED),
+        found = _rust('host', 10, (*filter(None, [word]), '--skip', _BOOTED),
                       kernels)
         found = [one for one in found if one.status == 'fail'
                  or fnmatchcase(one.name, f'host.*{test}*')]

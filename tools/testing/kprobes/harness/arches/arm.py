@@ -15,7 +15,7 @@ ARCH = Arch(
           '-serial', 'stdio'),
     cpu='cortex-a15',
     console='console=ttyAMA0 maxcpus=1', cpus_with_c=1,
-    memory=512, steps=1800, budget=10,
+    memory=512, steps=1800, planned=13, budget=18,
     # Another instruction set: the kernel itself is Thumb code. Of modules C
     # does not even know there which functions are not to be probed.
     pieces=(Piece('thumb2', 'kunit', 'thumb2', 'c'),))

@@ -11,4 +11,4 @@ ARCH = Arch(
     qemu=('qemu-system-ppc64', '-M', 'pseries', '-m', '{memory}',
           '-vga', 'none', '-serial', 'stdio'),
     cpu='power9', console='console=hvc0',
-    cpus_with_c=1, memory=1024, steps=1900, budget=10)
+    cpus_with_c=1, memory=1024, steps=1900, planned=13, budget=16)

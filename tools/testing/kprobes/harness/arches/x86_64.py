@@ -47,7 +47,7 @@ ARCH = Arch(
     target='bzImage', image='arch/x86/boot/bzImage',
     qemu=('qemu-system-x86_64', '-m', '{memory}', '-serial', 'stdio'),
     cpu='max', console='console=ttyS0 nokaslr',
-    memory=512, steps=1900, planned=12, budget=18, back_end=True, kvm=True,
+    memory=512, steps=1900, planned=16, budget=36, back_end=True, kvm=True,
     modules=('tools/testing/selftests/kprobes/modules',
              'arch/x86/kprobes/tests/forms',
              'tools/testing/selftests/kprobes/storm'),
