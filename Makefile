@@ -9,7 +9,7 @@ export ARCH IMPL KSRC JOBS CACHE V DIR ARGS UNDO PIECE TEST FAST SEED DEBIAN_MIR
 export KP_GIVEN := $(MAKEOVERRIDES)
 
 COMMANDS := run test test-all test-clients check check-kernel shell bench bench-quick \
-	kernel host-test host-fuzz host-bench host-miri kunit selftest storm coverage module apply series docs selfcheck \
+	kernel host-test host-fuzz host-miri kunit selftest storm coverage module apply series docs selfcheck \
 	clean
 
 .PHONY: help distclean $(COMMANDS)
@@ -38,8 +38,6 @@ distclean:
 #: make host-test      the host tests only (TEST=glob)
 #: make host-fuzz      our decoder against LLVM, iced and insn.c on 100 million strings, and its speed; boundaries,
 #:                     copies and emulation against iced and the CPU (SEED=n)
-#: make host-bench     what return probes have in store beside the rings that C has it in: time on this machine's CPUs,
-#:                     and memory on 2, 64 and 256 of them
 #: make host-miri      host tests under Miri, which finds undefined behaviour (a pinned nightly Rust, fetched once)
 #: make kunit          boot and count the KUnit suites only (TEST=suite.case)
 #: make selftest       boot and count the samples' and clause tests only (TEST=suite.case)

@@ -204,19 +204,6 @@ def fuzz() -> list[Result]:
     return found
 
 
-def bench() -> list[Result]:
-    """The stores of return probes beside C's; what was measured is shown."""
-    fetch()
-    said = []
-    with procs.turn(env.WORK / 'host.lock', 'this checkout', 'host tests'):
-        found = _rust('host-bench', 1, ['pool_speed::', 'returns::memory::'],
-                      {'KPROBES_FUZZ': 'long'},
-                      lambda text: text.startswith('pool: ')
-                      and said.append(text.removeprefix('pool: ')))
-    progress.say('\n'.join(said))
-    return found
-
-
 def booted(kernels: Iterable[Iterable[Path]]) -> list[Result]:
     """Say what becomes of a probe on each instruction of KERNELS.
 

@@ -135,8 +135,7 @@ def pieces() -> dict[str, Callable[[], list[Result]]]:
     return {**every,
             'examples-x86_64': _examples, 'clients': _programs,
             'run-x86_64': _command('run', cli.run),
-            'host-fuzz': host.fuzz, 'host-bench': host.bench,
-            'host-miri': cli.miri_tests,
+            'host-fuzz': host.fuzz, 'host-miri': cli.miri_tests,
             'bench-x86_64': _command(
                 'bench', lambda: bench.bench(['c', 'rust'], quick=False)),
             'bench-quick-x86_64': _command('bench-quick', cli.bench_quick),

@@ -225,7 +225,7 @@ def chosen(name: str, pattern: str) -> bool:
 # The commands that run tests of these names; of others make test does.
 _COMMANDS = {'check': 'check', 'check-kernel': 'check-kernel',
              'miri': 'host-miri', 'fuzz': 'host-fuzz',
-             'host-bench': 'host-bench', 'docs': 'docs', 'series': 'series',
+             'docs': 'docs', 'series': 'series',
              'selfcheck': 'selfcheck', 'clients': 'test-clients',
              'c': 'test-clients', 'rust': 'test-clients',
              'coverage': 'coverage'}

@@ -12,7 +12,7 @@ import variables
 from tests import support
 
 _EVERY = ('run', 'test', 'test-all', 'check', 'check-kernel', 'shell', 'bench',
-          'bench-quick', 'kernel', 'host-test', 'host-fuzz', 'host-bench',
+          'bench-quick', 'kernel', 'host-test', 'host-fuzz',
           'host-miri', 'kunit', 'selftest', 'storm', 'coverage', 'module',
           'apply', 'series', 'docs', 'clean')
 _NAMES = ('ARCH', 'IMPL', 'JOBS', 'PIECE', 'SEED', 'ARGS', 'TEST')
