@@ -47,8 +47,6 @@ mod optimizing_loom;
 mod peak_loom;
 #[cfg(all(test, not(miri)))]
 mod pool_loom;
-#[cfg(all(test, not(miri)))]
-mod pool_waves;
 // Miri runs neither what switches stacks nor, in any useful time, 30,000 entries.
 #[cfg(all(test, not(miri)))]
 mod slot_loom;

@@ -38,6 +38,8 @@ unsafe extern "C" {
     pub fn kretprobe_reserve(probe: *mut kretprobe, calls: c_uint) -> c_int;
     pub fn rust_kprobes_returned(registers: *mut pt_regs);
     pub fn rust_kprobes_tend();
+    pub safe fn rust_kprobes_return_calls() -> usize;
+    pub safe fn rust_kprobes_limit_growth(limit: c_int);
     pub fn rethook_find_ret_addr(
         task: *mut task_struct,
         frame: usize,

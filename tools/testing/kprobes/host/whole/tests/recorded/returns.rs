@@ -12,6 +12,7 @@ mod ending;
 mod locked;
 #[cfg(not(miri))]
 mod memory;
+mod waves;
 
 use crate::prelude::*;
 
@@ -123,6 +124,17 @@ impl Client {
         self.0.as_ptr().cast()
     }
 
+    /// Changes its probe, which is not registered.
+    fn set(&self, change: impl FnOnce(&mut kretprobe)) {
+        // SAFETY: It is for us alone then.
+        change(unsafe { &mut *self.as_c() });
+    }
+
+    /// It is told of nothing.
+    fn be_silent(&self) {
+        self.set(|probe| (probe.handler, probe.entry_handler) = (None, None));
+    }
+
     /// What its probe says now.
     fn probe(&self) -> kretprobe {
         // SAFETY: Nothing else runs now.
@@ -196,8 +208,7 @@ fn register(clients: &[&Client]) -> c_int {
     let mut probes: Vec<_> = clients.iter().map(|client| client.as_c()).collect();
     for client in clients {
         // What was unregistered is left disabled, as C does.
-        // SAFETY: It is not registered, and nothing else runs now.
-        unsafe { (*client.as_c()).kp.flags = 0 };
+        client.set(|probe| probe.kp.flags = 0);
         client.shared().alive.store(true, Relaxed);
     }
     // SAFETY: Probes that stay until they are unregistered.
@@ -363,11 +374,20 @@ std::thread_local! {
 /// A kernel in which nothing comes in between.
 fn quiet() -> World {
     let world = World::new();
+    tasks::set_cpus([4, 3, 2]);
+    c::rust_kprobes_limit_growth(4096);
     events::at_every_moment(|| ());
     while tend() {}
     BEFORE.set(Default::default());
     BEFORE.set(stores());
     world
+}
+
+/// The same, and a function, whose first instruction has no copy.
+fn quiet_function() -> (World, u64) {
+    let mut world = quiet();
+    let function = world.place(&JUMP);
+    (world, function)
 }
 
 /// The same, and a function that a client's return probe is at, for so many calls at a time.
@@ -488,53 +508,6 @@ fn what_was_lost_makes_a_store_grow() {
     assert_eq!(client.missed(), 199);
     task.leave_all(0);
     client.ends();
-}
-
-/// A wave of calls of which none is over before all have come, on one CPU or another. The worker
-/// comes after as many as `seldom` says, on average. How many calls were missed.
-fn wave(client: &Client, function: u64, seldom: u32, state: &mut u32) -> c_int {
-    let mut chance = |below: u32| {
-        *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (*state >> 16) % below
-    };
-    let (mut task, before) = (Caller::new(), client.missed());
-    for _ in 0..WAVE {
-        task.enter(chance(4) as i32, function, &[client]);
-        if chance(seldom) == 0 {
-            tend();
-        }
-    }
-    if chance(2) == 0 {
-        while tend() {}
-    }
-    task.leave_all(0);
-    while tend() {}
-    client.missed() - before
-}
-
-/// How many calls it has.
-const WAVE: usize = 120;
-
-#[test]
-fn a_wave_that_comes_again_finds_room_whenever_the_store_has_grown() {
-    let mut world = quiet();
-    let function = world.place(&cpu::MOVE);
-    let mut state = 1;
-    let mut missed = 0;
-    for round in 0..if cfg!(miri) { 3 } else { 60 } {
-        let client = Client::of(function, 1 + round % 5);
-        assert_eq!(client.register(), 0);
-        let first = [3, 10, 40][round as usize % 3];
-        for (number, seldom) in [first, 50, 4].into_iter().enumerate() {
-            let begun = client.calls().0;
-            let now = wave(&client, function, seldom, &mut state);
-            assert_eq!(client.calls().0 - begun + now as usize, WAVE);
-            assert!(number == 0 || now == 0, "{now} missed of wave {number}");
-            missed += now;
-        }
-        client.ends();
-    }
-    assert!(missed > 0);
 }
 
 #[test]

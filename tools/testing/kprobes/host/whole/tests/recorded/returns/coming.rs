@@ -98,9 +98,7 @@ const GARBAGE: *mut rethook = core::ptr::without_provenance_mut(0x123);
 /// A client that leaves the number of calls to us, and has garbage where we write.
 fn with_garbage(function: u64) -> Client {
     let client = Client::of(function, 0);
-    // SAFETY: It is not registered.
-    let probe = unsafe { &mut *client.as_c() };
-    (probe.nmissed, probe.rh) = (77, GARBAGE);
+    client.set(|probe| (probe.nmissed, probe.rh) = (77, GARBAGE));
     client
 }
 
@@ -122,8 +120,7 @@ fn refused(
     for other in &others[1..] {
         assert_eq!(said(other), (0, 77, false, GARBAGE));
         // What it has there is nobody's.
-        // SAFETY: It is not registered.
-        unsafe { (*other.as_c()).rh = nothing };
+        other.set(|probe| probe.rh = nothing);
     }
     nothing_is_left();
     said(second)
@@ -142,18 +139,15 @@ fn those_behind_a_refused_one_are_as_they_were() {
     let untouched = (0, 77, false, GARBAGE);
     assert_eq!(refused(&mut world, &inside, EINVAL), untouched);
     let large = with_garbage(function);
-    // SAFETY: It is not registered.
-    unsafe { (*large.as_c()).data_size = 4097 };
+    large.set(|probe| probe.data_size = 4097);
     assert_eq!(refused(&mut world, &large, E2BIG), untouched);
     // What cannot be had in store is refused when it is known how much it is.
     let many = with_garbage(function);
-    // SAFETY: As before.
-    unsafe { (*many.as_c()).maxactive = (1 << 24) + 1 };
+    many.set(|probe| probe.maxactive = (1 << 24) + 1);
     let found = refused(&mut world, &many, ENOMEM);
     assert_eq!(found, ((1 << 24) + 1, 77, true, nothing));
     for client in [&inside, &large] {
-        // SAFETY: As before.
-        unsafe { (*client.as_c()).rh = nothing };
+        client.set(|probe| probe.rh = nothing);
     }
 }
 
@@ -170,8 +164,7 @@ fn a_later_chunk_that_is_refused_takes_the_ones_before_back() {
         let written = (10, 0, true, core::ptr::null_mut());
         let left = (0, 77, false, GARBAGE);
         assert_eq!(said(client), if number < 300 { written } else { left });
-        // SAFETY: It is not registered.
-        unsafe { (*client.as_c()).rh = core::ptr::null_mut() };
+        client.set(|probe| probe.rh = core::ptr::null_mut());
     }
     nothing_is_left();
 }
@@ -179,14 +172,12 @@ fn a_later_chunk_that_is_refused_takes_the_ones_before_back() {
 /// Unregisters a client's probe, which is not registered, though its `rh` says so.
 fn unregister_with(client: &Client, rh: *mut rethook) {
     let place = client.probe().kp.addr;
-    // SAFETY: It is not registered.
-    unsafe { (*client.as_c()).rh = rh };
+    client.set(|probe| probe.rh = rh);
     assert_eq!(client.reserve(100), EINVAL);
     // SAFETY: A probe that stays.
     unsafe { c::unregister_kretprobes(&mut client.as_c(), 1) };
     assert!(client.probe().kp.addr.is_null());
-    // SAFETY: As before.
-    unsafe { (*client.as_c()).kp.addr = place };
+    client.set(|probe| probe.kp.addr = place);
 }
 
 #[test]
@@ -198,8 +189,7 @@ fn what_is_not_registered_leaves_nobodys_store() {
     // A copy of one that is registered, and anything else.
     let rh = client.probe().rh;
     for rh in [rh, GARBAGE] {
-        // SAFETY: It is not registered.
-        unsafe { (*other.as_c()).rh = rh };
+        other.set(|probe| probe.rh = rh);
         assert_eq!(other.register(), EINVAL);
         unregister_with(&other, rh);
     }

@@ -98,9 +98,10 @@ fn a_fault_in_a_handler_from_after_a_call_is_its_probes() {
     let mut world = quiet();
     let (function, place) = (world.place(&cpu::MOVE), world.place(&cpu::MOVE));
     let client = Client::of(function, 4);
-    // SAFETY: It is not registered.
-    let probe = unsafe { &mut *client.as_c() };
-    (probe.handler, probe.kp.fault_handler) = (Some(ends_with_a_fault as _), Some(asked as _));
+    client.set(|probe| {
+        probe.handler = Some(ends_with_a_fault);
+        probe.kp.fault_handler = Some(asked);
+    });
     assert_eq!(client.register(), 0);
     let others = [client::Client::at(place)];
     others[0].set_before(before);

@@ -108,14 +108,11 @@ fn of_a_call(cpu: i32, function: u64, client: &Client) -> [Vec<usize>; 2] {
 #[test]
 fn no_two_cpus_lock_the_same_line() {
     let mut world = quiet();
-    let usual = tasks::cpus();
     tasks::set_cpus([CPUS; 3]);
     let function = world.place(&cpu::MOVE);
     for handler in [None, Some(nothing as _)] {
         let client = Client::of(function, 2 * CPUS as c_int);
-        // SAFETY: It is not registered.
-        let probe = unsafe { &mut *client.as_c() };
-        (probe.handler, probe.entry_handler) = (handler, handler);
+        client.set(|probe| (probe.handler, probe.entry_handler) = (handler, handler));
         assert_eq!(client.register(), 0);
         let mut all = BTreeSet::new();
         for cpu in 0..CPUS as i32 {
@@ -128,7 +125,6 @@ fn no_two_cpus_lock_the_same_line() {
         assert_eq!(client.missed(), 0);
         client.ends();
     }
-    tasks::set_cpus(usual);
 }
 
 /// How many lines the CPUs lock together, with a call each. Tells also how often one locks in all.
@@ -142,9 +138,7 @@ fn lines_of(cpus: impl Iterator<Item = usize>, function: u64, client: &Client) -
 /// A client that is not told of anything, with room for so many calls to begin with.
 fn silent(function: u64, calls: usize) -> Client {
     let client = Client::of(function, calls as c_int);
-    // SAFETY: It is not registered.
-    let probe = unsafe { &mut *client.as_c() };
-    (probe.handler, probe.entry_handler) = (Some(nothing as _), Some(nothing as _));
+    client.be_silent();
     assert_eq!(client.register(), 0);
     client
 }
@@ -176,7 +170,6 @@ fn crowd(cpus: usize, function: u64, client: &Client, deep: usize, moves: bool) 
 #[test]
 fn cpus_are_at_home_again_after_many_calls_at_once() {
     let mut world = quiet();
-    let usual = tasks::cpus();
     // On so many CPUs so many calls each, and how many were reserved.
     let crowds = [
         (8, 3, 0),
@@ -197,13 +190,11 @@ fn cpus_are_at_home_again_after_many_calls_at_once() {
         assert_eq!(after, cpus, "{deep} calls on each CPU, {reserve} reserved");
         client.ends();
     }
-    tasks::set_cpus(usual);
 }
 
 #[test]
 fn cpus_share_nothing_while_all_that_is_at_home_is_in_use() {
     let mut world = quiet();
-    let usual = tasks::cpus();
     tasks::set_cpus([8; 3]);
     let function = world.place(&cpu::MOVE);
     let client = silent(function, 16);
@@ -221,13 +212,11 @@ fn cpus_share_nothing_while_all_that_is_at_home_is_in_use() {
     }
     assert_eq!(crowd(8, function, &client, 4, false), [8, 8]);
     client.ends();
-    tasks::set_cpus(usual);
 }
 
 #[test]
 fn cpus_have_homes_of_their_own_whatever_their_numbers_are() {
     let mut world = quiet();
-    let usual = tasks::cpus();
     for step in [1, 2] {
         for calls in [4, 8, 16] {
             tasks::set_cpus([9, 8, 4]);
@@ -242,5 +231,4 @@ fn cpus_have_homes_of_their_own_whatever_their_numbers_are() {
             client.ends();
         }
     }
-    tasks::set_cpus(usual);
 }

@@ -38,8 +38,7 @@ fn blocks(world: &mut World, cpus: usize, calls: usize) -> [[usize; 2]; 3] {
         [there.asked, there.taken]
     };
     let client = Client::of(world.place(&cpu::MOVE), calls as c_int);
-    // SAFETY: It is not registered.
-    unsafe { (*client.as_c()).data_size = DATA };
+    client.set(|probe| probe.data_size = DATA);
     let before = there();
     assert_eq!(client.register(), 0);
     let first = there();
@@ -58,7 +57,6 @@ fn overhead(cpus: usize, calls: usize) -> usize {
 #[test]
 fn a_store_does_not_grow_with_cpus_times_calls() {
     let mut world = quiet();
-    let usual = tasks::cpus();
     for cpus in [2, 64, 256] {
         for calls in [2 * cpus, 8 * cpus, 4096] {
             let [[asked, taken], [_, second], after] = blocks(&mut world, cpus, calls);
@@ -74,19 +72,16 @@ fn a_store_does_not_grow_with_cpus_times_calls() {
             assert_eq!(after, [0; 2]);
         }
     }
-    tasks::set_cpus(usual);
 }
 
 #[test]
 fn blocks_take_little_more_than_their_calls() {
     let mut world = quiet();
-    let usual = tasks::cpus();
     tasks::set_cpus([2; 3]);
     // From a call of 48 bytes to the largest one.
     for data in (0..=4096).step_by(8) {
         let client = Client::of(world.place(&cpu::MOVE), 1000);
-        // SAFETY: It is not registered.
-        unsafe { (*client.as_c()).data_size = data };
+        client.set(|probe| probe.data_size = data);
         let before = alloc::all_there(&STORE[1..2]);
         assert_eq!(client.register(), 0);
         let there = alloc::all_there(&STORE[1..2]);
@@ -103,5 +98,4 @@ fn blocks_take_little_more_than_their_calls() {
         assert!(percent <= most, "{data}: {percent}");
         client.ends();
     }
-    tasks::set_cpus(usual);
 }
