@@ -12,7 +12,7 @@
 //! time that somebody asks for it, and when all threads are done. There is one worker, which a
 //! mutex stands for.
 //!
-//! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
+//! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
     loom_kit::{
@@ -39,56 +39,28 @@ use loom::sync::Mutex;
 /// Calls that there is room for.
 const CALLS: u32 = 2;
 
-/// What is weakened.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fault {
-    None,
-    /// Calls are counted at once, without a grace period.
-    Wait,
-    /// A call ends in no read-side section.
-    Section,
-    /// A store is freed when the number is zero, counted or not.
-    Zero,
-    /// What a call did before it was over is not seen by who counts.
-    Back,
-    /// Nor by who sees that all are back.
-    Seen,
-    /// It says that it was left while hits still find it.
-    Early,
-    /// That nobody finds it any more is not seen by who sees that it was left.
-    Left,
-    /// The same, by who looks.
-    LeftSeen,
-    /// Who was told that the last call is over looks at the store again.
-    Look,
-    /// Nobody is waited for between the last call's end and the end of the store.
-    Unwind,
-}
-
-impl Fault {
-    /// Is the store freed without waiting for who unwinds? That would hide what else was wrong.
-    fn hides_nothing(self) -> bool {
-        matches!(self, Self::Unwind | Self::Back | Self::Seen | Self::Look)
-    }
+/// Is the store freed with all waits as they are? They would hide what else is wrong.
+fn waits_for_unwinders() -> bool {
+    !["unwind", "back", "seen", "look"].into_iter().any(is_weak)
 }
 
 std::thread_local! {
-    /// In which store words are made now, and with what fault.
-    static MAKING: RefCell<(Arc<Watched>, Fault)> = panic!("no store is made");
+    /// In which store words are made now.
+    static MAKING: RefCell<Arc<Watched>> = panic!("no store is made");
 }
 
 /// Something in the store.
-struct In<T>(T, Arc<Watched>, Fault);
+struct In<T>(T, Arc<Watched>);
 
 impl<T> In<T> {
     fn new(value: T) -> Self {
-        MAKING.with_borrow(|(store, fault)| Self(value, store.clone(), *fault))
+        MAKING.with_borrow(|store| Self(value, store.clone()))
     }
 
-    /// An access, with `order` unless `fault` makes it weak.
-    fn access(&self, fault: Fault, order: Ordering) -> (&T, Ordering) {
+    /// An access.
+    fn get(&self) -> &T {
         self.1.share();
-        (&self.0, if self.2 == fault { Relaxed } else { order })
+        &self.0
     }
 }
 
@@ -98,17 +70,15 @@ impl Flag for In<AtomicBool> {
     }
 
     fn raise(&self) {
-        let (flag, order) = self.access(Fault::Left, Release);
-        flag.store(true, order);
+        self.get().store(true, unless_weak("left", Release));
     }
 
     fn is_raised(&self) -> bool {
-        self.access(Fault::None, Relaxed).0.load(Relaxed)
+        self.get().load(Relaxed)
     }
 
     fn is_seen(&self) -> bool {
-        let (flag, order) = self.access(Fault::LeftSeen, Acquire);
-        flag.load(order)
+        self.get().load(unless_weak("left seen", Acquire))
     }
 }
 
@@ -118,33 +88,30 @@ impl Number for In<AtomicIsize> {
     }
 
     fn add(&self, value: isize) -> isize {
-        let (number, order) = self.access(Fault::Back, AcqRel);
-        number.fetch_add(value, order) + value
+        let order = unless_weak("back", AcqRel);
+        self.get().fetch_add(value, order) + value
     }
 
     fn seen(&self) -> isize {
-        let (number, order) = self.access(Fault::Seen, Acquire);
-        number.load(order)
+        self.get().load(unless_weak("seen", Acquire))
     }
 }
 
-impl Word for In<AtomicU64> {
+impl Word for In<PoolWord> {
     fn new(value: u64) -> Self {
-        Self::new(AtomicU64::new(value))
+        Self::new(PoolWord::new(value))
     }
 
     fn seen(&self) -> u64 {
-        self.access(Fault::None, Acquire).0.load(Acquire)
+        self.get().seen()
     }
 
     fn clear(&self, bits: u64) -> u64 {
-        let word = self.access(Fault::None, AcqRel).0;
-        word.fetch_and(!bits, AcqRel)
+        self.get().clear(bits)
     }
 
     fn add(&self, value: u64) {
-        let word = self.access(Fault::None, Release).0;
-        word.fetch_add(value, Release);
+        self.get().add(value);
     }
 }
 
@@ -156,10 +123,9 @@ struct Known {
 
 /// A store, and what is around it.
 struct World {
-    fault: Fault,
     store: Arc<Watched>,
     account: Account<In<AtomicBool>, In<AtomicIsize>>,
-    free: Free<In<AtomicU64>>,
+    free: Free<In<PoolWord>>,
     /// What the client has kept for each call.
     data: [Watched; CALLS as usize],
     /// Do hits find the store?
@@ -173,11 +139,10 @@ struct World {
 }
 
 impl World {
-    fn new(fault: Fault) -> Arc<Self> {
+    fn new() -> Arc<Self> {
         let store = Arc::new(Watched::default());
-        MAKING.set((store.clone(), fault));
+        MAKING.set(store.clone());
         Arc::new(Self {
-            fault,
             store,
             account: Account::new(),
             free: Free::first(CALLS),
@@ -207,12 +172,12 @@ impl World {
 
     /// A call is over.
     fn end(&self, call: u32) {
-        let reading = (self.fault != Fault::Section).then(|| self.readers.read_side());
+        let reading = (!is_weak("section")).then(|| self.readers.read_side());
         self.data[call as usize].have();
         self.listed.fetch_and(!(1 << call), Relaxed);
         let over = self.account.back(|| self.free.give(Ticket::of(call)));
         self.note(over);
-        if self.fault == Fault::Look {
+        if is_weak("look") {
             self.store.share();
         }
         drop(reading);
@@ -228,7 +193,8 @@ impl World {
 
     /// The client has unregistered its probe.
     fn leave(&self) {
-        if self.fault == Fault::Early {
+        // Hits still find it.
+        if is_weak("early") {
             self.account.leave();
         }
         self.found.store(false, Relaxed);
@@ -248,18 +214,20 @@ impl World {
             return;
         }
         known.end = known.end.wait(&self.account).unwrap_or(known.end);
-        if known.end == End::Waiting && (self.fault == Fault::Wait || self.has_waited()) {
+        if known.end == End::Waiting && (is_weak("wait") || self.has_waited()) {
             let out = || (CALLS - self.free.take_all()) as usize;
             if let Some((end, over)) = known.end.count(&self.account, out) {
                 known.end = end;
                 self.note(over);
             }
         }
-        let end = match self.fault {
-            Fault::Zero => End::Counted,
-            _ => known.end,
+        // Counted or not.
+        let end = if is_weak("zero") {
+            End::Counted
+        } else {
+            known.end
         };
-        if end.is_over(&self.account) && (self.fault.hides_nothing() || self.has_waited()) {
+        if end.is_over(&self.account) && (!waits_for_unwinders() || self.has_waited()) {
             known.freed = true;
             self.data.iter().for_each(Watched::free);
             self.store.free();
@@ -276,9 +244,9 @@ impl World {
 }
 
 /// Runs the jobs at once, each interrupted at most three times. `before` comes first.
-fn race<const JOBS: usize>(fault: Fault, before: fn(&World), jobs: [fn(&World); JOBS]) {
+fn race<const JOBS: usize>(before: fn(&World), jobs: [fn(&World); JOBS]) {
     let world = move || {
-        let world = World::new(fault);
+        let world = World::new();
         before(&world);
         world
     };
@@ -287,7 +255,7 @@ fn race<const JOBS: usize>(fault: Fault, before: fn(&World), jobs: [fn(&World); 
         (0..2).for_each(|_| world.tend());
         let freed = world.worker.lock().unwrap().freed;
         assert!(freed, "the store stays");
-        if fault != Fault::Zero {
+        if !is_weak("zero") {
             let told = world.told.load(Relaxed);
             assert_eq!(told, 1, "so many were told that all is back");
         }
@@ -303,8 +271,8 @@ jobs! {
 }
 
 /// Two calls are over while the store is left.
-fn both_end(fault: Fault) {
-    race(fault, begin_two, [end_first, end_second, leave_it]);
+fn both_end() {
+    race(begin_two, [end_first, end_second, leave_it]);
 }
 
 /// A call begins, if its hit finds the store, and ends.
@@ -315,58 +283,58 @@ fn begin_and_end(world: &World) {
 }
 
 /// One call is over, and another one begins and ends.
-fn one_begins(fault: Fault) {
-    race(fault, begin_one, [end_first, begin_and_end, leave_it]);
+fn one_begins() {
+    race(begin_one, [end_first, begin_and_end, leave_it]);
 }
 
 /// A call begins while the store is left, and somebody else is the worker.
-fn one_begins_late(fault: Fault) {
+fn one_begins_late() {
     let jobs = [begin_and_end, World::leave, World::tend];
-    race(fault, |_| (), jobs);
+    race(|_| (), jobs);
 }
 
 /// Somebody else than who has left the store is the worker.
-fn worker_is_another(fault: Fault) {
-    race(fault, begin_one, [end_first, World::leave, World::tend]);
+fn worker_is_another() {
+    race(begin_one, [end_first, World::leave, World::tend]);
 }
 
 /// Both calls are late.
-fn both_end_late(fault: Fault) {
+fn both_end_late() {
     let left = |world: &World| {
         begin_two(world);
         leave_it(world);
     };
-    race(fault, left, [end_first, end_second, World::tend]);
+    race(left, [end_first, end_second, World::tend]);
 }
 
 /// A task runs again while somebody unwinds it, and its call, the last one, is over.
-fn unwound(fault: Fault) {
+fn unwound() {
     let left = |world: &World| {
         begin_one(world);
         leave_it(world);
     };
-    race(fault, left, [end_first, World::unwind]);
+    race(left, [end_first, World::unwind]);
 }
 
 models! {
-    a_store_goes_when_its_last_call_is_over: both_end(Fault::None), both_end_late(Fault::None);
-    a_call_that_begins_when_the_store_is_left_counts: one_begins(Fault::None);
-    a_store_stays_for_who_unwinds: unwound(Fault::None);
+    a_store_goes_when_its_last_call_is_over: both_end(), both_end_late();
+    a_call_that_begins_when_the_store_is_left_counts: one_begins();
+    a_store_stays_for_who_unwinds: unwound();
     any_worker_sees_that_a_store_was_left:
-        worker_is_another(Fault::None), one_begins_late(Fault::None);
-    who_is_over_does_not_look_at_the_store: both_end(Fault::Unwind), both_end_late(Fault::Unwind);
-    calls_counted_without_a_grace_period_are_caught ("the store stays"): both_end(Fault::Wait);
-    call_that_ends_in_no_section_is_caught ("the store stays"): both_end(Fault::Section);
-    store_freed_before_its_calls_are_counted_is_caught ("Causality violation"):
-        both_end(Fault::Zero);
-    end_of_a_call_without_an_order_is_caught ("Causality violation"): both_end_late(Fault::Back);
-    all_calls_seen_back_without_an_order_is_caught ("Causality violation"):
-        both_end_late(Fault::Seen);
-    store_left_while_hits_find_it_is_caught ("Causality violation"): one_begins_late(Fault::Early);
-    store_left_without_an_order_is_caught ("Causality violation"): worker_is_another(Fault::Left);
-    store_seen_left_without_an_order_is_caught ("Causality violation"):
-        worker_is_another(Fault::LeftSeen);
-    look_at_a_store_after_its_last_call_is_caught ("Causality violation"):
-        both_end_late(Fault::Look);
-    store_freed_under_who_unwinds_is_caught ("Causality violation"): unwound(Fault::Unwind);
+        worker_is_another(), one_begins_late();
+    who_is_over_does_not_look_at_the_store with "unwind": both_end(), both_end_late();
+    calls_counted_without_a_grace_period_are_caught with "wait" fails "the store stays": both_end();
+    call_that_ends_in_no_section_is_caught with "section" fails "the store stays": both_end();
+    store_freed_before_its_calls_are_counted_is_caught with "zero" fails "Causality violation":
+        both_end();
+    end_of_a_call_without_an_order_is_caught with "back" fails "Causality violation": both_end_late();
+    all_calls_seen_back_without_an_order_is_caught with "seen" fails "Causality violation":
+        both_end_late();
+    store_left_while_hits_find_it_is_caught with "early" fails "Causality violation": one_begins_late();
+    store_left_without_an_order_is_caught with "left" fails "Causality violation": worker_is_another();
+    store_seen_left_without_an_order_is_caught with "left seen" fails "Causality violation":
+        worker_is_another();
+    look_at_a_store_after_its_last_call_is_caught with "look" fails "Causality violation":
+        both_end_late();
+    store_freed_under_who_unwinds_is_caught with "unwind" fails "Causality violation": unwound();
 }

@@ -7,7 +7,7 @@
 //! place is armed for has a cell in which loom finds any two accesses that nothing orders. Whoever
 //! changes the place does so in the order of `life/arm.rs`.
 //!
-//! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
+//! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
     loom_kit::*,
@@ -20,20 +20,6 @@ use crate::{
     },
 };
 
-/// What is weakened.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fault {
-    None,
-    /// What makes the place be hit is stored without an order.
-    Store,
-    /// It is read without one.
-    Load,
-    /// The place says at once that the second way counts.
-    Say,
-}
-
-weakened_by!(Fault);
-
 struct Byte(AtomicU8);
 
 impl Atomic<u8> for Byte {
@@ -42,11 +28,11 @@ impl Atomic<u8> for Byte {
     }
 
     fn load(&self, order: Ordering) -> u8 {
-        self.0.load(weakened(order, Fault::Load))
+        self.0.load(unless_weak("load", order))
     }
 
     fn store(&self, value: u8, order: Ordering) {
-        self.0.store(value, weakened(order, Fault::Store));
+        self.0.store(value, unless_weak("store", order));
     }
 }
 
@@ -81,7 +67,8 @@ impl World {
     /// It is called from in the second way, too.
     fn guard(&self) {
         self.calls[1].store(true, Relaxed);
-        if FAULT.get() == Fault::Say {
+        // It counts at once.
+        if is_weak("say") {
             self.state.set(Armed::Changing);
         }
     }
@@ -106,8 +93,7 @@ struct Race {
 }
 
 impl Race {
-    fn run(self, fault: Fault) {
-        FAULT.set(fault);
+    fn run(self) {
         loom::model(move || self.once());
     }
 
@@ -168,10 +154,10 @@ const DISARM: Race = Race {
 };
 
 models! {
-    who_finds_a_place_armed_sees_what_for: ARM.run(Fault::None);
-    each_hit_counts_once_while_a_place_gets_its_guard: GUARD.run(Fault::None);
-    disarmed_places_are_not_hit: DISARM.run(Fault::None);
-    place_armed_without_an_order_is_caught ("Causality violation"): ARM.run(Fault::Store);
-    place_found_armed_without_an_order_is_caught ("Causality violation"): ARM.run(Fault::Load);
-    second_way_that_counts_at_once_is_caught ("a hit counts"): GUARD.run(Fault::Say);
+    who_finds_a_place_armed_sees_what_for: ARM.run();
+    each_hit_counts_once_while_a_place_gets_its_guard: GUARD.run();
+    disarmed_places_are_not_hit: DISARM.run();
+    place_armed_without_an_order_is_caught with "store" fails "Causality violation": ARM.run();
+    place_found_armed_without_an_order_is_caught with "load" fails "Causality violation": ARM.run();
+    second_way_that_counts_at_once_is_caught with "say" fails "a hit counts": GUARD.run();
 }

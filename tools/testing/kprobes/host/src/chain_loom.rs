@@ -9,7 +9,7 @@
 //! the same for its handlers. RCU is a count of the hits; a grace period is over if the count is
 //! seen at zero, with the order between the two that RCU gives.
 //!
-//! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
+//! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
     loom_kit::*,
@@ -25,26 +25,6 @@ use crate::{
     },
 };
 
-/// What is weakened.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fault {
-    None,
-    /// What leads to a probe is stored without an order.
-    Lead,
-    /// It is loaded without one.
-    To,
-    /// Who is alone is noted without an order.
-    Note,
-    /// It is read without one.
-    Get,
-    /// That a probe comes back is noted only after it can be found.
-    Late,
-    /// Nobody waits for hits.
-    Grace,
-}
-
-weakened_by!(Fault);
-
 struct Link(AtomicPtr<Probe>);
 
 impl chain::Link<Probe> for Link {
@@ -53,14 +33,14 @@ impl chain::Link<Probe> for Link {
     }
 
     fn to(&self, order: Ordering) -> Option<&Probe> {
-        let to = self.0.load(weakened(order, Fault::To));
+        let to = self.0.load(unless_weak("to", order));
         // SAFETY: NULL, or a probe of the world, whose memory stays.
         unsafe { to.as_ref() }
     }
 
     fn lead(&self, to: Option<&Probe>, order: Ordering) {
         let to = to.map_or(ptr::null_mut(), |to| ptr::from_ref(to).cast_mut());
-        self.0.store(to, weakened(order, Fault::Lead));
+        self.0.store(to, unless_weak("lead", order));
     }
 }
 
@@ -73,7 +53,7 @@ impl chain::Note<Probe> for Note {
     }
 
     fn get(&self, order: Ordering) -> Brief<&Probe> {
-        let noted = self.0.load(weakened(order, Fault::Get));
+        let noted = self.0.load(unless_weak("get", order));
         // SAFETY: A probe of the world, whose memory stays, if that is what the bits say.
         let probe = || unsafe { &*noted.map_addr(|addr| addr & !3) };
         match noted.addr() & 3 {
@@ -99,7 +79,7 @@ impl chain::Note<Probe> for Note {
             Brief::Walk => (ptr::null(), 3),
         };
         let noted = probe.cast_mut().wrapping_byte_add(which);
-        self.0.store(noted, weakened(order, Fault::Note));
+        self.0.store(noted, unless_weak("note", order));
     }
 }
 
@@ -120,7 +100,7 @@ impl Atomic<bool> for Noted {
 
     fn store(&self, value: bool, order: Ordering) {
         let early = value && !self.1.replace(value);
-        if !(early && FAULT.get() == Fault::Late) {
+        if !(early && is_weak("late")) {
             self.0.store(value, order);
         }
     }
@@ -305,7 +285,7 @@ impl World {
     /// Is a grace period over? The count is read by a modification, so that each hit comes either
     /// before, and is counted, or after, and sees what was stored.
     fn is_quiet(&self) -> bool {
-        FAULT.get() == Fault::Grace || self.hits.are_gone()
+        is_weak("grace") || self.hits.are_gone()
     }
 
     /// Frees these, if a grace period is over.
@@ -390,8 +370,7 @@ struct Race {
 
 impl Race {
     /// Runs it in every order, for every order in which memory may show the stores.
-    fn run(self, fault: Fault) {
-        FAULT.set(fault);
+    fn run(self) {
         let mut model = loom::model::Builder::new();
         // Only orders in which each thread is interrupted at most so often: all would take minutes.
         model.preemption_bound = Some(if self.hits > 1 { 2 } else { 3 });
@@ -446,35 +425,50 @@ const JUMP: Race = Race {
     ..HIT
 };
 
-/// Races: the probes that are there first, those that stay, come and go, and what is done.
+/// Hits on two CPUs.
+const HITS: Race = Race { hits: 2, ..HIT };
+
+/// Races: the probes that are there first, those that stay, come and go, and what is done. Each is
+/// a test by itself.
 macro_rules! races {
     ($($(#[$doc:meta])*
-    $name:ident: $hits:ident $first:tt stay $stay:tt come $come:tt go $go:tt $change:expr;)*) => {$(
-        $(#[$doc])*
-        const $name: Race = Race {
-            first: &$first,
-            stay: &$stay,
-            come: &$come,
-            go: &$go,
-            change: $change,
-            ..$hits
-        };
-    )*};
+    $name:ident: $hits:ident $first:tt stay $stay:tt come $come:tt go $go:tt $change:expr;)*) => {
+        $(
+            $(#[$doc])*
+            fn $name() {
+                let race = Race {
+                    first: &$first,
+                    stay: &$stay,
+                    come: &$come,
+                    go: &$go,
+                    change: $change,
+                    ..$hits
+                };
+                race.run();
+            }
+        )*
+
+        mod races {
+            use super::*;
+
+            models! {$($name: super::$name();)*}
+        }
+    };
 }
 
 races! {
     /// One that comes back joins one that does not.
-    PUSH_AROUND: HIT [0] stay [0] come [1] go []
+    push_around: HIT [0] stay [0] come [1] go []
         |world| { world.push(1); world.tell(); };
     /// The same where hits walk the chain already.
-    PUSH_WALKED: HIT [0, 2] stay [0, 2] come [1] go []
+    push_walked: HIT [0, 2] stay [0, 2] come [1] go []
         |world| { world.push(1); world.tell(); };
     /// One that does not come back joins one that does.
-    PUSH_BEFORE: HIT [1] stay [1] come [0] go []
+    push_before: HIT [1] stay [1] come [0] go []
         |world| { world.push(0); world.tell(); };
     /// One comes where hits walk, and is older than another one that goes again: a hit that comes
     /// to it may have seen nothing but the last store.
-    PUSH_AND_REMOVE: HIT [0, 2] stay [0, 2] come [1] go [3] |world| {
+    push_and_remove: HIT [0, 2] stay [0, 2] come [1] go [3] |world| {
         world.push(1);
         world.push(3);
         world.take_out(3);
@@ -482,28 +476,31 @@ races! {
         world.free_later(&[3]);
     };
     /// One comes, and is alone after the other one has gone.
-    TAKE_OVER: HIT [0] stay [] come [2] go [0]
+    take_over: HIT [0] stay [] come [2] go [0]
+        |world| { world.push(2); world.take_out(0); world.tell(); world.free_later(&[0]); };
+    /// The same under two hits.
+    take_over_under_two: HITS [0] stay [] come [2] go [0]
         |world| { world.push(2); world.take_out(0); world.tell(); world.free_later(&[0]); };
     /// The newest of three goes.
-    REMOVE_NEWEST: HIT [0, 1, 3] stay [0, 1] come [] go [3]
+    remove_newest: HIT [0, 1, 3] stay [0, 1] come [] go [3]
         |world| { world.take_out(3); world.tell(); world.free_later(&[3]); };
     /// The one in the middle goes.
-    REMOVE_MIDDLE: HIT [0, 1, 2] stay [0, 2] come [] go [1]
+    remove_middle: HIT [0, 1, 2] stay [0, 2] come [] go [1]
         |world| { world.take_out(1); world.tell(); world.free_later(&[1]); };
     /// The oldest goes, and then the only one.
-    REMOVE_ALL: HIT [0, 1] stay [] come [] go [0, 1]
+    remove_all: HIT [0, 1] stay [] come [] go [0, 1]
         |world| { world.take_out(0); world.take_out(1); world.tell(); world.free_later(&[0, 1]); };
     /// A probe goes, and comes again after a grace period.
-    AGAIN: HIT [0, 1] stay [0] come [] go [1]
+    again: HIT [0, 1] stay [0] come [] go [1]
         |world| { world.take_out(1); if world.is_quiet() { world.push(1); } };
     /// The only one rests, and then for longer than a grace period.
-    DISABLE_LONE: HIT [1] stay [] come [] go [1]
+    disable_lone: HIT [1] stay [] come [] go [1]
         |world| { world.disable(1); world.tell(); world.rest_later(1); };
     /// One of two rests.
-    DISABLE_ONE: HIT [0, 1] stay [0] come [] go [1]
+    disable_one: HIT [0, 1] stay [0] come [] go [1]
         |world| { world.disable(1); world.tell(); world.rest_later(1); };
     /// One that rests is called again.
-    ENABLE: HIT [0] stay [0] come [1] go [] |world| {
+    enable: HIT [0] stay [0] come [1] go [] |world| {
         world.probes[1].fill();
         world.probes[1].set(DISABLED, true);
         world.chain().push(world.probe(1));
@@ -511,26 +508,26 @@ races! {
         world.tell();
     };
     /// One comes, so that there are several that jumps lead to.
-    PUSH_TO_SEVERAL: JUMP [0] stay [0] come [2] go []
+    push_to_several: JUMP [0] stay [0] come [2] go []
         |world| { world.push(2); world.tell(); };
     /// One of several that jumps lead to rests.
-    DISABLE_OF_SEVERAL: JUMP [0, 2] stay [2] come [] go [0]
+    disable_of_several: JUMP [0, 2] stay [2] come [] go [0]
         |world| { world.disable(0); world.tell(); world.rest_later(0); };
     /// The newest of several that jumps lead to goes.
-    REMOVE_OF_SEVERAL: JUMP [0, 2] stay [0] come [] go [2]
+    remove_of_several: JUMP [0, 2] stay [0] come [] go [2]
         |world| { world.take_out(2); world.tell(); world.free_later(&[2]); };
     /// One that comes back is put behind one that does not.
-    OLDEST_TO_LONE: HIT [0] stay [0] come [1] go []
+    oldest_to_lone: HIT [0] stay [0] come [1] go []
         |world| { world.push_oldest(1); world.tell(); };
     /// The same where hits walk the chain already, of which the last one goes then.
-    OLDEST_WALKED: HIT [2, 0] stay [0] come [1] go [2]
+    oldest_walked: HIT [2, 0] stay [0] come [1] go [2]
         |world| { world.push_oldest(1); world.take_out(2); world.tell(); world.free_later(&[2]); };
     /// The same, under who comes by a jump that is no more: whether he meets the new one or not, it
     /// is there.
-    OLDEST_UNDER_A_JUMP: JUMP [0, 2] stay [0, 2] come [] go [1]
+    oldest_under_a_jump: JUMP [0, 2] stay [0, 2] come [] go [1]
         |world| { world.push_oldest(1); world.take_out(1); world.free_later(&[1]); world.tell(); };
     /// It goes again, and the others stay.
-    OLDEST_GOES: HIT [0] stay [0] come [2] go [1] |world| {
+    oldest_goes: HIT [0] stay [0] come [2] go [1] |world| {
         world.push_oldest(1);
         world.push(2);
         world.take_out(1);
@@ -538,14 +535,14 @@ races! {
         world.free_later(&[1]);
     };
     /// A chain takes over another one's, while its only probe is called.
-    APPEND_TO_LONE: HIT [0] stay [0] come [1] go [] |world| {
+    append_to_lone: HIT [0] stay [0] come [1] go [] |world| {
         world.probes[1].fill();
         let other = Chain::of(world.probe(1));
         world.chain().append(&other);
         world.tell();
     };
     /// The same, while hits walk it.
-    APPEND: HIT [0] stay [] come [1] go [0] |world| {
+    append: HIT [0] stay [] come [1] go [0] |world| {
         world.disable(0);
         world.probes[1].fill();
         let other = Chain::of(world.probe(1));
@@ -553,7 +550,7 @@ races! {
         world.tell();
     };
     /// Text has come again: the place is made anew, and the old probe goes out of both.
-    RENEW: HIT [1] stay [] come [0] go [1] |world| {
+    renew: HIT [1] stay [] come [0] go [1] |world| {
         world.disable(1);
         world.probes[0].fill();
         let fresh = Chain::of(world.probe(0));
@@ -567,46 +564,24 @@ races! {
 }
 
 models! {
-    probe_that_joins_is_called_before_and_after:
-        PUSH_AROUND.run(Fault::None), PUSH_WALKED.run(Fault::None), PUSH_BEFORE.run(Fault::None);
-    probe_is_found_behind_one_that_goes:
-        PUSH_AND_REMOVE.run(Fault::None), TAKE_OVER.run(Fault::None);
-    removed_probe_is_not_seen_after_a_grace_period:
-        REMOVE_NEWEST.run(Fault::None), REMOVE_MIDDLE.run(Fault::None), REMOVE_ALL.run(Fault::None);
-    probe_comes_again_after_a_grace_period: AGAIN.run(Fault::None);
-    disabled_probe_rests_after_a_grace_period:
-        DISABLE_LONE.run(Fault::None), DISABLE_ONE.run(Fault::None);
-    several_that_jumps_lead_to_come_rest_and_go:
-        PUSH_TO_SEVERAL.run(Fault::None), DISABLE_OF_SEVERAL.run(Fault::None),
-        REMOVE_OF_SEVERAL.run(Fault::None);
-    one_of_several_freed_under_a_jump_is_caught ("Causality violation"):
-        REMOVE_OF_SEVERAL.run(Fault::Grace);
-    enabled_probe_is_called: ENABLE.run(Fault::None);
-    appended_probes_are_called_and_come_back:
-        APPEND.run(Fault::None), APPEND_TO_LONE.run(Fault::None);
-    probe_put_behind_all_others_is_called_and_goes:
-        OLDEST_TO_LONE.run(Fault::None), OLDEST_WALKED.run(Fault::None),
-        OLDEST_UNDER_A_JUMP.run(Fault::None), OLDEST_GOES.run(Fault::None);
-    probe_put_behind_others_without_an_order_is_caught ("Causality violation"):
-        OLDEST_WALKED.run(Fault::Lead);
-    coming_back_of_the_oldest_noted_late_is_caught ("did not come back"):
-        OLDEST_WALKED.run(Fault::Late);
-    oldest_freed_under_a_jump_is_caught ("Causality violation"):
-        OLDEST_UNDER_A_JUMP.run(Fault::Grace);
-    place_made_anew_lets_the_old_probe_go: RENEW.run(Fault::None);
-}
-
-models! {
-    two_hits_while_probes_change_places: Race { hits: 2, ..TAKE_OVER }.run(Fault::None);
-    probe_led_to_without_an_order_is_caught ("Causality violation"): PUSH_WALKED.run(Fault::Lead);
-    probe_behind_one_that_goes_without_an_order_is_caught ("Causality violation"):
-        PUSH_AND_REMOVE.run(Fault::Lead);
-    link_followed_without_an_order_is_caught ("Causality violation"): PUSH_WALKED.run(Fault::To);
-    lone_probe_noted_without_an_order_is_caught ("Causality violation"): TAKE_OVER.run(Fault::Note);
-    lone_probe_read_without_an_order_is_caught ("Causality violation"): TAKE_OVER.run(Fault::Get);
-    coming_back_noted_late_is_caught ("did not come back"): PUSH_WALKED.run(Fault::Late);
-    coming_back_of_appended_probes_noted_late_is_caught ("did not come back"):
-        APPEND.run(Fault::Late);
-    probe_freed_under_a_hit_is_caught ("Causality violation"): REMOVE_MIDDLE.run(Fault::Grace);
-    probe_that_rests_too_soon_is_caught ("Causality violation"): DISABLE_LONE.run(Fault::Grace);
+    one_of_several_freed_under_a_jump_is_caught with "grace" fails "Causality violation":
+        remove_of_several();
+    probe_put_behind_others_without_an_order_is_caught with "lead" fails "Causality violation":
+        oldest_walked();
+    coming_back_of_the_oldest_noted_late_is_caught with "late" fails "did not come back":
+        oldest_walked();
+    oldest_freed_under_a_jump_is_caught with "grace" fails "Causality violation":
+        oldest_under_a_jump();
+    probe_led_to_without_an_order_is_caught with "lead" fails "Causality violation": push_walked();
+    probe_behind_one_that_goes_without_an_order_is_caught with "lead" fails "Causality violation":
+        push_and_remove();
+    link_followed_without_an_order_is_caught with "to" fails "Causality violation": push_walked();
+    lone_probe_noted_without_an_order_is_caught with "note" fails "Causality violation":
+        take_over();
+    lone_probe_read_without_an_order_is_caught with "get" fails "Causality violation": take_over();
+    coming_back_noted_late_is_caught with "late" fails "did not come back": push_walked();
+    coming_back_of_appended_probes_noted_late_is_caught with "late" fails "did not come back":
+        append();
+    probe_freed_under_a_hit_is_caught with "grace" fails "Causality violation": remove_middle();
+    probe_that_rests_too_soon_is_caught with "grace" fails "Causality violation": disable_lone();
 }

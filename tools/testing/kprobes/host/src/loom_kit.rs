@@ -4,6 +4,7 @@
 
 #![allow(unused_imports)]
 
+use crate::pool::word::Word;
 pub(crate) use core::ptr;
 pub(crate) use loom::{
     cell::UnsafeCell,
@@ -82,16 +83,17 @@ impl Watched {
 }
 
 /// How many read-side sections of RCU there are.
-pub(crate) struct Readers(AtomicUsize);
+#[derive(Clone)]
+pub(crate) struct Readers(Arc<AtomicUsize>);
 
 impl Readers {
     pub(crate) fn new() -> Self {
-        Self(AtomicUsize::new(0))
+        Self(Arc::new(AtomicUsize::new(0)))
     }
 
-    pub(crate) fn read_side(&self) -> Reading<'_> {
+    pub(crate) fn read_side(&self) -> Reading {
         self.0.fetch_add(1, AcqRel);
-        Reading(&self.0)
+        Reading(self.clone())
     }
 
     /// Are there none? A modification, so that each comes either before, and is counted, or after,
@@ -102,11 +104,11 @@ impl Readers {
 }
 
 /// A read-side section.
-pub(crate) struct Reading<'a>(&'a AtomicUsize);
+pub(crate) struct Reading(Readers);
 
-impl Drop for Reading<'_> {
+impl Drop for Reading {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, AcqRel);
+        self.0 .0.fetch_sub(1, AcqRel);
     }
 }
 
@@ -144,33 +146,61 @@ macro_rules! jobs {
 }
 pub(crate) use jobs;
 
-/// Tests of models: a name, what it panics with if it must, and what runs.
+std::thread_local! {
+    /// What the models of a test have weakened, by a name, to prove that they can fail at all.
+    static WEAK: Cell<&'static str> = const { Cell::new("") };
+}
+
+/// From now on that is weakened, and nothing else.
+pub(crate) fn weaken(what: &'static str) {
+    WEAK.set(what);
+}
+
+/// Is that weakened?
+pub(crate) fn is_weak(what: &str) -> bool {
+    WEAK.get() == what
+}
+
+/// The order that is asked for, unless that is what is weakened.
+pub(crate) fn unless_weak(what: &str, order: Ordering) -> Ordering {
+    if is_weak(what) {
+        Relaxed
+    } else {
+        order
+    }
+}
+
+/// Tests of models: a name, what is weakened, what it panics with if it must, and what runs.
 macro_rules! models {
-    ($($name:ident $(($panics:literal))?: $($run:expr),+;)*) => {$(
+    ($($name:ident $(with $weak:literal)? $(fails $panics:literal)?: $($run:expr),+;)*) => {$(
         #[test]
         $(#[should_panic(expected = $panics)])?
         fn $name() {
+            weaken(concat!($($weak)?));
             $($run;)+
         }
     )*};
 }
 pub(crate) use models;
 
-/// What is weakened in the model that a thread runs, and the orders with that.
-macro_rules! weakened_by {
-    ($fault:ident) => {
-        std::thread_local! {
-            static FAULT: Cell<$fault> = const { Cell::new($fault::None) };
-        }
+/// A word of what is free in a pool.
+pub(crate) struct PoolWord(AtomicU64);
 
-        /// The order that is asked for, unless that is what is weakened.
-        fn weakened(order: Ordering, by: $fault) -> Ordering {
-            if FAULT.get() == by {
-                Relaxed
-            } else {
-                order
-            }
-        }
-    };
+impl Word for PoolWord {
+    fn new(value: u64) -> Self {
+        Self(AtomicU64::new(value))
+    }
+
+    fn seen(&self) -> u64 {
+        self.0.load(Acquire)
+    }
+
+    fn clear(&self, bits: u64) -> u64 {
+        let order = if is_weak("gone") { Acquire } else { AcqRel };
+        self.0.fetch_and(!bits, order)
+    }
+
+    fn add(&self, value: u64) {
+        self.0.fetch_add(value, unless_weak("add", Release));
+    }
 }
-pub(crate) use weakened_by;

@@ -12,8 +12,7 @@
 //! after that by running it there.
 //!
 //! The registry's lock is loom's, too; what is done under it is what `life/optimize.rs` does, with
-//! the same queue. [`Fault`] does one thing wrongly at a time, to prove that each model can fail at
-//! all.
+//! the same queue. One thing at a time is done wrongly, to prove that each model can fail at all.
 
 use crate::{
     loom_kit::{
@@ -40,28 +39,6 @@ use loom::sync::{
     Condvar,
     Mutex, //
 };
-
-/// What is done wrongly.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fault {
-    None,
-    /// The wait counts for all that is queued when it is over.
-    Generation,
-    /// What is to get a jump is decided before the wait, and not looked at again.
-    Recheck,
-    /// The worker does not wait for tasks.
-    Tasks,
-    /// Hits go to the detour only when the wait is over.
-    Divert,
-    /// Hits go the old way again before what the jump was over is there again.
-    Undivert,
-    /// The CPUs are not made to see the breakpoint before the rest of the jump goes.
-    Sync,
-    /// The detour is freed with the place.
-    Free,
-    /// That the worker is idle is noted when its pass ends.
-    Idle,
-}
 
 const AT: TextAddr = TextAddr::new(1);
 
@@ -101,7 +78,6 @@ impl Places for Place {
 }
 
 struct World {
-    fault: Fault,
     /// Do the others go on when a task is inside of something, until they wait for it?
     is_put_aside: bool,
     registry: Mutex<Registry>,
@@ -117,9 +93,8 @@ struct World {
 
 impl World {
     /// An armed place that is not queued.
-    fn new(fault: Fault, is_put_aside: bool) -> Arc<Self> {
+    fn new(is_put_aside: bool) -> Arc<Self> {
         Arc::new(Self {
-            fault,
             is_put_aside,
             registry: Mutex::new(Registry {
                 queue: Queue::EMPTY,
@@ -150,7 +125,7 @@ impl World {
     /// Each task has been outside.
     fn wait_for_tasks(&self) {
         self.synchronize();
-        if self.fault != Fault::Tasks {
+        if !is_weak("tasks") {
             drop(self.task.lock().unwrap());
         }
     }
@@ -166,7 +141,7 @@ impl World {
             return;
         }
         if registry.queue.add(AT, &registry.node) {
-            if self.fault != Fault::Divert {
+            if !is_weak("divert") {
                 self.diverted.store(true, Release);
             }
             let told = registry.worker.kick();
@@ -187,11 +162,11 @@ impl World {
             Leave::Undivert => return self.diverted.store(false, Release),
             Leave::TakeOut => (),
         }
-        if self.fault == Fault::Undivert {
+        if is_weak("undivert") {
             self.diverted.store(false, Release);
         }
         self.write(&self.first, BREAKPOINT);
-        if self.fault != Fault::Sync {
+        if !is_weak("sync") {
             self.synchronize();
         }
         self.write(&self.rest, PLAIN);
@@ -201,7 +176,7 @@ impl World {
     }
 
     fn jump(&self) {
-        if self.fault == Fault::Divert {
+        if is_weak("divert") {
             self.diverted.store(true, Release);
         }
         let rest = self.rest.load(Relaxed);
@@ -216,19 +191,19 @@ impl World {
     fn pass(&self) {
         let mut registry = self.registry.lock().unwrap();
         registry.kicked = false;
-        if self.fault != Fault::Idle {
+        if !is_weak("idle") {
             registry.worker.begin();
         }
         let period = registry.queue.begin();
         if let Some(period) = period {
             let Registry { queue, node, .. } = &mut *registry;
-            let early = (self.fault == Fault::Recheck).then(|| queue.next(&period, node));
+            let early = is_weak("recheck").then(|| queue.next(&period, node));
             drop(registry);
             self.wait_for_tasks();
             registry = self.registry.lock().unwrap();
             let Registry { queue, node, .. } = &mut *registry;
             let mut counted = early.unwrap_or_else(|| queue.next(&period, node));
-            if self.fault == Fault::Generation && counted.is_none() {
+            if is_weak("generation") && counted.is_none() {
                 counted = queue.begin().and_then(|late| queue.next(&late, node));
             }
             if let Some(counted) = counted {
@@ -236,7 +211,7 @@ impl World {
                 self.jump();
             }
         }
-        if self.fault == Fault::Idle {
+        if is_weak("idle") {
             registry.worker.begin();
         }
         registry.passes += 1;
@@ -293,10 +268,10 @@ type Job = fn(&World);
 
 /// Runs the jobs at once in every order, or, if they are three, in every order in which there are
 /// at most three interruptions. Tasks are put aside or not.
-fn race<const JOBS: usize>(fault: Fault, before: Job, jobs: [Job; JOBS]) {
+fn race<const JOBS: usize>(before: Job, jobs: [Job; JOBS]) {
     for is_put_aside in [false, true] {
         let world = move || {
-            let world = World::new(fault, is_put_aside);
+            let world = World::new(is_put_aside);
             before(&world);
             world
         };
@@ -347,7 +322,7 @@ fn unregister(world: &World) {
     node.0 = None;
     drop(registry);
     world.synchronize();
-    if world.fault != Fault::Free {
+    if !is_weak("free") {
         // It is a callback that waits for this.
         world.wait_for_tasks();
     }
@@ -365,53 +340,53 @@ fn vanish(world: &World) {
 }
 
 /// The first jump of a place.
-fn first_jump(fault: Fault) {
-    race(fault, |_| (), [queue_and_pass, come_twice]);
+fn first_jump() {
+    race(|_| (), [queue_and_pass, come_twice]);
 }
 
 /// It leaves the queue and comes back while the worker waits.
-fn requeued(fault: Fault) {
-    race(fault, queue, [pass, off_and_on, come]);
+fn requeued() {
+    race(queue, [pass, off_and_on, come]);
 }
 
 /// A breakpoint comes into what the jump would be over, while the worker waits.
-fn blocked(fault: Fault) {
-    race(fault, queue, [pass, block, come]);
+fn blocked() {
+    race(queue, [pass, block, come]);
 }
 
 /// A jump is taken out, and may come again.
-fn taken_out(fault: Fault) {
-    race(fault, queue_and_pass, [off_and_on, come_twice]);
+fn taken_out() {
+    race(queue_and_pass, [off_and_on, come_twice]);
 }
 
 /// The place goes, with its detour.
-fn freed(fault: Fault) {
-    race(fault, queue_and_pass, [unregister, come]);
+fn freed() {
+    race(queue_and_pass, [unregister, come]);
 }
 
 models! {
-    no_jump_is_written_under_a_task: first_jump(Fault::None);
-    who_comes_back_while_the_worker_waits_is_waited_for: requeued(Fault::None);
+    no_jump_is_written_under_a_task: first_jump();
+    who_comes_back_while_the_worker_waits_is_waited_for: requeued();
     a_breakpoint_keeps_the_jump_away:
-        blocked(Fault::None), race(Fault::None, queue, [pass, block_and_go, come]);
+        blocked(), race(queue, [pass, block_and_go, come]);
     jumps_are_taken_out_whole:
-        taken_out(Fault::None), race(Fault::None, queue_and_pass, [block_and_go, come_twice]);
+        taken_out(), race(queue_and_pass, [block_and_go, come_twice]);
     a_detour_stays_for_who_is_in_it:
-        freed(Fault::None), race(Fault::None, queue, [pass, unregister, come]);
-    nobody_writes_to_text_that_is_gone: race(Fault::None, queue, [pass, vanish]);
-    jump_without_a_wait_is_caught ("a task comes into a jump"): first_jump(Fault::Tasks);
-    hits_that_are_diverted_after_the_wait_are_caught ("a task comes into a jump"):
-        first_jump(Fault::Divert);
-    wait_that_counts_for_who_came_later_is_caught ("a task comes into a jump"):
-        requeued(Fault::Generation);
-    place_that_is_not_looked_at_after_the_wait_is_caught ("a jump is written over a breakpoint"):
-        blocked(Fault::Recheck);
-    place_that_is_gone_after_the_wait_is_caught ("Causality violation"):
-        race(Fault::Recheck, queue, [pass, vanish]);
-    hits_that_go_the_old_way_too_early_are_caught ("a task comes into a jump"):
-        taken_out(Fault::Undivert);
-    jump_that_goes_without_a_round_is_caught ("a CPU finds half a jump"): taken_out(Fault::Sync);
-    detour_freed_under_a_task_is_caught ("Causality violation"): freed(Fault::Free);
+        freed(), race(queue, [pass, unregister, come]);
+    nobody_writes_to_text_that_is_gone: race(queue, [pass, vanish]);
+    jump_without_a_wait_is_caught with "tasks" fails "a task comes into a jump": first_jump();
+    hits_that_are_diverted_after_the_wait_are_caught with "divert" fails "a task comes into a jump":
+        first_jump();
+    wait_that_counts_for_who_came_later_is_caught with "generation" fails "a task comes into a jump":
+        requeued();
+    place_that_is_not_looked_at_after_the_wait_is_caught with "recheck" fails "a jump is written over a breakpoint":
+        blocked();
+    place_that_is_gone_after_the_wait_is_caught with "recheck" fails "Causality violation":
+        race(queue, [pass, vanish]);
+    hits_that_go_the_old_way_too_early_are_caught with "undivert" fails "a task comes into a jump":
+        taken_out();
+    jump_that_goes_without_a_round_is_caught with "sync" fails "a CPU finds half a jump": taken_out();
+    detour_freed_under_a_task_is_caught with "free" fails "Causality violation": freed();
 }
 
 /// The worker as the kernel runs it: when it is kicked, until all is over.
@@ -443,11 +418,11 @@ fn flush(world: &World) {
 
 /// Somebody waits for nothing to be queued, in the way that `waits` does, while another one makes a
 /// place leave and come back, and when that one is done.
-fn worked(fault: Fault, waits: Job) {
+fn worked(waits: Job) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(move || {
-        let world = World::new(fault, false);
+        let world = World::new(false);
         let run = |job: Job| {
             let world = world.clone();
             thread::spawn(move || job(&world))
@@ -473,8 +448,8 @@ fn wait(world: &World) {
 }
 
 models! {
-    a_flush_ends: worked(Fault::None, flush);
-    the_worker_forgets_nobody: worked(Fault::None, wait);
-    kick_that_comes_during_a_pass_and_is_forgotten_is_caught ("deadlock"):
-        worked(Fault::Idle, wait);
+    a_flush_ends: worked(flush);
+    the_worker_forgets_nobody: worked(wait);
+    kick_that_comes_during_a_pass_and_is_forgotten_is_caught with "idle" fails "deadlock":
+        worked(wait);
 }

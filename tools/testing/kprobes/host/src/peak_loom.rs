@@ -7,7 +7,7 @@
 //! comes before what: when the worker is done with all that it was asked for, there must be as many
 //! as were watched and lost.
 //!
-//! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
+//! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
     loom_kit::*,
@@ -18,50 +18,25 @@ use crate::{
             Peak, //
         },
         search,
-        word::{
-            Free,
-            Word, //
-        },
+        word::Free,
     },
 };
 
-/// What is weakened.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fault {
-    None,
-    /// Who brings a block within reach only looks at what was lost.
-    Look,
-    /// What was done before a number was changed is not seen by who changes it later.
-    Order,
-    /// What comes within reach is not told.
-    Unsaid,
-    /// Who sees that somebody has asked does not ask.
-    Shy,
-    /// Who was asked does not see what was done before.
-    Asked,
-}
-
-std::thread_local! {
-    /// That of the numbers that are made now.
-    static FAULT: Cell<Fault> = const { Cell::new(Fault::None) };
-}
-
-struct LoomNumber(AtomicU64, Fault);
+struct LoomNumber(AtomicU64);
 
 impl Number for LoomNumber {
     fn zero() -> Self {
-        Self(AtomicU64::new(0), FAULT.get())
+        Self(AtomicU64::new(0))
     }
 
     fn change(&self, to: impl Fn(u64) -> u64) -> u64 {
         let mut now = self.0.load(Relaxed);
         loop {
             let next = to(now);
-            if next == now && self.1 == Fault::Look {
+            if next == now && is_weak("look") {
                 return next;
             }
-            let weak = self.1 == Fault::Order;
-            let order = if weak { Relaxed } else { AcqRel };
+            let order = unless_weak("order", AcqRel);
             match self.0.compare_exchange_weak(now, next, order, Relaxed) {
                 Ok(_) => return next,
                 Err(other) => now = other,
@@ -74,35 +49,15 @@ impl Number for LoomNumber {
     }
 }
 
-struct LoomWord(AtomicU64);
-
-impl Word for LoomWord {
-    fn new(value: u64) -> Self {
-        Self(AtomicU64::new(value))
-    }
-
-    fn seen(&self) -> u64 {
-        self.0.load(Acquire)
-    }
-
-    fn clear(&self, bits: u64) -> u64 {
-        self.0.fetch_and(!bits, AcqRel)
-    }
-
-    fn add(&self, value: u64) {
-        self.0.fetch_add(value, Release);
-    }
-}
-
 struct Block {
-    free: Free<LoomWord>,
+    free: Free<PoolWord>,
     within_reach: AtomicBool,
 }
 
 impl search::Block for Block {
-    type Word = LoomWord;
+    type Word = PoolWord;
 
-    fn free(&self) -> &Free<LoomWord> {
+    fn free(&self) -> &Free<PoolWord> {
         &self.free
     }
 }
@@ -111,7 +66,6 @@ impl search::Block for Block {
 const BLOCKS: usize = 6;
 
 struct World {
-    fault: Fault,
     blocks: [Block; BLOCKS],
     /// How many there are already.
     there: AtomicUsize,
@@ -125,10 +79,8 @@ struct World {
 
 impl World {
     /// With room for one call, which is there, and one that was lost.
-    fn new(fault: Fault) -> Arc<Self> {
-        FAULT.set(fault);
+    fn new() -> Arc<Self> {
         let world = Self {
-            fault,
             blocks: core::array::from_fn(|_| Block {
                 free: Free::first(1),
                 within_reach: AtomicBool::new(false),
@@ -151,7 +103,7 @@ impl World {
 
     fn reach(&self, number: usize) {
         let block = &self.blocks[number];
-        if self.fault == Fault::Unsaid || block.within_reach.swap(true, Relaxed) {
+        if is_weak("unsaid") || block.within_reach.swap(true, Relaxed) {
             return;
         }
         if self.peak.reach(1, || search::returns(self.blocks())) {
@@ -160,7 +112,7 @@ impl World {
     }
 
     fn ask(&self) {
-        if self.fault == Fault::Shy && self.asked.load(Relaxed) {
+        if is_weak("shy") && self.asked.load(Relaxed) {
             return;
         }
         self.asked.swap(true, AcqRel);
@@ -191,11 +143,7 @@ impl World {
 
     /// The worker comes; tells whether it was asked.
     fn tend(&self) -> bool {
-        let order = match self.fault {
-            Fault::Asked => Relaxed,
-            _ => AcqRel,
-        };
-        if !self.asked.swap(false, order) {
+        if !self.asked.swap(false, unless_weak("asked", AcqRel)) {
             return false;
         }
         let all = self.there.load(Relaxed);
@@ -219,11 +167,11 @@ impl World {
 }
 
 /// A call on each of other CPUs, while the worker comes twice, and one when it has nothing to do.
-fn wave<const CPUS: usize>(fault: Fault, interrupted: usize) {
+fn wave<const CPUS: usize>(interrupted: usize) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(interrupted);
     model.check(move || {
-        let world = World::new(fault);
+        let world = World::new();
         let threads = [(); CPUS].map(|()| {
             let world = world.clone();
             thread::spawn(move || world.call())
@@ -245,10 +193,10 @@ fn wave<const CPUS: usize>(fault: Fault, interrupted: usize) {
 
 models! {
     there_is_room_for_what_was_lost_and_what_was_not:
-        wave::<1>(Fault::None, 3), wave::<2>(Fault::None, 2);
-    loss_that_is_only_looked_at_is_caught ("there is room for"): wave::<1>(Fault::Look, 3);
-    number_changed_without_an_order_is_caught ("there is room for"): wave::<1>(Fault::Order, 3);
-    reach_that_is_not_told_is_caught ("there is room for"): wave::<1>(Fault::Unsaid, 3);
-    who_does_not_ask_again_is_caught ("there is room for"): wave::<1>(Fault::Shy, 3);
-    worker_that_does_not_see_is_caught ("there is room for"): wave::<1>(Fault::Asked, 3);
+        wave::<1>(3), wave::<2>(2);
+    loss_that_is_only_looked_at_is_caught with "look" fails "there is room for": wave::<1>(3);
+    number_changed_without_an_order_is_caught with "order" fails "there is room for": wave::<1>(3);
+    reach_that_is_not_told_is_caught with "unsaid" fails "there is room for": wave::<1>(3);
+    who_does_not_ask_again_is_caught with "shy" fails "there is room for": wave::<1>(3);
+    worker_that_does_not_see_is_caught with "asked" fails "there is room for": wave::<1>(3);
 }

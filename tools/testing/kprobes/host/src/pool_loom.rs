@@ -7,7 +7,7 @@
 //! loom finds any two calls that have it with nothing to order them. There are never more calls at
 //! a time than instances, so none may be told that there is nothing.
 //!
-//! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
+//! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
     loom_kit::{
@@ -21,82 +21,35 @@ use crate::{
         },
         word::{
             Free,
-            Ticket,
-            Word, //
+            Ticket, //
         },
     },
 };
 
-/// What is weakened.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fault {
-    None,
-    /// An instance comes back without an order.
-    Add,
-    /// What was done before an instance was taken is not seen by who sees it gone.
-    Gone,
-    /// It is looked for once.
-    Once,
-    /// What comes back is not counted.
-    Uncounted,
-}
-
-std::thread_local! {
-    /// That of the words that are made now.
-    static FAULT: Cell<Fault> = const { Cell::new(Fault::None) };
-}
-
-struct LoomWord(AtomicU64, Fault);
-
-impl Word for LoomWord {
-    fn new(value: u64) -> Self {
-        Self(AtomicU64::new(value), FAULT.get())
-    }
-
-    fn seen(&self) -> u64 {
-        self.0.load(Acquire)
-    }
-
-    fn clear(&self, bits: u64) -> u64 {
-        let order = match self.1 {
-            Fault::Gone => Acquire,
-            _ => AcqRel,
-        };
-        self.0.fetch_and(!bits, order)
-    }
-
-    fn add(&self, value: u64) {
-        let weak = self.1 == Fault::Add;
-        self.0
-            .fetch_add(value, if weak { Relaxed } else { Release });
-    }
-}
-
 /// A block, and a cell for each of its instances.
 struct Store {
-    free: Free<LoomWord>,
+    free: Free<PoolWord>,
     cells: Vec<Watched>,
 }
 
 impl Block for Store {
-    type Word = LoomWord;
+    type Word = PoolWord;
 
-    fn free(&self) -> &Free<LoomWord> {
+    fn free(&self) -> &Free<PoolWord> {
         &self.free
     }
 }
 
 /// Two blocks.
-struct World([Store; 2], Fault);
+struct World([Store; 2]);
 
 impl World {
-    fn new(counts: [u32; 2], fault: Fault) -> Arc<Self> {
-        FAULT.set(fault);
+    fn new(counts: [u32; 2]) -> Arc<Self> {
         let store = |count| Store {
             free: Free::first(count),
             cells: (0..count).map(|_| Watched::default()).collect(),
         };
-        Arc::new(Self(counts.map(store), fault))
+        Arc::new(Self(counts.map(store)))
     }
 
     fn take(&self, home: usize) -> (&Store, u32) {
@@ -110,18 +63,18 @@ impl World {
     }
 
     fn search(&self) -> Option<(&Store, u32)> {
-        match self.1 {
-            Fault::Once => self
-                .0
-                .iter()
-                .find_map(|store| Some((store, store.free.take().ok()?))),
-            // As if two searches that find nothing were enough.
-            Fault::Uncounted => (0..2).find_map(|_| {
-                let mut all = self.0.iter();
-                all.find_map(|store| Some((store, store.free.take().ok()?)))
-            }),
-            _ => search::take(|| self.0.iter()).ok(),
+        let once = || {
+            let mut all = self.0.iter();
+            all.find_map(|store| Some((store, store.free.take().ok()?)))
+        };
+        if is_weak("once") {
+            return once();
         }
+        // As if two searches that find nothing were enough.
+        if is_weak("uncounted") {
+            return once().or_else(once);
+        }
+        search::take(|| self.0.iter()).ok()
     }
 
     fn give(&self, (store, index): (&Store, u32)) {
@@ -136,19 +89,18 @@ impl World {
 
 /// Runs the jobs at once in every order in which each is interrupted at most so often.
 fn race<const JOBS: usize>(
-    fault: Fault,
     counts: [u32; 2],
     interrupted: usize,
     before: fn(&World),
     jobs: [fn(&World); JOBS],
 ) {
     let world = move || {
-        let world = World::new(counts, fault);
+        let world = World::new(counts);
         before(&world);
         world
     };
     loom_kit::race(Some(interrupted), world, jobs, move |world, _| {
-        if !matches!(fault, Fault::Add) {
+        if !is_weak("add") {
             let free: u32 = world.0.iter().map(|store| store.free.len()).sum();
             let all: u32 = world.0.iter().map(|store| store.cells.len() as u32).sum();
             assert_eq!(free, all, "an instance is lost");
@@ -157,27 +109,27 @@ fn race<const JOBS: usize>(
 }
 
 /// Calls on two CPUs that have the same home.
-fn same_home(fault: Fault) {
+fn same_home() {
     let calls = |world: &World| {
         world.call(0);
         world.call(0);
     };
-    race(fault, [2, 0], 3, |_| (), [calls, |world| world.call(0)]);
+    race([2, 0], 3, |_| (), [calls, |world| world.call(0)]);
 }
 
 /// One call is there when another one looks for an instance, and ends; the next one takes what the
 /// other one comes to last.
-fn moved(fault: Fault) {
+fn moved() {
     let before = |world: &World| _ = world.take(0);
     let moves = |world: &World| {
         world.give((&world.0[0], 0));
         world.call(1);
     };
-    race(fault, [1, 1], 4, before, [moves, |world| world.call(0)]);
+    race([1, 1], 4, before, [moves, |world| world.call(0)]);
 }
 
 /// The same, and it goes back.
-fn moved_twice(fault: Fault) {
+fn moved_twice() {
     let before = |world: &World| _ = world.take(0);
     let moves = |world: &World| {
         world.give((&world.0[0], 0));
@@ -188,11 +140,11 @@ fn moved_twice(fault: Fault) {
         world.give(first);
     };
     let home = |world: &World| world.call(0);
-    race(fault, [1, 2], 3, before, [moves, home]);
+    race([1, 2], 3, before, [moves, home]);
 }
 
 /// The only free instance goes round while it is looked for.
-fn goes_round(fault: Fault) {
+fn goes_round() {
     let before = |world: &World| _ = world.take(0);
     let moves = |world: &World| {
         world.give((&world.0[0], 0));
@@ -204,15 +156,15 @@ fn goes_round(fault: Fault) {
         world.give(second);
     };
     let home = |world: &World| world.call(0);
-    race(fault, [1, 1], 4, before, [moves, home]);
+    race([1, 1], 4, before, [moves, home]);
 }
 
 models! {
-    an_instance_has_one_call: same_home(Fault::None);
-    what_moves_while_it_is_looked_for_is_found: moved(Fault::None), moved_twice(Fault::None);
-    what_goes_round_while_it_is_looked_for_is_found: goes_round(Fault::None);
-    instance_given_back_without_an_order_is_caught ("Causality violation"): same_home(Fault::Add);
-    instance_looked_for_once_is_caught ("there was always one"): moved(Fault::Once);
-    return_that_is_not_counted_is_caught ("there was always one"): goes_round(Fault::Uncounted);
-    instance_gone_without_an_order_is_caught ("there was always one"): moved(Fault::Gone);
+    an_instance_has_one_call: same_home();
+    what_moves_while_it_is_looked_for_is_found: moved(), moved_twice();
+    what_goes_round_while_it_is_looked_for_is_found: goes_round();
+    instance_given_back_without_an_order_is_caught with "add" fails "Causality violation": same_home();
+    instance_looked_for_once_is_caught with "once" fails "there was always one": moved();
+    return_that_is_not_counted_is_caught with "uncounted" fails "there was always one": goes_round();
+    instance_gone_without_an_order_is_caught with "gone" fails "there was always one": moved();
 }

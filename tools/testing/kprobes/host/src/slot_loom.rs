@@ -13,7 +13,7 @@
 //! runs, and who frees a slot for as long as the map says. What waits is not played by spinning: a
 //! callback that may not run yet runs when all threads are done.
 //!
-//! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
+//! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
     loom_kit::{
@@ -36,32 +36,13 @@ use std::sync::Mutex;
 /// Slots of the page.
 const SLOTS: usize = 3;
 
-/// What is weakened.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fault {
-    None,
-    /// A slot comes into a set without an order.
-    Add,
-    /// The flag is lowered without an order.
-    Lower,
-    /// The flag is lowered by a store, which does not see who has tried to raise it.
-    Store,
-    /// Tasks RCU does not wait for tasks.
-    Tasks,
-    /// A callback is in no read-side section.
-    Callbacks,
-    /// Nor is who frees a slot.
-    Freeing,
-}
-
 /// A word that is in the page.
-struct PageWord(AtomicU64, Arc<Watched>, Fault);
+struct PageWord(AtomicU64, Arc<Watched>);
 
 impl Word for PageWord {
     fn add(&self, bits: u64) {
         self.1.share();
-        let weak = self.2 == Fault::Add;
-        self.0.fetch_or(bits, if weak { Relaxed } else { Release });
+        self.0.fetch_or(bits, unless_weak("add", Release));
     }
 
     fn seen(&self) -> u64 {
@@ -81,7 +62,7 @@ impl Word for PageWord {
 }
 
 /// A flag that is in the page.
-struct PageFlag(AtomicBool, Arc<Watched>, Fault);
+struct PageFlag(AtomicBool, Arc<Watched>);
 
 impl Flag for PageFlag {
     fn raise(&self) -> bool {
@@ -91,10 +72,12 @@ impl Flag for PageFlag {
 
     fn lower(&self) {
         self.1.share();
-        match self.2 {
-            Fault::Store => self.0.store(false, Release),
-            Fault::Lower => _ = self.0.swap(false, Acquire),
-            _ => _ = self.0.swap(false, AcqRel),
+        // A store does not see who has tried to raise it.
+        if is_weak("store") {
+            self.0.store(false, Release);
+        } else {
+            let order = if is_weak("lower") { Acquire } else { AcqRel };
+            self.0.swap(false, order);
         }
     }
 
@@ -106,7 +89,6 @@ impl Flag for PageFlag {
 
 /// A page, and all that is around it.
 struct World {
-    fault: Fault,
     page: Arc<Watched>,
     map: Map<PageWord, PageFlag, 1>,
     slots: [Watched; SLOTS],
@@ -134,14 +116,13 @@ struct World {
 
 impl World {
     /// All slots are taken.
-    fn new(fault: Fault) -> Arc<Self> {
+    fn new() -> Arc<Self> {
         let page = Arc::new(Watched::default());
-        let word = |bits| PageWord(AtomicU64::new(bits), page.clone(), fault);
-        let flag = PageFlag(AtomicBool::new(false), page.clone(), fault);
+        let word = |bits| PageWord(AtomicU64::new(bits), page.clone());
+        let flag = PageFlag(AtomicBool::new(false), page.clone());
         let map = Map::new(SLOTS, word, flag);
         while map.take().is_some() {}
         Arc::new(Self {
-            fault,
             page,
             map,
             slots: Default::default(),
@@ -160,9 +141,9 @@ impl World {
         })
     }
 
-    /// A read-side section, unless `weakened_by` takes it away.
-    fn read_side(&self, weakened_by: Fault) -> Option<Reading<'_>> {
-        (self.fault != weakened_by).then(|| self.readers.read_side())
+    /// A read-side section, unless `whose` has none.
+    fn read_side(&self, whose: &str) -> Option<Reading> {
+        (!is_weak(whose)).then(|| self.readers.read_side())
     }
 
     /// A task uses its slot for the last time and gives it back.
@@ -179,7 +160,7 @@ impl World {
     fn free(&self, slot: usize) {
         self.slots[slot].have();
         self.given.fetch_add(1, Relaxed);
-        let enter = || self.read_side(Fault::Freeing);
+        let enter = || self.read_side("freeing");
         self.map.free(slot, enter, || {
             self.page.share();
             self.noted.store(true, Release);
@@ -205,10 +186,10 @@ impl World {
         }
         let waited_for = *self.waited_for.lock().unwrap();
         let over = waited_for & !self.done.fetch_or(0, AcqRel) == 0;
-        if !over && self.fault != Fault::Tasks {
+        if !over && !is_weak("tasks") {
             return false;
         }
-        let _reading = self.read_side(Fault::Callbacks);
+        let _reading = self.read_side("callbacks");
         self.asked.fetch_sub(1, AcqRel);
         self.head.have();
         let this = self.asks.fetch_or(0, AcqRel);
@@ -262,9 +243,9 @@ impl World {
 
 /// Runs the jobs at once, each interrupted at most three times (in all orders it takes minutes).
 /// `before` comes first.
-fn race<const JOBS: usize>(fault: Fault, before: fn(&World), jobs: [fn(&World); JOBS]) {
+fn race<const JOBS: usize>(before: fn(&World), jobs: [fn(&World); JOBS]) {
     let world = move || {
-        let world = World::new(fault);
+        let world = World::new();
         before(&world);
         world
     };
@@ -285,67 +266,67 @@ jobs! {
 }
 
 /// Two tasks leave their slots, and the callback may come in between.
-fn two_leave(fault: Fault) {
-    race(fault, |_| (), [leave_first, leave_second, expire]);
+fn two_leave() {
+    race(|_| (), [leave_first, leave_second, expire]);
 }
 
 /// One slot waits, another one is left when the callback comes.
-fn left_meanwhile(fault: Fault) {
-    race(fault, left, [leave_second, expire]);
+fn left_meanwhile() {
+    race(left, [leave_second, expire]);
 }
 
 /// A slot is handed on by another one than who left it, and comes back before that one looks. Tasks
 /// RCU never is so early; nothing is lost even so.
-fn overtaken(fault: Fault) {
+fn overtaken() {
     let others = |world: &World| {
         world.leave(1);
         world.expire();
         world.leave(2);
     };
-    race(fault, |_| (), [leave_first, others]);
+    race(|_| (), [leave_first, others]);
 }
 
 /// A slot is taken when the callback comes.
-fn taken_again(fault: Fault) {
-    race(fault, left, [take, expire]);
+fn taken_again() {
+    race(left, [take, expire]);
 }
 
 /// The page may be unused when the last slot comes back, and is freed then.
-fn freed(fault: Fault) {
+fn freed() {
     let all_but_one = |world: &World| {
         world.free(1);
         world.free(2);
         world.leave(0);
     };
-    race(fault, all_but_one, [tidy, expire]);
+    race(all_but_one, [tidy, expire]);
 }
 
 /// The same, while its last slots are being given back.
-fn freed_meanwhile(fault: Fault) {
+fn freed_meanwhile() {
     let other = |world: &World| world.free(2);
-    race(fault, other, [leave_first, leave_second, expire_and_tidy]);
+    race(other, [leave_first, leave_second, expire_and_tidy]);
 }
 
 /// The last slots are freed, and the page may be unused after either.
-fn freed_under_who_frees(fault: Fault) {
+fn freed_under_who_frees() {
     let other = |world: &World| world.free(2);
-    race(fault, other, [free_first, free_second, tidy]);
+    race(other, [free_first, free_second, tidy]);
 }
 
 models! {
-    slots_that_two_leave_come_back: two_leave(Fault::None);
-    what_is_left_when_the_callback_comes_waits_for_the_next: left_meanwhile(Fault::None);
-    who_finds_nothing_to_hand_on_looks_again: overtaken(Fault::Tasks);
-    a_slot_has_one_owner: taken_again(Fault::None);
-    an_unused_page_is_freed_when_nobody_looks_at_it: freed(Fault::None);
-    a_page_stays_for_who_gives_back_its_last_slots: freed_meanwhile(Fault::None);
-    a_page_stays_for_who_frees_its_last_slots: freed_under_who_frees(Fault::None);
-    slot_set_free_without_an_order_is_caught ("Causality violation"): taken_again(Fault::Add);
-    flag_lowered_without_an_order_is_caught ("Causality violation"): left_meanwhile(Fault::Lower);
-    flag_lowered_by_a_store_is_caught ("a slot is lost"): left_meanwhile(Fault::Store);
-    callback_before_its_task_is_elsewhere_is_caught ("Causality violation"):
-        freed_meanwhile(Fault::Tasks);
-    page_freed_under_its_callback_is_caught ("Causality violation"): freed(Fault::Callbacks);
-    page_freed_under_who_frees_its_last_slot_is_caught ("Causality violation"):
-        freed_under_who_frees(Fault::Freeing);
+    slots_that_two_leave_come_back: two_leave();
+    what_is_left_when_the_callback_comes_waits_for_the_next: left_meanwhile();
+    who_finds_nothing_to_hand_on_looks_again with "tasks": overtaken();
+    a_slot_has_one_owner: taken_again();
+    an_unused_page_is_freed_when_nobody_looks_at_it: freed();
+    a_page_stays_for_who_gives_back_its_last_slots: freed_meanwhile();
+    a_page_stays_for_who_frees_its_last_slots: freed_under_who_frees();
+    slot_set_free_without_an_order_is_caught with "add" fails "Causality violation": taken_again();
+    flag_lowered_without_an_order_is_caught with "lower" fails "Causality violation": left_meanwhile();
+    flag_lowered_by_a_store_is_caught with "store" fails "a slot is lost": left_meanwhile();
+    callback_before_its_task_is_elsewhere_is_caught with "tasks" fails "Causality violation":
+        freed_meanwhile();
+    page_freed_under_its_callback_is_caught with "callbacks" fails "Causality violation": freed();
+    page_freed_under_who_frees_its_last_slot_is_caught with "freeing" fails "Causality violation":
+        freed_under_who_frees();
 }

@@ -9,7 +9,7 @@
 //! it is filled, or after it was freed. RCU is a count of the readers; what was retired is freed
 //! once the count is seen at zero, with the order between the two that RCU gives.
 //!
-//! [`Fault`] weakens one thing at a time, to prove that each model can fail at all.
+//! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
     loom_kit::*,
@@ -32,18 +32,6 @@ use std::sync::Mutex;
 
 const ARRAYS: usize = 4;
 const ENTRIES: usize = 8;
-
-/// What is weakened.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fault {
-    None,
-    /// An array is published without an order.
-    Publish,
-    /// A word is written without an order.
-    Store,
-    /// Nobody waits for readers.
-    Grace,
-}
 
 #[derive(Default)]
 struct Entry {
@@ -69,7 +57,6 @@ struct Retired {
 }
 
 struct Shared {
-    fault: Fault,
     /// Number of the current array, from 1; 0 for none.
     current: AtomicUsize,
     arrays: [OnceLock<Array>; ARRAYS],
@@ -78,17 +65,8 @@ struct Shared {
     nothing: Entry,
     /// What it sees where an entry has left.
     left: Entry,
-    readers: Arc<AtomicUsize>,
+    readers: Readers,
     retired: Mutex<Retired>,
-}
-
-/// A read-side section.
-struct Reading(Arc<AtomicUsize>);
-
-impl Drop for Reading {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, AcqRel);
-    }
 }
 
 /// The right to write.
@@ -102,29 +80,20 @@ struct Owned(usize);
 struct Unpublished(usize);
 
 impl Shared {
-    fn new(fault: Fault) -> Self {
+    fn new() -> Self {
         let nowhere = || {
             let entry = Entry::default();
             let _ = entry.at.set(memory::NOWHERE);
             entry
         };
         Self {
-            fault,
             nothing: nowhere(),
             left: nowhere(),
             current: AtomicUsize::new(0),
             arrays: Default::default(),
             entries: Default::default(),
-            readers: Arc::new(AtomicUsize::new(0)),
+            readers: Readers::new(),
             retired: Mutex::default(),
-        }
-    }
-
-    fn order(&self, weakened_by: Fault) -> Ordering {
-        if self.fault == weakened_by {
-            Relaxed
-        } else {
-            Release
         }
     }
 
@@ -142,21 +111,15 @@ impl Shared {
         Owned(number)
     }
 
-    fn read_side(&self) -> Reading {
-        self.readers.fetch_add(1, AcqRel);
-        Reading(self.readers.clone())
-    }
-
     /// Frees an entry after a grace period.
     fn retire(&self, owned: Owned) {
         self.retired.lock().unwrap().entries.push(owned.0);
         self.reclaim();
     }
 
-    /// Frees what was retired, if a grace period is over. The count is read by a modification, so
-    /// that each reader comes either before, and is counted, or after, and sees what was published.
+    /// Frees what was retired, if a grace period is over.
     fn reclaim(&self) {
-        if self.fault != Fault::Grace && self.readers.fetch_add(0, AcqRel) != 0 {
+        if !is_weak("grace") && !self.readers.are_gone() {
             return;
         }
         let mut retired = self.retired.lock().unwrap();
@@ -252,7 +215,7 @@ impl Memory for Shared {
 
     fn publish(&self, _key: &mut Key, array: Unpublished) {
         let before = self.current.load(Relaxed);
-        self.current.store(array.0, self.order(Fault::Publish));
+        self.current.store(array.0, unless_weak("publish", Release));
         if before != 0 {
             self.retired.lock().unwrap().arrays.push(before);
         }
@@ -267,7 +230,7 @@ impl Memory for Shared {
             Slot::Left => 1,
             Slot::Live(owned) => owned.0 + 2,
         };
-        word.store(value, self.order(Fault::Store));
+        word.store(value, unless_weak("store", Release));
         match before {
             Slot::Empty => Slot::Empty,
             Slot::Left => Slot::Left,
@@ -289,7 +252,7 @@ fn neighbours<const N: usize>(len: usize) -> [TextAddr; N] {
 
 /// Does a reader find an entry for the address, and is it one as long as the section lasts?
 fn finds(table: &Probes, at: TextAddr) -> bool {
-    let reading = table.memory().read_side();
+    let reading = table.memory().readers.read_side();
     let Some(entry) = table.find(at, &reading) else {
         return false;
     };
@@ -328,16 +291,16 @@ struct Race {
 
 impl Race {
     /// Runs it in every order, for every order in which memory may show the stores.
-    fn run(self, fault: Fault) {
+    fn run(self) {
         let mut model = loom::model::Builder::new();
         // With two readers, only orders in which each thread is interrupted at most three times:
         // all would take minutes.
         model.preemption_bound = (self.readers > 1).then_some(3);
-        model.check(move || self.once(fault));
+        model.check(move || self.once());
     }
 
-    fn once(self, fault: Fault) {
-        let table = Arc::new(Probes::new(Shared::new(fault)));
+    fn once(self) {
+        let table = Arc::new(Probes::new(Shared::new()));
         let armed = Arc::new(AtomicBool::new(false));
         let all = neighbours(self.len);
         let mut writer = Writer::new(&table, Key);
@@ -368,52 +331,66 @@ impl Race {
     }
 }
 
-/// Races of one reader, see [`Race`] for the words.
+/// Races, see [`Race`] for the words. Each is a test by itself.
 macro_rules! races {
-    ($($(#[$doc:meta])* $name:ident: len $len:literal arrays $arrays:literal
-    before $before:tt stays $stays:literal armed $armed:literal $change:expr;)*) => {$(
-        $(#[$doc])*
-        const $name: Race = Race {
-            readers: 1,
-            len: $len,
-            arrays: $arrays,
-            before: &$before,
-            change: $change,
-            stays: $stays,
-            armed: $armed,
-        };
-    )*};
+    ($($(#[$doc:meta])* $name:ident: readers $readers:literal len $len:literal arrays $arrays:literal
+    before $before:tt stays $stays:literal armed $armed:literal $change:expr;)*) => {
+        $(
+            $(#[$doc])*
+            fn $name() {
+                let race = Race {
+                    readers: $readers,
+                    len: $len,
+                    arrays: $arrays,
+                    before: &$before,
+                    change: $change,
+                    stays: $stays,
+                    armed: $armed,
+                };
+                race.run();
+            }
+        )*
+
+        mod races {
+            use super::*;
+
+            models! {$($name: super::$name();)*}
+        }
+    };
 }
 
 races! {
     /// An entry comes in behind another one.
-    INSERTION: len 4 arrays 1 before [0] stays 0 armed 1
+    insertion: readers 1 len 4 arrays 1 before [0] stays 0 armed 1
         |writer, table, all, armed| arm(writer, table, all[1], armed);
     /// An entry goes that another one is behind; the word it left is used again.
-    REMOVAL: len 8 arrays 1 before [0, 1] stays 1 armed 2 |writer, table, all, armed| {
+    removal: readers 1 len 8 arrays 1 before [0, 1] stays 1 armed 2 |writer, table, all, armed| {
         remove(writer, table, all[0]);
         arm(writer, table, all[2], armed);
     };
     /// Entries go at the end of a way, so their words become empty; one of them is used again.
-    SWEEP: len 8 arrays 1 before [0, 1, 2] stays 0 armed 3 |writer, table, all, armed| {
+    sweep: readers 1 len 8 arrays 1 before [0, 1, 2] stays 0 armed 3 |writer, table, all, armed| {
         remove(writer, table, all[1]);
         remove(writer, table, all[2]);
         arm(writer, table, all[3], armed);
     };
     /// An entry more than there is room for.
-    GROWTH: len 4 arrays 2 before [0, 1] stays 1 armed 2
+    growth: readers 1 len 4 arrays 2 before [0, 1] stays 1 armed 2
+        |writer, table, all, armed| arm(writer, table, all[2], armed);
+    /// The same with two readers.
+    growth_under_two: readers 2 len 4 arrays 2 before [0, 1] stays 1 armed 2
         |writer, table, all, armed| arm(writer, table, all[2], armed);
     /// So many words were left that a new array of the same length takes over.
-    CLEANUP: len 8 arrays 2 before [0, 1, 2] stays 2 armed 3 |writer, table, all, armed| {
+    cleanup: readers 1 len 8 arrays 2 before [0, 1, 2] stays 2 armed 3 |writer, table, all, armed| {
         remove(writer, table, all[0]);
         remove(writer, table, all[1]);
         arm(writer, table, all[3], armed);
     };
     /// An entry goes, and so does what the array had too much.
-    SHRINKING: len 16 arrays 2 before [0, 1] stays 1 armed 1
+    shrinking: readers 1 len 16 arrays 2 before [0, 1] stays 1 armed 1
         |writer, table, all, _| { remove(writer, table, all[0]); writer.tidy(); };
     /// An address gets another entry.
-    REPLACEMENT: len 4 arrays 1 before [0, 1] stays 1 armed 1 |writer, table, all, armed| {
+    replacement: readers 1 len 4 arrays 1 before [0, 1] stays 1 armed 1 |writer, table, all, armed| {
         let owned = writer.replace(table.memory().make(7, all[1])).unwrap();
         table.memory().retire(owned);
         armed.store(true, Release);
@@ -421,19 +398,8 @@ races! {
 }
 
 models! {
-    insertion_is_found_once_armed: INSERTION.run(Fault::None);
-    entry_behind_a_removed_one_is_never_missed: REMOVAL.run(Fault::None);
-    emptied_words_hide_no_entry: SWEEP.run(Fault::None);
-    growth_misses_no_entry: GROWTH.run(Fault::None);
-    cleanup_misses_no_entry: CLEANUP.run(Fault::None);
-    shrinking_misses_no_entry: SHRINKING.run(Fault::None);
-    replaced_entry_is_never_missed: REPLACEMENT.run(Fault::None);
-}
-
-models! {
-    two_readers_and_growth: Race { readers: 2, ..GROWTH }.run(Fault::None);
-    array_published_without_an_order_is_caught ("Causality violation"): GROWTH.run(Fault::Publish);
-    entry_stored_without_an_order_is_caught ("Causality violation"): INSERTION.run(Fault::Store);
-    array_freed_under_a_reader_is_caught ("Causality violation"): GROWTH.run(Fault::Grace);
-    entry_freed_under_a_reader_is_caught ("Causality violation"): REPLACEMENT.run(Fault::Grace);
+    array_published_without_an_order_is_caught with "publish" fails "Causality violation": growth();
+    entry_stored_without_an_order_is_caught with "store" fails "Causality violation": insertion();
+    array_freed_under_a_reader_is_caught with "grace" fails "Causality violation": growth();
+    entry_freed_under_a_reader_is_caught with "grace" fails "Causality violation": replacement();
 }
