@@ -2,24 +2,7 @@
 
 //! Memory: any allocation may be refused, see [`faults`](crate::faults), and what is freed is told.
 
-use crate::{
-    events::Event,
-    faults::Call,
-    types::NotThreadSafe,
-    *, //
-};
-use core::{
-    any::type_name,
-    ops::{
-        Deref,
-        DerefMut, //
-    }, //
-};
-use std::{
-    alloc::Layout,
-    collections::BTreeMap,
-    sync::Mutex, //
-};
+use crate::base::*;
 
 /// There is no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,77 +127,16 @@ impl<T> Deref for KBox<T> {
     }
 }
 
-/// A list in memory of its own.
-pub struct KVec<T>(Vec<T>);
-
-impl<T> KVec<T> {
-    /// No elements and no memory.
-    #[expect(clippy::new_without_default, reason = "as in the kernel crate")]
-    pub const fn new() -> Self {
-        Self(Vec::new())
-    }
-
-    /// Room for so many.
-    pub fn with_capacity(capacity: usize, _flags: Flags) -> Result<Self, AllocError> {
-        refusable()?;
-        Ok(Self(Vec::with_capacity(capacity)))
-    }
-
-    /// One more.
-    pub fn push(&mut self, value: T, _flags: Flags) -> Result<(), AllocError> {
-        if self.0.len() == self.0.capacity() {
-            refusable()?;
-        }
-        self.0.push(value);
-        Ok(())
-    }
-
-    /// One more at a place in the list, if there is room for it without getting memory.
-    pub fn insert_within_capacity(&mut self, index: usize, value: T) -> Result<(), T> {
-        if self.0.len() == self.0.capacity() || index > self.0.len() {
-            return Err(value);
-        }
-        self.0.insert(index, value);
-        Ok(())
-    }
-
-    /// Keeps those that `keep` chooses.
-    pub fn retain(&mut self, keep: impl FnMut(&mut T) -> bool) {
-        self.0.retain_mut(keep);
-    }
-}
-
-impl<T> Deref for KVec<T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        &self.0
-    }
-}
-
-impl<T> DerefMut for KVec<T> {
-    fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.0
-    }
-}
-
-impl<'a, T> IntoIterator for &'a KVec<T> {
-    type Item = &'a T;
-    type IntoIter = core::slice::Iter<'a, T>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.iter()
-    }
-}
-
 /// A list in memory that is aligned to its length, rounded up, as the kernel's allocator does for
 /// powers of two.
 pub struct KVVec<T> {
     first: *mut T,
     len: usize,
     capacity: usize,
-    _stays: NotThreadSafe,
 }
+
+/// From another allocator in the kernel.
+pub type KVec<T> = KVVec<T>;
 
 // SAFETY: It owns what it leads to.
 unsafe impl<T: Send> Send for KVVec<T> {}
@@ -235,7 +157,6 @@ impl<T> KVVec<T> {
             first: core::ptr::dangling_mut(),
             len: 0,
             capacity: 0,
-            _stays: NotThreadSafe,
         }
     }
 
@@ -266,7 +187,6 @@ impl<T> KVVec<T> {
             first,
             len,
             capacity,
-            _stays: NotThreadSafe,
         }
     }
 
@@ -279,6 +199,32 @@ impl<T> KVVec<T> {
         unsafe { self.first.add(self.len).write(value) };
         self.len += 1;
         Ok(())
+    }
+
+    /// One more at a place in the list, if there is room for it without getting memory.
+    pub fn insert_within_capacity(&mut self, index: usize, value: T) -> Result<(), T> {
+        if self.len == self.capacity || index > self.len {
+            return Err(value);
+        }
+        let _ = self.push(value, GFP_KERNEL);
+        self[index..].rotate_right(1);
+        Ok(())
+    }
+
+    /// Keeps those that `keep` chooses.
+    pub fn retain(&mut self, mut keep: impl FnMut(&mut T) -> bool) {
+        let mut kept = 0;
+        for index in 0..self.len {
+            if keep(&mut self[index]) {
+                self.swap(kept, index);
+                kept += 1;
+            }
+        }
+        while self.len > kept {
+            self.len -= 1;
+            // SAFETY: It was there, and is not any more.
+            unsafe { self.first.add(self.len).drop_in_place() };
+        }
     }
 
     fn reserve(&mut self, capacity: usize) -> Result<(), AllocError> {
@@ -332,6 +278,15 @@ impl<T> DerefMut for KVVec<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: So many there are.
         unsafe { core::slice::from_raw_parts_mut(self.first, self.len) }
+    }
+}
+
+impl<'a, T> IntoIterator for &'a KVVec<T> {
+    type Item = &'a T;
+    type IntoIter = core::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
     }
 }
 

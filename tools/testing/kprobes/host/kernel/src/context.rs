@@ -2,11 +2,7 @@
 
 //! What the CPU is in the middle of.
 
-use core::sync::atomic::{
-    AtomicI32,
-    AtomicU32,
-    Ordering::Relaxed, //
-};
+use crate::base::*;
 
 static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
 

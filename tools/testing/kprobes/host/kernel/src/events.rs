@@ -6,22 +6,7 @@
 //! What must never be so, such as text that changes without its lock, is written down as
 //! [wrong](complaints); nothing panics here, as the callers are called by C.
 
-use crate::{
-    perf,
-    text, //
-};
-use core::{
-    ops::Range,
-    sync::atomic::{
-        AtomicBool,
-        Ordering, //
-    }, //
-};
-use std::sync::{
-    Mutex,
-    MutexGuard,
-    PoisonError, //
-};
+use crate::base::*;
 
 /// A lock, outermost first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

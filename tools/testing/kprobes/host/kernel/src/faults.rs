@@ -2,7 +2,7 @@
 
 //! What the kernel is to refuse.
 
-use std::sync::Mutex;
+use crate::base::*;
 
 /// What can be refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,11 +2,7 @@
 
 //! Which of its two users ftrace calls from where.
 
-use crate::events;
-use std::{
-    collections::BTreeSet,
-    sync::Mutex, //
-};
+use crate::base::*;
 
 /// Places, with the user that is called from there: the one that watches, or the one that changes.
 static FILTERS: Mutex<BTreeSet<(u64, bool)>> = Mutex::new(BTreeSet::new());

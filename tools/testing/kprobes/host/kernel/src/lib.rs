@@ -16,6 +16,7 @@
 #![expect(non_camel_case_types, reason = "as in the kernel crate")]
 
 pub mod alloc;
+mod base;
 pub mod bindings;
 pub mod context;
 pub mod error;

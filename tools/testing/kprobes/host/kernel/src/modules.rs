@@ -2,15 +2,7 @@
 
 //! A module, whose text is a part of what can be probed.
 
-use crate::bindings;
-use core::ops::Range;
-use std::sync::{
-    atomic::{
-        AtomicUsize,
-        Ordering::Relaxed, //
-    },
-    Mutex, //
-};
+use crate::base::*;
 
 /// Where its text is: what is for its beginning, and all the rest; and what its tables say.
 #[derive(Clone, Default)]

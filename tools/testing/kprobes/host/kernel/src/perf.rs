@@ -9,15 +9,7 @@
 //! Jumps on this kernel are none of x86's, so nobody is told of them: perf sees the breakpoint as
 //! long as there is one.
 
-use crate::{
-    events,
-    text, //
-};
-use core::ops::Range;
-use std::{
-    collections::BTreeMap,
-    sync::Mutex, //
-};
+use crate::base::*;
 
 /// What perf was told at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,13 +2,7 @@
 
 //! RCU of tasks: callbacks that wait until every task has been elsewhere.
 
-use crate::{
-    bindings::callback_head,
-    events::Event,
-    *, //
-};
-use core::ops::Range;
-use std::sync::Mutex;
+use crate::base::*;
 
 type Callback = unsafe extern "C" fn(*mut callback_head);
 

@@ -2,15 +2,7 @@
 
 //! Tasks and CPUs: a test says which of them it is.
 
-use crate::bindings::{
-    self,
-    llist_head,
-    task_struct, //
-};
-use core::sync::atomic::{
-    AtomicUsize,
-    Ordering::Relaxed, //
-};
+use crate::base::*;
 
 /// How many numbers CPUs have, how many there may be, and how many there are.
 static CPUS: [AtomicUsize; 3] = [

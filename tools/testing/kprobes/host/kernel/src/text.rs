@@ -7,28 +7,7 @@
 //! those that are not there any more, but that a CPU may have come to that has not seen it yet.
 //! Whoever plays a CPU may interrupt anything here, so what it asks takes no lock.
 
-use crate::{
-    events::Event,
-    faults::Call,
-    page::PAGE_SIZE,
-    *, //
-};
-use core::{
-    ops::Range,
-    sync::atomic::{
-        AtomicU64,
-        AtomicU8,
-        AtomicUsize,
-        Ordering::Relaxed, //
-    }, //
-};
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Mutex,
-        OnceLock, //
-    },
-};
+use crate::base::*;
 
 const FUNCTIONS_LEN: usize = 16 * PAGE_SIZE;
 const PAGES: usize = 320;

@@ -2,13 +2,7 @@
 
 //! The worker that the kernel runs: here, when a test says so, or when somebody waits for it.
 
-use crate::events;
-use core::sync::atomic::{
-    AtomicBool,
-    AtomicUsize,
-    Ordering::Relaxed, //
-};
-use std::sync::Mutex;
+use crate::base::*;
 
 /// What it does.
 static PASS: Mutex<Option<fn()>> = Mutex::new(None);

@@ -8,20 +8,6 @@
 )]
 
 use super::*;
-use crate::{
-    events::{
-        Event,
-        Lock, //
-    },
-    faults::Call,
-    prelude::c_long,
-    text::Write,
-    *, //
-};
-use core::sync::atomic::{
-    AtomicUsize,
-    Ordering::Relaxed, //
-};
 
 /// What C returns for success, and for refusal.
 const OK: c_int = 0;

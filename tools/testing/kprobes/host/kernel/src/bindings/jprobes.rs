@@ -8,15 +8,6 @@
 )]
 
 use super::*;
-use crate::context;
-use core::{
-    hint::black_box,
-    sync::atomic::{
-        AtomicBool,
-        AtomicUsize,
-        Ordering::Relaxed, //
-    }, //
-};
 
 #[repr(C)]
 #[derive(Clone, Copy)]

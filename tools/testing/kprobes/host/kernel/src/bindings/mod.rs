@@ -21,17 +21,7 @@ pub use jprobes::*;
 pub use no_jump::*;
 pub use returns::*;
 
-use crate::prelude::{
-    c_char,
-    c_int,
-    c_uint,
-    c_ulong,
-    c_void, //
-};
-use core::{
-    ops::Range,
-    ptr::null_mut, //
-};
+use crate::base::*;
 
 pub const KPROBE_FLAG_GONE: u32 = 1;
 pub const KPROBE_FLAG_DISABLED: u32 = 2;

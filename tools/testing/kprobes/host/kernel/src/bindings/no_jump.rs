@@ -2,11 +2,7 @@
 
 //! What a client is told who asks why its probe has no jump.
 
-use crate::prelude::{
-    c_char,
-    c_uint,
-    c_ulong, //
-};
+use crate::base::*;
 
 pub type kprobe_no_jump_reason = c_uint;
 

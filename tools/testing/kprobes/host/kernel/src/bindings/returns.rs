@@ -8,7 +8,6 @@
 )]
 
 use super::*;
-use crate::tasks;
 
 pub const RUST_KPROBES_MOST_CALLS: c_uint = 1 << 24;
 
