@@ -101,5 +101,4 @@ fn a_probe_that_comes_twice_is_refused_and_all_others_with_it() {
         EINVAL.to_errno()
     );
     assert_eq!(counted(&world.story()), "lock unlock lock unlock wait");
-    client::unregister(&clients);
 }

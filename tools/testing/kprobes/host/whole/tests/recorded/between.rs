@@ -80,15 +80,6 @@ fn hits_while_probes_are_enabled_and_disabled() {
             assert_eq!(c::rust_kprobes_enable_all(on), 0);
         }
     });
-    client::unregister(&clients);
-}
-
-/// Who joins or leaves in the middle of a hit.
-static OTHER: AtomicPtr<Client> = AtomicPtr::new(core::ptr::null_mut());
-
-fn other() -> &'static Client {
-    // SAFETY: Set to a client that stays, that stays.
-    unsafe { &*OTHER.load(Relaxed) }
 }
 
 /// The change comes after each instruction of a hit of `place`, and is undone again.
@@ -115,12 +106,12 @@ fn probes_that_join_in_the_middle_of_a_hit() {
         let first = [Client::at(place)];
         let second = Client::around(place);
         assert_eq!(client::register(&first), 0);
-        OTHER.store((&raw const second).cast_mut(), Relaxed);
+        client::set_other(&second);
         let before = first[0].calls().0;
         in_a_hit(
             place,
-            || assert_eq!(other().register(), 0),
-            || other().unregister(),
+            || assert_eq!(client::other().register(), 0),
+            || client::other().unregister(),
         );
         assert!(first[0].calls().0 > before);
         assert_eq!(first[0].missed(), 0);
@@ -138,11 +129,11 @@ fn probes_that_are_disabled_in_the_middle_of_a_hit() {
         let second = Client::around(place);
         assert_eq!(client::register(&first), 0);
         assert_eq!(second.register(), 0);
-        OTHER.store((&raw const second).cast_mut(), Relaxed);
+        client::set_other(&second);
         in_a_hit(
             place,
-            || assert_eq!(other().disable(), 0),
-            || assert_eq!(other().enable(), 0),
+            || assert_eq!(client::other().disable(), 0),
+            || assert_eq!(client::other().enable(), 0),
         );
         second.unregister();
         client::unregister(&first);
@@ -164,5 +155,4 @@ fn another_probe_is_there_at_the_end_of_a_step() {
     assert_eq!(first.calls(), (1, 0));
     assert_eq!(second.calls(), (0, 1));
     assert!(!second.has_strayed());
-    second.unregister();
 }

@@ -69,8 +69,7 @@ fn survives(client: Client, hit: impl Fn(u64) -> Result<(), Lost>) {
         client.set_after(after);
     }
     client.set_fault(go_back);
-    let clients = [client];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([client]);
     ASKED.store(0, Relaxed);
     SURVIVED.store(0, Relaxed);
     for hits in 1..3 {
@@ -79,7 +78,6 @@ fn survives(client: Client, hit: impl Fn(u64) -> Result<(), Lost>) {
         assert_eq!(ASKED.load(Relaxed), hits * handlers);
         assert_eq!(SURVIVED.load(Relaxed), hits * handlers);
     }
-    client::unregister(&clients);
 }
 
 #[test]
@@ -111,7 +109,6 @@ fn a_call_of_nothing_is_the_handlers_own_by_a_jump_too() {
     SURVIVED.store(0, Relaxed);
     cpu::come_by_jump(place);
     assert_eq!(SURVIVED.load(Relaxed), 1);
-    client::unregister(&clients);
 }
 
 /// Where a hit comes in between.
@@ -151,8 +148,6 @@ fn a_hit_in_an_interrupt_takes_no_fault_from_a_handler() {
             }
         }
     }
-    client::unregister(&inner);
-    client::unregister(&outer);
 }
 
 /// A fault of an interrupt in the middle of a handler is nobody's.
@@ -177,7 +172,6 @@ fn a_fault_in_an_interrupt_is_nobodys() {
     assert_eq!(cpu::come(moved), Ok(()));
     assert_eq!(SURVIVED.swap(0, Relaxed), 1);
     assert_eq!(ASKED.load(Relaxed), 0);
-    client::unregister(&clients);
 }
 
 /// What has gone has left its place, and another instruction is there now.
@@ -211,8 +205,7 @@ fn a_call_of_nothing_in_a_step_is_nobodys() {
     let mut world = World::new();
     let client = Client::around(world.place(&MOVE));
     client.set_fault(go_back);
-    let clients = [client];
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([client]);
     let (at, before) = (clients[0].place(), clients[0].calls());
     let mut registers = cpu::registers(at + 1);
     assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
@@ -226,5 +219,4 @@ fn a_call_of_nothing_in_a_step_is_nobodys() {
     assert_eq!(cpu::finish(at, &mut registers), Ok(()));
     assert!(cpu::is_idle());
     assert_eq!(clients[0].calls(), (before.0 + 1, before.1 + 1));
-    client::unregister(&clients);
 }

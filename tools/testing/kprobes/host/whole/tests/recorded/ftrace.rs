@@ -103,15 +103,6 @@ fn counted(first: &[Client; 1], work: impl FnOnce()) {
 }
 
 #[test]
-fn a_place_is_called_from_while_it_is_known() {
-    let mut world = World::new();
-    let clients = client::registered([Client::at(world.traced())]);
-    world.has_told("lock add-a-watch watch-on unlock");
-    client::unregister(&clients);
-    world.has_told("lock watch-off remove-a-watch unlock wait free");
-}
-
-#[test]
 fn who_changes_is_added_to_who_watches() {
     let mut world = World::new();
     let place = world.traced();
@@ -150,8 +141,6 @@ fn a_call_that_ftrace_cannot_make_is_counted_once() {
     assert_eq!(client::register(&changing), 0);
     both_miss();
     assert_eq!((watching[0].missed(), changing[0].missed()), (2, 1));
-    client::unregister(&watching);
-    client::unregister(&changing);
 }
 
 #[test]
@@ -184,15 +173,13 @@ fn a_user_stays_as_long_as_it_has_places() {
 #[test]
 fn the_switch_turns_both_kinds_of_places() {
     let mut world = World::new();
-    let clients = [
+    let _clients = client::registered([
         Client::at(world.place(&cpu::JUMP)),
         Client::at(world.traced()),
-    ];
-    assert_eq!(client::register(&clients), 0);
+    ]);
     world.story();
     assert_eq!(c::rust_kprobes_enable_all(false), 0);
     world.has_told("lock [ mend-a sync ] watch-off remove-b-watch unlock");
     assert_eq!(c::rust_kprobes_enable_all(true), 0);
     world.has_told("lock [ break-a sync ] add-b-watch watch-on unlock");
-    client::unregister(&clients);
 }

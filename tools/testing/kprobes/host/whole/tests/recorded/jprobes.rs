@@ -14,6 +14,7 @@ const STACK: usize = 0x7000;
 /// A client's jprobe, which C has the address of as well.
 struct Jprobe {
     probe: Box<UnsafeCell<jprobe>>,
+    function: u64,
     handler: u64,
     alive: Cell<bool>,
 }
@@ -21,8 +22,15 @@ struct Jprobe {
 impl Jprobe {
     /// On the function at an address, with a handler of its own.
     fn at(function: u64) -> Self {
-        let handler = cpu::function(&MOVE);
-        Self::with(function, handler)
+        Self::with(function, cpu::function(&MOVE))
+    }
+
+    /// The same, registered.
+    #[track_caller]
+    fn registered(function: u64) -> Self {
+        let jprobe = Self::at(function);
+        assert_eq!(jprobe.register(), 0);
+        jprobe
     }
 
     fn with(function: u64, handler: u64) -> Self {
@@ -35,6 +43,7 @@ impl Jprobe {
         };
         Self {
             probe: Box::new(UnsafeCell::new(probe)),
+            function,
             handler,
             alive: Cell::new(false),
         }
@@ -62,9 +71,40 @@ impl Jprobe {
         self.alive.set(false);
     }
 
+    /// Changes its probe, which is not registered.
+    fn set(&self, change: impl FnOnce(&mut kprobe)) {
+        // SAFETY: It is for us alone then.
+        change(unsafe { &mut *self.entry() });
+    }
+
+    fn enable(&self) -> c_int {
+        // SAFETY: A probe of ours.
+        unsafe { c::enable_kprobe(self.entry()) }
+    }
+
+    fn disable(&self) -> c_int {
+        // SAFETY: A probe of ours.
+        unsafe { c::disable_kprobe(self.entry()) }
+    }
+
     fn missed(&self) -> usize {
         // SAFETY: Nothing else runs now.
         unsafe { (*self.as_c()).kp.nmissed }
+    }
+
+    /// A CPU comes to its function, and is led to the handler.
+    #[track_caller]
+    fn leads(&self) -> pt_regs {
+        let registers = trapped(self.function);
+        check_led_to(self, &registers);
+        registers
+    }
+
+    /// The handler ends, and the CPU goes on at the function; see [`cpu::stand_in`].
+    #[track_caller]
+    fn ends(&self, registers: &mut pt_regs, old: bool) {
+        assert_eq!(cpu::stand_in(registers, old), Ok(()));
+        assert_eq!(cpu::finish(self.function, registers), Ok(()));
     }
 }
 
@@ -93,6 +133,14 @@ fn at_entry(at: u64) -> pt_regs {
         sp: STACK,
         ..cpu::registers(at + 1)
     }
+}
+
+/// A CPU has come to the breakpoint at an address.
+#[track_caller]
+fn trapped(at: u64) -> pt_regs {
+    let mut registers = at_entry(at);
+    assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
+    registers
 }
 
 /// What a function sees of its registers.
@@ -141,15 +189,10 @@ fn the_handler_comes_with_the_functions_registers_and_leaves_none() {
         .into_iter()
         .flat_map(|insn| [(insn, false), (insn, true)])
     {
-        let jprobe = Jprobe::at(world.place(insn));
-        // SAFETY: A place of the client's.
-        let at = unsafe { (*jprobe.as_c()).kp.addr } as u64;
-        assert_eq!(jprobe.register(), 0);
-        let before = at_entry(at);
-        let mut registers = before;
+        let jprobe = Jprobe::registered(world.place(insn));
+        let before = at_entry(jprobe.function);
         ways();
-        assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
-        check_led_to(&jprobe, &registers);
+        let mut registers = jprobe.leads();
         assert_eq!(seen(&registers), seen(&before));
         assert_eq!(cpu::way()[0], 8);
         assert_eq!(ways(), [0, 0]);
@@ -157,10 +200,9 @@ fn the_handler_comes_with_the_functions_registers_and_leaves_none() {
         assert_eq!((context::stays(), paused()), (0, 0));
         // Who has wanted the CPU has it now.
         assert_eq!(ways(), [1, 0]);
-        assert_eq!(cpu::finish(at, &mut registers), Ok(()));
+        assert_eq!(cpu::finish(jprobe.function, &mut registers), Ok(()));
         assert_eq!(seen(&registers), seen(&before));
         assert!(cpu::is_idle());
-        jprobe.unregister();
     }
 }
 
@@ -178,38 +220,27 @@ fn paused() -> c_int {
 #[test]
 fn direction_and_access_are_cs() {
     let mut world = World::new();
-    let jprobe = Jprobe::at(world.place(&MOVE));
-    assert_eq!(jprobe.register(), 0);
-    let at = world_place(&jprobe);
-    let mut registers = at_entry(at);
+    let jprobe = Jprobe::registered(world.place(&MOVE));
+    let mut registers = at_entry(jprobe.function);
     // Neither is as a function finds it.
     registers.flags |= 1 << 10 | 1 << 18;
     let flags = registers.flags;
     assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
     assert_eq!(registers.flags, cpu::FLAGS);
     assert_eq!(cpu::stand_in(&mut registers, true), Ok(()));
-    assert_eq!(cpu::finish(at, &mut registers), Err(Lost::Flags));
-    assert_eq!(registers.flags, flags);
-}
-
-fn world_place(jprobe: &Jprobe) -> u64 {
-    // SAFETY: Nothing else runs now.
-    unsafe { (*jprobe.as_c()).kp.addr.addr() as u64 }
+    let ended = cpu::finish(jprobe.function, &mut registers);
+    assert_eq!((ended, registers.flags), (Err(Lost::Flags), flags));
 }
 
 #[test]
 fn no_more_is_copied_than_there_is() {
     let mut world = World::new();
-    let jprobe = Jprobe::at(world.place(&MOVE));
-    assert_eq!(jprobe.register(), 0);
-    let at = world_place(&jprobe);
+    let jprobe = Jprobe::registered(world.place(&MOVE));
     for (left, words) in [(0, 0), (8, 0), (16, 1), (64, 7), (72, 8), (800, 8)] {
         bindings::set_stack_left(left);
-        let mut registers = at_entry(at);
-        assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
+        let mut registers = jprobe.leads();
         assert_eq!(cpu::way()[0], words);
-        assert_eq!(cpu::stand_in(&mut registers, false), Ok(()));
-        assert_eq!(cpu::finish(at, &mut registers), Ok(()));
+        jprobe.ends(&mut registers, false);
     }
     bindings::set_stack_left(usize::MAX);
 }
@@ -220,8 +251,7 @@ fn ftrace_leads_there_by_the_user_that_changes() {
     for after in [false, true] {
         let place = world.traced();
         let around = [Client::around(place)];
-        let jprobe = Jprobe::at(place);
-        assert_eq!(jprobe.register(), 0);
+        let jprobe = Jprobe::registered(place);
         assert_eq!(ftrace::calls(), [(place, true)]);
         if after {
             assert_eq!(client::register(&around), 0);
@@ -238,10 +268,6 @@ fn ftrace_leads_there_by_the_user_that_changes() {
         assert_eq!(seen(&registers), seen(&before));
         assert_eq!(around[0].calls(), (after.into(), after.into()));
         assert!(cpu::is_idle());
-        jprobe.unregister();
-        if after {
-            client::unregister(&around);
-        }
     }
 }
 
@@ -249,10 +275,8 @@ fn ftrace_leads_there_by_the_user_that_changes() {
 fn where_a_trampoline_has_the_function_a_jprobe_is_missed() {
     let mut world = World::new();
     let place = world.traced();
-    let around = [Client::around(place)];
-    let jprobe = Jprobe::at(place);
-    assert_eq!(jprobe.register(), 0);
-    assert_eq!(client::register(&around), 0);
+    let jprobe = Jprobe::registered(place);
+    let around = client::registered([Client::around(place)]);
     events::at_every_moment(|| ());
     let calls = around[0].calls();
     bindings::TRAMPOLINES.store(true, Relaxed);
@@ -288,9 +312,8 @@ fn come_watched() {
 fn nobody_else_may_change_a_place_before_a_handler_is_entered_there() {
     let mut world = World::new();
     let place = world.traced();
-    let first = [Client::at(place)];
+    let first = client::registered([Client::at(place)]);
     let jprobe = Jprobe::at(place);
-    assert_eq!(client::register(&first), 0);
     WATCHED.store(place, Relaxed);
     ALONE.store(0, Relaxed);
     events::at_every_moment(come_watched);
@@ -302,15 +325,13 @@ fn nobody_else_may_change_a_place_before_a_handler_is_entered_there() {
     jprobe.unregister();
     client::unregister(&first);
     assert_eq!(client::register(&first), 0);
-    // SAFETY: It is not registered.
-    unsafe {
-        (*jprobe.as_c()).kp.flags = 2;
-        (*jprobe.as_c()).kp.addr = core::ptr::with_exposed_provenance_mut(place as usize);
-    }
+    jprobe.set(|probe| {
+        probe.flags = KPROBE_FLAG_DISABLED;
+        probe.addr = core::ptr::with_exposed_provenance_mut(place as usize);
+    });
     assert_eq!(jprobe.register(), 0);
     world.story();
-    // SAFETY: A probe of ours.
-    assert_eq!(unsafe { c::enable_kprobe(jprobe.entry()) }, 0);
+    assert_eq!(jprobe.enable(), 0);
     world.has_told("lock add-a-change change-on unlock");
     assert_eq!(ALONE.load(Relaxed), 0);
 }
@@ -319,36 +340,26 @@ fn nobody_else_may_change_a_place_before_a_handler_is_entered_there() {
 fn a_jprobe_is_the_last_to_be_asked() {
     let mut world = World::new();
     let place = world.place(&MOVE);
-    let older = [Client::at(place)];
-    let newer = [Client::around(place)];
-    let jprobe = Jprobe::at(place);
-    assert_eq!(client::register(&older), 0);
-    assert_eq!(jprobe.register(), 0);
-    assert_eq!(client::register(&newer), 0);
+    let older = client::registered([Client::at(place)]);
+    let jprobe = Jprobe::registered(place);
+    let newer = client::registered([Client::around(place)]);
     events::at_every_moment(|| ());
     let calls = || (older[0].calls(), newer[0].calls());
     let ((old, _), (new, new_after)) = calls();
-    let mut registers = at_entry(place);
-    assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
-    check_led_to(&jprobe, &registers);
+    let mut registers = jprobe.leads();
     assert_eq!(calls(), ((old + 1, 0), (new + 1, new_after)));
-    assert_eq!(cpu::stand_in(&mut registers, false), Ok(()));
-    assert_eq!(cpu::finish(place, &mut registers), Ok(()));
+    jprobe.ends(&mut registers, false);
     assert_eq!(calls(), ((old + 1, 0), (new + 1, new_after + 1)));
     // Where another one has chosen another path, that is the end.
     let chooser = [Client::at(place)];
     chooser[0].set_before(choose);
     assert_eq!(client::register(&chooser), 0);
-    let mut registers = at_entry(place);
-    assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
-    assert_eq!(registers.ip, ELSEWHERE);
+    assert_eq!(trapped(place).ip, ELSEWHERE);
     assert!(cpu::is_idle());
     client::unregister(&chooser);
     // Disabled, it is not asked.
-    // SAFETY: A probe of ours.
-    assert_eq!(unsafe { c::disable_kprobe(jprobe.entry()) }, 0);
-    let mut registers = at_entry(place);
-    assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
+    assert_eq!(jprobe.disable(), 0);
+    let mut registers = trapped(place);
     assert!(!cpu::is_led_away(&registers));
     assert_eq!(cpu::finish(place, &mut registers), Ok(()));
 }
@@ -365,19 +376,15 @@ unsafe extern "C" fn choose(_probe: *mut kprobe, registers: *mut pt_regs) -> c_i
 fn there_is_one_at_an_address_and_none_becomes_a_jump() {
     let mut world = World::new();
     let place = world.place(&MOVE);
-    let (first, second) = (Jprobe::at(place), Jprobe::at(place));
-    assert_eq!(first.register(), 0);
+    let (first, second) = (Jprobe::registered(place), Jprobe::at(place));
     assert_eq!(second.register(), EEXIST);
     // Also while it rests.
-    // SAFETY: A probe of ours.
-    assert_eq!(unsafe { c::disable_kprobe(first.entry()) }, 0);
+    assert_eq!(first.disable(), 0);
     assert_eq!(second.register(), EEXIST);
-    // SAFETY: As before.
-    assert_eq!(unsafe { c::enable_kprobe(first.entry()) }, 0);
+    assert_eq!(first.enable(), 0);
     assert!(files::list().contains("  j  function+0x0"));
     first.unregister();
     assert_eq!(second.register(), 0);
-    second.unregister();
 }
 
 #[test]
@@ -419,15 +426,11 @@ fn what_is_wrong_is_told_and_takes_the_batch_back() {
 fn what_is_hit_in_the_handler_is_missed() {
     let mut world = World::new();
     let (place, other) = (world.place(&STEPPED), world.place(&STEPPED));
-    let jprobe = Jprobe::at(place);
-    let clients = [Client::around(other)];
-    assert_eq!(jprobe.register(), 0);
-    assert_eq!(client::register(&clients), 0);
+    let jprobe = Jprobe::registered(place);
+    let clients = client::registered([Client::around(other)]);
     events::at_every_moment(|| ());
     let (calls, missed) = (clients[0].calls(), clients[0].missed());
-    let mut registers = at_entry(place);
-    assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
-    check_led_to(&jprobe, &registers);
+    let mut registers = jprobe.leads();
     assert_eq!(cpu::come(other), Ok(()));
     // Its own function, too.
     assert_eq!(cpu::come(place), Ok(()));
@@ -437,24 +440,20 @@ fn what_is_hit_in_the_handler_is_missed() {
     );
     assert_eq!(jprobe.missed(), 1);
     check_led_to(&jprobe, &registers);
-    assert_eq!(cpu::stand_in(&mut registers, false), Ok(()));
-    assert_eq!(cpu::finish(place, &mut registers), Ok(()));
+    jprobe.ends(&mut registers, false);
 }
 
 #[test]
 fn who_is_in_no_handler_has_no_way_back() {
     let mut world = World::new();
     let place = world.place(&MOVE);
-    let jprobe = Jprobe::at(place);
+    let jprobe = Jprobe::registered(place);
     let stack = || c::rust_kprobes_jprobe_stack();
-    assert_eq!(jprobe.register(), 0);
     assert_eq!(stack(), 0);
-    let mut registers = at_entry(place);
-    assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
+    let mut registers = jprobe.leads();
     assert_eq!(stack(), STACK);
     assert_eq!(context::interrupt(stack), 0);
-    assert_eq!(cpu::stand_in(&mut registers, true), Ok(()));
-    assert_eq!(cpu::finish(place, &mut registers), Ok(()));
+    jprobe.ends(&mut registers, true);
     assert_eq!(stack(), 0);
     jprobe.unregister();
     // In the handler of another probe there is none, either.
@@ -489,14 +488,11 @@ fn who_is_asked_about_a_fault_has_no_way_back() {
     let mut world = World::new();
     let stack = || c::rust_kprobes_jprobe_stack();
     for insn in [&MOVE[..], &STEPPED, &JUMP] {
-        let place = world.place(insn);
-        let jprobe = Jprobe::at(place);
-        // SAFETY: It is not registered.
-        unsafe { (*jprobe.as_c()).kp.fault_handler = Some(asked) };
+        let jprobe = Jprobe::at(world.place(insn));
+        jprobe.set(|probe| probe.fault_handler = Some(asked));
         assert_eq!(jprobe.register(), 0);
         FAULTS.store(0, Relaxed);
-        let mut registers = at_entry(place);
-        assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
+        let mut registers = jprobe.leads();
         for faults in 1..3 {
             ASKED.store(1, Relaxed);
             assert!(fault());
@@ -504,9 +500,7 @@ fn who_is_asked_about_a_fault_has_no_way_back() {
             // The handler itself has one.
             assert_eq!(stack(), STACK);
         }
-        assert_eq!(cpu::stand_in(&mut registers, true), Ok(()));
-        assert_eq!(cpu::finish(place, &mut registers), Ok(()));
-        jprobe.unregister();
+        jprobe.ends(&mut registers, true);
     }
 }
 
@@ -545,20 +539,19 @@ fn end_in_time() {
 /// probe, if there is one. The handler ends after so many moments. Tells how many there are before
 /// the first grace period is over.
 fn unregister_around(at: u64, other: Option<&[Client; 1]>, comes: bool, moments: usize) -> usize {
-    let jprobe = Jprobe::at(at);
     events::at_every_moment(|| ());
-    assert_eq!(jprobe.register(), 0);
+    let jprobe = Jprobe::registered(at);
     if let Some(other) = other {
         assert_eq!(client::register(other), 0);
     }
     if comes {
-        let mut registers = at_entry(at);
-        if text::is_traced(at) {
-            registers.ip = (at + CALL_LEN) as usize;
+        let registers = if text::is_traced(at) {
+            let mut registers = at_entry(at + CALL_LEN - 1);
             call(&mut registers, at, true);
+            registers
         } else {
-            assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
-        }
+            trapped(at)
+        };
         check_led_to(&jprobe, &registers);
         *INSIDE.lock().unwrap() = Some((at, registers, moments));
     }
@@ -603,8 +596,7 @@ fn a_handler_may_end_until_the_first_grace_period_is_over() {
 fn a_forgotten_handler_is_out_before_its_module() {
     let mut world = World::new();
     let place = world.place(&JUMP);
-    let jprobe = Jprobe::at(place);
-    assert_eq!(jprobe.register(), 0);
+    let jprobe = Jprobe::registered(place);
     world.story();
     modules::load(Layout::of(jprobe.handler..jprobe.handler + 1));
     world::go(false);
@@ -631,14 +623,12 @@ fn a_hit_between_any_two_instructions_of_a_jprobes() {
         world.place(&STEPPED),
         world.place(&JUMP),
     ];
-    let inner = [
+    let inner = client::registered([
         Client::around(world.place(&STEPPED)),
         Client::at(world.place(&MOVE)),
-    ];
-    assert_eq!(client::register(&inner), 0);
+    ]);
     for at in outer {
-        let jprobe = Jprobe::at(at);
-        assert_eq!(jprobe.register(), 0);
+        let _jprobe = Jprobe::registered(at);
         for other in &inner {
             INNER.store(other.place(), Relaxed);
             for after in 0.. {
@@ -655,7 +645,5 @@ fn a_hit_between_any_two_instructions_of_a_jprobes() {
                 }
             }
         }
-        jprobe.unregister();
     }
-    client::unregister(&inner);
 }

@@ -89,68 +89,38 @@ fn expected(client: &Client) -> [usize; 3] {
     [1, client.wants_after().into(), 0]
 }
 
+/// A hit of each of the outer clients, with one of each of the inner ones in between. `by_ftrace`:
+/// ftrace calls from the place of the outer, and of the inner one.
+fn nest_all(outer: &[Client], inner: &[Client], by_ftrace: [bool; 2]) {
+    let comes = if by_ftrace[1] { inner_call } else { inner_hit };
+    for client in outer {
+        let (at, user) = (client.place(), client.wants_after());
+        let hit = || match by_ftrace[0] {
+            true => cpu::call_from(at, user),
+            false => cpu::come(at),
+        };
+        // It may come upon itself.
+        let same = (!by_ftrace.contains(&true)).then_some(client);
+        for other in inner.iter().chain(same) {
+            INNER.store(other.place(), Relaxed);
+            nest(hit, (client, expected(client)), (other, comes));
+        }
+    }
+}
+
 #[test]
-fn a_hit_between_any_two_instructions_of_another() {
+fn a_hit_or_call_by_ftrace_between_any_two_instructions_of_another() {
     let mut world = World::new();
     let mut outer = all_kinds(&mut world);
     outer.push(Client::around(world.place(&JUMP)));
     let inner = all_kinds(&mut world);
-    assert_eq!(client::register(&outer), 0);
-    assert_eq!(client::register(&inner), 0);
-    for client in &outer {
-        let at = client.place();
-        for other in inner.iter().chain([client]) {
-            INNER.store(other.place(), Relaxed);
-            nest(
-                || cpu::come(at),
-                (client, expected(client)),
-                (other, inner_hit),
-            );
-        }
+    let traced = [Client::at(world.traced()), Client::around(world.traced())];
+    for clients in [&outer, &inner, &traced[..]] {
+        assert_eq!(client::register(clients), 0);
     }
-    client::unregister(&outer);
-    client::unregister(&inner);
-}
-
-#[test]
-fn a_hit_between_any_two_instructions_of_a_call_by_ftrace() {
-    let mut world = World::new();
-    let outer = [Client::at(world.traced()), Client::around(world.traced())];
-    let inner = all_kinds(&mut world);
-    assert_eq!(client::register(&outer), 0);
-    assert_eq!(client::register(&inner), 0);
-    for client in &outer {
-        let (at, user) = (client.place(), client.wants_after());
-        for other in &inner {
-            INNER.store(other.place(), Relaxed);
-            nest(
-                || cpu::call_from(at, user),
-                (client, expected(client)),
-                (other, inner_hit),
-            );
-        }
-    }
-    client::unregister(&outer);
-    client::unregister(&inner);
-}
-
-#[test]
-fn a_call_by_ftrace_between_any_two_instructions_of_a_hit() {
-    let mut world = World::new();
-    let outer = all_kinds(&mut world);
-    let inner = [Client::at(world.traced())];
-    assert_eq!(client::register(&outer), 0);
-    assert_eq!(client::register(&inner), 0);
-    INNER.store(inner[0].place(), Relaxed);
-    for client in &outer {
-        let at = client.place();
-        nest(
-            || cpu::come(at),
-            (client, expected(client)),
-            (&inner[0], inner_call),
-        );
-    }
-    client::unregister(&outer);
+    nest_all(&outer, &inner, [false, false]);
+    nest_all(&traced, &inner, [true, false]);
+    nest_all(&outer, &traced[..1], [false, true]);
 }
 
 /// The copy of the instruction at an address faults, for which there is a fixup.
@@ -174,17 +144,14 @@ fn fault(at: u64) -> Result<(), Lost> {
 #[test]
 fn a_hit_between_any_two_instructions_of_a_step_that_faults() {
     let mut world = World::new();
-    let outer = [Client::around(world.place(&MOVE))];
+    let outer = client::registered([Client::around(world.place(&MOVE))]);
     let inner = all_kinds(&mut world);
-    assert_eq!(client::register(&outer), 0);
     assert_eq!(client::register(&inner), 0);
     let at = outer[0].place();
     for other in &inner {
         INNER.store(other.place(), Relaxed);
         nest(|| fault(at), (&outer[0], [1, 0, 0]), (other, inner_hit));
     }
-    client::unregister(&outer);
-    client::unregister(&inner);
 }
 
 /// After how many instructions of the second hit the third one comes; whether there were so many.
@@ -241,5 +208,4 @@ fn a_third_hit_is_hopeless_only_in_the_step_of_the_second() {
         panic!("there is no room for two");
     };
     assert_eq!(last - first + 1, hopeless.len());
-    client::unregister(&clients);
 }

@@ -140,17 +140,9 @@ fn a_batch_takes_three_rounds_to_come_and_two_to_leave() {
     assert_eq!(rounds(&world.story()), 2 * 3);
 }
 
-/// Whoever changes something while the worker waits.
-static OTHER: AtomicPtr<Client> = AtomicPtr::new(core::ptr::null_mut());
-
-fn other() -> &'static Client {
-    // SAFETY: Set to a client that stays.
-    unsafe { &*OTHER.load(Relaxed) }
-}
-
 /// The worker makes a pass, and the client does something while it waits.
 fn during_the_wait(client: &Client, does: fn()) {
-    OTHER.store((&raw const *client).cast_mut(), Relaxed);
+    client::set_other(client);
     rcu_tasks::meanwhile(does);
     assert!(worker::run());
 }
@@ -160,8 +152,8 @@ fn a_wait_does_not_count_for_who_comes_back_in_it() {
     let mut world = world();
     let clients = client::registered([Client::at(world.place(&MOVES))]);
     during_the_wait(&clients[0], || {
-        assert_eq!(other().disable(), 0);
-        assert_eq!(other().enable(), 0);
+        assert_eq!(client::other().disable(), 0);
+        assert_eq!(client::other().enable(), 0);
     });
     assert_eq!(jumps(), []);
     world.story();
@@ -174,7 +166,11 @@ fn a_wait_does_not_count_for_who_comes_back_in_it() {
 fn who_leaves_during_the_wait_gets_no_jump() {
     let mut world = world();
     let clients = [Client::at(world.place(&MOVES))];
-    for leaves in [|| other().unregister(), || allow(false), || switch(false)] {
+    for leaves in [
+        || client::other().unregister(),
+        || allow(false),
+        || switch(false),
+    ] {
         assert_eq!(client::register(&clients), 0);
         world.story();
         during_the_wait(&clients[0], leaves);
@@ -195,7 +191,7 @@ fn a_handler_that_comes_during_the_wait_keeps_the_jump_out() {
     let first = [Client::at(place)];
     let second = Client::around(place);
     assert_eq!(client::register(&first), 0);
-    during_the_wait(&second, || assert_eq!(other().register(), 0));
+    during_the_wait(&second, || assert_eq!(client::other().register(), 0));
     assert_eq!((jumps(), work()), (vec![], 0));
     cpu::come_to(place);
     let (before, after) = second.calls();
@@ -265,7 +261,7 @@ fn a_breakpoint_that_comes_during_the_wait_keeps_the_jump_out() {
     let first = [Client::at(place)];
     let second = Client::at(world.name(place + INSN));
     assert_eq!(client::register(&first), 0);
-    during_the_wait(&second, || assert_eq!(other().register(), 0));
+    during_the_wait(&second, || assert_eq!(client::other().register(), 0));
     assert_eq!((work(), jumps()), (1, vec![place + INSN]));
     second.unregister();
     assert_eq!((work(), jumps()), (1, vec![place]));
@@ -356,10 +352,10 @@ fn a_flush_ends_when_nothing_is_queued() {
     // What is queued anew in the middle is waited for, too.
     assert_eq!(clients[0].disable(), 0);
     assert_eq!(clients[0].enable(), 0);
-    OTHER.store((&raw const clients[0]).cast_mut(), Relaxed);
+    client::set_other(&clients[0]);
     rcu_tasks::meanwhile(|| {
-        assert_eq!(other().disable(), 0);
-        assert_eq!(other().enable(), 0);
+        assert_eq!(client::other().disable(), 0);
+        assert_eq!(client::other().enable(), 0);
     });
     flush();
     assert_eq!(jumps().len(), 1);
@@ -401,7 +397,6 @@ fn a_function_is_decoded_once_for_a_batch() {
     };
     assert_eq!(client::register(&clients), 0);
     assert_eq!(decoded(), places);
-    client::unregister(&clients);
 }
 
 /// Two functions of a module, with a gap before each.
@@ -471,7 +466,7 @@ fn nobody_writes_to_text_that_goes() {
     assert_eq!(client::register(&second), 0);
     during_the_wait(&second[0], || {
         world::go(false);
-        text::come_again(other().place());
+        text::come_again(client::other().place());
     });
     assert_eq!(jumps(), [place]);
     modules::load(layout(place));

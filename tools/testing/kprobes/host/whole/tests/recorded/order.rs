@@ -29,17 +29,6 @@ fn all_that_is_written_is_seen_by_one_round() {
 }
 
 #[test]
-fn what_nobody_hits_any_more_is_freed_last() {
-    let mut world = World::new();
-    let places = [world.place(&JUMP), world.place(&JUMP)];
-    let clients = places.map(Client::at);
-    client::register(&clients);
-    world.story();
-    client::unregister(&clients);
-    world.has_told("lock [ mend-a mend-b sync ] unlock wait free free");
-}
-
-#[test]
 fn a_place_is_known_from_before_its_breakpoint_until_it_is_seen_to_be_gone() {
     static PLACE: AtomicU64 = AtomicU64::new(0);
     static KNOWN: Mutex<Vec<Option<Event>>> = Mutex::new(Vec::new());
@@ -123,7 +112,6 @@ fn pages_of_copies_are_told_without_a_lock() {
     assert_eq!(events::history(), []);
     assert_eq!(pages.len(), 2);
     assert!(pages[0] != pages[1] && pages.iter().all(|&page| text::is_copy(page)));
-    client::unregister(&clients);
 }
 
 #[test]
@@ -189,7 +177,6 @@ fn one_probe_is_disarmed_and_armed_like_all() {
     world.has_told("lock [ break-a sync ] unlock");
     assert_eq!(clients[1].enable(), 0);
     world.has_told("lock unlock");
-    client::unregister(&clients);
 }
 
 #[test]
@@ -211,7 +198,6 @@ fn the_switch_takes_one_round_for_all() {
     let story = world.story();
     assert_eq!(story.matches("break-").count(), 4);
     assert_eq!(story.matches("sync").count(), 1);
-    client::unregister(&clients);
 }
 
 #[test]

@@ -108,8 +108,6 @@ fn a_page_for_copies() {
     world.has_told("lock unlock lock unlock wait free");
     assert_eq!(text::pages(), pages);
     assert_eq!(client::register(&late), 0);
-    client::unregister(&late);
-    client::unregister(&clients);
 }
 
 /// How many copies fit into a page.
@@ -135,19 +133,6 @@ fn addresses_are_not_for_everyone() {
     let said = said_last();
     assert!(said.starts_with("0x") && said.contains("  -84  "));
     assert!(!said.contains(&format!("{:x}", place + 1)));
-}
-
-#[test]
-fn a_probe_that_cannot_be_disarmed_is_disabled_no_more_and_no_less() {
-    let mut world = World::new();
-    let place = world.traced();
-    let clients = client::registered([Client::at(place)]);
-    faults::refuse(Call::FtraceUnregister, 0);
-    assert_eq!(clients[0].disable(), EBUSY.to_errno());
-    assert_eq!(ftrace::calls(), [(place, false)]);
-    events::history();
-    assert_eq!(clients[0].disable(), 0);
-    world.has_told("lock watch-off remove-a-watch unlock");
 }
 
 #[test]
@@ -185,7 +170,6 @@ fn the_switch_tells_what_ftrace_refuses() {
     assert_eq!(clients[0].disable(), 0);
     assert_eq!(clients[0].enable(), 0);
     assert_eq!(ftrace::calls(), [(place, false)]);
-    client::unregister(&clients);
 }
 
 #[test]
