@@ -13,24 +13,13 @@ use crate::{
         lookup::Table,
         writer::Writer, //
     },
+    ways::random::Random,
 };
 use std::collections::BTreeMap;
 
 const MANY: usize = 30_000;
 /// The length of the array that so many come to, whether one by one or at once.
 const LEN: usize = 262_144;
-
-/// Xorshift: numbers that look random and are always the same.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) as usize % end
-    }
-}
 
 /// Addresses as those of functions: multiples of 16 in ascending order, some hundred bytes apart;
 /// shuffled.
@@ -62,7 +51,7 @@ fn ways<const N: usize>(table: &Table<Fixed<N>>, entries: &[Tagged]) -> (usize, 
 #[test]
 fn ways_do_not_grow_with_the_table() -> Result<(), Refusal> {
     static TABLE: Table<Fixed<LEN>> = Table::new(Fixed::new());
-    let entries = functions(&mut Random(1), MANY);
+    let entries = functions(&mut Random::with(1), MANY);
     let mut writer = TABLE.begin();
     for count in [100, 1_000, 10_000, MANY] {
         for &entry in &entries[writer.len()..count] {
@@ -133,7 +122,7 @@ fn change<const N: usize>(
 #[test]
 fn random_changes_are_those_of_a_map() {
     static TABLE: Table<Fixed<LEN>> = Table::new(Fixed::new());
-    let mut random = Random(2);
+    let mut random = Random::with(2);
     let addresses = functions(&mut random, 4_000);
     let (mut writer, mut map) = (TABLE.begin(), BTreeMap::new());
     for round in 0..60_000 {

@@ -27,6 +27,7 @@ use crate::{
         addr::TextAddr,
         refusal::Refusal, //
     },
+    ways::random::Random,
     x86::{
         decode::decode,
         insn::MAX_INSN, //

@@ -14,7 +14,7 @@ mod documented;
 mod forms;
 mod machine;
 mod places;
-mod random;
+pub(crate) mod random;
 mod safety;
 mod unrun;
 
@@ -64,7 +64,8 @@ use machine::{
 };
 use random::{
     runs,
-    Random, //
+    Random,
+    RandomCode, //
 };
 use std::{
     collections::{

@@ -15,21 +15,25 @@ pub(super) fn runs(short: usize) -> usize {
 }
 
 /// xorshift64*.
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn new() -> Self {
-        Self(0x9e37_79b9_7f4a_7c15 ^ corpus::seed())
+    pub(crate) fn new() -> Self {
+        Self::with(0x9e37_79b9_7f4a_7c15 ^ corpus::seed())
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn with(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         (self.next() >> 32) as usize % limit
     }
 
@@ -97,5 +101,36 @@ impl Random {
             *modrm = *modrm & 0b00_111_000 | 5;
         }
         bytes
+    }
+}
+
+/// Instructions of a function.
+const COUNT: usize = 12;
+
+/// A function at [`AT`], and where its instructions start.
+pub(super) struct RandomCode {
+    pub(super) bytes: Vec<u8>,
+    pub(super) starts: Vec<usize>,
+}
+
+impl RandomCode {
+    /// A function of instructions whose length is not in question.
+    pub(super) fn of(mut insn: impl FnMut() -> Vec<u8>) -> Self {
+        let (mut bytes, mut starts) = (Vec::new(), Vec::new());
+        while starts.len() < COUNT {
+            let next = insn();
+            let Ok(insn) = decode(&next) else { continue };
+            if iced(&next, AT).is_some_and(|theirs| theirs.len() == insn.len()) {
+                starts.push(bytes.len());
+                bytes.extend_from_slice(&next[..insn.len()]);
+            }
+        }
+        Self { bytes, starts }
+    }
+
+    pub(super) fn read(&self, from: TextAddr, into: &mut [u8]) -> Option<()> {
+        let start = (from.get() - AT) as usize;
+        into.copy_from_slice(self.bytes.get(start..start + into.len())?);
+        Some(())
     }
 }

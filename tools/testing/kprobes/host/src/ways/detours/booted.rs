@@ -62,21 +62,11 @@ fn why(reason: NotOptimized) -> String {
     reason.words().to_string_lossy().into()
 }
 
-/// All symbols of the text, from one to the next.
-fn pieces(image: &Image) -> Vec<(u64, u64, &str)> {
-    let starts = image.functions.iter();
-    let ends = image.functions.keys().skip(1).copied();
-    starts
-        .zip(ends.chain([image.text().end().get()]))
-        .map(|((&start, name), end)| (start, end, name.as_str()))
-        .collect()
-}
-
 /// Where branches lead that leave their piece, and not to the start of another one.
 fn entered(image: &Image) -> BTreeSet<u64> {
     let mut read = |at: TextAddr, into: &mut [u8]| image.read_text(at, into);
     let mut found = BTreeSet::new();
-    for (start, end, _) in pieces(image) {
+    for (start, end, _) in image.pieces() {
         // What cannot be decoded is no code.
         let _ = ways::leaving(range(start, end), image.build, &mut read, &mut |to| {
             found.insert(to.get());
@@ -184,7 +174,7 @@ fn theirs(
 /// Tells `to` of all instructions; how many there are.
 fn judge(image: &Image, to: &mut impl Write) -> usize {
     let mut count = 0;
-    for (start, end, name) in pieces(image) {
+    for (start, end, name) in image.pieces() {
         let mut function = Function::in_image(image, start, end);
         let stated = stated::Function::of(image, start, end);
         for at in coverage::starts(image, start, end) {

@@ -3,7 +3,6 @@
 //! Which addresses of a built kernel may become jumps, by our rule and by C's.
 
 use super::*;
-use std::time::Instant;
 
 /// What C's rule and ours say of the addresses of a kernel.
 #[derive(Default)]
@@ -11,11 +10,7 @@ struct Count {
     addresses: usize,
     ours: usize,
     stated: usize,
-    /// Of those that are not ours, why.
-    reasons: BTreeMap<String, usize>,
-    /// Of those that are C's and not ours, why.
-    lost: BTreeMap<String, usize>,
-    /// Those of them for which C has no excuse.
+    /// Those that are C's and not ours, for which C has no excuse.
     wrongly_lost: Vec<String>,
     /// Of those that are ours, what is wrong with the copy.
     wrong: Vec<String>,
@@ -40,17 +35,12 @@ fn is_excused(reason: NotOptimized) -> bool {
 
 /// Where the functions of the image are, and what was split from each.
 fn functions(image: &Image) -> Vec<(u64, u64, &str)> {
-    let text = image.text();
-    let starts = image.functions.iter();
-    let ends = image.functions.keys().skip(1).copied();
-    starts
-        .zip(ends.chain([text.end().get()]))
-        .map(|((&start, name), end)| (start, end, name.as_str()))
-        .filter(|&(start, _, name)| {
-            let stub = ["__SCT__", "__cfi_", "__pfx_"];
-            !image.is_forbidden(start) && !stub.iter().any(|prefix| name.starts_with(prefix))
-        })
-        .collect()
+    let mut pieces = image.pieces();
+    pieces.retain(|&(start, _, name)| {
+        let stub = ["__SCT__", "__cfi_", "__pfx_"];
+        !image.is_forbidden(start) && !stub.iter().any(|prefix| name.starts_with(prefix))
+    });
+    pieces
 }
 
 /// Where instructions start in the function, but for padding at its end.
@@ -69,12 +59,6 @@ pub(super) fn starts(image: &Image, start: u64, end: u64) -> Vec<u64> {
     }
     found.truncate(used);
     found
-}
-
-fn name(reason: NotOptimized) -> String {
-    let because = reason.because().map(|because| format!(" ({because:?})"));
-    let text = reason.text().to_string_lossy();
-    format!("{text}{}", because.unwrap_or_default())
 }
 
 fn count(image: &Image) -> Count {
@@ -100,12 +84,8 @@ fn count(image: &Image) -> Count {
                     }
                 }
                 Err(reason) => {
-                    *count.reasons.entry(name(reason)).or_default() += 1;
-                    if stated {
-                        *count.lost.entry(name(reason)).or_default() += 1;
-                    }
                     if stated && !is_excused(reason) {
-                        let told = format!("{at:x} in {symbol}: {}", name(reason));
+                        let told = format!("{at:x} in {symbol}: {reason:?}");
                         count.wrongly_lost.push(told);
                     }
                 }
@@ -115,26 +95,15 @@ fn count(image: &Image) -> Count {
     count
 }
 
-fn say(image: &Image, count: &Count) {
-    let ratio = count.ours as f64 / count.stated as f64;
-    println!(
-        "jumps: {} addresses, ours {}, C's {}, {ratio:.3} times as many, of {}",
-        count.addresses, count.ours, count.stated, image.name
-    );
-    for (reason, number) in &count.reasons {
-        println!("jumps: {number:8} not ours: {reason}");
-    }
-    for (reason, number) in &count.lost {
-        println!("jumps: {number:8} C's alone: {reason}");
-    }
-}
-
 #[test]
 fn more_probes_become_jumps_than_with_c() {
     for mut image in images() {
         look_around(&mut image);
         let count = count(&image);
-        say(&image, &count);
+        println!(
+            "jumps: {} addresses, ours {}, C's {}, of {}",
+            count.addresses, count.ours, count.stated, image.name
+        );
         assert_eq!(count.wrong, Vec::<String>::new());
         assert_eq!(count.wrongly_lost, Vec::<String>::new());
         assert!(10 * count.ours >= 13 * count.stated);
@@ -195,41 +164,5 @@ fn what_other_functions_lead_into_is_refused() {
                 }
             }
         }
-    }
-}
-
-/// How long it takes, where there is a kernel to take it of.
-#[test]
-fn speed_of_deciding() {
-    for image in images() {
-        let mut read = |at: TextAddr, into: &mut [u8]| image.read_text(at, into);
-        let functions = functions(&image);
-        let starts: Vec<_> = functions
-            .iter()
-            .map(|&(start, end, _)| starts(&image, start, end))
-            .collect();
-        let bytes: u64 = functions.iter().map(|(start, end, _)| end - start).sum();
-        let before = Instant::now();
-        let mut scanned: Vec<_> = functions
-            .iter()
-            .map(|&(start, end, _)| Function::in_image(&image, start, end))
-            .collect();
-        let scanning = before.elapsed();
-        let before = Instant::now();
-        let mut count = 0;
-        for (function, starts) in scanned.iter_mut().zip(&starts) {
-            for &at in starts {
-                count += u64::from(function.region(at, &image, &mut read).is_ok());
-            }
-        }
-        let deciding = before.elapsed();
-        let probes: usize = starts.iter().map(Vec::len).sum();
-        println!(
-            "speed: {:.1} ns for each byte of a function, then {} ns for each probe in it",
-            scanning.as_nanos() as f64 / bytes as f64,
-            deciding.as_nanos() / probes as u128
-        );
-        // Time is for a reader: a machine may have better things to do.
-        assert!(count > 10_000);
     }
 }

@@ -268,6 +268,15 @@ impl Image {
         }
     }
 
+    /// All symbols of the text, from one to the next.
+    pub(super) fn pieces(&self) -> Vec<(u64, u64, &str)> {
+        let starts = self.functions.iter();
+        let ends = self.functions.keys().skip(1).copied();
+        let pieces = starts.zip(ends.chain([self.text().end().get()]));
+        let named = pieces.map(|((&start, name), end)| (start, end, name.as_str()));
+        named.collect()
+    }
+
     fn be_called(&mut self, at: u64, name: &str) {
         let name = CString::new(name).expect("no NUL");
         self.families
@@ -280,9 +289,7 @@ impl Image {
     pub(super) fn look_for_jumps(&mut self) {
         let mut found = BTreeSet::new();
         let mut read = |at: TextAddr, into: &mut [u8]| self.read_text(at, into);
-        let last = self.text().end().get();
-        let ends = self.functions.keys().skip(1).copied().chain([last]);
-        for (&start, end) in self.functions.keys().zip(ends) {
+        for (start, end, _) in self.pieces() {
             let piece = range(start, end);
             if ways::leaving(piece, self.build, &mut read, &mut |_| Ok(())) == Ok(true) {
                 found.extend(self.families[&start].iter().copied());

@@ -13,9 +13,6 @@ use crate::{
 
 const SHORT: usize = 40_000;
 
-/// Instructions of a function.
-const COUNT: usize = 12;
-
 /// Something short that kernels are full of, or a branch, mostly to nearby.
 fn frequent(random: &mut Random) -> Vec<u8> {
     let near = random.one_of(&[-40i8, -20, -9, -7, -5, -3, 0, 1, 2, 3, 5, 9, 30]);
@@ -53,24 +50,6 @@ fn frequent(random: &mut Random) -> Vec<u8> {
     }
 }
 
-/// A function, and where its instructions start.
-fn function(random: &mut Random) -> (Vec<u8>, Vec<usize>) {
-    let (mut code, mut starts) = (Vec::new(), Vec::new());
-    while starts.len() < COUNT {
-        let bytes = if random.next() >> 62 == 0 {
-            random.any().into()
-        } else {
-            frequent(random)
-        };
-        let Ok(insn) = decode(&bytes) else { continue };
-        if iced(&bytes, AT).is_some_and(|theirs| theirs.len() == insn.len()) {
-            starts.push(code.len());
-            code.extend_from_slice(&bytes[..insn.len()]);
-        }
-    }
-    (code, starts)
-}
-
 /// Shows the answer to each instruction of random functions.
 fn each(mut look: impl FnMut(&[u8], &[usize], usize, Result<Region, NotOptimized>, &mut Random)) {
     let mut random = Random::new();
@@ -79,17 +58,16 @@ fn each(mut look: impl FnMut(&[u8], &[usize], usize, Result<Region, NotOptimized
         checks_calls: false,
     };
     for _ in 0..runs(SHORT) {
-        let (code, starts) = function(&mut random);
-        let mut read = |from: TextAddr, into: &mut [u8]| {
-            let start = (from.get() - AT) as usize;
-            into.copy_from_slice(code.get(start..start + into.len())?);
-            Some(())
-        };
-        let text = range(AT, AT + code.len() as u64);
+        let code = RandomCode::of(|| match random.next() >> 62 {
+            0 => random.any().into(),
+            _ => frequent(&mut random),
+        });
+        let mut read = |from: TextAddr, into: &mut [u8]| code.read(from, into);
+        let text = range(AT, AT + code.bytes.len() as u64);
         let mut function = Function::of(text, build, &mut read);
-        for &start in &starts {
+        for &start in &code.starts {
             let region = function.region(AT + start as u64, &Alone, &mut read);
-            look(&code, &starts, start, region, &mut random);
+            look(&code.bytes, &code.starts, start, region, &mut random);
         }
     }
 }
