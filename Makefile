@@ -36,7 +36,7 @@ distclean:
 #: make bench-quick    the rows of one hit only, against the committed figures of C
 #: make kernel         build the kernel of `make test` only
 #: make host-test      the host tests only (TEST=glob)
-#: make host-fuzz      our decoder against LLVM, iced and insn.c on 100 million strings, and its speed; boundaries,
+#: make host-fuzz      our decoder against LLVM, iced and insn.c on 100 million strings; boundaries,
 #:                     copies and emulation against iced and the CPU (SEED=n)
 #: make host-miri      host tests under Miri, which finds undefined behaviour (a pinned nightly Rust, fetched once)
 #: make kunit          boot and count the KUnit suites only (TEST=suite.case)

@@ -34,7 +34,7 @@ _SKIPPED = re.compile(r'^skipped: (.*)$')
 _BOOTED = 'each_instruction_of_a_booted_kernel'
 
 # What the tests that compare decoders, or look at kernels, say of it.
-_COUNTED = re.compile(r'^\S.*: \d+ strings, |^(speed|jumps): '
+_COUNTED = re.compile(r'^\S.*: \d+ strings, |^jumps: '
                       r'|^  \d+ (un)?explained: ')
 
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The kernel's instruction decoder as a library for the host tests: its own
- * insn.c and inat.c, compiled for user space as objtool and perf do, and two
- * functions that need no knowledge of its structures to call.
+ * insn.c and inat.c, compiled for user space as objtool and perf do, and a
+ * function that needs no knowledge of its structures to call.
  */
 #include "tools/arch/x86/lib/inat.c"
 #include "tools/arch/x86/lib/insn.c"
@@ -24,20 +24,4 @@ int insn_c_decode(const uint8_t *bytes, int size, int *displacement)
 	if (insn_rip_relative(&insn))
 		*displacement = insn_offset_displacement(&insn);
 	return insn.length;
-}
-
-/* The sum of the lengths of the instructions that SIZE bytes are made of. */
-uint64_t insn_c_walk(const uint8_t *bytes, uint64_t size)
-{
-	uint64_t at = 0;
-
-	while (at < size) {
-		struct insn insn;
-		uint64_t left = size - at;
-
-		if (insn_decode(&insn, bytes + at, left < 15 ? left : 15, INSN_MODE_64) < 0)
-			break;
-		at += insn.length;
-	}
-	return at;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The kernel's own decoder, `arch/x86/lib/insn.c`, as a judge and as what ours is measured by.
+//! The kernel's own decoder, `arch/x86/lib/insn.c`, as a judge.
 //!
 //! It is made to find the ends of valid instructions and takes most other bytes for instructions
 //! too, so it judges lengths only.
@@ -8,11 +8,9 @@
 use super::*;
 
 type Decode = unsafe extern "C" fn(*const u8, c_int, *mut c_int) -> c_int;
-type Walk = unsafe extern "C" fn(*const u8, u64) -> u64;
 
 pub(super) struct InsnC {
     decode: Decode,
-    walk: Walk,
 }
 
 impl InsnC {
@@ -20,9 +18,7 @@ impl InsnC {
         let library = Library::named_by("KPROBES_INSN_C")?;
         // SAFETY: These are the types in insn_c.c.
         let decode = unsafe { library.function::<Decode>(c"insn_c_decode") };
-        // SAFETY: As above.
-        let walk = unsafe { library.function::<Walk>(c"insn_c_walk") };
-        Some(Self { decode, walk })
+        Some(Self { decode })
     }
 
     fn ask(&self, text: &Text) -> (c_int, c_int) {
@@ -38,12 +34,6 @@ impl InsnC {
         let (its_len, place) = self.ask(text);
         let place = usize::try_from(place).ok()?;
         (usize::try_from(its_len) == Ok(len)).then_some(place)
-    }
-
-    /// Decodes one instruction after the other; how far it came.
-    pub(super) fn walk(&self, text: &[u8]) -> u64 {
-        // SAFETY: The text is as large as said.
-        unsafe { (self.walk)(text.as_ptr(), text.len() as u64) }
     }
 }
 

@@ -20,7 +20,6 @@ mod judge;
 mod library;
 mod llvm;
 mod report;
-mod speed;
 
 use crate::{
     model::{
