@@ -186,7 +186,7 @@ fn code_is_read_without_a_breakpoint() {
         unsafe { c::kprobe_original_code(code.as_mut_ptr(), place as c_ulong, 4) };
         code
     };
-    modules::load(Layout::of(place..place + 1));
+    world::module_at(place);
     let bare = read();
     assert_eq!(client::register(&clients), 0);
     assert_eq!(text::breakpoints().collect::<Vec<_>>(), [place]);

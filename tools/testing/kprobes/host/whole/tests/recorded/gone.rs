@@ -8,7 +8,7 @@ use crate::prelude::*;
 fn nobody_writes_to_text_that_goes() {
     let mut world = World::new();
     let (place, kept) = (world.place(&MOVE), world.place(&JUMP));
-    modules::load(Layout::of(place..place + 1));
+    world::module_at(place);
     let clients = client::registered([Client::at(place), Client::at(kept)]);
     world.story();
     world::go(false);

@@ -84,14 +84,6 @@ fn a_jump_comes_after_a_wait_without_locks() {
 }
 
 #[test]
-fn what_is_emulated_may_jump_as_well() {
-    let mut world = world();
-    let _clients = client::registered([Client::at(world.place(&LONG_JUMP))]);
-    assert_eq!(work(), 1);
-    assert_eq!(jumps().len(), 1);
-}
-
-#[test]
 fn hits_go_to_the_detour_from_the_queue_on() {
     let mut world = world();
     let place = world.place(&MOVES);
@@ -185,19 +177,30 @@ fn who_leaves_during_the_wait_gets_no_jump() {
 }
 
 #[test]
-fn a_handler_that_comes_during_the_wait_keeps_the_jump_out() {
-    let mut world = world();
-    let place = world.place(&MOVES);
-    let first = [Client::at(place)];
-    let second = Client::around(place);
-    assert_eq!(client::register(&first), 0);
-    during_the_wait(&second, || assert_eq!(client::other().register(), 0));
-    assert_eq!((jumps(), work()), (vec![], 0));
-    cpu::come_to(place);
-    let (before, after) = second.calls();
-    assert!(after > 0 && before == after);
-    second.unregister();
-    assert_eq!((work(), jumps()), (1, vec![place]));
+fn who_comes_during_the_wait_keeps_the_jump_out() {
+    // A handler after the instruction, and a breakpoint that the jump would be over.
+    for (offset, after) in [(0, true), (INSN, false)] {
+        let mut world = world();
+        let place = world.place(&MOVES);
+        let _first = client::registered([Client::at(place)]);
+        let at = world.name(place + offset);
+        let second = if after {
+            Client::around(at)
+        } else {
+            Client::at(at)
+        };
+        during_the_wait(&second, || assert_eq!(client::other().register(), 0));
+        assert_eq!(jumps(), []);
+        // The breakpoint's own jump is over nobody.
+        let its_own = if after { vec![] } else { vec![at] };
+        assert_eq!((work(), jumps()), (its_own.len(), its_own));
+        cpu::come_to_all();
+        let (before, calls_after) = second.calls();
+        assert_eq!(calls_after, if after { before } else { 0 });
+        assert!(before > 0);
+        second.unregister();
+        assert_eq!((work(), jumps()), (1, vec![place]));
+    }
 }
 
 #[test]
@@ -251,19 +254,6 @@ fn a_breakpoint_that_the_jump_would_be_over_takes_it_out_first() {
     assert_eq!(second[0].enable(), 0);
     world.has_told("lock [ break-a sync tail-a sync break-b sync kick ] unlock");
     client::unregister(&second);
-    assert_eq!((work(), jumps()), (1, vec![place]));
-}
-
-#[test]
-fn a_breakpoint_that_comes_during_the_wait_keeps_the_jump_out() {
-    let mut world = world();
-    let place = world.place(&MOVES);
-    let first = [Client::at(place)];
-    let second = Client::at(world.name(place + INSN));
-    assert_eq!(client::register(&first), 0);
-    during_the_wait(&second, || assert_eq!(client::other().register(), 0));
-    assert_eq!((work(), jumps()), (1, vec![place + INSN]));
-    second.unregister();
     assert_eq!((work(), jumps()), (1, vec![place]));
 }
 
@@ -361,24 +351,17 @@ fn a_flush_ends_when_nothing_is_queued() {
     assert_eq!(jumps().len(), 1);
 }
 
-/// The pieces of text that were searched for branches since this was last asked.
-fn searched() -> Vec<Range<u64>> {
-    let pieces = |event| match event {
-        Event::Searched(start, end) => Some(start..end),
-        _ => None,
-    };
-    events::history().into_iter().filter_map(pieces).collect()
+/// What of the events since this was last asked `choose` chooses.
+fn events_of<T>(choose: fn(Event) -> Option<T>) -> Vec<T> {
+    events::history().into_iter().filter_map(choose).collect()
 }
 
-#[test]
-fn text_is_searched_while_nobody_changes_it() {
-    let mut world = world();
-    let place = world.place(&MOVES);
-    let core = place..place + MOVES.len() as u64 + 1;
-    modules::load(Layout::of(core.clone()));
-    let _clients = client::registered([Client::at(place)]);
-    // It is wrong to do so without the lock.
-    assert_eq!(searched(), core::slice::from_ref(&core));
+/// The pieces of text that were searched for branches. (To do so without the lock is wrong.)
+fn searched() -> Vec<Range<u64>> {
+    events_of(|event| match event {
+        Event::Searched(start, end) => Some(start..end),
+        _ => None,
+    })
 }
 
 #[test]
@@ -387,16 +370,12 @@ fn a_function_is_decoded_once_for_a_batch() {
     let places = [world.place(&MOVES), world.place(&MOVES)];
     let inside = places.map(|place| world.name(place + 2 * INSN));
     let clients = [places[0], places[1], inside[0], inside[1]].map(Client::at);
-    let decoded = || {
-        let functions = |event| match event {
-            Event::Decoded(function) => Some(function),
-            _ => None,
-        };
-        let decoded = events::history().into_iter().filter_map(functions);
-        decoded.collect::<Vec<_>>()
-    };
     assert_eq!(client::register(&clients), 0);
-    assert_eq!(decoded(), places);
+    let decoded = events_of(|event| match event {
+        Event::Decoded(function) => Some(function),
+        _ => None,
+    });
+    assert_eq!(decoded, places);
 }
 
 /// Two functions of a module, with a gap before each.
@@ -432,7 +411,7 @@ fn a_module_is_searched_once_while_nothing_happens_to_it() {
     modules::load(layout.clone());
     assert_eq!([times(first), times(second)], [1, 0]);
     // Something happens to another one.
-    modules::load(Layout::of(other..other + 1));
+    world::module_at(other);
     world::go(false);
     modules::load(layout);
     assert_eq!(times(first), 0);
@@ -461,15 +440,14 @@ fn nobody_writes_to_text_that_goes() {
     let (place, first) = jumped(&mut world);
     let queued = world.place(&MOVES);
     let second = [Client::at(queued)];
-    let layout = |place| Layout::of(place..place + 1);
-    modules::load(layout(queued));
+    world::module_at(queued);
     assert_eq!(client::register(&second), 0);
     during_the_wait(&second[0], || {
         world::go(false);
         text::come_again(client::other().place());
     });
     assert_eq!(jumps(), [place]);
-    modules::load(layout(place));
+    world::module_at(place);
     world.story();
     world::go(false);
     world.has_told("lock unlock");
@@ -486,26 +464,18 @@ fn nobody_writes_to_text_that_goes() {
 fn a_forgotten_probe_leaves_its_jump_before_its_module() {
     let mut world = world();
     let (_, forgotten) = jumped(&mut world);
-    let memory = forgotten[0].as_c() as u64;
-    modules::load(Layout::of(memory..memory + 1));
-    world::go(false);
+    world::forget_with_module(&forgotten);
     world.has_told("lock [ break-a sync tail-a sync mend-a sync ] unlock wait free tasks tasks");
-    client::forget(&forgotten);
 }
 
 #[test]
 fn a_forgotten_probe_makes_room_for_a_jump() {
     let mut world = world();
     let place = world.place(&MOVES);
-    let first = [Client::at(place)];
-    let forgotten = [Client::at(world.name(place + INSN))];
-    assert_eq!(client::register(&first), 0);
-    assert_eq!(client::register(&forgotten), 0);
+    let _first = client::registered([Client::at(place)]);
+    let forgotten = client::registered([Client::at(world.name(place + INSN))]);
     assert_eq!((work(), jumps()), (1, vec![place + INSN]));
-    let memory = forgotten[0].as_c() as u64;
-    modules::load(Layout::of(memory..memory + 1));
-    world::go(false);
-    client::forget(&forgotten);
+    world::forget_with_module(&forgotten);
     assert_eq!((work(), jumps()), (1, vec![place]));
 }
 
@@ -656,11 +626,12 @@ fn hits_by_a_jump_while_another_hit_is_handled_are_missed() {
 #[test]
 fn the_list_tells_of_jumps_from_the_queue_on() {
     let mut world = world();
-    let clients = [Client::at(world.place(&MOVES))];
+    // One that is emulated.
+    let clients = [Client::at(world.place(&LONG_JUMP))];
     let shown = || files::list().contains("[OPTIMIZED]");
     assert_eq!(client::register(&clients), 0);
     assert!(shown());
-    work();
+    assert_eq!((work(), jumps().len()), (1, 1));
     assert!(shown());
     allow(false);
     assert!(!shown());

@@ -73,9 +73,7 @@ fn what_is_not_armed_goes_without_waiting_for_cpus() {
     let others: Vec<_> = (0..65).map(|_| Client::at(world.place(&MOVE))).collect();
     assert_eq!(client::register(&others), 0);
     client::unregister(&others);
-    while rcu_tasks::waiting() != 0 {
-        rcu_tasks::grace_period();
-    }
+    world::wait_for_tasks();
     assert!(text::pages() > pages);
     events::history();
     client::unregister(&clients);
@@ -218,9 +216,7 @@ fn a_copy_that_is_left_by_itself_waits_for_tasks() {
     let first = written();
     // A task may still be in it.
     assert_ne!(written(), first);
-    while rcu_tasks::waiting() != 0 {
-        rcu_tasks::grace_period();
-    }
+    world::wait_for_tasks();
     assert_eq!(written(), first);
     assert!(text::is_copy(first));
 }
@@ -256,9 +252,7 @@ fn copies_that_wait_for_tasks_are_bounded() {
     cpu::come_to(place);
     assert_eq!(clients[0].missed(), 0);
     client::unregister(&clients);
-    while rcu_tasks::waiting() != 0 {
-        rcu_tasks::grace_period();
-    }
+    world::wait_for_tasks();
     // The next one goes on by itself again, and leaves a page for itself and the others.
     let (left, goes_on) = comes_and_goes();
     assert!(left <= 2 && goes_on);

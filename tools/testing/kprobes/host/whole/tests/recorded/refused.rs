@@ -191,7 +191,7 @@ fn a_place_that_ftrace_kept_is_left_with_the_next() {
 fn text_that_goes_takes_its_places_with_it() {
     let mut world = World::new();
     let (goes, next) = (world.traced(), world.traced());
-    modules::load(Layout::of(goes..goes + 1));
+    world::module_at(goes);
     let clients = client::registered([Client::at(goes)]);
     faults::refuse(Call::FtraceUnregister, 0);
     world::go(false);

@@ -383,17 +383,16 @@ fn quiet() -> World {
     world
 }
 
-/// The same, and a function, whose first instruction has no copy.
-fn quiet_function() -> (World, u64) {
+/// The same, and a function.
+fn quiet_at(insn: &[u8]) -> (World, u64) {
     let mut world = quiet();
-    let function = world.place(&JUMP);
+    let function = world.place(insn);
     (world, function)
 }
 
 /// The same, and a function that a client's return probe is at, for so many calls at a time.
 fn registered(calls: c_int) -> (World, u64, Client) {
-    let mut world = quiet();
-    let function = world.place(&cpu::MOVE);
+    let (world, function) = quiet_at(&MOVE);
     let client = Client::of(function, calls);
     assert_eq!(client.register(), 0);
     (world, function, client)
@@ -437,8 +436,7 @@ fn calls_of_tasks_nest_and_mix() {
 
 #[test]
 fn several_probes_watch_one_call() {
-    let mut world = quiet();
-    let function = world.place(&cpu::MOVE);
+    let (_world, function) = quiet_at(&MOVE);
     let clients = [1, 2, 3].map(|calls| Client::of(function, calls));
     let all = [&clients[0], &clients[1], &clients[2]];
     assert_eq!(register(&all), 0);
@@ -542,8 +540,7 @@ fn a_store_stays_until_its_last_call_is_over() {
 
 #[test]
 fn one_that_cannot_be_registered_takes_the_others_back() {
-    let mut world = quiet();
-    let function = world.place(&cpu::MOVE);
+    let (_world, function) = quiet_at(&MOVE);
     let good = Client::of(function, 10);
     let bad = Client::of(function + 1, 10);
     for batch in [[&good, &bad], [&bad, &good], [&good, &good]] {
@@ -555,8 +552,7 @@ fn one_that_cannot_be_registered_takes_the_others_back() {
 
 #[test]
 fn memory_that_is_refused_leaves_nothing() {
-    let mut world = quiet();
-    let function = world.place(&cpu::MOVE);
+    let (_world, function) = quiet_at(&MOVE);
     let client = Client::of(function, 100);
     let mut refused = 0;
     loop {
@@ -681,8 +677,7 @@ fn call() {
 
 #[test]
 fn tasks_call_at_every_moment() {
-    let mut world = quiet();
-    let function = world.place(&cpu::MOVE);
+    let (_world, function) = quiet_at(&MOVE);
     let meanwhile = Box::leak(Box::new(Meanwhile {
         function,
         client: Client::of(function, 2),

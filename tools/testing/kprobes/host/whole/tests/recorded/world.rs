@@ -121,17 +121,34 @@ fn name(user: bool) -> &'static str {
     }
 }
 
+/// There is a module with this byte.
+pub fn module_at(byte: u64) {
+    modules::load(Layout::of(byte..byte + 1));
+}
+
+/// The module that a client's probe is in goes, and the client forgets it.
+pub fn forget_with_module(clients: &[Client; 1]) {
+    module_at(clients[0].as_c() as u64);
+    go(false);
+    client::forget(clients);
+}
+
 /// The module goes, or what was for its beginning.
 pub fn go(init_only: bool) {
     // SAFETY: The module of this kernel.
     unsafe { c::rust_kprobes_text_gone(modules::as_c(), init_only) };
 }
 
-/// Lets what waits for tasks happen, and forgets what a test wanted to fail.
-fn tidy() {
+/// Lets what waits for tasks happen.
+pub fn wait_for_tasks() {
     while rcu_tasks::waiting() != 0 {
         rcu_tasks::grace_period();
     }
+}
+
+/// The same, and forgets what a test wanted to fail.
+fn tidy() {
+    wait_for_tasks();
     faults::none();
     modules::unload();
 }

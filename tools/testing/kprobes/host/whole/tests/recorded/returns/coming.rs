@@ -48,8 +48,7 @@ fn hit() {
 
 /// Unregisters the first probe, alone or as one of several, under hits.
 fn goes_under_hits(others: usize) {
-    let mut world = quiet();
-    let function = world.place(&cpu::MOVE);
+    let (mut world, function) = quiet_at(&MOVE);
     let mut hits = Hits {
         function,
         client: Client::of(function, 4),
@@ -153,8 +152,7 @@ fn those_behind_a_refused_one_are_as_they_were() {
 
 #[test]
 fn a_later_chunk_that_is_refused_takes_the_ones_before_back() {
-    let mut world = quiet();
-    let function = world.place(&cpu::MOVE);
+    let (_world, function) = quiet_at(&MOVE);
     let mut clients: Vec<_> = (0..300).map(|_| with_garbage(function)).collect();
     clients.push(with_garbage(function + 1));
     clients.push(with_garbage(function));
@@ -182,8 +180,7 @@ fn unregister_with(client: &Client, rh: *mut rethook) {
 
 #[test]
 fn what_is_not_registered_leaves_nobodys_store() {
-    let mut world = quiet();
-    let function = world.place(&cpu::MOVE);
+    let (_world, function) = quiet_at(&MOVE);
     let (client, other) = (Client::of(function, 1), Client::of(function + 1, 1));
     assert_eq!(client.register(), 0);
     // A copy of one that is registered, and anything else.

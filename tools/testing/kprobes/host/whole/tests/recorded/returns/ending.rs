@@ -6,8 +6,7 @@ use super::*;
 
 #[test]
 fn a_hit_that_is_handled_goes_on_after_a_return() {
-    let mut world = quiet();
-    let function = world.place(&cpu::MOVE);
+    let (_world, function) = quiet_at(&MOVE);
     let (client, other) = (Client::of(function, 1), Client::of(function, 1));
     assert_eq!(client.register(), 0);
     let mut task = Caller::new();

@@ -111,7 +111,7 @@ fn after_each_wave_there_is_room_for_it() {
             (1, many),
             (4, many),
         ] {
-            let (_world, function) = quiet_function();
+            let (_world, function) = quiet_at(&JUMP);
             each_wave(steps, cpus, |steps| {
                 events::history();
                 let store = Store::new(function, start, cpus, data);
@@ -146,7 +146,7 @@ const WAVE: usize = if cfg!(miri) { 100 } else { 1000 };
 
 #[test]
 fn a_second_wave_of_a_thousand_loses_none() {
-    let (_world, function) = quiet_function();
+    let (_world, function) = quiet_at(&JUMP);
     let mut state = 0x5eed;
     for round in 0..if cfg!(miri) { 3 } else { 400 } {
         let cpus = [1, 2, 4, 64][round % 4];
@@ -204,7 +204,7 @@ fn stream(store: &Store, calls: usize, length: usize, tends: impl Fn(usize) -> b
 #[test]
 #[cfg(not(miri))]
 fn calls_that_follow_each_other_do_not_add_up() {
-    let (_world, function) = quiet_function();
+    let (_world, function) = quiet_at(&JUMP);
     for length in [11, 20, 100, 1000] {
         // However late the worker comes, and however many are lost until then.
         for late in [0, 100, 10_000, 50_000] {
@@ -237,7 +237,7 @@ fn drips(store: &Store, count: usize) -> usize {
 
 #[test]
 fn what_is_lost_one_by_one_adds_one_and_nothing_at_the_bound() {
-    let (_world, function) = quiet_function();
+    let (_world, function) = quiet_at(&JUMP);
     let times = if cfg!(miri) { 100 } else { 100_000 };
     for bound in [4096, 10] {
         let store = Store::new(function, 10, 2, 0);
@@ -261,7 +261,7 @@ fn what_is_lost_one_by_one_adds_one_and_nothing_at_the_bound() {
 #[test]
 #[cfg(not(miri))]
 fn a_store_that_is_large_enough_stays_as_it_is() {
-    let (_world, function) = quiet_function();
+    let (_world, function) = quiet_at(&JUMP);
     let mut state = 0xd219;
     for _ in 0..20 {
         let store = Store::new(function, 10, 4, 0);
