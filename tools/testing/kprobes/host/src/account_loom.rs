@@ -15,10 +15,7 @@
 //! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
-    loom_kit::{
-        self,
-        *, //
-    },
+    loom_kit::*,
     pool::{
         account::{
             Account,
@@ -250,7 +247,7 @@ fn race<const JOBS: usize>(before: fn(&World), jobs: [fn(&World); JOBS]) {
         before(&world);
         world
     };
-    loom_kit::race(Some(3), world, jobs, move |world, _| {
+    run_race(Some(3), world, jobs, move |world, _| {
         // Nobody reads any more, so what it has waited for is over, each time.
         (0..2).for_each(|_| world.tend());
         let freed = world.worker.lock().unwrap().freed;

@@ -114,7 +114,7 @@ impl Drop for Reading {
 
 /// Runs the jobs at once in every order in which each is interrupted at most so often, for every
 /// order in which memory may show the stores. `end` judges what they return.
-pub(crate) fn race<W, T, const JOBS: usize>(
+pub(crate) fn run_race<W, T, const JOBS: usize>(
     interrupted: Option<usize>,
     world: impl Fn() -> Arc<W> + Send + Sync + 'static,
     jobs: [fn(&W) -> T; JOBS],

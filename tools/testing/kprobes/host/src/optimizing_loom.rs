@@ -15,10 +15,7 @@
 //! the same queue. One thing at a time is done wrongly, to prove that each model can fail at all.
 
 use crate::{
-    loom_kit::{
-        self,
-        *, //
-    },
+    loom_kit::*,
     model::{
         addr::TextAddr,
         opt_state::{
@@ -276,7 +273,7 @@ fn race<const JOBS: usize>(before: Job, jobs: [Job; JOBS]) {
             world
         };
         let interrupted = (JOBS > 2).then_some(3);
-        loom_kit::race(interrupted, world, jobs, |world, _| world.end());
+        run_race(interrupted, world, jobs, |world, _| world.end());
     }
 }
 

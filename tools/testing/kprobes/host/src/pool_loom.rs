@@ -10,10 +10,7 @@
 //! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
-    loom_kit::{
-        self,
-        *, //
-    },
+    loom_kit::*,
     pool::{
         search::{
             self,
@@ -99,7 +96,7 @@ fn race<const JOBS: usize>(
         before(&world);
         world
     };
-    loom_kit::race(Some(interrupted), world, jobs, move |world, _| {
+    run_race(Some(interrupted), world, jobs, move |world, _| {
         if !is_weak("add") {
             let free: u32 = world.0.iter().map(|store| store.free.len()).sum();
             let all: u32 = world.0.iter().map(|store| store.cells.len() as u32).sum();

@@ -16,10 +16,7 @@
 //! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
-    loom_kit::{
-        self,
-        *, //
-    },
+    loom_kit::*,
     slot::{
         atomics::{
             Flag,
@@ -249,7 +246,7 @@ fn race<const JOBS: usize>(before: fn(&World), jobs: [fn(&World); JOBS]) {
         before(&world);
         world
     };
-    loom_kit::race(Some(3), world, jobs, |world, _| world.end());
+    run_race(Some(3), world, jobs, |world, _| world.end());
 }
 
 jobs! {

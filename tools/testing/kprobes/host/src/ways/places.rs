@@ -6,88 +6,77 @@ use super::*;
 
 const SHORT: usize = 300_000;
 
-/// Does what `bytes` at [`AT`] do, after which nothing may be missing.
-fn run(op: Op, len: usize, machine: &mut Machine) {
-    let next = TextAddr::new(AT + len as u64);
-    assert_eq!(emulate(&op, next, machine), Ok(()));
+/// Shows what of the random instructions of `make` is emulated: the bytes, what they are for iced,
+/// their length, and a machine before and after. `change` comes before.
+fn each(
+    make: fn(&mut Random) -> [u8; MAX_INSN],
+    change: fn(&mut Machine, &mut Random),
+    mut look: impl FnMut(&[u8], &Instruction, usize, &Machine, &Machine),
+) {
+    let mut random = Random::new();
+    for _ in 0..runs(SHORT) {
+        let bytes = make(&mut random);
+        let (Some(theirs), Some((op, len))) = (iced(&bytes, AT), op(&bytes)) else {
+            continue;
+        };
+        let mut before = Machine::random(&mut random);
+        change(&mut before, &mut random);
+        let mut after = before.clone();
+        let next = TextAddr::new(AT + len as u64);
+        assert_eq!(emulate(&op, next, &mut after), Ok(()));
+        look(&bytes, &theirs, len, &before, &after);
+    }
 }
 
 #[test]
 fn indirect_branches_read_what_iced_says() {
-    let mut random = Random::new();
     let mut seen = 0;
-    for _ in 0..runs(SHORT) {
-        let bytes = random.indirect();
-        let (Some(theirs), Some((op, len))) = (iced(&bytes, AT), op(&bytes)) else {
-            continue;
-        };
-        let before = Machine::random(&mut random);
-        let mut after = before.clone();
-        run(op, len, &mut after);
-        let operand = before.operand(&theirs);
-        assert_eq!(after.loaded.get(), operand, "{bytes:02x?}");
-        let to = operand
-            .map(word)
-            .unwrap_or_else(|| before.registers[theirs.op0_register().full_register().number()]);
-        assert_eq!(after.ip, to, "{bytes:02x?}");
-        let is_call = theirs.mnemonic() == Mnemonic::Call;
-        assert_eq!(
-            after.pushed,
-            is_call.then_some(AT + len as u64),
-            "{bytes:02x?}"
-        );
-        seen += 1;
-    }
+    each(
+        Random::indirect,
+        |_, _| (),
+        |bytes, theirs, len, before, after| {
+            let operand = before.operand(theirs);
+            assert_eq!(after.loaded.get(), operand, "{bytes:02x?}");
+            let register = || before.registers[theirs.op0_register().full_register().number()];
+            assert_eq!(
+                after.ip,
+                operand.map_or_else(register, word),
+                "{bytes:02x?}"
+            );
+            let is_call = theirs.mnemonic() == Mnemonic::Call;
+            let pushed = is_call.then_some(AT + len as u64);
+            assert_eq!(after.pushed, pushed, "{bytes:02x?}");
+            seen += 1;
+        },
+    );
     assert!(seen > runs(SHORT) / 2, "{seen}");
 }
 
 #[test]
-fn direct_branches_lead_where_iced_says() {
-    let mut random = Random::new();
-    let mut seen = [0; 4];
-    for _ in 0..runs(SHORT) {
-        let bytes = random.any();
-        let (Some(theirs), Some((op, len))) = (iced(&bytes, AT), op(&bytes)) else {
-            continue;
-        };
+fn direct_branches_lead_and_stacks_move_as_iced_says() {
+    let (mut seen, mut moves) = ([0; 4], 0);
+    let change = |machine: &mut Machine, random: &mut Random| {
+        // Few counts of loops are near their end.
+        machine.registers[1] = random.one_of(&[0, 1, 2, 1 << 32, u64::MAX]);
+    };
+    each(Random::any, change, |bytes, theirs, len, before, after| {
+        let moved = after.sp().wrapping_sub(before.sp());
+        let expected = theirs.stack_pointer_increment() as i64 as u64;
+        assert_eq!(moved, expected, "{bytes:02x?}");
+        moves += 1;
         let (kind, always) = match theirs.flow_control() {
             FlowControl::UnconditionalBranch => (0, true),
             FlowControl::Call => (1, true),
             FlowControl::ConditionalBranch => (2, false),
-            _ => continue,
+            _ => return,
         };
-        let mut machine = Machine::random(&mut random);
-        // Few counts of loops are near their end.
-        machine.registers[1] = random.one_of(&[0, 1, 2, 1 << 32, u64::MAX]);
-        run(op, len, &mut machine);
-        let jumped = machine.ip == theirs.near_branch64();
-        assert!(
-            jumped || !always && machine.ip == AT + len as u64,
-            "{bytes:02x?}"
-        );
+        let jumped = after.ip == theirs.near_branch64();
+        let goes_on = !always && after.ip == AT + len as u64;
+        assert!(jumped || goes_on, "{bytes:02x?}");
         seen[kind + usize::from(kind == 2 && !jumped)] += 1;
-    }
+    });
     assert!(seen.iter().all(|&count| count > 100), "{seen:?}");
-}
-
-#[test]
-fn stack_moves_as_iced_says() {
-    let mut random = Random::new();
-    let mut seen = 0;
-    for _ in 0..runs(SHORT) {
-        let bytes = random.any();
-        let (Some(theirs), Some((op, len))) = (iced(&bytes, AT), op(&bytes)) else {
-            continue;
-        };
-        let before = Machine::random(&mut random);
-        let mut after = before.clone();
-        run(op, len, &mut after);
-        let moved = after.sp().wrapping_sub(before.sp());
-        let expected = theirs.stack_pointer_increment() as i64 as u64;
-        assert_eq!(moved, expected, "{bytes:02x?}");
-        seen += 1;
-    }
-    assert!(seen > runs(SHORT) / 50, "{seen}");
+    assert!(moves > runs(SHORT) / 50, "{moves}");
 }
 
 #[test]
