@@ -11,33 +11,14 @@
 
 use crate::{
     loom_kit::*,
-    shared::{
-        armed::{
-            Armed,
-            State, //
-        },
-        atomics::Atomic,
+    shared::armed::{
+        Armed,
+        State, //
     },
 };
 
-struct Byte(AtomicU8);
-
-impl Atomic<u8> for Byte {
-    fn new(value: u8) -> Self {
-        Self(AtomicU8::new(value))
-    }
-
-    fn load(&self, order: Ordering) -> u8 {
-        self.0.load(unless_weak("load", order))
-    }
-
-    fn store(&self, value: u8, order: Ordering) {
-        self.0.store(value, unless_weak("store", order));
-    }
-}
-
 struct World {
-    state: State<Byte>,
+    state: State<Plain<AtomicU8>>,
     /// What it is armed for.
     purpose: Watched,
     /// Is the place called from: watching, changing?

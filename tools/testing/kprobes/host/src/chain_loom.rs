@@ -106,29 +106,13 @@ impl Atomic<bool> for Noted {
     }
 }
 
-struct Word(AtomicU32);
-
-impl Atomic<u32> for Word {
-    fn new(value: u32) -> Self {
-        Self(AtomicU32::new(value))
-    }
-
-    fn load(&self, order: Ordering) -> u32 {
-        self.0.load(order)
-    }
-
-    fn store(&self, value: u32, order: Ordering) {
-        self.0.store(value, order);
-    }
-}
-
 /// It is not to be called.
 const DISABLED: u32 = 1;
 
 struct Probe {
     number: usize,
     older: Link,
-    flags: Flags<Word>,
+    flags: Flags<Plain<AtomicU32>>,
     there: Watched,
     handlers: Watched,
 }
@@ -371,10 +355,9 @@ struct Race {
 impl Race {
     /// Runs it in every order, for every order in which memory may show the stores.
     fn run(self) {
-        let mut model = loom::model::Builder::new();
         // Only orders in which each thread is interrupted at most so often: all would take minutes.
-        model.preemption_bound = Some(if self.hits > 1 { 2 } else { 3 });
-        model.check(move || self.once());
+        let interrupted = if self.hits > 1 { 2 } else { 3 };
+        run_model(Some(interrupted), move || self.once());
     }
 
     fn once(self) {

@@ -4,7 +4,10 @@
 
 #![allow(unused_imports)]
 
-use crate::pool::word::Word;
+use crate::{
+    pool::word::Word,
+    shared::atomics::Atomic, //
+};
 pub(crate) use core::ptr;
 pub(crate) use loom::{
     cell::UnsafeCell,
@@ -112,6 +115,14 @@ impl Drop for Reading {
     }
 }
 
+/// Runs `once` in every order of its threads in which each is interrupted at most so often, for
+/// every order in which memory may show the stores.
+pub(crate) fn run_model(interrupted: Option<usize>, once: impl Fn() + Send + Sync + 'static) {
+    let mut model = Builder::new();
+    model.preemption_bound = interrupted;
+    model.check(once);
+}
+
 /// Runs the jobs at once in every order in which each is interrupted at most so often, for every
 /// order in which memory may show the stores. `end` judges what they return.
 pub(crate) fn run_race<W, T, const JOBS: usize>(
@@ -123,9 +134,7 @@ pub(crate) fn run_race<W, T, const JOBS: usize>(
     W: Send + Sync + 'static,
     T: 'static,
 {
-    let mut model = Builder::new();
-    model.preemption_bound = interrupted;
-    model.check(move || {
+    run_model(interrupted, move || {
         let world = world();
         let threads = jobs.map(|job| {
             let world = world.clone();
@@ -204,3 +213,25 @@ impl Word for PoolWord {
         self.0.fetch_add(value, unless_weak("add", Release));
     }
 }
+
+/// An atomic whose loads and stores have the orders that are asked for, unless they are weakened.
+pub(crate) struct Plain<T>(T);
+
+macro_rules! plain {
+    ($($atomic:ty: $value:ty),*) => {$(
+        impl Atomic<$value> for Plain<$atomic> {
+            fn new(value: $value) -> Self {
+                Self(<$atomic>::new(value))
+            }
+
+            fn load(&self, order: Ordering) -> $value {
+                self.0.load(unless_weak("load", order))
+            }
+
+            fn store(&self, value: $value, order: Ordering) {
+                self.0.store(value, unless_weak("store", order));
+            }
+        }
+    )*};
+}
+plain!(AtomicU8: u8, AtomicU32: u32);

@@ -416,9 +416,7 @@ fn flush(world: &World) {
 /// Somebody waits for nothing to be queued, in the way that `waits` does, while another one makes a
 /// place leave and come back, and when that one is done.
 fn worked(waits: Job) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(move || {
+    run_model(Some(3), move || {
         let world = World::new(false);
         let run = |job: Job| {
             let world = world.clone();

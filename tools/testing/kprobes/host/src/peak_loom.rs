@@ -168,9 +168,7 @@ impl World {
 
 /// A call on each of other CPUs, while the worker comes twice, and one when it has nothing to do.
 fn wave<const CPUS: usize>(interrupted: usize) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(interrupted);
-    model.check(move || {
+    run_model(Some(interrupted), move || {
         let world = World::new();
         let threads = [(); CPUS].map(|()| {
             let world = world.clone();

@@ -292,11 +292,9 @@ struct Race {
 impl Race {
     /// Runs it in every order, for every order in which memory may show the stores.
     fn run(self) {
-        let mut model = loom::model::Builder::new();
         // With two readers, only orders in which each thread is interrupted at most three times:
         // all would take minutes.
-        model.preemption_bound = (self.readers > 1).then_some(3);
-        model.check(move || self.once());
+        run_model((self.readers > 1).then_some(3), move || self.once());
     }
 
     fn once(self) {

@@ -156,24 +156,8 @@ pub struct module {
 }
 
 /// The one module that there may be.
-pub(crate) static mut the_module: module = module {
-    state: 0,
-    name: [0; MODULE_NAME_LEN],
-    mem: [module_memory {
-        base: null_mut(),
-        size: 0,
-    }; 2],
-    kprobes_text_start: null_mut(),
-    kprobes_text_size: 0,
-    noinstr_text_start: null_mut(),
-    noinstr_text_size: 0,
-    kprobe_blacklist: null_mut(),
-    num_kprobe_blacklist: 0,
-    extable: null_mut(),
-    num_exentries: 0,
-    bug_table: null_mut(),
-    num_bugs: 0,
-};
+// SAFETY: Numbers, and pointers that may be NULL.
+pub(crate) static mut the_module: module = unsafe { core::mem::zeroed() };
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -260,21 +244,20 @@ pub static mut __stop_kprobe_blacklist: [c_ulong; 0] = [];
 
 /// The stretches of addresses that the Rust kprobes take for sections of the kernel.
 pub(crate) fn sections() -> impl Iterator<Item = Range<u64>> {
-    let addr = |symbol: *const [c_char; 1]| symbol.addr() as u64;
     let bounds = [
-        (addr(&raw const __init_begin), addr(&raw const __init_end)),
+        (&raw const __init_begin, &raw const __init_end),
         (
-            addr(&raw const __kprobes_text_start),
-            addr(&raw const __kprobes_text_end),
+            &raw const __kprobes_text_start,
+            &raw const __kprobes_text_end,
         ),
         (
-            addr(&raw const __noinstr_text_start),
-            addr(&raw const __noinstr_text_end),
+            &raw const __noinstr_text_start,
+            &raw const __noinstr_text_end,
         ),
-        (
-            addr(&raw const __entry_text_start),
-            addr(&raw const __entry_text_end),
-        ),
+        (&raw const __entry_text_start, &raw const __entry_text_end),
     ];
-    bounds.into_iter().map(|(start, end)| start..end)
+    let section = |(start, end): (*const [c_char; 1], *const [c_char; 1])| {
+        start.addr() as u64..end.addr() as u64
+    };
+    bounds.into_iter().map(section)
 }
