@@ -143,7 +143,7 @@ def _storm() -> list[Result]:
 _TESTS: dict[str, Callable[[], list[Result]]] = {
     'check': lambda: maketest.checks(),
     'host-test': lambda: maketest.host_tests(),
-    'host-fuzz': host.fuzz, 'host-bench': host.bench,
+    'host-fuzz': host.fuzz,
     'host-miri': miri_tests, 'storm': _storm, 'coverage': coverage_tests,
     'kunit': lambda: _of_a_guest('kunit'),
     'selftest': lambda: _of_a_guest('guest'),
