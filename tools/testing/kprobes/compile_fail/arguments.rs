@@ -59,15 +59,11 @@ impl EntryHandler for Reads {
 
 #[cfg(not(refused))]
 #[kernel::kprobes::kprobe(symbol = "wake_up_process")]
-fn on_wake_up(address: *const u8) {
-    let _ = address;
-}
+fn on_wake_up(address: *const u8) {}
 
 #[cfg(refused)]
 #[kernel::kprobes::kprobe(symbol = "wake_up_process")]
-fn on_wake_up(address: [u8; 4]) {
-    let _ = address;
-}
+fn on_wake_up(address: [u8; 4]) {}
 
 struct Mine(usize);
 

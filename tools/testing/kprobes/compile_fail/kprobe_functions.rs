@@ -35,14 +35,10 @@
 use kernel::kprobes::*;
 
 #[kprobe(symbol = "msleep")]
-fn on_sleep(state: &u64, call: &Entry<'_>, milliseconds: u32, name: *const u8) {
-    let _ = (state, call, milliseconds, name);
-}
+fn on_sleep(state: &u64, call: &Entry<'_>, milliseconds: u32, name: *const u8) {}
 
 #[kprobe(symbol = "usleep_range_state")]
-fn on_first(state: &u64, least: usize, _: ...) {
-    let _ = (state, least);
-}
+fn on_first(state: &u64, least: usize, _: ...) {}
 
 #[cfg(refused)]
 mod refused {
@@ -74,24 +70,16 @@ mod refused {
     }
 
     #[kprobe(symbol = "msleep")]
-    fn has_a_reference(state: &u64, milliseconds: u32, name: &u8) {
-        let _ = (state, milliseconds, name);
-    }
+    fn has_a_reference(state: &u64, milliseconds: u32, name: &u8) {}
 
     #[kprobe(symbol = "msleep")]
-    fn wants_the_call_last(milliseconds: u32, call: &Entry<'_>) {
-        let _ = (milliseconds, call);
-    }
+    fn wants_the_call_last(milliseconds: u32, call: &Entry<'_>) {}
 
     #[kprobe(symbol = "msleep")]
-    fn wants_the_call_first(call: &Entry<'_>, state: &u64) {
-        let _ = (call, state);
-    }
+    fn wants_the_call_first(call: &Entry<'_>, state: &u64) {}
 
     #[kprobe(symbol = "msleep")]
-    fn wants_another_call(call: &Hit<'_>) {
-        let _ = call;
-    }
+    fn wants_another_call(call: &Hit<'_>) {}
 
     #[kprobe]
     fn says_nothing() {}

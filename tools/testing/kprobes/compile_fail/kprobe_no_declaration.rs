@@ -11,15 +11,11 @@ use kernel::{bindings, kprobes::*, prelude::*, uaccess::UserPtr};
 
 #[cfg(not(refused))]
 #[kprobe(function = bindings::filp_open)]
-fn on_open(name: UserPtr, flags: c_int, mode: bindings::umode_t) {
-    let _ = (name.as_const_ptr(), flags, mode);
-}
+fn on_open(name: UserPtr, flags: c_int, mode: bindings::umode_t) {}
 
 #[cfg(refused)]
 #[kprobe(function = bindings::do_sys_openat2)]
-fn on_open(dfd: c_int, name: UserPtr, how: *const bindings::open_how) {
-    let _ = (dfd, name.as_const_ptr(), how);
-}
+fn on_open(dfd: c_int, name: UserPtr, how: *const bindings::open_how) {}
 
 #[cfg(refused)]
 struct Opens;
@@ -27,11 +23,7 @@ struct Opens;
 #[cfg(refused)]
 #[kretprobe(function = kernel::bindings::do_sys_openat2)]
 impl Opens {
-    fn enter(dfd: c_int, name: UserPtr, how: *const bindings::open_how) {
-        let _ = (dfd, name.as_const_ptr(), how);
-    }
+    fn enter(dfd: c_int, name: UserPtr, how: *const bindings::open_how) {}
 
-    fn leave(descriptor: c_int) {
-        let _ = descriptor;
-    }
+    fn leave(descriptor: c_int) {}
 }

@@ -28,9 +28,7 @@ impl Both {
         1
     }
 
-    fn leave(kept: u32, value: i32) {
-        let _ = (kept, value);
-    }
+    fn leave(kept: u32, value: i32) {}
 }
 
 fn uses(here: &ProcessContext) -> Result<ReturnProbe<Both>, Refused> {
@@ -61,9 +59,7 @@ mod refused {
 
     #[kretprobe]
     impl SaysNothing {
-        fn enter(state: &u64, _: ...) {
-            let _ = state;
-        }
+        fn enter(state: &u64, _: ...) {}
 
         fn leave() {}
     }
