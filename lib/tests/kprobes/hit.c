@@ -25,11 +25,8 @@ static void H1_handlers_are_not_preempted(struct kunit *test)
 
 static void H2_post_handler_follows(struct kunit *test)
 {
-	struct counted probe = COUNTED_AT(TARGET);
-
-	with_after(&probe);
+	PROBE_AT(probe, TARGET, AFTER);
 	probe.flags_after = 1;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
 	KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
 	EXPECT_HITS(probe, 1, 1);
 	KUNIT_EXPECT_LT(test, probe.turn_before, probe.turn_after);
@@ -39,7 +36,6 @@ static void H2_post_handler_follows(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, (void *)probe.ip_before, probe.kp.addr + 1);
 	KUNIT_EXPECT_PTR_EQ(test, (void *)probe.ip_after, probe.kp.addr + 5);
 #endif
-	unregister_kprobe(&probe.kp);
 }
 
 static void H2_post_handler_alone(struct kunit *test)
@@ -90,28 +86,22 @@ static int go_to_the_other(struct kprobe *kp, struct pt_regs *regs)
 /* Instead of a function runs another one, as error injection wants it. */
 static void H3_other_path_through_ftrace(struct kunit *test)
 {
-	struct counted newer = COUNTED_AT(TARGET);
 	int post;
 
 	PROBE_AT(older, TARGET);
 	/* The second one would be damage for C (defect D2). */
 	for (post = 0; post <= IS_ENABLED(CONFIG_RUST_KPROBES); post++) {
-		anew(&newer);
-		newer.kp.pre_handler = go_to_the_other;
-		if (post)
-			with_after(&newer);
-		KUNIT_ASSERT_EQ(test, register_kprobe(&newer.kp), 0);
+		PROBE_AT(newer, TARGET, .pre_handler = go_to_the_other,
+			 .post_handler = post ? clauses_after : NULL);
 		KUNIT_EXPECT_EQ(test, clauses_call(1), 3);
 		EXPECT_HITS(newer, 1, 0);
 		KUNIT_EXPECT_EQ(test, older.before, post);
-		unregister_kprobe(&newer.kp);
+		take_out(&newer);
 		KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
 		KUNIT_EXPECT_EQ(test, older.before, post + 1);
 	}
 }
-#endif
 
-#ifdef CONFIG_X86_64
 static struct kprobe * __percpu *running_kprobe;
 
 struct running {
@@ -169,8 +159,6 @@ static struct kunit_case hit_cases[] = {
 	KUNIT_CASE(H4_hits_in_handlers_are_missed),
 #ifdef CONFIG_X86_64
 	KUNIT_CASE(H3_other_path_through_ftrace),
-#endif
-#ifdef CONFIG_X86_64
 	KUNIT_CASE(M5_running_probe_tells_where),
 #endif
 	{}

@@ -122,11 +122,10 @@ static void each(struct kunit *test, void (*look)(struct kunit *test,
 						  const struct kind *kind,
 						  struct jprobe *jp))
 {
-	int kind, handler;
+	int handler;
 
-	for (kind = 0; kind < KINDS; kind++) {
+	FOR_EACH_KIND(of) {
 		for (handler = 0; handler < ARRAY_SIZE(handlers); handler++) {
-			const struct kind *of = &clauses_kinds[kind];
 			struct jprobe jp = JPROBE_AT(of->symbol, handlers[handler]);
 
 			calls = 0;
@@ -161,11 +160,10 @@ static void J2_handler_sees_the_arguments(struct kunit *test)
 static void J2_nothing_leaks_out_of_the_handler(struct kunit *test)
 {
 	void *spoilers[] = { clauses_jprobe_spoil, clauses_jprobe_spoil_old };
-	int kind, n;
+	int n;
 
-	for (kind = 0; kind < KINDS; kind++) {
+	FOR_EACH_KIND(of) {
 		for (n = 0; n < ARRAY_SIZE(spoilers); n++) {
-			const struct kind *of = &clauses_kinds[kind];
 			int before = clauses_jprobe_spoiled;
 
 			JPROBE(jp, of->symbol, spoilers[n]);
@@ -282,10 +280,7 @@ static void J4_first_error_undoes_the_batch(struct kunit *test)
 
 static void J5_one_at_an_address(struct kunit *test)
 {
-	int kind;
-
-	for (kind = 0; kind < KINDS; kind++) {
-		const struct kind *of = &clauses_kinds[kind];
+	FOR_EACH_KIND(of) {
 		struct jprobe first = JPROBE_AT(of->symbol, returns);
 		struct jprobe second = JPROBE_AT(of->symbol, returns_as_of_old);
 
@@ -373,11 +368,7 @@ static long is_interrupted(ARGUMENTS)
 /* The handler goes on. */
 static void J7_misuse_in_an_interrupt_of_a_handler_warns(struct kunit *test)
 {
-	int kind;
-
-	for (kind = 0; kind < KINDS; kind++) {
-		const struct kind *of = &clauses_kinds[kind];
-
+	FOR_EACH_KIND(of) {
 		calls = 0;
 		interrupt_is_over = false;
 		JPROBE(jp, of->symbol, is_interrupted);
@@ -472,20 +463,20 @@ static long calls_others(ARGUMENTS)
 
 static void J9_hits_in_the_handler_are_missed(struct kunit *test)
 {
-	int kind;
+	int missed = 0;
 
 	PROBE_AT(probe, "kprobes_clauses_untraced", AFTER);
-	for (kind = 0; kind < KINDS; kind++) {
-		again = &clauses_kinds[kind];
+	FOR_EACH_KIND(of) {
+		again = of;
 		calls = 0;
 		got = 0;
-		JPROBE(jp, clauses_kinds[kind].symbol, calls_others);
-		KUNIT_EXPECT_EQ(test, clauses_sum(again), CLAUSES_SUM);
+		JPROBE(jp, of->symbol, calls_others);
+		KUNIT_EXPECT_EQ(test, clauses_sum(of), CLAUSES_SUM);
 		KUNIT_EXPECT_EQ(test, calls, 1);
 		KUNIT_EXPECT_EQ(test, got, CLAUSES_SUM);
 		KUNIT_EXPECT_EQ(test, got_untraced, 4);
 		KUNIT_EXPECT_EQ(test, jp.kp.nmissed, 1);
-		KUNIT_EXPECT_EQ(test, probe.kp.nmissed, kind + 1);
+		KUNIT_EXPECT_EQ(test, probe.kp.nmissed, ++missed);
 	}
 	KUNIT_EXPECT_EQ(test, probe.before + probe.after, 0);
 }
@@ -514,51 +505,36 @@ static long reads_nothing(ARGUMENTS)
 	return 0;
 }
 
-static void J10_handlers_may_fault(struct kunit *test)
-{
-	int kind;
-
-	for (kind = 0; kind < KINDS; kind++) {
-		const struct kind *of = &clauses_kinds[kind];
-		struct jprobe jp = JPROBE_AT(of->symbol, reads_nothing);
-
-		jp.kp.fault_handler = note_fault;
-		calls = 0;
-		faults = 0;
-		got = 0;
-		KUNIT_ASSERT_EQ(test, register_jprobe(&jp), 0);
-		KUNIT_EXPECT_EQ(test, clauses_sum(of), CLAUSES_SUM);
-		KUNIT_EXPECT_EQ(test, calls, 1);
-		KUNIT_EXPECT_EQ(test, got, -EFAULT);
-		KUNIT_EXPECT_EQ(test, faults, 1);
-		unregister_jprobe(&jp);
-	}
-}
-
 /* The handler that has faulted goes on, once the fault is over. */
-static void J7_misuse_in_a_fault_handler_warns(struct kunit *test)
+static void try_fault(struct kunit *test, kprobe_fault_handler_t handler,
+		      int warnings)
 {
-	int kind, count = preempt_count();
+	int count = preempt_count();
 
-	for (kind = 0; kind < KINDS; kind++) {
-		const struct kind *of = &clauses_kinds[kind];
-		struct jprobe jp = JPROBE_AT(of->symbol, reads_nothing);
-
-		jp.kp.fault_handler = misuse_in_fault;
+	FOR_EACH_KIND(of) {
+		JPROBE(jp, of->symbol, reads_nothing, .fault_handler = handler);
 		calls = 0;
 		faults = 0;
 		got = 0;
-		KUNIT_ASSERT_EQ(test, register_jprobe(&jp), 0);
 		kunit_warning_suppress(test) {
 			KUNIT_EXPECT_EQ(test, clauses_sum(of), CLAUSES_SUM);
-			KUNIT_EXPECT_SUPPRESSED_WARNING_COUNT(test, 1);
+			KUNIT_EXPECT_SUPPRESSED_WARNING_COUNT(test, warnings);
 		}
 		KUNIT_EXPECT_EQ(test, calls, 1);
 		KUNIT_EXPECT_EQ(test, got, -EFAULT);
 		KUNIT_EXPECT_EQ(test, faults, 1);
 		KUNIT_EXPECT_EQ(test, preempt_count(), count);
-		unregister_jprobe(&jp);
 	}
+}
+
+static void J10_handlers_may_fault(struct kunit *test)
+{
+	try_fault(test, note_fault, 0);
+}
+
+static void J7_misuse_in_a_fault_handler_warns(struct kunit *test)
+{
+	try_fault(test, misuse_in_fault, 1);
 }
 
 static struct kunit_case jprobe_cases[] = {

@@ -38,21 +38,26 @@ struct kind {
 #define KINDS	4
 extern const struct kind clauses_kinds[KINDS];
 
+#define FOR_EACH_KIND(of)						\
+	for (const struct kind *of = clauses_kinds;			\
+	     of < clauses_kinds + KINDS; of++)
+
 /* Calls one with arguments of which it knows the sum, and says what came. */
 long clauses_sum(const struct kind *kind);
 #define CLAUSES_SUM	clauses_sum_expected()
 long clauses_sum_expected(void);
 
-#define JPROBE_AT(symbol, handler)					\
+/* Behind the handler may stand members of the struct kprobe. */
+#define JPROBE_AT(symbol, handler, ...)					\
 	((struct jprobe) {						\
-		.kp = { .symbol_name = symbol },			\
+		.kp = { .symbol_name = symbol, __VA_ARGS__ },		\
 		.entry = handler,					\
 	})
 
 /* A jprobe that is there until the end of its scope. */
-#define JPROBE(name, symbol, handler)					\
+#define JPROBE(name, ...)						\
 	struct jprobe name __cleanup(unregister_jprobe) =		\
-		JPROBE_AT(symbol, handler);				\
+		JPROBE_AT(__VA_ARGS__);					\
 	IS_REGISTERED(name, register_jprobe(&name))
 
 /* What a client does before it registers the jprobe again. */

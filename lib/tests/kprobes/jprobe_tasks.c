@@ -45,10 +45,9 @@ static int nothing(struct kretprobe_instance *ri, struct pt_regs *regs)
 /* Where its return is hooked, too: the trampoline is where the caller was. */
 static void J11_stack_trace_leads_to_the_caller(struct kunit *test)
 {
-	int kind, hooked;
+	int hooked;
 
-	for (kind = 0; kind < KINDS; kind++) {
-		const struct kind *of = &clauses_kinds[kind];
+	FOR_EACH_KIND(of) {
 		struct kretprobe rp = {
 			.kp.symbol_name = of->symbol,
 			.handler = nothing,
@@ -103,10 +102,9 @@ static void unregister_meanwhile(struct kunit *test, const struct kind *kind,
 				 void *handler, bool with_others)
 {
 	struct jprobe jp = JPROBE_AT(kind->symbol, handler);
-	struct counted around = COUNTED_AT(kind->symbol);
+	struct counted around = COUNTED_AT(kind->symbol, AFTER);
 	struct task_struct *task;
 
-	with_after(&around);
 	go = false;
 	over = false;
 	called = kind;
@@ -133,13 +131,9 @@ static void unregister_meanwhile(struct kunit *test, const struct kind *kind,
 /* And what the handler was entered for goes on, though the breakpoint is no more. */
 static void J12_unregistering_waits_for_the_handler(struct kunit *test)
 {
-	int kind;
-
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "no other CPU for who unregisters");
-	for (kind = 0; kind < KINDS; kind++) {
-		const struct kind *of = &clauses_kinds[kind];
-
+	FOR_EACH_KIND(of) {
 		unregister_meanwhile(test, of, stays_for_a_while, false);
 		unregister_meanwhile(test, of, stays_of_old, false);
 		unregister_meanwhile(test, of, stays_for_a_while, true);
@@ -195,7 +189,7 @@ static int comes_next(const struct kind *kind, int times)
 static void J3_who_was_kept_waiting_comes_next(struct kunit *test)
 {
 	void *const handlers[] = { wakes_up, wakes_up_of_old };
-	int kind, n;
+	int n;
 
 	if (!preempt_model_preemptible())
 		kunit_skip(test, "nobody is preempted");
@@ -211,9 +205,8 @@ static void J3_who_was_kept_waiting_comes_next(struct kunit *test)
 	wake_up_process(urgent);
 	/* It is there, and sleeps. */
 	msleep(20);
-	for (kind = 0; kind < KINDS; kind++) {
+	FOR_EACH_KIND(of) {
 		for (n = 0; n < ARRAY_SIZE(handlers); n++) {
-			const struct kind *of = &clauses_kinds[kind];
 			struct jprobe jp = JPROBE_AT(of->symbol, handlers[n]);
 
 			KUNIT_EXPECT_EQ(test, register_jprobe(&jp), 0);

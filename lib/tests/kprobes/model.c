@@ -102,31 +102,25 @@ static void M3_each_probe_has_its_flags(struct kunit *test)
 
 static void M6_registered_again_after_a_reset(struct kunit *test)
 {
-	struct counted probe = COUNTED_AT(TARGET);
-
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_AT(probe, TARGET);
 	unregister_kprobe(&probe.kp);
 	/* The symbol and the address are both there. */
 	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -EINVAL);
 	anew(&probe);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), 0);
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
-	unregister_kprobe(&probe.kp);
 }
 
 static void M6_unregistering_leaves_it_disabled(struct kunit *test)
 {
-	struct counted probe = COUNTED_AT(TARGET);
-
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_AT(probe, TARGET);
 	unregister_kprobe(&probe.kp);
 	KUNIT_EXPECT_TRUE(test, kprobe_disabled(&probe.kp));
 	probe.kp.addr = NULL;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), 0);
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, probe.before, 0);
-	unregister_kprobe(&probe.kp);
 }
 
 static struct kunit_case model_cases[] = {

@@ -14,9 +14,7 @@ static void R1_1_symbol_and_address(struct kunit *test)
 
 static void R1_1_neither_symbol_nor_address(struct kunit *test)
 {
-	struct kprobe probe = {};
-
-	KUNIT_EXPECT_EQ(test, register_kprobe(&probe), -EINVAL);
+	REFUSED_AT(-EINVAL, NULL);
 }
 
 static void R1_2_unknown_symbol(struct kunit *test)
@@ -26,16 +24,10 @@ static void R1_2_unknown_symbol(struct kunit *test)
 
 static void R1_2_symbol_of_a_module(struct kunit *test)
 {
-	struct counted good =
-		COUNTED_AT("kprobes_clauses:kprobes_clauses_target");
-	struct counted bad =
-		COUNTED_AT("no_such_module:kprobes_clauses_target");
-
-	KUNIT_EXPECT_EQ(test, register_kprobe(&bad.kp), -ENOENT);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&good.kp), 0);
+	REFUSED_AT(-ENOENT, "no_such_module:kprobes_clauses_target");
+	PROBE_AT(good, "kprobes_clauses:kprobes_clauses_target");
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, good.before, 1);
-	unregister_kprobe(&good.kp);
 }
 
 static void R1_3_address_without_symbol(struct kunit *test)
@@ -46,26 +38,23 @@ static void R1_3_address_without_symbol(struct kunit *test)
 /* The warning is once per boot, so only the errno is sure. */
 static void R1_5_same_probe_twice(struct kunit *test)
 {
-	struct counted probe = COUNTED_AT(TARGET);
 	int again;
 
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_AT(probe, TARGET);
 	probe.kp.symbol_name = NULL;
 	kunit_warning_suppress(test)
 		again = register_kprobe(&probe.kp);
 	KUNIT_EXPECT_EQ(test, again, -EINVAL);
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
-	unregister_kprobe(&probe.kp);
 }
 
 /* What a client finds in its probe: also where a later step refuses it. */
 static void R1_6_begins_anew_though_it_is_refused(struct kunit *test)
 {
-	struct counted probe = COUNTED_AT("get_kprobe");
+	struct counted probe = COUNTED_AT("get_kprobe", .flags = ~0,
+					  .nmissed = 7);
 
-	probe.kp.flags = ~0;
-	probe.kp.nmissed = 7;
 	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -EINVAL);
 	/* C asks ftrace before it refuses, so that flag may be there. */
 	KUNIT_EXPECT_EQ(test, probe.kp.flags & ~KPROBE_FLAG_FTRACE,
@@ -77,10 +66,10 @@ static void R1_6_begins_anew_though_it_is_refused(struct kunit *test)
 /* But not where an earlier one does. */
 static void R1_6_left_alone_without_a_place(struct kunit *test)
 {
-	struct counted probe = COUNTED_AT("kprobes_clauses_no_such_symbol");
+	struct counted probe = COUNTED_AT("kprobes_clauses_no_such_symbol",
+					  .flags = KPROBE_FLAG_GONE,
+					  .nmissed = 7);
 
-	probe.kp.flags = KPROBE_FLAG_GONE;
-	probe.kp.nmissed = 7;
 	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -ENOENT);
 	KUNIT_EXPECT_EQ(test, probe.kp.flags, KPROBE_FLAG_GONE);
 	KUNIT_EXPECT_EQ(test, probe.kp.nmissed, 7);
@@ -95,11 +84,8 @@ static void R1_8_data_is_no_text(struct kunit *test)
 
 static void R2_no_handlers(struct kunit *test)
 {
-	struct kprobe probe = { .symbol_name = TARGET };
-
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe), 0);
+	PROBE_AT(probe, TARGET, .pre_handler = NULL);
 	KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
-	unregister_kprobe(&probe);
 }
 
 /* What ftrace may not call from is probed all the same. */
@@ -117,20 +103,13 @@ static void R2_offset_leads_to_another_function(struct kunit *test)
 {
 	const unsigned long target = (unsigned long)kprobes_clauses_target;
 	const unsigned long other = (unsigned long)kprobes_clauses_other;
-	struct counted probe = COUNTED_AT(TARGET);
-	int (*call)(int value) = clauses_call_other;
+	const bool down = other < target;
 
-	probe.kp.offset = other - target;
-	if (other < target) {
-		probe.kp.symbol_name = OTHER;
-		probe.kp.offset = target - other;
-		call = clauses_call;
-	}
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_AT(probe, down ? OTHER : TARGET,
+		 .offset = down ? target - other : other - target);
 	KUNIT_EXPECT_TRUE(test, probe.kp.flags & KPROBE_FLAG_ON_FUNC_ENTRY);
-	call(1);
+	(down ? clauses_call : clauses_call_other)(1);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
-	unregister_kprobe(&probe.kp);
 }
 #endif
 
@@ -138,22 +117,15 @@ static void R2_offset_leads_to_another_function(struct kunit *test)
 static void R3_entry_is_behind_the_mark(struct kunit *test)
 {
 	const unsigned long entry = (unsigned long)kprobes_clauses_target;
-	struct counted probe = COUNTED_AT(TARGET);
 	unsigned int offset;
 
-	for (offset = 0; offset <= 4; offset++) {
-		anew(&probe);
-		probe.kp.offset = offset;
-		if (offset % 4) {
-			KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp),
-					-EILSEQ);
-			continue;
-		}
-		KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	for (offset = 1; offset < 4; offset++)
+		REFUSED_AT(-EILSEQ, TARGET, .offset = offset);
+	for (offset = 0; offset <= 4; offset += 4) {
+		PROBE_AT(probe, TARGET, .offset = offset);
 		KUNIT_EXPECT_EQ(test, (unsigned long)probe.kp.addr, entry + 4);
 		KUNIT_EXPECT_TRUE(test, probe.kp.flags &
 				  KPROBE_FLAG_ON_FUNC_ENTRY);
-		unregister_kprobe(&probe.kp);
 	}
 }
 #endif
@@ -187,22 +159,19 @@ static void R8_unknown_loses_its_address(struct kunit *test)
 /* Not from within the call, and what stands behind it is like any other. */
 static void R1_7_ftrace_calls_from_the_entry_alone(struct kunit *test)
 {
-	struct counted inside, behind;
+	struct counted inside;
 
 	PROBE_AT(entry, TARGET);
 	KUNIT_EXPECT_TRUE(test, kprobe_ftrace(&entry.kp));
 	inside = COUNTED_IN(entry.kp.addr + 1);
-	behind = COUNTED_IN(entry.kp.addr + MCOUNT_INSN_SIZE);
-	/* Else C replaces the breakpoint by a jump later. */
-	with_after(&behind);
 	KUNIT_EXPECT_EQ(test, register_kprobe(&inside.kp), -EILSEQ);
 	KUNIT_EXPECT_FALSE(test, kprobe_ftrace(&inside.kp));
-	KUNIT_ASSERT_EQ(test, register_kprobe(&behind.kp), 0);
+	/* Else C replaces the breakpoint by a jump later. */
+	PROBE_IN(behind, entry.kp.addr + MCOUNT_INSN_SIZE, AFTER);
 	KUNIT_EXPECT_FALSE(test, kprobe_ftrace(&behind.kp));
 	KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
 	KUNIT_EXPECT_EQ(test, entry.before, 1);
 	EXPECT_HITS(behind, 1, 1);
-	unregister_kprobe(&behind.kp);
 }
 
 static void callback(unsigned long ip, unsigned long parent,
@@ -217,10 +186,9 @@ static void D1_failed_arming_is_reported(struct kunit *test)
 		.func = callback,
 		.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY,
 	};
-	struct counted probe = COUNTED_AT(TARGET);
+	struct counted probe = COUNTED_AT(TARGET, AFTER);
 	int err;
 
-	with_after(&probe);
 	KUNIT_ASSERT_EQ(test, ftrace_set_filter(&owner, TARGET,
 						strlen(TARGET), 1), 0);
 	KUNIT_ASSERT_EQ(test, register_ftrace_function(&owner), 0);
@@ -239,12 +207,11 @@ static void D1_failed_arming_is_reported(struct kunit *test)
 static void D2_post_handlers_come_and_go(struct kunit *test)
 {
 	struct counted first = COUNTED_AT(TARGET);
-	struct counted second = COUNTED_AT(TARGET);
+	struct counted second = COUNTED_AT(TARGET, AFTER);
 
 	if (IS_ENABLED(CONFIG_KPROBES_C))
 		kunit_skip(test, "known: defect D2 uses freed memory");
 	KUNIT_ASSERT_EQ(test, register_kprobe(&first.kp), 0);
-	with_after(&second);
 	KUNIT_ASSERT_EQ(test, register_kprobe(&second.kp), 0);
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, first.before, 1);

@@ -10,26 +10,6 @@
 #include <linux/static_call.h>
 #include "clauses.h"
 
-static int register_at(const void *address)
-{
-	struct counted probe = COUNTED_IN(address);
-	int err = register_kprobe(&probe.kp);
-
-	if (!err)
-		unregister_kprobe(&probe.kp);
-	return err;
-}
-
-static int register_symbol(const char *symbol)
-{
-	struct counted probe = COUNTED_AT(symbol);
-	int err = register_kprobe(&probe.kp);
-
-	if (!err)
-		unregister_kprobe(&probe.kp);
-	return err;
-}
-
 /* A jump label, a static call and a BUG table entry of this module's own. */
 static DEFINE_STATIC_KEY_FALSE(reserved_key);
 
@@ -52,8 +32,7 @@ static noinline int __used reserved_text(int value)
 static void R1_10_jump_label(struct kunit *test)
 {
 	KUNIT_ASSERT_GE(test, THIS_MODULE->num_jump_entries, 1);
-	KUNIT_EXPECT_EQ(test, -EINVAL, register_at((void *)
-			jump_entry_code(THIS_MODULE->jump_entries)));
+	REFUSED_IN(-EINVAL, jump_entry_code(THIS_MODULE->jump_entries));
 }
 #endif
 
@@ -63,8 +42,7 @@ static void R1_10_static_call(struct kunit *test)
 	struct static_call_site *site = THIS_MODULE->static_call_sites;
 
 	KUNIT_ASSERT_GE(test, THIS_MODULE->num_static_call_sites, 1);
-	KUNIT_EXPECT_EQ(test, -EINVAL,
-			register_at((void *)&site->addr + site->addr));
+	REFUSED_IN(-EINVAL, (void *)&site->addr + site->addr);
 }
 #endif
 
@@ -74,9 +52,7 @@ static void R1_10_bug_table(struct kunit *test)
 	struct bug_entry *bug = THIS_MODULE->bug_table;
 
 	KUNIT_ASSERT_GE(test, THIS_MODULE->num_bugs, 1);
-	KUNIT_EXPECT_EQ(test, -EINVAL,
-			register_at((void *)&bug->bug_addr_disp +
-				    bug->bug_addr_disp));
+	REFUSED_IN(-EINVAL, (void *)&bug->bug_addr_disp + bug->bug_addr_disp);
 }
 #endif
 
@@ -104,14 +80,14 @@ static void H6_checks_of_indirect_calls(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, trap);
 	if (trap[-12] != 0x41 || trap[-11] != 0xba)
 		kunit_skip(test, "FineIBT has other checks");
-	KUNIT_EXPECT_EQ(test, register_at(trap - 12), -EILSEQ);
-	KUNIT_EXPECT_EQ(test, register_at(trap - 6), -EILSEQ);
-	KUNIT_EXPECT_EQ(test, register_at(trap - 2), 0);
+	REFUSED_IN(-EILSEQ, trap - 12);
+	REFUSED_IN(-EILSEQ, trap - 6);
+	KUNIT_EXPECT_EQ(test, clauses_try(COUNTED_IN(trap - 2)), 0);
 	/*
 	 * While it boots the kernel may make a TEST of it, which is run where
 	 * all is well, and have the jump lead to its last byte, which traps.
 	 */
-	KUNIT_EXPECT_EQ_MSG(test, register_at(trap),
+	KUNIT_EXPECT_EQ_MSG(test, clauses_try(COUNTED_IN(trap)),
 			    trap[0] == 0x0f ? -EILSEQ : 0, "code: %16ph",
 			    trap - 12);
 }
@@ -135,22 +111,22 @@ static noinstr int __used in_noinstr_text(int value)
 
 static void R10_own_blacklist_of_a_module(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, register_at(named_by_macro), -EINVAL);
-	KUNIT_EXPECT_EQ(test, register_at(in_kprobes_text), -EINVAL);
-	KUNIT_EXPECT_EQ(test, register_at(in_noinstr_text), -EINVAL);
+	REFUSED_IN(-EINVAL, named_by_macro);
+	REFUSED_IN(-EINVAL, in_kprobes_text);
+	REFUSED_IN(-EINVAL, in_noinstr_text);
 }
 
 static void U8_blacklist_of_the_kernel(struct kunit *test)
 {
 	/* Named by NOKPROBE_SYMBOL(). */
-	KUNIT_EXPECT_EQ(test, register_symbol("notify_die"), -EINVAL);
+	REFUSED_AT(-EINVAL, "notify_die");
 	/* In .kprobes.text, or named. */
-	KUNIT_EXPECT_EQ(test, register_symbol("get_kprobe"), -EINVAL);
+	REFUSED_AT(-EINVAL, "get_kprobe");
 	/* In .noinstr.text. */
-	KUNIT_EXPECT_EQ(test, register_symbol("ct_irq_enter"), -EINVAL);
+	REFUSED_AT(-EINVAL, "ct_irq_enter");
 #ifdef CONFIG_X86_64
 	/* In the architecture's entry text. */
-	KUNIT_EXPECT_EQ(test, register_symbol("entry_SYSCALL_64"), -EINVAL);
+	REFUSED_AT(-EINVAL, "entry_SYSCALL_64");
 #endif
 }
 
@@ -158,23 +134,21 @@ static void U8_blacklist_of_the_kernel(struct kunit *test)
 /* What handles hits returns by way of it, where the CPU needs that. */
 static void U8_return_thunks_are_listed(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, register_symbol("__x86_return_thunk"), -EINVAL);
+	REFUSED_AT(-EINVAL, "__x86_return_thunk");
 #ifdef CONFIG_MITIGATION_SRSO
-	KUNIT_EXPECT_EQ(test, register_symbol("srso_safe_ret"), -EINVAL);
-	KUNIT_EXPECT_EQ(test, register_symbol("srso_return_thunk"), -EINVAL);
+	REFUSED_AT(-EINVAL, "srso_safe_ret");
+	REFUSED_AT(-EINVAL, "srso_return_thunk");
 #endif
 }
 #endif
 
 static void U8_whole_functions_are_listed(struct kunit *test)
 {
-	struct counted probe = COUNTED_AT("notify_die");
+	int offset;
 
 	/* Refused before anybody asks where instructions start. */
-	for (probe.kp.offset = 1; probe.kp.offset < 8; probe.kp.offset++) {
-		KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -EINVAL);
-		probe.kp.addr = NULL;
-	}
+	for (offset = 1; offset < 8; offset++)
+		REFUSED_AT(-EINVAL, "notify_die", .offset = offset);
 }
 
 #ifdef CONFIG_X86_64
@@ -193,7 +167,7 @@ static void H12_hit_path_cannot_be_probed(struct kunit *test)
 	int n;
 
 	for (n = 0; n < ARRAY_SIZE(path); n++) {
-		int err = register_symbol(path[n]);
+		int err = clauses_try(COUNTED_AT(path[n]));
 
 		/* What the compiler has inlined has no symbol. */
 		if (err != -ENOENT)
@@ -204,17 +178,16 @@ static void H12_hit_path_cannot_be_probed(struct kunit *test)
 /* U8: what was split from a function shares its fate. See target.S. */
 static void U8_split_part_shares_the_fate(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, register_symbol("clauses_split.cold"), -EINVAL);
-	KUNIT_EXPECT_EQ(test, register_symbol("clauses_free.cold"), 0);
+	REFUSED_AT(-EINVAL, "clauses_split.cold");
+	PROBE_AT(probe, "clauses_free.cold");
 }
 
 static void R1_10_preambles(struct kunit *test)
 {
 	/* Where the compiler makes some, the kernel minds others. */
-	KUNIT_EXPECT_EQ(test, register_symbol(IS_ENABLED(CONFIG_CFI) ?
-					      "__cfi_kprobes_clauses_target" :
-					      "__cfi_clauses_none"), -EINVAL);
-	KUNIT_EXPECT_EQ(test, register_symbol("__pfx_clauses_none"), -EINVAL);
+	REFUSED_AT(-EINVAL, IS_ENABLED(CONFIG_CFI) ?
+		   "__cfi_kprobes_clauses_target" : "__cfi_clauses_none");
+	REFUSED_AT(-EINVAL, "__pfx_clauses_none");
 }
 #endif
 

@@ -6,22 +6,15 @@
 
 static void R5_newest_is_called_first(struct kunit *test)
 {
-	struct counted probes[3] = {};
-	int n;
-
-	for (n = 0; n < 3; n++) {
-		probes[n] = COUNTED_AT(TARGET);
-		with_after(&probes[n]);
-		KUNIT_ASSERT_EQ(test, register_kprobe(&probes[n].kp), 0);
-	}
+	PROBE_AT(oldest, TARGET, AFTER);
+	PROBE_AT(middle, TARGET, AFTER);
+	PROBE_AT(newest, TARGET, AFTER);
 	clauses_call(1);
-	KUNIT_EXPECT_LT(test, probes[2].turn_before, probes[1].turn_before);
-	KUNIT_EXPECT_LT(test, probes[1].turn_before, probes[0].turn_before);
-	KUNIT_EXPECT_LT(test, probes[0].turn_before, probes[2].turn_after);
-	KUNIT_EXPECT_LT(test, probes[2].turn_after, probes[1].turn_after);
-	KUNIT_EXPECT_LT(test, probes[1].turn_after, probes[0].turn_after);
-	for (n = 0; n < 3; n++)
-		unregister_kprobe(&probes[n].kp);
+	KUNIT_EXPECT_LT(test, newest.turn_before, middle.turn_before);
+	KUNIT_EXPECT_LT(test, middle.turn_before, oldest.turn_before);
+	KUNIT_EXPECT_LT(test, oldest.turn_before, newest.turn_after);
+	KUNIT_EXPECT_LT(test, newest.turn_after, middle.turn_after);
+	KUNIT_EXPECT_LT(test, middle.turn_after, oldest.turn_after);
 }
 
 static void R5_each_goes_alone(struct kunit *test)

@@ -50,6 +50,15 @@ void clauses_after(struct kprobe *kp, struct pt_regs *regs,
 	probe->flags_after = flags;
 }
 
+int clauses_try(struct counted probe)
+{
+	int err = register_kprobe(&probe.kp);
+
+	if (!err)
+		unregister_kprobe(&probe.kp);
+	return err;
+}
+
 /*
  * The address of what looks symbols up, which is not exported either, is asked
  * of kprobes.

@@ -74,15 +74,12 @@ static void make_anew(struct everything *all, u32 flags)
 
 	*probe++ = COUNTED_AT(TARGET);
 	*probe++ = COUNTED_AT(TARGET);
-	*probe = COUNTED_AT(OTHER);
-	with_after(probe++);
+	*probe++ = COUNTED_AT(OTHER, AFTER);
 	*probe++ = COUNTED_AT("kernel_restart");
-	*probe = COUNTED_AT("kernel_restart");
 	/* Behind the room for the call of ftrace. */
-	probe++->kp.offset = MARK_BYTES + 5;
+	*probe++ = COUNTED_AT("kernel_restart", .offset = MARK_BYTES + 5);
 	*probe++ = COUNTED_IN(clauses_move_site);
-	*probe = COUNTED_IN(clauses_move_site);
-	with_after(probe++);
+	*probe++ = COUNTED_IN(clauses_move_site, AFTER);
 	*probe++ = COUNTED_IN(clauses_rip_site);
 	*probe++ = COUNTED_IN(row_site(0));
 	for (n = 0; n < COMING; n++)
@@ -172,9 +169,8 @@ static struct everything *begin(struct kunit *test)
 	test->priv = all;
 	make_anew(all, 0);
 	for (n = 0; n < STAYING; n++) {
-		all->staying[n] = COUNTED_IN(row_site(n));
-		/* With it, it stays a breakpoint: the text is compared. */
-		with_after(&all->staying[n]);
+		/* It stays a breakpoint: the text is compared. */
+		all->staying[n] = COUNTED_IN(row_site(n), AFTER);
 		KUNIT_ASSERT_EQ(test, register_kprobe(&all->staying[n].kp), 0);
 	}
 	memcpy(all->row, clauses_row_begin, ROW_BYTES);

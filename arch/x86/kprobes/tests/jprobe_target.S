@@ -16,16 +16,11 @@
 
 	.macro sum_of_all
 	/* By powers of three, so that no two arguments can change places. */
-	leaq	(%rdi, %rdi, 2), %rax
-	addq	%rsi, %rax
+	movq	%rdi, %rax
+	.irp	register, rsi, rdx, rcx, r8, r9
 	leaq	(%rax, %rax, 2), %rax
-	addq	%rdx, %rax
-	leaq	(%rax, %rax, 2), %rax
-	addq	%rcx, %rax
-	leaq	(%rax, %rax, 2), %rax
-	addq	%r8, %rax
-	leaq	(%rax, %rax, 2), %rax
-	addq	%r9, %rax
+	addq	%\register, %rax
+	.endr
 	.set	word, 1
 	.rept	WORDS
 	leaq	(%rax, %rax, 2), %rax
@@ -66,6 +61,7 @@ SYM_FUNC_START(clauses_jprobe_stepped)
 SYM_FUNC_END(clauses_jprobe_stepped)
 
 	.macro spoil_all
+	incl	clauses_jprobe_spoiled(%rip)
 	.set	word, 1
 	.rept	WORDS
 	movq	$-1, (8 * word)(%rsp)
@@ -79,7 +75,6 @@ SYM_FUNC_END(clauses_jprobe_stepped)
 /* A handler that leaves nothing as it was, and returns. */
 SYM_FUNC_START(clauses_jprobe_spoil)
 	ENDBR
-	incl	clauses_jprobe_spoiled(%rip)
 	spoil_all
 	std
 	RET
@@ -89,7 +84,6 @@ STACK_FRAME_NON_STANDARD clauses_jprobe_spoil
 /* The same, of the old form, from deeper on the stack. */
 SYM_FUNC_START(clauses_jprobe_spoil_old)
 	ENDBR
-	incl	clauses_jprobe_spoiled(%rip)
 	spoil_all
 	subq	$(5 * 8), %rsp
 	call	jprobe_return

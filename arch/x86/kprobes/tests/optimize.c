@@ -27,14 +27,14 @@ bool is_restored(const u8 *at, const u8 *before)
 bool optimizer_was_here(struct kunit *test)
 {
 	struct counted probe = COUNTED_IN(THIRD);
-	u8 before[BYTES];
+	u8 third[BYTES];
 	bool was;
 
-	memcpy(before, THIRD, BYTES);
+	memcpy(third, THIRD, BYTES);
 	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
 	was = becomes_a_jump(THIRD);
 	unregister_kprobe(&probe.kp);
-	return is_restored(THIRD, before) && was;
+	return is_restored(THIRD, third) && was;
 }
 
 /* debug.kprobes-optimization: opened by who loads us, as cases see no files. */
@@ -71,10 +71,16 @@ static bool says(const char *text)
 			   &position) > 0 && !strcmp(buffer, text);
 }
 
+/* What is at PLAIN before a case. */
+static u8 before[BYTES];
+
 /* C takes jumps out later, which the switch waits for. */
 int begin(struct kunit *test)
 {
-	return IS_ENABLED(CONFIG_KPROBES_C) ? say("0\n") ?: say("1\n") : 0;
+	int err = IS_ENABLED(CONFIG_KPROBES_C) ? say("0\n") ?: say("1\n") : 0;
+
+	memcpy(before, PLAIN, BYTES);
+	return err;
 }
 
 /* It does what it does, and that was so many hits by now. */
@@ -86,9 +92,6 @@ do {									\
 
 static void O1_a_probe_becomes_a_jump(struct kunit *test)
 {
-	u8 before[BYTES];
-
-	memcpy(before, PLAIN, BYTES);
 	PROBE_IN(probe, PLAIN);
 	EXPECT_CALL(probe, 1);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
@@ -156,7 +159,7 @@ static void O2_all_of_many_become_jumps(struct kunit *test)
 
 static void O3_post_handler_comes_and_goes(struct kunit *test)
 {
-	struct counted comes = counted_after(PLAIN);
+	struct counted comes = COUNTED_IN(PLAIN, AFTER);
 	int round;
 
 	PROBE_IN(stays, PLAIN);
@@ -182,9 +185,6 @@ static void O3_post_handler_comes_and_goes(struct kunit *test)
 /* One in the bytes that the jump is over; itself it never becomes one. */
 static void O3_another_place_in_the_jump(struct kunit *test)
 {
-	u8 before[BYTES];
-
-	memcpy(before, PLAIN, BYTES);
 	PROBE_IN(stays, PLAIN);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
 	PROBE_IN(inside, PLAIN + INSIDE, AFTER);
@@ -239,9 +239,6 @@ static void O3_the_place_around_comes_later(struct kunit *test)
 
 static void O3_disabled_and_enabled(struct kunit *test)
 {
-	u8 before[BYTES];
-
-	memcpy(before, PLAIN, BYTES);
 	PROBE_IN(probe, PLAIN, .flags = KPROBE_FLAG_DISABLED);
 	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
 	KUNIT_EXPECT_MEMEQ(test, PLAIN, before, BYTES);
@@ -267,9 +264,6 @@ static void O3_disabled_and_enabled(struct kunit *test)
 /* The place stays a jump as long as any of its probes is enabled. */
 static void O3_probes_share_a_jump(struct kunit *test)
 {
-	u8 before[BYTES];
-
-	memcpy(before, PLAIN, BYTES);
 	PROBE_IN(older, PLAIN);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
 	PROBE_IN(newer, PLAIN);
@@ -328,16 +322,13 @@ static void O4_the_switch_takes_all_jumps_out(struct kunit *test)
 
 static void O4_no_jump_comes_while_it_is_off(struct kunit *test)
 {
-	struct counted probe = COUNTED_IN(PLAIN);
-
 	KUNIT_ASSERT_EQ(test, say("0\n"), 0);
-	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, PLAIN);
 	msleep(500);
 	KUNIT_EXPECT_TRUE(test, IS_BREAKPOINT(PLAIN));
 	EXPECT_CALL(probe, 1);
 	KUNIT_EXPECT_EQ(test, say("1\n"), 0);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
-	unregister_kprobe(&probe.kp);
 }
 
 static void O4_other_values_are_refused(struct kunit *test)
@@ -356,9 +347,6 @@ static void O4_other_values_are_refused(struct kunit *test)
 /* The jump is over five bytes, and all others are as they were. */
 static void O7_only_five_bytes_change(struct kunit *test)
 {
-	u8 before[BYTES];
-
-	memcpy(before, PLAIN, BYTES);
 	PROBE_IN(probe, PLAIN);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
 	KUNIT_EXPECT_MEMNEQ(test, PLAIN, before, JMP32_INSN_SIZE);
@@ -377,20 +365,17 @@ static void O7_boundaries_behind_jumps(struct kunit *test)
 
 	PROBE_IN(probe, PLAIN);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
-	for (offset = 1; offset <= 6; offset++) {
-		struct counted next = counted_after(PLAIN + offset);
-		bool starts = offset == 6;
-
+	for (offset = 1; offset < 6; offset++) {
 		/* One that would take it out. */
 		if (offset == INSIDE)
 			continue;
-		KUNIT_EXPECT_EQ(test, register_kprobe(&next.kp),
-				starts ? 0 : -EILSEQ);
+		REFUSED_IN(-EILSEQ, PLAIN + offset, AFTER);
 		KUNIT_EXPECT_TRUE(test, IS_JUMP(PLAIN));
-		EXPECT_CALL(next, starts);
-		if (starts)
-			unregister_kprobe(&next.kp);
+		KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
 	}
+	PROBE_IN(next, PLAIN + 6, AFTER);
+	KUNIT_EXPECT_TRUE(test, IS_JUMP(PLAIN));
+	EXPECT_CALL(next, 1);
 	KUNIT_EXPECT_EQ(test, probe.before, 5);
 }
 

@@ -62,14 +62,6 @@ static inline bool becomes_a_jump(const u8 *at)
 
 bool is_restored(const u8 *at, const u8 *before);
 
-static inline struct counted counted_after(const u8 *at)
-{
-	struct counted probe = COUNTED_IN(at);
-
-	with_after(&probe);
-	return probe;
-}
-
 /* One that has waited for a probe that came later has waited for this one. */
 bool optimizer_was_here(struct kunit *test);
 

@@ -38,23 +38,19 @@ static const unsigned long some_flags[] = {
 
 static void O6_registers_are_shown_and_kept(struct kunit *test)
 {
-	struct counted probe = COUNTED_IN(PLACE(registers));
 	struct pt_regs seen = {};
 	int n;
 
 	shown = &seen;
-	probe.kp.pre_handler = show;
 	for (n = 0; n < ARRAY_SIZE(some_flags); n++) {
 		struct pt_regs given = some_registers(some_flags[n]);
 		struct pt_regs bare = given, probed = given;
 
 		clauses_invoke_with(&bare, optimize_registers);
-		anew(&probe);
-		probe.kp.addr = (kprobe_opcode_t *)PLACE(registers);
-		KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+		PROBE_IN(probe, PLACE(registers), .pre_handler = show);
 		KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLACE(registers)));
 		clauses_invoke_with(&probed, optimize_registers);
-		unregister_kprobe(&probe.kp);
+		take_out(&probe);
 
 		KUNIT_EXPECT_EQ(test, probe.before, 1);
 		EXPECT_SAME_REGISTERS(test, &probed, &bare);
@@ -158,14 +154,10 @@ static void O6_hits_in_handlers_are_missed(struct kunit *test)
 	int post;
 
 	for (post = 0; post < 2; post++) {
-		struct counted outer = COUNTED_IN(PLAIN);
-
-		outer.kp.pre_handler = call_second;
-		if (post)
-			with_after(&outer);
 		PROBE_IN(inner, SECOND);
 		PROBE_IN(idle, SECOND, .flags = KPROBE_FLAG_DISABLED);
-		KUNIT_ASSERT_EQ(test, register_kprobe(&outer.kp), 0);
+		PROBE_IN(outer, PLAIN, .pre_handler = call_second,
+			 .post_handler = post ? clauses_after : NULL);
 		KUNIT_EXPECT_TRUE(test, becomes_a_jump(SECOND));
 		if (!post)
 			KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
@@ -178,7 +170,6 @@ static void O6_hits_in_handlers_are_missed(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, call(optimize_second, 1), 6);
 		KUNIT_EXPECT_EQ(test, inner.before, 1);
 		KUNIT_EXPECT_EQ(test, idle.before, 0);
-		unregister_kprobe(&outer.kp);
 	}
 }
 

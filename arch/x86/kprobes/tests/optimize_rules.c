@@ -24,7 +24,6 @@
 
 DEFINE_STATIC_KEY_FALSE(optimize_key);
 
-/* What may become a jump, and what must not. */
 struct place {
 	const char *name;
 	const u8 *function;
@@ -33,12 +32,6 @@ struct place {
 	bool may;
 	int hits;	/* in each call, if not once */
 	int reason;	/* of Rust's, if it may not */
-};
-
-enum {
-	NEAR_END, INTO, BEHIND, INDIRECT_JUMP, FAULT_INSIDE, FIXUP_INSIDE,
-	FAULT_ELSEWHERE, LABEL, CALL, INDIRECT_CALL, BRANCH, JUMP, UD2, INT3,
-	LOOP, LANDING_PAD, RULES
 };
 
 /* Only Rust's tells. */
@@ -52,29 +45,31 @@ enum {
 	.name = #symbol, .function = optimize_##symbol,			\
 	.offset = MARK_BYTES + (bytes)
 
-static const struct place places[RULES] = {
-	[NEAR_END] = {
+static const struct place places[] = {
+	{
 		.name = "near_end", .function = optimize_near_end,
 		.from = optimize_near_end_next, .offset = -2, REASON(NEAR_END)
 	},
-	[INTO] = { PLACE_AT(into, 0), REASON(JUMP_INTO) },
-	[BEHIND] = { PLACE_AT(behind, 0), .may = true },
-	[INDIRECT_JUMP] = { PLACE_AT(indirect_jump, 0), .may = BUILT_SO,
-		BY_REGISTER },
-	[FAULT_INSIDE] = { PLACE_AT(fault_inside, 0), REASON(MAY_FAULT) },
-	[FIXUP_INSIDE] = { PLACE_AT(fixup_inside, 0), REASON(FIXUP_TARGET) },
-	[FAULT_ELSEWHERE] = { PLACE_AT(fault_elsewhere, 0), .may = true },
-	[LABEL] = { PLACE_AT(label, 0), REASON(OF_JUMP_LABEL) },
-	[CALL] = { PLACE_AT(call, 0), .may = true },
-	[INDIRECT_CALL] = { PLACE_AT(indirect_call, 7),
-		REASON(INDIRECT_CALL) },
-	[BRANCH] = { PLACE_AT(branch, 0), .may = true },
-	[JUMP] = { PLACE_AT(jump, 0), .may = true },
-	[UD2] = { PLACE_AT(ud2, 3), REASON(CANNOT_MOVE) },
-	[INT3] = { PLACE_AT(int3, 3), REASON(CANNOT_MOVE) },
-	[LOOP] = { PLACE_AT(loop, 8), .hits = 5, REASON(SHORT_LOOP) },
-	[LANDING_PAD] = { PLACE_AT(landing_pad, 0), REASON(LANDING_PAD) },
+	{ PLACE_AT(into, 0), REASON(JUMP_INTO) },
+	{ PLACE_AT(behind, 0), .may = true },
+	{ PLACE_AT(indirect_jump, 0), .may = BUILT_SO, BY_REGISTER },
+	{ PLACE_AT(fault_inside, 0), REASON(MAY_FAULT) },
+	{ PLACE_AT(fixup_inside, 0), REASON(FIXUP_TARGET) },
+	{ PLACE_AT(fault_elsewhere, 0), .may = true },
+	{ PLACE_AT(label, 0), REASON(OF_JUMP_LABEL) },
+	{ PLACE_AT(call, 0), .may = true },
+	{ PLACE_AT(indirect_call, 7), REASON(INDIRECT_CALL) },
+	{ PLACE_AT(branch, 0), .may = true },
+	{ PLACE_AT(jump, 0), .may = true },
+	{ PLACE_AT(ud2, 3), REASON(CANNOT_MOVE) },
+	{ PLACE_AT(int3, 3), REASON(CANNOT_MOVE) },
+	{ PLACE_AT(loop, 8), .hits = 5, REASON(SHORT_LOOP) },
+	{ PLACE_AT(landing_pad, 0), REASON(LANDING_PAD) },
 };
+
+#define RULES	ARRAY_SIZE(places)
+
+KUNIT_ARRAY_PARAM_DESC(places, places, name);
 
 static const u8 *where_is(const struct place *place)
 {
@@ -97,9 +92,9 @@ static void says_why(struct kunit *test, const struct place *place,
 }
 
 /* Whatever there is, the place works, and is a jump if it may be. */
-static void is_as_it_must(struct kunit *test, int number)
+static void O5_what_may_be_a_jump(struct kunit *test)
 {
-	const struct place *place = &places[number];
+	const struct place *place = test->param_value;
 	const u8 *at = where_is(place);
 	int hits = place->hits ?: 1;
 	u8 before[BYTES];
@@ -119,39 +114,16 @@ static void is_as_it_must(struct kunit *test, int number)
 	KUNIT_EXPECT_TRUE(test, is_restored(at, before));
 }
 
-#define RULE_TEST(name, number)						\
-static void name(struct kunit *test)					\
-{									\
-	is_as_it_must(test, number);					\
-}
-
-RULE_TEST(O5_too_near_the_end, NEAR_END)
-RULE_TEST(O5_branch_into_the_jump, INTO)
-RULE_TEST(O5_branch_behind_the_jump, BEHIND)
-RULE_TEST(O5_indirect_jump, INDIRECT_JUMP)
-RULE_TEST(O5_fault_in_the_region, FAULT_INSIDE)
-RULE_TEST(O5_fixed_up_into_the_jump, FIXUP_INSIDE)
-RULE_TEST(O5_fault_elsewhere, FAULT_ELSEWHERE)
-RULE_TEST(O5_call_at_the_end, CALL)
-RULE_TEST(O5_indirect_call, INDIRECT_CALL)
-RULE_TEST(O5_branch_in_the_region, BRANCH)
-RULE_TEST(O5_jump_in_the_region, JUMP)
-RULE_TEST(O5_ud2_in_the_region, UD2)
-RULE_TEST(O5_int3_in_the_region, INT3)
-RULE_TEST(O5_loop_in_the_region, LOOP)
-RULE_TEST(O5_landing_pad_in_the_region, LANDING_PAD)
-
 #ifdef CONFIG_RUST_KPROBES_JUMPS
 /* What may change, and who may not ask. */
 static void O5_a_client_learns_why_there_is_no_jump(struct kunit *test)
 {
-	struct counted probe = COUNTED_IN(PLAIN);
 	struct counted stranger = COUNTED_IN(PLAIN);
 	struct kprobe_no_jump why = {};
 
-	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&probe.kp, &why), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&stranger.kp, &why), -EINVAL);
 	PROBE_IN(inside, PLAIN + INSIDE, AFTER);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+	PROBE_IN(probe, PLAIN);
 	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&inside.kp, &why), 1);
 	KUNIT_EXPECT_EQ(test, why.reason, KPROBE_NO_JUMP_POST_HANDLER);
 	KUNIT_EXPECT_EQ(test, why.at, 0);
@@ -172,7 +144,7 @@ static void O5_a_client_learns_why_there_is_no_jump(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, why.reason, 0);
 	KUNIT_EXPECT_NULL(test, why.text);
 	take_out(&inside);
-	unregister_kprobe(&probe.kp);
+	take_out(&probe);
 	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&probe.kp, &why), -EINVAL);
 }
 #endif
@@ -180,8 +152,7 @@ static void O5_a_client_learns_why_there_is_no_jump(struct kunit *test)
 /* It is a NOP first, and works when it is a jump, too. */
 static void O5_jump_label_in_the_region(struct kunit *test)
 {
-	is_as_it_must(test, LABEL);
-	PROBE_IN(probe, where_is(&places[LABEL]));
+	PROBE_IN(probe, PLACE(label));
 	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
 	static_branch_enable(&optimize_key);
 	KUNIT_EXPECT_EQ(test, call(optimize_label, 1), 106);
@@ -236,21 +207,7 @@ static const struct kernel_param_ops places_ops = {
 module_param_cb(places, &places_ops, NULL, 0600);
 
 static struct kunit_case optimize_rules_cases[] = {
-	KUNIT_CASE(O5_too_near_the_end),
-	KUNIT_CASE(O5_branch_into_the_jump),
-	KUNIT_CASE(O5_branch_behind_the_jump),
-	KUNIT_CASE(O5_indirect_jump),
-	KUNIT_CASE(O5_fault_in_the_region),
-	KUNIT_CASE(O5_fixed_up_into_the_jump),
-	KUNIT_CASE(O5_fault_elsewhere),
-	KUNIT_CASE(O5_call_at_the_end),
-	KUNIT_CASE(O5_indirect_call),
-	KUNIT_CASE(O5_branch_in_the_region),
-	KUNIT_CASE(O5_jump_in_the_region),
-	KUNIT_CASE(O5_ud2_in_the_region),
-	KUNIT_CASE(O5_int3_in_the_region),
-	KUNIT_CASE(O5_loop_in_the_region),
-	KUNIT_CASE(O5_landing_pad_in_the_region),
+	KUNIT_CASE_PARAM(O5_what_may_be_a_jump, places_gen_params),
 #ifdef CONFIG_RUST_KPROBES_JUMPS
 	KUNIT_CASE(O5_a_client_learns_why_there_is_no_jump),
 #endif

@@ -45,14 +45,9 @@ SYM_FUNC_END(clauses_invoke)
  */
 SYM_FUNC_START(clauses_invoke_with)
 	ENDBR
-	pushq	%rbx
-	pushq	%rbp
-	pushq	%r12
-	pushq	%r13
-	pushq	%r14
-	pushq	%r15
-	pushq	%rdi
-	pushq	%rsi
+	.irp	name, rbx, rbp, r12, r13, r14, r15, rdi, rsi
+	pushq	%\name
+	.endr
 	pushq	EFLAGS(%rdi)
 	popfq
 	EACH_REGISTER LOAD
@@ -73,12 +68,9 @@ SYM_FUNC_START(clauses_invoke_with)
 	pushq	$0x202
 	popfq
 	addq	$16, %rsp
-	popq	%r15
-	popq	%r14
-	popq	%r13
-	popq	%r12
-	popq	%rbp
-	popq	%rbx
+	.irp	name, r15, r14, r13, r12, rbp, rbx
+	popq	%\name
+	.endr
 	RET
 SYM_FUNC_END(clauses_invoke_with)
 
@@ -104,22 +96,16 @@ SYM_FUNC_END(optimize_\name)
 
 /* But for the two with registers and memory, each adds five. */
 
-/* Another probe may be at the second instruction, in the jump's last byte. */
-PLACE plain
+/*
+ * Another probe may be at the second instruction, in the jump's last byte. The
+ * third function tells that the optimizer has been here.
+ */
+.irp name, plain, second, third
+PLACE \name
 	leaq	5(%rdi), %rax
 	xorl	%ecx, %ecx
-END_PLACE plain
-
-PLACE second
-	leaq	5(%rdi), %rax
-	xorl	%ecx, %ecx
-END_PLACE second
-
-/* Tells that the optimizer has been here. */
-PLACE third
-	leaq	5(%rdi), %rax
-	xorl	%ecx, %ecx
-END_PLACE third
+END_PLACE \name
+.endr
 
 PLACE rip
 	movq	optimize_five(%rip), %rax

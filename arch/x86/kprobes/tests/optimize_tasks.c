@@ -84,7 +84,7 @@ static void no_hit_is_lost(struct kunit *test,
 
 static void O3_no_hit_is_lost_as_handlers_come(struct kunit *test)
 {
-	struct counted same = counted_after(PLAIN);
+	struct counted same = COUNTED_IN(PLAIN, AFTER);
 
 	other = &same;
 	no_hit_is_lost(test, other_comes);
@@ -93,7 +93,7 @@ static void O3_no_hit_is_lost_as_handlers_come(struct kunit *test)
 
 static void O3_no_hit_is_lost_as_places_come(struct kunit *test)
 {
-	struct counted inside = counted_after(PLAIN + INSIDE);
+	struct counted inside = COUNTED_IN(PLAIN + INSIDE, AFTER);
 
 	other = &inside;
 	no_hit_is_lost(test, other_comes);
@@ -262,7 +262,7 @@ struct detours {
  */
 static void O9_detours_outlive_who_is_in_them(struct kunit *test)
 {
-	struct counted inside = counted_after(PLACE(memory) + 7);
+	struct counted inside = COUNTED_IN(PLACE(memory) + 7, AFTER);
 	struct detours *others = kunit_kzalloc(test, sizeof(*others),
 					       GFP_KERNEL);
 	struct filler filler = {

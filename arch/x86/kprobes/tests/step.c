@@ -61,11 +61,8 @@ static void H2_ip_of_breakpoints(struct kunit *test)
 	int n;
 
 	for (n = 0; n < ARRAY_SIZE(targets); n++) {
-		struct counted probe = COUNTED_IN(targets[n].site);
-
-		with_after(&probe);
+		PROBE_IN(probe, targets[n].site, AFTER);
 		probe.flags_after = 1;
-		KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
 		KUNIT_EXPECT_EQ(test, targets[n].function(1), 6);
 		EXPECT_HITS(probe, 1, 1);
 		KUNIT_EXPECT_EQ(test, probe.flags_after, 0);
@@ -74,7 +71,6 @@ static void H2_ip_of_breakpoints(struct kunit *test)
 		if (targets[n].next)
 			KUNIT_EXPECT_EQ(test, probe.ip_after,
 					(unsigned long)targets[n].next);
-		unregister_kprobe(&probe.kp);
 	}
 }
 
@@ -153,9 +149,8 @@ static void H5_post_handlers_come_and_go(struct kunit *test)
 	int n, round;
 
 	for (n = 0; n < ARRAY_SIZE(targets); n++) {
-		struct counted comes = COUNTED_IN(targets[n].site);
+		struct counted comes = COUNTED_IN(targets[n].site, AFTER);
 
-		with_after(&comes);
 		PROBE_IN(stays, targets[n].site);
 		for (round = 1; round <= 3; round++) {
 			comes.kp.flags = 0;
@@ -211,20 +206,18 @@ static void H11_text_is_restored(struct kunit *test)
 	int n;
 
 	for (n = 0; n < ARRAY_SIZE(targets); n++) {
-		struct counted probe = COUNTED_IN(targets[n].site);
-
 		memcpy(before, targets[n].site, sizeof(before));
 		/* Else C may put a jump there, and take it out later. */
-		if (IS_ENABLED(CONFIG_KPROBES_C))
-			with_after(&probe);
-		KUNIT_ASSERT_EQ(test, register_kprobe(&probe.kp), 0);
+		PROBE_IN(probe, targets[n].site,
+			 .post_handler = IS_ENABLED(CONFIG_KPROBES_C) ?
+					 clauses_after : NULL);
 		KUNIT_EXPECT_MEMNEQ(test, before, targets[n].site,
 				    sizeof(before));
 		KUNIT_EXPECT_EQ(test, disable_kprobe(&probe.kp), 0);
 		KUNIT_EXPECT_MEMEQ(test, before, targets[n].site,
 				   sizeof(before));
 		KUNIT_EXPECT_EQ(test, enable_kprobe(&probe.kp), 0);
-		unregister_kprobe(&probe.kp);
+		take_out(&probe);
 		KUNIT_EXPECT_MEMEQ(test, before, targets[n].site,
 				   sizeof(before));
 	}
