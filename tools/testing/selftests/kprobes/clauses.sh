@@ -25,20 +25,14 @@ refused_as() {
 
 # called PROBE BEFORE AFTER: three calls of the target take its hits there.
 called() {
-	[ "$(cat "$PROBER/$1")" = "$2" ] || {
-		echo "before: $(cat "$PROBER/$1")"
-		return 1
-	}
+	[ "$(cat "$PROBER/$1")" = "$2" ] ||
+		wrong "before: $(cat "$PROBER/$1")" || return 1
 	echo 3 >$TARGET/call || return 1
-	[ "$(cat "$PROBER/$1")" = "$3" ] && return 0
-	echo "after: $(cat "$PROBER/$1")"
-	return 1
+	[ "$(cat "$PROBER/$1")" = "$3" ] || wrong "after: $(cat "$PROBER/$1")"
 }
 
 says() {
-	grep -qE "$1" "$2" && return 0
-	echo "$2 says: $(cat "$2")"
-	return 1
+	grep -qE "$1" "$2" || wrong "$2 says: $(cat "$2")"
 }
 
 # listed_as PATTERN: a line of the list is just that.
@@ -69,11 +63,17 @@ settled() {
 CROWD=/sys/module/kprobes_crowd/parameters
 RECORDS=/tmp/perf_records.txt
 
+# recorded FILE WORD...: what perf is told while these are written, in order.
+recorded() {
+	cp /modules/perf_records /tmp && chmod 755 /tmp/perf_records &&
+		/tmp/perf_records "$@" >/tmp/unsorted &&
+		sort -s -n -k 1,1 /tmp/unsorted | cut -d " " -f 2- >$RECORDS
+}
+
 # Probes on text for the kernel's beginning, made by the command line.
 EARLY=$TRACING/events/early
 if [ -d $EARLY ]; then
 	suite early
-	cp /modules/perf_records /tmp && chmod 755 /tmp/perf_records
 	early_hits() {
 		grep -qE "^ +$1 +1 +0\$" $TRACING/kprobe_profile && return 0
 		cat $TRACING/kprobe_profile
@@ -88,10 +88,10 @@ if [ -d $EARLY ]; then
 	unwritten() {
 		sites=$(sed -n "s/^\\([0-9a-f]*\\)  k  do_populate_rootfs.*/\\1/p" \
 			$KPROBES/list)
-		/tmp/perf_records $KPROBES/enabled 0 $KPROBES/enabled 1 \
+		recorded $KPROBES/enabled 0 $KPROBES/enabled 1 \
 			$EARLY/enable 0 $EARLY/enable 1 $EARLY/enable 0 \
 			$TRACING/kprobe_events "-:early/entry" \
-			$TRACING/kprobe_events "-:early/inside" >$RECORDS || return 1
+			$TRACING/kprobe_events "-:early/inside" || return 1
 		[ -n "$sites" ] && ! grep -F "$sites" $RECORDS
 	}
 	check R10_freed_text_is_not_written unwritten
@@ -143,32 +143,28 @@ fi
 check U2_line_of_a_module listed_as \
 	"$ADDRESS  k  kprobes_target_untraced\\+$ENTRY  kprobes_target $MAYBE"
 told again register
-both() {
-	[ "$(listed kprobes_target_function | wc -l)" = 2 ]
-}
-check U2_each_probe_at_an_address both
+check U2_each_probe_at_an_address \
+	test "$(listed kprobes_target_function | wc -l)" = 2
 newest_first() {
 	told function disable
 	flags=$(listed kprobes_target_function | sed "s/.*kprobes_target //")
 	told function enable
 	[ "$flags" = "[FTRACE]
-[DISABLED][FTRACE]" ] && return 0
-	echo "$flags"
-	return 1
+[DISABLED][FTRACE]" ] || wrong "$flags"
 }
 if [ "$(uname -m)" = x86_64 ]; then
 	check U2_newest_first newest_first
 fi
 told again unregister
+# hidden FILE PATTERN: then there are lines in it, and all begin so.
 hidden() {
 	echo 2 >/proc/sys/kernel/kptr_restrict
-	grep -qE "^0{$DIGITS}  k  kprobes_target_untraced" $KPROBES/list &&
-		! grep -qvE "^0{$DIGITS} " $KPROBES/list
+	grep -qE "^$2" $KPROBES/$1 && ! grep -qvE "^$2" $KPROBES/$1
 	hides=$?
 	echo 0 >/proc/sys/kernel/kptr_restrict
 	return $hides
 }
-check U2_addresses_are_hidden hidden
+check U2_addresses_are_hidden hidden list "0{$DIGITS} "
 check S4_pages_of_copies_are_symbols \
 	grep -qE "^$ADDRESS t kprobe_insn_page.\\[__builtin__kprobes\\]\$" /proc/kallsyms
 
@@ -302,20 +298,15 @@ forgetful() {
 	mark "$1"
 	load kprobes_forgetful || return 1
 	warned=$(since "$1" "$FORGOTTEN" | wc -l)
-	[ "$warned" = 1 ] || {
-		echo "$warned warnings when its beginning went"
-		return 1
-	}
+	[ "$warned" = 1 ] ||
+		wrong "$warned warnings when its beginning went" || return 1
 	(:)
 	[ "$(cat /sys/module/kprobes_forgetful/parameters/hits)" -gt 1 ] ||
 		return 1
 	rmmod kprobes_forgetful || return 1
 	since "$1" "$FORGOTTEN kernel_clone\+$ENTRY/" >/dev/null || return 1
 	warned=$(since "$1" "$FORGOTTEN" | wc -l)
-	[ "$warned" = 5 ] || {
-		echo "$warned warnings when it went"
-		return 1
-	}
+	[ "$warned" = 5 ] || wrong "$warned warnings when it went" || return 1
 	(:)
 	cat /proc/version >/dev/null
 	not_listed "kernel_clone|do_sys_openat2|forgetful"
@@ -330,17 +321,8 @@ fi
 plan
 
 suite files
-modes() {
-	[ "$(stat -c %a $KPROBES/list $KPROBES/enabled $KPROBES/blacklist |
-		tr '\n' ' ')" = "400 600 400 " ]
-}
-check U1_modes modes
-# counted NAME: a line of the counters says something of it.
-counted() {
-	grep -qE "^$1 [0-9]+\$" $KPROBES/counters && return 0
-	show <$KPROBES/counters
-	return 1
-}
+check U1_modes test "$(cd $KPROBES && stat -c %a list enabled blacklist |
+	tr '\n' ' ')" = "400 600 400 "
 # no_tracepoint: events that others make may be there, but none of ours.
 no_tracepoint() {
 	grep -q : $TRACING/available_events || return 1
@@ -360,8 +342,9 @@ if [ -e $TRACING/kprobe_events ]; then
 fi
 # C has no such file.
 if [ "$IMPL" = rust ]; then
-	check counters_are_shown counted steps_unfinished
-	check slots_that_wait_are_counted counted slots_waiting
+	for counter in steps_unfinished slots_waiting; do
+		check "counter_of_$counter" says "^$counter [0-9]+\$" $KPROBES/counters
+	done
 fi
 told untraced register
 mark switch
@@ -388,37 +371,22 @@ check U3_says_enabled since switch "kprobes: Kprobes globally enabled"
 check U3_hit_again called again 0 3
 # Both were enabled again while everything was off.
 check R7_enabled_while_off called untraced 3 6
-garbage() {
-	! echo maybe >$KPROBES/enabled
-}
-check U3_garbage_is_refused garbage
+check U3_garbage_is_refused not sh -c "echo maybe >$KPROBES/enabled"
 told untraced unregister
 told again unregister
 told function unregister
 
-lines() {
-	! grep -qvE "^0x$ADDRESS-0x$ADDRESS	[^ ]+( \\[[a-z_]+\\])?\$" $KPROBES/blacklist
-}
-check U4_lines lines
+check U4_lines not grep -vE \
+	"^0x$ADDRESS-0x$ADDRESS	[^ ]+( \\[[a-z_]+\\])?\$" $KPROBES/blacklist
 check U4_kernel grep -qE "	notify_die\$" $KPROBES/blacklist
 check U4_module_by_name grep -qE "	kprobes_target_named \\[kprobes_target\\]\$" \
 	$KPROBES/blacklist
 check U4_module_by_section grep -qE \
 	"	kprobes_target_section \\[kprobes_target\\]\$" $KPROBES/blacklist
-blacklist_hidden() {
-	echo 2 >/proc/sys/kernel/kptr_restrict
-	! grep -qvE "^0x0{$DIGITS}-0x0{$DIGITS}	" $KPROBES/blacklist
-	hides=$?
-	echo 0 >/proc/sys/kernel/kptr_restrict
-	return $hides
-}
-check U4_addresses_are_hidden blacklist_hidden
+check U4_addresses_are_hidden hidden blacklist "0x0{$DIGITS}-0x0{$DIGITS}	"
 settled
 rmmod kprobes_target
-unlisted() {
-	! grep -q kprobes_target $KPROBES/blacklist
-}
-check U4_module_is_gone unlisted
+check U4_module_is_gone not grep kprobes_target $KPROBES/blacklist
 rmmod kprobes_prober
 plan
 
@@ -439,7 +407,7 @@ told_of() {
 # that only the second one has, in records with these flags and no others.
 changed() {
 	symbol_pages >/tmp/before
-	/tmp/perf_records $CROWD/all "$1" >$RECORDS || return 1
+	recorded $CROWD/all "$1" || return 1
 	symbol_pages >/tmp/after
 	[ -n "$(told_of "$4")" ] && [ -z "$(told_of $((1 - $4)))" ] || return 1
 	{
@@ -457,8 +425,7 @@ pages_come_and_go() {
 
 # The copy, and the breakpoint, which come and go.
 text_changes() {
-	/tmp/perf_records $CROWD/one register $CROWD/one unregister >$RECORDS ||
-		return 1
+	recorded $CROWD/one register $CROWD/one unregister || return 1
 	site=$(grep " kprobes_crowd_text\b" /proc/kallsyms | cut -d " " -f 1)
 	# What C writes besides is for a jump.
 	grep text_poke $RECORDS | sed "s/$site/site/;s/ [0-9a-f]\{16\} / copy /" |
@@ -506,17 +473,14 @@ jump_told() {
 			code=$new
 		fi
 	done <$RECORDS
-	[ "$code" ] && return 0
-	echo "no detour for $jump at $site"
-	return 1
+	[ "$code" ] || wrong "no detour for $jump at $site"
 }
 
 # The jump comes, goes, comes and goes with its probe. Who writes it is not who
 # has asked for it.
 jump_changes() {
-	/tmp/perf_records $CROWD/jump register $CROWD/jump wait $JUMPS 0 \
-		$JUMPS 1 $CROWD/jump wait $CROWD/jump unregister $JUMPS 0 \
-		>$RECORDS
+	recorded $CROWD/jump register $CROWD/jump wait $JUMPS 0 $JUMPS 1 \
+		$CROWD/jump wait $CROWD/jump unregister $JUMPS 0
 	status=$?
 	echo 1 >$JUMPS
 	[ $status = 0 ] || {
@@ -543,9 +507,8 @@ whole_detour() {
 	jump_told || return 1
 	back=${code#"${code%??????????}"}
 	at=$(($(lower "$detour") + ${#code} / 2 - 5))
-	[ "$(leads_to $at "$back")" = $(($(lower "$site") + 6)) ] && return 0
-	echo "$code at $detour, for $jump at $site"
-	return 1
+	[ "$(leads_to $at "$back")" = $(($(lower "$site") + 6)) ] ||
+		wrong "$code at $detour, for $jump at $site"
 }
 
 # Each line of the list is behind the one before.
@@ -589,7 +552,6 @@ read_only() {
 if [ -e /modules/perf_records ]; then
 	suite copies
 	load kprobes_crowd
-	cp /modules/perf_records /tmp && chmod 755 /tmp/perf_records
 	if [ "$IMPL" = rust ]; then
 		check U2_ascending ascending
 	fi

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=dash
 # What a client must not do: harness/crashes.py knows what the kernel has to say
 # of each. CRASHES names those to try, in order; after the last the guest need
 # not go on.

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=dash
 # What becomes of probes when ftrace is broken. To come last: from then on no
 # probe is called through ftrace any more. After clauses.sh, whose words it has.
 
@@ -22,10 +21,7 @@ if [ -e /modules/kprobes_kill.ko ]; then
 	check H10_disable_the_last_one told function disable
 	told function unregister
 	told again unregister
-	unlisted() {
-		not_listed kprobes_target_function
-	}
-	check H10_unregister unlisted
+	check H10_unregister not_listed kprobes_target_function
 	check H10_register_for_nothing told function register
 	check H10_registered_for_nothing called function 0 0
 	told function unregister

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=dash
 # What every job in the guest uses. Sourced by /init.
 
 DEBUG=/sys/kernel/debug
@@ -42,6 +41,17 @@ skip() {
 	say "ok $count $1 # SKIP $2"
 }
 
+# wrong WHY: says so, and is false.
+wrong() {
+	echo "$*"
+	return 1
+}
+
+# not COMMAND...: for check, which takes commands.
+not() {
+	! "$@"
+}
+
 # check NAME COMMAND...: a leaf that passes if the command does.
 check() {
 	name=$1
@@ -81,7 +91,7 @@ listed() {
 }
 
 not_listed() {
-	! listed "$1"
+	not listed "$1"
 }
 
 # comes_true COMMAND...: now, or in a moment.

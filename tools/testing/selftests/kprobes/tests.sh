@@ -18,18 +18,22 @@ touch_it() {
 	done
 }
 
-# loaded MARK LINES PATTERN MODULE [PARAMETER...]: it is there, with so many such
-# lines in the list; else it is taken out again.
-loaded() {
+# tried MARK LINES PATTERN ACTION MODULE [PARAMETER...]: the module is there while
+# that is done, with so many such lines in the list, none of which it leaves.
+tried() {
 	mark "$1"
 	lines=$2
 	pattern=$3
-	shift 3
+	action=$4
+	shift 4
 	load "$@" || return 1
-	[ "$(listed "$pattern" | wc -l)" = "$lines" ] && return 0
-	cat $KPROBES/list
-	rmmod "$1"
-	return 1
+	if [ "$(listed "$pattern" | wc -l)" != "$lines" ]; then
+		cat $KPROBES/list
+		rmmod "$1"
+		return 1
+	fi
+	$action
+	rmmod "$1" && not_listed "${pattern%%\\+*}"
 }
 
 # shown MARK PATTERN...: since then the log has each; else what it has of us.
@@ -44,12 +48,9 @@ shown() {
 	done
 }
 
-# probe_sample MODULE PATTERN: loads, fires, lists and unloads.
+# probe_sample MODULE PATTERN PARAMETER: loads, fires, lists and unloads.
 probe_sample() {
-	loaded "$1" 1 kernel_clone "$1" "$3" || return 1
-	touch_it
-	rmmod "$1" || return 1
-	shown "$1" "$2" && not_listed kernel_clone
+	tried "$1" 1 kernel_clone touch_it "$1" "$3" && shown "$1" "$2"
 }
 
 check kprobe_example probe_sample kprobe_example \
@@ -58,20 +59,21 @@ check kretprobe_example probe_sample kretprobe_example \
 	"kernel_clone returned [0-9]+ and took" func=kernel_clone
 
 # The sample of many probes: disabled, then armed, then every hit accounted for.
-batch_sample() {
-	loaded batch 3 '(kernel_clone|vfs_read|called_by_handlers)\+.*\[DISABLED\]' \
-		kprobe_batch_example symbols=kernel_clone,vfs_read || return 1
+arm_batch() {
 	touch_it
 	echo 1 >/sys/module/kprobe_batch_example/parameters/armed
 	touch_it
-	rmmod kprobe_batch_example || return 1
+}
+
+batch_sample() {
+	tried batch 3 '(kernel_clone|vfs_read|called_by_handlers)\+.*\[DISABLED\]' \
+		arm_batch kprobe_batch_example symbols=kernel_clone,vfs_read ||
+		return 1
 	# C counts without atomics: it may lose some.
 	exact='([0-9]+)'
 	[ "$IMPL" = c ] || exact='\1'
 	shown batch "kernel_clone: [1-9][0-9]* hits" \
-		"made ([1-9][0-9]*) calls to a probed function, $exact missed" ||
-		return 1
-	not_listed 'kernel_clone|vfs_read|called_by_handlers'
+		"made ([1-9][0-9]*) calls to a probed function, $exact missed"
 }
 
 check kprobe_batch_example batch_sample
@@ -80,21 +82,17 @@ check kprobe_batch_example batch_sample
 # is shown once, and made all the same.
 jprobe_sample() {
 	# Behind the mark for indirect branches, where there are such.
-	loaded "jprobe $1" 1 '  j  kernel_clone\+0x[04]' jprobe_example \
+	tried "jprobe $1" 1 '  j  kernel_clone\+0x[04]' touch_it jprobe_example \
 		"old=$2" || return 1
-	touch_it
-	rmmod jprobe_example || return 1
 	calls=$(since "jprobe $1" "kernel_clone\($1\): flags = 0x" | wc -l)
 	shown "jprobe $1" "it was called $calls times, and missed 0\$" || return 1
 	# Whoever makes a task by fork() wants a signal when it ends: SIGCHLD.
 	forks=$(since "jprobe $1" "exit_signal = 17, a task\$" | wc -l)
-	[ "$forks" -ge 6 ] || {
-		echo "only $forks calls of $calls are shown as what they are"
+	[ "$forks" -ge 6 ] ||
+		wrong "only $forks calls of $calls are shown as what they are" ||
 		return 1
-	}
 	# If that comes back, the handler returns, and all the rest is the same.
-	! since "jprobe $1" "jprobe_return\(\) is called outside" || return 1
-	not_listed kernel_clone
+	! since "jprobe $1" "jprobe_return\(\) is called outside"
 }
 
 if [ "$IMPL" = rust ]; then
@@ -104,110 +102,92 @@ fi
 # The samples in Rust, of the safe interface.
 
 # rust_entry_sample: shows each task's exit, with its code.
-rust_entry_sample() {
-	loaded rust_kprobe 1 '  k  do_exit\+0x' rust_kprobe || return 1
+end_tasks() {
 	touch_it
 	sh -c 'exit 3'
-	rmmod rust_kprobe || return 1
+}
+
+rust_entry_sample() {
+	tried rust_kprobe 1 '  k  do_exit\+0x' end_tasks rust_kprobe || return 1
 	exits=$(since rust_kprobe 'rust_kprobe: do_exit\(0x[0-9a-f]+\)$' | wc -l)
 	shown rust_kprobe 'rust_kprobe: do_exit\(0x300\)$' \
 		"rust_kprobe: $exits tasks have exited, 0 were missed" || return 1
-	[ "$exits" -ge 7 ] || {
-		echo "only $exits exits are shown"
-		return 1
-	}
-	not_listed do_exit
+	[ "$exits" -ge 7 ] || wrong "only $exits exits are shown"
 }
 
-# rust_typed_sample: shows each call, with all arguments.
-rust_typed_sample() {
-	loaded rust_kprobe_typed 1 '  k  vfs_fallocate\+0x' rust_kprobe_typed ||
-		return 1
-	# The file system has no such room; the function is called all the same.
+# rust_typed_sample: shows each call, with all arguments. The file system has no
+# such room; the function is called all the same.
+make_room() {
 	fallocate -l 4660 /room 2>/dev/null
 	fallocate -o 8589934592 -l 22136 /room 2>/dev/null
 	rm -f /room
-	rmmod rust_kprobe_typed || return 1
+}
+
+rust_typed_sample() {
+	tried rust_kprobe_typed 1 '  k  vfs_fallocate\+0x' make_room \
+		rust_kprobe_typed || return 1
 	said='rust_kprobe_typed: vfs_fallocate\(mode 0, offset'
 	shown rust_kprobe_typed "$said 0x0, len 0x1234\)\$" \
 		"$said 0x200000000, len 0x5678\)\$" \
-		'rust_kprobe_typed: 2 calls, 0 were missed$' || return 1
-	not_listed vfs_fallocate
+		'rust_kprobe_typed: 2 calls, 0 were missed$'
 }
 
-# rust_open_sample: shows which files are opened, and how.
-rust_open_sample() {
-	loaded rust_kprobe_open 1 '  k  do_sys_openat2\+0x' rust_kprobe_open ||
-		return 1
+# rust_open_sample: shows which files are opened, and how; names as long as a
+# handler has room for, and longer.
+LONG=/tmp/$(printf '%058d' 0)
+open_files() {
 	cat /tmp/is-not-there 2>/dev/null
 	: >/tmp/is-made
-	# As long as a handler has room for, and longer.
-	long=/tmp/$(printf '%058d' 0)
-	cat "$long" "${long}1" 2>/dev/null
+	cat "$LONG" "${LONG}1" 2>/dev/null
 	rm /tmp/is-made
-	rmmod rust_kprobe_open || return 1
+}
+
+rust_open_sample() {
+	tried rust_kprobe_open 1 '  k  do_sys_openat2\+0x' open_files \
+		rust_kprobe_open || return 1
 	# To write, to be made, and to be empty then; machines differ in what is above.
 	said='rust_kprobe_open: open of /tmp/is'
 	shown rust_kprobe_open "$said-not-there, flags 0o[0-7]*000, mode 0o0\$" \
 		"$said-made, flags 0o[0-7]*1101, mode 0o666\$" \
 		'rust_kprobe_open: [1-9][0-9]* opens, 0 were missed$' || return 1
-	[ "$(since rust_kprobe_open "open of $long, " | wc -l)" = 2 ] || {
-		since rust_kprobe_open "open of /tmp/0"
-		return 1
-	}
-	not_listed do_sys_openat2
+	[ "$(since rust_kprobe_open "open of $LONG, " | wc -l)" = 2 ] ||
+		wrong "$(since rust_kprobe_open "open of /tmp/0")"
 }
 
 # rust_return_sample: the calls in its histogram are those that there were.
 rust_return_sample() {
-	loaded rust_kretprobe 1 '  r  kernel_clone\+0x' rust_kretprobe || return 1
-	touch_it
-	rmmod rust_kretprobe || return 1
-	shown rust_kretprobe "rust_kretprobe: 0 calls have failed, 0 were missed" ||
+	tried rust_kretprobe 1 '  r  kernel_clone\+0x' touch_it rust_kretprobe &&
+		shown rust_kretprobe "rust_kretprobe: 0 calls have failed, 0 were missed" ||
 		return 1
 	calls=0
 	for count in $(since rust_kretprobe 'ns and more: ' | sed 's/.*more: //'); do
 		calls=$((calls + count))
 	done
-	[ $calls -ge 6 ] || {
-		echo "only $calls calls are shown"
-		since rust_kretprobe rust_kretprobe:
-		return 1
-	}
-	not_listed kernel_clone
+	[ $calls -ge 6 ] || wrong "only $calls calls are shown"
 }
 
 # rust_batch_sample ARMED HITS: its functions were called HITS (a pattern) times.
 rust_batch_sample() {
-	loaded "rust_kprobe_batch $1" 4 \
-		'  k  (kernel_clone|do_exit|vfs_read|vfs_write)\+0x' \
+	tried "rust_kprobe_batch $1" 4 \
+		'  k  (kernel_clone|do_exit|vfs_read|vfs_write)\+0x' touch_it \
 		rust_kprobe_batch "armed=$1" || return 1
-	touch_it
-	rmmod rust_kprobe_batch || return 1
 	for name in kernel_clone do_exit vfs_read vfs_write; do
 		shown "rust_kprobe_batch $1" \
 			"rust_kprobe_batch: \"$name\": (called by ftrace|a jump|a breakpoint)" \
 			"rust_kprobe_batch: \"$name\": $2 hits, [0-9]+ missed" ||
 			return 1
 	done
-	not_listed 'kernel_clone|do_exit|vfs_read|vfs_write'
 }
 
 # rust_forgets: what a module has forgotten goes with it.
 rust_forgets() {
-	loaded "$1" 5 '  [kr]  (kernel_clone|vfs_read|vfs_write)\+0x' \
+	tried "$1" 5 '  [kr]  (kernel_clone|vfs_read|vfs_write)\+0x' touch_it \
 		kprobes_forgets || return 1
-	touch_it
-	rmmod kprobes_forgets || return 1
 	shown "$1" 'kprobes_forgets: goes after [1-9][0-9]* hits' || return 1
 	warned=$(since "$1" 'kprobes_forgets has left a probe on [a-z_]+\+0x[0-9a-f]+/.* behind' |
 		wc -l)
-	[ "$warned" = 5 ] || {
-		echo "$warned warnings when it went"
-		return 1
-	}
+	[ "$warned" = 5 ] || wrong "$warned warnings when it went" || return 1
 	touch_it
-	not_listed 'kernel_clone|vfs_read|vfs_write'
 }
 
 # rust_of_module: a function of another module is found by each way to say where;
@@ -239,28 +219,24 @@ fault_tries() {
 
 # rust_fault_sample: each second directory of a file system cannot be removed.
 RAMFS=/tmp/ramfs
+with_fault() {
+	tries=$(fault_tries way)
+}
+
 rust_fault_sample() {
 	mkdir -p $RAMFS
 	mount -t ramfs ramfs $RAMFS || return 1
 	mkdir $RAMFS/way
-	loaded rust_kprobe_fault 1 '  k  simple_rmdir\+0x' rust_kprobe_fault ||
-		return 1
-	tries=$(fault_tries way)
-	rmmod rust_kprobe_fault || return 1
+	tried rust_kprobe_fault 1 '  k  simple_rmdir\+0x' with_fault \
+		rust_kprobe_fault || return 1
 	after=$(fault_tries way)
 	rm -r $RAMFS/way
 	umount $RAMFS
-	[ $tries = gone,there,gone,there,gone,there, ] || {
-		echo "with the module: $tries"
-		return 1
-	}
-	[ $after = gone,gone,gone,gone,gone,gone, ] || {
-		echo "without it: $after"
-		return 1
-	}
-	shown rust_kprobe_fault 'rust_kprobe_fault: 3 of 6 calls have failed' ||
-		return 1
-	not_listed simple_rmdir
+	[ $tries = gone,there,gone,there,gone,there, ] ||
+		wrong "with the module: $tries" || return 1
+	[ $after = gone,gone,gone,gone,gone,gone, ] ||
+		wrong "without it: $after" || return 1
+	shown rust_kprobe_fault 'rust_kprobe_fault: 3 of 6 calls have failed'
 }
 
 # rust_fault_refused: 0 is no number of calls.
@@ -310,9 +286,7 @@ is_place() {
 
 # comes_to NAME WHAT: it is so, or will be in a moment.
 comes_to() {
-	comes_true is_place "$1" "$2" && return 0
-	echo "$1 is: $(place "$1")"
-	return 1
+	comes_true is_place "$1" "$2" || wrong "$1 is: $(place "$1")"
 }
 
 # marked: how many of the places the list says to be optimized.
@@ -325,23 +299,26 @@ written() {
 	grep -c " jump\$" $PLACES
 }
 
-# list_is_right: it marks those that are jumps, and there are some.
-list_is_right() {
-	[ "$(written)" -gt 0 ] && [ "$(written)" = "$(marked)" ] && return 0
-	echo "$(written) jumps, $(marked) in the list"
+# jumps_are TEST: the list marks those that are jumps, whose number is -gt 0, or
+# -eq 0.
+jumps_are() {
+	[ "$(written)" "$1" 0 ] && [ "$(written)" = "$(marked)" ] && return 0
 	show <$PLACES
 	show <$KPROBES/list
-	return 1
+	wrong "$(written) jumps, $(marked) in the list"
 }
 
-# as_said NAME WHY: the file has the reason for a place, and no other.
+# reason NAME: what the file has for a place.
+reason() {
+	sed -n "s/^optimize_$1+0x[0-9a-f]*\/0x[0-9a-f]* \[kprobes_clauses\]  //p" \
+		$KPROBES/unoptimized
+}
+
+# as_said NAME WHY: that is the reason for a place, and no other.
 as_said() {
-	said=$(sed -n "s/^optimize_$1+0x[0-9a-f]*\/0x[0-9a-f]* \[kprobes_clauses\]  //p" \
-		$KPROBES/unoptimized)
+	said=$(reason "$1")
 	# The address that is in the way, where there is one.
-	[ "${said%%: optimize_*}" = "$2" ] && return 0
-	echo "$1: $said"
-	return 1
+	[ "${said%%: optimize_*}" = "$2" ] || wrong "$1: $said"
 }
 
 each_reason() {
@@ -363,44 +340,19 @@ each_reason() {
 
 # What cannot be probed itself has its own reason for that.
 reason_of_another() {
-	said=$(sed -n "s/^optimize_ud2+0x[0-9a-f]*\/0x[0-9a-f]* \[kprobes_clauses\]  //p" \
-		$KPROBES/unoptimized)
-	case $said in
-	?*": optimize_ud2+"*) return 0 ;;
-	esac
-	echo "$said"
-	return 1
-}
-
-no_jump_is_left() {
-	[ "$(written)" = 0 ] && [ "$(marked)" = 0 ] && return 0
-	echo "$(written) jumps, $(marked) in the list"
-	show <$PLACES
-	return 1
-}
-
-said_so() {
-	since "$1" "kprobe jump-optimization is $2" >/dev/null
+	reason ud2 | grep ".: optimize_ud2+" || wrong "$(reason ud2)"
 }
 
 nothing_is_armed() {
-	! grep -qE " (jump|breakpoint)\$" $PLACES && [ "$(marked)" = 0 ] &&
-		return 0
-	echo "$(written) jumps, $(marked) in the list"
-	show <$PLACES
-	return 1
-}
-
-switch_mode() {
-	[ "$(stat -c %a $JUMPS)" = 644 ]
+	jumps_are -eq && ! grep " breakpoint\$" $PLACES
 }
 
 if [ -e $PLACES ] && [ -e $JUMPS ]; then
 	suite clauses_jumps
 	echo register >$PLACES
 	check O1_plain_place_becomes_a_jump comes_to plain jump
-	check U5_mode switch_mode
-	check U2_jumps_are_marked list_is_right
+	check U5_mode test "$(stat -c %a $JUMPS)" = 644
+	check U2_jumps_are_marked jumps_are -gt
 	# C has no such file.
 	if [ "$IMPL" = rust ]; then
 		check O5_reasons_are_told each_reason
@@ -409,8 +361,8 @@ if [ -e $PLACES ] && [ -e $JUMPS ]; then
 	fi
 	mark jumps-off
 	check O4_switch_off sh -c "echo 0 >$JUMPS"
-	check O4_off_leaves_no_jump no_jump_is_left
-	check O4_off_is_said said_so jumps-off disabled
+	check O4_off_leaves_no_jump jumps_are -eq
+	check O4_off_is_said since jumps-off "kprobe jump-optimization is disabled"
 	if [ "$IMPL" = rust ]; then
 		check O4_off_is_a_reason \
 			as_said plain "debug.kprobes-optimization is 0"
@@ -418,7 +370,7 @@ if [ -e $PLACES ] && [ -e $JUMPS ]; then
 	mark jumps-on
 	check O4_switch_on sh -c "echo 1 >$JUMPS"
 	check O4_on_brings_jumps_back comes_to plain jump
-	check O4_on_is_said said_so jumps-on enabled
+	check O4_on_is_said since jumps-on "kprobe jump-optimization is enabled"
 	check O3_all_are_disarmed sh -c "echo 0 >$KPROBES/enabled"
 	check O3_disarmed_leaves_no_jump nothing_is_armed
 	check O3_all_are_armed sh -c "echo 1 >$KPROBES/enabled"
@@ -465,10 +417,7 @@ left_behind() {
 		comes_true stores_are $((before + $1)) || return 1
 	fi
 	for one in $asleep; do
-		wait "$one" || {
-			echo "one came back with $?"
-			return 1
-		}
+		wait "$one" || wrong "one came back with $?" || return 1
 	done
 	[ -z "$before" ] || comes_true stores_are "$before"
 }
@@ -479,10 +428,7 @@ forgotten() {
 	left_behind 2 forgets=1 || return 1
 	said=$(since forgotten "module kprobes_watcher goes but its probe of hrtimer_nanosleep\+$ENTRY/" |
 		wc -l)
-	[ "$said" = 2 ] || {
-		echo "$said warnings"
-		return 1
-	}
+	[ "$said" = 2 ] || wrong "$said warnings" || return 1
 	since forgotten "watcher: 8 begun, 0 over, 0 missed" >/dev/null &&
 		not_listed hrtimer_nanosleep
 }

@@ -7,23 +7,7 @@ use core::mem::{
     ManuallyDrop, //
 };
 use kernel::{
-    kprobes::{
-        Entry,
-        EntryHandler,
-        EntryProbe,
-        Place,
-        ProbeAfter,
-        ProbeBatch,
-        ProcessContext,
-        Return,
-        ReturnHandler,
-        ReturnProbe, //
-    },
-    kprobes::{
-        Handler,
-        HandlerAfter,
-        Hit, //
-    },
+    kprobes::*,
     prelude::*,
     sync::atomic::{
         Atomic,

@@ -4,13 +4,7 @@
 //! module goes first.
 
 use kernel::{
-    kprobes::{
-        kprobe,
-        EntryProbe,
-        Place,
-        ProcessContext,
-        Reason, //
-    },
+    kprobes::*,
     prelude::*,
     sync::atomic::{
         Atomic,

@@ -5,13 +5,7 @@
 
 use core::mem::forget;
 use kernel::{
-    kprobes::{
-        Entry,
-        EntryHandler,
-        EntryProbe,
-        Place,
-        ProcessContext, //
-    },
+    kprobes::*,
     prelude::*,
     sync::atomic::{
         Atomic,

@@ -3,13 +3,7 @@
 //! A handler that may sleep, which it must not. Types do not refuse it.
 
 use kernel::{
-    kprobes::{
-        Entry,
-        EntryHandler,
-        EntryProbe,
-        Place,
-        ProcessContext, //
-    },
+    kprobes::*,
     prelude::*,
     sync::{
         new_mutex,

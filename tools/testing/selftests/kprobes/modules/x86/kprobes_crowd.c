@@ -2,8 +2,8 @@
 /*
  * A probe, a crowd of them that needs a page of copies of its own, and one
  * that may become a jump, on instructions that nobody runs. Writing to a
- * parameter registers, or unregisters; writing "wait" to "jump" waits until
- * there is one. Writing an address to "poke" tries to write a byte there.
+ * parameter registers, or unregisters; writing "wait" waits until the last one
+ * is a jump. Writing an address to "poke" tries to write a byte there.
  */
 #include <linux/delay.h>
 #include <linux/kprobes.h>
@@ -44,41 +44,13 @@ asm(".pushsection .text\n"
 	".size kprobes_crowd_jump, . - kprobes_crowd_jump\n"
 	".popsection\n");
 
-static struct kprobe crowd[CROWD];
+static struct kprobe crowd[CROWD], jump;
 
 /* With a post handler C puts no jump there. */
 static void after_hit(struct kprobe *kp, struct pt_regs *regs,
 		      unsigned long flags)
 {
 }
-
-static int set_crowd(const char *text, const struct kernel_param *param)
-{
-	const int count = *(const int *)param->arg;
-	static struct kprobe *all[CROWD];
-	int n;
-
-	for (n = 0; n < count; n++)
-		all[n] = &crowd[n];
-	if (sysfs_streq(text, "unregister")) {
-		unregister_kprobes(all, count);
-		return 0;
-	}
-	if (!sysfs_streq(text, "register"))
-		return -EINVAL;
-	memset(crowd, 0, sizeof(crowd));
-	for (n = 0; n < count; n++) {
-		crowd[n].addr = (kprobe_opcode_t *)kprobes_crowd_text + CLTS * n;
-		crowd[n].post_handler = after_hit;
-	}
-	return register_kprobes(all, count);
-}
-
-static const struct kernel_param_ops crowd_ops = {
-	.set = set_crowd,
-};
-
-static struct kprobe jump;
 
 static int wait_for_jump(void)
 {
@@ -93,25 +65,48 @@ static int wait_for_jump(void)
 	return -ETIMEDOUT;
 }
 
-static int set_jump(const char *text, const struct kernel_param *param)
+struct group {
+	struct kprobe *first;
+	int count;
+	void (*text)(void);
+	kprobe_post_handler_t after;
+};
+
+static int set_group(const char *text, const struct kernel_param *param)
 {
+	const struct group *group = param->arg;
+	static struct kprobe *all[CROWD];
+	int n;
+
+	for (n = 0; n < group->count; n++)
+		all[n] = &group->first[n];
 	if (sysfs_streq(text, "wait"))
 		return wait_for_jump();
 	if (sysfs_streq(text, "unregister")) {
-		unregister_kprobe(&jump);
+		unregister_kprobes(all, group->count);
 		return 0;
 	}
 	if (!sysfs_streq(text, "register"))
 		return -EINVAL;
-	memset(&jump, 0, sizeof(jump));
-	jump.addr = (kprobe_opcode_t *)kprobes_crowd_jump;
-	return register_kprobe(&jump);
+	for (n = 0; n < group->count; n++)
+		*all[n] = (struct kprobe) {
+			.addr = (kprobe_opcode_t *)group->text + CLTS * n,
+			.post_handler = group->after,
+		};
+	return register_kprobes(all, group->count);
 }
 
-static const struct kernel_param_ops jump_ops = {
-	.set = set_jump,
+static const struct kernel_param_ops group_ops = {
+	.set = set_group,
 };
-module_param_cb(jump, &jump_ops, NULL, 0200);
+
+#define GROUP(name, ...)						\
+static struct group group_##name = { __VA_ARGS__ };			\
+module_param_cb(name, &group_ops, &group_##name, 0200)
+
+GROUP(one, crowd, 1, kprobes_crowd_text, after_hit);
+GROUP(all, crowd, CROWD, kprobes_crowd_text, after_hit);
+GROUP(jump, &jump, 1, kprobes_crowd_jump);
 
 static int write_to(u8 *at)
 {
@@ -142,11 +137,6 @@ static const struct kernel_param_ops poke_ops = {
 	.set = set_poke,
 };
 module_param_cb(poke, &poke_ops, NULL, 0200);
-
-static int count_of_one = 1, count_of_all = CROWD;
-
-module_param_cb(one, &crowd_ops, &count_of_one, 0200);
-module_param_cb(all, &crowd_ops, &count_of_all, 0200);
 
 MODULE_DESCRIPTION("Probes that need a page of copies of their own");
 MODULE_LICENSE("GPL");

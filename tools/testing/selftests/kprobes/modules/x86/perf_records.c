@@ -2,7 +2,7 @@
 /*
  * What perf is told of the kernel's symbols and text while words are written
  * to files: perf_records FILE WORD [FILE WORD...]. One line for each record,
- * in the order in which they were made, on whatever CPU and by whomever.
+ * with its time, CPU by CPU.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -54,15 +54,20 @@ static void show(const struct perf_event_header *record)
 {
 	const struct ksymbol *symbol = (const void *)record;
 	const struct text_poke *poke = (const void *)record;
+	/* The time is the last word of each record. */
+	const uint64_t *end = (const void *)((const char *)record +
+					     record->size);
 
 	switch (record->type) {
 	case PERF_RECORD_KSYMBOL:
-		printf("ksymbol %016llx %u type %u flags %u %s\n",
+		printf("%llu ksymbol %016llx %u type %u flags %u %s\n",
+		       (unsigned long long)end[-1],
 		       (unsigned long long)symbol->addr, symbol->len,
 		       symbol->type, symbol->flags, symbol->name);
 		break;
 	case PERF_RECORD_TEXT_POKE:
-		printf("text_poke %016llx", (unsigned long long)poke->addr);
+		printf("%llu text_poke %016llx", (unsigned long long)end[-1],
+		       (unsigned long long)poke->addr);
 		show_bytes(poke->bytes, poke->old_len);
 		show_bytes(poke->bytes + poke->old_len, poke->new_len);
 		putchar('\n');
@@ -80,14 +85,10 @@ static int write_word(const char *file, const char *word)
 	return 0;
 }
 
-/* Of one CPU; nothing is ever taken out. */
-struct ring {
-	const struct perf_event_mmap_page *page;
-	const char *next;
-	const char *end;
-};
+/* One for each CPU; nothing is ever taken out. */
+static struct perf_event_mmap_page *rings[MOST_CPUS];
 
-static int open_ring(struct ring *ring, int cpu)
+static int open_ring(int cpu)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -112,20 +113,24 @@ static int open_ring(struct ring *ring, int cpu)
 		      fd, 0);
 	if (memory == MAP_FAILED)
 		return give_up("mmap");
-	ring->page = memory;
-	ring->next = (const char *)memory + page;
+	rings[cpu] = memory;
 	return 0;
 }
 
-/* What comes from now on is left out. */
-static int close_ring(struct ring *ring)
+static int show_ring(int cpu)
 {
-	uint64_t head;
+	const struct perf_event_mmap_page *page = rings[cpu];
+	const struct perf_event_header *record;
+	uint64_t head, at;
 
-	if (!ring->page)
+	if (!page)
 		return 0;
-	head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-	ring->end = ring->next + head;
+	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	for (at = 0; at < head && head <= RING; at += record->size) {
+		record = (const void *)((const char *)page +
+					sysconf(_SC_PAGESIZE) + at);
+		show(record);
+	}
 	/* Where the longest one would still fit, none was left out. */
 	if (head <= RING - UINT16_MAX)
 		return 0;
@@ -133,37 +138,9 @@ static int close_ring(struct ring *ring)
 	return 1;
 }
 
-static const struct perf_event_header *first(const struct ring *ring)
-{
-	return ring->next == ring->end ? NULL : (const void *)ring->next;
-}
-
-/* It is the last word of each record. */
-static uint64_t time_of(const struct perf_event_header *record)
-{
-	const uint64_t *end = (const void *)((const char *)record +
-					     record->size);
-
-	return end[-1];
-}
-
-/* The ring with the oldest record that is not shown yet, if there is any. */
-static struct ring *oldest(struct ring *rings, int count)
-{
-	struct ring *found = NULL;
-
-	for (; count--; rings++)
-		if (first(rings) &&
-		    (!found || time_of(first(rings)) < time_of(first(found))))
-			found = rings;
-	return found;
-}
-
 int main(int argc, char **argv)
 {
-	static struct ring rings[MOST_CPUS];
 	const long cpus = sysconf(_SC_NPROCESSORS_CONF);
-	struct ring *ring;
 	int n;
 
 	if (cpus > MOST_CPUS) {
@@ -171,17 +148,13 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	for (n = 0; n < cpus; n++)
-		if (open_ring(&rings[n], n))
+		if (open_ring(n))
 			return 1;
 	for (n = 1; n + 1 < argc; n += 2)
 		if (write_word(argv[n], argv[n + 1]))
 			return 1;
 	for (n = 0; n < cpus; n++)
-		if (close_ring(&rings[n]))
+		if (show_ring(n))
 			return 1;
-	while ((ring = oldest(rings, cpus))) {
-		show(first(ring));
-		ring->next += first(ring)->size;
-	}
 	return 0;
 }
