@@ -100,6 +100,19 @@ wait_for() {
 	set -x
 }
 
+# script [WORDS]: starts SystemTap's script of this case, with these in front, and
+# waits until it watches; script_ends: stops it and shows what it has printed.
+script() {
+	start "$@" staprun "/stap/stap_${CASE#*/}.ko"
+	wait_for 100 grep -q ready out
+}
+
+script_ends() {
+	stop
+	cat out
+	nobody .
+}
+
 # probed NUMBER PATTERN: are there as many such probes?
 probed() {
 	[ "$(listed "$2")" = "$1" ]

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # A program of BPF is told where the probed function is, and its own cookie.
 offset=$(python3 /clients/inside.py set_fs_pwd)
 for at in 0 "$offset"; do

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # limit: 480
 # So many probes, at functions' entries and behind them.
 scale 1000 perf

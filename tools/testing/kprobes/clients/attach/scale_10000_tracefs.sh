@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # limit: 900
 # So many probes behind functions' entries, where ftrace has no part in it, as
 # breakpoints: with jumps C keeps each probe waiting for those before it, and

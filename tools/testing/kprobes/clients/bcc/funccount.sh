@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # limit: 240
 # funccount: how often a function was called.
 start funccount-bpfcc -d 100 '^set_fs_pwd$'

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # limit: 240
 # funclatency: how long its calls took; a probe at the function and its return.
 start funclatency-bpfcc -d 100 vfs_mkdir

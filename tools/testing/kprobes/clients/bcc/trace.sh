@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # limit: 240
 # trace: a function's arguments, and what it has returned.
 start trace-bpfcc -n bash 'r::vfs_rmdir "returned %d", retval'

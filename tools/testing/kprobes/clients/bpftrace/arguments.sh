@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # Arguments of a function and of the kernel's types, as BTF tells them.
 start bpftrace --no-feature kprobe_multi -e 'kprobe:vfs_mkdir {
 	@[str(((struct dentry *)arg2)->d_name.name), arg3] = count(); }

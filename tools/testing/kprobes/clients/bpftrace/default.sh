@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # limit: 300
 # The default: kprobe_multi, which is fprobe's and no kprobe; ours stand beside it.
 echo 'p:ours/cd set_fs_pwd' >$TRACING/kprobe_events

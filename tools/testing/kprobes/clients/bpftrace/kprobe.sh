@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # One kprobe each (--no-feature kprobe_multi): calls and who made them.
 start bpftrace --no-feature kprobe_multi -e 'kprobe:set_fs_pwd { @[comm] = count(); }
 	interval:s:60 { exit(); }'

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # Returns with their values.
 start bpftrace --no-feature kprobe_multi -e 'kretprobe:vfs_rmdir { @[comm, retval] = count(); }
 	interval:s:60 { exit(); }'

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # A probe in the middle of a function, and what was in a register there.
 offset=$(python3 /clients/inside.py vfs_mkdir)
 start bpftrace --no-feature kprobe_multi -e "kprobe:vfs_mkdir+$((offset)) { @[comm, reg(\"ip\") - kaddr(\"vfs_mkdir\")] = count(); }

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # A BPF program that gives a function's answer in its place.
 start bpftrace --unsafe --no-feature kprobe_multi -e \
 	'kprobe:__x64_sys_rmdir /comm == "rmdir"/ { override((uint64)-16); }'

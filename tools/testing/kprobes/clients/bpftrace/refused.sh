@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # What is said where no probe can be.
 echo 'p:ours/fine set_fs_pwd' >$TRACING/kprobe_events
 ours 1 set_fs_pwd

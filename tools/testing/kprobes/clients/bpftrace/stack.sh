@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # Who called: stacks are those of the caller, at an entry and at a return.
 start bpftrace --no-feature kprobe_multi -e 'kprobe:vfs_mkdir { @entry[kstack(4)] = count(); }
 	kretprobe:vfs_mkdir { @return[kstack(4)] = count(); }

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # limit: 200
 # Hundreds of functions at once, one kprobe each; all go when it ends.
 clock attach

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # limit: 240
 # perf record --kcore of a place that is a jump; annotate shows the jump there.
 offset=$(python3 /clients/inside.py vfs_statx)

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # limit: 300
 # Arguments by name, which perf finds in the kernel's debugging information.
 perf probe --quiet --vmlinux /kernel/vmlinux --add 'make=vfs_mkdir mode'

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # perf probe at a function, perf record, perf script: each call is there.
 perf probe --quiet --add cd=set_fs_pwd
 perf probe --list >&2

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # A probe behind a function's first bytes; after a while it is a jump.
 offset=$(python3 /clients/inside.py vfs_statx)
 perf probe --quiet --add "inside=vfs_statx+$offset"

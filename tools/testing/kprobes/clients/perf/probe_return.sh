@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # A return probe with its value.
 perf probe --quiet --add 'gone=vfs_rmdir%return ret=$retval:s64'
 start perf record --quiet -o data -e probe:gone__return -a -- bash -c \

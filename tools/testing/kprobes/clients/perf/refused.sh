@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # What is said where no probe can be.
 perf probe --quiet --add fine=set_fs_pwd
 ours 1 set_fs_pwd

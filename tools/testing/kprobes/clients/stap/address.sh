@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # SystemTap: a probe at an address, which becomes a jump where staprun does not
 # switch that off: it does, unless this is set.
 offset=$(python3 /clients/inside.py vfs_statx)
-start env STAP_PR13193_OVERRIDE=1 staprun /stap/stap_address.ko
-wait_for 60 grep -q ready out
+script env STAP_PR13193_OVERRIDE=1
 wait_for 60 probed 1 " k +vfs_statx\+$offset .*\[OPTIMIZED\]"
 ours 1 " k +vfs_statx\+$offset "
 set +x
 for ((n = 0; n < 50; n++)); do [ -e /etc/passwd ]; done
 set -x
-stop
-cat out
-nobody .
+script_ends

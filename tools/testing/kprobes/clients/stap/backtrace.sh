@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # SystemTap: stacks at an entry and at a return are those of the caller.
-start staprun /stap/stap_backtrace.ko
-wait_for 60 grep -q ready out
+script
 ours 1 ' k +vfs_rmdir\+'
 ours 1 ' r +vfs_rmdir\+'
 mkdir one two

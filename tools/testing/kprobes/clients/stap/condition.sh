@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # SystemTap: a script switches its probes on and off; what comes between is
 # not seen.
-start staprun /stap/stap_condition.ko
-wait_for 60 grep -q ready out
+script
 
 # used: they are called and return, five times.
 used() {
@@ -26,6 +24,4 @@ for round in 1 2 3; do
 	used
 	echo "round $round"
 done
-stop
-cat out
-nobody .
+script_ends

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # differs: room for two calls is what ours begins with; it grows when one is lost
 # SystemTap: a return probe with room for two calls at once misses others.
 cp /bin/sleep sleeper
-start staprun /stap/stap_missed.ko
-wait_for 60 grep -q ready out
+script
 ours 1 ' k +do_nanosleep\+'
 ours 1 ' r +do_nanosleep\+'
 sleepers=()

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # SystemTap: functions of a module that comes and goes, twice, while it watches.
-start staprun /stap/stap_module.ko
-wait_for 60 grep -q ready out
+script
 nobody .
 for _ in 1 2; do
 	modprobe trace-printk
@@ -12,6 +10,4 @@ for _ in 1 2; do
 	modprobe -r trace-printk
 	nobody trace_printk
 done
-stop
-cat out
-nobody .
+script_ends

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # trace-cmd records a probe event of its own making.
 echo 'p:ours/cd set_fs_pwd' >$TRACING/kprobe_events
 start trace-cmd record -q -o dat -e ours:cd bash -c 'for n in {1..20}; do cd /tmp; done; sleep 2'

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # A probe event at a function's entry sees each call, with its arguments.
 echo 'p:ours/cd set_fs_pwd fs=%di' >$TRACING/kprobe_events
 ours 1 ' k +set_fs_pwd\+'

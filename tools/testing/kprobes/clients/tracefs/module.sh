@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # A probe in a module, which goes and comes again: the event waits for it.
 state() {
 	echo "$1: $(sed -nE 's/^[0-9a-f]+ +//; s/ +/ /gp' $LIST | paste -sd';')"

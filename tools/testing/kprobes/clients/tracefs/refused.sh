@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # What a shell is told where no probe can be.
 set +x
 ask() {

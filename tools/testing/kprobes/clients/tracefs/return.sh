@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # A return event sees each return, with the value and where it returns to.
 echo 'r:ours/mkdir vfs_mkdir $retval' >$TRACING/kprobe_events
 ours 1 ' r +vfs_mkdir\+'

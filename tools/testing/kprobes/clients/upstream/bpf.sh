@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # limit: 400
 # Upstream's tests of BPF programs at probes; bpf.tests names them.
 cp -r /bpf/. .

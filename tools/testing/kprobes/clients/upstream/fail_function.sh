@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # A system call that is made to fail, by fail_function and its probe.
 cd /sys/kernel/debug/fail_function || exit
 echo __x64_sys_mkdir >inject

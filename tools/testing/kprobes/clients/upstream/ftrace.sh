@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # limit: 1500
 # ftracetest: upstream's tests of probe events and of the dynamic ones.
 cp -r /selftests/ftrace .

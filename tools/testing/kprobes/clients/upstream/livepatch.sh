@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
 # limit: 240
 # Upstream's test of a live patch and a probe on one function.
 cp -r /selftests/livepatch .

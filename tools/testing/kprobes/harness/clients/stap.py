@@ -26,6 +26,8 @@ FOLDER = common.FOLDER / 'stap'
 _FLAGS = ('-Wno-ignored-optimization-argument', '-Wno-macro-redefined',
           '-Wno-implicit-fallthrough', '-Wno-parentheses-equality',
           '-Wno-sometimes-uninitialized')
+# Each script says so when it watches.
+_READY = 'global ready probe timer.ms(50) if (!ready) { ready = 1 println("ready") }'
 # stap finds the names of the kernel's functions here, wherever it was built;
 # nobody else sees this one.
 _WITH_SYMBOLS = ('mount -t tmpfs boot /boot; '
@@ -52,7 +54,7 @@ def _command(built: Built, name: str, text: str) -> list[str]:
     """The call that compiles script NAME, whose TEXT is given."""
     head = common.head(text)
     flags = ' '.join([*_FLAGS, f'-include {FOLDER / "kernel.h"}'])
-    words = ['stap', '-p4', *head.get('options', '').split(),
+    words = ['stap', '-p4', *head.get('options', '').split(), '-E', _READY,
              '-B', 'LLVM=1', '-B', f'KCFLAGS={flags}', '-r', built.obj,
              '-m', f'stap_{name}', FOLDER / f'{name}.stp']
     if 'inside' in head:
