@@ -2,14 +2,14 @@
 /*
  * Registers a probe on each of many addresses, to see which of them become
  * jumps. Works over either implementation behind <linux/kprobes.h>, and is
- * driven through debugfs, round by round:
+ * driven by two parameters, round by round:
  *
- *   kprobes_coverage/addresses  write addresses, one a line: those of a round
- *   kprobes_coverage/round      write "register", "wait", "unregister"
- *   kprobes_coverage/results    read what has become of each: its address, the
- *                               errno, and what its text is now; after they
- *                               were unregistered, those whose text is not
- *                               what it was
+ *   address   write each address of a round
+ *   round     write "register", "wait", "unregister"
+ *
+ * In debugfs, kprobes_coverage has what has become of each: its address, the
+ * errno, and what its text is now; after they were unregistered, those whose
+ * text is not what it was.
  *
  * A probe on a function of the module's own comes last in each round. When it
  * has become a jump the optimizer has been there since all came, and when it
@@ -19,15 +19,12 @@
 
 #include <linux/debugfs.h>
 #include <linux/delay.h>
-#include <linux/hex.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/seq_file.h>
-#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/text-patching.h>
 #include <linux/uaccess.h>
-#include "kprobes_coverage.h"
 
 #define MOST	512
 
@@ -39,7 +36,7 @@ struct one {
 	u64 hits;
 };
 
-static struct dentry *folder;
+static struct dentry *results;
 static struct one all[MOST];
 static struct kprobe *registered[MOST + 1];
 static unsigned int count, registered_count;
@@ -60,6 +57,7 @@ asm(".pushsection .text, \"ax\"\n"
 	".popsection\n"
 );
 
+extern u8 kprobes_coverage_last[];
 static struct kprobe last;
 
 /* Many are hit by all CPUs at once: the count is for nobody to rely on. */
@@ -78,10 +76,14 @@ static int hit_last(struct kprobe *kp, struct pt_regs *regs)
 NOKPROBE_SYMBOL(hit);
 NOKPROBE_SYMBOL(hit_last);
 
-static int take(u64 at)
+static int set_address(const char *text, const struct kernel_param *param)
 {
-	struct one *one;
+	u64 at;
+	int error = kstrtou64(text, 16, &at);
 
+	guard(mutex)(&lock);
+	if (error)
+		return error;
 	if (registered_count)
 		return -EBUSY;
 	if (is_over)
@@ -89,41 +91,12 @@ static int take(u64 at)
 	is_over = false;
 	if (count == MOST)
 		return -ENOSPC;
-	one = &all[count++];
-	memset(one, 0, sizeof(*one));
-	one->at = at;
+	all[count++] = (struct one) { .at = at };
 	return 0;
 }
 
-static ssize_t addresses_write(struct file *file, const char __user *user,
-			       size_t length, loff_t *offset)
-{
-	static u64 partial;	/* of a line that is not yet complete */
-	char *text = memdup_user(user, length);
-	int digit, error = 0;
-	size_t i;
-
-	if (IS_ERR(text))
-		return PTR_ERR(text);
-	guard(mutex)(&lock);
-	for (i = 0; i < length && !error; i++) {
-		digit = hex_to_bin(text[i]);
-		if (digit >= 0) {
-			partial = partial << 4 | digit;
-		} else {
-			if (partial)
-				error = take(partial);
-			partial = 0;
-		}
-	}
-	kfree(text);
-	return error ? error : length;
-}
-
-static const struct file_operations addresses_operations = {
-	.owner = THIS_MODULE,
-	.write = addresses_write,
-};
+static const struct kernel_param_ops address_ops = { .set = set_address };
+module_param_cb(address, &address_ops, NULL, 0200);
 
 static int register_all(void)
 {
@@ -173,32 +146,21 @@ static void unregister_all(void)
 	is_over = true;
 }
 
-static ssize_t round_write(struct file *file, const char __user *user,
-			   size_t length, loff_t *offset)
+static int set_round(const char *text, const struct kernel_param *param)
 {
-	char text[16] = "";
-	char *word;
-	int error = 0;
-
-	if (length >= sizeof(text) || copy_from_user(text, user, length))
-		return -EINVAL;
-	word = strim(text);
 	guard(mutex)(&lock);
-	if (!strcmp(word, "register"))
-		error = register_all();
-	else if (!strcmp(word, "wait"))
-		error = wait_for_last();
-	else if (!strcmp(word, "unregister"))
-		unregister_all();
-	else
-		error = -EINVAL;
-	return error ? error : length;
+	if (sysfs_streq(text, "register"))
+		return register_all();
+	if (sysfs_streq(text, "wait"))
+		return wait_for_last();
+	if (!sysfs_streq(text, "unregister"))
+		return -EINVAL;
+	unregister_all();
+	return 0;
 }
 
-static const struct file_operations round_operations = {
-	.owner = THIS_MODULE,
-	.write = round_write,
-};
+static const struct kernel_param_ops round_ops = { .set = set_round };
+module_param_cb(round, &round_ops, NULL, 0200);
 
 /* Where a jump of the function's own was is one of ours if it leads elsewhere. */
 static const char *now(const struct one *one)
@@ -239,17 +201,14 @@ DEFINE_SHOW_ATTRIBUTE(results);
 
 static int __init coverage_init(void)
 {
-	folder = debugfs_create_dir("kprobes_coverage", NULL);
-	debugfs_create_file("addresses", 0200, folder, NULL,
-			    &addresses_operations);
-	debugfs_create_file("round", 0200, folder, NULL, &round_operations);
-	debugfs_create_file("results", 0400, folder, NULL, &results_fops);
+	results = debugfs_create_file("kprobes_coverage", 0400, NULL, NULL,
+				      &results_fops);
 	return 0;
 }
 
 static void __exit coverage_exit(void)
 {
-	debugfs_remove(folder);
+	debugfs_remove(results);
 	unregister_all();
 }
 

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=dash
 # Gives the harness the time to copy the kernel's memory.
 
 say "coverage: still"

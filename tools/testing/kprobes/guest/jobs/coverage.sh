@@ -1,28 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=dash
 # Registers probes on the addresses in /rounds, one file after the other, and
 # says what has become of each. Jumps are allowed once all of a round are
 # there: the C implementation lets nobody register while it waits for tasks.
 
-ALL=$DEBUG/kprobes_coverage
+RESULTS=$DEBUG/kprobes_coverage
+TELL=/sys/module/kprobes_coverage/parameters
 JUMPS=/proc/sys/debug/kprobes-optimization
 
-# told WORD: to the module.
+# told PARAMETER WORD: to the module.
 told() {
-	echo "$1" >$ALL/round || say "coverage: trouble $1"
+	echo "$2" >$TELL/$1 || say "coverage: trouble $*"
 }
 
 load kprobes_coverage || say "coverage: trouble load"
 for round in /rounds/*; do
 	say "coverage: round ${round##*/}"
 	echo 0 >$JUMPS
-	cat "$round" >$ALL/addresses || say "coverage: trouble addresses"
-	told register
+	while read -r address; do
+		told address "$address"
+	done <"$round"
+	told round register
 	echo 1 >$JUMPS
-	told wait
+	told round wait
 	while read -r line; do
 		say "coverage: at $line"
-	done <$ALL/results
+	done <$RESULTS
 	if [ "$IMPL" = rust ]; then
 		while IFS= read -r line; do
 			say "coverage: refused $line"
@@ -32,9 +34,9 @@ for round in /rounds/*; do
 		done <$KPROBES/unoptimized
 	fi
 	echo 0 >$JUMPS
-	told unregister
+	told round unregister
 	while read -r line; do
 		say "coverage: after $line"
-	done <$ALL/results
+	done <$RESULTS
 done
 say "coverage: end"
