@@ -39,6 +39,15 @@ fn uses(here: &ProcessContext) -> Result<ReturnProbe<Both>, Refused> {
 mod refused {
     use super::*;
 
+    macro_rules! ends {
+        ($name:ident: $($functions:tt)*) => {
+            struct $name;
+
+            #[kretprobe(symbol = "wake_up_process")]
+            impl $name { $($functions)* }
+        };
+    }
+
     #[kretprobe(symbol = "wake_up_process")]
     struct Alone;
 
@@ -68,25 +77,15 @@ mod refused {
         SaysNothing::register(here, 0)
     }
 
-    struct Answers;
-
-    #[kretprobe(symbol = "wake_up_process")]
-    impl Answers {
+    ends!(Answers:
         fn enter(_: ...) {}
+        fn leave() -> u32 { 0 }
+    );
 
-        fn leave() -> u32 {
-            0
-        }
-    }
-
-    struct WantsTheBeginning;
-
-    #[kretprobe(symbol = "wake_up_process")]
-    impl WantsTheBeginning {
+    ends!(WantsTheBeginning:
         fn enter(_: ...) {}
-
         fn leave(call: &kernel::kprobes::Entry<'_>) {}
-    }
+    );
 
     struct NoBeginning;
 
@@ -95,38 +94,20 @@ mod refused {
         fn leave() {}
     }
 
-    struct Forgets;
-
-    #[kretprobe(symbol = "wake_up_process")]
-    impl Forgets {
-        fn enter() -> Option<u32> {
-            None
-        }
-
+    ends!(Forgets:
+        fn enter() -> Option<u32> { None }
         fn leave() {}
-    }
+    );
 
-    struct Borrows;
-
-    #[kretprobe(symbol = "wake_up_process")]
-    impl Borrows {
-        fn enter() -> u32 {
-            1
-        }
-
+    ends!(Borrows:
+        fn enter() -> u32 { 1 }
         fn leave(kept: &u32, value: i32) {}
-    }
+    );
 
-    struct WantsMore;
-
-    #[kretprobe(symbol = "wake_up_process")]
-    impl WantsMore {
-        fn enter() -> u32 {
-            1
-        }
-
+    ends!(WantsMore:
+        fn enter() -> u32 { 1 }
         fn leave(kept: u32, value: i32, more: i32) {}
-    }
+    );
 
     #[kretprobe(symbol = "wake_up_process")]
     fn wants_more(value: i32, more: i32) {}
