@@ -35,6 +35,19 @@ static int register_at(const char *symbol)
 	return register_kprobe(&probe);
 }
 
+/* Hits a probe there once, or more than once, and says that nothing came of it. */
+static int survives(const char *how, const char *symbol, void (*hit)(void))
+{
+	int err = register_at(symbol);
+
+	if (err)
+		return err;
+	pr_info("%s: registered\n", how);
+	hit();
+	pr_info("%s: survived %d hits\n", how, hits);
+	return 0;
+}
+
 #define FUNCTION(name, body)						\
 	asm(".pushsection .text\n"					\
 	    ".globl " name "\n"						\
@@ -61,17 +74,10 @@ FUNCTION("kprobes_long_insn_target",
 
 static int long_insn(void)
 {
-	int err;
-
 	/* So it is always stepped, never run from a detour. */
 	probe.post_handler = after_hit;
-	err = register_at("kprobes_long_insn_site");
-	if (err)
-		return err;
-	pr_info("long_insn: registered\n");
-	kprobes_long_insn_target();
-	pr_info("long_insn: survived %d hits\n", hits);
-	return 0;
+	return survives("long_insn", "kprobes_long_insn_site",
+			kprobes_long_insn_target);
 }
 
 /*
@@ -87,19 +93,18 @@ FUNCTION("kprobes_zeropad_target",
 	 "1:	" ASM_RET
 	 _ASM_EXTABLE_TYPE(kprobes_zeropad_site, 1b, EX_TYPE_ZEROPAD));
 
-static int zeropad(void)
+static void load_at_the_end(void)
 {
 	void *page = vzalloc(PAGE_SIZE);
-	int err = page ? register_at("kprobes_zeropad_site") : -ENOMEM;
 
-	if (!err) {
-		pr_info("zeropad: registered\n");
+	if (page)
 		kprobes_zeropad_target(page + PAGE_SIZE - 4);
-		pr_info("zeropad: survived %d hits\n", hits);
-		unregister_kprobe(&probe);
-	}
 	vfree(page);
-	return err;
+}
+
+static int zeropad(void)
+{
+	return survives("zeropad", "kprobes_zeropad_site", load_at_the_end);
 }
 
 /*
@@ -128,15 +133,9 @@ static struct notifier_block traps = { .notifier_call = on_trap };
 
 static int unrecoverable(void)
 {
-	int err = register_at("kprobes_unrecoverable_site") ?:
-		  register_die_notifier(&traps);
-
-	if (err)
-		return err;
-	pr_info("unrecoverable: registered\n");
-	kprobes_unrecoverable_target();
-	pr_info("unrecoverable: survived\n");
-	return 0;
+	return register_die_notifier(&traps) ?:
+	       survives("unrecoverable", "kprobes_unrecoverable_site",
+			kprobes_unrecoverable_target);
 }
 
 /*
