@@ -2,7 +2,6 @@
 /*
  * Several probes registered, or unregistered, at once.
  */
-#include <linux/slab.h>
 #include "clauses.h"
 #ifdef CONFIG_X86_64
 #include "target.h"
@@ -75,41 +74,27 @@ static void R8_stranger_in_a_batch(struct kunit *test)
 #ifdef CONFIG_X86_64
 static void R9_many_at_once(struct kunit *test)
 {
-	struct counted *all = kunit_kcalloc(test, ROW, sizeof(*all),
-					    GFP_KERNEL);
-	struct kprobe **batch = kunit_kcalloc(test, ROW, sizeof(*batch),
-					      GFP_KERNEL);
-	u8 *text = kunit_kzalloc(test, ROW_BYTES, GFP_KERNEL);
-	int n, missing = 0;
+	struct many *many = clauses_many(test);
+	int n;
 
-	KUNIT_ASSERT_NOT_NULL(test, all);
-	KUNIT_ASSERT_NOT_NULL(test, batch);
-	KUNIT_ASSERT_NOT_NULL(test, text);
-	memcpy(text, clauses_row_begin, ROW_BYTES);
-	for (n = 0; n < ROW; n++) {
-		/* In no order: 7 and their number have no common divisor. */
-		all[n] = COUNTED_IN(row_site(n * 7 % ROW));
-		batch[n] = &all[n].kp;
-	}
-	KUNIT_ASSERT_EQ(test, register_kprobes(batch, ROW), 0);
+	KUNIT_ASSERT_EQ(test, register_kprobes(many->batch, ROW), 0);
 	clauses_row();
-	for (n = 0; n < ROW; n++)
-		missing += all[n].before != 1;
-	unregister_kprobes(batch, ROW);
-	KUNIT_EXPECT_EQ(test, missing, 0);
+	unregister_kprobes(many->batch, ROW);
+	KUNIT_EXPECT_EQ(test, clauses_hit_once(many), ROW);
 	/* C takes its jumps out later. */
 	if (!IS_ENABLED(CONFIG_OPTPROBES) || !IS_ENABLED(CONFIG_KPROBES_C))
-		KUNIT_EXPECT_MEMEQ(test, text, clauses_row_begin, ROW_BYTES);
+		KUNIT_EXPECT_MEMEQ(test, many->text, clauses_row_begin,
+				   ROW_BYTES);
 	clauses_row();
-	KUNIT_EXPECT_EQ(test, all[0].before, 1);
+	KUNIT_EXPECT_EQ(test, clauses_hit_once(many), ROW);
 
 	/* The last one is refused, after others have been unlocked for. */
 	for (n = 0; n < ROW; n++)
-		all[n].kp.flags = 0;
-	all[ROW - 1].kp.addr = (kprobe_opcode_t *)16;
-	KUNIT_EXPECT_EQ(test, register_kprobes(batch, ROW), -ENOENT);
+		many->probes[n].kp.flags = 0;
+	many->probes[ROW - 1].kp.addr = (kprobe_opcode_t *)16;
+	KUNIT_EXPECT_EQ(test, register_kprobes(many->batch, ROW), -ENOENT);
 	clauses_row();
-	KUNIT_EXPECT_EQ(test, all[0].before, 1);
+	KUNIT_EXPECT_EQ(test, clauses_hit_once(many), ROW);
 }
 #endif
 
@@ -125,9 +110,4 @@ static struct kunit_case batch_cases[] = {
 	{}
 };
 
-static struct kunit_suite batch_suite = {
-	.name = "clauses_batch",
-	.test_cases = batch_cases,
-};
-
-kunit_test_suite(batch_suite);
+CLAUSES_SUITE(clauses_batch, batch_cases);

@@ -110,6 +110,13 @@ static inline void anew(struct counted *probe)
 	probe->after = 0;
 }
 
+/* Behind the cases may stand members of the struct kunit_suite. */
+#define CLAUSES_SUITE(suite, cases, ...)				\
+static struct kunit_suite suite = {					\
+	.name = #suite, .test_cases = cases, __VA_ARGS__		\
+};									\
+kunit_test_suite(suite)
+
 /* Waits for it; a wait for all tasks is in there. */
 #define COMES_TRUE(condition)						\
 ({									\

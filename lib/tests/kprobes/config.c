@@ -35,9 +35,4 @@ static struct kunit_case config_cases[] = {
 	{}
 };
 
-static struct kunit_suite config_suite = {
-	.name = "clauses_config",
-	.test_cases = config_cases,
-};
-
-kunit_test_suite(config_suite);
+CLAUSES_SUITE(clauses_config, config_cases);

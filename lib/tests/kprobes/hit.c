@@ -164,9 +164,4 @@ static struct kunit_case hit_cases[] = {
 	{}
 };
 
-static struct kunit_suite hit_suite = {
-	.name = "clauses_hit",
-	.test_cases = hit_cases,
-};
-
-kunit_test_suite(hit_suite);
+CLAUSES_SUITE(clauses_hit, hit_cases);

@@ -219,39 +219,27 @@ static void J3_preemption_is_off_and_interrupts_are_the_functions(struct kunit *
 	each(test, look_at_context);
 }
 
+#define REFUSED_JPROBE(err, ...)					\
+	KUNIT_EXPECT_EQ(test, register_jprobe(&JPROBE_AT(__VA_ARGS__)), err)
+
 static void J4_what_is_wrong_is_refused(struct kunit *test)
 {
-	struct jprobe jp = JPROBE_AT("clauses_jprobe_traced", NULL);
 	struct jprobe *none = NULL;
 
 	KUNIT_EXPECT_EQ(test, register_jprobe(NULL), -EINVAL);
 	KUNIT_EXPECT_EQ(test, register_jprobes(&none, 1), -EINVAL);
 	KUNIT_EXPECT_EQ(test, register_jprobes(NULL, 0), -EINVAL);
 	KUNIT_EXPECT_EQ(test, register_jprobes(NULL, -1), -EINVAL);
-	KUNIT_EXPECT_EQ(test, register_jprobe(&jp), -EINVAL);
+	REFUSED_JPROBE(-EINVAL, "clauses_jprobe_traced", NULL);
 	/* Not where a function starts; not text at all. */
-	jprobe_anew(&jp);
-	jp.entry = (void *)hidden(returns) + 1;
-	KUNIT_EXPECT_EQ(test, register_jprobe(&jp), -EINVAL);
-	jprobe_anew(&jp);
-	jp.entry = &jp;
-	KUNIT_EXPECT_EQ(test, register_jprobe(&jp), -EINVAL);
-	jprobe_anew(&jp);
-	jp.entry = returns;
-	jp.kp.offset = 9;
-	KUNIT_EXPECT_EQ(test, register_jprobe(&jp), -EINVAL);
-	jprobe_anew(&jp);
-	jp.kp.offset = 0;
-	jp.kp.symbol_name = "no_such_function";
-	KUNIT_EXPECT_EQ(test, register_jprobe(&jp), -ENOENT);
-	jprobe_anew(&jp);
-	jp.kp.symbol_name = "register_jprobe";
-	KUNIT_EXPECT_EQ(test, register_jprobe(&jp), -EINVAL);
+	REFUSED_JPROBE(-EINVAL, "clauses_jprobe_traced",
+		       (void *)hidden(returns) + 1);
+	REFUSED_JPROBE(-EINVAL, "clauses_jprobe_traced", &calls);
+	REFUSED_JPROBE(-EINVAL, "clauses_jprobe_traced", returns, .offset = 9);
+	REFUSED_JPROBE(-ENOENT, "no_such_function", returns);
+	REFUSED_JPROBE(-EINVAL, "register_jprobe", returns);
 	/* None of this has left anything. */
-	jprobe_anew(&jp);
-	jp.kp.symbol_name = "clauses_jprobe_traced";
-	KUNIT_EXPECT_EQ(test, register_jprobe(&jp), 0);
-	unregister_jprobe(&jp);
+	JPROBE(jp, "clauses_jprobe_traced", returns);
 	unregister_jprobes(NULL, 0);
 }
 
@@ -557,9 +545,4 @@ static struct kunit_case jprobe_cases[] = {
 	{}
 };
 
-static struct kunit_suite jprobe_suite = {
-	.name = "clauses_jprobe",
-	.test_cases = jprobe_cases,
-};
-
-kunit_test_suite(jprobe_suite);
+CLAUSES_SUITE(clauses_jprobe, jprobe_cases);

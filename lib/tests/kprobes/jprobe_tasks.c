@@ -252,9 +252,4 @@ static struct kunit_case jprobe_tasks_cases[] = {
 	{}
 };
 
-static struct kunit_suite jprobe_tasks_suite = {
-	.name = "clauses_jprobe_tasks",
-	.test_cases = jprobe_tasks_cases,
-};
-
-kunit_test_suite(jprobe_tasks_suite);
+CLAUSES_SUITE(clauses_jprobe_tasks, jprobe_tasks_cases);

@@ -40,33 +40,10 @@ static void M2_address_is_written_once_resolved(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, good.kp.addr);
 }
 
-/* That is how trace_kprobe knows that its probe is not registered. */
-static void M2_refused_probe_is_in_no_list(struct kunit *test)
+static void M2_only_disabled_is_the_clients(struct kunit *test)
 {
-	struct counted probe = COUNTED_AT("get_kprobe");
-
-	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -EINVAL);
-	KUNIT_EXPECT_TRUE(test, list_empty(&probe.kp.list));
-	KUNIT_EXPECT_TRUE(test, hlist_unhashed(&probe.kp.hlist));
-}
-
-static void M2_address_is_left_if_unresolved(struct kunit *test)
-{
-	struct counted probe = COUNTED_AT("kprobes_clauses_no_such_symbol");
-
-	KUNIT_EXPECT_EQ(test, register_kprobe(&probe.kp), -ENOENT);
-	KUNIT_EXPECT_NULL(test, probe.kp.addr);
-}
-
-static void M2_nmissed_starts_at_zero(struct kunit *test)
-{
-	PROBE_AT(probe, TARGET, .nmissed = 7);
+	PROBE_AT(probe, TARGET, .nmissed = 7, .flags = ~0);
 	KUNIT_EXPECT_EQ(test, probe.kp.nmissed, 0);
-}
-
-static void M2_only_disabled_is_the_clients_flag(struct kunit *test)
-{
-	PROBE_AT(probe, TARGET, .flags = ~0);
 	KUNIT_EXPECT_TRUE(test, probe.kp.flags & KPROBE_FLAG_DISABLED);
 	KUNIT_EXPECT_FALSE(test, probe.kp.flags & ~(KPROBE_FLAG_DISABLED |
 						    KPROBE_FLAG_FTRACE |
@@ -128,10 +105,7 @@ static struct kunit_case model_cases[] = {
 	KUNIT_CASE(M1_layout),
 #endif
 	KUNIT_CASE(M2_address_is_written_once_resolved),
-	KUNIT_CASE(M2_refused_probe_is_in_no_list),
-	KUNIT_CASE(M2_address_is_left_if_unresolved),
-	KUNIT_CASE(M2_nmissed_starts_at_zero),
-	KUNIT_CASE(M2_only_disabled_is_the_clients_flag),
+	KUNIT_CASE(M2_only_disabled_is_the_clients),
 	KUNIT_CASE(M3_values_of_flags),
 	KUNIT_CASE(M3_each_probe_has_its_flags),
 	KUNIT_CASE(M6_registered_again_after_a_reset),
@@ -139,9 +113,4 @@ static struct kunit_case model_cases[] = {
 	{}
 };
 
-static struct kunit_suite model_suite = {
-	.name = "clauses_model",
-	.test_cases = model_cases,
-};
-
-kunit_test_suite(model_suite);
+CLAUSES_SUITE(clauses_model, model_cases);

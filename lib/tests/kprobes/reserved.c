@@ -28,33 +28,25 @@ static noinline int __used reserved_text(int value)
 	return value + static_call(reserved_call)();
 }
 
-#ifdef CONFIG_JUMP_LABEL
-static void R1_10_jump_label(struct kunit *test)
+static void R1_10_text_of_others(struct kunit *test)
 {
+#ifdef CONFIG_JUMP_LABEL
 	KUNIT_ASSERT_GE(test, THIS_MODULE->num_jump_entries, 1);
 	REFUSED_IN(-EINVAL, jump_entry_code(THIS_MODULE->jump_entries));
-}
 #endif
-
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
-static void R1_10_static_call(struct kunit *test)
-{
 	struct static_call_site *site = THIS_MODULE->static_call_sites;
 
 	KUNIT_ASSERT_GE(test, THIS_MODULE->num_static_call_sites, 1);
 	REFUSED_IN(-EINVAL, (void *)&site->addr + site->addr);
-}
 #endif
-
 #ifdef CONFIG_GENERIC_BUG_RELATIVE_POINTERS
-static void R1_10_bug_table(struct kunit *test)
-{
 	struct bug_entry *bug = THIS_MODULE->bug_table;
 
 	KUNIT_ASSERT_GE(test, THIS_MODULE->num_bugs, 1);
 	REFUSED_IN(-EINVAL, (void *)&bug->bug_addr_disp + bug->bug_addr_disp);
-}
 #endif
+}
 
 #if defined(CONFIG_X86_64) && defined(CONFIG_ARCH_USES_CFI_TRAPS)
 static noinline int __used called_through(int (*function)(int value))
@@ -219,15 +211,7 @@ static void U8_hardware_breakpoints(struct kunit *test)
 #endif
 
 static struct kunit_case reserved_cases[] = {
-#ifdef CONFIG_JUMP_LABEL
-	KUNIT_CASE(R1_10_jump_label),
-#endif
-#ifdef CONFIG_HAVE_STATIC_CALL_INLINE
-	KUNIT_CASE(R1_10_static_call),
-#endif
-#ifdef CONFIG_GENERIC_BUG_RELATIVE_POINTERS
-	KUNIT_CASE(R1_10_bug_table),
-#endif
+	KUNIT_CASE(R1_10_text_of_others),
 #if defined(CONFIG_X86_64) && defined(CONFIG_ARCH_USES_CFI_TRAPS)
 	KUNIT_CASE(H6_checks_of_indirect_calls),
 #endif
@@ -248,9 +232,4 @@ static struct kunit_case reserved_cases[] = {
 	{}
 };
 
-static struct kunit_suite reserved_suite = {
-	.name = "clauses_reserved",
-	.test_cases = reserved_cases,
-};
-
-kunit_test_suite(reserved_suite);
+CLAUSES_SUITE(clauses_reserved, reserved_cases);

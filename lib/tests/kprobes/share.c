@@ -40,21 +40,17 @@ static void R5_enabled_one_joins_a_disabled_one(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, second.before, 1);
 }
 
-static void R6_disable_unknown(struct kunit *test)
-{
-	struct counted probe = COUNTED_IN(kprobes_clauses_target);
-
-	KUNIT_EXPECT_EQ(test, disable_kprobe(&probe.kp), -EINVAL);
-}
-
 static void R6_disable_and_enable(struct kunit *test)
 {
+	struct counted stranger = COUNTED_IN(kprobes_clauses_target);
+
 	PROBE_AT(probe, TARGET, .flags = KPROBE_FLAG_DISABLED);
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, probe.before, 0);
 	KUNIT_EXPECT_EQ(test, enable_kprobe(&probe.kp), 0);
 	clauses_call(1);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
+	KUNIT_EXPECT_EQ(test, disable_kprobe(&stranger.kp), -EINVAL);
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&probe.kp), 0);
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&probe.kp), 0);
 	clauses_call(1);
@@ -78,15 +74,11 @@ static void R6_others_at_the_address_go_on(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, second.before, 1);
 }
 
-static void R7_enable_unknown(struct kunit *test)
-{
-	struct counted probe = COUNTED_IN(kprobes_clauses_target);
-
-	KUNIT_EXPECT_EQ(test, enable_kprobe(&probe.kp), -EINVAL);
-}
-
 static void R7_enable_enabled(struct kunit *test)
 {
+	struct counted stranger = COUNTED_IN(kprobes_clauses_target);
+
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&stranger.kp), -EINVAL);
 	PROBE_AT(probe, TARGET);
 	KUNIT_EXPECT_EQ(test, enable_kprobe(&probe.kp), 0);
 	clauses_call(1);
@@ -97,17 +89,10 @@ static struct kunit_case share_cases[] = {
 	KUNIT_CASE(R5_newest_is_called_first),
 	KUNIT_CASE(R5_each_goes_alone),
 	KUNIT_CASE(R5_enabled_one_joins_a_disabled_one),
-	KUNIT_CASE(R6_disable_unknown),
 	KUNIT_CASE(R6_disable_and_enable),
 	KUNIT_CASE(R6_others_at_the_address_go_on),
-	KUNIT_CASE(R7_enable_unknown),
 	KUNIT_CASE(R7_enable_enabled),
 	{}
 };
 
-static struct kunit_suite share_suite = {
-	.name = "clauses_share",
-	.test_cases = share_cases,
-};
-
-kunit_test_suite(share_suite);
+CLAUSES_SUITE(clauses_share, share_cases);

@@ -294,10 +294,4 @@ static struct kunit_case failslab_cases[] = {
 	{}
 };
 
-static struct kunit_suite failslab_suite = {
-	.name = "clauses_failslab",
-	.exit = take_all,
-	.test_cases = failslab_cases,
-};
-
-kunit_test_suite(failslab_suite);
+CLAUSES_SUITE(clauses_failslab, failslab_cases, .exit = take_all);

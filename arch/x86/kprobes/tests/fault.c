@@ -439,9 +439,4 @@ static struct kunit_case fault_cases[] = {
 	{}
 };
 
-static struct kunit_suite fault_suite = {
-	.name = "clauses_fault",
-	.test_cases = fault_cases,
-};
-
-kunit_test_suite(fault_suite);
+CLAUSES_SUITE(clauses_fault, fault_cases);

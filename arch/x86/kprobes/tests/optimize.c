@@ -113,12 +113,6 @@ static void O1_later_ones_become_jumps(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(THIRD));
 }
 
-struct many {
-	struct counted probes[ROW];
-	struct kprobe *batch[ROW];
-	u8 row[ROW_BYTES];
-};
-
 static int jumps_in_row(void)
 {
 	int n, count = 0;
@@ -131,15 +125,8 @@ static int jumps_in_row(void)
 /* More than are written at once. */
 static void O2_all_of_many_become_jumps(struct kunit *test)
 {
-	struct many *many = kunit_kzalloc(test, sizeof(*many), GFP_KERNEL);
-	int n, once = 0;
+	struct many *many = clauses_many(test);
 
-	KUNIT_ASSERT_NOT_NULL(test, many);
-	memcpy(many->row, clauses_row_begin, ROW_BYTES);
-	for (n = 0; n < ROW; n++) {
-		many->probes[n] = COUNTED_IN(row_site(n));
-		many->batch[n] = &many->probes[n].kp;
-	}
 	/* C registers one in each pass. */
 	if (IS_ENABLED(CONFIG_KPROBES_C))
 		say("0\n");
@@ -148,13 +135,11 @@ static void O2_all_of_many_become_jumps(struct kunit *test)
 	COMES_TRUE(jumps_in_row() == ROW);
 	KUNIT_EXPECT_EQ(test, jumps_in_row(), ROW);
 	clauses_row();
-	for (n = 0; n < ROW; n++)
-		once += many->probes[n].before == 1;
-	KUNIT_EXPECT_EQ(test, once, ROW);
+	KUNIT_EXPECT_EQ(test, clauses_hit_once(many), ROW);
 	unregister_kprobes(many->batch, ROW);
 	if (IS_ENABLED(CONFIG_KPROBES_C))
-		COMES_TRUE(!memcmp(many->row, clauses_row_begin, ROW_BYTES));
-	KUNIT_EXPECT_MEMEQ(test, many->row, clauses_row_begin, ROW_BYTES);
+		COMES_TRUE(!memcmp(many->text, clauses_row_begin, ROW_BYTES));
+	KUNIT_EXPECT_MEMEQ(test, many->text, clauses_row_begin, ROW_BYTES);
 }
 
 static void O3_post_handler_comes_and_goes(struct kunit *test)
@@ -397,10 +382,4 @@ static struct kunit_case optimize_cases[] = {
 	{}
 };
 
-static struct kunit_suite optimize_suite = {
-	.name = "clauses_optimize",
-	WITH_SWITCH,
-	.test_cases = optimize_cases,
-};
-
-kunit_test_suite(optimize_suite);
+CLAUSES_SUITE(clauses_optimize, optimize_cases, WITH_SWITCH);

@@ -173,29 +173,13 @@ static void O6_hits_in_handlers_are_missed(struct kunit *test)
 	}
 }
 
-/* What is relative to where it stands means the same in the detour. */
-static void O6_displacements_are_fixed(struct kunit *test)
-{
-	PROBE_IN(probe, PLACE(rip));
-	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLACE(rip)));
-	KUNIT_EXPECT_EQ(test, call(optimize_rip, 1), 6);
-	KUNIT_EXPECT_EQ(test, probe.before, 1);
-}
-
 static struct kunit_case optimize_hits_cases[] = {
 	KUNIT_CASE(O6_registers_are_shown_and_kept),
 	KUNIT_CASE(O6_handlers_change_registers),
 	KUNIT_CASE(O6_handlers_have_their_own_direction),
 	KUNIT_CASE(O6_handlers_run_in_the_context_of_the_place),
 	KUNIT_CASE(O6_hits_in_handlers_are_missed),
-	KUNIT_CASE(O6_displacements_are_fixed),
 	{}
 };
 
-static struct kunit_suite optimize_hits_suite = {
-	.name = "clauses_optimize_hits",
-	WITH_SWITCH,
-	.test_cases = optimize_hits_cases,
-};
-
-kunit_test_suite(optimize_hits_suite);
+CLAUSES_SUITE(clauses_optimize_hits, optimize_hits_cases, WITH_SWITCH);

@@ -57,6 +57,8 @@ static const struct place places[] = {
 	{ PLACE_AT(fixup_inside, 0), REASON(FIXUP_TARGET) },
 	{ PLACE_AT(fault_elsewhere, 0), .may = true },
 	{ PLACE_AT(label, 0), REASON(OF_JUMP_LABEL) },
+	/* What is relative to where it stands means the same in the detour. */
+	{ PLACE_AT(rip, 0), .may = true },
 	{ PLACE_AT(call, 0), .may = true },
 	{ PLACE_AT(indirect_call, 7), REASON(INDIRECT_CALL) },
 	{ PLACE_AT(branch, 0), .may = true },
@@ -215,10 +217,4 @@ static struct kunit_case optimize_rules_cases[] = {
 	{}
 };
 
-static struct kunit_suite optimize_rules_suite = {
-	.name = "clauses_optimize_rules",
-	WITH_SWITCH,
-	.test_cases = optimize_rules_cases,
-};
-
-kunit_test_suite(optimize_rules_suite);
+CLAUSES_SUITE(clauses_optimize_rules, optimize_rules_cases, WITH_SWITCH);

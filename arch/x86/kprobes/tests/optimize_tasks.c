@@ -247,11 +247,6 @@ static struct task_struct *on_cpu_1(int (*what)(void *data), void *data)
 
 #define DETOURS		128
 
-struct detours {
-	struct counted probes[DETOURS];
-	struct kprobe *batch[DETOURS];
-};
-
 /*
  * A task is put aside in a detour's copy of a long instruction. Meanwhile the
  * probe goes, and others come, whose detours would be in its place. Then the
@@ -263,8 +258,7 @@ struct detours {
 static void O9_detours_outlive_who_is_in_them(struct kunit *test)
 {
 	struct counted inside = COUNTED_IN(PLACE(memory) + 7, AFTER);
-	struct detours *others = kunit_kzalloc(test, sizeof(*others),
-					       GFP_KERNEL);
+	struct many *others = clauses_many(test);
 	struct filler filler = {
 		.buffer = kunit_kmalloc(test, MUCH, GFP_KERNEL),
 	};
@@ -277,13 +271,8 @@ static void O9_detours_outlive_who_is_in_them(struct kunit *test)
 		kunit_skip(test, "defect O9: C's would run what is there then");
 	if (!cpu_online(1))
 		kunit_skip(test, "there is no other CPU");
-	KUNIT_ASSERT_NOT_NULL(test, others);
 	KUNIT_ASSERT_NOT_NULL(test, filler.buffer);
 	KUNIT_ASSERT_EQ(test, 0, set_cpus_allowed_ptr(current, cpumask_of(0)));
-	for (n = 0; n < DETOURS; n++) {
-		others->probes[n] = COUNTED_IN(row_site(n));
-		others->batch[n] = &others->probes[n].kp;
-	}
 	in_it = on_cpu_1(keep_filling, &filler);
 	before_it = on_cpu_1(keep_the_cpu, NULL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(in_it) || IS_ERR(before_it));
@@ -330,10 +319,4 @@ static struct kunit_case optimize_tasks_cases[] = {
 	{}
 };
 
-static struct kunit_suite optimize_tasks_suite = {
-	.name = "clauses_optimize_tasks",
-	WITH_SWITCH,
-	.test_cases = optimize_tasks_cases,
-};
-
-kunit_test_suite(optimize_tasks_suite);
+CLAUSES_SUITE(clauses_optimize_tasks, optimize_tasks_cases, WITH_SWITCH);

@@ -59,9 +59,10 @@ static int find(const struct trace *trace, const char *function)
 static int rounds = 2;
 
 /* Once without return probes, and once with them, from one place. */
-static void both(struct kunit *test, struct trace traces[2], returns_what what,
+static void both(struct kunit *test, returns_what what,
 		 long (*function)(returns_what what, void *data))
 {
+	struct trace traces[2] = {};
 	int n;
 
 	for (n = 0; n < READ_ONCE(rounds); n++) {
@@ -70,6 +71,8 @@ static void both(struct kunit *test, struct trace traces[2], returns_what what,
 		function(what, &traces[n]);
 	}
 	unhook_all();
+	expect_same(test, &traces[1], &traces[0]);
+	EXPECT_TOLD(test, &inner[0], 1, 1);
 }
 
 static long note_trace(void *data)
@@ -82,20 +85,12 @@ static long note_trace(void *data)
 
 static void K8_in_a_call(struct kunit *test)
 {
-	struct trace traces[2] = {};
-
-	both(test, traces, note_trace, kprobes_returns_inner);
-	expect_same(test, &traces[1], &traces[0]);
-	EXPECT_TOLD(test, &inner[0], 1, 1);
+	both(test, note_trace, kprobes_returns_inner);
 }
 
 static void K8_in_a_call_within_another(struct kunit *test)
 {
-	struct trace traces[2] = {};
-
-	both(test, traces, note_trace, kprobes_returns_outer);
-	expect_same(test, &traces[1], &traces[0]);
-	EXPECT_TOLD(test, &inner[0], 1, 1);
+	both(test, note_trace, kprobes_returns_outer);
 	EXPECT_TOLD(test, &outer, 1, 1);
 }
 
@@ -426,10 +421,4 @@ static struct kunit_case returns_unwind_cases[] = {
 	{}
 };
 
-static struct kunit_suite returns_unwind_suite = {
-	.name = "clauses_returns_unwind",
-	WITH_STORES,
-	.test_cases = returns_unwind_cases,
-};
-
-kunit_test_suite(returns_unwind_suite);
+CLAUSES_SUITE(clauses_returns_unwind, returns_unwind_cases, WITH_STORES);

@@ -133,10 +133,4 @@ static struct kunit_case returns_ways_cases[] = {
 	{}
 };
 
-static struct kunit_suite returns_ways_suite = {
-	.name = "clauses_returns_ways",
-	WITH_SWITCH,
-	.test_cases = returns_ways_cases,
-};
-
-kunit_test_suite(returns_ways_suite);
+CLAUSES_SUITE(clauses_returns_ways, returns_ways_cases, WITH_SWITCH);

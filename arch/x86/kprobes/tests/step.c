@@ -9,7 +9,7 @@
 #include "target.h"
 
 /* Each adds five. @next is where it goes on, NULL if the caller knows. */
-static const struct {
+static const struct target {
 	asmlinkage long (*function)(long value);
 	const u8 *site;
 	const u8 *next;
@@ -21,6 +21,34 @@ static const struct {
 	{ clauses_call_site_in, clauses_call_site, NULL },
 	{ clauses_return, clauses_return_site, NULL },
 };
+
+#define FOR_EACH_TARGET(at)						\
+	for (const struct target *at = targets;				\
+	     at < targets + ARRAY_SIZE(targets); at++)
+
+struct many *clauses_many(struct kunit *test)
+{
+	struct many *many = kunit_kzalloc(test, sizeof(*many), GFP_KERNEL);
+	int n;
+
+	KUNIT_ASSERT_NOT_NULL(test, many);
+	memcpy(many->text, clauses_row_begin, ROW_BYTES);
+	for (n = 0; n < ROW; n++) {
+		/* In no order: 7 and their number have no common divisor. */
+		many->probes[n] = COUNTED_IN(row_site(n * 7 % ROW));
+		many->batch[n] = &many->probes[n].kp;
+	}
+	return many;
+}
+
+int clauses_hit_once(const struct many *many)
+{
+	int n, once = 0;
+
+	for (n = 0; n < ROW; n++)
+		once += many->probes[n].before == 1;
+	return once;
+}
 
 static bool other_context;
 
@@ -43,34 +71,30 @@ static void H1_breakpoints_come_like_nmis(struct kunit *test)
 
 static void H5_instruction_is_carried_out(struct kunit *test)
 {
-	int n;
-
-	for (n = 0; n < ARRAY_SIZE(targets); n++) {
-		PROBE_IN(probe, targets[n].site);
-		KUNIT_EXPECT_EQ(test, targets[n].function(1), 6);
-		KUNIT_EXPECT_EQ(test, targets[n].function(-3), 2);
+	FOR_EACH_TARGET(at) {
+		PROBE_IN(probe, at->site);
+		KUNIT_EXPECT_EQ(test, at->function(1), 6);
+		KUNIT_EXPECT_EQ(test, at->function(-3), 2);
 		KUNIT_EXPECT_EQ(test, probe.before, 2);
 		take_out(&probe);
-		KUNIT_EXPECT_EQ(test, targets[n].function(1), 6);
+		KUNIT_EXPECT_EQ(test, at->function(1), 6);
 		KUNIT_EXPECT_EQ(test, probe.before, 2);
 	}
 }
 
 static void H2_ip_of_breakpoints(struct kunit *test)
 {
-	int n;
-
-	for (n = 0; n < ARRAY_SIZE(targets); n++) {
-		PROBE_IN(probe, targets[n].site, AFTER);
+	FOR_EACH_TARGET(at) {
+		PROBE_IN(probe, at->site, AFTER);
 		probe.flags_after = 1;
-		KUNIT_EXPECT_EQ(test, targets[n].function(1), 6);
+		KUNIT_EXPECT_EQ(test, at->function(1), 6);
 		EXPECT_HITS(probe, 1, 1);
 		KUNIT_EXPECT_EQ(test, probe.flags_after, 0);
 		KUNIT_EXPECT_EQ(test, probe.ip_before,
-				(unsigned long)targets[n].site + 1);
-		if (targets[n].next)
+				(unsigned long)at->site + 1);
+		if (at->next)
 			KUNIT_EXPECT_EQ(test, probe.ip_after,
-					(unsigned long)targets[n].next);
+					(unsigned long)at->next);
 	}
 }
 
@@ -146,19 +170,19 @@ static void H4_probe_hits_itself(struct kunit *test)
 /* The instruction must come back while a post handler wants it to, only. */
 static void H5_post_handlers_come_and_go(struct kunit *test)
 {
-	int n, round;
+	int round;
 
-	for (n = 0; n < ARRAY_SIZE(targets); n++) {
-		struct counted comes = COUNTED_IN(targets[n].site, AFTER);
+	FOR_EACH_TARGET(at) {
+		struct counted comes = COUNTED_IN(at->site, AFTER);
 
-		PROBE_IN(stays, targets[n].site);
+		PROBE_IN(stays, at->site);
 		for (round = 1; round <= 3; round++) {
 			comes.kp.flags = 0;
 			KUNIT_ASSERT_EQ(test, register_kprobe(&comes.kp), 0);
-			KUNIT_EXPECT_EQ(test, targets[n].function(1), 6);
+			KUNIT_EXPECT_EQ(test, at->function(1), 6);
 			KUNIT_EXPECT_EQ(test, comes.after, round);
 			unregister_kprobe(&comes.kp);
-			KUNIT_EXPECT_EQ(test, targets[n].function(1), 6);
+			KUNIT_EXPECT_EQ(test, at->function(1), 6);
 			KUNIT_EXPECT_EQ(test, comes.after, round);
 			KUNIT_EXPECT_EQ(test, stays.before, 2 * round);
 		}
@@ -187,15 +211,13 @@ static void R1_13_boundaries_behind_probes(struct kunit *test)
 /* Who reads the text needs it to see through the breakpoint. */
 static void M2_opcode_is_what_was_there(struct kunit *test)
 {
-	int n;
+	FOR_EACH_TARGET(at) {
+		u8 before = *at->site;
 
-	for (n = 0; n < ARRAY_SIZE(targets); n++) {
-		u8 before = *targets[n].site;
-
-		PROBE_IN(first, targets[n].site, .opcode = ~before);
-		KUNIT_EXPECT_NE(test, *targets[n].site, before);
+		PROBE_IN(first, at->site, .opcode = ~before);
+		KUNIT_EXPECT_NE(test, *at->site, before);
 		KUNIT_EXPECT_EQ(test, first.kp.opcode, before);
-		PROBE_IN(second, targets[n].site, .opcode = ~before);
+		PROBE_IN(second, at->site, .opcode = ~before);
 		KUNIT_EXPECT_EQ(test, second.kp.opcode, before);
 	}
 }
@@ -203,22 +225,21 @@ static void M2_opcode_is_what_was_there(struct kunit *test)
 static void H11_text_is_restored(struct kunit *test)
 {
 	u8 before[16];
-	int n;
 
-	for (n = 0; n < ARRAY_SIZE(targets); n++) {
-		memcpy(before, targets[n].site, sizeof(before));
+	FOR_EACH_TARGET(at) {
+		memcpy(before, at->site, sizeof(before));
 		/* Else C may put a jump there, and take it out later. */
-		PROBE_IN(probe, targets[n].site,
+		PROBE_IN(probe, at->site,
 			 .post_handler = IS_ENABLED(CONFIG_KPROBES_C) ?
 					 clauses_after : NULL);
-		KUNIT_EXPECT_MEMNEQ(test, before, targets[n].site,
+		KUNIT_EXPECT_MEMNEQ(test, before, at->site,
 				    sizeof(before));
 		KUNIT_EXPECT_EQ(test, disable_kprobe(&probe.kp), 0);
-		KUNIT_EXPECT_MEMEQ(test, before, targets[n].site,
+		KUNIT_EXPECT_MEMEQ(test, before, at->site,
 				   sizeof(before));
 		KUNIT_EXPECT_EQ(test, enable_kprobe(&probe.kp), 0);
 		take_out(&probe);
-		KUNIT_EXPECT_MEMEQ(test, before, targets[n].site,
+		KUNIT_EXPECT_MEMEQ(test, before, at->site,
 				   sizeof(before));
 	}
 }
@@ -238,9 +259,4 @@ static struct kunit_case step_cases[] = {
 	{}
 };
 
-static struct kunit_suite step_suite = {
-	.name = "clauses_step",
-	.test_cases = step_cases,
-};
-
-kunit_test_suite(step_suite);
+CLAUSES_SUITE(clauses_step, step_cases);

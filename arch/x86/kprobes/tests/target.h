@@ -8,6 +8,7 @@
 #include <linux/compiler.h>
 #include <linux/linkage.h>
 #include <linux/types.h>
+#include "clauses.h"
 
 /* Each adds five. */
 asmlinkage long clauses_move(long value);
@@ -69,5 +70,17 @@ static inline const u8 *row_site(int number)
 	return hidden(clauses_row_begin) + number / 16 * 96 + MARK_BYTES +
 	       number % 16 * 5;
 }
+
+/* A probe on each move, and what is there without. */
+struct many {
+	struct counted probes[ROW];
+	struct kprobe *batch[ROW];
+	u8 text[ROW_BYTES];
+};
+
+struct many *clauses_many(struct kunit *test);
+
+/* How many of them were hit once. */
+int clauses_hit_once(const struct many *many);
 
 #endif

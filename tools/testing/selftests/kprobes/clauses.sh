@@ -74,13 +74,10 @@ recorded() {
 EARLY=$TRACING/events/early
 if [ -d $EARLY ]; then
 	suite early
-	early_hits() {
-		grep -qE "^ +$1 +1 +0\$" $TRACING/kprobe_profile && return 0
-		cat $TRACING/kprobe_profile
-		return 1
-	}
-	check U10_ftrace_is_hit_early early_hits entry
-	check U10_breakpoint_is_hit_early early_hits inside
+	check U10_ftrace_is_hit_early \
+		says "^ +entry +1 +0\$" $TRACING/kprobe_profile
+	check U10_breakpoint_is_hit_early \
+		says "^ +inside +1 +0\$" $TRACING/kprobe_profile
 	GONE="$ADDRESS  k  do_populate_rootfs\\+0x[0-9a-f]+    \\[GONE\\]"
 	check R10_init_text_of_ftrace_is_gone listed_as "$GONE\\[FTRACE\\]"
 	check R10_init_text_of_a_breakpoint_is_gone listed_as "$GONE$MAYBE"
@@ -323,6 +320,7 @@ plan
 suite files
 check U1_modes test "$(cd $KPROBES && stat -c %a list enabled blacklist |
 	tr '\n' ' ')" = "400 600 400 "
+check U3_reads_1 grep -qx 1 $KPROBES/enabled
 # no_tracepoint: events that others make may be there, but none of ours.
 no_tracepoint() {
 	grep -q : $TRACING/available_events || return 1

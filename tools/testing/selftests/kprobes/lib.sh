@@ -85,7 +85,7 @@ since() {
 	dmesg | sed -n "/mark: $1\$/,\$p" | grep -E "$2"
 }
 
-# clean DESCRIPTION PATTERN...: `kprobes/list` has no line that is ours.
+# listed PATTERN: the lines of `kprobes/list` that match, if there are any.
 listed() {
 	grep -E "$1" $KPROBES/list
 }

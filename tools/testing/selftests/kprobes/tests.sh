@@ -1,13 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # Upstream's samples and the user-visible files, over either implementation.
 
-suite surface
-for file in list blacklist enabled; do
-	check "U1_${file}_exists" test -f $KPROBES/$file
-done
-check U3_enabled_reads_1 grep -qx 1 $KPROBES/enabled
-plan
-
 suite samples
 
 # touch_it: what the samples probe is kernel_clone, so start some processes.
@@ -281,12 +274,7 @@ place() {
 }
 
 is_place() {
-	[ "$(place "$1")" = "$2" ]
-}
-
-# comes_to NAME WHAT: it is so, or will be in a moment.
-comes_to() {
-	comes_true is_place "$1" "$2" || wrong "$1 is: $(place "$1")"
+	[ "$(place "$1")" = "$2" ] || wrong "$1 is: $(place "$1")"
 }
 
 # marked: how many of the places the list says to be optimized.
@@ -350,7 +338,7 @@ nothing_is_armed() {
 if [ -e $PLACES ] && [ -e $JUMPS ]; then
 	suite clauses_jumps
 	echo register >$PLACES
-	check O1_plain_place_becomes_a_jump comes_to plain jump
+	check O1_plain_place_becomes_a_jump comes_true is_place plain jump
 	check U5_mode test "$(stat -c %a $JUMPS)" = 644
 	check U2_jumps_are_marked jumps_are -gt
 	# C has no such file.
@@ -369,12 +357,12 @@ if [ -e $PLACES ] && [ -e $JUMPS ]; then
 	fi
 	mark jumps-on
 	check O4_switch_on sh -c "echo 1 >$JUMPS"
-	check O4_on_brings_jumps_back comes_to plain jump
+	check O4_on_brings_jumps_back comes_true is_place plain jump
 	check O4_on_is_said since jumps-on "kprobe jump-optimization is enabled"
 	check O3_all_are_disarmed sh -c "echo 0 >$KPROBES/enabled"
 	check O3_disarmed_leaves_no_jump nothing_is_armed
 	check O3_all_are_armed sh -c "echo 1 >$KPROBES/enabled"
-	check O3_armed_brings_jumps_back comes_to plain jump
+	check O3_armed_brings_jumps_back comes_true is_place plain jump
 	echo unregister >$PLACES
 	settled
 	plan
@@ -388,10 +376,6 @@ WATCHER=/sys/module/kprobes_watcher/parameters
 # stores: for how many return probes there is anything in store. C does not say.
 stores() {
 	sed -n "s/^return_stores //p" $KPROBES/counters 2>/dev/null
-}
-
-begun() {
-	[ "$(cat $WATCHER/begun)" = "$1" ]
 }
 
 stores_are() {
@@ -410,7 +394,7 @@ left_behind() {
 	done
 	# Nothing else here may sleep until they do.
 	for moment in $(seq 200); do
-		! begun 8 || break
+		[ "$(cat $WATCHER/begun)" != 8 ] || break
 	done
 	rmmod kprobes_watcher || return 1
 	if [ "$before" ]; then

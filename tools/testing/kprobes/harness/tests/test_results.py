@@ -15,6 +15,9 @@ import results
 from ktap import Result
 from tests import support
 
+# How C names a suite of clauses or forms.
+_SUITE = r'(?:\.name = "|CLAUSES_SUITE\()((?:clauses|forms)\w*)'
+
 
 class Ending(support.Case):
     def test_what_a_run_ends_with(self) -> None:
@@ -158,8 +161,8 @@ class Suites(support.Case):
         for folder, glob, pattern in (
                 ('rust', '*.rs', r'kunit_tests\((\w+)\)'),
                 ('arch', '*.rs', r'kunit_tests\((\w+)\)'),
-                ('lib', '*.c', r'\.name = "((?:clauses|forms)\w*)"'),
-                ('arch', '*.c', r'\.name = "((?:clauses|forms)\w*)"'),
+                ('lib', '*.c', _SUITE),
+                ('arch', '*.c', _SUITE),
                 ('tools/testing/selftests', '*.sh', r'^\s*suite (\w+)$')):
             named = {name for path in (env.REPO / folder).rglob(glob)
                      for name in re.findall(pattern, path.read_text(), re.M)}
