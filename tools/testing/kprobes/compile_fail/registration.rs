@@ -18,10 +18,7 @@
 //! error[E0277]: `*mut ()` cannot be sent between threads safely
 //! says: required because it appears within the type `kernel::kprobes::ProcessContext`
 
-use kernel::{
-    kprobes::*,
-    sync::SpinLock, //
-};
+use kernel::{kprobes::*, sync::SpinLock};
 
 #[kprobe(symbol = "msleep")]
 fn on_sleep() {}

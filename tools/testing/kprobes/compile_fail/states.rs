@@ -13,10 +13,7 @@
 //! says: required by a bound in `kernel::kprobes::ReturnHandler::Data`
 //! says: required by a bound in `kernel::kprobes::ReturnHandler::Data`
 
-use core::{
-    cell::Cell,
-    marker::PhantomData, //
-};
+use core::{cell::Cell, marker::PhantomData};
 use kernel::{kprobes::*, prelude::*};
 
 struct Counts;
