@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# Upstream's samples and the user-visible files, over either implementation.
+# Upstream's samples and ours, clauses and forms, over either implementation.
 
 suite samples
 
@@ -290,7 +290,7 @@ written() {
 # jumps_are TEST: the list marks those that are jumps, whose number is -gt 0, or
 # -eq 0.
 jumps_are() {
-	[ "$(written)" "$1" 0 ] && [ "$(written)" = "$(marked)" ] && return 0
+	test "$(written)" "$1" 0 && [ "$(written)" = "$(marked)" ] && return 0
 	show <$PLACES
 	show <$KPROBES/list
 	wrong "$(written) jumps, $(marked) in the list"
