@@ -10,7 +10,8 @@ _PAGE = env.REPO / 'Documentation/trace/rust-kprobes/clauses.rst'
 _ID = r'[A-WYZ]\d+(?:_\d+)?'
 # How a test, or a module of tests, begins in C, Rust, Python and shell.
 _TEST = re.compile(
-    r'''(?:\b(?:fn|mod|def|check|skip) "?|TEST\(|KUNIT_CASE(?:_SLOW|_PARAM)?\(|[=']"?(?=[A-Z]\d))(\w+)''')
+    r'''(?:\b(?:fn|mod|def|check|skip) "?|KUNIT_CASE(?:_SLOW|_PARAM)?\('''
+    r'''|[=']"?(?=[A-Z]\d))(\w+)''')
 
 
 def tests() -> set[str]:
