@@ -164,32 +164,51 @@ def _binary(name, sizes=SIZES, start=0):
                 yield Form(f'{name}{size} {operand}, %{register}', setup)
 
 
-def _alu(name):
+def _forms(table, setup=(), **more):
+    """The forms of TABLE: "TEXT : SET-UP; SET-UP = NAME | TEXT = NAME | ...".
+
+    Set-up and name may be left out; SETUP comes first in each of them.
+    """
+    for row in ' '.join(table.split()).split(' | '):
+        row, _, name = row.partition(' = ')
+        text, _, own = row.partition(' : ')
+        yield Form(text, (*setup, *filter(None, own.split('; '))), name, **more)
+
+
+def _rows(names, sizes, patterns, modes=None, **more):
+    """The PATTERNS, each a row for _forms, of each of NAMES in all SIZES.
+
+    In them {n} is the name with its size, {r[0]} and so on registers, {last}
+    the last of these, {i} an immediate, {m} the next of MODES.
+    """
+    for name, size in itertools.product(names.split(), sizes):
+        for pattern in patterns:
+            operand, setup = next(modes) if '{m}' in pattern else ('', ())
+            registers = REGISTERS[size]
+            yield from _forms(pattern.format(
+                n=name + size, r=registers, last=registers[-1],
+                i=_immediate(size), m=operand), setup, **more)
+
+
+_ALU = ('add', 'or', 'adc', 'sbb', 'and', 'sub', 'xor', 'cmp')
+
+
+def _alu(row):
     """What the eight arithmetic instructions have in common."""
-    row = ('add', 'or', 'adc', 'sbb', 'and', 'sub', 'xor',
-           'cmp').index(name)
-    yield from _binary(name, start=row)
+    yield from _binary(_ALU[row], start=row)
     modes = _modes(row * 5)
-    wide = {'b': 0, 'w': 1, 'l': 1, 'q': 1}
-    for size in SIZES:
+    for size, prefix in zip(SIZES, ('', '0x66, ', '', '0x48, ')):
+        opcode = row * 8 + 2 + (size != 'b')
         # Both encodings of register to register, then immediates.
-        yield Form(f'{name}{size} %{REGISTERS[size][0]}, '
-                   f'%{REGISTERS[size][1]}')
-        prefix = {'b': '', 'w': '0x66, ', 'l': '', 'q': '0x48, '}[size]
-        opcode = row * 8 + 2 + wide[size]
-        yield Form(f'.byte {prefix}{opcode:#x}, 0xda',
-                   name=f'{name}{size} in its other encoding')
-        yield Form(f'{name}{size} {_immediate(size)}, '
-                   f'%{REGISTERS[size][0]}')
-        yield Form(f'{name}{size} {_immediate(size)}, '
-                   f'%{REGISTERS[size][-1]}')
-        yield Form(f'{name}{size} $-3, %{REGISTERS[size][2]}')
-        for immediate in ('$7', _immediate(size)):
-            yield _mem(modes, f'{name}{size} {immediate}, {{}}')
+        yield from _rows(_ALU[row], size, (
+            '{n} %{r[0]}, %{r[1]}',
+            f'.byte {prefix}{opcode:#x}, 0xda = {{n}} in its other encoding',
+            '{n} {i}, %{r[0]}', '{n} {i}, %{last}', '{n} $-3, %{r[2]}',
+            '{n} $7, {m}', '{n} {i}, {m}'), modes)
 
 
-for _name in ('add', 'or', 'adc', 'sbb', 'and', 'sub', 'xor', 'cmp'):
-    _GROUPS[f'alu_{_name}'] = lambda name=_name: _alu(name)
+for _row, _name in enumerate(_ALU):
+    _GROUPS[f'alu_{_name}'] = lambda row=_row: _alu(row)
 
 
 @group
@@ -198,37 +217,31 @@ def mov():
     yield from _binary('mov', start=1)
     modes = _modes()
     for size in SIZES:
-        yield Form(f'mov{size} %{REGISTERS[size][0]}, %{REGISTERS[size][3]}')
-        for register in REGISTERS[size]:
-            yield Form(f'mov{size} {_immediate(size)}, %{register}')
-        for _ in range(4):
-            yield _mem(modes, f'mov{size} {_immediate(size)}, {{}}')
-        accumulator = REGISTERS[size][0]
-        yield Form(f'movabs{size} S+8, %{accumulator}')
-        yield Form(f'movabs{size} %{accumulator}, S+16')
-    yield Form('movabsq $0x123456789abcdef0, %r9')
-    yield Form('movabsq $forms_astray, %rdx')
+        yield from _rows('mov', size, (
+            '{n} %{r[0]}, %{r[3]}',
+            *(f'{{n}} {{i}}, %{register}' for register in REGISTERS[size]),
+            *['{n} {i}, {m}'] * 4), modes)
+        yield from _rows('movabs', size, ('{n} S+8, %{r[0]}',
+                                          '{n} %{r[0]}, S+16'))
+    yield from _forms('movabsq $0x123456789abcdef0, %r9 | '
+                      'movabsq $forms_astray, %rdx')
     for segment in ('es', 'cs', 'ss', 'ds', 'fs', 'gs'):
-        yield Form(f'movl %{segment}, %ecx')
-        yield Form(f'movw %{segment}, 8(%rbx)', (_S,))
-    yield Form('movl %eax, %ds', ('movl $0, %eax',))
-    yield Form('movw 8(%rsp), %es', ('pushq $0', 'pushq $0'))
-    for name in ('movbe',):
-        for size in ('w', 'l', 'q'):
-            for _ in range(3):
-                operand, setup = next(modes)
-                register = REGISTERS[size][0]
-                yield Form(f'{name}{size} {operand}, %{register}', setup,
-                           feature='X86_FEATURE_MOVBE')
-                yield Form(f'{name}{size} %{register}, {operand}', setup,
-                           feature='X86_FEATURE_MOVBE')
-    for size in ('l', 'q'):
-        yield _mem(modes, f'movnti{size} %{REGISTERS[size][1]}, {{}}')
+        yield from _forms(f'movl %{segment}, %ecx | '
+                          f'movw %{segment}, 8(%rbx) : {_S}')
+    yield from _forms('movl %eax, %ds : movl $0, %eax | '
+                      'movw 8(%rsp), %es : pushq $0; pushq $0')
+    for size in 'wlq':
+        register = REGISTERS[size][0]
+        for operand, setup in itertools.islice(modes, 3):
+            yield from _forms(f'movbe{size} {operand}, %{register} | '
+                              f'movbe{size} %{register}, {operand}', setup,
+                              feature='X86_FEATURE_MOVBE')
+    yield from _rows('movnti', 'lq', ('{n} %{r[1]}, {m}',), modes)
 
 
 @group
 def lea():
-    for size in ('w', 'l', 'q'):
+    for size in 'wlq':
         registers = _cycle(size)
         for operand, setup in MODES:
             # The GNU assembler takes what goes to half a register for one
@@ -239,8 +252,7 @@ def lea():
                 yield Form(f'lea{size} {operand}, %{next(registers)}', setup)
     for operand in ('(%ebx)', '8(%ebx,%esi,4)', 'S(%eip)', '-9(%r12d)',
                     '4(%r8d,%r15d,2)'):
-        yield Form(f'leaq {operand}, %rax')
-        yield Form(f'leal {operand}, %ecx')
+        yield from _forms(f'leaq {operand}, %rax | leal {operand}, %ecx')
     for distance in ('0x40000000', '-0x40000000', '0x7f000000', '-1', '0'):
         yield Form(f'leaq {distance}(%rip), %rdx')
 
@@ -253,89 +265,56 @@ def movx():
         for size in sizes:
             source = REGISTERS[name[-1]][1]
             yield Form(f'{name}{size} %{source}, %{REGISTERS[size][3]}')
-            registers = _cycle(size)
-            for _ in range(9):
-                operand, setup = next(modes)
-                yield Form(f'{name}{size} {operand}, %{next(registers)}',
-                           setup)
+            for register in itertools.islice(_cycle(size), 9):
+                yield _mem(modes, f'{name}{size} {{}}, %{register}')
 
 
 @group
 def test_xchg_xadd():
     for name in ('test', 'xchg', 'xadd'):
-        modes = _modes(len(name))
-        for size in SIZES:
-            registers = REGISTERS[size]
-            yield Form(f'{name}{size} %{registers[0]}, %{registers[1]}')
-            yield Form(f'{name}{size} %{registers[2]}, %{registers[-1]}')
-            for _ in range(8):
-                yield _mem(modes, f'{name}{size} %{registers[-1]}, {{}}')
+        yield from _rows(name, SIZES, (
+            '{n} %{r[0]}, %{r[1]}', '{n} %{r[2]}, %{last}',
+            *['{n} %{last}, {m}'] * 8), _modes(len(name)))
     for register in ('rcx', 'rbx', 'r8', 'r9', 'r15'):
         yield Form(f'xchgq %rax, %{register}')
-    yield Form('xchgl %eax, %ecx')
-    yield Form('xchgw %ax, %dx')
-    modes = _modes(3)
-    for size in SIZES:
-        for _ in range(4):
-            yield _mem(modes, f'test{size} {_immediate(size)}, {{}}')
-        yield Form(f'test{size} {_immediate(size)}, %{REGISTERS[size][0]}')
-        yield Form(f'test{size} {_immediate(size)}, %{REGISTERS[size][1]}')
+    yield from _forms('xchgl %eax, %ecx | xchgw %ax, %dx')
+    yield from _rows('test', SIZES, (*['{n} {i}, {m}'] * 4, '{n} {i}, %{r[0]}',
+                                     '{n} {i}, %{r[1]}'), _modes(3))
 
 
 @group
 def unary():
-    modes = _modes(7)
-    for name in ('inc', 'dec', 'neg', 'not'):
-        for size in SIZES:
-            for register in REGISTERS[size][1:5:3]:
-                yield Form(f'{name}{size} %{register}')
-            for _ in range(6):
-                yield _mem(modes, f'{name}{size} {{}}')
+    yield from _rows('inc dec neg not', SIZES, (
+        '{n} %{r[1]}', '{n} %{r[4]}', *['{n} {m}'] * 6), _modes(7))
 
 
 @group
 def conditional_set_and_move():
     modes, sizes = _modes(11), itertools.cycle('wlq')
     for condition in CONDITIONS:
-        yield Form(f'set{condition} %dl')
-        yield Form(f'set{condition} %r10b')
+        move = f'cmov{condition}'
+        yield from _forms(f'set{condition} %dl | set{condition} %r10b')
         yield _mem(modes, f'set{condition} {{}}')
-        for size in 'wlq':
-            registers = REGISTERS[size]
-            yield Form(f'cmov{condition}{size} %{registers[0]}, '
-                       f'%{registers[3]}')
-        for _ in range(2):
-            operand, setup = next(modes)
-            size = next(sizes)
-            yield Form(f'cmov{condition}{size} {operand}, '
-                       f'%{REGISTERS[size][1]}', setup)
+        yield from _rows(move, 'wlq', ('{n} %{r[0]}, %{r[3]}',))
+        yield from _rows(move, itertools.islice(sizes, 2),
+                         ('{n} {m}, %{r[1]}',), modes)
 
 
 @group
 def bits():
     modes = _modes(13)
-    for name in ('bt', 'bts', 'btr', 'btc'):
-        for size in 'wlq':
-            registers = REGISTERS[size]
-            yield Form(f'{name}{size} %{registers[0]}, %{registers[1]}')
-            yield Form(f'{name}{size} $11, %{registers[3]}')
-            for _ in range(2):
-                yield _mem(modes, f'{name}{size} $9, {{}}')
-            # The bit may be far from the operand's address.
-            for number in (3, 77, -70):
-                yield Form(f'{name}{size} %{registers[0]}, (%rbx)',
-                           (_S, f'movq ${number}, %rax'))
+    yield from _rows('bt bts btr btc', 'wlq', (
+        '{n} %{r[0]}, %{r[1]}', '{n} $11, %{r[3]}', *['{n} $9, {m}'] * 2,
+        # The bit may be far from the operand's address.
+        *(f'{{n}} %{{r[0]}}, (%rbx) : {_S}; movq ${number}, %rax'
+          for number in (3, 77, -70))), modes)
     for name, feature in (('bsf', '0'), ('bsr', '0'),
                           ('popcnt', 'X86_FEATURE_POPCNT'),
                           ('tzcnt', 'X86_FEATURE_BMI1'),
                           ('lzcnt', 'X86_FEATURE_ABM')):
-        for size in 'wlq':
-            registers = REGISTERS[size]
-            yield Form(f'{name}{size} %{registers[0]}, %{registers[1]}',
-                       feature=feature)
-            operand, setup = next(modes)
-            yield Form(f'{name}{size} {operand}, %{registers[2]}', setup,
-                       feature=feature)
+        yield from _rows(name, 'wlq', ('{n} %{r[0]}, %{r[1]}',
+                                       '{n} {m}, %{r[2]}'), modes,
+                         feature=feature)
     for register in ('eax', 'edx', 'r10d', 'rbx', 'r8', 'r15'):
         yield Form(f'bswap %{register}')
 
@@ -343,104 +322,72 @@ def bits():
 @group
 def shifts():
     modes = _modes(17)
-    for name in ('rol', 'ror', 'rcl', 'rcr', 'shl', 'shr', 'sar'):
-        for size in SIZES:
-            registers = REGISTERS[size]
-            for count in ('$1', '$5', '%cl'):
-                yield Form(f'{name}{size} {count}, %{registers[0]}')
-                yield _mem(modes, f'{name}{size} {count}, {{}}')
+    yield from _rows('rol ror rcl rcr shl shr sar', SIZES, (
+        '{n} $1, %{r[0]}', '{n} $1, {m}', '{n} $5, %{r[0]}', '{n} $5, {m}',
+        '{n} %cl, %{r[0]}', '{n} %cl, {m}'), modes)
     # SAL's second encoding.
-    yield Form('.byte 0xc1, 0xf2, 3', name='sal $3, %edx as /6')
-    yield Form('.byte 0xd3, 0xf2', name='sal %cl, %edx as /6')
-    for name in ('shld', 'shrd'):
-        for size in 'wlq':
-            registers = REGISTERS[size]
-            for count in ('$7', '%cl'):
-                yield Form(f'{name}{size} {count}, %{registers[0]}, '
-                           f'%{registers[2]}')
-                yield _mem(modes, f'{name}{size} {count}, %{registers[3]}, '
-                           f'{{}}')
+    yield from _forms('.byte 0xc1, 0xf2, 3 = sal $3, %edx as /6 | '
+                      '.byte 0xd3, 0xf2 = sal %cl, %edx as /6')
+    yield from _rows('shld shrd', 'wlq', (
+        '{n} $7, %{r[0]}, %{r[2]}', '{n} $7, %{r[3]}, {m}',
+        '{n} %cl, %{r[0]}, %{r[2]}', '{n} %cl, %{r[3]}, {m}'), modes)
 
 
 @group
 def multiply_and_divide():
     modes = _modes(19)
-    for name in ('mul', 'imul'):
-        for size in SIZES:
-            yield Form(f'{name}{size} %{REGISTERS[size][1]}')
-            for _ in range(2):
-                yield _mem(modes, f'{name}{size} {{}}')
-    for size in 'wlq':
-        registers = REGISTERS[size]
-        yield Form(f'imul{size} %{registers[0]}, %{registers[3]}')
-        for immediate in ('$3', '$0x1234'):
-            yield Form(f'imul{size} {immediate}, %{registers[1]}, '
-                       f'%{registers[2]}')
-            yield _mem(modes, f'imul{size} {immediate}, {{}}, %{registers[2]}')
-        yield _mem(modes, f'imul{size} {{}}, %{registers[2]}')
+    yield from _rows('mul imul', SIZES, ('{n} %{r[1]}', '{n} {m}', '{n} {m}'),
+                     modes)
+    yield from _rows('imul', 'wlq', (
+        '{n} %{r[0]}, %{r[3]}',
+        '{n} $3, %{r[1]}, %{r[2]}', '{n} $3, {m}, %{r[2]}',
+        '{n} $0x1234, %{r[1]}, %{r[2]}', '{n} $0x1234, {m}, %{r[2]}',
+        '{n} {m}, %{r[2]}'), modes)
     # Quotients that fit: a small dividend, a divisor above two.
-    small = ('movl $0, %edx', 'movzbl %al, %eax', 'movl $7, %ecx')
+    small = 'movl $0, %edx; movzbl %al, %eax; movl $7, %ecx'
     # Whoever reads beside it finds no zero, which would end the guest.
-    stored = small + (_S, 'movabsq $0x0707070707070707, %rcx',
-                      'movq %rcx, 8(%rbx)', 'movq %rcx, 16(%rbx)')
-    for name in ('div', 'idiv'):
-        for size in SIZES:
-            yield Form(f'{name}{size} %{REGISTERS[size][1]}', small)
-            yield Form(f'{name}{size} 8(%rbx)', stored)
-            yield Form(f'{name}{size} S+8(%rip)', stored)
-    yield from map(Form, ('cbtw', 'cwtl', 'cltq', 'cwtd', 'cltd', 'cqto'))
-    for name in ('mulx', 'adcx', 'adox', 'rorx'):
-        feature = ('X86_FEATURE_ADX' if name in ('adcx', 'adox')
-                   else 'X86_FEATURE_BMI2')
-        for size, registers in (('l', ('ecx', 'r10d', 'r11d')),
-                                ('q', ('rcx', 'r10', 'r15'))):
-            one, two, three = (f'%{r}' for r in registers)
-            rest = {'mulx': f', {two}, {three}', 'rorx': f', {three}'}.get(
-                name, f', {two}')
-            first = '$9, ' if name == 'rorx' else ''
-            yield Form(f'{name}{size} {first}{one}{rest}', feature=feature)
-            operand, setup = next(modes)
-            yield Form(f'{name}{size} {first}{operand}{rest}', setup,
-                       feature=feature)
+    stored = (f'{small}; {_S}; movabsq $0x0707070707070707, %rcx; '
+              'movq %rcx, 8(%rbx); movq %rcx, 16(%rbx)')
+    yield from _rows('div idiv', SIZES, (
+        f'{{n}} %{{r[1]}} : {small}', f'{{n}} 8(%rbx) : {stored}',
+        f'{{n}} S+8(%rip) : {stored}'))
+    yield from _forms('cbtw | cwtl | cltq | cwtd | cltd | cqto')
+    for name, first, rest, feature in (
+            ('mulx', '', ', %r10{0}, %{1}', 'X86_FEATURE_BMI2'),
+            ('adcx', '', ', %r10{0}', 'X86_FEATURE_ADX'),
+            ('adox', '', ', %r10{0}', 'X86_FEATURE_ADX'),
+            ('rorx', '$9, ', ', %{1}', 'X86_FEATURE_BMI2')):
+        for size, one, *others in (('l', 'ecx', 'd', 'r11d'),
+                                   ('q', 'rcx', '', 'r15')):
+            text = f'{name}{size} {first}{{}}{rest.format(*others)}'
+            yield Form(text.format(f'%{one}'), feature=feature)
+            yield _mem(modes, text, feature=feature)
 
 
 @group
 def stack():
-    for register in ('rax', 'rcx', 'rbx', 'rbp', 'rsp', 'rdi', 'r8', 'r12',
-                     'r15'):
-        yield Form(f'pushq %{register}')
-    for register in ('rax', 'rcx', 'rbx', 'rbp', 'rdi', 'r8', 'r12', 'r15'):
-        yield Form(f'popq %{register}')
-    yield Form('popq %rsp', ('pushq %rsp',))
-    yield Form('pushw %ax')
-    yield Form('popw %ax')
-    yield Form('pushq $-5')
-    yield Form('pushq $0x12345678')
-    yield Form('pushw $0x1234')
-    yield Form('.byte 0xff, 0xf0', name='pushq %rax as FF /6')
-    yield Form('.byte 0x8f, 0xc0', name='popq %rax as 8F /0')
+    for name, registers in (('push', 'rax rcx rbx rbp rsp rdi r8 r12 r15'),
+                            ('pop', 'rax rcx rbx rbp rdi r8 r12 r15')):
+        for register in registers.split():
+            yield Form(f'{name}q %{register}')
+    yield from _forms('''
+        popq %rsp : pushq %rsp | pushw %ax | popw %ax | pushq $-5 |
+        pushq $0x12345678 | pushw $0x1234 |
+        .byte 0xff, 0xf0 = pushq %rax as FF /6 |
+        .byte 0x8f, 0xc0 = popq %rax as 8F /0''')
     for operand, setup in MODES:
-        yield Form(f'pushq {operand}', setup)
-        yield Form(f'popq {operand}', setup)
-    for segment in ('fs', 'gs'):
-        yield Form(f'pushq %{segment}')
-    yield Form('popq %fs', ('pushq $0',))
-    yield Form('enter $32, $0')
-    yield Form('enter $16, $1')
-    yield Form('enter $8, $3', ('leaq 64(%rsp), %rbp',))
-    yield Form('leave', ('leaq 24(%rsp), %rbp',))
-    yield Form('leave', ('movq %rsp, %rbp',), name='leave, no frame')
-    yield Form('addq $24, %rsp')
-    yield Form('subq $40, %rsp')
-    yield Form('andq $-64, %rsp')
-    yield Form('leaq 16(%rsp), %rsp')
-    yield Form('leaq -32(%rsp), %rsp')
-    yield Form('movq %rbp, %rsp', ('leaq 48(%rsp), %rbp',))
-    yield Form('movq %rsp, %rax')
-    yield Form('movq 8(%rsp), %rsp', ('pushq %rsp', 'pushq %rsp'))
-    yield Form('xchgq %rsp, %rcx', ('leaq 32(%rsp), %rcx',))
-    yield Form('xchgq %rsp, %rax', ('leaq -32(%rsp), %rax',))
-    yield Form('incq %rsp')
+        yield from _forms(f'pushq {operand} | popq {operand}', setup)
+    yield from _forms('''
+        pushq %fs | pushq %gs | popq %fs : pushq $0 |
+        enter $32, $0 | enter $16, $1 | enter $8, $3 : leaq 64(%rsp), %rbp |
+        leave : leaq 24(%rsp), %rbp |
+        leave : movq %rsp, %rbp = leave, no frame |
+        addq $24, %rsp | subq $40, %rsp | andq $-64, %rsp |
+        leaq 16(%rsp), %rsp | leaq -32(%rsp), %rsp |
+        movq %rbp, %rsp : leaq 48(%rsp), %rbp | movq %rsp, %rax |
+        movq 8(%rsp), %rsp : pushq %rsp; pushq %rsp |
+        xchgq %rsp, %rcx : leaq 32(%rsp), %rcx |
+        xchgq %rsp, %rax : leaq -32(%rsp), %rax | incq %rsp''')
 
 
 def _strings(prefix, names, counts):
@@ -448,11 +395,10 @@ def _strings(prefix, names, counts):
         for size in SIZES:
             for count in counts:
                 setup = ('leaq S-16(%rip), %rsi', 'leaq S+96(%rip), %rdi')
-                if prefix:
-                    setup += (f'movl ${count}, %ecx',)
-                yield Form(f'{prefix} {name}{size}'.strip(), setup,
-                           name=f'{prefix} {name}{size}, {count} times'
-                           .strip() if prefix else f'{name}{size}')
+                text = f'{prefix} {name}{size}'
+                yield from _forms(
+                    f'{text} : movl ${count}, %ecx = {text}, {count} times'
+                    if prefix else text, setup)
 
 
 @group
@@ -465,50 +411,46 @@ def repeated_strings():
     yield from _strings('rep', ('movs', 'stos', 'lods'), (0, 1, 11))
     yield from _strings('repe', ('scas', 'cmps'), (0, 9))
     yield from _strings('repne', ('scas', 'cmps'), (0, 9))
-    same = ('leaq S(%rip), %rsi', 'leaq S(%rip), %rdi', 'movl $12, %ecx')
-    for size in SIZES:
-        yield Form(f'repe cmps{size}', same, name=f'repe cmps{size}, equal')
+    same = 'leaq S(%rip), %rsi; leaq S(%rip), %rdi; movl $12, %ecx'
+    yield from _rows('cmps', SIZES, (f'repe {{n}} : {same} = '
+                                     'repe {n}, equal',))
     # A port that nothing listens at.
     port = ('leaq S(%rip), %rsi', 'leaq S+96(%rip), %rdi',
             'movl $0x80, %edx', 'movl $3, %ecx')
-    for name in ('insb', 'insw', 'insl', 'outsb', 'outsw', 'outsl'):
-        yield Form(name, port)
-        yield Form(f'rep {name}', port)
+    yield from _forms('insb | rep insb | insw | rep insw | insl | rep insl | '
+                      'outsb | rep outsb | outsw | rep outsw | '
+                      'outsl | rep outsl', port)
 
 
 @group
 def flags():
-    yield from map(Form, ('clc', 'stc', 'cmc', 'cld', 'std', 'lahf', 'sahf'))
-    yield Form('cli')
-    yield Form('sti')
-    yield Form('sti', follow=('nop',), name='sti, and nop')
+    yield from _forms('clc | stc | cmc | cld | std | lahf | sahf | cli | sti')
+    yield from _forms('sti = sti, and nop', follow=('nop',))
     yield Form('pushfq')
     # IF, DF, arithmetic, IOPL, NT, AC, ID; never TF.
     for value in (0x2, 0x202, 0x246, 0x8d7, 0xed7, 0xcd7, 0x3202, 0x4002,
                   0x40202, 0x200202, 0x240a93):
-        yield Form('popfq', (f'pushq ${value:#x}',),
-                   name=f'popfq of {value:#x}')
-    yield Form('xlatb', (_S, 'movzbl %al, %eax'))
-    yield Form('.byte 0x48, 0xd7', (_S, 'movl $0x91, %eax'), name='rex.w xlatb')
-    yield Form('clac')
-    yield Form('stac')
+        yield from _forms(f'popfq : pushq ${value:#x} = popfq of {value:#x}')
+    yield from _forms('xlatb : movzbl %al, %eax | '
+                      '.byte 0x48, 0xd7 : movl $0x91, %eax = rex.w xlatb',
+                      (_S,))
+    yield from _forms('clac | stac')
 
 
 @group
 def flags_with_prefixes():
     for prefix in ('0x2e', '0x48', '0x4f', '0xf3'):
-        for opcode, name in (('0x9c', 'pushfq'), ('0xfa', 'cli'),
-                             ('0xfb', 'sti')):
-            yield Form(f'.byte {prefix}, {opcode}', name=f'{prefix} {name}')
-        yield Form(f'.byte {prefix}, 0x9d', ('pushq $0x246',),
-                   name=f'{prefix} popfq')
+        yield from _forms(f'''
+            .byte {prefix}, 0x9c = {prefix} pushfq |
+            .byte {prefix}, 0xfa = {prefix} cli |
+            .byte {prefix}, 0xfb = {prefix} sti |
+            .byte {prefix}, 0x9d : pushq $0x246 = {prefix} popfq''')
 
 
 @group
 def jcc():
     for number, condition in enumerate(CONDITIONS):
-        for backward in (False, True):
-            way = 'backward' if backward else 'forward'
+        for backward, way in ((False, 'forward'), (True, 'backward')):
             yield Form(jump_bytes(f'{0x70 + number:#x}', size=1),
                        backward=backward, name=f'j{condition} short {way}')
             yield Form(jump_bytes(f'0x0f, {0x80 + number:#x}'),
@@ -529,25 +471,21 @@ def jcc_with_prefixes():
 
 @group
 def direct_jumps_and_calls():
-    for backward in (False, True):
-        way = 'backward' if backward else 'forward'
-        yield Form(jump_bytes('0xeb', size=1), backward=backward,
-                   name=f'jmp short {way}')
-        yield Form(jump_bytes('0xe9'), backward=backward,
-                   name=f'jmp near {way}')
-        yield Form(jump_bytes('0xe8'), backward=backward,
-                   name=f'call {way}')
-    yield Form(jump_bytes('0xe9', 'forms_taken'), to='forms_taken',
-               name='jmp far off')
-    yield Form(jump_bytes('0xe8', 'forms_taken'), to='forms_taken',
-               name='call far off')
-    yield Form('.byte 0xe8, 0, 0, 0, 0', name='call of what follows')
-    yield Form('.byte 0xeb, 0', name='jmp to what follows')
+    kinds = (('0xeb', 1, 'jmp short'), ('0xe9', 4, 'jmp near'),
+             ('0xe8', 4, 'call'))
+    for backward, way in ((False, 'forward'), (True, 'backward')):
+        for opcode, size, name in kinds:
+            yield Form(jump_bytes(opcode, size=size), backward=backward,
+                       name=f'{name} {way}')
+    for opcode, name in (('0xe9', 'jmp'), ('0xe8', 'call')):
+        yield Form(jump_bytes(opcode, 'forms_taken'), to='forms_taken',
+                   name=f'{name} far off')
+    yield from _forms('.byte 0xe8, 0, 0, 0, 0 = call of what follows | '
+                      '.byte 0xeb, 0 = jmp to what follows')
     for prefix in ('0x2e', '0x3e', '0xf2', '0x48'):
-        yield Form(jump_bytes(f'{prefix}, 0xeb', size=1),
-                   name=f'{prefix} jmp short')
-        yield Form(jump_bytes(f'{prefix}, 0xe9'), name=f'{prefix} jmp near')
-        yield Form(jump_bytes(f'{prefix}, 0xe8'), name=f'{prefix} call')
+        for opcode, size, name in kinds:
+            yield Form(jump_bytes(f'{prefix}, {opcode}', size=size),
+                       name=f'{prefix} {name}')
 
 
 @group
@@ -627,28 +565,21 @@ def returns():
 
 @group
 def returns_that_release():
-    target = ('leaq {taken}(%rip), %rax', 'pushq %rax')
-    for number in (0, 8, 16, 0x88):
-        yield Form(f'retq ${number}', target)
-    yield Form('.byte 0xf3, 0xc2, 16, 0', target, name='0xf3, ret 16')
-
-
-_TO_REGISTER = ('rax', 'rcx', 'rdx', 'rbx', 'rbp', 'rsi', 'rdi', 'r8', 'r9',
-                'r10', 'r11', 'r12', 'r13', 'r14', 'r15')
+    yield from _forms('retq $0 | retq $8 | retq $16 | retq $136 | '
+                      '.byte 0xf3, 0xc2, 16, 0 = 0xf3, ret 16',
+                      ('leaq {taken}(%rip), %rax', 'pushq %rax'))
 
 
 @group
 def indirect_by_register():
-    for register in _TO_REGISTER:
-        setup = (f'leaq {{taken}}(%rip), %{register}',)
-        yield Form(f'jmp *%{register}', setup)
-        yield Form(f'call *%{register}', setup)
-    setup = ('leaq {taken}(%rip), %rdx',)
+    for register in ('rax', 'rcx', 'rdx', 'rbx', 'rbp', 'rsi', 'rdi', 'r8',
+                     'r9', 'r10', 'r11', 'r12', 'r13', 'r14', 'r15'):
+        yield from _forms(f'jmp *%{register} | call *%{register}',
+                          (f'leaq {{taken}}(%rip), %{register}',))
     for prefix in ('0x2e', '0x3e', '0x48'):
-        yield Form(f'.byte {prefix}, 0xff, 0xe2', setup,
-                   name=f'{prefix} jmp *%rdx')
-        yield Form(f'.byte {prefix}, 0xff, 0xd2', setup,
-                   name=f'{prefix} call *%rdx')
+        yield from _forms(f'.byte {prefix}, 0xff, 0xe2 = {prefix} jmp *%rdx | '
+                          f'.byte {prefix}, 0xff, 0xd2 = {prefix} call *%rdx',
+                          ('leaq {taken}(%rip), %rdx',))
 
 
 @group
@@ -666,75 +597,60 @@ def indirect_by_memory():
 @group
 def locked():
     modes = _modes(2)
-    for name in ('add', 'or', 'adc', 'sbb', 'and', 'sub', 'xor', 'xadd',
-                 'xchg', 'cmpxchg'):
-        for size in SIZES:
-            yield _mem(modes, f'lock {name}{size} %{REGISTERS[size][-1]}, '
-                       f'{{}}')
-    for name in ('inc', 'dec', 'neg', 'not'):
-        for size in SIZES:
-            yield _mem(modes, f'lock {name}{size} {{}}')
-    for name in ('bts', 'btr', 'btc'):
-        for size in 'wlq':
-            yield _mem(modes, f'lock {name}{size} $4, {{}}')
+    yield from _rows('add or adc sbb and sub xor xadd xchg cmpxchg', SIZES,
+                     ('lock {n} %{last}, {m}',), modes)
+    yield from _rows('inc dec neg not', SIZES, ('lock {n} {m}',), modes)
+    yield from _rows('bts btr btc', 'wlq', ('lock {n} $4, {m}',), modes)
 
 
 @group
 def compare_and_exchange():
-    modes = _modes(4)
-    for size in SIZES:
-        registers = REGISTERS[size]
-        yield Form(f'cmpxchg{size} %{registers[1]}, %{registers[2]}')
-        for _ in range(3):
-            yield _mem(modes, f'cmpxchg{size} %{registers[1]}, {{}}')
-        yield Form(f'cmpxchg{size} %{registers[1]}, (%rbx)',
-                   (_S, 'movq (%rbx), %rax'),
-                   name=f'cmpxchg{size}, equal')
+    yield from _rows('cmpxchg', SIZES, (
+        '{n} %{r[1]}, %{r[2]}', *['{n} %{r[1]}, {m}'] * 3,
+        f'{{n}} %{{r[1]}}, (%rbx) : {_S}; movq (%rbx), %rax = {{n}}, equal'),
+                     _modes(4))
     for prefix in ('', 'lock '):
-        for name in ('cmpxchg8b', 'cmpxchg16b'):
-            yield Form(f'{prefix}{name} S+16(%rip)')
-            wide = 'rax rdx' if name[-2] == '6' else 'eax edx'
-            low, high = wide.split()
-            yield Form(f'{prefix}{name} (%rbx)',
-                       (_S, f'mov (%rbx), %{low}',
-                        f'mov {8 if name[-2] == "6" else 4}(%rbx), %{high}'),
-                       name=f'{prefix}{name}, equal')
+        for name, width, letter in (('cmpxchg8b', 4, 'e'),
+                                    ('cmpxchg16b', 8, 'r')):
+            yield from _forms(f'''
+                {prefix}{name} S+16(%rip) |
+                {prefix}{name} (%rbx) : {_S}; mov (%rbx), %{letter}ax;
+                mov {width}(%rbx), %{letter}dx = {prefix}{name}, equal''')
 
 
 @group
 def nothing():
     # As bytes: an assembler may make more than one of .nops.
-    for size, code in enumerate((
-            '0x90', '0x66, 0x90', '0x0f, 0x1f, 0', '0x0f, 0x1f, 0x40, 0',
-            '0x0f, 0x1f, 0x44, 0, 0', '0x66, 0x0f, 0x1f, 0x44, 0, 0',
-            '0x0f, 0x1f, 0x80, 0, 0, 0, 0', '0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0',
-            '0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0'), 1):
-        yield Form(f'.byte {code}', name=f'nop of {size} bytes')
-    yield Form('.byte 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0',
-               name='nop of 11 bytes')
-    yield Form('.byte 0xf2, 0x90', name='repne nop')
-    yield Form('.byte 0x48, 0x90', name='rex.w nop')
-    for text in ('pause', 'endbr64', 'endbr32', 'lfence', 'mfence', 'sfence',
-                 'fwait', 'prefetcht0 8(%rax)', 'prefetchnta S(%rip)',
-                 'prefetchw S(%rip)', 'clflush S(%rip)'):
-        yield Form(text)
-    yield Form('.byte 0x41, 0x90', name='xchg %eax, %r8d')
-    yield Form('.byte 0x0f, 0x1f, 0xc3', name='nop %ebx')
+    yield from _forms('''
+        .byte 0x90 = nop of 1 bytes |
+        .byte 0x66, 0x90 = nop of 2 bytes |
+        .byte 0x0f, 0x1f, 0 = nop of 3 bytes |
+        .byte 0x0f, 0x1f, 0x40, 0 = nop of 4 bytes |
+        .byte 0x0f, 0x1f, 0x44, 0, 0 = nop of 5 bytes |
+        .byte 0x66, 0x0f, 0x1f, 0x44, 0, 0 = nop of 6 bytes |
+        .byte 0x0f, 0x1f, 0x80, 0, 0, 0, 0 = nop of 7 bytes |
+        .byte 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 = nop of 8 bytes |
+        .byte 0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 = nop of 9 bytes |
+        .byte 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0
+        = nop of 11 bytes |
+        .byte 0xf2, 0x90 = repne nop | .byte 0x48, 0x90 = rex.w nop |
+        pause | endbr64 | endbr32 | lfence | mfence | sfence | fwait |
+        prefetcht0 8(%rax) | prefetchnta S(%rip) | prefetchw S(%rip) |
+        clflush S(%rip) | .byte 0x41, 0x90 = xchg %eax, %r8d |
+        .byte 0x0f, 0x1f, 0xc3 = nop %ebx''')
 
 
 @group
 def cpu():
     ax, cx, dx = 1, 2, 4
     for leaf in (0, 1, 7, 0x80000001):
-        yield Form('cpuid', (f'movl ${leaf:#x}, %eax', 'movl $0, %ecx'),
-                   name=f'cpuid of {leaf:#x}')
+        yield from _forms(f'cpuid : movl ${leaf:#x}, %eax; movl $0, %ecx = '
+                          f'cpuid of {leaf:#x}')
     yield Form('rdtsc', flags=(str(ax | dx),))
-    yield Form('rdtscp', flags=(str(ax | dx | cx),),
-               feature='X86_FEATURE_RDTSCP')
-    yield Form('rdrand %rax', flags=(str(ax),),
-               feature='X86_FEATURE_RDRAND')
-    yield Form('rdseed %eax', flags=(str(ax),),
-               feature='X86_FEATURE_RDSEED')
+    for text, loose, feature in (('rdtscp', ax | dx | cx, 'RDTSCP'),
+                                 ('rdrand %rax', ax, 'RDRAND'),
+                                 ('rdseed %eax', ax, 'RDSEED')):
+        yield Form(text, flags=(str(loose),), feature=f'X86_FEATURE_{feature}')
     yield Form('xgetbv', ('movl $0, %ecx',))
     for register in ('cr0', 'cr2', 'cr3', 'cr4', 'cr8', 'dr0', 'dr6', 'dr7'):
         # Other tasks change these two.
@@ -743,64 +659,56 @@ def cpu():
         if register not in ('cr2', 'dr6'):
             yield Form(f'movq %rcx, %{register}',
                        (f'movq %{register}, %rcx',), flags=loose)
-    yield Form('clts')
-    for text in ('smswq %rax', 'sldtq %rax', 'strq %rax', 'sgdt S(%rip)',
-                 'sidt S(%rip)', 'smsww S+4(%rip)', 'strw S+8(%rip)'):
-        yield Form(text)
-    yield Form('lgdt S+2(%rip)', ('sgdt S+2(%rip)',))
-    yield Form('lmsw %ax', ('smsww %ax',))
-    yield Form('lldt %ax', ('sldtw %ax',))
-    yield Form('invlpg S(%rip)')
-    yield Form('wbinvd')
-    selector = ('movl $0x18, %ecx',)
-    for text in ('larl %ecx, %eax', 'lsll %ecx, %eax', 'verr %cx',
-                 'verw %cx'):
-        yield Form(text, selector)
+    yield from _forms('''
+        clts | smswq %rax | sldtq %rax | strq %rax | sgdt S(%rip) |
+        sidt S(%rip) | smsww S+4(%rip) | strw S+8(%rip) |
+        lgdt S+2(%rip) : sgdt S+2(%rip) | lmsw %ax : smsww %ax |
+        lldt %ax : sldtw %ax | invlpg S(%rip) | wbinvd''')
+    yield from _forms('larl %ecx, %eax | lsll %ecx, %eax | verr %cx | '
+                      'verw %cx', ('movl $0x18, %ecx',))
     # MSR_TSC_AUX, MSR_STAR: read, and written with what is there.
     for msr in ('0xc0000103', '0xc0000081'):
-        setup = (f'movl ${msr}, %ecx',)
-        yield Form('rdmsr', setup, name=f'rdmsr of {msr}')
-        yield Form('wrmsr', setup + ('rdmsr',), name=f'wrmsr of {msr}')
+        yield from _forms(f'rdmsr = rdmsr of {msr} | '
+                          f'wrmsr : rdmsr = wrmsr of {msr}',
+                          (f'movl ${msr}, %ecx',))
     for size, register in (('b', 'al'), ('w', 'ax'), ('l', 'eax')):
-        yield Form(f'in{size} $0x80, %{register}')
-        yield Form(f'out{size} %{register}, $0x80')
-        yield Form(f'in{size} %dx, %{register}', ('movl $0x80, %edx',))
-        yield Form(f'out{size} %{register}, %dx', ('movl $0x80, %edx',))
-    yield Form('monitor', ('leaq S(%rip), %rax', 'movl $0, %ecx',
-                           'movl $0, %edx'), feature='X86_FEATURE_MWAIT')
+        yield from _forms(f'''
+            in{size} $0x80, %{register} | out{size} %{register}, $0x80 |
+            in{size} %dx, %{register} : movl $0x80, %edx |
+            out{size} %{register}, %dx : movl $0x80, %edx''')
+    yield from _forms('monitor : leaq S(%rip), %rax; movl $0, %ecx; '
+                      'movl $0, %edx', feature='X86_FEATURE_MWAIT')
+
+
+# Less than as long as it may be: MOVL of 11 bytes.
+_LONG = '0xc7, 0x84, 0x24, 8, 0, 0, 0, 0x78, 0x56, 0x34, 0x12'
 
 
 @group
 def long_instructions():
     """As long as they may be, 13 bytes and less with prefixes of no use."""
-    body = '0xc7, 0x84, 0x24, 8, 0, 0, 0, 0x78, 0x56, 0x34, 0x12'
     for number in (0, 1, 2):
-        prefixes = '0x3e, ' * number
-        yield Form(f'.byte {prefixes}{body}',
+        yield Form('.byte ' + '0x3e, ' * number + _LONG,
                    name=f'movl of {11 + number} bytes')
 
 
 @group
 def longest_instructions():
-    body = '0xc7, 0x84, 0x24, 8, 0, 0, 0, 0x78, 0x56, 0x34, 0x12'
-    yield Form(f'.byte 0x3e, 0x3e, 0x3e, {body}', name='movl of 14 bytes',
-               flags=('FORM_KILLS_C',))
-    yield Form(f'.byte 0x3e, 0x3e, 0x3e, 0x3e, {body}',
-               name='movl of 15 bytes')
-    yield Form('.byte 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, '
-               '0x66, 0x66, 0x66, 0x89, 0xc8', name='movw of 14 bytes',
-               flags=('FORM_KILLS_C',))
-    yield Form('.byte 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, '
-               '0x66, 0x66, 0x66, 0x66, 0x89, 0xc8',
-               name='movw of 15 bytes')
-    rip = '.byte 0x3e, 0x3e, 0x3e, 0xc7, 0x05; .long S - {next}, 0x12345678'
-    yield Form(rip, name='movl of 13 bytes, by rip')
-    yield Form('.byte 0x3e, 0x3e, 0x3e, 0x48, 0xc7, 0x05; '
-               '.long S - {next}, 0x12345678',
-               name='movq of 14 bytes, by rip', flags=('FORM_KILLS_C',))
-    yield Form('.byte 0x3e, 0x3e, 0x3e, 0x3e, 0x48, 0xc7, 0x05; '
-               '.long S - {next}, 0x12345678',
-               name='movq of 15 bytes, by rip')
+    # C dies of 14 bytes.
+    flags = {14: ('FORM_KILLS_C',), 15: ()}
+    for number in (14, 15):
+        yield Form('.byte ' + '0x3e, ' * (number - 11) + _LONG,
+                   name=f'movl of {number} bytes', flags=flags[number])
+    for number in (14, 15):
+        yield Form('.byte ' + '0x66, ' * (number - 2) + '0x89, 0xc8',
+                   name=f'movw of {number} bytes', flags=flags[number])
+    rip = '0xc7, 0x05; .long S - {next}, 0x12345678'
+    yield Form('.byte 0x3e, 0x3e, 0x3e, ' + rip,
+               name='movl of 13 bytes, by rip')
+    for number in (14, 15):
+        yield Form('.byte ' + '0x3e, ' * (number - 11) + '0x48, ' + rip,
+                   name=f'movq of {number} bytes, by rip',
+                   flags=flags[number])
 
 
 # Where nothing is: the last page, and an address that is none.
@@ -812,23 +720,23 @@ _DIES = ('FORM_FAULTS', 'FORM_KILLS_C')
 
 @group
 def fixed_up_page_faults():
-    for text in ('movq (%rbx), %rax', 'movb %cl, 5(%rbx)',
-                 'addl $3, (%rbx)', 'lock xaddq %rcx, (%rbx)',
-                 'movzbl (%rbx), %edx', 'pushq (%rbx)', 'popq (%rbx)',
-                 'cmpxchgq %rcx, (%rbx)', 'movups (%rbx), %xmm3',
-                 'vmovups %ymm3, (%rbx)', 'btsl $3, (%rbx)'):
-        yield Form(text, _NOWHERE, flags=_FAULTS, fixup=True)
-    for text in ('rep movsb', 'rep movsq'):
-        yield Form(text, ('leaq S(%rip), %rsi', 'movq $-4096, %rdi',
-                          'movl $3, %ecx'), flags=_FAULTS, fixup=True)
+    yield from _forms('''
+        movq (%rbx), %rax | movb %cl, 5(%rbx) | addl $3, (%rbx) |
+        lock xaddq %rcx, (%rbx) | movzbl (%rbx), %edx | pushq (%rbx) |
+        popq (%rbx) | cmpxchgq %rcx, (%rbx) | movups (%rbx), %xmm3 |
+        vmovups %ymm3, (%rbx) | btsl $3, (%rbx)''',
+                      _NOWHERE, flags=_FAULTS, fixup=True)
+    yield from _forms('rep movsb | rep movsq', (
+        'leaq S(%rip), %rsi', 'movq $-4096, %rdi', 'movl $3, %ecx'),
+                      flags=_FAULTS, fixup=True)
     yield Form('lodsq', ('movq $-4096, %rsi',), flags=_FAULTS, fixup=True)
 
 
 @group
 def fixups_not_needed():
     for operand, setup in MODES[::3]:
-        yield Form(f'movq {operand}, %rax', setup, fixup=True)
-        yield Form(f'movl %ecx, {operand}', setup, fixup=True)
+        yield from _forms(f'movq {operand}, %rax | movl %ecx, {operand}',
+                          setup, fixup=True)
     yield from (Form(form.text, form.setup, fixup=True, name=form.name)
                 for form in _strings('rep', ('movs',), (7,)))
 
@@ -845,26 +753,25 @@ def fixed_up_branches():
 
 @group
 def fixed_up_protection_faults():
-    for text in ('movq (%rbx), %rax', 'movb %cl, (%rbx)', 'pushq 8(%rbx)',
-                 'addq %rcx, 16(%rbx)', 'movups (%rbx), %xmm3'):
-        yield Form(text, _NO_ADDRESS, flags=_DIES, fixup=True)
-    yield Form('xgetbv', ('movl $0x1234, %ecx',), flags=_DIES, fixup=True)
+    yield from _forms('movq (%rbx), %rax | movb %cl, (%rbx) | pushq 8(%rbx) | '
+                      'addq %rcx, 16(%rbx) | movups (%rbx), %xmm3',
+                      _NO_ADDRESS, flags=_DIES, fixup=True)
     # An MSR of the x2APIC, which is off.
-    for name in ('rdmsr', 'wrmsr'):
-        yield Form(name, ('movl $0x802, %ecx', 'movl $0, %eax',
-                          'movl $0, %edx'), flags=_DIES, fixup=True,
-                   name=f'{name} of 0x802')
-    yield Form('movl %ecx, %ds', ('movl $0xfff8, %ecx',), flags=_DIES,
-               fixup=True, name='movl %ecx, %ds, no such segment')
+    msr = 'movl $0x802, %ecx; movl $0, %eax; movl $0, %edx'
+    yield from _forms(f'''
+        xgetbv : movl $0x1234, %ecx |
+        rdmsr : {msr} = rdmsr of 0x802 | wrmsr : {msr} = wrmsr of 0x802 |
+        movl %ecx, %ds : movl $0xfff8, %ecx = movl %ecx, %ds, no such segment
+        ''', flags=_DIES, fixup=True)
 
 
 @group
 def fixed_up_division_errors():
     for size in SIZES:
-        yield Form(f'div{size} %{REGISTERS[size][1]}', ('movl $0, %ecx',),
-                   flags=_DIES, fixup=True)
-        yield Form(f'idiv{size} 8(%rbx)', (_S, 'movq $0, 8(%rbx)'),
-                   flags=_DIES, fixup=True)
+        yield from _forms(f'''
+            div{size} %{REGISTERS[size][1]} : movl $0, %ecx |
+            idiv{size} 8(%rbx) : {_S}; movq $0, 8(%rbx)''',
+                          flags=_DIES, fixup=True)
 
 
 # By a breakpoint the CPU would not come back from them, or not find its own
@@ -875,14 +782,13 @@ MOVES = ('iretq', 'swapgs', 'movl %eax, %gs', 'popq %gs')
 @group
 def refused():
     """Both implementations refuse these, with the same errno."""
-    for text, errno in (
-            ('ud2', 'EILSEQ'), ('ud1l %eax, %ecx', 'EILSEQ'),
-            ('.byte 0x0f, 0xff, 0xc1', 'EILSEQ'), ('int3', 'EILSEQ'),
-            ('int $0x80', 'EILSEQ'), ('.byte 0xf1', 'EILSEQ'),
-            ('movl %eax, %ss', 'EINVAL'), ('iretq', 'EOPNOTSUPP'),
-            ('lcall *(%rbx)', 'EOPNOTSUPP'), ('ljmp *(%rbx)', 'EOPNOTSUPP'),
-            ('vmcall', 'EOPNOTSUPP'), ('vmlaunch', 'EOPNOTSUPP')):
-        yield Form(text, refused=errno)
+    for table, errno in (
+            ('ud2 | ud1l %eax, %ecx | .byte 0x0f, 0xff, 0xc1 | int3 | '
+             'int $0x80 | .byte 0xf1', 'EILSEQ'),
+            ('movl %eax, %ss', 'EINVAL'),
+            ('iretq | lcall *(%rbx) | ljmp *(%rbx) | vmcall | vmlaunch',
+             'EOPNOTSUPP')):
+        yield from _forms(table, refused=errno)
     for text, into in (('movl $0x12345678, %eax', 1), ('nopw 8(%rax)', 2),
                        ('vpor %xmm1, %xmm2, %xmm3', 1)):
         yield Form(text, into=into, refused='EILSEQ',
@@ -891,17 +797,14 @@ def refused():
 
 @group
 def refused_though_c_takes_them():
-    for text in ('hlt', 'mwait', 'swapgs', 'lretq', 'lretq $8', 'sysretq',
-                 'syscall', 'sysenter', 'lidt (%rbx)', 'vmmcall',
-                 'movl %eax, %gs', 'popq %gs', 'xbegin .Lnext@', 'xend',
-                 'xabort $1', 'getsec', 'rsm',
-                 '.byte 0x66, 0x74, 0', '.byte 0x66, 0xeb, 0',
-                 '.byte 0x66, 0xc3', '.byte 0x66, 0x9c',
-                 '.byte 0x66, 0xe2, 0'):
-        yield Form(text, refused='EOPNOTSUPP')
+    yield from _forms('''
+        hlt | mwait | swapgs | lretq | lretq $8 | sysretq | syscall |
+        sysenter | lidt (%rbx) | vmmcall | movl %eax, %gs | popq %gs |
+        xbegin .Lnext@ | xend | xabort $1 | getsec | rsm |
+        .byte 0x66, 0x74, 0 | .byte 0x66, 0xeb, 0 | .byte 0x66, 0xc3 |
+        .byte 0x66, 0x9c | .byte 0x66, 0xe2, 0''', refused='EOPNOTSUPP')
     # Nothing at all.
-    for text in ('.byte 0x06', '.byte 0x0f, 0x04'):
-        yield Form(text, refused='EILSEQ')
+    yield from _forms('.byte 0x06 | .byte 0x0f, 0x04', refused='EILSEQ')
     for next_one in ('hlt', 'mwait'):
         yield Form('sti', follow=(next_one,), refused='EOPNOTSUPP',
                    name=f'sti before {next_one}')
@@ -959,41 +862,37 @@ def sse_float():
                        'cvtdq2pd cvtpd2dq cvttpd2dq cvtss2sd cvtsd2ss')
     for name in ('cvtsi2ss', 'cvtsi2sd'):
         for size, register in (('l', 'ecx'), ('q', 'r10')):
-            yield Form(f'{name}{size} %{register}, %xmm4')
-            yield Form(f'{name}{size} S+8(%rip), %xmm11')
+            yield from _forms(f'{name}{size} %{register}, %xmm4 | '
+                              f'{name}{size} S+8(%rip), %xmm11')
     for name in ('cvtss2si', 'cvtsd2si', 'cvttss2si', 'cvttsd2si'):
         for register in ('ecx', 'r10'):
-            yield Form(f'{name} %xmm9, %{register}')
-            yield Form(f'{name} S+8(%rip), %{register}')
+            yield from _forms(f'{name} %xmm9, %{register} | '
+                              f'{name} S+8(%rip), %{register}')
 
 
 @group
 def sse_moves():
     for name in ('movaps', 'movups', 'movapd', 'movupd', 'movdqa', 'movdqu'):
         yield from _vector(name)
-        yield Form(f'{name} %xmm9, S+32(%rip)')
-        yield Form(f'{name} %xmm1, (%rbx)', (_S,))
+        yield from _forms(f'{name} %xmm9, S+32(%rip) | '
+                          f'{name} %xmm1, (%rbx) : {_S}')
     for name in ('movss', 'movsd', 'movq'):
-        yield Form(f'{name} %xmm1, %xmm12')
-        yield Form(f'{name} S+8(%rip), %xmm12')
-        yield Form(f'{name} %xmm12, 8(%rbx)', (_S,))
+        yield from _forms(f'{name} %xmm1, %xmm12 | {name} S+8(%rip), %xmm12 | '
+                          f'{name} %xmm12, 8(%rbx) : {_S}')
     for name in ('movlps', 'movhps', 'movlpd', 'movhpd'):
-        yield Form(f'{name} S+8(%rip), %xmm2')
-        yield Form(f'{name} %xmm2, S+8(%rip)')
+        yield from _forms(f'{name} S+8(%rip), %xmm2 | '
+                          f'{name} %xmm2, S+8(%rip)')
     for name in ('movntps', 'movntpd', 'movntdq'):
         yield Form(f'{name} %xmm2, S+16(%rip)')
-    yield Form('movhlps %xmm1, %xmm2')
-    yield Form('movlhps %xmm1, %xmm2')
-    for text in ('movd %ecx, %xmm3', 'movq %r10, %xmm3', 'movd %xmm3, %edx',
-                 'movq %xmm9, %r11', 'movd S(%rip), %xmm3',
-                 'movd %xmm3, S(%rip)', 'movmskps %xmm3, %ecx',
-                 'movmskpd %xmm3, %ecx', 'pmovmskb %xmm9, %r10d',
-                 'pinsrw $3, %ecx, %xmm3', 'pinsrw $3, S(%rip), %xmm3',
-                 'pextrw $3, %xmm3, %ecx', 'ldmxcsr S(%rip)',
-                 'stmxcsr S+4(%rip)', 'movnti %rcx, S(%rip)'):
-        setup = ('movl $0x5f80, S(%rip)',) if 'ldmxcsr' in text else ()
-        yield Form(text, setup)
-    yield Form('maskmovdqu %xmm1, %xmm2', ('leaq S(%rip), %rdi',))
+    yield from _forms('''
+        movhlps %xmm1, %xmm2 | movlhps %xmm1, %xmm2 |
+        movd %ecx, %xmm3 | movq %r10, %xmm3 | movd %xmm3, %edx |
+        movq %xmm9, %r11 | movd S(%rip), %xmm3 | movd %xmm3, S(%rip) |
+        movmskps %xmm3, %ecx | movmskpd %xmm3, %ecx | pmovmskb %xmm9, %r10d |
+        pinsrw $3, %ecx, %xmm3 | pinsrw $3, S(%rip), %xmm3 |
+        pextrw $3, %xmm3, %ecx | ldmxcsr S(%rip) : movl $0x5f80, S(%rip) |
+        stmxcsr S+4(%rip) | movnti %rcx, S(%rip) |
+        maskmovdqu %xmm1, %xmm2 : leaq S(%rip), %rdi''')
 
 
 @group
@@ -1012,59 +911,52 @@ def sse3_and_on():
     yield from _vector('blendps blendpd pblendw dpps dppd mpsadbw roundps '
                        'roundpd roundss roundsd insertps',
                        'X86_FEATURE_XMM4_1', immediate='$2, ')
-    for text in ('pextrb $2, %xmm1, %ecx', 'pextrd $2, %xmm1, S(%rip)',
-                 'pextrq $1, %xmm9, %r10', 'pinsrb $2, %ecx, %xmm1',
-                 'pinsrd $2, S(%rip), %xmm9', 'pinsrq $1, %r10, %xmm9',
-                 'extractps $2, %xmm1, %ecx', 'movntdqa S(%rip), %xmm7'):
-        yield Form(text, feature='X86_FEATURE_XMM4_1')
+    yield from _forms('''
+        pextrb $2, %xmm1, %ecx | pextrd $2, %xmm1, S(%rip) |
+        pextrq $1, %xmm9, %r10 | pinsrb $2, %ecx, %xmm1 |
+        pinsrd $2, S(%rip), %xmm9 | pinsrq $1, %r10, %xmm9 |
+        extractps $2, %xmm1, %ecx | movntdqa S(%rip), %xmm7''',
+                      feature='X86_FEATURE_XMM4_1')
     yield from _vector('pcmpgtq', 'X86_FEATURE_XMM4_2')
     yield from _vector('pcmpistri pcmpistrm pcmpestri pcmpestrm',
                        'X86_FEATURE_XMM4_2', immediate='$2, ')
-    for size, register in (('b', 'cl'), ('w', 'cx'), ('l', 'ecx'),
-                           ('q', 'rcx')):
-        wide = 'rdx' if size == 'q' else 'edx'
-        yield Form(f'crc32{size} %{register}, %{wide}',
-                   feature='X86_FEATURE_XMM4_2')
-        yield Form(f'crc32{size} S+8(%rip), %{wide}',
-                   feature='X86_FEATURE_XMM4_2')
-    yield from _vector('aesenc aesenclast aesdec aesdeclast aesimc',
-                       'X86_FEATURE_AES')
-    yield from _vector('aeskeygenassist', 'X86_FEATURE_AES',
-                       immediate='$5, ')
-    yield from _vector('pclmulqdq', 'X86_FEATURE_PCLMULQDQ',
-                       immediate='$1, ')
-    yield from _vector('sha1msg1 sha1msg2 sha1nexte sha256msg1 sha256msg2 '
-                       'sha256rnds2', 'X86_FEATURE_SHA_NI')
-    yield from _vector('sha1rnds4', 'X86_FEATURE_SHA_NI', immediate='$2, ')
+    for size, wide in zip(SIZES, ('edx', 'edx', 'edx', 'rdx')):
+        yield from _rows('crc32', size, (f'{{n}} %{{r[1]}}, %{wide}',
+                                         f'{{n}} S+8(%rip), %{wide}'),
+                         feature='X86_FEATURE_XMM4_2')
+    for names, feature, immediate in (
+            ('aesenc aesenclast aesdec aesdeclast aesimc', 'AES', ''),
+            ('aeskeygenassist', 'AES', '$5, '),
+            ('pclmulqdq', 'PCLMULQDQ', '$1, '),
+            ('sha1msg1 sha1msg2 sha1nexte sha256msg1 sha256msg2 sha256rnds2',
+             'SHA_NI', ''),
+            ('sha1rnds4', 'SHA_NI', '$2, ')):
+        yield from _vector(names, f'X86_FEATURE_{feature}',
+                           immediate=immediate)
 
 
 @group
 def x87_and_mmx():
-    for text in ('fld1', 'fldz', 'fldpi', 'fchs', 'fabs', 'ftst', 'fxam',
-                 'fsqrt', 'frndint', 'fxch %st(3)', 'fadd %st(2), %st',
-                 'fmul %st, %st(3)', 'fsub %st(1), %st', 'faddp %st, %st(1)',
-                 'fdivrp %st, %st(1)', 'fcom %st(2)', 'fucomi %st(2), %st',
-                 'fcomip %st(2), %st', 'fcmove %st(3), %st', 'ffree %st(4)',
-                 'fincstp', 'fdecstp', 'fstp %st(2)', 'fninit', 'fnclex',
-                 'fnstsw %ax', 'fnstcw S(%rip)', 'fnstsw S+4(%rip)',
-                 'fldcw S(%rip)', 'fsts S(%rip)', 'fstpl S+8(%rip)',
-                 'fstpt S+16(%rip)', 'fists S(%rip)', 'fistpll S(%rip)',
-                 'fadds S(%rip)', 'fmull S(%rip)', 'fiaddl S(%rip)',
-                 'fildll S(%rip)', 'emms'):
-        setup = ('movw $0x27f, S(%rip)',) if 'fldcw' in text else ()
-        # An empty register, where one is to be loaded.
-        if text in ('fld1', 'fldz', 'fldpi', 'fildll S(%rip)'):
-            setup = ('ffree %st(7)',)
-        yield Form(text, setup)
+    # An empty register, where one is to be loaded.
+    yield from _forms('''
+        fld1 : ffree %st(7) | fldz : ffree %st(7) | fldpi : ffree %st(7) |
+        fchs | fabs | ftst | fxam | fsqrt | frndint | fxch %st(3) |
+        fadd %st(2), %st | fmul %st, %st(3) | fsub %st(1), %st |
+        faddp %st, %st(1) | fdivrp %st, %st(1) | fcom %st(2) |
+        fucomi %st(2), %st | fcomip %st(2), %st | fcmove %st(3), %st |
+        ffree %st(4) | fincstp | fdecstp | fstp %st(2) | fninit | fnclex |
+        fnstsw %ax | fnstcw S(%rip) | fnstsw S+4(%rip) |
+        fldcw S(%rip) : movw $0x27f, S(%rip) | fsts S(%rip) |
+        fstpl S+8(%rip) | fstpt S+16(%rip) | fists S(%rip) | fistpll S(%rip) |
+        fadds S(%rip) | fmull S(%rip) | fiaddl S(%rip) |
+        fildll S(%rip) : ffree %st(7) | emms''')
     for name in ('paddb', 'psubw', 'pmullw', 'pxor', 'por', 'pand',
                  'pcmpeqb', 'punpcklbw', 'packsswb', 'psllq', 'pshufb'):
-        yield Form(f'{name} %mm1, %mm3')
-        yield Form(f'{name} S+8(%rip), %mm5')
-    for text in ('movq S(%rip), %mm2', 'movq %mm2, S+8(%rip)',
-                 'movd %ecx, %mm1', 'movd %mm1, %edx',
-                 'pshufw $0x1b, %mm1, %mm2', 'movq2dq %mm1, %xmm2',
-                 'movdq2q %xmm1, %mm2', 'pmovmskb %mm1, %ecx'):
-        yield Form(text)
+        yield from _forms(f'{name} %mm1, %mm3 | {name} S+8(%rip), %mm5')
+    yield from _forms('''
+        movq S(%rip), %mm2 | movq %mm2, S+8(%rip) | movd %ecx, %mm1 |
+        movd %mm1, %edx | pshufw $0x1b, %mm1, %mm2 | movq2dq %mm1, %xmm2 |
+        movdq2q %xmm1, %mm2 | pmovmskb %mm1, %ecx''')
 
 
 def _vex(names, feature, widths='xmm ymm', immediate=''):
@@ -1100,18 +992,15 @@ def avx_float():
                         immediate='$0x9, ')
     yield from _vector('vsqrtps vsqrtpd vrcpps vrsqrtps vcvtdq2ps '
                        'vcvtps2dq vmovsldup vmovshdup vtestps', _AVX, 'ymm')
-    for text in ('vzeroall', 'vldmxcsr S(%rip)', 'vstmxcsr S+8(%rip)',
-                 'vbroadcastss S(%rip), %ymm3', 'vbroadcastsd S(%rip), %ymm9',
-                 'vbroadcastf128 S(%rip), %ymm3',
-                 'vextractf128 $1, %ymm3, %xmm4',
-                 'vinsertf128 $1, %xmm3, %ymm4, %ymm5',
-                 'vperm2f128 $0x21, %ymm1, %ymm2, %ymm3',
-                 'vmaskmovps %ymm1, %ymm2, S(%rip)',
-                 'vmaskmovpd S(%rip), %xmm1, %xmm2'):
-        setup = ('movl $0x5f80, S(%rip)',) if 'vldmxcsr' in text else ()
-        # vzeroall is 77 as well, and in vex_like_branches.
-        if text != 'vzeroall':
-            yield Form(text, setup, feature=_AVX, sled=_SLED)
+    # vzeroall is 77 as well, and in vex_like_branches.
+    yield from _forms('''
+        vldmxcsr S(%rip) : movl $0x5f80, S(%rip) | vstmxcsr S+8(%rip) |
+        vbroadcastss S(%rip), %ymm3 | vbroadcastsd S(%rip), %ymm9 |
+        vbroadcastf128 S(%rip), %ymm3 | vextractf128 $1, %ymm3, %xmm4 |
+        vinsertf128 $1, %xmm3, %ymm4, %ymm5 |
+        vperm2f128 $0x21, %ymm1, %ymm2, %ymm3 |
+        vmaskmovps %ymm1, %ymm2, S(%rip) |
+        vmaskmovpd S(%rip), %xmm1, %xmm2''', feature=_AVX, sled=_SLED)
 
 
 @group
@@ -1125,36 +1014,34 @@ def avx_integer():
     yield from _vex('vpalignr vpblendw vmpsadbw vpblendd', _AVX2,
                     immediate='$0x9, ')
     yield from _vector('vpabsb vpabsd', _AVX2, 'ymm')
-
-    for text in ('vpmovmskb %ymm9, %ecx', 'vptest %ymm1, %ymm2',
-                 'vpermq $0x1b, %ymm2, %ymm3', 'vpmovzxbw %xmm1, %ymm2',
-                 'vpbroadcastd %xmm1, %ymm2', 'vpbroadcastq S(%rip), %ymm2',
-                 'vpmaskmovd S(%rip), %ymm1, %ymm2',
-                 'vpmaskmovq %ymm1, %ymm2, S(%rip)',
-                 'vextracti128 $1, %ymm2, S(%rip)',
-                 'vinserti128 $1, S(%rip), %ymm2, %ymm3'):
-        yield Form(text, feature=_AVX2, sled=_SLED)
-    yield Form('vpgatherdd %xmm1, (%rbx,%xmm2,4), %xmm3',
-               (_S, 'vpxor %xmm2, %xmm2, %xmm2'), feature=_AVX2)
+    yield from _forms('''
+        vpmovmskb %ymm9, %ecx | vptest %ymm1, %ymm2 |
+        vpermq $0x1b, %ymm2, %ymm3 | vpmovzxbw %xmm1, %ymm2 |
+        vpbroadcastd %xmm1, %ymm2 | vpbroadcastq S(%rip), %ymm2 |
+        vpmaskmovd S(%rip), %ymm1, %ymm2 |
+        vpmaskmovq %ymm1, %ymm2, S(%rip) | vextracti128 $1, %ymm2, S(%rip) |
+        vinserti128 $1, S(%rip), %ymm2, %ymm3''', feature=_AVX2, sled=_SLED)
+    yield from _forms(f'vpgatherdd %xmm1, (%rbx,%xmm2,4), %xmm3 : {_S}; '
+                      'vpxor %xmm2, %xmm2, %xmm2', feature=_AVX2)
 
 
 @group
 def avx_moves():
     for name in ('vmovaps', 'vmovups', 'vmovapd', 'vmovupd'):
         for width in ('xmm', 'ymm'):
-            yield Form(f'{name} %{width}1, %{width}12', feature=_AVX)
-            yield Form(f'{name} S+32(%rip), %{width}2', feature=_AVX)
-            yield Form(f'{name} %{width}9, S+64(%rip)', feature=_AVX)
-            yield Form(f'{name} %{width}3, 32(%rbx)', (_S,), feature=_AVX)
+            yield from _forms(f'''
+                {name} %{width}1, %{width}12 | {name} S+32(%rip), %{width}2 |
+                {name} %{width}9, S+64(%rip) |
+                {name} %{width}3, 32(%rbx) : {_S}''', feature=_AVX)
     for name in ('vmovdqa', 'vmovdqu'):
         for width in ('xmm', 'ymm'):
-            yield Form(f'{name} S+32(%rip), %{width}2', feature=_AVX)
-            yield Form(f'{name} %{width}1, %{width}12', feature=_AVX)
-    for text in ('vmovd %ecx, %xmm3', 'vmovq %r10, %xmm3',
-                 'vmovss S(%rip), %xmm3', 'vmovsd %xmm3, S(%rip)',
-                 'vmovss %xmm1, %xmm2, %xmm3', 'vmovhlps %xmm1, %xmm2, %xmm3',
-                 'vmovntps %ymm2, S(%rip)'):
-        yield Form(text, feature=_AVX)
+            yield from _forms(f'{name} S+32(%rip), %{width}2 | '
+                              f'{name} %{width}1, %{width}12', feature=_AVX)
+    yield from _forms('''
+        vmovd %ecx, %xmm3 | vmovq %r10, %xmm3 | vmovss S(%rip), %xmm3 |
+        vmovsd %xmm3, S(%rip) | vmovss %xmm1, %xmm2, %xmm3 |
+        vmovhlps %xmm1, %xmm2, %xmm3 | vmovntps %ymm2, S(%rip)''',
+                      feature=_AVX)
 
 
 @group
@@ -1175,30 +1062,30 @@ def fma():
 @group
 def bmi():
     bmi1, bmi2 = 'X86_FEATURE_BMI1', 'X86_FEATURE_BMI2'
-    for names, feature in ((('andn', 'bextr'), bmi1),
-                           (('bzhi', 'pdep', 'pext', 'sarx', 'shlx',
-                             'shrx'), bmi2)):
-        for name in names:
-            for registers in (('ecx', 'edx', 'r10d'), ('r11', 'rax', 'rcx')):
-                one, two, three = (f'%{register}' for register in registers)
-                yield Form(f'{name} {one}, {two}, {three}', feature=feature)
-                text = (f'{name} S+8(%rip), {two}, {three}'
-                        if name in ('andn', 'pdep', 'pext') else
-                        f'{name} {one}, S+8(%rip), {three}')
-                yield Form(text, feature=feature)
+    for names, feature in (('andn bextr', bmi1),
+                           ('bzhi pdep pext sarx shlx shrx', bmi2)):
+        for name in names.split():
+            for one, two, three in (('%ecx', '%edx', '%r10d'),
+                                    ('%r11', '%rax', '%rcx')):
+                memory = (f'S+8(%rip), {two}'
+                          if name in ('andn', 'pdep', 'pext') else
+                          f'{one}, S+8(%rip)')
+                yield from _forms(f'{name} {one}, {two}, {three} | '
+                                  f'{name} {memory}, {three}',
+                                  feature=feature)
     for name in ('blsi', 'blsr', 'blsmsk'):
-        yield Form(f'{name} %ecx, %edx', feature=bmi1)
-        yield Form(f'{name} S+8(%rip), %r10', feature=bmi1)
+        yield from _forms(f'{name} %ecx, %edx | {name} S+8(%rip), %r10',
+                          feature=bmi1)
 
 
 @group
 def vex_like_branches():
     """With bytes that are branches, or change flags, in the first map."""
-    for text in ('vzeroupper', 'vzeroall', 'vmovdqa %xmm1, S+16(%rip)',
-                 'vmovdqa %ymm1, S+32(%rip)', 'vmovdqu %ymm9, 3(%rbx)',
-                 'vmovd %xmm3, %ecx', 'vmovq %xmm3, %r10',
-                 'vmovd %xmm9, S+8(%rip)', 'vmovq S(%rip), %xmm9'):
-        yield Form(text, (_S,), feature=_AVX, sled=_SLED)
+    yield from _forms('''
+        vzeroupper | vzeroall | vmovdqa %xmm1, S+16(%rip) |
+        vmovdqa %ymm1, S+32(%rip) | vmovdqu %ymm9, 3(%rbx) |
+        vmovd %xmm3, %ecx | vmovq %xmm3, %r10 | vmovd %xmm9, S+8(%rip) |
+        vmovq S(%rip), %xmm9''', (_S,), feature=_AVX, sled=_SLED)
     yield Form('vmovdqu %ymm3, (%rbx)', _NOWHERE, flags=_FAULTS, fixup=True,
                feature=_AVX, name='vmovdqu %ymm3, (%rbx), fixed up')
     # EB, E8, E9, FA, FB, 74 to 76, E0 to E3, FF's neighbours.
@@ -1211,34 +1098,30 @@ def vex_like_branches():
                          ('ss', 'xmm'), ('sd', 'xmm')):
         yield from _vex(f'vcmp{kind}', _AVX, widths, '$9, ')
     # 70 to 73, whose immediate looks like a distance.
+    more = {'feature': _AVX2, 'sled': _SLED}
     for name in ('vpshufd', 'vpshufhw', 'vpshuflw'):
         for width in ('xmm', 'ymm'):
-            yield Form(f'{name} $0x1b, %{width}1, %{width}9', feature=_AVX2,
-                       sled=_SLED)
-            yield Form(f'{name} $0x1b, S+16(%rip), %{width}9',
-                       feature=_AVX2, sled=_SLED)
+            yield from _forms(f'{name} $0x1b, %{width}1, %{width}9 | '
+                              f'{name} $0x1b, S+16(%rip), %{width}9', **more)
     for name in ('vpsllw', 'vpsrlw', 'vpsraw', 'vpslld', 'vpsrld', 'vpsrad',
                  'vpsllq', 'vpsrlq', 'vpslldq', 'vpsrldq'):
-        yield Form(f'{name} $9, %ymm1, %ymm12', feature=_AVX2, sled=_SLED)
-        yield Form(f'{name} $9, %xmm9, %xmm2', feature=_AVX2, sled=_SLED)
+        yield from _forms(f'{name} $9, %ymm1, %ymm12 | '
+                          f'{name} $9, %xmm9, %xmm2', **more)
     # 78, 79.
-    yield Form('vpbroadcastb %xmm1, %ymm2', feature=_AVX2, sled=_SLED)
-    yield Form('vpbroadcastw S(%rip), %ymm2', feature=_AVX2, sled=_SLED)
+    yield from _forms('vpbroadcastb %xmm1, %ymm2 | '
+                      'vpbroadcastw S(%rip), %ymm2', **more)
     # 9A, 9C, 9D.
-    yield from _vex('vfmsub132ps vfmsub132pd vfnmadd132ps vfnmadd132pd', 'X86_FEATURE_FMA')
+    yield from _vex('vfmsub132ps vfmsub132pd vfnmadd132ps vfnmadd132pd',
+                    'X86_FEATURE_FMA')
     yield from _vex('vfnmadd132ss vfnmadd132sd', 'X86_FEATURE_FMA', 'xmm')
 
 
 @group
 def far_away():
     """By RIP, of memory that is far from it: the kernel's own."""
-    for text in ('movq _ctype(%rip), %rax',
-                 'cmpb $0x4c, _ctype(%rip)',
-                 'movzbl _ctype+3(%rip), %ecx',
-                 'movups _ctype(%rip), %xmm3',
-                 'vpaddb _ctype(%rip), %ymm1, %ymm2',
-                 'leaq _ctype(%rip), %rdx',
-                 'pushq _ctype(%rip)',
-                 'imull $3, _ctype(%rip), %edx',
-                 'testl $0x12345678, _ctype+5(%rip)'):
-        yield Form(text)
+    yield from _forms('''
+        movq _ctype(%rip), %rax | cmpb $0x4c, _ctype(%rip) |
+        movzbl _ctype+3(%rip), %ecx | movups _ctype(%rip), %xmm3 |
+        vpaddb _ctype(%rip), %ymm1, %ymm2 | leaq _ctype(%rip), %rdx |
+        pushq _ctype(%rip) | imull $3, _ctype(%rip), %edx |
+        testl $0x12345678, _ctype+5(%rip)''')
