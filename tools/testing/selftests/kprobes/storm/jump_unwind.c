@@ -112,14 +112,11 @@ static bool is_right(const struct jump_target *target, unsigned long original,
 static void tell(unsigned long ip, unsigned long original,
 		 const unsigned long *trace, unsigned int len)
 {
-	unsigned int n;
-
 	if (atomic_long_inc_return(&jump_counts.unwound_wrongly) > 10)
 		return;
 	pr_err("unwound wrongly from %pS, which stands for %pS:\n", (void *)ip,
 	       (void *)original);
-	for (n = 0; n < len; n++)
-		pr_err("    %pS\n", (void *)trace[n]);
+	stack_trace_print(trace, len, 4);
 }
 
 static void unwind(const struct jump_target *target, unsigned long ip,

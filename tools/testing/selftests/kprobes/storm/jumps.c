@@ -62,18 +62,52 @@ bool jump_is_there(struct jump_target *target)
 	       byte == ARCH_JUMP;
 }
 
-static void fill(struct jump_registers *registers, unsigned long who,
-		 bool carry, u32 seed)
+void jump_fill(struct jump_registers *registers, u32 seed)
 {
 	unsigned long *each = (unsigned long *)registers;
 	int n;
 
 	for (n = 0; n < sizeof(*registers) / sizeof(*each); n++)
 		each[n] = (n + seed) * 0x9e3779b97f4a7c15;
-	registers->r12 = who;
-	registers->flags &= ARCH_FLAGS & ~ARCH_CARRY;
-	registers->flags |= carry ? ARCH_CARRY : 0;
+	registers->flags &= ARCH_FLAGS;
 	registers->flags |= arch_interrupt_flag();
+}
+
+bool jump_are_there(int first)
+{
+	while (first && jump_is_there(&jump_targets[first - 1]))
+		first--;
+	return !first;
+}
+
+static void fill(struct jump_registers *registers, unsigned long who,
+		 bool carry, u32 seed)
+{
+	jump_fill(registers, seed);
+	registers->r12 = who;
+	registers->flags &= ~ARCH_CARRY;
+	registers->flags |= carry ? ARCH_CARRY : 0;
+}
+
+static void dump(const char *what, const struct jump_registers *registers)
+{
+	print_hex_dump(KERN_ERR, what, DUMP_PREFIX_OFFSET, 32, 8, registers,
+		       sizeof(*registers), false);
+}
+
+bool jump_is_right(const char *name, const struct jump_registers *given,
+		   const struct jump_registers *right,
+		   const struct jump_registers *found, atomic_long_t *wrong)
+{
+	if (!memcmp(found, right, sizeof(*found)))
+		return true;
+	if (atomic_long_inc_return(wrong) < 10) {
+		pr_err("%s leaves what it must not:\n", name);
+		dump("given ", given);
+		dump("right ", right);
+		dump("found ", found);
+	}
+	return false;
 }
 
 /* All that a function leaves must be what its twin has left. */
@@ -85,17 +119,8 @@ static void run(struct jump_target *target, const struct jump_registers *given,
 	atomic_long_add(times, &target->calls);
 	storm_ran(times);
 	jump_run(&registers, target->function, times);
-	if (!memcmp(&registers, right, sizeof(registers)))
-		return;
-	if (atomic_long_inc_return(&jump_counts.wrong) < 10) {
-		pr_err("%s leaves what it must not:\n", target->name);
-		print_hex_dump(KERN_ERR, "given ", DUMP_PREFIX_OFFSET, 32, 8,
-			       given, sizeof(*given), false);
-		print_hex_dump(KERN_ERR, "right ", DUMP_PREFIX_OFFSET, 32, 8,
-			       right, sizeof(*right), false);
-		print_hex_dump(KERN_ERR, "found ", DUMP_PREFIX_OFFSET, 32, 8,
-			       &registers, sizeof(registers), false);
-	}
+	jump_is_right(target->name, given, right, &registers,
+		      &jump_counts.wrong);
 }
 
 void jump_call(struct jump_target *target, unsigned long who, bool carry)
@@ -180,13 +205,6 @@ int jump_handler(struct kprobe *kp, struct pt_regs *regs)
 	return 0;
 }
 
-static void anchor(struct jump_target *target)
-{
-	memset(&target->anchor, 0, sizeof(target->anchor));
-	target->anchor.addr = (kprobe_opcode_t *)target->site;
-	target->anchor.pre_handler = jump_handler;
-}
-
 /* So many calls between ticks; fewer where each calls the scheduler. */
 #define FEW	24
 #define FEW_RARE 3
@@ -206,30 +224,20 @@ static unsigned int tick(struct pt_regs *regs, long number)
 /* Every other place has a probe all the time. */
 static int drop_anchors(void)
 {
-	int n, err;
+	int n, err = 0;
 
-	for (n = 0; n < JUMPS; n += 2) {
-		anchor(&jump_targets[n]);
-		err = storm_drop_anchor(jump_targets[n].name,
-					&jump_targets[n].anchor);
-		if (err)
-			return err;
-	}
-	return 0;
+	for (n = 0; n < JUMPS && !err; n += 2)
+		err = storm_drop_anchor(&jump_targets[n].anchor, jump_handler,
+					NULL);
+	return err;
 }
 
 static int weigh_anchors(void)
 {
 	int n, err = 0;
 
-	for (n = 0; n < JUMPS; n += 2) {
-		struct jump_target *target = &jump_targets[n];
-		int found = storm_weigh_anchor(target->name, &target->anchor,
-					       atomic_long_read(&target->calls),
-					       atomic_long_read(&target->hits));
-
-		err = found ?: err;
-	}
+	for (n = 0; n < JUMPS; n += 2)
+		err = storm_weigh_anchor(&jump_targets[n].anchor) ?: err;
 	return err;
 }
 
@@ -240,8 +248,6 @@ static void begin_counting(void)
 	WRITE_ONCE(is_short, false);
 	memset(&jump_counts, 0, sizeof(jump_counts));
 	for (target = jump_targets; target < jump_targets + JUMPS; target++) {
-		atomic_long_set(&target->calls, 0);
-		atomic_long_set(&target->hits, 0);
 		atomic_long_set(&target->by_jump, 0);
 		atomic_long_set(&target->by_trap, 0);
 		target->came = 0;
@@ -312,17 +318,22 @@ static int weigh_jumps(void)
 	return err;
 }
 
+#define COUNT(of, wanted)	STORM_COUNT(jump_counts, of, wanted)
+
+static struct storm_count counted[] = {
+	COUNT(wrong, COUNT_NONE), COUNT(late, COUNT_NONE),
+	COUNT(refused, COUNT_NONE), COUNT(miscounted, COUNT_NONE),
+	COUNT(astray, COUNT_NONE), COUNT(unwound_wrongly, COUNT_NONE),
+	COUNT(unwound, COUNT_SOME), COUNT(rounds, COUNT_ANY),
+	COUNT(ticks, COUNT_ANY), {}
+};
+
+module_param_cb(jump_counts, &storm_counts_ops, counted, 0400);
+
 static int is_wrong(void)
 {
-	struct jump_counts *counts = &jump_counts;
-
-	return atomic_long_read(&counts->wrong) ||
-	       atomic_long_read(&counts->late) ||
-	       atomic_long_read(&counts->refused) ||
-	       atomic_long_read(&counts->miscounted) ||
-	       atomic_long_read(&counts->astray) ||
-	       atomic_long_read(&counts->unwound_wrongly) ||
-	       !atomic_long_read(&counts->unwound) ? -EIO : 0;
+	return storm_counts_are(counted, COUNT_NONE) &&
+	       storm_counts_are(counted, COUNT_SOME) ? 0 : -EIO;
 }
 
 /* Where the machine is slow it rages longer, till all has come and gone. */
@@ -426,15 +437,6 @@ static bool all_are_seen(void)
 	return !(texts + detours + rare);
 }
 
-static bool are_jumps(void)
-{
-	int n, count = 0;
-
-	for (n = 0; n < JUMPS_WATCHED; n++)
-		count += jump_is_there(&jump_targets[n]);
-	return count == JUMPS_WATCHED;
-}
-
 /*
  * Probes come, become jumps, and are hit till all has been seen of their detours;
  * they go till all has been seen of the functions. A jump takes long to come if
@@ -447,14 +449,17 @@ static int turn(void *unused)
 
 	while (!READ_ONCE(storm_over)) {
 		for (n = 0; n < JUMPS_WATCHED; n++) {
-			anchor(&jump_targets[n]);
 			batch[n] = &jump_targets[n].anchor;
+			*batch[n] = (struct kprobe) {
+				.addr = (void *)jump_targets[n].site,
+				.pre_handler = jump_handler,
+			};
 		}
 		if (register_kprobes(batch, JUMPS_WATCHED)) {
 			atomic_long_inc(&jump_counts.refused);
 			break;
 		}
-		while ((!are_jumps() || unseen(DETOURS) || unseen(RARE)) &&
+		while ((!jump_are_there(JUMPS_WATCHED) || unseen(DETOURS) || unseen(RARE)) &&
 		       !READ_ONCE(storm_over))
 			storm_sleep(100);
 		unregister_kprobes(batch, JUMPS_WATCHED);
@@ -529,13 +534,3 @@ module_param_cb(jumps, &storm_ops, &of_jumps, 0200);
 module_param_cb(jumps_loose, &storm_ops, &of_jumps_loose, 0200);
 module_param_cb(boundaries, &storm_ops, &of_boundaries, 0200);
 module_param_cb(sleepers, &storm_ops, &of_sleepers, 0200);
-
-#define COUNT(of)	{ #of, &jump_counts.of }
-
-static struct storm_count counted[] = {
-	COUNT(wrong), COUNT(late), COUNT(refused), COUNT(miscounted),
-	COUNT(astray), COUNT(unwound_wrongly), COUNT(unwound), COUNT(rounds),
-	COUNT(ticks), {}
-};
-
-module_param_cb(jump_counts, &storm_counts_ops, counted, 0400);

@@ -35,15 +35,12 @@ struct jump_spot {
 #define JUMP_INSNS	16
 
 struct jump_target {
-	const char *name;
+	struct anchored;
 	const u8 *function, *twin;
 	bool straight;		/* each byte of the jump is one of instructions */
-	const u8 *site;
 	/* What runs from the place on, without carry and with it. */
 	unsigned long insns[2][JUMP_INSNS];
 	struct jump_spot text[JUMP_TEXT], slot[JUMP_SLOT];
-	struct kprobe anchor;
-	atomic_long_t calls, hits;
 	atomic_long_t by_jump, by_trap;
 	bool was_jump;
 	long came, went;	/* jumps */
@@ -76,7 +73,13 @@ struct jump_counts {
 extern struct jump_counts jump_counts;
 
 /* jumps.c */
+void jump_fill(struct jump_registers *registers, u32 seed);
+/* Has a function of that name left what its twin has? Says what it has not. */
+bool jump_is_right(const char *name, const struct jump_registers *given,
+		   const struct jump_registers *right,
+		   const struct jump_registers *found, atomic_long_t *wrong);
 bool jump_is_there(struct jump_target *target);
+bool jump_are_there(int first);	/* the first so many */
 void jump_call(struct jump_target *target, unsigned long who, bool carry);
 int jump_handler(struct kprobe *kp, struct pt_regs *regs);
 void jump_count_hit(struct jump_target *target, struct pt_regs *regs);

@@ -15,14 +15,14 @@
 #include "storm.h"
 
 struct target storm_targets[TARGETS] = {
-	[TARGET_MOVE] = { "move", storm_move, storm_move_site },
-	[TARGET_RIP] = { "rip", storm_rip, storm_rip_site },
-	[TARGET_LOAD] = { "load", storm_load, storm_load_site },
-	[TARGET_JUMP] = { "jump", storm_jump, storm_jump_site },
-	[TARGET_CALL] = { "call", storm_calls, storm_call_site },
-	[TARGET_RETURN] = { "return", storm_return, storm_return_site },
-	[TARGET_TRACED] = { "traced", storm_traced,
-			    (const u8 *)storm_traced },
+	[TARGET_MOVE] = { { "move", storm_move_site }, storm_move },
+	[TARGET_RIP] = { { "rip", storm_rip_site }, storm_rip },
+	[TARGET_LOAD] = { { "load", storm_load_site }, storm_load },
+	[TARGET_JUMP] = { { "jump", storm_jump_site }, storm_jump },
+	[TARGET_CALL] = { { "call", storm_call_site }, storm_calls },
+	[TARGET_RETURN] = { { "return", storm_return_site }, storm_return },
+	[TARGET_TRACED] = { { "traced", (const u8 *)storm_traced },
+			    storm_traced },
 };
 
 struct storm_counts storm_counts;
@@ -33,7 +33,7 @@ module_param_named(tick_us, storm_tick_us, uint, 0600);
 
 static int count_anchor(struct kprobe *kp, struct pt_regs *regs)
 {
-	atomic_long_inc(&container_of(kp, struct target, anchor)->hits);
+	atomic_long_inc(&container_of(kp, struct anchored, anchor)->hits);
 	return 0;
 }
 
@@ -49,20 +49,14 @@ static void after_traced(struct kprobe *kp, struct pt_regs *regs,
 static int drop_anchors(void)
 {
 	struct target *target;
+	int err = 0;
 
-	for (target = storm_targets; target < storm_targets + TARGETS; target++) {
-		int err;
-
-		memset(&target->anchor, 0, sizeof(target->anchor));
-		target->anchor.addr = (kprobe_opcode_t *)target->site;
-		target->anchor.pre_handler = count_anchor;
-		if (target == &storm_targets[TARGET_TRACED])
-			target->anchor.post_handler = after_traced;
-		err = storm_drop_anchor(target->name, &target->anchor);
-		if (err)
-			return err;
-	}
-	return 0;
+	for (target = storm_targets;
+	     target < storm_targets + TARGETS && !err; target++)
+		err = storm_drop_anchor(&target->anchor, count_anchor,
+					target->function == storm_traced ?
+					after_traced : NULL);
+	return err;
 }
 
 static int weigh_anchors(void)
@@ -70,13 +64,8 @@ static int weigh_anchors(void)
 	struct target *target;
 	int err = 0;
 
-	for (target = storm_targets; target < storm_targets + TARGETS; target++) {
-		int found = storm_weigh_anchor(target->name, &target->anchor,
-					       atomic_long_read(&target->calls),
-					       atomic_long_read(&target->hits));
-
-		err = found ?: err;
-	}
+	for (target = storm_targets; target < storm_targets + TARGETS; target++)
+		err = storm_weigh_anchor(&target->anchor) ?: err;
 	return err;
 }
 
@@ -94,17 +83,13 @@ void storm_rage(unsigned int seconds, const struct storm_crew crews[2],
 	for (crew = 0; crew < 2; crew++) {
 		for (n = 0; n < crews[crew].count; n++) {
 			struct task_struct *thread =
-				kthread_create(crews[crew].run, (void *)(long)n,
-					       "storm/%d/%d", crew, n);
+				storm_thread(crews[crew].run, (void *)(long)n,
+					     crew ? "storm/1" : "storm/0", n);
 
-			if (IS_ERR(thread)) {
+			if (IS_ERR(thread))
 				pr_err("no thread\n");
-				continue;
-			}
-			/* It ends by itself, and stays to be waited for. */
-			get_task_struct(thread);
-			wake_up_process(thread);
-			threads[count++] = thread;
+			else
+				threads[count++] = thread;
 		}
 	}
 	storm_start_timers(tick);
@@ -120,15 +105,21 @@ static const struct storm_crew crews[2] = {
 	{ storm_hitter, HITTERS }, { storm_churner, CHURNERS },
 };
 
+#define COUNT(of, wanted)	STORM_COUNT(storm_counts, of, wanted)
+
+static struct storm_count counted[] = {
+	COUNT(wrong, COUNT_NONE), COUNT(late, COUNT_NONE),
+	COUNT(refused, COUNT_NONE), COUNT(rounds, COUNT_ANY),
+	COUNT(hits, COUNT_ANY), COUNT(ticks, COUNT_ANY),
+	COUNT(inside, COUNT_ANY), {}
+};
+
+module_param_cb(counts, &storm_counts_ops, counted, 0400);
+
 static int storm(unsigned int seconds, bool anchored)
 {
-	struct target *target;
 	int err = 0;
 
-	for (target = storm_targets; target < storm_targets + TARGETS; target++) {
-		atomic_long_set(&target->calls, 0);
-		atomic_long_set(&target->hits, 0);
-	}
 	memset(&storm_counts, 0, sizeof(storm_counts));
 	if (anchored)
 		err = drop_anchors();
@@ -137,11 +128,7 @@ static int storm(unsigned int seconds, bool anchored)
 		if (anchored)
 			err = weigh_anchors();
 	}
-	if (atomic_long_read(&storm_counts.wrong) ||
-	    atomic_long_read(&storm_counts.late) ||
-	    atomic_long_read(&storm_counts.refused))
-		err = -EIO;
-	return err;
+	return storm_counts_are(counted, COUNT_NONE) ? err : -EIO;
 }
 
 #define STORM(is_anchored)						\
@@ -152,15 +139,6 @@ static struct storm_kind of_anchored = { STORM(true) };
 static struct storm_kind of_loose = { STORM(false) };
 module_param_cb(anchored, &storm_ops, &of_anchored, 0200);
 module_param_cb(loose, &storm_ops, &of_loose, 0200);
-
-#define COUNT(of)	{ #of, &storm_counts.of }
-
-static struct storm_count counted[] = {
-	COUNT(wrong), COUNT(late), COUNT(refused), COUNT(rounds), COUNT(hits),
-	COUNT(ticks), COUNT(inside), {}
-};
-
-module_param_cb(counts, &storm_counts_ops, counted, 0400);
 
 MODULE_DESCRIPTION("A storm of probes");
 MODULE_LICENSE("GPL");

@@ -104,21 +104,31 @@ static unsigned int tick(struct pt_regs *regs, long number)
 #define MANY		2000
 #define MANY_LOOSELY	500
 
+#define COUNT(of, wanted)	STORM_COUNT(return_counts, of, wanted)
+/* With frame pointers, see returns_unwind.c. */
+#define COUNT_SOME_BY_ORC						\
+	(IS_ENABLED(CONFIG_UNWINDER_ORC) ? COUNT_SOME : COUNT_ANY)
+
+static struct storm_count counted[] = {
+	COUNT(wrong, COUNT_NONE), COUNT(mixed_up, COUNT_NONE),
+	COUNT(late, COUNT_NONE), COUNT(refused, COUNT_NONE),
+	COUNT(uneven, COUNT_NONE), COUNT(miscounted, COUNT_NONE),
+	COUNT(unwound_wrongly, COUNT_NONE), COUNT(by_itself, COUNT_SOME),
+	COUNT(by_entries, COUNT_SOME_BY_ORC), COUNT(by_returns, COUNT_SOME),
+	COUNT(by_others, COUNT_SOME), COUNT(by_ticks, COUNT_SOME_BY_ORC),
+	COUNT(cut, COUNT_ANY), COUNT(moved, COUNT_ANY),
+	COUNT(rounds, COUNT_SOME), COUNT(lost, COUNT_ANY),
+	COUNT(deaths, COUNT_SOME), COUNT(killed, COUNT_ANY),
+	COUNT(open, COUNT_ANY), COUNT(ticks, COUNT_ANY), {}
+};
+
+module_param_cb(return_counts, &storm_counts_ops, counted, 0400);
+
 static bool is_enough(void)
 {
-	struct return_counts *counts = &return_counts;
-	long many = return_strict ? MANY : MANY_LOOSELY;
-
-	return atomic_long_read(&counts->open) >= many &&
-	       atomic_long_read(&counts->by_itself) &&
-	       (atomic_long_read(&counts->by_entries) ||
-		!IS_ENABLED(CONFIG_UNWINDER_ORC)) &&
-	       atomic_long_read(&counts->by_returns) &&
-	       atomic_long_read(&counts->by_others) &&
-	       (atomic_long_read(&counts->by_ticks) ||
-		!IS_ENABLED(CONFIG_UNWINDER_ORC)) &&
-	       atomic_long_read(&counts->deaths) &&
-	       atomic_long_read(&counts->rounds);
+	return atomic_long_read(&return_counts.open) >=
+		       (return_strict ? MANY : MANY_LOOSELY) &&
+	       storm_counts_are(counted, COUNT_SOME);
 }
 
 static time64_t long_enough;
@@ -126,19 +136,6 @@ static time64_t long_enough;
 static bool is_over(void)
 {
 	return is_enough() && ktime_get_seconds() >= long_enough;
-}
-
-static int is_wrong(void)
-{
-	struct return_counts *counts = &return_counts;
-
-	return atomic_long_read(&counts->wrong) ||
-	       atomic_long_read(&counts->mixed_up) ||
-	       atomic_long_read(&counts->late) ||
-	       atomic_long_read(&counts->refused) ||
-	       atomic_long_read(&counts->uneven) ||
-	       atomic_long_read(&counts->miscounted) ||
-	       atomic_long_read(&counts->unwound_wrongly) ? -EIO : 0;
 }
 
 /* Where the machine is slow it rages longer, till there was enough. */
@@ -173,7 +170,7 @@ static int returns(unsigned int seconds, bool strict)
 		pr_err("that was not enough: see the counts that are 0, and open\n");
 		err = err ?: -EIO;
 	}
-	return err ?: is_wrong();
+	return err ?: storm_counts_are(counted, COUNT_NONE) ? 0 : -EIO;
 }
 
 #define STORM(what, is_strict)						\
@@ -202,16 +199,3 @@ static int visit(const char *text, const struct kernel_param *param)
 
 static const struct kernel_param_ops visit_ops = { .set = visit };
 module_param_cb(returns_visit, &visit_ops, NULL, 0200);
-
-#define COUNT(of)	{ #of, &return_counts.of }
-
-static struct storm_count counted[] = {
-	COUNT(wrong), COUNT(mixed_up), COUNT(late), COUNT(refused),
-	COUNT(uneven), COUNT(miscounted), COUNT(unwound_wrongly),
-	COUNT(by_itself), COUNT(by_entries), COUNT(by_returns),
-	COUNT(by_others), COUNT(by_ticks), COUNT(cut), COUNT(moved),
-	COUNT(rounds), COUNT(lost), COUNT(deaths), COUNT(killed), COUNT(open),
-	COUNT(ticks), {}
-};
-
-module_param_cb(return_counts, &storm_counts_ops, counted, 0400);

@@ -129,6 +129,7 @@ int return_close_gate(void);
 
 /* returns_unwind.c: whether the stack is as it must be. */
 int return_learn(void);
+int return_size_of(unsigned long at, unsigned long *size);
 unsigned long return_trampoline(void);
 void return_learn_tail(struct return_tail *tail);
 void return_look_at_self(struct walk *walk);

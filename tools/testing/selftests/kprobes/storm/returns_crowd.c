@@ -53,13 +53,10 @@ static int be_born(struct person *person, int number)
 	struct task_struct *task;
 
 	memset(person, 0, sizeof(*person));
-	task = kthread_create(live, person, "crowd/%d", number);
+	task = storm_thread(live, person, "crowd", number);
 	if (IS_ERR(task))
 		return PTR_ERR(task);
-	/* To be waited for, whenever it ends. */
-	get_task_struct(task);
 	person->task = task;
-	wake_up_process(task);
 	return 0;
 }
 

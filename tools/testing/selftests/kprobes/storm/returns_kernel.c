@@ -7,16 +7,14 @@
 
 #include "returns.h"
 
-struct watcher {
+static struct watcher {
 	struct kretprobe rp;
-	bool returns;
 	atomic_long_t accepted, returned;
-};
+} watchers[2];
 
-static struct watcher watchers[] = {
-	{ .rp.kp.symbol_name = "kernel_clone", .returns = true },
-	{ .rp.kp.symbol_name = "do_exit" },
-};
+/* Nobody returns from the second one. */
+static const char *const names[] = { "kernel_clone", "do_exit" };
+static struct kretprobe *batch[ARRAY_SIZE(names)];
 
 static struct watcher *watcher_of(struct kretprobe_instance *ri)
 {
@@ -35,74 +33,56 @@ static int returned(struct kretprobe_instance *ri, struct pt_regs *regs)
 	return 0;
 }
 
-static void let_go(unsigned int count)
-{
-	while (count--)
-		unregister_kretprobe(&watchers[count].rp);
-}
-
 int return_watch_kernel(void)
 {
-	unsigned int n;
-	int err;
+	int n, err;
 
-	for (n = 0; n < ARRAY_SIZE(watchers); n++) {
-		struct watcher *watcher = &watchers[n];
-
-		watcher->rp.kp.addr = NULL;
-		watcher->rp.kp.flags = 0;
-		watcher->rp.kp.nmissed = 0;
-		watcher->rp.handler = returned;
-		watcher->rp.entry_handler = entered;
-		watcher->rp.maxactive = 256;
-		atomic_long_set(&watcher->accepted, 0);
-		atomic_long_set(&watcher->returned, 0);
-		err = register_kretprobe(&watcher->rp);
-		if (err) {
-			pr_err("%s: %d\n", watcher->rp.kp.symbol_name, err);
-			let_go(n);
-			return err;
-		}
+	memset(watchers, 0, sizeof(watchers));
+	for (n = 0; n < ARRAY_SIZE(names); n++) {
+		watchers[n].rp = (struct kretprobe) {
+			.kp.symbol_name = names[n], .maxactive = 256,
+			.handler = returned, .entry_handler = entered,
+		};
+		batch[n] = &watchers[n].rp;
 	}
-	return 0;
+	err = register_kretprobes(batch, ARRAY_SIZE(batch));
+	if (err)
+		pr_err("kernel_clone and do_exit: %d\n", err);
+	return err;
 }
 
-/* Some may still be on their way. */
+/* Calls that have not returned. */
+static long open_of(struct watcher *watcher)
+{
+	long returned = atomic_long_read_acquire(&watcher->returned);
+
+	return atomic_long_read(&watcher->accepted) - returned;
+}
+
 static bool is_even(struct watcher *watcher)
 {
-	unsigned long end = jiffies + 30 * HZ;
-	long open;
-
-	do {
-		long returned = atomic_long_read_acquire(&watcher->returned);
-		long accepted = atomic_long_read(&watcher->accepted);
-
-		open = accepted - returned;
-		if (!watcher->returns)
-			return accepted && !returned;
-		if (accepted && !open)
-			return true;
-		storm_sleep(20);
-	} while (time_before(jiffies, end));
-	return false;
+	if (watcher != watchers)
+		return atomic_long_read(&watcher->accepted) &&
+		       !atomic_long_read(&watcher->returned);
+	/* Some may still be on their way. */
+	return !storm_wait_for(atomic_long_read(&watcher->accepted) &&
+			       !open_of(watcher), 30);
 }
 
 int return_unwatch_kernel(void)
 {
-	unsigned int n;
-	int err = 0;
+	int n, err = 0;
 
-	for (n = 0; n < ARRAY_SIZE(watchers); n++) {
+	for (n = 0; n < ARRAY_SIZE(names); n++) {
 		struct watcher *watcher = &watchers[n];
 		bool even = is_even(watcher);
 
 		pr_info("%s: %ld calls, %ld returned, %d without room%s\n",
-			watcher->rp.kp.symbol_name,
-			atomic_long_read(&watcher->accepted),
+			names[n], atomic_long_read(&watcher->accepted),
 			atomic_long_read(&watcher->returned),
 			watcher->rp.nmissed, even ? "" : ": NOT EQUAL");
 		err = even ? err : -EIO;
 	}
-	let_go(ARRAY_SIZE(watchers));
+	unregister_kretprobes(batch, ARRAY_SIZE(batch));
 	return err;
 }

@@ -41,13 +41,13 @@ static bool is_in(int text, unsigned long at)
 }
 
 /* "name+0x0/0x60 [module]" */
-static int learn_text(struct text *text)
+int return_size_of(unsigned long at, unsigned long *size)
 {
-	char name[KSYM_SYMBOL_LEN], *size;
+	char name[KSYM_SYMBOL_LEN], *tail;
 
-	sprint_symbol(name, (unsigned long)text->at);
-	size = strrchr(name, '/');
-	if (size && sscanf(size, "/0x%lx", &text->size) == 1)
+	sprint_symbol(name, at);
+	tail = strrchr(name, '/');
+	if (tail && sscanf(tail, "/0x%lx", size) == 1)
 		return 0;
 	pr_err("no size: %s\n", name);
 	return -EIO;
@@ -114,7 +114,8 @@ int return_learn(void)
 	int n, err = learn_trampoline();
 
 	for (n = 0; n < TEXTS; n++)
-		err = learn_text(&texts[n]) ?: err;
+		err = return_size_of((unsigned long)texts[n].at,
+				     &texts[n].size) ?: err;
 	walk_by(&once, 0);
 	walk_by(&twice, 1);
 	if (err || !end_in(&once) || !end_in(&twice))
@@ -219,14 +220,12 @@ static void tell(const char *who, const struct return_trace *trace,
 		 const struct walk *walk)
 {
 	static atomic_t times;
-	unsigned int n;
 
 	if (atomic_inc_return(&times) > 10)
 		return;
 	pr_err("unwound wrongly %s, depth %u, level %u, %u below:\n", who,
 	       walk->depth, walk->level, walk->tail->len);
-	for (n = 0; n < trace->len; n++)
-		pr_err("    %pS\n", (void *)trace->at[n]);
+	stack_trace_print(trace->at, trace->len, 4);
 }
 
 static void judge(bool right, const char *who, atomic_long_t *rightly,

@@ -127,44 +127,28 @@ void return_call(enum return_number number, struct walk *walk, long value)
 		is_wrong(number, found, right);
 }
 
-static void show(const char *what, const struct jump_registers *registers)
-{
-	print_hex_dump(KERN_ERR, what, DUMP_PREFIX_OFFSET, 32, 8, registers,
-		       sizeof(*registers), false);
-}
-
 /* All registers and flags that it leaves must be what its twin has left. */
 void return_compare(enum return_number number, struct walk *walk, u32 bits)
 {
 	struct return_target *target = &return_targets[number];
 	struct jump_registers given, right, found;
-	unsigned long *each = (unsigned long *)&given;
-	int n;
 
 	/* The stack could not be unwound where there is any number in rbp. */
 	if (IS_ENABLED(CONFIG_FRAME_POINTER)) {
 		return_call(number, walk, bits);
 		return;
 	}
-	for (n = 0; n < sizeof(given) / sizeof(*each); n++)
-		each[n] = (n + bits) * 0x9e3779b97f4a7c15;
+	jump_fill(&given, bits);
 	given.di = (unsigned long)walk;
 	given.si = bits;
 	given.dx = 0;
-	given.flags &= ARCH_FLAGS;
-	given.flags |= arch_interrupt_flag();
 	right = given;
 	found = given;
 	jump_run(&right, target->twin, 1);
 	count_with_inner(number);
 	jump_run(&found, target->function, 1);
-	if (!memcmp(&found, &right, sizeof(found)) &&
-	    found.ax == return_result(number, bits, 0))
-		return;
-	if (atomic_long_inc_return(&return_counts.wrong) < 10) {
-		pr_err("%s leaves what it must not:\n", target->name);
-		show("given ", &given);
-		show("right ", &right);
-		show("found ", &found);
-	}
+	if (jump_is_right(target->name, &given, &right, &found,
+			  &return_counts.wrong) &&
+	    found.ax != return_result(number, bits, 0))
+		is_wrong(number, found.ax, return_result(number, bits, 0));
 }

@@ -76,19 +76,16 @@ static const u8 *jump_at(const u8 *at)
 /* Waits for a jump, and says where it leads; or for there to be none. */
 static const u8 *comes(void)
 {
-	unsigned long end = jiffies + 60 * HZ;
-
-	while (!jump_at(site) && time_before(jiffies, end))
-		storm_sleep(20);
+	storm_wait_for(jump_at(site), 60);
 	return jump_at(site);
 }
 
 static int place_other(const u8 *at, bool after_it)
 {
-	memset(&other, 0, sizeof(other));
-	other.addr = (kprobe_opcode_t *)at;
-	other.pre_handler = before;
-	other.post_handler = after_it ? after : NULL;
+	other = (struct kprobe) {
+		.addr = (void *)at, .pre_handler = before,
+		.post_handler = after_it ? after : NULL,
+	};
 	return register_kprobe(&other);
 }
 
@@ -174,7 +171,6 @@ static int wake(struct night *night, int count)
 
 static int all_go_to_bed(struct night *night, int count)
 {
-	unsigned long end = jiffies + 120 * HZ;
 	int n;
 
 	for (n = 0; n < count; n++) {
@@ -182,15 +178,12 @@ static int all_go_to_bed(struct night *night, int count)
 
 		init_completion(&sleeper->morning);
 		sleeper->number = 1000 * n;
-		sleeper->task = kthread_create(sleep, sleeper, "sleeper/%d", n);
+		sleeper->task = storm_thread(sleep, sleeper, "sleeper", n);
 		if (IS_ERR(sleeper->task))
 			break;
-		get_task_struct(sleeper->task);
-		wake_up_process(sleeper->task);
 		night->count++;
 	}
-	while (atomic_read(&asleep) < night->count && time_before(jiffies, end))
-		storm_sleep(20);
+	storm_wait_for(atomic_read(&asleep) >= night->count, 120);
 	pr_info("sleepers: %d tasks asleep, of which %d came by the jump\n",
 		atomic_read(&asleep), atomic_read(&by_jump));
 	return night->count == count && atomic_read(&asleep) == count &&
@@ -236,9 +229,9 @@ static int register_row(struct row *row)
 	int n;
 
 	for (n = 0; n < JUMP_ROW; n++) {
-		memset(&row->probes[n], 0, sizeof(row->probes[n]));
-		row->probes[n].addr = (kprobe_opcode_t *)in_row(n);
-		row->probes[n].pre_handler = before;
+		row->probes[n] = (struct kprobe) {
+			.addr = (void *)in_row(n), .pre_handler = before,
+		};
 		row->batch[n] = &row->probes[n];
 	}
 	return register_kprobes(row->batch, JUMP_ROW);
@@ -247,11 +240,7 @@ static int register_row(struct row *row)
 /* Waits for the jumps of a row: the last one is written with the others. */
 static bool row_has_jumps(void)
 {
-	unsigned long end = jiffies + 60 * HZ;
-
-	while (!jump_at(in_row(JUMP_ROW - 1)) && time_before(jiffies, end))
-		storm_sleep(20);
-	return jump_at(in_row(JUMP_ROW - 1));
+	return !storm_wait_for(jump_at(in_row(JUMP_ROW - 1)), 60);
 }
 
 /* Is any of their detours where the old one was? */
@@ -360,9 +349,9 @@ int jump_sleepers(unsigned int count)
 	atomic_set(&asleep, 0);
 	atomic_set(&awake, 0);
 	atomic_set(&by_jump, 0);
-	memset(&probe, 0, sizeof(probe));
-	probe.addr = (kprobe_opcode_t *)site;
-	probe.pre_handler = before;
+	probe = (struct kprobe) {
+		.addr = (void *)site, .pre_handler = before,
+	};
 	err = register_kprobe(&probe);
 	if (err)
 		goto free;

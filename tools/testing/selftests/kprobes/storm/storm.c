@@ -6,6 +6,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -62,22 +63,56 @@ static int get_counts(char *text, const struct kernel_param *param)
 
 const struct kernel_param_ops storm_counts_ops = { .get = get_counts };
 
-int storm_drop_anchor(const char *name, struct kprobe *anchor)
+bool storm_counts_are(const struct storm_count *count, int wanted)
 {
-	int err = register_kprobe(anchor);
+	for (; count->name; count++)
+		if (count->wanted == wanted &&
+		    !atomic_long_read(count->count) != (wanted == COUNT_NONE))
+			return false;
+	return true;
+}
 
+int storm_drop_anchor(struct kprobe *anchor, kprobe_pre_handler_t pre,
+		      kprobe_post_handler_t post)
+{
+	struct anchored *target = container_of(anchor, struct anchored, anchor);
+	int err;
+
+	*anchor = (struct kprobe) {
+		.addr = (kprobe_opcode_t *)target->site,
+		.pre_handler = pre, .post_handler = post,
+	};
+	atomic_long_set(&target->calls, 0);
+	atomic_long_set(&target->hits, 0);
+	err = register_kprobe(anchor);
 	if (err)
-		pr_err("no anchor at %s: %d\n", name, err);
+		pr_err("no anchor at %s: %d\n", target->name, err);
 	return err;
 }
 
-int storm_weigh_anchor(const char *name, struct kprobe *anchor, long calls,
-		       long hits)
+int storm_weigh_anchor(struct kprobe *anchor)
 {
+	struct anchored *target = container_of(anchor, struct anchored, anchor);
+	long calls = atomic_long_read(&target->calls);
+	long hits = atomic_long_read(&target->hits);
 	long missed = anchor->nmissed;
 
 	unregister_kprobe(anchor);
-	pr_info("%-6s %8ld calls, %8ld hits, %6ld missed%s\n", name, calls,
-		hits, missed, calls == hits + missed ? "" : ": NOT EQUAL");
+	pr_info("%-6s %8ld calls, %8ld hits, %6ld missed%s\n",
+		target->name, calls, hits, missed,
+		calls == hits + missed ? "" : ": NOT EQUAL");
 	return calls == hits + missed ? 0 : -EIO;
+}
+
+struct task_struct *storm_thread(int (*run)(void *data), void *data,
+				 const char *name, int number)
+{
+	struct task_struct *task = kthread_create(run, data, "%s/%d", name,
+						  number);
+
+	if (!IS_ERR(task)) {
+		get_task_struct(task);
+		wake_up_process(task);
+	}
+	return task;
 }

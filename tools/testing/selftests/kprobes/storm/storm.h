@@ -11,6 +11,7 @@
 
 #include <linux/atomic.h>
 #include <linux/delay.h>
+#include <linux/iopoll.h>
 #include <linux/kprobes.h>
 #include <linux/moduleparam.h>
 #include "arch.h"
@@ -26,13 +27,17 @@ enum target_number {
 	TARGETS
 };
 
-struct target {
+/* What has an anchor while a storm is strict. */
+struct anchored {
 	const char *name;
-	long (*function)(long value);	/* adds five */
 	const u8 *site;
 	struct kprobe anchor;
-	atomic_long_t calls;
-	atomic_long_t hits;
+	atomic_long_t calls, hits;
+};
+
+struct target {
+	struct anchored;
+	long (*function)(long value);	/* adds five */
 };
 
 extern struct target storm_targets[TARGETS];
@@ -82,14 +87,28 @@ struct storm_kind {
 struct storm_count {
 	const char *name;
 	atomic_long_t *count;
+	enum { COUNT_ANY, COUNT_NONE, COUNT_SOME } wanted;
 };
+
+/* In a table of these: @of in @counts, and how much of it there must be. */
+#define STORM_COUNT(counts, of, wanted)	{ #of, &(counts).of, wanted }
 
 /* storm.c: each parameter has a struct storm_kind, or all of its counts. */
 extern const struct kernel_param_ops storm_ops, storm_counts_ops;
-int storm_drop_anchor(const char *name, struct kprobe *anchor);
+/* Are all counts that must be none, or some, as they must be? */
+bool storm_counts_are(const struct storm_count *count, int wanted);
+/* The @anchor is that of a struct anchored, whose calls begin now. */
+int storm_drop_anchor(struct kprobe *anchor, kprobe_pre_handler_t pre,
+		      kprobe_post_handler_t post);
 /* Each call is a hit, or one that was missed. */
-int storm_weigh_anchor(const char *name, struct kprobe *anchor, long calls,
-		       long hits);
+int storm_weigh_anchor(struct kprobe *anchor);
+/* A thread that ends by itself, and stays to be waited for. */
+struct task_struct *storm_thread(int (*run)(void *data), void *data,
+				 const char *name, int number);
+/* Waits till @condition is true, for @seconds at most; 0 if it is. */
+#define storm_wait_for(condition, seconds)				\
+	poll_timeout_us(, condition, 20 * USEC_PER_MSEC,		\
+			(seconds) * USEC_PER_SEC, false)
 
 /* main.c */
 void storm_rage(unsigned int seconds, const struct storm_crew crews[2],

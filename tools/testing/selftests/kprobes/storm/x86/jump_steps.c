@@ -152,15 +152,6 @@ static int learn_detour(struct jump_target *target, bool carry)
 	return pushes == 6 && common > 40 && backward == waits && k ? 0 : -EIO;
 }
 
-static bool all_are_jumps(void)
-{
-	int n, count = 0;
-
-	for (n = 0; n < JUMPS; n++)
-		count += jump_is_there(&jump_targets[n]);
-	return count == JUMPS;
-}
-
 static int let_wait(struct kprobe *kp, struct pt_regs *regs)
 {
 	if (waits)
@@ -173,7 +164,7 @@ module_param(jump_ms, uint, 0400);
 
 static int learn_detours(void)
 {
-	unsigned long begin, end = jiffies + 60 * HZ;
+	unsigned long begin;
 	struct kprobe *batch[JUMPS];
 	unsigned int took;
 	int n, err;
@@ -181,17 +172,16 @@ static int learn_detours(void)
 	for (n = 0; n < JUMPS; n++) {
 		struct jump_target *target = &jump_targets[n];
 
-		memset(&target->anchor, 0, sizeof(target->anchor));
-		target->anchor.addr = (kprobe_opcode_t *)target->site;
-		target->anchor.pre_handler = let_wait;
+		target->anchor = (struct kprobe) {
+			.addr = (void *)target->site, .pre_handler = let_wait,
+		};
 		batch[n] = &target->anchor;
 	}
 	err = register_kprobes(batch, JUMPS);
 	if (err)
 		return err;
 	begin = jiffies;
-	while (!all_are_jumps() && time_before(jiffies, end))
-		storm_sleep(20);
+	storm_wait_for(jump_are_there(JUMPS), 60);
 	took = jiffies_to_msecs(jiffies - begin);
 	pr_info("jumps in the place of breakpoints after %u ms\n", took);
 	WRITE_ONCE(jump_ms, clamp(took, 400U, 15000U));

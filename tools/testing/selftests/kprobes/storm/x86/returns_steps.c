@@ -8,7 +8,6 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/irqflags.h>
-#include <linux/kallsyms.h>
 #include <linux/kdebug.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
@@ -73,14 +72,11 @@ static noinline __noclone notrace long both(long value)
 static void tell(const char *how, unsigned long into,
 		 const unsigned long *trace, unsigned int len)
 {
-	unsigned int n;
-
 	if (steps.wrong++ > 4)
 		return;
 	pr_err("steps: unwound wrongly %s at +0x%lx, after %u:\n", how, into,
 	       steps.returned);
-	for (n = 0; n < len; n++)
-		pr_err("    %pS\n", (void *)trace[n]);
+	stack_trace_print(trace, len, 4);
 }
 
 static bool ends_with(const unsigned long *trace, unsigned int len,
@@ -206,13 +202,8 @@ static noinline int run(unsigned int count)
 /* The trampoline is where a hooked function would return to. */
 static int learn(void)
 {
-	char name[KSYM_SYMBOL_LEN], *size;
-
 	steps.at = return_trampoline();
-	sprint_symbol(name, steps.at);
-	size = strrchr(name, '/');
-	if (!size || sscanf(size, "/0x%lx", &steps.size) != 1 ||
-	    steps.size > TEXT_MOST)
+	if (return_size_of(steps.at, &steps.size) || steps.size > TEXT_MOST)
 		return -EIO;
 	return run(0);
 }
