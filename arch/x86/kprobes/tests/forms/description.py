@@ -897,33 +897,34 @@ def sse_moves():
 
 @group
 def sse3_and_on():
+    sse3, ssse3, sse41, sse42 = (f'X86_FEATURE_{name}' for name in (
+        'XMM3', 'SSSE3', 'XMM4_1', 'XMM4_2'))
     yield from _vector('addsubps addsubpd haddps haddpd hsubps hsubpd '
-                       'movsldup movshdup movddup', 'X86_FEATURE_XMM3')
-    yield Form('lddqu S+3(%rip), %xmm4', feature='X86_FEATURE_XMM3')
+                       'movsldup movshdup movddup', sse3)
+    yield Form('lddqu S+3(%rip), %xmm4', feature=sse3)
     yield from _vector('pshufb phaddw phaddd phaddsw phsubw phsubd phsubsw '
                        'pmaddubsw pmulhrsw psignb psignw psignd pabsb pabsw '
-                       'pabsd', 'X86_FEATURE_SSSE3')
-    yield from _vector('palignr', 'X86_FEATURE_SSSE3', immediate='$5, ')
+                       'pabsd', ssse3)
+    yield from _vector('palignr', ssse3, immediate='$5, ')
     yield from _vector('pmulld pmuldq pminsb pmaxsb pminuw pmaxuw pminsd '
                        'pmaxsd pminud pmaxud pcmpeqq packusdw ptest '
                        'phminposuw pmovsxbw pmovzxbd pmovsxwq pmovzxdq '
-                       'pblendvb blendvps blendvpd', 'X86_FEATURE_XMM4_1')
+                       'pblendvb blendvps blendvpd', sse41)
     yield from _vector('blendps blendpd pblendw dpps dppd mpsadbw roundps '
-                       'roundpd roundss roundsd insertps',
-                       'X86_FEATURE_XMM4_1', immediate='$2, ')
+                       'roundpd roundss roundsd insertps', sse41,
+                       immediate='$2, ')
     yield from _forms('''
         pextrb $2, %xmm1, %ecx | pextrd $2, %xmm1, S(%rip) |
         pextrq $1, %xmm9, %r10 | pinsrb $2, %ecx, %xmm1 |
         pinsrd $2, S(%rip), %xmm9 | pinsrq $1, %r10, %xmm9 |
-        extractps $2, %xmm1, %ecx | movntdqa S(%rip), %xmm7''',
-                      feature='X86_FEATURE_XMM4_1')
-    yield from _vector('pcmpgtq', 'X86_FEATURE_XMM4_2')
-    yield from _vector('pcmpistri pcmpistrm pcmpestri pcmpestrm',
-                       'X86_FEATURE_XMM4_2', immediate='$2, ')
+        extractps $2, %xmm1, %ecx | movntdqa S(%rip), %xmm7''', feature=sse41)
+    yield from _vector('pcmpgtq', sse42)
+    yield from _vector('pcmpistri pcmpistrm pcmpestri pcmpestrm', sse42,
+                       immediate='$2, ')
     for size, wide in zip(SIZES, ('edx', 'edx', 'edx', 'rdx')):
         yield from _rows('crc32', size, (f'{{n}} %{{r[1]}}, %{wide}',
                                          f'{{n}} S+8(%rip), %{wide}'),
-                         feature='X86_FEATURE_XMM4_2')
+                         feature=sse42)
     for names, feature, immediate in (
             ('aesenc aesenclast aesdec aesdeclast aesimc', 'AES', ''),
             ('aeskeygenassist', 'AES', '$5, '),
