@@ -12,6 +12,7 @@
 #include <asm/nops.h>
 #include <asm/nospec-branch.h>
 #include <asm/ptrace-abi.h>
+#include "registers.h"
 
 	.text
 
@@ -23,21 +24,8 @@ SYM_FUNC_START(clauses_invoke)
 SYM_FUNC_END(clauses_invoke)
 
 /* From the first of struct pt_regs on; all but RDI, which has where they are. */
-.macro EACH_REGISTER do
-	.set	at, 0
-	.irp	name, r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi
-	\do	\name
-	.set	at, at + 8
-	.endr
-.endm
-
-.macro LOAD name
-	movq	at(%rdi), %\name
-.endm
-
-.macro STORE name
-	movq	%\name, at(%rdi)
-.endm
+#define REGISTERS							\
+	0, r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi
 
 /*
  * void clauses_invoke_with(struct pt_regs *regs, const void *function): it runs
@@ -45,12 +33,12 @@ SYM_FUNC_END(clauses_invoke)
  */
 SYM_FUNC_START(clauses_invoke_with)
 	ENDBR
-	.irp	name, rbx, rbp, r12, r13, r14, r15, rdi, rsi
-	pushq	%\name
-	.endr
+	PUSH_ALL CALLEE_SAVED
+	pushq	%rdi
+	pushq	%rsi
 	pushq	EFLAGS(%rdi)
 	popfq
-	EACH_REGISTER LOAD
+	LOAD_ALL rdi, REGISTERS
 	movq	RDI(%rdi), %rdi
 	ANNOTATE_RETPOLINE_SAFE
 	call	*(%rsp)
@@ -58,7 +46,7 @@ SYM_FUNC_START(clauses_invoke_with)
 	pushq	%rdi
 	/* rdi, flags, function, regs */
 	movq	24(%rsp), %rdi
-	EACH_REGISTER STORE
+	STORE_ALL rdi, REGISTERS
 	popq	%rax
 	movq	%rax, RDI(%rdi)
 	popq	%rax
@@ -68,9 +56,7 @@ SYM_FUNC_START(clauses_invoke_with)
 	pushq	$0x202
 	popfq
 	addq	$16, %rsp
-	.irp	name, r15, r14, r13, r12, rbp, rbx
-	popq	%\name
-	.endr
+	POP_ALL	CALLEE_SAVED
 	RET
 SYM_FUNC_END(clauses_invoke_with)
 

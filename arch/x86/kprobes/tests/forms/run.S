@@ -19,36 +19,18 @@
 #include <asm/ibt.h>
 #include <asm/nospec-branch.h>
 #include "forms.h"
+#include "registers.h"
 
 #define LOW	(-2048)
 
 	.text
 
 /* Registers in struct forms_state's order from RBP on; the first four differ. */
-.macro EACH_FROM_RBP do
-	.set	at, 40
-	.irp	name, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
-	\do	\name
-	.set	at, at + 8
-	.endr
-.endm
-
-.macro LOAD name
-	movq	at(%rbx), %\name
-.endm
-
-.macro STORE name
-	movq	%\name, at(%rax)
-.endm
+#define FROM_RBP	40, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
 
 /* forms_run(in, out, stub) */
 SYM_FUNC_START(forms_run)
-	pushq	%rbp
-	pushq	%rbx
-	pushq	%r12
-	pushq	%r13
-	pushq	%r14
-	pushq	%r15
+	PUSH_ALL CALLEE_SAVED
 	pushfq
 	movq	%rsi, forms_out(%rip)
 	movq	%rdx, forms_entry(%rip)
@@ -70,11 +52,9 @@ SYM_FUNC_START(forms_run)
 
 	pushq	FORMS_FLAGS(%rbx)
 	popfq
-	movq	0(%rbx), %rax
-	movq	8(%rbx), %rcx
-	movq	16(%rbx), %rdx
+	LOAD_ALL rbx, 0, rax, rcx, rdx
 	movq	FORMS_SP(%rbx), %rsp
-	EACH_FROM_RBP LOAD
+	LOAD_ALL rbx, FROM_RBP
 	movq	24(%rbx), %rbx
 	ANNOTATE_RETPOLINE_SAFE
 	jmp	*forms_entry(%rip)
@@ -106,11 +86,9 @@ SYM_CODE_END(forms_astray)
 SYM_CODE_START_LOCAL(forms_back)
 	movq	%rax, forms_rax(%rip)
 	movq	forms_out(%rip), %rax
-	movq	%rcx, 8(%rax)
-	movq	%rdx, 16(%rax)
-	movq	%rbx, 24(%rax)
+	STORE_ALL rax, 8, rcx, rdx, rbx
 	movq	%rsp, FORMS_SP(%rax)
-	EACH_FROM_RBP STORE
+	STORE_ALL rax, FROM_RBP
 	movq	forms_window(%rip), %rsp
 	leaq	LOW(%rsp), %rsp
 	pushfq
@@ -135,12 +113,7 @@ SYM_CODE_START_LOCAL(forms_back)
 
 	movq	forms_sp(%rip), %rsp
 	popfq
-	popq	%r15
-	popq	%r14
-	popq	%r13
-	popq	%r12
-	popq	%rbx
-	popq	%rbp
+	POP_ALL	CALLEE_SAVED
 	/* objtool does not look at this file, so nobody would patch a thunk. */
 	ANNOTATE_UNRET_SAFE
 	ret

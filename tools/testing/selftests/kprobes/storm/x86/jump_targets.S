@@ -13,26 +13,13 @@
 #include <asm/ibt.h>
 #include <asm/nospec-branch.h>
 #include "jumps.h"
+#include "registers.h"
 
 	.text
 
 /* In the order of struct jump_registers, with what they come from after them. */
-.macro EACH_REGISTER do
-	.set	at, 0
-	.irp	name, rax, rcx, rdx, rbx, rsi, rbp, r8, r9, r10, r11, r12, r13, r14, r15
-	\do	\name
-	.set	at, at + 8
-	.endr
-.endm
-
-.macro LOAD name
-	movq	at(%rdi), %\name
-.endm
-
-.macro STORE name
-	movq	%\name, at(%rdi)
-.endm
-
+#define REGISTERS							\
+	0, rax, rcx, rdx, rbx, rsi, rbp, r8, r9, r10, r11, r12, r13, r14, r15
 #define AT_RDI		(14 * 8)
 #define AT_FLAGS	(15 * 8)
 
@@ -43,18 +30,13 @@
  */
 SYM_FUNC_START(jump_run)
 	ENDBR
-	pushq	%rbx
-	pushq	%rbp
-	pushq	%r12
-	pushq	%r13
-	pushq	%r14
-	pushq	%r15
+	PUSH_ALL CALLEE_SAVED
 	pushfq
 	pushq	%rdi
 	pushq	%rsi
 	pushq	%rdx
 	pushq	AT_FLAGS(%rdi)
-	EACH_REGISTER LOAD
+	LOAD_ALL rdi, REGISTERS
 	movq	AT_RDI(%rdi), %rdi
 	/* flags, times, function, registers */
 1:	decq	8(%rsp)
@@ -73,19 +55,14 @@ SYM_INNER_LABEL(jump_ran, SYM_L_GLOBAL)
 	pushq	%rdi
 	/* rdi, flags, times, function, registers */
 	movq	32(%rsp), %rdi
-	EACH_REGISTER STORE
+	STORE_ALL rdi, REGISTERS
 	popq	%rax
 	movq	%rax, AT_RDI(%rdi)
 	popq	%rax
 	movq	%rax, AT_FLAGS(%rdi)
 	addq	$24, %rsp
 	popfq
-	popq	%r15
-	popq	%r14
-	popq	%r13
-	popq	%r12
-	popq	%rbp
-	popq	%rbx
+	POP_ALL	CALLEE_SAVED
 	RET
 SYM_FUNC_END(jump_run)
 
