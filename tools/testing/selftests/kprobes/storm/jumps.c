@@ -490,11 +490,6 @@ static int each_boundary(unsigned int seconds, bool unused)
 	return is_wrong() ?: left ? -EIO : 0;
 }
 
-static int sleepers(unsigned int count, bool unused)
-{
-	return jump_sleepers(count);
-}
-
 /* The return thunk of call depth tracking, for one, leaves flags of its own. */
 static bool returns_keep_flags(void)
 {
@@ -528,7 +523,7 @@ static struct storm_kind of_jumps_loose = { STORM(jumps, false) };
 static struct storm_kind of_boundaries = { STORM(each_boundary, false) };
 /* They compare nothing, so nothing is to be learned before. */
 static struct storm_kind of_sleepers = {
-	.rage = sleepers, .begin = jump_text_begin, .end = jump_text_end
+	.rage = jump_sleepers, .begin = jump_text_begin, .end = jump_text_end
 };
 module_param_cb(jumps, &storm_ops, &of_jumps, 0200);
 module_param_cb(jumps_loose, &storm_ops, &of_jumps_loose, 0200);

@@ -118,7 +118,7 @@ void jump_look(struct pt_regs *regs, bool put_aside);
 void jump_look_from_handler(struct pt_regs *regs);
 
 /* sleepers.c */
-int jump_sleepers(unsigned int count);
+int jump_sleepers(unsigned int count, bool unused);
 
 /* jump_targets.S */
 asmlinkage void jump_run(struct jump_registers *registers,

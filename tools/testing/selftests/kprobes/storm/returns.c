@@ -184,18 +184,6 @@ module_param_cb(returns, &storm_ops, &of_returns, 0200);
 module_param_cb(returns_loose, &storm_ops, &of_returns_loose, 0200);
 module_param_cb(returns_steps, &storm_ops, &of_steps, 0200);
 
-static int visit(const char *text, const struct kernel_param *param)
-{
-	unsigned int milliseconds;
-	int err = kstrtouint(text, 0, &milliseconds);
-
-	if (err)
-		return err;
-	kernel_param_unlock(THIS_MODULE);
-	err = return_visit(milliseconds);
-	kernel_param_lock(THIS_MODULE);
-	return err;
-}
-
-static const struct kernel_param_ops visit_ops = { .set = visit };
-module_param_cb(returns_visit, &visit_ops, NULL, 0200);
+/* Many may do so, while a storm rages. */
+static struct storm_kind of_visits = { .rage = return_visit };
+module_param_cb(returns_visit, &storm_ops, &of_visits, 0200);

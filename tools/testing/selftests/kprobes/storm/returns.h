@@ -123,7 +123,7 @@ extern bool return_strict;
 #define RETURN_CROWD	1000
 int return_crowd(void);
 int return_onlooker(void);
-int return_visit(unsigned int milliseconds);
+int return_visit(unsigned int milliseconds, bool unused);
 void return_open_gate(void);
 int return_close_gate(void);
 

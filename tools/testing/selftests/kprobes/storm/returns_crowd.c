@@ -153,7 +153,7 @@ int return_close_gate(void)
 	return -EIO;
 }
 
-int return_visit(unsigned int milliseconds)
+int return_visit(unsigned int milliseconds, bool unused)
 {
 	struct walk walk = {
 		.end = WALK_SLEEP, .depth = 1,

@@ -336,7 +336,7 @@ static int reuse(struct row *row, const u8 *detour)
 	return err ?: reused ? 0 : -EIO;
 }
 
-int jump_sleepers(unsigned int count)
+int jump_sleepers(unsigned int count, bool unused)
 {
 	struct row *row = kvzalloc(sizeof(*row), GFP_KERNEL);
 	struct night night = {};

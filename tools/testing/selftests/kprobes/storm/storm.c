@@ -36,14 +36,19 @@ static int judged(const struct storm_kind *kind, unsigned int number)
 
 static int set(const char *text, const struct kernel_param *param)
 {
+	const struct storm_kind *kind = param->arg;
 	unsigned int number;
 	int err = kstrtouint(text, 0, &number);
 
 	if (err)
 		return err;
 	kernel_param_unlock(THIS_MODULE);
-	scoped_guard(mutex, &alone)
-		err = judged(param->arg, number);
+	if (kind->begin) {
+		guard(mutex)(&alone);
+		err = judged(kind, number);
+	} else {
+		err = kind->rage(number, kind->strict);
+	}
 	kernel_param_lock(THIS_MODULE);
 	return err;
 }

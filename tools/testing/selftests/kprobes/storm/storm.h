@@ -80,7 +80,8 @@ struct storm_kind {
 	int (*rage)(unsigned int number, bool strict);
 	bool strict;
 	int (*prepare)(void);		/* before it, if there is need */
-	const u8 *begin, *end;		/* text that must be what it was */
+	/* Text that must be what it was; none: others may rage meanwhile. */
+	const u8 *begin, *end;
 };
 
 /* One of those that a parameter tells; one without a name is the last. */
