@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sys
+from typing import NoReturn
 from collections.abc import Callable
 
 import bench as cost
@@ -211,26 +212,31 @@ def _turn(name):
     return procs.turn(env.WORK / 'lock', 'this checkout', f'make {name}')
 
 
-def _listen():
-    """An interrupt and a request to end unwind the stack, once.
+def end(status: int) -> NoReturn:
+    """End with STATUS, whatever other threads and programs still do.
 
-    A second one, from an impatient user or because both the terminal and the
-    shell before us send it, must not cut the tidying up short. The handlers
-    are set although they are Python's own, because a shell starts background
-    processes deaf to interrupts.
+    This is process 1 of its process namespace: the kernel ends the rest.
     """
-    def unwind(number, _):
-        for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(other, signal.SIG_IGN)
+    sys.stdout.flush()
+    os._exit(status)
+
+
+def _listen() -> None:
+    """Have each signal that asks for an end bring it.
+
+    A shell starts background processes with SIGINT ignored, and process 1 of
+    a namespace ignores each signal without a handler.
+    """
+    def interrupted(number, _):
         if number == signal.SIGINT:
-            raise KeyboardInterrupt
-        sys.exit(128 + number)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Under nohup the end of the terminal is none of our business.
-        if number != signal.SIGHUP \
-                or signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, unwind)
-    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+            os.write(2, b'\nkprobes: interrupted; the same command goes on '
+                     b'from here\n')
+        os._exit(128 + number)
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGQUIT:
+        signal.signal(number, interrupted)
+    # nohup has the end of the terminal ignored.
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, interrupted)
 
 
 # All commands; each returns its exit status. maketest leads here and is looked
@@ -280,15 +286,8 @@ def _command(name: str) -> int:
     except env.Refusal as refusal:
         refusal.show()
         return 2
-    except KeyboardInterrupt:
-        print('\nkprobes: interrupted; the same command goes on from here',
-              file=sys.stderr)
-        return 130
     except OSError as error:
         if error.errno == 28:
             procs.full_disk(env.WORK).show()
             return 2
         raise
-    finally:
-        # What another thread waits for: this one's own is ended already.
-        procs.end_all()

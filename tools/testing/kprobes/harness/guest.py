@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """The guest's root: an initramfs of Debian's busybox and our own scripts.
 
-Nothing of the host gets in. The archive is written here (cpio, newc), so that
-device nodes need no rights.
+Nothing of the host gets in. The kernel's gen_init_cpio writes the archive, so
+that device nodes need no rights.
 """
 
 import gzip
-import stat
 import subprocess
+import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import arches
@@ -28,39 +29,7 @@ def script(name: str) -> Path:
     return next(path for path in scripts() if path.stem == name)
 
 
-class _Cpio:
-    def __init__(self):
-        self.parts, self.number, self.folders = [], 0, set()
-
-    def _entry(self, name, mode, data=b'', major=0, minor=0):
-        self.number += 1
-        name = name.encode() + b'\0'
-        fields = (self.number, mode, 0, 0, 1, 0, len(data), 0, 0, major,
-                  minor, len(name), 0)
-        head = b'070701' + b''.join(b'%08X' % field for field in fields)
-        self.parts += [head + name, b'\0' * (-(len(head) + len(name)) % 4),
-                       data, b'\0' * (-len(data) % 4)]
-
-    def folder(self, name):
-        if name and name not in self.folders:
-            self.folder(name.rpartition('/')[0])
-            self.folders.add(name)
-            self._entry(name, stat.S_IFDIR | 0o755)
-
-    def file(self, name, data, mode=0o755):
-        self.folder(name.rpartition('/')[0])
-        self._entry(name, stat.S_IFREG | mode, data)
-
-    def node(self, name, major, minor):
-        self.folder(name.rpartition('/')[0])
-        self._entry(name, stat.S_IFCHR | 0o600, b'', major, minor)
-
-    def bytes(self):
-        self._entry('TRAILER!!!', 0)
-        return b''.join(self.parts)
-
-
-def busybox(machine: arches.Arch) -> bytes:
+def busybox(machine: arches.Arch) -> Path:
     """Debian's static busybox for MACHINE."""
     debian = machine.debian
     unpacked = env.CACHE / 'guest' / f'busybox-{debian}'
@@ -68,7 +37,7 @@ def busybox(machine: arches.Arch) -> bytes:
         with procs.alone('guest'):
             if not unpacked.exists():
                 _unpack_busybox(machine, unpacked)
-    return unpacked.read_bytes()
+    return unpacked
 
 
 def _unpack_busybox(machine, unpacked):
@@ -88,24 +57,34 @@ def _unpack_busybox(machine, unpacked):
     part.replace(unpacked)
 
 
-def initramfs(built, name, script, modules=(), files=None):
+def initramfs(built, name: str, script: str, modules: Iterable[Path] = (),
+              files: dict[str, Path] | None = None) -> Path:
     """The initramfs that runs SCRIPT (shell text); modules in /modules."""
-    archive = _Cpio()
-    archive.node('dev/console', 5, 1)
-    archive.file('bin/busybox', busybox(built.machine))
-    archive.file('init', (GUEST / 'init').read_bytes())
-    archive.file('lib.sh', (env.SELFTESTS / 'lib.sh').read_bytes(), 0o644)
-    archive.file('job', script.encode(), 0o644)
-    for module in modules:
-        archive.file(f'modules/{module.name}', module.read_bytes(), 0o644)
-    for inside, path in (files or {}).items():
-        archive.file(inside.lstrip('/'), path.read_bytes())
     target = built.obj / f'initramfs-{name}.gz'
-    try:
-        # Without the time of day: the same files are the same archive.
-        target.write_bytes(gzip.compress(archive.bytes(), 1, mtime=0))
-    except OSError as error:
-        raise procs.full_disk(env.WORK) from error
+    with tempfile.TemporaryDirectory() as folder:
+        job = Path(folder) / 'job'
+        job.write_text(script)
+        placed = {'bin/busybox': busybox(built.machine),
+                  'init': GUEST / 'init', 'lib.sh': env.SELFTESTS / 'lib.sh',
+                  'job': job,
+                  **{f'modules/{path.name}': path for path in modules},
+                  **{inside.lstrip('/'): path
+                     for inside, path in (files or {}).items()}}
+        folders = {str(parent) for inside in placed
+                   for parent in Path(inside).parents} - {'.'}
+        listing = ''.join(
+            [f'dir /{inside} 755 0 0\n' for inside in sorted({*folders, 'dev'})]
+            + ['nod /dev/console 600 0 0 c 5 1\n']
+            + [f'file /{inside} {path} 755 0 0\n'
+               for inside, path in placed.items()])
+        try:
+            # Without the time of day: the same files are the same archive.
+            archive = subprocess.run(
+                [built.obj / 'usr/gen_init_cpio', '-t', '0', '-'],
+                input=listing.encode(), capture_output=True, check=True).stdout
+            target.write_bytes(gzip.compress(archive, 1, mtime=0))
+        except OSError as error:
+            raise procs.full_disk(env.WORK) from error
     return target
 
 

@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import procs
 import progress
 import results
 from ktap import Result
@@ -41,7 +40,6 @@ class Lanes:
         self._guests: deque = deque()
         self._compiling = False
         self._running = 0
-        self._stopped = False
 
     def compile(self, group: Group, name: str, work: Work) -> None:
         """Add WORK that uses all CPUs; NAME is its result's if it breaks off."""
@@ -61,19 +59,10 @@ class Lanes:
         """Run all tasks; their results are in the tally."""
         workers = [threading.Thread(target=self._worker, daemon=True)
                    for _ in range(max(2, len(os.sched_getaffinity(0))))]
-        try:
-            for worker in workers:
-                worker.start()
-            for worker in workers:
-                worker.join()
-        except BaseException:
-            with self._changed:
-                self._stopped = True
-                self._changed.notify_all()
-            procs.end_all()
-            for worker in workers:
-                worker.join()
-            raise
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
 
     def _take(self):
         """The next task that may run now, or None."""
@@ -85,12 +74,10 @@ class Lanes:
     def _worker(self):
         while True:
             with self._changed:
-                while not self._stopped and not (task := self._take()):
+                while not (task := self._take()):
                     if not self._running and not self._compilations:
                         return
                     self._changed.wait()
-                if self._stopped:
-                    return
                 self._running += 1
             compiles, (group, name, work) = task
             with progress.group(group.name, group.minutes):
@@ -102,8 +89,6 @@ class Lanes:
                 self._changed.notify_all()
 
     def _finish(self, group, found):
-        if self._stopped:
-            return
         group.open -= 1
         group.results += found
         self._tally.add(found)

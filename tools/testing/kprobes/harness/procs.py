@@ -7,41 +7,19 @@ import os
 import shutil
 import signal
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import env
 import progress
 
-_guard = threading.Lock()
-_running: set[subprocess.Popen] = set()
-_ended = False
-
-
 def start(command, **options) -> subprocess.Popen:
-    """Start COMMAND in a process group of its own that ends with us.
+    """Start COMMAND in a process group of its own.
 
-    If we are killed, the process namespace around us ends it.
+    It ends with the process namespace, whose process 1 we are.
     """
-    command = list(map(str, command))
-    with _guard:
-        if _ended:
-            raise RuntimeError(f'{command[0]} was not started: we are ending')
-        process = subprocess.Popen(command, start_new_session=True,
-                                   **options)
-        _running.add(process)
-    return process
-
-
-def end_all() -> None:
-    """End whatever start() has started, in whatever thread, for good."""
-    global _ended
-    with _guard:
-        _ended = True
-        left = list(_running)
-    for process in left:
-        kill(process)
+    return subprocess.Popen(list(map(str, command)), start_new_session=True,
+                            **options)
 
 
 def kill(process: subprocess.Popen) -> None:
@@ -52,7 +30,6 @@ def kill(process: subprocess.Popen) -> None:
             os.killpg(process.pid, number)
             process.wait(timeout=3)
     process.wait()
-    _running.discard(process)
 
 
 @contextlib.contextmanager
@@ -126,8 +103,7 @@ def run(command, log: Path, *, cwd=None, extra: dict | None = None,
         append: bool = False) -> int:
     """Run COMMAND, its output line by line into LOG and to on_line.
 
-    Returns the exit status. The process group ends with us, whatever ends
-    us.
+    Returns the exit status.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     # Unbuffered: whatever ends us, the log has what was printed.
@@ -148,7 +124,6 @@ def run(command, log: Path, *, cwd=None, extra: dict | None = None,
             except BaseException:
                 kill(process)
                 raise
-    _running.discard(process)
     return process.returncode
 
 

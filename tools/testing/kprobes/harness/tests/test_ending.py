@@ -27,16 +27,16 @@ time.sleep(60)
 _COMMAND = '''
 import pathlib, sys, threading
 import cli, procs
+folder = pathlib.Path(sys.argv[1])
+def run(name):
+    procs.run(['flock', '-s', folder / 'lock', 'sh', '-c',
+               f'echo >{folder}/{name}; sleep 60 & wait'], folder / 'log')
 def work():
-    call = ['sh', '-c', 'sleep 60 & echo $! $$ >>"$PIDS"; wait']
-    log = pathlib.Path(sys.argv[2])
-    other = threading.Thread(target=procs.run, args=(call, log / '1'))
-    other.start()
-    procs.run(call, log / '2')
-    other.join()
+    threading.Thread(target=run, args=['first']).start()
+    run('second')
 cli._COMMANDS['kernel'] = work
-sys.argv[:2] = ['kp', 'kernel']
-sys.exit(cli.main())
+sys.argv = ['kp', 'kernel']
+cli.end(cli.main())
 '''
 
 
@@ -127,23 +127,24 @@ class Programs(Ending):
 
 class Threads(Ending):
     def test_an_interrupt_ends_the_programs_of_all_threads(self) -> None:
-        pids = self.tmp / 'pids'
-        for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143),
-                               (signal.SIGHUP, 129)):
-            pids.unlink(missing_ok=True)
+        ready = [self.tmp / 'first', self.tmp / 'second']
+        for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, -15),
+                               (signal.SIGHUP, -1)):
+            # As kp does: the command is process 1 of its namespace.
             process = self.started(
-                [sys.executable, '-c', _COMMAND, '', self.tmp],
-                env={**os.environ, 'PIDS': str(pids), 'ARCH': '', 'TEST': '',
+                ['unshare', '--pid', 'bash', _ATTEND, sys.executable, '-c',
+                 _COMMAND, self.tmp],
+                env={**os.environ, 'ARCH': '', 'TEST': '',
                      'PYTHONPATH': str(env.HARNESS),
                      'KP_WORK': str(env.WORK), 'KP_CACHE': str(env.CACHE)},
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            self.until(lambda: pids.exists()
-                       and len(pids.read_text().split()) == 4,
+            self.until(lambda: all(path.exists() for path in ready),
                        'no two programs were started')
             process.send_signal(number)
             out, _ = process.communicate(timeout=30)
             self.assertEqual(process.returncode, status, out)
             self.assertNotIn('Traceback', out)
-            for pid in pids.read_text().split():
-                self.until(lambda: state(pid) == 'gone',
-                           f'{pid} goes on after {number}')
+            subprocess.run(['flock', '-w', '20', self.tmp / 'lock', 'true'],
+                           check=True)
+            for path in ready:
+                path.unlink()

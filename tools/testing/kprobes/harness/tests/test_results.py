@@ -52,10 +52,8 @@ class Early(support.Case):
 
     def setUp(self) -> None:
         super().setUp()
-        for where, name in ((cli, '_listen'), (cli.results, 'vanished'),
-                            (cli.procs, 'end_all')):
-            self.enterContext(mock.patch.object(
-                where, name, mock.Mock(return_value=[])))
+        self.replace((cli, '_listen', mock.Mock()),
+                     (results, 'vanished', lambda *_: []))
         self.said = self.enterContext(contextlib.redirect_stderr(
             io.StringIO()))
         self.enterContext(mock.patch.dict('os.environ', {

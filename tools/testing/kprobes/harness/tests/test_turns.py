@@ -129,7 +129,6 @@ class Deleted(Case):
             (env.WORK / 'none').read_text()
         with mock.patch('sys.argv', ['kp', 'kernel']), \
                 mock.patch.object(cli.variables, 'check'), \
-                mock.patch.object(procs, 'end_all'), \
                 mock.patch.object(cli, '_listen'), \
                 mock.patch.dict(cli._COMMANDS, {'kernel': work}), \
                 mock.patch.object(env.Refusal, 'show', autospec=True) as shown:
