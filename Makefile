@@ -52,7 +52,7 @@ distclean:
 #:                     C and, once it can be selected, one with Rust (FAST=1: no builds)
 #: make docs           the pages of Documentation/trace/rust-kprobes/ and rustdoc's, in HTML: says where they are, fails
 #:                     where a warning names a file of ours
-#: make selfcheck      prove that the harness catches what goes wrong
+#: make selfcheck      prove that an interrupted build goes on, and that a killed one leaves nothing
 #: make clean          delete objects
 #: make distclean      delete everything, the cache with its toolchain included
 #:

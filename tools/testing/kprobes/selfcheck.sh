@@ -138,33 +138,6 @@ else
 	[ "$(mounts)" = "$before" ] || reason="$reason; mounts: $(mounts)"
 	result a_killed_build_leaves_nothing "$reason"
 
-	mkdir "$scratch/hangs"
-	echo 'obj-m := hangs.o' >"$scratch/hangs/Kbuild"
-	cat >"$scratch/hangs/hangs.c" <<-'END'
-		// SPDX-License-Identifier: GPL-2.0
-		#include <linux/delay.h>
-		#include <linux/module.h>
-		static int __init hangs_init(void)
-		{
-			pr_info("the last thing it said\n");
-			for (;;)
-				msleep(1000);
-		}
-		module_init(hangs_init);
-		MODULE_DESCRIPTION("hangs on purpose");
-		MODULE_LICENSE("GPL");
-	END
-	DIR=$scratch/hangs start hangs module
-	wait $started
-	ended=$?
-	reason=
-	[ $ended = 2 ] || reason="exit status $ended"
-	for words in 'the guest hangs: it printed nothing for' 'the last thing it said' \
-		'the whole console: '; do
-		said hangs "$words" || reason="$reason; no \"$words\""
-	done
-	within 15 nothing_left || reason="$reason; there still ran: $(left)"
-	result a_guest_that_hangs_is_ended "$reason"
 fi
 echo "$passed passed, $failed failed, 0 skipped"
 [ $failed = 0 ]

@@ -278,7 +278,7 @@ def _command(name: str) -> int:
         env.WORK.mkdir(parents=True, exist_ok=True)
         progress.handed_over()
         variables.check(name)
-        with _turn(name), procs.nothing_vanishes():
+        with _turn(name):
             status = _COMMANDS[name]()
             # Where the command has not done so before its last line.
             progress.summary()

@@ -330,8 +330,6 @@ def _judged(name: str, places: list[Place], where: str) -> list[Result]:
                      + ('C is wrong' if why in UNSOUND else 'LOST'))
         if why not in UNSOUND:
             wrongly += [f'{place}: {why}' for place in those]
-    for text in wrongly[:40]:
-        progress.say(f'  {text}')
     return [verdict(f'{where}.ratio', '' if ratio >= RATIO else
                     f'{told}, and not {RATIO} times'),
             verdict(f'{where}.nothing_lost', '; '.join(wrongly[:5]))]

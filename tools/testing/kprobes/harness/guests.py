@@ -4,12 +4,10 @@
 import re
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-import clients.ftrace
 import crashes
 import demo
 import env
@@ -104,21 +102,23 @@ def plant_tests(built: Built) -> list[Result]:
         ending, plants.judge(lines, _prefix(built)))[:-1]
 
 
+def _ftracetest() -> dict[str, Path]:
+    """{path in the guest: file}: upstream's tests of probe events."""
+    tree = env.TREE / 'tools/testing/selftests/ftrace'
+    return {f'/ftrace/{path.relative_to(tree)}': path for path in (
+        tree / 'ftracetest', tree / 'test.d/functions',
+        *sorted((tree / 'test.d/kprobe').glob('*.tc')))}
+
+
 def client_tests(built: Built) -> list[Result]:
     """Upstream's tests of probe events on BUILT, in a boot of their own."""
     image = guest.initramfs(built, 'clients', job('clients', built.impl),
-                            files=clients.ftrace.files())
+                            files=_ftracetest())
     # Some wait without a word.
     lines, ending = _boot(built, image, 'clients', 6, '.clients',
                           timeout=1800, silence=400, cmdline='kunit.enable=0')
-    cases = clients.ftrace.judge(
-        lines, _prefix(built),
-        () if _died(ending) else clients.ftrace.names())
-    return results.judge(_with(ending, cases), *lists(built))
-
-
-# The kinds of forms that are not right, as the guest calls them.
-_FORM_FAULTS = ('wrong', 'probed though it breaks', 'refused though it works')
+    return results.judge(_with(ending, ktap.parse(lines, _prefix(built))),
+                         *lists(built))
 
 
 def _say_forms(built, lines):
@@ -133,13 +133,6 @@ def _say_forms(built, lines):
     for line in counted:
         if line.startswith(('sum: ', 'jumps: ')):
             progress.say(f'instruction forms, {line}')
-    for kind in (f'{fault}{under}' for under in ('', ' under a jump')
-                 for fault in _FORM_FAULTS):
-        groups = Counter(line.split(': ')[1] for line in counted
-                         if line.startswith(f'{kind}: '))
-        progress.say(f'{built.impl}: {sum(groups.values())} forms {kind}'
-                     + ''.join(f', {count} of {name}'
-                               for name, count in groups.items()))
     progress.say(f'each form that is not right: {env.host(path)}')
 
 

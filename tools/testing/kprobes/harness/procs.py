@@ -13,6 +13,7 @@ from pathlib import Path
 import env
 import progress
 
+
 def start(command, **options) -> subprocess.Popen:
     """Start COMMAND in a process group of its own.
 
@@ -79,23 +80,6 @@ def full_disk(path: Path) -> env.Refusal:
         f'the disk is full ({free} MiB free)',
         'free some space (make clean drops objects), or use another disk: '
         'CACHE=/other/place. What is done so far is kept.')
-
-
-@contextlib.contextmanager
-def nothing_vanishes() -> Iterator[None]:
-    """Refuses, with the reason, if the folder we work in was deleted."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        gone = [env.host(path) for path in
-                (env.CACHE / '.rust-kprobes', env.WORK) if not path.exists()]
-        if not gone:
-            raise
-        raise env.Refusal('the cache to stay while we work in it',
-                          f'somebody has deleted {" and ".join(gone)}, and '
-                          f'{env.host(error.filename or error)}',
-                          'give the same command again; make clean and make '
-                          'distclean wait for others, or refuse') from error
 
 
 def run(command, log: Path, *, cwd=None, extra: dict | None = None,

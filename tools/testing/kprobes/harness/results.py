@@ -82,8 +82,7 @@ def attempt(name: str,
     """
     problem: Exception
     try:
-        with procs.nothing_vanishes():
-            return function()
+        return function()
     except env.Refusal as refusal:
         problem = refusal
     except OSError as error:

@@ -53,17 +53,15 @@ class _Repo:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         name, mail = re.match(r'(.*) <(.*)>', WHO).groups()
-        self.extra = {f'GIT_{role}_{what}': value
-                      for role in ('AUTHOR', 'COMMITTER')
-                      for what, value in (('NAME', name), ('EMAIL', mail))}
         self.git('init', '-q', '-b', 'series')
+        for key, value in (('user.name', name), ('user.email', mail),
+                           ('core.abbrev', '12')):
+            self.git('config', key, value)
 
-    def git(self, *words: str, **options) -> str:
-        """Run git there; its output."""
-        return subprocess.run(
-            ['git', '-c', 'safe.directory=*', '-c', 'core.abbrev=12', *words],
-            cwd=self.folder, check=True, text=True, capture_output=True,
-            env={**os.environ, **self.extra}, **options).stdout
+    def git(self, *words: str, **options) -> None:
+        """Run git there."""
+        procs.output(['git', '-c', 'safe.directory=*', *words],
+                     cwd=self.folder, **options)
 
     def put(self, path: Path, data: bytes) -> None:
         """Write one file."""

@@ -18,10 +18,9 @@ _OF_A_KERNEL = ('test', 'kernel', 'kunit', 'selftest', 'storm',
                 'check-kernel', 'docs')
 _OF_EVERY_KERNEL = ('test-all', 'series', 'coverage')
 _SHOWN = ('run', 'shell', 'module')
-# These are told something by ARGS.
-_OF_ARGS = ('storm', 'module', 'test-clients')
-# These run what TEST names.
-_OF_TEST = ('host-test', 'kunit', 'selftest')
+# Of a variable that others would not read: the commands that do.
+_READ_BY = {'ARGS': ('storm', 'module', 'test-clients'),
+            'TEST': ('host-test', 'kunit', 'selftest')}
 # What a storm may be told besides its seconds.
 _OF_A_STORM = ('piecewise', 'returns')
 _BENCH = ('bench', 'bench-quick')
@@ -105,25 +104,15 @@ def _seed(name):
                           f'make {name} SEED=7')
 
 
-def _words(name):
-    words = os.environ.get('ARGS', '')
-    if words and name not in _OF_ARGS:
-        raise env.Refusal(
-            f'no ARGS: make {name} reads none', f'ARGS={words}',
-            'leave it out; what reads it is make storm ARGS="600 piecewise" '
-            'and make module DIR=/path/to/module ARGS="symbol=vfs_read"')
-
-
-def _test(name: str) -> None:
-    test = os.environ.get('TEST', '')
-    if test and name not in _OF_TEST:
-        raise env.Refusal(
-            f'no TEST: make {name} runs all', f'TEST={test}',
-            'leave it out; what reads it is make ' + ', make '.join(_OF_TEST))
-    if not re.fullmatch(r'[\w.:*-]*', test):
-        raise env.Refusal(
-            'TEST= the name of a test, with * for anything', test,
-            'make selftest TEST=modules.R10_*')
+def _read(name: str) -> None:
+    """Refuse a variable that the command NAME does not read."""
+    for variable, commands in _READ_BY.items():
+        value = os.environ.get(variable)
+        if value and name not in commands:
+            raise env.Refusal(
+                f'no {variable}: make {name} reads none',
+                f'{variable}={value}',
+                'leave it out; what reads it is make ' + ', make '.join(commands))
 
 
 def _folder_of_a_module():
@@ -159,8 +148,11 @@ def check(name):
     env.jobs()
     _piece()
     _seed(name)
-    _words(name)
-    _test(name)
+    _read(name)
+    if not re.fullmatch(r'[\w.:*-]*', os.environ.get('TEST', '')):
+        raise env.Refusal(
+            'TEST= the name of a test, with * for anything',
+            os.environ['TEST'], 'make selftest TEST=modules.R10_*')
     # That KSRC and DIR are folders, kp has seen to.
     if env.KSRC:
         source.require_version(env.KSRC, 'KSRC')

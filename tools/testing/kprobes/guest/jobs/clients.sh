@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# Upstream's own tests of those who use kprobes: what ftracetest says of each, and
-# the end of its log, which has the reason.
+# Upstream's own tests of those who use kprobes, as ftracetest runs them: each is
+# a KTAP leaf, with the end of its log where it has not passed.
 
 # One of them wants the files of kprobes beside those of tracing. ftracetest takes
 # the first tracefs that is mounted.
@@ -9,25 +9,31 @@ mkdir -p /tmp/beside/tracing
 ln -s $KPROBES /tmp/beside/kprobes
 mount -t tracefs tracefs /tmp/beside/tracing
 
-# result NUMBER LINE: what ftracetest has said of a test, and the end of its log.
+# result NUMBER VERDICT: tells how a test has ended.
 result() {
 	log=$(echo /tmp/clients/"$1"-*-log.*)
-	test=$(sed -n 's,^execute.*/test\.d/\(.*\)\.tc$,\1,p; q' "$log")
-	say "client: $test"
-	tail -n 15 "$log" | cut -c1-300 | show
-	say "verdict: $2"
-	say "client: end"
+	name=$(sed -n 's,^execute.*/test\.d/\(.*\)\.tc$,\1,p; q' "$log" | tr / .)
+	end=$(tail -n 4 "$log" | cut -c1-300 | tr '\n' ';')
+	case $2 in
+	PASS) pass "$name" ;;
+	UNRESOLVED | UNSUPPORTED | UNTESTED | XFAIL) skip "$name" "$2: $end" ;;
+	*)
+		tail -n 15 "$log" | cut -c1-300 | show
+		fail "$name" "$2: $end"
+		;;
+	esac
 }
 
+suite clients
+say "1..$(find /ftrace/test.d/kprobe -name '*.tc' | wc -l)"
 sh /ftrace/ftracetest --keep --logdir /tmp/clients 2>&1 </dev/null |
 	while IFS= read -r line; do
+		say "| $line"
+		verdict=${line##*[}
 		case $line in
 		"["[0-9]*)
 			number=${line#?}
-			result "${number%%]*}" "$line"
-			;;
-		*)
-			say "| $line"
+			result "${number%%]*}" "${verdict%]}"
 			;;
 		esac
 	done

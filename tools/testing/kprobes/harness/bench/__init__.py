@@ -23,9 +23,9 @@ A run is compared with the one before it of the same kernel (repeat.py);
 where a figure does not repeat, the run fails and names the rows.
 """
 
+import concurrent.futures
 import json
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -192,30 +192,21 @@ def _measure(arch: str, impl: str, names: tuple[str, ...], wanted: Sections
         raise env.Refusal('CONFIG_OPTPROBES=y in the kernel to measure',
                           'it is off', 'see config/bench.config')
     modules = kernel.ours(built, SOURCES.relative_to(env.REPO))
-    lock, started = threading.Lock(), time.monotonic()
+    started = time.monotonic()
     with progress.Stage(f'bench {impl}' + (' quick' if names == QUICK else ''),
                         _minutes(table, impl, names)) as stage:
         stage.expected = sum(1 + row.traps for row in _rows(wanted))
 
         def tick(line: str) -> None:
             if line.startswith('bench: row='):
-                with lock:
-                    stage.tick(line.split()[1])
+                stage.tick(line.split()[1])
         boots: dict[str, _Boot] = {}
-        problems: list[Exception] = []
 
         def run(lane: tuple[str, ...]) -> None:
-            try:
-                for name in filter(names.__contains__, lane):
-                    boots[name] = _boot(built, modules, name, tick)
-            except Exception as problem:    # pylint: disable=broad-except
-                problems.append(problem)
-        side = threading.Thread(target=run, args=LANES[:1], daemon=True)
-        side.start()
-        run(LANES[1])
-        side.join()
-        if problems:
-            raise problems[0]
+            for name in filter(names.__contains__, lane):
+                boots[name] = _boot(built, modules, name, tick)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            list(pool.map(run, LANES))
     figures: Figures = {}
     for boot in boots.values():
         for name, row in boot.rows.items():

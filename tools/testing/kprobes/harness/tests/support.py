@@ -25,8 +25,6 @@ class Case(unittest.TestCase):
             folder = self.tmp / name.lower()
             folder.mkdir()
             self.enterContext(mock.patch.object(env, name, folder))
-        # What says that nobody has deleted the cache.
-        self.write('cache/.rust-kprobes', '')
         for name in ('LOGS', 'TREE', 'RESULTS'):
             self.enterContext(mock.patch.object(
                 env, name, env.WORK / name.lower()))

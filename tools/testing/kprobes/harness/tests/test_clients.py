@@ -3,13 +3,16 @@
 
 import contextlib
 import io
+import subprocess
 from types import SimpleNamespace
 from unittest import mock
 
 import clients
 import env
+import guest
+import ktap
 import qemu
-from clients import Outcome, bpf, ftrace
+from clients import Outcome, bpf
 from ktap import Result
 from tests import support
 
@@ -167,35 +170,36 @@ class Running(support.Case):
             'c.clients.perf.b': 'skip', 'c.clients.upstream.all.x': 'fail'})
 
 
-def told(name, verdict, *log):
-    """What the guest says of a test."""
-    return [f'client: {name}', *(f'| {line}' for line in log),
-            *([f'verdict: [1]Some words [of it]\t[{verdict}]']
-              if verdict else []), 'client: end']
+# Four tests by their numbers, with their verdicts; the last has none.
+_FTRACETEST = '''
+mkdir -p logs
+for test in 1,PASS 2,FAIL 3,UNSUPPORTED 4,; do
+    number=${test%,*} verdict=${test#*,}
+    printf 'execute: /ftrace/test.d/kprobe/t%s.tc\\n+ a\\n+ exit 1\\n' \\
+        $number >logs/$number-x-log.y
+    echo "[$number] Some [words] of it${verdict:+\t[$verdict]}"
+done
+'''
 
 
-class Verdicts(support.Case):
-    def test_each_verdict_has_a_status_and_a_reason(self) -> None:
-        silent = 'it came to no end: '
-        for lines, status, reason in (
-                (told('kprobe/a', 'PASS', '+ exit 0'), 'pass', ''),
-                (told('kprobe/a', 'FAIL', '+ 1', '+ 2', '+ 3', '+ 4', '5'),
-                 'fail', 'fail: + 2; + 3; + 4; 5'),
-                (told('kprobe/a', 'UNDEFINED', 'x'), 'fail', 'undefined: x'),
-                *((told('kprobe/a', verdict, 'no such', 'thing'), 'skip',
-                   f'{verdict.lower()}: no such; thing') for verdict in (
-                       'UNRESOLVED', 'UNSUPPORTED', 'UNTESTED', 'XFAIL')),
-                # What a test prints is no verdict.
-                (told('kprobe/a', None, 'verdict: [1]b\t[PASS]'), 'fail',
-                 f'{silent}verdict: [1]b\t[PASS]'),
-                # The guest ends within it.
-                (told('kprobe/a', 'PASS', 'x')[:-1], 'fail',
-                 f'{silent}it has said nothing')):
-            # One does not speak for the next.
-            lines += [*told('kprobe/b', None), 'client: end']
-            self.assertEqual(
-                ftrace.judge(lines, 'x', ['kprobe/a', 'kprobe/c']),
-                [Result('x.clients.kprobe.a', status, reason),
-                 Result('x.clients.kprobe.b', 'fail',
-                        f'{silent}it has said nothing'),
-                 Result('x.clients.kprobe.c', 'fail', 'it was not run')])
+class Ftracetest(support.Case):
+    def test_each_verdict_is_a_leaf(self) -> None:
+        self.write('ftracetest', _FTRACETEST)
+        for name in '12345':
+            self.write(f'test.d/kprobe/t{name}.tc', '')
+        job = guest.script('clients').read_text().replace(
+            '/tmp/clients', 'logs').replace(' /ftrace/', ' ./')
+        text = subprocess.run(
+            ['dash', '-c', f'. {env.SELFTESTS}/lib.sh\nKPROBES=x\n'
+             'say() { echo "$*"; }; umount() { :; }; mount() { :; }\n'
+             'mkdir() { :; }; ln() { :; }\n' + job],
+            text=True, capture_output=True, check=True, cwd=self.tmp).stdout
+        end = 'execute: /ftrace/test.d/kprobe/t{}.tc;+ a;+ exit 1;'
+        self.assertEqual([(leaf.name, leaf.status, leaf.reason)
+                          for leaf in ktap.parse(text.splitlines(), 'x')], [
+            ('x.clients.kprobe.t1', 'pass', ''),
+            ('x.clients.kprobe.t2', 'fail',
+             'kprobe.t2: FAIL: ' + end.format(2)),
+            ('x.clients.kprobe.t3', 'skip', 'UNSUPPORTED: ' + end.format(3)),
+            ('x.clients.kprobe.t4', 'fail', 'kprobe.t4: words] of it: ' + end.format(4)),
+            ('x.clients.plan', 'fail', '5 results announced, 4 came')])

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """make docs: what it makes, and which warnings fail it."""
 
-import types
 from unittest import mock
 
-import complaints
 import docs
-from ktap import Result
 from tests import support
 
 _SPHINX = '''\
@@ -48,27 +45,3 @@ class Docs(support.Case):
                    '// Documentation/b.rst.\n')
         self.assertEqual(docs.references(),
                          ['rust/a.rs: Documentation/b.rst'])
-
-    def test_each_part_counts(self):
-        ours = {'sync': [], 'kprobes': [
-            'rust/kernel/kprobes.rs:12: warning: unresolved link to `x`']}
-        self.enterContext(mock.patch.object(
-            complaints, 'names', lambda: {'rust/kernel/kprobes.rs'}))
-        self.enterContext(mock.patch.object(docs, 'references', lambda: ['x']))
-        self.enterContext(mock.patch.object(
-            docs.checkkernel, 'rustdoc',
-            lambda *_: Result('x', 'fail', 'bad')))
-        built = types.SimpleNamespace(arch='x86_64', obj=self.tmp / 'obj',
-                                      tree=self.tmp, flavour='test')
-        self.write('said', 'a.rst:1: WARNING: so')
-        for file, warnings in ours.items():
-            with mock.patch.object(
-                    docs.kernel, 'compile_targets',
-                    lambda _command, _targets, log, _stage: self.write(
-                        log, 'warning: unresolved link to `x`\n  --> /work/'
-                        f'tree/rust/kernel/{file}.rs:12:9\n')):
-                self.assertEqual(
-                    {part.name: part.reason
-                     for part in docs.run(lambda: built)},
-                    {'docs.pages': 'a.rst:1: WARNING: so', 'docs.references': 'x',
-                     'docs.rustdoc': '\n'.join([*warnings, 'bad'])})

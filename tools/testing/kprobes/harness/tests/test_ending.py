@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import env
-import procs
 from tests import support
 
 _ATTEND = env.KPROBES / 'toolchain/attend.sh'
@@ -110,19 +109,6 @@ class Attending(Ending):
         process.terminate()
         process.wait(timeout=20)
         self.until(lambda: state(child) == 'gone', 'the command goes on')
-
-
-class Programs(Ending):
-    def test_nothing_is_left_when_we_stop(self) -> None:
-        started: list[str] = []
-
-        def stop(line):
-            started.append(line)
-            raise KeyboardInterrupt
-        with self.assertRaises(KeyboardInterrupt):
-            procs.run(['sh', '-c', 'sleep 60 & echo $!; wait'],
-                      self.tmp / 'log', on_line=stop)
-        self.until(lambda: state(started[0]) == 'gone', 'it goes on')
 
 
 class Threads(Ending):

@@ -117,18 +117,3 @@ class Copies(Trees):
                           self.pristine['rust/Makefile'][0].decode())
         os.utime(path, ns=(before, before))
         self.assertEqual(self.build(), plain)
-
-    def test_what_counts_as_another_tree(self):
-        identities = [ksrc.identity()]
-        for count, (path, text) in enumerate((
-                ('kernel/new.c', 'x'), ('kernel/new.c', 'y'),
-                ('.hidden', ''), ('kernel/.git', ''))):
-            os.utime(self.write(f'linux/{path}', text), ns=(0, count))
-            identities.append(ksrc.identity())
-        (self.tree / 'link').symlink_to('nowhere')
-        identities.append(ksrc.identity())
-        self.assertEqual(len(set(identities)), 6)
-        self.write('linux/.git/index', 'x')
-        self.write('linux/.rust-kprobes/overlay.json', '{}')
-        (self.tree / 'Makefile').read_text()
-        self.assertEqual(ksrc.identity(), identities[-1])

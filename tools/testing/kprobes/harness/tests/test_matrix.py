@@ -7,7 +7,6 @@ import os
 import subprocess
 from unittest import mock
 
-import documents
 import env
 import fragments
 import guests
@@ -31,34 +30,6 @@ class Case(support.Case):
     def built(self, arch='x86_64', impl='rust', flavour='test'):
         return kernel.Built(arch, impl, flavour, self.tmp, self.tmp,
                             self.tmp / 'image', '7.3')
-
-
-class Killed(Case):
-    def test_what_a_killed_build_left_half_made_goes(self) -> None:
-        # No further than to what comes before the first call of make.
-        self.replace((kernel.toolchain, 'ready', mock.Mock()),
-                     (kernel.overlay, 'sync', mock.Mock()),
-                     (kernel.fragments, 'write', mock.Mock(
-                         side_effect=env.Refusal('a', 'b', 'c'))))
-        folder = 'work/build/x86_64-rust-test/'
-        for name, text in (
-                ('arch/x86/boot/voffset.h', ''),
-                ('arch/x86/boot/zoffset.h', '#define ZO__end 1\n'),
-                ('kernel/.signal.o.cmd', 'deps := $(wildcard inc'),
-                ('kernel/.fork.o.cmd', ''),
-                ('kernel/.exit.o.cmd', 'deps := a.h\n')):
-            self.write(folder + name, text)
-        for name, made in (('begun.rs', 2000), ('whole.rs', 999)):
-            note = self.write(f'{folder}rust/.{name}.cmd', 'savedcmd := x\n')
-            path = self.write(f'{folder}rust/{name}', '')
-            os.utime(note, (1000, 1000))
-            os.utime(path, (made, made))
-        with self.refused('a'):
-            kernel.build('x86_64', 'rust')
-        self.assertEqual(sorted(
-            path.name for path in (self.tmp / folder).rglob('*')
-            if path.is_file()), ['.begun.rs.cmd', '.exit.o.cmd',
-                                 '.whole.rs.cmd', 'whole.rs', 'zoffset.h'])
 
 
 class Compiled(Case):
@@ -209,14 +180,3 @@ class Examples(Case):
             ended = piece('examples-x86_64')
             self.assertEqual([ended[name] for name in sorted(ended)],
                              statuses)
-
-    def test_each_line_of_readme_is_needed_and_in_its_place(self) -> None:
-        parameters, shown = matrix.modules.shown()['hello']
-        self.assertEqual([parameters, len(shown), *shown[::5]], [
-            'symbol=vfs_read', 6, '$ insmod hello.ko symbol=vfs_read',
-            'unloaded hello'])
-        self.assertEqual(documents.absent(shown, shown), '')
-        for place, line in enumerate(shown):
-            rest = shown[:place] + shown[place + 1:]
-            self.assertEqual(documents.absent(shown, rest), line)
-        self.assertTrue(documents.absent(shown, shown[::-1]))

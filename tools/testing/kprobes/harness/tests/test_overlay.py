@@ -194,21 +194,14 @@ class Undoing(Trees):
                 self.assertEqual(self.snapshot(), self.pristine,
                                  f'write {at}')
 
-    def test_an_interrupted_update_is_not_somebody_elses_edit(self) -> None:
-        self.sync()
-        for at in (2, 3):
+    def test_what_an_interrupt_leaves_is_not_somebody_elses_edit(self) -> None:
+        for at, remove in (2, False), (3, False), (1, True), (2, True):
+            self.sync()
             self.edit('0001.patch', 'kernel/kprobes.c', 'line 3\n',
                       f'drei {at}\n')
             for name in ('life/arm', 'model'):
                 self.write(f'repo/rust/kprobes/{name}.rs', f'//! {at}\n')
-            self.interrupt(at)
-            self.assertEqual(self.target().changed_by_others(), [])
-            self.sync()
-
-    def test_interrupted_while_putting_back(self) -> None:
-        for at in 1, 2:
-            self.sync()
-            self.interrupt(at, remove=True)
+            self.interrupt(at, remove=remove)
             self.assertEqual(self.target().changed_by_others(), [])
             self.sync(remove=True)
             self.assertEqual(self.snapshot(), self.pristine)

@@ -129,23 +129,3 @@ class Hanging(Machine):
                 self.boot(f'echo said before; {script}', **options)
             with self.assertRaises(ChildProcessError):
                 os.waitpid(-1, os.WNOHANG)
-
-
-class Command(support.Case):
-    """How QEMU is called, and how its console meets a terminal."""
-
-    def built(self, arch: str = 'x86_64') -> kernel.Built:
-        self.write('.config', '')
-        return kernel.Built(arch, 'rust', 'test', self.tmp, self.tmp,
-                            self.tmp, '7.3')
-
-    def test_the_keys_that_leave_a_shell_work_everywhere(self) -> None:
-        for arch in env.ARCHES:
-            call = qemu.command(self.built(arch), 'initramfs',
-                                interactive=True)
-            # A test boot shares nothing.
-            self.assertNotIn('mux=on', ' '.join(call))
-            self.assertIn('-chardev stdio,id=c0,mux=on,signal=off '
-                          '-mon chardev=c0,mode=readline'
-                          if arch == 's390x' else '-serial mon:stdio',
-                          ' '.join(qemu.on_terminal(call)))

@@ -4,7 +4,6 @@
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from unittest import mock
 
 import arches
@@ -116,30 +115,3 @@ class Clean(Case):
             thread.join()
             self.assertFalse(any(path.exists() for path in kept))
             self.assertTrue((env.WORK / name).exists() and tree.exists())
-
-
-class Deleted(Case):
-    """What somebody deletes while a command runs."""
-
-    def ends(self, *paths: Path) -> tuple[int, env.Refusal]:
-        """How a command ends while somebody deletes PATHS."""
-        def work():
-            for path in paths:
-                path.rename(path.with_name('gone'))
-            (env.WORK / 'none').read_text()
-        with mock.patch('sys.argv', ['kp', 'kernel']), \
-                mock.patch.object(cli.variables, 'check'), \
-                mock.patch.object(cli, '_listen'), \
-                mock.patch.dict(cli._COMMANDS, {'kernel': work}), \
-                mock.patch.object(env.Refusal, 'show', autospec=True) as shown:
-            return cli.main(), shown.call_args.args[0]
-
-    def test_a_cache_that_somebody_deletes(self) -> None:
-        with self.assertRaises(FileNotFoundError):
-            self.ends()
-        for path in env.CACHE / '.rust-kprobes', env.WORK:
-            status, refusal = self.ends(path)
-            self.assertEqual(status, 2)
-            self.assertIn(f'deleted {path}, and {env.WORK}/none',
-                          refusal.found)
-            path.with_name('gone').rename(path)

@@ -6,7 +6,6 @@ import subprocess
 from collections.abc import Iterable
 from unittest import mock
 
-import cli
 import env
 import variables
 from tests import support
@@ -111,16 +110,6 @@ class Refused(support.Case):
         self.refused_by(('run', 'shell'), 'IMPL=c for arm', 'IMPL=rust')
         self.given(ARCH='arm', IMPL='c')
         variables.check('test')
-
-    def test_nothing_begins(self) -> None:
-        self.given(IMPL='foo')
-        with mock.patch.object(cli, '_turn') as turn, \
-                mock.patch.object(cli, '_listen'), \
-                mock.patch.object(env.Refusal, 'show') as show, \
-                mock.patch('sys.argv', ['kp', 'test']):
-            self.assertEqual(cli.main(), 2)
-        show.assert_called_once()
-        turn.assert_not_called()
 
     def test_by_kp_before_there_is_a_harness(self) -> None:
         for command, given, words in (
