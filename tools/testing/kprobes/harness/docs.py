@@ -61,8 +61,6 @@ def pages() -> tuple[Path, list[str]]:
              f'SPHINXOPTS=-j{env.jobs()}', 'htmldocs']), log)
     first = out / 'Documentation/output' / _FOLDER / 'index.html'
     if status or not first.exists():
-        if procs.no_space(env.WORK):
-            raise procs.full_disk(env.WORK)
         raise env.Refusal('the pages to be written',
                           procs.tail(log, 8) or f'exit status {status}',
                           f'see the lines above; whole log: {env.host(log)}')

@@ -86,11 +86,9 @@ def _made_of(tree: Path, paths: list[Path]) -> str:
                       kconfig.hexdigest(), toolchain.identity()])
 
 
-def _run(command: list, log: Path, tree: Path, obj: Path,
+def _run(command: list, log: Path, tree: Path,
          environment: dict[str, str]) -> None:
     if procs.run(command, log, cwd=tree, extra=environment, append=True):
-        if procs.no_space(obj):
-            raise procs.full_disk(obj)
         raise env.Refusal('the kernel to configure', procs.tail(log, 12),
                           f'see {env.host(log)}')
 
@@ -118,11 +116,11 @@ def write(tree: Path, obj: Path, arch: str, impl: str, flavour: str,
     log.unlink(missing_ok=True)
     if seed != flavour:
         _run([*make, f'KCONFIG_ALLCONFIG={paths[0]}', f'KCONFIG_SEED={seed}',
-              'randconfig'], log, tree, obj, {})
+              'randconfig'], log, tree, {})
     # The script calls make without our words.
     words = dict(word.split('=', 1) for word in make if '=' in word)
     _run([tree / 'scripts/kconfig/merge_config.sh', '-Q', '-O', obj, *rest,
-          *(bases or [obj / '.config']), *paths], log, tree, obj, words)
+          *(bases or [obj / '.config']), *paths], log, tree, words)
     missing = list(lost(log.read_text(errors='replace'), paths, absent))
     if missing:
         raise env.Refusal(

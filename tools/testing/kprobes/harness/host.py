@@ -15,6 +15,7 @@ import nightly
 import packages
 import procs
 import progress
+import results
 from ktap import Result, logged
 
 CRATE = env.KPROBES / 'host'
@@ -245,4 +246,4 @@ def miri() -> list[Result]:
                        {**nightly.environment(into),
                         'MIRIFLAGS': _MIRI_FLAGS},
                        command=('miri', 'test', '-p', package))
-    return found
+    return found + results.vanished('miri', found)

@@ -42,8 +42,6 @@ def _rsync(into: Path, leave_out: set[str]) -> None:
     if procs.run(['rsync', '-a', '--no-times', '--checksum', '--delete',
                   '--prune-empty-dirs', f'--exclude-from={listing}',
                   f'{env.KSRC}/', f'{into}/'], log):
-        if procs.no_space(env.WORK):
-            raise procs.full_disk(env.WORK)
         raise env.Refusal(f'to copy {env.host(env.KSRC)}',
                           procs.tail(log, 3), 'see the lines above')
 

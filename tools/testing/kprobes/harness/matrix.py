@@ -20,6 +20,7 @@ import check
 import checkkernel
 import cli
 import clients
+import coverage
 import docs
 import env
 import guests
@@ -135,11 +136,12 @@ def pieces() -> dict[str, Callable[[], list[Result]]]:
     return {**every,
             'examples-x86_64': _examples, 'clients': _programs,
             'run-x86_64': _command('run', cli.run),
-            'host-fuzz': host.fuzz, 'host-miri': cli.miri_tests,
+            'host-fuzz': host.fuzz,
+            'host-miri': host.miri,
             'bench-x86_64': _command(
                 'bench', lambda: bench.bench(['c', 'rust'], quick=False)),
             'bench-quick-x86_64': _command('bench-quick', cli.bench_quick),
-            'coverage': cli.coverage_tests, 'docs': _docs, 'series': _series}
+            'coverage': coverage.run, 'docs': _docs, 'series': _series}
 
 
 def state():

@@ -100,8 +100,6 @@ def _by_index(package, folder, archive, suite, tried):
             return path.replace(folder / re.sub(r'_\d+%3a', '_', path.name))
     finally:
         shutil.rmtree(scratch)
-    if procs.no_space(folder):
-        raise procs.full_disk(folder)
     reason = next((line for line in log.read_text(errors='replace').splitlines()
                    if line.startswith('E: ')), f'exit status {status}')
     tried.append(f'{archive}, index of {suite}: {reason}')

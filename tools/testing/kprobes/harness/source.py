@@ -79,8 +79,6 @@ def unpack(path: Path, into: Path, folders: tuple[str, ...] = ()) -> None:
          '--strip-components=1 --wildcards "$@"; }', 'unpack', path, into,
          *(f'*/{name}/*' for name in folders)], log)
     if status or not any(into.iterdir()):
-        if procs.no_space(env.WORK):
-            raise procs.full_disk(env.WORK)
         raise env.Refusal(f'{env.host(path)} to unpack',
                           procs.tail(log, 3) or f'exit status {status}',
                           'delete that file and try again')

@@ -201,5 +201,6 @@ class Ftracetest(support.Case):
             ('x.clients.kprobe.t2', 'fail',
              'kprobe.t2: FAIL: ' + end.format(2)),
             ('x.clients.kprobe.t3', 'skip', 'UNSUPPORTED: ' + end.format(3)),
-            ('x.clients.kprobe.t4', 'fail', 'kprobe.t4: words] of it: ' + end.format(4)),
+            ('x.clients.kprobe.t4', 'fail',
+             'kprobe.t4: words] of it: ' + end.format(4)),
             ('x.clients.plan', 'fail', '5 results announced, 4 came')])

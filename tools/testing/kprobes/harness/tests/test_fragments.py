@@ -99,7 +99,3 @@ class Fragments(support.Case):
         self.log, self.status = 'Kconfig:7: syntax error\n', 2
         with self.refused('to configure', 'Kconfig:7: syntax error'):
             self.configure('test')
-        self.enterContext(mock.patch.object(fragments.procs, 'no_space',
-                                            return_value=True))
-        with self.refused('the disk is full'):
-            self.configure('test')

@@ -53,17 +53,3 @@ class Roots(Debian):
         self.assertNotIn('root made in', text)
         self.assertRegex(text, rf'entered, with \S*/docs-{stamp}\n')
         self.assertIn('entered, with none', self.kp('kernel')[0])
-
-    def test_one_that_is_deleted_meanwhile_is_made_again(self):
-        self.kp('docs')
-        self.program('flock', f"""
-            if [ "$*" = "-n -s 9" ] && [ ! -e {self.tmp}/deleted ]; then
-                : >{self.tmp}/deleted
-                rm -r {self.tmp}/roots/docs-????????????
-            fi
-            exec /usr/bin/flock "$@"
-            """)
-        text, roots = self.kp('docs')
-        self.assertIn('beginning again', text)
-        self.assertIn('docs', roots)
-        self.assertRegex(text, 'entered, with .*\n$')

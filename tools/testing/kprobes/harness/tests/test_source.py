@@ -33,11 +33,6 @@ class Order(support.Case):
             self.write(f'cache/source/{name}', '')
             self.assertEqual(source.archive(), env.CACHE / 'source' / taken)
 
-    def test_an_archive_that_is_none(self):
-        path = self.write('linux-7.3.4.tar.xz', 'none')
-        with self.refused('linux-7.3.4.tar.xz to unpack', 'delete that file'):
-            source.unpack(path, self.tmp / 'a')
-
     def test_the_users_tree_and_wrong_ones(self):
         self.enterContext(mock.patch.object(source, 'archive', self.fail))
         with mock.patch.object(env, 'KSRC', self.tree('right', '3')):
