@@ -28,7 +28,6 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import env
@@ -45,6 +44,8 @@ SOURCES = env.SELFTESTS / 'bench'
 # A measurement of one implementation, and the figures of its rows.
 Result = dict
 Figures = dict[str, dict]
+# The rows of one boot, its seconds, its initramfs.
+Boot = tuple[Figures, float, Path]
 _NAMES = {'c': 'C', 'rust': 'Rust', 'committed': 'C, committed'}
 _WORD = re.compile(r'(\w+)=(\S+)')
 # Seconds for one boot, minutes for measuring in all.
@@ -133,17 +134,8 @@ def _plugin(out: Path) -> Path:
     return target
 
 
-@dataclass
-class _Boot:
-    """The figures of one boot of the benchmark's kernel."""
-
-    rows: Figures
-    seconds: float
-    image: Path
-
-
 def _boot(built: kernel.Built, modules: list[Path], name: str,
-          tick: Callable[[str], None]) -> _Boot:
+          tick: Callable[[str], None]) -> Boot:
     """One boot. Two of them may run at once: under icount the figures do not
     depend on what else the machine does."""
     image = guest.initramfs(built, f'bench-{name}', _script(name), modules)
@@ -175,7 +167,7 @@ def _boot(built: kernel.Built, modules: list[Path], name: str,
         log.unlink()
     elif name == 'lifecycle':
         rows = count_spans(log, rows)
-    return _Boot(rows, console.seconds, image)
+    return rows, console.seconds, image
 
 
 def _minutes(arch: Arch, impl: str, names: tuple[str, ...]) -> float:
@@ -200,7 +192,7 @@ def _measure(arch: str, impl: str, names: tuple[str, ...], wanted: Sections
         def tick(line: str) -> None:
             if line.startswith('bench: row='):
                 stage.tick(line.split()[1])
-        boots: dict[str, _Boot] = {}
+        boots: dict[str, Boot] = {}
 
         def run(lane: tuple[str, ...]) -> None:
             for name in filter(names.__contains__, lane):
@@ -208,15 +200,15 @@ def _measure(arch: str, impl: str, names: tuple[str, ...], wanted: Sections
         with concurrent.futures.ThreadPoolExecutor() as pool:
             list(pool.map(run, LANES))
     figures: Figures = {}
-    for boot in boots.values():
-        for name, row in boot.rows.items():
+    for rows, _, _ in boots.values():
+        for name, row in rows.items():
             figures.setdefault(name, {}).update(row)
     progress.budget('measuring', _TOTAL, time.monotonic() - started)
     progress.say(f'{impl}: ' + ', '.join(
-        f'{name} {boots[name].seconds:.0f} s' for name in names))
+        f'{name} {boots[name][1]:.0f} s' for name in names))
     made_from = repeat.digest(
         [built.image, SOURCES / 'insncount.c',
-         *(boots[name].image for name in names)], f'qemu-system-{arch}')
+         *(boots[name][2] for name in names)], f'qemu-system-{arch}')
     return {'SPDX-License-Identifier': 'GPL-2.0', 'arch': arch, 'impl': impl,
             'release': built.release, 'made_from': made_from,
             'rows': dict(sorted(figures.items()))}

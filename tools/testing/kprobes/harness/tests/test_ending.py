@@ -92,14 +92,6 @@ class Attending(Ending):
         out, _ = process.communicate(timeout=20)
         self.assertEqual((out.strip(), process.returncode), ('told', 7))
 
-    def test_a_second_one_is_not_sat_out(self) -> None:
-        process = self.attend(_TOLD.replace('sys.exit(7)', 'pass'))
-        process.send_signal(signal.SIGINT)
-        self.assertEqual(process.stdout.readline(), 'told\n')
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
-        self.assertEqual(process.returncode, 130)
-
     def test_a_termination_ends_both(self) -> None:
         process = self.attend('import os, time\n'
                               'print("ready", input(), flush=True)\n'

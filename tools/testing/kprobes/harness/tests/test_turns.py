@@ -6,15 +6,12 @@ import time
 from collections.abc import Callable
 from unittest import mock
 
-import arches
 import check
 import cli
 import env
-import guest
 import host
 import overlay
 import procs
-import source
 from tests import support
 
 
@@ -71,24 +68,6 @@ class Turns(Case):
                 self.assertEqual(self.record, ['begin', 'end'] * 2)
                 self.assertEqual(self.printed.getvalue(),
                                  f'waiting: {busy}\n')
-
-    def test_what_all_checkouts_share_is_fetched_once(self) -> None:
-        def unpack(_, unpacked):
-            self.slowly()
-            unpacked.parent.mkdir(exist_ok=True)
-            unpacked.write_bytes(b'busybox')
-
-        def fetch(*_):
-            self.slowly()
-            return self.write('cache/source/linux-source-7.3_7.3.4_all.deb',
-                              '')
-        self.enterContext(mock.patch.object(guest, '_unpack_busybox', unpack))
-        self.enterContext(mock.patch.object(source.packages, 'fetch', fetch))
-        for function in (lambda: guest.busybox(arches.of('arm')),
-                         source.archive):
-            self.record.clear()
-            first, second = self.both(function)
-            self.assertEqual((self.record, first), (['begin', 'end'], second))
 
 
 class Clean(Case):
