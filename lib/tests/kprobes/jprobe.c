@@ -234,7 +234,7 @@ static void J4_what_is_wrong_is_refused(struct kunit *test)
 	/* Not where a function starts; not text at all. */
 	REFUSED_JPROBE(-EINVAL, "clauses_jprobe_traced",
 		       (void *)hidden(returns) + 1);
-	REFUSED_JPROBE(-EINVAL, "clauses_jprobe_traced", &calls);
+	REFUSED_JPROBE(-EINVAL, "clauses_jprobe_traced", &none);
 	REFUSED_JPROBE(-EINVAL, "clauses_jprobe_traced", returns, .offset = 9);
 	REFUSED_JPROBE(-ENOENT, "no_such_function", returns);
 	REFUSED_JPROBE(-EINVAL, "register_jprobe", returns);

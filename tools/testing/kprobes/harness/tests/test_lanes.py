@@ -42,8 +42,9 @@ class Order(support.Case):
         def judge(_):
             raise env.Refusal('a list of suites', 'none', 'write one')
         group = Group('arm', 1, judge)
-        self.lanes.compile(group, 'build', lambda: [Result('build', 'pass')])
         with mock.patch('sys.stderr'):
+            self.lanes.compile(group, 'build',
+                               lambda: [Result('build', 'pass')])
             self.lanes.run()
         self.assertEqual({leaf.name: leaf.status
                           for leaf in self.tally.results},
