@@ -22,9 +22,10 @@ static const struct target {
 	{ clauses_return, clauses_return_site, NULL },
 };
 
-#define FOR_EACH_TARGET(at)						\
-	for (const struct target *at = targets;				\
-	     at < targets + ARRAY_SIZE(targets); at++)
+static bool is_target(const struct target *at)
+{
+	return at < targets + ARRAY_SIZE(targets);
+}
 
 struct many *clauses_many(struct kunit *test)
 {
@@ -71,7 +72,7 @@ static void H1_breakpoints_come_like_nmis(struct kunit *test)
 
 static void H5_instruction_is_carried_out(struct kunit *test)
 {
-	FOR_EACH_TARGET(at) {
+	for (const struct target *at = targets; is_target(at); at++) {
 		PROBE_IN(probe, at->site);
 		KUNIT_EXPECT_EQ(test, at->function(1), 6);
 		KUNIT_EXPECT_EQ(test, at->function(-3), 2);
@@ -84,7 +85,7 @@ static void H5_instruction_is_carried_out(struct kunit *test)
 
 static void H2_ip_of_breakpoints(struct kunit *test)
 {
-	FOR_EACH_TARGET(at) {
+	for (const struct target *at = targets; is_target(at); at++) {
 		PROBE_IN(probe, at->site, AFTER);
 		probe.flags_after = 1;
 		KUNIT_EXPECT_EQ(test, at->function(1), 6);
@@ -172,7 +173,7 @@ static void H5_post_handlers_come_and_go(struct kunit *test)
 {
 	int round;
 
-	FOR_EACH_TARGET(at) {
+	for (const struct target *at = targets; is_target(at); at++) {
 		struct counted comes = COUNTED_IN(at->site, AFTER);
 
 		PROBE_IN(stays, at->site);
@@ -211,7 +212,7 @@ static void R1_13_boundaries_behind_probes(struct kunit *test)
 /* Who reads the text needs it to see through the breakpoint. */
 static void M2_opcode_is_what_was_there(struct kunit *test)
 {
-	FOR_EACH_TARGET(at) {
+	for (const struct target *at = targets; is_target(at); at++) {
 		u8 before = *at->site;
 
 		PROBE_IN(first, at->site, .opcode = ~before);
@@ -226,7 +227,7 @@ static void H11_text_is_restored(struct kunit *test)
 {
 	u8 before[16];
 
-	FOR_EACH_TARGET(at) {
+	for (const struct target *at = targets; is_target(at); at++) {
 		memcpy(before, at->site, sizeof(before));
 		/* Else C may put a jump there, and take it out later. */
 		PROBE_IN(probe, at->site,

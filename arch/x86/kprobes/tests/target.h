@@ -49,7 +49,7 @@ extern const u8 clauses_call_user_site[];
  * instruction or data, where a kernel with retpolines and without IBT takes the
  * address of a place in a function for that of a label, and has no jump over it.
  */
-static inline const u8 *hidden(const void *text)
+static inline u8 const *hidden(const void *text)
 {
 	OPTIMIZER_HIDE_VAR(text);
 	return text;
@@ -65,7 +65,7 @@ extern const u8 clauses_row_begin[];
 /* Before a function's entry there may be a mark for indirect calls. */
 #define MARK_BYTES	(IS_ENABLED(CONFIG_X86_KERNEL_IBT) ? 4 : 0)
 
-static inline const u8 *row_site(int number)
+static inline u8 const *row_site(int number)
 {
 	return hidden(clauses_row_begin) + number / 16 * 96 + MARK_BYTES +
 	       number % 16 * 5;

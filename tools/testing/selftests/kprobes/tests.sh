@@ -218,7 +218,7 @@ with_fault() {
 
 rust_fault_sample() {
 	mkdir -p $RAMFS
-	mount -t ramfs ramfs $RAMFS || return 1
+	mount -t ramfs none $RAMFS || return 1
 	mkdir $RAMFS/way
 	tried rust_kprobe_fault 1 '  k  simple_rmdir\+0x' with_fault \
 		rust_kprobe_fault || return 1
@@ -312,8 +312,13 @@ as_said() {
 each_reason() {
 	# Whether there may be jump tables in this kernel, or computed gotos.
 	if [ "$(place indirect_jump)" = breakpoint ]; then
-		as_said indirect_jump "the function has an indirect jump, which may lead anywhere in it: build the kernel with retpolines or IBT" ||
-			as_said indirect_jump "the function jumps to where a register says, and has the address of a place in itself, so it may lead anywhere in it: build the kernel with IBT" ||
+		anywhere="which may lead anywhere in it: build the kernel with"
+		register="the function jumps to where a register says, and has"
+		itself="the address of a place in itself, so it may lead anywhere in it"
+		as_said indirect_jump \
+			"the function has an indirect jump, $anywhere retpolines or IBT" ||
+			as_said indirect_jump \
+				"$register $itself: build the kernel with IBT" ||
 			return 1
 	fi
 	as_said near_end "too near the end of the function" &&
@@ -321,7 +326,8 @@ each_reason() {
 		as_said fault_inside "an instruction is expected to fault" &&
 		as_said fixup_inside "an exception is fixed up into the bytes of the jump" &&
 		as_said label "a jump label changes the text" &&
-		as_said indirect_call "an indirect call would return into the detour, or the jump" &&
+		as_said indirect_call \
+			"an indirect call would return into the detour, or the jump" &&
 		as_said loop "an instruction is a loop, which reaches no further than 127 bytes" &&
 		as_said landing_pad "an instruction marks where indirect branches may lead"
 }
@@ -410,8 +416,8 @@ left_behind() {
 forgotten() {
 	mark forgotten
 	left_behind 2 forgets=1 || return 1
-	said=$(since forgotten "module kprobes_watcher goes but its probe of hrtimer_nanosleep\+$ENTRY/" |
-		wc -l)
+	goes="module kprobes_watcher goes but its probe of hrtimer_nanosleep"
+	said=$(since forgotten "$goes\+$ENTRY/" | wc -l)
 	[ "$said" = 2 ] || wrong "$said warnings" || return 1
 	since forgotten "watcher: 8 begun, 0 over, 0 missed" >/dev/null &&
 		not_listed hrtimer_nanosleep
