@@ -324,11 +324,14 @@ models! {
     call_that_ends_in_no_section_is_caught with "section" fails "the store stays": both_end();
     store_freed_before_its_calls_are_counted_is_caught with "zero" fails "Causality violation":
         both_end();
-    end_of_a_call_without_an_order_is_caught with "back" fails "Causality violation": both_end_late();
+    end_of_a_call_without_an_order_is_caught with "back" fails "Causality violation":
+        both_end_late();
     all_calls_seen_back_without_an_order_is_caught with "seen" fails "Causality violation":
         both_end_late();
-    store_left_while_hits_find_it_is_caught with "early" fails "Causality violation": one_begins_late();
-    store_left_without_an_order_is_caught with "left" fails "Causality violation": worker_is_another();
+    store_left_while_hits_find_it_is_caught with "early" fails "Causality violation":
+        one_begins_late();
+    store_left_without_an_order_is_caught with "left" fails "Causality violation":
+        worker_is_another();
     store_seen_left_without_an_order_is_caught with "left seen" fails "Causality violation":
         worker_is_another();
     look_at_a_store_after_its_last_call_is_caught with "look" fails "Causality violation":

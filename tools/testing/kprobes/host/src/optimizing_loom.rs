@@ -374,15 +374,18 @@ models! {
     jump_without_a_wait_is_caught with "tasks" fails "a task comes into a jump": first_jump();
     hits_that_are_diverted_after_the_wait_are_caught with "divert" fails "a task comes into a jump":
         first_jump();
-    wait_that_counts_for_who_came_later_is_caught with "generation" fails "a task comes into a jump":
+    wait_that_counts_for_who_came_later_is_caught
+        with "generation" fails "a task comes into a jump":
         requeued();
-    place_that_is_not_looked_at_after_the_wait_is_caught with "recheck" fails "a jump is written over a breakpoint":
+    place_that_is_not_looked_at_after_the_wait_is_caught
+        with "recheck" fails "a jump is written over a breakpoint":
         blocked();
     place_that_is_gone_after_the_wait_is_caught with "recheck" fails "Causality violation":
         race(queue, [pass, vanish]);
     hits_that_go_the_old_way_too_early_are_caught with "undivert" fails "a task comes into a jump":
         taken_out();
-    jump_that_goes_without_a_round_is_caught with "sync" fails "a CPU finds half a jump": taken_out();
+    jump_that_goes_without_a_round_is_caught with "sync" fails "a CPU finds half a jump":
+        taken_out();
     detour_freed_under_a_task_is_caught with "free" fails "Causality violation": freed();
 }
 

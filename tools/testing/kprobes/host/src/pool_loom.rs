@@ -160,8 +160,10 @@ models! {
     an_instance_has_one_call: same_home();
     what_moves_while_it_is_looked_for_is_found: moved(), moved_twice();
     what_goes_round_while_it_is_looked_for_is_found: goes_round();
-    instance_given_back_without_an_order_is_caught with "add" fails "Causality violation": same_home();
+    instance_given_back_without_an_order_is_caught with "add" fails "Causality violation":
+        same_home();
     instance_looked_for_once_is_caught with "once" fails "there was always one": moved();
-    return_that_is_not_counted_is_caught with "uncounted" fails "there was always one": goes_round();
+    return_that_is_not_counted_is_caught with "uncounted" fails "there was always one":
+        goes_round();
     instance_gone_without_an_order_is_caught with "gone" fails "there was always one": moved();
 }

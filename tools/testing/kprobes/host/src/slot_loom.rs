@@ -319,7 +319,8 @@ models! {
     a_page_stays_for_who_gives_back_its_last_slots: freed_meanwhile();
     a_page_stays_for_who_frees_its_last_slots: freed_under_who_frees();
     slot_set_free_without_an_order_is_caught with "add" fails "Causality violation": taken_again();
-    flag_lowered_without_an_order_is_caught with "lower" fails "Causality violation": left_meanwhile();
+    flag_lowered_without_an_order_is_caught with "lower" fails "Causality violation":
+        left_meanwhile();
     flag_lowered_by_a_store_is_caught with "store" fails "a slot is lost": left_meanwhile();
     callback_before_its_task_is_elsewhere_is_caught with "tasks" fails "Causality violation":
         freed_meanwhile();

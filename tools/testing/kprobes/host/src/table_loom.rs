@@ -331,7 +331,8 @@ impl Race {
 
 /// Races, see [`Race`] for the words. Each is a test by itself.
 macro_rules! races {
-    ($($(#[$doc:meta])* $name:ident: readers $readers:literal len $len:literal arrays $arrays:literal
+    ($($(#[$doc:meta])* $name:ident:
+    readers $readers:literal len $len:literal arrays $arrays:literal
     before $before:tt stays $stays:literal armed $armed:literal $change:expr;)*) => {
         $(
             $(#[$doc])*
@@ -388,7 +389,8 @@ races! {
     shrinking: readers 1 len 16 arrays 2 before [0, 1] stays 1 armed 1
         |writer, table, all, _| { remove(writer, table, all[0]); writer.tidy(); };
     /// An address gets another entry.
-    replacement: readers 1 len 4 arrays 1 before [0, 1] stays 1 armed 1 |writer, table, all, armed| {
+    replacement: readers 1 len 4 arrays 1 before [0, 1] stays 1 armed 1
+        |writer, table, all, armed| {
         let owned = writer.replace(table.memory().make(7, all[1])).unwrap();
         table.memory().retire(owned);
         armed.store(true, Release);

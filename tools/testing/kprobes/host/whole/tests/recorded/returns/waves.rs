@@ -6,6 +6,7 @@
 //! asked, at whatever moment. After the wave, and after the worker, as many calls must find room.
 
 use super::*;
+#[cfg(not(miri))]
 use std::collections::VecDeque;
 
 /// A store, by its client.
@@ -85,6 +86,7 @@ fn wave(store: &Store, steps: impl Iterator<Item = Step>) -> (usize, usize) {
 }
 
 /// All waves of so many steps.
+#[cfg(not(miri))]
 fn each_wave(steps: u32, cpus: usize, mut what: impl FnMut(&[Step])) {
     let kinds = cpus + 1;
     for number in 0..kinds.pow(steps) {
