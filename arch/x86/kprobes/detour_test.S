@@ -8,24 +8,14 @@
 #include <asm/nospec-branch.h>
 #include <asm/unwind_hints.h>
 #include "ret.h"
+#include "tests/register-macros.S"
 
 /* struct State in detour/tests.rs */
 #define S_AX	(0 * 8)
-#define S_CX	(1 * 8)
-#define S_DX	(2 * 8)
-#define S_BX	(3 * 8)
 #define S_SP	(4 * 8)
 #define S_BP	(5 * 8)
-#define S_SI	(6 * 8)
 #define S_DI	(7 * 8)
 #define S_R8	(8 * 8)
-#define S_R9	(9 * 8)
-#define S_R10	(10 * 8)
-#define S_R11	(11 * 8)
-#define S_R12	(12 * 8)
-#define S_R13	(13 * 8)
-#define S_R14	(14 * 8)
-#define S_R15	(15 * 8)
 #define S_FLAGS	(16 * 8)
 #define S_TOP	(17 * 8)
 #define S_NEXT	(18 * 8)
@@ -34,32 +24,16 @@
 
 /* void rust_kprobes_test_run(struct State *state, function) */
 SYM_FUNC_START(rust_kprobes_test_run)
-	pushq	%rbx
-	pushq	%rbp
-	pushq	%r12
-	pushq	%r13
-	pushq	%r14
-	pushq	%r15
+	PUSH_ALL CALLEE_SAVED
 	pushq	%rdi
 	pushq	%rsi
 	pushq	S_NEXT(%rdi)
 	pushq	S_TOP(%rdi)
 	pushq	S_FLAGS(%rdi)
 	popfq
-	movq	S_AX(%rdi), %rax
-	movq	S_CX(%rdi), %rcx
-	movq	S_DX(%rdi), %rdx
-	movq	S_BX(%rdi), %rbx
-	movq	S_BP(%rdi), %rbp
-	movq	S_SI(%rdi), %rsi
-	movq	S_R8(%rdi), %r8
-	movq	S_R9(%rdi), %r9
-	movq	S_R10(%rdi), %r10
-	movq	S_R11(%rdi), %r11
-	movq	S_R12(%rdi), %r12
-	movq	S_R13(%rdi), %r13
-	movq	S_R14(%rdi), %r14
-	movq	S_R15(%rdi), %r15
+	LOAD_ALL rdi, S_AX, rax, rcx, rdx, rbx
+	LOAD_ALL rdi, S_BP, rbp, rsi
+	LOAD_ALL rdi, S_R8, r8, r9, r10, r11, r12, r13, r14, r15
 	movq	S_DI(%rdi), %rdi
 	ANNOTATE_RETPOLINE_SAFE
 	call	*16(%rsp)
@@ -68,20 +42,9 @@ SYM_INNER_LABEL(rust_kprobes_test_ran, SYM_L_GLOBAL)
 	pushq	%rdi
 	/* di, flags, top, next, function, state */
 	movq	40(%rsp), %rdi
-	movq	%rax, S_AX(%rdi)
-	movq	%rcx, S_CX(%rdi)
-	movq	%rdx, S_DX(%rdi)
-	movq	%rbx, S_BX(%rdi)
-	movq	%rbp, S_BP(%rdi)
-	movq	%rsi, S_SI(%rdi)
-	movq	%r8, S_R8(%rdi)
-	movq	%r9, S_R9(%rdi)
-	movq	%r10, S_R10(%rdi)
-	movq	%r11, S_R11(%rdi)
-	movq	%r12, S_R12(%rdi)
-	movq	%r13, S_R13(%rdi)
-	movq	%r14, S_R14(%rdi)
-	movq	%r15, S_R15(%rdi)
+	STORE_ALL rdi, S_AX, rax, rcx, rdx, rbx
+	STORE_ALL rdi, S_BP, rbp, rsi
+	STORE_ALL rdi, S_R8, r8, r9, r10, r11, r12, r13, r14, r15
 	popq	%rax
 	movq	%rax, S_DI(%rdi)
 	popq	%rax
@@ -95,12 +58,7 @@ SYM_INNER_LABEL(rust_kprobes_test_ran, SYM_L_GLOBAL)
 	pushq	$0x202
 	popfq
 	addq	$16, %rsp
-	popq	%r15
-	popq	%r14
-	popq	%r13
-	popq	%r12
-	popq	%rbp
-	popq	%rbx
+	POP_ALL	CALLEE_SAVED
 	RET
 SYM_FUNC_END(rust_kprobes_test_run)
 /* Any number may be in rbp. */

@@ -12,7 +12,7 @@
 #include <asm/nops.h>
 #include <asm/nospec-branch.h>
 #include <asm/ptrace-abi.h>
-#include "registers.h"
+#include "register-macros.S"
 
 	.text
 

@@ -19,7 +19,7 @@
 #include <asm/ibt.h>
 #include <asm/nospec-branch.h>
 #include "forms.h"
-#include "registers.h"
+#include "register-macros.S"
 
 #define LOW	(-2048)
 

@@ -70,10 +70,13 @@ const struct kernel_param_ops storm_counts_ops = { .get = get_counts };
 
 bool storm_counts_are(const struct storm_count *count, int wanted)
 {
-	for (; count->name; count++)
+	for (; count->name; count++) {
+		long seen = atomic_long_read(count->count);
+
 		if (count->wanted == wanted &&
-		    !atomic_long_read(count->count) != (wanted == COUNT_NONE))
+		    (wanted == COUNT_NONE ? seen : !seen))
 			return false;
+	}
 	return true;
 }
 

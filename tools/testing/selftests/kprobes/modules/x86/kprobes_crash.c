@@ -315,14 +315,14 @@ static int posts(void)
 	err = register_at("kprobes_posts_target") ?: register_kprobe(last);
 	if (err)
 		return err;
-	pr_info("posts: registered\n");
+	pr_info("%s: registered\n", __func__);
 	READ_ONCE(call_target)();
 	unregister_kprobe(&probe);
 	unregister_kprobe(last);
 	vfree(last);
 	vm_unmap_aliases();
 	READ_ONCE(call_target)();
-	pr_info("posts: survived %d hits\n", hits);
+	pr_info("%s: survived %d hits\n", __func__, hits);
 	return 0;
 }
 
@@ -391,7 +391,7 @@ static int way_in(const char *symbol, bool label)
 	}
 	while (!is_jump(&plain) && moments--)
 		msleep(20);
-	pr_info("way_in: registered, a %s\n",
+	pr_info("%s: registered, a %s\n", __func__,
 		is_jump(&probe) ? "jump" : "breakpoint");
 	if (label) {
 		static_branch_enable(&kprobes_way_in_key);
@@ -402,8 +402,8 @@ static int way_in(const char *symbol, bool label)
 		other = kprobes_way_in_cold(1);
 		kprobes_way_in_entered(1);
 	}
-	pr_info("way_in: survived with %ld, %d hits, after %s jump\n", other,
-		hits, is_jump(&plain) ? "a" : "no");
+	pr_info("%s: survived with %ld, %d hits, after %s jump\n", __func__,
+		other, hits, is_jump(&plain) ? "a" : "no");
 	return 0;
 }
 

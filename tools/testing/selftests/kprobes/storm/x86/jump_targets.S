@@ -13,7 +13,7 @@
 #include <asm/ibt.h>
 #include <asm/nospec-branch.h>
 #include "jumps.h"
-#include "registers.h"
+#include "register-macros.S"
 
 	.text
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For assembly that runs code with registers of a test's choice: all registers
- * from a struct, and back.
+ * Macros, to be included, for tests that load all registers from a struct, run
+ * code, and store all registers back.
  */
-#ifndef KPROBES_TESTS_REGISTERS_H
-#define KPROBES_TESTS_REGISTERS_H
 
-/* What a function has to leave as it was. */
+/* The registers that a function must preserve. */
 #define CALLEE_SAVED	rbx, rbp, r12, r13, r14, r15
 
 .macro PUSH_ALL names:vararg
@@ -39,5 +37,3 @@
 	.set	offset, offset + 8
 	.endr
 .endm
-
-#endif
