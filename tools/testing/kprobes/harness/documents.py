@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """README.md and the pages: their listings and tables.
 
-Each listing says how it is known to be right, in a comment before it:
-`.. checked: HOW` in a page, `<!-- checked: HOW -->` in README. HOW is one of
+A listing holds commands of ours, or ones that install what they need. Any other
+says how it is known to be right, in a comment before it: `.. checked: HOW` in a
+page, `<!-- checked: HOW -->` in README. HOW is one of
 
 make run        `make run` shows these lines, and fails where it does not
 make module     the test of the examples shows them
-file PATH       the listing is that file, without its licence
+file PATH       that file ends with the listing
 test NAME       the test of that name shows it
-commands        commands of ours, or that install what they need
 picture         nothing is to be run: boxes and arrows
 
 A literalinclude needs no mark: it is a part of a file that the tests build.
@@ -80,7 +80,7 @@ def listings(path: Path) -> Iterator[Listing]:
                 at += 1
             text = textwrap.dedent('\n'.join(lines[first:at]))
             begin = first + len(text) - len(text.lstrip('\n'))
-            yield Listing(name_of(path), begin + 1, how,
+            yield Listing(name_of(path), begin + 1, how or 'commands',
                           text.strip('\n').split('\n'))
         else:
             continue

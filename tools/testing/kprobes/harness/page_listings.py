@@ -28,7 +28,8 @@ def _command_problem(line: str) -> str:
     if line.startswith('sudo apt-get install ') or not line.strip():
         return ''
     if not line.startswith('make '):
-        return 'no command of ours'
+        return 'no command of ours (a listing of other things says what it ' \
+            'is: see harness/documents.py)'
     given = shlex.split(line, comments=True)[1:]
     values = dict(word.split('=', 1) for word in given if '=' in word)
     asked = {word for word in given if '=' not in word}
@@ -67,13 +68,12 @@ def _listing_problem(listing: documents.Listing) -> str:
     """The reason why LISTING is not as it should be, or ''."""
     kind, _, name = listing.how.partition(' ')
     if kind == 'file':
-        _licence, text = (env.REPO / name).read_text().expandtabs().split(
-            '\n', 1)
-        return '' if listing.text == text.strip('\n').split('\n') \
-            else f'{name}: has another text'
+        text = (env.REPO / name).read_text().expandtabs().strip('\n')
+        return '' if text.split('\n')[-len(listing.text):] == listing.text \
+            else f'{name}: ends with another text'
     return '' if listing.include or kind in ('make', 'test') \
         or listing.how in ('commands', 'picture') else \
-        'nothing says how it is known: see harness/documents.py'
+        f'"{listing.how}" is not in harness/documents.py'
 
 
 def check() -> list[str]:
