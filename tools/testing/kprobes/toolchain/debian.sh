@@ -77,12 +77,13 @@ quoted() {
 	printf "'%s'" "${1//\'/\'\\\'\'}"
 }
 
-# make_once: one way to make it, from `sources`.
+# make_once [AVOIDED]: one way to make it, from `sources`. AVOIDED is text for apt.
 make_once() {
-	local hooks=()
 	# shellcheck disable=SC2016 # $1 is for the hook's shell: the root
-	[ -z "$preferences" ] || hooks+=(--setup-hook='mkdir -p "$1/etc/apt/preferences.d" && cp '"$(
-		quoted "$preferences")"' "$1/etc/apt/preferences.d/ours"')
+	local hooks=() folder='"$1/etc/apt/preferences.d'
+	# A record before another one prevails.
+	[ -z "$preferences" ] || hooks+=(--setup-hook="mkdir -p $folder\" && cp $(
+		quoted "$preferences") $folder/ours\" && echo $(quoted "$1") >$folder/avoided\"")
 	mmdebstrap --variant=minbase --mode=root --architectures=amd64 \
 		"${apt_options[@]/#/--aptopt=}" "${dpkg_options[@]/#/--dpkgopt=}" \
 		--include="${include[*]}" "${hooks[@]}" \
@@ -115,13 +116,21 @@ unfetched() {
 		sed 's|/by-hash/.*||' | sort -u | head -n 6 | paste -sd' '
 }
 
+# avoid: the versions of packages in URLs on standard input, which apt is not to
+# take: another suite may have another version.
+avoid() {
+	tr ' ' '\n' | sed -nE 's/%2b/+/g; s/%7e/~/g
+		s#.*/([^_]*)_([^_]*)_[^/]*\.deb$#\nPackage: \1\nPin: version *\2\nPin-Priority: -1#p'
+}
+
 # attempt NUMBER [SUITE...]: one way to make the root, see choose_sources. Says how it
-# ended where it failed; what it says of each way stands in the array `tried`.
+# ended where it failed; what it says of each way stands in the array `tried`. What
+# was `missing` the time before is not asked for.
 attempt() {
-	local log=$target.log status=0 missing archive=${mirrors[$1]}
+	local log=$target.log status=0 archive=${mirrors[$1]}
 	choose_sources "$@"
 	rm -rf "$target"
-	make_once >"$log" 2>&1 || status=$?
+	make_once "$(avoid <<<"$missing")" >"$log" 2>&1 || status=$?
 	[ $status != 0 ] || return 0
 	refuse_incurable "$log"
 	missing=$(unfetched "$log")
@@ -133,10 +142,11 @@ attempt() {
 }
 
 # make_debian: makes the root that the variables above tell of: from the first
-# archive; after a pause, as a mirror may be in the middle of an update; without
-# the suites it can do without; then from the other archives.
+# archive; after a pause, as a mirror may be in the middle of an update, with other
+# versions of packages that were not there; without the suites it can do without;
+# then from the other archives.
 make_debian() {
-	local number all=("${suites[@]}" "${extra_suites[@]}") tried=() everything=("${include[@]}")
+	local number all=("${suites[@]}" "${extra_suites[@]}") tried=() missing='' everything=("${include[@]}")
 	have mmdebstrap || refuse "mmdebstrap, which makes a Debian root" "none in PATH" \
 		"sudo apt-get install mmdebstrap"
 	choose_keyring
@@ -147,6 +157,7 @@ make_debian() {
 	note "$called: once more in $PAUSE s"
 	sleep "$PAUSE"
 	! attempt 0 "${all[@]}" || return 0
+	missing=
 	note "$called: without ${extra_suites[*]}${extra_include[*]:+, and so without ${extra_include[*]}}"
 	include=("${everything[@]}")
 	if attempt 0 "${suites[@]}"; then
@@ -157,6 +168,7 @@ make_debian() {
 	fi
 	include=("${everything[@]}" "${extra_include[@]}")
 	for ((number = 1; number < ${#mirrors[@]}; number++)); do
+		missing=
 		note "$called: from ${mirrors[number]}"
 		! attempt "$number" "${all[@]}" || return 0
 	done

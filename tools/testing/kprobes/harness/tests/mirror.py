@@ -31,6 +31,7 @@ STATES: dict[str, Rules] = {
     'extra-suites-stale': [
         ('/(trixie-updates|trixie-security|forky)/main/binary-', 'stale')],
     'by-hash-missing': [('/by-hash/', 'missing')],
+    'version-missing': [('/pool/.*/shellcheck_0.10', 'missing')],
     'package-missing': [('/pool/.*/flex_', 'missing')],
     'files-cut': [('/pool/.*/(flex|libllvm22|bindgen)_', 'cut')],
     'silent': [('/pool/.*/flex_', 'silent')],

@@ -167,6 +167,16 @@ class Root(Debian):
         self.assertIn(_SOURCES.replace('.gpg', '.pgp'),
                       (self.tmp / 't.log').read_text())
 
+    def test_a_missing_version_is_avoided_once(self) -> None:
+        self.program('mmdebstrap', _MMDEBSTRAP + """
+            cat t/etc/apt/preferences.d/avoided >>all
+            echo 'E: Failed to fetch http://m/f/flex_2-8%2bb4_amd64.deb  404'
+            exit 25""")
+        self.debian(_ROOT)
+        self.assertEqual(
+            (self.tmp / 'all').read_text(), '\n\nPackage: flex\n'
+            'Pin: version *2-8+b4\nPin-Priority: -1\n\n')
+
     def test_no_room_before_and_afterwards(self) -> None:
         self.program('mmdebstrap', 'mkdir t; echo 99999 >free; exit 1')
         for free, mib in (('2999999', 2929), ('3000000', 97)):
