@@ -31,13 +31,13 @@ from objects import Elf, disassembled, linked
 class Machine:
     """The words of an architecture that check-hit-path.py reads."""
 
-    # Of a branch: its mnemonic, what may stand before it, the operands if it
+    # A branch: its mnemonic, what may stand before it, the operands if it
     # is indirect, and all of it if it is by a table of its own function.
     branch: Pattern
     prefixes: Pattern
     indirect: Pattern
     table: Pattern
-    # Where the kernel's mitigations do an indirect branch, and a return.
+    # The functions in which mitigations do an indirect branch, and a return.
     thunk: Pattern
     return_thunk: Pattern
     # Entries of the hit path that only this architecture has, and those of
@@ -73,15 +73,15 @@ ROOTS = ('kprobe_fault_handler', 'kprobe_ftrace_handler', 'kprobe_fault_ip',
          'rust_kprobes_function_entered', 'arch_rethook_trampoline',
          'rust_kprobes_returned', 'rethook_find_ret_addr',
          'rust_kprobes_jprobe_hit')
-# What calls clients' handlers, which is the one thing that is not known here:
+# Functions that call clients' handlers, which alone are not known here:
 # entries that the crate's inlined functions end up in, and its files of hits.
 HANDLERS = re.compile(r'(kprobe_fault_handler'
                       r'|rust_kprobes_ftrace_(watched|changed)'
                       r'|rust_kprobes_detour_hit'
                       r'|rust_kprobes_(function_entered|returned))$'
                       r'|4life(3hit|10ftrace_hit|7returns)|3abi6ftrace6called')
-# Where the kernel dies because the hit path was hit, or because a function has
-# returned to nowhere: what follows matters no more.
+# Functions in which the kernel dies because the hit path was hit, or because a
+# function has returned to nowhere: the code after them matters no more.
 ENDS = ('rust_kprobes_hopeless', 'rust_kprobes_nowhere_to_return')
 # Not functions that a probe could be placed on, though outside the sections:
 # the static call that stands for preempt_schedule() and its notrace form. The
@@ -89,7 +89,7 @@ ENDS = ('rust_kprobes_hopeless', 'rust_kprobes_nowhere_to_return')
 # KASAN's reports are for when nothing is right any more.
 FREE = re.compile(r'__SCT__preempt_schedule(_notrace)?$|preempt_schedule_irq$'
                   r'|__asan_report_(load|store)(_n|\d+)_noabort$')
-# What may be probed, but is called from this one function: it asks for what
+# Functions that may be probed, but are called from this one: it asks for what
 # return probes have in store to be made larger, in a hit, which a probe there
 # misses; or to be freed, at the end of a call, where a probe there is hit. A
 # return probe's own calls ask for that when it was unregistered, and then it is
@@ -205,7 +205,7 @@ def walk(kernel: Kernel, roots: list[str]
     paths: dict[int | None, list[str]] = {}
     todo = []
 
-    def visit(addr, path, where):
+    def visit(addr: int, path: list[str], where: str) -> None:
         name = kernel.label(addr)
         if FREE.match(name) or path and FREE_FROM.get(path[-1]) == name:
             return

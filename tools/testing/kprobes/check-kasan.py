@@ -20,7 +20,7 @@ from objects import disassembled, linked
 
 TREE = pathlib.Path(__file__).resolve().parents[3]
 CRATE = '12rust_kprobes'
-# What comes first in the symbol of a Rust function is the crate that it is of.
+# The symbol of a Rust function begins with its crate.
 ROOT = re.compile(r'_R\w*?Cs[0-9A-Za-z]+_(?=\d)')
 REPORT = re.compile(r'__asan_report_(load|store)')
 CALL = re.compile(r'__(hw)?asan_(load|store)')
@@ -35,16 +35,16 @@ Functions = dict[str, tuple[list[str], int]]
 
 
 def functions(name: pathlib.Path) -> Functions:
-    """Of each function of an object: the names that it refers to, its accesses."""
-    found: dict = {}
+    """{function of an object: (the names that it refers to, its accesses)}."""
+    result: dict = {}
     for function, _, text in disassembled(name):
-        names, accesses = found.get(function, ([], 0))
+        names, accesses = result.get(function, ([], 0))
         if match := RELOCATION.match(text):
             names.append(match[1])
         elif not NO_ACCESS.match(text) and POINTER.search(text):
             accesses += 1
-        found[function] = names, accesses
-    return found
+        result[function] = names, accesses
+    return result
 
 
 def path(symbol: str) -> list[str]:
@@ -69,22 +69,18 @@ def file_of(symbol: str, sources: dict[str, str]) -> str | None:
     names = path(symbol)
     if 'tests' in names:
         return None
+    base = 'rust/kprobes'
     if names[:2] == ['arch', 'current']:
         base, names = BACK_END, names[2:]
-    else:
-        base = 'rust/kprobes'
-    for count in range(len(names), 0, -1):
-        stem = '/'.join([base, *names[:count]])
-        for name in (f'{stem}.rs', f'{stem}/mod.rs'):
-            if name in sources:
-                return name
-    return None
+    stems = ('/'.join([base, *names[:count]]) for count in range(len(names), 0, -1))
+    return next((name for stem in stems for name in (f'{stem}.rs', f'{stem}/mod.rs')
+                 if name in sources), None)
 
 
-def check_crate(found: Functions, sources: dict[str, str]) -> int:
+def check_crate(symbols: Functions, sources: dict[str, str]) -> int:
     """Counts by file; tells whether one has no check."""
     counts: dict[str, list[int]] = {}
-    for symbol, (names, accesses) in found.items():
+    for symbol, (names, accesses) in symbols.items():
         if name := file_of(symbol, sources):
             count = counts.setdefault(name, [0, 0, 0])
             count[0] += 1
@@ -109,8 +105,8 @@ def main() -> int:
                for path in (TREE / folder).rglob('*.rs')}
     failed = 0
     for name in linked(sys.argv[1:]):
-        found = functions(name)
-        names = {name for names, _ in found.values() for name in names}
+        symbols = functions(name)
+        names = {name for names, _ in symbols.values() for name in names}
         called = sorted(filter(CALL.match, names))
         if called:
             print(f'{name}: expected no call of KASAN for an access, '
@@ -122,8 +118,8 @@ def main() -> int:
         if not any(map(REPORT.match, names)):
             print(f'{name}: expected checks of KASAN, found none')
             failed = 1
-        if any(ROOT.match(symbol) for symbol in found):
-            failed |= check_crate(found, sources)
+        if any(ROOT.match(symbol) for symbol in symbols):
+            failed |= check_crate(symbols, sources)
     return failed
 
 

@@ -62,7 +62,7 @@ FORBIDS_UNSAFE = re.compile(r'/(model|shared|slot|pool|table|isa)/mod\.rs$'
                             r'|^rust/kprobes/life\.rs$')
 NAMED = re.compile(r'(?<![\w:])(crate::[a-z_]+|(?:kernel|alloc|std|pin_init)(?=::)'
                    r'|bindings(?=::)|super::super)|kernel::(bindings)|^[ \t]*(bindings),', re.M)
-# What no line of code may have, and what is expected; of all, of tests as well.
+# Patterns that no line of code may have, and the rule they break; tests included.
 CONFIG = r'CONFIG_|cfg[a-z_]*\(.*target_', 'no configuration in pure code (it arrives as a value)'
 PANIC = r'\.unwrap\(\)|\.expect\(|panic!\(|unreachable!\(', 'no way to panic (say Refusal)'
 PATH = r'#\[path|path *=', '#[path] in rust/kprobes/arch.rs only'

@@ -15,7 +15,7 @@ _SECTION = re.compile(r'\s*\[ *\d+\] (\S+)\s+(\w+)\s+([0-9a-f]+) ([0-9a-f]+) '
 _SYMBOL = re.compile(r'\s*\d+: ([0-9a-f]+)\s+(\w+) (\w+)\s.* (\S+)$')
 
 
-def output(*command) -> str:
+def output(*command: object) -> str:
     """The output of COMMAND."""
     return subprocess.run(list(map(str, command)), check=True, text=True,
                           capture_output=True).stdout
@@ -37,7 +37,7 @@ def linked(names: list[str]) -> Iterator[pathlib.Path]:
 class Elf:
     """The sections and symbols of an ELF file, of any class and byte order."""
 
-    def __init__(self, name) -> None:
+    def __init__(self, name: str | pathlib.Path) -> None:
         self.name = name
         with open(name, 'rb') as file:
             self.data = file.read()
@@ -66,12 +66,12 @@ class Elf:
             if kind == 'PROGBITS' and address \
                     and address <= start and end <= address + size:
                 at = offset + start - address
-                return tuple(one for one, in struct.iter_unpack(
+                return tuple(word for word, in struct.iter_unpack(
                     self.order + self.word, self.data[at:at + end - start]))
         return ()
 
 
-def disassembled(name, *options: str) -> Iterator[tuple[str, int, str]]:
+def disassembled(name: str | pathlib.Path, *options: str) -> Iterator[tuple[str, int, str]]:
     """Function, address and text of each instruction, and each relocation."""
     function = ''
     for line in output('llvm-objdump', '-dr', '--no-show-raw-insn',

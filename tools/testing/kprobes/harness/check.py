@@ -37,9 +37,9 @@ def _run(name: str, command: list, cwd: Path = env.REPO,
     log = env.LOGS / f'check-{name}.log'
     status = procs.run(command, log, cwd=cwd, extra=extra)
     # The first line is the command, which may name a hundred files.
-    said = log.read_text(errors='replace').splitlines()[1:]
+    lines = log.read_text(errors='replace').splitlines()[1:]
     return verdict(f'check.{name}', '\n'.join(
-        said[-30:] or [f'exit status {status}']) if status else '',
+        lines[-30:] or [f'exit status {status}']) if status else '',
         env.host(log))
 
 
@@ -56,26 +56,26 @@ def _spdx(paths: list[Path]) -> Result:
         if missing else []))
 
 
-def _of_guest() -> list[Path]:
+def _guest_scripts() -> list[Path]:
     """The scripts that busybox's shell runs."""
     return sorted([*guest.scripts(),
                    *(env.KPROBES / 'examples').rglob('*.sh'),
                    env.KPROBES / 'guest/init'])
 
 
-def _of_clients() -> list[Path]:
+def _client_cases() -> list[Path]:
     """The cases of make test-clients: a shell that ends at the first failure
     sources them behind another file."""
     return sorted((env.KPROBES / 'clients').glob('*/*.sh'))
 
 
-def _shell(paths: list[Path]) -> list[Path]:
+def _shell_scripts(paths: list[Path]) -> list[Path]:
     """The other shell scripts."""
     def is_script(path: Path) -> bool:
         with open(path, 'rb') as data:
             return path.suffix == '.sh' or data.read(11).startswith(
                 (b'#!/bin/bash', b'#!/bin/sh'))
-    others = {*_of_guest(), *_of_clients()}
+    others = {*_guest_scripts(), *_client_cases()}
     return [path for path in paths if path not in others and is_script(path)]
 
 
@@ -96,14 +96,14 @@ def _checks() -> Iterator[Result]:
         yield _run('opcodes', ['python3', '-B', generator, '--check'])
     yield _run('unsafe', ['python3', kprobes / 'check-unsafe.py'])
     progress.say(procs.tail(env.LOGS / 'check-unsafe.log', 2))
-    yield _run('shell', ['shellcheck', '-x', '-P', env.REPO, *_shell(paths)])
+    yield _run('shell', ['shellcheck', '-x', '-P', env.REPO, *_shell_scripts(paths)])
     yield _run('guest-shell', [
         'shellcheck', '-s', 'dash', '-e',
-        'SC1091,SC2154,SC2034,SC2086,SC2016,SC2164', *_of_guest()])
+        'SC1091,SC2154,SC2034,SC2086,SC2016,SC2164', *_guest_scripts()])
     yield _run('clients-shell', [
         'shellcheck', '-s', 'bash', '-e',
         'SC2154,SC2034,SC2086,SC2016,SC2164,SC2103,SC2094,SC2001',
-        *_of_clients()])
+        *_client_cases()])
     yield _run('pyflakes', ['python3', '-m', 'pyflakes', *python])
     yield _run('pycodestyle', ['python3', '-m', 'pycodestyle',
                                '--max-line-length=100', *python])
@@ -115,10 +115,10 @@ def run() -> list[Result]:
     """All checks, as results."""
     # Two at once would write the same logs.
     with procs.turn(env.WORK / 'check.lock', 'this checkout', 'checks'):
-        return _all()
+        return _run_all()
 
 
-def _all() -> list[Result]:
+def _run_all() -> list[Result]:
     results = []
     with progress.Stage('check', 1) as stage:
         stage.expected = 13

@@ -3,7 +3,9 @@
 
 import re
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import compilefail
 import complaints
@@ -15,13 +17,13 @@ from kernel import Built
 from ktap import Result, verdict
 
 
-def _call(name, command, **options):
+def _run(name: str, command: Iterable, **options: Any) -> tuple[Path, int]:
     log = env.LOGS / f'check-kernel-{name}.log'
     status = procs.run(command, log, **options)
     return log, status
 
 
-def _result(name, log, status):
+def _result(name: str, log: Path, status: int) -> Result:
     return Result(f'check-kernel.{name}', 'fail' if status else 'pass',
                   procs.tail(log, 20) if status else '', env.host(log))
 
@@ -30,7 +32,7 @@ _CFG = 'include/generated/rustc_cfg'
 _TESTS = '--cfg=CONFIG_RUST_KPROBES_KUNIT_TEST'
 
 
-def _as_clippy(built, saved, folder):
+def _as_clippy(built: Built, saved: str, folder: str) -> str:
     """The command of a crate's build, as that of clippy.
 
     It is the SAVED command with clippy's driver in rustc's place, which is
@@ -39,12 +41,13 @@ def _as_clippy(built, saved, folder):
     """
     line = (built.obj / saved).read_text().splitlines()[0].split(':=', 1)[1]
     words = re.sub(r'--(out-dir|emit)[ =]\S+', '', line.split(' ;')[0])
-    words, found = re.subn(r' \S*rustc ', ' clippy-driver ', words, count=1)
-    return f'{words} --emit=metadata --out-dir {folder}' if found \
+    words, replaced = re.subn(r' \S*rustc ', ' clippy-driver ', words, count=1)
+    return f'{words} --emit=metadata --out-dir {folder}' if replaced \
         else f'echo no rustc in the saved command {saved}; false'
 
 
-def _asked(built, name, saved, tests=True, flags=''):
+def _run_clippy(built: Built, name: str, saved: str, tests: bool = True,
+                flags: str = '') -> tuple[Path, int]:
     """The log of clippy on a crate, compiled as the kernel build does; status.
 
     Without its TESTS, as everybody else has it, there may be what nobody uses.
@@ -57,32 +60,31 @@ def _asked(built, name, saved, tests=True, flags=''):
             plain.write_text('\n'.join(
                 line for line in cfg if not line.startswith(_TESTS)))
             words = re.sub(rf'@\S*{_CFG}', f'@{plain}', words)
-        return _call(name, ['sh', '-c', f'{words} {flags}'], cwd=built.obj,
-                     extra={'CLIPPY_CONF_DIR': str(built.tree),
-                            'RUSTC_BOOTSTRAP': '1'})
+        return _run(name, ['sh', '-c', f'{words} {flags}'], cwd=built.obj,
+                    extra={'CLIPPY_CONF_DIR': str(built.tree),
+                           'RUSTC_BOOTSTRAP': '1'})
 
 
-def _clippy(built, name='clippy', tests=True):
+def _clippy(built: Built, name: str = 'clippy', tests: bool = True) -> Result:
     """Our crate: not a warning."""
-    return _result(name, *_asked(
+    return _result(name, *_run_clippy(
         built, name, 'rust/kprobes/.rust_kprobes.o.cmd', tests, '-Dwarnings'))
 
 
-def _clippy_among(built, name, saved):
+def _clippy_among(built: Built, name: str, saved: str) -> Result:
     """Our files in a crate that is the kernel's: not a warning about them."""
-    log, status = _asked(built, name, saved)
-    found = complaints.of_rust(log.read_text(errors='replace'),
-                               complaints.names())
-    if status and not found:
+    log, status = _run_clippy(built, name, saved)
+    ours = complaints.of_rust(log.read_text(errors='replace'), complaints.names())
+    if status and not ours:
         return _result(name, log, status)
-    return verdict(f'check-kernel.{name}', '\n'.join(found), env.host(log))
+    return verdict(f'check-kernel.{name}', '\n'.join(ours), env.host(log))
 
 
 # Flags that crates must agree on to be used together.
 _AGREED = re.compile(r'-Z(sanitizer|retpoline|indirect-branch-cs-prefix)|-Cpanic=')
 
 
-def rustdoc(built, out=None):
+def rustdoc(built: Built, out: Path | None = None) -> Result:
     """Our crate's pages, private items included, in OUT: without a warning."""
     saved = built.obj / 'rust/kprobes/.rust_kprobes.o.cmd'
     words = saved.read_text().splitlines()[0].split()
@@ -101,7 +103,7 @@ def rustdoc(built, out=None):
              f'@{built.obj}/include/generated/rustc_cfg',
              f'--target={built.obj}/scripts/target.json',
              '-o', out or env.WORK / 'rustdoc']
-    log, status = _call(
+    log, status = _run(
         'rustdoc', ['rustdoc', *flags,
                     built.tree / 'rust/kprobes/rust_kprobes.rs'],
         extra={'RUSTC_BOOTSTRAP': '1', 'OBJTREE': str(built.obj)},
@@ -109,27 +111,24 @@ def rustdoc(built, out=None):
     return _result('rustdoc', log, status)
 
 
-def _objects(built):
+def _objects(built: Built) -> list[Path]:
     """The folders of ours that put objects into BUILT."""
-    found = [built.obj / 'rust/kprobes']
-    for archive in sorted(built.obj.glob('arch/*/kprobes/built-in.a')):
-        # Kbuild makes an archive for each folder; these are of nothing.
-        if archive.read_bytes() not in (b'!<thin>\n', b'!<arch>\n'):
-            found.append(archive.parent)
-    return found
+    # Kbuild makes an archive for each folder; these are empty.
+    return [built.obj / 'rust/kprobes', *(
+        archive.parent for archive in sorted(built.obj.glob('arch/*/kprobes/built-in.a'))
+        if archive.read_bytes() not in (b'!<thin>\n', b'!<arch>\n'))]
 
 
-def _script(name: str, script: str, *words) -> Result:
+def _script(name: str, script: str, *words: object) -> Result:
     """The result of a SCRIPT beside the harness."""
-    return _result(name, *_call(
+    return _result(name, *_run(
         name, ['python3', env.KPROBES / script, *words]))
 
 
 def _rethook(built: Built) -> Result:
-    """Who else uses return hooks finds what it calls."""
-    wrong = rethooks.troubles(built.tree, built.machine.folder,
-                              rethooks.symbols(built))
-    return verdict('check-kernel.rethook', '; '.join(wrong))
+    """The kernel has what other users of return hooks call."""
+    return verdict('check-kernel.rethook', '; '.join(rethooks.troubles(
+        built.tree, built.machine.folder, rethooks.symbols(built))))
 
 
 def run(built: Built, neutral: bool = True) -> list[Result]:

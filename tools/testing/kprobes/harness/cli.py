@@ -7,8 +7,9 @@ import os
 import shutil
 import signal
 import sys
+from types import FrameType
 from typing import NoReturn
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import bench as cost
 import checkkernel
@@ -39,7 +40,7 @@ def _kernel(impl: str = '') -> kernel.Built:
     return kernel.build(arch, impl or variables.impl(arch))
 
 
-def _shown() -> tuple[str, str]:
+def _arch_and_impl() -> tuple[str, str]:
     """(architecture, implementation) for somebody to look at; says which."""
     arch = variables.arch()
     impl = variables.shown(arch)
@@ -51,12 +52,12 @@ def _shown() -> tuple[str, str]:
 
 def run() -> int:
     """make run"""
-    arch, impl = _shown()
+    arch, impl = _arch_and_impl()
     return demo.run(kernel.build(arch, impl), guests.job('run', impl))
 
 
 def _shell() -> int:
-    arch, impl = _shown()
+    arch, impl = _arch_and_impl()
     built = kernel.build(arch, impl)
     image = guest.initramfs(built, 'shell', guests.job('shell', impl),
                             guests.samples(built))
@@ -78,7 +79,7 @@ def _kernel_only() -> int:
 
 
 def _module() -> int:
-    modules.run(kernel.build(*_shown()), env.MODULE,
+    modules.run(kernel.build(*_arch_and_impl()), env.MODULE,
                 os.environ.get('ARGS', ''))
     return 0
 
@@ -100,25 +101,26 @@ def _test_all() -> int:
     return matrix.run()
 
 
-def _client_tests() -> list[Result]:
+def client_tests() -> list[Result]:
+    """The tests of make test-clients."""
     impls = [variables.impl('x86_64')] if os.environ.get('IMPL') \
         else ['c', 'rust']
     words = os.environ.get('ARGS', '')
-    found = clients.tests(impls, words)
+    outcomes = clients.tests(impls, words)
     if len(impls) == 2 and not words:
-        found += results.vanished('programs', found)
-    return found
+        outcomes += results.vanished('programs', outcomes)
+    return outcomes
 
 
-def _of_a_guest(part: str) -> list[Result]:
+def _guest_tests(part: str) -> list[Result]:
     built = _kernel()
     if test := os.environ.get('TEST'):
         return guests.chosen(built, part, test)
-    found = [leaf for _, boot in guests.boots(built, guests.modules(built))
-             for leaf in boot()]
-    return [leaf for leaf in found if leaf.status == 'fail'
-            or results.of_kunit(leaf.name) == (part == 'kunit')
-            ] + results.vanished(part, found, built.name)
+    outcomes = [outcome for _, boot in guests.boots(built, guests.modules(built))
+                for outcome in boot()]
+    return [outcome for outcome in outcomes if outcome.status == 'fail'
+            or results.of_kunit(outcome.name) == (part == 'kunit')
+            ] + results.vanished(part, outcomes, built.name)
 
 
 def _storm() -> list[Result]:
@@ -126,17 +128,17 @@ def _storm() -> list[Result]:
     return guests.storm(built, guests.modules(built), *variables.storm())
 
 
-# What each command that tests finds.
+# Each command that tests, and the function that returns its results.
 _TESTS: dict[str, Callable[[], list[Result]]] = {
     'check': lambda: maketest.checks(),
     'host-test': lambda: maketest.host_tests(),
     'host-fuzz': host.fuzz,
     'host-miri': host.miri, 'storm': _storm, 'coverage': coverage.run,
-    'kunit': lambda: _of_a_guest('kunit'),
-    'selftest': lambda: _of_a_guest('guest'),
+    'kunit': lambda: _guest_tests('kunit'),
+    'selftest': lambda: _guest_tests('guest'),
     'check-kernel': lambda: checkkernel.run(_kernel('rust')),
     'docs': lambda: pages.run(lambda: _kernel('rust')),
-    'test-clients': _client_tests}
+    'test-clients': client_tests}
 
 
 def tests(name: str) -> int:
@@ -154,7 +156,7 @@ _LOCKS = (('lock', 'commands'), ('check.lock', 'checks'),
 
 
 @contextlib.contextmanager
-def _nobody_else():
+def _all_locks() -> Iterator[None]:
     """Wait for all that work in this checkout's part of the cache.
 
     The one lock that this command has already is left out. Where nobody has
@@ -163,17 +165,17 @@ def _nobody_else():
     with contextlib.ExitStack() as stack:
         for folder in (env.WORK, env.WORK / 'ksrc'):
             folder.mkdir(exist_ok=True)
-            for name, whose in _LOCKS:
+            for name, holders in _LOCKS:
                 if (folder, name) != (env.WORK, 'lock'):
                     stack.enter_context(procs.turn(
-                        folder / name, f'this checkout ({whose})',
+                        folder / name, f'this checkout ({holders})',
                         'make clean'))
         yield
 
 
 def clean() -> int:
     """make clean"""
-    with _nobody_else():
+    with _all_locks():
         for name in ('build', 'coverage', 'docs', 'host', 'host-miri', 'logs',
                      'modules', 'series', 'rustdoc', 'stap',
                      'bpf'):
@@ -189,10 +191,10 @@ def clean() -> int:
     return 0
 
 
-def _turn(name):
+def _turn(name: str) -> contextlib.AbstractContextManager[None]:
     """One command at a time in one checkout; the next one waits."""
-    # What needs no kernel tree goes on beside a build; it has locks of its
-    # own for what two of them would both write.
+    # Commands that need no kernel tree run beside a build. They lock what
+    # two of them would both write.
     if name in ('check', 'host-test', 'apply'):
         return contextlib.nullcontext()
     return procs.turn(env.WORK / 'lock', 'this checkout', f'make {name}')
@@ -207,13 +209,13 @@ def end(status: int) -> NoReturn:
     os._exit(status)
 
 
-def _listen() -> None:
+def _catch_signals() -> None:
     """Have each signal that asks for an end bring it.
 
     A shell starts background processes with SIGINT ignored, and process 1 of
     a namespace ignores each signal without a handler.
     """
-    def interrupted(number, _):
+    def interrupted(number: int, _: FrameType | None) -> None:
         if number == signal.SIGINT:
             os.write(2, b'\nkprobes: interrupted; the same command goes on '
                      b'from here\n')
@@ -234,26 +236,30 @@ _COMMANDS: dict[str, Callable[[], int]] = {
     'bench': bench, 'bench-quick': bench_quick, 'series': series.run,
     'clean': clean,
     'apply': lambda: overlay.apply(remove=bool(os.environ.get('UNDO')))}
-# Those whose last line counts, however they end.
+# Commands that end with a line of counts, however they end.
 _COUNTING = ('test', 'test-all', *_TESTS)
 
 
 def main() -> int:
     """Run the command that the Makefile named; the exit status."""
-    _listen()
+    _catch_signals()
     if len(sys.argv) > 2 and sys.argv[1] == 'exec':
         os.execvp(sys.argv[2], sys.argv[2:])
     name = sys.argv[1] if len(sys.argv) > 1 else ''
     if name not in _COUNTING:
         return _command(name)
-    ended = []
-    early = results.attempt(name, lambda: ended.append(_command(name)) or [])
-    if early or ended == [2]:
+    statuses: list[int] = []
+
+    def run_command() -> list[Result]:
+        statuses.append(_command(name))
+        return []
+    early = results.attempt(name, run_command)
+    if early or statuses == [2]:
         # It has not come to its own last line.
         progress.summary()
         print('0 passed, 1 failed, 0 skipped', flush=True)
         return 2
-    return ended[0]
+    return statuses[0]
 
 
 def _command(name: str) -> int:
@@ -266,7 +272,7 @@ def _command(name: str) -> int:
         variables.check(name)
         with _turn(name):
             status = _COMMANDS[name]()
-            # Where the command has not done so before its last line.
+            # Prints nothing if the command has done so before its last line.
             progress.summary()
             return status
     except env.Refusal as refusal:

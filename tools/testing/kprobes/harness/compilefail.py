@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the compiler must refuse, and in which words.
+"""Modules that the compiler must refuse, and in which words.
 
 Each file in compile_fail/ is a module's source. Without --cfg refused it
 compiles, with it it does not. Its head says how:
@@ -21,7 +21,7 @@ from pathlib import Path
 import env
 import procs
 from kernel import Built
-from ktap import Result
+from ktap import Result, verdict
 
 FOLDER = env.KPROBES / 'compile_fail'
 _ERROR = re.compile(r'^error(?:\[E\d+\])?: .*', re.M)
@@ -33,24 +33,24 @@ def expected(text: str) -> tuple[set[str], list[str], str]:
     """(errors, what is said, what to emit) of a file's head."""
     head = [line[4:] for line in text.split('\n') if line.startswith('//! ')]
 
-    def those(key: str) -> list[str]:
+    def values(key: str) -> list[str]:
         return [line[len(key):] for line in head if line.startswith(key)]
-    return ({line for line in head if _ERROR.match(line)}, those('says: '),
-            ''.join(those('emit: ')) or 'metadata')
+    return ({line for line in head if _ERROR.match(line)}, values('says: '),
+            ''.join(values('emit: ')) or 'metadata')
 
 
 def judge(errors: set[str], says: list[str], output: str) -> list[str]:
-    """What is wrong with the compiler's OUTPUT; nothing if it is as expected."""
-    said = {line for line in _ERROR.findall(output) if not _SUM.match(line)}
-    wrong = [f'not said: {line}' for line in sorted(errors - said)]
-    wrong += [f'not expected: {line}' for line in sorted(said - errors)]
-    wrong += [f'not said: {text}' for text in dict.fromkeys(says)
-              if output.count(text) < says.count(text)]
-    return wrong
+    """The mismatches of the compiler's OUTPUT with its file's head."""
+    actual = {line for line in _ERROR.findall(output) if not _SUM.match(line)}
+    mismatches = [f'not said: {line}' for line in sorted(errors - actual)]
+    mismatches += [f'not expected: {line}' for line in sorted(actual - errors)]
+    mismatches += [f'not said: {text}' for text in dict.fromkeys(says)
+                   if output.count(text) < says.count(text)]
+    return mismatches
 
 
 def flags(built: Built) -> str:
-    """What crates are compiled with outside of rust/, without names."""
+    """The flags of crates outside of rust/, without names."""
     saved = built.obj / 'rust/kprobes/.rust_kprobes.o.cmd'
     line = saved.read_text().splitlines()[0].split(':=', 1)[1]
     words = line.split(' ;')[0]
@@ -72,7 +72,7 @@ def _compile(built: Built, path: Path, kind: str, refused: bool,
 
 
 def _try(built: Built, path: Path, folder: str) -> list[str]:
-    """What is wrong with the file PATH."""
+    """The mismatches of the file PATH."""
     errors, says, kind = expected(path.read_text())
     if not errors or not says:
         return ['its head names no error, or nothing that is said']
@@ -82,17 +82,13 @@ def _try(built: Built, path: Path, folder: str) -> list[str]:
     status, output = _compile(built, path, kind, True, folder)
     if not status:
         return ['it compiles']
-    wrong = judge(errors, says, output)
-    return wrong + [output[:2000]] if wrong else []
+    mismatches = judge(errors, says, output)
+    return mismatches + [output[:2000]] if mismatches else []
 
 
 def tests(built: Built) -> list[Result]:
     """A result for each file."""
-    results = []
     with tempfile.TemporaryDirectory() as folder:
-        for path in sorted(FOLDER.glob('*.rs')):
-            wrong = _try(built, path, folder)
-            results.append(Result(f'check-kernel.compile-fail.{path.stem}',
-                                  'fail' if wrong else 'pass',
-                                  '\n'.join(wrong)))
-    return results
+        return [verdict(f'check-kernel.compile-fail.{path.stem}',
+                        '\n'.join(_try(built, path, folder)))
+                for path in sorted(FOLDER.glob('*.rs'))]

@@ -23,7 +23,7 @@ def names() -> set[str]:
 
 
 def of_rust(text: str, known: set[str]) -> list[str]:
-    """Those in TEXT, which rustc or rustdoc prints, about the files KNOWN."""
+    """The complaints in TEXT, of rustc or rustdoc, about the files KNOWN."""
     complaints, words = [], ''
     for line in text.splitlines():
         if _WORDS.match(line):

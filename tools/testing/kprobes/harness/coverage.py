@@ -11,7 +11,6 @@ becomes of them must be what was said.
 import os
 import random
 import re
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterable
@@ -39,10 +38,10 @@ APART = 32
 # Probes of a round, and of one of refusals, of which the last 32 are kept.
 ROUND = 200
 REFUSED_ROUND = 30
-# Where the kernel is in memory, without KASLR.
+# The address of the kernel in memory, without KASLR.
 _BASE = 0xffffffff80000000
 
-# Where C is wrong to put a jump: the middle of the jump would be run, or read;
+# Reasons why C must not put a jump there: its middle would be run, or read;
 # the wait would be for the next interrupt; the breakpoint's second trap would
 # be without the CPU's data.
 UNSOUND = frozenset((
@@ -107,8 +106,8 @@ def is_unsound(place: Place) -> bool:
     return place.c == 'jump' and _reason(place.rust) in UNSOUND
 
 
-def _reason(said: str) -> str:
-    return said.partition(': ')[2]
+def _reason(fate: str) -> str:
+    return fate.partition(': ')[2]
 
 
 def lost(places: list[Place]) -> dict[str, list[Place]]:
@@ -140,19 +139,19 @@ def draw(places: list[Place], impl: str, seed: int
             apart.append(place)
     chosen = sorted(chance.sample(apart, min(DRAWN, len(apart))),
                     key=lambda place: place.at)
-    out = [place for place in chosen if impl == 'c' and is_deadly(place)]
-    left = frozenset(out)
-    return [place for place in chosen if place not in left], out
+    left_out = [place for place in chosen if impl == 'c' and is_deadly(place)]
+    excluded = frozenset(left_out)
+    return [place for place in chosen if place not in excluded], left_out
 
 
 def rounds(places: list[Place], impl: str) -> list[list[Place]]:
     """PLACES as lists, each of them from all over the kernel."""
     lists = []
     for wanted, most in ((False, ROUND), (True, REFUSED_ROUND)):
-        those = [place for place in places
-                 if place.fate(impl).startswith('refused: ') == wanted]
-        number = -(-len(those) // most)
-        lists += [those[first::number] for first in range(number)]
+        chosen = [place for place in places
+                  if place.fate(impl).startswith('refused: ') == wanted]
+        number = -(-len(chosen) // most)
+        lists += [chosen[first::number] for first in range(number)]
     return lists
 
 
@@ -162,13 +161,18 @@ _AT = re.compile(r'coverage: (at|after) ([0-9a-f]+) (-?\d+) (\w+)$')
 _SHOWN = re.compile(r'coverage: (refused|stays) \S+?\+(0x[0-9a-f]+)/0x\w+'
                     r'(?: \[\w+\])?  (?:-?\d+  )?(.*)$')
 
+# The state of a place with a probe, and the offset and reason in debugfs.
+Answer = tuple[str, int | None, str]
+
 
 class Heard:
     """The answers of the guest in its rounds."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        self.answers, self.troubles, self.ended = {}, [], False
-        self.unrestored = {}
+        self.answers: dict[int, Answer] = {}
+        self.troubles: list[str] = []
+        self.unrestored: dict[int, str] = {}
+        self.ended = False
         self._begin()
         for line in lines:
             if match := _AT.match(line):
@@ -188,10 +192,11 @@ class Heard:
                 self.ended = True
 
     def _begin(self) -> None:
-        self._round, self._shown = [], {'refused': [], 'stays': []}
+        self._round: list[tuple[int, int, str]] = []
+        self._shown: dict[str, list[tuple[int, str]]] = {'refused': [], 'stays': []}
 
     def _end(self) -> None:
-        """A round is over: which reason is whose?"""
+        """A round is over: give each place its reason."""
         refused = [at for at, error, _ in self._round if error]
         stays = sorted(at for at, error, now in self._round
                        if not error and now == 'breakpoint')
@@ -205,13 +210,13 @@ class Heard:
         self._begin()
 
 
-def _agrees(place, impl, answer):
-    """Is ANSWER what was said of PLACE?"""
+def _agrees(place: Place, impl: str, answer: Answer) -> bool:
+    """Is ANSWER what the host test said of PLACE?"""
     kind, offset, why = answer
-    said, _, reason = place.fate(impl).partition(': ')
-    if kind.split(' ')[0] != said:
+    expected, _, reason = place.fate(impl).partition(': ')
+    if kind.split(' ')[0] != expected:
         return False
-    if impl == 'c' or said in ('jump', 'ftrace'):
+    if impl == 'c' or expected in ('jump', 'ftrace'):
         return True
     return offset == int(place.symbol.rpartition('+')[2], 16) \
         and (why == reason or why.startswith(f'{reason}: '))
@@ -220,27 +225,27 @@ def _agrees(place, impl, answer):
 def disagreements(places: list[Place], impl: str, heard: Heard
                   ) -> list[str]:
     """The answers that differ from what the host test said: texts."""
-    found = list(heard.troubles)
+    mismatches = list(heard.troubles)
     if not heard.ended:
-        found.append('the guest has not come to the end of its rounds')
+        mismatches.append('the guest has not come to the end of its rounds')
     for place in places:
         answer = heard.answers.get(place.at)
         if answer is None:
-            found.append(f'{place}: it was not tried')
+            mismatches.append(f'{place}: it was not tried')
         elif not _agrees(place, impl, answer):
             kind, offset, why = answer
-            found.append(f'{place}: said was "{place.fate(impl)}", found '
-                         f'"{kind}" {why or "without a reason"}')
-    return found
+            mismatches.append(f'{place}: said was "{place.fate(impl)}", found '
+                              f'"{kind}" {why or "without a reason"}')
+    return mismatches
 
 
 def table(places: list[Place], impl: str) -> list[str]:
     """Lines that count what is said of PLACES with IMPL."""
     counts = Counter(place.fate(impl) for place in places)
-    return [f'{number:10,} {said}'
+    return [f'{number:10,} {fate}'
             for kind in ('jump', 'ftrace', 'breakpoint', 'refused')
-            for said, number in counts.most_common()
-            if said.partition(':')[0] == kind]
+            for fate, number in counts.most_common()
+            if fate.partition(':')[0] == kind]
 
 
 def _memory(built: Built) -> Path:
@@ -253,9 +258,8 @@ def _memory(built: Built) -> Path:
         at, _, name = line.split(' ')
         symbols[name] = int(at, 16)
     start, end = symbols['_text'], symbols['__init_begin']
-    monitor = Path(tempfile.mkdtemp()) / 'monitor'
 
-    def heard(line):
+    def heard(line: str) -> None:
         stage.tick(line)
         if line == 'coverage: still':
             for words in ('stop', f'pmemsave {start - _BASE:#x} '
@@ -263,14 +267,12 @@ def _memory(built: Built) -> Path:
                 qemu.tell_monitor(monitor, words)
     image = guest.initramfs(built, 'coverage-image',
                             guests.job('coverage-image', built.impl))
-    with progress.Stage(f'memory of {built.name}', 0.5) as stage:
-        try:
-            qemu.boot(built, image, name='coverage-image', on_line=heard,
-                      cmdline='kunit.enable=0',
-                      extra=['-monitor',
-                             f'unix:{monitor},server=on,wait=off'])
-        finally:
-            shutil.rmtree(monitor.parent)
+    with tempfile.TemporaryDirectory() as folder, \
+            progress.Stage(f'memory of {built.name}', 0.5) as stage:
+        monitor = Path(folder) / 'monitor'
+        qemu.boot(built, image, name='coverage-image', on_line=heard,
+                  cmdline='kunit.enable=0',
+                  extra=['-monitor', f'unix:{monitor},server=on,wait=off'])
     if not path.exists() or path.stat().st_size != end - start:
         raise env.Refusal(f'{end - start} bytes of the memory of '
                           f'{built.name}', 'QEMU has not written them',
@@ -278,13 +280,13 @@ def _memory(built: Built) -> Path:
     return path
 
 
-def _said(built: Built, memory: Path) -> list[Place]:
+def _predicted(built: Built, memory: Path) -> list[Place]:
     """The host test's word on each instruction of BUILT."""
     out = memory.with_suffix('.txt')
     out.unlink(missing_ok=True)
-    found = host.booted([(built.obj / 'vmlinux', memory, out)])
-    failed = [result.reason for result in found if result.status != 'pass']
-    if failed or not found or not out.exists():
+    outcomes = host.booted([(built.obj / 'vmlinux', memory, out)])
+    failed = [outcome.reason for outcome in outcomes if outcome.status != 'pass']
+    if failed or not outcomes or not out.exists():
         raise env.Refusal('the host test to judge each instruction',
                           failed[0] if failed else 'it did not run',
                           f'see {env.host(env.LOGS / "coverage-rust.log")}')
@@ -307,14 +309,14 @@ def _register(built: Built, places: list[Place]) -> qemu.Console:
                         1 if built.impl == 'rust' else 3) as stage:
         stage.expected = len(files)
 
-        def heard(line):
+        def heard(line: str) -> None:
             if line.startswith('coverage: round '):
                 stage.tick(line)
         return qemu.boot(built, image, name='coverage', on_line=heard,
                          force='tcg', cmdline='kunit.enable=0', timeout=900)
 
 
-def _judged(name: str, places: list[Place], where: str) -> list[Result]:
+def _count_results(name: str, places: list[Place], where: str) -> list[Result]:
     """The Results of counting; the counts are printed."""
     progress.say(f'\n{name}: {len(places):,} instructions')
     for impl in env.IMPLS:
@@ -324,22 +326,22 @@ def _judged(name: str, places: list[Place], where: str) -> list[Result]:
     ratio = ours / theirs if theirs else 0
     told = f'{ours:,} jumps are {ratio:.3f} times C\'s {theirs:,}'
     progress.say(f'{name}: of {len(places):,} {told}')
-    wrongly = []
-    for why, those in sorted(lost(places).items(),
+    losses = []
+    for why, alone in sorted(lost(places).items(),
                              key=lambda pair: -len(pair[1])):
-        progress.say(f'{name}: {len(those):,} are C\'s alone: {why}: '
+        progress.say(f'{name}: {len(alone):,} are C\'s alone: {why}: '
                      + ('C is wrong' if why in UNSOUND else 'LOST'))
         if why not in UNSOUND:
-            wrongly += [f'{place}: {why}' for place in those]
+            losses += [f'{place}: {why}' for place in alone]
     return [verdict(f'{where}.ratio', '' if ratio >= RATIO else
                     f'{told}, and not {RATIO} times'),
-            verdict(f'{where}.nothing_lost', '; '.join(wrongly[:5]))]
+            verdict(f'{where}.nothing_lost', '; '.join(losses[:5]))]
 
 
-def _registered(built: Built, places: list[Place], where: str, seed: int
-                ) -> list[Result]:
+def _register_results(built: Built, places: list[Place], where: str, seed: int
+                      ) -> list[Result]:
     """The Results of registering."""
-    chosen, out = draw(places, built.impl, seed)
+    chosen, left_out = draw(places, built.impl, seed)
     try:
         console = _register(built, chosen)
     except qemu.Died as died:
@@ -347,17 +349,17 @@ def _registered(built: Built, places: list[Place], where: str, seed: int
         return [Result(f'{where}.boot', 'fail', died.found.split('\n')[0],
                        died.log)]
     heard = Heard(console.lines)
-    wrong = disagreements(chosen, built.impl, heard)
+    mismatches = disagreements(chosen, built.impl, heard)
     names = {place.at: str(place) for place in chosen}
-    progress.say(f'{built.name}: {len(chosen):,} of {len(chosen) + len(out):,}'
-                 f' registered in {console.seconds:.0f} s, {len(wrong)} not as '
-                 f'said; {len(out)} left out, with which the guest would not '
+    progress.say(f'{built.name}: {len(chosen):,} of {len(chosen) + len(left_out):,}'
+                 f' registered in {console.seconds:.0f} s, {len(mismatches)} not as '
+                 f'said; {len(left_out)} left out, with which the guest would not '
                  'live')
-    for text in wrong[:40]:
+    for text in mismatches[:40]:
         progress.say(f'  {text}')
     return logged([
         verdict(f'{where}.registered',
-                f'{len(wrong)}: ' + '; '.join(wrong[:3]) if wrong else ''),
+                f'{len(mismatches)}: ' + '; '.join(mismatches[:3]) if mismatches else ''),
         verdict(f'{where}.restored', '; '.join([
             f'{names.get(at, f"{at:x}")}: unregistered, but the text is not '
             f'as before: {now}' for at, now in heard.unrestored.items()][:5])),
@@ -368,11 +370,11 @@ def _registered(built: Built, places: list[Place], where: str, seed: int
 def run() -> list[Result]:
     """Count and register; the Results."""
     seed = int(os.environ.get('SEED') or '1')
-    found = []
+    outcomes = []
     for impl in env.IMPLS:
         built = kernel.build(ARCH, impl)
         where = f'{ARCH}.{impl}.coverage'
-        places = _said(built, _memory(built))
-        found += _judged(built.name, places, where)
-        found += _registered(built, places, where, seed)
-    return found + results.vanished('coverage', found)
+        places = _predicted(built, _memory(built))
+        outcomes += _count_results(built.name, places, where)
+        outcomes += _register_results(built, places, where, seed)
+    return outcomes + results.vanished('coverage', outcomes)

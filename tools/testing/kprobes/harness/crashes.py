@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a client must not do: the kernel says the right words.
+"""Clients do what they must not: the kernel says the right words.
 
 All of it is tried in one guest, one after the other (selftests/kprobes/crashes.sh);
 where a task has to die, the guest goes on, until the last one. What kills a
@@ -82,9 +82,9 @@ _SURVIVED = re.compile(r'^\w+: survived|it goes on, which it must not')
 
 def unsaid(lines: list[str], wanted: tuple[str, ...]) -> str | None:
     """The first of WANTED that LINES do not say, in that order, or None."""
-    left = iter(lines)
+    remaining = iter(lines)
     return next((words for words in wanted
-                 if not any(words in line for line in left)), None)
+                 if not any(words in line for line in remaining)), None)
 
 
 def _problem(crash: Crash, lines: list[str], oops: dict[str, str]) -> str:
@@ -107,14 +107,14 @@ def _name(built: Built, crash: Crash) -> str:
 def judge(lines: list[str], crashes: list[Crash], built: Built) -> list[Result]:
     """The results of BUILT's guest, which has tried CRASHES, and said LINES."""
     # Lines before the first one are judged with it.
-    here: list[str] = []
-    said = {crashes[0].test: here}
+    current: list[str] = []
+    lines_of = {crashes[0].test: current}
     for line in lines:
         if match := _MARK.search(line):
-            here = said.setdefault(match[1], [])
-        here.append(line)
+            current = lines_of.setdefault(match[1], [])
+        current.append(line)
     return [verdict(_name(built, crash),
-                    _problem(crash, said.get(crash.test, []),
+                    _problem(crash, lines_of.get(crash.test, []),
                              built.machine.oops)) for crash in crashes]
 
 
@@ -130,12 +130,12 @@ def tests(built: Built, image: Callable[[str], Path]) -> list[Result]:
                 built, image(' '.join(crash.test for crash in crashes)),
                 name='crashes', timeout=300, cmdline='kunit.enable=0',
                 on_line=stage.tick)
-            lines, log = console.lines, console.log
+            lines, log = console.lines, str(console.log)
         except qemu.Died as error:
             died, lines, log = error, error.lines, error.log
-    found = logged(judge(lines, crashes, built), log)
-    if died and any(result.status == 'fail' for result in found):
+    results = logged(judge(lines, crashes, built), log)
+    if died and any(result.status == 'fail' for result in results):
         died.show()
-    return found + [Result(_name(built, crash), 'skip',
-                           f'no CONFIG_{crash.needs}')
-                    for crash in of_impl if crash not in crashes]
+    return results + [Result(_name(built, crash), 'skip',
+                             f'no CONFIG_{crash.needs}')
+                      for crash in of_impl if crash not in crashes]

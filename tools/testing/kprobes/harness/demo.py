@@ -17,7 +17,7 @@ _KERNEL = ('handler_', 'kprobe_', 'kretprobe_', 'kernel_clone returned',
 # How the sample of many probes begins its lines.
 _BATCH = 'kprobe_batch_example: '
 
-# What both implementations show; of ours the pages show more: see documents.py.
+# Patterns that both implementations show; for ours the pages add more: see documents.py.
 NEEDED = {
     'the pre handler fired': r'handler_pre: <kernel_clone>',
     'the post handler fired': r'handler_post: <kernel_clone>',
@@ -44,7 +44,7 @@ def samples(impl: str) -> tuple[str, ...]:
 def missing(lines: list[str]) -> list[str]:
     """The things that LINES do not show."""
     text = '\n'.join(lines)
-    return [thing for thing, pattern in NEEDED.items()
+    return [event for event, pattern in NEEDED.items()
             if not re.search(pattern, text, re.M)]
 
 

@@ -8,7 +8,6 @@ kernel, with our crate beside those of rust/.
 
 import os
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,7 +39,7 @@ exec chroot "$root" "$@"
 
 
 def _inside(command: list) -> list:
-    """COMMAND where Sphinx is."""
+    """COMMAND, run in the root that has Sphinx."""
     return ['unshare', '--mount', 'sh', '-euc', _ENTER, 'docs',
             os.environ['KP_DOCS'], os.environ['KP_WORK'], 'env',
             'PATH=/usr/bin:/bin', *command]
@@ -51,10 +50,8 @@ def pages() -> tuple[Path, list[str]]:
 
     It is given our folder alone, so each warning is about a page of ours.
     """
-    out, log = env.WORK / 'docs', env.LOGS / 'docs.log'
     # A page that is there already would not be warned of again.
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
+    out, log = env.empty_folder(env.WORK / 'docs'), env.LOGS / 'docs.log'
     with progress.Stage('docs pages', 1):
         status = procs.run(_inside(
             ['make', '-C', env.TREE, f'O={out}', f'SPHINXDIRS={_FOLDER}',
@@ -81,7 +78,6 @@ def crates(built: kernel.Built) -> tuple[Path, list[str]]:
     """rustdoc of BUILT's crates and ours; its folder, and what is wrong."""
     out = built.obj / 'Documentation/output/rust/rustdoc'
     log = env.LOGS / 'docs-rustdoc.log'
-    log.unlink(missing_ok=True)
     command = kernel.make_command(built.arch, built.obj, built.tree,
                                   built.flavour)
     with progress.Stage('docs rustdoc', 3) as stage:
@@ -98,10 +94,10 @@ def run(build: Callable[[], kernel.Built]) -> list[Result]:
     """All of it, on the kernel that BUILD makes."""
     overlay.sync()
     first, warnings = pages()
-    wrong = {'pages': warnings, 'references': references()}
-    out, wrong['rustdoc'] = crates(build())
+    problems = {'pages': warnings, 'references': references()}
+    out, problems['rustdoc'] = crates(build())
     progress.say(f'pages: {env.host(first)}\n'
                  f'the safe interface: {env.host(out)}/kernel/kprobes/index.html\n'
                  f'the crate: {env.host(out)}/rust_kprobes/index.html')
     return [verdict(f'docs.{name}', '\n'.join(lines))
-            for name, lines in wrong.items()]
+            for name, lines in problems.items()]

@@ -40,7 +40,7 @@ class Listing:
 
     @property
     def place(self) -> str:
-        """Where it is, for whoever has to mend it."""
+        """The page and line, for whoever mends it."""
         return f'{self.page}:{self.line}'
 
 
@@ -99,7 +99,7 @@ _VARIES = re.compile(r'''
     | (?P<blanks>\s+)''', re.X)
 
 
-def _what_stays(line: str) -> str:
+def _pattern_of(line: str) -> str:
     """LINE, with the kind of what varies in its place."""
     return _VARIES.sub(
         lambda match: match[0] if match.lastgroup == 'same'
@@ -108,11 +108,11 @@ def _what_stays(line: str) -> str:
 
 def absent(wanted: list[str], lines: list[str]) -> str:
     """The first of WANTED that is not in LINES, in that order; or ''."""
-    rest = map(_what_stays, lines)
+    rest = map(_pattern_of, lines)
     for line in wanted:
         line = line.strip().removeprefix('kernel: ')
-        # What is looked for is consumed: the next one must come behind it.
-        if line and _what_stays(line) not in rest:
+        # A line that matches is consumed: the next one must come behind it.
+        if line and _pattern_of(line) not in rest:
             return line
     return ''
 

@@ -21,7 +21,7 @@ _SETTING = re.compile(r'^(?:(CONFIG_\w+)=|# (CONFIG_\w+) is not set$)', re.M)
 _LOST = re.compile(r'^WARNING: (?:Value requested for )?(CONFIG_\w+) .*\n'
                    r'Requested value: +(.*)\nActual value: *(.*)$', re.M)
 _UNREADABLE = re.compile(r'unexpected data: (.*)$', re.M)
-# What a flavour adds to common, architecture and implementation.
+# The fragments that a flavour adds to common, architecture and implementation.
 FLAVOURS = {
     'test': ('debug',),
     'labels': ('gcc', 'labels'),
@@ -45,7 +45,7 @@ def chosen(arch: str, impl: str, flavour: str) -> list[Path]:
     names = ['common', arch, f'impl-{impl}']
     for name in FLAVOURS[flavour]:
         names.append(name)
-        # What an architecture has to take back of it, with the reason there.
+        # Settings that an architecture has to take back, with the reason there.
         if (FOLDER / f'{name}-{arch}.config').exists():
             names.append(f'{name}-{arch}')
     return [FOLDER / f'{name}.config' for name in names]
@@ -73,12 +73,12 @@ def lost(log: str, paths: list[Path], absent: Collection[str]
 
 
 def compiler(flavour: str) -> str:
-    """Who compiles the C of a flavour."""
+    """The compiler of a flavour's C."""
     return 'gcc' if 'gcc' in FLAVOURS.get(flavour, ()) else 'clang'
 
 
 def _made_of(tree: Path, paths: list[Path]) -> str:
-    """All that a configuration depends on; another one, if that is."""
+    """A text that changes with anything that a configuration depends on."""
     kconfig = hashlib.sha256()
     for path in sorted(tree.rglob('Kconfig*')):
         kconfig.update(path.read_bytes())
@@ -101,15 +101,16 @@ def write(tree: Path, obj: Path, arch: str, impl: str, flavour: str,
     defaults. TREE does not have the options that are ABSENT.
     """
     paths, seed = chosen(arch, impl, flavour), flavour.removeprefix(RANDOM)
-    rest, bases = [], []
+    options: list[str] = []
+    bases: tuple[str, ...] = ()
     if compiler(flavour) == 'gcc':
         bases = _DEFCONFIG
     elif seed == flavour:
-        rest, bases = ['-n'], _TINY
+        options, bases = ['-n'], _TINY
     stamp = obj / 'config.made-of'
-    now = _made_of(tree, [*(tree / name for name in bases), *paths])
+    inputs = _made_of(tree, [*(tree / name for name in bases), *paths])
     if ((obj / '.config').exists() and stamp.exists()
-            and stamp.read_text() == now):
+            and stamp.read_text() == inputs):
         return
     stamp.unlink(missing_ok=True)
     log = obj / 'config.log'
@@ -119,7 +120,7 @@ def write(tree: Path, obj: Path, arch: str, impl: str, flavour: str,
               'randconfig'], log, tree, {})
     # The script calls make without our words.
     words = dict(word.split('=', 1) for word in make if '=' in word)
-    _run([tree / 'scripts/kconfig/merge_config.sh', '-Q', '-O', obj, *rest,
+    _run([tree / 'scripts/kconfig/merge_config.sh', '-Q', '-O', obj, *options,
           *(bases or [obj / '.config']), *paths], log, tree, words)
     missing = list(lost(log.read_text(errors='replace'), paths, absent))
     if missing:
@@ -128,4 +129,4 @@ def write(tree: Path, obj: Path, arch: str, impl: str, flavour: str,
             '\n            '.join(missing),
             'give each symbol what it depends on (see its Kconfig entry), '
             'or drop the line')
-    stamp.write_text(now)
+    stamp.write_text(inputs)

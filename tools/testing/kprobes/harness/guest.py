@@ -10,11 +10,15 @@ import subprocess
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import arches
 import env
 import packages
 import procs
+
+if TYPE_CHECKING:
+    import kernel
 
 GUEST = env.KPROBES / 'guest'
 
@@ -40,7 +44,7 @@ def busybox(machine: arches.Arch) -> Path:
     return unpacked
 
 
-def _unpack_busybox(machine, unpacked):
+def _unpack_busybox(machine: arches.Arch, unpacked: Path) -> None:
     debian, folder = machine.debian, unpacked.parent
     package = max(folder.glob(f'busybox-static_*_{debian}.deb'), default=None) \
         or packages.fetch(
@@ -57,7 +61,7 @@ def _unpack_busybox(machine, unpacked):
     part.replace(unpacked)
 
 
-def initramfs(built, name: str, script: str, modules: Iterable[Path] = (),
+def initramfs(built: 'kernel.Built', name: str, script: str, modules: Iterable[Path] = (),
               files: dict[str, Path] | None = None) -> Path:
     """The initramfs that runs SCRIPT (shell text); modules in /modules."""
     target = built.obj / f'initramfs-{name}.gz'
@@ -88,14 +92,14 @@ def initramfs(built, name: str, script: str, modules: Iterable[Path] = (),
     return target
 
 
-def shipped(built, *names):
+def shipped(built: 'kernel.Built', *names: str) -> list[Path]:
     """Modules of the kernel's own build, by name; those that exist."""
-    found = {path.stem.replace('-', '_'): path
+    paths = {path.stem.replace('-', '_'): path
              for path in sorted(built.obj.rglob('*.ko'))}
-    missing = [name for name in names if name not in found]
+    missing = [name for name in names if name not in paths]
     if missing:
         raise env.Refusal(f'modules of the kernel build: {", ".join(names)}',
                           f'no {", ".join(missing)} below '
                           f'{env.host(built.obj)}',
                           'does a config fragment select them as =m?')
-    return [found[name] for name in names]
+    return [paths[name] for name in names]

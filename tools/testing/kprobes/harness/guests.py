@@ -2,11 +2,11 @@
 """The guests that tests boot: what each runs, and what its console shows."""
 
 import re
-import shutil
 import tempfile
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import crashes
 import demo
@@ -45,24 +45,25 @@ def modules(built: Built) -> list[Path]:
             *(paths[0].parent / name for name in built.machine.programs)]
 
 
-def _prefix(built):
+def _prefix(built: Built) -> str:
     return f'{built.arch}.{built.impl}'
 
 
 def lists(built: Built) -> tuple[str, str]:
-    """Which lists in plan/ tell what is known of BUILT."""
+    """The names of the lists in plan/ of the known defects of BUILT."""
     return built.impl, f'{built.impl}-{built.flavour}'
 
 
-def _boot(built, image, name, planned, part='', **options):
+def _boot(built: Built, image: Path, name: str, planned: float, part: str = '',
+          **options: Any) -> tuple[list[str], list[Result]]:
     """One boot: (its lines, [how it ended]), as PART of the kernel's results.
 
-    What a healthy kernel never says is a failure, too.
+    A line that a healthy kernel never prints is a failure, too.
     """
     with progress.Stage(f'boot {built.name} {name}', planned) as stage:
         hear = options.pop('on_line', lambda line: None)
 
-        def on_line(line):
+        def on_line(line: str) -> None:
             stage.tick(line)
             hear(line)
         if built.impl == 'c':
@@ -81,14 +82,14 @@ def _boot(built, image, name, planned, part='', **options):
         env.host(console.log))]
 
 
-def _with(ending: list[Result], cases: list[Result]) -> list[Result]:
+def _with_log(ending: list[Result], cases: list[Result]) -> list[Result]:
     """CASES, from the same console as the ENDING, and that."""
     for case in cases:
         case.log = ending[0].log
     return cases + ending
 
 
-def _died(ending):
+def _died(ending: list[Result]) -> bool:
     return ending[0].name.endswith('.boot')
 
 
@@ -98,7 +99,7 @@ def plant_tests(built: Built) -> list[Result]:
     # Its complaints of the plants are wanted.
     lines, ending = _boot(built, image, 'plants', 1, '.plants',
                           cmdline=plants.CMDLINE)
-    return ending if _died(ending) else _with(
+    return ending if _died(ending) else _with_log(
         ending, plants.judge(lines, _prefix(built)))[:-1]
 
 
@@ -117,11 +118,11 @@ def client_tests(built: Built) -> list[Result]:
     # Some wait without a word.
     lines, ending = _boot(built, image, 'clients', 6, '.clients',
                           timeout=1800, silence=400, cmdline='kunit.enable=0')
-    return results.judge(_with(ending, ktap.parse(lines, _prefix(built))),
+    return results.judge(_with_log(ending, ktap.parse(lines, _prefix(built))),
                          *lists(built))
 
 
-def _say_forms(built, lines):
+def _say_forms(built: Built, lines: list[str]) -> None:
     """Print in few words what the forms test counted; all goes into a file."""
     counted = [line.removeprefix('forms: ') for line in lines
                if line.startswith('forms: ')]
@@ -136,7 +137,7 @@ def _say_forms(built, lines):
     progress.say(f'each form that is not right: {env.host(path)}')
 
 
-def _early_probes(built):
+def _early_probes(built: Built) -> str:
     """Words of the command line: probes on text that goes before the job.
 
     One is ftrace's, the other is behind its call.
@@ -164,16 +165,16 @@ def main_tests(built: Built, paths: list[Path], states: int = 8,
     lines, ending = _boot(built, image, 'tests', 7,
                           timeout=1200 if built.impl == 'c' else 600,
                           cmdline=_early_probes(built) + cmdline, extra=extra)
-    found = _with(ending, ktap.parse(lines, _prefix(built)))
+    outcomes = _with_log(ending, ktap.parse(lines, _prefix(built)))
     if _died(ending):
-        return found
+        return outcomes
     if says:
-        heard = any(re.search(says, line) for line in lines)
-        found.append(ktap.verdict(
+        is_said = any(re.search(says, line) for line in lines)
+        outcomes.append(ktap.verdict(
             f'{_prefix(built)}.cmdline',
-            '' if heard else f'no "{says}" after {cmdline}'))
+            '' if is_said else f'no "{says}" after {cmdline}'))
     _say_forms(built, lines)
-    return results.judge(found, *lists(built))
+    return results.judge(outcomes, *lists(built))
 
 
 def crash_tests(built: Built, paths: list[Path]) -> list[Result]:
@@ -184,26 +185,26 @@ def crash_tests(built: Built, paths: list[Path]) -> list[Result]:
 
 
 def boots(built: Built, paths: list[Path],
-          **options) -> list[tuple[str, Callable[[], list[Result]]]]:
+          **options: Any) -> list[tuple[str, Callable[[], list[Result]]]]:
     """(name, function) of each boot for functional tests of BUILT.
 
     PATHS are the modules; OPTIONS are those of main_tests().
     """
-    found = [('tests', lambda: main_tests(built, paths, **options))]
+    functions = [('tests', lambda: main_tests(built, paths, **options))]
     if built.machine.crashes:
-        found.append(('crashes', lambda: crash_tests(built, paths)))
-    return found
+        functions.append(('crashes', lambda: crash_tests(built, paths)))
+    return functions
 
 
 def kunit_tests(built: Built, cmdline: str = '') -> list[Result]:
     """Boot BUILT once, for its KUnit suites and its checkers; the results.
 
-    That is what a kernel can do that has no modules, or nothing to look at.
+    For kernels without modules, or without the files that tests look at.
     """
     image = guest.initramfs(built, 'kunit', job('health', built.impl))
     lines, ending = _boot(built, image, 'kunit', 1, cmdline=cmdline)
-    found = _with(ending, ktap.parse(lines, _prefix(built)))
-    return found if _died(ending) else results.judge(found, *lists(built))
+    outcomes = _with_log(ending, ktap.parse(lines, _prefix(built)))
+    return outcomes if _died(ending) else results.judge(outcomes, *lists(built))
 
 
 def chosen(built: Built, part: str, test: str) -> list[Result]:
@@ -213,17 +214,17 @@ def chosen(built: Built, part: str, test: str) -> list[Result]:
     # the clauses once more.
     cases = 'clauses*' if suite == 'graph' else '.'.join(test.split('.')[:2])
     cmdline = f'kunit.filter_glob={cases}'
-    found = []
+    outcomes = []
     if part == 'kunit':
-        found = kunit_tests(built, cmdline)
+        outcomes = kunit_tests(built, cmdline)
     else:
         for name, boot in boots(built, modules(built), cmdline=cmdline):
             if suite != 'crash' if name == 'tests' \
                     else fnmatchcase('crash', suite):
-                found += boot()
-    return [leaf for leaf in found if results.chosen(leaf.name, test)
-            or leaf.status == 'fail'
-            and leaf.name.endswith(('.boot', '.no-splat'))]
+                outcomes += boot()
+    return [outcome for outcome in outcomes if results.chosen(outcome.name, test)
+            or outcome.status == 'fail'
+            and outcome.name.endswith(('.boot', '.no-splat'))]
 
 
 # Lines of the guest, and the words for QEMU's monitor that follow them.
@@ -240,32 +241,30 @@ def storm(built: Built, paths: list[Path], seconds: int = STORM_SECONDS,
 
     Emulation takes interrupts between pieces of several instructions. While
     it storms a piece is one, then; to boot like that would take minutes.
-    RETURNS: that of return probes alone.
+    RETURNS: the storm of return probes alone.
     """
     name = 'storm-piecewise' if piecewise else 'storm'
     head = f'STORM_SECONDS={seconds}\n' + (
         'STORM_TICK=1000\nSTORM_PIECEWISE=y\n' if piecewise else '') + (
         'STORM_RETURNS=y\n' if returns else '')
     image = guest.initramfs(built, name, head + job('storm', built.impl), paths)
-    monitor = Path(tempfile.mkdtemp()) / 'monitor'
 
-    def hear(line):
+    def hear(line: str) -> None:
         if piecewise and line in _PIECES:
             qemu.tell_monitor(monitor, _PIECES[line])
-    try:
+    with tempfile.TemporaryDirectory() as folder:
+        monitor = Path(folder) / 'monitor'
         lines, ending = _boot(
             built, image, name, (5 if piecewise else 4) + seconds / 40,
             '.storm', smp=4, force='tcg', on_line=hear,
             cmdline='kunit.enable=0',
             timeout=300 + (18 if piecewise else 14) * seconds,
             extra=['-monitor', f'unix:{monitor},server=on,wait=off'])
-    finally:
-        shutil.rmtree(monitor.parent)
     for line in lines:
         if re.match(r'# (\w+: |\d+ )|kprobes_storm: ', line):
             progress.say(line)
-    return _with(ending, [leaf for leaf in ktap.parse(lines, _prefix(built))
-                          if '.storm.' in leaf.name])
+    return _with_log(ending, [outcome for outcome in ktap.parse(lines, _prefix(built))
+                              if '.storm.' in outcome.name])
 
 
 # The suite of the kernel crate's examples, of which most are not ours.
@@ -273,6 +272,6 @@ _EXAMPLES = re.compile(
     r'\.rust_doctests_kernel\.rust_doctest_kernel_(?!kprobes_)')
 
 
-def of_others(name: str) -> bool:
-    """Is it an example in the documentation of what is not ours?"""
+def is_foreign_example(name: str) -> bool:
+    """Is NAME an example in documentation that is not ours?"""
     return bool(_EXAMPLES.search(name))

@@ -27,14 +27,14 @@ _UNIT = re.compile(r'^(\w+) \(([\w.]+)\)(?:\n.*)? \.\.\. '
 # How many tests of a crate follow.
 _RUNNING = re.compile(r'^running (\d+) tests?$')
 
-# Whose output follows, and that of a test without what it looks at.
+# The heading of a test's output, and the reason of a test that skips itself.
 _OUTPUT = re.compile(r'^---- (\S+) stdout ----$')
 _SKIPPED = re.compile(r'^skipped: (.*)$')
 
-# Only `make coverage` boots what it looks at, and runs it.
+# Only `make coverage` boots the kernels it looks at, and runs it.
 _BOOTED = 'each_instruction_of_a_booted_kernel'
 
-# What the tests that compare decoders, or look at kernels, say of it.
+# Lines of the tests that compare decoders, or look at kernels.
 _COUNTED = re.compile(r'^\S.*: \d+ strings, |^jumps: '
                       r'|^  \d+ (un)?explained: ')
 
@@ -75,23 +75,23 @@ def _rust(name: str, planned: float, words: Iterable[str] = (),
           command: Iterable[str] = ('test', '--workspace')) -> list[Result]:
     """Cargo's tests, those that WORDS choose, as results below NAME."""
     log = env.LOGS / f'{name}-rust.log'
-    found: list[Result] = []
-    whose, announced = '', 0
+    outcomes: list[Result] = []
+    shown, announced = '', 0
 
     def line(text: str) -> None:
-        nonlocal whose, announced
+        nonlocal shown, announced
         if match := _RUNNING.match(text):
             announced += int(match[1])
         elif match := _TEST.match(text):
             status = {'ok': 'pass', 'FAILED': 'fail'}.get(match[2], 'skip')
-            found.append(Result(f'{name}.{match[1]}', status, match[3] or ''))
+            outcomes.append(Result(f'{name}.{match[1]}', status, match[3] or ''))
             stage.tick(match[1])
         elif match := _OUTPUT.match(text):
-            whose = f'{name}.{match[1]}'
+            shown = f'{name}.{match[1]}'
         elif match := _SKIPPED.match(text):
-            for one in found:
-                if one.name == whose and one.status == 'pass':
-                    one.status, one.reason = 'skip', match[1]
+            for outcome in outcomes:
+                if outcome.name == shown and outcome.status == 'pass':
+                    outcome.status, outcome.reason = 'skip', match[1]
         elif on_line:
             on_line(text)
     with progress.Stage(f'{name} tests', planned) as stage:
@@ -104,15 +104,15 @@ def _rust(name: str, planned: float, words: Iterable[str] = (),
                            extra={**cargo_environment(),
                                   **judges.environment(),
                                   **(environment or {})})
-    if status and not any(one.status == 'fail' for one in found):
+    if status and not any(outcome.status == 'fail' for outcome in outcomes):
         print(procs.tail(log, 30))
-        found.append(Result(f'{name}.cargo-test', 'fail',
-                            f'exit status {status}'))
-    if len(found) < announced:
-        found.append(Result(
+        outcomes.append(Result(f'{name}.cargo-test', 'fail',
+                               f'exit status {status}'))
+    if len(outcomes) < announced:
+        outcomes.append(Result(
             f'{name}.plan', 'fail', f'{announced} tests announced, '
-            f'{len(found)} came'))
-    return logged(found, log)
+            f'{len(outcomes)} came'))
+    return logged(outcomes, log)
 
 
 def _unit_tests(module: str, test: str) -> tuple[Path, int]:
@@ -129,37 +129,37 @@ def python(test: str = '') -> list[Result]:
     lanes = max(2, len(os.sched_getaffinity(0)))
     with progress.Stage('harness tests', 1) as stage, \
             concurrent.futures.ThreadPoolExecutor(lanes) as pool:
-        found: list[Result] = []
+        outcomes: list[Result] = []
         for log, status in pool.map(lambda name: _unit_tests(name, test),
                                     names):
             stage.tick(log.stem)
-            found += _verdicts(log, status, bool(test))
-    return found
+            outcomes += _verdicts(log, status, bool(test))
+    return outcomes
 
 
 def _verdicts(log: Path, status: int, chosen: bool) -> list[Result]:
-    """What unittest says in LOG; of those that are CHOSEN there may be none."""
-    found: list[Result] = []
+    """The results that unittest prints in LOG, perhaps none of those CHOSEN."""
+    outcomes: list[Result] = []
     text = log.read_text(errors='replace')
     for line in text.splitlines():
         if match := _UNIT.match(line):
             verdict = {'ok': 'pass'}.get(
                 match[3], 'skip' if match[3].startswith('skipped') else 'fail')
-            found.append(Result(
+            outcomes.append(Result(
                 f'harness.{match[2].removeprefix("tests.")}', verdict,
                 match[4] or ''))
     ran = re.search(r'^Ran (\d+) test', text, re.M)
     if chosen and ran and ran[1] == '0':
         return []
-    if ran and int(ran[1]) > len(found):
-        found.append(Result('harness.unittest', 'fail',
-                            f'{ran[1]} ran, only {len(found)} verdicts were '
-                            'read: does one print, or have a docstring?'))
-    if status and not any(one.status == 'fail' for one in found):
-        found.append(Result('harness.unittest', 'fail', procs.tail(log, 8)))
+    if ran and int(ran[1]) > len(outcomes):
+        outcomes.append(Result('harness.unittest', 'fail',
+                               f'{ran[1]} ran, only {len(outcomes)} verdicts were '
+                               'read: does one print, or have a docstring?'))
+    if status and not any(outcome.status == 'fail' for outcome in outcomes):
+        outcomes.append(Result('harness.unittest', 'fail', procs.tail(log, 8)))
     elif status:
         print(procs.tail(log, 40))
-    return logged(found, log)
+    return logged(outcomes, log)
 
 
 def rust(test: str = '') -> list[Result]:
@@ -170,22 +170,22 @@ def rust(test: str = '') -> list[Result]:
     # Two at once would write one log.
     with procs.turn(env.WORK / 'host.lock', 'this checkout', 'host tests'):
         kernels = _kernels('x86_64-rust-test')
-        found = _rust('host', 10, (*filter(None, [word]), '--skip', _BOOTED),
-                      kernels)
-        found = [one for one in found if one.status == 'fail'
-                 or fnmatchcase(one.name, f'host.*{test}*')]
-        # What is skipped wants a kernel, and nothing else.
-        for one in found:
-            if one.status == 'skip' and kernels['KPROBES_VMLINUX']:
-                one.status = 'fail'
-                one.reason = f'skipped, though one was built: {one.reason}'
-        return found
+        outcomes = _rust('host', 10, (*filter(None, [word]), '--skip', _BOOTED),
+                         kernels)
+        outcomes = [outcome for outcome in outcomes if outcome.status == 'fail'
+                    or fnmatchcase(outcome.name, f'host.*{test}*')]
+        # Tests are skipped for want of a kernel, and for nothing else.
+        for outcome in outcomes:
+            if outcome.status == 'skip' and kernels['KPROBES_VMLINUX']:
+                outcome.status = 'fail'
+                outcome.reason = f'skipped, though one was built: {outcome.reason}'
+        return outcomes
 
 
-def _kernels(which: str) -> dict[str, str]:
+def _kernels(pattern: str) -> dict[str, str]:
     """Built kernels whose every address is looked at, if there are any."""
-    found = sorted((env.WORK / 'build').glob(f'{which}/vmlinux'))
-    return {'KPROBES_VMLINUX': ':'.join(map(str, found))}
+    paths = sorted((env.WORK / 'build').glob(f'{pattern}/vmlinux'))
+    return {'KPROBES_VMLINUX': ':'.join(map(str, paths))}
 
 
 def fuzz() -> list[Result]:
@@ -194,33 +194,32 @@ def fuzz() -> list[Result]:
     images = judges.images()
     progress.say(f'{len(images)} images of kernels and modules'
                  + ('' if images else ': make kernel builds some'))
-    said = []
-    found = _rust('fuzz', 6, ['differential::', 'ways::', '--skip', _BOOTED],
-                  {'KPROBES_FUZZ': 'long',
-                   'KPROBES_FUZZ_SEED': os.environ.get('SEED', ''),
-                   'KPROBES_IMAGES': ':'.join(map(str, images)),
-                   **_kernels('x86_64-*')},
-                  lambda text: _COUNTED.match(text) and said.append(text))
-    progress.say('\n'.join(dict.fromkeys(said)))
-    return found
+    counts: list[str] = []
+    outcomes = _rust('fuzz', 6, ['differential::', 'ways::', '--skip', _BOOTED],
+                     {'KPROBES_FUZZ': 'long',
+                      'KPROBES_FUZZ_SEED': os.environ.get('SEED', ''),
+                      'KPROBES_IMAGES': ':'.join(map(str, images)),
+                      **_kernels('x86_64-*')},
+                     lambda text: counts.extend(filter(_COUNTED.match, [text])))
+    progress.say('\n'.join(dict.fromkeys(counts)))
+    return outcomes
 
 
 def booted(kernels: Iterable[Iterable[Path]]) -> list[Result]:
     """Say what becomes of a probe on each instruction of KERNELS.
 
-    Each is a vmlinux, what was in memory once it had booted, and a file to
-    write to.
+    Each is a vmlinux, a copy of its memory after boot, and a file to write.
     """
     fetch()
     with procs.turn(env.WORK / 'host.lock', 'this checkout', 'host tests'):
         return _rust('coverage', 1, [_BOOTED],
                      {'KPROBES_BOOTED': ':'.join(
-                         str(path) for one in kernels for path in one)},
+                         str(path) for paths in kernels for path in paths)},
                      command=('test', '-p', 'kprobes_host'))
 
 
-# What Miri runs: of the pure part what is neither a sweep nor loom's, and of
-# the whole crate what registers and unregisters. With a model of borrows each
+# The tests that Miri runs: of the pure part, all but sweeps and loom's; of the
+# whole crate, those that register and unregister. With a model of borrows each
 # of these takes minutes, and that model rejects container_of(); all else that
 # is undefined shows without.
 _MIRI = (('pure', 'kprobes_host',
@@ -240,10 +239,10 @@ def miri() -> list[Result]:
         into = nightly.ready()
     except nightly.Missing as missing:
         return [Result('miri', 'skip', f'no Miri: {missing}')]
-    found = []
+    outcomes = []
     for name, package, words in _MIRI:
-        found += _rust(f'miri.{name}', 2, words,
-                       {**nightly.environment(into),
-                        'MIRIFLAGS': _MIRI_FLAGS},
-                       command=('miri', 'test', '-p', package))
-    return found + results.vanished('miri', found)
+        outcomes += _rust(f'miri.{name}', 2, words,
+                          {**nightly.environment(into),
+                           'MIRIFLAGS': _MIRI_FLAGS},
+                          command=('miri', 'test', '-p', package))
+    return outcomes + results.vanished('miri', outcomes)

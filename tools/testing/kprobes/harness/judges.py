@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What judges our decoder on the host, besides crates: LLVM and the kernel.
+"""Judges of our decoder on the host, besides crates: LLVM and the kernel.
 
 LLVM is the library that comes with the toolchain. The kernel's decoder,
 insn.c, is compiled from the source tree that is at hand, or from the few files
@@ -84,7 +84,7 @@ def _insn_c() -> Path:
 
 
 def images() -> list[Path]:
-    """What was built of kernels for this machine: vmlinux and modules."""
+    """The kernels built for this machine: vmlinux and modules."""
     return [path for image in sorted(
         (env.WORK / 'build').glob('x86_64-*/vmlinux'))
         for path in (image, *sorted(image.parent.rglob('*.ko')))]

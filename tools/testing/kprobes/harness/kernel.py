@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,7 +45,7 @@ class Built:
 
     @property
     def entry(self) -> int:
-        """How far behind its first byte a function's entry is."""
+        """The offset of a function's entry from its first byte."""
         return sum(size for option, size in self.machine.entry_marks.items()
                    if self.has(option))
 
@@ -54,7 +55,7 @@ class Built:
         return f'CONFIG_{option}=y\n' in config
 
 
-def make_command(arch, obj, tree, flavour=''):
+def make_command(arch: str, obj: Path, tree: Path, flavour: str = '') -> list[str]:
     """The make call that every build of this kernel begins with."""
     command = ['make', '-C', tree, f'O={obj}', f'ARCH={arches.of(arch).kernel}',
                'KBUILD_BUILD_USER=kprobes', 'KBUILD_BUILD_HOST=kprobes',
@@ -67,23 +68,23 @@ def make_command(arch, obj, tree, flavour=''):
     return [str(word) for word in command]
 
 
-def environment():
-    """What the compilers see beside the command line."""
+def environment() -> dict[str, str]:
+    """The environment of the compilers."""
     return {'CCACHE_DIR': str(env.CACHE / 'ccache'),
             'CCACHE_MAXSIZE': '4G', 'CCACHE_COMPRESS': '1',
             'CCACHE_SLOPPINESS': 'time_macros'}
 
 
-def own_paths(line):
+def own_paths(line: str) -> str:
     """LINE with paths of the tree's overlay shown as the repository's."""
-    def replace(match):
+    def replace(match: re.Match) -> str:
         path = match[1]
         return path if (env.REPO / path).exists() else match[0]
     return re.sub(rf'{env.TREE}/([\w./-]+)', replace, line)
 
 
-def complaint(log):
-    """The part of a build log that says why."""
+def complaint(log: Path) -> str:
+    """The part of a build log that tells why the build failed."""
     lines = log.read_text(errors='replace').splitlines()
     hits = [n for n, line in enumerate(lines)
             if not _STEP.match(line) and re.search(
@@ -94,8 +95,8 @@ def complaint(log):
     return '\n'.join(own_paths(line) for line in shown[:40])
 
 
-def warned(log):
-    """The lines of a build log that are warnings, with what belongs to each."""
+def warned(log: Path) -> Iterator[str]:
+    """The warnings in a build log, with the lines that belong to each."""
     inside = False
     for line in log.read_text(errors='replace').splitlines():
         if re.search(r'\bwarning\b', line):
@@ -106,13 +107,14 @@ def warned(log):
             yield own_paths(line)
 
 
-def compile_targets(command, targets, log, stage, what='the kernel'):
-    """Run make for TARGETS; what is built is counted on STAGE."""
-    def line(text):
+def compile_targets(command: list[str], targets: list[str], log: Path,
+                    stage: progress.Stage, product: str = 'the kernel') -> None:
+    """Run make for TARGETS, and count its steps on STAGE."""
+    def line(text: str) -> None:
         if match := _STEP.match(text):
             stage.tick(match[1])
     status = procs.run([*command, f'-j{env.jobs()}', *targets], log,
-                       extra=environment(), on_line=line, append=True)
+                       extra=environment(), on_line=line)
     if status:
         text = complaint(log)
         if 'No space left on device' in text or procs.no_space(env.WORK):
@@ -120,19 +122,19 @@ def compile_targets(command, targets, log, stage, what='the kernel'):
         print(text)
         mend = ('say license: "GPL" in module!, or MODULE_LICENSE("GPL")'
                 if 'GPL-incompatible module' in text else 'mend it')
-        raise env.Refusal(f'{what} to build', f'exit status {status} '
+        raise env.Refusal(f'{product} to build', f'exit status {status} '
                           '(the first error is above)',
                           f'{mend} and run the same command again; '
                           f'whole log: {env.host(log)}')
 
 
-def folder(arch, impl, flavour):
+def folder(arch: str, impl: str, flavour: str) -> Path:
     """The O= folder of a kernel."""
     return env.WORK / 'build' / f'{arch}-{impl}-{flavour}'
 
 
-def _mend(obj):
-    """Take away what a build that was killed has left empty, or half written.
+def _drop_partial(obj: Path) -> None:
+    """Delete files that a killed build has left empty, or half written.
 
     make takes such a file for done: no later build would succeed. How a file
     was made is written down behind it, once it is whole.
@@ -152,16 +154,15 @@ def _mend(obj):
                 path.unlink()
 
 
-def build(arch, impl, flavour='test'):
-    """Build what is not up to date; returns the kernel."""
+def build(arch: str, impl: str, flavour: str = 'test') -> Built:
+    """Bring a kernel up to date; returns it."""
     toolchain.ready()
     overlay.sync()
     tree, obj = env.TREE, folder(arch, impl, flavour)
     obj.mkdir(parents=True, exist_ok=True)
-    _mend(obj)
+    _drop_partial(obj)
     command = make_command(arch, obj, tree, flavour)
     log = obj / 'build.log'
-    log.unlink(missing_ok=True)
     machine = arches.of(arch)
     # Refused now, not once the kernel is built.
     guest.busybox(machine)
@@ -179,21 +180,20 @@ def build(arch, impl, flavour='test'):
     return Built(arch, impl, flavour, tree, obj, obj / machine.image, release)
 
 
-# Where rustc, clang and objtool say that a warning of theirs belongs.
+# The place of a warning of rustc, clang or objtool.
 _WARNED = re.compile(r' *--> (\S+:\d+):\d+$|(\S+:\d+):\d+: warning: '
                      r'|(\S+\.o): warning: ')
 _OURS = re.compile(r'(?:.*/)?((?:rust|arch/\w+)/kprobes/\S+)')
 
 
-def warnings(log):
-    """Where in what is ours a build warned that left this log."""
-    found = (_WARNED.match(line) for line in log.splitlines())
+def warnings(log: str) -> list[str]:
+    """The places in our files of the warnings in a build's LOG."""
     places = (_OURS.match(match[1] or match[2] or match[3])
-              for match in found if match)
+              for match in map(_WARNED.match, log.splitlines()) if match)
     return sorted({place[1] for place in places if place})
 
 
-def _machine_code(path):
+def _machine_code(path: Path) -> Path:
     """PATH, or what it becomes: with LTO, C is not machine code before a link.
 
     It names what is declared, not what is called.
@@ -206,12 +206,11 @@ def _machine_code(path):
     return linked
 
 
-def compile_ours(arch, flavour):
+def compile_ours(arch: str, flavour: str) -> tuple[list[str], list[str]]:
     """Compile our objects in a kernel of this configuration, and no more.
 
-    Nothing is linked: what they call may not be there. Returns its names, and
-    where the compilers warned; what was compiled is deleted, as it is of no use
-    to anybody.
+    Nothing is linked: functions that they call may be missing. Returns the
+    names of these functions, and the places of warnings; deletes the objects.
     """
     toolchain.ready()
     overlay.sync()
@@ -219,7 +218,6 @@ def compile_ours(arch, flavour):
     obj.mkdir(parents=True, exist_ok=True)
     command = make_command(arch, obj, env.TREE, flavour)
     log = env.LOGS / f'{arch}-{flavour}.log'
-    log.unlink(missing_ok=True)
     with progress.Stage(f'objects {arch} {flavour}', 4) as stage:
         fragments.write(env.TREE, obj, arch, 'rust', flavour, command)
         compile_targets(
@@ -234,13 +232,12 @@ def compile_ours(arch, flavour):
     return called, warned
 
 
-def external(built, folder_of_module, out, name):
-    """Build an out-of-tree module folder against BUILT; its .ko files."""
-    return _modules(built, folder_of_module, [f'{folder_of_module}/'], out,
-                    name)
+def external(built: Built, source: Path, out: Path, name: str) -> list[Path]:
+    """Build the folder SOURCE of a module against BUILT; its .ko files."""
+    return _modules(built, source, [f'{source}/'], out, name)
 
 
-def ours(built, *folders):
+def ours(built: Built, *folders: Path | str) -> list[Path]:
     """Build the test modules in FOLDERS of the repository, all by one make."""
     # rsync takes over what of a path is behind the dot.
     return _modules(
@@ -252,50 +249,49 @@ def ours(built, *folders):
         ''.join(f'obj-m += {folder}/\n' for folder in folders))
 
 
-def upstreams(built, folder):
+def upstreams(built: Built, folder: str) -> list[Path]:
     """Build the modules of upstream's own tests in FOLDER of the tree."""
-    whence = built.tree / folder
-    return _modules(built, whence, [f'{whence}/'],
-                    env.WORK / 'modules' / f'{built.name}-{whence.parent.name}',
-                    f'{whence.parent.name} {built.arch} {built.impl}')
+    source = built.tree / folder
+    return _modules(built, source, [f'{source}/'],
+                    env.WORK / 'modules' / f'{built.name}-{source.parent.name}',
+                    f'{source.parent.name} {built.arch} {built.impl}')
 
 
-def _of_configuration(built, out):
-    """Take away modules in OUT that are of another configuration than BUILT.
+def _drop_stale(built: Built, out: Path) -> None:
+    """Delete modules in OUT that are of another configuration than BUILT.
 
     Kbuild looks for what a module's configuration has changed beside the
     module, and finds nothing: with another struct module it would not load.
     """
     stamp = out / '.of-configuration'
-    now = hashlib.sha256((built.obj / '.config').read_bytes()).hexdigest()
-    if not (stamp.exists() and stamp.read_text() == now):
-        shutil.rmtree(out, ignore_errors=True)
-        out.mkdir(parents=True)
-        stamp.write_text(now)
+    digest = hashlib.sha256((built.obj / '.config').read_bytes()).hexdigest()
+    if not (stamp.exists() and stamp.read_text() == digest):
+        env.empty_folder(out)
+        stamp.write_text(digest)
 
 
-def _modules(built, whence, copied, out, name, kbuild=''):
-    _of_configuration(built, out)
+def _modules(built: Built, source: Path, copied: list[str], out: Path, name: str,
+             kbuild: str = '') -> list[Path]:
+    _drop_stale(built, out)
     log = env.LOGS / 'modules-copy.log'
     if procs.run(['rsync', '-a', '--checksum', *copied, f'{out}/'], log):
-        raise env.Refusal(f'to copy {env.host(whence)}', procs.tail(log, 3),
+        raise env.Refusal(f'to copy {env.host(source)}', procs.tail(log, 3),
                           'see the line above')
     if kbuild:
         (out / 'Kbuild').write_text(kbuild)
-    _mend(out)
+    _drop_partial(out)
     command = make_command(built.arch, built.obj, built.tree, built.flavour)
     log = out / 'build.log'
-    log.unlink(missing_ok=True)
     with progress.Stage(f'module {name}', 1) as stage:
         compile_targets([*command, f'M={out}'], ['modules'], log,
                         stage, 'the module')
     # Not whatever lies there: a module renamed since has left its old one.
     order = out / 'modules.order'
-    found = [out / Path(line).with_suffix('.ko')
+    paths = [out / Path(line).with_suffix('.ko')
              for line in order.read_text().split()] if order.exists() else []
-    if not found:
-        raise env.Refusal(f'a module (*.ko) from {env.host(whence)}',
+    if not paths:
+        raise env.Refusal(f'a module (*.ko) from {env.host(source)}',
                           'none was built',
                           'its Kbuild or Makefile needs a line '
                           'obj-m := name.o')
-    return found
+    return paths

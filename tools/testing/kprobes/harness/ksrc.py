@@ -49,7 +49,7 @@ def _rsync(into: Path, leave_out: set[str]) -> None:
 def follow(tree: Path, state: Path) -> None:
     """Make TREE the user's tree as it was before any `make apply`.
 
-    What our overlay has in TREE stays, but the originals of the files that it
+    Files of our overlay stay in TREE, but the originals of the files that it
     has patched, which are in its record STATE, become those of the user.
     """
     import overlay

@@ -36,10 +36,10 @@ def verdict(name: str, why: str, log: str = '') -> Result:
     return Result(name, 'fail' if why else 'pass', why, log)
 
 
-def logged(results: list[Result], log: Path) -> list[Result]:
+def logged(results: list[Result], log: Path | str) -> list[Result]:
     """RESULTS, which are all out of LOG."""
-    for one in results:
-        one.log = env.host(log)
+    for result in results:
+        result.log = env.host(log)
     return results
 
 
@@ -90,10 +90,10 @@ def parse(lines: Iterable[str], prefix: str = '') -> list[Result]:
         elif match := _RESULT.match(line):
             depth = len(match[1])
             below = close(depth)
-            here = level(depth)
-            here.seen += 1
+            current = level(depth)
+            current.seen += 1
             bad = match[2] == 'not ok'
-            here.failed += bad
+            current.failed += bad
             name = _name(prefix, levels, match[3] or '?')
             if below and below.seen:
                 if bad and not below.failed:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What can run beside what: one compilation at a time, and guests beside it.
+"""Lanes: one compilation at a time, and guests beside it.
 
 A compilation uses all CPUs, now and then; a guest uses one thread. So while a
 kernel is built, the guests of the one before it run; once there is nothing
@@ -22,11 +22,11 @@ Work = Callable[[], list[Result]]
 
 @dataclass
 class Group:
-    """Tasks with a budget of their own, and what is judged when all have run."""
+    """Tasks with a budget of their own, and the judge of all their results."""
 
     name: str
     minutes: float
-    judge: Callable[[list[Result]], list[Result]] = lambda found: []
+    judge: Callable[[list[Result]], list[Result]] = lambda outcomes: []
     results: list[Result] = field(default_factory=list)
     open: int = 0
 
@@ -34,7 +34,7 @@ class Group:
 class Lanes:
     """Tasks, added before run() or by a compilation."""
 
-    def __init__(self, tally: results.Tally):
+    def __init__(self, tally: results.Tally) -> None:
         cpus = max(2, len(os.sched_getaffinity(0)))
         self._tally, self._lock = tally, threading.Lock()
         self._compiler = ThreadPoolExecutor(1)
@@ -50,18 +50,20 @@ class Lanes:
         """Add WORK that uses one CPU."""
         self._add(self._guests, self._free, group, name, work)
 
-    def _add(self, pool, cpu, group, name, work) -> None:
+    def _add(self, pool: ThreadPoolExecutor, cpu: contextlib.AbstractContextManager, group: Group,
+             name: str, work: Work) -> None:
         with self._lock:
             group.open += 1
         pool.submit(self._run, cpu, group, name, work)
 
-    def _run(self, cpu, group, name, work) -> None:
+    def _run(self, cpu: contextlib.AbstractContextManager, group: Group, name: str,
+             work: Work) -> None:
         with cpu, progress.group(group.name, group.minutes):
-            found = results.attempt(name, work)
+            outcomes = results.attempt(name, work)
         with self._lock:
             group.open -= 1
-            group.results += found
-            self._tally.add(found)
+            group.results += outcomes
+            self._tally.add(outcomes)
             if not group.open:
                 self._tally.add(results.attempt(
                     f'{group.name}.judge', lambda: group.judge(group.results)))

@@ -27,40 +27,40 @@ HOST = 13
 
 def checks() -> list[Result]:
     """The checks of make check."""
-    found = check.run()
-    return found + results.vanished('check', found)
+    outcomes = check.run()
+    return outcomes + results.vanished('check', outcomes)
 
 
 def host_tests() -> list[Result]:
     """The tests of make host-test: all, or those that TEST names."""
     test = os.environ.get('TEST', '')
-    found = []
+    outcomes = []
     if not test.startswith('harness.'):
-        found += host.rust(test.removeprefix('host.'))
+        outcomes += host.rust(test.removeprefix('host.'))
     if not test.startswith('host.'):
-        found += host.python(test.removeprefix('harness.'))
-    return found if test else found + results.vanished('host', found)
+        outcomes += host.python(test.removeprefix('harness.'))
+    return outcomes if test else outcomes + results.vanished('host', outcomes)
 
 
 def clients(built: kernel.Built) -> list[Result]:
-    """Of those who use kprobes, the part that needs no root of its own."""
-    found = guests.client_tests(built)
-    return found + results.vanished('clients', found, built.name)
+    """The tests of clients that need no root of their own."""
+    outcomes = guests.client_tests(built)
+    return outcomes + results.vanished('clients', outcomes, built.name)
 
 
 def add_kernel(lanes: Lanes, arch: str, impl: str, neutral: bool) -> None:
     """Add to LANES all that make test runs on a kernel.
 
-    What does not depend on the architecture is run if NEUTRAL.
+    Tests that do not depend on the architecture are run if NEUTRAL.
     """
     machine = arches.of(arch)
 
-    def vanished(found):
-        return results.vanished('check-kernel kunit guest storm', found,
+    def vanished(outcomes: list[Result]) -> list[Result]:
+        return results.vanished('check-kernel kunit guest storm', outcomes,
                                 f'{arch}-{impl}-test')
     group = Group(arch, machine.budget, vanished)
 
-    def build():
+    def build() -> list[Result]:
         built = kernel.build(arch, impl)
         paths = guests.modules(built)
         for name, boot in guests.boots(built, paths):

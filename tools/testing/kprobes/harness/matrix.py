@@ -8,7 +8,6 @@ interrupted run goes on where it was. PIECE=name runs one piece afresh.
 
 import functools
 import hashlib
-import json
 import os
 import re
 import time
@@ -19,7 +18,6 @@ import bench
 import check
 import checkkernel
 import cli
-import clients
 import coverage
 import docs
 import env
@@ -45,27 +43,27 @@ _CHECKERS = re.compile(
     r'|sanitizer_cov_(?!stack_depth$))')
 
 
-def _whole(arch, impl, piece):
+def _whole(arch: str, impl: str, piece: Piece) -> list[Result]:
     """All that make test runs on a kernel, its storm apart."""
     built = kernel.build(arch, impl, piece.flavour)
-    found = checkkernel.run(built) if impl == 'rust' else []
+    outcomes = checkkernel.run(built) if impl == 'rust' else []
     if piece.kind == 'kunit':
-        # A kernel that can do no more, or need not.
-        found += [leaf for leaf in guests.kunit_tests(built)
-                  if not guests.of_others(leaf.name)]
-        return found + results.vanished('check-kernel kunit', found,
-                                        built.name)
+        # A kernel that can run no other tests, or need not.
+        outcomes += [outcome for outcome in guests.kunit_tests(built)
+                     if not guests.is_foreign_example(outcome.name)]
+        return outcomes + results.vanished('check-kernel kunit', outcomes,
+                                           built.name)
     for _, boot in guests.boots(
             built, guests.modules(built), states=64, cmdline=piece.cmdline,
             says=piece.says, extra=piece.extra):
-        found += boot()
+        outcomes += boot()
     if built.has('KASAN'):
-        found += guests.plant_tests(built)
-    return found + results.vanished('check-kernel kunit guest', found,
-                                    built.name)
+        outcomes += guests.plant_tests(built)
+    return outcomes + results.vanished('check-kernel kunit guest', outcomes,
+                                       built.name)
 
 
-def _compiled(arch, impl, piece):
+def _compiled(arch: str, impl: str, piece: Piece) -> list[Result]:
     """Our objects alone, in a configuration made at random."""
     called, warned = kernel.compile_ours(arch, piece.flavour)
     checkers = sorted({name for name in called if _CHECKERS.match(name)})
@@ -75,14 +73,14 @@ def _compiled(arch, impl, piece):
             verdict(f'{prefix}.calls_no_checker', ', '.join(checkers))]
 
 
-def _storm(arch, impl, piece):
+def _storm(arch: str, impl: str, piece: Piece) -> list[Result]:
     """A long storm."""
     built = kernel.build(arch, impl, piece.flavour)
-    found = guests.storm(built, guests.modules(built), piece.seconds,
-                         piece.piecewise, piece.returns)
+    outcomes = guests.storm(built, guests.modules(built), piece.seconds,
+                            piece.piecewise, piece.returns)
     part = 'storm-piecewise' if piece.piecewise else \
         'storm-returns' if piece.returns else 'storm'
-    return found + results.vanished(part, found, built.name)
+    return outcomes + results.vanished(part, outcomes, built.name)
 
 
 _KINDS = {'whole': _whole, 'kunit': _whole, 'compiled': _compiled,
@@ -90,41 +88,27 @@ _KINDS = {'whole': _whole, 'kunit': _whole, 'compiled': _compiled,
           maketest.clients(kernel.build(arch, impl))}
 
 
-def _command(name, function):
-    def run():
+def _command(name: str, function: Callable[[], int]) -> Callable[[], list[Result]]:
+    def run() -> list[Result]:
         status = function()
         return [verdict(f'commands.{name}',
                         f'exit status {status}' if status else '')]
     return run
 
 
-def _ground():
-    return maketest.checks() + maketest.host_tests()
+def _kernel() -> kernel.Built:
+    return kernel.build('x86_64', 'rust')
 
 
-def _examples():
-    built = kernel.build('x86_64', 'rust')
+def _examples() -> list[Result]:
+    built = _kernel()
     return modules.examples(built) + modules.alone(built)
-
-
-def _programs():
-    found = clients.tests(['c', 'rust'])
-    return found + results.vanished('programs', found)
-
-
-def _docs():
-    return docs.run(lambda: kernel.build('x86_64', 'rust'))
-
-
-def _series():
-    # As make series FAST=1 does; each of the mails is a test.
-    return [Result(f'series.{mail.stem}', 'pass')
-            for mail in series.mails()]
 
 
 def pieces() -> dict[str, Callable[[], list[Result]]]:
     """{name: function}, in order; those of an architecture are in its record."""
-    every: dict[str, Callable[[], list[Result]]] = {'ground': _ground}
+    every: dict[str, Callable[[], list[Result]]] = {
+        'ground': lambda: maketest.checks() + maketest.host_tests()}
     for arch in arches.NAMES:
         machine = arches.of(arch)
         for impl in env.IMPLS if machine.back_end else ('c',):
@@ -134,17 +118,20 @@ def pieces() -> dict[str, Callable[[], list[Result]]]:
             every[f'{piece.impl}-{arch}-{piece.name}'] = functools.partial(
                 _KINDS[piece.kind], arch, piece.impl, piece)
     return {**every,
-            'examples-x86_64': _examples, 'clients': _programs,
+            'examples-x86_64': _examples, 'clients': cli.client_tests,
             'run-x86_64': _command('run', cli.run),
             'host-fuzz': host.fuzz,
             'host-miri': host.miri,
             'bench-x86_64': _command(
                 'bench', lambda: bench.bench(['c', 'rust'], quick=False)),
             'bench-quick-x86_64': _command('bench-quick', cli.bench_quick),
-            'coverage': coverage.run, 'docs': _docs, 'series': _series}
+            'coverage': coverage.run, 'docs': lambda: docs.run(_kernel),
+            # As make series FAST=1 does; each of the mails is a test.
+            'series': lambda: [Result(f'series.{mail.stem}', 'pass')
+                               for mail in series.mails()]}
 
 
-def state():
+def state() -> str:
     """A digest of all that a piece's outcome depends on."""
     digest = hashlib.sha256(source.identity().encode())
     digest.update(toolchain.identity().encode())
@@ -154,50 +141,43 @@ def state():
     return digest.hexdigest()[:16]
 
 
-def _kept(name, now):
-    try:
-        kept = json.loads((FOLDER / f'{name}.json').read_text())
-    except (OSError, ValueError):
+def _kept(name: str, now: str) -> list[Result] | None:
+    kept = env.read_json(FOLDER / f'{name}.json')
+    if not kept or kept['state'] != now:
         return None
-    if kept['state'] != now:
-        return None
-    found = [Result(*row) for row in kept['results']]
+    outcomes = [Result(*row) for row in kept['results']]
     # A failed piece runs again: it may have failed for a full disk.
-    return None if any(one.status == 'fail' for one in found) else found
+    return None if any(outcome.status == 'fail' for outcome in outcomes) else outcomes
 
 
-def _keep(name, now, found, seconds):
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    part = FOLDER / f'{name}.part'
-    part.write_text(json.dumps({
+def _keep(name: str, now: str, outcomes: list[Result], seconds: float) -> None:
+    env.write_json(FOLDER / f'{name}.json', {
         'piece': name, 'state': now, 'seconds': round(seconds),
-        'results': [[r.name, r.status, r.reason] for r in found]},
-        indent=1))
-    part.replace(FOLDER / f'{name}.json')
+        'results': [[r.name, r.status, r.reason] for r in outcomes]})
 
 
-def run():
-    """Run what has no fresh result; the exit status."""
+def run() -> int:
+    """Run the pieces that have no fresh result; the exit status."""
     every, wanted = pieces(), os.environ.get('PIECE')
     now, tally, rows = state(), results.Tally(), []
     for name, function in every.items():
         if wanted and name != wanted:
             continue
-        found = None if wanted else _kept(name, now)
-        if found is not None:
+        outcomes = None if wanted else _kept(name, now)
+        if outcomes is not None:
             progress.say(f'piece {name}: done before, from the same files')
         else:
             progress.say(f'\npiece {name}')
             started = time.monotonic()
-            found = results.attempt(f'{name}.piece', function)
-            _keep(name, now, found, time.monotonic() - started)
-        tally.add(found, f'make test-all PIECE={name}')
-        numbers = [sum(r.status == s for r in found)
+            outcomes = results.attempt(f'{name}.piece', function)
+            _keep(name, now, outcomes, time.monotonic() - started)
+        tally.add(outcomes, f'make test-all PIECE={name}')
+        numbers = [sum(r.status == s for r in outcomes)
                    for s in ('pass', 'fail', 'skip')]
         rows.append((name, *numbers))
     progress.say('\npiece                     passed failed skipped')
-    for name, passed, failed, skipped in rows:
-        progress.say(f'{name:25} {passed:6} {failed:6} {skipped:7}')
+    for row in rows:
+        progress.say('{:25} {:6} {:6} {:7}'.format(*row))
     progress.say(f'results per piece: {env.host(FOLDER)}')
     progress.summary()
     return tally.close()

@@ -74,21 +74,21 @@ def run(built: kernel.Built, folder: Path, parameters: str = '') -> list[str]:
                         silence=LIMIT + qemu.SILENCE if script else None)
     progress.say(f'whole console: {env.host(console.log)}')
 
-    def beginning(begin: str) -> str:
+    def lines_with(begin: str) -> str:
         """The lines of the guest that BEGIN so."""
         return '; '.join(line for line in console.lines
                          if line.startswith(begin))
     # The guest's words behind '| ' are those of run.sh, not the kernel's.
     splats = [line for line in console.splats if not line.startswith('| ')]
-    ended = beginning('run.sh ended')
+    ended = lines_with('run.sh ended')
     for expected, found, do in (
-            (f'{", ".join(names)} to load', beginning('refused '),
+            (f'{", ".join(names)} to load', lines_with('refused '),
              'see above what the module says (pr_err!), and kprobes/refused, '
              'if a probe was refused'),
-            (f'run.sh to end within {LIMIT} s', beginning('run.sh was stopped'),
+            (f'run.sh to end within {LIMIT} s', lines_with('run.sh was stopped'),
              'have it make the calls that the probes are to see, and end; '
              'what it leaves in the background ends with it'),
-            (f'{", ".join(names)} to unload', beginning('stayed '),
+            (f'{", ".join(names)} to unload', lines_with('stayed '),
              'does it have a function for module_exit(), and has it given '
              'back all that it holds?'),
             ('a kernel without complaints', '; '.join(splats[:3]),

@@ -10,6 +10,7 @@ import hashlib
 import os
 import shutil
 import time
+from pathlib import Path
 
 import env
 import packages
@@ -23,20 +24,20 @@ class Missing(Exception):
     """There is no Miri, and why."""
 
 
-def home(listing=None):
-    """Where the toolchain of the list is, or will be."""
+def home(listing: Path | None = None) -> Path:
+    """The folder of the toolchain of the list, made or not."""
     stamp = hashlib.sha256((listing or LIST).read_bytes()).hexdigest()[:12]
     return env.CACHE / f'nightly-{stamp}'
 
 
-def _sysroot(into):
+def _sysroot(into: Path) -> None:
     """Build the standard library for Miri; its crates come from the registry."""
     log = env.LOGS / 'nightly-sysroot.log'
     if procs.run(['cargo', 'miri', 'setup'], log, extra=environment(into)):
         raise Missing('no standard library for it: ' + procs.tail(log, 3))
 
 
-def _make(into, listing):
+def _make(into: Path, listing: Path) -> None:
     shutil.rmtree(into, ignore_errors=True)
     with progress.Stage('nightly', 3) as stage:
         for line in listing.read_text().splitlines():
@@ -59,8 +60,8 @@ def _make(into, listing):
     (into / 'complete').touch()
 
 
-def environment(into):
-    """For cargo, so that it is the nightly one and finds Miri's library."""
+def environment(into: Path) -> dict[str, str]:
+    """The variables for cargo, so that it is the nightly one and finds Miri's library."""
     return {'PATH': f'{into}/bin:{os.environ["PATH"]}',
             'CARGO_HOME': str(env.CACHE / 'cargo'),
             'CARGO_TARGET_DIR': str(env.WORK / 'host-miri'),
@@ -68,7 +69,7 @@ def environment(into):
             'MIRI_SYSROOT': str(into / 'miri-sysroot')}
 
 
-def ready(listing=None):
+def ready(listing: Path | None = None) -> Path:
     """The folder of the toolchain, made once; raises Missing."""
     listing = listing or LIST
     into = home(listing)

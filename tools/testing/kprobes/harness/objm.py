@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a module's Kbuild names, and whether it is there: before anything is built.
+"""Checks before a build that the files which a module's Kbuild names exist.
 
 make reads the Kbuild and looks for the sources. What it cannot know without
 the kernel's configuration, and a file that cannot be read without the kernel's
@@ -31,15 +31,15 @@ def check(folder: Path) -> None:
     """Refuse a FOLDER whose Kbuild names what is not there."""
     path = next(folder / name for name in ('Kbuild', 'Makefile')
                 if (folder / name).is_file())
-    said = subprocess.run(
+    errors = subprocess.run(
         ['make', '-rRns', '-f', '-', 'KERNELRELEASE=7.3',
          f'kbuild={path.name}', 'every-source'], input=_ASK, cwd=folder,
         text=True, errors='replace', capture_output=True, check=False).stderr
-    there = sorted(path.name for path in folder.iterdir()
-                   if path.suffix[1:] in _SOURCES
-                   and not path.name.endswith('.mod.c'))
-    mend = f' (obj-m := {there[0].rpartition(".")[0]}.o)' if there else ''
-    match = _MISSING.search(said)
+    sources = sorted(path.name for path in folder.iterdir()
+                     if path.suffix[1:] in _SOURCES
+                     and not path.name.endswith('.mod.c'))
+    mend = f' (obj-m := {sources[0].rpartition(".")[0]}.o)' if sources else ''
+    match = _MISSING.search(errors)
     if match and match[1] == 'obj-m':
         raise env.Refusal(f'a line obj-m := name.o in {env.host(path)}',
                           'no obj-m there', f'add one{mend}')
@@ -47,7 +47,7 @@ def check(folder: Path) -> None:
         wanted = ' or '.join(f'{match[1]}.{kind}' for kind in _SOURCES)
         raise env.Refusal(
             f'{wanted} in {env.host(folder)}: {path.name} names {match[1]}.o',
-            f'none of them (there is {", ".join(there)})' if there
+            f'none of them (there is {", ".join(sources)})' if sources
             else 'none of them, nor any other source',
             f'write in {env.host(path)} what the file is called{mend}, or '
             'call the file so')

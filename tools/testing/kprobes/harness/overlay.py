@@ -11,7 +11,6 @@ was. No overlay file may take the place of one that the kernel has.
 
 import contextlib
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -54,13 +53,9 @@ def patches(folder: Path = PATCHES) -> list[Path]:
 
 def touched(patch: Path) -> list[Path]:
     """The existing files that PATCH changes."""
-    paths = {}
-    for line in patch.read_text(errors='replace').splitlines():
-        if match := re.match(r'(---|\+\+\+) (\S+)', line):
-            # A removed line that begins with dashes is not a file.
-            if match[2].startswith(('a/', 'b/')):
-                paths[Path(match[2][2:])] = None
-    return list(paths)
+    # A removed line that begins with dashes is not a file.
+    names = re.findall(r'^(?:---|\+\+\+) [ab]/(\S+)', patch.read_text(errors='replace'), re.M)
+    return [Path(name) for name in dict.fromkeys(names)]
 
 
 def _sha(data: bytes) -> str:
@@ -71,22 +66,15 @@ class Target:
     """A kernel tree that we change; what we did to it stands in STATE."""
 
     def __init__(self, tree: Path, state: Path, repo: Path = env.REPO,
-                 listing: Path = LIST):
+                 listing: Path = LIST) -> None:
         self.tree, self.state, self.repo = tree, state, repo
         self.listing = listing
         self.record = state / 'overlay.json'
-        try:
-            known = json.loads(self.record.read_text())
-        except (OSError, ValueError):
-            known = {'files': {}, 'patched': {}}
+        known = env.read_json(self.record) or {'files': {}, 'patched': {}}
         self.files, self.patched = known['files'], known['patched']
 
     def _save(self) -> None:
-        self.state.mkdir(parents=True, exist_ok=True)
-        part = self.record.with_suffix('.part')
-        part.write_text(json.dumps(
-            {'files': self.files, 'patched': self.patched}, indent=1))
-        part.replace(self.record)
+        env.write_json(self.record, {'files': self.files, 'patched': self.patched})
 
     def forget(self, path: str) -> None:
         """The file PATH of the overlay is not ours any more."""
@@ -108,13 +96,13 @@ class Target:
 
     def wanted_patched(self) -> dict[Path, bytes]:
         """The patched files, computed without a write into the tree."""
-        wanted = {}
+        wanted: dict[Path, bytes] = {}
         with tempfile.TemporaryDirectory() as folder:
             scratch = Path(folder)
             for patch in patches(self.repo / 'patches'):
                 for path in touched(patch):
                     if path not in wanted:
-                        wanted[path] = None
+                        wanted[path] = b''
                         (scratch / path).parent.mkdir(parents=True,
                                                       exist_ok=True)
                         (scratch / path).write_bytes(self.original(path))
@@ -159,7 +147,7 @@ class Target:
         return edited
 
     def _kept(self, path: Path | str) -> Path:
-        """Where the original of PATH is kept."""
+        """The place where the original of PATH is kept."""
         return self.state / 'orig' / path
 
     def sync(self, remove: bool = False) -> list[str]:
@@ -219,11 +207,8 @@ class Target:
 
     def _write(self, path: Path, data: bytes) -> bool:
         target = self.tree / path
-        try:
-            if target.read_bytes() == data:
-                return False
-        except OSError:
-            pass
+        if target.is_file() and target.read_bytes() == data:
+            return False
         target.parent.mkdir(parents=True, exist_ok=True)
         part = self._part(path)
         part.write_bytes(data)
@@ -261,28 +246,28 @@ def apply(remove: bool = False) -> int:
     # The second one is for who cleans up, and knows of no tree.
     with procs.turn(env.KSRC, env.host(env.KSRC), 'apply'), \
             procs.turn(env.WORK / 'apply.lock', 'this checkout', 'make apply'):
-        return _apply(remove)
+        return _apply(env.KSRC, remove)
 
 
-def _apply(remove: bool) -> int:
-    target = Target(env.KSRC, env.KSRC / '.rust-kprobes')
+def _apply(tree: Path, remove: bool) -> int:
+    target = Target(tree, tree / '.rust-kprobes')
     refuse_edited(target)
     try:
         changed = target.sync(remove)
     except OSError as error:
         raise env.Refusal(
-            f'to write below {env.host(env.KSRC)}', str(error),
+            f'to write below {env.host(tree)}', str(error),
             'make room there, or see to the file; then the same command goes '
             'on, or UNDO=1 takes out what is there') from error
     for line in changed:
         print(line)
     if remove:
-        shutil.rmtree(env.KSRC / '.rust-kprobes', ignore_errors=True)
-        print(f'{len(changed)} files put back in {env.host(env.KSRC)}')
+        shutil.rmtree(tree / '.rust-kprobes', ignore_errors=True)
+        print(f'{len(changed)} files put back in {env.host(tree)}')
         return 0
-    print(f'{len(changed)} files changed in {env.host(env.KSRC)} '
+    print(f'{len(changed)} files changed in {env.host(tree)} '
           '(A added, M patched, D removed, R put back).'
-          if changed else f'{env.host(env.KSRC)} is up to date.')
+          if changed else f'{env.host(tree)} is up to date.')
     print('Now: select CONFIG_RUST_KPROBES in its configuration. '
           'To take everything out again: make apply KSRC=… UNDO=1')
     return 0

@@ -14,6 +14,7 @@ import re
 import shutil
 import time
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import env
@@ -24,7 +25,7 @@ TOOLCHAIN = env.KPROBES / 'toolchain'
 LIST = TOOLCHAIN / 'files'
 # Seconds before a mirror that may be in the middle of an update is asked again.
 PAUSE = 30
-# Of a line of apt's sources, see sources.list(5).
+# Options of a line of apt's sources, see sources.list(5).
 SOURCE_OPTIONS: tuple[str, ...] = ()
 
 
@@ -74,21 +75,20 @@ def take(folder: Path, sha256: str, url: str,
     return None, reason
 
 
-def _by_name(package, folder, archive, tried):
-    for sha256, path in files(package):
-        path, reason = take(folder, sha256, f'{archive}/{path}')
+def _by_name(package: str, folder: Path, archive: str, tried: list[str]) -> Path | None:
+    for sha256, listed in files(package):
+        path, reason = take(folder, sha256, f'{archive}/{listed}')
         if path:
             return path
         tried.append(reason)
     return None
 
 
-def _by_index(package, folder, archive, suite, tried):
+def _by_index(package: str, folder: Path, archive: str, suite: str,
+              tried: list[str]) -> Path | None:
     name, arch = package.split(':')
     log = env.LOGS / f'package-{name}-{arch}.log'
-    scratch = folder / f'{name}-{arch}.part'
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir()
+    scratch = env.empty_folder(folder / f'{name}-{arch}.part')
     try:
         status = procs.run(
             ['bash', TOOLCHAIN / 'apt-download.sh', name,
@@ -117,7 +117,7 @@ def fetch(package: str, folder: Path, suites: tuple[str, ...],
     folder.mkdir(parents=True, exist_ok=True)
     progress.say(f'fetching the package {package}')
 
-    def ways():
+    def ways() -> Iterator[Path | None]:
         yield _by_name(package, folder, mirror, tried)
         yield _by_index(package, folder, mirror, suites[0], tried)
         progress.say(f'{package} is not to be had from {mirror} now; again '

@@ -20,7 +20,7 @@ def targets() -> set[str]:
     """The commands that make takes."""
     text = (env.REPO / 'Makefile').read_text().replace('\\\n', ' ')
     return {'help', 'distclean',
-            *re.search(r'^COMMANDS := (.*)$', text, re.M)[1].split()}
+            *re.findall(r'^COMMANDS := (.*)$', text, re.M)[0].split()}
 
 
 def _command_problem(line: str) -> str:
@@ -38,8 +38,7 @@ def _command_problem(line: str) -> str:
         is_built = (env.REPO / folder / 'Kbuild').exists()
         return '' if is_built and asked == {'modules'} \
             else f'nothing is built in {folder}'
-    variables = re.search(r'^VARIABLES=\(([^)]*)\)', _COMMON.read_text(),
-                          re.M)[1].split()
+    variables = re.findall(r'^VARIABLES=\(([^)]*)\)', _COMMON.read_text(), re.M)[0].split()
     known = {'PIECE': ('name', *matrix.pieces()), 'IMPL': env.IMPLS,
              'ARCH': (*env.ARCHES, 'all')}
     unknown = {*(asked - targets()), *(values.keys() - set(variables))}
@@ -60,8 +59,8 @@ def _commands() -> list[str]:
         commands += [(listing.place, line)
                      for listing in documents.listings(path)
                      if listing.how == 'commands' for line in listing.text]
-    return [f'{place}: {command}: {why}' for place, command in commands
-            if (why := _command_problem(command))]
+    return [f'{place}: {command}: {reason}' for place, command in commands
+            if (reason := _command_problem(command))]
 
 
 def _listing_problem(listing: documents.Listing) -> str:
@@ -79,6 +78,6 @@ def _listing_problem(listing: documents.Listing) -> str:
 def check() -> list[str]:
     """The commands and listings that are wrong, with the reasons."""
     return _commands() + [
-        f'{listing.place}: {why}' for path in documents.pages()
+        f'{listing.place}: {reason}' for path in documents.pages()
         for listing in documents.listings(path)
-        if (why := _listing_problem(listing))]
+        if (reason := _listing_problem(listing))]

@@ -9,7 +9,7 @@ import env
 
 _REFUSALS = 'rust/kprobes/model/refusal.rs'
 _RUST_REASONS = 'rust/kernel/kprobes/refused.rs'
-# Of a client's reasons in Rust, those that no refusal has.
+# The reasons of a client in Rust that no refusal has.
 _ONLY_IN_RUST = {'BadName', 'OtherArguments', 'TextGoes', 'NoState',
                  'MayNotWait', 'Other'}
 
@@ -86,8 +86,8 @@ def check() -> list[str]:
     """The rows that a table or the code has, and not the other."""
     def shown(page: str, columns: int) -> Rows:
         return rows(documents.PAGES / page, columns)
-    wrong = _other_words()
-    for page, there, wanted in (
+    mismatches = _other_words()
+    for page, present, wanted in (
             ('errors.rst', shown('errors.rst', 2) - {
                 ('errno', 'why'), ('reason', 'in words')},
              refusals() | reasons_for_no_jump() | rust_reasons()),
@@ -95,8 +95,8 @@ def check() -> list[str]:
                 ('what', 'C', 'Rust')}, figures()),
             ('files.rst', {row[:2] for row in shown('files.rst', 3)
                            if re.fullmatch(r'0\d+', row[1])}, files())):
-        wrong += [f'{page}: not in it: {" | ".join(row)}'
-                  for row in sorted(wanted - there)]
-        wrong += [f'{page}: no more: {" | ".join(row)}'
-                  for row in sorted(there - wanted)]
-    return wrong
+        mismatches += [f'{page}: not in it: {" | ".join(row)}'
+                       for row in sorted(wanted - present)]
+        mismatches += [f'{page}: no more: {" | ".join(row)}'
+                       for row in sorted(present - wanted)]
+    return mismatches

@@ -42,16 +42,16 @@ def judge(lines: list[str], prefix: str) -> list[Result]:
     """The results of a boot that has said LINES."""
     strangers: list[str] = []
     reports: dict[str, list[str]] = {}
-    here = strangers
+    current = strangers
     for line in lines:
         if match := _BEGIN.search(line):
-            here = reports.setdefault(match[1], [])
+            current = reports.setdefault(match[1], [])
         elif _END in line:
-            here = strangers
+            current = strangers
         elif qemu.is_splat(line):
-            here.append(line.strip())
+            current.append(line.strip())
     strangers += [f'mark: plant {name}' for name in reports.keys() - PLANTS]
-    wrong = {name: _problem(name, reports.get(name)) for name in PLANTS}
-    wrong['nothing_else'] = '; '.join(strangers[:5])
+    problems = {name: _problem(name, reports.get(name)) for name in PLANTS}
+    problems['nothing_else'] = '; '.join(strangers[:5])
     return [verdict(f'{prefix}.plants.{name}', why)
-            for name, why in wrong.items()]
+            for name, why in problems.items()]

@@ -7,14 +7,15 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import env
 import progress
 
 
-def start(command, **options) -> subprocess.Popen:
+def start(command: Iterable, **options: Any) -> subprocess.Popen:
     """Start COMMAND in a process group of its own.
 
     It ends with the process namespace, whose process 1 we are.
@@ -59,7 +60,7 @@ def turn(path: Path, place: str, doing: str) -> Iterator[None]:
         os.close(handle)
 
 
-def alone(name: str):
+def alone(name: str) -> contextlib.AbstractContextManager[None]:
     """One at a time in the cache that all checkouts share."""
     return turn(env.CACHE / f'{name}.lock', 'the cache', name)
 
@@ -82,7 +83,7 @@ def full_disk(path: Path) -> env.Refusal:
         'CACHE=/other/place. What is done so far is kept.')
 
 
-def run(command, log: Path, *, cwd=None, extra: dict | None = None,
+def run(command: Iterable, log: Path, *, cwd: Path | None = None, extra: dict | None = None,
         on_line: Callable[[str], object] | None = None,
         append: bool = False) -> int:
     """Run COMMAND, its output line by line into LOG and to on_line.
@@ -98,7 +99,7 @@ def run(command, log: Path, *, cwd=None, extra: dict | None = None,
                         stderr=subprocess.STDOUT)
         with process:
             try:
-                for raw in process.stdout:
+                for raw in process.stdout or ():
                     out.write(raw)
                     line = raw.decode(errors='replace').rstrip('\n')
                     if env.VERBOSE:
@@ -120,7 +121,7 @@ def tail(log: Path, count: int = 25) -> str:
     return '\n'.join(text.splitlines()[-count:])
 
 
-def output(command, **options) -> str:
-    """What COMMAND prints; raises CalledProcessError if it fails."""
+def output(command: Iterable, **options: Any) -> str:
+    """The output of COMMAND; raises CalledProcessError if it fails."""
     return subprocess.run(list(map(str, command)), check=True, text=True,
                           capture_output=True, **options).stdout

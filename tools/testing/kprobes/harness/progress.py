@@ -8,12 +8,12 @@ went over its budget.
 """
 
 import contextlib
-import json
 import os
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import env
 
@@ -29,9 +29,9 @@ _SET_UP_BUDGET = 5
 _ROOTS = (('toolchain root', 2, 'KP_ROOT_SECONDS'),
           ('docs root', 1.5, 'KP_DOCS_SECONDS'),
           ('clients root', 1, 'KP_CLIENTS_SECONDS'))
-# Of each group of stages: its budget in minutes, the seconds it has taken.
+# {group of stages: [its budget in minutes, the seconds it has taken]}.
 _groups: dict[str, list[float]] = {}
-# Of each thread: the group of stages that it is in.
+# The group of stages that each thread is in.
 _at_hand = threading.local()
 # When this command began, and the minutes that all of it may take: where a
 # kernel is built from nothing, and where none is.
@@ -40,25 +40,16 @@ _limits: list[float] = []
 _STATE = env.CACHE / 'times.json'
 
 
-def _load() -> dict:
-    try:
-        return json.loads(_STATE.read_text())
-    except (OSError, ValueError):
-        return {}
-
-
-def remember(key: str, value) -> None:
+def remember(key: str, value: Any) -> None:
     """Keep VALUE for later runs."""
-    part = _STATE.with_suffix('.part')
     # Without it one estimate is missing; a full disk is reported elsewhere.
     with contextlib.suppress(OSError):
-        part.write_text(json.dumps(_load() | {key: value}, indent=1))
-        part.replace(_STATE)
+        env.write_json(_STATE, (env.read_json(_STATE) or {}) | {key: value})
 
 
-def recall(key: str, default=None):
+def recall(key: str, default: Any = None) -> Any:
     """The value that remember() has kept."""
-    return _load().get(key, default)
+    return (env.read_json(_STATE) or {}).get(key, default)
 
 
 def clock(seconds: float) -> str:
@@ -122,7 +113,7 @@ class Stage:
         else:
             say(line)
 
-    def __exit__(self, kind, value, trace) -> None:
+    def __exit__(self, kind: type | None, *_: object) -> None:
         with self._telling:
             self._over.set()
         seconds = time.monotonic() - self.start

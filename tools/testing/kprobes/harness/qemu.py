@@ -14,13 +14,18 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import env
 import guest
 import procs
 import progress
+
+if TYPE_CHECKING:
+    import kernel
 
 DONE = 'guest: done'
 _STAMP = re.compile(r'^(?:<\d+>)?\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ')
@@ -36,8 +41,8 @@ _ESCAPES = re.compile(r'\x1b\[[0-9;?]*[A-Za-z]')
 SILENCE = 90
 
 
-def is_splat(line):
-    """Is it what a healthy kernel never says?"""
+def is_splat(line: str) -> bool:
+    """Is LINE one that a healthy kernel never prints?"""
     return bool(_SPLAT.search(line))
 
 
@@ -79,12 +84,13 @@ class Console:
 class Died(env.Refusal):
     """A boot that did not come to its end."""
 
-    def __init__(self, expected, found, do, lines, log=''):
+    def __init__(self, expected: str, found: str, do: str, lines: list[str],
+                 log: str = '') -> None:
         super().__init__(expected, found, do)
         self.lines, self.log = lines, log
 
 
-def accelerator(built, wanted=None):
+def accelerator(built: 'kernel.Built', wanted: str | None = None) -> str:
     """kvm if a kernel really boots under it, else tcg.
 
     /dev/kvm may open and accept a guest that then hangs, so the only proof is
@@ -110,7 +116,7 @@ def accelerator(built, wanted=None):
     return 'kvm' if works else 'tcg'
 
 
-def _boots(built, image, kind, seconds):
+def _boots(built: 'kernel.Built', image: Path, kind: str, seconds: int) -> bool:
     try:
         boot(built, image, name=f'{kind}-probe', timeout=seconds, force=kind)
     except env.Refusal:
@@ -118,8 +124,9 @@ def _boots(built, image, kind, seconds):
     return True
 
 
-def command(built, initramfs, *, smp=2, icount=False, memory=None, extra=(),
-            cmdline='', kind='tcg', interactive=False, thread='single'):
+def command(built: 'kernel.Built', initramfs: Path, *, smp: int = 2, icount: bool = False,
+            memory: int | None = None, extra: Iterable[str] = (), cmdline: str = '',
+            kind: str = 'tcg', interactive: bool = False, thread: str = 'single') -> list[str]:
     """The QEMU call.
 
     One thread emulates all CPUs. Where each has its own, QEMU 10.0 at times
@@ -146,9 +153,10 @@ def command(built, initramfs, *, smp=2, icount=False, memory=None, extra=(),
     return call + list(extra)
 
 
-def _lines(process, deadline, silence):
+def _lines(process: subprocess.Popen, deadline: float, silence: float) -> Iterator[bytes]:
     """Console lines as they come; raises TimeoutError when they stop."""
     selector = selectors.DefaultSelector()
+    assert process.stdout
     selector.register(process.stdout, selectors.EVENT_READ)
     rest, last = b'', time.monotonic()
     while True:
@@ -170,18 +178,18 @@ def _lines(process, deadline, silence):
         yield rest
 
 
-def clean(raw):
+def clean(raw: bytes) -> str:
     """A console line without escapes, carriage returns and time stamp."""
     text = _ESCAPES.sub('', raw.decode(errors='replace').replace('\r', ''))
     return _STAMP.sub('', text)
 
 
-def patience(built):
+def patience(built: 'kernel.Built') -> int:
     """How many times as slow as others a kernel may be: with checkers."""
     return 4 if built.has('KASAN') else 1
 
 
-def words_for(built, cmdline):
+def words_for(built: 'kernel.Built', cmdline: str) -> str:
     """The kernel's command line, with what this kernel needs to begin well.
 
     With five levels of page tables KASAN asks a bit of the CPU's features
@@ -191,26 +199,25 @@ def words_for(built, cmdline):
     return f'no5lvl {cmdline}' if built.has('KASAN') else cmdline
 
 
-def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
-         extra=(), cmdline='', timeout=600, force=None, on_line=None,
-         silence=None, thread='single'):
+def boot(built: 'kernel.Built', initramfs: Path, *, name: str, icount: bool = False,
+         cmdline: str = '', timeout: float = 600, force: str | None = None,
+         on_line: Callable[[str], object] | None = None, silence: float | None = None,
+         **options: Any) -> Console:
     """Boot BUILT to its end; the console, or Died.
 
-    A guest that says nothing for SILENCE seconds hangs.
+    A guest that says nothing for SILENCE seconds hangs. OPTIONS are command()'s.
     """
     kind = accelerator(built, 'tcg' if icount else force)
-    call = command(built, initramfs, smp=smp, icount=icount, memory=memory,
-                   extra=extra, cmdline=words_for(built, cmdline),
-                   kind=kind, thread=thread)
+    call = command(built, initramfs, icount=icount, kind=kind,
+                   cmdline=words_for(built, cmdline), **options)
     log = env.LOGS / f'{built.name}-{name}.console'
     log.parent.mkdir(parents=True, exist_ok=True)
     console, started = Console(log, kind), time.monotonic()
     # The checkers that make a guest slow do so under emulation.
     slow = patience(built) if kind == 'tcg' else 1
-    with open(log, 'wb', buffering=0) as out:
-        process = procs.start(call, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT)
+    with open(log, 'wb', buffering=0) as out, procs.start(
+            call, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT) as process:
         try:
             for raw in _lines(process, started + timeout * slow,
                               min(silence or SILENCE, timeout) * slow):
@@ -224,7 +231,6 @@ def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
             console.add_hang(str(stop))
         finally:
             procs.kill(process)
-            process.stdout.close()
     console.seconds = time.monotonic() - started
     if trouble := console.trouble():
         last = '\n            '.join(console.lines[-25:])
@@ -235,45 +241,42 @@ def boot(built, initramfs, *, name, smp=2, icount=False, memory=None,
     return console
 
 
-def tell_monitor(path, words):
+def tell_monitor(path: Path, words: str) -> None:
     """Say WORDS to QEMU's monitor, a socket at PATH, and wait till it has."""
     with socket.socket(socket.AF_UNIX) as monitor:
         monitor.settimeout(10)
         monitor.connect(str(path))
         monitor.sendall(words.encode() + b'\n')
-        said = b''
+        answer = b''
         # Its prompt, before the words and after.
-        while said.count(b'(qemu)') < 2:
-            part = monitor.recv(4096)
-            if not part:
-                break
-            said += part
+        while answer.count(b'(qemu)') < 2 and (part := monitor.recv(4096)):
+            answer += part
 
 
 LEAVE = 'exit, or Ctrl-A x (Ctrl-A Ctrl-A sends one Ctrl-A)'
 
 
-def on_terminal(call):
+def on_terminal(call: list[str]) -> list[str]:
     """CALL with its console shared with QEMU's monitor.
 
     So Ctrl-C reaches the guest's shell instead of ending QEMU, and the keys
     after Ctrl-A are QEMU's: see LEAVE. What "-serial mon:stdio" is short for
     has to be spelled out where the console is no serial port.
     """
-    found = []
+    words = []
     for word in call:
         if word == 'stdio':
             word = 'mon:stdio'
         elif word.startswith('stdio,id='):
             name = word.removeprefix('stdio,id=')
-            found += [word + ',mux=on,signal=off', '-mon',
+            words += [word + ',mux=on,signal=off', '-mon',
                       f'chardev={name},mode=readline']
             continue
-        found.append(word)
-    return found
+        words.append(word)
+    return words
 
 
-def interactive(built, initramfs, **options):
+def interactive(built: 'kernel.Built', initramfs: Path, **options: Any) -> int:
     """Boot to a shell on this terminal; returns when the guest ends."""
     call = on_terminal(command(built, initramfs, interactive=True,
                                kind=accelerator(built), **options))

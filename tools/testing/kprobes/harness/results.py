@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Counting: what ran, what had to run, what is known to be wrong in C.
+"""Counting: tests that ran, tests that had to run, known defects of C.
 
 One unit is one KTAP leaf or one host test. The last line of a run stands
 alone: `N passed, N failed, N skipped`.
@@ -38,29 +38,29 @@ class Tally:
 
         COMMAND runs them again, if there is one for all of them.
         """
-        for one in results:
-            self.results.append(one)
-            if one.status == 'fail':
-                log = f'; log: {one.log}' if one.log else ''
-                progress.say(f'FAILED {one.name}: {one.reason}'.rstrip(': ')
-                             + f' (again: {command or again(one.name)}{log})')
+        for result in results:
+            self.results.append(result)
+            if result.status == 'fail':
+                log = f'; log: {result.log}' if result.log else ''
+                progress.say(f'FAILED {result.name}: {result.reason}'.rstrip(': ')
+                             + f' (again: {command or again(result.name)}{log})')
 
     def close(self) -> int:
         """Print the end of the run; its exit status."""
         skipped: dict[str, list[str]] = {}
-        for one in self.results:
-            if one.status == 'skip':
-                skipped.setdefault(one.reason, []).append(one.name)
+        for result in self.results:
+            if result.status == 'skip':
+                skipped.setdefault(result.reason, []).append(result.name)
         for reason, names in skipped.items():
             shown = ', '.join(names[:4]) + (' …' if len(names) > 4 else '')
             progress.say(f'skipped {len(names)} ({reason}): {shown}')
-        harness = [one for one in self.results
-                   if one.name.startswith(_HARNESS)]
-        product = [one for one in self.results if one not in harness]
+        harness = [result for result in self.results
+                   if result.name.startswith(_HARNESS)]
+        product = [result for result in self.results if result not in harness]
         if harness and product:
             progress.say(f'product: {_counts(product)}; '
                          f'harness: {_counts(harness)}')
-        statuses = {one.status for one in self.results}
+        statuses = {result.status for result in self.results}
         if 'pass' not in statuses:
             progress.say('nothing passed: a run without one passed test '
                          'proves nothing and counts as failed')
@@ -69,7 +69,7 @@ class Tally:
 
 
 def _counts(results: list[Result]) -> str:
-    number = Counter(one.status for one in results)
+    number = Counter(result.status for result in results)
     return (f'{number["pass"]} passed, {number["fail"]} failed, '
             f'{number["skip"]} skipped')
 
@@ -100,12 +100,12 @@ def attempt(name: str,
     return [Result(name, 'fail', why)]
 
 
-def known(whose: str) -> dict[str, str]:
-    """{test name: what}: what an implementation is known to get wrong.
+def known(name: str) -> dict[str, str]:
+    """{test: defect} of the list NAME: IMPL, or a kernel of it, IMPL-FLAVOUR.
 
-    Or what cannot be run on one of its kernels: IMPL-FLAVOUR.
+    A test that cannot be run on the kernel is listed, too.
     """
-    path = PLANS / f'known-{whose}.txt'
+    path = PLANS / f'known-{name}.txt'
     if not path.exists():
         return {}
     return dict(line.split(maxsplit=1)
@@ -115,21 +115,19 @@ def known(whose: str) -> dict[str, str]:
 
 def judge(results: list[Result], *lists: str) -> list[Result]:
     """A known defect is skipped if it shows, and fails if not."""
-    defects = {name: (what, whose) for whose in lists
-               for name, what in known(whose).items()}
+    defects = {f'.{test}': (defect, name) for name in lists
+               for test, defect in known(name).items()}
     judged = []
-    for one in results:
-        what, whose = next((defect for name, defect in defects.items()
-                            if f'.{one.name}'.endswith(f'.{name}')),
-                           (None, None))
-        if what and one.status == 'fail':
-            one = Result(one.name, 'skip', f'known: {what}')
-        elif what and one.status == 'pass':
-            one = Result(one.name, 'fail',
-                         f'known to fail ({what}), but did not: is it '
-                         'mended? Then take it out of '
-                         f'plan/known-{whose}.txt', one.log)
-        judged.append(one)
+    for result in results:
+        defect, name = next((defects[test] for test in defects
+                             if f'.{result.name}'.endswith(test)), ('', ''))
+        if defect and result.status == 'fail':
+            result = Result(result.name, 'skip', f'known: {defect}')
+        elif defect and result.status == 'pass':
+            result = Result(result.name, 'fail',
+                            f'known to fail ({defect}), but did not: is it mended? '
+                            f'Then take it out of plan/known-{name}.txt', result.log)
+        judged.append(result)
     return judged
 
 
@@ -199,11 +197,11 @@ def vanished(parts: str, results: list[Result],
 
     A boot that died has said so itself; what it did not reach is no news.
     """
-    if any(one.status == 'fail' and one.name.endswith('.boot')
-           for one in results):
+    if any(result.status == 'fail' and result.name.endswith('.boot')
+           for result in results):
         return []
     where = '.'.join(['plan', *filter(None, kernel.split('-')[:2])])
-    numbers = Counter(suite for one in results for suite in _suites(one.name))
+    numbers = Counter(suite for result in results for suite in _suites(result.name))
     return [Result(f'{where}.{suite}', 'fail',
                    f'{numbers[suite]} results of at least {least}'
                    if numbers[suite] else
@@ -238,9 +236,9 @@ def again(name: str) -> str:
     test = _GUEST.sub('', name, 1)
     suite, _, case = test.partition('.')
     if suite in ('host', 'harness'):
-        one = f' TEST={name}' if case.startswith('test_') or '::' in case \
+        chosen_test = f' TEST={name}' if case.startswith('test_') or '::' in case \
             else ''
-        return f'make host-test{one}'
+        return f'make host-test{chosen_test}'
     if suite == 'commands':
         return f'make {case}'
     if test == name or suite in ('build', 'check-kernel', 'coverage'):

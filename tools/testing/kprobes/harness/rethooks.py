@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Who else uses return hooks: what the kernel calls of <linux/rethook.h>.
+"""Other users of return hooks: the kernel's calls of <linux/rethook.h>.
 
 The crate has of that header what others call, and no more. So each function
 of it that is called outside of the C implementation must be in the kernel
@@ -26,7 +26,7 @@ _CALLED = re.compile(r'\b((?:arch_)?rethook_\w+)\s*\(')
 def troubles(tree: Path, folder: str, symbols: set[str]) -> list[str]:
     """Functions that are called and not in SYMBOLS.
 
-    Of arch/ of TREE it looks at FOLDER alone.
+    It looks at FOLDER alone of those in arch/ of TREE.
     """
     folders = [name for name in (*_FOLDERS, f'arch/{folder}')
                if (tree / name).is_dir()]

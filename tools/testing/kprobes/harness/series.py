@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import env
 import fragments
@@ -33,32 +34,30 @@ WHO = ('Rust kprobes developers '
 
 def groups() -> list[tuple[str, str, list[str]]]:
     """(subject, body, prefixes of paths) of each group of series.list."""
-    found = []
+    parts: list[tuple[str, list[str], list[str]]] = []
     for line in LIST.read_text().splitlines():
         if line.startswith('== '):
-            found.append((line[3:], [], []))
-        elif line.startswith(': ') and found:
-            found[-1][2].append(line[2:].strip())
-        elif found and not line.startswith('#'):
-            found[-1][1].append(line)
+            parts.append((line[3:], [], []))
+        elif line.startswith(': ') and parts:
+            parts[-1][2].append(line[2:].strip())
+        elif parts and not line.startswith('#'):
+            parts[-1][1].append(line)
     return [(subject, '\n'.join(body).strip(), prefixes)
-            for subject, body, prefixes in found]
+            for subject, body, prefixes in parts]
 
 
 class _Repo:
     """A small git repository with just the files that we touch."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        name, mail = re.match(r'(.*) <(.*)>', WHO).groups()
+    def __init__(self, folder: Path) -> None:
+        self.folder = env.empty_folder(folder)
+        name, mail = WHO.rstrip('>').split(' <')
         self.git('init', '-q', '-b', 'series')
         for key, value in (('user.name', name), ('user.email', mail),
                            ('core.abbrev', '12')):
             self.git('config', key, value)
 
-    def git(self, *words: str, **options) -> None:
+    def git(self, *words: str, **options: Any) -> None:
         """Run git there."""
         procs.output(['git', '-c', 'safe.directory=*', *words],
                      cwd=self.folder, **options)
@@ -77,21 +76,17 @@ class _Repo:
 def _maintained(full: str, original: str, present: list[Path]) -> bytes:
     """MAINTAINERS with our entry, but only the F: lines of what is there."""
     before = set(original.splitlines())
-    kept = []
-    for line in full.splitlines():
-        match = re.match(r'F:\t(\S+)', line)
-        if match and line not in before and not any(
-                fnmatch.fnmatch(str(p), pattern) for p in present
-                for pattern in (match[1], match[1].rstrip('/') + '/*')):
-            continue
-        kept.append(line)
+    kept = [line for line in full.splitlines()
+            if line in before or not (match := re.match(r'F:\t(\S+)', line))
+            or any(fnmatch.fnmatch(str(path), pattern) for path in present
+                   for pattern in (match[1], match[1].rstrip('/') + '/*'))]
     return ('\n'.join(kept) + '\n').encode()
 
 
 def _overlay_commits(repo: _Repo, target: overlay.Target) -> Path | None:
     """Commit the new files; the patch of MAINTAINERS, which goes along."""
     paths = overlay.files()
-    left = set(paths)
+    unplaced = set(paths)
     maintainers = Path('MAINTAINERS')
     entry = next((p for p in overlay.patches()
                   if overlay.touched(p) == [maintainers]), None)
@@ -100,11 +95,11 @@ def _overlay_commits(repo: _Repo, target: overlay.Target) -> Path | None:
     present = []
     for subject, body, prefixes in groups():
         chosen = [p for p in paths
-                  if p in left and any(str(p).startswith(x)
-                                       for x in prefixes)]
+                  if p in unplaced and any(str(p).startswith(x)
+                                           for x in prefixes)]
         if not chosen:
             continue
-        left -= set(chosen)
+        unplaced -= set(chosen)
         present += chosen
         for path in chosen:
             repo.put(path, (env.REPO / path).read_bytes())
@@ -112,9 +107,9 @@ def _overlay_commits(repo: _Repo, target: overlay.Target) -> Path | None:
         if entry:
             repo.put(maintainers, _maintained(full, original, present))
         repo.commit(f'{subject}\n\n{body}\n\nSigned-off-by: {WHO}\n')
-    if left:
+    if unplaced:
         raise env.Refusal('every overlay file in a group of series.list',
-                          ', '.join(map(str, sorted(left)[:8])),
+                          ', '.join(map(str, sorted(unplaced)[:8])),
                           'add its folder to a group there')
     return entry
 
@@ -129,9 +124,7 @@ def _make_mails(target: overlay.Target, out: Path) -> list[Path]:
     for patch in overlay.patches():
         if patch != entry:
             repo.git('am', '-q', str(patch))
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
-    repo.git('format-patch', '-q', '-o', str(out), 'base')
+    repo.git('format-patch', '-q', '-o', str(env.empty_folder(out)), 'base')
     return sorted(out.glob('*.patch'))
 
 
@@ -185,17 +178,16 @@ def _impls(tree: Path) -> tuple[str, ...]:
         else ('c', 'rust')
 
 
-def _build(tree: Path, impl: str, which: str, log_name: str,
+def _build(tree: Path, impl: str, position: str, log_name: str,
            planned: int) -> None:
     """Build TREE with IMPL, on top of what the mail before left."""
     obj = env.WORK / 'series' / f'build-{impl}'
     obj.mkdir(parents=True, exist_ok=True)
-    with progress.Stage(f'series {which} {impl}', planned) as stage:
+    with progress.Stage(f'series {position} {impl}', planned) as stage:
         command = kernel.make_command('x86_64', obj, tree)
         fragments.write(tree, obj, 'x86_64', impl, 'bench', command,
                         _absent(tree))
         log = obj / log_name
-        log.unlink(missing_ok=True)
         kernel.compile_targets(command, ['bzImage', 'modules'], log, stage)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Where the kernel's source comes from.
+"""The kernel's source, of any 7.3.x.
 
-In this order: the user's own tree (KSRC=), the cache, Debian's package. Any
-7.3.x will do.
+It comes from the user's own tree (KSRC=), the cache, or Debian's package, in
+this order.
 """
 
 import re
@@ -18,30 +18,30 @@ import progress
 SERIES = (7, 3)
 
 
-def version(tree):
+def version(tree: Path) -> tuple[int, ...] | None:
     """(7, 3, 4) from the Makefile of TREE, or None."""
     try:
         head = (tree / 'Makefile').read_text(errors='replace')[:2000]
     except OSError:
         return None
-    found = [re.search(rf'^{name} = (\d+)$', head, re.M)
-             for name in ('VERSION', 'PATCHLEVEL', 'SUBLEVEL')]
-    return tuple(int(m[1]) for m in found) if all(found) else None
+    numbers = [re.findall(rf'^{name} = (\d+)$', head, re.M)
+               for name in ('VERSION', 'PATCHLEVEL', 'SUBLEVEL')]
+    return tuple(int(matches[0]) for matches in numbers) if all(numbers) else None
 
 
-def require_version(tree, what):
+def require_version(tree: Path, name: str) -> tuple[int, ...]:
     """TREE's version, refused unless it is of our series."""
-    found = version(tree)
-    if found is None:
-        raise env.Refusal(f'{what} to be a Linux source tree',
+    actual = version(tree)
+    if actual is None:
+        raise env.Refusal(f'{name} to be a Linux source tree',
                           f'no version in {env.host(tree)}/Makefile',
                           'point it at the top of a kernel tree')
-    if found[:2] != SERIES:
+    if actual[:2] != SERIES:
         raise env.Refusal(
-            f'{what} to be Linux {SERIES[0]}.{SERIES[1]}.x',
-            '.'.join(map(str, found)),
+            f'{name} to be Linux {SERIES[0]}.{SERIES[1]}.x',
+            '.'.join(map(str, actual)),
             f'use a {SERIES[0]}.{SERIES[1]} tree: the patches are made for it')
-    return found
+    return actual
 
 
 def archive() -> Path:
@@ -56,13 +56,13 @@ def archive() -> Path:
             'Or give a 7.3 tree: KSRC=/path')
 
 
-def _numbers(path):
-    """What tells which of two archives is newer: 7.3.10 is, than 7.3.4."""
+def _numbers(path: Path) -> list[int]:
+    """The version of an archive as numbers: 7.3.10 is newer than 7.3.4."""
     name = path.name.removeprefix('linux-source-7.3_')
     return [int(number) for number in re.findall('[0-9]+', name)]
 
 
-def _kept(store):
+def _kept(store: Path) -> Path | None:
     return max([*store.glob('linux-source-7.3_*.deb'),
                 *store.glob('linux-7.3*.tar.xz')], key=_numbers, default=None)
 
@@ -84,32 +84,29 @@ def unpack(path: Path, into: Path, folders: tuple[str, ...] = ()) -> None:
                           'delete that file and try again')
 
 
-def _without_build():
-    if (env.KSRC / '.config').exists():
+def _refuse_build(theirs: Path) -> None:
+    if (theirs / '.config').exists():
         raise env.Refusal('KSRC without a build in it',
-                          f'{env.host(env.KSRC)}/.config',
+                          f'{env.host(theirs)}/.config',
                           'make mrproper there, or use a clean worktree')
 
 
-def identity():
-    """What the tree must have been made from to be kept."""
+def identity() -> str:
+    """The source that the tree must have been made from to be kept."""
     return ksrc.identity() if env.KSRC else f'archive {archive().name}'
 
 
-def tree():
+def tree() -> Path:
     """This checkout's pristine-but-for-us kernel tree, made if need be."""
     if env.KSRC:
         require_version(env.KSRC, 'KSRC')
     mark = env.TREE / '.kprobes-source'
     now = identity()
-    try:
-        if mark.read_text() == now:
-            return env.TREE
-    except OSError:
-        pass
+    if mark.exists() and mark.read_text() == now:
+        return env.TREE
     # Refused before the tree that is there goes.
     if env.KSRC:
-        _without_build()
+        _refuse_build(env.KSRC)
     with progress.Stage('source', planned=1) as stage:
         # Gone as long as the tree is neither the old one nor the new one.
         mark.unlink(missing_ok=True)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The one tool that is no package of the toolchain root, and who is who."""
+"""bindgen, which is no package of the toolchain root, and all tools' versions."""
 
 import os
 import shutil
+from pathlib import Path
 
 import arches
 import env
@@ -11,7 +12,7 @@ import procs
 import progress
 
 BINDGEN = '0.72.1'
-# What compiles, links and runs what is tested, and how each tells its version.
+# The tools that compile, link and run the tests, and the options for their versions.
 _TOLD = (('rustc', '-vV'), ('cargo', '--version'), ('clang', '--version'),
          ('ld.lld', '--version'), ('gcc', '--version'), ('ld', '--version'),
          *((arches.of(name).qemu[0], '--version') for name in arches.NAMES))
@@ -28,7 +29,7 @@ def ready() -> None:
         os.environ['PATH'] = f'{home}/bin:{os.environ["PATH"]}'
 
 
-def _fetch(home):
+def _fetch(home: Path) -> None:
     with progress.Stage('bindgen', 0.5):
         package = packages.fetch(
             'bindgen:amd64', env.CACHE / 'bindgen', ('forky',),
@@ -36,15 +37,15 @@ def _fetch(home):
         part = home.with_name(f'{home.name}.part')
         shutil.rmtree(part, ignore_errors=True)
         procs.output(['dpkg-deb', '--extract', package, part])
-        found = procs.output([part / 'usr/bin/bindgen', '--version']).split()
-        if found[-1] != BINDGEN:
+        words = procs.output([part / 'usr/bin/bindgen', '--version']).split()
+        if words[-1] != BINDGEN:
             raise env.Refusal(f'bindgen {BINDGEN} in Debian\'s archive',
-                              found[-1], 'put a file of that version into '
+                              words[-1], 'put a file of that version into '
                               'toolchain/files')
         (part / 'usr').rename(home)
         shutil.rmtree(part)
 
 
 def identity() -> str:
-    """Which tools are at work, and of what version."""
+    """The versions of all tools."""
     return '\n'.join([f'bindgen {BINDGEN}', *map(procs.output, _TOLD)])

@@ -18,21 +18,21 @@ _OF_A_KERNEL = ('test', 'kernel', 'kunit', 'selftest', 'storm',
                 'check-kernel', 'docs')
 _OF_EVERY_KERNEL = ('test-all', 'series', 'coverage')
 _SHOWN = ('run', 'shell', 'module')
-# Of a variable that others would not read: the commands that do.
+# {variable: the commands that read it}, where others would ignore it.
 _READ_BY = {'ARGS': ('storm', 'module', 'test-clients'),
             'TEST': ('host-test', 'kunit', 'selftest')}
-# What a storm may be told besides its seconds.
+# Words for a storm besides its seconds.
 _OF_A_STORM = ('piecewise', 'returns')
 _BENCH = ('bench', 'bench-quick')
 
 
-def arch():
+def arch() -> str:
     """The architecture asked for."""
     return env.choice('ARCH', env.ARCHES, 'x86_64')
 
 
 def arches() -> list[str]:
-    """Those that make test is for: ARCH=, or all with a back end of ours."""
+    """The architectures of make test: ARCH=, or all with a back end of ours."""
     if os.environ.get('ARCH') == 'all':
         return list(env.ARCHES)
     return [arch()] if os.environ.get('ARCH') else list(env.SUPPORTED)
@@ -45,39 +45,39 @@ def impl_in(of: str) -> str:
     return impl(of)
 
 
-def impl(of, default='rust'):
+def impl(of: str, default: str = 'rust') -> str:
     """The implementation asked for, if the architecture OF has it."""
-    found = env.choice('IMPL', env.IMPLS, default)
-    if found == 'rust' and of not in env.SUPPORTED:
+    chosen = env.choice('IMPL', env.IMPLS, default)
+    if chosen == 'rust' and of not in env.SUPPORTED:
         raise env.Refusal(
             f'IMPL=c for {of}', 'IMPL=rust' if os.environ.get('IMPL')
             else 'no IMPL, which means rust',
             f'make … ARCH={of} IMPL=c: {of} has no back end of ours yet; '
             f'supported: {", ".join(env.SUPPORTED)}')
-    return found
+    return chosen
 
 
-def shown(of):
-    """What to boot for somebody to look at: ours where it is there."""
+def shown(of: str) -> str:
+    """The implementation to boot for somebody to look at: ours if OF has it."""
     return impl(of, 'rust' if of in env.SUPPORTED else 'c')
 
 
-def _of_the_command(name):
+def _check_command(name: str) -> None:
     if name in _BENCH:
         from bench import rows
         rows.of_arch(arch())
-    given = [one for one in ('ARCH', 'IMPL') if os.environ.get(one)]
+    given = [variable for variable in ('ARCH', 'IMPL') if os.environ.get(variable)]
     if name in _OF_EVERY_KERNEL and given:
         raise env.Refusal(
             f'no {" and no ".join(given)}: make {name} has kernels of its own',
-            ', '.join(f'{one}={os.environ[one]}' for one in given),
+            ', '.join(f'{variable}={os.environ[variable]}' for variable in given),
             'make test-all PIECE=c-arm runs one kernel of the matrix; '
             'PIECE=x names them all')
     if name in _SHOWN:
         shown(arch())
     elif name in _OF_A_KERNEL:
-        for one in arches() if name == 'test' else [arch()]:
-            impl_in(one)
+        for of in arches() if name == 'test' else [arch()]:
+            impl_in(of)
     if name == 'storm' and not records.of(arch()).storm:
         raise env.Refusal(
             'an architecture that has a storm', f'ARCH={arch()}',
@@ -88,7 +88,7 @@ def _of_the_command(name):
                           f'make {name}')
 
 
-def _piece():
+def _check_piece() -> None:
     import matrix
     every = matrix.pieces()
     wanted = os.environ.get('PIECE')
@@ -97,14 +97,14 @@ def _piece():
                           'make test-all PIECE=' + next(iter(every)))
 
 
-def _seed(name):
+def _check_seed(name: str) -> None:
     seed = os.environ.get('SEED') or '1'
     if not (re.fullmatch('[0-9]+', seed) and int(seed) < 1 << 64):
         raise env.Refusal('SEED= a number below 2^64', seed,
                           f'make {name} SEED=7')
 
 
-def _read(name: str) -> None:
+def _refuse_unread(name: str) -> None:
     """Refuse a variable that the command NAME does not read."""
     for variable, commands in _READ_BY.items():
         value = os.environ.get(variable)
@@ -115,11 +115,11 @@ def _read(name: str) -> None:
                 'leave it out; what reads it is make ' + ', make '.join(commands))
 
 
-def _folder_of_a_module():
+def _check_module_folder() -> None:
     if not env.MODULE:
         raise env.Refusal('DIR= the folder of a module', 'no DIR',
                           'make module DIR=/path/to/module')
-    if not any((env.MODULE / one).is_file() for one in ('Kbuild', 'Makefile')):
+    if not any((env.MODULE / name).is_file() for name in ('Kbuild', 'Makefile')):
         raise env.Refusal(
             f'a Kbuild or Makefile in {env.host(env.MODULE)}',
             'neither', 'add a file Kbuild with the line obj-m := name.o, for '
@@ -127,7 +127,7 @@ def _folder_of_a_module():
     objm.check(env.MODULE)
 
 
-def storm():
+def storm() -> tuple[int, bool, bool]:
     """(seconds, interrupts anywhere?, return probes alone?), out of ARGS."""
     words = os.environ.get('ARGS', '').split()
     numbers = [word for word in words if word not in _OF_A_STORM]
@@ -136,28 +136,28 @@ def storm():
         raise env.Refusal('ARGS= seconds above 0, piecewise, returns, or some '
                           'of these', ' '.join(words),
                           'make storm ARGS="600 piecewise"')
-    return (int(numbers[0]) if numbers else 60,
-            *(word in words for word in _OF_A_STORM))
+    piecewise, returns = (word in words for word in _OF_A_STORM)
+    return int(numbers[0]) if numbers else 60, piecewise, returns
 
 
-def check(name):
+def check(name: str) -> None:
     """Refuse to begin the command NAME with a variable that is wrong."""
     if not (name == 'test' and os.environ.get('ARCH') == 'all'):
         arch()
     env.choice('IMPL', env.IMPLS, 'rust')
     env.jobs()
-    _piece()
-    _seed(name)
-    _read(name)
+    _check_piece()
+    _check_seed(name)
+    _refuse_unread(name)
     if not re.fullmatch(r'[\w.:*-]*', os.environ.get('TEST', '')):
         raise env.Refusal(
             'TEST= the name of a test, with * for anything',
             os.environ['TEST'], 'make selftest TEST=modules.R10_*')
-    # That KSRC and DIR are folders, kp has seen to.
+    # kp has made sure that KSRC and DIR are folders.
     if env.KSRC:
         source.require_version(env.KSRC, 'KSRC')
     if name == 'module':
-        _folder_of_a_module()
+        _check_module_folder()
     if name == 'storm':
         storm()
-    _of_the_command(name)
+    _check_command(name)

@@ -33,7 +33,7 @@ _MODULES = 'tools/testing/selftests/kprobes/modules'
 
 @dataclass(frozen=True)
 class Arch:
-    """What differs from one architecture to the next."""
+    """The properties of an architecture."""
 
     # pylint: disable=too-many-instance-attributes
     name: str
@@ -58,9 +58,9 @@ class Arch:
     programs: tuple[str, ...] = ()
     # Bytes before a function's entry, by the option that puts them there.
     entry_marks: dict[str, int] = field(default_factory=dict)
-    # Where behind the entry a probe from the kernel's command line goes.
+    # The offset from the entry of a probe from the kernel's command line.
     early_probe: int | None = None
-    # What the kernel says when it dies: of a division by zero, of BUG(), and
+    # The kernel's words when it dies: of a division by zero, of BUG(), and
     # before the place.
     oops: dict[str, str] = field(default_factory=dict)
     # Parts of the tests that exist for it so far.

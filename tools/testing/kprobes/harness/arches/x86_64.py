@@ -31,7 +31,7 @@ _PIECES = (
     # The kernel that has BTF, and examples that are tests.
     *(Piece('api', 'kunit', 'clients', impl)
       for impl in ('rust', 'c')),
-    # Of random configurations, our objects are compiled, nothing else.
+    # With random configurations our objects are compiled, nothing else.
     *(Piece(f'random-{seed}', 'compiled', f'random-{seed}')
       for seed in range(1, 11)),
     *(Piece('clients', 'clients', impl=impl) for impl in ('rust', 'c')),

@@ -72,12 +72,12 @@ def _script(name: str) -> str:
 
 def read(lines: list[str]) -> tuple[Figures, bool]:
     """{row: figures} out of a console; also whether it came to its end."""
-    rows = {}
+    rows: Figures = {}
     for line in lines:
         if line.startswith('bench: row='):
             figures = {key: int(value) if re.fullmatch(r'-?\d+', value)
                        else value for key, value in _WORD.findall(line)}
-            rows[figures.pop('row')] = figures
+            rows[str(figures.pop('row'))] = figures
         elif re.match(r'bench: (modules|targets|refused)=', line):
             raise env.Refusal('the guest to run the benchmark\'s modules',
                               line, 'see the console\'s lines before it')
@@ -218,19 +218,19 @@ def _rows(wanted: Sections) -> list[Row]:
     return [row for rows in wanted.values() for row in rows]
 
 
-def _of(result: Result, row: Row) -> dict:
+def _figures_of(result: Result, row: Row) -> dict:
     return result['rows'].get(row.name, {})
 
 
 def value(result: Result | None, row: Row) -> int | None:
     """The figure that stands for ROW, or None."""
-    return _of(result, row).get(row.figure) if result else None
+    return _figures_of(result, row).get(row.figure) if result else None
 
 
 def troubles(result: Result, wanted: Sections) -> Iterator[str]:
     """The rows that a run lacks, or that are no figures."""
     for row in _rows(wanted):
-        figures = _of(result, row)
+        figures = _figures_of(result, row)
         problem = next((problem for is_so, problem in (
             (not figures, 'is missing'),
             ('wrong' in figures, 'has {wrong} {found}, expected {expected}'),
@@ -276,17 +276,17 @@ def table(results: dict[str, Result], wanted: Sections) -> Iterator[str]:
             + (f' {"ratio":>6}' if len(names) > 1 else '') \
             + (f'  traps {" / ".join(names)}' if rows[0].traps else '')
         for row in rows:
-            figures = [_of(result, row) for result in results.values()]
+            figures = [_figures_of(result, row) for result in results.values()]
             line = f'  {row.title:57}' + ''.join(
-                f' {_cells(each, row)}' for each in figures)
+                f' {_cells(cells, row)}' for cells in figures)
             if len(figures) > 1:
-                theirs, ours = (each.get(row.figure) for each in figures[:2])
+                theirs, ours = (cells.get(row.figure) for cells in figures[:2])
                 line += f' {ours / theirs:6.2f}' \
                     if theirs and ours is not None else f' {"":6}'
             if row.traps:
                 line += '  ' + ' / '.join(
-                    f'{each["traps"]:g}' if 'traps' in each else '-'
-                    for each in figures)
+                    f'{cells["traps"]:g}' if 'traps' in cells else '-'
+                    for cells in figures)
             yield line.rstrip()
 
 
@@ -324,7 +324,7 @@ def bench(impls: list[str], quick: bool) -> int:
                           'no such file', 'make bench IMPL=c, then copy its '
                           f'JSON to {env.host(committed)}')
     measured = {impl: _measure(arch, impl, names, wanted) for impl in impls}
-    results = {'committed': reference, **measured} if quick else measured
+    results = {'committed': reference, **measured} if quick and reference else measured
     for line in table(results, wanted):
         progress.say(line)
     _keep(measured, arch + ('-quick' if quick else ''))

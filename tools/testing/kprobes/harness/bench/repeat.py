@@ -8,7 +8,6 @@ let it, and what two freely running CPUs do, has a tolerance of its own.
 """
 
 import hashlib
-import json
 from pathlib import Path
 
 import env
@@ -30,7 +29,7 @@ def digest(paths: list[Path], emulator: str) -> str:
     return whole.hexdigest()[:16]
 
 
-def compare(before: dict, now: dict, rows: list[Row]) -> list[str]:
+def compare(before: dict, after: dict, rows: list[Row]) -> list[str]:
     """The ROWS in which two results differ by more than they may."""
     errors = []
     judged = [(row.name, row.name, row.figure, _TOLERANCE[row.unit])
@@ -39,7 +38,7 @@ def compare(before: dict, now: dict, rows: list[Row]) -> list[str]:
                for row in rows if row.traps]
     for name, title, figure, (part, number) in judged:
         old, new = (result['rows'].get(name, {}).get(figure, 'no figure')
-                    for result in (before, now))
+                    for result in (before, after))
         text = f'{title}: {old} before, {new} now'
         if 'no figure' in (old, new):
             errors += [text] if old != new else []
@@ -54,9 +53,8 @@ def check(result: dict, rows: list[Row], quick: bool) -> list[str]:
     path = env.CACHE / 'bench' / (
         f'{impl}-{result["arch"]}-{result["made_from"]}'
         + ('-quick' if quick else '') + '.json')
-    try:
-        before = json.loads(path.read_text())
-    except (OSError, ValueError):
+    before = env.read_json(path)
+    if before is None:
         say(f'{impl}: no earlier run of this kernel to compare with; the next '
             'one will be')
     else:
@@ -69,8 +67,5 @@ def check(result: dict, rows: list[Row], quick: bool) -> list[str]:
                     f'{env.host(path)}' for text in errors]
     # Only a run that repeats, or the first: one that went wrong must not
     # make the next one right.
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix('.part')
-    part.write_text(json.dumps(result, indent=1))
-    part.replace(path)
+    env.write_json(path, result)
     return []

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import env
 
-# Which figure of a row stands for it.
+# The figure of a row that stands for it.
 MEDIAN, MEAN = 'median', 'mean'
 
 
@@ -44,7 +44,7 @@ class Arch:
     # Rows of one hit: (name, title). OPTIMIZED is empty without jumps.
     hits: tuple[tuple[str, str], ...]
     optimized: tuple[tuple[str, str], ...]
-    # Where probes are registered: {name: (title, how many at a time)}.
+    # Places where probes are registered: {name: (title, how many at a time)}.
     places: dict[str, tuple[str, tuple[int, ...]]]
     # Rounds of interrupts that registering or unregistering may take.
     rounds: dict[str, int]
@@ -140,10 +140,10 @@ def sections(arch: Arch) -> Sections:
             for count in _JUMPS for name, title in _JUMP_VERBS],
         'Waiting (virtual nanoseconds, elapsed)': list(_latencies(arch)),
         'Interrupting all other CPUs (function call interrupts)': [
-            Row(f'syncs_{verb}_{how}{count}', f'{verb} {count}{title}',
-                'syncs', limit=arch.rounds.get(f'{verb}_{how}{count}'))
-            for how, title in (('', ', breakpoint'),
-                               ('optimized_', ', to or from jump'))
+            Row(f'syncs_{verb}_{kind}{count}', f'{verb} {count}{title}',
+                'syncs', limit=arch.rounds.get(f'{verb}_{kind}{count}'))
+            for kind, title in (('', ', breakpoint'),
+                                ('optimized_', ', to or from jump'))
             for count in (1, 100) for verb in ('register', 'unregister')],
         'Memory (bytes)': [
             Row('memory_probe', 'per probe', 'bytes', MEAN),
@@ -158,7 +158,7 @@ def sections(arch: Arch) -> Sections:
 
 
 def of_one_hit(every: Sections) -> Sections:
-    """Of all sections that of one hit."""
+    """The section of one hit alone."""
     return dict([next(iter(every.items()))])
 
 

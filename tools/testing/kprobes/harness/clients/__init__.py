@@ -10,7 +10,6 @@ same. What C does not do either is not applicable.
 import itertools
 import os
 import re
-import shutil
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +60,7 @@ def cases(only: str = '') -> list[str]:
 
 
 def _case_of(name: str, names: Collection[str]) -> str | None:
-    """Of cases NAMES the one that NAME is, or is a part of."""
+    """The one of the cases NAMES that NAME is, or is a part of."""
     return next((case for case in names
                  if name == case or name.startswith(f'{case}/')), None)
 
@@ -82,9 +81,7 @@ def _shares(folders: dict[str, Path]) -> Iterator[str]:
 def _modules(built: kernel.Built) -> Path:
     """A folder of all modules for BUILT, its own and those of tests."""
     # Outside the objects of the kernel, where SystemTap would find them, too.
-    folder = env.WORK / 'modules' / f'of-clients-{built.impl}'
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder = env.empty_folder(env.WORK / 'modules' / f'of-clients-{built.impl}')
     for path in [*kernel.upstreams(built, _LIVEPATCH),
                  *kernel.upstreams(built, bpf.KMODS),
                  *sorted(built.obj.rglob('*.ko'))]:
@@ -124,9 +121,7 @@ def _boot(built: kernel.Built, names: list[str], folders: dict[str, Path]
 
 def run(built: kernel.Built, names: list[str]) -> tuple[Outcomes, list[str]]:
     """Run cases NAMES on BUILT; ({name: Outcome}, what else went wrong)."""
-    out = _KEPT / built.impl
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
+    out = env.empty_folder(_KEPT / built.impl)
     scripts, uncompiled = stap.prepare(built, names)
     programs, unmade = bpf.prepare(built, names)
     skipped = {name: Outcome('skip', f'it does not compile: {why}')
@@ -164,17 +159,17 @@ def compare(name: str, with_c: Outcome | None, with_rust: Outcome | None,
 
     DIFFERS says why the outputs may not be the same.
     """
-    passes = with_c and with_c.status == 'pass'
+    theirs = with_c.out if with_c and with_c.status == 'pass' else None
     status, why = 'fail', ''
     if not with_rust:
         why = 'it was not run with ours' + ('' if with_c else ', nor with C')
     elif with_rust.status == 'pass':
-        if passes and not differs and with_c.out != with_rust.out:
+        if theirs is not None and theirs != with_rust.out and not differs:
             why = 'another output than with C: ' \
-                + difference(with_c.out, with_rust.out)
+                + difference(theirs, with_rust.out)
         else:
             status = 'pass'
-    elif passes:
+    elif theirs is not None:
         why = f'it passes with C: {with_rust.why}'
     elif not with_c:
         why = 'not applicable: it was not run with C'
@@ -203,9 +198,10 @@ def table(outcomes: dict[str, Outcomes], explained: dict[str, str]
     for name in sorted({name for each in outcomes.values() for name in each}):
         both = [outcomes.get(impl, {}).get(name) for impl in ('c', 'rust')]
         alike = ''
-        if all(outcome and outcome.status == 'pass' for outcome in both):
-            alike = 'same' if both[0].out == both[1].out else explained.get(
-                _case_of(name, explained), 'DIFFERENT')
+        outputs = [outcome.out for outcome in both if outcome and outcome.status == 'pass']
+        if len(outputs) == 2:
+            alike = 'same' if outputs[0] == outputs[1] else explained.get(
+                _case_of(name, explained) or '', 'DIFFERENT')
         tool, _, case = name.partition('/')
         columns = (f'{_SHOWN[outcome.status]:9}{f"{outcome.seconds} s":>6}'
                    if outcome else f'{"-":15}' for outcome in both)
@@ -239,7 +235,7 @@ def tests(impls: list[str], only: str = '') -> list[Result]:
         every = {name for each in outcomes.values() for name in each}
         judged += [compare(name, outcomes['c'].get(name),
                            outcomes['rust'].get(name),
-                           explained.get(_case_of(name, names)))
+                           explained.get(_case_of(name, names) or ''))
                    for name in sorted(every | (set(names) - ran))]
     lines = [*table(outcomes, explained), *figures(impls)]
     _KEPT.mkdir(parents=True, exist_ok=True)

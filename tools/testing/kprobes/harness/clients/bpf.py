@@ -57,8 +57,8 @@ def _needed() -> set[Path]:
     needed, missing = set(), set(tests())
     for path in sorted((env.TREE / _SELFTESTS / 'prog_tests').glob('*.c')):
         text = path.read_text()
-        if here := missing.intersection(_TEST.findall(text)):
-            missing -= here
+        if defined := missing.intersection(_TEST.findall(text)):
+            missing -= defined
             needed |= {path, *(env.TREE / _SELFTESTS / f'progs/{name}.c'
                                for name in _PROGRAM.findall(text))}
     if missing:
@@ -122,9 +122,7 @@ def prepare(built: Built, names: Collection[str]
     Returns the folder of what its guest runs, and {case: why there is none}.
     """
     folder = env.WORK / 'bpf' / built.name
-    out = folder / 'guest'
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
+    out = env.empty_folder(folder / 'guest')
     if CASE not in names:
         return out, {}
     place = _tree(folder)

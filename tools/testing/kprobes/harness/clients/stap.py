@@ -9,7 +9,6 @@ stand what it needs, as
   # inside: FUNCTION     ($1 is the address of an instruction in its middle)
 """
 
-import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,8 +20,8 @@ from clients import common
 from kernel import Built
 
 FOLDER = common.FOLDER / 'stap'
-# What clang warns of in SystemTap's runtime and in what it writes, which is an
-# error there.
+# Warnings of clang about SystemTap's runtime and the code it writes, which are
+# errors there.
 _FLAGS = ('-Wno-ignored-optimization-argument', '-Wno-macro-redefined',
           '-Wno-implicit-fallthrough', '-Wno-parentheses-equality',
           '-Wno-sometimes-uninitialized')
@@ -89,9 +88,8 @@ def prepare(built: Built, names: Iterable[str]) -> tuple[Path, dict[str, str]]:
     Returns the folder of the modules stap_NAME.ko, and {case: why none}.
     """
     folder = env.WORK / 'stap' / built.name
-    shutil.rmtree(folder, ignore_errors=True)
-    home = folder / 'home'
-    home.mkdir(parents=True)
+    home = env.empty_folder(folder) / 'home'
+    home.mkdir()
     scripts = [name for name in names if name.startswith('stap/')]
     if not scripts:
         return folder, {}

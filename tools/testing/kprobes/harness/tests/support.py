@@ -24,12 +24,10 @@ class Case(unittest.TestCase):
         for name in ('WORK', 'CACHE'):
             folder = self.tmp / name.lower()
             folder.mkdir()
-            self.enterContext(mock.patch.object(env, name, folder))
+            self.replace((env, name, folder))
         for name in ('LOGS', 'TREE', 'RESULTS'):
-            self.enterContext(mock.patch.object(
-                env, name, env.WORK / name.lower()))
-        self.enterContext(mock.patch.object(
-            progress, '_STATE', env.CACHE / 'times.json'))
+            self.replace((env, name, env.WORK / name.lower()))
+        self.replace((progress, '_STATE', env.CACHE / 'times.json'))
         # unittest's own lines must stay whole: see host.py.
         self.printed = io.StringIO()
         self.enterContext(contextlib.redirect_stdout(self.printed))
@@ -46,25 +44,14 @@ class Case(unittest.TestCase):
         path.write_text(text)
         return path
 
+    @contextlib.contextmanager
     def refused(self, *words):
         """The block below must refuse, and the refusal contain WORDS."""
-        return _Refused(self, words)
-
-
-class _Refused:
-    def __init__(self, case, words):
-        self.case, self.words = case, words
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, value, trace):
-        self.case.assertIsNotNone(kind, 'it did not refuse')
-        if not issubclass(kind, env.Refusal):
-            return False
-        for part in (value.expected, value.found, value.do):
-            self.case.assertTrue(part.strip(), 'an empty part of a refusal')
-        text = '\n'.join((value.expected, value.found, value.do))
-        for word in self.words:
-            self.case.assertIn(word, text)
-        return True
+        with self.assertRaises(env.Refusal) as caught:
+            yield
+        refusal = caught.exception
+        parts = refusal.expected, refusal.found, refusal.do
+        for part in parts:
+            self.assertTrue(part.strip(), 'an empty part of a refusal')
+        for word in words:
+            self.assertIn(word, '\n'.join(parts))

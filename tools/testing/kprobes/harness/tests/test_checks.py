@@ -52,8 +52,7 @@ class Clippy(support.Case):
     def setUp(self) -> None:
         super().setUp()
         self.built = types.SimpleNamespace(obj=self.tmp, tree='/tree')
-        self.enterContext(mock.patch.object(
-            complaints, 'names', lambda: {'rust/kernel/kprobes.rs'}))
+        self.replace((complaints, 'names', lambda: {'rust/kernel/kprobes.rs'}))
 
     def test_a_crate_of_the_kernel_fails_by_our_files_only(self) -> None:
         for output, exit_status, status, reason in (
@@ -63,7 +62,7 @@ class Clippy(support.Case):
                 (self.OURS.replace('kprobes', 'sync'), 0, 'pass', ''),
                 ('error: no such crate\n', 1, 'fail', 'no such crate')):
             with self.subTest(output), mock.patch.object(
-                    checkkernel, '_call',
+                    checkkernel, '_run',
                     return_value=(self.write('log', output), exit_status)
                     ) as call:
                 self.write('rust/.kernel.o.cmd', self.COMMAND)

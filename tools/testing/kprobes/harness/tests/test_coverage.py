@@ -52,7 +52,7 @@ class Coverage(support.Case):
                 (fine + [_place(501, f'breakpoint: {_LOOP}')], 'pass', 'fail'),
                 (ours + more[:30], 'pass', 'pass'),
                 (ours + more[:29], 'fail', 'pass')):
-            results = coverage._judged('k', places, 'x')
+            results = coverage._count_results('k', places, 'x')
             self.assertEqual({one.name: one.status for one in results},
                              {'x.ratio': ratio, 'x.nothing_lost': lost})
         self.assertEqual(results[0].reason, '128 jumps are 1.293 times '
@@ -148,7 +148,7 @@ class Coverage(support.Case):
             console = mock.Mock(lines=[*lines, *more, end], splats=splats,
                                 seconds=1)
             with mock.patch('coverage._register', return_value=console):
-                results = coverage._registered(built, [place], 'x', 1)
+                results = coverage._register_results(built, [place], 'x', 1)
             self.assertEqual({result.name: result.reason for result in results
                               if result.status == 'fail'}, failed)
             self.assertEqual(len(results), 3)

@@ -25,8 +25,7 @@ class Docs(support.Case):
         self.write('said', _SPHINX)
         self.enterContext(mock.patch.dict('os.environ', {
             'PATH': f'{self.tmp}/bin:/usr/bin:/bin'}))
-        self.enterContext(mock.patch.object(docs, '_inside', list))
-        self.enterContext(mock.patch.object(docs.overlay, 'sync'))
+        self.replace((docs, '_inside', list), (docs.overlay, 'sync', mock.Mock()))
 
     def test_a_warning_about_a_page(self):
         for lines in ([],
@@ -38,8 +37,7 @@ class Docs(support.Case):
             self.assertEqual(docs.pages()[1], lines)
 
     def test_a_page_that_there_is_not(self):
-        self.enterContext(mock.patch.object(docs.overlay, 'files',
-                                            lambda: ['rust/a.rs']))
+        self.replace((docs.overlay, 'files', lambda: ['rust/a.rs']))
         self.write('work/tree/Documentation/a.rst', '')
         self.write('work/tree/rust/a.rs', '// See Documentation/a.rst and\n'
                    '// Documentation/b.rst.\n')

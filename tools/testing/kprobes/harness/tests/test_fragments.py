@@ -34,9 +34,8 @@ class Fragments(support.Case):
         self.write('tree/samples/Kconfig', 'config OLD\n')
         self.commands, self.log, self.tools = [], '', 'clang 22'
         self.status = 0
-        self.enterContext(mock.patch.object(fragments.procs, 'run', self.run_))
-        self.enterContext(mock.patch.object(
-            fragments.toolchain, 'identity', lambda: self.tools))
+        self.replace((fragments.procs, 'run', self.run_),
+                     (fragments.toolchain, 'identity', lambda: self.tools))
 
     def run_(self, command, log, **_):
         self.commands.append([str(word) for word in command])
@@ -53,8 +52,7 @@ class Fragments(support.Case):
         return self.commands
 
     def test_made_again_for_another_kconfig_fragment_or_compiler_only(self):
-        self.enterContext(mock.patch.object(
-            fragments, 'FOLDER', self.tmp / 'config'))
+        self.replace((fragments, 'FOLDER', self.tmp / 'config'))
         for name in ('common', 'x86_64', 'impl-rust', 'debug', 'up'):
             self.write(f'config/{name}.config', 'CONFIG_A=y\n')
         changes = (

@@ -42,10 +42,8 @@ class Cargo(support.Case):
         super().setUp()
         self.command: list[str] = []
         self.output = _OUTPUT
-        self.enterContext(mock.patch.object(host, 'fetch'))
-        self.enterContext(mock.patch.object(judges, 'environment',
-                                            return_value={}))
-        self.enterContext(mock.patch.object(procs, 'run', self.cargo))
+        self.replace((host, 'fetch', mock.Mock()), (judges, 'environment', dict),
+                     (procs, 'run', self.cargo))
 
     def cargo(self, command, *_, on_line, **_others):
         self.command = command
@@ -122,9 +120,7 @@ Ran 4 tests
     def test_whose_tests_run(self):
         ran = []
         for name in 'rust', 'python':
-            self.enterContext(mock.patch.object(
-                host, name, lambda test, name=name: ran.append((name, test))
-                or []))
+            self.replace((host, name, lambda test, name=name: ran.append((name, test)) or []))
         for test in 'host.a::b', 'harness.test_a', 'a':
             with mock.patch.dict('os.environ', {'TEST': test}):
                 self.assertEqual(maketest.host_tests(), [])

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """KSRC=: what changes in the user's tree reaches the builds, and no more."""
 
-import functools
 import os
 import time
 from unittest import mock
@@ -20,11 +19,7 @@ class Copies(Trees):
     def setUp(self):
         super().setUp()
         self.edit('0001.patch', _AREA, 'line 3\n', 'three\n')
-        self.enterContext(mock.patch.object(env, 'KSRC', self.tree))
-        self.enterContext(mock.patch.object(
-            overlay, 'Target', functools.partial(
-                overlay.Target, repo=self.repo,
-                listing=self.repo / 'overlay.list')))
+        self.take_as_ksrc()
 
     def build(self):
         """What a build would see: {path: text}."""

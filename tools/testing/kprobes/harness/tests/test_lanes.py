@@ -79,7 +79,7 @@ class MakeTest(support.Case):
              lambda: ['x86_64', 'arm', 's390x']),
             (maketest.variables, 'impl_in',
              lambda arch: 'rust' if arch == 'x86_64' else 'c'))
-        with mock.patch('sys.stderr'):
+        with mock.patch('sys.stderr'), mock.patch.dict('os.environ', {'TEST': ''}):
             self.assertEqual(maketest.run(), 1)
         for line in (r'check and host tests, of these +13.0 +14.0  OVER',
                      r'arm, of these +18.0 +19.0  OVER BUDGET',

@@ -49,8 +49,7 @@ class Guest(support.Case):
                 (modules.guest, 'initramfs', None),
                 (modules.qemu, 'boot', types.SimpleNamespace(
                     lines=lines, splats=splats, log=self.tmp / 'console'))):
-            self.enterContext(mock.patch.object(
-                where, name, mock.Mock(return_value=answer)))
+            self.replace((where, name, mock.Mock(return_value=answer)))
         return modules.run(None, self.tmp)
 
 

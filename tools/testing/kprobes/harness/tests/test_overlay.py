@@ -44,6 +44,11 @@ class Trees(support.Case):
         (self.tree / 'kernel/Makefile').chmod(0o640)
         self.pristine = self.snapshot()
 
+    def take_as_ksrc(self) -> None:
+        """Make the kernel the user's, as KSRC= does."""
+        self.replace((env, 'KSRC', self.tree), (overlay, 'Target', functools.partial(
+            overlay.Target, repo=self.repo, listing=self.repo / 'overlay.list')))
+
     def snapshot(self):
         return {str(path.relative_to(self.tree)):
                 (path.read_bytes(), path.stat().st_mode)
@@ -213,12 +218,7 @@ class Apply(Trees):
     def setUp(self) -> None:
         super().setUp()
         self.edit('0001.patch', 'kernel/kprobes.c', 'line 3\n', 'three\n')
-        # The tree is the user's, as KSRC= says.
-        self.enterContext(mock.patch.object(env, 'KSRC', self.tree))
-        self.enterContext(mock.patch.object(
-            overlay, 'Target', functools.partial(
-                overlay.Target, repo=self.repo,
-                listing=self.repo / 'overlay.list')))
+        self.take_as_ksrc()
 
     def test_apply_then_undo(self) -> None:
         overlay.apply(remove=True)

@@ -52,8 +52,7 @@ class Machine(support.Case):
                                   self.tmp, '7.3')
         self.write('.config', '')
         for module, name in ((qemu, 'accelerator'), (guest, 'initramfs')):
-            self.enterContext(mock.patch.object(module, name,
-                                                return_value='tcg'))
+            self.replace((module, name, mock.Mock(return_value='tcg')))
         self.stderr = self.enterContext(
             contextlib.redirect_stderr(io.StringIO()))
 

@@ -52,7 +52,7 @@ class Early(support.Case):
 
     def setUp(self) -> None:
         super().setUp()
-        self.replace((cli, '_listen', mock.Mock()),
+        self.replace((cli, '_catch_signals', mock.Mock()),
                      (results, 'vanished', lambda *_: []))
         self.said = self.enterContext(contextlib.redirect_stderr(
             io.StringIO()))

@@ -50,7 +50,7 @@ class Turns(Case):
                    'VERSION = 7\nPATCHLEVEL = 3\nSUBLEVEL = 1\n')
         self.enterContext(mock.patch.object(env, 'KSRC', self.tmp / 'linux'))
         self.enterContext(mock.patch.object(host, 'fetch'))
-        for module, name in ((check, '_all'), (host, '_rust'),
+        for module, name in ((check, '_run_all'), (host, '_rust'),
                              (overlay, '_apply')):
             self.enterContext(mock.patch.object(module, name, self.slowly))
         for function, busy in (
