@@ -25,10 +25,10 @@ import kernel
 import progress
 import qemu
 import results
+import variables
 from kernel import Built
 from ktap import Result, logged, verdict
 
-ARCH = 'x86_64'
 # How many addresses are registered.
 DRAWN = 5000
 # As many as C at least, times this.
@@ -370,10 +370,10 @@ def _register_results(built: Built, places: list[Place], where: str, seed: int
 def run() -> list[Result]:
     """Count and register; the Results."""
     seed = int(os.environ.get('SEED') or '1')
-    outcomes = []
+    arch, outcomes = variables.arch(), []
     for impl in env.IMPLS:
-        built = kernel.build(ARCH, impl)
-        where = f'{ARCH}.{impl}.coverage'
+        built = kernel.build(arch, impl)
+        where = f'{arch}.{impl}.coverage'
         places = _predicted(built, _memory(built))
         outcomes += _count_results(built.name, places, where)
         outcomes += _register_results(built, places, where, seed)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import env
 import judges
+import kernel
 import nightly
 import packages
 import procs
@@ -169,7 +170,7 @@ def rust(test: str = '') -> list[Result]:
     fetch()
     # Two at once would write one log.
     with procs.turn(env.WORK / 'host.lock', 'this checkout', 'host tests'):
-        kernels = _kernels('x86_64-rust-test')
+        kernels = _kernels('rust-test')
         outcomes = _rust('host', 10, (*filter(None, [word]), '--skip', _BOOTED),
                          kernels)
         outcomes = [outcome for outcome in outcomes if outcome.status == 'fail'
@@ -184,7 +185,7 @@ def rust(test: str = '') -> list[Result]:
 
 def _kernels(pattern: str) -> dict[str, str]:
     """Built kernels whose every address is looked at, if there are any."""
-    paths = sorted((env.WORK / 'build').glob(f'{pattern}/vmlinux'))
+    paths = kernel.images(pattern)
     return {'KPROBES_VMLINUX': ':'.join(map(str, paths))}
 
 
@@ -199,7 +200,7 @@ def fuzz() -> list[Result]:
                      {'KPROBES_FUZZ': 'long',
                       'KPROBES_FUZZ_SEED': os.environ.get('SEED', ''),
                       'KPROBES_IMAGES': ':'.join(map(str, images)),
-                      **_kernels('x86_64-*')},
+                      **_kernels('*')},
                      lambda text: counts.extend(filter(_COUNTED.match, [text])))
     progress.say('\n'.join(dict.fromkeys(counts)))
     return outcomes

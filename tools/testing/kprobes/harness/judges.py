@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 import env
+import kernel
 import procs
 import progress
 import source
@@ -84,10 +85,9 @@ def _insn_c() -> Path:
 
 
 def images() -> list[Path]:
-    """The kernels built for this machine: vmlinux and modules."""
-    return [path for image in sorted(
-        (env.WORK / 'build').glob('x86_64-*/vmlinux'))
-        for path in (image, *sorted(image.parent.rglob('*.ko')))]
+    """The built kernels that there is a back end for: vmlinux and modules."""
+    return [path for image in kernel.images('*')
+            for path in (image, *sorted(image.parent.rglob('*.ko')))]
 
 
 def environment() -> dict[str, str]:

@@ -133,6 +133,12 @@ def folder(arch: str, impl: str, flavour: str) -> Path:
     return env.WORK / 'build' / f'{arch}-{impl}-{flavour}'
 
 
+def images(pattern: str) -> list[Path]:
+    """Each vmlinux that is there, with a back end of ours and this PATTERN of IMPL-FLAVOUR."""
+    return sorted(image for arch in arches.with_back_end()
+                  for image in (env.WORK / 'build').glob(f'{arch}-{pattern}/vmlinux'))
+
+
 def _drop_partial(obj: Path) -> None:
     """Delete files that a killed build has left empty, or half written.
 
