@@ -48,10 +48,14 @@ CRASHES = (
           needs='DEBUG_ATOMIC_SLEEP'),
     # A task that a fault in a probed instruction kills: the place is told, and
     # the CPU handles hits after it. C leaves the CPU in the step for good.
+    # A notifier is given the registers that the CPU would go on with.
     Crash('H9_no_fixup', tuple(
-        line for how in ('goes on', 'stepped')
+        line for how, site, given in (
+            ('goes on', 'site', 'original'), ('stepped', 'site', 'original'),
+            ('jumps', 'jump_site', 'copy'))
         for line in (f'no_fixup: {how}: registered', '{division}',
-                     '{at}kprobes_no_fixup_site+0x0/',
+                     f'{{at}}kprobes_no_fixup_{site}+0x0/',
+                     f'no_fixup: to go on in the {given}',
                      f'no_fixup: {how}: 1 hits of 1',
                      f'no_fixup: {how}: 1 hits of 1 after')), of_c=False),
     # A state that panics while it is made: no probe is left, others go on.

@@ -48,6 +48,11 @@ static int survives(const char *how, const char *symbol, void (*hit)(void))
 	return 0;
 }
 
+static bool is_jump(const struct kprobe *kp)
+{
+	return *(const u8 *)READ_ONCE(kp->addr) == JMP32_INSN_OPCODE;
+}
+
 #define FUNCTION(name, body)						\
 	asm(".pushsection .text\n"					\
 	    ".globl " name "\n"						\
@@ -140,7 +145,9 @@ static int unrecoverable(void)
 
 /*
  * Divisions by zero that kill the task: one that goes on by itself, one that is
- * stepped. The CPU has to handle hits after each.
+ * stepped, one behind a jump. The CPU has to handle hits after each. Who is
+ * asked whether to go on is given the registers that the CPU would go on with:
+ * of the one behind the jump, in the copy.
  */
 asmlinkage void kprobes_no_fixup_target(void);
 asmlinkage void kprobes_no_fixup_after(void);
@@ -149,15 +156,36 @@ FUNCTION("kprobes_no_fixup_target",
 	 "kprobes_no_fixup_site:\n"
 	 "	div %ecx\n"
 	 "	" ASM_RET);
+asmlinkage void kprobes_no_fixup_jump(void);
+FUNCTION("kprobes_no_fixup_jump",
+	 "	xor %ecx, %ecx\n"
+	 "kprobes_no_fixup_jump_site:\n"
+	 "	div %ecx\n"
+	 "	lea 1(%rdi), %rax\n"
+	 "	" ASM_RET);
 FUNCTION("kprobes_no_fixup_after",
 	 "	xor %ecx, %ecx\n"
 	 "	" ASM_RET);
 
-static int divide(void *unused)
+static int divide(void *function)
 {
-	kprobes_no_fixup_target();
+	((void (*)(void))function)();
 	return 0;
 }
+
+static void *divided;
+
+static int on_oops(struct notifier_block *block, unsigned long what, void *data)
+{
+	struct die_args *args = data;
+
+	if (what == DIE_OOPS)
+		pr_info("no_fixup: to go on in the %s\n",
+			args->regs->ip == (long)divided ? "original" : "copy");
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block oopses = { .notifier_call = on_oops };
 
 static int hit_after(void *unused)
 {
@@ -182,10 +210,11 @@ static int run_in_thread(int (*function)(void *), void *data, int cpu)
 	return 0;
 }
 
-static int try(const char *how, kprobe_post_handler_t post)
+static int try(const char *how, kprobe_post_handler_t post, void *function,
+	       const char *symbol, bool jump)
 {
 	struct kprobe site = {
-		.symbol_name = "kprobes_no_fixup_site",
+		.symbol_name = symbol,
 		.pre_handler = count_hit,
 		.post_handler = post,
 	};
@@ -194,12 +223,16 @@ static int try(const char *how, kprobe_post_handler_t post)
 		.pre_handler = count_hit,
 	};
 	int err = register_kprobe(&site) ?: register_kprobe(&after);
+	int moments = 1000;
 
 	if (err)
 		return err;
+	divided = site.addr;
+	while (jump && !is_jump(&site) && moments--)
+		msleep(20);
 	pr_info("no_fixup: %s: registered\n", how);
 	hits = 0;
-	err = run_in_thread(divide, NULL, 0);
+	err = run_in_thread(divide, function, 0);
 	pr_info("no_fixup: %s: %d hits of 1\n", how, hits);
 	hits = 0;
 	err = err ?: run_in_thread(hit_after, NULL, 0);
@@ -211,7 +244,16 @@ static int try(const char *how, kprobe_post_handler_t post)
 
 static int no_fixup(void)
 {
-	return try("goes on", NULL) ?: try("stepped", after_hit);
+	int err = register_die_notifier(&oopses) ?:
+		  try("goes on", NULL, kprobes_no_fixup_target,
+		      "kprobes_no_fixup_site", false) ?:
+		  try("stepped", after_hit, kprobes_no_fixup_target,
+		      "kprobes_no_fixup_site", false) ?:
+		  try("jumps", NULL, kprobes_no_fixup_jump,
+		      "kprobes_no_fixup_jump_site", true);
+
+	unregister_die_notifier(&oopses);
+	return err;
 }
 
 /*
@@ -370,11 +412,6 @@ FUNCTION("kprobes_way_in_plain", ASM_ENDBR REGION(".Lway_in_plain"));
 
 /* Nothing leads into it. When it is a jump the other one is, or will not be. */
 static struct kprobe plain = { .symbol_name = "kprobes_way_in_plain" };
-
-static bool is_jump(const struct kprobe *kp)
-{
-	return *(const u8 *)READ_ONCE(kp->addr) == JMP32_INSN_OPCODE;
-}
 
 static int way_in(const char *symbol, bool label)
 {
