@@ -63,7 +63,6 @@ NOKPROBE_SYMBOL(its_return_thunk);
 
 DEFINE_PER_CPU(struct kprobe *, current_kprobe);
 DEFINE_PER_CPU(struct kprobe_ctlblk, kprobe_ctlblk);
-DEFINE_PER_CPU(struct rust_kprobes_hit, rust_kprobes_hit);
 
 /* All that registering changes; see sys/lock.rs. */
 DEFINE_MUTEX(rust_kprobes_mutex);

@@ -34,12 +34,6 @@
 #endif
 
 #ifdef CONFIG_RUST_KPROBES
-/* What a CPU knows of the hit that it handles, and of the one around that. */
-struct rust_kprobes_hit {
-	unsigned long words[8];
-};
-DECLARE_PER_CPU(struct rust_kprobes_hit, rust_kprobes_hit);
-
 /* Room for what sprint_symbol() writes. */
 enum { RUST_KPROBES_SYMBOL_LEN = KSYM_SYMBOL_LEN };
 
@@ -65,14 +59,6 @@ void rust_kprobes_registered_twice(void);
 void rust_kprobes_forgotten(const struct module *module,
 			    const struct kprobe *probe);
 void rust_kprobes_hopeless(const struct kprobe *probe);
-
-/* What a CPU keeps while the handler of a jprobe runs on it. */
-struct rust_kprobes_stand_in {
-	unsigned long way[3];
-	struct pt_regs regs;
-	unsigned long stays;
-};
-DECLARE_PER_CPU(struct rust_kprobes_stand_in, rust_kprobes_stand_in);
 
 int rust_kprobes_jprobe_hit(struct kprobe *p, struct pt_regs *regs);
 unsigned long rust_kprobes_jprobe_stack(void);

@@ -19,8 +19,6 @@
 
 #include "glue.h"
 
-DEFINE_PER_CPU(struct rust_kprobes_stand_in, rust_kprobes_stand_in);
-
 /*
  * Ends the handler of a jprobe wherever it is, and does not return to it. Who is
  * not in one is told so.

@@ -12,8 +12,15 @@ use super::isa::{
     },
     operand::Segment, //
 };
+use crate::sys::{
+    preempt::Pinned,
+    this_cpu::PerCpu, //
+};
 use core::arch::asm;
-use kernel::bindings;
+use kernel::{
+    bindings,
+    prelude::*, //
+};
 
 /// What a trap has saved.
 #[repr(transparent)]
@@ -131,10 +138,29 @@ pub(super) fn return_address(saved: *mut bindings::pt_regs) -> *mut usize {
     behind.wrapping_add(usize::from(cfg!(CONFIG_FRAME_POINTER)))
 }
 
+/// This CPU's copy of per-CPU memory.
+#[inline(always)]
+pub(super) fn this_cpu<'a, T: Zeroable>(all: &'static PerCpu<T>, _pinned: &'a Pinned) -> &'a T {
+    #[cfg_attr(not(CONFIG_SMP), expect(unused_mut))]
+    let mut at = all.original();
+    // SAFETY: Adds a word of this CPU's. In assembly, as the compiler would take what is so far
+    // from the original for a part of it.
+    #[cfg(CONFIG_SMP)]
+    unsafe {
+        asm!("addq %gs:{base}(%rip), {at}",
+            at = inout(reg) at,
+            base = sym bindings::this_cpu_off,
+            options(att_syntax, readonly, nostack));
+    }
+    // SAFETY: Memory of the CPU that the caller stays on. It starts as zeroes, which are a value,
+    // and nobody borrows it mutably.
+    unsafe { &*at }
+}
+
 /// How far this CPU's data is from where the linker puts it; in the kernel, GS is based there.
 #[cfg(CONFIG_SMP)]
 #[inline(always)]
-pub(super) fn per_cpu_base() -> u64 {
+fn per_cpu_base() -> u64 {
     let base;
     // SAFETY: Reads a word of this CPU's.
     unsafe {
@@ -148,7 +174,7 @@ pub(super) fn per_cpu_base() -> u64 {
 
 /// How far this CPU's data is from where the linker puts it.
 #[cfg(not(CONFIG_SMP))]
-pub(super) fn per_cpu_base() -> u64 {
+fn per_cpu_base() -> u64 {
     0
 }
 

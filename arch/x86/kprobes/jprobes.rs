@@ -11,7 +11,7 @@
 //! srctree/arch/x86/kernel/kprobes/core.c) of kernels up to 4.14.
 
 use super::{
-    frame::per_cpu_base,
+    frame,
     isa::{
         emulate::flag,
         X86, //
@@ -25,11 +25,17 @@ use crate::{
     model::addr::TextAddr,
     sys::{
         preempt::Pinned,
-        this_cpu, //
+        this_cpu::{
+            self,
+            PerCpu, //
+        }, //
     },
 };
 use core::mem::offset_of;
-use kernel::bindings;
+use kernel::{
+    bindings,
+    prelude::*, //
+};
 
 /// How many words of arguments are copied at most.
 const MOST_WORDS: usize = 8;
@@ -49,24 +55,25 @@ pub(crate) struct Way {
     pause: usize,
 }
 
+// SAFETY: They are numbers.
+unsafe impl Zeroable for Way {}
+
 const _: () = assert!(offset_of!(StandIn, way) == 0 && offset_of!(Way, words) == 0);
 const _: () = assert!(offset_of!(Way, handler) == 8 && offset_of!(Way, pause) == 16);
 
 type StandIn = this_cpu::StandIn<Way, bindings::pt_regs>;
 
-const _: () = assert!(size_of::<StandIn>() <= size_of::<bindings::rust_kprobes_stand_in>());
+#[no_mangle]
+#[cfg_attr(CONFIG_SMP, link_section = ".data..percpu")]
+static rust_kprobes_stand_in: PerCpu<StandIn> = PerCpu::ZERO;
 
 // SAFETY: By `jprobe.S`, which lowers the stack below what the caller has left on it, and never
 // writes above; and since all of the registers are kept, and put back.
 unsafe impl StandsIn for X86 {
     type StandIn = StandIn;
 
-    fn stand_in(_pinned: &Pinned) -> &StandIn {
-        let all = (&raw const bindings::rust_kprobes_stand_in).cast::<StandIn>();
-        let this = all.wrapping_byte_add(per_cpu_base() as usize);
-        // SAFETY: Memory of the CPU that the caller stays on, large enough, see above, and zeroes
-        // at first, which are a value.
-        unsafe { &*this }
+    fn stand_in(pinned: &Pinned) -> &StandIn {
+        frame::this_cpu(&rust_kprobes_stand_in, pinned)
     }
 
     fn enter(registers: &mut bindings::pt_regs, handler: TextAddr, pinned: &Pinned) {

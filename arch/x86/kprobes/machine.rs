@@ -60,7 +60,10 @@ use crate::{
         slots,
         table::Retired,
         text,
-        this_cpu, //
+        this_cpu::{
+            self,
+            PerCpu, //
+        }, //
     },
 };
 use core::{
@@ -74,6 +77,10 @@ const FTRACE_CALL_LEN: u64 = 5;
 
 /// The interrupt flag.
 const IF: usize = emulate::flag::IF as usize;
+
+#[no_mangle]
+#[cfg_attr(CONFIG_SMP, link_section = ".data..percpu")]
+static rust_kprobes_hit: PerCpu<this_cpu::Cpu<usize>> = PerCpu::ZERO;
 
 // SAFETY:
 // - `set_running` writes `current_kprobe`, and `this_cpu` finds the words of this CPU;
@@ -158,12 +165,8 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn this_cpu(_pinned: &Pinned) -> &this_cpu::Cpu<usize> {
-        let all = (&raw const bindings::rust_kprobes_hit).cast::<this_cpu::Cpu<usize>>();
-        let words = all.wrapping_byte_add(frame::per_cpu_base() as usize);
-        // SAFETY: Memory of the CPU that the caller stays on, large enough, see below, and zeroes
-        // at first, which are a value.
-        unsafe { &*words }
+    fn this_cpu(pinned: &Pinned) -> &this_cpu::Cpu<usize> {
+        frame::this_cpu(&rust_kprobes_hit, pinned)
     }
 
     fn prepare(
@@ -287,8 +290,6 @@ unsafe impl Machine for X86 {
         registers.flags |= kept & IF;
     }
 }
-
-const _: () = assert!(size_of::<this_cpu::Cpu<usize>>() <= size_of::<bindings::rust_kprobes_hit>());
 
 /// Does a function start with ENDBR64?
 #[cfg(CONFIG_X86_KERNEL_IBT)]

@@ -2,10 +2,10 @@
 
 //! What a CPU knows of the hit that it handles.
 //!
-//! The memory is per-CPU data of `abi.c`; the back end finds this CPU's. Traps nest: a hit may come
-//! while another one is handled, even between any two instructions here, and puts everything back
-//! before it returns. So a cell is enough for each, and none is looked at before the trap that
-//! changed it is over.
+//! The back end defines the memory, a [`PerCpu`] static in the section that the kernel copies for
+//! each CPU, and finds this CPU's copy. Traps nest: a hit may come while another one is handled,
+//! even between any two instructions here, and puts everything back before it returns. So a cell is
+//! enough for each, and none is looked at before the trap that changed it is over.
 //!
 //! The place is kept as an address and looked up again: it is in the table as long as a CPU can be
 //! in the handling of its hit.
@@ -22,8 +22,38 @@ use crate::model::{
     addr::TextAddr,
     hit_state::Phase, //
 };
-use core::cell::Cell;
-use kernel::bindings;
+use core::{
+    cell::Cell,
+    mem::MaybeUninit, //
+};
+use kernel::{
+    bindings,
+    prelude::*, //
+};
+
+/// Per-CPU memory for a `T`. Each CPU's copy starts as zeroes.
+#[repr(transparent)]
+pub(crate) struct PerCpu<T>(MaybeUninit<T>);
+
+// SAFETY: Each CPU uses its own copy only, and no CPU uses the original.
+unsafe impl<T> Sync for PerCpu<T> {}
+
+impl<T: Zeroable> PerCpu<T> {
+    /// The value of a static of this type.
+    pub(crate) const ZERO: Self = Self(MaybeUninit::zeroed());
+
+    /// The address of the original. Each CPU has its copy at a distance from it.
+    #[inline(always)]
+    pub(crate) const fn original(&'static self) -> *const T {
+        self.0.as_ptr()
+    }
+}
+
+// SAFETY: Zeroes say that no hit is handled: `Phase::Handling`, the address zero, no outer hit.
+unsafe impl<K: Zeroable> Zeroable for Cpu<K> {}
+
+// SAFETY: Zeroes are a value of each member, `Stays::No` of the last.
+unsafe impl<W: Zeroable, R: Zeroable> Zeroable for StandIn<W, R> {}
 
 /// A hit that a CPU handles. `K` is what the CPU keeps while it runs a copy of the instruction.
 #[derive(Clone, Copy)]

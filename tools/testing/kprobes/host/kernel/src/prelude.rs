@@ -24,6 +24,18 @@ pub use core::ffi::{
 };
 pub use macros::export;
 
+/// Types of which zeroes are a value.
+///
+/// # Safety
+///
+/// They are.
+pub unsafe trait Zeroable {}
+
+// SAFETY: It is a number.
+unsafe impl Zeroable for usize {}
+// SAFETY: They are numbers.
+unsafe impl Zeroable for crate::bindings::pt_regs {}
+
 /// The kernel's characters have no sign.
 pub type c_char = u8;
 /// As wide as a pointer.

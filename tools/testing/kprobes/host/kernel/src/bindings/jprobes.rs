@@ -16,16 +16,6 @@ pub struct jprobe {
     pub entry: *mut c_void,
 }
 
-#[repr(C)]
-pub struct rust_kprobes_stand_in {
-    pub way: [c_ulong; 3],
-    pub regs: pt_regs,
-    pub stays: c_ulong,
-}
-
-// SAFETY: All zero is a value of each member.
-pub static mut rust_kprobes_stand_in: rust_kprobes_stand_in = unsafe { core::mem::zeroed() };
-
 extern "C" {
     pub fn rust_kprobes_jprobe_hit(p: *mut kprobe, regs: *mut pt_regs) -> c_int;
 }

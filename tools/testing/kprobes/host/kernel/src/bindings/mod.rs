@@ -195,12 +195,6 @@ pub static mut kprobe_ftrace_disabled: bool = false;
 pub static mut this_cpu_off: c_ulong = 0;
 pub static mut current_kprobe: *mut kprobe = null_mut();
 
-#[repr(C)]
-pub struct rust_kprobes_hit {
-    pub words: [c_ulong; 8],
-}
-
-pub static mut rust_kprobes_hit: rust_kprobes_hit = rust_kprobes_hit { words: [0; 8] };
 pub static rust_kprobes_nobody: kprobe = kprobe::ZERO;
 
 pub struct kprobe_insn_cache(());

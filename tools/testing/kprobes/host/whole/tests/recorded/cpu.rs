@@ -186,7 +186,7 @@ pub fn is_led_away(registers: &pt_regs) -> bool {
 #[cfg(not(miri))]
 pub fn way() -> [usize; 3] {
     // SAFETY: One CPU, which is this one.
-    unsafe { (&raw const bindings::rust_kprobes_stand_in.way).read() }
+    unsafe { (&raw const c::rust_kprobes_stand_in).read() }
 }
 
 /// It goes there, and the handler is over, having left its mark on all that it could; by
@@ -282,7 +282,7 @@ pub fn running() -> *mut kprobe {
 /// Does the CPU know of no hit that it handles?
 pub fn is_idle() -> bool {
     // SAFETY: One CPU, which is this one. What it says first is how far it is.
-    let words = unsafe { (&raw const bindings::rust_kprobes_hit).read_volatile() }.words;
+    let words = unsafe { (&raw const c::rust_kprobes_hit).read_volatile() };
     running().is_null() && words[0] == 0
 }
 
@@ -291,6 +291,6 @@ pub fn reset() {
     // SAFETY: One CPU, which is this one.
     unsafe {
         (&raw mut bindings::current_kprobe).write(core::ptr::null_mut());
-        (&raw mut bindings::rust_kprobes_hit.words).write([0; 8]);
+        (&raw mut c::rust_kprobes_hit).write([0; 8]);
     }
 }
