@@ -8,7 +8,6 @@
 
 #include <linux/bug.h>
 #include <linux/cpu.h>
-#include <linux/debugfs.h>
 #include <linux/export.h>
 #include <linux/ftrace.h>
 #include <linux/init.h>
@@ -21,7 +20,6 @@
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
-#include <linux/seq_file.h>
 #include <linux/static_call_types.h>
 #include <linux/sysctl.h>
 #include <linux/uaccess.h>
@@ -306,91 +304,6 @@ struct ftrace_ops rust_kprobe_ftrace_ops[2] __read_mostly = {
 };
 #endif
 
-#ifdef CONFIG_DEBUG_FS
-bool __kprobes rust_kprobes_shows_addresses(const struct seq_file *file)
-{
-	return kallsyms_show_value(file->file->f_cred);
-}
-
-static int __kprobes list_open(struct inode *inode, struct file *file)
-{
-	return single_open_size(file, rust_kprobes_list_show, NULL,
-				rust_kprobes_list_size());
-}
-
-static int __kprobes enabled_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, rust_kprobes_enabled_show, NULL);
-}
-
-static int __kprobes blacklist_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, rust_kprobes_blacklist_show, NULL);
-}
-
-static int __kprobes refused_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, rust_kprobes_refused_show, NULL);
-}
-
-#ifdef CONFIG_RUST_KPROBES_JUMPS
-static int __kprobes unoptimized_open(struct inode *inode, struct file *file)
-{
-	return single_open_size(file, rust_kprobes_unoptimized_show, NULL,
-				rust_kprobes_list_size());
-}
-#endif
-
-static int __kprobes counters_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, rust_kprobes_counters_show, NULL);
-}
-
-static ssize_t __kprobes enabled_write(struct file *file,
-				       const char __user *text, size_t count,
-				       loff_t *pos)
-{
-	bool on;
-
-	return kstrtobool_from_user(text, count, &on) ?:
-	       rust_kprobes_enable_all(on) ?: count;
-}
-
-#define FILE_OF(name, write_it)				\
-static const struct file_operations name##_file = {	\
-	.open = name##_open,				\
-	.read = seq_read,				\
-	.write = write_it,				\
-	.llseek = seq_lseek,				\
-	.release = single_release,			\
-}
-
-FILE_OF(list, NULL);
-FILE_OF(enabled, enabled_write);
-FILE_OF(blacklist, NULL);
-FILE_OF(refused, NULL);
-#ifdef CONFIG_RUST_KPROBES_JUMPS
-FILE_OF(unoptimized, NULL);
-#endif
-FILE_OF(counters, NULL);
-
-static int __init make_files(void)
-{
-	struct dentry *dir = debugfs_create_dir("kprobes", NULL);
-
-	debugfs_create_file("list", 0400, dir, NULL, &list_file);
-	debugfs_create_file("enabled", 0600, dir, NULL, &enabled_file);
-	debugfs_create_file("blacklist", 0400, dir, NULL, &blacklist_file);
-	debugfs_create_file("refused", 0400, dir, NULL, &refused_file);
-#ifdef CONFIG_RUST_KPROBES_JUMPS
-	debugfs_create_file("unoptimized", 0400, dir, NULL, &unoptimized_file);
-#endif
-	debugfs_create_file("counters", 0400, dir, NULL, &counters_file);
-	return 0;
-}
-late_initcall(make_files);
-#endif
-
 #ifdef CONFIG_MODULES
 static int __kprobes module_event(struct notifier_block *nb, unsigned long state,
 				  void *module)
@@ -651,16 +564,20 @@ static int __kprobes set_allowed(const struct ctl_table *table, int write,
 	return ret;
 }
 
+#define JUMPS_SWITCH(name) {				\
+		.procname	= name,			\
+		.data		= &allowed,		\
+		.maxlen		= sizeof(allowed),	\
+		.mode		= 0644,			\
+		.proc_handler	= set_allowed,		\
+		.extra1		= SYSCTL_ZERO,		\
+		.extra2		= SYSCTL_ONE,		\
+	}
+
+/* The second name is the one that documents and people use. */
 static const struct ctl_table sysctls[] = {
-	{
-		.procname	= "kprobes-optimization",
-		.data		= &allowed,
-		.maxlen		= sizeof(allowed),
-		.mode		= 0644,
-		.proc_handler	= set_allowed,
-		.extra1		= SYSCTL_ZERO,
-		.extra2		= SYSCTL_ONE,
-	},
+	JUMPS_SWITCH("kprobes-optimization"),
+	JUMPS_SWITCH("kprobes_optimization"),
 };
 
 static int __init register_sysctls(void)

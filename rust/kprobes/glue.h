@@ -97,7 +97,6 @@ bool rust_kprobes_has_trampoline(unsigned long ip);
 #endif
 bool rust_kprobes_shows_addresses(const struct seq_file *file);
 int rust_kprobes_list_show(struct seq_file *file, void *unused);
-size_t rust_kprobes_list_size(void);
 int rust_kprobes_enabled_show(struct seq_file *file, void *unused);
 int rust_kprobes_enable_all(bool on);
 int rust_kprobes_blacklist_show(struct seq_file *file, void *unused);

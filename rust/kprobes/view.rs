@@ -51,19 +51,6 @@ use kernel::{
     sync::rcu, //
 };
 
-/// Bytes that a line of the list has, about.
-const LINE: usize = 80;
-
-/// How large the list is, about.
-pub(crate) fn list_size() -> usize {
-    let mut lock = Lock::new();
-    site::registry(&mut lock)
-        .sites
-        .len()
-        .saturating_add(1)
-        .saturating_mul(LINE)
-}
-
 /// Shows all probes.
 pub(crate) fn list(to: &Seq) -> Result<(), Refusal> {
     let mut lock = Lock::new();

@@ -27,14 +27,6 @@ unsafe extern "C" fn rust_kprobes_list_show(
 
 /// # Safety
 ///
-/// None is needed.
-#[export]
-unsafe extern "C" fn rust_kprobes_list_size() -> usize {
-    view::list_size()
-}
-
-/// # Safety
-///
 /// `file` is being shown.
 #[export]
 unsafe extern "C" fn rust_kprobes_enabled_show(

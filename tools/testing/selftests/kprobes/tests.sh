@@ -341,6 +341,19 @@ nothing_is_armed() {
 	jumps_are -eq && ! grep " breakpoint\$" $PLACES
 }
 
+# The names of the switch are names of one value, with the same bounds.
+each_name() {
+	for name in kprobes_optimization kprobes-optimization; do
+		for value in 0 1; do
+			sysctl -w debug.$name=$value || return
+			[ "$(sysctl -n debug.kprobes-optimization)" = $value ] &&
+				[ "$(sysctl -n debug.kprobes_optimization)" = $value ] ||
+				return
+		done
+		! echo 2 >/proc/sys/debug/$name || return
+	done
+}
+
 if [ -e $PLACES ] && [ -e $JUMPS ]; then
 	suite clauses_jumps
 	echo register >$PLACES
@@ -365,6 +378,7 @@ if [ -e $PLACES ] && [ -e $JUMPS ]; then
 	check O4_switch_on sh -c "echo 1 >$JUMPS"
 	check O4_on_brings_jumps_back comes_true is_place plain jump
 	check O4_on_is_said since jumps-on "kprobe jump-optimization is enabled"
+	[ "$IMPL" = c ] || check U5_each_name each_name
 	check O3_all_are_disarmed sh -c "echo 0 >$KPROBES/enabled"
 	check O3_disarmed_leaves_no_jump nothing_is_armed
 	check O3_all_are_armed sh -c "echo 1 >$KPROBES/enabled"
