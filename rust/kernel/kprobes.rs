@@ -2,15 +2,17 @@
 
 //! Kprobes: calling a function of one's own wherever the kernel executes some instruction.
 //!
-//! There are four kinds of probes:
+//! There are five kinds of probes:
 //!
 //! - a [`Probe`] on any instruction, with a [`Handler`] that is called before it, or a
 //!   [`ProbeAfter`], with a [`HandlerAfter`] that is called after it as well;
 //! - an [`EntryProbe`] where a function begins, whose [`EntryHandler`] sees the arguments;
 //! - a [`ReturnProbe`], whose [`ReturnHandler`] is called when a function begins and when it
 //!   returns, and keeps something in between;
-//! - a [`PathProbe`] where a function begins, whose [`PathHandler`] may have the function not be
-//!   executed, which is the only thing here that needs `unsafe`.
+//! - an [`InjectionProbe`] where a function begins, whose [`InjectionHandler`] may have it fail, if
+//!   the kernel's error-injection list has the function;
+//! - a [`PathProbe`] where a function begins, whose [`PathHandler`] may have something else be
+//!   executed in its place, which is the only thing here that needs `unsafe`.
 //!
 //! [`kprobe`](macro@kprobe) and [`kretprobe`](macro@kretprobe) make handlers of functions that have
 //! the arguments of what is probed. What an argument leads to is read by [`Hit::read`],
@@ -81,6 +83,8 @@ mod context;
 pub mod declared;
 mod handler;
 mod hit;
+#[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+mod injection;
 pub mod kind;
 mod memory;
 mod path;
@@ -97,6 +101,8 @@ mod site;
 mod tests;
 mod typed;
 
+#[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+pub use self::injection::InjectionHandler;
 pub use self::{
     argument::{
         Argument,
@@ -154,6 +160,10 @@ pub type ProbeAfter<T> = Registration<kind::InstructionAfter<T>>;
 
 /// A probe where a function begins.
 pub type EntryProbe<T> = Registration<kind::FunctionEntry<T>>;
+
+/// A probe where a function begins that the kernel lets fail, which may have it fail.
+#[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+pub type InjectionProbe<T> = Registration<kind::ErrorInjection<T>>;
 
 /// A probe where a function begins, which may have something else be executed in its place.
 pub type PathProbe<T> = Registration<kind::FunctionPath<T>>;

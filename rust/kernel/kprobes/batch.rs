@@ -10,6 +10,7 @@ use super::{
     clients,
     context,
     kind::{
+        AnyPlace,
         Kind,
         Nothing,
         Raw, //
@@ -159,7 +160,7 @@ fn array<K: Kind>(probes: &mut KVec<ManuallyDrop<Registration<K>>>) -> (*mut *mu
     (probes.as_mut_ptr().cast(), count)
 }
 
-impl<K: Kind> Batch<K> {
+impl<K: AnyPlace> Batch<K> {
     /// Registers a probe at each of `places`, or none if one of them is refused. `state` makes the
     /// state of each, by its index.
     #[inline]
@@ -232,7 +233,9 @@ impl<K: Kind> Batch<K> {
         // INVARIANT: They are registered.
         Ok(Self { probes })
     }
+}
 
+impl<K: Kind> Batch<K> {
     /// The probes, in the order of their places.
     pub fn probes(&self) -> impl ExactSizeIterator<Item = &Registration<K>> {
         self.probes.iter().map(|probe| &**probe)

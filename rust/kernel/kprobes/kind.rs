@@ -10,6 +10,12 @@
 //! would share those of another crate, and the addresses of these functions say which module a
 //! registration must not outlive.
 
+mod path;
+
+#[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+pub use self::path::ErrorInjection;
+pub use self::path::FunctionPath;
+
 use super::{
     site::Site,
     Entry,
@@ -17,8 +23,6 @@ use super::{
     Handler,
     HandlerAfter,
     Hit,
-    Path,
-    PathHandler,
     Takes, //
 };
 #[cfg(CONFIG_KRETPROBES)]
@@ -152,6 +156,9 @@ pub trait Kind: sealed::Sealed + Sized + 'static {
     fn handlers(raw: &mut Self::Raw) -> usize;
 }
 
+/// A kind of probe that may be at whichever place its client names, and in a batch.
+pub trait AnyPlace: Kind {}
+
 /// The hit of one client's probe, and the client's state, if it may be told.
 ///
 /// # Safety
@@ -188,6 +195,8 @@ impl Kind for Nothing {
     }
 }
 
+impl AnyPlace for Nothing {}
+
 /// A probe on an instruction, [`Handler`].
 pub struct Instruction<T>(PhantomData<T>);
 
@@ -205,6 +214,8 @@ impl<T: Handler> Kind for Instruction<T> {
         before as usize
     }
 }
+
+impl<T: Handler> AnyPlace for Instruction<T> {}
 
 /// A probe on an instruction, [`HandlerAfter`].
 pub struct InstructionAfter<T>(PhantomData<T>);
@@ -225,6 +236,8 @@ impl<T: HandlerAfter> Kind for InstructionAfter<T> {
     }
 }
 
+impl<T: HandlerAfter> AnyPlace for InstructionAfter<T> {}
+
 /// A probe where a function begins, [`EntryHandler`].
 pub struct FunctionEntry<T>(PhantomData<T>);
 
@@ -244,24 +257,7 @@ impl<T: EntryHandler> Kind for FunctionEntry<T> {
     }
 }
 
-/// A probe where a function begins, [`PathHandler`].
-pub struct FunctionPath<T>(PhantomData<T>);
-
-impl<T> sealed::Sealed for FunctionPath<T> {}
-
-impl<T: PathHandler> Kind for FunctionPath<T> {
-    type Raw = bindings::kprobe;
-    type State = T::State;
-    const AT_ENTRY: bool = true;
-
-    #[inline]
-    fn handlers(raw: &mut Self::Raw) -> usize {
-        let decide: unsafe extern "C" fn(_, _) -> _ = decide::<T>;
-        raw.pre_handler = Some(decide);
-        raw.post_handler = Some(keep_jumps_away::<T>);
-        decide as usize
-    }
-}
+impl<T: EntryHandler> AnyPlace for FunctionEntry<T> {}
 
 /// A return probe, [`ReturnHandler`].
 #[cfg(CONFIG_KRETPROBES)]
@@ -292,6 +288,9 @@ impl<T: ReturnHandler> Kind for FunctionReturn<T> {
         begins as usize
     }
 }
+
+#[cfg(CONFIG_KRETPROBES)]
+impl<T: ReturnHandler> AnyPlace for FunctionReturn<T> {}
 
 /// # Safety
 ///
@@ -336,38 +335,6 @@ unsafe extern "C" fn enter<T: EntryHandler>(
         T::enter(state, &Entry::of(hit));
     }
     0
-}
-
-/// # Safety
-///
-/// To be called by kprobes, for a `Site<FunctionPath<T>>`.
-#[inline]
-unsafe extern "C" fn decide<T: PathHandler>(
-    probe: *mut bindings::kprobe,
-    registers: *mut bindings::pt_regs,
-) -> c_int {
-    // SAFETY: This is the handler.
-    let told = unsafe { told::<FunctionPath<T>>(probe, registers) };
-    let (Some((hit, state)), Some(registers)) = (told, NonNull::new(registers)) else {
-        return 0;
-    };
-    // SAFETY: This is the handler, and kprobes call it once for a hit.
-    let path = unsafe { Path::new(registers) };
-    T::enter(state, &Entry::of(hit), path).is_elsewhere().into()
-}
-
-/// Has nothing to do: that it is there keeps jumps away. Of a probe's own crate, as all handlers
-/// are.
-///
-/// # Safety
-///
-/// To be called by kprobes.
-#[inline]
-unsafe extern "C" fn keep_jumps_away<T: PathHandler>(
-    _: *mut bindings::kprobe,
-    _: *mut bindings::pt_regs,
-    _: c_ulong,
-) {
 }
 
 /// Where a call's data is.

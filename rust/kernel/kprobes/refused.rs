@@ -58,6 +58,13 @@ reasons! {
     OtherArguments =>
         "the function has other arguments than the handler, in number or size: take those of its \
          declaration, or say `_: ...` behind the first ones",
+    /// The function may not be skipped for an errno: the kernel's error-injection list does not
+    /// have it, or says that it fails otherwise. An [`InjectionProbe`](super::InjectionProbe) wants
+    /// one that is marked by `ALLOW_ERROR_INJECTION()` with `ERRNO` or `ERRNO_NULL`.
+    NotInjectable =>
+        "the function is not marked as one that may return an errno at once: probe one that \
+         `error_injection/list` of debugfs has with ERRNO or ERRNO_NULL, or mark it by \
+         ALLOW_ERROR_INJECTION()",
     /// Kprobes themselves need this function, or those who call them.
     Blacklisted =>
         "the function belongs to the handling of probes or traps: probe one of its callers",
@@ -239,6 +246,25 @@ pub(super) fn unless_given(probe: &bindings::kprobe, takes: Takes) -> Result<(),
     match usize::try_from(known) {
         Ok(count) if !takes.fits(count, &sizes) => Err(Refused::because(Reason::OtherArguments)),
         _ => Ok(()),
+    }
+}
+
+/// Refuses a function that is not known to return an errno where it is skipped. A probe is
+/// registered at `at`. So the answer stays true for this probe: if the text goes with its module
+/// the probe is not hit any more, whatever comes to the address later.
+//
+// Not for modules to inline: what it calls is not exported.
+#[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+#[inline(never)]
+pub(super) fn unless_injectable(at: usize) -> Result<(), Refused> {
+    let mut probe = pin_init::zeroed::<bindings::kprobe>();
+    Place::address(at).write_to(None, &mut probe);
+    // The list has whole functions.
+    unless_entry(&probe)?;
+    // SAFETY: It takes any address, and may wait, as who registers a probe may.
+    match u32::try_from(unsafe { bindings::get_injectable_error_type(at) }) {
+        Ok(bindings::EI_ETYPE_ERRNO | bindings::EI_ETYPE_ERRNO_NULL) => Ok(()),
+        _ => Err(Refused::because(Reason::NotInjectable)),
     }
 }
 

@@ -34,6 +34,7 @@ use super::{
     clients,
     context,
     kind::{
+        AnyPlace,
         Kind,
         Raw, //
     },
@@ -67,7 +68,7 @@ unsafe impl<K: Kind> Send for Registration<K> {}
 // SAFETY: As above.
 unsafe impl<K: Kind> Sync for Registration<K> {}
 
-impl<K: Kind> Registration<K> {
+impl<K: AnyPlace> Registration<K> {
     /// Registers a probe at `place`, whose state is what `state` makes, and waits until it is
     /// there.
     ///
@@ -96,7 +97,9 @@ impl<K: Kind> Registration<K> {
     {
         Self::register_with(here, place, state, disabled::<K>)
     }
+}
 
+impl<K: Kind> Registration<K> {
     #[inline]
     pub(super) fn register_with<E>(
         here: &ProcessContext,
@@ -145,14 +148,12 @@ impl<K: Kind> Registration<K> {
     pub fn enable(&self, here: &ProcessContext) -> Result<(), Refused> {
         here.check()?;
         // SAFETY: It is registered.
-        to_result(unsafe { bindings::enable_kprobe(self.site.probe()) }).map_err(|error| {
-            let reason = match error {
-                EINVAL => Reason::Gone,
-                EBUSY => Reason::Taken,
-                _ => Reason::Other,
-            };
-            Refused::with(reason, error)
-        })
+        to_result(unsafe { bindings::enable_kprobe(self.site.probe()) }).map_err(
+            |error| match error {
+                EINVAL => Refused::with(Reason::Gone, error),
+                _ => Refused::of(error),
+            },
+        )
     }
 
     /// Has the probe not be hit any more. Handlers that run at this moment are not waited for.

@@ -295,7 +295,7 @@ mod cases {
     }
 
     /// Registers a probe that must be refused, at `place`, and tells why.
-    fn refused<K: kind::Kind<State = Counted>>(place: Place<'_>) -> Option<(Reason, Error)> {
+    fn refused<K: kind::AnyPlace<State = Counted>>(place: Place<'_>) -> Option<(Reason, Error)> {
         static DROPPED: Atomic<u64> = Atomic::new(0);
         static MADE: Atomic<u64> = Atomic::new(0);
         let here = ProcessContext::here().ok()?;

@@ -1,16 +1,57 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of probes that have the kernel go on elsewhere.
+//! Tests of probes that have the kernel go on elsewhere, and of those that have a function fail.
 
 /// What the tests probe.
 mod target {
     use super::super::*;
+    #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+    use crate::bindings;
 
     targets! {
         rust_kernel_kprobes_fails
         rust_kernel_kprobes_replaced
         rust_kernel_kprobes_again
+        rust_kernel_kprobes_listed
+        rust_kernel_kprobes_listed_null
+        rust_kernel_kprobes_returns_null
+        rust_kernel_kprobes_returns_true
+        rust_kernel_kprobes_not_listed
     }
+
+    /// What `ALLOW_ERROR_INJECTION()` makes, `struct error_injection_entry`, with a pointer that
+    /// the compiler can write.
+    #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+    #[repr(C)]
+    struct Listed {
+        function: Target,
+        kind: c_uint,
+    }
+
+    #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+    const _: () = assert!(size_of::<Listed>() == size_of::<bindings::error_injection_entry>());
+
+    #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+    #[used(compiler)]
+    #[link_section = "_error_injection_whitelist"]
+    static LISTED: [Listed; 4] = [
+        Listed {
+            function: rust_kernel_kprobes_listed,
+            kind: bindings::EI_ETYPE_ERRNO,
+        },
+        Listed {
+            function: rust_kernel_kprobes_listed_null,
+            kind: bindings::EI_ETYPE_ERRNO_NULL,
+        },
+        Listed {
+            function: rust_kernel_kprobes_returns_null,
+            kind: bindings::EI_ETYPE_NULL,
+        },
+        Listed {
+            function: rust_kernel_kprobes_returns_true,
+            kind: bindings::EI_ETYPE_TRUE,
+        },
+    ];
 
     /// What is called in the place of another.
     #[inline(never)]
@@ -141,6 +182,122 @@ mod cases {
         drop(probe);
         assert_eq!(call(rust_kernel_kprobes_again), AS_IT_IS);
         assert_eq!(before.state().hits(), 1);
+        Ok(())
+    }
+
+    /// Has every second call fail.
+    #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+    struct Inject;
+
+    #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+    impl InjectionHandler for Inject {
+        type State = Counted;
+
+        fn enter(state: &Counted, _: &Entry<'_>) -> Option<Error> {
+            (state.hits.fetch_add(1, Relaxed) % 2 == 0).then_some(EIO)
+        }
+    }
+
+    #[test]
+    #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+    fn a_function_on_the_list_fails() -> Result {
+        let here = ProcessContext::here()?;
+        let targets: [(&CStr, Target); 2] = [
+            (c"rust_kernel_kprobes_listed", rust_kernel_kprobes_listed),
+            (
+                c"rust_kernel_kprobes_listed_null",
+                rust_kernel_kprobes_listed_null,
+            ),
+        ];
+        for (name, target) in targets {
+            let place = Place::symbol(name);
+            let probe = InjectionProbe::<Inject>::register(&here, place, Counted::new(&NOBODY))?;
+            assert!(!matches!(probe.way(&here)?, Way::Jump));
+            for _ in 0..10 {
+                assert_eq!(call(target) as isize, EIO.to_errno() as isize);
+                assert_eq!(call(target), AS_IT_IS);
+            }
+            probe.disable(&here)?;
+            assert_eq!(call(target), AS_IT_IS);
+            assert_eq!(probe.state().hits(), 20);
+            drop(probe);
+            assert_eq!(call(target), AS_IT_IS);
+        }
+        Ok(())
+    }
+
+    #[test]
+    #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+    fn it_fails_when_it_is_enabled() -> Result {
+        let here = ProcessContext::here()?;
+        let place = Place::symbol(c"rust_kernel_kprobes_listed");
+        let state = Counted::new(&NOBODY);
+        let probe = InjectionProbe::<Inject>::register_disabled(&here, place, state)?;
+        assert_eq!(call(rust_kernel_kprobes_listed), AS_IT_IS);
+        assert_eq!(probe.state().hits(), 0);
+        probe.enable(&here)?;
+        let failed = call(rust_kernel_kprobes_listed) as isize;
+        assert_eq!(failed, EIO.to_errno() as isize);
+        Ok(())
+    }
+
+    /// Has every call fail.
+    #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+    struct Always;
+
+    #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+    static ALWAYS: Atomic<u64> = Atomic::new(0);
+
+    #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+    impl InjectionHandler for Always {
+        type State = Counted;
+
+        fn enter(_: &Counted, _: &Entry<'_>) -> Option<Error> {
+            ALWAYS.fetch_add(1, Relaxed);
+            Some(EIO)
+        }
+    }
+
+    #[test]
+    #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+    fn what_is_not_on_the_list_does_not_fail() -> Result {
+        static DROPPED: Atomic<u64> = Atomic::new(0);
+        type Fails = InjectionProbe<Always>;
+        let here = ProcessContext::here()?;
+        let targets: [(&CStr, Target); 3] = [
+            (
+                c"rust_kernel_kprobes_not_listed",
+                rust_kernel_kprobes_not_listed,
+            ),
+            (
+                c"rust_kernel_kprobes_returns_null",
+                rust_kernel_kprobes_returns_null,
+            ),
+            (
+                c"rust_kernel_kprobes_returns_true",
+                rust_kernel_kprobes_returns_true,
+            ),
+        ];
+        for (name, target) in targets {
+            let place = Place::symbol(name);
+            let refused = [
+                Fails::register(&here, place, Counted::new(&DROPPED)).err(),
+                Fails::register_disabled(&here, place, Counted::new(&DROPPED)).err(),
+            ];
+            for refused in refused {
+                assert_eq!(refused.map(|why| why.reason()), Some(Reason::NotInjectable));
+                assert_eq!(refused.map(|why| why.errno()), Some(EINVAL.to_errno()));
+            }
+            assert_eq!(call(target), AS_IT_IS);
+        }
+        // The list has the whole function, and a call begins in one place of it.
+        let inside = Place::symbol(c"rust_kernel_kprobes_listed").plus(20);
+        let refused = Fails::register(&here, inside, Counted::new(&DROPPED)).err();
+        assert_eq!(refused.map(|why| why.reason()), Some(Reason::NotAnEntry));
+        assert_eq!(call(rust_kernel_kprobes_listed), AS_IT_IS);
+        assert_eq!(ALWAYS.load(Relaxed), 0);
+        // Each state is dropped, made or not.
+        assert_eq!(DROPPED.load(Relaxed), 7);
         Ok(())
     }
 }

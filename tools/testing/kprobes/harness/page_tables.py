@@ -10,8 +10,8 @@ import env
 _REFUSALS = 'rust/kprobes/model/refusal.rs'
 _RUST_REASONS = 'rust/kernel/kprobes/refused.rs'
 # The reasons of a client in Rust that no refusal has.
-_ONLY_IN_RUST = {'BadName', 'OtherArguments', 'TextGoes', 'NoState',
-                 'MayNotWait', 'Other'}
+_ONLY_IN_RUST = {'BadName', 'OtherArguments', 'NotInjectable', 'TextGoes',
+                 'NoState', 'MayNotWait', 'Other'}
 
 Rows = set[tuple[str, ...]]
 

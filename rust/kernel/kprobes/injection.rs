@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Having a function fail that the kernel lets fail.
+//!
+//! Some functions are marked by `ALLOW_ERROR_INJECTION()`: their callers can live with a failure
+//! before anything was done. The kernel keeps a list of them, and of what each returns then. An
+//! [`InjectionProbe`] is for such a function alone, so its handler needs no `unsafe`: the kernel
+//! has made the argument that the implementer of a [`PathHandler`](super::PathHandler) must make.
+//!
+//! The list is asked when the probe is registered and not enabled yet, by the address that it has.
+//! A symbol could stand for another function a moment later. The address cannot, as long as the
+//! probe is hit: a probe whose text goes with a module is not hit any more.
+//!
+//! Two types of functions on the list are taken: those that return an errno, and those that return
+//! an errno or NULL. The others return NULL or `true`, which is no [`Error`].
+//!
+//! There are no batches of such probes.
+//!
+//! C header: [`include/linux/error-injection.h`](srctree/include/linux/error-injection.h)
+
+use super::{
+    kind::ErrorInjection,
+    refused,
+    registration::disabled,
+    Entry,
+    InjectionProbe,
+    Place,
+    ProcessContext,
+    Refused, //
+};
+use crate::prelude::*;
+
+/// What is called when a function is, and may have it fail.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::{
+///     kprobes::{
+///         Entry,
+///         InjectionHandler,
+///         InjectionProbe,
+///         Place,
+///         ProcessContext,
+///         Reason, //
+///     },
+///     prelude::*,
+///     sync::atomic::{
+///         Atomic,
+///         Relaxed, //
+///     }, //
+/// };
+///
+/// /// Has a page cache take no more pages, while it is switched on.
+/// struct CacheIsFull;
+///
+/// impl InjectionHandler for CacheIsFull {
+///     type State = Atomic<bool>;
+///
+///     fn enter(full: &Atomic<bool>, _: &Entry<'_>) -> Option<Error> {
+///         full.load(Relaxed).then_some(ENOMEM)
+///     }
+/// }
+///
+/// let here = ProcessContext::here()?;
+/// let place = Place::symbol(c"__filemap_add_folio");
+/// let probe = InjectionProbe::<CacheIsFull>::register(&here, place, Atomic::new(false))?;
+/// // From here on `probe.state().store(true, Relaxed)` has it fail.
+/// # drop(probe);
+///
+/// // Who calls this function does not expect that it fails.
+/// let place = Place::symbol(c"kernel_clone");
+/// let refused = InjectionProbe::<CacheIsFull>::register(&here, place, Atomic::new(false)).err();
+/// assert_eq!(refused.map(|why| why.reason()), Some(Reason::NotInjectable));
+/// # Ok::<(), Error>(())
+/// ```
+pub trait InjectionHandler: 'static {
+    /// What the registration owns.
+    type State: Send + Sync + 'static;
+
+    /// Called when a call begins. With an error the function is not executed, and returns that at
+    /// once, as a negative number. With [`None`] the function is executed.
+    fn enter(state: &Self::State, call: &Entry<'_>) -> Option<Error>;
+}
+
+impl<T: InjectionHandler> InjectionProbe<T> {
+    /// Registers a probe at `place`, whose state is what `state` makes, and waits until it is
+    /// there.
+    ///
+    /// A function that is not on the kernel's error-injection list, with a type that stands for an
+    /// errno, is refused by [`Reason::NotInjectable`](super::Reason::NotInjectable). If the probe
+    /// is refused the state is dropped again.
+    #[inline]
+    pub fn register<E>(
+        here: &ProcessContext,
+        place: Place<'_>,
+        state: impl PinInit<T::State, E>,
+    ) -> Result<Self, Refused>
+    where
+        Error: From<E>,
+    {
+        let probe = Self::register_disabled(here, place, state)?;
+        probe.enable(here)?;
+        Ok(probe)
+    }
+
+    /// As [`Self::register`], but the probe is not hit until it is enabled.
+    #[inline]
+    pub fn register_disabled<E>(
+        here: &ProcessContext,
+        place: Place<'_>,
+        state: impl PinInit<T::State, E>,
+    ) -> Result<Self, Refused>
+    where
+        Error: From<E>,
+    {
+        let probe = Self::register_with(here, place, state, disabled::<ErrorInjection<T>>)?;
+        // INVARIANT: The probe cannot be enabled before this: nobody else has it. Nothing else
+        // registers probes of this kind.
+        refused::unless_injectable(probe.address())?;
+        Ok(probe)
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The kinds of probes whose handler says how the kernel goes on.
+//!
+//! [`ErrorInjection`] is no [`AnyPlace`]: the generic ways to register a probe do not take it.
+//! `injection.rs` registers it.
+
+#[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+use super::super::InjectionHandler;
+use super::{
+    super::{
+        Entry,
+        Next,
+        Path,
+        PathHandler, //
+    },
+    sealed,
+    told,
+    AnyPlace,
+    Kind, //
+};
+use crate::{
+    bindings,
+    prelude::*, //
+};
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+
+/// A kind whose handler says how the kernel goes on.
+trait Decides: Kind<Raw = bindings::kprobe> {
+    /// How the kernel goes on after a hit of such a probe.
+    fn next<'a>(state: &Self::State, call: &Entry<'a>, path: Path<'a>) -> Next<'a>;
+}
+
+/// A probe where a function begins, [`PathHandler`].
+pub struct FunctionPath<T>(PhantomData<T>);
+
+impl<T> sealed::Sealed for FunctionPath<T> {}
+
+impl<T: PathHandler> Kind for FunctionPath<T> {
+    type Raw = bindings::kprobe;
+    type State = T::State;
+    const AT_ENTRY: bool = true;
+
+    #[inline]
+    fn handlers(raw: &mut Self::Raw) -> usize {
+        handlers::<Self>(raw)
+    }
+}
+
+impl<T: PathHandler> AnyPlace for FunctionPath<T> {}
+
+impl<T: PathHandler> Decides for FunctionPath<T> {
+    #[inline]
+    fn next<'a>(state: &T::State, call: &Entry<'a>, path: Path<'a>) -> Next<'a> {
+        T::enter(state, call, path)
+    }
+}
+
+/// A probe where a function begins, [`InjectionHandler`].
+///
+/// # Invariants
+///
+/// A probe of this kind is enabled only where a function begins that the kernel's error-injection
+/// list has, with a type that stands for an errno.
+#[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+pub struct ErrorInjection<T>(PhantomData<T>);
+
+#[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+impl<T> sealed::Sealed for ErrorInjection<T> {}
+
+#[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+impl<T: InjectionHandler> Kind for ErrorInjection<T> {
+    type Raw = bindings::kprobe;
+    type State = T::State;
+    const AT_ENTRY: bool = true;
+
+    #[inline]
+    fn handlers(raw: &mut Self::Raw) -> usize {
+        handlers::<Self>(raw)
+    }
+}
+
+#[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
+impl<T: InjectionHandler> Decides for ErrorInjection<T> {
+    #[inline]
+    fn next<'a>(state: &T::State, call: &Entry<'a>, path: Path<'a>) -> Next<'a> {
+        match T::enter(state, call) {
+            None => path.unchanged(),
+            // SAFETY: `decide` calls this for a hit of such a probe, so the probe was enabled. By
+            // the invariants of `ErrorInjection` the function is on the error-injection list, and
+            // returns an errno. So its callers expect this value where nothing was done.
+            Some(error) => unsafe { path.fail(error) },
+        }
+    }
+}
+
+/// Writes what C is to call into `raw`, and answers where that is.
+#[inline]
+fn handlers<K: Decides>(raw: &mut bindings::kprobe) -> usize {
+    let decide: unsafe extern "C" fn(_, _) -> _ = decide::<K>;
+    raw.pre_handler = Some(decide);
+    raw.post_handler = Some(keep_jumps_away::<K>);
+    decide as usize
+}
+
+/// # Safety
+///
+/// To be called by kprobes, for a `Site<K>`.
+#[inline]
+unsafe extern "C" fn decide<K: Decides>(
+    probe: *mut bindings::kprobe,
+    registers: *mut bindings::pt_regs,
+) -> c_int {
+    // SAFETY: This is the handler.
+    let told = unsafe { told::<K>(probe, registers) };
+    let (Some((hit, state)), Some(registers)) = (told, NonNull::new(registers)) else {
+        return 0;
+    };
+    // SAFETY: This is the handler, and kprobes call it once for a hit. The kinds of this file have
+    // `AT_ENTRY`, so the probe is where a function begins.
+    let path = unsafe { Path::new(registers) };
+    K::next(state, &Entry::of(hit), path).is_elsewhere().into()
+}
+
+/// Does nothing: a handler after the instruction keeps jumps away. It is generic so that it belongs
+/// to the client's crate, as all handlers do.
+///
+/// # Safety
+///
+/// To be called by kprobes.
+#[inline]
+unsafe extern "C" fn keep_jumps_away<K: Decides>(
+    _: *mut bindings::kprobe,
+    _: *mut bindings::pt_regs,
+    _: c_ulong,
+) {
+}
