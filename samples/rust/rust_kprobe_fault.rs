@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Has a function fail: directories of simple file systems cannot be removed at each `every`th try.
+//! Has a function fail: the system call `rmdir()` removes no directory at each `every`th try.
 
 use core::num::NonZero;
 use kernel::{
     kprobes::{
         Entry,
-        Next,
-        Path,
-        PathHandler,
-        PathProbe,
+        InjectionHandler,
+        InjectionProbe,
         Place,
         ProcessContext, //
     },
@@ -34,8 +32,17 @@ module! {
     },
 }
 
-/// Calls of `int simple_rmdir(struct inode *dir, struct dentry *dentry)`, which removes a directory
-/// of ramfs and the like.
+/// The function of the system call `int rmdir(const char *pathname)`. All system calls are on the
+/// kernel's error-injection list.
+const RMDIR: &CStr = if cfg!(CONFIG_X86_64) {
+    c"__x64_sys_rmdir"
+} else if cfg!(CONFIG_S390) {
+    c"__s390x_sys_rmdir"
+} else {
+    c"sys_rmdir"
+};
+
+/// Calls of [`RMDIR`].
 struct Removals;
 
 struct Faults {
@@ -44,23 +51,21 @@ struct Faults {
     failed: Atomic<u32>,
 }
 
-impl PathHandler for Removals {
+impl InjectionHandler for Removals {
     type State = Faults;
 
-    fn enter<'a>(faults: &Faults, _: &Entry<'a>, path: Path<'a>) -> Next<'a> {
+    fn enter(faults: &Faults, _: &Entry<'_>) -> Option<Error> {
         let call = faults.calls.fetch_add(1, Relaxed).wrapping_add(1);
         if call % faults.every != 0 {
-            return path.unchanged();
+            return None;
         }
         faults.failed.fetch_add(1, Relaxed);
-        // SAFETY: `simple_rmdir()` may fail, as directories may not be empty, and has not done
-        // anything then; all that its callers do is to tell the error.
-        unsafe { path.fail(EIO) }
+        Some(EIO)
     }
 }
 
 struct RustKprobeFault {
-    probe: PathProbe<Removals>,
+    probe: InjectionProbe<Removals>,
 }
 
 impl kernel::Module for RustKprobeFault {
@@ -75,9 +80,9 @@ impl kernel::Module for RustKprobeFault {
             failed: Atomic::new(0),
         };
         let here = ProcessContext::here()?;
-        let probe = PathProbe::register(&here, Place::symbol(c"simple_rmdir"), faults)
-            .inspect_err(|refused| pr_err!("no probe on simple_rmdir(): {refused}\n"))?;
-        pr_info!("simple_rmdir() fails now and then\n");
+        let probe = InjectionProbe::register(&here, Place::symbol(RMDIR), faults)
+            .inspect_err(|refused| pr_err!("no probe on rmdir(): {refused}\n"))?;
+        pr_info!("rmdir() fails now and then\n");
         Ok(Self { probe })
     }
 }

@@ -210,7 +210,7 @@ fault_tries() {
 	done
 }
 
-# rust_fault_sample: each second directory of a file system cannot be removed.
+# rust_fault_sample: each second removal of a directory fails.
 RAMFS=/tmp/ramfs
 with_fault() {
 	tries=$(fault_tries way)
@@ -220,7 +220,7 @@ rust_fault_sample() {
 	mkdir -p $RAMFS
 	mount -t ramfs none $RAMFS || return 1
 	mkdir $RAMFS/way
-	tried rust_kprobe_fault 1 '  k  simple_rmdir\+0x' with_fault \
+	tried rust_kprobe_fault 1 '  k  [a-z0-9_]*sys_rmdir\+0x' with_fault \
 		rust_kprobe_fault || return 1
 	after=$(fault_tries way)
 	rm -r $RAMFS/way
