@@ -156,7 +156,8 @@ pub trait Kind: sealed::Sealed + Sized + 'static {
     fn handlers(raw: &mut Self::Raw) -> usize;
 }
 
-/// A kind of probe that may be at whichever place its client names, and in a batch.
+/// A kind of probe that may be at whichever place its client names, and in a batch. The handlers
+/// of such a probe cannot change what the kernel executes.
 pub trait AnyPlace: Kind {}
 
 /// The hit of one client's probe, and the client's state, if it may be told.

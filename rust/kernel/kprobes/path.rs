@@ -2,27 +2,58 @@
 
 //! Having the kernel go on elsewhere.
 //!
-//! A handler that only looks cannot break anything that Rust relies on. One that has a function not
-//! be executed, or another one in its place, can: who calls the function may rely on what it does.
-//! So that is a capability of its own. A [`PathHandler`] is given a [`Path`] at each hit, which is
-//! the right to say once how the kernel goes on, and has to answer what it has made of it. To leave
-//! all as it is needs no `unsafe`; each way to go on elsewhere does, and says what is to be true.
+//! A handler that only looks cannot break anything that Rust relies on. A handler that skips a
+//! function, or has another one called in its place, can: the callers may rely on what the function
+//! does. So this is a capability of its own. A [`PathHandler`] is given a [`Path`] at each hit. The
+//! path is the right to say once how the kernel goes on, and the handler has to answer what it has
+//! made of it. To execute the function needs no `unsafe`; each other way to go on does, and says
+//! what is to be true. Where the function only has to fail, and the kernel says that it may, an
+//! [`InjectionHandler`](super::InjectionHandler) needs no `unsafe` either.
 //!
-//! Such a probe has a handler after the instruction as well, which does nothing: what a handler
-//! that is reached by a jump says of the path is ignored, and such a handler keeps jumps away from
-//! the place. It also says to others that want a function for themselves, such as live patches,
-//! that this one is taken.
+//! # The target is the handler's
+//!
+//! Whether a function may be skipped depends on the function. So the implementation of a handler
+//! fixes it, as [`PathHandler::TARGET`], and its `unsafe` blocks speak of calls of this function
+//! alone. A [`PathProbe`] is registered there and nowhere else, and there are no batches of them.
+//!
+//! [`PathHandler`] need not be an `unsafe` trait, as safe code cannot break that argument:
+//!
+//! - An implementation without `unsafe` cannot make anything of its path but
+//!   [`Path::unchanged`].
+//! - Whoever registers a handler that someone else has written cannot name another place.
+//! - `enter` is a safe function, so a second handler can call the `enter` of the first one. It
+//!   cannot pass its own path on, though: a path has its handler as a parameter, and only the hit
+//!   of that handler's probe makes one. The parameter is invariant, so no conversion leads from one
+//!   handler's path to another's.
+//! - A target with an offset does not compile. The symbol could be that of another function by the
+//!   time when C looks it up, in which no function begins at the offset.
+//!
+//! # No jumps
+//!
+//! Such a probe has a handler after the instruction as well, which does nothing. What a handler
+//! that is reached by a jump says of the path is ignored, and a handler after the instruction keeps
+//! jumps away from the place. It also says to others that want a function for themselves, such as
+//! live patches, that this one is taken.
 
-use super::Entry;
-use crate::bindings;
-#[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
-use crate::error::Error;
+use super::{
+    kind::FunctionPath,
+    registration::disabled,
+    Entry,
+    PathProbe,
+    Place,
+    ProcessContext,
+    Refused, //
+};
+use crate::{
+    bindings,
+    prelude::*, //
+};
 use core::{
     marker::PhantomData,
     ptr::NonNull, //
 };
 
-/// What is called when a function is, and may have something else be executed in its place.
+/// What is called when its target is, and may have something else be executed in its place.
 ///
 /// # Examples
 ///
@@ -32,45 +63,114 @@ use core::{
 ///         Entry,
 ///         Next,
 ///         Path,
-///         PathHandler, //
+///         PathHandler,
+///         PathProbe,
+///         Place,
+///         ProcessContext, //
 ///     },
 ///     prelude::*, //
 /// };
 ///
-/// /// Has every call fail whose first argument is 0.
-/// struct RefuseZero;
+/// /// Has a file system's type not be registered whose address is odd.
+/// struct RefuseOdd;
 ///
-/// impl PathHandler for RefuseZero {
+/// impl PathHandler for RefuseOdd {
 ///     type State = ();
 ///
-///     fn enter<'a>(_: &(), call: &Entry<'a>, path: Path<'a>) -> Next<'a> {
+///     /// `int register_filesystem(struct file_system_type *fs)`
+///     const TARGET: Place<'static> = Place::symbol(c"register_filesystem");
+///
+///     fn enter<'a>(_: &(), call: &Entry<'a>, path: Path<'a, Self>) -> Next<'a> {
 ///         match call.argument::<usize>(0) {
 ///             # #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
-///             // SAFETY: It is only registered where a function may fail before it has done
-///             // anything, and returns an errno then.
-///             Some(0) => unsafe { path.fail(EINVAL) },
+///             // SAFETY: `register_filesystem()` returns an errno where it has not registered
+///             // the type, and has changed nothing then. Its callers use nothing of it then.
+///             Some(odd) if odd % 2 == 1 => unsafe { path.fail(EINVAL) },
 ///             _ => path.unchanged(),
 ///         }
 ///     }
 /// }
+///
+/// let here = ProcessContext::here()?;
+/// let probe = PathProbe::<RefuseOdd>::register(&here, ())?;
+/// # drop(probe);
+/// # Ok::<(), Error>(())
 /// ```
-pub trait PathHandler: 'static {
+pub trait PathHandler: Sized + 'static {
     /// What the registration owns.
     type State: Send + Sync + 'static;
 
-    /// Called when a call begins. What it answers is made of `path`.
-    fn enter<'a>(state: &Self::State, call: &Entry<'a>, path: Path<'a>) -> Next<'a>;
+    /// The function whose calls the handler decides on, by its symbol or the address where it
+    /// begins. The `unsafe` blocks of [`Self::enter`] rely on it.
+    ///
+    /// A symbol that there is more than once stands for one of these functions. What the handler
+    /// relies on has to be true of each of them.
+    const TARGET: Place<'static>;
+
+    /// Called when a call of the target begins. What it answers is made of `path`.
+    fn enter<'a>(state: &Self::State, call: &Entry<'a>, path: Path<'a, Self>) -> Next<'a>;
 }
 
-/// The right to say how the kernel goes on after a hit.
+impl<T: PathHandler> PathProbe<T> {
+    /// Registers a probe at the handler's [`TARGET`](PathHandler::TARGET), whose state is what
+    /// `state` makes, and waits until it is there.
+    ///
+    /// If it is refused the state is dropped again.
+    #[inline]
+    pub fn register<E>(
+        here: &ProcessContext,
+        state: impl PinInit<T::State, E>,
+    ) -> Result<Self, Refused>
+    where
+        Error: From<E>,
+    {
+        Self::register_at_target(here, state, |_| ())
+    }
+
+    /// As [`Self::register`], but the probe is not hit until it is enabled.
+    #[inline]
+    pub fn register_disabled<E>(
+        here: &ProcessContext,
+        state: impl PinInit<T::State, E>,
+    ) -> Result<Self, Refused>
+    where
+        Error: From<E>,
+    {
+        Self::register_at_target(here, state, disabled::<FunctionPath<T>>)
+    }
+
+    #[inline]
+    fn register_at_target<E>(
+        here: &ProcessContext,
+        state: impl PinInit<T::State, E>,
+        set: impl FnOnce(&mut bindings::kprobe),
+    ) -> Result<Self, Refused>
+    where
+        Error: From<E>,
+    {
+        const {
+            assert!(
+                T::TARGET.has_no_offset(),
+                "the target of a path handler is where a function begins: drop the offset"
+            )
+        };
+        // INVARIANT: This is the handler's target. Nothing else registers probes of this kind.
+        Self::register_with(here, T::TARGET, state, set)
+    }
+}
+
+/// The right of the handler `T` to say how the kernel goes on after a hit.
 ///
 /// # Invariants
 ///
-/// `registers` are those of the hit, for `'a`, of a probe where a function begins, and nobody else
-/// writes to them. (Whoever has the hit reads them, by a pointer, as all do who have a hit.)
-pub struct Path<'a> {
+/// `registers` are those of the hit, for `'a`, of a probe of `T` where a function begins, and
+/// nobody else writes to them. (Whoever has the hit reads them, by a pointer, as all do who have a
+/// hit.)
+pub struct Path<'a, T> {
     registers: NonNull<bindings::pt_regs>,
-    _handler: PhantomData<&'a ()>,
+    _hit: PhantomData<&'a ()>,
+    // The parameter is invariant: see the head of this file.
+    _handler: PhantomData<fn(T) -> T>,
 }
 
 /// How the kernel goes on after a hit; made of a [`Path`].
@@ -88,16 +188,17 @@ impl Next<'_> {
     }
 }
 
-impl<'a> Path<'a> {
+impl<'a, T> Path<'a, T> {
     /// # Safety
     ///
-    /// Kprobes have called a handler of a probe where a function begins with `registers`, and it
-    /// has not returned as long as this is there. There is no other.
+    /// Kprobes have called the handler `T` of a probe where a function begins with `registers`, and
+    /// it has not returned as long as this is there. There is no other path of this hit.
     #[inline]
     pub(super) unsafe fn new(registers: NonNull<bindings::pt_regs>) -> Self {
-        // INVARIANT: By the precondition.
+        // INVARIANT: The precondition says the same.
         Self {
             registers,
+            _hit: PhantomData,
             _handler: PhantomData,
         }
     }
@@ -116,13 +217,16 @@ impl<'a> Path<'a> {
     ///
     /// # Safety
     ///
-    /// Whoever calls the function must be able to live with this value when nothing has been done
-    /// for it. No lock, reference or memory may depend on what the function would have done. What
-    /// is marked by `ALLOW_ERROR_INJECTION()` is of that kind.
+    /// This speaks of calls of `T`'s target, [`PathHandler::TARGET`], which the implementer of `T`
+    /// has fixed. Whoever calls the target must be able to live with this value when nothing has
+    /// been done for it. No lock, reference or memory may depend on what the target would have
+    /// done. What is marked by `ALLOW_ERROR_INJECTION()` is of that kind.
     #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
     #[inline]
     pub unsafe fn return_now(self, value: usize) -> Next<'a> {
-        return_now(&self, value);
+        // SAFETY: By the type's invariants the registers are there and ours, and those of a hit
+        // where a function begins.
+        unsafe { return_now(self.registers, value) };
         self.elsewhere()
     }
 
@@ -130,14 +234,15 @@ impl<'a> Path<'a> {
     ///
     /// # Safety
     ///
-    /// As for [`Self::return_now`]; and the function returns an `int` or a `long`, or a pointer
-    /// that may be an error.
+    /// As for [`Self::return_now`], of calls of `T`'s target; and the target returns an `int` or a
+    /// `long`, or a pointer that may be an error.
     #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
     #[inline]
     pub unsafe fn fail(self, error: Error) -> Next<'a> {
         // The upper bits are those of a negative number.
         let value = error.to_errno() as isize as usize;
-        // SAFETY: By the precondition.
+        // SAFETY: The precondition includes that of `return_now`, with a value of the target's
+        // type.
         unsafe { self.return_now(value) }
     }
 
@@ -145,10 +250,11 @@ impl<'a> Path<'a> {
     ///
     /// # Safety
     ///
-    /// There must be code, for as long as anybody may be in it, which is right to execute with
-    /// these registers and this stack: that of a function with the same arguments and the same
-    /// type of result, for which is true what [`Self::return_now`] says of a value. The probed
-    /// function itself may be called by it only if that is not to be told: it is probed still.
+    /// This speaks of calls of `T`'s target, [`PathHandler::TARGET`], which the implementer of `T`
+    /// has fixed. There must be code at `address`, for as long as anybody may be in it, which is
+    /// right to execute with these registers and this stack: that of a function with the target's
+    /// arguments and type of result, for which is true what [`Self::return_now`] says of a value.
+    /// It may call the target itself only if that is not to be told: the target is probed still.
     #[inline]
     pub unsafe fn go_on_at(self, address: usize) -> Next<'a> {
         // SAFETY: The registers are there and ours, by the type's invariants.
@@ -165,15 +271,19 @@ impl<'a> Path<'a> {
     }
 }
 
-/// Has the function of `path` return `value`.
+/// Has the function that begins with `registers` return `value`.
+///
+/// # Safety
+///
+/// They are the registers of a hit where a function begins, whose handler has not returned, and
+/// nobody else writes to them.
 //
-// Not for modules to inline: what it calls is not exported.
+// Neither generic nor inlined, so it is never a module's: what it calls is not exported.
 #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
 #[inline(never)]
-fn return_now(path: &Path<'_>, value: usize) {
-    let registers = path.registers.as_ptr();
-    // SAFETY: The registers are there and ours, by the type's invariants.
-    unsafe { bindings::regs_set_return_value(registers, value) };
-    // SAFETY: As above, and the probe is where a function begins.
-    unsafe { bindings::override_function_with_return(registers) };
+unsafe fn return_now(registers: NonNull<bindings::pt_regs>, value: usize) {
+    // SAFETY: By the precondition the registers are there and ours.
+    unsafe { bindings::regs_set_return_value(registers.as_ptr(), value) };
+    // SAFETY: As above, and by the precondition the function has not begun.
+    unsafe { bindings::override_function_with_return(registers.as_ptr()) };
 }

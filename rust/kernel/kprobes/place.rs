@@ -60,6 +60,11 @@ impl<'a> Place<'a> {
         }
     }
 
+    /// Is it where its symbol is?
+    pub(super) const fn has_no_offset(&self) -> bool {
+        self.offset == 0
+    }
+
     const fn at(base: Base<'a>) -> Self {
         Self { base, offset: 0 }
     }

@@ -2,8 +2,8 @@
 
 //! The kinds of probes whose handler says how the kernel goes on.
 //!
-//! [`ErrorInjection`] is no [`AnyPlace`]: the generic ways to register a probe do not take it.
-//! `injection.rs` registers it.
+//! Neither is an [`AnyPlace`](super::AnyPlace): the generic ways to register a probe do not take
+//! them. `path.rs` registers the one and `injection.rs` the other.
 
 #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
 use super::super::InjectionHandler;
@@ -16,7 +16,6 @@ use super::{
     },
     sealed,
     told,
-    AnyPlace,
     Kind, //
 };
 use crate::{
@@ -30,11 +29,18 @@ use core::{
 
 /// A kind whose handler says how the kernel goes on.
 trait Decides: Kind<Raw = bindings::kprobe> {
+    /// What its paths have as their parameter.
+    type Handler;
+
     /// How the kernel goes on after a hit of such a probe.
-    fn next<'a>(state: &Self::State, call: &Entry<'a>, path: Path<'a>) -> Next<'a>;
+    fn next<'a>(state: &Self::State, call: &Entry<'a>, path: Path<'a, Self::Handler>) -> Next<'a>;
 }
 
 /// A probe where a function begins, [`PathHandler`].
+///
+/// # Invariants
+///
+/// A probe of this kind is registered at [`PathHandler::TARGET`].
 pub struct FunctionPath<T>(PhantomData<T>);
 
 impl<T> sealed::Sealed for FunctionPath<T> {}
@@ -50,11 +56,11 @@ impl<T: PathHandler> Kind for FunctionPath<T> {
     }
 }
 
-impl<T: PathHandler> AnyPlace for FunctionPath<T> {}
-
 impl<T: PathHandler> Decides for FunctionPath<T> {
+    type Handler = T;
+
     #[inline]
-    fn next<'a>(state: &T::State, call: &Entry<'a>, path: Path<'a>) -> Next<'a> {
+    fn next<'a>(state: &T::State, call: &Entry<'a>, path: Path<'a, T>) -> Next<'a> {
         T::enter(state, call, path)
     }
 }
@@ -85,11 +91,14 @@ impl<T: InjectionHandler> Kind for ErrorInjection<T> {
 
 #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
 impl<T: InjectionHandler> Decides for ErrorInjection<T> {
+    /// Not `T`, which may be a [`PathHandler`] as well.
+    type Handler = Self;
+
     #[inline]
-    fn next<'a>(state: &T::State, call: &Entry<'a>, path: Path<'a>) -> Next<'a> {
+    fn next<'a>(state: &T::State, call: &Entry<'a>, path: Path<'a, Self>) -> Next<'a> {
         match T::enter(state, call) {
             None => path.unchanged(),
-            // SAFETY: `decide` calls this for a hit of such a probe, so the probe was enabled. By
+            // SAFETY: Only a hit of such a probe makes such a path, so the probe was enabled. By
             // the invariants of `ErrorInjection` the function is on the error-injection list, and
             // returns an errno. So its callers expect this value where nothing was done.
             Some(error) => unsafe { path.fail(error) },

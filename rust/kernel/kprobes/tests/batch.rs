@@ -153,24 +153,27 @@ mod cases {
         Ok(())
     }
 
-    /// Has the function be executed as it is.
-    struct Lets;
+    /// Counts what was executed.
+    struct Executed;
 
-    impl PathHandler for Lets {
+    impl Handler for Executed {
         type State = Counted;
 
-        fn enter<'a>(state: &Counted, _: &Entry<'a>, path: Path<'a>) -> Next<'a> {
+        fn before(_: &Counted, _: &Hit<'_>) {}
+    }
+
+    impl HandlerAfter for Executed {
+        fn after(state: &Counted, _: &Hit<'_>) {
             state.hits.fetch_add(1, Relaxed);
-            path.unchanged()
         }
     }
 
     #[test]
-    fn each_kind_has_its_batch() -> Result {
+    fn kinds_without_an_alias_have_batches() -> Result {
         static DROPPED: Atomic<u64> = Atomic::new(0);
         let here = ProcessContext::here()?;
         let places = NAMES.map(Place::symbol);
-        let batch = Batch::<kind::FunctionPath<Lets>>::register(&here, &places, |_| {
+        let batch = Batch::<kind::InstructionAfter<Executed>>::register(&here, &places, |_| {
             Counted::new(&DROPPED)
         })?;
         call_all();

@@ -91,9 +91,11 @@ mod cases {
     impl PathHandler for Fail {
         type State = Counted;
 
-        fn enter<'a>(state: &Counted, _: &Entry<'a>, path: Path<'a>) -> Next<'a> {
+        const TARGET: Place<'static> = Place::symbol(c"rust_kernel_kprobes_fails");
+
+        fn enter<'a>(state: &Counted, _: &Entry<'a>, path: Path<'a, Self>) -> Next<'a> {
             if state.hits.fetch_add(1, Relaxed) % 2 == 0 {
-                // SAFETY: The target has done nothing yet, and returns a number.
+                // SAFETY: The target only calculates, and returns a number. The test calls it.
                 unsafe { path.fail(EIO) }
             } else {
                 path.unchanged()
@@ -101,16 +103,23 @@ mod cases {
         }
     }
 
-    /// Has another function called while its state is true.
-    struct Replace;
+    /// Has another function called while its state is true, of either target.
+    struct Replace<const AGAIN: bool>;
 
-    impl PathHandler for Replace {
+    impl<const AGAIN: bool> PathHandler for Replace<AGAIN> {
         type State = Atomic<bool>;
 
-        fn enter<'a>(state: &Atomic<bool>, call: &Entry<'a>, path: Path<'a>) -> Next<'a> {
+        const TARGET: Place<'static> = Place::symbol(if AGAIN {
+            c"rust_kernel_kprobes_again"
+        } else {
+            c"rust_kernel_kprobes_replaced"
+        });
+
+        fn enter<'a>(state: &Atomic<bool>, call: &Entry<'a>, path: Path<'a, Self>) -> Next<'a> {
             // The arguments are there to decide by.
             if state.load(Relaxed) && call.argument(0) == Some(1usize) {
-                // SAFETY: It is a function of the same type, which nobody frees.
+                // SAFETY: It is a function of the type that both targets have, which nobody frees.
+                // They only calculate, and the tests call them.
                 unsafe { path.go_on_at(in_its_place as *const () as usize) }
             } else {
                 path.unchanged()
@@ -122,11 +131,7 @@ mod cases {
     #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
     fn a_function_fails_without_being_executed() -> Result {
         let here = ProcessContext::here()?;
-        let probe = PathProbe::<Fail>::register(
-            &here,
-            Place::symbol(c"rust_kernel_kprobes_fails"),
-            Counted::new(&NOBODY),
-        )?;
+        let probe = PathProbe::<Fail>::register(&here, Counted::new(&NOBODY))?;
         for _ in 0..10 {
             // It is a `long` that is returned in its place, which has fewer bits on arm.
             let failed = call(rust_kernel_kprobes_fails) as isize;
@@ -142,8 +147,7 @@ mod cases {
     #[test]
     fn another_function_is_called_in_its_place() -> Result {
         let here = ProcessContext::here()?;
-        let place = Place::symbol(c"rust_kernel_kprobes_replaced");
-        let probe = PathProbe::<Replace>::register(&here, place, Atomic::new(true))?;
+        let probe = PathProbe::<Replace<false>>::register(&here, Atomic::new(true))?;
         assert_eq!(call(rust_kernel_kprobes_replaced), IN_ITS_PLACE);
         probe.state().store(false, Relaxed);
         assert_eq!(call(rust_kernel_kprobes_replaced), AS_IT_IS);
@@ -170,7 +174,7 @@ mod cases {
         let here = ProcessContext::here()?;
         let place = Place::symbol(c"rust_kernel_kprobes_again");
         let before = EntryProbe::<Look>::register(&here, place, Counted::new(&NOBODY))?;
-        let probe = PathProbe::<Replace>::register(&here, place, Atomic::new(true))?;
+        let probe = PathProbe::<Replace<true>>::register(&here, Atomic::new(true))?;
         let after = EntryProbe::<Look>::register(&here, place, Counted::new(&NOBODY))?;
         for _ in 0..10 {
             assert_eq!(call(rust_kernel_kprobes_again), IN_ITS_PLACE);
