@@ -21,6 +21,7 @@
 #include <linux/module.h>
 #include <linux/perf_event.h>
 #include <linux/seq_file.h>
+#include <linux/sort.h>
 #include <linux/static_call.h>
 #include <linux/text-patching.h>
 #include <linux/uaccess.h>

@@ -19,6 +19,7 @@ pub(crate) mod returns;
 #[cfg(CONFIG_DEBUG_FS)]
 pub(crate) mod seq;
 pub(crate) mod slots;
+pub(crate) mod sort;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 pub(crate) mod surroundings;
 pub(crate) mod symbols;

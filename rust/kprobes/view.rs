@@ -29,7 +29,6 @@ use crate::{
     },
     model::{
         addr::TextAddr,
-        order,
         refusal::Refusal, //
     },
     sys::{
@@ -43,6 +42,7 @@ use crate::{
             Line,
             Seq, //
         },
+        sort,
         symbols, //
     },
 };
@@ -123,7 +123,7 @@ fn in_order(registry: &Registry) -> Result<KVVec<u64>, Refusal> {
         all.push(at.get(), GFP_KERNEL)
             .map_err(|_| Refusal::NoMemory)?;
     }
-    order::ascending(&mut all);
+    sort::ascending(&mut all);
     Ok(all)
 }
 

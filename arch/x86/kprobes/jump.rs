@@ -47,12 +47,12 @@ use crate::{
             TextRange, //
         },
         not_optimized::NotOptimized,
-        order,
         surroundings::Surroundings,
         symbol::Family, //
     },
     sys::{
         probe::Chain,
+        sort,
         text, //
     },
 };
@@ -147,7 +147,7 @@ unsafe impl Detour for X86 {
             let pushed = ways.push(way, GFP_KERNEL);
             pushed.map_err(|_| NotOptimized::NoMemory)
         })?;
-        order::ascending(&mut ways);
+        sort::ascending(&mut ways);
         Ok(ways)
     }
 

@@ -28,15 +28,15 @@ pub(super) use orc::{
 #[cfg(CONFIG_UNWINDER_ORC)]
 mod orc {
     use super::*;
-    use crate::model::{
-        order,
-        starts::{
-            Stretch,
-            Table, //
-        }, //
-    };
     #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
     use crate::sys::symbols;
+    use crate::{
+        model::starts::{
+            Stretch,
+            Table, //
+        },
+        sys::sort, //
+    };
     use kernel::{
         bindings,
         prelude::*,
@@ -58,7 +58,7 @@ mod orc {
                 pushed.map_err(|_| Refusal::NoMemory)?;
             }
         }
-        order::ascending(&mut noted);
+        sort::ascending(&mut noted);
         ALTERNATIVES.populate(noted);
         Ok(())
     }

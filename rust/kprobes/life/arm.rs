@@ -22,11 +22,11 @@ use crate::{
     contract::Machine,
     model::{
         addr::TextAddr,
-        order,
         refusal::Refusal, //
     },
     sys::{
         ftrace::Users,
+        sort,
         table::Writer,
         text, //
     },
@@ -54,7 +54,7 @@ impl Batch {
 
     /// Puts in the breakpoints of those that are wanted.
     pub(crate) fn arm(mut self, registry: &mut Registry, around: &mut Around) {
-        order::ascending(&mut self.0);
+        sort::ascending(&mut self.0);
         let Registry {
             sites, optimizer, ..
         } = registry;

@@ -51,8 +51,7 @@ use crate::{
             Leave,
             Period,
             Worker, //
-        },
-        order, //
+        }, //
     },
     shared::optimizing::{
         Node,
@@ -62,6 +61,7 @@ use crate::{
     sys::{
         lock::Lock,
         modules::Loaded,
+        sort,
         surroundings,
         table::Writer,
         text,
@@ -352,7 +352,7 @@ fn patch(period: &Period) -> bool {
     if ready.is_empty() {
         return false;
     }
-    order::ascending(ready);
+    sort::ascending(ready);
     let places = || ready.iter().map(|&at| TextAddr::new(at));
     let tell = |each: &mut Each<'_>| tell(sites, &mut places(), each);
     Current::optimize(&tell, &mut text::Lock::new());

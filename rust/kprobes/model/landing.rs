@@ -79,7 +79,6 @@ pub(crate) fn pieces(
 #[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_landing))]
 mod tests {
     use super::*;
-    use crate::model::order;
 
     const ORIGIN: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
 
@@ -90,13 +89,12 @@ mod tests {
     #[test]
     fn what_leads_to_a_stretch_is_found_by_its_kind() {
         let all = [
-            (64, Kind::Label),
             (16, Kind::Fixup),
-            (64, Kind::Branch),
             (20, Kind::Label),
+            (64, Kind::Branch),
+            (64, Kind::Label),
         ];
-        let mut list = all.map(|(to, kind)| landing(ORIGIN, at(to), kind).unwrap_or_default());
-        order::ascending(&mut list);
+        let list = all.map(|(to, kind)| landing(ORIGIN, at(to), kind).unwrap_or_default());
         let found = |from, to, kind| {
             let found = within(&list, ORIGIN, TextRange::new(at(from), at(to)), kind);
             found.map(|to| to.get().wrapping_sub(ORIGIN.get()))

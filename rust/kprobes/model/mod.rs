@@ -17,7 +17,6 @@ pub(crate) mod landing;
 pub(crate) mod latest;
 pub(crate) mod not_optimized;
 pub(crate) mod opt_state;
-pub(crate) mod order;
 pub(crate) mod plan;
 pub(crate) mod refusal;
 pub(crate) mod span_index;

@@ -23,7 +23,6 @@ use crate::{
         },
         landing::Kind,
         not_optimized::NotOptimized,
-        order,
         refusal::Refusal,
         span_index::{
             self,
@@ -31,9 +30,12 @@ use crate::{
             Span, //
         }, //
     },
-    sys::modules::{
-        Kept,
-        Pin, //
+    sys::{
+        modules::{
+            Kept,
+            Pin, //
+        },
+        sort, //
     },
 };
 use kernel::{
@@ -80,9 +82,7 @@ impl Index {
                 None => Ok(()),
             }
         })?;
-        let spare = KVVec::from_elem(0, spans.len(), GFP_KERNEL);
-        let mut spare = spare.map_err(|_| Refusal::NoMemory)?;
-        order::ascending_numbers(&mut spans, &mut spare);
+        sort::ascending(&mut spans);
         Ok(Self { of, spans })
     }
 }

@@ -32,6 +32,7 @@ use super::{
         Owner, //
     },
     reserved,
+    sort,
     symbols::each,
     text, //
 };
@@ -49,7 +50,6 @@ use crate::model::{
         self,
         NotOptimized, //
     },
-    order,
     span_index::{
         self,
         Span, //
@@ -241,7 +241,7 @@ impl Lists {
             None => Ok(()),
         })?;
         if !starts.is_sorted() {
-            order::ascending(&mut starts);
+            sort::ascending(&mut starts);
         }
         let (mut landings, jumping) = branches(of, &starts, search.leaving)?;
         for &range in data.iter().filter(|_| search.data) {
@@ -262,8 +262,8 @@ impl Lists {
         });
         found.map_err(|_| NotOptimized::NoMemory)?;
         tables.each_landing(&mut |to, kind| put(&mut landings, of, to, kind))?;
-        sort(&mut owned)?;
-        sort(&mut landings)?;
+        sort::ascending(&mut owned);
+        sort::ascending(&mut landings);
         Ok(Self {
             of,
             landings,
@@ -292,13 +292,6 @@ fn landing_in(of: TextRange, to: TextAddr, kind: Kind) -> Option<Landing> {
     landing.filter(|_| of.contains(to))
 }
 
-fn sort(list: &mut KVVec<u32>) -> Result<(), NotOptimized> {
-    let spare = KVVec::from_elem(0, list.len(), GFP_KERNEL);
-    let mut spare = spare.map_err(|_| NotOptimized::NoMemory)?;
-    order::ascending_numbers(list, &mut spare);
-    Ok(())
-}
-
 /// Where branches lead that come from another function, and not to its start; and in which families
 /// a jump may lead anywhere.
 fn branches(
@@ -315,7 +308,7 @@ fn branches(
         // SAFETY: The caller may sleep.
         unsafe { bindings::rust_kprobes_let_others_run() };
     }
-    sort(&mut found)?;
+    sort::ascending(&mut found);
     let mut kept = KVVec::new();
     let mut last = None;
     for &landing in found.iter() {
@@ -355,7 +348,7 @@ fn with_other_names(
     starts: &[Symbol],
     families: &mut [Family],
 ) -> Result<KVVec<Family>, NotOptimized> {
-    order::ascending(families);
+    sort::ascending(families);
     let (mut all, mut rest) = (KVVec::new(), starts);
     for &family in families.iter() {
         put_family(&mut all, family)?;
@@ -374,7 +367,7 @@ fn with_other_names(
         }
         rest = rest.get(count..).unwrap_or_default();
     }
-    order::ascending(&mut all);
+    sort::ascending(&mut all);
     Ok(all)
 }
 

@@ -87,8 +87,16 @@ impl<'a> Pretend<'a> {
         let function = range(0, self.text.len());
         let mut read = |at, into: &mut [u8]| self.read(at, into);
         let found = &mut |way| {
-            *list.get_mut(count).ok_or(NotOptimized::NoMemory)? = way;
+            // In order: behind those that are not greater.
+            let behind = list
+                .iter()
+                .take(count)
+                .filter(|&&other| other <= way)
+                .count();
             count += 1;
+            let rest = list.get_mut(behind..count);
+            rest.ok_or(NotOptimized::NoMemory)?.rotate_right(1);
+            list[behind] = way;
             Ok(())
         };
         ways::into(function, FAMILY, self.build, self, &mut read, found)?;
@@ -96,7 +104,7 @@ impl<'a> Pretend<'a> {
         Region::of(
             at(offset),
             function,
-            &Ways::of(list),
+            &Ways::in_order(list),
             self.build,
             self,
             &mut read,

@@ -8,7 +8,7 @@
 //! to where it left, or behind a label in assembler code that counts as a function of its own.
 //!
 //! [`each`] decodes a piece of text and tells of them; who collects them puts them in order with
-//! [`Ways::of`], once for all probes in the function, and each probe costs a binary search then.
+//! [`Ways::in_order`], once for all probes in the function, and each probe costs a binary search then.
 //! What leads into other functions takes a look at all text. It is little, so that is done once and
 //! what was found is kept, for [`Surroundings::entered`].
 //!
@@ -52,7 +52,6 @@ use crate::{
             NotOptimized,
             Owner, //
         },
-        order,
         surroundings::Surroundings,
         symbol::Family, //
     },
@@ -258,13 +257,7 @@ fn each_byte(piece: TextRange, read: ReadText<'_>, look: Look<'_>) -> Result<(),
 pub(crate) struct Ways<'a>(&'a [Way]);
 
 impl<'a> Ways<'a> {
-    /// What [`each`] has found.
-    pub(crate) fn of(found: &'a mut [Way]) -> Self {
-        order::ascending(found);
-        Self(found)
-    }
-
-    /// A list that is in order already.
+    /// What [`each`] has found, put in order.
     pub(crate) fn in_order(found: &'a [Way]) -> Self {
         Self(found)
     }
@@ -533,8 +526,9 @@ mod tests {
             to: at(to),
             from: at(from),
         };
-        let mut list = [way(9, 1), way(3, 8), way(3, 2), way(30, 4)];
-        let ways = Ways::of(&mut list);
+        let list = [way(3, 2), way(3, 8), way(9, 1), way(30, 4)];
+        assert!(list.is_sorted());
+        let ways = Ways::in_order(&list);
         let leading = |from, to| ways.leading_to(range(from, to)).map(|at| at.get() - START);
         assert_eq!(leading(0, 3), None);
         assert_eq!(leading(0, 4), Some(2));
@@ -544,9 +538,6 @@ mod tests {
         assert_eq!(leading(10, 30), None);
         assert_eq!(leading(10, 31), Some(4));
         assert_eq!(leading(31, 99), None);
-        assert_eq!(Ways::of(&mut []).leading_to(range(0, 99)), None);
-        // It stays in order.
-        let again = Ways::in_order(&list).leading_to(range(9, 10));
-        assert_eq!(again, Some(at(1)));
+        assert_eq!(Ways::in_order(&[]).leading_to(range(0, 99)), None);
     }
 }

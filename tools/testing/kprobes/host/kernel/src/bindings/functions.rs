@@ -285,6 +285,28 @@ pub unsafe fn rust_kprobes_init_text_gone() -> bool {
     true
 }
 
+pub unsafe fn sort(
+    base: *mut c_void,
+    num: usize,
+    size: usize,
+    cmp_func: Option<unsafe extern "C" fn(*const c_void, *const c_void) -> c_int>,
+    _swap_func: Option<unsafe extern "C" fn(*mut c_void, *mut c_void, c_int)>,
+) {
+    let Some(cmp) = cmp_func else { return };
+    let at = |number: usize| base.cast::<u8>().wrapping_add(number * size);
+    for number in 1..num {
+        for place in (1..=number).rev() {
+            let (before, this) = (at(place - 1), at(place));
+            // SAFETY: By the precondition, both are elements.
+            if unsafe { cmp(before.cast(), this.cast()) } <= 0 {
+                break;
+            }
+            // SAFETY: As above; two elements do not overlap.
+            unsafe { core::ptr::swap_nonoverlapping(before, this, size) };
+        }
+    }
+}
+
 // Memory.
 
 pub unsafe fn kvfree_call_rcu(_head: *mut kvfree_rcu_head, ptr: *mut c_void) {

@@ -64,7 +64,7 @@ impl Function {
             found.push(way);
             Ok(())
         });
-        Ways::of(&mut found);
+        found.sort();
         Self {
             text,
             build,
