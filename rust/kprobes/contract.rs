@@ -224,9 +224,6 @@ pub(crate) unsafe trait Detour: Machine {
     /// How many bytes a jump is over.
     const REACH: u64;
 
-    /// May a jump lead to a place in the middle of a function because data has its address?
-    const LED_BY_DATA: bool;
-
     /// Finds out what leads into a function, once for all places in it. Meanwhile nobody changes
     /// text: an instruction of which a part is written is another one, or none.
     fn ways(
@@ -249,11 +246,12 @@ pub(crate) unsafe trait Detour: Machine {
         text: &mut Self::TextLock,
     ) -> Result<Self::Detour, NotOptimized>;
 
-    /// Tells `found` where each branch in a piece of text leads that leads out of it. In what
+    /// Tells `found` where each branch in a piece of an image leads that leads out of it. In what
     /// cannot be decoded an instruction may start at each byte. Returns whether there is a jump
     /// that may lead anywhere in the function that the piece is of, or was split from.
     fn leaving(
         piece: TextRange,
+        image: TextRange,
         read: ReadText<'_>,
         found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
         text: &mut Self::TextLock,

@@ -61,15 +61,14 @@ use kernel::{
     prelude::*, //
 };
 
-/// How the kernel is built.
-fn build() -> Build {
+/// How the kernel is built, for text in `image`.
+fn build(image: TextRange) -> Build {
     Build {
         indirect: if cfg!(CONFIG_X86_KERNEL_IBT) {
             Indirect::Marked
-        } else if cfg!(CONFIG_MITIGATION_RETPOLINE) {
-            Indirect::Labels(thunks())
         } else {
-            Indirect::Anywhere
+            let retpolines = cfg!(CONFIG_MITIGATION_RETPOLINE);
+            Indirect::Anywhere(retpolines.then(|| thunks(image)))
         },
         checks_calls: cfg!(CONFIG_CFI),
     }
@@ -78,8 +77,8 @@ fn build() -> Build {
 /// One thunk for each register.
 const REGISTERS: u64 = 16;
 
-/// What jumps of a kernel with retpolines lead to.
-fn thunks() -> Thunks {
+/// What jumps in `image` lead to, in a kernel with retpolines.
+fn thunks(image: TextRange) -> Thunks {
     let text = [&raw const bindings::_stext, &raw const bindings::_etext];
     let [start, end] = text.map(|symbol| TextAddr::new(symbol.addr() as u64));
     let nothing = TextRange::new(start, start);
@@ -95,7 +94,7 @@ fn thunks() -> Thunks {
         }};
     }
     Thunks {
-        kernel: TextRange::new(start, end),
+        images: [TextRange::new(start, end), image],
         kinds: [
             kind!(
                 CONFIG_MITIGATION_RETPOLINE,
@@ -133,7 +132,6 @@ unsafe impl Detour for X86 {
     type Ways = KVVec<Way>;
 
     const REACH: u64 = JUMP_LEN as u64;
-    const LED_BY_DATA: bool = cfg!(all(CONFIG_MITIGATION_RETPOLINE, not(CONFIG_X86_KERNEL_IBT)));
 
     fn ways(
         function: TextRange,
@@ -143,10 +141,17 @@ unsafe impl Detour for X86 {
         _text: &mut text::Lock,
     ) -> Result<KVVec<Way>, NotOptimized> {
         let mut ways = KVVec::new();
-        ways::into(function, family, build(), around, read, &mut |way| {
-            let pushed = ways.push(way, GFP_KERNEL);
-            pushed.map_err(|_| NotOptimized::NoMemory)
-        })?;
+        ways::into(
+            function,
+            family,
+            build(around.image()),
+            around,
+            read,
+            &mut |way| {
+                let pushed = ways.push(way, GFP_KERNEL);
+                pushed.map_err(|_| NotOptimized::NoMemory)
+            },
+        )?;
         sort::ascending(&mut ways);
         Ok(ways)
     }
@@ -161,17 +166,18 @@ unsafe impl Detour for X86 {
         text: &mut text::Lock,
     ) -> Result<Made, NotOptimized> {
         let ways = Ways::in_order(ways);
-        let region = Region::of(at, function, &ways, build(), around, read)?;
+        let region = Region::of(at, function, &ways, build(around.image()), around, read)?;
         Made::of(&region, text)
     }
 
     fn leaving(
         piece: TextRange,
+        image: TextRange,
         read: ReadText<'_>,
         found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
         _text: &mut text::Lock,
     ) -> Result<bool, NotOptimized> {
-        ways::leaving(piece, build(), read, found)
+        ways::leaving(piece, build(image), read, found)
     }
 
     fn direct(detour: &Made, owner: Option<&Chain>) {

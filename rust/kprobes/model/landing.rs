@@ -24,8 +24,6 @@ pub(crate) enum Kind {
     Label = 1,
     /// An exception, after it has been fixed up.
     Fixup = 2,
-    /// A jump to where data says.
-    Data = 3,
 }
 
 const KIND_BITS: u32 = 2;

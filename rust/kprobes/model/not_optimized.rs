@@ -43,19 +43,14 @@ reasons! {
         "the function goes when the kernel has begun, and what leads into it is not known",
     IndirectJump(TextAddr) =>
         "the function has an indirect jump, which may lead anywhere in it: build the kernel with \
-         retpolines or IBT",
+         IBT",
     SplitJump =>
         "what the compiler split from the function, or the other way round, has an indirect jump, \
-         which may lead anywhere in both: build the kernel with retpolines or IBT",
-    ComputedGoto(TextAddr) =>
-        "the function jumps to where a register says, and has the address of a place in itself, so \
-         it may lead anywhere in it: build the kernel with IBT",
+         which may lead anywhere in both: build the kernel with IBT",
     JumpInto(TextAddr) => "a branch leads into the bytes of the jump",
     Entered(TextAddr) => "a branch of another function leads into the bytes of the jump",
     LabelTarget(TextAddr) => "a jump label leads into the bytes of the jump, or may",
     FixupTarget(TextAddr) => "an exception is fixed up into the bytes of the jump",
-    AddressInData(TextAddr) =>
-        "data has the address of a place in the bytes of the jump, where a computed goto may lead",
     OfFtrace => "ftrace changes the text",
     OfJumpLabel => "a jump label changes the text",
     OfStaticCall => "a static call changes the text",
@@ -85,12 +80,10 @@ impl NotOptimized {
             Self::CannotDecode(at)
             | Self::CannotRead(at)
             | Self::IndirectJump(at)
-            | Self::ComputedGoto(at)
             | Self::JumpInto(at)
             | Self::Entered(at)
             | Self::LabelTarget(at)
             | Self::FixupTarget(at)
-            | Self::AddressInData(at)
             | Self::CallCheck(at)
             | Self::MayFault(at)
             | Self::LandingPad(at)

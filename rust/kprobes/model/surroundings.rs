@@ -17,6 +17,9 @@ use super::{
 
 /// What the kernel's tables say of text.
 pub(crate) trait Surroundings {
+    /// The text of the image that this is about: the kernel, or a part of a module.
+    fn image(&self) -> TextRange;
+
     /// Who changes or reads some of these bytes, if anybody does.
     fn owner(&self, within: TextRange) -> Option<Owner>;
 
@@ -33,10 +36,6 @@ pub(crate) trait Surroundings {
     /// An address in these bytes at which execution goes on after an exception.
     fn fixup(&self, within: TextRange) -> Option<TextAddr>;
 
-    /// An address in these bytes that data has, where a computed goto may lead; none in a kernel
-    /// that marks all such places.
-    fn taken(&self, within: TextRange) -> Option<TextAddr>;
-
     /// May a jump of what was split from a function of this family, or in a part, of the function
     /// itself, lead anywhere in it?
     fn jumps_in(&self, family: Family) -> bool;
@@ -51,6 +50,10 @@ pub(crate) struct Alone;
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 impl Surroundings for Alone {
+    fn image(&self) -> TextRange {
+        TextRange::new(TextAddr::new(0), TextAddr::new(u64::MAX))
+    }
+
     fn owner(&self, _within: TextRange) -> Option<Owner> {
         None
     }
@@ -68,10 +71,6 @@ impl Surroundings for Alone {
     }
 
     fn fixup(&self, _within: TextRange) -> Option<TextAddr> {
-        None
-    }
-
-    fn taken(&self, _within: TextRange) -> Option<TextAddr> {
         None
     }
 

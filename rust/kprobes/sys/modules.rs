@@ -58,31 +58,6 @@ impl Pin {
         None
     }
 
-    /// Its data, but what is for its beginning.
-    #[cfg(CONFIG_MODULES)]
-    pub(crate) fn data(&self) -> [TextRange; 3] {
-        let parts = self.read(|module| module.mem);
-        let kinds = [
-            bindings::mod_mem_type_MOD_DATA,
-            bindings::mod_mem_type_MOD_RODATA,
-            bindings::mod_mem_type_MOD_RO_AFTER_INIT,
-        ];
-        let nothing = TextRange::new(TextAddr::new(0), TextAddr::new(0));
-        kinds.map(|kind| {
-            let part = usize::try_from(kind).ok().and_then(|kind| parts.get(kind));
-            let range = part.and_then(|part| {
-                let start = TextAddr::new(part.base.addr() as u64);
-                TextRange::with_len(start, part.size.into()).ok()
-            });
-            range.unwrap_or(nothing)
-        })
-    }
-
-    #[cfg(not(CONFIG_MODULES))]
-    pub(crate) fn data(&self) -> [TextRange; 0] {
-        []
-    }
-
     /// Its exception table: the first entry, and what is behind the last one.
     #[cfg(CONFIG_MODULES)]
     pub(crate) fn fixups(&self) -> [*mut bindings::exception_table_entry; 2] {

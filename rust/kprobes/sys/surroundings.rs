@@ -10,9 +10,6 @@
 //! in it. What is for the kernel's beginning alone is in neither: it stays for so short that no
 //! jump is worth looking for.
 //!
-//! Where computed gotos may lead to what data has the address of, the data is looked through, too.
-//! What is found in it in error only keeps jumps away.
-//!
 //! Each piece of text, from one symbol to the next, and what is before the first, is read while
 //! nobody changes text: an instruction of which a part has been written is none. What still cannot
 //! be decoded has something else in it, data between functions, say, and where instructions start
@@ -21,8 +18,6 @@
 //! list.
 //!
 //! Not for the hit path.
-
-mod data;
 
 use super::{
     blacklist,
@@ -63,17 +58,10 @@ use kernel::{
     sync::SetOnce, //
 };
 
-/// Tells where the branches of a piece of text lead that leave it, or may, while nobody changes it.
+/// Tells where the branches of a piece of an image lead that leave it, while nobody changes text.
 /// Returns whether one may lead anywhere in the function that the piece is of, or was split from.
 pub(crate) type Leaving<'a> =
-    &'a mut dyn FnMut(TextRange, Found<'_>, &mut text::Lock) -> Result<bool, NotOptimized>;
-
-/// What all text is looked through for.
-pub(crate) struct Search<'a> {
-    pub(crate) leaving: Leaving<'a>,
-    /// May jumps lead to where data says?
-    pub(crate) data: bool,
-}
+    &'a mut dyn FnMut([TextRange; 2], Found<'_>, &mut text::Lock) -> Result<bool, NotOptimized>;
 
 /// Is told of each.
 pub(crate) type Found<'a> = &'a mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>;
@@ -112,22 +100,21 @@ impl Modules {
     }
 
     /// The tables around an address in text of `owner`. If nobody has read them, the text is read
-    /// for `search`; the caller does not hold its lock, as that of jump labels comes before it.
+    /// by `leaving`; the caller does not hold its lock, as that of jump labels comes before it.
     pub(crate) fn tables(
         &mut self,
         owner: &Owner,
         at: TextAddr,
-        search: Search<'_>,
+        leaving: Leaving<'_>,
     ) -> Result<Tables<'_>, NotOptimized> {
         match owner {
             // What is kept of the kernel proper would say that nothing leads there.
             Owner::Kernel if blacklist::init_text().contains(at) => Err(NotOptimized::InitText),
-            Owner::Kernel => of_the_kernel(search),
+            Owner::Kernel => of_the_kernel(leaving),
             Owner::Module(module) => {
                 let lists = self.0.of(module, at, NotOptimized::NoMemory, |part| {
                     let tables = reserved::Tables::of(module);
-                    let data = &module.data();
-                    Lists::read(&tables, data, part, search, |found| each::of(module, found))
+                    Lists::read(&tables, part, leaving, |found| each::of(module, found))
                 });
                 lists.map(Tables)
             }
@@ -147,16 +134,13 @@ impl Modules {
 }
 
 /// The kernel's own.
-pub(crate) fn of_the_kernel(search: Search<'_>) -> Result<Tables<'static>, NotOptimized> {
+pub(crate) fn of_the_kernel(leaving: Leaving<'_>) -> Result<Tables<'static>, NotOptimized> {
     if KERNEL.as_ref().is_none() {
         let start = TextAddr::new((&raw const bindings::_stext).addr() as u64);
         let end = TextAddr::new((&raw const bindings::_etext).addr() as u64);
         let of = TextRange::new(start, end);
         let tables = reserved::Tables::of_the_kernel();
-        let data = &data::of_the_kernel();
-        let lists = Lists::read(&tables, data, of, search, |found| {
-            each::of_the_kernel(found)
-        })?;
+        let lists = Lists::read(&tables, of, leaving, |found| each::of_the_kernel(found))?;
         KERNEL.populate(lists);
     }
     KERNEL.as_ref().map(Tables).ok_or(NotOptimized::NoMemory)
@@ -169,6 +153,10 @@ impl Tables<'_> {
 }
 
 impl Surroundings for Tables<'_> {
+    fn image(&self) -> TextRange {
+        self.0.of
+    }
+
     fn owner(&self, within: TextRange) -> Option<not_optimized::Owner> {
         let first = within.start().get() as usize;
         let last = (within.end().get() as usize).wrapping_sub(1);
@@ -211,10 +199,6 @@ impl Surroundings for Tables<'_> {
         self.landing(within, Kind::Fixup)
     }
 
-    fn taken(&self, within: TextRange) -> Option<TextAddr> {
-        self.landing(within, Kind::Data)
-    }
-
     fn jumps_in(&self, family: Family) -> bool {
         let mut from = family.leading_here();
         from.any(|one| self.0.jumping.binary_search(&one).is_ok())
@@ -228,9 +212,8 @@ impl Surroundings for Tables<'_> {
 impl Lists {
     fn read(
         tables: &reserved::Tables,
-        data: &[TextRange],
         of: TextRange,
-        search: Search<'_>,
+        leaving: Leaving<'_>,
         symbols: impl FnOnce(each::Found<'_>) -> Result<(), NotOptimized>,
     ) -> Result<Self, NotOptimized> {
         let (mut owned, mut starts) = (KVVec::new(), KVVec::new());
@@ -243,13 +226,7 @@ impl Lists {
         if !starts.is_sorted() {
             sort::ascending(&mut starts);
         }
-        let (mut landings, jumping) = branches(of, &starts, search.leaving)?;
-        for &range in data.iter().filter(|_| search.data) {
-            data::each_address(range, &mut |to| match landing_in(of, to, Kind::Branch) {
-                Some(start) if is_start(&starts, start) => Ok(()),
-                _ => put(&mut landings, of, to, Kind::Data),
-            })?;
-        }
+        let (mut landings, jumping) = branches(of, &starts, leaving)?;
         let _jump_labels = reserved::JumpLabelLock::new();
         let found = tables.each(&mut |at, len| {
             let span = span_index::span(of.start(), at, len);
@@ -302,7 +279,7 @@ fn branches(
     let (mut found, mut jumping) = (KVVec::new(), KVVec::new());
     for piece in landing::pieces(of, starts.iter().map(|&(at, _)| at)) {
         let tell = &mut |to| put(&mut found, of, to, Kind::Branch);
-        if leaving(piece, tell, &mut text::Lock::new())? {
+        if leaving([piece, of], tell, &mut text::Lock::new())? {
             note_names(of, starts, piece.start(), &mut jumping)?;
         }
         // SAFETY: The caller may sleep.

@@ -55,7 +55,6 @@ pub(super) struct Pretend<'a> {
     pub(super) entered: Option<u64>,
     pub(super) label: Option<u64>,
     pub(super) fixup: Option<u64>,
-    pub(super) taken: Option<u64>,
     pub(super) faults: Option<u64>,
     /// Who owns this byte.
     pub(super) owner: Option<(u64, Owner)>,
@@ -68,13 +67,12 @@ impl<'a> Pretend<'a> {
             text,
             cold: &[],
             build: Build {
-                indirect: Indirect::Anywhere,
+                indirect: Indirect::Anywhere(None),
                 checks_calls: false,
             },
             entered: None,
             label: None,
             fixup: None,
-            taken: None,
             faults: None,
             owner: None,
             trap: None,
@@ -135,6 +133,10 @@ impl<'a> Pretend<'a> {
 }
 
 impl Surroundings for Pretend<'_> {
+    fn image(&self) -> TextRange {
+        range(0, self.text.len())
+    }
+
     fn owner(&self, within: TextRange) -> Option<Owner> {
         let (offset, owner) = self.owner?;
         within.contains(at(offset)).then_some(owner)
@@ -160,10 +162,6 @@ impl Surroundings for Pretend<'_> {
 
     fn fixup(&self, within: TextRange) -> Option<TextAddr> {
         self.fixup.map(at).filter(|&fixup| within.contains(fixup))
-    }
-
-    fn taken(&self, within: TextRange) -> Option<TextAddr> {
-        self.taken.map(at).filter(|&taken| within.contains(taken))
     }
 
     fn jumps_in(&self, family: Family) -> bool {

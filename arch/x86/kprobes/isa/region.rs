@@ -14,7 +14,7 @@
 //!
 //! * Nothing may lead to A+1 .. A+4: no branch of the function ([`Ways`]), none of another one, no
 //!   jump label whatever it does now, nobody who returns, nothing that is fixed up after an
-//!   exception, no computed goto. What leads to A comes to the jump, as it came to the breakpoint.
+//!   exception. What leads to A comes to the jump, as it came to the breakpoint.
 //!   What leads to A+5 or behind it finds the bytes that were always there, even those of the last
 //!   instruction in the region: so that is no harm, although the detour has a copy of it.
 //! * The bytes must be the probe's alone: all of the region's, since whoever changes an instruction
@@ -163,9 +163,6 @@ fn unreached(
     }
     if let Some(to) = around.fixup(inside) {
         return Err(NotOptimized::FixupTarget(to));
-    }
-    if let Some(to) = around.taken(inside) {
-        return Err(NotOptimized::AddressInData(to));
     }
     Ok(())
 }

@@ -18,9 +18,7 @@
 //!
 //! An indirect jump tells nothing about where it leads; how the kernel is built does
 //! ([`Indirect`]). Where it may lead anywhere in its function, or to what was split from it, a
-//! function with one has no jumps, and neither has anything of its [`Family`]. Where it leads to
-//! labels, those in data are in [`Surroundings`], and a function that has one in its text besides
-//! is as the others.
+//! function with one has no jumps, and neither has anything of its [`Family`].
 //!
 //! C counterpart: `can_optimize()` in
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c), which decodes the
@@ -35,10 +33,7 @@ use super::{
     boundary,
     decode::decode,
     flow::Flow,
-    indirect::{
-        self,
-        Indirect, //
-    },
+    indirect::Indirect,
     insn::Insn, //
 };
 use crate::{
@@ -100,51 +95,21 @@ pub(crate) fn into(
     read: ReadText<'_>,
     found: &mut dyn FnMut(Way) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
-    each_insn(function, read, &mut |from, insn, _| {
+    each_insn(function, read, &mut |from, insn| {
         if insn.flow() == Flow::Breakpoint && is_debuggers(from, around) {
             return Err(NotOptimized::OfDebugger);
         }
         tell(insn, from, function, build, found)
     })?;
-    led(function, around.jumps_in(family), build, read)
+    led(around.jumps_in(family), build)
 }
 
-/// Says no if a jump may lead to any place in the function that is not seen in it, `others` being
-/// whether one of its family may lead anywhere in it.
-pub(crate) fn led(
-    function: TextRange,
-    others: bool,
-    build: Build,
-    read: ReadText<'_>,
-) -> Result<(), NotOptimized> {
+/// Says no if an indirect jump of another function of the group may lead anywhere in this one;
+/// `others` tells whether there is one.
+pub(crate) fn led(others: bool, build: Build) -> Result<(), NotOptimized> {
     match build.indirect {
-        Indirect::Anywhere if others => Err(NotOptimized::SplitJump),
-        Indirect::Labels(_) => no_goto(function, others, build, read),
-        Indirect::Anywhere | Indirect::Marked => Ok(()),
-    }
-}
-
-/// Says no if the function has the address of a place in itself, and it or `others` jump where they
-/// may have it from.
-fn no_goto(
-    function: TextRange,
-    others: bool,
-    build: Build,
-    read: ReadText<'_>,
-) -> Result<(), NotOptimized> {
-    let (mut jumps, mut label) = (others, None);
-    each_insn(function, read, &mut |from, insn, bytes| {
-        let out = |to| !function.contains(to);
-        jumps |= build.indirect.leads(insn, from, out);
-        let inside = |to: &TextAddr| function.contains(*to) && *to != function.start();
-        if indirect::taken(insn, bytes, from).any(|to| inside(&to)) {
-            label = label.or(Some(from));
-        }
-        Ok(())
-    })?;
-    match label {
-        Some(from) if jumps => Err(NotOptimized::ComputedGoto(from)),
-        _ => Ok(()),
+        Indirect::Anywhere(_) if others => Err(NotOptimized::SplitJump),
+        Indirect::Anywhere(_) | Indirect::Marked => Ok(()),
     }
 }
 
@@ -159,7 +124,7 @@ pub(crate) fn each(
     read: ReadText<'_>,
     found: &mut dyn FnMut(Way) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
-    each_insn(piece, read, &mut |from, insn, _| {
+    each_insn(piece, read, &mut |from, insn| {
         tell(insn, from, function, build, found)
     })
 }
@@ -172,7 +137,7 @@ fn tell(
     build: Build,
     found: &mut dyn FnMut(Way) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
-    if build.indirect == Indirect::Anywhere && build.indirect.leads(insn, from, |_| true) {
+    if build.indirect.leads_anywhere(insn, from) {
         return Err(NotOptimized::IndirectJump(from));
     }
     match insn.target(from) {
@@ -186,10 +151,9 @@ fn is_debuggers(at: TextAddr, around: &impl Surroundings) -> bool {
     byte.is_ok_and(|byte| around.owner(byte) == Some(Owner::Debugger))
 }
 
-/// Tells `found` where each branch in `piece` leads that leads out of it, and of what labels it has
-/// that may be elsewhere. If there is anything in it that cannot be decoded, an instruction may
-/// start at each of its bytes. Returns whether it has an indirect jump, which may lead anywhere in
-/// its family.
+/// Tells `found` where each branch in `piece` leads that leads out of it. If there is anything in it
+/// that cannot be decoded, an instruction may start at each of its bytes. Returns whether it has an
+/// indirect jump that may lead anywhere in its family.
 pub(crate) fn leaving(
     piece: TextRange,
     build: Build,
@@ -197,14 +161,8 @@ pub(crate) fn leaving(
     found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
 ) -> Result<bool, NotOptimized> {
     let mut jumps = false;
-    let mut look = |from: TextAddr, insn: &Insn, bytes: &[u8]| {
-        let out = |to| !piece.contains(to);
-        jumps |= build.indirect.leads(insn, from, out);
-        if build.indirect.leads_to_labels() {
-            for to in indirect::taken(insn, bytes, from).filter(|&to| out(to)) {
-                found(to)?;
-            }
-        }
+    let mut look = |from: TextAddr, insn: &Insn| {
+        jumps |= build.indirect.leads_anywhere(insn, from);
         match insn.target(from) {
             Some(to) if !piece.contains(to) => found(to),
             _ => Ok(()),
@@ -217,8 +175,8 @@ pub(crate) fn leaving(
     Ok(jumps)
 }
 
-/// Is told of an instruction, where it starts, and of its bytes and what is behind them.
-type Look<'a> = &'a mut dyn FnMut(TextAddr, &Insn, &[u8]) -> Result<(), NotOptimized>;
+/// Is told where an instruction starts, and of the instruction.
+type Look<'a> = &'a mut dyn FnMut(TextAddr, &Insn) -> Result<(), NotOptimized>;
 
 /// Shows each instruction in `piece`, the first of which starts it. What is between functions is
 /// breakpoints.
@@ -232,7 +190,7 @@ fn each_insn(piece: TextRange, read: ReadText<'_>, look: Look<'_>) -> Result<(),
         let bytes = bytes.get(before..).unwrap_or_default();
         let insn = decode(bytes).map_err(no)?;
         let from = at.after(before as u64).map_err(no)?;
-        look(from, &insn, bytes)?;
+        look(from, &insn)?;
         at = from.after(insn.len() as u64).map_err(no)?;
     }
     Ok(())
@@ -245,7 +203,7 @@ fn each_byte(piece: TextRange, read: ReadText<'_>, look: Look<'_>) -> Result<(),
     while at < piece.end() {
         let bytes = window.at(at, piece.end(), read)?;
         if let Ok(insn) = decode(bytes) {
-            look(at, &insn, bytes)?;
+            look(at, &insn)?;
         }
         at = at.after(1).map_err(|_| NotOptimized::CannotDecode(at))?;
     }
@@ -325,7 +283,7 @@ mod tests {
 
     const START: u64 = 0xffff_ffff_8100_0000;
     const PLAIN: Build = Build {
-        indirect: Indirect::Anywhere,
+        indirect: Indirect::Anywhere(None),
         checks_calls: false,
     };
     const MARKED: Build = Build {

@@ -8,19 +8,13 @@
 #include "optimize.h"
 
 /*
- * Then no table of addresses is where an indirect jump leads, and each place
- * that one leads to has a mark; with retpolines alone there is a label, though,
- * which C does not look for.
+ * With IBT each place that an indirect jump leads to has a mark. With retpolines
+ * it may be a computed goto, which C does not look for.
  */
 #define MARKED		IS_ENABLED(CONFIG_X86_KERNEL_IBT)
 #define RETPOLINES	IS_ENABLED(CONFIG_MITIGATION_RETPOLINE)
 #define BUILT_SO	(MARKED || (RETPOLINES &&			\
 				    !IS_ENABLED(CONFIG_RUST_KPROBES)))
-#ifdef CONFIG_MITIGATION_RETPOLINE
-#define BY_REGISTER	REASON(COMPUTED_GOTO)
-#else
-#define BY_REGISTER	REASON(INDIRECT_JUMP)
-#endif
 
 DEFINE_STATIC_KEY_FALSE(optimize_key);
 
@@ -52,7 +46,7 @@ static const struct place places[] = {
 	},
 	{ PLACE_AT(into, 0), REASON(JUMP_INTO) },
 	{ PLACE_AT(behind, 0), .may = true },
-	{ PLACE_AT(indirect_jump, 0), .may = BUILT_SO, BY_REGISTER },
+	{ PLACE_AT(indirect_jump, 0), .may = BUILT_SO, REASON(INDIRECT_JUMP) },
 	{ PLACE_AT(fault_inside, 0), REASON(MAY_FAULT) },
 	{ PLACE_AT(fixup_inside, 0), REASON(FIXUP_TARGET) },
 	{ PLACE_AT(fault_elsewhere, 0), .may = true },

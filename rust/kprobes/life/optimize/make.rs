@@ -125,14 +125,10 @@ fn make(
         *text = text::Lazy::new();
     }
     let mut read = |from: TextAddr, into: &mut [u8]| uncover::read(sites, from, into);
-    let leaving = &mut |piece, found: surroundings::Found<'_>, text: &mut text::Lock| {
-        Current::leaving(piece, &mut read, found, text)
+    let leaving = &mut |[piece, image]: [_; 2], found: surroundings::Found<'_>, text: &mut _| {
+        Current::leaving(piece, image, &mut read, found, text)
     };
-    let search = surroundings::Search {
-        leaving,
-        data: Current::LED_BY_DATA,
-    };
-    let tables = known.tables(&owner, at, search)?;
+    let tables = known.tables(&owner, at, leaving)?;
     let text = text.get();
     let ways = around.ways.of(&function, &tables, &mut read, text)?;
     let function = function.text;

@@ -13,7 +13,6 @@ use crate::{
         surroundings::{
             self,
             Found,
-            Search,
             Tables, //
         },
         symbols, //
@@ -21,9 +20,8 @@ use crate::{
 };
 
 fn tables() -> Result<Tables<'static>, NotOptimized> {
-    surroundings::of_the_kernel(Search {
-        leaving: &mut |piece, found, text| X86::leaving(piece, &mut text::read, found, text),
-        data: X86::LED_BY_DATA,
+    surroundings::of_the_kernel(&mut |[piece, image], found, text| {
+        X86::leaving(piece, image, &mut text::read, found, text)
     })
 }
 
@@ -79,11 +77,7 @@ mod cases {
         if let Ok(owner) = modules::owner(at) {
             let leaving = &mut |_, _: Found<'_>, _: &mut text::Lock| Ok(false);
             let mut known = surroundings::Modules::NONE;
-            let search = Search {
-                leaving,
-                data: true,
-            };
-            let said = known.tables(&owner, at, search).err();
+            let said = known.tables(&owner, at, leaving).err();
             assert_eq!(said, Some(NotOptimized::InitText));
         }
         Ok(())

@@ -68,7 +68,6 @@ unsafe impl Detour for Current {
     type Ways = ();
 
     const REACH: u64 = LEN as u64;
-    const LED_BY_DATA: bool = false;
 
     fn ways(
         function: TextRange,
@@ -111,6 +110,7 @@ unsafe impl Detour for Current {
 
     fn leaving(
         piece: TextRange,
+        _image: TextRange,
         _read: ReadText<'_>,
         _found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
         _text: &mut Lock,

@@ -134,10 +134,6 @@ pub struct callback_head {
 /// Nothing of it is used here.
 pub struct kvfree_rcu_head(());
 
-pub const mod_mem_type_MOD_DATA: c_uint = 2;
-pub const mod_mem_type_MOD_RODATA: c_uint = 3;
-pub const mod_mem_type_MOD_RO_AFTER_INIT: c_uint = 4;
-
 #[repr(C)]
 pub struct module {
     pub state: c_uint,
@@ -213,10 +209,6 @@ macro_rules! symbols_of_the_linker {
 symbols_of_the_linker!(
     _stext,
     _etext,
-    _sdata,
-    _edata,
-    __start_rodata,
-    __end_rodata,
     __init_begin,
     __init_end,
     __kprobes_text_start,
@@ -227,8 +219,6 @@ symbols_of_the_linker!(
     __entry_text_end,
     rust_kprobes_detour
 );
-pub type thread_union = [c_ulong; 1];
-pub static mut init_thread_union: thread_union = [0];
 pub static mut __start___ex_table: [exception_table_entry; 0] = [];
 pub static mut __stop___ex_table: [exception_table_entry; 0] = [];
 pub static mut __start___bug_table: [bug_entry; 0] = [];

@@ -23,8 +23,6 @@ fn is_excused(reason: NotOptimized) -> bool {
         NotOptimized::JumpInto(_)
             | NotOptimized::Entered(_)
             | NotOptimized::SplitJump
-            | NotOptimized::ComputedGoto(_)
-            | NotOptimized::AddressInData(_)
             | NotOptimized::LabelTarget(_)
             | NotOptimized::FixupTarget(_)
             | NotOptimized::LandingPad(_)

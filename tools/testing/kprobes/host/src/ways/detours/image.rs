@@ -67,8 +67,6 @@ pub(super) struct Image {
     labels: BTreeSet<u64>,
     pub(super) faults: BTreeSet<u64>,
     fixups: BTreeSet<u64>,
-    /// Addresses that data has.
-    taken: BTreeSet<u64>,
     traps: BTreeSet<u64>,
     /// The instructions that BUG() and WARN() trap on.
     pub(super) bugs: BTreeSet<u64>,
@@ -100,7 +98,7 @@ impl Image {
                 indirect: if has("CONFIG_X86_KERNEL_IBT=y") {
                     Indirect::Marked
                 } else {
-                    Indirect::Anywhere
+                    Indirect::Anywhere(None)
                 },
                 checks_calls: has("CONFIG_CFI=y"),
             },
@@ -116,7 +114,6 @@ impl Image {
             labels: BTreeSet::new(),
             faults: BTreeSet::new(),
             fixups: BTreeSet::new(),
-            taken: BTreeSet::new(),
             traps: BTreeSet::new(),
             bugs: BTreeSet::new(),
             named: BTreeSet::new(),
@@ -124,8 +121,7 @@ impl Image {
         image.read_sections();
         image.read_symbols();
         if image.build.indirect != Indirect::Marked && has("CONFIG_MITIGATION_RETPOLINE=y") {
-            image.build.indirect = Indirect::Labels(image.thunks());
-            image.read_data();
+            image.build.indirect = Indirect::Anywhere(Some(image.thunks()));
         }
         image
     }
@@ -139,26 +135,8 @@ impl Image {
             range(start, start + len)
         };
         Thunks {
-            kernel: self.text(),
+            images: [self.text(); 2],
             kinds: kinds.map(kind),
-        }
-    }
-
-    /// Notes which addresses in the middle of functions are in data.
-    fn read_data(&mut self) {
-        let text = self.text();
-        for name in [".rodata", ".data"] {
-            let section = self.section(name);
-            let bytes = &self.file[section.offset..section.offset + section.len];
-            let words = bytes.chunks_exact(8).map(|word| {
-                let word = word.try_into().expect("eight bytes");
-                u64::from_le_bytes(word)
-            });
-            let inside = words.filter(|&word| text.contains(TextAddr::new(word)));
-            let taken: Vec<_> = inside
-                .filter(|word| !self.functions.contains_key(word))
-                .collect();
-            self.taken.extend(taken);
         }
     }
 
@@ -463,6 +441,10 @@ fn first(of: &BTreeSet<u64>, within: TextRange) -> Option<TextAddr> {
 }
 
 impl Surroundings for Image {
+    fn image(&self) -> TextRange {
+        self.text()
+    }
+
     fn owner(&self, within: TextRange) -> Option<Owner> {
         // As of the others, the first one that these bytes come to.
         let owner = self.owner_but_bug(within);
@@ -488,10 +470,6 @@ impl Surroundings for Image {
 
     fn fixup(&self, within: TextRange) -> Option<TextAddr> {
         first(&self.fixups, within)
-    }
-
-    fn taken(&self, within: TextRange) -> Option<TextAddr> {
-        first(&self.taken, within)
     }
 
     fn jumps_in(&self, family: Family) -> bool {

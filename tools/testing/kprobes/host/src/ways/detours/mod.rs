@@ -77,7 +77,7 @@ impl Function {
         let mut read = |at: TextAddr, into: &mut [u8]| image.read_text(at, into);
         let mut found = Self::of(range(start, end), image.build, &mut read);
         let others = image.is_led_into(start);
-        let led = ways::led(found.text, others, image.build, &mut read);
+        let led = ways::led(others, image.build);
         found.ways = found.ways.and_then(|ways| led.map(|()| ways));
         found
     }

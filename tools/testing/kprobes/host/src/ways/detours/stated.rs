@@ -208,7 +208,7 @@ impl Function {
                 function.none = Some(NO_INSN);
                 break;
             };
-            if image.build.indirect == Indirect::Anywhere && insn.is_indirect_jump() {
+            if image.build.indirect == Indirect::Anywhere(None) && insn.is_indirect_jump() {
                 function.none = Some(INDIRECT);
                 break;
             }
