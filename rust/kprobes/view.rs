@@ -103,7 +103,7 @@ pub(crate) fn unoptimized(to: &Seq) -> Result<(), Refusal> {
         let at = TextAddr::new(at);
         let site = registry.sites.get(at);
         if let Some(why) = site.and_then(|site| optimize::why_not(registry, (at, site))) {
-            to.unoptimized(at, why.words(), why.at());
+            to.unoptimized(at, why.reason.words(), why.at);
         }
     }
     Ok(())

@@ -28,7 +28,10 @@ use crate::{
     model::{
         addr::TextAddr,
         code::Code,
-        not_optimized::NotOptimized,
+        not_optimized::{
+            NotOptimized,
+            Reason, //
+        },
         plan::Pages, //
     },
     sys::{
@@ -93,11 +96,11 @@ impl Made {
     pub(super) fn of(region: &Region, text: &mut text::Lock) -> Result<Self, NotOptimized> {
         let at = region.at();
         if !RETURNS.may_linger() {
-            return Err(NotOptimized::DetoursWait);
+            return Err(NotOptimized::from(Reason::DetoursWait));
         }
         let slot = POOL.get(&mut slots::Lock::new()).take(at);
-        let mut slot = slot.map_err(|_| NotOptimized::NoMemory)?;
-        let word = slot.notes().first().ok_or(NotOptimized::NoMemory)?;
+        let mut slot = slot.map_err(|_| Reason::NoMemory)?;
+        let word = slot.notes().first().ok_or(Reason::NoMemory)?;
         let word = core::ptr::from_ref(word).expose_provenance() as u64;
         let code = layout::Detour::of(region, slot.at(), word, common())?;
         slot.set_origin(note(at, Parts::of(region)));
@@ -138,7 +141,7 @@ impl Made {
     /// The jump from `at` to it.
     pub(super) fn jump(&self, at: TextAddr) -> Result<Code, NotOptimized> {
         let entry = self.slot.at().after(layout::ENTRY);
-        isa::detour::jump(at, entry.map_err(|_| NotOptimized::TooFar(at))?)
+        isa::detour::jump(at, entry.map_err(|_| Reason::TooFar.at(at))?)
     }
 
     /// Where it runs what the jump is over.

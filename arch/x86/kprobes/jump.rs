@@ -46,7 +46,10 @@ use crate::{
             TextAddr,
             TextRange, //
         },
-        not_optimized::NotOptimized,
+        not_optimized::{
+            NotOptimized,
+            Reason, //
+        },
         surroundings::Surroundings,
         symbol::Family, //
     },
@@ -149,7 +152,7 @@ unsafe impl Detour for X86 {
             read,
             &mut |way| {
                 let pushed = ways.push(way, GFP_KERNEL);
-                pushed.map_err(|_| NotOptimized::NoMemory)
+                pushed.map_err(|_| NotOptimized::from(Reason::NoMemory))
             },
         )?;
         sort::ascending(&mut ways);

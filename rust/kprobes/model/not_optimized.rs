@@ -15,19 +15,41 @@ use super::{
 };
 use core::ffi::CStr;
 
+/// Why there is no jump in the place of a breakpoint, and where that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NotOptimized {
+    /// What is in the way.
+    pub(crate) reason: Reason,
+    /// The address of an instruction, or of where a table leads, if it is not the probe's own.
+    pub(crate) at: Option<TextAddr>,
+}
+
 macro_rules! reasons {
-    ($($name:ident $(($($field:ty),*))? => $text:literal,)*) => {
-        /// Why there is no jump in the place of a breakpoint.
+    ($($name:ident $(($field:ty))? => $text:literal,)*) => {
+        /// What keeps a jump from the place of a breakpoint.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum NotOptimized {
-            $(#[doc = $text] $name $(($($field),*))?,)*
+        pub(crate) enum Reason {
+            $(#[doc = $text] $name $(($field))?,)*
         }
 
-        impl NotOptimized {
+        /// The same without what reasons have besides.
+        enum Code {
+            $($name,)*
+        }
+
+        impl Reason {
             /// The reason in words.
             pub(crate) fn text(self) -> &'static CStr {
                 match self {
                     $(Self::$name { .. } => const { c_string(concat!($text, "\0")) },)*
+                }
+            }
+
+            /// Its value in C's `enum kprobe_no_jump_reason`, which has the same reasons in the
+            /// same order (`make check` compares them). 0 is none.
+            pub(crate) fn code(self) -> u32 {
+                match self {
+                    $(Self::$name { .. } => Code::$name as u32 + 1,)*
                 }
             }
         }
@@ -36,81 +58,53 @@ macro_rules! reasons {
 
 reasons! {
     NearEnd => "too near the end of the function",
-    CannotDecode(TextAddr) => "the function has bytes that are no instruction",
-    CannotRead(TextAddr) =>
-        "text cannot be read, so where branches lead from there is not known",
+    CannotDecode => "the function has bytes that are no instruction",
+    CannotRead => "text cannot be read, so where branches lead from there is not known",
     InitText =>
         "the function goes when the kernel has begun, and what leads into it is not known",
-    IndirectJump(TextAddr) =>
+    IndirectJump =>
         "the function has an indirect jump, which may lead anywhere in it: build the kernel with \
          IBT",
     SplitJump =>
         "what the compiler split from the function, or the other way round, has an indirect jump, \
          which may lead anywhere in both: build the kernel with IBT",
-    JumpInto(TextAddr) => "a branch leads into the bytes of the jump",
-    Entered(TextAddr) => "a branch of another function leads into the bytes of the jump",
-    LabelTarget(TextAddr) => "a jump label leads into the bytes of the jump, or may",
-    FixupTarget(TextAddr) => "an exception is fixed up into the bytes of the jump",
+    JumpInto => "a branch leads into the bytes of the jump",
+    Entered => "a branch of another function leads into the bytes of the jump",
+    LabelTarget => "a jump label leads into the bytes of the jump, or may",
+    FixupTarget => "an exception is fixed up into the bytes of the jump",
     OfFtrace => "ftrace changes the text",
     OfJumpLabel => "a jump label changes the text",
     OfStaticCall => "a static call changes the text",
     OfBug => "BUG() or WARN() traps there",
     OfDebugger => "a debugger has a breakpoint in the function",
-    CallCheck(TextAddr) =>
+    CallCheck =>
         "an instruction belongs to the check of an indirect call, which is read when it fails",
-    MayFault(TextAddr) => "an instruction is expected to fault",
-    LandingPad(TextAddr) => "an instruction marks where indirect branches may lead",
-    ShortLoop(TextAddr) => "an instruction is a loop, which reaches no further than 127 bytes",
-    IndirectCall(TextAddr) => "an indirect call would return into the detour, or the jump",
-    CannotMove(TextAddr, Refusal) => "an instruction cannot be probed itself",
-    TooFar(TextAddr) => "the detour is out of reach",
+    MayFault => "an instruction is expected to fault",
+    LandingPad => "an instruction marks where indirect branches may lead",
+    ShortLoop => "an instruction is a loop, which reaches no further than 127 bytes",
+    IndirectCall => "an indirect call would return into the detour, or the jump",
+    CannotMove(Refusal) => "an instruction cannot be probed itself",
+    TooFar => "the detour is out of reach",
     NoMemory => "no memory was left",
     DetoursWait => "too many detours wait for the last task in them to leave",
     PostHandler => "a handler is to be called after the instruction",
-    ProbeInside(TextAddr) => "another probe is in the bytes of the jump",
+    ProbeInside => "another probe is in the bytes of the jump",
     SwitchedOff => "debug.kprobes-optimization is 0",
     Jprobe => "a handler is to be called in the place of the function",
 }
 
-impl NotOptimized {
-    /// The address that is in the way, if it is not the probe's own: of an instruction, or of where
-    /// a table leads.
-    pub(crate) fn at(self) -> Option<TextAddr> {
-        match self {
-            Self::CannotDecode(at)
-            | Self::CannotRead(at)
-            | Self::IndirectJump(at)
-            | Self::JumpInto(at)
-            | Self::Entered(at)
-            | Self::LabelTarget(at)
-            | Self::FixupTarget(at)
-            | Self::CallCheck(at)
-            | Self::MayFault(at)
-            | Self::LandingPad(at)
-            | Self::ShortLoop(at)
-            | Self::IndirectCall(at)
-            | Self::CannotMove(at, _)
-            | Self::TooFar(at)
-            | Self::ProbeInside(at) => Some(at),
-            Self::NearEnd
-            | Self::InitText
-            | Self::SplitJump
-            | Self::OfFtrace
-            | Self::OfJumpLabel
-            | Self::OfStaticCall
-            | Self::OfBug
-            | Self::OfDebugger
-            | Self::NoMemory
-            | Self::DetoursWait
-            | Self::PostHandler
-            | Self::SwitchedOff
-            | Self::Jprobe => None,
+impl Reason {
+    /// It was found at this address.
+    pub(crate) const fn at(self, at: TextAddr) -> NotOptimized {
+        NotOptimized {
+            reason: self,
+            at: Some(at),
         }
     }
 
     /// May it be otherwise the next time that somebody asks?
     pub(crate) fn may_pass(self) -> bool {
-        self.is_shortage() || matches!(self, Self::OfDebugger | Self::CannotDecode(_))
+        self.is_shortage() || matches!(self, Self::OfDebugger | Self::CannotDecode)
     }
 
     /// Does something lack that may be given back?
@@ -118,44 +112,18 @@ impl NotOptimized {
         matches!(self, Self::NoMemory | Self::DetoursWait)
     }
 
-    /// Why the instruction cannot be probed itself, if that is the reason.
-    pub(crate) fn because(self) -> Option<Refusal> {
-        match self {
-            Self::CannotMove(_, refusal) => Some(refusal),
-            _ => None,
-        }
-    }
-
-    /// All of the reason in words.
+    /// All of the reason in words: where an instruction cannot be probed itself, those of that.
     pub(crate) fn words(self) -> &'static CStr {
-        self.because().map_or(self.text(), Refusal::text)
+        match self {
+            Self::CannotMove(refusal) => refusal.text(),
+            _ => self.text(),
+        }
     }
 }
 
-/// Who changes or reads text besides probes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Owner {
-    /// The calls that functions begin with.
-    Ftrace,
-    /// Jump labels, whether they jump now or not.
-    JumpLabel,
-    /// Calls whose target changes.
-    StaticCall,
-    /// The instructions that BUG() and WARN() trap on.
-    Bug,
-    /// Breakpoints of a debugger.
-    Debugger,
-}
-
-impl From<Owner> for NotOptimized {
-    fn from(owner: Owner) -> Self {
-        match owner {
-            Owner::Ftrace => Self::OfFtrace,
-            Owner::JumpLabel => Self::OfJumpLabel,
-            Owner::StaticCall => Self::OfStaticCall,
-            Owner::Bug => Self::OfBug,
-            Owner::Debugger => Self::OfDebugger,
-        }
+impl From<Reason> for NotOptimized {
+    fn from(reason: Reason) -> Self {
+        Self { reason, at: None }
     }
 }
 
@@ -168,60 +136,54 @@ mod tests {
 
     #[test]
     fn reasons_have_a_text_and_an_address() {
-        let reason = NotOptimized::JumpInto(AT);
-        assert_eq!(reason.text(), c"a branch leads into the bytes of the jump");
-        assert_eq!(reason.at(), Some(AT));
-        assert_eq!(reason.because(), None);
-        assert_eq!(NotOptimized::PostHandler.at(), None);
+        let found = Reason::JumpInto.at(AT);
+        let text = found.reason.text();
+        assert_eq!(text, c"a branch leads into the bytes of the jump");
+        assert_eq!(found.reason.words(), text);
+        assert_eq!(found.at, Some(AT));
+        assert_eq!(NotOptimized::from(Reason::PostHandler).at, None);
         assert_eq!(
-            NotOptimized::ProbeInside(AT).text(),
+            Reason::ProbeInside.text(),
             c"another probe is in the bytes of the jump"
         );
     }
 
     #[test]
+    fn reasons_have_numbers_from_one_on() {
+        assert_eq!(Reason::NearEnd.code(), 1);
+        assert_eq!(Reason::CannotDecode.code(), 2);
+        let moves = Reason::CannotMove(Refusal::Waits);
+        assert_eq!(moves.code() + 1, Reason::TooFar.code());
+    }
+
+    #[test]
     fn what_cannot_be_probed_says_why() {
-        let reason = NotOptimized::CannotMove(AT, Refusal::Waits);
-        assert_eq!(reason.at(), Some(AT));
-        assert_eq!(reason.because(), Some(Refusal::Waits));
+        let reason = Reason::CannotMove(Refusal::Waits);
+        assert_eq!(reason.at(AT).at, Some(AT));
+        assert_eq!(reason.words(), Refusal::Waits.text());
     }
 
     #[test]
     fn what_a_debugger_does_may_pass_and_what_is_short() {
         let passing = [
-            (NotOptimized::NoMemory, true),
-            (NotOptimized::DetoursWait, true),
+            (Reason::NoMemory, true),
+            (Reason::DetoursWait, true),
             // A debugger's breakpoint was over a part of the function.
-            (NotOptimized::OfDebugger, false),
-            (NotOptimized::CannotDecode(AT), false),
+            (Reason::OfDebugger, false),
+            (Reason::CannotDecode, false),
         ];
         for (reason, is_shortage) in passing {
             assert!(reason.may_pass());
             assert_eq!(reason.is_shortage(), is_shortage);
         }
         let lasting = [
-            NotOptimized::NearEnd,
-            NotOptimized::CannotRead(AT),
-            NotOptimized::JumpInto(AT),
-            NotOptimized::OfFtrace,
+            Reason::NearEnd,
+            Reason::CannotRead,
+            Reason::JumpInto,
+            Reason::OfFtrace,
         ];
         for reason in lasting {
             assert!(!reason.may_pass() && !reason.is_shortage());
-        }
-    }
-
-    #[test]
-    fn owners_are_told_apart() {
-        let owners = [
-            (Owner::Ftrace, NotOptimized::OfFtrace),
-            (Owner::JumpLabel, NotOptimized::OfJumpLabel),
-            (Owner::StaticCall, NotOptimized::OfStaticCall),
-            (Owner::Bug, NotOptimized::OfBug),
-            (Owner::Debugger, NotOptimized::OfDebugger),
-        ];
-        for (owner, reason) in owners {
-            assert_eq!(NotOptimized::from(owner), reason);
-            assert_eq!(reason.at(), None);
         }
     }
 }

@@ -11,7 +11,7 @@ use super::{
         TextAddr,
         TextRange, //
     },
-    not_optimized::Owner,
+    not_optimized::Reason,
     symbol::Family, //
 };
 
@@ -21,7 +21,7 @@ pub(crate) trait Surroundings {
     fn image(&self) -> TextRange;
 
     /// Who changes or reads some of these bytes, if anybody does.
-    fn owner(&self, within: TextRange) -> Option<Owner>;
+    fn owner(&self, within: TextRange) -> Option<Reason>;
 
     /// Is the instruction at `at` expected to fault?
     fn may_fault(&self, at: TextAddr) -> bool;
@@ -54,7 +54,7 @@ impl Surroundings for Alone {
         TextRange::new(TextAddr::new(0), TextAddr::new(u64::MAX))
     }
 
-    fn owner(&self, _within: TextRange) -> Option<Owner> {
+    fn owner(&self, _within: TextRange) -> Option<Reason> {
         None
     }
 

@@ -42,8 +42,8 @@ use crate::model::{
         Landing, //
     },
     not_optimized::{
-        self,
-        NotOptimized, //
+        NotOptimized,
+        Reason, //
     },
     span_index::{
         self,
@@ -109,13 +109,17 @@ impl Modules {
     ) -> Result<Tables<'_>, NotOptimized> {
         match owner {
             // What is kept of the kernel proper would say that nothing leads there.
-            Owner::Kernel if blacklist::init_text().contains(at) => Err(NotOptimized::InitText),
+            Owner::Kernel if blacklist::init_text().contains(at) => {
+                Err(NotOptimized::from(Reason::InitText))
+            }
             Owner::Kernel => of_the_kernel(leaving),
             Owner::Module(module) => {
-                let lists = self.0.of(module, at, NotOptimized::NoMemory, |part| {
-                    let tables = reserved::Tables::of(module);
-                    Lists::read(&tables, part, leaving, |found| each::of(module, found))
-                });
+                let lists = self
+                    .0
+                    .of(module, at, NotOptimized::from(Reason::NoMemory), |part| {
+                        let tables = reserved::Tables::of(module);
+                        Lists::read(&tables, part, leaving, |found| each::of(module, found))
+                    });
                 lists.map(Tables)
             }
         }
@@ -143,7 +147,10 @@ pub(crate) fn of_the_kernel(leaving: Leaving<'_>) -> Result<Tables<'static>, Not
         let lists = Lists::read(&tables, of, leaving, |found| each::of_the_kernel(found))?;
         KERNEL.populate(lists);
     }
-    KERNEL.as_ref().map(Tables).ok_or(NotOptimized::NoMemory)
+    KERNEL
+        .as_ref()
+        .map(Tables)
+        .ok_or(NotOptimized::from(Reason::NoMemory))
 }
 
 impl Tables<'_> {
@@ -157,29 +164,29 @@ impl Surroundings for Tables<'_> {
         self.0.of
     }
 
-    fn owner(&self, within: TextRange) -> Option<not_optimized::Owner> {
+    fn owner(&self, within: TextRange) -> Option<Reason> {
         let first = within.start().get() as usize;
         let last = (within.end().get() as usize).wrapping_sub(1);
         let at = |addr: usize| core::ptr::with_exposed_provenance_mut::<c_void>(addr);
         #[cfg(CONFIG_DYNAMIC_FTRACE)]
         // SAFETY: Only compares the addresses.
         if unsafe { bindings::ftrace_text_reserved(at(first), at(last)) } != 0 {
-            return Some(not_optimized::Owner::Ftrace);
+            return Some(Reason::OfFtrace);
         }
         let bytes = || (first..=last).map(|addr| TextAddr::new(addr as u64));
         if bytes().any(text::is_debugged) {
-            return Some(not_optimized::Owner::Debugger);
+            return Some(Reason::OfDebugger);
         }
         let lists = self.0;
         let len = bytes().find_map(|at| span_index::len_at(&lists.owned, lists.of.start(), at))?;
         Some(match len {
-            1 => not_optimized::Owner::Bug,
-            2 => not_optimized::Owner::JumpLabel,
+            1 => Reason::OfBug,
+            2 => Reason::OfJumpLabel,
             // SAFETY: Only compares the addresses.
             _ if unsafe { bindings::static_call_text_reserved(at(first), at(last)) } != 0 => {
-                not_optimized::Owner::StaticCall
+                Reason::OfStaticCall
             }
-            _ => not_optimized::Owner::JumpLabel,
+            _ => Reason::OfJumpLabel,
         })
     }
 
@@ -220,7 +227,7 @@ impl Lists {
         symbols(&mut |at, family| match landing_in(of, at, Kind::Branch) {
             Some(start) => starts
                 .push((start, family), GFP_KERNEL)
-                .map_err(|_| NotOptimized::NoMemory),
+                .map_err(|_| NotOptimized::from(Reason::NoMemory)),
             None => Ok(()),
         })?;
         if !starts.is_sorted() {
@@ -237,7 +244,7 @@ impl Lists {
                 None => Ok(()),
             }
         });
-        found.map_err(|_| NotOptimized::NoMemory)?;
+        found.map_err(|_| Reason::NoMemory)?;
         tables.each_landing(&mut |to, kind| put(&mut landings, of, to, kind))?;
         sort::ascending(&mut owned);
         sort::ascending(&mut landings);
@@ -259,7 +266,7 @@ fn put(
     match landing_in(of, to, kind) {
         Some(landing) => list
             .push(landing, GFP_KERNEL)
-            .map_err(|_| NotOptimized::NoMemory),
+            .map_err(|_| NotOptimized::from(Reason::NoMemory)),
         None => Ok(()),
     }
 }
@@ -291,7 +298,7 @@ fn branches(
     for &landing in found.iter() {
         if !is_start(starts, landing) && last != Some(landing) {
             let pushed = kept.push(landing, GFP_KERNEL);
-            pushed.map_err(|_| NotOptimized::NoMemory)?;
+            pushed.map_err(|_| Reason::NoMemory)?;
         }
         last = Some(landing);
     }
@@ -350,7 +357,7 @@ fn with_other_names(
 
 fn put_family(list: &mut KVVec<Family>, family: Family) -> Result<(), NotOptimized> {
     let pushed = list.push(family, GFP_KERNEL);
-    pushed.map_err(|_| NotOptimized::NoMemory)
+    pushed.map_err(|_| NotOptimized::from(Reason::NoMemory))
 }
 
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]

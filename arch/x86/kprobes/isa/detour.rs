@@ -39,7 +39,10 @@ use super::{
 use crate::model::{
     addr::TextAddr,
     code::Code,
-    not_optimized::NotOptimized,
+    not_optimized::{
+        NotOptimized,
+        Reason, //
+    },
     refusal::Refusal, //
 };
 
@@ -54,7 +57,7 @@ const _: () = assert!(CAPACITY >= super::region::MAX_REGION + encode::REL32_LEN 
 
 /// The jump at `at` to a detour.
 pub(crate) fn jump(at: TextAddr, detour: TextAddr) -> Result<Code, NotOptimized> {
-    encode::jmp32(at, detour).map_err(|_| NotOptimized::TooFar(at))
+    encode::jmp32(at, detour).map_err(|_| Reason::TooFar.at(at))
 }
 
 /// The copied part of a detour.
@@ -85,7 +88,7 @@ impl Copied {
         }
         if goes_on {
             let next = region.at().after(region.bytes().len() as u64);
-            let next = next.map_err(|_| NotOptimized::NearEnd)?;
+            let next = next.map_err(|_| Reason::NearEnd)?;
             copied.then(next, |here| encode::jmp32(here, next))?;
         }
         Ok(copied)
@@ -113,7 +116,7 @@ impl Copied {
     fn put(&mut self, region: &Region, part: &Part) -> Result<(), NotOptimized> {
         let Part { offset, insn, way } = part;
         let bytes = region.bytes().get(*offset..).unwrap_or_default();
-        let near_end = |_| NotOptimized::NearEnd;
+        let near_end = |_| NotOptimized::from(Reason::NearEnd);
         let from = region.at().after(*offset as u64).map_err(near_end)?;
         let next = from.after(insn.len() as u64).map_err(near_end)?;
         let target = insn.target(from).unwrap_or(from);
@@ -141,17 +144,17 @@ impl Copied {
         origin: TextAddr,
         make: impl FnOnce(TextAddr) -> Result<Code, Refusal>,
     ) -> Result<(), NotOptimized> {
-        let too_far = |_| NotOptimized::TooFar(origin);
+        let too_far = |_| Reason::TooFar.at(origin);
         let here = self.at.after(self.len as u64).map_err(too_far)?;
         let code = make(here).map_err(|refusal| match refusal {
-            Refusal::TooFar | Refusal::OutOfText => NotOptimized::TooFar(origin),
-            other => NotOptimized::CannotMove(origin, other),
+            Refusal::TooFar | Refusal::OutOfText => Reason::TooFar.at(origin),
+            other => Reason::CannotMove(other).at(origin),
         })?;
         let end = self.len.saturating_add(code.bytes().len());
         let room = self.bytes.get_mut(self.len..end);
         let place = self.origins.get_mut(self.count);
         let (Some(room), Some(place)) = (room, place) else {
-            return Err(NotOptimized::CannotMove(origin, Refusal::CodeTooLong));
+            return Err(Reason::CannotMove(Refusal::CodeTooLong).at(origin));
         };
         room.copy_from_slice(code.bytes());
         *place = (self.len, origin);
@@ -212,7 +215,7 @@ mod tests {
         let code = jump(at(0), at(0x1005));
         assert!(code.is_ok_and(|code| code.bytes() == [0xe9, 0, 0x10, 0, 0]));
         let far = jump(at(0), at(1 << 40));
-        assert_eq!(far, Err(NotOptimized::TooFar(at(0))));
+        assert_eq!(far, Err(Reason::TooFar.at(at(0))));
     }
 
     #[test]
@@ -301,7 +304,7 @@ mod tests {
             let region = Pretend::of(text).region(0)?;
             Copied::of(&region, at(1 << 40)).map(|copied| copied.bytes().len())
         };
-        let too_far = |offset| Err(NotOptimized::TooFar(at(offset)));
+        let too_far = |offset| Err(Reason::TooFar.at(at(offset)));
         // The jump back stands for what is behind; the others for themselves.
         assert_eq!(far(&TWO), too_far(7));
         assert_eq!(far(&[0x90, 0x8b, 0x05, 0, 0, 0, 0]), too_far(1));

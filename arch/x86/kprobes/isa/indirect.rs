@@ -88,7 +88,10 @@ mod tests {
         },
         *, //
     };
-    use crate::model::not_optimized::NotOptimized;
+    use crate::model::not_optimized::{
+        NotOptimized,
+        Reason, //
+    };
 
     fn range(from: u64, to: u64) -> TextRange {
         TextRange::new(at(from), at(to))
@@ -151,7 +154,7 @@ mod tests {
         assert_eq!(len(&pretend, 0x37), Ok(9));
         pretend.build.indirect = retpolines();
         for offset in [0x00, 0x08, 0x30, 0x37, 0x48] {
-            let refused = Err(NotOptimized::IndirectJump(at(0x25)));
+            let refused = Err(Reason::IndirectJump.at(at(0x25)));
             assert_eq!(len(&pretend, offset), refused);
         }
         // As it is when the kernel begins on a CPU that needs no retpolines: jmp *%rax; nop
@@ -159,7 +162,7 @@ mod tests {
         patched[0x25..0x2a].copy_from_slice(&[0xff, 0xe0, 0x90, 0x90, 0x90]);
         let mut pretend = Pretend::of(&patched);
         pretend.build.indirect = retpolines();
-        let refused = Err(NotOptimized::IndirectJump(at(0x25)));
+        let refused = Err(Reason::IndirectJump.at(at(0x25)));
         assert_eq!(len(&pretend, 0x37), refused);
         // What jumps to no thunk.
         patched[0x25..0x2a].copy_from_slice(&[0xe9, 0x00, 0x1f, 0x00, 0x00]);
@@ -168,14 +171,17 @@ mod tests {
         assert_eq!(len(&pretend, 0x37), Ok(9));
         // But what was split from it does.
         pretend.cold = &[0x90, 0xff, 0xe0];
-        assert_eq!(len(&pretend, 0x37), Err(NotOptimized::SplitJump));
+        assert_eq!(
+            len(&pretend, 0x37),
+            Err(NotOptimized::from(Reason::SplitJump))
+        );
     }
 
     #[test]
     fn calls_at_the_end_look_like_computed_gotos() {
         let mut pretend = Pretend::of(&TAIL);
         pretend.build.indirect = retpolines();
-        assert_eq!(len(&pretend, 0), Err(NotOptimized::IndirectJump(at(8))));
+        assert_eq!(len(&pretend, 0), Err(Reason::IndirectJump.at(at(8))));
         pretend.build.indirect = Indirect::Marked;
         assert_eq!(len(&pretend, 0), Ok(7));
     }

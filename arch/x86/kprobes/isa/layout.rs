@@ -35,7 +35,10 @@ use super::{
 use crate::model::{
     addr::TextAddr,
     code::Code,
-    not_optimized::NotOptimized,
+    not_optimized::{
+        NotOptimized,
+        Reason, //
+    },
     refusal::Refusal, //
 };
 
@@ -71,7 +74,7 @@ impl Detour {
         word: u64,
         common: TextAddr,
     ) -> Result<Self, NotOptimized> {
-        let far = |_| NotOptimized::TooFar(region.at());
+        let far = |_| Reason::TooFar.at(region.at());
         let there = at.after(COPIED).map_err(far)?;
         let copied = Copied::of(region, there)?;
         let enter = enter(region.at(), at, common).map_err(far)?;
@@ -310,6 +313,6 @@ mod tests {
             let detour = Detour::of(&region, at(1 << 40), 0, at(COMMON));
             detour.map(|detour| detour.bytes().len())
         });
-        assert_eq!(far, Err(NotOptimized::TooFar(at(0))));
+        assert_eq!(far, Err(Reason::TooFar.at(at(0))));
     }
 }

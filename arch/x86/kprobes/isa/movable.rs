@@ -37,7 +37,10 @@ use super::{
 };
 use crate::model::{
     addr::TextAddr,
-    not_optimized::NotOptimized,
+    not_optimized::{
+        NotOptimized,
+        Reason, //
+    },
     refusal::Refusal, //
 };
 
@@ -80,10 +83,10 @@ pub(super) fn of(
         Ok(Way::Boost | Way::Step) | Err(Refusal::MovesCpuData) => return Ok(Move::Copy),
         Ok(Way::Emulate(op)) => op,
         Err(Refusal::InterruptReturn) => return Ok(Move::Leave),
-        Err(refusal) => return Err(NotOptimized::CannotMove(at, refusal)),
+        Err(refusal) => return Err(Reason::CannotMove(refusal).at(at)),
     };
     match op {
-        Op::Nothing if is_endbr(insn) => Err(NotOptimized::LandingPad(at)),
+        Op::Nothing if is_endbr(insn) => Err(Reason::LandingPad.at(at)),
         Op::Nothing
         | Op::DisableInterrupts
         | Op::EnableInterrupts
@@ -93,8 +96,8 @@ pub(super) fn of(
         Op::Jump(_) => Ok(Move::Jump),
         Op::JumpIf(..) => Ok(Move::JumpIf),
         Op::Call(_) | Op::CallTo(_) => Ok(Move::Call),
-        Op::Count(..) => Err(NotOptimized::ShortLoop(at)),
-        Op::CallRegister(_) | Op::CallMemory(_) => Err(NotOptimized::IndirectCall(at)),
+        Op::Count(..) => Err(Reason::ShortLoop.at(at)),
+        Op::CallRegister(_) | Op::CallMemory(_) => Err(Reason::IndirectCall.at(at)),
     }
 }
 
@@ -109,7 +112,7 @@ mod tests {
     const AT: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
 
     fn moved(bytes: &[u8]) -> Result<Move, NotOptimized> {
-        let no = |refusal| NotOptimized::CannotMove(AT, refusal);
+        let no = |refusal| Reason::CannotMove(refusal).at(AT);
         of(&decode(bytes).map_err(no)?, bytes, None, AT)
     }
 
@@ -190,11 +193,11 @@ mod tests {
     fn what_has_no_other_form_is_refused() {
         assert!(all(
             &[&[0xe2, 0], &[0xe3, 0]],
-            Err(NotOptimized::ShortLoop(AT))
+            Err(Reason::ShortLoop.at(AT))
         ));
         assert!(all(
             &[&[0xff, 0xd0], &[0xff, 0x15, 0, 0, 0, 0]],
-            Err(NotOptimized::IndirectCall(AT))
+            Err(Reason::IndirectCall.at(AT))
         ));
     }
 
@@ -203,7 +206,7 @@ mod tests {
         // endbr64; mov to SS, int3, ud2, lidt, hlt, far ret
         assert!(all(
             &[&[0xf3, 0x0f, 0x1e, 0xfa]],
-            Err(NotOptimized::LandingPad(AT))
+            Err(Reason::LandingPad.at(AT))
         ));
         let cases: [(&[u8], Refusal); 6] = [
             (&[0x8e, 0xd0], Refusal::HoldsTrapsBack),
@@ -214,19 +217,19 @@ mod tests {
             (&[0x48, 0xcb], Refusal::FarBranch),
         ];
         for (bytes, refusal) in cases {
-            assert_eq!(moved(bytes), Err(NotOptimized::CannotMove(AT, refusal)));
+            assert_eq!(moved(bytes), Err(Reason::CannotMove(refusal).at(AT)));
         }
     }
 
     #[test]
     fn sti_before_a_wait_is_refused() {
         let with = |next: &[u8]| {
-            let no = |refusal| NotOptimized::CannotMove(AT, refusal);
+            let no = |refusal| Reason::CannotMove(refusal).at(AT);
             let sti = decode(&[0xfb]).map_err(no)?;
             let next = decode(next).map_err(no)?;
             of(&sti, &[0xfb], Some(&next), AT)
         };
-        let refused = NotOptimized::CannotMove(AT, Refusal::LetsNextWait);
+        let refused = Reason::CannotMove(Refusal::LetsNextWait).at(AT);
         assert_eq!(with(&[0xf4]), Err(refused));
         assert_eq!(with(&[0xc3]), Ok(Move::Copy));
     }

@@ -22,7 +22,7 @@ use crate::model::{
     },
     not_optimized::{
         NotOptimized,
-        Owner, //
+        Reason, //
     },
     surroundings::Surroundings,
     symbol::Family, //
@@ -57,7 +57,7 @@ pub(super) struct Pretend<'a> {
     pub(super) fixup: Option<u64>,
     pub(super) faults: Option<u64>,
     /// Who owns this byte.
-    pub(super) owner: Option<(u64, Owner)>,
+    pub(super) owner: Option<(u64, Reason)>,
     pub(super) trap: Option<u64>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Pretend<'a> {
                 .count();
             count += 1;
             let rest = list.get_mut(behind..count);
-            rest.ok_or(NotOptimized::NoMemory)?.rotate_right(1);
+            rest.ok_or(Reason::NoMemory)?.rotate_right(1);
             list[behind] = way;
             Ok(())
         };
@@ -137,7 +137,7 @@ impl Surroundings for Pretend<'_> {
         range(0, self.text.len())
     }
 
-    fn owner(&self, within: TextRange) -> Option<Owner> {
+    fn owner(&self, within: TextRange) -> Option<Reason> {
         let (offset, owner) = self.owner?;
         within.contains(at(offset)).then_some(owner)
     }

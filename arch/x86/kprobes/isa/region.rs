@@ -60,7 +60,10 @@ use crate::{
             TextAddr,
             TextRange, //
         },
-        not_optimized::NotOptimized,
+        not_optimized::{
+            NotOptimized,
+            Reason, //
+        },
         surroundings::Surroundings, //
     },
 };
@@ -116,8 +119,8 @@ impl Region {
         let text = Text::read(at, function, read)?;
         let lengths = Lengths::of(&text)?;
         let whole = text.range(lengths.end)?;
-        if let Some(owner) = around.owner(whole) {
-            return Err(owner.into());
+        if let Some(reason) = around.owner(whole) {
+            return Err(reason.into());
         }
         unreached(at, ways, around)?;
         let mut region = Self {
@@ -145,7 +148,7 @@ fn unreached(
     ways: &Ways<'_>,
     around: &impl Surroundings,
 ) -> Result<(), NotOptimized> {
-    let near_end = |_| NotOptimized::NearEnd;
+    let near_end = |_| NotOptimized::from(Reason::NearEnd);
     let inside = TextRange::new(
         at.after(1).map_err(near_end)?,
         at.after(REL32_LEN).map_err(near_end)?,
@@ -153,16 +156,16 @@ fn unreached(
     // Before branches: while a static key is on, its jump label is one of them. The reason is to be
     // the same whichever way it is turned.
     if let Some(to) = around.label(inside) {
-        return Err(NotOptimized::LabelTarget(to));
+        return Err(Reason::LabelTarget.at(to));
     }
     if let Some(from) = ways.leading_to(inside) {
-        return Err(NotOptimized::JumpInto(from));
+        return Err(Reason::JumpInto.at(from));
     }
     if let Some(to) = around.entered(inside) {
-        return Err(NotOptimized::Entered(to));
+        return Err(Reason::Entered.at(to));
     }
     if let Some(to) = around.fixup(inside) {
-        return Err(NotOptimized::FixupTarget(to));
+        return Err(Reason::FixupTarget.at(to));
     }
     Ok(())
 }
@@ -181,13 +184,13 @@ impl Text {
     fn read(at: TextAddr, function: TextRange, read: ReadText<'_>) -> Result<Self, NotOptimized> {
         let left = function.end().get().saturating_sub(at.get());
         if left < REL32_LEN || !function.contains(at) {
-            return Err(NotOptimized::NearEnd);
+            return Err(NotOptimized::from(Reason::NearEnd));
         }
         let len = AHEAD.min(usize::try_from(left).unwrap_or(AHEAD));
         let mut bytes = [0; AHEAD];
         let part = bytes.get_mut(..len);
         let was_read = part.and_then(|part| read(at, part));
-        was_read.ok_or(NotOptimized::CannotDecode(at))?;
+        was_read.ok_or(Reason::CannotDecode.at(at))?;
         Ok(Self { at, bytes, len })
     }
 
@@ -201,12 +204,12 @@ impl Text {
 
     fn address(&self, offset: usize) -> Result<TextAddr, NotOptimized> {
         let at = self.at.after(offset as u64);
-        at.map_err(|_| NotOptimized::NearEnd)
+        at.map_err(|_| NotOptimized::from(Reason::NearEnd))
     }
 
     fn range(&self, len: usize) -> Result<TextRange, NotOptimized> {
         let range = TextRange::with_len(self.at, len as u64);
-        range.map_err(|_| NotOptimized::NearEnd)
+        range.map_err(|_| NotOptimized::from(Reason::NearEnd))
     }
 
     /// How the instruction at `offset` goes into the detour; nothing where it is not `reached`.
@@ -220,16 +223,16 @@ impl Text {
     ) -> Result<Option<Part>, NotOptimized> {
         let at = self.address(offset)?;
         if around.may_fault(at) {
-            return Err(NotOptimized::MayFault(at));
+            return Err(Reason::MayFault.at(at));
         }
         let trap = call_check::trap(&insn).and_then(|behind| at.after(behind).ok());
         if build.checks_calls && trap.is_some_and(|trap| around.is_call_check(trap)) {
-            return Err(NotOptimized::CallCheck(at));
+            return Err(Reason::CallCheck.at(at));
         }
         if !reached {
             let lands = is_endbr(&insn);
             return if lands {
-                Err(NotOptimized::LandingPad(at))
+                Err(Reason::LandingPad.at(at))
             } else {
                 Ok(None)
             };
@@ -260,7 +263,7 @@ impl Lengths {
             }
             let at = text.address(lengths.end)?;
             let insn = decode(text.from(lengths.end));
-            let insn = insn.map_err(|_| NotOptimized::CannotDecode(at))?;
+            let insn = insn.map_err(|_| Reason::CannotDecode.at(at))?;
             *place = Some((lengths.end, insn));
             lengths.end = lengths.end.saturating_add(insn.len());
         }
@@ -286,10 +289,7 @@ mod tests {
         },
         *, //
     };
-    use crate::model::{
-        not_optimized::Owner,
-        refusal::Refusal, //
-    };
+    use crate::model::refusal::Refusal;
 
     /// The length of the region at the start of the function, or why there is none.
     fn len(pretend: &Pretend<'_>) -> Result<usize, NotOptimized> {
@@ -321,12 +321,15 @@ mod tests {
     fn the_end_of_a_function_is_not_crossed() {
         let pretend = Pretend::of(&PLAIN);
         for offset in [10, 11, 12, 13, 14, 99] {
-            assert_eq!(pretend.region(offset).err(), Some(NotOptimized::NearEnd));
+            assert_eq!(
+                pretend.region(offset).err(),
+                Some(NotOptimized::from(Reason::NearEnd))
+            );
         }
         // The last instruction may end there.
         assert_eq!(len(&Pretend::of(&TWO[..7])), Ok(7));
         let cut = Pretend::of(&TWO[..6]).region(0).err();
-        assert_eq!(cut, Some(NotOptimized::CannotDecode(at(2))));
+        assert_eq!(cut, Some(Reason::CannotDecode.at(at(2))));
     }
 
     #[test]
@@ -334,14 +337,14 @@ mod tests {
         let mut pretend = Pretend::of(&TWO);
         // The jump label is a NOP now, so no branch shows it.
         pretend.label = Some(2);
-        assert_eq!(len(&pretend), Err(NotOptimized::LabelTarget(at(2))));
+        assert_eq!(len(&pretend), Err(Reason::LabelTarget.at(at(2))));
         for harmless in [0, 5, 7] {
             pretend.label = Some(harmless);
             assert_eq!(len(&pretend), Ok(7));
         }
         for inside in 1..5 {
             pretend.label = Some(inside);
-            assert_eq!(len(&pretend), Err(NotOptimized::LabelTarget(at(inside))));
+            assert_eq!(len(&pretend), Err(Reason::LabelTarget.at(at(inside))));
         }
     }
 
@@ -349,9 +352,9 @@ mod tests {
     fn static_key_that_is_on_has_the_same_reason() {
         // xor; mov $7, %eax; jmp to offset 2
         let mut pretend = Pretend::of(&[0x31, 0xc9, 0xb8, 7, 0, 0, 0, 0xeb, 0xf9]);
-        assert_eq!(len(&pretend), Err(NotOptimized::JumpInto(at(7))));
+        assert_eq!(len(&pretend), Err(Reason::JumpInto.at(at(7))));
         pretend.label = Some(2);
-        assert_eq!(len(&pretend), Err(NotOptimized::LabelTarget(at(2))));
+        assert_eq!(len(&pretend), Err(Reason::LabelTarget.at(at(2))));
     }
 
     #[test]
@@ -362,7 +365,7 @@ mod tests {
         let [a, b, c, d] = distance.to_le_bytes();
         let cold = [0x90, 0xe9, a, b, c, d];
         pretend.cold = &cold;
-        assert_eq!(len(&pretend), Err(NotOptimized::Entered(at(2))));
+        assert_eq!(len(&pretend), Err(Reason::Entered.at(at(2))));
         // To the start of the function, and behind the jump.
         for to in [0, 5, 7] {
             let [a, b, c, d] = (to - (ELSEWHERE as i32 + 6)).to_le_bytes();
@@ -378,7 +381,7 @@ mod tests {
         let mut pretend = Pretend::of(&TWO);
         // nop; jmp *%rax
         pretend.cold = &[0x90, 0xff, 0xe0];
-        assert_eq!(len(&pretend), Err(NotOptimized::SplitJump));
+        assert_eq!(len(&pretend), Err(NotOptimized::from(Reason::SplitJump)));
         pretend.build.indirect = Indirect::Marked;
         assert_eq!(len(&pretend), Ok(7));
     }
@@ -387,8 +390,8 @@ mod tests {
     fn branches_of_other_functions_are_ways_in() {
         let mut pretend = Pretend::of(&TWO);
         for (to, expected) in [
-            (1, Err(NotOptimized::Entered(at(1)))),
-            (4, Err(NotOptimized::Entered(at(4)))),
+            (1, Err(Reason::Entered.at(at(1)))),
+            (4, Err(Reason::Entered.at(at(4)))),
             (5, Ok(7)),
             (0, Ok(7)),
         ] {
@@ -405,7 +408,7 @@ mod tests {
             for opcode in [0x74, 0xeb, 0xe2] {
                 let text = [0x31, 0xc9, 0xb8, 7, 0, 0, 0, opcode, back];
                 let expected = match to {
-                    1..=4 => Err(NotOptimized::JumpInto(at(7))),
+                    1..=4 => Err(Reason::JumpInto.at(at(7))),
                     _ => Ok(7),
                 };
                 assert_eq!(len(&Pretend::of(&text)), expected);
@@ -422,7 +425,7 @@ mod tests {
         let text = |to: u8| [0x74, to, 0x0f, 0x1f, 0x00];
         assert_eq!(len(&Pretend::of(&text(0xfe))), Ok(5));
         let inside = len(&Pretend::of(&text(0)));
-        assert_eq!(inside, Err(NotOptimized::JumpInto(at(0))));
+        assert_eq!(inside, Err(Reason::JumpInto.at(at(0))));
         assert_eq!(len(&Pretend::of(&text(3))), Ok(5));
     }
 
@@ -431,8 +434,8 @@ mod tests {
         let mut pretend = Pretend::of(&TWO);
         for (to, expected) in [
             (0, Ok(7)),
-            (1, Err(NotOptimized::FixupTarget(at(1)))),
-            (4, Err(NotOptimized::FixupTarget(at(4)))),
+            (1, Err(Reason::FixupTarget.at(at(1)))),
+            (4, Err(Reason::FixupTarget.at(at(4)))),
             (5, Ok(7)),
         ] {
             pretend.fixup = Some(to);
@@ -444,8 +447,8 @@ mod tests {
     fn only_faults_in_the_region_matter() {
         let mut pretend = Pretend::of(&PLAIN);
         for (insn, expected) in [
-            (0, Err(NotOptimized::MayFault(at(0)))),
-            (4, Err(NotOptimized::MayFault(at(4)))),
+            (0, Err(Reason::MayFault.at(at(0)))),
+            (4, Err(Reason::MayFault.at(at(4)))),
             (8, Ok(8)),
         ] {
             pretend.faults = Some(insn);
@@ -458,10 +461,10 @@ mod tests {
         let mut pretend = Pretend::of(&PLAIN);
         // Also of the last instruction, which is copied.
         for inside in [0, 4, 7] {
-            pretend.owner = Some((inside, Owner::JumpLabel));
-            assert_eq!(len(&pretend), Err(NotOptimized::OfJumpLabel));
+            pretend.owner = Some((inside, Reason::OfJumpLabel));
+            assert_eq!(len(&pretend), Err(NotOptimized::from(Reason::OfJumpLabel)));
         }
-        pretend.owner = Some((8, Owner::Ftrace));
+        pretend.owner = Some((8, Reason::OfFtrace));
         assert_eq!(len(&pretend), Ok(8));
     }
 
@@ -471,10 +474,10 @@ mod tests {
         let text = [0x31, 0xc9, 0xb8, 7, 0, 0, 0, 0xcc, 0xf9, 0xc3];
         let mut pretend = Pretend::of(&text);
         assert_eq!(len(&pretend), Ok(7));
-        pretend.owner = Some((7, Owner::Debugger));
-        assert_eq!(len(&pretend), Err(NotOptimized::OfDebugger));
+        pretend.owner = Some((7, Reason::OfDebugger));
+        assert_eq!(len(&pretend), Err(NotOptimized::from(Reason::OfDebugger)));
         // Elsewhere.
-        pretend.owner = Some((10, Owner::Debugger));
+        pretend.owner = Some((10, Reason::OfDebugger));
         assert_eq!(len(&pretend), Ok(7));
     }
 
@@ -488,7 +491,7 @@ mod tests {
         pretend.trap = Some(12);
         assert_eq!(len(&pretend), Ok(6));
         pretend.build.checks_calls = true;
-        assert_eq!(len(&pretend), Err(NotOptimized::CallCheck(at(0))));
+        assert_eq!(len(&pretend), Err(Reason::CallCheck.at(at(0))));
         pretend.trap = Some(11);
         assert_eq!(len(&pretend), Ok(6));
     }
@@ -503,9 +506,9 @@ mod tests {
         assert_eq!(len(&Pretend::of(&text)), Ok(7));
         // Indirect ones.
         let register = len(&Pretend::of(&[0xff, 0xd0, 0x0f, 0x1f, 0x00]));
-        assert_eq!(register, Err(NotOptimized::IndirectCall(at(0))));
+        assert_eq!(register, Err(Reason::IndirectCall.at(at(0))));
         let memory = len(&Pretend::of(&[0xff, 0x15, 0, 0, 0, 0]));
-        assert_eq!(memory, Err(NotOptimized::IndirectCall(at(0))));
+        assert_eq!(memory, Err(Reason::IndirectCall.at(at(0))));
     }
 
     #[test]
@@ -521,24 +524,24 @@ mod tests {
         // ret; hlt, and what would reach over the end
         assert_eq!(copied(&[0xc3, 0xf4, 0xf4, 0xf4, 0xf4]), Ok((5, 1)));
         let over = copied(&[0xc3, 0x90, 0x90, 0xb8, 0]);
-        assert_eq!(over, Err(NotOptimized::CannotDecode(at(3))));
+        assert_eq!(over, Err(Reason::CannotDecode.at(at(3))));
         // The end of the function is nearer.
         assert_eq!(
             copied(&[0xc3, 0xcc, 0xcc, 0xcc]),
-            Err(NotOptimized::NearEnd)
+            Err(NotOptimized::from(Reason::NearEnd))
         );
         // ret; nop, where something leads to
         let entered = copied(&[0xc3, 0x90, 0x90, 0x90, 0x90, 0xeb, 0xfa]);
-        assert_eq!(entered, Err(NotOptimized::JumpInto(at(5))));
+        assert_eq!(entered, Err(Reason::JumpInto.at(at(5))));
         // ret; endbr64
         let marked = copied(&[0xc3, 0xf3, 0x0f, 0x1e, 0xfa]);
-        assert_eq!(marked, Err(NotOptimized::LandingPad(at(1))));
+        assert_eq!(marked, Err(Reason::LandingPad.at(at(1))));
     }
 
     #[test]
     fn what_cannot_move_is_refused() {
         let reason = |text: &[u8]| len(&Pretend::of(text)).err();
-        let refused = |refusal, offset| Some(NotOptimized::CannotMove(at(offset), refusal));
+        let refused = |refusal, offset| Some(Reason::CannotMove(refusal).at(at(offset)));
         // nop; ud2; nop
         let traps = reason(&[0x90, 0x0f, 0x0b, 0x90, 0x90]);
         assert_eq!(traps, refused(Refusal::AlwaysTraps, 1));
@@ -547,14 +550,14 @@ mod tests {
         assert_eq!(lidt, refused(Refusal::MovesTraps, 1));
         // nopl; loop back to it, at a distance that is no way into the jump
         let short = reason(&[0x0f, 0x1f, 0x00, 0xe2, 0xfb]);
-        assert_eq!(short, Some(NotOptimized::ShortLoop(at(3))));
+        assert_eq!(short, Some(Reason::ShortLoop.at(at(3))));
     }
 
     #[test]
     fn the_instruction_behind_a_region_has_a_say() {
         // nop * 4; sti; then hlt, or ret
         let waits = [0x90, 0x90, 0x90, 0x90, 0xfb, 0xf4];
-        let refused = NotOptimized::CannotMove(at(4), Refusal::LetsNextWait);
+        let refused = Reason::CannotMove(Refusal::LetsNextWait).at(at(4));
         assert_eq!(len(&Pretend::of(&waits)), Err(refused));
         let returns = [0x90, 0x90, 0x90, 0x90, 0xfb, 0xc3];
         assert_eq!(len(&Pretend::of(&returns)), Ok(5));

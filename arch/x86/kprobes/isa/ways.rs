@@ -45,7 +45,7 @@ use crate::{
         },
         not_optimized::{
             NotOptimized,
-            Owner, //
+            Reason, //
         },
         surroundings::Surroundings,
         symbol::Family, //
@@ -97,7 +97,7 @@ pub(crate) fn into(
 ) -> Result<(), NotOptimized> {
     each_insn(function, read, &mut |from, insn| {
         if insn.flow() == Flow::Breakpoint && is_debuggers(from, around) {
-            return Err(NotOptimized::OfDebugger);
+            return Err(NotOptimized::from(Reason::OfDebugger));
         }
         tell(insn, from, function, build, found)
     })?;
@@ -108,7 +108,7 @@ pub(crate) fn into(
 /// `others` tells whether there is one.
 pub(crate) fn led(others: bool, build: Build) -> Result<(), NotOptimized> {
     match build.indirect {
-        Indirect::Anywhere(_) if others => Err(NotOptimized::SplitJump),
+        Indirect::Anywhere(_) if others => Err(NotOptimized::from(Reason::SplitJump)),
         Indirect::Anywhere(_) | Indirect::Marked => Ok(()),
     }
 }
@@ -138,7 +138,7 @@ fn tell(
     found: &mut dyn FnMut(Way) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
     if build.indirect.leads_anywhere(insn, from) {
-        return Err(NotOptimized::IndirectJump(from));
+        return Err(Reason::IndirectJump.at(from));
     }
     match insn.target(from) {
         Some(to) if function.contains(to) && to != function.start() => found(Way { to, from }),
@@ -148,7 +148,7 @@ fn tell(
 
 fn is_debuggers(at: TextAddr, around: &impl Surroundings) -> bool {
     let byte = TextRange::with_len(at, 1);
-    byte.is_ok_and(|byte| around.owner(byte) == Some(Owner::Debugger))
+    byte.is_ok_and(|byte| around.owner(byte) == Some(Reason::OfDebugger))
 }
 
 /// Tells `found` where each branch in `piece` leads that leads out of it. If there is anything in it
@@ -169,7 +169,7 @@ pub(crate) fn leaving(
         }
     };
     match each_insn(piece, read, &mut look) {
-        Err(NotOptimized::CannotDecode(_)) => each_byte(piece, read, &mut look),
+        Err(no) if no.reason == Reason::CannotDecode => each_byte(piece, read, &mut look),
         done => done,
     }?;
     Ok(jumps)
@@ -186,7 +186,7 @@ fn each_insn(piece: TextRange, read: ReadText<'_>, look: Look<'_>) -> Result<(),
     while at < piece.end() {
         let bytes = window.at(at, piece.end(), read)?;
         let before = boundary::request(bytes);
-        let no = |_| NotOptimized::CannotDecode(at);
+        let no = |_| Reason::CannotDecode.at(at);
         let bytes = bytes.get(before..).unwrap_or_default();
         let insn = decode(bytes).map_err(no)?;
         let from = at.after(before as u64).map_err(no)?;
@@ -205,7 +205,7 @@ fn each_byte(piece: TextRange, read: ReadText<'_>, look: Look<'_>) -> Result<(),
         if let Ok(insn) = decode(bytes) {
             look(at, &insn)?;
         }
-        at = at.after(1).map_err(|_| NotOptimized::CannotDecode(at))?;
+        at = at.after(1).map_err(|_| Reason::CannotDecode.at(at))?;
     }
     Ok(())
 }
@@ -254,8 +254,7 @@ impl Window {
     ) -> Result<&[u8], NotOptimized> {
         let wanted = distance(at, end).min(boundary::WINDOW);
         if distance(self.start, at).saturating_add(wanted) > self.len {
-            self.fill(at, end, read)
-                .ok_or(NotOptimized::CannotRead(at))?;
+            self.fill(at, end, read).ok_or(Reason::CannotRead.at(at))?;
         }
         let from = distance(self.start, at);
         Ok(self.bytes.get(from..self.len).unwrap_or_default())
@@ -316,7 +315,7 @@ mod tests {
         let mut count = 0;
         let piece = range(from, from + text.len() as u64);
         each(piece, to, build, &mut read, &mut |way| {
-            let place = ways.get_mut(count).ok_or(NotOptimized::NoMemory)?;
+            let place = ways.get_mut(count).ok_or(Reason::NoMemory)?;
             *place = Some((way.to.get() - START, way.from.get() - START));
             count += 1;
             Ok(())
@@ -358,7 +357,7 @@ mod tests {
         // nop; jmp *%rax; then jmp *0(,%rax,8)
         let texts: [&[u8]; 2] = [&[0x90, 0xff, 0xe0], &[0x90, 0xff, 0x24, 0xc5, 0, 0, 0, 0]];
         for text in texts {
-            let refused = Err(NotOptimized::IndirectJump(at(1)));
+            let refused = Err(Reason::IndirectJump.at(at(1)));
             assert_eq!(found(text, 0, range(0, 8), PLAIN), refused);
             assert_eq!(found(text, 0, range(0, 8), MARKED), Ok([None; 4]));
         }
@@ -398,7 +397,7 @@ mod tests {
         };
         let (mut told, mut count) = ([None; 4], 0);
         leaving(range(0, text.len() as u64), PLAIN, &mut read, &mut |to| {
-            let place = told.get_mut(count).ok_or(NotOptimized::NoMemory)?;
+            let place = told.get_mut(count).ok_or(Reason::NoMemory)?;
             *place = Some(to.get().wrapping_sub(START));
             count += 1;
             Ok(())
@@ -444,12 +443,12 @@ mod tests {
     fn what_cannot_be_read_is_not_known() {
         let mut none = |_: TextAddr, _: &mut [u8]| None;
         let told = leaving(range(0, 4), PLAIN, &mut none, &mut |_| Ok(()));
-        assert_eq!(told, Err(NotOptimized::CannotRead(at(0))));
+        assert_eq!(told, Err(Reason::CannotRead.at(at(0))));
     }
 
     #[test]
     fn bytes_that_are_no_instruction_are_refused() {
-        let refused = |offset| Err(NotOptimized::CannotDecode(at(offset)));
+        let refused = |offset| Err(Reason::CannotDecode.at(at(offset)));
         assert_eq!(found(&[0x90, 0x06], 0, range(0, 2), PLAIN), refused(1));
         // The last instruction is not all there.
         assert_eq!(found(&[0x90, 0xe8, 0], 0, range(0, 3), PLAIN), refused(1));

@@ -7,7 +7,10 @@
 
 use crate::model::{
     addr::TextAddr,
-    not_optimized::NotOptimized, //
+    not_optimized::{
+        NotOptimized,
+        Reason, //
+    }, //
 };
 use kernel::prelude::*;
 
@@ -21,13 +24,13 @@ impl Lately {
     /// Why the place at `at` had none.
     pub(super) fn why(&self, at: TextAddr) -> NotOptimized {
         let noted = self.0.iter().find(|&&(other, _)| other == at);
-        noted.map_or(NotOptimized::NoMemory, |&(_, reason)| reason)
+        noted.map_or(NotOptimized::from(Reason::NoMemory), |&(_, reason)| reason)
     }
 
     /// Notes it.
     pub(super) fn note(&mut self, at: TextAddr, why: NotOptimized) {
         self.forget(at);
-        if why != NotOptimized::NoMemory {
+        if why.reason != Reason::NoMemory {
             let _ = self.0.push((at, why), GFP_KERNEL);
         }
     }

@@ -32,7 +32,10 @@ use crate::{
             TextAddr,
             TextRange, //
         },
-        not_optimized::NotOptimized,
+        not_optimized::{
+            NotOptimized,
+            Reason, //
+        },
         surroundings::Surroundings, //
     },
     shared::optimizing::Node,
@@ -95,10 +98,10 @@ fn decide(
 ) -> Option<()> {
     let made = make(sites, &mut optimizer.modules, (at, prepared), text, around);
     let passing = made.as_ref().err().copied();
-    if let Some(reason) = passing.filter(|reason| reason.may_pass()) {
-        optimizer.lately.note(at, reason);
+    if let Some(why) = passing.filter(|why| why.reason.may_pass()) {
+        optimizer.lately.note(at, why);
         // There may be more when what waits for tasks is given back.
-        if reason.is_shortage() && Current::waiting() != 0 {
+        if why.reason.is_shortage() && Current::waiting() != 0 {
             optimizer.short = true;
             worker::tell(optimizer.worker.kick());
         }
@@ -119,8 +122,8 @@ fn make(
     text: &mut text::Lazy,
     around: &mut Around,
 ) -> Result<Jump, NotOptimized> {
-    let function = around.function(at).map_err(|_| NotOptimized::NearEnd)?;
-    let owner = modules::owner(at).map_err(|_| NotOptimized::NearEnd)?;
+    let function = around.function(at).map_err(|_| Reason::NearEnd)?;
+    let owner = modules::owner(at).map_err(|_| Reason::NearEnd)?;
     if !known.have(&owner, at) {
         *text = text::Lazy::new();
     }

@@ -14,7 +14,10 @@ use crate::{
     },
     model::{
         addr::TextAddr,
-        not_optimized::NotOptimized,
+        not_optimized::{
+            NotOptimized,
+            Reason, //
+        },
         refusal::Refusal, //
     },
     sys::{
@@ -36,15 +39,15 @@ pub(crate) fn why_not(registry: &Registry, place: Place<'_>) -> Option<NotOptimi
         return Some(reason);
     }
     Some(if site.probes.iter().any(Probe::is_jprobe) {
-        NotOptimized::Jprobe
+        NotOptimized::from(Reason::Jprobe)
     } else if site.probes.comes_back() {
-        NotOptimized::PostHandler
+        NotOptimized::from(Reason::PostHandler)
     } else if let Some(inside) = inside(sites, at) {
-        NotOptimized::ProbeInside(inside)
+        Reason::ProbeInside.at(inside)
     } else if optimizer.allowed {
         optimizer.lately.why(at)
     } else {
-        NotOptimized::SwitchedOff
+        NotOptimized::from(Reason::SwitchedOff)
     })
 }
 

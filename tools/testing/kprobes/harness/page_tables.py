@@ -2,6 +2,7 @@
 """The tables of the pages have what the code has: no row more, none less."""
 
 import re
+from itertools import zip_longest
 from pathlib import Path
 
 import documents
@@ -45,12 +46,16 @@ def refusals() -> Rows:
 
 
 def reasons_for_no_jump() -> Rows:
-    """(constant, words) of each reason why a probe has no jump."""
+    """(constant, words) of each reason why a probe has no jump. C's enum has the
+    same names as Rust's, in the same order."""
     texts = _texts('rust/kprobes/model/not_optimized.rs')
-    abi = (env.REPO / 'rust/kprobes/abi/no_jump.rs').read_text()
-    return {(f'``{constant}``', texts[name]) for name, constant in re.findall(
-        r'NotOptimized::(\w+)(?:\([_, ]*\))? => \w+::kprobe_no_jump_reason_'
-        r'(\w+),', abi)}
+    patches = (env.REPO / 'patches').glob('*.patch')
+    constants = re.findall(r'^\+\t(KPROBE_NO_JUMP_\w+)(?: = 1)?,$', ''.join(
+        patch.read_text() for patch in sorted(patches)), re.M)
+    snake = [re.sub(r'(?<!^)(?=[A-Z])', '_', name).upper() for name in texts]
+    return {(f'``{constant}``', texts[name]) for constant, of_rust, name in
+            zip_longest(constants, snake, texts)
+            if constant == f'KPROBE_NO_JUMP_{of_rust}'}
 
 
 def rust_reasons() -> Rows:

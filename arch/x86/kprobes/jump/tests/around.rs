@@ -6,7 +6,10 @@ use super::*;
 use crate::{
     model::{
         landing::Kind,
-        not_optimized::Owner, //
+        not_optimized::{
+            NotOptimized,
+            Reason, //
+        }, //
     },
     sys::{
         modules,
@@ -78,7 +81,7 @@ mod cases {
             let leaving = &mut |_, _: Found<'_>, _: &mut text::Lock| Ok(false);
             let mut known = surroundings::Modules::NONE;
             let said = known.tables(&owner, at, leaving).err();
-            assert_eq!(said, Some(NotOptimized::InitText));
+            assert_eq!(said, Some(NotOptimized::from(Reason::InitText)));
         }
         Ok(())
     }
@@ -88,7 +91,7 @@ mod cases {
         let tables = tables()?;
         let there = function(c"kernel_clone")?;
         let entry = TextRange::with_len(there.start(), 5)?;
-        let expected = cfg!(CONFIG_DYNAMIC_FTRACE).then_some(Owner::Ftrace);
+        let expected = cfg!(CONFIG_DYNAMIC_FTRACE).then_some(Reason::OfFtrace);
         assert!(tables.owner(entry) == expected);
         Ok(())
     }

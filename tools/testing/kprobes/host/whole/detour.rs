@@ -16,7 +16,10 @@ use crate::{
             TextAddr,
             TextRange, //
         },
-        not_optimized::NotOptimized,
+        not_optimized::{
+            NotOptimized,
+            Reason, //
+        },
         surroundings::Surroundings,
         symbol::Family, //
     },
@@ -90,22 +93,23 @@ unsafe impl Detour for Current {
         _text: &mut Lock,
     ) -> Result<KBox<Page>, NotOptimized> {
         if function.end().get().saturating_sub(at.get()) < Self::REACH {
-            return Err(NotOptimized::NearEnd);
+            return Err(NotOptimized::from(Reason::NearEnd));
         }
         match faults::obstacle() {
-            Some(Obstacle::Debugger) => return Err(NotOptimized::OfDebugger),
-            Some(Obstacle::NoInsn) => return Err(NotOptimized::CannotDecode(function.start())),
-            Some(Obstacle::Detours) => return Err(NotOptimized::DetoursWait),
+            Some(Obstacle::Debugger) => return Err(NotOptimized::from(Reason::OfDebugger)),
+            Some(Obstacle::NoInsn) => return Err(Reason::CannotDecode.at(function.start())),
+            Some(Obstacle::Detours) => return Err(NotOptimized::from(Reason::DetoursWait)),
             None => (),
         }
         let (mut bytes, mut original) = ([0; LEN], [0; LEN]);
-        read(at, &mut bytes).ok_or(NotOptimized::CannotDecode(at))?;
+        read(at, &mut bytes).ok_or(Reason::CannotDecode.at(at))?;
         text::look(at.get(), &mut original, true);
         if bytes != original {
             events::wrong(format!("{bytes:x?} was read for {original:x?}"));
         }
-        let base = text::allocate_detour(at.get()).ok_or(NotOptimized::NoMemory)?;
-        KBox::new(Page { base, bytes }, GFP_KERNEL).map_err(|_| NotOptimized::NoMemory)
+        let base = text::allocate_detour(at.get()).ok_or(Reason::NoMemory)?;
+        KBox::new(Page { base, bytes }, GFP_KERNEL)
+            .map_err(|_| NotOptimized::from(Reason::NoMemory))
     }
 
     fn leaving(

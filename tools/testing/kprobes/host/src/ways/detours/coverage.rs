@@ -17,17 +17,17 @@ struct Count {
 }
 
 /// Is it unsound to put a jump there, so that C is wrong to do it?
-fn is_excused(reason: NotOptimized) -> bool {
+fn is_excused(found: NotOptimized) -> bool {
     matches!(
-        reason,
-        NotOptimized::JumpInto(_)
-            | NotOptimized::Entered(_)
-            | NotOptimized::SplitJump
-            | NotOptimized::LabelTarget(_)
-            | NotOptimized::FixupTarget(_)
-            | NotOptimized::LandingPad(_)
-            | NotOptimized::CallCheck(_)
-            | NotOptimized::CannotMove(_, Refusal::LetsNextWait)
+        found.reason,
+        Reason::JumpInto
+            | Reason::Entered
+            | Reason::SplitJump
+            | Reason::LabelTarget
+            | Reason::FixupTarget
+            | Reason::LandingPad
+            | Reason::CallCheck
+            | Reason::CannotMove(Refusal::LetsNextWait)
     )
 }
 

@@ -10,7 +10,7 @@
 use super::*;
 use crate::{
     model::{
-        not_optimized::Owner,
+        not_optimized::Reason,
         symbol::Family, //
     },
     x86::indirect::Thunks,
@@ -57,7 +57,7 @@ pub(super) struct Image {
     /// Those in text, by address.
     pub(super) functions: BTreeMap<u64, String>,
     /// Where others' bytes start and end.
-    owned: BTreeMap<u64, (u64, Owner)>,
+    owned: BTreeMap<u64, (u64, Reason)>,
     /// Of all names of these.
     families: BTreeMap<u64, BTreeSet<Family>>,
     /// Of those that have an indirect jump.
@@ -308,7 +308,7 @@ impl Image {
 
     /// Is ftrace's call there?
     pub(super) fn is_ftraces(&self, at: u64) -> bool {
-        matches!(self.owned.get(&at), Some((_, Owner::Ftrace)))
+        matches!(self.owned.get(&at), Some((_, Reason::OfFtrace)))
     }
 
     /// Is this text that no probe may be in?
@@ -365,19 +365,20 @@ impl Image {
         for at in self.entries("__start_mcount_loc", "__stop_mcount_loc", 8) {
             let bytes: [u8; 8] = self.bytes(at)[..8].try_into().expect("eight bytes");
             let place = u64::from_le_bytes(bytes);
-            self.owned.insert(place, (place + CALL_LEN, Owner::Ftrace));
+            self.owned
+                .insert(place, (place + CALL_LEN, Reason::OfFtrace));
         }
         for at in self.entries("__start___jump_table", "__stop___jump_table", 16) {
             let place = self.relative(at);
             let insn = decode(self.bytes(place)).expect("a NOP or a jump");
             let end = place + insn.len() as u64;
-            self.owned.insert(place, (end, Owner::JumpLabel));
+            self.owned.insert(place, (end, Reason::OfJumpLabel));
             self.labels.insert(self.relative(at + 4));
         }
         for at in self.entries("__start_static_call_sites", "__stop_static_call_sites", 8) {
             let place = self.relative(at);
             self.owned
-                .insert(place, (place + CALL_LEN, Owner::StaticCall));
+                .insert(place, (place + CALL_LEN, Reason::OfStaticCall));
         }
         for at in self.entries("__start___ex_table", "__stop___ex_table", 12) {
             self.faults.insert(self.relative(at));
@@ -404,13 +405,13 @@ impl Image {
     }
 
     /// Who changes some of these bytes.
-    pub(super) fn owner_but_bug(&self, within: TextRange) -> Option<Owner> {
+    pub(super) fn owner_but_bug(&self, within: TextRange) -> Option<Reason> {
         // None is longer than the step back.
         let from = within.start().get() - 2 * CALL_LEN;
         let owned = self.owned.range(from..within.end().get());
         let reaching = owned.filter(|(_, (end, _))| *end > within.start().get());
         let mut owners: Vec<_> = reaching.map(|(_, &(_, owner))| owner).collect();
-        let ftraces = owners.iter().position(|&owner| owner == Owner::Ftrace);
+        let ftraces = owners.iter().position(|&owner| owner == Reason::OfFtrace);
         (!owners.is_empty()).then(|| owners.swap_remove(ftraces.unwrap_or(0)))
     }
 }
@@ -445,15 +446,15 @@ impl Surroundings for Image {
         self.text()
     }
 
-    fn owner(&self, within: TextRange) -> Option<Owner> {
+    fn owner(&self, within: TextRange) -> Option<Reason> {
         // As of the others, the first one that these bytes come to.
         let owner = self.owner_but_bug(within);
         let bug = first(&self.bugs, within);
         let earlier = bug.filter(|&bug| {
             let before = TextRange::new(within.start(), bug);
-            owner != Some(Owner::Ftrace) && self.owner_but_bug(before).is_none()
+            owner != Some(Reason::OfFtrace) && self.owner_but_bug(before).is_none()
         });
-        earlier.map(|_| Owner::Bug).or(owner)
+        earlier.map(|_| Reason::OfBug).or(owner)
     }
 
     fn may_fault(&self, at: TextAddr) -> bool {

@@ -17,7 +17,10 @@ mod stated;
 use super::*;
 use crate::{
     model::{
-        not_optimized::NotOptimized,
+        not_optimized::{
+            NotOptimized,
+            Reason, //
+        },
         surroundings::Surroundings,
         symbol, //
     },
