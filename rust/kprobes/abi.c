@@ -116,21 +116,6 @@ void __kprobes rust_kprobes_cpus_read_unlock(void)
 	cpus_read_unlock();
 }
 
-void __kprobes rust_kprobes_jump_label_lock(void)
-{
-	jump_label_lock();
-}
-
-void __kprobes rust_kprobes_jump_label_unlock(void)
-{
-	jump_label_unlock();
-}
-
-bool __kprobes rust_kprobes_init_text_gone(void)
-{
-	return system_state >= SYSTEM_FREEING_INITMEM;
-}
-
 void __kprobes rust_kprobes_call_rcu_tasks(struct rcu_head *head, rcu_callback_t done)
 {
 	call_rcu_tasks(head, done);
@@ -335,90 +320,85 @@ early_initcall(register_module_events);
 #endif
 
 /*
- * What others change in the kernel's text, or know of it: where the entry of
- * that number is, NULL behind the last one, and how many bytes they change.
+ * The tables of a module, or of the kernel. With CONFIG_MODULES=n there is only
+ * the kernel's, and struct module has no members.
  */
-const void * __kprobes rust_kprobes_fixup(struct exception_table_entry *first,
-					  struct exception_table_entry *end,
-					  size_t number)
+#ifdef CONFIG_MODULES
+#define OF(module, in_module, in_kernel)	\
+	((module) ? (module)->in_module : (in_kernel))
+#else
+#define OF(module, in_module, in_kernel)	(in_kernel)
+#endif
+
+#define for_each_entry(entry, module, first, count, table)		\
+	for (entry = OF(module, first, __start_##table);		\
+	     entry < OF(module, first + (module)->count, __stop_##table);	\
+	     entry++)
+
+static void __kprobes each_fixup(struct module *module, rust_kprobes_tell tell,
+				 void *data)
 {
-	struct exception_table_entry *entry = first + number;
-
-	return entry < end ? IN_EXTABLE(entry->insn) : NULL;
-}
-
-/* The same of where it leads. */
-const void * __kprobes rust_kprobes_fixup_leads(struct exception_table_entry *first,
-						struct exception_table_entry *end,
-						size_t number)
-{
-	struct exception_table_entry *entry = first + number;
-
-	return entry < end ? IN_EXTABLE(entry->fixup) : NULL;
-}
+	struct exception_table_entry *entry;
 
 #ifdef CONFIG_MODULES
-/* Both at once: entries for a module's beginning go, one after the other. */
-struct exception_table_entry * __kprobes
-rust_kprobes_fixups(struct module *module, struct exception_table_entry **end)
-{
+	/* Under it, entries for a module's beginning go from both ends. */
 	guard(mutex)(&module_mutex);
-	*end = module->extable + module->num_exentries;
-	return module->extable;
-}
 #endif
+	for_each_entry(entry, module, extable, num_exentries, __ex_table) {
+		tell(data, RUST_KPROBES_START, IN_EXTABLE(entry->insn), 0);
+		tell(data, RUST_KPROBES_FIXUP_TARGET, IN_EXTABLE(entry->fixup), 0);
+	}
+}
 
 #ifdef CONFIG_JUMP_LABEL
-const void * __kprobes rust_kprobes_jump_label_leads(struct jump_entry *first,
-						     struct jump_entry *end,
-						     size_t number)
+static void __kprobes each_jump_label(struct module *module,
+				      rust_kprobes_tell tell, void *data)
 {
-	struct jump_entry *entry = first + number;
+	bool init_gone = OF(module, state != MODULE_STATE_COMING,
+			    system_state >= SYSTEM_FREEING_INITMEM);
+	struct jump_entry *entry;
 
-	return entry < end ? (const void *)jump_entry_target(entry) : NULL;
-}
-
-const void * __kprobes rust_kprobes_jump_label(struct jump_entry *first,
-					       struct jump_entry *end, size_t number,
-					       bool init_gone, size_t *len)
-{
-	struct jump_entry *entry = first + number;
-
-	if (entry >= end)
-		return NULL;
-	/* The length is that of the instruction, which may be no more. */
-	*len = init_gone && jump_entry_is_init(entry) ? 0 :
-	       jump_entry_size(entry);
-	return (const void *)jump_entry_code(entry);
+	/* Under it they are sorted, and change. */
+	guard(jump_label_lock)();
+	for_each_entry(entry, module, jump_entries, num_jump_entries, __jump_table) {
+		/* Its length is that of the instruction, which is no more. */
+		if (init_gone && jump_entry_is_init(entry))
+			continue;
+		tell(data, RUST_KPROBES_JUMP_LABEL,
+		     (void *)jump_entry_code(entry), jump_entry_size(entry));
+		tell(data, RUST_KPROBES_LABEL_TARGET,
+		     (void *)jump_entry_target(entry), 0);
+	}
 }
 #endif
 
+/* Tells of all that the tables of a module say of text, or the kernel's (NULL). */
+void __kprobes rust_kprobes_text_metadata(struct module *module,
+					  rust_kprobes_tell tell, void *data)
+{
+	each_fixup(module, tell, data);
+#ifdef CONFIG_JUMP_LABEL
+	each_jump_label(module, tell, data);
+#endif
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
-const void * __kprobes rust_kprobes_static_call(struct static_call_site *first,
-						struct static_call_site *end,
-						size_t number)
-{
-	struct static_call_site *site = first + number;
+	struct static_call_site *site;
 
-	return site < end ? offset_to_ptr(&site->addr) : NULL;
-}
+	for_each_entry(site, module, static_call_sites, num_static_call_sites,
+		       static_call_sites)
+		tell(data, RUST_KPROBES_STATIC_CALL,
+		     offset_to_ptr(&site->addr), CALL_INSN_SIZE);
 #endif
-
 #ifdef CONFIG_GENERIC_BUG
-const void * __kprobes rust_kprobes_bug(struct bug_entry *first, struct bug_entry *end,
-					size_t number)
-{
-	struct bug_entry *bug = first + number;
+	struct bug_entry *bug;
 
-	if (bug >= end)
-		return NULL;
+	for_each_entry(bug, module, bug_table, num_bugs, __bug_table)
 #ifdef CONFIG_GENERIC_BUG_RELATIVE_POINTERS
-	return offset_to_ptr(&bug->bug_addr_disp);
+		tell(data, RUST_KPROBES_BUG, offset_to_ptr(&bug->bug_addr_disp), 1);
 #else
-	return (const void *)bug->bug_addr;
+		tell(data, RUST_KPROBES_BUG, (void *)bug->bug_addr, 1);
+#endif
 #endif
 }
-#endif
 
 #ifdef CONFIG_X86
 /*

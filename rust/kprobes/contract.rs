@@ -26,9 +26,9 @@ use crate::model::{
         Pages, //
     },
     refusal::Refusal,
-    surroundings::Surroundings,
-    symbol::Family,
-    target::Site, //
+    symbol::SplitGroup,
+    target::Site,
+    text_metadata::TextMetadata, //
 };
 
 /// Reads what the kernel's text says at an address, without any probe's breakpoint, into the
@@ -218,30 +218,30 @@ pub(crate) unsafe trait Detour: Machine {
     type Detour: Send + Sync + 'static;
     /// Whose handlers are called there.
     type Owner;
-    /// What leads into a function, by its own instructions.
-    type Ways;
+    /// Where the branches of a function lead into it.
+    type BranchTargets;
 
     /// How many bytes a jump is over.
     const REACH: u64;
 
     /// Finds out what leads into a function, once for all places in it. Meanwhile nobody changes
     /// text: an instruction of which a part is written is another one, or none.
-    fn ways(
+    fn branch_targets(
         function: TextRange,
-        family: Family,
-        around: &impl Surroundings,
+        group: SplitGroup,
+        metadata: &impl TextMetadata,
         read: ReadText<'_>,
         text: &mut Self::TextLock,
-    ) -> Result<Self::Ways, NotOptimized>;
+    ) -> Result<Self::BranchTargets, NotOptimized>;
 
     /// Makes the detour of a place in `function`, or says why there cannot be one. Nobody comes to
     /// it yet, and it calls nobody.
     fn detour(
         at: TextAddr,
         function: TextRange,
-        ways: &Self::Ways,
+        targets: &Self::BranchTargets,
         prepared: &Self::Prepared,
-        around: &impl Surroundings,
+        metadata: &impl TextMetadata,
         read: ReadText<'_>,
         text: &mut Self::TextLock,
     ) -> Result<Self::Detour, NotOptimized>;

@@ -45,9 +45,6 @@ extern const struct kprobe rust_kprobes_nobody;
 
 void rust_kprobes_cpus_read_lock(void);
 void rust_kprobes_cpus_read_unlock(void);
-void rust_kprobes_jump_label_lock(void);
-void rust_kprobes_jump_label_unlock(void);
-bool rust_kprobes_init_text_gone(void);
 void rust_kprobes_call_rcu_tasks(struct rcu_head *head, rcu_callback_t done);
 void rust_kprobes_ksymbol(unsigned long page, bool gone, bool detours);
 bool rust_kprobes_is_gate(unsigned long addr);
@@ -108,38 +105,33 @@ size_t rust_kprobes_unfinished_steps(void);
 void rust_kprobes_module_comes(struct module *module);
 void rust_kprobes_text_gone(struct module *module, bool init_only);
 
+/* What is at an address in text. */
+enum {
+	RUST_KPROBES_START,		/* of an instruction */
+	RUST_KPROBES_JUMP_LABEL,
+	RUST_KPROBES_STATIC_CALL,
+	RUST_KPROBES_BUG,
+	RUST_KPROBES_LABEL_TARGET,
+	RUST_KPROBES_FIXUP_TARGET,
+};
+
+/* @len: bytes that others change, or trap on. */
+typedef void (*rust_kprobes_tell)(void *data, unsigned int kind, const void *at,
+				  size_t len);
+void rust_kprobes_text_metadata(struct module *module, rust_kprobes_tell tell,
+				void *data);
+
 extern struct exception_table_entry __start___ex_table[], __stop___ex_table[];
-const void *rust_kprobes_fixup(struct exception_table_entry *first,
-			       struct exception_table_entry *end,
-			       size_t number);
-#ifdef CONFIG_MODULES
-/* kernel/module/internal.h */
-extern struct mutex module_mutex;
-struct exception_table_entry *
-rust_kprobes_fixups(struct module *module, struct exception_table_entry **end);
-#endif
-const void *rust_kprobes_fixup_leads(struct exception_table_entry *first,
-				     struct exception_table_entry *end,
-				     size_t number);
-#ifdef CONFIG_JUMP_LABEL
-const void *rust_kprobes_jump_label_leads(struct jump_entry *first,
-					  struct jump_entry *end,
-					  size_t number);
-const void *rust_kprobes_jump_label(struct jump_entry *first,
-				    struct jump_entry *end, size_t number,
-				    bool init_gone, size_t *len);
-#endif
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
 extern struct static_call_site __start_static_call_sites[];
 extern struct static_call_site __stop_static_call_sites[];
-const void *rust_kprobes_static_call(struct static_call_site *first,
-				     struct static_call_site *end,
-				     size_t number);
 #endif
 #ifdef CONFIG_GENERIC_BUG
 extern struct bug_entry __start___bug_table[], __stop___bug_table[];
-const void *rust_kprobes_bug(struct bug_entry *first, struct bug_entry *end,
-			     size_t number);
+#endif
+#ifdef CONFIG_MODULES
+/* kernel/module/internal.h */
+extern struct mutex module_mutex;
 #endif
 
 #ifdef CONFIG_UNWINDER_ORC

@@ -22,7 +22,7 @@
 //! Besides:
 //!
 //! - [`site`]: a probed place, and the registry of all;
-//! - [`around`]: what a batch finds out about the text around its probes;
+//! - [`symbol_cache`]: what a batch has found out about functions;
 //! - [`refused`]: what was refused of late;
 //! - [`counters`]: how often happened what is seldom;
 //! - [`busy`]: times in which a CPU may handle no probe.
@@ -31,7 +31,6 @@
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
 pub(crate) mod arm;
-pub(crate) mod around;
 pub(crate) mod busy;
 pub(crate) mod check;
 pub(crate) mod counters;
@@ -52,6 +51,7 @@ pub(crate) mod resolve;
 pub(crate) mod returns;
 pub(crate) mod share;
 pub(crate) mod site;
+pub(crate) mod symbol_cache;
 #[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]
 pub(crate) mod unoptimized;
 pub(crate) mod unregister;

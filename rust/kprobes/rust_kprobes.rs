@@ -12,6 +12,7 @@
 //! - [`shared`]: what hits read of a place while it is changed, pure but for its atomics;
 //! - [`arch`]: the back end of this kernel;
 //! - [`sys`]: the kernel services that probing uses;
+//! - [`text`]: what is known of text besides its bytes;
 //! - [`life`]: the stages of a probe's life;
 //! - `view`: what debugfs shows;
 //! - [`abi`]: the C interface, `<linux/kprobes.h>`.
@@ -45,6 +46,7 @@ mod table;
 
 mod arch;
 mod sys;
+mod text;
 
 mod life;
 

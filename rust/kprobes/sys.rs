@@ -13,15 +13,12 @@ pub(crate) mod modules;
 pub(crate) mod preempt;
 pub(crate) mod probe;
 pub(crate) mod report;
-pub(crate) mod reserved;
 #[cfg(CONFIG_KRETPROBES)]
 pub(crate) mod returns;
 #[cfg(CONFIG_DEBUG_FS)]
 pub(crate) mod seq;
 pub(crate) mod slots;
 pub(crate) mod sort;
-#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-pub(crate) mod surroundings;
 pub(crate) mod symbols;
 pub(crate) mod table;
 pub(crate) mod text;

@@ -18,18 +18,18 @@ use super::{
         JUMP_LEN, //
     },
     isa::{
+        branch_targets::{
+            self,
+            Branch,
+            BranchTargets,
+            Build, //
+        },
         encode,
         indirect::{
             Indirect,
             Thunks, //
         },
         region::Region,
-        ways::{
-            self,
-            Build,
-            Way,
-            Ways, //
-        },
         X86, //
     },
     machine::Prepared,
@@ -50,10 +50,11 @@ use crate::{
             NotOptimized,
             Reason, //
         },
-        surroundings::Surroundings,
-        symbol::Family, //
+        symbol::SplitGroup,
+        text_metadata::TextMetadata, //
     },
     sys::{
+        blacklist,
         probe::Chain,
         sort,
         text, //
@@ -77,27 +78,24 @@ fn build(image: TextRange) -> Build {
     }
 }
 
-/// One thunk for each register.
+/// Thunks of each kind: one for each register.
 const REGISTERS: u64 = 16;
 
 /// What jumps in `image` lead to, in a kernel with retpolines.
 fn thunks(image: TextRange) -> Thunks {
-    let text = [&raw const bindings::_stext, &raw const bindings::_etext];
-    let [start, end] = text.map(|symbol| TextAddr::new(symbol.addr() as u64));
-    let nothing = TextRange::new(start, start);
     macro_rules! kind {
         ($config:ident, $array:ident, $len:ident) => {{
             #[cfg($config)]
-            let start = Some((&raw const bindings::$array).addr() as u64);
+            let start = (&raw const bindings::$array).addr() as u64;
+            // No text is there.
             #[cfg(not($config))]
-            let start: Option<u64> = None;
+            let start = 0;
             let len = REGISTERS * u64::from(bindings::$len);
-            let kind = start.and_then(|start| TextRange::with_len(TextAddr::new(start), len).ok());
-            kind.unwrap_or(nothing)
+            TextRange::with_len(TextAddr::new(start), len).unwrap_or(image)
         }};
     }
     Thunks {
-        images: [TextRange::new(start, end), image],
+        images: [blacklist::core_text(), image],
         kinds: [
             kind!(
                 CONFIG_MITIGATION_RETPOLINE,
@@ -132,44 +130,39 @@ unsafe impl Detour for X86 {
     type Detour = Made;
     type Owner = Chain;
     /// In the order of where they lead.
-    type Ways = KVVec<Way>;
+    type BranchTargets = KVVec<Branch>;
 
     const REACH: u64 = JUMP_LEN as u64;
 
-    fn ways(
+    fn branch_targets(
         function: TextRange,
-        family: Family,
-        around: &impl Surroundings,
+        group: SplitGroup,
+        metadata: &impl TextMetadata,
         read: ReadText<'_>,
         _text: &mut text::Lock,
-    ) -> Result<KVVec<Way>, NotOptimized> {
-        let mut ways = KVVec::new();
-        ways::into(
-            function,
-            family,
-            build(around.image()),
-            around,
-            read,
-            &mut |way| {
-                let pushed = ways.push(way, GFP_KERNEL);
-                pushed.map_err(|_| NotOptimized::from(Reason::NoMemory))
-            },
-        )?;
-        sort::ascending(&mut ways);
-        Ok(ways)
+    ) -> Result<KVVec<Branch>, NotOptimized> {
+        let mut targets = KVVec::new();
+        let build = build(metadata.image());
+        branch_targets::into(function, group, build, metadata, read, &mut |branch| {
+            let pushed = targets.push(branch, GFP_KERNEL);
+            pushed.map_err(|_| Reason::NoMemory.into())
+        })?;
+        sort::ascending(&mut targets);
+        Ok(targets)
     }
 
     fn detour(
         at: TextAddr,
         function: TextRange,
-        ways: &KVVec<Way>,
+        targets: &KVVec<Branch>,
         _prepared: &Prepared,
-        around: &impl Surroundings,
+        metadata: &impl TextMetadata,
         read: ReadText<'_>,
         text: &mut text::Lock,
     ) -> Result<Made, NotOptimized> {
-        let ways = Ways::in_order(ways);
-        let region = Region::of(at, function, &ways, build(around.image()), around, read)?;
+        let targets = BranchTargets::in_order(targets);
+        let build = build(metadata.image());
+        let region = Region::of(at, function, &targets, build, metadata, read)?;
         Made::of(&region, text)
     }
 
@@ -180,7 +173,7 @@ unsafe impl Detour for X86 {
         found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
         _text: &mut text::Lock,
     ) -> Result<bool, NotOptimized> {
-        ways::leaving(piece, build(image), read, found)
+        branch_targets::leaving(piece, build(image), read, found)
     }
 
     fn direct(detour: &Made, owner: Option<&Chain>) {

@@ -8,14 +8,14 @@
 //! matter of each place.
 
 use super::{
-    around::Around,
     optimize,
     site::{
         Armed,
         Registry,
         Site,
         Way, //
-    }, //
+    },
+    symbol_cache::SymbolCache, //
 };
 use crate::{
     arch::Current,
@@ -53,16 +53,19 @@ impl Batch {
     }
 
     /// Puts in the breakpoints of those that are wanted.
-    pub(crate) fn arm(mut self, registry: &mut Registry, around: &mut Around) {
+    pub(crate) fn arm(mut self, registry: &mut Registry, cache: &mut SymbolCache) {
         sort::ascending(&mut self.0);
         let Registry {
-            sites, optimizer, ..
+            sites,
+            optimizer,
+            images,
+            ..
         } = registry;
         let text = &mut text::Lazy::new();
         let unarmed = &mut self.wanted(sites).map(|(at, _)| at);
         optimize::make_room(sites, optimizer, text, unarmed);
         arm_all(&mut self.wanted(sites), text.get());
-        optimize::consider_around(sites, optimizer, text, &mut self.addresses(), around);
+        optimize::consider_with(sites, optimizer, images, cache, text, &mut self.addresses());
     }
 
     fn addresses(&self) -> impl Iterator<Item = TextAddr> + '_ {
@@ -100,7 +103,10 @@ pub(crate) fn disarm_all<'a>(sites: &mut dyn Iterator<Item = Place<'a>>, text: &
 /// Arms one place, however it is hit.
 pub(crate) fn one(registry: &mut Registry, at: TextAddr) -> Result<(), Refusal> {
     let Registry {
-        sites, optimizer, ..
+        sites,
+        optimizer,
+        images,
+        ..
     } = registry;
     let Some(site) = sites.get(at) else {
         return Ok(());
@@ -111,7 +117,7 @@ pub(crate) fn one(registry: &mut Registry, at: TextAddr) -> Result<(), Refusal> 
             let text = &mut text::Lazy::new();
             optimize::make_room(sites, optimizer, text, &mut [at].into_iter());
             arm_all(&mut [(at, site)].into_iter(), text.get());
-            optimize::consider(sites, optimizer, text, &mut [at].into_iter());
+            optimize::consider(sites, optimizer, images, text, &mut [at].into_iter());
             Ok(())
         }
         Way::Breakpoint(_) => Ok(()),
@@ -132,6 +138,7 @@ pub(crate) fn off(registry: &mut Registry, at: TextAddr) -> Result<(), Refusal> 
         sites,
         ftrace,
         optimizer,
+        images,
         ..
     } = registry;
     let Some(site) = sites.get(at) else {
@@ -141,7 +148,7 @@ pub(crate) fn off(registry: &mut Registry, at: TextAddr) -> Result<(), Refusal> 
         let text = &mut text::Lazy::new();
         optimize::leave(sites, optimizer, text, &mut [at].into_iter());
         disarm_all(&mut [(at, site)].into_iter(), text.get());
-        optimize::reconsider(sites, optimizer, text, &mut [at].into_iter());
+        optimize::reconsider(sites, optimizer, images, text, &mut [at].into_iter());
     }
     switch_ftrace((at, site), ftrace, false)
 }

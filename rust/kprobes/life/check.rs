@@ -9,11 +9,11 @@
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
 use super::{
-    around::Around,
     site::{
         self,
         Registry, //
-    }, //
+    },
+    symbol_cache::SymbolCache, //
 };
 use crate::{
     arch::Current,
@@ -32,7 +32,6 @@ use crate::{
             Loaded,
             Owner, //
         },
-        reserved,
         symbols::{
             self,
             Function, //
@@ -56,18 +55,15 @@ pub(crate) enum Means {
 pub(crate) fn probeable(
     registry: &mut Registry,
     at: TextAddr,
-    around: &mut Around,
+    cache: &mut SymbolCache,
 ) -> Result<Means, Refusal> {
     let ftrace = is_ftraces(at)?;
     let owner = modules::owner(at)?;
-    let function = around.function(at)?;
+    let function = cache.function(at)?;
     if symbols::is_gate(at) || is_blacklisted(at, Some(&function)) {
         return Err(Refusal::Blacklisted);
     }
-    let told = match &owner {
-        Owner::Kernel => reserved_index(registry)?.check(at)?,
-        Owner::Module(module) => registry.reserved_in.index(module, at)?.check(at)?,
-    };
+    let told = registry.images.image(&owner, at)?.check(at)?;
     match function.kind {
         Kind::Function => (),
         Kind::Preamble => return Err(Refusal::Preamble),
@@ -76,7 +72,7 @@ pub(crate) fn probeable(
     match owner {
         Owner::Module(module) if module.has_freed(at) => Err(Refusal::InitTextFreed),
         _ if ftrace => Ok(Means::Ftrace),
-        _ => Ok(Means::Breakpoint(around.known(&function, told, at))),
+        _ => Ok(Means::Breakpoint(cache.known(&function, told, at))),
     }
 }
 
@@ -104,7 +100,7 @@ pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAdd
 pub(crate) fn module_comes(module: Loaded) -> Result<(), Refusal> {
     let mut lock = Lock::new();
     let registry = site::registry(&mut lock);
-    registry.forget_module(module);
+    registry.images.forget(module);
     registry.modules.add(module)
 }
 
@@ -125,13 +121,6 @@ fn is_ftraces(at: TextAddr) -> Result<bool, Refusal> {
     Ok(ftraces)
 }
 
-fn reserved_index(registry: &mut Registry) -> Result<&reserved::Index, Refusal> {
-    if registry.reserved.is_none() {
-        registry.reserved = Some(reserved::Index::read()?);
-    }
-    registry.reserved.as_ref().ok_or(Refusal::NoMemory)
-}
-
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
 #[kernel::macros::kunit_tests(rust_kprobes_check)]
 mod tests {
@@ -142,7 +131,7 @@ mod tests {
         let at = symbols::lookup(name).ok_or(Refusal::UnknownSymbol)?;
         let mut lock = Lock::new();
         let registry = site::registry(&mut lock);
-        super::probeable(registry, at.after(offset)?, &mut Around::new())
+        super::probeable(registry, at.after(offset)?, &mut SymbolCache::new())
     }
 
     #[test]

@@ -128,13 +128,22 @@ fn is_wanted((_, site): &Place<'_>) -> bool {
 /// Puts in all breakpoints, or takes out all of them, and the jumps first.
 fn breakpoints(registry: &mut Registry, on: bool) {
     let Registry {
-        sites, optimizer, ..
+        sites,
+        optimizer,
+        images,
+        ..
     } = registry;
     let wanted = || sites.iter().filter(is_wanted);
     let text = &mut text::Lazy::new();
     if on {
         arm::arm_all(&mut wanted(), text.get());
-        optimize::consider(sites, optimizer, text, &mut wanted().map(|(at, _)| at));
+        optimize::consider(
+            sites,
+            optimizer,
+            images,
+            text,
+            &mut wanted().map(|(at, _)| at),
+        );
     } else {
         optimize::leave(sites, optimizer, text, &mut wanted().map(|(at, _)| at));
         arm::disarm_all(&mut wanted(), text.get());

@@ -64,7 +64,7 @@ pub(super) fn take_out(registry: &mut Registry, going: &Going, retired: &mut Ret
     sites.remove_all(|site| site.probes.is_empty(), retired);
     sites.tidy();
     // What these stood in the way of need not be near.
-    optimize::consider_all(registry);
+    optimize::consider_all(registry, |_| true);
 }
 
 fn disarm(registry: &mut Registry) {

@@ -22,8 +22,8 @@ mod uncover;
 mod why;
 
 pub(crate) use make::{
-    consider_around,
-    Ways, //
+    consider_with,
+    LastTargets, //
 };
 pub(crate) use uncover::uncover;
 #[cfg(CONFIG_DEBUG_FS)]
@@ -32,14 +32,14 @@ pub(crate) use why::why_not_of;
 
 use super::{
     arm::Place,
-    around::Around,
     site::{
         self,
         Armed,
         Prepared,
         Registry,
         Site, //
-    }, //
+    },
+    symbol_cache::SymbolCache, //
 };
 use crate::{
     arch::Current,
@@ -60,9 +60,7 @@ use crate::{
     },
     sys::{
         lock::Lock,
-        modules::Loaded,
         sort,
-        surroundings,
         table::Writer,
         text,
         worker::{
@@ -70,6 +68,7 @@ use crate::{
             Passes, //
         }, //
     },
+    text::Images, //
 };
 use core::{
     mem::take,
@@ -149,8 +148,6 @@ pub(crate) struct Optimizer {
     lately: lately::Lately,
     /// Where the worker puts together what it writes at once.
     ready: [u64; BATCH],
-    /// What is known of modules' text.
-    modules: surroundings::Modules,
 }
 
 impl Optimizer {
@@ -162,13 +159,7 @@ impl Optimizer {
         short: false,
         lately: lately::Lately::NONE,
         ready: [0; BATCH],
-        modules: surroundings::Modules::NONE,
     };
-
-    /// What was found out about a module may not be true any more.
-    pub(crate) fn forget_module(&mut self, module: Loaded) {
-        self.modules.forget(module);
-    }
 
     /// A place leaves the queue at once; its jump is to be taken out.
     fn leave(&mut self, sites: &Writer<Site>, at: TextAddr) {
@@ -277,19 +268,24 @@ pub(crate) fn forget(sites: &Writer<Site>, optimizer: &mut Optimizer, at: TextAd
 pub(crate) fn consider(
     sites: &Writer<Site>,
     optimizer: &mut Optimizer,
+    images: &mut Images,
     text: &mut text::Lazy,
     addresses: &mut dyn Iterator<Item = TextAddr>,
 ) {
-    consider_around(sites, optimizer, text, addresses, &mut Around::new());
+    let cache = &mut SymbolCache::new();
+    consider_with(sites, optimizer, images, cache, text, addresses);
 }
 
-/// The same, for all places.
-pub(crate) fn consider_all(registry: &mut Registry) {
+/// The same, for all places in text that `is` chooses.
+pub(crate) fn consider_all(registry: &mut Registry, is: impl Fn(TextAddr) -> bool) {
     let Registry {
-        sites, optimizer, ..
+        sites,
+        optimizer,
+        images,
+        ..
     } = registry;
-    let all = &mut sites.iter().map(|(at, _)| at);
-    consider(sites, optimizer, &mut text::Lazy::new(), all);
+    let all = &mut sites.iter().map(|(at, _)| at).filter(|&at| is(at));
+    consider(sites, optimizer, images, &mut text::Lazy::new(), all);
 }
 
 /// The same, for places that something has changed at, and for those whose jumps would be over
@@ -297,12 +293,13 @@ pub(crate) fn consider_all(registry: &mut Registry) {
 pub(crate) fn reconsider(
     sites: &Writer<Site>,
     optimizer: &mut Optimizer,
+    images: &mut Images,
     text: &mut text::Lazy,
     addresses: &mut dyn Iterator<Item = TextAddr>,
 ) {
     let before = |at| over(sites, at).map(|(at, _)| at);
     let all = addresses.flat_map(|at| Iterator::chain(before(at), [at]));
-    consider(sites, optimizer, text, &mut { all });
+    consider(sites, optimizer, images, text, &mut { all });
 }
 
 /// A pass of the worker.
@@ -320,7 +317,7 @@ pub(crate) fn pass() {
         while patch(&period) {}
     }
     if short {
-        consider_all(site::registry(&mut Lock::new()));
+        consider_all(site::registry(&mut Lock::new()), |_| true);
     }
     worker::pass_is_over();
 }
@@ -389,7 +386,7 @@ pub(crate) fn allow(on: bool) {
     }
     registry.optimizer.allowed = on;
     if on {
-        consider_all(registry);
+        consider_all(registry, |_| true);
         pr_info!("kprobe jump-optimization is enabled. All kprobes are optimized if possible.\n");
     } else {
         let Registry {

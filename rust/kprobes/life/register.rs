@@ -12,7 +12,6 @@
 
 use super::{
     arm::Batch,
-    around::Around,
     check::{
         self,
         Means, //
@@ -26,6 +25,7 @@ use super::{
         Site,
         Way, //
     },
+    symbol_cache::SymbolCache,
     unregister, //
 };
 use crate::{
@@ -87,17 +87,17 @@ fn register_chunk(chunk: &[Client], begin: &mut Begin<'_>) -> Result<(), (usize,
     let mut lock = Lock::new();
     let registry = site::registry(&mut lock);
     let mut batch = Batch::with_room(chunk.len()).map_err(|refusal| (0, refusal))?;
-    let mut around = Around::with_room(chunk.len()).map_err(|refusal| (0, refusal))?;
+    let mut cache = SymbolCache::with_room(chunk.len()).map_err(|refusal| (0, refusal))?;
     for (count, client) in chunk.iter().enumerate() {
         let done = client.ok_or(Refusal::NoProbe).and_then(|probe| {
             let mut found = None;
             let done = begin(registry, count, &mut found)
-                .and_then(|()| one(registry, probe, &mut found, &mut batch, &mut around));
+                .and_then(|()| one(registry, probe, &mut found, &mut batch, &mut cache));
             done.inspect_err(|&refusal| registry.refused.note(probe, found, refusal))
         });
         done.map_err(|refusal| (count, refusal))?;
     }
-    batch.arm(registry, &mut around);
+    batch.arm(registry, &mut cache);
     Ok(())
 }
 
@@ -107,20 +107,20 @@ fn one(
     probe: &'static Probe,
     found: &mut Option<TextAddr>,
     batch: &mut Batch,
-    around: &mut Around,
+    cache: &mut SymbolCache,
 ) -> Result<(), Refusal> {
-    let site = resolve::of(probe, around)?;
+    let site = resolve::of(probe, cache)?;
     *found = Some(site.at);
     probe.set_addr(site.at.get() as usize);
     refuse_again(registry, site.at, probe)?;
     probe.begin(site.at, site.on_entry);
-    let means = check::probeable(registry, site.at, around)?;
+    let means = check::probeable(registry, site.at, cache)?;
     probe.set(Flag::Ftrace, means == Means::Ftrace);
     if registry.sites.get(site.at).is_some() {
         share::join(registry, site.at, means, probe, batch)?;
     } else {
         insert(registry, site.at, means, probe)?;
-        around.prove(site.at);
+        cache.prove(site.at);
         share::arm_if_wanted(registry, site.at, probe, batch).inspect_err(|_| {
             unregister::take_back(registry, probe);
         })?;

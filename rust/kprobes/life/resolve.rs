@@ -7,7 +7,7 @@
 //!
 //! C counterpart: `_kprobe_addr()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
-use super::around::Around;
+use super::symbol_cache::SymbolCache;
 use crate::{
     arch::Current,
     contract::Machine,
@@ -27,25 +27,25 @@ use crate::{
 use core::ffi::CStr;
 
 /// The place that a probe's client names.
-pub(crate) fn of(probe: &Probe, around: &mut Around) -> Result<Site, Refusal> {
-    site(probe.target()?, around)
+pub(crate) fn of(probe: &Probe, cache: &mut SymbolCache) -> Result<Site, Refusal> {
+    site(probe.target()?, cache)
 }
 
 /// The place that the client names.
-fn site(target: Target<'_>, around: &mut Around) -> Result<Site, Refusal> {
+fn site(target: Target<'_>, cache: &mut SymbolCache) -> Result<Site, Refusal> {
     let (base, offset) = match target {
         Target::Symbol(name, offset) => (symbol(name).ok_or(Refusal::UnknownSymbol)?, offset),
         Target::Address(base, offset) => (base, offset),
     };
     let at = base.after(offset)?;
-    let function = around.function(at)?.text.start();
+    let function = cache.function(at)?.text.start();
     let offset = at.get().wrapping_sub(function.get());
     Current::site(function, offset).ok_or(Refusal::OutOfText)
 }
 
 /// The place that the client names, which must be the entry of a function.
 pub(crate) fn entry(target: Target<'_>) -> Result<Site, Refusal> {
-    let site = site(target, &mut Around::new())?;
+    let site = site(target, &mut SymbolCache::new())?;
     if site.on_entry {
         Ok(site)
     } else {
@@ -66,7 +66,7 @@ mod tests {
     const NAME: &CStr = c"kernel_clone";
 
     fn site(target: Target<'_>) -> Result<Site, Refusal> {
-        super::site(target, &mut Around::new())
+        super::site(target, &mut SymbolCache::new())
     }
 
     #[test]

@@ -26,18 +26,17 @@ use crate::{
             Guarded,
             Lock, //
         },
-        modules::Loaded,
         preempt::Pinned,
         probe::{
             Chain,
             Probe, //
         },
-        reserved,
         table::{
             Table,
             Writer, //
         }, //
     },
+    text::Images, //
 };
 use core::sync::atomic::{
     AtomicBool,
@@ -160,8 +159,7 @@ static REGISTRY: Guarded<Registry, Lock> = Guarded::new(Registry {
     disarmed: false,
     ftrace: ftrace::Users::NONE,
     optimizer: optimize::Optimizer::NEW,
-    reserved: None,
-    reserved_in: reserved::Modules::NONE,
+    images: Images::NONE,
     modules: blacklist::Modules::NONE,
     refused: refused::Log::EMPTY,
 });
@@ -176,22 +174,12 @@ pub(crate) struct Registry {
     pub(crate) ftrace: ftrace::Users,
     /// The places on their way to jumps.
     pub(crate) optimizer: optimize::Optimizer,
-    /// Where others' text is, once somebody has asked.
-    pub(crate) reserved: Option<reserved::Index>,
-    /// The same in modules that were asked for of late.
-    pub(crate) reserved_in: reserved::Modules,
+    /// What is known of text.
+    pub(crate) images: Images,
     /// The modules with functions that nobody may probe.
     pub(crate) modules: blacklist::Modules,
     /// What was refused of late.
     pub(crate) refused: refused::Log,
-}
-
-impl Registry {
-    /// What was found out about a module may not be true any more.
-    pub(crate) fn forget_module(&mut self, module: Loaded) {
-        self.reserved_in.forget(module);
-        self.optimizer.forget_module(module);
-    }
 }
 
 /// The place at an address, while the caller stays on the CPU.

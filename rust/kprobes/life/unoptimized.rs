@@ -3,19 +3,19 @@
 //! What there is of `optimize.rs` where no jump takes the place of a breakpoint: nothing.
 
 use super::{
-    around::Around,
     site::{
         Registry,
         Site, //
-    }, //
+    },
+    symbol_cache::SymbolCache, //
 };
 use crate::{
     model::addr::TextAddr,
     sys::{
-        modules::Loaded,
         table::Writer,
         text, //
     },
+    text::Images, //
 };
 
 /// What a place has of it.
@@ -34,12 +34,7 @@ impl OfSite {
 }
 
 /// What a batch finds out for it.
-pub(crate) struct Ways;
-
-impl Ways {
-    /// Nothing.
-    pub(crate) const NONE: Self = Self;
-}
+pub(crate) type LastTargets = Option<()>;
 
 /// What the registry has of it.
 pub(crate) struct Optimizer;
@@ -47,37 +42,31 @@ pub(crate) struct Optimizer;
 impl Optimizer {
     /// No jumps.
     pub(crate) const NEW: Self = Self;
-
-    /// There is nothing to forget.
-    pub(crate) fn forget_module(&mut self, _module: Loaded) {}
 }
 
 macro_rules! nothing_to_do {
-    ($($name:ident),*) => {$(
+    ($($name:ident($($more:ty),*),)*) => {$(
         /// There is nothing to do.
         pub(crate) fn $name(
             _sites: &Writer<Site>,
             _optimizer: &mut Optimizer,
+            $(_: $more,)*
             _text: &mut text::Lazy,
             _addresses: &mut dyn Iterator<Item = TextAddr>,
         ) {
         }
     )*};
 }
-nothing_to_do!(make_room, leave, consider, reconsider);
-
-/// There is nothing to do.
-pub(crate) fn consider_all(_registry: &mut Registry) {}
-
-/// There is nothing to do.
-pub(crate) fn consider_around(
-    _sites: &Writer<Site>,
-    _optimizer: &mut Optimizer,
-    _text: &mut text::Lazy,
-    _addresses: &mut dyn Iterator<Item = TextAddr>,
-    _around: &mut Around,
-) {
+nothing_to_do! {
+    make_room(),
+    leave(),
+    consider(&mut Images),
+    consider_with(&mut Images, &mut SymbolCache),
+    reconsider(&mut Images),
 }
+
+/// There is nothing to do.
+pub(crate) fn consider_all(_registry: &mut Registry, _is: impl Fn(TextAddr) -> bool) {}
 
 /// There is nothing to forget.
 pub(crate) fn forget(_sites: &Writer<Site>, _optimizer: &mut Optimizer, _at: TextAddr) {}

@@ -161,9 +161,12 @@ pub(crate) fn take_back(registry: &mut Registry, probe: &Probe) {
 /// Something that a jump could not stay with may have gone.
 fn reconsider(registry: &mut Registry, addresses: &mut dyn Iterator<Item = TextAddr>) {
     let Registry {
-        sites, optimizer, ..
+        sites,
+        optimizer,
+        images,
+        ..
     } = registry;
-    optimize::reconsider(sites, optimizer, &mut text::Lazy::new(), addresses);
+    optimize::reconsider(sites, optimizer, images, &mut text::Lazy::new(), addresses);
 }
 
 fn at(probe: &Probe) -> TextAddr {

@@ -47,7 +47,7 @@ pub(crate) fn module(going: Going) {
     let mut lock = Lock::new();
     let registry = site::registry(&mut lock);
     places(registry, |at| going.has(at));
-    registry.forget_module(going.module);
+    registry.images.forget(going.module);
     if !going.init_only {
         registry.modules.remove(going.module);
     }

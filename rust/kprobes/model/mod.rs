@@ -13,14 +13,12 @@
 pub(crate) mod addr;
 pub(crate) mod code;
 pub(crate) mod hit_state;
-pub(crate) mod landing;
 pub(crate) mod latest;
 pub(crate) mod not_optimized;
 pub(crate) mod opt_state;
 pub(crate) mod plan;
 pub(crate) mod refusal;
-pub(crate) mod span_index;
 pub(crate) mod starts;
-pub(crate) mod surroundings;
 pub(crate) mod symbol;
 pub(crate) mod target;
+pub(crate) mod text_metadata;

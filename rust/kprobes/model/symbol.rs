@@ -43,16 +43,17 @@ pub(crate) fn kind(name: &CStr) -> Kind {
     }
 }
 
-/// A number that the names of a function and of all that the compiler split from it have in common,
-/// and whether the name is that of what was split. Others may have it by chance.
+/// The split-function group of a name: a hash that the names of a function and of all that the
+/// compiler split from it have in common, and whether the name is that of such a part. Other names
+/// may have the same hash by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Family(u32);
+pub(crate) struct SplitGroup(u32);
 
 /// What was split.
 const PART: u32 = 1;
 
-impl Family {
-    /// Of functions that are none.
+impl SplitGroup {
+    /// For tests: of no function.
     #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
     pub(crate) const fn of_test(number: u32) -> Self {
         Self(number)
@@ -63,28 +64,24 @@ impl Family {
         Self(self.0 | PART)
     }
 
-    /// Of whose indirect jumps one may lead here: of those of what was split from it, and here, if
-    /// that is such a part, of the function's, too. Another function of the same name is none.
+    /// Groups whose indirect jumps may target this function: those of its parts, and if this is a
+    /// part, that of the whole function. Another function of the same name is not among them.
     pub(crate) fn leading_here(self) -> impl Iterator<Item = Self> {
         let whole = (self.0 & PART != 0).then_some(Self(self.0 & !PART));
         [Some(self.of_parts()), whole].into_iter().flatten()
     }
 }
 
-/// That of a symbol of that name.
-pub(crate) fn family(name: &CStr) -> Family {
+/// The group of a symbol of that name.
+pub(crate) fn split_group(name: &CStr) -> SplitGroup {
     let (start, factor) = (0x811c_9dc5_u32, 0x0100_0193);
     let bytes = || name.to_bytes().iter();
     let base = bytes().take_while(|&&byte| byte != b'.');
     let number = base.fold(start, |hash, &byte| {
         (hash ^ u32::from(byte)).wrapping_mul(factor)
     });
-    let part = if bytes().any(|&byte| byte == b'.') {
-        PART
-    } else {
-        0
-    };
-    Family(number & !PART | part)
+    let part = PART * u32::from(bytes().any(|&byte| byte == b'.'));
+    SplitGroup(number & !PART | part)
 }
 
 /// Does kallsyms know an address in a module by a symbol of that name? Others mark something for
@@ -106,20 +103,20 @@ mod tests {
     }
 
     #[test]
-    fn what_was_split_from_a_function_is_of_its_family() {
-        let whole = family(c"do_exit");
+    fn what_was_split_from_a_function_is_of_its_group() {
+        let whole = split_group(c"do_exit");
         for name in [c"do_exit.cold", c"do_exit.part.0.cold"] {
-            assert_eq!(family(name), whole.of_parts());
+            assert_eq!(split_group(name), whole.of_parts());
         }
         for name in [c"", c"do_exi", c"do_exit1", c"do_tixe"] {
-            assert!(family(name).of_parts() != whole.of_parts());
+            assert!(split_group(name).of_parts() != whole.of_parts());
         }
     }
 
     #[test]
     fn jumps_lead_between_a_function_and_its_parts_and_between_those() {
-        let whole = family(c"m_show");
-        let part = family(c"m_show.cold");
+        let whole = split_group(c"m_show");
+        let part = split_group(c"m_show.cold");
         assert!(whole.leading_here().eq([part]));
         assert!(part.leading_here().eq([part, whole]));
     }

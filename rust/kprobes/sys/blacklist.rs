@@ -34,7 +34,7 @@ use kernel::{
 };
 
 /// The entries of the kernel's own functions that C names.
-static NAMED: SetOnce<KVec<TextAddr>> = SetOnce::new();
+static NAMED: SetOnce<KVec<usize>> = SetOnce::new();
 
 /// Copies the kernel's own table. To be called once, before init memory is freed.
 pub(crate) fn load() -> Result<(), Refusal> {
@@ -44,14 +44,9 @@ pub(crate) fn load() -> Result<(), Refusal> {
     // SAFETY: The linker puts the table of addresses between the two symbols, and init memory,
     // which it is in, is still there.
     let table = unsafe { core::slice::from_raw_parts(start, count) };
-
-    let mut named = KVec::with_capacity(count, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
-    for &entry in table {
-        let entry = TextAddr::new(entry as u64);
-        named
-            .push(entry, GFP_KERNEL)
-            .map_err(|_| Refusal::NoMemory)?;
-    }
+    let mut named = KVec::new();
+    let copied = named.extend_from_slice(table, GFP_KERNEL);
+    copied.map_err(|_| Refusal::NoMemory)?;
     NAMED.populate(named);
     Ok(())
 }
@@ -59,7 +54,7 @@ pub(crate) fn load() -> Result<(), Refusal> {
 /// Tells `each` of the functions of the kernel proper: where they start and end.
 pub(crate) fn each(areas: &[TextRange], each: &mut dyn FnMut(TextAddr, TextAddr)) {
     for &entry in NAMED.as_ref().into_iter().flatten() {
-        each_at(entry, each);
+        each_at(TextAddr::new(entry as u64), each);
     }
     let sections = kernel_sections();
     for area in Iterator::chain(sections.iter(), areas) {
@@ -123,6 +118,11 @@ pub(crate) fn covers(at: TextAddr, entry: Option<TextAddr>) -> bool {
     in_kernel_section(at) || entry.is_some_and(is_named) || in_module(at, entry)
 }
 
+/// The text of the kernel proper that stays.
+pub(crate) fn core_text() -> TextRange {
+    between(&raw const bindings::_stext, &raw const bindings::_etext)
+}
+
 /// The text that goes when the kernel has begun.
 pub(crate) fn init_text() -> TextRange {
     between(
@@ -149,7 +149,9 @@ fn kernel_sections() -> [TextRange; 2] {
 }
 
 fn is_named(entry: TextAddr) -> bool {
-    NAMED.as_ref().is_some_and(|named| named.contains(&entry))
+    NAMED
+        .as_ref()
+        .is_some_and(|named| named.contains(&(entry.get() as usize)))
 }
 
 /// The text between two symbols of the linker.

@@ -5,10 +5,6 @@
 //! A probe does not keep the module that it is on from being unloaded; the registration does, while
 //! it lasts. What happens to a probe whose module goes is for `life/`.
 
-mod kept;
-
-pub(crate) use kept::Kept;
-
 use crate::model::{
     addr::{
         TextAddr,
@@ -25,6 +21,16 @@ pub(crate) enum Owner {
     Kernel,
     /// A module's, which stays as long as this.
     Module(Pin),
+}
+
+impl Owner {
+    /// The module, if it is one.
+    pub(crate) fn module(&self) -> Option<&Pin> {
+        match self {
+            Self::Kernel => None,
+            Self::Module(module) => Some(module),
+        }
+    }
 }
 
 /// A module that stays loaded.
@@ -58,18 +64,9 @@ impl Pin {
         None
     }
 
-    /// Its exception table: the first entry, and what is behind the last one.
-    #[cfg(CONFIG_MODULES)]
-    pub(crate) fn fixups(&self) -> [*mut bindings::exception_table_entry; 2] {
-        let mut end = core::ptr::null_mut();
-        // SAFETY: The module stays, by the invariant.
-        let first = unsafe { bindings::rust_kprobes_fixups(self.0.as_ptr(), &mut end) };
-        [first, end]
-    }
-
-    #[cfg(not(CONFIG_MODULES))]
-    pub(crate) fn fixups(&self) -> [*mut bindings::exception_table_entry; 2] {
-        [core::ptr::null_mut(); 2]
+    /// What C calls it.
+    pub(crate) fn as_c(&self) -> *mut bindings::module {
+        self.0.as_ptr()
     }
 
     /// Is it being initialized, or about to be?

@@ -5,9 +5,6 @@
 //! All of these walk tables that a probed path may also use, and may sleep or take RCU: they are
 //! for registration, not for the hit path.
 
-#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-pub(crate) mod each;
-
 use super::modules;
 use crate::model::{
     addr::{
@@ -16,8 +13,8 @@ use crate::model::{
     },
     symbol::{
         self,
-        Family,
-        Kind, //
+        Kind,
+        SplitGroup, //
     }, //
 };
 use kernel::{
@@ -44,7 +41,7 @@ pub(crate) struct Function {
     /// What it is.
     pub(crate) kind: Kind,
     /// What it has in common with all that was split from it.
-    pub(crate) family: Family,
+    pub(crate) group: SplitGroup,
 }
 
 /// The function around an address.
@@ -64,12 +61,12 @@ pub(crate) fn function(at: TextAddr) -> Option<Function> {
         return None;
     }
     let whole = CStr::from_bytes_until_nul(&name).unwrap_or_default();
-    let (kind, family) = (symbol::kind(whole), symbol::family(whole));
+    let (kind, group) = (symbol::kind(whole), symbol::split_group(whole));
     Some(Function {
         text: TextRange::with_len(at.before(offset as u64).ok()?, len as u64).ok()?,
         split_from: symbol::split_from(&mut name).and_then(lookup),
         kind,
-        family,
+        group,
     })
 }
 

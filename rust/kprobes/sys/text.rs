@@ -7,7 +7,10 @@
 //! read stays true until it is written, and a round to all CPUs reaches all.
 
 use crate::{
-    model::addr::TextAddr,
+    model::addr::{
+        TextAddr,
+        TextRange, //
+    },
     sys::lock::Token, //
 };
 use kernel::{
@@ -59,6 +62,17 @@ impl Lazy {
     pub(crate) fn get(&mut self) -> &mut Lock {
         self.0.get_or_insert_with(Lock::new)
     }
+
+    /// Gives it back, if it was taken.
+    pub(crate) fn release(&mut self) {
+        self.0 = None;
+    }
+}
+
+/// Lets other tasks run between two pieces of long work. No lock that others need is to be held.
+pub(crate) fn let_others_run() {
+    // SAFETY: The caller may sleep: only work that takes locks of text calls this.
+    unsafe { bindings::rust_kprobes_let_others_run() };
 }
 
 /// Reads what is at an address now, breakpoints included; `None` where nothing is.
@@ -75,6 +89,22 @@ pub(crate) fn has_fixup(at: TextAddr) -> bool {
     // SAFETY: Looks the address up in tables that are there whatever it is; a module's may go,
     // which the function protects itself against, and what it returns is not followed.
     !unsafe { bindings::search_exception_tables(at.get() as usize) }.is_null()
+}
+
+/// Does ftrace change any of these bytes?
+#[cfg(CONFIG_DYNAMIC_FTRACE)]
+pub(crate) fn is_ftraces(within: TextRange) -> bool {
+    let pointer = |at: TextAddr| core::ptr::with_exposed_provenance(at.get() as usize);
+    let last = within.end().get().wrapping_sub(1);
+    let (first, last) = (pointer(within.start()), pointer(TextAddr::new(last)));
+    // SAFETY: The function only compares the addresses.
+    unsafe { bindings::ftrace_text_reserved(first, last) != 0 }
+}
+
+/// Does ftrace change any of these bytes?
+#[cfg(not(CONFIG_DYNAMIC_FTRACE))]
+pub(crate) fn is_ftraces(_within: TextRange) -> bool {
+    false
 }
 
 /// Has a debugger put its breakpoint there?

@@ -10,6 +10,7 @@
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
 pub(crate) mod boundary;
+pub(crate) mod branch_targets;
 pub(crate) mod call_check;
 pub(crate) mod classify;
 pub(crate) mod decode;
@@ -35,7 +36,6 @@ mod reader;
 mod refuse;
 pub(crate) mod region;
 pub(crate) mod relocate;
-pub(crate) mod ways;
 
 use crate::{
     contract::{

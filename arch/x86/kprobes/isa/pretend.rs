@@ -6,14 +6,14 @@
 //! it. All addresses are given as offsets into the function.
 
 use super::{
-    indirect::Indirect,
-    region::Region,
-    ways::{
+    branch_targets::{
         self,
-        Build,
-        Way,
-        Ways, //
+        Branch,
+        BranchTargets,
+        Build, //
     },
+    indirect::Indirect,
+    region::Region, //
 };
 use crate::model::{
     addr::{
@@ -24,16 +24,16 @@ use crate::model::{
         NotOptimized,
         Reason, //
     },
-    surroundings::Surroundings,
-    symbol::Family, //
+    symbol::SplitGroup,
+    text_metadata::TextMetadata, //
 };
 
 pub(super) const START: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
 /// Where the other piece is.
 pub(super) const ELSEWHERE: u64 = 0x10_0000;
 
-/// The function's, and that of the other piece.
-const FAMILY: Family = Family::of_test(7);
+/// The group of the function and the other piece.
+const GROUP: SplitGroup = SplitGroup::of_test(7);
 
 /// Branches that there may be.
 const WAYS: usize = 8;
@@ -81,28 +81,28 @@ impl<'a> Pretend<'a> {
 
     /// The region of a probe at that offset.
     pub(super) fn region(&self, offset: u64) -> Result<Region, NotOptimized> {
-        let (mut list, mut count) = ([Way::NONE; WAYS], 0);
+        let (mut list, mut count) = ([Branch::NONE; WAYS], 0);
         let function = range(0, self.text.len());
         let mut read = |at, into: &mut [u8]| self.read(at, into);
-        let found = &mut |way| {
+        let found = &mut |branch| {
             // In order: behind those that are not greater.
             let behind = list
                 .iter()
                 .take(count)
-                .filter(|&&other| other <= way)
+                .filter(|&&other| other <= branch)
                 .count();
             count += 1;
             let rest = list.get_mut(behind..count);
             rest.ok_or(Reason::NoMemory)?.rotate_right(1);
-            list[behind] = way;
+            list[behind] = branch;
             Ok(())
         };
-        ways::into(function, FAMILY, self.build, self, &mut read, found)?;
+        branch_targets::into(function, GROUP, self.build, self, &mut read, found)?;
         let list = list.get_mut(..count).unwrap_or_default();
         Region::of(
             at(offset),
             function,
-            &Ways::in_order(list),
+            &BranchTargets::in_order(list),
             self.build,
             self,
             &mut read,
@@ -113,7 +113,7 @@ impl<'a> Pretend<'a> {
     fn search(&self, found: &mut dyn FnMut(TextAddr)) -> bool {
         let mut read = |at, into: &mut [u8]| self.read(at, into);
         let piece = range(ELSEWHERE, self.cold.len());
-        let jumps = ways::leaving(piece, self.build, &mut read, &mut |to| {
+        let jumps = branch_targets::leaving(piece, self.build, &mut read, &mut |to| {
             found(to);
             Ok(())
         });
@@ -132,7 +132,7 @@ impl<'a> Pretend<'a> {
     }
 }
 
-impl Surroundings for Pretend<'_> {
+impl TextMetadata for Pretend<'_> {
     fn image(&self) -> TextRange {
         range(0, self.text.len())
     }
@@ -146,7 +146,7 @@ impl Surroundings for Pretend<'_> {
         self.faults.map(at) == Some(insn)
     }
 
-    fn entered(&self, within: TextRange) -> Option<TextAddr> {
+    fn branch_target(&self, within: TextRange) -> Option<TextAddr> {
         let mut entered = self.entered.map(at).filter(|&to| within.contains(to));
         self.search(&mut |to| {
             if within.contains(to) {
@@ -156,16 +156,16 @@ impl Surroundings for Pretend<'_> {
         entered
     }
 
-    fn label(&self, within: TextRange) -> Option<TextAddr> {
+    fn label_target(&self, within: TextRange) -> Option<TextAddr> {
         self.label.map(at).filter(|&label| within.contains(label))
     }
 
-    fn fixup(&self, within: TextRange) -> Option<TextAddr> {
+    fn fixup_target(&self, within: TextRange) -> Option<TextAddr> {
         self.fixup.map(at).filter(|&fixup| within.contains(fixup))
     }
 
-    fn jumps_in(&self, family: Family) -> bool {
-        family == FAMILY && self.search(&mut |_| ())
+    fn jumps_in(&self, group: SplitGroup) -> bool {
+        group == GROUP && self.search(&mut |_| ())
     }
 
     fn is_call_check(&self, trap: TextAddr) -> bool {

@@ -12,8 +12,8 @@
 //!                 ^ nothing may come here
 //! ```
 //!
-//! * Nothing may lead to A+1 .. A+4: no branch of the function ([`Ways`]), none of another one, no
-//!   jump label whatever it does now, nobody who returns, nothing that is fixed up after an
+//! * Nothing may lead to A+1 .. A+4: no branch of the function ([`BranchTargets`]), none of another
+//!   one, no jump label whatever it does now, nobody who returns, nothing that is fixed up after an
 //!   exception. What leads to A comes to the jump, as it came to the breakpoint.
 //!   What leads to A+5 or behind it finds the bytes that were always there, even those of the last
 //!   instruction in the region: so that is no harm, although the detour has a copy of it.
@@ -29,13 +29,17 @@
 //! * The region is in one function. Padding behind it belongs to it, as symbols reach up to the
 //!   next one; and what a symbol begins in is not in the region.
 //!
-//! It assumes that an instruction starts at A, and that the [`Ways`] and the [`Surroundings`] tell
-//! of all that leads there.
+//! It assumes that an instruction starts at A, and that the [`BranchTargets`] and the
+//! [`TextMetadata`] tell of all that leads there.
 //!
 //! C counterpart: `can_optimize()` and `copy_optimized_instructions()` in
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
 
 use super::{
+    branch_targets::{
+        BranchTargets,
+        Build, //
+    },
     call_check,
     classify::is_endbr,
     decode::decode,
@@ -47,10 +51,6 @@ use super::{
     movable::{
         self,
         Move, //
-    },
-    ways::{
-        Build,
-        Ways, //
     },
 };
 use crate::{
@@ -64,7 +64,7 @@ use crate::{
             NotOptimized,
             Reason, //
         },
-        surroundings::Surroundings, //
+        text_metadata::TextMetadata, //
     },
 };
 
@@ -111,18 +111,18 @@ impl Region {
     pub(crate) fn of(
         at: TextAddr,
         function: TextRange,
-        ways: &Ways<'_>,
+        targets: &BranchTargets<'_>,
         build: Build,
-        around: &impl Surroundings,
+        metadata: &impl TextMetadata,
         read: ReadText<'_>,
     ) -> Result<Self, NotOptimized> {
         let text = Text::read(at, function, read)?;
         let lengths = Lengths::of(&text)?;
         let whole = text.range(lengths.end)?;
-        if let Some(reason) = around.owner(whole) {
+        if let Some(reason) = metadata.owner(whole) {
             return Err(reason.into());
         }
-        unreached(at, ways, around)?;
+        unreached(at, targets, metadata)?;
         let mut region = Self {
             at,
             bytes: [0; MAX_REGION],
@@ -131,7 +131,7 @@ impl Region {
         };
         let mut goes_on = true;
         for (place, &(offset, insn)) in region.parts.iter_mut().zip(lengths.each()) {
-            let part = text.part(offset, insn, build, around, goes_on)?;
+            let part = text.part(offset, insn, build, metadata, goes_on)?;
             goes_on = goes_on && part.is_some_and(|part| part.way.goes_on());
             *place = part;
         }
@@ -145,26 +145,24 @@ impl Region {
 /// Says no if anything leads into the bytes of the jump at `at`, behind its start.
 fn unreached(
     at: TextAddr,
-    ways: &Ways<'_>,
-    around: &impl Surroundings,
+    targets: &BranchTargets<'_>,
+    metadata: &impl TextMetadata,
 ) -> Result<(), NotOptimized> {
-    let near_end = |_| NotOptimized::from(Reason::NearEnd);
-    let inside = TextRange::new(
-        at.after(1).map_err(near_end)?,
-        at.after(REL32_LEN).map_err(near_end)?,
-    );
+    let start = at.after(1).map_err(|_| Reason::NearEnd)?;
+    let end = at.after(REL32_LEN).map_err(|_| Reason::NearEnd)?;
+    let inside = TextRange::new(start, end);
     // Before branches: while a static key is on, its jump label is one of them. The reason is to be
     // the same whichever way it is turned.
-    if let Some(to) = around.label(inside) {
+    if let Some(to) = metadata.label_target(inside) {
         return Err(Reason::LabelTarget.at(to));
     }
-    if let Some(from) = ways.leading_to(inside) {
+    if let Some(from) = targets.leading_to(inside) {
         return Err(Reason::JumpInto.at(from));
     }
-    if let Some(to) = around.entered(inside) {
+    if let Some(to) = metadata.branch_target(inside) {
         return Err(Reason::Entered.at(to));
     }
-    if let Some(to) = around.fixup(inside) {
+    if let Some(to) = metadata.fixup_target(inside) {
         return Err(Reason::FixupTarget.at(to));
     }
     Ok(())
@@ -218,15 +216,15 @@ impl Text {
         offset: usize,
         insn: Insn,
         build: Build,
-        around: &impl Surroundings,
+        metadata: &impl TextMetadata,
         reached: bool,
     ) -> Result<Option<Part>, NotOptimized> {
         let at = self.address(offset)?;
-        if around.may_fault(at) {
+        if metadata.may_fault(at) {
             return Err(Reason::MayFault.at(at));
         }
         let trap = call_check::trap(&insn).and_then(|behind| at.after(behind).ok());
-        if build.checks_calls && trap.is_some_and(|trap| around.is_call_check(trap)) {
+        if build.checks_calls && trap.is_some_and(|trap| metadata.is_call_check(trap)) {
             return Err(Reason::CallCheck.at(at));
         }
         if !reached {

@@ -10,8 +10,8 @@ use crate::{
     contract::Machine,
     model::{
         refusal::Refusal,
-        surroundings::Alone,
-        symbol, //
+        symbol,
+        text_metadata::Alone, //
     },
     sys::probe::Probe, //
 };
@@ -24,9 +24,9 @@ macro_rules! function {
 }
 
 // The macro is for those that come after it.
-mod around;
 mod detours;
 mod registers;
+mod text_metadata;
 #[cfg(all(CONFIG_UNWINDER_ORC, CONFIG_STACKTRACE))]
 mod unwound;
 
@@ -90,8 +90,9 @@ impl Jump {
         let mut text = text::Lock::new();
         let prepared = X86::prepare(at, false, &mut text::read, &mut text)?;
         let read = &mut text::read;
-        let ways = X86::ways(function, symbol::family(c""), &Alone, read, &mut text)?;
-        let detour = X86::detour(at, function, &ways, &prepared, &Alone, read, &mut text)?;
+        let targets =
+            X86::branch_targets(function, symbol::split_group(c""), &Alone, read, &mut text)?;
+        let detour = X86::detour(at, function, &targets, &prepared, &Alone, read, &mut text)?;
         X86::direct(&detour, Some(chain));
         let jump = Self {
             at,

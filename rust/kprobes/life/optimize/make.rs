@@ -21,11 +21,12 @@ use crate::{
         ReadText, //
     },
     life::{
-        around::Around,
+        arm::Place,
         site::{
             Prepared,
             Site, //
-        }, //
+        },
+        symbol_cache::SymbolCache, //
     },
     model::{
         addr::{
@@ -36,34 +37,37 @@ use crate::{
             NotOptimized,
             Reason, //
         },
-        surroundings::Surroundings, //
+        text_metadata::TextMetadata, //
     },
     shared::optimizing::Node,
     sys::{
         modules,
-        surroundings,
         symbols::Function,
         table::Writer,
         text,
         worker, //
     },
+    text::{
+        branch_targets::Found,
+        Images, //
+    },
 };
 use kernel::prelude::*;
 
-/// Queues those of these places that may have a jump, by what a batch has found out.
-pub(crate) fn consider_around(
+/// Queues those of these places that may have a jump. `cache` has what a batch has found out.
+pub(crate) fn consider_with(
     sites: &Writer<Site>,
     optimizer: &mut Optimizer,
+    images: &mut Images,
+    cache: &mut SymbolCache,
     text: &mut text::Lazy,
     addresses: &mut dyn Iterator<Item = TextAddr>,
-    around: &mut Around,
 ) {
     if !optimizer.allowed {
         return;
     }
-    optimizer.modules.begin_turn();
     for at in addresses {
-        let _ = queue(sites, optimizer, text, at, around);
+        let _ = queue(sites, optimizer, images, text, at, cache);
     }
 }
 
@@ -71,14 +75,16 @@ pub(crate) fn consider_around(
 fn queue(
     sites: &Writer<Site>,
     optimizer: &mut Optimizer,
+    images: &mut Images,
     text: &mut text::Lazy,
     at: TextAddr,
-    around: &mut Around,
+    cache: &mut SymbolCache,
 ) -> Option<()> {
     let site = sites.get(at).filter(|site| may_jump(sites, (at, site)))?;
     let prepared = site.prepared()?;
     if site.jump.decided().is_none() {
-        decide(sites, optimizer, (at, site, prepared), text, around)?;
+        let made = make(sites, images, (at, prepared), text, cache);
+        decide(optimizer, (at, site), made)?;
     }
     let detour = site.jump.detour()?;
     if optimizer.queue.add(at, sites) {
@@ -88,15 +94,12 @@ fn queue(
     Some(())
 }
 
-/// Decides whether a place has a jump, unless it may be otherwise another time.
+/// Notes whether a place has a jump, unless it may be otherwise another time.
 fn decide(
-    sites: &Writer<Site>,
     optimizer: &mut Optimizer,
-    (at, site, prepared): (TextAddr, &Site, &Prepared),
-    text: &mut text::Lazy,
-    around: &mut Around,
+    (at, site): Place<'_>,
+    made: Result<Jump, NotOptimized>,
 ) -> Option<()> {
-    let made = make(sites, &mut optimizer.modules, (at, prepared), text, around);
     let passing = made.as_ref().err().copied();
     if let Some(why) = passing.filter(|why| why.reason.may_pass()) {
         optimizer.lately.note(at, why);
@@ -117,50 +120,48 @@ fn decide(
 
 fn make(
     sites: &Writer<Site>,
-    known: &mut surroundings::Modules,
+    images: &mut Images,
     (at, prepared): (TextAddr, &Prepared),
     text: &mut text::Lazy,
-    around: &mut Around,
+    cache: &mut SymbolCache,
 ) -> Result<Jump, NotOptimized> {
-    let function = around.function(at).map_err(|_| Reason::NearEnd)?;
+    let function = cache.function(at).map_err(|_| Reason::NearEnd)?;
     let owner = modules::owner(at).map_err(|_| Reason::NearEnd)?;
-    if !known.have(&owner, at) {
-        *text = text::Lazy::new();
-    }
     let mut read = |from: TextAddr, into: &mut [u8]| uncover::read(sites, from, into);
-    let leaving = &mut |[piece, image]: [_; 2], found: surroundings::Found<'_>, text: &mut _| {
+    let leaving = &mut |piece, image, found: Found<'_>, text: &mut text::Lock| {
         Current::leaving(piece, image, &mut read, found, text)
     };
-    let tables = known.tables(&owner, at, leaving)?;
+    let image = images.with_branch_targets(&owner, at, text, leaving)?;
     let text = text.get();
-    let ways = around.ways.of(&function, &tables, &mut read, text)?;
+    let targets = targets(&mut cache.targets, &function, image, &mut read, text)?;
     let function = function.text;
-    let detour = Current::detour(at, function, ways, prepared, &tables, &mut read, text)?;
+    let detour = Current::detour(at, function, targets, prepared, image, &mut read, text)?;
     let node = Node::new();
     Ok(Jump { node, detour })
 }
 
-/// What leads into the function that was last asked for.
-pub(crate) struct Ways(Option<OfFunction>);
+/// The function that was last asked for, and where branches lead into it, or why that cannot be
+/// said.
+pub(crate) type LastTargets = Option<(TextRange, Targets)>;
 
-type OfFunction = (TextRange, Result<<Current as Detour>::Ways, NotOptimized>);
+type Targets = Result<<Current as Detour>::BranchTargets, NotOptimized>;
 
-impl Ways {
-    /// Nothing yet.
-    pub(crate) const NONE: Self = Self(None);
-
-    /// What leads into `function`, or why that cannot be said.
-    fn of(
-        &mut self,
-        function: &Function,
-        around: &impl Surroundings,
-        read: ReadText<'_>,
-        text: &mut text::Lock,
-    ) -> Result<&<Current as Detour>::Ways, NotOptimized> {
-        let (whole, family) = (function.text, function.family);
-        let last = self.0.take().filter(|(last, _)| *last == whole);
-        let found = || (whole, Current::ways(whole, family, around, read, text));
-        let (_, ways) = self.0.insert(last.unwrap_or_else(found));
-        ways.as_ref().map_err(|&reason| reason)
-    }
+/// Where branches lead into `function`.
+fn targets<'a>(
+    last: &'a mut LastTargets,
+    function: &Function,
+    metadata: &impl TextMetadata,
+    read: ReadText<'_>,
+    text: &mut text::Lock,
+) -> Result<&'a <Current as Detour>::BranchTargets, NotOptimized> {
+    let (whole, group) = (function.text, function.group);
+    let same = last.take().filter(|(last, _)| *last == whole);
+    let found = || {
+        (
+            whole,
+            Current::branch_targets(whole, group, metadata, read, text),
+        )
+    };
+    let (_, targets) = last.insert(same.unwrap_or_else(found));
+    targets.as_ref().map_err(|&reason| reason)
 }

@@ -27,6 +27,10 @@ mod signature;
 mod slot;
 #[path = "../../../../../rust/kprobes/table/mod.rs"]
 mod table;
+#[path = "../../../../../rust/kprobes/text/index.rs"]
+mod text_index;
+#[path = "../../../../../rust/kprobes/text/pieces.rs"]
+mod text_pieces;
 
 #[path = "../../../../../arch/x86/kprobes/isa/mod.rs"]
 mod x86;

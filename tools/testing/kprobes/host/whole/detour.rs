@@ -20,8 +20,8 @@ use crate::{
             NotOptimized,
             Reason, //
         },
-        surroundings::Surroundings,
-        symbol::Family, //
+        symbol::SplitGroup,
+        text_metadata::TextMetadata, //
     },
     sys::{
         preempt,
@@ -68,14 +68,14 @@ fn synchronize() {
 unsafe impl Detour for Current {
     type Detour = KBox<Page>;
     type Owner = Chain;
-    type Ways = ();
+    type BranchTargets = ();
 
     const REACH: u64 = LEN as u64;
 
-    fn ways(
+    fn branch_targets(
         function: TextRange,
-        _family: Family,
-        _around: &impl Surroundings,
+        _group: SplitGroup,
+        _metadata: &impl TextMetadata,
         _read: ReadText<'_>,
         _text: &mut Lock,
     ) -> Result<(), NotOptimized> {
@@ -86,9 +86,9 @@ unsafe impl Detour for Current {
     fn detour(
         at: TextAddr,
         function: TextRange,
-        _ways: &(),
+        _targets: &(),
         _prepared: &Self::Prepared,
-        _around: &impl Surroundings,
+        _metadata: &impl TextMetadata,
         read: ReadText<'_>,
         _text: &mut Lock,
     ) -> Result<KBox<Page>, NotOptimized> {

@@ -201,6 +201,15 @@ impl<T> KVVec<T> {
         Ok(())
     }
 
+    /// So many more.
+    pub fn extend_from_slice(&mut self, other: &[T], _flags: Flags) -> Result<(), AllocError>
+    where
+        T: Clone,
+    {
+        let mut more = other.iter().cloned();
+        more.try_for_each(|value| self.push(value, GFP_KERNEL))
+    }
+
     /// One more at a place in the list, if there is room for it without getting memory.
     pub fn insert_within_capacity(&mut self, index: usize, value: T) -> Result<(), T> {
         if self.len == self.capacity || index > self.len {

@@ -232,10 +232,6 @@ pub unsafe fn rust_kprobes_is_gate(_addr: c_ulong) -> bool {
 
 // Others' text, of which there is none but a trap in the module.
 
-pub unsafe fn rust_kprobes_jump_label_lock() {}
-
-pub unsafe fn rust_kprobes_jump_label_unlock() {}
-
 pub unsafe fn rust_kprobes_let_others_run() {}
 
 /// `end` is the last byte.
@@ -243,46 +239,17 @@ pub unsafe fn ftrace_text_reserved(start: *const c_void, end: *const c_void) -> 
     text::is_traced_within(start.addr() as u64..end.addr() as u64 + 1).into()
 }
 
-pub unsafe fn static_call_text_reserved(_start: *mut c_void, _end: *mut c_void) -> c_int {
-    0
-}
-
-pub unsafe fn rust_kprobes_fixup_leads(
-    _first: *mut exception_table_entry,
-    _end: *mut exception_table_entry,
-    _number: usize,
-) -> *const c_void {
-    null_mut()
-}
-
-pub unsafe fn rust_kprobes_fixups(
-    _module: *mut module,
-    end: &mut *mut exception_table_entry,
-) -> *mut exception_table_entry {
-    *end = core::ptr::null_mut();
-    core::ptr::null_mut()
-}
-
-pub unsafe fn rust_kprobes_fixup(
-    _first: *mut exception_table_entry,
-    _end: *mut exception_table_entry,
-    _number: usize,
-) -> *const c_void {
-    core::ptr::null()
-}
-
-pub unsafe fn rust_kprobes_bug(
-    first: *mut bug_entry,
-    _end: *mut bug_entry,
-    number: usize,
-) -> *const c_void {
-    // The kernel's own table is somewhere.
-    let trap = (first.is_null() && number == 0).then(modules::trap);
-    core::ptr::with_exposed_provenance(trap.flatten().unwrap_or_default() as usize)
-}
-
-pub unsafe fn rust_kprobes_init_text_gone() -> bool {
-    true
+pub unsafe fn rust_kprobes_text_metadata(
+    module: *mut module,
+    tell: rust_kprobes_tell,
+    data: *mut c_void,
+) {
+    let trap = (!module.is_null()).then(modules::trap).flatten();
+    if let (Some(tell), Some(trap)) = (tell, trap) {
+        let trap = core::ptr::with_exposed_provenance(trap as usize);
+        // SAFETY: By the precondition.
+        unsafe { tell(data, RUST_KPROBES_BUG, trap, 1) };
+    }
 }
 
 pub unsafe fn sort(

@@ -37,6 +37,14 @@ pub const RUST_KPROBES_SYMBOL_LEN: u32 = 700;
 pub const execmem_type_EXECMEM_KPROBES: c_uint = 1;
 pub const module_state_MODULE_STATE_COMING: c_uint = 1;
 
+pub const RUST_KPROBES_JUMP_LABEL: c_uint = 1;
+pub const RUST_KPROBES_STATIC_CALL: c_uint = 2;
+pub const RUST_KPROBES_BUG: c_uint = 3;
+pub const RUST_KPROBES_LABEL_TARGET: c_uint = 4;
+pub const RUST_KPROBES_FIXUP_TARGET: c_uint = 5;
+
+pub type rust_kprobes_tell =
+    Option<unsafe extern "C" fn(data: *mut c_void, kind: c_uint, at: *const c_void, len: usize)>;
 pub type kprobe_opcode_t = u8;
 pub type kprobe_pre_handler_t =
     Option<unsafe extern "C" fn(p: *mut kprobe, regs: *mut pt_regs) -> c_int>;
@@ -145,10 +153,6 @@ pub struct module {
     pub noinstr_text_size: c_uint,
     pub kprobe_blacklist: *mut c_ulong,
     pub num_kprobe_blacklist: c_uint,
-    pub extable: *mut exception_table_entry,
-    pub num_exentries: c_uint,
-    pub bug_table: *mut bug_entry,
-    pub num_bugs: c_uint,
 }
 
 /// The one module that there may be.
@@ -160,16 +164,6 @@ pub(crate) static mut the_module: module = unsafe { core::mem::zeroed() };
 pub struct module_memory {
     pub base: *mut c_void,
     pub size: c_uint,
-}
-
-#[repr(C)]
-pub struct bug_entry {
-    _nothing: [u8; 0],
-}
-
-#[repr(C)]
-pub struct exception_table_entry {
-    _nothing: [u8; 0],
 }
 
 /// A lock, by the name that it has among [`events`](crate::events).
@@ -219,10 +213,6 @@ symbols_of_the_linker!(
     __entry_text_end,
     rust_kprobes_detour
 );
-pub static mut __start___ex_table: [exception_table_entry; 0] = [];
-pub static mut __stop___ex_table: [exception_table_entry; 0] = [];
-pub static mut __start___bug_table: [bug_entry; 0] = [];
-pub static mut __stop___bug_table: [bug_entry; 0] = [];
 pub static mut __start_kprobe_blacklist: [c_ulong; 0] = [];
 pub static mut __stop_kprobe_blacklist: [c_ulong; 0] = [];
 

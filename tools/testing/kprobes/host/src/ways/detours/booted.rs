@@ -68,7 +68,7 @@ fn entered(image: &Image) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     for (start, end, _) in image.pieces() {
         // What cannot be decoded is no code.
-        let _ = ways::leaving(range(start, end), image.build, &mut read, &mut |to| {
+        let _ = branch_targets::leaving(range(start, end), image.build, &mut read, &mut |to| {
             found.insert(to.get());
             Ok(())
         });

@@ -116,8 +116,8 @@ fn look_around(image: &mut Image) -> Vec<String> {
     let (mut entered, mut told) = (BTreeSet::new(), Vec::new());
     let mut read = |at: TextAddr, into: &mut [u8]| image.read_text(at, into);
     for (start, end, symbol) in functions(image) {
-        let mut look = |way: Way| {
-            let to = way.to().get();
+        let mut look = |branch: Branch| {
+            let to = branch.to().get();
             let (&other, name) = image.functions.range(..=to).next_back().expect("a symbol");
             if other != start && other != to {
                 entered.insert(to);
@@ -133,7 +133,7 @@ fn look_around(image: &mut Image) -> Vec<String> {
         };
         let piece = range(start, end);
         // What cannot be decoded is no code.
-        let _ = ways::each(piece, text, past_jump_tables, &mut read, &mut look);
+        let _ = branch_targets::each(piece, text, past_jump_tables, &mut read, &mut look);
     }
     image.entered = entered;
     image.look_for_jumps();

@@ -11,9 +11,9 @@ use super::*;
 use crate::{
     model::{
         not_optimized::Reason,
-        symbol::Family, //
+        symbol::SplitGroup, //
     },
-    x86::indirect::Thunks,
+    x86::indirect::Thunks, //
 };
 
 /// What kallsyms has room for of a name, with its NUL. It leaves out those that are longer.
@@ -59,9 +59,9 @@ pub(super) struct Image {
     /// Where others' bytes start and end.
     owned: BTreeMap<u64, (u64, Reason)>,
     /// Of all names of these.
-    families: BTreeMap<u64, BTreeSet<Family>>,
+    families: BTreeMap<u64, BTreeSet<SplitGroup>>,
     /// Of those that have an indirect jump.
-    jumping: BTreeSet<Family>,
+    jumping: BTreeSet<SplitGroup>,
     /// Where branches of other functions lead.
     pub(super) entered: BTreeSet<u64>,
     labels: BTreeSet<u64>,
@@ -260,7 +260,7 @@ impl Image {
         self.families
             .entry(at)
             .or_default()
-            .insert(symbol::family(&name));
+            .insert(symbol::split_group(&name));
     }
 
     /// Notes which functions have an indirect jump, where one may lead anywhere.
@@ -269,7 +269,7 @@ impl Image {
         let mut read = |at: TextAddr, into: &mut [u8]| self.read_text(at, into);
         for (start, end, _) in self.pieces() {
             let piece = range(start, end);
-            if ways::leaving(piece, self.build, &mut read, &mut |_| Ok(())) == Ok(true) {
+            if branch_targets::leaving(piece, self.build, &mut read, &mut |_| Ok(())) == Ok(true) {
                 found.extend(self.families[&start].iter().copied());
             }
         }
@@ -441,7 +441,7 @@ fn first(of: &BTreeSet<u64>, within: TextRange) -> Option<TextAddr> {
     found.copied().map(TextAddr::new)
 }
 
-impl Surroundings for Image {
+impl TextMetadata for Image {
     fn image(&self) -> TextRange {
         self.text()
     }
@@ -461,20 +461,20 @@ impl Surroundings for Image {
         self.faults.contains(&at.get())
     }
 
-    fn entered(&self, within: TextRange) -> Option<TextAddr> {
+    fn branch_target(&self, within: TextRange) -> Option<TextAddr> {
         first(&self.entered, within)
     }
 
-    fn label(&self, within: TextRange) -> Option<TextAddr> {
+    fn label_target(&self, within: TextRange) -> Option<TextAddr> {
         first(&self.labels, within)
     }
 
-    fn fixup(&self, within: TextRange) -> Option<TextAddr> {
+    fn fixup_target(&self, within: TextRange) -> Option<TextAddr> {
         first(&self.fixups, within)
     }
 
-    fn jumps_in(&self, family: Family) -> bool {
-        let mut from = family.leading_here();
+    fn jumps_in(&self, group: SplitGroup) -> bool {
+        let mut from = group.leading_here();
         from.any(|one| self.jumping.contains(&one))
     }
 

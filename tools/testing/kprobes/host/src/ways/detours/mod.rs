@@ -21,19 +21,19 @@ use crate::{
             NotOptimized,
             Reason, //
         },
-        surroundings::Surroundings,
-        symbol, //
+        symbol,
+        text_metadata::TextMetadata, //
     },
     x86::{
+        branch_targets::{
+            self,
+            Branch,
+            BranchTargets,
+            Build, //
+        },
         detour::Copied,
         indirect::Indirect,
-        region::Region,
-        ways::{
-            self,
-            Build,
-            Way,
-            Ways, //
-        }, //
+        region::Region, //
     },
 };
 use image::{
@@ -52,7 +52,7 @@ fn range(from: u64, to: u64) -> TextRange {
 struct Function {
     text: TextRange,
     build: Build,
-    ways: Result<Vec<Way>, NotOptimized>,
+    targets: Result<Vec<Branch>, NotOptimized>,
 }
 
 impl Function {
@@ -63,15 +63,15 @@ impl Function {
         read: &mut dyn FnMut(TextAddr, &mut [u8]) -> Option<()>,
     ) -> Self {
         let mut found = Vec::new();
-        let ways = ways::each(text, text, build, read, &mut |way| {
-            found.push(way);
+        let targets = branch_targets::each(text, text, build, read, &mut |branch| {
+            found.push(branch);
             Ok(())
         });
         found.sort();
         Self {
             text,
             build,
-            ways: ways.map(|()| found),
+            targets: targets.map(|()| found),
         }
     }
 
@@ -80,25 +80,25 @@ impl Function {
         let mut read = |at: TextAddr, into: &mut [u8]| image.read_text(at, into);
         let mut found = Self::of(range(start, end), image.build, &mut read);
         let others = image.is_led_into(start);
-        let led = ways::led(others, image.build);
-        found.ways = found.ways.and_then(|ways| led.map(|()| ways));
+        let led = branch_targets::led(others, image.build);
+        found.targets = found.targets.and_then(|targets| led.map(|()| targets));
         found
     }
 
     fn region(
         &mut self,
         at: u64,
-        around: &impl Surroundings,
+        metadata: &impl TextMetadata,
         read: &mut dyn FnMut(TextAddr, &mut [u8]) -> Option<()>,
     ) -> Result<Region, NotOptimized> {
-        let found = self.ways.as_mut().map_err(|reason| *reason)?;
-        let ways = Ways::in_order(found);
+        let found = self.targets.as_mut().map_err(|reason| *reason)?;
+        let targets = BranchTargets::in_order(found);
         Region::of(
             TextAddr::new(at),
             self.text,
-            &ways,
+            &targets,
             self.build,
-            around,
+            metadata,
             read,
         )
     }

@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::{
-    model::surroundings::Alone,
+    model::text_metadata::Alone,
     x86::{
         classify::Way,
         flow::Flow, //

@@ -1,33 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The ways into a function that its branches are.
+//! Where branches lead into a function.
 //!
 //! A jump in the place of a breakpoint is over bytes that a branch may lead to. So every branch has
 //! to be known that leads anywhere into the function but to its start. Most are in the function
 //! itself. Others are in what the compiler split from it (`f.cold`, `f.part.0`), which comes back
 //! to where it left, or behind a label in assembler code that counts as a function of its own.
 //!
-//! [`each`] decodes a piece of text and tells of them; who collects them puts them in order with
-//! [`Ways::in_order`], once for all probes in the function, and each probe costs a binary search then.
-//! What leads into other functions takes a look at all text. It is little, so that is done once and
-//! what was found is kept, for [`Surroundings::entered`].
+//! [`into`] decodes the function and tells of them; who collects them puts them in order with
+//! [`BranchTargets::in_order`], once for all probes in the function, and each probe costs a binary
+//! search then. What leads into other functions takes a look at all text. It is little, so that is done once and
+//! what was found is kept, for [`TextMetadata::branch_target`].
 //!
 //! It assumes that the text is read as it was compiled, as [`boundary`] does. Jump labels that are
 //! NOPs now, and where exceptions are fixed up, stand in tables of the kernel and not in the bytes:
-//! [`Surroundings`] tells of these.
+//! [`TextMetadata`] tells of these.
 //!
 //! An indirect jump tells nothing about where it leads; how the kernel is built does
 //! ([`Indirect`]). Where it may lead anywhere in its function, or to what was split from it, a
-//! function with one has no jumps, and neither has anything of its [`Family`].
+//! function with one has no jumps, and neither has anything of its [`SplitGroup`].
 //!
 //! C counterpart: `can_optimize()` in
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c), which decodes the
 //! function anew for each probe, and no other piece of it.
-
-#![cfg_attr(
-    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
-    expect(dead_code, reason = "for jumps in the place of breakpoints")
-)]
 
 use super::{
     boundary,
@@ -47,8 +42,8 @@ use crate::{
             NotOptimized,
             Reason, //
         },
-        surroundings::Surroundings,
-        symbol::Family, //
+        symbol::SplitGroup,
+        text_metadata::TextMetadata, //
     },
 };
 
@@ -63,21 +58,23 @@ pub(crate) struct Build {
 
 /// A branch that leads into a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Way {
+pub(crate) struct Branch {
     /// Where it leads.
     to: TextAddr,
     /// Where it is.
     from: TextAddr,
 }
 
-impl Way {
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+impl Branch {
     /// What to fill a list with.
     pub(crate) const NONE: Self = Self {
         to: TextAddr::new(0),
         from: TextAddr::new(0),
     };
 
-    /// Where it leads.
+    /// Where it leads, for judges on the host.
+    #[cfg(test)]
     pub(crate) fn to(&self) -> TextAddr {
         self.to
     }
@@ -85,23 +82,23 @@ impl Way {
 
 /// Tells `found` of each branch of a function that leads into it, behind its start.
 ///
-/// Says no if an indirect jump may lead there, one of its own or of its family, and while a
+/// Says no if an indirect jump may lead there, one of its own or of its group, and while a
 /// debugger has a breakpoint there: nobody can tell over what.
 pub(crate) fn into(
     function: TextRange,
-    family: Family,
+    group: SplitGroup,
     build: Build,
-    around: &impl Surroundings,
+    metadata: &impl TextMetadata,
     read: ReadText<'_>,
-    found: &mut dyn FnMut(Way) -> Result<(), NotOptimized>,
+    found: &mut dyn FnMut(Branch) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
     each_insn(function, read, &mut |from, insn| {
-        if insn.flow() == Flow::Breakpoint && is_debuggers(from, around) {
+        if insn.flow() == Flow::Breakpoint && is_debuggers(from, metadata) {
             return Err(NotOptimized::from(Reason::OfDebugger));
         }
         tell(insn, from, function, build, found)
     })?;
-    led(around.jumps_in(family), build)
+    led(metadata.jumps_in(group), build)
 }
 
 /// Says no if an indirect jump of another function of the group may lead anywhere in this one;
@@ -117,43 +114,44 @@ pub(crate) fn led(others: bool, build: Build) -> Result<(), NotOptimized> {
 ///
 /// `piece` is the function itself, or another one. What is refused is refused for all of the
 /// function.
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 pub(crate) fn each(
     piece: TextRange,
     function: TextRange,
     build: Build,
     read: ReadText<'_>,
-    found: &mut dyn FnMut(Way) -> Result<(), NotOptimized>,
+    found: &mut dyn FnMut(Branch) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
     each_insn(piece, read, &mut |from, insn| {
         tell(insn, from, function, build, found)
     })
 }
 
-/// The same of one instruction.
+/// Tells `found` of the branch that an instruction is, if it leads into `function`.
 fn tell(
     insn: &Insn,
     from: TextAddr,
     function: TextRange,
     build: Build,
-    found: &mut dyn FnMut(Way) -> Result<(), NotOptimized>,
+    found: &mut dyn FnMut(Branch) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
     if build.indirect.leads_anywhere(insn, from) {
         return Err(Reason::IndirectJump.at(from));
     }
     match insn.target(from) {
-        Some(to) if function.contains(to) && to != function.start() => found(Way { to, from }),
+        Some(to) if function.contains(to) && to != function.start() => found(Branch { to, from }),
         _ => Ok(()),
     }
 }
 
-fn is_debuggers(at: TextAddr, around: &impl Surroundings) -> bool {
+fn is_debuggers(at: TextAddr, metadata: &impl TextMetadata) -> bool {
     let byte = TextRange::with_len(at, 1);
-    byte.is_ok_and(|byte| around.owner(byte) == Some(Reason::OfDebugger))
+    byte.is_ok_and(|byte| metadata.owner(byte) == Some(Reason::OfDebugger))
 }
 
-/// Tells `found` where each branch in `piece` leads that leads out of it. If there is anything in it
-/// that cannot be decoded, an instruction may start at each of its bytes. Returns whether it has an
-/// indirect jump that may lead anywhere in its family.
+/// Tells `found` where each branch in `piece` leads that leads out of it. If there is anything in
+/// it that cannot be decoded, an instruction may start at each of its bytes. Returns whether it has
+/// an indirect jump that may lead anywhere in its group.
 pub(crate) fn leaving(
     piece: TextRange,
     build: Build,
@@ -212,19 +210,19 @@ fn each_byte(piece: TextRange, read: ReadText<'_>, look: Look<'_>) -> Result<(),
 
 /// The branches that lead into a function, in the order of where they lead.
 #[derive(Clone, Copy)]
-pub(crate) struct Ways<'a>(&'a [Way]);
+pub(crate) struct BranchTargets<'a>(&'a [Branch]);
 
-impl<'a> Ways<'a> {
-    /// What [`each`] has found, put in order.
-    pub(crate) fn in_order(found: &'a [Way]) -> Self {
+impl<'a> BranchTargets<'a> {
+    /// What [`into`] has found, put in order.
+    pub(crate) fn in_order(found: &'a [Branch]) -> Self {
         Self(found)
     }
 
     /// Where a branch is that leads to one of these bytes, if there is one.
     pub(super) fn leading_to(&self, bytes: TextRange) -> Option<TextAddr> {
-        let before = self.0.partition_point(|way| way.to < bytes.start());
-        let way = self.0.get(before)?;
-        bytes.contains(way.to()).then_some(way.from)
+        let before = self.0.partition_point(|branch| branch.to < bytes.start());
+        let branch = self.0.get(before)?;
+        bytes.contains(branch.to).then_some(branch.from)
     }
 }
 
@@ -276,7 +274,7 @@ fn distance(from: TextAddr, to: TextAddr) -> usize {
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
-#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_x86_ways))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_x86_branches))]
 mod tests {
     use super::*;
 
@@ -311,16 +309,16 @@ mod tests {
             into.copy_from_slice(text.get(start..start + into.len())?);
             Some(())
         };
-        let mut ways = [None; 4];
+        let mut targets = [None; 4];
         let mut count = 0;
         let piece = range(from, from + text.len() as u64);
-        each(piece, to, build, &mut read, &mut |way| {
-            let place = ways.get_mut(count).ok_or(Reason::NoMemory)?;
-            *place = Some((way.to.get() - START, way.from.get() - START));
+        each(piece, to, build, &mut read, &mut |branch| {
+            let place = targets.get_mut(count).ok_or(Reason::NoMemory)?;
+            *place = Some((branch.to.get() - START, branch.from.get() - START));
             count += 1;
             Ok(())
         })?;
-        Ok(ways)
+        Ok(targets)
     }
 
     #[test]
@@ -329,16 +327,16 @@ mod tests {
         let text = [
             0xeb, 0x01, 0x90, 0xe8, 0xfe, 0xff, 0xff, 0xff, 0xe2, 0xfc, 0xe3, 0x00,
         ];
-        let ways = found(&text, 0, range(0, 13), PLAIN);
+        let targets = found(&text, 0, range(0, 13), PLAIN);
         let expected = [Some((3, 0)), Some((6, 3)), Some((6, 8)), Some((12, 10))];
-        assert_eq!(ways, Ok(expected));
+        assert_eq!(targets, Ok(expected));
         // je +2 and jne -12, in 32 bits, xbegin +0: from outside
         let text = [
             0x0f, 0x84, 2, 0, 0, 0, 0x0f, 0x85, 0xf4, 0xff, 0xff, 0xff, 0xc7, 0xf8, 0, 0, 0, 0,
         ];
-        let ways = found(&text, 16, range(15, 40), PLAIN);
+        let targets = found(&text, 16, range(15, 40), PLAIN);
         let expected = [Some((24, 16)), Some((16, 22)), Some((34, 28)), None];
-        assert_eq!(ways, Ok(expected));
+        assert_eq!(targets, Ok(expected));
     }
 
     #[test]
@@ -348,8 +346,8 @@ mod tests {
         let none = Ok([None; 4]);
         assert_eq!(found(&text, 0, range(0, 5), PLAIN), none);
         assert_eq!(found(&text, 0, range(2, 5), PLAIN), none);
-        let ways = found(&text, 0, range(4, 6), PLAIN);
-        assert_eq!(ways, Ok([Some((5, 2)), None, None, None]));
+        let targets = found(&text, 0, range(4, 6), PLAIN);
+        assert_eq!(targets, Ok([Some((5, 2)), None, None, None]));
     }
 
     #[test]
@@ -458,8 +456,8 @@ mod tests {
     fn requests_to_emulate_are_no_branches() {
         // As instructions, the letters would be js +0x65.
         let text = [0x0f, 0x0b, b'x', b'e', b'n', 0x0f, 0xa2, 0xeb, 0xfe];
-        let ways = found(&text, 0, range(0, 200), PLAIN);
-        assert_eq!(ways, Ok([Some((7, 7)), None, None, None]));
+        let targets = found(&text, 0, range(0, 200), PLAIN);
+        assert_eq!(targets, Ok([Some((7, 7)), None, None, None]));
     }
 
     #[test]
@@ -473,20 +471,24 @@ mod tests {
         if let Some(jump) = text.last_chunk_mut() {
             *jump = [0xeb, 0xfe];
         }
-        let ways = found(&text, 0, range(0, last + 2), PLAIN);
-        assert_eq!(ways, Ok([Some((last, last)), None, None, None]));
+        let targets = found(&text, 0, range(0, last + 2), PLAIN);
+        assert_eq!(targets, Ok([Some((last, last)), None, None, None]));
     }
 
     #[test]
     fn a_way_is_found_by_where_it_leads() {
-        let way = |to, from| Way {
+        let branch = |to, from| Branch {
             to: at(to),
             from: at(from),
         };
-        let list = [way(3, 2), way(3, 8), way(9, 1), way(30, 4)];
+        let list = [branch(3, 2), branch(3, 8), branch(9, 1), branch(30, 4)];
         assert!(list.is_sorted());
-        let ways = Ways::in_order(&list);
-        let leading = |from, to| ways.leading_to(range(from, to)).map(|at| at.get() - START);
+        let targets = BranchTargets::in_order(&list);
+        let leading = |from, to| {
+            targets
+                .leading_to(range(from, to))
+                .map(|at| at.get() - START)
+        };
         assert_eq!(leading(0, 3), None);
         assert_eq!(leading(0, 4), Some(2));
         assert_eq!(leading(3, 4), Some(2));
@@ -495,6 +497,6 @@ mod tests {
         assert_eq!(leading(10, 30), None);
         assert_eq!(leading(10, 31), Some(4));
         assert_eq!(leading(31, 99), None);
-        assert_eq!(Ways::in_order(&[]).leading_to(range(0, 99)), None);
+        assert_eq!(BranchTargets::in_order(&[]).leading_to(range(0, 99)), None);
     }
 }

@@ -4,28 +4,38 @@
 
 use super::*;
 use crate::{
-    model::{
-        landing::Kind,
-        not_optimized::{
-            NotOptimized,
-            Reason, //
-        }, //
-    },
     sys::{
-        modules,
-        surroundings::{
+        modules::{
             self,
-            Found,
-            Tables, //
+            Owner, //
         },
         symbols, //
-    }, //
+    },
+    text::{
+        branch_targets::Found,
+        index::Kind,
+        Image,
+        Images, //
+    },
 };
+use kernel::sync::SetOnce;
 
-fn tables() -> Result<Tables<'static>, NotOptimized> {
-    surroundings::of_the_kernel(&mut |[piece, image], found, text| {
-        X86::leaving(piece, image, &mut text::read, found, text)
-    })
+/// The kernel's, which is read once for all tests.
+static IMAGES: SetOnce<Images> = SetOnce::new();
+
+fn metadata() -> Result<&'static Image, NotOptimized> {
+    if IMAGES.as_ref().is_none() {
+        let mut images = Images::NONE;
+        let leaving = &mut |piece, image, found: Found<'_>, text: &mut text::Lock| {
+            X86::leaving(piece, image, &mut text::read, found, text)
+        };
+        let at = TextAddr::new((&raw const bindings::_stext).addr() as u64);
+        let lock = &mut text::Lazy::new();
+        images.with_branch_targets(&Owner::Kernel, at, lock, leaving)?;
+        IMAGES.populate(images);
+    }
+    let image = IMAGES.as_ref().and_then(Images::kernel);
+    image.ok_or(Reason::NoMemory.into())
 }
 
 /// The function of that name.
@@ -34,14 +44,15 @@ fn function(name: &CStr) -> Result<TextRange, Refusal> {
     TextRange::with_len(at, symbols::len(at).ok_or(Refusal::UnknownSymbol)?)
 }
 
-#[kernel::macros::kunit_tests(rust_kprobes_x86_surroundings)]
+#[kernel::macros::kunit_tests(rust_kprobes_x86_text_metadata)]
 mod cases {
     use super::*;
 
     #[test]
     fn what_leads_into_functions_is_known() -> Result<(), Failed> {
-        let tables = tables()?;
-        let counts = [Kind::Branch, Kind::Label, Kind::Fixup].map(|kind| tables.count(kind));
+        let metadata = metadata()?;
+        let kinds = [Kind::BranchTarget, Kind::LabelTarget, Kind::FixupTarget];
+        let counts = kinds.map(|kind| metadata.count(kind));
         pr_info!("branches, labels, fixups: {:?}\n", counts);
         // Hardly any branch leads into another function, but where what stands before one
         // leads into the mark at its start if the call is wrong, or the compiler splits them.
@@ -52,24 +63,24 @@ mod cases {
 
     #[test]
     fn branches_of_other_functions_are_found() -> Result<(), Failed> {
-        let tables = tables()?;
+        let metadata = metadata()?;
         if cfg!(CONFIG_DYNAMIC_FTRACE_WITH_REGS) {
             // ftrace_regs_caller_jmp comes back into it.
             let there = function(c"ftrace_regs_caller_end")?;
-            assert!(tables.entered(there).is_some());
+            assert!(metadata.branch_target(there).is_some());
         }
         let function = function(c"kernel_clone")?;
         let body = TextRange::new(place(function.start())?, function.end());
-        assert!(tables.entered(body).is_none());
+        assert!(metadata.branch_target(body).is_none());
         Ok(())
     }
 
     #[test]
     fn where_exceptions_are_fixed_up_is_found() -> Result<(), Failed> {
-        let tables = tables()?;
+        let metadata = metadata()?;
         let there = function(c"copy_from_kernel_nofault")?;
-        assert!(tables.fixup(there).is_some());
-        assert!(tables.fixup(function(c"kernel_clone")?).is_none());
+        assert!(metadata.fixup_target(there).is_some());
+        assert!(metadata.fixup_target(function(c"kernel_clone")?).is_none());
         Ok(())
     }
 
@@ -78,9 +89,9 @@ mod cases {
         let at = symbols::lookup(c"_sinittext").ok_or(Refusal::UnknownSymbol)?;
         // It may have gone.
         if let Ok(owner) = modules::owner(at) {
-            let leaving = &mut |_, _: Found<'_>, _: &mut text::Lock| Ok(false);
-            let mut known = surroundings::Modules::NONE;
-            let said = known.tables(&owner, at, leaving).err();
+            let leaving = &mut |_, _, _: Found<'_>, _: &mut text::Lock| Ok(false);
+            let (mut images, lock) = (Images::NONE, &mut text::Lazy::new());
+            let said = images.with_branch_targets(&owner, at, lock, leaving).err();
             assert_eq!(said, Some(NotOptimized::from(Reason::InitText)));
         }
         Ok(())
@@ -88,17 +99,17 @@ mod cases {
 
     #[test]
     fn who_changes_text_is_told() -> Result<(), Failed> {
-        let tables = tables()?;
+        let metadata = metadata()?;
         let there = function(c"kernel_clone")?;
         let entry = TextRange::with_len(there.start(), 5)?;
         let expected = cfg!(CONFIG_DYNAMIC_FTRACE).then_some(Reason::OfFtrace);
-        assert!(tables.owner(entry) == expected);
+        assert!(metadata.owner(entry) == expected);
         Ok(())
     }
 
     #[test]
     fn detours_of_the_kernels_functions_are_made() -> Result<(), Failed> {
-        let tables = tables()?;
+        let metadata = metadata()?;
         let mut made = [0usize; 2];
         let mut at = symbols::lookup(c"_stext").ok_or(Refusal::UnknownSymbol)?;
         let end = symbols::lookup(c"_etext").ok_or(Refusal::UnknownSymbol)?;
@@ -114,11 +125,11 @@ mod cases {
                 let read = &mut text::read;
                 if let Ok(prepared) = X86::prepare(place, false, read, &mut text) {
                     let read = &mut text::read;
-                    let family = symbol::family(c"");
-                    let ways = X86::ways(function, family, &tables, read, &mut text);
-                    let detour = ways.and_then(|ways| {
+                    let group = symbol::split_group(c"");
+                    let targets = X86::branch_targets(function, group, metadata, read, &mut text);
+                    let detour = targets.and_then(|targets| {
                         let text = &mut text;
-                        X86::detour(place, function, &ways, &prepared, &tables, read, text)
+                        X86::detour(place, function, &targets, &prepared, metadata, read, text)
                     });
                     made[usize::from(detour.is_ok())] += 1;
                 }

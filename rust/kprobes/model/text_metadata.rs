@@ -12,11 +12,11 @@ use super::{
         TextRange, //
     },
     not_optimized::Reason,
-    symbol::Family, //
+    symbol::SplitGroup, //
 };
 
 /// What the kernel's tables say of text.
-pub(crate) trait Surroundings {
+pub(crate) trait TextMetadata {
     /// The text of the image that this is about: the kernel, or a part of a module.
     fn image(&self) -> TextRange;
 
@@ -28,17 +28,17 @@ pub(crate) trait Surroundings {
 
     /// An address in these bytes, not the start of a function, that a branch of another function
     /// leads to. What the compiler split from a function is another one here.
-    fn entered(&self, within: TextRange) -> Option<TextAddr>;
+    fn branch_target(&self, within: TextRange) -> Option<TextAddr>;
 
     /// An address in these bytes that a jump label leads to, whether or not it jumps now.
-    fn label(&self, within: TextRange) -> Option<TextAddr>;
+    fn label_target(&self, within: TextRange) -> Option<TextAddr>;
 
     /// An address in these bytes at which execution goes on after an exception.
-    fn fixup(&self, within: TextRange) -> Option<TextAddr>;
+    fn fixup_target(&self, within: TextRange) -> Option<TextAddr>;
 
-    /// May a jump of what was split from a function of this family, or in a part, of the function
+    /// May a jump of what was split from a function of this group, or in a part, of the function
     /// itself, lead anywhere in it?
-    fn jumps_in(&self, family: Family) -> bool;
+    fn jumps_in(&self, group: SplitGroup) -> bool;
 
     /// Is there a trap at `at` that means that the target of an indirect call has failed its check?
     fn is_call_check(&self, at: TextAddr) -> bool;
@@ -49,7 +49,7 @@ pub(crate) trait Surroundings {
 pub(crate) struct Alone;
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
-impl Surroundings for Alone {
+impl TextMetadata for Alone {
     fn image(&self) -> TextRange {
         TextRange::new(TextAddr::new(0), TextAddr::new(u64::MAX))
     }
@@ -62,19 +62,19 @@ impl Surroundings for Alone {
         false
     }
 
-    fn entered(&self, _within: TextRange) -> Option<TextAddr> {
+    fn branch_target(&self, _within: TextRange) -> Option<TextAddr> {
         None
     }
 
-    fn label(&self, _within: TextRange) -> Option<TextAddr> {
+    fn label_target(&self, _within: TextRange) -> Option<TextAddr> {
         None
     }
 
-    fn fixup(&self, _within: TextRange) -> Option<TextAddr> {
+    fn fixup_target(&self, _within: TextRange) -> Option<TextAddr> {
         None
     }
 
-    fn jumps_in(&self, _family: Family) -> bool {
+    fn jumps_in(&self, _group: SplitGroup) -> bool {
         false
     }
 

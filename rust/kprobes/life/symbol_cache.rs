@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a batch finds out about the text around its probes.
+//! Symbol cache: what a batch has found out about functions.
 //!
-//! Most of what registering a probe costs is asking the kernel what is at its address: in a module,
-//! a symbol is found by a walk over all. The probes of a batch are often neighbours, so what was
-//! found out for one is kept for the next: the function, the places where an instruction was proved
-//! to start, and what leads into the function, where there may be jumps.
+//! Most of what registering a probe costs is asking the kernel for the function at an address: in
+//! a module, a symbol is found by a walk over all. The probes of a batch are often neighbours, so
+//! what is found for one is kept for the next: the function, the places where an instruction was
+//! proved to start, and where branches lead into the function, for jumps.
 //!
-//! All of it holds while the registry is locked: a module that goes waits for the lock before its
-//! text does.
+//! It holds while the registry is locked: a module that goes waits for the lock before its text
+//! does.
 
-use super::optimize::Ways;
+use super::optimize::LastTargets;
 use crate::{
     arch::Current,
     contract::Machine,
@@ -25,23 +25,23 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// What has been found out.
-pub(crate) struct Around {
+/// What a batch has found out.
+pub(crate) struct SymbolCache {
     /// The function that was last asked for.
     function: Option<Function>,
     /// Where instructions were proved to start, in order.
     proved: KVec<TextAddr>,
-    /// What leads into the function that a jump was last asked for in.
-    pub(super) ways: Ways,
+    /// Where branches lead into the function that a jump was last asked for in.
+    pub(super) targets: LastTargets,
 }
 
-impl Around {
+impl SymbolCache {
     /// Nothing yet.
     pub(crate) const fn new() -> Self {
         Self {
             function: None,
             proved: KVec::new(),
-            ways: Ways::NONE,
+            targets: None,
         }
     }
 
@@ -87,7 +87,7 @@ impl Around {
 }
 
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
-#[kernel::macros::kunit_tests(rust_kprobes_around)]
+#[kernel::macros::kunit_tests(rust_kprobes_symbol_cache)]
 mod tests {
     use super::*;
     use crate::{
@@ -102,8 +102,12 @@ mod tests {
         model::symbol::Kind,
         sys::{
             lock::Lock,
-            reserved::Index,
+            modules::Owner,
             table::Writer, //
+        },
+        text::{
+            Image,
+            Images, //
         }, //
     };
 
@@ -117,10 +121,10 @@ mod tests {
     }
 
     /// The last start that the kernel's tables tell of, not behind `at`.
-    fn told(index: &Index, at: TextAddr) -> Option<TextAddr> {
+    fn told(image: &Image, at: TextAddr) -> Option<TextAddr> {
         let mut probe = at;
         let marked = loop {
-            match index.check(probe) {
+            match image.check(probe) {
                 Ok(start) => break start,
                 Err(_) => probe = probe.before(1).ok()?,
             }
@@ -132,14 +136,14 @@ mod tests {
     fn judge(
         sites: &Writer<Site>,
         function: &Function,
-        index: &Index,
+        image: &Image,
         count: &mut Count,
     ) -> Result<(), Refusal> {
         let mut read = |from: TextAddr, into: &mut [u8]| prepare::original(sites, from, into);
         let start = function.text.start();
         let mut starts = KVVec::new();
         let mut end = function.text.end();
-        while let Some(one) = end.before(1).ok().and_then(|at| told(index, at)) {
+        while let Some(one) = end.before(1).ok().and_then(|at| told(image, at)) {
             if one <= start {
                 break;
             }
@@ -167,16 +171,17 @@ mod tests {
     fn tables_tell_of_what_decoding_whole_functions_shows() -> Result<(), Refusal> {
         let mut lock = Lock::new();
         let sites = &site::registry(&mut lock).sites;
-        let index = Index::read()?;
         let mut count = Count::default();
         let mut at = symbols::lookup(c"_stext").ok_or(Refusal::UnknownSymbol)?;
+        let mut images = Images::NONE;
+        let image = images.image(&Owner::Kernel, at)?;
         let end = symbols::lookup(c"_etext").ok_or(Refusal::UnknownSymbol)?;
         while at < end {
             let function = symbols::function(at).ok_or(Refusal::OutOfText)?;
             // The jump in a trampoline stands where there were several instructions; no probe gets
             // there.
             if function.kind != Kind::Trampoline {
-                judge(sites, &function, &index, &mut count)?;
+                judge(sites, &function, image, &mut count)?;
             }
             at = function.text.end();
         }
@@ -193,39 +198,39 @@ mod tests {
 
     #[test]
     fn the_nearest_start_counts() -> Result<(), Refusal> {
-        let mut around = Around::with_room(2)?;
+        let mut cache = SymbolCache::with_room(2)?;
         let start = symbols::lookup(c"kernel_clone").ok_or(Refusal::UnknownSymbol)?;
-        let function = around.function(start)?;
-        assert_eq!(around.known(&function, None, start), start);
+        let function = cache.function(start)?;
+        assert_eq!(cache.known(&function, None, start), start);
         // Behind all that the back end's tables tell of the function.
         let last = function.text.end().before(1)?;
-        let base = around.known(&function, None, last);
+        let base = cache.known(&function, None, last);
         let (near, nearer) = (base.after(1)?, base.after(2)?);
-        let known = |around: &Around, told| around.known(&function, told, nearer);
-        assert_eq!(known(&around, Some(near)), near);
-        around.prove(nearer);
-        assert_eq!(known(&around, Some(near)), nearer);
-        around.prove(start);
-        assert_eq!(known(&around, Some(near)), nearer);
-        assert_eq!(around.known(&function, None, near), base);
+        let known = |cache: &SymbolCache, told| cache.known(&function, told, nearer);
+        assert_eq!(known(&cache, Some(near)), near);
+        cache.prove(nearer);
+        assert_eq!(known(&cache, Some(near)), nearer);
+        cache.prove(start);
+        assert_eq!(known(&cache, Some(near)), nearer);
+        assert_eq!(cache.known(&function, None, near), base);
         // What is told of another function does not count.
-        assert_eq!(around.known(&function, start.before(1).ok(), start), start);
+        assert_eq!(cache.known(&function, start.before(1).ok(), start), start);
         // There is no more room.
-        around.prove(near);
-        assert_eq!(around.known(&function, None, near), base);
+        cache.prove(near);
+        assert_eq!(cache.known(&function, None, near), base);
         Ok(())
     }
 
     #[test]
     fn neighbours_are_in_one_function() -> Result<(), Refusal> {
-        let mut around = Around::new();
+        let mut cache = SymbolCache::new();
         let start = symbols::lookup(c"kernel_clone").ok_or(Refusal::UnknownSymbol)?;
-        let first = around.function(start)?;
-        assert_eq!(around.function(first.text.end().before(1)?), Ok(first));
-        let next = around.function(first.text.end())?;
+        let first = cache.function(start)?;
+        assert_eq!(cache.function(first.text.end().before(1)?), Ok(first));
+        let next = cache.function(first.text.end())?;
         assert!(next.text.start() == first.text.end());
-        assert_eq!(around.function(start), Ok(first));
-        assert_eq!(around.function(TextAddr::new(16)), Err(Refusal::OutOfText));
+        assert_eq!(cache.function(start), Ok(first));
+        assert_eq!(cache.function(TextAddr::new(16)), Err(Refusal::OutOfText));
         Ok(())
     }
 }

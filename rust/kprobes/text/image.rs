@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is known of the kernel's text, and of that of modules asked for of late.
+//!
+//! The kernel's tables do not change after boot. What a module's tables say is kept until the
+//! module is live, or goes. While a module is coming, the kernel sorts them and changes them; what
+//! was read then is for one question only.
+
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+use super::{
+    branch_targets::{
+        BranchTargets,
+        Leaving, //
+    },
+    index::{
+        Entry,
+        Index,
+        Kind, //
+    },
+    tables, //
+};
+use crate::{
+    model::{
+        addr::{
+            TextAddr,
+            TextRange, //
+        },
+        not_optimized::{
+            NotOptimized,
+            Reason, //
+        },
+        refusal::Refusal,
+        symbol::SplitGroup,
+        text_metadata::TextMetadata, //
+    },
+    sys::{
+        blacklist,
+        modules::{
+            Loaded,
+            Owner,
+            Pin, //
+        },
+        text, //
+    },
+};
+use kernel::prelude::*;
+
+/// How many parts of modules are kept.
+const MOST_PARTS: usize = 64;
+
+/// The images that are known.
+pub(crate) struct Images {
+    kernel: Option<Image>,
+    /// Parts of modules.
+    modules: KVec<Image>,
+}
+
+/// What is known of the text of an image: the kernel, or a part of a module.
+pub(crate) struct Image {
+    text: TextRange,
+    /// Was it read while the module was coming?
+    coming: bool,
+    entries: KVVec<Entry>,
+    /// Added when the first jump is asked for.
+    branch_targets: Option<BranchTargets>,
+}
+
+impl Images {
+    /// Nothing is known.
+    pub(crate) const NONE: Self = Self {
+        kernel: None,
+        modules: KVec::new(),
+    };
+
+    /// The image that an address in text of `owner` is in. The caller does not hold the lock of
+    /// text, as that of jump labels comes before it.
+    pub(crate) fn image(&mut self, owner: &Owner, at: TextAddr) -> Result<&mut Image, Refusal> {
+        self.modules.retain(|image| !image.coming);
+        if self.known(owner, at).is_none() {
+            let image = Image::read(owner, at)?;
+            match owner {
+                Owner::Kernel => self.kernel = Some(image),
+                Owner::Module(_) => {
+                    if self.modules.len() >= MOST_PARTS {
+                        self.modules = KVec::new();
+                    }
+                    let pushed = self.modules.push(image, GFP_KERNEL);
+                    pushed.map_err(|_| Refusal::NoMemory)?;
+                }
+            }
+        }
+        self.known(owner, at).ok_or(Refusal::NotText)
+    }
+
+    /// The same with its branch targets. If they are not known yet, the lock of text is released
+    /// and `leaving` looks for them.
+    pub(crate) fn with_branch_targets(
+        &mut self,
+        owner: &Owner,
+        at: TextAddr,
+        lock: &mut text::Lazy,
+        leaving: Leaving<'_>,
+    ) -> Result<&Image, NotOptimized> {
+        let module = owner.module();
+        // Text that goes after boot is not looked through, so nothing would seem to lead there.
+        if module.is_none() && blacklist::init_text().contains(at) {
+            return Err(Reason::InitText.into());
+        }
+        let known = self.known(owner, at);
+        if known.is_none_or(|image| image.branch_targets.is_none()) {
+            lock.release();
+            let image = self.image(owner, at).map_err(|_| Reason::NoMemory)?;
+            let text = module.map_or_else(blacklist::core_text, |_| image.text);
+            let found = BranchTargets::read(module, image.text, text, leaving)?;
+            image.branch_targets = Some(found);
+        }
+        let known = self.known(owner, at).map(|image| &*image);
+        known.ok_or(Reason::NoMemory.into())
+    }
+
+    /// What is known of a module that comes, is there, or goes, may not be true any more.
+    pub(crate) fn forget(&mut self, module: Loaded) {
+        self.modules.retain(|image| !module.has(image.text.start()));
+    }
+
+    fn known(&mut self, owner: &Owner, at: TextAddr) -> Option<&mut Image> {
+        match owner {
+            Owner::Kernel => self.kernel.as_mut(),
+            Owner::Module(_) => {
+                let mut modules = self.modules.iter_mut();
+                modules.find(|image| image.text.contains(at))
+            }
+        }
+    }
+}
+
+impl Image {
+    fn read(owner: &Owner, at: TextAddr) -> Result<Self, Refusal> {
+        let module = owner.module();
+        let text = match module {
+            Some(module) => module.part(at).ok_or(Refusal::NotText)?,
+            None => TextRange::new(blacklist::core_text().start(), blacklist::init_text().end()),
+        };
+        Ok(Self {
+            text,
+            coming: module.is_some_and(Pin::is_coming),
+            entries: tables::entries(module, text)?,
+            branch_targets: None,
+        })
+    }
+
+    /// Says no if `at` belongs to somebody else. Otherwise, where an instruction is known to start
+    /// that is not behind it.
+    pub(crate) fn check(&self, at: TextAddr) -> Result<Option<TextAddr>, Refusal> {
+        self.index(&self.entries).check(at)
+    }
+
+    fn index<'a>(&self, entries: &'a [Entry]) -> Index<'a> {
+        Index {
+            origin: self.text.start(),
+            entries,
+        }
+    }
+}
+
+impl TextMetadata for Image {
+    fn image(&self) -> TextRange {
+        self.text
+    }
+
+    fn owner(&self, within: TextRange) -> Option<Reason> {
+        if text::is_ftraces(within) {
+            return Some(Reason::OfFtrace);
+        }
+        let mut bytes = (within.start().get()..within.end().get()).map(TextAddr::new);
+        if bytes.any(text::is_debugged) {
+            return Some(Reason::OfDebugger);
+        }
+        self.index(&self.entries).owner(within)
+    }
+
+    fn may_fault(&self, at: TextAddr) -> bool {
+        text::has_fixup(at)
+    }
+
+    fn branch_target(&self, within: TextRange) -> Option<TextAddr> {
+        let found = self.branch_targets.as_ref()?;
+        self.index(&found.entries).first(within, Kind::BranchTarget)
+    }
+
+    fn label_target(&self, within: TextRange) -> Option<TextAddr> {
+        self.index(&self.entries).first(within, Kind::LabelTarget)
+    }
+
+    fn fixup_target(&self, within: TextRange) -> Option<TextAddr> {
+        self.index(&self.entries).first(within, Kind::FixupTarget)
+    }
+
+    fn jumps_in(&self, group: SplitGroup) -> bool {
+        let found = self.branch_targets.as_ref();
+        found.is_some_and(|found| found.jumps_in(group))
+    }
+
+    fn is_call_check(&self, at: TextAddr) -> bool {
+        text::is_cfi_trap(at)
+    }
+}
+
+#[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
+impl Images {
+    /// The kernel's, if it is known.
+    pub(crate) fn kernel(&self) -> Option<&Image> {
+        self.kernel.as_ref()
+    }
+}
+
+#[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
+impl Image {
+    /// How many entries of a kind there are.
+    pub(crate) fn count(&self, kind: Kind) -> usize {
+        let targets = self.branch_targets.as_ref();
+        let targets = targets.map_or(&[][..], |found| &found.entries);
+        let entries = Iterator::chain(self.entries.iter(), targets);
+        entries.filter(|entry| entry.kind == kind).count()
+    }
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Addresses in the text of one image, and what is there, in the order of addresses.
+//!
+//! A list of [`Entry`]s is asked by a binary search. An entry is eight bytes long; an address is
+//! its distance from the start of the image.
+
+use crate::model::{
+    addr::{
+        TextAddr,
+        TextRange, //
+    },
+    not_optimized::Reason,
+    refusal::Refusal, //
+};
+
+/// What is at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// An instruction starts there.
+    Start,
+    /// A jump label, whether it jumps now or not.
+    JumpLabel,
+    /// A call whose target changes.
+    StaticCall,
+    /// An instruction that BUG() or WARN() traps on.
+    Bug,
+    /// A jump label leads there, or may.
+    LabelTarget,
+    /// An exception is fixed up to there.
+    FixupTarget,
+    /// A branch of another function leads there.
+    BranchTarget,
+}
+
+impl Kind {
+    /// Who changes or reads the instruction, as a reason.
+    fn owner(self) -> Option<Reason> {
+        match self {
+            Self::JumpLabel => Some(Reason::OfJumpLabel),
+            Self::StaticCall => Some(Reason::OfStaticCall),
+            Self::Bug => Some(Reason::OfBug),
+            _ => None,
+        }
+    }
+
+    fn is_target(self) -> bool {
+        self >= Self::LabelTarget
+    }
+}
+
+/// An address, and what is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Entry {
+    offset: u32,
+    pub(super) kind: Kind,
+    /// How many bytes have an owner.
+    len: u8,
+}
+
+/// The most bytes that an entry may be about.
+const MOST: u64 = 8;
+
+impl Entry {
+    /// An entry about the `len` bytes at `at`; `None` where it cannot say that.
+    pub(crate) fn new(origin: TextAddr, at: TextAddr, kind: Kind, len: usize) -> Option<Self> {
+        let offset = at.get().checked_sub(origin.get())?;
+        Some(Self {
+            offset: u32::try_from(offset).ok()?,
+            kind,
+            len: u8::try_from(len)
+                .ok()
+                .filter(|&len| u64::from(len) <= MOST)?,
+        })
+    }
+
+    fn start(&self) -> u64 {
+        u64::from(self.offset)
+    }
+
+    fn end(&self) -> u64 {
+        self.start().wrapping_add(u64::from(self.len))
+    }
+}
+
+/// Entries in order, and the start of the image that they are about.
+#[derive(Clone, Copy)]
+pub(crate) struct Index<'a> {
+    pub(crate) origin: TextAddr,
+    pub(crate) entries: &'a [Entry],
+}
+
+impl<'a> Index<'a> {
+    /// Says no if others change `at`. Otherwise, where the last instruction starts, not behind
+    /// `at`, that an entry tells of.
+    pub(crate) fn check(self, at: TextAddr) -> Result<Option<TextAddr>, Refusal> {
+        let Some(offset) = at.get().checked_sub(self.origin.get()) else {
+            return Ok(None);
+        };
+        let behind = self
+            .entries
+            .partition_point(|entry| entry.start() <= offset);
+        let before = self.entries.get(..behind).unwrap_or_default().iter().rev();
+        let mut before = before.filter(|entry| !entry.kind.is_target());
+        let near = before.clone();
+        let mut near = near.take_while(|entry| offset.wrapping_sub(entry.start()) < MOST);
+        if near.any(|entry| offset < entry.end()) {
+            return Err(Refusal::Reserved);
+        }
+        let last = before.next();
+        Ok(last.and_then(|entry| self.origin.after(entry.start()).ok()))
+    }
+
+    /// Who changes or reads some of these bytes, if anybody does: of the first that anybody does.
+    pub(crate) fn owner(self, within: TextRange) -> Option<Reason> {
+        let start = within.start().get().checked_sub(self.origin.get())?;
+        let mut near = self.between(start.saturating_sub(MOST), within.end());
+        near.find_map(|entry| entry.kind.owner().filter(|_| start < entry.end()))
+    }
+
+    /// The first address in these bytes with an entry of that kind.
+    pub(crate) fn first(self, within: TextRange, kind: Kind) -> Option<TextAddr> {
+        let start = within.start().get().checked_sub(self.origin.get())?;
+        let mut inside = self.between(start, within.end());
+        let found = inside.find(|entry| entry.kind == kind)?;
+        self.origin.after(found.start()).ok()
+    }
+
+    fn between(self, start: u64, end: TextAddr) -> impl Iterator<Item = &'a Entry> {
+        let end = end.get().saturating_sub(self.origin.get());
+        let before = self.entries.partition_point(|entry| entry.start() < start);
+        let rest = self.entries.get(before..).unwrap_or_default().iter();
+        rest.take_while(move |entry| entry.start() < end)
+    }
+}
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_text_index))]
+mod tests {
+    use super::*;
+
+    const ORIGIN: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
+
+    fn at(offset: u64) -> TextAddr {
+        TextAddr::new(ORIGIN.get().wrapping_add(offset))
+    }
+
+    /// Entries at these offsets, in order.
+    fn entries<const N: usize>(of: [(u64, Kind, usize); N]) -> [Entry; N] {
+        const NONE: Entry = Entry {
+            offset: 0,
+            kind: Kind::Start,
+            len: 0,
+        };
+        let entries =
+            of.map(|(offset, kind, len)| Entry::new(ORIGIN, at(offset), kind, len).unwrap_or(NONE));
+        assert!(entries.is_sorted());
+        entries
+    }
+
+    fn index(entries: &[Entry]) -> Index<'_> {
+        Index {
+            origin: ORIGIN,
+            entries,
+        }
+    }
+
+    #[test]
+    fn an_address_is_in_an_entry_or_not() {
+        let entries = entries([
+            (16, Kind::StaticCall, 5),
+            (18, Kind::BranchTarget, 0),
+            (21, Kind::Bug, 1),
+            (64, Kind::Start, 0),
+            (64, Kind::JumpLabel, 2),
+            (64, Kind::LabelTarget, 0),
+        ]);
+        let check = |offset| index(&entries).check(at(offset));
+        for offset in [16, 17, 20, 21, 64, 65] {
+            assert_eq!(check(offset), Err(Refusal::Reserved));
+        }
+        for offset in [0, 15, 22, 63, 66, 1 << 28, 1 << 40] {
+            assert!(check(offset).is_ok());
+        }
+        assert_eq!(index(&[]).check(at(16)), Ok(None));
+    }
+
+    #[test]
+    fn who_owns_bytes_is_told() {
+        let entries = entries([
+            (16, Kind::StaticCall, 5),
+            (21, Kind::Bug, 1),
+            (23, Kind::FixupTarget, 0),
+            (64, Kind::JumpLabel, 2),
+        ]);
+        let owner = |from, to| index(&entries).owner(TextRange::new(at(from), at(to)));
+        let of = |offset| owner(offset, offset + 1);
+        assert_eq!([15, 22, 23, 63, 66, 1 << 40].map(of), [None; 6]);
+        assert_eq!([16, 20].map(of), [Some(Reason::OfStaticCall); 2]);
+        assert_eq!(of(21), Some(Reason::OfBug));
+        assert_eq!([64, 65].map(of), [Some(Reason::OfJumpLabel); 2]);
+        // The first one counts.
+        assert_eq!(owner(20, 30), Some(Reason::OfStaticCall));
+        assert_eq!(owner(21, 99), Some(Reason::OfBug));
+        assert_eq!(owner(22, 64), None);
+    }
+
+    #[test]
+    fn the_last_start_before_an_address_is_told() {
+        let entries = entries([
+            (16, Kind::JumpLabel, 5),
+            (32, Kind::Start, 0),
+            (40, Kind::Bug, 1),
+            (50, Kind::FixupTarget, 0),
+        ]);
+        let last = |offset| index(&entries).check(at(offset));
+        for (offset, start) in [
+            (21, 16),
+            (31, 16),
+            (32, 32),
+            (39, 32),
+            (41, 40),
+            (60, 40),
+            (1 << 28, 40),
+        ] {
+            assert_eq!(last(offset), Ok(Some(at(start))));
+        }
+        assert_eq!(last(15), Ok(None));
+        let before = TextAddr::new(16);
+        assert_eq!(index(&entries).check(before), Ok(None));
+    }
+
+    #[test]
+    fn what_leads_to_a_stretch_is_found_by_its_kind() {
+        let entries = entries([
+            (16, Kind::FixupTarget, 0),
+            (20, Kind::LabelTarget, 0),
+            (64, Kind::LabelTarget, 0),
+            (64, Kind::BranchTarget, 0),
+        ]);
+        let found = |from, to, kind| {
+            let found = index(&entries).first(TextRange::new(at(from), at(to)), kind);
+            found.map(|to| to.get().wrapping_sub(ORIGIN.get()))
+        };
+        assert_eq!(found(0, 99, Kind::LabelTarget), Some(20));
+        assert_eq!(found(0, 20, Kind::LabelTarget), None);
+        assert_eq!(found(20, 21, Kind::LabelTarget), Some(20));
+        assert_eq!(found(21, 64, Kind::LabelTarget), None);
+        assert_eq!(found(21, 65, Kind::LabelTarget), Some(64));
+        assert_eq!(found(64, 65, Kind::BranchTarget), Some(64));
+        assert_eq!(found(16, 17, Kind::FixupTarget), Some(16));
+        assert_eq!(found(17, 99, Kind::FixupTarget), None);
+        assert_eq!(found(65, 99, Kind::BranchTarget), None);
+    }
+
+    #[test]
+    fn what_is_too_far_or_too_long_is_no_entry() {
+        let origin = 1 << 40;
+        let entry = |at, len| {
+            let at = TextAddr::new(at);
+            Entry::new(TextAddr::new(origin), at, Kind::JumpLabel, len)
+        };
+        assert!(entry(origin + u64::from(u32::MAX), 8).is_some());
+        assert!(entry(origin + (1 << 32), 5).is_none());
+        assert!(entry(origin, 9).is_none());
+        assert!(entry(16, 1).is_none());
+    }
+}
