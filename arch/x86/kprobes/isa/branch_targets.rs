@@ -9,8 +9,8 @@
 //!
 //! [`into`] decodes the function and tells of them; who collects them puts them in order with
 //! [`BranchTargets::in_order`], once for all probes in the function, and each probe costs a binary
-//! search then. What leads into other functions takes a look at all text. It is little, so that is done once and
-//! what was found is kept, for [`TextMetadata::branch_target`].
+//! search then. What leads into other functions takes a look at all text. It is little, so that is
+//! done once and what was found is kept, for [`TextMetadata::branch_target`].
 //!
 //! It assumes that the text is read as it was compiled, as [`boundary`] does. Jump labels that are
 //! NOPs now, and where exceptions are fixed up, stand in tables of the kernel and not in the bytes:
@@ -28,7 +28,10 @@ use super::{
     boundary,
     decode::decode,
     flow::Flow,
-    indirect::Indirect,
+    indirect::{
+        self,
+        Indirect, //
+    },
     insn::Insn, //
 };
 use crate::{
@@ -92,11 +95,11 @@ pub(crate) fn into(
     read: ReadText<'_>,
     found: &mut dyn FnMut(Branch) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
-    each_insn(function, read, &mut |from, insn| {
+    each_insn(function, read, &mut |from, insn, bytes| {
         if insn.flow() == Flow::Breakpoint && is_debuggers(from, metadata) {
             return Err(NotOptimized::from(Reason::OfDebugger));
         }
-        tell(insn, from, function, build, found)
+        tell((insn, bytes), from, function, build, found)
     })?;
     led(metadata.jumps_in(group), build)
 }
@@ -122,14 +125,16 @@ pub(crate) fn each(
     read: ReadText<'_>,
     found: &mut dyn FnMut(Branch) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
-    each_insn(piece, read, &mut |from, insn| {
-        tell(insn, from, function, build, found)
+    each_insn(piece, read, &mut |from, insn, bytes| {
+        tell((insn, bytes), from, function, build, found)
     })
 }
 
-/// Tells `found` of the branch that an instruction is, if it leads into `function`.
+/// Tells `found` of the branch that an instruction is, if it leads into `function`. If it takes an
+/// address of the function that it is in, somebody may go on there, by IRET or RET for instance, so
+/// it counts as a branch.
 fn tell(
-    insn: &Insn,
+    (insn, bytes): (&Insn, &[u8]),
     from: TextAddr,
     function: TextRange,
     build: Build,
@@ -138,7 +143,8 @@ fn tell(
     if build.indirect.leads_anywhere(insn, from) {
         return Err(Reason::IndirectJump.at(from));
     }
-    match insn.target(from) {
+    let taken = || indirect::taken(insn, bytes, from).filter(|_| function.contains(from));
+    match insn.target(from).or_else(taken) {
         Some(to) if function.contains(to) && to != function.start() => found(Branch { to, from }),
         _ => Ok(()),
     }
@@ -159,7 +165,7 @@ pub(crate) fn leaving(
     found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
 ) -> Result<bool, NotOptimized> {
     let mut jumps = false;
-    let mut look = |from: TextAddr, insn: &Insn| {
+    let mut look = |from: TextAddr, insn: &Insn, _: &[u8]| {
         jumps |= build.indirect.leads_anywhere(insn, from);
         match insn.target(from) {
             Some(to) if !piece.contains(to) => found(to),
@@ -173,8 +179,8 @@ pub(crate) fn leaving(
     Ok(jumps)
 }
 
-/// Is told where an instruction starts, and of the instruction.
-type Look<'a> = &'a mut dyn FnMut(TextAddr, &Insn) -> Result<(), NotOptimized>;
+/// Is told where an instruction starts, and of the instruction and its bytes.
+type Look<'a> = &'a mut dyn FnMut(TextAddr, &Insn, &[u8]) -> Result<(), NotOptimized>;
 
 /// Shows each instruction in `piece`, the first of which starts it. What is between functions is
 /// breakpoints.
@@ -188,7 +194,7 @@ fn each_insn(piece: TextRange, read: ReadText<'_>, look: Look<'_>) -> Result<(),
         let bytes = bytes.get(before..).unwrap_or_default();
         let insn = decode(bytes).map_err(no)?;
         let from = at.after(before as u64).map_err(no)?;
-        look(from, &insn)?;
+        look(from, &insn, bytes)?;
         at = from.after(insn.len() as u64).map_err(no)?;
     }
     Ok(())
@@ -201,7 +207,7 @@ fn each_byte(piece: TextRange, read: ReadText<'_>, look: Look<'_>) -> Result<(),
     while at < piece.end() {
         let bytes = window.at(at, piece.end(), read)?;
         if let Ok(insn) = decode(bytes) {
-            look(at, &insn)?;
+            look(at, &insn, bytes)?;
         }
         at = at.after(1).map_err(|_| Reason::CannotDecode.at(at))?;
     }

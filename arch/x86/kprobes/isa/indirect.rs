@@ -19,10 +19,22 @@
 //! FF E0       jmp  *%rax
 //! E9 rel32    jmp  to a thunk that was allocated at boot, outside of all images
 //! ```
+//!
+//! Instructions that return lead to an address that another instruction has put on the stack. IRET,
+//! for instance, needs no ENDBR there. Such addresses are known by PUSH and LEA, whatever the
+//! configuration:
+//!
+//! ```text
+//! 68 imm32          pushq $label
+//! 48 8D 05 disp32   leaq  label(%rip), %rax
+//! ```
 
 use super::{
     flow::Flow,
-    insn::Insn, //
+    insn::{
+        Insn,
+        Opcode, //
+    }, //
 };
 use crate::model::addr::{
     TextAddr,
@@ -71,6 +83,26 @@ impl Indirect {
             }
             _ => false,
         }
+    }
+}
+
+/// `PUSH imm32`, `LEA`.
+const PUSH: u8 = 0x68;
+const LEA: u8 = 0x8d;
+
+/// The address that `insn` takes, which stands at `at` and has these bytes: by PUSH of an
+/// immediate, or LEA relative to RIP.
+pub(super) fn taken(insn: &Insn, bytes: &[u8], at: TextAddr) -> Option<TextAddr> {
+    match insn.opcode() {
+        Opcode::Primary(PUSH) => Some(TextAddr::new(insn.immediate() as u64)),
+        Opcode::Primary(LEA) if insn.is_wide() => {
+            let offset = insn.rip_relative_field()?.offset;
+            let distance = bytes.get(usize::from(offset)..)?.first_chunk()?;
+            let distance = i32::from_le_bytes(*distance).into();
+            let end = at.get().wrapping_add(insn.len() as u64);
+            Some(TextAddr::new(end.wrapping_add_signed(distance)))
+        }
+        _ => None,
     }
 }
 
@@ -184,6 +216,94 @@ mod tests {
         assert_eq!(len(&pretend, 0), Err(Reason::IndirectJump.at(at(8))));
         pretend.build.indirect = Indirect::Marked;
         assert_eq!(len(&pretend, 0), Ok(7));
+    }
+
+    // push $START+0xa; iretq; nop; xor %ecx, %ecx; mov $7, %eax; ret: the label is that of MOV.
+    const PUSHED: [u8; 16] = [
+        0x68, 0x0a, 0x00, 0x00, 0x81, 0x48, 0xcf, 0x90, 0x31, 0xc9, 0xb8, 7, 0, 0, 0, 0xc3,
+    ];
+    // lea 0x0a(%rip), %rax, to 0x11; push %rax; nop * 7; xor %ecx, %ecx; mov $7, %eax; ret
+    const LOADED: [u8; 23] = [
+        0x48, 0x8d, 0x05, 0x0a, 0x00, 0x00, 0x00, 0x50, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+        0x31, 0xc9, 0xb8, 7, 0, 0, 0, 0xc3,
+    ];
+
+    #[test]
+    fn label_taken_by_push_in_region() {
+        let mut pretend = Pretend::of(&PUSHED);
+        for indirect in [Indirect::Marked, Indirect::Anywhere(None), retpolines()] {
+            pretend.build.indirect = indirect;
+            // xor; mov
+            assert_eq!(len(&pretend, 8), Err(Reason::JumpInto.at(at(0))));
+            // What leads to its start comes to the jump.
+            assert_eq!(len(&pretend, 10), Ok(5));
+        }
+    }
+
+    #[test]
+    fn label_taken_by_lea_in_region() {
+        let mut pretend = Pretend::of(&LOADED);
+        pretend.build.indirect = Indirect::Marked;
+        assert_eq!(len(&pretend, 0x0f), Err(Reason::JumpInto.at(at(0))));
+        assert_eq!(len(&pretend, 0x11), Ok(5));
+        // Where it is taken nothing leads.
+        assert_eq!(len(&pretend, 0), Ok(7));
+        // Of another function, as all functions take addresses of others.
+        let mut elsewhere = LOADED;
+        elsewhere[5] = 0x10;
+        let mut pretend = Pretend::of(&elsewhere);
+        pretend.build.indirect = Indirect::Marked;
+        assert_eq!(len(&pretend, 0x0f), Ok(7));
+    }
+
+    fn address(bytes: &[u8]) -> Option<u64> {
+        let insn = decode(bytes).ok()?;
+        taken(&insn, bytes, START).map(TextAddr::get)
+    }
+
+    #[test]
+    fn addresses_in_instructions_are_found() {
+        let label = Some(START.get() + 0x90);
+        // push $label; lea label(%rip), %rax; lea label(%rip), %r9
+        assert_eq!(address(&[0x68, 0x90, 0, 0, 0x81]), label);
+        assert_eq!(address(&[0x48, 0x8d, 0x05, 0x89, 0, 0, 0]), label);
+        assert_eq!(address(&[0x4c, 0x8d, 0x0d, 0x89, 0, 0, 0]), label);
+        // In front of it.
+        let before = Some(START.get() - 0x10);
+        assert_eq!(address(&[0x48, 0x8d, 0x05, 0xe9, 0xff, 0xff, 0xff]), before);
+    }
+
+    #[test]
+    fn numbers_and_what_is_read_are_not_taken() {
+        let cases: [&[u8]; 7] = [
+            // mov $number, %eax; cmp $number, %esi; movl $number, (%rsp): upper bits are 0.
+            &[0xb8, 0x90, 0, 0, 0x81],
+            &[0x81, 0xfe, 0x90, 0, 0, 0x81],
+            &[0xc7, 0x04, 0x24, 0x90, 0, 0, 0x81],
+            // mov table(,%rdi,8), %rax; mov number(%rip), %rax; add number(%rip), %rax
+            &[0x48, 0x8b, 0x04, 0xfd, 0x90, 0, 0, 0x81],
+            &[0x48, 0x8b, 0x05, 0x89, 0, 0, 0],
+            &[0x48, 0x03, 0x05, 0x89, 0, 0, 0],
+            // lea number(%rax), %eax
+            &[0x8d, 0x80, 0x90, 0, 0, 0x81],
+        ];
+        for bytes in cases {
+            assert!(decode(bytes).is_ok_and(|insn| insn.len() == bytes.len()));
+            assert_eq!(address(bytes), None);
+        }
+    }
+
+    #[test]
+    fn where_a_branch_leads_is_not_taken() {
+        // jmp +0x8b; je +0x8a; call +0x8b: all lead there.
+        let cases: [&[u8]; 3] = [
+            &[0xe9, 0x8b, 0, 0, 0],
+            &[0x0f, 0x84, 0x8a, 0, 0, 0],
+            &[0xe8, 0x8b, 0, 0, 0],
+        ];
+        for bytes in cases {
+            assert_eq!(address(bytes), None);
+        }
     }
 
     #[test]
