@@ -48,7 +48,10 @@ pub(crate) fn module(going: Going) {
     let registry = site::registry(&mut lock);
     places(registry, |at| going.has(at));
     registry.images.forget(going.module);
-    if !going.init_only {
+    if going.init_only {
+        // It is live, so its tables are in order.
+        optimize::consider_all(registry, |at| going.module.has(at));
+    } else {
         registry.modules.remove(going.module);
     }
     if forgotten::disable(registry, &going) {

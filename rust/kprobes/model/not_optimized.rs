@@ -91,6 +91,7 @@ reasons! {
     ProbeInside => "another probe is in the bytes of the jump",
     SwitchedOff => "debug.kprobes-optimization is 0",
     Jprobe => "a handler is to be called in the place of the function",
+    ModuleComing => "the module is being loaded, and its tables are not in order yet",
 }
 
 impl Reason {
@@ -104,7 +105,10 @@ impl Reason {
 
     /// May it be otherwise the next time that somebody asks?
     pub(crate) fn may_pass(self) -> bool {
-        self.is_shortage() || matches!(self, Self::OfDebugger | Self::CannotDecode)
+        match self {
+            Self::OfDebugger | Self::CannotDecode | Self::ModuleComing => true,
+            _ => self.is_shortage(),
+        }
     }
 
     /// Does something lack that may be given back?
@@ -171,6 +175,7 @@ mod tests {
             // A debugger's breakpoint was over a part of the function.
             (Reason::OfDebugger, false),
             (Reason::CannotDecode, false),
+            (Reason::ModuleComing, false),
         ];
         for (reason, is_shortage) in passing {
             assert!(reason.may_pass());

@@ -4,8 +4,8 @@
 //!
 //! That is found out once, when somebody first asks: hardly anything that it depends on changes.
 //! For that the text around the place has to be read, and what the kernel's tables say of it. What
-//! may pass is found out anew each time: want of memory, and breakpoints of a debugger, which also
-//! make of instructions what is none.
+//! may pass is found out anew each time: want of memory, a module that is being loaded, and
+//! breakpoints of a debugger, which also make of instructions what is none.
 
 use super::{
     may_jump,
@@ -41,7 +41,10 @@ use crate::{
     },
     shared::optimizing::Node,
     sys::{
-        modules,
+        modules::{
+            self,
+            Pin, //
+        },
         symbols::Function,
         table::Writer,
         text,
@@ -127,6 +130,10 @@ fn make(
 ) -> Result<Jump, NotOptimized> {
     let function = cache.function(at).map_err(|_| Reason::NearEnd)?;
     let owner = modules::owner(at).map_err(|_| Reason::NearEnd)?;
+    // The kernel sorts the module's tables meanwhile. `vanish` asks again when it is live.
+    if owner.module().is_some_and(Pin::is_coming) {
+        return Err(Reason::ModuleComing.into());
+    }
     let mut read = |from: TextAddr, into: &mut [u8]| uncover::read(sites, from, into);
     let leaving = &mut |piece, image, found: Found<'_>, text: &mut text::Lock| {
         Current::leaving(piece, image, &mut read, found, text)

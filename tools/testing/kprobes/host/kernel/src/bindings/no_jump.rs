@@ -34,6 +34,7 @@ pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_POST_HANDLER: c_uint = 25;
 pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_PROBE_INSIDE: c_uint = 26;
 pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_SWITCHED_OFF: c_uint = 27;
 pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_JPROBE: c_uint = 28;
+pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_MODULE_COMING: c_uint = 29;
 
 #[repr(C)]
 pub struct kprobe_no_jump {

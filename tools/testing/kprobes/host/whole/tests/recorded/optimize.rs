@@ -420,17 +420,24 @@ fn a_module_is_searched_once_while_nothing_happens_to_it() {
 }
 
 #[test]
-fn a_module_that_is_coming_is_searched_once_for_a_batch() {
+fn a_module_that_is_coming_gets_its_jumps_when_it_is_live() {
     let mut world = world();
     let (places, layout) = two(&mut world);
     modules::load(layout);
     modules::set_coming(true);
-    for _ in 0..2 {
-        let clients = client::registered(places.map(Client::at));
-        assert_eq!(searched().len(), 3);
-        client::unregister(&clients);
-    }
+    let clients = client::registered(places.map(Client::at));
+    work();
+    // Its tables are being sorted, so nobody looks at them for a jump.
+    assert_eq!((jumps(), searched()), (vec![], vec![]));
+    let reason = bindings::kprobe_no_jump_reason_KPROBE_NO_JUMP_MODULE_COMING;
+    let text = "the module is being loaded, and its tables are not in order yet";
+    assert_eq!(why(&clients[0]), Some((reason, 0, text)));
     modules::set_coming(false);
+    world::go(true);
+    assert_eq!((work(), jumps()), (1, places.to_vec()));
+    assert_eq!(searched().len(), 3);
+    assert_eq!(why(&clients[0]), None);
+    client::unregister(&clients);
     world::go(false);
 }
 
