@@ -290,25 +290,35 @@ struct ftrace_ops rust_kprobe_ftrace_ops[2] __read_mostly = {
 #endif
 
 #ifdef CONFIG_MODULES
-static int __kprobes module_event(struct notifier_block *nb, unsigned long state,
-				  void *module)
+/*
+ * Probes are accepted on a module's text once this has run: from then on it is
+ * told if the load fails, even where the last notifier is not. The first one, so
+ * that others can register probes when they are told of the module.
+ */
+static int __kprobes first_told(struct notifier_block *nb, unsigned long state,
+				void *module)
 {
-	if (state == MODULE_STATE_COMING)
-		rust_kprobes_module_comes(module);
-	else if (state == MODULE_STATE_LIVE)
-		rust_kprobes_text_gone(module, true);
-	else if (state == MODULE_STATE_GOING)
-		rust_kprobes_text_gone(module, false);
+	rust_kprobes_module_event(module, state, false);
 	return NOTIFY_DONE;
 }
 
-static struct notifier_block module_events = {
-	.notifier_call = module_event,
+/* When this is told that a module comes, all others have sorted its tables. */
+static int __kprobes last_told(struct notifier_block *nb, unsigned long state,
+			       void *module)
+{
+	rust_kprobes_module_event(module, state, true);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block module_events[] = {
+	{ .notifier_call = first_told, .priority = INT_MAX },
+	{ .notifier_call = last_told, .priority = INT_MIN },
 };
 
 static int __init register_module_events(void)
 {
-	return register_module_notifier(&module_events);
+	return register_module_notifier(&module_events[0]) ?:
+	       register_module_notifier(&module_events[1]);
 }
 early_initcall(register_module_events);
 #endif

@@ -104,6 +104,7 @@ impl From<Refusal> for Error {
             | Refusal::Gone => EINVAL,
             Refusal::AddressTaken | Refusal::SecondJprobe => EEXIST,
             Refusal::ModuleGoing | Refusal::InitTextFreed => ENOENT,
+            Refusal::ModuleComing => EAGAIN,
             Refusal::Ftrace(errno) => Error::from_errno(errno),
             Refusal::NoMemory => ENOMEM,
         }
@@ -314,30 +315,36 @@ unsafe extern "C" fn kprobe_free_init_mem() {
     vanish::init_text();
 }
 
+/// A module's state is `state` now; tells whether this is called by the last notifier that is told
+/// so, or the first one.
+///
 /// # Safety
 ///
-/// `module` is a module, which stays until [`rust_kprobes_text_gone`] is called with all of it.
+/// `module` is a module. It stays until both notifiers have been told that it goes.
 #[cfg(CONFIG_MODULES)]
 #[export]
-unsafe extern "C" fn rust_kprobes_module_comes(module: *mut bindings::module) {
-    let module = NonNull::new(module);
-    // SAFETY: By the precondition: it is forgotten when all of it goes.
-    let module = module.map(|module| unsafe { Loaded::from_c(module) });
-    if module.is_some_and(|module| check::module_comes(module).is_err()) {
-        pr_err!("no memory to list the functions of a module that nobody may probe\n");
-    }
-}
-
-/// # Safety
-///
-/// `module` is a module, which stays during the call.
-#[cfg(CONFIG_MODULES)]
-#[export]
-unsafe extern "C" fn rust_kprobes_text_gone(module: *mut bindings::module, init_only: bool) {
-    if let Some(module) = NonNull::new(module) {
-        // SAFETY: By the precondition; nothing keeps it when all of it goes.
-        let module = unsafe { Loaded::from_c(module) };
-        vanish::module(Going { module, init_only });
+unsafe extern "C" fn rust_kprobes_module_event(
+    module: *mut bindings::module,
+    state: usize,
+    last: bool,
+) {
+    let Some(module) = NonNull::new(module) else {
+        return;
+    };
+    // SAFETY: By the precondition; it is forgotten when it goes.
+    let module = unsafe { Loaded::from_c(module) };
+    let going = |init_only| Going { module, init_only };
+    match (state as c_uint, last) {
+        (bindings::module_state_MODULE_STATE_COMING, false) => {
+            if check::module_comes(module).is_err() {
+                pr_err!("no memory to note a module: until it is live it cannot be probed\n");
+            }
+        }
+        (bindings::module_state_MODULE_STATE_COMING, true) => check::module_sorted(module),
+        (bindings::module_state_MODULE_STATE_LIVE, true) => vanish::module(going(true)),
+        (bindings::module_state_MODULE_STATE_GOING, true) => vanish::module(going(false)),
+        (bindings::module_state_MODULE_STATE_GOING, false) => vanish::load_failed(going(false)),
+        _ => (),
     }
 }
 

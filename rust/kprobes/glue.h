@@ -102,8 +102,8 @@ int rust_kprobes_refused_show(struct seq_file *file, void *unused);
 int rust_kprobes_unoptimized_show(struct seq_file *file, void *unused);
 int rust_kprobes_counters_show(struct seq_file *file, void *unused);
 size_t rust_kprobes_unfinished_steps(void);
-void rust_kprobes_module_comes(struct module *module);
-void rust_kprobes_text_gone(struct module *module, bool init_only);
+void rust_kprobes_module_event(struct module *module, unsigned long state,
+			       bool last);
 
 /* What is at an address in text. */
 enum {

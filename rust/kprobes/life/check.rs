@@ -8,6 +8,8 @@
 //! C counterpart: `check_kprobe_address_safe()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
+#[cfg(CONFIG_MODULES)]
+use super::optimize;
 use super::{
     site::{
         self,
@@ -15,6 +17,8 @@ use super::{
     },
     symbol_cache::SymbolCache, //
 };
+#[cfg(CONFIG_MODULES)]
+use crate::sys::modules::Loaded;
 use crate::{
     arch::Current,
     contract::Machine,
@@ -29,7 +33,6 @@ use crate::{
         lock::Lock,
         modules::{
             self,
-            Loaded,
             Owner, //
         },
         symbols::{
@@ -59,6 +62,9 @@ pub(crate) fn probeable(
 ) -> Result<Means, Refusal> {
     let ftrace = is_ftraces(at)?;
     let owner = modules::owner(at)?;
+    if !registry.images.accepts(&owner) {
+        return Err(Refusal::ModuleComing);
+    }
     let function = cache.function(at)?;
     if symbols::is_gate(at) || is_blacklisted(at, Some(&function)) {
         return Err(Refusal::Blacklisted);
@@ -96,12 +102,23 @@ pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAdd
     registry.modules.each(each);
 }
 
-/// A module comes: its functions that nobody may probe are to be among those told.
+/// A module comes: from now on it may be probed, and its functions that nobody may probe are among
+/// those told.
+#[cfg(CONFIG_MODULES)]
 pub(crate) fn module_comes(module: Loaded) -> Result<(), Refusal> {
     let mut lock = Lock::new();
     let registry = site::registry(&mut lock);
-    registry.images.forget(module);
-    registry.modules.add(module)
+    registry.modules.add(module)?;
+    registry.images.comes(module)
+}
+
+/// The tables of a module that comes are in order: from now on its probes may have jumps.
+#[cfg(CONFIG_MODULES)]
+pub(crate) fn module_sorted(module: Loaded) {
+    let mut lock = Lock::new();
+    let registry = site::registry(&mut lock);
+    registry.images.sorted(module);
+    optimize::consider_all(registry, |at| module.has(at));
 }
 
 /// Learns the functions that C names, and what the back end must know. To be called once, while

@@ -48,10 +48,7 @@ pub(crate) fn module(going: Going) {
     let registry = site::registry(&mut lock);
     places(registry, |at| going.has(at));
     registry.images.forget(going.module);
-    if going.init_only {
-        // It is live, so its tables are in order.
-        optimize::consider_all(registry, |at| going.module.has(at));
-    } else {
+    if !going.init_only {
         registry.modules.remove(going.module);
     }
     if forgotten::disable(registry, &going) {
@@ -59,6 +56,18 @@ pub(crate) fn module(going: Going) {
         forgotten::take_out(registry, &going, &mut retired);
         drop(lock);
         retired.wait();
+    }
+}
+
+/// A module goes whose load has failed before all others were told that it comes.
+#[cfg(CONFIG_MODULES)]
+pub(crate) fn load_failed(going: Going) {
+    let is_early = {
+        let mut lock = Lock::new();
+        site::registry(&mut lock).images.is_unsorted(going.module)
+    };
+    if is_early {
+        module(going);
     }
 }
 

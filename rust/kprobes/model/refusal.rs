@@ -86,6 +86,8 @@ refusals! {
         "the instruction uses a register that a trap does not save: probe before or after it",
     BoundToPlace => "the instruction only works where it stands: probe before or after it",
     NotText => "the address is no text of the kernel or of a module: give one in a function",
+    ModuleComing =>
+        "the module that the text is of has only begun to be loaded: try again",
     ModuleGoing =>
         "the module that the text is of is being unloaded: probe it when it is loaded again",
     InitTextFreed =>

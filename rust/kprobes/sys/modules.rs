@@ -48,6 +48,11 @@ impl Pin {
         field(unsafe { self.0.as_ref() })
     }
 
+    /// Is it this module?
+    pub(crate) fn is(&self, module: Loaded) -> bool {
+        self.0 == module.0
+    }
+
     /// The part of the module that an address is in: what was allocated together.
     #[cfg(CONFIG_MODULES)]
     pub(crate) fn part(&self, at: TextAddr) -> Option<TextRange> {
@@ -143,6 +148,8 @@ pub(crate) struct Loaded(NonNull<bindings::module>);
 
 // SAFETY: What is read of it does not belong to a task.
 unsafe impl Send for Loaded {}
+// SAFETY: As above.
+unsafe impl Sync for Loaded {}
 
 impl Loaded {
     /// # Safety

@@ -5,6 +5,10 @@
 //! The kernel's tables do not change after boot. What a module's tables say is kept until the
 //! module is live, or goes. While a module is coming, the kernel sorts them and changes them; what
 //! was read then is for one question only.
+//!
+//! A module that is coming can be probed between the first and the last notifier that is told so:
+//! only from the first one on somebody tells if the load fails. It has jumps from the last one on,
+//! when the tables are in order.
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use super::{
@@ -53,6 +57,8 @@ pub(crate) struct Images {
     kernel: Option<Image>,
     /// Parts of modules.
     modules: KVec<Image>,
+    /// Modules that are coming, and whether their tables are in order.
+    coming: KVec<(Loaded, bool)>,
 }
 
 /// What is known of the text of an image: the kernel, or a part of a module.
@@ -70,7 +76,46 @@ impl Images {
     pub(crate) const NONE: Self = Self {
         kernel: None,
         modules: KVec::new(),
+        coming: KVec::new(),
     };
+
+    /// A module comes, and all who are told so will be told if it fails to.
+    pub(crate) fn comes(&mut self, module: Loaded) -> Result<(), Refusal> {
+        self.forget(module);
+        let pushed = self.coming.push((module, false), GFP_KERNEL);
+        pushed.map_err(|_| Refusal::NoMemory)
+    }
+
+    /// The tables of a module that is coming are in order.
+    pub(crate) fn sorted(&mut self, module: Loaded) {
+        for (_, sorted) in self.coming.iter_mut().filter(|(other, _)| *other == module) {
+            *sorted = true;
+        }
+    }
+
+    /// Is the module coming, and are its tables not in order yet?
+    pub(crate) fn is_unsorted(&self, module: Loaded) -> bool {
+        self.coming.contains(&(module, false))
+    }
+
+    /// Can text of `owner` be probed?
+    pub(crate) fn accepts(&self, owner: &Owner) -> bool {
+        self.is_there_or(owner, |_sorted| true)
+    }
+
+    /// Are the tables of `owner` in order?
+    pub(crate) fn are_sorted(&self, owner: &Owner) -> bool {
+        self.is_there_or(owner, |sorted| sorted)
+    }
+
+    /// Is `owner` there, or a module that is coming and for which `holds` holds?
+    fn is_there_or(&self, owner: &Owner, holds: fn(bool) -> bool) -> bool {
+        let Some(module) = owner.module().filter(|module| module.is_coming()) else {
+            return true;
+        };
+        let mut coming = self.coming.iter();
+        coming.any(|&(other, sorted)| module.is(other) && holds(sorted))
+    }
 
     /// The image that an address in text of `owner` is in. The caller does not hold the lock of
     /// text, as that of jump labels comes before it.
@@ -120,6 +165,7 @@ impl Images {
 
     /// What is known of a module that comes, is there, or goes, may not be true any more.
     pub(crate) fn forget(&mut self, module: Loaded) {
+        self.coming.retain(|(other, _)| *other != module);
         self.modules.retain(|image| !module.has(image.text.start()));
     }
 

@@ -41,10 +41,7 @@ use crate::{
     },
     shared::optimizing::Node,
     sys::{
-        modules::{
-            self,
-            Pin, //
-        },
+        modules,
         symbols::Function,
         table::Writer,
         text,
@@ -130,8 +127,8 @@ fn make(
 ) -> Result<Jump, NotOptimized> {
     let function = cache.function(at).map_err(|_| Reason::NearEnd)?;
     let owner = modules::owner(at).map_err(|_| Reason::NearEnd)?;
-    // The kernel sorts the module's tables meanwhile. `vanish` asks again when it is live.
-    if owner.module().is_some_and(Pin::is_coming) {
+    // `check::module_sorted` asks again.
+    if !images.are_sorted(&owner) {
         return Err(Reason::ModuleComing.into());
     }
     let mut read = |from: TextAddr, into: &mut [u8]| uncover::read(sites, from, into);

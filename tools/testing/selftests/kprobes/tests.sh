@@ -312,14 +312,9 @@ as_said() {
 each_reason() {
 	# Whether there may be jump tables in this kernel, or computed gotos.
 	if [ "$(place indirect_jump)" = breakpoint ]; then
-		anywhere="which may lead anywhere in it: build the kernel with"
-		register="the function jumps to where a register says, and has"
-		itself="the address of a place in itself, so it may lead anywhere in it"
+		anywhere="which may lead anywhere in it: build the kernel with IBT"
 		as_said indirect_jump \
-			"the function has an indirect jump, $anywhere retpolines or IBT" ||
-			as_said indirect_jump \
-				"$register $itself: build the kernel with IBT" ||
-			return 1
+			"the function has an indirect jump, $anywhere" || return 1
 	fi
 	as_said near_end "too near the end of the function" &&
 		as_said into "a branch leads into the bytes of the jump" &&

@@ -28,6 +28,7 @@ macro_rules! numbers {
 numbers!(
     ENOENT = 2,
     E2BIG = 7,
+    EAGAIN = 11,
     ENOMEM = 12,
     EBUSY = 16,
     EEXIST = 17,

@@ -35,7 +35,9 @@ pub const MODULE_NAME_LEN: usize = 56;
 pub const KSYM_NAME_LEN: u32 = 512;
 pub const RUST_KPROBES_SYMBOL_LEN: u32 = 700;
 pub const execmem_type_EXECMEM_KPROBES: c_uint = 1;
+pub const module_state_MODULE_STATE_LIVE: c_uint = 0;
 pub const module_state_MODULE_STATE_COMING: c_uint = 1;
+pub const module_state_MODULE_STATE_GOING: c_uint = 2;
 
 pub const RUST_KPROBES_JUMP_LABEL: c_uint = 1;
 pub const RUST_KPROBES_STATIC_CALL: c_uint = 2;

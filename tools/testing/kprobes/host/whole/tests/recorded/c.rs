@@ -34,7 +34,7 @@ unsafe extern "C" {
     pub safe fn rust_kprobes_jumps_allowed() -> bool;
     pub fn wait_for_kprobe_optimizer();
     pub fn rust_kprobes_jumped(page: usize, registers: *mut pt_regs);
-    pub fn rust_kprobes_text_gone(module: *mut module, init_only: bool);
+    pub fn rust_kprobes_module_event(module: *mut module, state: c_ulong, last: bool);
     pub fn register_kretprobes(probes: *mut *mut kretprobe, count: c_int) -> c_int;
     pub fn unregister_kretprobes(probes: *mut *mut kretprobe, count: c_int);
     pub fn kretprobe_reserve(probe: *mut kretprobe, calls: c_uint) -> c_int;

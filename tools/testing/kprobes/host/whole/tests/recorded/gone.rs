@@ -30,7 +30,7 @@ fn what_was_for_the_beginning_goes_alone() {
         ..Layout::default()
     });
     // As long as it is coming.
-    modules::set_coming(true);
+    world::comes();
     let clients = client::registered([Client::at(init), Client::at(core)]);
     modules::set_coming(false);
     world::go(true);
@@ -39,6 +39,46 @@ fn what_was_for_the_beginning_goes_alone() {
     assert_eq!(text::breakpoints().collect::<Vec<_>>(), [core]);
     client::unregister(&clients);
     world.has_told("lock [ mend-b sync ] unlock wait free free");
+}
+
+#[test]
+fn a_module_that_is_coming_waits_for_us_to_be_told() {
+    let mut world = World::new();
+    let place = world.place(&MOVE);
+    world::module_at(place);
+    modules::set_coming(true);
+    let clients = [Client::at(place)];
+    // Nobody would tell if the load failed now.
+    assert_eq!(client::register(&clients), EAGAIN.to_errno());
+    world::comes();
+    assert_eq!(client::register(&clients), 0);
+    // Another notifier refuses the module, before we are told once more.
+    world::load_failed();
+    world.story();
+    modules::unload();
+    text::come_again(place);
+    client::unregister(&clients);
+    world.has_told("lock unlock wait free tasks");
+    modules::set_coming(false);
+}
+
+#[test]
+fn a_load_that_fails_late_is_told_once() {
+    let mut world = World::new();
+    let place = world.place(&MOVE);
+    world::module_at(place);
+    world::comes();
+    let clients = client::registered([Client::at(place)]);
+    world::sorted();
+    world.story();
+    // Clients of the module's own go in between.
+    world::load_failed();
+    world.has_told("lock unlock");
+    assert_eq!(text::breakpoints().count(), 1);
+    world::go(false);
+    text::come_again(place);
+    client::unregister(&clients);
+    modules::set_coming(false);
 }
 
 #[test]

@@ -420,11 +420,11 @@ fn a_module_is_searched_once_while_nothing_happens_to_it() {
 }
 
 #[test]
-fn a_module_that_is_coming_gets_its_jumps_when_it_is_live() {
+fn a_module_that_is_coming_gets_its_jumps_when_its_tables_are_sorted() {
     let mut world = world();
     let (places, layout) = two(&mut world);
     modules::load(layout);
-    modules::set_coming(true);
+    world::comes();
     let clients = client::registered(places.map(Client::at));
     work();
     // Its tables are being sorted, so nobody looks at them for a jump.
@@ -432,11 +432,13 @@ fn a_module_that_is_coming_gets_its_jumps_when_it_is_live() {
     let reason = bindings::kprobe_no_jump_reason_KPROBE_NO_JUMP_MODULE_COMING;
     let text = "the module is being loaded, and its tables are not in order yet";
     assert_eq!(why(&clients[0]), Some((reason, 0, text)));
-    modules::set_coming(false);
-    world::go(true);
+    world::sorted();
     assert_eq!((work(), jumps()), (1, places.to_vec()));
     assert_eq!(searched().len(), 3);
     assert_eq!(why(&clients[0]), None);
+    modules::set_coming(false);
+    world::go(true);
+    assert_eq!(jumps(), places);
     client::unregister(&clients);
     world::go(false);
 }

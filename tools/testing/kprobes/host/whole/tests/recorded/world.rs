@@ -133,10 +133,36 @@ pub fn forget_with_module(clients: &[Client; 1]) {
     client::forget(clients);
 }
 
+/// We are told, first or last, what the state of the module is.
+fn told(state: c_uint, last: bool) {
+    // SAFETY: The module of this kernel.
+    unsafe { c::rust_kprobes_module_event(modules::as_c(), state as c_ulong, last) };
+}
+
+/// The module is coming, and we are told first.
+pub fn comes() {
+    modules::set_coming(true);
+    told(bindings::module_state_MODULE_STATE_COMING, false);
+}
+
+/// The module is coming, and we are told last.
+pub fn sorted() {
+    told(bindings::module_state_MODULE_STATE_COMING, true);
+}
+
+/// The load has failed, and we are told first.
+pub fn load_failed() {
+    told(bindings::module_state_MODULE_STATE_GOING, false);
+}
+
 /// The module goes, or what was for its beginning.
 pub fn go(init_only: bool) {
-    // SAFETY: The module of this kernel.
-    unsafe { c::rust_kprobes_text_gone(modules::as_c(), init_only) };
+    let state = if init_only {
+        bindings::module_state_MODULE_STATE_LIVE
+    } else {
+        bindings::module_state_MODULE_STATE_GOING
+    };
+    told(state, true);
 }
 
 /// Lets what waits for tasks happen.
