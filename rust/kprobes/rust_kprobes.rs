@@ -4,6 +4,7 @@
 //!
 //! In reading order, from the words to the interface; each layer uses those before it only:
 //!
+//! - [`atomics`]: `core`'s, or a model checker's;
 //! - [`model`]: words and state machines, pure;
 //! - [`contract`]: what a back end provides;
 //! - [`table`]: from an address to what is probed there, pure but for its memory;
@@ -34,6 +35,7 @@
     expect(dead_code)
 )]
 
+mod atomics;
 mod model;
 
 mod contract;

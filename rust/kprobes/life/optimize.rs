@@ -55,7 +55,6 @@ use crate::{
     },
     shared::optimizing::{
         Node,
-        Places,
         Queue, //
     },
     sys::{
@@ -86,7 +85,7 @@ type Made = <Current as Detour>::Detour;
 
 /// What a place with a detour has.
 struct Jump {
-    node: Node<AtomicUsize>,
+    node: Node,
     /// Where its jump leads.
     detour: Made,
 }
@@ -127,11 +126,10 @@ impl OfSite {
     }
 }
 
-impl Places for Writer<Site> {
-    type Word = AtomicUsize;
-
-    fn node(&self, at: TextAddr) -> Option<&Node<AtomicUsize>> {
-        let jump = self.get(at)?.jump.jump();
+/// Finds what the place at an address keeps of its way to a jump.
+fn nodes<'a>(sites: &'a Writer<Site>) -> impl Fn(TextAddr) -> Option<&'a Node> {
+    |at| {
+        let jump = sites.get(at)?.jump.jump();
         jump.map(|jump| &jump.node)
     }
 }
@@ -163,7 +161,7 @@ impl Optimizer {
 
     /// A place leaves the queue at once; its jump is to be taken out.
     fn leave(&mut self, sites: &Writer<Site>, at: TextAddr) {
-        match self.queue.leave(at, sites) {
+        match self.queue.leave(at, &nodes(sites)) {
             Leave::Undivert => undivert(sites, at),
             Leave::Nothing | Leave::TakeOut => (),
         }
@@ -171,14 +169,15 @@ impl Optimizer {
 
     /// Takes out the jumps that are to be.
     fn take_out(&mut self, sites: &Writer<Site>, text: &mut text::Lazy) {
-        if self.queue.leaving(sites).next().is_none() {
+        let nodes = nodes(sites);
+        if self.queue.leaving(&nodes).next().is_none() {
             return;
         }
-        let leaving = || self.queue.leaving(sites);
+        let leaving = || self.queue.leaving(&nodes);
         let tell = |each: &mut Each<'_>| tell(sites, &mut leaving(), each);
         Current::unoptimize(&tell, text.get());
         // Until here a hit that went on in the text would have found the jump's tail.
-        while let Some(at) = self.queue.left(sites) {
+        while let Some(at) = self.queue.left(&nodes) {
             JUMPS.fetch_sub(1, Ordering::Relaxed);
             undivert(sites, at);
         }
@@ -260,7 +259,7 @@ pub(crate) fn forget(sites: &Writer<Site>, optimizer: &mut Optimizer, at: TextAd
             JUMPS.fetch_sub(1, Ordering::Relaxed);
         }
     }
-    optimizer.queue.forget(at, sites);
+    optimizer.queue.forget(at, &nodes(sites));
     optimizer.lately.forget(at);
 }
 
@@ -328,16 +327,16 @@ fn patch(period: &Period) -> bool {
     let Registry {
         sites, optimizer, ..
     } = site::registry(&mut lock);
-    let mut count = 0;
+    let (nodes, mut count) = (nodes(sites), 0);
     while let Some(place) = optimizer.ready.get_mut(count) {
-        let Some(counted) = optimizer.queue.next(period, sites) else {
+        let Some(counted) = optimizer.queue.next(period, &nodes) else {
             break;
         };
         let at = counted.at();
         // What stands against a jump has made the place leave. A jump is worth a second look.
         let may_jump = |site| optimizer.allowed && may_jump(sites, (at, site));
         if sites.get(at).is_some_and(may_jump) {
-            counted.jump(sites);
+            counted.jump(&nodes);
             JUMPS.fetch_add(1, Ordering::Relaxed);
             *place = at.get();
             count += 1;

@@ -40,7 +40,6 @@ use crate::{
 };
 use core::sync::atomic::{
     AtomicBool,
-    AtomicU8,
     Ordering, //
 };
 
@@ -62,7 +61,7 @@ pub(crate) struct Site {
     pub(crate) way: Way,
     /// The probes there.
     pub(crate) probes: Chain,
-    armed: State<AtomicU8>,
+    armed: State,
     guarded: AtomicBool,
     gone: AtomicBool,
     had_jprobe: AtomicBool,

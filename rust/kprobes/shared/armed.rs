@@ -5,8 +5,10 @@
 //! Ftrace has two ways to call, and may call a place in both for one hit. Then the one counts that
 //! the place says: each call asks whether that is how the place is armed.
 
-use super::atomics::Atomic;
-use core::sync::atomic::Ordering;
+use crate::atomics::{
+    AtomicU8,
+    Ordering, //
+};
 
 /// What makes a place be hit, right now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,12 +37,12 @@ impl Armed {
 
 /// What a place says of it. Only one may change it at a time.
 #[repr(transparent)]
-pub(crate) struct State<B>(B);
+pub(crate) struct State(AtomicU8);
 
-impl<B: Atomic<u8>> State<B> {
+impl State {
     /// Nothing makes it be hit.
-    pub(crate) fn new() -> Self {
-        Self(B::new(Armed::No as u8))
+    pub(crate) const fn new() -> Self {
+        Self(AtomicU8::new(Armed::No as u8))
     }
 
     /// What makes it be hit, for who may change it.

@@ -5,21 +5,21 @@
 //! It takes no order: what was said before a probe came into a chain is seen with the probe, and
 //! what is said later makes a difference to later hits only, which a grace period tells apart.
 
-use super::atomics::Atomic;
-use core::sync::atomic::Ordering;
+use crate::atomics::{
+    AtomicU32,
+    Ordering, //
+};
 
 /// What is said of a probe.
 #[repr(transparent)]
-pub(crate) struct Flags<W>(W);
+pub(crate) struct Flags(AtomicU32);
 
-impl<W: Atomic<u32>> Default for Flags<W> {
-    /// Nothing is.
-    fn default() -> Self {
-        Self(W::new(0))
+impl Flags {
+    /// Nothing is said.
+    pub(crate) const fn new() -> Self {
+        Self(AtomicU32::new(0))
     }
-}
 
-impl<W: Atomic<u32>> Flags<W> {
     /// Is any of these said?
     #[inline(always)]
     pub(crate) fn any(&self, bits: u32) -> bool {

@@ -13,7 +13,7 @@
 //!
 //! How far a hit is belongs to its CPU alone, and is in [`hit_state`](crate::model::hit_state).
 //!
-//! Pure but for the words, which [`atomics`] and [`chain`] ask of whoever uses them, each access
+//! Pure but for the words of a chain, which [`chain`] asks of whoever uses it, each access
 //! with the order that it takes: the kernel's are `core`'s, and on the host loom runs the same code
 //! in every order there is.
 

@@ -9,33 +9,37 @@
 //! Who holds the registry's lock changes all this; hits see nothing of it. That places are shared
 //! with hits is why they keep words and not plain values.
 
-use super::atomics::Atomic;
-use crate::model::{
-    addr::TextAddr,
-    opt_state::{
-        Clock,
-        Leave,
-        Period,
-        State, //
+use crate::{
+    atomics::{
+        AtomicUsize,
+        Ordering, //
+    },
+    model::{
+        addr::TextAddr,
+        opt_state::{
+            Clock,
+            Leave,
+            Period,
+            State, //
+        },
     },
 };
-use core::sync::atomic::Ordering;
 
 /// What a place keeps of its way to a jump.
-pub(crate) struct Node<W> {
-    state: W,
+pub(crate) struct Node {
+    state: AtomicUsize,
     /// Its neighbours in the list that it is in; zero: none.
-    before: W,
-    behind: W,
+    before: AtomicUsize,
+    behind: AtomicUsize,
 }
 
-impl<W: Atomic<usize>> Node<W> {
+impl Node {
     /// It has its breakpoint, or nothing.
     pub(crate) fn new() -> Self {
         Self {
-            state: W::new(State::Plain.to_word()),
-            before: W::new(0),
-            behind: W::new(0),
+            state: AtomicUsize::new(State::Plain.to_word()),
+            before: AtomicUsize::new(0),
+            behind: AtomicUsize::new(0),
         }
     }
 
@@ -49,14 +53,8 @@ impl<W: Atomic<usize>> Node<W> {
     }
 }
 
-/// Where the places are.
-pub(crate) trait Places {
-    /// What a place keeps its words in.
-    type Word: Atomic<usize>;
-
-    /// What the place at an address keeps.
-    fn node(&self, at: TextAddr) -> Option<&Node<Self::Word>>;
-}
+/// Finds what the place at an address keeps.
+pub(crate) type Find<'a> = dyn Fn(TextAddr) -> Option<&'a Node> + 'a;
 
 /// Places in an order. Each is in one list at most.
 struct List {
@@ -70,43 +68,38 @@ impl List {
         last: None,
     };
 
-    fn push(&mut self, at: TextAddr, places: &impl Places) {
-        lead(places, at, |node| &node.before, self.last);
-        lead(places, at, |node| &node.behind, None);
+    fn push(&mut self, at: TextAddr, find: &Find<'_>) {
+        lead(find, at, |node| &node.before, self.last);
+        lead(find, at, |node| &node.behind, None);
         match self.last {
-            Some(last) => lead(places, last, |node| &node.behind, Some(at)),
+            Some(last) => lead(find, last, |node| &node.behind, Some(at)),
             None => self.first = Some(at),
         }
         self.last = Some(at);
     }
 
-    fn remove(&mut self, at: TextAddr, places: &impl Places) {
-        let Some(node) = places.node(at) else { return };
+    fn remove(&mut self, at: TextAddr, find: &Find<'_>) {
+        let Some(node) = find(at) else { return };
         let (before, behind) = (leads(&node.before), leads(&node.behind));
         match before {
-            Some(before) => lead(places, before, |node| &node.behind, behind),
+            Some(before) => lead(find, before, |node| &node.behind, behind),
             None => self.first = behind,
         }
         match behind {
-            Some(behind) => lead(places, behind, |node| &node.before, before),
+            Some(behind) => lead(find, behind, |node| &node.before, before),
             None => self.last = before,
         }
     }
 }
 
-fn leads<W: Atomic<usize>>(word: &W) -> Option<TextAddr> {
+fn leads(word: &AtomicUsize) -> Option<TextAddr> {
     let at = word.load(Ordering::Relaxed);
     (at != 0).then(|| TextAddr::new(at as u64))
 }
 
 /// Makes a word of the place at `at` lead elsewhere.
-fn lead<P: Places>(
-    places: &P,
-    at: TextAddr,
-    word: fn(&Node<P::Word>) -> &P::Word,
-    to: Option<TextAddr>,
-) {
-    if let Some(node) = places.node(at) {
+fn lead(find: &Find<'_>, at: TextAddr, word: fn(&Node) -> &AtomicUsize, to: Option<TextAddr>) {
+    if let Some(node) = find(at) {
         let to = to.map_or(0, |to| to.get() as usize);
         word(node).store(to, Ordering::Relaxed);
     }
@@ -124,8 +117,8 @@ impl Counted {
     }
 
     /// It gets its jump.
-    pub(crate) fn jump(self, places: &impl Places) {
-        if let Some(node) = places.node(self.0) {
+    pub(crate) fn jump(self, find: &Find<'_>) {
+        if let Some(node) = find(self.0) {
             node.set(State::Jump);
         }
     }
@@ -154,14 +147,14 @@ impl Queue {
     /// A plain place is to get one; tells whether it was plain. Its hits must go to its detour
     /// before anything else is done.
     #[must_use]
-    pub(crate) fn add(&mut self, at: TextAddr, places: &impl Places) -> bool {
-        let Some(node) = places.node(at) else {
+    pub(crate) fn add(&mut self, at: TextAddr, find: &Find<'_>) -> bool {
+        let Some(node) = find(at) else {
             return false;
         };
         let is_plain = node.state() == State::Plain;
         if is_plain {
             node.set(State::Queued(self.clock.now()));
-            self.waiting.push(at, places);
+            self.waiting.push(at, find);
         }
         is_plain
     }
@@ -172,12 +165,12 @@ impl Queue {
     }
 
     /// The next place that was waited for. To be asked when the wait is over.
-    pub(crate) fn next(&mut self, period: &Period, places: &impl Places) -> Option<Counted> {
+    pub(crate) fn next(&mut self, period: &Period, find: &Find<'_>) -> Option<Counted> {
         // In the order in which they were queued, so that the first one tells.
         let at = self.waiting.first?;
-        let node = places.node(at)?;
+        let node = find(at)?;
         period.counts(node.state()).then(|| {
-            self.waiting.remove(at, places);
+            self.waiting.remove(at, find);
             node.set(State::Plain);
             Counted(at)
         })
@@ -185,51 +178,51 @@ impl Queue {
 
     /// A place is to have no jump. If one has to be taken out, the place is among those of
     /// [`leaving`](Queue::leaving) until [`left`](Queue::left) has told of it.
-    pub(crate) fn leave(&mut self, at: TextAddr, places: &impl Places) -> Leave {
-        let Some(node) = places.node(at) else {
+    pub(crate) fn leave(&mut self, at: TextAddr, find: &Find<'_>) -> Leave {
+        let Some(node) = find(at) else {
             return Leave::Nothing;
         };
         match node.state() {
             State::Plain | State::Leaving => Leave::Nothing,
             State::Queued(_) => {
-                self.waiting.remove(at, places);
+                self.waiting.remove(at, find);
                 node.set(State::Plain);
                 Leave::Undivert
             }
             State::Jump => {
                 node.set(State::Leaving);
-                self.leaving.push(at, places);
+                self.leaving.push(at, find);
                 Leave::TakeOut
             }
         }
     }
 
     /// The places whose jumps are to be taken out.
-    pub(crate) fn leaving<'a>(
-        &'a self,
-        places: &'a impl Places,
-    ) -> impl Iterator<Item = TextAddr> + 'a {
-        let next = |&at: &TextAddr| leads(&places.node(at)?.behind);
+    pub(crate) fn leaving<'q, 'n>(
+        &'q self,
+        find: &'q Find<'n>,
+    ) -> impl Iterator<Item = TextAddr> + use<'q, 'n> {
+        let next = |&at: &TextAddr| leads(&find(at)?.behind);
         core::iter::successors(self.leaving.first, next)
     }
 
     /// A place whose jump was taken out, each once.
-    pub(crate) fn left(&mut self, places: &impl Places) -> Option<TextAddr> {
+    pub(crate) fn left(&mut self, find: &Find<'_>) -> Option<TextAddr> {
         let at = self.leaving.first?;
-        self.leaving.remove(at, places);
-        if let Some(node) = places.node(at) {
+        self.leaving.remove(at, find);
+        if let Some(node) = find(at) {
             node.set(State::Plain);
         }
         Some(at)
     }
 
     /// The text of a place is no more, or the place: nobody writes there.
-    pub(crate) fn forget(&mut self, at: TextAddr, places: &impl Places) {
-        let Some(node) = places.node(at) else { return };
+    pub(crate) fn forget(&mut self, at: TextAddr, find: &Find<'_>) {
+        let Some(node) = find(at) else { return };
         match node.state() {
             State::Plain | State::Jump => (),
-            State::Queued(_) => self.waiting.remove(at, places),
-            State::Leaving => self.leaving.remove(at, places),
+            State::Queued(_) => self.waiting.remove(at, find),
+            State::Leaving => self.leaving.remove(at, find),
         }
         node.set(State::Plain);
     }
@@ -240,23 +233,17 @@ impl Queue {
 mod tests {
     use super::*;
     use crate::model::refusal::Refusal;
-    use core::sync::atomic::AtomicUsize;
 
     const COUNT: usize = 4;
 
     /// Places at 1 and up.
-    struct Few([Node<AtomicUsize>; COUNT]);
-
-    impl Places for Few {
-        type Word = AtomicUsize;
-
-        fn node(&self, at: TextAddr) -> Option<&Node<AtomicUsize>> {
-            self.0.get((at.get() as usize).checked_sub(1)?)
-        }
+    fn few() -> [Node; COUNT] {
+        [Node::new(), Node::new(), Node::new(), Node::new()]
     }
 
-    fn few() -> Few {
-        Few([Node::new(), Node::new(), Node::new(), Node::new()])
+    /// Finds those of `nodes`.
+    fn find<'a>(nodes: &'a [Node; COUNT]) -> impl Fn(TextAddr) -> Option<&'a Node> {
+        |at| nodes.get((at.get() as usize).checked_sub(1)?)
     }
 
     const fn at(number: u64) -> TextAddr {
@@ -264,7 +251,7 @@ mod tests {
     }
 
     /// Gives jumps to what was waited for; the addresses as digits.
-    fn jump(queue: &mut Queue, period: &Period, places: &Few) -> u64 {
+    fn jump(queue: &mut Queue, period: &Period, places: &Find<'_>) -> u64 {
         let mut digits = 0;
         while let Some(counted) = queue.next(period, places) {
             digits = 10 * digits + counted.at().get();
@@ -277,13 +264,14 @@ mod tests {
         queue.begin().ok_or(Refusal::NotRegistered)
     }
 
-    fn state(places: &Few, number: u64) -> Option<State> {
-        places.node(at(number)).map(Node::state)
+    fn state(places: &Find<'_>, number: u64) -> Option<State> {
+        places(at(number)).map(Node::state)
     }
 
     #[test]
     fn places_get_their_jumps_in_order() -> Result<(), Refusal> {
-        let (mut queue, places) = (Queue::EMPTY, few());
+        let (mut queue, nodes) = (Queue::EMPTY, few());
+        let places = find(&nodes);
         assert!(queue.is_empty() && queue.begin().is_none());
         for number in [2, 1, 4, 3] {
             assert!(queue.add(at(number), &places));
@@ -299,7 +287,8 @@ mod tests {
 
     #[test]
     fn who_comes_back_is_waited_for_again() -> Result<(), Refusal> {
-        let (mut queue, places) = (Queue::EMPTY, few());
+        let (mut queue, nodes) = (Queue::EMPTY, few());
+        let places = find(&nodes);
         for number in [1, 2, 3] {
             assert!(queue.add(at(number), &places));
         }
@@ -318,7 +307,8 @@ mod tests {
 
     #[test]
     fn jumps_are_taken_out_together_and_once() -> Result<(), Refusal> {
-        let (mut queue, places) = (Queue::EMPTY, few());
+        let (mut queue, nodes) = (Queue::EMPTY, few());
+        let places = find(&nodes);
         for number in [1, 2, 3, 4] {
             assert!(queue.add(at(number), &places));
         }
@@ -342,7 +332,8 @@ mod tests {
 
     #[test]
     fn what_is_no_more_is_in_no_list() {
-        let (mut queue, places) = (Queue::EMPTY, few());
+        let (mut queue, nodes) = (Queue::EMPTY, few());
+        let places = find(&nodes);
         for number in [1, 2, 3] {
             assert!(queue.add(at(number), &places));
         }
@@ -355,7 +346,8 @@ mod tests {
 
     #[test]
     fn who_was_waited_for_may_be_refused() -> Result<(), Refusal> {
-        let (mut queue, places) = (Queue::EMPTY, few());
+        let (mut queue, nodes) = (Queue::EMPTY, few());
+        let places = find(&nodes);
         assert!(queue.add(at(1), &places));
         let period = begin(&mut queue)?;
         let counted = queue.next(&period, &places);

@@ -38,7 +38,6 @@ use core::{
     ptr::NonNull,
     sync::atomic::{
         AtomicPtr,
-        AtomicU32,
         AtomicUsize,
         Ordering, //
     }, //
@@ -76,7 +75,7 @@ pub(crate) struct Probe {
     post_handler: Cell<bindings::kprobe_post_handler_t>,
     opcode: Cell<bindings::kprobe_opcode_t>,
     _ainsn: bindings::arch_specific_insn,
-    flags: Flags<AtomicU32>,
+    flags: Flags,
     fault_handler: Cell<bindings::kprobe_fault_handler_t>,
 }
 

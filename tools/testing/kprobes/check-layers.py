@@ -40,8 +40,9 @@ MACHINE = ' '.join(f'arch/*/kprobes/{name}' for name in (
 LAYERS = (
     # Pure files of the safe interface, which the host crate loads, too.
     Layer('pure', 'rust/kernel/kprobes/abi.rs rust/kernel/kprobes/signature.rs'),
+    Layer('atomics', 'rust/kprobes/atomics.rs', 'checked'),
     Layer('model', 'rust/kprobes/model/*', 'model'),
-    Layer('shared', 'rust/kprobes/shared/*', 'model shared'),
+    Layer('shared', 'rust/kprobes/shared/*', 'atomics model shared'),
     Layer('slot', 'rust/kprobes/slot/*', 'slot'),
     Layer('pool', 'rust/kprobes/pool/*', 'pool'),
     Layer('table', 'rust/kprobes/table/*', 'model table'),
@@ -51,7 +52,7 @@ LAYERS = (
     Layer('text', 'rust/kprobes/text/index.rs rust/kprobes/text/pieces.rs', 'model'),
     Layer('text', 'rust/kprobes/text.rs rust/kprobes/text/*', 'model sys text', EDGE,
           config=True, unsafe=True),
-    Layer('sys', 'rust/kprobes/sys.rs rust/kprobes/sys/*', 'model shared slot pool table sys',
+    Layer('sys', 'rust/kprobes/sys.rs rust/kprobes/sys/*', 'atomics model shared slot pool table sys',
           EDGE, config=True, unsafe=True),
     Layer('machine', MACHINE, 'model contract sys text', EDGE, config=True, unsafe=True),
     Layer('life', 'rust/kprobes/life.rs rust/kprobes/life/*',

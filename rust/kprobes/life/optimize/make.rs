@@ -9,6 +9,7 @@
 
 use super::{
     may_jump,
+    nodes,
     uncover,
     Jump,
     Optimizer, //
@@ -87,7 +88,7 @@ fn queue(
         decide(optimizer, (at, site), made)?;
     }
     let detour = site.jump.detour()?;
-    if optimizer.queue.add(at, sites) {
+    if optimizer.queue.add(at, &nodes(sites)) {
         Current::divert(prepared, Some(detour));
         worker::tell(optimizer.worker.kick());
     }

@@ -17,16 +17,8 @@ mod abi;
 mod contract;
 #[path = "../../../../../rust/kprobes/model/mod.rs"]
 mod model;
-#[path = "../../../../../rust/kprobes/pool/mod.rs"]
-mod pool;
-#[path = "../../../../../rust/kprobes/shared/mod.rs"]
-mod shared;
 #[path = "../../../../../rust/kernel/kprobes/signature.rs"]
 mod signature;
-#[path = "../../../../../rust/kprobes/slot/mod.rs"]
-mod slot;
-#[path = "../../../../../rust/kprobes/table/mod.rs"]
-mod table;
 #[path = "../../../../../rust/kprobes/text/index.rs"]
 mod text_index;
 #[path = "../../../../../rust/kprobes/text/pieces.rs"]
@@ -35,28 +27,7 @@ mod text_pieces;
 #[path = "../../../../../arch/x86/kprobes/isa/mod.rs"]
 mod x86;
 
-#[cfg(all(test, not(miri)))]
-mod account_loom;
-#[cfg(all(test, not(miri)))]
-mod armed_loom;
-#[cfg(all(test, not(miri)))]
-mod chain_loom;
 #[cfg(test)]
 mod differential;
-#[cfg(all(test, not(miri)))]
-mod loom_kit;
-#[cfg(all(test, not(miri)))]
-mod optimizing_loom;
-#[cfg(all(test, not(miri)))]
-mod peak_loom;
-#[cfg(all(test, not(miri)))]
-mod pool_loom;
-// Miri runs neither what switches stacks nor, in any useful time, 30,000 entries.
-#[cfg(all(test, not(miri)))]
-mod slot_loom;
-#[cfg(all(test, not(miri)))]
-mod table_loom;
-#[cfg(all(test, not(miri)))]
-mod table_scale;
 #[cfg(test)]
 mod ways;

@@ -18,7 +18,7 @@ use crate::{
 };
 
 struct World {
-    state: State<Plain<AtomicU8>>,
+    state: State,
     /// What it is armed for.
     purpose: Watched,
     /// Is the place called from: watching, changing?
@@ -75,7 +75,7 @@ struct Race {
 
 impl Race {
     fn run(self) {
-        loom::model(move || self.once());
+        run_model(None, move || self.once());
     }
 
     fn once(self) {
@@ -138,7 +138,7 @@ models! {
     who_finds_a_place_armed_sees_what_for: ARM.run();
     each_hit_counts_once_while_a_place_gets_its_guard: GUARD.run();
     disarmed_places_are_not_hit: DISARM.run();
-    place_armed_without_an_order_is_caught with "store" fails "Causality violation": ARM.run();
-    place_found_armed_without_an_order_is_caught with "load" fails "Causality violation": ARM.run();
+    place_armed_without_an_order_is_caught with "self.0.store(" in "shared/armed.rs" fails "Causality violation": ARM.run();
+    place_found_armed_without_an_order_is_caught with "self.0.load(Ordering::Acquire)" in "shared/armed.rs" fails "Causality violation": ARM.run();
     second_way_that_counts_at_once_is_caught with "say" fails "a hit counts": GUARD.run();
 }

@@ -112,7 +112,7 @@ const DISABLED: u32 = 1;
 struct Probe {
     number: usize,
     older: Link,
-    flags: Flags<Plain<AtomicU32>>,
+    flags: Flags,
     there: Watched,
     handlers: Watched,
 }
@@ -122,7 +122,7 @@ impl Probe {
         Self {
             number,
             older: chain::Link::empty(),
-            flags: Flags::default(),
+            flags: Flags::new(),
             there: Watched::new(false),
             handlers: Watched::new(false),
         }

@@ -27,11 +27,9 @@ use crate::{
     },
     shared::optimizing::{
         Node,
-        Places,
         Queue, //
     },
 };
-use core::sync::atomic::AtomicUsize;
 use loom::sync::{
     Condvar,
     Mutex, //
@@ -64,13 +62,12 @@ struct Registry {
 }
 
 /// The place, while it is there.
-struct Place(Option<Node<AtomicUsize>>);
+struct Place(Option<Node>);
 
-impl Places for Place {
-    type Word = AtomicUsize;
-
-    fn node(&self, at: TextAddr) -> Option<&Node<AtomicUsize>> {
-        self.0.as_ref().filter(|_| at == AT)
+impl Place {
+    /// Finds it by its address.
+    fn find<'a>(&'a self) -> impl Fn(TextAddr) -> Option<&'a Node> {
+        |at| self.0.as_ref().filter(|_| at == AT)
     }
 }
 
@@ -137,7 +134,7 @@ impl World {
         if !registry.armed || registry.blocked {
             return;
         }
-        if registry.queue.add(AT, &registry.node) {
+        if registry.queue.add(AT, &registry.node.find()) {
             if !is_weak("divert") {
                 self.diverted.store(true, Release);
             }
@@ -154,7 +151,7 @@ impl World {
     }
 
     fn leave(&self, registry: &mut Registry) {
-        match registry.queue.leave(AT, &registry.node) {
+        match registry.queue.leave(AT, &registry.node.find()) {
             Leave::Nothing => return,
             Leave::Undivert => return self.diverted.store(false, Release),
             Leave::TakeOut => (),
@@ -168,7 +165,7 @@ impl World {
         }
         self.write(&self.rest, PLAIN);
         self.synchronize();
-        while registry.queue.left(&registry.node).is_some() {}
+        while registry.queue.left(&registry.node.find()).is_some() {}
         self.diverted.store(false, Release);
     }
 
@@ -194,17 +191,19 @@ impl World {
         let period = registry.queue.begin();
         if let Some(period) = period {
             let Registry { queue, node, .. } = &mut *registry;
-            let early = is_weak("recheck").then(|| queue.next(&period, node));
+            let early = is_weak("recheck").then(|| queue.next(&period, &node.find()));
             drop(registry);
             self.wait_for_tasks();
             registry = self.registry.lock().unwrap();
             let Registry { queue, node, .. } = &mut *registry;
-            let mut counted = early.unwrap_or_else(|| queue.next(&period, node));
+            let mut counted = early.unwrap_or_else(|| queue.next(&period, &node.find()));
             if is_weak("generation") && counted.is_none() {
-                counted = queue.begin().and_then(|late| queue.next(&late, node));
+                counted = queue
+                    .begin()
+                    .and_then(|late| queue.next(&late, &node.find()));
             }
             if let Some(counted) = counted {
-                counted.jump(node);
+                counted.jump(&node.find());
                 self.jump();
             }
         }
@@ -248,7 +247,7 @@ impl World {
             self.pass();
         }
         let registry = self.registry.lock().unwrap();
-        let state = registry.node.node(AT).map(Node::state);
+        let state = registry.node.find()(AT).map(Node::state);
         let jumps = registry.armed && !registry.blocked && state.is_some();
         let expected = if jumps { State::Jump } else { State::Plain };
         assert_eq!(
@@ -315,7 +314,7 @@ fn unregister(world: &World) {
     world.synchronize();
     registry.armed = false;
     let Registry { queue, node, .. } = &mut *registry;
-    queue.forget(AT, node);
+    queue.forget(AT, &node.find());
     node.0 = None;
     drop(registry);
     world.synchronize();
@@ -331,7 +330,7 @@ fn vanish(world: &World) {
     let mut registry = world.registry.lock().unwrap();
     registry.armed = false;
     let Registry { queue, node, .. } = &mut *registry;
-    queue.forget(AT, node);
+    queue.forget(AT, &node.find());
     drop(registry);
     world.text.free();
 }

@@ -5,8 +5,8 @@
 #![allow(unused_imports)]
 
 use crate::{
-    pool::word::Word,
-    shared::atomics::Atomic, //
+    checked,
+    pool::word::Word, //
 };
 pub(crate) use core::ptr;
 pub(crate) use loom::{
@@ -118,9 +118,22 @@ impl Drop for Reading {
 /// Runs `once` in every order of its threads in which each is interrupted at most so often, for
 /// every order in which memory may show the stores.
 pub(crate) fn run_model(interrupted: Option<usize>, once: impl Fn() + Send + Sync + 'static) {
+    /// Atomics are plain again, also after a panic.
+    struct End;
+
+    impl Drop for End {
+        fn drop(&mut self) {
+            checked::end();
+        }
+    }
+
+    let _end = End;
     let mut model = Builder::new();
     model.preemption_bound = interrupted;
-    model.check(once);
+    model.check(move || {
+        checked::begin();
+        once();
+    });
 }
 
 /// Runs the jobs at once in every order in which each is interrupted at most so often, for every
@@ -180,17 +193,47 @@ pub(crate) fn unless_weak(what: &str, order: Ordering) -> Ordering {
 }
 
 /// Tests of models: a name, what is weakened, what it panics with if it must, and what runs.
+///
+/// `with "step"` weakens what asks [`is_weak`]; `with "snippet" in "file"` weakens an access
+/// ([`checked::weaken`]) to `Relaxed`, or to what `as` says.
 macro_rules! models {
-    ($($name:ident $(with $weak:literal)? $(fails $panics:literal)?: $($run:expr),+;)*) => {$(
+    ($($name:ident $(with $weak:literal $(in $file:literal $(as $order:ident)?)?)?
+    $(fails $panics:literal)?: $($run:expr),+;)*) => {$(
         #[test]
         $(#[should_panic(expected = $panics)])?
         fn $name() {
             weaken(concat!($($weak)?));
+            let _weakened = weakened!($($weak $(in $file $(as $order)?)?)?);
             $($run;)+
+            $crate::checked::weakened_came();
         }
     )*};
 }
 pub(crate) use models;
+
+/// Weakens an access for [`models!`].
+macro_rules! weakened {
+    ($($step:literal)?) => {
+        Weakened
+    };
+    ($snippet:literal in $file:literal) => {
+        weakened!($snippet in $file as Relaxed)
+    };
+    ($snippet:literal in $file:literal as $order:ident) => {{
+        $crate::checked::weaken($file, $snippet, Ordering::$order);
+        Weakened
+    }};
+}
+pub(crate) use weakened;
+
+/// An access may be weakened until this is dropped.
+pub(crate) struct Weakened;
+
+impl Drop for Weakened {
+    fn drop(&mut self) {
+        checked::weaken_nothing();
+    }
+}
 
 /// A word of what is free in a pool.
 pub(crate) struct PoolWord(AtomicU64);
@@ -213,25 +256,3 @@ impl Word for PoolWord {
         self.0.fetch_add(value, unless_weak("add", Release));
     }
 }
-
-/// An atomic whose loads and stores have the orders that are asked for, unless they are weakened.
-pub(crate) struct Plain<T>(T);
-
-macro_rules! plain {
-    ($($atomic:ty: $value:ty),*) => {$(
-        impl Atomic<$value> for Plain<$atomic> {
-            fn new(value: $value) -> Self {
-                Self(<$atomic>::new(value))
-            }
-
-            fn load(&self, order: Ordering) -> $value {
-                self.0.load(unless_weak("load", order))
-            }
-
-            fn store(&self, value: $value, order: Ordering) {
-                self.0.store(value, unless_weak("store", order));
-            }
-        }
-    )*};
-}
-plain!(AtomicU8: u8, AtomicU32: u32);

@@ -13,9 +13,20 @@ use crate::{
         lookup::Table,
         writer::Writer, //
     },
-    ways::random::Random,
 };
 use std::collections::BTreeMap;
+
+/// xorshift64*.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as usize % limit
+    }
+}
 
 const MANY: usize = 30_000;
 /// The length of the array that so many come to, whether one by one or at once.
@@ -51,7 +62,7 @@ fn ways<const N: usize>(table: &Table<Fixed<N>>, entries: &[Tagged]) -> (usize, 
 #[test]
 fn ways_do_not_grow_with_the_table() -> Result<(), Refusal> {
     static TABLE: Table<Fixed<LEN>> = Table::new(Fixed::new());
-    let entries = functions(&mut Random::with(1), MANY);
+    let entries = functions(&mut Random(1), MANY);
     let mut writer = TABLE.begin();
     for count in [100, 1_000, 10_000, MANY] {
         for &entry in &entries[writer.len()..count] {
@@ -122,7 +133,7 @@ fn change<const N: usize>(
 #[test]
 fn random_changes_are_those_of_a_map() {
     static TABLE: Table<Fixed<LEN>> = Table::new(Fixed::new());
-    let mut random = Random::with(2);
+    let mut random = Random(2);
     let addresses = functions(&mut random, 4_000);
     let (mut writer, mut map) = (TABLE.begin(), BTreeMap::new());
     for round in 0..60_000 {

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `core`'s atomics by name, which loom checks within a model.
+//!
+//! `rust/kprobes/atomics.rs` takes them in place of `core`'s. They differ from loom's own atomics:
+//!
+//! - `new` is `const`, so that the kernel's statics compile. loom has to create an atomic in a
+//!   model, before the model's threads begin. So [`begin`] creates a stock of them, each with the
+//!   value [`FRESH`]; at its first access an atomic takes one, for which `FRESH` means the value
+//!   that `new` was given.
+//! - Outside a model they are plain atomics, so the unit tests of the same files run as well.
+//! - A test can weaken an access, named by its file and a part of its source line ([`weaken`]), to
+//!   prove that a model fails if the order of that access is wrong.
+
+use core::{
+    cell::{
+        Cell,
+        RefCell, //
+    },
+    panic::Location,
+    sync::atomic, //
+};
+use loom::sync::atomic as model;
+use std::{
+    fs,
+    rc::Rc,
+    vec::Vec, //
+};
+
+pub(crate) use core::sync::atomic::Ordering;
+
+/// How many atomics a model may access.
+const STOCK: usize = 64;
+
+/// The value of an atomic of loom's that no thread has changed yet. No model stores it.
+const FRESH: u64 = 0xf2e5_8a70_3b1d_96c4;
+
+/// An atomic of loom's.
+struct Word {
+    word: model::AtomicU64,
+    /// Is its value not [`FRESH`] for certain?
+    settled: Cell<bool>,
+}
+
+/// Atomics of loom's for one run of a model.
+struct Run {
+    /// Counts the runs. Zero: there is no model.
+    number: u64,
+    stock: Vec<Rc<Word>>,
+}
+
+std::thread_local! {
+    // All threads of a model are one thread of the host.
+    static RUN: RefCell<Run> = const { RefCell::new(Run { number: 0, stock: Vec::new() }) };
+    static RUNS: Cell<u64> = const { Cell::new(0) };
+    static WEAK: RefCell<Option<Weak>> = const { RefCell::new(None) };
+}
+
+/// A run of a model begins. To be called in it before any other thread begins.
+pub(crate) fn begin() {
+    RUNS.set(RUNS.get() + 1);
+    let word = |_| {
+        Rc::new(Word {
+            word: model::AtomicU64::new(FRESH),
+            settled: Cell::new(false),
+        })
+    };
+    let stock = (0..STOCK).map(word).collect();
+    let number = RUNS.get();
+    RUN.set(Run { number, stock });
+}
+
+/// There is no model any more.
+pub(crate) fn end() {
+    let stock = Vec::new();
+    RUN.set(Run { number: 0, stock });
+}
+
+/// What an atomic has in a model.
+struct Live(RefCell<Option<(u64, Rc<Word>)>>);
+
+// SAFETY: In a model all threads are one, and elsewhere only the model's number is looked at.
+unsafe impl Send for Live {}
+// SAFETY: As above.
+unsafe impl Sync for Live {}
+
+impl Live {
+    const fn new() -> Self {
+        Self(RefCell::new(None))
+    }
+
+    /// The atomic of loom's, within a model.
+    fn word(&self) -> Option<Rc<Word>> {
+        RUN.with_borrow_mut(|run| {
+            if run.number == 0 {
+                return None;
+            }
+            let mut live = self.0.borrow_mut();
+            match &*live {
+                Some((number, word)) if *number == run.number => Some(word.clone()),
+                _ => {
+                    let word = run.stock.pop();
+                    let word = word.expect("a model has more atomics than STOCK");
+                    *live = Some((run.number, word.clone()));
+                    Some(word)
+                }
+            }
+        })
+    }
+}
+
+impl Word {
+    /// Makes the value `first` if no thread has changed it, so that one operation can change it.
+    fn settle(&self, first: u64) -> &model::AtomicU64 {
+        if !self.settled.get() {
+            let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+            _ = self.word.compare_exchange(FRESH, first, success, failure);
+            // Not before: threads change there.
+            self.settled.set(true);
+        }
+        &self.word
+    }
+}
+
+/// Kinds of atomics: name, value, what makes a value a number, and a number a value.
+macro_rules! atomics {
+    ($($name:ident $(<$of:ident>)?: $value:ty, $to:expr, $from:expr;)*) => {$(
+        /// As in [`core::sync::atomic`].
+        pub(crate) struct $name $(<$of>)? {
+            plain: atomic::$name $(<$of>)?,
+            live: Live,
+        }
+
+        impl $(<$of>)? $name $(<$of>)? {
+            pub(crate) const fn new(value: $value) -> Self {
+                Self {
+                    plain: atomic::$name::new(value),
+                    live: Live::new(),
+                }
+            }
+
+            fn first(&self) -> u64 {
+                $to(self.plain.load(Ordering::Relaxed))
+            }
+
+            #[track_caller]
+            pub(crate) fn load(&self, order: Ordering) -> $value {
+                let order = allowed(order);
+                match self.live.word() {
+                    None => self.plain.load(order),
+                    Some(live) => match live.word.load(order) {
+                        FRESH => $from(self.first()),
+                        seen => $from(seen),
+                    },
+                }
+            }
+
+            #[track_caller]
+            pub(crate) fn store(&self, value: $value, order: Ordering) {
+                let order = allowed(order);
+                match self.live.word() {
+                    None => self.plain.store(value, order),
+                    Some(live) => live.word.store($to(value), order),
+                }
+            }
+
+            #[track_caller]
+            pub(crate) fn swap(&self, value: $value, order: Ordering) -> $value {
+                let order = allowed(order);
+                match self.live.word() {
+                    None => self.plain.swap(value, order),
+                    Some(live) => $from(live.settle(self.first()).swap($to(value), order)),
+                }
+            }
+
+            #[track_caller]
+            pub(crate) fn compare_exchange(
+                &self,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                let (success, failure) = (allowed(success), allowed(failure));
+                match self.live.word() {
+                    None => self.plain.compare_exchange(current, new, success, failure),
+                    Some(live) => {
+                        let word = live.settle(self.first());
+                        let seen =
+                            word.compare_exchange($to(current), $to(new), success, failure);
+                        seen.map($from).map_err($from)
+                    }
+                }
+            }
+
+            #[track_caller]
+            pub(crate) fn compare_exchange_weak(
+                &self,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                self.compare_exchange(current, new, success, failure)
+            }
+        }
+    )*};
+}
+atomics! {
+    AtomicBool: bool, u64::from, |seen| seen != 0;
+    AtomicU8: u8, u64::from, |seen| seen as u8;
+    AtomicU32: u32, u64::from, |seen| seen as u32;
+    AtomicU64: u64, core::convert::identity, core::convert::identity;
+    AtomicUsize: usize, |value| value as u64, |seen| seen as usize;
+    AtomicIsize: isize, |value| value as u64, |seen| seen as isize;
+    AtomicPtr<T>: *mut T,
+        |value: *mut T| value.expose_provenance() as u64,
+        |seen| core::ptr::with_exposed_provenance_mut(seen as usize);
+}
+
+/// Read-modify-writes of numbers.
+macro_rules! fetch {
+    ($($name:ident: $value:ty, $fetch:ident;)*) => {$(
+        impl $name {
+            #[track_caller]
+            pub(crate) fn $fetch(&self, value: $value, order: Ordering) -> $value {
+                let order = allowed(order);
+                match self.live.word() {
+                    None => self.plain.$fetch(value, order),
+                    Some(live) => {
+                        live.settle(self.first()).$fetch(value as u64, order) as $value
+                    }
+                }
+            }
+        }
+    )*};
+}
+macro_rules! fetch_all {
+    ($($name:ident: $value:ty;)*) => {$(
+        fetch! {
+            $name: $value, fetch_add;
+            $name: $value, fetch_sub;
+            $name: $value, fetch_and;
+            $name: $value, fetch_or;
+        }
+    )*};
+}
+// One of 32 bits must not wrap in a model, where it has 64.
+fetch_all! {
+    AtomicU32: u32;
+    AtomicU64: u64;
+    AtomicUsize: usize;
+    AtomicIsize: isize;
+}
+
+/// A weakened access.
+struct Weak {
+    /// The end of the path of its file.
+    file: String,
+    /// Which lines it may be in.
+    lines: Vec<u32>,
+    order: Ordering,
+    met: bool,
+}
+
+/// From now on accesses in lines of `rust/kprobes/FILE` that contain `snippet` have this order at
+/// most.
+pub(crate) fn weaken(file: &str, snippet: &str, order: Ordering) {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../../");
+    let file = format!("rust/kprobes/{file}");
+    let text = fs::read_to_string(format!("{folder}{file}")).unwrap();
+    let has = |line: &str| {
+        line.split("//")
+            .next()
+            .is_some_and(|code| code.contains(snippet))
+    };
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| has(line));
+    let lines: Vec<u32> = lines.map(|(number, _)| number).collect();
+    assert!(!lines.is_empty(), "no line of {file} has {snippet:?}");
+    let met = false;
+    WEAK.set(Some(Weak {
+        file,
+        lines,
+        order,
+        met,
+    }));
+}
+
+/// Nothing is weakened any more.
+pub(crate) fn weaken_nothing() {
+    WEAK.set(None);
+}
+
+/// Panics if an access is weakened that never came.
+pub(crate) fn weakened_came() {
+    let came = WEAK.with_borrow(|weak| weak.as_ref().is_none_or(|weak| weak.met));
+    assert!(came, "the weakened access never came");
+}
+
+/// The order of the caller's access: the one asked for, unless it is weakened.
+#[track_caller]
+fn allowed(order: Ordering) -> Ordering {
+    let here = Location::caller();
+    WEAK.with_borrow_mut(|weak| match weak {
+        Some(weak) if weak.lines.contains(&here.line()) && here.file().ends_with(&weak.file) => {
+            weak.met = true;
+            weak.order
+        }
+        _ => order,
+    })
+}
