@@ -20,6 +20,7 @@
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
+#include <linux/spinlock.h>
 #include <linux/static_call_types.h>
 #include <linux/sysctl.h>
 #include <linux/uaccess.h>
@@ -65,8 +66,9 @@ DEFINE_PER_CPU(struct kprobe_ctlblk, kprobe_ctlblk);
 /* All that registering changes; see sys/lock.rs. */
 DEFINE_MUTEX(rust_kprobes_mutex);
 
-/* Which slots for copies there are; see sys/slots.rs. */
+/* Which slots for copies there are, and which of them are free; see slots.rs. */
 DEFINE_MUTEX(rust_kprobes_slots_mutex);
+static DEFINE_SPINLOCK(rust_kprobes_bits);
 
 /* What is in store for return probes; see sys/returns.rs. */
 DEFINE_MUTEX(rust_kprobes_returns_mutex);
@@ -114,6 +116,16 @@ void __kprobes rust_kprobes_cpus_read_lock(void)
 void __kprobes rust_kprobes_cpus_read_unlock(void)
 {
 	cpus_read_unlock();
+}
+
+void __kprobes rust_kprobes_bits_lock(void)
+{
+	spin_lock(&rust_kprobes_bits);
+}
+
+void __kprobes rust_kprobes_bits_unlock(void)
+{
+	spin_unlock(&rust_kprobes_bits);
 }
 
 void __kprobes rust_kprobes_call_rcu_tasks(struct rcu_head *head, rcu_callback_t done)

@@ -7,13 +7,13 @@
 //! - [`atomics`]: `core`'s, or a model checker's;
 //! - [`model`]: words and state machines, pure;
 //! - [`contract`]: what a back end provides;
-//! - [`table`]: from an address to what is probed there, pure but for its memory;
-//! - [`slot`]: which slots for copies are in use, pure but for its atomics;
 //! - `pool`: what return probes have in store, pure but for its atomics;
 //! - [`shared`]: what hits read of a place while it is changed, pure but for its atomics;
 //! - [`arch`]: the back end of this kernel;
 //! - [`sys`]: the kernel services that probing uses;
 //! - [`text`]: what is known of text besides its bytes;
+//! - [`table`]: from an address to the entry for it;
+//! - [`slots`]: executable memory for copies of instructions;
 //! - [`life`]: the stages of a probe's life;
 //! - `view`: what debugfs shows;
 //! - [`abi`]: the C interface, `<linux/kprobes.h>`.
@@ -43,12 +43,13 @@ mod contract;
 #[cfg(CONFIG_KRETPROBES)]
 mod pool;
 mod shared;
-mod slot;
-mod table;
 
 mod arch;
 mod sys;
 mod text;
+
+mod slots;
+mod table;
 
 mod life;
 

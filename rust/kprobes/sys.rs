@@ -17,10 +17,8 @@ pub(crate) mod report;
 pub(crate) mod returns;
 #[cfg(CONFIG_DEBUG_FS)]
 pub(crate) mod seq;
-pub(crate) mod slots;
 pub(crate) mod sort;
 pub(crate) mod symbols;
-pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod this_cpu;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]

@@ -34,6 +34,12 @@ use crate::{
         },
         plan::Pages, //
     },
+    slots::{
+        self,
+        Pool,
+        Returns,
+        Slot, //
+    },
     sys::{
         lock::Guarded,
         preempt::Pinned,
@@ -41,17 +47,11 @@ use crate::{
             Chain,
             NOBODY, //
         },
-        slots::{
-            self,
-            Pool,
-            Returns,
-            Slot, //
-        },
-        table::{
-            Retired,
-            Table, //
-        },
         text, //
+    },
+    table::{
+        Retired,
+        Table, //
     },
 };
 use core::sync::atomic::{

@@ -54,17 +54,17 @@ use crate::{
         refusal::Refusal,
         target::Site, //
     },
+    slots,
     sys::{
         preempt::Pinned,
         probe::Running,
-        slots,
-        table::Retired,
         text,
         this_cpu::{
             self,
             PerCpu, //
         }, //
     },
+    table::Retired,
 };
 use core::{
     arch::asm,

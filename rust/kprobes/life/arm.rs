@@ -27,9 +27,9 @@ use crate::{
     sys::{
         ftrace::Users,
         sort,
-        table::Writer,
         text, //
     },
+    table::Writer,
 };
 use kernel::prelude::*;
 

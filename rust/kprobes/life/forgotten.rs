@@ -21,15 +21,17 @@ use super::{
     },
     unregister, //
 };
-use crate::sys::{
-    modules::Going,
-    probe::{
-        Flag,
-        Probe, //
+use crate::{
+    sys::{
+        modules::Going,
+        probe::{
+            Flag,
+            Probe, //
+        },
+        report,
+        text, //
     },
-    report,
-    table::Retired,
-    text, //
+    table::Retired, //
 };
 
 /// Disables the probes that cannot stay, and tells whether there are any.

@@ -60,13 +60,13 @@ use crate::{
     sys::{
         lock::Lock,
         sort,
-        table::Writer,
         text,
         worker::{
             self,
             Passes, //
         }, //
     },
+    table::Writer,
     text::Images, //
 };
 use core::{

@@ -28,9 +28,9 @@ use crate::{
     },
     sys::{
         preempt::Pinned,
-        table::Writer,
         text, //
     },
+    table::Writer,
 };
 
 /// Gets ready to break at `at`, which may be probed. An instruction starts at `known`, not behind

@@ -42,9 +42,9 @@ use crate::{
             Probe, //
         },
         report,
-        table::Owned,
         text, //
     },
+    table::Owned,
 };
 
 /// How many probes are registered or unregistered before others get their turn.

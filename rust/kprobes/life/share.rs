@@ -27,9 +27,9 @@ use crate::{
     },
     sys::{
         probe::Probe,
-        table::Owned,
         text, //
     },
+    table::Owned,
 };
 
 /// Adds a probe to a place that has some already.

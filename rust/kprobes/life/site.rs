@@ -5,9 +5,6 @@
 //! Who handles a hit looks a place up by [`find`] and sees it as long as the hit lasts. Who changes
 //! anything holds the registry's lock, and gets at the [`Registry`] through it.
 
-#[cfg(CONFIG_RUST_KPROBES_PLANTS)]
-pub(crate) mod plant;
-
 pub(crate) use crate::shared::armed::Armed;
 
 use super::{
@@ -20,8 +17,7 @@ use crate::{
     model::addr::TextAddr,
     shared::armed::State,
     sys::{
-        blacklist,
-        ftrace,
+        blacklist, ftrace,
         lock::{
             Guarded,
             Lock, //
@@ -31,10 +27,10 @@ use crate::{
             Chain,
             Probe, //
         },
-        table::{
-            Table,
-            Writer, //
-        }, //
+    },
+    table::{
+        Table,
+        Writer, //
     },
     text::Images, //
 };

@@ -102,9 +102,9 @@ mod tests {
         model::symbol::Kind,
         sys::{
             lock::Lock,
-            modules::Owner,
-            table::Writer, //
+            modules::Owner, //
         },
+        table::Writer,
         text::{
             Image,
             Images, //

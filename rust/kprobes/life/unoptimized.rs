@@ -12,9 +12,9 @@ use super::{
 use crate::{
     model::addr::TextAddr,
     sys::{
-        table::Writer,
         text, //
     },
+    table::Writer,
     text::Images, //
 };
 

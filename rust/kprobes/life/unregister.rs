@@ -40,9 +40,9 @@ use crate::{
             Probe, //
         },
         report,
-        table::Retired,
         text, //
     },
+    table::Retired,
 };
 
 /// Unregisters all probes. One that is not registered only loses its address, by which a client

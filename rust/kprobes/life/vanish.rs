@@ -26,11 +26,6 @@ use super::{
         Registry, //
     }, //
 };
-#[cfg(CONFIG_MODULES)]
-use crate::sys::{
-    modules::Going,
-    table::Retired, //
-};
 use crate::{
     model::addr::TextAddr,
     sys::{
@@ -39,6 +34,11 @@ use crate::{
         lock::Lock,
         probe::Flag, //
     },
+};
+#[cfg(CONFIG_MODULES)]
+use crate::{
+    sys::modules::Going,
+    table::Retired, //
 };
 
 /// A module goes, or the part of it that was for its beginning.

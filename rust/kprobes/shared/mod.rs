@@ -6,22 +6,17 @@
 //! So each thing here is a word or some, and what matters is in which order they are written and
 //! read:
 //!
-//! - [`chain`]: the probes at one address, and what is noted of them all;
 //! - [`flags`]: what is said of a probe;
 //! - [`armed`]: what makes a place be hit;
 //! - [`optimizing`]: how far it is on its way to a jump, which no hit reads.
 //!
 //! How far a hit is belongs to its CPU alone, and is in [`hit_state`](crate::model::hit_state).
 //!
-//! Pure but for the words of a chain, which [`chain`] asks of whoever uses it, each access
-//! with the order that it takes: the kernel's are `core`'s, and on the host loom runs the same code
-//! in every order there is.
+//! The probes at one address are in `sys/probe/chain.rs`, as they are C's.
 
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
 pub(crate) mod armed;
-pub(crate) mod atomics;
-pub(crate) mod chain;
 pub(crate) mod flags;
 pub(crate) mod optimizing;

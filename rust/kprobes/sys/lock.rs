@@ -4,7 +4,7 @@
 //!
 //! Who holds the registry's lock says which probes there are. The order of all locks, outermost
 //! first: this one, the CPUs' read lock, `text_mutex` (both in [`text::Lock`](super::text::Lock)),
-//! that of the slots ([`slots::Lock`](super::slots::Lock)). A module's notifier takes this one
+//! that of the slots ([`slots::Lock`](crate::slots::Lock)). A module's notifier takes this one
 //! first, too; a hit takes none.
 
 use core::{

@@ -12,12 +12,10 @@
 mod chain;
 
 pub(crate) use self::chain::{
-    Chain,
-    NOBODY, //
-};
-pub(crate) use crate::shared::chain::{
     Brief,
-    List, //
+    Chain,
+    List,
+    NOBODY, //
 };
 
 use super::{

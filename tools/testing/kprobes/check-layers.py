@@ -43,26 +43,28 @@ LAYERS = (
     Layer('atomics', 'rust/kprobes/atomics.rs', 'checked'),
     Layer('model', 'rust/kprobes/model/*', 'model'),
     Layer('shared', 'rust/kprobes/shared/*', 'atomics model shared'),
-    Layer('slot', 'rust/kprobes/slot/*', 'slot'),
     Layer('pool', 'rust/kprobes/pool/*', 'pool'),
-    Layer('table', 'rust/kprobes/table/*', 'model table'),
     Layer('contract', 'rust/kprobes/contract.rs', 'model', unsafe=True),
     Layer('isa', 'arch/*/kprobes/isa/*', 'model contract'),
     Layer('arch', 'rust/kprobes/arch.rs arch/*/kprobes/mod.rs', config=True),
     Layer('text', 'rust/kprobes/text/index.rs rust/kprobes/text/pieces.rs', 'model'),
     Layer('text', 'rust/kprobes/text.rs rust/kprobes/text/*', 'model sys text', EDGE,
           config=True, unsafe=True),
-    Layer('sys', 'rust/kprobes/sys.rs rust/kprobes/sys/*', 'atomics model shared slot pool table sys',
+    Layer('sys', 'rust/kprobes/sys.rs rust/kprobes/sys/*', 'atomics model shared pool sys',
           EDGE, config=True, unsafe=True),
-    Layer('machine', MACHINE, 'model contract sys text', EDGE, config=True, unsafe=True),
+    Layer('table', 'rust/kprobes/table/*', 'atomics model sys table', EDGE, unsafe=True),
+    Layer('bits', 'rust/kprobes/slots/bits.rs'),
+    Layer('slots', 'rust/kprobes/slots.rs', 'atomics model sys table slots', EDGE, unsafe=True),
+    Layer('machine', MACHINE, 'model contract sys table slots text', EDGE, config=True,
+          unsafe=True),
     Layer('life', 'rust/kprobes/life.rs rust/kprobes/life/*',
-          'model shared contract arch sys text life', 'kernel', config=True),
+          'model shared contract arch sys table text life', 'kernel', config=True),
     Layer('view', 'rust/kprobes/view.rs', 'model sys life', 'kernel', config=True),
     Layer('edge', 'rust/kprobes/abi.rs rust/kprobes/abi/* arch/*/kprobes/entry.rs',
           'model sys life view', EDGE, config=True, unsafe=True),
     Layer('root', 'rust/kprobes/rust_kprobes.rs', crates=EDGE, config=True),
 )
-FORBIDS_UNSAFE = re.compile(r'/(model|shared|slot|pool|table|isa)/mod\.rs$'
+FORBIDS_UNSAFE = re.compile(r'/(model|shared|pool|isa)/mod\.rs$'
                             r'|^rust/kprobes/life\.rs$')
 NAMED = re.compile(r'(?<![\w:])(crate::[a-z_]+|(?:kernel|alloc|std|pin_init)(?=::)'
                    r'|bindings(?=::)|super::super)|kernel::(bindings)|^[ \t]*(bindings),', re.M)

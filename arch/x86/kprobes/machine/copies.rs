@@ -13,19 +13,19 @@ use crate::{
         plan::Pages,
         refusal::Refusal, //
     },
+    slots::{
+        self,
+        Pool,
+        Returns,
+        Slot, //
+    },
     sys::{
         lock::Guarded,
-        preempt::Pinned,
-        slots::{
-            self,
-            Pool,
-            Returns,
-            Slot, //
-        },
-        table::{
-            Retired,
-            Table, //
-        },
+        preempt::Pinned, //
+    },
+    table::{
+        Retired,
+        Table, //
     },
 };
 use kernel::{

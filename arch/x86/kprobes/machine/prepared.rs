@@ -37,8 +37,8 @@ use crate::{
         addr::TextAddr,
         refusal::Refusal, //
     },
+    slots::Slot,
     sys::{
-        slots::Slot,
         text, //
     },
 };

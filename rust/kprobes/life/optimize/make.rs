@@ -44,10 +44,10 @@ use crate::{
     sys::{
         modules,
         symbols::Function,
-        table::Writer,
         text,
         worker, //
     },
+    table::Writer,
     text::{
         branch_targets::Found,
         Images, //

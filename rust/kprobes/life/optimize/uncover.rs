@@ -21,7 +21,7 @@ use crate::{
         }, //
     },
     model::addr::TextAddr,
-    sys::table::Writer, //
+    table::Writer, //
 };
 use core::sync::atomic::Ordering;
 

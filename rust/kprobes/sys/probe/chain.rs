@@ -1,36 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The kernel's memory under the chains of [`shared::chain`](crate::shared::chain): pointers to
-//! C's probes.
+//! The probes at one address, newest first.
 //!
-//! What is noted for hits is the address of a probe, of which the lowest bits tell what is said of
-//! it; the bits alone say that the chain has to be walked.
+//! Mostly there is one, and it wants to be called before the instruction, no more. A hit need not
+//! walk the chain to know: whoever changes the chain, or whether one of its probes is to be called,
+//! notes it beside. What a hit reads of both it reads once, and acts on that.
+//!
+//! What is noted is one word, a [`Brief`]: the only probe, if it is enabled and a plain one, and
+//! what it wants; the newest of several, if all are enabled and plain and want to be called before
+//! the instruction only; or that the chain has to be walked. Who walks from that newest one need
+//! not ask them. Those that come later are newer, so he does not meet them, save one: the oldest
+//! of all may come last ([`push_oldest`](Chain::push_oldest)), and must not mind being called.
+//!
+//! Whatever leads to a probe is stored with a release, also where it led to an older one already:
+//! a hit may see nothing but the latest store. And what leads to a probe that is older is an
+//! address that one of the loads has given.
+//!
+//! A brief is the address of a probe, of which the lowest bits tell what is said of it; the bits
+//! alone say that the chain has to be walked.
 
 use super::{
     Flag,
     Probe, //
 };
-use crate::shared::chain::{
-    self,
-    Brief, //
-};
-use core::sync::atomic::{
+use crate::atomics::{
     AtomicBool,
     AtomicPtr,
     Ordering, //
 };
-
-/// The probes at one address, newest first.
-pub(crate) type Chain = chain::Chain<Probe>;
-
-/// No probe.
-pub(crate) static NOBODY: Chain = Chain::empty(NOWHERE, Note(AtomicPtr::new(WALK)), QUIET);
-
-// INVARIANT: It is NULL.
-#[expect(clippy::declare_interior_mutable_const, reason = "to be copied")]
-const NOWHERE: Link = Link(AtomicPtr::new(core::ptr::null_mut()));
-#[expect(clippy::declare_interior_mutable_const, reason = "to be copied")]
-const QUIET: AtomicBool = AtomicBool::new(false);
 
 /// What leads to a probe.
 ///
@@ -42,6 +39,12 @@ const QUIET: AtomicBool = AtomicBool::new(false);
 pub(crate) struct Link(AtomicPtr<Probe>);
 
 impl Link {
+    /// A link to no probe.
+    pub(super) const fn empty() -> Self {
+        // INVARIANT: It is NULL.
+        Self(AtomicPtr::new(core::ptr::null_mut()))
+    }
+
     /// Makes it, in a probe that no chain leads to, what C calls an empty list: one that leads to
     /// itself.
     pub(super) fn lead_to_itself(&self) {
@@ -52,20 +55,15 @@ impl Link {
     pub(super) fn address(&self) -> *mut Probe {
         core::ptr::from_ref(self).cast_mut().cast()
     }
-}
 
-impl chain::Link<Probe> for Link {
-    fn empty() -> Self {
-        // INVARIANT: It is NULL.
-        Self(AtomicPtr::new(core::ptr::null_mut()))
-    }
-
+    /// The probe that it leads to. One load.
     #[inline(always)]
     fn to(&self, order: Ordering) -> Option<&Probe> {
         // SAFETY: By the invariant, NULL, or it stays while whoever may look at the chain does.
         unsafe { self.0.load(order).as_ref() }
     }
 
+    /// Makes it lead elsewhere. One store.
     #[inline(always)]
     fn lead(&self, to: Option<&Probe>, order: Ordering) {
         let to = to.map_or(core::ptr::null_mut(), |to| {
@@ -76,14 +74,20 @@ impl chain::Link<Probe> for Link {
     }
 }
 
-/// What notes a [`Brief`].
-///
-/// # Invariants
-///
-/// [`WALK`], or a probe as in [`Link`] plus what says which it is.
-pub(crate) struct Note(AtomicPtr<Probe>);
+/// What is noted of a chain for hits. All probes in it are enabled, and plain.
+#[derive(Clone, Copy)]
+pub(crate) enum Brief<'a> {
+    /// The only probe, which wants to be called before the instruction, no more.
+    Lone(&'a Probe),
+    /// The only probe, which wants to be called after the instruction, too.
+    LoneAround(&'a Probe),
+    /// The newest of several, which all want to be called before the instruction, no more.
+    Several(&'a Probe),
+    /// Each of the probes has to be asked.
+    Walk,
+}
 
-/// The bits of a noted probe that tell which it is; its own address does not have them.
+/// The bits of a noted probe that tell which [`Brief`] it is; its own address does not have them.
 const WHICH: usize = 3;
 const LONE: usize = 0;
 const LONE_AROUND: usize = 1;
@@ -93,15 +97,134 @@ const _: () = assert!(align_of::<Probe>() > WHICH);
 /// The chain has to be walked.
 const WALK: *mut Probe = core::ptr::without_provenance_mut(WHICH);
 
-impl chain::Note<Probe> for Note {
-    fn walk() -> Self {
-        // INVARIANT: It is that.
-        Self(AtomicPtr::new(WALK))
+impl Brief<'_> {
+    fn to_word(self) -> *mut Probe {
+        let noted = |probe, which| {
+            core::ptr::from_ref::<Probe>(probe)
+                .cast_mut()
+                .wrapping_byte_add(which)
+        };
+        match self {
+            Self::Lone(probe) => noted(probe, LONE),
+            Self::LoneAround(probe) => noted(probe, LONE_AROUND),
+            Self::Several(probe) => noted(probe, SEVERAL),
+            Self::Walk => WALK,
+        }
+    }
+}
+
+/// No probe.
+pub(crate) static NOBODY: Chain = Chain {
+    newest: Link::empty(),
+    brief: AtomicPtr::new(WALK),
+    comes_back: AtomicBool::new(false),
+};
+
+/// Are the handlers of a probe to be called, and is there nothing to be noted before?
+fn is_plain(probe: &Probe) -> bool {
+    probe.is_enabled() && !probe.handles_faults() && !probe.is_jprobe()
+}
+
+/// The probes at one address, newest first. Only one may change it at a time.
+///
+/// # Invariants
+///
+/// What it leads to is registered: it stays until it has been taken out and a grace period is over.
+/// `brief` is [`WALK`], or such a probe plus what says which [`Brief`] it is.
+pub(crate) struct Chain {
+    newest: Link,
+    /// See [`brief`](Chain::brief).
+    brief: AtomicPtr<Probe>,
+    /// See [`comes_back`](Chain::comes_back).
+    comes_back: AtomicBool,
+}
+
+impl Chain {
+    /// A chain of one probe.
+    pub(crate) fn of(probe: &'static Probe) -> Self {
+        // INVARIANT: `'static` says so.
+        let chain = Self {
+            newest: Link::empty(),
+            brief: AtomicPtr::new(WALK),
+            comes_back: AtomicBool::new(false),
+        };
+        chain.push(probe);
+        chain
     }
 
+    /// Puts a probe before all others. That it stays as long as the invariant wants is what
+    /// `'static` stands for.
+    pub(crate) fn push(&self, probe: &'static Probe) {
+        // Nobody finds it yet, so this needs no order.
+        probe
+            .older
+            .lead(self.newest.to(Ordering::Relaxed), Ordering::Relaxed);
+        self.will_come_back(probe.comes_back());
+        // INVARIANT: `'static` says so.
+        self.newest.lead(Some(probe), Ordering::Release);
+        self.note();
+    }
+
+    /// Puts a probe behind all others, as the oldest one. As for [`push`](Chain::push).
+    pub(crate) fn push_oldest(&self, probe: &'static Probe) {
+        probe.older.lead(None, Ordering::Relaxed);
+        self.will_come_back(probe.comes_back());
+        // INVARIANT: `'static` says so.
+        let link = self.iter().last().map_or(&self.newest, |last| &last.older);
+        link.lead(Some(probe), Ordering::Release);
+        self.note();
+    }
+
+    /// Takes a probe out; who is at it still finds the older ones.
+    pub(crate) fn remove(&self, probe: &Probe) {
+        let mut link = &self.newest;
+        for one in self.iter() {
+            if core::ptr::eq(one, probe) {
+                link.lead(one.older.to(Ordering::Relaxed), Ordering::Release);
+                return self.note();
+            }
+            link = &one.older;
+        }
+    }
+
+    /// Takes over all probes of another chain, as older ones, into a chain that has one.
+    pub(crate) fn append(&self, other: &Self) {
+        if let Some(probe) = self.iter().next() {
+            self.will_come_back(other.comes_back());
+            let older = other.newest.to(Ordering::Relaxed);
+            probe.older.lead(older, Ordering::Release);
+            self.note();
+        }
+    }
+
+    /// Says of one of the probes what changes whether its handlers are called.
+    pub(crate) fn mark(&self, probe: &Probe, flag: Flag, on: bool) {
+        probe.set(flag, on);
+        self.note();
+    }
+
+    /// Is there no probe?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.newest.to(Ordering::Relaxed).is_none()
+    }
+
+    /// Is this one of the probes?
+    pub(crate) fn has(&self, probe: &Probe) -> bool {
+        self.iter().any(|one| core::ptr::eq(one, probe))
+    }
+
+    /// Does any probe want to be called after the instruction? Who has seen one that does is told
+    /// so, until that one is taken out.
     #[inline(always)]
-    fn get(&self, order: Ordering) -> Brief<&Probe> {
-        let noted = self.0.load(order);
+    pub(crate) fn comes_back(&self) -> bool {
+        // Who has seen a probe has, by the acquire that led to it, seen what was noted before.
+        self.comes_back.load(Ordering::Relaxed)
+    }
+
+    /// What is noted for hits. To be used in an RCU read-side section.
+    #[inline(always)]
+    pub(crate) fn brief(&self) -> Brief<'_> {
+        let noted = self.brief.load(Ordering::Acquire);
         let which = noted.addr() & WHICH;
         if which == LONE {
             // SAFETY: By the invariant, a probe that was in the chain, and so stays while who may
@@ -117,55 +240,94 @@ impl chain::Note<Probe> for Note {
         }
     }
 
+    /// The probe, if it is the only one, enabled, and plain. To be used in an RCU read-side
+    /// section.
     #[inline(always)]
-    fn lone(&self, order: Ordering) -> Option<&Probe> {
-        let noted = self.0.load(order);
+    pub(crate) fn lone(&self) -> Option<&Probe> {
+        let noted = self.brief.load(Ordering::Acquire);
         let probe = noted.map_addr(|addr| addr & !LONE_AROUND);
-        // SAFETY: As for `get`.
+        // SAFETY: As for `brief`.
         (noted.addr() & SEVERAL == 0).then(|| unsafe { &*probe })
     }
 
+    /// The same, if besides it does not want to be called after the instruction.
     #[inline(always)]
-    fn note(&self, brief: Brief<&Probe>, order: Ordering) {
-        let noted = |probe, which| {
-            core::ptr::from_ref::<Probe>(probe)
-                .cast_mut()
-                .wrapping_byte_add(which)
+    pub(crate) fn lone_before(&self) -> Option<&Probe> {
+        match self.brief() {
+            Brief::Lone(probe) => Some(probe),
+            Brief::LoneAround(_) | Brief::Several(_) | Brief::Walk => None,
+        }
+    }
+
+    /// The probes. To be used in an RCU read-side section, or by who may change the chain.
+    #[inline(always)]
+    pub(crate) fn iter(&self) -> List<'_> {
+        List {
+            next: self.newest.to(Ordering::Acquire),
+        }
+    }
+
+    /// Notes, before it can be found, what a probe wants after the instruction. The release that
+    /// makes it be found is what orders this.
+    fn will_come_back(&self, comes_back: bool) {
+        if comes_back {
+            self.comes_back.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes what a hit means.
+    fn note(&self) {
+        let comes_back = self.iter().any(Probe::comes_back);
+        self.comes_back.store(comes_back, Ordering::Relaxed);
+        let plain = self.iter().all(is_plain);
+        let mut probes = self.iter();
+        let (newest, other) = (probes.next().filter(|_| plain), probes.next());
+        let brief = match (newest, other) {
+            (Some(lone), None) if comes_back => Brief::LoneAround(lone),
+            (Some(lone), None) => Brief::Lone(lone),
+            (Some(newest), Some(_)) if !comes_back => Brief::Several(newest),
+            _ => Brief::Walk,
         };
-        let noted = match brief {
-            Brief::Lone(probe) => noted(probe, LONE),
-            Brief::LoneAround(probe) => noted(probe, LONE_AROUND),
-            Brief::Several(probe) => noted(probe, SEVERAL),
-            Brief::Walk => WALK,
-        };
-        // INVARIANT: The chain says that the probe is one.
-        self.0.store(noted, order);
+        // INVARIANT: The probe is in the chain.
+        self.brief.store(brief.to_word(), Ordering::Release);
     }
 }
 
-impl chain::Linked for Probe {
-    type Link = Link;
-    type Note = Note;
-    type Noted = AtomicBool;
-    type Flag = Flag;
+/// Probes of a chain, from one of them on.
+pub(crate) struct List<'a> {
+    next: Option<&'a Probe>,
+}
+
+impl<'a> List<'a> {
+    /// This one, and those that are older.
+    #[inline(always)]
+    pub(crate) fn from(probe: &'a Probe) -> Self {
+        Self { next: Some(probe) }
+    }
+}
+
+impl<'a> Iterator for List<'a> {
+    type Item = &'a Probe;
 
     #[inline(always)]
-    fn older(&self) -> &Link {
-        &self.older
+    fn next(&mut self) -> Option<&'a Probe> {
+        let probe = self.next?;
+        self.next = probe.older.to(Ordering::Acquire);
+        Some(probe)
     }
 
+    /// As it is by itself, but with one branch for each, whatever it is optimized for.
     #[inline(always)]
-    fn comes_back(&self) -> bool {
-        self.comes_back()
-    }
-
-    #[inline(always)]
-    fn is_plain(&self) -> bool {
-        self.is_enabled() && !self.handles_faults() && !self.is_jprobe()
-    }
-
-    fn set(&self, flag: Flag, on: bool) {
-        self.set(flag, on);
+    fn for_each<F: FnMut(&'a Probe)>(self, mut f: F) {
+        let Some(mut probe) = self.next else { return };
+        loop {
+            let older = probe.older.to(Ordering::Acquire);
+            f(probe);
+            match older {
+                Some(older) => probe = older,
+                None => return,
+            }
+        }
     }
 }
 

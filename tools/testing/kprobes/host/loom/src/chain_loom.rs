@@ -3,177 +3,27 @@
 //! The probes at one address under loom: hits that walk them, while one changes them, in every
 //! order that the memory model allows.
 //!
-//! The words are loom's, with the orders that the chain asks for. A probe has a cell in which loom
-//! finds any two accesses that nothing orders, and which says whether the probe is there at all: so
-//! it shows when a hit sees a probe before it is filled, or after it was freed. Another one does
-//! the same for its handlers. RCU is a count of the hits; a grace period is over if the count is
+//! Probes are in the memory of [`memory`], which sees a hit that finds one before it is filled, or
+//! after it was freed. Another cell does the same for its handlers. RCU is a count of the hits; a grace period is over if the count is
 //! seen at zero, with the order between the two that RCU gives.
 //!
 //! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
     loom_kit::*,
-    shared::{
-        atomics::Atomic,
-        chain::{
-            self,
-            Brief,
-            Linked,
-            List, //
-        },
-        flags::Flags,
+    memory::{
+        self,
+        KBox,
+        GFP_KERNEL, //
+    },
+    sys::probe::{
+        Brief,
+        Chain,
+        Flag,
+        List,
+        Probe, //
     },
 };
-
-struct Link(AtomicPtr<Probe>);
-
-impl chain::Link<Probe> for Link {
-    fn empty() -> Self {
-        Self(AtomicPtr::new(ptr::null_mut()))
-    }
-
-    fn to(&self, order: Ordering) -> Option<&Probe> {
-        let to = self.0.load(unless_weak("to", order));
-        // SAFETY: NULL, or a probe of the world, whose memory stays.
-        unsafe { to.as_ref() }
-    }
-
-    fn lead(&self, to: Option<&Probe>, order: Ordering) {
-        let to = to.map_or(ptr::null_mut(), |to| ptr::from_ref(to).cast_mut());
-        self.0.store(to, unless_weak("lead", order));
-    }
-}
-
-/// A probe's address, plus what says which it is; or that alone.
-struct Note(AtomicPtr<Probe>);
-
-impl chain::Note<Probe> for Note {
-    fn walk() -> Self {
-        Self(AtomicPtr::new(ptr::without_provenance_mut(3)))
-    }
-
-    fn get(&self, order: Ordering) -> Brief<&Probe> {
-        let noted = self.0.load(unless_weak("get", order));
-        // SAFETY: A probe of the world, whose memory stays, if that is what the bits say.
-        let probe = || unsafe { &*noted.map_addr(|addr| addr & !3) };
-        match noted.addr() & 3 {
-            0 => Brief::Lone(probe()),
-            1 => Brief::LoneAround(probe()),
-            2 => Brief::Several(probe()),
-            _ => Brief::Walk,
-        }
-    }
-
-    fn lone(&self, order: Ordering) -> Option<&Probe> {
-        match self.get(order) {
-            Brief::Lone(probe) | Brief::LoneAround(probe) => Some(probe),
-            Brief::Several(_) | Brief::Walk => None,
-        }
-    }
-
-    fn note(&self, brief: Brief<&Probe>, order: Ordering) {
-        let (probe, which) = match brief {
-            Brief::Lone(probe) => (ptr::from_ref(probe), 0),
-            Brief::LoneAround(probe) => (ptr::from_ref(probe), 1),
-            Brief::Several(probe) => (ptr::from_ref(probe), 2),
-            Brief::Walk => (ptr::null(), 3),
-        };
-        let noted = probe.cast_mut().wrapping_byte_add(which);
-        self.0.store(noted, unless_weak("note", order));
-    }
-}
-
-/// Whether any probe comes back.
-struct Noted(AtomicBool, Cell<bool>);
-
-// SAFETY: The cell is the writer's.
-unsafe impl Sync for Noted {}
-
-impl Atomic<bool> for Noted {
-    fn new(value: bool) -> Self {
-        Self(AtomicBool::new(value), Cell::new(false))
-    }
-
-    fn load(&self, order: Ordering) -> bool {
-        self.0.load(order)
-    }
-
-    fn store(&self, value: bool, order: Ordering) {
-        let early = value && !self.1.replace(value);
-        if !(early && is_weak("late")) {
-            self.0.store(value, order);
-        }
-    }
-}
-
-/// It is not to be called.
-const DISABLED: u32 = 1;
-
-struct Probe {
-    number: usize,
-    older: Link,
-    flags: Flags,
-    there: Watched,
-    handlers: Watched,
-}
-
-impl Probe {
-    fn new(number: usize) -> Self {
-        Self {
-            number,
-            older: chain::Link::empty(),
-            flags: Flags::new(),
-            there: Watched::new(false),
-            handlers: Watched::new(false),
-        }
-    }
-
-    /// The client fills it.
-    fn fill(&self) {
-        self.there.set(true);
-        self.handlers.set(true);
-        self.flags.begin(0, 0);
-    }
-
-    /// The client frees it.
-    fn free(&self) {
-        self.there.set(false);
-        self.handlers.set(false);
-    }
-
-    fn look(&self) {
-        self.there.look("a probe is seen that was freed");
-    }
-}
-
-impl Linked for Probe {
-    type Link = Link;
-    type Note = Note;
-    type Noted = Noted;
-    type Flag = u32;
-
-    fn older(&self) -> &Link {
-        self.look();
-        &self.older
-    }
-
-    /// Those with odd numbers do.
-    fn comes_back(&self) -> bool {
-        self.look();
-        self.number & 1 != 0
-    }
-
-    fn is_plain(&self) -> bool {
-        self.look();
-        !self.flags.any(DISABLED)
-    }
-
-    fn set(&self, flag: u32, on: bool) {
-        self.flags.set(flag, on);
-    }
-}
-
-type Chain = chain::Chain<Probe>;
 
 const PROBES: usize = 4;
 
@@ -185,20 +35,22 @@ struct Called {
 }
 
 impl Called {
-    fn before(&mut self, probe: &Probe) {
-        probe.handlers.look("a probe is called that rests");
+    fn before(&mut self, probe: &Probe, world: &World) {
+        world.handlers[probe.number].look("a probe is called that rests");
         self.before[probe.number] += 1;
     }
 
-    fn after(&mut self, probe: &Probe) {
-        probe.handlers.look("a probe is called that rests");
+    fn after(&mut self, probe: &Probe, world: &World) {
+        world.handlers[probe.number].look("a probe is called that rests");
         self.after[probe.number] += 1;
     }
 }
 
 /// A place, which may be made anew once.
 struct World {
-    probes: [Probe; PROBES],
+    probes: [&'static Probe; PROBES],
+    /// The handlers of each.
+    handlers: [Watched; PROBES],
     places: [OnceLock<Chain>; 2],
     /// Which of the two hits find.
     current: AtomicUsize,
@@ -210,25 +62,41 @@ struct World {
 impl World {
     fn new(first: &[usize]) -> Arc<Self> {
         let world = Arc::new(Self {
-            probes: core::array::from_fn(Probe::new),
+            probes: core::array::from_fn(Self::make),
+            handlers: core::array::from_fn(|_| Watched::new(false)),
             places: Default::default(),
             current: AtomicUsize::new(0),
             hits: Readers::new(),
             told: AtomicBool::new(false),
         });
         for &number in first {
-            world.probes[number].fill();
+            world.fill(number);
             match world.places[0].get() {
-                Some(chain) => chain.push(world.probe(number)),
-                None => _ = world.places[0].set(Chain::of(world.probe(number))),
+                Some(chain) => chain.push(world.probes[number]),
+                None => _ = world.places[0].set(Chain::of(world.probes[number])),
             }
         }
         world
     }
 
-    fn probe(&self, number: usize) -> &'static Probe {
-        // SAFETY: All threads have the world until they are done.
-        unsafe { &*ptr::from_ref(&self.probes[number]) }
+    /// Memory for a probe, which is not there yet.
+    fn make(number: usize) -> &'static Probe {
+        let probe = KBox::new(Probe::new(number), GFP_KERNEL).unwrap();
+        let probe = KBox::into_raw(probe);
+        memory::set(probe.addr(), false);
+        // SAFETY: It stays until the run is over.
+        unsafe { &*probe }
+    }
+
+    fn set(&self, number: usize, is_there: bool) {
+        memory::set(ptr::from_ref(self.probes[number]).addr(), is_there);
+        self.handlers[number].set(is_there);
+    }
+
+    /// A client fills a probe.
+    fn fill(&self, number: usize) {
+        self.set(number, true);
+        self.probes[number].begin();
     }
 
     /// The chain that hits found first.
@@ -238,28 +106,29 @@ impl World {
 
     /// A client fills a probe, and it comes in.
     fn push(&self, number: usize) {
-        self.probes[number].fill();
-        self.chain().push(self.probe(number));
+        self.fill(number);
+        self.chain().push(self.probes[number]);
     }
 
     /// The same, as the oldest one.
     fn push_oldest(&self, number: usize) {
-        self.probes[number].fill();
-        self.chain().push_oldest(self.probe(number));
+        self.fill(number);
+        self.chain().push_oldest(self.probes[number]);
     }
 
     fn disable(&self, number: usize) {
-        self.chain().mark(&self.probes[number], DISABLED, true);
+        self.chain().mark(self.probes[number], Flag::Disabled, true);
     }
 
     fn enable(&self, number: usize) {
-        self.chain().mark(&self.probes[number], DISABLED, false);
+        self.chain()
+            .mark(self.probes[number], Flag::Disabled, false);
     }
 
     /// Unregisters a probe, but for what waits for hits.
     fn take_out(&self, number: usize) {
         self.disable(number);
-        self.chain().remove(&self.probes[number]);
+        self.chain().remove(self.probes[number]);
     }
 
     fn tell(&self) {
@@ -275,16 +144,14 @@ impl World {
     /// Frees these, if a grace period is over.
     fn free_later(&self, numbers: &[usize]) {
         if self.is_quiet() {
-            numbers
-                .iter()
-                .for_each(|&number| self.probes[number].free());
+            numbers.iter().for_each(|&number| self.set(number, false));
         }
     }
 
     /// The handlers of this one are no more, if a grace period is over.
     fn rest_later(&self, number: usize) {
         if self.is_quiet() {
-            self.probes[number].handlers.set(false);
+            self.handlers[number].set(false);
         }
     }
 
@@ -295,21 +162,23 @@ impl World {
         let mut called = Called::default();
         if let Some(probe) = chain.lone_before() {
             assert!(!probe.comes_back(), "it is noted that it does not");
-            called.before(probe);
+            called.before(probe, self);
         } else if let Some(probe) = chain.lone() {
-            called.before(probe);
+            called.before(probe, self);
             if probe.comes_back() {
-                called.after(probe);
+                called.after(probe, self);
             }
         } else {
-            let enabled = |probe: &&Probe| probe.is_plain();
+            let enabled = |probe: &&Probe| probe.is_enabled();
             chain
                 .iter()
                 .filter(enabled)
-                .for_each(|probe| called.before(probe));
+                .for_each(|probe| called.before(probe, self));
             if chain.comes_back() {
                 let after = chain.iter().filter(|probe| probe.comes_back());
-                after.filter(enabled).for_each(|probe| called.after(probe));
+                after
+                    .filter(enabled)
+                    .for_each(|probe| called.after(probe, self));
             }
         }
         called
@@ -323,11 +192,13 @@ impl World {
         let chain = self.places[self.current.load(Acquire)].get().unwrap();
         let mut called = Called::default();
         match chain.brief() {
-            Brief::Lone(probe) => called.before(probe),
-            Brief::Several(newest) => List::from(newest).for_each(|probe| called.before(probe)),
+            Brief::Lone(probe) => called.before(probe, self),
+            Brief::Several(newest) => {
+                List::from(newest).for_each(|probe| called.before(probe, self))
+            }
             Brief::LoneAround(_) | Brief::Walk => {
-                let plain = chain.iter().filter(|probe| probe.is_plain());
-                plain.for_each(|probe| called.before(probe));
+                let plain = chain.iter().filter(|probe| probe.is_enabled());
+                plain.for_each(|probe| called.before(probe, self));
             }
         }
         called
@@ -484,9 +355,9 @@ races! {
         |world| { world.disable(1); world.tell(); world.rest_later(1); };
     /// One that rests is called again.
     enable: HIT [0] stay [0] come [1] go [] |world| {
-        world.probes[1].fill();
-        world.probes[1].set(DISABLED, true);
-        world.chain().push(world.probe(1));
+        world.fill(1);
+        world.probes[1].set(Flag::Disabled, true);
+        world.chain().push(world.probes[1]);
         world.enable(1);
         world.tell();
     };
@@ -519,29 +390,29 @@ races! {
     };
     /// A chain takes over another one's, while its only probe is called.
     append_to_lone: HIT [0] stay [0] come [1] go [] |world| {
-        world.probes[1].fill();
-        let other = Chain::of(world.probe(1));
+        world.fill(1);
+        let other = Chain::of(world.probes[1]);
         world.chain().append(&other);
         world.tell();
     };
     /// The same, while hits walk it.
     append: HIT [0] stay [] come [1] go [0] |world| {
         world.disable(0);
-        world.probes[1].fill();
-        let other = Chain::of(world.probe(1));
+        world.fill(1);
+        let other = Chain::of(world.probes[1]);
         world.chain().append(&other);
         world.tell();
     };
     /// Text has come again: the place is made anew, and the old probe goes out of both.
     renew: HIT [1] stay [] come [0] go [1] |world| {
         world.disable(1);
-        world.probes[0].fill();
-        let fresh = Chain::of(world.probe(0));
+        world.fill(0);
+        let fresh = Chain::of(world.probes[0]);
         fresh.append(world.chain());
         let _ = world.places[1].set(fresh);
         world.current.store(1, Release);
         world.tell();
-        world.places[1].get().unwrap().remove(&world.probes[1]);
+        world.places[1].get().unwrap().remove(world.probes[1]);
         world.free_later(&[1]);
     };
 }
@@ -549,21 +420,21 @@ races! {
 models! {
     one_of_several_freed_under_a_jump_is_caught with "grace" fails "Causality violation":
         remove_of_several();
-    probe_put_behind_others_without_an_order_is_caught with "lead" fails "Causality violation":
+    probe_put_behind_others_without_an_order_is_caught with "self.0.store(to, order)" in "sys/probe/chain.rs" fails "Causality violation":
         oldest_walked();
-    coming_back_of_the_oldest_noted_late_is_caught with "late" fails "did not come back":
+    coming_back_of_the_oldest_noted_late_is_caught with "self.comes_back.store(true" in "sys/probe/chain.rs" as Never fails "did not come back":
         oldest_walked();
     oldest_freed_under_a_jump_is_caught with "grace" fails "Causality violation":
         oldest_under_a_jump();
-    probe_led_to_without_an_order_is_caught with "lead" fails "Causality violation": push_walked();
-    probe_behind_one_that_goes_without_an_order_is_caught with "lead" fails "Causality violation":
+    probe_led_to_without_an_order_is_caught with "self.0.store(to, order)" in "sys/probe/chain.rs" fails "Causality violation": push_walked();
+    probe_behind_one_that_goes_without_an_order_is_caught with "self.0.store(to, order)" in "sys/probe/chain.rs" fails "Causality violation":
         push_and_remove();
-    link_followed_without_an_order_is_caught with "to" fails "Causality violation": push_walked();
-    lone_probe_noted_without_an_order_is_caught with "note" fails "Causality violation":
+    link_followed_without_an_order_is_caught with "self.0.load(order)" in "sys/probe/chain.rs" fails "Causality violation": push_walked();
+    lone_probe_noted_without_an_order_is_caught with "self.brief.store(" in "sys/probe/chain.rs" fails "Causality violation":
         take_over();
-    lone_probe_read_without_an_order_is_caught with "get" fails "Causality violation": take_over();
-    coming_back_noted_late_is_caught with "late" fails "did not come back": push_walked();
-    coming_back_of_appended_probes_noted_late_is_caught with "late" fails "did not come back":
+    lone_probe_read_without_an_order_is_caught with "self.brief.load(" in "sys/probe/chain.rs" fails "Causality violation": take_over();
+    coming_back_noted_late_is_caught with "self.comes_back.store(true" in "sys/probe/chain.rs" as Never fails "did not come back": push_walked();
+    coming_back_of_appended_probes_noted_late_is_caught with "self.comes_back.store(true" in "sys/probe/chain.rs" as Never fails "did not come back":
         append();
     probe_freed_under_a_hit_is_caught with "grace" fails "Causality violation": remove_middle();
     probe_that_rests_too_soon_is_caught with "grace" fails "Causality violation": disable_lone();

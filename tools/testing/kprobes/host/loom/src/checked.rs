@@ -12,6 +12,7 @@
 //! - A test can weaken an access, named by its file and a part of its source line ([`weaken`]), to
 //!   prove that a model fails if the order of that access is wrong.
 
+use crate::memory;
 use core::{
     cell::{
         Cell,
@@ -29,7 +30,7 @@ use std::{
 
 pub(crate) use core::sync::atomic::Ordering;
 
-/// How many atomics a model may access.
+/// How many atomics a model may access, unless it says so.
 const STOCK: usize = 64;
 
 /// The value of an atomic of loom's that no thread has changed yet. No model stores it.
@@ -52,27 +53,46 @@ struct Run {
 std::thread_local! {
     // All threads of a model are one thread of the host.
     static RUN: RefCell<Run> = const { RefCell::new(Run { number: 0, stock: Vec::new() }) };
-    static RUNS: Cell<u64> = const { Cell::new(0) };
+    static STOCKED: Cell<usize> = const { Cell::new(STOCK) };
+    static LOADS: Cell<usize> = const { Cell::new(0) };
     static WEAK: RefCell<Option<Weak>> = const { RefCell::new(None) };
 }
 
+/// How many runs there have been, in all tests: statics are theirs together.
+static RUNS: atomic::AtomicU64 = atomic::AtomicU64::new(0);
+
 /// A run of a model begins. To be called in it before any other thread begins.
 pub(crate) fn begin() {
-    RUNS.set(RUNS.get() + 1);
     let word = |_| {
         Rc::new(Word {
             word: model::AtomicU64::new(FRESH),
             settled: Cell::new(false),
         })
     };
-    let stock = (0..STOCK).map(word).collect();
-    let number = RUNS.get();
+    let stock = (0..STOCKED.get()).map(word).collect();
+    let number = 1 + RUNS.fetch_add(1, Ordering::Relaxed);
     RUN.set(Run { number, stock });
+}
+
+/// The next model accesses up to so many atomics.
+pub(crate) fn stock(count: usize) {
+    STOCKED.set(count);
+}
+
+/// How many loads there were outside of models since this was last asked.
+pub(crate) fn loads() -> usize {
+    LOADS.take()
+}
+
+/// Is this in a model?
+pub(crate) fn in_model() -> bool {
+    RUN.with_borrow(|run| run.number != 0)
 }
 
 /// There is no model any more.
 pub(crate) fn end() {
     let stock = Vec::new();
+    STOCKED.set(STOCK);
     RUN.set(Run { number: 0, stock });
 }
 
@@ -91,6 +111,7 @@ impl Live {
 
     /// The atomic of loom's, within a model.
     fn word(&self) -> Option<Rc<Word>> {
+        memory::look(core::ptr::from_ref(self).addr());
         RUN.with_borrow_mut(|run| {
             if run.number == 0 {
                 return None;
@@ -145,18 +166,31 @@ macro_rules! atomics {
 
             #[track_caller]
             pub(crate) fn load(&self, order: Ordering) -> $value {
-                let order = allowed(order);
+                let allowed = allowed(order);
                 match self.live.word() {
-                    None => self.plain.load(order),
-                    Some(live) => match live.word.load(order) {
-                        FRESH => $from(self.first()),
-                        seen => $from(seen),
-                    },
+                    None => {
+                        LOADS.set(LOADS.get() + 1);
+                        self.plain.load(allowed)
+                    }
+                    Some(live) => {
+                        let seen = match live.word.load(allowed) {
+                            FRESH => self.first(),
+                            seen => seen,
+                        };
+                        // Whoever wants an order of a pointer goes where it leads.
+                        if order == Ordering::Acquire {
+                            memory::look(seen as usize);
+                        }
+                        $from(seen)
+                    }
                 }
             }
 
             #[track_caller]
             pub(crate) fn store(&self, value: $value, order: Ordering) {
+                if is_left_out() {
+                    return;
+                }
                 let order = allowed(order);
                 match self.live.word() {
                     None => self.plain.store(value, order),
@@ -259,13 +293,25 @@ struct Weak {
     file: String,
     /// Which lines it may be in.
     lines: Vec<u32>,
-    order: Ordering,
+    /// Without it, a store does not come at all.
+    order: Option<Ordering>,
     met: bool,
 }
 
-/// From now on accesses in lines of `rust/kprobes/FILE` that contain `snippet` have this order at
-/// most.
-pub(crate) fn weaken(file: &str, snippet: &str, order: Ordering) {
+/// Orders that an access may be weakened to.
+#[expect(non_upper_case_globals, reason = "as the variants of `Ordering`")]
+pub(crate) mod weak {
+    use super::Ordering;
+
+    pub(crate) const Relaxed: Option<Ordering> = Some(Ordering::Relaxed);
+    pub(crate) const Acquire: Option<Ordering> = Some(Ordering::Acquire);
+    pub(crate) const Release: Option<Ordering> = Some(Ordering::Release);
+    pub(crate) const SeqCst: Option<Ordering> = Some(Ordering::SeqCst);
+    pub(crate) const Never: Option<Ordering> = None;
+}
+
+/// From now on accesses in lines of `rust/kprobes/FILE` that contain `snippet` have this order.
+pub(crate) fn weaken(file: &str, snippet: &str, order: Option<Ordering>) {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../../");
     let file = format!("rust/kprobes/{file}");
     let text = fs::read_to_string(format!("{folder}{file}")).unwrap();
@@ -297,15 +343,26 @@ pub(crate) fn weakened_came() {
     assert!(came, "the weakened access never came");
 }
 
+/// What the caller's access is weakened to, if it is.
+#[track_caller]
+fn weakened() -> Option<Option<Ordering>> {
+    let here = Location::caller();
+    WEAK.with_borrow_mut(|weak| {
+        let weak = weak.as_mut()?;
+        let is_it = weak.lines.contains(&here.line()) && here.file().ends_with(&weak.file);
+        weak.met |= is_it;
+        is_it.then_some(weak.order)
+    })
+}
+
+/// Is the caller's store not to come at all?
+#[track_caller]
+fn is_left_out() -> bool {
+    weakened() == Some(None)
+}
+
 /// The order of the caller's access: the one asked for, unless it is weakened.
 #[track_caller]
 fn allowed(order: Ordering) -> Ordering {
-    let here = Location::caller();
-    WEAK.with_borrow_mut(|weak| match weak {
-        Some(weak) if weak.lines.contains(&here.line()) && here.file().ends_with(&weak.file) => {
-            weak.met = true;
-            weak.order
-        }
-        _ => order,
-    })
+    weakened().flatten().unwrap_or(order)
 }

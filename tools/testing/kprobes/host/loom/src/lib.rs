@@ -7,22 +7,43 @@
 //! Their atomics are those of [`checked`].
 
 // The kernel is what uses it all; here the tests use what they need.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 #[path = "../../../../../../rust/kprobes/atomics.rs"]
 mod atomics;
+#[path = "../../../../../../rust/kprobes/slots/bits.rs"]
+mod bits;
 #[path = "../../../../../../rust/kprobes/model/mod.rs"]
 mod model;
 #[path = "../../../../../../rust/kprobes/pool/mod.rs"]
 mod pool;
 #[path = "../../../../../../rust/kprobes/shared/mod.rs"]
 mod shared;
-#[path = "../../../../../../rust/kprobes/slot/mod.rs"]
-mod slot;
 #[path = "../../../../../../rust/kprobes/table/mod.rs"]
 mod table;
 
 mod checked;
+mod loom_kit;
+mod memory;
+
+// The kernel's names of what those two have.
+extern crate self as kernel;
+mod bindings {
+    pub(crate) use crate::memory::kvfree_call_rcu;
+}
+mod prelude {
+    pub(crate) use crate::memory::{
+        KBox,
+        KVVec,
+        GFP_KERNEL, //
+    };
+}
+mod sync {
+    pub(crate) mod rcu {
+        pub(crate) use crate::memory::synchronize_rcu;
+    }
+}
+mod sys;
 
 // Miri runs neither what switches stacks nor, in any useful time, 30,000 entries.
 #[cfg(all(test, not(miri)))]
@@ -33,8 +54,6 @@ mod armed_loom;
 mod chain_loom;
 #[cfg(all(test, not(miri)))]
 mod checked_loom;
-#[cfg(all(test, not(miri)))]
-mod loom_kit;
 #[cfg(all(test, not(miri)))]
 mod optimizing_loom;
 #[cfg(all(test, not(miri)))]

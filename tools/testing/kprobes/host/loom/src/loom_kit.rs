@@ -2,10 +2,11 @@
 
 //! What the models under loom share.
 
-#![allow(unused_imports)]
+#![allow(unused_imports, unused_macros)]
 
 use crate::{
     checked,
+    memory,
     pool::word::Word, //
 };
 pub(crate) use core::ptr;
@@ -124,14 +125,17 @@ pub(crate) fn run_model(interrupted: Option<usize>, once: impl Fn() + Send + Syn
     impl Drop for End {
         fn drop(&mut self) {
             checked::end();
+            memory::end();
         }
     }
 
     let _end = End;
     let mut model = Builder::new();
     model.preemption_bound = interrupted;
+    model.max_branches = 10_000;
     model.check(move || {
         checked::begin();
+        memory::begin();
         once();
     });
 }
@@ -195,7 +199,7 @@ pub(crate) fn unless_weak(what: &str, order: Ordering) -> Ordering {
 /// Tests of models: a name, what is weakened, what it panics with if it must, and what runs.
 ///
 /// `with "step"` weakens what asks [`is_weak`]; `with "snippet" in "file"` weakens an access
-/// ([`checked::weaken`]) to `Relaxed`, or to what `as` says.
+/// ([`checked::weaken`]) to `Relaxed`, or to what `as` says: `Never` leaves a store out.
 macro_rules! models {
     ($($name:ident $(with $weak:literal $(in $file:literal $(as $order:ident)?)?)?
     $(fails $panics:literal)?: $($run:expr),+;)*) => {$(
@@ -220,7 +224,7 @@ macro_rules! weakened {
         weakened!($snippet in $file as Relaxed)
     };
     ($snippet:literal in $file:literal as $order:ident) => {{
-        $crate::checked::weaken($file, $snippet, Ordering::$order);
+        $crate::checked::weaken($file, $snippet, $crate::checked::weak::$order);
         Weakened
     }};
 }

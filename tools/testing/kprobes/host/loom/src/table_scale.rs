@@ -4,14 +4,20 @@
 //! through it as short as with few?
 
 use crate::{
-    model::refusal::Refusal,
+    checked,
+    memory::{
+        self,
+        Pinned, //
+    },
+    model::{
+        addr::TextAddr,
+        refusal::Refusal, //
+    },
     table::{
-        fixed::{
-            Fixed,
-            Tagged, //
-        },
-        lookup::Table,
-        writer::Writer, //
+        Owned,
+        Retired,
+        Table,
+        Writer, //
     },
 };
 use std::collections::BTreeMap;
@@ -34,12 +40,12 @@ const LEN: usize = 262_144;
 
 /// Addresses as those of functions: multiples of 16 in ascending order, some hundred bytes apart;
 /// shuffled.
-fn functions(random: &mut Random, count: usize) -> Vec<Tagged> {
+fn functions(random: &mut Random, count: usize) -> Vec<TextAddr> {
     let mut at = 0xffff_ffff_8100_0000;
     let mut all: Vec<_> = (0..count)
         .map(|_| {
-            at += 16 * (1 + random.below(40));
-            Tagged(at)
+            at += 16 * (1 + random.below(40) as u64);
+            TextAddr::new(at)
         })
         .collect();
     for last in (1..count).rev() {
@@ -48,12 +54,21 @@ fn functions(random: &mut Random, count: usize) -> Vec<Tagged> {
     all
 }
 
+fn insert(writer: &mut Writer<usize>, at: TextAddr, mark: usize) -> Result<(), Refusal> {
+    writer.insert(Owned::new(at, mark)?)
+}
+
+fn found(table: &Table<usize>, at: TextAddr) -> Option<usize> {
+    table.find(at, &Pinned::new()).copied()
+}
+
 /// The words on the ways to all entries, and on the longest.
-fn ways<const N: usize>(table: &Table<Fixed<N>>, entries: &[Tagged]) -> (usize, usize) {
-    table.memory().looks();
-    let way = |entry: &Tagged| {
-        assert_eq!(table.find(entry.at(), &()), Some(*entry));
-        table.memory().looks()
+fn ways(table: &Table<usize>, entries: &[TextAddr]) -> (usize, usize) {
+    checked::loads();
+    let way = |&at: &TextAddr| {
+        assert_eq!(found(table, at), Some(at.get() as usize));
+        // One load is that of the array.
+        checked::loads() - 1
     };
     let each: Vec<_> = entries.iter().map(way).collect();
     (each.iter().sum(), each.into_iter().max().unwrap())
@@ -61,12 +76,12 @@ fn ways<const N: usize>(table: &Table<Fixed<N>>, entries: &[Tagged]) -> (usize, 
 
 #[test]
 fn ways_do_not_grow_with_the_table() -> Result<(), Refusal> {
-    static TABLE: Table<Fixed<LEN>> = Table::new(Fixed::new());
+    static TABLE: Table<usize> = Table::empty();
     let entries = functions(&mut Random(1), MANY);
-    let mut writer = TABLE.begin();
+    let mut writer = Writer::of(&TABLE);
     for count in [100, 1_000, 10_000, MANY] {
-        for &entry in &entries[writer.len()..count] {
-            writer.insert(entry)?;
+        for &at in &entries[writer.len()..count] {
+            insert(&mut writer, at, at.get() as usize)?;
         }
         let (sum, longest) = ways(&TABLE, &entries[..count]);
         std::println!(
@@ -80,51 +95,54 @@ fn ways_do_not_grow_with_the_table() -> Result<(), Refusal> {
             assert!(longest <= 3);
         }
     }
-    assert_eq!(TABLE.memory().len(), LEN);
+    assert_eq!(memory::last_length(), LEN);
     Ok(())
 }
 
 #[test]
 fn stubs_at_a_fixed_distance_have_short_ways_too() -> Result<(), Refusal> {
-    static TABLE: Table<Fixed<LEN>> = Table::new(Fixed::new());
+    static TABLE: Table<usize> = Table::empty();
+    let mut writer = Writer::of(&TABLE);
     for stride in [16, 32, 48, 112, 144, 256, 4096] {
-        let mut writer = TABLE.begin();
-        let at = |number| Tagged(0xffff_ffff_c000_0000 + stride * number);
-        let entries: Vec<_> = (0..MANY).map(at).collect();
-        for &entry in &entries {
-            writer.insert(entry)?;
+        let at = |number| TextAddr::new(0xffff_ffff_c000_0000 + stride * number);
+        let entries: Vec<_> = (0..MANY as u64).map(at).collect();
+        for &at in &entries {
+            insert(&mut writer, at, at.get() as usize)?;
         }
         let (sum, longest) = ways(&TABLE, &entries);
         assert!(sum * 8 <= MANY * 9);
         assert!(longest <= 8);
+        writer.remove_all(|_| true, &mut Retired::new());
+        writer.tidy();
     }
     Ok(())
 }
 
 /// One random change of both the table and the map, as likely one way as the other.
-fn change<const N: usize>(
-    writer: &mut Writer<'_, Fixed<N>>,
-    map: &mut BTreeMap<Tagged, Tagged>,
-    entry: Tagged,
+fn change(
+    writer: &mut Writer<usize>,
+    map: &mut BTreeMap<TextAddr, usize>,
+    at: TextAddr,
+    mark: usize,
     kind: usize,
 ) {
-    let address = Tagged(entry.0 & !15);
-    let before = map.get(&address).copied();
+    let before = map.get(&at).copied();
     match kind {
         0..=3 => {
             let refused = before.map_or(Ok(()), |_| Err(Refusal::AddressTaken));
-            assert_eq!(writer.insert(entry), refused);
-            map.entry(address).or_insert(entry);
+            assert_eq!(insert(writer, at, mark), refused);
+            map.entry(at).or_insert(mark);
         }
         4..=7 => {
             let expected = before.ok_or(Refusal::NotRegistered);
-            assert_eq!(writer.remove(entry.at()), expected);
-            map.remove(&address);
+            assert_eq!(writer.remove(at).map(|owned| *owned.get()), expected);
+            map.remove(&at);
         }
         8 => {
             let expected = before.ok_or(Refusal::NotRegistered);
-            assert_eq!(writer.replace(entry), expected);
-            map.entry(address).and_modify(|there| *there = entry);
+            let replaced = Owned::new(at, mark).and_then(|owned| writer.replace(owned));
+            assert_eq!(replaced.map(|owned| *owned.get()), expected);
+            map.entry(at).and_modify(|there| *there = mark);
         }
         _ => writer.tidy(),
     }
@@ -132,21 +150,71 @@ fn change<const N: usize>(
 
 #[test]
 fn random_changes_are_those_of_a_map() {
-    static TABLE: Table<Fixed<LEN>> = Table::new(Fixed::new());
+    static TABLE: Table<usize> = Table::empty();
     let mut random = Random(2);
     let addresses = functions(&mut random, 4_000);
-    let (mut writer, mut map) = (TABLE.begin(), BTreeMap::new());
+    let (mut writer, mut map) = (Writer::of(&TABLE), BTreeMap::new());
     for round in 0..60_000 {
         let mark = 1 + random.below(15);
-        let entry = Tagged(addresses[random.below(addresses.len())].0 + mark);
-        change(&mut writer, &mut map, entry, random.below(10));
-        let found = TABLE.find(entry.at(), &());
-        assert_eq!(found, map.get(&Tagged(entry.0 & !15)).copied());
+        let at = addresses[random.below(addresses.len())];
+        change(&mut writer, &mut map, at, mark, random.below(10));
+        assert_eq!(found(&TABLE, at), map.get(&at).copied());
         if round % 1_000 == 0 {
             let mut entries: Vec<_> = writer.iter().collect();
             entries.sort();
-            assert!(entries.iter().eq(map.values()));
+            assert!(entries
+                .into_iter()
+                .eq(map.iter().map(|(&at, mark)| (at, mark))));
             assert_eq!(writer.len(), map.len());
         }
     }
+}
+
+#[test]
+fn lack_of_memory_changes_nothing() -> Result<(), Refusal> {
+    /// How many entries the smallest array takes.
+    const MOST: usize = 12;
+
+    static TABLE: Table<usize> = Table::empty();
+    let mut writer = Writer::of(&TABLE);
+    let at = |number| TextAddr::new(0xffff_ffff_8100_0000 + 16 * number as u64);
+    let entry = |number| Owned::new(at(number), 1);
+    let (first, more): (_, Vec<_>) = (entry(0)?, (0..=MOST).map(entry).collect());
+    memory::exhaust(true);
+    assert_eq!(writer.insert(first), Err(Refusal::NoMemory));
+    memory::exhaust(false);
+    insert(&mut writer, at(MOST + 1), 1)?;
+    memory::exhaust(true);
+    for (number, owned) in more.into_iter().enumerate() {
+        let refused = (number + 1 >= MOST).then_some(Refusal::NoMemory);
+        assert_eq!(writer.insert(owned?), refused.map_or(Ok(()), Err));
+    }
+    let holds = |numbers: core::ops::Range<usize>| {
+        (0..MOST).all(|number| found(&TABLE, at(number)).is_some() == numbers.contains(&number))
+    };
+    assert!(holds(0..MOST - 1));
+    writer.remove(at(0)).map(drop)?;
+    writer.tidy();
+    assert!(holds(1..MOST - 1));
+    memory::exhaust(false);
+    Ok(())
+}
+
+#[test]
+fn an_array_that_cannot_shrink_stays() -> Result<(), Refusal> {
+    static TABLE: Table<usize> = Table::empty();
+    let mut writer = Writer::of(&TABLE);
+    let at = |number: u64| TextAddr::new(0xffff_ffff_8100_0000 + 16 * number);
+    for number in 0..256 {
+        insert(&mut writer, at(number), 1)?;
+    }
+    let mut retired = Retired::new();
+    writer.remove_all(|_| true, &mut retired);
+    memory::exhaust(true);
+    writer.tidy();
+    memory::exhaust(false);
+    assert_eq!(memory::last_length(), 2048);
+    writer.tidy();
+    assert_eq!(memory::last_length(), 64);
+    Ok(())
 }

@@ -2,60 +2,55 @@
 
 //! Executable memory for copies of instructions, a slot for each.
 //!
-//! Pages of slots are found by address without a lock, since a trap must learn whose copy it came
-//! from: they are in a table like that of the probed places, and each has words of its slots: the
-//! origin, and in a pool of detours what else belongs to one. Getting a slot takes a lock of its
-//! own, so that giving pages back takes no other: who unregisters what is not armed may be one whom
-//! the CPUs' lock waits for.
+//! A trap, a fault or an unwinder must learn whose copy an address is in. It may be in an NMI, so
+//! it takes no lock: the pages of slots are in a table by address, under RCU, and a page has words
+//! for each of its slots: the origin, and in a pool of detours what else belongs to one.
 //!
-//! Giving a slot back takes none. One that a CPU leaves by a trap is free at once: it is given back
-//! only when no hit is being handled. One that a CPU leaves by itself *lingers*: a task can have
-//! been preempted in it, and is counted out only by a grace period of Tasks RCU. Such slots are
-//! handed to it a page at a time ([`slot`](crate::slot)), so there is one callback for each page at
-//! most. They are counted, as such a period may take long: while too many wait, nobody is to let a
-//! slot linger, and what was given back is enough for the next ones.
+//! Which slots are free is a bitmap in each page, [`Bits`]. It belongs to a spinlock ([`Hold`]),
+//! as the callback of Tasks RCU cannot sleep. Taking a slot may make a page and holds a mutex
+//! besides ([`Lock`]); giving one back does not.
 //!
-//! Pages without a slot in use are given back, save some, as to make one executable or writable
-//! again takes rounds to all CPUs; see [`Pool::tidy`]. Which ones those are takes a look at all, so
-//! [`Returns`] says whether it is worth one, and the pool remembers the page that it has taken the
-//! last slot from: what a probe costs does not grow with the pages.
+//! A slot that a CPU leaves by a trap is free as soon as it is given back, since it is given back
+//! only when no hit is being handled. A slot that a CPU leaves by itself lingers: a task can have
+//! been preempted in it, so the slot is free after a grace period of Tasks RCU. Such slots are
+//! counted, as a period may take long: while too many wait, nobody is to let a slot linger.
+//!
+//! Pages without a slot in use are given back, save some, as to make a page executable or writable
+//! interrupts all CPUs; see [`Pool::tidy`]. That takes a look at all pages, so [`Returns`] notes
+//! whether a slot has come back, and the pool remembers the page that it has taken the last slot
+//! from: what a probe costs does not grow with the pages.
 //!
 //! C counterpart: `__get_insn_slot()` and its neighbours in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
-#[cfg(CONFIG_RUST_KPROBES_PLANTS)]
-pub(crate) mod plant;
+mod bits;
 
 use crate::{
+    atomics::{
+        AtomicUsize,
+        Ordering, //
+    },
     model::{
         addr::TextAddr,
         plan::Pages,
         refusal::Refusal, //
     },
-    slot::map::{
-        Map,
-        Then, //
-    },
     sys::{
-        lock::Token,
-        preempt::Pinned,
-        table::{
-            Owned,
-            Retired,
-            Table,
-            Writer, //
-        }, //
+        lock::{
+            Guarded,
+            Token, //
+        },
+        preempt::Pinned, //
+    },
+    table::{
+        Owned,
+        Retired,
+        Table,
+        Writer, //
     },
 };
-use core::{
-    ptr::NonNull,
-    sync::atomic::{
-        AtomicBool,
-        AtomicU64,
-        AtomicUsize,
-        Ordering, //
-    }, //
-};
+use bits::Bits;
+use core::ptr::NonNull;
 use kernel::{
     bindings,
     page::PAGE_SIZE,
@@ -66,32 +61,39 @@ use kernel::{
     }, //
 };
 
-/// Words for a set of a page's slots; no slot is shorter than 16 bytes.
-const WORDS: usize = PAGE_SIZE / 16 / 64;
+/// The shortest slot: a page has a bit for each.
+const SHORTEST: usize = PAGE_SIZE / u64::BITS as usize;
 
 /// What the pages of a pool get back.
 pub(crate) struct Returns {
-    /// Is a slot free again, so that a page may be without one in use?
-    any: AtomicBool,
-    /// How many slots wait for Tasks RCU.
-    waiting: AtomicUsize,
-    /// How many may.
+    counts: Guarded<Counts, Hold>,
+    /// How many slots may wait for Tasks RCU.
     limit: usize,
+}
+
+struct Counts {
+    /// Is a slot free again, so that a page may be without one in use?
+    any: bool,
+    /// How many slots wait for Tasks RCU.
+    waiting: usize,
 }
 
 impl Returns {
     /// Nothing yet. Up to `limit` slots may wait before no more are to linger.
     pub(crate) const fn new(limit: usize) -> Self {
+        let counts = Counts {
+            any: false,
+            waiting: 0,
+        };
         Self {
-            any: AtomicBool::new(false),
-            waiting: AtomicUsize::new(0),
+            counts: Guarded::new(counts),
             limit,
         }
     }
 
     /// How many slots wait until no task is in them.
     pub(crate) fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+        self.counts.get(&mut Hold::new()).waiting
     }
 
     /// May another slot linger? Those that do so already will all the same.
@@ -99,13 +101,9 @@ impl Returns {
         self.waiting() < self.limit
     }
 
-    fn note(&self) {
-        self.any.store(true, Ordering::Release);
-    }
-
     /// Is any free again? Says no until it happens again.
     fn take(&self) -> bool {
-        self.any.load(Ordering::Relaxed) && self.any.swap(false, Ordering::Acquire)
+        core::mem::take(&mut self.counts.get(&mut Hold::new()).any)
     }
 }
 
@@ -118,7 +116,7 @@ pub(crate) struct Page {
     code: NonNull<c_void>,
     slot_len: usize,
     returns: &'static Returns,
-    slots: Map<AtomicU64, AtomicBool, WORDS>,
+    bits: Guarded<Bits, Hold>,
     /// Belongs to who has been told to ask for a grace period, and then to Tasks RCU.
     callback: Opaque<bindings::callback_head>,
     /// The words of the slots, in order: of each, where its instruction comes from, and what else
@@ -127,7 +125,8 @@ pub(crate) struct Page {
     of: Pages,
 }
 
-// SAFETY: What changes are atomics, and the callback's head, which one at a time may use.
+// SAFETY: What changes are atomics, what a lock guards, and the callback's head, which one at a
+// time may use.
 unsafe impl Send for Page {}
 // SAFETY: As above.
 unsafe impl Sync for Page {}
@@ -138,7 +137,7 @@ impl Page {
     }
 
     fn new(slot_len: usize, returns: &'static Returns, of: Pages) -> Result<Self, Refusal> {
-        let count = PAGE_SIZE / slot_len.max(16);
+        let count = PAGE_SIZE / slot_len.max(SHORTEST);
         let mut words = KVec::new();
         for _ in 0..count.wrapping_mul(words_of(of)) {
             let pushed = words.push(AtomicUsize::new(0), GFP_KERNEL);
@@ -152,7 +151,7 @@ impl Page {
             code: NonNull::new(code).ok_or(Refusal::NoMemory)?,
             slot_len,
             returns,
-            slots: Map::new(count, AtomicU64::new, AtomicBool::new(false)),
+            bits: Guarded::new(Bits::new(count)),
             callback: Opaque::uninit(),
             words,
             of,
@@ -160,12 +159,16 @@ impl Page {
     }
 
     /// A free slot, for the instruction at `origin`.
-    fn take(&self, origin: TextAddr) -> Option<usize> {
-        let index = self.slots.take()?;
-        self.words(index)
-            .first()?
-            .store(origin.get() as usize, Ordering::Relaxed);
-        Some(index)
+    fn take(&self, origin: TextAddr) -> Option<Slot> {
+        let index = self.bits.get(&mut Hold::new()).take()?;
+        let origin = origin.get() as usize;
+        self.words(index).first()?.store(origin, Ordering::Relaxed);
+        let offset = index.wrapping_mul(self.slot_len) as u64;
+        // INVARIANT: It is not free any more.
+        Some(Slot {
+            page: NonNull::from(self),
+            at: TextAddr::new(self.address().get().wrapping_add(offset)),
+        })
     }
 
     /// The words of a slot.
@@ -176,20 +179,21 @@ impl Page {
         words.unwrap_or_default()
     }
 
-    /// Where a slot is.
-    fn slot(&self, index: usize) -> TextAddr {
-        let offset = index.wrapping_mul(self.slot_len) as u64;
-        TextAddr::new(self.address().get().wrapping_add(offset))
-    }
-
+    /// Gives back a slot. Once it is free and the lock is released, the page may go.
     fn give_back(&self, index: usize, lingers: bool) {
+        let mut hold = Hold::new();
         if lingers {
-            // First: it may be over before we are.
-            self.returns.waiting.fetch_add(1, Ordering::Relaxed);
-            self.follow_up(self.slots.leave(index));
+            let counts = self.returns.counts.get(&mut hold);
+            counts.waiting = counts.waiting.wrapping_add(1);
+            let ask = self.bits.get(&mut hold).leave(index);
+            drop(hold);
+            if ask {
+                self.ask();
+            }
         } else {
             self.forget(index);
-            self.slots.free(index, Pinned::new, || self.returns.note());
+            self.returns.counts.get(&mut hold).any = true;
+            self.bits.get(&mut hold).free(index);
         }
     }
 
@@ -200,13 +204,12 @@ impl Page {
         }
     }
 
-    fn follow_up(&self, then: Then) {
-        if then == Then::Ask {
-            let head = self.callback.get();
-            // SAFETY: The head is ours until the callback has run, which finds the page there: it
-            // has slots that are not free.
-            unsafe { bindings::rust_kprobes_call_rcu_tasks(head, Some(expired)) };
-        }
+    /// Asks for a grace period of Tasks RCU.
+    fn ask(&self) {
+        let head = self.callback.get();
+        // SAFETY: The head is ours until the callback has run, which finds the page there: it has
+        // slots that are not free.
+        unsafe { bindings::rust_kprobes_call_rcu_tasks(head, Some(expired)) };
     }
 
     /// The number of the slot that `at` is in, and how far into it that is.
@@ -235,22 +238,26 @@ impl Drop for Page {
 
 /// Called by Tasks RCU: no task is in the slots that wait.
 ///
-/// It is called with softirqs off, which a grace period of RCU waits for: a page that is found to
-/// be unused meanwhile stays until this returns.
-///
 /// # Safety
 ///
 /// `head` is in a [`Page`] that stays.
 unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
-    // SAFETY: By the precondition; the field is laid out as what is in it.
+    // SAFETY: By the precondition; the field is laid out as what is in it. The page has slots that
+    // are not free before the lock is released.
     let page = unsafe { &*kernel::container_of!(Opaque::cast_from(head), Page, callback) };
-    let returns = page.returns;
-    page.follow_up(page.slots.expired(|index| {
+    let mut hold = Hold::new();
+    let mut count = 0_usize;
+    let ask = page.bits.get(&mut hold).expired(|index| {
         page.forget(index);
-        returns.waiting.fetch_sub(1, Ordering::Relaxed);
-    }));
-    // Last: who looks must find the page as it is now.
-    returns.note();
+        count = count.wrapping_add(1);
+    });
+    let counts = page.returns.counts.get(&mut hold);
+    counts.waiting = counts.waiting.wrapping_sub(count);
+    counts.any = true;
+    drop(hold);
+    if ask {
+        page.ask();
+    }
 }
 
 /// A slot that is in use.
@@ -336,7 +343,7 @@ pub(crate) struct Lock(NotThreadSafe);
 unsafe impl Token for Lock {}
 
 impl Lock {
-    /// Waits until nobody else changes a pool. To be taken inside all other locks.
+    /// Waits until nobody else changes a pool. To be taken inside all other locks but [`Hold`].
     pub(crate) fn new() -> Self {
         // SAFETY: A mutex of `abi.c` that is initialized at build time; the caller may sleep.
         unsafe { bindings::mutex_lock(&raw mut bindings::rust_kprobes_slots_mutex) };
@@ -349,6 +356,33 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // SAFETY: By the invariant, this task has it locked.
         unsafe { bindings::mutex_unlock(&raw mut bindings::rust_kprobes_slots_mutex) };
+    }
+}
+
+/// Evidence that the bitmaps of all pages, and what is counted of them, are ours.
+///
+/// # Invariants
+///
+/// This task has locked `rust_kprobes_bits_lock` for this value.
+struct Hold(NotThreadSafe);
+
+// SAFETY: By its invariant: it is a spinlock.
+unsafe impl Token for Hold {}
+
+impl Hold {
+    /// Waits until nobody else has them. To be taken inside all other locks.
+    fn new() -> Self {
+        // SAFETY: May be called from where softirqs are off, as the callback of Tasks RCU is.
+        unsafe { bindings::rust_kprobes_bits_lock() };
+        // INVARIANT: Done just now.
+        Self(NotThreadSafe)
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        // SAFETY: By the invariant, this task has it locked.
+        unsafe { bindings::rust_kprobes_bits_unlock() };
     }
 }
 
@@ -368,7 +402,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// No slots yet, of `slot_len` bytes each, a power of two not below 16. So many
+    /// No slots yet, of `slot_len` bytes each, a power of two not below 64. So many
     /// pages are `kept`, once there are as many, even if nobody needs them.
     pub(crate) const fn new(
         table: &'static Table<Page>,
@@ -390,11 +424,11 @@ impl Pool {
     /// A slot for the instruction at `origin`.
     pub(crate) fn take(&mut self, origin: TextAddr) -> Result<Slot, Refusal> {
         let open = self.pages.get(self.open);
-        if let Some(slot) = open.and_then(|page| slot_of(page, origin)) {
+        if let Some(slot) = open.and_then(|page| page.take(origin)) {
             return Ok(slot);
         }
         let mut pages = self.pages.iter();
-        let found = pages.find_map(|(base, page)| Some((base, slot_of(page, origin)?)));
+        let found = pages.find_map(|(base, page)| Some((base, page.take(origin)?)));
         if let Some((base, slot)) = found {
             self.open = base;
             return Ok(slot);
@@ -405,7 +439,7 @@ impl Pool {
         announce(base, self.of, true);
         self.open = base;
         let page = self.pages.get(base);
-        page.and_then(|page| slot_of(page, origin))
+        page.and_then(|page| page.take(origin))
             .ok_or(Refusal::NoMemory)
     }
 
@@ -423,7 +457,8 @@ impl Pool {
     fn take_out(&mut self, retired: &mut Retired<Page>) -> usize {
         let most = self.pages.len().saturating_sub(self.kept).min(SWEEP);
         let mut bases = [None; SWEEP];
-        let empty = self.pages.iter().filter(|(_, page)| page.slots.is_unused());
+        let unused = |(_, page): &(_, &Page)| page.bits.get(&mut Hold::new()).is_unused();
+        let empty = self.pages.iter().filter(unused);
         for (place, (base, _)) in bases.iter_mut().take(most).zip(empty) {
             *place = Some(base);
         }
@@ -437,14 +472,6 @@ impl Pool {
         }
         count
     }
-}
-
-fn slot_of(page: &Page, origin: TextAddr) -> Option<Slot> {
-    // INVARIANT: It is not free any more.
-    page.take(origin).map(|index| Slot {
-        page: NonNull::from(page),
-        at: page.slot(index),
-    })
 }
 
 /// How many words a slot has.
@@ -551,10 +578,10 @@ mod tests {
         tidy(&mut pool);
         assert_eq!(pool.pages.len(), 2 * SWEEP + 4);
         drop(some);
-        assert!(RETURNS.any.load(Ordering::Relaxed));
+        assert!(RETURNS.counts.get(&mut Hold::new()).any);
         tidy(&mut pool);
         assert_eq!(pool.pages.len(), KEPT);
-        assert!(!RETURNS.any.load(Ordering::Relaxed));
+        assert!(!RETURNS.counts.get(&mut Hold::new()).any);
         drop(kept);
         tidy(&mut pool);
         assert_eq!(pool.pages.len(), KEPT);

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the files here ask of `rust/kprobes/sys/`.
+
+pub(crate) mod preempt {
+    pub(crate) use crate::memory::Pinned;
+}
+pub(crate) mod probe;
