@@ -13,8 +13,6 @@ mod ftrace;
 mod jprobes;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 mod no_jump;
-#[cfg(CONFIG_RUST_KPROBES_PLANTS)]
-mod plant;
 #[cfg(CONFIG_KRETPROBES)]
 mod returns;
 

@@ -156,10 +156,7 @@ const void *rust_kprobes_alternative(size_t number, size_t *len);
 void *__asan_memcpy(void *dest, const void *src, ssize_t len);
 bool kasan_check_range(const void *addr, size_t size, bool write,
 		       unsigned long ret_ip);
-#endif
-
-#ifdef CONFIG_RUST_KPROBES_PLANTS
-int rust_kprobes_plant(const char *name, struct kprobe *probe);
+bool kasan_byte_accessible(const void *addr);
 #endif
 
 #ifdef CONFIG_RUST_KPROBES_JUMPS

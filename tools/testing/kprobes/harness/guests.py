@@ -14,7 +14,6 @@ import env
 import guest
 import kernel
 import ktap
-import plants
 import progress
 import qemu
 import results
@@ -91,16 +90,6 @@ def _with_log(ending: list[Result], cases: list[Result]) -> list[Result]:
 
 def _died(ending: list[Result]) -> bool:
     return ending[0].name.endswith('.boot')
-
-
-def plant_tests(built: Built) -> list[Result]:
-    """Uses of freed memory, in a boot of their own: KASAN must see each."""
-    image = guest.initramfs(built, 'plants', job('plants', built.impl))
-    # Its complaints of the plants are wanted.
-    lines, ending = _boot(built, image, 'plants', 1, '.plants',
-                          cmdline=plants.CMDLINE)
-    return ending if _died(ending) else _with_log(
-        ending, plants.judge(lines, _prefix(built)))[:-1]
 
 
 def _ftracetest() -> dict[str, Path]:

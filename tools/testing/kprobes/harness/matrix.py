@@ -57,8 +57,6 @@ def _whole(arch: str, impl: str, piece: Piece) -> list[Result]:
             built, guests.modules(built), states=64, cmdline=piece.cmdline,
             says=piece.says, extra=piece.extra):
         outcomes += boot()
-    if built.has('KASAN'):
-        outcomes += guests.plant_tests(built)
     return outcomes + results.vanished('check-kernel kunit guest', outcomes,
                                        built.name)
 

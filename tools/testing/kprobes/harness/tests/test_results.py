@@ -183,7 +183,6 @@ class Chosen(support.Case):
                  'selftest ARCH=arm IMPL=c TEST=modules.a'),
                 ('x86_64.rust.no-splat', 'selftest'),
                 ('x86_64.rust.storm-piecewise.boot', 'storm'),
-                ('x86_64.rust.plants.a', 'test-all PIECE=rust-x86_64-kasan'),
                 ('commands.bench', 'bench'), ('series.0001-a', 'series')):
             self.assertEqual(results.again(name), f'make {command}', name)
 
