@@ -13,6 +13,8 @@ COMMANDS := run test test-all test-clients check check-kernel shell bench bench-
 	clean
 
 .PHONY: help distclean $(COMMANDS)
+.DEFAULT:
+	@echo "expected one of the commands that make help lists, found: $@" >&2; exit 2
 
 help:
 	@sed -n 's/^#: //p' Makefile
@@ -58,13 +60,14 @@ distclean:
 #:
 #: variables (one of another name is refused, and so is a wrong value):
 #:   ARCH=x86_64|arm|ppc64le|s390x, for make test also all: C stands in where there is no back end of ours
-#:   IMPL=rust|c          run, shell, module: rust on x86_64, c elsewhere
+#:   IMPL=rust|c          which kprobes: rust where there is a back end, else c; with bench and test-clients both
 #:   KSRC=dir             a kernel tree of yours, 7.3
 #:   DIR=dir              module: the folder of yours
 #:   ARGS="..."           module: its parameters; storm: seconds, piecewise, returns;
 #:                        test-clients: the beginning of cases' names
 #:   PIECE=name           test-all: that one only
-#:   TEST=glob            kunit, selftest: a suite, or suite.case; host-test: a part of a test's name; * is anything
+#:   TEST=glob            kunit, selftest: a suite, or suite.case (kprobes_test.test_kprobe); host-test: a part of
+#:                        a test's name; * is anything
 #:   SEED=n               host-fuzz, coverage: where chance begins
 #:   UNDO=1               apply: take it out again
 #:   FAST=1               series: no builds

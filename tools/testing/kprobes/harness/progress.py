@@ -83,7 +83,7 @@ class Stage:
         self.start = time.monotonic()
         self.shown = 0 if self.tty else self.start
         if not self.tty:
-            say(f'[{self.name}] planned {self.planned:.2g} min')
+            say(f'[{self.name}] at most {self.planned:.2g} min')
         threading.Thread(target=self._beat, daemon=True).start()
         return self
 
@@ -175,7 +175,7 @@ def summary() -> None:
     """The table at the end of a run: planned and actual minutes."""
     if not _done and not _groups:
         return
-    say('\nstage                                planned   actual  (minutes)')
+    say('\nstage                                at most     took  (minutes)')
     for row in _done:
         _row(*row)
     for name, (minutes, seconds) in _groups.items():

@@ -7,6 +7,7 @@ alone: `N passed, N failed, N skipped`.
 
 import configparser
 import errno
+import os
 import re
 import sys
 import traceback
@@ -53,7 +54,8 @@ class Tally:
                 skipped.setdefault(result.reason, []).append(result.name)
         for reason, names in skipped.items():
             shown = ', '.join(names[:4]) + (' …' if len(names) > 4 else '')
-            progress.say(f'skipped {len(names)} ({reason}): {shown}')
+            progress.say(f'skipped {len(names)} '
+                         f'({reason or "not for this kernel"}): {shown}')
         harness = [result for result in self.results
                    if result.name.startswith(_HARNESS)]
         product = [result for result in self.results if result not in harness]
@@ -61,7 +63,12 @@ class Tally:
             progress.say(f'product: {_counts(product)}; '
                          f'harness: {_counts(harness)}')
         statuses = {result.status for result in self.results}
-        if 'pass' not in statuses:
+        test = os.environ.get('TEST')
+        if test and not statuses:
+            progress.say(f'no test matches TEST={test}: expected SUITE.CASE, such as '
+                         'kprobes_test.test_kprobe with make kunit or '
+                         'clauses_hit.* with make selftest')
+        elif not statuses & {'pass', 'fail'}:
             progress.say('nothing passed: a run without one passed test '
                          'proves nothing and counts as failed')
         print(_counts(self.results), flush=True)
@@ -244,8 +251,6 @@ def again(name: str) -> str:
     if test == name or suite in ('build', 'check-kernel', 'coverage'):
         return f'make {_COMMANDS.get(suite, "test")}'
     arch, impl = name.split('.')[:2]
-    if suite == 'plants':
-        return f'make test-all PIECE={impl}-{arch}-kasan'
     if suite == 'clients':
         return f'make test-all PIECE={impl}-{arch}-clients'
     kernel = '' if (arch, impl) == ('x86_64', 'rust') \
