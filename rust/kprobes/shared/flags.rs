@@ -15,7 +15,8 @@ use crate::atomics::{
 pub(crate) struct Flags(AtomicU32);
 
 impl Flags {
-    /// Nothing is said.
+    /// Nothing is said. In the kernel a client makes them, as a part of its probe.
+    #[cfg(loom)]
     pub(crate) const fn new() -> Self {
         Self(AtomicU32::new(0))
     }
