@@ -33,6 +33,12 @@ use crate::model::refusal::Refusal;
 /// A table of opcodes.
 type Table = [u16; 256];
 
+/// The table of a map, which an encoding's field names.
+fn table(tables: &[Option<&'static Table>], map: u8) -> Result<&'static Table, Refusal> {
+    let table = tables.get(usize::from(map)).copied().flatten();
+    table.ok_or(Refusal::InvalidInsn)
+}
+
 /// All up to the opcode.
 pub(super) struct Head {
     pub(super) opcode: Opcode,
@@ -134,14 +140,7 @@ fn vex2(reader: &mut Reader<'_>, prefixes: &Prefixes) -> Result<Head, Refusal> {
 fn vex3(reader: &mut Reader<'_>, prefixes: &Prefixes) -> Result<Head, Refusal> {
     prefixes.none_replaced()?;
     let map = reader.next()? & 0x1f;
-    let table = match map {
-        1 => &opcodes::VEX_1,
-        2 => &opcodes::VEX_2,
-        3 => &opcodes::VEX_3,
-        5 => &opcodes::VEX_5,
-        7 => &opcodes::VEX_7,
-        _ => return Err(Refusal::InvalidInsn),
-    };
+    let table = table(&opcodes::VEX, map)?;
     let fields = reader.next()?;
     let opcode = reader.next()?;
     Ok(Head::vector(
@@ -161,16 +160,7 @@ fn vex3(reader: &mut Reader<'_>, prefixes: &Prefixes) -> Result<Head, Refusal> {
 fn evex(reader: &mut Reader<'_>, prefixes: &Prefixes) -> Result<Head, Refusal> {
     prefixes.none_replaced()?;
     let map = reader.next()? & 0x07;
-    let table = match map {
-        1 => &opcodes::EVEX_1,
-        2 => &opcodes::EVEX_2,
-        3 => &opcodes::EVEX_3,
-        4 => &opcodes::EVEX_4,
-        5 => &opcodes::EVEX_5,
-        6 => &opcodes::EVEX_6,
-        7 => &opcodes::EVEX_7,
-        _ => return Err(Refusal::InvalidInsn),
-    };
+    let table = table(&opcodes::EVEX, map)?;
     let fields = reader.next()?;
     reader.next()?;
     let opcode = reader.next()?;
@@ -191,12 +181,7 @@ fn evex(reader: &mut Reader<'_>, prefixes: &Prefixes) -> Result<Head, Refusal> {
 fn xop(reader: &mut Reader<'_>, prefixes: &Prefixes) -> Result<Head, Refusal> {
     prefixes.none_replaced()?;
     let map = reader.next()? & XOP_MAP;
-    let table = match map {
-        8 => &opcodes::XOP_8,
-        9 => &opcodes::XOP_9,
-        10 => &opcodes::XOP_A,
-        _ => return Err(Refusal::InvalidInsn),
-    };
+    let table = table(&opcodes::XOP, map)?;
     let fields = reader.next()?;
     let opcode = reader.next()?;
     // The field for a mandatory prefix has to be zero.

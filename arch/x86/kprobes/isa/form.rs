@@ -24,8 +24,8 @@
 //! ```
 //!
 //! So one table lookup is enough for most instructions, while groups, and the many opcodes of
-//! which only some forms exist, cost a lookup each. It assumes that `opcodes.py` writes rows in
-//! this order.
+//! which only some forms exist, cost a lookup each. `gen-opcodes.awk` writes the tables from
+//! the kernel's `x86-opcode-map.txt`, and rows in this order.
 
 use super::{
     insn::{

@@ -26,7 +26,12 @@ pub(crate) mod indirect;
 pub(crate) mod insn;
 pub(crate) mod layout;
 mod movable;
-mod opcodes;
+mod opcodes {
+    include!(concat!(
+        env!("OBJTREE"),
+        "/rust/kprobes/x86_opcodes_generated.rs"
+    ));
+}
 pub(crate) mod operand;
 mod prefixes;
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]

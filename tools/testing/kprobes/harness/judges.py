@@ -84,6 +84,24 @@ def _insn_c() -> Path:
     return made
 
 
+def tables() -> dict[str, str]:
+    """Where Cargo finds the opcode tables that Kbuild generates."""
+    objtree = env.WORK / 'objtree'
+    made = objtree / 'rust/kprobes/x86_opcodes_generated.rs'
+    made.parent.mkdir(parents=True, exist_ok=True)
+    STORE.mkdir(exist_ok=True)
+    isa = env.REPO / 'arch/x86/kprobes/isa'
+    with procs.alone('judges'):
+        text = subprocess.check_output(
+            ['awk', '-f', isa / 'gen-opcodes.awk',
+             _source() / 'tools/arch/x86/lib/x86-opcode-map.txt',
+             isa / 'opcodes-supplement.txt'])
+        # Cargo compiles again what is newer.
+        if not made.exists() or made.read_bytes() != text:
+            made.write_bytes(text)
+    return {'OBJTREE': str(objtree)}
+
+
 def images() -> list[Path]:
     """The built kernels that there is a back end for: vmlinux and modules."""
     return [path for image in kernel.images('*')
@@ -92,7 +110,8 @@ def images() -> list[Path]:
 
 def environment() -> dict[str, str]:
     """For the host tests."""
-    STORE.mkdir(exist_ok=True)
+    made = tables()
     with procs.alone('judges'):
-        return {'KPROBES_INSN_C': str(_insn_c()),
+        return {**made,
+                'KPROBES_INSN_C': str(_insn_c()),
                 'KPROBES_LLVM': str(_llvm())}
