@@ -229,8 +229,9 @@ impl<'a> Iterator for Each<'a> {
 ///
 /// # Invariants
 ///
-/// The pointer is an [`Array`] whose words point to [`EMPTY`], [`LEFT`] and headers of entries of type `T`.
-/// An array and a header are freed no sooner than a grace period after they were replaced here.
+/// The pointer is an [`Array`] whose words point to [`EMPTY`], [`LEFT`] and headers of entries of
+/// type `T`. An array and a header are freed no sooner than a grace period after they were replaced
+/// here.
 pub(crate) struct Table<T: Send + Sync + 'static>(AtomicPtr<u8>, PhantomData<T>);
 
 impl<T: Send + Sync> Table<T> {

@@ -130,6 +130,9 @@ def check(file: File) -> None:
     for line, name in file.named():
         if name not in allowed:
             file.report(line, f'only {" ".join(allowed)} in the layer \'{layer.name}\'', name)
+    for number, line in enumerate(file.lines):
+        if len(line) > 100:     # rustfmt leaves comments alone
+            file.report(number + 1, 'at most 100 columns', f'{len(line)}')
     if not file.lines[2].startswith('//! '):
         file.report(3, '//! and what the file is', file.lines[2])
     file.forbid(PANIC, *([] if layer.config else [CONFIG]), *([] if layer.unsafe else [UNSAFE]),

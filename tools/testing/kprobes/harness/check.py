@@ -91,7 +91,8 @@ def _checks() -> Iterator[Result]:
     host.fetch()
     yield _run('clippy', ['cargo', 'clippy', '--offline', '--locked',
                           '--workspace', '--all-targets', '--', '-D',
-                          'warnings'], host.CRATE,
+                          'warnings', '-D', 'clippy::undocumented_unsafe_blocks'],
+               host.CRATE,
                {**host.cargo_environment(), **judges.tables()})
     yield _run('layers', ['python3', '-B', kprobes / 'check-layers.py'])
     yield _run('unsafe', ['python3', kprobes / 'check-unsafe.py'])
