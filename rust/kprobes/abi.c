@@ -11,7 +11,6 @@
 #include <linux/export.h>
 #include <linux/ftrace.h>
 #include <linux/init.h>
-#include <linux/irq_work.h>
 #include <linux/jump_label.h>
 #include <linux/kernel.h>
 #include <linux/kprobes.h>
@@ -69,9 +68,6 @@ DEFINE_MUTEX(rust_kprobes_mutex);
 /* Which slots for copies there are, and which of them are free; see slots.rs. */
 DEFINE_MUTEX(rust_kprobes_slots_mutex);
 static DEFINE_SPINLOCK(rust_kprobes_bits);
-
-/* What is in store for return probes; see sys/returns.rs. */
-DEFINE_MUTEX(rust_kprobes_returns_mutex);
 
 /* See kprobe_busy_begin(). BPF shows current_kprobe->addr to its programs. */
 const struct kprobe rust_kprobes_nobody = {
@@ -194,61 +190,6 @@ void __kprobes rust_kprobes_hopeless(const struct kprobe *probe)
 		dump_kprobe((struct kprobe *)probe);
 	stop();
 }
-
-#ifdef CONFIG_KRETPROBES
-/* A call that nobody knows has returned to the trampoline. */
-void __kprobes rust_kprobes_nowhere_to_return(void)
-{
-	rust_kprobes_say_way_is_lost();
-	stop();
-}
-
-/* A call is over before one that it has made. */
-void __kprobes rust_kprobes_foreign_frame(void)
-{
-	WARN_ON_ONCE(1);
-}
-
-/* Its calls come and go meanwhile. */
-bool __kprobes rust_kprobes_runs_elsewhere(const struct task_struct *task)
-{
-	return task != current && task_is_running(task);
-}
-
-/* How many numbers they have, how many there may be, and how many there are. */
-void __kprobes rust_kprobes_cpus(size_t counts[3])
-{
-	counts[0] = nr_cpu_ids;
-	counts[1] = num_possible_cpus();
-	counts[2] = num_online_cpus();
-}
-
-/* 0 if there cannot be one of that number, 1 if there can, 2 if there is. */
-unsigned int __kprobes rust_kprobes_cpu(unsigned int number)
-{
-	return cpu_possible(number) + cpu_online(number);
-}
-
-static void __kprobes tend(struct work_struct *unused)
-{
-	rust_kprobes_tend();
-}
-
-static DECLARE_WORK(tending, tend);
-
-static void __kprobes queue_tending(struct irq_work *unused)
-{
-	queue_work(system_long_wq, &tending);
-}
-
-static DEFINE_IRQ_WORK(asking, queue_tending);
-
-/* A hit may be an NMI's, or in the middle of anything. */
-void __kprobes rust_kprobes_ask_to_tend(void)
-{
-	irq_work_queue(&asking);
-}
-#endif
 
 void __kprobes dump_kprobe(struct kprobe *kp)
 {
@@ -591,44 +532,6 @@ late_initcall(register_sysctls);
 #endif
 #endif
 
-#if defined(CONFIG_KRETPROBES) && defined(CONFIG_SYSCTL)
-static int growth_limit, most_calls = RUST_KPROBES_MOST_CALLS;
-static DEFINE_MUTEX(growth_limit_mutex);
-
-static int __kprobes set_growth_limit(const struct ctl_table *table, int write,
-				      void *buffer, size_t *length,
-				      loff_t *ppos)
-{
-	int ret;
-
-	guard(mutex)(&growth_limit_mutex);
-	growth_limit = rust_kprobes_growth_limit();
-	ret = proc_dointvec_minmax(table, write, buffer, length, ppos);
-	if (!ret && write)
-		rust_kprobes_limit_growth(growth_limit);
-	return ret;
-}
-
-static const struct ctl_table return_sysctls[] = {
-	{
-		.procname	= "kretprobes-growth-limit",
-		.data		= &growth_limit,
-		.maxlen		= sizeof(growth_limit),
-		.mode		= 0644,
-		.proc_handler	= set_growth_limit,
-		.extra1		= SYSCTL_ZERO,
-		.extra2		= &most_calls,
-	},
-};
-
-static int __init register_return_sysctls(void)
-{
-	register_sysctl_init("debug", return_sysctls);
-	return 0;
-}
-late_initcall(register_return_sysctls);
-#endif
-
 /* What abi.rs defines and <linux/kprobes.h> declares. */
 #define DEFINED_IN_RUST(function) EXPORT_SYMBOL_GPL(function)
 /* What abi.rs defines for our tests alone. */
@@ -637,10 +540,6 @@ late_initcall(register_return_sysctls);
 early_initcall(rust_kprobes_init);
 
 TOLD_TO_KUNIT(rust_kprobes_unfinished_steps);
-#ifdef CONFIG_KRETPROBES
-TOLD_TO_KUNIT(rust_kprobes_return_stores);
-TOLD_TO_KUNIT(rust_kprobes_return_calls);
-#endif
 
 DEFINED_IN_RUST(register_kprobe);
 DEFINED_IN_RUST(unregister_kprobe);
@@ -650,9 +549,6 @@ DEFINED_IN_RUST(register_kretprobe);
 DEFINED_IN_RUST(unregister_kretprobe);
 DEFINED_IN_RUST(register_kretprobes);
 DEFINED_IN_RUST(unregister_kretprobes);
-#ifdef CONFIG_KRETPROBES
-DEFINED_IN_RUST(kretprobe_reserve);
-#endif
 DEFINED_IN_RUST(disable_kprobe);
 DEFINED_IN_RUST(enable_kprobe);
 #ifdef CONFIG_RUST_KPROBES_JUMPS

@@ -13,8 +13,6 @@ mod ftrace;
 mod jprobes;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 mod no_jump;
-#[cfg(CONFIG_KRETPROBES)]
-mod returns;
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use crate::life::optimize;
@@ -110,7 +108,7 @@ impl From<Refusal> for Error {
 }
 
 /// What C returns: zero, or an errno below it.
-fn status(result: Result<(), Refusal>) -> c_int {
+pub(crate) fn status(result: Result<(), Refusal>) -> c_int {
     match result {
         Ok(()) => 0,
         Err(refusal) => Error::from(refusal).to_errno(),
@@ -132,7 +130,7 @@ unsafe fn clients<'a>(
 }
 
 /// How many probes of any kind a client passes in `array`, which is not NULL then.
-fn number<T>(array: *const *mut T, count: c_int) -> Result<usize, Refusal> {
+pub(crate) fn number<T>(array: *const *mut T, count: c_int) -> Result<usize, Refusal> {
     let count = usize::try_from(count).map_err(|_| Refusal::EmptyBatch)?;
     if count == 0 {
         Err(Refusal::EmptyBatch)

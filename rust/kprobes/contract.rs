@@ -289,10 +289,10 @@ pub(crate) unsafe trait Detour: Machine {
 ///
 /// # Safety
 ///
-/// Implementers guarantee that [`calls`](Returns::calls) are those of the task that runs, and
-/// [`cpu`](Returns::cpu) the number of the CPU that it runs on.
+/// Implementers guarantee that [`calls`](Returns::calls) leads to the list of the task that runs,
+/// and that [`cpu`](Returns::cpu) is the number of the CPU that it runs on.
 pub(crate) unsafe trait Returns: Machine {
-    /// What a task knows of its calls that are hooked.
+    /// The list in a task of its calls that are hooked.
     type Calls;
 
     /// Functions whose returns are not to be hooked.
@@ -301,8 +301,8 @@ pub(crate) unsafe trait Returns: Machine {
     /// The number of this CPU.
     fn cpu(pinned: &Self::Pinned) -> usize;
 
-    /// The calls of this task.
-    fn calls(pinned: &Self::Pinned) -> &Self::Calls;
+    /// Where this task's list is.
+    fn calls(pinned: &Self::Pinned) -> *const Self::Calls;
 
     /// Where hooked functions return to.
     fn trampoline() -> usize;

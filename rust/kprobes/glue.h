@@ -29,6 +29,9 @@
 #include <linux/kdebug.h>
 #include <linux/stacktrace.h>
 #endif
+#ifdef CONFIG_KRETPROBES
+#include "returns/glue.h"
+#endif
 #ifdef CONFIG_X86
 #include <asm/trapnr.h>
 #include "../../arch/x86/kprobes/unwind.h"
@@ -40,7 +43,6 @@ enum { RUST_KPROBES_SYMBOL_LEN = KSYM_SYMBOL_LEN };
 
 extern struct mutex rust_kprobes_mutex;
 extern struct mutex rust_kprobes_slots_mutex;
-extern struct mutex rust_kprobes_returns_mutex;
 extern const struct kprobe rust_kprobes_nobody;
 
 void rust_kprobes_cpus_read_lock(void);
@@ -67,26 +69,6 @@ void rust_kprobes_make_way(void);
 size_t rust_kprobes_stack_left(unsigned long sp);
 int *rust_kprobes_graph_pause(void);
 void rust_kprobes_graph_go_on(void);
-
-/* How many calls of a function can be watched at once, as with C. */
-enum { RUST_KPROBES_MOST_CALLS = 1 << 24 };
-
-#ifdef CONFIG_KRETPROBES
-int rust_kprobes_function_entered(struct kprobe *p, struct pt_regs *regs);
-void rust_kprobes_returned(struct pt_regs *regs);
-void rust_kprobes_nowhere_to_return(void);
-void rust_kprobes_say_way_is_lost(void);
-void rust_kprobes_foreign_frame(void);
-bool rust_kprobes_runs_elsewhere(const struct task_struct *task);
-void rust_kprobes_cpus(size_t counts[3]);
-unsigned int rust_kprobes_cpu(unsigned int number);
-void rust_kprobes_ask_to_tend(void);
-void rust_kprobes_tend(void);
-int rust_kprobes_growth_limit(void);
-void rust_kprobes_limit_growth(int limit);
-size_t rust_kprobes_return_stores(void);
-size_t rust_kprobes_return_calls(void);
-#endif
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
 extern struct ftrace_ops rust_kprobe_ftrace_ops[2];

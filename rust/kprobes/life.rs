@@ -13,7 +13,6 @@
 //! - [`hit`]: a breakpoint was hit; `ftrace_hit`: ftrace has called;
 //! - [`jprobes`]: a client's function in the place of a probed one;
 //! - [`optimize`]: from the breakpoint to a jump, and back;
-//! - `returns`: a call that is watched begins, and is over;
 //! - [`enable`]: enabling and disabling;
 //! - [`unregister`]: the order of the stages back;
 //! - [`vanish`]: text that goes while there are probes on it;
@@ -47,8 +46,6 @@ pub(crate) mod prepare;
 pub(crate) mod refused;
 pub(crate) mod register;
 pub(crate) mod resolve;
-#[cfg(CONFIG_KRETPROBES)]
-pub(crate) mod returns;
 pub(crate) mod share;
 pub(crate) mod site;
 pub(crate) mod symbol_cache;

@@ -7,7 +7,6 @@
 //! - [`atomics`]: `core`'s, or a model checker's;
 //! - [`model`]: words and state machines, pure;
 //! - [`contract`]: what a back end provides;
-//! - `pool`: what return probes have in store, pure but for its atomics;
 //! - [`shared`]: what hits read of a place while it is changed, pure but for its atomics;
 //! - [`arch`]: the back end of this kernel;
 //! - [`sys`]: the kernel services that probing uses;
@@ -15,6 +14,7 @@
 //! - [`table`]: from an address to the entry for it;
 //! - [`slots`]: executable memory for copies of instructions;
 //! - [`life`]: the stages of a probe's life;
+//! - `returns`: return probes, clients of [`life`];
 //! - `view`: what debugfs shows;
 //! - [`abi`]: the C interface, `<linux/kprobes.h>`.
 //!
@@ -40,8 +40,6 @@ mod model;
 
 mod contract;
 
-#[cfg(CONFIG_KRETPROBES)]
-mod pool;
 mod shared;
 
 mod arch;
@@ -52,6 +50,9 @@ mod slots;
 mod table;
 
 mod life;
+
+#[cfg(CONFIG_KRETPROBES)]
+mod returns;
 
 mod abi;
 #[cfg(CONFIG_DEBUG_FS)]

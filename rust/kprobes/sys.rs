@@ -13,8 +13,6 @@ pub(crate) mod modules;
 pub(crate) mod preempt;
 pub(crate) mod probe;
 pub(crate) mod report;
-#[cfg(CONFIG_KRETPROBES)]
-pub(crate) mod returns;
 #[cfg(CONFIG_DEBUG_FS)]
 pub(crate) mod seq;
 pub(crate) mod sort;

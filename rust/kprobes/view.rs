@@ -114,6 +114,13 @@ pub(crate) fn counters(to: &Seq) {
     for (name, value) in counters::all() {
         to.counter(name, value);
     }
+    #[cfg(CONFIG_KRETPROBES)]
+    {
+        // Those of unregistered probes with calls that are not over are included.
+        let (stores, calls) = crate::returns::stores::counts();
+        to.counter(c"return_stores", stores);
+        to.counter(c"return_calls", calls);
+    }
 }
 
 fn in_order(registry: &Registry) -> Result<KVVec<u64>, Refusal> {
@@ -156,7 +163,7 @@ fn notes<'a>(site: &Site, probe: &Probe) -> [&'a CStr; 4] {
 /// What kind of probe it is.
 fn kind(probe: &Probe) -> &'static CStr {
     #[cfg(CONFIG_KRETPROBES)]
-    if probe.return_probe().is_some() {
+    if crate::returns::is_entry(probe) {
         return c"r";
     }
     if probe.is_jprobe() {

@@ -13,7 +13,7 @@ use super::{
     machine, //
 };
 #[cfg(CONFIG_KRETPROBES)]
-use crate::life::returns;
+use crate::returns;
 use crate::{
     life::{
         counters,

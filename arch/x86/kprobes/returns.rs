@@ -13,10 +13,7 @@ use super::{
 };
 use crate::{
     contract::Returns,
-    sys::{
-        preempt::Pinned,
-        returns::call::Calls, //
-    },
+    sys::preempt::Pinned, //
 };
 use core::{
     arch::asm,
@@ -27,7 +24,7 @@ use kernel::bindings;
 // SAFETY: Both are read by one instruction each, on the CPU and in the task that stay, as `Pinned`
 // says.
 unsafe impl Returns for X86 {
-    type Calls = Calls;
+    type Calls = bindings::llist_head;
 
     // It returns in another task than it was called in.
     const NEVER: &'static [&'static CStr] = &[c"__switch_to"];
@@ -46,7 +43,7 @@ unsafe impl Returns for X86 {
     }
 
     #[inline(always)]
-    fn calls(_pinned: &Pinned) -> &Calls {
+    fn calls(_pinned: &Pinned) -> *const bindings::llist_head {
         let task: *const bindings::task_struct;
         // SAFETY: Only reads this CPU's `current_task`.
         unsafe {
@@ -56,7 +53,7 @@ unsafe impl Returns for X86 {
                 options(att_syntax, nostack, readonly, preserves_flags));
         }
         // SAFETY: It is this task, which stays while it runs.
-        unsafe { Calls::of(task) }
+        unsafe { &raw const (*task).rethooks }
     }
 
     #[inline(always)]

@@ -40,24 +40,10 @@ impl Counter {
 /// fixup or not at all.
 pub(crate) static UNFINISHED_STEPS: Counter = Counter::new();
 
-/// All there is to know, by name.
-pub(crate) fn all() -> impl Iterator<Item = (&'static CStr, usize)> {
-    let hits = [
+/// All counters, by name.
+pub(crate) fn all() -> [(&'static CStr, usize); 2] {
+    [
         (c"steps_unfinished", UNFINISHED_STEPS.get()),
         (c"slots_waiting", Current::waiting()),
-    ];
-    Iterator::chain(hits.into_iter(), returns())
-}
-
-/// Return probes that have anything in store, those included that are unregistered and have calls
-/// that are not over; and how many calls all of them together have room for.
-#[cfg(CONFIG_KRETPROBES)]
-fn returns() -> [(&'static CStr, usize); 2] {
-    let (stores, calls) = crate::sys::returns::stores::counts();
-    [(c"return_stores", stores), (c"return_calls", calls)]
-}
-
-#[cfg(not(CONFIG_KRETPROBES))]
-fn returns() -> [(&'static CStr, usize); 0] {
-    []
+    ]
 }

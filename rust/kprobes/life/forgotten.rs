@@ -21,6 +21,8 @@ use super::{
     },
     unregister, //
 };
+#[cfg(CONFIG_KRETPROBES)]
+use crate::returns;
 use crate::{
     sys::{
         modules::Going,
@@ -97,10 +99,8 @@ fn left_by<'a>(going: &'a Going, site: &'a Site) -> impl Iterator<Item = &'a Pro
 
 fn needs(probe: &Probe, going: &Going) -> bool {
     #[cfg(CONFIG_KRETPROBES)]
-    if let Some(probe) = probe.return_probe() {
-        if probe.needs(|at| going.has(at)) {
-            return true;
-        }
+    if returns::needs(probe, |at| going.has(at)) {
+        return true;
     }
     let jprobe = probe.jprobe();
     jprobe.is_some_and(|jprobe| going.has(jprobe.handler())) || probe.needs(|at| going.has(at))
@@ -109,8 +109,6 @@ fn needs(probe: &Probe, going: &Going) -> bool {
 /// If it hooks returns: it hooks no more, and nobody is told of those that it has hooked.
 fn watch_no_more(probe: &Probe) {
     #[cfg(CONFIG_KRETPROBES)]
-    if let Some(probe) = probe.return_probe() {
-        probe.leave_store();
-    }
+    returns::leave(probe);
     let _ = probe;
 }

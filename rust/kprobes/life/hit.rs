@@ -421,7 +421,7 @@ fn inside(registers: &mut Registers, pinned: &Pinned) -> Whose {
 /// A probe's handler is called next. Until it is noted where, nobody is asked about faults, and a
 /// hit that comes in between, which may have something to note itself, is one inside another.
 #[inline(always)]
-pub(super) fn turn_to(probe: &Probe, pinned: &Pinned) {
+pub(crate) fn turn_to(probe: &Probe, pinned: &Pinned) {
     if probe.handles_faults() {
         Current::set_running(this_cpu::nobody(), pinned);
         note_context(pinned);

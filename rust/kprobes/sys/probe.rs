@@ -45,6 +45,9 @@ use kernel::{
     prelude::*, //
 };
 
+/// What a hit calls before the instruction.
+pub(crate) type Hit = unsafe extern "C" fn(*mut bindings::kprobe, *mut bindings::pt_regs) -> c_int;
+
 /// What C's flag words say about a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -190,22 +193,16 @@ impl Probe {
         self.missed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Makes it one that hooks the return of the function that it is on the entry of.
-    #[cfg(CONFIG_KRETPROBES)]
-    pub(crate) fn be_entry_of_return_probe(&self) {
-        self.pre_handler
-            .set(Some(bindings::rust_kprobes_function_entered));
+    /// Has hits call this function, and none of the client's handlers.
+    pub(crate) fn be_hit_by(&self, handler: Hit) {
+        self.pre_handler.set(Some(handler));
         self.post_handler.set(None);
     }
 
-    /// The return probe that it is the entry of.
-    #[cfg(CONFIG_KRETPROBES)]
-    pub(crate) fn return_probe(&self) -> Option<&super::returns::probe::ReturnProbe> {
-        let entered: unsafe extern "C" fn(_, _) -> _ = bindings::rust_kprobes_function_entered;
-        let handler = self.pre_handler.get()?;
-        // SAFETY: Only those of return probes have this handler.
-        (handler as usize == entered as usize)
-            .then(|| unsafe { super::returns::probe::ReturnProbe::of_entry(self.as_c()) })
+    /// Do hits call this function?
+    pub(crate) fn is_hit_by(&self, hit: Hit) -> bool {
+        let handler = self.pre_handler.get();
+        handler.is_some_and(|handler| handler as usize == hit as usize)
     }
 
     /// Makes it the probe of a jprobe.
@@ -216,9 +213,7 @@ impl Probe {
 
     /// Is it a jprobe's?
     pub(crate) fn is_jprobe(&self) -> bool {
-        let hit: unsafe extern "C" fn(_, _) -> _ = bindings::rust_kprobes_jprobe_hit;
-        let handler = self.pre_handler.get();
-        handler.is_some_and(|handler| handler as usize == hit as usize)
+        self.is_hit_by(bindings::rust_kprobes_jprobe_hit)
     }
 
     /// The jprobe that it is of.

@@ -43,14 +43,13 @@ LAYERS = (
     Layer('atomics', 'rust/kprobes/atomics.rs', 'checked'),
     Layer('model', 'rust/kprobes/model/*', 'model'),
     Layer('shared', 'rust/kprobes/shared/*', 'atomics model shared'),
-    Layer('pool', 'rust/kprobes/pool/*', 'pool'),
     Layer('contract', 'rust/kprobes/contract.rs', 'model', unsafe=True),
     Layer('isa', 'arch/*/kprobes/isa/*', 'model contract'),
     Layer('arch', 'rust/kprobes/arch.rs arch/*/kprobes/mod.rs', config=True),
     Layer('text', 'rust/kprobes/text/index.rs rust/kprobes/text/pieces.rs', 'model'),
     Layer('text', 'rust/kprobes/text.rs rust/kprobes/text/*', 'model sys text', EDGE,
           config=True, unsafe=True),
-    Layer('sys', 'rust/kprobes/sys.rs rust/kprobes/sys/*', 'atomics model shared pool sys',
+    Layer('sys', 'rust/kprobes/sys.rs rust/kprobes/sys/*', 'atomics model shared sys',
           EDGE, config=True, unsafe=True),
     Layer('table', 'rust/kprobes/table/*', 'atomics model sys table', EDGE, config=True,
           unsafe=True),
@@ -58,15 +57,24 @@ LAYERS = (
     Layer('slots', 'rust/kprobes/slots.rs', 'atomics model sys table slots', EDGE, unsafe=True),
     Layer('machine', MACHINE, 'model contract sys table slots text', EDGE, config=True,
           unsafe=True),
+    # What goes with a module may be a return probe.
+    Layer('forgotten', 'rust/kprobes/life/forgotten.rs', 'sys table returns', config=True),
     Layer('life', 'rust/kprobes/life.rs rust/kprobes/life/*',
           'model shared contract arch sys table text life', 'kernel', config=True),
-    Layer('view', 'rust/kprobes/view.rs', 'model sys life', 'kernel', config=True),
+    Layer('returns, pure', ' '.join(f'rust/kprobes/returns/{name}.rs' for name in (
+        'growth', 'pool', 'refs')), 'atomics'),
+    Layer('returns, safe', 'rust/kprobes/returns/hit.rs rust/kprobes/returns/register.rs',
+          'model contract arch sys life'),
+    Layer('returns', 'rust/kprobes/returns/*', 'atomics model contract arch sys life abi', EDGE,
+          config=True, unsafe=True),
+    Layer('view', 'rust/kprobes/view.rs', 'model sys life returns', 'kernel', config=True),
     Layer('edge', 'rust/kprobes/abi.rs rust/kprobes/abi/* arch/*/kprobes/entry.rs',
-          'model sys life view', EDGE, config=True, unsafe=True),
+          'model sys life returns view', EDGE, config=True, unsafe=True),
     Layer('root', 'rust/kprobes/rust_kprobes.rs', crates=EDGE, config=True),
 )
-FORBIDS_UNSAFE = re.compile(r'/(model|shared|pool|isa)/mod\.rs$'
-                            r'|^rust/kprobes/life\.rs$')
+FORBIDS_UNSAFE = re.compile(r'/(model|shared|isa)/mod\.rs$'
+                            r'|^rust/kprobes/life\.rs$'
+                            r'|/returns/(growth|pool|refs|hit|register)\.rs$')
 NAMED = re.compile(r'(?<![\w:])(crate::[a-z_]+|(?:kernel|alloc|std|pin_init)(?=::)'
                    r'|bindings(?=::)|super::super)|kernel::(bindings)|^[ \t]*(bindings),', re.M)
 # Patterns that no line of code may have, and the rule they break; tests included.

@@ -6,10 +6,7 @@
 use super::Current;
 use crate::{
     contract::Returns,
-    sys::{
-        preempt::Pinned,
-        returns::call::Calls, //
-    },
+    sys::preempt::Pinned, //
 };
 use core::ffi::CStr;
 use kernel::{
@@ -19,7 +16,7 @@ use kernel::{
 
 // SAFETY: There is one CPU, which stays in its task until a test says otherwise.
 unsafe impl Returns for Current {
-    type Calls = Calls;
+    type Calls = bindings::llist_head;
 
     const NEVER: &'static [&'static CStr] = &[c"__switch_to"];
 
@@ -28,11 +25,11 @@ unsafe impl Returns for Current {
         unsafe { (&raw const bindings::cpu_number).read() as usize }
     }
 
-    fn calls(_pinned: &Pinned) -> &Calls {
+    fn calls(_pinned: &Pinned) -> *const bindings::llist_head {
         // SAFETY: Nothing else runs.
         let task = unsafe { (&raw const bindings::current_task).read() };
         // SAFETY: It is this task, which stays while it runs.
-        unsafe { Calls::of(task) }
+        unsafe { &raw const (*task).rethooks }
     }
 
     fn trampoline() -> usize {

@@ -19,27 +19,10 @@ pub fn cpus() -> [usize; 3] {
     core::array::from_fn(|number| CPUS[number].load(Relaxed))
 }
 
-/// The numbers of those that there are: multiples of this.
-static STEP: AtomicUsize = AtomicUsize::new(1);
-
-/// From now on there are so many, the first ones.
+/// From now on there are so many.
 pub fn set_cpus(counts: [usize; 3]) {
     let both = CPUS.iter().zip(counts);
     both.for_each(|(cpus, count)| cpus.store(count, Relaxed));
-    STEP.store(1, Relaxed);
-}
-
-/// From now on those are there whose numbers are multiples of `step`.
-pub fn set_step(step: usize) {
-    STEP.store(step, Relaxed);
-}
-
-/// 0 if there cannot be one of that number, 1 if there can, 2 if there is.
-pub(crate) fn cpu(number: usize) -> u32 {
-    let ([numbers, possible, online], step) = (cpus(), STEP.load(Relaxed));
-    assert!(number < numbers, "no such CPU");
-    let is_online = number.is_multiple_of(step) && number / step < online;
-    u32::from(number < possible) + u32::from(is_online)
 }
 
 /// A task, which stays where it is.

@@ -287,6 +287,18 @@ fetch_all! {
     AtomicIsize: isize;
 }
 
+/// As in [`core::sync::atomic`]. One that is weakened to `Relaxed` is none.
+#[track_caller]
+pub(crate) fn fence(order: Ordering) {
+    let order = allowed(order);
+    if order == Ordering::Relaxed {
+    } else if RUN.with_borrow(|run| run.number == 0) {
+        atomic::fence(order);
+    } else {
+        model::fence(order);
+    }
+}
+
 /// A weakened access.
 struct Weak {
     /// The end of the path of its file.

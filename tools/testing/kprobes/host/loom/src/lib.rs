@@ -13,10 +13,14 @@
 mod atomics;
 #[path = "../../../../../../rust/kprobes/slots/bits.rs"]
 mod bits;
+#[path = "../../../../../../rust/kprobes/returns/growth.rs"]
+mod growth;
 #[path = "../../../../../../rust/kprobes/model/mod.rs"]
 mod model;
-#[path = "../../../../../../rust/kprobes/pool/mod.rs"]
+#[path = "../../../../../../rust/kprobes/returns/pool.rs"]
 mod pool;
+#[path = "../../../../../../rust/kprobes/returns/refs.rs"]
+mod refs;
 #[path = "../../../../../../rust/kprobes/shared/mod.rs"]
 mod shared;
 #[path = "../../../../../../rust/kprobes/table/mod.rs"]
@@ -47,19 +51,19 @@ mod sys;
 
 // Miri runs neither what switches stacks nor, in any useful time, 30,000 entries.
 #[cfg(all(test, not(miri)))]
-mod account_loom;
-#[cfg(all(test, not(miri)))]
 mod armed_loom;
 #[cfg(all(test, not(miri)))]
 mod chain_loom;
 #[cfg(all(test, not(miri)))]
 mod checked_loom;
 #[cfg(all(test, not(miri)))]
+mod growth_loom;
+#[cfg(all(test, not(miri)))]
 mod optimizing_loom;
 #[cfg(all(test, not(miri)))]
-mod peak_loom;
-#[cfg(all(test, not(miri)))]
 mod pool_loom;
+#[cfg(all(test, not(miri)))]
+mod refs_loom;
 #[cfg(all(test, not(miri)))]
 mod slot_loom;
 #[cfg(all(test, not(miri)))]

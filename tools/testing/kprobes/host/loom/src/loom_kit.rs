@@ -6,8 +6,7 @@
 
 use crate::{
     checked,
-    memory,
-    pool::word::Word, //
+    memory, //
 };
 pub(crate) use core::ptr;
 pub(crate) use loom::{
@@ -236,27 +235,5 @@ pub(crate) struct Weakened;
 impl Drop for Weakened {
     fn drop(&mut self) {
         checked::weaken_nothing();
-    }
-}
-
-/// A word of what is free in a pool.
-pub(crate) struct PoolWord(AtomicU64);
-
-impl Word for PoolWord {
-    fn new(value: u64) -> Self {
-        Self(AtomicU64::new(value))
-    }
-
-    fn seen(&self) -> u64 {
-        self.0.load(Acquire)
-    }
-
-    fn clear(&self, bits: u64) -> u64 {
-        let order = if is_weak("gone") { Acquire } else { AcqRel };
-        self.0.fetch_and(!bits, order)
-    }
-
-    fn add(&self, value: u64) {
-        self.0.fetch_add(value, unless_weak("add", Release));
     }
 }

@@ -3,36 +3,32 @@
 //! What return probes have in store under loom: calls that take an instance and give it back, in
 //! every order that the memory model allows.
 //!
-//! The words are loom's, with the orders that the kernel's have. Each instance has a cell in which
-//! loom finds any two calls that have it with nothing to order them. There are never more calls at
-//! a time than instances, so none may be told that there is nothing.
+//! Each instance has a cell in which loom finds any two calls that have it with nothing to order
+//! them. There are never more calls at a time than instances, so none may be told that there is
+//! nothing.
 //!
 //! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
     loom_kit::*,
     pool::{
-        search::{
-            self,
-            Block, //
-        },
-        word::{
-            Free,
-            Ticket, //
-        },
+        self,
+        Block,
+        Free,
+        Ticket, //
     },
 };
 
 /// A block, and a cell for each of its instances.
 struct Store {
-    free: Free<PoolWord>,
+    free: Free,
     cells: Vec<Watched>,
+    /// How many CPUs own it. It orders nothing.
+    owners: std::sync::atomic::AtomicUsize,
 }
 
 impl Block for Store {
-    type Word = PoolWord;
-
-    fn free(&self) -> &Free<PoolWord> {
+    fn free(&self) -> &Free {
         &self.free
     }
 }
@@ -45,6 +41,7 @@ impl World {
         let store = |count| Store {
             free: Free::first(count),
             cells: (0..count).map(|_| Watched::default()).collect(),
+            owners: 0.into(),
         };
         Arc::new(Self(counts.map(store)))
     }
@@ -71,7 +68,7 @@ impl World {
         if is_weak("uncounted") {
             return once().or_else(once);
         }
-        search::take(|| self.0.iter()).ok()
+        pool::take(|| self.0.iter()).ok()
     }
 
     fn give(&self, (store, index): (&Store, u32)) {
@@ -81,6 +78,25 @@ impl World {
 
     fn call(&self, home: usize) {
         self.give(self.take(home));
+    }
+
+    /// A call on a CPU that owns no block, and owns one from then on, if there is any.
+    fn claim(&self) {
+        let claimed = pool::claim(self.0.iter());
+        let Some((store, index)) = claimed else {
+            return self.call(0);
+        };
+        let owners = store.owners.fetch_add(1, Relaxed);
+        assert_eq!(owners, 0, "two CPUs own a block");
+        store.cells[index as usize].have();
+        self.give((store, index));
+        // It takes from another one then.
+        if is_weak("kept") {
+            store.free.disown();
+        }
+        thread::yield_now();
+        store.owners.fetch_sub(1, Relaxed);
+        store.free.disown();
     }
 }
 
@@ -97,11 +113,9 @@ fn race<const JOBS: usize>(
         world
     };
     run_race(Some(interrupted), world, jobs, move |world, _| {
-        if !is_weak("add") {
-            let free: u32 = world.0.iter().map(|store| store.free.len()).sum();
-            let all: u32 = world.0.iter().map(|store| store.cells.len() as u32).sum();
-            assert_eq!(free, all, "an instance is lost");
-        }
+        let free: usize = world.0.iter().map(|store| store.free.len()).sum();
+        let all: usize = world.0.iter().map(|store| store.cells.len()).sum();
+        assert_eq!(free, all, "an instance is lost");
     });
 }
 
@@ -121,6 +135,18 @@ fn moved() {
     let moves = |world: &World| {
         world.give((&world.0[0], 0));
         world.call(1);
+    };
+    race([1, 1], 4, before, [moves, |world| world.call(0)]);
+}
+
+/// The same, where the other one claims the block.
+fn moved_and_claimed() {
+    let before = |world: &World| _ = world.take(0);
+    let moves = |world: &World| {
+        world.give((&world.0[0], 0));
+        if let Some(claimed) = pool::claim(world.0[1..].iter()) {
+            world.give(claimed);
+        }
     };
     race([1, 1], 4, before, [moves, |world| world.call(0)]);
 }
@@ -156,14 +182,28 @@ fn goes_round() {
     race([1, 1], 4, before, [moves, home]);
 }
 
+/// Two CPUs, or three, come to own a block at the same time.
+fn claims() {
+    race([1, 2], 3, |_| (), [World::claim; 2]);
+}
+
 models! {
     an_instance_has_one_call: same_home();
-    what_moves_while_it_is_looked_for_is_found: moved(), moved_twice();
+    what_moves_while_it_is_looked_for_is_found:
+        moved(), moved_and_claimed(), moved_twice();
     what_goes_round_while_it_is_looked_for_is_found: goes_round();
-    instance_given_back_without_an_order_is_caught with "add" fails "Causality violation":
+    a_block_has_one_owner: claims();
+    instance_given_back_without_an_order_is_caught
+        with "self.0.fetch_add(ticket.0" in "returns/pool.rs" fails "Causality violation":
         same_home();
     instance_looked_for_once_is_caught with "once" fails "there was always one": moved();
     return_that_is_not_counted_is_caught with "uncounted" fails "there was always one":
         goes_round();
-    instance_gone_without_an_order_is_caught with "gone" fails "there was always one": moved();
+    instance_gone_without_an_order_is_caught
+        with "self.0.fetch_and(" in "returns/pool.rs" as Acquire fails "there was always one":
+        moved();
+    instance_claimed_without_an_order_is_caught
+        with ".compare_exchange(seen, next" in "returns/pool.rs" as Acquire fails "there was always one":
+        moved_and_claimed();
+    block_disowned_too_early_is_caught with "kept" fails "two CPUs own a block": claims();
 }

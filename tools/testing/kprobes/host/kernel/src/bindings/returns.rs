@@ -89,10 +89,6 @@ pub unsafe fn rust_kprobes_cpus(counts: *mut usize) {
     unsafe { counts.cast::<[usize; 3]>().write(tasks::cpus()) };
 }
 
-pub unsafe fn rust_kprobes_cpu(number: c_uint) -> c_uint {
-    tasks::cpu(number as usize)
-}
-
 pub unsafe fn rust_kprobes_ask_to_tend() {
     tasks::ask();
 }

@@ -353,12 +353,7 @@ fn tend() -> bool {
 }
 
 /// What a store consists of: itself, its blocks, and what CPUs have of it.
-const STORE: [&str; 4] = [
-    "store::Store",
-    "block::Line]",
-    "block::Block>]",
-    "store::Spare]",
-];
+const STORE: [&str; 3] = ["store::Store", "block::Line]", "block::Place]"];
 
 /// How many there are of these.
 fn stores() -> [usize; STORE.len()] {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What CPUs fight for: the locked instructions of a hit, and of the end of a call.
+//! What CPUs fight for: the locked instructions of a hit, and of the end of a call. And how many
+//! instructions a hit takes where all is in use.
 //!
 //! The crate is run one instruction of the machine at a time. Before each, it is looked whether it
 //! locks memory, and where. CPUs that have a block each must not lock the same memory.
@@ -66,7 +67,8 @@ fn look() {
     // SAFETY: Code that is run, which does not end there.
     let code = unsafe { core::slice::from_raw_parts(place, LONGEST) };
     let next = Decoder::with_ip(64, code, at, DecoderOptions::NONE).decode();
-    if locks(&next) {
+    // A full barrier locks the stack, which no other CPU uses.
+    if locks(&next) && next.memory_base() != Register::RSP {
         let address = next.virtual_address(0, 0, |register, _, _| value(register));
         let number = COUNT.fetch_add(1, Relaxed);
         LOCKED[number].store(address.expect("an address") as usize, Relaxed);
@@ -220,7 +222,6 @@ fn cpus_have_homes_of_their_own_whatever_their_numbers_are() {
     for step in [1, 2] {
         for calls in [4, 8, 16] {
             tasks::set_cpus([9, 8, 4]);
-            tasks::set_step(step);
             let function = world.place(&cpu::MOVE);
             let client = silent(function, calls);
             let online = (0..4).map(|number| number * step);
@@ -230,5 +231,69 @@ fn cpus_have_homes_of_their_own_whatever_their_numbers_are() {
             assert_eq!(lines_of(0..8, function, &client).0, calls.min(8));
             client.ends();
         }
+    }
+}
+
+/// How many instructions a hit takes, and is it watched?
+fn of_a_hit(cpu: i32, function: u64, client: &Client) -> (usize, bool) {
+    let (mut task, entry) = (Caller::new(), client.as_c().cast());
+    let mut registers = task.call(cpu, function);
+    let registers = &mut registers;
+    // SAFETY: A probe that is hit, and registers of our own.
+    let hit = || _ = unsafe { bindings::rust_kprobes_function_entered(entry, registers) };
+    let taken = stepping::each(hit, || ());
+    let watched = task.task.has_calls();
+    task.leave(cpu);
+    (taken, watched)
+}
+
+#[test]
+fn a_hit_is_short_while_thousands_sleep() {
+    const SLEEPERS: usize = 5000;
+    const MOST: usize = 50_000;
+    let mut world = quiet();
+    for (cpus, reserved) in [(2, true), (64, true), (2, false), (8, false)] {
+        tasks::set_cpus([cpus; 3]);
+        c::rust_kprobes_limit_growth(SLEEPERS as c_int);
+        let function = world.place(&cpu::MOVE);
+        let client = Client::of(function, 10);
+        client.be_silent();
+        client.set(|probe| probe.data_size = 4096);
+        assert_eq!(client.register(), 0);
+        if reserved {
+            assert_eq!(client.reserve(SLEEPERS as c_uint), 0);
+        }
+        let mut sleepers = Vec::new();
+        // Where nothing is reserved the worker comes each time that it is asked.
+        while sleepers.len() < SLEEPERS {
+            let mut task = Caller::new();
+            task.come((sleepers.len() % cpus) as i32, function, &[&client]);
+            if task.task.has_calls() {
+                sleepers.push(task);
+            } else {
+                task.leave(0);
+            }
+            tend();
+        }
+        // One finds nothing, and one finds the last, which may be anywhere.
+        for last in [0, SLEEPERS / 2, SLEEPERS - 1] {
+            for cpu in 0..2 {
+                let (taken, watched) = of_a_hit(cpu, function, &client);
+                assert!(taken < MOST && !watched, "{taken}, {watched}");
+            }
+            sleepers[last].leave(0);
+            for cpu in [0, 1] {
+                let (taken, watched) = of_a_hit(cpu, function, &client);
+                assert!(taken < MOST && watched, "{taken}, {watched}");
+            }
+            sleepers[last].come(0, function, &[&client]);
+            assert!(sleepers[last].task.has_calls());
+        }
+        println!(
+            "pool: {SLEEPERS} calls of 4,144 bytes on {cpus} CPUs: {} instructions where all is in use",
+            of_a_hit(0, function, &client).0
+        );
+        sleepers.iter_mut().for_each(|task| task.leave_all(0));
+        client.ends();
     }
 }

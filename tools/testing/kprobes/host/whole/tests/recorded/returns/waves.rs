@@ -212,7 +212,7 @@ fn calls_that_follow_each_other_do_not_add_up() {
         for late in [0, 100, 10_000, 50_000] {
             let store = Store::new(function, 10, 2, 0);
             let lost = stream(&store, 60_000, length, |number| number >= late);
-            assert!(lost > late / 100, "{lost} lost");
+            assert!(lost >= late / 100, "{lost} lost");
             let room = store.room();
             assert!(room >= length);
             assert!(

@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Return probes: a call begins, and it is over.
+//! A call begins, and it is over.
 //!
-//! A return probe is a probe on the entry of a function. When that is hit, the address that the
-//! function returns to is put aside, in the list of the task's [calls](crate::sys::returns::call),
-//! and the function returns to a trampoline instead. From there its client is told, and the task
-//! goes on where it would have.
+//! When the entry of a function is hit, the address that the function returns to is put aside, in
+//! the list of the task's [calls](super::call), and the function returns to a trampoline instead.
+//! From there the client is told, and the task goes on where it would have.
 //!
-//! Several return probes may watch one call, each with room of its own in the list: only the oldest
-//! of them knows where the function returns to; the others would return to the trampoline.
+//! Several return probes may watch one call, each with an instance in the list: only the oldest one
+//! knows where the function returns to; the others would return to the trampoline.
 //!
-//! All that is here is on the hit path.
+//! All of this is on the hit path.
 //!
 //! C counterpart: `rethook_trampoline_handler()` and its neighbours in
 //! [`kernel/trace/rethook.c`](srctree/kernel/trace/rethook.c).
 
-mod register;
+#![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
-pub(crate) use register::{
-    batch,
-    reserve,
-    unregister, //
-};
-
-use super::hit::{
-    self,
-    Registers, //
+use super::{
+    call::{
+        Call,
+        Calls,
+        Link,
+        Taken, //
+    },
+    probe::ReturnProbe,
+    store::Store, //
 };
 use crate::{
     arch::Current,
@@ -33,30 +32,24 @@ use crate::{
         Machine,
         Returns, //
     },
+    life::hit::{
+        self,
+        Registers, //
+    },
     sys::{
         preempt::Pinned,
         probe::Probe,
         report,
-        returns::{
-            call::{
-                Call,
-                Calls,
-                Link,
-                Taken, //
-            },
-            probe::ReturnProbe,
-            store::Store, //
-        },
-        this_cpu,
+        this_cpu, //
     },
 };
 
 /// A function with a return probe was entered.
 ///
-/// A client that is told of the end alone, on a CPU that has something at home, is what all this is
-/// for: no call is made then, and nothing is put aside. Everything else is a call away.
+/// Fast path: the client is told of the end alone, and the CPU's own block has a free instance. No
+/// function is called then. Everything else is out of line.
 #[inline(always)]
-pub(crate) fn entered(probe: &ReturnProbe, registers: &mut Registers, pinned: &Pinned) {
+pub(super) fn entered(probe: &ReturnProbe, registers: &mut Registers, pinned: &Pinned) {
     let Some(store) = probe.store() else {
         return probe.miss();
     };
@@ -67,7 +60,7 @@ pub(crate) fn entered(probe: &ReturnProbe, registers: &mut Registers, pinned: &P
     }
 }
 
-/// The same, where the client is told of the beginning, too, and may say that it does not want it.
+/// The same, where the client has an entry handler, which may refuse the call.
 #[inline(never)]
 fn ask(probe: &ReturnProbe, taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
     if probe.wants(taken.call(), registers) {
@@ -77,7 +70,7 @@ fn ask(probe: &ReturnProbe, taken: Taken<'_>, registers: &mut Registers, pinned:
     }
 }
 
-/// The same, where this CPU has nothing at home.
+/// The same, where this CPU's own block has no free instance.
 #[cold]
 #[inline(never)]
 fn seek(probe: &ReturnProbe, store: &Store, registers: &mut Registers, pinned: &Pinned) {
@@ -91,9 +84,9 @@ fn seek(probe: &ReturnProbe, store: &Store, registers: &mut Registers, pinned: &
 #[inline(always)]
 fn watch(taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
     let frame = Current::frame(registers);
-    // The task has it before the stack says so: who unwinds in between must find it.
+    // First the list, then the stack: an unwinder in between must find the call.
     taken.begin(
-        Current::calls(pinned),
+        Calls::of_this_task(pinned),
         frame,
         Current::returns_to(registers),
     );
@@ -102,22 +95,22 @@ fn watch(taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
 
 /// A call of this task that was watched is over: tells the clients, and where the task goes on.
 ///
-/// One client that is still there, and does not deal with faults, on a CPU that handles no hit, is
-/// what this is for.
+/// Fast path: one client, which is still registered and has no fault handler, on a CPU that handles
+/// no hit.
 #[inline(always)]
 pub(crate) fn returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
-    let Some(call) = Current::calls(pinned).latest() else {
+    let Some(call) = Calls::of_this_task(pinned).latest() else {
         return report::nowhere_to_return();
     };
     let to = call.to();
     if to == Current::trampoline() || call.frame() != frame {
         return all_returned(registers, frame, pinned);
     }
-    // It is so for the call's client until this is over, if it is not any more in between.
-    let Some(used) = call.store().used() else {
+    // The client stays registered for us until the end, even if it is unregistered meanwhile.
+    let Some(owner) = call.store().owner() else {
         return all_returned(registers, frame, pinned);
     };
-    let probe = used.probe();
+    let probe = owner.probe();
     let handler = probe.on_return();
     if handler.is_some() && (Current::is_running(pinned) || probe.entry().handles_faults()) {
         return all_returned(registers, frame, pinned);
@@ -129,14 +122,16 @@ pub(crate) fn returned(registers: &mut Registers, frame: usize, pinned: &Pinned)
         Current::set_running(None, pinned);
     }
     Current::unhook(registers, to);
-    Current::calls(pinned).end_latest(call).give_back_to(used);
+    Calls::of_this_task(pinned)
+        .end_latest(call)
+        .give_back_to(owner);
 }
 
 /// The same for any number of clients, whatever has become of them.
 #[cold]
 #[inline(never)]
 fn all_returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
-    let calls = Current::calls(pinned);
+    let calls = Calls::of_this_task(pinned);
     let Some(last) = calls.latest().and_then(known) else {
         return report::nowhere_to_return();
     };
@@ -165,10 +160,10 @@ fn known(mut call: &Call) -> Option<&Call> {
 
 /// Tells a client that its call is over.
 fn tell(call: &Call, to: usize, registers: &mut Registers, pinned: &Pinned) {
-    let Some(used) = call.store().used() else {
+    let Some(owner) = call.store().owner() else {
         return;
     };
-    let probe = used.probe();
+    let probe = owner.probe();
     let Some(handler) = probe.on_return() else {
         return;
     };
@@ -177,20 +172,20 @@ fn tell(call: &Call, to: usize, registers: &mut Registers, pinned: &Pinned) {
     let (outer, outer_context) = (Current::running(pinned), context.get());
     hit::turn_to(probe.entry(), pinned);
     handler.call(call, registers);
-    // Nobody is asked about a fault of who comes in between.
+    // No fault handler is called for what interrupts this.
     Current::set_running(this_cpu::nobody(), pinned);
     context.set(outer_context);
     Current::set_running(outer, pinned);
 }
 
-/// Where a function returns to whose frame is known by `frame`, if it is one of these calls; looks
-/// from behind `last` on, and tells which one it was.
+/// Finds the call with this frame among those older than `last`, or all if that is NULL; and where
+/// it returns to.
 ///
-/// `last` may be from long ago: whoever unwinds was preempted, the task has run, and what was the
-/// call's is memory of somebody else's. So it is only compared with the calls that there are; where
-/// it is none of them, what is behind it is not known. The calls of a task that begins to run now
-/// stay until a grace period from now: as long as the caller is pinned.
-pub(crate) fn find<'a>(
+/// `last` may be stale: the unwinder was preempted, the task has run, and the call's memory is
+/// another's now. So `last` is only compared with the calls that there are; if it is none of them,
+/// nothing is found. The memory of the calls of a task that begins to run now stays for a grace
+/// period: as long as the caller is pinned.
+pub(super) fn find<'a>(
     calls: &'a Calls,
     last: *mut Link,
     frame: usize,
@@ -212,7 +207,7 @@ pub(crate) fn find<'a>(
     }
 }
 
-/// A task is no more, and its calls never return.
-pub(crate) fn forget(calls: &Calls, _pinned: &Pinned) {
+/// A task is dead, and its calls never return.
+pub(super) fn forget(calls: &Calls, _pinned: &Pinned) {
     calls.end_all().for_each(|taken| taken.give_back());
 }

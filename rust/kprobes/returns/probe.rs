@@ -2,8 +2,8 @@
 
 //! A client's return probe: C's `struct kretprobe`, with a Rust type for each field.
 //!
-//! It begins with a probe on the entry of the function, to which all applies that is said of
-//! [`Probe`].
+//! Its first field is the probe on the entry of the function. What [`Probe`] says of the client's
+//! memory holds for the rest of it, too.
 
 use super::{
     call::Call,
@@ -11,31 +11,37 @@ use super::{
     stores, //
 };
 use crate::{
+    atomics::{
+        AtomicI32,
+        AtomicPtr,
+        Ordering, //
+    },
     model::{
         addr::TextAddr,
         refusal::Refusal, //
     },
-    sys::probe::Probe, //
+    sys::probe::{
+        Hit,
+        Probe, //
+    }, //
 };
 use core::{
     cell::Cell,
     marker::PhantomData,
     mem::offset_of,
-    ptr::NonNull,
-    sync::atomic::{
-        AtomicI32,
-        AtomicPtr,
-        Ordering, //
-    }, //
+    ptr::NonNull, //
 };
 use kernel::{
     bindings,
     prelude::*, //
 };
 
+/// What a hit of the entry calls.
+const HIT: Hit = bindings::rust_kprobes_function_entered;
+
 /// `struct kretprobe`.
 #[repr(C)]
-pub(crate) struct ReturnProbe {
+pub(super) struct ReturnProbe {
     entry: Probe,
     handler: Cell<bindings::kretprobe_handler_t>,
     entry_handler: Cell<bindings::kretprobe_handler_t>,
@@ -68,7 +74,7 @@ impl ReturnProbe {
     /// # Safety
     ///
     /// As for [`Probe::from_c`].
-    pub(crate) unsafe fn from_c<'a>(
+    pub(super) unsafe fn from_c<'a>(
         probes: *const *mut bindings::kretprobe,
         count: usize,
     ) -> &'a [Option<&'static Self>] {
@@ -77,93 +83,99 @@ impl ReturnProbe {
         unsafe { core::slice::from_raw_parts(probes.cast(), count) }
     }
 
-    /// The same probes, as those on the entries of their functions.
-    pub(crate) fn entries<'a>(probes: &'a [Option<&'static Self>]) -> &'a [Option<&'static Probe>] {
-        // SAFETY: Each begins with its entry's, at the same address.
+    /// The probes on the entries of their functions.
+    pub(super) fn entries<'a>(probes: &'a [Option<&'static Self>]) -> &'a [Option<&'static Probe>] {
+        // SAFETY: Each begins with the probe on its entry, and NULL is `None` for both.
         unsafe { core::slice::from_raw_parts(probes.as_ptr().cast(), probes.len()) }
     }
 
-    /// The return probe that this one is the entry of.
+    /// The return probe that a probe is the entry of.
     ///
     /// # Safety
     ///
-    /// It is one's.
-    pub(crate) unsafe fn of_entry<'a>(entry: *mut bindings::kprobe) -> &'a Self {
-        // SAFETY: By the precondition: it begins with that.
+    /// The probe is the entry of one.
+    pub(super) unsafe fn of_entry<'a>(entry: *mut bindings::kprobe) -> &'a Self {
+        // SAFETY: By the precondition a return probe begins with it.
         unsafe { &*entry.cast() }
     }
 
+    /// The return probe that a probe is the entry of, if it is one's.
+    pub(super) fn with_entry(entry: &Probe) -> Option<&Self> {
+        // SAFETY: Only the entries of return probes are hit by this function.
+        (entry.is_hit_by(HIT)).then(|| unsafe { Self::of_entry(entry.as_c()) })
+    }
+
     /// The probe on the entry of the function.
-    pub(crate) fn entry(&self) -> &Probe {
+    pub(super) fn entry(&self) -> &Probe {
         &self.entry
     }
 
     /// Bytes that the client keeps for each call.
-    pub(crate) fn data_size(&self) -> usize {
+    pub(super) fn data_size(&self) -> usize {
         self.data_size.get()
     }
 
     /// How many calls the client wants to be watched at once, to begin with; `None` if it leaves
     /// that to us.
-    pub(crate) fn wanted(&self) -> Option<usize> {
+    pub(super) fn wanted(&self) -> Option<usize> {
         let wanted = usize::try_from(self.maxactive.get());
         wanted.ok().filter(|&count| count != 0)
     }
 
-    /// What a registration starts with: so many calls may be watched at once, and nothing is in
-    /// store yet, whatever the client has left there.
-    pub(crate) fn begin(&self, calls: usize) {
+    /// Writes what a registration starts with: `maxactive`, the handlers, and no store, whatever
+    /// the client has left there.
+    pub(super) fn begin(&self, calls: usize) {
         self.maxactive.set(calls.try_into().unwrap_or(c_int::MAX));
-        self.entry.be_entry_of_return_probe();
+        self.entry.be_hit_by(HIT);
         self.store.store(core::ptr::null_mut(), Ordering::Relaxed);
     }
 
-    /// This is in store for it from now on.
-    pub(crate) fn keep(&self, store: NonNull<Store>) {
+    /// Gives it its store.
+    pub(super) fn keep(&self, store: NonNull<Store>) {
         self.missed.store(0, Ordering::Relaxed);
         self.store.store(store.as_ptr(), Ordering::Release);
     }
 
-    /// What is in store for it, if there is anything. For who has come to it by a hit: it was
-    /// registered, so it is we who have written where that is.
+    /// Its store, if it has one. For hits alone: the probe was registered, so this is not the
+    /// client's pointer.
     #[inline(always)]
-    pub(crate) fn store(&self) -> Option<&Store> {
-        // SAFETY: It stays until a grace period after it was left, from when on nobody finds it.
+    pub(super) fn store(&self) -> Option<&Store> {
+        // SAFETY: The store stays for a grace period after this pointer was cleared.
         unsafe { self.store.load(Ordering::Relaxed).as_ref() }
     }
 
-    /// Leaves what is in store for it, if anything is: who comes later finds nothing, who has it
-    /// may still use it. If it is not registered, what it says may be anything, such as what a copy
-    /// of another one says, and is left alone.
-    pub(crate) fn leave_store(&self) {
+    /// Leaves its store, if it has one: later hits find none, hits that have found it may still use
+    /// it. The pointer of a probe that is not registered may be anything, such as that of a copy of
+    /// another probe, and is left alone.
+    pub(super) fn leave_store(&self) {
         stores::with(self, self.store.load(Ordering::Relaxed), |store| {
-            // Before it says so itself: who has seen that waits for all who have found it.
+            // First this: the worker waits for hits that have found the store from then on.
             self.store.store(core::ptr::null_mut(), Ordering::Relaxed);
             store.leave();
         });
     }
 
-    /// Sees to it that there is room in store for `count` calls at once.
-    pub(crate) fn reserve(&self, count: usize) -> Result<(), Refusal> {
+    /// Makes room for `count` calls at once.
+    pub(super) fn reserve(&self, count: usize) -> Result<(), Refusal> {
         let store = self.store.load(Ordering::Relaxed);
         let done = stores::with(self, store, |store| store.reserve(count));
         done.unwrap_or(Err(Refusal::NotRegistered))
     }
 
     /// Counts a call that is not watched.
-    pub(crate) fn miss(&self) {
+    pub(super) fn miss(&self) {
         self.missed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Does the client want to be called before the call?
+    /// Has the client an entry handler?
     #[inline(always)]
-    pub(crate) fn asks(&self) -> bool {
+    pub(super) fn asks(&self) -> bool {
         self.entry_handler.get().is_some()
     }
 
-    /// Calls the handler from before the call; tells whether the client wants it to be watched.
+    /// Calls the entry handler; tells whether the client wants the call to be watched.
     #[inline(always)]
-    pub(crate) fn wants(&self, call: &Call, registers: &mut bindings::pt_regs) -> bool {
+    pub(super) fn wants(&self, call: &Call, registers: &mut bindings::pt_regs) -> bool {
         let Some(handler) = self.entry_handler.get() else {
             return true;
         };
@@ -172,29 +184,29 @@ impl ReturnProbe {
         unsafe { handler(call.as_c(), registers) == 0 }
     }
 
-    /// The handler from after the call, if the client wants to be called then.
+    /// The client's handler, if it has one.
     #[inline(always)]
-    pub(crate) fn on_return(&self) -> Option<OnReturn<'_>> {
+    pub(super) fn on_return(&self) -> Option<OnReturn<'_>> {
         // INVARIANT: It is this one's.
         self.handler
             .get()
             .map(|handler| OnReturn(handler, PhantomData))
     }
 
-    /// Does `goes` hold for the code of a handler of its, besides those of its entry?
-    pub(crate) fn needs(&self, goes: impl Fn(TextAddr) -> bool) -> bool {
+    /// Does `goes` hold for the code of one of its handlers?
+    pub(super) fn needs(&self, goes: impl Fn(TextAddr) -> bool) -> bool {
         let handlers = [self.handler.get(), self.entry_handler.get()];
         let mut handlers = handlers.into_iter().flatten();
         handlers.any(|handler| goes(TextAddr::new(handler as usize as u64)))
     }
 }
 
-/// A handler from after the call.
+/// A handler for the end of a call.
 ///
 /// # Invariants
 ///
-/// It is that of a probe which stays for `'a`.
-pub(crate) struct OnReturn<'a>(
+/// It is that of a probe that stays for `'a`.
+pub(super) struct OnReturn<'a>(
     unsafe extern "C" fn(*mut bindings::kretprobe_instance, *mut bindings::pt_regs) -> c_int,
     PhantomData<&'a ReturnProbe>,
 );
@@ -202,7 +214,7 @@ pub(crate) struct OnReturn<'a>(
 impl OnReturn<'_> {
     /// Calls it for a call of its probe's.
     #[inline(always)]
-    pub(crate) fn call(self, call: &Call, registers: &mut bindings::pt_regs) {
+    pub(super) fn call(self, call: &Call, registers: &mut bindings::pt_regs) {
         // SAFETY: As for `wants`, by the invariant; nobody looks at what it returns.
         unsafe { (self.0)(call.as_c(), registers) };
     }

@@ -5,23 +5,22 @@
 //! dead task's calls be forgotten.
 
 use super::{
-    number,
-    status, //
+    call::Calls,
+    hit,
+    probe::ReturnProbe,
+    register,
+    store,
+    stores, //
 };
 use crate::{
-    life::returns,
+    abi::{
+        number,
+        status, //
+    },
     model::refusal::Refusal,
-    sys::{
-        preempt::{
-            self,
-            Pinned, //
-        },
-        returns::{
-            call::Calls,
-            probe::ReturnProbe,
-            store,
-            stores, //
-        }, //
+    sys::preempt::{
+        self,
+        Pinned, //
     },
 };
 use kernel::{
@@ -49,7 +48,7 @@ unsafe fn clients<'a>(
 #[export]
 unsafe extern "C" fn register_kretprobe(rp: *mut bindings::kretprobe) -> c_int {
     // SAFETY: By the precondition.
-    status(unsafe { clients(&rp, 1) }.and_then(returns::batch))
+    status(unsafe { clients(&rp, 1) }.and_then(register::batch))
 }
 
 /// # Safety
@@ -58,7 +57,7 @@ unsafe extern "C" fn register_kretprobe(rp: *mut bindings::kretprobe) -> c_int {
 #[export]
 unsafe extern "C" fn register_kretprobes(rps: *mut *mut bindings::kretprobe, num: c_int) -> c_int {
     // SAFETY: By the precondition.
-    status(unsafe { clients(rps, num) }.and_then(returns::batch))
+    status(unsafe { clients(rps, num) }.and_then(register::batch))
 }
 
 /// # Safety
@@ -67,7 +66,7 @@ unsafe extern "C" fn register_kretprobes(rps: *mut *mut bindings::kretprobe, num
 #[export]
 unsafe extern "C" fn unregister_kretprobe(rp: *mut bindings::kretprobe) {
     // SAFETY: By the precondition.
-    let _ = unsafe { clients(&rp, 1) }.map(returns::unregister);
+    let _ = unsafe { clients(&rp, 1) }.map(register::unregister);
 }
 
 /// # Safety
@@ -77,7 +76,7 @@ unsafe extern "C" fn unregister_kretprobe(rp: *mut bindings::kretprobe) {
 unsafe extern "C" fn unregister_kretprobes(rps: *mut *mut bindings::kretprobe, num: c_int) {
     // Nothing to unregister is no mistake that C tells.
     // SAFETY: By the precondition.
-    let _ = unsafe { clients(rps, num) }.map(returns::unregister);
+    let _ = unsafe { clients(rps, num) }.map(register::unregister);
 }
 
 /// # Safety
@@ -89,7 +88,7 @@ unsafe extern "C" fn kretprobe_reserve(rp: *mut bindings::kretprobe, calls: c_ui
     let clients = unsafe { clients(&rp, 1) };
     status(clients.and_then(|clients| {
         let probe = clients.first().copied().flatten();
-        returns::reserve(probe.ok_or(Refusal::NoProbe)?, calls as usize)
+        probe.ok_or(Refusal::NoProbe)?.reserve(calls as usize)
     }))
 }
 
@@ -106,7 +105,7 @@ unsafe extern "C" fn rust_kprobes_function_entered(
     // SAFETY: By the precondition.
     let (probe, registers) = unsafe { (ReturnProbe::of_entry(p), &mut *regs) };
     // SAFETY: By the precondition.
-    unsafe { preempt::in_trap(|pinned| returns::entered(probe, registers, pinned)) };
+    unsafe { preempt::in_trap(|pinned| hit::entered(probe, registers, pinned)) };
     0
 }
 
@@ -129,7 +128,7 @@ unsafe extern "C" fn rethook_find_ret_addr(
     let calls = unsafe { Calls::of(tsk) };
     // SAFETY: By the precondition.
     let last = unsafe { *cur }.cast();
-    let Some((call, to)) = returns::find(calls, last, frame, &pinned) else {
+    let Some((call, to)) = hit::find(calls, last, frame, &pinned) else {
         return 0;
     };
     // SAFETY: By the precondition.
@@ -143,7 +142,7 @@ unsafe extern "C" fn rethook_find_ret_addr(
 #[export]
 unsafe extern "C" fn rethook_flush_task(tk: *mut bindings::task_struct) {
     // SAFETY: By the precondition.
-    returns::forget(unsafe { Calls::of(tk) }, &Pinned::new());
+    hit::forget(unsafe { Calls::of(tk) }, &Pinned::new());
 }
 
 /// # Safety
@@ -191,7 +190,7 @@ unsafe extern "C" fn rust_kprobes_return_calls() -> usize {
 }
 
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
-#[kernel::macros::kunit_tests(rust_kprobes_abi_returns)]
+#[kernel::macros::kunit_tests(rust_kprobes_returns_abi)]
 mod tests {
     use super::*;
 

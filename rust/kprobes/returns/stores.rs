@@ -1,58 +1,57 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! All [stores](super::store) there are, which make a list.
+//! All [stores](super::store), in a list, and the worker that makes them larger and frees them.
 
 use super::{
     probe::ReturnProbe,
     store::Store,
-    wait_for_readers,
     Lock, //
 };
-use crate::sys::lock::Guarded;
-use core::{
-    ptr::NonNull,
-    sync::atomic::Ordering, //
+use crate::{
+    atomics::Ordering,
+    sys::{
+        lock::Guarded,
+        preempt, //
+    }, //
 };
+use core::ptr::NonNull;
 
 /// Stores.
 ///
 /// # Invariants
 ///
-/// Each is there as long as it is in the list, and in no other one.
+/// Each is there as long as it is in the list, and is in no other one.
 struct List(*mut Store);
 
 impl List {
     fn iter(&mut self) -> impl Iterator<Item = &Store> {
-        // SAFETY: By the invariant, or NULL.
+        // SAFETY: NULL, or a store that is there, by the invariant.
         let first = unsafe { self.0.as_ref() };
-        // SAFETY: As before.
+        // SAFETY: As for the first one.
         core::iter::successors(first, |store| unsafe { store.next.as_ref() })
     }
 
-    /// The one at an address, if there is one, and it is that probe's. The address is only
-    /// compared: it may be anything.
+    /// The store at an address, if there is one and it is that probe's. The address may be
+    /// anything: it is only compared.
     fn of(&mut self, probe: &ReturnProbe, store: *const Store) -> Option<&Store> {
-        let ours = |found: &&Store| {
+        self.iter().find(|found| {
             core::ptr::eq(*found, store)
                 && core::ptr::eq(found.probe, probe)
-                && !found.account.is_left()
-        };
-        self.iter().find(ours)
+                && !found.refs.is_left()
+        })
     }
 
-    /// Counts the calls of those that have waited, and moves those that are over to another list.
+    /// Moves the stores whose calls are all over to another list.
     fn move_over(&mut self, over: &mut Self) {
         let mut place = &raw mut self.0;
-        // SAFETY: By the invariant.
+        // SAFETY: The place is the list's, or a store's that is in it.
         while let Some(store) = NonNull::new(unsafe { *place }) {
-            // SAFETY: By the invariant.
-            let this = unsafe { store.as_ref() };
-            this.count();
-            // SAFETY: By the invariant, and nobody else has it.
+            // SAFETY: The store is in the list, so only we have its `next`.
             let next = unsafe { &raw mut (*store.as_ptr()).next };
-            if this.end.get().is_over(&this.account) {
+            // SAFETY: The store is in the list, so it is there.
+            if unsafe { store.as_ref() }.is_over() {
                 // INVARIANT: It goes from this list to the other one.
-                // SAFETY: As before.
+                // SAFETY: Both places are of stores that are there.
                 unsafe { *place = *next };
                 // SAFETY: As before.
                 unsafe { *next = over.0 };
@@ -78,14 +77,14 @@ static STORES: Guarded<List, Lock> = Guarded::new(List(core::ptr::null_mut()));
 pub(super) unsafe fn add(store: NonNull<Store>) {
     let mut lock = Lock::new();
     let list = STORES.get(&mut lock);
-    // SAFETY: By the precondition.
+    // SAFETY: It is there and nobody else has it, by the precondition.
     unsafe { (*store.as_ptr()).next = list.0 };
-    // INVARIANT: By the precondition.
+    // INVARIANT: It is there and in no other list, by the precondition.
     list.0 = store.as_ptr();
 }
 
-/// Does `work` with what is in store for a probe, if that is at `store`, which is for the client to
-/// write as well; nobody else changes it meanwhile.
+/// Does `work` with a probe's store, if that is at `store`, a pointer that the client may write.
+/// Nobody else changes the store meanwhile.
 pub(super) fn with<T>(
     probe: &ReturnProbe,
     store: *const Store,
@@ -95,17 +94,14 @@ pub(super) fn with<T>(
     STORES.get(&mut lock).of(probe, store).map(work)
 }
 
-/// Makes stores larger for which that was asked, and frees those that are over. For the worker
-/// alone.
-pub(crate) fn tend() {
+/// The worker: makes stores larger that asked for it, and frees those whose calls are all over.
+pub(super) fn tend() {
     let mut lock = Lock::new();
-    let mut waiting = false;
-    for store in STORES.get(&mut lock).iter() {
-        waiting |= store.is_to_wait();
-    }
+    let stores = STORES.get(&mut lock).iter();
+    let waiting = stores.filter(|store| store.refs.begins_to_wait()).count();
     drop(lock);
-    if waiting {
-        wait_for_readers();
+    if waiting != 0 {
+        preempt::wait_for_all();
     }
     let mut over = List(core::ptr::null_mut());
     let mut lock = Lock::new();
@@ -115,17 +111,17 @@ pub(crate) fn tend() {
     if over.0.is_null() {
         return;
     }
-    // Somebody may unwind a task that runs again, and look at its calls.
-    wait_for_readers();
+    // An unwinder of a task that runs again may still read its calls.
+    preempt::wait_for_all();
     while let Some(store) = NonNull::new(over.0) {
-        // SAFETY: It is in our list alone.
+        // SAFETY: The store is in our list alone, so it is there.
         over.0 = unsafe { store.as_ref() }.next;
-        // SAFETY: Its last call is over, and nobody looks at it.
+        // SAFETY: Its calls are over, a grace period ago, and it is in no list any more.
         unsafe { Store::free(store) };
     }
 }
 
-/// How many stores there are, and for how many calls they have room.
+/// How many stores there are, and how many instances they have together.
 pub(crate) fn counts() -> (usize, usize) {
     let mut lock = Lock::new();
     let stores = STORES.get(&mut lock).iter();

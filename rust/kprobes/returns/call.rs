@@ -1,48 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The calls that return probes watch.
+//! The calls that return probes watch: C's `struct kretprobe_instance` and `task_struct::rethooks`.
 //!
-//! A call is one of a task: the task has a list of its calls, the latest first. Only the task
-//! itself changes it, or who buries the task. Somebody else may look at it while the task does not
-//! run. If it begins to, calls come to their end under his eyes; what they are in stays as long as
-//! he has preemption off, though it may be the room of other calls by then.
+//! A task has a list of its calls, the latest first. Only the task itself changes it, or the code
+//! that frees the task. An unwinder may read it while the task does not run. If the task begins to
+//! run, calls end while the unwinder reads; their memory stays as long as the unwinder has
+//! preemption off, though other calls may use it by then.
 
 use super::{
     block::Block,
+    pool::Ticket,
     store::Store, //
 };
-use crate::pool::word::Ticket;
-use core::{
-    marker::PhantomData,
-    mem::offset_of,
-    ptr::NonNull,
-    sync::atomic::{
+use crate::{
+    arch::Current,
+    atomics::{
         AtomicPtr,
         AtomicUsize,
         Ordering, //
-    }, //
+    },
+    contract::Returns,
+    sys::preempt::Pinned, //
+};
+use core::{
+    marker::PhantomData,
+    mem::offset_of,
+    ptr::NonNull, //
 };
 use kernel::bindings;
 
-/// `struct kretprobe_instance`: a call, or room for one. What the client keeps is behind it.
+/// `struct kretprobe_instance`: a call, or room for one. The client's data follows.
 #[repr(C)]
-pub(crate) struct Call {
-    /// Where it is from, in the place of C's `rcu`.
+pub(super) struct Call {
+    /// The block that it is of, in the place of C's `rcu`.
     pub(super) block: NonNull<Block>,
-    /// What is told to that when it is over.
+    /// What the block's word gets when the call is over.
     pub(super) ticket: Ticket,
-    /// Where the next older call of the same task has the same.
+    /// The same field of the next older call of the same task.
     older: AtomicPtr<Link>,
-    /// Whose it is.
+    /// The store that it is of.
     pub(super) store: NonNull<Store>,
     /// Where the function returns to.
     to: AtomicUsize,
-    /// What its frame is known by.
+    /// The address that identifies its frame.
     frame: AtomicUsize,
 }
 
-/// What a list of calls consists of, which is inside of them.
-pub(crate) struct Link {
+/// The field of a call by which it is in its task's list.
+pub(super) struct Link {
     _older: AtomicPtr<Link>,
 }
 
@@ -66,7 +71,7 @@ const _: () = assert!(offset_of!(Call, older) == size_of::<usize>() + size_of::<
 const _: () = assert!(offset_of!(bindings::kretprobe_instance, data) == size_of::<Call>());
 
 impl Call {
-    /// Room for a call, which is not there yet.
+    /// Room for a call.
     pub(super) fn new(block: NonNull<Block>, index: u32, store: NonNull<Store>) -> Self {
         Self {
             block,
@@ -78,47 +83,47 @@ impl Call {
         }
     }
 
-    /// What C calls it.
+    /// The call for C.
     pub(super) fn as_c(&self) -> *mut bindings::kretprobe_instance {
         core::ptr::from_ref(self)
             .cast::<bindings::kretprobe_instance>()
             .cast_mut()
     }
 
-    /// What is known of its frame.
+    /// The address that identifies its frame.
     #[inline(always)]
-    pub(crate) fn frame(&self) -> usize {
+    pub(super) fn frame(&self) -> usize {
         self.frame.load(Ordering::Relaxed)
     }
 
     /// Where the function returns to.
     #[inline(always)]
-    pub(crate) fn to(&self) -> usize {
+    pub(super) fn to(&self) -> usize {
         self.to.load(Ordering::Relaxed)
     }
 
-    /// Says where the function returns to, which had been hooked by another one before.
+    /// Notes where the function returns to: an older return probe has hooked it first.
     #[inline(always)]
-    pub(crate) fn set_to(&self, to: usize) {
+    pub(super) fn set_to(&self, to: usize) {
         self.to.store(to, Ordering::Relaxed);
     }
 
-    /// What it is from.
+    /// The store that it is of.
     #[inline(always)]
-    pub(crate) fn store(&self) -> &Store {
-        // SAFETY: A store stays as long as a call is taken from it.
+    pub(super) fn store(&self) -> &Store {
+        // SAFETY: A store stays as long as an instance is taken from it, which this one is.
         unsafe { self.store.as_ref() }
     }
 
     /// The next older call of the same task.
     #[inline(always)]
-    pub(crate) fn older(&self) -> Option<&Self> {
-        // SAFETY: It is in the same list.
+    pub(super) fn older(&self) -> Option<&Self> {
+        // SAFETY: It is a link of the same list, in which all are taken.
         unsafe { Self::of(self.older.load(Ordering::Relaxed)) }
     }
 
     /// Its part of the list.
-    pub(crate) fn link(&self) -> *mut Link {
+    pub(super) fn link(&self) -> *mut Link {
         core::ptr::from_ref(&self.older).cast_mut().cast()
     }
 
@@ -130,17 +135,17 @@ impl Call {
     #[inline(always)]
     unsafe fn of<'a>(link: *mut Link) -> Option<&'a Self> {
         let call = link.wrapping_byte_sub(offset_of!(Self, older));
-        // SAFETY: By the precondition: it is where a call has it.
+        // SAFETY: By the precondition it is the field of a call that stays for `'a`.
         (!link.is_null()).then(|| unsafe { &*call.cast() })
     }
 }
 
-/// Room for a call that is ours.
+/// A return instance that is ours.
 ///
 /// # Invariants
 ///
 /// It is taken, and this value alone gives it back.
-pub(crate) struct Taken<'a>(&'a Call);
+pub(super) struct Taken<'a>(&'a Call);
 
 impl<'a> Taken<'a> {
     /// # Safety
@@ -154,61 +159,67 @@ impl<'a> Taken<'a> {
 
     /// The call.
     #[inline(always)]
-    pub(crate) fn call(&self) -> &'a Call {
+    pub(super) fn call(&self) -> &'a Call {
         self.0
     }
 
-    /// Notes what is to be known of it, and that it is the task's latest.
+    /// The call begins: it is the task's latest from now on.
     #[inline(always)]
-    pub(crate) fn begin(self, calls: &Calls, frame: usize, to: usize) {
+    pub(super) fn begin(self, calls: &Calls, frame: usize, to: usize) {
         let call = self.0;
         call.frame.store(frame, Ordering::Relaxed);
         call.to.store(to, Ordering::Relaxed);
         call.older
             .store(calls.0.load(Ordering::Relaxed), Ordering::Relaxed);
-        // Who comes in between here is an interrupt on this CPU, and sees all in order.
+        // Only an interrupt on this CPU may come in between, and sees all stores in order.
         calls.0.store(call.link(), Ordering::Release);
     }
 }
 
-/// The calls of a task: what C has in `task_struct::rethooks`.
+/// The calls of a task: C's `task_struct::rethooks`.
 #[repr(transparent)]
-pub(crate) struct Calls(AtomicPtr<Link>);
+pub(super) struct Calls(AtomicPtr<Link>);
 
 const _: () = assert!(size_of::<Calls>() == size_of::<bindings::llist_head>());
 
 impl Calls {
+    /// Those of this task.
+    #[inline(always)]
+    pub(super) fn of_this_task(pinned: &Pinned) -> &Self {
+        // SAFETY: The architecture gives this task's list, and the task stays while it runs.
+        unsafe { &*Current::calls(pinned).cast() }
+    }
+
     /// Those of a task.
     ///
     /// # Safety
     ///
-    /// It is a task that stays for `'a`. It is this one, or it did not run when the caller turned
-    /// preemption off, or later; and what is found is not used longer than that is so.
-    #[inline(always)]
-    pub(crate) unsafe fn of<'a>(task: *const bindings::task_struct) -> &'a Self {
-        // SAFETY: By the precondition.
+    /// The task stays for `'a`. It is this one, or it did not run when the caller turned preemption
+    /// off, or later; calls that are found are not used longer than preemption stays off.
+    pub(super) unsafe fn of<'a>(task: *const bindings::task_struct) -> &'a Self {
+        // SAFETY: The task stays, by the precondition.
         unsafe { &*(&raw const (*task).rethooks).cast() }
     }
 
     /// The latest one.
     #[inline(always)]
-    pub(crate) fn latest(&self) -> Option<&Call> {
-        // SAFETY: What is in the list is taken.
+    pub(super) fn latest(&self) -> Option<&Call> {
+        // SAFETY: All calls in the list are taken.
         unsafe { Call::of(self.0.load(Ordering::Relaxed)) }
     }
 
     /// Takes the latest one out of the list, which it is.
     #[inline(always)]
-    pub(crate) fn end_latest<'a>(&self, latest: &'a Call) -> Taken<'a> {
+    pub(super) fn end_latest<'a>(&self, latest: &'a Call) -> Taken<'a> {
         self.0
             .store(latest.older.load(Ordering::Relaxed), Ordering::Relaxed);
-        // SAFETY: What was in the list is taken, and this was.
+        // SAFETY: The call was in the list, so it is taken, and is not in the list any more.
         unsafe { Taken::new(latest) }
     }
 
     /// Takes the calls out of the list up to `last`, which is in it, latest first.
     #[inline(always)]
-    pub(crate) fn end(&self, last: &Call) -> Ended<'_> {
+    pub(super) fn end(&self, last: &Call) -> Ended<'_> {
         let first = self.0.load(Ordering::Relaxed);
         self.0
             .store(last.older.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -217,7 +228,7 @@ impl Calls {
     }
 
     /// Takes all out.
-    pub(crate) fn end_all(&self) -> Ended<'_> {
+    pub(super) fn end_all(&self) -> Ended<'_> {
         let first = self.0.swap(core::ptr::null_mut(), Ordering::Relaxed);
         Ended(first, PhantomData)
     }
@@ -228,18 +239,18 @@ impl Calls {
 /// # Invariants
 ///
 /// Each in it is taken, and comes out of it once.
-pub(crate) struct Ended<'a>(*mut Link, PhantomData<&'a Call>);
+pub(super) struct Ended<'a>(*mut Link, PhantomData<&'a Call>);
 
 impl<'a> Iterator for Ended<'a> {
     type Item = Taken<'a>;
 
     #[inline(always)]
     fn next(&mut self) -> Option<Taken<'a>> {
-        // SAFETY: By the invariant.
+        // SAFETY: By the invariant the call is taken, so its store stays.
         let call = unsafe { Call::of(self.0) }?;
-        // INVARIANT: This one has come out.
+        // INVARIANT: This call has come out.
         self.0 = call.older.load(Ordering::Relaxed);
-        // SAFETY: By the invariant.
+        // SAFETY: By the invariant the call is taken, and comes out once.
         Some(unsafe { Taken::new(call) })
     }
 }

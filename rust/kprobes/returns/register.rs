@@ -10,6 +10,15 @@
 //! C counterpart: `register_kretprobe()` and its neighbours in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
+#![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
+
+use super::{
+    probe::ReturnProbe,
+    store::{
+        self,
+        Store, //
+    }, //
+};
 use crate::{
     arch::Current,
     contract::{
@@ -26,25 +35,16 @@ use crate::{
         addr::TextAddr,
         refusal::Refusal, //
     },
-    sys::{
-        returns::{
-            probe::ReturnProbe,
-            store::{
-                self,
-                Store, //
-            }, //
-        }, //
-    },
 };
 
 /// The most that a client may keep for each call, in bytes.
 const MOST_DATA: usize = 4096;
 
 /// A return probe of the client's; `None` where it passed NULL.
-pub(crate) type Client = Option<&'static ReturnProbe>;
+pub(super) type Client = Option<&'static ReturnProbe>;
 
 /// Registers all return probes, or none.
-pub(crate) fn batch(clients: &[Client]) -> Result<(), Refusal> {
+pub(super) fn batch(clients: &[Client]) -> Result<(), Refusal> {
     let mut begun = 0;
     let entries = ReturnProbe::entries(clients);
     let done = register::up_to_refused(entries, &mut |registry, number, found| {
@@ -94,16 +94,11 @@ fn begin(
 /// call that is over by then. A hit that began before, and comes to its client later, finds
 /// nothing in store, and is counted. When all hits have been waited for, nobody is told of the end
 /// of a call any more either.
-pub(crate) fn unregister(clients: &[Client]) {
+pub(super) fn unregister(clients: &[Client]) {
     let left = unregister::leave(ReturnProbe::entries(clients));
     let probes = clients.iter().flatten();
     probes.for_each(|probe| probe.leave_store());
     if !clients.is_empty() {
         left.wait();
     }
-}
-
-/// Sees to it that `count` calls can be watched at once.
-pub(crate) fn reserve(probe: &ReturnProbe, count: usize) -> Result<(), Refusal> {
-    probe.reserve(count)
 }
