@@ -243,29 +243,23 @@ struct ftrace_ops rust_kprobe_ftrace_ops[2] __read_mostly = {
 #endif
 
 #ifdef CONFIG_MODULES
-/*
- * Probes are accepted on a module's text once this has run: from then on it is
- * told if the load fails, even where the last notifier is not. The first one, so
- * that others can register probes when they are told of the module.
- */
-static int __kprobes first_told(struct notifier_block *nb, unsigned long state,
-				void *module)
+static int __kprobes module_event(struct notifier_block *nb, unsigned long state,
+				  void *module)
 {
-	rust_kprobes_module_event(module, state, false);
-	return NOTIFY_DONE;
-}
-
-/* When this is told that a module comes, all others have sorted its tables. */
-static int __kprobes last_told(struct notifier_block *nb, unsigned long state,
-			       void *module)
-{
-	rust_kprobes_module_event(module, state, true);
+	rust_kprobes_module_event(module, state, nb->priority == INT_MIN);
 	return NOTIFY_DONE;
 }
 
 static struct notifier_block module_events[] = {
-	{ .notifier_call = first_told, .priority = INT_MAX },
-	{ .notifier_call = last_told, .priority = INT_MIN },
+	/*
+	 * Probes are accepted on a module's text once the first notifier has run:
+	 * from then on it is told if the load fails, even where the last one is
+	 * not. The first one, so that others can register probes when they are
+	 * told of the module.
+	 */
+	{ .notifier_call = module_event, .priority = INT_MAX },
+	/* Told that a module comes when all others have sorted its tables. */
+	{ .notifier_call = module_event, .priority = INT_MIN },
 };
 
 static int __init register_module_events(void)

@@ -311,8 +311,8 @@ unsafe extern "C" fn kprobe_free_init_mem() {
     vanish::init_text();
 }
 
-/// A module's state is `state` now; tells whether this is called by the last notifier that is told
-/// so, or the first one.
+/// A module's state has become `state`. Two notifiers of `abi.c` call this, the first one of all
+/// and the last one; `last` says which.
 ///
 /// # Safety
 ///

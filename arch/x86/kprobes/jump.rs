@@ -81,7 +81,7 @@ fn build(image: TextRange) -> Build {
 /// Thunks of each kind: one for each register.
 const REGISTERS: u64 = 16;
 
-/// What jumps in `image` lead to, in a kernel with retpolines.
+/// The retpoline thunks, and the image whose jumps may lead to them.
 fn thunks(image: TextRange) -> Thunks {
     macro_rules! kind {
         ($config:ident, $array:ident, $len:ident) => {{

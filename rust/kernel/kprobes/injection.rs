@@ -30,7 +30,7 @@ use super::{
 };
 use crate::prelude::*;
 
-/// What is called when a function is, and may have it fail.
+/// A handler that is called when a function is, and may have the function fail.
 ///
 /// # Examples
 ///
@@ -75,7 +75,7 @@ use crate::prelude::*;
 /// # Ok::<(), Error>(())
 /// ```
 pub trait InjectionHandler: 'static {
-    /// What the registration owns.
+    /// The state, which the registration owns and each call of the handler is given.
     type State: Send + Sync + 'static;
 
     /// Called when a call begins. With an error the function is not executed, and returns that at

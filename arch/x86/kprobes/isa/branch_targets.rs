@@ -219,7 +219,7 @@ fn each_byte(piece: TextRange, read: ReadText<'_>, look: Look<'_>) -> Result<(),
 pub(crate) struct BranchTargets<'a>(&'a [Branch]);
 
 impl<'a> BranchTargets<'a> {
-    /// What [`into`] has found, put in order.
+    /// The branches that [`into`] has found, in the order of their targets.
     pub(crate) fn in_order(found: &'a [Branch]) -> Self {
         Self(found)
     }

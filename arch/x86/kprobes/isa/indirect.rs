@@ -196,7 +196,7 @@ mod tests {
         pretend.build.indirect = retpolines();
         let refused = Err(Reason::IndirectJump.at(at(0x25)));
         assert_eq!(len(&pretend, 0x37), refused);
-        // What jumps to no thunk.
+        // A direct jump, to an address that is no thunk.
         patched[0x25..0x2a].copy_from_slice(&[0xe9, 0x00, 0x1f, 0x00, 0x00]);
         let mut pretend = Pretend::of(&patched);
         pretend.build.indirect = retpolines();
@@ -235,7 +235,7 @@ mod tests {
             pretend.build.indirect = indirect;
             // xor; mov
             assert_eq!(len(&pretend, 8), Err(Reason::JumpInto.at(at(0))));
-            // What leads to its start comes to the jump.
+            // A label at the start of the region: a branch to it takes the jump.
             assert_eq!(len(&pretend, 10), Ok(5));
         }
     }

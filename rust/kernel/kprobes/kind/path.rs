@@ -29,7 +29,7 @@ use core::{
 
 /// A kind whose handler says how the kernel goes on.
 trait Decides: Kind<Raw = bindings::kprobe> {
-    /// What its paths have as their parameter.
+    /// The handler, which is the parameter of its [`Path`]s.
     type Handler;
 
     /// How the kernel goes on after a hit of such a probe.
