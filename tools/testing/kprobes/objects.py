@@ -30,8 +30,8 @@ def linked(names: list[str]) -> Iterator[pathlib.Path]:
         members = output('llvm-ar', 't', name / 'built-in.a').split()
         if not members:
             sys.exit(f'{name}/built-in.a: expected objects, found none')
-        for member in members:
-            yield name / pathlib.Path(member).name
+        # llvm-ar puts the archive's own folder before each member's path.
+        yield from map(pathlib.Path, members)
 
 
 class Elf:

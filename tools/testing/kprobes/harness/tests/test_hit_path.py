@@ -205,7 +205,8 @@ class Objects(Case):
 
     def test_objects_of_a_folder(self) -> None:
         right = self.build(function('hit'), name='right.o')
-        stray = self.build(function('stray', section=_TEXT), name='stray.o')
+        (self.tmp / 'inner').mkdir()
+        stray = self.build(function('stray', section=_TEXT), name='inner/stray.o')
         # It is there, but not in the kernel.
         self.build(function('unused', section=_TEXT), name='unused.o')
         subprocess.run(['llvm-ar', 'rcST', self.tmp / 'built-in.a', right,
