@@ -34,12 +34,8 @@ use crate::{
         unregister,
         vanish, //
     },
-    model::{
-        addr::TextAddr,
-        plan::Pages,
-        refusal::Refusal,
-        target::Target, //
-    },
+    model::target::Target,
+    prelude::*,
     sys::{
         preempt,
         probe::{
@@ -47,7 +43,7 @@ use crate::{
             Probe,
             Running, //
         }, //
-    },
+    }, //
 };
 #[cfg(CONFIG_MODULES)]
 use core::ptr::NonNull;

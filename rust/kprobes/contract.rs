@@ -14,21 +14,16 @@
 
 use core::ffi::CStr;
 
-use crate::model::{
-    addr::{
-        TextAddr,
-        TextRange, //
+use crate::{
+    model::{
+        plan::{
+            AfterStep,
+            Next, //
+        },
+        target::Site,
+        text_metadata::TextMetadata, //
     },
-    not_optimized::NotOptimized,
-    plan::{
-        AfterStep,
-        Next,
-        Pages, //
-    },
-    refusal::Refusal,
-    symbol::SplitGroup,
-    target::Site,
-    text_metadata::TextMetadata, //
+    prelude::*, //
 };
 
 /// Reads what the kernel's text says at an address, without any probe's breakpoint, into the

@@ -5,7 +5,7 @@
 //! In reading order, from the words to the interface; each layer uses those before it only:
 //!
 //! - [`atomics`]: `core`'s, or a model checker's;
-//! - [`model`]: words and state machines, pure;
+//! - [`model`]: words and state machines, pure; [`prelude`] has those that most files use;
 //! - [`contract`]: what a back end provides;
 //! - [`shared`]: what hits read of a place while it is changed, pure but for its atomics;
 //! - [`arch`]: the back end of this kernel;
@@ -37,6 +37,7 @@
 
 mod atomics;
 mod model;
+mod prelude;
 
 mod contract;
 

@@ -30,11 +30,7 @@ use crate::{
         AtomicUsize,
         Ordering, //
     },
-    model::{
-        addr::TextAddr,
-        plan::Pages,
-        refusal::Refusal, //
-    },
+    prelude::*,
     sys::{
         lock::{
             Guarded,
@@ -47,7 +43,7 @@ use crate::{
         Retired,
         Table,
         Writer, //
-    },
+    }, //
 };
 use bits::Bits;
 use core::ptr::NonNull;

@@ -27,10 +27,7 @@ use crate::{
             Site, //
         }, //
     },
-    model::{
-        addr::TextAddr,
-        refusal::Refusal, //
-    },
+    prelude::*,
     sys::{
         lock::Lock,
         probe::{
@@ -44,7 +41,7 @@ use crate::{
         },
         sort,
         symbols, //
-    },
+    }, //
 };
 use kernel::{
     prelude::*,

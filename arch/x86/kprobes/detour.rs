@@ -25,15 +25,7 @@ use super::{
     poke, //
 };
 use crate::{
-    model::{
-        addr::TextAddr,
-        code::Code,
-        not_optimized::{
-            NotOptimized,
-            Reason, //
-        },
-        plan::Pages, //
-    },
+    prelude::*,
     slots::{
         self,
         Pool,
@@ -52,7 +44,7 @@ use crate::{
     table::{
         Retired,
         Table, //
-    },
+    }, //
 };
 use core::sync::atomic::{
     AtomicUsize,

@@ -19,7 +19,7 @@ use crate::{
         counters,
         hit, //
     },
-    model::addr::TextAddr,
+    prelude::*,
     sys::preempt::{
         self,
         Pinned, //

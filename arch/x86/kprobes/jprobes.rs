@@ -22,14 +22,14 @@ use crate::{
         Machine,
         StandsIn, //
     },
-    model::addr::TextAddr,
+    prelude::*,
     sys::{
         preempt::Pinned,
         this_cpu::{
             self,
             PerCpu, //
         }, //
-    },
+    }, //
 };
 use core::mem::offset_of;
 use kernel::{

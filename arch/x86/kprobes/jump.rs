@@ -41,24 +41,14 @@ use crate::{
         Places,
         ReadText, //
     },
-    model::{
-        addr::{
-            TextAddr,
-            TextRange, //
-        },
-        not_optimized::{
-            NotOptimized,
-            Reason, //
-        },
-        symbol::SplitGroup,
-        text_metadata::TextMetadata, //
-    },
+    model::text_metadata::TextMetadata,
+    prelude::*,
     sys::{
         blacklist,
         probe::Chain,
         sort,
         text, //
-    },
+    }, //
 };
 use kernel::{
     bindings,

@@ -42,18 +42,13 @@ use crate::{
         ReadText, //
     },
     model::{
-        addr::{
-            TextAddr,
-            TextRange, //
-        },
         plan::{
             AfterStep,
-            Next,
-            Pages, //
+            Next, //
         },
-        refusal::Refusal,
         target::Site, //
     },
+    prelude::*,
     slots,
     sys::{
         preempt::Pinned,
@@ -64,7 +59,7 @@ use crate::{
             PerCpu, //
         }, //
     },
-    table::Retired,
+    table::Retired, //
 };
 use core::{
     arch::asm,

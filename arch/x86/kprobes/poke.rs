@@ -3,7 +3,7 @@
 //! Text is written, perf is told, and every CPU sees it.
 
 use crate::{
-    model::addr::TextAddr,
+    prelude::*,
     sys::text, //
 };
 use core::ffi::c_void;

@@ -14,10 +14,7 @@
 //!
 //! Of modules the list of alternatives is not kept, so their entries are not used.
 
-use crate::model::{
-    addr::TextAddr,
-    refusal::Refusal, //
-};
+use crate::prelude::*;
 
 #[cfg(CONFIG_UNWINDER_ORC)]
 pub(super) use orc::{

@@ -7,7 +7,7 @@ use crate::{
         ftrace_hit,
         site::Armed, //
     },
-    model::addr::TextAddr,
+    prelude::*,
     sys::preempt, //
 };
 use kernel::{

@@ -12,11 +12,11 @@ use crate::{
         jprobes,
         unregister, //
     },
-    model::refusal::Refusal,
+    prelude::*,
     sys::{
         jprobe::Jprobe,
         preempt::Pinned, //
-    },
+    }, //
 };
 use kernel::{
     bindings,

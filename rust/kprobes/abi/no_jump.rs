@@ -8,10 +8,7 @@ use super::{
 };
 use crate::{
     life::optimize,
-    model::{
-        not_optimized::NotOptimized,
-        refusal::Refusal, //
-    },
+    prelude::*, //
 };
 use kernel::{
     bindings as c,

@@ -20,16 +20,13 @@ use super::{
 use crate::{
     arch::Current,
     contract::Machine,
-    model::{
-        addr::TextAddr,
-        refusal::Refusal, //
-    },
+    prelude::*,
     sys::{
         ftrace::Users,
         sort,
         text, //
     },
-    table::Writer,
+    table::Writer, //
 };
 use kernel::prelude::*;
 

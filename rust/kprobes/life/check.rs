@@ -22,11 +22,8 @@ use crate::sys::modules::Loaded;
 use crate::{
     arch::Current,
     contract::Machine,
-    model::{
-        addr::TextAddr,
-        refusal::Refusal,
-        symbol::Kind, //
-    },
+    model::symbol::Kind,
+    prelude::*,
     sys::{
         blacklist,
         ftrace,
@@ -39,7 +36,7 @@ use crate::{
             self,
             Function, //
         }, //
-    },
+    }, //
 };
 
 /// How a place can be hit.

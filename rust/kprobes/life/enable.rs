@@ -22,10 +22,7 @@ use super::{
     }, //
 };
 use crate::{
-    model::{
-        addr::TextAddr,
-        refusal::Refusal, //
-    },
+    prelude::*,
     sys::{
         lock::Lock,
         probe::{
@@ -33,7 +30,7 @@ use crate::{
             Probe, //
         },
         text, //
-    },
+    }, //
 };
 use kernel::prelude::*;
 

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     arch::Current,
     contract::Machine,
-    model::addr::TextAddr,
+    prelude::*,
     sys::{
         ftrace,
         preempt::{
@@ -32,7 +32,7 @@ use crate::{
             Pinned, //
         },
         probe::Probe, //
-    },
+    }, //
 };
 
 /// Ftrace has called from `at`, where it does so if the place is armed like that.

@@ -22,7 +22,6 @@ use crate::{
     arch::Current,
     contract::Machine,
     model::{
-        addr::TextAddr,
         hit_state::{
             Nested,
             Phase, //
@@ -32,6 +31,7 @@ use crate::{
             Next, //
         }, //
     },
+    prelude::*,
     sys::{
         preempt::{
             Context,
@@ -49,7 +49,7 @@ use crate::{
             self,
             Hit, //
         }, //
-    },
+    }, //
 };
 
 use kernel::prelude::*;

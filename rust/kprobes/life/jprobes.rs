@@ -35,10 +35,8 @@ use crate::{
         Machine,
         StandsIn, //
     },
-    model::{
-        addr::TextAddr,
-        hit_state::Phase, //
-    },
+    model::hit_state::Phase,
+    prelude::*,
     sys::{
         jprobe::Jprobe,
         preempt::{
@@ -46,7 +44,7 @@ use crate::{
             Pinned, //
         },
         this_cpu::Hit, //
-    },
+    }, //
 };
 
 /// All other probes at `at` were asked: the hit goes on in the handler of the jprobe, in the

@@ -44,15 +44,12 @@ use super::{
 use crate::{
     arch::Current,
     contract::Detour,
-    model::{
-        addr::TextAddr,
-        not_optimized::NotOptimized,
-        opt_state::{
-            Leave,
-            Period,
-            Worker, //
-        }, //
+    model::opt_state::{
+        Leave,
+        Period,
+        Worker, //
     },
+    prelude::*,
     shared::optimizing::{
         Node,
         Queue, //

@@ -21,16 +21,12 @@ use crate::{
         Isa,
         Machine, //
     },
-    model::{
-        addr::TextAddr,
-        plan::Pages,
-        refusal::Refusal, //
-    },
+    prelude::*,
     sys::{
         preempt::Pinned,
         text, //
     },
-    table::Writer,
+    table::Writer, //
 };
 
 /// Gets ready to break at `at`, which may be probed. An instruction starts at `known`, not behind

@@ -9,12 +9,11 @@
 
 use crate::{
     model::{
-        addr::TextAddr,
         latest::Latest,
-        refusal::Refusal,
         target::Target, //
     },
-    sys::probe::Probe,
+    prelude::*,
+    sys::probe::Probe, //
 };
 
 /// How many refusals are kept.

@@ -31,10 +31,7 @@ use super::{
 use crate::{
     arch::Current,
     contract::Machine,
-    model::{
-        addr::TextAddr,
-        refusal::Refusal, //
-    },
+    prelude::*,
     sys::{
         lock::Lock,
         probe::{
@@ -44,7 +41,7 @@ use crate::{
         report,
         text, //
     },
-    table::Owned,
+    table::Owned, //
 };
 
 /// How many probes are registered or unregistered before others get their turn.

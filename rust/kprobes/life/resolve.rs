@@ -11,18 +11,15 @@ use super::symbol_cache::SymbolCache;
 use crate::{
     arch::Current,
     contract::Machine,
-    model::{
-        addr::TextAddr,
-        refusal::Refusal,
-        target::{
-            Site,
-            Target, //
-        },
+    model::target::{
+        Site,
+        Target, //
     },
+    prelude::*,
     sys::{
         probe::Probe,
         symbols, //
-    },
+    }, //
 };
 use core::ffi::CStr;
 

@@ -21,15 +21,12 @@ use super::{
     unregister, //
 };
 use crate::{
-    model::{
-        addr::TextAddr,
-        refusal::Refusal, //
-    },
+    prelude::*,
     sys::{
         probe::Probe,
         text, //
     },
-    table::Owned,
+    table::Owned, //
 };
 
 /// Adds a probe to a place that has some already.

@@ -14,10 +14,11 @@ use super::{
 use crate::{
     arch::Current,
     contract::Machine,
-    model::addr::TextAddr,
+    prelude::*,
     shared::armed::State,
     sys::{
-        blacklist, ftrace,
+        blacklist,
+        ftrace,
         lock::{
             Guarded,
             Lock, //
@@ -26,7 +27,7 @@ use crate::{
         probe::{
             Chain,
             Probe, //
-        },
+        }, //
     },
     table::{
         Table,

@@ -14,14 +14,11 @@ use super::optimize::LastTargets;
 use crate::{
     arch::Current,
     contract::Machine,
-    model::{
-        addr::TextAddr,
-        refusal::Refusal, //
-    },
+    prelude::*,
     sys::symbols::{
         self,
         Function, //
-    },
+    }, //
 };
 use kernel::prelude::*;
 

@@ -10,10 +10,8 @@ use super::{
     symbol_cache::SymbolCache, //
 };
 use crate::{
-    model::addr::TextAddr,
-    sys::{
-        text, //
-    },
+    prelude::*,
+    sys::text,
     table::Writer,
     text::Images, //
 };

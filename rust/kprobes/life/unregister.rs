@@ -28,10 +28,7 @@ use super::{
 use crate::{
     arch::Current,
     contract::Machine,
-    model::{
-        addr::TextAddr,
-        refusal::Refusal, //
-    },
+    prelude::*,
     sys::{
         lock::Lock,
         preempt,
@@ -42,7 +39,7 @@ use crate::{
         report,
         text, //
     },
-    table::Retired,
+    table::Retired, //
 };
 
 /// Unregisters all probes. One that is not registered only loses its address, by which a client

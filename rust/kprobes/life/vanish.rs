@@ -27,13 +27,13 @@ use super::{
     }, //
 };
 use crate::{
-    model::addr::TextAddr,
+    prelude::*,
     sys::{
         blacklist,
         ftrace::Users,
         lock::Lock,
         probe::Flag, //
-    },
+    }, //
 };
 #[cfg(CONFIG_MODULES)]
 use crate::{

@@ -17,11 +17,11 @@ use crate::{
         number,
         status, //
     },
-    model::refusal::Refusal,
+    prelude::*,
     sys::preempt::{
         self,
         Pinned, //
-    },
+    }, //
 };
 use kernel::{
     bindings,

@@ -23,7 +23,7 @@ use crate::{
         AtomicPtr,
         Ordering, //
     },
-    model::refusal::Refusal, //
+    prelude::*, //
 };
 use core::{
     mem::ManuallyDrop,

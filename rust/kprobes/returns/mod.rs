@@ -53,7 +53,7 @@ pub(crate) mod stores;
 pub(crate) use hit::returned;
 
 use crate::{
-    model::addr::TextAddr,
+    prelude::*,
     sys::{
         lock::Token,
         probe::Probe, //

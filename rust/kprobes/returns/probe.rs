@@ -16,10 +16,7 @@ use crate::{
         AtomicPtr,
         Ordering, //
     },
-    model::{
-        addr::TextAddr,
-        refusal::Refusal, //
-    },
+    prelude::*,
     sys::probe::{
         Hit,
         Probe, //

@@ -31,10 +31,7 @@ use crate::{
         site::Registry,
         unregister, //
     },
-    model::{
-        addr::TextAddr,
-        refusal::Refusal, //
-    },
+    prelude::*, //
 };
 
 /// The most that a client may keep for each call, in bytes.

@@ -34,7 +34,7 @@ use crate::{
         AtomicUsize,
         Ordering, //
     },
-    model::refusal::Refusal, //
+    prelude::*, //
 };
 use core::{
     mem::offset_of,

@@ -14,15 +14,13 @@ use crate::{
         AtomicUsize,
         Ordering, //
     },
-    model::{
-        addr::TextAddr,
-        opt_state::{
-            Clock,
-            Leave,
-            Period,
-            State, //
-        },
+    model::opt_state::{
+        Clock,
+        Leave,
+        Period,
+        State, //
     },
+    prelude::*, //
 };
 
 /// What a place keeps of its way to a jump.
@@ -232,7 +230,6 @@ impl Queue {
 #[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_optimizing))]
 mod tests {
     use super::*;
-    use crate::model::refusal::Refusal;
 
     const COUNT: usize = 4;
 

@@ -15,17 +15,11 @@
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
 use crate::{
-    model::{
-        addr::{
-            TextAddr,
-            TextRange, //
-        },
-        refusal::Refusal, //
-    },
+    prelude::*,
     sys::{
         modules::Loaded,
         symbols, //
-    },
+    }, //
 };
 use kernel::{
     bindings,

@@ -9,10 +9,7 @@
 //!
 //! C counterpart: `arm_kprobe_ftrace()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
-use crate::model::{
-    addr::TextAddr,
-    refusal::Refusal, //
-};
+use crate::prelude::*;
 
 /// What is known of each of the two.
 #[cfg_attr(not(CONFIG_KPROBES_ON_FTRACE), expect(dead_code))]

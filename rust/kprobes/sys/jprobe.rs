@@ -6,7 +6,7 @@
 //! [`Probe`].
 
 use super::probe::Probe;
-use crate::model::addr::TextAddr;
+use crate::prelude::*;
 use core::{
     cell::Cell,
     mem::offset_of, //

@@ -5,13 +5,7 @@
 //! A probe does not keep the module that it is on from being unloaded; the registration does, while
 //! it lasts. What happens to a probe whose module goes is for `life/`.
 
-use crate::model::{
-    addr::{
-        TextAddr,
-        TextRange, //
-    },
-    refusal::Refusal, //
-};
+use crate::prelude::*;
 use core::ptr::NonNull;
 use kernel::bindings;
 

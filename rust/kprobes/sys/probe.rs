@@ -23,11 +23,8 @@ use super::{
     preempt::Pinned, //
 };
 use crate::{
-    model::{
-        addr::TextAddr,
-        refusal::Refusal,
-        target::Target, //
-    },
+    model::target::Target,
+    prelude::*,
     shared::flags::Flags, //
 };
 use core::{

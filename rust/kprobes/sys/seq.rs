@@ -3,7 +3,7 @@
 //! Text for who reads a file of ours, in C's formats.
 
 use crate::{
-    model::addr::TextAddr,
+    prelude::*,
     sys::symbols, //
 };
 use kernel::{

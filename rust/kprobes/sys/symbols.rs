@@ -6,16 +6,12 @@
 //! for registration, not for the hit path.
 
 use super::modules;
-use crate::model::{
-    addr::{
-        TextAddr,
-        TextRange, //
-    },
-    symbol::{
+use crate::{
+    model::symbol::{
         self,
-        Kind,
-        SplitGroup, //
-    }, //
+        Kind, //
+    },
+    prelude::*, //
 };
 use kernel::{
     bindings,

@@ -7,10 +7,7 @@
 //! read stays true until it is written, and a round to all CPUs reaches all.
 
 use crate::{
-    model::addr::{
-        TextAddr,
-        TextRange, //
-    },
+    prelude::*,
     sys::lock::Token, //
 };
 use kernel::{

@@ -18,9 +18,9 @@ use super::{
     },
     probe::Running, //
 };
-use crate::model::{
-    addr::TextAddr,
-    hit_state::Phase, //
+use crate::{
+    model::hit_state::Phase,
+    prelude::*, //
 };
 use core::{
     cell::Cell,

@@ -11,10 +11,7 @@ use crate::{
         AtomicPtr,
         Ordering, //
     },
-    model::{
-        addr::TextAddr,
-        refusal::Refusal, //
-    },
+    prelude::*, //
 };
 use core::{
     marker::PhantomData,

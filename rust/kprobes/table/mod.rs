@@ -45,11 +45,8 @@ use crate::{
         AtomicPtr,
         Ordering, //
     },
-    model::{
-        addr::TextAddr,
-        refusal::Refusal, //
-    },
-    sys::preempt::Pinned,
+    prelude::*,
+    sys::preempt::Pinned, //
 };
 use core::marker::PhantomData;
 use entry::{
@@ -477,10 +474,7 @@ impl<'a, T> Iterator for Entries<'a, T> {
 #[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_table))]
 mod tests {
     use crate::{
-        model::{
-            addr::TextAddr,
-            refusal::Refusal, //
-        },
+        prelude::*,
         sys::preempt::Pinned,
         table::{
             hash,
@@ -494,7 +488,7 @@ mod tests {
             Writer,
             EMPTY,
             NOWHERE, //
-        },
+        }, //
     };
     use core::marker::PhantomData;
 

@@ -24,22 +24,12 @@ use super::{
     tables, //
 };
 use crate::{
-    model::{
-        addr::{
-            TextAddr,
-            TextRange, //
-        },
-        not_optimized::{
-            NotOptimized,
-            Reason, //
-        },
-        symbol::SplitGroup, //
-    },
+    prelude::*,
     sys::{
         modules::Pin,
         sort,
         text, //
-    },
+    }, //
 };
 use kernel::prelude::*;
 

@@ -24,19 +24,8 @@ use super::{
     tables, //
 };
 use crate::{
-    model::{
-        addr::{
-            TextAddr,
-            TextRange, //
-        },
-        not_optimized::{
-            NotOptimized,
-            Reason, //
-        },
-        refusal::Refusal,
-        symbol::SplitGroup,
-        text_metadata::TextMetadata, //
-    },
+    model::text_metadata::TextMetadata,
+    prelude::*,
     sys::{
         blacklist,
         modules::{
@@ -45,7 +34,7 @@ use crate::{
             Pin, //
         },
         text, //
-    },
+    }, //
 };
 use kernel::prelude::*;
 

@@ -5,14 +5,7 @@
 //! A list of [`Entry`]s is asked by a binary search. An entry is eight bytes long; an address is
 //! its distance from the start of the image.
 
-use crate::model::{
-    addr::{
-        TextAddr,
-        TextRange, //
-    },
-    not_optimized::Reason,
-    refusal::Refusal, //
-};
+use crate::prelude::*;
 
 /// What is at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,13 +2,7 @@
 
 //! The pieces that symbols cut text into.
 
-use crate::model::{
-    addr::{
-        TextAddr,
-        TextRange, //
-    },
-    symbol::SplitGroup, //
-};
+use crate::prelude::*;
 
 /// Where a symbol is, and the group of its name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

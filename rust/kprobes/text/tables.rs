@@ -10,18 +10,12 @@ use super::{
     pieces::Symbol, //
 };
 use crate::{
-    model::{
-        addr::{
-            TextAddr,
-            TextRange, //
-        },
-        refusal::Refusal,
-        symbol, //
-    },
+    model::symbol,
+    prelude::*,
     sys::{
         modules::Pin,
         sort, //
-    },
+    }, //
 };
 use kernel::{
     bindings,

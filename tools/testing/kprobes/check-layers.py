@@ -41,7 +41,7 @@ LAYERS = (
     # Pure files of the safe interface, which the host crate loads, too.
     Layer('pure', 'rust/kernel/kprobes/abi.rs rust/kernel/kprobes/signature.rs'),
     Layer('atomics', 'rust/kprobes/atomics.rs', 'checked'),
-    Layer('model', 'rust/kprobes/model/*', 'model'),
+    Layer('model', 'rust/kprobes/model/* rust/kprobes/prelude.rs', 'model'),
     Layer('shared', 'rust/kprobes/shared/*', 'atomics model shared'),
     Layer('contract', 'rust/kprobes/contract.rs', 'model', unsafe=True),
     Layer('isa', 'arch/*/kprobes/isa/*', 'model contract'),
@@ -134,7 +134,8 @@ def check(file: File) -> None:
     if not layer:
         file.report(1, 'a file of a known layer (see LAYERS in check-layers.py)', 'a new name')
         return
-    allowed = [*(f'crate::{name}' for name in layer.modules.split()), *layer.crates.split()]
+    modules = layer.modules.replace('model', 'model prelude')
+    allowed = [*(f'crate::{name}' for name in modules.split()), *layer.crates.split()]
     for line, name in file.named():
         if name not in allowed:
             file.report(line, f'only {" ".join(allowed)} in the layer \'{layer.name}\'', name)

@@ -25,10 +25,7 @@ use super::{
 };
 use crate::{
     contract::ReadText,
-    model::{
-        addr::TextAddr,
-        refusal::Refusal, //
-    },
+    prelude::*, //
 };
 
 /// What asks a hypervisor to emulate the next instruction.

@@ -36,18 +36,8 @@ use super::{
 };
 use crate::{
     contract::ReadText,
-    model::{
-        addr::{
-            TextAddr,
-            TextRange, //
-        },
-        not_optimized::{
-            NotOptimized,
-            Reason, //
-        },
-        symbol::SplitGroup,
-        text_metadata::TextMetadata, //
-    },
+    model::text_metadata::TextMetadata,
+    prelude::*, //
 };
 
 /// How the kernel is built.

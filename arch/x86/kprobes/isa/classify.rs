@@ -59,7 +59,7 @@ use super::{
     privileged,
     refuse, //
 };
-use crate::model::refusal::Refusal;
+use crate::prelude::*;
 
 /// How an instruction runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -32,7 +32,7 @@ use super::{
     prefixes::Prefixes,
     reader::Reader, //
 };
-use crate::model::refusal::Refusal;
+use crate::prelude::*;
 
 /// The instruction that `bytes` start with.
 ///
@@ -187,7 +187,6 @@ const THREE_D_NOW: u8 = 0x0f;
 #[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_x86_decode))]
 mod tests {
     use super::*;
-    use crate::model::addr::TextAddr;
 
     /// Instructions, whole.
     const WHOLE: &[&[u8]] = &[

@@ -36,15 +36,7 @@ use super::{
     },
     relocate, //
 };
-use crate::model::{
-    addr::TextAddr,
-    code::Code,
-    not_optimized::{
-        NotOptimized,
-        Reason, //
-    },
-    refusal::Refusal, //
-};
+use crate::prelude::*;
 
 /// The most bytes: Jcc grows from two to six, twice before the longest instruction; then the jump.
 pub(crate) const CAPACITY: usize = 6 + 6 + 15 + 5;

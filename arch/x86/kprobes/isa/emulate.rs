@@ -23,7 +23,7 @@ use super::operand::{
     Memory,
     Segment, //
 };
-use crate::model::addr::TextAddr;
+use crate::prelude::*;
 
 /// The state that a trap saved, and what belongs to it.
 pub(crate) trait Frame {
@@ -339,7 +339,6 @@ mod tests {
         },
         *,
     };
-    use crate::model::refusal::Refusal;
 
     const AT: u64 = 0xffff_ffff_8100_0000;
     const STACK: u64 = 0x0004_0004_0004_0004;

@@ -2,11 +2,7 @@
 
 //! The instructions that probing writes: INT3, relative JMP and CALL.
 
-use crate::model::{
-    addr::TextAddr,
-    code::Code,
-    refusal::Refusal, //
-};
+use crate::prelude::*;
 
 /// ```text
 /// +----+

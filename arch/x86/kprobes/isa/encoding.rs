@@ -28,7 +28,7 @@ use super::{
     prefixes::Prefixes,
     reader::Reader, //
 };
-use crate::model::refusal::Refusal;
+use crate::prelude::*;
 
 /// A table of opcodes.
 type Table = [u16; 256];

@@ -38,7 +38,7 @@ use super::{
         BY_RM, //
     },
 };
-use crate::model::refusal::Refusal;
+use crate::prelude::*;
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 use super::opcodes;

@@ -36,10 +36,7 @@ use super::{
         Opcode, //
     }, //
 };
-use crate::model::addr::{
-    TextAddr,
-    TextRange, //
-};
+use crate::prelude::*;
 
 /// Where indirect jumps may lead in a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,10 +116,6 @@ mod tests {
             }, //
         },
         *, //
-    };
-    use crate::model::not_optimized::{
-        NotOptimized,
-        Reason, //
     };
 
     fn range(from: u64, to: u64) -> TextRange {

@@ -24,7 +24,7 @@ use super::flow::{
     self,
     Flow, //
 };
-use crate::model::addr::TextAddr;
+use crate::prelude::*;
 
 /// The longest instruction.
 pub(crate) const MAX_INSN: usize = 15;

@@ -32,15 +32,7 @@ use super::{
     movable::Move,
     region::Region, //
 };
-use crate::model::{
-    addr::TextAddr,
-    code::Code,
-    not_optimized::{
-        NotOptimized,
-        Reason, //
-    },
-    refusal::Refusal, //
-};
+use crate::prelude::*;
 
 /// Where the jump leads, from the first byte on.
 pub(crate) const ENTRY: u64 = 8;

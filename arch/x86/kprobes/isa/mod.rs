@@ -47,11 +47,8 @@ use crate::{
         Isa,
         ReadText, //
     },
-    model::{
-        addr::TextAddr,
-        refusal::Refusal,
-        target::Site, //
-    },
+    model::target::Site,
+    prelude::*, //
 };
 
 /// Length of ENDBR64.

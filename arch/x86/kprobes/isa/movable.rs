@@ -35,14 +35,7 @@ use super::{
     emulate::Op,
     insn::Insn, //
 };
-use crate::model::{
-    addr::TextAddr,
-    not_optimized::{
-        NotOptimized,
-        Reason, //
-    },
-    refusal::Refusal, //
-};
+use crate::prelude::*;
 
 /// How an instruction goes into a detour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,10 +25,7 @@ use super::{
         Prefix, //
     },
 };
-use crate::model::{
-    addr::TextAddr,
-    refusal::Refusal, //
-};
+use crate::prelude::*;
 
 /// Registers that a trap saves.
 const SAVED: u8 = 16;

@@ -12,7 +12,7 @@ use super::{
     },
     reader::Reader, //
 };
-use crate::model::refusal::Refusal;
+use crate::prelude::*;
 
 /// The prefixes of one instruction.
 pub(super) struct Prefixes {

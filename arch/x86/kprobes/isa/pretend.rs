@@ -15,17 +15,9 @@ use super::{
     indirect::Indirect,
     region::Region, //
 };
-use crate::model::{
-    addr::{
-        TextAddr,
-        TextRange, //
-    },
-    not_optimized::{
-        NotOptimized,
-        Reason, //
-    },
-    symbol::SplitGroup,
-    text_metadata::TextMetadata, //
+use crate::{
+    model::text_metadata::TextMetadata,
+    prelude::*, //
 };
 
 pub(super) const START: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);

@@ -10,7 +10,7 @@ use super::insn::{
     Field,
     MAX_INSN, //
 };
-use crate::model::refusal::Refusal;
+use crate::prelude::*;
 
 /// The bytes, and how many of them are read.
 pub(super) struct Reader<'a> {

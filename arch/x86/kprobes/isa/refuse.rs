@@ -19,7 +19,7 @@ use super::{
         Selector, //
     },
 };
-use crate::model::refusal::Refusal;
+use crate::prelude::*;
 
 /// Says no to what does not bear a probe. `next` is the instruction after it, if there is one.
 pub(super) fn check(insn: &Insn, next: Option<&Insn>) -> Result<(), Refusal> {

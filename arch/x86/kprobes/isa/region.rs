@@ -55,17 +55,8 @@ use super::{
 };
 use crate::{
     contract::ReadText,
-    model::{
-        addr::{
-            TextAddr,
-            TextRange, //
-        },
-        not_optimized::{
-            NotOptimized,
-            Reason, //
-        },
-        text_metadata::TextMetadata, //
-    },
+    model::text_metadata::TextMetadata,
+    prelude::*, //
 };
 
 /// Bytes that the jump is over.
@@ -287,7 +278,6 @@ mod tests {
         },
         *, //
     };
-    use crate::model::refusal::Refusal;
 
     /// The length of the region at the start of the function, or why there is none.
     fn len(pretend: &Pretend<'_>) -> Result<usize, NotOptimized> {

@@ -34,11 +34,7 @@ use super::{
         Segment, //
     },
 };
-use crate::model::{
-    addr::TextAddr,
-    code::Code,
-    refusal::Refusal, //
-};
+use crate::prelude::*;
 
 /// The instruction that `bytes` start with and that stands at `from`, to run at `to`.
 pub(crate) fn copy(

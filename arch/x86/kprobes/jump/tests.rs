@@ -9,10 +9,10 @@ use super::*;
 use crate::{
     contract::Machine,
     model::{
-        refusal::Refusal,
         symbol,
         text_metadata::Alone, //
     },
+    prelude::*,
     sys::probe::Probe, //
 };
 

@@ -8,11 +8,7 @@
 //! that runs a copy that was right a moment ago must not find another end to it.
 
 use crate::{
-    model::{
-        addr::TextAddr,
-        plan::Pages,
-        refusal::Refusal, //
-    },
+    prelude::*,
     slots::{
         self,
         Pool,
@@ -26,7 +22,7 @@ use crate::{
     table::{
         Retired,
         Table, //
-    },
+    }, //
 };
 use kernel::{
     bindings,

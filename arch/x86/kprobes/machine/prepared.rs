@@ -33,14 +33,9 @@ use super::{
 };
 use crate::{
     contract::ReadText,
-    model::{
-        addr::TextAddr,
-        refusal::Refusal, //
-    },
+    prelude::*,
     slots::Slot,
-    sys::{
-        text, //
-    },
+    sys::text, //
 };
 use core::sync::atomic::{
     AtomicUsize,

@@ -13,14 +13,11 @@ use crate::{
         site::Registry,
         unregister, //
     },
-    model::{
-        addr::TextAddr,
-        refusal::Refusal, //
-    },
+    prelude::*,
     sys::{
         jprobe::Jprobe,
         symbols, //
-    },
+    }, //
 };
 
 /// A jprobe of the client's; `None` where it passed NULL.

@@ -5,13 +5,7 @@
 //! There are few: memory was short, or a debugger had a breakpoint in the function. What lasts is
 //! kept by the places themselves. Without memory for it, what is kept here is that there was none.
 
-use crate::model::{
-    addr::TextAddr,
-    not_optimized::{
-        NotOptimized,
-        Reason, //
-    }, //
-};
+use crate::prelude::*;
 use kernel::prelude::*;
 
 /// Places and reasons.

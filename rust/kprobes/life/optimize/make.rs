@@ -29,17 +29,8 @@ use crate::{
         },
         symbol_cache::SymbolCache, //
     },
-    model::{
-        addr::{
-            TextAddr,
-            TextRange, //
-        },
-        not_optimized::{
-            NotOptimized,
-            Reason, //
-        },
-        text_metadata::TextMetadata, //
-    },
+    model::text_metadata::TextMetadata,
+    prelude::*,
     shared::optimizing::Node,
     sys::{
         modules,
@@ -51,7 +42,7 @@ use crate::{
     text::{
         branch_targets::Found,
         Images, //
-    },
+    }, //
 };
 use kernel::prelude::*;
 

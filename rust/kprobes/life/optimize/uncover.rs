@@ -20,7 +20,7 @@ use crate::{
             Site, //
         }, //
     },
-    model::addr::TextAddr,
+    prelude::*,
     table::Writer, //
 };
 use core::sync::atomic::Ordering;

@@ -12,18 +12,11 @@ use crate::{
             Registry, //
         }, //
     },
-    model::{
-        addr::TextAddr,
-        not_optimized::{
-            NotOptimized,
-            Reason, //
-        },
-        refusal::Refusal, //
-    },
+    prelude::*,
     sys::{
         lock::Lock,
         probe::Probe, //
-    },
+    }, //
 };
 
 /// Why a place that is hit by a breakpoint will have no jump as things are.

@@ -16,10 +16,7 @@ use super::{
     },
     *, //
 };
-use crate::{
-    model::plan::Pages,
-    sys::preempt::Pinned, //
-};
+use crate::sys::preempt::Pinned;
 use core::sync::atomic::Ordering;
 use kernel::page::PAGE_SIZE;
 

@@ -17,6 +17,8 @@ mod abi;
 mod contract;
 #[path = "../../../../../rust/kprobes/model/mod.rs"]
 mod model;
+#[path = "../../../../../rust/kprobes/prelude.rs"]
+mod prelude;
 #[path = "../../../../../rust/kernel/kprobes/signature.rs"]
 mod signature;
 #[path = "../../../../../rust/kprobes/text/index.rs"]

@@ -25,6 +25,8 @@ mod refs;
 mod shared;
 #[path = "../../../../../../rust/kprobes/table/mod.rs"]
 mod table;
+#[path = "../../../../../../rust/kprobes/prelude.rs"]
+mod words;
 
 mod checked;
 mod loom_kit;
@@ -35,11 +37,15 @@ extern crate self as kernel;
 mod bindings {
     pub(crate) use crate::memory::kvfree_call_rcu;
 }
+// And of both crates' preludes.
 mod prelude {
-    pub(crate) use crate::memory::{
-        KBox,
-        KVVec,
-        GFP_KERNEL, //
+    pub(crate) use crate::{
+        memory::{
+            KBox,
+            KVVec,
+            GFP_KERNEL, //
+        },
+        words::*, //
     };
 }
 mod sync {

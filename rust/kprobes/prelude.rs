@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The words of [`model`](crate::model) that nearly every file of this crate uses.
+
+pub(crate) use crate::model::{
+    addr::{
+        TextAddr,
+        TextRange, //
+    },
+    code::Code,
+    not_optimized::{
+        NotOptimized,
+        Reason, //
+    },
+    plan::Pages,
+    refusal::Refusal,
+    symbol::SplitGroup, //
+};
