@@ -4,11 +4,8 @@
 
 use kernel::{
     kprobes::{
-        Entry,
-        Place,
+        kretprobe,
         ProcessContext,
-        Return,
-        ReturnHandler,
         ReturnProbe, //
     },
     prelude::*,
@@ -30,14 +27,15 @@ module! {
     license: "GPL",
 }
 
-/// Calls of `pid_t kernel_clone(struct kernel_clone_args *args)`, which makes a task.
+/// The probed function: `pid_t kernel_clone(struct kernel_clone_args *args)` makes a task.
 struct Clones;
 
+/// The state of the probe, which all CPUs share.
 struct Times {
-    /// The `n`th one counts those that took at least 2^n ns, and less than twice that; the last one
-    /// all that took longer.
+    /// The `n`th element counts calls of at least 2^n ns and less than twice that; the last element
+    /// also counts all longer calls.
     calls: [Atomic<usize>; 32],
-    /// How many calls have made no task.
+    /// The number of calls that made no task.
     failed: Atomic<usize>,
 }
 
@@ -50,27 +48,27 @@ impl Times {
     }
 }
 
-impl ReturnHandler for Clones {
-    type State = Times;
-    /// When a call has begun.
-    type Data = Instant<Monotonic>;
-
-    fn enter(_: &Times, _: &Entry<'_>) -> Option<Instant<Monotonic>> {
-        Some(Instant::now())
+#[kretprobe(symbol = "kernel_clone")]
+impl Clones {
+    /// When a call begins. The return value is kept until the call ends.
+    fn enter() -> Instant<Monotonic> {
+        Instant::now()
     }
 
-    fn leave(times: &Times, begun: Instant<Monotonic>, call: &Return<'_>) {
+    /// When a call ends, with the return value of `enter()` and that of `kernel_clone()`.
+    fn leave(times: &Times, begun: Instant<Monotonic>, pid: c_int) {
         let nanoseconds = begun.elapsed().as_nanos().unsigned_abs();
         let power = nanoseconds.max(1).ilog2() as usize;
         if let Some(count) = times.calls.get(power).or(times.calls.last()) {
             count.fetch_add(1, Relaxed);
         }
-        if call.value::<i32>() < 0 {
+        if pid < 0 {
             times.failed.fetch_add(1, Relaxed);
         }
     }
 }
 
+/// The probe is registered as long as this value exists.
 struct RustKretprobe {
     probe: ReturnProbe<Clones>,
 }
@@ -78,13 +76,14 @@ struct RustKretprobe {
 impl kernel::Module for RustKretprobe {
     fn init(_module: &'static ThisModule) -> Result<Self> {
         let here = ProcessContext::here()?;
-        let probe = ReturnProbe::register(&here, Place::symbol(c"kernel_clone"), Times::new())
+        let probe = Clones::register(&here, Times::new())
             .inspect_err(|refused| pr_err!("no probe on kernel_clone(): {refused}\n"))?;
         pr_info!("there is a return probe on kernel_clone()\n");
         Ok(Self { probe })
     }
 }
 
+/// The final report. The probe is unregistered after it, when its field is dropped.
 impl Drop for RustKretprobe {
     fn drop(&mut self) {
         let times = self.probe.state();

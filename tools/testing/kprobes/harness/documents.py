@@ -59,7 +59,9 @@ def _opens(line: str, following: str, markdown: bool) -> bool:
     """Does LINE open a listing, the first line of which is FOLLOWING?"""
     if markdown:
         return not line.strip() and following.startswith('    ')
-    return line.rstrip().endswith('::') and not line.strip().startswith('.. ')
+    line = line.strip()
+    return line.startswith('.. code-block::') \
+        or line.endswith('::') and not line.startswith('.. ')
 
 
 def listings(path: Path) -> Iterator[Listing]:

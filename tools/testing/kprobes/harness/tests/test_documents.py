@@ -81,7 +81,7 @@ class Pages(support.Case):
                 ('file rust/a.rs', file + '\nx', 'ends with another text'),
                 ('guess', 'box', '"guess" is not in')):
             listing = listing.replace('\n', '\n  ')
-            self.refused_by(page_listings, f'.. checked: {how}\n\nThis::\n\n'
+            self.refused_by(page_listings, f'.. checked: {how}\n\n.. code-block:: c\n\n'
                             f'  {listing}\n\nText.\n', why)
         self.refused_by(page_listings, '.. literalinclude:: ../a.c\n', '')
 
