@@ -64,10 +64,9 @@ def run(built: Built, job: str) -> int:
     # KUnit's tests would fill the list of what was refused.
     console = qemu.boot(built, image, name='run', on_line=_show,
                         cmdline='kunit.enable=0')
-    wanted = ', '.join(NEEDED)
     if absent := missing(console.lines):
-        raise env.Refusal(f'the demonstration to show: {wanted}',
-                          'not seen: ' + ', '.join(absent),
+        raise env.Refusal('the demonstration to show all of its events',
+                          'not shown: ' + ', '.join(absent),
                           f'the whole console: {env.host(console.log)}')
     if built.impl == 'rust' and built.arch == 'x86_64' \
             and (absent := documents.unseen(console.lines)):
@@ -75,7 +74,7 @@ def run(built: Built, job: str) -> int:
                           'not seen: ' + '; '.join(absent),
                           'mend the page, or what it is about; the whole '
                           f'console: {env.host(console.log)}')
-    print(f'\nAll of it appeared: {wanted}.\n'
-          f'Whole console: {env.host(console.log)}')
+    print(f'\nThe demonstration is complete: all {len(NEEDED)} expected events were '
+          f'shown.\nThe whole console of the guest: {env.host(console.log)}')
     progress.summary()
     return 0

@@ -3,6 +3,7 @@
 
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -220,8 +221,25 @@ def chosen(built: Built, part: str, test: str) -> list[Result]:
 _PIECES = {'# the storm begins': 'one-insn-per-tb on',
            '# the storm is over': 'one-insn-per-tb off'}
 
+# Of what a storm counts: what must not happen.
+_ERRORS = ('wrong', 'late', 'refused', 'miscounted', 'astray', 'mixed_up',
+           'uneven', 'unwound_wrongly')
 # Of a minute, half is the guest's coming and going under emulation.
 STORM_SECONDS = 40
+
+
+def _say_storm(lines: list[str]) -> None:
+    """Print a line of what each part of a storm has counted."""
+    parts: dict[str, Counter[str]] = {}
+    for line in lines:
+        if match := re.match(r'# (\w+): wrong \d+,', line):
+            parts.setdefault(match[1], Counter()).update(
+                {name: int(number) for name, number
+                 in re.findall(r'(\w+) (\d+),', line)})
+    for part, counts in parts.items():
+        wrong = ', '.join(f'{name} {counts[name]}' for name in _ERRORS if counts[name])
+        progress.say(f'storm, {part}: probes came and went {counts["rounds"]} times '
+                     f'under {counts["ticks"]} interrupts; errors: {wrong or "none"}')
 
 
 def storm(built: Built, paths: list[Path], seconds: int = STORM_SECONDS,
@@ -249,9 +267,7 @@ def storm(built: Built, paths: list[Path], seconds: int = STORM_SECONDS,
             cmdline='kunit.enable=0',
             timeout=300 + (18 if piecewise else 14) * seconds,
             extra=['-monitor', f'unix:{monitor},server=on,wait=off'])
-    for line in lines:
-        if re.match(r'# (\w+: |\d+ )|kprobes_storm: ', line):
-            progress.say(line)
+    _say_storm(lines)
     return _with_log(ending, [outcome for outcome in ktap.parse(lines, _prefix(built))
                               if '.storm.' in outcome.name])
 

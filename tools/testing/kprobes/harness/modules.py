@@ -83,8 +83,11 @@ def run(built: kernel.Built, folder: Path, parameters: str = '') -> list[str]:
     ended = lines_with('run.sh ended')
     for expected, found, do in (
             (f'{", ".join(names)} to load', lines_with('refused '),
-             'see above what the module says (pr_err!), and kprobes/refused, '
-             'if a probe was refused'),
+             'see above what the module says (pr_err!)' + (
+                 ', and behind "$ cat kprobes/refused" why its probes were '
+                 'refused' if '$ cat kprobes/refused' in console.lines else
+                 '; no probe was refused. For commands in the guest of your own: '
+                 'make shell')),
             (f'run.sh to end within {LIMIT} s', lines_with('run.sh was stopped'),
              'have it make the calls that the probes are to see, and end; '
              'what it leaves in the background ends with it'),

@@ -116,9 +116,7 @@ def _refuse_unread(name: str) -> None:
 
 
 def _check_module_folder() -> None:
-    if not env.MODULE:
-        raise env.Refusal('DIR= the folder of a module', 'no DIR',
-                          'make module DIR=/path/to/module')
+    assert env.MODULE, 'kp refuses to go on without DIR='
     if not any((env.MODULE / name).is_file() for name in ('Kbuild', 'Makefile')):
         raise env.Refusal(
             f'a Kbuild or Makefile in {env.host(env.MODULE)}',

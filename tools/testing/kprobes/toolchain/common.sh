@@ -70,6 +70,8 @@ keep_users() {
 SUBUID=/etc/subuid
 SUBGID=/etc/subgid
 IDS=65536
+# The kernel's settings that may forbid namespaces.
+SYSCTL=/proc/sys/kernel
 
 # subid FILE: the first range that is large enough of those that FILE gives this
 # user, as "start count".
@@ -99,13 +101,13 @@ check_mapping() {
 			"none in PATH" "sudo apt-get install uidmap"
 	fi
 	check_ids
-	knob=/proc/sys/kernel/apparmor_restrict_unprivileged_userns
+	knob=$SYSCTL/apparmor_restrict_unprivileged_userns
 	if [ -r $knob ] && [ "$(cat $knob)" != 0 ]; then
 		refuse "user namespaces for ordinary users" \
-			"AppArmor restricts them (kernel.apparmor_restrict_unprivileged_userns)" \
-			"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+			"AppArmor restricts them, as Ubuntu 24.04 does: kernel.apparmor_restrict_unprivileged_userns=$(cat $knob)" \
+			"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (until the next boot), or run the same command as root"
 	fi
-	knob=/proc/sys/kernel/unprivileged_userns_clone
+	knob=$SYSCTL/unprivileged_userns_clone
 	if [ -r $knob ] && [ "$(cat $knob)" = 0 ]; then
 		refuse "user namespaces for ordinary users" \
 			"kernel.unprivileged_userns_clone is 0" \

@@ -9,17 +9,27 @@ mkdir -p /tmp/beside/tracing
 ln -s $KPROBES /tmp/beside/kprobes
 mount -t tracefs tracefs /tmp/beside/tracing
 
+# reason LOG: what a test printed before it gave up, else the step it was in.
+reason() {
+	awk '/^\+* exit_/ { exit }
+		/^\++ : / { sub(/^\++ : /, ""); step = $0; next }
+		/^\+/ { said = ""; next }
+		/^execute: / { next }
+		{ said = said $0 " " }
+		END { print said ? said : step ? "at: " step : "no word" }' "$1" |
+		sed "s/^[^ ]*' //; s/ *$//" | cut -c1-300
+}
+
 # result NUMBER VERDICT: tells how a test has ended.
 result() {
 	log=$(echo /tmp/clients/"$1"-*-log.*)
 	name=$(sed -n 's,^execute.*/test\.d/\(.*\)\.tc$,\1,p; q' "$log" | tr / .)
-	end=$(tail -n 4 "$log" | cut -c1-300 | tr '\n' ';')
 	case $2 in
 	PASS) pass "$name" ;;
-	UNRESOLVED | UNSUPPORTED | UNTESTED | XFAIL) skip "$name" "$2: $end" ;;
+	UNRESOLVED | UNSUPPORTED | UNTESTED | XFAIL) skip "$name" "$2: $(reason "$log")" ;;
 	*)
 		tail -n 15 "$log" | cut -c1-300 | show
-		fail "$name" "$2: $end"
+		fail "$name" "$2: $(tail -n 4 "$log" | cut -c1-300 | tr '\n' ';')"
 		;;
 	esac
 }

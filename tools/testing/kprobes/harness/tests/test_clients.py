@@ -170,13 +170,17 @@ class Running(support.Case):
             'c.clients.perf.b': 'skip', 'c.clients.upstream.all.x': 'fail'})
 
 
-# Four tests by their numbers, with their verdicts; the last has none.
+# Five tests by their numbers, with their verdicts; the fourth has none.
 _FTRACETEST = '''
 mkdir -p logs
-for test in 1,PASS 2,FAIL 3,UNSUPPORTED 4,; do
+for test in 1,PASS 2,FAIL 3,UNSUPPORTED 4, 5,UNRESOLVED; do
     number=${test%,*} verdict=${test#*,}
     printf 'execute: /ftrace/test.d/kprobe/t%s.tc\\n+ a\\n+ exit 1\\n' \\
         $number >logs/$number-x-log.y
+    case $number in
+    3) printf "+ : Add\\n+ echo 'no\\nX'\\nno\\nX\\n+ exit_x\\n+ kill\\n" ;;
+    5) printf '+ : Add an event\\nkept\\n+ [ x != x ]\\n+ exit_x\\n+ kill\\n' ;;
+    esac >>logs/$number-x-log.y
     echo "[$number] Some [words] of it${verdict:+\t[$verdict]}"
 done
 '''
@@ -185,7 +189,7 @@ done
 class Ftracetest(support.Case):
     def test_each_verdict_is_a_leaf(self) -> None:
         self.write('ftracetest', _FTRACETEST)
-        for name in '12345':
+        for name in '123456':
             self.write(f'test.d/kprobe/t{name}.tc', '')
         job = guest.script('clients').read_text().replace(
             '/tmp/clients', 'logs').replace(' /ftrace/', ' ./')
@@ -200,7 +204,8 @@ class Ftracetest(support.Case):
             ('x.clients.kprobe.t1', 'pass', ''),
             ('x.clients.kprobe.t2', 'fail',
              'kprobe.t2: FAIL: ' + end.format(2)),
-            ('x.clients.kprobe.t3', 'skip', 'UNSUPPORTED: ' + end.format(3)),
+            ('x.clients.kprobe.t3', 'skip', 'UNSUPPORTED: no X'),
             ('x.clients.kprobe.t4', 'fail',
              'kprobe.t4: words] of it: ' + end.format(4)),
-            ('x.clients.plan', 'fail', '5 results announced, 4 came')])
+            ('x.clients.kprobe.t5', 'skip', 'UNRESOLVED: at: Add an event'),
+            ('x.clients.plan', 'fail', '6 results announced, 5 came')])

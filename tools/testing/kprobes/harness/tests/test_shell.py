@@ -295,6 +295,16 @@ class Ids(Shell):
         return self.bash('set -o pipefail; SUBUID=subuid SUBGID=subgid; '
                          'check_ids; subid subuid; subid subgid')
 
+    def test_settings_that_forbid_namespaces(self) -> None:
+        for name in ('newuidmap', 'newgidmap'):
+            self.program(name, '')
+        for knob, value in (('apparmor_restrict_unprivileged_userns', 1),
+                            ('unprivileged_userns_clone', 0)):
+            path = self.write(knob, f'{value}\n')
+            self.refuses(self.bash('check_ids() { :; }; SYSCTL=.; check_mapping'),
+                         f'kernel.{knob}', f'sysctl -w kernel.{knob}={1 - value}')
+            path.unlink()
+
     def test_enough_and_too_few(self) -> None:
         for name in ('me', '1000'):
             line = f'# who\nyou:1:65536\n{name}:9:9\n{name}:165536:65536\n'

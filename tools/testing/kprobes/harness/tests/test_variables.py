@@ -67,7 +67,6 @@ class Refused(support.Case):
             self.refused_by(('storm',), 'ARGS= seconds above 0', words)
 
     def test_a_module(self) -> None:
-        self.refused_by(('module',), 'DIR= the folder of a module', 'no DIR')
         source = self.write('module/a.c', '')
         self.enterContext(mock.patch.object(env, 'MODULE', source.parent))
         self.refused_by(('module',), 'a Kbuild or Makefile in',
@@ -118,6 +117,11 @@ class Refused(support.Case):
                 *(('kernel', {name: '/none'},
                    (f'{name}= to name a directory', 'give an existing path'))
                   for name in ('KSRC', 'DIR')),
+                ('kernel', {'ARCH': 'mips'}, ('ARCH= one of x86_64 arm', 'mips')),
+                ('run', {'IMPL': 'go'}, ('IMPL= one of rust c', 'go')),
+                *((command, {'ARCH': 'arm', **more}, ('IMPL=c for arm', 'IMPL=rust'))
+                  for command, more in (('kernel', {}), ('run', {'IMPL': 'rust'}))),
+                ('module', {}, ('DIR= the folder of a module', 'no DIR')),
                 ('selfcheck', {'IMPL': 'rust'}, ('no IMPL', 'IMPL=rust'))):
             done = subprocess.run(
                 ['bash', env.KPROBES / 'kp', command], text=True, check=False,
