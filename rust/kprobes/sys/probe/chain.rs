@@ -56,11 +56,17 @@ impl Link {
         core::ptr::from_ref(self).cast_mut().cast()
     }
 
+    /// The pointer, which may be NULL. One load.
+    #[inline(always)]
+    fn load(&self, order: Ordering) -> *mut Probe {
+        self.0.load(order)
+    }
+
     /// The probe that it leads to. One load.
     #[inline(always)]
     fn to(&self, order: Ordering) -> Option<&Probe> {
         // SAFETY: By the invariant, NULL, or it stays while whoever may look at the chain does.
-        unsafe { self.0.load(order).as_ref() }
+        unsafe { self.load(order).as_ref() }
     }
 
     /// Makes it lead elsewhere. One store.
@@ -316,14 +322,17 @@ impl<'a> Iterator for List<'a> {
         Some(probe)
     }
 
-    /// As it is by itself, but with one branch for each, whatever it is optimized for.
+    /// As the provided method, but with one branch for each probe at any level of optimization.
     #[inline(always)]
     fn for_each<F: FnMut(&'a Probe)>(self, mut f: F) {
         let Some(mut probe) = self.next else { return };
         loop {
-            let older = probe.older.to(Ordering::Acquire);
+            // A pointer until `f` has returned: rustc compiles `f` twice if an `Option` is known
+            // before it, once for the last probe, and the loop has one instruction more.
+            let older = probe.older.load(Ordering::Acquire);
             f(probe);
-            match older {
+            // SAFETY: As for `Link::to`: the section in which it was read is not over.
+            match unsafe { older.as_ref() } {
                 Some(older) => probe = older,
                 None => return,
             }
