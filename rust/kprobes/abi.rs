@@ -28,7 +28,6 @@ use crate::{
         counters,
         enable,
         hit,
-        prepare,
         register,
         resolve,
         unregister,
@@ -36,6 +35,7 @@ use crate::{
     },
     model::target::Target,
     prelude::*,
+    slots,
     sys::{
         preempt,
         probe::{
@@ -282,13 +282,13 @@ unsafe extern "C" fn kprobe_get_kallsym(
     r#type: *mut c_char,
     sym: *mut c_char,
 ) -> c_int {
-    let Some((page, of)) = prepare::copies(symnum as usize) else {
+    let Some((page, of)) = slots::page(symnum as usize, &preempt::Pinned::new()) else {
         // Kallsyms' way to say that there are no more symbols.
         return ERANGE.to_errno();
     };
     let name: &[u8] = match of {
-        Pages::Copies => bindings::KPROBE_INSN_PAGE_SYM,
-        Pages::Detours => bindings::KPROBE_OPTINSN_PAGE_SYM,
+        slots::Kind::Copies => bindings::KPROBE_INSN_PAGE_SYM,
+        slots::Kind::Detours => bindings::KPROBE_OPTINSN_PAGE_SYM,
     };
     // SAFETY: By the precondition; the name has its NUL.
     unsafe {

@@ -12,7 +12,12 @@
 //! itself is the back end's choice, told by [`Next`]. How the architectures fill each method stands
 //! in `Documentation/trace/rust-kprobes/porting.rst`.
 
-use core::ffi::CStr;
+mod isa;
+
+pub(crate) use isa::{
+    Isa,
+    ReadText, //
+};
 
 use crate::{
     model::{
@@ -23,23 +28,29 @@ use crate::{
         target::Site,
         text_metadata::TextMetadata, //
     },
+    prelude::*,
+    sys::{
+        preempt::Pinned,
+        probe::{
+            Chain,
+            Running, //
+        },
+        text,
+        this_cpu::{
+            rust_kprobes_hit,
+            rust_kprobes_stand_in,
+            Cpu,
+            PerCpu,
+            StandIn, //
+        },
+        Registers, //
+    }, //
+};
+use core::ffi::CStr;
+use kernel::{
+    bindings,
     prelude::*, //
 };
-
-/// Reads what the kernel's text says at an address, without any probe's breakpoint, into the
-/// buffer; `None` where nothing can be read.
-pub(crate) type ReadText<'a> = &'a mut dyn FnMut(TextAddr, &mut [u8]) -> Option<()>;
-
-/// An instruction set, as far as probing needs to know it.
-pub(crate) trait Isa {
-    /// Does this code start with the instruction that breakpoints are made of?
-    fn is_breakpoint(code: &[u8]) -> bool;
-
-    /// Says no unless an instruction starts at `at`.
-    ///
-    /// `known` is an address at or before `at` where one does.
-    fn boundary(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal>;
-}
 
 /// A CPU that can be probed, and the text it runs.
 ///
@@ -48,29 +59,15 @@ pub(crate) trait Isa {
 /// Implementers guarantee that
 ///
 /// - [`set_running`](Machine::set_running) writes nothing but what [`running`](Machine::running)
-///   reads, of the CPU it runs on, and [`this_cpu`](Machine::this_cpu) is that CPU's;
+///   reads, of the CPU it runs on, and what [`per_cpu`](Machine::per_cpu) returns is that CPU's;
 /// - after [`arm`](Machine::arm) has returned, every CPU that comes to the place traps, and after
 ///   [`disarm`](Machine::disarm) has returned, none does and none is still between the trap and the
 ///   end of its handling;
 /// - a [`Prepared`](Machine::Prepared) may be dropped once no CPU can be in the handling of a hit
 ///   of its place: what a CPU may run even then stays until none does.
 pub(crate) unsafe trait Machine: Isa {
-    /// Who handles a hit, as C is told.
-    type Running: Copy;
-    /// What a CPU knows of the hits that it handles.
-    type Cpu;
-    /// Evidence that the caller stays on this CPU.
-    type Pinned;
-    /// The registers of what a trap interrupted.
-    type Registers;
-    /// Evidence that nobody else changes the kernel's text and no CPU comes or goes.
-    type TextLock;
     /// What it takes to break at a place and to carry out the instruction there.
     type Prepared: Send + Sync + 'static;
-    /// Memory that is not needed any more; dropping it waits until nobody uses it.
-    type Unused;
-    /// What a CPU has to keep of its state while it runs a copy of an instruction.
-    type Kept: Copy;
 
     /// The place that `offset` bytes into `function` means to a client, and whether that is the
     /// function's entry, which need not be its first byte: what it may start with for its callers'
@@ -94,16 +91,22 @@ pub(crate) unsafe trait Machine: Isa {
     fn reserved() -> TextRange;
 
     /// Is a hit handled on this CPU?
-    fn is_running(pinned: &Self::Pinned) -> bool;
+    fn is_running(pinned: &Pinned) -> bool;
 
     /// Who handles a hit on this CPU, if one is handled.
-    fn running(pinned: &Self::Pinned) -> Option<Self::Running>;
+    fn running(pinned: &Pinned) -> Option<Running>;
 
     /// Notes who handles a hit on this CPU.
-    fn set_running(running: Option<Self::Running>, pinned: &Self::Pinned);
+    fn set_running(running: Option<Running>, pinned: &Pinned);
 
-    /// What this CPU knows of the hits that it handles.
-    fn this_cpu(pinned: &Self::Pinned) -> &Self::Cpu;
+    /// Returns this CPU's copy of per-CPU memory.
+    fn per_cpu<'a, T: Zeroable>(all: &'static PerCpu<T>, pinned: &'a Pinned) -> &'a T;
+
+    /// Returns what this CPU knows of the hits that it handles.
+    #[inline(always)]
+    fn this_cpu(pinned: &Pinned) -> &Cpu {
+        Self::per_cpu(&rust_kprobes_hit, pinned)
+    }
 
     /// Reads the instruction at `at`, where one starts, decides how it will be carried out, and
     /// gets ready for it.
@@ -114,76 +117,49 @@ pub(crate) unsafe trait Machine: Isa {
         at: TextAddr,
         fixup: bool,
         read: ReadText<'_>,
-        text: &mut Self::TextLock,
+        text: &mut text::Lock,
     ) -> Result<Self::Prepared, Refusal>;
 
     /// Puts the breakpoint at each place, and waits once until all CPUs see all of them.
-    fn arm(
-        places: &mut dyn Iterator<Item = (TextAddr, &Self::Prepared)>,
-        text: &mut Self::TextLock,
-    );
+    fn arm(places: &mut dyn Iterator<Item = (TextAddr, &Self::Prepared)>, text: &mut text::Lock);
 
     /// Puts the instruction back at each place, and waits once until all CPUs see all of them.
-    fn disarm(
-        places: &mut dyn Iterator<Item = (TextAddr, &Self::Prepared)>,
-        text: &mut Self::TextLock,
-    );
+    fn disarm(places: &mut dyn Iterator<Item = (TextAddr, &Self::Prepared)>, text: &mut text::Lock);
 
     /// Puts the code that the place's breakpoint is over into `code`, which was read from there.
     fn restore(prepared: &Self::Prepared, code: &mut [u8]);
 
-    /// Where page number `number` of copied instructions is, and what is in it, if there are so
-    /// many. To be asked anywhere, even while all other CPUs are stopped.
-    fn copies(number: usize, pinned: &Self::Pinned) -> Option<(TextAddr, Pages)>;
-
-    /// How many copies are given back, but may still have a task in them.
-    fn waiting() -> usize;
-
-    /// Gives back memory that is not needed any more; what comes back is dropped outside all locks.
-    ///
-    /// No CPU that comes or goes is waited for: who unregisters a probe that is not armed may be
-    /// called by one.
-    fn tidy() -> Self::Unused;
-
     /// The place whose breakpoint was hit.
-    fn hit_at(registers: &Self::Registers) -> TextAddr;
+    fn hit_at(registers: &Registers) -> TextAddr;
 
     /// Ftrace has called from `at`: the registers become those that a breakpoint there would show.
     /// Tells where the CPU would have gone on.
-    fn enter_ftrace(registers: &mut Self::Registers, at: TextAddr) -> TextAddr;
+    fn enter_ftrace(registers: &mut Registers, at: TextAddr) -> TextAddr;
 
     /// The registers become those behind the call of ftrace at `at`.
-    fn pass_ftrace(registers: &mut Self::Registers, at: TextAddr);
+    fn pass_ftrace(registers: &mut Registers, at: TextAddr);
 
     /// The CPU goes on at `next`.
-    fn leave_ftrace(registers: &mut Self::Registers, next: TextAddr);
+    fn leave_ftrace(registers: &mut Registers, next: TextAddr);
 
     /// Carries out the instruction of the place, or begins to. `comes_back` tells that a client
     /// wants to be called after it.
-    fn run(
-        prepared: &Self::Prepared,
-        registers: &mut Self::Registers,
-        comes_back: bool,
-    ) -> Next<Self::Kept>;
+    fn run(prepared: &Self::Prepared, registers: &mut Registers, comes_back: bool) -> Next;
 
     /// Where the instruction is.
     fn place(prepared: &Self::Prepared) -> TextAddr;
 
     /// Is this trap the end of the step that [`run`](Machine::run) has begun?
-    fn ends_step(prepared: &Self::Prepared, registers: &Self::Registers) -> bool;
+    fn ends_step(prepared: &Self::Prepared, registers: &Registers) -> bool;
 
     /// After the step: the registers become what the instruction itself would have left.
-    fn after_step(
-        prepared: &Self::Prepared,
-        registers: &mut Self::Registers,
-        kept: Self::Kept,
-    ) -> AfterStep;
+    fn after_step(prepared: &Self::Prepared, registers: &mut Registers, kept: usize) -> AfterStep;
 
     /// A fault came while the instruction is run as a step: was it the instruction that faulted?
-    fn faults_in_step(prepared: &Self::Prepared, registers: &Self::Registers) -> bool;
+    fn faults_in_step(prepared: &Self::Prepared, registers: &Registers) -> bool;
 
     /// It was: the registers become what they were at the place itself.
-    fn faulted(prepared: &Self::Prepared, registers: &mut Self::Registers, kept: Self::Kept);
+    fn faulted(prepared: &Self::Prepared, registers: &mut Registers, kept: usize);
 }
 
 /// Places whose text is to change, told of as often as they are asked for, each time in the same
@@ -211,8 +187,6 @@ pub(crate) type Places<'a, M> =
 pub(crate) unsafe trait Detour: Machine {
     /// Where a jump leads to. What an address in it stands for is known until it is dropped.
     type Detour: Send + Sync + 'static;
-    /// Whose handlers are called there.
-    type Owner;
     /// Where the branches of a function lead into it.
     type BranchTargets;
 
@@ -226,7 +200,7 @@ pub(crate) unsafe trait Detour: Machine {
         group: SplitGroup,
         metadata: &impl TextMetadata,
         read: ReadText<'_>,
-        text: &mut Self::TextLock,
+        text: &mut text::Lock,
     ) -> Result<Self::BranchTargets, NotOptimized>;
 
     /// Makes the detour of a place in `function`, or says why there cannot be one. Nobody comes to
@@ -238,7 +212,7 @@ pub(crate) unsafe trait Detour: Machine {
         prepared: &Self::Prepared,
         metadata: &impl TextMetadata,
         read: ReadText<'_>,
-        text: &mut Self::TextLock,
+        text: &mut text::Lock,
     ) -> Result<Self::Detour, NotOptimized>;
 
     /// Tells `found` where each branch in a piece of an image leads that leads out of it. In what
@@ -249,14 +223,14 @@ pub(crate) unsafe trait Detour: Machine {
         image: TextRange,
         read: ReadText<'_>,
         found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
-        text: &mut Self::TextLock,
+        text: &mut text::Lock,
     ) -> Result<bool, NotOptimized>;
 
     /// From now on, who comes to the detour calls the handlers of `owner`, or nobody's.
     ///
     /// Tasks that were preempted there come later than any grace period. So whoever is named here
     /// stays until a grace period after somebody else, or nobody, has been.
-    fn direct(detour: &Self::Detour, owner: Option<&Self::Owner>);
+    fn direct(detour: &Self::Detour, owner: Option<&Chain>);
 
     /// From now on, a hit of the place that need not come back goes on where the detour runs what
     /// the jump is to be over, or as it did before there was one. It changes what
@@ -266,11 +240,11 @@ pub(crate) unsafe trait Detour: Machine {
 
     /// Puts the jump in the place of each breakpoint. The places are in the order of their
     /// addresses, and their hits go to their detours already.
-    fn optimize(places: Places<'_, Self>, text: &mut Self::TextLock);
+    fn optimize(places: Places<'_, Self>, text: &mut text::Lock);
 
     /// Puts the breakpoint in the place of each jump: all breakpoints first, then, when every CPU
     /// has seen them, what the rest of the jumps was over.
-    fn unoptimize(places: Places<'_, Self>, text: &mut Self::TextLock);
+    fn unoptimize(places: Places<'_, Self>, text: &mut text::Lock);
 
     /// Does this code start as the jumps do?
     fn is_jump(code: &[u8]) -> bool;
@@ -287,35 +261,32 @@ pub(crate) unsafe trait Detour: Machine {
 /// Implementers guarantee that [`calls`](Returns::calls) leads to the list of the task that runs,
 /// and that [`cpu`](Returns::cpu) is the number of the CPU that it runs on.
 pub(crate) unsafe trait Returns: Machine {
-    /// The list in a task of its calls that are hooked.
-    type Calls;
-
     /// Functions whose returns are not to be hooked.
     const NEVER: &'static [&'static CStr];
 
     /// The number of this CPU.
-    fn cpu(pinned: &Self::Pinned) -> usize;
+    fn cpu(pinned: &Pinned) -> usize;
 
     /// Where this task's list is.
-    fn calls(pinned: &Self::Pinned) -> *const Self::Calls;
+    fn calls(pinned: &Pinned) -> *const bindings::llist_head;
 
     /// Where hooked functions return to.
     fn trampoline() -> usize;
 
     /// What the frame of the function is known by that these registers are at the entry of.
-    fn frame(registers: &Self::Registers) -> usize;
+    fn frame(registers: &Registers) -> usize;
 
     /// Where that function returns to.
-    fn returns_to(registers: &Self::Registers) -> usize;
+    fn returns_to(registers: &Registers) -> usize;
 
     /// It returns to the trampoline.
-    fn hook(registers: &mut Self::Registers);
+    fn hook(registers: &mut Registers);
 
     /// A hooked function has returned: its clients are told that it goes on at `to`.
-    fn goes_on(registers: &mut Self::Registers, to: usize);
+    fn goes_on(registers: &mut Registers, to: usize);
 
     /// They were told: the task goes on there.
-    fn unhook(registers: &mut Self::Registers, to: usize);
+    fn unhook(registers: &mut Registers, to: usize);
 }
 
 /// A CPU on which a client's function can run in the place of a probed one.
@@ -326,26 +297,25 @@ pub(crate) unsafe trait Returns: Machine {
 ///
 /// # Safety
 ///
-/// Implementers guarantee that [`stand_in`](StandsIn::stand_in) is this CPU's, and that a CPU that
-/// goes on with the registers that [`enter`](StandsIn::enter) leaves is in the handler as C wants
-/// it to be, and leaves the stack as it was from where the function's caller has left it.
+/// Implementers guarantee that a CPU that goes on with the registers that
+/// [`enter`](StandsIn::enter) leaves is in the handler as C wants it to be, and leaves the stack as
+/// it was from where the function's caller has left it.
 pub(crate) unsafe trait StandsIn: Machine {
-    /// What a CPU keeps meanwhile.
-    type StandIn;
-
-    /// That of this CPU.
-    fn stand_in(pinned: &Self::Pinned) -> &Self::StandIn;
+    /// Returns what this CPU keeps while the handler runs.
+    fn stand_in(pinned: &Pinned) -> &StandIn {
+        Self::per_cpu(&rust_kprobes_stand_in, pinned)
+    }
 
     /// The registers are those at the entry of a function: keeps them, and makes them those by
     /// which the CPU comes to the handler at `handler`.
-    fn enter(registers: &mut Self::Registers, handler: TextAddr, pinned: &Self::Pinned);
+    fn enter(registers: &mut Registers, handler: TextAddr, pinned: &Pinned);
 
     /// Is this the trap that such a handler ends in?
-    fn ends(registers: &Self::Registers) -> bool;
+    fn ends(registers: &Registers) -> bool;
 
     /// The registers become what was kept.
-    fn leave(registers: &mut Self::Registers, pinned: &Self::Pinned);
+    fn leave(registers: &mut Registers, pinned: &Pinned);
 
     /// Where the stack was at the entry of the function.
-    fn stack(pinned: &Self::Pinned) -> usize;
+    fn stack(pinned: &Pinned) -> usize;
 }

@@ -12,7 +12,6 @@ pub(crate) use crate::model::{
         NotOptimized,
         Reason, //
     },
-    plan::Pages,
     refusal::Refusal,
     symbol::SplitGroup, //
 };

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Executable memory for copies of instructions, a slot for each.
+//! Executable memory for copies of instructions and for detours, a slot for each.
 //!
-//! A trap, a fault or an unwinder must learn whose copy an address is in. It may be in an NMI, so
-//! it takes no lock: the pages of slots are in a table by address, under RCU, and a page has words
-//! for each of its slots: the origin, and in a pool of detours what else belongs to one.
+//! A trap, a fault or an unwinder looks up which instruction an address in a slot belongs to. This
+//! may happen in an NMI, so the lookup takes no lock: the pages of a pool are in a table by
+//! address, under RCU, and a page has words for each of its slots.
 //!
-//! Which slots are free is a bitmap in each page, [`Bits`]. It belongs to a spinlock ([`Hold`]),
-//! as the callback of Tasks RCU cannot sleep. Taking a slot may make a page and holds a mutex
-//! besides ([`Lock`]); giving one back does not.
+//! A bitmap in each page, [`Bits`], tells which slots are free. A spinlock ([`Hold`]) guards the
+//! bitmaps, as the callback of Tasks RCU cannot sleep. Taking a slot may allocate a page, so it
+//! also takes a mutex ([`Lock`]); giving a slot back does not.
 //!
-//! A slot that a CPU leaves by a trap is free as soon as it is given back, since it is given back
-//! only when no hit is being handled. A slot that a CPU leaves by itself lingers: a task can have
-//! been preempted in it, so the slot is free after a grace period of Tasks RCU. Such slots are
-//! counted, as a period may take long: while too many wait, nobody is to let a slot linger.
+//! A slot that every CPU leaves by a trap is free as soon as it is given back: that happens only
+//! when no CPU handles a hit. A slot that a CPU leaves by a jump lingers: a task may have been
+//! preempted in it, so it is free after a grace period of Tasks RCU. A grace period may take long,
+//! so each pool counts such slots, and makes no further ones beyond a limit.
 //!
-//! Pages without a slot in use are given back, save some, as to make a page executable or writable
-//! interrupts all CPUs; see [`Pool::tidy`]. That takes a look at all pages, so [`Returns`] notes
-//! whether a slot has come back, and the pool remembers the page that it has taken the last slot
-//! from: what a probe costs does not grow with the pages.
+//! Changing the protection of a page interrupts all CPUs, so a pool keeps some pages without slots
+//! in use; [`tidy`] frees the others. It looks at all pages, so a pool notes whether a slot has
+//! come back since, and from which page it took the last slot: the cost of a probe does not grow
+//! with the number of pages.
 //!
 //! C counterpart: `__get_insn_slot()` and its neighbours in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -46,7 +46,10 @@ use crate::{
     }, //
 };
 use bits::Bits;
-use core::ptr::NonNull;
+use core::{
+    mem::take,
+    ptr::NonNull, //
+};
 use kernel::{
     bindings,
     page::PAGE_SIZE,
@@ -57,50 +60,215 @@ use kernel::{
     }, //
 };
 
-/// The shortest slot: a page has a bit for each.
-const SHORTEST: usize = PAGE_SIZE / u64::BITS as usize;
+/// Slots in a page: a bitmap is a word of 64 bits.
+const COUNT: usize = 64;
 
-/// What the pages of a pool get back.
-pub(crate) struct Returns {
+/// Room in a slot: for two copies of an instruction, or for a detour.
+pub(crate) const SLOT_LEN: usize = PAGE_SIZE / COUNT;
+
+/// Room for one copy of an instruction and what follows it.
+pub(crate) const COPY_LEN: usize = SLOT_LEN / 2;
+
+/// Slots of a pool that may wait for Tasks RCU before no more of them linger: 256 pages.
+const MOST_WAITING: usize = 256 * COUNT;
+
+/// Pages that [`tidy`] looks for at once.
+const SWEEP: usize = 32;
+
+/// What is in a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Copies of an instruction.
+    Copies,
+    /// A detour, which a jump in the place of a breakpoint leads to.
+    Detours,
+}
+
+/// Copies of instructions.
+pub(crate) static COPIES: Pool = Pool::new(Kind::Copies, Writer::of(&COPIES.table));
+
+/// Detours.
+pub(crate) static DETOURS: Pool = Pool::new(Kind::Detours, Writer::of(&DETOURS.table));
+
+/// The slots of one kind.
+pub(crate) struct Pool {
+    table: Table<Page>,
+    kind: Kind,
     counts: Guarded<Counts, Hold>,
-    /// How many slots may wait for Tasks RCU.
-    limit: usize,
+    pages: Guarded<PagesOf, Lock>,
 }
 
 struct Counts {
-    /// Is a slot free again, so that a page may be without one in use?
+    /// A slot has become free since the last [`tidy`].
     any: bool,
-    /// How many slots wait for Tasks RCU.
+    /// Slots that wait for Tasks RCU.
     waiting: usize,
 }
 
-impl Returns {
-    /// Nothing yet. Up to `limit` slots may wait before no more are to linger.
-    pub(crate) const fn new(limit: usize) -> Self {
-        let counts = Counts {
-            any: false,
-            waiting: 0,
-        };
+struct PagesOf {
+    writer: Writer<Page>,
+    /// The page that the last slot was taken from.
+    open: TextAddr,
+}
+
+impl Pool {
+    const fn new(kind: Kind, writer: Writer<Page>) -> Self {
         Self {
-            counts: Guarded::new(counts),
-            limit,
+            table: Table::empty(),
+            kind,
+            counts: Guarded::new(Counts {
+                any: false,
+                waiting: 0,
+            }),
+            pages: Guarded::new(PagesOf {
+                writer,
+                open: TextAddr::new(0),
+            }),
         }
     }
 
-    /// How many slots wait until no task is in them.
-    pub(crate) fn waiting(&self) -> usize {
+    /// Words for a slot: where its instruction is, and for a detour its owner.
+    fn words(&self) -> usize {
+        match self.kind {
+            Kind::Copies => 1,
+            Kind::Detours => 2,
+        }
+    }
+
+    /// Pages that stay even if no slot of them is in use. Detours come and go in batches, and to
+    /// free a page interrupts all CPUs more often than to take out all jumps that lead to it.
+    fn kept(&self) -> usize {
+        match self.kind {
+            Kind::Copies => 1,
+            Kind::Detours => 4,
+        }
+    }
+
+    /// Takes a slot for the instruction at `origin`.
+    pub(crate) fn take(&'static self, origin: TextAddr) -> Result<Slot, Refusal> {
+        let lock = &mut Lock::new();
+        let PagesOf { writer, open } = self.pages.get(lock);
+        if let Some(slot) = writer.get(*open).and_then(|page| page.take(origin)) {
+            return Ok(slot);
+        }
+        let mut pages = writer.iter();
+        let found = pages.find_map(|(base, page)| Some((base, page.take(origin)?)));
+        if let Some((base, slot)) = found {
+            *open = base;
+            return Ok(slot);
+        }
+        let page = Page::new(self)?;
+        *open = page.address();
+        writer.insert(Owned::new(*open, page)?)?;
+        self.announce(*open, false);
+        let slot = writer.get(*open).and_then(|page| page.take(origin));
+        slot.ok_or(Refusal::NoMemory)
+    }
+
+    /// Returns how many slots wait for Tasks RCU.
+    fn waiting(&self) -> usize {
         self.counts.get(&mut Hold::new()).waiting
     }
 
-    /// May another slot linger? Those that do so already will all the same.
+    /// May another slot linger?
     pub(crate) fn may_linger(&self) -> bool {
-        self.waiting() < self.limit
+        self.waiting() < MOST_WAITING
     }
 
-    /// Is any free again? Says no until it happens again.
-    fn take(&self) -> bool {
-        core::mem::take(&mut self.counts.get(&mut Hold::new()).any)
+    /// Is there a slot at `at`?
+    pub(crate) fn covers(&self, at: TextAddr, pinned: &Pinned) -> bool {
+        self.page(at, pinned).is_some()
     }
+
+    /// Returns the first word of the slot that `at` is in, if it is in use: the address of its
+    /// instruction, or what [`Slot::set_origin`] has written. And how far into the slot `at` is.
+    pub(crate) fn origin(&self, at: TextAddr, pinned: &Pinned) -> Option<(usize, u64)> {
+        let (index, into) = which(at);
+        let page = self.page(at, pinned)?;
+        let origin = page.words(index).first()?.load(Ordering::Relaxed);
+        (origin != 0).then_some((origin, into))
+    }
+
+    fn page<'a>(&'a self, at: TextAddr, pinned: &'a Pinned) -> Option<&'a Page> {
+        let base = at.get() & !(PAGE_SIZE as u64 - 1);
+        self.table.find(TextAddr::new(base), pinned)
+    }
+
+    /// Takes pages that have no slot in use out of the table. Looks for them only if slots have
+    /// come back.
+    fn tidy(&self, retired: &mut Retired<Page>) {
+        if !take(&mut self.counts.get(&mut Hold::new()).any) {
+            return;
+        }
+        let lock = &mut Lock::new();
+        let writer = &mut self.pages.get(lock).writer;
+        while self.take_out(writer, retired) == SWEEP {}
+        writer.tidy();
+    }
+
+    /// Takes out up to [`SWEEP`] pages, and returns how many.
+    fn take_out(&self, writer: &mut Writer<Page>, retired: &mut Retired<Page>) -> usize {
+        let most = writer.len().saturating_sub(self.kept()).min(SWEEP);
+        let mut bases = [None; SWEEP];
+        let unused = |(_, page): &(_, &Page)| page.bits.get(&mut Hold::new()).is_unused();
+        let empty = writer.iter().filter(unused);
+        for (place, (base, _)) in bases.iter_mut().take(most).zip(empty) {
+            *place = Some(base);
+        }
+        let mut count = 0;
+        for base in bases.into_iter().flatten() {
+            self.announce(base, true);
+            if let Ok(page) = writer.remove(base) {
+                retired.push(page);
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// Tells perf that a page of slots has come, or is about to go.
+    fn announce(&self, base: TextAddr, gone: bool) {
+        let detours = self.kind == Kind::Detours;
+        // SAFETY: Only tells the address and the length.
+        unsafe { bindings::rust_kprobes_ksymbol(base.get() as usize, gone, detours) };
+    }
+}
+
+/// Returns the address of page number `number`, and what is in it, if there are so many. May be
+/// called anywhere, even while all other CPUs are stopped. Numbers change when pages come and go.
+pub(crate) fn page(number: usize, pinned: &Pinned) -> Option<(TextAddr, Kind)> {
+    let pages = |pool: &'static Pool| pool.table.places(pinned).map(|page| (page, pool.kind));
+    Iterator::chain(pages(&COPIES), pages(&DETOURS)).nth(number)
+}
+
+/// Returns how many slots are given back, but may still have a task in them.
+pub(crate) fn waiting() -> usize {
+    COPIES.waiting().wrapping_add(DETOURS.waiting())
+}
+
+/// Takes pages without a slot in use out of the tables, save some. The caller drops them outside
+/// all locks.
+///
+/// It does not lock the CPUs: a probe that is not armed may be unregistered while a CPU comes or
+/// goes.
+pub(crate) fn tidy() -> Retired<Page> {
+    let mut retired = Retired::new();
+    COPIES.tidy(&mut retired);
+    DETOURS.tidy(&mut retired);
+    retired
+}
+
+/// If `at` is in a copy of an instruction, returns the address in the original.
+pub(crate) fn original(at: TextAddr, pinned: &Pinned) -> Option<TextAddr> {
+    let (origin, into) = COPIES.origin(at, pinned)?;
+    let into = into % COPY_LEN as u64;
+    Some(TextAddr::new((origin as u64).wrapping_add(into)))
+}
+
+/// The number in its page of the slot that `at` is in, and how far into the slot `at` is.
+fn which(at: TextAddr) -> (usize, u64) {
+    let index = at.get() as usize / SLOT_LEN % COUNT;
+    (index, at.get() % SLOT_LEN as u64)
 }
 
 /// A page of slots.
@@ -110,56 +278,50 @@ impl Returns {
 /// `code` is a page from `execmem_alloc()` that this value frees.
 pub(crate) struct Page {
     code: NonNull<c_void>,
-    slot_len: usize,
-    returns: &'static Returns,
+    pool: &'static Pool,
     bits: Guarded<Bits, Hold>,
-    /// Belongs to who has been told to ask for a grace period, and then to Tasks RCU.
+    /// Belongs to the caller of [`Page::ask`], and then to Tasks RCU.
     callback: Opaque<bindings::callback_head>,
-    /// The words of the slots, in order: of each, where its instruction comes from, and what else
-    /// its owner notes.
+    /// The words of all slots, in order.
     words: KVec<AtomicUsize>,
-    of: Pages,
 }
 
-// SAFETY: What changes are atomics, what a lock guards, and the callback's head, which one at a
-// time may use.
+// SAFETY: What changes are atomics, what a lock guards, and the callback's head, which one task at
+// a time uses.
 unsafe impl Send for Page {}
 // SAFETY: As above.
 unsafe impl Sync for Page {}
 
 impl Page {
-    fn address(&self) -> TextAddr {
-        TextAddr::new(self.code.addr().get() as u64)
-    }
-
-    fn new(slot_len: usize, returns: &'static Returns, of: Pages) -> Result<Self, Refusal> {
-        let count = PAGE_SIZE / slot_len.max(SHORTEST);
+    fn new(pool: &'static Pool) -> Result<Self, Refusal> {
         let mut words = KVec::new();
-        for _ in 0..count.wrapping_mul(words_of(of)) {
+        for _ in 0..COUNT.wrapping_mul(pool.words()) {
             let pushed = words.push(AtomicUsize::new(0), GFP_KERNEL);
             pushed.map_err(|_| Refusal::NoMemory)?;
         }
-        // SAFETY: The caller may sleep, as whoever registers a probe.
+        // SAFETY: The caller registers a probe, so it may sleep.
         let code =
             unsafe { bindings::execmem_alloc(bindings::execmem_type_EXECMEM_KPROBES, PAGE_SIZE) };
         // INVARIANT: It is, if it is not NULL.
         Ok(Self {
             code: NonNull::new(code).ok_or(Refusal::NoMemory)?,
-            slot_len,
-            returns,
-            bits: Guarded::new(Bits::new(count)),
+            pool,
+            bits: Guarded::new(Bits::new(COUNT)),
             callback: Opaque::uninit(),
             words,
-            of,
         })
     }
 
-    /// A free slot, for the instruction at `origin`.
+    fn address(&self) -> TextAddr {
+        TextAddr::new(self.code.addr().get() as u64)
+    }
+
+    /// Takes a free slot, for the instruction at `origin`.
     fn take(&self, origin: TextAddr) -> Option<Slot> {
         let index = self.bits.get(&mut Hold::new()).take()?;
-        let origin = origin.get() as usize;
-        self.words(index).first()?.store(origin, Ordering::Relaxed);
-        let offset = index.wrapping_mul(self.slot_len) as u64;
+        let word = self.words(index).first()?;
+        word.store(origin.get() as usize, Ordering::Relaxed);
+        let offset = index.wrapping_mul(SLOT_LEN) as u64;
         // INVARIANT: It is not free any more.
         Some(Slot {
             page: NonNull::from(self),
@@ -169,7 +331,7 @@ impl Page {
 
     /// The words of a slot.
     fn words(&self, index: usize) -> &[AtomicUsize] {
-        let count = words_of(self.of);
+        let count = self.pool.words();
         let first = index.wrapping_mul(count);
         let words = self.words.get(first..first.wrapping_add(count));
         words.unwrap_or_default()
@@ -179,7 +341,7 @@ impl Page {
     fn give_back(&self, index: usize, lingers: bool) {
         let mut hold = Hold::new();
         if lingers {
-            let counts = self.returns.counts.get(&mut hold);
+            let counts = self.pool.counts.get(&mut hold);
             counts.waiting = counts.waiting.wrapping_add(1);
             let ask = self.bits.get(&mut hold).leave(index);
             drop(hold);
@@ -188,12 +350,12 @@ impl Page {
             }
         } else {
             self.forget(index);
-            self.returns.counts.get(&mut hold).any = true;
+            self.pool.counts.get(&mut hold).any = true;
             self.bits.get(&mut hold).free(index);
         }
     }
 
-    /// A slot is nobody's copy any more.
+    /// A slot belongs to no instruction any more.
     fn forget(&self, index: usize) {
         for word in self.words(index) {
             word.store(0, Ordering::Relaxed);
@@ -203,31 +365,15 @@ impl Page {
     /// Asks for a grace period of Tasks RCU.
     fn ask(&self) {
         let head = self.callback.get();
-        // SAFETY: The head is ours until the callback has run, which finds the page there: it has
-        // slots that are not free.
+        // SAFETY: One caller at a time has the head, until the callback has run. The page stays
+        // until then, as some of its slots are not free.
         unsafe { bindings::rust_kprobes_call_rcu_tasks(head, Some(expired)) };
-    }
-
-    /// The number of the slot that `at` is in, and how far into it that is.
-    fn which(&self, at: TextAddr) -> Option<(usize, usize)> {
-        let offset = at.get().wrapping_sub(self.address().get()) as usize;
-        Some((
-            offset.checked_div(self.slot_len)?,
-            offset.checked_rem(self.slot_len)?,
-        ))
-    }
-
-    /// The first word of the slot that `at` is in, if it is in use, and how far into it that is.
-    fn origin(&self, at: TextAddr) -> Option<(usize, u64)> {
-        let (index, into) = self.which(at)?;
-        let origin = self.words(index).first()?.load(Ordering::Relaxed);
-        (origin != 0).then_some((origin, into as u64))
     }
 }
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // SAFETY: By the invariant; nobody runs what is in it, since no slot is in use.
+        // SAFETY: By the invariant; no slot is in use, so no CPU runs any of it.
         unsafe { bindings::execmem_free(self.code.as_ptr()) };
     }
 }
@@ -238,8 +384,8 @@ impl Drop for Page {
 ///
 /// `head` is in a [`Page`] that stays.
 unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
-    // SAFETY: By the precondition; the field is laid out as what is in it. The page has slots that
-    // are not free before the lock is released.
+    // SAFETY: By the precondition; an `Opaque` is laid out as its value. The page stays until the
+    // lock is released, as some of its slots are not free.
     let page = unsafe { &*kernel::container_of!(Opaque::cast_from(head), Page, callback) };
     let mut hold = Hold::new();
     let mut count = 0_usize;
@@ -247,7 +393,7 @@ unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
         page.forget(index);
         count = count.wrapping_add(1);
     });
-    let counts = page.returns.counts.get(&mut hold);
+    let counts = page.pool.counts.get(&mut hold);
     counts.waiting = counts.waiting.wrapping_sub(count);
     counts.any = true;
     drop(hold);
@@ -256,79 +402,82 @@ unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
     }
 }
 
-/// A slot that is in use.
-///
-/// There is one for each probe, so it is kept small.
+/// A slot in use. There is one for each probe, so it is small.
 ///
 /// # Invariants
 ///
-/// Without the bit [`LINGERS`] it is the address of a page, which stays, since this slot of it is
-/// not free.
+/// Without the bit [`LINGERS`], `page` is the address of a page, which stays, since this slot of it
+/// is not free.
 pub(crate) struct Slot {
     page: NonNull<Page>,
     at: TextAddr,
 }
 
-/// The bit of a page's address that tells that a CPU may leave the slot by itself.
+/// The bit of a page's address that tells that a CPU may leave the slot by a jump.
 const LINGERS: usize = 1;
 const _: () = assert!(align_of::<Page>() > LINGERS);
 
-// SAFETY: A page may be used from anywhere.
+// SAFETY: A page may be used by any task.
 unsafe impl Send for Slot {}
 // SAFETY: As above.
 unsafe impl Sync for Slot {}
 
 impl Slot {
-    /// Where its first byte is.
+    /// Returns the address of its first byte.
     #[inline(always)]
     pub(crate) fn at(&self) -> TextAddr {
         self.at
     }
 
-    /// From now on, a CPU may leave it by itself.
+    /// Returns the address of the second copy in it, which ends in a jump.
+    pub(crate) fn second(&self) -> TextAddr {
+        TextAddr::new(self.at.get().wrapping_add(COPY_LEN as u64))
+    }
+
+    /// From now on, a CPU may leave the slot by a jump.
     pub(crate) fn linger(&mut self) {
-        // INVARIANT: Nothing changes but the bit.
+        // INVARIANT: Only the bit changes.
         self.page = self.page.map_addr(|page| page | LINGERS);
     }
 
-    /// The words of it that its owner notes something in. Each is zero when the slot is taken, and
-    /// stays where it is until no task is in the slot.
-    pub(crate) fn notes(&self) -> &[AtomicUsize] {
-        let words = self.page().words(self.index());
-        words.get(1..).unwrap_or_default()
-    }
-
-    /// Says something else than an address of what is in it. It is not zero.
-    pub(crate) fn set_origin(&self, origin: usize) {
-        if let Some(word) = self.page().words(self.index()).first() {
-            word.store(origin, Ordering::Relaxed);
-        }
-    }
-
-    /// May a CPU leave it by itself?
+    /// May a CPU leave the slot by a jump?
     pub(crate) fn lingers(&self) -> bool {
         self.page.addr().get() & LINGERS != 0
     }
 
-    fn page(&self) -> &Page {
-        let page = self.page.as_ptr().map_addr(|page| page & !LINGERS);
-        // SAFETY: By the invariant.
-        unsafe { &*page }
+    /// Replaces the address of the instruction by another word, which is not zero.
+    pub(crate) fn set_origin(&self, origin: usize) {
+        if let Some(word) = self.words().first() {
+            word.store(origin, Ordering::Relaxed);
+        }
     }
 
-    /// Its number in the page.
-    fn index(&self) -> usize {
-        self.page().which(self.at).map_or(0, |(index, _)| index)
+    /// Returns the word of a detour's owner. It is zero at first, and stays in memory until no task
+    /// is in the slot.
+    pub(crate) fn owner(&self) -> Option<&AtomicUsize> {
+        self.words().get(1)
+    }
+
+    fn words(&self) -> &[AtomicUsize] {
+        let (index, _) = which(self.at);
+        self.page().words(index)
+    }
+
+    fn page(&self) -> &Page {
+        let page = self.page.as_ptr().map_addr(|page| page & !LINGERS);
+        // SAFETY: The page stays, by the invariant.
+        unsafe { &*page }
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.page().give_back(self.index(), self.lingers());
+        let (index, _) = which(self.at);
+        self.page().give_back(index, self.lingers());
     }
 }
 
-/// Evidence that the pools are ours to change.
+/// Evidence that this task may change which pages there are.
 ///
 /// # Invariants
 ///
@@ -339,8 +488,7 @@ pub(crate) struct Lock(NotThreadSafe);
 unsafe impl Token for Lock {}
 
 impl Lock {
-    /// Waits until nobody else changes a pool. To be taken inside all other locks but [`Hold`].
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         // SAFETY: A mutex of `abi.c` that is initialized at build time; the caller may sleep.
         unsafe { bindings::mutex_lock(&raw mut bindings::rust_kprobes_slots_mutex) };
         // INVARIANT: Done just now.
@@ -355,7 +503,7 @@ impl Drop for Lock {
     }
 }
 
-/// Evidence that the bitmaps of all pages, and what is counted of them, are ours.
+/// Evidence that this task may change the bitmaps of all pages, and what a pool counts of them.
 ///
 /// # Invariants
 ///
@@ -366,9 +514,9 @@ struct Hold(NotThreadSafe);
 unsafe impl Token for Hold {}
 
 impl Hold {
-    /// Waits until nobody else has them. To be taken inside all other locks.
+    /// Takes the lock, which is the innermost one.
     fn new() -> Self {
-        // SAFETY: May be called from where softirqs are off, as the callback of Tasks RCU is.
+        // SAFETY: May be called with softirqs off, as the callback of Tasks RCU is.
         unsafe { bindings::rust_kprobes_bits_lock() };
         // INVARIANT: Done just now.
         Self(NotThreadSafe)
@@ -382,150 +530,15 @@ impl Drop for Hold {
     }
 }
 
-/// How many pages without a slot in use are looked for at once.
-const SWEEP: usize = 32;
-
-/// All slots of a back end.
-pub(crate) struct Pool {
-    pages: Writer<Page>,
-    slot_len: usize,
-    of: Pages,
-    /// How many pages are kept even if nobody needs them.
-    kept: usize,
-    returns: &'static Returns,
-    /// The page that had a slot to give when one was last taken.
-    open: TextAddr,
-}
-
-impl Pool {
-    /// No slots yet, of `slot_len` bytes each, a power of two not below 64. So many
-    /// pages are `kept`, once there are as many, even if nobody needs them.
-    pub(crate) const fn new(
-        table: &'static Table<Page>,
-        returns: &'static Returns,
-        slot_len: usize,
-        of: Pages,
-        kept: usize,
-    ) -> Self {
-        Self {
-            pages: Writer::of(table),
-            slot_len,
-            of,
-            kept,
-            returns,
-            open: TextAddr::new(0),
-        }
-    }
-
-    /// A slot for the instruction at `origin`.
-    pub(crate) fn take(&mut self, origin: TextAddr) -> Result<Slot, Refusal> {
-        let open = self.pages.get(self.open);
-        if let Some(slot) = open.and_then(|page| page.take(origin)) {
-            return Ok(slot);
-        }
-        let mut pages = self.pages.iter();
-        let found = pages.find_map(|(base, page)| Some((base, page.take(origin)?)));
-        if let Some((base, slot)) = found {
-            self.open = base;
-            return Ok(slot);
-        }
-        let page = Page::new(self.slot_len, self.returns, self.of)?;
-        let base = page.address();
-        self.pages.insert(Owned::new(base, page)?)?;
-        announce(base, self.of, true);
-        self.open = base;
-        let page = self.pages.get(base);
-        page.and_then(|page| page.take(origin))
-            .ok_or(Refusal::NoMemory)
-    }
-
-    /// Takes the pages out that nobody needs, save some. Looks for them only if slots have come
-    /// back.
-    pub(crate) fn tidy(&mut self, retired: &mut Retired<Page>) {
-        if !self.returns.take() {
-            return;
-        }
-        while self.take_out(retired) == SWEEP {}
-        self.pages.tidy();
-    }
-
-    /// Takes out some of the pages that nobody needs; tells how many.
-    fn take_out(&mut self, retired: &mut Retired<Page>) -> usize {
-        let most = self.pages.len().saturating_sub(self.kept).min(SWEEP);
-        let mut bases = [None; SWEEP];
-        let unused = |(_, page): &(_, &Page)| page.bits.get(&mut Hold::new()).is_unused();
-        let empty = self.pages.iter().filter(unused);
-        for (place, (base, _)) in bases.iter_mut().take(most).zip(empty) {
-            *place = Some(base);
-        }
-        let mut count = 0;
-        for base in bases.into_iter().flatten() {
-            announce(base, self.of, false);
-            if let Ok(page) = self.pages.remove(base) {
-                retired.push(page);
-                count += 1;
-            }
-        }
-        count
-    }
-}
-
-/// How many words a slot has.
-fn words_of(pages: Pages) -> usize {
-    match pages {
-        Pages::Copies => 1,
-        Pages::Detours => 2,
-    }
-}
-
-/// Tells perf that a page of slots has come, or is about to go.
-fn announce(base: TextAddr, of: Pages, here: bool) {
-    let detours = of == Pages::Detours;
-    // SAFETY: Only tells the address and the length.
-    unsafe { bindings::rust_kprobes_ksymbol(base.get() as usize, !here, detours) };
-}
-
-/// Where page number `number` is, or how many there are. The numbers of others change when pages
-/// come and go.
-pub(crate) fn page(table: &Table<Page>, number: usize, pinned: &Pinned) -> Result<TextAddr, usize> {
-    let mut count = 0;
-    for place in table.places(pinned) {
-        if count == number {
-            return Ok(place);
-        }
-        count += 1;
-    }
-    Err(count)
-}
-
-/// Is there a slot at `at`?
-pub(crate) fn covers(table: &Table<Page>, at: TextAddr, pinned: &Pinned) -> bool {
-    page_of(table, at, pinned).is_some()
-}
-
-/// Where the instruction is that the slot at `at` has a copy of, or what else its owner has said of
-/// it, and how far into the slot `at` is.
-pub(crate) fn origin(table: &Table<Page>, at: TextAddr, pinned: &Pinned) -> Option<(usize, u64)> {
-    page_of(table, at, pinned)?.origin(at)
-}
-
-fn page_of<'a>(table: &'a Table<Page>, at: TextAddr, pinned: &'a Pinned) -> Option<&'a Page> {
-    let base = at.get() & !(PAGE_SIZE as u64 - 1);
-    table.find(TextAddr::new(base), pinned)
-}
-
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
 #[kernel::macros::kunit_tests(rust_kprobes_slots)]
 mod tests {
     use super::*;
 
-    /// How many pages are to be kept.
-    const KEPT: usize = 3;
-
     const ORIGIN: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
 
-    /// So many slots.
-    fn take(pool: &mut Pool, count: usize) -> Result<KVec<Slot>, Refusal> {
+    /// Takes `count` slots.
+    fn take(pool: &'static Pool, count: usize) -> Result<KVec<Slot>, Refusal> {
         let mut slots = KVec::with_capacity(count, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
         for _ in 0..count {
             let pushed = slots.push(pool.take(ORIGIN)?, GFP_KERNEL);
@@ -534,53 +547,60 @@ mod tests {
         Ok(slots)
     }
 
-    fn tidy(pool: &mut Pool) {
+    fn tidy(pool: &Pool) {
         let mut retired = Retired::new();
         pool.tidy(&mut retired);
         retired.wait();
     }
 
+    fn pages(pool: &Pool) -> usize {
+        pool.pages.get(&mut Lock::new()).writer.len()
+    }
+
+    fn any(pool: &Pool) -> bool {
+        pool.counts.get(&mut Hold::new()).any
+    }
+
     /// Gives back the pages that are left.
-    fn close(mut pool: Pool) -> Result<(), Refusal> {
-        let first = |pool: &Pool| pool.pages.iter().next().map(|(base, _)| base);
-        while let Some(base) = first(&pool) {
-            drop(pool.pages.remove(base)?);
+    fn close(pool: &Pool) -> Result<(), Refusal> {
+        let lock = &mut Lock::new();
+        let writer = &mut pool.pages.get(lock).writer;
+        let first = |writer: &Writer<Page>| writer.iter().next().map(|(base, _)| base);
+        while let Some(base) = first(writer) {
+            drop(writer.remove(base)?);
         }
         Ok(())
     }
 
     #[test]
     fn a_page_is_made_only_when_all_are_full() -> Result<(), Refusal> {
-        static PAGES: Table<Page> = Table::empty();
-        static RETURNS: Returns = Returns::new(1);
-        let mut pool = Pool::new(&PAGES, &RETURNS, PAGE_SIZE / 4, Pages::Copies, 1);
-        let (first, second) = (take(&mut pool, 4)?, take(&mut pool, 1)?);
-        assert_eq!(pool.pages.len(), 2);
+        static POOL: Pool = Pool::new(Kind::Copies, Writer::of(&POOL.table));
+        let (first, second) = (take(&POOL, COUNT)?, take(&POOL, 1)?);
+        assert_eq!(pages(&POOL), 2);
         drop(first);
-        let more = take(&mut pool, 7)?;
-        assert_eq!(pool.pages.len(), 2);
+        let more = take(&POOL, 2 * COUNT - 1)?;
+        assert_eq!(pages(&POOL), 2);
         drop((second, more));
-        tidy(&mut pool);
-        assert_eq!(pool.pages.len(), 1);
-        close(pool)
+        tidy(&POOL);
+        assert_eq!(pages(&POOL), 1);
+        close(&POOL)
     }
 
     #[test]
     fn pages_without_a_slot_in_use_are_given_back() -> Result<(), Refusal> {
-        static PAGES: Table<Page> = Table::empty();
-        static RETURNS: Returns = Returns::new(1);
-        let mut pool = Pool::new(&PAGES, &RETURNS, PAGE_SIZE, Pages::Detours, KEPT);
-        let (some, kept) = (take(&mut pool, 2 * SWEEP + 3)?, take(&mut pool, 1)?);
-        tidy(&mut pool);
-        assert_eq!(pool.pages.len(), 2 * SWEEP + 4);
+        static POOL: Pool = Pool::new(Kind::Detours, Writer::of(&POOL.table));
+        let many = (2 * SWEEP + 3) * COUNT;
+        let (some, kept) = (take(&POOL, many)?, take(&POOL, 1)?);
+        tidy(&POOL);
+        assert_eq!(pages(&POOL), 2 * SWEEP + 4);
         drop(some);
-        assert!(RETURNS.counts.get(&mut Hold::new()).any);
-        tidy(&mut pool);
-        assert_eq!(pool.pages.len(), KEPT);
-        assert!(!RETURNS.counts.get(&mut Hold::new()).any);
+        assert!(any(&POOL));
+        tidy(&POOL);
+        assert_eq!(pages(&POOL), POOL.kept());
+        assert!(!any(&POOL));
         drop(kept);
-        tidy(&mut pool);
-        assert_eq!(pool.pages.len(), KEPT);
-        close(pool)
+        tidy(&POOL);
+        assert_eq!(pages(&POOL), POOL.kept());
+        close(&POOL)
     }
 }

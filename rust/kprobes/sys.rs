@@ -21,3 +21,6 @@ pub(crate) mod text;
 pub(crate) mod this_cpu;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 pub(crate) mod worker;
+
+/// The registers of what a trap interrupted.
+pub(crate) use kernel::bindings::pt_regs as Registers;

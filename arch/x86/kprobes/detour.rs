@@ -27,52 +27,29 @@ use super::{
 use crate::{
     prelude::*,
     slots::{
-        self,
-        Pool,
-        Returns,
-        Slot, //
+        Slot,
+        DETOURS,
+        SLOT_LEN, //
     },
     sys::{
-        lock::Guarded,
         preempt::Pinned,
         probe::{
             Chain,
             NOBODY, //
         },
         text, //
-    },
-    table::{
-        Retired,
-        Table, //
     }, //
 };
 use core::sync::atomic::{
     AtomicUsize,
     Ordering, //
 };
-use kernel::{
-    bindings,
-    page::PAGE_SIZE, //
-};
+use kernel::bindings;
 
-/// Room for the longest detour.
-const SLOT_LEN: usize = 64;
 const _: () = assert!(layout::MAX_LEN <= SLOT_LEN);
-
-/// How many pages are kept even if nobody needs them: room for what comes and goes together, since
-/// to give back a page interrupts all CPUs more often than to take out all jumps that lead there.
-const KEPT: usize = 4;
-
-/// How many may wait for Tasks RCU before no more are made: 256 pages.
-const MOST_WAITING: usize = 256 * (PAGE_SIZE / SLOT_LEN);
 
 /// Bytes that a jump is over.
 pub(super) const JUMP_LEN: usize = encode::REL32_LEN as usize;
-
-static SLOTS: Table<slots::Page> = Table::empty();
-static RETURNS: Returns = Returns::new(MOST_WAITING);
-static POOL: Guarded<Pool, slots::Lock> =
-    Guarded::new(Pool::new(&SLOTS, &RETURNS, SLOT_LEN, Pages::Detours, KEPT));
 
 /// A detour.
 pub(crate) struct Made {
@@ -87,12 +64,11 @@ impl Made {
     /// Makes the detour of a region, which calls nobody.
     pub(super) fn of(region: &Region, text: &mut text::Lock) -> Result<Self, NotOptimized> {
         let at = region.at();
-        if !RETURNS.may_linger() {
+        if !DETOURS.may_linger() {
             return Err(NotOptimized::from(Reason::DetoursWait));
         }
-        let slot = POOL.get(&mut slots::Lock::new()).take(at);
-        let mut slot = slot.map_err(|_| Reason::NoMemory)?;
-        let word = slot.notes().first().ok_or(Reason::NoMemory)?;
+        let mut slot = DETOURS.take(at).map_err(|_| Reason::NoMemory)?;
+        let word = slot.owner().ok_or(Reason::NoMemory)?;
         let word = core::ptr::from_ref(word).expose_provenance() as u64;
         let code = layout::Detour::of(region, slot.at(), word, common())?;
         slot.set_origin(note(at, Parts::of(region)));
@@ -114,7 +90,7 @@ impl Made {
     /// From now on, who comes to it calls the handlers of `owner`, or nobody's.
     pub(super) fn direct(&self, owner: Option<&Chain>) {
         let owner = core::ptr::from_ref(owner.unwrap_or(&NOBODY));
-        if let Some(word) = self.slot.notes().first() {
+        if let Some(word) = self.slot.owner() {
             word.store(owner.expose_provenance(), Ordering::Release);
         }
     }
@@ -164,7 +140,7 @@ fn note(at: TextAddr, parts: Parts) -> usize {
 /// If `at` is in a detour: what it stands for in the original, and how much is on the stack that is
 /// not there.
 pub(super) fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, u64)> {
-    let (noted, into) = slots::origin(&SLOTS, at, pinned)?;
+    let (noted, into) = DETOURS.origin(at, pinned)?;
     let place = i64::from(noted as u32 as i32) as u64;
     let parts = Parts::from_bits((noted as u64 >> u32::BITS) as u32);
     match parts.means(into)? {
@@ -185,26 +161,6 @@ fn target(jump: TextAddr) -> TextAddr {
     // only makes another number of it.
     let distance = unsafe { word.read_unaligned() };
     TextAddr::new(behind.wrapping_add_signed(distance.into()))
-}
-
-/// Is there a detour at `at`?
-pub(super) fn covers(at: TextAddr, pinned: &Pinned) -> bool {
-    slots::covers(&SLOTS, at, pinned)
-}
-
-/// Where page number `number` of detours is, if there are so many.
-pub(super) fn page(number: usize, pinned: &Pinned) -> Option<TextAddr> {
-    slots::page(&SLOTS, number, pinned).ok()
-}
-
-/// How many wait until no task is in them.
-pub(super) fn waiting() -> usize {
-    RETURNS.waiting()
-}
-
-/// Takes out the pages that nobody needs.
-pub(super) fn tidy(retired: &mut Retired<slots::Page>) {
-    POOL.get(&mut slots::Lock::new()).tidy(retired);
 }
 
 /// Whose handlers a detour calls.

@@ -6,12 +6,9 @@
 //! Breakpoints come with interrupts off; faults only if the CPU cannot be preempted; detours turn
 //! preemption off. So the CPU stays the same for as long as any of these takes.
 
+use super::detour;
 #[cfg(CONFIG_KRETPROBES)]
 use super::frame;
-use super::{
-    detour,
-    machine, //
-};
 #[cfg(CONFIG_KRETPROBES)]
 use crate::returns;
 use crate::{
@@ -20,6 +17,11 @@ use crate::{
         hit, //
     },
     prelude::*,
+    slots::{
+        self,
+        COPIES,
+        DETOURS, //
+    },
     sys::preempt::{
         self,
         Pinned, //
@@ -130,12 +132,13 @@ unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs, trap: c_int, 
     // SAFETY: By the precondition, and nobody else uses them meanwhile.
     let registers = unsafe { &mut *regs };
     let pinned = Pinned::new();
-    if !machine::is_slot(TextAddr::new(registers.ip as u64), &pinned) {
+    let at = TextAddr::new(registers.ip as u64);
+    if !COPIES.covers(at, &pinned) {
         return;
     }
     let asked = trap == PAGE_FAULT || trap == GENERAL_PROTECTION;
     if !hit::faults_in_step(registers, &pinned) {
-        machine::leave_slot(registers, &pinned);
+        registers.ip = slots::original(at, &pinned).unwrap_or(at).get() as usize;
         if !fixup {
             counters::UNFINISHED_STEPS.count();
         }
@@ -215,7 +218,7 @@ unsafe extern "C" fn kprobe_oops(regs: *mut bindings::pt_regs) {
 
 /// What an address in a copy stands for, and how much is on the stack that is not there.
 fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, u64)> {
-    let copy = machine::original(at, pinned).map(|at| (at, 0));
+    let copy = slots::original(at, pinned).map(|at| (at, 0));
     copy.or_else(|| detour::original(at, pinned))
 }
 
@@ -230,9 +233,6 @@ unsafe extern "C" fn __is_insn_slot_addr(
     addr: usize,
 ) -> bool {
     let (at, pinned) = (TextAddr::new(addr as u64), Pinned::new());
-    if core::ptr::eq(cache, &raw const bindings::kprobe_optinsn_slots) {
-        detour::covers(at, &pinned)
-    } else {
-        machine::is_slot(at, &pinned)
-    }
+    let detours = core::ptr::eq(cache, &raw const bindings::kprobe_optinsn_slots);
+    if detours { &DETOURS } else { &COPIES }.covers(at, &pinned)
 }

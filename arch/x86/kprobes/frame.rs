@@ -12,15 +12,8 @@ use super::isa::{
     },
     operand::Segment, //
 };
-use crate::sys::{
-    preempt::Pinned,
-    this_cpu::PerCpu, //
-};
 use core::arch::asm;
-use kernel::{
-    bindings,
-    prelude::*, //
-};
+use kernel::bindings;
 
 /// What a trap has saved.
 #[repr(transparent)]
@@ -136,25 +129,6 @@ impl Frame for Trapped {
 pub(super) fn return_address(saved: *mut bindings::pt_regs) -> *mut usize {
     let behind = saved.wrapping_add(1).cast::<usize>();
     behind.wrapping_add(usize::from(cfg!(CONFIG_FRAME_POINTER)))
-}
-
-/// This CPU's copy of per-CPU memory.
-#[inline(always)]
-pub(super) fn this_cpu<'a, T: Zeroable>(all: &'static PerCpu<T>, _pinned: &'a Pinned) -> &'a T {
-    #[cfg_attr(not(CONFIG_SMP), expect(unused_mut))]
-    let mut at = all.original();
-    // SAFETY: Adds a word of this CPU's. In assembly, as the compiler would take what is so far
-    // from the original for a part of it.
-    #[cfg(CONFIG_SMP)]
-    unsafe {
-        asm!("addq %gs:{base}(%rip), {at}",
-            at = inout(reg) at,
-            base = sym bindings::this_cpu_off,
-            options(att_syntax, readonly, nostack));
-    }
-    // SAFETY: Memory of the CPU that the caller stays on. It starts as zeroes, which are a value,
-    // and nobody borrows it mutably.
-    unsafe { &*at }
 }
 
 /// How far this CPU's data is from where the linker puts it; in the kernel, GS is based there.

@@ -10,12 +10,9 @@
 //! C counterpart: the end of [`arch/x86/kernel/kprobes/core.c`](
 //! srctree/arch/x86/kernel/kprobes/core.c) of kernels up to 4.14.
 
-use super::{
-    frame,
-    isa::{
-        emulate::flag,
-        X86, //
-    }, //
+use super::isa::{
+    emulate::flag,
+    X86, //
 };
 use crate::{
     contract::{
@@ -26,16 +23,13 @@ use crate::{
     sys::{
         preempt::Pinned,
         this_cpu::{
-            self,
-            PerCpu, //
+            JprobeEntry,
+            StandIn, //
         }, //
     }, //
 };
 use core::mem::offset_of;
-use kernel::{
-    bindings,
-    prelude::*, //
-};
+use kernel::bindings;
 
 /// How many words of arguments are copied at most.
 const MOST_WORDS: usize = 8;
@@ -43,45 +37,20 @@ const MOST_WORDS: usize = 8;
 /// Bytes of one.
 const WORD: usize = size_of::<usize>();
 
-/// What `jprobe.S` wants to know.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Way {
-    /// How many words to copy.
-    words: usize,
-    /// Where the handler is.
-    handler: usize,
-    /// Where to increment what holds the function graph tracer off.
-    pause: usize,
-}
-
-// SAFETY: They are numbers.
-unsafe impl Zeroable for Way {}
-
-const _: () = assert!(offset_of!(StandIn, way) == 0 && offset_of!(Way, words) == 0);
-const _: () = assert!(offset_of!(Way, handler) == 8 && offset_of!(Way, pause) == 16);
-
-type StandIn = this_cpu::StandIn<Way, bindings::pt_regs>;
-
-#[no_mangle]
-#[cfg_attr(CONFIG_SMP, link_section = ".data..percpu")]
-static rust_kprobes_stand_in: PerCpu<StandIn> = PerCpu::ZERO;
+// As `jprobe.S` has it.
+const _: () = assert!(offset_of!(StandIn, entry) == 0 && offset_of!(JprobeEntry, words) == 0);
+const _: () =
+    assert!(offset_of!(JprobeEntry, handler) == 8 && offset_of!(JprobeEntry, pause) == 16);
 
 // SAFETY: By `jprobe.S`, which lowers the stack below what the caller has left on it, and never
 // writes above; and since all of the registers are kept, and put back.
 unsafe impl StandsIn for X86 {
-    type StandIn = StandIn;
-
-    fn stand_in(pinned: &Pinned) -> &StandIn {
-        frame::this_cpu(&rust_kprobes_stand_in, pinned)
-    }
-
     fn enter(registers: &mut bindings::pt_regs, handler: TextAddr, pinned: &Pinned) {
         let stand_in = Self::stand_in(pinned);
         stand_in.registers.set(*registers);
         // SAFETY: Only tells where it is.
         let pause = unsafe { bindings::rust_kprobes_graph_pause() };
-        stand_in.way.set(Way {
+        stand_in.entry.set(JprobeEntry {
             words: words_above(registers.sp).min(MOST_WORDS),
             handler: handler.get() as usize,
             pause: pause.expose_provenance(),

@@ -32,8 +32,8 @@ use super::{
         region::Region,
         X86, //
     },
-    machine::Prepared,
-    poke, //
+    poke,
+    prepare::Prepared, //
 };
 use crate::{
     contract::{
@@ -118,7 +118,6 @@ fn thunks(image: TextRange) -> Thunks {
 // - a detour's slot lingers.
 unsafe impl Detour for X86 {
     type Detour = Made;
-    type Owner = Chain;
     /// In the order of where they lead.
     type BranchTargets = KVVec<Branch>;
 

@@ -6,27 +6,13 @@
 //! `%gs` prefix reads or writes it, so nothing is called and there is no point in between where the
 //! task could move to another CPU.
 //!
-//! What a hit finds was [`prepared`] before: an instruction to emulate, or [`copies`] of it to run.
-//! A step runs with interrupts off, so that the CPU is back before anything else happens on it.
+//! A hit finds what [`prepare`] has made of the instruction: an emulation, or copies to run. A step
+//! runs with interrupts off, so that the CPU is back before anything else happens on it.
 //!
 //! C counterpart: [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
-mod copies;
-mod prepared;
-
-pub(super) use copies::{
-    is_slot,
-    leave_slot,
-    original, //
-};
-pub(super) use prepared::Prepared;
-
 use super::{
-    detour,
-    frame::{
-        self,
-        Trapped, //
-    },
+    frame::Trapped,
     isa::{
         self,
         emulate,
@@ -34,6 +20,10 @@ use super::{
         X86, //
     },
     poke,
+    prepare::{
+        self,
+        Prepared, //
+    },
     starts, //
 };
 use crate::{
@@ -49,23 +39,21 @@ use crate::{
         target::Site, //
     },
     prelude::*,
-    slots,
     sys::{
         preempt::Pinned,
         probe::Running,
         text,
-        this_cpu::{
-            self,
-            PerCpu, //
-        }, //
+        this_cpu::PerCpu, //
     },
-    table::Retired, //
 };
 use core::{
     arch::asm,
     sync::atomic::Ordering, //
 };
-use kernel::bindings;
+use kernel::{
+    bindings,
+    prelude::*, //
+};
 
 /// How far behind the entry of a function an address of ftrace's is: the call that it makes.
 const FTRACE_CALL_LEN: u64 = 5;
@@ -73,24 +61,13 @@ const FTRACE_CALL_LEN: u64 = 5;
 /// The interrupt flag.
 const IF: usize = emulate::flag::IF as usize;
 
-#[no_mangle]
-#[cfg_attr(CONFIG_SMP, link_section = ".data..percpu")]
-static rust_kprobes_hit: PerCpu<this_cpu::Cpu<usize>> = PerCpu::ZERO;
-
 // SAFETY:
-// - `set_running` writes `current_kprobe`, and `this_cpu` finds the words of this CPU;
+// - `set_running` writes `current_kprobe`, and `per_cpu` adds this CPU's distance;
 // - `arm` and `disarm` end with a round to all CPUs, which one that is in a trap takes after it,
 //   as traps and steps have interrupts off;
 // - a slot that a CPU leaves by itself lingers.
 unsafe impl Machine for X86 {
-    type Running = Running;
-    type Cpu = this_cpu::Cpu<usize>;
-    type Pinned = Pinned;
-    type Registers = bindings::pt_regs;
-    type TextLock = text::Lock;
     type Prepared = Prepared;
-    type Kept = usize;
-    type Unused = Retired<slots::Page>;
 
     fn site(function: TextAddr, offset: u64) -> Option<Site> {
         isa::site(function, offset, marked(function))
@@ -160,8 +137,21 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn this_cpu(pinned: &Pinned) -> &this_cpu::Cpu<usize> {
-        frame::this_cpu(&rust_kprobes_hit, pinned)
+    fn per_cpu<'a, T: Zeroable>(all: &'static PerCpu<T>, _pinned: &'a Pinned) -> &'a T {
+        #[cfg_attr(not(CONFIG_SMP), expect(unused_mut))]
+        let mut at = all.original();
+        // SAFETY: Adds a word of this CPU's. In assembly, as the compiler would take what is so far
+        // from the original for a part of it.
+        #[cfg(CONFIG_SMP)]
+        unsafe {
+            asm!("addq %gs:{base}(%rip), {at}",
+                at = inout(reg) at,
+                base = sym bindings::this_cpu_off,
+                options(att_syntax, readonly, nostack));
+        }
+        // SAFETY: Memory of the CPU that the caller stays on. It starts as zeroes, which are a
+        // value, and nobody borrows it mutably.
+        unsafe { &*at }
     }
 
     fn prepare(
@@ -170,7 +160,7 @@ unsafe impl Machine for X86 {
         read: ReadText<'_>,
         text: &mut text::Lock,
     ) -> Result<Prepared, Refusal> {
-        prepared::prepare(at, fixup, read, text)
+        prepare::prepare(at, fixup, read, text)
     }
 
     fn arm(places: &mut dyn Iterator<Item = (TextAddr, &Prepared)>, text: &mut text::Lock) {
@@ -185,27 +175,6 @@ unsafe impl Machine for X86 {
         if let Some(first) = code.first_mut() {
             *first = prepared.first;
         }
-    }
-
-    fn copies(number: usize, pinned: &Pinned) -> Option<(TextAddr, Pages)> {
-        match copies::page(number, pinned) {
-            Ok(page) => Some((page, Pages::Copies)),
-            Err(count) => {
-                let page = detour::page(number.wrapping_sub(count), pinned)?;
-                Some((page, Pages::Detours))
-            }
-        }
-    }
-
-    fn waiting() -> usize {
-        copies::waiting().wrapping_add(detour::waiting())
-    }
-
-    fn tidy() -> Retired<slots::Page> {
-        let mut retired = Retired::new();
-        copies::tidy(&mut retired);
-        detour::tidy(&mut retired);
-        retired
     }
 
     #[inline(always)]
@@ -230,11 +199,7 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn run(
-        prepared: &Prepared,
-        registers: &mut bindings::pt_regs,
-        comes_back: bool,
-    ) -> Next<usize> {
+    fn run(prepared: &Prepared, registers: &mut bindings::pt_regs, comes_back: bool) -> Next {
         let next = prepared.next;
         match prepared.straight.load(Ordering::Acquire) {
             to if to != 0 && !comes_back => {
@@ -302,7 +267,7 @@ fn marked(_function: TextAddr) -> bool {
 /// Does what an instruction does that is not among the most frequent, or begins to run what is in
 /// the slot.
 #[inline(never)]
-fn seldom(prepared: &Prepared, registers: &mut bindings::pt_regs) -> Next<usize> {
+fn seldom(prepared: &Prepared, registers: &mut bindings::pt_regs) -> Next {
     let done = prepared.op.is_some_and(|op| {
         let frame = Trapped::of(registers);
         emulate::emulate(&op, prepared.next, frame).is_ok()
@@ -340,6 +305,10 @@ fn poke_each(
 #[kernel::macros::kunit_tests(rust_kprobes_x86_machine)]
 mod tests {
     use super::*;
+    use crate::{
+        slots,
+        sys::this_cpu, //
+    };
 
     fn running() -> *const bindings::kprobe {
         // SAFETY: Only reads this CPU's word, and the caller stays on the CPU.
@@ -381,11 +350,11 @@ mod tests {
 
     #[test]
     fn copies_are_text_for_c() -> Result<(), Refusal> {
-        let slot = copies::take(TextAddr::new(16))?;
+        let slot = slots::COPIES.take(TextAddr::new(16))?;
         let at = slot.at().get() as usize;
         // SAFETY: Only looks the address up.
         let is_text = |at| unsafe { bindings::kernel_text_address(at) } != 0;
-        assert!(is_text(at) && is_text(at + copies::SLOT_LEN - 1));
+        assert!(is_text(at) && is_text(at + slots::SLOT_LEN - 1));
         assert!(!is_text(16));
         Ok(())
     }

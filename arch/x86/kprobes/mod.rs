@@ -16,6 +16,7 @@ mod jprobes;
 mod jump;
 mod machine;
 mod poke;
+mod prepare;
 #[cfg(all(CONFIG_KRETPROBES, not(CONFIG_RUST_KPROBES_STAND_IN_RETURNS)))]
 mod returns;
 mod starts;

@@ -24,8 +24,6 @@ use kernel::bindings;
 // SAFETY: Both are read by one instruction each, on the CPU and in the task that stay, as `Pinned`
 // says.
 unsafe impl Returns for X86 {
-    type Calls = bindings::llist_head;
-
     // It returns in another task than it was called in.
     const NEVER: &'static [&'static CStr] = &[c"__switch_to"];
 

@@ -6,10 +6,7 @@
 //!
 //! C counterpart: none.
 
-use crate::{
-    arch::Current,
-    contract::Machine, //
-};
+use crate::slots;
 use core::sync::atomic::{
     AtomicUsize,
     Ordering, //
@@ -44,6 +41,6 @@ pub(crate) static UNFINISHED_STEPS: Counter = Counter::new();
 pub(crate) fn all() -> [(&'static CStr, usize); 2] {
     [
         (c"steps_unfinished", UNFINISHED_STEPS.get()),
-        (c"slots_waiting", Current::waiting()),
+        (c"slots_waiting", slots::waiting()),
     ]
 }

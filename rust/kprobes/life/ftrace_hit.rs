@@ -10,10 +10,7 @@
 //! [`arch/x86/kernel/kprobes/ftrace.c`](srctree/arch/x86/kernel/kprobes/ftrace.c).
 
 use super::{
-    hit::{
-        self,
-        Registers, //
-    },
+    hit,
     jprobes,
     site::{
         self,
@@ -31,7 +28,8 @@ use crate::{
             Context,
             Pinned, //
         },
-        probe::Probe, //
+        probe::Probe,
+        Registers, //
     }, //
 };
 

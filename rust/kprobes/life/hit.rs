@@ -47,18 +47,13 @@ use crate::{
         report,
         this_cpu::{
             self,
+            Cpu,
             Hit, //
-        }, //
+        },
+        Registers, //
     }, //
 };
-
 use kernel::prelude::*;
-
-/// The registers of what a hit interrupted.
-pub(crate) type Registers = <Current as Machine>::Registers;
-
-type Kept = <Current as Machine>::Kept;
-type Cpu = this_cpu::Cpu<Kept>;
 
 /// Whose a breakpoint is, as C is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,7 +219,7 @@ fn carry_out(
 
 /// Notes that a copy of the instruction is run now, which will come back.
 #[inline(always)]
-fn begin_step(prepared: &Prepared, kept: Kept, pinned: &Pinned) -> Whose {
+fn begin_step(prepared: &Prepared, kept: usize, pinned: &Pinned) -> Whose {
     // If no probe is enabled (any more), nobody handles the hit.
     if !Current::is_running(pinned) {
         Current::set_running(this_cpu::nobody(), pinned);
@@ -306,11 +301,7 @@ pub(crate) fn faults_in_step(registers: &Registers, pinned: &Pinned) -> bool {
     faults_in(&hit, registers, pinned).is_some()
 }
 
-fn faults_in<'a>(
-    hit: &Hit<Kept>,
-    registers: &Registers,
-    pinned: &'a Pinned,
-) -> Option<&'a Prepared> {
+fn faults_in<'a>(hit: &Hit, registers: &Registers, pinned: &'a Pinned) -> Option<&'a Prepared> {
     let (_, prepared) = stepped(hit, pinned)?;
     Current::faults_in_step(prepared, registers).then_some(prepared)
 }
@@ -369,7 +360,7 @@ fn leave_step(cpu: &Cpu, phase: Phase, pinned: &Pinned) {
 
 /// The place whose instruction is being stepped.
 #[inline(always)]
-fn stepped<'a>(hit: &Hit<Kept>, pinned: &'a Pinned) -> Option<(&'a Site, &'a Prepared)> {
+fn stepped<'a>(hit: &Hit, pinned: &'a Pinned) -> Option<(&'a Site, &'a Prepared)> {
     if !hit.phase.is_stepping() || !Current::is_running(pinned) {
         return None;
     }

@@ -23,10 +23,7 @@ pub(crate) use register::batch;
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 use super::ftrace_hit;
 use super::{
-    hit::{
-        self,
-        Registers, //
-    },
+    hit,
     site, //
 };
 use crate::{
@@ -43,7 +40,8 @@ use crate::{
             Context,
             Pinned, //
         },
-        this_cpu::Hit, //
+        this_cpu::Hit,
+        Registers, //
     }, //
 };
 

@@ -22,10 +22,7 @@ use crate::{
         Machine, //
     },
     prelude::*,
-    sys::{
-        preempt::Pinned,
-        text, //
-    },
+    sys::text,
     table::Writer, //
 };
 
@@ -41,11 +38,6 @@ pub(crate) fn at(
     let mut read = |from: TextAddr, into: &mut [u8]| original(sites, from, into);
     Current::boundary(known, at, &mut read)?;
     Current::prepare(at, text::has_fixup(at), &mut read, text)
-}
-
-/// Where page number `number` of copied instructions is, and what is in it, if there are so many.
-pub(crate) fn copies(number: usize) -> Option<(TextAddr, Pages)> {
-    Current::copies(number, &Pinned::new())
 }
 
 /// Reads what the code at `from` is without a jump of ours, or a breakpoint of ours at its first

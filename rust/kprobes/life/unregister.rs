@@ -26,9 +26,8 @@ use super::{
     }, //
 };
 use crate::{
-    arch::Current,
-    contract::Machine,
     prelude::*,
+    slots,
     sys::{
         lock::Lock,
         preempt,
@@ -59,7 +58,7 @@ impl Left {
     /// Waits until all hits are over.
     pub(crate) fn wait(self) {
         self.0.wait();
-        drop(Current::tidy());
+        drop(slots::tidy());
     }
 }
 

@@ -4,16 +4,16 @@
 //!
 //! The breakpoint stands where its first byte was, so it cannot run there. [`Next`] is what the
 //! handling of a hit must know of what is done instead: whether it goes on at once, later, or not
-//! at all. What is run in its place is in [`Pages`] of their own.
+//! at all.
 
 /// What became of a probed instruction when it was asked to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next<Kept> {
+pub(crate) enum Next {
     /// It has been carried out; the CPU goes on after it when the trap returns.
     Done,
     /// When the trap returns, the CPU runs a copy of it and comes back with another trap. The
     /// value is what has to be kept until then.
-    Stepping(Kept),
+    Stepping(usize),
     /// When the trap returns, the CPU runs a copy of it and goes on by itself.
     Released,
 }
@@ -25,13 +25,4 @@ pub(crate) enum AfterStep {
     Done,
     /// It has not, and starts again: the CPU comes to the breakpoint once more.
     Again,
-}
-
-/// What a page of executable memory has in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pages {
-    /// Copies of instructions.
-    Copies,
-    /// Detours, which jumps in the place of breakpoints lead to.
-    Detours,
 }

@@ -32,15 +32,13 @@ use crate::{
         Machine,
         Returns, //
     },
-    life::hit::{
-        self,
-        Registers, //
-    },
+    life::hit,
     sys::{
         preempt::Pinned,
         probe::Probe,
         report,
-        this_cpu, //
+        this_cpu,
+        Registers, //
     },
 };
 

@@ -2,8 +2,8 @@
 
 //! What a CPU knows of the hit that it handles.
 //!
-//! The back end defines the memory, a [`PerCpu`] static in the section that the kernel copies for
-//! each CPU, and finds this CPU's copy. Traps nest: a hit may come while another one is handled,
+//! The memory is in the section that the kernel copies for each CPU; the back end finds this CPU's
+//! copy. Traps nest: a hit may come while another one is handled,
 //! even between any two instructions here, and puts everything back before it returns. So a cell is
 //! enough for each, and none is looked at before the trap that changed it is over.
 //!
@@ -16,7 +16,8 @@ use super::{
         Context,
         Pinned, //
     },
-    probe::Running, //
+    probe::Running,
+    Registers, //
 };
 use crate::{
     model::hit_state::Phase,
@@ -49,46 +50,67 @@ impl<T: Zeroable> PerCpu<T> {
     }
 }
 
+/// What each CPU knows of its hits.
+#[no_mangle]
+#[cfg_attr(CONFIG_SMP, link_section = ".data..percpu")]
+pub(crate) static rust_kprobes_hit: PerCpu<Cpu> = PerCpu::ZERO;
+
+/// What each CPU keeps while the handler of a jprobe runs on it.
+#[no_mangle]
+#[cfg_attr(CONFIG_SMP, link_section = ".data..percpu")]
+pub(crate) static rust_kprobes_stand_in: PerCpu<StandIn> = PerCpu::ZERO;
+
 // SAFETY: Zeroes say that no hit is handled: `Phase::Handling`, the address zero, no outer hit.
-unsafe impl<K: Zeroable> Zeroable for Cpu<K> {}
+unsafe impl Zeroable for Cpu {}
 
 // SAFETY: Zeroes are a value of each member, `Stays::No` of the last.
-unsafe impl<W: Zeroable, R: Zeroable> Zeroable for StandIn<W, R> {}
+unsafe impl Zeroable for StandIn {}
 
-/// A hit that a CPU handles. `K` is what the CPU keeps while it runs a copy of the instruction.
+/// A hit that a CPU handles.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(crate) struct Hit<K> {
+pub(crate) struct Hit {
     /// How far it is.
     pub(crate) phase: Phase,
     /// The place.
     pub(crate) at: TextAddr,
-    /// Kept while the phase says that a copy is run.
-    pub(crate) kept: K,
+    /// What the back end keeps while the phase says that a copy is run.
+    pub(crate) kept: usize,
 }
 
 /// What a CPU knows of its hits; starts as zeroes.
 #[repr(C)]
-pub(crate) struct Cpu<K> {
+pub(crate) struct Cpu {
     /// The hit that is handled now.
-    pub(crate) now: Cell<Hit<K>>,
+    pub(crate) now: Cell<Hit>,
     /// The one that it came into the middle of.
-    pub(crate) outer: Cell<Hit<K>>,
+    pub(crate) outer: Cell<Hit>,
     /// Who handles that one.
     pub(crate) outer_running: Cell<Option<Running>>,
     /// Where handlers of the hit are called, if the one that is called now also handles faults.
     pub(crate) context: Cell<Context>,
 }
 
-/// What a CPU keeps while the handler of a jprobe runs on it; starts as zeroes. `W` is what the
-/// back end wants to know on the way there, and `R` is what a hit has saved.
+/// What a CPU keeps while the handler of a jprobe runs on it; starts as zeroes.
 #[repr(C)]
-pub(crate) struct StandIn<W, R> {
-    /// The way to the handler.
-    pub(crate) way: Cell<W>,
+pub(crate) struct StandIn {
+    /// What the back end's entry code reads on the way to the handler.
+    pub(crate) entry: Cell<JprobeEntry>,
     /// The registers at the entry of the function.
-    pub(crate) registers: Cell<R>,
+    pub(crate) registers: Cell<Registers>,
     stays: Cell<Stays>,
+}
+
+/// What a back end's `jprobe.S` reads, at the start of `rust_kprobes_stand_in`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct JprobeEntry {
+    /// How many words of arguments to copy.
+    pub(crate) words: usize,
+    /// The address of the handler.
+    pub(crate) handler: usize,
+    /// The counter that pauses the function graph tracer, which the entry code increments.
+    pub(crate) pause: usize,
 }
 
 /// Is the task kept on the CPU?
@@ -100,7 +122,7 @@ enum Stays {
     Yes,
 }
 
-impl<W, R> StandIn<W, R> {
+impl StandIn {
     /// The handler is about to be entered: preemption stays off when the caller returns.
     pub(crate) fn begin(&self) {
         Pinned::new().leave();

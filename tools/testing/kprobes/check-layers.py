@@ -35,7 +35,7 @@ class Layer:
 
 EDGE = 'kernel bindings pin_init'
 MACHINE = ' '.join(f'arch/*/kprobes/{name}' for name in (
-    'machine.rs', 'machine/*', 'poke.rs', 'frame.rs', 'detour.rs', 'jump.rs', 'jump/*',
+    'machine.rs', 'prepare.rs', 'poke.rs', 'frame.rs', 'detour.rs', 'jump.rs', 'jump/*',
     'starts.rs', 'returns.rs', 'jprobes.rs'))
 LAYERS = (
     # Pure files of the safe interface, which the host crate loads, too.
@@ -43,7 +43,8 @@ LAYERS = (
     Layer('atomics', 'rust/kprobes/atomics.rs', 'checked'),
     Layer('model', 'rust/kprobes/model/* rust/kprobes/prelude.rs', 'model'),
     Layer('shared', 'rust/kprobes/shared/*', 'atomics model shared'),
-    Layer('contract', 'rust/kprobes/contract.rs', 'model', unsafe=True),
+    Layer('contract', 'rust/kprobes/contract/isa.rs', 'model'),
+    Layer('contract', 'rust/kprobes/contract.rs', 'model sys contract', EDGE, unsafe=True),
     Layer('isa', 'arch/*/kprobes/isa/*', 'model contract'),
     Layer('arch', 'rust/kprobes/arch.rs arch/*/kprobes/mod.rs', config=True),
     Layer('text', 'rust/kprobes/text/index.rs rust/kprobes/text/pieces.rs', 'model'),
@@ -60,7 +61,7 @@ LAYERS = (
     # What goes with a module may be a return probe.
     Layer('forgotten', 'rust/kprobes/life/forgotten.rs', 'sys table returns', config=True),
     Layer('life', 'rust/kprobes/life.rs rust/kprobes/life/*',
-          'model shared contract arch sys table text life', 'kernel', config=True),
+          'model shared contract arch sys table slots text life', 'kernel', config=True),
     Layer('returns, pure', ' '.join(f'rust/kprobes/returns/{name}.rs' for name in (
         'growth', 'pool', 'refs')), 'atomics'),
     Layer('returns, safe', 'rust/kprobes/returns/hit.rs rust/kprobes/returns/register.rs',
@@ -69,7 +70,7 @@ LAYERS = (
           config=True, unsafe=True),
     Layer('view', 'rust/kprobes/view.rs', 'model sys life returns', 'kernel', config=True),
     Layer('edge', 'rust/kprobes/abi.rs rust/kprobes/abi/* arch/*/kprobes/entry.rs',
-          'model sys life returns view', EDGE, config=True, unsafe=True),
+          'model sys slots life returns view', EDGE, config=True, unsafe=True),
     Layer('root', 'rust/kprobes/rust_kprobes.rs', crates=EDGE, config=True),
 )
 FORBIDS_UNSAFE = re.compile(r'/(model|shared|isa)/mod\.rs$'

@@ -18,7 +18,6 @@ use crate::{
     arch::Current,
     contract::{
         Detour,
-        Machine,
         ReadText, //
     },
     life::{
@@ -32,6 +31,7 @@ use crate::{
     model::text_metadata::TextMetadata,
     prelude::*,
     shared::optimizing::Node,
+    slots,
     sys::{
         modules,
         symbols::Function,
@@ -96,7 +96,7 @@ fn decide(
     if let Some(why) = passing.filter(|why| why.reason.may_pass()) {
         optimizer.lately.note(at, why);
         // There may be more when what waits for tasks is given back.
-        if why.reason.is_shortage() && Current::waiting() != 0 {
+        if why.reason.is_shortage() && slots::waiting() != 0 {
             optimizer.short = true;
             worker::tell(optimizer.worker.kick());
         }

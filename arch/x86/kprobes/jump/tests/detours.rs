@@ -16,7 +16,10 @@ use super::{
     },
     *, //
 };
-use crate::sys::preempt::Pinned;
+use crate::{
+    slots,
+    sys::preempt::Pinned, //
+};
 use core::sync::atomic::Ordering;
 use kernel::page::PAGE_SIZE;
 
@@ -146,13 +149,13 @@ mod cases {
         let is_text = unsafe { bindings::kernel_text_address(at as usize) } != 0;
         let page = TextAddr::new(at & !(PAGE_SIZE as u64 - 1));
         let pinned = Pinned::new();
-        let mut pages = (0..).map_while(|number| X86::copies(number, &pinned));
+        let mut pages = (0..).map_while(|number| slots::page(number, &pinned));
         let of = pages.find_map(|(one, of)| (one == page).then_some(of));
         drop(pinned);
         drop(jump);
         free(probe);
         assert!(is_text);
-        assert_eq!(of, Some(Pages::Detours));
+        assert_eq!(of, Some(slots::Kind::Detours));
         Ok(())
     }
 

@@ -13,7 +13,7 @@
 
 #[path = "../../../../../rust/kernel/kprobes/abi.rs"]
 mod abi;
-#[path = "../../../../../rust/kprobes/contract.rs"]
+#[path = "../../../../../rust/kprobes/contract/isa.rs"]
 mod contract;
 #[path = "../../../../../rust/kprobes/model/mod.rs"]
 mod model;

@@ -67,7 +67,6 @@ fn synchronize() {
 // SAFETY: Nobody runs any of it.
 unsafe impl Detour for Current {
     type Detour = KBox<Page>;
-    type Owner = Chain;
     type BranchTargets = ();
 
     const REACH: u64 = LEN as u64;

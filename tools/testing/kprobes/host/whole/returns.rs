@@ -16,8 +16,6 @@ use kernel::{
 
 // SAFETY: There is one CPU, which stays in its task until a test says otherwise.
 unsafe impl Returns for Current {
-    type Calls = bindings::llist_head;
-
     const NEVER: &'static [&'static CStr] = &[c"__switch_to"];
 
     fn cpu(_pinned: &Pinned) -> usize {

@@ -8,33 +8,33 @@
 //! C counterpart: [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
 use super::{
-    super::{
-        isa::{
-            call_check,
-            classify::{
-                self,
-                Way, //
-            },
-            decode,
-            emulate::{
-                self,
-                Op, //
-            },
-            encode,
-            insn::{
-                Insn,
-                MAX_INSN, //
-            },
-            relocate, //
+    isa::{
+        call_check,
+        classify::{
+            self,
+            Way, //
         },
-        poke, //
+        decode,
+        emulate::{
+            self,
+            Op, //
+        },
+        encode,
+        insn::{
+            Insn,
+            MAX_INSN, //
+        },
+        relocate, //
     },
-    copies, //
+    poke, //
 };
 use crate::{
     contract::ReadText,
     prelude::*,
-    slots::Slot,
+    slots::{
+        Slot,
+        COPIES, //
+    },
     sys::text, //
 };
 use core::sync::atomic::{
@@ -82,7 +82,7 @@ impl Prepared {
     /// Where the copy is that goes on by itself, if there is one.
     fn boosted(&self) -> Option<TextAddr> {
         let slot = self.slot.as_ref().filter(|slot| slot.lingers());
-        slot.map(copies::boosted)
+        slot.map(Slot::second)
     }
 
     /// Lets the CPU go to a detour if nobody wants it to come back, or where it went without one.
@@ -130,7 +130,7 @@ pub(super) fn prepare(
     let mut load_len = 0;
     let (op, slot) = match classify::classify(&insn, &bytes, after.as_ref(), fixup)? {
         Way::Emulate(op @ (Op::JumpMemory(_) | Op::CallMemory(_))) => {
-            let slot = copies::take(at)?;
+            let slot = COPIES.take(at)?;
             let load = relocate::probing_load(&insn, &bytes, at, slot.at())?;
             load_len = load.bytes().len() as u8;
             poke::code(slot.at(), load.then(&[encode::INT3])?.bytes(), text);
@@ -145,10 +145,10 @@ pub(super) fn prepare(
         },
         Way::Step => step(at, &insn, &bytes, text)?,
         // It may do without, at the price of a second trap.
-        Way::Boost if !copies::may_linger() => step(at, &insn, &bytes, text)?,
+        Way::Boost if !COPIES.may_linger() => step(at, &insn, &bytes, text)?,
         Way::Boost => {
-            let mut slot = copies::take(at)?;
-            let boosted = copies::boosted(&slot);
+            let mut slot = COPIES.take(at)?;
+            let boosted = slot.second();
             let step = relocate::copy(&insn, &bytes, at, slot.at())?;
             let copy = relocate::copy(&insn, &bytes, at, boosted)?;
             let jump = encode::jmp32(boosted.after(insn.len() as u64)?, next)?;
@@ -179,7 +179,7 @@ fn step(
     bytes: &[u8; MAX_INSN],
     text: &mut text::Lock,
 ) -> Result<(Option<Op>, Option<Slot>), Refusal> {
-    let slot = copies::take(at)?;
+    let slot = COPIES.take(at)?;
     let copy = relocate::copy(insn, bytes, at, slot.at())?;
     poke::code(slot.at(), copy.then(&[encode::INT3])?.bytes(), text);
     Ok((None, Some(slot)))
