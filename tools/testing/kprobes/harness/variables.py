@@ -10,7 +10,6 @@ import re
 
 import arches as records
 import env
-import objm
 import source
 
 # These work on a kernel of ARCH that has the implementation asked for.
@@ -117,12 +116,22 @@ def _refuse_unread(name: str) -> None:
 
 def _check_module_folder() -> None:
     assert env.MODULE, 'kp refuses to go on without DIR='
-    if not any((env.MODULE / name).is_file() for name in ('Kbuild', 'Makefile')):
+    path = next((env.MODULE / name for name in ('Kbuild', 'Makefile')
+                 if (env.MODULE / name).is_file()), None)
+    if not path:
         raise env.Refusal(
             f'a Kbuild or Makefile in {env.host(env.MODULE)}',
             'neither', 'add a file Kbuild with the line obj-m := name.o, for '
             'name.c or name.rs')
-    objm.check(env.MODULE)
+    text = path.read_text()
+    for name in re.findall(r'([\w-]+)\.o\b', ' '.join(
+            re.findall('^obj-m *[:+]?= *([^#\n]*)', text, re.M))):
+        # Parts and rules of its own are for the build to look at.
+        if not re.search(rf'^{name}-|\b{name}\.[cSr]|%', text, re.M) \
+                and not any(env.MODULE.glob(f'{name}.[cSro]*')):
+            raise env.Refusal(
+                f'{name}.c or {name}.rs in {env.host(env.MODULE)}: {path.name} '
+                f'names {name}.o', 'neither', f'change {path.name}, or call the file so')
 
 
 def storm() -> tuple[int, bool, bool]:

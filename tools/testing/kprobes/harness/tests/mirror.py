@@ -1,20 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A web server that plays a mirror of Debian, with faults by rule.
-
-Tests give it an archive of their own. As a script, `mirror.py STATE`, it stands
-before the real archive until it is interrupted; what to set, and each request
-that meets a fault, is printed.
-"""
+"""A web server that plays a mirror of Debian, with faults by rule."""
 
 import contextlib
 import hashlib
 import http.server
 import lzma
 import re
-import sys
 import threading
-import urllib.error
-import urllib.request
 from typing import Callable, Iterator
 
 Archive = dict[str, bytes]
@@ -22,21 +14,6 @@ Archive = dict[str, bytes]
 # another size than the Release file says, 'cut' ends in the middle of a file,
 # 'silent' stops there and keeps the connection.
 Rules = list[tuple[str, str]]
-
-_REAL = 'http://deb.debian.org'
-_OTHERS = '(armhf|ppc64el|s390x)'
-STATES: dict[str, Rules] = {
-    'good': [],
-    'other-architectures-stale': [(f'/binary-{_OTHERS}/', 'stale')],
-    'extra-suites-stale': [
-        ('/(trixie-updates|trixie-security|forky)/main/binary-', 'stale')],
-    'by-hash-missing': [('/by-hash/', 'missing')],
-    'version-missing': [('/pool/.*/shellcheck_0.10', 'missing')],
-    'package-missing': [('/pool/.*/flex_', 'missing')],
-    'files-cut': [('/pool/.*/(flex|libllvm22|bindgen)_', 'cut')],
-    'silent': [('/pool/.*/flex_', 'silent')],
-    'all-stale': [('/main/binary-', 'stale')],
-}
 
 
 def archive(packages: dict[tuple[str, str], dict[str, bytes]]) -> Archive:
@@ -67,15 +44,6 @@ def archive(packages: dict[tuple[str, str], dict[str, bytes]]) -> Archive:
     return files
 
 
-def real(path: str) -> bytes | None:
-    """A file of the real archive, or None where there is no such file."""
-    try:
-        with urllib.request.urlopen(_REAL + path, timeout=60) as answer:
-            return answer.read()
-    except urllib.error.HTTPError:
-        return None
-
-
 class _Request(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
 
@@ -83,7 +51,6 @@ class _Request(http.server.BaseHTTPRequestHandler):
         fault = next((fault for pattern, fault in self.server.rules
                       if re.search(pattern, self.path)), '')
         data = None if fault == 'missing' else self.server.read(self.path)
-        self.server.log(f'{self.path}: {fault}' if fault else '')
         if data is None:
             self.send_error(404)
             return
@@ -110,10 +77,9 @@ class Server(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, read: Callable[[str], bytes | None], rules: Rules,
-                 log: Callable[[str], object] = lambda _: None):
+    def __init__(self, read: Callable[[str], bytes | None], rules: Rules):
         super().__init__(('127.0.0.1', 0), _Request)
-        self.read, self.rules, self.log = read, rules, log
+        self.read, self.rules = read, rules
         self.over = threading.Event()
         self.address = f'http://127.0.0.1:{self.server_port}'
 
@@ -130,11 +96,3 @@ def running(files: Archive, rules: Rules) -> Iterator[Server]:
         yield server
         server.over.set()
         server.shutdown()
-
-
-if __name__ == '__main__':
-    with Server(real, STATES[sys.argv[1]],
-                lambda line: line and print(line, flush=True)) as proxy:
-        print(f'DEBIAN_MIRROR={proxy.address}/debian '
-              f'DEBIAN_SECURITY={proxy.address}/debian-security', flush=True)
-        proxy.serve_forever()

@@ -75,7 +75,11 @@ class Refused(support.Case):
         self.given(ARGS='symbol=vfs_read foo')
         variables.check('module')
         source.rename(source.with_name('b.c'))
-        self.refused_by(('module',), 'names a.o', 'there is b.c')
+        self.refused_by(('module',), 'names a.o', 'a.c or a.rs in')
+        for text in ('obj-m := a.o\na-y := b.o\n', 'obj-m := $(A).o\n',
+                     'obj-m := a.o\n$(obj)/a.c: b.c\n\tcp b.c $@\n'):
+            self.write('module/Kbuild', text)
+            variables.check('module')
 
     def test_what_a_command_does_not_read(self) -> None:
         for given, commands, *words in (
@@ -121,8 +125,7 @@ class Refused(support.Case):
                 ('run', {'IMPL': 'go'}, ('IMPL= one of rust c', 'go')),
                 *((command, {'ARCH': 'arm', **more}, ('IMPL=c for arm', 'IMPL=rust'))
                   for command, more in (('kernel', {}), ('run', {'IMPL': 'rust'}))),
-                ('module', {}, ('DIR= the folder of a module', 'no DIR')),
-                ('selfcheck', {'IMPL': 'rust'}, ('no IMPL', 'IMPL=rust'))):
+                ('module', {}, ('DIR= the folder of a module', 'no DIR'))):
             done = subprocess.run(
                 ['bash', env.KPROBES / 'kp', command], text=True, check=False,
                 env={'PATH': os.environ['PATH'], 'CACHE': str(self.tmp / 'x'),

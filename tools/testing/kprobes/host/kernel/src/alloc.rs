@@ -4,14 +4,11 @@
 
 use crate::base::*;
 
-/// There is no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AllocError;
 
-/// How to get memory.
 pub struct Flags(());
 
-/// The caller may sleep.
 pub const GFP_KERNEL: Flags = Flags(());
 
 /// How much there is of something.
@@ -82,7 +79,6 @@ pub fn all_there(what: &[&str]) -> There {
     })
 }
 
-/// A value in memory of its own.
 pub struct KBox<T>(Box<Told<T>>);
 
 /// Tells that it is freed.
@@ -99,7 +95,6 @@ impl<T> Drop for Told<T> {
 }
 
 impl<T> KBox<T> {
-    /// Memory of its own for a value.
     pub fn new(value: T, _flags: Flags) -> Result<Self, AllocError> {
         memory::<T>(size_of::<T>())?;
         Ok(Self(Box::new(Told(value))))
@@ -150,7 +145,6 @@ fn layout<T>(capacity: usize) -> Layout {
 }
 
 impl<T> KVVec<T> {
-    /// No elements and no memory.
     #[expect(clippy::new_without_default, reason = "as in the kernel crate")]
     pub const fn new() -> Self {
         Self {
@@ -160,14 +154,12 @@ impl<T> KVVec<T> {
         }
     }
 
-    /// Room for so many.
     pub fn with_capacity(capacity: usize, _flags: Flags) -> Result<Self, AllocError> {
         let mut list = Self::new();
         list.reserve(capacity.max(1))?;
         Ok(list)
     }
 
-    /// A list of `len` times the same.
     pub fn from_elem(value: T, len: usize, flags: Flags) -> Result<Self, AllocError>
     where
         T: Clone,
@@ -190,7 +182,6 @@ impl<T> KVVec<T> {
         }
     }
 
-    /// One more.
     pub fn push(&mut self, value: T, _flags: Flags) -> Result<(), AllocError> {
         if self.len == self.capacity {
             self.reserve((2 * self.capacity).max(4))?;
@@ -201,7 +192,6 @@ impl<T> KVVec<T> {
         Ok(())
     }
 
-    /// So many more.
     pub fn extend_from_slice(&mut self, other: &[T], _flags: Flags) -> Result<(), AllocError>
     where
         T: Clone,
@@ -220,7 +210,6 @@ impl<T> KVVec<T> {
         Ok(())
     }
 
-    /// Keeps those that `keep` chooses.
     pub fn retain(&mut self, mut keep: impl FnMut(&mut T) -> bool) {
         let mut kept = 0;
         for index in 0..self.len {
@@ -335,7 +324,6 @@ pub(crate) fn handed_over() -> Vec<Waiting> {
     core::mem::take(&mut WAITING.lock().unwrap())
 }
 
-/// The grace period is over.
 pub(crate) fn free_all(waiting: Vec<Waiting>) {
     for Waiting(first, layout) in waiting {
         // SAFETY: It was allocated so, and nobody reads it any more.

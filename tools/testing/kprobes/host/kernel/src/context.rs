@@ -6,7 +6,6 @@ use crate::base::*;
 
 static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
 
-/// Does `work` in an interrupt.
 pub fn interrupt<T>(work: impl FnOnce() -> T) -> T {
     INTERRUPTS.fetch_add(1, Relaxed);
     let result = work();
@@ -26,7 +25,6 @@ pub(crate) fn stay(more: i32) {
     STAYS.fetch_add(more, Relaxed);
 }
 
-/// How often preemption was turned off.
 pub fn stays() -> i32 {
     STAYS.load(Relaxed)
 }

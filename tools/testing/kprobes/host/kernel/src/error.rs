@@ -9,12 +9,10 @@ use core::ffi::c_int;
 pub struct Error(c_int);
 
 impl Error {
-    /// From what C returns.
     pub fn from_errno(errno: c_int) -> Self {
         Self(errno)
     }
 
-    /// What C returns.
     pub fn to_errno(self) -> c_int {
         self.0
     }

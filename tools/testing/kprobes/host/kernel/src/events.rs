@@ -11,24 +11,17 @@ use crate::base::*;
 /// A lock, outermost first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lock {
-    /// Who may say which probes there are.
     Registry,
-    /// No CPU comes or goes.
     Cpus,
-    /// Who may change text.
     Text,
-    /// Which slots for copies there are.
     Slots,
-    /// What is in store for return probes.
     Returns,
 }
 
 /// Something that was asked of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A lock was taken.
     Locked(Lock),
-    /// A lock was given back.
     Unlocked(Lock),
     /// A copy of an instruction was written, so long.
     Copied(u64, usize),
@@ -36,7 +29,6 @@ pub enum Event {
     Broken(u64),
     /// An instruction was written over a breakpoint.
     Mended(u64),
-    /// A detour for the place was written.
     Detoured(u64),
     /// A jump was written over a breakpoint and what is behind it.
     Jumped(u64),
@@ -44,13 +36,10 @@ pub enum Event {
     Untailed(u64),
     /// All CPUs have seen what was written, and none is still in a trap from before.
     Synchronized,
-    /// A grace period of RCU is over.
     GracePeriod,
     /// A callback waits for tasks to be elsewhere.
     TasksAsked,
-    /// Somebody begins to wait for tasks to be elsewhere.
     TasksBegin,
-    /// They are.
     TasksOver,
     /// The worker is to begin a pass: at once, or soon.
     Kicked(bool),
@@ -58,19 +47,13 @@ pub enum Event {
     FtraceAdded(u64, bool),
     /// Ftrace calls that one from there no more.
     FtraceRemoved(u64, bool),
-    /// Ftrace knows that one.
     FtraceRegistered(bool),
-    /// Ftrace does not know that one any more.
     FtraceUnregistered(bool),
     /// Text was searched for branches, from the one address up to the other.
     Searched(u64, u64),
-    /// The function that starts there was decoded, for what leads into it.
     Decoded(u64),
-    /// A page for copies is there.
     PageCame(u64),
-    /// A page for copies was given back.
     PageFreed(u64),
-    /// Memory for something of that type was freed.
     Freed(&'static str),
 }
 
@@ -97,7 +80,6 @@ pub fn history() -> Vec<Event> {
     core::mem::take(&mut *HISTORY.lock().unwrap())
 }
 
-/// The latest of them.
 pub fn latest() -> Option<Event> {
     HISTORY.lock().unwrap().last().copied()
 }
@@ -107,7 +89,6 @@ pub fn complaints() -> Vec<String> {
     core::mem::take(&mut *WRONG.lock().unwrap())
 }
 
-/// Something must not be so.
 pub fn wrong(what: String) {
     WRONG.lock().unwrap().push(what);
 }
@@ -117,22 +98,18 @@ pub fn at_every_moment(moment: fn()) {
     *MOMENT.lock().unwrap() = Some(moment);
 }
 
-/// Text was searched for branches.
 pub fn searched(text: Range<u64>) {
     note(Event::Searched(text.start, text.end));
 }
 
-/// The function that starts at an address was decoded.
 pub fn decoded(function: u64) {
     note(Event::Decoded(function));
 }
 
-/// Something has happened.
 pub(crate) fn note(event: Event) {
     during(event, || ());
 }
 
-/// Something happens by `work`.
 pub(crate) fn during<T>(event: Event, work: impl FnOnce() -> T) -> T {
     pass();
     check(event);

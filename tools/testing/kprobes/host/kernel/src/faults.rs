@@ -4,18 +4,13 @@
 
 use crate::base::*;
 
-/// What can be refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// Memory.
     Allocate,
-    /// A page for copies of instructions.
     ExecutablePage,
     /// That ftrace calls from a place, or no more: the filter.
     FtraceFilter,
-    /// That ftrace calls us at all.
     FtraceRegister,
-    /// That ftrace calls us no more.
     FtraceUnregister,
 }
 
@@ -32,12 +27,10 @@ pub enum Obstacle {
 
 static OBSTACLE: Mutex<Option<Obstacle>> = Mutex::new(None);
 
-/// From now on this is in the way, or nothing.
 pub fn obstruct(by: Option<Obstacle>) {
     *OBSTACLE.lock().unwrap() = by;
 }
 
-/// What is in the way.
 pub fn obstacle() -> Option<Obstacle> {
     *OBSTACLE.lock().unwrap()
 }
@@ -55,7 +48,6 @@ pub fn none() -> bool {
     PLANNED.lock().unwrap().take().is_some()
 }
 
-/// Is this call refused?
 pub(crate) fn refuses(call: Call) -> bool {
     let mut planned = PLANNED.lock().unwrap();
     match &mut *planned {

@@ -18,7 +18,6 @@ pub fn calls() -> Vec<(u64, bool)> {
     called.copied().collect()
 }
 
-/// Ftrace calls nobody from anywhere.
 pub fn clear() {
     FILTERS.lock().unwrap().clear();
     *REGISTERED.lock().unwrap() = [false; 2];
@@ -42,12 +41,10 @@ pub(crate) fn filter(at: u64, user: bool, on: bool, reset: bool) {
     }
 }
 
-/// Is a user called at all?
 pub(crate) fn is_registered(user: bool) -> bool {
     REGISTERED.lock().unwrap()[usize::from(user)]
 }
 
-/// A user is called, or is not.
 pub(crate) fn register(user: bool, on: bool) {
     REGISTERED.lock().unwrap()[usize::from(user)] = on;
 }

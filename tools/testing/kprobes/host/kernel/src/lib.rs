@@ -36,7 +36,6 @@ pub mod worker;
 
 /// Pages.
 pub mod page {
-    /// Length of a page.
     pub const PAGE_SIZE: usize = 4096;
 }
 
@@ -58,13 +57,11 @@ macro_rules! pr_info {
     };
 }
 
-/// Says something in the log, which nobody reads.
 #[macro_export]
 macro_rules! pr_warn {
     ($($words:tt)*) => { $crate::pr_info!($($words)*) };
 }
 
-/// Says something in the log, which nobody reads.
 #[macro_export]
 macro_rules! pr_err {
     ($($words:tt)*) => { $crate::pr_info!($($words)*) };

@@ -25,7 +25,6 @@ impl Layout {
     }
 }
 
-/// How often its tables were read.
 static READS: AtomicUsize = AtomicUsize::new(0);
 
 static MODULE: Mutex<Option<Layout>> = Mutex::new(None);
@@ -42,12 +41,10 @@ pub(crate) fn is_kept(addr: u64) -> bool {
     KEPT.lock().unwrap().contains(&addr)
 }
 
-/// What C calls the module.
 pub fn as_c() -> *mut bindings::module {
     &raw mut bindings::the_module
 }
 
-/// The module is loaded.
 pub fn load(layout: Layout) {
     let part = |text: &Range<u64>| bindings::module_memory {
         base: core::ptr::with_exposed_provenance_mut(text.start as usize),
@@ -59,7 +56,6 @@ pub fn load(layout: Layout) {
     *MODULE.lock().unwrap() = Some(layout);
 }
 
-/// How often its tables were read up to now.
 pub fn reads() -> usize {
     READS.load(Relaxed)
 }
@@ -70,13 +66,11 @@ pub(crate) fn trap() -> Option<u64> {
     MODULE.lock().unwrap().as_ref()?.trap
 }
 
-/// The module is being initialized, or has been.
 pub fn set_coming(coming: bool) {
     // SAFETY: One thread has the kernel at a time.
     unsafe { (*as_c()).state = coming.into() };
 }
 
-/// There is none any more.
 pub fn unload() {
     keep_names(0..0);
     *MODULE.lock().unwrap() = None;

@@ -14,11 +14,8 @@ use crate::base::*;
 /// What perf was told at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Where that is.
     pub at: u64,
-    /// What was there.
     pub old: Vec<u8>,
-    /// What is there.
     pub new: Vec<u8>,
 }
 
@@ -40,7 +37,6 @@ fn taken_for(told: &BTreeMap<u64, u8>, addr: u64) -> Option<u8> {
     told.get(&addr).copied().or_else(|| text::original(addr))
 }
 
-/// Perf is told.
 pub(crate) fn tell(at: u64, old: &[u8], new: &[u8]) {
     let mut told = TOLD.lock().unwrap();
     for number in 0..old.len().max(new.len()) {

@@ -16,7 +16,6 @@ static WAITING: Mutex<Vec<Head>> = Mutex::new(Vec::new());
 /// A task that was put aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Task {
-    /// Where it is.
     at: u64,
     /// Where it comes to when it leaves that.
     then: u64,
@@ -47,7 +46,6 @@ pub(crate) fn is_anybody_in(text: Range<u64>) -> bool {
         .any(|task| text.contains(&task.at) || text.contains(&task.then))
 }
 
-/// How many tasks are put aside.
 pub fn aside() -> usize {
     ASIDE.lock().unwrap().len()
 }
@@ -74,12 +72,10 @@ pub(crate) fn synchronize() {
     });
 }
 
-/// One more waits.
 pub(crate) fn wait(head: *mut callback_head, callback: Callback) {
     WAITING.lock().unwrap().push(Head(head, callback));
 }
 
-/// How many wait.
 pub fn waiting() -> usize {
     WAITING.lock().unwrap().len() + DETOURS.lock().unwrap().len()
 }

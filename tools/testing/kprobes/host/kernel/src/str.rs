@@ -14,7 +14,6 @@ pub trait CStrExt {
     /// `string` ends with NUL and stays as it is for `'a`.
     unsafe fn from_char_ptr<'a>(string: *const c_char) -> &'a Self;
 
-    /// What C calls it.
     fn as_char_ptr(&self) -> *const c_char;
 }
 

@@ -8,7 +8,6 @@ use std::sync::OnceLock;
 pub struct SetOnce<T>(OnceLock<T>);
 
 impl<T> SetOnce<T> {
-    /// None yet.
     #[expect(clippy::new_without_default, reason = "as in the kernel crate")]
     pub const fn new() -> Self {
         Self(OnceLock::new())
@@ -19,13 +18,11 @@ impl<T> SetOnce<T> {
         self.0.set(value).is_ok()
     }
 
-    /// The value.
     pub fn as_ref(&self) -> Option<&T> {
         self.0.get()
     }
 }
 
-/// RCU.
 pub mod rcu {
     use crate::{
         alloc,
@@ -35,10 +32,8 @@ pub mod rcu {
         }, //
     };
 
-    /// A read-side section.
     pub struct Guard(());
 
-    /// Begins a read-side section.
     pub fn read_lock() -> Guard {
         Guard(())
     }

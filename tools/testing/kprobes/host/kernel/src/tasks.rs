@@ -14,12 +14,10 @@ static CPUS: [AtomicUsize; 3] = [
 /// How often the stores of return probes were to be tended.
 static ASKED: AtomicUsize = AtomicUsize::new(0);
 
-/// How many numbers CPUs have, how many there may be, and how many there are.
 pub fn cpus() -> [usize; 3] {
     core::array::from_fn(|number| CPUS[number].load(Relaxed))
 }
 
-/// From now on there are so many.
 pub fn set_cpus(counts: [usize; 3]) {
     let both = CPUS.iter().zip(counts);
     both.for_each(|(cpus, count)| cpus.store(count, Relaxed));
@@ -29,7 +27,6 @@ pub fn set_cpus(counts: [usize; 3]) {
 pub struct Task(*mut task_struct);
 
 impl Task {
-    /// A new one.
     #[expect(clippy::new_without_default, reason = "there are never two alike")]
     pub fn new() -> Self {
         let rethooks = llist_head {
@@ -38,7 +35,6 @@ impl Task {
         Self(Box::into_raw(Box::new(task_struct { rethooks })))
     }
 
-    /// What C calls it.
     pub fn as_c(&self) -> *mut task_struct {
         self.0
     }

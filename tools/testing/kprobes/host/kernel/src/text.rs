@@ -13,7 +13,6 @@ const FUNCTIONS_LEN: usize = 16 * PAGE_SIZE;
 const PAGES: usize = 320;
 const LEN: usize = FUNCTIONS_LEN + PAGES * PAGE_SIZE;
 
-/// The instruction that breaks.
 const BREAKPOINT: u8 = 0xcc;
 
 /// Functions begin at a multiple of it.
@@ -31,10 +30,8 @@ const STALE_JUMP: u8 = 4;
 /// It is behind the start of a jump.
 const TAIL: u8 = 5;
 
-/// The length of a call of ftrace's.
 const CALL_LEN: u64 = 5;
 
-/// The length of a jump.
 const JUMP_LEN: u64 = 5;
 const JUMP_OPCODE: u8 = 0xe9;
 
@@ -53,7 +50,6 @@ static DETOURS: [AtomicU64; PAGES / 64] = [const { AtomicU64::new(0) }; PAGES / 
 /// The functions: where they start, how long they are, and whether ftrace calls from the entry.
 static FUNCTIONS: Mutex<BTreeMap<u64, (usize, bool)>> = Mutex::new(BTreeMap::new());
 
-/// The address of the first function.
 fn base() -> u64 {
     static MADE: OnceLock<()> = OnceLock::new();
     if BASE.load(Relaxed) == 0 {
@@ -78,7 +74,6 @@ fn make() {
     }
 }
 
-/// Memory for a byte of text.
 fn place(addr: u64) -> *mut u8 {
     core::ptr::with_exposed_provenance_mut(addr as usize)
 }
@@ -99,7 +94,6 @@ fn page(number: usize) -> u64 {
     base() + (FUNCTIONS_LEN + number * PAGE_SIZE) as u64
 }
 
-/// There are no functions.
 pub fn clear() {
     for at in breakpoints().chain(jumps()) {
         events::wrong(format!("a breakpoint or jump is left at {at:#x}"));
@@ -130,7 +124,6 @@ pub fn function(code: &[u8], traced: bool) -> u64 {
     start
 }
 
-/// Where the functions start.
 pub(crate) fn starts() -> Vec<u64> {
     FUNCTIONS.lock().unwrap().keys().copied().collect()
 }
@@ -277,7 +270,6 @@ pub fn name_owner(page: u64, owner: usize) {
     unsafe { place(page).cast::<usize>().add(1).write(owner) };
 }
 
-/// The word.
 pub fn owner(page: u64) -> usize {
     // SAFETY: As above.
     unsafe { place(page).cast::<usize>().add(1).read() }
@@ -301,12 +293,10 @@ pub fn detoured(addr: u64) -> Option<u64> {
     is_one.then(|| unsafe { place(page(number)).cast::<u64>().read() })
 }
 
-/// Is this in a page for copies that is in use?
 pub fn is_copy(addr: u64) -> bool {
     page_number(addr).is_some_and(|number| IN_USE[number / 64].load(Relaxed) & bit(number) != 0)
 }
 
-/// How many pages for copies are in use.
 pub fn pages() -> u32 {
     let words = IN_USE.iter();
     words.map(|word| word.load(Relaxed).count_ones()).sum()
@@ -317,7 +307,6 @@ fn bit(number: usize) -> u64 {
     1 << (number % 64)
 }
 
-/// What a write to text is.
 pub(crate) enum Write {
     Broken,
     Mended,
@@ -353,7 +342,6 @@ pub fn is_tail(addr: u64) -> bool {
     offset(addr).is_some_and(|offset| STATES[offset].load(Relaxed) == TAIL)
 }
 
-/// Writes to text.
 pub(crate) fn write(addr: u64, code: &[u8]) {
     if let Some(offset) = offset(addr) {
         let state = if code == [BREAKPOINT] { BROKEN } else { STALE };
@@ -382,7 +370,6 @@ pub(crate) fn read(addr: u64, into: &mut [u8]) -> bool {
     there
 }
 
-/// Is it in a function, or between two of them?
 pub(crate) fn is_text(addr: u64) -> bool {
     offset(addr).is_some()
 }
@@ -408,7 +395,6 @@ pub(crate) fn is_traced_within(range: Range<u64>) -> bool {
     traced.any(|(&start, _)| start < range.end && range.start < start + CALL_LEN)
 }
 
-/// A page for copies.
 pub(crate) fn allocate_page() -> Option<u64> {
     let number = (0..PAGES).find(|&number| !is_copy(page(number)))?;
     IN_USE[number / 64].fetch_or(bit(number), Relaxed);

@@ -11,7 +11,6 @@ use core::{
 /// Makes what has it stay with its task.
 pub type NotThreadSafe = PhantomData<*mut ()>;
 
-/// The value of that type.
 #[expect(non_upper_case_globals, reason = "as in the kernel crate")]
 pub const NotThreadSafe: NotThreadSafe = PhantomData;
 
@@ -20,12 +19,10 @@ pub const NotThreadSafe: NotThreadSafe = PhantomData;
 pub struct Opaque<T>(UnsafeCell<MaybeUninit<T>>);
 
 impl<T> Opaque<T> {
-    /// Nothing yet.
     pub const fn uninit() -> Self {
         Self(UnsafeCell::new(MaybeUninit::uninit()))
     }
 
-    /// Where it is.
     pub fn get(&self) -> *mut T {
         self.0.get().cast()
     }

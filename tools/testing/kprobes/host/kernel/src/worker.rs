@@ -4,14 +4,10 @@
 
 use crate::base::*;
 
-/// What it does.
 static PASS: Mutex<Option<fn()>> = Mutex::new(None);
-/// Is it to begin a pass?
 static KICKED: AtomicBool = AtomicBool::new(false);
-/// How many passes are over.
 static PASSES: AtomicUsize = AtomicUsize::new(0);
 
-/// The worker does this.
 pub fn does(pass: fn()) {
     *PASS.lock().unwrap() = Some(pass);
 }

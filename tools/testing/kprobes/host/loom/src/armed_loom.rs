@@ -19,7 +19,6 @@ use crate::{
 
 struct World {
     state: State,
-    /// What it is armed for.
     purpose: Watched,
     /// Is the place called from: watching, changing?
     calls: [AtomicBool; 2],
@@ -39,7 +38,6 @@ impl World {
         count
     }
 
-    /// It is watched.
     fn watch(&self) {
         self.calls[0].store(true, Relaxed);
         self.state.set(Armed::Watching);
@@ -54,7 +52,6 @@ impl World {
         }
     }
 
-    /// It is called from in no way.
     fn stop(&self) {
         self.state.set(Armed::No);
         for calls in &self.calls {

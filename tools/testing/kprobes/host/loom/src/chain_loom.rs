@@ -49,7 +49,6 @@ impl Called {
 /// A place, which may be made anew once.
 struct World {
     probes: [&'static Probe; PROBES],
-    /// The handlers of each.
     handlers: [Watched; PROBES],
     places: [OnceLock<Chain>; 2],
     /// Which of the two hits find.
@@ -93,7 +92,6 @@ impl World {
         self.handlers[number].set(is_there);
     }
 
-    /// A client fills a probe.
     fn fill(&self, number: usize) {
         self.set(number, true);
         self.probes[number].begin();
@@ -110,7 +108,6 @@ impl World {
         self.chain().push(self.probes[number]);
     }
 
-    /// The same, as the oldest one.
     fn push_oldest(&self, number: usize) {
         self.fill(number);
         self.chain().push_oldest(self.probes[number]);
@@ -279,7 +276,6 @@ const JUMP: Race = Race {
     ..HIT
 };
 
-/// Hits on two CPUs.
 const HITS: Race = Race { hits: 2, ..HIT };
 
 /// Races: the probes that are there first, those that stay, come and go, and what is done. Each is

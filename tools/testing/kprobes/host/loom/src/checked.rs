@@ -36,7 +36,6 @@ const STOCK: usize = 64;
 /// The value of an atomic of loom's that no thread has changed yet. No model stores it.
 const FRESH: u64 = 0xf2e5_8a70_3b1d_96c4;
 
-/// An atomic of loom's.
 struct Word {
     word: model::AtomicU64,
     /// Is its value not [`FRESH`] for certain?
@@ -84,7 +83,6 @@ pub(crate) fn loads() -> usize {
     LOADS.take()
 }
 
-/// Is this in a model?
 pub(crate) fn in_model() -> bool {
     RUN.with_borrow(|run| run.number != 0)
 }
@@ -299,7 +297,6 @@ pub(crate) fn fence(order: Ordering) {
     }
 }
 
-/// A weakened access.
 struct Weak {
     /// The end of the path of its file.
     file: String,
@@ -344,7 +341,6 @@ pub(crate) fn weaken(file: &str, snippet: &str, order: Option<Ordering>) {
     }));
 }
 
-/// Nothing is weakened any more.
 pub(crate) fn weaken_nothing() {
     WEAK.set(None);
 }

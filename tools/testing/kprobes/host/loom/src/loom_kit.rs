@@ -78,7 +78,6 @@ impl Watched {
         self.set(false);
     }
 
-    /// Makes it be there, or no more.
     pub(crate) fn set(&self, is_there: bool) {
         // SAFETY: As for `look`.
         self.0.with_mut(|there| unsafe { *there = is_there });
@@ -106,7 +105,6 @@ impl Readers {
     }
 }
 
-/// A read-side section.
 pub(crate) struct Reading(Readers);
 
 impl Drop for Reading {
@@ -181,7 +179,6 @@ pub(crate) fn weaken(what: &'static str) {
     WEAK.set(what);
 }
 
-/// Is that weakened?
 pub(crate) fn is_weak(what: &str) -> bool {
     WEAK.get() == what
 }

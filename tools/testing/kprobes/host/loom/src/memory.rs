@@ -55,14 +55,12 @@ std::thread_local! {
     static LISTS: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// A run of a model begins.
 pub(crate) fn begin() {
     end();
     READERS.set(Some(Readers::new()));
     LISTS.set((0, 0));
 }
 
-/// How many lists were made in the model's run.
 pub(crate) fn lists() -> usize {
     LISTS.get().0
 }
@@ -72,7 +70,6 @@ pub(crate) fn last_length() -> usize {
     LISTS.get().1
 }
 
-/// There is no model any more.
 pub(crate) fn end() {
     READERS.set(None);
     WAITING.take();
@@ -87,7 +84,6 @@ pub(crate) fn end() {
     });
 }
 
-/// From now on there is, or is no, memory.
 pub(crate) fn exhaust(exhausted: bool) {
     EXHAUSTED.set(exhausted);
 }
@@ -115,7 +111,6 @@ pub(crate) fn set(at: usize, is_there: bool) {
     cell.unwrap().set(is_there);
 }
 
-/// There is no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AllocError;
 
@@ -155,7 +150,6 @@ fn are_gone() -> bool {
     is_weak("grace") || readers.is_none_or(|readers| readers.are_gone())
 }
 
-/// Frees what has waited.
 fn reclaim() {
     for first in WAITING.take() {
         free(first);
@@ -170,7 +164,6 @@ pub(crate) unsafe fn kvfree_call_rcu(_head: *mut c_void, memory: *mut c_void) {
     }
 }
 
-/// Waits for a grace period.
 pub(crate) fn synchronize_rcu() {
     while !are_gone() {
         thread::yield_now();
@@ -178,7 +171,6 @@ pub(crate) fn synchronize_rcu() {
     reclaim();
 }
 
-/// A read-side section.
 pub(crate) struct Pinned(Option<Reading>);
 
 impl Pinned {
@@ -192,7 +184,6 @@ pub(crate) struct Flags;
 
 pub(crate) const GFP_KERNEL: Flags = Flags;
 
-/// A value in memory of its own.
 pub(crate) struct KBox<T>(*mut T);
 
 impl<T> KBox<T> {
@@ -229,7 +220,6 @@ impl<T> Drop for KBox<T> {
     }
 }
 
-/// A list of a fixed capacity.
 pub(crate) struct KVVec<T> {
     first: *mut T,
     len: usize,

@@ -20,7 +20,6 @@ use loom::sync::{
     Mutex,
     MutexGuard, //
 };
-/// Slots of the page.
 const SLOTS: usize = 3;
 
 /// A page, and all that is around it.
@@ -64,7 +63,6 @@ impl World {
         })
     }
 
-    /// The bitmaps of the page.
     fn bits(&self) -> MutexGuard<'_, Bits> {
         let bits = self.bits.lock().unwrap();
         self.page.share();

@@ -78,7 +78,6 @@ const SEEDS: &[&[u8]] = &[
     &[0xc7, 0xf8, 1, 2, 3, 4],
 ];
 
-/// Is this the long form?
 pub(crate) fn is_long() -> bool {
     env::var("KPROBES_FUZZ").is_ok_and(|form| form == "long")
 }
@@ -245,7 +244,6 @@ pub(crate) fn seed() -> u64 {
     seed.and_then(|seed| seed.parse().ok()).unwrap_or(0)
 }
 
-/// Random bytes.
 fn any(random: &mut Random) -> Text {
     u128::to_le_bytes(u128::from(random.next()) << 64 | u128::from(random.next()))
 }

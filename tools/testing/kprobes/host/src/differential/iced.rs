@@ -47,7 +47,6 @@ pub(super) fn rip_displacement(text: &Text) -> Option<(usize, usize)> {
         .then(|| (place.displacement_offset(), place.displacement_size()))
 }
 
-/// Where a direct branch leads.
 pub(super) fn target(insn: &Instruction) -> Option<u64> {
     let near = [
         OpKind::NearBranch16,

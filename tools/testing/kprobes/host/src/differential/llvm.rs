@@ -64,7 +64,6 @@ impl Llvm {
         (len != 0).then_some(len)
     }
 
-    /// The last instruction in assembly.
     fn said(&self) -> &str {
         let said = CStr::from_bytes_until_nul(&self.said).unwrap_or_default();
         said.to_str().unwrap_or_default().trim()

@@ -4,7 +4,6 @@
 
 use super::*;
 
-/// How many different disagreements are shown.
 const SHOWN: usize = 40;
 
 /// Disagreements of one kind.

@@ -28,7 +28,6 @@ use std::{
     }, //
 };
 
-/// What becomes of a probe.
 enum Answer {
     Jump,
     Ftrace,

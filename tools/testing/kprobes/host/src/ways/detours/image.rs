@@ -32,13 +32,11 @@ struct Section {
     len: usize,
 }
 
-/// What is in memory.
 struct Memory {
     start: u64,
     bytes: Vec<u8>,
 }
 
-/// A symbol of kallsyms.
 struct Symbol {
     at: u64,
     /// Whether it is one to name others after, and if not, how little.
@@ -52,7 +50,6 @@ pub(super) struct Image {
     file: Vec<u8>,
     memory: Option<Memory>,
     sections: Vec<Section>,
-    /// All symbols, by name.
     symbols: BTreeMap<String, u64>,
     /// Those in text, by address.
     pub(super) functions: BTreeMap<u64, String>,
@@ -295,7 +292,6 @@ impl Image {
         symbol(start).zip(symbol(end)).unwrap_or_default()
     }
 
-    /// Where the symbol of that name is.
     pub(super) fn symbol(&self, name: &str) -> Option<u64> {
         self.symbols.get(name).copied()
     }
@@ -306,12 +302,10 @@ impl Image {
         start <= at && at < end
     }
 
-    /// Is ftrace's call there?
     pub(super) fn is_ftraces(&self, at: u64) -> bool {
         matches!(self.owned.get(&at), Some((_, Reason::OfFtrace)))
     }
 
-    /// Is this text that no probe may be in?
     pub(super) fn is_forbidden(&self, at: u64) -> bool {
         let ranges = [
             self.between("__entry_text_start", "__entry_text_end"),

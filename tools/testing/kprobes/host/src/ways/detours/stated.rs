@@ -149,7 +149,6 @@ impl Insn {
         }
     }
 
-    /// INT or UD?
     fn is_exception(&self) -> bool {
         matches!(
             self.opcode,

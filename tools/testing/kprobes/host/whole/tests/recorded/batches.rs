@@ -4,10 +4,8 @@
 
 use crate::prelude::*;
 
-/// How many are done at once.
 const CHUNK: usize = 256;
 
-/// Clients on as many places.
 fn many(world: &mut World, count: usize) -> Vec<Client> {
     (0..count).map(|_| Client::at(world.place(&JUMP))).collect()
 }

@@ -5,7 +5,6 @@
 
 use crate::prelude::*;
 
-/// How many hits there were.
 static HITS: AtomicUsize = AtomicUsize::new(0);
 /// Where the first hit was lost.
 static LOST: AtomicU64 = AtomicU64::new(0);

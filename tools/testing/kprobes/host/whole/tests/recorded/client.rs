@@ -101,30 +101,25 @@ impl Client {
         unsafe { self.as_c().read_volatile() }
     }
 
-    /// Where its probe is.
     pub fn place(&self) -> u64 {
         self.probe().addr.addr() as u64
     }
 
-    /// Does it want to be called after the instruction?
     pub fn wants_after(&self) -> bool {
         self.probe().post_handler.is_some()
     }
 
-    /// Another handler for before the instruction.
     pub fn set_before(&self, handler: Handler) {
         // SAFETY: It is not registered yet.
         unsafe { (*self.as_c()).pre_handler = Some(handler) };
     }
 
-    /// Another handler for after the instruction.
     #[cfg(not(miri))]
     pub fn set_after(&self, handler: AfterHandler) {
         // SAFETY: It is not registered yet.
         unsafe { (*self.as_c()).post_handler = Some(handler) };
     }
 
-    /// A handler for faults.
     #[cfg(not(miri))]
     pub fn set_fault(&self, handler: FaultHandler) {
         // SAFETY: It is not registered yet.
@@ -139,14 +134,12 @@ impl Client {
         self.shared().alive.store(true, Relaxed);
     }
 
-    /// Registers its probe alone.
     pub fn register(&self) -> c_int {
         self.begin();
         // SAFETY: A probe that stays until it is unregistered.
         unsafe { c::register_kprobes(&mut self.as_c(), 1) }
     }
 
-    /// Unregisters its probe alone.
     pub fn unregister(&self) {
         // SAFETY: A probe that stays.
         unsafe { c::unregister_kprobes(&mut self.as_c(), 1) };
@@ -166,18 +159,15 @@ impl Client {
         self.shared().strayed.load(Relaxed)
     }
 
-    /// How often it was missed.
     pub fn missed(&self) -> usize {
         self.probe().nmissed
     }
 
-    /// Lets it be called again.
     pub fn enable(&self) -> c_int {
         // SAFETY: A probe of ours.
         unsafe { c::enable_kprobe(self.as_c()) }
     }
 
-    /// Lets it be called no more.
     pub fn disable(&self) -> c_int {
         // SAFETY: A probe of ours.
         unsafe { c::disable_kprobe(self.as_c()) }
@@ -199,13 +189,11 @@ fn all(clients: &[Client]) -> Vec<*mut kprobe> {
     clients.iter().map(Client::as_c).collect()
 }
 
-/// Registers the probes of all of them.
 pub fn register(clients: &[Client]) -> c_int {
     let mut probes = all(clients);
     register_all(clients, &mut probes)
 }
 
-/// Registers the probes of all of them, as can be done.
 #[track_caller]
 pub fn registered<const N: usize>(clients: [Client; N]) -> [Client; N] {
     assert_eq!(register(&clients), 0);
@@ -244,13 +232,11 @@ pub fn forget(clients: &[Client]) {
 #[cfg(not(miri))]
 static OTHER: AtomicPtr<Client> = AtomicPtr::new(core::ptr::null_mut());
 
-/// From now on it is this client.
 #[cfg(not(miri))]
 pub fn set_other(client: &Client) {
     OTHER.store(core::ptr::from_ref(client).cast_mut(), Relaxed);
 }
 
-/// Who it is.
 #[cfg(not(miri))]
 pub fn other() -> &'static Client {
     // SAFETY: A client that stays as long as it is asked for.

@@ -13,7 +13,6 @@ pub const STEPPED: [u8; 3] = [0x0f, 0x22, 0xd8];
 /// One that is emulated: `jmp .+16`.
 pub const JUMP: [u8; 2] = [0xeb, 0x0e];
 const RETURN: u8 = 0xc3;
-/// The length of a jump that takes the place of a breakpoint.
 pub const JUMP_LEN: u64 = 5;
 const BREAKPOINT: u8 = 0xcc;
 const CALL_LEN: u64 = 5;
@@ -21,7 +20,6 @@ const KERNEL_CS: u16 = 0x10;
 /// The flags of a CPU that comes somewhere.
 pub const FLAGS: usize = 0x246;
 
-/// A function of one instruction.
 pub fn function(insn: &[u8]) -> u64 {
     text::function(&[insn, &[RETURN]].concat(), false)
 }
@@ -31,7 +29,6 @@ pub fn traced() -> u64 {
     text::function(&[0x0f, 0x1f, 0x44, 0x00, 0x00, RETURN], true)
 }
 
-/// The registers of a CPU that is at an address.
 pub fn registers(ip: u64) -> pt_regs {
     // SAFETY: All of them are numbers.
     let zero: pt_regs = unsafe { core::mem::zeroed() };
@@ -96,7 +93,6 @@ pub fn come_by_jump(at: u64) -> u64 {
     to
 }
 
-/// A CPU comes to the breakpoint at an address.
 pub fn come_to(at: u64) {
     // Miri has no per-CPU data.
     let came = if !cfg!(miri) {
@@ -111,7 +107,6 @@ pub fn come_to(at: u64) {
     }
 }
 
-/// Is there a probe at an address?
 pub fn is_known(at: u64) -> bool {
     !c::get_kprobe(core::ptr::with_exposed_provenance_mut(at as usize)).is_null()
 }
@@ -273,20 +268,17 @@ pub fn trap(registers: &mut pt_regs, lost: Lost) -> Result<(), Lost> {
     Ok(())
 }
 
-/// Whose hit the CPU handles.
 pub fn running() -> *mut kprobe {
     // SAFETY: One CPU, which is this one.
     unsafe { (&raw const bindings::current_kprobe).read_volatile() }
 }
 
-/// Does the CPU know of no hit that it handles?
 pub fn is_idle() -> bool {
     // SAFETY: One CPU, which is this one. What it says first is how far it is.
     let words = unsafe { (&raw const c::rust_kprobes_hit).read_volatile() };
     running().is_null() && words[0] == 0
 }
 
-/// The CPU forgets all hits.
 pub fn reset() {
     // SAFETY: One CPU, which is this one.
     unsafe {

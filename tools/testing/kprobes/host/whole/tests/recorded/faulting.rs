@@ -8,7 +8,6 @@
 
 use crate::prelude::*;
 
-/// A page fault.
 const TRAP: c_int = 14;
 /// Where handlers go on.
 const BACK: usize = 4711;
@@ -31,7 +30,6 @@ fn fault_at_zero() -> (bool, pt_regs) {
     (handled != 0, registers)
 }
 
-/// A handler calls nothing.
 fn call_nothing(probe: *mut kprobe) {
     let asked = ASKED.load(Relaxed);
     let (handled, registers) = fault_at_zero();
@@ -114,7 +112,6 @@ fn a_call_of_nothing_is_the_handlers_own_by_a_jump_too() {
 /// Where a hit comes in between.
 static INNER: AtomicU64 = AtomicU64::new(0);
 
-/// A hit in an interrupt.
 fn interrupt() {
     context::interrupt(|| cpu::come(INNER.load(Relaxed))).unwrap();
 }

@@ -4,12 +4,10 @@
 
 use crate::prelude::*;
 
-/// What is shown by `list`.
 pub(crate) fn list() -> String {
     said(c::rust_kprobes_list_show)
 }
 
-/// What is shown by `refused`.
 pub(crate) fn refused() -> String {
     said(c::rust_kprobes_refused_show)
 }

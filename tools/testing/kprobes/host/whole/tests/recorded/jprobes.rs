@@ -25,7 +25,6 @@ impl Jprobe {
         Self::with(function, cpu::function(&MOVE))
     }
 
-    /// The same, registered.
     #[track_caller]
     fn registered(function: u64) -> Self {
         let jprobe = Self::at(function);
@@ -135,7 +134,6 @@ fn at_entry(at: u64) -> pt_regs {
     }
 }
 
-/// A CPU has come to the breakpoint at an address.
 #[track_caller]
 fn trapped(at: u64) -> pt_regs {
     let mut registers = at_entry(at);
@@ -211,7 +209,6 @@ fn ways() -> [usize; 2] {
     [0, 1].map(|early: usize| bindings::WAYS[early].swap(0, Relaxed))
 }
 
-/// How often the function graph tracer is held off.
 fn paused() -> c_int {
     // SAFETY: Nothing else runs now.
     unsafe { (&raw const bindings::graph_pause).read() }

@@ -8,11 +8,8 @@
 
 use crate::prelude::*;
 
-/// Where the inner hit is.
 static INNER: AtomicU64 = AtomicU64::new(0);
-/// Where the one in the middle is.
 static MIDDLE: AtomicU64 = AtomicU64::new(0);
-/// Was something wrong with one of them?
 static WRONG: AtomicBool = AtomicBool::new(false);
 
 /// The inner hit comes, and all that follows.

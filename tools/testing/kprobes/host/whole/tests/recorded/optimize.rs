@@ -18,7 +18,6 @@ const INSN: u64 = MOVE.len() as u64;
 /// One that is emulated, with room for a jump.
 const LONG_JUMP: [u8; 5] = [JUMP[0], JUMP[1], 0x90, 0x90, 0x90];
 
-/// How many jumps are written at once.
 const BATCH: usize = 256;
 
 fn allow(on: bool) {

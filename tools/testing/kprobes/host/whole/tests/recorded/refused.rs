@@ -110,7 +110,6 @@ fn a_page_for_copies() {
     assert_eq!(client::register(&late), 0);
 }
 
-/// How many copies fit into a page.
 const PAGE_OF_COPIES: usize = 64;
 
 /// What the file of refusals says last, to somebody who may not see addresses.

@@ -10,18 +10,14 @@ use crate::prelude::*;
 use core::arch::asm;
 use core::mem::MaybeUninit;
 
-/// The trap flag.
 const TF: i64 = 0x100;
 
-/// How many instructions have run.
 static RUN: AtomicUsize = AtomicUsize::new(0);
 /// After which of them something comes; [`EACH`] for all of them.
 static WANTED: AtomicUsize = AtomicUsize::new(0);
-/// What comes.
 static COMES: AtomicUsize = AtomicUsize::new(0);
 /// What the CPU has in its registers, while it comes.
 static REGISTERS: AtomicPtr<[i64; 23]> = AtomicPtr::new(core::ptr::null_mut());
-/// Do instructions count now?
 static COUNTED: AtomicBool = AtomicBool::new(false);
 /// Do those of a [`window`] count that begins now?
 static WAITS: AtomicBool = AtomicBool::new(false);

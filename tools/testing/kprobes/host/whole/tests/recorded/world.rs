@@ -46,7 +46,6 @@ impl World {
         self.name(cpu::traced())
     }
 
-    /// Gives the next name to a place.
     pub fn name(&mut self, place: u64) -> u64 {
         self.places.push(place);
         place
@@ -165,7 +164,6 @@ pub fn go(init_only: bool) {
     told(state, true);
 }
 
-/// Lets what waits for tasks happen.
 pub fn wait_for_tasks() {
     while rcu_tasks::waiting() != 0 {
         rcu_tasks::grace_period();
