@@ -39,6 +39,19 @@ at_least() {
 	echo "$found $2" >>"/results/$CASE.used"
 }
 
+# watch: from here on the probes in kprobes' list are noted; watched: ends that, and they are used.
+watch() {
+	while sleep 0.1; do
+		awk '{ print $2, $3 }' $LIST
+	done >/tmp/case/seen 2>/dev/null &
+	watcher=$!
+}
+
+watched() {
+	kill "$watcher"
+	sort -u /tmp/case/seen | tee "/results/$CASE.used" >&2
+}
+
 # What start has begun, and not yet stop ended.
 tool=
 

@@ -5,20 +5,11 @@ cp -r /bpf/. .
 # It takes it away and puts it back by itself.
 cp "/lib/modules/$(uname -r)/kernel/bpf_testmod.ko" .
 
-# used: what has stood in kprobes' list while they ran.
-used() {
-	set +x
-	while sleep 0.1; do
-		awk '{ print $2, $3 }' $LIST
-	done >seen
-}
-used &
-watcher=$!
+watch
 LD_PRELOAD=./answers.so ./test_progs --allow=@/clients/upstream/bpf.tests \
 	>out 2>&1 || :
-kill $watcher
 cat out >&2
-sort -u seen | tee "/results/$CASE.used" >&2
+watched
 
 # A line tells how each test has ended, and each part of one, behind what was
 # said of it, by libbpf, too; what has failed is said again at the end. Of a test with parts

@@ -220,6 +220,13 @@ def tests(impls: list[str], only: str = '') -> list[Result]:
     """Everything, with each of IMPLS; the Results."""
     names = cases(only)
     stap.require(names)
+    for name in names:
+        needed = _head(name).get('needs', '')
+        if not Path(os.environ['KP_CLIENTS'] + needed).exists():
+            raise env.Refusal(
+                f'{needed} in the root of make test-clients, for the case {name}',
+                'no such file', 'toolchain/clients-packages lists the packages of that '
+                'root: is it in another place of one of them now?')
     explained = {name: why for name in names
                  if (why := _head(name).get('differs'))}
     outcomes, judged = {}, []

@@ -9,7 +9,7 @@ import env
 import procs
 
 FOLDER = env.KPROBES / 'clients'
-HEAD = re.compile(r'# (limit|differs|options|inside): +(.*)')
+HEAD = re.compile(r'# (limit|differs|options|inside|needs): +(.*)')
 _ERROR = re.compile(r'.*\berror: |ERROR: |make.*\*\*\* '
                     r'|.*: undefined reference')
 

@@ -71,7 +71,7 @@ class Running(support.Case):
             (clients.stap, 'prepare', prepare),
             (clients.bpf, 'prepare', prepare))
         self.enterContext(mock.patch.dict('os.environ',
-                                          {'KP_CLIENTS': '/clients'}))
+                                          {'KP_CLIENTS': str(self.tmp)}))
 
     def boot(self, _built, _image, *, on_line, extra, **_):
         # The guest can write its results, and nothing else.
@@ -156,6 +156,11 @@ class Running(support.Case):
         table = self.printed.getvalue()
         self.assertRegex(table, r'perf +a +passed +1 s passed +1 s +same')
         self.assertRegex(table, r'perf +b +.*C counts late')
+
+    def test_a_file_that_a_case_needs(self) -> None:
+        self.write('work/cases/perf/b.sh', '# needs: /usr/none\n')
+        with self.refused('/usr/none in the root', 'the case perf/b'):
+            clients.tests(['rust'], 'perf')
 
     def test_what_never_ran_fails_with_one_and_with_both(self) -> None:
         some = ({'perf/a': passed()}, [])
