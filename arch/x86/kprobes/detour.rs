@@ -13,12 +13,11 @@
 
 use super::{
     isa::{
-        self,
         encode,
         layout::{
             self,
-            Means,
-            Parts, //
+            InsnMap,
+            Origin, //
         },
         region::Region, //
     },
@@ -71,7 +70,7 @@ impl Made {
         let word = slot.owner().ok_or(Reason::NoMemory)?;
         let word = core::ptr::from_ref(word).expose_provenance() as u64;
         let code = layout::Detour::of(region, slot.at(), word, common())?;
-        slot.set_origin(note(at, Parts::of(region)));
+        slot.set_origin(note(at, InsnMap::of(region)));
         poke::code(slot.at(), code.bytes(), text);
         slot.linger();
         let mut under = [0; JUMP_LEN];
@@ -109,7 +108,7 @@ impl Made {
     /// The jump from `at` to it.
     pub(super) fn jump(&self, at: TextAddr) -> Result<Code, NotOptimized> {
         let entry = self.slot.at().after(layout::ENTRY);
-        isa::detour::jump(at, entry.map_err(|_| Reason::TooFar.at(at))?)
+        layout::jump(at, entry.map_err(|_| Reason::TooFar.at(at))?)
     }
 
     /// Where it runs what the jump is over.
@@ -132,9 +131,9 @@ fn common() -> TextAddr {
 
 /// What is noted of a detour: its place, which is among the highest addresses, and the lengths of
 /// the instructions.
-fn note(at: TextAddr, parts: Parts) -> usize {
+fn note(at: TextAddr, map: InsnMap) -> usize {
     let place = at.get() & u64::from(u32::MAX);
-    (place | u64::from(parts.bits()) << u32::BITS) as usize
+    (place | u64::from(map.bits()) << u32::BITS) as usize
 }
 
 /// If `at` is in a detour: what it stands for in the original, and how much is on the stack that is
@@ -142,10 +141,10 @@ fn note(at: TextAddr, parts: Parts) -> usize {
 pub(super) fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, u64)> {
     let (noted, into) = DETOURS.origin(at, pinned)?;
     let place = i64::from(noted as u32 as i32) as u64;
-    let parts = Parts::from_bits((noted as u64 >> u32::BITS) as u32);
-    match parts.means(into)? {
-        Means::Original(here, pushed) => Some((TextAddr::new(place.wrapping_add(here)), pushed)),
-        Means::Callee(jump) => {
+    let map = InsnMap::from_bits((noted as u64 >> u32::BITS) as u32);
+    match map.origin(into)? {
+        Origin::Region(here, pushed) => Some((TextAddr::new(place.wrapping_add(here)), pushed)),
+        Origin::Callee(jump) => {
             let jump = at.get().wrapping_sub(into).wrapping_add(jump);
             Some((target(TextAddr::new(jump)), 0))
         }

@@ -6,11 +6,11 @@
 //! saves, so that there is room for what an emulated instruction pushes.
 
 use super::isa::{
-    emulate::{
+    frame::{
         flag,
         Frame, //
     },
-    operand::Segment, //
+    insn::Segment, //
 };
 use core::arch::asm;
 use kernel::bindings;

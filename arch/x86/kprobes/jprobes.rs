@@ -11,7 +11,7 @@
 //! srctree/arch/x86/kernel/kprobes/core.c) of kernels up to 4.14.
 
 use super::isa::{
-    emulate::flag,
+    frame::flag,
     X86, //
 };
 use crate::{

@@ -21,7 +21,6 @@ use super::{
         branch_targets::{
             self,
             Branch,
-            BranchTargets,
             Build, //
         },
         encode,
@@ -149,9 +148,8 @@ unsafe impl Detour for X86 {
         read: ReadText<'_>,
         text: &mut text::Lock,
     ) -> Result<Made, NotOptimized> {
-        let targets = BranchTargets::in_order(targets);
         let build = build(metadata.image());
-        let region = Region::of(at, function, &targets, build, metadata, read)?;
+        let region = Region::of(at, function, targets, build, metadata, read)?;
         Made::of(&region, text)
     }
 

@@ -17,6 +17,7 @@ use super::{
         self,
         emulate,
         encode,
+        frame::flag,
         X86, //
     },
     poke,
@@ -59,7 +60,7 @@ use kernel::{
 const FTRACE_CALL_LEN: u64 = 5;
 
 /// The interrupt flag.
-const IF: usize = emulate::flag::IF as usize;
+const IF: usize = flag::IF as usize;
 
 // SAFETY:
 // - `set_running` writes `current_kprobe`, and `per_cpu` adds this CPU's distance;

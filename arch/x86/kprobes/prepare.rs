@@ -122,16 +122,16 @@ pub(super) fn prepare(
     read: ReadText<'_>,
     text: &mut text::Lock,
 ) -> Result<Prepared, Refusal> {
-    let (insn, bytes) = read_insn(at, read)?;
+    let insn = read_insn(at, read)?;
     check_call(at, &insn)?;
     let mut next = at.after(insn.len() as u64)?;
-    let after = read_insn(next, read).ok().map(|(insn, _)| insn);
-    let first = bytes.first().copied().unwrap_or_default();
+    let after = read_insn(next, read).ok();
+    let first = insn.bytes().first().copied().unwrap_or_default();
     let mut load_len = 0;
-    let (op, slot) = match classify::classify(&insn, &bytes, after.as_ref(), fixup)? {
+    let (op, slot) = match classify::classify(&insn, after.as_ref(), fixup)? {
         Way::Emulate(op @ (Op::JumpMemory(_) | Op::CallMemory(_))) => {
             let slot = COPIES.take(at)?;
-            let load = relocate::probing_load(&insn, &bytes, at, slot.at())?;
+            let load = relocate::probing_load(&insn, at, slot.at())?;
             load_len = load.bytes().len() as u8;
             poke::code(slot.at(), load.then(&[encode::INT3])?.bytes(), text);
             (Some(op), Some(slot))
@@ -143,14 +143,14 @@ pub(super) fn prepare(
             }
             None => (Some(emulate::settle(op, next)), None),
         },
-        Way::Step => step(at, &insn, &bytes, text)?,
+        Way::Step => step(at, &insn, text)?,
         // It may do without, at the price of a second trap.
-        Way::Boost if !COPIES.may_linger() => step(at, &insn, &bytes, text)?,
+        Way::Boost if !COPIES.may_linger() => step(at, &insn, text)?,
         Way::Boost => {
             let mut slot = COPIES.take(at)?;
             let boosted = slot.second();
-            let step = relocate::copy(&insn, &bytes, at, slot.at())?;
-            let copy = relocate::copy(&insn, &bytes, at, boosted)?;
+            let step = relocate::copy(&insn, at, slot.at())?;
+            let copy = relocate::copy(&insn, at, boosted)?;
             let jump = encode::jmp32(boosted.after(insn.len() as u64)?, next)?;
             slot.linger();
             poke::code(slot.at(), step.then(&[encode::INT3])?.bytes(), text);
@@ -176,17 +176,16 @@ pub(super) fn prepare(
 fn step(
     at: TextAddr,
     insn: &Insn,
-    bytes: &[u8; MAX_INSN],
     text: &mut text::Lock,
 ) -> Result<(Option<Op>, Option<Slot>), Refusal> {
     let slot = COPIES.take(at)?;
-    let copy = relocate::copy(insn, bytes, at, slot.at())?;
+    let copy = relocate::copy(insn, at, slot.at())?;
     poke::code(slot.at(), copy.then(&[encode::INT3])?.bytes(), text);
     Ok((None, Some(slot)))
 }
 
-/// The instruction at `at`, with its bytes and what follows them.
-fn read_insn(at: TextAddr, read: ReadText<'_>) -> Result<(Insn, [u8; MAX_INSN]), Refusal> {
+/// The instruction at `at`.
+fn read_insn(at: TextAddr, read: ReadText<'_>) -> Result<Insn, Refusal> {
     let mut bytes = [0; MAX_INSN];
     // Where the text ends, so does what can be read.
     let readable = (1..=MAX_INSN).rev().find(|&len| {
@@ -194,8 +193,7 @@ fn read_insn(at: TextAddr, read: ReadText<'_>) -> Result<(Insn, [u8; MAX_INSN]),
         part.is_some_and(|part| read(at, part).is_some())
     });
     let part = readable.and_then(|len| bytes.get(..len));
-    let insn = decode::decode(part.ok_or(Refusal::OutOfText)?)?;
-    Ok((insn, bytes))
+    decode::decode(part.ok_or(Refusal::OutOfText)?)
 }
 
 /// Says no to the instructions by which the compiler checks the target of an indirect call.

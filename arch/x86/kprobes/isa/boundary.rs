@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whether an instruction starts at an address.
+//! Checks that an instruction starts at an address.
 //!
-//! Bytes do not tell where instructions start, so they are decoded one after the other from where
-//! one is known to: the start of a function, or nearer. In the kernel that is not enough: UD2 with
-//! `xen` or `kvm` behind it asks a hypervisor to emulate the instruction that follows, and these
-//! letters are no instruction.
+//! Bytes do not show where instructions start, so the check decodes one instruction after another
+//! from an address where one starts, such as the start of the function. In the kernel, UD2 with the
+//! letters `xen` or `kvm` behind it asks a hypervisor to emulate the next instruction, and these
+//! letters are no instruction:
 //!
 //! ```text
 //! +----+----+----+----+----+- - - - - - - -+
@@ -13,8 +13,7 @@
 //! +----+----+----+----+----+- - - - - - - -+
 //! ```
 //!
-//! It assumes that the text is read as it was compiled: without what probes, and whoever else puts
-//! breakpoints into it, have written there.
+//! The text must be read as it was compiled: without the breakpoints of probes and debuggers.
 //!
 //! C counterpart: `can_probe()` in
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
@@ -28,76 +27,45 @@ use crate::{
     prelude::*, //
 };
 
-/// What asks a hypervisor to emulate the next instruction.
+/// Requests to a hypervisor to emulate the next instruction.
 const FORCED: [[u8; FORCED_LEN]; 2] = [
     [0x0f, 0x0b, b'x', b'e', b'n'],
     [0x0f, 0x0b, b'k', b'v', b'm'],
 ];
 const FORCED_LEN: usize = 5;
 
-/// How many of the bytes are such a request, before an instruction.
+/// The length of such a request at the start of `bytes`, or zero.
 pub(super) fn request(bytes: &[u8]) -> usize {
-    let forced = FORCED.iter().any(|prefix| bytes.starts_with(prefix));
-    if forced {
-        FORCED_LEN
-    } else {
-        0
-    }
+    let forced = FORCED.iter().any(|request| bytes.starts_with(request));
+    usize::from(forced) * FORCED_LEN
 }
 
-/// The most that an instruction can be made of.
+/// The most bytes of a request and its instruction.
 pub(super) const WINDOW: usize = FORCED_LEN + MAX_INSN;
 
-/// Does an instruction start at `at`, if one does at `known`?
+/// Checks that an instruction starts at `at`. An instruction starts at `known`.
 pub(crate) fn check(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal> {
-    let mut reached = known;
-    while reached < at {
-        let unit = Unit::read(reached, read)?;
-        reached = reached.after(unit.len as u64)?;
-    }
-    if reached != at {
-        return Err(Refusal::NotABoundary);
-    }
-    if Unit::read(at, read)?.forced {
-        return Err(Refusal::ForcedEmulation);
-    }
-    Ok(())
-}
-
-/// Bytes that belong together.
-struct Unit {
-    len: usize,
-    /// Is there a request to emulate before the instruction?
-    forced: bool,
-}
-
-impl Unit {
-    fn read(at: TextAddr, read: ReadText<'_>) -> Result<Self, Refusal> {
+    let mut start = known;
+    while start <= at {
         let mut buffer = [0; WINDOW];
-        let bytes = fill(&mut buffer, at, read)?;
-        let before = request(bytes);
-        let insn = decode(bytes.get(before..).unwrap_or_default())?;
-        Ok(Self {
-            len: before.saturating_add(insn.len()),
-            forced: before > 0,
-        })
+        // Fewer bytes than the buffer has may be readable where the text ends.
+        let readable = (1..=WINDOW).rev().find(|&len| {
+            let part = buffer.get_mut(..len);
+            part.is_some_and(|part| read(start, part).is_some())
+        });
+        let bytes = readable.and_then(|len| buffer.get(..len));
+        let bytes = bytes.ok_or(Refusal::UnreadableText)?;
+        let request = request(bytes);
+        let insn = decode(bytes.get(request..).unwrap_or_default())?;
+        if start == at {
+            return match request {
+                0 => Ok(()),
+                _ => Err(Refusal::ForcedEmulation),
+            };
+        }
+        start = start.after(request.wrapping_add(insn.len()) as u64)?;
     }
-}
-
-/// As many bytes at `at` as can be read: where text ends, fewer than there is room for.
-fn fill<'b>(
-    buffer: &'b mut [u8; WINDOW],
-    at: TextAddr,
-    read: ReadText<'_>,
-) -> Result<&'b [u8], Refusal> {
-    let readable = (1..=WINDOW).rev().find(|&len| {
-        buffer
-            .get_mut(..len)
-            .and_then(|part| read(at, part))
-            .is_some()
-    });
-    let len = readable.ok_or(Refusal::UnreadableText)?;
-    buffer.get(..len).ok_or(Refusal::UnreadableText)
+    Err(Refusal::NotABoundary)
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where branches lead into a function.
+//! Finds the branches that lead into a function.
 //!
-//! A jump in the place of a breakpoint is over bytes that a branch may lead to. So every branch has
-//! to be known that leads anywhere into the function but to its start. Most are in the function
-//! itself. Others are in what the compiler split from it (`f.cold`, `f.part.0`), which comes back
-//! to where it left, or behind a label in assembler code that counts as a function of its own.
+//! A jump in the place of a breakpoint overwrites bytes that a branch may lead to, so every branch
+//! into the function, except to its start, has to be known. Most of these branches are in the
+//! function itself. Others are in code that the compiler split from the function (`f.cold`,
+//! `f.part.0`) and that jumps back, or behind a label in assembler code that has a symbol of its
+//! own.
 //!
-//! [`into`] decodes the function and tells of them; who collects them puts them in order with
-//! [`BranchTargets::in_order`], once for all probes in the function, and each probe costs a binary
-//! search then. What leads into other functions takes a look at all text. It is little, so that is
-//! done once and what was found is kept, for [`TextMetadata::branch_target`].
+//! [`into`] decodes a function once for all its probes; each probe then costs a binary search in
+//! the sorted [`Branch`]es ([`leading_to`]). [`leaving`] finds the branches into other functions.
+//! That search covers all text once, and [`TextMetadata::branch_target`] answers from the result.
 //!
-//! It assumes that the text is read as it was compiled, as [`boundary`] does. Jump labels that are
-//! NOPs now, and where exceptions are fixed up, stand in tables of the kernel and not in the bytes:
-//! [`TextMetadata`] tells of these.
+//! The text must be read as it was compiled ([`boundary`]). Jump labels that are NOPs now and the
+//! fixups of the exception table are not in the bytes: [`TextMetadata`] knows them from the
+//! kernel's tables.
 //!
-//! An indirect jump tells nothing about where it leads; how the kernel is built does
-//! ([`Indirect`]). Where it may lead anywhere in its function, or to what was split from it, a
-//! function with one has no jumps, and neither has anything of its [`SplitGroup`].
+//! An indirect jump does not contain its target. The configuration of the kernel decides what is
+//! possible ([`Indirect`]). If an indirect jump may lead anywhere in its function or in code that
+//! was split from the function, no function of that [`SplitGroup`] is optimized.
 //!
 //! C counterpart: `can_optimize()` in
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c), which decodes the
-//! function anew for each probe, and no other piece of it.
+//! function again for each probe, and no other function.
 
 use super::{
     boundary,
@@ -40,43 +40,43 @@ use crate::{
     prelude::*, //
 };
 
-/// How the kernel is built.
+/// The configuration of the kernel, for text in one image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Build {
-    /// What indirect jumps are in it.
+    /// Where indirect jumps may lead.
     pub(crate) indirect: Indirect,
-    /// With checks of the targets of indirect calls.
+    /// Do indirect calls check their target (CFI)?
     pub(crate) checks_calls: bool,
 }
 
 /// A branch that leads into a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Branch {
-    /// Where it leads.
+    /// Its target.
     to: TextAddr,
-    /// Where it is.
+    /// The address of the branch.
     from: TextAddr,
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 impl Branch {
-    /// What to fill a list with.
+    /// An unused element of a list.
     pub(crate) const NONE: Self = Self {
         to: TextAddr::new(0),
         from: TextAddr::new(0),
     };
 
-    /// Where it leads, for judges on the host.
+    /// The target, for judges on the host.
     #[cfg(test)]
     pub(crate) fn to(&self) -> TextAddr {
         self.to
     }
 }
 
-/// Tells `found` of each branch of a function that leads into it, behind its start.
+/// Calls `found` for each branch of a function that leads into it, except to its start.
 ///
-/// Says no if an indirect jump may lead there, one of its own or of its group, and while a
-/// debugger has a breakpoint there: nobody can tell over what.
+/// Refuses the function if an indirect jump of its split-function group may lead there. Refuses the
+/// function, too, while a debugger has a breakpoint there, which hides an unknown instruction.
 pub(crate) fn into(
     function: TextRange,
     group: SplitGroup,
@@ -85,28 +85,25 @@ pub(crate) fn into(
     read: ReadText<'_>,
     found: &mut dyn FnMut(Branch) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
-    each_insn(function, read, &mut |from, insn, bytes| {
+    each_insn(function, false, read, &mut |from, insn| {
         if insn.flow() == Flow::Breakpoint && is_debuggers(from, metadata) {
             return Err(NotOptimized::from(Reason::OfDebugger));
         }
-        tell((insn, bytes), from, function, build, found)
+        report(insn, from, function, build, found)
     })?;
     led(metadata.jumps_in(group), build)
 }
 
-/// Says no if an indirect jump of another function of the group may lead anywhere in this one;
-/// `others` tells whether there is one.
+/// Refuses a function if `others` in its group have an indirect jump that may lead there.
 pub(crate) fn led(others: bool, build: Build) -> Result<(), NotOptimized> {
-    match build.indirect {
-        Indirect::Anywhere(_) if others => Err(NotOptimized::from(Reason::SplitJump)),
-        Indirect::Anywhere(_) | Indirect::Marked => Ok(()),
+    if others && build.indirect != Indirect::Marked {
+        return Err(NotOptimized::from(Reason::SplitJump));
     }
+    Ok(())
 }
 
-/// Tells `found` of each branch in `piece` that leads into `function`, behind its start.
-///
-/// `piece` is the function itself, or another one. What is refused is refused for all of the
-/// function.
+/// Calls `found` for each branch of `piece`, which is `function` or another function, that leads
+/// into `function`, except to its start.
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 pub(crate) fn each(
     piece: TextRange,
@@ -115,16 +112,17 @@ pub(crate) fn each(
     read: ReadText<'_>,
     found: &mut dyn FnMut(Branch) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
-    each_insn(piece, read, &mut |from, insn, bytes| {
-        tell((insn, bytes), from, function, build, found)
+    each_insn(piece, false, read, &mut |from, insn| {
+        report(insn, from, function, build, found)
     })
 }
 
-/// Tells `found` of the branch that an instruction is, if it leads into `function`. If it takes an
-/// address of the function that it is in, somebody may go on there, by IRET or RET for instance, so
-/// it counts as a branch.
-fn tell(
-    (insn, bytes): (&Insn, &[u8]),
+/// Calls `found` if the instruction at `from` is a branch into `function`.
+///
+/// An instruction of the function that takes an address in the function counts as a branch: IRET or
+/// RET may use that address.
+fn report(
+    insn: &Insn,
     from: TextAddr,
     function: TextRange,
     build: Build,
@@ -133,7 +131,7 @@ fn tell(
     if build.indirect.leads_anywhere(insn, from) {
         return Err(Reason::IndirectJump.at(from));
     }
-    let taken = || indirect::taken(insn, bytes, from).filter(|_| function.contains(from));
+    let taken = || indirect::taken(insn, from).filter(|_| function.contains(from));
     match insn.target(from).or_else(taken) {
         Some(to) if function.contains(to) && to != function.start() => found(Branch { to, from }),
         _ => Ok(()),
@@ -145,9 +143,10 @@ fn is_debuggers(at: TextAddr, metadata: &impl TextMetadata) -> bool {
     byte.is_ok_and(|byte| metadata.owner(byte) == Some(Reason::OfDebugger))
 }
 
-/// Tells `found` where each branch in `piece` leads that leads out of it. If there is anything in
-/// it that cannot be decoded, an instruction may start at each of its bytes. Returns whether it has
-/// an indirect jump that may lead anywhere in its group.
+/// Calls `found` with the target of each branch that leads out of `piece`. Returns whether `piece`
+/// has an indirect jump that may lead anywhere in its group.
+///
+/// If `piece` has bytes that cannot be decoded, an instruction may start at each of its bytes.
 pub(crate) fn leaving(
     piece: TextRange,
     build: Build,
@@ -155,118 +154,74 @@ pub(crate) fn leaving(
     found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
 ) -> Result<bool, NotOptimized> {
     let mut jumps = false;
-    let mut look = |from: TextAddr, insn: &Insn, _: &[u8]| {
+    let mut look = |from: TextAddr, insn: &Insn| {
         jumps |= build.indirect.leads_anywhere(insn, from);
         match insn.target(from) {
             Some(to) if !piece.contains(to) => found(to),
             _ => Ok(()),
         }
     };
-    match each_insn(piece, read, &mut look) {
-        Err(no) if no.reason == Reason::CannotDecode => each_byte(piece, read, &mut look),
+    match each_insn(piece, false, read, &mut look) {
+        Err(no) if no.reason == Reason::CannotDecode => each_insn(piece, true, read, &mut look),
         done => done,
     }?;
     Ok(jumps)
 }
 
-/// Is told where an instruction starts, and of the instruction and its bytes.
-type Look<'a> = &'a mut dyn FnMut(TextAddr, &Insn, &[u8]) -> Result<(), NotOptimized>;
-
-/// Shows each instruction in `piece`, the first of which starts it. What is between functions is
-/// breakpoints.
-fn each_insn(piece: TextRange, read: ReadText<'_>, look: Look<'_>) -> Result<(), NotOptimized> {
-    let mut window = Window::EMPTY;
-    let mut at = piece.start();
-    while at < piece.end() {
-        let bytes = window.at(at, piece.end(), read)?;
-        let before = boundary::request(bytes);
-        let no = |_| Reason::CannotDecode.at(at);
-        let bytes = bytes.get(before..).unwrap_or_default();
-        let insn = decode(bytes).map_err(no)?;
-        let from = at.after(before as u64).map_err(no)?;
-        look(from, &insn, bytes)?;
-        at = from.after(insn.len() as u64).map_err(no)?;
-    }
-    Ok(())
-}
-
-/// Shows each instruction that there may be in `piece`, wherever it may start.
-fn each_byte(piece: TextRange, read: ReadText<'_>, look: Look<'_>) -> Result<(), NotOptimized> {
-    let mut window = Window::EMPTY;
-    let mut at = piece.start();
-    while at < piece.end() {
-        let bytes = window.at(at, piece.end(), read)?;
-        if let Ok(insn) = decode(bytes) {
-            look(at, &insn, bytes)?;
-        }
-        at = at.after(1).map_err(|_| Reason::CannotDecode.at(at))?;
-    }
-    Ok(())
-}
-
-/// The branches that lead into a function, in the order of where they lead.
-#[derive(Clone, Copy)]
-pub(crate) struct BranchTargets<'a>(&'a [Branch]);
-
-impl<'a> BranchTargets<'a> {
-    /// The branches that [`into`] has found, in the order of their targets.
-    pub(crate) fn in_order(found: &'a [Branch]) -> Self {
-        Self(found)
-    }
-
-    /// Where a branch is that leads to one of these bytes, if there is one.
-    pub(super) fn leading_to(&self, bytes: TextRange) -> Option<TextAddr> {
-        let before = self.0.partition_point(|branch| branch.to < bytes.start());
-        let branch = self.0.get(before)?;
-        bytes.contains(branch.to).then_some(branch.from)
-    }
-}
-
 /// How many bytes are read at once.
 const AHEAD: usize = 128;
 
-/// Text that has been read.
-struct Window {
-    bytes: [u8; AHEAD],
-    start: TextAddr,
-    len: usize,
-}
-
-impl Window {
-    const EMPTY: Self = Self {
-        bytes: [0; AHEAD],
-        start: TextAddr::new(0),
-        len: 0,
-    };
-
-    /// The bytes from `at` on, up to `end` or at least as many as an instruction can have.
-    fn at(
-        &mut self,
-        at: TextAddr,
-        end: TextAddr,
-        read: ReadText<'_>,
-    ) -> Result<&[u8], NotOptimized> {
-        let wanted = distance(at, end).min(boundary::WINDOW);
-        if distance(self.start, at).saturating_add(wanted) > self.len {
-            self.fill(at, end, read).ok_or(Reason::CannotRead.at(at))?;
+/// Calls `look` with the address of each instruction in `piece`, and the instruction.
+///
+/// The first instruction starts `piece`; the space between functions consists of breakpoints. With
+/// `every_byte`, an instruction is looked for at each byte.
+fn each_insn(
+    piece: TextRange,
+    every_byte: bool,
+    read: ReadText<'_>,
+    look: &mut dyn FnMut(TextAddr, &Insn) -> Result<(), NotOptimized>,
+) -> Result<(), NotOptimized> {
+    let mut at = piece.start();
+    // The first `len` bytes of the buffer are the text from `start` on.
+    let (mut buffer, mut start, mut len) = ([0; AHEAD], at, 0);
+    while at < piece.end() {
+        let left = distance(at, piece.end());
+        if distance(start, at).saturating_add(left.min(boundary::WINDOW)) > len {
+            (start, len) = (at, left.min(AHEAD));
+            let ahead = buffer.get_mut(..len).and_then(|ahead| read(at, ahead));
+            ahead.ok_or(Reason::CannotRead.at(at))?;
         }
-        let from = distance(self.start, at);
-        Ok(self.bytes.get(from..self.len).unwrap_or_default())
+        let bytes = buffer.get(distance(start, at)..len).unwrap_or_default();
+        let request = match every_byte {
+            true => 0,
+            false => boundary::request(bytes),
+        };
+        let cannot_decode = |_| Reason::CannotDecode.at(at);
+        let from = at.after(request as u64).map_err(cannot_decode)?;
+        let insn = decode(bytes.get(request..).unwrap_or_default());
+        if let Ok(insn) = &insn {
+            look(from, insn)?;
+        }
+        let next = match insn {
+            _ if every_byte => from.after(1),
+            Ok(insn) => from.after(insn.len() as u64),
+            Err(refusal) => Err(refusal),
+        };
+        at = next.map_err(cannot_decode)?;
     }
-
-    fn fill(&mut self, at: TextAddr, end: TextAddr, read: ReadText<'_>) -> Option<()> {
-        self.len = 0;
-        let most = distance(at, end).min(AHEAD);
-        read(at, self.bytes.get_mut(..most)?)?;
-        self.start = at;
-        self.len = most;
-        Some(())
-    }
+    Ok(())
 }
 
-/// From one address up to another that is not before it.
+/// The number of bytes from one address to another that is not before it.
 fn distance(from: TextAddr, to: TextAddr) -> usize {
     to.get().saturating_sub(from.get()) as usize
+}
+
+/// The address of a branch whose target is one of `bytes`, if there is one. `branches` is sorted.
+pub(super) fn leading_to(branches: &[Branch], bytes: TextRange) -> Option<TextAddr> {
+    let before = branches.partition_point(|branch| branch.to < bytes.start());
+    let branch = branches.get(before)?;
+    bytes.contains(branch.to).then_some(branch.from)
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
@@ -479,11 +434,9 @@ mod tests {
         };
         let list = [branch(3, 2), branch(3, 8), branch(9, 1), branch(30, 4)];
         assert!(list.is_sorted());
-        let targets = BranchTargets::in_order(&list);
         let leading = |from, to| {
-            targets
-                .leading_to(range(from, to))
-                .map(|at| at.get() - START)
+            let branch = leading_to(&list, range(from, to));
+            branch.map(|at| at.get() - START)
         };
         assert_eq!(leading(0, 3), None);
         assert_eq!(leading(0, 4), Some(2));
@@ -493,6 +446,6 @@ mod tests {
         assert_eq!(leading(10, 30), None);
         assert_eq!(leading(10, 31), Some(4));
         assert_eq!(leading(31, 99), None);
-        assert_eq!(BranchTargets::in_order(&[]).leading_to(range(0, 99)), None);
+        assert_eq!(leading_to(&[], range(0, 99)), None);
     }
 }

@@ -21,7 +21,7 @@ use super::insn::{
 
 /// How far behind the start of `insn` the trap is, should it belong to such a check.
 pub(crate) fn trap(insn: &Insn) -> Option<u64> {
-    match insn.opcode() {
+    match insn.opcode {
         Opcode::Primary(0xba) => Some(12),
         Opcode::Primary(0x03) => Some(6),
         _ => None,

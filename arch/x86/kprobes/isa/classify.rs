@@ -1,40 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How a probed instruction runs: emulated, as a copy that is stepped or boosted, or not at all.
+//! Decides how a probed instruction is executed: emulated, as a stepped copy, or as a boosted copy.
 //!
-//! *Stepped* is a copy with INT3 behind it, run with interrupts off. *Boosted* is a copy with a
-//! jump back behind it, run in the state of the probed code: nothing traps a second time, but the
-//! copy may be interrupted, and its task preempted, between any two instructions of the slot.
-//! Whatever can be boosted can be stepped as well, so the caller may always choose to step instead,
-//! for example to call somebody after the instruction.
+//! A *stepped* copy has INT3 behind it and runs with interrupts off. A *boosted* copy has a jump
+//! back behind it and runs in the state of the probed code: no second trap occurs, but an interrupt
+//! may come, and the task may be preempted, between any two instructions of the slot. Every copy
+//! that can be boosted can be stepped instead, for example to call a post handler.
 //!
-//! What decides, in this order:
+//! The decision has these steps, in this order:
 //!
-//! 1. Where execution goes ([`flow`](super::flow)). All near branches are emulated. What leaves the
-//!    kernel's code segment, or always traps, is refused ([`refuse`]).
-//! 2. What would not work, or would break the trap, with INT3 before or behind it is refused there,
-//!    too. C steps most of these: HLT with interrupts off, SWAPGS before a trap that needs GS.
-//! 3. What changes the state of the CPU for others than the probed code is stepped
-//!    ([`privileged`]), so that no other task comes in between.
-//! 4. An instruction with an entry in the exception table is stepped. It may fault on memory that
-//!    is not there, so its task may sleep in a boosted slot, and RCU for tasks would take that for
-//!    having left it. And the table is searched for the address that faulted.
-//! 5. All else is boosted, in every map: an instruction without such an entry must not fault in the
-//!    kernel, and without a fault nobody sleeps in it. Notably these:
-//!    * REP with a string instruction can be interrupted in the middle: its registers say how far
-//!      it is and it goes on, in the slot or wherever the copy is.
-//!    * PUSH, POP, MOV to RSP: an interrupt in the slot finds the stack that one behind the
-//!      original would find.
-//!    * IN, OUT and what a hypervisor traps (CPUID, RDTSC): such a trap ends at the next
-//!      instruction in the slot.
-//!    * STAC, CLAC, STD, WRPKRU: what these change belongs to the task and is switched with it.
-//!    * x87: the copy's address is what becomes the address of the last FPU instruction, stepped or
-//!      not. Only a debugger of the FPU's state could tell.
-//!    * TPAUSE and UMWAIT wait as well, but an interrupt ends it, even one that is held back.
+//! 1. [`restrict`] refuses instructions that cannot be probed.
+//! 2. All near branches are emulated ([`flow`](super::flow)), and so are NOP, ENDBR and the
+//!    instructions that read or write the interrupt flag.
+//! 3. An instruction that changes the state of the CPU is stepped ([`restrict`]), so that no other
+//!    task runs before the probed code continues.
+//! 4. An instruction with an entry in the exception table is stepped. The instruction may fault on
+//!    memory that is not present, and the task would sleep in a boosted slot; Tasks RCU would take
+//!    that for having left the slot. The exception table is also searched for the address of the
+//!    fault.
+//! 5. All other instructions of all opcode maps are boosted: without an entry in the exception
+//!    table, an instruction of the kernel does not fault, so no task sleeps in the slot. Notably:
+//!    * REP with a string instruction can be interrupted in the middle. The registers contain the
+//!      progress, and the instruction resumes in the slot.
+//!    * PUSH, POP and MOV to RSP: an interrupt in the slot finds the same stack as an interrupt
+//!      behind the original.
+//!    * IN, OUT and instructions that a hypervisor traps (CPUID, RDTSC): the hypervisor resumes at
+//!      the next instruction in the slot.
+//!    * STAC, CLAC, STD, WRPKRU: the state belongs to the task and is switched with the task.
+//!    * x87: the FPU records the address of the copy as the address of the last FPU instruction,
+//!      stepped or boosted. Only a debugger of the FPU's state could see the difference.
+//!    * TPAUSE and UMWAIT wait, too, but an interrupt ends the wait even if interrupts are off.
 //!
 //! C counterpart: `can_boost()` and `prepare_emulation()` in
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c), which decide by the
-//! first byte of the opcode, whatever its map.
+//! first byte of the opcode and ignore the opcode map.
 
 use super::{
     emulate::{
@@ -48,6 +47,7 @@ use super::{
     },
     insn::{
         Insn,
+        ModRm,
         Opcode,
         Prefix,
         Selector, //
@@ -56,132 +56,112 @@ use super::{
         self,
         Memory, //
     },
-    privileged,
-    refuse, //
+    restrict, //
 };
 use crate::prelude::*;
 
-/// How an instruction runs.
+/// How an instruction is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Not at all: what it does is done to the saved registers.
+    /// The trap handler changes the saved registers.
     Emulate(Op),
-    /// As a copy, up to a second trap.
+    /// As a copy with a second trap behind it.
     Step,
-    /// As a copy that jumps back by itself, if it can.
+    /// As a copy with a jump back behind it. The copy may also be stepped.
     Boost,
 }
 
-/// How the instruction runs that `bytes` start with.
+/// Decides how `insn` is executed.
 ///
-/// `next` is the instruction after it, if there is one; `fixup` says that the exception table has
-/// an entry for the instruction.
-pub(crate) fn classify(
-    insn: &Insn,
-    bytes: &[u8],
-    next: Option<&Insn>,
-    fixup: bool,
-) -> Result<Way, Refusal> {
-    refuse::check(insn, next)?;
-    if let Some(op) = operation(insn, bytes)? {
-        // The CPU takes LOCK for an error before all of these.
+/// `next` is the instruction after `insn`, if there is one. `fixup` means that the exception table
+/// has an entry for `insn`.
+pub(crate) fn classify(insn: &Insn, next: Option<&Insn>, fixup: bool) -> Result<Way, Refusal> {
+    let must_step = restrict::must_step(insn, next)?;
+    if let Some(op) = operation(insn)? {
+        // With LOCK, the CPU raises #UD for each of these instructions.
         if insn.has(Prefix::Lock) {
             return Err(Refusal::InvalidInsn);
         }
         return Ok(Way::Emulate(op));
     }
-    if fixup || privileged::is(insn) {
-        return Ok(Way::Step);
-    }
-    Ok(Way::Boost)
+    Ok(if fixup || must_step {
+        Way::Step
+    } else {
+        Way::Boost
+    })
 }
 
-/// What the instruction does, if it is one to emulate.
-fn operation(insn: &Insn, bytes: &[u8]) -> Result<Option<Op>, Refusal> {
-    let Some(op) = branch(insn, bytes)? else {
-        return flags(insn);
+/// The operation of an instruction that is emulated.
+fn operation(insn: &Insn) -> Result<Option<Op>, Refusal> {
+    let op = match branch(insn)? {
+        Some(op) => op,
+        None => match other(insn) {
+            Some(op @ (Op::PushFlags | Op::PopFlags)) => op,
+            op => return Ok(op),
+        },
     };
-    agreed_size(insn)?;
+    // AMD's CPUs have near branches with operands of 16 bits, Intel's CPUs do not.
+    if insn.has(Prefix::OperandSize) && !insn.wide {
+        return Err(Refusal::OperandSize);
+    }
     Ok(Some(op))
 }
 
-/// Operands of 16 bits, which AMD's CPUs have in near branches and Intel's have not.
-fn agreed_size(insn: &Insn) -> Result<(), Refusal> {
-    if insn.has(Prefix::OperandSize) && !insn.is_wide() {
-        return Err(Refusal::OperandSize);
-    }
-    Ok(())
-}
-
-fn branch(insn: &Insn, bytes: &[u8]) -> Result<Option<Op>, Refusal> {
-    let distance = insn.immediate() as i32;
+fn branch(insn: &Insn) -> Result<Option<Op>, Refusal> {
+    let distance = insn.immediate_value() as i32;
+    let register = || operand::saved(insn.rm_register().ok_or(Refusal::InvalidInsn)?);
     Ok(Some(match insn.flow() {
         Flow::Jump => Op::Jump(distance),
         Flow::Call => Op::Call(distance),
-        Flow::ConditionalJump => Op::JumpIf(Condition::of(byte(insn)), distance),
+        Flow::ConditionalJump => Op::JumpIf(Condition::of(opcode_byte(insn)), distance),
         Flow::CountedJump => {
-            let counter = Counter::of(byte(insn), insn.has(Prefix::AddressSize));
+            let counter = Counter::of(opcode_byte(insn), insn.has(Prefix::AddressSize));
             Op::Count(counter, distance)
         }
-        Flow::AbsoluteJump => Op::JumpTo(insn.immediate() as u64),
-        Flow::Return => Op::Return(0),
-        Flow::ReturnAndRelease => Op::Return(insn.immediate() as u16),
-        Flow::IndirectJump(Place::Register) => Op::JumpRegister(register(insn)?),
-        Flow::IndirectCall(Place::Register) => Op::CallRegister(register(insn)?),
-        Flow::IndirectJump(Place::Memory) => Op::JumpMemory(Memory::of(insn, bytes)?),
-        Flow::IndirectCall(Place::Memory) => Op::CallMemory(Memory::of(insn, bytes)?),
+        Flow::AbsoluteJump => Op::JumpTo(insn.immediate_value() as u64),
+        Flow::Return | Flow::ReturnAndRelease => Op::Return(insn.immediate_value() as u16),
+        Flow::IndirectJump(Place::Register) => Op::JumpRegister(register()?),
+        Flow::IndirectCall(Place::Register) => Op::CallRegister(register()?),
+        Flow::IndirectJump(Place::Memory) => Op::JumpMemory(Memory::of(insn)?),
+        Flow::IndirectCall(Place::Memory) => Op::CallMemory(Memory::of(insn)?),
         _ => return Ok(None),
     }))
 }
 
-/// What concerns flags, and nothing at all, which is cheaper than a copy of it.
-fn flags(insn: &Insn) -> Result<Option<Op>, Refusal> {
-    let op = match insn.opcode() {
+/// NOP and ENDBR, for which a copy would cost more, and instructions that access the flags.
+fn other(insn: &Insn) -> Option<Op> {
+    match insn.opcode {
         Opcode::Primary(opcode) | Opcode::Rex2Primary(opcode) => match opcode {
-            // XCHG of RAX with itself; with F3 it is PAUSE, and with REX.B another XCHG.
-            0x90 if insn.selector() != Selector::Repeat && insn.rm_extension == 0 => Op::Nothing,
-            PUSHF => Op::PushFlags,
-            POPF => Op::PopFlags,
-            CLI => Op::DisableInterrupts,
-            refuse::STI => Op::EnableInterrupts,
-            _ => return Ok(None),
+            // XCHG %rax, %rax. 90 is PAUSE with F3, and XCHG of another register with REX.B.
+            0x90 if insn.selector != Selector::Repeat && insn.base_extension == 0 => {
+                Some(Op::Nothing)
+            }
+            PUSHF => Some(Op::PushFlags),
+            POPF => Some(Op::PopFlags),
+            CLI => Some(Op::DisableInterrupts),
+            restrict::STI => Some(Op::EnableInterrupts),
+            _ => None,
         },
-        Opcode::TwoByte(0x1f) | Opcode::Rex2TwoByte(0x1f) => Op::Nothing,
-        Opcode::TwoByte(0x1e) if is_endbr(insn) => Op::Nothing,
-        _ => return Ok(None),
-    };
-    if let Op::PushFlags | Op::PopFlags = op {
-        agreed_size(insn)?;
+        Opcode::TwoByte(0x1f) | Opcode::Rex2TwoByte(0x1f) => Some(Op::Nothing),
+        _ if is_endbr(insn) => Some(Op::Nothing),
+        _ => None,
     }
-    Ok(Some(op))
 }
 
 const PUSHF: u8 = 0x9c;
 const POPF: u8 = 0x9d;
 const CLI: u8 = 0xfa;
 
-/// ENDBR64, ENDBR32.
-///
-/// ```text
-/// +----+----+----+----------+
-/// | F3 | 0F | 1E | FA or FB |
-/// +----+----+----+----------+
-/// ```
+/// ENDBR64 is F3 0F 1E FA, ENDBR32 is F3 0F 1E FB.
 pub(super) fn is_endbr(insn: &Insn) -> bool {
-    insn.selector() == Selector::Repeat
-        && refuse::names_register(insn, 7)
-        && insn
-            .modrm()
-            .is_some_and(|modrm| matches!(modrm.rm(), 2 | 3))
+    insn.opcode == Opcode::TwoByte(0x1e)
+        && insn.selector == Selector::Repeat
+        && matches!(insn.modrm, Some(ModRm(0xfa | 0xfb)))
 }
 
-fn register(insn: &Insn) -> Result<u8, Refusal> {
-    operand::saved(insn.rm_register().ok_or(Refusal::InvalidInsn)?)
-}
-
-/// The opcode's byte, where the flow already tells the map.
-fn byte(insn: &Insn) -> u8 {
-    match insn.opcode() {
+/// The opcode byte of a branch, which contains the condition.
+pub(super) fn opcode_byte(insn: &Insn) -> u8 {
+    match insn.opcode {
         Opcode::Primary(byte) | Opcode::TwoByte(byte) => byte,
         _ => 0,
     }
@@ -196,7 +176,7 @@ mod tests {
     };
 
     fn way(bytes: &[u8]) -> Result<Way, Refusal> {
-        classify(&decode(bytes)?, bytes, None, false)
+        classify(&decode(bytes)?, None, false)
     }
 
     fn all(cases: &[&[u8]], expected: Result<Way, Refusal>) -> bool {
@@ -331,7 +311,7 @@ mod tests {
 
     #[test]
     fn fixups_are_stepped_unless_emulated() {
-        let of = |bytes: &[u8]| classify(&decode(bytes)?, bytes, None, true);
+        let of = |bytes: &[u8]| classify(&decode(bytes)?, None, true);
         assert_eq!(of(&[0x8b, 0x07]), Ok(Way::Step));
         assert_eq!(of(&[0xf3, 0xa4]), Ok(Way::Step));
         assert_eq!(of(&[0xc5, 0xf9, 0x7f, 0x00]), Ok(Way::Step));

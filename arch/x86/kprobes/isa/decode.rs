@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Bytes to one instruction, for all of 64-bit mode.
+//! Decodes the bytes of one instruction, for all of 64-bit mode.
 //!
-//! [`Prefixes`] come first, then what chooses the map of opcodes ([`Head`]); the generated tables
-//! say what follows the opcode ([`Form`]). Bytes are read in order and each once, so a decision
-//! never depends on bytes that may not be there.
+//! [`Decoder`] reads the bytes in order and each byte once: the prefixes, the escape bytes or the
+//! fields of VEX, EVEX, XOP or REX2, the opcode, and what the generated tables ([`Form`]) say
+//! follows the opcode. A decision never depends on bytes that may be missing.
 //!
-//! Where Intel's and AMD's CPUs differ, this is Intel's: an operand-size prefix does not shorten
-//! the distance of near branches, and UD0 has a ModRM byte. Combinations that are reserved without
-//! changing the length or the class of an instruction (LOCK where it may not stand, vector lengths,
-//! mask registers) are not looked at: a CPU refuses some of what is an instruction here.
+//! Where Intel's and AMD's CPUs differ, the decoder is Intel's: an operand-size prefix does not
+//! shorten the distance of near branches, and UD0 has a ModRM byte. The decoder accepts
+//! combinations that are reserved but change neither length nor class of an instruction (LOCK where
+//! LOCK is not allowed, vector lengths, mask registers).
 //!
 //! C counterpart: [`arch/x86/lib/insn.c`](srctree/arch/x86/lib/insn.c).
 
 use super::{
-    encoding::Head,
     form::{
-        Entry,
         Form,
-        Immediate, //
+        Immediate,
+        Table, //
     },
     insn::{
         Field,
@@ -26,162 +25,376 @@ use super::{
         ModRm,
         Opcode,
         Prefix,
-        Selector, //
+        Segment,
+        Selector,
+        MAX_INSN, //
     },
-    opcodes,
-    prefixes::Prefixes,
-    reader::Reader, //
+    opcodes, //
 };
 use crate::prelude::*;
 
-/// The instruction that `bytes` start with.
+/// Decodes the instruction at the start of `bytes`, and ignores the bytes behind that instruction.
 ///
-/// Bytes after it are not looked at. [`Refusal::TruncatedInsn`] says that more bytes could make an
-/// instruction of these, [`Refusal::InvalidInsn`] that none could.
+/// [`Refusal::TruncatedInsn`] means that more bytes could complete an instruction,
+/// [`Refusal::InvalidInsn`] that no instruction starts with these bytes.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Insn, Refusal> {
-    let mut reader = Reader::new(bytes);
-    let (prefixes, first) = Prefixes::read(&mut reader)?;
-    let head = Head::read(&mut reader, &prefixes, first)?;
-    operands(&mut reader, &prefixes, &head)
-}
-
-/// All from the opcode on.
-fn operands(reader: &mut Reader<'_>, prefixes: &Prefixes, head: &Head) -> Result<Insn, Refusal> {
-    let opcode_at = reader.position().wrapping_sub(1);
-    let mut insn = Insn {
-        opcode: head.opcode,
-        selector: head.selector,
-        prefixes: prefixes.seen,
-        wide: head.wide,
-        rm_extension: head.rm_extension,
-        modrm: None,
-        rip_relative: false,
-        escape_at: prefixes.len,
-        opcode_at,
-        modrm_at: opcode_at.wrapping_add(1),
-        sib: false,
-        displacement: Field::NONE,
-        immediate: Field::NONE,
-        value: 0,
-        len: 0,
+    let mut decoder = Decoder {
+        bytes: bytes.get(..MAX_INSN).unwrap_or(bytes),
+        at: 0,
+        rex: 0,
+        insn: Insn {
+            opcode: Opcode::Primary(0),
+            selector: Selector::None,
+            prefixes: 0,
+            segment: None,
+            wide: false,
+            base_extension: 0,
+            index_extension: 0,
+            modrm: None,
+            sib: None,
+            displacement: None,
+            immediate: None,
+            bytes: [0; MAX_INSN],
+            len: 0,
+        },
     };
-    if let Opcode::Rex2Primary(JMPABS) = head.opcode {
-        return jmpabs(reader, prefixes, insn);
+    let first = decoder.prefixes()?;
+    let (opcode, table, byte) = decoder.opcode(first)?;
+    decoder.insn.opcode = opcode;
+    decoder.operands(table, byte)?;
+    decoder.insn.len = decoder.at;
+    let mut insn = decoder.insn;
+    let len = insn.len();
+    for (to, from) in insn.bytes.iter_mut().zip(bytes).take(len) {
+        *to = *from;
     }
-    let form = head
-        .entry
-        .form(head.selector, || Ok(ModRm(reader.peek()?)))?;
-    if let Opcode::Rex2Primary(_) | Opcode::Rex2TwoByte(_) = head.opcode {
-        if !form.takes_rex2() {
-            return Err(Refusal::InvalidInsn);
-        }
-    }
-    if form.has_modrm() {
-        addressing(reader, form, &mut insn)?;
-    }
-    constant(reader, form.immediate(), &mut insn)?;
-    if let Opcode::TwoByte(THREE_D_NOW) = head.opcode {
-        three_d_now(reader, &mut insn)?;
-    }
-    insn.len = reader.position();
-    Ok(insn)
-}
-
-/// ModRM and what it asks for.
-///
-/// ```text
-/// +-----------+-------------------------------------------+
-/// | mod       | rm 4 is SIB, else a register and          |
-/// | 00        | nothing; rm 5: RIP and 4 bytes;           |
-/// |           | SIB with base 5: 4 bytes                  |
-/// | 01        | 1 byte                                    |
-/// | 10        | 4 bytes                                   |
-/// | 11        | no memory                                 |
-/// +-----------+-------------------------------------------+
-/// ```
-#[inline]
-fn addressing(reader: &mut Reader<'_>, form: Form, insn: &mut Insn) -> Result<(), Refusal> {
-    let modrm = ModRm(reader.next()?);
-    insn.modrm = Some(modrm);
-    if modrm.is_register() || form.is_fixed() {
-        return Ok(());
-    }
-    let mut base = modrm.rm();
-    if base == 4 {
-        insn.sib = true;
-        base = reader.next()? & 7;
-    }
-    let size = match modrm.mode() {
-        1 => 1,
-        2 => 4,
-        _ if base == 5 => {
-            insn.rip_relative = !insn.sib;
-            4
-        }
-        _ => return Ok(()),
-    };
-    insn.displacement = reader.field(size)?;
-    Ok(())
-}
-
-/// The immediate, which for [`Immediate::Address`] counts as displacement.
-#[inline]
-fn constant(reader: &mut Reader<'_>, immediate: Immediate, insn: &mut Insn) -> Result<(), Refusal> {
-    // EVEX has the operand-size prefix in a field, which the maps of APX use in its old meaning.
-    let sixteen = match insn.opcode {
-        Opcode::Evex(..) => insn.selector == Selector::OperandSize,
-        _ => insn.has(Prefix::OperandSize),
-    };
-    let size = immediate.size(sixteen, insn.wide, insn.has(Prefix::AddressSize));
-    if size == 0 {
-        return Ok(());
-    }
-    let field = reader.field(size)?;
-    if immediate == Immediate::Address {
-        insn.displacement = field;
-    } else {
-        insn.immediate = field;
-        insn.value = reader.value(field);
-    }
-    Ok(())
-}
-
-/// ```text
-/// +----+---------------+----+---------------------------+
-/// | D5 | 0 ... 0 ...   | A1 |          address          |
-/// +----+---------------+----+---------------------------+
-/// ```
-/// W has to be 0, and prefixes that would have a meaning must not be there.
-fn jmpabs(reader: &mut Reader<'_>, prefixes: &Prefixes, mut insn: Insn) -> Result<Insn, Refusal> {
-    const FORBIDDEN: u16 = Prefix::OperandSize as u16
-        | Prefix::AddressSize as u16
-        | Prefix::Lock as u16
-        | Prefix::RepeatNotEqual as u16
-        | Prefix::Repeat as u16;
-    if insn.wide || prefixes.seen & FORBIDDEN != 0 {
-        return Err(Refusal::InvalidInsn);
-    }
-    insn.immediate = reader.field(8)?;
-    insn.value = reader.value(insn.immediate);
-    insn.len = reader.position();
     Ok(insn)
 }
 
 const JMPABS: u8 = 0xa1;
+const THREE_D_NOW: u8 = 0x0f;
 
-/// The byte that was read as an immediate is the opcode.
-fn three_d_now(reader: &Reader<'_>, insn: &mut Insn) -> Result<(), Refusal> {
-    let opcode = insn.value as u8;
-    let entry = Entry::of(&opcodes::THREE_D_NOW, opcode);
-    entry.form(insn.selector, || Ok(ModRm(reader.peek()?)))?;
-    insn.opcode = Opcode::ThreeDNow(opcode);
-    insn.opcode_at = insn.immediate.offset;
-    insn.immediate = Field::NONE;
-    insn.value = 0;
-    Ok(())
+/// First bytes of the encodings with fields in the place of prefixes and escape bytes.
+const VEX2: u8 = 0xc5;
+const VEX3: u8 = 0xc4;
+const EVEX: u8 = 0x62;
+const REX2: u8 = 0xd5;
+/// XOP, if the map field is at least 8. POP with reg 0 in ModRM has smaller values there.
+const XOP: u8 = 0x8f;
+const XOP_FIRST_MAP: u8 = 8;
+const MAP: u8 = 0x1f;
+
+/// The instruction so far.
+struct Decoder<'a> {
+    /// At most [`MAX_INSN`] bytes.
+    bytes: &'a [u8],
+    /// Number of bytes that were read, at most [`MAX_INSN`].
+    at: u8,
+    /// REX, if the last byte that was read as a prefix is REX; else zero.
+    rex: u8,
+    insn: Insn,
 }
 
-const THREE_D_NOW: u8 = 0x0f;
+impl Decoder<'_> {
+    /// The next byte, without reading it.
+    #[inline]
+    fn peek(&self) -> Result<u8, Refusal> {
+        let byte = self.bytes.get(usize::from(self.at)).copied();
+        byte.ok_or_else(|| self.ends(self.at))
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<u8, Refusal> {
+        let byte = self.peek()?;
+        self.at = self.at.wrapping_add(1);
+        Ok(byte)
+    }
+
+    /// Reads a field of `size` bytes.
+    #[inline]
+    fn field(&mut self, size: u8) -> Result<Option<Field>, Refusal> {
+        let offset = self.at;
+        let end = offset.wrapping_add(size);
+        if usize::from(end) > self.bytes.len() {
+            return Err(self.ends(end));
+        }
+        self.at = end;
+        Ok(Some(Field { offset, size }))
+    }
+
+    /// Why the bytes before `end` are not there: the text ends, or the instruction would be too
+    /// long.
+    #[cold]
+    fn ends(&self, end: u8) -> Refusal {
+        if self.bytes.len() < MAX_INSN && usize::from(end) <= MAX_INSN {
+            Refusal::TruncatedInsn
+        } else {
+            Refusal::InvalidInsn
+        }
+    }
+
+    /// Reads legacy prefixes and REX, and returns the byte after them.
+    ///
+    /// Prefixes may be in any order and may be repeated. REX has an effect only as the last one.
+    ///
+    /// ```text
+    ///   7   6   5   4   3   2   1   0
+    /// +---------------+---+---+---+---+
+    /// | 0   1   0   0 | W | R | X | B |     REX
+    /// +---------------+---+---+---+---+
+    /// ```
+    #[inline]
+    fn prefixes(&mut self) -> Result<u8, Refusal> {
+        loop {
+            let byte = self.next()?;
+            let insn = &mut self.insn;
+            match byte {
+                0x40..=0x4f => {
+                    self.rex = byte;
+                    continue;
+                }
+                // ES, CS, SS and DS have no base address in 64-bit mode.
+                0x26 | 0x2e | 0x36 | 0x3e => {}
+                0x64 => insn.segment = Some(Segment::Fs),
+                0x65 => insn.segment = Some(Segment::Gs),
+                0x66 => {
+                    insn.prefixes |= Prefix::OperandSize as u8;
+                    if insn.selector == Selector::None {
+                        insn.selector = Selector::OperandSize;
+                    }
+                }
+                0x67 => insn.prefixes |= Prefix::AddressSize as u8,
+                0xf0 => insn.prefixes |= Prefix::Lock as u8,
+                0xf2 => {
+                    insn.prefixes |= Prefix::RepeatNotEqual as u8;
+                    insn.selector = Selector::RepeatNotEqual;
+                }
+                0xf3 => {
+                    insn.prefixes |= Prefix::Repeat as u8;
+                    insn.selector = Selector::Repeat;
+                }
+                _ => return Ok(byte),
+            }
+            self.rex = 0;
+        }
+    }
+
+    /// Reads from `first`, which follows the prefixes, to the opcode. Returns the opcode, the table
+    /// of its map and the opcode byte.
+    ///
+    /// ```text
+    ///              +----+
+    ///              | op |                                   one-byte map
+    ///         +----+----+
+    ///         | 0F | op |                                   two-byte map
+    ///    +----+----+----+
+    ///    | 0F | 38 | op |                                   three-byte maps, 38 or 3A
+    ///    +----+----+----+-------+- - - -+----+
+    ///    | 0F | 0F | ModRM      | disp. | op |              3DNow!
+    ///    +----+----+------------+- - - -+----+
+    /// ```
+    #[inline]
+    fn opcode(&mut self, first: u8) -> Result<(Opcode, &'static Table, u8), Refusal> {
+        match first {
+            EVEX | VEX2 | VEX3 => return self.vector(first),
+            XOP if self.peek()? & MAP >= XOP_FIRST_MAP => return self.vector(first),
+            REX2 => return self.rex2(),
+            _ => self.extend(self.rex),
+        }
+        if first != 0x0f {
+            return Ok((Opcode::Primary(first), &opcodes::PRIMARY, first));
+        }
+        match self.next()? {
+            0x38 => {
+                let byte = self.next()?;
+                Ok((Opcode::ThreeByte38(byte), &opcodes::THREE_BYTE_38, byte))
+            }
+            0x3a => {
+                let byte = self.next()?;
+                Ok((Opcode::ThreeByte3A(byte), &opcodes::THREE_BYTE_3A, byte))
+            }
+            byte => Ok((Opcode::TwoByte(byte), &opcodes::TWO_BYTE, byte)),
+        }
+    }
+
+    /// Reads VEX, EVEX or XOP, and the opcode.
+    ///
+    /// ```text
+    /// +----+---+-----------+---+----+----+
+    /// | C5 | R |    vvvv   | L | pp | op |                       VEX of 2 bytes: map 1, W 0
+    /// +----+---+---+---+---+---+----+----+----+
+    /// | C4 | R | X | B | map   | W | vvvv | L | pp | op |        VEX of 3 bytes
+    /// | 8F | R | X | B | map   | W | vvvv | L | pp | op |        XOP: pp has to be 0
+    /// +----+---+---+---+-------+---+------+---+----+----+
+    /// | 62 | R X B R4 B4 | map | W | vvvv | U | pp | z L b V a | op |     EVEX
+    /// +----+-------------+-----+---+------+---+----+-----------+----+
+    /// ```
+    fn vector(&mut self, first: u8) -> Result<(Opcode, &'static Table, u8), Refusal> {
+        // Fields replace all prefixes but the address size.
+        if self.rex != 0 || self.insn.prefixes & !(Prefix::AddressSize as u8) != 0 {
+            return Err(Refusal::InvalidInsn);
+        }
+        let map = match first {
+            VEX2 => 1,
+            EVEX => self.next()? & 0x07,
+            _ => self.next()? & MAP,
+        };
+        let (tables, opcode): (_, fn(u8, u8) -> Opcode) = match first {
+            EVEX => (&opcodes::EVEX, Opcode::Evex),
+            XOP => (&opcodes::XOP, Opcode::Xop),
+            _ => (&opcodes::VEX, Opcode::Vex),
+        };
+        let table = tables.get(usize::from(map)).copied().flatten();
+        let table = table.ok_or(Refusal::InvalidInsn)?;
+        let fields = self.next()?;
+        if first == EVEX {
+            self.next()?;
+        }
+        let byte = self.next()?;
+        self.insn.wide = first != VEX2 && fields & 0x80 != 0;
+        self.insn.selector = match fields & 0b11 {
+            0 => Selector::None,
+            _ if first == XOP => return Err(Refusal::InvalidInsn),
+            1 => Selector::OperandSize,
+            2 => Selector::Repeat,
+            _ => Selector::RepeatNotEqual,
+        };
+        Ok((opcode(map, byte), table, byte))
+    }
+
+    /// Reads the second byte of REX2, and the opcode.
+    ///
+    /// ```text
+    /// +----+---+----+----+----+---+---+---+---+----+
+    /// | D5 | M | R4 | X4 | B4 | W | R | X | B | op |
+    /// +----+---+----+----+----+---+---+---+---+----+
+    /// ```
+    /// M selects the one-byte or the two-byte map. Escape bytes and prefixes are no opcodes here.
+    fn rex2(&mut self) -> Result<(Opcode, &'static Table, u8), Refusal> {
+        if self.rex != 0 {
+            return Err(Refusal::InvalidInsn);
+        }
+        let fields = self.next()?;
+        let byte = self.next()?;
+        self.extend(fields);
+        Ok(if fields & 0x80 != 0 {
+            (Opcode::Rex2TwoByte(byte), &opcodes::TWO_BYTE, byte)
+        } else {
+            (Opcode::Rex2Primary(byte), &opcodes::PRIMARY, byte)
+        })
+    }
+
+    /// Notes W, X and B of REX or REX2, and X4 and B4 of REX2, which are 0 in REX.
+    fn extend(&mut self, rex: u8) {
+        self.insn.wide = rex & 0b1000 != 0;
+        self.insn.base_extension = (rex & 0b0001) << 3 | rex & 0b01_0000;
+        self.insn.index_extension = (rex & 0b0010) << 2 | (rex & 0b10_0000) >> 1;
+    }
+
+    /// Reads everything that follows the opcode `byte`.
+    fn operands(&mut self, table: &'static Table, byte: u8) -> Result<(), Refusal> {
+        if self.insn.opcode == Opcode::Rex2Primary(JMPABS) {
+            return self.jmpabs();
+        }
+        let form = self.form(table, byte)?;
+        if let Opcode::Rex2Primary(_) | Opcode::Rex2TwoByte(_) = self.insn.opcode {
+            if !form.takes_rex2() {
+                return Err(Refusal::InvalidInsn);
+            }
+        }
+        if form.has_modrm() {
+            self.modrm(form)?;
+        }
+        self.immediate(form.immediate())?;
+        if self.insn.opcode == Opcode::TwoByte(THREE_D_NOW) {
+            // The immediate, which is the last byte, is the opcode.
+            let last = usize::from(self.at).wrapping_sub(1);
+            let byte = self.bytes.get(last).copied().unwrap_or_default();
+            self.form(&opcodes::THREE_D_NOW, byte)?;
+            self.insn.opcode = Opcode::ThreeDNow(byte);
+            self.insn.immediate = None;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn form(&self, table: &'static Table, opcode: u8) -> Result<Form, Refusal> {
+        Form::find(table, opcode, self.insn.selector, || {
+            Ok(ModRm(self.peek()?))
+        })
+    }
+
+    /// Reads ModRM, and the SIB and displacement that ModRM asks for.
+    ///
+    /// ```text
+    /// +-----------+-------------------------------------------+
+    /// | mod       | rm 4: SIB follows, else rm is a register  |
+    /// | 00        | no displacement; rm 5: RIP and 4 bytes;   |
+    /// |           | SIB with base 5: 4 bytes                  |
+    /// | 01        | 1 byte                                    |
+    /// | 10        | 4 bytes                                   |
+    /// | 11        | no memory                                 |
+    /// +-----------+-------------------------------------------+
+    /// ```
+    #[inline]
+    fn modrm(&mut self, form: Form) -> Result<(), Refusal> {
+        let modrm = ModRm(self.next()?);
+        self.insn.modrm = Some(modrm);
+        if modrm.is_register() || form.is_fixed() {
+            return Ok(());
+        }
+        let mut base = modrm.rm();
+        if base == 4 {
+            let sib = self.next()?;
+            self.insn.sib = Some(sib);
+            base = sib & 7;
+        }
+        self.insn.displacement = match modrm.mode() {
+            1 => self.field(1)?,
+            0 if base != 5 => None,
+            _ => self.field(4)?,
+        };
+        Ok(())
+    }
+
+    /// Reads the immediate, or an absolute address.
+    #[inline]
+    fn immediate(&mut self, immediate: Immediate) -> Result<(), Refusal> {
+        let insn = &self.insn;
+        // EVEX encodes the operand-size prefix in pp. The instructions of APX use pp as the prefix.
+        let sixteen = match insn.opcode {
+            Opcode::Evex(..) => insn.selector == Selector::OperandSize,
+            _ => insn.has(Prefix::OperandSize),
+        };
+        let size = immediate.size(sixteen, insn.wide, insn.has(Prefix::AddressSize));
+        if size == 0 {
+            return Ok(());
+        }
+        let field = self.field(size)?;
+        if immediate == Immediate::Address {
+            self.insn.displacement = field;
+        } else {
+            self.insn.immediate = field;
+        }
+        Ok(())
+    }
+
+    /// Reads the operand of JMPABS.
+    ///
+    /// ```text
+    /// +----+---------------+----+---------------------------+
+    /// | D5 | 0 ... 0 ...   | A1 |          address          |
+    /// +----+---------------+----+---------------------------+
+    /// ```
+    /// W has to be 0. Prefixes other than segment overrides are not allowed.
+    fn jmpabs(&mut self) -> Result<(), Refusal> {
+        if self.insn.wide || self.insn.prefixes != 0 {
+            return Err(Refusal::InvalidInsn);
+        }
+        self.insn.immediate = self.field(8)?;
+        Ok(())
+    }
+}
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 #[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_x86_decode))]
@@ -294,7 +507,7 @@ mod tests {
     ];
 
     fn opcode(bytes: &[u8]) -> Option<Opcode> {
-        decode(bytes).ok().map(|insn| insn.opcode())
+        decode(bytes).ok().map(|insn| insn.opcode)
     }
 
     /// Offset and size.
@@ -353,38 +566,31 @@ mod tests {
         ];
         let insn = decode(&bytes);
         assert!(insn.is_ok_and(|insn| {
-            place(insn.prefix_field()) == Some((0, 2))
-                && insn.escape_field().is_none()
-                && place(Some(insn.opcode_field())) == Some((2, 1))
-                && place(insn.modrm_field()) == Some((3, 1))
-                && place(insn.sib_field()) == Some((4, 1))
-                && place(insn.displacement_field()) == Some((5, 4))
-                && place(insn.immediate_field()) == Some((9, 4))
-                && insn.rip_relative_field().is_none()
-                && insn.immediate() == -2
-                && insn.has(Prefix::Gs)
-                && !insn.has(Prefix::Fs)
-                && !insn.is_wide()
+            insn.opcode == Opcode::Primary(0x81)
+                && insn.modrm == Some(ModRm(0x84))
+                && insn.sib == Some(0x24)
+                && place(insn.displacement) == Some((5, 4))
+                && insn.displacement_value() == 0x4433_2211
+                && place(insn.immediate) == Some((9, 4))
+                && insn.immediate_value() == -2
+                && insn.rip_relative().is_none()
+                && insn.segment == Some(Segment::Gs)
+                && !insn.wide
+                && insn.bytes() == bytes
         }));
-        // A REX that has one leads to the opcode.
+        // REX right before the opcode has an effect.
         let insn = decode(&[0x66, 0x48, 0x8b, 0x00]);
-        assert!(insn.is_ok_and(|insn| {
-            place(insn.prefix_field()) == Some((0, 1))
-                && place(insn.escape_field()) == Some((1, 1))
-                && insn.is_wide()
-        }));
+        assert!(insn.is_ok_and(|insn| insn.has(Prefix::OperandSize) && insn.wide));
     }
 
     #[test]
     fn three_d_now_has_its_opcode_last() {
         let insn = decode(&[0x0f, 0x0f, 0x05, 1, 2, 3, 4, 0xbb]);
         assert!(insn.is_ok_and(|insn| {
-            insn.opcode() == Opcode::ThreeDNow(0xbb)
-                && place(insn.escape_field()) == Some((0, 2))
-                && place(Some(insn.opcode_field())) == Some((7, 1))
-                && place(insn.modrm_field()) == Some((2, 1))
-                && place(insn.rip_relative_field()) == Some((3, 4))
-                && insn.immediate_field().is_none()
+            insn.opcode == Opcode::ThreeDNow(0xbb)
+                && insn.modrm == Some(ModRm(0x05))
+                && place(insn.rip_relative()) == Some((3, 4))
+                && insn.immediate.is_none()
         }));
     }
 
@@ -421,7 +627,7 @@ mod tests {
 
     #[test]
     fn rip_relative_is_mod_0_rm_5_without_sib() {
-        let rip = |bytes: &[u8]| decode(bytes).map(|insn| place(insn.rip_relative_field()));
+        let rip = |bytes: &[u8]| decode(bytes).map(|insn| place(insn.rip_relative()));
         assert_eq!(rip(&[0x48, 0x8b, 0x05, 1, 2, 3, 4]), Ok(Some((3, 4))));
         assert_eq!(rip(&[0x8b, 0x04, 0x25, 1, 2, 3, 4]), Ok(None));
         assert_eq!(rip(&[0x8b, 0x45, 1]), Ok(None));
@@ -434,7 +640,7 @@ mod tests {
 
     #[test]
     fn last_of_the_repeat_prefixes_selects() {
-        let selector = |bytes: &[u8]| decode(bytes).map(|insn| insn.selector());
+        let selector = |bytes: &[u8]| decode(bytes).map(|insn| insn.selector);
         assert_eq!(
             selector(&[0xf3, 0xf2, 0x66, 0x0f, 0x10, 0xc0]),
             Ok(Selector::RepeatNotEqual)
@@ -453,7 +659,7 @@ mod tests {
 
     #[test]
     fn rex_counts_right_before_the_opcode() {
-        let wide = |bytes: &[u8]| decode(bytes).map(|insn| insn.is_wide());
+        let wide = |bytes: &[u8]| decode(bytes).map(|insn| insn.wide);
         assert_eq!(wide(&[0x48, 0xff, 0xc0]), Ok(true));
         assert_eq!(wide(&[0x48, 0x66, 0xff, 0xc0]), Ok(false));
         assert_eq!(wide(&[0x48, 0x40, 0xff, 0xc0]), Ok(false));
@@ -468,7 +674,6 @@ mod tests {
         assert_eq!(register(&[0x41, 0xff, 0xd3]), Ok(Some(11)));
         assert_eq!(register(&[0xd5, 0x11, 0xff, 0xd7]), Ok(Some(31)));
         assert_eq!(register(&[0x41, 0xff, 0x13]), Ok(None));
-        assert_eq!(register(&[0xc5, 0xf5, 0xeb, 0xc0]), Ok(None));
     }
 
     #[test]

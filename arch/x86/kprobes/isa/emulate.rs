@@ -19,33 +19,14 @@
 //! C counterpart: `kprobe_emulate_*` in
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
-use super::operand::{
-    Memory,
-    Segment, //
+use super::{
+    frame::{
+        flag,
+        Frame, //
+    },
+    operand::Memory, //
 };
 use crate::prelude::*;
-
-/// The state that a trap saved, and what belongs to it.
-pub(crate) trait Frame {
-    /// A general register by its number in encodings, 0 to 15; 4 is RSP at the trap.
-    fn register(&self, number: u8) -> u64;
-    /// Changes a general register.
-    fn set_register(&mut self, number: u8, value: u64);
-    /// RFLAGS at the trap.
-    fn flags(&self) -> u64;
-    /// Changes RFLAGS.
-    fn set_flags(&mut self, flags: u64);
-    /// Changes where execution goes on.
-    fn set_ip(&mut self, ip: u64);
-    /// Eight bytes of kernel memory, if they can be read.
-    fn load(&self, at: u64) -> Option<u64>;
-    /// Puts `value` on the stack.
-    fn push(&mut self, value: u64);
-    /// Takes a value off the stack.
-    fn pop(&mut self) -> u64;
-    /// What offsets in a segment are added to.
-    fn segment_base(&self, segment: Segment) -> u64;
-}
 
 /// What an instruction does. Distances count from the next instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,43 +168,6 @@ const CX: u8 = 1;
 /// The number of RSP in encodings.
 const SP: u8 = 4;
 
-/// RFLAGS.
-///
-/// ```text
-///  21  20  19  18  17  16  15  14  13  12  11  10   9   8   7   6   5   4   3   2   1   0
-/// +---+---+---+---+---+---+---+---+-------+---+---+---+---+---+---+---+---+---+---+---+---+
-/// |ID |VIP|VIF|AC |VM |RF | 0 |NT | IOPL  |OF |DF |IF |TF |SF |ZF | 0 |AF | 0 |PF | 1 |CF |
-/// +---+---+---+---+---+---+---+---+-------+---+---+---+---+---+---+---+---+---+---+---+---+
-/// ```
-pub(crate) mod flag {
-    pub(crate) const CF: u64 = 1 << 0;
-    /// Always set.
-    pub(crate) const ONE: u64 = 1 << 1;
-    pub(crate) const PF: u64 = 1 << 2;
-    pub(crate) const AF: u64 = 1 << 4;
-    pub(crate) const ZF: u64 = 1 << 6;
-    pub(crate) const SF: u64 = 1 << 7;
-    pub(crate) const TF: u64 = 1 << 8;
-    pub(crate) const IF: u64 = 1 << 9;
-    pub(crate) const DF: u64 = 1 << 10;
-    pub(crate) const OF: u64 = 1 << 11;
-    pub(crate) const IOPL: u64 = 3 << 12;
-    pub(crate) const NT: u64 = 1 << 14;
-    pub(crate) const RF: u64 = 1 << 16;
-    pub(crate) const VM: u64 = 1 << 17;
-    pub(crate) const AC: u64 = 1 << 18;
-    pub(crate) const VIF: u64 = 1 << 19;
-    pub(crate) const VIP: u64 = 1 << 20;
-    pub(crate) const ID: u64 = 1 << 21;
-
-    /// PUSHF saves these as zero.
-    pub(crate) const NOT_PUSHED: u64 = RF | VM;
-    /// POPF at CPL 0 takes these from the stack. RF is zero after any instruction.
-    pub(crate) const POPPED: u64 = CF | PF | AF | ZF | SF | TF | IF | DF | OF | IOPL | NT | AC | ID;
-    /// POPF leaves these as they are.
-    pub(crate) const KEPT: u64 = VM | VIF | VIP;
-}
-
 /// Pushes where to come back to, after `target` was found with RSP as it was; gives `target`.
 #[inline]
 fn call(target: u64, next: TextAddr, frame: &mut impl Frame) -> u64 {
@@ -344,7 +288,7 @@ mod tests {
     const STACK: u64 = 0x0004_0004_0004_0004;
 
     fn op(bytes: &[u8]) -> Result<Op, Refusal> {
-        match classify(&decode(bytes)?, bytes, None, false)? {
+        match classify(&decode(bytes)?, None, false)? {
             Way::Emulate(op) => Ok(op),
             Way::Step | Way::Boost => Err(Refusal::BoundToPlace),
         }

@@ -6,8 +6,8 @@
 //! there; all else cannot be read. It stands in for the registers of a trap on the kernel's stack.
 
 use super::{
-    emulate::Frame,
-    operand::Segment, //
+    frame::Frame,
+    insn::Segment, //
 };
 
 /// Words of memory that there can be.

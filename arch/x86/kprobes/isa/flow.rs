@@ -1,50 +1,51 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where execution goes after an instruction.
+//! Where execution continues after an instruction.
 //!
-//! Only instructions in the legacy maps go anywhere but on, so those in all other maps are answered
-//! for by their map. What traps only under some condition of the CPU (a system call that is
-//! emulated, a memory operand that faults) goes on.
+//! Only instructions in the legacy maps branch or trap, so every instruction in another map
+//! continues with the next one. An instruction that traps only in some state of the CPU (an
+//! emulated instruction, a memory operand that faults) continues with the next one, too.
 
 use super::insn::{
     Insn,
     Opcode,
     Selector, //
 };
+use crate::prelude::*;
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 use super::decode::decode;
 
-/// Where execution goes after an instruction.
+/// Where execution continues after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
-    /// On to the next instruction.
+    /// With the next instruction.
     Next,
-    /// JMP by a distance.
+    /// JMP rel8 or rel32.
     Jump,
-    /// Jcc, by a distance.
+    /// Jcc rel8 or rel32.
     ConditionalJump,
-    /// LOOP, LOOPE, LOOPNE, JRCXZ: by a distance and the count register.
+    /// LOOP, LOOPE, LOOPNE, JRCXZ: a conditional jump on RCX.
     CountedJump,
-    /// CALL by a distance.
+    /// CALL rel32.
     Call,
-    /// JMPABS, to an address.
+    /// JMPABS, a jump to an absolute address.
     AbsoluteJump,
-    /// JMP to where an operand says.
+    /// JMP to the address in a register or in memory.
     IndirectJump(Place),
-    /// CALL of where an operand says.
+    /// CALL of the address in a register or in memory.
     IndirectCall(Place),
-    /// JMP to another segment.
+    /// JMP to another code segment.
     FarJump,
-    /// CALL to another segment.
+    /// CALL of another code segment.
     FarCall,
     /// RET.
     Return,
-    /// RET that also releases as many bytes of the stack as its immediate says.
+    /// RET imm16, which releases bytes of the stack.
     ReturnAndRelease,
-    /// RET to another segment.
+    /// RET to another code segment.
     FarReturn,
-    /// RET to another segment that also releases bytes of the stack.
+    /// RET imm16 to another code segment.
     FarReturnAndRelease,
     /// IRET, UIRET, ERETU, ERETS.
     InterruptReturn,
@@ -56,42 +57,64 @@ pub(crate) enum Flow {
     SystemCall,
     /// SYSRET, SYSEXIT, RSM.
     SystemReturn,
-    /// Between a host and its guests, or to firmware: VMCALL, VMLAUNCH, VMRUN, SKINIT and so on.
+    /// VMCALL, VMLAUNCH, VMRUN, SKINIT and so on: to a guest, to the host or to firmware.
     Hypervisor,
-    /// XBEGIN: a failing transaction continues at a distance.
+    /// XBEGIN: a transaction that aborts continues at a distance.
     Transaction,
     /// UD0, UD1, UD2, UDB, which always trap.
     Undefined,
 }
 
-/// Where an operand is.
+impl Flow {
+    /// May execution continue with the next instruction, without a call in between?
+    pub(super) fn may_continue(self) -> bool {
+        matches!(self, Self::Next | Self::ConditionalJump | Self::CountedJump)
+    }
+}
+
+/// The place of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Register,
     Memory,
 }
 
-/// Where execution goes after `insn`.
-pub(super) fn of(insn: &Insn) -> Flow {
-    match insn.opcode() {
-        Opcode::Rex2Primary(0xa1) => Flow::AbsoluteJump,
-        Opcode::Primary(opcode) | Opcode::Rex2Primary(opcode) => primary(insn, opcode),
-        Opcode::TwoByte(opcode) | Opcode::Rex2TwoByte(opcode) => two_byte(insn, opcode),
-        Opcode::ThreeByte38(_)
-        | Opcode::ThreeByte3A(_)
-        | Opcode::ThreeDNow(_)
-        | Opcode::Vex(..)
-        | Opcode::Evex(..)
-        | Opcode::Xop(..) => Flow::Next,
+impl Insn {
+    /// Where execution continues after the instruction.
+    pub(crate) fn flow(&self) -> Flow {
+        match self.opcode {
+            Opcode::Rex2Primary(0xa1) => Flow::AbsoluteJump,
+            Opcode::Primary(opcode) | Opcode::Rex2Primary(opcode) => one_byte(self, opcode),
+            Opcode::TwoByte(opcode) | Opcode::Rex2TwoByte(opcode) => two_byte(self, opcode),
+            _ => Flow::Next,
+        }
+    }
+
+    /// The target of a branch that contains its target, for an instruction at `at`.
+    pub(crate) fn target(&self, at: TextAddr) -> Option<TextAddr> {
+        let value = self.immediate_value() as u64;
+        match self.flow() {
+            Flow::Jump
+            | Flow::ConditionalJump
+            | Flow::CountedJump
+            | Flow::Call
+            | Flow::Transaction => {
+                // Addresses wrap, as in the CPU.
+                let end = at.get().wrapping_add(u64::from(self.len));
+                Some(TextAddr::new(end.wrapping_add(value)))
+            }
+            Flow::AbsoluteJump => Some(TextAddr::new(value)),
+            _ => None,
+        }
     }
 }
 
-fn primary(insn: &Insn, opcode: u8) -> Flow {
+fn one_byte(insn: &Insn, opcode: u8) -> Flow {
     match opcode {
         0x70..=0x7f => Flow::ConditionalJump,
         0xc2 => Flow::ReturnAndRelease,
         0xc3 => Flow::Return,
-        0xc7 if group(insn) == Some(7) => Flow::Transaction,
+        0xc7 if insn.group() == Some(7) => Flow::Transaction,
         0xca => Flow::FarReturnAndRelease,
         0xcb => Flow::FarReturn,
         0xcc => Flow::Breakpoint,
@@ -101,24 +124,18 @@ fn primary(insn: &Insn, opcode: u8) -> Flow {
         0xe0..=0xe3 => Flow::CountedJump,
         0xe8 => Flow::Call,
         0xe9 | 0xeb => Flow::Jump,
-        0xff => indirect(insn),
+        0xff => group_5(insn),
         _ => Flow::Next,
     }
 }
 
-/// ```text
-/// +----+------------+
-/// | FF | mod reg rm |     reg: 2 CALL, 3 CALL far, 4 JMP, 5 JMP far
-/// +----+------------+
-/// ```
-fn indirect(insn: &Insn) -> Flow {
-    let register = insn.modrm().is_some_and(|modrm| modrm.is_register());
-    let place = if register {
-        Place::Register
-    } else {
-        Place::Memory
+/// FF /2 is CALL, /3 is CALL far, /4 is JMP and /5 is JMP far.
+fn group_5(insn: &Insn) -> Flow {
+    let place = match insn.rm_register() {
+        Some(_) => Place::Register,
+        None => Place::Memory,
     };
-    match group(insn) {
+    match insn.group() {
         Some(2) => Flow::IndirectCall(place),
         Some(3) => Flow::FarCall,
         Some(4) => Flow::IndirectJump(place),
@@ -129,7 +146,7 @@ fn indirect(insn: &Insn) -> Flow {
 
 fn two_byte(insn: &Insn, opcode: u8) -> Flow {
     match opcode {
-        0x01 => system(insn),
+        0x01 => group_7(insn),
         0x05 | 0x34 => Flow::SystemCall,
         0x07 | 0x35 | 0xaa => Flow::SystemReturn,
         0x0b | 0xb9 | 0xff => Flow::Undefined,
@@ -138,17 +155,13 @@ fn two_byte(insn: &Insn, opcode: u8) -> Flow {
     }
 }
 
-/// ```text
-/// +----+----+----------+
-/// | 0F | 01 | 11 reg rm |
-/// +----+----+----------+
-/// ```
-fn system(insn: &Insn) -> Flow {
-    let Some(modrm) = insn.modrm().filter(|modrm| modrm.is_register()) else {
+/// 0F 01 with a register in rm: reg and rm together select the instruction.
+fn group_7(insn: &Insn) -> Flow {
+    let Some(modrm) = insn.modrm.filter(|modrm| modrm.is_register()) else {
         return Flow::Next;
     };
-    match (modrm.reg(), modrm.rm(), insn.selector()) {
-        // ERETU, ERETS; CLAC without the prefixes. UIRET.
+    match (modrm.reg(), modrm.rm(), insn.selector) {
+        // ERETU and ERETS, which are CLAC without F2 and F3. UIRET.
         (1, 2, Selector::Repeat | Selector::RepeatNotEqual) => Flow::InterruptReturn,
         (5, 4, Selector::Repeat) => Flow::InterruptReturn,
         // VMCALL, VMLAUNCH, VMRESUME; TDCALL, SEAMRET, SEAMCALL.
@@ -158,11 +171,6 @@ fn system(insn: &Insn) -> Flow {
         (3, 0 | 1 | 6, _) => Flow::Hypervisor,
         _ => Flow::Next,
     }
-}
-
-/// Which instruction of a group.
-fn group(insn: &Insn) -> Option<u8> {
-    insn.modrm().map(|modrm| modrm.reg())
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
@@ -231,6 +239,22 @@ mod tests {
         for &(bytes, expected) in cases {
             assert_eq!(flow(bytes), Some(expected));
         }
+    }
+
+    #[test]
+    fn jumps_on_a_condition_and_plain_instructions_may_continue() {
+        let may = |bytes: &[u8]| flow(bytes).is_some_and(Flow::may_continue);
+        // nop, je, jrcxz
+        assert!(may(&[0x90]) && may(&[0x74, 0]) && may(&[0xe3, 0]));
+        // ret, iretq, jmp, call, jmp *%rax
+        let others: [&[u8]; 5] = [
+            &[0xc3],
+            &[0x48, 0xcf],
+            &[0xeb, 0],
+            &[0xe8, 0, 0, 0, 0],
+            &[0xff, 0xe0],
+        ];
+        assert!(!others.iter().any(|bytes| may(bytes)));
     }
 
     #[test]

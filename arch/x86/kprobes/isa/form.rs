@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What follows an opcode, and the search for it in the generated tables.
+//! What follows an opcode, and how the generated tables are searched for it.
 //!
-//! An entry of a table is 16 bits. Most opcodes tell alone what follows them:
+//! An entry of a table has 16 bits. For most opcodes the entry is final and says what follows:
 //!
 //! ```text
 //!  15  14                  8   7   4    3     2     1     0
@@ -12,8 +12,8 @@
 //! +-------+------------------+-------+-----+-----+-----+-----+
 //! ```
 //!
-//! Where the mandatory prefix or ModRM has a say, the entry leads to a row of a further table, in
-//! which they choose another entry, at most three times:
+//! Where the mandatory prefix or ModRM selects the instruction, the entry names a row of another
+//! table, and the prefix or ModRM selects an entry of that row:
 //!
 //! ```text
 //! +-------+--------------------------------------------------+
@@ -23,9 +23,8 @@
 //! +-------+--------------------------------------------------+
 //! ```
 //!
-//! So one table lookup is enough for most instructions, while groups, and the many opcodes of
-//! which only some forms exist, cost a lookup each. `gen-opcodes.awk` writes the tables from
-//! the kernel's `x86-opcode-map.txt`, and rows in this order.
+//! The rows are used in this order, so a search has at most three further steps. `gen-opcodes.awk`
+//! writes the tables from the kernel's `x86-opcode-map.txt`.
 
 use super::{
     insn::{
@@ -43,6 +42,9 @@ use crate::prelude::*;
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 use super::opcodes;
 
+/// The table of an opcode map.
+pub(super) type Table = [u16; 256];
+
 const VALID: u16 = 1 << 0;
 const MODRM: u16 = 1 << 1;
 const FIXED: u16 = 1 << 2;
@@ -52,83 +54,60 @@ const IMMEDIATE_MASK: u16 = 0xf;
 const KIND_SHIFT: u32 = 14;
 const ROW_MASK: u16 = 0x3fff;
 
-/// How often an entry may lead on: by prefix, reg and rm.
+/// The most further rows of one search: by prefix, reg and rm.
 const STEPS: usize = 3;
 
-/// An entry of a table.
-#[derive(Clone, Copy)]
-pub(super) struct Entry(u16);
-
-impl Entry {
-    const INVALID: Self = Self(0);
-
-    /// Of an opcode in `table`.
-    pub(super) fn of(table: &[u16; 256], opcode: u8) -> Self {
-        pick(table, usize::from(opcode))
-    }
-
-    /// The form that this entry comes to; `modrm` gives the byte after the opcode.
-    #[inline]
-    pub(super) fn form(
-        self,
-        selector: Selector,
-        modrm: impl Fn() -> Result<ModRm, Refusal>,
-    ) -> Result<Form, Refusal> {
-        let mut entry = self;
-        for _ in 0..=STEPS {
-            let row = usize::from(entry.0 & ROW_MASK);
-            entry = match entry.0 >> KIND_SHIFT {
-                0 => return Form::of(entry),
-                1 => lead(&BY_PREFIX, row, selector as usize),
-                2 => lead(&BY_REG, row, modrm()?.group()),
-                _ => lead(&BY_RM, row, usize::from(modrm()?.rm())),
-            };
-        }
-        Err(Refusal::InvalidInsn)
-    }
-}
-
-fn lead<const N: usize>(table: &[[u16; N]], row: usize, column: usize) -> Entry {
-    table
-        .get(row)
-        .map_or(Entry::INVALID, |row| pick(row, column))
-}
-
-fn pick(row: &[u16], column: usize) -> Entry {
-    row.get(column)
-        .map_or(Entry::INVALID, |&entry| Entry(entry))
-}
-
-/// What follows an opcode that exists.
+/// A final entry of a table: what follows an opcode that exists.
 #[derive(Clone, Copy)]
 pub(super) struct Form(u16);
 
 impl Form {
-    fn of(entry: Entry) -> Result<Self, Refusal> {
-        if entry.0 & VALID == 0 {
-            return Err(Refusal::InvalidInsn);
+    /// Searches for the form of an opcode. `modrm` reads the byte after the opcode.
+    #[inline]
+    pub(super) fn find(
+        table: &Table,
+        opcode: u8,
+        selector: Selector,
+        modrm: impl Fn() -> Result<ModRm, Refusal>,
+    ) -> Result<Self, Refusal> {
+        let mut entry = pick(Some(table), opcode);
+        for _ in 0..=STEPS {
+            let row = usize::from(entry & ROW_MASK);
+            entry = match entry >> KIND_SHIFT {
+                0 if entry & VALID != 0 => return Ok(Self(entry)),
+                0 => break,
+                1 => pick(BY_PREFIX.get(row), selector as u8),
+                2 => {
+                    let modrm = modrm()?;
+                    pick(
+                        BY_REG.get(row),
+                        modrm.reg() | u8::from(modrm.is_register()) << 3,
+                    )
+                }
+                _ => pick(BY_RM.get(row), modrm()?.rm()),
+            };
         }
-        Ok(Self(entry.0))
+        Err(Refusal::InvalidInsn)
     }
 
-    /// Is there a ModRM byte?
+    /// Does ModRM follow the opcode?
     pub(super) fn has_modrm(self) -> bool {
         self.0 & MODRM != 0
     }
 
-    /// Does ModRM name registers whatever its mod field says?
+    /// Is rm a register whatever mod says?
     pub(super) fn is_fixed(self) -> bool {
         self.0 & FIXED != 0
     }
 
-    /// May REX2 stand before the opcode?
+    /// Is REX2 allowed before the opcode?
     pub(super) fn takes_rex2(self) -> bool {
         self.0 & NO_REX2 == 0
     }
 
-    /// Which immediate comes last?
+    /// The immediate that follows.
     pub(super) fn immediate(self) -> Immediate {
-        match (self.0 >> IMMEDIATE_SHIFT) & IMMEDIATE_MASK {
+        match self.0 >> IMMEDIATE_SHIFT & IMMEDIATE_MASK {
             1 => Immediate::Byte,
             2 => Immediate::Word,
             3 => Immediate::Dword,
@@ -142,7 +121,13 @@ impl Form {
     }
 }
 
-/// The immediate of a form.
+/// Entry number `column` of a row. Zero, which is no valid entry, if there is no such row.
+fn pick<const N: usize>(row: Option<&[u16; N]>, column: u8) -> u16 {
+    let entry = row.and_then(|row| row.get(usize::from(column)));
+    entry.copied().unwrap_or_default()
+}
+
+/// The kind of an immediate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Immediate {
     None,
@@ -153,29 +138,27 @@ pub(super) enum Immediate {
     Operand,
     /// As large as an operand.
     WideOperand,
-    /// ENTER: two immediates.
+    /// The two immediates of ENTER.
     WordAndByte,
-    /// EXTRQ, INSERTQ: two immediates.
+    /// The two immediates of EXTRQ and INSERTQ.
     TwoBytes,
-    /// An address in memory, as large as addresses are.
+    /// An absolute address, which counts as displacement.
     Address,
 }
 
 impl Immediate {
-    /// How many bytes it has, with operands of 16 bits, of 64 bits, or addresses of 32 bits.
+    /// The size in bytes, with operands of 16 bits, operands of 64 bits, or addresses of 32 bits.
     pub(super) fn size(self, sixteen: bool, wide: bool, short_address: bool) -> u8 {
         match self {
             Self::None => 0,
             Self::Byte => 1,
             Self::Word | Self::TwoBytes => 2,
             Self::WordAndByte => 3,
-            Self::Dword => 4,
             Self::WideOperand if wide => 8,
-            // Where both sizes are asked for, 64 bits win.
+            // If an instruction has the prefix for 16 bits and the W bit, W has precedence.
             Self::Operand | Self::WideOperand if sixteen && !wide => 2,
-            Self::Operand | Self::WideOperand => 4,
-            Self::Address if short_address => 4,
-            Self::Address => 8,
+            Self::Address if !short_address => 8,
+            Self::Dword | Self::Operand | Self::WideOperand | Self::Address => 4,
         }
     }
 }

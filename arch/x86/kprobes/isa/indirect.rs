@@ -83,21 +83,19 @@ impl Indirect {
     }
 }
 
-/// `PUSH imm32`, `LEA`.
+/// PUSH imm32.
 const PUSH: u8 = 0x68;
 const LEA: u8 = 0x8d;
 
-/// The address that `insn` takes, which stands at `at` and has these bytes: by PUSH of an
-/// immediate, or LEA relative to RIP.
-pub(super) fn taken(insn: &Insn, bytes: &[u8], at: TextAddr) -> Option<TextAddr> {
-    match insn.opcode() {
-        Opcode::Primary(PUSH) => Some(TextAddr::new(insn.immediate() as u64)),
-        Opcode::Primary(LEA) if insn.is_wide() => {
-            let offset = insn.rip_relative_field()?.offset;
-            let distance = bytes.get(usize::from(offset)..)?.first_chunk()?;
-            let distance = i32::from_le_bytes(*distance).into();
+/// The address that `insn` at `at` takes: PUSH of an immediate, or LEA relative to RIP.
+pub(super) fn taken(insn: &Insn, at: TextAddr) -> Option<TextAddr> {
+    match insn.opcode {
+        Opcode::Primary(PUSH) => Some(TextAddr::new(insn.immediate_value() as u64)),
+        Opcode::Primary(LEA) if insn.wide => {
+            insn.rip_relative()?;
             let end = at.get().wrapping_add(insn.len() as u64);
-            Some(TextAddr::new(end.wrapping_add_signed(distance)))
+            let operand = end.wrapping_add_signed(insn.displacement_value());
+            Some(TextAddr::new(operand))
         }
         _ => None,
     }
@@ -251,7 +249,7 @@ mod tests {
 
     fn address(bytes: &[u8]) -> Option<u64> {
         let insn = decode(bytes).ok()?;
-        taken(&insn, bytes, START).map(TextAddr::get)
+        taken(&insn, START).map(TextAddr::get)
     }
 
     #[test]

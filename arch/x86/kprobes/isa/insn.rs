@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One decoded instruction.
+//! A decoded instruction.
 //!
 //! ```text
 //! +----------+----------------+--------+-------+-----+--------------+-----------+
@@ -11,52 +11,47 @@
 //!              0F, 0F38, 0F3A                                         bytes
 //! ```
 //!
-//! All but the opcode may be missing. 3DNow! has its opcode at the end instead. The byte of an
-//! opcode means nothing without its map, so [`Opcode`] has both and gives out neither alone: EB is
-//! a jump in one map and VPOR in another.
+//! All parts but the opcode are optional. 3DNow! has its opcode at the end. [`Insn`] contains the
+//! bytes of the instruction and every value that depends on the encoding (registers, segment,
+//! mandatory prefix), so no other file parses bytes.
+//!
+//! An opcode byte has no meaning without its opcode map: EB is a jump in one map and VPOR in
+//! another. [`Opcode`] therefore contains both.
+//!
+//! C counterpart: `struct insn` in [`arch/x86/include/asm/insn.h`](
+//! srctree/arch/x86/include/asm/insn.h).
 
-#![cfg_attr(
-    not(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST)),
-    expect(dead_code, reason = "the first user is what prepares a probe")
-)]
-
-use super::flow::{
-    self,
-    Flow, //
-};
-use crate::prelude::*;
-
-/// The longest instruction.
+/// The length of the longest instruction.
 pub(crate) const MAX_INSN: usize = 15;
 
-/// An opcode, in the map that its encoding chooses.
+/// An opcode and its opcode map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opcode {
-    /// One byte.
+    /// The one-byte map.
     Primary(u8),
-    /// After 0F.
+    /// The two-byte map, after 0F.
     TwoByte(u8),
-    /// After 0F 38.
+    /// The three-byte map after 0F 38.
     ThreeByte38(u8),
-    /// After 0F 3A.
+    /// The three-byte map after 0F 3A.
     ThreeByte3A(u8),
-    /// After 0F 0F, ModRM and displacement.
+    /// The 3DNow! map: the opcode follows 0F 0F, ModRM and displacement.
     ThreeDNow(u8),
-    /// A one-byte opcode after REX2. A1 is JMPABS here, and none of the relative branches exist.
+    /// The one-byte map after REX2. A1 is JMPABS here, and no relative branch exists.
     Rex2Primary(u8),
-    /// A two-byte opcode after REX2, which stands for the 0F as well.
+    /// The two-byte map after REX2, which replaces 0F.
     Rex2TwoByte(u8),
-    /// In the numbered map of VEX.
+    /// A map of VEX and its number.
     Vex(u8, u8),
-    /// In the numbered map of EVEX; map 4 has the legacy instructions of APX.
+    /// A map of EVEX and its number; map 4 contains the legacy instructions of APX.
     Evex(u8, u8),
-    /// In the numbered map of XOP.
+    /// A map of XOP and its number.
     Xop(u8, u8),
 }
 
-/// A legacy prefix, as a bit in a set of them.
+/// A legacy prefix, as a bit of a set. Segment overrides are in [`Segment`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u16)]
+#[repr(u8)]
 pub(crate) enum Prefix {
     /// 66
     OperandSize = 1 << 0,
@@ -68,24 +63,19 @@ pub(crate) enum Prefix {
     RepeatNotEqual = 1 << 3,
     /// F3
     Repeat = 1 << 4,
-    /// 26
-    Es = 1 << 5,
-    /// 2E
-    Cs = 1 << 6,
-    /// 36
-    Ss = 1 << 7,
-    /// 3E, which also means NOTRACK
-    Ds = 1 << 8,
-    /// 64
-    Fs = 1 << 9,
-    /// 65
-    Gs = 1 << 10,
 }
 
-/// Which mandatory prefix chooses among the instructions of an opcode.
+/// The segments that have a base address in 64-bit mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Segment {
+    Fs,
+    Gs,
+}
+
+/// The mandatory prefix, which selects one of several instructions with the same opcode.
 ///
-/// VEX and EVEX have it as a field with these numbers. Of legacy prefixes the last of F2 and F3
-/// counts, 66 only without those.
+/// VEX and EVEX encode the mandatory prefix in their pp field, with these numbers. Of legacy
+/// prefixes, the last of F2 and F3 counts, and 66 counts only without F2 and F3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Selector {
@@ -95,6 +85,8 @@ pub(crate) enum Selector {
     RepeatNotEqual = 3,
 }
 
+/// The ModRM byte.
+///
 /// ```text
 ///   7   6   5   4   3   2   1   0
 /// +-------+-----------+-----------+
@@ -105,205 +97,127 @@ pub(crate) enum Selector {
 pub(crate) struct ModRm(pub(super) u8);
 
 impl ModRm {
-    /// Which register, or which instruction of a group.
-    pub(crate) fn reg(self) -> u8 {
-        (self.0 >> 3) & 7
-    }
-
-    /// Which register, or how memory is addressed.
-    pub(crate) fn rm(self) -> u8 {
-        self.0 & 7
-    }
-
-    /// How large the displacement is; 3 is no memory but a register.
+    /// The mod field: the size of the displacement. 3 means that rm is a register.
     pub(super) fn mode(self) -> u8 {
         self.0 >> 6
     }
 
-    /// Does rm name a register?
+    /// The reg field: a register, or the number of an instruction in a group.
+    pub(crate) fn reg(self) -> u8 {
+        (self.0 >> 3) & 7
+    }
+
+    /// The rm field: a register, or the base register of a memory operand.
+    pub(crate) fn rm(self) -> u8 {
+        self.0 & 7
+    }
+
+    /// Does mod say that rm is a register?
     ///
-    /// It does also in MOV of control and debug registers, whatever this says.
+    /// MOV of control and debug registers ignores mod: rm is always a register.
     pub(crate) fn is_register(self) -> bool {
         self.mode() == 3
     }
-
-    /// Place in a row of a group: the instructions for memory, then those for registers.
-    pub(super) fn group(self) -> usize {
-        usize::from(self.reg()) | usize::from(self.is_register()) << 3
-    }
 }
 
-/// Where a part of an instruction is.
+/// The position of a part of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
-    /// Bytes before it.
+    /// Number of bytes before the part.
     pub(crate) offset: u8,
-    /// Bytes in it, not zero where it is given out.
+    /// Number of bytes of the part, never zero.
     pub(crate) size: u8,
 }
 
-impl Field {
-    pub(super) const NONE: Self = Self { offset: 0, size: 0 };
-
-    fn some(self) -> Option<Self> {
-        (self.size != 0).then_some(self)
-    }
-}
-
-/// One decoded instruction.
+/// A decoded instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Insn {
-    pub(super) opcode: Opcode,
-    pub(super) selector: Selector,
+    /// The opcode and its opcode map.
+    pub(crate) opcode: Opcode,
+    /// The mandatory prefix.
+    pub(crate) selector: Selector,
     /// The set of legacy prefixes.
-    pub(super) prefixes: u16,
-    /// Operands of 64 bits, by REX, REX2, VEX, EVEX or XOP.
-    pub(super) wide: bool,
-    /// What REX or REX2 adds to rm.
-    pub(super) rm_extension: u8,
-    pub(super) modrm: Option<ModRm>,
-    pub(super) rip_relative: bool,
-    pub(super) escape_at: u8,
-    pub(super) opcode_at: u8,
-    pub(super) modrm_at: u8,
-    pub(super) sib: bool,
-    pub(super) displacement: Field,
-    pub(super) immediate: Field,
-    pub(super) value: i64,
+    pub(super) prefixes: u8,
+    /// The segment override. Of several, the last one counts.
+    pub(super) segment: Option<Segment>,
+    /// The W bit of REX, REX2, VEX, EVEX or XOP: operands have 64 bits.
+    pub(crate) wide: bool,
+    /// The bits that REX or REX2 adds to the rm field of ModRM or to the base field of SIB.
+    pub(super) base_extension: u8,
+    /// The bits that REX or REX2 adds to the index field of SIB.
+    pub(super) index_extension: u8,
+    pub(crate) modrm: Option<ModRm>,
+    pub(crate) sib: Option<u8>,
+    /// The displacement, or the address in MOV from and to an absolute address.
+    pub(crate) displacement: Option<Field>,
+    /// The immediate, or both immediates. A relative branch has its distance here.
+    pub(crate) immediate: Option<Field>,
+    /// Bytes from `len` on are zero.
+    pub(super) bytes: [u8; MAX_INSN],
     pub(super) len: u8,
 }
 
 impl Insn {
-    /// Bytes in all, from 1 to 15.
+    /// The length in bytes, from 1 to 15.
     pub(crate) fn len(&self) -> usize {
         usize::from(self.len)
     }
 
-    /// The opcode in its map.
-    pub(crate) fn opcode(&self) -> Opcode {
-        self.opcode
+    /// The bytes of the instruction.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len()).unwrap_or_default()
     }
 
-    /// The mandatory prefix.
-    pub(crate) fn selector(&self) -> Selector {
-        self.selector
-    }
-
-    /// Is this legacy prefix there, whether or not it has an effect?
+    /// Does the instruction have this legacy prefix, with or without an effect?
     pub(crate) fn has(&self, prefix: Prefix) -> bool {
-        self.prefixes & prefix as u16 != 0
+        self.prefixes & prefix as u8 != 0
     }
 
-    /// Does W of REX, REX2, VEX, EVEX or XOP ask for operands of 64 bits?
-    pub(crate) fn is_wide(&self) -> bool {
-        self.wide
+    /// The reg field of ModRM: the number of the instruction in a group.
+    pub(super) fn group(&self) -> Option<u8> {
+        self.modrm.map(ModRm::reg)
     }
 
-    /// The ModRM byte.
-    pub(crate) fn modrm(&self) -> Option<ModRm> {
-        self.modrm
+    /// Is there a ModRM byte with a register in rm?
+    pub(super) fn has_rm_register(&self) -> bool {
+        self.modrm.is_some_and(ModRm::is_register)
     }
 
-    /// The number of the general register in ModRM's rm, if a legacy encoding names one.
-    pub(crate) fn rm_register(&self) -> Option<u8> {
+    /// The number of the general register in rm, if rm is a register and the encoding is neither
+    /// VEX, EVEX nor XOP.
+    pub(super) fn rm_register(&self) -> Option<u8> {
         let modrm = self.modrm.filter(|modrm| modrm.is_register())?;
-        match self.opcode {
-            Opcode::Primary(_)
-            | Opcode::TwoByte(_)
-            | Opcode::ThreeByte38(_)
-            | Opcode::ThreeByte3A(_)
-            | Opcode::Rex2Primary(_)
-            | Opcode::Rex2TwoByte(_) => Some(modrm.rm() | self.rm_extension),
-            Opcode::ThreeDNow(_) | Opcode::Vex(..) | Opcode::Evex(..) | Opcode::Xop(..) => None,
+        Some(modrm.rm() | self.base_extension)
+    }
+
+    /// The displacement, if the CPU adds it to the address of the next instruction: mod is 0 and rm
+    /// is 5.
+    pub(crate) fn rip_relative(&self) -> Option<Field> {
+        let modrm = self.modrm?;
+        self.displacement
+            .filter(|_| modrm.mode() == 0 && modrm.rm() == 5)
+    }
+
+    /// The value of the displacement, or zero.
+    pub(super) fn displacement_value(&self) -> i64 {
+        self.displacement.map_or(0, |field| self.value(field))
+    }
+
+    /// The value of the immediate, or zero.
+    pub(super) fn immediate_value(&self) -> i64 {
+        self.immediate.map_or(0, |field| self.value(field))
+    }
+
+    /// The signed number in a field.
+    fn value(&self, field: Field) -> i64 {
+        let mut value = [0; 8];
+        let bytes = self.bytes.iter().skip(field.offset.into());
+        for (to, from) in value.iter_mut().zip(bytes) {
+            *to = *from;
         }
-    }
-
-    /// The legacy prefixes, and REX that has no effect because some follow it.
-    pub(crate) fn prefix_field(&self) -> Option<Field> {
-        Field {
-            offset: 0,
-            size: self.escape_at,
-        }
-        .some()
-    }
-
-    /// What leads to the opcode's map: REX, REX2, VEX, EVEX, XOP, 0F, 0F38, 0F3A.
-    pub(crate) fn escape_field(&self) -> Option<Field> {
-        let end = match self.opcode {
-            Opcode::ThreeDNow(_) => self.modrm_at,
-            _ => self.opcode_at,
-        };
-        Field {
-            offset: self.escape_at,
-            size: end.wrapping_sub(self.escape_at),
-        }
-        .some()
-    }
-
-    /// The opcode's byte.
-    pub(crate) fn opcode_field(&self) -> Field {
-        Field {
-            offset: self.opcode_at,
-            size: 1,
-        }
-    }
-
-    /// ModRM.
-    pub(crate) fn modrm_field(&self) -> Option<Field> {
-        self.modrm.map(|_| Field {
-            offset: self.modrm_at,
-            size: 1,
-        })
-    }
-
-    /// SIB.
-    pub(crate) fn sib_field(&self) -> Option<Field> {
-        self.sib.then_some(Field {
-            offset: self.modrm_at.wrapping_add(1),
-            size: 1,
-        })
-    }
-
-    /// The displacement, also the whole address in MOV from and to a fixed address.
-    pub(crate) fn displacement_field(&self) -> Option<Field> {
-        self.displacement.some()
-    }
-
-    /// The displacement, if the instruction's end has to be added to it.
-    pub(crate) fn rip_relative_field(&self) -> Option<Field> {
-        self.rip_relative.then_some(self.displacement)
-    }
-
-    /// The immediate, all of them where there are two; relative branches have their distance here.
-    pub(crate) fn immediate_field(&self) -> Option<Field> {
-        self.immediate.some()
-    }
-
-    /// The immediate as a signed number, zero if there is none.
-    pub(crate) fn immediate(&self) -> i64 {
-        self.value
-    }
-
-    /// Where execution goes from here.
-    pub(crate) fn flow(&self) -> Flow {
-        flow::of(self)
-    }
-
-    /// Where a branch leads that has its target in itself, if this is one and stands at `at`.
-    pub(crate) fn target(&self, at: TextAddr) -> Option<TextAddr> {
-        let value = self.value as u64;
-        match self.flow() {
-            Flow::Jump
-            | Flow::ConditionalJump
-            | Flow::CountedJump
-            | Flow::Call
-            | Flow::Transaction => {
-                // As in the CPU, addresses wrap.
-                let end = at.get().wrapping_add(u64::from(self.len));
-                Some(TextAddr::new(end.wrapping_add(value)))
-            }
-            Flow::AbsoluteJump => Some(TextAddr::new(value)),
-            _ => None,
-        }
+        let unused = 64_u32.wrapping_sub(8 * u32::from(field.size));
+        i64::from_le_bytes(value)
+            .wrapping_shl(unused)
+            .wrapping_shr(unused)
     }
 }

@@ -1,177 +1,248 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a detour is made of, from its first byte on.
+//! Writes a detour, and maps addresses in a detour to original instructions.
 //!
 //! ```text
-//!  0  where the word is that tells whose handlers are called
-//!  8  push %rsp                  as ss, for the time being
-//!  9  push (%rsp)                sp
-//! 12  pushf                      flags
-//! 13  push $__KERNEL_CS          cs
-//! 15  push $A+1                  ip
-//! 20  call rust_kprobes_detour   orig_ax, for the time being
-//! 25  the copied part
+//! A:          | jmp detour+8 |
+//!
+//! detour:  0  the word that contains the address of the handlers' chain
+//!          8  push %rsp                  ss; its value is set later
+//!          9  push (%rsp)                sp
+//!         12  pushf                      flags
+//!         13  push $__KERNEL_CS          cs
+//!         15  push $A+1                  ip
+//!         20  call rust_kprobes_detour   orig_ax; its value is set later
+//!         25  | copy of insn 0 | copy of insn 1 | jmp A+length |
 //! ```
 //!
-//! The jump leads to the first PUSH. What follows it is what all detours have in common
-//! (`trampoline.S`), and there once: it saves the other registers, finds the word by the address
-//! that the call has left, calls the handlers, puts all back and returns to the copied part. So a
-//! detour is 25 bytes longer than its copied part, and its CALL has a RET, by which CPUs predict
-//! where that leads. See [`detour`](super::detour) for who may return to a detour.
+//! `rust_kprobes_detour` (`trampoline.S`) is shared by all detours: it saves the other registers,
+//! finds the word by its return address, calls the handlers, restores the registers and returns to
+//! the copied part. CPUs predict that return, since it belongs to the CALL.
 //!
-//! Who comes upon an address in a detour (an interrupt's unwinder) wants to know what it stands for
-//! in the original, and how much is on the stack that is not there. [`Parts`] is what is noted for
-//! that in half a word: how long each copied instruction was, and how it moved.
+//! If the last instruction does not continue with the next one, the copied part ends with:
+//!
+//! ```text
+//! call f    | push $A+length | jmp f |          ret    | ret | int3 |
+//! jmp g     | jmp g |                           jmp *m | jmp *m | int3 |
+//! ```
+//!
+//! No return address may point into a detour: a task may sleep in a called function for any time,
+//! and the grace period after which a detour is freed does not look at stacks. So a call pushes the
+//! original's return address. INT3 stops speculation behind an indirect branch, as in compiled
+//! code.
+//!
+//! Unwinders know only the original text. [`InsnMap`] maps an address in a detour to the
+//! instruction of the original with the same stack, and to the number of bytes that the detour has
+//! pushed. Between PUSH and JMP of a call, the stack is that of the first instruction of the called
+//! function.
+//!
+//! C counterpart: `arch_prepare_optimized_kprobe()` in
+//! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
 
 use super::{
-    detour::{
-        Copied,
-        CAPACITY, //
-    },
+    classify::opcode_byte,
     encode,
-    movable::Move,
-    region::Region, //
+    flow::Flow,
+    insn::Insn,
+    region::{
+        Region,
+        MAX_REGION, //
+    },
+    relocate, //
 };
 use crate::prelude::*;
 
-/// Where the jump leads, from the first byte on.
+/// The offset that the jump leads to.
 pub(crate) const ENTRY: u64 = 8;
 
-/// Where the copied part is.
+/// The offset of the copied part.
 pub(crate) const COPIED: u64 = 25;
+
+/// The longest copied part: Jcc grows from 2 to 6 bytes, twice before the longest instruction; then
+/// the jump back.
+const CAPACITY: usize = 6 + 6 + 15 + 5;
+const _: () = assert!(CAPACITY >= MAX_REGION + encode::REL32_LEN as usize);
 
 /// The length of the longest detour.
 pub(crate) const MAX_LEN: usize = COPIED as usize + CAPACITY;
 
-/// Where the instructions are that come before the copied part, and how much of the stack is used
-/// when one is about to run.
+/// The offsets of the instructions before the copied part, and how many bytes the detour has pushed
+/// when the CPU is about to execute them.
 const STEPS: [(u64, u64); 6] = [(8, 0), (9, 8), (12, 16), (13, 24), (15, 32), (20, 40)];
 
 /// The kernel's code segment.
 const KERNEL_CS: u8 = 0x10;
 
-/// A detour's bytes.
+/// The jump at `at` to `detour`.
+pub(crate) fn jump(at: TextAddr, detour: TextAddr) -> Result<Code, NotOptimized> {
+    encode::jmp32(at, detour).map_err(|_| Reason::TooFar.at(at))
+}
+
+/// The bytes of a detour.
 #[derive(Clone, Copy)]
 pub(crate) struct Detour {
+    at: TextAddr,
     bytes: [u8; MAX_LEN],
     len: usize,
 }
 
 impl Detour {
-    /// The detour of `region`, to be at `at`. `word` is where the word is, `common` what all have
-    /// in common.
+    /// Writes the detour of `region`, to be at `at`. `word` is the address of the word; `common` is
+    /// `rust_kprobes_detour`.
     pub(crate) fn of(
         region: &Region,
         at: TextAddr,
         word: u64,
         common: TextAddr,
     ) -> Result<Self, NotOptimized> {
-        let far = |_| Reason::TooFar.at(region.at());
-        let there = at.after(COPIED).map_err(far)?;
-        let copied = Copied::of(region, there)?;
-        let enter = enter(region.at(), at, common).map_err(far)?;
         let mut detour = Self {
+            at,
             bytes: [0; MAX_LEN],
-            len: 0,
+            len: COPIED as usize,
         };
-        for part in [&word.to_le_bytes()[..], enter.bytes(), copied.bytes()] {
-            detour.put(part);
+        let mut continues = true;
+        for (from, insn) in region.insns() {
+            detour.copy(insn, *from)?;
+            continues = insn.flow().may_continue();
+        }
+        if continues {
+            let next = region.end();
+            detour.put(next, |here| encode::jmp32(here, next))?;
+        }
+        let enter = enter(region.at(), at, common);
+        let enter = enter.map_err(|_| Reason::TooFar.at(region.at()))?;
+        let word = word.to_le_bytes();
+        let front = word.iter().chain(enter.bytes());
+        for (to, from) in detour.bytes.iter_mut().zip(front) {
+            *to = *from;
         }
         Ok(detour)
     }
 
-    /// The code, and the word before it.
+    /// The bytes, the word included.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
     }
 
-    /// There is room: the parts are as long as they are said to be.
-    fn put(&mut self, part: &[u8]) {
-        let end = self.len.saturating_add(part.len());
-        if let Some(room) = self.bytes.get_mut(self.len..end) {
-            room.copy_from_slice(part);
-            self.len = end;
+    /// Appends the instruction at `from` in the form that it has in a detour.
+    fn copy(&mut self, insn: &Insn, from: TextAddr) -> Result<(), NotOptimized> {
+        let target = insn.target(from).unwrap_or(from);
+        match insn.flow() {
+            Flow::Next => self.put(from, |here| relocate::copy(insn, from, here)),
+            Flow::Jump => self.put(from, |here| encode::jmp32(here, target)),
+            Flow::ConditionalJump => {
+                let opcode = opcode_byte(insn);
+                self.put(from, |here| encode::jcc32(here, target, opcode))
+            }
+            Flow::Call => {
+                self.put(from, |_| {
+                    encode::push_address(from.after(insn.len() as u64)?)
+                })?;
+                self.put(target, |here| encode::jmp32(here, target))
+            }
+            // RET, IRET, indirect JMP and JMPABS.
+            _ => {
+                self.put(from, |here| relocate::relocated(insn, from, here))?;
+                self.put(from, |_| encode::int3())
+            }
         }
+    }
+
+    /// Appends the instruction that `make` makes for its address. `origin` is what the instruction
+    /// stands for in the original.
+    fn put(
+        &mut self,
+        origin: TextAddr,
+        make: impl FnOnce(TextAddr) -> Result<Code, Refusal>,
+    ) -> Result<(), NotOptimized> {
+        let code = self.at.after(self.len as u64).and_then(make);
+        let code = code.map_err(|refusal| match refusal {
+            Refusal::TooFar | Refusal::OutOfText => Reason::TooFar.at(origin),
+            other => Reason::CannotMove(other).at(origin),
+        })?;
+        let end = self.len.saturating_add(code.bytes().len());
+        let room = self.bytes.get_mut(self.len..end);
+        room.ok_or(Reason::CannotMove(Refusal::CodeTooLong).at(origin))?
+            .copy_from_slice(code.bytes());
+        self.len = end;
+        Ok(())
     }
 }
 
-/// What comes before the copied part in the detour of the place `of` that is at `at`.
+/// The instructions before the copied part, for a detour at `at` of a region at `of`.
 fn enter(of: TextAddr, at: TextAddr, common: TextAddr) -> Result<Code, Refusal> {
     let ip = encode::push_address(of.after(encode::INT3_LEN)?)?;
     let call = encode::call32(at.after(20)?, common)?;
     Code::EMPTY
-        .then(&[0x54])?
-        .then(&[0xff, 0x34, 0x24])?
-        .then(&[0x9c])?
-        .then(&[0x6a, KERNEL_CS])?
+        .then(&[0x54, 0xff, 0x34, 0x24, 0x9c, 0x6a, KERNEL_CS])?
         .then(ip.bytes())?
         .then(call.bytes())
 }
 
 /// What an address in a detour stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Means {
-    /// So many bytes into the region, with so much on the stack besides.
-    Original(u64, u64),
-    /// The first instruction of what is called by the jump that is at this offset of the detour.
+pub(crate) enum Origin {
+    /// An offset into the region, and the number of bytes that the detour has pushed.
+    Region(u64, u64),
+    /// The first instruction of the function that the jump at this offset of the detour leads to.
     Callee(u64),
 }
 
-/// How long each copied instruction was, and how it moved: six bits for each, the first one lowest.
+/// The length and the kind of each copied instruction, six bits each, the first one lowest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Parts(u32);
+pub(crate) struct InsnMap(u32);
 
-/// Bits of a part, and how many of them are its length.
-const PART_BITS: u32 = 6;
+/// The bits of an instruction, and how many of them are its length.
+const INSN_BITS: u32 = 6;
 const LEN_BITS: u32 = 4;
 const LEN_MASK: u32 = (1 << LEN_BITS) - 1;
 
-/// How they grow: as long as it was; to JMP; to Jcc; to PUSH and JMP.
+/// The kinds: the copy has the same length; is JMP rel32; is Jcc rel32; is PUSH and JMP.
 const SAME: u32 = 0;
 const JUMP: u32 = 1;
 const JUMP_IF: u32 = 2;
 const CALL: u32 = 3;
 
-/// The length of PUSH and of JMP.
+/// The length of PUSH imm32 and of JMP rel32.
 const LONG: u64 = 5;
 
-impl Parts {
-    /// Those of a region.
+impl InsnMap {
+    /// The map of the detour of `region`.
     pub(crate) fn of(region: &Region) -> Self {
-        let mut all = 0;
-        for (number, part) in region.parts().enumerate() {
-            let kind = match part.way {
-                Move::Copy | Move::Leave => SAME,
-                Move::Jump => JUMP,
-                Move::JumpIf => JUMP_IF,
-                Move::Call => CALL,
+        let mut bits = 0;
+        for (number, (_, insn)) in (0..).zip(region.insns()) {
+            let kind = match insn.flow() {
+                Flow::Jump => JUMP,
+                Flow::ConditionalJump => JUMP_IF,
+                Flow::Call => CALL,
+                _ => SAME,
             };
-            let one = kind << LEN_BITS | part.insn.len() as u32 & LEN_MASK;
-            all |= one.wrapping_shl(PART_BITS.wrapping_mul(number as u32));
+            let one = kind << LEN_BITS | insn.len() as u32 & LEN_MASK;
+            bits |= one.wrapping_shl(INSN_BITS.wrapping_mul(number));
         }
-        Self(all)
+        Self(bits)
     }
 
-    /// As a number.
+    /// The map as a number.
     pub(crate) fn bits(self) -> u32 {
         self.0
     }
 
-    /// From what [`bits`](Parts::bits) has given.
+    /// The map that [`bits`](InsnMap::bits) has returned as a number.
     pub(crate) fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
-    /// What it means to be `into` bytes behind the start of a detour; nothing before its code.
-    pub(crate) fn means(self, into: u64) -> Option<Means> {
+    /// What offset `into` of the detour stands for. `None` in the word.
+    pub(crate) fn origin(self, into: u64) -> Option<Origin> {
         let Some(left) = into.checked_sub(COPIED) else {
             let step = STEPS.iter().rev().find(|(start, _)| *start <= into);
-            return step.map(|&(_, pushed)| Means::Original(0, pushed));
+            return step.map(|&(_, pushed)| Origin::Region(0, pushed));
         };
         let (mut there, mut here, mut rest) = (0_u64, 0_u64, self.0);
         while rest & LEN_MASK != 0 {
             let len = u64::from(rest & LEN_MASK);
-            let kind = rest >> LEN_BITS & ((1 << (PART_BITS - LEN_BITS)) - 1);
+            let kind = rest >> LEN_BITS & ((1 << (INSN_BITS - LEN_BITS)) - 1);
             let grown = match kind {
                 SAME => len,
                 JUMP => LONG,
@@ -181,16 +252,16 @@ impl Parts {
             if left < there.wrapping_add(grown) {
                 let called = kind == CALL && left >= there.wrapping_add(LONG);
                 return Some(if called {
-                    Means::Callee(there.wrapping_add(COPIED + LONG))
+                    Origin::Callee(there.wrapping_add(COPIED + LONG))
                 } else {
-                    Means::Original(here, 0)
+                    Origin::Region(here, 0)
                 });
             }
             there = there.wrapping_add(grown);
             here = here.wrapping_add(len);
-            rest >>= PART_BITS;
+            rest >>= INSN_BITS;
         }
-        Some(Means::Original(here, 0))
+        Some(Origin::Region(here, 0))
     }
 }
 
@@ -200,6 +271,7 @@ mod tests {
     use super::{
         super::{
             decode::decode,
+            indirect::Indirect,
             pretend::{
                 at,
                 Pretend, //
@@ -208,36 +280,147 @@ mod tests {
         *, //
     };
 
-    /// Where the detour is, and what all have in common, as offsets from the function.
+    /// The address of the copied part, and of what all detours share, as offsets from the function.
     const THERE: u64 = 0x1000;
     const COMMON: u64 = 0x2000;
+    const WORD: u64 = 0x1122_3344_5566_7788;
 
-    /// As many kinds of instructions as there are.
-    const TEXTS: [&[u8]; 6] = [
-        // xor %ecx, %ecx; mov 0x1234(%rip), %eax
-        &[0x31, 0xc9, 0x8b, 0x05, 0x34, 0x12, 0, 0],
-        // je +0x10; jmp +0x20; int3
-        &[0x74, 0x10, 0xeb, 0x20, 0xcc],
-        // jg +0x100
-        &[0x0f, 0x8f, 0, 1, 0, 0],
-        // nop; nop; nop; nop; call +0x100
-        &[0x90, 0x90, 0x90, 0x90, 0xe8, 0, 1, 0, 0],
-        // pop %rbp; ret; int3
-        &[0x5d, 0xc3, 0xcc, 0xcc, 0xcc],
-        // je; jne; movabs with a segment's prefixes, as long as can be
-        &[
-            0x74, 0x40, 0x75, 0x40, 0x26, 0x26, 0x26, 0x26, 0x26, 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7,
-            8,
-        ],
-    ];
+    /// The detour of a function's first region, whose copied part is at offset `there`.
+    fn detour_at(pretend: &Pretend<'_>, there: u64) -> Result<Detour, NotOptimized> {
+        let start = at(there.wrapping_sub(COPIED));
+        let common = at(there.wrapping_add(COMMON - THERE));
+        Detour::of(&pretend.region(0)?, start, WORD, common)
+    }
 
     fn detour(text: &[u8]) -> Result<Detour, NotOptimized> {
-        Detour::of(
-            &Pretend::of(text).region(0)?,
-            at(THERE),
-            0x1122_3344_5566_7788,
-            at(COMMON),
-        )
+        detour_at(&Pretend::of(text), THERE)
+    }
+
+    fn copied(detour: &Detour) -> &[u8] {
+        detour.bytes().get(COPIED as usize..).unwrap_or_default()
+    }
+
+    fn is(text: &[u8], bytes: &[u8]) -> bool {
+        detour(text).is_ok_and(|detour| copied(&detour) == bytes)
+    }
+
+    /// Does offset `there` of the copied part stand for offset `here` of the function?
+    fn origins(text: &[u8], expected: &[(u64, u64)]) -> bool {
+        let (Ok(region), Ok(detour)) = (Pretend::of(text).region(0), detour(text)) else {
+            return false;
+        };
+        let map = InsnMap::from_bits(InsnMap::of(&region).bits());
+        expected.iter().all(|&(there, here)| {
+            let origin = match map.origin(COPIED + there) {
+                Some(Origin::Region(here, 0)) => Some(at(here)),
+                Some(Origin::Callee(jump)) => {
+                    let insn = decode(detour.bytes().get(jump as usize..).unwrap_or_default());
+                    insn.ok()
+                        .and_then(|insn| insn.target(at(THERE - COPIED + jump)))
+                }
+                _ => None,
+            };
+            origin == Some(at(here))
+        })
+    }
+
+    #[test]
+    fn the_jump_leads_to_the_detour() {
+        let code = jump(at(0), at(0x1005));
+        assert!(code.is_ok_and(|code| code.bytes() == [0xe9, 0, 0x10, 0, 0]));
+        let far = jump(at(0), at(1 << 40));
+        assert_eq!(far, Err(Reason::TooFar.at(at(0))));
+    }
+
+    #[test]
+    fn copies_go_on_behind_the_region() {
+        // xor %ecx, %ecx; mov 0x1234(%rip), %eax
+        let text = [0x31, 0xc9, 0x8b, 0x05, 0x34, 0x12, 0, 0];
+        let bytes = [
+            0x31, 0xc9, 0x8b, 0x05, 0x34, 0x02, 0, 0, 0xe9, 0xfb, 0xef, 0xff, 0xff,
+        ];
+        assert!(is(&text, &bytes));
+        assert!(origins(&text, &[(0, 0), (1, 0), (2, 2), (8, 8), (12, 8)]));
+    }
+
+    #[test]
+    fn jumps_grow_and_lead_where_they_led() {
+        // je +0x10; jmp +0x20; int3
+        let text = [0x74, 0x10, 0xeb, 0x20, 0xcc];
+        let bytes = [
+            0x0f, 0x84, 0x0c, 0xf0, 0xff, 0xff, 0xe9, 0x19, 0xf0, 0xff, 0xff,
+        ];
+        assert!(is(&text, &bytes));
+        assert!(origins(&text, &[(0, 0), (6, 2), (10, 2)]));
+        // jg +0x100
+        let text = [0x0f, 0x8f, 0, 1, 0, 0];
+        let bytes = [
+            0x0f, 0x8f, 0x00, 0xf1, 0xff, 0xff, 0xe9, 0xfb, 0xef, 0xff, 0xff,
+        ];
+        assert!(is(&text, &bytes));
+    }
+
+    #[test]
+    fn branches_to_the_region_lead_to_the_original() {
+        // dec %ecx; jne to the start; nop
+        let text = [0xff, 0xc9, 0x75, 0xfc, 0x90];
+        let bytes = [
+            0xff, 0xc9, 0x0f, 0x85, 0xf8, 0xef, 0xff, 0xff, 0x90, 0xe9, 0xf7, 0xef, 0xff, 0xff,
+        ];
+        assert!(is(&text, &bytes));
+    }
+
+    #[test]
+    fn nobody_returns_to_a_detour() {
+        // nop; call +0x100
+        let text = [0x90, 0xe8, 0, 1, 0, 0];
+        let bytes = [0x90, 0x68, 0x06, 0, 0, 0x81, 0xe9, 0xfb, 0xf0, 0xff, 0xff];
+        assert!(is(&text, &bytes));
+        // Before the push it is the call, behind it where that leads.
+        assert!(origins(&text, &[(0, 0), (1, 1), (5, 1), (6, 0x106)]));
+    }
+
+    #[test]
+    fn what_leaves_does_not_come_back() {
+        // pop %rbp; ret; int3
+        let text = [0x5d, 0xc3, 0xcc, 0xcc, 0xcc];
+        assert!(is(&text, &[0x5d, 0xc3, 0xcc]));
+        assert!(origins(&text, &[(0, 0), (1, 1)]));
+        // jmp *0x1234(%rip), in a kernel without jump tables
+        let text = [0xff, 0x25, 0x34, 0x12, 0, 0];
+        let mut pretend = Pretend::of(&text);
+        pretend.build.indirect = Indirect::Marked;
+        let bytes = [0xff, 0x25, 0x34, 0x02, 0, 0, 0xcc];
+        assert!(detour_at(&pretend, THERE).is_ok_and(|detour| copied(&detour) == bytes));
+    }
+
+    #[test]
+    fn the_longest_has_room() {
+        // je; jne; movabs with a segment's prefixes, as long as can be
+        let text = [
+            0x74, 0x40, 0x75, 0x40, 0x26, 0x26, 0x26, 0x26, 0x26, 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7,
+            8,
+        ];
+        assert!(detour(&text).is_ok_and(|detour| detour.bytes().len() == MAX_LEN));
+        // As many instructions as can be.
+        let text = [0x90, 0x90, 0x90, 0x90, 0xe8, 0, 1, 0, 0];
+        let expected = [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (9, 0x109)];
+        assert!(origins(&text, &expected));
+    }
+
+    #[test]
+    fn out_of_reach_is_refused() {
+        let far = |text: &[u8]| {
+            let detour = detour_at(&Pretend::of(text), 1 << 40)?;
+            Ok(copied(&detour).len())
+        };
+        let too_far = |offset| Err(Reason::TooFar.at(at(offset)));
+        // The jump back stands for what is behind; the others for themselves.
+        assert_eq!(far(&TWO), too_far(7));
+        assert_eq!(far(&[0x90, 0x8b, 0x05, 0, 0, 0, 0]), too_far(1));
+        assert_eq!(far(&[0x90, 0x74, 0x10, 0x90, 0x90]), too_far(1));
+        // What leaves needs no way back.
+        assert_eq!(far(&[0x5d, 0xc3, 0xcc, 0xcc, 0xcc]), Ok(3));
     }
 
     #[test]
@@ -247,64 +430,40 @@ mod tests {
             0x10, 0x68, 0x01, 0, 0, 0x81, 0xe8, 0xe7, 0x0f, 0, 0, 0x31, 0xc9, 0x8b, 0x05, 0x1b,
             0x02, 0, 0, 0xe9, 0xe2, 0xef, 0xff, 0xff,
         ];
-        assert!(detour(TEXTS[0]).is_ok_and(|detour| detour.bytes() == bytes));
-    }
-
-    #[test]
-    fn the_longest_has_room_in_a_detour() {
-        let detour = detour(TEXTS[5]);
-        assert!(detour.is_ok_and(|detour| detour.bytes().len() == MAX_LEN));
+        let region = Pretend::of(&MOVED).region(0);
+        let detour = region.and_then(|region| Detour::of(&region, at(THERE), WORD, at(COMMON)));
+        assert!(detour.is_ok_and(|detour| detour.bytes() == bytes));
     }
 
     #[test]
     fn what_is_on_the_stack_is_what_was_pushed() -> Result<(), NotOptimized> {
-        let detour = detour(TEXTS[0])?;
+        let detour = detour(&MOVED)?;
         let (mut into, mut pushed) = (ENTRY, 0);
         while into < COPIED {
-            let parts = Parts::from_bits(0);
-            assert_eq!(parts.means(into), Some(Means::Original(0, pushed)));
+            let map = InsnMap::from_bits(0);
+            assert_eq!(map.origin(into), Some(Origin::Region(0, pushed)));
             let rest = detour.bytes().get(into as usize..).unwrap_or_default();
             into += decode(rest).map_or(99, |insn| insn.len() as u64);
             pushed += 8;
         }
         assert_eq!(into, COPIED);
-        assert_eq!(Parts::from_bits(0).means(ENTRY - 1), None);
-        Ok(())
-    }
-
-    #[test]
-    fn each_byte_means_what_the_copy_says() -> Result<(), NotOptimized> {
-        for text in TEXTS {
-            let region = Pretend::of(text).region(0)?;
-            let copied = Copied::of(&region, at(THERE + COPIED))?;
-            let parts = Parts::from_bits(Parts::of(&region).bits());
-            let len = copied.bytes().len() as u64;
-            // Behind RET nothing runs.
-            let len = if text[0] == 0x5d { len - 1 } else { len };
-            for into in 0..len {
-                let original = copied.original(at(THERE + COPIED + into));
-                let meant = match parts.means(COPIED + into) {
-                    Some(Means::Original(here, 0)) => Some(at(here)),
-                    Some(Means::Callee(jump)) => {
-                        let from = (jump - COPIED) as usize;
-                        let insn = decode(copied.bytes().get(from..).unwrap_or_default());
-                        insn.ok().and_then(|insn| insn.target(at(THERE + jump)))
-                    }
-                    _ => None,
-                };
-                assert!(meant.is_some() && meant == original);
-            }
-        }
+        assert_eq!(InsnMap::from_bits(0).origin(ENTRY - 1), None);
         Ok(())
     }
 
     #[test]
     fn what_is_out_of_reach_is_refused_a_detour() {
-        let region = Pretend::of(TEXTS[4]).region(0);
+        // pop %rbp; ret; int3
+        let region = Pretend::of(&[0x5d, 0xc3, 0xcc, 0xcc, 0xcc]).region(0);
         let far = region.and_then(|region| {
             let detour = Detour::of(&region, at(1 << 40), 0, at(COMMON));
             detour.map(|detour| detour.bytes().len())
         });
         assert_eq!(far, Err(Reason::TooFar.at(at(0))));
     }
+    // xor %ecx, %ecx; mov 0x1234(%rip), %eax
+    const MOVED: [u8; 8] = [0x31, 0xc9, 0x8b, 0x05, 0x34, 0x12, 0, 0];
+
+    // xor %ecx, %ecx; mov $7, %eax; ret
+    const TWO: [u8; 8] = [0x31, 0xc9, 0xb8, 7, 0, 0, 0, 0xc3];
 }

@@ -14,14 +14,13 @@ pub(crate) mod branch_targets;
 pub(crate) mod call_check;
 pub(crate) mod classify;
 pub(crate) mod decode;
-pub(crate) mod detour;
 pub(crate) mod emulate;
 pub(crate) mod encode;
-mod encoding;
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 mod fake;
 pub(crate) mod flow;
 mod form;
+pub(crate) mod frame;
 pub(crate) mod indirect;
 pub(crate) mod insn;
 pub(crate) mod layout;
@@ -32,15 +31,12 @@ mod opcodes {
         "/rust/kprobes/x86_opcodes_generated.rs"
     ));
 }
-pub(crate) mod operand;
-mod prefixes;
+mod operand;
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 mod pretend;
-mod privileged;
-mod reader;
-mod refuse;
 pub(crate) mod region;
 pub(crate) mod relocate;
+mod restrict;
 
 use crate::{
     contract::{

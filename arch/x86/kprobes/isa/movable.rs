@@ -1,30 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How an instruction goes into a detour.
+//! Decides whether an instruction can run in a detour.
 //!
-//! A detour runs in the place of the probed code, in its state: with its registers, its stack, its
-//! interrupt flag, and the task may be preempted anywhere in it. So all can be there that
-//! [`classify`](mod@super::classify) would boost, for the same reasons. What it would emulate,
-//! since it would do that to a state that a trap has changed, is as good as any other instruction
-//! here: a copy of PUSHF, POPF, CLI and STI finds the flags of the probed code. Branches are
-//! written anew:
+//! A detour runs in the state of the probed code: with its registers, its stack and its interrupt
+//! flag; the task may be preempted anywhere. So a detour may contain a copy of every instruction
+//! that [`classify`] boosts. For other instructions:
 //!
-//! * JMP and Jcc with 32 bits, to where they led. What they lead to in the region itself is not the
-//!   copy but the original: its start, where the probe is to be hit again, or bytes that the jump
-//!   is not over, which stay as they were. Others may not be led to, as for all branches.
-//! * CALL as PUSH of the original's return address and JMP, see [`detour`](super::detour).
-//! * RET, IRET, and JMP to where an operand says, as they are: nothing comes back from these.
-//! * LOOP and JRCXZ reach 127 bytes and have no longer form: they are refused, as are indirect
-//!   calls, since no register is free to hold where they lead.
-//!
-//! What changes the CPU, and is stepped under a breakpoint, is copied: after it the detour does no
-//! more than jump, or run what came next, and the task may be preempted there as it may in the
-//! original. So is what moves the CPU's data. No breakpoint can be there, as its second trap would
-//! not find them; the handlers of a detour are done before.
-//!
-//! STI holds back interrupts until after the next instruction, and as the last one of a region it
-//! does so for the jump back instead. Only a wait relies on that, and STI before one is refused.
-//! ENDBR is refused because of what it says: that an indirect branch may lead there.
+//! * An instruction that [`classify`] steps is copied. Behind the copy, the detour only runs what
+//!   follows in the original, and the task may be preempted there in the original, too.
+//! * An instruction that changes GS is copied. A breakpoint cannot replace such an instruction,
+//!   since the second trap would need GS; a detour calls its handlers before.
+//! * PUSHF, POPF, CLI and STI are copied, since they find the flags of the probed code. STI delays
+//!   interrupts until after the next instruction, which may be the jump back. Only a wait relies on
+//!   that delay, and STI before a wait is refused.
+//! * JMP, Jcc and CALL are written with 32-bit displacements. A target in the region is an original
+//!   instruction: the start of the region, where the probe is hit again, or bytes behind the jump.
+//! * RET, IRET and indirect JMP are copied.
+//! * LOOP and JRCXZ reach 127 bytes and have no longer form, so they are refused. An indirect call
+//!   is refused, since no register is free to hold the target.
+//! * ENDBR is refused, since an indirect branch may lead there.
 
 use super::{
     classify::{
@@ -37,60 +31,19 @@ use super::{
 };
 use crate::prelude::*;
 
-/// How an instruction goes into a detour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Move {
-    /// As a copy.
-    Copy,
-    /// As a copy, from which the CPU does not go on.
-    Leave,
-    /// As JMP with 32 bits.
-    Jump,
-    /// As Jcc with 32 bits.
-    JumpIf,
-    /// As PUSH and JMP.
-    Call,
-}
-
-impl Move {
-    /// Does the CPU go on to the next instruction?
-    pub(super) fn goes_on(self) -> bool {
-        match self {
-            Self::Copy | Self::JumpIf => true,
-            Self::Leave | Self::Jump | Self::Call => false,
-        }
-    }
-}
-
-/// How the instruction at `at`, which `bytes` start with, goes into a detour.
+/// Checks that the instruction at `at` can run in a detour.
 ///
-/// `next` is the one after it, if there is one. That the exception table has no entry for it is for
-/// the caller to know.
-pub(super) fn of(
-    insn: &Insn,
-    bytes: &[u8],
-    next: Option<&Insn>,
-    at: TextAddr,
-) -> Result<Move, NotOptimized> {
-    let op = match classify(insn, bytes, next, false) {
-        Ok(Way::Boost | Way::Step) | Err(Refusal::MovesCpuData) => return Ok(Move::Copy),
-        Ok(Way::Emulate(op)) => op,
-        Err(Refusal::InterruptReturn) => return Ok(Move::Leave),
-        Err(refusal) => return Err(Reason::CannotMove(refusal).at(at)),
-    };
-    match op {
-        Op::Nothing if is_endbr(insn) => Err(Reason::LandingPad.at(at)),
-        Op::Nothing
-        | Op::DisableInterrupts
-        | Op::EnableInterrupts
-        | Op::PushFlags
-        | Op::PopFlags => Ok(Move::Copy),
-        Op::Return(_) | Op::JumpTo(_) | Op::JumpRegister(_) | Op::JumpMemory(_) => Ok(Move::Leave),
-        Op::Jump(_) => Ok(Move::Jump),
-        Op::JumpIf(..) => Ok(Move::JumpIf),
-        Op::Call(_) | Op::CallTo(_) => Ok(Move::Call),
-        Op::Count(..) => Err(Reason::ShortLoop.at(at)),
-        Op::CallRegister(_) | Op::CallMemory(_) => Err(Reason::IndirectCall.at(at)),
+/// `next` is the instruction after `insn`, if there is one. The exception table must not have an
+/// entry for `insn`.
+pub(super) fn check(insn: &Insn, next: Option<&Insn>, at: TextAddr) -> Result<(), NotOptimized> {
+    match classify(insn, next, false) {
+        Ok(Way::Emulate(Op::Nothing)) if is_endbr(insn) => Err(Reason::LandingPad.at(at)),
+        Ok(Way::Emulate(Op::Count(..))) => Err(Reason::ShortLoop.at(at)),
+        Ok(Way::Emulate(Op::CallRegister(_) | Op::CallMemory(_))) => {
+            Err(Reason::IndirectCall.at(at))
+        }
+        Ok(_) | Err(Refusal::MovesCpuData | Refusal::InterruptReturn) => Ok(()),
+        Err(refusal) => Err(Reason::CannotMove(refusal).at(at)),
     }
 }
 
@@ -104,12 +57,12 @@ mod tests {
 
     const AT: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
 
-    fn moved(bytes: &[u8]) -> Result<Move, NotOptimized> {
+    fn moved(bytes: &[u8]) -> Result<(), NotOptimized> {
         let no = |refusal| Reason::CannotMove(refusal).at(AT);
-        of(&decode(bytes).map_err(no)?, bytes, None, AT)
+        check(&decode(bytes).map_err(no)?, None, AT)
     }
 
-    fn all(cases: &[&[u8]], expected: Result<Move, NotOptimized>) -> bool {
+    fn all(cases: &[&[u8]], expected: Result<(), NotOptimized>) -> bool {
         cases.iter().all(|bytes| moved(bytes) == expected)
     }
 
@@ -123,7 +76,7 @@ mod tests {
             &[0xc5, 0xf8, 0x77],
             &[0xf0, 0x48, 0x0f, 0xb1, 0x0f],
         ];
-        assert!(all(&cases, Ok(Move::Copy)));
+        assert!(all(&cases, Ok(())));
     }
 
     #[test]
@@ -138,7 +91,7 @@ mod tests {
             &[0xfa],
             &[0xfb],
         ];
-        assert!(all(&cases, Ok(Move::Copy)));
+        assert!(all(&cases, Ok(())));
     }
 
     #[test]
@@ -152,22 +105,20 @@ mod tests {
             &[0x0f, 0x01, 0xf8],
             &[0xf3, 0x48, 0x0f, 0xae, 0xd8],
         ];
-        assert!(all(&cases, Ok(Move::Copy)));
+        assert!(all(&cases, Ok(())));
     }
 
     #[test]
-    fn branches_are_written_anew_or_leave() {
-        assert!(all(
-            &[&[0xeb, 0], &[0xe9, 0, 0, 0, 0], &[0x2e, 0xeb, 0]],
-            Ok(Move::Jump)
-        ));
-        assert!(all(
-            &[&[0x74, 0], &[0x0f, 0x84, 0, 0, 0, 0]],
-            Ok(Move::JumpIf)
-        ));
-        assert!(all(&[&[0xe8, 0, 0, 0, 0]], Ok(Move::Call)));
-        // ret, ret $8, iretq, jmp *%rax, jmp *(%rax), jmpabs
-        let leaving: [&[u8]; 6] = [
+    fn direct_branches_returns_and_indirect_jumps_can_move() {
+        let cases: [&[u8]; 12] = [
+            // jmp, jcc, call
+            &[0xeb, 0],
+            &[0xe9, 0, 0, 0, 0],
+            &[0x2e, 0xeb, 0],
+            &[0x74, 0],
+            &[0x0f, 0x84, 0, 0, 0, 0],
+            &[0xe8, 0, 0, 0, 0],
+            // ret, ret $8, iretq, jmp *%rax, jmp *(%rax), jmpabs
             &[0xc3],
             &[0xc2, 8, 0],
             &[0x48, 0xcf],
@@ -175,11 +126,7 @@ mod tests {
             &[0xff, 0x20],
             &[0xd5, 0, 0xa1, 0, 0, 0, 0, 0, 0, 0, 0],
         ];
-        assert!(all(&leaving, Ok(Move::Leave)));
-        let goes_on = [Move::Copy, Move::JumpIf].iter().all(|one| one.goes_on());
-        assert!(goes_on);
-        let stays = [Move::Leave, Move::Jump, Move::Call];
-        assert!(!stays.iter().any(|one| one.goes_on()));
+        assert!(all(&cases, Ok(())));
     }
 
     #[test]
@@ -220,10 +167,10 @@ mod tests {
             let no = |refusal| Reason::CannotMove(refusal).at(AT);
             let sti = decode(&[0xfb]).map_err(no)?;
             let next = decode(next).map_err(no)?;
-            of(&sti, &[0xfb], Some(&next), AT)
+            check(&sti, Some(&next), AT)
         };
         let refused = Reason::CannotMove(Refusal::LetsNextWait).at(AT);
         assert_eq!(with(&[0xf4]), Err(refused));
-        assert_eq!(with(&[0xc3]), Ok(Move::Copy));
+        assert_eq!(with(&[0xc3]), Ok(()));
     }
 }

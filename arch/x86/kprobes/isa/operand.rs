@@ -1,92 +1,90 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Operands in memory: where an instruction says they are, and which address that comes to.
+//! The memory operand of an indirect branch, and its address at a hit.
 //!
 //! ```text
 //! segment base + ((base register, or next instruction) + (index register << scale) + displacement)
-//!                |------------- 32 bits of it with the address-size prefix ----------------------|
+//!                |------------- truncated to 32 bits by the address-size prefix -----------------|
 //! ```
 //!
-//! All is as in the CPU: addresses wrap, only FS and GS have a base in 64-bit mode, and whichever
-//! of their prefixes comes last counts. What an instruction names is kept in 12 bytes, so that it
-//! is taken apart when a probe is registered, and only added up when one is hit.
+//! As in the CPU, addresses wrap, and only FS and GS have a base address in 64-bit mode. [`Memory`]
+//! is made when a probe is registered and has 12 bytes, so a hit only adds numbers. REX2 can name
+//! registers that a trap does not save; operands with these registers are refused.
 //!
-//! It knows the encodings of branches: an optional REX or REX2 before a one-byte opcode. REX2 can
-//! name registers that a trap does not save, which is refused.
-//!
-//! C counterpart: none, C refuses such operands.
+//! C counterpart: none. C refuses indirect branches through memory.
 
 use super::{
-    emulate::Frame,
+    frame::Frame,
     insn::{
         Insn,
-        ModRm,
-        Opcode,
-        Prefix, //
+        Prefix,
+        Segment, //
     },
 };
 use crate::prelude::*;
 
-/// Registers that a trap saves.
+/// The number of general registers that a trap saves.
 const SAVED: u8 = 16;
 
-/// The segments that have a base.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Segment {
-    Fs,
-    Gs,
-}
-
-/// What a displacement is added to.
+/// The summand that depends on the base field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Base {
     Nothing,
     Register(u8),
-    /// RIP or EIP, which is at the next instruction.
+    /// RIP or EIP, which is the address of the next instruction.
     Next,
 }
 
-/// ```text
-///   7   6   5   4   3   2   1   0
-/// +-------+-----------+-----------+
-/// | scale |   index   |   base    |
-/// +-------+-----------+-----------+
-/// ```
-#[derive(Clone, Copy)]
-struct Sib(u8);
-
-/// An operand in memory.
+/// A memory operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Memory {
     displacement: i32,
     base: Base,
-    /// A register, and how many bits it is shifted by.
+    /// The index register and the scale, as a number of bits to shift.
     index: Option<(u8, u8)>,
     segment: Option<Segment>,
-    /// Are addresses 32 bits wide?
+    /// Does the address-size prefix truncate the offset to 32 bits?
     narrow: bool,
 }
 
 impl Memory {
-    /// The operand that the ModRM of `insn` names.
-    pub(super) fn of(insn: &Insn, bytes: &[u8]) -> Result<Self, Refusal> {
-        let modrm = insn.modrm().filter(|modrm| !modrm.is_register());
+    /// The memory operand that the ModRM of `insn` names.
+    ///
+    /// ```text
+    ///   7   6   5   4   3   2   1   0
+    /// +-------+-----------+-----------+
+    /// | scale |   index   |   base    |     SIB
+    /// +-------+-----------+-----------+
+    /// ```
+    pub(super) fn of(insn: &Insn) -> Result<Self, Refusal> {
+        let modrm = insn.modrm.filter(|modrm| !modrm.is_register());
         let modrm = modrm.ok_or(Refusal::InvalidInsn)?;
-        let extension = Extension::of(insn, bytes)?;
-        let sib = match insn.sib_field() {
-            Some(field) => Some(Sib(byte(bytes, field.offset)?)),
-            None => None,
+        let number = insn.sib.map_or(modrm.rm(), |sib| sib & 7);
+        let base = if insn.rip_relative().is_some() {
+            Base::Next
+        } else if number == 5 && modrm.mode() == 0 {
+            Base::Nothing
+        } else {
+            Base::Register(saved(number | insn.base_extension)?)
         };
+        let index = insn
+            .sib
+            .map(|sib| (sib >> 3 & 7 | insn.index_extension, sib >> 6));
+        // RSP cannot be an index: its number means that there is no index.
+        let index = index.filter(|&(number, _)| number != SP);
+        if let Some((number, _)) = index {
+            saved(number)?;
+        }
         Ok(Self {
-            displacement: displacement(insn, bytes)?,
-            base: base(insn, modrm, sib, extension)?,
-            index: index(sib, extension)?,
-            segment: segment(insn, bytes),
+            displacement: insn.displacement_value() as i32,
+            base,
+            index,
+            segment: insn.segment,
             narrow: insn.has(Prefix::AddressSize),
         })
     }
 
-    /// Where it is, for an instruction before `next`.
+    /// The address of the operand of an instruction before `next`.
     #[inline]
     pub(crate) fn address(&self, next: TextAddr, frame: &impl Frame) -> u64 {
         let base = match self.base {
@@ -109,110 +107,16 @@ impl Memory {
     }
 }
 
-/// What REX or REX2 adds to the numbers of registers.
-///
-/// ```text
-///   7   6   5   4   3   2   1   0
-/// +---------------+---+---+---+---+
-/// | 0   1   0   0 | W | R | X | B |     REX
-/// +---------------+---+---+---+---+
-/// | M | R4| X4| B4| W | R | X | B |     REX2, after D5
-/// +---------------+---+---+---+---+
-/// ```
-#[derive(Clone, Copy)]
-pub(super) struct Extension {
-    base: u8,
-    index: u8,
-}
+/// The number of RSP in encodings.
+const SP: u8 = 4;
 
-impl Extension {
-    pub(super) fn of(insn: &Insn, bytes: &[u8]) -> Result<Self, Refusal> {
-        let fourth = match insn.opcode() {
-            Opcode::Primary(_) => 0,
-            Opcode::Rex2Primary(_) => 0b11_0000,
-            _ => return Err(Refusal::BoundToPlace),
-        };
-        let Some(field) = insn.escape_field() else {
-            return Ok(Self { base: 0, index: 0 });
-        };
-        let last = field.offset.wrapping_add(field.size).wrapping_sub(1);
-        let bits = byte(bytes, last)?;
-        Ok(Self {
-            base: (bits & 0b01) << 3 | bits & fourth & 0b01_0000,
-            index: (bits & 0b10) << 2 | (bits & fourth & 0b10_0000) >> 1,
-        })
-    }
-
-    /// The bits X and B, if they are all that is needed.
-    pub(super) fn x_and_b(self) -> Result<u8, Refusal> {
-        saved(self.base)?;
-        saved(self.index)?;
-        Ok(self.index >> 2 | self.base >> 3)
-    }
-}
-
-/// `number`, if a trap saves that register.
+/// Returns `number`, if a trap saves that register.
 pub(super) fn saved(number: u8) -> Result<u8, Refusal> {
     if number < SAVED {
         Ok(number)
     } else {
         Err(Refusal::UnsavedRegister)
     }
-}
-
-fn base(
-    insn: &Insn,
-    modrm: ModRm,
-    sib: Option<Sib>,
-    extension: Extension,
-) -> Result<Base, Refusal> {
-    if insn.rip_relative_field().is_some() {
-        return Ok(Base::Next);
-    }
-    let number = sib.map_or(modrm.rm(), |sib| sib.0 & 7);
-    if sib.is_some() && number == 5 && modrm.mode() == 0 {
-        return Ok(Base::Nothing);
-    }
-    Ok(Base::Register(saved(number | extension.base)?))
-}
-
-/// RSP cannot be an index: its number says that there is none.
-fn index(sib: Option<Sib>, extension: Extension) -> Result<Option<(u8, u8)>, Refusal> {
-    let Some(Sib(sib)) = sib else {
-        return Ok(None);
-    };
-    match (sib >> 3) & 7 | extension.index {
-        4 => Ok(None),
-        number => Ok(Some((saved(number)?, sib >> 6))),
-    }
-}
-
-fn displacement(insn: &Insn, bytes: &[u8]) -> Result<i32, Refusal> {
-    let Some(field) = insn.displacement_field() else {
-        return Ok(0);
-    };
-    let rest = bytes.get(usize::from(field.offset)..).unwrap_or_default();
-    let value = match field.size {
-        1 => rest.first().map(|&byte| i32::from(byte as i8)),
-        4 => rest.first_chunk().map(|&bytes| i32::from_le_bytes(bytes)),
-        _ => None,
-    };
-    value.ok_or(Refusal::TruncatedInsn)
-}
-
-/// The segment that counts.
-pub(super) fn segment(insn: &Insn, bytes: &[u8]) -> Option<Segment> {
-    let prefixes = bytes.get(..usize::from(insn.prefix_field()?.size))?;
-    prefixes.iter().rev().find_map(|prefix| match prefix {
-        0x64 => Some(Segment::Fs),
-        0x65 => Some(Segment::Gs),
-        _ => None,
-    })
-}
-
-fn byte(bytes: &[u8], offset: u8) -> Result<u8, Refusal> {
-    let byte = bytes.get(usize::from(offset)).copied();
-    byte.ok_or(Refusal::TruncatedInsn)
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
@@ -229,7 +133,7 @@ mod tests {
     const NEXT: TextAddr = TextAddr::new(0xffff_ffff_8100_0010);
 
     fn operand(bytes: &[u8]) -> Result<Memory, Refusal> {
-        Memory::of(&decode(bytes)?, bytes)
+        Memory::of(&decode(bytes)?)
     }
 
     /// The address, where each register has its own number in all four 16-bit parts.

@@ -9,7 +9,6 @@ use super::{
     branch_targets::{
         self,
         Branch,
-        BranchTargets,
         Build, //
     },
     indirect::Indirect,
@@ -91,14 +90,7 @@ impl<'a> Pretend<'a> {
         };
         branch_targets::into(function, GROUP, self.build, self, &mut read, found)?;
         let list = list.get_mut(..count).unwrap_or_default();
-        Region::of(
-            at(offset),
-            function,
-            &BranchTargets::in_order(list),
-            self.build,
-            self,
-            &mut read,
-        )
+        Region::of(at(offset), function, list, self.build, self, &mut read)
     }
 
     /// Looks for branches of the other piece as it is done in all text; has it an indirect jump?

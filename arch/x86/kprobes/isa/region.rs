@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whether a jump can stand in the place of a breakpoint.
+//! Decides whether a jump can replace a breakpoint.
 //!
-//! The jump is five bytes long, so it is over whole instructions that cover as many: the region.
-//! These run elsewhere, in a detour ([`detour`](super::detour)), which comes back behind them.
+//! The jump has five bytes and replaces the whole instructions that cover these bytes: the region.
+//! The instructions of the region are copied to a detour ([`layout`](super::layout)), which jumps
+//! back behind the region.
 //!
 //! ```text
 //!            A                   A+5
 //! before:    | insn 0 |  insn 1   | ..tail |  what follows
 //! after:     | jmp detour         | ..tail |  what follows
-//!                 ^ nothing may come here
+//!                 ^ no CPU may arrive here
 //! ```
 //!
-//! * Nothing may lead to A+1 .. A+4: no branch of the function ([`BranchTargets`]), none of another
-//!   one, no jump label whatever it does now, nobody who returns, nothing that is fixed up after an
-//!   exception. What leads to A comes to the jump, as it came to the breakpoint.
-//!   What leads to A+5 or behind it finds the bytes that were always there, even those of the last
-//!   instruction in the region: so that is no harm, although the detour has a copy of it.
-//! * The bytes must be the probe's alone: all of the region's, since whoever changes an instruction
-//!   does not know of its copy.
-//! * Each instruction must be able to move ([`movable`]). One that is expected to fault may not:
-//!   its task may sleep in the fault, and a detour is freed when no task can be in it but one that
-//!   was preempted.
-//! * A call is as long as the jump, so it is the last one, and returns behind the jump. It becomes
-//!   PUSH and JMP, so that nobody returns to the detour. Indirect calls are shorter, and refused.
-//! * Where the CPU never goes on from an instruction before A+5, what is behind it up to there is
-//!   not copied. If nothing leads to it, nothing runs it: it is padding, or code that is dead.
-//! * The region is in one function. Padding behind it belongs to it, as symbols reach up to the
-//!   next one; and what a symbol begins in is not in the region.
+//! * Nothing may lead to A+1 .. A+4: no branch of this or another function, no jump label in either
+//!   state, no return, no fixup of the exception table. A branch to A executes the jump, as it
+//!   would execute the breakpoint. A branch to A+5 or behind finds the original bytes, even those
+//!   of the last instruction of the region, so such a branch is harmless.
+//! * No other user may change bytes of the region, since that user does not know of the copy.
+//! * A CPU that is in the region when the jump is written leaves the region before the bytes are
+//!   reused, and never sleeps there. An instruction with an entry in the exception table may sleep
+//!   in a page fault, so the region must not have one. Tasks RCU, which frees detours, waits only
+//!   for tasks that were preempted.
+//! * Each instruction must be able to run elsewhere ([`movable`]).
+//! * A call has five bytes or more, so the call is the last instruction and returns behind the
+//!   jump.
+//! * Behind an instruction that never continues with the next one, the rest of the region is dead
+//!   code or padding if nothing leads there. That rest is not copied.
+//! * The region is in one function. Padding behind a function belongs to the function.
 //!
-//! It assumes that an instruction starts at A, and that the [`BranchTargets`] and the
-//! [`TextMetadata`] tell of all that leads there.
+//! An instruction has to start at A. The branches and the [`TextMetadata`] have to be complete.
 //!
 //! C counterpart: `can_optimize()` and `copy_optimized_instructions()` in
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
 
 use super::{
     branch_targets::{
-        BranchTargets,
+        leading_to,
+        Branch,
         Build, //
     },
     call_check,
@@ -48,10 +48,7 @@ use super::{
         Insn,
         MAX_INSN, //
     },
-    movable::{
-        self,
-        Move, //
-    },
+    movable, //
 };
 use crate::{
     contract::ReadText,
@@ -59,95 +56,127 @@ use crate::{
     prelude::*, //
 };
 
-/// Bytes that the jump is over.
+/// The length of the jump.
 const JUMP_LEN: usize = REL32_LEN as usize;
 
-/// The most bytes of a region: all but one of the jump's, and an instruction.
+/// The most bytes of a region: the last instruction may start at the last byte of the jump.
 pub(super) const MAX_REGION: usize = JUMP_LEN - 1 + MAX_INSN;
 
-/// An instruction that is copied, and where it starts in the region.
-#[derive(Clone, Copy)]
-pub(super) struct Part {
-    pub(super) offset: usize,
-    pub(super) insn: Insn,
-    pub(super) way: Move,
-}
+/// The most bytes that are read: a region and the instruction behind it.
+const AHEAD: usize = MAX_REGION + MAX_INSN;
 
-/// Instructions that a jump may be over.
+/// The instructions that a jump replaces.
 #[derive(Clone, Copy)]
 pub(crate) struct Region {
     at: TextAddr,
     bytes: [u8; MAX_REGION],
     len: usize,
-    parts: [Option<Part>; JUMP_LEN],
+    /// The instructions that are copied, with their addresses.
+    insns: [Option<(TextAddr, Insn)>; JUMP_LEN],
 }
 
 impl Region {
-    /// Where it starts, and the jump.
+    /// The address of the region and of the jump.
     pub(crate) fn at(&self) -> TextAddr {
         self.at
     }
 
-    /// Its bytes, as they were.
+    /// The address behind the region.
+    pub(super) fn end(&self) -> TextAddr {
+        // The region ends in its function, so the sum does not wrap.
+        TextAddr::new(self.at.get().wrapping_add(self.len as u64))
+    }
+
+    /// The original bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
     }
 
-    /// The instructions in it that can be run, in their order.
-    pub(super) fn parts(&self) -> impl Iterator<Item = &Part> {
-        self.parts.iter().flatten()
+    /// The instructions that are copied, with their addresses, in order.
+    pub(super) fn insns(&self) -> impl Iterator<Item = &(TextAddr, Insn)> {
+        self.insns.iter().flatten()
     }
 
-    /// The region of a probe at `at` in `function`.
+    /// The region of a probe at `at` in `function`. `branches` lead into the function, sorted.
     pub(crate) fn of(
         at: TextAddr,
         function: TextRange,
-        targets: &BranchTargets<'_>,
+        branches: &[Branch],
         build: Build,
         metadata: &impl TextMetadata,
         read: ReadText<'_>,
     ) -> Result<Self, NotOptimized> {
-        let text = Text::read(at, function, read)?;
-        let lengths = Lengths::of(&text)?;
-        let whole = text.range(lengths.end)?;
-        if let Some(reason) = metadata.owner(whole) {
-            return Err(reason.into());
+        let left = function.end().get().saturating_sub(at.get());
+        if left < REL32_LEN || !function.contains(at) {
+            return Err(NotOptimized::from(Reason::NearEnd));
         }
-        unreached(at, targets, metadata)?;
+        let mut buffer = [0; AHEAD];
+        let readable = usize::try_from(left).map_or(AHEAD, |left| left.min(AHEAD));
+        let text = buffer.get_mut(..readable).unwrap_or_default();
+        read(at, text).ok_or(Reason::CannotDecode.at(at))?;
+        let mut insns = [None; JUMP_LEN];
+        let mut len = 0_usize;
+        for place in &mut insns {
+            if len >= JUMP_LEN {
+                break;
+            }
+            // The text ends in its function, so the sum does not wrap.
+            let from = TextAddr::new(at.get().wrapping_add(len as u64));
+            let insn = decode(text.get(len..).unwrap_or_default());
+            let insn = insn.map_err(|_| Reason::CannotDecode.at(from))?;
+            *place = Some((from, insn));
+            len = len.wrapping_add(insn.len());
+        }
         let mut region = Self {
             at,
             bytes: [0; MAX_REGION],
-            len: lengths.end,
-            parts: [None; JUMP_LEN],
+            len,
+            insns,
         };
-        let mut goes_on = true;
-        for (place, &(offset, insn)) in region.parts.iter_mut().zip(lengths.each()) {
-            let part = text.part(offset, insn, build, metadata, goes_on)?;
-            goes_on = goes_on && part.is_some_and(|part| part.way.goes_on());
-            *place = part;
+        if let Some(reason) = metadata.owner(TextRange::new(at, region.end())) {
+            return Err(reason.into());
         }
-        for (to, &from) in region.bytes.iter_mut().zip(text.bytes()).take(lengths.end) {
-            *to = from;
+        unreached(at, branches, metadata)?;
+        let mut behind = 0_usize;
+        let mut reached = true;
+        for place in &mut region.insns {
+            let Some((from, insn)) = *place else {
+                break;
+            };
+            behind = behind.wrapping_add(insn.len());
+            is_ours(from, &insn, build, metadata)?;
+            if reached {
+                let next = decode(text.get(behind..).unwrap_or_default()).ok();
+                movable::check(&insn, next.as_ref(), from)?;
+                reached = insn.flow().may_continue();
+            } else if is_endbr(&insn) {
+                return Err(Reason::LandingPad.at(from));
+            } else {
+                *place = None;
+            }
+        }
+        for (to, from) in region.bytes.iter_mut().zip(&*text).take(len) {
+            *to = *from;
         }
         Ok(region)
     }
 }
 
-/// Says no if anything leads into the bytes of the jump at `at`, behind its start.
+/// Checks that nothing leads into the bytes of the jump at `at`, except to the first one.
 fn unreached(
     at: TextAddr,
-    targets: &BranchTargets<'_>,
+    branches: &[Branch],
     metadata: &impl TextMetadata,
 ) -> Result<(), NotOptimized> {
     let start = at.after(1).map_err(|_| Reason::NearEnd)?;
     let end = at.after(REL32_LEN).map_err(|_| Reason::NearEnd)?;
     let inside = TextRange::new(start, end);
-    // Before branches: while a static key is on, its jump label is one of them. The reason is to be
-    // the same whichever way it is turned.
+    // Jump labels are checked before branches: while a static key is on, its jump label is a
+    // branch. The reason must not depend on the state of the key.
     if let Some(to) = metadata.label_target(inside) {
         return Err(Reason::LabelTarget.at(to));
     }
-    if let Some(from) = targets.leading_to(inside) {
+    if let Some(from) = leading_to(branches, inside) {
         return Err(Reason::JumpInto.at(from));
     }
     if let Some(to) = metadata.branch_target(inside) {
@@ -159,109 +188,21 @@ fn unreached(
     Ok(())
 }
 
-/// What is read: a region, and the instruction behind it.
-const AHEAD: usize = MAX_REGION + MAX_INSN;
-
-/// The text from the probe on, up to the end of its function.
-struct Text {
+/// Checks that the instruction at `at` neither faults nor is read when a CFI check fails.
+fn is_ours(
     at: TextAddr,
-    bytes: [u8; AHEAD],
-    len: usize,
-}
-
-impl Text {
-    fn read(at: TextAddr, function: TextRange, read: ReadText<'_>) -> Result<Self, NotOptimized> {
-        let left = function.end().get().saturating_sub(at.get());
-        if left < REL32_LEN || !function.contains(at) {
-            return Err(NotOptimized::from(Reason::NearEnd));
-        }
-        let len = AHEAD.min(usize::try_from(left).unwrap_or(AHEAD));
-        let mut bytes = [0; AHEAD];
-        let part = bytes.get_mut(..len);
-        let was_read = part.and_then(|part| read(at, part));
-        was_read.ok_or(Reason::CannotDecode.at(at))?;
-        Ok(Self { at, bytes, len })
+    insn: &Insn,
+    build: Build,
+    metadata: &impl TextMetadata,
+) -> Result<(), NotOptimized> {
+    if metadata.may_fault(at) {
+        return Err(Reason::MayFault.at(at));
     }
-
-    fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
+    let trap = call_check::trap(insn).and_then(|behind| at.after(behind).ok());
+    if build.checks_calls && trap.is_some_and(|trap| metadata.is_call_check(trap)) {
+        return Err(Reason::CallCheck.at(at));
     }
-
-    fn from(&self, offset: usize) -> &[u8] {
-        self.bytes().get(offset..).unwrap_or_default()
-    }
-
-    fn address(&self, offset: usize) -> Result<TextAddr, NotOptimized> {
-        let at = self.at.after(offset as u64);
-        at.map_err(|_| NotOptimized::from(Reason::NearEnd))
-    }
-
-    fn range(&self, len: usize) -> Result<TextRange, NotOptimized> {
-        let range = TextRange::with_len(self.at, len as u64);
-        range.map_err(|_| NotOptimized::from(Reason::NearEnd))
-    }
-
-    /// How the instruction at `offset` goes into the detour; nothing where it is not `reached`.
-    fn part(
-        &self,
-        offset: usize,
-        insn: Insn,
-        build: Build,
-        metadata: &impl TextMetadata,
-        reached: bool,
-    ) -> Result<Option<Part>, NotOptimized> {
-        let at = self.address(offset)?;
-        if metadata.may_fault(at) {
-            return Err(Reason::MayFault.at(at));
-        }
-        let trap = call_check::trap(&insn).and_then(|behind| at.after(behind).ok());
-        if build.checks_calls && trap.is_some_and(|trap| metadata.is_call_check(trap)) {
-            return Err(Reason::CallCheck.at(at));
-        }
-        if !reached {
-            let lands = is_endbr(&insn);
-            return if lands {
-                Err(Reason::LandingPad.at(at))
-            } else {
-                Ok(None)
-            };
-        }
-        let end = offset.saturating_add(insn.len());
-        let next = decode(self.from(end)).ok();
-        let way = movable::of(&insn, self.from(offset), next.as_ref(), at)?;
-        Ok(Some(Part { offset, insn, way }))
-    }
-}
-
-/// The instructions that the jump is over.
-struct Lengths {
-    insns: [Option<(usize, Insn)>; JUMP_LEN],
-    /// Where the last one ends.
-    end: usize,
-}
-
-impl Lengths {
-    fn of(text: &Text) -> Result<Self, NotOptimized> {
-        let mut lengths = Self {
-            insns: [None; JUMP_LEN],
-            end: 0,
-        };
-        for place in &mut lengths.insns {
-            if lengths.end >= JUMP_LEN {
-                break;
-            }
-            let at = text.address(lengths.end)?;
-            let insn = decode(text.from(lengths.end));
-            let insn = insn.map_err(|_| Reason::CannotDecode.at(at))?;
-            *place = Some((lengths.end, insn));
-            lengths.end = lengths.end.saturating_add(insn.len());
-        }
-        Ok(lengths)
-    }
-
-    fn each(&self) -> impl Iterator<Item = &(usize, Insn)> {
-        self.insns.iter().flatten()
-    }
+    Ok(())
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
@@ -503,7 +444,7 @@ mod tests {
     fn what_is_never_reached_is_not_copied() {
         let copied = |text: &[u8]| {
             let region = Pretend::of(text).region(0)?;
-            Ok((region.bytes().len(), region.parts().count()))
+            Ok((region.bytes().len(), region.insns().count()))
         };
         // pop; ret; int3
         assert_eq!(copied(&[0x5d, 0xc3, 0xcc, 0xcc, 0xcc]), Ok((5, 2)));

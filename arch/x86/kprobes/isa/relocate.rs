@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Instructions for another place than their own.
+//! Writes an instruction for another address.
 //!
-//! Most instructions do the same anywhere. One with an operand relative to the next instruction
-//! gets another displacement, so that it means the same memory from its new place:
+//! Most instructions do the same at any address. An operand relative to RIP gets another
+//! displacement, so that the copy accesses the same memory:
 //!
 //! ```text
 //! +- - - - - - - - - -+-----------------------+- - - - - -+
-//! | up to ModRM       | displacement, 4 bytes | immediate | <- what is added to it
+//! | up to ModRM       | displacement, 4 bytes | immediate | <- the CPU adds this address
 //! +- - - - - - - - - -+-----------------------+- - - - - -+
 //! ```
 //!
-//! Branches are refused: they are emulated, and [`detour`](super::detour) has other code for them.
-//! Slots have to be within 2 GiB of what instructions
-//! refer to, or these are refused as well; only with an address-size prefix, which makes sums of 32
-//! bits, every place is near enough.
+//! The new displacement has 32 bits, so a slot has to be within 2 GiB of the operand; otherwise the
+//! instruction is refused. With an address-size prefix, the CPU truncates the sum to 32 bits, so
+//! any slot is near enough.
 //!
 //! C counterpart: `__copy_instruction()` in
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
@@ -26,64 +25,41 @@ use super::{
     },
     insn::{
         Insn,
-        Prefix, //
-    },
-    operand::{
-        segment,
-        Extension,
+        Prefix,
         Segment, //
     },
+    operand::saved, //
 };
 use crate::prelude::*;
 
-/// The instruction that `bytes` start with and that stands at `from`, to run at `to`.
-pub(crate) fn copy(
-    insn: &Insn,
-    bytes: &[u8],
-    from: TextAddr,
-    to: TextAddr,
-) -> Result<Code, Refusal> {
+/// Copies the instruction at `from`, which continues with the next one, to run at `to`.
+pub(crate) fn copy(insn: &Insn, from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
     if insn.flow() != Flow::Next {
         return Err(Refusal::BoundToPlace);
     }
-    whole(insn, bytes, from, to)
+    relocated(insn, from, to)
 }
 
-/// The same of RET, IRET, and of JMP to where an operand says: nothing comes back to behind these.
-pub(super) fn leaving(
-    insn: &Insn,
-    bytes: &[u8],
-    from: TextAddr,
-    to: TextAddr,
-) -> Result<Code, Refusal> {
-    match insn.flow() {
-        Flow::Return
-        | Flow::ReturnAndRelease
-        | Flow::InterruptReturn
-        | Flow::IndirectJump(_)
-        | Flow::AbsoluteJump => whole(insn, bytes, from, to),
-        _ => Err(Refusal::BoundToPlace),
-    }
-}
-
-fn whole(insn: &Insn, bytes: &[u8], from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
-    let original = bytes.get(..insn.len()).ok_or(Refusal::TruncatedInsn)?;
-    let Some(field) = insn.rip_relative_field() else {
-        return Code::EMPTY.then(original);
+/// Copies the instruction at `from`, which is no relative branch and no call, to run at `to`.
+pub(super) fn relocated(insn: &Insn, from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
+    let Some(field) = insn.rip_relative() else {
+        return Code::EMPTY.then(insn.bytes());
     };
-    let start = usize::from(field.offset);
-    let end = start.wrapping_add(usize::from(field.size));
-    let before = original.get(..start).ok_or(Refusal::TruncatedInsn)?;
-    let after = original.get(end..).ok_or(Refusal::TruncatedInsn)?;
-    let moved = displacement(insn, original, from, to.after(insn.len() as u64)?)?;
-    Code::EMPTY.then(before)?.then(&moved)?.then(after)
+    let end = to.after(insn.len() as u64)?;
+    let moved = displacement(insn, from, end)?.to_le_bytes();
+    let mut bytes = insn.bytes;
+    let place = bytes.iter_mut().skip(field.offset.into());
+    for (to, from) in place.zip(moved) {
+        *to = from;
+    }
+    Code::EMPTY.then(bytes.get(..insn.len()).unwrap_or_default())
 }
 
-/// For CALL or JMP through memory at `from`, an instruction that only reads that memory, at `to`.
+/// Writes an instruction for `to` that only reads the memory operand of the CALL or JMP at `from`.
 ///
-/// It is for a target that could not be read: where the kernel runs this, the CPU reports the fault
-/// that the CALL or JMP would have had. Should there be none after all, flags have changed, which
-/// is all it writes; so the flags have to be put back, and the instruction can be tried again.
+/// The instruction is executed after a hit could not read the operand. The CPU then reports the
+/// page fault that CALL or JMP would have caused. If no fault occurs, only the arithmetic flags
+/// have changed: the caller restores the flags and tries the CALL or JMP again.
 ///
 /// ```text
 /// +-----------+------+------------+----+------------+- - -+- - - - - - -+
@@ -91,66 +67,50 @@ fn whole(insn: &Insn, bytes: &[u8], from: TextAddr, to: TextAddr) -> Result<Code
 /// | 67        | REX.W| 85         |    | mod  0  rm | SIB | displacement|   TEST %rax, mem
 /// +-----------+------+------------+----+------------+- - -+- - - - - - -+
 /// ```
-/// Prefixes without a say in the address are left out, so it is short enough in any case.
-pub(crate) fn probing_load(
-    insn: &Insn,
-    bytes: &[u8],
-    from: TextAddr,
-    to: TextAddr,
-) -> Result<Code, Refusal> {
+/// Prefixes that do not affect the address are left out, so the length is at most 15 bytes.
+pub(crate) fn probing_load(insn: &Insn, from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
     const REX_W: u8 = 0x48;
     const TEST: u8 = 0x85;
     let (Flow::IndirectCall(Place::Memory) | Flow::IndirectJump(Place::Memory)) = insn.flow()
     else {
         return Err(Refusal::BoundToPlace);
     };
-    let original = bytes.get(..insn.len()).ok_or(Refusal::TruncatedInsn)?;
-    let mut code = match segment(insn, original) {
-        Some(Segment::Fs) => Code::EMPTY.then(&[0x64])?,
-        Some(Segment::Gs) => Code::EMPTY.then(&[0x65])?,
-        None => Code::EMPTY,
-    };
+    let mut code = Code::EMPTY.then(match insn.segment {
+        Some(Segment::Fs) => &[0x64],
+        Some(Segment::Gs) => &[0x65],
+        None => &[],
+    })?;
     if insn.has(Prefix::AddressSize) {
         code = code.then(&[0x67])?;
     }
-    let rex = REX_W | Extension::of(insn, original)?.x_and_b()?;
-    let modrm = insn.modrm_field().ok_or(Refusal::InvalidInsn)?;
-    let operand = original.get(usize::from(modrm.offset)..);
-    let (modrm, rest) = operand
-        .and_then(<[u8]>::split_first)
-        .ok_or(Refusal::InvalidInsn)?;
-    code = code.then(&[rex, TEST, modrm & 0b11_000_111])?;
-    if insn.rip_relative_field().is_none() {
-        return code.then(rest);
+    // REX has only the third bits of register numbers.
+    let extension = saved(insn.index_extension)? >> 2 | saved(insn.base_extension)? >> 3;
+    let modrm = insn.modrm.ok_or(Refusal::InvalidInsn)?;
+    code = code.then(&[REX_W | extension, TEST, modrm.0 & 0b11_000_111])?;
+    if let Some(sib) = insn.sib {
+        code = code.then(&[sib])?;
     }
-    let end = to
-        .after(code.bytes().len() as u64)?
-        .after(rest.len() as u64)?;
-    code.then(&displacement(insn, original, from, end)?)
+    let Some(field) = insn.displacement else {
+        return Ok(code);
+    };
+    let mut value = insn.displacement_value() as i32;
+    if insn.rip_relative().is_some() {
+        let len = code.bytes().len() as u64;
+        value = displacement(insn, from, to.after(len)?.after(field.size.into())?)?;
+    }
+    let bytes = value.to_le_bytes();
+    code.then(bytes.get(..field.size.into()).unwrap_or_default())
 }
 
-/// The displacement of `insn` if the next instruction, now after `from`, is at `end`.
-fn displacement(
-    insn: &Insn,
-    bytes: &[u8],
-    from: TextAddr,
-    end: TextAddr,
-) -> Result<[u8; 4], Refusal> {
-    let field = insn.rip_relative_field().ok_or(Refusal::InvalidInsn)?;
-    let old = bytes
-        .get(usize::from(field.offset)..)
-        .and_then(<[u8]>::first_chunk)
-        .ok_or(Refusal::TruncatedInsn)?;
-    let old = i64::from(i32::from_le_bytes(*old)) as u64;
-    // As in the CPU, addresses wrap.
+/// The displacement from `end`, which is the end of a copy, to the operand of `insn` at `from`.
+fn displacement(insn: &Insn, from: TextAddr, end: TextAddr) -> Result<i32, Refusal> {
+    // Addresses wrap, as in the CPU.
     let next = from.get().wrapping_add(insn.len() as u64);
-    let operand = next.wrapping_add(old);
+    let operand = next.wrapping_add_signed(insn.displacement_value());
     if insn.has(Prefix::AddressSize) {
-        return Ok((operand as u32)
-            .wrapping_sub(end.get() as u32)
-            .to_le_bytes());
+        return Ok((operand as i32).wrapping_sub(end.get() as i32));
     }
-    Ok(end.reach(TextAddr::new(operand))?.to_le_bytes())
+    end.reach(TextAddr::new(operand))
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
@@ -165,11 +125,11 @@ mod tests {
     const TO: TextAddr = TextAddr::new(0xffff_ffff_8100_1000);
 
     fn copied(bytes: &[u8], to: TextAddr) -> Result<Code, Refusal> {
-        copy(&decode(bytes)?, bytes, FROM, to)
+        copy(&decode(bytes)?, FROM, to)
     }
 
     fn probing(bytes: &[u8], to: TextAddr) -> Result<Code, Refusal> {
-        probing_load(&decode(bytes)?, bytes, FROM, to)
+        probing_load(&decode(bytes)?, FROM, to)
     }
 
     fn is(code: Result<Code, Refusal>, bytes: &[u8]) -> bool {
@@ -259,27 +219,17 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_is_copied_where_that_is_asked_for() {
-        let left = |bytes: &[u8]| leaving(&decode(bytes)?, bytes, FROM, TO);
+    fn returns_and_indirect_jumps_can_be_relocated() {
+        let moved = |bytes: &[u8]| relocated(&decode(bytes)?, FROM, TO);
         // ret, ret $8, iretq, jmp *%rax, jmp *0x1234(%rip)
-        assert!(is(left(&[0xc3]), &[0xc3]));
-        assert!(is(left(&[0x48, 0xcf]), &[0x48, 0xcf]));
-        assert!(is(left(&[0xc2, 8, 0]), &[0xc2, 8, 0]));
-        assert!(is(left(&[0xff, 0xe0]), &[0xff, 0xe0]));
+        assert!(is(moved(&[0xc3]), &[0xc3]));
+        assert!(is(moved(&[0x48, 0xcf]), &[0x48, 0xcf]));
+        assert!(is(moved(&[0xc2, 8, 0]), &[0xc2, 8, 0]));
+        assert!(is(moved(&[0xff, 0xe0]), &[0xff, 0xe0]));
         assert!(is(
-            left(&[0xff, 0x25, 0x34, 0x12, 0, 0]),
+            moved(&[0xff, 0x25, 0x34, 0x12, 0, 0]),
             &[0xff, 0x25, 0x34, 0x02, 0, 0]
         ));
-        let others: [&[u8]; 5] = [
-            &[0x90],
-            &[0xeb, 0x00],
-            &[0xff, 0xd0],
-            &[0xe8, 0, 0, 0, 0],
-            &[0xff, 0x28],
-        ];
-        for bytes in others {
-            assert_eq!(left(bytes), Err(Refusal::BoundToPlace));
-        }
     }
 
     #[test]

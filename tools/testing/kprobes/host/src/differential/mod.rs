@@ -29,7 +29,10 @@ use crate::{
     ways::random::Random,
     x86::{
         decode::decode,
-        insn::MAX_INSN, //
+        insn::{
+            Opcode,
+            MAX_INSN, //
+        }, //
     },
 };
 use bytes::Shape;
@@ -93,19 +96,24 @@ fn decode_never_panics() {
         let insn = decode(text);
         report.valid(insn.is_ok());
         if let Ok(insn) = insn {
-            let fields = [
-                insn.prefix_field(),
-                insn.escape_field(),
-                Some(insn.opcode_field()),
-                insn.modrm_field(),
-                insn.sib_field(),
-                insn.displacement_field(),
-                insn.immediate_field(),
-            ];
-            let sizes = fields.iter().flatten().map(|field| field.size);
-            assert_eq!(usize::from(sizes.sum::<u8>()), insn.len(), "{text:02x?}");
+            assert_eq!(insn.bytes(), &text[..insn.len()], "{text:02x?}");
+            // From the end: immediate, displacement, SIB and ModRM follow each other.
+            let mut end = insn.len() - usize::from(matches!(insn.opcode, Opcode::ThreeDNow(_)));
+            for field in [insn.immediate, insn.displacement].into_iter().flatten() {
+                end -= usize::from(field.size);
+                assert_eq!(end, usize::from(field.offset), "{text:02x?}");
+            }
+            if let Some(sib) = insn.sib {
+                end -= 1;
+                assert_eq!(sib, text[end], "{text:02x?}");
+            }
+            if let Some(modrm) = insn.modrm {
+                assert_eq!(
+                    (modrm.reg(), modrm.rm()),
+                    (text[end - 1] >> 3 & 7, text[end - 1] & 7)
+                );
+            }
             insn.target(TextAddr::new(AT));
-            insn.rm_register();
         }
     });
     report.finish();
@@ -207,7 +215,7 @@ fn rip_displacement_position_agrees() {
     let mut report = Report::new("rip");
     corpus::each(|text| {
         let Ok(insn) = decode(text) else { return };
-        let ours = insn.rip_relative_field();
+        let ours = insn.rip_relative();
         let ours = ours.map(|field| (usize::from(field.offset), usize::from(field.size)));
         report.valid(ours.is_some());
         if iced::Iced.len(text) == Some(insn.len()) {

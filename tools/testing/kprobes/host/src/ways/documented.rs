@@ -149,7 +149,7 @@ fn summary(name: &str, heads: &[Vec<u8>], is: &dyn Fn(Opcode) -> Option<u8>) -> 
             for modrm in (0..=u8::MAX).filter(|modrm| matches!(modrm & 0b11_000_111, 0 | 0xc0)) {
                 let head = [&head[..], &[byte, modrm]].concat();
                 if let Some((insn, way, _)) = ask(&head) {
-                    if let Some(opcode) = is(insn.opcode()) {
+                    if let Some(opcode) = is(insn.opcode) {
                         ways.entry(way).or_default().insert(opcode);
                     }
                 }

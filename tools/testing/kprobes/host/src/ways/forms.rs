@@ -49,7 +49,7 @@ pub(super) fn ask(head: &[u8]) -> Option<(Insn, String, String)> {
     bytes.get_mut(..head.len())?.copy_from_slice(head);
     let insn = decode(&bytes).ok()?;
     let name = iced(&bytes, AT).map(|insn| format!("{:?}", insn.mnemonic()).to_lowercase());
-    let way = told(classify(&insn, &bytes, None, false));
+    let way = told(classify(&insn, None, false));
     Some((insn, way, name.unwrap_or_default()))
 }
 
@@ -62,10 +62,10 @@ pub(super) fn forms(escape: &[u8], byte: u8, opcode: Opcode) -> Forms {
             let Some((insn, way, name)) = ask(&head) else {
                 continue;
             };
-            if insn.opcode() != opcode {
+            if insn.opcode != opcode {
                 continue;
             }
-            let modrm = insn.modrm().map(|_| modrm);
+            let modrm = insn.modrm.map(|_| modrm);
             forms.insert(Form { prefix, modrm }, (way, name));
         }
     }

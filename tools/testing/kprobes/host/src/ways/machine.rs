@@ -3,7 +3,7 @@
 //! Saved registers of random values, whose memory has a known word everywhere.
 
 use super::*;
-use crate::x86::operand::Segment;
+use crate::x86::insn::Segment;
 use std::cell::Cell;
 
 #[derive(Clone)]

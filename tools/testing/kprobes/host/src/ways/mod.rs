@@ -35,9 +35,9 @@ use crate::{
         decode::decode,
         emulate::{
             emulate,
-            Frame,
             Op, //
         },
+        frame::Frame,
         insn::{
             Insn,
             Opcode,
@@ -91,7 +91,7 @@ fn iced(bytes: &[u8], at: u64) -> Option<Instruction> {
 /// How `bytes` run, and their length.
 fn way(bytes: &[u8]) -> Option<(Way, usize)> {
     let insn = decode(bytes).ok()?;
-    let way = classify(&insn, bytes, None, false).ok()?;
+    let way = classify(&insn, None, false).ok()?;
     Some((way, insn.len()))
 }
 

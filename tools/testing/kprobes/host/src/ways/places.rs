@@ -95,7 +95,7 @@ fn copies_refer_to_the_same_memory() {
         // Near, and on both sides of what is too far.
         let distance = random.one_of(&[0x1000, 0x7fff_0000, 0x8000_1000, 1 << 40]);
         let to = AT.wrapping_sub(0x4000_0000).wrapping_add(distance);
-        let copy = relocate::copy(&insn, &bytes, TextAddr::new(AT), TextAddr::new(to));
+        let copy = relocate::copy(&insn, TextAddr::new(AT), TextAddr::new(to));
         match copy {
             Ok(code) => {
                 let mut copy = iced(code.bytes(), to).expect("an instruction");
@@ -138,8 +138,7 @@ fn probing_loads_read_what_the_branch_reads() {
             continue;
         };
         let to = AT - 0x1000_0000;
-        let Ok(code) = relocate::probing_load(&insn, &bytes, TextAddr::new(AT), TextAddr::new(to))
-        else {
+        let Ok(code) = relocate::probing_load(&insn, TextAddr::new(AT), TextAddr::new(to)) else {
             continue;
         };
         let load = iced(code.bytes(), to).expect("an instruction");

@@ -95,13 +95,20 @@ impl Random {
     /// The same with an operand relative to the next instruction, if it has a ModRM.
     pub(super) fn rip_relative(&mut self) -> [u8; MAX_INSN] {
         let mut bytes = self.any();
-        let modrm = decode(&bytes).ok().and_then(|insn| insn.modrm_field());
-        if let Some(field) = modrm {
-            let modrm = &mut bytes[usize::from(field.offset)];
-            *modrm = *modrm & 0b00_111_000 | 5;
+        if let Some(at) = decode(&bytes).ok().and_then(|insn| modrm_at(&insn)) {
+            bytes[at] = bytes[at] & 0b00_111_000 | 5;
         }
         bytes
     }
+}
+
+/// The offset of ModRM, if there is one.
+fn modrm_at(insn: &Insn) -> Option<usize> {
+    insn.modrm?;
+    let fields = [insn.displacement, insn.immediate].into_iter().flatten();
+    let behind: usize = fields.map(|field| usize::from(field.size)).sum();
+    let opcode = usize::from(matches!(insn.opcode, Opcode::ThreeDNow(_)));
+    Some(insn.len() - 1 - usize::from(insn.sib.is_some()) - behind - opcode)
 }
 
 /// Instructions of a function.

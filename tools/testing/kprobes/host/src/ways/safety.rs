@@ -94,16 +94,15 @@ fn segment_registers_are_not_loaded_by_boosted_copies() {
 }
 
 #[test]
-fn classification_never_panics_on_short_bytes() {
+fn classification_never_panics_whatever_comes_next() {
     let mut random = Random::new();
     for _ in 0..runs(SHORT) / 10 {
         let bytes = random.any();
         let Ok(insn) = decode(&bytes) else { continue };
         for len in 0..bytes.len() {
-            let cut = bytes.get(..len).unwrap_or_default();
             let next = decode(bytes.get(len..).unwrap_or_default()).ok();
             // Whatever comes of it.
-            let _ = classify(&insn, cut, next.as_ref(), len % 2 == 0);
+            let _ = classify(&insn, next.as_ref(), len % 2 == 0);
         }
     }
 }

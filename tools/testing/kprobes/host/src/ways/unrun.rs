@@ -29,12 +29,12 @@ fn text(parts: &[&[u8]]) -> [u8; MAX_INSN] {
 }
 
 /// The copy at [`TO`], if the instruction is run as one.
-fn copy(insn: &Insn, bytes: &[u8]) -> Option<Vec<u8>> {
-    let way = classify(insn, bytes, None, false).ok()?;
+fn copy(insn: &Insn) -> Option<Vec<u8>> {
+    let way = classify(insn, None, false).ok()?;
     if let Way::Emulate(_) = way {
         return None;
     }
-    let copy = relocate::copy(insn, bytes, TextAddr::new(AT), TextAddr::new(TO));
+    let copy = relocate::copy(insn, TextAddr::new(AT), TextAddr::new(TO));
     Some(copy.expect("near enough").bytes().to_vec())
 }
 
@@ -50,7 +50,7 @@ fn judged_by_iced(heads: impl Iterator<Item = Vec<u8>>) -> usize {
                 };
                 let insn = decode(&bytes).expect("an instruction to iced");
                 assert_eq!(insn.len(), theirs.len(), "{bytes:02x?}");
-                let copy = copy(&insn, &bytes).expect("a form to be copied");
+                let copy = copy(&insn).expect("a form to be copied");
                 let mut there = iced(&copy, TO).expect("an instruction");
                 assert_eq!(copy.len(), theirs.len(), "{bytes:02x?}");
                 if theirs.is_ip_rel_memory_operand() {
@@ -97,7 +97,7 @@ fn forms_of_evex_and_xop_are_copied_as_they_are() {
 
 /// Only a displacement differs between an instruction and its copy, by how far that is.
 fn moved(insn: &Insn, original: &[u8], copy: &[u8]) -> bool {
-    let Some(field) = insn.rip_relative_field() else {
+    let Some(field) = insn.rip_relative() else {
         return copy == original;
     };
     let (start, end) = (usize::from(field.offset), usize::from(field.offset) + 4);
@@ -117,11 +117,11 @@ fn judged_here(heads: &[Vec<u8>], check: impl Fn(&Insn, &[u8], &[u8])) -> usize 
             for (kind, modrm) in MODRM.iter().enumerate() {
                 let bytes = text(&[head, &[opcode], modrm]);
                 let Ok(insn) = decode(&bytes) else { continue };
-                if insn.modrm().is_none() && kind > 0 {
+                if insn.modrm.is_none() && kind > 0 {
                     continue;
                 }
                 check(&insn, head, &bytes[head.len()..]);
-                if let Some(copy) = copy(&insn, &bytes) {
+                if let Some(copy) = copy(&insn) {
                     assert!(moved(&insn, &bytes[..insn.len()], &copy), "{bytes:02x?}");
                     forms.insert((head.clone(), opcode, kind));
                 }

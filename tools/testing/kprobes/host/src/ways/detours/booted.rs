@@ -105,12 +105,12 @@ fn refusal(image: &Image, at: u64) -> Result<(), Refusal> {
     }
     let next = decode(&bytes[insn.len()..]).ok();
     let place = TextAddr::new(at);
-    match classify(&insn, bytes, next.as_ref(), image.faults.contains(&at))? {
+    match classify(&insn, next.as_ref(), image.faults.contains(&at))? {
         Way::Emulate(Op::JumpMemory(_) | Op::CallMemory(_)) => {
-            relocate::probing_load(&insn, bytes, place, THERE).map(|_| ())
+            relocate::probing_load(&insn, place, THERE).map(|_| ())
         }
         Way::Emulate(_) => Ok(()),
-        Way::Step | Way::Boost => relocate::copy(&insn, bytes, place, THERE).map(|_| ()),
+        Way::Step | Way::Boost => relocate::copy(&insn, place, THERE).map(|_| ()),
     }
 }
 

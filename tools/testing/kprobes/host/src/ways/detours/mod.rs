@@ -28,11 +28,15 @@ use crate::{
         branch_targets::{
             self,
             Branch,
-            BranchTargets,
             Build, //
         },
-        detour::Copied,
         indirect::Indirect,
+        layout::{
+            Detour,
+            InsnMap,
+            Origin,
+            COPIED, //
+        },
         region::Region, //
     },
 };
@@ -46,6 +50,45 @@ const THERE: TextAddr = TextAddr::new(0xffff_ffff_c000_0000);
 
 fn range(from: u64, to: u64) -> TextRange {
     TextRange::new(TextAddr::new(from), TextAddr::new(to))
+}
+
+/// The copied part of a detour.
+struct Copied {
+    detour: Detour,
+    map: InsnMap,
+    region: TextAddr,
+    at: TextAddr,
+}
+
+impl Copied {
+    /// Of `region`, to be at `at`.
+    fn of(region: &Region, at: TextAddr) -> Result<Self, NotOptimized> {
+        let detour = at.before(COPIED).expect("room before it");
+        Ok(Self {
+            detour: Detour::of(region, detour, 0, at)?,
+            map: InsnMap::from_bits(InsnMap::of(region).bits()),
+            region: region.at(),
+            at,
+        })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.detour.bytes()[COPIED as usize..]
+    }
+
+    /// What `at` stands for in the original.
+    fn original(&self, at: TextAddr) -> Option<TextAddr> {
+        let into = at.get() - self.at.get();
+        match self.map.origin(COPIED + into)? {
+            Origin::Region(here, 0) => self.region.after(here).ok(),
+            Origin::Region(..) => None,
+            Origin::Callee(jump) => {
+                let from = (jump - COPIED) as usize;
+                let insn = decode(self.bytes().get(from..)?).ok()?;
+                insn.target(self.at.after(from as u64).ok()?)
+            }
+        }
+    }
 }
 
 /// A function, with all that has to be known of it once.
@@ -92,11 +135,10 @@ impl Function {
         read: &mut dyn FnMut(TextAddr, &mut [u8]) -> Option<()>,
     ) -> Result<Region, NotOptimized> {
         let found = self.targets.as_mut().map_err(|reason| *reason)?;
-        let targets = BranchTargets::in_order(found);
         Region::of(
             TextAddr::new(at),
             self.text,
-            &targets,
+            found,
             self.build,
             metadata,
             read,

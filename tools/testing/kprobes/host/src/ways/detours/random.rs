@@ -35,7 +35,12 @@ fn frequent(random: &mut Random) -> Vec<u8> {
             .one_of(&[&[0x9c][..], &[0x9d], &[0xfa], &[0xfb]])
             .into(),
         12 => random
-            .one_of(&[&[0x90][..], &[0x66, 0x90], &[0x0f, 0x1f, 0x40, 0]])
+            .one_of(&[
+                &[0x90][..],
+                &[0x66, 0x90],
+                &[0x0f, 0x1f, 0x40, 0],
+                &[0xf3, 0x0f, 0x1e, 0xfa],
+            ])
             .into(),
         13 => random
             .one_of(&[
@@ -189,7 +194,7 @@ fn run(bytes: &[u8], at: u64, machine: &Machine) -> Ran {
         } else {
             next
         };
-        match classify(&insn, rest, None, false) {
+        match classify(&insn, None, false) {
             Ok(Way::Emulate(op)) => {
                 assert_eq!(emulate(&op, TextAddr::new(next), &mut machine), Ok(()));
             }
