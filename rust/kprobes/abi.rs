@@ -2,7 +2,7 @@
 
 //! The C interface, [`include/linux/kprobes.h`](srctree/include/linux/kprobes.h).
 //!
-//! Pointers come in, errno goes out; what is done stands in [`life`](crate::life). A client's
+//! Pointers come in, errno goes out; what is done is in [`core`](crate::core). A client's
 //! fields are read and written here only. What only C can say (exports, initcalls, per-CPU data)
 //! is in `abi.c`; the entries from traps are the back end's (`entry.rs`).
 
@@ -10,28 +10,29 @@
 mod debugfs;
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 mod ftrace;
-mod jprobes;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 mod no_jump;
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-use crate::life::optimize;
+use crate::optimize::worker;
+#[cfg(all(CONFIG_MODULES, CONFIG_KRETPROBES))]
+use crate::returns;
 #[cfg(CONFIG_MODULES)]
 use crate::sys::modules::{
     Going,
     Loaded, //
 };
 use crate::{
-    life::{
-        busy,
+    core::{
         check,
-        counters,
         enable,
-        hit,
         register,
-        resolve,
         unregister,
         vanish, //
+    },
+    hit::{
+        breakpoint,
+        handlers, //
     },
     model::target::Target,
     prelude::*,
@@ -42,11 +43,13 @@ use crate::{
             self,
             Probe,
             Running, //
-        }, //
+        },
+        symbols, //
     }, //
 };
 #[cfg(CONFIG_MODULES)]
 use core::ptr::NonNull;
+use core::sync::atomic::Ordering;
 use kernel::{
     bindings,
     prelude::*, //
@@ -180,7 +183,10 @@ unsafe extern "C" fn unregister_kprobes(kps: *mut *mut bindings::kprobe, num: c_
 #[export]
 unsafe extern "C" fn disable_kprobe(kp: *mut bindings::kprobe) -> c_int {
     // SAFETY: By the precondition.
-    status(unsafe { clients(&kp, 1) }.and_then(|one| enable::each(one, enable::disable)))
+    status(
+        unsafe { clients(&kp, 1) }
+            .and_then(|one| one.iter().copied().try_for_each(enable::disable)),
+    )
 }
 
 /// # Safety
@@ -189,7 +195,9 @@ unsafe extern "C" fn disable_kprobe(kp: *mut bindings::kprobe) -> c_int {
 #[export]
 unsafe extern "C" fn enable_kprobe(kp: *mut bindings::kprobe) -> c_int {
     // SAFETY: By the precondition.
-    status(unsafe { clients(&kp, 1) }.and_then(|one| enable::each(one, enable::enable)))
+    status(
+        unsafe { clients(&kp, 1) }.and_then(|one| one.iter().copied().try_for_each(enable::enable)),
+    )
 }
 
 /// Where C asks to probe.
@@ -215,7 +223,7 @@ unsafe fn target<'a>(
 unsafe extern "C" fn get_kprobe(addr: *mut c_void) -> *mut bindings::kprobe {
     let at = TextAddr::new(addr.addr() as u64);
     // SAFETY: By the precondition.
-    let newest = unsafe { preempt::in_trap(|pinned| hit::newest(at, pinned)) };
+    let newest = unsafe { preempt::in_trap(|pinned| breakpoint::newest(at, pinned)) };
     newest.map_or(core::ptr::null_mut(), Running::to_word)
 }
 
@@ -224,7 +232,7 @@ unsafe extern "C" fn get_kprobe(addr: *mut c_void) -> *mut bindings::kprobe {
 /// None is needed.
 #[export]
 unsafe extern "C" fn kprobe_busy_begin() {
-    busy::begin();
+    handlers::busy_begin();
 }
 
 /// # Safety
@@ -233,7 +241,7 @@ unsafe extern "C" fn kprobe_busy_begin() {
 #[export]
 unsafe extern "C" fn kprobe_busy_end() {
     // SAFETY: By the precondition: it left its `Pinned` for this call.
-    busy::end(unsafe { busy::Pinned::resume() });
+    handlers::busy_end(unsafe { preempt::Pinned::resume() });
 }
 
 /// # Safety
@@ -245,7 +253,7 @@ unsafe extern "C" fn kprobe_lookup_name(
     _offset: c_uint,
 ) -> *mut bindings::kprobe_opcode_t {
     // SAFETY: A string, by the precondition.
-    let found = resolve::symbol(unsafe { CStr::from_char_ptr(name) });
+    let found = symbols::lookup(unsafe { CStr::from_char_ptr(name) });
     let addr = found.and_then(|at| usize::try_from(at.get()).ok());
     core::ptr::with_exposed_provenance_mut(addr.unwrap_or_default())
 }
@@ -261,7 +269,7 @@ unsafe extern "C" fn kprobe_on_func_entry(
 ) -> c_int {
     // SAFETY: By the precondition; the name does not outlive this function.
     let target = unsafe { target(addr, sym, offset as u64) };
-    status(target.and_then(resolve::entry).map(|_site| ()))
+    status(target.and_then(check::entry).map(|_site| ()))
 }
 
 /// # Safety
@@ -307,6 +315,19 @@ unsafe extern "C" fn kprobe_free_init_mem() {
     vanish::init_text();
 }
 
+/// What the core asks of return probes when a module goes that has forgotten to unregister a probe.
+#[cfg(CONFIG_MODULES)]
+const CLIENTS: &vanish::Clients = &vanish::Clients {
+    #[cfg(CONFIG_KRETPROBES)]
+    needs: |probe, going| returns::needs(probe, |at| going.has(at)),
+    #[cfg(CONFIG_KRETPROBES)]
+    leave: returns::leave,
+    #[cfg(not(CONFIG_KRETPROBES))]
+    needs: |_, _| false,
+    #[cfg(not(CONFIG_KRETPROBES))]
+    leave: |_| (),
+};
+
 /// A module's state has become `state`. Two notifiers of `abi.c` call this, the first one of all
 /// and the last one; `last` says which.
 ///
@@ -333,9 +354,11 @@ unsafe extern "C" fn rust_kprobes_module_event(
             }
         }
         (bindings::module_state_MODULE_STATE_COMING, true) => check::module_sorted(module),
-        (bindings::module_state_MODULE_STATE_LIVE, true) => vanish::module(going(true)),
-        (bindings::module_state_MODULE_STATE_GOING, true) => vanish::module(going(false)),
-        (bindings::module_state_MODULE_STATE_GOING, false) => vanish::load_failed(going(false)),
+        (bindings::module_state_MODULE_STATE_LIVE, true) => vanish::module(going(true), CLIENTS),
+        (bindings::module_state_MODULE_STATE_GOING, true) => vanish::module(going(false), CLIENTS),
+        (bindings::module_state_MODULE_STATE_GOING, false) => {
+            vanish::load_failed(going(false), CLIENTS)
+        }
         _ => (),
     }
 }
@@ -347,7 +370,7 @@ unsafe extern "C" fn rust_kprobes_module_event(
 #[export]
 unsafe extern "C" fn wait_for_kprobe_optimizer() {
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-    optimize::flush();
+    worker::flush();
 }
 
 /// # Safety
@@ -356,7 +379,7 @@ unsafe extern "C" fn wait_for_kprobe_optimizer() {
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 #[export]
 unsafe extern "C" fn rust_kprobes_optimize() {
-    optimize::pass();
+    worker::pass();
 }
 
 /// # Safety
@@ -365,7 +388,7 @@ unsafe extern "C" fn rust_kprobes_optimize() {
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 #[export]
 unsafe extern "C" fn rust_kprobes_allow_jumps(on: bool) {
-    optimize::allow(on);
+    worker::allow(on);
 }
 
 /// # Safety
@@ -374,7 +397,7 @@ unsafe extern "C" fn rust_kprobes_allow_jumps(on: bool) {
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 #[export]
 unsafe extern "C" fn rust_kprobes_jumps_allowed() -> bool {
-    optimize::is_allowed()
+    worker::is_allowed()
 }
 
 /// What the file says of it, for tests.
@@ -384,7 +407,7 @@ unsafe extern "C" fn rust_kprobes_jumps_allowed() -> bool {
 /// None is needed.
 #[export]
 unsafe extern "C" fn rust_kprobes_unfinished_steps() -> usize {
-    counters::UNFINISHED_STEPS.get()
+    breakpoint::STEP_FAULTS.load(Ordering::Relaxed)
 }
 
 /// # Safety

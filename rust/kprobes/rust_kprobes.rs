@@ -7,14 +7,16 @@
 //! - [`atomics`]: `core`'s, or a model checker's;
 //! - [`model`]: words and state machines, pure; [`prelude`] has those that most files use;
 //! - [`contract`]: what a back end provides;
-//! - [`shared`]: what hits read of a place while it is changed, pure but for its atomics;
 //! - [`arch`]: the back end of this kernel;
 //! - [`sys`]: the kernel services that probing uses;
 //! - [`text`]: what is known of text besides its bytes;
 //! - [`table`]: from an address to the entry for it;
 //! - [`slots`]: executable memory for copies of instructions;
-//! - [`life`]: the stages of a probe's life;
-//! - `returns`: return probes, clients of [`life`];
+//! - [`registry`]: the probe points;
+//! - [`optimize`]: jumps in the place of breakpoints;
+//! - [`hit`]: hits of probe points;
+//! - [`core`]: registration, arming, unregistration;
+//! - `returns` and [`jprobes`]: return probes and jprobes, clients of the [`core`];
 //! - `view`: what debugfs shows;
 //! - [`abi`]: the C interface, `<linux/kprobes.h>`.
 //!
@@ -41,8 +43,6 @@ mod prelude;
 
 mod contract;
 
-mod shared;
-
 mod arch;
 mod sys;
 mod text;
@@ -50,7 +50,11 @@ mod text;
 mod slots;
 mod table;
 
-mod life;
+mod core;
+mod hit;
+mod jprobes;
+mod optimize;
+mod registry;
 
 #[cfg(CONFIG_KRETPROBES)]
 mod returns;

@@ -3,9 +3,10 @@
 //! The kernel services that probing uses, each behind a safe interface.
 //!
 //! Here and in a back end's machine part is where pointers and C are. What is decided with their
-//! help is decided above, in `life/`, and below, in `model/`.
+//! help is decided above, from `registry/` on, and below, in `model/`.
 
 pub(crate) mod blacklist;
+pub(crate) mod flags;
 pub(crate) mod ftrace;
 pub(crate) mod jprobe;
 pub(crate) mod lock;

@@ -11,23 +11,19 @@
 //!
 //! C counterpart: `debugfs_kprobe_init()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
-#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-use crate::life::optimize;
 use crate::{
-    life::{
-        check,
-        counters,
+    core::check,
+    hit::breakpoint::STEP_FAULTS,
+    prelude::*,
+    registry::{
+        points::PointRef,
         refused::{
             Refused,
             Wanted, //
         },
-        site::{
-            self,
-            Registry,
-            Site, //
-        }, //
+        Registry, //
     },
-    prelude::*,
+    slots,
     sys::{
         lock::Lock,
         probe::{
@@ -43,6 +39,7 @@ use crate::{
         symbols, //
     }, //
 };
+use core::sync::atomic::Ordering;
 use kernel::{
     prelude::*,
     sync::rcu, //
@@ -51,11 +48,10 @@ use kernel::{
 /// Shows all probes.
 pub(crate) fn list(to: &Seq) -> Result<(), Refusal> {
     let mut lock = Lock::new();
-    let registry = site::registry(&mut lock);
-    for at in in_order(registry)? {
-        let at = TextAddr::new(at);
-        if let Some(site) = registry.sites.get(at) {
-            place(to, at, site);
+    let registry = Registry::locked(&mut lock);
+    for &at in &in_order(registry)? {
+        if let Some(point) = registry.points.get(at) {
+            show(to, point);
         }
     }
     Ok(())
@@ -64,21 +60,21 @@ pub(crate) fn list(to: &Seq) -> Result<(), Refusal> {
 /// Shows whether anything is armed.
 pub(crate) fn enabled(to: &Seq) {
     let mut lock = Lock::new();
-    let disarmed = site::registry(&mut lock).disarmed;
+    let disarmed = Registry::locked(&mut lock).disarmed;
     to.put(if disarmed { c"0\n" } else { c"1\n" });
 }
 
 /// Shows the functions that nobody may probe.
 pub(crate) fn blacklist(to: &Seq) {
     let mut lock = Lock::new();
-    let registry = site::registry(&mut lock);
+    let registry = Registry::locked(&mut lock);
     check::each_blacklisted(registry, &mut |start, end| to.function(start, end));
 }
 
 /// Shows what was refused of late, the oldest first.
 pub(crate) fn refused(to: &Seq) {
     let mut lock = Lock::new();
-    for Refused { wanted, why } in site::registry(&mut lock).refused.iter() {
+    for Refused { wanted, why } in Registry::locked(&mut lock).refused.iter() {
         let place = match wanted {
             Wanted::At(at) => seq::Refused::At(*at),
             Wanted::Named(name, offset) => CStr::from_bytes_until_nul(name)
@@ -95,11 +91,10 @@ pub(crate) fn refused(to: &Seq) {
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 pub(crate) fn unoptimized(to: &Seq) -> Result<(), Refusal> {
     let mut lock = Lock::new();
-    let registry = site::registry(&mut lock);
-    for at in in_order(registry)? {
-        let at = TextAddr::new(at);
-        let site = registry.sites.get(at);
-        if let Some(why) = site.and_then(|site| optimize::why_not(registry, (at, site))) {
+    let registry = Registry::locked(&mut lock);
+    for &at in &in_order(registry)? {
+        let point = registry.points.get(at);
+        if let Some(why) = point.and_then(|point| registry.why_no_jump(point)) {
             to.unoptimized(at, why.reason.words(), why.at);
         }
     }
@@ -108,9 +103,8 @@ pub(crate) fn unoptimized(to: &Seq) -> Result<(), Refusal> {
 
 /// Shows the counters.
 pub(crate) fn counters(to: &Seq) {
-    for (name, value) in counters::all() {
-        to.counter(name, value);
-    }
+    to.counter(c"steps_unfinished", STEP_FAULTS.load(Ordering::Relaxed));
+    to.counter(c"slots_waiting", slots::waiting());
     #[cfg(CONFIG_KRETPROBES)]
     {
         // Those of unregistered probes with calls that are not over are included.
@@ -120,40 +114,41 @@ pub(crate) fn counters(to: &Seq) {
     }
 }
 
-fn in_order(registry: &Registry) -> Result<KVVec<u64>, Refusal> {
-    let count = registry.sites.len();
-    let mut all = KVVec::with_capacity(count, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
-    for (at, _) in registry.sites.iter() {
-        all.push(at.get(), GFP_KERNEL)
+/// The addresses of all points, in order.
+fn in_order(registry: &Registry) -> Result<KVVec<TextAddr>, Refusal> {
+    let points = &registry.points;
+    let mut all = KVVec::with_capacity(points.len(), GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
+    for point in points.iter() {
+        all.push(point.at, GFP_KERNEL)
             .map_err(|_| Refusal::NoMemory)?;
     }
     sort::ascending(&mut all);
     Ok(all)
 }
 
-fn place(to: &Seq, at: TextAddr, site: &Site) {
+fn show(to: &Seq, point: PointRef<'_>) {
     let mut buffer = symbols::Buffer::new();
     // The name of a module stays while RCU is read-locked.
     let rcu = rcu::read_lock();
-    let symbol = symbols::describe(at, &mut buffer, &rcu);
-    for probe in site.probes.iter() {
+    let symbol = symbols::describe(point.at, &mut buffer, &rcu);
+    for probe in point.probes.iter() {
         to.probe(&Line {
-            at,
+            at: point.at,
             kind: kind(probe),
             symbol,
-            notes: notes(site, probe),
+            notes: notes(point, probe),
         });
     }
 }
 
-fn notes<'a>(site: &Site, probe: &Probe) -> [&'a CStr; 4] {
+fn notes<'a>(point: PointRef<'_>, probe: &Probe) -> [&'a CStr; 4] {
     let gone = probe.is(Flag::Gone);
     let note = |holds: bool, text| if holds { text } else { c"" };
     [
         note(gone, c"[GONE]"),
         note(probe.is(Flag::Disabled) && !gone, c"[DISABLED]"),
-        note(site.jump.is_optimized(), c"[OPTIMIZED]"),
-        note(site.is_ftrace(), c"[FTRACE]"),
+        note(point.jump.is_optimized(), c"[OPTIMIZED]"),
+        note(point.is_ftrace(), c"[FTRACE]"),
     ]
 }
 

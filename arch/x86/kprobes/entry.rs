@@ -12,11 +12,13 @@ use super::frame;
 #[cfg(CONFIG_KRETPROBES)]
 use crate::returns;
 use crate::{
-    life::{
-        counters,
-        hit, //
+    hit::{
+        breakpoint,
+        fault,
+        jump, //
     },
     prelude::*,
+    registry::recover,
     slots::{
         self,
         COPIES,
@@ -71,7 +73,7 @@ unsafe extern "C" fn kprobe_int3_handler(regs: *mut bindings::pt_regs) -> c_int 
     // SAFETY: By the precondition, and nobody else uses them meanwhile.
     let registers = unsafe { &mut *regs };
     // SAFETY: By the precondition: interrupts are off.
-    unsafe { preempt::in_trap(|pinned| hit::breakpoint(registers, pinned)) as c_int }
+    unsafe { preempt::in_trap(|pinned| breakpoint::breakpoint(registers, pinned)) as c_int }
 }
 
 /// A jump has led to a detour. Preemption is off until this returns; interrupts are as they were.
@@ -87,7 +89,7 @@ unsafe extern "C" fn rust_kprobes_detour_hit(owner: *const usize, regs: *mut bin
     let call = |pinned: &Pinned| {
         // SAFETY: By the precondition.
         let probes = unsafe { detour::owner(word, pinned) };
-        hit::jumped(probes, registers, pinned);
+        jump::jumped(probes, registers, pinned);
     };
     // SAFETY: By who calls: the CPU cannot be preempted.
     unsafe { preempt::in_trap(call) }
@@ -118,7 +120,7 @@ unsafe extern "C" fn kprobe_fault_handler(regs: *mut bindings::pt_regs, trap: c_
     // SAFETY: By the precondition, and nobody else uses them meanwhile.
     let registers = unsafe { &mut *regs };
     // SAFETY: By the precondition.
-    unsafe { preempt::in_trap(|pinned| hit::fault(registers, trap, pinned)) }.into()
+    unsafe { preempt::in_trap(|pinned| fault::fault(registers, trap, pinned)) }.into()
 }
 
 /// A fault in a copy of an instruction is one in the original. The hit of a step is over, unless
@@ -137,13 +139,13 @@ unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs, trap: c_int, 
         return;
     }
     let asked = trap == PAGE_FAULT || trap == GENERAL_PROTECTION;
-    if !hit::faults_in_step(registers, &pinned) {
+    if !fault::faults_in_step(registers, &pinned) {
         registers.ip = slots::original(at, &pinned).unwrap_or(at).get() as usize;
         if !fixup {
-            counters::UNFINISHED_STEPS.count();
+            breakpoint::step_fault();
         }
     } else if fixup || !asked {
-        hit::faulted(registers, &pinned);
+        fault::faulted(registers, &pinned);
     }
 }
 
@@ -164,7 +166,7 @@ unsafe extern "C" fn kprobe_original_code(code: *mut u8, ip: usize, len: usize) 
         }
         // SAFETY: By the precondition, and it was written just now.
         let code = unsafe { core::slice::from_raw_parts_mut(code, len) };
-        if hit::restore(TextAddr::new(ip as u64), code, &pinned) {
+        if recover::recover(TextAddr::new(ip as u64), code, &pinned) {
             break;
         }
     }

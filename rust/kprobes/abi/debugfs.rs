@@ -4,7 +4,7 @@
 
 use super::status;
 use crate::{
-    life::enable,
+    core::enable,
     sys::seq::Seq,
     view, //
 };

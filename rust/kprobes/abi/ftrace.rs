@@ -3,11 +3,9 @@
 //! Where ftrace's calls come in, through `abi.c`, which has the part that only C can say.
 
 use crate::{
-    life::{
-        ftrace_hit,
-        site::Armed, //
-    },
+    hit::ftrace,
     prelude::*,
+    registry::armed::Armed,
     sys::preempt, //
 };
 use kernel::{
@@ -48,7 +46,7 @@ unsafe fn called(ip: usize, armed: Armed, regs: *mut bindings::pt_regs) {
     let registers = unsafe { &mut *regs };
     let at = TextAddr::new(ip as u64);
     // SAFETY: By the precondition.
-    unsafe { preempt::in_trap(|pinned| ftrace_hit::called(at, armed, registers, pinned)) };
+    unsafe { preempt::in_trap(|pinned| ftrace::called(at, armed, registers, pinned)) };
 }
 
 /// Ftrace would have called the user that changes where it goes on, or the other, but is itself in
@@ -60,7 +58,7 @@ unsafe fn called(ip: usize, armed: Armed, regs: *mut bindings::pt_regs) {
 #[export]
 unsafe extern "C" fn rust_kprobes_ftrace_missed(ip: usize, changes: bool) {
     let at = TextAddr::new(ip as u64);
-    ftrace_hit::missed(at, Armed::called(changes), &preempt::Pinned::new());
+    ftrace::missed(at, Armed::called(changes), &preempt::Pinned::new());
 }
 
 /// Ftrace is broken, and nobody is to be called any more.

@@ -7,7 +7,7 @@ use super::{
     status, //
 };
 use crate::{
-    life::optimize,
+    optimize::reasons,
     prelude::*, //
 };
 use kernel::{
@@ -22,7 +22,7 @@ use kernel::{
 unsafe extern "C" fn kprobe_why_no_jump(p: *mut c::kprobe, why: *mut c::kprobe_no_jump) -> c_int {
     // SAFETY: By the precondition.
     let found = unsafe { clients(&p, 1) }.and_then(|one| match one {
-        [Some(probe)] => optimize::why_not_of(probe),
+        [Some(probe)] => reasons::why_no_jump(probe),
         _ => Err(Refusal::NotRegistered),
     });
     match found {

@@ -32,7 +32,7 @@ use crate::{
         Machine,
         Returns, //
     },
-    life::hit,
+    hit::handlers,
     sys::{
         preempt::Pinned,
         probe::Probe,
@@ -168,7 +168,7 @@ fn tell(call: &Call, to: usize, registers: &mut Registers, pinned: &Pinned) {
     call.set_to(to);
     let context = &Current::this_cpu(pinned).context;
     let (outer, outer_context) = (Current::running(pinned), context.get());
-    hit::turn_to(probe.entry(), pinned);
+    handlers::turn_to(probe.entry(), pinned);
     handler.call(call, registers);
     // No fault handler is called for what interrupts this.
     Current::set_running(this_cpu::nobody(), pinned);

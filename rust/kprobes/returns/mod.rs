@@ -2,8 +2,9 @@
 
 //! Return probes, in place of `kernel/trace/rethook.c` and the end of `kernel/kprobes.c`.
 //!
-//! A return probe is a probe on the entry of a function: a client of [`life`](crate::life). Its hit
-//! takes a *return instance*, puts the return address aside there and replaces it by a trampoline.
+//! A return probe is a probe on the entry of a function: a client of the [core](crate::core). Its
+//! hit takes a *return instance*, puts the return address aside there and replaces it by a
+//! trampoline.
 //!
 //! Pure, and run by the model checker as well:
 //!

@@ -25,13 +25,13 @@ use crate::{
         Machine,
         Returns, //
     },
-    life::{
+    core::{
         register,
-        resolve,
-        site::Registry,
         unregister, //
     },
-    prelude::*, //
+    prelude::*,
+    registry::points::Points,
+    sys::symbols, //
 };
 
 /// The most that a client may keep for each call, in bytes.
@@ -44,9 +44,9 @@ pub(super) type Client = Option<&'static ReturnProbe>;
 pub(super) fn batch(clients: &[Client]) -> Result<(), Refusal> {
     let mut begun = 0;
     let entries = ReturnProbe::entries(clients);
-    let done = register::up_to_refused(entries, &mut |registry, number, found| {
+    let done = register::up_to_refused(entries, &mut |points, number, found| {
         let probe = clients.get(number).copied().flatten();
-        begin(registry, probe.ok_or(Refusal::NoProbe)?, found)?;
+        begin(points, probe.ok_or(Refusal::NoProbe)?, found)?;
         begun = number + 1;
         Ok(())
     });
@@ -63,14 +63,14 @@ pub(super) fn batch(clients: &[Client]) -> Result<(), Refusal> {
 
 /// What comes before the registration of the probe on the entry. Tells which address was found.
 fn begin(
-    registry: &Registry,
+    points: &Points,
     probe: &'static ReturnProbe,
     found: &mut Option<TextAddr>,
 ) -> Result<(), Refusal> {
-    let at = register::entry(registry, probe.entry(), found)?;
+    let at = register::entry(points, probe.entry(), found)?;
     let mut never = Current::NEVER
         .iter()
-        .filter_map(|name| resolve::symbol(name));
+        .filter_map(|name| symbols::lookup(name));
     if never.any(|start| Current::site(start, 0).is_some_and(|never| never.at == at)) {
         return Err(Refusal::Blacklisted);
     }

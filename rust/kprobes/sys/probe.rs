@@ -19,13 +19,13 @@ pub(crate) use self::chain::{
 };
 
 use super::{
+    flags::Flags,
     jprobe::Jprobe,
     preempt::Pinned, //
 };
 use crate::{
     model::target::Target,
-    prelude::*,
-    shared::flags::Flags, //
+    prelude::*, //
 };
 use core::{
     cell::Cell,

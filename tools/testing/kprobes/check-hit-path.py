@@ -79,7 +79,7 @@ HANDLERS = re.compile(r'(kprobe_fault_handler'
                       r'|rust_kprobes_ftrace_(watched|changed)'
                       r'|rust_kprobes_detour_hit'
                       r'|rust_kprobes_(function_entered|returned))$'
-                      r'|4life(3hit|10ftrace_hit)|7returns3hit|3abi6ftrace6called')
+                      r'|3hit(10breakpoint|5fault|6ftrace|4jump)|7returns3hit|3abi6ftrace6called')
 # Functions in which the kernel dies because the hit path was hit, or because a
 # function has returned to nowhere: the code after them matters no more.
 ENDS = ('rust_kprobes_hopeless', 'rust_kprobes_nowhere_to_return')

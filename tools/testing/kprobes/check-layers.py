@@ -42,7 +42,6 @@ LAYERS = (
     Layer('pure', 'rust/kernel/kprobes/abi.rs rust/kernel/kprobes/signature.rs'),
     Layer('atomics', 'rust/kprobes/atomics.rs', 'checked'),
     Layer('model', 'rust/kprobes/model/* rust/kprobes/prelude.rs', 'model'),
-    Layer('shared', 'rust/kprobes/shared/*', 'atomics model shared'),
     Layer('contract', 'rust/kprobes/contract/isa.rs', 'model'),
     Layer('contract', 'rust/kprobes/contract.rs', 'model sys contract', EDGE, unsafe=True),
     Layer('isa', 'arch/*/kprobes/isa/*', 'model contract'),
@@ -50,7 +49,7 @@ LAYERS = (
     Layer('text', 'rust/kprobes/text/index.rs rust/kprobes/text/pieces.rs', 'model'),
     Layer('text', 'rust/kprobes/text.rs rust/kprobes/text/*', 'model sys text', EDGE,
           config=True, unsafe=True),
-    Layer('sys', 'rust/kprobes/sys.rs rust/kprobes/sys/*', 'atomics model shared sys',
+    Layer('sys', 'rust/kprobes/sys.rs rust/kprobes/sys/*', 'atomics model sys',
           EDGE, config=True, unsafe=True),
     Layer('table', 'rust/kprobes/table/*', 'atomics model sys table', EDGE, config=True,
           unsafe=True),
@@ -58,23 +57,32 @@ LAYERS = (
     Layer('slots', 'rust/kprobes/slots.rs', 'atomics model sys table slots', EDGE, unsafe=True),
     Layer('machine', MACHINE, 'model contract sys table slots text', EDGE, config=True,
           unsafe=True),
-    # What goes with a module may be a return probe.
-    Layer('forgotten', 'rust/kprobes/life/forgotten.rs', 'sys table returns', config=True),
-    Layer('life', 'rust/kprobes/life.rs rust/kprobes/life/*',
-          'model shared contract arch sys table slots text life', 'kernel', config=True),
+    Layer('registry, pure', 'rust/kprobes/registry/armed.rs rust/kprobes/registry/queue.rs',
+          'atomics model'),
+    Layer('registry', 'rust/kprobes/registry/*',
+          'model contract arch sys table text registry', 'kernel', config=True),
+    Layer('optimize', 'rust/kprobes/optimize/*',
+          'model contract arch sys slots text registry', 'kernel', config=True),
+    Layer('hit', 'rust/kprobes/hit/*', 'model contract arch sys registry', 'kernel',
+          config=True),
+    Layer('core', 'rust/kprobes/core/*', 'model contract arch sys table slots text registry',
+          'kernel', config=True),
     Layer('returns, pure', ' '.join(f'rust/kprobes/returns/{name}.rs' for name in (
         'growth', 'pool', 'refs')), 'atomics'),
     Layer('returns, safe', 'rust/kprobes/returns/hit.rs rust/kprobes/returns/register.rs',
-          'model contract arch sys life'),
-    Layer('returns', 'rust/kprobes/returns/*', 'atomics model contract arch sys life abi', EDGE,
+          'model contract arch sys registry hit core'),
+    Layer('returns', 'rust/kprobes/returns/*',
+          'atomics model contract arch sys registry hit core abi', EDGE, config=True, unsafe=True),
+    Layer('jprobes', 'rust/kprobes/jprobes/*', 'model sys registry hit core abi', EDGE,
           config=True, unsafe=True),
-    Layer('view', 'rust/kprobes/view.rs', 'model sys life returns', 'kernel', config=True),
+    Layer('view', 'rust/kprobes/view.rs',
+          'model sys slots registry optimize hit core returns', 'kernel', config=True),
     Layer('edge', 'rust/kprobes/abi.rs rust/kprobes/abi/* arch/*/kprobes/entry.rs',
-          'model sys slots life returns view', EDGE, config=True, unsafe=True),
+          'model contract arch sys slots registry optimize hit core returns view', EDGE,
+          config=True, unsafe=True),
     Layer('root', 'rust/kprobes/rust_kprobes.rs', crates=EDGE, config=True),
 )
-FORBIDS_UNSAFE = re.compile(r'/(model|shared|isa)/mod\.rs$'
-                            r'|^rust/kprobes/life\.rs$'
+FORBIDS_UNSAFE = re.compile(r'/(model|registry|optimize|hit|core|isa)/mod\.rs$'
                             r'|/returns/(growth|pool|refs|hit|register)\.rs$')
 NAMED = re.compile(r'(?<![\w:])(crate::[a-z_]+|(?:kernel|alloc|std|pin_init)(?=::)'
                    r'|bindings(?=::)|super::super)|kernel::(bindings)|^[ \t]*(bindings),', re.M)

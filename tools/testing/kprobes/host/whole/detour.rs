@@ -10,7 +10,7 @@ use crate::{
         Places,
         ReadText, //
     },
-    life::hit,
+    hit::jump,
     model::{
         addr::{
             TextAddr,
@@ -183,5 +183,5 @@ unsafe extern "C" fn rust_kprobes_jumped(page: usize, registers: *mut bindings::
         return;
     };
     // SAFETY: Nothing else runs on this CPU.
-    unsafe { preempt::in_trap(|pinned| hit::jumped(probes, registers, pinned)) };
+    unsafe { preempt::in_trap(|pinned| jump::jumped(probes, registers, pinned)) };
 }

@@ -5,16 +5,16 @@
 //!
 //! Ftrace is played by two flags, one for each way to call, that have no order at all. What the
 //! place is armed for has a cell in which loom finds any two accesses that nothing orders. Whoever
-//! changes the place does so in the order of `life/arm.rs`.
+//! changes the place does so in the order of `core/arm.rs`.
 //!
 //! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
-    loom_kit::*,
-    shared::armed::{
+    armed::{
         Armed,
         State, //
     },
+    loom_kit::*,
 };
 
 struct World {
@@ -135,7 +135,7 @@ models! {
     who_finds_a_place_armed_sees_what_for: ARM.run();
     each_hit_counts_once_while_a_place_gets_its_guard: GUARD.run();
     disarmed_places_are_not_hit: DISARM.run();
-    place_armed_without_an_order_is_caught with "self.0.store(" in "shared/armed.rs" fails "Causality violation": ARM.run();
-    place_found_armed_without_an_order_is_caught with "self.0.load(Ordering::Acquire)" in "shared/armed.rs" fails "Causality violation": ARM.run();
+    place_armed_without_an_order_is_caught with "self.0.store(" in "registry/armed.rs" fails "Causality violation": ARM.run();
+    place_found_armed_without_an_order_is_caught with "self.0.load(Ordering::Acquire)" in "registry/armed.rs" fails "Causality violation": ARM.run();
     second_way_that_counts_at_once_is_caught with "say" fails "a hit counts": GUARD.run();
 }

@@ -152,7 +152,7 @@ impl World {
         }
     }
 
-    /// A hit; what `life/hit.rs` does.
+    /// A hit; what `hit/breakpoint.rs` does.
     fn hit(&self) -> Called {
         let _reading = self.hits.read_side();
         let chain = self.places[self.current.load(Acquire)].get().unwrap();

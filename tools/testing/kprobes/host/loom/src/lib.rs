@@ -9,6 +9,8 @@
 // The kernel is what uses it all; here the tests use what they need.
 #![allow(dead_code, unused_imports)]
 
+#[path = "../../../../../../rust/kprobes/registry/armed.rs"]
+mod armed;
 #[path = "../../../../../../rust/kprobes/atomics.rs"]
 mod atomics;
 #[path = "../../../../../../rust/kprobes/slots/bits.rs"]
@@ -19,10 +21,10 @@ mod growth;
 mod model;
 #[path = "../../../../../../rust/kprobes/returns/pool.rs"]
 mod pool;
+#[path = "../../../../../../rust/kprobes/registry/queue.rs"]
+mod queue;
 #[path = "../../../../../../rust/kprobes/returns/refs.rs"]
 mod refs;
-#[path = "../../../../../../rust/kprobes/shared/mod.rs"]
-mod shared;
 #[path = "../../../../../../rust/kprobes/table/mod.rs"]
 mod table;
 #[path = "../../../../../../rust/kprobes/prelude.rs"]

@@ -11,7 +11,7 @@
 //! for the task: it ends when who was inside has been out once. loom finds a task that comes in
 //! after that by running it there.
 //!
-//! The registry's lock is loom's, too; what is done under it is what `life/optimize.rs` does, with
+//! The registry's lock is loom's, too; what is done under it is what `optimize/` does, with
 //! the same queue. One thing at a time is done wrongly, to prove that each model can fail at all.
 
 use crate::{
@@ -25,8 +25,9 @@ use crate::{
             Worker, //
         },
     },
-    shared::optimizing::{
+    queue::{
         Node,
+        Nodes,
         Queue, //
     },
 };
@@ -64,10 +65,9 @@ struct Registry {
 /// The place, while it is there.
 struct Place(Option<Node>);
 
-impl Place {
-    /// Finds it by its address.
-    fn find<'a>(&'a self) -> impl Fn(TextAddr) -> Option<&'a Node> {
-        |at| self.0.as_ref().filter(|_| at == AT)
+impl Nodes for Place {
+    fn node(&self, at: TextAddr) -> Option<&Node> {
+        self.0.as_ref().filter(|_| at == AT)
     }
 }
 
@@ -134,7 +134,7 @@ impl World {
         if !registry.armed || registry.blocked {
             return;
         }
-        if registry.queue.add(AT, &registry.node.find()) {
+        if registry.queue.add(AT, &registry.node) {
             if !is_weak("divert") {
                 self.diverted.store(true, Release);
             }
@@ -151,7 +151,7 @@ impl World {
     }
 
     fn leave(&self, registry: &mut Registry) {
-        match registry.queue.leave(AT, &registry.node.find()) {
+        match registry.queue.leave(AT, &registry.node) {
             Leave::Nothing => return,
             Leave::Undivert => return self.diverted.store(false, Release),
             Leave::TakeOut => (),
@@ -165,7 +165,7 @@ impl World {
         }
         self.write(&self.rest, PLAIN);
         self.synchronize();
-        while registry.queue.left(&registry.node.find()).is_some() {}
+        while registry.queue.left(&registry.node).is_some() {}
         self.diverted.store(false, Release);
     }
 
@@ -191,19 +191,17 @@ impl World {
         let period = registry.queue.begin();
         if let Some(period) = period {
             let Registry { queue, node, .. } = &mut *registry;
-            let early = is_weak("recheck").then(|| queue.next(&period, &node.find()));
+            let early = is_weak("recheck").then(|| queue.next(&period, node));
             drop(registry);
             self.wait_for_tasks();
             registry = self.registry.lock().unwrap();
             let Registry { queue, node, .. } = &mut *registry;
-            let mut counted = early.unwrap_or_else(|| queue.next(&period, &node.find()));
+            let mut counted = early.unwrap_or_else(|| queue.next(&period, node));
             if is_weak("generation") && counted.is_none() {
-                counted = queue
-                    .begin()
-                    .and_then(|late| queue.next(&late, &node.find()));
+                counted = queue.begin().and_then(|late| queue.next(&late, node));
             }
             if let Some(counted) = counted {
-                counted.jump(&node.find());
+                counted.jump(node);
                 self.jump();
             }
         }
@@ -247,7 +245,7 @@ impl World {
             self.pass();
         }
         let registry = self.registry.lock().unwrap();
-        let state = registry.node.find()(AT).map(Node::state);
+        let state = registry.node.node(AT).map(Node::state);
         let jumps = registry.armed && !registry.blocked && state.is_some();
         let expected = if jumps { State::Jump } else { State::Plain };
         assert_eq!(
@@ -314,7 +312,7 @@ fn unregister(world: &World) {
     world.synchronize();
     registry.armed = false;
     let Registry { queue, node, .. } = &mut *registry;
-    queue.forget(AT, &node.find());
+    queue.forget(AT, node);
     node.0 = None;
     drop(registry);
     world.synchronize();
@@ -330,7 +328,7 @@ fn vanish(world: &World) {
     let mut registry = world.registry.lock().unwrap();
     registry.armed = false;
     let Registry { queue, node, .. } = &mut *registry;
-    queue.forget(AT, &node.find());
+    queue.forget(AT, node);
     drop(registry);
     world.text.free();
 }

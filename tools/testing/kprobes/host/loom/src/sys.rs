@@ -2,6 +2,8 @@
 
 //! What the files here ask of `rust/kprobes/sys/`.
 
+#[path = "../../../../../../rust/kprobes/sys/flags.rs"]
+pub(crate) mod flags;
 pub(crate) mod preempt {
     pub(crate) use crate::memory::Pinned;
 }

@@ -11,7 +11,7 @@ pub(crate) use chain::{
     List, //
 };
 
-use crate::shared::flags::Flags;
+use crate::sys::flags::Flags;
 
 /// What is said of a probe.
 pub(crate) enum Flag {

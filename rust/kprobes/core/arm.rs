@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Arming and disarming probe points.
+//!
+//! Breakpoints are written in batches: all of a batch in the order of their addresses, then one
+//! round makes all CPUs see them. A batch is a chunk of a registration, or all points when the
+//! switch for all probes is turned. Ftrace is told of one point at a time.
+//!
+//! A point that ftrace hits, and that gets a probe with a post handler, is added to our IPMODIFY
+//! user as well: so that no other user of that kind changes where the function continues. Its hits
+//! stay with the user that watches. Moving them without losing one would take a grace period of
+//! Tasks RCU, until no task is on its way to the first user alone, and then a stop of all CPUs.
+//!
+//! C counterpart: `arm_kprobe()` and `disarm_kprobe()` in
+//! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
+
+use crate::{
+    arch::Current,
+    contract::Machine,
+    prelude::*,
+    registry::{
+        armed::Armed,
+        points::{
+            Kind,
+            PointRef,
+            Points, //
+        },
+        symbol_cache::SymbolCache,
+        Change,
+        Registry, //
+    },
+    sys::sort, //
+};
+use kernel::prelude::*;
+
+/// The points whose breakpoints a chunk of a registration writes, and its symbol cache.
+pub(super) struct Batch {
+    addresses: KVec<u64>,
+    /// What the chunk has found out about functions.
+    pub(super) cache: SymbolCache,
+}
+
+impl Batch {
+    /// A batch with room for `count` points.
+    pub(super) fn with_room(count: usize) -> Result<Self, Refusal> {
+        let addresses = KVec::with_capacity(count, GFP_KERNEL);
+        Ok(Self {
+            addresses: addresses.map_err(|_| Refusal::NoMemory)?,
+            cache: SymbolCache::with_room(count)?,
+        })
+    }
+
+    /// Adds a point.
+    pub(super) fn add(&mut self, at: TextAddr) -> Result<(), Refusal> {
+        let pushed = self.addresses.push(at.get(), GFP_KERNEL);
+        pushed.map_err(|_| Refusal::NoMemory)
+    }
+
+    /// Writes the breakpoints of those points that are still wanted.
+    pub(super) fn arm(mut self, registry: &mut Registry) {
+        sort::ascending(&mut self.addresses);
+        let mut change = registry.change();
+        change.cache = self.cache;
+        let points = change.points;
+        let all = || self.addresses.iter().map(|&at| TextAddr::new(at));
+        let unarmed = || all().filter_map(|at| points.get(at)).filter(is_to_be_armed);
+        change.make_room(&mut unarmed());
+        change.arm(&mut unarmed());
+        change.consider(&mut all().filter_map(|at| points.get(at)));
+    }
+}
+
+fn is_to_be_armed(point: &PointRef<'_>) -> bool {
+    point.armed.get() == Armed::No && point.is_wanted()
+}
+
+impl Points {
+    /// All points that are wanted.
+    pub(super) fn wanted(&self) -> impl Iterator<Item = PointRef<'_>> {
+        self.iter().filter(|point| point.is_wanted())
+    }
+}
+
+impl Change<'_> {
+    /// Writes the breakpoints of those of these points that are hit by one.
+    pub(super) fn arm<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
+        let mut breakpoints = points.filter_map(|PointRef { at, point }| {
+            let prepared = point.prepared()?;
+            point.armed.set(Armed::Breakpoint);
+            Some((at, prepared))
+        });
+        Current::arm(&mut breakpoints, self.text.get());
+    }
+
+    /// Removes the breakpoints of these points, which have no jump any more.
+    pub(super) fn disarm<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
+        let mut breakpoints = points.filter_map(|PointRef { at, point }| {
+            let prepared = point.prepared()?;
+            (point.armed.get() == Armed::Breakpoint).then(|| {
+                point.armed.set(Armed::No);
+                (at, prepared)
+            })
+        });
+        Current::disarm(&mut breakpoints, self.text.get());
+    }
+
+    /// Arms one point, by its kind.
+    pub(super) fn arm_one(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
+        match point.kind {
+            Kind::Ftrace => return self.arm_by_ftrace(point),
+            Kind::Breakpoint(_) if point.armed.get() == Armed::No => {
+                self.make_room(&mut [point].into_iter());
+                self.arm(&mut [point].into_iter());
+                self.consider(&mut [point].into_iter());
+            }
+            Kind::Breakpoint(_) => (),
+        }
+        Ok(())
+    }
+
+    /// Disarms one point, by its kind.
+    pub(super) fn disarm_one(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
+        if point.armed.get() == Armed::Breakpoint {
+            self.leave(&mut [point].into_iter());
+            self.disarm(&mut [point].into_iter());
+            self.reconsider(&mut [point.at].into_iter());
+        }
+        self.disarm_by_ftrace(point)
+    }
+
+    /// Has ftrace call from a point that it hits, for all that the point's probes want.
+    pub(super) fn arm_by_ftrace(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
+        let changing = point.probes.comes_back();
+        match point.armed.get() {
+            Armed::No if point.is_ftrace() => {
+                self.ftrace.add(point.at, changing)?;
+                point.armed.set(Armed::called(changing));
+                Ok(())
+            }
+            _ if changing => self.guard(point),
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps other users of ftrace from changing where the function continues at a watched point,
+    /// before a probe does that.
+    pub(super) fn guard(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
+        if point.armed.get() == Armed::Watching && !point.guarded.get() {
+            self.ftrace.add(point.at, true)?;
+            point.guarded.set(true);
+        }
+        Ok(())
+    }
+
+    /// Has ftrace call no more from a point that it hits. If ftrace refuses, the point is as
+    /// before, or only our IPMODIFY user is left at it.
+    pub(super) fn disarm_by_ftrace(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
+        let armed @ (Armed::Watching | Armed::Changing) = point.armed.get() else {
+            return Ok(());
+        };
+        point.armed.set(Armed::No);
+        let removed = self.ftrace.remove(point.at, armed == Armed::Changing);
+        removed.inspect_err(|_| point.armed.set(armed))?;
+        if !point.guarded.get() {
+            return Ok(());
+        }
+        point.guarded.set(false);
+        let removed = self.ftrace.remove(point.at, true);
+        removed.inspect_err(|_| point.armed.set(Armed::Changing))
+    }
+
+    /// The same for a point that is about to be removed. If ftrace refuses, its calls find no
+    /// point.
+    pub(super) fn leave_ftrace(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
+        let armed @ (Armed::Watching | Armed::Changing) = point.armed.get() else {
+            return Ok(());
+        };
+        point.armed.set(Armed::No);
+        let left = self.ftrace.give_up(point.at, armed == Armed::Changing);
+        if !point.guarded.get() {
+            return left;
+        }
+        point.guarded.set(false);
+        self.ftrace.give_up(point.at, true).and(left)
+    }
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The address of a probe: from what the client names to an address, and whether that address may
+//! be probed.
+//!
+//! An offset may lead out of the named function. The address is then in another function, whose
+//! entry counts.
+//!
+//! The checks do not depend on the instruction. C makes them in the same order: a client sees the
+//! errno of the first one that fails. Their results hold while the registry is locked, as the
+//! notifier of a module that goes waits for the lock before the module's text is freed.
+//!
+//! C counterpart: `_kprobe_addr()` and `check_kprobe_address_safe()` in
+//! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
+
+#[cfg(CONFIG_MODULES)]
+use crate::sys::{
+    lock::Lock,
+    modules::Loaded, //
+};
+use crate::{
+    arch::Current,
+    contract::Machine,
+    model::{
+        symbol,
+        target::{
+            Site,
+            Target, //
+        }, //
+    },
+    prelude::*,
+    registry::{
+        points::Kind,
+        symbol_cache::SymbolCache,
+        Registry, //
+    },
+    sys::{
+        blacklist,
+        ftrace,
+        modules::{
+            self,
+            Owner, //
+        },
+        symbols::{
+            self,
+            Function, //
+        }, //
+    },
+    text::Images, //
+};
+
+/// The address that a client names, and whether it is the entry of a function.
+pub(super) fn resolve(target: Target<'_>, cache: &mut SymbolCache) -> Result<Site, Refusal> {
+    let (base, offset) = match target {
+        Target::Symbol(name, offset) => {
+            (symbols::lookup(name).ok_or(Refusal::UnknownSymbol)?, offset)
+        }
+        Target::Address(base, offset) => (base, offset),
+    };
+    let at = base.after(offset)?;
+    let function = cache.function(at)?.text.start();
+    let offset = at.get().wrapping_sub(function.get());
+    Current::site(function, offset).ok_or(Refusal::OutOfText)
+}
+
+/// The address that a client names, which must be the entry of a function.
+pub(crate) fn entry(target: Target<'_>) -> Result<Site, Refusal> {
+    let place = resolve(target, &mut SymbolCache::new())?;
+    if place.on_entry {
+        Ok(place)
+    } else {
+        Err(Refusal::NotOnEntry)
+    }
+}
+
+/// Checks whether the text at `at` may be probed, and how it is hit then.
+pub(super) fn probeable(
+    images: &mut Images,
+    at: TextAddr,
+    cache: &mut SymbolCache,
+) -> Result<Kind<TextAddr>, Refusal> {
+    let ftrace = ftrace::calls_from(at);
+    if ftrace && !cfg!(CONFIG_KPROBES_ON_FTRACE) {
+        return Err(Refusal::FtraceOnly);
+    }
+    let owner = modules::owner(at)?;
+    if !images.accepts(&owner) {
+        return Err(Refusal::ModuleComing);
+    }
+    let function = cache.function(at)?;
+    if symbols::is_gate(at) || is_blacklisted(at, Some(&function)) {
+        return Err(Refusal::Blacklisted);
+    }
+    let told = images.image(&owner, at)?.check(at)?;
+    match function.kind {
+        symbol::Kind::Function => (),
+        symbol::Kind::Preamble => return Err(Refusal::Preamble),
+        symbol::Kind::Trampoline => return Err(Refusal::Reserved),
+    }
+    match owner {
+        Owner::Module(module) if module.has_freed(at) => Err(Refusal::InitTextFreed),
+        _ if ftrace => Ok(Kind::Ftrace),
+        _ => Ok(Kind::Breakpoint(cache.known(&function, told, at))),
+    }
+}
+
+/// Is the address blacklisted: does the handling of a hit run through it?
+///
+/// What the compiler split from a blacklisted function is blacklisted as well.
+pub(crate) fn blacklisted(at: TextAddr) -> bool {
+    is_blacklisted(at, symbols::function(at).as_ref())
+}
+
+fn is_blacklisted(at: TextAddr, function: Option<&Function>) -> bool {
+    let listed = |at, entry| Current::reserved().contains(at) || blacklist::covers(at, entry);
+    let split_from = function.and_then(|function| function.split_from);
+    listed(at, function.map(|function| function.text.start()))
+        || split_from.is_some_and(|base| listed(base, Some(base)))
+}
+
+/// Calls `each` with the start and the end of each blacklisted function.
+pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAddr, TextAddr)) {
+    blacklist::each(&[Current::reserved()], each);
+    registry.modules.each(each);
+}
+
+/// A module is being loaded: from now on it may be probed, and its blacklist is known.
+#[cfg(CONFIG_MODULES)]
+pub(crate) fn module_comes(module: Loaded) -> Result<(), Refusal> {
+    let mut lock = Lock::new();
+    let registry = Registry::locked(&mut lock);
+    registry.modules.add(module)?;
+    registry.images.comes(module)
+}
+
+/// The tables of a module that is being loaded are sorted: from now on its probes may have jumps.
+#[cfg(CONFIG_MODULES)]
+pub(crate) fn module_sorted(module: Loaded) {
+    let mut lock = Lock::new();
+    let registry = Registry::locked(&mut lock);
+    registry.images.sorted(module);
+    let mut change = registry.change();
+    let points = change.points.iter();
+    change.consider(&mut points.filter(|point| module.has(point.at)));
+}
+
+/// Reads the blacklist and what the back end must know, once, before init memory is freed.
+pub(crate) fn load() -> Result<(), Refusal> {
+    // If this fails, fewer starts of instructions are known, and proofs only take longer.
+    let _ = Current::learn();
+    blacklist::load()
+}
+
+#[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
+#[kernel::macros::kunit_tests(rust_kprobes_check)]
+mod tests {
+    use super::*;
+    use crate::sys::lock::Lock;
+    use kernel::prelude::*;
+
+    fn probeable(name: &CStr, offset: u64) -> Result<Kind<TextAddr>, Refusal> {
+        let at = symbols::lookup(name).ok_or(Refusal::UnknownSymbol)?;
+        let mut lock = Lock::new();
+        let images = &mut Registry::locked(&mut lock).images;
+        super::probeable(images, at.after(offset)?, &mut SymbolCache::new())
+    }
+
+    #[test]
+    fn trampolines_of_static_calls_are_others() {
+        for offset in [0, 5] {
+            let found = probeable(c"__SCT__tp_func_sched_switch", offset);
+            assert!(matches!(
+                found,
+                Err(Refusal::Reserved | Refusal::UnknownSymbol)
+            ));
+        }
+    }
+
+    #[test]
+    fn what_handles_hits_is_not_for_probes() {
+        assert_eq!(probeable(c"register_kprobe", 0), Err(Refusal::Blacklisted));
+        assert_eq!(probeable(c"notify_die", 1), Err(Refusal::Blacklisted));
+        assert!(probeable(c"kernel_clone", 0).is_ok());
+    }
+
+    const NAME: &CStr = c"kernel_clone";
+
+    fn site(target: Target<'_>) -> Result<Site, Refusal> {
+        resolve(target, &mut SymbolCache::new())
+    }
+
+    #[test]
+    fn symbol_and_its_address_are_one_place() {
+        let by_name = entry(Target::Symbol(NAME, 0));
+        assert!(by_name.is_ok());
+        let addr = symbols::lookup(NAME).map(|addr| Target::Address(addr, 0));
+        assert!(addr.is_some_and(|target| entry(target) == by_name));
+    }
+
+    #[test]
+    fn inside_a_function_is_not_its_entry() {
+        let inside = Target::Symbol(NAME, 9);
+        assert!(site(inside).is_ok_and(|site| !site.on_entry));
+        assert_eq!(entry(inside), Err(Refusal::NotOnEntry));
+    }
+
+    #[test]
+    fn what_is_nowhere_is_refused() {
+        assert_eq!(
+            site(Target::Symbol(c"no_such_function", 0)),
+            Err(Refusal::UnknownSymbol)
+        );
+        assert_eq!(
+            site(Target::Address(TextAddr::new(16), 0)),
+            Err(Refusal::OutOfText)
+        );
+        assert_eq!(
+            site(Target::Symbol(NAME, u64::MAX)),
+            Err(Refusal::OutOfText)
+        );
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Enabling and disabling: one registered probe, or all of them.
+//!
+//! C counterpart: `enable_kprobe()`, `disable_kprobe()` and `arm_all_kprobes()` in
+//! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
+
+use super::register::Client;
+use crate::{
+    prelude::*,
+    registry::{
+        Change,
+        Registry, //
+    },
+    sys::{
+        lock::Lock,
+        probe::Flag, //
+    }, //
+};
+use kernel::prelude::*;
+
+/// Enables a probe.
+pub(crate) fn enable(client: Client) -> Result<(), Refusal> {
+    let probe = client.ok_or(Refusal::NoProbe)?;
+    let mut lock = Lock::new();
+    let registry = Registry::locked(&mut lock);
+    let disarmed = registry.disarmed;
+    let change = &mut registry.change();
+    let point = change.points.of(probe)?;
+    if probe.is(Flag::Gone) {
+        return Err(Refusal::Gone);
+    }
+    if !probe.is(Flag::Disabled) {
+        return Ok(());
+    }
+    if probe.is_jprobe() {
+        change.guard(point)?;
+    }
+    point.probes.mark(probe, Flag::Disabled, false);
+    if disarmed {
+        return Ok(());
+    }
+    let armed = change.arm_one(point);
+    armed.inspect_err(|_| point.probes.mark(probe, Flag::Disabled, true))
+}
+
+/// Disables a probe.
+pub(crate) fn disable(client: Client) -> Result<(), Refusal> {
+    let probe = client.ok_or(Refusal::NoProbe)?;
+    let mut lock = Lock::new();
+    let change = &mut Registry::locked(&mut lock).change();
+    let point = change.points.of(probe)?;
+    if !probe.is_enabled() {
+        return Ok(());
+    }
+    point.probes.mark(probe, Flag::Disabled, true);
+    if point.is_wanted() {
+        return Ok(());
+    }
+    let disarmed = change.disarm_one(point);
+    disarmed.inspect_err(|_| point.probes.mark(probe, Flag::Disabled, false))
+}
+
+/// Arms all enabled probes, or disarms all probes: as many as possible. The error is the last one.
+pub(crate) fn all(on: bool) -> Result<(), Refusal> {
+    let mut lock = Lock::new();
+    let registry = Registry::locked(&mut lock);
+    if registry.disarmed != on {
+        return Ok(());
+    }
+    registry.disarmed = !on;
+    // Two changes: ftrace takes the lock of the text, which the first one holds in the end.
+    breakpoints(&mut registry.change(), on);
+    let change = &mut registry.change();
+    let mut result = Ok(());
+    let (mut failed, mut total) = (0, 0);
+    for point in change.points.wanted() {
+        total += 1;
+        let switched = if on {
+            change.arm_by_ftrace(point)
+        } else {
+            change.disarm_by_ftrace(point)
+        };
+        if let Err(refusal) = switched {
+            failed += 1;
+            result = Err(refusal);
+        }
+    }
+    tell(on, failed, total);
+    result
+}
+
+/// Writes all breakpoints, or removes all jumps and breakpoints.
+fn breakpoints(change: &mut Change<'_>, on: bool) {
+    let points = change.points;
+    if on {
+        change.arm(&mut points.wanted());
+        change.consider(&mut points.wanted());
+    } else {
+        change.leave(&mut points.wanted());
+        change.disarm(&mut points.wanted());
+    }
+}
+
+fn tell(on: bool, failed: usize, total: usize) {
+    let (done, undone, kept) = if on {
+        ("enabled", "enable", "disabled")
+    } else {
+        ("disabled", "disable", "enabled")
+    };
+    if failed == 0 {
+        pr_info!("Kprobes globally {done}\n");
+    } else {
+        pr_warn!(
+            "Kprobes globally {done}, but failed to {undone} {failed} out of {total} probes. \
+             Please check which kprobes are kept {kept} via debugfs.\n"
+        );
+    }
+}

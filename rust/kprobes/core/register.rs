@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Registration.
+//!
+//! What is registered is a batch; one probe is a batch of one. Its probes are checked, prepared and
+//! inserted in the order of the array, so that a client sees what registering them one by one would
+//! show: the errno of the first failure, which fields were written, whose handler is called first
+//! at one address. Only arming is put off to the end, where all breakpoints are written together.
+//! The registry is unlocked every [`CHUNK`] probes, so that others get their turn.
+//!
+//! Probes at one address share its point: the breakpoint and the slot. The newest is called first,
+//! and a jprobe, of which there can be one, last. The point is armed while one of them is enabled.
+//!
+//! C counterpart: `register_kprobe()` and `register_aggr_kprobe()` in
+//! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
+
+use super::{
+    arm::Batch,
+    check,
+    unregister, //
+};
+use crate::{
+    arch::Current,
+    contract::{
+        Isa,
+        Machine, //
+    },
+    prelude::*,
+    registry::{
+        points::{
+            Kind,
+            Point,
+            PointRef,
+            Points, //
+        },
+        Change,
+        Registry, //
+    },
+    sys::{
+        lock::Lock,
+        probe::{
+            Flag,
+            Probe, //
+        },
+        report,
+        text, //
+    }, //
+};
+
+/// How many probes are registered or unregistered before the registry is unlocked for others.
+pub(super) const CHUNK: usize = 256;
+
+/// A client's probe; `None` if the client passed NULL.
+pub(crate) type Client = Option<&'static Probe>;
+
+/// What a client of the core does first for one probe of a batch, by its number: finds its address
+/// and may refuse it.
+pub(crate) type Begin<'a> =
+    dyn FnMut(&Points, usize, &mut Option<TextAddr>) -> Result<(), Refusal> + 'a;
+
+/// Registers all probes, or none.
+pub(crate) fn batch(clients: &[Client]) -> Result<(), Refusal> {
+    up_to_refused(clients, &mut |_, _, _| Ok(())).map_err(|(count, refusal)| {
+        unregister::batch(clients.get(..count).unwrap_or_default());
+        refusal
+    })
+}
+
+/// Registers all probes before the first one that is refused. The error has their number.
+pub(crate) fn up_to_refused(
+    clients: &[Client],
+    begin: &mut Begin<'_>,
+) -> Result<(), (usize, Refusal)> {
+    let mut done = 0;
+    for chunk in clients.chunks(CHUNK) {
+        let mut lock = Lock::new();
+        let registry = Registry::locked(&mut lock);
+        let mut batch = Batch::with_room(chunk.len()).map_err(|refusal| (done, refusal))?;
+        for client in chunk {
+            let registered = client.ok_or(Refusal::NoProbe).and_then(|probe| {
+                let mut found = None;
+                begin(&registry.points, done, &mut found)
+                    .and_then(|()| one(registry, probe, &mut found, &mut batch))
+                    .inspect_err(|&refusal| registry.refused.note(probe, found, refusal))
+            });
+            registered.map_err(|refusal| (done, refusal))?;
+            done += 1;
+        }
+        batch.arm(registry);
+    }
+    Ok(())
+}
+
+/// Registers one probe up to where its breakpoint is written. `found` becomes its address.
+fn one(
+    registry: &mut Registry,
+    probe: &'static Probe,
+    found: &mut Option<TextAddr>,
+    batch: &mut Batch,
+) -> Result<(), Refusal> {
+    let place = check::resolve(probe.target()?, &mut batch.cache)?;
+    let at = place.at;
+    *found = Some(at);
+    probe.set_addr(at.get() as usize);
+    let change = &mut registry.change();
+    let point = unregistered(change.points, at, probe)?;
+    probe.begin(at, place.on_entry);
+    let kind = check::probeable(change.images, at, &mut batch.cache)?;
+    probe.set(Flag::Ftrace, kind == Kind::Ftrace);
+    if let Some(point) = point {
+        admit(change, point, probe)?;
+    }
+    match point.filter(|point| !point.gone.get()) {
+        Some(point) => join(change, point, probe),
+        None => {
+            let kind = prepare(change, at, kind)?;
+            registry.points.insert(at, Point::new(kind, probe))?;
+            batch.cache.prove(at);
+        }
+    }
+    arm(registry, at, probe, batch).inspect_err(|_| unregister::take_back(registry, probe))
+}
+
+/// Refuses a probe that is registered, and warns of it. Returns the point at the probe's address.
+fn unregistered<'a>(
+    points: &'a Points,
+    at: TextAddr,
+    probe: &Probe,
+) -> Result<Option<PointRef<'a>>, Refusal> {
+    let point = points.get(at);
+    if point.is_some_and(|point| point.probes.has(probe)) {
+        report::registered_twice();
+        return Err(Refusal::AlreadyRegistered);
+    }
+    Ok(point)
+}
+
+/// Checks whether a point can have another probe.
+fn admit(change: &mut Change<'_>, point: PointRef<'_>, probe: &Probe) -> Result<(), Refusal> {
+    if !probe.is_jprobe() {
+        Ok(())
+    } else if point.probes.iter().any(Probe::is_jprobe) {
+        Err(Refusal::SecondJprobe)
+    } else if probe.is_enabled() {
+        change.guard(point)
+    } else {
+        Ok(())
+    }
+}
+
+/// Adds a probe to a point that has some.
+fn join(change: &mut Change<'_>, point: PointRef<'_>, probe: &'static Probe) {
+    if probe.comes_back() {
+        // A hit by a jump calls no post handler, so the jump is removed first.
+        change.leave(&mut [point].into_iter());
+    }
+    if probe.is_jprobe() {
+        point.had_jprobe.set(true);
+        point.probes.push_oldest(probe);
+    } else {
+        point.probes.push(probe);
+    }
+}
+
+/// Prepares the instruction at an address that is hit by a breakpoint: proves that one starts
+/// there, decides how it is executed, and fills its slot.
+fn prepare(change: &mut Change<'_>, at: TextAddr, kind: Kind<TextAddr>) -> Result<Kind, Refusal> {
+    let Kind::Breakpoint(known) = kind else {
+        return Ok(Kind::Ftrace);
+    };
+    let (points, text) = (change.points, change.text.get());
+    let mut read = |from: TextAddr, code: &mut [u8]| points.read_insn(from, code);
+    Current::boundary(known, at, &mut read)?;
+    let prepared = Current::prepare(at, text::has_fixup(at), &mut read, text)?;
+    Ok(Kind::Breakpoint(prepared))
+}
+
+/// Arms the point of a new probe if the probe is enabled, or has the batch arm it.
+fn arm(
+    registry: &mut Registry,
+    at: TextAddr,
+    probe: &Probe,
+    batch: &mut Batch,
+) -> Result<(), Refusal> {
+    let is_wanted = !registry.disarmed && probe.is_enabled();
+    let mut change = registry.change();
+    let point = change.points.of(probe)?;
+    if let Some(prepared) = point.prepared() {
+        probe.set_opcode(|code| Current::restore(prepared, code));
+    }
+    match point.kind {
+        _ if !is_wanted => Ok(()),
+        Kind::Ftrace => change.arm_by_ftrace(point),
+        Kind::Breakpoint(_) => batch.add(at),
+    }
+}
+
+/// Finds the address of a probe that must be on the entry of a function, and must not be
+/// registered yet. `found` becomes the address.
+pub(crate) fn entry(
+    points: &Points,
+    probe: &Probe,
+    found: &mut Option<TextAddr>,
+) -> Result<TextAddr, Refusal> {
+    let at = check::entry(probe.target()?)?.at;
+    *found = Some(at);
+    unregistered(points, at, probe)?;
+    Ok(at)
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Text and modules that go while there are probes.
+//!
+//! When text is freed, of a module or init text, no CPU runs it any more, so its breakpoints need
+//! not be removed. The probes stay registered, since their clients will unregister them, but are
+//! *gone*: they are never called or armed again. If other text is at that address later and is
+//! probed, its point replaces the old one.
+//!
+//! When a module goes that has the memory of a probe, or the code of one of its handlers, the
+//! client has forgotten to unregister the probe. The probe is unregistered here, on whatever text
+//! it is: C would call a handler that was freed. When the module's notifier returns, no CPU uses
+//! it.
+//!
+//! C counterpart: `kill_kprobe()` and `kprobes_module_callback()` in
+//! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
+
+#[cfg(CONFIG_MODULES)]
+use super::unregister;
+use crate::{
+    prelude::*,
+    registry::{
+        armed::Armed,
+        Change,
+        Registry, //
+    },
+    sys::{
+        blacklist,
+        lock::Lock,
+        probe::Flag, //
+    }, //
+};
+#[cfg(CONFIG_MODULES)]
+use crate::{
+    registry::points::{
+        Point,
+        PointRef, //
+    },
+    sys::{
+        modules::Going,
+        probe::Probe,
+        report, //
+    },
+    table::Retired, //
+};
+
+/// What the core asks of its clients about a probe that may be theirs.
+#[cfg(CONFIG_MODULES)]
+pub(crate) struct Clients {
+    /// Does the probe's client use memory or code that goes?
+    pub(crate) needs: fn(&Probe, &Going) -> bool,
+    /// The probe is about to be unregistered.
+    pub(crate) leave: fn(&Probe),
+}
+
+/// A module goes, or only its init text.
+#[cfg(CONFIG_MODULES)]
+pub(crate) fn module(going: Going, clients: &Clients) {
+    let mut retired = Retired::new();
+    let mut lock = Lock::new();
+    let registry = Registry::locked(&mut lock);
+    text(&mut registry.change(), |at| going.has(at));
+    registry.images.forget(going.module);
+    if !going.init_only {
+        registry.modules.remove(going.module);
+    }
+    let forgotten = Forgotten { going, clients };
+    if forgotten.disable(registry) {
+        forgotten.remove(registry, &mut retired);
+        drop(lock);
+        retired.wait();
+    }
+}
+
+/// A module goes. If its load has failed before the last notifier was told that it comes, that one
+/// is not told this either.
+#[cfg(CONFIG_MODULES)]
+pub(crate) fn load_failed(going: Going, clients: &Clients) {
+    let is_early = {
+        let mut lock = Lock::new();
+        let images = &Registry::locked(&mut lock).images;
+        images.is_unsorted(going.module)
+    };
+    if is_early {
+        module(going, clients);
+    }
+}
+
+/// The kernel's init text is freed.
+pub(crate) fn init_text() {
+    let init = blacklist::init_text();
+    let mut lock = Lock::new();
+    text(&mut Registry::locked(&mut lock).change(), |at| {
+        init.contains(at)
+    });
+}
+
+/// Text is freed: its points and their probes are gone.
+fn text(change: &mut Change<'_>, is_freed: impl Fn(TextAddr) -> bool) {
+    let points = change.points.iter();
+    for point in points.filter(|point| is_freed(point.at) && !point.gone.get()) {
+        change.forget(point);
+        // If ftrace refuses, its calls come from text that no CPU runs.
+        let _ = change.leave_ftrace(point);
+        point.armed.set(Armed::No);
+        point.gone.set(true);
+        for probe in point.probes.iter() {
+            point.probes.mark(probe, Flag::Gone, true);
+        }
+    }
+}
+
+/// The probes that a module has left registered, and that cannot stay.
+#[cfg(CONFIG_MODULES)]
+struct Forgotten<'a> {
+    going: Going,
+    clients: &'a Clients,
+}
+
+#[cfg(CONFIG_MODULES)]
+impl Forgotten<'_> {
+    /// Those of one point.
+    fn of<'p>(&'p self, point: &'p Point) -> impl Iterator<Item = &'p Probe> {
+        let goes = |at| self.going.has(at);
+        point.probes.iter().filter(move |probe| {
+            let jprobe = probe.jprobe();
+            probe.needs(goes)
+                || jprobe.is_some_and(|jprobe| goes(jprobe.handler()))
+                || (self.clients.needs)(probe, &self.going)
+        })
+    }
+
+    /// Disables them, and says whether there are any.
+    fn disable(&self, registry: &Registry) -> bool {
+        let mut any = false;
+        for point in registry.points.iter() {
+            for probe in self.of(point.point) {
+                report::forgotten(&self.going, probe);
+                point.probes.mark(probe, Flag::Disabled, true);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Disarms and removes them.
+    fn remove(&self, registry: &mut Registry, retired: &mut Retired<Point>) {
+        disarm_idle(&mut registry.change());
+        unregister::wait_for_jprobes(registry.points.iter());
+        let mut change = registry.change();
+        for point in change.points.iter() {
+            for probe in self.of(point.point) {
+                (self.clients.leave)(probe);
+                point.probes.remove(probe);
+            }
+            if point.probes.is_empty() {
+                change.forget(point);
+            }
+        }
+        registry.points.remove_empty(retired);
+        // A jump that one of them was in the way of need not be near.
+        let mut change = registry.change();
+        change.consider(&mut change.points.iter());
+    }
+}
+
+/// Disarms all points that are not wanted.
+#[cfg(CONFIG_MODULES)]
+fn disarm_idle(change: &mut Change<'_>) {
+    let is_idle = |point: &PointRef<'_>| point.armed.get() != Armed::No && !point.is_wanted();
+    let points = change.points;
+    // Ftrace first: it takes the lock of the text itself. If it refuses, its calls find no point.
+    for point in points
+        .iter()
+        .filter(is_idle)
+        .filter(|point| point.is_ftrace())
+    {
+        let _ = change.leave_ftrace(point);
+    }
+    change.leave(&mut points.iter().filter(is_idle));
+    change.disarm(&mut points.iter().filter(is_idle));
+}

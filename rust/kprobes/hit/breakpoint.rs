@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A breakpoint was hit, or the copy of an instruction that is stepped has come back.
+//!
+//! C counterpart: `kprobe_int3_handler()` and its neighbours in
+//! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
+
+#[cfg(CONFIG_KPROBES_ON_FTRACE)]
+use super::ftrace;
+use super::{
+    handlers::{
+        after,
+        before, //
+    },
+    jprobe, //
+};
+use crate::{
+    arch::Current,
+    contract::Machine,
+    model::{
+        hit_state::{
+            Nested,
+            Phase, //
+        },
+        plan::{
+            AfterStep,
+            Next, //
+        }, //
+    },
+    prelude::*,
+    registry::points::{
+        self,
+        Point,
+        Prepared, //
+    },
+    sys::{
+        preempt::{
+            Context,
+            Pinned, //
+        },
+        probe::{
+            Probe,
+            Running, //
+        },
+        report,
+        this_cpu::{
+            self,
+            Cpu,
+            Hit, //
+        },
+        Registers, //
+    }, //
+};
+use core::sync::atomic::{
+    AtomicUsize,
+    Ordering, //
+};
+
+/// Steps that have ended before the instruction was executed, by a fault, or since memory could be
+/// read after all. The instruction starts again and the handlers run a second time, unless the
+/// fault ends in a fixup, or not at all.
+pub(crate) static STEP_FAULTS: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts such a step.
+pub(crate) fn step_fault() {
+    STEP_FAULTS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Whose breakpoint was hit: what `kprobe_int3_handler()` returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub(crate) enum Whose {
+    /// Not ours: nothing was done.
+    Other = 0,
+    /// Ours: the trap returns with the registers as they are now.
+    Ours = 1,
+}
+
+/// Handles the hit of a breakpoint, if it is one of ours.
+///
+/// Fast path: one enabled probe that has only a pre handler, on a CPU that handles no hit. No
+/// function is called then but the handler. Everything else is out of line.
+#[inline(always)]
+pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
+    if Current::is_running(pinned) {
+        return nested(registers, pinned);
+    }
+    let Some(point) = points::find(Current::hit_at(registers), pinned) else {
+        return Whose::Other;
+    };
+    let Some(prepared) = point.prepared() else {
+        return Whose::Other;
+    };
+    let Some(probe) = point.probes.lone_before() else {
+        return match point.probes.lone() {
+            Some(probe) => around(probe, prepared, registers, pinned),
+            None => each(point, prepared, registers, pinned),
+        };
+    };
+    Current::set_running(Some(probe.running()), pinned);
+    if !probe.before(registers) {
+        if let Next::Stepping(kept) = Current::run(prepared, registers, false) {
+            return begin_step(prepared, kept, pinned);
+        }
+    }
+    Current::set_running(None, pinned);
+    Whose::Ours
+}
+
+/// Handles a hit for one probe that has a post handler.
+#[cold]
+#[inline(never)]
+fn around(probe: &Probe, prepared: &Prepared, registers: &mut Registers, pinned: &Pinned) -> Whose {
+    Current::set_running(Some(probe.running()), pinned);
+    if !probe.before(registers) {
+        match Current::run(prepared, registers, true) {
+            Next::Done | Next::Released => probe.after(registers),
+            Next::Stepping(kept) => return begin_step(prepared, kept, pinned),
+        }
+    }
+    Current::set_running(None, pinned);
+    Whose::Ours
+}
+
+/// Handles a hit for any number of probes.
+#[cold]
+#[inline(never)]
+fn each(point: &Point, prepared: &Prepared, registers: &mut Registers, pinned: &Pinned) -> Whose {
+    let Some(probe) = before(point, registers, pinned) else {
+        let comes_back = point.probes.comes_back();
+        return carry_out(point, prepared, comes_back, registers, pinned);
+    };
+    match probe.jprobe() {
+        Some(jprobe) => {
+            let (at, context) = (Current::place(prepared), Context::interrupted(pinned));
+            jprobe::enter(jprobe, at, context, registers, pinned);
+        }
+        None => Current::set_running(None, pinned),
+    }
+    Whose::Ours
+}
+
+/// Finishes a hit of the point at `at` whose jprobe's handler, the last one, has ended.
+#[inline(never)]
+fn resume(at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
+    let Some(point) = points::find(at, pinned) else {
+        return Current::set_running(None, pinned);
+    };
+    if let Some(prepared) = point.prepared() {
+        // A jprobe has no post handler.
+        let has_post_handler = point.probes.iter().any(Probe::wants_after);
+        carry_out(point, prepared, has_post_handler, registers, pinned);
+    } else {
+        #[cfg(CONFIG_KPROBES_ON_FTRACE)]
+        ftrace::resume(point, at, registers, pinned);
+        #[cfg(not(CONFIG_KPROBES_ON_FTRACE))]
+        Current::set_running(None, pinned);
+    }
+}
+
+/// The pre handlers were called: executes the instruction, and calls the post handlers.
+#[inline(always)]
+fn carry_out(
+    point: &Point,
+    prepared: &Prepared,
+    comes_back: bool,
+    registers: &mut Registers,
+    pinned: &Pinned,
+) -> Whose {
+    match Current::run(prepared, registers, comes_back) {
+        Next::Done if comes_back => after(point, registers, pinned),
+        Next::Done | Next::Released => {}
+        Next::Stepping(kept) => {
+            // The newest enabled probe is asked if the step faults.
+            let newest = point.probes.iter().find(|probe| probe.is_enabled());
+            Current::set_running(newest.map(Probe::running), pinned);
+            return begin_step(prepared, kept, pinned);
+        }
+    }
+    Current::set_running(None, pinned);
+    Whose::Ours
+}
+
+/// Notes that the CPU runs a copy of the instruction next, which ends in another trap.
+#[inline(always)]
+fn begin_step(prepared: &Prepared, kept: usize, pinned: &Pinned) -> Whose {
+    // The CPU handles a hit even if no probe is enabled any more.
+    if !Current::is_running(pinned) {
+        Current::set_running(this_cpu::nobody(), pinned);
+    }
+    Current::this_cpu(pinned).now.set(Hit {
+        phase: Phase::Stepping,
+        at: Current::place(prepared),
+        kept,
+    });
+    Whose::Ours
+}
+
+/// C's `get_kprobe()`: the newest probe at an address.
+pub(crate) fn newest(at: TextAddr, pinned: &Pinned) -> Option<Running> {
+    let point = points::find(at, pinned)?;
+    point.probes.iter().next().map(Probe::running)
+}
+
+/// If this trap is the end of the step, finishes the step and the hit. Says whether it was.
+#[inline(always)]
+fn came_back(registers: &mut Registers, pinned: &Pinned) -> bool {
+    let cpu = Current::this_cpu(pinned);
+    let hit = cpu.now.get();
+    let Some((point, prepared)) = stepped(&hit, pinned) else {
+        return false;
+    };
+    if !Current::ends_step(prepared, registers) {
+        return false;
+    }
+    let end = Current::after_step(prepared, registers, hit.kept);
+    if hit.phase == Phase::Stepping && end == AfterStep::Done {
+        cpu.now.set(Hit {
+            phase: Phase::Handling,
+            ..hit
+        });
+        match point.probes.lone() {
+            Some(probe) => {
+                // It need not be the probe that was alone before the step.
+                Current::set_running(Some(probe.running()), pinned);
+                probe.after(registers);
+            }
+            None => after(point, registers, pinned),
+        }
+        Current::set_running(None, pinned);
+    } else {
+        if end == AfterStep::Again {
+            step_fault();
+        }
+        leave_step(cpu, hit.phase, pinned);
+    }
+    true
+}
+
+/// The step and its hit are over. A hit that it was nested in continues.
+#[inline(never)]
+pub(super) fn leave_step(cpu: &Cpu, phase: Phase, pinned: &Pinned) {
+    // Both are read first: a hit that interrupts what follows may save itself there.
+    let (outer, outer_running) = (cpu.outer.get(), cpu.outer_running.get());
+    if phase == Phase::SteppingInside {
+        cpu.now.set(outer);
+        Current::set_running(outer_running, pinned);
+    } else {
+        cpu.now.set(Hit {
+            phase: Phase::Handling,
+            ..cpu.now.get()
+        });
+        Current::set_running(None, pinned);
+    }
+}
+
+/// The point whose instruction is being stepped.
+#[inline(always)]
+pub(super) fn stepped<'a>(hit: &Hit, pinned: &'a Pinned) -> Option<(&'a Point, &'a Prepared)> {
+    if !hit.phase.is_stepping() || !Current::is_running(pinned) {
+        return None;
+    }
+    let point = points::find(hit.at, pinned)?;
+    Some((point, point.prepared()?))
+}
+
+/// Handles a trap of a CPU that handles a hit already: the end of a step or of a jprobe's handler,
+/// or a nested hit.
+#[inline(never)]
+fn nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
+    if came_back(registers, pinned) {
+        return Whose::Ours;
+    }
+    let Some(at) = jprobe::ended(registers, pinned) else {
+        return inside(registers, pinned);
+    };
+    resume(at, registers, pinned);
+    Whose::Ours
+}
+
+/// Handles a nested hit: its probes are missed.
+#[inline(never)]
+fn inside(registers: &mut Registers, pinned: &Pinned) -> Whose {
+    let Some(point) = points::find(Current::hit_at(registers), pinned) else {
+        return Whose::Other;
+    };
+    let Some(prepared) = point.prepared() else {
+        return Whose::Other;
+    };
+    let cpu = Current::this_cpu(pinned);
+    let outer = cpu.now.get();
+    let newest = point.probes.iter().next();
+    if outer.phase.nested() == Nested::Hopeless {
+        report::hopeless(newest);
+    }
+    point.probes.iter().for_each(Probe::miss);
+    if let Next::Stepping(kept) = Current::run(prepared, registers, false) {
+        cpu.outer.set(outer);
+        cpu.outer_running.set(Current::running(pinned));
+        cpu.now.set(Hit {
+            phase: Phase::SteppingInside,
+            at: Current::place(prepared),
+            kept,
+        });
+        let enabled = point.probes.iter().find(|probe| probe.is_enabled());
+        let running = enabled.map(Probe::running).or_else(this_cpu::nobody);
+        Current::set_running(running, pinned);
+    }
+    Whose::Ours
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Ftrace has called from a probe point.
+//!
+//! Handlers see the registers as a breakpoint at the call would show them. The probed instruction
+//! is the call itself, so there is nothing to execute.
+//!
+//! C counterpart: `kprobe_ftrace_handler()` in
+//! [`arch/x86/kernel/kprobes/ftrace.c`](srctree/arch/x86/kernel/kprobes/ftrace.c).
+
+use super::{
+    handlers::{
+        after,
+        before, //
+    },
+    jprobe, //
+};
+use crate::{
+    arch::Current,
+    contract::Machine,
+    prelude::*,
+    registry::{
+        armed::Armed,
+        points::{
+            self,
+            Point, //
+        }, //
+    },
+    sys::{
+        ftrace,
+        preempt::{
+            Context,
+            Pinned, //
+        },
+        probe::Probe,
+        Registers, //
+    }, //
+};
+
+/// Handles a call of ftrace from `at`, by the user that counts if the point is armed like that.
+#[inline(always)]
+pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinned: &Pinned) {
+    let Some(point) = points::find(at, pinned) else {
+        return;
+    };
+    // Ftrace may call both users, and one of the calls counts.
+    if !point.armed.is(armed) {
+        return;
+    }
+    if Current::is_running(pinned) {
+        return count(point);
+    }
+    let Some(probe) = point.probes.lone() else {
+        return each(point, at, registers, pinned);
+    };
+    let next = Current::enter_ftrace(registers, at);
+    Current::set_running(Some(probe.running()), pinned);
+    if !probe.before(registers) {
+        if probe.wants_after() {
+            Current::pass_ftrace(registers, at);
+            probe.after(registers);
+        }
+        Current::leave_ftrace(registers, next);
+    }
+    Current::set_running(None, pinned);
+}
+
+/// Counts a hit at `at` that is missed since ftrace was in the middle of a call itself.
+pub(crate) fn missed(at: TextAddr, armed: Armed, pinned: &Pinned) {
+    if let Some(point) = points::find(at, pinned).filter(|point| point.armed.is(armed)) {
+        count(point);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn count(point: &Point) {
+    point.probes.iter().for_each(Probe::miss);
+}
+
+/// Handles the call for any number of probes.
+#[inline(never)]
+fn each(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
+    let next = Current::enter_ftrace(registers, at);
+    let Some(probe) = before(point, registers, pinned) else {
+        return go_on(point, at, next, registers, pinned);
+    };
+    let Some(jprobe) = probe.jprobe() else {
+        return Current::set_running(None, pinned);
+    };
+    if ftrace::leads_elsewhere(at) {
+        probe.miss();
+        return go_on(point, at, next, registers, pinned);
+    }
+    Current::leave_ftrace(registers, next);
+    jprobe::enter(jprobe, at, Context::now(pinned), registers, pinned);
+}
+
+/// The pre handlers were called: calls the post handlers, and the CPU continues at `next`.
+#[inline(always)]
+fn go_on(point: &Point, at: TextAddr, next: TextAddr, registers: &mut Registers, pinned: &Pinned) {
+    if point.probes.comes_back() {
+        Current::pass_ftrace(registers, at);
+        after(point, registers, pinned);
+    }
+    Current::leave_ftrace(registers, next);
+    Current::set_running(None, pinned);
+}
+
+/// Finishes a hit whose jprobe's handler, the last one, has ended. The registers are those with
+/// which the CPU continues.
+#[inline(never)]
+pub(super) fn resume(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
+    let next = Current::enter_ftrace(registers, at);
+    go_on(point, at, next, registers, pinned);
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Calling the handlers of a point's probes.
+
+use crate::{
+    arch::Current,
+    contract::Machine,
+    registry::points::Point,
+    sys::{
+        preempt::{
+            Context,
+            Pinned, //
+        },
+        probe::Probe,
+        this_cpu,
+        Registers, //
+    }, //
+};
+
+/// Makes a probe the one that this CPU runs, before its handler is called.
+///
+/// If the probe has a fault handler, the context of the handlers is noted for it. Until that is
+/// done no fault handler is called. A hit that interrupts this, and may have to note a context
+/// itself, is a nested one.
+#[inline(always)]
+pub(crate) fn turn_to(probe: &Probe, pinned: &Pinned) {
+    if probe.handles_faults() {
+        Current::set_running(this_cpu::nobody(), pinned);
+        note_context(pinned);
+    }
+    Current::set_running(Some(probe.running()), pinned);
+}
+
+/// Notes the context in which the handlers are called.
+#[cold]
+#[inline(never)]
+fn note_context(pinned: &Pinned) {
+    let context = Context::now(pinned);
+    Current::this_cpu(pinned).context.set(context);
+}
+
+/// Calls the pre handlers of all enabled probes up to the first one that changes where the CPU
+/// continues, and returns that probe.
+#[inline(always)]
+pub(super) fn before<'a>(
+    point: &'a Point,
+    registers: &mut Registers,
+    pinned: &Pinned,
+) -> Option<&'a Probe> {
+    point.probes.iter().find(|probe| {
+        probe.is_enabled() && {
+            turn_to(probe, pinned);
+            probe.before(registers)
+        }
+    })
+}
+
+/// Calls the post handlers of all enabled probes.
+#[inline(always)]
+pub(super) fn after(point: &Point, registers: &mut Registers, pinned: &Pinned) {
+    for probe in point.probes.iter() {
+        if probe.wants_after() && probe.is_enabled() {
+            turn_to(probe, pinned);
+            probe.after(registers);
+        }
+    }
+}
+
+/// C's `kprobe_busy_begin()`: until [`busy_end`], hits on this CPU are missed, as if a handler ran.
+/// Preemption is off meanwhile.
+pub(crate) fn busy_begin() {
+    let pinned = Pinned::new();
+    Current::set_running(this_cpu::nobody(), &pinned);
+    pinned.leave();
+}
+
+/// C's `kprobe_busy_end()`. Drops what [`busy_begin`] has left.
+pub(crate) fn busy_end(pinned: Pinned) {
+    Current::set_running(None, &pinned);
+}

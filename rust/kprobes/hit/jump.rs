@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A jump in the place of a breakpoint has led to its detour.
+//!
+//! The detour runs the copied instructions after the handlers, whatever those return.
+//!
+//! C counterpart: `optimized_callback()` in
+//! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
+
+use super::handlers::turn_to;
+use crate::{
+    arch::Current,
+    contract::Machine,
+    sys::{
+        preempt::Pinned,
+        probe::{
+            Brief,
+            Chain,
+            List,
+            Probe, //
+        },
+        Registers, //
+    }, //
+};
+
+/// Calls the pre handlers of these probes.
+///
+/// Fast path: one enabled probe on a CPU that handles no hit.
+#[inline(always)]
+pub(crate) fn jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
+    if Current::is_running(pinned) {
+        return probes.iter().for_each(Probe::miss);
+    }
+    let brief = probes.brief();
+    let Brief::Lone(probe) = brief else {
+        return match brief {
+            Brief::LoneAround(newest) | Brief::Several(newest) => {
+                each_jumped(newest, registers, pinned);
+            }
+            _ => walk_jumped(probes, registers, pinned),
+        };
+    };
+    Current::set_running(Some(probe.running()), pinned);
+    probe.before(registers);
+    Current::set_running(None, pinned);
+}
+
+/// Calls the pre handlers of `newest` and all older probes, none of which has to be asked first.
+/// Out of line: the caller need not save the registers that the loop uses.
+#[inline(never)]
+fn each_jumped(newest: &Probe, registers: &mut Registers, pinned: &Pinned) {
+    // None of them has a fault handler, so any of them can be the running probe for all.
+    Current::set_running(Some(newest.running()), pinned);
+    List::from(newest).for_each(|probe| {
+        if probe.wants_before() {
+            probe.before(registers);
+        } else {
+            unlikely();
+        }
+    });
+    Current::set_running(None, pinned);
+}
+
+/// Empty cold function: marks the caller's branch unlikely.
+#[cold]
+#[inline(never)]
+fn unlikely() {}
+
+/// Calls the pre handlers of those of these probes that are enabled.
+#[cold]
+#[inline(never)]
+fn walk_jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
+    for probe in probes.iter().filter(|probe| probe.is_enabled()) {
+        turn_to(probe, pinned);
+        // A jprobe has joined after the jump was taken: the detour cannot continue in its handler.
+        if probe.before(registers) && probe.is_jprobe() {
+            probe.miss();
+        }
+    }
+    Current::set_running(None, pinned);
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Jprobes, clients of the core: registration, and the interface to C.
+//!
+//! A jprobe is checked first; then the probe on its function's entry is registered and unregistered
+//! like any other. What a hit of it does is in [`hit::jprobe`](crate::hit::jprobe), and why it is
+//! there in [`hit`](crate::hit). `jprobes.c` is the C side.
+//!
+//! C counterpart: `register_jprobe()` of kernels up to 4.14.
+
+mod abi;
+
+use crate::{
+    core::{
+        register,
+        unregister, //
+    },
+    prelude::*,
+    registry::points::Points,
+    sys::{
+        jprobe::Jprobe,
+        symbols, //
+    }, //
+};
+
+/// A client's jprobe; `None` if the client passed NULL.
+type Client = Option<&'static Jprobe>;
+
+/// Registers all jprobes, or none.
+fn batch(clients: &[Client]) -> Result<(), Refusal> {
+    let entries = Jprobe::entries(clients);
+    let done = register::up_to_refused(entries, &mut |points, number, found| {
+        let jprobe = clients.get(number).copied().flatten();
+        begin(points, jprobe.ok_or(Refusal::NoProbe)?, found)
+    });
+    done.map_err(|(count, refusal)| {
+        unregister::batch(entries.get(..count).unwrap_or_default());
+        refusal
+    })
+}
+
+/// Checks a jprobe before the probe on the entry is registered. `found` becomes the address.
+fn begin(points: &Points, jprobe: &Jprobe, found: &mut Option<TextAddr>) -> Result<(), Refusal> {
+    register::entry(points, jprobe.entry(), found)?;
+    let handler = jprobe.handler();
+    let function = symbols::function(handler);
+    if function.is_none_or(|function| function.text.start() != handler) {
+        return Err(Refusal::HandlerIsNoFunction);
+    }
+    jprobe.entry().be_of_jprobe();
+    Ok(())
+}

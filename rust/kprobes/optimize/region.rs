@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Whether a point can have a jump, and the detour that the jump leads to.
+//!
+//! This is decided once, when a jump is asked for first: it takes reading the text around the point
+//! and the text metadata of the kernel or the module, and hardly anything of that changes. Reasons
+//! that may pass are found again each time: no memory, a module that is being loaded, and a
+//! debugger's breakpoints, which also make bytes undecodable.
+//!
+//! C counterpart: `can_optimize()` and `arch_prepare_optimized_kprobe()` in
+//! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
+
+use crate::{
+    arch::Current,
+    contract::{
+        Detour,
+        ReadText, //
+    },
+    model::text_metadata::TextMetadata,
+    prelude::*,
+    registry::{
+        jump::{
+            Jump,
+            LastTargets, //
+        },
+        points::{
+            PointRef,
+            Prepared, //
+        },
+        queue::Node,
+        Change, //
+    },
+    slots,
+    sys::{
+        modules,
+        symbols::Function,
+        text,
+        worker, //
+    },
+    text::branch_targets::Found, //
+};
+use kernel::prelude::*;
+
+impl Change<'_> {
+    /// Queues those of these points that may have a jump.
+    pub(crate) fn consider<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
+        if self.optimizer.allowed {
+            for point in points {
+                let _ = self.queue(point);
+            }
+        }
+    }
+
+    /// Does the same for the points at these addresses, where something has changed, and for those
+    /// whose jumps would be over them.
+    pub(crate) fn reconsider(&mut self, addresses: &mut dyn Iterator<Item = TextAddr>) {
+        let points = self.points;
+        self.consider(
+            &mut addresses.flat_map(|at| Iterator::chain(points.before(at), points.get(at))),
+        );
+    }
+
+    /// Queues a point that may have a jump.
+    fn queue(&mut self, point: PointRef<'_>) -> Option<()> {
+        let prepared = point.prepared()?;
+        if !self.points.may_jump(point) {
+            return None;
+        }
+        if point.jump.decided().is_none() {
+            let decided = self.make(point.at, prepared);
+            self.decide(point, decided)?;
+        }
+        let detour = point.jump.detour()?;
+        if self.optimizer.queue.add(point.at, self.points) {
+            Current::divert(prepared, Some(detour));
+            worker::tell(self.optimizer.worker.kick());
+        }
+        Some(())
+    }
+
+    /// Notes whether a point has a jump, unless the reason may pass.
+    fn decide(&mut self, point: PointRef<'_>, decided: Result<Jump, NotOptimized>) -> Option<()> {
+        self.optimizer.forget_passing(point.at);
+        if let Some(why) = decided.as_ref().err().filter(|why| why.reason.may_pass()) {
+            if why.reason != Reason::NoMemory {
+                let passing = &mut self.optimizer.passing;
+                let _ = passing.push((point.at, *why), GFP_KERNEL);
+            }
+            // Detours that wait for Tasks RCU will give memory back.
+            if why.reason.is_shortage() && slots::waiting() != 0 {
+                self.optimizer.short = true;
+                worker::tell(self.optimizer.worker.kick());
+            }
+            return None;
+        }
+        point.jump.decide(decided)?;
+        if let Some(detour) = point.jump.detour() {
+            Current::direct(detour, Some(&point.probes));
+        }
+        Some(())
+    }
+
+    /// Makes the jump of the point at `at`, or says why there cannot be one.
+    fn make(&mut self, at: TextAddr, prepared: &Prepared) -> Result<Jump, NotOptimized> {
+        let function = self.cache.function(at).map_err(|_| Reason::NearEnd)?;
+        let owner = modules::owner(at).map_err(|_| Reason::NearEnd)?;
+        // `check::module_sorted` considers the point again.
+        if !self.images.are_sorted(&owner) {
+            return Err(Reason::ModuleComing.into());
+        }
+        let points = self.points;
+        let mut read = |from: TextAddr, code: &mut [u8]| points.read_code(from, code);
+        let leaving = &mut |piece, image, found: Found<'_>, text: &mut text::Lock| {
+            Current::leaving(piece, image, &mut read, found, text)
+        };
+        let lock = &mut self.text;
+        let image = self.images.with_branch_targets(&owner, at, lock, leaving)?;
+        let (last, text) = (&mut self.cache.targets, lock.get());
+        let targets = targets(last, &function, image, &mut read, text)?;
+        let function = function.text;
+        let detour = Current::detour(at, function, targets, prepared, image, &mut read, text)?;
+        let node = Node::new();
+        Ok(Jump { node, detour })
+    }
+}
+
+/// Where branches lead into `function`.
+fn targets<'a>(
+    last: &'a mut LastTargets,
+    function: &Function,
+    metadata: &impl TextMetadata,
+    read: ReadText<'_>,
+    text: &mut text::Lock,
+) -> Result<&'a <Current as Detour>::BranchTargets, NotOptimized> {
+    let (whole, group) = (function.text, function.group);
+    let same = last.take().filter(|(last, _)| *last == whole);
+    let found = || {
+        let targets = Current::branch_targets(whole, group, metadata, read, text);
+        (whole, targets)
+    };
+    let (_, targets) = last.insert(same.unwrap_or_else(found));
+    targets.as_ref().map_err(|&reason| reason)
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The optimizer's worker, and the sysctl `debug.kprobes-optimization`.
+//!
+//! C counterpart: `kprobe_optimizer()` and `proc_kprobes_optimization_handler()` in
+//! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
+
+use super::remove::{
+    undivert,
+    Each, //
+};
+use crate::{
+    arch::Current,
+    contract::Detour,
+    model::opt_state::Period,
+    prelude::*,
+    registry::{
+        jump::BATCH,
+        Registry, //
+    },
+    sys::{
+        lock::Lock,
+        sort,
+        text,
+        worker::{
+            self,
+            Passes, //
+        }, //
+    }, //
+};
+use core::mem::take;
+use kernel::prelude::*;
+
+/// A pass of the worker.
+pub(crate) fn pass() {
+    let (period, short) = {
+        let mut lock = Lock::new();
+        let optimizer = &mut Registry::locked(&mut lock).optimizer;
+        optimizer.worker.begin();
+        (optimizer.queue.begin(), take(&mut optimizer.short))
+    };
+    if period.is_some() || short {
+        worker::wait_for_tasks();
+    }
+    if let Some(period) = period {
+        while write_jumps(&period) {}
+    }
+    if short {
+        consider_all(Registry::locked(&mut Lock::new()));
+    }
+    worker::pass_is_over();
+}
+
+/// Writes the jumps of some points that were waited for. Says whether there may be more.
+fn write_jumps(period: &Period) -> bool {
+    let mut lock = Lock::new();
+    let Registry {
+        points, optimizer, ..
+    } = Registry::locked(&mut lock);
+    let mut count = 0;
+    while let Some(ready) = optimizer.ready.get_mut(count) {
+        let Some(counted) = optimizer.queue.next(period, points) else {
+            break;
+        };
+        let at = counted.at();
+        let Some(point) = points.get(at) else {
+            continue;
+        };
+        // Whatever came in the way of a jump has made the point leave the queue. This is checked
+        // again because a jump over a breakpoint would be fatal.
+        if optimizer.allowed && points.may_jump(point) {
+            counted.jump(points);
+            points.count_jumps(1);
+            *ready = at.get();
+            count += 1;
+        } else {
+            undivert(point);
+        }
+    }
+    let ready = optimizer.ready.get_mut(..count).unwrap_or_default();
+    if ready.is_empty() {
+        return false;
+    }
+    sort::ascending(ready);
+    let addresses = || ready.iter().map(|&at| TextAddr::new(at));
+    let tell = |each: &mut Each<'_>| points.tell(&mut addresses(), each);
+    Current::optimize(&tell, &mut text::Lock::new());
+    count == BATCH
+}
+
+/// Queues all points that may have a jump.
+fn consider_all(registry: &mut Registry) {
+    let mut change = registry.change();
+    change.consider(&mut change.points.iter());
+}
+
+/// Returns when no point waits for its jump.
+pub(crate) fn flush() {
+    loop {
+        let passes = Passes::now();
+        {
+            let mut lock = Lock::new();
+            let optimizer = &mut Registry::locked(&mut lock).optimizer;
+            if optimizer.queue.is_empty() {
+                return;
+            }
+            worker::tell(optimizer.worker.flush());
+        }
+        passes.wait_for_more();
+    }
+}
+
+/// Are jumps allowed?
+pub(crate) fn is_allowed() -> bool {
+    Registry::locked(&mut Lock::new()).optimizer.allowed
+}
+
+/// Allows jumps, or forbids them: then there are none any more when this returns.
+pub(crate) fn allow(on: bool) {
+    let mut lock = Lock::new();
+    let registry = Registry::locked(&mut lock);
+    if registry.optimizer.allowed == on {
+        return;
+    }
+    registry.optimizer.allowed = on;
+    if on {
+        consider_all(registry);
+        pr_info!("kprobe jump-optimization is enabled. All kprobes are optimized if possible.\n");
+    } else {
+        let mut change = registry.change();
+        change.leave(&mut change.points.iter());
+        pr_info!(
+            "kprobe jump-optimization is disabled. All kprobes are based on software breakpoint.\n"
+        );
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The registry of all probe points.
+//!
+//! A hit finds its point by address ([`points::find`]) and takes no lock. Whoever changes something
+//! holds the registry's [`Lock`] and gets the [`Registry`] by it. A function that acts on one point
+//! takes a [`PointRef`]; one that needs several parts of the registry is a method of [`Change`].
+//!
+//! - [`points`]: the data of a point, and the table of all points;
+//! - [`armed`]: what brings hits to a point;
+//! - [`jump`]: the jump of a point, and the optimizer's state;
+//! - `queue`: the points that are to get a jump, or to lose it;
+//! - [`recover`]: the code under our breakpoints and jumps;
+//! - [`symbol_cache`]: what a batch has found out about functions;
+//! - [`refused`]: the latest registrations that failed.
+//!
+//! C counterpart: `kprobe_table` and `kprobe_mutex` in
+//! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
+
+// The KUnit macro expands to unsafe code, which `forbid` would reject.
+#![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
+
+pub(crate) mod armed;
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+pub(crate) mod jump;
+#[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]
+mod no_jump;
+pub(crate) mod points;
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+pub(crate) mod queue;
+pub(crate) mod recover;
+pub(crate) mod refused;
+pub(crate) mod symbol_cache;
+
+#[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]
+pub(crate) use no_jump as jump;
+
+use crate::{
+    sys::{
+        blacklist,
+        ftrace,
+        lock::{
+            Guarded,
+            Lock, //
+        },
+        text, //
+    },
+    text::Images, //
+};
+use jump::Optimizer;
+use points::Points;
+use symbol_cache::SymbolCache;
+
+static REGISTRY: Guarded<Registry, Lock> = Guarded::new(Registry {
+    points: Points::none(),
+    optimizer: Optimizer::NEW,
+    ftrace: ftrace::Users::NONE,
+    images: Images::NONE,
+    modules: blacklist::Modules::NONE,
+    refused: refused::Log::EMPTY,
+    disarmed: false,
+});
+
+/// The probe points, and what is kept for all of them.
+pub(crate) struct Registry {
+    /// The probe points.
+    pub(crate) points: Points,
+    /// The points that are to get jumps, and the worker that writes these.
+    pub(crate) optimizer: Optimizer,
+    /// Our two users of ftrace.
+    pub(crate) ftrace: ftrace::Users,
+    /// Text metadata: what the kernel's tables say about text.
+    pub(crate) images: Images,
+    /// The modules that have blacklisted functions.
+    pub(crate) modules: blacklist::Modules,
+    /// The latest registrations that failed.
+    pub(crate) refused: refused::Log,
+    /// Are all probes disarmed, by `kprobes/enabled` in debugfs?
+    pub(crate) disarmed: bool,
+}
+
+/// A change of probe points: the parts of the registry that arming and optimizing need. The points
+/// are shared, so that handles of them live as long as the change.
+pub(crate) struct Change<'a> {
+    /// The probe points.
+    pub(crate) points: &'a Points,
+    /// See [`Registry::optimizer`].
+    pub(crate) optimizer: &'a mut Optimizer,
+    /// See [`Registry::ftrace`].
+    pub(crate) ftrace: &'a mut ftrace::Users,
+    /// See [`Registry::images`].
+    pub(crate) images: &'a mut Images,
+    /// What the batch has found out about functions.
+    pub(crate) cache: SymbolCache,
+    /// The lock of the kernel's text, taken when text is written or decoded first.
+    pub(crate) text: text::Lazy,
+}
+
+impl Registry {
+    /// The registry, while its lock is held.
+    pub(crate) fn locked(lock: &mut Lock) -> &mut Self {
+        REGISTRY.get(lock)
+    }
+
+    /// Begins a change.
+    pub(crate) fn change(&mut self) -> Change<'_> {
+        Change {
+            points: &self.points,
+            optimizer: &mut self.optimizer,
+            ftrace: &mut self.ftrace,
+            images: &mut self.images,
+            cache: SymbolCache::new(),
+            text: text::Lazy::new(),
+        }
+    }
+}

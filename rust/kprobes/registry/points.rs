@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Probe points, and the table of them: one point for each probed address, whatever the number of
+//! probes there.
+//!
+//! Hits read a point on any CPU, without a lock, while one task changes it. So each field that
+//! changes is an atomic.
+//!
+//! C counterpart: the aggregate probe (`alloc_aggr_kprobe()`) and `kprobe_table` in
+//! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
+
+use super::{
+    armed,
+    jump, //
+};
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+use super::{
+    jump::Jump,
+    queue::{
+        Node,
+        Nodes, //
+    }, //
+};
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+use crate::contract::Detour;
+use crate::{
+    arch::Current,
+    contract::Machine,
+    prelude::*,
+    sys::{
+        preempt::Pinned,
+        probe::{
+            Chain,
+            Probe, //
+        }, //
+    },
+    table::{
+        Owned,
+        Retired,
+        Table,
+        Writer, //
+    }, //
+};
+use core::{
+    cell::Cell,
+    ops::Deref,
+    sync::atomic::{
+        AtomicBool,
+        Ordering, //
+    }, //
+};
+
+/// What it takes to break at a point and to carry out its instruction.
+pub(crate) type Prepared = <Current as Machine>::Prepared;
+
+/// The kind of a probe point: how it is hit. `T` is what a breakpoint needs: the prepared
+/// instruction, or, of an address that was only checked, the start of an instruction before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind<T = Prepared> {
+    /// By a breakpoint.
+    Breakpoint(T),
+    /// By ftrace, whose call is there.
+    Ftrace,
+}
+
+/// A fact about a point. One task changes it at a time, and no hit depends on its order.
+pub(crate) struct Mark(AtomicBool);
+
+impl Mark {
+    /// Does it hold?
+    pub(crate) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether it holds.
+    pub(crate) fn set(&self, holds: bool) {
+        self.0.store(holds, Ordering::Relaxed);
+    }
+}
+
+/// A probe point. The kind comes first, so that a hit needs one register for both.
+#[repr(C)]
+pub(crate) struct Point {
+    /// How it is hit.
+    pub(crate) kind: Kind,
+    /// The probes.
+    pub(crate) probes: Chain,
+    /// What brings hits to it.
+    pub(crate) armed: armed::State,
+    /// Does ftrace call our IPMODIFY user here too, only to keep other such users out?
+    pub(crate) guarded: Mark,
+    /// Was its text freed?
+    pub(crate) gone: Mark,
+    /// Has there ever been a jprobe? Then a CPU may run the jprobe's handler after the breakpoint
+    /// was removed and all CPUs have seen that.
+    pub(crate) had_jprobe: Mark,
+    /// Its jump, or why it has none.
+    pub(crate) jump: jump::Decision,
+}
+
+// There is one for each probe.
+const _: () = assert!(size_of::<Point>() <= size_of::<Kind>() + 48);
+
+impl Point {
+    /// An unarmed point with its first probe.
+    pub(crate) fn new(kind: Kind, first: &'static Probe) -> Self {
+        let mark = |holds| Mark(AtomicBool::new(holds));
+        Self {
+            kind,
+            probes: Chain::of(first),
+            armed: armed::State::new(),
+            guarded: mark(false),
+            gone: mark(false),
+            had_jprobe: mark(first.is_jprobe()),
+            jump: jump::Decision::new(),
+        }
+    }
+
+    /// Is it hit by ftrace?
+    pub(crate) fn is_ftrace(&self) -> bool {
+        matches!(self.kind, Kind::Ftrace)
+    }
+
+    /// The prepared instruction, if it is hit by a breakpoint.
+    pub(crate) fn prepared(&self) -> Option<&Prepared> {
+        match &self.kind {
+            Kind::Breakpoint(prepared) => Some(prepared),
+            Kind::Ftrace => None,
+        }
+    }
+
+    /// Is any of its probes enabled?
+    pub(crate) fn is_wanted(&self) -> bool {
+        !self.gone.get() && self.probes.iter().any(Probe::is_enabled)
+    }
+}
+
+/// The handle of a probe point: the point, and its address.
+#[derive(Clone, Copy)]
+pub(crate) struct PointRef<'a> {
+    /// Its address.
+    pub(crate) at: TextAddr,
+    /// The point, for as long as the points are borrowed.
+    pub(crate) point: &'a Point,
+}
+
+impl Deref for PointRef<'_> {
+    type Target = Point;
+
+    fn deref(&self) -> &Point {
+        self.point
+    }
+}
+
+static POINTS: Table<Point> = Table::empty();
+
+/// Finds the point at an address, for a hit, while the caller stays on the CPU.
+#[inline(always)]
+pub(crate) fn find(at: TextAddr, pinned: &Pinned) -> Option<&Point> {
+    POINTS.find(at, pinned)
+}
+
+/// The address that a probe was registered at, or zero.
+pub(crate) fn at(probe: &Probe) -> TextAddr {
+    TextAddr::new(probe.addr() as u64)
+}
+
+/// All probe points, for the holder of the registry's lock.
+pub(crate) struct Points {
+    table: Writer<Point>,
+    /// How many points have a jump in the text.
+    pub(crate) jumps: Cell<usize>,
+}
+
+impl Points {
+    /// No points.
+    pub(crate) const fn none() -> Self {
+        Self {
+            table: Writer::of(&POINTS),
+            jumps: Cell::new(0),
+        }
+    }
+
+    /// The number of points.
+    pub(crate) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// The point at an address.
+    pub(crate) fn get(&self, at: TextAddr) -> Option<PointRef<'_>> {
+        let point = self.table.get(at)?;
+        Some(PointRef { at, point })
+    }
+
+    /// The point of a registered probe.
+    pub(crate) fn of(&self, probe: &Probe) -> Result<PointRef<'_>, Refusal> {
+        let point = self.get(at(probe)).filter(|point| point.probes.has(probe));
+        point.ok_or(Refusal::NotRegistered)
+    }
+
+    /// All points, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = PointRef<'_>> {
+        let points = self.table.iter();
+        points.map(|(at, point)| PointRef { at, point })
+    }
+
+    /// Inserts a point, or replaces one whose text was freed. The new point then takes over the
+    /// old one's probes, which stay gone.
+    pub(crate) fn insert(&mut self, at: TextAddr, point: Point) -> Result<(), Refusal> {
+        let new = Owned::new(at, point)?;
+        match self.table.get(at) {
+            None => self.table.insert(new),
+            Some(old) => {
+                new.get().probes.append(&old.probes);
+                // No hit is in freed text; dropping the old point waits until that is certain.
+                self.table.replace(new).map(drop)
+            }
+        }
+    }
+
+    /// Removes a point. Hits may see it until `retired` was waited for.
+    pub(crate) fn remove(&mut self, at: TextAddr, retired: &mut Retired<Point>) {
+        if let Ok(point) = self.table.remove(at) {
+            retired.push(point);
+        }
+    }
+
+    /// Removes all points that have no probe.
+    pub(crate) fn remove_empty(&mut self, retired: &mut Retired<Point>) {
+        let is_empty = |point: &Point| point.probes.is_empty();
+        self.table.remove_all(is_empty, retired);
+        self.table.tidy();
+    }
+
+    /// Frees memory that a table of so few points does not need.
+    pub(crate) fn tidy(&mut self) {
+        self.table.tidy();
+    }
+}
+
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+impl Points {
+    /// The points whose jumps would be over `at`.
+    pub(crate) fn before(&self, at: TextAddr) -> impl Iterator<Item = PointRef<'_>> {
+        let before = (1..Current::REACH).filter_map(move |distance| at.before(distance).ok());
+        before.filter_map(|at| self.get(at))
+    }
+
+    /// Notes that so many jumps more, or less, are in the text.
+    pub(crate) fn count_jumps(&self, difference: isize) {
+        let jumps = self.jumps.get();
+        self.jumps.set(jumps.saturating_add_signed(difference));
+    }
+}
+
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+impl Nodes for Points {
+    fn node(&self, at: TextAddr) -> Option<&Node> {
+        let jump: &Jump = self.table.get(at)?.jump.jump()?;
+        Some(&jump.node)
+    }
+}

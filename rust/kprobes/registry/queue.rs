@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The probe points that wait for a jump, in the order in which they were queued, and those whose
+//! jumps are to be removed together.
+//!
+//! Each point has room for the addresses of its neighbours in such a list. So queueing needs no
+//! memory, a point leaves the queue without a walk, and a pass of the worker looks only at points
+//! that are queued.
+//!
+//! Only the holder of the registry's lock uses the queue; hits do not. The words are atomics
+//! because hits share the points.
+
+use crate::{
+    atomics::{
+        AtomicUsize,
+        Ordering, //
+    },
+    model::opt_state::{
+        Clock,
+        Leave,
+        Period,
+        State, //
+    },
+    prelude::*, //
+};
+
+/// The state of a point's jump, and its neighbours in the queue.
+pub(crate) struct Node {
+    state: AtomicUsize,
+    /// The addresses of the neighbours in a list; zero: none.
+    before: AtomicUsize,
+    behind: AtomicUsize,
+}
+
+impl Node {
+    /// A point that has its breakpoint, or nothing.
+    pub(crate) fn new() -> Self {
+        Self {
+            state: AtomicUsize::new(State::Plain.to_word()),
+            before: AtomicUsize::new(0),
+            behind: AtomicUsize::new(0),
+        }
+    }
+
+    /// The state.
+    pub(crate) fn state(&self) -> State {
+        State::from_word(self.state.load(Ordering::Relaxed))
+    }
+
+    fn set(&self, state: State) {
+        self.state.store(state.to_word(), Ordering::Relaxed);
+    }
+}
+
+/// Finds nodes by the addresses of their points.
+pub(crate) trait Nodes {
+    /// The node of the point at an address, if the point can have a jump.
+    fn node(&self, at: TextAddr) -> Option<&Node>;
+}
+
+/// A list of points. A point is in one list at most.
+struct List {
+    first: Option<TextAddr>,
+    last: Option<TextAddr>,
+}
+
+impl List {
+    const EMPTY: Self = Self {
+        first: None,
+        last: None,
+    };
+
+    fn push(&mut self, at: TextAddr, nodes: &impl Nodes) {
+        link(nodes, at, |node| &node.before, self.last);
+        link(nodes, at, |node| &node.behind, None);
+        match self.last {
+            Some(last) => link(nodes, last, |node| &node.behind, Some(at)),
+            None => self.first = Some(at),
+        }
+        self.last = Some(at);
+    }
+
+    fn remove(&mut self, at: TextAddr, nodes: &impl Nodes) {
+        let Some(node) = nodes.node(at) else { return };
+        let (before, behind) = (linked(&node.before), linked(&node.behind));
+        match before {
+            Some(before) => link(nodes, before, |node| &node.behind, behind),
+            None => self.first = behind,
+        }
+        match behind {
+            Some(behind) => link(nodes, behind, |node| &node.before, before),
+            None => self.last = before,
+        }
+    }
+}
+
+/// The address in a link.
+fn linked(link: &AtomicUsize) -> Option<TextAddr> {
+    let at = link.load(Ordering::Relaxed);
+    (at != 0).then(|| TextAddr::new(at as u64))
+}
+
+/// Changes one of the two links of the point at `at`.
+fn link(nodes: &impl Nodes, at: TextAddr, link: fn(&Node) -> &AtomicUsize, to: Option<TextAddr>) {
+    if let Some(node) = nodes.node(at) {
+        let to = to.map_or(0, |to| to.get() as usize);
+        link(node).store(to, Ordering::Relaxed);
+    }
+}
+
+/// A point that was waited for. It is in no list any more and its state is plain, but its hits
+/// still go to its detour.
+#[must_use]
+pub(crate) struct Counted(TextAddr);
+
+impl Counted {
+    /// Its address.
+    pub(crate) fn at(&self) -> TextAddr {
+        self.0
+    }
+
+    /// Notes that its jump is in the text.
+    pub(crate) fn jump(self, nodes: &impl Nodes) {
+        if let Some(node) = nodes.node(self.0) {
+            node.set(State::Jump);
+        }
+    }
+}
+
+/// The points that wait for a jump, and those whose jump is to be removed.
+pub(crate) struct Queue {
+    waiting: List,
+    leaving: List,
+    clock: Clock,
+}
+
+impl Queue {
+    /// No points.
+    pub(crate) const EMPTY: Self = Self {
+        waiting: List::EMPTY,
+        leaving: List::EMPTY,
+        clock: Clock::NEW,
+    };
+
+    /// Does no point wait for a jump?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.first.is_none()
+    }
+
+    /// Queues a point if its state is plain, and says whether it was. The caller then redirects the
+    /// point's hits to its detour before anything else.
+    #[must_use]
+    pub(crate) fn add(&mut self, at: TextAddr, nodes: &impl Nodes) -> bool {
+        let Some(node) = nodes.node(at) else {
+            return false;
+        };
+        let is_plain = node.state() == State::Plain;
+        if is_plain {
+            node.set(State::Queued(self.clock.now()));
+            self.waiting.push(at, nodes);
+        }
+        is_plain
+    }
+
+    /// Begins the worker's wait, if a point is queued.
+    pub(crate) fn begin(&mut self) -> Option<Period> {
+        (!self.is_empty()).then(|| self.clock.begin())
+    }
+
+    /// Takes the next point that was waited for out of the queue, when the wait is over.
+    pub(crate) fn next(&mut self, period: &Period, nodes: &impl Nodes) -> Option<Counted> {
+        // Points are in the order in which they were queued, so the first one tells.
+        let at = self.waiting.first?;
+        let node = nodes.node(at)?;
+        period.counts(node.state()).then(|| {
+            self.waiting.remove(at, nodes);
+            node.set(State::Plain);
+            Counted(at)
+        })
+    }
+
+    /// A point is to have no jump. If its jump is in the text, the point is one of
+    /// [`leaving`](Queue::leaving) until [`left`](Queue::left) has returned it.
+    pub(crate) fn leave(&mut self, at: TextAddr, nodes: &impl Nodes) -> Leave {
+        let Some(node) = nodes.node(at) else {
+            return Leave::Nothing;
+        };
+        match node.state() {
+            State::Plain | State::Leaving => Leave::Nothing,
+            State::Queued(_) => {
+                self.waiting.remove(at, nodes);
+                node.set(State::Plain);
+                Leave::Undivert
+            }
+            State::Jump => {
+                node.set(State::Leaving);
+                self.leaving.push(at, nodes);
+                Leave::TakeOut
+            }
+        }
+    }
+
+    /// The points whose jumps are to be removed.
+    pub(crate) fn leaving<'q>(
+        &'q self,
+        nodes: &'q impl Nodes,
+    ) -> impl Iterator<Item = TextAddr> + 'q {
+        let next = |&at: &TextAddr| linked(&nodes.node(at)?.behind);
+        core::iter::successors(self.leaving.first, next)
+    }
+
+    /// A point whose jump was removed; each is returned once.
+    pub(crate) fn left(&mut self, nodes: &impl Nodes) -> Option<TextAddr> {
+        let at = self.leaving.first?;
+        self.leaving.remove(at, nodes);
+        if let Some(node) = nodes.node(at) {
+            node.set(State::Plain);
+        }
+        Some(at)
+    }
+
+    /// A point is about to be removed, or its text was freed: its jump is not written or removed
+    /// any more.
+    pub(crate) fn forget(&mut self, at: TextAddr, nodes: &impl Nodes) {
+        let Some(node) = nodes.node(at) else { return };
+        match node.state() {
+            State::Plain | State::Jump => (),
+            State::Queued(_) => self.waiting.remove(at, nodes),
+            State::Leaving => self.leaving.remove(at, nodes),
+        }
+        node.set(State::Plain);
+    }
+}
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_optimizing))]
+mod tests {
+    use super::*;
+
+    const COUNT: usize = 4;
+
+    /// The nodes of points at 1 and up.
+    struct Few([Node; COUNT]);
+
+    impl Nodes for Few {
+        fn node(&self, at: TextAddr) -> Option<&Node> {
+            self.0.get((at.get() as usize).checked_sub(1)?)
+        }
+    }
+
+    fn few() -> Few {
+        Few([Node::new(), Node::new(), Node::new(), Node::new()])
+    }
+
+    const fn at(number: u64) -> TextAddr {
+        TextAddr::new(number)
+    }
+
+    /// Gives jumps to what was waited for; the addresses as digits.
+    fn jump(queue: &mut Queue, period: &Period, places: &Few) -> u64 {
+        let mut digits = 0;
+        while let Some(counted) = queue.next(period, places) {
+            digits = 10 * digits + counted.at().get();
+            counted.jump(places);
+        }
+        digits
+    }
+
+    fn begin(queue: &mut Queue) -> Result<Period, Refusal> {
+        queue.begin().ok_or(Refusal::NotRegistered)
+    }
+
+    fn state(places: &Few, number: u64) -> Option<State> {
+        places.node(at(number)).map(Node::state)
+    }
+
+    #[test]
+    fn places_get_their_jumps_in_order() -> Result<(), Refusal> {
+        let (mut queue, places) = (Queue::EMPTY, few());
+        assert!(queue.is_empty() && queue.begin().is_none());
+        for number in [2, 1, 4, 3] {
+            assert!(queue.add(at(number), &places));
+            assert!(!queue.add(at(number), &places));
+        }
+        let period = begin(&mut queue)?;
+        assert_eq!(jump(&mut queue, &period, &places), 2143);
+        assert!(queue.is_empty());
+        assert!(!queue.add(at(1), &places));
+        assert!(!queue.add(at(9), &places));
+        Ok(())
+    }
+
+    #[test]
+    fn who_comes_back_is_waited_for_again() -> Result<(), Refusal> {
+        let (mut queue, places) = (Queue::EMPTY, few());
+        for number in [1, 2, 3] {
+            assert!(queue.add(at(number), &places));
+        }
+        let period = begin(&mut queue)?;
+        assert_eq!(queue.leave(at(2), &places), Leave::Undivert);
+        assert_eq!(queue.leave(at(2), &places), Leave::Nothing);
+        assert_eq!(queue.leave(at(1), &places), Leave::Undivert);
+        assert!(queue.add(at(2), &places));
+        assert_eq!(jump(&mut queue, &period, &places), 3);
+        assert!(!queue.is_empty());
+        let period = begin(&mut queue)?;
+        assert_eq!(jump(&mut queue, &period, &places), 2);
+        assert_eq!(state(&places, 1), Some(State::Plain));
+        Ok(())
+    }
+
+    #[test]
+    fn jumps_are_taken_out_together_and_once() -> Result<(), Refusal> {
+        let (mut queue, places) = (Queue::EMPTY, few());
+        for number in [1, 2, 3, 4] {
+            assert!(queue.add(at(number), &places));
+        }
+        let period = begin(&mut queue)?;
+        assert_eq!(jump(&mut queue, &period, &places), 1234);
+        for number in [3, 1, 4] {
+            assert_eq!(queue.leave(at(number), &places), Leave::TakeOut);
+            assert_eq!(queue.leave(at(number), &places), Leave::Nothing);
+        }
+        assert!(queue.leaving(&places).eq([at(3), at(1), at(4)]));
+        // It cannot come back before.
+        assert!(!queue.add(at(3), &places));
+        queue.forget(at(1), &places);
+        assert_eq!(queue.left(&places), Some(at(3)));
+        assert_eq!(queue.left(&places), Some(at(4)));
+        assert_eq!(queue.left(&places), None);
+        assert!(queue.add(at(3), &places));
+        assert_eq!(state(&places, 2), Some(State::Jump));
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_no_more_is_in_no_list() {
+        let (mut queue, places) = (Queue::EMPTY, few());
+        for number in [1, 2, 3] {
+            assert!(queue.add(at(number), &places));
+        }
+        for number in [1, 3, 2, 4] {
+            queue.forget(at(number), &places);
+            assert_eq!(state(&places, number), Some(State::Plain));
+        }
+        assert!(queue.is_empty() && queue.add(at(2), &places));
+    }
+
+    #[test]
+    fn who_was_waited_for_may_be_refused() -> Result<(), Refusal> {
+        let (mut queue, places) = (Queue::EMPTY, few());
+        assert!(queue.add(at(1), &places));
+        let period = begin(&mut queue)?;
+        let counted = queue.next(&period, &places);
+        assert!(counted.is_some_and(|counted| counted.at() == at(1)));
+        assert_eq!(state(&places, 1), Some(State::Plain));
+        assert!(queue.is_empty());
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The code of probed text as it is without our breakpoints and jumps.
+//!
+//! C counterpart: `recover_probed_instruction()` in
+//! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
+
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+use super::points::PointRef;
+use super::{
+    armed::Armed,
+    points::{
+        self,
+        Point,
+        Points, //
+    }, //
+};
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+use crate::contract::Detour;
+use crate::{
+    arch::Current,
+    contract::{
+        Isa,
+        Machine, //
+    },
+    prelude::*,
+    sys::{
+        preempt::Pinned,
+        text, //
+    }, //
+};
+
+/// Recovers the first instruction of `code`, which was read at `at`, for a fault handler. Says
+/// whether a probe point is there that has a breakpoint.
+///
+/// On the hit path.
+pub(crate) fn recover(at: TextAddr, code: &mut [u8], pinned: &Pinned) -> bool {
+    // The code of a point whose text was freed is not the code that is there now.
+    let point = points::find(at, pinned).filter(|point| !point.gone.get());
+    let prepared = point.and_then(Point::prepared);
+    if let Some(prepared) = prepared {
+        Current::restore(prepared, code);
+    }
+    prepared.is_some()
+}
+
+impl Points {
+    /// Reads the instruction at `from`, which may be a probe point. Fails where a debugger's
+    /// breakpoint hides the instruction.
+    pub(crate) fn read_insn(&self, from: TextAddr, code: &mut [u8]) -> Option<()> {
+        text::read(from, code)?;
+        #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+        self.recover_from_jumps(from, code);
+        if !Current::is_breakpoint(code) {
+            return Some(());
+        }
+        let point = self.get(from).map(|found| found.point);
+        let armed = point.filter(|point| point.armed.is(Armed::Breakpoint));
+        if let Some(prepared) = armed.and_then(Point::prepared) {
+            Current::restore(prepared, code);
+        } else if text::is_debugged(from) {
+            return None;
+        }
+        Some(())
+    }
+}
+
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+impl Points {
+    /// Reads code that begins with an instruction and may have probe points anywhere.
+    pub(crate) fn read_code(&self, from: TextAddr, code: &mut [u8]) -> Option<()> {
+        self.read_insn(from, code)?;
+        for offset in 1..code.len() {
+            let rest = code.get_mut(offset..)?;
+            if !Current::is_jump(rest) && !Current::is_breakpoint(rest) {
+                continue;
+            }
+            let at = from.after(offset as u64).ok();
+            let Some(point) = at.and_then(|at| self.get(at)) else {
+                continue;
+            };
+            match point.prepared() {
+                Some(prepared) if point.armed.is(Armed::Breakpoint) => {
+                    Current::restore(prepared, rest);
+                }
+                _ => (),
+            }
+            recover_from_jump(point, from, code);
+        }
+        Some(())
+    }
+
+    /// Recovers code from the jumps that are over its first byte.
+    fn recover_from_jumps(&self, from: TextAddr, code: &mut [u8]) {
+        if self.jumps.get() != 0 {
+            let points = Iterator::chain(self.before(from), self.get(from));
+            points.for_each(|point| recover_from_jump(point, from, code));
+        }
+    }
+}
+
+/// Recovers code from the jump at a point, if it has one.
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+fn recover_from_jump(point: PointRef<'_>, from: TextAddr, code: &mut [u8]) {
+    let jump = point.jump.jump();
+    if let Some(jump) = jump.filter(|jump| jump.node.state().has_jump()) {
+        Current::uncover(point.at, &jump.detour, from, code);
+    }
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Symbol cache: what a batch has found out about functions.
+//!
+//! Looking up the function at an address is the largest part of the cost of registering a probe: in
+//! a module, the kernel walks over all symbols. The probes of a batch are often neighbours. So the
+//! cache keeps the last function, the addresses at which an instruction was proved to start, and
+//! where branches lead into the function, which jumps depend on.
+//!
+//! The cache is valid while the registry is locked: the notifier of a module that goes waits for
+//! the lock before the module's text is freed.
+
+use super::jump::LastTargets;
+use crate::{
+    arch::Current,
+    contract::Machine,
+    prelude::*,
+    sys::symbols::{
+        self,
+        Function, //
+    }, //
+};
+use kernel::prelude::*;
+
+/// What a batch has found out about functions.
+pub(crate) struct SymbolCache {
+    /// The function that was looked up last.
+    function: Option<Function>,
+    /// The addresses at which an instruction was proved to start, in order.
+    proved: KVec<TextAddr>,
+    /// Where branches lead into a function.
+    pub(crate) targets: LastTargets,
+}
+
+impl SymbolCache {
+    /// An empty cache.
+    pub(crate) const fn new() -> Self {
+        Self {
+            function: None,
+            proved: KVec::new(),
+            targets: None,
+        }
+    }
+
+    /// An empty cache with room for the proofs of `count` probes.
+    pub(crate) fn with_room(count: usize) -> Result<Self, Refusal> {
+        let proved = KVec::with_capacity(count, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
+        Ok(Self {
+            proved,
+            ..Self::new()
+        })
+    }
+
+    /// The function around an address.
+    pub(crate) fn function(&mut self, at: TextAddr) -> Result<Function, Refusal> {
+        let same = self.function.filter(|function| function.text.contains(at));
+        if same.is_none() {
+            self.function = symbols::function(at);
+        }
+        self.function.ok_or(Refusal::OutOfText)
+    }
+
+    /// Notes that an instruction was proved to start at `at`.
+    pub(crate) fn prove(&mut self, at: TextAddr) {
+        let behind = self.proved.partition_point(|&other| other <= at);
+        // If there is no room, the next proof only takes longer.
+        let _ = self.proved.insert_within_capacity(behind, at);
+    }
+
+    /// The last address in `function`, not behind `at`, at which an instruction is known to start.
+    /// `told` is the last one that the kernel's tables name.
+    pub(crate) fn known(
+        &self,
+        function: &Function,
+        told: Option<TextAddr>,
+        at: TextAddr,
+    ) -> TextAddr {
+        let behind = self.proved.partition_point(|&other| other <= at);
+        let proved = behind.checked_sub(1).and_then(|last| self.proved.get(last));
+        let known = [told, proved.copied(), Current::known_start(at)];
+        let start = function.text.start();
+        known.into_iter().flatten().fold(start, TextAddr::max)
+    }
+}
+
+#[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
+#[kernel::macros::kunit_tests(rust_kprobes_symbol_cache)]
+mod tests {
+    use super::*;
+    use crate::{
+        contract::Isa,
+        model::symbol::Kind,
+        registry::{
+            points::Points,
+            Registry, //
+        },
+        sys::{
+            lock::Lock,
+            modules::Owner, //
+        },
+        text::{
+            Image,
+            Images, //
+        }, //
+    };
+
+    /// How many starts of instructions were looked at.
+    #[derive(Default)]
+    struct Count {
+        right: usize,
+        wrong: usize,
+        /// Those behind something that is no instruction.
+        unsaid: usize,
+    }
+
+    /// The last start that the kernel's tables tell of, not behind `at`.
+    fn told(image: &Image, at: TextAddr) -> Option<TextAddr> {
+        let mut probe = at;
+        let marked = loop {
+            match image.check(probe) {
+                Ok(start) => break start,
+                Err(_) => probe = probe.before(1).ok()?,
+            }
+        };
+        marked.max(Current::known_start(at))
+    }
+
+    /// Decodes a function from its start on, past each start that is told of. There may be probes.
+    fn judge(
+        points: &Points,
+        function: &Function,
+        image: &Image,
+        count: &mut Count,
+    ) -> Result<(), Refusal> {
+        let mut read = |from: TextAddr, into: &mut [u8]| points.read_insn(from, into);
+        let start = function.text.start();
+        let mut starts = KVVec::new();
+        let mut end = function.text.end();
+        while let Some(one) = end.before(1).ok().and_then(|at| told(image, at)) {
+            if one <= start {
+                break;
+            }
+            let pushed = starts.push(one, GFP_KERNEL);
+            pushed.map_err(|_| Refusal::NoMemory)?;
+            end = one;
+        }
+        let mut reached = start;
+        for &one in starts.iter().rev() {
+            match Current::boundary(reached, one, &mut read) {
+                Ok(()) => count.right += 1,
+                Err(Refusal::NotABoundary) => {
+                    pr_warn!("inside an instruction: {:x}\n", one.get());
+                    count.wrong += 1;
+                    continue;
+                }
+                Err(_) => count.unsaid += 1,
+            }
+            reached = one;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn tables_tell_of_what_decoding_whole_functions_shows() -> Result<(), Refusal> {
+        let mut lock = Lock::new();
+        let points = &Registry::locked(&mut lock).points;
+        let mut count = Count::default();
+        let mut at = symbols::lookup(c"_stext").ok_or(Refusal::UnknownSymbol)?;
+        let mut images = Images::NONE;
+        let image = images.image(&Owner::Kernel, at)?;
+        let end = symbols::lookup(c"_etext").ok_or(Refusal::UnknownSymbol)?;
+        while at < end {
+            let function = symbols::function(at).ok_or(Refusal::OutOfText)?;
+            // The jump in a trampoline stands where there were several instructions; no probe gets
+            // there.
+            if function.kind != Kind::Trampoline {
+                judge(points, &function, image, &mut count)?;
+            }
+            at = function.text.end();
+        }
+        pr_info!(
+            "starts of instructions: {} right, {} wrong, {} unsaid\n",
+            count.right,
+            count.wrong,
+            count.unsaid
+        );
+        assert_eq!(count.wrong, 0);
+        assert!(count.unsaid * 1000 < count.right);
+        Ok(())
+    }
+
+    #[test]
+    fn the_nearest_start_counts() -> Result<(), Refusal> {
+        let mut cache = SymbolCache::with_room(2)?;
+        let start = symbols::lookup(c"kernel_clone").ok_or(Refusal::UnknownSymbol)?;
+        let function = cache.function(start)?;
+        assert_eq!(cache.known(&function, None, start), start);
+        // Behind all that the back end's tables tell of the function.
+        let last = function.text.end().before(1)?;
+        let base = cache.known(&function, None, last);
+        let (near, nearer) = (base.after(1)?, base.after(2)?);
+        let known = |cache: &SymbolCache, told| cache.known(&function, told, nearer);
+        assert_eq!(known(&cache, Some(near)), near);
+        cache.prove(nearer);
+        assert_eq!(known(&cache, Some(near)), nearer);
+        cache.prove(start);
+        assert_eq!(known(&cache, Some(near)), nearer);
+        assert_eq!(cache.known(&function, None, near), base);
+        // What is told of another function does not count.
+        assert_eq!(cache.known(&function, start.before(1).ok(), start), start);
+        // There is no more room.
+        cache.prove(near);
+        assert_eq!(cache.known(&function, None, near), base);
+        Ok(())
+    }
+
+    #[test]
+    fn neighbours_are_in_one_function() -> Result<(), Refusal> {
+        let mut cache = SymbolCache::new();
+        let start = symbols::lookup(c"kernel_clone").ok_or(Refusal::UnknownSymbol)?;
+        let first = cache.function(start)?;
+        assert_eq!(cache.function(first.text.end().before(1)?), Ok(first));
+        let next = cache.function(first.text.end())?;
+        assert!(next.text.start() == first.text.end());
+        assert_eq!(cache.function(start), Ok(first));
+        assert_eq!(cache.function(TextAddr::new(16)), Err(Refusal::OutOfText));
+        Ok(())
+    }
+}
