@@ -533,7 +533,7 @@ late_initcall(register_sysctls);
 
 early_initcall(rust_kprobes_init);
 
-TOLD_TO_KUNIT(rust_kprobes_unfinished_steps);
+TOLD_TO_KUNIT(rust_kprobes_step_faults);
 
 DEFINED_IN_RUST(register_kprobe);
 DEFINED_IN_RUST(unregister_kprobe);

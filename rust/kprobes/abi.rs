@@ -406,7 +406,7 @@ unsafe extern "C" fn rust_kprobes_jumps_allowed() -> bool {
 ///
 /// None is needed.
 #[export]
-unsafe extern "C" fn rust_kprobes_unfinished_steps() -> usize {
+unsafe extern "C" fn rust_kprobes_step_faults() -> usize {
     breakpoint::STEP_FAULTS.load(Ordering::Relaxed)
 }
 

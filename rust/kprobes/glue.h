@@ -85,7 +85,7 @@ int rust_kprobes_blacklist_show(struct seq_file *file, void *unused);
 int rust_kprobes_refused_show(struct seq_file *file, void *unused);
 int rust_kprobes_unoptimized_show(struct seq_file *file, void *unused);
 int rust_kprobes_counters_show(struct seq_file *file, void *unused);
-size_t rust_kprobes_unfinished_steps(void);
+size_t rust_kprobes_step_faults(void);
 void rust_kprobes_module_event(struct module *module, unsigned long state,
 			       bool last);
 

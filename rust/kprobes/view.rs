@@ -103,13 +103,13 @@ pub(crate) fn unoptimized(to: &Seq) -> Result<(), Refusal> {
 
 /// Shows the counters.
 pub(crate) fn counters(to: &Seq) {
-    to.counter(c"steps_unfinished", STEP_FAULTS.load(Ordering::Relaxed));
-    to.counter(c"slots_waiting", slots::waiting());
+    to.counter(c"step_faults", STEP_FAULTS.load(Ordering::Relaxed));
+    to.counter(c"slots_pending_free", slots::waiting());
     #[cfg(CONFIG_KRETPROBES)]
     {
         // Those of unregistered probes with calls that are not over are included.
         let (stores, calls) = crate::returns::stores::counts();
-        to.counter(c"return_stores", stores);
+        to.counter(c"return_pools", stores);
         to.counter(c"return_calls", calls);
     }
 }

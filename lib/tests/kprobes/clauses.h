@@ -99,7 +99,7 @@ do {								\
 } while (0)
 
 /* Shown in kprobes/counters, and told to tests. */
-size_t rust_kprobes_unfinished_steps(void);
+size_t rust_kprobes_step_faults(void);
 
 /* What a client does before it registers the probe again. */
 static inline void anew(struct counted *probe)

@@ -167,11 +167,11 @@ void returns_close(struct kunit_suite *suite);
 
 /* What is in store: for how many probes, and for how many calls. */
 #ifdef CONFIG_RUST_KPROBES
-size_t rust_kprobes_return_stores(void);
+size_t rust_kprobes_return_pools(void);
 size_t rust_kprobes_return_calls(void);
 #else
 /* Nobody is told with C. */
-static inline size_t rust_kprobes_return_stores(void)
+static inline size_t rust_kprobes_return_pools(void)
 {
 	return 0;
 }

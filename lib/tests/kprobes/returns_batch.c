@@ -110,7 +110,7 @@ static void K2_batch_leaves_what_is_behind(struct kunit *test)
 /* By its address: with a symbol it would be refused for having both. */
 static void K2_twice_in_a_batch(struct kunit *test)
 {
-	const size_t stores = rust_kprobes_return_stores();
+	const size_t stores = rust_kprobes_return_pools();
 	struct watched twice = WATCHED(NULL), other = WATCHED(OUTER);
 	struct kretprobe *batch[] = { &twice.rp, &other.rp, &twice.rp };
 	int err;
@@ -177,7 +177,7 @@ static void D4_refused_at_each_step(struct kunit *test)
 
 static void D4_unregistered_twice(struct kunit *test)
 {
-	const size_t stores = rust_kprobes_return_stores();
+	const size_t stores = rust_kprobes_return_pools();
 	struct watched probe = WATCHED(INNER);
 
 	spare_c(test);
@@ -223,7 +223,7 @@ static void D4_strangers_in_a_batch(struct kunit *test)
 /* It leads to what is in store for the one that it is a copy of. */
 static void D4_copy_of_a_registered_one(struct kunit *test)
 {
-	const size_t stores = rust_kprobes_return_stores();
+	const size_t stores = rust_kprobes_return_pools();
 	struct watched copy;
 	int turn;
 

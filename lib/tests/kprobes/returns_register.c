@@ -161,7 +161,7 @@ static void K2_not_where_tasks_are_switched(struct kunit *test)
 
 static void K2_data_is_bounded(struct kunit *test)
 {
-	const size_t stores = rust_kprobes_return_stores();
+	const size_t stores = rust_kprobes_return_pools();
 	struct watched probe = WATCHED(INNER);
 
 	probe.rp.data_size = KRETPROBE_MAX_DATA_SIZE + 1;
@@ -169,7 +169,7 @@ static void K2_data_is_bounded(struct kunit *test)
 	probe.rp.data_size = SIZE_MAX;
 	KUNIT_EXPECT_EQ(test, refused_by(&probe), -E2BIG);
 	KUNIT_EXPECT_NULL(test, probe.rp.STORE);
-	KUNIT_EXPECT_EQ(test, rust_kprobes_return_stores(), stores);
+	KUNIT_EXPECT_EQ(test, rust_kprobes_return_pools(), stores);
 	probe.rp.data_size = KRETPROBE_MAX_DATA_SIZE;
 	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
 	call_inner();
@@ -179,14 +179,14 @@ static void K2_data_is_bounded(struct kunit *test)
 
 static void K2_calls_are_bounded(struct kunit *test)
 {
-	const size_t stores = rust_kprobes_return_stores();
+	const size_t stores = rust_kprobes_return_pools();
 	struct watched probe = WATCHED(INNER);
 
 	probe.rp.maxactive = MOST_CALLS + 1;
 	KUNIT_EXPECT_EQ(test, refused_by(&probe), -ENOMEM);
 	probe.rp.maxactive = INT_MAX;
 	KUNIT_EXPECT_EQ(test, refused_by(&probe), -ENOMEM);
-	KUNIT_EXPECT_EQ(test, rust_kprobes_return_stores(), stores);
+	KUNIT_EXPECT_EQ(test, rust_kprobes_return_pools(), stores);
 	call_inner();
 	EXPECT_TOLD(test, &probe, 0, 0);
 	/* A client that wants less is welcome. */

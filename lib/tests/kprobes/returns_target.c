@@ -129,8 +129,8 @@ void expect_told(struct kunit *test, const struct watched *probe, int entered,
 
 void expect_stores(struct kunit *test, size_t count, int line)
 {
-	COMES_TRUE(rust_kprobes_return_stores() == count);
-	KUNIT_EXPECT_EQ_MSG(test, rust_kprobes_return_stores(), count,
+	COMES_TRUE(rust_kprobes_return_pools() == count);
+	KUNIT_EXPECT_EQ_MSG(test, rust_kprobes_return_pools(), count,
 			    "in line %d", line);
 }
 
@@ -181,8 +181,8 @@ static size_t others;
 int returns_begin(struct kunit *test)
 {
 	if (known)
-		COMES_TRUE(rust_kprobes_return_stores() == others);
-	others = rust_kprobes_return_stores();
+		COMES_TRUE(rust_kprobes_return_pools() == others);
+	others = rust_kprobes_return_pools();
 	known = true;
 	return 0;
 }

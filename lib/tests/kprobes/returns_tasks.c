@@ -26,7 +26,7 @@
 /* The client may do with its probe what it likes. */
 static void K6_unregistered_within_calls(struct kunit *test)
 {
-	const size_t stores = rust_kprobes_return_stores();
+	const size_t stores = rust_kprobes_return_pools();
 	struct watched *probe = kmalloc(sizeof(*probe), GFP_KERNEL);
 	struct crowd crowd = {};
 
@@ -43,7 +43,7 @@ static void K6_unregistered_within_calls(struct kunit *test)
 	/* What they are known by stays. */
 	msleep(200);
 	if (IS_ENABLED(CONFIG_RUST_KPROBES))
-		KUNIT_EXPECT_EQ(test, rust_kprobes_return_stores(),
+		KUNIT_EXPECT_EQ(test, rust_kprobes_return_pools(),
 				stores + 1);
 	KUNIT_EXPECT_EQ(test, crowd_wakes(&crowd), 0);
 	EXPECT_STORES(test, stores);
@@ -417,7 +417,7 @@ static void K3_second_wave_loses_none(struct kunit *test)
 {
 #ifdef CONFIG_RUST_KPROBES
 	static const u32 pauses[] = { 0, 30 };
-	const size_t stores = rust_kprobes_return_stores();
+	const size_t stores = rust_kprobes_return_pools();
 	const size_t calls = rust_kprobes_return_calls();
 	int n, watched;
 	bool grows;
@@ -447,7 +447,7 @@ static void K3_second_wave_loses_none(struct kunit *test)
 static void K3_reserved_room(struct kunit *test)
 {
 #ifdef CONFIG_RUST_KPROBES
-	const size_t stores = rust_kprobes_return_stores();
+	const size_t stores = rust_kprobes_return_pools();
 	struct watched probe = WATCHED(INNER);
 
 	probe.rp.maxactive = 10;

@@ -175,7 +175,7 @@ unsafe extern "C" fn rust_kprobes_limit_growth(limit: c_int) {
 ///
 /// None is needed.
 #[export]
-unsafe extern "C" fn rust_kprobes_return_stores() -> usize {
+unsafe extern "C" fn rust_kprobes_return_pools() -> usize {
     stores::counts().0
 }
 

@@ -23,7 +23,7 @@ void rust_kprobes_ask_to_tend(void);
 void rust_kprobes_tend(void);
 int rust_kprobes_growth_limit(void);
 void rust_kprobes_limit_growth(int limit);
-size_t rust_kprobes_return_stores(void);
+size_t rust_kprobes_return_pools(void);
 size_t rust_kprobes_return_calls(void);
 
 #endif /* _RUST_KPROBES_RETURNS_GLUE_H */

@@ -112,5 +112,5 @@ late_initcall(register_sysctls);
 /* What abi.rs defines. */
 EXPORT_SYMBOL_GPL(kretprobe_reserve);
 /* For our tests alone. */
-EXPORT_SYMBOL_IF_KUNIT(rust_kprobes_return_stores);
+EXPORT_SYMBOL_IF_KUNIT(rust_kprobes_return_pools);
 EXPORT_SYMBOL_IF_KUNIT(rust_kprobes_return_calls);

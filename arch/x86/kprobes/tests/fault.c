@@ -145,21 +145,21 @@ static void H9_handlers_may_fault(struct kunit *test)
 
 #ifdef CONFIG_RUST_KPROBES
 /* The second run is counted, and so are steps that end in a fixup. */
-static void H9_unfinished_steps_are_counted(struct kunit *test)
+static void H9_step_faults_are_counted(struct kunit *test)
 {
-	size_t before = rust_kprobes_unfinished_steps();
+	size_t before = rust_kprobes_step_faults();
 	const unsigned long page = user_page(test);
 
 	PROBE_IN(probe, clauses_load_user_site);
 	KUNIT_EXPECT_EQ(test, clauses_load_user((const long *)page), 0);
 	KUNIT_EXPECT_EQ(test, probe.before, 2);
-	KUNIT_EXPECT_EQ(test, rust_kprobes_unfinished_steps() - before, 1);
+	KUNIT_EXPECT_EQ(test, rust_kprobes_step_faults() - before, 1);
 	KUNIT_EXPECT_EQ(test, clauses_load_user((const long *)page), 0);
-	KUNIT_EXPECT_EQ(test, rust_kprobes_unfinished_steps() - before, 1);
+	KUNIT_EXPECT_EQ(test, rust_kprobes_step_faults() - before, 1);
 	KUNIT_EXPECT_EQ(test, clauses_load_user((const long *)PAGE_SIZE),
 			-EFAULT);
 	KUNIT_EXPECT_EQ(test, probe.before, 4);
-	KUNIT_EXPECT_EQ(test, rust_kprobes_unfinished_steps() - before, 2);
+	KUNIT_EXPECT_EQ(test, rust_kprobes_step_faults() - before, 2);
 }
 
 static int faults, fault_trap;
@@ -423,7 +423,7 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(H9_page_fault_is_satisfied),
 	KUNIT_CASE(H9_handlers_may_fault),
 #ifdef CONFIG_RUST_KPROBES
-	KUNIT_CASE(H9_unfinished_steps_are_counted),
+	KUNIT_CASE(H9_step_faults_are_counted),
 	KUNIT_CASE(H9_fault_handler_for_handlers),
 	KUNIT_CASE(H9_fault_handler_deals_with_it),
 	KUNIT_CASE(H9_fault_handler_for_the_step),

@@ -339,7 +339,7 @@ if [ -e $TRACING/kprobe_events ]; then
 fi
 # C has no such file.
 if [ "$IMPL" = rust ]; then
-	for counter in steps_unfinished slots_waiting; do
+	for counter in step_faults slots_pending_free; do
 		check "counter_of_$counter" says "^$counter [0-9]+\$" $KPROBES/counters
 	done
 fi

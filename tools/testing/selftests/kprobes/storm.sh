@@ -159,7 +159,7 @@ value() {
 
 # What return probes had in store goes when the last call is over.
 is_empty_store() {
-	grep -qx "return_stores 0" $KPROBES/counters &&
+	grep -qx "return_pools 0" $KPROBES/counters &&
 		grep -qx "return_calls 0" $KPROBES/counters
 }
 

@@ -390,7 +390,7 @@ WATCHER=/sys/module/kprobes_watcher/parameters
 
 # stores: for how many return probes there is anything in store. C does not say.
 stores() {
-	sed -n "s/^return_stores //p" $KPROBES/counters 2>/dev/null
+	sed -n "s/^return_pools //p" $KPROBES/counters 2>/dev/null
 }
 
 stores_are() {
