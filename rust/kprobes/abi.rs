@@ -28,7 +28,8 @@ use crate::{
         enable,
         register,
         unregister,
-        vanish, //
+        vanish,
+        Client, //
     },
     hit::{
         breakpoint,
@@ -122,7 +123,7 @@ pub(crate) fn status(result: Result<(), Refusal>) -> c_int {
 unsafe fn clients<'a>(
     array: *const *mut bindings::kprobe,
     count: c_int,
-) -> Result<&'a [register::Client], Refusal> {
+) -> Result<&'a [Client], Refusal> {
     let count = number(array, count)?;
     // SAFETY: Not NULL, and the rest by the precondition.
     Ok(unsafe { Probe::from_c(array, count) })

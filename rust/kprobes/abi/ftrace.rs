@@ -5,8 +5,10 @@
 use crate::{
     hit::ftrace,
     prelude::*,
-    registry::armed::Armed,
-    sys::preempt, //
+    sys::{
+        flags::Armed,
+        preempt, //
+    }, //
 };
 use kernel::{
     bindings,

@@ -19,7 +19,6 @@ use crate::{
     contract::Machine,
     prelude::*,
     registry::{
-        armed::Armed,
         points::{
             Kind,
             PointRef,
@@ -29,7 +28,10 @@ use crate::{
         Change,
         Registry, //
     },
-    sys::sort, //
+    sys::{
+        flags::Armed,
+        sort, //
+    }, //
 };
 use kernel::prelude::*;
 
@@ -65,7 +67,7 @@ impl Batch {
         let all = || self.addresses.iter().map(|&at| TextAddr::new(at));
         let unarmed = || all().filter_map(|at| points.get(at)).filter(is_to_be_armed);
         change.make_room(&mut unarmed());
-        change.arm(&mut unarmed());
+        change.arm_breakpoints(&mut unarmed());
         change.consider(&mut all().filter_map(|at| points.get(at)));
     }
 }
@@ -83,7 +85,7 @@ impl Points {
 
 impl Change<'_> {
     /// Writes the breakpoints of those of these points that are hit by one.
-    pub(super) fn arm<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
+    pub(super) fn arm_breakpoints<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
         let mut breakpoints = points.filter_map(|PointRef { at, point }| {
             let prepared = point.prepared()?;
             point.armed.set(Armed::Breakpoint);
@@ -93,7 +95,10 @@ impl Change<'_> {
     }
 
     /// Removes the breakpoints of these points, which have no jump any more.
-    pub(super) fn disarm<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
+    pub(super) fn disarm_breakpoints<'p>(
+        &mut self,
+        points: &mut dyn Iterator<Item = PointRef<'p>>,
+    ) {
         let mut breakpoints = points.filter_map(|PointRef { at, point }| {
             let prepared = point.prepared()?;
             (point.armed.get() == Armed::Breakpoint).then(|| {
@@ -110,7 +115,7 @@ impl Change<'_> {
             Kind::Ftrace => return self.arm_by_ftrace(point),
             Kind::Breakpoint(_) if point.armed.get() == Armed::No => {
                 self.make_room(&mut [point].into_iter());
-                self.arm(&mut [point].into_iter());
+                self.arm_breakpoints(&mut [point].into_iter());
                 self.consider(&mut [point].into_iter());
             }
             Kind::Breakpoint(_) => (),
@@ -122,7 +127,7 @@ impl Change<'_> {
     pub(super) fn disarm_one(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
         if point.armed.get() == Armed::Breakpoint {
             self.leave(&mut [point].into_iter());
-            self.disarm(&mut [point].into_iter());
+            self.disarm_breakpoints(&mut [point].into_iter());
             self.reconsider(&mut [point.at].into_iter());
         }
         self.disarm_by_ftrace(point)

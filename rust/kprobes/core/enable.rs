@@ -5,7 +5,7 @@
 //! C counterpart: `enable_kprobe()`, `disable_kprobe()` and `arm_all_kprobes()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
-use super::register::Client;
+use super::Client;
 use crate::{
     prelude::*,
     registry::{
@@ -94,11 +94,11 @@ pub(crate) fn all(on: bool) -> Result<(), Refusal> {
 fn breakpoints(change: &mut Change<'_>, on: bool) {
     let points = change.points;
     if on {
-        change.arm(&mut points.wanted());
+        change.arm_breakpoints(&mut points.wanted());
         change.consider(&mut points.wanted());
     } else {
         change.leave(&mut points.wanted());
-        change.disarm(&mut points.wanted());
+        change.disarm_breakpoints(&mut points.wanted());
     }
 }
 

@@ -20,3 +20,11 @@ pub(crate) mod enable;
 pub(crate) mod register;
 pub(crate) mod unregister;
 pub(crate) mod vanish;
+
+use crate::sys::probe::Probe;
+
+/// A client's probe; `None` if the client passed NULL.
+pub(crate) type Client = Option<&'static Probe>;
+
+/// How many probes are registered or unregistered before the registry is unlocked for others.
+const CHUNK: usize = 256;

@@ -17,7 +17,9 @@
 use super::{
     arm::Batch,
     check,
-    unregister, //
+    unregister,
+    Client,
+    CHUNK, //
 };
 use crate::{
     arch::Current,
@@ -46,12 +48,6 @@ use crate::{
         text, //
     }, //
 };
-
-/// How many probes are registered or unregistered before the registry is unlocked for others.
-pub(super) const CHUNK: usize = 256;
-
-/// A client's probe; `None` if the client passed NULL.
-pub(crate) type Client = Option<&'static Probe>;
 
 /// What a client of the core does first for one probe of a batch, by its number: finds its address
 /// and may refuse it.
@@ -169,7 +165,7 @@ fn prepare(change: &mut Change<'_>, at: TextAddr, kind: Kind<TextAddr>) -> Resul
         return Ok(Kind::Ftrace);
     };
     let (points, text) = (change.points, change.text.get());
-    let mut read = |from: TextAddr, code: &mut [u8]| points.read_insn(from, code);
+    let mut read = |from: TextAddr, code: &mut [u8]| points.recover_insn(from, code);
     Current::boundary(known, at, &mut read)?;
     let prepared = Current::prepare(at, text::has_fixup(at), &mut read, text)?;
     Ok(Kind::Breakpoint(prepared))

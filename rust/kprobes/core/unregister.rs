@@ -12,14 +12,13 @@
 //!
 //! C counterpart: `unregister_kprobes()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
-use super::register::{
+use super::{
     Client,
     CHUNK, //
 };
 use crate::{
     prelude::*,
     registry::{
-        armed::Armed,
         points::{
             self,
             Point,
@@ -30,6 +29,7 @@ use crate::{
     },
     slots,
     sys::{
+        flags::Armed,
         lock::Lock,
         preempt,
         probe::{
@@ -70,7 +70,7 @@ pub(crate) fn leave(clients: &[Client]) -> Left {
         let registry = Registry::locked(&mut lock);
         let probes = || chunk.iter().flatten();
         let addresses = || probes().map(|probe| points::at(probe));
-        disarm(&mut registry.change(), chunk);
+        disarm_idle(&mut registry.change(), chunk);
         let points = &registry.points;
         wait_for_jprobes(addresses().filter_map(|at| points.get(at)));
         for probe in probes() {
@@ -83,7 +83,7 @@ pub(crate) fn leave(clients: &[Client]) -> Left {
 }
 
 /// Disables the probes, and disarms the points that are not wanted then.
-fn disarm(change: &mut Change<'_>, chunk: &[Client]) {
+fn disarm_idle(change: &mut Change<'_>, chunk: &[Client]) {
     let probes = || chunk.iter().flatten();
     for probe in probes() {
         if disable(change, probe).is_err() {
@@ -97,7 +97,7 @@ fn disarm(change: &mut Change<'_>, chunk: &[Client]) {
     };
     if idle().next().is_some() {
         change.leave(&mut idle());
-        change.disarm(&mut idle());
+        change.disarm_breakpoints(&mut idle());
     }
 }
 

@@ -20,12 +20,12 @@ use super::unregister;
 use crate::{
     prelude::*,
     registry::{
-        armed::Armed,
         Change,
         Registry, //
     },
     sys::{
         blacklist,
+        flags::Armed,
         lock::Lock,
         probe::Flag, //
     }, //
@@ -178,5 +178,5 @@ fn disarm_idle(change: &mut Change<'_>) {
         let _ = change.leave_ftrace(point);
     }
     change.leave(&mut points.iter().filter(is_idle));
-    change.disarm(&mut points.iter().filter(is_idle));
+    change.disarm_breakpoints(&mut points.iter().filter(is_idle));
 }

@@ -20,13 +20,13 @@ use crate::{
     contract::Machine,
     prelude::*,
     registry::{
-        armed::Armed,
         points::{
             self,
             Point, //
         }, //
     },
     sys::{
+        flags::Armed,
         ftrace,
         preempt::{
             Context,

@@ -5,11 +5,11 @@
 use crate::{
     prelude::*,
     registry::{
-        armed::Armed,
         points::PointRef,
         Registry, //
     },
     sys::{
+        flags::Armed,
         lock::Lock,
         probe::Probe, //
     }, //

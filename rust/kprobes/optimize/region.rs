@@ -109,7 +109,7 @@ impl Change<'_> {
             return Err(Reason::ModuleComing.into());
         }
         let points = self.points;
-        let mut read = |from: TextAddr, code: &mut [u8]| points.read_code(from, code);
+        let mut read = |from: TextAddr, code: &mut [u8]| points.recover_code(from, code);
         let leaving = &mut |piece, image, found: Found<'_>, text: &mut text::Lock| {
             Current::leaving(piece, image, &mut read, found, text)
         };

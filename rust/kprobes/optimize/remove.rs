@@ -8,7 +8,6 @@ use crate::{
     model::opt_state::Leave,
     prelude::*,
     registry::{
-        armed::Armed,
         jump::{
             Made,
             Optimizer, //
@@ -20,6 +19,7 @@ use crate::{
         },
         Change, //
     }, //
+    sys::flags::Armed,
 };
 use kernel::prelude::*;
 

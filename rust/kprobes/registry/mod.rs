@@ -7,7 +7,6 @@
 //! takes a [`PointRef`]; one that needs several parts of the registry is a method of [`Change`].
 //!
 //! - [`points`]: the data of a point, and the table of all points;
-//! - [`armed`]: what brings hits to a point;
 //! - [`jump`]: the jump of a point, and the optimizer's state;
 //! - `queue`: the points that are to get a jump, or to lose it;
 //! - [`recover`]: the code under our breakpoints and jumps;
@@ -20,7 +19,6 @@
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
-pub(crate) mod armed;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 pub(crate) mod jump;
 #[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]

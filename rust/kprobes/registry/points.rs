@@ -9,10 +9,7 @@
 //! C counterpart: the aggregate probe (`alloc_aggr_kprobe()`) and `kprobe_table` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
-use super::{
-    armed,
-    jump, //
-};
+use super::jump;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use super::{
     jump::Jump,
@@ -28,6 +25,7 @@ use crate::{
     contract::Machine,
     prelude::*,
     sys::{
+        flags::State,
         preempt::Pinned,
         probe::{
             Chain,
@@ -86,7 +84,7 @@ pub(crate) struct Point {
     /// The probes.
     pub(crate) probes: Chain,
     /// What brings hits to it.
-    pub(crate) armed: armed::State,
+    pub(crate) armed: State,
     /// Does ftrace call our IPMODIFY user here too, only to keep other such users out?
     pub(crate) guarded: Mark,
     /// Was its text freed?
@@ -108,7 +106,7 @@ impl Point {
         Self {
             kind,
             probes: Chain::of(first),
-            armed: armed::State::new(),
+            armed: State::new(),
             guarded: mark(false),
             gone: mark(false),
             had_jprobe: mark(first.is_jprobe()),

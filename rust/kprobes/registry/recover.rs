@@ -8,7 +8,6 @@
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use super::points::PointRef;
 use super::{
-    armed::Armed,
     points::{
         self,
         Point,
@@ -25,6 +24,7 @@ use crate::{
     },
     prelude::*,
     sys::{
+        flags::Armed,
         preempt::Pinned,
         text, //
     }, //
@@ -47,7 +47,7 @@ pub(crate) fn recover(at: TextAddr, code: &mut [u8], pinned: &Pinned) -> bool {
 impl Points {
     /// Reads the instruction at `from`, which may be a probe point. Fails where a debugger's
     /// breakpoint hides the instruction.
-    pub(crate) fn read_insn(&self, from: TextAddr, code: &mut [u8]) -> Option<()> {
+    pub(crate) fn recover_insn(&self, from: TextAddr, code: &mut [u8]) -> Option<()> {
         text::read(from, code)?;
         #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
         self.recover_from_jumps(from, code);
@@ -68,8 +68,8 @@ impl Points {
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 impl Points {
     /// Reads code that begins with an instruction and may have probe points anywhere.
-    pub(crate) fn read_code(&self, from: TextAddr, code: &mut [u8]) -> Option<()> {
-        self.read_insn(from, code)?;
+    pub(crate) fn recover_code(&self, from: TextAddr, code: &mut [u8]) -> Option<()> {
+        self.recover_insn(from, code)?;
         for offset in 1..code.len() {
             let rest = code.get_mut(offset..)?;
             if !Current::is_jump(rest) && !Current::is_breakpoint(rest) {

@@ -10,11 +10,11 @@
 //! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
-    armed::{
+    loom_kit::*,
+    sys::flags::{
         Armed,
         State, //
     },
-    loom_kit::*,
 };
 
 struct World {
@@ -135,7 +135,7 @@ models! {
     who_finds_a_place_armed_sees_what_for: ARM.run();
     each_hit_counts_once_while_a_place_gets_its_guard: GUARD.run();
     disarmed_places_are_not_hit: DISARM.run();
-    place_armed_without_an_order_is_caught with "self.0.store(" in "registry/armed.rs" fails "Causality violation": ARM.run();
-    place_found_armed_without_an_order_is_caught with "self.0.load(Ordering::Acquire)" in "registry/armed.rs" fails "Causality violation": ARM.run();
+    place_armed_without_an_order_is_caught with "self.0.store(armed" in "sys/flags.rs" fails "Causality violation": ARM.run();
+    place_found_armed_without_an_order_is_caught with "self.0.load(Ordering::Acquire)" in "sys/flags.rs" fails "Causality violation": ARM.run();
     second_way_that_counts_at_once_is_caught with "say" fails "a hit counts": GUARD.run();
 }

@@ -4,13 +4,13 @@
 //! access is weak.
 
 use crate::{
-    armed::{
-        Armed,
-        State, //
-    },
     checked,
     loom_kit::*,
-    sys::flags::Flags,
+    sys::flags::{
+        Armed,
+        Flags,
+        State, //
+    },
 };
 
 /// Data, and a flag that says that it is there.
@@ -87,14 +87,14 @@ models! {
     a_read_modify_write_is_one_step: count();
     statics_begin_anew: again();
     what_is_not_one_step_is_caught fails "a bit is lost": set();
-    weak_store_is_caught with "self.0.store(armed" in "registry/armed.rs" fails "Causality violation":
+    weak_store_is_caught with "self.0.store(armed" in "sys/flags.rs" fails "Causality violation":
         pass();
-    weak_load_is_caught with "self.0.load(Ordering::Acquire)" in "registry/armed.rs"
+    weak_load_is_caught with "self.0.load(Ordering::Acquire)" in "sys/flags.rs"
         fails "Causality violation": pass();
-    strong_enough_store_is_not_caught with "self.0.store(armed" in "registry/armed.rs" as SeqCst:
+    strong_enough_store_is_not_caught with "self.0.store(armed" in "sys/flags.rs" as SeqCst:
         pass();
     access_that_never_comes_is_caught with "self.0.store(all" in "sys/flags.rs"
         fails "never came": pass();
-    access_that_is_nowhere_is_caught with "self.1.store(" in "registry/armed.rs"
+    access_that_is_nowhere_is_caught with "self.1.store(" in "sys/flags.rs"
         fails "no line of": pass();
 }

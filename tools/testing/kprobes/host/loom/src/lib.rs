@@ -9,8 +9,6 @@
 // The kernel is what uses it all; here the tests use what they need.
 #![allow(dead_code, unused_imports)]
 
-#[path = "../../../../../../rust/kprobes/registry/armed.rs"]
-mod armed;
 #[path = "../../../../../../rust/kprobes/atomics.rs"]
 mod atomics;
 #[path = "../../../../../../rust/kprobes/slots/bits.rs"]
