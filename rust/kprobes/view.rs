@@ -14,22 +14,15 @@
 use crate::{
     core::check,
     hit::breakpoint::STEP_FAULTS,
-    prelude::*,
     registry::{
-        points::PointRef,
+        prelude::*,
         refused::{
             Refused,
             Wanted, //
-        },
-        Registry, //
+        }, //
     },
     slots,
     sys::{
-        lock::Lock,
-        probe::{
-            Flag,
-            Probe, //
-        },
         seq::{
             self,
             Line,

@@ -15,23 +15,11 @@
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
 use crate::{
-    arch::Current,
-    contract::Machine,
-    prelude::*,
     registry::{
-        points::{
-            Kind,
-            PointRef,
-            Points, //
-        },
-        symbol_cache::SymbolCache,
-        Change,
-        Registry, //
+        prelude::*,
+        symbol_cache::SymbolCache, //
     },
-    sys::{
-        flags::Armed,
-        sort, //
-    }, //
+    sys::sort, //
 };
 use kernel::prelude::*;
 

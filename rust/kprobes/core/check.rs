@@ -14,13 +14,8 @@
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
 #[cfg(CONFIG_MODULES)]
-use crate::sys::{
-    lock::Lock,
-    modules::Loaded, //
-};
+use crate::sys::modules::Loaded;
 use crate::{
-    arch::Current,
-    contract::Machine,
     model::{
         symbol,
         target::{
@@ -28,11 +23,9 @@ use crate::{
             Target, //
         }, //
     },
-    prelude::*,
     registry::{
-        points::Kind,
-        symbol_cache::SymbolCache,
-        Registry, //
+        prelude::*,
+        symbol_cache::SymbolCache, //
     },
     sys::{
         blacklist,

@@ -6,17 +6,7 @@
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
 use super::Client;
-use crate::{
-    prelude::*,
-    registry::{
-        Change,
-        Registry, //
-    },
-    sys::{
-        lock::Lock,
-        probe::Flag, //
-    }, //
-};
+use crate::registry::prelude::*;
 use kernel::prelude::*;
 
 /// Enables a probe.

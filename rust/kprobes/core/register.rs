@@ -22,28 +22,8 @@ use super::{
     CHUNK, //
 };
 use crate::{
-    arch::Current,
-    contract::{
-        Isa,
-        Machine, //
-    },
-    prelude::*,
-    registry::{
-        points::{
-            Kind,
-            Point,
-            PointRef,
-            Points, //
-        },
-        Change,
-        Registry, //
-    },
+    registry::prelude::*,
     sys::{
-        lock::Lock,
-        probe::{
-            Flag,
-            Probe, //
-        },
         report,
         text, //
     }, //

@@ -17,25 +17,13 @@ use super::{
     CHUNK, //
 };
 use crate::{
-    prelude::*,
     registry::{
-        points::{
-            self,
-            Point,
-            PointRef, //
-        },
-        Change,
-        Registry, //
+        points,
+        prelude::*, //
     },
     slots,
     sys::{
-        flags::Armed,
-        lock::Lock,
         preempt,
-        probe::{
-            Flag,
-            Probe, //
-        },
         report, //
     },
     table::Retired, //

@@ -18,27 +18,13 @@
 #[cfg(CONFIG_MODULES)]
 use super::unregister;
 use crate::{
-    prelude::*,
-    registry::{
-        Change,
-        Registry, //
-    },
-    sys::{
-        blacklist,
-        flags::Armed,
-        lock::Lock,
-        probe::Flag, //
-    }, //
+    registry::prelude::*,
+    sys::blacklist, //
 };
 #[cfg(CONFIG_MODULES)]
 use crate::{
-    registry::points::{
-        Point,
-        PointRef, //
-    },
     sys::{
         modules::Going,
-        probe::Probe,
         report, //
     },
     table::Retired, //

@@ -15,8 +15,6 @@ use super::{
     jprobe, //
 };
 use crate::{
-    arch::Current,
-    contract::Machine,
     model::{
         hit_state::{
             Nested,
@@ -27,28 +25,18 @@ use crate::{
             Next, //
         }, //
     },
-    prelude::*,
-    registry::points::{
-        self,
-        Point,
-        Prepared, //
+    registry::{
+        points,
+        prelude::*, //
     },
     sys::{
-        preempt::{
-            Context,
-            Pinned, //
-        },
-        probe::{
-            Probe,
-            Running, //
-        },
+        probe::Running,
         report,
         this_cpu::{
             self,
             Cpu,
             Hit, //
-        },
-        Registers, //
+        }, //
     }, //
 };
 use core::sync::atomic::{

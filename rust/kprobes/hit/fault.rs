@@ -12,18 +12,8 @@ use super::breakpoint::{
     stepped, //
 };
 use crate::{
-    arch::Current,
-    contract::Machine,
-    registry::points::Prepared,
-    sys::{
-        preempt::{
-            Context,
-            Pinned, //
-        },
-        probe::Probe,
-        this_cpu::Hit,
-        Registers, //
-    }, //
+    registry::prelude::*,
+    sys::this_cpu::Hit, //
 };
 use kernel::prelude::*;
 

@@ -16,25 +16,11 @@ use super::{
     jprobe, //
 };
 use crate::{
-    arch::Current,
-    contract::Machine,
-    prelude::*,
     registry::{
-        points::{
-            self,
-            Point, //
-        }, //
+        points,
+        prelude::*, //
     },
-    sys::{
-        flags::Armed,
-        ftrace,
-        preempt::{
-            Context,
-            Pinned, //
-        },
-        probe::Probe,
-        Registers, //
-    }, //
+    sys::ftrace, //
 };
 
 /// Handles a call of ftrace from `at`, by the user that counts if the point is armed like that.

@@ -3,18 +3,8 @@
 //! Calling the handlers of a point's probes.
 
 use crate::{
-    arch::Current,
-    contract::Machine,
-    registry::points::Point,
-    sys::{
-        preempt::{
-            Context,
-            Pinned, //
-        },
-        probe::Probe,
-        this_cpu,
-        Registers, //
-    }, //
+    registry::prelude::*,
+    sys::this_cpu, //
 };
 
 /// Makes a probe the one that this CPU runs, before its handler is called.

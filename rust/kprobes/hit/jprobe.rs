@@ -13,21 +13,12 @@
 //! C counterpart: `setjmp_pre_handler()` and `longjmp_break_handler()` of kernels up to 4.14.
 
 use crate::{
-    arch::Current,
-    contract::{
-        Machine,
-        StandsIn, //
-    },
+    contract::StandsIn,
     model::hit_state::Phase,
-    prelude::*,
+    registry::prelude::*,
     sys::{
         jprobe::Jprobe,
-        preempt::{
-            Context,
-            Pinned, //
-        },
-        this_cpu::Hit,
-        Registers, //
+        this_cpu::Hit, //
     }, //
 };
 

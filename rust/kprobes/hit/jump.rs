@@ -9,17 +9,11 @@
 
 use super::handlers::turn_to;
 use crate::{
-    arch::Current,
-    contract::Machine,
-    sys::{
-        preempt::Pinned,
-        probe::{
-            Brief,
-            Chain,
-            List,
-            Probe, //
-        },
-        Registers, //
+    registry::prelude::*,
+    sys::probe::{
+        Brief,
+        Chain,
+        List, //
     }, //
 };
 

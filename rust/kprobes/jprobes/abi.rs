@@ -14,11 +14,8 @@ use crate::{
     },
     core::unregister,
     hit::jprobe,
-    prelude::*,
-    sys::{
-        jprobe::Jprobe,
-        preempt::Pinned, //
-    }, //
+    registry::prelude::*,
+    sys::jprobe::Jprobe, //
 };
 use kernel::{
     bindings,

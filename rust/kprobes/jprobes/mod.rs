@@ -15,8 +15,7 @@ use crate::{
         register,
         unregister, //
     },
-    prelude::*,
-    registry::points::Points,
+    registry::prelude::*,
     sys::{
         jprobe::Jprobe,
         symbols, //

@@ -2,13 +2,7 @@
 
 //! A kernel in which no jump replaces a breakpoint: there is nothing to do.
 
-use crate::{
-    prelude::*,
-    registry::{
-        points::PointRef,
-        Change, //
-    }, //
-};
+use crate::registry::prelude::*;
 
 impl Change<'_> {
     pub(crate) fn make_room<'p>(&mut self, _points: &mut dyn Iterator<Item = PointRef<'p>>) {}

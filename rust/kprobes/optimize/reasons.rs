@@ -2,18 +2,7 @@
 
 //! Why a point that is hit by a breakpoint has no jump: for debugfs, and for clients that ask.
 
-use crate::{
-    prelude::*,
-    registry::{
-        points::PointRef,
-        Registry, //
-    },
-    sys::{
-        flags::Armed,
-        lock::Lock,
-        probe::Probe, //
-    }, //
-};
+use crate::registry::prelude::*;
 
 impl Registry {
     /// Why a point that is hit by a breakpoint has no jump, and none is queued.

@@ -11,24 +11,15 @@
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
 
 use crate::{
-    arch::Current,
-    contract::{
-        Detour,
-        ReadText, //
-    },
+    contract::ReadText,
     model::text_metadata::TextMetadata,
-    prelude::*,
     registry::{
         jump::{
             Jump,
             LastTargets, //
         },
-        points::{
-            PointRef,
-            Prepared, //
-        },
-        queue::Node,
-        Change, //
+        prelude::*,
+        queue::Node, //
     },
     slots,
     sys::{

@@ -3,23 +3,14 @@
 //! Removing jumps, and what is in the way of them.
 
 use crate::{
-    arch::Current,
-    contract::Detour,
     model::opt_state::Leave,
-    prelude::*,
     registry::{
         jump::{
             Made,
             Optimizer, //
         },
-        points::{
-            PointRef,
-            Points,
-            Prepared, //
-        },
-        Change, //
+        prelude::*, //
     }, //
-    sys::flags::Armed,
 };
 use kernel::prelude::*;
 

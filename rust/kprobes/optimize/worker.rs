@@ -10,16 +10,12 @@ use super::remove::{
     Each, //
 };
 use crate::{
-    arch::Current,
-    contract::Detour,
     model::opt_state::Period,
-    prelude::*,
     registry::{
         jump::BATCH,
-        Registry, //
+        prelude::*, //
     },
     sys::{
-        lock::Lock,
         sort,
         text,
         worker::{

@@ -6,6 +6,7 @@
 //! holds the registry's [`Lock`] and gets the [`Registry`] by it. A function that acts on one point
 //! takes a [`PointRef`]; one that needs several parts of the registry is a method of [`Change`].
 //!
+//! - [`prelude`]: names for the files above;
 //! - [`points`]: the data of a point, and the table of all points;
 //! - [`jump`]: the jump of a point, and the optimizer's state;
 //! - `queue`: the points that are to get a jump, or to lose it;
@@ -24,6 +25,7 @@ pub(crate) mod jump;
 #[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]
 mod no_jump;
 pub(crate) mod points;
+pub(crate) mod prelude;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 pub(crate) mod queue;
 pub(crate) mod recover;
