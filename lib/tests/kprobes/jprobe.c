@@ -274,6 +274,10 @@ static void J5_one_at_an_address(struct kunit *test)
 
 		KUNIT_ASSERT_EQ(test, register_jprobe(&first), 0);
 		KUNIT_EXPECT_EQ(test, register_jprobe(&second), -EEXIST);
+		jprobe_anew(&second);
+		KUNIT_EXPECT_EQ(test, disable_jprobe(&first), 0);
+		KUNIT_EXPECT_EQ(test, register_jprobe(&second), -EEXIST);
+		KUNIT_EXPECT_EQ(test, enable_jprobe(&first), 0);
 		calls = 0;
 		KUNIT_EXPECT_EQ(test, clauses_sum(of), CLAUSES_SUM);
 		KUNIT_EXPECT_EQ(test, calls, 1);

@@ -144,7 +144,7 @@ nobody() {
 # scale NUMBER WAY [behind]: attaches so many probes, by perf or by tracefs, and
 # detaches them; how long that took stands below the table.
 scale() {
-	python3 /clients/attach.py scale "$@" | tee out
+	python3 /clients/attach.py "$@" | tee out
 	grep -q " $1 attached" out
 	echo "$1 by $2" >>"/results/$CASE.used"
 	nobody .

@@ -10,11 +10,8 @@ import env
 from clients import bpf, common, stap
 from tests import support
 
-SELFTESTS = 'work/tree/tools/testing/selftests/bpf'
-
-
-class Compiling(support.Case):
-    """Other programs are replaced by run_ and output; calls are counted."""
+class Scripts(support.Case):
+    """stap is replaced by run_; calls are counted."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -22,21 +19,16 @@ class Compiling(support.Case):
                                      obj=env.WORK / 'obj', release='7.3.4')
         self.calls, self.log, self.fails = [], '', ''
         self.replace(
-            (bpf.procs, 'run', self.run_),
-            (bpf.procs, 'output', lambda command: f'{command[2]}\n'),
-            (stap, 'FOLDER', self.tmp / 'clients/stap'),
-            (bpf, '_ANSWERS', self.write('answers.c', 'int x;\n')),
-            (bpf, 'CHOSEN', self.tmp / 'bpf.tests'))
+            (stap.procs, 'run', self.run_),
+            (stap.procs, 'output', lambda command: f'{command[2]}\n'),
+            (stap, 'FOLDER', self.tmp / 'clients/stap'))
 
     def prepare(self, *names):
         """{case: why it has none}, where cases NAMES are to be run."""
         self.calls = []
-        self.out, failures = self.compiler.prepare(self.built, names)
+        self.out, failures = stap.prepare(self.built, names)
         return failures
 
-
-class Scripts(Compiling):
-    compiler = stap
 
     def run_(self, command, log, *, cwd, **_):
         self.calls.append([str(word) for word in command])
@@ -72,76 +64,6 @@ class Scripts(Compiling):
                          ['stap_one.ko'])
         self.assertEqual([len(self.calls), self.calls[0][-1]], [2, 'vfs_read'])
         self.assertIn('--x', self.calls[0])
-
-
-class Program(Compiling):
-    """Upstream's tests of BPF."""
-
-    compiler = bpf
-
-    def setUp(self) -> None:
-        super().setUp()
-        for name, text in {
-                'Makefile': 'all:\n', 'test_progs.c': 'main\n',
-                'verifier/big.c': '',
-                'prog_tests/one.c': '#include "a.skel.h"\n'
-                'void test_first(void)\n',
-                'prog_tests/two.c': 'open_file("./b.bpf.o");\n'
-                'void serial_test_second(void)\n',
-                'prog_tests/three.c': '#include "c.skel.h"\n'
-                'void test_first_of_all(void)\n',
-                'progs/a.c': 'a\n', 'progs/b.c': '', 'progs/c.c': '',
-                'progs/c.h': ''}.items():
-            self.write(f'{SELFTESTS}/{name}', text)
-        self.choose('first/part-*', 'second')
-        self.place = env.WORK / 'bpf/x86_64-rust-clients/tree/tools/' \
-            'testing/selftests/bpf'
-
-    def choose(self, *names):
-        self.write('bpf.tests', '# SPDX\n' + ''.join(
-            f'{name}  # why\n' for name in names))
-
-    def run_(self, command, log, *, append=False, **_):
-        self.calls.append(command[0])
-        with log.open('a' if append else 'w') as out:
-            out.write(f'$ error: call\n{self.log}')
-        for name in ('test_progs', 'urandom_read', 'a.bpf.o', 'answers.so',
-                     'liburandom_read.so'):
-            self.write(self.place / name, '')
-        return int(self.fails == command[0])
-
-    def copies(self):
-        return {str(path.relative_to(self.place))
-                for path in self.place.rglob('*.c')}
-
-    def test_only_what_is_chosen_is_compiled_and_what_it_loads(self) -> None:
-        self.assertEqual((self.prepare('upstream/ftrace'), self.calls),
-                         ({}, []))
-        self.assertEqual((self.prepare(bpf.CASE), self.calls),
-                         ({}, ['make', 'clang']))
-        self.assertEqual(self.copies(), {
-            'prog_tests/one.c', 'prog_tests/two.c', 'progs/a.c', 'progs/b.c',
-            'test_progs.c'})
-        self.assertEqual({path.name for path in self.out.iterdir()},
-                         {'a.bpf.o', 'answers.so', 'liburandom_read.so',
-                          'test_progs', 'urandom_read'})
-        # Of a test that is chosen no more nothing is left.
-        self.choose('first')
-        self.prepare(bpf.CASE)
-        self.assertEqual(self.copies(),
-                         {'prog_tests/one.c', 'progs/a.c', 'test_progs.c'})
-
-    def test_what_does_not_compile_is_told(self) -> None:
-        self.log = '  CC a.o\na.c:3:1: error: no x\nmake: *** [a.o] Error 1\n'
-        for self.fails in ('make', 'clang'):
-            self.assertEqual(self.prepare(bpf.CASE),
-                             {bpf.CASE: 'a.c:3:1: error: no x'})
-        with mock.patch.object(bpf.procs, 'no_space', return_value=True), \
-                self.refused('the disk is full'):
-            self.prepare(bpf.CASE)
-        self.choose('first', 'thirst/part')
-        with self.refused('called thirst', 'bpf.tests'):
-            self.prepare(bpf.CASE)
 
 
 class Files(support.Case):

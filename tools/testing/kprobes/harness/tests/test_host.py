@@ -7,7 +7,6 @@ import env
 import host
 import judges
 import maketest
-import packages
 import procs
 from tests import support
 
@@ -126,17 +125,3 @@ Ran 4 tests
                 self.assertEqual(maketest.host_tests(), [])
         self.assertEqual(ran, [('rust', 'a::b'), ('python', 'test_a'),
                                ('rust', 'a'), ('python', 'a')])
-
-
-class Crates(support.Case):
-    def test_fetched_once_more_after_a_pause(self):
-        (env.CACHE / 'cargo').mkdir()
-        self.enterContext(mock.patch.object(packages, 'PAUSE', 0))
-        run = self.enterContext(mock.patch.object(
-            procs, 'run', side_effect=(101, 101, 101, 0)))
-        self.write('work/logs/cargo-fetch.log', 'no network')
-        with self.refused('crates of Cargo.lock', 'network', 'works without'):
-            host.fetch()
-        for _ in range(2):
-            host.fetch()
-            self.assertEqual(run.call_count, 4)

@@ -246,42 +246,6 @@ class Keys(Debian):
                      'apt-get install debian-archive-keyring')
 
 
-class Ci(Shell):
-    """.ci/run on a machine that lacks something, with a mirror at fault."""
-
-    def ci(self, works, user=0):
-        """What apt-get was asked, whose installing WORKS or not."""
-        self.write('calls', '')
-        return self.bash(f"""
-            T=$PWD
-            command() {{ [ "$2" = git ] || [ -e "$T/$2" ]; }}
-            compgen() {{ :; }}
-            id() {{ echo {user}; }}
-            exec() {{ echo "exec $*"; builtin exit; }}
-            apt-get() {{
-                local last=${{*: -1}}
-                echo "${{last/-q/update}}" >>$T/calls
-                [ "$1" != update ] && {works} && : >$T/make >$T/$last
-            }}
-            PAUSE=0
-            . {env.REPO}/.ci/run 2>&1"""), (self.tmp / 'calls'
-                                            ).read_text().split()
-
-    def test_each_way(self) -> None:
-        again = ['mmdebstrap', 'update', 'mmdebstrap']
-        for works, calls in (
-                ('true', again[:1]), ('grep -q update $T/calls', again),
-                ('[ $(grep -c update $T/calls) = 2 ]', again + again[1:])):
-            self.assertEqual(self.ci(works), ((0, 'exec make test\n'), calls))
-            for name in ('make', 'mmdebstrap'):
-                (self.tmp / name).unlink()
-        for user, count in ((0, 5), (1000, 0)):
-            result, calls = self.ci('false', user)
-            self.refuses(result, 'CI: expected make mmdebstrap installed, or '
-                         'root and an archive')
-            self.assertEqual(len(calls), count)
-
-
 class Ids(Shell):
     """An ordinary user's ids: whether they will do, and what makes them do."""
 

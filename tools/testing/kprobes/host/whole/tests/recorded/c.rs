@@ -49,6 +49,5 @@ unsafe extern "C" {
     ) -> usize;
     pub fn register_jprobes(probes: *mut *mut jprobe, count: c_int) -> c_int;
     pub fn unregister_jprobes(probes: *mut *mut jprobe, count: c_int);
-    pub safe fn rust_kprobes_jprobe_stack() -> c_ulong;
     pub fn rethook_flush_task(task: *mut task_struct);
 }

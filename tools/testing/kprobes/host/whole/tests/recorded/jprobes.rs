@@ -5,8 +5,6 @@
 
 use crate::prelude::*;
 
-const EINVAL: c_int = -22;
-const EEXIST: c_int = -17;
 const CALL_LEN: u64 = 5;
 /// Where the stack is at the entry of a function.
 const STACK: usize = 0x7000;
@@ -22,17 +20,7 @@ struct Jprobe {
 impl Jprobe {
     /// On the function at an address, with a handler of its own.
     fn at(function: u64) -> Self {
-        Self::with(function, cpu::function(&MOVE))
-    }
-
-    #[track_caller]
-    fn registered(function: u64) -> Self {
-        let jprobe = Self::at(function);
-        assert_eq!(jprobe.register(), 0);
-        jprobe
-    }
-
-    fn with(function: u64, handler: u64) -> Self {
+        let handler = cpu::function(&MOVE);
         let probe = jprobe {
             kp: kprobe {
                 addr: core::ptr::with_exposed_provenance_mut(function as usize),
@@ -46,6 +34,13 @@ impl Jprobe {
             handler,
             alive: Cell::new(false),
         }
+    }
+
+    #[track_caller]
+    fn registered(function: u64) -> Self {
+        let jprobe = Self::at(function);
+        assert_eq!(jprobe.register(), 0);
+        jprobe
     }
 
     fn as_c(&self) -> *mut jprobe {
@@ -367,145 +362,6 @@ unsafe extern "C" fn choose(_probe: *mut kprobe, registers: *mut pt_regs) -> c_i
     // SAFETY: They are there.
     unsafe { (*registers).ip = ELSEWHERE };
     1
-}
-
-#[test]
-fn there_is_one_at_an_address_and_none_becomes_a_jump() {
-    let mut world = World::new();
-    let place = world.place(&MOVE);
-    let (first, second) = (Jprobe::registered(place), Jprobe::at(place));
-    assert_eq!(second.register(), EEXIST);
-    // Also while it rests.
-    assert_eq!(first.disable(), 0);
-    assert_eq!(second.register(), EEXIST);
-    assert_eq!(first.enable(), 0);
-    assert!(files::list().contains("  j  function+0x0"));
-    first.unregister();
-    assert_eq!(second.register(), 0);
-}
-
-#[test]
-fn what_is_wrong_is_told_and_takes_the_batch_back() {
-    let mut world = World::new();
-    let (one, other) = (world.place(&MOVE), world.place(&JUMP));
-    let handler = cpu::function(&MOVE);
-    assert_eq!(Jprobe::with(one, 0).register(), EINVAL);
-    assert_eq!(Jprobe::with(one, handler + 1).register(), EINVAL);
-    assert_eq!(Jprobe::at(one + 1).register(), EINVAL);
-    // SAFETY: Nothing is read.
-    unsafe {
-        assert_eq!(c::register_jprobes(core::ptr::null_mut(), 1), EINVAL);
-        assert_eq!(c::register_jprobes(&mut core::ptr::null_mut(), 1), EINVAL);
-        assert_eq!(c::register_jprobes(core::ptr::null_mut(), 0), EINVAL);
-        assert_eq!(c::register_jprobes(core::ptr::null_mut(), -1), EINVAL);
-        c::unregister_jprobes(core::ptr::null_mut(), 0);
-    }
-    for bad in [Jprobe::with(other, 0), Jprobe::at(one)] {
-        let good = Jprobe::at(one);
-        let expected = if bad.handler == 0 { EINVAL } else { EEXIST };
-        let mut both = [good.as_c(), bad.as_c()];
-        // SAFETY: Jprobes that stay during the call.
-        let status = unsafe { c::register_jprobes(both.as_mut_ptr(), 2) };
-        assert_eq!(status, expected);
-        assert!(!cpu::is_known(one) && !cpu::is_known(other));
-    }
-    let both = [Jprobe::at(one), Jprobe::at(other)];
-    let mut all = [both[0].as_c(), both[1].as_c()];
-    // SAFETY: Jprobes that stay until they are unregistered.
-    unsafe {
-        assert_eq!(c::register_jprobes(all.as_mut_ptr(), 2), 0);
-        assert!(cpu::is_known(one) && cpu::is_known(other));
-        c::unregister_jprobes(all.as_mut_ptr(), 2);
-    }
-}
-
-#[test]
-fn what_is_hit_in_the_handler_is_missed() {
-    let mut world = World::new();
-    let (place, other) = (world.place(&STEPPED), world.place(&STEPPED));
-    let jprobe = Jprobe::registered(place);
-    let clients = client::registered([Client::around(other)]);
-    events::at_every_moment(|| ());
-    let (calls, missed) = (clients[0].calls(), clients[0].missed());
-    let mut registers = jprobe.leads();
-    assert_eq!(cpu::come(other), Ok(()));
-    // Its own function, too.
-    assert_eq!(cpu::come(place), Ok(()));
-    assert_eq!(
-        (clients[0].calls(), clients[0].missed()),
-        (calls, missed + 1)
-    );
-    assert_eq!(jprobe.missed(), 1);
-    check_led_to(&jprobe, &registers);
-    jprobe.ends(&mut registers, false);
-}
-
-#[test]
-fn who_is_in_no_handler_has_no_way_back() {
-    let mut world = World::new();
-    let place = world.place(&MOVE);
-    let jprobe = Jprobe::registered(place);
-    let stack = || c::rust_kprobes_jprobe_stack();
-    assert_eq!(stack(), 0);
-    let mut registers = jprobe.leads();
-    assert_eq!(stack(), STACK);
-    assert_eq!(context::interrupt(stack), 0);
-    jprobe.ends(&mut registers, true);
-    assert_eq!(stack(), 0);
-    jprobe.unregister();
-    // In the handler of another probe there is none, either.
-    let client = [Client::at(place)];
-    client[0].set_before(ask);
-    assert_eq!(client::register(&client), 0);
-    ASKED.store(1, Relaxed);
-    assert_eq!(cpu::come(place), Ok(()));
-    assert_eq!(ASKED.load(Relaxed), 0);
-}
-
-/// A fault comes while the CPU handles a hit; has somebody dealt with it?
-fn fault() -> bool {
-    let mut registers = cpu::registers(0);
-    // SAFETY: Registers of our own, on a CPU that is kept.
-    unsafe { c::kprobe_fault_handler(&mut registers, 14) != 0 }
-}
-
-/// How often this was asked about a fault.
-static FAULTS: AtomicUsize = AtomicUsize::new(0);
-
-/// It looks for a way back, and faults itself.
-unsafe extern "C" fn asked(probe: *mut kprobe, registers: *mut pt_regs, _trap: c_int) -> c_int {
-    let faults = FAULTS.fetch_add(1, Relaxed);
-    // SAFETY: As for a handler.
-    unsafe { ask(probe, registers) };
-    c_int::from(faults > 9 || !fault())
-}
-
-#[test]
-fn who_is_asked_about_a_fault_has_no_way_back() {
-    let mut world = World::new();
-    let stack = || c::rust_kprobes_jprobe_stack();
-    for insn in [&MOVE[..], &STEPPED, &JUMP] {
-        let jprobe = Jprobe::at(world.place(insn));
-        jprobe.set(|probe| probe.fault_handler = Some(asked));
-        assert_eq!(jprobe.register(), 0);
-        FAULTS.store(0, Relaxed);
-        let mut registers = jprobe.leads();
-        for faults in 1..3 {
-            ASKED.store(1, Relaxed);
-            assert!(fault());
-            assert_eq!((FAULTS.load(Relaxed), ASKED.load(Relaxed)), (faults, 0));
-            // The handler itself has one.
-            assert_eq!(stack(), STACK);
-        }
-        jprobe.ends(&mut registers, true);
-    }
-}
-
-static ASKED: AtomicUsize = AtomicUsize::new(0);
-
-unsafe extern "C" fn ask(_probe: *mut kprobe, _registers: *mut pt_regs) -> c_int {
-    ASKED.store(c::rust_kprobes_jprobe_stack(), Relaxed);
-    0
 }
 
 /// A CPU in the handler of the function at an address, and after how many more moments that ends.
