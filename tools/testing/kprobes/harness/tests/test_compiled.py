@@ -10,6 +10,7 @@ import env
 from clients import bpf, common, stap
 from tests import support
 
+
 class Scripts(support.Case):
     """stap is replaced by run_; calls are counted."""
 
@@ -28,7 +29,6 @@ class Scripts(support.Case):
         self.calls = []
         self.out, failures = stap.prepare(self.built, names)
         return failures
-
 
     def run_(self, command, log, *, cwd, **_):
         self.calls.append([str(word) for word in command])

@@ -100,11 +100,6 @@ class Files(Trees):
                                'rust/kprobes/life/arm.rs',
                                'rust/kprobes/model.rs'})
 
-    def test_a_folder_of_the_list_that_is_not_there(self) -> None:
-        self.write('repo/overlay.list', 'rust\nsample\n')
-        with self.unchanged('the folder sample,', 'overlay.list'):
-            self.sync()
-
     def test_only_what_changed_is_written(self) -> None:
         self.edit('0001.patch', 'kernel/Makefile', 'fork.o', 'fork.o exit.o')
         self.sync()
@@ -157,13 +152,6 @@ class Patches(Trees):
             self.write('linux/kernel/kprobes.c', text)
             with self.unchanged('patches/0002-bad.patch', 'FAILED',
                                 'kernel/kprobes.c', 'refresh that patch'):
-                self.sync()
-
-    def test_a_patch_of_no_file_is_refused(self) -> None:
-        for patched in (patch('kernel/gone.c', 'a\n', 'b\n'),
-                        '--- /dev/null\n+++ b/kernel/gone.c\n@@ -0,0 +1 @@\n'):
-            self.write('repo/patches/0001.patch', patched)
-            with self.unchanged('kernel/gone.c', 'complete 7.3 tree'):
                 self.sync()
 
 
@@ -240,22 +228,3 @@ class Apply(Trees):
                 with self.unchanged(path, 'undo them'):
                     overlay.apply(remove)
             self.write(f'linux/{path}', text)
-
-    def test_what_cannot_be_written(self) -> None:
-        full = OSError(28, 'No space left on device')
-        with mock.patch.object(overlay.Target.func, '_write',
-                               side_effect=full), \
-                self.refused(str(self.tree), 'No space left', 'UNDO=1'):
-            overlay.apply()
-        overlay.apply(remove=True)
-        self.write('linux/rust/kprobes', 'theirs\n')
-        with self.refused(str(self.tree), 'rust/kprobes', 'UNDO=1'):
-            overlay.apply()
-
-    def test_wrong_version_or_no_tree(self) -> None:
-        self.write('linux/Makefile', _MAKEFILE.format(2))
-        with self.unchanged('7.3', '7.2.4'):
-            overlay.apply()
-        with mock.patch.object(env, 'KSRC', None), \
-                self.refused('make apply KSRC='):
-            overlay.apply()

@@ -4,34 +4,15 @@
 from unittest import mock
 
 import env
-import packages
 import source
 from tests import support
 
 
-class Order(support.Case):
-    def fetch(self, package, folder, suites, otherwise):
-        self.assertEqual((package, suites), ('linux-source-7.3:all',
-                                             ('trixie-backports',)))
-        self.assertIn('KSRC=', otherwise)
-        return folder / 'fetched'
-
+class Tree(support.Case):
     def tree(self, name, patchlevel):
         return self.write(
             f'{name}/Makefile', f'VERSION = 7\nPATCHLEVEL = {patchlevel}\n'
             'SUBLEVEL = 1\nEXTRAVERSION =-rc1\n').parent
-
-    def test_the_newest_in_the_cache_or_debians_package(self):
-        self.enterContext(mock.patch.object(packages, 'fetch', self.fetch))
-        for name, taken in (
-                ('linux-7.3.5.tar.xz.part', 'fetched'),
-                ('linux-6.12.tar.xz', 'fetched'),
-                ('linux-source-7.3_7.3.4_all.deb',
-                 'linux-source-7.3_7.3.4_all.deb'),
-                ('linux-7.3.10.tar.xz', 'linux-7.3.10.tar.xz'),
-                ('linux-7.3.9.tar.xz', 'linux-7.3.10.tar.xz')):
-            self.write(f'cache/source/{name}', '')
-            self.assertEqual(source.archive(), env.CACHE / 'source' / taken)
 
     def test_the_users_tree_and_wrong_ones(self):
         self.enterContext(mock.patch.object(source, 'archive', self.fail))

@@ -11,7 +11,6 @@ import cli
 import env
 import host
 import overlay
-import procs
 from tests import support
 
 
@@ -68,29 +67,3 @@ class Turns(Case):
                 self.assertEqual(self.record, ['begin', 'end'] * 2)
                 self.assertEqual(self.printed.getvalue(),
                                  f'waiting: {busy}\n')
-
-
-class Clean(Case):
-    """make clean, and who works in what it deletes."""
-
-    def test_it_waits_for_all_that_work_there(self) -> None:
-        (env.WORK / 'ksrc').mkdir()
-        # The command itself has WORK/lock: see _turn().
-        for name in ('check.lock', 'host.lock', 'apply.lock', 'ksrc/lock',
-                     'ksrc/check.lock', 'ksrc/host.lock', 'ksrc/apply.lock'):
-            kept = [self.write(f'work/{path}', '') for path in (
-                'ksrc/build/vmlinux', 'host/target', 'stap/x', 'bpf/x')]
-            tree = self.write('work/tree/Makefile', '')
-            self.printed.truncate(0)
-            with self.subTest(name), procs.turn(env.WORK / name, 'x',
-                                                'something'):
-                thread = threading.Thread(target=cli.clean)
-                thread.start()
-                until = time.monotonic() + 10
-                while 'busy with "something"' not in self.printed.getvalue() \
-                        and thread.is_alive() and time.monotonic() < until:
-                    time.sleep(0.001)
-                self.assertTrue(all(path.exists() for path in kept))
-            thread.join()
-            self.assertFalse(any(path.exists() for path in kept))
-            self.assertTrue((env.WORK / name).exists() and tree.exists())

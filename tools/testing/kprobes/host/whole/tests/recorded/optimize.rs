@@ -272,20 +272,6 @@ fn the_last_of_a_batch_that_overlaps_jumps() {
 }
 
 #[test]
-fn text_under_a_jump_is_read_as_it_was() {
-    let mut world = world();
-    let (place, _first) = jumped(&mut world);
-    // Behind the jump, and within it where no instruction starts.
-    let _behind = client::registered([Client::at(world.name(place + 2 * INSN))]);
-    assert_eq!(jumps(), [place]);
-    for offset in [1, 2, 4] {
-        let wrong = [Client::at(place + offset)];
-        assert_eq!(client::register(&wrong), EILSEQ.to_errno());
-    }
-    assert_eq!(jumps(), [place]);
-}
-
-#[test]
 fn switches_take_all_jumps_out_at_once() {
     let mut world = world();
     let (place, first) = jumped(&mut world);
@@ -613,22 +599,6 @@ fn unregistering_needs_no_memory() {
     assert_eq!((work(), jumps()), (1, vec![place]));
     client::unregister(&first);
     assert!(faults::none());
-}
-
-#[test]
-fn hits_by_a_jump_while_another_hit_is_handled_are_missed() {
-    let mut world = world();
-    let (place, first) = jumped(&mut world);
-    // SAFETY: Nothing else runs on this CPU.
-    unsafe { kernel::bindings::current_kprobe = first[0].as_c() };
-    let before = (first[0].calls(), first[0].missed());
-    cpu::come_by_jump(place);
-    // SAFETY: As above.
-    unsafe { kernel::bindings::current_kprobe = core::ptr::null_mut() };
-    assert_eq!(
-        (first[0].calls(), first[0].missed()),
-        (before.0, before.1 + 1)
-    );
 }
 
 #[test]
