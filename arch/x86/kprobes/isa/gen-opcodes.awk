@@ -4,10 +4,10 @@
 #
 # Usage: awk -f gen-opcodes.awk x86-opcode-map.txt opcodes-supplement.txt
 #
-# A cell of an opcode is a mandatory prefix (none, 66, F3, F2), memory or
-# register, and the reg and rm fields of ModRM. Each instruction of the map
-# fills the cells that select it with what follows the opcode. form.rs describes
-# the entries that are printed.
+# Each opcode has an array of cells: one for each mandatory prefix (none, 66, F3,
+# F2), memory or register, and value of the reg and rm fields of ModRM. Each
+# instruction of the map writes its entry into the cells that select it. form.rs
+# describes the entries.
 
 BEGIN {
 	VALID = 1; MODRM = 2; FIXED = 4; NO_REX2 = 8; IMMEDIATE = 16
@@ -23,7 +23,7 @@ BEGIN {
 	immediate["Ib,Ib"] = 7
 	immediate["Ob"] = immediate["Ov"] = 8
 
-	# Printed tables, and the tables of the kernel's map that they come from
+	# The printed tables, and the table of the kernel's map for each
 	count = split("PRIMARY TWO_BYTE THREE_BYTE_38 THREE_BYTE_3A THREE_D_NOW " \
 		      "VEX_1 VEX_2 VEX_3 VEX_5 VEX_7 " \
 		      "EVEX_1 EVEX_2 EVEX_3 EVEX_4 EVEX_5 EVEX_6 EVEX_7 " \
@@ -49,7 +49,7 @@ FNR == NR && /^[0-9a-f]+:/ && $2 != "escape" {
 	map[table, opcode] = $0
 }
 
-# The supplement, whose lines stand for those of the map
+# The supplement, whose lines replace lines of the map
 FNR != NR && /^[A-Z]/ {
 	colon = index($0, ":")
 	text = substr($0, colon + 1)
@@ -74,7 +74,7 @@ function fail(message) {
 	exit 1
 }
 
-# Has the encoding of table NAME this instruction of the map?
+# Does this instruction of the map exist in the encoding of table NAME?
 function encoded(name, mnemonic, ext,    evex) {
 	evex = ext ~ /\((ev|evo|es)\)/
 	if (name ~ /^EVEX/)
@@ -85,7 +85,7 @@ function encoded(name, mnemonic, ext,    evex) {
 	       (mnemonic ~ /^v/ || ext !~ /\(v1\)/)
 }
 
-# Sets entry, and whether there is memory or a register in the rm field
+# Sets entry, and whether the rm field can be memory and can be a register
 function read_operands(operands, ext, modrm,    n, i, list, m, j, kinds, kind, imm) {
 	entry = VALID
 	memory = register = 0
@@ -98,12 +98,12 @@ function read_operands(operands, ext, modrm,    n, i, list, m, j, kinds, kind, i
 			kind = kinds[j]
 			if (kind ~ /^([CDEGMNPQRSUVW][a-z]+|M)$/)
 				modrm = 1
-			# A far pointer and the SIB of AMX are memory, a tile is none.
+			# Far pointers and the SIB operands of AMX are memory, tiles are not.
 			if (kind ~ /^([EQW][a-z]+|M[a-z]*)$/ && kind != "Wt")
 				memory = 1
 			if (kind ~ /^[EQWNRU][a-z]+$/ && kind != "Ep" && kind != "Wsm")
 				register = 1
-			# Control and debug registers: mod is not looked at.
+			# MOV of control and debug registers ignores mod.
 			if (kind ~ /^[CD]d$/) {
 				entry += FIXED
 				memory = 1
@@ -117,28 +117,21 @@ function read_operands(operands, ext, modrm,    n, i, list, m, j, kinds, kind, i
 	}
 	if (!memory && !register)
 		memory = register = 1
-	# Near branches are as wide with an operand-size prefix.
+	# The operand-size prefix does not change the distance of near branches.
 	if (imm == "Jz" && ext ~ /\(f64\)/)
 		imm = "Id"
 	entry += MODRM * modrm + NO_REX2 * (ext ~ /\(!REX2\)/) + IMMEDIATE * immediate[imm]
 	return modrm
 }
 
-# The values from 0 to 7 that EXT has behind MARK: "(/0-25)" has 0, 1, 2 and 5 behind "/"
-function values(ext, mark,    text, i, value, out) {
-	if (!match(ext, "[(]" mark "[0-7-]+[)]"))
+# The digits that EXT has behind MARK: "(/0125)" has 0125 behind "/"
+function digits(ext, mark) {
+	if (!match(ext, "[(]" mark "[0-7]+[)]"))
 		return "01234567"
-	text = substr(ext, RSTART + 1 + length(mark), RLENGTH - 2 - length(mark))
-	for (i = 1; i <= length(text); i++)
-		if (substr(text, i, 1) == "-")
-			for (value = substr(text, i - 1, 1) + 1; value < substr(text, i + 1, 1); value++)
-				out = out value
-		else
-			out = out substr(text, i, 1)
-	return out
+	return substr(ext, RSTART + 1 + length(mark), RLENGTH - 2 - length(mark))
 }
 
-# Which mandatory prefixes select an instruction: 0 is none, 1 to 3 are 66, F3, F2
+# The mandatory prefixes that select an instruction: 0 is none, 1 to 3 are 66, F3, F2
 function prefixes(ext,    out) {
 	if (ext ~ /\((NP|!F3|es)\)/)
 		out = out 0
@@ -151,7 +144,7 @@ function prefixes(ext,    out) {
 	return out
 }
 
-# One instruction. REG is its row in a group, whose operands are OUTER.
+# Handles one instruction. In a group, REG is its number and OUTER the group's operands.
 function instruction(name, text, reg, outer, outer_ext, \
 		     n, word, i, mnemonic, operands, ext, modrm, regs, rms, bits, prefix) {
 	n = split(text, word, " ")
@@ -173,8 +166,8 @@ function instruction(name, text, reg, outer, outer_ext, \
 		return
 	modrm = read_operands(operands == "" ? outer : operands, ext,
 			      reg != "" || mnemonic == "ESC")
-	regs = reg == "" ? values(ext, "/") : reg
-	rms = values(ext, "rm")
+	regs = reg == "" ? digits(ext, "/") : reg
+	rms = digits(ext, "rm")
 	if (match(ext, /\([01][01][01]\)/)) {
 		bits = int(index("000 001 010 011 100 101 110 111", substr(ext, RSTART + 1, 3)) / 4)
 		if (reg == "")
@@ -182,8 +175,9 @@ function instruction(name, text, reg, outer, outer_ext, \
 		else
 			rms = bits
 	}
-	# Instructions that name their prefixes come first. The others have the prefixes that are
-	# left, or none: MMX and SSE, in small letters, and where a prefix makes another opcode.
+	# Instructions that name their prefixes are handled first. The others have the remaining
+	# prefixes, or no prefix: MMX and SSE, in small letters, and opcodes where a prefix
+	# selects another instruction.
 	prefix = prefixes(ext)
 	if ((prefix == "") == named)
 		return
@@ -215,7 +209,7 @@ function alternatives(name, text, reg, outer, outer_ext,    n, i, list) {
 		instruction(name, list[i], reg, outer, outer_ext)
 }
 
-# An entry that leads to a row of KIND with LIST in it, or the one entry that is all of LIST
+# The entry for a row of KIND that contains LIST, or the one entry that LIST repeats
 function lead(kind, list,    n, i, entries) {
 	n = split(list, entries, ",")
 	for (i = 2; i < n && entries[i] == entries[1]; i++)
@@ -260,7 +254,7 @@ function print_rows(name, kind, width) {
 	       printed[kind]
 }
 
-# The tables of an encoding that has a field for their number
+# The tables of an encoding with a map field
 function print_numbered(encoding,    i) {
 	printf "pub(super) static %s: [Option<&[u16; 256]>; 11] = [", encoding
 	for (i = 0; i < 11; i++)
