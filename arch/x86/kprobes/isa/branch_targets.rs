@@ -131,7 +131,7 @@ fn report(
     if build.indirect.leads_anywhere(insn, from) {
         return Err(Reason::IndirectJump.at(from));
     }
-    let taken = || indirect::taken(insn, from).filter(|_| function.contains(from));
+    let taken = || indirect::address_taken(insn, from).filter(|_| function.contains(from));
     match insn.target(from).or_else(taken) {
         Some(to) if function.contains(to) && to != function.start() => found(Branch { to, from }),
         _ => Ok(()),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The check of the target of an indirect call, that the compiler puts before it.
+//! Recognizes the instructions that check the target of an indirect call (CFI).
 //!
-//! When the check fails, the kernel reads its instructions to say what was expected, so they have
-//! to stay as they are:
+//! The compiler emits these instructions before the call. When the check fails, the kernel decodes
+//! them to report the expected type, so no probe may replace them:
 //!
 //! ```text
 //! 41 BA type         mov  $-type, %r10d    12 bytes before the trap
@@ -12,14 +12,14 @@
 //! 0F 0B              ud2
 //! ```
 //!
-//! Whether there is such a trap stands in a table of the kernel.
+//! The kernel has a table of the addresses of these UD2.
 
 use super::insn::{
     Insn,
     Opcode, //
 };
 
-/// How far behind the start of `insn` the trap is, should it belong to such a check.
+/// The distance from `insn` to UD2, if `insn` belongs to such a check.
 pub(crate) fn trap(insn: &Insn) -> Option<u64> {
     match insn.opcode {
         Opcode::Primary(0xba) => Some(12),

@@ -43,14 +43,14 @@ use super::{
     },
     flow::{
         Flow,
-        Place, //
+        Operand, //
     },
     insn::{
         Insn,
         ModRm,
         Opcode,
+        Pp, //
         Prefix,
-        Selector, //
     },
     operand::{
         self,
@@ -120,10 +120,10 @@ fn branch(insn: &Insn) -> Result<Option<Op>, Refusal> {
         }
         Flow::AbsoluteJump => Op::JumpTo(insn.immediate_value() as u64),
         Flow::Return | Flow::ReturnAndRelease => Op::Return(insn.immediate_value() as u16),
-        Flow::IndirectJump(Place::Register) => Op::JumpRegister(register()?),
-        Flow::IndirectCall(Place::Register) => Op::CallRegister(register()?),
-        Flow::IndirectJump(Place::Memory) => Op::JumpMemory(Memory::of(insn)?),
-        Flow::IndirectCall(Place::Memory) => Op::CallMemory(Memory::of(insn)?),
+        Flow::IndirectJump(Operand::Register) => Op::JumpRegister(register()?),
+        Flow::IndirectCall(Operand::Register) => Op::CallRegister(register()?),
+        Flow::IndirectJump(Operand::Memory) => Op::JumpMemory(Memory::of(insn)?),
+        Flow::IndirectCall(Operand::Memory) => Op::CallMemory(Memory::of(insn)?),
         _ => return Ok(None),
     }))
 }
@@ -133,9 +133,7 @@ fn other(insn: &Insn) -> Option<Op> {
     match insn.opcode {
         Opcode::Primary(opcode) | Opcode::Rex2Primary(opcode) => match opcode {
             // XCHG %rax, %rax. 90 is PAUSE with F3, and XCHG of another register with REX.B.
-            0x90 if insn.selector != Selector::Repeat && insn.base_extension == 0 => {
-                Some(Op::Nothing)
-            }
+            0x90 if insn.pp != Pp::PF3 && insn.base_extension == 0 => Some(Op::Nothing),
             PUSHF => Some(Op::PushFlags),
             POPF => Some(Op::PopFlags),
             CLI => Some(Op::DisableInterrupts),
@@ -155,7 +153,7 @@ const CLI: u8 = 0xfa;
 /// ENDBR64 is F3 0F 1E FA, ENDBR32 is F3 0F 1E FB.
 pub(super) fn is_endbr(insn: &Insn) -> bool {
     insn.opcode == Opcode::TwoByte(0x1e)
-        && insn.selector == Selector::Repeat
+        && insn.pp == Pp::PF3
         && matches!(insn.modrm, Some(ModRm(0xfa | 0xfb)))
 }
 

@@ -24,9 +24,9 @@ use super::{
         Insn,
         ModRm,
         Opcode,
+        Pp,
         Prefix,
         Segment,
-        Selector,
         MAX_INSN, //
     },
     opcodes, //
@@ -44,7 +44,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Insn, Refusal> {
         rex: 0,
         insn: Insn {
             opcode: Opcode::Primary(0),
-            selector: Selector::None,
+            pp: Pp::None,
             prefixes: 0,
             segment: None,
             wide: false,
@@ -159,19 +159,19 @@ impl Decoder<'_> {
                 0x65 => insn.segment = Some(Segment::Gs),
                 0x66 => {
                     insn.prefixes |= Prefix::OperandSize as u8;
-                    if insn.selector == Selector::None {
-                        insn.selector = Selector::OperandSize;
+                    if insn.pp == Pp::None {
+                        insn.pp = Pp::P66;
                     }
                 }
                 0x67 => insn.prefixes |= Prefix::AddressSize as u8,
                 0xf0 => insn.prefixes |= Prefix::Lock as u8,
                 0xf2 => {
-                    insn.prefixes |= Prefix::RepeatNotEqual as u8;
-                    insn.selector = Selector::RepeatNotEqual;
+                    insn.prefixes |= Prefix::Repne as u8;
+                    insn.pp = Pp::PF2;
                 }
                 0xf3 => {
-                    insn.prefixes |= Prefix::Repeat as u8;
-                    insn.selector = Selector::Repeat;
+                    insn.prefixes |= Prefix::Rep as u8;
+                    insn.pp = Pp::PF3;
                 }
                 _ => return Ok(byte),
             }
@@ -252,12 +252,12 @@ impl Decoder<'_> {
         }
         let byte = self.next()?;
         self.insn.wide = first != VEX2 && fields & 0x80 != 0;
-        self.insn.selector = match fields & 0b11 {
-            0 => Selector::None,
+        self.insn.pp = match fields & 0b11 {
+            0 => Pp::None,
             _ if first == XOP => return Err(Refusal::InvalidInsn),
-            1 => Selector::OperandSize,
-            2 => Selector::Repeat,
-            _ => Selector::RepeatNotEqual,
+            1 => Pp::P66,
+            2 => Pp::PF3,
+            _ => Pp::PF2,
         };
         Ok((opcode(map, byte), table, byte))
     }
@@ -319,9 +319,7 @@ impl Decoder<'_> {
 
     #[inline]
     fn form(&self, table: &'static Table, opcode: u8) -> Result<Form, Refusal> {
-        Form::find(table, opcode, self.insn.selector, || {
-            Ok(ModRm(self.peek()?))
-        })
+        Form::find(table, opcode, self.insn.pp, || Ok(ModRm(self.peek()?)))
     }
 
     /// Reads ModRM, and the SIB and displacement that ModRM asks for.
@@ -363,7 +361,7 @@ impl Decoder<'_> {
         let insn = &self.insn;
         // EVEX encodes the operand-size prefix in pp. The instructions of APX use pp as the prefix.
         let sixteen = match insn.opcode {
-            Opcode::Evex(..) => insn.selector == Selector::OperandSize,
+            Opcode::Evex(..) => insn.pp == Pp::P66,
             _ => insn.has(Prefix::OperandSize),
         };
         let size = immediate.size(sixteen, insn.wide, insn.has(Prefix::AddressSize));
@@ -640,21 +638,12 @@ mod tests {
 
     #[test]
     fn last_of_the_repeat_prefixes_selects() {
-        let selector = |bytes: &[u8]| decode(bytes).map(|insn| insn.selector);
-        assert_eq!(
-            selector(&[0xf3, 0xf2, 0x66, 0x0f, 0x10, 0xc0]),
-            Ok(Selector::RepeatNotEqual)
-        );
-        assert_eq!(
-            selector(&[0xf2, 0xf3, 0x0f, 0x10, 0xc0]),
-            Ok(Selector::Repeat)
-        );
-        assert_eq!(
-            selector(&[0x66, 0x0f, 0x10, 0xc0]),
-            Ok(Selector::OperandSize)
-        );
-        assert_eq!(selector(&[0xc5, 0xfa, 0x10, 0xc0]), Ok(Selector::Repeat));
-        assert_eq!(selector(&[0x0f, 0x10, 0xc0]), Ok(Selector::None));
+        let pp = |bytes: &[u8]| decode(bytes).map(|insn| insn.pp);
+        assert_eq!(pp(&[0xf3, 0xf2, 0x66, 0x0f, 0x10, 0xc0]), Ok(Pp::PF2));
+        assert_eq!(pp(&[0xf2, 0xf3, 0x0f, 0x10, 0xc0]), Ok(Pp::PF3));
+        assert_eq!(pp(&[0x66, 0x0f, 0x10, 0xc0]), Ok(Pp::P66));
+        assert_eq!(pp(&[0xc5, 0xfa, 0x10, 0xc0]), Ok(Pp::PF3));
+        assert_eq!(pp(&[0x0f, 0x10, 0xc0]), Ok(Pp::None));
     }
 
     #[test]

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What instructions do that are not run as copies: branches, and what concerns flags and stack.
+//! Emulates branches and the instructions that access flags.
 //!
-//! A copy of these elsewhere would do something else (a relative branch, a call), or would do it to
-//! the wrong state (interrupts are off while a copy is stepped, so PUSHF would save that). What
-//! such an instruction does is small, so it is done here to the saved registers, once the
-//! instruction was taken apart into an [`Op`] when the probe was registered.
+//! A copy of such an instruction would do something else at its other address (a relative branch, a
+//! call), or would access the wrong state (a step has interrupts off, so PUSHF would push the wrong
+//! interrupt flag). These instructions do little, so emulation changes the saved registers instead.
+//! The instruction becomes an [`Op`] when the probe is registered.
 //!
-//! This runs in the trap of a hit: it calls nothing but the [`Frame`], allocates nothing, and
-//! cannot panic. It is for the kernel at CPL 0 in 64-bit mode. Everything is as in Intel's and
-//! AMD's manuals except:
+//! Emulation runs in the trap of a hit: it calls only the [`Frame`], does not allocate and cannot
+//! panic. It is for CPL 0 in 64-bit mode, and follows Intel's and AMD's manuals except:
 //!
-//! * STI holds back no interrupt until after the next instruction, so classification refuses one
-//!   that relies on it;
-//! * an indirect branch does not demand ENDBR at its target;
-//! * no shadow stack is kept, which the kernel does not have for itself.
+//! * STI does not delay interrupts until after the next instruction. STI is refused where the next
+//!   instruction relies on that delay.
+//! * An indirect branch does not require ENDBR at its target.
+//! * No shadow stack is updated; the kernel has none for itself.
 //!
 //! C counterpart: `kprobe_emulate_*` in
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
@@ -28,7 +27,7 @@ use super::{
 };
 use crate::prelude::*;
 
-/// What an instruction does. Distances count from the next instruction.
+/// The operation of an instruction. Distances count from the next instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     /// NOP, ENDBR.
@@ -43,15 +42,15 @@ pub(crate) enum Op {
     PopFlags,
     /// RET, and how many bytes of the stack it releases.
     Return(u16),
-    /// JMP by a distance.
+    /// JMP rel8 or rel32.
     Jump(i32),
-    /// Jcc by a distance.
+    /// Jcc rel8 or rel32.
     JumpIf(Condition, i32),
-    /// CALL by a distance.
+    /// CALL rel32.
     Call(i32),
     /// CALL of an address.
     CallTo(u64),
-    /// LOOP, LOOPE, LOOPNE, JRCXZ by a distance.
+    /// LOOP, LOOPE, LOOPNE, JRCXZ.
     Count(Counter, i32),
     /// JMP to an address.
     JumpTo(u64),
@@ -65,14 +64,15 @@ pub(crate) enum Op {
     CallMemory(Memory),
 }
 
-// There is one for each probe.
+// Each probe contains an `Op`.
 const _: () = assert!(core::mem::size_of::<Op>() <= 16);
 
-/// Memory could not be read, and nothing was changed.
+/// The memory operand could not be read. Nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Faulted;
 
-/// Where the CPU goes on after the instruction before `next`, if `op` is to do nothing but go on.
+/// The address where execution continues, if `op` does nothing else. `next` is the address behind
+/// the instruction.
 pub(crate) fn goes_to(op: &Op, next: TextAddr) -> Option<TextAddr> {
     match *op {
         Op::Nothing => Some(next),
@@ -82,7 +82,7 @@ pub(crate) fn goes_to(op: &Op, next: TextAddr) -> Option<TextAddr> {
     }
 }
 
-/// The same, said more shortly for the place before `next`.
+/// Replaces the distance of a CALL before `next` by its target, so that a hit need not add.
 pub(crate) fn settle(op: Op, next: TextAddr) -> Op {
     match op {
         Op::Call(distance) => Op::CallTo(by(next, distance)),
@@ -90,9 +90,8 @@ pub(crate) fn settle(op: Op, next: TextAddr) -> Op {
     }
 }
 
-/// Does `op` for the instruction before `next`.
-///
-/// The IP that `frame` has is where execution goes on after.
+/// Emulates `op` for the instruction before `next`. Then `frame` has the address where execution
+/// continues as its IP.
 #[inline]
 pub(crate) fn emulate(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result<(), Faulted> {
     let op = settle(*op, next);
@@ -122,8 +121,10 @@ pub(crate) fn emulate(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result
     Ok(())
 }
 
-/// The same for the most frequent, which cannot fault; for others, and for none, it says no. They
-/// are done right where a hit is handled, which then needs few registers of its own.
+/// Emulates the most frequent operations, which cannot fault. Returns false for all others.
+///
+/// The handler of a hit inlines this function, and calls another one for the rest. So the handler
+/// saves few registers.
 #[inline(always)]
 pub(crate) fn often(op: &Option<Op>, next: TextAddr, frame: &mut impl Frame) -> bool {
     let to = match *op {
@@ -142,7 +143,7 @@ pub(crate) fn often(op: &Option<Op>, next: TextAddr, frame: &mut impl Frame) -> 
     true
 }
 
-/// Where a branch leads that depends on flags.
+/// The address where a conditional jump continues.
 #[inline(never)]
 fn branch(condition: Condition, distance: i32, next: TextAddr, flags: u64) -> u64 {
     if condition.holds(flags) {
@@ -152,13 +153,18 @@ fn branch(condition: Condition, distance: i32, next: TextAddr, flags: u64) -> u6
     }
 }
 
-/// Does what concerns flags.
+/// Emulates the operations that access flags.
 fn flags(op: &Op, frame: &mut impl Frame) {
     match *op {
         Op::DisableInterrupts => frame.set_flags(frame.flags() & !flag::IF),
         Op::EnableInterrupts => frame.set_flags(frame.flags() | flag::IF),
         Op::PushFlags => frame.push(frame.flags() & !flag::NOT_PUSHED),
-        Op::PopFlags => pop_flags(frame),
+        Op::PopFlags => {
+            // TF traps after the next instruction, and so does IRET from this trap.
+            let popped = frame.pop() & flag::POPPED;
+            let kept = frame.flags() & flag::KEPT;
+            frame.set_flags(popped | kept | flag::ONE);
+        }
         _ => {}
     }
 }
@@ -168,19 +174,12 @@ const CX: u8 = 1;
 /// The number of RSP in encodings.
 const SP: u8 = 4;
 
-/// Pushes where to come back to, after `target` was found with RSP as it was; gives `target`.
+/// Pushes the return address and returns `target`, which the caller computed with the RSP before
+/// the push.
 #[inline]
 fn call(target: u64, next: TextAddr, frame: &mut impl Frame) -> u64 {
     frame.push(next.get());
     target
-}
-
-/// A set TF traps after the next instruction, just as IRET from this trap will make it.
-#[inline]
-fn pop_flags(frame: &mut impl Frame) {
-    let popped = frame.pop() & flag::POPPED;
-    let kept = frame.flags() & flag::KEPT;
-    frame.set_flags(popped | kept | flag::ONE);
 }
 
 #[inline]
@@ -193,20 +192,20 @@ fn load(memory: Memory, next: TextAddr, frame: &impl Frame) -> Result<u64, Fault
     frame.load(memory.address(next, frame)).ok_or(Faulted)
 }
 
-/// A condition on flags, by the low four bits of the opcodes that have one.
+/// The condition of a Jcc: the low four bits of its opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Condition(u8);
 
 impl Condition {
-    /// Of an opcode.
+    /// The condition in an opcode.
     pub(super) fn of(opcode: u8) -> Self {
         Self(opcode & 0xf)
     }
 
-    /// Does it hold with these flags?
+    /// Does the condition hold with these flags?
     ///
     /// ```text
-    /// O  B  E  BE  S  P  L  LE     and with the lowest bit the opposite
+    /// O  B  E  BE  S  P  L  LE     the lowest bit negates the condition
     /// ```
     #[inline]
     pub(crate) fn holds(self, flags: u64) -> bool {
@@ -226,17 +225,17 @@ impl Condition {
     }
 }
 
-/// What a jump by RCX does.
+/// The operation of LOOPNE, LOOPE, LOOP or JRCXZ on RCX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counter {
     /// The low two bits of the opcode: LOOPNE, LOOPE, LOOP, JRCXZ.
     kind: u8,
-    /// Is it ECX, because of an address-size prefix?
+    /// Does the address-size prefix select ECX instead of RCX?
     narrow: bool,
 }
 
 impl Counter {
-    /// Of an opcode.
+    /// The operation of an opcode.
     pub(super) fn of(opcode: u8, narrow: bool) -> Self {
         Self {
             kind: opcode & 3,
@@ -244,19 +243,19 @@ impl Counter {
         }
     }
 
-    /// Counts down, except for JRCXZ, and says whether to jump. No flag changes.
+    /// Decrements the counter, except for JRCXZ, and returns whether the jump is taken. No flag
+    /// changes.
     #[inline]
     fn count(self, frame: &mut impl Frame) -> bool {
-        let width = if self.narrow {
-            u64::from(u32::MAX)
-        } else {
-            u64::MAX
+        let width = match self.narrow {
+            true => u64::from(u32::MAX),
+            false => u64::MAX,
         };
         let before = frame.register(CX) & width;
         if self.kind == 3 {
             return before == 0;
         }
-        // Writing ECX clears the upper half of RCX.
+        // A write to ECX clears the upper half of RCX.
         let left = before.wrapping_sub(1) & width;
         frame.set_register(CX, left);
         let zero = frame.flags() & flag::ZF != 0;

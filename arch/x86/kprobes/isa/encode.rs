@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The instructions that probing writes: INT3, relative JMP and CALL.
+//! Encodes the instructions that kprobes writes: INT3, JMP, Jcc, CALL and PUSH.
 
 use crate::prelude::*;
 
@@ -14,17 +14,17 @@ pub(crate) const INT3_LEN: u64 = 1;
 
 /// ```text
 /// +----+----+----+----+----+
-/// | E8 |       rel32       |  CALL rel32, E9 is JMP rel32
+/// | E8 |       rel32       |  CALL rel32; E9 is JMP rel32
 /// +----+----+----+----+----+
 /// ```
-/// The displacement counts from the end of the instruction.
+/// The distance counts from the end of the instruction.
 const CALL32: u8 = 0xe8;
 pub(crate) const JMP32: u8 = 0xe9;
 pub(crate) const REL32_LEN: u64 = 5;
 
 /// ```text
 /// +----+----+-------------------+
-/// | 0F | 8c |       rel32       |  Jcc rel32, c is the condition
+/// | 0F | 8c |       rel32       |  Jcc rel32; c is the condition
 /// +----+----+-------------------+
 /// ```
 const JCC32: u8 = 0x80;
@@ -32,28 +32,27 @@ const JCC32_LEN: u64 = 6;
 
 /// ```text
 /// +----+----+----+----+----+
-/// | 68 |       imm32       |     PUSH imm32, as 64 bits with its sign
+/// | 68 |       imm32       |     PUSH imm32, which the CPU sign-extends to 64 bits
 /// +----+----+----+----+----+
 /// ```
 const PUSH32: u8 = 0x68;
 
-/// The breakpoint.
+/// INT3.
 pub(crate) fn int3() -> Result<Code, Refusal> {
     Code::EMPTY.then(&[INT3])
 }
 
-/// A jump at `from` that leads to `to`.
+/// JMP at `from` to `to`.
 pub(crate) fn jmp32(from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
     rel32(JMP32, from, to)
 }
 
-/// A call at `from` of `to`.
+/// CALL at `from` of `to`.
 pub(crate) fn call32(from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
     rel32(CALL32, from, to)
 }
 
-/// A jump at `from` that leads to `to` if the condition holds that the low four bits of the opcode
-/// of another such jump have.
+/// Jcc at `from` to `to`, with the condition in the low four bits of `opcode`.
 pub(super) fn jcc32(from: TextAddr, to: TextAddr, opcode: u8) -> Result<Code, Refusal> {
     let rel = from.after(JCC32_LEN)?.reach(to)?;
     Code::EMPTY
@@ -61,7 +60,7 @@ pub(super) fn jcc32(from: TextAddr, to: TextAddr, opcode: u8) -> Result<Code, Re
         .then(&rel.to_le_bytes())
 }
 
-/// Puts an address on the stack. Those of the kernel and its modules are all that are high enough.
+/// PUSH of an address, which must be in the upper 2 GiB. All text of the kernel and modules is.
 pub(super) fn push_address(at: TextAddr) -> Result<Code, Refusal> {
     let value = i32::try_from(at.get() as i64).map_err(|_| Refusal::TooFar)?;
     Code::EMPTY.then(&[PUSH32])?.then(&value.to_le_bytes())

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Saved registers that are none, for tests.
+//! A [`Frame`] for tests, in place of `pt_regs` and the kernel's stack.
 //!
-//! Each register has a value by which it can be told, and memory is the few words that a test puts
-//! there; all else cannot be read. It stands in for the registers of a trap on the kernel's stack.
+//! Each register has a value of its own. Memory contains the few words that a test has stored;
+//! reading another word faults.
 
 use super::{
     frame::Frame,
     insn::Segment, //
 };
 
-/// Words of memory that there can be.
+/// The most words of memory.
 const WORDS: usize = 8;
 /// The number of RSP in encodings.
 const SP: usize = 4;
@@ -20,7 +20,7 @@ pub(crate) struct Fake {
     pub(crate) registers: [u64; 16],
     pub(crate) flags: u64,
     pub(crate) ip: u64,
-    /// Addresses, and what is there.
+    /// Addresses and their words.
     memory: [(u64, u64); WORDS],
     used: usize,
 }
@@ -29,7 +29,7 @@ impl Fake {
     pub(crate) const FS: u64 = 0x7f00_0000_1000;
     pub(crate) const GS: u64 = 0xffff_8880_1000_0000;
 
-    /// Each register has its own number in all four 16-bit parts.
+    /// Registers that have their number in each 16-bit part.
     pub(crate) fn numbered() -> Self {
         let mut registers = [0; 16];
         for (register, number) in registers.iter_mut().zip(0..) {
@@ -38,7 +38,7 @@ impl Fake {
         Self::with(registers)
     }
 
-    /// These registers, no flag and no memory.
+    /// These registers, no flags and no memory.
     pub(crate) fn with(registers: [u64; 16]) -> Self {
         Self {
             registers,
@@ -49,7 +49,7 @@ impl Fake {
         }
     }
 
-    /// Puts `value` at `at`, if there is room.
+    /// Stores `value` at `at`, if there is room.
     pub(crate) fn store(&mut self, at: u64, value: u64) {
         let (old, free) = self.memory.split_at_mut(self.used);
         if let Some(word) = old.iter_mut().find(|word| word.0 == at) {

@@ -9,7 +9,7 @@
 use super::insn::{
     Insn,
     Opcode,
-    Selector, //
+    Pp, //
 };
 use crate::prelude::*;
 
@@ -32,9 +32,9 @@ pub(crate) enum Flow {
     /// JMPABS, a jump to an absolute address.
     AbsoluteJump,
     /// JMP to the address in a register or in memory.
-    IndirectJump(Place),
+    IndirectJump(Operand),
     /// CALL of the address in a register or in memory.
-    IndirectCall(Place),
+    IndirectCall(Operand),
     /// JMP to another code segment.
     FarJump,
     /// CALL of another code segment.
@@ -72,9 +72,9 @@ impl Flow {
     }
 }
 
-/// The place of an operand.
+/// Where the operand of an indirect branch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Operand {
     Register,
     Memory,
 }
@@ -131,14 +131,14 @@ fn one_byte(insn: &Insn, opcode: u8) -> Flow {
 
 /// FF /2 is CALL, /3 is CALL far, /4 is JMP and /5 is JMP far.
 fn group_5(insn: &Insn) -> Flow {
-    let place = match insn.rm_register() {
-        Some(_) => Place::Register,
-        None => Place::Memory,
+    let operand = match insn.rm_register() {
+        Some(_) => Operand::Register,
+        None => Operand::Memory,
     };
     match insn.group() {
-        Some(2) => Flow::IndirectCall(place),
+        Some(2) => Flow::IndirectCall(operand),
         Some(3) => Flow::FarCall,
-        Some(4) => Flow::IndirectJump(place),
+        Some(4) => Flow::IndirectJump(operand),
         Some(5) => Flow::FarJump,
         _ => Flow::Next,
     }
@@ -160,13 +160,13 @@ fn group_7(insn: &Insn) -> Flow {
     let Some(modrm) = insn.modrm.filter(|modrm| modrm.is_register()) else {
         return Flow::Next;
     };
-    match (modrm.reg(), modrm.rm(), insn.selector) {
+    match (modrm.reg(), modrm.rm(), insn.pp) {
         // ERETU and ERETS, which are CLAC without F2 and F3. UIRET.
-        (1, 2, Selector::Repeat | Selector::RepeatNotEqual) => Flow::InterruptReturn,
-        (5, 4, Selector::Repeat) => Flow::InterruptReturn,
+        (1, 2, Pp::PF3 | Pp::PF2) => Flow::InterruptReturn,
+        (5, 4, Pp::PF3) => Flow::InterruptReturn,
         // VMCALL, VMLAUNCH, VMRESUME; TDCALL, SEAMRET, SEAMCALL.
         (0, 1..=3, _) => Flow::Hypervisor,
-        (1, 4 | 5, _) | (1, 7, Selector::OperandSize) => Flow::Hypervisor,
+        (1, 4 | 5, _) | (1, 7, Pp::P66) => Flow::Hypervisor,
         // VMRUN, VMMCALL, SKINIT.
         (3, 0 | 1 | 6, _) => Flow::Hypervisor,
         _ => Flow::Next,
@@ -184,8 +184,8 @@ mod tests {
 
     #[test]
     fn branches_are_told_apart() {
-        let register = Place::Register;
-        let memory = Place::Memory;
+        let register = Operand::Register;
+        let memory = Operand::Memory;
         let cases: &[(&[u8], Flow)] = &[
             (&[0x90], Flow::Next),
             (&[0xff, 0xc0], Flow::Next),

@@ -29,7 +29,7 @@
 use super::{
     insn::{
         ModRm,
-        Selector, //
+        Pp, //
     },
     opcodes::{
         BY_PREFIX,
@@ -67,7 +67,7 @@ impl Form {
     pub(super) fn find(
         table: &Table,
         opcode: u8,
-        selector: Selector,
+        pp: Pp,
         modrm: impl Fn() -> Result<ModRm, Refusal>,
     ) -> Result<Self, Refusal> {
         let mut entry = pick(Some(table), opcode);
@@ -76,7 +76,7 @@ impl Form {
             entry = match entry >> KIND_SHIFT {
                 0 if entry & VALID != 0 => return Ok(Self(entry)),
                 0 => break,
-                1 => pick(BY_PREFIX.get(row), selector as u8),
+                1 => pick(BY_PREFIX.get(row), pp as u8),
                 2 => {
                     let modrm = modrm()?;
                     pick(

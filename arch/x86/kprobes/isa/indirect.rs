@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Indirect jumps: where they may lead, besides the starts of functions.
+//! Decides where an indirect jump may lead, besides the starts of functions.
 //!
 //! The configuration of the kernel decides:
 //!
-//! * With IBT, each place that an indirect jump may lead to starts with ENDBR, which is seen where
-//!   it is.
+//! * With IBT, each target of an indirect jump starts with ENDBR, which the decoder sees.
 //! * Without IBT, an indirect jump may lead anywhere in its function. With neither IBT nor
-//!   retpolines, compilers make one of a `switch`, from a table whose length nobody knows. With
-//!   retpolines there are no such tables, but GCC makes one of a computed goto. A call of a
-//!   function pointer at the end of a function looks the same.
+//!   retpolines, compilers use such a jump for `switch`, with a jump table of unknown length. With
+//!   retpolines there are no jump tables, but GCC uses such a jump for a computed goto. A tail call
+//!   through a function pointer looks the same.
 //!
-//! With retpolines an indirect jump is a direct jump to a thunk, or what the kernel has made of
-//! that at boot:
+//! With retpolines, an indirect jump is a direct jump to a thunk, or what the kernel has replaced
+//! that jump with at boot:
 //!
 //! ```text
 //! E9 rel32    jmp  __x86_indirect_thunk_rax
@@ -20,9 +19,8 @@
 //! E9 rel32    jmp  to a thunk that was allocated at boot, outside of all images
 //! ```
 //!
-//! Instructions that return lead to an address that another instruction has put on the stack. IRET,
-//! for instance, needs no ENDBR there. Such addresses are known by PUSH and LEA, whatever the
-//! configuration:
+//! A return uses an address that another instruction has pushed. IRET, for example, requires no
+//! ENDBR at that address. PUSH and LEA take such addresses, whatever the configuration:
 //!
 //! ```text
 //! 68 imm32          pushq $label
@@ -38,25 +36,25 @@ use super::{
 };
 use crate::prelude::*;
 
-/// Where indirect jumps may lead in a kernel.
+/// Where indirect jumps may lead in this kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Indirect {
-    /// Anywhere in their function. With retpolines, jumps to thunks are such.
+    /// Anywhere in their function. With retpolines, jumps to thunks are indirect jumps.
     Anywhere(Option<Thunks>),
     /// Only to ENDBR.
     Marked,
 }
 
-/// Kinds of thunks.
+/// The number of kinds of thunks.
 pub(crate) const KINDS: usize = 4;
 
-/// Thunks: jumping there is jumping to where a register says.
+/// The retpoline thunks. A jump to a thunk leads to the address in a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Thunks {
-    /// The text of the kernel proper, and that of the image that the jump is in. A jump that leads
-    /// out of both may lead to a thunk.
+    /// The text of vmlinux, and the text of the image that contains the jump. A jump out of both
+    /// may lead to a thunk.
     pub(crate) images: [TextRange; 2],
-    /// The thunks in the kernel proper.
+    /// The thunks in vmlinux, by kind.
     pub(crate) kinds: [TextRange; KINDS],
 }
 
@@ -68,7 +66,7 @@ impl Thunks {
 }
 
 impl Indirect {
-    /// May `insn` at `at` lead anywhere in its function?
+    /// Is `insn` at `at` a jump that may lead anywhere in its function?
     pub(super) fn leads_anywhere(&self, insn: &Insn, at: TextAddr) -> bool {
         let Self::Anywhere(thunks) = self else {
             return false;
@@ -87,8 +85,8 @@ impl Indirect {
 const PUSH: u8 = 0x68;
 const LEA: u8 = 0x8d;
 
-/// The address that `insn` at `at` takes: PUSH of an immediate, or LEA relative to RIP.
-pub(super) fn taken(insn: &Insn, at: TextAddr) -> Option<TextAddr> {
+/// The address that `insn` at `at` takes, by PUSH of an immediate or LEA relative to RIP.
+pub(super) fn address_taken(insn: &Insn, at: TextAddr) -> Option<TextAddr> {
     match insn.opcode {
         Opcode::Primary(PUSH) => Some(TextAddr::new(insn.immediate_value() as u64)),
         Opcode::Primary(LEA) if insn.wide => {
@@ -249,7 +247,7 @@ mod tests {
 
     fn address(bytes: &[u8]) -> Option<u64> {
         let insn = decode(bytes).ok()?;
-        taken(&insn, START).map(TextAddr::get)
+        address_taken(&insn, START).map(TextAddr::get)
     }
 
     #[test]

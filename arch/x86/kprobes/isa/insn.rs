@@ -60,9 +60,9 @@ pub(crate) enum Prefix {
     /// F0
     Lock = 1 << 2,
     /// F2
-    RepeatNotEqual = 1 << 3,
+    Repne = 1 << 3,
     /// F3
-    Repeat = 1 << 4,
+    Rep = 1 << 4,
 }
 
 /// The segments that have a base address in 64-bit mode.
@@ -78,11 +78,11 @@ pub(crate) enum Segment {
 /// prefixes, the last of F2 and F3 counts, and 66 counts only without F2 and F3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Selector {
+pub(crate) enum Pp {
     None = 0,
-    OperandSize = 1,
-    Repeat = 2,
-    RepeatNotEqual = 3,
+    P66 = 1,
+    PF3 = 2,
+    PF2 = 3,
 }
 
 /// The ModRM byte.
@@ -134,8 +134,8 @@ pub(crate) struct Field {
 pub(crate) struct Insn {
     /// The opcode and its opcode map.
     pub(crate) opcode: Opcode,
-    /// The mandatory prefix.
-    pub(crate) selector: Selector,
+    /// The mandatory prefix, or the pp field of VEX and EVEX.
+    pub(crate) pp: Pp,
     /// The set of legacy prefixes.
     pub(super) prefixes: u8,
     /// The segment override. Of several, the last one counts.

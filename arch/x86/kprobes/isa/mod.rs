@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! x86-64 instructions, as far as probing needs to know them.
+//! The x86-64 instruction set, as far as kprobes needs it: pure code without access to the kernel.
 //!
-//! A function that may be called through a pointer starts with ENDBR64 on kernels with indirect
-//! branch tracking. A probe there would replace what the CPU must find, so such a function's entry
-//! is the instruction after it, and both offsets name it.
+//! ```text
+//! decode -> form, insn                 bytes to one instruction
+//! classify -> restrict, flow           how a probed instruction is executed
+//! emulate -> operand, frame            emulation in the trap of a hit
+//! relocate, encode                     copies for another address, and new instructions
+//! boundary                             where instructions start
+//! region -> branch_targets, indirect, movable, call_check   where a jump can replace a breakpoint
+//! layout                               the bytes of a detour
+//! ```
+//!
+//! With indirect branch tracking, a function that is called through a pointer starts with ENDBR64.
+//! A breakpoint there would replace the instruction that the CPU requires, so the entry of such a
+//! function is the instruction behind ENDBR64, and both offsets name that entry.
 
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
@@ -53,8 +63,8 @@ const ENDBR_LEN: u64 = 4;
 /// The x86-64 back end.
 pub(crate) struct X86;
 
-/// The place that `offset` bytes into `function` means to a client. `marked` tells that it starts
-/// with ENDBR64, by which the CPU checks indirect calls: that stays, and the entry is behind it.
+/// The probe point that a client means by `offset` bytes into `function`. `marked` means that the
+/// function starts with ENDBR64.
 pub(super) fn site(function: TextAddr, offset: u64, marked: bool) -> Option<Site> {
     let entry = if marked { ENDBR_LEN } else { 0 };
     let on_entry = offset == 0 || offset == entry;
@@ -80,7 +90,7 @@ mod tests {
 
     const FUNCTION: u64 = 0xffff_ffff_8100_0000;
 
-    /// The offset that `offset` comes to, and whether it is on the entry.
+    /// The offset of the probe point, and whether that is the entry.
     fn site(offset: u64, marked: bool) -> Option<(u64, bool)> {
         let site = super::site(TextAddr::new(FUNCTION), offset, marked)?;
         Some((site.at.get().wrapping_sub(FUNCTION), site.on_entry))

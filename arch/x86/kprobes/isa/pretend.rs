@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A function that is none, and what is around it, for tests.
+//! A function and its text metadata, for tests.
 //!
-//! Its text starts at [`START`], and another piece may stand at [`ELSEWHERE`] that was split from
-//! it. All addresses are given as offsets into the function.
+//! The text of the function starts at [`START`]. Code that was split from the function may be at
+//! [`ELSEWHERE`]. All addresses are offsets from the start of the function.
 
 use super::{
     branch_targets::{
@@ -20,14 +20,14 @@ use crate::{
 };
 
 pub(super) const START: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
-/// Where the other piece is.
+/// The offset of the code that was split from the function.
 pub(super) const ELSEWHERE: u64 = 0x10_0000;
 
-/// The group of the function and the other piece.
+/// The group of the function and that code.
 const GROUP: SplitGroup = SplitGroup::of_test(7);
 
-/// Branches that there may be.
-const WAYS: usize = 8;
+/// The most branches into the function.
+const MOST: usize = 8;
 
 pub(super) fn at(offset: u64) -> TextAddr {
     TextAddr::new(START.get().wrapping_add(offset))
@@ -40,14 +40,14 @@ fn range(from: u64, len: usize) -> TextRange {
 #[derive(Clone, Copy)]
 pub(super) struct Pretend<'a> {
     pub(super) text: &'a [u8],
-    /// What was split from it.
+    /// The code that was split from the function.
     pub(super) cold: &'a [u8],
     pub(super) build: Build,
     pub(super) entered: Option<u64>,
     pub(super) label: Option<u64>,
     pub(super) fixup: Option<u64>,
     pub(super) faults: Option<u64>,
-    /// Who owns this byte.
+    /// A byte, and its other user.
     pub(super) owner: Option<(u64, Reason)>,
     pub(super) trap: Option<u64>,
 }
@@ -72,11 +72,11 @@ impl<'a> Pretend<'a> {
 
     /// The region of a probe at that offset.
     pub(super) fn region(&self, offset: u64) -> Result<Region, NotOptimized> {
-        let (mut list, mut count) = ([Branch::NONE; WAYS], 0);
+        let (mut list, mut count) = ([Branch::NONE; MOST], 0);
         let function = range(0, self.text.len());
         let mut read = |at, into: &mut [u8]| self.read(at, into);
         let found = &mut |branch| {
-            // In order: behind those that are not greater.
+            // Keeps the list sorted.
             let behind = list
                 .iter()
                 .take(count)
@@ -93,7 +93,8 @@ impl<'a> Pretend<'a> {
         Region::of(at(offset), function, list, self.build, self, &mut read)
     }
 
-    /// Looks for branches of the other piece as it is done in all text; has it an indirect jump?
+    /// Reports the branches that leave the code at [`ELSEWHERE`]. Returns whether that code has an
+    /// indirect jump.
     fn search(&self, found: &mut dyn FnMut(TextAddr)) -> bool {
         let mut read = |at, into: &mut [u8]| self.read(at, into);
         let piece = range(ELSEWHERE, self.cold.len());

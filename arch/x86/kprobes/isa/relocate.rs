@@ -21,7 +21,7 @@
 use super::{
     flow::{
         Flow,
-        Place, //
+        Operand, //
     },
     insn::{
         Insn,
@@ -71,7 +71,7 @@ pub(super) fn relocated(insn: &Insn, from: TextAddr, to: TextAddr) -> Result<Cod
 pub(crate) fn probing_load(insn: &Insn, from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
     const REX_W: u8 = 0x48;
     const TEST: u8 = 0x85;
-    let (Flow::IndirectCall(Place::Memory) | Flow::IndirectJump(Place::Memory)) = insn.flow()
+    let (Flow::IndirectCall(Operand::Memory) | Flow::IndirectJump(Operand::Memory)) = insn.flow()
     else {
         return Err(Refusal::BoundToPlace);
     };

@@ -27,7 +27,7 @@ use super::{
     insn::{
         Insn,
         Opcode,
-        Selector, //
+        Pp, //
     },
 };
 use crate::prelude::*;
@@ -60,7 +60,7 @@ pub(super) fn must_step(insn: &Insn, next: Option<&Insn>) -> Result<bool, Refusa
             0x65 => three_byte_38(insn, 0xf5),
             0x66 => three_byte_38(insn, 0xf6),
             // INVEPT, INVVPID, INVPCID; CRC32 without F3.
-            0xf0..=0xf2 => insn.selector == Selector::Repeat,
+            0xf0..=0xf2 => insn.pp == Pp::PF3,
             0xf8 => three_byte_38(insn, 0xf8),
             _ => false,
         }),
@@ -98,7 +98,7 @@ fn waits(insn: &Insn) -> bool {
 
 fn two_byte(insn: &Insn, opcode: u8) -> Result<bool, Refusal> {
     let group = insn.group().unwrap_or_default();
-    let repeat = insn.selector == Selector::Repeat;
+    let repeat = insn.pp == Pp::PF3;
     Ok(match (opcode, insn.has_rm_register(), group) {
         // LLDT, LTR, LKGS; not SLDT, STR, VERR, VERW.
         (0x00, ..) => matches!(group, 2 | 3 | 6),
@@ -108,7 +108,7 @@ fn two_byte(insn: &Insn, opcode: u8) -> Result<bool, Refusal> {
         // GETSEC may start another kernel.
         (0x37, ..) => return Err(Refusal::WorldSwitch),
         // VMREAD, VMWRITE; other instructions have a mandatory prefix.
-        (0x78 | 0x79, ..) => insn.selector == Selector::None,
+        (0x78 | 0x79, ..) => insn.pp == Pp::None,
         // POP FS, LSS, LFS.
         (0xa1 | 0xb2 | 0xb4, ..) => true,
         // POP GS, LGS; WRGSBASE.
@@ -141,7 +141,7 @@ fn group_7(insn: &Insn) -> Result<bool, Refusal> {
         (false, 0 | 1 | 4, _) | (true, 4, _) => Ok(false),
         // CLAC, STAC; XGETBV, XTEST; SERIALIZE, RDPKRU, WRPKRU; RDTSCP, CLZERO, RDPRU.
         (true, 1, 2 | 3) | (true, 2, 0 | 6) | (true, 5, 0 | 6 | 7) | (true, 7, 1 | 4 | 5) => {
-            Ok(insn.selector != Selector::None)
+            Ok(insn.pp != Pp::None)
         }
         // LGDT, LMSW, INVLPG, MONITOR, XSETBV, VMSAVE, STGI, INVLPGA, PVALIDATE and so on.
         _ => Ok(true),
@@ -153,10 +153,10 @@ fn three_byte_38(insn: &Insn, opcode: u8) -> bool {
         // INVEPT, INVVPID, INVPCID.
         0x80..=0x82 => true,
         // LOADIWKEY; AESENC128KL has a memory operand.
-        0xdc => insn.has_rm_register() && insn.selector == Selector::Repeat,
+        0xdc => insn.has_rm_register() && insn.pp == Pp::PF3,
         // WRUSS, WRSS; ADCX and ADOX have a mandatory prefix.
         0xf5 => true,
-        0xf6 => insn.selector == Selector::None,
+        0xf6 => insn.pp == Pp::None,
         // UWRMSR, URDMSR; not MOVDIR64B, ENQCMD.
         0xf8 => insn.has_rm_register(),
         _ => false,

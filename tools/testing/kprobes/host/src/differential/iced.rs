@@ -7,7 +7,7 @@
 use super::*;
 use crate::x86::flow::{
     Flow,
-    Place, //
+    Operand, //
 };
 
 pub(super) struct Iced;
@@ -60,9 +60,9 @@ pub(super) fn target(insn: &Instruction) -> Option<u64> {
 pub(super) fn flow_agrees(ours: Flow, insn: &Instruction) -> bool {
     let register = insn.op_count() > 0 && insn.op0_kind() == OpKind::Register;
     let place = if register {
-        Place::Register
+        Operand::Register
     } else {
-        Place::Memory
+        Operand::Memory
     };
     let far = insn.is_jmp_far_indirect() || insn.is_call_far_indirect();
     let expected = match insn.flow_control() {
