@@ -113,9 +113,9 @@ fn branch(insn: &Insn) -> Result<Option<Op>, Refusal> {
     Ok(Some(match insn.flow() {
         Flow::Jump => Op::Jump(distance),
         Flow::Call => Op::Call(distance),
-        Flow::ConditionalJump => Op::JumpIf(Condition::of(opcode_byte(insn)), distance),
+        Flow::ConditionalJump => Op::JumpIf(Condition::of(insn.branch_opcode()), distance),
         Flow::CountedJump => {
-            let counter = Counter::of(opcode_byte(insn), insn.has(Prefix::AddressSize));
+            let counter = Counter::of(insn.branch_opcode(), insn.has(Prefix::AddressSize));
             Op::Count(counter, distance)
         }
         Flow::AbsoluteJump => Op::JumpTo(insn.immediate_value() as u64),
@@ -155,14 +155,6 @@ pub(super) fn is_endbr(insn: &Insn) -> bool {
     insn.opcode == Opcode::TwoByte(0x1e)
         && insn.pp == Pp::PF3
         && matches!(insn.modrm, Some(ModRm(0xfa | 0xfb)))
-}
-
-/// The opcode byte of a branch, which contains the condition.
-pub(super) fn opcode_byte(insn: &Insn) -> u8 {
-    match insn.opcode {
-        Opcode::Primary(byte) | Opcode::TwoByte(byte) => byte,
-        _ => 0,
-    }
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]

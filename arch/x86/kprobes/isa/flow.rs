@@ -90,6 +90,15 @@ impl Insn {
         }
     }
 
+    /// The opcode byte of a branch, whose low bits are the condition. Zero in the maps of REX2 and
+    /// in maps without branches.
+    pub(super) fn branch_opcode(&self) -> u8 {
+        match self.opcode {
+            Opcode::Primary(byte) | Opcode::TwoByte(byte) => byte,
+            _ => 0,
+        }
+    }
+
     /// The target of a branch that contains its target, for an instruction at `at`.
     pub(crate) fn target(&self, at: TextAddr) -> Option<TextAddr> {
         let value = self.immediate_value() as u64;

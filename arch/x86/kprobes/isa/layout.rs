@@ -40,7 +40,6 @@
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
 
 use super::{
-    classify::opcode_byte,
     encode,
     flow::Flow,
     insn::Insn,
@@ -131,7 +130,7 @@ impl Detour {
             Flow::Next => self.put(from, |here| relocate::copy(insn, from, here)),
             Flow::Jump => self.put(from, |here| encode::jmp32(here, target)),
             Flow::ConditionalJump => {
-                let opcode = opcode_byte(insn);
+                let opcode = insn.branch_opcode();
                 self.put(from, |here| encode::jcc32(here, target, opcode))
             }
             Flow::Call => {
