@@ -12,7 +12,7 @@ use super::{
         call_check,
         classify::{
             self,
-            Way, //
+            Exec, //
         },
         decode,
         emulate::{
@@ -129,24 +129,24 @@ pub(super) fn prepare(
     let first = insn.bytes().first().copied().unwrap_or_default();
     let mut load_len = 0;
     let (op, slot) = match classify::classify(&insn, after.as_ref(), fixup)? {
-        Way::Emulate(op @ (Op::JumpMemory(_) | Op::CallMemory(_))) => {
+        Exec::Emulate(op @ (Op::JumpMemory(_) | Op::CallMemory(_))) => {
             let slot = COPIES.take(at)?;
             let load = relocate::probing_load(&insn, at, slot.at())?;
             load_len = load.bytes().len() as u8;
             poke::code(slot.at(), load.then(&[encode::INT3])?.bytes(), text);
             (Some(op), Some(slot))
         }
-        Way::Emulate(op) => match emulate::goes_to(&op, next) {
+        Exec::Emulate(op) => match emulate::goes_to(&op, next) {
             Some(to) => {
                 next = to;
                 (Some(Op::Nothing), None)
             }
             None => (Some(emulate::settle(op, next)), None),
         },
-        Way::Step => step(at, &insn, text)?,
+        Exec::Step => step(at, &insn, text)?,
         // It may do without, at the price of a second trap.
-        Way::Boost if !COPIES.may_linger() => step(at, &insn, text)?,
-        Way::Boost => {
+        Exec::Boost if !COPIES.may_linger() => step(at, &insn, text)?,
+        Exec::Boost => {
             let mut slot = COPIES.take(at)?;
             let boosted = slot.second();
             let step = relocate::copy(&insn, at, slot.at())?;

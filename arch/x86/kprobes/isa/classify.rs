@@ -62,7 +62,7 @@ use crate::prelude::*;
 
 /// How an instruction is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Exec {
     /// The trap handler changes the saved registers.
     Emulate(Op),
     /// As a copy with a second trap behind it.
@@ -75,19 +75,19 @@ pub(crate) enum Way {
 ///
 /// `next` is the instruction after `insn`, if there is one. `fixup` means that the exception table
 /// has an entry for `insn`.
-pub(crate) fn classify(insn: &Insn, next: Option<&Insn>, fixup: bool) -> Result<Way, Refusal> {
+pub(crate) fn classify(insn: &Insn, next: Option<&Insn>, fixup: bool) -> Result<Exec, Refusal> {
     let must_step = restrict::must_step(insn, next)?;
     if let Some(op) = operation(insn)? {
         // With LOCK, the CPU raises #UD for each of these instructions.
         if insn.has(Prefix::Lock) {
             return Err(Refusal::InvalidInsn);
         }
-        return Ok(Way::Emulate(op));
+        return Ok(Exec::Emulate(op));
     }
     Ok(if fixup || must_step {
-        Way::Step
+        Exec::Step
     } else {
-        Way::Boost
+        Exec::Boost
     })
 }
 
@@ -165,12 +165,12 @@ mod tests {
         *, //
     };
 
-    fn way(bytes: &[u8]) -> Result<Way, Refusal> {
+    fn exec(bytes: &[u8]) -> Result<Exec, Refusal> {
         classify(&decode(bytes)?, None, false)
     }
 
-    fn all(cases: &[&[u8]], expected: Result<Way, Refusal>) -> bool {
-        cases.iter().all(|bytes| way(bytes) == expected)
+    fn all(cases: &[&[u8]], expected: Result<Exec, Refusal>) -> bool {
+        cases.iter().all(|bytes| exec(bytes) == expected)
     }
 
     fn refused(cases: &[&[u8]], reason: Refusal) -> bool {
@@ -208,7 +208,7 @@ mod tests {
             // lock cmpxchg
             &[0xf0, 0x48, 0x0f, 0xb1, 0x0f],
         ];
-        assert!(all(&cases, Ok(Way::Boost)));
+        assert!(all(&cases, Ok(Exec::Boost)));
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
             &[0x8f, 0xe9, 0x78, 0xd6, 0xc1],
             &[0x0f, 0x0f, 0xc1, 0x9e],
         ];
-        assert!(all(&cases, Ok(Way::Boost)));
+        assert!(all(&cases, Ok(Exec::Boost)));
         // In the two-byte map: pxor, movd, psubd.
         assert!(all(
             &[
@@ -235,7 +235,7 @@ mod tests {
                 &[0x0f, 0x7e, 0xc0],
                 &[0x0f, 0xfa, 0xc1],
             ],
-            Ok(Way::Boost),
+            Ok(Exec::Boost),
         ));
     }
 
@@ -275,7 +275,7 @@ mod tests {
             &[0xc4, 0xe7, 0x7a, 0xf6, 0xc0, 0, 0, 0, 0],
             &[0x62, 0xf7, 0x7e, 0x08, 0xf6, 0xc0, 0, 0, 0, 0],
         ];
-        assert!(all(&cases, Ok(Way::Step)));
+        assert!(all(&cases, Ok(Exec::Step)));
     }
 
     #[test]
@@ -296,16 +296,16 @@ mod tests {
             // movdir64b
             &[0x66, 0x0f, 0x38, 0xf8, 0x00],
         ];
-        assert!(all(&cases, Ok(Way::Boost)));
+        assert!(all(&cases, Ok(Exec::Boost)));
     }
 
     #[test]
     fn fixups_are_stepped_unless_emulated() {
         let of = |bytes: &[u8]| classify(&decode(bytes)?, None, true);
-        assert_eq!(of(&[0x8b, 0x07]), Ok(Way::Step));
-        assert_eq!(of(&[0xf3, 0xa4]), Ok(Way::Step));
-        assert_eq!(of(&[0xc5, 0xf9, 0x7f, 0x00]), Ok(Way::Step));
-        assert_eq!(of(&[0xc3]), Ok(Way::Emulate(Op::Return(0))));
+        assert_eq!(of(&[0x8b, 0x07]), Ok(Exec::Step));
+        assert_eq!(of(&[0xf3, 0xa4]), Ok(Exec::Step));
+        assert_eq!(of(&[0xc5, 0xf9, 0x7f, 0x00]), Ok(Exec::Step));
+        assert_eq!(of(&[0xc3]), Ok(Exec::Emulate(Op::Return(0))));
     }
 
     #[test]
@@ -340,15 +340,15 @@ mod tests {
             (&[0xf3, 0x0f, 0x1e, 0xfa], Op::Nothing),
         ];
         for (bytes, op) in cases {
-            assert_eq!(way(bytes), Ok(Way::Emulate(op)));
+            assert_eq!(exec(bytes), Ok(Exec::Emulate(op)));
         }
         for bytes in [&[0xff, 0x15, 0, 0, 0, 0][..], &[0xff, 0x10]] {
-            let is_call = matches!(way(bytes), Ok(Way::Emulate(Op::CallMemory(_))));
+            let is_call = matches!(exec(bytes), Ok(Exec::Emulate(Op::CallMemory(_))));
             assert!(is_call);
         }
         let is_jump = matches!(
-            way(&[0xff, 0x24, 0xc5, 0, 0, 0, 0]),
-            Ok(Way::Emulate(Op::JumpMemory(_)))
+            exec(&[0xff, 0x24, 0xc5, 0, 0, 0, 0]),
+            Ok(Exec::Emulate(Op::JumpMemory(_)))
         );
         assert!(is_jump);
     }
@@ -366,10 +366,10 @@ mod tests {
         ];
         assert!(refused(&cases, Refusal::OperandSize));
         assert_eq!(
-            way(&[0x66, 0x48, 0xe8, 0, 0, 0, 0]),
-            Ok(Way::Emulate(Op::Call(0)))
+            exec(&[0x66, 0x48, 0xe8, 0, 0, 0, 0]),
+            Ok(Exec::Emulate(Op::Call(0)))
         );
-        assert_eq!(way(&[0x66, 0x48, 0x9c]), Ok(Way::Emulate(Op::PushFlags)));
+        assert_eq!(exec(&[0x66, 0x48, 0x9c]), Ok(Exec::Emulate(Op::PushFlags)));
     }
 
     #[test]
@@ -390,10 +390,10 @@ mod tests {
             Refusal::UnsavedRegister,
         ));
         assert_eq!(
-            way(&[0xd5, 0x01, 0xff, 0xd0]),
-            Ok(Way::Emulate(Op::CallRegister(8)))
+            exec(&[0xd5, 0x01, 0xff, 0xd0]),
+            Ok(Exec::Emulate(Op::CallRegister(8)))
         );
         // A copy can use them.
-        assert_eq!(way(&[0xd5, 0x10, 0x89, 0xc0]), Ok(Way::Boost));
+        assert_eq!(exec(&[0xd5, 0x10, 0x89, 0xc0]), Ok(Exec::Boost));
     }
 }

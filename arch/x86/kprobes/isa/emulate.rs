@@ -275,7 +275,7 @@ mod tests {
         super::{
             classify::{
                 classify,
-                Way, //
+                Exec, //
             },
             decode::decode,
             fake::Fake, //
@@ -288,8 +288,8 @@ mod tests {
 
     fn op(bytes: &[u8]) -> Result<Op, Refusal> {
         match classify(&decode(bytes)?, None, false)? {
-            Way::Emulate(op) => Ok(op),
-            Way::Step | Way::Boost => Err(Refusal::BoundToPlace),
+            Exec::Emulate(op) => Ok(op),
+            Exec::Step | Exec::Boost => Err(Refusal::BoundToPlace),
         }
     }
 

@@ -24,7 +24,7 @@ use super::{
     classify::{
         classify,
         is_endbr,
-        Way, //
+        Exec, //
     },
     emulate::Op,
     insn::Insn, //
@@ -37,9 +37,9 @@ use crate::prelude::*;
 /// entry for `insn`.
 pub(super) fn check(insn: &Insn, next: Option<&Insn>, at: TextAddr) -> Result<(), NotOptimized> {
     match classify(insn, next, false) {
-        Ok(Way::Emulate(Op::Nothing)) if is_endbr(insn) => Err(Reason::LandingPad.at(at)),
-        Ok(Way::Emulate(Op::Count(..))) => Err(Reason::ShortLoop.at(at)),
-        Ok(Way::Emulate(Op::CallRegister(_) | Op::CallMemory(_))) => {
+        Ok(Exec::Emulate(Op::Nothing)) if is_endbr(insn) => Err(Reason::LandingPad.at(at)),
+        Ok(Exec::Emulate(Op::Count(..))) => Err(Reason::ShortLoop.at(at)),
+        Ok(Exec::Emulate(Op::CallRegister(_) | Op::CallMemory(_))) => {
             Err(Reason::IndirectCall.at(at))
         }
         Ok(_) | Err(Refusal::MovesCpuData | Refusal::InterruptReturn) => Ok(()),

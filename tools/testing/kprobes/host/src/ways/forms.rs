@@ -34,11 +34,11 @@ pub(super) struct Line {
     pub(super) names: Vec<String>,
 }
 
-fn told(way: Result<Way, Refusal>) -> String {
+fn told(way: Result<Exec, Refusal>) -> String {
     match way {
-        Ok(Way::Emulate(_)) => "emulated".into(),
-        Ok(Way::Step) => "stepped".into(),
-        Ok(Way::Boost) => "boosted".into(),
+        Ok(Exec::Emulate(_)) => "emulated".into(),
+        Ok(Exec::Step) => "stepped".into(),
+        Ok(Exec::Boost) => "boosted".into(),
         Err(reason) => format!("refused: {reason:?}"),
     }
 }

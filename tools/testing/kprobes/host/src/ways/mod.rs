@@ -30,7 +30,7 @@ use crate::{
         boundary,
         classify::{
             classify,
-            Way, //
+            Exec, //
         },
         decode::decode,
         emulate::{
@@ -89,7 +89,7 @@ fn iced(bytes: &[u8], at: u64) -> Option<Instruction> {
 }
 
 /// How `bytes` run, and their length.
-fn way(bytes: &[u8]) -> Option<(Way, usize)> {
+fn way(bytes: &[u8]) -> Option<(Exec, usize)> {
     let insn = decode(bytes).ok()?;
     let way = classify(&insn, None, false).ok()?;
     Some((way, insn.len()))
@@ -98,7 +98,7 @@ fn way(bytes: &[u8]) -> Option<(Way, usize)> {
 /// What `bytes` do, if that is emulated, and their length.
 fn op(bytes: &[u8]) -> Option<(Op, usize)> {
     match way(bytes)? {
-        (Way::Emulate(op), len) => Some((op, len)),
+        (Exec::Emulate(op), len) => Some((op, len)),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use super::*;
 
 const SHORT: usize = 1_000_000;
 
-fn each(mut look: impl FnMut(&[u8; MAX_INSN], &Instruction, Way)) {
+fn each(mut look: impl FnMut(&[u8; MAX_INSN], &Instruction, Exec)) {
     let mut random = Random::new();
     let mut seen = 0;
     for _ in 0..runs(SHORT) {
@@ -27,7 +27,7 @@ fn each(mut look: impl FnMut(&[u8; MAX_INSN], &Instruction, Way)) {
 #[test]
 fn copies_go_on_to_the_next_instruction() {
     each(|bytes, theirs, way| {
-        if let Way::Step | Way::Boost = way {
+        if let Exec::Step | Exec::Boost = way {
             assert_eq!(theirs.flow_control(), FlowControl::Next, "{bytes:02x?}");
         }
     });
@@ -36,7 +36,7 @@ fn copies_go_on_to_the_next_instruction() {
 #[test]
 fn copies_leave_interrupts_alone() {
     each(|bytes, theirs, way| {
-        if let Way::Step | Way::Boost = way {
+        if let Exec::Step | Exec::Boost = way {
             let flags = RflagsBits::IF;
             assert_eq!(theirs.rflags_modified() & flags, 0, "{bytes:02x?}");
             assert!(theirs.mnemonic() != Mnemonic::Pushfq, "{bytes:02x?}");
@@ -74,7 +74,7 @@ fn is_harmless(insn: &Instruction) -> bool {
 #[test]
 fn privileged_instructions_are_not_boosted() {
     each(|bytes, theirs, way| {
-        if way == Way::Boost && theirs.is_privileged() {
+        if way == Exec::Boost && theirs.is_privileged() {
             assert!(is_harmless(theirs), "{:?} {bytes:02x?}", theirs.mnemonic());
         }
     });
@@ -87,7 +87,7 @@ fn segment_registers_are_not_loaded_by_boosted_copies() {
         let loads =
             [Mnemonic::Mov, Mnemonic::Pop].contains(&theirs.mnemonic()) && to.is_segment_register();
         if loads {
-            assert_eq!(way, Way::Step, "{bytes:02x?}");
+            assert_eq!(way, Exec::Step, "{bytes:02x?}");
             assert!(![Register::GS, Register::SS].contains(&to), "{bytes:02x?}");
         }
     });

@@ -31,7 +31,7 @@ fn text(parts: &[&[u8]]) -> [u8; MAX_INSN] {
 /// The copy at [`TO`], if the instruction is run as one.
 fn copy(insn: &Insn) -> Option<Vec<u8>> {
     let way = classify(insn, None, false).ok()?;
-    if let Way::Emulate(_) = way {
+    if let Exec::Emulate(_) = way {
         return None;
     }
     let copy = relocate::copy(insn, TextAddr::new(AT), TextAddr::new(TO));

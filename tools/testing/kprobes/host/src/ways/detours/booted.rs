@@ -17,7 +17,7 @@ use crate::{
     model::symbol::Kind,
     x86::{
         call_check,
-        classify::Way, //
+        classify::Exec, //
     },
 };
 use std::{
@@ -106,11 +106,11 @@ fn refusal(image: &Image, at: u64) -> Result<(), Refusal> {
     let next = decode(&bytes[insn.len()..]).ok();
     let place = TextAddr::new(at);
     match classify(&insn, next.as_ref(), image.faults.contains(&at))? {
-        Way::Emulate(Op::JumpMemory(_) | Op::CallMemory(_)) => {
+        Exec::Emulate(Op::JumpMemory(_) | Op::CallMemory(_)) => {
             relocate::probing_load(&insn, place, THERE).map(|_| ())
         }
-        Way::Emulate(_) => Ok(()),
-        Way::Step | Way::Boost => relocate::copy(&insn, place, THERE).map(|_| ()),
+        Exec::Emulate(_) => Ok(()),
+        Exec::Step | Exec::Boost => relocate::copy(&insn, place, THERE).map(|_| ()),
     }
 }
 

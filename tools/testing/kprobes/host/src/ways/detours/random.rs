@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     model::text_metadata::Alone,
     x86::{
-        classify::Way,
+        classify::Exec,
         flow::Flow, //
     },
 };
@@ -195,7 +195,7 @@ fn run(bytes: &[u8], at: u64, machine: &Machine) -> Ran {
             next
         };
         match classify(&insn, None, false) {
-            Ok(Way::Emulate(op)) => {
+            Ok(Exec::Emulate(op)) => {
                 assert_eq!(emulate(&op, TextAddr::new(next), &mut machine), Ok(()));
             }
             // PUSH of an immediate.
