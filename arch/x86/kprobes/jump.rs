@@ -58,7 +58,7 @@ use kernel::{
 fn build(image: TextRange) -> Build {
     Build {
         indirect: if cfg!(CONFIG_X86_KERNEL_IBT) {
-            Indirect::Marked
+            Indirect::Endbr
         } else {
             let retpolines = cfg!(CONFIG_MITIGATION_RETPOLINE);
             Indirect::Anywhere(retpolines.then(|| thunks(image)))

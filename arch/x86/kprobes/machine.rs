@@ -207,7 +207,7 @@ unsafe impl Machine for X86 {
                 registers.ip = to;
                 Next::Released
             }
-            _ if emulate::often(&prepared.op, next, Trapped::of(registers)) => Next::Done,
+            _ if emulate::emulate_common(&prepared.op, next, Trapped::of(registers)) => Next::Done,
             _ => seldom(prepared, registers),
         }
     }

@@ -136,12 +136,12 @@ pub(super) fn prepare(
             poke::code(slot.at(), load.then(&[encode::INT3])?.bytes(), text);
             (Some(op), Some(slot))
         }
-        Exec::Emulate(op) => match emulate::goes_to(&op, next) {
+        Exec::Emulate(op) => match emulate::unconditional_target(&op, next) {
             Some(to) => {
                 next = to;
                 (Some(Op::Nothing), None)
             }
-            None => (Some(emulate::settle(op, next)), None),
+            None => (Some(emulate::resolve_call(op, next)), None),
         },
         Exec::Step => step(at, &insn, text)?,
         // It may do without, at the price of a second trap.

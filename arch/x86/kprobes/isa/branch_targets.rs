@@ -91,12 +91,12 @@ pub(crate) fn into(
         }
         report(insn, from, function, build, found)
     })?;
-    led(metadata.jumps_in(group), build)
+    check_group(metadata.jumps_in(group), build)
 }
 
 /// Refuses a function if `others` in its group have an indirect jump that may lead there.
-pub(crate) fn led(others: bool, build: Build) -> Result<(), NotOptimized> {
-    if others && build.indirect != Indirect::Marked {
+pub(crate) fn check_group(others: bool, build: Build) -> Result<(), NotOptimized> {
+    if others && build.indirect != Indirect::Endbr {
         return Err(NotOptimized::from(Reason::SplitJump));
     }
     Ok(())
@@ -235,7 +235,7 @@ mod tests {
         checks_calls: false,
     };
     const MARKED: Build = Build {
-        indirect: Indirect::Marked,
+        indirect: Indirect::Endbr,
         checks_calls: false,
     };
 

@@ -73,7 +73,7 @@ pub(crate) struct Faulted;
 
 /// The address where execution continues, if `op` does nothing else. `next` is the address behind
 /// the instruction.
-pub(crate) fn goes_to(op: &Op, next: TextAddr) -> Option<TextAddr> {
+pub(crate) fn unconditional_target(op: &Op, next: TextAddr) -> Option<TextAddr> {
     match *op {
         Op::Nothing => Some(next),
         Op::Jump(distance) => Some(TextAddr::new(by(next, distance))),
@@ -83,7 +83,7 @@ pub(crate) fn goes_to(op: &Op, next: TextAddr) -> Option<TextAddr> {
 }
 
 /// Replaces the distance of a CALL before `next` by its target, so that a hit need not add.
-pub(crate) fn settle(op: Op, next: TextAddr) -> Op {
+pub(crate) fn resolve_call(op: Op, next: TextAddr) -> Op {
     match op {
         Op::Call(distance) => Op::CallTo(by(next, distance)),
         _ => op,
@@ -94,8 +94,8 @@ pub(crate) fn settle(op: Op, next: TextAddr) -> Op {
 /// continues as its IP.
 #[inline]
 pub(crate) fn emulate(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result<(), Faulted> {
-    let op = settle(*op, next);
-    if often(&Some(op), next, frame) {
+    let op = resolve_call(*op, next);
+    if emulate_common(&Some(op), next, frame) {
         return Ok(());
     }
     let to = match op {
@@ -126,7 +126,7 @@ pub(crate) fn emulate(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result
 /// The handler of a hit inlines this function, and calls another one for the rest. So the handler
 /// saves few registers.
 #[inline(always)]
-pub(crate) fn often(op: &Option<Op>, next: TextAddr, frame: &mut impl Frame) -> bool {
+pub(crate) fn emulate_common(op: &Option<Op>, next: TextAddr, frame: &mut impl Frame) -> bool {
     let to = match *op {
         Some(Op::Nothing) => next.get(),
         Some(Op::CallTo(target)) => call(target, next, frame),

@@ -42,7 +42,7 @@ pub(crate) enum Indirect {
     /// Anywhere in their function. With retpolines, jumps to thunks are indirect jumps.
     Anywhere(Option<Thunks>),
     /// Only to ENDBR.
-    Marked,
+    Endbr,
 }
 
 /// The number of kinds of thunks.
@@ -171,7 +171,7 @@ mod tests {
     fn computed_goto_in_region() {
         let mut pretend = Pretend::of(&LOCAL);
         // mov %eax, %ebx; mov %ebx, %edi at b; call h
-        pretend.build.indirect = Indirect::Marked;
+        pretend.build.indirect = Indirect::Endbr;
         assert_eq!(len(&pretend, 0x37), Ok(9));
         pretend.build.indirect = retpolines();
         for offset in [0x00, 0x08, 0x30, 0x37, 0x48] {
@@ -203,7 +203,7 @@ mod tests {
         let mut pretend = Pretend::of(&TAIL);
         pretend.build.indirect = retpolines();
         assert_eq!(len(&pretend, 0), Err(Reason::IndirectJump.at(at(8))));
-        pretend.build.indirect = Indirect::Marked;
+        pretend.build.indirect = Indirect::Endbr;
         assert_eq!(len(&pretend, 0), Ok(7));
     }
 
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn label_taken_by_push_in_region() {
         let mut pretend = Pretend::of(&PUSHED);
-        for indirect in [Indirect::Marked, Indirect::Anywhere(None), retpolines()] {
+        for indirect in [Indirect::Endbr, Indirect::Anywhere(None), retpolines()] {
             pretend.build.indirect = indirect;
             // xor; mov
             assert_eq!(len(&pretend, 8), Err(Reason::JumpInto.at(at(0))));
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn label_taken_by_lea_in_region() {
         let mut pretend = Pretend::of(&LOADED);
-        pretend.build.indirect = Indirect::Marked;
+        pretend.build.indirect = Indirect::Endbr;
         assert_eq!(len(&pretend, 0x0f), Err(Reason::JumpInto.at(at(0))));
         assert_eq!(len(&pretend, 0x11), Ok(5));
         // Where it is taken nothing leads.
@@ -241,7 +241,7 @@ mod tests {
         let mut elsewhere = LOADED;
         elsewhere[5] = 0x10;
         let mut pretend = Pretend::of(&elsewhere);
-        pretend.build.indirect = Indirect::Marked;
+        pretend.build.indirect = Indirect::Endbr;
         assert_eq!(len(&pretend, 0x0f), Ok(7));
     }
 
@@ -321,7 +321,7 @@ mod tests {
             (-1, true),
         ] {
             assert_eq!(leads(retpolines, &jump(to)), expected);
-            assert!(!leads(Indirect::Marked, &jump(to)));
+            assert!(!leads(Indirect::Endbr, &jump(to)));
             assert!(!leads(Indirect::Anywhere(None), &jump(to)));
         }
         // je to a thunk, and call of it; jmp *%rax
@@ -329,6 +329,6 @@ mod tests {
         assert!(!leads(retpolines, &[0xe8, 0x00, 0x20, 0, 0]));
         assert!(leads(retpolines, &[0xff, 0xe0]));
         assert!(leads(Indirect::Anywhere(None), &[0xff, 0xe0]));
-        assert!(!leads(Indirect::Marked, &[0xff, 0xe0]));
+        assert!(!leads(Indirect::Endbr, &[0xff, 0xe0]));
     }
 }

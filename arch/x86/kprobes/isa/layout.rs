@@ -388,7 +388,7 @@ mod tests {
         // jmp *0x1234(%rip), in a kernel without jump tables
         let text = [0xff, 0x25, 0x34, 0x12, 0, 0];
         let mut pretend = Pretend::of(&text);
-        pretend.build.indirect = Indirect::Marked;
+        pretend.build.indirect = Indirect::Endbr;
         let bytes = [0xff, 0x25, 0x34, 0x02, 0, 0, 0xcc];
         assert!(detour_at(&pretend, THERE).is_ok_and(|detour| copied(&detour) == bytes));
     }

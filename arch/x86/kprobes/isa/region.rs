@@ -311,7 +311,7 @@ mod tests {
         // nop; jmp *%rax
         pretend.cold = &[0x90, 0xff, 0xe0];
         assert_eq!(len(&pretend), Err(NotOptimized::from(Reason::SplitJump)));
-        pretend.build.indirect = Indirect::Marked;
+        pretend.build.indirect = Indirect::Endbr;
         assert_eq!(len(&pretend), Ok(7));
     }
 

@@ -128,7 +128,7 @@ fn look_around(image: &mut Image) -> Vec<String> {
             Ok(())
         };
         let past_jump_tables = Build {
-            indirect: Indirect::Marked,
+            indirect: Indirect::Endbr,
             ..image.build
         };
         let piece = range(start, end);

@@ -93,7 +93,7 @@ impl Image {
             name: name.into(),
             build: Build {
                 indirect: if has("CONFIG_X86_KERNEL_IBT=y") {
-                    Indirect::Marked
+                    Indirect::Endbr
                 } else {
                     Indirect::Anywhere(None)
                 },
@@ -117,7 +117,7 @@ impl Image {
         };
         image.read_sections();
         image.read_symbols();
-        if image.build.indirect != Indirect::Marked && has("CONFIG_MITIGATION_RETPOLINE=y") {
+        if image.build.indirect != Indirect::Endbr && has("CONFIG_MITIGATION_RETPOLINE=y") {
             image.build.indirect = Indirect::Anywhere(Some(image.thunks()));
         }
         image

@@ -123,7 +123,7 @@ impl Function {
         let mut read = |at: TextAddr, into: &mut [u8]| image.read_text(at, into);
         let mut found = Self::of(range(start, end), image.build, &mut read);
         let others = image.is_led_into(start);
-        let led = branch_targets::led(others, image.build);
+        let led = branch_targets::check_group(others, image.build);
         found.targets = found.targets.and_then(|targets| led.map(|()| targets));
         found
     }

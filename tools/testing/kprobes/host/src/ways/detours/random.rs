@@ -59,7 +59,7 @@ fn frequent(random: &mut Random) -> Vec<u8> {
 fn each(mut look: impl FnMut(&[u8], &[usize], usize, Result<Region, NotOptimized>, &mut Random)) {
     let mut random = Random::new();
     let build = Build {
-        indirect: Indirect::Marked,
+        indirect: Indirect::Endbr,
         checks_calls: false,
     };
     for _ in 0..runs(SHORT) {
