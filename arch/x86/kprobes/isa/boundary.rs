@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_where_text_ends() {
+    fn text_that_ends_is_refused() {
         assert_eq!(checked(&PLAIN, 8), Err(Refusal::UnreadableText));
         assert_eq!(checked(&PLAIN, 9), Err(Refusal::UnreadableText));
         assert_eq!(checked(&[0x55, 0x48], 1), Err(Refusal::TruncatedInsn));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_instruction_are_refused() {
+    fn invalid_instructions_are_refused() {
         // 06 was PUSH ES.
         assert_eq!(checked(&[0x90, 0x06, 0x90], 0), Ok(()));
         assert_eq!(checked(&[0x90, 0x06, 0x90], 1), Err(Refusal::InvalidInsn));

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_of_all_kinds_are_ways() {
+    fn branches_of_all_kinds_are_found() {
         // jmp +1; nop; call -2; loop -4; jrcxz +0
         let text = [
             0xeb, 0x01, 0x90, 0xe8, 0xfe, 0xff, 0xff, 0xff, 0xe2, 0xfc, 0xe3, 0x00,
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_out_of_a_piece_are_told_of() {
+    fn branches_out_of_a_piece_are_reported() {
         // jmp +1; nop; call -2; jmp *%rax; je +16; jmp -16
         let text = [
             0xeb, 0x01, 0x90, 0xe8, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xe0, 0x74, 0x10, 0xeb, 0xf0,
@@ -326,14 +326,14 @@ mod tests {
             into.copy_from_slice(text.get(start..start + into.len())?);
             Some(())
         };
-        let (mut told, mut count) = ([0; 3], 0);
+        let (mut reported, mut count) = ([0; 3], 0);
         let done = leaving(range(0, 14), PLAIN, &mut read, &mut |to| {
-            told[count] = to.get().wrapping_sub(START);
+            reported[count] = to.get().wrapping_sub(START);
             count += 1;
             Ok(())
         });
         assert_eq!(done, Ok(true));
-        assert_eq!(told, [28, 0u64.wrapping_sub(2), 0]);
+        assert_eq!(reported, [28, 0u64.wrapping_sub(2), 0]);
         assert_eq!(count, 2);
     }
 
@@ -344,14 +344,14 @@ mod tests {
             into.copy_from_slice(text.get(start..start + into.len())?);
             Some(())
         };
-        let (mut told, mut count) = ([None; 4], 0);
+        let (mut reported, mut count) = ([None; 4], 0);
         leaving(range(0, text.len() as u64), PLAIN, &mut read, &mut |to| {
-            let place = told.get_mut(count).ok_or(Reason::NoMemory)?;
+            let place = reported.get_mut(count).ok_or(Reason::NoMemory)?;
             *place = Some(to.get().wrapping_sub(START));
             count += 1;
             Ok(())
         })?;
-        Ok(told)
+        Ok(reported)
     }
 
     #[test]
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn indirect_jumps_are_told_of_where_there_are_jump_tables() {
+    fn indirect_jumps_are_reported_where_there_are_jump_tables() {
         // jmp *%rax; then behind a byte that is none; a call; nop.
         let texts: [(&[u8], bool); 4] = [
             (&[0xff, 0xe0], true),
@@ -391,8 +391,8 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_not_known() {
         let mut none = |_: TextAddr, _: &mut [u8]| None;
-        let told = leaving(range(0, 4), PLAIN, &mut none, &mut |_| Ok(()));
-        assert_eq!(told, Err(Reason::CannotRead.at(at(0))));
+        let reported = leaving(range(0, 4), PLAIN, &mut none, &mut |_| Ok(()));
+        assert_eq!(reported, Err(Reason::CannotRead.at(at(0))));
     }
 
     #[test]
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_is_found_by_where_it_leads() {
+    fn branches_are_searched_by_their_target() {
         let branch = |to, from| Branch {
             to: at(to),
             from: at(from),

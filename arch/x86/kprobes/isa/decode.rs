@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn length_is_all_of_it_and_no_more() {
+    fn length_ends_with_the_instruction() {
         for bytes in WHOLE {
             assert_eq!(decode(bytes).map(|insn| insn.len()), Ok(bytes.len()));
             let mut longer = [0xcc; 24];
@@ -526,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_short_is_truncated() {
+    fn instructions_cut_short_are_truncated() {
         for bytes in WHOLE {
             let len = decode(bytes).map_or(0, |insn| insn.len());
             assert!(len > 0);
@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_where_they_stand() {
+    fn fields_have_their_positions_and_values() {
         // lock addl $imm32,%gs:disp32(%rsp), with a REX that has no effect
         let bytes = [
             0x48, 0x65, 0x81, 0x84, 0x24, 0x11, 0x22, 0x33, 0x44, 0xfe, 0xff, 0xff, 0xff,
@@ -593,7 +593,7 @@ mod tests {
     }
 
     #[test]
-    fn maps_are_told_apart() {
+    fn opcodes_have_their_map() {
         assert_eq!(opcode(&[0xeb, 0x00]), Some(Opcode::Primary(0xeb)));
         assert_eq!(opcode(&[0x0f, 0xeb, 0xc0]), Some(Opcode::TwoByte(0xeb)));
         assert_eq!(

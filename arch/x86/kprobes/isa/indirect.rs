@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_what_is_read_are_not_taken() {
+    fn numbers_and_memory_operands_are_not_taken() {
         let cases: [&[u8]; 7] = [
             // mov $number, %eax; cmp $number, %esi; movl $number, (%rsp): upper bits are 0.
             &[0xb8, 0x90, 0, 0, 0x81],
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_branch_leads_is_not_taken() {
+    fn targets_of_branches_are_not_taken() {
         // jmp +0x8b; je +0x8a; call +0x8b: all lead there.
         let cases: [&[u8]; 3] = [
             &[0xe9, 0x8b, 0, 0, 0],
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn jumps_to_thunks_are_told_from_others() {
+    fn jumps_to_thunks_are_indirect() {
         let retpolines = retpolines();
         let leads = |kind: Indirect, bytes: &[u8]| {
             decode(bytes).is_ok_and(|insn| kind.leads_anywhere(&insn, START))

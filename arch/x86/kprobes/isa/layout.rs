@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn jumps_grow_and_lead_where_they_led() {
+    fn jumps_grow_and_keep_their_targets() {
         // je +0x10; jmp +0x20; int3
         let text = [0x74, 0x10, 0xeb, 0x20, 0xcc];
         let bytes = [
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_returns_to_a_detour() {
+    fn calls_push_the_return_address_of_the_original() {
         // nop; call +0x100
         let text = [0x90, 0xe8, 0, 1, 0, 0];
         let bytes = [0x90, 0x68, 0x06, 0, 0, 0x81, 0xe9, 0xfb, 0xf0, 0xff, 0xff];
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_does_not_come_back() {
+    fn returns_and_indirect_jumps_have_no_jump_back() {
         // pop %rbp; ret; int3
         let text = [0x5d, 0xc3, 0xcc, 0xcc, 0xcc];
         assert!(is(&text, &[0x5d, 0xc3, 0xcc]));
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_has_room() {
+    fn the_longest_detour_has_room() {
         // je; jne; movabs with a segment's prefixes, as long as can be
         let text = [
             0x74, 0x40, 0x75, 0x40, 0x26, 0x26, 0x26, 0x26, 0x26, 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7,
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_detour_begins_with_what_a_trap_saves() {
+    fn a_detour_pushes_the_registers_that_a_trap_saves() {
         let bytes = [
             0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x54, 0xff, 0x34, 0x24, 0x9c, 0x6a,
             0x10, 0x68, 0x01, 0, 0, 0x81, 0xe8, 0xe7, 0x0f, 0, 0, 0x31, 0xc9, 0x8b, 0x05, 0x1b,
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_the_stack_is_what_was_pushed() -> Result<(), NotOptimized> {
+    fn the_stack_grows_by_each_push() -> Result<(), NotOptimized> {
         let detour = detour(&MOVED)?;
         let (mut into, mut pushed) = (ENTRY, 0);
         while into < COPIED {
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_reach_is_refused_a_detour() {
+    fn a_detour_out_of_reach_is_refused() {
         // pop %rbp; ret; int3
         let region = Pretend::of(&[0x5d, 0xc3, 0xcc, 0xcc, 0xcc]).region(0);
         let far = region.and_then(|region| {

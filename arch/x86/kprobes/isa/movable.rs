@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_boosted_is_copied() {
+    fn boosted_instructions_can_move() {
         // mov, push, rep stosb, vzeroupper, lock cmpxchg
         let cases: [&[u8]; 5] = [
             &[0x48, 0x89, 0xe5],
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_and_nops_are_copied_though_they_are_emulated() {
+    fn emulated_instructions_on_flags_and_nops_can_move() {
         // nop, nopw, nopl; pushf, popf, cli, sti
         let cases: [&[u8]; 7] = [
             &[0x90],
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_the_cpu_is_copied() {
+    fn instructions_that_change_the_cpu_can_move() {
         // mov to CR3, wrmsr, wbinvd; mov to GS, swapgs, wrgsbase
         let cases: [&[u8]; 6] = [
             &[0x0f, 0x22, 0xd8],
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_other_form_is_refused() {
+    fn branches_without_another_form_are_refused() {
         assert!(all(
             &[&[0xe2, 0], &[0xe3, 0]],
             Err(Reason::ShortLoop.at(AT))
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_something_to_others_is_refused() {
+    fn endbr_and_refused_instructions_cannot_move() {
         // endbr64; mov to SS, int3, ud2, lidt, hlt, far ret
         assert!(all(
             &[&[0xf3, 0x0f, 0x1e, 0xfa]],

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_of_other_functions_are_ways_in() {
+    fn branches_of_other_functions_into_the_jump_are_refused() {
         let mut pretend = Pretend::of(&TWO);
         for (to, expected) in [
             (1, Err(Reason::Entered.at(at(1)))),
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_within_the_region_are_ways_into_it() {
+    fn branches_within_the_region_are_refused_too() {
         // je to itself, and to behind itself; 3 more bytes.
         let text = |to: u8| [0x74, to, 0x0f, 0x1f, 0x00];
         assert_eq!(len(&Pretend::of(&text(0xfe))), Ok(5));
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn breakpoints_of_a_debugger_are_over_nobody_knows_what() {
+    fn breakpoints_of_a_debugger_hide_an_unknown_instruction() {
         // xor %ecx, %ecx; mov $7, %eax; je -7, that a breakpoint is over; ret
         let text = [0x31, 0xc9, 0xb8, 7, 0, 0, 0, 0xcc, 0xf9, 0xc3];
         let mut pretend = Pretend::of(&text);
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_reached_is_not_copied() {
+    fn dead_instructions_are_not_copied() {
         let copied = |text: &[u8]| {
             let region = Pretend::of(text).region(0)?;
             Ok((region.bytes().len(), region.insns().count()))
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_move_is_refused() {
+    fn instructions_that_cannot_move_are_refused() {
         let reason = |text: &[u8]| len(&Pretend::of(text)).err();
         let refused = |refusal, offset| Some(Reason::CannotMove(refusal).at(at(offset)));
         // nop; ud2; nop
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn the_instruction_behind_a_region_has_a_say() {
+    fn sti_is_refused_if_the_instruction_behind_the_region_waits() {
         // nop * 4; sti; then hlt, or ret
         let waits = [0x90, 0x90, 0x90, 0x90, 0xfb, 0xf4];
         let refused = Reason::CannotMove(Refusal::LetsNextWait).at(at(4));

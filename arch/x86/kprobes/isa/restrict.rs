@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_the_kernel_is_refused() {
+    fn instructions_that_leave_the_kernel_are_refused() {
         // Far branches through memory, far returns.
         assert!(refused(
             &[&[0xff, 0x18], &[0xff, 0x28], &[0xcb], &[0xca, 8, 0]],
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_always_traps_is_refused() {
+    fn instructions_that_always_trap_are_refused() {
         let traps: [&[u8]; 7] = [
             &[0xcc],
             &[0xcd, 0x80],
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_a_trap_around_it_is_refused() {
+    fn instructions_that_break_a_trap_are_refused() {
         assert!(refused(
             &[&[0x8e, 0xd0], &[0x48, 0x8e, 0x10]],
             Refusal::HoldsTrapsBack,
