@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The part of the C interface that Rust cannot emit: exports, initcalls,
- * per-CPU data, and inline functions of C that the hit path needs out of line
- * where no probe can be.
+ * What Rust cannot emit: exports, initcalls, per-CPU data, and out-of-line
+ * versions of C's macros and inline functions, in .kprobes.text since hits
+ * call some of them. glue.h includes most headers.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
-#include <linux/bug.h>
-#include <linux/cpu.h>
 #include <linux/export.h>
-#include <linux/ftrace.h>
 #include <linux/init.h>
-#include <linux/jump_label.h>
 #include <linux/kernel.h>
-#include <linux/kprobes.h>
-#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
@@ -22,7 +16,6 @@
 #include <linux/spinlock.h>
 #include <linux/static_call_types.h>
 #include <linux/sysctl.h>
-#include <linux/uaccess.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <kunit/visibility.h>
@@ -37,8 +30,8 @@
 #include "glue.h"
 
 /*
- * Functions return by way of these, on CPUs that need it. That goes for those
- * that handle hits, too, so no probe can be there.
+ * On CPUs that need it, functions return through these thunks, those of the hit
+ * path too. So they cannot be probed.
  */
 #ifdef CONFIG_MITIGATION_RETHUNK
 NOKPROBE_SYMBOL(__x86_return_thunk);
@@ -62,19 +55,22 @@ NOKPROBE_SYMBOL(its_return_thunk);
 DEFINE_PER_CPU(struct kprobe *, current_kprobe);
 DEFINE_PER_CPU(struct kprobe_ctlblk, kprobe_ctlblk);
 
-/* All that registering changes; see sys/lock.rs. */
+/* Guards the registry; see sys/lock.rs. */
 DEFINE_MUTEX(rust_kprobes_mutex);
 
-/* Which slots for copies there are, and which of them are free; see slots.rs. */
+/* Guard the pools of slots, and the bitmaps of free slots; see slots.rs. */
 DEFINE_MUTEX(rust_kprobes_slots_mutex);
 static DEFINE_SPINLOCK(rust_kprobes_bits);
 
-/* See kprobe_busy_begin(). BPF shows current_kprobe->addr to its programs. */
+/*
+ * The current kprobe while no probe may be handled; see kprobe_busy_begin(). BPF
+ * shows current_kprobe->addr to its programs.
+ */
 const struct kprobe rust_kprobes_nobody = {
 	.addr = (void *)get_kprobe,
 };
 
-/* <linux/kprobes.h> names the pools of slots to ask whether one has an address. */
+/* <linux/kprobes.h> passes these to __is_insn_slot_addr(). */
 #ifdef __ARCH_WANT_KPROBES_INSN_SLOT
 struct kprobe_insn_cache kprobe_insn_slots;
 #ifdef CONFIG_OPTPROBES
@@ -86,7 +82,7 @@ struct kprobe_insn_cache kprobe_optinsn_slots;
 bool kprobe_ftrace_disabled __read_mostly;
 #endif
 
-/* Untraced: who traces may unwind the stack, which asks for return addresses. */
+/* Not traced: a tracer may unwind the stack, which looks up return addresses. */
 void __kprobes rust_kprobes_preempt_disable(void)
 {
 	preempt_disable_notrace();
@@ -97,13 +93,13 @@ void __kprobes rust_kprobes_preempt_enable(void)
 	preempt_enable_notrace();
 }
 
-/* Which interrupts there are around the caller, whatever it has turned off. */
+/* The interrupts that the caller runs in, whatever it has disabled. */
 unsigned int __kprobes rust_kprobes_context(void)
 {
 	return preempt_count() & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET);
 }
 
-/* Macros, or inline functions, depending on the configuration. */
+/* Macros or inline functions, depending on the configuration. */
 void __kprobes rust_kprobes_cpus_read_lock(void)
 {
 	cpus_read_lock();
@@ -168,7 +164,7 @@ void __kprobes rust_kprobes_registered_twice(void)
 	WARN_ON_ONCE(1);
 }
 
-/* Its client, or its handler, goes with the module, and has forgotten it. */
+/* The module has the memory or a handler of the probe, and goes. */
 void __kprobes rust_kprobes_forgotten(const struct module *module,
 				      const struct kprobe *probe)
 {
@@ -176,13 +172,13 @@ void __kprobes rust_kprobes_forgotten(const struct module *module,
 		module->name, probe->addr);
 }
 
-/* Whatever comes before this, there is nothing to go on with; as in C. */
+/* Nothing can be done after this; C calls BUG() here, too. */
 static __always_inline __noreturn void stop(void)
 {
 	BUG();
 }
 
-/* A probe on what handles probes: the hit would never end. */
+/* A probe on the code that handles hits: the hit would never end. */
 void __kprobes rust_kprobes_hopeless(const struct kprobe *probe)
 {
 	pr_err("Unrecoverable kprobe detected.\n");
@@ -230,7 +226,7 @@ static void __kprobes change(unsigned long ip, unsigned long parent_ip,
 	call(ip, parent_ip, fregs, true);
 }
 
-/* See sys/ftrace.rs: one that watches, one that changes where it goes on. */
+/* See sys/ftrace.rs: one watches, one may change where the function continues. */
 struct ftrace_ops rust_kprobe_ftrace_ops[2] __read_mostly = {
 	{
 		.func = watch,
@@ -252,13 +248,12 @@ static int __kprobes module_event(struct notifier_block *nb, unsigned long state
 
 static struct notifier_block module_events[] = {
 	/*
-	 * Probes are accepted on a module's text once the first notifier has run:
-	 * from then on it is told if the load fails, even where the last one is
-	 * not. The first one, so that others can register probes when they are
-	 * told of the module.
+	 * From the first notifier on, probes are accepted on a module's text: it
+	 * is also told if the load fails, when the last one may not be. It is
+	 * first so that other notifiers can register probes.
 	 */
 	{ .notifier_call = module_event, .priority = INT_MAX },
-	/* Told that a module comes when all others have sorted its tables. */
+	/* By then all other notifiers have sorted the module's tables. */
 	{ .notifier_call = module_event, .priority = INT_MIN },
 };
 
@@ -277,8 +272,8 @@ early_initcall(register_module_events);
 #endif
 
 /*
- * The tables of a module, or of the kernel. With CONFIG_MODULES=n there is only
- * the kernel's, and struct module has no members.
+ * The tables of a module, or of the kernel for NULL. With CONFIG_MODULES=n
+ * struct module has no members.
  */
 #ifdef CONFIG_MODULES
 #define OF(module, in_module, in_kernel)	\
@@ -298,7 +293,7 @@ static void __kprobes each_fixup(struct module *module, rust_kprobes_tell tell,
 	struct exception_table_entry *entry;
 
 #ifdef CONFIG_MODULES
-	/* Under it, entries for a module's beginning go from both ends. */
+	/* trim_init_extable() holds it while it moves the ends of the table. */
 	guard(mutex)(&module_mutex);
 #endif
 	for_each_entry(entry, module, extable, num_exentries, __ex_table) {
@@ -315,10 +310,10 @@ static void __kprobes each_jump_label(struct module *module,
 			    system_state >= SYSTEM_FREEING_INITMEM);
 	struct jump_entry *entry;
 
-	/* Under it they are sorted, and change. */
+	/* Held while entries are sorted or changed. */
 	guard(jump_label_lock)();
 	for_each_entry(entry, module, jump_entries, num_jump_entries, __jump_table) {
-		/* Its length is that of the instruction, which is no more. */
+		/* The size is read from the instruction, which was freed. */
 		if (init_gone && jump_entry_is_init(entry))
 			continue;
 		tell(data, RUST_KPROBES_JUMP_LABEL,
@@ -329,7 +324,7 @@ static void __kprobes each_jump_label(struct module *module,
 }
 #endif
 
-/* Tells of all that the tables of a module say of text, or the kernel's (NULL). */
+/* Tells all entries of the tables of a module, or of the kernel for NULL. */
 void __kprobes rust_kprobes_text_metadata(struct module *module,
 					  rust_kprobes_tell tell, void *data)
 {
@@ -359,9 +354,9 @@ void __kprobes rust_kprobes_text_metadata(struct module *module,
 
 #ifdef CONFIG_X86
 /*
- * A word of memory that may not be there; no fault is reported. Where SMAP lets
- * nobody read user space's there is no fixup, so that is read only if @lifted
- * says that it would be by the instruction.
+ * Reads a word of memory that may not be there, without reporting a fault. An
+ * access that SMAP forbids has no fixup: memory of user space is read only if
+ * @lifted says that the probed instruction could read it.
  */
 bool __kprobes rust_kprobes_peek(unsigned long *word, const unsigned long *at,
 				 bool lifted)
@@ -373,7 +368,7 @@ bool __kprobes rust_kprobes_peek(unsigned long *word, const unsigned long *at,
 	if ((addr < TASK_SIZE_MAX || (addr & PAGE_MASK) == VSYSCALL_ADDR) &&
 	    boot_cpu_has(X86_FEATURE_SMAP) && !lifted)
 		return false;
-	/* The fault is ours, not one of the probe's handler. */
+	/* The fault is not one of the probe's handler. */
 	__this_cpu_write(current_kprobe,
 			 (struct kprobe *)&rust_kprobes_nobody);
 	pagefault_disable();
@@ -387,7 +382,7 @@ fault:
 	return there;
 }
 
-/* As above, of what is written anew for the CPU, while init memory is there. */
+/* An entry of .altinstructions, before init memory is freed. */
 const void * __kprobes rust_kprobes_alternative(size_t number, size_t *len)
 {
 	struct alt_instr *entry = __alt_instructions + number;
@@ -401,15 +396,15 @@ const void * __kprobes rust_kprobes_alternative(size_t number, size_t *len)
 
 #ifdef CONFIG_KASAN_GENERIC
 /*
- * What KASAN makes of a copy of more than a word. The end of a step copies what
- * a CPU knows of its hit: with a probe on these it would never end.
+ * KASAN calls these for a copy of more than a word. The end of a step makes such
+ * a copy, so with a probe on them a hit would never end.
  */
 NOKPROBE_SYMBOL(__asan_memcpy);
 NOKPROBE_SYMBOL(kasan_check_range);
 #endif
 
 #ifdef CONFIG_RUST_KPROBES_KUNIT_TEST
-/* What C sees: the tests compare it with what Rust wrote. */
+/* For tests that compare what C reads with what Rust has written. */
 struct kprobe * __kprobes rust_kprobes_test_running(void)
 {
 	return kprobe_running();
@@ -418,10 +413,10 @@ struct kprobe * __kprobes rust_kprobes_test_running(void)
 
 #ifdef CONFIG_RUST_KPROBES_JUMPS
 /*
- * Lets who wants the CPU have it, at the end of a detour, unless the probed code
- * lets nobody; its flags do not tell that of a guest of Xen. There may be a
- * probe with a jump on the way to the scheduler: with interrupts off, the end of
- * its detour goes no further than this.
+ * A preemption point at the end of a detour, unless the probed code has
+ * interrupts off (which the flags do not tell in a guest of Xen). The scheduler
+ * is called with interrupts off: if it hits a probe with a jump, the end of that
+ * detour then does not call the scheduler again.
  */
 void __kprobes rust_kprobes_give_way(void)
 {
@@ -432,7 +427,7 @@ void __kprobes rust_kprobes_give_way(void)
 	local_irq_enable();
 }
 
-/* The worker that brings jumps into the text; see sys/worker.rs. */
+/* The optimizer's worker; see sys/worker.rs. */
 static DECLARE_WAIT_QUEUE_HEAD(pass_is_over);
 static atomic_long_t passes;
 
@@ -443,7 +438,7 @@ static void __kprobes pass(struct work_struct *unused)
 
 static DECLARE_DELAYED_WORK(worker, pass);
 
-/* A pass that comes soon waits for others to be queued, but not longer. */
+/* A few ticks, so that further points can be queued; never put off again. */
 void __kprobes rust_kprobes_kick(bool now)
 {
 	if (now)
@@ -452,7 +447,7 @@ void __kprobes rust_kprobes_kick(bool now)
 		queue_delayed_work(system_long_wq, &worker, 5);
 }
 
-/* Idle tasks are waited for by RCU only where idling is not instrumentable. */
+/* Without noinstr, Tasks RCU does not wait for probed code of idle tasks. */
 void __kprobes rust_kprobes_wait_for_tasks(void)
 {
 	synchronize_rcu_tasks();
@@ -511,7 +506,7 @@ static int __kprobes set_allowed(const struct ctl_table *table, int write,
 		.extra2		= SYSCTL_ONE,		\
 	}
 
-/* The second name is the one that documents and people use. */
+/* C's name, and the one that its documentation gives. */
 static const struct ctl_table sysctls[] = {
 	JUMPS_SWITCH("kprobes-optimization"),
 	JUMPS_SWITCH("kprobes_optimization"),
@@ -526,9 +521,9 @@ late_initcall(register_sysctls);
 #endif
 #endif
 
-/* What abi.rs defines and <linux/kprobes.h> declares. */
+/* Defined in abi.rs and returns/abi.rs, declared in <linux/kprobes.h>. */
 #define DEFINED_IN_RUST(function) EXPORT_SYMBOL_GPL(function)
-/* What abi.rs defines for our tests alone. */
+/* Defined in abi.rs for tests. */
 #define TOLD_TO_KUNIT(function) EXPORT_SYMBOL_IF_KUNIT(function)
 
 early_initcall(rust_kprobes_init);

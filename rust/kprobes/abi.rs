@@ -2,19 +2,18 @@
 
 //! The C interface, [`include/linux/kprobes.h`](srctree/include/linux/kprobes.h).
 //!
-//! Pointers come in, errno goes out; what is done is in [`core`](crate::core). A client's
-//! fields are read and written here only. What only C can say (exports, initcalls, per-CPU data)
-//! is in `abi.c`; the entries from traps are the back end's (`entry.rs`).
+//! Checks the pointers that C passes, calls the [`core`](crate::core), and returns an errno. What
+//! Rust cannot emit (exports, initcalls, per-CPU data) is in `abi.c`; the entries from traps are in
+//! the back end's `entry.rs`.
 
-#[cfg(CONFIG_DEBUG_FS)]
-mod debugfs;
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 mod ftrace;
-#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-mod no_jump;
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-use crate::optimize::worker;
+use crate::optimize::{
+    reasons,
+    worker, //
+};
 #[cfg(all(CONFIG_MODULES, CONFIG_KRETPROBES))]
 use crate::returns;
 #[cfg(CONFIG_MODULES)]
@@ -48,6 +47,15 @@ use crate::{
         symbols, //
     }, //
 };
+#[cfg(CONFIG_DEBUG_FS)]
+use crate::{
+    registry::Registry,
+    sys::{
+        lock::Lock,
+        seq::Seq, //
+    },
+    view, //
+};
 #[cfg(CONFIG_MODULES)]
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
@@ -56,7 +64,7 @@ use kernel::{
     prelude::*, //
 };
 
-/// C's value for each reason to say no.
+/// The errno of each reason, as in C.
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         match refusal {
@@ -107,7 +115,7 @@ impl From<Refusal> for Error {
     }
 }
 
-/// What C returns: zero, or an errno below it.
+/// What C functions return: 0 or a negative errno.
 pub(crate) fn status(result: Result<(), Refusal>) -> c_int {
     match result {
         Ok(()) => 0,
@@ -125,11 +133,11 @@ unsafe fn clients<'a>(
     count: c_int,
 ) -> Result<&'a [Client], Refusal> {
     let count = number(array, count)?;
-    // SAFETY: Not NULL, and the rest by the precondition.
+    // SAFETY: `number` has checked for NULL; the pointers are as the precondition says.
     Ok(unsafe { Probe::from_c(array, count) })
 }
 
-/// How many probes of any kind a client passes in `array`, which is not NULL then.
+/// The number of probes in `array`, which is not NULL then.
 pub(crate) fn number<T>(array: *const *mut T, count: c_int) -> Result<usize, Refusal> {
     let count = usize::try_from(count).map_err(|_| Refusal::EmptyBatch)?;
     if count == 0 {
@@ -201,7 +209,7 @@ unsafe extern "C" fn enable_kprobe(kp: *mut bindings::kprobe) -> c_int {
     )
 }
 
-/// Where C asks to probe.
+/// What a client asks to probe.
 ///
 /// # Safety
 ///
@@ -241,7 +249,7 @@ unsafe extern "C" fn kprobe_busy_begin() {
 /// Each call follows one of [`kprobe_busy_begin`] in the same context.
 #[export]
 unsafe extern "C" fn kprobe_busy_end() {
-    // SAFETY: By the precondition: it left its `Pinned` for this call.
+    // SAFETY: By the precondition `busy_begin` has left a `Pinned` in this context.
     handlers::busy_end(unsafe { preempt::Pinned::resume() });
 }
 
@@ -292,14 +300,14 @@ unsafe extern "C" fn kprobe_get_kallsym(
     sym: *mut c_char,
 ) -> c_int {
     let Some((page, of)) = slots::page(symnum as usize, &preempt::Pinned::new()) else {
-        // Kallsyms' way to say that there are no more symbols.
+        // By this kallsyms knows that there are no more symbols.
         return ERANGE.to_errno();
     };
     let name: &[u8] = match of {
         slots::Kind::Copies => bindings::KPROBE_INSN_PAGE_SYM,
         slots::Kind::Detours => bindings::KPROBE_OPTINSN_PAGE_SYM,
     };
-    // SAFETY: By the precondition; the name has its NUL.
+    // SAFETY: By the precondition the pointers may be written to; the name ends with NUL.
     unsafe {
         value.write(page.get() as usize);
         r#type.write(b't');
@@ -316,7 +324,7 @@ unsafe extern "C" fn kprobe_free_init_mem() {
     vanish::init_text();
 }
 
-/// What the core asks of return probes when a module goes that has forgotten to unregister a probe.
+/// What the core asks of return probes when a module goes.
 #[cfg(CONFIG_MODULES)]
 const CLIENTS: &vanish::Clients = &vanish::Clients {
     #[cfg(CONFIG_KRETPROBES)]
@@ -329,12 +337,11 @@ const CLIENTS: &vanish::Clients = &vanish::Clients {
     leave: |_| (),
 };
 
-/// A module's state has become `state`. Two notifiers of `abi.c` call this, the first one of all
-/// and the last one; `last` says which.
+/// The state of a module is `state` now. Two notifiers of `abi.c` call this; `last` says which.
 ///
 /// # Safety
 ///
-/// `module` is a module. It stays until both notifiers have been told that it goes.
+/// `module` is a module, which is not freed before both notifiers were told that it goes.
 #[cfg(CONFIG_MODULES)]
 #[export]
 unsafe extern "C" fn rust_kprobes_module_event(
@@ -345,7 +352,7 @@ unsafe extern "C" fn rust_kprobes_module_event(
     let Some(module) = NonNull::new(module) else {
         return;
     };
-    // SAFETY: By the precondition; it is forgotten when it goes.
+    // SAFETY: By the precondition, and `vanish::module` drops it when it goes.
     let module = unsafe { Loaded::from_c(module) };
     let going = |init_only| Going { module, init_only };
     match (state as c_uint, last) {
@@ -401,7 +408,67 @@ unsafe extern "C" fn rust_kprobes_jumps_allowed() -> bool {
     worker::is_allowed()
 }
 
-/// What the file says of it, for tests.
+/// # Safety
+///
+/// `p` is as for [`clients`], and `why` may be written to.
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+#[export]
+unsafe extern "C" fn kprobe_why_no_jump(
+    p: *mut bindings::kprobe,
+    why: *mut bindings::kprobe_no_jump,
+) -> c_int {
+    // SAFETY: By the precondition.
+    let found = unsafe { clients(&p, 1) }.and_then(|one| match one {
+        [Some(probe)] => reasons::why_no_jump(probe),
+        _ => Err(Refusal::NotRegistered),
+    });
+    let Ok(Some(found)) = found else {
+        return status(found.map(drop));
+    };
+    let told = bindings::kprobe_no_jump {
+        reason: found.reason.code(),
+        at: found.at.map_or(0, |at| at.get() as c_ulong),
+        text: found.reason.words().as_char_ptr(),
+    };
+    // SAFETY: By the precondition.
+    unsafe { why.write(told) };
+    1
+}
+
+/// Shows a file in debugfs.
+///
+/// # Safety
+///
+/// `file` is being shown.
+#[cfg(CONFIG_DEBUG_FS)]
+#[export]
+unsafe extern "C" fn rust_kprobes_show(file: *mut bindings::seq_file, which: c_uint) -> c_int {
+    // SAFETY: By the precondition.
+    let to = &unsafe { Seq::from_c(file) };
+    let mut lock = Lock::new();
+    let registry = Registry::locked(&mut lock);
+    match which {
+        bindings::RUST_KPROBES_LIST => return status(view::list(to, registry)),
+        #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+        bindings::RUST_KPROBES_UNOPTIMIZED => return status(view::unoptimized(to, registry)),
+        bindings::RUST_KPROBES_ENABLED => view::enabled(to, registry),
+        bindings::RUST_KPROBES_BLACKLIST => view::blacklist(to, registry),
+        bindings::RUST_KPROBES_REFUSED => view::refused(to, registry),
+        _ => view::counters(to),
+    }
+    0
+}
+
+/// # Safety
+///
+/// None is needed: it is safe to call.
+#[cfg(CONFIG_DEBUG_FS)]
+#[export]
+unsafe extern "C" fn rust_kprobes_enable_all(on: bool) -> c_int {
+    status(enable::all(on))
+}
+
+/// For tests.
 ///
 /// # Safety
 ///

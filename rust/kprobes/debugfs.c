@@ -1,58 +1,57 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The files in debugfs' kprobes/; abi/debugfs.rs shows what is in them. No hit
- * comes here, so probes may.
+ * The files in debugfs' kprobes/, whose contents view.rs shows. No hit runs
+ * through this code, so it may be probed.
  */
 #include <linux/debugfs.h>
 #include <linux/init.h>
-#include <linux/kallsyms.h>
-#include <linux/seq_file.h>
-#include <linux/uaccess.h>
 
 #include "glue.h"
+
+static const struct {
+	const char *name;
+	umode_t mode;
+} files[] = {
+	[RUST_KPROBES_LIST]		= { "list", 0400 },
+	[RUST_KPROBES_ENABLED]		= { "enabled", 0600 },
+	[RUST_KPROBES_BLACKLIST]	= { "blacklist", 0400 },
+	[RUST_KPROBES_REFUSED]		= { "refused", 0400 },
+	[RUST_KPROBES_COUNTERS]		= { "counters", 0400 },
+#ifdef CONFIG_RUST_KPROBES_JUMPS
+	[RUST_KPROBES_UNOPTIMIZED]	= { "unoptimized", 0400 },
+#endif
+};
 
 bool rust_kprobes_shows_addresses(const struct seq_file *file)
 {
 	return kallsyms_show_value(file->file->f_cred);
 }
 
-static ssize_t rust_kprobes_enabled_write(struct file *file,
-					  const char __user *text, size_t count,
-					  loff_t *pos)
+static int file_show(struct seq_file *file, void *unused)
+{
+	return rust_kprobes_show(file, (unsigned long)file->private);
+}
+
+static ssize_t file_write(struct file *file, const char __user *text,
+			  size_t count, loff_t *pos)
 {
 	bool on;
 
+	if (file_inode(file)->i_private != (void *)RUST_KPROBES_ENABLED)
+		return -EINVAL;
 	return kstrtobool_from_user(text, count, &on) ?:
 	       rust_kprobes_enable_all(on) ?: count;
 }
 
-DEFINE_SHOW_ATTRIBUTE(rust_kprobes_list);
-DEFINE_SHOW_STORE_ATTRIBUTE(rust_kprobes_enabled);
-DEFINE_SHOW_ATTRIBUTE(rust_kprobes_blacklist);
-DEFINE_SHOW_ATTRIBUTE(rust_kprobes_refused);
-#ifdef CONFIG_RUST_KPROBES_JUMPS
-DEFINE_SHOW_ATTRIBUTE(rust_kprobes_unoptimized);
-#endif
-DEFINE_SHOW_ATTRIBUTE(rust_kprobes_counters);
+DEFINE_SHOW_STORE_ATTRIBUTE(file);
 
 static int __init make_files(void)
 {
 	struct dentry *dir = debugfs_create_dir("kprobes", NULL);
 
-	debugfs_create_file("list", 0400, dir, NULL,
-			    &rust_kprobes_list_fops);
-	debugfs_create_file("enabled", 0600, dir, NULL,
-			    &rust_kprobes_enabled_fops);
-	debugfs_create_file("blacklist", 0400, dir, NULL,
-			    &rust_kprobes_blacklist_fops);
-	debugfs_create_file("refused", 0400, dir, NULL,
-			    &rust_kprobes_refused_fops);
-#ifdef CONFIG_RUST_KPROBES_JUMPS
-	debugfs_create_file("unoptimized", 0400, dir, NULL,
-			    &rust_kprobes_unoptimized_fops);
-#endif
-	debugfs_create_file("counters", 0400, dir, NULL,
-			    &rust_kprobes_counters_fops);
+	for (unsigned long i = 0; i < ARRAY_SIZE(files); i++)
+		debugfs_create_file(files[i].name, files[i].mode, dir,
+				    (void *)i, &file_fops);
 	return 0;
 }
 late_initcall(make_files);

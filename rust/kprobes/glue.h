@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What rust/kprobes/ needs from C that no other binding needs, and what abi.c
- * and abi.rs tell each other.
+ * What rust/kprobes/ needs of C and no other Rust code does, and the functions
+ * of our C and Rust files that call each other.
  */
 #ifndef _RUST_KPROBES_GLUE_H
 #define _RUST_KPROBES_GLUE_H
@@ -70,24 +70,27 @@ size_t rust_kprobes_stack_left(unsigned long sp);
 int *rust_kprobes_graph_pause(void);
 void rust_kprobes_graph_go_on(void);
 
-#ifdef CONFIG_KPROBES_ON_FTRACE
 extern struct ftrace_ops rust_kprobe_ftrace_ops[2];
 void rust_kprobes_ftrace_watched(unsigned long ip, struct pt_regs *regs);
 void rust_kprobes_ftrace_changed(unsigned long ip, struct pt_regs *regs);
 void rust_kprobes_ftrace_missed(unsigned long ip, bool changes);
 bool rust_kprobes_has_trampoline(unsigned long ip);
-#endif
 bool rust_kprobes_shows_addresses(const struct seq_file *file);
-int rust_kprobes_list_show(struct seq_file *file, void *unused);
-int rust_kprobes_enabled_show(struct seq_file *file, void *unused);
+int rust_kprobes_show(struct seq_file *file, unsigned int which);
 int rust_kprobes_enable_all(bool on);
-int rust_kprobes_blacklist_show(struct seq_file *file, void *unused);
-int rust_kprobes_refused_show(struct seq_file *file, void *unused);
-int rust_kprobes_unoptimized_show(struct seq_file *file, void *unused);
-int rust_kprobes_counters_show(struct seq_file *file, void *unused);
 size_t rust_kprobes_step_faults(void);
 void rust_kprobes_module_event(struct module *module, unsigned long state,
 			       bool last);
+
+/* The files in debugfs; the last one only if there are jumps. */
+enum {
+	RUST_KPROBES_LIST,
+	RUST_KPROBES_ENABLED,
+	RUST_KPROBES_BLACKLIST,
+	RUST_KPROBES_REFUSED,
+	RUST_KPROBES_COUNTERS,
+	RUST_KPROBES_UNOPTIMIZED,
+};
 
 /* What is at an address in text. */
 enum {
@@ -113,14 +116,10 @@ extern struct static_call_site __stop_static_call_sites[];
 #ifdef CONFIG_GENERIC_BUG
 extern struct bug_entry __start___bug_table[], __stop___bug_table[];
 #endif
-#ifdef CONFIG_MODULES
 /* kernel/module/internal.h */
 extern struct mutex module_mutex;
-#endif
 
-#ifdef CONFIG_UNWINDER_ORC
 extern int __start_orc_unwind_ip[], __stop_orc_unwind_ip[];
-#endif
 #ifdef CONFIG_X86
 /* jprobe.S */
 void rust_kprobes_jprobe_enter(void);
@@ -133,15 +132,12 @@ bool rust_kprobes_peek(unsigned long *word, const unsigned long *at,
 const void *rust_kprobes_alternative(size_t number, size_t *len);
 #endif
 
-#ifdef CONFIG_KASAN_GENERIC
-/* Of mm/kasan/, which declares them for itself alone. */
+/* mm/kasan/kasan.h, for CONFIG_KASAN_GENERIC */
 void *__asan_memcpy(void *dest, const void *src, ssize_t len);
 bool kasan_check_range(const void *addr, size_t size, bool write,
 		       unsigned long ret_ip);
 bool kasan_byte_accessible(const void *addr);
-#endif
 
-#ifdef CONFIG_RUST_KPROBES_JUMPS
 void rust_kprobes_give_way(void);
 void rust_kprobes_optimize(void);
 void rust_kprobes_allow_jumps(bool on);
@@ -151,7 +147,6 @@ void rust_kprobes_wait_for_tasks(void);
 size_t rust_kprobes_passes(void);
 void rust_kprobes_wait_for_pass(size_t seen);
 void rust_kprobes_pass_is_over(void);
-#endif
 
 int rust_kprobes_init(void);
 void rust_kprobes_preempt_disable(void);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What debugfs shows, in `kprobes/`.
+//! The contents of the files of `kprobes/` in debugfs. `debugfs.c` creates the files.
 //!
-//! - `list`: each probe, in the order of addresses, newest first at one address;
-//! - `enabled`: whether anything is armed at all;
-//! - `blacklist`: the functions that nobody may probe;
-//! - `refused`: the latest probes that were not registered, and why;
-//! - `unoptimized`: the places that stay on their breakpoints, and why;
-//! - `counters`: how often happened what is seldom. C has none of these three.
+//! - `list`: all probes, in the order of addresses, the newest first at one address;
+//! - `enabled`: whether probes are armed;
+//! - `blacklist`: the functions that cannot be probed;
+//! - `refused`: the latest registrations that failed, and why;
+//! - `unoptimized`: the points that are hit by breakpoints, and why they have no jump;
+//! - `counters`: rare events, and memory that waits to be freed.
+//!
+//! C has no counterpart of the last three.
 //!
 //! C counterpart: `debugfs_kprobe_init()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
@@ -39,9 +41,7 @@ use kernel::{
 };
 
 /// Shows all probes.
-pub(crate) fn list(to: &Seq) -> Result<(), Refusal> {
-    let mut lock = Lock::new();
-    let registry = Registry::locked(&mut lock);
+pub(crate) fn list(to: &Seq, registry: &Registry) -> Result<(), Refusal> {
     for &at in &in_order(registry)? {
         if let Some(point) = registry.points.get(at) {
             show(to, point);
@@ -50,24 +50,19 @@ pub(crate) fn list(to: &Seq) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Shows whether anything is armed.
-pub(crate) fn enabled(to: &Seq) {
-    let mut lock = Lock::new();
-    let disarmed = Registry::locked(&mut lock).disarmed;
-    to.put(if disarmed { c"0\n" } else { c"1\n" });
+/// Shows whether probes are armed.
+pub(crate) fn enabled(to: &Seq, registry: &Registry) {
+    to.put(if registry.disarmed { c"0\n" } else { c"1\n" });
 }
 
-/// Shows the functions that nobody may probe.
-pub(crate) fn blacklist(to: &Seq) {
-    let mut lock = Lock::new();
-    let registry = Registry::locked(&mut lock);
+/// Shows the blacklisted functions.
+pub(crate) fn blacklist(to: &Seq, registry: &Registry) {
     check::each_blacklisted(registry, &mut |start, end| to.function(start, end));
 }
 
-/// Shows what was refused of late, the oldest first.
-pub(crate) fn refused(to: &Seq) {
-    let mut lock = Lock::new();
-    for Refused { wanted, why } in Registry::locked(&mut lock).refused.iter() {
+/// Shows the latest registrations that failed, the oldest first.
+pub(crate) fn refused(to: &Seq, registry: &Registry) {
+    for Refused { wanted, why } in registry.refused.iter() {
         let place = match wanted {
             Wanted::At(at) => seq::Refused::At(*at),
             Wanted::Named(name, offset) => CStr::from_bytes_until_nul(name)
@@ -80,11 +75,9 @@ pub(crate) fn refused(to: &Seq) {
     }
 }
 
-/// Shows the places that stay on their breakpoints, in the order of addresses, and why.
+/// Shows the points that are hit by breakpoints, and why they have no jump.
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-pub(crate) fn unoptimized(to: &Seq) -> Result<(), Refusal> {
-    let mut lock = Lock::new();
-    let registry = Registry::locked(&mut lock);
+pub(crate) fn unoptimized(to: &Seq, registry: &Registry) -> Result<(), Refusal> {
     for &at in &in_order(registry)? {
         let point = registry.points.get(at);
         if let Some(why) = point.and_then(|point| registry.why_no_jump(point)) {
@@ -100,7 +93,7 @@ pub(crate) fn counters(to: &Seq) {
     to.counter(c"slots_pending_free", slots::waiting());
     #[cfg(CONFIG_KRETPROBES)]
     {
-        // Those of unregistered probes with calls that are not over are included.
+        // The pools of unregistered probes count until the last call has returned.
         let (stores, calls) = crate::returns::stores::counts();
         to.counter(c"return_pools", stores);
         to.counter(c"return_calls", calls);
@@ -119,9 +112,10 @@ fn in_order(registry: &Registry) -> Result<KVVec<TextAddr>, Refusal> {
     Ok(all)
 }
 
+/// Shows the probes of a point, the newest first.
 fn show(to: &Seq, point: PointRef<'_>) {
     let mut buffer = symbols::Buffer::new();
-    // The name of a module stays while RCU is read-locked.
+    // RCU keeps the name of the module.
     let rcu = rcu::read_lock();
     let symbol = symbols::describe(point.at, &mut buffer, &rcu);
     for probe in point.probes.iter() {
@@ -145,7 +139,7 @@ fn notes<'a>(point: PointRef<'_>, probe: &Probe) -> [&'a CStr; 4] {
     ]
 }
 
-/// What kind of probe it is.
+/// The letter for the kind of a probe.
 fn kind(probe: &Probe) -> &'static CStr {
     #[cfg(CONFIG_KRETPROBES)]
     if crate::returns::is_entry(probe) {

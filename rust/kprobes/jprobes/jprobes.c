@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What jprobes need of C: jprobe_return(), and what only C can say of a task's
- * stack and of its tracers.
+ * The C side of jprobes: jprobe_return(), and what Rust cannot ask about the
+ * stack, interrupts and the function graph tracer.
  */
-#include <linux/bug.h>
 #include <linux/export.h>
-#include <linux/ftrace.h>
 #include <linux/hardirq.h>
 #include <linux/irq_work.h>
 #include <linux/kasan.h>
-#include <linux/kprobes.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
@@ -20,11 +17,10 @@
 #include "../glue.h"
 
 /*
- * Ends the handler of a jprobe wherever it is, and does not return to it. Who is
- * not in one is told so.
+ * Ends the handler of a jprobe, at any depth of calls, and does not return.
  *
- * Frames that end so leave marks of KASAN's on the stack, which the function's
- * own frames would meet.
+ * The frames that are skipped have left KASAN's redzones on the stack, which the
+ * probed function would run into.
  */
 void __kprobes jprobe_return(void)
 {
@@ -40,7 +36,7 @@ void __kprobes jprobe_return(void)
 EXPORT_SYMBOL_GPL(jprobe_return);
 
 #ifdef CONFIG_X86
-/* A breakpoint counts as an NMI, see __preempt_count_nmi_enter(). */
+/* A breakpoint trap counts as an NMI; see __preempt_count_nmi_enter(). */
 unsigned int __kprobes rust_kprobes_interrupted_context(void)
 {
 	unsigned int count = preempt_count() - HARDIRQ_OFFSET;
@@ -54,7 +50,7 @@ unsigned int __kprobes rust_kprobes_interrupted_context(void)
 	return count & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET);
 }
 
-/* The end of its interrupt is what it is for. */
+/* Only the end of the interrupt matters: it may preempt the task. */
 static void __kprobes nothing_to_do(struct irq_work *unused)
 {
 }
@@ -63,10 +59,10 @@ static DEFINE_PER_CPU(struct irq_work, makes_way) =
 	IRQ_WORK_INIT_HARD(nothing_to_do);
 
 /*
- * Called by a breakpoint's trap that ends what has kept the task on the CPU. Who
- * has wanted the CPU meanwhile was kept waiting, and the end of such a trap lets
- * nobody have it: an interrupt does that, as soon as there may be one. Where the
- * task stays for another reason, whoever ends that lets them have it.
+ * Called by the trap at the end of a jprobe's handler, which has turned
+ * preemption on again. The return from a breakpoint's trap does not preempt the
+ * task, so a pending reschedule would wait for the next interrupt: raise one. If
+ * preemption is off for another reason too, the end of that reschedules.
  */
 void __kprobes rust_kprobes_make_way(void)
 {
@@ -77,7 +73,7 @@ void __kprobes rust_kprobes_make_way(void)
 		irq_work_queue(this_cpu_ptr(&makes_way));
 }
 
-/* From @sp up to the end of the stack, or of what is there for sure. */
+/* The bytes from @sp to the end of the stack, or of its page if that is unknown. */
 size_t __kprobes rust_kprobes_stack_left(unsigned long sp)
 {
 	struct stack_info info;
@@ -90,8 +86,8 @@ size_t __kprobes rust_kprobes_stack_left(unsigned long sp)
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
 /*
- * BPF's trampoline of a function goes on where it is told to, but by then has
- * used registers of its own, and may want to have the CPU back.
+ * A BPF trampoline continues where ftrace says, but has changed registers by
+ * then, and may expect the function to return to it.
  */
 bool __kprobes rust_kprobes_has_trampoline(unsigned long ip)
 {
@@ -104,8 +100,8 @@ bool __kprobes rust_kprobes_has_trampoline(unsigned long ip)
 #endif
 
 /*
- * The function graph tracer counts on calls to return. What the handler calls
- * may never do so: it is held off, by an increment of this.
+ * The function graph tracer expects each call to return, but those that a
+ * jprobe's handler makes may not. It is paused by an increment of this counter.
  */
 int * __kprobes rust_kprobes_graph_pause(void)
 {
@@ -123,7 +119,7 @@ void __kprobes rust_kprobes_graph_go_on(void)
 	unpause_graph_tracing();
 }
 
-/* What jprobes/abi.rs defines and <linux/kprobes.h> declares. */
+/* Defined in jprobes/abi.rs, declared in <linux/kprobes.h>. */
 #define DEFINED_IN_RUST(function) EXPORT_SYMBOL_GPL(function)
 
 DEFINED_IN_RUST(register_jprobe);

@@ -194,6 +194,12 @@ pub struct kprobe_insn_cache(());
 pub static mut kprobe_insn_slots: kprobe_insn_cache = kprobe_insn_cache(());
 pub static mut kprobe_optinsn_slots: kprobe_insn_cache = kprobe_insn_cache(());
 
+pub const RUST_KPROBES_LIST: c_uint = 0;
+pub const RUST_KPROBES_ENABLED: c_uint = 1;
+pub const RUST_KPROBES_BLACKLIST: c_uint = 2;
+pub const RUST_KPROBES_REFUSED: c_uint = 3;
+pub const RUST_KPROBES_UNOPTIMIZED: c_uint = 5;
+
 #[repr(C)]
 pub struct seq_file {
     _nothing: [u8; 0],

@@ -26,9 +26,8 @@ unsafe extern "C" {
         kind: *mut c_char,
         name: *mut c_char,
     ) -> c_int;
-    pub fn rust_kprobes_refused_show(file: *mut seq_file, unused: *mut c_void) -> c_int;
     pub safe fn rust_kprobes_enable_all(on: bool) -> c_int;
-    pub fn rust_kprobes_list_show(file: *mut seq_file, unused: *mut c_void) -> c_int;
+    pub fn rust_kprobes_show(file: *mut seq_file, which: core::ffi::c_uint) -> c_int;
     pub fn rust_kprobes_optimize();
     pub safe fn rust_kprobes_allow_jumps(on: bool);
     pub safe fn rust_kprobes_jumps_allowed() -> bool;

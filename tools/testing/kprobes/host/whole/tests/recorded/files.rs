@@ -5,19 +5,19 @@
 use crate::prelude::*;
 
 pub(crate) fn list() -> String {
-    said(c::rust_kprobes_list_show)
+    said(kernel::bindings::RUST_KPROBES_LIST)
 }
 
 pub(crate) fn refused() -> String {
-    said(c::rust_kprobes_refused_show)
+    said(kernel::bindings::RUST_KPROBES_REFUSED)
 }
 
-fn said(show: unsafe extern "C" fn(*mut seq_file, *mut c_void) -> c_int) -> String {
+fn said(which: core::ffi::c_uint) -> String {
     let (mut text, mut len) = (core::ptr::null_mut(), 0);
     // SAFETY: Two places that stay until the file is closed.
     let file = unsafe { libc::open_memstream(&mut text, &mut len) };
     // SAFETY: A file of the host's, which is open.
-    let status = unsafe { show(file.cast(), core::ptr::null_mut()) };
+    let status = unsafe { c::rust_kprobes_show(file.cast(), which) };
     assert_eq!(status, 0);
     // SAFETY: As above; it is used no more.
     assert_eq!(unsafe { libc::fclose(file) }, 0);
