@@ -142,9 +142,9 @@ pub(crate) unsafe trait Machine: Isa {
     /// The CPU goes on at `next`.
     fn leave_ftrace(registers: &mut Registers, next: TextAddr);
 
-    /// Carries out the instruction of the place, or begins to. `comes_back` tells that a client
-    /// wants to be called after it.
-    fn run(prepared: &Self::Prepared, registers: &mut Registers, comes_back: bool) -> Next;
+    /// Carries out the instruction of the place, or begins to. `has_post_handler` tells that a
+    /// client wants to be called after it.
+    fn run(prepared: &Self::Prepared, registers: &mut Registers, has_post_handler: bool) -> Next;
 
     /// Where the instruction is.
     fn place(prepared: &Self::Prepared) -> TextAddr;

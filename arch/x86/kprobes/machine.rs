@@ -200,10 +200,10 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn run(prepared: &Prepared, registers: &mut bindings::pt_regs, comes_back: bool) -> Next {
+    fn run(prepared: &Prepared, registers: &mut bindings::pt_regs, has_post_handler: bool) -> Next {
         let next = prepared.next;
         match prepared.straight.load(Ordering::Acquire) {
-            to if to != 0 && !comes_back => {
+            to if to != 0 && !has_post_handler => {
                 registers.ip = to;
                 Next::Released
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where ftrace's calls come in, through `abi.c`, which has the part that only C can say.
+//! EDGE: calls of ftrace, by way of the callbacks in `abi.c`.
 
 use crate::{
     hit::ftrace,
@@ -15,7 +15,7 @@ use kernel::{
     prelude::*, //
 };
 
-/// Ftrace has called, and goes on where it was.
+/// Ftrace has called our first user.
 ///
 /// # Safety
 ///
@@ -26,7 +26,7 @@ unsafe extern "C" fn rust_kprobes_ftrace_watched(ip: usize, regs: *mut bindings:
     unsafe { called(ip, Armed::Watching, regs) };
 }
 
-/// Ftrace has called, and goes on where the registers say.
+/// Ftrace has called our IPMODIFY user.
 ///
 /// # Safety
 ///
@@ -44,15 +44,14 @@ unsafe extern "C" fn rust_kprobes_ftrace_changed(ip: usize, regs: *mut bindings:
 /// As for [`rust_kprobes_ftrace_watched`].
 #[inline(always)]
 unsafe fn called(ip: usize, armed: Armed, regs: *mut bindings::pt_regs) {
-    // SAFETY: By the precondition, and nobody else uses them meanwhile.
+    // SAFETY: By the precondition, and nothing else uses them until the callback returns.
     let registers = unsafe { &mut *regs };
     let at = TextAddr::new(ip as u64);
     // SAFETY: By the precondition.
     unsafe { preempt::in_trap(|pinned| ftrace::called(at, armed, registers, pinned)) };
 }
 
-/// Ftrace would have called the user that changes where it goes on, or the other, but is itself in
-/// the middle of a call.
+/// Ftrace has called one of our users in the middle of another call, where no handler may run.
 ///
 /// # Safety
 ///
@@ -63,14 +62,13 @@ unsafe extern "C" fn rust_kprobes_ftrace_missed(ip: usize, changes: bool) {
     ftrace::missed(at, Armed::called(changes), &preempt::Pinned::new());
 }
 
-/// Ftrace is broken, and nobody is to be called any more.
+/// Ftrace has failed and stops for good.
 ///
 /// # Safety
 ///
 /// None is needed.
 #[export]
 unsafe extern "C" fn kprobe_ftrace_kill() {
-    // SAFETY: A variable of `abi.c` that is only ever set, to this value, and that readers may see
-    // late.
+    // SAFETY: A variable of `abi.c` that is only ever set to this value; readers may see it late.
     unsafe { (&raw mut bindings::kprobe_ftrace_disabled).write_volatile(true) };
 }

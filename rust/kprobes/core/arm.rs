@@ -123,7 +123,7 @@ impl Change<'_> {
 
     /// Has ftrace call from a point that it hits, for all that the point's probes want.
     pub(super) fn arm_by_ftrace(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
-        let changing = point.probes.comes_back();
+        let changing = point.probes.has_post_handler();
         match point.armed.get() {
             Armed::No if point.is_ftrace() => {
                 self.ftrace.add(point.at, changing)?;

@@ -126,7 +126,7 @@ fn admit(change: &mut Change<'_>, point: PointRef<'_>, probe: &Probe) -> Result<
 
 /// Adds a probe to a point that has some.
 fn join(change: &mut Change<'_>, point: PointRef<'_>, probe: &'static Probe) {
-    if probe.comes_back() {
+    if probe.has_post_handler() {
         // A hit by a jump calls no post handler, so the jump is removed first.
         change.leave(&mut [point].into_iter());
     }

@@ -115,8 +115,8 @@ fn around(probe: &Probe, prepared: &Prepared, registers: &mut Registers, pinned:
 #[inline(never)]
 fn each(point: &Point, prepared: &Prepared, registers: &mut Registers, pinned: &Pinned) -> Whose {
     let Some(probe) = before(point, registers, pinned) else {
-        let comes_back = point.probes.comes_back();
-        return carry_out(point, prepared, comes_back, registers, pinned);
+        let has_post_handler = point.probes.has_post_handler();
+        return carry_out(point, prepared, has_post_handler, registers, pinned);
     };
     match probe.jprobe() {
         Some(jprobe) => {
@@ -151,12 +151,12 @@ fn resume(at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
 fn carry_out(
     point: &Point,
     prepared: &Prepared,
-    comes_back: bool,
+    has_post_handler: bool,
     registers: &mut Registers,
     pinned: &Pinned,
 ) -> Whose {
-    match Current::run(prepared, registers, comes_back) {
-        Next::Done if comes_back => after(point, registers, pinned),
+    match Current::run(prepared, registers, has_post_handler) {
+        Next::Done if has_post_handler => after(point, registers, pinned),
         Next::Done | Next::Released => {}
         Next::Stepping(kept) => {
             // The newest enabled probe is asked if the step faults.

@@ -85,7 +85,7 @@ fn each(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &Pinned)
 /// The pre handlers were called: calls the post handlers, and the CPU continues at `next`.
 #[inline(always)]
 fn go_on(point: &Point, at: TextAddr, next: TextAddr, registers: &mut Registers, pinned: &Pinned) {
-    if point.probes.comes_back() {
+    if point.probes.has_post_handler() {
         Current::pass_ftrace(registers, at);
         after(point, registers, pinned);
     }

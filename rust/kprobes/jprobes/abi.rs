@@ -74,8 +74,8 @@ unsafe extern "C" fn unregister_jprobes(jps: *mut *mut bindings::jprobe, num: c_
     let _ = clients.map(|clients| unregister::batch(Jprobe::entries(clients)));
 }
 
-/// What makes a probe a jprobe's, and says of a hit that it goes elsewhere: who has called this
-/// goes to the jprobe's handler, if from there one can.
+/// The pre handler of a jprobe's entry, by which it is known. A hit that calls it continues in the
+/// jprobe's handler, except for a hit by a jump, which cannot.
 ///
 /// # Safety
 ///
@@ -88,7 +88,7 @@ unsafe extern "C" fn rust_kprobes_jprobe_hit(
     1
 }
 
-/// Where the stack was when the handler of a jprobe was entered that calls this, or zero.
+/// The stack pointer at the entry of the jprobe's handler that calls this, or zero.
 ///
 /// # Safety
 ///

@@ -15,7 +15,7 @@ impl Registry {
         }
         Some(if point.probes.iter().any(Probe::is_jprobe) {
             NotOptimized::from(Reason::Jprobe)
-        } else if point.probes.comes_back() {
+        } else if point.probes.has_post_handler() {
             NotOptimized::from(Reason::PostHandler)
         } else if let Some(inside) = self.points.inside(point.at) {
             Reason::ProbeInside.at(inside)

@@ -39,7 +39,7 @@ impl Points {
     /// Is nothing in the way of a jump now?
     pub(super) fn may_jump(&self, point: PointRef<'_>) -> bool {
         point.armed.get() == Armed::Breakpoint
-            && !point.probes.comes_back()
+            && !point.probes.has_post_handler()
             && self.inside(point.at).is_none()
     }
 }

@@ -48,16 +48,6 @@ impl Jprobe {
         unsafe { core::slice::from_raw_parts(probes.as_ptr().cast(), probes.len()) }
     }
 
-    /// The jprobe that this probe is of.
-    ///
-    /// # Safety
-    ///
-    /// It is one's.
-    pub(crate) unsafe fn of<'a>(entry: *mut bindings::kprobe) -> &'a Self {
-        // SAFETY: By the precondition: it begins with that.
-        unsafe { &*entry.cast() }
-    }
-
     /// The probe on the entry of the function.
     pub(crate) fn entry(&self) -> &Probe {
         &self.entry
@@ -66,5 +56,13 @@ impl Jprobe {
     /// Where the handler is.
     pub(crate) fn handler(&self) -> TextAddr {
         TextAddr::new(self.handler.get().addr() as u64)
+    }
+}
+
+impl Probe {
+    /// The jprobe that this probe is the entry of.
+    pub(crate) fn jprobe(&self) -> Option<&Jprobe> {
+        // SAFETY: Only entries of jprobes have this handler, and a jprobe begins with its entry.
+        self.is_jprobe().then(|| unsafe { &*self.as_c().cast() })
     }
 }

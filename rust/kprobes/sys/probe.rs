@@ -20,7 +20,6 @@ pub(crate) use self::chain::{
 
 use super::{
     flags::Flags,
-    jprobe::Jprobe,
     preempt::Pinned, //
 };
 use crate::{
@@ -213,12 +212,6 @@ impl Probe {
         self.is_hit_by(bindings::rust_kprobes_jprobe_hit)
     }
 
-    /// The jprobe that it is of.
-    pub(crate) fn jprobe(&self) -> Option<&Jprobe> {
-        // SAFETY: Only those of jprobes have this handler.
-        self.is_jprobe().then(|| unsafe { Jprobe::of(self.as_c()) })
-    }
-
     /// Does the client want to be called after the instruction?
     pub(crate) fn wants_after(&self) -> bool {
         self.post_handler.get().is_some()
@@ -226,7 +219,7 @@ impl Probe {
 
     /// Does the client need more of the place than to be called before the instruction: to be
     /// called after it, or to choose another path? Then it cannot be a jump.
-    pub(crate) fn comes_back(&self) -> bool {
+    pub(crate) fn has_post_handler(&self) -> bool {
         self.wants_after() || self.is_jprobe()
     }
 

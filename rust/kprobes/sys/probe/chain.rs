@@ -123,7 +123,7 @@ impl Brief<'_> {
 pub(crate) static NOBODY: Chain = Chain {
     newest: Link::empty(),
     brief: AtomicPtr::new(WALK),
-    comes_back: AtomicBool::new(false),
+    has_post_handler: AtomicBool::new(false),
 };
 
 /// Are the handlers of a probe to be called, and is there nothing to be noted before?
@@ -141,8 +141,8 @@ pub(crate) struct Chain {
     newest: Link,
     /// See [`brief`](Chain::brief).
     brief: AtomicPtr<Probe>,
-    /// See [`comes_back`](Chain::comes_back).
-    comes_back: AtomicBool,
+    /// See [`has_post_handler`](Chain::has_post_handler).
+    has_post_handler: AtomicBool,
 }
 
 impl Chain {
@@ -152,7 +152,7 @@ impl Chain {
         let chain = Self {
             newest: Link::empty(),
             brief: AtomicPtr::new(WALK),
-            comes_back: AtomicBool::new(false),
+            has_post_handler: AtomicBool::new(false),
         };
         chain.push(probe);
         chain
@@ -165,7 +165,7 @@ impl Chain {
         probe
             .older
             .lead(self.newest.to(Ordering::Relaxed), Ordering::Relaxed);
-        self.will_come_back(probe.comes_back());
+        self.will_come_back(probe.has_post_handler());
         // INVARIANT: `'static` says so.
         self.newest.lead(Some(probe), Ordering::Release);
         self.note();
@@ -174,7 +174,7 @@ impl Chain {
     /// Puts a probe behind all others, as the oldest one. As for [`push`](Chain::push).
     pub(crate) fn push_oldest(&self, probe: &'static Probe) {
         probe.older.lead(None, Ordering::Relaxed);
-        self.will_come_back(probe.comes_back());
+        self.will_come_back(probe.has_post_handler());
         // INVARIANT: `'static` says so.
         let link = self.iter().last().map_or(&self.newest, |last| &last.older);
         link.lead(Some(probe), Ordering::Release);
@@ -196,7 +196,7 @@ impl Chain {
     /// Takes over all probes of another chain, as older ones, into a chain that has one.
     pub(crate) fn append(&self, other: &Self) {
         if let Some(probe) = self.iter().next() {
-            self.will_come_back(other.comes_back());
+            self.will_come_back(other.has_post_handler());
             let older = other.newest.to(Ordering::Relaxed);
             probe.older.lead(older, Ordering::Release);
             self.note();
@@ -222,9 +222,9 @@ impl Chain {
     /// Does any probe want to be called after the instruction? Who has seen one that does is told
     /// so, until that one is taken out.
     #[inline(always)]
-    pub(crate) fn comes_back(&self) -> bool {
+    pub(crate) fn has_post_handler(&self) -> bool {
         // Who has seen a probe has, by the acquire that led to it, seen what was noted before.
-        self.comes_back.load(Ordering::Relaxed)
+        self.has_post_handler.load(Ordering::Relaxed)
     }
 
     /// What is noted for hits. To be used in an RCU read-side section.
@@ -275,23 +275,24 @@ impl Chain {
 
     /// Notes, before it can be found, what a probe wants after the instruction. The release that
     /// makes it be found is what orders this.
-    fn will_come_back(&self, comes_back: bool) {
-        if comes_back {
-            self.comes_back.store(true, Ordering::Relaxed);
+    fn will_come_back(&self, has_post_handler: bool) {
+        if has_post_handler {
+            self.has_post_handler.store(true, Ordering::Relaxed);
         }
     }
 
     /// Notes what a hit means.
     fn note(&self) {
-        let comes_back = self.iter().any(Probe::comes_back);
-        self.comes_back.store(comes_back, Ordering::Relaxed);
+        let has_post_handler = self.iter().any(Probe::has_post_handler);
+        self.has_post_handler
+            .store(has_post_handler, Ordering::Relaxed);
         let plain = self.iter().all(is_plain);
         let mut probes = self.iter();
         let (newest, other) = (probes.next().filter(|_| plain), probes.next());
         let brief = match (newest, other) {
-            (Some(lone), None) if comes_back => Brief::LoneAround(lone),
+            (Some(lone), None) if has_post_handler => Brief::LoneAround(lone),
             (Some(lone), None) => Brief::Lone(lone),
-            (Some(newest), Some(_)) if !comes_back => Brief::Several(newest),
+            (Some(newest), Some(_)) if !has_post_handler => Brief::Several(newest),
             _ => Brief::Walk,
         };
         // INVARIANT: The probe is in the chain.
@@ -380,7 +381,7 @@ mod tests {
             assert_eq!(lone(&Chain::of(before)), (is(before), true));
             let chain = Chain::of(around);
             assert_eq!(lone(&chain), (is(around), false));
-            assert!(chain.comes_back());
+            assert!(chain.has_post_handler());
         });
     }
 
@@ -390,12 +391,12 @@ mod tests {
             let chain = Chain::of(before);
             chain.push(around);
             assert_eq!(lone(&chain), (None, false));
-            assert!(chain.comes_back());
+            assert!(chain.has_post_handler());
             let all = chain.iter().map(is);
             assert!(all.eq([is(around), is(before)]));
             chain.remove(around);
             assert_eq!(lone(&chain), (is(before), true));
-            assert!(!chain.comes_back());
+            assert!(!chain.has_post_handler());
             chain.remove(before);
             assert_eq!(lone(&chain), (None, false));
             assert!(chain.is_empty());

@@ -40,7 +40,7 @@ impl Probe {
     }
 
     /// Those with odd numbers do.
-    pub(crate) fn comes_back(&self) -> bool {
+    pub(crate) fn has_post_handler(&self) -> bool {
         self.number & 1 != 0
     }
 
