@@ -5,7 +5,7 @@
 //! [`Isa`] is what can be said about instructions without touching any: pure and safe, so every
 //! implementation of it also compiles on the host. [`Machine`] touches the CPU it runs on and the
 //! text it runs; where a jump can take the place of a breakpoint, it is a [`Detour`] as well.
-//! `life/` knows back ends through these traits only, by the name `arch::Current`.
+//! The other folders know back ends through these traits only, by the name `arch::Current`.
 //!
 //! The traits say what must come true, not how. Whether an instruction is carried out by the trap
 //! handler, by a copy with a trap behind it, by a hardware step, or by a copy that goes on by

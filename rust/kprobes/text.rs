@@ -9,7 +9,7 @@
 //! their function is in no table: all text has to be decoded ([`branch_targets`]). So that is added
 //! when the first jump is asked for.
 //!
-//! Two ask: `life/check.rs`, whether others change an address and where an instruction starts, and
+//! Two ask: `core/check.rs`, whether others change an address and where an instruction starts, and
 //! the optimizer, whether anything leads into the bytes of a jump, by [`TextMetadata`].
 //!
 //! Not for the hit path.

@@ -22,7 +22,11 @@ use super::{
     CHUNK, //
 };
 use crate::{
-    registry::prelude::*,
+    model::target::Site,
+    registry::{
+        prelude::*,
+        symbol_cache::SymbolCache, //
+    },
     sys::{
         report,
         text, //
@@ -75,26 +79,48 @@ fn one(
     batch: &mut Batch,
 ) -> Result<(), Refusal> {
     let place = check::resolve(probe.target()?, &mut batch.cache)?;
+    *found = Some(place.at);
+    probe.set_addr(place.at.get() as usize);
+    // The change, which may have locked the text, ends here.
+    let kind = join(&mut registry.change(), place, probe, &mut batch.cache)?;
+    if let Some(kind) = kind {
+        let point = Point::new(kind, probe);
+        registry.points.insert(place.at, point)?;
+        batch.cache.prove(place.at);
+    }
+    arm(registry, place.at, probe, batch).inspect_err(|_| unregister::take_back(registry, probe))
+}
+
+/// Adds a probe to the point at its address. If there is none, or one whose text was freed,
+/// prepares the instruction and returns the kind of the point that is needed.
+fn join(
+    change: &mut Change<'_>,
+    place: Site,
+    probe: &'static Probe,
+    cache: &mut SymbolCache,
+) -> Result<Option<Kind>, Refusal> {
     let at = place.at;
-    *found = Some(at);
-    probe.set_addr(at.get() as usize);
-    let change = &mut registry.change();
     let point = unregistered(change.points, at, probe)?;
     probe.begin(at, place.on_entry);
-    let kind = check::probeable(change.images, at, &mut batch.cache)?;
+    let kind = check::probeable(change.images, at, cache)?;
     probe.set(Flag::Ftrace, kind == Kind::Ftrace);
     if let Some(point) = point {
         admit(change, point, probe)?;
     }
-    match point.filter(|point| !point.gone.get()) {
-        Some(point) => join(change, point, probe),
-        None => {
-            let kind = prepare(change, at, kind)?;
-            registry.points.insert(at, Point::new(kind, probe))?;
-            batch.cache.prove(at);
-        }
+    let Some(point) = point.filter(|point| !point.gone.get()) else {
+        return prepare(change, at, kind).map(Some);
+    };
+    if probe.has_post_handler() {
+        // A hit by a jump calls no post handler, so the jump is removed first.
+        change.leave(&mut [point].into_iter());
     }
-    arm(registry, at, probe, batch).inspect_err(|_| unregister::take_back(registry, probe))
+    if probe.is_jprobe() {
+        point.had_jprobe.set(true);
+        point.probes.push_oldest(probe);
+    } else {
+        point.probes.push(probe);
+    }
+    Ok(None)
 }
 
 /// Refuses a probe that is registered, and warns of it. Returns the point at the probe's address.
@@ -121,20 +147,6 @@ fn admit(change: &mut Change<'_>, point: PointRef<'_>, probe: &Probe) -> Result<
         change.guard(point)
     } else {
         Ok(())
-    }
-}
-
-/// Adds a probe to a point that has some.
-fn join(change: &mut Change<'_>, point: PointRef<'_>, probe: &'static Probe) {
-    if probe.has_post_handler() {
-        // A hit by a jump calls no post handler, so the jump is removed first.
-        change.leave(&mut [point].into_iter());
-    }
-    if probe.is_jprobe() {
-        point.had_jprobe.set(true);
-        point.probes.push_oldest(probe);
-    } else {
-        point.probes.push(probe);
     }
 }
 

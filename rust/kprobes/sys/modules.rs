@@ -3,7 +3,7 @@
 //! Modules: whose text an address is, and keeping it there.
 //!
 //! A probe does not keep the module that it is on from being unloaded; the registration does, while
-//! it lasts. What happens to a probe whose module goes is for `life/`.
+//! it lasts. What happens to a probe whose module goes is in `core/vanish.rs`.
 
 use crate::prelude::*;
 use core::ptr::NonNull;

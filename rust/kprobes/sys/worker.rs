@@ -3,7 +3,7 @@
 //! The worker that brings jumps into the text: when it runs, and what it waits for.
 //!
 //! It is a work item of the kernel's, and not a thread: so it need not be created, which could
-//! fail. The kernel runs it once at a time. What it does is in `life/optimize.rs`.
+//! fail. The kernel runs it once at a time. What it does is in `optimize/worker.rs`.
 //!
 //! C counterpart: `kprobe_optimizer_thread()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 

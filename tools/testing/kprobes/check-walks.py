@@ -33,8 +33,8 @@ CALL = re.compile(r'(\.\s*)?((?:\w+::)*)\b(\w+)\b(\()?')
 
 def module(name: str) -> str:
     """The path of a file's module in the crate."""
-    path = re.sub(r'(/mod)?\.rs$', '', name.replace('arch/x86/kprobes', 'rust/kprobes/arch/current'))
-    return path.replace('rust/kprobes', 'crate').replace('/', '::')
+    path = name.replace('arch/x86/kprobes', 'crate/arch/current').replace('rust/kprobes', 'crate')
+    return re.sub(r'(/mod)?\.rs$', '', path).replace('/', '::')
 
 
 def block(code: str, start: int) -> int:

@@ -95,6 +95,7 @@ def _checks() -> Iterator[Result]:
                host.CRATE,
                {**host.cargo_environment(), **judges.tables()})
     yield _run('layers', ['python3', '-B', kprobes / 'check-layers.py'])
+    yield _run('walks', ['python3', '-B', kprobes / 'check-walks.py'])
     yield _run('unsafe', ['python3', kprobes / 'check-unsafe.py'])
     progress.say(procs.tail(env.LOGS / 'check-unsafe.log', 2))
     yield _run('shell', ['shellcheck', '-x', '-P', env.REPO, *_shell_scripts(paths)])

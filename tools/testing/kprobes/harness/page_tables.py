@@ -76,7 +76,7 @@ def files() -> Rows:
     return {(f'``{name}``', mode)
             for path in (env.REPO / 'rust/kprobes').rglob('*.c')
             for name, mode in re.findall(
-                r'debugfs_create_file\("(\w+)", (\d+)', path.read_text())}
+                r'\{ "(\w+)", (\d+) \}', path.read_text())}
 
 
 def _other_words() -> list[str]:
