@@ -25,6 +25,8 @@ WALKS = {'register to armed': ('rust/kprobes/abi.rs', 'register_kprobe', 15,
          'hit': ('arch/x86/kprobes/entry.rs', 'kprobe_int3_handler', 6, 'nested jprobe::enter'),
          'unregister': ('rust/kprobes/abi.rs', 'unregister_kprobe', 8,
                         '.leave .forget .reconsider')}
+# An instance, its pool and their probe lead to each other.
+KNOWN = 'rust/kprobes/returns/'
 SERVICE = re.compile(r'/(sys|table|slots|text|model|isa)[./]|/(contract|prelude|atomics)\b')
 NOISE = re.compile(r'//[^\n]*|"(?:\\.|[^"\\])*"' r"|'(?:\\.[^']*|[^'\\])'")
 USE = re.compile(r'(?:^|\n)\s*use ([^;]*);')
@@ -108,7 +110,7 @@ class Crate:
                 if middle in reach[name]:
                     reach[name] = reach[name] | reach[middle]
         return {tuple(other for other in reach if other in reach[name] and name in reach[other])
-                for name in reach if name in reach[name]}
+                for name in reach if name in reach[name] and not name.startswith(KNOWN)}
 
     def calls(self, file: File, body: str, stops: list[str]) -> set[tuple[File, str]]:
         """File and name of each function that a body calls."""
