@@ -91,7 +91,6 @@ static inline void take_out(struct counted *probe)
 /* The error of registering it; it is taken out again if there is none. */
 int clauses_try(struct counted probe);
 
-/* How often its handlers were called, of both kinds. */
 #define EXPECT_HITS(probe, times_before, times_after)		\
 do {								\
 	KUNIT_EXPECT_EQ(test, (probe).before, times_before);	\

@@ -47,7 +47,6 @@ long clauses_sum_expected(void)
 	return sum;
 }
 
-/* What the handlers have seen. */
 static int calls;
 static long seen[ARGS];
 static bool preempted, interrupted, irqs;

@@ -23,7 +23,6 @@ static long shows_stack(ARGUMENTS)
 	return 0;
 }
 
-/* Is one of the frames in this function? */
 static bool in_trace(const char *function)
 {
 	char name[KSYM_SYMBOL_LEN];
@@ -203,7 +202,6 @@ static void J3_who_was_kept_waiting_comes_next(struct kunit *test)
 	kthread_bind(urgent, smp_processor_id());
 	sched_set_fifo(urgent);
 	wake_up_process(urgent);
-	/* It is there, and sleeps. */
 	msleep(20);
 	FOR_EACH_KIND(of) {
 		for (n = 0; n < ARRAY_SIZE(handlers); n++) {
@@ -228,7 +226,6 @@ static void J13_no_jump_takes_its_place(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&jp.kp, &why), 1);
 	KUNIT_EXPECT_EQ(test, why.reason, KPROBE_NO_JUMP_JPROBE);
 	unregister_jprobe(&jp);
-	/* One that is there goes. */
 	PROBE_AT(plain, "clauses_jprobe_boosted");
 	msleep(200);
 	jprobe_anew(&jp);

@@ -32,7 +32,6 @@ long kprobes_returns_deep(long depth);
 /* The address of the first of them that its calls come to. */
 kprobe_opcode_t *returns_entry(void);
 
-/* What they may be told to do: nothing. */
 long returns_nothing(void *unused);
 
 /* Always in whoever calls it: where it returns to is looked at. */
@@ -96,7 +95,6 @@ static inline void unwatch(struct watched *probe)
 	IS_REGISTERED(name, register_kretprobe(&name.rp));		\
 	name.registered = true
 
-/* What a client does before it registers the probe again. */
 void watched_anew(struct watched *probe);
 
 /* The errno of what is to be refused; if it is not, that is undone. */
@@ -153,7 +151,6 @@ static inline bool has_calls(const struct task_struct *task)
 /* May what is in store grow? With C it never does. */
 int returns_grow(bool may);
 
-/* Before each case, and each suite, and after. */
 int returns_begin(struct kunit *test);
 void returns_end(struct kunit *test);
 int returns_open(struct kunit_suite *suite);
@@ -182,7 +179,6 @@ void expect_stores(struct kunit *test, size_t count, int line);
 
 #define EXPECT_STORES(test, count) expect_stores(test, count, __LINE__)
 
-/* Tasks that call the inner function, and sleep there. */
 struct crowd {
 	struct sleeper *all;
 	int count;

@@ -27,7 +27,6 @@ static long look_at_entered(void *data)
 	       atomic_read(&probe->returned);
 }
 
-/* The function runs in between. */
 static void K3_the_function_is_in_between(struct kunit *test)
 {
 	WATCH(probe, INNER);
@@ -54,7 +53,6 @@ static void K3_what_finds_no_room_is_missed(struct kunit *test)
 	EXPECT_TOLD(test, &probe, 3, 3);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 5);
 	KUNIT_EXPECT_EQ(test, probe.value, 8);
-	/* They are back, all of them. */
 	KUNIT_EXPECT_EQ(test, kprobes_returns_deep(3), 3);
 	EXPECT_TOLD(test, &probe, 6, 6);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 5);
@@ -521,7 +519,6 @@ static void K5_foreign_frame(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, warned[0], 1);
 	KUNIT_EXPECT_EQ(test, warned[1], 2);
 	KUNIT_EXPECT_FALSE(test, has_calls(current));
-	/* Both have given their room back. */
 	call_inner();
 	EXPECT_TOLD(test, &latest, 3, 2);
 	EXPECT_TOLD(test, &oldest, 3, 1);

@@ -50,7 +50,6 @@ long returns_nothing(void *unused)
 
 static unsigned int turn;
 
-/* What no handler may see. */
 static void look_around(struct watched *probe)
 {
 	if (preemptible() || READ_ONCE(probe->gone))
@@ -187,7 +186,6 @@ int returns_begin(struct kunit *test)
 	return 0;
 }
 
-/* A case leaves nothing in store. */
 void returns_end(struct kunit *test)
 {
 	EXPECT_STORES(test, others);

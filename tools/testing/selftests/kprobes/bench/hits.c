@@ -57,7 +57,6 @@ int bench_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 }
 NOKPROBE_SYMBOL(bench_return);
 
-/* Something is kept for the call, and must be there when it is over. */
 static int keep(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	*(u64 *)ri->data = ++bench_hits;

@@ -230,7 +230,6 @@ static void in_a_batch(const struct place *place, unsigned int count, int error)
 	report_later(place, count, "_batch", error);
 }
 
-/* One probe, many times over. */
 static void single(const struct place *place)
 {
 	char row[48], unregister[48], latency[48];

@@ -50,7 +50,6 @@ void bench_figures(const char *row, const char *unit, u64 *samples,
 	bench_let_console_print();
 }
 
-/* A figure of which only the sum is known. */
 void bench_figure(const char *row, const char *unit, u64 total, u64 count)
 {
 	u64 mean = rounded(total, count);

@@ -84,7 +84,6 @@ static int __init target_init(void)
 }
 module_init(target_init);
 
-/* Who goes is not probed any more. */
 static void __exit target_exit(void)
 {
 	struct kprobe probe = { .symbol_name = "kprobes_target_function" };

@@ -124,7 +124,6 @@ static void stay(struct rnd_state *random)
 	cond_resched_tasks_rcu_qs();
 }
 
-/* At the places, alone and in batches. */
 static void at_places(struct client *probes, int count,
 		      struct rnd_state *random)
 {
@@ -185,7 +184,6 @@ static void near_places(struct client *probe, struct rnd_state *random)
 	count_calls(probe);
 	unregister_kprobe(&probe->kp);
 	WRITE_ONCE(probe->live, false);
-	/* Time for the jump to come back. */
 	if (bits & 0xc0)
 		jump_sleep(bits & 0x40 ? 250 : 75);
 }

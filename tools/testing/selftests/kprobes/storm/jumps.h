@@ -17,7 +17,6 @@
 #include <linux/linkage.h>
 #include "storm.h"
 
-/* Where an interrupt may come. */
 struct jump_spot {
 	unsigned long original;	/* what it stands for; 0: no instruction */
 	bool rare;		/* only where somebody waits for the CPU */
@@ -31,7 +30,6 @@ struct jump_spot {
 #define JUMP_TEXT	32
 #define JUMP_SLOT	64
 #define JUMP_COMMON	256
-/* The most instructions of a function. */
 #define JUMP_INSNS	16
 
 struct jump_target {

@@ -48,7 +48,6 @@ struct walk {
 	struct return_trace *learn;	/* where to note what is seen */
 };
 
-/* A call, as its entry handler sees it. */
 struct return_call {
 	struct walk *walk;
 	long value, left;

@@ -14,15 +14,12 @@ pub const GFP_KERNEL: Flags = Flags(());
 /// How much there is of something.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct There {
-    /// How often memory was asked for.
     pub count: usize,
-    /// How many bytes.
     pub asked: usize,
     /// How many bytes the kernel's allocator takes for that.
     pub taken: usize,
 }
 
-/// What there is of each type.
 static THERE: Mutex<BTreeMap<&str, There>> = Mutex::new(BTreeMap::new());
 
 /// How many bytes `kmalloc()` takes for so many. More than two pages it leaves to the allocator of
@@ -53,7 +50,6 @@ fn memory<T: ?Sized>(bytes: usize) -> Result<(), AllocError> {
     Ok(())
 }
 
-/// That was freed, or handed over.
 fn gone<T: ?Sized>(bytes: usize) {
     let mut there = THERE.lock().unwrap();
     let those = there.entry(type_name::<T>()).or_default();
@@ -67,7 +63,6 @@ pub fn there(what: &str) -> usize {
     all_there(&[what]).count
 }
 
-/// The same of several, with the bytes.
 pub fn all_there(what: &[&str]) -> There {
     let there = THERE.lock().unwrap();
     let ends = |name: &str| what.iter().any(|what| name.ends_with(what));
@@ -81,7 +76,6 @@ pub fn all_there(what: &[&str]) -> There {
 
 pub struct KBox<T>(Box<Told<T>>);
 
-/// Tells that it is freed.
 #[repr(transparent)]
 struct Told<T>(T);
 
@@ -301,10 +295,8 @@ impl<T: Copy> IntoIterator for KVVec<T> {
 /// What its owner frees by its address alone.
 static LOOSE: Mutex<BTreeMap<usize, Layout>> = Mutex::new(BTreeMap::new());
 
-/// What waits for a grace period.
 static WAITING: Mutex<Vec<Waiting>> = Mutex::new(Vec::new());
 
-/// Memory that nobody finds any more.
 pub struct Waiting(*mut u8, Layout);
 
 // SAFETY: It is nobody's but ours.
@@ -319,7 +311,6 @@ pub(crate) fn hand_over(first: *mut u8) {
     }
 }
 
-/// What waits for a grace period now.
 pub(crate) fn handed_over() -> Vec<Waiting> {
     core::mem::take(&mut WAITING.lock().unwrap())
 }

@@ -4,7 +4,6 @@
 
 use core::ffi::c_int;
 
-/// A number that C knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error(c_int);
 

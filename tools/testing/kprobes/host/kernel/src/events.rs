@@ -18,7 +18,6 @@ pub enum Lock {
     Returns,
 }
 
-/// Something that was asked of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     Locked(Lock),

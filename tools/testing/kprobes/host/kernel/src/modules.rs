@@ -60,7 +60,6 @@ pub fn reads() -> usize {
     READS.load(Relaxed)
 }
 
-/// Its tables are read.
 pub(crate) fn trap() -> Option<u64> {
     READS.fetch_add(1, Relaxed);
     MODULE.lock().unwrap().as_ref()?.trap

@@ -11,7 +11,6 @@
 
 use crate::base::*;
 
-/// What perf was told at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     pub at: u64,

@@ -5,7 +5,6 @@
 use crate::prelude::c_char;
 use core::ffi::CStr;
 
-/// What the kernel's strings can do besides.
 pub trait CStrExt {
     /// The string that C has.
     ///

@@ -4,7 +4,6 @@
 
 use std::sync::OnceLock;
 
-/// A value that is set once.
 pub struct SetOnce<T>(OnceLock<T>);
 
 impl<T> SetOnce<T> {

@@ -23,7 +23,6 @@ const INTACT: u8 = 0;
 const BROKEN: u8 = 1;
 /// It was broken, and a CPU may not have seen yet that it is not any more.
 const STALE: u8 = 2;
-/// A jump starts there.
 const JUMP: u8 = 3;
 /// It is broken, where a jump started; a CPU may not have seen it yet.
 const STALE_JUMP: u8 = 4;
@@ -37,7 +36,6 @@ const JUMP_OPCODE: u8 = 0xe9;
 
 /// Where the first function is; zero before anybody has asked.
 static BASE: AtomicU64 = AtomicU64::new(0);
-/// How many bytes of functions there are.
 static USED: AtomicUsize = AtomicUsize::new(0);
 static STATES: [AtomicU8; FUNCTIONS_LEN] = [const { AtomicU8::new(INTACT) }; FUNCTIONS_LEN];
 static ORIGINALS: [AtomicU8; FUNCTIONS_LEN] = [const { AtomicU8::new(0) }; FUNCTIONS_LEN];
@@ -311,7 +309,6 @@ pub(crate) enum Write {
     Broken,
     Mended,
     Copied,
-    /// Nothing that anybody should write.
     Wrong,
 }
 
@@ -352,7 +349,6 @@ pub(crate) fn write(addr: u64, code: &[u8]) {
     perf::written(addr, code.len());
 }
 
-/// All CPUs have seen what was written.
 pub(crate) fn all_have_seen() {
     for state in &STATES[..USED.load(Relaxed)] {
         let _ = state.compare_exchange(STALE, INTACT, Relaxed, Relaxed);
@@ -382,7 +378,6 @@ pub(crate) fn around(addr: u64) -> Option<(u64, u64)> {
     (addr < start + len).then_some((start, len))
 }
 
-/// Can ftrace call from there?
 pub fn is_traced(addr: u64) -> bool {
     let functions = FUNCTIONS.lock().unwrap();
     functions.get(&addr).is_some_and(|&(_, traced)| traced)

@@ -112,7 +112,6 @@ const ARM: Race = Race {
     must: 1,
 };
 
-/// It is watched, and guarded as well.
 const GUARD: Race = Race {
     before: World::watch,
     change: World::guard,
@@ -120,7 +119,6 @@ const GUARD: Race = Race {
     must: 1,
 };
 
-/// It is disarmed.
 const DISARM: Race = Race {
     before: |world| {
         world.watch();

@@ -210,7 +210,6 @@ struct Race {
     hit: fn(&World) -> Called,
     /// The probes that are there when all begin, the oldest one first.
     first: &'static [usize],
-    /// What is done.
     change: fn(&World),
     /// Those that every hit calls.
     stay: &'static [usize],
@@ -270,7 +269,6 @@ const HIT: Race = Race {
     go: &[],
 };
 
-/// The same by a jump.
 const JUMP: Race = Race {
     hit: World::jump,
     ..HIT

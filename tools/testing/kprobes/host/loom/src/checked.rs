@@ -87,7 +87,6 @@ pub(crate) fn in_model() -> bool {
     RUN.with_borrow(|run| run.number != 0)
 }
 
-/// There is no model any more.
 pub(crate) fn end() {
     let stock = Vec::new();
     STOCKED.set(STOCK);
@@ -107,7 +106,6 @@ impl Live {
         Self(RefCell::new(None))
     }
 
-    /// The atomic of loom's, within a model.
     fn word(&self) -> Option<Rc<Word>> {
         memory::look(core::ptr::from_ref(self).addr());
         RUN.with_borrow_mut(|run| {
@@ -300,7 +298,6 @@ pub(crate) fn fence(order: Ordering) {
 struct Weak {
     /// The end of the path of its file.
     file: String,
-    /// Which lines it may be in.
     lines: Vec<u32>,
     /// Without it, a store does not come at all.
     order: Option<Ordering>,

@@ -47,7 +47,6 @@ struct Region {
 
 std::thread_local! {
     static REGIONS: RefCell<BTreeMap<usize, Region>> = const { RefCell::new(BTreeMap::new()) };
-    /// What waits for a grace period.
     static WAITING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
     static READERS: RefCell<Option<Readers>> = const { RefCell::new(None) };
     static EXHAUSTED: Cell<bool> = const { Cell::new(false) };
@@ -144,7 +143,6 @@ fn free(first: usize) {
     unsafe { std::alloc::dealloc(memory, region.layout) };
 }
 
-/// Is nobody in a read-side section?
 fn are_gone() -> bool {
     let readers = READERS.with_borrow(|readers| readers.clone());
     is_weak("grace") || readers.is_none_or(|readers| readers.are_gone())

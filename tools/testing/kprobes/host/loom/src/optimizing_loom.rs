@@ -62,7 +62,6 @@ struct Registry {
     stop: bool,
 }
 
-/// The place, while it is there.
 struct Place(Option<Node>);
 
 impl Nodes for Place {
@@ -116,7 +115,6 @@ impl World {
         drop(self.cpu.lock().unwrap());
     }
 
-    /// Each task has been outside.
     fn wait_for_tasks(&self) {
         self.synchronize();
         if !is_weak("tasks") {
@@ -181,7 +179,6 @@ impl World {
         self.synchronize();
     }
 
-    /// A pass of the worker.
     fn pass(&self) {
         let mut registry = self.registry.lock().unwrap();
         registry.kicked = false;
@@ -212,7 +209,6 @@ impl World {
         self.changed.notify_all();
     }
 
-    /// A task comes to the place.
     fn come(&self) {
         let cpu = self.cpu.lock().unwrap();
         let task = self.task.lock().unwrap();
@@ -294,7 +290,6 @@ fn block(world: &World) {
     world.synchronize();
 }
 
-/// It goes again.
 fn block_and_go(world: &World) {
     block(world);
     let mut registry = world.registry.lock().unwrap();
@@ -401,7 +396,6 @@ fn work(world: &World) {
     }
 }
 
-/// Waits until nothing is queued.
 fn flush(world: &World) {
     let mut registry = world.registry.lock().unwrap();
     while !registry.queue.is_empty() {

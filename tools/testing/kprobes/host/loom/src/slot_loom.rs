@@ -34,7 +34,6 @@ struct World {
     /// How many have been asked for so far, and when each slot was left.
     asks: AtomicUsize,
     left_after: [AtomicUsize; SLOTS],
-    /// How many slots were given back.
     given: AtomicUsize,
     /// How many were taken again. It orders nothing.
     taken: std::sync::atomic::AtomicUsize,
@@ -44,7 +43,6 @@ struct World {
 }
 
 impl World {
-    /// All slots are taken.
     fn new() -> Arc<Self> {
         let mut bits = Bits::new(SLOTS);
         while bits.take().is_some() {}

@@ -68,11 +68,9 @@ struct Race {
     readers: usize,
     /// How many entries are in the table besides, and how many there were before.
     others: (usize, usize),
-    /// The number of arrays in the end.
     arrays: usize,
     /// The addresses in the table when all begin.
     before: &'static [usize],
-    /// What the writer does.
     change: Change,
     /// The address that is found whenever a reader looks.
     stays: usize,

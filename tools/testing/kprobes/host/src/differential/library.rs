@@ -13,7 +13,6 @@ unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
 }
 
-/// A library that stays open.
 pub(super) struct Library(*mut c_void);
 
 impl Library {

@@ -6,7 +6,6 @@ use super::*;
 
 const SHOWN: usize = 40;
 
-/// Disagreements of one kind.
 #[derive(Default)]
 struct Open {
     count: u64,

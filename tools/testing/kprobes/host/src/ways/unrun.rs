@@ -10,7 +10,6 @@
 
 use super::*;
 
-/// Where copies are.
 const TO: u64 = AT + 0x1234_5000;
 
 /// A register, memory by a register, by RIP, and by base and index.

@@ -470,7 +470,6 @@ static const struct {
 	HOW(other_symbol),
 };
 
-/* What the thread returned, if it came back. */
 static int result;
 
 static int run(void *data)

@@ -37,7 +37,6 @@ pub unsafe extern "C" fn rust_kprobes_jprobe_over() {
 /// How many bytes there are above any stack pointer.
 static LEFT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// Says it.
 pub fn set_stack_left(left: usize) {
     LEFT.store(left, Relaxed);
 }

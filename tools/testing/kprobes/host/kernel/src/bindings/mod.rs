@@ -141,7 +141,6 @@ pub struct callback_head {
     pub func: Option<unsafe extern "C" fn(head: *mut callback_head)>,
 }
 
-/// Nothing of it is used here.
 pub struct kvfree_rcu_head(());
 
 #[repr(C)]

@@ -19,7 +19,6 @@ use crate::{
 /// What kallsyms has room for of a name, with its NUL. It leaves out those that are longer.
 const NAME_LEN: usize = 512;
 
-/// Bytes of an entry of BUG's table.
 const BUG_ENTRY: usize = 16;
 
 /// Bytes of the call that a function begins with for ftrace, and of a static call.
@@ -51,15 +50,12 @@ pub(super) struct Image {
     memory: Option<Memory>,
     sections: Vec<Section>,
     symbols: BTreeMap<String, u64>,
-    /// Those in text, by address.
     pub(super) functions: BTreeMap<u64, String>,
     /// Where others' bytes start and end.
     owned: BTreeMap<u64, (u64, Reason)>,
     /// Of all names of these.
     families: BTreeMap<u64, BTreeSet<SplitGroup>>,
-    /// Of those that have an indirect jump.
     jumping: BTreeSet<SplitGroup>,
-    /// Where branches of other functions lead.
     pub(super) entered: BTreeSet<u64>,
     labels: BTreeSet<u64>,
     pub(super) faults: BTreeSet<u64>,
@@ -280,7 +276,6 @@ impl Image {
         families.any(|&family| self.jumps_in(family))
     }
 
-    /// The text that stays.
     pub(super) fn text(&self) -> TextRange {
         let text = self.section(".text");
         range(text.at, text.at + text.len as u64)

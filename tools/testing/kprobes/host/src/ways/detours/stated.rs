@@ -118,7 +118,6 @@ impl Insn {
         Some(self.iced.next_ip().wrapping_add_signed(distance.into()))
     }
 
-    /// Would C run a copy of it?
     fn can_be_copied(&self) -> bool {
         let masks_exceptions = match self.opcode {
             (1, 0x1f) => true,
@@ -186,7 +185,6 @@ pub(super) struct Function {
     end: u64,
     /// Why no probe in it becomes a jump.
     none: Option<Reason>,
-    /// Where relative jumps lead, in order.
     targets: Vec<u64>,
 }
 

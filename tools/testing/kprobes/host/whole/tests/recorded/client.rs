@@ -95,7 +95,6 @@ impl Client {
         self.0.as_ptr().cast()
     }
 
-    /// What its probe says now.
     fn probe(&self) -> kprobe {
         // SAFETY: Nothing else runs now.
         unsafe { self.as_c().read_volatile() }

@@ -117,7 +117,6 @@ fn window<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// What was wrong.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Lost {
     Breakpoint,

@@ -9,7 +9,6 @@
 use crate::prelude::*;
 
 const TRAP: c_int = 14;
-/// Where handlers go on.
 const BACK: usize = 4711;
 
 /// How often a fault handler was asked about what it must be asked about.
@@ -109,7 +108,6 @@ fn a_call_of_nothing_is_the_handlers_own_by_a_jump_too() {
     assert_eq!(SURVIVED.load(Relaxed), 1);
 }
 
-/// Where a hit comes in between.
 static INNER: AtomicU64 = AtomicU64::new(0);
 
 fn interrupt() {

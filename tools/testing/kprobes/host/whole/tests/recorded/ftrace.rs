@@ -18,7 +18,6 @@ static HITS: Mutex<Vec<Hit>> = Mutex::new(Vec::new());
 /// A hit: whom ftrace calls for it, as it was when it came.
 struct Hit {
     calls: Vec<(u64, bool)>,
-    /// How many of them it has called.
     called: usize,
     /// How often that called the client.
     handled: usize,

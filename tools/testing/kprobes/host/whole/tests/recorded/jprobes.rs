@@ -136,7 +136,6 @@ fn trapped(at: u64) -> pt_regs {
     registers
 }
 
-/// What a function sees of its registers.
 fn seen(registers: &pt_regs) -> [usize; 14] {
     [
         registers.di,
@@ -458,7 +457,6 @@ fn a_forgotten_handler_is_out_before_its_module() {
     jprobe.alive.set(false);
 }
 
-/// Where the inner hit is.
 static INNER: AtomicU64 = AtomicU64::new(0);
 static WRONG: AtomicUsize = AtomicUsize::new(0);
 

@@ -41,7 +41,6 @@ impl World {
         self.name(cpu::function(insn))
     }
 
-    /// A function that ftrace calls from.
     pub fn traced(&mut self) -> u64 {
         self.name(cpu::traced())
     }
@@ -120,7 +119,6 @@ fn name(user: bool) -> &'static str {
     }
 }
 
-/// There is a module with this byte.
 pub fn module_at(byte: u64) {
     modules::load(Layout::of(byte..byte + 1));
 }
@@ -189,7 +187,6 @@ fn one_page() {
 }
 
 impl Drop for World {
-    /// Nothing is left, and nothing was wrong.
     fn drop(&mut self) {
         if std::thread::panicking() {
             return;
