@@ -8,6 +8,7 @@
 
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 mod ftrace;
+mod traps;
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use crate::optimize::{

@@ -69,6 +69,15 @@ pub(crate) unsafe trait Machine: Isa {
     /// What it takes to break at a place and to carry out the instruction there.
     type Prepared: Send + Sync + 'static;
 
+    /// Bytes from a breakpoint to the address that its trap saves.
+    const TRAP_LEN: u64;
+
+    /// Bytes of the call that ftrace makes at the entry of a function.
+    const FTRACE_LEN: u64;
+
+    /// Traps on which C calls `kprobe_fault_handler()`.
+    const FAULTS: &'static [c_uint];
+
     /// The place that `offset` bytes into `function` means to a client, and whether that is the
     /// function's entry, which need not be its first byte: what it may start with for its callers'
     /// sake stays as it is.
@@ -129,18 +138,37 @@ pub(crate) unsafe trait Machine: Isa {
     /// Puts the code that the place's breakpoint is over into `code`, which was read from there.
     fn restore(prepared: &Self::Prepared, code: &mut [u8]);
 
-    /// The place whose breakpoint was hit.
-    fn hit_at(registers: &Registers) -> TextAddr;
+    /// Returns the address that the CPU goes on at.
+    fn ip(registers: &Registers) -> TextAddr;
 
-    /// Ftrace has called from `at`: the registers become those that a breakpoint there would show.
-    /// Tells where the CPU would have gone on.
-    fn enter_ftrace(registers: &mut Registers, at: TextAddr) -> TextAddr;
+    /// Sets the address that the CPU goes on at.
+    fn set_ip(registers: &mut Registers, ip: TextAddr);
 
-    /// The registers become those behind the call of ftrace at `at`.
-    fn pass_ftrace(registers: &mut Registers, at: TextAddr);
+    /// Returns the stack pointer of what was interrupted.
+    fn sp(registers: &mut Registers) -> &mut usize;
 
-    /// The CPU goes on at `next`.
-    fn leave_ftrace(registers: &mut Registers, next: TextAddr);
+    /// Returns the address of the breakpoint that was hit.
+    #[inline(always)]
+    fn hit_at(registers: &Registers) -> TextAddr {
+        TextAddr::new(Self::ip(registers).get().wrapping_sub(Self::TRAP_LEN))
+    }
+
+    /// Ftrace has called from `at`: makes the registers those that a breakpoint there shows, and
+    /// returns the address that the CPU would have gone on at.
+    #[inline(always)]
+    fn enter_ftrace(registers: &mut Registers, at: TextAddr) -> TextAddr {
+        let next = Self::ip(registers);
+        let shown = at.get().wrapping_add(Self::TRAP_LEN);
+        Self::set_ip(registers, TextAddr::new(shown));
+        next
+    }
+
+    /// Makes the registers those behind ftrace's call at `at`.
+    #[inline(always)]
+    fn pass_ftrace(registers: &mut Registers, at: TextAddr) {
+        let behind = at.get().wrapping_add(Self::FTRACE_LEN);
+        Self::set_ip(registers, TextAddr::new(behind));
+    }
 
     /// Carries out the instruction of the place, or begins to. `has_post_handler` tells that a
     /// client wants to be called after it.
@@ -245,6 +273,10 @@ pub(crate) unsafe trait Detour: Machine {
     /// Puts the breakpoint in the place of each jump: all breakpoints first, then, when every CPU
     /// has seen them, what the rest of the jumps was over.
     fn unoptimize(places: Places<'_, Self>, text: &mut text::Lock);
+
+    /// If `at` is in a detour, returns the address in the original, and how many bytes are on the
+    /// stack that are not there in the original.
+    fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)>;
 
     /// Does this code start as the jumps do?
     fn is_jump(code: &[u8]) -> bool;

@@ -36,7 +36,11 @@ use crate::{
             Guarded,
             Token, //
         },
-        preempt::Pinned, //
+        preempt::Pinned,
+        probe::{
+            Chain,
+            NOBODY, //
+        }, //
     },
     table::{
         Owned,
@@ -258,6 +262,20 @@ pub(crate) fn tidy() -> Retired<Page> {
     retired
 }
 
+/// Returns the probes whose handlers a detour calls.
+///
+/// # Safety
+///
+/// `word` is that of a detour which this task has come from, and has not left.
+#[inline(always)]
+pub(crate) unsafe fn owner(word: *const AtomicUsize, _pinned: &Pinned) -> &Chain {
+    // SAFETY: The page that the word belongs to stays until no task is in its detours.
+    let owner = unsafe { &*word }.load(Ordering::Acquire);
+    let owner = core::ptr::with_exposed_provenance::<Chain>(owner);
+    // SAFETY: Probes stay until a grace period after the word leads to them no more.
+    unsafe { &*owner }
+}
+
 /// If `at` is in a copy of an instruction, returns the address in the original.
 pub(crate) fn original(at: TextAddr, pinned: &Pinned) -> Option<TextAddr> {
     let (origin, into) = COPIES.origin(at, pinned)?;
@@ -452,10 +470,18 @@ impl Slot {
         }
     }
 
-    /// Returns the word of a detour's owner. It is zero at first, and stays in memory until no task
-    /// is in the slot.
+    /// Returns the word of a detour that leads to its owner: the probes whose handlers it calls. It
+    /// stays in memory until no task is in the slot.
     pub(crate) fn owner(&self) -> Option<&AtomicUsize> {
         self.words().get(1)
+    }
+
+    /// From now on, the detour calls the handlers of these probes, or no handler.
+    pub(crate) fn set_owner(&self, owner: Option<&Chain>) {
+        let owner = core::ptr::from_ref(owner.unwrap_or(&NOBODY));
+        if let Some(word) = self.owner() {
+            word.store(owner.expose_provenance(), Ordering::Release);
+        }
     }
 
     fn words(&self) -> &[AtomicUsize] {

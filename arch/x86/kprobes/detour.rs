@@ -32,16 +32,8 @@ use crate::{
     },
     sys::{
         preempt::Pinned,
-        probe::{
-            Chain,
-            NOBODY, //
-        },
         text, //
     }, //
-};
-use core::sync::atomic::{
-    AtomicUsize,
-    Ordering, //
 };
 use kernel::bindings;
 
@@ -52,7 +44,7 @@ pub(super) const JUMP_LEN: usize = encode::REL32_LEN as usize;
 
 /// A detour.
 pub(crate) struct Made {
-    slot: Slot,
+    pub(super) slot: Slot,
     /// What the jump is over.
     under: [u8; JUMP_LEN],
     /// How many bytes it has itself.
@@ -82,16 +74,8 @@ impl Made {
             under,
             len: code.bytes().len() as u8,
         };
-        made.direct(None);
+        made.slot.set_owner(None);
         Ok(made)
-    }
-
-    /// From now on, who comes to it calls the handlers of `owner`, or nobody's.
-    pub(super) fn direct(&self, owner: Option<&Chain>) {
-        let owner = core::ptr::from_ref(owner.unwrap_or(&NOBODY));
-        if let Some(word) = self.slot.owner() {
-            word.store(owner.expose_provenance(), Ordering::Release);
-        }
     }
 
     /// Where it is.
@@ -138,12 +122,14 @@ fn note(at: TextAddr, map: InsnMap) -> usize {
 
 /// If `at` is in a detour: what it stands for in the original, and how much is on the stack that is
 /// not there.
-pub(super) fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, u64)> {
+pub(super) fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
     let (noted, into) = DETOURS.origin(at, pinned)?;
     let place = i64::from(noted as u32 as i32) as u64;
     let map = InsnMap::from_bits((noted as u64 >> u32::BITS) as u32);
     match map.origin(into)? {
-        Origin::Region(here, pushed) => Some((TextAddr::new(place.wrapping_add(here)), pushed)),
+        Origin::Region(here, pushed) => {
+            Some((TextAddr::new(place.wrapping_add(here)), pushed as usize))
+        }
         Origin::Callee(jump) => {
             let jump = at.get().wrapping_sub(into).wrapping_add(jump);
             Some((target(TextAddr::new(jump)), 0))
@@ -160,18 +146,4 @@ fn target(jump: TextAddr) -> TextAddr {
     // only makes another number of it.
     let distance = unsafe { word.read_unaligned() };
     TextAddr::new(behind.wrapping_add_signed(distance.into()))
-}
-
-/// Whose handlers a detour calls.
-///
-/// # Safety
-///
-/// `word` is what is in a detour that this task has come from, and has not left.
-#[inline(always)]
-pub(super) unsafe fn owner(word: *const AtomicUsize, _pinned: &Pinned) -> &Chain {
-    // SAFETY: The page that it belongs to stays until no task is in its detours.
-    let owner = unsafe { &*word }.load(Ordering::Acquire);
-    let owner = core::ptr::with_exposed_provenance::<Chain>(owner);
-    // SAFETY: What stays until a grace period after the word leads to it no more.
-    unsafe { &*owner }
 }

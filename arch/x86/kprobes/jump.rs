@@ -14,6 +14,7 @@ mod tests;
 
 use super::{
     detour::{
+        self,
         Made,
         JUMP_LEN, //
     },
@@ -44,6 +45,7 @@ use crate::{
     prelude::*,
     sys::{
         blacklist,
+        preempt::Pinned,
         probe::Chain,
         sort,
         text, //
@@ -164,7 +166,7 @@ unsafe impl Detour for X86 {
     }
 
     fn direct(detour: &Made, owner: Option<&Chain>) {
-        detour.direct(owner);
+        detour.slot.set_owner(owner);
     }
 
     fn divert(prepared: &Prepared, detour: Option<&Made>) {
@@ -193,6 +195,10 @@ unsafe impl Detour for X86 {
         poke::synchronize(text);
         places(&mut |at, _, detour| restore(at, detour, text));
         poke::synchronize(text);
+    }
+
+    fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
+        detour::original(at, pinned)
     }
 
     fn is_jump(code: &[u8]) -> bool {

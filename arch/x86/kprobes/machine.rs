@@ -44,8 +44,9 @@ use crate::{
         preempt::Pinned,
         probe::Running,
         text,
-        this_cpu::PerCpu, //
-    },
+        this_cpu::PerCpu,
+        Registers, //
+    }, //
 };
 use core::{
     arch::asm,
@@ -55,9 +56,6 @@ use kernel::{
     bindings,
     prelude::*, //
 };
-
-/// How far behind the entry of a function an address of ftrace's is: the call that it makes.
-const FTRACE_CALL_LEN: u64 = 5;
 
 /// The interrupt flag.
 const IF: usize = flag::IF as usize;
@@ -69,6 +67,10 @@ const IF: usize = flag::IF as usize;
 // - a slot that a CPU leaves by itself lingers.
 unsafe impl Machine for X86 {
     type Prepared = Prepared;
+
+    const TRAP_LEN: u64 = encode::INT3_LEN;
+    const FTRACE_LEN: u64 = 5;
+    const FAULTS: &'static [c_uint] = &[bindings::X86_TRAP_PF, bindings::X86_TRAP_GP];
 
     fn site(function: TextAddr, offset: u64) -> Option<Site> {
         isa::site(function, offset, marked(function))
@@ -179,28 +181,22 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn hit_at(registers: &bindings::pt_regs) -> TextAddr {
-        TextAddr::new((registers.ip as u64).wrapping_sub(encode::INT3_LEN))
+    fn ip(registers: &Registers) -> TextAddr {
+        TextAddr::new(registers.ip as u64)
     }
 
     #[inline(always)]
-    fn enter_ftrace(registers: &mut bindings::pt_regs, at: TextAddr) -> TextAddr {
-        let next = TextAddr::new(registers.ip as u64);
-        registers.ip = (at.get().wrapping_add(encode::INT3_LEN)) as usize;
-        next
-    }
-
-    fn pass_ftrace(registers: &mut bindings::pt_regs, at: TextAddr) {
-        registers.ip = at.get().wrapping_add(FTRACE_CALL_LEN) as usize;
+    fn set_ip(registers: &mut Registers, ip: TextAddr) {
+        registers.ip = ip.get() as usize;
     }
 
     #[inline(always)]
-    fn leave_ftrace(registers: &mut bindings::pt_regs, next: TextAddr) {
-        registers.ip = next.get() as usize;
+    fn sp(registers: &mut Registers) -> &mut usize {
+        &mut registers.sp
     }
 
     #[inline(always)]
-    fn run(prepared: &Prepared, registers: &mut bindings::pt_regs, has_post_handler: bool) -> Next {
+    fn run(prepared: &Prepared, registers: &mut Registers, has_post_handler: bool) -> Next {
         let next = prepared.next;
         match prepared.straight.load(Ordering::Acquire) {
             to if to != 0 && !has_post_handler => {
@@ -218,7 +214,7 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn ends_step(prepared: &Prepared, registers: &bindings::pt_regs) -> bool {
+    fn ends_step(prepared: &Prepared, registers: &Registers) -> bool {
         let len = u64::from(prepared.copy_len());
         let trapped_at = Self::hit_at(registers).get();
         let slot = prepared.slot.as_ref();
@@ -226,11 +222,7 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn after_step(
-        prepared: &Prepared,
-        registers: &mut bindings::pt_regs,
-        kept: usize,
-    ) -> AfterStep {
+    fn after_step(prepared: &Prepared, registers: &mut Registers, kept: usize) -> AfterStep {
         if prepared.op.is_some() {
             registers.flags = kept;
             registers.ip = prepared.at.get() as usize;
@@ -241,12 +233,12 @@ unsafe impl Machine for X86 {
         AfterStep::Done
     }
 
-    fn faults_in_step(prepared: &Prepared, registers: &bindings::pt_regs) -> bool {
+    fn faults_in_step(prepared: &Prepared, registers: &Registers) -> bool {
         let slot = prepared.slot.as_ref();
         slot.is_some_and(|slot| slot.at().get() == registers.ip as u64)
     }
 
-    fn faulted(prepared: &Prepared, registers: &mut bindings::pt_regs, kept: usize) {
+    fn faulted(prepared: &Prepared, registers: &mut Registers, kept: usize) {
         registers.ip = prepared.at.get() as usize;
         registers.flags |= kept & IF;
     }
@@ -268,7 +260,7 @@ fn marked(_function: TextAddr) -> bool {
 /// Does what an instruction does that is not among the most frequent, or begins to run what is in
 /// the slot.
 #[inline(never)]
-fn seldom(prepared: &Prepared, registers: &mut bindings::pt_regs) -> Next {
+fn seldom(prepared: &Prepared, registers: &mut Registers) -> Next {
     let done = prepared.op.is_some_and(|op| {
         let frame = Trapped::of(registers);
         emulate::emulate(&op, prepared.next, frame).is_ok()

@@ -46,7 +46,7 @@ pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinn
             Current::pass_ftrace(registers, at);
             probe.after(registers);
         }
-        Current::leave_ftrace(registers, next);
+        Current::set_ip(registers, next);
     }
     Current::set_running(None, pinned);
 }
@@ -78,7 +78,7 @@ fn each(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &Pinned)
         probe.miss();
         return go_on(point, at, next, registers, pinned);
     }
-    Current::leave_ftrace(registers, next);
+    Current::set_ip(registers, next);
     jprobe::enter(jprobe, at, Context::now(pinned), registers, pinned);
 }
 
@@ -89,7 +89,7 @@ fn go_on(point: &Point, at: TextAddr, next: TextAddr, registers: &mut Registers,
         Current::pass_ftrace(registers, at);
         after(point, registers, pinned);
     }
-    Current::leave_ftrace(registers, next);
+    Current::set_ip(registers, next);
     Current::set_running(None, pinned);
 }
 

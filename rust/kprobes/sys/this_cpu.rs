@@ -101,6 +101,9 @@ pub(crate) struct StandIn {
     stays: Cell<Stays>,
 }
 
+/// Words of arguments on the stack that a jprobe's handler gets copies of; see `jprobe.S`.
+const MOST_WORDS: usize = 8;
+
 /// What a back end's `jprobe.S` reads, at the start of `rust_kprobes_stand_in`.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -123,6 +126,23 @@ enum Stays {
 }
 
 impl StandIn {
+    /// Keeps the registers of the function's entry, and tells `jprobe.S` where the handler is, and
+    /// how many words are on the stack above `sp` and the return address, which takes `skip` words.
+    pub(crate) fn keep(&self, registers: &Registers, handler: TextAddr, sp: usize, skip: usize) {
+        self.registers.set(*registers);
+        // SAFETY: Only compares the address with those of this CPU's stacks, and the task's.
+        let left = unsafe { bindings::rust_kprobes_stack_left(sp) };
+        // SAFETY: Only tells where the counter is.
+        let pause = unsafe { bindings::rust_kprobes_graph_pause() };
+        self.entry.set(JprobeEntry {
+            words: (left / size_of::<usize>())
+                .saturating_sub(skip)
+                .min(MOST_WORDS),
+            handler: handler.get() as usize,
+            pause: pause.expose_provenance(),
+        });
+    }
+
     /// The handler is about to be entered: preemption stays off when the caller returns.
     pub(crate) fn begin(&self) {
         Pinned::new().leave();
@@ -131,6 +151,8 @@ impl StandIn {
 
     /// It is over, and so is that. To be called in the trap that it ends in.
     pub(crate) fn end(&self) {
+        // SAFETY: On the way to the handler, `jprobe.S` has done the opposite, for this task.
+        unsafe { bindings::rust_kprobes_graph_go_on() };
         if self.stays.replace(Stays::No) == Stays::Yes {
             // SAFETY: `begin` has left it, and the task has not left the CPU since.
             drop(unsafe { Pinned::resume() });

@@ -24,7 +24,10 @@ use crate::{
         text_metadata::TextMetadata, //
     },
     sys::{
-        preempt,
+        preempt::{
+            self,
+            Pinned, //
+        },
         probe::Chain,
         text::Lock, //
     },
@@ -152,6 +155,10 @@ unsafe impl Detour for Current {
             text::mend_tail(at.get(), tail);
         });
         synchronize();
+    }
+
+    fn original(_at: TextAddr, _pinned: &Pinned) -> Option<(TextAddr, usize)> {
+        None
     }
 
     fn is_jump(code: &[u8]) -> bool {

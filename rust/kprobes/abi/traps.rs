@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! EDGE: entries that all back ends have: a detour's, those for faults in a handler or a copy, and
+//! those that lead from the copy of an instruction to the original, for the exception table,
+//! oopses and unwinders.
+//!
+//! Detours turn preemption off, and [`kprobe_fault_handler`] is called with preemption off, so the
+//! CPU stays the same.
+
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+use crate::{
+    contract::Detour,
+    hit::jump, //
+};
+use crate::{
+    arch::Current,
+    contract::Machine,
+    hit::{
+        breakpoint,
+        fault, //
+    },
+    prelude::*,
+    registry::recover,
+    slots::{
+        self,
+        COPIES,
+        DETOURS, //
+    },
+    sys::preempt::{
+        self,
+        Pinned, //
+    }, //
+};
+use kernel::{
+    bindings,
+    prelude::*, //
+};
+
+/// A jump has led to a detour. Preemption is off until this returns; interrupts are as they were.
+///
+/// # Safety
+///
+/// `owner` is the word that the detour names, and `regs` are the registers that it has saved.
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+#[export]
+unsafe extern "C" fn rust_kprobes_detour_hit(owner: *const usize, regs: *mut bindings::pt_regs) {
+    // SAFETY: By the precondition, and nothing else uses them meanwhile.
+    let registers = unsafe { &mut *regs };
+    let call = |pinned: &Pinned| {
+        // SAFETY: This task is in the detour, so the word and the owner stay.
+        let probes = unsafe { slots::owner(owner.cast(), pinned) };
+        jump::jumped(probes, registers, pinned);
+    };
+    // SAFETY: The detour has turned preemption off.
+    unsafe { preempt::in_trap(call) }
+}
+
+/// Has this fault happened in the handling of a probe's hit?
+///
+/// # Safety
+///
+/// `regs` are the registers that the trap has saved; preemption is off, and this CPU handles a hit.
+#[export]
+unsafe extern "C" fn kprobe_fault_handler(regs: *mut bindings::pt_regs, trap: c_int) -> c_int {
+    // SAFETY: By the precondition, and nothing else uses them meanwhile.
+    let registers = unsafe { &mut *regs };
+    // SAFETY: Preemption is off, by the precondition.
+    unsafe { preempt::in_trap(|pinned| fault::fault(registers, trap, pinned)) }.into()
+}
+
+/// Makes a fault in a copy of an instruction one in the original. The hit of a step is over, unless
+/// C calls [`kprobe_fault_handler`] next: for some traps, if there is no fixup.
+///
+/// # Safety
+///
+/// `regs` are the registers that a fault has saved.
+#[export]
+unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs, trap: c_int, fixup: bool) {
+    // SAFETY: By the precondition, and nothing else uses them meanwhile.
+    let registers = unsafe { &mut *regs };
+    let pinned = Pinned::new();
+    let at = Current::ip(registers);
+    if !COPIES.covers(at, &pinned) {
+        return;
+    }
+    if !fault::faults_in_step(registers, &pinned) {
+        Current::set_ip(registers, slots::original(at, &pinned).unwrap_or(at));
+        if !fixup {
+            breakpoint::step_fault();
+        }
+    } else if fixup || !Current::FAULTS.contains(&(trap as c_uint)) {
+        fault::faulted(registers, &pinned);
+    }
+}
+
+/// Reads the code of an instruction as if no probe were there.
+///
+/// # Safety
+///
+/// `code` has room for `len` bytes, and as many can be read at `ip`.
+#[export]
+unsafe extern "C" fn kprobe_original_code(code: *mut u8, ip: usize, len: usize) {
+    let pinned = Pinned::new();
+    let from = core::ptr::with_exposed_provenance::<u8>(ip);
+    // A probe that was there, and is not any more, has restored the text before it went.
+    for _ in 0..2 {
+        for byte in 0..len {
+            // SAFETY: By the precondition. The text may change meanwhile, a byte at a time.
+            unsafe { code.add(byte).write(from.add(byte).read_volatile()) };
+        }
+        // SAFETY: By the precondition, and it was written just now.
+        let code = unsafe { core::slice::from_raw_parts_mut(code, len) };
+        if recover::recover(TextAddr::new(ip as u64), code, &pinned) {
+            break;
+        }
+    }
+}
+
+/// If the address is in a copy of an instruction or in a detour, returns the address in the
+/// original.
+///
+/// # Safety
+///
+/// None is needed.
+#[export]
+unsafe extern "C" fn kprobe_original_ip(ip: usize) -> usize {
+    let (at, pinned) = (TextAddr::new(ip as u64), Pinned::new());
+    original(at, &pinned).map_or(ip, |(at, _)| at.get() as usize)
+}
+
+/// If the address is in a copy of an instruction or in a detour, makes it and the stack pointer
+/// those of the original, and returns true.
+///
+/// # Safety
+///
+/// Both can be read and written.
+#[export]
+unsafe extern "C" fn kprobe_original_frame(ip: *mut usize, sp: *mut usize) -> bool {
+    // SAFETY: By the precondition.
+    let (ip, sp) = unsafe { (&mut *ip, &mut *sp) };
+    let found = original(TextAddr::new(*ip as u64), &Pinned::new());
+    if let Some((at, pushed)) = found {
+        *ip = at.get() as usize;
+        *sp = sp.wrapping_add(pushed);
+    }
+    found.is_some()
+}
+
+/// Registers are to be shown, and no CPU goes on with them: makes them those of the original if
+/// they are in a detour. Those of other copies have been changed by [`kprobe_fault_ip`].
+///
+/// # Safety
+///
+/// Nothing else uses `regs` meanwhile.
+#[export]
+unsafe extern "C" fn kprobe_oops(regs: *mut bindings::pt_regs) {
+    // SAFETY: By the precondition.
+    let registers = unsafe { &mut *regs };
+    if let Some((at, pushed)) = of_detour(Current::ip(registers), &Pinned::new()) {
+        Current::set_ip(registers, at);
+        let sp = Current::sp(registers);
+        *sp = sp.wrapping_add(pushed);
+    }
+}
+
+/// The address in the original, and how many bytes are on the stack that are not there.
+fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
+    let copy = slots::original(at, pinned).map(|at| (at, 0));
+    copy.or_else(|| of_detour(at, pinned))
+}
+
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+fn of_detour(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
+    <Current as Detour>::original(at, pinned)
+}
+
+#[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]
+fn of_detour(_at: TextAddr, _pinned: &Pinned) -> Option<(TextAddr, usize)> {
+    None
+}
+
+/// Is there a slot at the address?
+///
+/// # Safety
+///
+/// None is needed: the pointer is only compared.
+#[export]
+unsafe extern "C" fn __is_insn_slot_addr(
+    cache: *mut bindings::kprobe_insn_cache,
+    addr: usize,
+) -> bool {
+    let (at, pinned) = (TextAddr::new(addr as u64), Pinned::new());
+    let detours = core::ptr::eq(cache, &raw const bindings::kprobe_optinsn_slots);
+    if detours { &DETOURS } else { &COPIES }.covers(at, &pinned)
+}
