@@ -5,7 +5,7 @@
 //! [`Isa`] is what can be said about instructions without touching any: pure and safe, so every
 //! implementation of it also compiles on the host. [`Machine`] touches the CPU it runs on and the
 //! text it runs; where a jump can take the place of a breakpoint, it is a [`Detour`] as well.
-//! The other folders know back ends through these traits only, by the name `arch::Current`.
+//! Other code knows back ends through these traits only, by the name `arch::Current`.
 //!
 //! The traits say what must come true, not how. Whether an instruction is carried out by the trap
 //! handler, by a copy with a trap behind it, by a hardware step, or by a copy that goes on by
@@ -30,6 +30,7 @@ use crate::{
     },
     prelude::*,
     sys::{
+        modules::Loaded,
         preempt::Pinned,
         probe::{
             Chain,
@@ -62,7 +63,7 @@ use kernel::{
 ///   reads, of the CPU it runs on, and what [`per_cpu`](Machine::per_cpu) returns is that CPU's;
 /// - after [`arm`](Machine::arm) has returned, every CPU that comes to the place traps, and after
 ///   [`disarm`](Machine::disarm) has returned, none does and none is still between the trap and the
-///   end of its handling;
+///   end of its handling, or [`is_stale`](Machine::is_stale) recognises its hit;
 /// - a [`Prepared`](Machine::Prepared) may be dropped once no CPU can be in the handling of a hit
 ///   of its place: what a CPU may run even then stays until none does.
 pub(crate) unsafe trait Machine: Isa {
@@ -83,21 +84,24 @@ pub(crate) unsafe trait Machine: Isa {
     /// sake stays as it is.
     fn site(function: TextAddr, offset: u64) -> Option<Site>;
 
-    /// Reads what [`known_start`](Machine::known_start) needs and what is there only until init
-    /// memory is freed. To be called once, before.
-    fn learn() -> Result<(), Refusal> {
+    /// Learns what the back end must know of text before the first probe on it: of the kernel's
+    /// own, while init memory is there, or of a module that comes. On x86, [`known_start`] needs
+    /// the kernel's alternatives; on s390x, EXRL may execute an instruction from afar.
+    ///
+    /// [`known_start`]: Machine::known_start
+    fn learn(_module: Option<Loaded>) -> Result<(), Refusal> {
         Ok(())
     }
 
-    /// Where an instruction starts, as near before `at` as the architecture's own tables tell, or
-    /// at it. Where instructions have one length, or there are no such tables, nothing is known.
+    /// Returns the start of an instruction, as near before `at` as the architecture's own tables
+    /// tell, or at it. Without such tables, nothing is known.
     fn known_start(_at: TextAddr) -> Option<TextAddr> {
         None
     }
 
-    /// The text that no probe may touch for the architecture's own reasons, such as the way from a
-    /// trap to its handler.
-    fn reserved() -> TextRange;
+    /// Returns the text that no probe may touch for the architecture's own reasons, such as the way
+    /// from a trap to its handler.
+    fn reserved() -> impl Iterator<Item = TextRange>;
 
     /// Is a hit handled on this CPU?
     fn is_running(pinned: &Pinned) -> bool;
@@ -120,10 +124,12 @@ pub(crate) unsafe trait Machine: Isa {
     /// Reads the instruction at `at`, where one starts, decides how it will be carried out, and
     /// gets ready for it.
     ///
-    /// `fixup` tells that the kernel expects this instruction to fault: its address is in the
-    /// exception table.
+    /// `function` is the function around it: on arm and ppc64le, no probe may be between a
+    /// load-linked and its store-conditional. `fixup` tells that the kernel expects this
+    /// instruction to fault: its address is in the exception table.
     fn prepare(
         at: TextAddr,
+        function: TextRange,
         fixup: bool,
         read: ReadText<'_>,
         text: &mut text::Lock,
@@ -170,8 +176,24 @@ pub(crate) unsafe trait Machine: Isa {
         Self::set_ip(registers, TextAddr::new(behind));
     }
 
-    /// Carries out the instruction of the place, or begins to. `has_post_handler` tells that a
-    /// client wants to be called after it.
+    /// Returns whether handlers are called. If not, the registers become those behind the
+    /// instruction: on arm, the breakpoint has the condition of its instruction, and may trap all
+    /// the same.
+    #[inline(always)]
+    fn passes(_prepared: &Self::Prepared, _registers: &mut Registers) -> bool {
+        true
+    }
+
+    /// There is no probe at the breakpoint that was hit. Returns whether the text has none any more
+    /// either; then the registers become those that repeat the instruction. On ppc64le and s390x,
+    /// [`disarm`](Machine::disarm) does not wait for such hits.
+    #[inline(always)]
+    fn is_stale(_registers: &mut Registers) -> bool {
+        false
+    }
+
+    /// Carries out the instruction of the place, or begins to. `has_post_handler` tells that a client
+    /// wants to be called after it.
     fn run(prepared: &Self::Prepared, registers: &mut Registers, has_post_handler: bool) -> Next;
 
     /// Where the instruction is.
@@ -243,16 +265,19 @@ pub(crate) unsafe trait Detour: Machine {
         text: &mut text::Lock,
     ) -> Result<Self::Detour, NotOptimized>;
 
-    /// Tells `found` where each branch in a piece of an image leads that leads out of it. In what
-    /// cannot be decoded an instruction may start at each byte. Returns whether there is a jump
-    /// that may lead anywhere in the function that the piece is of, or was split from.
+    /// Tells `found` the target of each branch in a piece of an image that leads out of the piece,
+    /// and returns whether there is a jump that may lead anywhere in the function that the piece is
+    /// of, or was split from. Where instructions have several lengths, one may start at each byte
+    /// of what cannot be decoded. Where a jump is over one instruction only, nothing leads into it.
     fn leaving(
-        piece: TextRange,
-        image: TextRange,
-        read: ReadText<'_>,
-        found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
-        text: &mut text::Lock,
-    ) -> Result<bool, NotOptimized>;
+        _piece: TextRange,
+        _image: TextRange,
+        _read: ReadText<'_>,
+        _found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
+        _text: &mut text::Lock,
+    ) -> Result<bool, NotOptimized> {
+        Ok(false)
+    }
 
     /// From now on, who comes to the detour calls the handlers of `owner`, or nobody's.
     ///

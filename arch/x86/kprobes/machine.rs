@@ -41,6 +41,7 @@ use crate::{
     },
     prelude::*,
     sys::{
+        modules::Loaded,
         preempt::Pinned,
         probe::Running,
         text,
@@ -50,6 +51,7 @@ use crate::{
 };
 use core::{
     arch::asm,
+    iter::once,
     sync::atomic::Ordering, //
 };
 use kernel::{
@@ -76,8 +78,8 @@ unsafe impl Machine for X86 {
         isa::site(function, offset, marked(function))
     }
 
-    fn learn() -> Result<(), Refusal> {
-        starts::learn()
+    fn learn(module: Option<Loaded>) -> Result<(), Refusal> {
+        module.map_or_else(starts::learn, |_| Ok(()))
     }
 
     fn known_start(at: TextAddr) -> Option<TextAddr> {
@@ -85,13 +87,13 @@ unsafe impl Machine for X86 {
     }
 
     /// The way from user space, traps and interrupts into C.
-    fn reserved() -> TextRange {
+    fn reserved() -> impl Iterator<Item = TextRange> {
         let start = &raw const bindings::__entry_text_start;
         let end = &raw const bindings::__entry_text_end;
-        TextRange::new(
+        once(TextRange::new(
             TextAddr::new(start.addr() as u64),
             TextAddr::new(end.addr() as u64),
-        )
+        ))
     }
 
     #[inline(always)]
@@ -159,6 +161,7 @@ unsafe impl Machine for X86 {
 
     fn prepare(
         at: TextAddr,
+        _function: TextRange,
         fixup: bool,
         read: ReadText<'_>,
         text: &mut text::Lock,
@@ -355,7 +358,8 @@ mod tests {
     #[test]
     fn entry_text_is_reserved() {
         let entry = &raw const bindings::__entry_text_start;
-        assert!(X86::reserved().contains(TextAddr::new(entry.addr() as u64)));
-        assert!(!X86::reserved().contains(TextAddr::new(16)));
+        let is_reserved = |at| X86::reserved().any(|range| range.contains(at));
+        assert!(is_reserved(TextAddr::new(entry.addr() as u64)));
+        assert!(!is_reserved(TextAddr::new(16)));
     }
 }

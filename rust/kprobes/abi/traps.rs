@@ -7,11 +7,6 @@
 //! Detours turn preemption off, and [`kprobe_fault_handler`] is called with preemption off, so the
 //! CPU stays the same.
 
-#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-use crate::{
-    contract::Detour,
-    hit::jump, //
-};
 use crate::{
     arch::Current,
     contract::Machine,
@@ -30,6 +25,11 @@ use crate::{
         self,
         Pinned, //
     }, //
+};
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+use crate::{
+    contract::Detour,
+    hit::jump, //
 };
 use kernel::{
     bindings,

@@ -66,12 +66,15 @@ pub(crate) fn entry(target: Target<'_>) -> Result<Site, Refusal> {
     }
 }
 
+/// Where an instruction starts, not behind a probe point, and the function around both.
+pub(super) type Known = (TextAddr, TextRange);
+
 /// Checks whether the text at `at` may be probed, and how it is hit then.
 pub(super) fn probeable(
     images: &mut Images,
     at: TextAddr,
     cache: &mut SymbolCache,
-) -> Result<Kind<TextAddr>, Refusal> {
+) -> Result<Kind<Known>, Refusal> {
     let ftrace = ftrace::calls_from(at);
     if ftrace && !cfg!(CONFIG_KPROBES_ON_FTRACE) {
         return Err(Refusal::FtraceOnly);
@@ -93,7 +96,10 @@ pub(super) fn probeable(
     match owner {
         Owner::Module(module) if module.has_freed(at) => Err(Refusal::InitTextFreed),
         _ if ftrace => Ok(Kind::Ftrace),
-        _ => Ok(Kind::Breakpoint(cache.known(&function, told, at))),
+        _ => Ok(Kind::Breakpoint((
+            cache.known(&function, told, at),
+            function.text,
+        ))),
     }
 }
 
@@ -105,7 +111,9 @@ pub(crate) fn blacklisted(at: TextAddr) -> bool {
 }
 
 fn is_blacklisted(at: TextAddr, function: Option<&Function>) -> bool {
-    let listed = |at, entry| Current::reserved().contains(at) || blacklist::covers(at, entry);
+    let listed = |at, entry| {
+        Current::reserved().any(|range| range.contains(at)) || blacklist::covers(at, entry)
+    };
     let split_from = function.and_then(|function| function.split_from);
     listed(at, function.map(|function| function.text.start()))
         || split_from.is_some_and(|base| listed(base, Some(base)))
@@ -113,7 +121,7 @@ fn is_blacklisted(at: TextAddr, function: Option<&Function>) -> bool {
 
 /// Calls `each` with the start and the end of each blacklisted function.
 pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAddr, TextAddr)) {
-    blacklist::each(&[Current::reserved()], each);
+    blacklist::each(Current::reserved(), each);
     registry.modules.each(each);
 }
 
@@ -122,6 +130,7 @@ pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAdd
 pub(crate) fn module_comes(module: Loaded) -> Result<(), Refusal> {
     let mut lock = Lock::new();
     let registry = Registry::locked(&mut lock);
+    Current::learn(Some(module))?;
     registry.modules.add(module)?;
     registry.images.comes(module)
 }
@@ -140,7 +149,7 @@ pub(crate) fn module_sorted(module: Loaded) {
 /// Reads the blacklist and what the back end must know, once, before init memory is freed.
 pub(crate) fn load() -> Result<(), Refusal> {
     // If this fails, fewer starts of instructions are known, and proofs only take longer.
-    let _ = Current::learn();
+    let _ = Current::learn(None);
     blacklist::load()
 }
 
@@ -151,7 +160,7 @@ mod tests {
     use crate::sys::lock::Lock;
     use kernel::prelude::*;
 
-    fn probeable(name: &CStr, offset: u64) -> Result<Kind<TextAddr>, Refusal> {
+    fn probeable(name: &CStr, offset: u64) -> Result<Kind<Known>, Refusal> {
         let at = symbols::lookup(name).ok_or(Refusal::UnknownSymbol)?;
         let mut lock = Lock::new();
         let images = &mut Registry::locked(&mut lock).images;

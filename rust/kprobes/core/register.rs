@@ -152,14 +152,18 @@ fn admit(change: &mut Change<'_>, point: PointRef<'_>, probe: &Probe) -> Result<
 
 /// Prepares the instruction at an address that is hit by a breakpoint: proves that one starts
 /// there, decides how it is executed, and fills its slot.
-fn prepare(change: &mut Change<'_>, at: TextAddr, kind: Kind<TextAddr>) -> Result<Kind, Refusal> {
-    let Kind::Breakpoint(known) = kind else {
+fn prepare(
+    change: &mut Change<'_>,
+    at: TextAddr,
+    kind: Kind<check::Known>,
+) -> Result<Kind, Refusal> {
+    let Kind::Breakpoint((known, function)) = kind else {
         return Ok(Kind::Ftrace);
     };
     let (points, text) = (change.points, change.text.get());
     let mut read = |from: TextAddr, code: &mut [u8]| points.recover_insn(from, code);
     Current::boundary(known, at, &mut read)?;
-    let prepared = Current::prepare(at, text::has_fixup(at), &mut read, text)?;
+    let prepared = Current::prepare(at, function, text::has_fixup(at), &mut read, text)?;
     Ok(Kind::Breakpoint(prepared))
 }
 

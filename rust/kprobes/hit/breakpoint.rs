@@ -74,11 +74,14 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
         return nested(registers, pinned);
     }
     let Some(point) = points::find(Current::hit_at(registers), pinned) else {
-        return Whose::Other;
+        return nobodys(registers);
     };
     let Some(prepared) = point.prepared() else {
-        return Whose::Other;
+        return nobodys(registers);
     };
+    if !Current::passes(prepared, registers) {
+        return Whose::Ours;
+    }
     let Some(probe) = point.probes.lone_before() else {
         return match point.probes.lone() {
             Some(probe) => around(probe, prepared, registers, pinned),
@@ -93,6 +96,16 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
     }
     Current::set_running(None, pinned);
     Whose::Ours
+}
+
+/// Handles the hit of a breakpoint that no probe point has, or has any more.
+#[inline(always)]
+fn nobodys(registers: &mut Registers) -> Whose {
+    if Current::is_stale(registers) {
+        Whose::Ours
+    } else {
+        Whose::Other
+    }
 }
 
 /// Handles a hit for one probe that has a post handler.
@@ -270,11 +283,14 @@ fn nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
 #[inline(never)]
 fn inside(registers: &mut Registers, pinned: &Pinned) -> Whose {
     let Some(point) = points::find(Current::hit_at(registers), pinned) else {
-        return Whose::Other;
+        return nobodys(registers);
     };
     let Some(prepared) = point.prepared() else {
-        return Whose::Other;
+        return nobodys(registers);
     };
+    if !Current::passes(prepared, registers) {
+        return Whose::Ours;
+    }
     let cpu = Current::this_cpu(pinned);
     let outer = cpu.now.get();
     let newest = point.probes.iter().next();

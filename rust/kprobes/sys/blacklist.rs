@@ -46,13 +46,15 @@ pub(crate) fn load() -> Result<(), Refusal> {
 }
 
 /// Tells `each` of the functions of the kernel proper: where they start and end.
-pub(crate) fn each(areas: &[TextRange], each: &mut dyn FnMut(TextAddr, TextAddr)) {
+pub(crate) fn each(
+    areas: impl Iterator<Item = TextRange>,
+    each: &mut dyn FnMut(TextAddr, TextAddr),
+) {
     for &entry in NAMED.as_ref().into_iter().flatten() {
         each_at(TextAddr::new(entry as u64), each);
     }
-    let sections = kernel_sections();
-    for area in Iterator::chain(sections.iter(), areas) {
-        each_in(area, each);
+    for area in Iterator::chain(kernel_sections().into_iter(), areas) {
+        each_in(&area, each);
     }
 }
 

@@ -88,7 +88,7 @@ impl Jump {
     /// Makes it, and puts it in. `function` is the function that `at` is in, as far as it matters.
     fn at(at: TextAddr, function: TextRange, chain: &Chain) -> Result<Self, Failed> {
         let mut text = text::Lock::new();
-        let prepared = X86::prepare(at, false, &mut text::read, &mut text)?;
+        let prepared = X86::prepare(at, function, false, &mut text::read, &mut text)?;
         let read = &mut text::read;
         let targets =
             X86::branch_targets(function, symbol::split_group(c""), &Alone, read, &mut text)?;
