@@ -64,11 +64,11 @@ use kernel::{
 /// - after [`arm`](Machine::arm) has returned, every CPU that comes to the place traps, and after
 ///   [`disarm`](Machine::disarm) has returned, none does and none is still between the trap and the
 ///   end of its handling, or [`is_stale`](Machine::is_stale) recognises its hit;
-/// - a [`Prepared`](Machine::Prepared) may be dropped once no CPU can be in the handling of a hit
+/// - a [`ArchInsn`](Machine::ArchInsn) may be dropped once no CPU can be in the handling of a hit
 ///   of its place: what a CPU may run even then stays until none does.
 pub(crate) unsafe trait Machine: Isa {
     /// What it takes to break at a place and to carry out the instruction there.
-    type Prepared: Send + Sync + 'static;
+    type ArchInsn: Send + Sync + 'static;
 
     /// Bytes from a breakpoint to the address that its trap saves.
     const TRAP_LEN: u64;
@@ -133,16 +133,16 @@ pub(crate) unsafe trait Machine: Isa {
         fixup: bool,
         read: ReadText<'_>,
         text: &mut text::Lock,
-    ) -> Result<Self::Prepared, Refusal>;
+    ) -> Result<Self::ArchInsn, Refusal>;
 
     /// Puts the breakpoint at each place, and waits once until all CPUs see all of them.
-    fn arm(places: &mut dyn Iterator<Item = (TextAddr, &Self::Prepared)>, text: &mut text::Lock);
+    fn arm(places: &mut dyn Iterator<Item = (TextAddr, &Self::ArchInsn)>, text: &mut text::Lock);
 
     /// Puts the instruction back at each place, and waits once until all CPUs see all of them.
-    fn disarm(places: &mut dyn Iterator<Item = (TextAddr, &Self::Prepared)>, text: &mut text::Lock);
+    fn disarm(places: &mut dyn Iterator<Item = (TextAddr, &Self::ArchInsn)>, text: &mut text::Lock);
 
     /// Puts the code that the place's breakpoint is over into `code`, which was read from there.
-    fn restore(prepared: &Self::Prepared, code: &mut [u8]);
+    fn recover(prepared: &Self::ArchInsn, code: &mut [u8]);
 
     /// Returns the address that the CPU goes on at.
     fn ip(registers: &Registers) -> TextAddr;
@@ -180,7 +180,7 @@ pub(crate) unsafe trait Machine: Isa {
     /// instruction: on arm, the breakpoint has the condition of its instruction, and may trap all
     /// the same.
     #[inline(always)]
-    fn passes(_prepared: &Self::Prepared, _registers: &mut Registers) -> bool {
+    fn passes(_prepared: &Self::ArchInsn, _registers: &mut Registers) -> bool {
         true
     }
 
@@ -192,30 +192,30 @@ pub(crate) unsafe trait Machine: Isa {
         false
     }
 
-    /// Carries out the instruction of the place, or begins to. `has_post_handler` tells that a client
-    /// wants to be called after it.
-    fn run(prepared: &Self::Prepared, registers: &mut Registers, has_post_handler: bool) -> Next;
+    /// Carries out the instruction of the place, or begins to. `has_post_handler` tells that a
+    /// client wants to be called after it.
+    fn run(prepared: &Self::ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next;
 
     /// Where the instruction is.
-    fn place(prepared: &Self::Prepared) -> TextAddr;
+    fn place(prepared: &Self::ArchInsn) -> TextAddr;
 
     /// Is this trap the end of the step that [`run`](Machine::run) has begun?
-    fn ends_step(prepared: &Self::Prepared, registers: &Registers) -> bool;
+    fn ends_step(prepared: &Self::ArchInsn, registers: &Registers) -> bool;
 
     /// After the step: the registers become what the instruction itself would have left.
-    fn after_step(prepared: &Self::Prepared, registers: &mut Registers, kept: usize) -> AfterStep;
+    fn after_step(prepared: &Self::ArchInsn, registers: &mut Registers, kept: usize) -> AfterStep;
 
     /// A fault came while the instruction is run as a step: was it the instruction that faulted?
-    fn faults_in_step(prepared: &Self::Prepared, registers: &Registers) -> bool;
+    fn faults_in_step(prepared: &Self::ArchInsn, registers: &Registers) -> bool;
 
     /// It was: the registers become what they were at the place itself.
-    fn faulted(prepared: &Self::Prepared, registers: &mut Registers, kept: usize);
+    fn faulted(prepared: &Self::ArchInsn, registers: &mut Registers, kept: usize);
 }
 
 /// Places whose text is to change, told of as often as they are asked for, each time in the same
 /// order: where each is, what it takes to break there, and its detour.
 pub(crate) type Places<'a, M> =
-    &'a dyn Fn(&mut dyn FnMut(TextAddr, &<M as Machine>::Prepared, &<M as Detour>::Detour));
+    &'a dyn Fn(&mut dyn FnMut(TextAddr, &<M as Machine>::ArchInsn, &<M as Detour>::OptInsn));
 
 /// A CPU on which a jump can take the place of a breakpoint.
 ///
@@ -236,7 +236,7 @@ pub(crate) type Places<'a, M> =
 ///   nothing.
 pub(crate) unsafe trait Detour: Machine {
     /// Where a jump leads to. What an address in it stands for is known until it is dropped.
-    type Detour: Send + Sync + 'static;
+    type OptInsn: Send + Sync + 'static;
     /// Where the branches of a function lead into it.
     type BranchTargets;
 
@@ -259,11 +259,11 @@ pub(crate) unsafe trait Detour: Machine {
         at: TextAddr,
         function: TextRange,
         targets: &Self::BranchTargets,
-        prepared: &Self::Prepared,
+        prepared: &Self::ArchInsn,
         metadata: &impl TextMetadata,
         read: ReadText<'_>,
         text: &mut text::Lock,
-    ) -> Result<Self::Detour, NotOptimized>;
+    ) -> Result<Self::OptInsn, NotOptimized>;
 
     /// Tells `found` the target of each branch in a piece of an image that leads out of the piece,
     /// and returns whether there is a jump that may lead anywhere in the function that the piece is
@@ -283,13 +283,13 @@ pub(crate) unsafe trait Detour: Machine {
     ///
     /// Tasks that were preempted there come later than any grace period. So whoever is named here
     /// stays until a grace period after somebody else, or nobody, has been.
-    fn direct(detour: &Self::Detour, owner: Option<&Chain>);
+    fn set_owner(detour: &Self::OptInsn, owner: Option<&Chain>);
 
     /// From now on, a hit of the place that need not come back goes on where the detour runs what
     /// the jump is to be over, or as it did before there was one. It changes what
     /// [`run`](Machine::run) does, and is seen by every CPU no later than the next grace period
     /// begins.
-    fn divert(prepared: &Self::Prepared, detour: Option<&Self::Detour>);
+    fn redirect(prepared: &Self::ArchInsn, detour: Option<&Self::OptInsn>);
 
     /// Puts the jump in the place of each breakpoint. The places are in the order of their
     /// addresses, and their hits go to their detours already.
@@ -308,7 +308,7 @@ pub(crate) unsafe trait Detour: Machine {
 
     /// Puts what the jump at `at` is over into `code`, which was read from `from`, as far as it is
     /// in there.
-    fn uncover(at: TextAddr, detour: &Self::Detour, from: TextAddr, code: &mut [u8]);
+    fn recover_jump(at: TextAddr, detour: &Self::OptInsn, from: TextAddr, code: &mut [u8]);
 }
 
 /// A CPU on which the return of a function can be hooked: it then leads to a trampoline.
@@ -350,14 +350,14 @@ pub(crate) unsafe trait Returns: Machine {
 ///
 /// It is called as if the function's caller had called it: it finds the arguments in the registers,
 /// and a copy of those that are on the stack. It ends as functions do, or by a call of C's
-/// `jprobe_return()`. Either way it ends in a trap that [`ends`](StandsIn::ends) knows.
+/// `jprobe_return()`. Either way it ends in a trap that [`ends`](JprobeOps::ends) knows.
 ///
 /// # Safety
 ///
-/// Implementers guarantee that a CPU that goes on with the registers that
-/// [`enter`](StandsIn::enter) leaves is in the handler as C wants it to be, and leaves the stack as
-/// it was from where the function's caller has left it.
-pub(crate) unsafe trait StandsIn: Machine {
+/// Implementers guarantee that a CPU that continues with the registers that
+/// [`enter`](JprobeOps::enter) leaves is in the handler as C wants it to be, and leaves the stack
+/// as it was from where the function's caller has left it.
+pub(crate) unsafe trait JprobeOps: Machine {
     /// Returns what this CPU keeps while the handler runs.
     fn stand_in(pinned: &Pinned) -> &StandIn {
         Self::per_cpu(&rust_kprobes_stand_in, pinned)

@@ -5,7 +5,7 @@
 //! What a detour is made of is in [`layout`] and what all have in common in
 //! `trampoline.S`. Here is the memory for them; how jumps come into text is in `jump.rs`.
 //!
-//! A detour names no probe and no place: it names a word, and that is what [`Made::direct`]
+//! A detour names no probe and no place: it names a word, and that is what [`Slot::set_owner`]
 //! changes. The word belongs to the page of slots and stays as long as any task is in the detour,
 //! which can be long after the place has gone: then it leads nowhere.
 //!
@@ -43,7 +43,7 @@ const _: () = assert!(layout::MAX_LEN <= SLOT_LEN);
 pub(super) const JUMP_LEN: usize = encode::REL32_LEN as usize;
 
 /// A detour.
-pub(crate) struct Made {
+pub(crate) struct OptInsn {
     pub(super) slot: Slot,
     /// What the jump is over.
     under: [u8; JUMP_LEN],
@@ -51,7 +51,7 @@ pub(crate) struct Made {
     len: u8,
 }
 
-impl Made {
+impl OptInsn {
     /// Makes the detour of a region, which calls nobody.
     pub(super) fn of(region: &Region, text: &mut text::Lock) -> Result<Self, NotOptimized> {
         let at = region.at();
@@ -101,7 +101,7 @@ impl Made {
     }
 }
 
-impl Drop for Made {
+impl Drop for OptInsn {
     /// Tells perf that it is no more.
     fn drop(&mut self) {
         poke::forget(self.slot.at(), self.len);

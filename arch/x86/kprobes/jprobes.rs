@@ -16,8 +16,8 @@ use super::isa::{
 };
 use crate::{
     contract::{
-        Machine,
-        StandsIn, //
+        JprobeOps,
+        Machine, //
     },
     prelude::*,
     sys::{
@@ -39,7 +39,7 @@ const _: () =
 
 // SAFETY: By `jprobe.S`, which lowers the stack below what the caller has left on it, and never
 // writes above; and since all of the registers are kept, and put back.
-unsafe impl StandsIn for X86 {
+unsafe impl JprobeOps for X86 {
     fn enter(registers: &mut Registers, handler: TextAddr, pinned: &Pinned) {
         Self::stand_in(pinned).keep(registers, handler, registers.sp, 1);
         // What C may rely on.

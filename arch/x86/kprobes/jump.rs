@@ -15,7 +15,7 @@ mod tests;
 use super::{
     detour::{
         self,
-        Made,
+        OptInsn,
         JUMP_LEN, //
     },
     isa::{
@@ -33,7 +33,7 @@ use super::{
         X86, //
     },
     poke,
-    prepare::Prepared, //
+    prepare::ArchInsn, //
 };
 use crate::{
     contract::{
@@ -118,7 +118,7 @@ fn thunks(image: TextRange) -> Thunks {
 // - both ways of changing text end with a round to all CPUs;
 // - a detour's slot lingers.
 unsafe impl Detour for X86 {
-    type Detour = Made;
+    type OptInsn = OptInsn;
     /// In the order of where they lead.
     type BranchTargets = KVVec<Branch>;
 
@@ -145,14 +145,14 @@ unsafe impl Detour for X86 {
         at: TextAddr,
         function: TextRange,
         targets: &KVVec<Branch>,
-        _prepared: &Prepared,
+        _prepared: &ArchInsn,
         metadata: &impl TextMetadata,
         read: ReadText<'_>,
         text: &mut text::Lock,
-    ) -> Result<Made, NotOptimized> {
+    ) -> Result<OptInsn, NotOptimized> {
         let build = build(metadata.image());
         let region = Region::of(at, function, targets, build, metadata, read)?;
-        Made::of(&region, text)
+        OptInsn::of(&region, text)
     }
 
     fn leaving(
@@ -165,12 +165,12 @@ unsafe impl Detour for X86 {
         branch_targets::leaving(piece, build(image), read, found)
     }
 
-    fn direct(detour: &Made, owner: Option<&Chain>) {
+    fn set_owner(detour: &OptInsn, owner: Option<&Chain>) {
         detour.slot.set_owner(owner);
     }
 
-    fn divert(prepared: &Prepared, detour: Option<&Made>) {
-        prepared.divert(detour.and_then(Made::copied));
+    fn redirect(prepared: &ArchInsn, detour: Option<&OptInsn>) {
+        prepared.redirect(detour.and_then(OptInsn::copied));
     }
 
     fn optimize(places: Places<'_, Self>, text: &mut text::Lock) {
@@ -205,7 +205,7 @@ unsafe impl Detour for X86 {
         code.first() == Some(&encode::JMP32)
     }
 
-    fn uncover(at: TextAddr, detour: &Made, from: TextAddr, code: &mut [u8]) {
+    fn recover_jump(at: TextAddr, detour: &OptInsn, from: TextAddr, code: &mut [u8]) {
         for (offset, byte) in (0..).zip(code) {
             let into = from.get().wrapping_add(offset).wrapping_sub(at.get());
             let under = usize::try_from(into).ok();
@@ -226,7 +226,7 @@ fn poke_jump(at: TextAddr, jump: &[u8], _text: &mut text::Lock) {
 }
 
 /// Puts back what the jump at `at` was over, behind the breakpoint that every CPU sees by now.
-fn restore(at: TextAddr, detour: &Made, text: &mut text::Lock) {
+fn restore(at: TextAddr, detour: &OptInsn, text: &mut text::Lock) {
     let (Some((_, tail)), Ok(behind)) = (detour.under().split_first(), at.after(1)) else {
         return;
     };

@@ -23,7 +23,7 @@ use super::{
     poke,
     prepare::{
         self,
-        Prepared, //
+        ArchInsn, //
     },
     starts, //
 };
@@ -68,7 +68,7 @@ const IF: usize = flag::IF as usize;
 //   as traps and steps have interrupts off;
 // - a slot that a CPU leaves by itself lingers.
 unsafe impl Machine for X86 {
-    type Prepared = Prepared;
+    type ArchInsn = ArchInsn;
 
     const TRAP_LEN: u64 = encode::INT3_LEN;
     const FTRACE_LEN: u64 = 5;
@@ -165,19 +165,19 @@ unsafe impl Machine for X86 {
         fixup: bool,
         read: ReadText<'_>,
         text: &mut text::Lock,
-    ) -> Result<Prepared, Refusal> {
+    ) -> Result<ArchInsn, Refusal> {
         prepare::prepare(at, fixup, read, text)
     }
 
-    fn arm(places: &mut dyn Iterator<Item = (TextAddr, &Prepared)>, text: &mut text::Lock) {
+    fn arm(places: &mut dyn Iterator<Item = (TextAddr, &ArchInsn)>, text: &mut text::Lock) {
         poke_each(places, |prepared| (prepared.first, encode::INT3), text);
     }
 
-    fn disarm(places: &mut dyn Iterator<Item = (TextAddr, &Prepared)>, text: &mut text::Lock) {
+    fn disarm(places: &mut dyn Iterator<Item = (TextAddr, &ArchInsn)>, text: &mut text::Lock) {
         poke_each(places, |prepared| (encode::INT3, prepared.first), text);
     }
 
-    fn restore(prepared: &Prepared, code: &mut [u8]) {
+    fn recover(prepared: &ArchInsn, code: &mut [u8]) {
         if let Some(first) = code.first_mut() {
             *first = prepared.first;
         }
@@ -199,7 +199,7 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn run(prepared: &Prepared, registers: &mut Registers, has_post_handler: bool) -> Next {
+    fn run(prepared: &ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next {
         let next = prepared.next;
         match prepared.straight.load(Ordering::Acquire) {
             to if to != 0 && !has_post_handler => {
@@ -212,12 +212,12 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn place(prepared: &Prepared) -> TextAddr {
+    fn place(prepared: &ArchInsn) -> TextAddr {
         prepared.at
     }
 
     #[inline(always)]
-    fn ends_step(prepared: &Prepared, registers: &Registers) -> bool {
+    fn ends_step(prepared: &ArchInsn, registers: &Registers) -> bool {
         let len = u64::from(prepared.copy_len());
         let trapped_at = Self::hit_at(registers).get();
         let slot = prepared.slot.as_ref();
@@ -225,7 +225,7 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn after_step(prepared: &Prepared, registers: &mut Registers, kept: usize) -> AfterStep {
+    fn after_step(prepared: &ArchInsn, registers: &mut Registers, kept: usize) -> AfterStep {
         if prepared.op.is_some() {
             registers.flags = kept;
             registers.ip = prepared.at.get() as usize;
@@ -236,12 +236,12 @@ unsafe impl Machine for X86 {
         AfterStep::Done
     }
 
-    fn faults_in_step(prepared: &Prepared, registers: &Registers) -> bool {
+    fn faults_in_step(prepared: &ArchInsn, registers: &Registers) -> bool {
         let slot = prepared.slot.as_ref();
         slot.is_some_and(|slot| slot.at().get() == registers.ip as u64)
     }
 
-    fn faulted(prepared: &Prepared, registers: &mut Registers, kept: usize) {
+    fn faulted(prepared: &ArchInsn, registers: &mut Registers, kept: usize) {
         registers.ip = prepared.at.get() as usize;
         registers.flags |= kept & IF;
     }
@@ -263,7 +263,7 @@ fn marked(_function: TextAddr) -> bool {
 /// Does what an instruction does that is not among the most frequent, or begins to run what is in
 /// the slot.
 #[inline(never)]
-fn seldom(prepared: &Prepared, registers: &mut Registers) -> Next {
+fn seldom(prepared: &ArchInsn, registers: &mut Registers) -> Next {
     let done = prepared.op.is_some_and(|op| {
         let frame = Trapped::of(registers);
         emulate::emulate(&op, prepared.next, frame).is_ok()
@@ -282,8 +282,8 @@ fn seldom(prepared: &Prepared, registers: &mut Registers) -> Next {
 /// Changes the first byte of each place as `change` says, from and to, and returns when every CPU
 /// has seen it.
 fn poke_each(
-    places: &mut dyn Iterator<Item = (TextAddr, &Prepared)>,
-    change: fn(&Prepared) -> (u8, u8),
+    places: &mut dyn Iterator<Item = (TextAddr, &ArchInsn)>,
+    change: fn(&ArchInsn) -> (u8, u8),
     text: &mut text::Lock,
 ) {
     let mut any = false;

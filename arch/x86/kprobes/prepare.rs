@@ -46,7 +46,7 @@ use core::sync::atomic::{
 const JUMP_LEN: u8 = 5;
 
 /// All it takes to break at a place and to carry out the instruction there.
-pub(crate) struct Prepared {
+pub(crate) struct ArchInsn {
     /// What the instruction does, if we do that.
     pub(super) op: Option<Op>,
     /// What is run if we do not: a copy that comes back, and maybe one that goes on by itself. If
@@ -68,9 +68,9 @@ pub(crate) struct Prepared {
 }
 
 // There is one for each probe: with all else that belongs to it, 128 bytes.
-const _: () = assert!(size_of::<Prepared>() <= 64);
+const _: () = assert!(size_of::<ArchInsn>() <= 64);
 
-impl Prepared {
+impl ArchInsn {
     /// The length of what is in the slot and comes back.
     pub(super) fn copy_len(&self) -> u8 {
         match self.op {
@@ -89,7 +89,7 @@ impl Prepared {
     ///
     /// Who goes there finds what was written there before: by the order of the two, and since
     /// returning from a trap lets the CPU forget what it has fetched.
-    pub(crate) fn divert(&self, detour: Option<TextAddr>) {
+    pub(crate) fn redirect(&self, detour: Option<TextAddr>) {
         let usual = match self.op {
             Some(Op::Nothing) => Some(self.next),
             _ => self.boosted(),
@@ -99,7 +99,7 @@ impl Prepared {
     }
 }
 
-impl Drop for Prepared {
+impl Drop for ArchInsn {
     /// Tells perf that what was in the slot is no more.
     fn drop(&mut self) {
         let Some(slot) = &self.slot else {
@@ -121,7 +121,7 @@ pub(super) fn prepare(
     fixup: bool,
     read: ReadText<'_>,
     text: &mut text::Lock,
-) -> Result<Prepared, Refusal> {
+) -> Result<ArchInsn, Refusal> {
     let insn = read_insn(at, read)?;
     check_call(at, &insn)?;
     let mut next = at.after(insn.len() as u64)?;
@@ -158,7 +158,7 @@ pub(super) fn prepare(
             (None, Some(slot))
         }
     };
-    let prepared = Prepared {
+    let prepared = ArchInsn {
         op,
         slot,
         at,
@@ -168,7 +168,7 @@ pub(super) fn prepare(
         load_len,
         first,
     };
-    prepared.divert(None);
+    prepared.redirect(None);
     Ok(prepared)
 }
 

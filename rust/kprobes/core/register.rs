@@ -178,7 +178,7 @@ fn arm(
     let mut change = registry.change();
     let point = change.points.of(probe)?;
     if let Some(prepared) = point.prepared() {
-        probe.set_opcode(|code| Current::restore(prepared, code));
+        probe.set_opcode(|code| Current::recover(prepared, code));
     }
     match point.kind {
         _ if !is_wanted => Ok(()),

@@ -111,7 +111,7 @@ fn nobodys(registers: &mut Registers) -> Whose {
 /// Handles a hit for one probe that has a post handler.
 #[cold]
 #[inline(never)]
-fn around(probe: &Probe, prepared: &Prepared, registers: &mut Registers, pinned: &Pinned) -> Whose {
+fn around(probe: &Probe, prepared: &ArchInsn, registers: &mut Registers, pinned: &Pinned) -> Whose {
     Current::set_running(Some(probe.running()), pinned);
     if !probe.before(registers) {
         match Current::run(prepared, registers, true) {
@@ -126,7 +126,7 @@ fn around(probe: &Probe, prepared: &Prepared, registers: &mut Registers, pinned:
 /// Handles a hit for any number of probes.
 #[cold]
 #[inline(never)]
-fn each(point: &Point, prepared: &Prepared, registers: &mut Registers, pinned: &Pinned) -> Whose {
+fn each(point: &Point, prepared: &ArchInsn, registers: &mut Registers, pinned: &Pinned) -> Whose {
     let Some(probe) = before(point, registers, pinned) else {
         let has_post_handler = point.probes.has_post_handler();
         return carry_out(point, prepared, has_post_handler, registers, pinned);
@@ -163,7 +163,7 @@ fn resume(at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
 #[inline(always)]
 fn carry_out(
     point: &Point,
-    prepared: &Prepared,
+    prepared: &ArchInsn,
     has_post_handler: bool,
     registers: &mut Registers,
     pinned: &Pinned,
@@ -184,7 +184,7 @@ fn carry_out(
 
 /// Notes that the CPU runs a copy of the instruction next, which ends in another trap.
 #[inline(always)]
-fn begin_step(prepared: &Prepared, kept: usize, pinned: &Pinned) -> Whose {
+fn begin_step(prepared: &ArchInsn, kept: usize, pinned: &Pinned) -> Whose {
     // The CPU handles a hit even if no probe is enabled any more.
     if !Current::is_running(pinned) {
         Current::set_running(this_cpu::nobody(), pinned);
@@ -257,7 +257,7 @@ pub(super) fn leave_step(cpu: &Cpu, phase: Phase, pinned: &Pinned) {
 
 /// The point whose instruction is being stepped.
 #[inline(always)]
-pub(super) fn stepped<'a>(hit: &Hit, pinned: &'a Pinned) -> Option<(&'a Point, &'a Prepared)> {
+pub(super) fn stepped<'a>(hit: &Hit, pinned: &'a Pinned) -> Option<(&'a Point, &'a ArchInsn)> {
     if !hit.phase.is_stepping() || !Current::is_running(pinned) {
         return None;
     }

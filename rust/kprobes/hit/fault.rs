@@ -64,7 +64,7 @@ pub(crate) fn faults_in_step(registers: &Registers, pinned: &Pinned) -> bool {
     faults_in(&hit, registers, pinned).is_some()
 }
 
-fn faults_in<'a>(hit: &Hit, registers: &Registers, pinned: &'a Pinned) -> Option<&'a Prepared> {
+fn faults_in<'a>(hit: &Hit, registers: &Registers, pinned: &'a Pinned) -> Option<&'a ArchInsn> {
     let (_, prepared) = stepped(hit, pinned)?;
     Current::faults_in_step(prepared, registers).then_some(prepared)
 }

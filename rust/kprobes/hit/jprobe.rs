@@ -13,7 +13,7 @@
 //! C counterpart: `setjmp_pre_handler()` and `longjmp_break_handler()` of kernels up to 4.14.
 
 use crate::{
-    contract::StandsIn,
+    contract::JprobeOps,
     model::hit_state::Phase,
     registry::prelude::*,
     sys::{

@@ -91,7 +91,7 @@ pub(crate) enum Leave {
     /// Nothing.
     Nothing,
     /// Its hits are to go the way that they went before.
-    Undivert,
+    UndoRedirect,
     /// The jump is to be taken out, and then the same.
     TakeOut,
 }

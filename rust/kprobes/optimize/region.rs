@@ -63,7 +63,7 @@ impl Change<'_> {
         }
         let detour = point.jump.detour()?;
         if self.optimizer.queue.add(point.at, self.points) {
-            Current::divert(prepared, Some(detour));
+            Current::redirect(prepared, Some(detour));
             worker::tell(self.optimizer.worker.kick());
         }
         Some(())
@@ -86,13 +86,13 @@ impl Change<'_> {
         }
         point.jump.decide(decided)?;
         if let Some(detour) = point.jump.detour() {
-            Current::direct(detour, Some(&point.probes));
+            Current::set_owner(detour, Some(&point.probes));
         }
         Some(())
     }
 
     /// Makes the jump of the point at `at`, or says why there cannot be one.
-    fn make(&mut self, at: TextAddr, prepared: &Prepared) -> Result<Jump, NotOptimized> {
+    fn make(&mut self, at: TextAddr, prepared: &ArchInsn) -> Result<Jump, NotOptimized> {
         let function = self.cache.function(at).map_err(|_| Reason::NearEnd)?;
         let owner = modules::owner(at).map_err(|_| Reason::NearEnd)?;
         // `check::module_sorted` considers the point again.

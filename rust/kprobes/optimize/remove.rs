@@ -6,7 +6,7 @@ use crate::{
     model::opt_state::Leave,
     registry::{
         jump::{
-            Made,
+            OptInsn,
             Optimizer, //
         },
         prelude::*, //
@@ -15,7 +15,7 @@ use crate::{
 use kernel::prelude::*;
 
 /// What the back end is told of points whose text is to change.
-pub(super) type Each<'a> = dyn FnMut(TextAddr, &Prepared, &Made) + 'a;
+pub(super) type Each<'a> = dyn FnMut(TextAddr, &ArchInsn, &OptInsn) + 'a;
 
 impl Points {
     /// Tells the back end of the points at these addresses.
@@ -45,9 +45,9 @@ impl Points {
 }
 
 /// A hit of the point is handled as it was before the point was queued.
-pub(super) fn undivert(point: PointRef<'_>) {
+pub(super) fn undo_redirect(point: PointRef<'_>) {
     if let Some(prepared) = point.prepared() {
-        Current::divert(prepared, None);
+        Current::redirect(prepared, None);
     }
 }
 
@@ -72,8 +72,8 @@ impl Change<'_> {
     pub(crate) fn leave<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
         let (all, queue) = (self.points, &mut self.optimizer.queue);
         for point in points {
-            if queue.leave(point.at, all) == Leave::Undivert {
-                undivert(point);
+            if queue.leave(point.at, all) == Leave::UndoRedirect {
+                undo_redirect(point);
             }
         }
         if queue.leaving(all).next().is_none() {
@@ -85,7 +85,7 @@ impl Change<'_> {
         // displacement bytes.
         while let Some(at) = queue.left(all) {
             all.count_jumps(-1);
-            all.get(at).map(undivert);
+            all.get(at).map(undo_redirect);
         }
     }
 
@@ -93,7 +93,7 @@ impl Change<'_> {
     /// any more, and a task that comes to its detour late calls no handler.
     pub(crate) fn forget(&mut self, point: PointRef<'_>) {
         if let Some(jump) = point.jump.jump() {
-            Current::direct(&jump.detour, None);
+            Current::set_owner(&jump.detour, None);
             if jump.node.state().has_jump() {
                 self.points.count_jumps(-1);
             }

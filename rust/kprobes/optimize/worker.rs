@@ -6,7 +6,7 @@
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
 use super::remove::{
-    undivert,
+    undo_redirect,
     Each, //
 };
 use crate::{
@@ -70,7 +70,7 @@ fn write_jumps(period: &Period) -> bool {
             *ready = at.get();
             count += 1;
         } else {
-            undivert(point);
+            undo_redirect(point);
         }
     }
     let ready = optimizer.ready.get_mut(..count).unwrap_or_default();

@@ -20,14 +20,14 @@ use kernel::{
     sync::SetOnce, //
 };
 
-pub(crate) type Made = <Current as Detour>::Detour;
+pub(crate) type OptInsn = <Current as Detour>::OptInsn;
 
 /// The jump of a point, in the text or not.
 pub(crate) struct Jump {
     /// Its state, and its neighbours in the queue.
     pub(crate) node: Node,
     /// The detour that it leads to.
-    pub(crate) detour: Made,
+    pub(crate) detour: OptInsn,
 }
 
 /// The jump of a point, or why it has none. In memory of its own, which points that ftrace hits do
@@ -57,7 +57,7 @@ impl Decision {
     }
 
     /// The detour of the jump.
-    pub(crate) fn detour(&self) -> Option<&Made> {
+    pub(crate) fn detour(&self) -> Option<&OptInsn> {
         self.jump().map(|jump| &jump.detour)
     }
 

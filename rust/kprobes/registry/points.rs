@@ -49,12 +49,12 @@ use core::{
 };
 
 /// What it takes to break at a point and to carry out its instruction.
-pub(crate) type Prepared = <Current as Machine>::Prepared;
+pub(crate) type ArchInsn = <Current as Machine>::ArchInsn;
 
 /// The kind of a probe point: how it is hit. `T` is what a breakpoint needs: the prepared
 /// instruction, or, of an address that was only checked, the start of an instruction before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind<T = Prepared> {
+pub(crate) enum Kind<T = ArchInsn> {
     /// By a breakpoint.
     Breakpoint(T),
     /// By ftrace, whose call is there.
@@ -120,7 +120,7 @@ impl Point {
     }
 
     /// The prepared instruction, if it is hit by a breakpoint.
-    pub(crate) fn prepared(&self) -> Option<&Prepared> {
+    pub(crate) fn prepared(&self) -> Option<&ArchInsn> {
         match &self.kind {
             Kind::Breakpoint(prepared) => Some(prepared),
             Kind::Ftrace => None,

@@ -4,11 +4,11 @@
 
 pub(crate) use super::{
     points::{
+        ArchInsn,
         Kind,
         Point,
         PointRef,
-        Points,
-        Prepared, //
+        Points, //
     },
     Change,
     Registry, //

@@ -190,7 +190,7 @@ impl Queue {
             State::Queued(_) => {
                 self.waiting.remove(at, nodes);
                 node.set(State::Plain);
-                Leave::Undivert
+                Leave::UndoRedirect
             }
             State::Jump => {
                 node.set(State::Leaving);
@@ -297,9 +297,9 @@ mod tests {
             assert!(queue.add(at(number), &places));
         }
         let period = begin(&mut queue)?;
-        assert_eq!(queue.leave(at(2), &places), Leave::Undivert);
+        assert_eq!(queue.leave(at(2), &places), Leave::UndoRedirect);
         assert_eq!(queue.leave(at(2), &places), Leave::Nothing);
-        assert_eq!(queue.leave(at(1), &places), Leave::Undivert);
+        assert_eq!(queue.leave(at(1), &places), Leave::UndoRedirect);
         assert!(queue.add(at(2), &places));
         assert_eq!(jump(&mut queue, &period, &places), 3);
         assert!(!queue.is_empty());

@@ -39,7 +39,7 @@ pub(crate) fn recover(at: TextAddr, code: &mut [u8], pinned: &Pinned) -> bool {
     let point = points::find(at, pinned).filter(|point| !point.gone.get());
     let prepared = point.and_then(Point::prepared);
     if let Some(prepared) = prepared {
-        Current::restore(prepared, code);
+        Current::recover(prepared, code);
     }
     prepared.is_some()
 }
@@ -57,7 +57,7 @@ impl Points {
         let point = self.get(from).map(|found| found.point);
         let armed = point.filter(|point| point.armed.is(Armed::Breakpoint));
         if let Some(prepared) = armed.and_then(Point::prepared) {
-            Current::restore(prepared, code);
+            Current::recover(prepared, code);
         } else if text::is_debugged(from) {
             return None;
         }
@@ -81,7 +81,7 @@ impl Points {
             };
             match point.prepared() {
                 Some(prepared) if point.armed.is(Armed::Breakpoint) => {
-                    Current::restore(prepared, rest);
+                    Current::recover(prepared, rest);
                 }
                 _ => (),
             }
@@ -104,6 +104,6 @@ impl Points {
 fn recover_from_jump(point: PointRef<'_>, from: TextAddr, code: &mut [u8]) {
     let jump = point.jump.jump();
     if let Some(jump) = jump.filter(|jump| jump.node.state().has_jump()) {
-        Current::uncover(point.at, &jump.detour, from, code);
+        Current::recover_jump(point.at, &jump.detour, from, code);
     }
 }

@@ -60,8 +60,8 @@ fn place(function: TextAddr) -> Result<TextAddr, Refusal> {
 /// A function with a jump in it, which is there as long as this.
 struct Jump {
     at: TextAddr,
-    prepared: Prepared,
-    detour: Made,
+    prepared: ArchInsn,
+    detour: OptInsn,
 }
 
 /// Why there is none.
@@ -93,7 +93,7 @@ impl Jump {
         let targets =
             X86::branch_targets(function, symbol::split_group(c""), &Alone, read, &mut text)?;
         let detour = X86::detour(at, function, &targets, &prepared, &Alone, read, &mut text)?;
-        X86::direct(&detour, Some(chain));
+        X86::set_owner(&detour, Some(chain));
         let jump = Self {
             at,
             prepared,
@@ -116,7 +116,7 @@ impl Drop for Jump {
         let (at, text) = (self.at, &mut text::Lock::new());
         X86::unoptimize(&|each| each(at, &self.prepared, &self.detour), text);
         X86::disarm(&mut core::iter::once((at, &self.prepared)), text);
-        X86::direct(&self.detour, None);
+        X86::set_owner(&self.detour, None);
     }
 }
 

@@ -125,7 +125,7 @@ mod cases {
         State::pattern(0).run(function);
         let both = CALLS.swap(0, Ordering::Relaxed);
         if let Ok(jump) = &jump {
-            X86::direct(&jump.detour, None);
+            X86::set_owner(&jump.detour, None);
         }
         let bare = State::pattern(0).run(function);
         let none = CALLS.swap(0, Ordering::Relaxed);
@@ -172,9 +172,9 @@ mod cases {
             registers.ip as u64
         };
         let before = goes_to();
-        X86::divert(&jump.prepared, Some(&jump.detour));
+        X86::redirect(&jump.prepared, Some(&jump.detour));
         let during = goes_to();
-        X86::divert(&jump.prepared, None);
+        X86::redirect(&jump.prepared, None);
         let after = goes_to();
         let copied = jump.detour.at().get().wrapping_add(layout::COPIED);
         drop(jump);
@@ -194,10 +194,10 @@ mod cases {
         let jump = Jump::on(function, &chain)?;
         let mut from_the_start = now(at);
         let is_changed = from_the_start != original;
-        X86::uncover(at, &jump.detour, at, &mut from_the_start);
+        X86::recover_jump(at, &jump.detour, at, &mut from_the_start);
         let behind = at.after(2)?;
         let mut from_inside = now(behind);
-        X86::uncover(at, &jump.detour, behind, &mut from_inside);
+        X86::recover_jump(at, &jump.detour, behind, &mut from_inside);
         drop(jump);
         free(probe);
         assert!(is_changed);

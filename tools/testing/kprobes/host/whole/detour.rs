@@ -69,7 +69,7 @@ fn synchronize() {
 
 // SAFETY: Nobody runs any of it.
 unsafe impl Detour for Current {
-    type Detour = KBox<Page>;
+    type OptInsn = KBox<Page>;
     type BranchTargets = ();
 
     const REACH: u64 = LEN as u64;
@@ -89,7 +89,7 @@ unsafe impl Detour for Current {
         at: TextAddr,
         function: TextRange,
         _targets: &(),
-        _prepared: &Self::Prepared,
+        _prepared: &Self::ArchInsn,
         _metadata: &impl TextMetadata,
         read: ReadText<'_>,
         _text: &mut Lock,
@@ -125,13 +125,13 @@ unsafe impl Detour for Current {
         Ok(false)
     }
 
-    fn direct(detour: &KBox<Page>, owner: Option<&Chain>) {
+    fn set_owner(detour: &KBox<Page>, owner: Option<&Chain>) {
         let owner = owner.map_or(core::ptr::null(), core::ptr::from_ref);
         text::name_owner(detour.base, owner.expose_provenance());
     }
 
-    fn divert(prepared: &Self::Prepared, detour: Option<&KBox<Page>>) {
-        prepared.divert(detour.map(|page| TextAddr::new(page.base + COPY)));
+    fn redirect(prepared: &Self::ArchInsn, detour: Option<&KBox<Page>>) {
+        prepared.redirect(detour.map(|page| TextAddr::new(page.base + COPY)));
     }
 
     fn optimize(places: Places<'_, Self>, _text: &mut Lock) {
@@ -165,7 +165,7 @@ unsafe impl Detour for Current {
         code.first() == Some(&OPCODE)
     }
 
-    fn uncover(at: TextAddr, detour: &KBox<Page>, from: TextAddr, code: &mut [u8]) {
+    fn recover_jump(at: TextAddr, detour: &KBox<Page>, from: TextAddr, code: &mut [u8]) {
         for (byte, addr) in detour.bytes.iter().zip(at.get()..) {
             let place = addr.checked_sub(from.get());
             if let Some(place) = place.and_then(|into| code.get_mut(into as usize)) {

@@ -151,10 +151,10 @@ impl World {
     fn leave(&self, registry: &mut Registry) {
         match registry.queue.leave(AT, &registry.node) {
             Leave::Nothing => return,
-            Leave::Undivert => return self.diverted.store(false, Release),
+            Leave::UndoRedirect => return self.diverted.store(false, Release),
             Leave::TakeOut => (),
         }
-        if is_weak("undivert") {
+        if is_weak("undo_redirect") {
             self.diverted.store(false, Release);
         }
         self.write(&self.first, BREAKPOINT);
@@ -374,7 +374,7 @@ models! {
         blocked();
     place_that_is_gone_after_the_wait_is_caught with "recheck" fails "Causality violation":
         race(queue, [pass, vanish]);
-    hits_that_go_the_old_way_too_early_are_caught with "undivert" fails "a task comes into a jump":
+    hits_that_go_the_old_way_too_early_are_caught with "undo_redirect" fails "a task comes into a jump":
         taken_out();
     jump_that_goes_without_a_round_is_caught with "sync" fails "a CPU finds half a jump":
         taken_out();
