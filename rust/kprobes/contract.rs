@@ -2,15 +2,19 @@
 
 //! What an architecture's back end provides.
 //!
-//! [`Isa`] is what can be said about instructions without touching any: pure and safe, so every
-//! implementation of it also compiles on the host. [`Machine`] touches the CPU it runs on and the
-//! text it runs; where a jump can take the place of a breakpoint, it is a [`Detour`] as well.
-//! Other code knows back ends through these traits only, by the name `arch::Current`.
+//! [`Isa`] has facts about instructions; it is pure, so its implementations also compile on the
+//! host. [`Machine`] uses the CPU and its text. A back end may also implement [`Detour`] (a jump
+//! replaces a breakpoint), [`Returns`] (return probes) and [`JprobeOps`]. The core calls a back end
+//! through these traits, by the name `arch::Current`.
 //!
-//! The traits say what must come true, not how. Whether an instruction is carried out by the trap
-//! handler, by a copy with a trap behind it, by a hardware step, or by a copy that goes on by
-//! itself is the back end's choice, told by [`Next`]. How the architectures fill each method stands
-//! in `Documentation/trace/rust-kprobes/porting.rst`.
+//! A back end chooses for each instruction whether the trap handler emulates it, or the CPU runs a
+//! copy that ends in a breakpoint or in a jump back; [`Next`] tells the core which. How
+//! architectures implement each method stands in
+//! `Documentation/trace/rust-kprobes/porting.rst`.
+//!
+//! A back end also has the entry of its breakpoint trap, which calls
+//! [`hit::breakpoint::breakpoint`](crate::hit::breakpoint::breakpoint), the trampolines of detours
+//! and return probes, and `jprobe.S`. All other entries from C are in `abi/traps.rs`.
 
 mod isa;
 
@@ -53,7 +57,7 @@ use kernel::{
     prelude::*, //
 };
 
-/// A CPU that can be probed, and the text it runs.
+/// A CPU and its text.
 ///
 /// # Safety
 ///
@@ -61,13 +65,14 @@ use kernel::{
 ///
 /// - [`set_running`](Machine::set_running) writes nothing but what [`running`](Machine::running)
 ///   reads, of the CPU it runs on, and what [`per_cpu`](Machine::per_cpu) returns is that CPU's;
-/// - after [`arm`](Machine::arm) has returned, every CPU that comes to the place traps, and after
-///   [`disarm`](Machine::disarm) has returned, none does and none is still between the trap and the
-///   end of its handling, or [`is_stale`](Machine::is_stale) recognises its hit;
-/// - a [`ArchInsn`](Machine::ArchInsn) may be dropped once no CPU can be in the handling of a hit
-///   of its place: what a CPU may run even then stays until none does.
+/// - after [`arm`](Machine::arm) has returned, every CPU that reaches an address traps; after
+///   [`disarm`](Machine::disarm) has returned, no CPU does, and either no CPU still handles such a
+///   trap, or [`is_stale`](Machine::is_stale) recognises its hit;
+/// - an [`ArchInsn`](Machine::ArchInsn) may be dropped once no CPU handles a hit of its address:
+///   copies that a CPU may still run stay in memory until no CPU does.
 pub(crate) unsafe trait Machine: Isa {
-    /// What it takes to break at a place and to carry out the instruction there.
+    /// A probed instruction: its original bytes, and how it is executed. C's
+    /// `struct arch_specific_insn`.
     type ArchInsn: Send + Sync + 'static;
 
     /// Bytes from a breakpoint to the address that its trap saves.
@@ -79,9 +84,9 @@ pub(crate) unsafe trait Machine: Isa {
     /// Traps on which C calls `kprobe_fault_handler()`.
     const FAULTS: &'static [c_uint];
 
-    /// The place that `offset` bytes into `function` means to a client, and whether that is the
-    /// function's entry, which need not be its first byte: what it may start with for its callers'
-    /// sake stays as it is.
+    /// Returns the address that `offset` in `function` means to a client, and whether it is the
+    /// function's entry. The entry need not be the first byte: ENDBR64, for instance, stays as it
+    /// is.
     fn site(function: TextAddr, offset: u64) -> Option<Site>;
 
     /// Learns what the back end must know of text before the first probe on it: of the kernel's
@@ -99,17 +104,17 @@ pub(crate) unsafe trait Machine: Isa {
         None
     }
 
-    /// Returns the text that no probe may touch for the architecture's own reasons, such as the way
-    /// from a trap to its handler.
+    /// Returns the text that the architecture itself forbids to probe, such as the entry code of
+    /// traps.
     fn reserved() -> impl Iterator<Item = TextRange>;
 
-    /// Is a hit handled on this CPU?
+    /// Returns whether this CPU handles a hit.
     fn is_running(pinned: &Pinned) -> bool;
 
-    /// Who handles a hit on this CPU, if one is handled.
+    /// Returns the probe whose hit this CPU handles: C's `current_kprobe`.
     fn running(pinned: &Pinned) -> Option<Running>;
 
-    /// Notes who handles a hit on this CPU.
+    /// Sets the probe whose hit this CPU handles.
     fn set_running(running: Option<Running>, pinned: &Pinned);
 
     /// Returns this CPU's copy of per-CPU memory.
@@ -121,8 +126,8 @@ pub(crate) unsafe trait Machine: Isa {
         Self::per_cpu(&rust_kprobes_hit, pinned)
     }
 
-    /// Reads the instruction at `at`, where one starts, decides how it will be carried out, and
-    /// gets ready for it.
+    /// Reads the instruction that starts at `at`, decides how it is executed, and writes its
+    /// copies.
     ///
     /// `function` is the function around it: on arm and ppc64le, no probe may be between a
     /// load-linked and its store-conditional. `fixup` tells that the kernel expects this
@@ -135,13 +140,14 @@ pub(crate) unsafe trait Machine: Isa {
         text: &mut text::Lock,
     ) -> Result<Self::ArchInsn, Refusal>;
 
-    /// Puts the breakpoint at each place, and waits once until all CPUs see all of them.
+    /// Writes a breakpoint at each address, and waits once until all CPUs see all of them.
     fn arm(places: &mut dyn Iterator<Item = (TextAddr, &Self::ArchInsn)>, text: &mut text::Lock);
 
-    /// Puts the instruction back at each place, and waits once until all CPUs see all of them.
+    /// Restores the instruction at each address, and waits once until all CPUs see all of them.
     fn disarm(places: &mut dyn Iterator<Item = (TextAddr, &Self::ArchInsn)>, text: &mut text::Lock);
 
-    /// Puts the code that the place's breakpoint is over into `code`, which was read from there.
+    /// Replaces the breakpoint in `code`, which was read from the probed address, by the original
+    /// bytes.
     fn recover(prepared: &Self::ArchInsn, code: &mut [u8]);
 
     /// Returns the address that the CPU goes on at.
@@ -192,59 +198,60 @@ pub(crate) unsafe trait Machine: Isa {
         false
     }
 
-    /// Carries out the instruction of the place, or begins to. `has_post_handler` tells that a
-    /// client wants to be called after it.
+    /// Executes the instruction, or begins to. `has_post_handler`: the CPU comes back after it.
     fn run(prepared: &Self::ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next;
 
-    /// Where the instruction is.
+    /// Returns the address of the instruction.
     fn place(prepared: &Self::ArchInsn) -> TextAddr;
 
-    /// Is this trap the end of the step that [`run`](Machine::run) has begun?
+    /// Returns whether this trap ends the step that [`run`](Machine::run) has begun.
     fn ends_step(prepared: &Self::ArchInsn, registers: &Registers) -> bool;
 
-    /// After the step: the registers become what the instruction itself would have left.
+    /// After a step: makes the registers those that the original instruction leaves. `kept` is the
+    /// value of [`Next::Stepping`].
     fn after_step(prepared: &Self::ArchInsn, registers: &mut Registers, kept: usize) -> AfterStep;
 
-    /// A fault came while the instruction is run as a step: was it the instruction that faulted?
+    /// Returns whether a fault during a step is one of the stepped copy.
     fn faults_in_step(prepared: &Self::ArchInsn, registers: &Registers) -> bool;
 
-    /// It was: the registers become what they were at the place itself.
+    /// After a fault of the stepped copy: makes the registers those before the original
+    /// instruction.
     fn faulted(prepared: &Self::ArchInsn, registers: &mut Registers, kept: usize);
 }
 
-/// Places whose text is to change, told of as often as they are asked for, each time in the same
-/// order: where each is, what it takes to break there, and its detour.
+/// Calls a function with each probe point whose text changes: its address, its instruction, and its
+/// detour. Each call has the same order.
 pub(crate) type Places<'a, M> =
     &'a dyn Fn(&mut dyn FnMut(TextAddr, &<M as Machine>::ArchInsn, &<M as Detour>::OptInsn));
 
-/// A CPU on which a jump can take the place of a breakpoint.
+/// Jump optimization: a jump replaces a breakpoint.
 ///
-/// The jump leads to a detour. That does what the breakpoint's trap does but for the instruction's
-/// own sake, then runs a copy of what the jump is over, and goes on behind it.
+/// The jump leads to a detour, which saves the registers, calls the handlers, restores the
+/// registers, runs copies of the instructions that the jump has overwritten, and jumps behind them.
 ///
 /// # Safety
 ///
 /// Implementers guarantee that
 ///
-/// - nobody comes to what a jump is over, behind its start, but who has come from the place itself,
-///   by its instruction's copy or its emulation, or from another probe in there;
-/// - who is there, or in a detour, does not sleep before being out;
+/// - a CPU reaches the overwritten bytes behind the first only from the probed address itself, by
+///   the copy or the emulation of its instruction, or from another probe there;
+/// - no task sleeps with an instruction pointer in these bytes or in a detour;
 /// - after [`optimize`](Detour::optimize) and [`unoptimize`](Detour::unoptimize) have returned,
-///   every CPU sees what they wrote, and until then each CPU comes to the detour from the place, by
-///   the jump, or by the breakpoint;
-/// - a detour's memory stays until no task is in it: dropping it asks for that, and waits for
-///   nothing.
+///   every CPU sees what they wrote; until then each CPU reaches the detour from the probed
+///   address, by the jump or by the breakpoint;
+/// - a detour's memory stays until no task is in it; dropping the detour does not wait.
 pub(crate) unsafe trait Detour: Machine {
-    /// Where a jump leads to. What an address in it stands for is known until it is dropped.
+    /// A detour: C's `struct arch_optimized_insn`. Addresses in it can be translated until it is
+    /// dropped.
     type OptInsn: Send + Sync + 'static;
-    /// Where the branches of a function lead into it.
+    /// The targets of branches into a function.
     type BranchTargets;
 
-    /// How many bytes a jump is over.
+    /// Bytes that a jump overwrites at most.
     const REACH: u64;
 
-    /// Finds out what leads into a function, once for all places in it. Meanwhile nobody changes
-    /// text: an instruction of which a part is written is another one, or none.
+    /// Finds the targets of branches into a function, once for all probe points in it. The text
+    /// lock keeps other code from changing text meanwhile.
     fn branch_targets(
         function: TextRange,
         group: SplitGroup,
@@ -253,8 +260,8 @@ pub(crate) unsafe trait Detour: Machine {
         text: &mut text::Lock,
     ) -> Result<Self::BranchTargets, NotOptimized>;
 
-    /// Makes the detour of a place in `function`, or says why there cannot be one. Nobody comes to
-    /// it yet, and it calls nobody.
+    /// Writes the detour of a probe point in `function`, or returns why it cannot have one. No jump
+    /// leads to the detour yet, and it calls no handler.
     fn detour(
         at: TextAddr,
         function: TextRange,
@@ -279,35 +286,34 @@ pub(crate) unsafe trait Detour: Machine {
         Ok(false)
     }
 
-    /// From now on, who comes to the detour calls the handlers of `owner`, or nobody's.
+    /// From now on, the detour calls the handlers of `owner`, or none.
     ///
-    /// Tasks that were preempted there come later than any grace period. So whoever is named here
-    /// stays until a grace period after somebody else, or nobody, has been.
+    /// A task that was preempted at the beginning of the detour calls them later than any grace
+    /// period. So an owner stays until a grace period after the detour has got another one.
     fn set_owner(detour: &Self::OptInsn, owner: Option<&Chain>);
 
-    /// From now on, a hit of the place that need not come back goes on where the detour runs what
-    /// the jump is to be over, or as it did before there was one. It changes what
-    /// [`run`](Machine::run) does, and is seen by every CPU no later than the next grace period
-    /// begins.
+    /// From now on, [`run`](Machine::run) sends a hit without post handlers to the copies in the
+    /// detour, or, without a detour, where it did before. Every CPU sees the change before the next
+    /// grace period begins.
     fn redirect(prepared: &Self::ArchInsn, detour: Option<&Self::OptInsn>);
 
-    /// Puts the jump in the place of each breakpoint. The places are in the order of their
-    /// addresses, and their hits go to their detours already.
+    /// Replaces breakpoints by jumps. The points are in the order of their addresses, and their
+    /// hits are redirected to their detours already.
     fn optimize(places: Places<'_, Self>, text: &mut text::Lock);
 
-    /// Puts the breakpoint in the place of each jump: all breakpoints first, then, when every CPU
-    /// has seen them, what the rest of the jumps was over.
+    /// Replaces jumps by breakpoints: writes all breakpoints, and once every CPU sees them,
+    /// restores the other bytes.
     fn unoptimize(places: Places<'_, Self>, text: &mut text::Lock);
 
     /// If `at` is in a detour, returns the address in the original, and how many bytes are on the
     /// stack that are not there in the original.
     fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)>;
 
-    /// Does this code start as the jumps do?
+    /// Returns whether this code starts with the opcode of the jumps.
     fn is_jump(code: &[u8]) -> bool;
 
-    /// Puts what the jump at `at` is over into `code`, which was read from `from`, as far as it is
-    /// in there.
+    /// Replaces the bytes of the jump at `at` in `code`, which was read from `from`, by the
+    /// original ones.
     fn recover_jump(at: TextAddr, detour: &Self::OptInsn, from: TextAddr, code: &mut [u8]);
 }
 
@@ -346,33 +352,31 @@ pub(crate) unsafe trait Returns: Machine {
     fn unhook(registers: &mut Registers, to: usize);
 }
 
-/// A CPU on which a client's function can run in the place of a probed one.
+/// Jprobes: a client's function runs in the place of a probed one.
 ///
-/// It is called as if the function's caller had called it: it finds the arguments in the registers,
-/// and a copy of those that are on the stack. It ends as functions do, or by a call of C's
-/// `jprobe_return()`. Either way it ends in a trap that [`ends`](JprobeOps::ends) knows.
+/// The handler has the arguments in the registers, and a copy of those on the stack. It returns, or
+/// calls C's `jprobe_return()`; both lead to a trap that [`ends`](JprobeOps::ends) knows.
 ///
 /// # Safety
 ///
-/// Implementers guarantee that a CPU that continues with the registers that
-/// [`enter`](JprobeOps::enter) leaves is in the handler as C wants it to be, and leaves the stack
-/// as it was from where the function's caller has left it.
+/// Implementers guarantee that after [`enter`](JprobeOps::enter) the CPU continues in the handler
+/// with the registers that C expects, and that the handler does not write to the stack of the
+/// function's caller.
 pub(crate) unsafe trait JprobeOps: Machine {
     /// Returns what this CPU keeps while the handler runs.
     fn stand_in(pinned: &Pinned) -> &StandIn {
         Self::per_cpu(&rust_kprobes_stand_in, pinned)
     }
 
-    /// The registers are those at the entry of a function: keeps them, and makes them those by
-    /// which the CPU comes to the handler at `handler`.
+    /// Keeps the registers, those of a function's entry, and makes them lead to the handler.
     fn enter(registers: &mut Registers, handler: TextAddr, pinned: &Pinned);
 
-    /// Is this the trap that such a handler ends in?
+    /// Returns whether this trap is the end of a handler.
     fn ends(registers: &Registers) -> bool;
 
-    /// The registers become what was kept.
+    /// Restores the registers that were kept.
     fn leave(registers: &mut Registers, pinned: &Pinned);
 
-    /// Where the stack was at the entry of the function.
+    /// Returns the stack pointer at the entry of the function.
     fn stack(pinned: &Pinned) -> usize;
 }

@@ -5,9 +5,9 @@
 //! What a detour is made of is in [`layout`] and what all have in common in
 //! `trampoline.S`. Here is the memory for them; how jumps come into text is in `jump.rs`.
 //!
-//! A detour names no probe and no place: it names a word, and that is what [`Slot::set_owner`]
-//! changes. The word belongs to the page of slots and stays as long as any task is in the detour,
-//! which can be long after the place has gone: then it leads nowhere.
+//! A detour names no probe and no place. It names a word of its slot, which leads to its probes and
+//! which [`Slot::set_owner`] changes. The word stays as long as any task is in the detour, which
+//! can be long after the probe point has gone: then it leads to no probe.
 //!
 //! C counterpart: [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
 

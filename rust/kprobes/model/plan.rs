@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How a probed instruction is carried out.
+//! How a probed instruction is executed.
 //!
-//! The breakpoint stands where its first byte was, so it cannot run there. [`Next`] is what the
-//! handling of a hit must know of what is done instead: whether it goes on at once, later, or not
-//! at all.
+//! A breakpoint has replaced its first byte, so it cannot run where it is. [`Next`] tells the
+//! handling of a hit whether the CPU is done with it, runs a copy and traps again, or runs a copy
+//! and goes on.
 
-/// What became of a probed instruction when it was asked to run.
+/// How the back end has executed an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// It has been carried out; the CPU goes on after it when the trap returns.
+    /// It was emulated.
     Done,
-    /// When the trap returns, the CPU runs a copy of it and comes back with another trap. The
-    /// value is what has to be kept until then.
+    /// The trap returns to a copy that ends in a breakpoint. The value is a word of state that is
+    /// restored after it.
     Stepping(usize),
-    /// When the trap returns, the CPU runs a copy of it and goes on by itself.
+    /// The trap returns to a copy that ends in a jump back.
     Released,
 }
 
 /// What the end of a step means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterStep {
-    /// The instruction has been carried out; the CPU goes on after it.
+    /// The instruction was executed.
     Done,
-    /// It has not, and starts again: the CPU comes to the breakpoint once more.
+    /// The instruction was not executed: the CPU returns to its breakpoint.
     Again,
 }
