@@ -220,14 +220,10 @@ impl Decoder<'_> {
     /// Reads VEX, EVEX or XOP, and the opcode.
     ///
     /// ```text
-    /// +----+---+-----------+---+----+----+
-    /// | C5 | R |    vvvv   | L | pp | op |                       VEX of 2 bytes: map 1, W 0
-    /// +----+---+---+---+---+---+----+----+----+
-    /// | C4 | R | X | B | map   | W | vvvv | L | pp | op |        VEX of 3 bytes
-    /// | 8F | R | X | B | map   | W | vvvv | L | pp | op |        XOP: pp has to be 0
-    /// +----+---+---+---+-------+---+------+---+----+----+
-    /// | 62 | R X B R4 B4 | map | W | vvvv | U | pp | z L b V a | op |     EVEX
-    /// +----+-------------+-----+---+------+---+----+-----------+----+
+    /// | C5 | R vvvv L pp     | op |                            VEX of 2 bytes: map 1, W 0
+    /// | C4 | R X B map       | W vvvv L pp | op |              VEX of 3 bytes
+    /// | 8F | R X B map       | W vvvv L pp | op |              XOP: pp has to be 0
+    /// | 62 | R X B R4 B4 map | W vvvv U pp | z L b V a | op |  EVEX
     /// ```
     fn vector(&mut self, first: u8) -> Result<(Opcode, &'static Table, u8), Refusal> {
         // Fields replace all prefixes but the address size.

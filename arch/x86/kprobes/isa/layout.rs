@@ -5,7 +5,7 @@
 //! ```text
 //! A:          | jmp detour+8 |
 //!
-//! detour:  0  the word that contains the address of the handlers' chain
+//! detour:  0  the address of the word that names the probes whose handlers are called
 //!          8  push %rsp                  ss; its value is set later
 //!          9  push (%rsp)                sp
 //!         12  pushf                      flags
@@ -16,8 +16,9 @@
 //! ```
 //!
 //! `rust_kprobes_detour` (`trampoline.S`) is shared by all detours: it saves the other registers,
-//! finds the word by its return address, calls the handlers, restores the registers and returns to
-//! the copied part. CPUs predict that return, since it belongs to the CALL.
+//! finds the word by the return address that the CALL has pushed, calls the handlers, restores the
+//! registers and returns to the copied part. CPUs predict that return, since it belongs to the
+//! CALL.
 //!
 //! If the last instruction does not continue with the next one, the copied part ends with:
 //!

@@ -18,13 +18,12 @@
 //!   would execute the breakpoint. A branch to A+5 or behind finds the original bytes, even those
 //!   of the last instruction of the region, so such a branch is harmless.
 //! * No other user may change bytes of the region, since that user does not know of the copy.
-//! * A CPU that is in the region when the jump is written leaves the region before the bytes are
-//!   reused, and never sleeps there. An instruction with an entry in the exception table may sleep
-//!   in a page fault, so the region must not have one. Tasks RCU, which frees detours, waits only
-//!   for tasks that were preempted.
+//! * No task may sleep in a detour: Tasks RCU, which frees detours, waits only for tasks that were
+//!   preempted there. A task may sleep in a page fault, so no instruction of the region may have an
+//!   entry in the exception table.
 //! * Each instruction must be able to run elsewhere ([`movable`]).
-//! * A call has five bytes or more, so the call is the last instruction and returns behind the
-//!   jump.
+//! * A direct call has at least five bytes, so the call is the last instruction of the region and
+//!   returns behind the jump. An indirect call may be shorter, and is refused.
 //! * Behind an instruction that never continues with the next one, the rest of the region is dead
 //!   code or padding if nothing leads there. That rest is not copied.
 //! * The region is in one function. Padding behind a function belongs to the function.
