@@ -183,15 +183,6 @@ pub(crate) fn is_weak(what: &str) -> bool {
     WEAK.get() == what
 }
 
-/// The order that is asked for, unless that is what is weakened.
-pub(crate) fn unless_weak(what: &str, order: Ordering) -> Ordering {
-    if is_weak(what) {
-        Relaxed
-    } else {
-        order
-    }
-}
-
 /// Tests of models: a name, what is weakened, what it panics with if it must, and what runs.
 ///
 /// `with "step"` weakens what asks [`is_weak`]; `with "snippet" in "file"` weakens an access

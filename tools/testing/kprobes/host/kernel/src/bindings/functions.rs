@@ -12,7 +12,6 @@ use super::*;
 /// What C returns for success, and for refusal.
 const OK: c_int = 0;
 const EBUSY: c_int = -16;
-const ENOENT: c_int = -2;
 
 // Locks.
 
@@ -130,10 +129,6 @@ pub unsafe fn core_kernel_text(addr: c_ulong) -> c_int {
 
 pub unsafe fn kallsyms_lookup_name(_name: *const c_char) -> c_ulong {
     0
-}
-
-pub unsafe fn lookup_symbol_name(_addr: c_ulong, _symname: *mut c_char) -> c_int {
-    ENOENT
 }
 
 pub unsafe fn kallsyms_lookup_size_offset(
