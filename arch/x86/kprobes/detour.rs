@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The detours that jumps in the place of breakpoints lead to, on this CPU.
+//! Detours, which jumps that replace breakpoints lead to.
 //!
-//! What a detour is made of is in [`layout`] and what all have in common in
-//! `trampoline.S`. Here is the memory for them; how jumps come into text is in `jump.rs`.
+//! [`layout`] has the code of a detour, `trampoline.S` the part that all share, and `jump.rs`
+//! writes the jumps. This file puts detours into slots, and translates addresses in them.
 //!
 //! A detour names no probe and no place. It names a word of its slot, which leads to its probes and
 //! which [`Slot::set_owner`] changes. The word stays as long as any task is in the detour, which
@@ -39,20 +39,20 @@ use kernel::bindings;
 
 const _: () = assert!(layout::MAX_LEN <= SLOT_LEN);
 
-/// Bytes that a jump is over.
+/// Bytes that a jump overwrites.
 pub(super) const JUMP_LEN: usize = encode::REL32_LEN as usize;
 
 /// A detour.
 pub(crate) struct OptInsn {
     pub(super) slot: Slot,
-    /// What the jump is over.
+    /// The bytes that the jump overwrites.
     under: [u8; JUMP_LEN],
-    /// How many bytes it has itself.
+    /// The length of the detour.
     len: u8,
 }
 
 impl OptInsn {
-    /// Makes the detour of a region, which calls nobody.
+    /// Writes the detour of a region. It calls no handler yet.
     pub(super) fn of(region: &Region, text: &mut text::Lock) -> Result<Self, NotOptimized> {
         let at = region.at();
         if !DETOURS.may_linger() {
@@ -78,50 +78,50 @@ impl OptInsn {
         Ok(made)
     }
 
-    /// Where it is.
+    /// The address of the detour.
     #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
     pub(super) fn at(&self) -> TextAddr {
         self.slot.at()
     }
 
-    /// What the jump is over.
+    /// The bytes that the jump overwrites.
     pub(super) fn under(&self) -> &[u8; JUMP_LEN] {
         &self.under
     }
 
-    /// The jump from `at` to it.
+    /// The jump from `at` to the detour.
     pub(super) fn jump(&self, at: TextAddr) -> Result<Code, NotOptimized> {
         let entry = self.slot.at().after(layout::ENTRY);
         layout::jump(at, entry.map_err(|_| Reason::TooFar.at(at))?)
     }
 
-    /// Where it runs what the jump is over.
+    /// The address of the copied instructions.
     pub(super) fn copied(&self) -> Option<TextAddr> {
         self.slot.at().after(layout::COPIED).ok()
     }
 }
 
 impl Drop for OptInsn {
-    /// Tells perf that it is no more.
+    /// Tells perf that the detour is gone.
     fn drop(&mut self) {
         poke::forget(self.slot.at(), self.len);
     }
 }
 
-/// What all detours have in common.
+/// The code that all detours share.
 fn common() -> TextAddr {
     TextAddr::new((&raw const bindings::rust_kprobes_detour).addr() as u64)
 }
 
-/// What is noted of a detour: its place, which is among the highest addresses, and the lengths of
-/// the instructions.
+/// The first word of a detour's slot: the lower half of the probed address, whose upper half is all
+/// ones, and the lengths of the instructions.
 fn note(at: TextAddr, map: InsnMap) -> usize {
     let place = at.get() & u64::from(u32::MAX);
     (place | u64::from(map.bits()) << u32::BITS) as usize
 }
 
-/// If `at` is in a detour: what it stands for in the original, and how much is on the stack that is
-/// not there.
+/// If `at` is in a detour, returns the address in the original, and how many bytes are on the stack
+/// that are not there in the original.
 pub(super) fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
     let (noted, into) = DETOURS.origin(at, pinned)?;
     let place = i64::from(noted as u32 as i32) as u64;
@@ -137,13 +137,13 @@ pub(super) fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize
     }
 }
 
-/// Where a jump leads that is in a detour whose page was found just now.
+/// The target of a jump in a detour.
 fn target(jump: TextAddr) -> TextAddr {
     let behind = jump.get().wrapping_add(JUMP_LEN as u64);
     let word = behind.wrapping_sub(size_of::<i32>() as u64);
     let word = core::ptr::with_exposed_provenance::<i32>(word as usize);
-    // SAFETY: It is in a page of slots, which stays while the CPU is kept; who changes it meanwhile
-    // only makes another number of it.
+    // SAFETY: The jump is in a page of slots that was found under RCU, which preemption off keeps.
+    // A writer may change the number meanwhile, which makes the target a wrong one.
     let distance = unsafe { word.read_unaligned() };
     TextAddr::new(behind.wrapping_add_signed(distance.into()))
 }

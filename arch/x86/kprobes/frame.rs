@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The registers that a trap has saved, as emulation wants them.
+//! The registers that a trap has saved, as [`Frame`] for the emulation.
 //!
-//! The entry of a breakpoint from the kernel leaves a gap between the interrupted stack and what it
-//! saves, so that there is room for what an emulated instruction pushes.
+//! The entry code of breakpoints leaves a gap between the interrupted stack and the saved
+//! registers, which has room for the word that an emulated instruction pushes.
 
 use super::isa::{
     frame::{
@@ -15,15 +15,15 @@ use super::isa::{
 use core::arch::asm;
 use kernel::bindings;
 
-/// What a trap has saved.
+/// The registers that a trap has saved.
 #[repr(transparent)]
 pub(super) struct Trapped(bindings::pt_regs);
 
 impl Trapped {
-    /// As emulation wants it.
+    /// The same registers, as the emulation's type.
     #[inline(always)]
     pub(super) fn of(registers: &mut bindings::pt_regs) -> &mut Self {
-        // SAFETY: The same, laid out the same.
+        // SAFETY: The type is transparent.
         unsafe { &mut *core::ptr::from_mut(registers).cast() }
     }
 
@@ -94,23 +94,23 @@ impl Frame for Trapped {
     fn load(&self, at: u64) -> Option<u64> {
         let mut word = 0usize;
         let from = core::ptr::with_exposed_provenance(at as usize);
-        // By this flag the kernel may read memory of user space, against SMAP.
+        // With this flag, SMAP lets the kernel read user memory.
         let lifted = self.flags() & flag::AC != 0;
-        // SAFETY: The function reads what may not be there, without a report.
+        // SAFETY: The function may read any address: it handles the fault.
         unsafe { bindings::rust_kprobes_peek(&mut word, from, lifted) }.then_some(word as u64)
     }
 
     fn push(&mut self, value: u64) {
         self.0.sp = self.0.sp.wrapping_sub(8);
         let to = core::ptr::with_exposed_provenance_mut::<u64>(self.0.sp);
-        // SAFETY: The stack of what was interrupted, which the trap has left room on.
+        // SAFETY: The word is in the gap that the entry code leaves.
         unsafe { to.write(value) };
     }
 
     fn pop(&mut self) -> u64 {
         let from = core::ptr::with_exposed_provenance::<u64>(self.0.sp);
         self.0.sp = self.0.sp.wrapping_add(8);
-        // SAFETY: The stack of what was interrupted, from which it was about to read this.
+        // SAFETY: The interrupted instruction was about to read this word of its stack.
         unsafe { from.read() }
     }
 
@@ -122,8 +122,8 @@ impl Frame for Trapped {
     }
 }
 
-/// Where the trampoline of return probes has the address that a function returns to: behind what it
-/// has saved. Where there are frame pointers, the one of the caller is between the two.
+/// The place of the return address that the trampoline of return probes uses: behind the saved
+/// registers and, with frame pointers, the one of the caller.
 #[cfg(CONFIG_KRETPROBES)]
 #[inline(always)]
 pub(super) fn return_address(saved: *mut bindings::pt_regs) -> *mut usize {
@@ -131,7 +131,7 @@ pub(super) fn return_address(saved: *mut bindings::pt_regs) -> *mut usize {
     behind.wrapping_add(usize::from(cfg!(CONFIG_FRAME_POINTER)))
 }
 
-/// How far this CPU's data is from where the linker puts it; in the kernel, GS is based there.
+/// The distance of this CPU's data from the linker's addresses; in the kernel, the base of GS.
 #[cfg(CONFIG_SMP)]
 #[inline(always)]
 fn per_cpu_base() -> u64 {
@@ -146,17 +146,17 @@ fn per_cpu_base() -> u64 {
     base
 }
 
-/// How far this CPU's data is from where the linker puts it.
+/// The distance of this CPU's data from the linker's addresses.
 #[cfg(not(CONFIG_SMP))]
 fn per_cpu_base() -> u64 {
     0
 }
 
-/// Where FS is based, which is the task's own.
+/// The base of FS, which is the task's.
 fn fs_base() -> u64 {
     const MSR_FS_BASE: u32 = 0xc000_0100;
     let (high, low): (u32, u32);
-    // SAFETY: A register that every CPU in 64-bit mode has.
+    // SAFETY: Every CPU in 64-bit mode has this register.
     unsafe {
         asm!("rdmsr",
             in("ecx") MSR_FS_BASE,

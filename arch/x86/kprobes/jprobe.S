@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The way into the handler of a jprobe, and the two ways out.
+ * Enters the handler of a jprobe; has its two ends.
  *
- * The probed function was about to begin: the stack is as its caller has left
- * it. Below that comes what the handler finds: an address to return to, and a
- * copy of what is on the stack above the caller's. Between the copy and the
- * original is a word more, so that the stack is aligned as it was. Where stacks
- * are unwound by frame pointers it makes a frame, with the address that the
- * function would return to: the function has not made its own yet.
+ * The probed function has not begun: the stack is as its caller has left it.
+ * This pushes a copy of the arguments on the stack and a return address. Between
+ * the copy and the original is one word more, which keeps the stack aligned. With
+ * frame pointers that word is the saved frame pointer of a frame, next to the
+ * function's return address: the function has not made its own frame yet.
  *
- * How many words to copy, the handler, and what holds the function graph tracer
- * off (as the handler's calls need not return), are in memory of the CPU, which
- * the task does not leave: ftrace does not give back all registers. No argument
- * is in those that are used here. All were saved, and are put back in the end.
+ * The number of words to copy, the handler, and the counter that pauses the
+ * function graph tracer (the handler's calls need not return) are in per-CPU
+ * memory: ftrace does not restore all registers. The task does not leave the CPU.
+ * No argument is in the registers that are used here. All registers were saved,
+ * and are restored in the end.
  *
- * The handler is entered by a return, which no marks for indirect branches and
- * no checks of their targets are for.
+ * The handler is entered by a return, which needs no ENDBR and no check of the
+ * target.
  */
 #include <linux/linkage.h>
 #include <linux/objtool.h>
@@ -23,10 +23,10 @@
 #include <asm/percpu.h>
 #include <asm/unwind_hints.h>
 
-/* Words of arguments that are copied at most. */
+/* The limit of words to copy; the same as in sys/this_cpu.rs. */
 #define MOST_WORDS	8
 
-/* As jprobes.rs has it. */
+/* struct JprobeEntry in sys/this_cpu.rs */
 #define WORDS		PER_CPU_VAR(rust_kprobes_stand_in)
 #define HANDLER		PER_CPU_VAR(rust_kprobes_stand_in + 8)
 #define PAUSE		PER_CPU_VAR(rust_kprobes_stand_in + 16)
@@ -57,9 +57,9 @@ SYM_CODE_START(rust_kprobes_jprobe_enter)
 	RET
 
 	/*
-	 * It has returned. Its stack trace goes on with the function's caller; it
-	 * asks for what is before the address, as behind a call. (To GNU's
-	 * assembler spaces end a macro's argument, in brackets too.)
+	 * The handler has returned. In a stack trace, its caller is the function's
+	 * caller. The unwinder looks up the address less one, hence the NOP. (In
+	 * GNU's assembler spaces end a macro's argument, in brackets too.)
 	 */
 	.set	.Ldepth, (MOST_WORDS + 2) * 8
 	UNWIND_HINT sp_reg=ORC_REG_SP sp_offset=.Ldepth type=UNWIND_HINT_TYPE_CALL
@@ -70,7 +70,7 @@ SYM_INNER_LABEL(rust_kprobes_jprobe_returned, SYM_L_GLOBAL)
 	ud2
 SYM_CODE_END(rust_kprobes_jprobe_enter)
 
-/* It has called jprobe_return(), which has found that it may. */
+/* The handler has called jprobe_return(), which has checked that it may. */
 SYM_START(rust_kprobes_jprobe_over, SYM_L_GLOBAL, SYM_A_ALIGN)
 	ANNOTATE_NOENDBR
 	int3

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How a jprobe's handler runs in the place of a function.
+//! Enters and leaves a jprobe's handler, which runs in the place of a function.
 //!
-//! It comes with the registers of the function's entry to `jprobe.S`, which lowers the stack, puts
-//! a copy of the arguments there that the caller has left on it, and an address to return to. So
-//! the handler may write to its arguments, and what is above is untouched: by the handler, and by
-//! whoever changes it meanwhile.
+//! The CPU comes to `jprobe.S` with the registers of the function's entry. That lowers the stack,
+//! and pushes a copy of the arguments on the stack and a return address. So the handler may write
+//! to its arguments, and the stack above stays as it is.
 //!
 //! C counterpart: the end of [`arch/x86/kernel/kprobes/core.c`](
 //! srctree/arch/x86/kernel/kprobes/core.c) of kernels up to 4.14.
@@ -37,12 +36,12 @@ const _: () = assert!(offset_of!(StandIn, entry) == 0 && offset_of!(JprobeEntry,
 const _: () =
     assert!(offset_of!(JprobeEntry, handler) == 8 && offset_of!(JprobeEntry, pause) == 16);
 
-// SAFETY: By `jprobe.S`, which lowers the stack below what the caller has left on it, and never
-// writes above; and since all of the registers are kept, and put back.
+// SAFETY: `jprobe.S` lowers the stack below the caller's, and does not write above that. All
+// registers are kept, and restored.
 unsafe impl JprobeOps for X86 {
     fn enter(registers: &mut Registers, handler: TextAddr, pinned: &Pinned) {
         Self::stand_in(pinned).keep(registers, handler, registers.sp, 1);
-        // What C may rely on.
+        // The ABI of C.
         registers.flags &= !((flag::DF | flag::AC) as usize);
         registers.ip = bindings::rust_kprobes_jprobe_enter as *const () as usize;
     }
@@ -55,7 +54,7 @@ unsafe impl JprobeOps for X86 {
     }
 
     fn leave(registers: &mut Registers, pinned: &Pinned) {
-        // Of what comes with the segments, this trap's own is what ends it.
+        // The return from this trap needs its own segments and what is stored with them.
         let (cs, ss) = (registers.__bindgen_anon_1, registers.__bindgen_anon_2);
         *registers = Self::stand_in(pinned).registers.get();
         registers.__bindgen_anon_1 = cs;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How jumps come into the text in the place of breakpoints, and out of it.
+//! Replaces breakpoints by jumps, and jumps by breakpoints.
 //!
-//! They come by the kernel's own way of changing instructions, many at once. It takes one whole
-//! instruction at a time, so a jump, which was several, goes in another way: a breakpoint over its
-//! first byte, a round to all CPUs, what was behind that, a round. Then the place has what it had
-//! before: its breakpoint.
+//! The kernel's text poke batch writes the jumps. It replaces one whole instruction by another, so
+//! it cannot restore the several instructions under a jump. That takes a breakpoint over the first
+//! byte, an IPI to all CPUs, the other bytes, and an IPI again. The probe point is left with its
+//! breakpoint.
 //!
 //! C counterpart: [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
 
@@ -56,7 +56,7 @@ use kernel::{
     prelude::*, //
 };
 
-/// How the kernel is built, for text in `image`.
+/// The configuration of the kernel, for text in `image`.
 fn build(image: TextRange) -> Build {
     Build {
         indirect: if cfg!(CONFIG_X86_KERNEL_IBT) {
@@ -69,7 +69,7 @@ fn build(image: TextRange) -> Build {
     }
 }
 
-/// Thunks of each kind: one for each register.
+/// Thunks of a kind: one for each register.
 const REGISTERS: u64 = 16;
 
 /// The retpoline thunks, and the image whose jumps may lead to them.
@@ -113,13 +113,13 @@ fn thunks(image: TextRange) -> Thunks {
 }
 
 // SAFETY:
-// - the region's rules say who can come to what a jump is over, and that nobody can sleep there, or
-//   in a detour;
-// - both ways of changing text end with a round to all CPUs;
+// - the rules of `Region` see to it that only its own instructions lead into a region, and that no
+//   task sleeps in it or in a detour;
+// - both ways of changing text end with an IPI to all CPUs;
 // - a detour's slot lingers.
 unsafe impl Detour for X86 {
     type OptInsn = OptInsn;
-    /// In the order of where they lead.
+    /// In the order of their targets.
     type BranchTargets = KVVec<Branch>;
 
     const REACH: u64 = JUMP_LEN as u64;
@@ -216,16 +216,16 @@ unsafe impl Detour for X86 {
     }
 }
 
-/// One jump of those that are put in together.
+/// Adds a jump to the batch.
 fn poke_jump(at: TextAddr, jump: &[u8], _text: &mut text::Lock) {
     let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
     let (from, len) = (jump.as_ptr().cast(), jump.len());
-    // SAFETY: `text_mutex` is locked; the jump is one instruction, over text that is ours, by who
-    // has prepared it.
+    // SAFETY: `text_mutex` is locked; the jump is one instruction, and `at` is a probe point whose
+    // region was checked.
     unsafe { bindings::smp_text_poke_batch_add(place, from, len, core::ptr::null()) };
 }
 
-/// Puts back what the jump at `at` was over, behind the breakpoint that every CPU sees by now.
+/// Restores the bytes behind the breakpoint at `at`, which every CPU sees by now.
 fn restore(at: TextAddr, detour: &OptInsn, text: &mut text::Lock) {
     let (Some((_, tail)), Ok(behind)) = (detour.under().split_first(), at.after(1)) else {
         return;

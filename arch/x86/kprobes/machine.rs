@@ -64,9 +64,9 @@ const IF: usize = flag::IF as usize;
 
 // SAFETY:
 // - `set_running` writes `current_kprobe`, and `per_cpu` adds this CPU's distance;
-// - `arm` and `disarm` end with a round to all CPUs, which one that is in a trap takes after it,
-//   as traps and steps have interrupts off;
-// - a slot that a CPU leaves by itself lingers.
+// - `arm` and `disarm` end with an IPI to all CPUs. A CPU in a trap or a step takes it after that,
+//   as both have interrupts off;
+// - a slot that a CPU leaves by a jump lingers.
 unsafe impl Machine for X86 {
     type ArchInsn = ArchInsn;
 
@@ -86,7 +86,7 @@ unsafe impl Machine for X86 {
         starts::last(at)
     }
 
-    /// The way from user space, traps and interrupts into C.
+    /// The entry code of system calls, traps and interrupts.
     fn reserved() -> impl Iterator<Item = TextRange> {
         let start = &raw const bindings::__entry_text_start;
         let end = &raw const bindings::__entry_text_end;
@@ -247,7 +247,7 @@ unsafe impl Machine for X86 {
     }
 }
 
-/// Does a function start with ENDBR64?
+/// Returns whether a function starts with ENDBR64.
 #[cfg(CONFIG_X86_KERNEL_IBT)]
 fn marked(function: TextAddr) -> bool {
     let at = core::ptr::with_exposed_provenance_mut(function.get() as usize);
@@ -260,8 +260,7 @@ fn marked(_function: TextAddr) -> bool {
     false
 }
 
-/// Does what an instruction does that is not among the most frequent, or begins to run what is in
-/// the slot.
+/// Emulates an operation that is not among the most frequent, or sends the CPU to the slot.
 #[inline(never)]
 fn seldom(prepared: &ArchInsn, registers: &mut Registers) -> Next {
     let done = prepared.op.is_some_and(|op| {
@@ -279,8 +278,8 @@ fn seldom(prepared: &ArchInsn, registers: &mut Registers) -> Next {
     }
 }
 
-/// Changes the first byte of each place as `change` says, from and to, and returns when every CPU
-/// has seen it.
+/// Replaces the first byte at each address, and returns when every CPU sees that. `change` returns
+/// the byte before and after.
 fn poke_each(
     places: &mut dyn Iterator<Item = (TextAddr, &ArchInsn)>,
     change: fn(&ArchInsn) -> (u8, u8),

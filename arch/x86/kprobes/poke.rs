@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Text is written, perf is told, and every CPU sees it.
+//! Writes text, tells perf of it, and makes every CPU see it.
 
 use crate::{
     prelude::*,
@@ -9,16 +9,16 @@ use crate::{
 use core::ffi::c_void;
 use kernel::bindings;
 
-/// Changes one byte of text, which all CPUs see as before or as after.
+/// Changes one byte of text, atomically for all CPUs, and tells perf.
 pub(super) fn byte(at: TextAddr, before: u8, after: u8, text: &mut text::Lock) {
     put(at, &[after], text);
     tell(at, &[before], &[after]);
 }
 
-/// Changes text: one byte, which all CPUs see as before or as after, or what no CPU comes to.
+/// Changes text: one byte, atomically for all CPUs, or bytes that no CPU executes.
 pub(super) fn put(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
     let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
-    // SAFETY: Text that a breakpoint or a jump may be on, by who prepared it.
+    // SAFETY: `at` is a probed address, or in the bytes that its jump overwrites, so it is text.
     unsafe { bindings::text_poke(place, code.as_ptr().cast(), code.len()) };
 }
 
@@ -26,30 +26,30 @@ pub(super) fn put(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
 pub(super) fn tell(at: TextAddr, before: &[u8], after: &[u8]) {
     let place = core::ptr::with_exposed_provenance(at.get() as usize);
     let (old, new) = (before.as_ptr().cast(), after.as_ptr().cast());
-    // SAFETY: So many bytes there were, and are.
+    // SAFETY: Both slices have the length that is passed with them.
     unsafe { bindings::perf_event_text_poke(place, old, before.len(), new, after.len()) };
 }
 
-/// Writes code that nobody runs yet.
+/// Writes code to a slot that no CPU executes yet, and tells perf.
 pub(super) fn code(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
     let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
     let (from, len) = (code.as_ptr(), code.len());
-    // SAFETY: There was nothing, and so much is written now.
+    // SAFETY: There are no bytes before; `code` has the length that is passed with it.
     unsafe { bindings::perf_event_text_poke(place, core::ptr::null(), 0, from.cast(), len) };
-    // SAFETY: A slot that is ours alone, with room for that much.
+    // SAFETY: The caller owns the slot, and the code has been made to fit into it.
     unsafe { bindings::text_poke(place, from.cast(), len) };
 }
 
-/// Tells perf that the code at `at` is no more, which is still there.
+/// Tells perf that the code of a slot is about to go.
 pub(super) fn forget(at: TextAddr, len: u8) {
     let place: *mut c_void = core::ptr::with_exposed_provenance_mut(at.get() as usize);
     let (old, len) = (place.cast_const(), usize::from(len));
-    // SAFETY: So much is in the slot, which is given back only after this.
+    // SAFETY: The slot is given back after this, and `len` is the length of its code.
     unsafe { bindings::perf_event_text_poke(place, old, len, core::ptr::null(), 0) };
 }
 
-/// Returns when every CPU has seen what was written, and none is still in a trap that began before.
+/// Returns when every CPU sees what was written, and has left the traps that began before.
 pub(super) fn synchronize(_text: &mut text::Lock) {
-    // SAFETY: The CPUs are read-locked, as the text is.
+    // SAFETY: The text lock also holds the read lock of the CPUs.
     unsafe { bindings::smp_text_poke_sync_each_cpu() };
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Preparing a place: what its instruction does, or a copy of it to run.
+//! Prepares a probed instruction: decodes and classifies it, and writes its copies.
 //!
-//! The instruction is decoded where it is and classified, and copies of it are written, once. After
-//! that a hit looks at neither.
+//! This happens once, when the first probe at an address is registered. A hit decodes nothing.
 //!
 //! C counterpart: [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
@@ -42,36 +41,38 @@ use core::sync::atomic::{
     Ordering, //
 };
 
-/// Length of the jump behind a copy.
+/// Length of the jump back behind a copy.
 const JUMP_LEN: u8 = 5;
 
-/// All it takes to break at a place and to carry out the instruction there.
+/// A probed instruction: its first byte, and how it is executed.
 pub(crate) struct ArchInsn {
-    /// What the instruction does, if we do that.
+    /// The operation, if the instruction is emulated.
     pub(super) op: Option<Op>,
-    /// What is run if we do not: a copy that comes back, and maybe one that goes on by itself. If
-    /// we could not read memory for the instruction: what reads it, and faults in its place.
+    /// Copies, if it is not: one that ends in INT3, and maybe one that ends in a jump back. If it
+    /// is emulated and reads memory: an instruction that reads the same memory, and faults instead
+    /// of the emulation.
     pub(super) slot: Option<Slot>,
-    /// Where the instruction is.
+    /// The address of the instruction.
     pub(super) at: TextAddr,
-    /// Where the CPU goes on after it, unless it says otherwise.
+    /// The address of the next instruction, or the target of an unconditional jump.
     pub(super) next: TextAddr,
-    /// Where the CPU has to go if nobody wants it to come back, when that is all there is to do, or
-    /// zero: where a branch leads that is always taken, a copy that goes on by itself, or a detour.
+    /// If a hit without post handlers needs nothing but a new instruction pointer, that, else zero:
+    /// the target of an unconditional jump, the copy that ends in a jump back, or the copies in a
+    /// detour.
     pub(super) straight: AtomicUsize,
     /// Its length.
     len: u8,
-    /// The length of what reads memory in its place.
+    /// The length of the instruction that reads memory for the emulation.
     load_len: u8,
-    /// Its first byte, which the breakpoint is over.
+    /// Its first byte, which the breakpoint replaces.
     pub(super) first: u8,
 }
 
-// There is one for each probe: with all else that belongs to it, 128 bytes.
+// With the rest of a probe point: 128 bytes.
 const _: () = assert!(size_of::<ArchInsn>() <= 64);
 
 impl ArchInsn {
-    /// The length of what is in the slot and comes back.
+    /// The length of the copy that ends in INT3, without that.
     pub(super) fn copy_len(&self) -> u8 {
         match self.op {
             Some(_) => self.load_len,
@@ -79,16 +80,16 @@ impl ArchInsn {
         }
     }
 
-    /// Where the copy is that goes on by itself, if there is one.
+    /// The address of the copy that ends in a jump back, if there is one.
     fn boosted(&self) -> Option<TextAddr> {
         let slot = self.slot.as_ref().filter(|slot| slot.lingers());
         slot.map(Slot::second)
     }
 
-    /// Lets the CPU go to a detour if nobody wants it to come back, or where it went without one.
+    /// Redirects hits without post handlers to the copies in a detour, or back.
     ///
-    /// Who goes there finds what was written there before: by the order of the two, and since
-    /// returning from a trap lets the CPU forget what it has fetched.
+    /// A CPU that goes there executes what was written before: the release orders the two, and the
+    /// return from the trap serializes the CPU.
     pub(crate) fn redirect(&self, detour: Option<TextAddr>) {
         let usual = match self.op {
             Some(Op::Nothing) => Some(self.next),
@@ -100,7 +101,7 @@ impl ArchInsn {
 }
 
 impl Drop for ArchInsn {
-    /// Tells perf that what was in the slot is no more.
+    /// Tells perf that the copies are gone.
     fn drop(&mut self) {
         let Some(slot) = &self.slot else {
             return;
@@ -115,7 +116,7 @@ impl Drop for ArchInsn {
     }
 }
 
-/// Prepares the place at `at`, whose instruction is expected to fault if there is a `fixup`.
+/// Prepares the instruction at `at`. With a `fixup`, the kernel expects it to fault.
 pub(super) fn prepare(
     at: TextAddr,
     fixup: bool,
@@ -144,7 +145,7 @@ pub(super) fn prepare(
             None => (Some(emulate::resolve_call(op, next)), None),
         },
         Exec::Step => step(at, &insn, text)?,
-        // It may do without, at the price of a second trap.
+        // Too many slots wait for Tasks RCU: each hit takes a second trap instead.
         Exec::Boost if !COPIES.may_linger() => step(at, &insn, text)?,
         Exec::Boost => {
             let mut slot = COPIES.take(at)?;
@@ -172,7 +173,7 @@ pub(super) fn prepare(
     Ok(prepared)
 }
 
-/// A copy of the instruction at `at` that comes back.
+/// A copy of the instruction at `at` that ends in INT3.
 fn step(
     at: TextAddr,
     insn: &Insn,
@@ -184,10 +185,10 @@ fn step(
     Ok((None, Some(slot)))
 }
 
-/// The instruction at `at`.
+/// Decodes the instruction at `at`.
 fn read_insn(at: TextAddr, read: ReadText<'_>) -> Result<Insn, Refusal> {
     let mut bytes = [0; MAX_INSN];
-    // Where the text ends, so does what can be read.
+    // Near the end of the text, fewer bytes can be read.
     let readable = (1..=MAX_INSN).rev().find(|&len| {
         let part = bytes.get_mut(..len);
         part.is_some_and(|part| read(at, part).is_some())
@@ -196,7 +197,7 @@ fn read_insn(at: TextAddr, read: ReadText<'_>) -> Result<Insn, Refusal> {
     decode::decode(part.ok_or(Refusal::OutOfText)?)
 }
 
-/// Says no to the instructions by which the compiler checks the target of an indirect call.
+/// Refuses the instructions that check the target of an indirect call (kCFI).
 fn check_call(at: TextAddr, insn: &Insn) -> Result<(), Refusal> {
     match call_check::trap(insn) {
         Some(behind) if text::is_cfi_trap(at.after(behind)?) => Err(Refusal::CallCheck),

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where instructions start, by the tables that the ORC unwinder has.
+//! Starts of instructions, from the tables of the ORC unwinder.
 //!
-//! objtool writes an entry for each instruction after which the stack looks different, one for
-//! every few instructions. Each is the address of an instruction in the object file.
+//! objtool writes an entry where the unwind state changes, one for every few instructions. Each has
+//! the address of an instruction in the object file.
 //!
-//! Not all of them are in the running kernel. Where alternatives are, the entries are those of all
-//! replacements together, counted from the start of the original, and one of the replacements is
-//! there now. For instance `pushf; pop %rax` may stand in the place of a call, with an entry after
-//! each byte. So the stretches of alternatives in which there are entries are noted before the list
-//! of alternatives is freed with init memory, and no entry in them counts. Other text that is
-//! written anew (jump labels, static calls, calls of thunks) is one instruction to objtool.
+//! The entries in alternatives are of no use: they are those of all replacements together, counted
+//! from the start of the original, and the running kernel has one of the replacements. For
+//! instance, `pushf; pop %rax` may replace a call, with an entry after each byte. So `learn()`
+//! notes the alternatives that have entries, before the list of alternatives is freed with init
+//! memory. Other text that is patched (jump labels, static calls, calls of thunks) is one
+//! instruction to objtool.
 //!
-//! Of modules the list of alternatives is not kept, so their entries are not used.
+//! The list of a module's alternatives is not kept, so its entries are not used.
 
 use crate::prelude::*;
 

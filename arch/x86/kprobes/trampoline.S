@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What all detours have in common. A jump in the place of a breakpoint leads to
- * a detour (isa/layout.rs), which pushes what a trap would save and calls this.
- * Here the other registers are saved, the handlers are called, and all is put
- * back; the return leads to the copied instructions.
+ * The code that all detours share. A jump that replaces a breakpoint leads to a
+ * detour (isa/layout.rs), which pushes what a trap would save and calls this.
+ * This saves the other registers, calls the handlers, and restores everything;
+ * the return leads to the copied instructions.
  *
- * The address to return to comes upon the stack where struct pt_regs has
- * orig_ax. While the handlers run %rbx has it, and in the end it is put where ss
- * was: next to the stack that the probed code had.
+ * The return address is pushed where struct pt_regs has orig_ax. %rbx keeps it
+ * while the handlers run. In the end it is stored where ss was: next to the stack
+ * of the probed code.
  *
- * A detour may be freed when no task is in it, which Tasks RCU tells: so nobody
- * sleeps here. Who is preempted, before the handlers or after them, counts as
- * still here. Handlers may not sleep, and preemption is off while they run.
+ * A detour is freed after a grace period of Tasks RCU, so no task may sleep here.
+ * A task that is preempted here, before the handlers or after them, holds the
+ * grace period up. Handlers may not sleep, and preemption is off while they run.
  *
- * Interrupts may come anywhere. The hints tell an unwinder what is on the stack;
- * ip is behind the first byte of the probed instruction, as a trap would have
- * it, so what is before ip is what counts (signal=0). Where the frame is left,
- * the hint is that of a function about to return: to a copied instruction, which
- * kprobe_original_frame() makes into the original one.
+ * Interrupts may come anywhere. The hints describe the stack to the unwinder. The
+ * saved ip is behind the first byte of the probed instruction, as in a trap's
+ * frame, so the unwinder looks up ip less one (signal=0). At the end the hint is
+ * that of a function about to return: to a copied instruction, which
+ * kprobe_original_frame() translates.
  */
 #include <linux/linkage.h>
 #include <linux/objtool.h>
@@ -31,7 +31,7 @@
 #include "../entry/calling.h"
 #include "ret.h"
 
-/* From the address to return to: where the detour says whose it is. */
+/* From the return address: the address of the word that leads to the owner. */
 #define DETOUR_OWNER	-25
 
 	.section .kprobes.text, "ax"
@@ -42,7 +42,7 @@ SYM_CODE_START(rust_kprobes_detour)
 	PUSH_REGS unwind_hint=0
 	UNWIND_HINT_REGS signal=0
 	ENCODE_FRAME_POINTER
-	/* The handlers are C: what the probed code has changed is not for them. */
+	/* The ABI of C; the probed code may have set either flag. */
 	cld
 	ASM_CLAC
 	movq	ORIG_RAX(%rsp), %rbx
@@ -58,7 +58,7 @@ SYM_CODE_START(rust_kprobes_detour)
 	movq	%rbx, SS(%rsp)
 	UNWIND_HINT_IRET_REGS offset=RIP signal=0
 #ifdef CONFIG_FRAME_POINTER
-	/* As long as it leads to what is popped an unwinder goes astray. */
+	/* Must not point to the frame that is popped next. */
 	movq	RBP(%rsp), %rbp
 #endif
 	POP_REGS
@@ -66,12 +66,12 @@ SYM_CODE_START(rust_kprobes_detour)
 	addq	$(3 * 8), %rsp
 	UNWIND_HINT sp_reg=ORC_REG_SP sp_offset=24 type=UNWIND_HINT_TYPE_CALL
 	popfq
-	/* sp, and no flag is changed */
+	/* sp; changes no flag */
 	leaq	8(%rsp), %rsp
-	/* The call that this returns from, in the detour, was not counted either. */
+	/* No call depth accounting: the detour's call has none either. */
 	RET_WITH_FLAGS
 
-	/* Somebody wants the CPU, and was kept waiting. */
+	/* A reschedule was held up. */
 .Lpreempted:
 	UNWIND_HINT_REGS signal=0
 	call	rust_kprobes_give_way
