@@ -51,6 +51,7 @@ use crate::{
 };
 use bits::Bits;
 use core::{
+    cell::Cell,
     mem::take,
     ptr::NonNull, //
 };
@@ -75,9 +76,6 @@ pub(crate) const COPY_LEN: usize = SLOT_LEN / 2;
 
 /// Slots of a pool that may wait for Tasks RCU before no more of them linger: 256 pages.
 const MOST_WAITING: usize = 256 * COUNT;
-
-/// Pages that [`tidy`] looks for at once.
-const SWEEP: usize = 32;
 
 /// What is in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,28 +204,17 @@ impl Pool {
         }
         let lock = &mut Lock::new();
         let writer = &mut self.pages.get(lock).writer;
-        while self.take_out(writer, retired) == SWEEP {}
-        writer.tidy();
-    }
-
-    /// Takes out up to [`SWEEP`] pages, and returns how many.
-    fn take_out(&self, writer: &mut Writer<Page>, retired: &mut Retired<Page>) -> usize {
-        let most = writer.len().saturating_sub(self.kept()).min(SWEEP);
-        let mut bases = [None; SWEEP];
-        let unused = |(_, page): &(_, &Page)| page.bits.get(&mut Hold::new()).is_unused();
-        let empty = writer.iter().filter(unused);
-        for (place, (base, _)) in bases.iter_mut().take(most).zip(empty) {
-            *place = Some(base);
-        }
-        let mut count = 0;
-        for base in bases.into_iter().flatten() {
-            self.announce(base, true);
-            if let Ok(page) = writer.remove(base) {
-                retired.push(page);
-                count += 1;
+        let spare = Cell::new(writer.len().saturating_sub(self.kept()));
+        let goes = |page: &Page| {
+            let goes = spare.get() != 0 && page.bits.get(&mut Hold::new()).is_unused();
+            if goes {
+                spare.set(spare.get().wrapping_sub(1));
+                self.announce(page.address(), true);
             }
-        }
-        count
+            goes
+        };
+        writer.remove_all(goes, retired);
+        writer.tidy();
     }
 
     /// Tells perf that a page of slots has come, or is about to go.
@@ -561,6 +548,8 @@ impl Drop for Hold {
 mod tests {
     use super::*;
 
+    const PAGES: usize = 67;
+
     const ORIGIN: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
 
     /// Takes `count` slots.
@@ -615,10 +604,10 @@ mod tests {
     #[test]
     fn pages_without_a_slot_in_use_are_given_back() -> Result<(), Refusal> {
         static POOL: Pool = Pool::new(Kind::Detours, Writer::of(&POOL.table));
-        let many = (2 * SWEEP + 3) * COUNT;
+        let many = PAGES * COUNT;
         let (some, kept) = (take(&POOL, many)?, take(&POOL, 1)?);
         tidy(&POOL);
-        assert_eq!(pages(&POOL), 2 * SWEEP + 4);
+        assert_eq!(pages(&POOL), PAGES + 1);
         drop(some);
         assert!(any(&POOL));
         tidy(&POOL);
