@@ -87,15 +87,20 @@ pub(crate) enum Kind {
 }
 
 /// Copies of instructions.
-pub(crate) static COPIES: Pool = Pool::new(Kind::Copies, Writer::of(&COPIES.table));
+pub(crate) static COPIES: Pool = Pool::new(Kind::Copies, Writer::of(&COPIES.table), 1, 1);
 
-/// Detours.
-pub(crate) static DETOURS: Pool = Pool::new(Kind::Detours, Writer::of(&DETOURS.table));
+/// Detours. They come and go in batches, and to free a page interrupts all CPUs more often than to
+/// take out all jumps that lead to it, so four pages are kept.
+pub(crate) static DETOURS: Pool = Pool::new(Kind::Detours, Writer::of(&DETOURS.table), 2, 4);
 
 /// The slots of one kind.
 pub(crate) struct Pool {
     table: Table<Page>,
     kind: Kind,
+    /// Words for a slot: where its instruction is, and for a detour its owner.
+    words: usize,
+    /// Pages that stay even if no slot of them is in use.
+    kept: usize,
     counts: Guarded<Counts, Hold>,
     pages: Guarded<PagesOf, Lock>,
 }
@@ -114,10 +119,12 @@ struct PagesOf {
 }
 
 impl Pool {
-    const fn new(kind: Kind, writer: Writer<Page>) -> Self {
+    const fn new(kind: Kind, writer: Writer<Page>, words: usize, kept: usize) -> Self {
         Self {
             table: Table::empty(),
             kind,
+            words,
+            kept,
             counts: Guarded::new(Counts {
                 any: false,
                 waiting: 0,
@@ -126,23 +133,6 @@ impl Pool {
                 writer,
                 open: TextAddr::new(0),
             }),
-        }
-    }
-
-    /// Words for a slot: where its instruction is, and for a detour its owner.
-    fn words(&self) -> usize {
-        match self.kind {
-            Kind::Copies => 1,
-            Kind::Detours => 2,
-        }
-    }
-
-    /// Pages that stay even if no slot of them is in use. Detours come and go in batches, and to
-    /// free a page interrupts all CPUs more often than to take out all jumps that lead to it.
-    fn kept(&self) -> usize {
-        match self.kind {
-            Kind::Copies => 1,
-            Kind::Detours => 4,
         }
     }
 
@@ -204,7 +194,7 @@ impl Pool {
         }
         let lock = &mut Lock::new();
         let writer = &mut self.pages.get(lock).writer;
-        let spare = Cell::new(writer.len().saturating_sub(self.kept()));
+        let spare = Cell::new(writer.len().saturating_sub(self.kept));
         let goes = |page: &Page| {
             let goes = spare.get() != 0 && page.bits.get(&mut Hold::new()).is_unused();
             if goes {
@@ -300,7 +290,7 @@ unsafe impl Sync for Page {}
 impl Page {
     fn new(pool: &'static Pool) -> Result<Self, Refusal> {
         let mut words = KVec::new();
-        for _ in 0..COUNT.wrapping_mul(pool.words()) {
+        for _ in 0..COUNT.wrapping_mul(pool.words) {
             let pushed = words.push(AtomicUsize::new(0), GFP_KERNEL);
             pushed.map_err(|_| Refusal::NoMemory)?;
         }
@@ -336,7 +326,7 @@ impl Page {
 
     /// The words of a slot.
     fn words(&self, index: usize) -> &[AtomicUsize] {
-        let count = self.pool.words();
+        let count = self.pool.words;
         let first = index.wrapping_mul(count);
         let words = self.words.get(first..first.wrapping_add(count));
         words.unwrap_or_default()
@@ -589,7 +579,7 @@ mod tests {
 
     #[test]
     fn a_page_is_made_only_when_all_are_full() -> Result<(), Refusal> {
-        static POOL: Pool = Pool::new(Kind::Copies, Writer::of(&POOL.table));
+        static POOL: Pool = Pool::new(Kind::Copies, Writer::of(&POOL.table), 1, 1);
         let (first, second) = (take(&POOL, COUNT)?, take(&POOL, 1)?);
         assert_eq!(pages(&POOL), 2);
         drop(first);
@@ -603,7 +593,7 @@ mod tests {
 
     #[test]
     fn pages_without_a_slot_in_use_are_given_back() -> Result<(), Refusal> {
-        static POOL: Pool = Pool::new(Kind::Detours, Writer::of(&POOL.table));
+        static POOL: Pool = Pool::new(Kind::Detours, Writer::of(&POOL.table), 2, 4);
         let many = PAGES * COUNT;
         let (some, kept) = (take(&POOL, many)?, take(&POOL, 1)?);
         tidy(&POOL);
@@ -611,11 +601,11 @@ mod tests {
         drop(some);
         assert!(any(&POOL));
         tidy(&POOL);
-        assert_eq!(pages(&POOL), POOL.kept());
+        assert_eq!(pages(&POOL), POOL.kept);
         assert!(!any(&POOL));
         drop(kept);
         tidy(&POOL);
-        assert_eq!(pages(&POOL), POOL.kept());
+        assert_eq!(pages(&POOL), POOL.kept);
         close(&POOL)
     }
 }
