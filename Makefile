@@ -9,7 +9,8 @@ export ARCH IMPL KSRC JOBS CACHE V DIR ARGS UNDO PIECE TEST FAST SEED DEBIAN_MIR
 export KP_GIVEN := $(MAKEOVERRIDES)
 
 COMMANDS := run test test-all test-clients check check-kernel shell bench bench-quick \
-	kernel host-test host-fuzz host-miri kunit selftest storm coverage module apply series docs clean
+	kernel host-test host-fuzz host-miri kunit selftest storm coverage module apply series docs selfcheck \
+	clean
 
 .PHONY: help distclean $(COMMANDS)
 .DEFAULT:
@@ -53,6 +54,7 @@ distclean:
 #:                     C and, once it can be selected, one with Rust (FAST=1: no builds)
 #: make docs           the pages of Documentation/trace/rust-kprobes/ and rustdoc's, in HTML: says where they are, fails
 #:                     where a warning names a file of ours
+#: make selfcheck      prove that an interrupted build goes on, and that a killed one leaves nothing
 #: make clean          delete objects
 #: make distclean      delete everything, the cache with its toolchain included
 #:

@@ -23,7 +23,7 @@ from ktap import Result
 
 PLANS = env.KPROBES / 'plan'
 # How tests of the harness itself begin.
-_HARNESS = ('harness.', 'plan.harness')
+_HARNESS = ('harness.', 'selfcheck.', 'plan.harness')
 # The name of a test in a guest begins so.
 _GUEST = re.compile(rf'({"|".join(env.ARCHES)})\.({"|".join(env.IMPLS)})\.')
 
@@ -230,7 +230,7 @@ def chosen(name: str, pattern: str) -> bool:
 _COMMANDS = {'check': 'check', 'check-kernel': 'check-kernel',
              'miri': 'host-miri', 'fuzz': 'host-fuzz',
              'docs': 'docs', 'series': 'series',
-             'clients': 'test-clients',
+             'selfcheck': 'selfcheck', 'clients': 'test-clients',
              'c': 'test-clients', 'rust': 'test-clients',
              'coverage': 'coverage'}
 # Results of a boot that belong to no suite.
