@@ -123,7 +123,8 @@ mod cases {
             if number % 64 == 0 && function.contains(place) {
                 let mut text = text::Lock::new();
                 let read = &mut text::read;
-                if let Ok(prepared) = X86::prepare(place, false, read, &mut text) {
+                let prepared = X86::prepare(place, function, false, read, &mut text);
+                if let Ok(prepared) = prepared {
                     let read = &mut text::read;
                     let group = symbol::split_group(c"");
                     let targets = X86::branch_targets(function, group, metadata, read, &mut text);
