@@ -94,8 +94,8 @@ pub(crate) fn counters(to: &Seq) {
     #[cfg(CONFIG_KRETPROBES)]
     {
         // The pools of unregistered probes count until the last call has returned.
-        let (stores, calls) = crate::returns::stores::counts();
-        to.counter(c"return_pools", stores);
+        let [pools, calls] = crate::returns::counts();
+        to.counter(c"return_pools", pools);
         to.counter(c"return_calls", calls);
     }
 }

@@ -164,8 +164,23 @@ void returns_close(struct kunit_suite *suite);
 
 /* What is in store: for how many probes, and for how many calls. */
 #ifdef CONFIG_RUST_KPROBES
-size_t rust_kprobes_return_pools(void);
-size_t rust_kprobes_return_calls(void);
+void rust_kprobes_return_counts(size_t counts[2]);
+
+static inline size_t rust_kprobes_return_pools(void)
+{
+	size_t counts[2];
+
+	rust_kprobes_return_counts(counts);
+	return counts[0];
+}
+
+static inline size_t rust_kprobes_return_calls(void)
+{
+	size_t counts[2];
+
+	rust_kprobes_return_counts(counts);
+	return counts[1];
+}
 #else
 /* Nobody is told with C. */
 static inline size_t rust_kprobes_return_pools(void)

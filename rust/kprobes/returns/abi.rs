@@ -1,31 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! EDGE: return probes, and what others ask of [`include/linux/rethook.h`](
-//! srctree/include/linux/rethook.h): unwinders where a function returns to, and the kernel that a
-//! dead task's calls be forgotten.
+//! EDGE: return probes, and what other code calls of [`include/linux/rethook.h`](
+//! srctree/include/linux/rethook.h): unwinders ask where a function returns to, and the kernel
+//! says that a task is dead.
 
-use super::{
-    call::Calls,
-    hit,
-    probe::ReturnProbe,
-    register,
-    store,
-    stores, //
-};
-use crate::{
-    abi::{
-        number,
-        status, //
-    },
-    prelude::*,
-    sys::preempt::{
-        self,
-        Pinned, //
-    }, //
-};
-use kernel::{
-    bindings,
-    prelude::*, //
+use super::*;
+use crate::abi::{
+    number,
+    status, //
 };
 
 /// The return probes that a client passes.
@@ -36,9 +18,9 @@ use kernel::{
 unsafe fn clients<'a>(
     array: *const *mut bindings::kretprobe,
     count: c_int,
-) -> Result<&'a [Option<&'static ReturnProbe>], Refusal> {
+) -> Result<&'a [Client], Refusal> {
     let count = number(array, count)?;
-    // SAFETY: Not NULL, and the rest by the precondition.
+    // SAFETY: The array is not NULL. By the precondition it has `count` pointers to return probes.
     Ok(unsafe { ReturnProbe::from_c(array, count) })
 }
 
@@ -47,7 +29,7 @@ unsafe fn clients<'a>(
 /// As for [`clients`], with one pointer.
 #[export]
 unsafe extern "C" fn register_kretprobe(rp: *mut bindings::kretprobe) -> c_int {
-    // SAFETY: By the precondition.
+    // SAFETY: `rp` is as `clients` wants it, by the precondition.
     status(unsafe { clients(&rp, 1) }.and_then(register::batch))
 }
 
@@ -56,7 +38,7 @@ unsafe extern "C" fn register_kretprobe(rp: *mut bindings::kretprobe) -> c_int {
 /// As for [`clients`].
 #[export]
 unsafe extern "C" fn register_kretprobes(rps: *mut *mut bindings::kretprobe, num: c_int) -> c_int {
-    // SAFETY: By the precondition.
+    // SAFETY: The array is as `clients` wants it, by the precondition.
     status(unsafe { clients(rps, num) }.and_then(register::batch))
 }
 
@@ -65,7 +47,7 @@ unsafe extern "C" fn register_kretprobes(rps: *mut *mut bindings::kretprobe, num
 /// As for [`clients`], with one pointer.
 #[export]
 unsafe extern "C" fn unregister_kretprobe(rp: *mut bindings::kretprobe) {
-    // SAFETY: By the precondition.
+    // SAFETY: `rp` is as `clients` wants it, by the precondition.
     let _ = unsafe { clients(&rp, 1) }.map(register::unregister);
 }
 
@@ -74,45 +56,44 @@ unsafe extern "C" fn unregister_kretprobe(rp: *mut bindings::kretprobe) {
 /// As for [`clients`].
 #[export]
 unsafe extern "C" fn unregister_kretprobes(rps: *mut *mut bindings::kretprobe, num: c_int) {
-    // Nothing to unregister is no mistake that C tells.
-    // SAFETY: By the precondition.
+    // As in C, an empty batch is no error.
+    // SAFETY: The array is as `clients` wants it, by the precondition.
     let _ = unsafe { clients(rps, num) }.map(register::unregister);
 }
 
 /// # Safety
 ///
-/// `rp` is NULL or as [`ReturnProbe::from_c`] wants it.
+/// As for [`clients`], with one pointer.
 #[export]
 unsafe extern "C" fn kretprobe_reserve(rp: *mut bindings::kretprobe, calls: c_uint) -> c_int {
-    // SAFETY: By the precondition.
+    // SAFETY: `rp` is as `clients` wants it, by the precondition.
     let clients = unsafe { clients(&rp, 1) };
-    status(clients.and_then(|clients| {
-        let probe = clients.first().copied().flatten();
-        probe.ok_or(Refusal::NoProbe)?.reserve(calls as usize)
-    }))
+    let probe = clients.and_then(|clients| clients.iter().flatten().next().ok_or(Refusal::NoProbe));
+    status(probe.and_then(|probe| probe.reserve(calls as usize)))
 }
 
-/// The handler of the probes on the entries of functions whose return is to be hooked.
+/// The pre handler of the probes on the entries of functions.
 ///
 /// # Safety
 ///
-/// `p` is such a probe, which was hit, and `regs` what the hit has saved; preemption is off.
+/// `p` is the entry of a return probe, which was hit, and `regs` is what the hit has saved.
+/// Preemption is off.
 #[export]
 unsafe extern "C" fn rust_kprobes_function_entered(
     p: *mut bindings::kprobe,
     regs: *mut bindings::pt_regs,
 ) -> c_int {
-    // SAFETY: By the precondition.
+    // SAFETY: By the precondition a return probe begins with `p`, and the hit alone uses `regs`.
     let (probe, registers) = unsafe { (ReturnProbe::of_entry(p), &mut *regs) };
-    // SAFETY: By the precondition.
+    // SAFETY: Preemption is off, by the precondition.
     unsafe { preempt::in_trap(|pinned| hit::entered(probe, registers, pinned)) };
     0
 }
 
 /// # Safety
 ///
-/// `tsk` is this task, or one that does not run and stays. It may begin to run. `cur` is NULL, or
-/// leads to NULL, or to what an earlier call has left there.
+/// `tsk` is this task, or one that stays and does not run, though it may begin to run. `cur` is
+/// NULL, or points to NULL, or to what an earlier call has left there.
 #[export]
 unsafe extern "C" fn rethook_find_ret_addr(
     tsk: *mut bindings::task_struct,
@@ -120,19 +101,19 @@ unsafe extern "C" fn rethook_find_ret_addr(
     cur: *mut *mut bindings::llist_node,
 ) -> usize {
     let pinned = Pinned::new();
-    // SAFETY: The task is there, by the precondition.
+    // SAFETY: The task stays, by the precondition.
     if cur.is_null() || unsafe { bindings::rust_kprobes_runs_elsewhere(tsk) } {
         return 0;
     }
-    // SAFETY: By the precondition.
-    let calls = unsafe { Calls::of(tsk) };
-    // SAFETY: By the precondition.
-    let last = unsafe { *cur }.cast();
-    let Some((call, to)) = hit::find(calls, last, frame, &pinned) else {
+    // SAFETY: By the precondition, and as preemption is off from before the check on.
+    let list = unsafe { List::of(tsk) };
+    // SAFETY: `cur` is not NULL, so by the precondition it points to a pointer.
+    let last = unsafe { *cur };
+    let Some((instance, to)) = hit::find(list, last, frame, &pinned) else {
         return 0;
     };
-    // SAFETY: By the precondition.
-    unsafe { cur.write(call.link().cast()) };
+    // SAFETY: As above.
+    unsafe { cur.write(instance.link()) };
     to
 }
 
@@ -141,52 +122,27 @@ unsafe extern "C" fn rethook_find_ret_addr(
 /// `tk` is a task that never runs again.
 #[export]
 unsafe extern "C" fn rethook_flush_task(tk: *mut bindings::task_struct) {
-    // SAFETY: By the precondition.
-    hit::forget(unsafe { Calls::of(tk) }, &Pinned::new());
+    // SAFETY: By the precondition nobody else uses the list of the task.
+    hit::give_back(unsafe { List::of(tk) }, None, &Pinned::new());
 }
 
 /// # Safety
 ///
-/// To be called by the worker alone.
+/// Only the worker may call this.
 #[export]
-unsafe extern "C" fn rust_kprobes_tend() {
-    stores::tend();
+unsafe extern "C" fn rust_kprobes_refill() {
+    pools::refill();
 }
 
-/// # Safety
-///
-/// None is needed.
-#[export]
-unsafe extern "C" fn rust_kprobes_growth_limit() -> c_int {
-    c_int::try_from(store::growth_limit()).unwrap_or(c_int::MAX)
-}
-
-/// # Safety
-///
-/// None is needed.
-#[export]
-unsafe extern "C" fn rust_kprobes_limit_growth(limit: c_int) {
-    store::limit_growth(usize::try_from(limit).unwrap_or_default());
-}
-
-/// For how many return probes there is anything in store, as the file says it; for tests.
+/// How many pools there are, and how many instances they have, for tests.
 ///
 /// # Safety
 ///
-/// None is needed.
+/// `counts` has room for two numbers.
 #[export]
-unsafe extern "C" fn rust_kprobes_return_pools() -> usize {
-    stores::counts().0
-}
-
-/// For how many calls all of them have room, as the file says it; for tests.
-///
-/// # Safety
-///
-/// None is needed.
-#[export]
-unsafe extern "C" fn rust_kprobes_return_calls() -> usize {
-    stores::counts().1
+unsafe extern "C" fn rust_kprobes_return_counts(counts: *mut usize) {
+    // SAFETY: There is room, by the precondition.
+    unsafe { counts.cast::<[usize; 2]>().write(pools::counts()) };
 }
 
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]

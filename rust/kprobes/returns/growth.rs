@@ -1,232 +1,144 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How large a store must be, and how large its blocks.
+//! How many instances a pool needs, and how large its blocks are.
 //!
-//! A call that finds no instance goes on, and nobody sees its end. When it began, all that is in
-//! store was in use. Where calls take equally long, it is over when as many have come back as were
-//! in use then: that is a *turn*. So the calls that were lost count together if less than a turn
-//! lies between the first and the last, and by the turn if more does; and they count beside what is
-//! taken later, until the turn after the last one is over.
+//! A call that finds no instance is *lost*: its return is not hooked, so nobody sees when it ends.
+//! A pool is to have room for all calls that ran at the same time, lost or not. When a call was
+//! lost, all instances of the pool were in use. Where calls take equally long, the calls that had
+//! them end before the lost one does. So lost calls count as running until as many instances have
+//! come back as the pool had when the first of them was lost: that is their *window*. The next
+//! call that is lost begins a new window.
 //!
-//! Who takes an instance from a block that its CPU owns says nothing of it. So each block counts as
-//! in use as a whole from when it was claimed, or an instance was found there, for the first time:
-//! it is *touched*.
+//! Lost calls run at the same time as calls that take an instance later. Nobody counts the
+//! instances in use, as a CPU takes from its own block without telling anybody. So each block
+//! counts as in use as a whole from when an instance was first taken from it: it is *used*.
 //!
-//! A loss and a touch may come at the same time. The one that touches a block looks for losses
-//! behind a full barrier. Who lost asks the worker, which has a full barrier before it looks. So
-//! either the worker sees the touch, or it is asked again.
+//! One CPU may lose a call while another one marks a block as used. The latter looks for losses
+//! behind a full barrier. The former asks the worker, which has a full barrier before it looks. So
+//! either the worker sees the mark, or it is asked again.
 
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
-use super::pool::{
-    Returns,
-    MOST, //
-};
+use super::bitmap::CAPACITY;
 use crate::atomics::{
     fence,
-    AtomicBool,
     AtomicU64,
-    AtomicUsize,
     Ordering, //
 };
 
-/// What comes back further apart cannot be told from what does not: the counts wrap.
-const LONGEST_TURN: usize = 1 << 14;
+/// The longest window. The counters of returns wrap at four times of this.
+const LONGEST_WINDOW: usize = 1 << 14;
 
-/// As many losses are counted.
-const MOST_LOST: u64 = (1 << 32) - 1;
-
-/// How many turns it took until so much has come back.
-fn turns(come_back: u16, turn: usize) -> u64 {
-    u64::from(come_back) / turn.clamp(1, LONGEST_TURN) as u64
-}
-
-/// Calls that were lost.
+/// Calls that were lost in one window, in one word: their number; whether there is news of them;
+/// how many instances the pool had at the first loss; and how many had come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Losses {
-    count: u64,
-    /// What had come back at the first one, and at the last one.
-    first: u16,
-    last: u16,
-}
+struct Losses(u64);
 
 impl Losses {
-    fn of_word(word: u64) -> Self {
-        Self {
-            count: word >> 32,
-            first: (word >> 16) as u16,
-            last: word as u16,
+    /// One lost call.
+    const ONE: u64 = 1 << 33;
+
+    /// The worker has not seen the latest loss, or a block was used since.
+    const NEWS: u64 = 1 << 32;
+
+    fn number(self) -> u64 {
+        self.0 / Self::ONE
+    }
+
+    /// Is the window at its end?
+    fn are_over(self, returns: u16) -> bool {
+        let (window, first) = ((self.0 >> 16) as u16, self.0 as u16);
+        self.number() == 0 || returns.wrapping_sub(first) >= window
+    }
+
+    fn and_one(self, returns: u16, all: usize) -> Self {
+        if self.are_over(returns) {
+            let window = all.min(LONGEST_WINDOW) as u64;
+            return Self(Self::ONE | Self::NEWS | window << 16 | u64::from(returns));
         }
-    }
-
-    /// The turns between the last one and when so much had come back.
-    fn turns_since(self, returns: Returns, turn: usize) -> u64 {
-        turns(returns.number().wrapping_sub(self.last), turn)
-    }
-
-    fn word(self) -> u64 {
-        self.count << 32 | u64::from(self.first) << 16 | u64::from(self.last)
-    }
-
-    /// One more, when so much had come back.
-    fn and_one(self, returns: Returns) -> Self {
-        let last = returns.number();
-        Self {
-            count: self.count.saturating_add(1).min(MOST_LOST),
-            first: if self.count == 0 { last } else { self.first },
-            last,
-        }
+        Self(self.0.checked_add(Self::ONE).unwrap_or(self.0) | Self::NEWS)
     }
 }
 
-/// The calls that a store has lost of late.
-pub(crate) struct Lost {
-    /// [`Losses`], which hits change.
-    word: AtomicU64,
-    /// Was a block touched beside losses that counted?
-    beside: AtomicBool,
-    /// What the worker saw last.
-    seen: AtomicU64,
-    /// How many instances were touched when the worker first saw that.
-    turn: AtomicUsize,
-}
-
-impl Lost {
-    /// None.
-    pub(crate) fn none() -> Self {
-        Self {
-            word: AtomicU64::new(0),
-            beside: AtomicBool::new(false),
-            seen: AtomicU64::new(0),
-            turn: AtomicUsize::new(LONGEST_TURN),
-        }
-    }
-
-    /// A call is lost, when so much had come back. The caller asks the worker after this.
-    pub(crate) fn lose(&self, returns: Returns) {
-        let mut now = self.word.load(Ordering::Relaxed);
-        loop {
-            let next = Losses::of_word(now).and_one(returns).word();
-            match self
-                .word
-                .compare_exchange_weak(now, next, Ordering::AcqRel, Ordering::Relaxed)
-            {
-                Ok(_) => return,
-                Err(other) => now = other,
-            }
-        }
-    }
-
-    /// A block was touched: are there losses that count beside it? Then the caller asks the worker.
-    pub(crate) fn touch(&self, returns: impl FnOnce() -> Returns) -> bool {
-        fence(Ordering::SeqCst);
-        let losses = Losses::of_word(self.word.load(Ordering::Relaxed));
-        let turn = self.turn.load(Ordering::Relaxed);
-        let counts = losses.count != 0 && losses.turns_since(returns(), turn) == 0;
-        if counts {
-            self.beside.store(true, Ordering::Relaxed);
-        }
-        counts
-    }
-
-    /// The losses, and whether there is anything new about them. For the worker, which was asked;
-    /// `touched` looks at the blocks.
-    pub(crate) fn look(&self, touched: impl FnOnce() -> usize) -> Seen {
-        fence(Ordering::SeqCst);
-        let (word, touched) = (self.word.load(Ordering::Acquire), touched());
-        let more = self.seen.load(Ordering::Relaxed) != word;
-        if more {
-            self.seen.store(word, Ordering::Relaxed);
-            self.turn.store(touched, Ordering::Relaxed);
-        }
-        Seen {
-            losses: Losses::of_word(word),
-            is_new: self.beside.swap(false, Ordering::Relaxed) || more,
-            touched,
-            turn: self.turn.load(Ordering::Relaxed),
-        }
-    }
-
-    /// These do not count any more, unless there is one more by now.
-    pub(crate) fn forget(&self, seen: &Seen) {
-        let (word, relaxed) = (seen.losses.word(), Ordering::Relaxed);
-        _ = self.word.compare_exchange(word, 0, relaxed, relaxed);
-    }
-}
-
-/// What the worker has seen of the losses.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
-    losses: Losses,
-    is_new: bool,
-    /// How many instances are in touched blocks.
-    touched: usize,
-    /// How many were when the latest loss was new: so many make a turn.
-    turn: usize,
-}
-
-/// What the worker knows when it decides whether there is enough.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Demand {
+/// What the blocks of a pool say, in all.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
     /// How many instances there are.
     pub(crate) all: usize,
     /// How many of them are free.
     pub(crate) free: usize,
-    /// How many there may be.
-    pub(crate) limit: usize,
-    /// What was lost.
-    pub(crate) lost: Seen,
-    /// What has come back.
-    pub(crate) returns: Returns,
+    /// How many are in used blocks.
+    pub(crate) used: usize,
+    /// How many have come back, modulo 65,536.
+    pub(crate) returns: u16,
 }
 
-impl Demand {
-    /// How many more instances there must be: room for what was lost beside what is in use. And
-    /// where less than a quarter is free, half as many come to it before any call is lost.
-    pub(crate) fn more(&self) -> usize {
-        let scarce = self.free < self.all / 4;
-        let ahead = if scarce { self.all + self.all / 2 } else { 0 };
-        let wanted = self.at_once().max(ahead).min(self.limit);
-        wanted.saturating_sub(self.all)
+/// The calls that a pool has lost of late.
+pub(crate) struct Lost(AtomicU64);
+
+impl Lost {
+    /// No losses.
+    pub(crate) fn none() -> Self {
+        Self(AtomicU64::new(0))
     }
 
-    /// How many there may have been at once; zero if that is not known.
-    fn at_once(&self) -> usize {
-        let Seen {
-            losses,
-            is_new,
-            touched,
-            turn,
-        } = self.lost;
-        if losses.count == 0 || (!is_new && self.is_over()) {
-            return 0;
+    /// Counts a lost call. The caller asks the worker after this.
+    pub(crate) fn count(&self, returns: u16, all: usize) {
+        let count = |now| Some(Losses(now).and_one(returns, all).0);
+        _ = self
+            .0
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, count);
+    }
+
+    /// Notes that a block was marked as used. Returns whether lost calls count beside it. Then the
+    /// caller asks the worker.
+    pub(crate) fn note_use(&self, returns: impl FnOnce() -> u16) -> bool {
+        fence(Ordering::SeqCst);
+        let losses = Losses(self.0.load(Ordering::Relaxed));
+        let counts = losses.number() != 0 && !losses.are_over(returns());
+        if counts {
+            self.0.fetch_or(Losses::NEWS, Ordering::Relaxed);
         }
-        let turns = turns(losses.last.wrapping_sub(losses.first), turn);
-        touched.saturating_add(losses.count.div_ceil(turns + 1) as usize)
+        counts
     }
 
-    /// Do the losses not count any more? Those at the limit never do: they would add up until the
-    /// limit is raised.
-    pub(crate) fn is_over(&self) -> bool {
-        let Seen { losses, turn, .. } = self.lost;
-        self.all >= self.limit || losses.turns_since(self.returns, turn) != 0
+    /// How many instances the worker is to add: room for the lost calls beside what is in use. If
+    /// less than a quarter is free, the pool grows by half of its size before any call is lost.
+    ///
+    /// Forgets losses that are over, and those at the limit: they would add up until the limit is
+    /// raised. A loss that comes meanwhile is not forgotten.
+    pub(crate) fn more(&self, limit: usize, totals: impl FnOnce() -> Totals) -> usize {
+        let word = self.0.fetch_and(!Losses::NEWS, Ordering::AcqRel);
+        fence(Ordering::SeqCst);
+        let (losses, totals) = (Losses(word), totals());
+        let are_over = losses.are_over(totals.returns);
+        if are_over || totals.all >= limit {
+            let (seen, relaxed) = (word & !Losses::NEWS, Ordering::Relaxed);
+            _ = self.0.compare_exchange(seen, 0, relaxed, relaxed);
+        }
+        let count = word & Losses::NEWS != 0 || !are_over;
+        let lost = if count { losses.number() as usize } else { 0 };
+        let is_scarce = totals.free < totals.all / 4;
+        let ahead = if is_scarce { totals.all / 2 } else { 0 };
+        let wanted = (totals.used + lost).max(totals.all + ahead).min(limit);
+        wanted.saturating_sub(totals.all)
     }
 }
 
-/// Bytes of a cache line: a block begins with one of its own.
+/// The bytes of a cache line: a block begins with a line of its own.
 pub(crate) const LINE: usize = 64;
 
-/// How much memory the allocator takes for a block with so many instances.
+/// How much memory the allocator takes for a block with `count` instances.
 fn taken(count: usize, size: usize) -> usize {
     (LINE + count * size).next_power_of_two()
 }
 
-/// Into how many blocks a number of instances of `size` bytes go: at least `least`, if there are so
-/// many instances. The allocator rounds up to powers of two. So a block may have down to half of
-/// the instances that it could have, if the blocks take less memory in all then.
+/// How many blocks a number of instances of `size` bytes take: at least `least`, if there are so
+/// many instances. The allocator rounds up to powers of two. So a block has down to half of the
+/// instances that it could have, if the blocks take less memory in all then.
 pub(crate) fn blocks(instances: usize, size: usize, least: usize) -> usize {
     let least = least.clamp(1, instances.max(1));
-    let most = instances.div_ceil(least).min(MOST);
+    let most = instances.div_ceil(least).min(CAPACITY);
     let (mut best, mut least_memory) = (0, usize::MAX);
     for count in most.div_ceil(2).max(1)..=most {
         let blocks = instances.div_ceil(count.max(1)).max(least);
@@ -245,27 +157,27 @@ pub(crate) fn blocks(instances: usize, size: usize, least: usize) -> usize {
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 mod tests {
     use super::{
-        super::pool::{
-            Free,
+        super::bitmap::{
+            Bitmap,
             Ticket, //
         },
         *, //
     };
 
-    /// A store of one block that is touched, from which something comes back when we say so.
+    /// A pool of one used block, to which instances come back when the test says so.
     struct World {
         lost: Lost,
-        free: Free,
+        bitmap: Bitmap,
         all: usize,
         limit: usize,
     }
 
     impl World {
-        /// With so many, all in use.
+        /// With so many instances, all in use.
         fn new(all: usize) -> Self {
             Self {
                 lost: Lost::none(),
-                free: Free::first(0),
+                bitmap: Bitmap::new(0),
                 all,
                 limit: usize::MAX,
             }
@@ -273,88 +185,80 @@ mod tests {
 
         fn lose(&self, count: usize) {
             for _ in 0..count {
-                self.lost.lose(self.free.returns());
+                self.lost.count(self.bitmap.returns(), self.all);
             }
         }
 
         fn come_back(&self, count: usize) {
             for _ in 0..count {
-                self.free.give(Ticket::of(0));
-                assert_eq!(self.free.take(), Ok(0));
+                self.bitmap.give(Ticket::of(0));
+                assert_eq!(self.bitmap.take(), Ok(0));
             }
         }
 
-        /// What the worker knows, with `touched` of them touched and plenty of them free.
-        fn demand(&self, touched: usize) -> Demand {
-            Demand {
+        /// What the worker adds, with `used` of them used and plenty of them free.
+        fn more_beside(&self, used: usize) -> usize {
+            self.lost.more(self.limit, || Totals {
                 all: self.all,
                 free: self.all,
-                limit: self.limit,
-                lost: self.lost.look(|| touched),
-                returns: self.free.returns(),
-            }
-        }
-
-        fn touch(&self) -> bool {
-            self.lost.touch(|| self.free.returns())
+                used,
+                returns: self.bitmap.returns(),
+            })
         }
 
         fn more(&self) -> usize {
-            self.demand(self.all).more()
+            self.more_beside(self.all)
         }
 
-        fn is_over(&self) -> bool {
-            self.demand(self.all).is_over()
+        fn uses(&self) -> bool {
+            self.lost.note_use(|| self.bitmap.returns())
         }
     }
 
     #[test]
     fn each_that_is_lost_counts_until_others_come_back() {
         let mut world = World::new(10);
-        assert_eq!((world.more(), world.touch()), (0, false));
+        assert_eq!((world.more(), world.uses()), (0, false));
         world.lose(1);
         assert_eq!(world.more(), 1);
         world.lose(4);
         assert_eq!(world.more(), 5);
         world.come_back(9);
-        assert!(!world.is_over());
         world.lose(3);
         assert_eq!(world.more(), 8);
-        // It grows in the middle of the wave, and nothing of that is touched, or all is.
+        // It grows in the middle of the wave, and nothing of that is used, or all is.
         world.all = 18;
-        assert_eq!((world.demand(10).more(), world.demand(18).more()), (0, 8));
-        world.come_back(9);
-        assert!(world.touch());
+        assert_eq!((world.more_beside(10), world.more_beside(18)), (0, 8));
+        assert!(world.uses());
         world.come_back(1);
-        // The worker is late, but has not seen that, or has.
-        assert!(world.is_over() && !world.touch());
-        assert_eq!((world.more(), world.touch()), (0, false));
+        // The worker is late, but sees that there was news.
+        assert!(!world.uses());
+        assert_eq!((world.more(), world.more()), (8, 0));
+        assert!(!world.uses());
     }
 
     #[test]
-    fn what_is_touched_beside_losses_counts_when_the_worker_is_late() {
+    fn what_is_used_beside_losses_counts_when_the_worker_is_late() {
         let world = World::new(10);
         world.lose(5);
         assert_eq!(world.more(), 5);
-        assert!(world.touch());
+        assert!(world.uses());
         world.come_back(20);
-        let late = world.demand(12);
-        assert_eq!((late.more(), late.is_over()), (7, true));
-        assert_eq!(world.more(), 0);
+        assert_eq!((world.more_beside(12), world.more()), (7, 0));
     }
 
     #[test]
-    fn calls_that_follow_each_other_count_by_the_turn() {
+    fn calls_that_follow_each_other_count_by_the_window() {
         let world = World::new(10);
-        // Eleven at once, for a thousand turns.
+        // Eleven at once, for a thousand windows.
         for _ in 0..1000 {
             world.lose(1);
             world.come_back(10);
         }
         assert_eq!(world.more(), 1);
         let world = World::new(10);
-        // A thousand at once, for ten turns and a bit.
-        for _ in 0..102 {
+        // A thousand at once, for ten windows.
+        for _ in 0..100 {
             world.lose(99);
             world.come_back(1);
         }
@@ -366,44 +270,43 @@ mod tests {
     fn what_is_forgotten_does_not_count() {
         let mut world = World::new(10);
         world.lose(5);
-        let early = world.demand(10).lost;
-        world.lose(1);
-        world.lost.forget(&early);
-        assert_eq!(world.more(), 6);
+        assert_eq!(world.more(), 5);
+        // One is lost while the worker looks.
+        let more = world.lost.more(10, || {
+            world.lose(1);
+            Totals::default()
+        });
+        assert_eq!((more, world.more()), (5, 6));
         world.limit = 12;
-        let demand = world.demand(10);
-        assert_eq!((demand.more(), demand.is_over()), (2, false));
+        assert_eq!(world.more(), 2);
+        assert!(world.uses());
         world.all = 12;
-        let demand = world.demand(10);
-        assert_eq!((demand.more(), demand.is_over()), (0, true));
-        world.lost.forget(&demand.lost);
-        assert!(!world.touch());
+        assert_eq!(world.more(), 0);
+        assert!(!world.uses());
     }
 
     #[test]
-    fn a_turn_has_an_end_and_losses_do_not_overflow() {
+    fn a_window_has_an_end_and_losses_do_not_overflow() {
         let world = World::new(1 << 24);
         world.lose(1);
-        world.come_back(LONGEST_TURN - 1);
-        assert!(!world.is_over());
+        world.come_back(LONGEST_WINDOW - 1);
+        assert!(world.uses());
         world.come_back(1);
-        assert!(world.is_over());
-        let full = Losses {
-            count: MOST_LOST,
-            first: u16::MAX,
-            last: 0,
-        };
-        assert_eq!(Losses::of_word(full.word()), full);
-        assert_eq!(full.and_one(Returns::NONE), full);
+        assert!(!world.uses());
+        // The most of them, from when 65,535 had come back.
+        let full = Losses(u64::MAX << 33 | Losses::NEWS | 1 << 16 | 0xffff);
+        assert_eq!(full.and_one(u16::MAX, 1), full);
+        assert_eq!(full.number(), (1 << 31) - 1);
+        assert!(full.are_over(0));
     }
 
     fn ahead(all: usize, free: usize, limit: usize) -> usize {
-        Demand {
+        let totals = Totals {
+            all,
             free,
-            limit,
-            ..World::new(all).demand(0)
-        }
-        .more()
+            ..Totals::default()
+        };
+        Lost::none().more(limit, || totals)
     }
 
     #[test]
@@ -422,7 +325,7 @@ mod tests {
         for size in SIZES {
             let blocks = blocks(4096, size, 1);
             let count = 4096usize.div_ceil(blocks);
-            assert!((MOST / 2..=MOST).contains(&count));
+            assert!((CAPACITY / 2..=CAPACITY).contains(&count));
             assert!(taken(count, size) * 7 <= count * size * 8);
         }
         // With 16 in each block these would have 17 lines.
@@ -436,7 +339,7 @@ mod tests {
                 for least in [1, 2, 8, 64] {
                     let blocks = blocks(instances, size, least);
                     assert!(blocks >= least.min(instances) && blocks <= instances);
-                    assert!(instances.div_ceil(blocks) <= MOST);
+                    assert!(instances.div_ceil(blocks) <= CAPACITY);
                 }
             }
         }

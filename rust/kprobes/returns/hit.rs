@@ -1,211 +1,188 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A call begins, and it is over.
+//! The hits of a return probe: at the entry of the function, and at its return.
 //!
-//! When the entry of a function is hit, the address that the function returns to is put aside, in
-//! the list of the task's [calls](super::call), and the function returns to a trampoline instead.
-//! From there the client is told, and the task goes on where it would have.
+//! When the entry is hit, the return address is saved in an instance, which is put into the list of
+//! the task, and is replaced by the address of a trampoline. When the function returns to the
+//! trampoline, the client's handler is called, and the task goes on at the saved address.
 //!
-//! Several return probes may watch one call, each with an instance in the list: only the oldest one
-//! knows where the function returns to; the others would return to the trampoline.
+//! Several return probes may hook one call, each with an instance in the list. Only the oldest one
+//! has the real return address; the others have saved that of the trampoline.
 //!
-//! All of this is on the hit path.
+//! All functions here are on the hit path.
 //!
 //! C counterpart: `rethook_trampoline_handler()` and its neighbours in
 //! [`kernel/trace/rethook.c`](srctree/kernel/trace/rethook.c).
 
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
-use super::{
-    call::{
-        Call,
-        Calls,
-        Link,
-        Taken, //
-    },
-    probe::ReturnProbe,
-    store::Store, //
-};
-use crate::{
-    arch::Current,
-    contract::{
-        Machine,
-        Returns, //
-    },
-    hit::handlers,
-    sys::{
-        preempt::Pinned,
-        probe::Probe,
-        report,
-        this_cpu,
-        Registers, //
-    },
-};
+use super::*;
+use crate::hit::handlers;
 
-/// A function with a return probe was entered.
+/// Handles a hit of the entry.
 ///
-/// Fast path: the client is told of the end alone, and the CPU's own block has a free instance. No
-/// function is called then. Everything else is out of line.
+/// Fast path: the client has no entry handler, and the CPU's own block has a free instance. Then no
+/// function is called. All other code is out of line.
 #[inline(always)]
 pub(super) fn entered(probe: &ReturnProbe, registers: &mut Registers, pinned: &Pinned) {
-    let Some(store) = probe.store() else {
+    let Some(pool) = probe.pool() else {
         return probe.miss();
     };
-    match store.take(Current::cpu(pinned)) {
-        Some(taken) if probe.asks() => ask(probe, taken, registers, pinned),
-        Some(taken) => watch(taken, registers, pinned),
-        None => seek(probe, store, registers, pinned),
+    match pool.take(Current::cpu(pinned)) {
+        Some(taken) if probe.has_entry_handler() => ask_client(probe, taken, registers, pinned),
+        Some(taken) => hook(taken, registers, pinned),
+        None => search(probe, pool, registers, pinned),
     }
 }
 
-/// The same, where the client has an entry handler, which may refuse the call.
+/// Calls the client's entry handler, which may refuse the call.
 #[inline(never)]
-fn ask(probe: &ReturnProbe, taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
-    if probe.wants(taken.call(), registers) {
-        watch(taken, registers, pinned);
+fn ask_client(probe: &ReturnProbe, taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
+    if probe.enters(taken.instance(), registers) {
+        hook(taken, registers, pinned);
     } else {
-        taken.give_back();
+        taken.give_back_late(pinned);
     }
 }
 
-/// The same, where this CPU's own block has no free instance.
+/// Handles a hit of the entry where this CPU's own block has no free instance.
 #[cold]
 #[inline(never)]
-fn seek(probe: &ReturnProbe, store: &Store, registers: &mut Registers, pinned: &Pinned) {
-    match store.search(Current::cpu(pinned)) {
-        Some(taken) => ask(probe, taken, registers, pinned),
+fn search(probe: &ReturnProbe, pool: &Pool, registers: &mut Registers, pinned: &Pinned) {
+    match pool.search(Current::cpu(pinned)) {
+        Some(taken) => ask_client(probe, taken, registers, pinned),
         None => probe.miss(),
     }
 }
 
-/// The call is watched from now on.
+/// Hooks the return. The instance is in the list before the stack is changed: an unwinder that
+/// interrupts this must find it.
 #[inline(always)]
-fn watch(taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
-    let frame = Current::frame(registers);
-    // First the list, then the stack: an unwinder in between must find the call.
-    taken.begin(
-        Calls::of_this_task(pinned),
-        frame,
-        Current::returns_to(registers),
-    );
+fn hook(taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
+    let (frame, to) = (Current::frame(registers), Current::returns_to(registers));
+    List::of_this_task(pinned).push(taken, frame, to);
     Current::hook(registers);
 }
 
-/// A call of this task that was watched is over: tells the clients, and where the task goes on.
+/// Handles a return to the trampoline: calls the handlers, and has the task go on where the
+/// function was called.
 ///
 /// Fast path: one client, which is still registered and has no fault handler, on a CPU that handles
-/// no hit.
+/// no other hit.
 #[inline(always)]
 pub(crate) fn returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
-    let Some(call) = Calls::of_this_task(pinned).latest() else {
+    let Some(instance) = List::of_this_task(pinned).latest() else {
         return report::nowhere_to_return();
     };
-    let to = call.to();
-    if to == Current::trampoline() || call.frame() != frame {
+    let to = instance.return_address();
+    if to == Current::trampoline() || instance.frame() != frame {
         return all_returned(registers, frame, pinned);
     }
-    // The client stays registered for us until the end, even if it is unregistered meanwhile.
-    let Some(owner) = call.store().owner() else {
+    // The owner stays until the end of this function, even if it is unregistered meanwhile.
+    let Some(probe) = instance.pool().owner(pinned) else {
         return all_returned(registers, frame, pinned);
     };
-    let probe = owner.probe();
-    let handler = probe.on_return();
+    let handler = probe.handler();
     if handler.is_some() && (Current::is_running(pinned) || probe.entry().handles_faults()) {
         return all_returned(registers, frame, pinned);
     }
     Current::goes_on(registers, to);
     if let Some(handler) = handler {
-        Current::set_running(Some(Probe::running(probe.entry())), pinned);
-        handler.call(call, registers);
+        Current::set_running(Some(probe.entry().running()), pinned);
+        handler(instance, registers);
         Current::set_running(None, pinned);
     }
     Current::unhook(registers, to);
-    Calls::of_this_task(pinned)
-        .end_latest(call)
-        .give_back_to(owner);
+    List::of_this_task(pinned).pop(instance).give_back();
 }
 
-/// The same for any number of clients, whatever has become of them.
+/// Handles a return to the trampoline for any number of clients, registered or not.
 #[cold]
 #[inline(never)]
 fn all_returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
-    let calls = Calls::of_this_task(pinned);
-    let Some(last) = calls.latest().and_then(known) else {
+    let list = List::of_this_task(pinned);
+    let Some(last) = list.latest().and_then(with_address) else {
         return report::nowhere_to_return();
     };
-    let to = last.to();
+    let to = last.return_address();
     Current::goes_on(registers, to);
-    let mut call = calls.latest();
-    while let Some(this) = call {
-        if this.frame() != frame {
+    let mut next = list.latest();
+    while let Some(instance) = next {
+        if instance.frame() != frame {
             report::foreign_frame();
             break;
         }
-        tell(this, to, registers, pinned);
-        call = this.older().filter(|_| !core::ptr::eq(this, last));
+        call_handler(instance, to, registers, pinned);
+        next = instance.older().filter(|_| !core::ptr::eq(instance, last));
     }
     Current::unhook(registers, to);
-    calls.end(last).for_each(|taken| taken.give_back());
+    give_back(list, Some(last), pinned);
 }
 
-/// The first call from this one on of which it is known where the function returns to.
-fn known(mut call: &Call) -> Option<&Call> {
-    while call.to() == Current::trampoline() {
-        call = call.older()?;
+/// Takes the instances out of a list, up to `last` or all of them, and gives them back.
+pub(super) fn give_back(list: &List, last: Option<&Instance>, pinned: &Pinned) {
+    let last = last.map(core::ptr::from_ref);
+    while let Some(instance) = list.latest() {
+        let is_last = last == Some(core::ptr::from_ref(instance));
+        list.pop(instance).give_back_late(pinned);
+        if is_last {
+            break;
+        }
     }
-    Some(call)
 }
 
-/// Tells a client that its call is over.
-fn tell(call: &Call, to: usize, registers: &mut Registers, pinned: &Pinned) {
-    let Some(owner) = call.store().owner() else {
+/// The first instance, from this one to older ones, that has the real return address.
+fn with_address(mut instance: &Instance) -> Option<&Instance> {
+    while instance.return_address() == Current::trampoline() {
+        instance = instance.older()?;
+    }
+    Some(instance)
+}
+
+/// Calls the client's handler for the return.
+fn call_handler(instance: &Instance, to: usize, registers: &mut Registers, pinned: &Pinned) {
+    let Some(probe) = instance.pool().owner(pinned) else {
         return;
     };
-    let probe = owner.probe();
-    let Some(handler) = probe.on_return() else {
+    let Some(handler) = probe.handler() else {
         return;
     };
-    call.set_to(to);
+    instance.set_return_address(to);
     let context = &Current::this_cpu(pinned).context;
     let (outer, outer_context) = (Current::running(pinned), context.get());
     handlers::turn_to(probe.entry(), pinned);
-    handler.call(call, registers);
-    // No fault handler is called for what interrupts this.
+    handler(instance, registers);
+    // No fault handler is called for faults of an interrupt that comes now.
     Current::set_running(this_cpu::nobody(), pinned);
     context.set(outer_context);
     Current::set_running(outer, pinned);
 }
 
-/// Finds the call with this frame among those older than `last`, or all if that is NULL; and where
-/// it returns to.
+/// Finds the instance with this frame among those older than `last`, or among all if `last` is
+/// NULL. Returns it with the real return address.
 ///
-/// `last` may be stale: the unwinder was preempted, the task has run, and the call's memory is
-/// another's now. So `last` is only compared with the calls that there are; if it is none of them,
-/// nothing is found. The memory of the calls of a task that begins to run now stays for a grace
-/// period: as long as the caller is pinned.
+/// `last` may be stale: if the unwinder was preempted and the task has run, another call may use
+/// that instance now. So `last` is only compared with the instances in the list; if it is none of
+/// them, nothing is found. If the task begins to run now, the memory of its instances stays for a
+/// grace period: as long as the caller is pinned.
 pub(super) fn find<'a>(
-    calls: &'a Calls,
+    list: &'a List,
     last: *mut Link,
     frame: usize,
     _pinned: &'a Pinned,
-) -> Option<(&'a Call, usize)> {
-    let mut next = calls.latest();
+) -> Option<(&'a Instance, usize)> {
+    let mut next = list.latest();
     let mut passed = last.is_null();
     while !passed {
-        let call = next?;
-        passed = core::ptr::eq(call.link(), last);
-        next = call.older();
+        let instance = next?;
+        passed = core::ptr::eq(instance.link(), last);
+        next = instance.older();
     }
     loop {
-        let call = next.and_then(known)?;
-        if call.frame() == frame {
-            return Some((call, call.to()));
+        let instance = next.and_then(with_address)?;
+        if instance.frame() == frame {
+            return Some((instance, instance.return_address()));
         }
-        next = call.older();
+        next = instance.older();
     }
-}
-
-/// A task is dead, and its calls never return.
-pub(super) fn forget(calls: &Calls, _pinned: &Pinned) {
-    calls.end_all().for_each(|taken| taken.give_back());
 }

@@ -2,116 +2,159 @@
 
 //! Return probes, in place of `kernel/trace/rethook.c` and the end of `kernel/kprobes.c`.
 //!
-//! A return probe is a probe on the entry of a function: a client of the [core](crate::core). Its
-//! hit takes a *return instance*, puts the return address aside there and replaces it by a
-//! trampoline.
+//! A return probe is a probe on the entry of a function: a client of the [core](crate::core). A
+//! hit of the entry takes a *return instance* from the pool of the probe, saves the return address
+//! there, and replaces it by the address of a trampoline.
 //!
 //! Pure, and run by the model checker as well:
 //!
-//! - [`pool`]: which instances of a block are free, in one word, and the search through all blocks;
-//! - [`growth`]: how large a store must be, and its blocks;
-//! - [`refs`]: how many instances are out when the owner of a store is gone.
+//! - [`bitmap`]: which instances of a block are free, and the search through all blocks;
+//! - [`growth`]: how many instances a pool needs, and how large its blocks are;
+//! - [`stage`]: the stages from the owner of a pool to its end.
 //!
-//! What has pointers:
+//! With pointers:
 //!
-//! - [`call`]: C's `struct kretprobe_instance`, one for each call, and the calls of a task;
+//! - [`instance`]: C's `struct kretprobe_instance`, and the list of a task's instances;
 //! - [`probe`]: C's `struct kretprobe`;
-//! - [`block`] and [`store`]: what a probe has in store; [`stores`]: all stores, and the worker;
+//! - [`pool`]: the pool of a probe, and its blocks; [`pools`]: all pools, and the worker;
 //! - [`abi`]: the interface to C. `returns.c` and `glue.h` are its other side.
 //!
-//! What is done with them:
+//! The actions:
 //!
-//! - [`hit`]: a call begins, and is over;
+//! - [`hit`]: the entry of a function, and its return;
 //! - [`register`]: registration, and its end.
 //!
 //! # The pool
 //!
-//! Instances are in *blocks* of up to 47. Each CPU owns a block, as with SLUB's CPU slabs: it takes
-//! from that block, and an instance goes back to the block that it is of. So in the common case no
-//! two CPUs write to the same cache line, and memory grows with the instances, not with CPUs times
-//! instances as in `lib/objpool.c`. A CPU whose block is used up claims another one with a free
-//! instance that no CPU owns, and disowns the old one. If there is none, it takes from any block.
-//! Nothing is lost while there is an instance: see [`pool`]. Nothing of this takes a lock; an
-//! interrupt or an NMI in the middle of it may do the same.
+//! Instances are in *blocks* of up to 47. Each CPU owns a block, as with SLUB's CPU slabs: the CPU
+//! takes instances from its own block, and an instance goes back to the block that it is part of.
+//! So in the common case no two CPUs write to the same cache line, and memory grows with the
+//! instances, not with CPUs times instances as in `lib/objpool.c`. A CPU whose block is used up
+//! claims another block with a free instance that no CPU owns, and gives the old one up. If there
+//! is none, the CPU takes an instance from any block. No call is lost while an instance is free:
+//! see [`bitmap`]. This takes no lock; an interrupt or an NMI in the middle may do the same.
 //!
-//! A hit looks at each block at most 16 times to take an instance, and once to claim a block.
-//! Blocks have many instances, whatever a client keeps for each: 5,000 are in some 220 at most.
+//! A hit looks at each block once to claim it, and at most 16 times to take an instance. Blocks
+//! have many instances, however much a client keeps for each: 5,000 are in at most about 220.
 //!
-//! A store that loses calls, or has hardly any instance left, asks a worker to make it larger.
+//! A worker adds blocks to a pool that loses calls, or that has hardly any free instance left.
+
+/// Asserts that fields of ours are at the places of C's, and that both structures are as long.
+macro_rules! same_place {
+    ($ours:ty, $theirs:ty: $($field:ident = $of_c:ident),*) => {
+        $(const _: () = assert!(
+            offset_of!($ours, $field) == offset_of!($theirs, $of_c)
+        );)*
+        const _: () = assert!(size_of::<$ours>() == size_of::<$theirs>());
+    };
+}
 
 pub(crate) mod abi;
-mod block;
-mod call;
+mod bitmap;
 mod growth;
 mod hit;
+mod instance;
 mod pool;
+mod pools;
 mod probe;
-mod refs;
 mod register;
-mod store;
-pub(crate) mod stores;
+mod stage;
 
 pub(crate) use hit::returned;
+pub(crate) use pools::counts;
 
+// What the files of this folder use: they begin with `use super::*`.
 use crate::{
+    arch::Current,
+    atomics::{
+        AtomicBool,
+        AtomicI32,
+        AtomicPtr,
+        AtomicUsize,
+        Ordering, //
+    },
+    contract::{
+        Machine,
+        Returns, //
+    },
     prelude::*,
     sys::{
-        lock::Token,
-        probe::Probe, //
+        lock::{
+            Guarded,
+            Token, //
+        },
+        preempt::{
+            self,
+            Pinned, //
+        },
+        probe::{
+            Hit,
+            Probe, //
+        },
+        report,
+        this_cpu,
+        Registers, //
     }, //
+};
+use bitmap::{
+    Bitmap,
+    Ticket, //
+};
+use core::{
+    cell::Cell,
+    mem::{
+        offset_of,
+        ManuallyDrop, //
+    },
+    ptr::NonNull, //
+};
+use growth::{
+    Lost,
+    Totals,
+    LINE, //
+};
+use instance::{
+    Instance,
+    Link,
+    List,
+    Taken, //
 };
 use kernel::{
     bindings,
+    prelude::*,
     types::NotThreadSafe, //
 };
-
-/// Evidence that the stores are ours to change.
-///
-/// # Invariants
-///
-/// This task has locked `rust_kprobes_returns_mutex` for this value.
-struct Lock(NotThreadSafe);
-
-// SAFETY: By its invariant: it is a mutex.
-unsafe impl Token for Lock {}
-
-impl Lock {
-    /// Waits until nobody else changes a store. To be taken inside all other locks.
-    fn new() -> Self {
-        // SAFETY: A mutex of `returns.c` that is initialized at build time; the caller may sleep.
-        unsafe { bindings::mutex_lock(&raw mut bindings::rust_kprobes_returns_mutex) };
-        // INVARIANT: Done just now.
-        Self(NotThreadSafe)
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // SAFETY: By the invariant, this task has it locked.
-        unsafe { bindings::mutex_unlock(&raw mut bindings::rust_kprobes_returns_mutex) };
-    }
-}
-
-/// Asks the worker to look at the stores soon. May be called from any context.
-#[cold]
-fn ask() {
-    // SAFETY: May be called from any context.
-    unsafe { bindings::rust_kprobes_ask_to_tend() };
-}
+use pool::{
+    Block,
+    Pool, //
+};
+use probe::{
+    Client,
+    ReturnProbe, //
+};
+use stage::Stage;
 
 /// Is this probe the entry of a return probe?
 pub(crate) fn is_entry(probe: &Probe) -> bool {
-    probe::ReturnProbe::with_entry(probe).is_some()
+    ReturnProbe::with_entry(probe).is_some()
 }
 
-/// Does `goes` hold for the code of a handler of the return probe that this probe is the entry of?
+/// Is this probe the entry of a return probe with a handler for whose code `goes` holds?
 pub(crate) fn needs(entry: &Probe, goes: impl Fn(TextAddr) -> bool) -> bool {
-    probe::ReturnProbe::with_entry(entry).is_some_and(|probe| probe.needs(goes))
+    ReturnProbe::with_entry(entry).is_some_and(|probe| probe.needs(goes))
 }
 
-/// If this probe is the entry of a return probe that goes: no end of a call is told any more.
+/// Gives up the pool of the return probe that this probe is the entry of, if it is one. A grace
+/// period later no client is told of a return any more.
 pub(crate) fn leave(entry: &Probe) {
-    if let Some(probe) = probe::ReturnProbe::with_entry(entry) {
-        probe.leave_store();
+    if let Some(probe) = ReturnProbe::with_entry(entry) {
+        probe.leave_pool();
     }
+}
+
+/// Asks the worker to look at the pools soon. May be called from any context.
+#[cold]
+fn ask() {
+    // SAFETY: May be called from any context.
+    unsafe { bindings::rust_kprobes_ask_to_refill() };
 }

@@ -1,320 +1,377 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which return instances of a block are free: one word, and the search through all blocks.
+//! The pool of return instances of a return probe, in place of C's `struct rethook`.
 //!
-//! A word has a flag for each free instance, a flag that no CPU owns the block, and a count of the
-//! instances that have come back. Taking an instance is one atomic AND, giving it back one atomic
-//! ADD: an interrupt or an NMI in the middle of either finds a word that is right.
+//! A pool consists of blocks: memory for up to 47 return instances each. The first cache line is
+//! the block's own; only a CPU that takes or gives back an instance of this block writes to it. The
+//! instances follow, in the same piece of memory from `kvmalloc()`.
 //!
-//! A search takes no lock. While it walks, the last free instance may move from a block that it has
-//! not reached to one that it has passed: then it finds nothing though there always was an
-//! instance. So it looks again until two looks in a row find nothing and the counts say that
-//! nothing has come back in between: then no instance was free at the end of the first look.
+//! A pool gets more blocks, and keeps them until it is freed. It is freed when its probe was
+//! unregistered and its last call has ended, which may be long after: [`Stage`] says when.
 
-#![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
+use super::*;
 
-use crate::atomics::{
-    AtomicU64,
-    Ordering, //
-};
+/// A pool does not grow by a block for each CPU if these had fewer instances.
+const FEW: usize = 8;
 
-/// How many instances a block can have.
-pub(crate) const MOST: usize = 47;
+/// The most instances of a pool, as in C.
+const MOST_INSTANCES: usize = bindings::RUST_KPROBES_MOST_CALLS as usize;
 
-/// The flags of the free instances.
-const FLAGS: u64 = (1 << MOST) - 1;
+/// A cache line of the memory of a block.
+#[derive(Clone)]
+#[repr(C, align(64))]
+struct Line([u8; LINE]);
 
-/// The flag of a block that no CPU owns.
-const UNOWNED: u64 = 1 << MOST;
-
-/// What is added when an instance comes back, besides its flag.
-const RETURN: u64 = UNOWNED << 1;
-
-/// How often instances have come back. Only good for comparing: the counts wrap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Returns(u64);
-
-impl Returns {
-    /// None yet.
-    pub(crate) const NONE: Self = Self(0);
-
-    /// Those of several blocks.
-    pub(crate) fn and(self, other: Self) -> Self {
-        Self(self.0.wrapping_add(other.0))
-    }
-
-    /// The count modulo 65,536.
-    pub(crate) fn number(self) -> u16 {
-        self.0 as u16
-    }
+/// A block, which its instances follow.
+///
+/// # Invariants
+///
+/// It is at the beginning of the memory of a `KVVec` of `lines` lines, and has room for `count`
+/// instances of `size` bytes each.
+#[repr(C, align(64))]
+pub(super) struct Block {
+    bitmap: Bitmap,
+    /// The next older block of the pool.
+    next: Place,
+    lines: usize,
+    size: usize,
+    count: usize,
+    /// Was an instance ever taken?
+    used: AtomicBool,
 }
 
-/// What is added to a block's word when an instance comes back.
-#[derive(Clone, Copy)]
-pub(crate) struct Ticket(u64);
+const _: () = assert!(size_of::<Block>() == LINE && align_of::<Block>() == LINE);
 
-impl Ticket {
-    /// That of instance `index` of a block.
-    pub(crate) fn of(index: u32) -> Self {
-        Self(RETURN + (1 << index))
-    }
-}
-
-/// The word of a block.
-#[repr(transparent)]
-pub(crate) struct Free(AtomicU64);
-
-impl Free {
-    /// The word of a block with `count` free instances, at most [`MOST`], which no CPU owns.
-    pub(crate) fn first(count: u32) -> Self {
-        Self(AtomicU64::new(UNOWNED | ((1 << count) - 1) & FLAGS))
-    }
-
-    /// Takes an instance. If none is free: what had come back until then.
+impl AsRef<Bitmap> for Block {
     #[inline(always)]
-    pub(crate) fn take(&self) -> Result<u32, Returns> {
-        loop {
-            let seen = self.0.load(Ordering::Acquire);
-            let flags = seen & FLAGS;
-            if flags == 0 {
-                return Err(Returns(seen / RETURN));
-            }
-            // Another CPU, or an interrupt here, may be faster. Then it has got the instance.
-            let index = flags.trailing_zeros();
-            if self.0.fetch_and(!(1 << index), Ordering::AcqRel) & (1 << index) != 0 {
-                return Ok(index);
-            }
+    fn as_ref(&self) -> &Bitmap {
+        &self.bitmap
+    }
+}
+
+impl Block {
+    /// A block with `count` free instances.
+    fn new(
+        count: usize,
+        size: usize,
+        pool: NonNull<Pool>,
+        next: Place,
+    ) -> Result<NonNull<Self>, Refusal> {
+        let lines = 1 + (count * size).div_ceil(LINE);
+        let memory = KVVec::from_elem(Line([0; LINE]), lines, GFP_KERNEL);
+        let mut memory = ManuallyDrop::new(memory.map_err(|_| Refusal::NoMemory)?);
+        let block = NonNull::new(memory.as_mut_ptr().cast::<Self>()).ok_or(Refusal::NoMemory)?;
+        let new = Self {
+            bitmap: Bitmap::new(count),
+            next,
+            lines,
+            size,
+            count,
+            used: AtomicBool::new(false),
+        };
+        // SAFETY: The first line has room for it.
+        unsafe { block.write(new) };
+        for index in 0..count as u32 {
+            // SAFETY: The lines behind the first have room for `count` instances.
+            unsafe { Self::place(block, index).write(Instance::new(block, index, pool)) };
         }
+        Ok(block)
     }
 
-    /// Takes an instance, and the block itself for this CPU, if no CPU owns it.
-    fn claim(&self) -> Option<u32> {
-        let seen = self.0.load(Ordering::Acquire);
-        let flags = seen & FLAGS;
-        if flags == 0 || seen & UNOWNED == 0 {
+    /// The place of an instance of the block.
+    #[inline(always)]
+    fn place(block: NonNull<Self>, index: u32) -> NonNull<Instance> {
+        // SAFETY: The caller has the block; `size` never changes.
+        let size = unsafe { (*block.as_ptr()).size };
+        // It does not overflow, which the compiler cannot know: a hit cannot panic.
+        let offset = LINE.wrapping_add((index as usize).wrapping_mul(size));
+        // SAFETY: `index` is below `count`, so the offset is within the block's memory.
+        unsafe { block.byte_add(offset).cast() }
+    }
+
+    /// # Safety
+    ///
+    /// The caller has taken the instance from the bitmap of the block, which stays for `'a`.
+    #[inline(always)]
+    unsafe fn taken<'a>(block: NonNull<Self>, index: u32) -> Taken<'a> {
+        // SAFETY: By the invariant an instance is there, and by the precondition it is taken.
+        unsafe { Taken::new(Self::place(block, index).as_ref()) }
+    }
+}
+
+/// A pointer to a block, or NULL.
+///
+/// # Invariants
+///
+/// The block is one of the pool that the pointer is part of. So it stays as long as the pool.
+struct Place(AtomicPtr<Block>);
+
+impl Place {
+    /// NULL.
+    fn empty() -> Self {
+        // INVARIANT: There is no block.
+        Self(AtomicPtr::new(core::ptr::null_mut()))
+    }
+
+    /// The block.
+    #[inline(always)]
+    fn get(&self) -> Option<&Block> {
+        // SAFETY: By the invariant the block stays as long as the pool, of which this is borrowed.
+        unsafe { self.0.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Puts a block of the same pool here. Returns the one that was here before.
+    fn put(&self, block: NonNull<Block>) -> Option<&Block> {
+        // INVARIANT: The caller passes a block of the same pool.
+        if self.get().is_none() {
+            self.0.store(block.as_ptr(), Ordering::Release);
             return None;
         }
-        let index = flags.trailing_zeros();
-        let next = seen & !(UNOWNED | 1 << index);
-        let claimed = self
-            .0
-            .compare_exchange(seen, next, Ordering::AcqRel, Ordering::Relaxed);
-        claimed.is_ok().then_some(index)
+        let before = self.0.swap(block.as_ptr(), Ordering::AcqRel);
+        // SAFETY: By the invariant, as for `get`.
+        unsafe { before.as_ref() }
+    }
+}
+
+/// The pool of a return probe.
+#[repr(C)]
+pub(super) struct Pool {
+    /// The owner, where inlined C finds it.
+    pub(super) probe: NonNull<ReturnProbe>,
+    is_killed: AtomicBool,
+    /// Only the worker uses this, with the lock held.
+    stage: Cell<Stage>,
+    /// Was the worker asked to look at this pool?
+    asked: AtomicBool,
+    lost: Lost,
+    newest: Place,
+    /// The block of each CPU: the one that it owns, or that it shares if there are too few.
+    own: KVVec<Place>,
+    /// The bytes of an instance.
+    size: usize,
+}
+
+// `get_kretprobe()` is part of modules.
+const _: () = assert!(offset_of!(Pool, probe) == offset_of!(bindings::rethook, data));
+
+/// How many numbers CPUs have, how many CPUs there may be, and how many are online.
+fn cpus() -> [usize; 3] {
+    let mut counts = [0; 3];
+    // SAFETY: There is room for three.
+    unsafe { bindings::rust_kprobes_cpus(counts.as_mut_ptr()) };
+    counts
+}
+
+/// How many instances a pool begins with if the client does not say.
+pub(super) fn usual() -> usize {
+    let [_, possible, _] = cpus();
+    (2 * possible).max(10)
+}
+
+/// How large a pool becomes by itself. A client that asks for more gets it.
+fn growth_limit() -> usize {
+    // SAFETY: An aligned variable of `returns.c`, which all change by single stores.
+    let limit = unsafe { AtomicI32::from_ptr(&raw mut bindings::rust_kprobes_growth_limit) };
+    limit.load(Ordering::Relaxed).try_into().unwrap_or_default()
+}
+
+impl Pool {
+    /// A pool for a probe, with `count` instances for which the client keeps `data` bytes each.
+    pub(super) fn new(
+        probe: &'static ReturnProbe,
+        count: usize,
+        data: usize,
+    ) -> Result<NonNull<Self>, Refusal> {
+        let [numbers, possible, _] = cpus();
+        let own = KVVec::with_capacity(numbers, GFP_KERNEL);
+        let mut own = own.map_err(|_| Refusal::NoMemory)?;
+        for _ in 0..numbers {
+            let pushed = own.push(Place::empty(), GFP_KERNEL);
+            pushed.map_err(|_| Refusal::NoMemory)?;
+        }
+        let pool = Self {
+            probe: NonNull::from(probe),
+            is_killed: AtomicBool::new(false),
+            stage: Cell::new(Stage::Owned),
+            asked: AtomicBool::new(false),
+            lost: Lost::none(),
+            newest: Place::empty(),
+            own,
+            size: size_of::<Instance>() + data.next_multiple_of(size_of::<usize>()),
+        };
+        let pool = KBox::new(pool, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
+        let pool = NonNull::new(KBox::into_raw(pool)).ok_or(Refusal::NoMemory)?;
+        // SAFETY: The pool was made just now.
+        let added = unsafe { pool.as_ref() }.add(count, possible);
+        // SAFETY: The pool was made just now, and nobody else has it.
+        let listed = added.and_then(|()| unsafe { pools::add(pool) });
+        listed.map(|()| pool).inspect_err(|_| {
+            // SAFETY: The pool came from a box, and is in no list.
+            drop(unsafe { KBox::from_raw(pool.as_ptr()) });
+        })
     }
 
-    /// No CPU owns the block any more.
-    pub(crate) fn disown(&self) {
-        self.0.fetch_or(UNOWNED, Ordering::Relaxed);
+    /// Adds `more` instances, in at least `least` blocks if there are so many. Only one task at a
+    /// time may do so.
+    fn add(&self, more: usize, least: usize) -> Result<(), Refusal> {
+        if self.totals().all.saturating_add(more) > MOST_INSTANCES {
+            return Err(Refusal::NoMemory);
+        }
+        let (blocks, mut left) = (growth::blocks(more, self.size, least), more);
+        for number in 0..blocks {
+            let count = left.div_ceil(blocks - number);
+            let next = Place(AtomicPtr::new(self.newest.0.load(Ordering::Relaxed)));
+            let block = Block::new(count, self.size, NonNull::from(self), next)?;
+            self.newest.put(block);
+            left -= count;
+        }
+        Ok(())
     }
 
-    /// Gives an instance back, which was taken, by its ticket.
+    /// Takes an instance from this CPU's own block, if one is free there.
     #[inline(always)]
-    pub(crate) fn give(&self, ticket: Ticket) {
-        self.0.fetch_add(ticket.0, Ordering::Release);
+    pub(super) fn take(&self, cpu: usize) -> Option<Taken<'_>> {
+        let block = self.own.get(cpu)?.get()?;
+        let index = block.bitmap.take().ok()?;
+        // SAFETY: The instance was taken just now, and the block stays as long as the pool.
+        Some(unsafe { Block::taken(NonNull::from(block), index) })
     }
 
-    /// What has come back.
-    pub(crate) fn returns(&self) -> Returns {
-        Returns(self.0.load(Ordering::Acquire) / RETURN)
-    }
-
-    /// How many instances are free.
-    pub(crate) fn len(&self) -> usize {
-        (self.0.load(Ordering::Acquire) & FLAGS).count_ones() as usize
-    }
-}
-
-/// Something with a word.
-pub(crate) trait Block {
-    /// Its word.
-    fn free(&self) -> &Free;
-}
-
-/// The first of the blocks that no CPU owns and that has a free instance; the CPU owns it from now
-/// on. Takes that instance.
-pub(crate) fn claim<'a, B: Block + 'a>(
-    mut blocks: impl Iterator<Item = &'a B>,
-) -> Option<(&'a B, u32)> {
-    blocks.find_map(|block| Some((block, block.free().claim()?)))
-}
-
-/// How often all blocks are looked at. Where instances come back all the time and others are always
-/// faster, the search would have no end, and interrupts are off meanwhile.
-const MOST_LOOKS: usize = 16;
-
-/// Takes an instance of any block. Fails only if there was an instant at which none was free, or if
-/// others were faster in each of [`MOST_LOOKS`] looks; then tells what had come back.
-///
-/// `blocks` gives all blocks, in any order, each time that it is called. There may be more of them
-/// the next time, never less.
-pub(crate) fn take<'a, B: Block + 'a, I: Iterator<Item = &'a B>>(
-    blocks: impl Fn() -> I,
-) -> Result<(&'a B, u32), Returns> {
-    let mut before = None;
-    for _ in 0..MOST_LOOKS {
-        let mut returns = Returns::NONE;
-        for block in blocks() {
-            match block.free().take() {
-                Ok(index) => return Ok((block, index)),
-                Err(of_block) => returns = returns.and(of_block),
+    /// Takes an instance from a block that no CPU owns, which this CPU owns from now on. If there
+    /// is none, takes an instance from any block.
+    pub(super) fn search(&self, cpu: usize) -> Option<Taken<'_>> {
+        let own = self.own.get(cpu)?;
+        let claimed = bitmap::claim(self.blocks());
+        let found = claimed.map_or_else(|| bitmap::take(|| self.blocks()), Ok);
+        let (block, index) = found.map_err(|returns| self.lose(returns)).ok()?;
+        // There are fewer blocks than CPUs if this CPU has none: it shares one.
+        if claimed.is_some() || own.get().is_none() {
+            if let Some(before) = own.put(NonNull::from(block)) {
+                before.bitmap.disown();
+            }
+        } else if block.bitmap.len() == 0 {
+            self.ask();
+        }
+        if !block.used.load(Ordering::Relaxed) {
+            block.used.store(true, Ordering::Relaxed);
+            if self.lost.note_use(|| self.totals().returns) {
+                self.ask();
             }
         }
-        // At the end of the look before, each word was what both looks have seen.
-        if before == Some(returns) {
-            break;
-        }
-        before = Some(returns);
+        // SAFETY: The instance was taken just now, and the block stays as long as the pool.
+        Some(unsafe { Block::taken(NonNull::from(block), index) })
     }
-    Err(before.unwrap_or(Returns::NONE))
+
+    /// Counts a lost call.
+    fn lose(&self, returns: u16) {
+        self.lost.count(returns, self.totals().all);
+        self.ask();
+    }
+
+    /// All blocks, the newest first.
+    fn blocks(&self) -> impl Iterator<Item = &Block> {
+        core::iter::successors(self.newest.get(), |block| block.next.get())
+    }
+
+    /// Asks the worker to look at this pool. The worker sees what this CPU did before.
+    fn ask(&self) {
+        if !self.asked.swap(true, Ordering::AcqRel) {
+            ask();
+        }
+    }
+
+    /// What the blocks say, in all. No sum overflows but the one of the returns, which wraps; the
+    /// compiler cannot know that, and a hit cannot panic.
+    pub(super) fn totals(&self) -> Totals {
+        self.blocks().fold(Totals::default(), |before, block| {
+            let is_used = block.used.load(Ordering::Relaxed);
+            let used = if is_used { block.count } else { 0 };
+            Totals {
+                all: before.all.wrapping_add(block.count),
+                free: before.free.wrapping_add(block.bitmap.len()),
+                used: before.used.wrapping_add(used),
+                returns: before.returns.wrapping_add(block.bitmap.returns()),
+            }
+        })
+    }
+
+    /// Adds instances if the worker was asked to look and more are needed. Returns the stage of the
+    /// pool, before this and now. Only the worker calls this, with the lock held.
+    pub(super) fn tend(&self) -> (Stage, Stage) {
+        if self.asked.swap(false, Ordering::AcqRel) && !self.is_killed() {
+            let more = self.lost.more(growth_limit(), || self.totals());
+            // Without memory, the next call that is lost asks again.
+            let _ = self.add(more, cpus()[2].min(more.div_ceil(FEW)));
+        }
+        let stage = self.stage.get().next(self.is_killed(), || {
+            let totals = self.totals();
+            totals.free == totals.all
+        });
+        (self.stage.replace(stage), stage)
+    }
+
+    /// Notes that the owner goes. Hits do not find the pool any more; those that have found it may
+    /// take from it until the end of their read-side sections of RCU.
+    pub(super) fn kill(&self) {
+        self.is_killed.store(true, Ordering::Relaxed);
+        ask();
+    }
+
+    /// Was the pool killed?
+    #[inline(always)]
+    pub(super) fn is_killed(&self) -> bool {
+        self.is_killed.load(Ordering::Relaxed)
+    }
+
+    /// Adds instances, so that `count` calls find one at once. The caller has the lock.
+    pub(super) fn reserve(&self, count: usize) -> Result<(), Refusal> {
+        self.add(count.saturating_sub(self.totals().all), cpus()[1])
+    }
+
+    /// The owner, unless the probe was unregistered. The owner stays for a grace period after that,
+    /// and so as long as preemption is off.
+    #[inline(always)]
+    pub(super) fn owner<'a>(&self, _pinned: &'a Pinned) -> Option<&'a ReturnProbe> {
+        if self.is_killed() {
+            return None;
+        }
+        // SAFETY: The client frees its probe only after that grace period.
+        Some(unsafe { self.probe.as_ref() })
+    }
 }
 
-#[cfg_attr(
-    CONFIG_RUST_KPROBES_KUNIT_TEST,
-    kernel::macros::kunit_tests(rust_kprobes_returns_pool)
-)]
-#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
-mod tests {
-    use super::*;
-    use core::cell::Cell;
-
-    impl Block for Free {
-        fn free(&self) -> &Self {
-            self
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let mut next = self.newest.0.load(Ordering::Relaxed);
+        // SAFETY: By the invariant, a block of the pool, which was not freed yet.
+        while let Some(block) = unsafe { next.as_ref() } {
+            let lines = block.lines;
+            let memory = next.cast::<Line>();
+            next = block.next.0.load(Ordering::Relaxed);
+            // SAFETY: By the invariant of the block it was such a list, which nobody else frees.
+            drop(unsafe { KVVec::from_raw_parts(memory, 0, lines) });
         }
     }
+}
 
-    #[test]
-    fn each_is_taken_once_and_comes_back() {
-        for count in [0, 1, 2, 46, MOST as u32] {
-            let block = Free::first(count);
-            assert_eq!(block.len(), count as usize);
-            for _ in 0..3 {
-                for index in 0..count {
-                    assert_eq!(block.take(), Ok(index));
-                }
-                assert!(block.take().is_err());
-                for index in 0..count {
-                    block.give(Ticket::of(index));
-                }
-                assert_eq!(block.len(), count as usize);
-            }
+impl Taken<'_> {
+    /// Gives the instance back. If the pool may have been killed, the caller asks the worker.
+    #[inline(always)]
+    pub(super) fn give_back(self) {
+        let instance = self.instance();
+        // SAFETY: A block stays as long as an instance is taken from it, which this one is.
+        unsafe { instance.block.as_ref() }
+            .bitmap
+            .give(instance.ticket);
+    }
+
+    /// Gives the instance back to a pool that may have been killed.
+    pub(super) fn give_back_late(self, _pinned: &Pinned) {
+        // The pool stays for a grace period after its last instance came back.
+        let pool = self.instance().pool();
+        self.give_back();
+        if pool.is_killed() {
+            ask();
         }
-    }
-
-    #[test]
-    fn what_comes_back_is_counted_when_it_is_gone_again() {
-        let block = Free::first(1);
-        assert_eq!(block.take(), Ok(0));
-        let before = block.take();
-        assert_eq!(block.take(), before);
-        block.give(Ticket::of(0));
-        assert_eq!(block.take(), Ok(0));
-        let after = block.take();
-        assert!(after.is_err());
-        assert_ne!(before, after);
-    }
-
-    #[test]
-    fn counting_begins_anew_and_no_flag_is_lost() {
-        let block = Free::first(2);
-        assert_eq!(block.claim(), Some(0));
-        for _ in 0..70_000 {
-            block.give(Ticket::of(0));
-            assert_eq!(block.take(), Ok(0));
-        }
-        assert_eq!(block.claim(), None);
-        assert_eq!((block.take(), block.len()), (Ok(1), 0));
-    }
-
-    #[test]
-    fn a_block_has_one_owner_and_is_claimed_with_an_instance() {
-        let blocks = [0, 2, 1].map(Free::first);
-        let number =
-            |found: (&Free, u32)| blocks.iter().position(|one| core::ptr::eq(one, found.0));
-        let claimed = || claim(blocks.iter()).and_then(number);
-        assert_eq!((claimed(), claimed(), claimed()), (Some(1), Some(2), None));
-        // The second one has an instance, and an owner.
-        assert_eq!(blocks[1].len(), 1);
-        blocks[1].disown();
-        assert_eq!((claimed(), claimed()), (Some(1), None));
-        blocks[1].disown();
-        assert_eq!(claimed(), None);
-        blocks[1].give(Ticket::of(1));
-        assert_eq!((claimed(), claimed()), (Some(1), None));
-    }
-
-    #[test]
-    fn all_that_there_is_can_be_taken() {
-        let blocks = [3, 0, 1].map(Free::first);
-        for _ in 0..4 {
-            assert!(take(|| blocks.iter()).is_ok());
-        }
-        assert!(take(|| blocks.iter()).is_err());
-        assert!(take(|| blocks[..0].iter()).is_err());
-    }
-
-    #[test]
-    fn what_goes_where_the_search_has_been_is_found() {
-        let blocks = [1, 1].map(Free::first);
-        assert_eq!(blocks[0].take(), Ok(0));
-        let searches = Cell::new(0);
-        // Between the first block and the second, in the first two searches, the only free instance
-        // goes from one to the other.
-        let all = || {
-            searches.set(searches.get() + 1);
-            blocks.iter().enumerate().map(|(number, block)| {
-                if number == 1 && searches.get() == 1 {
-                    blocks[0].give(Ticket::of(0));
-                    assert_eq!(blocks[1].take(), Ok(0));
-                } else if number == 0 && searches.get() == 2 {
-                    blocks[1].give(Ticket::of(0));
-                    assert_eq!(blocks[0].take(), Ok(0));
-                }
-                block
-            })
-        };
-        let found = take(all).map(|(block, index)| (core::ptr::eq(block, &blocks[1]), index));
-        assert_eq!((found, searches.get()), (Ok((true, 0)), 2));
-    }
-
-    #[test]
-    fn a_search_that_was_overtaken_is_made_again() {
-        let blocks = [1, 1].map(Free::first);
-        assert_eq!((blocks[0].take(), blocks[1].take()), (Ok(0), Ok(0)));
-        let searches = Cell::new(0);
-        let all = || {
-            searches.set(searches.get() + 1);
-            blocks.iter().inspect(|&block| {
-                // It comes and goes where the search does not see it.
-                if searches.get() <= 3 && core::ptr::eq(block, &blocks[1]) {
-                    blocks[0].give(Ticket::of(0));
-                    assert_eq!(blocks[0].take(), Ok(0));
-                }
-            })
-        };
-        let returns = take(all).map(|_| ());
-        assert_eq!(searches.get(), 5);
-        assert_eq!(returns, Err(blocks[0].returns()));
-        assert_eq!(returns.map_err(Returns::number), Err(3));
-    }
-
-    #[test]
-    fn a_search_that_is_always_overtaken_has_an_end() {
-        let blocks = [1, 1].map(Free::first);
-        assert_eq!((blocks[0].take(), blocks[1].take()), (Ok(0), Ok(0)));
-        let searches = Cell::new(0);
-        let all = || {
-            searches.set(searches.get() + 1);
-            blocks.iter().inspect(|&block| {
-                if searches.get() < 1000 && core::ptr::eq(block, &blocks[1]) {
-                    blocks[0].give(Ticket::of(0));
-                    assert_eq!(blocks[0].take(), Ok(0));
-                }
-            })
-        };
-        let returns = take(all).map(|_| ());
-        assert_eq!(searches.get(), MOST_LOOKS);
-        // What has come back behind it is not seen.
-        assert_eq!(returns.map_err(Returns::number), Err(MOST_LOOKS as u16 - 1));
     }
 }

@@ -20,30 +20,33 @@
 
 #include "../glue.h"
 
-/* What return probes have in store; see mod.rs. */
+/* The lock of the pools; see pools.rs. */
 DEFINE_MUTEX(rust_kprobes_returns_mutex);
 
-/* A call that nobody knows has returned to the trampoline. */
+/* How large a pool becomes by itself. */
+int rust_kprobes_growth_limit = 4096;
+
+/* A function has returned to the trampoline, and no instance is in the list. */
 void __kprobes rust_kprobes_nowhere_to_return(void)
 {
 	pr_err("rethook: Return address not found! Maybe there is a bug in the kernel\n");
-	/* There is nothing to go on with; as in C. */
+	/* As in C: there is no address to go on at. */
 	BUG();
 }
 
-/* A call is over before one that it has made. */
+/* A call has ended before a call that it has made. */
 void __kprobes rust_kprobes_foreign_frame(void)
 {
 	WARN_ON_ONCE(1);
 }
 
-/* Its calls come and go meanwhile. */
+/* Does the task run on another CPU, where its list of instances changes? */
 bool __kprobes rust_kprobes_runs_elsewhere(const struct task_struct *task)
 {
 	return task != current && task_is_running(task);
 }
 
-/* How many numbers they have, how many there may be, and how many there are. */
+/* The number of CPU ids, of possible CPUs, and of online CPUs. */
 void __kprobes rust_kprobes_cpus(size_t counts[3])
 {
 	counts[0] = nr_cpu_ids;
@@ -51,51 +54,36 @@ void __kprobes rust_kprobes_cpus(size_t counts[3])
 	counts[2] = num_online_cpus();
 }
 
-static void __kprobes tend(struct work_struct *unused)
+static void __kprobes refill(struct work_struct *unused)
 {
-	rust_kprobes_tend();
+	rust_kprobes_refill();
 }
 
-static DECLARE_WORK(tending, tend);
+static DECLARE_WORK(refilling, refill);
 
-static void __kprobes queue_tending(struct irq_work *unused)
+static void __kprobes queue_refilling(struct irq_work *unused)
 {
-	queue_work(system_long_wq, &tending);
+	queue_work(system_long_wq, &refilling);
 }
 
-static DEFINE_IRQ_WORK(asking, queue_tending);
+static DEFINE_IRQ_WORK(asking, queue_refilling);
 
-/* A hit may be an NMI's, or in the middle of anything. */
-void __kprobes rust_kprobes_ask_to_tend(void)
+/* The caller may be an NMI, or hold any lock. */
+void __kprobes rust_kprobes_ask_to_refill(void)
 {
 	irq_work_queue(&asking);
 }
 
 #ifdef CONFIG_SYSCTL
-static int growth_limit, most_calls = RUST_KPROBES_MOST_CALLS;
-static DEFINE_MUTEX(growth_limit_mutex);
-
-static int __kprobes set_growth_limit(const struct ctl_table *table, int write,
-				      void *buffer, size_t *length,
-				      loff_t *ppos)
-{
-	int ret;
-
-	guard(mutex)(&growth_limit_mutex);
-	growth_limit = rust_kprobes_growth_limit();
-	ret = proc_dointvec_minmax(table, write, buffer, length, ppos);
-	if (!ret && write)
-		rust_kprobes_limit_growth(growth_limit);
-	return ret;
-}
+static int most_calls = RUST_KPROBES_MOST_CALLS;
 
 static const struct ctl_table sysctls[] = {
 	{
 		.procname	= "kretprobes-growth-limit",
-		.data		= &growth_limit,
-		.maxlen		= sizeof(growth_limit),
+		.data		= &rust_kprobes_growth_limit,
+		.maxlen		= sizeof(rust_kprobes_growth_limit),
 		.mode		= 0644,
-		.proc_handler	= set_growth_limit,
+		.proc_handler	= proc_dointvec_minmax,
 		.extra1		= SYSCTL_ZERO,
 		.extra2		= &most_calls,
 	},
@@ -109,8 +97,7 @@ static int __init register_sysctls(void)
 late_initcall(register_sysctls);
 #endif
 
-/* What abi.rs defines. */
+/* Functions of abi.rs. */
 EXPORT_SYMBOL_GPL(kretprobe_reserve);
-/* For our tests alone. */
-EXPORT_SYMBOL_IF_KUNIT(rust_kprobes_return_pools);
-EXPORT_SYMBOL_IF_KUNIT(rust_kprobes_return_calls);
+/* Only for tests. */
+EXPORT_SYMBOL_IF_KUNIT(rust_kprobes_return_counts);

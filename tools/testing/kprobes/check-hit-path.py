@@ -95,7 +95,7 @@ FREE = re.compile(r'__SCT__preempt_schedule(_notrace)?$|preempt_schedule_irq$'
 # return probe's own calls ask for that when it was unregistered, and then it is
 # hit no more: so it ends. And where a jprobe is hit ftrace is asked who else has
 # the place: a probe there is missed. So it is at the end of a jprobe's handler.
-FREE_FROM = {'rust_kprobes_ask_to_tend': 'irq_work_queue',
+FREE_FROM = {'rust_kprobes_ask_to_refill': 'irq_work_queue',
              'rust_kprobes_make_way': 'irq_work_queue',
              'rust_kprobes_has_trampoline': 'ftrace_find_rec_direct'}
 PANICS = re.compile(r'4core9panicking|rust_begin_unwind|4core6option13(expect|unwrap)'

@@ -68,7 +68,7 @@ LAYERS = (
     Layer('core', 'rust/kprobes/core/*', 'model contract arch sys table slots text registry',
           'kernel', config=True),
     Layer('returns, pure', ' '.join(f'rust/kprobes/returns/{name}.rs' for name in (
-        'growth', 'pool', 'refs')), 'atomics'),
+        'bitmap', 'growth', 'stage')), 'atomics'),
     Layer('returns, safe', 'rust/kprobes/returns/hit.rs rust/kprobes/returns/register.rs',
           'model contract arch sys registry hit core'),
     Layer('returns', 'rust/kprobes/returns/*',
@@ -83,7 +83,7 @@ LAYERS = (
     Layer('root', 'rust/kprobes/rust_kprobes.rs', crates=EDGE, config=True),
 )
 FORBIDS_UNSAFE = re.compile(r'/(model|registry|optimize|hit|core|isa)/mod\.rs$'
-                            r'|/returns/(growth|pool|refs|hit|register)\.rs$')
+                            r'|/returns/(bitmap|growth|stage|hit|register)\.rs$')
 NAMED = re.compile(r'(?<![\w:])(crate::[a-z_]+|(?:kernel|alloc|std|pin_init)(?=::)'
                    r'|bindings(?=::)|super::super)|kernel::(bindings)|^[ \t]*(bindings),', re.M)
 # Patterns that no line of code may have, and the rule they break; tests included.

@@ -233,6 +233,23 @@ macro_rules! atomics {
             ) -> Result<$value, $value> {
                 self.compare_exchange(current, new, success, failure)
             }
+
+            #[track_caller]
+            pub(crate) fn fetch_update(
+                &self,
+                success: Ordering,
+                failure: Ordering,
+                update: impl Fn($value) -> Option<$value>,
+            ) -> Result<$value, $value> {
+                let mut now = self.load(failure);
+                while let Some(next) = update(now) {
+                    match self.compare_exchange(now, next, success, failure) {
+                        Ok(before) => return Ok(before),
+                        Err(other) => now = other,
+                    }
+                }
+                Err(now)
+            }
         }
     )*};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A store that is too small, under loom: calls that are lost, calls that find something new, and
-//! the worker that makes the store larger, in every order that the memory model allows.
+//! A pool that is too small, under loom: calls that are lost, calls that find something new, and
+//! the worker that makes the pool larger, in every order that the memory model allows.
 //!
 //! Each block has one call. Whatever comes before what: when the worker is done with all that it
 //! was asked for, there must be as many as were watched and lost.
@@ -9,26 +9,25 @@
 //! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
-    growth::{
-        Demand,
-        Lost, //
-    },
-    loom_kit::*,
-    pool::{
+    bitmap::{
         self,
-        Free,
-        Returns, //
+        Bitmap, //
     },
+    growth::{
+        Lost,
+        Totals, //
+    },
+    loom_kit::*, //
 };
 
 struct Block {
-    free: Free,
-    touched: AtomicBool,
+    bitmap: Bitmap,
+    used: AtomicBool,
 }
 
-impl pool::Block for Block {
-    fn free(&self) -> &Free {
-        &self.free
+impl AsRef<Bitmap> for Block {
+    fn as_ref(&self) -> &Bitmap {
+        &self.bitmap
     }
 }
 
@@ -52,8 +51,8 @@ impl World {
     fn new(there: usize) -> Self {
         let world = Self {
             blocks: core::array::from_fn(|_| Block {
-                free: Free::first(1),
-                touched: AtomicBool::new(false),
+                bitmap: Bitmap::new(1),
+                used: AtomicBool::new(false),
             }),
             there: AtomicUsize::new(there),
             home: AtomicUsize::new(0),
@@ -61,7 +60,7 @@ impl World {
             asked: AtomicBool::new(false),
             calls: Default::default(),
         };
-        world.touch(0);
+        world.note_use(0);
         world.call();
         world
     }
@@ -70,46 +69,43 @@ impl World {
         self.blocks[..self.there.load(Acquire)].iter().rev()
     }
 
-    fn returns(&self) -> Returns {
-        let returns = self.blocks().map(|block| block.free.returns());
-        returns.fold(Returns::NONE, Returns::and)
+    fn returns(&self) -> u16 {
+        let returns = self.blocks().map(|block| block.bitmap.returns());
+        returns.fold(0, u16::wrapping_add)
     }
 
-    fn touch(&self, number: usize) {
+    fn note_use(&self, number: usize) {
         let block = &self.blocks[number];
-        if block.touched.load(Relaxed) {
+        if block.used.load(Relaxed) {
             return;
         }
-        block.touched.store(true, Relaxed);
-        if !is_weak("unsaid") && self.lost.touch(|| self.returns()) {
+        block.used.store(true, Relaxed);
+        if !is_weak("unsaid") && self.lost.note_use(|| self.returns()) {
             self.ask();
         }
     }
 
     fn ask(&self) {
-        if is_weak("shy") && self.asked.load(Relaxed) {
-            return;
-        }
         self.asked.swap(true, AcqRel);
     }
 
     fn call(&self) {
         let home = self.home.load(Acquire);
-        let found = self.blocks[home].free.take().is_ok() || self.search();
+        let found = self.blocks[home].bitmap.take().is_ok() || self.search();
         self.calls[usize::from(!found)].fetch_add(1, Relaxed);
     }
 
     fn search(&self) -> bool {
-        match pool::take(|| self.blocks()) {
+        match bitmap::take(|| self.blocks()) {
             Ok((block, _)) => {
                 let is_it = |one: &Block| core::ptr::eq(one, block);
                 let number = self.blocks.iter().position(is_it).unwrap();
-                self.touch(number);
+                self.note_use(number);
                 self.home.store(number, Release);
                 true
             }
             Err(returns) => {
-                self.lost.lose(returns);
+                self.lost.count(returns, self.there.load(Relaxed));
                 self.ask();
                 false
             }
@@ -122,22 +118,20 @@ impl World {
             return false;
         }
         let all = self.there.load(Relaxed);
-        let demand = Demand {
+        let totals = || Totals {
             all,
             // As if there was enough.
             free: all,
-            limit: BLOCKS,
-            lost: self.lost.look(|| {
-                let touched = |block: &&Block| block.touched.load(Relaxed);
-                self.blocks().filter(touched).count()
-            }),
+            used: (self.blocks())
+                .filter(|block| block.used.load(Relaxed))
+                .count(),
             returns: self.returns(),
         };
-        for number in all..all + demand.more() {
+        for number in all..all + self.lost.more(BLOCKS, totals) {
             self.there.store(number + 1, Release);
             let home = &self.blocks[self.home.load(Relaxed)];
-            if home.free.len() == 0 {
-                self.touch(number);
+            if home.bitmap.len() == 0 {
+                self.note_use(number);
                 self.home.store(number, Release);
             }
         }
@@ -153,7 +147,7 @@ fn calls<const CPUS: usize>(world: World, more: bool) {
         let world = world.clone();
         thread::spawn(move || world.call())
     });
-    // The second time there is room at home, and nothing new is touched.
+    // The second time there is room at home, and nothing new is used.
     world.tend();
     world.tend();
     for thread in threads {
@@ -178,7 +172,7 @@ fn wave<const CPUS: usize>(interrupted: usize) {
     });
 }
 
-/// One finds what is there, and nobody has touched it; the other one is the first that is lost.
+/// One finds what is there, and nobody has used it; the other one is the first that is lost.
 fn last_and_first() {
     run_model(Some(2), || calls::<2>(World::new(2), false));
 }
@@ -189,6 +183,5 @@ models! {
     looks_without_a_barrier_are_caught
         with "fence(Ordering::SeqCst)" in "returns/growth.rs" fails "there is room for":
         last_and_first();
-    touch_that_is_not_told_is_caught with "unsaid" fails "there is room for": wave::<1>(3);
-    who_does_not_ask_again_is_caught with "shy" fails "there is room for": wave::<1>(3);
+    use_that_is_not_told_is_caught with "unsaid" fails "there is room for": wave::<1>(3);
 }

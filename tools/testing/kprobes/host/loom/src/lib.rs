@@ -11,18 +11,18 @@
 
 #[path = "../../../../../../rust/kprobes/atomics.rs"]
 mod atomics;
+#[path = "../../../../../../rust/kprobes/returns/bitmap.rs"]
+mod bitmap;
 #[path = "../../../../../../rust/kprobes/slots/bits.rs"]
 mod bits;
 #[path = "../../../../../../rust/kprobes/returns/growth.rs"]
 mod growth;
 #[path = "../../../../../../rust/kprobes/model/mod.rs"]
 mod model;
-#[path = "../../../../../../rust/kprobes/returns/pool.rs"]
-mod pool;
 #[path = "../../../../../../rust/kprobes/registry/queue.rs"]
 mod queue;
-#[path = "../../../../../../rust/kprobes/returns/refs.rs"]
-mod refs;
+#[path = "../../../../../../rust/kprobes/returns/stage.rs"]
+mod stage;
 #[path = "../../../../../../rust/kprobes/table/mod.rs"]
 mod table;
 #[path = "../../../../../../rust/kprobes/prelude.rs"]
@@ -59,6 +59,8 @@ mod sys;
 #[cfg(all(test, not(miri)))]
 mod armed_loom;
 #[cfg(all(test, not(miri)))]
+mod bitmap_loom;
+#[cfg(all(test, not(miri)))]
 mod chain_loom;
 #[cfg(all(test, not(miri)))]
 mod checked_loom;
@@ -67,11 +69,9 @@ mod growth_loom;
 #[cfg(all(test, not(miri)))]
 mod optimizing_loom;
 #[cfg(all(test, not(miri)))]
-mod pool_loom;
-#[cfg(all(test, not(miri)))]
-mod refs_loom;
-#[cfg(all(test, not(miri)))]
 mod slot_loom;
+#[cfg(all(test, not(miri)))]
+mod stage_loom;
 #[cfg(all(test, not(miri)))]
 mod table_loom;
 #[cfg(all(test, not(miri)))]

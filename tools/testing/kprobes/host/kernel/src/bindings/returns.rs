@@ -62,6 +62,9 @@ pub struct task_struct {
     pub rethooks: llist_head,
 }
 
+/// How large a pool becomes by itself.
+pub static mut rust_kprobes_growth_limit: c_int = 4096;
+
 /// Which CPU the one CPU is now, and in which task.
 pub static mut cpu_number: c_int = 0;
 pub static mut current_task: *mut task_struct = null_mut();
@@ -89,6 +92,6 @@ pub unsafe fn rust_kprobes_cpus(counts: *mut usize) {
     unsafe { counts.cast::<[usize; 3]>().write(tasks::cpus()) };
 }
 
-pub unsafe fn rust_kprobes_ask_to_tend() {
+pub unsafe fn rust_kprobes_ask_to_refill() {
     tasks::ask();
 }

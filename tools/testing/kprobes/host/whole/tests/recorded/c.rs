@@ -38,9 +38,8 @@ unsafe extern "C" {
     pub fn unregister_kretprobes(probes: *mut *mut kretprobe, count: c_int);
     pub fn kretprobe_reserve(probe: *mut kretprobe, calls: c_uint) -> c_int;
     pub fn rust_kprobes_returned(registers: *mut pt_regs);
-    pub fn rust_kprobes_tend();
-    pub safe fn rust_kprobes_return_calls() -> usize;
-    pub safe fn rust_kprobes_limit_growth(limit: c_int);
+    pub fn rust_kprobes_refill();
+    pub fn rust_kprobes_return_counts(counts: *mut [usize; 2]);
     pub fn rethook_find_ret_addr(
         task: *mut task_struct,
         frame: usize,
@@ -49,4 +48,18 @@ unsafe extern "C" {
     pub fn register_jprobes(probes: *mut *mut jprobe, count: c_int) -> c_int;
     pub fn unregister_jprobes(probes: *mut *mut jprobe, count: c_int);
     pub fn rethook_flush_task(task: *mut task_struct);
+}
+
+/// How many instances all pools have.
+pub fn return_calls() -> usize {
+    let mut counts = [0; 2];
+    // SAFETY: There is room for two numbers.
+    unsafe { rust_kprobes_return_counts(&raw mut counts) };
+    counts[1]
+}
+
+/// Sets how large a pool becomes by itself.
+pub fn limit_growth(limit: c_int) {
+    // SAFETY: Nothing else runs now.
+    unsafe { (&raw mut kernel::bindings::rust_kprobes_growth_limit).write(limit) };
 }

@@ -254,7 +254,7 @@ fn a_hit_is_short_while_thousands_sleep() {
     let mut world = quiet();
     for (cpus, reserved) in [(2, true), (64, true), (2, false), (8, false)] {
         tasks::set_cpus([cpus; 3]);
-        c::rust_kprobes_limit_growth(SLEEPERS as c_int);
+        c::limit_growth(SLEEPERS as c_int);
         let function = world.place(&cpu::MOVE);
         let client = Client::of(function, 10);
         client.be_silent();

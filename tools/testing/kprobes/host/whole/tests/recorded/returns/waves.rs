@@ -33,7 +33,7 @@ impl Store {
 
     /// For how many calls there is room, taken or not.
     fn room(&self) -> usize {
-        c::rust_kprobes_return_calls()
+        c::return_calls()
     }
 
     /// Has a task call the function.
@@ -211,11 +211,11 @@ fn what_is_lost_one_by_one_adds_one_and_nothing_at_the_bound() {
     for bound in [4096, 10] {
         let store = Store::new(function, 10, 2, 0);
         let mut stay: Vec<_> = (0..10).map(|number| store.call(number)).collect();
-        c::rust_kprobes_limit_growth(bound);
+        c::limit_growth(bound);
         if bound == 10 {
             assert_eq!(drips(&store, times), times);
             assert_eq!(store.room(), 10);
-            c::rust_kprobes_limit_growth(4096);
+            c::limit_growth(4096);
         }
         assert_eq!(drips(&store, times), 1);
         // The one, half as much ahead, and what is kept for the one while others come to the new

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The end of a store of return probes under loom: calls that are over, one that begins, who leaves
-//! the store, who unwinds a task, and the worker, in every order that the memory model allows.
+//! The end of a pool of return probes under loom: calls that are over, one that begins, who leaves
+//! the pool, who unwinds a task, and the worker, in every order that the memory model allows.
 //!
-//! The store, and what the client has kept for each call, have a cell that whoever frees the store
+//! The pool, and what the client has kept for each call, have a cell that whoever frees the pool
 //! has for itself: so it shows when anybody is not done with them by then, or comes later. At the
-//! end the store must have been freed, and nobody may have been told too early.
+//! end the pool must have been freed, and nobody may have been told too early.
 //!
 //! RCU waits for read-side sections, which are counted: a worker that finds one goes on the next
 //! time that somebody asks for it, and when all threads are done. There is one worker, which a
@@ -14,77 +14,70 @@
 //! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
-    loom_kit::*,
-    pool::{
-        Free,
+    bitmap::{
+        Bitmap,
         Ticket, //
     },
-    refs::Refs,
+    loom_kit::*,
+    stage::Stage, //
 };
 use loom::sync::Mutex;
 
 /// Calls that there is room for.
 const CALLS: u32 = 2;
 
-/// Is the store freed with all waits as they are? They would hide what else is wrong.
-fn waits_for_unwinders() -> bool {
-    !["unwind", "self.out.fetch_sub(1", "self.out.load(", "look"]
-        .into_iter()
-        .any(is_weak)
-}
-
-/// For whoever has the lock, but for what needs none.
-struct Shared(Refs);
-
-// SAFETY: What is not atomic is used with the lock of the worker.
-unsafe impl Sync for Shared {}
-// SAFETY: As above.
-unsafe impl Send for Shared {}
-
-/// What the worker knows of the store.
-#[derive(Default)]
+/// What the worker knows of the pool.
 struct Known {
+    stage: Stage,
+    /// Has the stage changed since the last grace period?
     waits: bool,
     freed: bool,
 }
 
-/// A store, and what is around it.
+/// A pool, and what is around it.
 struct World {
-    store: Watched,
-    refs: Shared,
-    free: Free,
+    pool: Watched,
+    is_killed: AtomicBool,
+    bitmap: Bitmap,
     /// What the client has kept for each call.
     data: [Watched; CALLS as usize],
-    /// Do hits find the store?
+    /// Do hits find the pool?
     found: AtomicBool,
     /// Which calls who unwinds finds, a flag for each.
     listed: AtomicUsize,
     readers: Readers,
     worker: Mutex<Known>,
+    /// Was the worker asked to come? It orders nothing.
+    is_asked: std::sync::atomic::AtomicBool,
 }
 
 impl World {
     fn new() -> Arc<Self> {
         Arc::new(Self {
-            store: Watched::default(),
-            refs: Shared(Refs::new()),
-            free: Free::first(CALLS),
+            pool: Watched::default(),
+            is_killed: AtomicBool::new(false),
+            bitmap: Bitmap::new(CALLS as usize),
             data: Default::default(),
             found: AtomicBool::new(true),
             listed: AtomicUsize::new(0),
             readers: Readers::new(),
-            worker: Mutex::new(Known::default()),
+            worker: Mutex::new(Known {
+                stage: Stage::Owned,
+                waits: false,
+                freed: false,
+            }),
+            is_asked: false.into(),
         })
     }
 
-    /// A call begins, if its hit finds the store; tells which it is.
+    /// A call begins, if its hit finds the pool; tells which it is.
     fn begin(&self) -> Option<u32> {
         let _reading = self.readers.read_side();
         if !self.found.load(Relaxed) {
             return None;
         }
-        self.store.share();
-        let call = self.free.take().ok()?;
+        self.pool.share();
+        let call = self.bitmap.take().ok()?;
         self.data[call as usize].have();
         self.listed.fetch_or(1 << call, Relaxed);
         Some(call)
@@ -95,15 +88,14 @@ impl World {
         let reading = (!is_weak("section")).then(|| self.readers.read_side());
         self.data[call as usize].have();
         self.listed.fetch_and(!(1 << call), Relaxed);
-        self.store.share();
-        let is_last = self.refs.0.put(|| {
-            self.free.give(Ticket::of(call));
-        });
-        if is_weak("look") {
-            self.store.share();
-        }
+        self.pool.share();
+        self.bitmap.give(Ticket::of(call));
+        // Here the pool may be unused already.
+        self.pool.share();
+        let is_late = self.is_killed.load(Relaxed);
         drop(reading);
-        if is_last {
+        if is_late {
+            self.is_asked.store(true, Relaxed);
             self.tend();
         }
     }
@@ -112,37 +104,48 @@ impl World {
     fn leave(&self) {
         // Hits still find it.
         if is_weak("early") {
-            let _lock = self.worker.lock().unwrap();
-            self.refs.0.leave();
+            self.kill();
         }
         self.found.store(false, Relaxed);
+        self.kill();
+    }
+
+    fn kill(&self) {
         let _lock = self.worker.lock().unwrap();
-        self.refs.0.leave();
+        self.is_killed.store(true, Relaxed);
+        self.is_asked.store(true, Relaxed);
     }
 
     /// Is a grace period over that began after what this thread did? If it is not, the worker goes
     /// on later.
-    fn has_waited(&self) -> bool {
-        self.readers.are_gone()
+    fn has_waited(&self, stage: Stage) -> bool {
+        let skipped = match stage {
+            Stage::Killed => is_weak("wait"),
+            _ => is_weak("unwind"),
+        };
+        skipped || self.readers.are_gone()
     }
 
     /// The worker comes.
     fn tend(&self) {
         let mut known = self.worker.lock().unwrap();
-        if known.freed {
-            return;
-        }
-        let refs = &self.refs.0;
-        known.waits |= refs.begins_to_wait();
-        if known.waits && !is_weak("wait") && !self.has_waited() {
-            return;
-        }
-        known.waits = false;
-        let is_over = refs.is_over(|| CALLS as usize - self.free.len());
-        if is_over && (!waits_for_unwinders() || self.has_waited()) {
-            known.freed = true;
-            self.data.iter().for_each(Watched::free);
-            self.store.free();
+        self.is_asked.store(false, Relaxed);
+        loop {
+            if known.freed || known.waits && !self.has_waited(known.stage) {
+                return;
+            }
+            let is_unused = || self.bitmap.len() == CALLS as usize;
+            let before = known.stage;
+            known.stage = before.next(self.is_killed.load(Relaxed), is_unused);
+            known.waits = known.stage != before;
+            if known.stage == Stage::Gone {
+                (known.freed, known.waits) = (true, false);
+                self.data.iter().for_each(Watched::free);
+                self.pool.free();
+            }
+            if !known.waits {
+                return;
+            }
         }
     }
 
@@ -150,7 +153,7 @@ impl World {
     fn unwind(&self) {
         let _reading = self.readers.read_side();
         if self.listed.load(Relaxed) != 0 {
-            self.store.share();
+            self.pool.share();
         }
     }
 }
@@ -163,9 +166,11 @@ fn race<const JOBS: usize>(before: fn(&World), jobs: [fn(&World); JOBS]) {
         world
     };
     run_race(Some(3), world, jobs, move |world, _| {
-        // Nobody reads any more, so what it has waited for is over, each time.
-        (0..2).for_each(|_| world.tend());
-        assert!(world.worker.lock().unwrap().freed, "the store stays");
+        // Nobody reads any more, so what the worker has waited for is over.
+        while world.is_asked.load(Relaxed) || world.worker.lock().unwrap().waits {
+            world.tend();
+        }
+        assert!(world.worker.lock().unwrap().freed, "the pool stays");
     });
 }
 
@@ -177,12 +182,12 @@ jobs! {
     end_second: |world| world.end(1);
 }
 
-/// Two calls are over while the store is left.
+/// Two calls are over while the pool is left.
 fn both_end() {
     race(begin_two, [end_first, end_second, leave_it]);
 }
 
-/// A call begins, if its hit finds the store, and ends.
+/// A call begins, if its hit finds the pool, and ends.
 fn begin_and_end(world: &World) {
     if let Some(call) = world.begin() {
         world.end(call);
@@ -194,13 +199,13 @@ fn one_begins() {
     race(begin_one, [end_first, begin_and_end, leave_it]);
 }
 
-/// A call begins while the store is left, and somebody else is the worker.
+/// A call begins while the pool is left, and somebody else is the worker.
 fn one_begins_late() {
     let jobs = [begin_and_end, World::leave, World::tend];
     race(|_| (), jobs);
 }
 
-/// Somebody else than who has left the store is the worker.
+/// Somebody else than who has left the pool is the worker.
 fn worker_is_another() {
     race(begin_one, [end_first, World::leave, World::tend]);
 }
@@ -224,23 +229,16 @@ fn unwound() {
 }
 
 models! {
-    a_store_goes_when_its_last_call_is_over: both_end(), both_end_late();
-    a_call_that_begins_when_the_store_is_left_counts: one_begins();
-    a_store_stays_for_who_unwinds: unwound();
-    any_worker_sees_that_a_store_was_left:
+    a_pool_goes_when_its_last_call_is_over: both_end(), both_end_late();
+    a_call_that_begins_when_the_pool_is_left_counts: one_begins();
+    a_pool_stays_for_who_unwinds: unwound();
+    any_worker_sees_that_a_pool_was_left:
         worker_is_another(), one_begins_late();
-    who_is_over_does_not_look_at_the_store with "unwind": both_end(), both_end_late();
-    calls_counted_without_a_grace_period_are_caught with "wait" fails "the store stays": both_end();
-    call_that_ends_in_no_section_is_caught with "section" fails "the store stays": both_end();
-    end_of_a_call_without_an_order_is_caught
-        with "self.out.fetch_sub(1" in "returns/refs.rs" fails "Causality violation":
-        both_end_late();
-    all_calls_seen_back_without_an_order_is_caught
-        with "self.out.load(" in "returns/refs.rs" fails "Causality violation":
-        both_end_late();
-    store_left_while_hits_find_it_is_caught with "early" fails "Causality violation":
+    pool_unused_without_a_grace_period_is_caught with "wait" fails "the pool stays": both_end();
+    call_that_ends_in_no_section_is_caught with "section" fails "the pool stays": both_end();
+    pool_left_while_hits_find_it_is_caught with "early" fails "Causality violation":
         one_begins_late();
-    look_at_a_store_after_its_last_call_is_caught with "look" fails "Causality violation":
+    pool_freed_under_who_gives_back_is_caught with "unwind" fails "Causality violation":
         both_end_late();
-    store_freed_under_who_unwinds_is_caught with "unwind" fails "Causality violation": unwound();
+    pool_freed_under_who_unwinds_is_caught with "unwind" fails "Causality violation": unwound();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What return probes have in store under loom: calls that take an instance and give it back, in
+//! The bitmaps of the blocks of a pool under loom: calls that take an instance and give it back, in
 //! every order that the memory model allows.
 //!
 //! Each instance has a cell in which loom finds any two calls that have it with nothing to order
@@ -10,56 +10,55 @@
 //! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
-    loom_kit::*,
-    pool::{
+    bitmap::{
         self,
-        Block,
-        Free,
+        Bitmap,
         Ticket, //
     },
+    loom_kit::*, //
 };
 
 /// A block, and a cell for each of its instances.
-struct Store {
-    free: Free,
+struct Block {
+    bitmap: Bitmap,
     cells: Vec<Watched>,
     /// How many CPUs own it. It orders nothing.
     owners: std::sync::atomic::AtomicUsize,
 }
 
-impl Block for Store {
-    fn free(&self) -> &Free {
-        &self.free
+impl AsRef<Bitmap> for Block {
+    fn as_ref(&self) -> &Bitmap {
+        &self.bitmap
     }
 }
 
 /// Two blocks.
-struct World([Store; 2]);
+struct World([Block; 2]);
 
 impl World {
     fn new(counts: [u32; 2]) -> Arc<Self> {
-        let store = |count| Store {
-            free: Free::first(count),
+        let block = |count| Block {
+            bitmap: Bitmap::new(count as usize),
             cells: (0..count).map(|_| Watched::default()).collect(),
             owners: 0.into(),
         };
-        Arc::new(Self(counts.map(store)))
+        Arc::new(Self(counts.map(block)))
     }
 
-    fn take(&self, home: usize) -> (&Store, u32) {
-        let found = match self.0[home].free.take() {
+    fn take(&self, home: usize) -> (&Block, u32) {
+        let found = match self.0[home].bitmap.take() {
             Ok(index) => Some((&self.0[home], index)),
             Err(_) => self.search(),
         };
-        let (store, index) = found.expect("there was always one");
-        store.cells[index as usize].have();
-        (store, index)
+        let (block, index) = found.expect("there was always one");
+        block.cells[index as usize].have();
+        (block, index)
     }
 
-    fn search(&self) -> Option<(&Store, u32)> {
+    fn search(&self) -> Option<(&Block, u32)> {
         let once = || {
             let mut all = self.0.iter();
-            all.find_map(|store| Some((store, store.free.take().ok()?)))
+            all.find_map(|block| Some((block, block.bitmap.take().ok()?)))
         };
         if is_weak("once") {
             return once();
@@ -68,12 +67,12 @@ impl World {
         if is_weak("uncounted") {
             return once().or_else(once);
         }
-        pool::take(|| self.0.iter()).ok()
+        bitmap::take(|| self.0.iter()).ok()
     }
 
-    fn give(&self, (store, index): (&Store, u32)) {
-        store.cells[index as usize].have();
-        store.free.give(Ticket::of(index));
+    fn give(&self, (block, index): (&Block, u32)) {
+        block.cells[index as usize].have();
+        block.bitmap.give(Ticket::of(index));
     }
 
     fn call(&self, home: usize) {
@@ -82,21 +81,21 @@ impl World {
 
     /// A call on a CPU that owns no block, and owns one from then on, if there is any.
     fn claim(&self) {
-        let claimed = pool::claim(self.0.iter());
-        let Some((store, index)) = claimed else {
+        let claimed = bitmap::claim(self.0.iter());
+        let Some((block, index)) = claimed else {
             return self.call(0);
         };
-        let owners = store.owners.fetch_add(1, Relaxed);
+        let owners = block.owners.fetch_add(1, Relaxed);
         assert_eq!(owners, 0, "two CPUs own a block");
-        store.cells[index as usize].have();
-        self.give((store, index));
+        block.cells[index as usize].have();
+        self.give((block, index));
         // It takes from another one then.
         if is_weak("kept") {
-            store.free.disown();
+            block.bitmap.disown();
         }
         thread::yield_now();
-        store.owners.fetch_sub(1, Relaxed);
-        store.free.disown();
+        block.owners.fetch_sub(1, Relaxed);
+        block.bitmap.disown();
     }
 }
 
@@ -113,8 +112,8 @@ fn race<const JOBS: usize>(
         world
     };
     run_race(Some(interrupted), world, jobs, move |world, _| {
-        let free: usize = world.0.iter().map(|store| store.free.len()).sum();
-        let all: usize = world.0.iter().map(|store| store.cells.len()).sum();
+        let free: usize = world.0.iter().map(|block| block.bitmap.len()).sum();
+        let all: usize = world.0.iter().map(|block| block.cells.len()).sum();
         assert_eq!(free, all, "an instance is lost");
     });
 }
@@ -144,7 +143,7 @@ fn moved_and_claimed() {
     let before = |world: &World| _ = world.take(0);
     let moves = |world: &World| {
         world.give((&world.0[0], 0));
-        if let Some(claimed) = pool::claim(world.0[1..].iter()) {
+        if let Some(claimed) = bitmap::claim(world.0[1..].iter()) {
             world.give(claimed);
         }
     };
@@ -194,16 +193,16 @@ models! {
     what_goes_round_while_it_is_looked_for_is_found: goes_round();
     a_block_has_one_owner: claims();
     instance_given_back_without_an_order_is_caught
-        with "self.0.fetch_add(ticket.0" in "returns/pool.rs" fails "Causality violation":
+        with "self.0.fetch_add(ticket.0" in "returns/bitmap.rs" fails "Causality violation":
         same_home();
     instance_looked_for_once_is_caught with "once" fails "there was always one": moved();
     return_that_is_not_counted_is_caught with "uncounted" fails "there was always one":
         goes_round();
     instance_gone_without_an_order_is_caught
-        with "self.0.fetch_and(" in "returns/pool.rs" as Acquire fails "there was always one":
+        with "self.0.fetch_and(" in "returns/bitmap.rs" as Acquire fails "there was always one":
         moved();
     instance_claimed_without_an_order_is_caught
-        with ".compare_exchange(seen, next" in "returns/pool.rs" as Acquire fails "there was always one":
+        with ".compare_exchange(seen, next" in "returns/bitmap.rs" as Acquire fails "there was always one":
         moved_and_claimed();
     block_disowned_too_early_is_caught with "kept" fails "two CPUs own a block": claims();
 }

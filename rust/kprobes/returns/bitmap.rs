@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which return instances of a block are free: one word, and the search through all blocks.
+//!
+//! The word has a bit for each free instance, a bit that says that no CPU owns the block, and a
+//! counter of the instances that came back. Taking an instance is one atomic AND, giving it back
+//! one atomic ADD. An interrupt or an NMI in the middle of either finds a valid word.
+//!
+//! A search takes no lock. While it walks through the blocks, the last free instance may move from
+//! a block that the walk has not reached to one that it has passed. Then the walk finds nothing
+//! although an instance was free all the time. So a search walks again until two walks in a row
+//! find nothing and the counters show that no instance came back in between. Then all blocks were
+//! empty at the same time, at the end of the first of these two walks.
+
+#![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
+
+use crate::atomics::{
+    AtomicU64,
+    Ordering, //
+};
+
+/// The most instances that a block can have.
+pub(crate) const CAPACITY: usize = 47;
+
+/// The bits of the free instances.
+const FREE: u64 = (1 << CAPACITY) - 1;
+
+/// The bit of a block that no CPU owns.
+const UNOWNED: u64 = 1 << CAPACITY;
+
+/// The lowest bit of the counter of returns, which has 16 bits.
+const RETURN: u64 = UNOWNED << 1;
+
+/// What giving an instance back adds to the bitmap of its block.
+#[derive(Clone, Copy)]
+pub(crate) struct Ticket(u64);
+
+impl Ticket {
+    /// The ticket of instance `index` of a block.
+    pub(crate) fn of(index: u32) -> Self {
+        Self(RETURN + (1 << index))
+    }
+}
+
+/// The bitmap of a block.
+#[repr(transparent)]
+pub(crate) struct Bitmap(AtomicU64);
+
+impl Bitmap {
+    /// The bitmap of a block with `count` free instances, at most [`CAPACITY`], that no CPU owns.
+    pub(crate) fn new(count: usize) -> Self {
+        Self(AtomicU64::new(UNOWNED | ((1 << count) - 1) & FREE))
+    }
+
+    /// Takes an instance. If none is free, returns the number of [returns](Self::returns).
+    #[inline(always)]
+    pub(crate) fn take(&self) -> Result<u32, u16> {
+        loop {
+            let seen = self.0.load(Ordering::Acquire);
+            let free = seen & FREE;
+            if free == 0 {
+                return Err((seen / RETURN) as u16);
+            }
+            // Another CPU, or an interrupt on this one, may take the same instance first.
+            let index = free.trailing_zeros();
+            if self.0.fetch_and(!(1 << index), Ordering::AcqRel) & (1 << index) != 0 {
+                return Ok(index);
+            }
+        }
+    }
+
+    /// Takes an instance, and the block for this CPU, if no CPU owns the block.
+    fn claim(&self) -> Option<u32> {
+        let seen = self.0.load(Ordering::Acquire);
+        let free = seen & FREE;
+        if free == 0 || seen & UNOWNED == 0 {
+            return None;
+        }
+        let index = free.trailing_zeros();
+        let next = seen & !(UNOWNED | 1 << index);
+        let claimed = self
+            .0
+            .compare_exchange(seen, next, Ordering::AcqRel, Ordering::Relaxed);
+        claimed.is_ok().then_some(index)
+    }
+
+    /// Gives the block up: no CPU owns it any more.
+    pub(crate) fn disown(&self) {
+        self.0.fetch_or(UNOWNED, Ordering::Relaxed);
+    }
+
+    /// Gives an instance back that was taken, by its ticket.
+    #[inline(always)]
+    pub(crate) fn give(&self, ticket: Ticket) {
+        self.0.fetch_add(ticket.0, Ordering::Release);
+    }
+
+    /// How many instances have come back, modulo 65,536.
+    pub(crate) fn returns(&self) -> u16 {
+        (self.0.load(Ordering::Acquire) / RETURN) as u16
+    }
+
+    /// How many instances are free.
+    pub(crate) fn len(&self) -> usize {
+        (self.0.load(Ordering::Acquire) & FREE).count_ones() as usize
+    }
+}
+
+/// Finds the first block that has a free instance and that no CPU owns. Takes the instance, and
+/// the block for this CPU.
+pub(crate) fn claim<'a, B: AsRef<Bitmap> + 'a>(
+    mut blocks: impl Iterator<Item = &'a B>,
+) -> Option<(&'a B, u32)> {
+    blocks.find_map(|block| Some((block, block.as_ref().claim()?)))
+}
+
+/// How often a search walks through all blocks. Without a limit it would not end where instances
+/// come back all the time and other CPUs always take them first; interrupts are off meanwhile.
+const MOST_WALKS: usize = 16;
+
+/// Takes an instance of any block. Fails only if there was an instant at which none was free, or if
+/// other CPUs were faster in each of [`MOST_WALKS`] walks. Then returns the number of returns.
+///
+/// `blocks` gives all blocks, in any order, each time that it is called. There may be more of them
+/// the next time, but not fewer.
+pub(crate) fn take<'a, B: AsRef<Bitmap> + 'a, I: Iterator<Item = &'a B>>(
+    blocks: impl Fn() -> I,
+) -> Result<(&'a B, u32), u16> {
+    let mut before = None;
+    for _ in 0..MOST_WALKS {
+        let mut returns = 0u16;
+        for block in blocks() {
+            match block.as_ref().take() {
+                Ok(index) => return Ok((block, index)),
+                Err(of_block) => returns = returns.wrapping_add(of_block),
+            }
+        }
+        // At the end of the walk before, each bitmap was what both walks have seen.
+        if before == Some(returns) {
+            break;
+        }
+        before = Some(returns);
+    }
+    Err(before.unwrap_or_default())
+}
+
+#[cfg_attr(
+    CONFIG_RUST_KPROBES_KUNIT_TEST,
+    kernel::macros::kunit_tests(rust_kprobes_returns_bitmap)
+)]
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+mod tests {
+    use super::*;
+    use core::cell::Cell;
+
+    impl AsRef<Self> for Bitmap {
+        fn as_ref(&self) -> &Self {
+            self
+        }
+    }
+
+    #[test]
+    fn each_is_taken_once_and_comes_back() {
+        for count in [0, 1, 2, 46, CAPACITY as u32] {
+            let block = Bitmap::new(count as usize);
+            assert_eq!(block.len(), count as usize);
+            for _ in 0..3 {
+                for index in 0..count {
+                    assert_eq!(block.take(), Ok(index));
+                }
+                assert!(block.take().is_err());
+                for index in 0..count {
+                    block.give(Ticket::of(index));
+                }
+                assert_eq!(block.len(), count as usize);
+            }
+        }
+    }
+
+    #[test]
+    fn what_comes_back_is_counted_when_it_is_gone_again() {
+        let block = Bitmap::new(1);
+        assert_eq!(block.take(), Ok(0));
+        let before = block.take();
+        assert_eq!(block.take(), before);
+        block.give(Ticket::of(0));
+        assert_eq!(block.take(), Ok(0));
+        let after = block.take();
+        assert!(after.is_err());
+        assert_ne!(before, after);
+    }
+
+    #[test]
+    fn counting_begins_anew_and_no_flag_is_lost() {
+        let block = Bitmap::new(2);
+        assert_eq!(block.claim(), Some(0));
+        for _ in 0..70_000 {
+            block.give(Ticket::of(0));
+            assert_eq!(block.take(), Ok(0));
+        }
+        assert_eq!(block.claim(), None);
+        assert_eq!((block.take(), block.len()), (Ok(1), 0));
+    }
+
+    #[test]
+    fn a_block_has_one_owner_and_is_claimed_with_an_instance() {
+        let blocks = [0, 2, 1].map(Bitmap::new);
+        let number =
+            |found: (&Bitmap, u32)| blocks.iter().position(|one| core::ptr::eq(one, found.0));
+        let claimed = || claim(blocks.iter()).and_then(number);
+        assert_eq!((claimed(), claimed(), claimed()), (Some(1), Some(2), None));
+        // The second one has an instance, and an owner.
+        assert_eq!(blocks[1].len(), 1);
+        blocks[1].disown();
+        assert_eq!((claimed(), claimed()), (Some(1), None));
+        blocks[1].disown();
+        assert_eq!(claimed(), None);
+        blocks[1].give(Ticket::of(1));
+        assert_eq!((claimed(), claimed()), (Some(1), None));
+    }
+
+    #[test]
+    fn all_that_there_is_can_be_taken() {
+        let blocks = [3, 0, 1].map(Bitmap::new);
+        for _ in 0..4 {
+            assert!(take(|| blocks.iter()).is_ok());
+        }
+        assert!(take(|| blocks.iter()).is_err());
+        assert!(take(|| blocks[..0].iter()).is_err());
+    }
+
+    #[test]
+    fn what_goes_where_the_search_has_been_is_found() {
+        let blocks = [1, 1].map(Bitmap::new);
+        assert_eq!(blocks[0].take(), Ok(0));
+        let searches = Cell::new(0);
+        // Between the first block and the second, in the first two searches, the only free instance
+        // goes from one to the other.
+        let all = || {
+            searches.set(searches.get() + 1);
+            blocks.iter().enumerate().map(|(number, block)| {
+                if number == 1 && searches.get() == 1 {
+                    blocks[0].give(Ticket::of(0));
+                    assert_eq!(blocks[1].take(), Ok(0));
+                } else if number == 0 && searches.get() == 2 {
+                    blocks[1].give(Ticket::of(0));
+                    assert_eq!(blocks[0].take(), Ok(0));
+                }
+                block
+            })
+        };
+        let found = take(all).map(|(block, index)| (core::ptr::eq(block, &blocks[1]), index));
+        assert_eq!((found, searches.get()), (Ok((true, 0)), 2));
+    }
+
+    #[test]
+    fn a_search_that_was_overtaken_is_made_again() {
+        let blocks = [1, 1].map(Bitmap::new);
+        assert_eq!((blocks[0].take(), blocks[1].take()), (Ok(0), Ok(0)));
+        let searches = Cell::new(0);
+        let all = || {
+            searches.set(searches.get() + 1);
+            blocks.iter().inspect(|&block| {
+                // It comes and goes where the search does not see it.
+                if searches.get() <= 3 && core::ptr::eq(block, &blocks[1]) {
+                    blocks[0].give(Ticket::of(0));
+                    assert_eq!(blocks[0].take(), Ok(0));
+                }
+            })
+        };
+        let returns = take(all).map(|_| ());
+        assert_eq!(searches.get(), 5);
+        assert_eq!(returns, Err(blocks[0].returns()));
+        assert_eq!(returns, Err(3));
+    }
+
+    #[test]
+    fn a_search_that_is_always_overtaken_has_an_end() {
+        let blocks = [1, 1].map(Bitmap::new);
+        assert_eq!((blocks[0].take(), blocks[1].take()), (Ok(0), Ok(0)));
+        let searches = Cell::new(0);
+        let all = || {
+            searches.set(searches.get() + 1);
+            blocks.iter().inspect(|&block| {
+                if searches.get() < 1000 && core::ptr::eq(block, &blocks[1]) {
+                    blocks[0].give(Ticket::of(0));
+                    assert_eq!(blocks[0].take(), Ok(0));
+                }
+            })
+        };
+        let returns = take(all).map(|_| ());
+        assert_eq!(searches.get(), MOST_WALKS);
+        // What has come back behind it is not seen.
+        assert_eq!(returns, Err(MOST_WALKS as u16 - 1));
+    }
+}

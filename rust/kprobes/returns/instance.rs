@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Return instances: C's `struct kretprobe_instance` and `task_struct::rethooks`.
+//!
+//! A return instance is the memory for one call of a probed function. A task has a list of the
+//! instances of its calls, the latest first. Only the task itself changes its list, or the code
+//! that frees the task. An unwinder may read the list while the task does not run. If the task
+//! begins to run, calls end while the unwinder reads: their memory stays as long as the unwinder
+//! has preemption off, though other calls may use it by then.
+
+use super::*;
+
+/// The field by which an instance is in the list of its task.
+pub(super) type Link = bindings::llist_node;
+
+/// `struct kretprobe_instance`. The client's data follows.
+#[repr(C)]
+pub(super) struct Instance {
+    /// The block of the instance, in the place of C's `rcu`.
+    pub(super) block: NonNull<Block>,
+    pub(super) ticket: Ticket,
+    /// The link of the next older instance of the task.
+    older: AtomicPtr<Link>,
+    pub(super) pool: NonNull<Pool>,
+    return_address: AtomicUsize,
+    /// The address that identifies the frame of the call.
+    frame: AtomicUsize,
+}
+
+same_place!(
+    Instance, bindings::rethook_node:
+    block = rcu,
+    older = llist,
+    pool = rethook,
+    return_address = ret_addr,
+    frame = frame
+);
+// The two words in the place of C's `rcu` are as wide as that.
+const _: () = assert!(offset_of!(Instance, older) == size_of::<usize>() + size_of::<Ticket>());
+// The client's data is right behind it.
+const _: () = assert!(offset_of!(bindings::kretprobe_instance, data) == size_of::<Instance>());
+
+impl Instance {
+    /// Instance `index` of a block of a pool.
+    pub(super) fn new(block: NonNull<Block>, index: u32, pool: NonNull<Pool>) -> Self {
+        Self {
+            block,
+            ticket: Ticket::of(index),
+            older: AtomicPtr::new(core::ptr::null_mut()),
+            pool,
+            return_address: AtomicUsize::new(0),
+            frame: AtomicUsize::new(0),
+        }
+    }
+
+    /// The instance for C.
+    pub(super) fn as_c(&self) -> *mut bindings::kretprobe_instance {
+        core::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// The address that identifies the frame of the call.
+    #[inline(always)]
+    pub(super) fn frame(&self) -> usize {
+        self.frame.load(Ordering::Relaxed)
+    }
+
+    /// Where the function returns to: the trampoline, if an older instance of the same call knows.
+    #[inline(always)]
+    pub(super) fn return_address(&self) -> usize {
+        self.return_address.load(Ordering::Relaxed)
+    }
+
+    /// Sets where the function returns to, which an older instance of the same call knew.
+    pub(super) fn set_return_address(&self, to: usize) {
+        self.return_address.store(to, Ordering::Relaxed);
+    }
+
+    /// The pool of the instance.
+    #[inline(always)]
+    pub(super) fn pool(&self) -> &Pool {
+        // SAFETY: A pool stays as long as an instance is taken from it, which this one is.
+        unsafe { self.pool.as_ref() }
+    }
+
+    /// The next older instance of the task.
+    #[inline(always)]
+    pub(super) fn older(&self) -> Option<&Self> {
+        // SAFETY: All instances in the list are taken.
+        unsafe { Self::of(&self.older) }
+    }
+
+    /// The link of the instance.
+    pub(super) fn link(&self) -> *mut Link {
+        core::ptr::from_ref(&self.older).cast_mut().cast()
+    }
+
+    /// The instance that a link leads to, unless the link is NULL.
+    ///
+    /// # Safety
+    ///
+    /// That instance stays for `'a`.
+    #[inline(always)]
+    unsafe fn of<'a>(link: &AtomicPtr<Link>) -> Option<&'a Self> {
+        let link = link.load(Ordering::Relaxed);
+        let instance = link.wrapping_byte_sub(offset_of!(Self, older));
+        // SAFETY: The link is a field of an instance, which stays for `'a` by the precondition.
+        (!link.is_null()).then(|| unsafe { &*instance.cast() })
+    }
+}
+
+/// A return instance that this value owns.
+///
+/// # Invariants
+///
+/// The instance is taken, and this value alone gives it back.
+pub(super) struct Taken<'a>(&'a Instance);
+
+impl<'a> Taken<'a> {
+    /// # Safety
+    ///
+    /// The caller has taken the instance from its block or from the list of a task.
+    #[inline(always)]
+    pub(super) unsafe fn new(instance: &'a Instance) -> Self {
+        // INVARIANT: By the precondition nobody else gives the instance back.
+        Self(instance)
+    }
+
+    /// The instance.
+    #[inline(always)]
+    pub(super) fn instance(&self) -> &'a Instance {
+        self.0
+    }
+}
+
+/// The instances of a task: C's `task_struct::rethooks`.
+#[repr(transparent)]
+pub(super) struct List(AtomicPtr<Link>);
+
+const _: () = assert!(size_of::<List>() == size_of::<bindings::llist_head>());
+
+impl List {
+    /// The list of this task.
+    #[inline(always)]
+    pub(super) fn of_this_task(pinned: &Pinned) -> &Self {
+        // SAFETY: The architecture gives this task's list, and the task stays while it runs.
+        unsafe { &*Current::calls(pinned).cast() }
+    }
+
+    /// The list of a task.
+    ///
+    /// # Safety
+    ///
+    /// The task stays for `'a`. It is this one, or it did not run when the caller turned preemption
+    /// off, or later; instances that are found are not used longer than preemption stays off.
+    pub(super) unsafe fn of<'a>(task: *const bindings::task_struct) -> &'a Self {
+        // SAFETY: The task stays, by the precondition.
+        unsafe { &*(&raw const (*task).rethooks).cast() }
+    }
+
+    /// The latest instance.
+    #[inline(always)]
+    pub(super) fn latest(&self) -> Option<&Instance> {
+        // SAFETY: All instances in the list are taken.
+        unsafe { Instance::of(&self.0) }
+    }
+
+    /// Puts an instance into the list, for a call that begins.
+    #[inline(always)]
+    pub(super) fn push(&self, taken: Taken<'_>, frame: usize, return_address: usize) {
+        let Taken(instance) = taken;
+        instance.frame.store(frame, Ordering::Relaxed);
+        instance.set_return_address(return_address);
+        let older = self.0.load(Ordering::Relaxed);
+        instance.older.store(older, Ordering::Relaxed);
+        // Only an interrupt on this CPU may come in between, and sees all stores in order.
+        self.0.store(instance.link(), Ordering::Release);
+    }
+
+    /// Takes an instance, which is the latest one, out of the list.
+    #[inline(always)]
+    pub(super) fn pop<'a>(&self, latest: &'a Instance) -> Taken<'a> {
+        let older = latest.older.load(Ordering::Relaxed);
+        self.0.store(older, Ordering::Relaxed);
+        // SAFETY: The instance was in the list, so it is taken, and is not in the list any more.
+        unsafe { Taken::new(latest) }
+    }
+}

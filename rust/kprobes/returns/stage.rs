@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The stages from the owner of a pool to its end.
+//!
+//! When a probe is unregistered, its pool is *killed*. A grace period later all CPUs see that, and
+//! no hit takes an instance of the pool. When the bitmaps of the blocks say that all instances are
+//! free, the pool is freed another grace period later: whoever gave back the last instance, or
+//! unwinds a task whose call has ended, may look at the pool until then.
+//!
+//! Only the bitmaps count. A CPU that gives an instance back looks whether the pool was killed, and
+//! asks the worker if so. If it sees no kill, its read-side section of RCU began before the end of
+//! the first grace period, and the worker sees the instance.
+
+#![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
+
+/// A stage. The worker waits for a grace period after each change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The pool has an owner.
+    Owned,
+    /// Hits do not find the pool any more.
+    Killed,
+    /// All instances are free.
+    Unused,
+    /// Nobody uses the pool: it can be freed.
+    Gone,
+}
+
+impl Stage {
+    /// The stage after this one, if it is reached.
+    pub(crate) fn next(self, is_killed: bool, is_unused: impl FnOnce() -> bool) -> Self {
+        match self {
+            Self::Owned if is_killed => Self::Killed,
+            Self::Killed if is_unused() => Self::Unused,
+            Self::Owned | Self::Killed => self,
+            Self::Unused | Self::Gone => Self::Gone,
+        }
+    }
+}
+
+#[cfg_attr(
+    CONFIG_RUST_KPROBES_KUNIT_TEST,
+    kernel::macros::kunit_tests(rust_kprobes_returns_stage)
+)]
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_with_an_owner_stays() {
+        assert_eq!(Stage::Owned.next(false, || unreachable!()), Stage::Owned);
+        assert_eq!(Stage::Owned.next(true, || unreachable!()), Stage::Killed);
+    }
+
+    #[test]
+    fn a_pool_stays_while_an_instance_is_in_use() {
+        assert_eq!(Stage::Killed.next(true, || false), Stage::Killed);
+        assert_eq!(Stage::Killed.next(true, || true), Stage::Unused);
+        assert_eq!(Stage::Unused.next(true, || unreachable!()), Stage::Gone);
+    }
+}
