@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * To return with all flags as they are. Call depth tracking counts returns in a
- * thunk that changes them: where it is on, this is a return that is not counted.
+ * A return that keeps all flags. Call depth tracking counts returns in a thunk
+ * that changes the flags: with it on, this return is not counted.
  */
 #ifndef _ARCH_X86_KPROBES_RET_H
 #define _ARCH_X86_KPROBES_RET_H
@@ -13,7 +13,7 @@
 #include <asm/cpufeatures.h>
 #include <asm/nospec-branch.h>
 
-/* By no thunk. */
+/* A return without a thunk. */
 .macro BARE_RET
 	ANNOTATE_UNRET_SAFE
 	ret

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where functions return to whose return is hooked. Clients are told, and the
- * task goes on where the function would have returned to.
+ * The trampoline of return probes: functions with a hooked return come here. It
+ * calls the handlers, and goes on at the real return address.
  *
- * The place of the return address gets the address of this, as if this had
- * called itself: an unwinder knows it, and finds the real one by that place.
- * Below it comes struct pt_regs. Its ss is where the flags are left, so that
- * they can be restored next to the address to return to, which is put in its
- * place meanwhile.
+ * First the trampoline pushes its own address to the place of the return
+ * address, as if it had called itself. An unwinder knows this address, and finds
+ * the real return address by that place. Below is struct pt_regs. At the end
+ * its ss has the flags, so that they can be restored next to the return address,
+ * which then replaces the address of the trampoline.
  *
- * With frame pointers this has a frame like any function, between that place
- * and struct pt_regs: whatever the task is interrupted in, the caller is found
- * next to the frame pointer, and it stays so until all is put back. (C has an
- * encoded pointer to struct pt_regs there, which finds nobody as long as ip is
- * not known, and leads astray while registers are popped.)
+ * With frame pointers the trampoline has a frame like any function, between that
+ * place and struct pt_regs. Wherever the task is interrupted, the unwinder finds
+ * the caller next to the frame pointer, until all registers are restored. (C has
+ * an encoded pointer to struct pt_regs in the frame pointer, by which no caller
+ * is found while ip is not known, and a wrong one while registers are popped.)
  *
- * At the first instruction the address was taken off the stack, where both
- * unwinders look for it all the same. With frame pointers, the function's
- * caller is left out of what an interrupt sees at the next two instructions,
- * and at the last one, as it is where other functions begin and end.
+ * At the first instruction the address is off the stack; both unwinders look for
+ * it all the same. With frame pointers, the caller of the function is missing in
+ * traces from the next two instructions and from the last one, as in traces from
+ * the begin and the end of other functions.
  */
 #include <linux/linkage.h>
 #include <linux/objtool.h>
@@ -37,7 +37,7 @@ SYM_START(arch_rethook_trampoline, SYM_L_GLOBAL, SYM_A_ALIGN)
 	pushq	$arch_rethook_trampoline
 	UNWIND_HINT_FUNC
 	FRAME_BEGIN
-	/* ss, sp (which is made right later), flags, cs, ip, orig_ax */
+	/* ss, sp (corrected below), flags, cs, ip, orig_ax */
 	pushq	$__KERNEL_DS
 	pushq	%rsp
 	pushfq
@@ -48,7 +48,7 @@ SYM_START(arch_rethook_trampoline, SYM_L_GLOBAL, SYM_A_ALIGN)
 	movq	%rsp, %rdi
 	addq	$(16 + FRAME_OFFSET), RSP(%rsp)
 #ifdef CONFIG_FRAME_POINTER
-	/* The caller's, instead of this frame's. */
+	/* The frame pointer of the caller, instead of the one of this frame. */
 	movq	(%rbp), %rax
 	movq	%rax, RBP(%rsp)
 #endif
@@ -58,7 +58,7 @@ SYM_START(arch_rethook_trampoline, SYM_L_GLOBAL, SYM_A_ALIGN)
 	jz	.Lpreempted
 .Lrestore:
 #ifdef CONFIG_FRAME_POINTER
-	/* What clients have left there comes last, with the end of the frame. */
+	/* The value that clients have left is restored with the end of the frame. */
 	movq	RBP(%rsp), %rax
 	movq	%rax, (%rbp)
 	movq	%rbp, RBP(%rsp)
@@ -70,10 +70,10 @@ SYM_START(arch_rethook_trampoline, SYM_L_GLOBAL, SYM_A_ALIGN)
 	FRAME_END
 	RET
 
-	/* Somebody wants the CPU, and was kept waiting. */
+	/* A reschedule is due. */
 .Lpreempted:
 	call	rust_kprobes_give_way
 	jmp	.Lrestore
 SYM_FUNC_END(arch_rethook_trampoline)
-/* What comes off the stack as the caller's frame pointer was put there late. */
+/* The frame pointer that is popped was stored after the frame began. */
 STACK_FRAME_NON_STANDARD_FP arch_rethook_trampoline

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How the return of a function is hooked: its return address is on the stack.
+//! Hooks the return of a function: replaces the return address on the stack.
 //!
-//! The trampoline in `return.S` puts its own address where the return address was, so that an
-//! unwinder finds one that it knows to ask about, and saves the registers below that.
+//! The trampoline in `return.S` pushes its own address where the return address was, and saves the
+//! registers below that. An unwinder knows the address of the trampoline, and asks for the real
+//! return address.
 //!
 //! C counterpart: [`arch/x86/kernel/rethook.c`](srctree/arch/x86/kernel/rethook.c).
 
@@ -21,16 +22,16 @@ use core::{
 };
 use kernel::bindings;
 
-// SAFETY: Both are read by one instruction each, on the CPU and in the task that stay, as `Pinned`
-// says.
+// SAFETY: `cpu` and `calls` read a per-CPU variable by one instruction. The CPU stays the same, and
+// so does the task, as `Pinned` shows that preemption is off.
 unsafe impl Returns for X86 {
-    // It returns in another task than it was called in.
+    // The function returns in another task than it was called in.
     const NEVER: &'static [&'static CStr] = &[c"__switch_to"];
 
     #[inline(always)]
     fn cpu(_pinned: &Pinned) -> usize {
         let cpu: u32;
-        // SAFETY: Only reads this CPU's `cpu_number`.
+        // SAFETY: The instruction only reads this CPU's `cpu_number`.
         unsafe {
             asm!("movl %gs:{word}(%rip), {cpu:e}",
                 word = sym bindings::cpu_number,
@@ -43,14 +44,14 @@ unsafe impl Returns for X86 {
     #[inline(always)]
     fn calls(_pinned: &Pinned) -> *const bindings::llist_head {
         let task: *const bindings::task_struct;
-        // SAFETY: Only reads this CPU's `current_task`.
+        // SAFETY: The instruction only reads this CPU's `current_task`.
         unsafe {
             asm!("movq %gs:{word}(%rip), {task}",
                 word = sym bindings::current_task,
                 task = lateout(reg) task,
                 options(att_syntax, nostack, readonly, preserves_flags));
         }
-        // SAFETY: It is this task, which stays while it runs.
+        // SAFETY: `task` is the task that runs this, so it stays.
         unsafe { &raw const (*task).rethooks }
     }
 
@@ -67,14 +68,15 @@ unsafe impl Returns for X86 {
     #[inline(always)]
     fn returns_to(registers: &bindings::pt_regs) -> usize {
         let place = core::ptr::with_exposed_provenance::<usize>(registers.sp);
-        // SAFETY: It is on the stack, by who has called the function.
+        // SAFETY: At the entry of a function the stack pointer points to the return address.
         unsafe { place.read() }
     }
 
     #[inline(always)]
     fn hook(registers: &mut bindings::pt_regs) {
         let place = core::ptr::with_exposed_provenance_mut::<usize>(registers.sp);
-        // SAFETY: As before; whoever looks at it finds out where it was to lead.
+        // SAFETY: As in `returns_to`. An unwinder that finds the address of the trampoline asks for
+        // the real return address.
         unsafe { place.write(Self::trampoline()) };
     }
 
@@ -85,11 +87,11 @@ unsafe impl Returns for X86 {
 
     #[inline(always)]
     fn unhook(registers: &mut bindings::pt_regs, to: usize) {
-        // The trampoline ends as functions do: it has nothing but the stack for the flags then, and
-        // takes them from where the stack's segment is, the last of what it has saved.
+        // The trampoline ends with a return. All registers are restored by then, so it takes the
+        // flags from the stack: from the place of `ss`, next to the return address.
         registers.__bindgen_anon_2.ssx = registers.flags as u64;
         let place = frame::return_address(registers);
-        // SAFETY: There the trampoline has its own address.
+        // SAFETY: The trampoline has pushed its own address to that place.
         unsafe { place.write(to) };
     }
 }
