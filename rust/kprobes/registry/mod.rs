@@ -23,7 +23,7 @@
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 pub(crate) mod jump;
 #[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]
-mod no_jump;
+pub(crate) mod no_jump;
 pub(crate) mod points;
 pub(crate) mod prelude;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]

@@ -13,10 +13,11 @@ pub(crate) use super::{
     Change,
     Registry, //
 };
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+pub(crate) use crate::contract::Detour;
 pub(crate) use crate::{
     arch::Current,
     contract::{
-        Detour,
         Isa,
         Machine, //
     },

@@ -10,7 +10,6 @@
 //! only from the first one on somebody tells if the load fails. It has jumps from the last one on,
 //! when the tables are in order.
 
-#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use super::{
     branch_targets::{
         BranchTargets,
