@@ -96,7 +96,7 @@ impl World {
             Event::FtraceRemoved(at, user) => format!("remove-{}-{}", self.name_of(at), name(user)),
             Event::FtraceRegistered(user) => format!("{}-on", name(user)),
             Event::FtraceUnregistered(user) => format!("{}-off", name(user)),
-            Event::Freed(what) if what.contains("Site") => "free".into(),
+            Event::Freed(what) if what.contains("Point") => "free".into(),
             Event::Locked(_) | Event::Unlocked(_) => return None,
             Event::Searched(..) | Event::Decoded(_) => return None,
             Event::PageCame(_) | Event::PageFreed(_) | Event::Freed(_) => return None,
