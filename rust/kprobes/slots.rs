@@ -43,7 +43,7 @@ use crate::{
         }, //
     },
     table::{
-        Owned,
+        Entry,
         Retired,
         Table,
         Writer, //
@@ -151,7 +151,7 @@ impl Pool {
         }
         let page = Page::new(self)?;
         *open = page.address();
-        writer.insert(Owned::new(*open, page)?)?;
+        writer.insert(Entry::new(*open, page)?)?;
         self.announce(*open, false);
         let slot = writer.get(*open).and_then(|page| page.take(origin));
         slot.ok_or(Refusal::NoMemory)
@@ -218,7 +218,7 @@ impl Pool {
 /// Returns the address of page number `number`, and what is in it, if there are so many. May be
 /// called anywhere, even while all other CPUs are stopped. Numbers change when pages come and go.
 pub(crate) fn page(number: usize, pinned: &Pinned) -> Option<(TextAddr, Kind)> {
-    let pages = |pool: &'static Pool| pool.table.places(pinned).map(|page| (page, pool.kind));
+    let pages = |pool: &'static Pool| pool.table.iter(pinned).map(|(page, _)| (page, pool.kind));
     Iterator::chain(pages(&COPIES), pages(&DETOURS)).nth(number)
 }
 

@@ -2,8 +2,8 @@
 
 //! The kernel services that probing uses, each behind a safe interface.
 //!
-//! Here and in a back end's machine part is where pointers and C are. What is decided with their
-//! help is decided above, from `registry/` on, and below, in `model/`.
+//! Pointers and calls of C are here, in the machine part of a back end, and at the C interface. The
+//! code above that uses these services is safe.
 
 pub(crate) mod blacklist;
 pub(crate) mod flags;
@@ -25,3 +25,18 @@ pub(crate) mod worker;
 
 /// The registers of what a trap interrupted.
 pub(crate) use kernel::bindings::pt_regs as Registers;
+
+use crate::prelude::*;
+use kernel::alloc::AllocError;
+
+impl From<AllocError> for Refusal {
+    fn from(_: AllocError) -> Self {
+        Self::NoMemory
+    }
+}
+
+impl From<AllocError> for NotOptimized {
+    fn from(_: AllocError) -> Self {
+        Reason::NoMemory.into()
+    }
+}

@@ -33,7 +33,7 @@ use crate::{
         }, //
     },
     table::{
-        Owned,
+        Entry,
         Retired,
         Table,
         Writer, //
@@ -205,11 +205,11 @@ impl Points {
     /// Inserts a point, or replaces one whose text was freed. The new point then takes over the
     /// old one's probes, which stay gone.
     pub(crate) fn insert(&mut self, at: TextAddr, point: Point) -> Result<(), Refusal> {
-        let new = Owned::new(at, point)?;
+        let new = Entry::new(at, point)?;
         match self.table.get(at) {
             None => self.table.insert(new),
             Some(old) => {
-                new.get().probes.append(&old.probes);
+                new.value.probes.append(&old.probes);
                 // No hit is in freed text; dropping the old point waits until that is certain.
                 self.table.replace(new).map(drop)
             }

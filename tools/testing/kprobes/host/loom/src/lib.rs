@@ -23,7 +23,7 @@ mod model;
 mod queue;
 #[path = "../../../../../../rust/kprobes/returns/stage.rs"]
 mod stage;
-#[path = "../../../../../../rust/kprobes/table/mod.rs"]
+#[path = "../../../../../../rust/kprobes/table.rs"]
 mod table;
 #[path = "../../../../../../rust/kprobes/prelude.rs"]
 mod words;

@@ -8,3 +8,9 @@ pub(crate) mod preempt {
     pub(crate) use crate::memory::Pinned;
 }
 pub(crate) mod probe;
+
+impl From<crate::memory::AllocError> for crate::model::refusal::Refusal {
+    fn from(_: crate::memory::AllocError) -> Self {
+        Self::NoMemory
+    }
+}

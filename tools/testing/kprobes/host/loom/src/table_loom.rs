@@ -18,7 +18,7 @@ use crate::{
     model::addr::TextAddr,
     table::{
         hash,
-        Owned,
+        Entry,
         Retired,
         Table,
         Writer, //
@@ -47,7 +47,7 @@ fn finds(table: &Table<usize>, at: TextAddr) -> bool {
 }
 
 fn insert(writer: &mut Writer<usize>, at: TextAddr) {
-    let owned = Owned::new(at, at.get() as usize).unwrap();
+    let owned = Entry::new(at, at.get() as usize).unwrap();
     writer.insert(owned).unwrap();
 }
 
@@ -185,20 +185,20 @@ races! {
     /// An address gets another entry.
     replacement: readers 1 others (0, 0) arrays 1 before [0, 1] stays 1 armed 1
         |writer, all, armed| {
-        let owned = Owned::new(all[1], all[1].get() as usize).unwrap();
+        let owned = Entry::new(all[1], all[1].get() as usize).unwrap();
         drop(writer.replace(owned).unwrap());
         armed.store(true, Release);
     };
 }
 
 models! {
-    array_published_without_an_order_is_caught with "compare_exchange(" in "table/mod.rs"
+    array_published_without_an_order_is_caught with "compare_exchange(" in "table.rs"
         fails "Causality violation": growth();
-    array_found_without_an_order_is_caught with "self.0.load(" in "table/mod.rs"
+    array_found_without_an_order_is_caught with "self.0.load(" in "table.rs"
         fails "Causality violation": growth();
-    entry_stored_without_an_order_is_caught with "word.store(header," in "table/mod.rs"
+    entry_stored_without_an_order_is_caught with "word.store(entry, Ordering::Release" in "table.rs"
         fails "Causality violation": insertion();
-    entry_found_without_an_order_is_caught with "word.load(" in "table/mod.rs"
+    entry_found_without_an_order_is_caught with "&*self.word(index).load(" in "table.rs"
         fails "Causality violation": insertion();
     array_freed_under_a_reader_is_caught with "grace" fails "Causality violation": growth();
     entry_freed_under_a_reader_is_caught with "grace" fails "Causality violation": replacement();

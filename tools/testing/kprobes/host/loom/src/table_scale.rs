@@ -14,7 +14,7 @@ use crate::{
         refusal::Refusal, //
     },
     table::{
-        Owned,
+        Entry,
         Retired,
         Table,
         Writer, //
@@ -55,7 +55,7 @@ fn functions(random: &mut Random, count: usize) -> Vec<TextAddr> {
 }
 
 fn insert(writer: &mut Writer<usize>, at: TextAddr, mark: usize) -> Result<(), Refusal> {
-    writer.insert(Owned::new(at, mark)?)
+    writer.insert(Entry::new(at, mark)?)
 }
 
 fn found(table: &Table<usize>, at: TextAddr) -> Option<usize> {
@@ -118,6 +118,11 @@ fn stubs_at_a_fixed_distance_have_short_ways_too() -> Result<(), Refusal> {
     Ok(())
 }
 
+/// The value of the entry that was removed.
+fn value(removed: Result<Retired<usize>, Refusal>) -> Result<usize, Refusal> {
+    removed.map(|removed| removed.first().unwrap().value)
+}
+
 /// One random change of both the table and the map, as likely one way as the other.
 fn change(
     writer: &mut Writer<usize>,
@@ -135,13 +140,13 @@ fn change(
         }
         4..=7 => {
             let expected = before.ok_or(Refusal::NotRegistered);
-            assert_eq!(writer.remove(at).map(|owned| *owned.get()), expected);
+            assert_eq!(value(writer.remove(at)), expected);
             map.remove(&at);
         }
         8 => {
             let expected = before.ok_or(Refusal::NotRegistered);
-            let replaced = Owned::new(at, mark).and_then(|owned| writer.replace(owned));
-            assert_eq!(replaced.map(|owned| *owned.get()), expected);
+            let replaced = Entry::new(at, mark).and_then(|entry| writer.replace(entry));
+            assert_eq!(value(replaced), expected);
             map.entry(at).and_modify(|there| *there = mark);
         }
         _ => writer.tidy(),
@@ -178,7 +183,7 @@ fn lack_of_memory_changes_nothing() -> Result<(), Refusal> {
     static TABLE: Table<usize> = Table::empty();
     let mut writer = Writer::of(&TABLE);
     let at = |number| TextAddr::new(0xffff_ffff_8100_0000 + 16 * number as u64);
-    let entry = |number| Owned::new(at(number), 1);
+    let entry = |number| Entry::new(at(number), 1);
     let (first, more): (_, Vec<_>) = (entry(0)?, (0..=MOST).map(entry).collect());
     memory::exhaust(true);
     assert_eq!(writer.insert(first), Err(Refusal::NoMemory));

@@ -2,43 +2,35 @@
 
 //! From an address to the entry for it, in constant time.
 //!
-//! A breakpoint's handler looks up which probe point it has hit, in a context like an NMI's: it
-//! takes no lock and cannot wait, and a writer may be at work on another CPU or below it. If the
-//! lookup fails, the kernel takes the breakpoint for a bug. So a lookup finds an entry at every
-//! instant between its insertion and its removal.
+//! The handler of a breakpoint looks up the probe point that was hit. It may run in an NMI: it
+//! takes no lock and cannot wait, and a writer may be at work on another CPU, or on this CPU below
+//! the NMI. If the lookup fails, the kernel takes the breakpoint for a bug. So a lookup finds an
+//! entry at every instant between the insertion and the removal of the entry.
 //!
 //! The table is an array of words with open addressing and linear probing. A word points to the
-//! header of an entry, to [`EMPTY`], or to [`LEFT`] where an entry was removed. The headers of the
-//! latter two are for [`NOWHERE`], so a lookup compares the address before it asks what the word
-//! is.
+//! address at the start of an [`Entry`], to [`EMPTY`], or to [`LEFT`] where an entry was removed.
+//! [`EMPTY`] and [`LEFT`] are the address [`NOWHERE`], so a lookup compares addresses before it
+//! asks which kind of word it reads.
 //!
-//! - A removed entry leaves [`LEFT`], as other entries may lie behind it; if the next word is
+//! - A removed entry leaves [`LEFT`], as other entries may lie behind it. If the next word is
 //!   empty there are none, and the word becomes empty.
 //! - An entry never moves within an array. When too few words are empty, the writer copies all
-//!   pointers to a new array and publishes it with one store. A reader of the old array finds there
-//!   every entry that has been in the table since the reader began.
-//! - Insertion, removal and replacement are one store each. Arrays and entries are freed a grace
-//!   period of RCU after that.
+//!   pointers to a new array and publishes the array with one store. A reader of the old array
+//!   finds there every entry that has been in the table since the reader began.
+//! - Insertion, removal and replacement are one store each; another one may make the word of a
+//!   removed entry empty. Arrays and entries are freed a grace period of RCU after that.
 //!
 //! At most three sixteenths of the words are in use, and an eighth in a new array. Of 30,000
-//! entries one in twenty is then found behind its first word, and hardly one at the fourth or
+//! entries one in twenty is then found behind its first word, and hardly one at the fourth word or
 //! later. An entry takes between 43 and 85 bytes of the array. Words that held the address as well
-//! would save the look at a foreign entry in one of twenty lookups, but take twice the memory and
+//! would save the read of a foreign entry in one of twenty lookups, but take twice the memory and
 //! an order between two stores.
 //!
-//! The pointer to the array carries in its low bits how far a hash is shifted to be the number of
-//! a word, so one load gives both.
+//! The pointer to the array carries in its low bits by how much a hash is shifted to become the
+//! number of a word, so one load gives both.
 //!
 //! C counterpart: `kprobe_table` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c), which has 64
 //! chains whatever the number of probes.
-
-mod entry;
-
-pub(crate) use entry::{
-    Owned,
-    Retired,
-    NOWHERE, //
-};
 
 use crate::{
     atomics::{
@@ -49,20 +41,70 @@ use crate::{
     sys::preempt::Pinned, //
 };
 use core::marker::PhantomData;
-use entry::{
-    entry,
-    pointer,
-    Header,
-    EMPTY,
-    LEFT, //
-};
 use kernel::{
     bindings,
-    prelude::*, //
+    prelude::*,
+    sync::rcu, //
 };
 
-/// A word of an array: [`EMPTY`], [`LEFT`], or the header of a entry.
-type Word = AtomicPtr<Header>;
+/// An address that no entry is for.
+pub(crate) const NOWHERE: TextAddr = TextAddr::new(u64::MAX);
+
+/// What an empty word points to.
+static EMPTY: TextAddr = NOWHERE;
+
+/// What a word points to from which an entry was removed.
+static LEFT: TextAddr = NOWHERE;
+
+/// A word of an array: points to [`EMPTY`], to [`LEFT`], or to the address of an [`Entry`].
+type Word = AtomicPtr<TextAddr>;
+
+const fn pointer(at: &TextAddr) -> *mut TextAddr {
+    core::ptr::from_ref(at).cast_mut()
+}
+
+/// An entry in memory of its own. Its address comes first, as a word points to that.
+#[repr(C)]
+pub(crate) struct Entry<T> {
+    at: TextAddr,
+    /// The next entry that waits for the same grace period.
+    next: AtomicPtr<Entry<T>>,
+    /// What the address leads to.
+    pub(crate) value: T,
+}
+
+impl<T> Entry<T> {
+    /// An entry for an address, to be inserted.
+    pub(crate) fn new(at: TextAddr, value: T) -> Result<KBox<Self>, Refusal> {
+        let next = AtomicPtr::new(core::ptr::null_mut());
+        Ok(KBox::new(Self { at, next, value }, GFP_KERNEL)?)
+    }
+
+    /// The value of the entry whose address this is.
+    ///
+    /// # Safety
+    ///
+    /// `at` is the address of an `Entry<T>`, which stays for `'a`.
+    #[inline(always)]
+    unsafe fn value_of<'a>(at: *const TextAddr) -> &'a T {
+        // SAFETY: By the precondition an entry begins at `at`, as its address comes first.
+        let value = unsafe { &raw const (*at.cast::<Self>()).value };
+        #[cfg_attr(miri, expect(unused_mut))]
+        let mut value = value.expose_provenance();
+        // The compiler would keep both `at` and `value` in a register each for as long as either
+        // is used. Miri runs no assembly.
+        #[cfg(not(miri))]
+        // SAFETY: There is no instruction.
+        unsafe {
+            core::arch::asm!("/* {} */", inout(reg) value,
+                options(pure, nomem, nostack, preserves_flags))
+        };
+        // SAFETY: `value` is in the memory of an entry, so it is not NULL.
+        unsafe { core::hint::assert_unchecked(value != 0) };
+        // SAFETY: By the precondition the entry stays for `'a`.
+        unsafe { &*core::ptr::with_exposed_provenance(value) }
+    }
+}
 
 /// The length of the smallest array, which makes its alignment leave [`SHIFT_BITS`].
 const SMALLEST: usize = 64;
@@ -75,7 +117,10 @@ const SHIFT_BITS: usize = 63;
 #[expect(dead_code, reason = "it is read as an array of words, by its address")]
 struct Nothing([Word; SMALLEST]);
 
-static NOTHING: Nothing = Nothing([const { Word::new(pointer(&EMPTY)) }; SMALLEST]);
+static EMPTY_WORDS: Nothing = Nothing([const { Word::new(pointer(&EMPTY)) }; SMALLEST]);
+
+/// The pointer to that array.
+const NOTHING: *mut u8 = with_shift((&raw const EMPTY_WORDS).cast(), SMALLEST);
 
 /// The pointer to an array of `len` words, with its shift.
 const fn with_shift(first: *const Word, len: usize) -> *mut u8 {
@@ -83,15 +128,11 @@ const fn with_shift(first: *const Word, len: usize) -> *mut u8 {
     first.cast_mut().cast::<u8>().wrapping_add(shift as usize)
 }
 
-const fn nothing() -> *mut u8 {
-    with_shift((&raw const NOTHING).cast(), SMALLEST)
-}
-
 /// The hash of an address, whose top bits are the number of its first word.
 ///
-/// It is a multiplication by 2^64 divided by the golden ratio. Addresses a fixed distance apart,
-/// such as stubs, would fill the same stretch of the array for some distances; folding the address
-/// onto itself first prevents that. Of 3 to 23 bits, 7 do best.
+/// The hash is the product of the address and 2^64 divided by the golden ratio. Addresses a fixed
+/// distance apart, such as stubs, would fill the same stretch of the array for some distances;
+/// folding the address onto itself first prevents that. Of 3 to 23 bits, 7 do best.
 #[inline(always)]
 pub(crate) fn hash(at: TextAddr) -> u64 {
     let folded = at.get() ^ (at.get() >> 7);
@@ -105,10 +146,9 @@ fn limit(len: usize) -> usize {
 
 /// The length of a new array for `entries`.
 fn length(entries: usize) -> Result<usize, Refusal> {
-    let len = entries.checked_mul(8).ok_or(Refusal::NoMemory)?;
-    len.max(SMALLEST)
-        .checked_next_power_of_two()
-        .ok_or(Refusal::NoMemory)
+    let words = entries.checked_mul(8).map(|words| words.max(SMALLEST));
+    let len = words.and_then(usize::checked_next_power_of_two);
+    len.ok_or(Refusal::NoMemory)
 }
 
 /// An array.
@@ -116,14 +156,12 @@ fn length(entries: usize) -> Result<usize, Refusal> {
 /// # Invariants
 ///
 /// The address of an array of words plus its shift, as [`with_shift`] gives it. The words, and the
-/// headers that they point to or pointed to when a read-side section began, stay for `'a`.
+/// entries that they point to or pointed to when a read-side section began, stay for `'a`.
 #[derive(Clone, Copy)]
 struct Array<'a>(*mut u8, PhantomData<&'a Word>);
 
-// SAFETY: It is a shared reference to words, which are atomics.
-unsafe impl Send for Array<'_> {}
-// SAFETY: As above.
-unsafe impl Sync for Array<'_> {}
+/// The number of a word, and the address that the word points to.
+type Found<'a> = (usize, &'a TextAddr);
 
 impl<'a> Array<'a> {
     /// The number of the last word.
@@ -132,162 +170,171 @@ impl<'a> Array<'a> {
         u64::MAX.wrapping_shr(self.0.addr() as u32) as usize
     }
 
-    /// The word of a number, and the header that it points to.
-    ///
-    /// # Safety
-    ///
-    /// The number is at most [`last`](Array::last).
+    /// The word of a number. After the last word comes the first one.
     #[inline(always)]
-    unsafe fn at(self, index: usize) -> (usize, &'a Word, &'a Header) {
+    fn word(self, index: usize) -> &'a Word {
         let first = self.0.map_addr(|addr| addr & !SHIFT_BITS).cast::<Word>();
-        // SAFETY: By the invariant and the precondition there is such a word.
-        let word = unsafe { &*first.wrapping_add(index) };
-        // SAFETY: By the invariant it points to a header, which stays.
-        (index, word, unsafe { &*word.load(Ordering::Acquire) })
+        // SAFETY: By the invariant there are words up to number `last()`, and the masked number is
+        // no greater.
+        unsafe { &*first.wrapping_add(index & self.last()) }
     }
 
-    /// The first word on the way of an address.
+    /// The address that the word of a number points to.
     #[inline(always)]
-    fn home(self, at: TextAddr) -> (usize, &'a Word, &'a Header) {
-        let index = hash(at).wrapping_shr(self.0.addr() as u32) as usize;
-        // SAFETY: The last word's number is the greatest one shifted by as much.
-        unsafe { self.at(index) }
+    fn at(self, index: usize) -> &'a TextAddr {
+        // SAFETY: By the invariant the word points to an address that stays for `'a`.
+        unsafe { &*self.word(index).load(Ordering::Acquire) }
     }
 
-    /// The word of a number; beyond the last one comes the first.
+    /// The number of the first word that an entry for an address may be in.
     #[inline(always)]
-    fn get(self, index: usize) -> (usize, &'a Word, &'a Header) {
-        // SAFETY: With the mask, it is the number of a word.
-        unsafe { self.at(index & self.last()) }
+    fn home(self, at: TextAddr) -> usize {
+        hash(at).wrapping_shr(self.0.addr() as u32) as usize
     }
 
-    /// The entry for an address, and the number of its word.
+    /// The entry for an address.
     #[inline(always)]
-    fn seek(self, at: TextAddr) -> Option<(usize, &'a Header)> {
+    fn seek(self, at: TextAddr) -> Option<Found<'a>> {
         if at == NOWHERE {
             return None;
         }
-        let (index, _, header) = self.home(at);
-        if header.at == at {
-            return Some((index, header));
+        let index = self.home(at);
+        let found = self.at(index);
+        if *found == at {
+            return Some((index, found));
         }
-        self.seek_behind(at, index, header)
+        self.seek_behind(at, index, found)
     }
 
-    /// The same in the words behind number `index`, which points to `header`. Out of line, as most
-    /// lookups end at the first word.
+    /// Continues [`seek`](Self::seek) behind word number `index`, which points to `found`. Out of
+    /// line, as most lookups end at the first word.
     #[inline(never)]
-    fn seek_behind(
-        self,
-        at: TextAddr,
-        mut index: usize,
-        mut header: &'a Header,
-    ) -> Option<(usize, &'a Header)> {
-        // It ends: more than half of the words are empty.
-        while !core::ptr::eq(header, &EMPTY) {
-            (index, _, header) = self.get(index.wrapping_add(1));
-            if header.at == at {
-                return Some((index, header));
+    fn seek_behind(self, at: TextAddr, index: usize, mut found: &'a TextAddr) -> Option<Found<'a>> {
+        let mut next = index;
+        // The loop ends: more than half of the words are empty.
+        while !core::ptr::eq(found, &EMPTY) {
+            next = next.wrapping_add(1) & self.last();
+            found = self.at(next);
+            if *found == at {
+                return Some((next, found));
             }
         }
         None
     }
 
-    /// Everything from word number `index` on.
-    fn each(self, index: usize) -> Each<'a> {
-        Each { array: self, index }
-    }
-}
-
-/// The entries in an array, with the numbers of their words.
-//
-// A named type: with those of adapters, symbols would be longer than objtool and kallsyms take.
-struct Each<'a> {
-    array: Array<'a>,
-    index: usize,
-}
-
-impl<'a> Iterator for Each<'a> {
-    type Item = (usize, &'a Header);
-
-    fn next(&mut self) -> Option<(usize, &'a Header)> {
-        while self.index <= self.array.last() {
-            let (index, _, header) = self.array.get(self.index);
-            self.index = self.index.wrapping_add(1);
-            if header.at != NOWHERE {
-                return Some((index, header));
-            }
+    /// The number of the first word without an entry from the first word of an address on. There
+    /// is such a word, as more than half of the words are empty.
+    fn vacancy(self, at: TextAddr) -> usize {
+        let mut index = self.home(at);
+        while *self.at(index) != NOWHERE {
+            index = index.wrapping_add(1);
         }
-        None
+        index
     }
 }
 
-/// A table, as everybody sees it.
+/// A table, as its readers see it.
 ///
 /// # Invariants
 ///
-/// The pointer is an [`Array`] whose words point to [`EMPTY`], [`LEFT`] and headers of entries of
-/// type `T`. An array and a header are freed no sooner than a grace period after they were replaced
-/// here.
+/// The pointer is an [`Array`] whose words point to [`EMPTY`], [`LEFT`] and entries of type
+/// `Entry<T>`. An array and an entry are freed no sooner than a grace period after they were
+/// replaced here.
 pub(crate) struct Table<T: Send + Sync + 'static>(AtomicPtr<u8>, PhantomData<T>);
 
 impl<T: Send + Sync> Table<T> {
     /// A table without entries.
     pub(crate) const fn empty() -> Self {
         // INVARIANT: An array of empty words, which is never freed.
-        Self(AtomicPtr::new(nothing()), PhantomData)
+        Self(AtomicPtr::new(NOTHING), PhantomData)
     }
 
     #[inline(always)]
     fn array<'a>(&'a self, _pinned: &'a Pinned) -> Array<'a> {
-        // INVARIANT: By that of the table: while preemption is off, no grace period ends that
-        // began later.
+        // INVARIANT: By the invariant of the table: while preemption is off, no grace period ends
+        // that began later.
         Array(self.0.load(Ordering::Acquire), PhantomData)
     }
 
     /// The entry for an address, while the caller stays on the CPU.
     ///
-    /// It finds every entry that was inserted before the call and is not removed before its return.
+    /// A lookup finds every entry that was inserted before the call and is not removed before the
+    /// return.
     #[inline(always)]
     pub(crate) fn find<'a>(&'a self, at: TextAddr, pinned: &'a Pinned) -> Option<&'a T> {
-        let (_, header) = self.array(pinned).seek(at)?;
-        // SAFETY: By the invariant of the table; those that are none are for `NOWHERE`.
-        Some(unsafe { entry(header) })
+        let (_, found) = self.array(pinned).seek(at)?;
+        // SAFETY: `seek` finds no address that is `NOWHERE`, so by the invariant of the table this
+        // one is an entry's, which stays while preemption is off.
+        Some(unsafe { Entry::value_of(found) })
     }
 
-    /// The addresses that have entries, in no order, while the caller stays on the CPU.
-    pub(crate) fn places<'a>(&'a self, pinned: &'a Pinned) -> impl Iterator<Item = TextAddr> + 'a {
-        self.array(pinned).each(0).map(|(_, header)| header.at)
+    /// All entries, in no order, with their addresses, while the caller stays on the CPU.
+    pub(crate) fn iter<'a>(&'a self, pinned: &'a Pinned) -> Entries<'a, T> {
+        Entries(self.array(pinned), 0, PhantomData)
     }
 }
 
-/// The right to change a table. It belongs to the first writer that inserts an entry; to others
+/// The entries of a table, with their addresses: the array of a `Table<T>`, and the number of the
+/// next word.
+//
+// A named type: with the types of adapters, symbols would be longer than objtool and kallsyms take.
+pub(crate) struct Entries<'a, T>(Array<'a>, usize, PhantomData<&'a T>);
+
+impl<'a, T> Iterator for Entries<'a, T> {
+    type Item = (TextAddr, &'a T);
+
+    fn next(&mut self) -> Option<(TextAddr, &'a T)> {
+        while self.1 <= self.0.last() {
+            let found = self.0.at(self.1);
+            self.1 = self.1.wrapping_add(1);
+            if *found != NOWHERE {
+                // SAFETY: The array is that of a table whose entries are of this type, so an
+                // address other than `NOWHERE` is that of an entry, which stays for `'a`.
+                return Some((*found, unsafe { Entry::value_of(found) }));
+            }
+        }
+        None
+    }
+}
+
+/// The right to change a table. The first writer that inserts an entry gets it; to other writers
 /// the table is empty, and stays so.
 ///
 /// # Invariants
 ///
-/// The array is [`NOTHING`], or one that this writer has published in the table. In it,
+/// `words` is zero, or the length of the array that this writer has published in the table, in
+/// which
 ///
-/// - `live` words point to an entry, no two for the same address, and `left` to [`LEFT`];
-/// - no word on the way from the first word of an address to its entry is empty;
-/// - `live + left` is at most [`limit`] of its length.
+/// - `live` words point to an entry, no two for the same address;
+/// - no word from the first one of an address up to its entry is empty;
+/// - [`limit`] of `words` less `room` words are not empty.
 pub(crate) struct Writer<T: Send + Sync + 'static> {
     table: &'static Table<T>,
-    array: Array<'static>,
+    words: usize,
     live: usize,
-    left: usize,
+    room: usize,
 }
 
 impl<T: Send + Sync> Writer<T> {
     /// A writer for a table that has had no entry.
     pub(crate) const fn of(table: &'static Table<T>) -> Self {
-        // INVARIANT: It has published nothing.
+        // INVARIANT: This writer has published nothing.
         Self {
             table,
-            array: Array(nothing(), PhantomData),
+            words: 0,
             live: 0,
-            left: 0,
+            room: 0,
         }
+    }
+
+    /// The array that this writer may change, or one without entries.
+    fn array(&self) -> Array<'_> {
+        let array = match self.words {
+            0 => NOTHING,
+            _ => self.table.0.load(Ordering::Relaxed),
+        };
+        // INVARIANT: Only this writer takes out or frees what it has published, and it is borrowed.
+        Array(array, PhantomData)
     }
 
     /// The number of entries.
@@ -297,176 +344,183 @@ impl<T: Send + Sync> Writer<T> {
 
     /// The entry for an address.
     pub(crate) fn get(&self, at: TextAddr) -> Option<&T> {
-        let (_, header) = self.array.seek(at)?;
-        // SAFETY: By the invariant of the table, and nobody takes it out while `self` is borrowed.
-        Some(unsafe { entry(header) })
+        let (_, found) = self.array().seek(at)?;
+        // SAFETY: `seek` finds no address that is `NOWHERE`, so by the invariant of the table this
+        // one is an entry's, which nobody removes while the writer is borrowed.
+        Some(unsafe { Entry::value_of(found) })
     }
 
     /// All entries, in no order, with their addresses.
     pub(crate) fn iter(&self) -> Entries<'_, T> {
-        Entries(self.array.each(0), PhantomData)
+        Entries(self.array(), 0, PhantomData)
     }
 
-    /// Inserts an entry, unless its address has one, or the table another writer.
-    pub(crate) fn insert(&mut self, owned: Owned<T>) -> Result<(), Refusal> {
-        let at = owned.header().at;
-        if at == NOWHERE {
-            return Err(Refusal::OutOfText);
+    /// Inserts an entry. Refuses if its address has an entry, or the table another writer.
+    pub(crate) fn insert(&mut self, entry: KBox<Entry<T>>) -> Result<(), Refusal> {
+        let at = entry.at;
+        match at {
+            NOWHERE => return Err(Refusal::OutOfText),
+            _ if self.array().seek(at).is_some() => return Err(Refusal::AddressTaken),
+            _ if self.room == 0 => self.rebuild(length(self.live.wrapping_add(1))?)?,
+            _ => (),
         }
-        if self.array.seek(at).is_some() {
-            return Err(Refusal::AddressTaken);
-        }
-        self.reserve(1)?;
-        // INVARIANT: The words before it on the way are not empty, and `reserve` has seen to the
-        // limit.
-        let (index, was_left) = vacancy(self.array, at);
-        self.store(index, owned.into_raw());
-        self.left = self.left.wrapping_sub(usize::from(was_left));
+        // INVARIANT: The words before the vacancy are not empty, and there is room.
+        let before = self.store(self.array().vacancy(at), KBox::into_raw(entry).cast());
+        self.room = self.room.wrapping_sub(core::ptr::eq(before, &EMPTY).into());
         self.live = self.live.wrapping_add(1);
         Ok(())
     }
 
-    /// Replaces the entry for the same address, and returns the one before. At no instant does the
-    /// address have none.
-    pub(crate) fn replace(&mut self, owned: Owned<T>) -> Result<Owned<T>, Refusal> {
-        let found = self.array.seek(owned.header().at);
-        let (index, before) = found.ok_or(Refusal::NotRegistered)?;
-        self.store(index, owned.into_raw());
-        Ok(Owned::of(before))
+    /// Replaces the entry for the same address, and returns the old one. At no instant does the
+    /// address have no entry.
+    pub(crate) fn replace(&mut self, entry: KBox<Entry<T>>) -> Result<Retired<T>, Refusal> {
+        let (index, _) = self.array().seek(entry.at).ok_or(Refusal::NotRegistered)?;
+        let before = self.store(index, KBox::into_raw(entry).cast());
+        // INVARIANT: The word pointed to an entry, and no word does any more.
+        Ok(Retired(before.cast()))
     }
 
     /// Removes the entry for an address. Readers may see it for a grace period.
-    pub(crate) fn remove(&mut self, at: TextAddr) -> Result<Owned<T>, Refusal> {
-        let (index, before) = self.array.seek(at).ok_or(Refusal::NotRegistered)?;
-        self.vacate(index);
-        Ok(Owned::of(before))
+    pub(crate) fn remove(&mut self, at: TextAddr) -> Result<Retired<T>, Refusal> {
+        let (index, _) = self.array().seek(at).ok_or(Refusal::NotRegistered)?;
+        Ok(self.vacate(index))
     }
 
-    /// Removes all entries that are not wanted, with one look at each.
+    /// Removes all entries that are not wanted, in one pass over the array.
     pub(crate) fn remove_all(&mut self, unwanted: impl Fn(&T) -> bool, retired: &mut Retired<T>) {
-        // From the end: where a word becomes empty, the one before it may, too.
-        for index in (0..=self.array.last()).rev() {
-            let (_, _, header) = self.array.get(index);
-            // SAFETY: As for `get`.
-            if header.at != NOWHERE && unwanted(unsafe { entry(header) }) {
-                self.vacate(index);
-                retired.push(Owned::of(header));
+        // From the end: where a word becomes empty, the one before it may become empty, too.
+        for index in (0..self.words).rev() {
+            let found = self.array().at(index);
+            // SAFETY: An address other than `NOWHERE` is that of an entry, by the invariant of the
+            // table, which nobody removes while the writer is borrowed.
+            if *found != NOWHERE && unwanted(unsafe { Entry::value_of(found) }) {
+                retired.push(self.vacate(index));
             }
         }
     }
 
-    /// Gives back memory that so few entries do not need. Does nothing while there is no memory for
-    /// a smaller array.
+    /// Publishes a smaller array if the entries need far less. Does nothing without memory for it.
     pub(crate) fn tidy(&mut self) {
-        if length(self.live.saturating_mul(2)).is_ok_and(|len| len < self.words()) {
-            // What is there still serves.
+        if length(self.live.saturating_mul(2)).is_ok_and(|len| len < self.words) {
+            // If it fails, the array that is there still serves.
             let _ = length(self.live).and_then(|len| self.rebuild(len));
         }
     }
 
-    /// The number of words that this writer may use.
-    fn words(&self) -> usize {
-        match self.array.0 == nothing() {
-            true => 0,
-            false => self.array.last().wrapping_add(1),
-        }
-    }
-
-    /// Makes room for `more` insertions.
-    fn reserve(&mut self, more: usize) -> Result<(), Refusal> {
-        let used = self.live.wrapping_add(self.left).checked_add(more);
-        if used.is_some_and(|used| used <= limit(self.words())) {
-            return Ok(());
-        }
-        let entries = self.live.checked_add(more).ok_or(Refusal::NoMemory)?;
-        self.rebuild(length(entries)?)
-    }
-
     /// Copies all entries to a new array, which is long enough for them, and publishes it.
     fn rebuild(&mut self, len: usize) -> Result<(), Refusal> {
-        let no_memory = |_| Refusal::NoMemory;
-        let mut words = KVVec::with_capacity(len, GFP_KERNEL).map_err(no_memory)?;
+        let mut words = KVVec::with_capacity(len, GFP_KERNEL)?;
         for _ in 0..len {
-            let word = Word::new(pointer(&EMPTY));
-            words.push(word, GFP_KERNEL).map_err(no_memory)?;
+            words.push(Word::new(pointer(&EMPTY)), GFP_KERNEL)?;
         }
-        // INVARIANT: The allocator aligns a power of two of words to its size. Nobody frees it
-        // before it is replaced.
+        // INVARIANT: The allocator aligns a power of two of words to its size. Nobody frees the
+        // array before it is replaced.
         let array = Array(with_shift(words.as_ptr(), len), PhantomData);
-        for (_, header) in self.array.each(0) {
-            let (index, _) = vacancy(array, header.at);
-            let (_, word, _) = array.get(index);
-            word.store(core::ptr::from_ref(header).cast_mut(), Ordering::Relaxed);
+        for index in 0..self.words {
+            let found = self.array().at(index);
+            if *found != NOWHERE {
+                let word = array.word(array.vacancy(*found));
+                word.store(pointer(found), Ordering::Relaxed);
+            }
         }
+        let old = self.array().0;
         // The release makes readers see what the words say.
         let (success, failure) = (Ordering::Release, Ordering::Relaxed);
-        let exchanged = self
-            .table
-            .0
-            .compare_exchange(self.array.0, array.0, success, failure);
-        // Otherwise the table is another writer's.
-        let before = exchanged.map_err(|_| Refusal::NotRegistered)?;
+        let published = &self.table.0;
+        let exchanged = published.compare_exchange(old, array.0, success, failure);
+        // It fails if the table is another writer's.
+        exchanged.map_err(|_| Refusal::NotRegistered)?;
         let _ = words.into_raw_parts();
-        if before != nothing() {
-            let before = before.map_addr(|addr| addr & !SHIFT_BITS);
-            // SAFETY: It came from the allocator of `KVVec`, and nobody finds it any more; the
-            // function frees it after a grace period, and may sleep, as writing may.
-            unsafe { bindings::kvfree_call_rcu(core::ptr::null_mut(), before.cast()) };
+        if self.words != 0 {
+            let old = old.map_addr(|addr| addr & !SHIFT_BITS);
+            // SAFETY: The old array came from the allocator of `KVVec`, and nobody finds it any
+            // more; the function frees it after a grace period, and may sleep, as writing may.
+            unsafe { bindings::kvfree_call_rcu(core::ptr::null_mut(), old.cast()) };
         }
-        // INVARIANT: Each entry is in the first free word on its way, and no word was left.
-        self.array = array;
-        self.left = 0;
+        // INVARIANT: Each entry is in the first vacancy for it, and no other word is in use.
+        self.words = len;
+        self.room = limit(len).wrapping_sub(self.live);
         Ok(())
     }
 
-    /// Takes the entry of a word out of it, in one store.
-    fn vacate(&mut self, mut index: usize) {
+    /// Removes the entry that a word points to.
+    fn vacate(&mut self, mut index: usize) -> Retired<T> {
         self.live = self.live.wrapping_sub(1);
-        let (_, _, next) = self.array.get(index.wrapping_add(1));
-        if !core::ptr::eq(next, &EMPTY) {
-            self.left = self.left.wrapping_add(1);
-            return self.store(index, pointer(&LEFT));
+        let entry = self.store(index, pointer(&LEFT));
+        let points_to = |writer: &Self, index, to| core::ptr::eq(writer.array().at(index), to);
+        while points_to(self, index.wrapping_add(1), &EMPTY) && points_to(self, index, &LEFT) {
+            // INVARIANT: No entry is behind a word whose next one is empty.
+            self.store(index, pointer(&EMPTY));
+            self.room = self.room.wrapping_add(1);
+            index = index.wrapping_sub(1);
         }
-        // INVARIANT: No way leads over a word whose next one is empty.
-        self.store(index, pointer(&EMPTY));
-        loop {
-            let (before, _, header) = self.array.get(index.wrapping_sub(1));
-            if !core::ptr::eq(header, &LEFT) {
-                return;
-            }
-            self.store(before, pointer(&EMPTY));
-            self.left = self.left.wrapping_sub(1);
-            index = before;
-        }
+        // INVARIANT: The word pointed to an entry, and no word does any more.
+        Retired(entry.cast())
     }
 
-    /// The release makes readers see what the header says.
-    fn store(&self, index: usize, header: *mut Header) {
-        let (_, word, _) = self.array.get(index);
-        word.store(header, Ordering::Release);
+    /// Makes a word point to `entry`, and returns what it pointed to. The release makes readers
+    /// see the address of the entry, and its value.
+    fn store(&self, index: usize, entry: *mut TextAddr) -> *mut TextAddr {
+        let word = self.array().word(index);
+        let before = word.load(Ordering::Relaxed);
+        word.store(entry, Ordering::Release);
+        before
     }
 }
 
-/// The number of the first word on the way of an address that has no entry, and whether one was
-/// removed from it. There is such a word.
-fn vacancy(array: Array<'_>, at: TextAddr) -> (usize, bool) {
-    let (mut index, _, mut header) = array.home(at);
-    while header.at != NOWHERE {
-        (index, _, header) = array.get(index.wrapping_add(1));
+/// Entries that were removed from their tables, to be freed together after one grace period.
+///
+/// # Invariants
+///
+/// The pointer is NULL, or leads to an entry that came from a [`KBox`] and that nobody else frees;
+/// so does the `next` of each. Only readers have them, in sections that began before the removal.
+pub(crate) struct Retired<T>(*mut Entry<T>);
+
+impl<T> Retired<T> {
+    /// No entries yet.
+    pub(crate) const fn new() -> Self {
+        // INVARIANT: NULL.
+        Self(core::ptr::null_mut())
     }
-    (index, core::ptr::eq(header, &LEFT))
+
+    /// The first entry.
+    pub(crate) fn first(&self) -> Option<&Entry<T>> {
+        // SAFETY: By the invariant the pointer is NULL, or leads to an entry that stays as long as
+        // this value.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Adds entries. It cannot fail: an entry has the link in its own memory.
+    pub(crate) fn push(&mut self, mut removed: Self) {
+        while let Some(entry) = removed.pop() {
+            entry.next.store(self.0, Ordering::Relaxed);
+            // INVARIANT: The entry came from `removed`, and is not in there any more.
+            self.0 = KBox::into_raw(entry);
+        }
+    }
+
+    fn pop(&mut self) -> Option<KBox<Entry<T>>> {
+        let entry = self.0;
+        self.0 = self.first()?.next.load(Ordering::Relaxed);
+        // SAFETY: By the invariant the entry came from a `KBox`, and nobody else frees it: it is
+        // not in the list any more.
+        Some(unsafe { KBox::from_raw(entry) })
+    }
+
+    /// Waits for a grace period, whether there are entries or not, and frees them.
+    pub(crate) fn wait(self) {
+        if self.0.is_null() {
+            rcu::synchronize_rcu();
+        }
+    }
 }
 
-/// The entries of a table, with their addresses.
-pub(crate) struct Entries<'a, T>(Each<'a>, PhantomData<&'a T>);
-
-impl<'a, T> Iterator for Entries<'a, T> {
-    type Item = (TextAddr, &'a T);
-
-    fn next(&mut self) -> Option<(TextAddr, &'a T)> {
-        let (_, header) = self.0.next()?;
-        // SAFETY: By the invariant of the table, whose writer is borrowed.
-        Some((header.at, unsafe { entry(header) }))
+impl<T> Drop for Retired<T> {
+    fn drop(&mut self) {
+        if !self.0.is_null() {
+            rcu::synchronize_rcu();
+            while self.pop().is_some() {}
+        }
     }
 }
 
@@ -480,13 +534,14 @@ mod tests {
             hash,
             length,
             limit,
-            nothing,
             Array,
-            Owned,
+            Entry,
             Retired,
             Table,
+            Word,
             Writer,
             EMPTY,
+            NOTHING,
             NOWHERE, //
         }, //
     };
@@ -500,12 +555,12 @@ mod tests {
     }
 
     fn insert(writer: &mut Writer<usize>, number: usize, mark: usize) -> Result<(), Refusal> {
-        writer.insert(Owned::new(at(number), mark)?)
+        writer.insert(Entry::new(at(number), mark)?)
     }
 
     /// The mark of the entry that was removed.
-    fn mark(owned: Result<Owned<usize>, Refusal>) -> Result<usize, Refusal> {
-        owned.map(|owned| *owned.get())
+    fn mark(removed: Result<Retired<usize>, Refusal>) -> Result<usize, Refusal> {
+        removed.map(|removed| removed.first().map_or(0, |entry| entry.value))
     }
 
     fn found(table: &Table<usize>, at: TextAddr) -> Option<usize> {
@@ -522,34 +577,34 @@ mod tests {
 
     /// Addresses whose first word is the same: their numbers.
     fn neighbours<const N: usize>(writer: &Writer<usize>) -> [usize; N] {
-        let home = |number| writer.array.home(at(number)).0;
+        let home = |number| writer.array().home(at(number));
         let mut same = (0..).filter(|&number| home(number) == home(0));
         core::array::from_fn(|_| same.next().unwrap_or_default())
     }
 
     /// The number of words that a lookup looks at.
     fn way(array: Array<'_>, at: TextAddr) -> usize {
-        let (first, _, _) = array.home(at);
+        let first = array.home(at);
         let ends = |&index: &usize| {
-            let (_, _, header) = array.get(index);
-            header.at == at || core::ptr::eq(header, &EMPTY)
+            let found = array.at(index);
+            *found == at || core::ptr::eq(found, &EMPTY)
         };
         (first..).position(|index| ends(&index)).unwrap_or_default() + 1
     }
 
     /// The number of words that are not empty.
     fn used(writer: &Writer<usize>) -> usize {
-        let is_used = |&index: &usize| !core::ptr::eq(writer.array.get(index).2, &EMPTY);
-        (0..=writer.array.last()).filter(is_used).count()
+        let is_used = |&index: &usize| !core::ptr::eq(writer.array().at(index), &EMPTY);
+        (0..=writer.array().last()).filter(is_used).count()
     }
 
     /// Is what the writer knows about the array what is in it?
     fn is_sound(writer: &Writer<usize>) -> bool {
         let pinned = Pinned::new();
-        let places = writer.table.places(&pinned);
+        let places = writer.table.iter(&pinned).map(|(at, _)| at);
         writer.iter().count() == writer.live
-            && used(writer) == writer.live + writer.left
-            && used(writer) <= limit(writer.words())
+            && used(writer) >= writer.live
+            && used(writer) + writer.room == limit(writer.words)
             && writer.iter().all(|(at, one)| writer.get(at) == Some(one))
             && writer.iter().map(|(at, _)| at).eq(places)
     }
@@ -574,11 +629,11 @@ mod tests {
     fn an_address_has_one_entry() -> Result<(), Refusal> {
         static TABLE: Table<usize> = Table::empty();
         let mut writer = Writer::of(&TABLE);
-        let replaced = writer.replace(Owned::new(at(3), 1)?);
+        let replaced = writer.replace(Entry::new(at(3), 1)?);
         assert_eq!(mark(replaced), Err(Refusal::NotRegistered));
         insert(&mut writer, 3, 1)?;
         assert_eq!(insert(&mut writer, 3, 2), Err(Refusal::AddressTaken));
-        assert_eq!(mark(writer.replace(Owned::new(at(3), 2)?)), Ok(1));
+        assert_eq!(mark(writer.replace(Entry::new(at(3), 2)?)), Ok(1));
         assert!(holds(&TABLE, &[0, 0, 0, 2]));
         assert_eq!(writer.len(), 1);
         mark(writer.remove(at(3))).map(drop)
@@ -588,12 +643,11 @@ mod tests {
     fn lookups_end_at_an_empty_word() -> Result<(), Refusal> {
         static TABLE: Table<usize> = Table::empty();
         let mut writer = Writer::of(&TABLE);
-        writer.reserve(6)?;
         let [a, b, c] = neighbours::<3>(&writer);
         insert(&mut writer, a, 1)?;
         insert(&mut writer, b, 1)?;
         for (number, words) in [(a, 1), (b, 2), (c, 3)] {
-            assert_eq!(way(writer.array, at(number)), words);
+            assert_eq!(way(writer.array(), at(number)), words);
             assert_eq!(found(&TABLE, at(number)).is_some(), words < 3);
         }
         writer.remove_all(|_| true, &mut Retired::new());
@@ -605,10 +659,9 @@ mod tests {
         static TABLE: Table<usize> = Table::empty();
         let mut writer = Writer::of(&TABLE);
         assert_eq!(found(&TABLE, NOWHERE), None);
-        let nowhere = Owned::new(NOWHERE, 0)?;
+        let nowhere = Entry::new(NOWHERE, 0)?;
         assert_eq!(writer.insert(nowhere), Err(Refusal::OutOfText));
         // Where an entry has left, there is one for this address.
-        writer.reserve(6)?;
         let [a, b] = neighbours::<2>(&writer);
         insert(&mut writer, a, 1)?;
         insert(&mut writer, b, 1)?;
@@ -622,7 +675,6 @@ mod tests {
     fn entries_behind_a_removed_one_are_found() -> Result<(), Refusal> {
         static TABLE: Table<usize> = Table::empty();
         let mut writer = Writer::of(&TABLE);
-        writer.reserve(6)?;
         let [a, b, c] = neighbours::<3>(&writer);
         for number in [a, b, c] {
             insert(&mut writer, number, 1)?;
@@ -641,7 +693,6 @@ mod tests {
     fn words_at_the_end_of_a_way_become_empty_again() -> Result<(), Refusal> {
         static TABLE: Table<usize> = Table::empty();
         let mut writer = Writer::of(&TABLE);
-        writer.reserve(6)?;
         let [a, b, c] = neighbours::<3>(&writer);
         for number in [a, b, c] {
             insert(&mut writer, number, 1)?;
@@ -660,7 +711,7 @@ mod tests {
         static TABLE: Table<usize> = Table::empty();
         let mut writer = Writer::of(&TABLE);
         insert(&mut writer, 0, 1)?;
-        assert_eq!(writer.reserve(usize::MAX), Err(Refusal::NoMemory));
+        assert_eq!(writer.rebuild(usize::MAX), Err(Refusal::NoMemory));
         assert!(holds(&TABLE, &[1, 0]) && is_sound(&writer));
         mark(writer.remove(at(0))).map(drop)
     }
@@ -672,15 +723,15 @@ mod tests {
         for number in 0..256 {
             insert(&mut writer, number, 1)?;
         }
-        assert_eq!(writer.words(), 2048);
+        assert_eq!(writer.words, 2048);
         assert!(is_sound(&writer) && holds(&TABLE, &[1; 256]));
         let mut retired = Retired::new();
         for number in 9..256 {
             retired.push(writer.remove(at(number))?);
         }
-        assert_eq!(writer.words(), 2048);
+        assert_eq!(writer.words, 2048);
         writer.tidy();
-        assert_eq!(writer.words(), 128);
+        assert_eq!(writer.words, 128);
         assert!(is_sound(&writer) && holds(&TABLE, &[1, 1, 1, 1, 1, 1, 1, 1, 1, 0]));
         writer.remove_all(|_| true, &mut retired);
         Ok(())
@@ -726,13 +777,13 @@ mod tests {
                 3..=5 if before == 0 => assert!(writer.remove(at(number)).is_err()),
                 3..=5 => {
                     let removed = writer.remove(at(number))?;
-                    assert_eq!(*removed.get(), before);
+                    assert_eq!(removed.first().map_or(0, |entry| entry.value), before);
                     retired.push(removed);
                     marks[number] = 0;
                 }
                 6 if before != 0 => {
-                    let replaced = writer.replace(Owned::new(at(number), mark)?)?;
-                    assert_eq!(*replaced.get(), before);
+                    let replaced = writer.replace(Entry::new(at(number), mark)?)?;
+                    assert_eq!(replaced.first().map_or(0, |entry| entry.value), before);
                     retired.push(replaced);
                     marks[number] = mark;
                 }
@@ -800,12 +851,15 @@ mod tests {
 
     #[test]
     fn way_visits_each_word_once() {
-        let array = Array(nothing(), PhantomData);
+        let array = Array(NOTHING, PhantomData);
+        let first_word = array.word(0);
+        let number =
+            |word: &Word| core::ptr::from_ref(word).addr() - core::ptr::from_ref(first_word).addr();
         for at in [0, 1, 0x1000, u64::MAX] {
             let mut seen = [0; 64];
-            let (first, _, _) = array.home(TextAddr::new(at));
+            let first = array.home(TextAddr::new(at));
             for step in 0..64 {
-                seen[array.get(first + step).0] += 1;
+                seen[number(array.word(first + step)) / size_of::<Word>()] += 1;
             }
             assert!(seen == [1; 64]);
         }
@@ -876,14 +930,14 @@ mod kasan {
     fn freed_entries_and_arrays_are_poisoned() -> Result<(), Refusal> {
         static TABLE: Table<u64> = Table::empty();
         let mut writer = Writer::of(&TABLE);
-        writer.insert(Owned::new(AT, 0)?)?;
+        writer.insert(Entry::new(AT, 0)?)?;
         let entry = core::ptr::from_ref(writer.get(AT).ok_or(Refusal::NotRegistered)?);
-        let (_, word, _) = writer.array.home(AT);
-        let word = core::ptr::from_ref(word);
+        let array = writer.array();
+        let word = core::ptr::from_ref(array.word(array.home(AT)));
         assert!(is_accessible(entry) && is_accessible(word));
         // More entries than the smallest array takes.
         for number in 1..40 {
-            writer.insert(Owned::new(AT.after(number)?, number)?)?;
+            writer.insert(Entry::new(AT.after(number)?, number)?)?;
         }
         // SAFETY: It may sleep, as a test may.
         unsafe { kernel::bindings::kvfree_rcu_barrier() };
