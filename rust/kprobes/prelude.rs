@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The words of [`model`](crate::model) that nearly every file of this crate uses.
+//! The types of [`model`](crate::model) that nearly every file of this crate uses.
 
 pub(crate) use crate::model::{
     addr::{

@@ -16,10 +16,7 @@ use super::{
 };
 use crate::{
     model::{
-        hit_state::{
-            Nested,
-            Phase, //
-        },
+        hit_state::Phase,
         plan::{
             AfterStep,
             Next, //
@@ -294,7 +291,7 @@ fn inside(registers: &mut Registers, pinned: &Pinned) -> Whose {
     let cpu = Current::this_cpu(pinned);
     let outer = cpu.now.get();
     let newest = point.probes.iter().next();
-    if outer.phase.nested() == Nested::Hopeless {
+    if !outer.phase.has_room_inside() {
         report::hopeless(newest);
     }
     point.probes.iter().for_each(Probe::miss);

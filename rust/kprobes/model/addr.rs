@@ -2,9 +2,9 @@
 
 //! Addresses of kernel text as checked numbers.
 //!
-//! A [`TextAddr`] is 64 bits wide on every architecture, so that one host can reason about all of
-//! them. It is a number and no pointer: only `sys/` and a back end's machine part turn one into
-//! memory. Arithmetic on it says no where it would wrap.
+//! A [`TextAddr`] is 64 bits wide on every architecture, so that one host can test all of them. It
+//! is a number and no pointer: only `sys/` and a back end's machine part access memory by it.
+//! Arithmetic on it refuses to wrap.
 
 use super::refusal::Refusal;
 
@@ -13,7 +13,7 @@ use super::refusal::Refusal;
 pub(crate) struct TextAddr(u64);
 
 impl TextAddr {
-    /// Any number is an address; whether text is there is for others to say.
+    /// Any number is an address, whether text is there or not.
     pub(crate) const fn new(addr: u64) -> Self {
         Self(addr)
     }
@@ -35,7 +35,7 @@ impl TextAddr {
         Ok(Self(addr))
     }
 
-    /// How far it is from here to `to`, if 32 signed bits can say it.
+    /// The distance from this address to `to`, if it has 32 signed bits.
     pub(crate) fn reach(self, to: Self) -> Result<i32, Refusal> {
         // Wrapping is right: an address near the top is close to one near zero.
         let distance = to.0.wrapping_sub(self.0) as i64;
@@ -55,7 +55,7 @@ pub(crate) struct TextRange {
 }
 
 impl TextRange {
-    /// The text between two addresses; nothing where the end comes first.
+    /// The text between two addresses; empty if the end comes first.
     pub(crate) fn new(start: TextAddr, end: TextAddr) -> Self {
         // INVARIANT: The larger of the two is not below `start`.
         Self {
@@ -83,7 +83,7 @@ impl TextRange {
         self.end
     }
 
-    /// Is this address in the text?
+    /// Is this address in the range?
     pub(crate) fn contains(&self, at: TextAddr) -> bool {
         self.start <= at && at < self.end
     }

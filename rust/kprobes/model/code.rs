@@ -2,8 +2,8 @@
 
 //! A small fixed buffer of machine code.
 //!
-//! Large enough for any one instruction of any architecture here and a jump behind it, in a value
-//! that can be returned and compared. It assumes nothing about what the bytes mean.
+//! It has room for one instruction of any architecture and a jump behind it, and is a value that
+//! can be returned and compared. It assumes nothing about the meaning of the bytes.
 
 use super::refusal::Refusal;
 
@@ -42,7 +42,7 @@ impl Code {
 
     /// The code.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // Never the default, by the invariant.
+        // The range exists by the invariant.
         self.bytes.get(..self.len).unwrap_or_default()
     }
 }

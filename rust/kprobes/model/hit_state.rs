@@ -1,48 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How far one CPU is in the handling of a hit, and what a further hit means to it.
+//! How far a CPU is in the handling of a hit, and whether there is room for a further hit.
 //!
-//! A handler may run onto another probe, or an interrupt that comes while a copy of an instruction
-//! is run. Such a hit calls nobody and is counted as missed; its instruction is carried out all the
-//! same. If that takes a step of its own, the outer hit is put aside meanwhile. There is room for
-//! one: a hit in the middle of that can only come from code that handles hits, and would never end.
+//! A handler may hit another probe, and so may an interrupt that comes while a copy of an
+//! instruction runs. The handlers of such a probe are skipped and its `nmissed` is incremented; its
+//! instruction is carried out all the same. If the instruction is stepped, the state of the outer
+//! hit is saved meanwhile. There is room for one: a further hit can only come from code that
+//! handles hits, and would never end.
 //!
-//! The handler of a jprobe is no part of the trap: it runs in its place on the stack, and a trap of
-//! its own ends the hit. Until then other hits are as in the middle of any handler.
+//! The handler of a jprobe is not part of the trap: it runs in place of the function, and a trap of
+//! its own ends the hit. Until then other hits are handled as in any handler.
 
-/// How far a CPU is. The representation is what fresh memory says.
+/// How far a CPU is. Zeroed memory is `Handling`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Phase {
-    /// No hit, or one that a handler is called for.
+    /// No hit, or the handlers of a hit are called.
     Handling = 0,
-    /// A copy of the instruction is run; then it comes back.
+    /// A copy of the instruction runs, and ends in a trap.
     Stepping,
-    /// As before, of a hit that came into the middle of another one, which is put aside.
+    /// The same for a hit inside another one, whose state is saved.
     SteppingInside,
-    /// The trap is over, and the handler of a jprobe runs in the place of the function.
+    /// The trap is over, and the handler of a jprobe runs in place of the function.
     StandingIn,
 }
 
-/// What a hit means that comes while a CPU handles another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Nested {
-    /// Count it, carry out its instruction, and go on with the outer one.
-    Miss,
-    /// It will never end.
-    Hopeless,
-}
-
 impl Phase {
-    /// What a further hit means.
-    pub(crate) fn nested(self) -> Nested {
-        match self {
-            Self::Handling | Self::Stepping | Self::StandingIn => Nested::Miss,
-            Self::SteppingInside => Nested::Hopeless,
-        }
+    /// May a further hit come? Otherwise it is on code that handles hits, and would never end.
+    pub(crate) fn has_room_inside(self) -> bool {
+        self != Self::SteppingInside
     }
 
-    /// Is a copy of an instruction run?
+    /// Does a copy of an instruction run?
     pub(crate) fn is_stepping(self) -> bool {
         matches!(self, Self::Stepping | Self::SteppingInside)
     }
@@ -55,10 +44,10 @@ mod tests {
 
     #[test]
     fn one_level_of_nesting_is_room_enough() {
-        assert_eq!(Phase::Handling.nested(), Nested::Miss);
-        assert_eq!(Phase::Stepping.nested(), Nested::Miss);
-        assert_eq!(Phase::StandingIn.nested(), Nested::Miss);
-        assert_eq!(Phase::SteppingInside.nested(), Nested::Hopeless);
+        for phase in [Phase::Handling, Phase::Stepping, Phase::StandingIn] {
+            assert!(phase.has_room_inside());
+        }
+        assert!(!Phase::SteppingInside.has_room_inside());
     }
 
     #[test]

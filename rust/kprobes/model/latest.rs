@@ -1,38 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The latest of many, in memory that never grows.
+//! A list of the latest elements, of a fixed length.
 
-/// The latest `MOST` of what was noted.
-pub(crate) struct Latest<T, const MOST: usize> {
-    all: [Option<T>; MOST],
-    /// Where the next one goes.
-    next: usize,
-}
+/// The latest `MOST` elements, the oldest first.
+pub(crate) struct Latest<T, const MOST: usize>([Option<T>; MOST]);
 
 impl<T, const MOST: usize> Latest<T, MOST> {
-    /// Nothing was noted yet.
+    /// No elements yet.
     pub(crate) const fn new() -> Self {
-        Self {
-            all: [const { None }; MOST],
-            next: 0,
-        }
+        Self([const { None }; MOST])
     }
 
-    /// One more; the oldest is forgotten if there are too many.
+    /// Adds an element. The oldest one is forgotten if there are too many.
     pub(crate) fn note(&mut self, one: T) {
-        if let Some(place) = self.all.get_mut(self.next) {
-            *place = Some(one);
-        }
-        self.next = self.next.wrapping_add(1);
-        if self.next >= MOST {
-            self.next = 0;
+        self.0.rotate_left(MOST.min(1));
+        if let Some(last) = self.0.last_mut() {
+            *last = Some(one);
         }
     }
 
-    /// All of them, the oldest first.
+    /// All elements, the oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        let (newer, older) = self.all.split_at(self.next.min(MOST));
-        older.iter().chain(newer).flatten()
+        self.0.iter().flatten()
     }
 }
 

@@ -2,10 +2,10 @@
 
 //! Words and state machines of probing, as plain values.
 //!
-//! What belongs here needs nothing but `core`: no pointer, no kernel service, no configuration, no
+//! These files need nothing but `core`: no pointer, no kernel service, no configuration, no
 //! allocation. Addresses are numbers ([`addr::TextAddr`]), machine code is bytes
-//! ([`code::Code`]), and every way to say no is a [`refusal::Refusal`]. So all of it compiles
-//! anywhere, and its tests run both in the kernel's KUnit and in a Cargo crate on the host.
+//! ([`code::Code`]), and every reason to refuse is a [`refusal::Refusal`]. So the files compile
+//! anywhere, and their tests run both in the kernel's KUnit and in a Cargo crate on the host.
 
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Every reason why a probe stays on its breakpoint where a jump could be.
+//! Every reason why a probe keeps its breakpoint and gets no jump.
 //!
-//! Such a probe works, and each hit of it costs a trap. So none of these is an error: no errno
-//! belongs to them. But they are what somebody needs who wants a probe to be fast: most say which
-//! address is in the way, and one a few bytes before or behind it may do.
+//! Such a probe works, and each hit of it costs a trap. So no reason is an error, or has an errno.
+//! The reasons help users who want fast probes: most have the address that is in the way, and an
+//! address a few bytes before or behind it may have a jump.
 
 use super::{
     addr::TextAddr,
@@ -15,24 +15,24 @@ use super::{
 };
 use core::ffi::CStr;
 
-/// Why there is no jump in the place of a breakpoint, and where that was found.
+/// Why a probe point has no jump, and where that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotOptimized {
-    /// What is in the way.
+    /// The reason.
     pub(crate) reason: Reason,
-    /// The address of an instruction, or of where a table leads, if it is not the probe's own.
+    /// The address that is in the way, if it is not that of the probe.
     pub(crate) at: Option<TextAddr>,
 }
 
 macro_rules! reasons {
     ($($name:ident $(($field:ty))? => $text:literal,)*) => {
-        /// What keeps a jump from the place of a breakpoint.
+        /// Why a breakpoint is not replaced by a jump.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Reason {
             $(#[doc = $text] $name $(($field))?,)*
         }
 
-        /// The same without what reasons have besides.
+        /// The reasons without their fields.
         enum Code {
             $($name,)*
         }
@@ -95,7 +95,7 @@ reasons! {
 }
 
 impl Reason {
-    /// It was found at this address.
+    /// The reason, found at this address.
     pub(crate) const fn at(self, at: TextAddr) -> NotOptimized {
         NotOptimized {
             reason: self,
@@ -103,7 +103,7 @@ impl Reason {
         }
     }
 
-    /// May it be otherwise the next time that somebody asks?
+    /// May the optimizer find another answer the next time?
     pub(crate) fn may_pass(self) -> bool {
         match self {
             Self::OfDebugger | Self::CannotDecode | Self::ModuleComing => true,
@@ -111,12 +111,12 @@ impl Reason {
         }
     }
 
-    /// Does something lack that may be given back?
+    /// Is memory short that may be given back?
     pub(crate) fn is_shortage(self) -> bool {
         matches!(self, Self::NoMemory | Self::DetoursWait)
     }
 
-    /// All of the reason in words: where an instruction cannot be probed itself, those of that.
+    /// The reason in words; if an instruction cannot be probed, why not.
     pub(crate) fn words(self) -> &'static CStr {
         match self {
             Self::CannotMove(refusal) => refusal.text(),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How far a place is on its way from a breakpoint to a jump, and how far the worker is that brings
-//! places there.
+//! The optimization state of a probe point, and the state of the worker that writes the jumps.
 //!
 //! ```text
 //!             queue                jump
@@ -12,26 +11,26 @@
 //!     +<------- left: two rounds --------- Leaving
 //! ```
 //!
-//! A queued place has its breakpoint still, but each hit of it goes on in the detour. So from then
-//! on nobody comes from the place into what the jump is to be over, and those who are in there
-//! already are waited for. Such a wait is told by a [`Generation`]: who was queued under the one
-//! that was current when it began has been waited for when it is over. Who has left the queue
-//! meanwhile and come back has not: hits have gone the old way in between.
+//! A queued probe point still has its breakpoint, but each hit continues in the detour. So from
+//! then on no hit continues in the bytes that the jump is to replace, and the worker waits for the
+//! tasks that are there already. Each wait has a [`Generation`]: the wait counts for the points
+//! that were queued under the generation in which it began. It does not count for a point that has
+//! left the queue meanwhile and was queued again: hits have continued in the text in between.
 //!
-//! A place leaves at once, whoever asks: what a jump costs to take out is little beside what those
-//! wait for who unregister. Then no place is in between when the registry is unlocked.
+//! A jump is removed at once when a point may not keep it: that costs little beside the grace
+//! period of unregistration. So no point is in between when the registry is unlocked.
 
-/// When a place was queued: before or after a wait began.
+/// When a probe point was queued: before or after a wait began.
 ///
-/// There are two at a time, the current one and that of a wait, so numbers may wrap.
+/// Two generations are in use at a time, the current one and that of a wait, so numbers may wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Generation(usize);
 
-/// Values below stand for other states.
+/// Lower words stand for other states.
 const FIRST: usize = 3;
 
 impl Generation {
-    /// That of what is queued before any wait.
+    /// The generation before any wait.
     pub(crate) const NONE: Self = Self(FIRST);
 
     fn next(self) -> Self {
@@ -39,16 +38,16 @@ impl Generation {
     }
 }
 
-/// How far a place is.
+/// The optimization state of a probe point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// It has its breakpoint, or nothing.
+    /// Its breakpoint is in the text, or nothing.
     Plain,
-    /// It has its breakpoint, whose hits go to the detour.
+    /// Its breakpoint is in the text, and its hits continue in the detour.
     Queued(Generation),
-    /// The jump is there.
+    /// Its jump is in the text.
     Jump,
-    /// The jump is there, and is being taken out.
+    /// Its jump is in the text, and is being removed.
     Leaving,
 }
 
@@ -73,7 +72,7 @@ impl State {
         }
     }
 
-    /// Has it a jump, or will it have one? C says so of a probe from when it is queued.
+    /// Has the point a jump, or will it have one? As in C, a queued probe counts as optimized.
     pub(crate) fn is_optimized(self) -> bool {
         matches!(self, Self::Queued(_) | Self::Jump)
     }
@@ -84,45 +83,45 @@ impl State {
     }
 }
 
-/// What leaving takes.
+/// What is to be done when a point may not keep its jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Leave {
     /// Nothing.
     Nothing,
-    /// Its hits are to go the way that they went before.
+    /// Its hits are to continue in the text again.
     UndoRedirect,
-    /// The jump is to be taken out, and then the same.
+    /// The jump is to be removed, and then the same.
     TakeOut,
 }
 
-/// The worker's wait for those who may be in text that is to change: evidence that it has begun.
-/// The worker is the only one to have one.
+/// Evidence that the worker has begun to wait for the tasks in text that is to change. Only the
+/// worker has such a value.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) struct Period(Generation);
 
 impl Period {
-    /// Has the wait been for a place in this state? To be asked when it is over.
+    /// Does the wait count for a point in this state? To be called when the wait is over.
     pub(crate) fn counts(&self, state: State) -> bool {
         matches!(state, State::Queued(generation) if generation == self.0)
     }
 }
 
-/// The generations, as they go on.
+/// The current generation.
 #[derive(Debug)]
 pub(crate) struct Clock(Generation);
 
 impl Clock {
-    /// Nobody has waited yet.
+    /// The worker has not waited yet.
     pub(crate) const NEW: Self = Self(Generation::NONE);
 
-    /// What is queued now is so under this one.
+    /// The generation of the points that are queued now.
     pub(crate) fn now(&self) -> Generation {
         self.0
     }
 
-    /// A wait begins.
+    /// The worker begins a wait.
     pub(crate) fn begin(&mut self) -> Period {
         let before = self.0;
         self.0 = before.next();
@@ -130,31 +129,31 @@ impl Clock {
     }
 }
 
-/// How far the worker is, as far as it has to be told something.
+/// The state of the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Worker {
-    /// It has nothing before it.
+    /// No pass is to begin.
     Idle,
-    /// A pass comes soon: others may be queued until then.
+    /// A pass begins soon: more points may be queued until then.
     Kicked,
-    /// A pass comes at once.
+    /// A pass begins at once.
     Flushing,
 }
 
-/// What the worker is to be told.
+/// How the worker is to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Tell {
-    /// Nothing: it knows.
+    /// Not at all: a pass begins anyway.
     Nothing,
-    /// To begin a pass soon.
+    /// For a pass soon.
     Soon,
-    /// To begin a pass at once.
+    /// For a pass at once.
     Now,
 }
 
 impl Worker {
-    /// Something is queued.
+    /// A point was queued.
     pub(crate) fn kick(&mut self) -> Tell {
         if *self != Self::Idle {
             return Tell::Nothing;
@@ -163,7 +162,7 @@ impl Worker {
         Tell::Soon
     }
 
-    /// Somebody waits for what is queued.
+    /// A task waits for the points that are queued.
     pub(crate) fn flush(&mut self) -> Tell {
         if *self == Self::Flushing {
             return Tell::Nothing;
@@ -172,7 +171,7 @@ impl Worker {
         Tell::Now
     }
 
-    /// A pass begins. What is queued from now on needs another one.
+    /// A pass begins. Points that are queued from now on need another pass.
     pub(crate) fn begin(&mut self) {
         *self = Self::Idle;
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Every reason to say no.
+//! Every reason to refuse.
 //!
-//! One for each reason that somebody could act on; its text says what to change. Which errno each
-//! one is for C stands in `abi.rs`, the only place here that knows errno.
+//! There is one for each reason that a user could act on; its text says what to change. `abi.rs`,
+//! the only file that knows errno, has the errno of each reason.
 
 use core::ffi::CStr;
 
@@ -26,7 +26,7 @@ macro_rules! refusals {
     };
 }
 
-/// The same for C.
+/// The text for C.
 pub(super) const fn c_string(text: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(text.as_bytes()) {
         Ok(text) => text,

@@ -2,13 +2,13 @@
 
 //! Tables of addresses at which instructions start.
 //!
-//! The kernel has such tables for purposes of its own, in the order of addresses, each entry the
-//! distance from itself to what it is about. [`Table::last`] finds the nearest start that is not
-//! behind an address, from which decoding may begin.
+//! The kernel has such tables for other purposes, in the order of addresses. Each entry is the
+//! distance from the entry to an address. [`Table::last`] finds the nearest start of an instruction
+//! at or before an address, from which decoding may begin.
 //!
-//! Some text is written anew when the kernel begins, for the CPU that it runs on. What a table says
-//! of the inside of such a stretch may hold for what was there before, or for what another CPU
-//! would have got. [`Table::last`] looks no further than to where it starts.
+//! The kernel patches some text at boot, for the CPU that it runs on. An entry inside of such a
+//! stretch may be about the text before that, or about the text for another CPU. [`Table::last`]
+//! skips the entries inside of these stretches.
 
 use super::addr::TextAddr;
 
@@ -23,7 +23,7 @@ pub(crate) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// A table, whose first entry is at `base`.
+    /// A table whose first entry is at `base`.
     pub(crate) fn new(base: TextAddr, distances: &'a [i32]) -> Self {
         Self { base, distances }
     }
@@ -43,23 +43,17 @@ impl<'a> Table<'a> {
 
     /// The last address that is not behind `at`.
     fn not_behind(&self, at: TextAddr) -> Option<TextAddr> {
-        let (mut low, mut high) = (0, self.distances.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.get(middle)? <= at {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        self.get(low.checked_sub(1)?)
+        let behind = self.distances.partition_point(|one| self.target(one) <= at);
+        let last = self.distances.get(behind.checked_sub(1)?)?;
+        Some(self.target(last))
     }
 
-    fn get(&self, number: usize) -> Option<TextAddr> {
-        let &distance = self.distances.get(number)?;
-        let entry = self.base.get().wrapping_add(4 * number as u64);
-        let at = entry.wrapping_add(i64::from(distance) as u64);
-        Some(TextAddr::new(at))
+    /// The address that an entry, which is one of `distances`, is about.
+    fn target(&self, distance: &i32) -> TextAddr {
+        let entry = core::ptr::from_ref(distance).addr();
+        let offset = entry.wrapping_sub(self.distances.as_ptr().addr()) as u64;
+        let at = self.base.get().wrapping_add(offset);
+        TextAddr::new(at.wrapping_add(i64::from(*distance) as u64))
     }
 }
 

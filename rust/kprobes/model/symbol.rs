@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the name of a symbol tells.
+//! Names of symbols.
 //!
-//! Compilers split functions: `do_exit.part.0` is a piece of `do_exit`, and what holds for the one
-//! holds for the other.
+//! Compilers split functions: `do_exit.part.0` is a part of `do_exit`. If a function must not be
+//! probed, neither must its parts.
 
 use core::ffi::CStr;
 
@@ -20,18 +20,18 @@ pub(crate) fn split_from(name: &mut [u8]) -> Option<&CStr> {
     CStr::from_bytes_until_nul(name).ok()
 }
 
-/// What a symbol in text stands for.
+/// The kind of text that a symbol names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A function.
     Function,
-    /// What the compiler puts before a function, for those that call it through a pointer.
+    /// Bytes before a function that indirect calls check or skip.
     Preamble,
-    /// A jump that static calls lead over, which is written anew when their target changes.
+    /// The trampoline of a static call: a jump that the kernel patches when its target changes.
     Trampoline,
 }
 
-/// What the symbol of that name stands for.
+/// The kind of text that a symbol of that name stands for.
 pub(crate) fn kind(name: &CStr) -> Kind {
     let name = name.to_bytes();
     if name.starts_with(b"__cfi_") || name.starts_with(b"__pfx_") {
@@ -49,7 +49,7 @@ pub(crate) fn kind(name: &CStr) -> Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SplitGroup(u32);
 
-/// What was split.
+/// The bit of a part.
 const PART: u32 = 1;
 
 impl SplitGroup {
@@ -59,13 +59,13 @@ impl SplitGroup {
         Self(number)
     }
 
-    /// That of the parts that were split from the same function.
+    /// The group of the parts that were split from the same function.
     pub(crate) fn of_parts(self) -> Self {
         Self(self.0 | PART)
     }
 
-    /// Groups whose indirect jumps may target this function: those of its parts, and if this is a
-    /// part, that of the whole function. Another function of the same name is not among them.
+    /// Groups whose indirect jumps may target this function: the group of its parts, and for a part
+    /// also the group of the whole function. Another function of the same name is not among them.
     pub(crate) fn leading_here(self) -> impl Iterator<Item = Self> {
         let whole = (self.0 & PART != 0).then_some(Self(self.0 & !PART));
         [Some(self.of_parts()), whole].into_iter().flatten()
@@ -84,7 +84,7 @@ pub(crate) fn split_group(name: &CStr) -> SplitGroup {
     SplitGroup(number & !PART | part)
 }
 
-/// Does kallsyms know an address in a module by a symbol of that name? Others mark something for
+/// Does kallsyms give a symbol of that name for an address in a module? Other symbols are marks for
 /// the linker or for debuggers.
 pub(crate) fn counts(name: &CStr) -> bool {
     !matches!(

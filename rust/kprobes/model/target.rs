@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where a client asks to probe, and the place it comes to.
+//! The symbol or address that a client asks to probe, and the address of the probe.
 
 use super::{
     addr::TextAddr,
@@ -8,17 +8,17 @@ use super::{
 };
 use core::ffi::CStr;
 
-/// The place that a client names.
+/// The symbol or address that a client asks to probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target<'a> {
-    /// So many bytes into the function of that name (`module:function` also).
+    /// An offset from the symbol of that name (`module:function` also).
     Symbol(&'a CStr, u64),
-    /// So many bytes after that address.
+    /// An offset from that address.
     Address(TextAddr, u64),
 }
 
 impl<'a> Target<'a> {
-    /// From what C clients fill in: one of a symbol and an address, and an offset.
+    /// From the fields that C clients set: a symbol or an address, and an offset.
     pub(crate) fn new(
         symbol: Option<&'a CStr>,
         addr: Option<TextAddr>,
@@ -33,12 +33,12 @@ impl<'a> Target<'a> {
     }
 }
 
-/// A place to probe.
+/// The address of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Site {
-    /// The instruction.
+    /// The address of the instruction.
     pub(crate) at: TextAddr,
-    /// Is it the first that a caller of the function gets to?
+    /// Is it the first instruction that runs when the function is called?
     pub(crate) on_entry: bool,
 }
 

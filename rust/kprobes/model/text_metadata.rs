@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the kernel's tables say of text, as far as a jump in the place of a breakpoint asks.
+//! Text metadata, as far as the optimizer needs it.
 //!
-//! A jump is longer than a breakpoint, so it is over bytes that others may come to, change or read.
-//! Who does stands in tables of the kernel; who has them answers these questions, and who decides
-//! about jumps needs no table.
+//! A jump is longer than a breakpoint, so it replaces bytes that other code may branch to, change
+//! or read. The kernel has tables of such code. An implementation of [`TextMetadata`] reads these
+//! tables, so that the pure code that decides about jumps needs none.
 
 use super::{
     addr::{
@@ -15,36 +15,37 @@ use super::{
     symbol::SplitGroup, //
 };
 
-/// What the kernel's tables say of text.
+/// Questions about the text of an image.
 pub(crate) trait TextMetadata {
-    /// The text of the image that this is about: the kernel, or a part of a module.
+    /// The text of the image: the kernel, or a part of a module.
     fn image(&self) -> TextRange;
 
-    /// Who changes or reads some of these bytes, if anybody does.
+    /// Why no jump may be over these bytes, if others change or read any of them.
     fn owner(&self, within: TextRange) -> Option<Reason>;
 
-    /// Is the instruction at `at` expected to fault?
+    /// Does the exception table have an entry for the instruction at `at`?
     fn may_fault(&self, at: TextAddr) -> bool;
 
-    /// An address in these bytes, not the start of a function, that a branch of another function
-    /// leads to. What the compiler split from a function is another one here.
+    /// An address in these bytes, other than the start of a function, that is the target of a
+    /// branch of another function. A part that the compiler split from a function is another
+    /// function.
     fn branch_target(&self, within: TextRange) -> Option<TextAddr>;
 
-    /// An address in these bytes that a jump label leads to, whether or not it jumps now.
+    /// An address in these bytes that is the target of a jump label, whether it jumps now or not.
     fn label_target(&self, within: TextRange) -> Option<TextAddr>;
 
-    /// An address in these bytes at which execution goes on after an exception.
+    /// An address in these bytes that is the fixup of an exception.
     fn fixup_target(&self, within: TextRange) -> Option<TextAddr>;
 
-    /// May a jump of what was split from a function of this group, or in a part, of the function
-    /// itself, lead anywhere in it?
+    /// May an indirect jump of a part of a function of this group, or of the function to its part,
+    /// lead anywhere in it?
     fn jumps_in(&self, group: SplitGroup) -> bool;
 
-    /// Is there a trap at `at` that means that the target of an indirect call has failed its check?
+    /// Does kCFI trap at `at` when the target of an indirect call fails its check?
     fn is_call_check(&self, at: TextAddr) -> bool;
 }
 
-/// Nobody else is there: for tests.
+/// Metadata of text that no other code branches to, changes or reads: for tests.
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 pub(crate) struct Alone;
 
