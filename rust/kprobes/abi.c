@@ -137,6 +137,12 @@ bool __kprobes rust_kprobes_is_gate(unsigned long addr)
 	return in_gate_area_no_mm(addr);
 }
 
+/* The module that @addr is in, or that has it in its text. */
+struct module * __kprobes rust_kprobes_module_at(unsigned long addr, bool in_text)
+{
+	return in_text ? __module_text_address(addr) : __module_address(addr);
+}
+
 bool __kprobes rust_kprobes_module_get(struct module *module)
 {
 	return try_module_get(module);
@@ -350,6 +356,15 @@ void __kprobes rust_kprobes_text_metadata(struct module *module,
 		tell(data, RUST_KPROBES_BUG, (void *)bug->bug_addr, 1);
 #endif
 #endif
+}
+
+/* The symbols of a module, or of the kernel (NULL). */
+int __kprobes rust_kprobes_each_symbol(struct module *module,
+				       rust_kprobes_symbol tell, void *data)
+{
+	if (!module)
+		return kallsyms_on_each_symbol(tell, data);
+	return module_kallsyms_on_each_symbol(module->name, tell, data);
 }
 
 #ifdef CONFIG_X86

@@ -52,6 +52,7 @@ void rust_kprobes_bits_unlock(void);
 void rust_kprobes_call_rcu_tasks(struct rcu_head *head, rcu_callback_t done);
 void rust_kprobes_ksymbol(unsigned long page, bool gone, bool detours);
 bool rust_kprobes_is_gate(unsigned long addr);
+struct module *rust_kprobes_module_at(unsigned long addr, bool in_text);
 bool rust_kprobes_module_get(struct module *module);
 void rust_kprobes_module_put(struct module *module);
 bool rust_kprobes_in_module(struct module *module, unsigned long addr,
@@ -107,6 +108,10 @@ typedef void (*rust_kprobes_tell)(void *data, unsigned int kind, const void *at,
 				  size_t len);
 void rust_kprobes_text_metadata(struct module *module, rust_kprobes_tell tell,
 				void *data);
+typedef int (*rust_kprobes_symbol)(void *data, const char *name,
+				   unsigned long at);
+int rust_kprobes_each_symbol(struct module *module, rust_kprobes_symbol tell,
+			     void *data);
 
 extern struct exception_table_entry __start___ex_table[], __stop___ex_table[];
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE

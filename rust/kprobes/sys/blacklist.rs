@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Functions that nobody may probe: those that a probe's hit itself runs through.
+//! The blacklist: functions that no probe may be on, as the hit of a probe runs through them.
 //!
-//! Three things make a function one of them: it lies in `.kprobes.text`, it lies in a noinstr
-//! section, or C names it by `NOKPROBE_SYMBOL()`. The sections are compared by their bounds. The
-//! names are entry addresses in a table; the kernel's own is in memory that is freed after boot, so
-//! [`load`] copies it. A module's bounds and table are read where they are, in the module:
-//! they hold from before its first instruction runs until it is gone. Only who shows them all needs
-//! to know which modules have any: those are [`Modules`].
+//! A function is on the blacklist if it lies in `.kprobes.text`, if it lies in a noinstr section,
+//! or if C names it by `NOKPROBE_SYMBOL()`. An address is compared with the bounds of the sections.
+//! The names are a table of entry addresses. The kernel's own table is in memory that is freed
+//! after boot, so [`load`] copies it. A module's bounds and table are read in the module, where
+//! they are valid from before its first instruction runs until it is gone. Only the list in debugfs
+//! has to know which modules have functions on the blacklist: those are [`Modules`].
 //!
 //! Not for the hit path.
 //!
 //! C counterpart: `populate_kprobe_blacklist()` and `__within_kprobe_blacklist()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
-use crate::{
-    prelude::*,
-    sys::{
-        modules::Loaded,
-        symbols, //
-    }, //
+use super::{
+    modules::{
+        self,
+        Loaded, //
+    },
+    symbols, //
 };
+use crate::prelude::*;
 use kernel::{
     bindings,
     prelude::*,
@@ -35,34 +36,29 @@ pub(crate) fn load() -> Result<(), Refusal> {
     let start = (&raw const bindings::__start_kprobe_blacklist).cast::<usize>();
     let end = (&raw const bindings::__stop_kprobe_blacklist).cast::<usize>();
     let count = end.addr().saturating_sub(start.addr()) / size_of::<usize>();
-    // SAFETY: The linker puts the table of addresses between the two symbols, and init memory,
-    // which it is in, is still there.
+    // SAFETY: The linker puts the table of addresses between the two symbols, in init memory, which
+    // the caller says is still there.
     let table = unsafe { core::slice::from_raw_parts(start, count) };
     let mut named = KVec::new();
-    let copied = named.extend_from_slice(table, GFP_KERNEL);
-    copied.map_err(|_| Refusal::NoMemory)?;
+    named.extend_from_slice(table, GFP_KERNEL)?;
     NAMED.populate(named);
     Ok(())
 }
 
-/// Tells `each` of the functions of the kernel proper: where they start and end.
+/// Calls `each` with the start and the end of each function of the kernel proper on the blacklist.
 pub(crate) fn each(
     areas: impl Iterator<Item = TextRange>,
     each: &mut dyn FnMut(TextAddr, TextAddr),
 ) {
-    for &entry in NAMED.as_ref().into_iter().flatten() {
-        each_at(TextAddr::new(entry as u64), each);
-    }
-    for area in Iterator::chain(kernel_sections().into_iter(), areas) {
-        each_in(&area, each);
-    }
+    kernel().each(each);
+    areas.for_each(|area| each_in(&area, each));
 }
 
-/// The modules that have functions which nobody may probe.
+/// The modules that have functions on the blacklist.
 pub(crate) struct Modules(KVec<Loaded>);
 
 impl Modules {
-    /// None.
+    /// No modules.
     pub(crate) const NONE: Self = Self(KVec::new());
 
     /// Notes a module that comes, if it has any.
@@ -70,8 +66,7 @@ impl Modules {
         if module.read(|module| Parts::of(module).is_empty()) {
             return Ok(());
         }
-        let pushed = self.0.push(module, GFP_KERNEL);
-        pushed.map_err(|_| Refusal::NoMemory)
+        Ok(self.0.push(module, GFP_KERNEL)?)
     }
 
     /// Forgets a module that goes.
@@ -79,7 +74,7 @@ impl Modules {
         self.0.retain(|&mut other| other != module);
     }
 
-    /// Tells `each` of the functions of modules: where they start and end.
+    /// Calls `each` with the start and the end of each function of modules on the blacklist.
     pub(crate) fn each(&self, each: &mut dyn FnMut(TextAddr, TextAddr)) {
         for module in &self.0 {
             module.read(|module| Parts::of(module).each(each));
@@ -87,31 +82,22 @@ impl Modules {
     }
 }
 
-/// Tells `each` of the function at `entry`.
-fn each_at(entry: TextAddr, each: &mut dyn FnMut(TextAddr, TextAddr)) {
-    if let Some(end) = symbols::len(entry).and_then(|len| entry.after(len).ok()) {
-        each(entry, end);
-    }
-}
-
 fn each_in(area: &TextRange, each: &mut dyn FnMut(TextAddr, TextAddr)) {
     let mut at = area.start();
     while area.contains(at) {
-        let Some(len) = symbols::len(at) else { return };
-        let Ok(end) = at.after(len) else { return };
+        let Some(end) = symbols::len(at).and_then(|len| at.after(len).ok()) else {
+            return;
+        };
         each(at, end);
         // Several symbols may be at one address; only the last one has a length.
-        at = if len == 0 {
-            TextAddr::new(at.get().wrapping_add(1))
-        } else {
-            end
-        };
+        at = end.max(TextAddr::new(at.get().wrapping_add(1)));
     }
 }
 
-/// May nobody probe here, in the function that starts at `entry`?
+/// Is this address, in the function that starts at `entry`, on the blacklist?
 pub(crate) fn covers(at: TextAddr, entry: Option<TextAddr>) -> bool {
-    in_kernel_section(at) || entry.is_some_and(is_named) || in_module(at, entry)
+    let in_module = |module: Loaded| module.read(|module| Parts::of(module).cover(at, entry));
+    kernel().cover(at, entry) || modules::with(at, true, in_module).unwrap_or(false)
 }
 
 /// The text of the kernel proper that stays.
@@ -119,35 +105,12 @@ pub(crate) fn core_text() -> TextRange {
     between(&raw const bindings::_stext, &raw const bindings::_etext)
 }
 
-/// The text that goes when the kernel has begun.
+/// The text that is freed after boot.
 pub(crate) fn init_text() -> TextRange {
     between(
         &raw const bindings::__init_begin,
         &raw const bindings::__init_end,
     )
-}
-
-fn in_kernel_section(at: TextAddr) -> bool {
-    kernel_sections().iter().any(|section| section.contains(at))
-}
-
-fn kernel_sections() -> [TextRange; 2] {
-    [
-        between(
-            &raw const bindings::__kprobes_text_start,
-            &raw const bindings::__kprobes_text_end,
-        ),
-        between(
-            &raw const bindings::__noinstr_text_start,
-            &raw const bindings::__noinstr_text_end,
-        ),
-    ]
-}
-
-fn is_named(entry: TextAddr) -> bool {
-    NAMED
-        .as_ref()
-        .is_some_and(|named| named.contains(&(entry.get() as usize)))
 }
 
 /// The text between two symbols of the linker.
@@ -156,42 +119,36 @@ fn between<T>(start: *const T, end: *const T) -> TextRange {
     TextRange::new(addr(start), addr(end))
 }
 
-#[cfg(not(CONFIG_MODULES))]
-fn in_module(_at: TextAddr, _entry: Option<TextAddr>) -> bool {
-    false
-}
-
-/// Does the module whose text this is forbid it?
-#[cfg(CONFIG_MODULES)]
-fn in_module(at: TextAddr, entry: Option<TextAddr>) -> bool {
-    let Ok(addr) = usize::try_from(at.get()) else {
-        return false;
-    };
-    let _rcu = kernel::sync::rcu::read_lock();
-    // SAFETY: RCU is read-locked, by the guard above.
-    let module = unsafe { bindings::__module_text_address(addr) };
-    if module.is_null() {
-        return false;
+/// The blacklist of the kernel proper.
+fn kernel() -> Parts<'static> {
+    Parts {
+        sections: [
+            between(
+                &raw const bindings::__kprobes_text_start,
+                &raw const bindings::__kprobes_text_end,
+            ),
+            between(
+                &raw const bindings::__noinstr_text_start,
+                &raw const bindings::__noinstr_text_end,
+            ),
+        ],
+        named: NAMED.as_ref().map_or(&[], |named| named),
     }
-    // SAFETY: Not NULL, so it is a module, and RCU keeps it. The fields are written while it is
-    // loaded, before it can be found by address.
-    Parts::of(unsafe { &*module }).cover(at, entry)
 }
 
-/// What a module says nobody may probe.
+/// The blacklist of the kernel proper, or of a module.
 struct Parts<'a> {
-    sections: [Option<TextRange>; 2],
+    /// `.kprobes.text` and the noinstr section; empty where there is none.
+    sections: [TextRange; 2],
+    /// The entries of the functions that C names.
     named: &'a [usize],
 }
 
 impl<'a> Parts<'a> {
-    #[cfg(CONFIG_MODULES)]
     fn of(module: &'a bindings::module) -> Self {
         let section = |start: *mut c_void, len: c_uint| {
             let start = TextAddr::new(start.addr() as u64);
-            TextRange::with_len(start, len.into())
-                .ok()
-                .filter(|_| len != 0)
+            TextRange::new(start, TextAddr::new(start.get().wrapping_add(len.into())))
         };
         let (table, count) = (module.kprobe_blacklist, module.num_kprobe_blacklist);
         let named: &[usize] = if table.is_null() {
@@ -209,32 +166,25 @@ impl<'a> Parts<'a> {
         }
     }
 
-    #[cfg(not(CONFIG_MODULES))]
-    fn of(_module: &'a bindings::module) -> Self {
-        Self {
-            sections: [None, None],
-            named: &[],
-        }
-    }
-
     fn is_empty(&self) -> bool {
-        self.named.is_empty() && self.sections.iter().flatten().next().is_none()
+        let mut sections = self.sections.iter();
+        self.named.is_empty() && sections.all(|section| section.start() == section.end())
     }
 
-    /// Is the address, in the function at `entry`, one of them?
+    /// Is the address, in the function that starts at `entry`, on this blacklist?
     fn cover(&self, at: TextAddr, entry: Option<TextAddr>) -> bool {
-        let named = |entry: TextAddr| self.named.iter().any(|&addr| addr as u64 == entry.get());
-        let mut sections = self.sections.iter().flatten();
-        sections.any(|section| section.contains(at)) || entry.is_some_and(named)
+        self.sections.iter().any(|section| section.contains(at))
+            || entry.is_some_and(|entry| self.named.contains(&(entry.get() as usize)))
     }
 
     fn each(&self, each: &mut dyn FnMut(TextAddr, TextAddr)) {
         for &entry in self.named {
-            each_at(TextAddr::new(entry as u64), each);
+            let entry = TextAddr::new(entry as u64);
+            if let Some(end) = symbols::len(entry).and_then(|len| entry.after(len).ok()) {
+                each(entry, end);
+            }
         }
-        for section in self.sections.iter().flatten() {
-            each_in(section, each);
-        }
+        self.sections.iter().for_each(|area| each_in(area, each));
     }
 }
 
@@ -253,7 +203,7 @@ mod tests {
     fn this_crate_is_covered() {
         assert_eq!(covers_inside(c"register_kprobe"), Some(true));
         assert_eq!(covers_inside(c"kprobe_busy_begin"), Some(true));
-        let here = in_kernel_section as fn(TextAddr) -> bool;
+        let here = init_text as fn() -> TextRange;
         assert!(covers(TextAddr::new(here as usize as u64), None));
     }
 

@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Modules: whose text an address is, and keeping it there.
+//! Modules: which module an address belongs to, and keeping that module loaded.
 //!
-//! A probe does not keep the module that it is on from being unloaded; the registration does, while
-//! it lasts. What happens to a probe whose module goes is in `core/vanish.rs`.
+//! A probe does not keep the module that it is on from being unloaded; the registration of a probe
+//! does, while it lasts. What happens to a probe whose module is unloaded is the matter of the
+//! module's notifier.
 
 use crate::prelude::*;
 use core::ptr::NonNull;
-use kernel::bindings;
+use kernel::{
+    bindings,
+    sync::rcu, //
+};
 
-/// Whose text an address is.
+/// What the text at an address belongs to.
 pub(crate) enum Owner {
-    /// The kernel's own.
+    /// The kernel proper.
     Kernel,
-    /// A module's, which stays as long as this.
+    /// A module, which stays as long as this value.
     Module(Pin),
 }
 
 impl Owner {
-    /// The module, if it is one.
+    /// The module, if the text belongs to one.
     pub(crate) fn module(&self) -> Option<&Pin> {
         match self {
             Self::Kernel => None,
@@ -31,26 +35,18 @@ impl Owner {
 ///
 /// # Invariants
 ///
-/// We hold a reference to the module.
-pub(crate) struct Pin(NonNull<bindings::module>);
+/// This value holds a reference to the module.
+pub(crate) struct Pin(Loaded);
 
 impl Pin {
-    /// What `field` finds in the module.
-    pub(crate) fn read<T: Copy>(&self, field: impl FnOnce(&bindings::module) -> T) -> T {
-        // SAFETY: The module stays, by the invariant; the fields that are read here are written
-        // before it can be found by address, and those that change are read as they are.
-        field(unsafe { self.0.as_ref() })
+    /// The module, to be used while this value is there.
+    pub(crate) fn module(&self) -> Loaded {
+        self.0
     }
 
-    /// Is it this module?
-    pub(crate) fn is(&self, module: Loaded) -> bool {
-        self.0 == module.0
-    }
-
-    /// The part of the module that an address is in: what was allocated together.
-    #[cfg(CONFIG_MODULES)]
+    /// The part of the module that an address is in: the text that was allocated together.
     pub(crate) fn part(&self, at: TextAddr) -> Option<TextRange> {
-        let parts = self.read(|module| module.mem);
+        let parts = self.0.read(|module| module.mem);
         parts.iter().find_map(|part| {
             let start = TextAddr::new(part.base.addr() as u64);
             let part = TextRange::with_len(start, part.size.into()).ok()?;
@@ -58,89 +54,65 @@ impl Pin {
         })
     }
 
-    #[cfg(not(CONFIG_MODULES))]
-    pub(crate) fn part(&self, _at: TextAddr) -> Option<TextRange> {
-        None
-    }
-
-    /// What C calls it.
-    pub(crate) fn as_c(&self) -> *mut bindings::module {
-        self.0.as_ptr()
-    }
-
-    /// Is it being initialized, or about to be?
+    /// Is the module being initialized, or about to be?
     pub(crate) fn is_coming(&self) -> bool {
-        self.read(|module| module.state) == bindings::module_state_MODULE_STATE_COMING
+        self.0.read(|module| module.state) == bindings::module_state_MODULE_STATE_COMING
     }
 
-    /// Is this text that goes when the module has been initialized, and is that over?
+    /// Is the text at an address freed when the module has been initialized, and is that over?
     pub(crate) fn has_freed(&self, at: TextAddr) -> bool {
-        // SAFETY: The module stays, by the invariant.
-        let init =
-            unsafe { bindings::rust_kprobes_in_module(self.0.as_ptr(), at.get() as usize, true) };
-        init && !self.is_coming()
+        self.0.contains(at, true) && !self.is_coming()
     }
 }
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        // SAFETY: By the invariant.
-        unsafe { bindings::rust_kprobes_module_put(self.0.as_ptr()) };
+        // SAFETY: By the invariant this value holds a reference, which goes with it.
+        unsafe { bindings::rust_kprobes_module_put(self.0.as_c()) };
     }
 }
 
-/// Whose text `at` is; says no if it is nobody's, or a module's that is going.
+/// What the text at an address belongs to. Refuses if it is no text, or that of a module that is
+/// being unloaded.
 pub(crate) fn owner(at: TextAddr) -> Result<Owner, Refusal> {
-    let addr = at.get() as usize;
-    // SAFETY: Only compares the address.
-    if unsafe { bindings::core_kernel_text(addr) } != 0 {
+    // SAFETY: The function only compares the address.
+    if unsafe { bindings::core_kernel_text(at.get() as usize) } != 0 {
         return Ok(Owner::Kernel);
     }
-    pin(addr).map(Owner::Module)
+    let pinned = with(at, true, |module| {
+        // SAFETY: RCU keeps the module while `with` calls this.
+        let pinned = unsafe { bindings::rust_kprobes_module_get(module.as_c()) };
+        // INVARIANT: The reference is the one that was got just now.
+        pinned.then_some(Owner::Module(Pin(module)))
+    });
+    pinned.ok_or(Refusal::NotText)?.ok_or(Refusal::ModuleGoing)
 }
 
-/// Is this in a module that is there?
-#[cfg(CONFIG_MODULES)]
+/// Is this address in a module that is loaded?
 pub(crate) fn has(at: TextAddr) -> bool {
-    let _rcu = kernel::sync::rcu::read_lock();
+    with(at, false, |_| ()).is_some()
+}
+
+/// Calls `found` with the module that an address is in, or that has it in its text. The module
+/// stays until `found` returns.
+pub(super) fn with<T>(at: TextAddr, in_text: bool, found: impl FnOnce(Loaded) -> T) -> Option<T> {
+    let _rcu = rcu::read_lock();
     // SAFETY: RCU is read-locked, by the guard above.
-    !unsafe { bindings::__module_address(at.get() as usize) }.is_null()
+    let module = unsafe { bindings::rust_kprobes_module_at(at.get() as usize, in_text) };
+    // INVARIANT: RCU keeps the module until `found` returns, and `found` keeps the value only with
+    // a reference.
+    NonNull::new(module).map(|module| found(Loaded(module)))
 }
 
-/// Is this in a module that is there?
-#[cfg(not(CONFIG_MODULES))]
-pub(crate) fn has(_at: TextAddr) -> bool {
-    false
-}
-
-#[cfg(CONFIG_MODULES)]
-fn pin(addr: usize) -> Result<Pin, Refusal> {
-    let _rcu = kernel::sync::rcu::read_lock();
-    // SAFETY: RCU is read-locked, by the guard above.
-    let module = NonNull::new(unsafe { bindings::__module_text_address(addr) });
-    let module = module.ok_or(Refusal::NotText)?;
-    // SAFETY: It is a module, which RCU keeps.
-    if !unsafe { bindings::rust_kprobes_module_get(module.as_ptr()) } {
-        return Err(Refusal::ModuleGoing);
-    }
-    // INVARIANT: We have got a reference.
-    Ok(Pin(module))
-}
-
-#[cfg(not(CONFIG_MODULES))]
-fn pin(_addr: usize) -> Result<Pin, Refusal> {
-    Err(Refusal::NotText)
-}
-
-/// A module, known from when it comes until those who are told that it goes have been told.
+/// A module, known from when it comes until the notifiers have been told that it goes.
 ///
 /// # Invariants
 ///
-/// It is a module, which stays as long as any value that leads to it.
+/// The pointer leads to a module, which stays as long as any value with the pointer is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Loaded(NonNull<bindings::module>);
 
-// SAFETY: What is read of it does not belong to a task.
+// SAFETY: The fields that are read of a module do not belong to a task.
 unsafe impl Send for Loaded {}
 // SAFETY: As above.
 unsafe impl Sync for Loaded {}
@@ -148,41 +120,38 @@ unsafe impl Sync for Loaded {}
 impl Loaded {
     /// # Safety
     ///
-    /// `module` is a module, and whoever keeps the value drops it when told that the module goes.
+    /// `module` is a module. Code that keeps the value drops it when it is told that the module
+    /// goes.
     pub(crate) unsafe fn from_c(module: NonNull<bindings::module>) -> Self {
-        // INVARIANT: By the precondition.
+        // INVARIANT: By the precondition the value is not used after the module.
         Self(module)
     }
 
-    /// What `field` finds in the module.
+    /// Reads a field of the module.
     pub(crate) fn read<T>(&self, field: impl FnOnce(&bindings::module) -> T) -> T {
-        // SAFETY: By the invariant; what is read here was written before the module came.
+        // SAFETY: By the invariant the module stays. The fields that are read were written before
+        // the module came, but for its state, which is read as it is.
         field(unsafe { self.0.as_ref() })
     }
 
-    /// Is it in there?
-    #[cfg(CONFIG_MODULES)]
+    /// Is this address in the module?
     pub(crate) fn has(&self, at: TextAddr) -> bool {
-        let going = Going {
-            module: *self,
-            init_only: false,
-        };
-        going.has(at)
+        self.contains(at, false)
     }
 
-    /// Is it in there?
-    #[cfg(not(CONFIG_MODULES))]
-    pub(crate) fn has(&self, _at: TextAddr) -> bool {
-        false
+    /// Is this address in the module, or in its init memory?
+    fn contains(&self, at: TextAddr, init_only: bool) -> bool {
+        // SAFETY: By the invariant the module stays.
+        unsafe { bindings::rust_kprobes_in_module(self.as_c(), at.get() as usize, init_only) }
     }
 
-    /// What C calls it.
+    /// The pointer that C knows the module by.
     pub(crate) fn as_c(&self) -> *mut bindings::module {
         self.0.as_ptr()
     }
 }
 
-/// What goes: a module, or the part of it that was for its beginning.
+/// Memory that goes: that of a module, or a module's init memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Going {
     /// The module.
@@ -191,12 +160,9 @@ pub(crate) struct Going {
     pub(crate) init_only: bool,
 }
 
-#[cfg(CONFIG_MODULES)]
 impl Going {
-    /// Is it in there?
+    /// Is this address in the memory that goes?
     pub(crate) fn has(&self, at: TextAddr) -> bool {
-        let (module, addr) = (self.module.as_c(), at.get() as usize);
-        // SAFETY: It is a module.
-        unsafe { bindings::rust_kprobes_in_module(module, addr, self.init_only) }
+        self.module.contains(at, self.init_only)
     }
 }

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Text for who reads a file of ours, in C's formats.
+//! Output to our files in debugfs, in C's formats.
 
-use crate::{
-    prelude::*,
-    sys::symbols, //
-};
+use super::symbols;
+use crate::prelude::*;
 use kernel::{
     bindings,
     prelude::*, //
 };
 
-/// A file that is being read.
+/// A file that is being shown.
+///
+/// # Invariants
+///
+/// The pointer leads to a `struct seq_file` that is being shown as long as the value is there.
 pub(crate) struct Seq(*mut bindings::seq_file);
 
-/// What is said of one probe in a list.
+/// One probe of the list of probes.
 pub(crate) struct Line<'a> {
-    /// Where it is.
+    /// The address of the probe.
     pub(crate) at: TextAddr,
     /// Its kind, one letter.
     pub(crate) kind: &'a CStr,
-    /// The symbol around it, how far into it, and the module that it is of.
+    /// The symbol around the address, the offset in the symbol, and the module of the symbol.
     pub(crate) symbol: Option<(&'a CStr, u64, Option<&'a CStr>)>,
-    /// What else there is to say.
+    /// The state of the probe.
     pub(crate) notes: [&'a CStr; 4],
 }
 
@@ -30,10 +32,20 @@ pub(crate) struct Line<'a> {
 pub(crate) enum Refused<'a> {
     /// At this address.
     At(TextAddr),
-    /// So many bytes into what is of that name.
+    /// At an offset from the symbol of that name.
     Named(&'a CStr, u64),
     /// It is not known.
     Unclear,
+}
+
+/// Writes to a [`Seq`] in a format of `seq_printf()`. The arguments are what the format says: C
+/// integers, pointers as [`Seq::shown`] gives them, and strings that end with NUL.
+macro_rules! put {
+    ($to:expr, $format:literal, $($argument:expr),+) => {
+        // SAFETY: By the invariant of `Seq` the file is being shown, and each use of this macro has
+        // the arguments that its format says.
+        unsafe { bindings::seq_printf($to.0, $format.as_char_ptr(), $($argument),+) }
+    };
 }
 
 impl Seq {
@@ -41,77 +53,56 @@ impl Seq {
     ///
     /// `file` is being shown, as long as the value is there.
     pub(crate) unsafe fn from_c(file: *mut bindings::seq_file) -> Self {
+        // INVARIANT: By the precondition.
         Self(file)
     }
 
-    /// One line of the list of probes.
+    /// Writes one line of the list of probes.
     pub(crate) fn probe(&self, line: &Line<'_>) {
-        let real = core::ptr::with_exposed_provenance::<c_void>(line.at.get() as usize);
-        let shown = self.shown(line.at);
-        let kind = line.kind.as_char_ptr();
+        let (shown, kind) = (self.shown(line.at), line.kind.as_char_ptr());
         if let Some((name, offset, module)) = line.symbol {
-            let format = c"%px  %s  %s+0x%x  %s ".as_char_ptr();
             let (name, offset) = (name.as_char_ptr(), offset as c_uint);
             let module = module.unwrap_or(c" ").as_char_ptr();
-            // SAFETY: The file is being shown; the arguments are what the format says.
-            unsafe { bindings::seq_printf(self.0, format, shown, kind, name, offset, module) };
+            put!(
+                self,
+                c"%px  %s  %s+0x%x  %s ",
+                shown,
+                kind,
+                name,
+                offset,
+                module
+            );
         } else {
-            let format = c"%px  %s  %pS ".as_char_ptr();
-            // SAFETY: As above.
-            unsafe { bindings::seq_printf(self.0, format, shown, kind, real) };
+            put!(self, c"%px  %s  %pS ", shown, kind, pointer(line.at));
         }
-        for note in line.notes {
-            self.put(note);
-        }
+        line.notes.into_iter().for_each(|note| self.put(note));
         self.put(c"\n");
     }
 
-    /// One line of the list of functions that nobody may probe.
+    /// Writes one line of the list of functions on the blacklist.
     pub(crate) fn function(&self, start: TextAddr, end: TextAddr) {
-        let name = core::ptr::with_exposed_provenance::<c_void>(start.get() as usize);
-        let (start, end) = (self.shown(start), self.shown(end));
-        let format = c"0x%px-0x%px\t%ps\n".as_char_ptr();
-        // SAFETY: The file is being shown; the arguments are what the format says.
-        unsafe { bindings::seq_printf(self.0, format, start, end, name) };
+        let (from, to) = (self.shown(start), self.shown(end));
+        put!(self, c"0x%px-0x%px\t%ps\n", from, to, pointer(start));
     }
 
-    /// One line of what was refused: where, errno, and the reason in words.
+    /// Writes one line of the refusals: where, errno, and the reason in words.
     pub(crate) fn refused(&self, place: Refused<'_>, errno: c_int, why: &CStr) {
-        let why = why.as_char_ptr();
         match place {
-            Refused::At(at) => {
-                let mut text = symbols::Text::new();
-                if let Some(text) = symbols::text(at, &mut text) {
-                    let (format, text) = (c"%s  %d  %s\n".as_char_ptr(), text.as_char_ptr());
-                    // SAFETY: The file is being shown; the arguments are what the format says.
-                    unsafe { bindings::seq_printf(self.0, format, text, errno, why) };
-                } else {
-                    // Its module may be gone; who may not see addresses sees none.
-                    let format = c"0x%px  %d  %s\n".as_char_ptr();
-                    // SAFETY: As above.
-                    unsafe { bindings::seq_printf(self.0, format, self.shown(at), errno, why) };
-                }
-            }
+            Refused::At(at) => self.place(at),
             Refused::Named(name, offset) => {
-                let format = c"%s+0x%lx  %d  %s\n".as_char_ptr();
-                let (name, offset) = (name.as_char_ptr(), offset as c_ulong);
-                // SAFETY: As above.
-                unsafe { bindings::seq_printf(self.0, format, name, offset, errno, why) };
+                put!(self, c"%s+0x%lx", name.as_char_ptr(), offset as c_ulong);
             }
-            Refused::Unclear => {
-                let format = c"-  %d  %s\n".as_char_ptr();
-                // SAFETY: As above.
-                unsafe { bindings::seq_printf(self.0, format, errno, why) };
-            }
+            Refused::Unclear => self.put(c"-"),
         }
+        put!(self, c"  %d  %s\n", errno, why.as_char_ptr());
     }
 
-    /// One line of the places without a jump: where, why, and which address is in the way.
+    /// Writes one line of the probe points without a jump: where, why, and the address that is in
+    /// the way.
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     pub(crate) fn unoptimized(&self, at: TextAddr, why: &CStr, way: Option<TextAddr>) {
         self.place(at);
-        self.put(c"  ");
-        self.put(why);
+        put!(self, c"  %s", why.as_char_ptr());
         if let Some(way) = way {
             self.put(c": ");
             self.place(way);
@@ -119,43 +110,37 @@ impl Seq {
         self.put(c"\n");
     }
 
-    /// An address as symbol and offset; where there is none, or its module is gone, as a number.
-    #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-    fn place(&self, at: TextAddr) {
-        let mut text = symbols::Text::new();
-        if let Some(text) = symbols::text(at, &mut text) {
-            return self.put(text);
-        }
-        let format = c"0x%px".as_char_ptr();
-        // SAFETY: The file is being shown; the argument is what the format says.
-        unsafe { bindings::seq_printf(self.0, format, self.shown(at)) };
-    }
-
-    /// One line of what was counted.
+    /// Writes one line of the counters.
     pub(crate) fn counter(&self, name: &CStr, value: usize) {
-        let (name, format) = (name.as_char_ptr(), c"%s %zu\n".as_char_ptr());
-        // SAFETY: The file is being shown; the arguments are what the format says.
-        unsafe { bindings::seq_printf(self.0, format, name, value) };
+        put!(self, c"%s %zu\n", name.as_char_ptr(), value);
     }
 
-    /// Some text.
+    /// Writes text.
     pub(crate) fn put(&self, text: &CStr) {
-        // SAFETY: The file is being shown.
-        unsafe { bindings::seq_write(self.0, text.as_char_ptr().cast(), text.to_bytes().len()) };
+        put!(self, c"%s", text.as_char_ptr());
     }
 
-    /// An address as who has opened the file may see it.
+    /// Writes an address as symbol and offset, or as a number if it has no symbol, or the module of
+    /// the symbol is gone.
+    fn place(&self, at: TextAddr) {
+        let mut buffer = symbols::Buffer::new();
+        match symbols::text(at, &mut buffer) {
+            Some(text) => self.put(text),
+            None => put!(self, c"0x%px", self.shown(at)),
+        }
+    }
+
+    /// An address as the task that has opened the file may see it: NULL, or the address.
     fn shown(&self, at: TextAddr) -> *const c_void {
-        if self.shows_addresses() {
-            core::ptr::with_exposed_provenance(at.get() as usize)
+        // SAFETY: By the invariant the file is being shown, so it was opened by a task.
+        if unsafe { bindings::rust_kprobes_shows_addresses(self.0) } {
+            pointer(at)
         } else {
             core::ptr::null()
         }
     }
+}
 
-    /// May who has opened the file see addresses of the kernel?
-    fn shows_addresses(&self) -> bool {
-        // SAFETY: The file is being shown, and who opened it is known.
-        unsafe { bindings::rust_kprobes_shows_addresses(self.0) }
-    }
+fn pointer(at: TextAddr) -> *const c_void {
+    core::ptr::with_exposed_provenance(at.get() as usize)
 }

@@ -2,8 +2,8 @@
 
 //! Kallsyms: from a name to an address, from an address to the function around it.
 //!
-//! All of these walk tables that a probed path may also use, and may sleep or take RCU: they are
-//! for registration, not for the hit path.
+//! These functions walk tables by functions that may be probed, and may sleep or take RCU: they are
+//! for registration and debugfs, not for the hit path.
 
 use super::modules;
 use crate::{
@@ -26,41 +26,32 @@ pub(crate) fn lookup(name: &CStr) -> Option<TextAddr> {
     (addr != 0).then(|| TextAddr::new(addr as u64))
 }
 
-/// A function, or what else a symbol names: all that probing asks of it, so that it is looked up
-/// once.
+/// A function, or the other text that a symbol names, with all that registration asks of it, so
+/// that it is looked up once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Function {
     /// From its first byte up to the next symbol.
     pub(crate) text: TextRange,
     /// The start of the function that the compiler split it from, if it did.
     pub(crate) split_from: Option<TextAddr>,
-    /// What it is.
+    /// What kind of text the symbol names.
     pub(crate) kind: Kind,
-    /// What it has in common with all that was split from it.
+    /// The split-function group of its name.
     pub(crate) group: SplitGroup,
 }
 
 /// The function around an address.
 pub(crate) fn function(at: TextAddr) -> Option<Function> {
-    let addr = usize::try_from(at.get()).ok()?;
-    let mut name = [0; bindings::KSYM_NAME_LEN as usize];
-    let (mut len, mut offset, mut module) = (0, 0, core::ptr::null_mut());
-    // SAFETY:
-    // - `len`, `offset` and `module` are places to write to;
-    // - the function writes up to `KSYM_NAME_LEN` bytes, and so many there are, with NUL.
-    let found = unsafe {
-        bindings::kallsyms_lookup(addr, &mut len, &mut offset, &mut module, &raw mut name[0])
-    };
-    // Ftrace keeps the names of a module's functions that were for its beginning, after these have
-    // gone.
-    if found.is_null() || !module.is_null() && !modules::has(at) {
+    let mut buffer = Buffer::new();
+    let (found, offset, module, len) = at_address(at, &mut buffer)?;
+    // Ftrace keeps the names of a module's init functions after these have been freed.
+    if !module.is_null() && !modules::has(at) {
         return None;
     }
-    let whole = CStr::from_bytes_until_nul(&name).unwrap_or_default();
-    let (kind, group) = (symbol::kind(whole), symbol::split_group(whole));
+    let (kind, group) = (symbol::kind(found), symbol::split_group(found));
     Some(Function {
-        text: TextRange::with_len(at.before(offset as u64).ok()?, len as u64).ok()?,
-        split_from: symbol::split_from(&mut name).and_then(lookup),
+        text: TextRange::with_len(at.before(offset).ok()?, len).ok()?,
+        split_from: symbol::split_from(&mut buffer.0).and_then(lookup),
         kind,
         group,
     })
@@ -68,74 +59,63 @@ pub(crate) fn function(at: TextAddr) -> Option<Function> {
 
 /// Is this the text that the kernel shows to user space?
 pub(crate) fn is_gate(at: TextAddr) -> bool {
-    // SAFETY: Only compares the address.
+    // SAFETY: The function only compares the address.
     unsafe { bindings::rust_kprobes_is_gate(at.get() as usize) }
 }
 
-/// Room for the name of a symbol.
-pub(crate) struct Buffer([c_char; bindings::KSYM_NAME_LEN as usize]);
+/// Room for the name of a symbol, and for what `sprint_symbol()` puts behind it.
+pub(crate) struct Buffer([c_char; bindings::RUST_KPROBES_SYMBOL_LEN as usize]);
 
 impl Buffer {
-    /// Empty.
-    pub(crate) fn new() -> Self {
-        Self([0; bindings::KSYM_NAME_LEN as usize])
-    }
-}
-
-/// The symbol around an address: its name, how far into it, and the module that it is of.
-pub(crate) fn describe<'a>(
-    at: TextAddr,
-    name: &'a mut Buffer,
-    _rcu: &'a rcu::Guard,
-) -> Option<(&'a CStr, u64, Option<&'a CStr>)> {
-    let (mut offset, mut module) = (0, core::ptr::null_mut());
-    let (addr, len) = (at.get() as usize, core::ptr::null_mut());
-    // SAFETY:
-    // - the length may be NULL;
-    // - `offset` and `module` are places to write to, and the name is long enough.
-    let found = unsafe {
-        bindings::kallsyms_lookup(addr, len, &mut offset, &mut module, name.0.as_mut_ptr())
-    };
-    // SAFETY: NULL, or the name that it has written, with its NUL.
-    let found = (!found.is_null()).then(|| unsafe { CStr::from_char_ptr(found) })?;
-    // SAFETY: NULL, or the module's name, which stays while RCU is read-locked, since it was found.
-    let module = (!module.is_null()).then(|| unsafe { CStr::from_char_ptr(module) });
-    Some((found, offset as u64, module))
-}
-
-/// Room for what the kernel says of an address.
-#[cfg(CONFIG_DEBUG_FS)]
-pub(crate) struct Text([c_char; bindings::RUST_KPROBES_SYMBOL_LEN as usize]);
-
-#[cfg(CONFIG_DEBUG_FS)]
-impl Text {
-    /// Empty.
+    /// An empty buffer.
     pub(crate) fn new() -> Self {
         Self([0; bindings::RUST_KPROBES_SYMBOL_LEN as usize])
     }
 }
 
-/// What the kernel says of an address that is in what it has a symbol for.
+/// The symbol around an address: its name, the offset of the address in it, its module or NULL, and
+/// its length.
+fn at_address(at: TextAddr, name: &mut Buffer) -> Option<(&CStr, u64, *mut c_char, u64)> {
+    let (mut len, mut offset, mut module) = (0, 0, core::ptr::null_mut());
+    let (addr, name) = (at.get() as usize, name.0.as_mut_ptr());
+    // SAFETY:
+    // - `len`, `offset` and `module` are places to write to;
+    // - the function writes up to `KSYM_NAME_LEN` bytes, with NUL, and the buffer is longer.
+    let found =
+        unsafe { bindings::kallsyms_lookup(addr, &mut len, &mut offset, &mut module, name) };
+    // SAFETY: If not NULL, this is the buffer, with the name that the function has written.
+    let found = (!found.is_null()).then(|| unsafe { CStr::from_char_ptr(found) })?;
+    Some((found, offset as u64, module, len as u64))
+}
+
+/// The symbol around an address: its name, the offset of the address in it, and its module.
+pub(crate) fn describe<'a>(
+    at: TextAddr,
+    name: &'a mut Buffer,
+    _rcu: &'a rcu::Guard,
+) -> Option<(&'a CStr, u64, Option<&'a CStr>)> {
+    let (found, offset, module, _) = at_address(at, name)?;
+    // SAFETY: If not NULL, this is the name of a module, which stays while RCU is read-locked, as
+    // the lookup was made under the same guard.
+    let module = (!module.is_null()).then(|| unsafe { CStr::from_char_ptr(module) });
+    Some((found, offset, module))
+}
+
+/// The words of `%pS` for an address, if the address has a symbol.
 #[cfg(CONFIG_DEBUG_FS)]
-pub(crate) fn text(at: TextAddr, text: &mut Text) -> Option<&CStr> {
-    // SAFETY: There is room for what the function writes, with its NUL.
-    unsafe { bindings::sprint_symbol(text.0.as_mut_ptr(), at.get() as usize) };
-    let text = CStr::from_bytes_until_nul(&text.0).ok()?;
-    // Without a symbol it says the address itself, and no symbol begins so.
+pub(crate) fn text(at: TextAddr, buffer: &mut Buffer) -> Option<&CStr> {
+    // SAFETY: The buffer has room for what the function writes, with NUL.
+    unsafe { bindings::sprint_symbol(buffer.0.as_mut_ptr(), at.get() as usize) };
+    let text = CStr::from_bytes_until_nul(&buffer.0).ok()?;
+    // Without a symbol it is the address itself, and no symbol begins so.
     (!text.to_bytes().starts_with(b"0x")).then_some(text)
 }
 
 /// The length of the symbol that an address is the start of, or somewhere in.
 pub(crate) fn len(at: TextAddr) -> Option<u64> {
-    let mut len = 0;
+    let (addr, mut len, offset) = (at.get() as usize, 0, core::ptr::null_mut());
     // SAFETY: `len` is a place to write to; the offset may be NULL.
-    let found = unsafe {
-        bindings::kallsyms_lookup_size_offset(
-            at.get() as usize,
-            &raw mut len,
-            core::ptr::null_mut(),
-        )
-    };
+    let found = unsafe { bindings::kallsyms_lookup_size_offset(addr, &raw mut len, offset) };
     (found != 0).then_some(len as u64)
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is known of the kernel's text, and of that of modules asked for of late.
+//! The images that were asked for: the kernel, and the latest parts of modules.
 //!
-//! The kernel's tables do not change after boot. What a module's tables say is kept until the
-//! module is live, or goes. While a module is coming, the kernel sorts them and changes them; what
-//! was read then is for one question only.
+//! The kernel's tables do not change after boot. The tables of a module are kept until the module
+//! is live, or goes. While a module is coming, the kernel sorts its tables and changes them, so
+//! tables that were read then answer one question only.
 //!
-//! A module that is coming can be probed between the first and the last notifier that is told so:
-//! only from the first one on somebody tells if the load fails. It has jumps from the last one on,
-//! when the tables are in order.
+//! A module that is coming can be probed from the first module notifier on: before that no notifier
+//! tells if the load fails. Its probes have jumps from the last notifier on, when the tables are in
+//! order.
 
 use super::{
     branch_targets::{
@@ -40,19 +40,19 @@ use kernel::prelude::*;
 /// How many parts of modules are kept.
 const MOST_PARTS: usize = 64;
 
-/// The images that are known.
+/// The images that were read.
 pub(crate) struct Images {
     kernel: Option<Image>,
     /// Parts of modules.
     modules: KVec<Image>,
-    /// Modules that are coming, and whether their tables are in order.
+    /// The modules that are coming, and whether their tables are in order.
     coming: KVec<(Loaded, bool)>,
 }
 
-/// What is known of the text of an image: the kernel, or a part of a module.
+/// The metadata of an image: the kernel, or a part of a module.
 pub(crate) struct Image {
     text: TextRange,
-    /// Was it read while the module was coming?
+    /// Was the image read while the module was coming?
     coming: bool,
     entries: KVVec<Entry>,
     /// Added when the first jump is asked for.
@@ -60,18 +60,17 @@ pub(crate) struct Image {
 }
 
 impl Images {
-    /// Nothing is known.
+    /// No image was read.
     pub(crate) const NONE: Self = Self {
         kernel: None,
         modules: KVec::new(),
         coming: KVec::new(),
     };
 
-    /// A module comes, and all who are told so will be told if it fails to.
+    /// A module comes. All notifiers that are told so will be told if the load fails.
     pub(crate) fn comes(&mut self, module: Loaded) -> Result<(), Refusal> {
         self.forget(module);
-        let pushed = self.coming.push((module, false), GFP_KERNEL);
-        pushed.map_err(|_| Refusal::NoMemory)
+        Ok(self.coming.push((module, false), GFP_KERNEL)?)
     }
 
     /// The tables of a module that is coming are in order.
@@ -86,7 +85,7 @@ impl Images {
         self.coming.contains(&(module, false))
     }
 
-    /// Can text of `owner` be probed?
+    /// May text of `owner` be probed?
     pub(crate) fn accepts(&self, owner: &Owner) -> bool {
         self.is_there_or(owner, |_sorted| true)
     }
@@ -96,17 +95,17 @@ impl Images {
         self.is_there_or(owner, |sorted| sorted)
     }
 
-    /// Is `owner` there, or a module that is coming and for which `holds` holds?
+    /// Is `owner` live, or a module that is coming and for which `holds` holds?
     fn is_there_or(&self, owner: &Owner, holds: fn(bool) -> bool) -> bool {
         let Some(module) = owner.module().filter(|module| module.is_coming()) else {
             return true;
         };
         let mut coming = self.coming.iter();
-        coming.any(|&(other, sorted)| module.is(other) && holds(sorted))
+        coming.any(|&(other, sorted)| module.module() == other && holds(sorted))
     }
 
     /// The image that an address in text of `owner` is in. The caller does not hold the lock of
-    /// text, as that of jump labels comes before it.
+    /// text, as the lock of jump labels is taken before it.
     pub(crate) fn image(&mut self, owner: &Owner, at: TextAddr) -> Result<&mut Image, Refusal> {
         self.modules.retain(|image| !image.coming);
         if self.known(owner, at).is_none() {
@@ -117,8 +116,7 @@ impl Images {
                     if self.modules.len() >= MOST_PARTS {
                         self.modules = KVec::new();
                     }
-                    let pushed = self.modules.push(image, GFP_KERNEL);
-                    pushed.map_err(|_| Refusal::NoMemory)?;
+                    self.modules.push(image, GFP_KERNEL)?;
                 }
             }
         }
@@ -126,7 +124,7 @@ impl Images {
     }
 
     /// The same with its branch targets. If they are not known yet, the lock of text is released
-    /// and `leaving` looks for them.
+    /// and they are found by `leaving`.
     pub(crate) fn with_branch_targets(
         &mut self,
         owner: &Owner,
@@ -135,7 +133,7 @@ impl Images {
         leaving: Leaving<'_>,
     ) -> Result<&Image, NotOptimized> {
         let module = owner.module();
-        // Text that goes after boot is not looked through, so nothing would seem to lead there.
+        // Init text is not decoded, so its branch targets are not known.
         if module.is_none() && blacklist::init_text().contains(at) {
             return Err(Reason::InitText.into());
         }
@@ -151,7 +149,7 @@ impl Images {
         known.ok_or(Reason::NoMemory.into())
     }
 
-    /// What is known of a module that comes, is there, or goes, may not be true any more.
+    /// Forgets the images of a module that comes, is live now, or goes.
     pub(crate) fn forget(&mut self, module: Loaded) {
         self.coming.retain(|(other, _)| *other != module);
         self.modules.retain(|image| !module.has(image.text.start()));
@@ -183,8 +181,8 @@ impl Image {
         })
     }
 
-    /// Says no if `at` belongs to somebody else. Otherwise, where an instruction is known to start
-    /// that is not behind it.
+    /// Refuses if others change or read `at`. Otherwise, returns the start of the last instruction
+    /// that the tables tell of, at or before `at`.
     pub(crate) fn check(&self, at: TextAddr) -> Result<Option<TextAddr>, Refusal> {
         self.index(&self.entries).check(at)
     }
@@ -242,7 +240,7 @@ impl TextMetadata for Image {
 
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
 impl Images {
-    /// The kernel's, if it is known.
+    /// The image of the kernel, if it was read.
     pub(crate) fn kernel(&self) -> Option<&Image> {
         self.kernel.as_ref()
     }

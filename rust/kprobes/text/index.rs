@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Addresses in the text of one image, and what is there, in the order of addresses.
+//! Addresses in the text of one image in order: what tables and branches say of them, and symbols.
 //!
-//! A list of [`Entry`]s is asked by a binary search. An entry is eight bytes long; an address is
-//! its distance from the start of the image.
+//! A list of [`Entry`]s is asked by a binary search. An entry is eight bytes long; its address is
+//! an offset from the start of the image. Symbols cut the text into [`pieces`].
 
 use crate::prelude::*;
 
 /// What is at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// An instruction starts there.
+    /// The start of an instruction.
     Start,
     /// A jump label, whether it jumps now or not.
     JumpLabel,
@@ -18,16 +18,16 @@ pub(crate) enum Kind {
     StaticCall,
     /// An instruction that BUG() or WARN() traps on.
     Bug,
-    /// A jump label leads there, or may.
+    /// The target of a jump label, whether it jumps now or not.
     LabelTarget,
-    /// An exception is fixed up to there.
+    /// The fixup of an exception.
     FixupTarget,
-    /// A branch of another function leads there.
+    /// The target of a branch of another function.
     BranchTarget,
 }
 
 impl Kind {
-    /// Who changes or reads the instruction, as a reason.
+    /// Why no jump may be over these bytes: others change or read them.
     fn owner(self) -> Option<Reason> {
         match self {
             Self::JumpLabel => Some(Reason::OfJumpLabel),
@@ -47,7 +47,7 @@ impl Kind {
 pub(crate) struct Entry {
     offset: u32,
     pub(super) kind: Kind,
-    /// How many bytes have an owner.
+    /// How many bytes others change or read.
     len: u8,
 }
 
@@ -55,15 +55,14 @@ pub(crate) struct Entry {
 const MOST: u64 = 8;
 
 impl Entry {
-    /// An entry about the `len` bytes at `at`; `None` where it cannot say that.
+    /// An entry about the `len` bytes at `at`; `None` if an entry cannot hold these numbers.
     pub(crate) fn new(origin: TextAddr, at: TextAddr, kind: Kind, len: usize) -> Option<Self> {
         let offset = at.get().checked_sub(origin.get())?;
+        let len = u8::try_from(len).ok();
         Some(Self {
             offset: u32::try_from(offset).ok()?,
             kind,
-            len: u8::try_from(len)
-                .ok()
-                .filter(|&len| u64::from(len) <= MOST)?,
+            len: len.filter(|&len| u64::from(len) <= MOST)?,
         })
     }
 
@@ -76,7 +75,7 @@ impl Entry {
     }
 }
 
-/// Entries in order, and the start of the image that they are about.
+/// Entries in order, and the start of their image.
 #[derive(Clone, Copy)]
 pub(crate) struct Index<'a> {
     pub(crate) origin: TextAddr,
@@ -84,8 +83,8 @@ pub(crate) struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    /// Says no if others change `at`. Otherwise, where the last instruction starts, not behind
-    /// `at`, that an entry tells of.
+    /// Refuses if others change or read `at`. Otherwise, returns the start of the last instruction
+    /// that an entry tells of, at or before `at`.
     pub(crate) fn check(self, at: TextAddr) -> Result<Option<TextAddr>, Refusal> {
         let Some(offset) = at.get().checked_sub(self.origin.get()) else {
             return Ok(None);
@@ -104,14 +103,14 @@ impl<'a> Index<'a> {
         Ok(last.and_then(|entry| self.origin.after(entry.start()).ok()))
     }
 
-    /// Who changes or reads some of these bytes, if anybody does: of the first that anybody does.
+    /// The first entry about any of these bytes whose bytes others change or read, as a reason.
     pub(crate) fn owner(self, within: TextRange) -> Option<Reason> {
         let start = within.start().get().checked_sub(self.origin.get())?;
         let mut near = self.between(start.saturating_sub(MOST), within.end());
         near.find_map(|entry| entry.kind.owner().filter(|_| start < entry.end()))
     }
 
-    /// The first address in these bytes with an entry of that kind.
+    /// The first address in this text with an entry of that kind.
     pub(crate) fn first(self, within: TextRange, kind: Kind) -> Option<TextAddr> {
         let start = within.start().get().checked_sub(self.origin.get())?;
         let mut inside = self.between(start, within.end());
@@ -125,6 +124,33 @@ impl<'a> Index<'a> {
         let rest = self.entries.get(before..).unwrap_or_default().iter();
         rest.take_while(move |entry| entry.start() < end)
     }
+}
+
+/// A symbol: its address, and the split-function group of its name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Symbol {
+    pub(crate) at: TextAddr,
+    pub(crate) group: SplitGroup,
+}
+
+/// Groups symbols, which are in order, by their addresses.
+pub(crate) fn by_address(symbols: &[Symbol]) -> impl Iterator<Item = &[Symbol]> {
+    symbols.chunk_by(|one, next| one.at == next.at)
+}
+
+/// Cuts text at its symbols, which are in order: each piece, and the symbols at its start.
+pub(crate) fn pieces(
+    text: TextRange,
+    symbols: &[Symbol],
+) -> impl Iterator<Item = (TextRange, &[Symbol])> {
+    let (mut start, mut names) = (text.start(), &[][..]);
+    let ends = by_address(symbols).chain([&[][..]]);
+    let pieces = ends.map(move |next| {
+        let end = next.first().map_or(text.end(), |symbol| symbol.at);
+        let piece = TextRange::new(core::mem::replace(&mut start, end), end);
+        (piece, core::mem::replace(&mut names, next))
+    });
+    pieces.filter(|(piece, _)| piece.start() < piece.end())
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
@@ -257,5 +283,39 @@ mod tests {
         assert!(entry(origin + (1 << 32), 5).is_none());
         assert!(entry(origin, 9).is_none());
         assert!(entry(16, 1).is_none());
+    }
+
+    /// The pieces that starts cut 64 bytes into, and how many names each has.
+    fn are_cut(starts: &[u64], expected: &[(u64, u64, usize)]) -> bool {
+        let mut symbols = [Symbol {
+            at: at(0),
+            group: SplitGroup::of_test(7),
+        }; 4];
+        for (symbol, &start) in symbols.iter_mut().zip(starts) {
+            symbol.at = at(start);
+        }
+        let symbols = symbols.get(..starts.len()).unwrap_or_default();
+        let pieces = pieces(TextRange::new(at(0), at(64)), symbols);
+        let expected = expected.iter();
+        let expected = expected.map(|&(from, to, names)| (TextRange::new(at(from), at(to)), names));
+        pieces
+            .map(|(piece, names)| (piece, names.len()))
+            .eq(expected)
+    }
+
+    #[test]
+    fn pieces_reach_from_one_start_to_the_next() {
+        assert!(are_cut(
+            &[0, 16, 32],
+            &[(0, 16, 1), (16, 32, 1), (32, 64, 1)]
+        ));
+        // What is before the first one is a piece, and so is all if there is none.
+        assert!(are_cut(&[16], &[(0, 16, 0), (16, 64, 1)]));
+        assert!(are_cut(&[], &[(0, 64, 0)]));
+        // Two names for one place.
+        assert!(are_cut(
+            &[0, 16, 16, 48],
+            &[(0, 16, 1), (16, 48, 2), (48, 64, 1)]
+        ));
     }
 }

@@ -23,8 +23,6 @@ mod prelude;
 mod signature;
 #[path = "../../../../../rust/kprobes/text/index.rs"]
 mod text_index;
-#[path = "../../../../../rust/kprobes/text/pieces.rs"]
-mod text_pieces;
 
 #[path = "../../../../../arch/x86/kprobes/isa/mod.rs"]
 mod x86;

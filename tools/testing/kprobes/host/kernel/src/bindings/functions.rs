@@ -144,18 +144,14 @@ pub unsafe fn kallsyms_lookup_size_offset(
     unsafe { around(addr, symbolsize, offset) }
 }
 
-pub unsafe fn kallsyms_on_each_symbol(
-    _found: Option<unsafe extern "C" fn(*mut c_void, *const c_char, c_ulong) -> c_int>,
-    _data: *mut c_void,
-) -> c_int {
-    OK
-}
-
-pub unsafe fn module_kallsyms_on_each_symbol(
-    _modname: *const c_char,
+pub unsafe fn rust_kprobes_each_symbol(
+    module: *mut module,
     found: Option<unsafe extern "C" fn(*mut c_void, *const c_char, c_ulong) -> c_int>,
     data: *mut c_void,
 ) -> c_int {
+    if module.is_null() {
+        return OK;
+    }
     let Some(found) = found else { return OK };
     // One that does not count, and the others in the wrong order.
     let mark = (c".Lmark", modules::core_start() + 1);
@@ -392,17 +388,12 @@ pub unsafe fn unregister_ftrace_function(ops: *mut ftrace_ops) -> c_int {
 
 // Modules.
 
-pub unsafe fn __module_text_address(addr: c_ulong) -> *mut module {
+pub unsafe fn rust_kprobes_module_at(addr: c_ulong, _in_text: bool) -> *mut module {
     if modules::contains(addr as u64, false) {
         modules::as_c()
     } else {
         null_mut()
     }
-}
-
-pub unsafe fn __module_address(addr: c_ulong) -> *mut module {
-    // SAFETY: By the precondition.
-    unsafe { __module_text_address(addr) }
 }
 
 pub unsafe fn rust_kprobes_module_get(_module: *mut module) -> bool {
