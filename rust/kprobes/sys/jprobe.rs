@@ -2,8 +2,8 @@
 
 //! A client's jprobe: C's `struct jprobe`, with a Rust type for each field.
 //!
-//! It begins with a probe on the entry of the function, to which all applies that is said of
-//! [`Probe`].
+//! A jprobe begins with a [`Probe`] on the entry of the function, and its memory is used as that of
+//! a probe.
 
 use super::probe::Probe;
 use crate::prelude::*;
@@ -37,14 +37,15 @@ impl Jprobe {
         probes: *const *mut bindings::jprobe,
         count: usize,
     ) -> &'a [Option<&'static Self>] {
-        // SAFETY: The layouts are the same, as asserted above, and NULL is `None`; what changes
-        // are atomics, and cells that the client does not change meanwhile.
+        // SAFETY: The layouts are the same, as asserted above, and NULL is `None`. The fields that
+        // change are atomics, or cells that the client does not change during the call, as the
+        // precondition says.
         unsafe { core::slice::from_raw_parts(probes.cast(), count) }
     }
 
     /// The same jprobes, as the probes on the entries of their functions.
     pub(crate) fn entries<'a>(probes: &'a [Option<&'static Self>]) -> &'a [Option<&'static Probe>] {
-        // SAFETY: Each begins with its entry's, at the same address.
+        // SAFETY: Each jprobe begins with the probe on its entry, so both have the same address.
         unsafe { core::slice::from_raw_parts(probes.as_ptr().cast(), probes.len()) }
     }
 
@@ -53,7 +54,7 @@ impl Jprobe {
         &self.entry
     }
 
-    /// Where the handler is.
+    /// The address of the handler.
     pub(crate) fn handler(&self) -> TextAddr {
         TextAddr::new(self.handler.get().addr() as u64)
     }

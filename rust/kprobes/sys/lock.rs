@@ -2,10 +2,14 @@
 
 //! The lock of the registry, and data that belongs to a lock.
 //!
-//! Who holds the registry's lock says which probes there are. The order of all locks, outermost
-//! first: this one, the CPUs' read lock, `text_mutex` (both in [`text::Lock`](super::text::Lock)),
-//! that of the slots ([`slots::Lock`](crate::slots::Lock)). A module's notifier takes this one
-//! first, too; a hit takes none.
+//! The owner of the registry's lock may register and unregister probes. The order of all locks,
+//! outermost first: this one, the CPUs' read lock and `text_mutex` (both in
+//! [`text::Lock`](super::text::Lock)), the lock of the slots
+//! ([`slots::Lock`](crate::slots::Lock)). The notifiers of modules take this lock first, too; a hit
+//! takes no lock.
+//!
+//! The mutex is a `DEFINE_MUTEX()` of C, and no `global_lock!`, as a client may register a probe
+//! before our initcall has run.
 
 use core::{
     cell::UnsafeCell,
@@ -16,7 +20,7 @@ use kernel::{
     types::NotThreadSafe, //
 };
 
-/// Evidence that a lock is held, as a value.
+/// A type whose values are evidence that a lock is held.
 ///
 /// # Safety
 ///
@@ -24,21 +28,21 @@ use kernel::{
 /// exists is ordered before what the next one's does.
 pub(crate) unsafe trait Token {}
 
-/// Evidence that the registry is ours to change.
+/// Evidence that only the owner of this value may change the registry.
 ///
 /// # Invariants
 ///
 /// This task has locked `rust_kprobes_mutex` for this value.
 pub(crate) struct Lock(NotThreadSafe);
 
-// SAFETY: By its invariant: it is a mutex.
+// SAFETY: By the invariant of `Lock` a mutex is held as long as the value is there.
 unsafe impl Token for Lock {}
 
 impl Lock {
-    /// Waits until nobody else changes the registry.
+    /// Locks the registry.
     pub(crate) fn new() -> Self {
-        // SAFETY: A mutex of `abi.c` that is initialized at build time; the caller may sleep, as
-        // all that register and unregister must.
+        // SAFETY: The mutex of `abi.c` is initialized at build time; the caller may sleep, as all
+        // functions that register and unregister may.
         unsafe { bindings::mutex_lock(&raw mut bindings::rust_kprobes_mutex) };
         // INVARIANT: Done just now.
         Self(NotThreadSafe)
@@ -47,16 +51,16 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // SAFETY: By the invariant, this task has it locked.
+        // SAFETY: By the invariant, this task has locked the mutex.
         unsafe { bindings::mutex_unlock(&raw mut bindings::rust_kprobes_mutex) };
     }
 }
 
-/// What only the holder of a lock may look at.
+/// Data that only the owner of a lock may use.
 pub(crate) struct Guarded<T, L: Token>(UnsafeCell<T>, PhantomData<fn(L)>);
 
-// SAFETY: `get` is the only way to the value, and there is one token to get it by. It may be
-// changed by another task than the one that made it, as it is `Send`.
+// SAFETY: `get` is the only access to the value, and there is at most one token to call it with.
+// Another task than the one that made the value may change it, as it is `Send`.
 unsafe impl<T: Send, L: Token> Sync for Guarded<T, L> {}
 
 impl<T, L: Token> Guarded<T, L> {
@@ -65,10 +69,10 @@ impl<T, L: Token> Guarded<T, L> {
         Self(UnsafeCell::new(value), PhantomData)
     }
 
-    /// The value, while the token is ours alone.
+    /// The value, while the lock is held.
     pub(crate) fn get<'a>(&'a self, _lock: &'a mut L) -> &'a mut T {
-        // SAFETY: There is no other token, and this one is borrowed mutably for as long as the
-        // value is.
+        // SAFETY: By the contract of `Token` there is no other token, and this one is borrowed
+        // mutably for as long as the value is.
         unsafe { &mut *self.0.get() }
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Staying on one CPU.
+//! Preemption off: staying on one CPU.
 //!
-//! The hit path must not call what could be probed, so this goes through functions of `abi.c` that
-//! are in the same section as this crate, and not through the helpers of the `kernel` crate.
+//! The hit path calls no function that can be probed. So these functions call functions of `abi.c`
+//! in `.kprobes.text`, and not the helpers of the `kernel` crate.
 
 use kernel::{
     bindings,
@@ -11,7 +11,7 @@ use kernel::{
     types::NotThreadSafe, //
 };
 
-/// Evidence that preemption is off, so that the CPU stays the same.
+/// Evidence that preemption is off, so that the task stays on its CPU.
 ///
 /// # Invariants
 ///
@@ -21,7 +21,7 @@ pub(crate) struct Pinned(NotThreadSafe);
 impl Pinned {
     /// Turns preemption off until the value is dropped.
     pub(crate) fn new() -> Self {
-        // SAFETY: May be called from any context.
+        // SAFETY: The function may be called from any context.
         unsafe { bindings::rust_kprobes_preempt_disable() };
         // INVARIANT: Done just now.
         Self(NotThreadSafe)
@@ -32,72 +32,72 @@ impl Pinned {
         core::mem::forget(self);
     }
 
-    /// The value that this task has left earlier.
+    /// The value that this task gave to [`leave`](Pinned::leave) earlier.
     ///
     /// # Safety
     ///
-    /// This task has called [`leave`](Pinned::leave) once more often than this.
+    /// This task has called [`leave`](Pinned::leave) once more often than this function.
     pub(crate) unsafe fn resume() -> Self {
-        // INVARIANT: By the precondition: `leave` keeps preemption off.
+        // INVARIANT: By the precondition there is a call of `leave`, which kept preemption off.
         Self(NotThreadSafe)
     }
 }
 
-/// What this CPU is in the middle of: by how many interrupts, of what kind, the task is held up. A
-/// fault does not change it, and neither does turning off what could hold up the task.
+/// The context that code runs in: the NMIs, hard interrupts and softirqs of this CPU that are not
+/// over. Faults do not change it, and neither does turning off interrupts or preemption.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct Context(c_uint);
 
 impl Context {
-    /// That of the caller.
+    /// The context of the caller.
     pub(crate) fn now(_pinned: &Pinned) -> Self {
-        // SAFETY: May be called from any context.
+        // SAFETY: The function may be called from any context.
         Self(unsafe { bindings::rust_kprobes_context() })
     }
 
-    /// Nobody's.
+    /// A context that no code runs in.
     pub(crate) fn none() -> Self {
         Self(c_uint::MAX)
     }
 
-    /// That of what the caller, the trap of a breakpoint, has interrupted.
+    /// The context of the code that the caller, the trap of a breakpoint, has interrupted.
     pub(crate) fn interrupted(_pinned: &Pinned) -> Self {
-        // SAFETY: Only computes a number; what it is outside of a trap is of no use.
+        // SAFETY: The function only computes a number, which has no meaning outside of a trap.
         Self(unsafe { bindings::rust_kprobes_interrupted_context() })
     }
 }
 
-/// Does `work` in a trap, which leaves preemption off.
+/// Calls `work` in a trap, where preemption is off already.
 ///
 /// # Safety
 ///
-/// Until this returns, this task cannot be preempted.
+/// Until the function returns, this task cannot be preempted.
 #[inline(always)]
 pub(crate) unsafe fn in_trap<T>(work: impl FnOnce(&Pinned) -> T) -> T {
-    // INVARIANT: Somebody has turned it off, by the precondition, and turns it on again: `leave`
-    // sees to it that it is not we who do.
+    // INVARIANT: By the precondition preemption is off. The caller turns it on again, as `leave`
+    // keeps this value from doing so.
     let pinned = Pinned(NotThreadSafe);
     let result = work(&pinned);
     pinned.leave();
     result
 }
 
-/// Lets who wants the CPU have it soon after the trap that the caller is, which does not see to
-/// that: preemption was off before the trap, and is not any more.
+/// Reschedules soon after the trap that the caller is in, if a task waits for the CPU: preemption
+/// was off before the trap and is on after it, which the exit from the trap does not check.
 pub(crate) fn make_way() {
-    // SAFETY: The caller is a trap.
+    // SAFETY: The function may be called from any context, and is of use in a trap.
     unsafe { bindings::rust_kprobes_make_way() };
 }
 
-/// Waits for all who have preemption off now.
+/// Waits for all code that runs with preemption off now.
 pub(crate) fn wait_for_all() {
     kernel::sync::rcu::synchronize_rcu();
 }
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // SAFETY: By the invariant, preemption was turned off for this value, which is gone now.
+        // SAFETY: By the invariant preemption was turned off for this value, which is gone now.
         unsafe { bindings::rust_kprobes_preempt_enable() };
     }
 }

@@ -3,9 +3,9 @@
 //! A client's probe: C's `struct kprobe`, with a Rust type for each field.
 //!
 //! The memory is the client's. From registration until unregistration has returned it is shared:
-//! handlers run from it on any CPU, the client may read it at any time. So every field that changes
-//! meanwhile is an atomic, and nothing here takes `&mut`. The atomics are `core`'s and not the
-//! `kernel` crate's: those are calls into C that a probe could be on.
+//! hits use it on any CPU, and the client may read it at any time. So every field that changes
+//! meanwhile is an atomic, and nothing here takes `&mut`. The atomics are those of `core`, as the
+//! atomics of the `kernel` crate call C functions, which a probe could be on.
 //!
 //! Probes at one address are a [`Chain`], newest first.
 
@@ -41,20 +41,20 @@ use kernel::{
     prelude::*, //
 };
 
-/// What a hit calls before the instruction.
+/// A handler that a hit calls before the instruction.
 pub(crate) type Hit = unsafe extern "C" fn(*mut bindings::kprobe, *mut bindings::pt_regs) -> c_int;
 
-/// What C's flag words say about a probe.
+/// A bit of C's flag word of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Flag {
-    /// The text that it was on is no more.
+    /// The text that the probe was on is gone.
     Gone = bindings::KPROBE_FLAG_GONE,
     /// Its handlers are not to be called.
     Disabled = bindings::KPROBE_FLAG_DISABLED,
-    /// It is hit through ftrace.
+    /// The probe is hit through ftrace.
     Ftrace = bindings::KPROBE_FLAG_FTRACE,
-    /// It is on the entry of a function.
+    /// The probe is on the entry of a function.
     OnEntry = bindings::KPROBE_FLAG_ON_FUNC_ENTRY,
 }
 
@@ -97,69 +97,69 @@ same_place!(
 const _: () = assert!(size_of::<Probe>() == size_of::<bindings::kprobe>());
 
 impl Probe {
-    /// The probe that C passes.
+    /// The probes that C passes.
     ///
     /// # Safety
     ///
-    /// The probes are NULL or as the interface wants them: each stays as it is during the call,
-    /// and, once registered, until its unregistration has returned.
-    ///
-    /// `'static` stands for that: what is not registered is not kept beyond the call.
+    /// `probes` leads to `count` pointers. Each is NULL or leads to a probe that the client does
+    /// not change or free during the call, nor, once it is registered, until its unregistration has
+    /// returned. `'static` stands for that: only registered probes are kept beyond the call.
     pub(crate) unsafe fn from_c<'a>(
         probes: *const *mut bindings::kprobe,
         count: usize,
     ) -> &'a [Option<&'static Self>] {
-        // SAFETY: The layouts are the same, as asserted above, and NULL is `None`; what changes
-        // are atomics, and cells that the client does not change meanwhile.
+        // SAFETY: The layouts are the same, as asserted above, and NULL is `None`. The fields that
+        // change are atomics, or cells that the client does not change during the call, as the
+        // precondition says.
         unsafe { core::slice::from_raw_parts(probes.cast(), count) }
     }
 
-    /// How a CPU is told that it handles this probe's hit.
+    /// The value of `current_kprobe` while a CPU handles a hit of this probe.
     pub(crate) fn running(&self) -> Running {
         Running(NonNull::from(self))
     }
 
-    /// What C calls it.
+    /// The pointer that C knows the probe by.
     pub(crate) fn as_c(&self) -> *mut bindings::kprobe {
         core::ptr::from_ref(self)
             .cast::<bindings::kprobe>()
             .cast_mut()
     }
 
-    /// Where it is, or zero.
+    /// The address of the probe, or zero.
     pub(crate) fn addr(&self) -> usize {
         self.addr.load(Ordering::Relaxed)
     }
 
-    /// Says where it is; zero: nowhere.
+    /// Sets the address of the probe.
     pub(crate) fn set_addr(&self, addr: usize) {
         self.addr.store(addr, Ordering::Relaxed);
     }
 
-    /// Where the client asks to probe. To be used during registration only.
+    /// The address or symbol that the client asks to probe. To be used during registration only.
     pub(crate) fn target(&self) -> Result<Target<'_>, Refusal> {
-        // SAFETY: The client gives NULL or a string, which stays during the call.
+        // SAFETY: The client sets NULL or a string, which stays during the call.
         let name = unsafe { symbol(self.symbol_name.get()) };
         let addr = (self.addr() != 0).then(|| TextAddr::new(self.addr() as u64));
         Target::new(name, addr, u64::from(self.offset.get()))
     }
 
-    /// Is it said of this probe?
+    /// Is this flag set?
     pub(crate) fn is(&self, flag: Flag) -> bool {
         self.flags.any(flag as u32)
     }
 
-    /// Says it, or the opposite, of this probe. Only one may do so at a time.
+    /// Sets or clears a flag, under the lock of the registry.
     pub(crate) fn set(&self, flag: Flag, on: bool) {
         self.flags.set(flag as u32, on);
     }
 
-    /// Are its handlers to be called?
+    /// May its handlers be called?
     pub(crate) fn is_enabled(&self) -> bool {
         !self.flags.any(Flag::Disabled as u32 | Flag::Gone as u32)
     }
 
-    /// What a registration starts with: of what the client said, only that it is disabled holds.
+    /// Begins a registration: of the flags that the client has set, only `Disabled` stays.
     pub(crate) fn begin(&self, at: TextAddr, on_entry: bool) {
         let entry = if on_entry { Flag::OnEntry as u32 } else { 0 };
         self.set_addr(at.get() as usize);
@@ -168,28 +168,29 @@ impl Probe {
         self.unlink();
     }
 
-    /// Makes its link what C calls empty: one to itself, by which a client sees that the probe is
-    /// not registered. No chain may lead to it, and nobody may be at it any more.
+    /// Makes its list head an empty one of C, which leads to itself, so that a client sees that the
+    /// probe is not registered. No chain leads to the probe, and no hit is at it any more.
     pub(crate) fn unlink(&self) {
-        self.older.lead_to_itself();
-        self.prev.store(self.older.address(), Ordering::Relaxed);
+        let itself = core::ptr::from_ref(&self.older).cast_mut().cast();
+        self.older.0.store(itself, Ordering::Relaxed);
+        self.prev.store(itself, Ordering::Relaxed);
     }
 
-    /// Notes the code that the breakpoint is over, as `original` says it. To be used during
+    /// Stores the code that the breakpoint replaces, which `original` writes. To be used during
     /// registration only.
     pub(crate) fn set_opcode(&self, original: impl FnOnce(&mut [u8])) {
         let mut code = [0; size_of::<bindings::kprobe_opcode_t>()];
         original(&mut code);
-        let opcode = bindings::kprobe_opcode_t::from_ne_bytes(code);
-        self.opcode.set(opcode);
+        self.opcode
+            .set(bindings::kprobe_opcode_t::from_ne_bytes(code));
     }
 
-    /// Counts a hit that was not handled.
+    /// Counts a hit whose handlers were not called (`nmissed`).
     pub(crate) fn miss(&self) {
         self.missed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Has hits call this function, and none of the client's handlers.
+    /// Makes hits call this function, and none of the client's handlers.
     pub(crate) fn be_hit_by(&self, handler: Hit) {
         self.pre_handler.set(Some(handler));
         self.post_handler.set(None);
@@ -207,23 +208,23 @@ impl Probe {
             .set(Some(bindings::rust_kprobes_jprobe_hit));
     }
 
-    /// Is it a jprobe's?
+    /// Is this the probe of a jprobe?
     pub(crate) fn is_jprobe(&self) -> bool {
         self.is_hit_by(bindings::rust_kprobes_jprobe_hit)
     }
 
-    /// Does the client want to be called after the instruction?
+    /// Has the probe a post handler?
     pub(crate) fn wants_after(&self) -> bool {
         self.post_handler.get().is_some()
     }
 
-    /// Does the client need more of the place than to be called before the instruction: to be
-    /// called after it, or to choose another path? Then it cannot be a jump.
+    /// Has the probe a handler that a jump cannot call: a post handler, or that of a jprobe, which
+    /// chooses another path?
     pub(crate) fn has_post_handler(&self) -> bool {
         self.wants_after() || self.is_jprobe()
     }
 
-    /// Does `goes` hold for the memory of the probe, or for the code of a handler of its?
+    /// Does `goes` hold for the memory of the probe, or for the code of one of its handlers?
     pub(crate) fn needs(&self, goes: impl Fn(TextAddr) -> bool) -> bool {
         let handlers = [
             self.pre_handler.get().map(|handler| handler as usize),
@@ -235,72 +236,73 @@ impl Probe {
         all.any(|addr| goes(TextAddr::new(addr as u64)))
     }
 
-    /// Does the client want to be called before the instruction?
+    /// Has the probe a pre handler?
     pub(crate) fn wants_before(&self) -> bool {
         self.pre_handler.get().is_some()
     }
 
-    /// Calls the handler from before the instruction; tells whether it chose another path.
+    /// Calls the pre handler, if there is one. Returns whether it has chosen another path.
     pub(crate) fn before(&self, registers: &mut bindings::pt_regs) -> bool {
-        let Some(handler) = self.pre_handler.get() else {
-            return false;
-        };
-        // SAFETY: The client vouches for its handler while the probe is registered, and gets its
-        // own probe and the registers of the trap.
-        unsafe { handler(self.as_c(), registers) != 0 }
+        let handler = self.pre_handler.get();
+        // SAFETY: The client guarantees that its handler may be called while the probe is
+        // registered, with the probe and the registers of the trap.
+        handler.is_some_and(|handler| unsafe { handler(self.as_c(), registers) != 0 })
     }
 
-    /// Does the client want to be asked about faults?
+    /// Has the probe a handler for faults?
     pub(crate) fn handles_faults(&self) -> bool {
         self.fault_handler.get().is_some()
     }
 
-    /// Calls the handler for faults; tells whether it has dealt with this one.
+    /// Calls the handler for faults, if there is one. Returns whether it has handled this fault.
     pub(crate) fn fault(&self, registers: &mut bindings::pt_regs, trap: c_int) -> bool {
-        let Some(handler) = self.fault_handler.get() else {
-            return false;
-        };
+        let handler = self.fault_handler.get();
         // SAFETY: As for `before`.
-        unsafe { handler(self.as_c(), registers, trap) != 0 }
+        handler.is_some_and(|handler| unsafe { handler(self.as_c(), registers, trap) != 0 })
     }
 
-    /// Calls the handler from after the instruction.
+    /// Calls the post handler, if there is one.
     pub(crate) fn after(&self, registers: &mut bindings::pt_regs) {
-        let Some(handler) = self.post_handler.get() else {
-            return;
-        };
-        // SAFETY: As for `before`. The flags are zero, as they have always been.
-        unsafe { handler(self.as_c(), registers, 0) };
+        if let Some(handler) = self.post_handler.get() {
+            // SAFETY: As for `before`. The flags are zero, as in C.
+            unsafe { handler(self.as_c(), registers, 0) };
+        }
     }
 }
 
-/// A name that C gives; NULL is none.
+/// A name that C passes; NULL is `None`.
 ///
 /// # Safety
 ///
 /// `name` is NULL or a string that ends with NUL, which stays as it is for `'a`.
 pub(crate) unsafe fn symbol<'a>(name: *const c_char) -> Option<&'a CStr> {
-    // SAFETY: Not NULL where it is used, and a string by the precondition.
+    // SAFETY: The pointer is not NULL here, and leads to a string by the precondition.
     (!name.is_null()).then(|| unsafe { CStr::from_char_ptr(name) })
 }
 
-/// Who handles a hit: a registered probe, or nobody's.
+/// A value of `current_kprobe` other than NULL.
+///
+/// # Invariants
+///
+/// The pointer leads to a probe that is registered until no CPU handles its hit any more, or that
+/// stays forever.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Running(NonNull<Probe>);
 
 impl Running {
-    /// What was noted earlier, if not NULL.
+    /// From the value that [`to_word`](Self::to_word) gave earlier; `None` from NULL.
     pub(crate) fn from_word(word: *mut bindings::kprobe) -> Option<Self> {
+        // INVARIANT: The callers pass `current_kprobe`, which gets its values from `to_word`.
         NonNull::new(word.cast()).map(Self)
     }
 
     /// The probe, while the CPU that handles its hit stays.
     pub(crate) fn probe(self, _pinned: &Pinned) -> &Probe {
-        // SAFETY: It is registered until no CPU handles its hit any more, or stays forever.
+        // SAFETY: By the invariant the probe stays while this CPU handles its hit.
         unsafe { self.0.as_ref() }
     }
 
-    /// What C finds in `current_kprobe`.
+    /// The pointer that is stored in `current_kprobe`.
     pub(crate) fn to_word(self) -> *mut bindings::kprobe {
         self.0.as_ptr().cast()
     }

@@ -2,9 +2,9 @@
 
 //! The kernel's text: reading it, and keeping others from changing it.
 //!
-//! Writing to text is the back end's, since how is a matter of the CPU. What all have in common is
-//! [`Lock`]: while it is held nobody else patches text and no CPU comes or goes, so that what was
-//! read stays true until it is written, and a round to all CPUs reaches all.
+//! How text is written is a matter of the CPU, and is in the back end. [`Lock`] is the same for all
+//! CPUs: while it is held nobody else patches text and no CPU comes or goes. So bytes that were
+//! read do not change before they are written, and an interprocessor interrupt reaches all CPUs.
 
 use crate::{
     prelude::*,
@@ -15,22 +15,22 @@ use kernel::{
     types::NotThreadSafe, //
 };
 
-/// Evidence that the text is ours to change.
+/// Evidence that only the owner of this value may change text.
 ///
 /// # Invariants
 ///
 /// This task has read-locked the CPUs and locked `text_mutex`, in this order, for this value.
 pub(crate) struct Lock(NotThreadSafe);
 
-// SAFETY: By its invariant: there is a mutex in it.
+// SAFETY: By the invariant of `Lock` a mutex is held as long as the value is there.
 unsafe impl Token for Lock {}
 
 impl Lock {
-    /// Waits until the text is free to change. To be taken inside the lock of the registry.
+    /// Takes both locks. To be called inside the lock of the registry.
     pub(crate) fn new() -> Self {
-        // SAFETY: The caller may sleep, as taking any mutex says.
+        // SAFETY: The caller may sleep, as it takes a mutex next.
         unsafe { bindings::rust_kprobes_cpus_read_lock() };
-        // SAFETY: A mutex that is initialized at build time; the caller may sleep.
+        // SAFETY: The mutex is initialized at build time; the caller may sleep.
         unsafe { bindings::mutex_lock(&raw mut bindings::text_mutex) };
         // INVARIANT: Done just now.
         Self(NotThreadSafe)
@@ -39,52 +39,53 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // SAFETY: By the invariant, this task has it locked.
+        // SAFETY: By the invariant, this task has locked the mutex.
         unsafe { bindings::mutex_unlock(&raw mut bindings::text_mutex) };
-        // SAFETY: By the invariant, this task has them read-locked.
+        // SAFETY: By the invariant, this task has read-locked the CPUs.
         unsafe { bindings::rust_kprobes_cpus_read_unlock() };
     }
 }
 
-/// The lock, to be taken when it is needed first.
+/// The lock, taken when it is first needed.
 pub(crate) struct Lazy(Option<Lock>);
 
 impl Lazy {
-    /// Nobody has needed it yet.
+    /// The lock is not taken.
     pub(crate) fn new() -> Self {
         Self(None)
     }
 
-    /// The lock, which is kept from now on.
+    /// The lock, which is held from now on.
     pub(crate) fn get(&mut self) -> &mut Lock {
         self.0.get_or_insert_with(Lock::new)
     }
 
-    /// Gives it back, if it was taken.
+    /// Releases the lock, if it was taken.
     pub(crate) fn release(&mut self) {
         self.0 = None;
     }
 }
 
-/// Lets other tasks run between two pieces of long work. No lock that others need is to be held.
+/// `cond_resched()`. To be called between two pieces of long work, with no lock held that other
+/// tasks need.
 pub(crate) fn let_others_run() {
-    // SAFETY: The caller may sleep: only work that takes locks of text calls this.
+    // SAFETY: The callers may sleep: they take the lock of text before and after.
     unsafe { bindings::rust_kprobes_let_others_run() };
 }
 
-/// Reads what is at an address now, breakpoints included; `None` where nothing is.
+/// Reads the bytes that are at an address now, breakpoints included; `None` if there is no memory.
 pub(crate) fn read(at: TextAddr, into: &mut [u8]) -> Option<()> {
     let from = core::ptr::with_exposed_provenance(usize::try_from(at.get()).ok()?);
-    // SAFETY: `into` has room for so many bytes; reading what is not there is not a fault.
+    // SAFETY: `into` has room for so many bytes; the function handles faults of the read.
     let failed =
         unsafe { bindings::copy_from_kernel_nofault(into.as_mut_ptr().cast(), from, into.len()) };
     (failed == 0).then_some(())
 }
 
-/// Does the kernel expect the instruction at `at` to fault?
+/// Does the exception table have an entry for the instruction at `at`?
 pub(crate) fn has_fixup(at: TextAddr) -> bool {
-    // SAFETY: Looks the address up in tables that are there whatever it is; a module's may go,
-    // which the function protects itself against, and what it returns is not followed.
+    // SAFETY: The function looks any address up, and takes RCU for the tables of modules. The
+    // pointer that it returns is not followed.
     !unsafe { bindings::search_exception_tables(at.get() as usize) }.is_null()
 }
 
@@ -104,27 +105,27 @@ pub(crate) fn is_ftraces(_within: TextRange) -> bool {
     false
 }
 
-/// Has a debugger put its breakpoint there?
+/// Has KGDB a breakpoint at this address?
 #[cfg(CONFIG_KGDB)]
 pub(crate) fn is_debugged(at: TextAddr) -> bool {
-    // SAFETY: Only compares the address.
+    // SAFETY: The function only compares the address.
     unsafe { bindings::kgdb_has_hit_break(at.get() as usize) != 0 }
 }
 
-/// Has a debugger put its breakpoint there?
+/// Has KGDB a breakpoint at this address?
 #[cfg(not(CONFIG_KGDB))]
 pub(crate) fn is_debugged(_at: TextAddr) -> bool {
     false
 }
 
-/// Is this where a failed check of an indirect call's target traps?
+/// Does kCFI trap at this address when the target of an indirect call fails its check?
 #[cfg(CONFIG_CFI)]
 pub(crate) fn is_cfi_trap(at: TextAddr) -> bool {
-    // SAFETY: Only looks the address up.
+    // SAFETY: The function only looks the address up.
     unsafe { bindings::is_cfi_trap(at.get() as usize) }
 }
 
-/// Is this where a failed check of an indirect call's target traps?
+/// Does kCFI trap at this address when the target of an indirect call fails its check?
 #[cfg(not(CONFIG_CFI))]
 pub(crate) fn is_cfi_trap(_at: TextAddr) -> bool {
     false

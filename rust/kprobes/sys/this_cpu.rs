@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a CPU knows of the hit that it handles.
+//! The state of the hit that a CPU handles, in per-CPU memory.
 //!
 //! The memory is in the section that the kernel copies for each CPU; the back end finds this CPU's
-//! copy. Traps nest: a hit may come while another one is handled,
-//! even between any two instructions here, and puts everything back before it returns. So a cell is
-//! enough for each, and none is looked at before the trap that changed it is over.
+//! copy. Traps nest: a hit may come while another one is handled, even between any two instructions
+//! here, and restores all of the state before it returns. So each field is a [`Cell`], and no field
+//! is read before the trap that changed it is over.
 //!
-//! The place is kept as an address and looked up again: it is in the table as long as a CPU can be
-//! in the handling of its hit.
+//! The state has the address of the probe point, which is looked up again: a probe point is in the
+//! table as long as a CPU can be handling its hit.
 
 use super::{
     preempt::{
@@ -36,7 +36,7 @@ use kernel::{
 #[repr(transparent)]
 pub(crate) struct PerCpu<T>(MaybeUninit<T>);
 
-// SAFETY: Each CPU uses its own copy only, and no CPU uses the original.
+// SAFETY: Only the address of the original is shared; each CPU uses its own copy.
 unsafe impl<T> Sync for PerCpu<T> {}
 
 impl<T: Zeroable> PerCpu<T> {
@@ -50,55 +50,56 @@ impl<T: Zeroable> PerCpu<T> {
     }
 }
 
-/// What each CPU knows of its hits.
+/// The hits that each CPU handles.
 #[no_mangle]
 #[cfg_attr(CONFIG_SMP, link_section = ".data..percpu")]
 pub(crate) static rust_kprobes_hit: PerCpu<Cpu> = PerCpu::ZERO;
 
-/// What each CPU keeps while the handler of a jprobe runs on it.
+/// The state that each CPU keeps while the handler of a jprobe runs on it.
 #[no_mangle]
 #[cfg_attr(CONFIG_SMP, link_section = ".data..percpu")]
 pub(crate) static rust_kprobes_stand_in: PerCpu<StandIn> = PerCpu::ZERO;
 
-// SAFETY: Zeroes say that no hit is handled: `Phase::Handling`, the address zero, no outer hit.
+// SAFETY: Zeroes are a value of each field: `Phase::Handling`, the address zero, no outer hit.
 unsafe impl Zeroable for Cpu {}
 
-// SAFETY: Zeroes are a value of each member, `Stays::No` of the last.
+// SAFETY: Zeroes are a value of each field, `false` of the last.
 unsafe impl Zeroable for StandIn {}
 
 /// A hit that a CPU handles.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Hit {
-    /// How far it is.
+    /// How far the handling is.
     pub(crate) phase: Phase,
-    /// The place.
+    /// The address of the probe point.
     pub(crate) at: TextAddr,
-    /// What the back end keeps while the phase says that a copy is run.
+    /// A word of the back end, which is valid while the phase says that a copy runs.
     pub(crate) kept: usize,
 }
 
-/// What a CPU knows of its hits; starts as zeroes.
+/// The hits that a CPU handles; starts as zeroes.
 #[repr(C)]
 pub(crate) struct Cpu {
     /// The hit that is handled now.
     pub(crate) now: Cell<Hit>,
-    /// The one that it came into the middle of.
+    /// The hit that it interrupted.
     pub(crate) outer: Cell<Hit>,
-    /// Who handles that one.
+    /// The `current_kprobe` of the outer hit.
     pub(crate) outer_running: Cell<Option<Running>>,
-    /// Where handlers of the hit are called, if the one that is called now also handles faults.
+    /// The context in which a handler runs, if its probe also has a handler for faults.
     pub(crate) context: Cell<Context>,
 }
 
-/// What a CPU keeps while the handler of a jprobe runs on it; starts as zeroes.
+/// The state that a CPU keeps while the handler of a jprobe runs on it; starts as zeroes.
 #[repr(C)]
 pub(crate) struct StandIn {
     /// What the back end's entry code reads on the way to the handler.
     pub(crate) entry: Cell<JprobeEntry>,
     /// The registers at the entry of the function.
     pub(crate) registers: Cell<Registers>,
-    stays: Cell<Stays>,
+    /// Did [`begin`](Self::begin) turn preemption off?
+    pinned: Cell<bool>,
 }
 
 /// Words of arguments on the stack that a jprobe's handler gets copies of; see `jprobe.S`.
@@ -116,23 +117,15 @@ pub(crate) struct JprobeEntry {
     pub(crate) pause: usize,
 }
 
-/// Is the task kept on the CPU?
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(usize)]
-enum Stays {
-    No = 0,
-    /// Preemption was turned off by [`StandIn::begin`].
-    Yes,
-}
-
 impl StandIn {
     /// Keeps the registers of the function's entry, and tells `jprobe.S` where the handler is, and
     /// how many words are on the stack above `sp` and the return address, which takes `skip` words.
     pub(crate) fn keep(&self, registers: &Registers, handler: TextAddr, sp: usize, skip: usize) {
         self.registers.set(*registers);
-        // SAFETY: Only compares the address with those of this CPU's stacks, and the task's.
+        // SAFETY: The function only compares the address with those of this CPU's stacks, and the
+        // task's.
         let left = unsafe { bindings::rust_kprobes_stack_left(sp) };
-        // SAFETY: Only tells where the counter is.
+        // SAFETY: The function only returns the address of the counter.
         let pause = unsafe { bindings::rust_kprobes_graph_pause() };
         self.entry.set(JprobeEntry {
             words: (left / size_of::<usize>())
@@ -143,26 +136,26 @@ impl StandIn {
         });
     }
 
-    /// The handler is about to be entered: preemption stays off when the caller returns.
+    /// The handler is about to be entered. Preemption stays off when the caller returns.
     pub(crate) fn begin(&self) {
         Pinned::new().leave();
-        self.stays.set(Stays::Yes);
+        self.pinned.set(true);
     }
 
-    /// It is over, and so is that. To be called in the trap that it ends in.
+    /// The handler is over: turns preemption on. To be called in the trap that ends the handler.
     pub(crate) fn end(&self) {
         // SAFETY: On the way to the handler, `jprobe.S` has done the opposite, for this task.
         unsafe { bindings::rust_kprobes_graph_go_on() };
-        if self.stays.replace(Stays::No) == Stays::Yes {
-            // SAFETY: `begin` has left it, and the task has not left the CPU since.
+        if self.pinned.replace(false) {
+            // SAFETY: `begin` has left preemption off on this CPU, so the task is still on it.
             drop(unsafe { Pinned::resume() });
             preempt::make_way();
         }
     }
 }
 
-/// The probe that stands for "no probe may be handled now": it has no handler and no address of
-/// its own, and lives forever.
+/// The value of `current_kprobe` while no probe may be handled: a probe of our own that has no
+/// handler and lives forever.
 pub(crate) fn nobody() -> Option<Running> {
     Running::from_word((&raw const bindings::rust_kprobes_nobody).cast_mut())
 }

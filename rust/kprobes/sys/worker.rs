@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The worker that brings jumps into the text: when it runs, and what it waits for.
+//! The worker that puts jumps into the text: when it runs, and what it waits for.
 //!
-//! It is a work item of the kernel's, and not a thread: so it need not be created, which could
-//! fail. The kernel runs it once at a time. What it does is in `optimize/worker.rs`.
+//! The worker is a work item of C's and not a thread, so it need not be created, which could fail.
+//! The kernel runs it once at a time. What it does is the optimizer's matter.
 //!
 //! C counterpart: `kprobe_optimizer_thread()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
@@ -17,37 +17,37 @@ pub(crate) fn tell(tell: Tell) {
         Tell::Soon => false,
         Tell::Now => true,
     };
-    // SAFETY: May be called from any context that may take a spinlock.
+    // SAFETY: The callers hold a mutex, so they may take the spinlock of the workqueue.
     unsafe { bindings::rust_kprobes_kick(now) };
 }
 
-/// Waits until each task has slept, gone to user space or been idle. To be called with no lock
-/// held.
+/// Waits for a grace period of Tasks RCU: until each task has slept, gone to user space or been
+/// idle. To be called with no lock held.
 pub(crate) fn wait_for_tasks() {
-    // SAFETY: The caller may sleep, as the worker does.
+    // SAFETY: The caller is the worker, which may sleep.
     unsafe { bindings::rust_kprobes_wait_for_tasks() };
 }
 
-/// Passes of the worker up to some time.
+/// A number of passes that the worker has made.
 #[derive(Clone, Copy)]
 pub(crate) struct Passes(usize);
 
 impl Passes {
-    /// Those that are over.
+    /// The passes that are over now.
     pub(crate) fn now() -> Self {
-        // SAFETY: Only reads a counter.
+        // SAFETY: The function only reads a counter.
         Self(unsafe { bindings::rust_kprobes_passes() })
     }
 
-    /// Waits until there is another one. To be called with no lock held.
+    /// Waits until another pass is over. To be called with no lock held.
     pub(crate) fn wait_for_more(self) {
-        // SAFETY: The caller may sleep.
+        // SAFETY: The caller may sleep, as it waits for the optimizer.
         unsafe { bindings::rust_kprobes_wait_for_pass(self.0) };
     }
 }
 
-/// A pass is over.
+/// A pass is over: wakes the tasks that wait for it.
 pub(crate) fn pass_is_over() {
-    // SAFETY: Only wakes those who wait.
+    // SAFETY: The function only counts and wakes tasks.
     unsafe { bindings::rust_kprobes_pass_is_over() };
 }

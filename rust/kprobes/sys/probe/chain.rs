@@ -2,19 +2,21 @@
 
 //! The probes at one address, newest first.
 //!
-//! Mostly there is one, and it wants to be called before the instruction, no more. A hit need not
-//! walk the chain to know: whoever changes the chain, or whether one of its probes is to be called,
-//! notes it beside. What a hit reads of both it reads once, and acts on that.
+//! Mostly there is one probe, which has a handler before the instruction and no other one. A hit
+//! need not walk the chain to know that: every change of the chain, and of whether a probe in it is
+//! enabled, also writes one word beside it, a [`Brief`]. A hit reads the brief once, and the chain
+//! once, and acts on that.
 //!
-//! What is noted is one word, a [`Brief`]: the only probe, if it is enabled and a plain one, and
-//! what it wants; the newest of several, if all are enabled and plain and want to be called before
-//! the instruction only; or that the chain has to be walked. Who walks from that newest one need
-//! not ask them. Those that come later are newer, so he does not meet them, save one: the oldest
-//! of all may come last ([`push_oldest`](Chain::push_oldest)), and must not mind being called.
+//! A probe is plain if it is enabled, has no handler for faults and is no jprobe. The brief has the
+//! only probe, if it is plain, and whether it has a post handler; or the newest of several probes,
+//! if all are plain and none has a post handler; or it says that the chain has to be walked. A hit
+//! that walks from the newest probe of the brief does not check the probes. Probes that are
+//! registered later are newer, so the walk does not meet them, save one: the oldest probe of all
+//! may be registered last ([`push_oldest`](Chain::push_oldest)), and must tolerate being called.
 //!
-//! Whatever leads to a probe is stored with a release, also where it led to an older one already:
-//! a hit may see nothing but the latest store. And what leads to a probe that is older is an
-//! address that one of the loads has given.
+//! Each link to a probe is stored with a release, also where an older probe takes the place of a
+//! removed one: a hit may see only the latest store. A link to an older probe is an address that
+//! one of the loads has given.
 //!
 //! A brief is the address of a probe, of which the lowest bits tell what is said of it; the bits
 //! alone say that the chain has to be walked.
@@ -29,31 +31,20 @@ use crate::atomics::{
     Ordering, //
 };
 
-/// What leads to a probe.
+/// A link to a probe.
 ///
 /// # Invariants
 ///
-/// In a chain, and in a probe that one leads to: NULL, or a probe that is registered, and stays
-/// until a grace period after nothing leads to it any more.
+/// In a chain, and in a probe that a chain links to: NULL, or a probe that is registered, and stays
+/// until a grace period after no link leads to it any more.
 #[repr(transparent)]
-pub(crate) struct Link(AtomicPtr<Probe>);
+pub(crate) struct Link(pub(super) AtomicPtr<Probe>);
 
 impl Link {
     /// A link to no probe.
     pub(super) const fn empty() -> Self {
-        // INVARIANT: It is NULL.
+        // INVARIANT: The link is NULL.
         Self(AtomicPtr::new(core::ptr::null_mut()))
-    }
-
-    /// Makes it, in a probe that no chain leads to, what C calls an empty list: one that leads to
-    /// itself.
-    pub(super) fn lead_to_itself(&self) {
-        self.0.store(self.address(), Ordering::Relaxed);
-    }
-
-    /// Where it is, as C has it in a list.
-    pub(super) fn address(&self) -> *mut Probe {
-        core::ptr::from_ref(self).cast_mut().cast()
     }
 
     /// The pointer, which may be NULL. One load.
@@ -62,81 +53,58 @@ impl Link {
         self.0.load(order)
     }
 
-    /// The probe that it leads to. One load.
+    /// The probe that the link leads to. One load.
     #[inline(always)]
     fn to(&self, order: Ordering) -> Option<&Probe> {
-        // SAFETY: By the invariant, NULL, or it stays while whoever may look at the chain does.
+        // SAFETY: By the invariant the link is NULL, or leads to a probe that stays as long as the
+        // caller may look at the chain.
         unsafe { self.load(order).as_ref() }
     }
 
-    /// Makes it lead elsewhere. One store.
+    /// Changes the probe that the link leads to. One store.
     #[inline(always)]
     fn lead(&self, to: Option<&Probe>, order: Ordering) {
-        let to = to.map_or(core::ptr::null_mut(), |to| {
-            core::ptr::from_ref(to).cast_mut()
-        });
-        // INVARIANT: The chain says so.
+        let to = to.map_or(core::ptr::null(), core::ptr::from_ref).cast_mut();
+        // INVARIANT: The chain says that the probe is registered.
         self.0.store(to, order);
     }
 }
 
-/// What is noted of a chain for hits. All probes in it are enabled, and plain.
+/// What a hit knows of a chain without walking it. All probes in it are plain.
 #[derive(Clone, Copy)]
 pub(crate) enum Brief<'a> {
-    /// The only probe, which wants to be called before the instruction, no more.
+    /// The only probe, without a post handler.
     Lone(&'a Probe),
-    /// The only probe, which wants to be called after the instruction, too.
+    /// The only probe, with a post handler.
     LoneAround(&'a Probe),
-    /// The newest of several, which all want to be called before the instruction, no more.
+    /// The newest of several probes without post handlers.
     Several(&'a Probe),
-    /// Each of the probes has to be asked.
+    /// Each of the probes has to be checked.
     Walk,
 }
 
-/// The bits of a noted probe that tell which [`Brief`] it is; its own address does not have them.
-const WHICH: usize = 3;
-const LONE: usize = 0;
+/// The bits of a brief that are not part of the probe's address.
+const WHICH: usize = LONE_AROUND | SEVERAL;
 const LONE_AROUND: usize = 1;
 const SEVERAL: usize = 2;
 const _: () = assert!(align_of::<Probe>() > WHICH);
 
 /// The chain has to be walked.
-const WALK: *mut Probe = core::ptr::without_provenance_mut(WHICH);
+const WALK: *const Probe = core::ptr::without_provenance(WHICH);
 
-impl Brief<'_> {
-    fn to_word(self) -> *mut Probe {
-        let noted = |probe, which| {
-            core::ptr::from_ref::<Probe>(probe)
-                .cast_mut()
-                .wrapping_byte_add(which)
-        };
-        match self {
-            Self::Lone(probe) => noted(probe, LONE),
-            Self::LoneAround(probe) => noted(probe, LONE_AROUND),
-            Self::Several(probe) => noted(probe, SEVERAL),
-            Self::Walk => WALK,
-        }
-    }
-}
+/// A chain without a probe.
+pub(crate) static NOBODY: Chain = Chain::empty();
 
-/// No probe.
-pub(crate) static NOBODY: Chain = Chain {
-    newest: Link::empty(),
-    brief: AtomicPtr::new(WALK),
-    has_post_handler: AtomicBool::new(false),
-};
-
-/// Are the handlers of a probe to be called, and is there nothing to be noted before?
 fn is_plain(probe: &Probe) -> bool {
     probe.is_enabled() && !probe.handles_faults() && !probe.is_jprobe()
 }
 
-/// The probes at one address, newest first. Only one may change it at a time.
+/// The probes at one address, newest first. The owner of the registry's lock may change it.
 ///
 /// # Invariants
 ///
-/// What it leads to is registered: it stays until it has been taken out and a grace period is over.
-/// `brief` is [`WALK`], or such a probe plus what says which [`Brief`] it is.
+/// The probes that it leads to are registered: each stays until it has been removed and a grace
+/// period is over. `brief` is [`WALK`], or the address of such a probe plus bits of [`WHICH`].
 pub(crate) struct Chain {
     newest: Link,
     /// See [`brief`](Chain::brief).
@@ -146,42 +114,45 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// A chain of one probe.
-    pub(crate) fn of(probe: &'static Probe) -> Self {
-        // INVARIANT: `'static` says so.
-        let chain = Self {
+    const fn empty() -> Self {
+        // INVARIANT: There are no probes.
+        Self {
             newest: Link::empty(),
-            brief: AtomicPtr::new(WALK),
+            brief: AtomicPtr::new(WALK.cast_mut()),
             has_post_handler: AtomicBool::new(false),
-        };
+        }
+    }
+
+    /// A chain of one probe, which stays as long as the invariant says: `'static` stands for that.
+    pub(crate) fn of(probe: &'static Probe) -> Self {
+        let chain = Self::empty();
         chain.push(probe);
         chain
     }
 
-    /// Puts a probe before all others. That it stays as long as the invariant wants is what
-    /// `'static` stands for.
+    /// Puts a probe before all others, as the newest one. `'static` is as for [`of`](Chain::of).
     pub(crate) fn push(&self, probe: &'static Probe) {
-        // Nobody finds it yet, so this needs no order.
-        probe
-            .older
-            .lead(self.newest.to(Ordering::Relaxed), Ordering::Relaxed);
-        self.will_come_back(probe.has_post_handler());
-        // INVARIANT: `'static` says so.
-        self.newest.lead(Some(probe), Ordering::Release);
-        self.note();
+        // No hit finds the probe yet, so this store needs no order.
+        let newest = self.newest.to(Ordering::Relaxed);
+        probe.older.lead(newest, Ordering::Relaxed);
+        self.insert(&self.newest, probe);
     }
 
-    /// Puts a probe behind all others, as the oldest one. As for [`push`](Chain::push).
+    /// Puts a probe behind all others, as the oldest one. `'static` is as for [`of`](Chain::of).
     pub(crate) fn push_oldest(&self, probe: &'static Probe) {
         probe.older.lead(None, Ordering::Relaxed);
-        self.will_come_back(probe.has_post_handler());
-        // INVARIANT: `'static` says so.
         let link = self.iter().last().map_or(&self.newest, |last| &last.older);
+        self.insert(link, probe);
+    }
+
+    fn insert(&self, link: &Link, probe: &'static Probe) {
+        self.will_come_back(probe.has_post_handler());
+        // INVARIANT: `'static` says that the probe is registered.
         link.lead(Some(probe), Ordering::Release);
         self.note();
     }
 
-    /// Takes a probe out; who is at it still finds the older ones.
+    /// Removes a probe. A hit that is at it still finds the older ones.
     pub(crate) fn remove(&self, probe: &Probe) {
         let mut link = &self.newest;
         for one in self.iter() {
@@ -193,7 +164,7 @@ impl Chain {
         }
     }
 
-    /// Takes over all probes of another chain, as older ones, into a chain that has one.
+    /// Takes over all probes of another chain, as older ones, into a chain of one probe.
     pub(crate) fn append(&self, other: &Self) {
         if let Some(probe) = self.iter().next() {
             self.will_come_back(other.has_post_handler());
@@ -203,7 +174,7 @@ impl Chain {
         }
     }
 
-    /// Says of one of the probes what changes whether its handlers are called.
+    /// Sets or clears a flag of one of the probes that changes whether its handlers are called.
     pub(crate) fn mark(&self, probe: &Probe, flag: Flag, on: bool) {
         probe.set(flag, on);
         self.note();
@@ -219,26 +190,26 @@ impl Chain {
         self.iter().any(|one| core::ptr::eq(one, probe))
     }
 
-    /// Does any probe want to be called after the instruction? Who has seen one that does is told
-    /// so, until that one is taken out.
+    /// Does the instruction have to come back to a handler of any probe? A hit that has seen such a
+    /// probe gets `true` until the probe is removed.
     #[inline(always)]
     pub(crate) fn has_post_handler(&self) -> bool {
-        // Who has seen a probe has, by the acquire that led to it, seen what was noted before.
+        // The acquire that led a hit to the probe makes it see what was stored before.
         self.has_post_handler.load(Ordering::Relaxed)
     }
 
-    /// What is noted for hits. To be used in an RCU read-side section.
+    /// The brief. To be used in an RCU read-side section.
     #[inline(always)]
     pub(crate) fn brief(&self) -> Brief<'_> {
         let noted = self.brief.load(Ordering::Acquire);
         let which = noted.addr() & WHICH;
-        if which == LONE {
-            // SAFETY: By the invariant, a probe that was in the chain, and so stays while who may
-            // look at the chain does.
+        if which == 0 {
+            // SAFETY: By the invariant this is a probe that was in the chain, and stays as long as
+            // the caller may look at the chain.
             return Brief::Lone(unsafe { &*noted });
         }
         let probe = noted.map_addr(|addr| addr & !WHICH);
-        // SAFETY: The same, or NULL.
+        // SAFETY: By the invariant this is such a probe, or NULL.
         match unsafe { probe.as_ref() } {
             Some(probe) if which == LONE_AROUND => Brief::LoneAround(probe),
             Some(probe) => Brief::Several(probe),
@@ -246,70 +217,64 @@ impl Chain {
         }
     }
 
-    /// The probe, if it is the only one, enabled, and plain. To be used in an RCU read-side
-    /// section.
+    /// The probe, if it is the only one, and plain. To be used in an RCU read-side section.
     #[inline(always)]
     pub(crate) fn lone(&self) -> Option<&Probe> {
         let noted = self.brief.load(Ordering::Acquire);
         let probe = noted.map_addr(|addr| addr & !LONE_AROUND);
-        // SAFETY: As for `brief`.
+        // SAFETY: Without the bit `SEVERAL` the brief is not `WALK`. So by the invariant this is a
+        // probe that was in the chain, and stays as long as the caller may look at the chain.
         (noted.addr() & SEVERAL == 0).then(|| unsafe { &*probe })
     }
 
-    /// The same, if besides it does not want to be called after the instruction.
+    /// The same, if the probe has no post handler.
     #[inline(always)]
     pub(crate) fn lone_before(&self) -> Option<&Probe> {
         match self.brief() {
             Brief::Lone(probe) => Some(probe),
-            Brief::LoneAround(_) | Brief::Several(_) | Brief::Walk => None,
+            _ => None,
         }
     }
 
-    /// The probes. To be used in an RCU read-side section, or by who may change the chain.
+    /// The probes. To be used in an RCU read-side section, or by the owner of the registry's lock.
     #[inline(always)]
     pub(crate) fn iter(&self) -> List<'_> {
-        List {
-            next: self.newest.to(Ordering::Acquire),
-        }
+        List(self.newest.to(Ordering::Acquire))
     }
 
-    /// Notes, before it can be found, what a probe wants after the instruction. The release that
-    /// makes it be found is what orders this.
+    /// Stores, before the probe can be found, whether its handlers need the instruction to come
+    /// back. The release that makes the probe be found orders this store.
     fn will_come_back(&self, has_post_handler: bool) {
         if has_post_handler {
             self.has_post_handler.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Notes what a hit means.
+    /// Writes the brief.
     fn note(&self) {
         let has_post_handler = self.iter().any(Probe::has_post_handler);
         self.has_post_handler
             .store(has_post_handler, Ordering::Relaxed);
-        let plain = self.iter().all(is_plain);
         let mut probes = self.iter();
-        let (newest, other) = (probes.next().filter(|_| plain), probes.next());
-        let brief = match (newest, other) {
-            (Some(lone), None) if has_post_handler => Brief::LoneAround(lone),
-            (Some(lone), None) => Brief::Lone(lone),
-            (Some(newest), Some(_)) if !has_post_handler => Brief::Several(newest),
-            _ => Brief::Walk,
-        };
+        let (newest, several) = (probes.next(), probes.next().is_some());
+        let which = LONE_AROUND * usize::from(has_post_handler) + SEVERAL * usize::from(several);
+        let newest = newest.filter(|_| which != WHICH && self.iter().all(is_plain));
+        let noted = newest.map_or(WALK, |newest| {
+            core::ptr::from_ref(newest).wrapping_byte_add(which)
+        });
         // INVARIANT: The probe is in the chain.
-        self.brief.store(brief.to_word(), Ordering::Release);
+        self.brief.store(noted.cast_mut(), Ordering::Release);
     }
 }
 
 /// Probes of a chain, from one of them on.
-pub(crate) struct List<'a> {
-    next: Option<&'a Probe>,
-}
+pub(crate) struct List<'a>(Option<&'a Probe>);
 
 impl<'a> List<'a> {
-    /// This one, and those that are older.
+    /// This probe, and the older ones.
     #[inline(always)]
     pub(crate) fn from(probe: &'a Probe) -> Self {
-        Self { next: Some(probe) }
+        Self(Some(probe))
     }
 }
 
@@ -318,15 +283,15 @@ impl<'a> Iterator for List<'a> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<&'a Probe> {
-        let probe = self.next?;
-        self.next = probe.older.to(Ordering::Acquire);
+        let probe = self.0?;
+        self.0 = probe.older.to(Ordering::Acquire);
         Some(probe)
     }
 
     /// As the provided method, but with one branch for each probe at any level of optimization.
     #[inline(always)]
     fn for_each<F: FnMut(&'a Probe)>(self, mut f: F) {
-        let Some(mut probe) = self.next else { return };
+        let Some(mut probe) = self.0 else { return };
         loop {
             // A pointer until `f` has returned: rustc compiles `f` twice if an `Option` is known
             // before it, once for the last probe, and the loop has one instruction more.
