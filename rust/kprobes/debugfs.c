@@ -27,23 +27,23 @@ bool rust_kprobes_shows_addresses(const struct seq_file *file)
 	return kallsyms_show_value(file->file->f_cred);
 }
 
-static int file_show(struct seq_file *file, void *unused)
+static int kprobes_show(struct seq_file *file, void *unused)
 {
 	return rust_kprobes_show(file, (unsigned long)file->private);
 }
 
-static ssize_t file_write(struct file *file, const char __user *text,
-			  size_t count, loff_t *pos)
+static ssize_t kprobes_write(struct file *file, const char __user *text,
+			     size_t count, loff_t *pos)
 {
 	bool on;
 
-	if (file_inode(file)->i_private != (void *)RUST_KPROBES_ENABLED)
+	if ((unsigned long)file_inode(file)->i_private != RUST_KPROBES_ENABLED)
 		return -EINVAL;
 	return kstrtobool_from_user(text, count, &on) ?:
 	       rust_kprobes_enable_all(on) ?: count;
 }
 
-DEFINE_SHOW_STORE_ATTRIBUTE(file);
+DEFINE_SHOW_STORE_ATTRIBUTE(kprobes);
 
 static int __init make_files(void)
 {
@@ -51,7 +51,7 @@ static int __init make_files(void)
 
 	for (unsigned long i = 0; i < ARRAY_SIZE(files); i++)
 		debugfs_create_file(files[i].name, files[i].mode, dir,
-				    (void *)i, &file_fops);
+				    (void *)i, &kprobes_fops);
 	return 0;
 }
 late_initcall(make_files);

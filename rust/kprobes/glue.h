@@ -71,7 +71,9 @@ size_t rust_kprobes_stack_left(unsigned long sp);
 int *rust_kprobes_graph_pause(void);
 void rust_kprobes_graph_go_on(void);
 
+#ifdef CONFIG_KPROBES_ON_FTRACE
 extern struct ftrace_ops rust_kprobe_ftrace_ops[2];
+#endif
 void rust_kprobes_ftrace_watched(unsigned long ip, struct pt_regs *regs);
 void rust_kprobes_ftrace_changed(unsigned long ip, struct pt_regs *regs);
 void rust_kprobes_ftrace_missed(unsigned long ip, bool changes);
