@@ -12,7 +12,8 @@
 //! only for a point that was queued before it and never left the queue since.
 //!
 //! Whatever comes that a jump cannot stay with removes the jump at once: all jumps of a batch with
-//! two rounds to all CPUs. When it has gone, [`Change::reconsider`] queues the points again.
+//! two rounds to all CPUs. When it has gone,
+//! [`Change::reconsider`](crate::registry::Change::reconsider) queues the points again.
 //!
 //! The data is in [`registry::jump`](crate::registry::jump), so that the floors below can ask for
 //! it.

@@ -4,7 +4,8 @@
 //!
 //! A hit finds its point by address ([`points::find`]) and takes no lock. Whoever changes something
 //! holds the registry's [`Lock`] and gets the [`Registry`] by it. A function that acts on one point
-//! takes a [`PointRef`]; one that needs several parts of the registry is a method of [`Change`].
+//! takes a [`PointRef`](points::PointRef); one that needs several parts of the registry is a method
+//! of [`Change`].
 //!
 //! - [`prelude`]: names for the files above;
 //! - [`points`]: the data of a point, and the table of all points;
