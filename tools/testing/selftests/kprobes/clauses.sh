@@ -241,6 +241,22 @@ else
 fi
 check R10_probed_init_text_goes rmmod kprobes_target
 
+# A livepatch makes the load fail before any notifier is told of the module. C
+# registers a probe by address meanwhile, and leaves it on text that is freed.
+late_failure() {
+	klp=/sys/kernel/livepatch/kprobes_klp
+	load kprobes_klp || return 1
+	(! load kprobes_target) 2>/dev/null || wrong "the load succeeded" || return 1
+	says "^-11$" /sys/module/kprobes_klp/parameters/registering || return 1
+	echo 0 >$klp/enabled && comes_true test ! -e $klp && rmmod kprobes_klp &&
+		load kprobes_target && told untraced register &&
+		called untraced 0 3 && told untraced unregister &&
+		rmmod kprobes_target
+}
+if [ "$IMPL" = rust ] && [ -e /sys/kernel/livepatch ]; then
+	check R10_load_that_a_livepatch_refuses late_failure
+fi
+
 # pages: how many of copied instructions there are.
 pages() {
 	grep -c "kprobe_insn_page" /proc/kallsyms
