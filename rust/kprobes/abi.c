@@ -99,6 +99,45 @@ unsigned int __kprobes rust_kprobes_context(void)
 	return preempt_count() & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET);
 }
 
+#ifdef CONFIG_RUST_KPROBES_CHECK_HANDLERS
+/* The CPU and the preemption count that a handler is called with. */
+u64 __kprobes rust_kprobes_before_handler(void)
+{
+	return (u64)raw_smp_processor_id() << 32 | (u32)preempt_count();
+}
+
+/*
+ * A handler has returned with another preemption count than it was called with:
+ * it has slept. Its probe may have been unregistered and freed meanwhile, so
+ * nothing is read from @probe. If the probe is gone, the detour that the handler
+ * would return to may be gone too.
+ */
+static noinline void __kprobes
+handler_slept(u64 before, unsigned long handler, unsigned long at,
+	      struct kprobe *probe)
+{
+	struct kprobe **running = per_cpu_ptr(&current_kprobe, before >> 32);
+	int after = preempt_count();
+	bool stays;
+
+	preempt_count_set((u32)before);
+	/* Otherwise the CPU that called the handler misses all further hits. */
+	cmpxchg(running, probe, NULL);
+	stays = rust_kprobes_is_registered(at, probe);
+	pr_err_once("handler %pS of the probe at %pS has changed the preemption count from %#x to %#x: handlers must not sleep\n",
+		    (void *)handler, (void *)at, (u32)before, after);
+	WARN_ON_ONCE(stays);
+	BUG_ON(!stays);
+}
+
+void __kprobes rust_kprobes_after_handler(u64 before, unsigned long handler,
+					  unsigned long at, struct kprobe *probe)
+{
+	if (unlikely((u32)preempt_count() != (u32)before))
+		handler_slept(before, handler, at, probe);
+}
+#endif
+
 /* Macros or inline functions, depending on the configuration. */
 void __kprobes rust_kprobes_cpus_read_lock(void)
 {

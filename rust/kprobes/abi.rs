@@ -237,6 +237,19 @@ unsafe extern "C" fn get_kprobe(addr: *mut c_void) -> *mut bindings::kprobe {
     newest.map_or(core::ptr::null_mut(), Running::to_word)
 }
 
+/// Is this probe registered at `at`? Nothing is read from `probe`.
+///
+/// # Safety
+///
+/// Preemption is off.
+#[cfg(CONFIG_RUST_KPROBES_CHECK_HANDLERS)]
+#[export]
+unsafe extern "C" fn rust_kprobes_is_registered(at: usize, probe: *mut bindings::kprobe) -> bool {
+    let at = TextAddr::new(at as u64);
+    // SAFETY: Preemption is off, by the precondition.
+    unsafe { preempt::in_trap(|pinned| breakpoint::is_registered(at, probe.cast(), pinned)) }
+}
+
 /// # Safety
 ///
 /// None is needed.

@@ -159,6 +159,12 @@ int rust_kprobes_init(void);
 void rust_kprobes_preempt_disable(void);
 void rust_kprobes_preempt_enable(void);
 unsigned int rust_kprobes_context(void);
+#ifdef CONFIG_RUST_KPROBES_CHECK_HANDLERS
+u64 rust_kprobes_before_handler(void);
+void rust_kprobes_after_handler(u64 before, unsigned long handler,
+				unsigned long at, struct kprobe *probe);
+bool rust_kprobes_is_registered(unsigned long at, struct kprobe *probe);
+#endif
 struct kprobe *rust_kprobes_test_running(void);
 
 #if defined(CONFIG_X86) && defined(CONFIG_RUST_KPROBES_KUNIT_TEST)

@@ -200,6 +200,13 @@ pub(crate) fn newest(at: TextAddr, pinned: &Pinned) -> Option<Running> {
     point.probes.iter().next().map(Probe::running)
 }
 
+/// Is the probe in this memory registered at an address? Reads nothing of the memory.
+#[cfg(CONFIG_RUST_KPROBES_CHECK_HANDLERS)]
+pub(crate) fn is_registered(at: TextAddr, probe: *const Probe, pinned: &Pinned) -> bool {
+    let point = points::find(at, pinned);
+    point.is_some_and(|point| point.probes.iter().any(|one| core::ptr::eq(one, probe)))
+}
+
 /// If this trap is the end of the step, finishes the step and the hit. Says whether it was.
 #[inline(always)]
 fn came_back(registers: &mut Registers, pinned: &Pinned) -> bool {

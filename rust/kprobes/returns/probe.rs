@@ -146,7 +146,8 @@ impl ReturnProbe {
         };
         // SAFETY: The client vouches for its handler while the probe is registered. It gets an
         // instance of its own probe and the registers of the function's entry.
-        unsafe { handler(instance.as_c(), registers) == 0 }
+        let call = || unsafe { handler(instance.as_c(), registers) == 0 };
+        self.entry.checked(handler as usize, call)
     }
 
     /// The client's handler for the return.
@@ -155,7 +156,8 @@ impl ReturnProbe {
         let handler = self.handler.get()?;
         Some(move |instance: &Instance, registers: &mut Registers| {
             // SAFETY: As for `enters`, with the registers of the return. Nobody reads the result.
-            unsafe { handler(instance.as_c(), registers) };
+            let call = || unsafe { handler(instance.as_c(), registers) };
+            self.entry.checked(handler as usize, call);
         })
     }
 

@@ -242,11 +242,15 @@ impl Probe {
     }
 
     /// Calls the pre handler, if there is one. Returns whether it has chosen another path.
+    #[inline(always)]
     pub(crate) fn before(&self, registers: &mut bindings::pt_regs) -> bool {
         let handler = self.pre_handler.get();
-        // SAFETY: The client guarantees that its handler may be called while the probe is
-        // registered, with the probe and the registers of the trap.
-        handler.is_some_and(|handler| unsafe { handler(self.as_c(), registers) != 0 })
+        handler.is_some_and(|handler| {
+            // SAFETY: The client guarantees that its handler may be called while the probe is
+            // registered, with the probe and the registers of the trap.
+            let call = || unsafe { handler(self.as_c(), registers) != 0 };
+            self.checked(handler as usize, call)
+        })
     }
 
     /// Has the probe a handler for faults?
@@ -255,17 +259,44 @@ impl Probe {
     }
 
     /// Calls the handler for faults, if there is one. Returns whether it has handled this fault.
+    #[inline(always)]
     pub(crate) fn fault(&self, registers: &mut bindings::pt_regs, trap: c_int) -> bool {
         let handler = self.fault_handler.get();
-        // SAFETY: As for `before`.
-        handler.is_some_and(|handler| unsafe { handler(self.as_c(), registers, trap) != 0 })
+        handler.is_some_and(|handler| {
+            // SAFETY: As for `before`.
+            let call = || unsafe { handler(self.as_c(), registers, trap) != 0 };
+            self.checked(handler as usize, call)
+        })
     }
 
     /// Calls the post handler, if there is one.
+    #[inline(always)]
     pub(crate) fn after(&self, registers: &mut bindings::pt_regs) {
         if let Some(handler) = self.post_handler.get() {
             // SAFETY: As for `before`. The flags are zero, as in C.
-            unsafe { handler(self.as_c(), registers, 0) };
+            let call = || unsafe { handler(self.as_c(), registers, 0) };
+            self.checked(handler as usize, call);
+        }
+    }
+
+    /// Calls a handler. In kernels that check preemption or locking, reports a handler that has
+    /// slept. Then the probe may have been freed, so nothing is read from it after the call.
+    #[inline(always)]
+    pub(crate) fn checked<T>(&self, handler: usize, call: impl FnOnce() -> T) -> T {
+        #[cfg(CONFIG_RUST_KPROBES_CHECK_HANDLERS)]
+        {
+            let (at, probe) = (self.addr(), self.as_c());
+            // SAFETY: It reads two numbers of this CPU; preemption is off in a hit.
+            let before = unsafe { bindings::rust_kprobes_before_handler() };
+            let result = call();
+            // SAFETY: `before` is of this call. The probe's address is compared, not used.
+            unsafe { bindings::rust_kprobes_after_handler(before, handler, at, probe) };
+            result
+        }
+        #[cfg(not(CONFIG_RUST_KPROBES_CHECK_HANDLERS))]
+        {
+            let _ = handler;
+            call()
         }
     }
 }

@@ -81,8 +81,9 @@ HANDLERS = re.compile(r'(kprobe_fault_handler'
                       r'|rust_kprobes_(function_entered|returned))$'
                       r'|3hit(10breakpoint|5fault|6ftrace|4jump)|7returns3hit|3abi6ftrace6called')
 # Functions in which the kernel dies because the hit path was hit, or because a
-# function has returned to nowhere: the code after them matters no more.
-ENDS = ('rust_kprobes_hopeless', 'rust_kprobes_nowhere_to_return')
+# function has returned to nowhere: the code after them matters no more. And one
+# that prints once that a handler has slept, when no hit is handled any more.
+ENDS = ('rust_kprobes_hopeless', 'rust_kprobes_nowhere_to_return', 'handler_slept')
 # Not functions that a probe could be placed on, though outside the sections:
 # the static call that stands for preempt_schedule() and its notrace form. The
 # way to the scheduler at the end of a detour may be probed: interrupts are off.

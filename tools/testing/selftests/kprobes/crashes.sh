@@ -29,6 +29,10 @@ state_that_panics() {
 	not_listed do_exit && say "panics: and goes"
 }
 
+handler_that_sleeps() {
+	load kprobes_crash how=sleeps && rmmod kprobes_crash
+}
+
 K5_lost_way() {
 	trampoline=$(grep ' arch_rethook_trampoline$' /proc/kallsyms)
 	load kprobes_crash how=lost_way trampoline="0x${trampoline%% *}" &&

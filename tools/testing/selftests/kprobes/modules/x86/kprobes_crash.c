@@ -456,6 +456,53 @@ static int other_symbol(void)
 	return way_in("kprobes_way_in_entered", false);
 }
 
+/*
+ * A handler that sleeps, which none may, in the detour of a jump: with a probe
+ * that stays, and with one that is unregistered meanwhile, so that there is no
+ * detour to come back to.
+ */
+static int sleep_in_handler(struct kprobe *p, struct pt_regs *regs)
+{
+	fsleep(2 * USEC_PER_SEC);
+	return 0;
+}
+
+static struct kprobe sleeping = {
+	.symbol_name = "kprobes_way_in_plain",
+	.pre_handler = sleep_in_handler,
+};
+
+static int call_and_sleep(void *unused)
+{
+	pr_info("sleeps: back with %ld\n", kprobes_way_in_plain(1));
+	return 0;
+}
+
+static void unregister_sleeping(struct work_struct *unused)
+{
+	unregister_kprobe(&sleeping);
+	pr_info("sleeps: unregistered\n");
+}
+
+static DECLARE_DELAYED_WORK(unregistering, unregister_sleeping);
+
+static int sleeps(void)
+{
+	int err = register_kprobe(&sleeping), moments = 1000;
+
+	if (err)
+		return err;
+	while (!is_jump(&sleeping) && moments--)
+		msleep(20);
+	pr_info("sleeps: registered, %s jump\n", is_jump(&sleeping) ? "a" : "no");
+	err = run_in_thread(call_and_sleep, NULL, -1);
+	schedule_delayed_work(&unregistering, HZ / 2);
+	err = err ?: run_in_thread(call_and_sleep, NULL, -1);
+	flush_delayed_work(&unregistering);
+	pr_info("sleeps: goes\n");
+	return err;
+}
+
 static char *how = "";
 module_param(how, charp, 0);
 
@@ -467,7 +514,7 @@ static const struct {
 } hows[] = {
 	HOW(long_insn), HOW(zeropad), HOW(unrecoverable), HOW(no_fixup),
 	HOW(not_watched), HOW(lost_way), HOW(posts), HOW(static_key),
-	HOW(other_symbol),
+	HOW(other_symbol), HOW(sleeps),
 };
 
 static int result;
