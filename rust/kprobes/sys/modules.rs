@@ -83,7 +83,7 @@ pub(crate) fn owner(at: TextAddr) -> Result<Owner, Refusal> {
         // SAFETY: RCU keeps the module while `with` calls this.
         let pinned = unsafe { bindings::rust_kprobes_module_get(module.as_c()) };
         // INVARIANT: The reference is the one that was got just now.
-        pinned.then_some(Owner::Module(Pin(module)))
+        pinned.then(|| Owner::Module(Pin(module)))
     });
     pinned.ok_or(Refusal::NotText)?.ok_or(Refusal::ModuleGoing)
 }
