@@ -11,10 +11,15 @@ import qemu
 from tests import support
 
 
+# What crashes.CRASHES needs.
+SLEEP = ('CONFIG_DEBUG_ATOMIC_SLEEP=y\n'
+         'CONFIG_RUST_KPROBES_CHECK_HANDLERS=y\n')
+
+
 class Crashes(support.Case):
     def setUp(self) -> None:
         super().setUp()
-        self.write('.config', 'CONFIG_DEBUG_ATOMIC_SLEEP=y\n')
+        self.write('.config', SLEEP)
         self.sections = {
             crash.test: [words.format(**self.built().machine.oops) + ' x'
                          for words in crash.says]
@@ -32,7 +37,7 @@ class Crashes(support.Case):
     def failed(self, lines: list[str]) -> dict[str, str]:
         """{test: reason} of what has failed."""
         judged = crashes.judge(lines, crashes.CRASHES, self.built())
-        self.assertEqual(len(judged), 5)
+        self.assertEqual(len(judged), 6)
         return {result.name.removeprefix('x86_64.rust.crash.'): result.reason
                 for result in judged if result.status == 'fail'}
 
@@ -57,13 +62,12 @@ class Crashes(support.Case):
 
     def test_what_is_tried_and_where_the_guest_has_died(self) -> None:
         every = dict.fromkeys(self.sections, 'pass')
-        sleep = 'CONFIG_DEBUG_ATOMIC_SLEEP=y\n'
         for impl, lines, dies, config, tried, statuses in (
-                ('rust', self.lines(), True, sleep, list(every), every),
+                ('rust', self.lines(), True, SLEEP, list(every), every),
                 ('c', self.lines(), True, '',
                  ['K5_lost_way', 'state_that_panics', 'H4_U7_unrecoverable'],
                  {'handler_that_may_sleep': 'skip'}),
-                ('rust', [], True, sleep, list(every),
+                ('rust', [], True, SLEEP, list(every),
                  dict.fromkeys(every, 'fail'))):
             self.write('.config', config)
             asked: list[str] = []

@@ -145,7 +145,7 @@ class Walk(Case):
     def test_what_leaves_the_hit_path_and_where_it_begins(self) -> None:
         asks = 'rust_kprobes_ask_to_refill'
         queue = function('irq_work_queue', section=_TEXT)
-        handlers = 'kprobe_int3_handler', '_RNv12rust_kprobes4life3hit4call'
+        handlers = 'kprobe_int3_handler', '_RNv12rust_kprobes3hit10breakpoint4call'
         for complaints, *functions in (
                 # A request leaves it.
                 ([], entry(f'call {asks}'),
