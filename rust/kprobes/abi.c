@@ -13,7 +13,6 @@
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
-#include <linux/spinlock.h>
 #include <linux/static_call_types.h>
 #include <linux/sysctl.h>
 #include <linux/wait.h>
@@ -58,9 +57,8 @@ DEFINE_PER_CPU(struct kprobe_ctlblk, kprobe_ctlblk);
 /* Guards the registry; see sys/lock.rs. */
 DEFINE_MUTEX(rust_kprobes_mutex);
 
-/* Guard the pools of slots, and the bitmaps of free slots; see slots.rs. */
+/* Guards the pools of slots; see slots.rs. */
 DEFINE_MUTEX(rust_kprobes_slots_mutex);
-static DEFINE_SPINLOCK(rust_kprobes_bits);
 
 /*
  * The current kprobe while no probe may be handled; see kprobe_busy_begin(). BPF
@@ -149,26 +147,14 @@ void __kprobes rust_kprobes_cpus_read_unlock(void)
 	cpus_read_unlock();
 }
 
-void __kprobes rust_kprobes_bits_lock(void)
-{
-	spin_lock(&rust_kprobes_bits);
-}
-
-void __kprobes rust_kprobes_bits_unlock(void)
-{
-	spin_unlock(&rust_kprobes_bits);
-}
-
 void __kprobes rust_kprobes_call_rcu_tasks(struct rcu_head *head, rcu_callback_t done)
 {
 	call_rcu_tasks(head, done);
 }
 
-void __kprobes rust_kprobes_ksymbol(unsigned long page, bool gone, bool detours)
+void __kprobes rust_kprobes_ksymbol(unsigned long page, bool gone, const char *name)
 {
-	perf_event_ksymbol(PERF_RECORD_KSYMBOL_TYPE_OOL, page, PAGE_SIZE, gone,
-			   detours ? KPROBE_OPTINSN_PAGE_SYM :
-				     KPROBE_INSN_PAGE_SYM);
+	perf_event_ksymbol(PERF_RECORD_KSYMBOL_TYPE_OOL, page, PAGE_SIZE, gone, name);
 }
 
 bool __kprobes rust_kprobes_is_gate(unsigned long addr)

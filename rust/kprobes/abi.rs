@@ -313,13 +313,9 @@ unsafe extern "C" fn kprobe_get_kallsym(
     r#type: *mut c_char,
     sym: *mut c_char,
 ) -> c_int {
-    let Some((page, of)) = slots::page(symnum as usize, &preempt::Pinned::new()) else {
+    let Some((page, name)) = slots::page(symnum as usize, &preempt::Pinned::new()) else {
         // By this kallsyms knows that there are no more symbols.
         return ERANGE.to_errno();
-    };
-    let name: &[u8] = match of {
-        slots::Kind::Copies => bindings::KPROBE_INSN_PAGE_SYM,
-        slots::Kind::Detours => bindings::KPROBE_OPTINSN_PAGE_SYM,
     };
     // SAFETY: By the precondition the pointers may be written to; the name ends with NUL.
     unsafe {

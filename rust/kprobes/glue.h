@@ -47,10 +47,8 @@ extern const struct kprobe rust_kprobes_nobody;
 
 void rust_kprobes_cpus_read_lock(void);
 void rust_kprobes_cpus_read_unlock(void);
-void rust_kprobes_bits_lock(void);
-void rust_kprobes_bits_unlock(void);
 void rust_kprobes_call_rcu_tasks(struct rcu_head *head, rcu_callback_t done);
-void rust_kprobes_ksymbol(unsigned long page, bool gone, bool detours);
+void rust_kprobes_ksymbol(unsigned long page, bool gone, const char *name);
 bool rust_kprobes_is_gate(unsigned long addr);
 struct module *rust_kprobes_module_at(unsigned long addr, bool in_text);
 bool rust_kprobes_module_get(struct module *module);

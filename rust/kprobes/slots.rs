@@ -6,9 +6,9 @@
 //! may happen in an NMI, so the lookup takes no lock: the pages of a pool are in a table by
 //! address, under RCU, and a page has words for each of its slots.
 //!
-//! A bitmap in each page, [`Bits`], tells which slots are free. A spinlock ([`Hold`]) guards the
-//! bitmaps, as the callback of Tasks RCU cannot sleep. Taking a slot may allocate a page, so it
-//! also takes a mutex ([`Lock`]); giving a slot back does not.
+//! Bitmaps in each page, [`Bits`], tell which slots are free. Taking a slot may allocate a page, so
+//! it locks a mutex ([`Lock`]). Giving a slot back takes no lock, as the callback of Tasks RCU
+//! cannot sleep.
 //!
 //! A slot that every CPU leaves by a trap is free as soon as it is given back: that happens only
 //! when no CPU handles a hit. A slot that a CPU leaves by a jump lingers: a task may have been
@@ -27,6 +27,7 @@ mod bits;
 
 use crate::{
     atomics::{
+        AtomicBool,
         AtomicUsize,
         Ordering, //
     },
@@ -52,7 +53,6 @@ use crate::{
 use bits::Bits;
 use core::{
     cell::Cell,
-    mem::take,
     ptr::NonNull, //
 };
 use kernel::{
@@ -77,39 +77,29 @@ pub(crate) const COPY_LEN: usize = SLOT_LEN / 2;
 /// Slots of a pool that may wait for Tasks RCU before no more of them linger: 256 pages.
 const MOST_WAITING: usize = 256 * COUNT;
 
-/// What is in a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Copies of an instruction.
-    Copies,
-    /// A detour, which a jump in the place of a breakpoint leads to.
-    Detours,
-}
-
 /// Copies of instructions.
-pub(crate) static COPIES: Pool = Pool::new(Kind::Copies, Writer::of(&COPIES.table), 1, 1);
+pub(crate) static COPIES: Pool =
+    Pool::new(bindings::KPROBE_INSN_PAGE_SYM, Writer::of(&COPIES.table), 1, 1);
 
 /// Detours. They come and go in batches, and to free a page interrupts all CPUs more often than to
 /// take out all jumps that lead to it, so four pages are kept.
-pub(crate) static DETOURS: Pool = Pool::new(Kind::Detours, Writer::of(&DETOURS.table), 2, 4);
+pub(crate) static DETOURS: Pool =
+    Pool::new(bindings::KPROBE_OPTINSN_PAGE_SYM, Writer::of(&DETOURS.table), 2, 4);
 
 /// The slots of one kind.
 pub(crate) struct Pool {
     table: Table<Page>,
-    kind: Kind,
+    /// The name of a page's symbol in kallsyms and in perf, which ends with NUL.
+    name: &'static [u8],
     /// Words for a slot: where its instruction is, and for a detour its owner.
     words: usize,
     /// Pages that stay even if no slot of them is in use.
     kept: usize,
-    counts: Guarded<Counts, Hold>,
+    /// Has a slot become free since the last [`tidy`]?
+    any: AtomicBool,
+    /// The number of slots that wait for Tasks RCU.
+    waiting: AtomicUsize,
     pages: Guarded<PagesOf, Lock>,
-}
-
-struct Counts {
-    /// A slot has become free since the last [`tidy`].
-    any: bool,
-    /// Slots that wait for Tasks RCU.
-    waiting: usize,
 }
 
 struct PagesOf {
@@ -119,16 +109,19 @@ struct PagesOf {
 }
 
 impl Pool {
-    const fn new(kind: Kind, writer: Writer<Page>, words: usize, kept: usize) -> Self {
+    const fn new(
+        name: &'static [u8],
+        writer: Writer<Page>,
+        words: usize,
+        kept: usize,
+    ) -> Self {
         Self {
             table: Table::empty(),
-            kind,
+            name,
             words,
             kept,
-            counts: Guarded::new(Counts {
-                any: false,
-                waiting: 0,
-            }),
+            any: AtomicBool::new(false),
+            waiting: AtomicUsize::new(0),
             pages: Guarded::new(PagesOf {
                 writer,
                 open: TextAddr::new(0),
@@ -159,7 +152,7 @@ impl Pool {
 
     /// Returns how many slots wait for Tasks RCU.
     fn waiting(&self) -> usize {
-        self.counts.get(&mut Hold::new()).waiting
+        self.waiting.load(Ordering::Relaxed)
     }
 
     /// May another slot linger?
@@ -189,14 +182,14 @@ impl Pool {
     /// Takes pages that have no slot in use out of the table. Looks for them only if slots have
     /// come back.
     fn tidy(&self, retired: &mut Retired<Page>) {
-        if !take(&mut self.counts.get(&mut Hold::new()).any) {
+        if !self.any.swap(false, Ordering::Acquire) {
             return;
         }
         let lock = &mut Lock::new();
         let writer = &mut self.pages.get(lock).writer;
         let spare = Cell::new(writer.len().saturating_sub(self.kept));
         let goes = |page: &Page| {
-            let goes = spare.get() != 0 && page.bits.get(&mut Hold::new()).is_unused();
+            let goes = spare.get() != 0 && page.bits.is_unused();
             if goes {
                 spare.set(spare.get().wrapping_sub(1));
                 self.announce(page.address(), true);
@@ -209,16 +202,15 @@ impl Pool {
 
     /// Tells perf that a page of slots has come, or is about to go.
     fn announce(&self, base: TextAddr, gone: bool) {
-        let detours = self.kind == Kind::Detours;
-        // SAFETY: Only tells the address and the length.
-        unsafe { bindings::rust_kprobes_ksymbol(base.get() as usize, gone, detours) };
+        // SAFETY: The name ends with NUL; the address and the length are only told.
+        unsafe { bindings::rust_kprobes_ksymbol(base.get() as usize, gone, self.name.as_ptr()) };
     }
 }
 
-/// Returns the address of page number `number`, and what is in it, if there are so many. May be
-/// called anywhere, even while all other CPUs are stopped. Numbers change when pages come and go.
-pub(crate) fn page(number: usize, pinned: &Pinned) -> Option<(TextAddr, Kind)> {
-    let pages = |pool: &'static Pool| pool.table.iter(pinned).map(|(page, _)| (page, pool.kind));
+/// Returns the address of page number `number`, and its symbol, if there are so many. May be called
+/// anywhere, even while all other CPUs are stopped. Numbers change when pages come and go.
+pub(crate) fn page(number: usize, pinned: &Pinned) -> Option<(TextAddr, &'static [u8])> {
+    let pages = |pool: &'static Pool| pool.table.iter(pinned).map(|(page, _)| (page, pool.name));
     Iterator::chain(pages(&COPIES), pages(&DETOURS)).nth(number)
 }
 
@@ -274,15 +266,14 @@ fn which(at: TextAddr) -> (usize, u64) {
 pub(crate) struct Page {
     code: NonNull<c_void>,
     pool: &'static Pool,
-    bits: Guarded<Bits, Hold>,
+    bits: Bits,
     /// Belongs to the caller of [`Page::ask`], and then to Tasks RCU.
     callback: Opaque<bindings::callback_head>,
     /// The words of all slots, in order.
     words: KVec<AtomicUsize>,
 }
 
-// SAFETY: What changes are atomics, what a lock guards, and the callback's head, which one task at
-// a time uses.
+// SAFETY: What changes are atomics, and the callback's head, which one task at a time uses.
 unsafe impl Send for Page {}
 // SAFETY: As above.
 unsafe impl Sync for Page {}
@@ -301,7 +292,7 @@ impl Page {
         Ok(Self {
             code: NonNull::new(code).ok_or(Refusal::NoMemory)?,
             pool,
-            bits: Guarded::new(Bits::new(COUNT)),
+            bits: Bits::new(u64::MAX),
             callback: Opaque::uninit(),
             words,
         })
@@ -313,7 +304,7 @@ impl Page {
 
     /// Takes a free slot, for the instruction at `origin`.
     fn take(&self, origin: TextAddr) -> Option<Slot> {
-        let index = self.bits.get(&mut Hold::new()).take()?;
+        let index = self.bits.take()?;
         let word = self.words(index).first()?;
         word.store(origin.get() as usize, Ordering::Relaxed);
         let offset = index.wrapping_mul(SLOT_LEN) as u64;
@@ -332,29 +323,29 @@ impl Page {
         words.unwrap_or_default()
     }
 
-    /// Gives back a slot. Once it is free and the lock is released, the page may go.
+    /// Gives back a slot.
     fn give_back(&self, index: usize, lingers: bool) {
-        let mut hold = Hold::new();
-        if lingers {
-            let counts = self.pool.counts.get(&mut hold);
-            counts.waiting = counts.waiting.wrapping_add(1);
-            let ask = self.bits.get(&mut hold).leave(index);
-            drop(hold);
-            if ask {
-                self.ask();
-            }
-        } else {
-            self.forget(index);
-            self.pool.counts.get(&mut hold).any = true;
-            self.bits.get(&mut hold).free(index);
+        let slot = 1_u64.wrapping_shl(index as u32);
+        if !lingers {
+            self.free(slot);
+            return;
+        }
+        self.pool.waiting.fetch_add(1, Ordering::Relaxed);
+        if self.bits.leave(slot) {
+            self.ask();
         }
     }
 
-    /// A slot belongs to no instruction any more.
-    fn forget(&self, index: usize) {
-        for word in self.words(index) {
-            word.store(0, Ordering::Relaxed);
+    /// Makes slots free, which then belong to no instruction. The page may go before this returns.
+    fn free(&self, slots: u64) {
+        for index in (0..COUNT).filter(|&index| slots.wrapping_shr(index as u32) & 1 != 0) {
+            for word in self.words(index) {
+                word.store(0, Ordering::Relaxed);
+            }
         }
+        let pool = self.pool;
+        self.bits.free(slots);
+        pool.any.store(true, Ordering::Release);
     }
 
     /// Asks for a grace period of Tasks RCU.
@@ -380,21 +371,15 @@ impl Drop for Page {
 /// `head` is in a [`Page`] that stays.
 unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
     // SAFETY: By the precondition; an `Opaque` is laid out as its value. The page stays until the
-    // lock is released, as some of its slots are not free.
+    // slots that waited are free.
     let page = unsafe { &*kernel::container_of!(Opaque::cast_from(head), Page, callback) };
-    let mut hold = Hold::new();
-    let mut count = 0_usize;
-    let ask = page.bits.get(&mut hold).expired(|index| {
-        page.forget(index);
-        count = count.wrapping_add(1);
-    });
-    let counts = page.pool.counts.get(&mut hold);
-    counts.waiting = counts.waiting.wrapping_sub(count);
-    counts.any = true;
-    drop(hold);
+    let (waited, ask) = page.bits.expired();
+    let count = waited.count_ones() as usize;
+    page.pool.waiting.fetch_sub(count, Ordering::Relaxed);
     if ask {
         page.ask();
     }
+    page.free(waited);
 }
 
 /// A slot in use. There is one for each probe, so it is small.
@@ -506,33 +491,6 @@ impl Drop for Lock {
     }
 }
 
-/// Evidence that this task may change the bitmaps of all pages, and what a pool counts of them.
-///
-/// # Invariants
-///
-/// This task has locked `rust_kprobes_bits_lock` for this value.
-struct Hold(NotThreadSafe);
-
-// SAFETY: By its invariant: it is a spinlock.
-unsafe impl Token for Hold {}
-
-impl Hold {
-    /// Takes the lock, which is the innermost one.
-    fn new() -> Self {
-        // SAFETY: May be called with softirqs off, as the callback of Tasks RCU is.
-        unsafe { bindings::rust_kprobes_bits_lock() };
-        // INVARIANT: Done just now.
-        Self(NotThreadSafe)
-    }
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        // SAFETY: By the invariant, this task has it locked.
-        unsafe { bindings::rust_kprobes_bits_unlock() };
-    }
-}
-
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
 #[kernel::macros::kunit_tests(rust_kprobes_slots)]
 mod tests {
@@ -563,7 +521,7 @@ mod tests {
     }
 
     fn any(pool: &Pool) -> bool {
-        pool.counts.get(&mut Hold::new()).any
+        pool.any.load(Ordering::Relaxed)
     }
 
     /// Gives back the pages that are left.
@@ -579,7 +537,7 @@ mod tests {
 
     #[test]
     fn a_page_is_made_only_when_all_are_full() -> Result<(), Refusal> {
-        static POOL: Pool = Pool::new(Kind::Copies, Writer::of(&POOL.table), 1, 1);
+        static POOL: Pool = Pool::new(b"one\0", Writer::of(&POOL.table), 1, 1);
         let (first, second) = (take(&POOL, COUNT)?, take(&POOL, 1)?);
         assert_eq!(pages(&POOL), 2);
         drop(first);
@@ -593,7 +551,7 @@ mod tests {
 
     #[test]
     fn pages_without_a_slot_in_use_are_given_back() -> Result<(), Refusal> {
-        static POOL: Pool = Pool::new(Kind::Detours, Writer::of(&POOL.table), 2, 4);
+        static POOL: Pool = Pool::new(b"two\0", Writer::of(&POOL.table), 2, 4);
         let many = PAGES * COUNT;
         let (some, kept) = (take(&POOL, many)?, take(&POOL, 1)?);
         tidy(&POOL);

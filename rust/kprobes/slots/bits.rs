@@ -15,76 +15,75 @@
 //!                      free                                expired
 //! ```
 
-/// The slots of a page, up to 64.
+use crate::atomics::{
+    AtomicU64,
+    Ordering, //
+};
+
+/// The slots of a page, up to 64. A bit of each word stands for a slot.
 ///
-/// # Invariants
-///
-/// No slot is in two of the sets. If one is in `left`, one is in `waiting`.
-#[derive(Debug)]
+/// All words are changed without a lock. A page with a slot that is not free stays, so the last
+/// access to a page that gives back a slot is the one that makes the slot free.
 pub(crate) struct Bits {
     all: u64,
-    free: u64,
-    left: u64,
-    /// Those that wait. While there are any, the page's callback is pending.
-    waiting: u64,
+    free: AtomicU64,
+    /// Slots that were left or wait. While there are any, the page's callback is pending.
+    left: AtomicU64,
+    /// Slots that the pending callback makes free. Only the task that asks for the callback, and
+    /// the callback itself, use this word.
+    waiting: AtomicU64,
 }
 
 impl Bits {
-    /// `count` free slots.
-    pub(crate) fn new(count: usize) -> Self {
-        let unused = 64_usize.saturating_sub(count) as u32;
-        let all = u64::MAX.checked_shr(unused).unwrap_or(0);
-        // INVARIANT: All are free.
+    /// Free slots, one for each bit of `all`.
+    pub(crate) fn new(all: u64) -> Self {
         Self {
             all,
-            free: all,
-            left: 0,
-            waiting: 0,
+            free: AtomicU64::new(all),
+            left: AtomicU64::new(0),
+            waiting: AtomicU64::new(0),
         }
     }
 
-    /// Takes a free slot.
-    pub(crate) fn take(&mut self) -> Option<usize> {
-        let index = self.free.trailing_zeros();
-        self.free &= self.free.wrapping_sub(1);
-        (index < u64::BITS).then_some(index as usize)
+    /// Takes a free slot. Only one task at a time takes slots.
+    pub(crate) fn take(&self) -> Option<usize> {
+        let index = self.free.load(Ordering::Relaxed).trailing_zeros();
+        let slot = 1_u64.checked_shl(index)?;
+        self.free.fetch_and(!slot, Ordering::Acquire);
+        Some(index as usize)
     }
 
-    /// Gives back a slot that was taken, and that no CPU can be in.
-    pub(crate) fn free(&mut self, index: usize) {
-        self.free |= 1_u64.wrapping_shl(index as u32);
+    /// Gives back slots that were taken, and that no CPU can be in.
+    pub(crate) fn free(&self, slots: u64) {
+        self.free.fetch_or(slots, Ordering::Release);
     }
 
     /// Gives back a slot that was taken, and that tasks may be in. If this returns true, the caller
     /// asks for a grace period of Tasks RCU, after which it calls [`expired`](Bits::expired).
     #[must_use]
-    pub(crate) fn leave(&mut self, index: usize) -> bool {
-        self.left |= 1_u64.wrapping_shl(index as u32);
-        self.waiting == 0 && self.ask()
+    pub(crate) fn leave(&self, slot: u64) -> bool {
+        let ask = self.left.fetch_or(slot, Ordering::AcqRel) == 0;
+        if ask {
+            self.waiting.store(slot, Ordering::Relaxed);
+        }
+        ask
     }
 
-    /// The grace period is over: what waits is free, after `each` was called for it. Returns what
-    /// [`leave`](Bits::leave) does.
+    /// The grace period is over. Returns the slots that waited, which the caller then gives to
+    /// [`free`](Bits::free), and before that what [`leave`](Bits::leave) returns.
     #[must_use]
-    pub(crate) fn expired(&mut self, mut each: impl FnMut(usize)) -> bool {
-        self.free |= self.waiting;
-        while self.waiting != 0 {
-            each(self.waiting.trailing_zeros() as usize);
-            self.waiting &= self.waiting.wrapping_sub(1);
+    pub(crate) fn expired(&self) -> (u64, bool) {
+        let waited = self.waiting.load(Ordering::Relaxed);
+        let left = self.left.fetch_and(!waited, Ordering::AcqRel) & !waited;
+        if left != 0 {
+            self.waiting.store(left, Ordering::Relaxed);
         }
-        self.ask()
+        (waited, left != 0)
     }
 
     /// Are all slots free?
     pub(crate) fn is_unused(&self) -> bool {
-        self.free == self.all
-    }
-
-    /// What was left waits from now on, if there is any.
-    fn ask(&mut self) -> bool {
-        // INVARIANT: Nothing is left.
-        self.waiting = core::mem::take(&mut self.left);
-        self.waiting != 0
+        self.free.load(Ordering::Acquire) == self.all
     }
 }
 
@@ -97,82 +96,80 @@ mod tests {
     const COUNT: usize = 50;
 
     fn page() -> Bits {
-        Bits::new(COUNT)
+        Bits::new((1 << COUNT) - 1)
     }
 
     /// Takes all that are free; how many there are.
-    fn take_all(page: &mut Bits) -> usize {
+    fn take_all(page: &Bits) -> usize {
         core::iter::from_fn(|| page.take()).count()
     }
 
     /// The grace period is over: how many slots wait no more, and whether to ask again.
-    fn expire(page: &mut Bits) -> (usize, bool) {
-        let mut count = 0;
-        let ask = page.expired(|_| count += 1);
-        (count, ask)
+    fn expire(page: &Bits) -> (u32, bool) {
+        let (waited, ask) = page.expired();
+        page.free(waited);
+        (waited.count_ones(), ask)
     }
 
     #[test]
     fn each_slot_is_taken_once() {
-        let (mut page, mut seen) = (page(), [0; COUNT]);
+        let (page, mut seen) = (page(), [0; COUNT]);
         while let Some(index) = page.take() {
             seen[index] += 1;
         }
         assert!(seen == [1; COUNT]);
-        page.free(45);
+        page.free(1 << 45);
         assert_eq!(page.take(), Some(45));
         assert_eq!(page.take(), None);
-        assert_eq!(take_all(&mut Bits::new(64)), 64);
-        assert_eq!(take_all(&mut Bits::new(1)), 1);
+        assert_eq!(take_all(&Bits::new(u64::MAX)), 64);
+        assert_eq!(take_all(&Bits::new(1)), 1);
     }
 
     #[test]
     fn what_lingers_is_free_after_a_grace_period() {
-        let mut page = page();
-        assert_eq!(take_all(&mut page), COUNT);
-        assert!(page.leave(3));
+        let page = page();
+        assert_eq!(take_all(&page), COUNT);
+        assert!(page.leave(1 << 3));
         assert_eq!(page.take(), None);
-        assert_eq!(expire(&mut page), (1, false));
+        assert_eq!(expire(&page), (1, false));
         assert_eq!(page.take(), Some(3));
     }
 
     #[test]
     fn what_is_left_meanwhile_waits_for_the_next() {
-        let mut page = page();
-        assert_eq!(take_all(&mut page), COUNT);
-        assert!(page.leave(3));
-        assert!(!page.leave(46));
-        assert!(!page.leave(5));
-        assert_eq!(expire(&mut page), (1, true));
+        let page = page();
+        assert_eq!(take_all(&page), COUNT);
+        assert!(page.leave(1 << 3));
+        assert!(!page.leave(1 << 46));
+        assert!(!page.leave(1 << 5));
+        assert_eq!(expire(&page), (1, true));
         assert_eq!(page.take(), Some(3));
         assert_eq!(page.take(), None);
-        assert_eq!(expire(&mut page), (2, false));
-        assert_eq!(take_all(&mut page), 2);
+        assert_eq!(expire(&page), (2, false));
+        assert_eq!(take_all(&page), 2);
     }
 
     #[test]
     fn who_waits_is_told() {
-        let mut page = page();
-        take_all(&mut page);
-        assert!(page.leave(1));
-        let mut told = None;
-        assert!(!page.expired(|index| told = Some(index)));
-        assert_eq!(told, Some(1));
+        let page = page();
+        take_all(&page);
+        assert!(page.leave(1 << 1));
+        assert_eq!(page.expired(), (1 << 1, false));
     }
 
     #[test]
     fn a_page_is_unused_when_nobody_has_a_slot() {
-        let mut page = page();
+        let page = page();
         assert!(page.is_unused());
         let (Some(one), Some(other)) = (page.take(), page.take()) else {
             return;
         };
         assert!(!page.is_unused());
-        page.free(one);
+        page.free(1 << one);
         assert!(!page.is_unused());
-        assert!(page.leave(other));
+        assert!(page.leave(1 << other));
         assert!(!page.is_unused());
-        assert_eq!(expire(&mut page), (1, false));
+        assert_eq!(expire(&page), (1, false));
         assert!(page.is_unused());
     }
 }

@@ -54,7 +54,7 @@ LAYERS = (
           EDGE, config=True, unsafe=True),
     Layer('table', 'rust/kprobes/table.rs', 'atomics model sys table', EDGE, config=True,
           unsafe=True),
-    Layer('bits', 'rust/kprobes/slots/bits.rs'),
+    Layer('bits', 'rust/kprobes/slots/bits.rs', 'atomics'),
     Layer('slots', 'rust/kprobes/slots.rs', 'atomics model sys table slots', EDGE, unsafe=True),
     Layer('machine', MACHINE, 'model contract sys table slots text', EDGE, config=True,
           unsafe=True),

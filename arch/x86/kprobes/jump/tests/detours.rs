@@ -150,12 +150,12 @@ mod cases {
         let page = TextAddr::new(at & !(PAGE_SIZE as u64 - 1));
         let pinned = Pinned::new();
         let mut pages = (0..).map_while(|number| slots::page(number, &pinned));
-        let of = pages.find_map(|(one, of)| (one == page).then_some(of));
+        let of = pages.find_map(|(one, name)| (one == page).then_some(name));
         drop(pinned);
         drop(jump);
         free(probe);
         assert!(is_text);
-        assert_eq!(of, Some(slots::Kind::Detours));
+        assert_eq!(of, Some(bindings::KPROBE_OPTINSN_PAGE_SYM.as_slice()));
         Ok(())
     }
 

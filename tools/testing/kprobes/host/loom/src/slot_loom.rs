@@ -3,7 +3,7 @@
 //! The slots of a page under loom: who gives some back, who takes one, who frees the page and the
 //! callback of Tasks RCU, in every order that the memory model allows.
 //!
-//! The bitmaps have a lock of loom's. Each slot, the head of the callback and the page itself have
+//! Those who take slots have a lock of loom's. Each slot, the head of the callback and the page itself have
 //! a cell in which loom finds any two accesses that nothing orders: so it shows when a slot has two
 //! owners, when the head is handed over twice, and when the page is looked at after it was freed.
 //!
@@ -16,16 +16,15 @@ use crate::{
     bits::Bits,
     loom_kit::*, //
 };
-use loom::sync::{
-    Mutex,
-    MutexGuard, //
-};
+use loom::sync::Mutex;
+
 const SLOTS: usize = 3;
 
 /// A page, and all that is around it.
 struct World {
     page: Watched,
-    bits: Mutex<Bits>,
+    bits: Bits,
+    takes: Mutex<()>,
     slots: [Watched; SLOTS],
     head: Watched,
     /// Grace periods that were asked for and are not over: never more than one, as there is one
@@ -44,11 +43,12 @@ struct World {
 
 impl World {
     fn new() -> Arc<Self> {
-        let mut bits = Bits::new(SLOTS);
+        let bits = Bits::new((1 << SLOTS) - 1);
         while bits.take().is_some() {}
         Arc::new(Self {
             page: Watched::default(),
-            bits: Mutex::new(bits),
+            bits,
+            takes: Mutex::new(()),
             slots: Default::default(),
             head: Watched::default(),
             asked: AtomicUsize::new(0),
@@ -61,10 +61,9 @@ impl World {
         })
     }
 
-    fn bits(&self) -> MutexGuard<'_, Bits> {
-        let bits = self.bits.lock().unwrap();
+    fn bits(&self) -> &Bits {
         self.page.share();
-        bits
+        &self.bits
     }
 
     /// A task uses its slot for the last time and gives it back.
@@ -72,7 +71,7 @@ impl World {
         self.slots[slot].have();
         self.given.fetch_add(1, Relaxed);
         self.left_after[slot].store(self.asks.fetch_or(0, AcqRel), Relaxed);
-        let ask = self.bits().leave(slot);
+        let ask = self.bits().leave(1 << slot);
         self.follow_up(ask);
     }
 
@@ -80,8 +79,7 @@ impl World {
     fn free(&self, slot: usize) {
         self.slots[slot].have();
         self.given.fetch_add(1, Relaxed);
-        let mut bits = self.bits();
-        bits.free(slot);
+        self.bits().free(1 << slot);
         self.noted.store(true, Release);
     }
 
@@ -103,28 +101,30 @@ impl World {
         self.asked.fetch_sub(1, AcqRel);
         self.head.have();
         let this = self.asks.fetch_or(0, AcqRel);
-        let mut bits = self.bits();
-        let ask = bits.expired(|slot| {
+        let (waited, ask) = self.bits().expired();
+        for slot in (0..SLOTS).filter(|slot| waited >> slot & 1 != 0) {
             self.slots[slot].share();
             let left_after = self.left_after[slot].load(Relaxed);
             assert!(
                 left_after < this,
                 "a slot does not wait for its own grace period"
             );
-        });
+        }
+        self.follow_up(ask);
+        self.bits().free(waited);
         self.noted.store(true, Release);
-        drop(bits);
         // Who frees the page may come in between.
         if is_weak("late") {
             self.page.share();
         }
-        self.follow_up(ask);
         true
     }
 
     /// Somebody takes a slot, if there is one, and uses it.
     fn take(&self) -> bool {
+        let taker = self.takes.lock().unwrap();
         let slot = self.bits().take();
+        drop(taker);
         slot.is_some_and(|slot| {
             self.slots[slot].have();
             true

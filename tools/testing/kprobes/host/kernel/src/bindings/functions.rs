@@ -285,22 +285,7 @@ pub unsafe fn execmem_free(ptr: *mut c_void) {
     events::during(Event::PageFreed(page), || text::free_page(page));
 }
 
-pub unsafe fn rust_kprobes_ksymbol(_page: c_ulong, _gone: bool, _detours: bool) {}
-
-/// Has somebody the lock of the slots' bitmaps?
-static BITS_LOCKED: AtomicBool = AtomicBool::new(false);
-
-pub unsafe fn rust_kprobes_bits_lock() {
-    if BITS_LOCKED.swap(true, Ordering::Acquire) {
-        events::wrong("the lock of the bitmaps is taken twice".into());
-    }
-}
-
-pub unsafe fn rust_kprobes_bits_unlock() {
-    if !BITS_LOCKED.swap(false, Ordering::Release) {
-        events::wrong("the lock of the bitmaps is given back, which nobody has".into());
-    }
-}
+pub unsafe fn rust_kprobes_ksymbol(_page: c_ulong, _gone: bool, _name: *const c_char) {}
 
 pub unsafe fn rust_kprobes_call_rcu_tasks(
     head: *mut callback_head,
