@@ -69,19 +69,10 @@ use kernel::{
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::NoProbe
-            | Refusal::EmptyBatch
-            | Refusal::NoTarget
-            | Refusal::TwoTargets
-            | Refusal::NotOnEntry
-            | Refusal::Blacklisted
-            | Refusal::NotRegistered
-            | Refusal::TooFar
-            | Refusal::CodeTooLong
-            | Refusal::ForcedEmulation
-            | Refusal::HoldsTrapsBack
-            | Refusal::HandlerIsNoFunction => EINVAL,
-            Refusal::UnknownSymbol | Refusal::OutOfText => ENOENT,
+            Refusal::UnknownSymbol
+            | Refusal::OutOfText
+            | Refusal::ModuleGoing
+            | Refusal::InitTextFreed => ENOENT,
             Refusal::TruncatedInsn
             | Refusal::InvalidInsn
             | Refusal::UnreadableText
@@ -101,17 +92,11 @@ impl From<Refusal> for Error {
             | Refusal::OperandSize
             | Refusal::UnsavedRegister
             | Refusal::BoundToPlace => EOPNOTSUPP,
-            Refusal::Reserved
-            | Refusal::Preamble
-            | Refusal::NotText
-            | Refusal::FtraceOnly
-            | Refusal::AlreadyRegistered
-            | Refusal::Gone => EINVAL,
             Refusal::AddressTaken | Refusal::SecondJprobe => EEXIST,
-            Refusal::ModuleGoing | Refusal::InitTextFreed => ENOENT,
             Refusal::ModuleComing => EAGAIN,
             Refusal::Ftrace(errno) => Error::from_errno(errno),
             Refusal::NoMemory => ENOMEM,
+            _ => EINVAL,
         }
     }
 }

@@ -40,9 +40,12 @@ def refusals() -> Rows:
     abi = (env.REPO / 'rust/kprobes/abi.rs').read_text()
     abi = abi[abi.index('match refusal {'):abi.index('fn status(')]
     arms = re.findall(r'((?:\|?\s*Refusal::\w+(?:\(\w+\))?\s*)+)=> (\w+)', abi)
-    return {(f'``-{errno}``' if errno.isupper() else 'ftrace\'s', texts[name])
-            for names, errno in arms
-            for name in re.findall(r'Refusal::(\w+)', names)}
+    errnos = {name: errno for names, errno in arms
+              for name in re.findall(r'Refusal::(\w+)', names)}
+    [others] = re.findall(r'\b_ => (\w+)', abi)
+    found = {texts[name]: errnos.get(name, others) for name in texts}
+    return {(f'``-{errno}``' if errno.isupper() else 'ftrace\'s', text)
+            for text, errno in found.items()}
 
 
 def reasons_for_no_jump() -> Rows:
