@@ -15,8 +15,6 @@
 #include <linux/rcupdate.h>
 #include <linux/static_call_types.h>
 #include <linux/sysctl.h>
-#include <linux/wait.h>
-#include <linux/workqueue.h>
 #include <kunit/visibility.h>
 #ifdef CONFIG_X86
 #include <linux/cpufeature.h>
@@ -69,11 +67,9 @@ const struct kprobe rust_kprobes_nobody = {
 };
 
 /* <linux/kprobes.h> passes these to __is_insn_slot_addr(). */
-#ifdef __ARCH_WANT_KPROBES_INSN_SLOT
 struct kprobe_insn_cache kprobe_insn_slots;
 #ifdef CONFIG_OPTPROBES
 struct kprobe_insn_cache kprobe_optinsn_slots;
-#endif
 #endif
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
@@ -468,23 +464,20 @@ void __kprobes rust_kprobes_give_way(void)
 }
 
 /* The optimizer's worker; see sys/worker.rs. */
-static DECLARE_WAIT_QUEUE_HEAD(pass_is_over);
-static atomic_long_t passes;
-
 static void __kprobes pass(struct work_struct *unused)
 {
 	rust_kprobes_optimize();
 }
 
-static DECLARE_DELAYED_WORK(worker, pass);
+DECLARE_DELAYED_WORK(rust_kprobes_worker, pass);
 
 /* A few ticks, so that further points can be queued; never put off again. */
 void __kprobes rust_kprobes_kick(bool now)
 {
 	if (now)
-		mod_delayed_work(system_long_wq, &worker, 0);
+		mod_delayed_work(system_long_wq, &rust_kprobes_worker, 0);
 	else
-		queue_delayed_work(system_long_wq, &worker, 5);
+		queue_delayed_work(system_long_wq, &rust_kprobes_worker, 5);
 }
 
 /* Without noinstr, Tasks RCU does not wait for probed code of idle tasks. */
@@ -494,22 +487,6 @@ void __kprobes rust_kprobes_wait_for_tasks(void)
 #ifndef CONFIG_ARCH_WANTS_NO_INSTR
 	synchronize_rcu_tasks_rude();
 #endif
-}
-
-size_t __kprobes rust_kprobes_passes(void)
-{
-	return atomic_long_read(&passes);
-}
-
-void __kprobes rust_kprobes_wait_for_pass(size_t seen)
-{
-	wait_event(pass_is_over, atomic_long_read(&passes) != seen);
-}
-
-void __kprobes rust_kprobes_pass_is_over(void)
-{
-	atomic_long_inc(&passes);
-	wake_up_all(&pass_is_over);
 }
 
 static int __init allow_jumps(void)

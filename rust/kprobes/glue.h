@@ -25,6 +25,7 @@
 #include <linux/static_call.h>
 #include <linux/text-patching.h>
 #include <linux/uaccess.h>
+#include <linux/workqueue.h>
 #ifdef CONFIG_RUST_KPROBES_KUNIT_TEST
 #include <linux/kdebug.h>
 #include <linux/stacktrace.h>
@@ -149,9 +150,7 @@ void rust_kprobes_allow_jumps(bool on);
 bool rust_kprobes_jumps_allowed(void);
 void rust_kprobes_kick(bool now);
 void rust_kprobes_wait_for_tasks(void);
-size_t rust_kprobes_passes(void);
-void rust_kprobes_wait_for_pass(size_t seen);
-void rust_kprobes_pass_is_over(void);
+extern struct delayed_work rust_kprobes_worker;
 
 int rust_kprobes_init(void);
 void rust_kprobes_preempt_disable(void);

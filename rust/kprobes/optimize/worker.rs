@@ -18,10 +18,7 @@ use crate::{
     sys::{
         sort,
         text,
-        worker::{
-            self,
-            Passes, //
-        }, //
+        worker, //
     }, //
 };
 use core::mem::take;
@@ -44,7 +41,6 @@ pub(crate) fn pass() {
     if short {
         consider_all(Registry::locked(&mut Lock::new()));
     }
-    worker::pass_is_over();
 }
 
 /// Writes the jumps of some points that were waited for. Says whether there may be more.
@@ -93,7 +89,6 @@ fn consider_all(registry: &mut Registry) {
 /// Returns when no point waits for its jump.
 pub(crate) fn flush() {
     loop {
-        let passes = Passes::now();
         {
             let mut lock = Lock::new();
             let optimizer = &mut Registry::locked(&mut lock).optimizer;
@@ -102,7 +97,7 @@ pub(crate) fn flush() {
             }
             worker::tell(optimizer.worker.flush());
         }
-        passes.wait_for_more();
+        worker::wait_for_pass();
     }
 }
 

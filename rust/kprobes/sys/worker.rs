@@ -28,26 +28,10 @@ pub(crate) fn wait_for_tasks() {
     unsafe { bindings::rust_kprobes_wait_for_tasks() };
 }
 
-/// A number of passes that the worker has made.
-#[derive(Clone, Copy)]
-pub(crate) struct Passes(usize);
-
-impl Passes {
-    /// The passes that are over now.
-    pub(crate) fn now() -> Self {
-        // SAFETY: The function only reads a counter.
-        Self(unsafe { bindings::rust_kprobes_passes() })
-    }
-
-    /// Waits until another pass is over. To be called with no lock held.
-    pub(crate) fn wait_for_more(self) {
-        // SAFETY: The caller may sleep, as it waits for the optimizer.
-        unsafe { bindings::rust_kprobes_wait_for_pass(self.0) };
-    }
-}
-
-/// A pass is over: wakes the tasks that wait for it.
-pub(crate) fn pass_is_over() {
-    // SAFETY: The function only counts and wakes tasks.
-    unsafe { bindings::rust_kprobes_pass_is_over() };
+/// Waits until a pass that the worker was told to begin is over, and begins it now. To be called
+/// with no lock held.
+pub(crate) fn wait_for_pass() {
+    // SAFETY: A work item of `abi.c` that is initialized at build time; the caller may sleep, as it
+    // waits for the optimizer.
+    unsafe { bindings::flush_delayed_work(&raw mut bindings::rust_kprobes_worker) };
 }

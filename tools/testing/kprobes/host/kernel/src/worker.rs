@@ -6,7 +6,6 @@ use crate::base::*;
 
 static PASS: Mutex<Option<fn()>> = Mutex::new(None);
 static KICKED: AtomicBool = AtomicBool::new(false);
-static PASSES: AtomicUsize = AtomicUsize::new(0);
 
 pub fn does(pass: fn()) {
     *PASS.lock().unwrap() = Some(pass);
@@ -27,18 +26,8 @@ pub(crate) fn kick() {
     KICKED.store(true, Relaxed);
 }
 
-pub(crate) fn passes() -> usize {
-    PASSES.load(Relaxed)
-}
-
-pub(crate) fn pass_is_over() {
-    PASSES.fetch_add(1, Relaxed);
-}
-
-pub(crate) fn wait(seen: usize) {
-    while passes() == seen {
-        if !run() {
-            return events::wrong("somebody waits for a pass that never comes".into());
-        }
+pub(crate) fn flush() {
+    if !run() {
+        events::wrong("somebody waits for a pass that never comes".into());
     }
 }

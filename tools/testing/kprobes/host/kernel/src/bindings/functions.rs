@@ -306,16 +306,9 @@ pub unsafe fn rust_kprobes_wait_for_tasks() {
     rcu_tasks::synchronize();
 }
 
-pub unsafe fn rust_kprobes_passes() -> usize {
-    worker::passes()
-}
-
-pub unsafe fn rust_kprobes_wait_for_pass(seen: usize) {
-    worker::wait(seen);
-}
-
-pub unsafe fn rust_kprobes_pass_is_over() {
-    worker::pass_is_over();
+pub unsafe fn flush_delayed_work(_dwork: *mut delayed_work) -> bool {
+    worker::flush();
+    true
 }
 
 // Ftrace.

@@ -175,6 +175,10 @@ pub static mut rust_kprobes_slots_mutex: mutex = mutex(crate::events::Lock::Slot
 pub static mut rust_kprobes_returns_mutex: mutex = mutex(crate::events::Lock::Returns);
 pub static mut text_mutex: mutex = mutex(crate::events::Lock::Text);
 
+pub struct delayed_work(());
+
+pub static mut rust_kprobes_worker: delayed_work = delayed_work(());
+
 pub struct ftrace_ops {
     pub flags: c_ulong,
 }
