@@ -51,10 +51,7 @@ use crate::{
 #[cfg(CONFIG_DEBUG_FS)]
 use crate::{
     registry::Registry,
-    sys::{
-        lock::Lock,
-        seq::Seq, //
-    },
+    sys::seq::Seq,
     view, //
 };
 #[cfg(CONFIG_MODULES)]
@@ -440,8 +437,7 @@ unsafe extern "C" fn kprobe_why_no_jump(
 unsafe extern "C" fn rust_kprobes_show(file: *mut bindings::seq_file, which: c_uint) -> c_int {
     // SAFETY: By the precondition.
     let to = &unsafe { Seq::from_c(file) };
-    let mut lock = Lock::new();
-    let registry = Registry::locked(&mut lock);
+    let registry = &mut *Registry::lock();
     match which {
         bindings::RUST_KPROBES_LIST => return status(view::list(to, registry)),
         #[cfg(CONFIG_RUST_KPROBES_JUMPS)]

@@ -7,8 +7,8 @@
 //! address, under RCU, and a page has words for each of its slots.
 //!
 //! Bitmaps in each page, [`Bits`], tell which slots are free. Taking a slot may allocate a page, so
-//! it locks a mutex ([`Lock`]). Giving a slot back takes no lock, as the callback of Tasks RCU
-//! cannot sleep.
+//! it locks a mutex ([`Mutex::SLOTS`]). Giving a slot back takes no lock, as the callback of Tasks
+//! RCU cannot sleep.
 //!
 //! A slot that every CPU leaves by a trap is free as soon as it is given back: that happens only
 //! when no CPU handles a hit. A slot that a CPU leaves by a jump lingers: a task may have been
@@ -35,7 +35,7 @@ use crate::{
     sys::{
         lock::{
             Guarded,
-            Token, //
+            Mutex, //
         },
         preempt::Pinned,
         probe::{
@@ -59,10 +59,7 @@ use kernel::{
     bindings,
     page::PAGE_SIZE,
     prelude::*,
-    types::{
-        NotThreadSafe,
-        Opaque, //
-    }, //
+    types::Opaque, //
 };
 
 /// Slots in a page: a bitmap is a word of 64 bits.
@@ -78,13 +75,21 @@ pub(crate) const COPY_LEN: usize = SLOT_LEN / 2;
 const MOST_WAITING: usize = 256 * COUNT;
 
 /// Copies of instructions.
-pub(crate) static COPIES: Pool =
-    Pool::new(bindings::KPROBE_INSN_PAGE_SYM, Writer::of(&COPIES.table), 1, 1);
+pub(crate) static COPIES: Pool = Pool::new(
+    bindings::KPROBE_INSN_PAGE_SYM,
+    Writer::of(&COPIES.table),
+    1,
+    1,
+);
 
 /// Detours. They come and go in batches, and to free a page interrupts all CPUs more often than to
 /// take out all jumps that lead to it, so four pages are kept.
-pub(crate) static DETOURS: Pool =
-    Pool::new(bindings::KPROBE_OPTINSN_PAGE_SYM, Writer::of(&DETOURS.table), 2, 4);
+pub(crate) static DETOURS: Pool = Pool::new(
+    bindings::KPROBE_OPTINSN_PAGE_SYM,
+    Writer::of(&DETOURS.table),
+    2,
+    4,
+);
 
 /// The slots of one kind.
 pub(crate) struct Pool {
@@ -99,7 +104,7 @@ pub(crate) struct Pool {
     any: AtomicBool,
     /// The number of slots that wait for Tasks RCU.
     waiting: AtomicUsize,
-    pages: Guarded<PagesOf, Lock>,
+    pages: Guarded<PagesOf>,
 }
 
 struct PagesOf {
@@ -109,12 +114,7 @@ struct PagesOf {
 }
 
 impl Pool {
-    const fn new(
-        name: &'static [u8],
-        writer: Writer<Page>,
-        words: usize,
-        kept: usize,
-    ) -> Self {
+    const fn new(name: &'static [u8], writer: Writer<Page>, words: usize, kept: usize) -> Self {
         Self {
             table: Table::empty(),
             name,
@@ -122,17 +122,19 @@ impl Pool {
             kept,
             any: AtomicBool::new(false),
             waiting: AtomicUsize::new(0),
-            pages: Guarded::new(PagesOf {
-                writer,
-                open: TextAddr::new(0),
-            }),
+            pages: Guarded::new(
+                Mutex::SLOTS,
+                PagesOf {
+                    writer,
+                    open: TextAddr::new(0),
+                },
+            ),
         }
     }
 
     /// Takes a slot for the instruction at `origin`.
     pub(crate) fn take(&'static self, origin: TextAddr) -> Result<Slot, Refusal> {
-        let lock = &mut Lock::new();
-        let PagesOf { writer, open } = self.pages.get(lock);
+        let PagesOf { writer, open } = &mut *self.pages.lock();
         if let Some(slot) = writer.get(*open).and_then(|page| page.take(origin)) {
             return Ok(slot);
         }
@@ -185,8 +187,7 @@ impl Pool {
         if !self.any.swap(false, Ordering::Acquire) {
             return;
         }
-        let lock = &mut Lock::new();
-        let writer = &mut self.pages.get(lock).writer;
+        let writer = &mut self.pages.lock().writer;
         let spare = Cell::new(writer.len().saturating_sub(self.kept));
         let goes = |page: &Page| {
             let goes = spare.get() != 0 && page.bits.is_unused();
@@ -465,32 +466,6 @@ impl Drop for Slot {
     }
 }
 
-/// Evidence that this task may change which pages there are.
-///
-/// # Invariants
-///
-/// This task has locked `rust_kprobes_slots_mutex` for this value.
-pub(crate) struct Lock(NotThreadSafe);
-
-// SAFETY: By its invariant: it is a mutex.
-unsafe impl Token for Lock {}
-
-impl Lock {
-    fn new() -> Self {
-        // SAFETY: A mutex of `abi.c` that is initialized at build time; the caller may sleep.
-        unsafe { bindings::mutex_lock(&raw mut bindings::rust_kprobes_slots_mutex) };
-        // INVARIANT: Done just now.
-        Self(NotThreadSafe)
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // SAFETY: By the invariant, this task has it locked.
-        unsafe { bindings::mutex_unlock(&raw mut bindings::rust_kprobes_slots_mutex) };
-    }
-}
-
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
 #[kernel::macros::kunit_tests(rust_kprobes_slots)]
 mod tests {
@@ -517,7 +492,7 @@ mod tests {
     }
 
     fn pages(pool: &Pool) -> usize {
-        pool.pages.get(&mut Lock::new()).writer.len()
+        pool.pages.lock().writer.len()
     }
 
     fn any(pool: &Pool) -> bool {
@@ -526,8 +501,7 @@ mod tests {
 
     /// Gives back the pages that are left.
     fn close(pool: &Pool) -> Result<(), Refusal> {
-        let lock = &mut Lock::new();
-        let writer = &mut pool.pages.get(lock).writer;
+        let writer = &mut pool.pages.lock().writer;
         let first = |writer: &Writer<Page>| writer.iter().next().map(|(base, _)| base);
         while let Some(base) = first(writer) {
             drop(writer.remove(base)?);

@@ -128,8 +128,7 @@ pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAdd
 /// A module is being loaded: from now on it may be probed, and its blacklist is known.
 #[cfg(CONFIG_MODULES)]
 pub(crate) fn module_comes(module: Loaded) -> Result<(), Refusal> {
-    let mut lock = Lock::new();
-    let registry = Registry::locked(&mut lock);
+    let registry = &mut *Registry::lock();
     Current::learn(Some(module))?;
     registry.modules.add(module)?;
     registry.images.comes(module)
@@ -138,8 +137,7 @@ pub(crate) fn module_comes(module: Loaded) -> Result<(), Refusal> {
 /// The tables of a module that is being loaded are sorted: from now on its probes may have jumps.
 #[cfg(CONFIG_MODULES)]
 pub(crate) fn module_sorted(module: Loaded) {
-    let mut lock = Lock::new();
-    let registry = Registry::locked(&mut lock);
+    let registry = &mut *Registry::lock();
     registry.images.sorted(module);
     let mut change = registry.change();
     let points = change.points.iter();
@@ -157,13 +155,11 @@ pub(crate) fn load() -> Result<(), Refusal> {
 #[kernel::macros::kunit_tests(rust_kprobes_check)]
 mod tests {
     use super::*;
-    use crate::sys::lock::Lock;
     use kernel::prelude::*;
 
     fn probeable(name: &CStr, offset: u64) -> Result<Kind<Known>, Refusal> {
         let at = symbols::lookup(name).ok_or(Refusal::UnknownSymbol)?;
-        let mut lock = Lock::new();
-        let images = &mut Registry::locked(&mut lock).images;
+        let images = &mut Registry::lock().images;
         super::probeable(images, at.after(offset)?, &mut SymbolCache::new())
     }
 

@@ -12,8 +12,7 @@ use kernel::prelude::*;
 /// Enables a probe.
 pub(crate) fn enable(client: Client) -> Result<(), Refusal> {
     let probe = client.ok_or(Refusal::NoProbe)?;
-    let mut lock = Lock::new();
-    let registry = Registry::locked(&mut lock);
+    let registry = &mut *Registry::lock();
     let disarmed = registry.disarmed;
     let change = &mut registry.change();
     let point = change.points.of(probe)?;
@@ -37,8 +36,8 @@ pub(crate) fn enable(client: Client) -> Result<(), Refusal> {
 /// Disables a probe.
 pub(crate) fn disable(client: Client) -> Result<(), Refusal> {
     let probe = client.ok_or(Refusal::NoProbe)?;
-    let mut lock = Lock::new();
-    let change = &mut Registry::locked(&mut lock).change();
+    let mut registry = Registry::lock();
+    let change = &mut registry.change();
     let point = change.points.of(probe)?;
     if !probe.is_enabled() {
         return Ok(());
@@ -53,8 +52,7 @@ pub(crate) fn disable(client: Client) -> Result<(), Refusal> {
 
 /// Arms all enabled probes, or disarms all probes: as many as possible. The error is the last one.
 pub(crate) fn all(on: bool) -> Result<(), Refusal> {
-    let mut lock = Lock::new();
-    let registry = Registry::locked(&mut lock);
+    let registry = &mut *Registry::lock();
     if registry.disarmed != on {
         return Ok(());
     }

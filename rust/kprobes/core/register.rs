@@ -53,8 +53,7 @@ pub(crate) fn up_to_refused(
 ) -> Result<(), (usize, Refusal)> {
     let mut done = 0;
     for chunk in clients.chunks(CHUNK) {
-        let mut lock = Lock::new();
-        let registry = Registry::locked(&mut lock);
+        let registry = &mut *Registry::lock();
         let mut batch = Batch::with_room(chunk.len()).map_err(|refusal| (done, refusal))?;
         for client in chunk {
             let registered = client.ok_or(Refusal::NoProbe).and_then(|probe| {

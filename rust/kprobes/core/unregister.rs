@@ -54,8 +54,7 @@ impl Left {
 pub(crate) fn leave(clients: &[Client]) -> Left {
     let mut retired = Retired::new();
     for chunk in clients.chunks(CHUNK) {
-        let mut lock = Lock::new();
-        let registry = Registry::locked(&mut lock);
+        let registry = &mut *Registry::lock();
         let probes = || chunk.iter().flatten();
         let addresses = || probes().map(|probe| points::at(probe));
         disarm_idle(&mut registry.change(), chunk);

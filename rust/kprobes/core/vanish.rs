@@ -43,17 +43,16 @@ pub(crate) struct Clients {
 #[cfg(CONFIG_MODULES)]
 pub(crate) fn module(going: Going, clients: &Clients) {
     let mut retired = Retired::new();
-    let mut lock = Lock::new();
-    let registry = Registry::locked(&mut lock);
+    let mut registry = Registry::lock();
     text(&mut registry.change(), |at| going.has(at));
     registry.images.forget(going.module);
     if !going.init_only {
         registry.modules.remove(going.module);
     }
     let forgotten = Forgotten { going, clients };
-    if forgotten.disable(registry) {
-        forgotten.remove(registry, &mut retired);
-        drop(lock);
+    if forgotten.disable(&registry) {
+        forgotten.remove(&mut registry, &mut retired);
+        drop(registry);
         retired.wait();
     }
 }
@@ -63,8 +62,7 @@ pub(crate) fn module(going: Going, clients: &Clients) {
 #[cfg(CONFIG_MODULES)]
 pub(crate) fn load_failed(going: Going, clients: &Clients) {
     let is_early = {
-        let mut lock = Lock::new();
-        let images = &Registry::locked(&mut lock).images;
+        let images = &Registry::lock().images;
         images.is_unsorted(going.module)
     };
     if is_early {
@@ -75,10 +73,7 @@ pub(crate) fn load_failed(going: Going, clients: &Clients) {
 /// The kernel's init text is freed.
 pub(crate) fn init_text() {
     let init = blacklist::init_text();
-    let mut lock = Lock::new();
-    text(&mut Registry::locked(&mut lock).change(), |at| {
-        init.contains(at)
-    });
+    text(&mut Registry::lock().change(), |at| init.contains(at));
 }
 
 /// Text is freed: its points and their probes are gone.

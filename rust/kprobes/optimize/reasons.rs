@@ -32,8 +32,7 @@ impl Registry {
 
 /// Why the point of a registered probe has no jump.
 pub(crate) fn why_no_jump(probe: &Probe) -> Result<Option<NotOptimized>, Refusal> {
-    let mut lock = Lock::new();
-    let registry = Registry::locked(&mut lock);
+    let registry = &mut *Registry::lock();
     let point = registry.points.of(probe)?;
     Ok(registry.why_no_jump(point))
 }

@@ -27,8 +27,7 @@ use kernel::prelude::*;
 /// A pass of the worker.
 pub(crate) fn pass() {
     let (period, short) = {
-        let mut lock = Lock::new();
-        let optimizer = &mut Registry::locked(&mut lock).optimizer;
+        let optimizer = &mut Registry::lock().optimizer;
         optimizer.worker.begin();
         (optimizer.queue.begin(), take(&mut optimizer.short))
     };
@@ -39,16 +38,15 @@ pub(crate) fn pass() {
         while write_jumps(&period) {}
     }
     if short {
-        consider_all(Registry::locked(&mut Lock::new()));
+        consider_all(&mut Registry::lock());
     }
 }
 
 /// Writes the jumps of some points that were waited for. Says whether there may be more.
 fn write_jumps(period: &Period) -> bool {
-    let mut lock = Lock::new();
     let Registry {
         points, optimizer, ..
-    } = Registry::locked(&mut lock);
+    } = &mut *Registry::lock();
     let mut count = 0;
     while let Some(ready) = optimizer.ready.get_mut(count) {
         let Some(counted) = optimizer.queue.next(period, points) else {
@@ -90,8 +88,7 @@ fn consider_all(registry: &mut Registry) {
 pub(crate) fn flush() {
     loop {
         {
-            let mut lock = Lock::new();
-            let optimizer = &mut Registry::locked(&mut lock).optimizer;
+            let optimizer = &mut Registry::lock().optimizer;
             if optimizer.queue.is_empty() {
                 return;
             }
@@ -103,13 +100,12 @@ pub(crate) fn flush() {
 
 /// Are jumps allowed?
 pub(crate) fn is_allowed() -> bool {
-    Registry::locked(&mut Lock::new()).optimizer.allowed
+    Registry::lock().optimizer.allowed
 }
 
 /// Allows jumps, or forbids them: then there are none any more when this returns.
 pub(crate) fn allow(on: bool) {
-    let mut lock = Lock::new();
-    let registry = Registry::locked(&mut lock);
+    let registry = &mut *Registry::lock();
     if registry.optimizer.allowed == on {
         return;
     }

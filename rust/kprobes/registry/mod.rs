@@ -3,9 +3,9 @@
 //! The registry of all probe points.
 //!
 //! A hit finds its point by address ([`points::find`]) and takes no lock. Whoever changes something
-//! holds the registry's [`Lock`] and gets the [`Registry`] by it. A function that acts on one point
-//! takes a [`PointRef`](points::PointRef); one that needs several parts of the registry is a method
-//! of [`Change`].
+//! locks the [`Registry`]. A function that acts on one point takes a
+//! [`PointRef`](points::PointRef); one that needs several parts of the registry is a method of
+//! [`Change`].
 //!
 //! - [`prelude`]: names for the files above;
 //! - [`points`]: the data of a point, and the table of all points;
@@ -41,8 +41,9 @@ use crate::{
         blacklist,
         ftrace,
         lock::{
+            Guard,
             Guarded,
-            Lock, //
+            Mutex, //
         },
         text, //
     },
@@ -52,15 +53,18 @@ use jump::Optimizer;
 use points::Points;
 use symbol_cache::SymbolCache;
 
-static REGISTRY: Guarded<Registry, Lock> = Guarded::new(Registry {
-    points: Points::none(),
-    optimizer: Optimizer::NEW,
-    ftrace: ftrace::Users::NONE,
-    images: Images::NONE,
-    modules: blacklist::Modules::NONE,
-    refused: refused::Log::EMPTY,
-    disarmed: false,
-});
+static REGISTRY: Guarded<Registry> = Guarded::new(
+    Mutex::REGISTRY,
+    Registry {
+        points: Points::none(),
+        optimizer: Optimizer::NEW,
+        ftrace: ftrace::Users::NONE,
+        images: Images::NONE,
+        modules: blacklist::Modules::NONE,
+        refused: refused::Log::EMPTY,
+        disarmed: false,
+    },
+);
 
 /// The probe points, and what is kept for all of them.
 pub(crate) struct Registry {
@@ -98,9 +102,9 @@ pub(crate) struct Change<'a> {
 }
 
 impl Registry {
-    /// The registry, while its lock is held.
-    pub(crate) fn locked(lock: &mut Lock) -> &mut Self {
-        REGISTRY.get(lock)
+    /// Locks the registry.
+    pub(crate) fn lock() -> Guard<'static, Self> {
+        REGISTRY.lock()
     }
 
     /// Begins a change.

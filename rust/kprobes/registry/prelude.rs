@@ -24,7 +24,6 @@ pub(crate) use crate::{
     prelude::*,
     sys::{
         flags::Armed,
-        lock::Lock,
         preempt::{
             Context,
             Pinned, //

@@ -94,10 +94,7 @@ mod tests {
             points::Points,
             Registry, //
         },
-        sys::{
-            lock::Lock,
-            modules::Owner, //
-        },
+        sys::modules::Owner,
         text::{
             Image,
             Images, //
@@ -162,8 +159,7 @@ mod tests {
 
     #[test]
     fn tables_tell_of_what_decoding_whole_functions_shows() -> Result<(), Refusal> {
-        let mut lock = Lock::new();
-        let points = &Registry::locked(&mut lock).points;
+        let points = &Registry::lock().points;
         let mut count = Count::default();
         let mut at = symbols::lookup(c"_stext").ok_or(Refusal::UnknownSymbol)?;
         let mut images = Images::NONE;

@@ -81,7 +81,7 @@ use crate::{
     sys::{
         lock::{
             Guarded,
-            Token, //
+            Mutex, //
         },
         preempt::{
             self,
@@ -121,8 +121,7 @@ use instance::{
 };
 use kernel::{
     bindings,
-    prelude::*,
-    types::NotThreadSafe, //
+    prelude::*, //
 };
 use pool::{
     Block,

@@ -4,33 +4,6 @@
 
 use super::*;
 
-/// Evidence that this task has locked the pools.
-///
-/// # Invariants
-///
-/// This task has locked `rust_kprobes_returns_mutex` for this value.
-struct Lock(NotThreadSafe);
-
-// SAFETY: A mutex is locked by one task at a time, which the invariant says is this one.
-unsafe impl Token for Lock {}
-
-impl Lock {
-    /// Waits until no other task has the lock. It is the innermost lock.
-    fn new() -> Self {
-        // SAFETY: A mutex of `returns.c` that is initialized at build time; the caller may sleep.
-        unsafe { bindings::mutex_lock(&raw mut bindings::rust_kprobes_returns_mutex) };
-        // INVARIANT: It was locked just now.
-        Self(NotThreadSafe)
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // SAFETY: By the invariant, this task has it locked.
-        unsafe { bindings::mutex_unlock(&raw mut bindings::rust_kprobes_returns_mutex) };
-    }
-}
-
 /// Pools.
 ///
 /// # Invariants
@@ -49,7 +22,7 @@ impl Pools {
 unsafe impl Send for Pools {}
 
 /// All pools.
-static POOLS: Guarded<Pools, Lock> = Guarded::new(Pools(KVVec::new()));
+static POOLS: Guarded<Pools> = Guarded::new(Mutex::RETURNS, Pools(KVVec::new()));
 
 /// Adds a pool, which the worker frees.
 ///
@@ -57,9 +30,8 @@ static POOLS: Guarded<Pools, Lock> = Guarded::new(Pools(KVVec::new()));
 ///
 /// The pool came from a box, and is in no list.
 pub(super) unsafe fn add(pool: NonNull<Pool>) -> Result<(), Refusal> {
-    let mut lock = Lock::new();
     // INVARIANT: By the precondition nobody but the worker frees the pool.
-    let pushed = POOLS.get(&mut lock).0.push(pool, GFP_KERNEL);
+    let pushed = POOLS.lock().0.push(pool, GFP_KERNEL);
     pushed.map_err(|_| Refusal::NoMemory)
 }
 
@@ -73,8 +45,8 @@ pub(super) fn with<T>(
     let is_it = |found: &&Pool| {
         core::ptr::eq(*found, pool) && found.probe == NonNull::from(probe) && !found.is_killed()
     };
-    let mut lock = Lock::new();
-    let pool = POOLS.get(&mut lock).iter().find(is_it);
+    let pools = POOLS.lock();
+    let pool = pools.iter().find(is_it);
     pool.map(work)
 }
 
@@ -83,8 +55,8 @@ pub(super) fn refill() {
     let mut waits = true;
     while waits {
         waits = false;
-        let mut lock = Lock::new();
-        POOLS.get(&mut lock).0.retain(|pool| {
+        let mut pools = POOLS.lock();
+        pools.0.retain(|pool| {
             // SAFETY: By the invariant the pool is there.
             let (before, stage) = unsafe { pool.as_ref() }.tend();
             if stage == Stage::Gone {
@@ -95,7 +67,7 @@ pub(super) fn refill() {
             waits |= stage != before;
             true
         });
-        drop(lock);
+        drop(pools);
         if waits {
             preempt::wait_for_all();
         }
@@ -104,9 +76,10 @@ pub(super) fn refill() {
 
 /// How many pools there are, and how many instances they have together.
 pub(crate) fn counts() -> [usize; 2] {
-    let mut lock = Lock::new();
-    let pools = POOLS.get(&mut lock).iter();
-    pools.fold([0; 2], |[pools, instances], pool| {
-        [pools + 1, instances + pool.totals().all]
-    })
+    POOLS
+        .lock()
+        .iter()
+        .fold([0; 2], |[pools, instances], pool| {
+            [pools + 1, instances + pool.totals().all]
+        })
 }

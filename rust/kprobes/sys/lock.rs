@@ -1,78 +1,96 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The lock of the registry, and data that belongs to a lock.
+//! Data that a mutex guards.
 //!
-//! The owner of the registry's lock may register and unregister probes. The order of all locks,
-//! outermost first: this one, the CPUs' read lock and `text_mutex` (both in
-//! [`text::Lock`](super::text::Lock)), the lock of the slots
-//! ([`slots::Lock`](crate::slots::Lock)). The notifiers of modules take this lock first, too; a hit
-//! takes no lock.
+//! The order of all locks, outermost first: the mutex of the registry, the CPUs' read lock and
+//! `text_mutex` (both in [`text::Lock`](super::text::Lock)), the mutex of the slots. The notifiers
+//! of modules lock the registry first, too; a hit takes no lock.
 //!
-//! The mutex is a `DEFINE_MUTEX()` of C, and no `global_lock!`, as a client may register a probe
+//! The mutexes are `DEFINE_MUTEX()` of C, and no `global_lock!`, as a client may register a probe
 //! before our initcall has run.
 
 use core::{
     cell::UnsafeCell,
-    marker::PhantomData, //
+    ops::{
+        Deref,
+        DerefMut, //
+    }, //
 };
 use kernel::{
     bindings,
     types::NotThreadSafe, //
 };
 
-/// A type whose values are evidence that a lock is held.
-///
-/// # Safety
-///
-/// There is at most one value of the type at a time, in one task; what that task does while it
-/// exists is ordered before what the next one's does.
-pub(crate) unsafe trait Token {}
-
-/// Evidence that only the owner of this value may change the registry.
+/// A mutex of C.
 ///
 /// # Invariants
 ///
-/// This task has locked `rust_kprobes_mutex` for this value.
-pub(crate) struct Lock(NotThreadSafe);
+/// The mutex is initialized at build time, and stays.
+pub(crate) struct Mutex(*mut bindings::mutex);
 
-// SAFETY: By the invariant of `Lock` a mutex is held as long as the value is there.
-unsafe impl Token for Lock {}
+// INVARIANT: C defines each of them by `DEFINE_MUTEX()`.
+impl Mutex {
+    /// The mutex of the registry. Its owner may register and unregister probes.
+    pub(crate) const REGISTRY: Self = Self(&raw mut bindings::rust_kprobes_mutex);
 
-impl Lock {
-    /// Locks the registry.
-    pub(crate) fn new() -> Self {
-        // SAFETY: The mutex of `abi.c` is initialized at build time; the caller may sleep, as all
+    /// The mutex of the slots. Its owner may take slots, and change which pages there are.
+    pub(crate) const SLOTS: Self = Self(&raw mut bindings::rust_kprobes_slots_mutex);
+
+    /// The mutex of the pools of return probes. No other lock is taken under it.
+    #[cfg(CONFIG_KRETPROBES)]
+    pub(crate) const RETURNS: Self = Self(&raw mut bindings::rust_kprobes_returns_mutex);
+}
+
+/// A value that only the owner of a mutex may use. A mutex may guard several values.
+pub(crate) struct Guarded<T>(Mutex, UnsafeCell<T>);
+
+// SAFETY: Only the task that has locked the mutex uses the value. Another task than the one that
+// made the value may do so, as the value is `Send`.
+unsafe impl<T: Send> Sync for Guarded<T> {}
+
+impl<T> Guarded<T> {
+    /// A value that the mutex guards.
+    pub(crate) const fn new(mutex: Mutex, value: T) -> Self {
+        Self(mutex, UnsafeCell::new(value))
+    }
+
+    /// Locks the mutex. To be called by a task that may sleep.
+    pub(crate) fn lock(&self) -> Guard<'_, T> {
+        // SAFETY: By the invariant of `Mutex` it is initialized. The caller may sleep, as all
         // functions that register and unregister may.
-        unsafe { bindings::mutex_lock(&raw mut bindings::rust_kprobes_mutex) };
-        // INVARIANT: Done just now.
-        Self(NotThreadSafe)
+        unsafe { bindings::mutex_lock(self.0 .0) };
+        // INVARIANT: The mutex was locked just now.
+        Guard(self, NotThreadSafe)
     }
 }
 
-impl Drop for Lock {
+/// A value whose mutex is locked until the guard is dropped.
+///
+/// # Invariants
+///
+/// This task has locked the mutex for this guard.
+pub(crate) struct Guard<'a, T>(&'a Guarded<T>, NotThreadSafe);
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: By the invariant no other task uses the value.
+        unsafe { &*self.0 .1.get() }
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: By the invariant no other task uses the value, and this task has one guard of it,
+        // which is borrowed.
+        unsafe { &mut *self.0 .1.get() }
+    }
+}
+
+impl<T> Drop for Guard<'_, T> {
     fn drop(&mut self) {
         // SAFETY: By the invariant, this task has locked the mutex.
-        unsafe { bindings::mutex_unlock(&raw mut bindings::rust_kprobes_mutex) };
-    }
-}
-
-/// Data that only the owner of a lock may use.
-pub(crate) struct Guarded<T, L: Token>(UnsafeCell<T>, PhantomData<fn(L)>);
-
-// SAFETY: `get` is the only access to the value, and there is at most one token to call it with.
-// Another task than the one that made the value may change it, as it is `Send`.
-unsafe impl<T: Send, L: Token> Sync for Guarded<T, L> {}
-
-impl<T, L: Token> Guarded<T, L> {
-    /// A value that the lock guards.
-    pub(crate) const fn new(value: T) -> Self {
-        Self(UnsafeCell::new(value), PhantomData)
-    }
-
-    /// The value, while the lock is held.
-    pub(crate) fn get<'a>(&'a self, _lock: &'a mut L) -> &'a mut T {
-        // SAFETY: By the contract of `Token` there is no other token, and this one is borrowed
-        // mutably for as long as the value is.
-        unsafe { &mut *self.0.get() }
+        unsafe { bindings::mutex_unlock(self.0 .0 .0) };
     }
 }

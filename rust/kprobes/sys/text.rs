@@ -6,10 +6,7 @@
 //! CPUs: while it is held nobody else patches text and no CPU comes or goes. So bytes that were
 //! read do not change before they are written, and an interprocessor interrupt reaches all CPUs.
 
-use crate::{
-    prelude::*,
-    sys::lock::Token, //
-};
+use crate::prelude::*;
 use kernel::{
     bindings,
     types::NotThreadSafe, //
@@ -21,9 +18,6 @@ use kernel::{
 ///
 /// This task has read-locked the CPUs and locked `text_mutex`, in this order, for this value.
 pub(crate) struct Lock(NotThreadSafe);
-
-// SAFETY: By the invariant of `Lock` a mutex is held as long as the value is there.
-unsafe impl Token for Lock {}
 
 impl Lock {
     /// Takes both locks. To be called inside the lock of the registry.
