@@ -26,7 +26,6 @@ use crate::{
     slots,
     sys::{
         seq::{
-            self,
             Line,
             Seq, //
         },
@@ -63,15 +62,14 @@ pub(crate) fn blacklist(to: &Seq, registry: &Registry) {
 /// Shows the latest registrations that failed, the oldest first.
 pub(crate) fn refused(to: &Seq, registry: &Registry) {
     for Refused { wanted, why } in registry.refused.iter() {
-        let place = match wanted {
-            Wanted::At(at) => seq::Refused::At(*at),
-            Wanted::Named(name, offset) => CStr::from_bytes_until_nul(name)
-                .map_or(seq::Refused::Unclear, |name| {
-                    seq::Refused::Named(name, *offset)
-                }),
-            Wanted::Unclear => seq::Refused::Unclear,
-        };
-        to.refused(place, Error::from(*why).to_errno(), why.text());
+        match wanted {
+            Wanted::At(at) => to.place(*at),
+            Wanted::Named(name, offset) => {
+                to.named(CStr::from_bytes_until_nul(name).unwrap_or(c"-"), *offset);
+            }
+            Wanted::Unclear => to.put(c"-"),
+        }
+        to.refusal(Error::from(*why).to_errno(), why.text());
     }
 }
 

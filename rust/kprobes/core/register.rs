@@ -25,6 +25,7 @@ use crate::{
     model::target::Site,
     registry::{
         prelude::*,
+        refused::Refused,
         symbol_cache::SymbolCache, //
     },
     sys::{
@@ -60,7 +61,9 @@ pub(crate) fn up_to_refused(
                 let mut found = None;
                 begin(&registry.points, done, &mut found)
                     .and_then(|()| one(registry, probe, &mut found, &mut batch))
-                    .inspect_err(|&refusal| registry.refused.note(probe, found, refusal))
+                    .inspect_err(|&refusal| {
+                        registry.refused.note(Refused::new(probe, found, refusal))
+                    })
             });
             registered.map_err(|refusal| (done, refusal))?;
             done += 1;

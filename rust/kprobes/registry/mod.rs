@@ -61,7 +61,7 @@ static REGISTRY: Guarded<Registry> = Guarded::new(
         ftrace: ftrace::Users::NONE,
         images: Images::NONE,
         modules: blacklist::Modules::NONE,
-        refused: refused::Log::EMPTY,
+        refused: refused::Log::new(),
         disarmed: false,
     },
 );

@@ -57,21 +57,13 @@ pub(crate) struct Refused {
     pub(crate) why: Refusal,
 }
 
-/// The latest failures.
-pub(crate) struct Log(Latest<Refused, KEPT>);
-
-impl Log {
-    /// No failures yet.
-    pub(crate) const EMPTY: Self = Self(Latest::new());
-
-    /// Notes that a probe was not registered. `found` is the address, if it is known.
-    pub(crate) fn note(&mut self, probe: &Probe, found: Option<TextAddr>, why: Refusal) {
+impl Refused {
+    /// A probe was not registered. `found` is the address, if it is known.
+    pub(crate) fn new(probe: &Probe, found: Option<TextAddr>, why: Refusal) -> Self {
         let wanted = found.map_or_else(|| Wanted::by(probe.target()), Wanted::At);
-        self.0.note(Refused { wanted, why });
-    }
-
-    /// All failures, the oldest first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Refused> {
-        self.0.iter()
+        Self { wanted, why }
     }
 }
+
+/// The latest failures.
+pub(crate) type Log = Latest<Refused, KEPT>;

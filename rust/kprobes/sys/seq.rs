@@ -28,16 +28,6 @@ pub(crate) struct Line<'a> {
     pub(crate) notes: [&'a CStr; 4],
 }
 
-/// Where a probe was refused.
-pub(crate) enum Refused<'a> {
-    /// At this address.
-    At(TextAddr),
-    /// At an offset from the symbol of that name.
-    Named(&'a CStr, u64),
-    /// It is not known.
-    Unclear,
-}
-
 /// Writes to a [`Seq`] in a format of `seq_printf()`. The arguments are what the format says: C
 /// integers, pointers as [`Seq::shown`] gives them, and strings that end with NUL.
 macro_rules! put {
@@ -85,15 +75,13 @@ impl Seq {
         put!(self, c"0x%px-0x%px\t%ps\n", from, to, pointer(start));
     }
 
-    /// Writes one line of the refusals: where, errno, and the reason in words.
-    pub(crate) fn refused(&self, place: Refused<'_>, errno: c_int, why: &CStr) {
-        match place {
-            Refused::At(at) => self.place(at),
-            Refused::Named(name, offset) => {
-                put!(self, c"%s+0x%lx", name.as_char_ptr(), offset as c_ulong);
-            }
-            Refused::Unclear => self.put(c"-"),
-        }
+    /// Writes an offset from the symbol of that name.
+    pub(crate) fn named(&self, name: &CStr, offset: u64) {
+        put!(self, c"%s+0x%lx", name.as_char_ptr(), offset as c_ulong);
+    }
+
+    /// Writes the rest of a line of the refusals: errno, and the reason in words.
+    pub(crate) fn refusal(&self, errno: c_int, why: &CStr) {
         put!(self, c"  %d  %s\n", errno, why.as_char_ptr());
     }
 
@@ -122,7 +110,7 @@ impl Seq {
 
     /// Writes an address as symbol and offset, or as a number if it has no symbol, or the module of
     /// the symbol is gone.
-    fn place(&self, at: TextAddr) {
+    pub(crate) fn place(&self, at: TextAddr) {
         let mut buffer = symbols::Buffer::new();
         match symbols::text(at, &mut buffer) {
             Some(text) => self.put(text),
