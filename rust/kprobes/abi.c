@@ -439,14 +439,6 @@ NOKPROBE_SYMBOL(__asan_memcpy);
 NOKPROBE_SYMBOL(kasan_check_range);
 #endif
 
-#ifdef CONFIG_RUST_KPROBES_KUNIT_TEST
-/* For tests that compare what C reads with what Rust has written. */
-struct kprobe * __kprobes rust_kprobes_test_running(void)
-{
-	return kprobe_running();
-}
-#endif
-
 #ifdef CONFIG_RUST_KPROBES_JUMPS
 /*
  * A preemption point at the end of a detour, unless the probed code has

@@ -26,15 +26,12 @@
 #include <linux/text-patching.h>
 #include <linux/uaccess.h>
 #include <linux/workqueue.h>
-#ifdef CONFIG_RUST_KPROBES_KUNIT_TEST
-#include <linux/kdebug.h>
-#include <linux/stacktrace.h>
-#endif
 #ifdef CONFIG_KRETPROBES
 #include "returns/glue.h"
 #endif
 #ifdef CONFIG_X86
 #include <asm/trapnr.h>
+#include "../../arch/x86/kprobes/detour_test.h"
 #include "../../arch/x86/kprobes/unwind.h"
 #endif
 
@@ -161,20 +158,6 @@ u64 rust_kprobes_before_handler(void);
 void rust_kprobes_after_handler(u64 before, unsigned long handler,
 				unsigned long at, struct kprobe *probe);
 bool rust_kprobes_is_registered(unsigned long at, struct kprobe *probe);
-#endif
-struct kprobe *rust_kprobes_test_running(void);
-
-#if defined(CONFIG_X86) && defined(CONFIG_RUST_KPROBES_KUNIT_TEST)
-/* detour_test.S */
-void rust_kprobes_test_run(void *state, const void *function);
-extern const char rust_kprobes_test_ran[];
-extern const char rust_kprobes_test_push[], rust_kprobes_test_plain[];
-extern const char rust_kprobes_test_stack[], rust_kprobes_test_rip[];
-extern const char rust_kprobes_test_jcc[], rust_kprobes_test_jmp[];
-extern const char rust_kprobes_test_call[], rust_kprobes_test_flags[];
-extern const char rust_kprobes_test_ret[], rust_kprobes_test_gs[];
-extern const char rust_kprobes_test_cr3[], rust_kprobes_test_iret[];
-extern const char rust_kprobes_test_iret_last[];
 #endif
 #endif /* CONFIG_RUST_KPROBES */
 
