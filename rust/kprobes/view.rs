@@ -101,10 +101,9 @@ pub(crate) fn counters(to: &Seq) {
 /// The addresses of all points, in order.
 fn in_order(registry: &Registry) -> Result<KVVec<TextAddr>, Refusal> {
     let points = &registry.points;
-    let mut all = KVVec::with_capacity(points.len(), GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
+    let mut all = KVVec::with_capacity(points.len(), GFP_KERNEL)?;
     for point in points.iter() {
-        all.push(point.at, GFP_KERNEL)
-            .map_err(|_| Refusal::NoMemory)?;
+        all.push(point.at, GFP_KERNEL)?;
     }
     sort::ascending(&mut all);
     Ok(all)
@@ -128,11 +127,15 @@ fn show(to: &Seq, point: PointRef<'_>) {
 
 fn notes<'a>(point: PointRef<'_>, probe: &Probe) -> [&'a CStr; 4] {
     let gone = probe.is(Flag::Gone);
+    #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+    let is_optimized = point.jump.is_optimized();
+    #[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]
+    let is_optimized = false;
     let note = |holds: bool, text| if holds { text } else { c"" };
     [
         note(gone, c"[GONE]"),
         note(probe.is(Flag::Disabled) && !gone, c"[DISABLED]"),
-        note(point.jump.is_optimized(), c"[OPTIMIZED]"),
+        note(is_optimized, c"[OPTIMIZED]"),
         note(point.is_ftrace(), c"[FTRACE]"),
     ]
 }

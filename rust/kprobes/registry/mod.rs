@@ -23,8 +23,6 @@
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 pub(crate) mod jump;
-#[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]
-pub(crate) mod no_jump;
 pub(crate) mod points;
 pub(crate) mod prelude;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
@@ -32,9 +30,6 @@ pub(crate) mod queue;
 pub(crate) mod recover;
 pub(crate) mod refused;
 pub(crate) mod symbol_cache;
-
-#[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]
-pub(crate) use no_jump as jump;
 
 use crate::{
     sys::{
@@ -49,6 +44,7 @@ use crate::{
     },
     text::Images, //
 };
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use jump::Optimizer;
 use points::Points;
 use symbol_cache::SymbolCache;
@@ -57,6 +53,7 @@ static REGISTRY: Guarded<Registry> = Guarded::new(
     Mutex::REGISTRY,
     Registry {
         points: Points::none(),
+        #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
         optimizer: Optimizer::NEW,
         ftrace: ftrace::Users::NONE,
         images: Images::NONE,
@@ -71,6 +68,7 @@ pub(crate) struct Registry {
     /// The probe points.
     pub(crate) points: Points,
     /// The points that are to get jumps, and the worker that writes these.
+    #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     pub(crate) optimizer: Optimizer,
     /// Our two users of ftrace.
     pub(crate) ftrace: ftrace::Users,
@@ -90,6 +88,7 @@ pub(crate) struct Change<'a> {
     /// The probe points.
     pub(crate) points: &'a Points,
     /// See [`Registry::optimizer`].
+    #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     pub(crate) optimizer: &'a mut Optimizer,
     /// See [`Registry::ftrace`].
     pub(crate) ftrace: &'a mut ftrace::Users,
@@ -111,6 +110,7 @@ impl Registry {
     pub(crate) fn change(&mut self) -> Change<'_> {
         Change {
             points: &self.points,
+            #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
             optimizer: &mut self.optimizer,
             ftrace: &mut self.ftrace,
             images: &mut self.images,

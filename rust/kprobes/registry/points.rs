@@ -9,10 +9,12 @@
 //! C counterpart: the aggregate probe (`alloc_aggr_kprobe()`) and `kprobe_table` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
-use super::jump;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use super::{
-    jump::Jump,
+    jump::{
+        self,
+        Jump, //
+    },
     queue::{
         Node,
         Nodes, //
@@ -93,6 +95,7 @@ pub(crate) struct Point {
     /// was removed and all CPUs have seen that.
     pub(crate) had_jprobe: Mark,
     /// Its jump, or why it has none.
+    #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     pub(crate) jump: jump::Decision,
 }
 
@@ -110,6 +113,7 @@ impl Point {
             guarded: mark(false),
             gone: mark(false),
             had_jprobe: mark(first.is_jprobe()),
+            #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
             jump: jump::Decision::new(),
         }
     }

@@ -10,6 +10,7 @@
 //! The cache is valid while the registry is locked: the notifier of a module that goes waits for
 //! the lock before the module's text is freed.
 
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use super::jump::LastTargets;
 use crate::{
     arch::Current,
@@ -29,6 +30,7 @@ pub(crate) struct SymbolCache {
     /// The addresses at which an instruction was proved to start, in order.
     proved: KVec<TextAddr>,
     /// Where branches lead into a function.
+    #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     pub(crate) targets: LastTargets,
 }
 
@@ -38,15 +40,15 @@ impl SymbolCache {
         Self {
             function: None,
             proved: KVec::new(),
+            #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
             targets: None,
         }
     }
 
     /// An empty cache with room for the proofs of `count` probes.
     pub(crate) fn with_room(count: usize) -> Result<Self, Refusal> {
-        let proved = KVec::with_capacity(count, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
         Ok(Self {
-            proved,
+            proved: KVec::with_capacity(count, GFP_KERNEL)?,
             ..Self::new()
         })
     }
