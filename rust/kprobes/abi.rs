@@ -192,22 +192,6 @@ unsafe extern "C" fn enable_kprobe(kp: *mut bindings::kprobe) -> c_int {
     )
 }
 
-/// What a client asks to probe.
-///
-/// # Safety
-///
-/// `symbol` is NULL or a string that ends with NUL, which stays as it is for `'a`.
-unsafe fn target<'a>(
-    addr: *mut bindings::kprobe_opcode_t,
-    symbol: *const c_char,
-    offset: u64,
-) -> Result<Target<'a>, Refusal> {
-    // SAFETY: By the precondition.
-    let symbol = unsafe { probe::symbol(symbol) };
-    let addr = (!addr.is_null()).then(|| TextAddr::new(addr.addr() as u64));
-    Target::new(symbol, addr, offset)
-}
-
 /// # Safety
 ///
 /// Preemption is off. What is returned is registered now.
@@ -273,7 +257,9 @@ unsafe extern "C" fn kprobe_on_func_entry(
     offset: usize,
 ) -> c_int {
     // SAFETY: By the precondition; the name does not outlive this function.
-    let target = unsafe { target(addr, sym, offset as u64) };
+    let symbol = unsafe { probe::symbol(sym) };
+    let addr = (!addr.is_null()).then(|| TextAddr::new(addr.addr() as u64));
+    let target = Target::new(symbol, addr, offset as u64);
     status(target.and_then(check::entry).map(|_site| ()))
 }
 

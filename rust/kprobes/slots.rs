@@ -152,14 +152,9 @@ impl Pool {
         slot.ok_or(Refusal::NoMemory)
     }
 
-    /// Returns how many slots wait for Tasks RCU.
-    fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
-    }
-
     /// May another slot linger?
     pub(crate) fn may_linger(&self) -> bool {
-        self.waiting() < MOST_WAITING
+        self.waiting.load(Ordering::Relaxed) < MOST_WAITING
     }
 
     /// Is there a slot at `at`?
@@ -217,7 +212,8 @@ pub(crate) fn page(number: usize, pinned: &Pinned) -> Option<(TextAddr, &'static
 
 /// Returns how many slots are given back, but may still have a task in them.
 pub(crate) fn waiting() -> usize {
-    COPIES.waiting().wrapping_add(DETOURS.waiting())
+    let waiting = |pool: &Pool| pool.waiting.load(Ordering::Relaxed);
+    waiting(&COPIES).wrapping_add(waiting(&DETOURS))
 }
 
 /// Takes pages without a slot in use out of the tables, save some. The caller drops them outside
@@ -283,8 +279,7 @@ impl Page {
     fn new(pool: &'static Pool) -> Result<Self, Refusal> {
         let mut words = KVec::new();
         for _ in 0..COUNT.wrapping_mul(pool.words) {
-            let pushed = words.push(AtomicUsize::new(0), GFP_KERNEL);
-            pushed.map_err(|_| Refusal::NoMemory)?;
+            words.push(AtomicUsize::new(0), GFP_KERNEL)?;
         }
         // SAFETY: The caller registers a probe, so it may sleep.
         let code =

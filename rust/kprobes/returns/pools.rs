@@ -31,8 +31,7 @@ static POOLS: Guarded<Pools> = Guarded::new(Mutex::RETURNS, Pools(KVVec::new()))
 /// The pool came from a box, and is in no list.
 pub(super) unsafe fn add(pool: NonNull<Pool>) -> Result<(), Refusal> {
     // INVARIANT: By the precondition nobody but the worker frees the pool.
-    let pushed = POOLS.lock().0.push(pool, GFP_KERNEL);
-    pushed.map_err(|_| Refusal::NoMemory)
+    Ok(POOLS.lock().0.push(pool, GFP_KERNEL)?)
 }
 
 /// Calls `work` with the pool of a probe, if that pool is at `pool` and has an owner. The client
