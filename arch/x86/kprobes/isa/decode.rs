@@ -16,7 +16,6 @@
 use super::{
     form::{
         Form,
-        Immediate,
         Table, //
     },
     insn::{
@@ -301,7 +300,7 @@ impl Decoder<'_> {
         if form.has_modrm() {
             self.modrm(form)?;
         }
-        self.immediate(form.immediate())?;
+        self.immediate(form)?;
         if self.insn.opcode == Opcode::TwoByte(THREE_D_NOW) {
             // The immediate, which is the last byte, is the opcode.
             let last = usize::from(self.at).wrapping_sub(1);
@@ -353,19 +352,19 @@ impl Decoder<'_> {
 
     /// Reads the immediate, or an absolute address.
     #[inline]
-    fn immediate(&mut self, immediate: Immediate) -> Result<(), Refusal> {
+    fn immediate(&mut self, form: Form) -> Result<(), Refusal> {
         let insn = &self.insn;
         // EVEX encodes the operand-size prefix in pp. The instructions of APX use pp as the prefix.
         let sixteen = match insn.opcode {
             Opcode::Evex(..) => insn.pp == Pp::P66,
             _ => insn.has(Prefix::OperandSize),
         };
-        let size = immediate.size(sixteen, insn.wide, insn.has(Prefix::AddressSize));
+        let size = form.immediate_size(sixteen, insn.wide, insn.has(Prefix::AddressSize));
         if size == 0 {
             return Ok(());
         }
         let field = self.field(size)?;
-        if immediate == Immediate::Address {
+        if form.has_address() {
             self.insn.displacement = field;
         } else {
             self.insn.immediate = field;

@@ -51,6 +51,20 @@ const FIXED: u16 = 1 << 2;
 const NO_REX2: u16 = 1 << 3;
 const IMMEDIATE_SHIFT: u32 = 4;
 const IMMEDIATE_MASK: u16 = 0xf;
+/// The kinds of immediates. None is zero.
+const BYTE: u16 = 1;
+const WORD: u16 = 2;
+const DWORD: u16 = 3;
+/// As large as an operand, at most 4 bytes.
+const OPERAND: u16 = 4;
+/// As large as an operand.
+const WIDE_OPERAND: u16 = 5;
+/// The two immediates of ENTER.
+const WORD_AND_BYTE: u16 = 6;
+/// The two immediates of EXTRQ and INSERTQ.
+const TWO_BYTES: u16 = 7;
+/// An absolute address.
+const ADDRESS: u16 = 8;
 const KIND_SHIFT: u32 = 14;
 const ROW_MASK: u16 = 0x3fff;
 
@@ -105,19 +119,29 @@ impl Form {
         self.0 & NO_REX2 == 0
     }
 
-    /// The immediate that follows.
-    pub(super) fn immediate(self) -> Immediate {
-        match self.0 >> IMMEDIATE_SHIFT & IMMEDIATE_MASK {
-            1 => Immediate::Byte,
-            2 => Immediate::Word,
-            3 => Immediate::Dword,
-            4 => Immediate::Operand,
-            5 => Immediate::WideOperand,
-            6 => Immediate::WordAndByte,
-            7 => Immediate::TwoBytes,
-            8 => Immediate::Address,
-            _ => Immediate::None,
+    /// Does an absolute address follow, which counts as displacement?
+    pub(super) fn has_address(self) -> bool {
+        self.immediate() == ADDRESS
+    }
+
+    /// The size in bytes of the immediate or of the address, with operands of 16 bits, operands of
+    /// 64 bits, or addresses of 32 bits.
+    pub(super) fn immediate_size(self, sixteen: bool, wide: bool, short_address: bool) -> u8 {
+        match self.immediate() {
+            BYTE => 1,
+            WORD | TWO_BYTES => 2,
+            WORD_AND_BYTE => 3,
+            WIDE_OPERAND if wide => 8,
+            // If an instruction has the prefix for 16 bits and the W bit, W has precedence.
+            OPERAND | WIDE_OPERAND if sixteen && !wide => 2,
+            ADDRESS if !short_address => 8,
+            DWORD | OPERAND | WIDE_OPERAND | ADDRESS => 4,
+            _ => 0,
         }
+    }
+
+    fn immediate(self) -> u16 {
+        self.0 >> IMMEDIATE_SHIFT & IMMEDIATE_MASK
     }
 }
 
@@ -125,42 +149,6 @@ impl Form {
 fn pick<const N: usize>(row: Option<&[u16; N]>, column: u8) -> u16 {
     let entry = row.and_then(|row| row.get(usize::from(column)));
     entry.copied().unwrap_or_default()
-}
-
-/// The kind of an immediate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Immediate {
-    None,
-    Byte,
-    Word,
-    Dword,
-    /// As large as an operand, at most 4 bytes.
-    Operand,
-    /// As large as an operand.
-    WideOperand,
-    /// The two immediates of ENTER.
-    WordAndByte,
-    /// The two immediates of EXTRQ and INSERTQ.
-    TwoBytes,
-    /// An absolute address, which counts as displacement.
-    Address,
-}
-
-impl Immediate {
-    /// The size in bytes, with operands of 16 bits, operands of 64 bits, or addresses of 32 bits.
-    pub(super) fn size(self, sixteen: bool, wide: bool, short_address: bool) -> u8 {
-        match self {
-            Self::None => 0,
-            Self::Byte => 1,
-            Self::Word | Self::TwoBytes => 2,
-            Self::WordAndByte => 3,
-            Self::WideOperand if wide => 8,
-            // If an instruction has the prefix for 16 bits and the W bit, W has precedence.
-            Self::Operand | Self::WideOperand if sixteen && !wide => 2,
-            Self::Address if !short_address => 8,
-            Self::Dword | Self::Operand | Self::WideOperand | Self::Address => 4,
-        }
-    }
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
@@ -200,10 +188,13 @@ mod tests {
 
     #[test]
     fn operand_size_64_wins_over_16() {
-        assert_eq!(Immediate::Operand.size(true, false, false), 2);
-        assert_eq!(Immediate::Operand.size(true, true, false), 4);
-        assert_eq!(Immediate::WideOperand.size(true, true, false), 8);
-        assert_eq!(Immediate::WideOperand.size(true, false, false), 2);
-        assert_eq!(Immediate::Address.size(true, true, true), 4);
+        let size = |kind: u16, sixteen, wide, short_address| {
+            Form(kind << IMMEDIATE_SHIFT).immediate_size(sixteen, wide, short_address)
+        };
+        assert_eq!(size(OPERAND, true, false, false), 2);
+        assert_eq!(size(OPERAND, true, true, false), 4);
+        assert_eq!(size(WIDE_OPERAND, true, true, false), 8);
+        assert_eq!(size(WIDE_OPERAND, true, false, false), 2);
+        assert_eq!(size(ADDRESS, true, true, true), 4);
     }
 }
