@@ -24,8 +24,7 @@ use super::{
     prepare::{
         self,
         ArchInsn, //
-    },
-    starts, //
+    }, //
 };
 use crate::{
     contract::{
@@ -41,6 +40,7 @@ use crate::{
     },
     prelude::*,
     sys::{
+        blacklist,
         modules::Loaded,
         preempt::Pinned,
         probe::Running,
@@ -79,20 +79,23 @@ unsafe impl Machine for X86 {
     }
 
     fn learn(module: Option<Loaded>) -> Result<(), Refusal> {
-        module.map_or_else(starts::learn, |_| Ok(()))
+        match module {
+            #[cfg(CONFIG_UNWINDER_ORC)]
+            None => super::starts::learn(),
+            _ => Ok(()),
+        }
     }
 
+    #[cfg(CONFIG_UNWINDER_ORC)]
     fn known_start(at: TextAddr) -> Option<TextAddr> {
-        starts::last(at)
+        super::starts::last(at)
     }
 
     /// The entry code of system calls, traps and interrupts.
     fn reserved() -> impl Iterator<Item = TextRange> {
-        let start = &raw const bindings::__entry_text_start;
-        let end = &raw const bindings::__entry_text_end;
-        once(TextRange::new(
-            TextAddr::new(start.addr() as u64),
-            TextAddr::new(end.addr() as u64),
+        once(blacklist::between(
+            &raw const bindings::__entry_text_start,
+            &raw const bindings::__entry_text_end,
         ))
     }
 

@@ -19,6 +19,7 @@ mod poke;
 mod prepare;
 #[cfg(all(CONFIG_KRETPROBES, not(CONFIG_RUST_KPROBES_STAND_IN_RETURNS)))]
 mod returns;
+#[cfg(CONFIG_UNWINDER_ORC)]
 mod starts;
 
 pub(crate) use isa::X86 as Current;

@@ -14,108 +14,85 @@
 //!
 //! The list of a module's alternatives is not kept, so its entries are not used.
 
-use crate::prelude::*;
-
-#[cfg(CONFIG_UNWINDER_ORC)]
-pub(super) use orc::{
-    last,
-    learn, //
+#[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
+use crate::sys::symbols;
+use crate::{
+    model::starts::{
+        Stretch,
+        Table, //
+    },
+    prelude::*,
+    sys::sort, //
+};
+use kernel::{
+    bindings,
+    prelude::*,
+    sync::SetOnce, //
 };
 
-#[cfg(CONFIG_UNWINDER_ORC)]
-mod orc {
-    use super::*;
-    #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
-    use crate::sys::symbols;
-    use crate::{
-        model::starts::{
-            Stretch,
-            Table, //
-        },
-        sys::sort, //
-    };
-    use kernel::{
-        bindings,
-        prelude::*,
-        sync::SetOnce, //
-    };
+/// The alternatives with entries behind their first byte.
+static ALTERNATIVES: SetOnce<KVec<Stretch>> = SetOnce::new();
 
-    /// The alternatives with entries behind their first byte.
-    static ALTERNATIVES: SetOnce<KVec<Stretch>> = SetOnce::new();
-
-    /// Notes the alternatives. To be called once, while init memory is there.
-    pub(crate) fn learn() -> Result<(), Refusal> {
-        let table = table();
-        let mut noted = KVec::new();
-        let alternatives = (0..).map_while(alternative);
-        for (start, end) in alternatives {
-            let last = end.before(1).ok().and_then(|at| table.last(at, &[]));
-            if last.is_some_and(|last| last > start) {
-                let pushed = noted.push((start, end), GFP_KERNEL);
-                pushed.map_err(|_| Refusal::NoMemory)?;
-            }
-        }
-        sort::ascending(&mut noted);
-        ALTERNATIVES.populate(noted);
-        Ok(())
-    }
-
-    /// The last start of an instruction in the kernel proper that is not behind `at`.
-    pub(crate) fn last(at: TextAddr) -> Option<TextAddr> {
-        table().last(at, ALTERNATIVES.as_ref()?)
-    }
-
-    fn table() -> Table<'static> {
-        let start = (&raw const bindings::__start_orc_unwind_ip).cast::<c_int>();
-        let end = (&raw const bindings::__stop_orc_unwind_ip).cast::<c_int>();
-        let count = end.addr().saturating_sub(start.addr()) / size_of::<c_int>();
-        // SAFETY: The linker puts the table between the two symbols, sorted, and nobody changes it.
-        let distances = unsafe { core::slice::from_raw_parts(start, count) };
-        Table::new(TextAddr::new(start.addr() as u64), distances)
-    }
-
-    /// From where to where number `number` of them is, if there are so many.
-    fn alternative(number: usize) -> Option<Stretch> {
-        let mut len = 0;
-        // SAFETY: Init memory, which they are in, is still there, by who calls `learn`.
-        let start = unsafe { bindings::rust_kprobes_alternative(number, &mut len) };
-        let at = TextAddr::new(start.addr() as u64);
-        let end = at.after(len as u64).ok()?;
-        (!start.is_null()).then_some((at, end))
-    }
-
-    #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
-    #[kernel::macros::kunit_tests(rust_kprobes_x86_starts)]
-    mod tests {
-        use super::*;
-
-        #[test]
-        fn inside_of_alternatives_nothing_is_told() {
-            let noted = ALTERNATIVES.as_ref();
-            assert!(noted.is_some());
-            for &(start, end) in noted.into_iter().flatten() {
-                let told = end.before(1).ok().and_then(last);
-                assert!(told.is_none_or(|told| told <= start));
-            }
-        }
-
-        #[test]
-        fn a_function_has_more_than_one_start() {
-            let function = symbols::lookup(c"kernel_clone").and_then(symbols::function);
-            let told = function.and_then(|function| last(function.text.end()));
-            assert!(told > function.map(|function| function.text.start()));
-        }
-    }
-}
-
-/// There is nothing to note without the unwinder.
-#[cfg(not(CONFIG_UNWINDER_ORC))]
+/// Notes the alternatives. To be called once, while init memory is there.
 pub(super) fn learn() -> Result<(), Refusal> {
+    let table = table();
+    let mut noted = KVec::new();
+    let alternatives = (0..).map_while(alternative);
+    for (start, end) in alternatives {
+        let last = end.before(1).ok().and_then(|at| table.last(at, &[]));
+        if last.is_some_and(|last| last > start) {
+            let pushed = noted.push((start, end), GFP_KERNEL);
+            pushed.map_err(|_| Refusal::NoMemory)?;
+        }
+    }
+    sort::ascending(&mut noted);
+    ALTERNATIVES.populate(noted);
     Ok(())
 }
 
-/// Nothing is known without the unwinder.
-#[cfg(not(CONFIG_UNWINDER_ORC))]
-pub(super) fn last(_at: TextAddr) -> Option<TextAddr> {
-    None
+/// The last start of an instruction in the kernel proper that is not behind `at`.
+pub(super) fn last(at: TextAddr) -> Option<TextAddr> {
+    table().last(at, ALTERNATIVES.as_ref()?)
+}
+
+fn table() -> Table<'static> {
+    let start = (&raw const bindings::__start_orc_unwind_ip).cast::<c_int>();
+    let end = (&raw const bindings::__stop_orc_unwind_ip).cast::<c_int>();
+    let count = end.addr().saturating_sub(start.addr()) / size_of::<c_int>();
+    // SAFETY: The linker puts the table between the two symbols, sorted, and nobody changes it.
+    let distances = unsafe { core::slice::from_raw_parts(start, count) };
+    Table::new(TextAddr::new(start.addr() as u64), distances)
+}
+
+/// From where to where number `number` of them is, if there are so many.
+fn alternative(number: usize) -> Option<Stretch> {
+    let mut len = 0;
+    // SAFETY: Init memory, which they are in, is still there, by who calls `learn`.
+    let start = unsafe { bindings::rust_kprobes_alternative(number, &mut len) };
+    let at = TextAddr::new(start.addr() as u64);
+    let end = at.after(len as u64).ok()?;
+    (!start.is_null()).then_some((at, end))
+}
+
+#[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
+#[kernel::macros::kunit_tests(rust_kprobes_x86_starts)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inside_of_alternatives_nothing_is_told() {
+        let noted = ALTERNATIVES.as_ref();
+        assert!(noted.is_some());
+        for &(start, end) in noted.into_iter().flatten() {
+            let told = end.before(1).ok().and_then(last);
+            assert!(told.is_none_or(|told| told <= start));
+        }
+    }
+
+    #[test]
+    fn a_function_has_more_than_one_start() {
+        let function = symbols::lookup(c"kernel_clone").and_then(symbols::function);
+        let told = function.and_then(|function| last(function.text.end()));
+        assert!(told > function.map(|function| function.text.start()));
+    }
 }

@@ -114,7 +114,7 @@ pub(crate) fn init_text() -> TextRange {
 }
 
 /// The text between two symbols of the linker.
-fn between<T>(start: *const T, end: *const T) -> TextRange {
+pub(crate) fn between<T>(start: *const T, end: *const T) -> TextRange {
     let addr = |symbol: *const T| TextAddr::new(symbol.addr() as u64);
     TextRange::new(addr(start), addr(end))
 }
