@@ -18,7 +18,8 @@ pub(super) fn byte(at: TextAddr, before: u8, after: u8, text: &mut text::Lock) {
 /// Changes text: one byte, atomically for all CPUs, or bytes that no CPU executes.
 pub(super) fn put(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
     let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
-    // SAFETY: `at` is a probed address, or in the bytes that its jump overwrites, so it is text.
+    // SAFETY: `at` is a probed address, in the bytes that its jump overwrites, or a slot that the
+    // caller owns and that has room for the code. All of these are text.
     unsafe { bindings::text_poke(place, code.as_ptr().cast(), code.len()) };
 }
 
@@ -31,13 +32,9 @@ pub(super) fn tell(at: TextAddr, before: &[u8], after: &[u8]) {
 }
 
 /// Writes code to a slot that no CPU executes yet, and tells perf.
-pub(super) fn code(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
-    let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
-    let (from, len) = (code.as_ptr(), code.len());
-    // SAFETY: There are no bytes before; `code` has the length that is passed with it.
-    unsafe { bindings::perf_event_text_poke(place, core::ptr::null(), 0, from.cast(), len) };
-    // SAFETY: The caller owns the slot, and the code has been made to fit into it.
-    unsafe { bindings::text_poke(place, from.cast(), len) };
+pub(super) fn code(at: TextAddr, code: &[u8], text: &mut text::Lock) {
+    tell(at, &[], code);
+    put(at, code, text);
 }
 
 /// Tells perf that the code of a slot is about to go.
