@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Replaces breakpoints by jumps, and jumps by breakpoints.
+//! Replaces breakpoints by jumps to detours, and jumps by breakpoints.
+//!
+//! [`layout`] has the code of a detour, and `trampoline.S` the part that all detours share. This
+//! file puts detours into slots, translates addresses in detours, and writes the jumps.
+//!
+//! A detour names no probe and no place. It names a word of its slot, which leads to its probes and
+//! which [`Slot::set_owner`] changes. The word stays as long as any task is in the detour, which
+//! can be long after the probe point has gone: then it leads to no probe.
 //!
 //! The kernel's text poke batch writes the jumps. It replaces one whole instruction by another, so
 //! it cannot restore the several instructions under a jump. That takes a breakpoint over the first
@@ -13,21 +20,18 @@
 mod tests;
 
 use super::{
-    detour::{
-        self,
-        OptInsn,
-        JUMP_LEN, //
-    },
     isa::{
         branch_targets::{
             self,
             Branch,
-            Build, //
-        },
-        encode,
-        indirect::{
             Indirect,
             Thunks, //
+        },
+        encode,
+        layout::{
+            self,
+            InsnMap,
+            Origin, //
         },
         region::Region,
         X86, //
@@ -43,6 +47,11 @@ use crate::{
     },
     model::text_metadata::TextMetadata,
     prelude::*,
+    slots::{
+        Slot,
+        DETOURS,
+        SLOT_LEN, //
+    },
     sys::{
         blacklist,
         preempt::Pinned,
@@ -56,17 +65,68 @@ use kernel::{
     prelude::*, //
 };
 
-/// The configuration of the kernel, for text in `image`.
-fn build(image: TextRange) -> Build {
-    Build {
-        indirect: if cfg!(CONFIG_X86_KERNEL_IBT) {
-            Indirect::Endbr
-        } else {
-            let retpolines = cfg!(CONFIG_MITIGATION_RETPOLINE);
-            Indirect::Anywhere(retpolines.then(|| thunks(image)))
-        },
-        checks_calls: cfg!(CONFIG_CFI),
+const _: () = assert!(layout::MAX_LEN <= SLOT_LEN);
+
+/// Bytes that a jump overwrites.
+const JUMP_LEN: usize = encode::REL32_LEN as usize;
+
+/// A detour.
+pub(crate) struct OptInsn {
+    slot: Slot,
+    /// The bytes that the jump overwrites.
+    under: [u8; JUMP_LEN],
+    /// The length of the detour.
+    len: u8,
+}
+
+impl OptInsn {
+    /// Writes the detour of a region. It calls no handler yet.
+    fn of(region: &Region, text: &mut text::Lock) -> Result<Self, NotOptimized> {
+        let at = region.at();
+        if !DETOURS.may_linger() {
+            return Err(NotOptimized::from(Reason::DetoursWait));
+        }
+        let mut slot = DETOURS.take(at).map_err(|_| Reason::NoMemory)?;
+        let word = slot.owner().ok_or(Reason::NoMemory)?;
+        let word = core::ptr::from_ref(word).expose_provenance() as u64;
+        let common = (&raw const bindings::rust_kprobes_detour).addr() as u64;
+        let code = layout::Detour::of(region, slot.at(), word, TextAddr::new(common))?;
+        // The first word of the slot: the lower half of the probed address, whose upper half is all
+        // ones, and the lengths of the instructions.
+        let lengths = u64::from(InsnMap::of(region).0);
+        slot.set_origin((at.get() & u64::from(u32::MAX) | lengths << u32::BITS) as usize);
+        poke::code(slot.at(), code.bytes(), text);
+        slot.linger();
+        slot.set_owner(None);
+        let under = region.bytes().first_chunk().copied();
+        Ok(Self {
+            slot,
+            // A region covers the jump.
+            under: under.unwrap_or_default(),
+            len: code.bytes().len() as u8,
+        })
     }
+
+    /// The jump from `at` to the detour.
+    fn jump(&self, at: TextAddr) -> Result<Code, NotOptimized> {
+        let entry = self.slot.at().after(layout::ENTRY);
+        layout::jump(at, entry.map_err(|_| Reason::TooFar.at(at))?)
+    }
+}
+
+impl Drop for OptInsn {
+    /// Tells perf that the detour is gone.
+    fn drop(&mut self) {
+        poke::forget(self.slot.at(), self.len);
+    }
+}
+
+/// Where indirect jumps of `image` may lead, by the configuration of the kernel.
+fn indirect(image: TextRange) -> Indirect {
+    if cfg!(CONFIG_X86_KERNEL_IBT) {
+        return Indirect::Endbr;
+    }
+    Indirect::Anywhere(cfg!(CONFIG_MITIGATION_RETPOLINE).then(|| thunks(image)))
 }
 
 /// Thunks of a kind: one for each register.
@@ -74,42 +134,29 @@ const REGISTERS: u64 = 16;
 
 /// The retpoline thunks, and the image whose jumps may lead to them.
 fn thunks(image: TextRange) -> Thunks {
-    macro_rules! kind {
-        ($config:ident, $array:ident, $len:ident) => {{
-            #[cfg($config)]
-            let start = (&raw const bindings::$array).addr() as u64;
-            // No text is there.
-            #[cfg(not($config))]
-            let start = 0;
-            let len = REGISTERS * u64::from(bindings::$len);
-            TextRange::with_len(TextAddr::new(start), len).unwrap_or(image)
-        }};
+    macro_rules! kinds {
+        ($($config:ident: [$len:ident] $array:ident,)*) => {
+            [$({
+                #[cfg($config)]
+                let start = (&raw const bindings::$array).addr() as u64;
+                // No text is there.
+                #[cfg(not($config))]
+                let start = 0;
+                let len = REGISTERS * u64::from(bindings::$len);
+                TextRange::with_len(TextAddr::new(start), len).unwrap_or(image)
+            },)*]
+        };
     }
-    Thunks {
-        images: [blacklist::core_text(), image],
-        kinds: [
-            kind!(
-                CONFIG_MITIGATION_RETPOLINE,
-                __x86_indirect_thunk_array,
-                RETPOLINE_THUNK_SIZE
-            ),
-            kind!(
-                CONFIG_MITIGATION_CALL_DEPTH_TRACKING,
-                __x86_indirect_call_thunk_array,
-                RETPOLINE_THUNK_SIZE
-            ),
-            kind!(
-                CONFIG_MITIGATION_CALL_DEPTH_TRACKING,
-                __x86_indirect_jump_thunk_array,
-                RETPOLINE_THUNK_SIZE
-            ),
-            kind!(
-                CONFIG_MITIGATION_ITS,
-                __x86_indirect_its_thunk_array,
-                ITS_THUNK_SIZE
-            ),
-        ],
-    }
+    let images = [blacklist::core_text(), image];
+    let kinds = kinds! {
+        CONFIG_MITIGATION_RETPOLINE: [RETPOLINE_THUNK_SIZE] __x86_indirect_thunk_array,
+        CONFIG_MITIGATION_CALL_DEPTH_TRACKING:
+            [RETPOLINE_THUNK_SIZE] __x86_indirect_call_thunk_array,
+        CONFIG_MITIGATION_CALL_DEPTH_TRACKING:
+            [RETPOLINE_THUNK_SIZE] __x86_indirect_jump_thunk_array,
+        CONFIG_MITIGATION_ITS: [ITS_THUNK_SIZE] __x86_indirect_its_thunk_array,
+    };
+    Thunks { images, kinds }
 }
 
 // SAFETY:
@@ -132,8 +179,8 @@ unsafe impl Detour for X86 {
         _text: &mut text::Lock,
     ) -> Result<KVVec<Branch>, NotOptimized> {
         let mut targets = KVVec::new();
-        let build = build(metadata.image());
-        branch_targets::into(function, group, build, metadata, read, &mut |branch| {
+        let indirect = indirect(metadata.image());
+        branch_targets::into(function, group, indirect, metadata, read, &mut |branch| {
             let pushed = targets.push(branch, GFP_KERNEL);
             pushed.map_err(|_| Reason::NoMemory.into())
         })?;
@@ -150,9 +197,7 @@ unsafe impl Detour for X86 {
         read: ReadText<'_>,
         text: &mut text::Lock,
     ) -> Result<OptInsn, NotOptimized> {
-        let build = build(metadata.image());
-        let region = Region::of(at, function, targets, build, metadata, read)?;
-        OptInsn::of(&region, text)
+        OptInsn::of(&Region::of(at, function, targets, metadata, read)?, text)
     }
 
     fn leaving(
@@ -162,7 +207,7 @@ unsafe impl Detour for X86 {
         found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
         _text: &mut text::Lock,
     ) -> Result<bool, NotOptimized> {
-        branch_targets::leaving(piece, build(image), read, found)
+        branch_targets::leaving(piece, indirect(image), read, found)
     }
 
     fn set_owner(detour: &OptInsn, owner: Option<&Chain>) {
@@ -170,14 +215,20 @@ unsafe impl Detour for X86 {
     }
 
     fn redirect(prepared: &ArchInsn, detour: Option<&OptInsn>) {
-        prepared.redirect(detour.and_then(OptInsn::copied));
+        let copied = detour.and_then(|detour| detour.slot.at().after(layout::COPIED).ok());
+        prepared.redirect(copied);
     }
 
-    fn optimize(places: Places<'_, Self>, text: &mut text::Lock) {
+    fn optimize(places: Places<'_, Self>, _text: &mut text::Lock) {
         places(&mut |at, _, detour| {
-            if let Ok(jump) = detour.jump(at) {
-                poke_jump(at, jump.bytes(), text);
-            }
+            let Ok(jump) = detour.jump(at) else {
+                return;
+            };
+            let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
+            let (from, len) = (jump.bytes().as_ptr().cast(), jump.bytes().len());
+            // SAFETY: `text_mutex` is locked; the jump is one instruction, and `at` is a probe
+            // point whose region was checked.
+            unsafe { bindings::smp_text_poke_batch_add(place, from, len, core::ptr::null()) };
         });
         // SAFETY: `text_mutex` is locked.
         unsafe { bindings::smp_text_poke_batch_finish() };
@@ -198,7 +249,17 @@ unsafe impl Detour for X86 {
     }
 
     fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
-        detour::original(at, pinned)
+        let (noted, into) = DETOURS.origin(at, pinned)?;
+        let place = i64::from(noted as u32 as i32) as u64;
+        let map = InsnMap((noted as u64 >> u32::BITS) as u32);
+        let (to, pushed) = match map.origin(into)? {
+            Origin::Region(here, pushed) => (TextAddr::new(place.wrapping_add(here)), pushed),
+            Origin::Callee(jump) => {
+                let jump = at.get().wrapping_sub(into).wrapping_add(jump);
+                (target(TextAddr::new(jump)), 0)
+            }
+        };
+        Some((to, pushed as usize))
     }
 
     fn is_jump(code: &[u8]) -> bool {
@@ -209,31 +270,33 @@ unsafe impl Detour for X86 {
         for (offset, byte) in (0..).zip(code) {
             let into = from.get().wrapping_add(offset).wrapping_sub(at.get());
             let under = usize::try_from(into).ok();
-            if let Some(&under) = under.and_then(|into| detour.under().get(into)) {
+            if let Some(&under) = under.and_then(|into| detour.under.get(into)) {
                 *byte = under;
             }
         }
     }
 }
 
-/// Adds a jump to the batch.
-fn poke_jump(at: TextAddr, jump: &[u8], _text: &mut text::Lock) {
-    let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
-    let (from, len) = (jump.as_ptr().cast(), jump.len());
-    // SAFETY: `text_mutex` is locked; the jump is one instruction, and `at` is a probe point whose
-    // region was checked.
-    unsafe { bindings::smp_text_poke_batch_add(place, from, len, core::ptr::null()) };
-}
-
 /// Restores the bytes behind the breakpoint at `at`, which every CPU sees by now.
 fn restore(at: TextAddr, detour: &OptInsn, text: &mut text::Lock) {
-    let (Some((_, tail)), Ok(behind)) = (detour.under().split_first(), at.after(1)) else {
+    let (Some((_, tail)), Ok(behind)) = (detour.under.split_first(), at.after(1)) else {
         return;
     };
     poke::put(behind, tail, text);
     if let Ok(jump) = detour.jump(at) {
-        let mut now = *detour.under();
+        let mut now = detour.under;
         now[0] = encode::INT3;
         poke::tell(at, jump.bytes(), &now);
     }
+}
+
+/// The target of a jump in a detour.
+fn target(jump: TextAddr) -> TextAddr {
+    let behind = jump.get().wrapping_add(JUMP_LEN as u64);
+    let word = behind.wrapping_sub(size_of::<i32>() as u64);
+    let word = core::ptr::with_exposed_provenance::<i32>(word as usize);
+    // SAFETY: The jump is in a page of slots that was found under RCU, which preemption off keeps.
+    // A writer may change the number meanwhile, which makes the target a wrong one.
+    let distance = unsafe { word.read_unaligned() };
+    TextAddr::new(behind.wrapping_add_signed(distance.into()))
 }

@@ -221,7 +221,7 @@ unsafe impl Machine for X86 {
 
     #[inline(always)]
     fn ends_step(prepared: &ArchInsn, registers: &Registers) -> bool {
-        let len = u64::from(prepared.copy_len());
+        let len = u64::from(prepared.copy_len);
         let trapped_at = Self::hit_at(registers).get();
         let slot = prepared.slot.as_ref();
         slot.is_some_and(|slot| slot.at().get().wrapping_add(len) == trapped_at)

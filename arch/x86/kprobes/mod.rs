@@ -3,10 +3,9 @@
 //! The x86 back end.
 //!
 //! What can be said about instructions is in [`isa`] and also compiles on the host; what touches
-//! the CPU is in [`machine`], [`detour`], [`jprobes`], `jump` and `returns`; [`entry`] is where
+//! the CPU is in [`machine`], [`jprobes`], `jump` and `returns`; [`entry`] is where
 //! traps, detours and hooked functions come in.
 
-mod detour;
 mod entry;
 mod frame;
 mod isa;

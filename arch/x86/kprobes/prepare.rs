@@ -8,7 +8,7 @@
 
 use super::{
     isa::{
-        call_check,
+        boundary,
         classify::{
             self,
             Exec, //
@@ -23,7 +23,8 @@ use super::{
             Insn,
             MAX_INSN, //
         },
-        relocate, //
+        relocate,
+        restrict, //
     },
     poke, //
 };
@@ -62,8 +63,9 @@ pub(crate) struct ArchInsn {
     pub(super) straight: AtomicUsize,
     /// Its length.
     len: u8,
-    /// The length of the instruction that reads memory for the emulation.
-    load_len: u8,
+    /// The length of the copy that ends in INT3, or of the instruction that reads memory for the
+    /// emulation, without INT3.
+    pub(super) copy_len: u8,
     /// Its first byte, which the breakpoint replaces.
     pub(super) first: u8,
 }
@@ -72,14 +74,6 @@ pub(crate) struct ArchInsn {
 const _: () = assert!(size_of::<ArchInsn>() <= 64);
 
 impl ArchInsn {
-    /// The length of the copy that ends in INT3, without that.
-    pub(super) fn copy_len(&self) -> u8 {
-        match self.op {
-            Some(_) => self.load_len,
-            None => self.len,
-        }
-    }
-
     /// The address of the copy that ends in a jump back, if there is one.
     fn boosted(&self) -> Option<TextAddr> {
         let slot = self.slot.as_ref().filter(|slot| slot.lingers());
@@ -95,8 +89,8 @@ impl ArchInsn {
             Some(Op::Nothing) => Some(self.next),
             _ => self.boosted(),
         };
-        self.straight
-            .store(to_word(detour.or(usual)), Ordering::Release);
+        let to = detour.or(usual).map_or(0, |to| to.get() as usize);
+        self.straight.store(to, Ordering::Release);
     }
 }
 
@@ -108,7 +102,7 @@ impl Drop for ArchInsn {
         };
         poke::forget(
             slot.at(),
-            self.copy_len().wrapping_add(encode::INT3_LEN as u8),
+            self.copy_len.wrapping_add(encode::INT3_LEN as u8),
         );
         if let Some(boosted) = self.boosted() {
             poke::forget(boosted, self.len.wrapping_add(JUMP_LEN));
@@ -124,16 +118,18 @@ pub(super) fn prepare(
     text: &mut text::Lock,
 ) -> Result<ArchInsn, Refusal> {
     let insn = read_insn(at, read)?;
-    check_call(at, &insn)?;
+    if restrict::call_check_trap(&insn, at).is_some_and(text::is_cfi_trap) {
+        return Err(Refusal::CallCheck);
+    }
     let mut next = at.after(insn.len() as u64)?;
     let after = read_insn(next, read).ok();
     let first = insn.bytes().first().copied().unwrap_or_default();
-    let mut load_len = 0;
+    let mut copy_len = insn.len() as u8;
     let (op, slot) = match classify::classify(&insn, after.as_ref(), fixup)? {
         Exec::Emulate(op @ (Op::JumpMemory(_) | Op::CallMemory(_))) => {
             let slot = COPIES.take(at)?;
             let load = relocate::probing_load(&insn, at, slot.at())?;
-            load_len = load.bytes().len() as u8;
+            copy_len = load.bytes().len() as u8;
             poke::code(slot.at(), load.then(&[encode::INT3])?.bytes(), text);
             (Some(op), Some(slot))
         }
@@ -144,18 +140,19 @@ pub(super) fn prepare(
             }
             None => (Some(emulate::resolve_call(op, next)), None),
         },
-        Exec::Step => step(at, &insn, text)?,
-        // Too many slots wait for Tasks RCU: each hit takes a second trap instead.
-        Exec::Boost if !COPIES.may_linger() => step(at, &insn, text)?,
-        Exec::Boost => {
+        copied => {
+            // If too many slots wait for Tasks RCU, each hit takes a second trap instead.
+            let boosts = copied == Exec::Boost && COPIES.may_linger();
             let mut slot = COPIES.take(at)?;
-            let boosted = slot.second();
-            let step = relocate::copy(&insn, at, slot.at())?;
-            let copy = relocate::copy(&insn, at, boosted)?;
-            let jump = encode::jmp32(boosted.after(insn.len() as u64)?, next)?;
-            slot.linger();
-            poke::code(slot.at(), step.then(&[encode::INT3])?.bytes(), text);
-            poke::code(boosted, copy.then(jump.bytes())?.bytes(), text);
+            let step = relocate::copy(&insn, at, slot.at())?.then(&[encode::INT3])?;
+            if boosts {
+                let boosted = slot.second();
+                let copy = relocate::copy(&insn, at, boosted)?;
+                let jump = encode::jmp32(boosted.after(insn.len() as u64)?, next)?;
+                slot.linger();
+                poke::code(boosted, copy.then(jump.bytes())?.bytes(), text);
+            }
+            poke::code(slot.at(), step.bytes(), text);
             (None, Some(slot))
         }
     };
@@ -166,45 +163,16 @@ pub(super) fn prepare(
         next,
         straight: AtomicUsize::new(0),
         len: insn.len() as u8,
-        load_len,
+        copy_len,
         first,
     };
     prepared.redirect(None);
     Ok(prepared)
 }
 
-/// A copy of the instruction at `at` that ends in INT3.
-fn step(
-    at: TextAddr,
-    insn: &Insn,
-    text: &mut text::Lock,
-) -> Result<(Option<Op>, Option<Slot>), Refusal> {
-    let slot = COPIES.take(at)?;
-    let copy = relocate::copy(insn, at, slot.at())?;
-    poke::code(slot.at(), copy.then(&[encode::INT3])?.bytes(), text);
-    Ok((None, Some(slot)))
-}
-
 /// Decodes the instruction at `at`.
 fn read_insn(at: TextAddr, read: ReadText<'_>) -> Result<Insn, Refusal> {
     let mut bytes = [0; MAX_INSN];
-    // Near the end of the text, fewer bytes can be read.
-    let readable = (1..=MAX_INSN).rev().find(|&len| {
-        let part = bytes.get_mut(..len);
-        part.is_some_and(|part| read(at, part).is_some())
-    });
-    let part = readable.and_then(|len| bytes.get(..len));
+    let part = boundary::read_most(at, &mut bytes, read);
     decode::decode(part.ok_or(Refusal::OutOfText)?)
-}
-
-/// Refuses the instructions that check the target of an indirect call (kCFI).
-fn check_call(at: TextAddr, insn: &Insn) -> Result<(), Refusal> {
-    match call_check::trap(insn) {
-        Some(behind) if text::is_cfi_trap(at.after(behind)?) => Err(Refusal::CallCheck),
-        _ => Ok(()),
-    }
-}
-
-fn to_word(at: Option<TextAddr>) -> usize {
-    at.map_or(0, |at| at.get() as usize)
 }

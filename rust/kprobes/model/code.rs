@@ -2,13 +2,14 @@
 
 //! A small fixed buffer of machine code.
 //!
-//! It has room for one instruction of any architecture and a jump behind it, and is a value that
-//! can be returned and compared. It assumes nothing about the meaning of the bytes.
+//! It has room for one instruction of any architecture and a jump behind it, and for a detour of
+//! x86. It is a value that can be returned and compared. It assumes nothing about the meaning of
+//! the bytes.
 
 use super::refusal::Refusal;
 
-/// The longest instruction of the four architectures is x86's with 15 bytes, and its jump has 5.
-const CAPACITY: usize = 20;
+/// The longest detour of x86 has 57 bytes. An instruction has at most 15, and its jump 5.
+const CAPACITY: usize = 64;
 
 /// A few bytes of machine code.
 ///

@@ -43,18 +43,26 @@ pub(super) fn request(bytes: &[u8]) -> usize {
 /// The most bytes of a request and its instruction.
 pub(super) const WINDOW: usize = FORCED_LEN + MAX_INSN;
 
+/// Reads as many bytes at `at` as there are, at most as many as `buffer` has.
+pub(crate) fn read_most<'a>(
+    at: TextAddr,
+    buffer: &'a mut [u8],
+    read: ReadText<'_>,
+) -> Option<&'a [u8]> {
+    // Near the end of the text, fewer bytes can be read.
+    let readable = (1..=buffer.len()).rev().find(|&len| {
+        let part = buffer.get_mut(..len);
+        part.is_some_and(|part| read(at, part).is_some())
+    });
+    buffer.get(..readable?)
+}
+
 /// Checks that an instruction starts at `at`. An instruction starts at `known`.
 pub(crate) fn check(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal> {
     let mut start = known;
     while start <= at {
         let mut buffer = [0; WINDOW];
-        // Fewer bytes than the buffer has may be readable where the text ends.
-        let readable = (1..=WINDOW).rev().find(|&len| {
-            let part = buffer.get_mut(..len);
-            part.is_some_and(|part| read(start, part).is_some())
-        });
-        let bytes = readable.and_then(|len| buffer.get(..len));
-        let bytes = bytes.ok_or(Refusal::UnreadableText)?;
+        let bytes = read_most(start, &mut buffer, read).ok_or(Refusal::UnreadableText)?;
         let request = request(bytes);
         let insn = decode(bytes.get(request..).unwrap_or_default())?;
         if start == at {

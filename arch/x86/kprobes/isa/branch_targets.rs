@@ -16,9 +16,33 @@
 //! fixups of the exception table are not in the bytes: [`TextMetadata`] knows them from the
 //! kernel's tables.
 //!
-//! An indirect jump does not contain its target. The configuration of the kernel decides what is
-//! possible ([`Indirect`]). If an indirect jump may lead anywhere in its function or in code that
-//! was split from the function, no function of that [`SplitGroup`] is optimized.
+//! An indirect jump does not contain its target. If an indirect jump may lead anywhere in its
+//! function or in code that was split from the function, no function of that [`SplitGroup`] is
+//! optimized. The configuration of the kernel decides where an indirect jump may lead, besides the
+//! starts of functions ([`Indirect`]):
+//!
+//! * With IBT, each target of an indirect jump starts with ENDBR, which the decoder sees.
+//! * Without IBT, an indirect jump may lead anywhere in its function. With neither IBT nor
+//!   retpolines, compilers use such a jump for `switch`, with a jump table of unknown length. With
+//!   retpolines there are no jump tables, but GCC uses such a jump for a computed goto. A tail call
+//!   through a function pointer looks the same.
+//!
+//! With retpolines, an indirect jump is a direct jump to a thunk, or what the kernel has replaced
+//! that jump with at boot:
+//!
+//! ```text
+//! E9 rel32    jmp  __x86_indirect_thunk_rax
+//! FF E0       jmp  *%rax
+//! E9 rel32    jmp  to a thunk that was allocated at boot, outside of all images
+//! ```
+//!
+//! A return uses an address that another instruction has pushed. IRET, for example, requires no
+//! ENDBR at that address. PUSH and LEA take such addresses, whatever the configuration:
+//!
+//! ```text
+//! 68 imm32          pushq $label
+//! 48 8D 05 disp32   leaq  label(%rip), %rax
+//! ```
 //!
 //! C counterpart: `can_optimize()` in
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c), which decodes the
@@ -28,11 +52,10 @@ use super::{
     boundary,
     decode::decode,
     flow::Flow,
-    indirect::{
-        self,
-        Indirect, //
-    },
-    insn::Insn, //
+    insn::{
+        Insn,
+        Opcode, //
+    }, //
 };
 use crate::{
     contract::ReadText,
@@ -40,13 +63,46 @@ use crate::{
     prelude::*, //
 };
 
-/// The configuration of the kernel, for text in one image.
+/// Where indirect jumps may lead in this kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Build {
-    /// Where indirect jumps may lead.
-    pub(crate) indirect: Indirect,
-    /// Do indirect calls check their target (CFI)?
-    pub(crate) checks_calls: bool,
+pub(crate) enum Indirect {
+    /// Anywhere in their function. With retpolines, jumps to thunks are indirect jumps.
+    Anywhere(Option<Thunks>),
+    /// Only to ENDBR.
+    Endbr,
+}
+
+/// The retpoline thunks. A jump to a thunk leads to the address in a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Thunks {
+    /// The text of vmlinux, and the text of the image that contains the jump. A jump out of both
+    /// may lead to a thunk.
+    pub(crate) images: [TextRange; 2],
+    /// The thunks in vmlinux, by kind.
+    pub(crate) kinds: [TextRange; 4],
+}
+
+impl Thunks {
+    fn may_be(&self, to: TextAddr) -> bool {
+        let is_in = |ranges: &[TextRange]| ranges.iter().any(|range| range.contains(to));
+        is_in(&self.kinds) || !is_in(&self.images)
+    }
+}
+
+impl Indirect {
+    /// Is `insn` at `at` a jump that may lead anywhere in its function?
+    pub(super) fn leads_anywhere(&self, insn: &Insn, at: TextAddr) -> bool {
+        let Self::Anywhere(thunks) = self else {
+            return false;
+        };
+        match (insn.flow(), thunks) {
+            (Flow::IndirectJump(_) | Flow::FarJump, _) => true,
+            (Flow::Jump | Flow::ConditionalJump, Some(thunks)) => {
+                insn.target(at).is_some_and(|to| thunks.may_be(to))
+            }
+            _ => false,
+        }
+    }
 }
 
 /// A branch that leads into a function.
@@ -80,7 +136,7 @@ impl Branch {
 pub(crate) fn into(
     function: TextRange,
     group: SplitGroup,
-    build: Build,
+    indirect: Indirect,
     metadata: &impl TextMetadata,
     read: ReadText<'_>,
     found: &mut dyn FnMut(Branch) -> Result<(), NotOptimized>,
@@ -89,14 +145,14 @@ pub(crate) fn into(
         if insn.flow() == Flow::Breakpoint && is_debuggers(from, metadata) {
             return Err(NotOptimized::from(Reason::OfDebugger));
         }
-        report(insn, from, function, build, found)
+        report(insn, from, function, indirect, found)
     })?;
-    check_group(metadata.jumps_in(group), build)
+    check_group(metadata.jumps_in(group), indirect)
 }
 
 /// Refuses a function if `others` in its group have an indirect jump that may lead there.
-pub(crate) fn check_group(others: bool, build: Build) -> Result<(), NotOptimized> {
-    if others && build.indirect != Indirect::Endbr {
+pub(crate) fn check_group(others: bool, indirect: Indirect) -> Result<(), NotOptimized> {
+    if others && indirect != Indirect::Endbr {
         return Err(NotOptimized::from(Reason::SplitJump));
     }
     Ok(())
@@ -108,12 +164,12 @@ pub(crate) fn check_group(others: bool, build: Build) -> Result<(), NotOptimized
 pub(crate) fn each(
     piece: TextRange,
     function: TextRange,
-    build: Build,
+    indirect: Indirect,
     read: ReadText<'_>,
     found: &mut dyn FnMut(Branch) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
     each_insn(piece, false, read, &mut |from, insn| {
-        report(insn, from, function, build, found)
+        report(insn, from, function, indirect, found)
     })
 }
 
@@ -125,16 +181,34 @@ fn report(
     insn: &Insn,
     from: TextAddr,
     function: TextRange,
-    build: Build,
+    indirect: Indirect,
     found: &mut dyn FnMut(Branch) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
-    if build.indirect.leads_anywhere(insn, from) {
+    if indirect.leads_anywhere(insn, from) {
         return Err(Reason::IndirectJump.at(from));
     }
-    let taken = || indirect::address_taken(insn, from).filter(|_| function.contains(from));
+    let taken = || address_taken(insn, from).filter(|_| function.contains(from));
     match insn.target(from).or_else(taken) {
         Some(to) if function.contains(to) && to != function.start() => found(Branch { to, from }),
         _ => Ok(()),
+    }
+}
+
+/// PUSH imm32.
+const PUSH: u8 = 0x68;
+const LEA: u8 = 0x8d;
+
+/// The address that `insn` at `at` takes, by PUSH of an immediate or LEA relative to RIP.
+fn address_taken(insn: &Insn, at: TextAddr) -> Option<TextAddr> {
+    match insn.opcode {
+        Opcode::Primary(PUSH) => Some(TextAddr::new(insn.immediate_value() as u64)),
+        Opcode::Primary(LEA) if insn.wide => {
+            insn.rip_relative()?;
+            let end = at.get().wrapping_add(insn.len() as u64);
+            let operand = end.wrapping_add_signed(insn.displacement_value());
+            Some(TextAddr::new(operand))
+        }
+        _ => None,
     }
 }
 
@@ -149,13 +223,13 @@ fn is_debuggers(at: TextAddr, metadata: &impl TextMetadata) -> bool {
 /// If `piece` has bytes that cannot be decoded, an instruction may start at each of its bytes.
 pub(crate) fn leaving(
     piece: TextRange,
-    build: Build,
+    indirect: Indirect,
     read: ReadText<'_>,
     found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
 ) -> Result<bool, NotOptimized> {
     let mut jumps = false;
     let mut look = |from: TextAddr, insn: &Insn| {
-        jumps |= build.indirect.leads_anywhere(insn, from);
+        jumps |= indirect.leads_anywhere(insn, from);
         match insn.target(from) {
             Some(to) if !piece.contains(to) => found(to),
             _ => Ok(()),
@@ -230,14 +304,8 @@ mod tests {
     use super::*;
 
     const START: u64 = 0xffff_ffff_8100_0000;
-    const PLAIN: Build = Build {
-        indirect: Indirect::Anywhere(None),
-        checks_calls: false,
-    };
-    const MARKED: Build = Build {
-        indirect: Indirect::Endbr,
-        checks_calls: false,
-    };
+    const PLAIN: Indirect = Indirect::Anywhere(None);
+    const MARKED: Indirect = Indirect::Endbr;
 
     fn at(offset: u64) -> TextAddr {
         TextAddr::new(START + offset)
@@ -253,7 +321,7 @@ mod tests {
         text: &[u8],
         from: u64,
         to: TextRange,
-        build: Build,
+        indirect: Indirect,
     ) -> Result<[Option<(u64, u64)>; 4], NotOptimized> {
         let mut read = |at: TextAddr, into: &mut [u8]| {
             let start = at.get().checked_sub(START + from)? as usize;
@@ -263,7 +331,7 @@ mod tests {
         let mut targets = [None; 4];
         let mut count = 0;
         let piece = range(from, from + text.len() as u64);
-        each(piece, to, build, &mut read, &mut |branch| {
+        each(piece, to, indirect, &mut read, &mut |branch| {
             let place = targets.get_mut(count).ok_or(Reason::NoMemory)?;
             *place = Some((branch.to.get() - START, branch.from.get() - START));
             count += 1;
@@ -382,7 +450,7 @@ mod tests {
                 Some(())
             };
             let piece = range(0, text.len() as u64);
-            let mut jumps = |build| leaving(piece, build, &mut read, &mut |_| Ok(()));
+            let mut jumps = |indirect| leaving(piece, indirect, &mut read, &mut |_| Ok(()));
             assert_eq!(jumps(PLAIN), Ok(expected));
             assert_eq!(jumps(MARKED), Ok(false));
         }
@@ -447,5 +515,239 @@ mod tests {
         assert_eq!(leading(10, 31), Some(4));
         assert_eq!(leading(31, 99), None);
         assert_eq!(leading_to(&[], range(0, 99)), None);
+    }
+}
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_x86_indirect))]
+mod indirect_tests {
+    use super::{
+        super::{
+            decode::decode,
+            pretend::{
+                at,
+                Pretend,
+                START, //
+            }, //
+        },
+        *, //
+    };
+
+    fn range(from: u64, to: u64) -> TextRange {
+        TextRange::new(at(from), at(to))
+    }
+
+    /// A kernel with retpolines and without IBT, and these thunks.
+    fn retpolines() -> Indirect {
+        let nothing = range(0, 0);
+        let kinds = [
+            range(0x2000, 0x2200),
+            nothing,
+            nothing,
+            range(0x3000, 0x3100),
+        ];
+        let module = range(0x10_0000, 0x10_1000);
+        Indirect::Anywhere(Some(Thunks {
+            images: [range(0, 0x4000), module],
+            kinds,
+        }))
+    }
+
+    /// What becomes of a probe at `offset`: the length of its region.
+    fn len(pretend: &Pretend<'_>, offset: u64) -> Result<usize, NotOptimized> {
+        let region = pretend.region(offset)?;
+        Ok(region.bytes().len())
+    }
+
+    // What GCC 12 makes of this for retpolines, with its labels at 0x30 and 0x39:
+    //
+    //     void *volatile labels[] = {&&a, &&b};
+    //     goto *labels[x];
+    //     a: y = g(y);
+    //     b: y += h(y);
+    //     return g(y) + 1;
+    const LOCAL: [u8; 0x51] = [
+        0x53, // push %rbx
+        0x48, 0xc7, 0xc0, 0x30, 0x00, 0x00, 0x81, // mov $a, %rax
+        0x48, 0x63, 0xff, 0x89, 0xf3, // movslq %edi, %rdi; mov %esi, %ebx
+        0x48, 0xc7, 0xc2, 0x39, 0x00, 0x00, 0x81, // mov $b, %rdx
+        0x48, 0x83, 0xec, 0x10, 0x48, 0x89, 0x04, 0x24, // sub $16, %rsp; mov %rax, (%rsp)
+        0x48, 0x89, 0x54, 0x24, 0x08, // mov %rdx, 8(%rsp)
+        0x48, 0x8b, 0x04, 0xfc, // mov (%rsp,%rdi,8), %rax
+        0xe9, 0xd6, 0x1f, 0x00, 0x00, // jmp __x86_indirect_thunk_rax
+        0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00, // nopw
+        0x89, 0xf7, 0xe8, 0xc9, 0x00, 0x00, 0x00, 0x89, 0xc3, // a: call g
+        0x89, 0xdf, 0xe8, 0xc0, 0x01, 0x00, 0x00, // b: call h
+        0x8d, 0x3c, 0x03, 0xe8, 0xb8, 0x00, 0x00, 0x00, // lea (%rbx,%rax), %edi; call g
+        0x48, 0x83, 0xc4, 0x10, 0x83, 0xc0, 0x01, 0x5b, 0xc3, // add; add; pop; ret
+    ];
+    // call f at its end: add $8, %rsp; mov %rbx, %rax; pop %rbx; jmp __x86_indirect_thunk_rax
+    const TAIL: [u8; 13] = [
+        0x48, 0x83, 0xc4, 0x08, 0x48, 0x89, 0xd8, 0x5b, 0xe9, 0xf3, 0x1f, 0x00, 0x00,
+    ];
+
+    #[test]
+    fn computed_goto_in_region() {
+        let mut pretend = Pretend::of(&LOCAL);
+        // mov %eax, %ebx; mov %ebx, %edi at b; call h
+        pretend.indirect = Indirect::Endbr;
+        assert_eq!(len(&pretend, 0x37), Ok(9));
+        pretend.indirect = retpolines();
+        for offset in [0x00, 0x08, 0x30, 0x37, 0x48] {
+            let refused = Err(Reason::IndirectJump.at(at(0x25)));
+            assert_eq!(len(&pretend, offset), refused);
+        }
+        // As it is when the kernel begins on a CPU that needs no retpolines: jmp *%rax; nop
+        let mut patched = LOCAL;
+        patched[0x25..0x2a].copy_from_slice(&[0xff, 0xe0, 0x90, 0x90, 0x90]);
+        let mut pretend = Pretend::of(&patched);
+        pretend.indirect = retpolines();
+        let refused = Err(Reason::IndirectJump.at(at(0x25)));
+        assert_eq!(len(&pretend, 0x37), refused);
+        // A direct jump, to an address that is no thunk.
+        patched[0x25..0x2a].copy_from_slice(&[0xe9, 0x00, 0x1f, 0x00, 0x00]);
+        let mut pretend = Pretend::of(&patched);
+        pretend.indirect = retpolines();
+        assert_eq!(len(&pretend, 0x37), Ok(9));
+        // But what was split from it does.
+        pretend.cold = &[0x90, 0xff, 0xe0];
+        assert_eq!(
+            len(&pretend, 0x37),
+            Err(NotOptimized::from(Reason::SplitJump))
+        );
+    }
+
+    #[test]
+    fn calls_at_the_end_look_like_computed_gotos() {
+        let mut pretend = Pretend::of(&TAIL);
+        pretend.indirect = retpolines();
+        assert_eq!(len(&pretend, 0), Err(Reason::IndirectJump.at(at(8))));
+        pretend.indirect = Indirect::Endbr;
+        assert_eq!(len(&pretend, 0), Ok(7));
+    }
+
+    // push $START+0xa; iretq; nop; xor %ecx, %ecx; mov $7, %eax; ret: the label is that of MOV.
+    const PUSHED: [u8; 16] = [
+        0x68, 0x0a, 0x00, 0x00, 0x81, 0x48, 0xcf, 0x90, 0x31, 0xc9, 0xb8, 7, 0, 0, 0, 0xc3,
+    ];
+    // lea 0x0a(%rip), %rax, to 0x11; push %rax; nop * 7; xor %ecx, %ecx; mov $7, %eax; ret
+    const LOADED: [u8; 23] = [
+        0x48, 0x8d, 0x05, 0x0a, 0x00, 0x00, 0x00, 0x50, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+        0x31, 0xc9, 0xb8, 7, 0, 0, 0, 0xc3,
+    ];
+
+    #[test]
+    fn label_taken_by_push_in_region() {
+        let mut pretend = Pretend::of(&PUSHED);
+        for indirect in [Indirect::Endbr, Indirect::Anywhere(None), retpolines()] {
+            pretend.indirect = indirect;
+            // xor; mov
+            assert_eq!(len(&pretend, 8), Err(Reason::JumpInto.at(at(0))));
+            // A label at the start of the region: a branch to it takes the jump.
+            assert_eq!(len(&pretend, 10), Ok(5));
+        }
+    }
+
+    #[test]
+    fn label_taken_by_lea_in_region() {
+        let mut pretend = Pretend::of(&LOADED);
+        pretend.indirect = Indirect::Endbr;
+        assert_eq!(len(&pretend, 0x0f), Err(Reason::JumpInto.at(at(0))));
+        assert_eq!(len(&pretend, 0x11), Ok(5));
+        // Where it is taken nothing leads.
+        assert_eq!(len(&pretend, 0), Ok(7));
+        // Of another function, as all functions take addresses of others.
+        let mut elsewhere = LOADED;
+        elsewhere[5] = 0x10;
+        let mut pretend = Pretend::of(&elsewhere);
+        pretend.indirect = Indirect::Endbr;
+        assert_eq!(len(&pretend, 0x0f), Ok(7));
+    }
+
+    fn address(bytes: &[u8]) -> Option<u64> {
+        let insn = decode(bytes).ok()?;
+        address_taken(&insn, START).map(TextAddr::get)
+    }
+
+    #[test]
+    fn addresses_in_instructions_are_found() {
+        let label = Some(START.get() + 0x90);
+        // push $label; lea label(%rip), %rax; lea label(%rip), %r9
+        assert_eq!(address(&[0x68, 0x90, 0, 0, 0x81]), label);
+        assert_eq!(address(&[0x48, 0x8d, 0x05, 0x89, 0, 0, 0]), label);
+        assert_eq!(address(&[0x4c, 0x8d, 0x0d, 0x89, 0, 0, 0]), label);
+        // In front of it.
+        let before = Some(START.get() - 0x10);
+        assert_eq!(address(&[0x48, 0x8d, 0x05, 0xe9, 0xff, 0xff, 0xff]), before);
+    }
+
+    #[test]
+    fn numbers_and_memory_operands_are_not_taken() {
+        let cases: [&[u8]; 7] = [
+            // mov $number, %eax; cmp $number, %esi; movl $number, (%rsp): upper bits are 0.
+            &[0xb8, 0x90, 0, 0, 0x81],
+            &[0x81, 0xfe, 0x90, 0, 0, 0x81],
+            &[0xc7, 0x04, 0x24, 0x90, 0, 0, 0x81],
+            // mov table(,%rdi,8), %rax; mov number(%rip), %rax; add number(%rip), %rax
+            &[0x48, 0x8b, 0x04, 0xfd, 0x90, 0, 0, 0x81],
+            &[0x48, 0x8b, 0x05, 0x89, 0, 0, 0],
+            &[0x48, 0x03, 0x05, 0x89, 0, 0, 0],
+            // lea number(%rax), %eax
+            &[0x8d, 0x80, 0x90, 0, 0, 0x81],
+        ];
+        for bytes in cases {
+            assert!(decode(bytes).is_ok_and(|insn| insn.len() == bytes.len()));
+            assert_eq!(address(bytes), None);
+        }
+    }
+
+    #[test]
+    fn targets_of_branches_are_not_taken() {
+        // jmp +0x8b; je +0x8a; call +0x8b: all lead there.
+        let cases: [&[u8]; 3] = [
+            &[0xe9, 0x8b, 0, 0, 0],
+            &[0x0f, 0x84, 0x8a, 0, 0, 0],
+            &[0xe8, 0x8b, 0, 0, 0],
+        ];
+        for bytes in cases {
+            assert_eq!(address(bytes), None);
+        }
+    }
+
+    #[test]
+    fn jumps_to_thunks_are_indirect() {
+        let retpolines = retpolines();
+        let leads = |kind: Indirect, bytes: &[u8]| {
+            decode(bytes).is_ok_and(|insn| kind.leads_anywhere(&insn, START))
+        };
+        let jump = |to: i32| {
+            let [a, b, c, d] = (to - 5).to_le_bytes();
+            [0xe9, a, b, c, d]
+        };
+        for (to, expected) in [
+            (0x10, false),
+            (0x1fff, false),
+            (0x2000, true),
+            (0x21ff, true),
+            (0x2200, false),
+            (0x3000, true),
+            (0x3100, false),
+            (0x3fff, false),
+            // In the module itself.
+            (0x10_0800, false),
+            // Thunks that were made when the kernel began.
+            (0x4000, true),
+            (-1, true),
+        ] {
+            assert_eq!(leads(retpolines, &jump(to)), expected);
+            assert!(!leads(Indirect::Endbr, &jump(to)));
+            assert!(!leads(Indirect::Anywhere(None), &jump(to)));
+        }
+        // je to a thunk, and call of it; jmp *%rax
+        assert!(leads(retpolines, &[0x0f, 0x84, 0x00, 0x20, 0, 0]));
+        assert!(!leads(retpolines, &[0xe8, 0x00, 0x20, 0, 0]));
+        assert!(leads(retpolines, &[0xff, 0xe0]));
+        assert!(leads(Indirect::Anywhere(None), &[0xff, 0xe0]));
+        assert!(!leads(Indirect::Endbr, &[0xff, 0xe0]));
     }
 }

@@ -78,28 +78,30 @@ pub(crate) fn jump(at: TextAddr, detour: TextAddr) -> Result<Code, NotOptimized>
     encode::jmp32(at, detour).map_err(|_| Reason::TooFar.at(at))
 }
 
-/// The bytes of a detour.
-#[derive(Clone, Copy)]
+/// A detour that is being written.
 pub(crate) struct Detour {
     at: TextAddr,
-    bytes: [u8; MAX_LEN],
-    len: usize,
+    code: Code,
 }
 
 impl Detour {
-    /// Writes the detour of `region`, to be at `at`. `word` is the address of the word; `common` is
-    /// `rust_kprobes_detour`.
+    /// Returns the detour of `region`, to be at `at`. `word` is the address of the word; `common`
+    /// is `rust_kprobes_detour`.
     pub(crate) fn of(
         region: &Region,
         at: TextAddr,
         word: u64,
         common: TextAddr,
-    ) -> Result<Self, NotOptimized> {
-        let mut detour = Self {
-            at,
-            bytes: [0; MAX_LEN],
-            len: COPIED as usize,
-        };
+    ) -> Result<Code, NotOptimized> {
+        const PUSHES: [u8; 7] = [0x54, 0xff, 0x34, 0x24, 0x9c, 0x6a, KERNEL_CS];
+        let start = region.at();
+        let code = Code::EMPTY;
+        let mut detour = Self { at, code };
+        detour.put(start, |_| code.then(&word.to_le_bytes())?.then(&PUSHES))?;
+        detour.put(start, |_| {
+            encode::push_address(start.after(encode::INT3_LEN)?)
+        })?;
+        detour.put(start, |here| encode::call32(here, common))?;
         let mut continues = true;
         for (from, insn) in region.insns() {
             detour.copy(insn, *from)?;
@@ -109,19 +111,7 @@ impl Detour {
             let next = region.end();
             detour.put(next, |here| encode::jmp32(here, next))?;
         }
-        let enter = enter(region.at(), at, common);
-        let enter = enter.map_err(|_| Reason::TooFar.at(region.at()))?;
-        let word = word.to_le_bytes();
-        let front = word.iter().chain(enter.bytes());
-        for (to, from) in detour.bytes.iter_mut().zip(front) {
-            *to = *from;
-        }
-        Ok(detour)
-    }
-
-    /// The bytes, the word included.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
+        Ok(detour.code)
     }
 
     /// Appends the instruction at `from` in the form that it has in a detour.
@@ -155,28 +145,15 @@ impl Detour {
         origin: TextAddr,
         make: impl FnOnce(TextAddr) -> Result<Code, Refusal>,
     ) -> Result<(), NotOptimized> {
-        let code = self.at.after(self.len as u64).and_then(make);
-        let code = code.map_err(|refusal| match refusal {
+        let here = self.at.after(self.code.bytes().len() as u64);
+        let code = here.and_then(make);
+        let code = code.and_then(|code| self.code.then(code.bytes()));
+        self.code = code.map_err(|refusal| match refusal {
             Refusal::TooFar | Refusal::OutOfText => Reason::TooFar.at(origin),
             other => Reason::CannotMove(other).at(origin),
         })?;
-        let end = self.len.saturating_add(code.bytes().len());
-        let room = self.bytes.get_mut(self.len..end);
-        room.ok_or(Reason::CannotMove(Refusal::CodeTooLong).at(origin))?
-            .copy_from_slice(code.bytes());
-        self.len = end;
         Ok(())
     }
-}
-
-/// The instructions before the copied part, for a detour at `at` of a region at `of`.
-fn enter(of: TextAddr, at: TextAddr, common: TextAddr) -> Result<Code, Refusal> {
-    let ip = encode::push_address(of.after(encode::INT3_LEN)?)?;
-    let call = encode::call32(at.after(20)?, common)?;
-    Code::EMPTY
-        .then(&[0x54, 0xff, 0x34, 0x24, 0x9c, 0x6a, KERNEL_CS])?
-        .then(ip.bytes())?
-        .then(call.bytes())
 }
 
 /// What an address in a detour stands for.
@@ -190,7 +167,7 @@ pub(crate) enum Origin {
 
 /// The length and the kind of each copied instruction, six bits each, the first one lowest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct InsnMap(u32);
+pub(crate) struct InsnMap(pub(crate) u32);
 
 /// The bits of an instruction, and how many of them are its length.
 const INSN_BITS: u32 = 6;
@@ -220,16 +197,6 @@ impl InsnMap {
             let one = kind << LEN_BITS | insn.len() as u32 & LEN_MASK;
             bits |= one.wrapping_shl(INSN_BITS.wrapping_mul(number));
         }
-        Self(bits)
-    }
-
-    /// The map as a number.
-    pub(crate) fn bits(self) -> u32 {
-        self.0
-    }
-
-    /// The map that [`bits`](InsnMap::bits) has returned as a number.
-    pub(crate) fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
@@ -270,8 +237,8 @@ impl InsnMap {
 mod tests {
     use super::{
         super::{
+            branch_targets::Indirect,
             decode::decode,
-            indirect::Indirect,
             pretend::{
                 at,
                 Pretend, //
@@ -286,17 +253,17 @@ mod tests {
     const WORD: u64 = 0x1122_3344_5566_7788;
 
     /// The detour of a function's first region, whose copied part is at offset `there`.
-    fn detour_at(pretend: &Pretend<'_>, there: u64) -> Result<Detour, NotOptimized> {
+    fn detour_at(pretend: &Pretend<'_>, there: u64) -> Result<Code, NotOptimized> {
         let start = at(there.wrapping_sub(COPIED));
         let common = at(there.wrapping_add(COMMON - THERE));
         Detour::of(&pretend.region(0)?, start, WORD, common)
     }
 
-    fn detour(text: &[u8]) -> Result<Detour, NotOptimized> {
+    fn detour(text: &[u8]) -> Result<Code, NotOptimized> {
         detour_at(&Pretend::of(text), THERE)
     }
 
-    fn copied(detour: &Detour) -> &[u8] {
+    fn copied(detour: &Code) -> &[u8] {
         detour.bytes().get(COPIED as usize..).unwrap_or_default()
     }
 
@@ -309,7 +276,7 @@ mod tests {
         let (Ok(region), Ok(detour)) = (Pretend::of(text).region(0), detour(text)) else {
             return false;
         };
-        let map = InsnMap::from_bits(InsnMap::of(&region).bits());
+        let map = InsnMap::of(&region);
         expected.iter().all(|&(there, here)| {
             let origin = match map.origin(COPIED + there) {
                 Some(Origin::Region(here, 0)) => Some(at(here)),
@@ -389,7 +356,7 @@ mod tests {
         // jmp *0x1234(%rip), in a kernel without jump tables
         let text = [0xff, 0x25, 0x34, 0x12, 0, 0];
         let mut pretend = Pretend::of(&text);
-        pretend.build.indirect = Indirect::Endbr;
+        pretend.indirect = Indirect::Endbr;
         let bytes = [0xff, 0x25, 0x34, 0x02, 0, 0, 0xcc];
         assert!(detour_at(&pretend, THERE).is_ok_and(|detour| copied(&detour) == bytes));
     }
@@ -440,14 +407,14 @@ mod tests {
         let detour = detour(&MOVED)?;
         let (mut into, mut pushed) = (ENTRY, 0);
         while into < COPIED {
-            let map = InsnMap::from_bits(0);
+            let map = InsnMap(0);
             assert_eq!(map.origin(into), Some(Origin::Region(0, pushed)));
             let rest = detour.bytes().get(into as usize..).unwrap_or_default();
             into += decode(rest).map_or(99, |insn| insn.len() as u64);
             pushed += 8;
         }
         assert_eq!(into, COPIED);
-        assert_eq!(InsnMap::from_bits(0).origin(ENTRY - 1), None);
+        assert_eq!(InsnMap(0).origin(ENTRY - 1), None);
         Ok(())
     }
 

@@ -8,7 +8,7 @@
 //! emulate -> operand, frame            emulation in the trap of a hit
 //! relocate, encode                     copies for another address, and new instructions
 //! boundary                             where instructions start
-//! region -> branch_targets, indirect, movable, call_check   where a jump can replace a breakpoint
+//! region -> branch_targets            where a jump can replace a breakpoint
 //! layout                               the bytes of a detour
 //! ```
 //!
@@ -21,7 +21,6 @@
 
 pub(crate) mod boundary;
 pub(crate) mod branch_targets;
-pub(crate) mod call_check;
 pub(crate) mod classify;
 pub(crate) mod decode;
 pub(crate) mod emulate;
@@ -31,10 +30,8 @@ mod fake;
 pub(crate) mod flow;
 mod form;
 pub(crate) mod frame;
-pub(crate) mod indirect;
 pub(crate) mod insn;
 pub(crate) mod layout;
-mod movable;
 mod opcodes {
     include!(concat!(
         env!("OBJTREE"),
@@ -46,7 +43,7 @@ mod operand;
 mod pretend;
 pub(crate) mod region;
 pub(crate) mod relocate;
-mod restrict;
+pub(crate) mod restrict;
 
 use crate::{
     contract::{

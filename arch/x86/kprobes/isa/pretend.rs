@@ -9,9 +9,8 @@ use super::{
     branch_targets::{
         self,
         Branch,
-        Build, //
+        Indirect, //
     },
-    indirect::Indirect,
     region::Region, //
 };
 use crate::{
@@ -42,7 +41,7 @@ pub(super) struct Pretend<'a> {
     pub(super) text: &'a [u8],
     /// The code that was split from the function.
     pub(super) cold: &'a [u8],
-    pub(super) build: Build,
+    pub(super) indirect: Indirect,
     pub(super) entered: Option<u64>,
     pub(super) label: Option<u64>,
     pub(super) fixup: Option<u64>,
@@ -57,10 +56,7 @@ impl<'a> Pretend<'a> {
         Self {
             text,
             cold: &[],
-            build: Build {
-                indirect: Indirect::Anywhere(None),
-                checks_calls: false,
-            },
+            indirect: Indirect::Anywhere(None),
             entered: None,
             label: None,
             fixup: None,
@@ -88,9 +84,9 @@ impl<'a> Pretend<'a> {
             list[behind] = branch;
             Ok(())
         };
-        branch_targets::into(function, GROUP, self.build, self, &mut read, found)?;
+        branch_targets::into(function, GROUP, self.indirect, self, &mut read, found)?;
         let list = list.get_mut(..count).unwrap_or_default();
-        Region::of(at(offset), function, list, self.build, self, &mut read)
+        Region::of(at(offset), function, list, self, &mut read)
     }
 
     /// Reports the branches that leave the code at [`ELSEWHERE`]. Returns whether that code has an
@@ -98,7 +94,7 @@ impl<'a> Pretend<'a> {
     fn search(&self, found: &mut dyn FnMut(TextAddr)) -> bool {
         let mut read = |at, into: &mut [u8]| self.read(at, into);
         let piece = range(ELSEWHERE, self.cold.len());
-        let jumps = branch_targets::leaving(piece, self.build, &mut read, &mut |to| {
+        let jumps = branch_targets::leaving(piece, self.indirect, &mut read, &mut |to| {
             found(to);
             Ok(())
         });

@@ -21,7 +21,7 @@
 //! * No task may sleep in a detour: Tasks RCU, which frees detours, waits only for tasks that were
 //!   preempted there. A task may sleep in a page fault, so no instruction of the region may have an
 //!   entry in the exception table.
-//! * Each instruction must be able to run elsewhere ([`movable`]).
+//! * Each instruction must be able to run elsewhere ([`check_movable`]).
 //! * A direct call has at least five bytes, so the call is the last instruction of the region and
 //!   returns behind the jump. An indirect call may be shorter, and is refused.
 //! * Behind an instruction that never continues with the next one, the rest of the region is dead
@@ -36,18 +36,19 @@
 use super::{
     branch_targets::{
         leading_to,
-        Branch,
-        Build, //
+        Branch, //
     },
-    call_check,
-    classify::is_endbr,
+    classify::{
+        check_movable,
+        is_endbr, //
+    },
     decode::decode,
     encode::REL32_LEN,
     insn::{
         Insn,
         MAX_INSN, //
     },
-    movable, //
+    restrict::call_check_trap, //
 };
 use crate::{
     contract::ReadText,
@@ -68,8 +69,7 @@ const AHEAD: usize = MAX_REGION + MAX_INSN;
 #[derive(Clone, Copy)]
 pub(crate) struct Region {
     at: TextAddr,
-    bytes: [u8; MAX_REGION],
-    len: usize,
+    original: Code,
     /// The instructions that are copied, with their addresses.
     insns: [Option<(TextAddr, Insn)>; JUMP_LEN],
 }
@@ -83,12 +83,12 @@ impl Region {
     /// The address behind the region.
     pub(super) fn end(&self) -> TextAddr {
         // The region ends in its function, so the sum does not wrap.
-        TextAddr::new(self.at.get().wrapping_add(self.len as u64))
+        TextAddr::new(self.at.get().wrapping_add(self.bytes().len() as u64))
     }
 
     /// The original bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
+        self.original.bytes()
     }
 
     /// The instructions that are copied, with their addresses, in order.
@@ -101,7 +101,6 @@ impl Region {
         at: TextAddr,
         function: TextRange,
         branches: &[Branch],
-        build: Build,
         metadata: &impl TextMetadata,
         read: ReadText<'_>,
     ) -> Result<Self, NotOptimized> {
@@ -126,10 +125,11 @@ impl Region {
             *place = Some((from, insn));
             len = len.wrapping_add(insn.len());
         }
+        let original = Code::EMPTY.then(text.get(..len).unwrap_or_default());
+        let original = original.map_err(|refusal| Reason::CannotMove(refusal).at(at))?;
         let mut region = Self {
             at,
-            bytes: [0; MAX_REGION],
-            len,
+            original,
             insns,
         };
         if let Some(reason) = metadata.owner(TextRange::new(at, region.end())) {
@@ -143,19 +143,21 @@ impl Region {
                 break;
             };
             behind = behind.wrapping_add(insn.len());
-            is_ours(from, &insn, build, metadata)?;
+            if metadata.may_fault(from) {
+                return Err(Reason::MayFault.at(from));
+            }
+            if call_check_trap(&insn, from).is_some_and(|trap| metadata.is_call_check(trap)) {
+                return Err(Reason::CallCheck.at(from));
+            }
             if reached {
                 let next = decode(text.get(behind..).unwrap_or_default()).ok();
-                movable::check(&insn, next.as_ref(), from)?;
+                check_movable(&insn, next.as_ref(), from)?;
                 reached = insn.flow().may_continue();
             } else if is_endbr(&insn) {
                 return Err(Reason::LandingPad.at(from));
             } else {
                 *place = None;
             }
-        }
-        for (to, from) in region.bytes.iter_mut().zip(&*text).take(len) {
-            *to = *from;
         }
         Ok(region)
     }
@@ -172,36 +174,16 @@ fn unreached(
     let inside = TextRange::new(start, end);
     // Jump labels are checked before branches: while a static key is on, its jump label is a
     // branch. The reason must not depend on the state of the key.
-    if let Some(to) = metadata.label_target(inside) {
-        return Err(Reason::LabelTarget.at(to));
-    }
-    if let Some(from) = leading_to(branches, inside) {
-        return Err(Reason::JumpInto.at(from));
-    }
-    if let Some(to) = metadata.branch_target(inside) {
-        return Err(Reason::Entered.at(to));
-    }
-    if let Some(to) = metadata.fixup_target(inside) {
-        return Err(Reason::FixupTarget.at(to));
-    }
-    Ok(())
-}
-
-/// Checks that the instruction at `at` neither faults nor is read when a CFI check fails.
-fn is_ours(
-    at: TextAddr,
-    insn: &Insn,
-    build: Build,
-    metadata: &impl TextMetadata,
-) -> Result<(), NotOptimized> {
-    if metadata.may_fault(at) {
-        return Err(Reason::MayFault.at(at));
-    }
-    let trap = call_check::trap(insn).and_then(|behind| at.after(behind).ok());
-    if build.checks_calls && trap.is_some_and(|trap| metadata.is_call_check(trap)) {
-        return Err(Reason::CallCheck.at(at));
-    }
-    Ok(())
+    let reached = [
+        (Reason::LabelTarget, metadata.label_target(inside)),
+        (Reason::JumpInto, leading_to(branches, inside)),
+        (Reason::Entered, metadata.branch_target(inside)),
+        (Reason::FixupTarget, metadata.fixup_target(inside)),
+    ];
+    let mut found = reached
+        .into_iter()
+        .filter_map(|(reason, at)| Some(reason.at(at?)));
+    found.next().map_or(Ok(()), Err)
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
@@ -209,7 +191,7 @@ fn is_ours(
 mod tests {
     use super::{
         super::{
-            indirect::Indirect,
+            branch_targets::Indirect,
             pretend::{
                 at,
                 Pretend,
@@ -310,7 +292,7 @@ mod tests {
         // nop; jmp *%rax
         pretend.cold = &[0x90, 0xff, 0xe0];
         assert_eq!(len(&pretend), Err(NotOptimized::from(Reason::SplitJump)));
-        pretend.build.indirect = Indirect::Endbr;
+        pretend.indirect = Indirect::Endbr;
         assert_eq!(len(&pretend), Ok(7));
     }
 
@@ -416,9 +398,8 @@ mod tests {
             0x41, 0xba, 0x78, 0x56, 0x34, 0x12, 0x45, 0x03, 0x53, 0xfc, 0x74, 0x02, 0x0f, 0x0b,
         ];
         let mut pretend = Pretend::of(&text);
-        pretend.trap = Some(12);
         assert_eq!(len(&pretend), Ok(6));
-        pretend.build.checks_calls = true;
+        pretend.trap = Some(12);
         assert_eq!(len(&pretend), Err(Reason::CallCheck.at(at(0))));
         pretend.trap = Some(11);
         assert_eq!(len(&pretend), Ok(6));

@@ -144,7 +144,7 @@ mod cases {
         let probe = probe(look)?;
         let chain = Chain::of(probe);
         let jump = Jump::on(function!(rust_kprobes_test_plain), &chain)?;
-        let at = jump.detour.at().get();
+        let at = jump.detour.slot.at().get();
         // SAFETY: Only looks the address up.
         let is_text = unsafe { bindings::kernel_text_address(at as usize) } != 0;
         let page = TextAddr::new(at & !(PAGE_SIZE as u64 - 1));
@@ -176,7 +176,7 @@ mod cases {
         let during = goes_to();
         X86::redirect(&jump.prepared, None);
         let after = goes_to();
-        let copied = jump.detour.at().get().wrapping_add(layout::COPIED);
+        let copied = jump.detour.slot.at().get().wrapping_add(layout::COPIED);
         drop(jump);
         free(probe);
         assert_eq!((during, after), (copied, before));

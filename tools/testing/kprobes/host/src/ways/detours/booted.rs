@@ -16,8 +16,8 @@ use super::*;
 use crate::{
     model::symbol::Kind,
     x86::{
-        call_check,
-        classify::Exec, //
+        classify::Exec,
+        restrict::call_check_trap, //
     },
 };
 use std::{
@@ -67,7 +67,7 @@ fn entered(image: &Image) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     for (start, end, _) in image.pieces() {
         // What cannot be decoded is no code.
-        let _ = branch_targets::leaving(range(start, end), image.build, &mut read, &mut |to| {
+        let _ = branch_targets::leaving(range(start, end), image.indirect, &mut read, &mut |to| {
             found.insert(to.get());
             Ok(())
         });
@@ -99,12 +99,11 @@ fn refusal(image: &Image, at: u64) -> Result<(), Refusal> {
         return Err(Refusal::ForcedEmulation);
     }
     let insn = decode(bytes)?;
-    let behind = call_check::trap(&insn);
-    if behind.is_some_and(|behind| image.is_call_check(TextAddr::new(at + behind))) {
+    let place = TextAddr::new(at);
+    if call_check_trap(&insn, place).is_some_and(|trap| image.is_call_check(trap)) {
         return Err(Refusal::CallCheck);
     }
     let next = decode(&bytes[insn.len()..]).ok();
-    let place = TextAddr::new(at);
     match classify(&insn, next.as_ref(), image.faults.contains(&at))? {
         Exec::Emulate(Op::JumpMemory(_) | Op::CallMemory(_)) => {
             relocate::probing_load(&insn, place, THERE).map(|_| ())

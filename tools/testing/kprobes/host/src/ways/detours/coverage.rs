@@ -127,10 +127,7 @@ fn look_around(image: &mut Image) -> Vec<String> {
             }
             Ok(())
         };
-        let past_jump_tables = Build {
-            indirect: Indirect::Endbr,
-            ..image.build
-        };
+        let past_jump_tables = Indirect::Endbr;
         let piece = range(start, end);
         // What cannot be decoded is no code.
         let _ = branch_targets::each(piece, text, past_jump_tables, &mut read, &mut look);

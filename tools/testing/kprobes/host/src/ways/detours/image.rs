@@ -13,7 +13,7 @@ use crate::{
         not_optimized::Reason,
         symbol::SplitGroup, //
     },
-    x86::indirect::Thunks, //
+    x86::branch_targets::Thunks, //
 };
 
 /// What kallsyms has room for of a name, with its NUL. It leaves out those that are longer.
@@ -45,7 +45,7 @@ struct Symbol {
 
 pub(super) struct Image {
     pub(super) name: String,
-    pub(super) build: Build,
+    pub(super) indirect: Indirect,
     file: Vec<u8>,
     memory: Option<Memory>,
     sections: Vec<Section>,
@@ -87,13 +87,10 @@ impl Image {
         let has = |option: &str| options.lines().any(|line| line == option);
         let mut image = Self {
             name: name.into(),
-            build: Build {
-                indirect: if has("CONFIG_X86_KERNEL_IBT=y") {
-                    Indirect::Endbr
-                } else {
-                    Indirect::Anywhere(None)
-                },
-                checks_calls: has("CONFIG_CFI=y"),
+            indirect: if has("CONFIG_X86_KERNEL_IBT=y") {
+                Indirect::Endbr
+            } else {
+                Indirect::Anywhere(None)
             },
             file,
             memory: None,
@@ -113,8 +110,8 @@ impl Image {
         };
         image.read_sections();
         image.read_symbols();
-        if image.build.indirect != Indirect::Endbr && has("CONFIG_MITIGATION_RETPOLINE=y") {
-            image.build.indirect = Indirect::Anywhere(Some(image.thunks()));
+        if image.indirect != Indirect::Endbr && has("CONFIG_MITIGATION_RETPOLINE=y") {
+            image.indirect = Indirect::Anywhere(Some(image.thunks()));
         }
         image
     }
@@ -262,7 +259,8 @@ impl Image {
         let mut read = |at: TextAddr, into: &mut [u8]| self.read_text(at, into);
         for (start, end, _) in self.pieces() {
             let piece = range(start, end);
-            if branch_targets::leaving(piece, self.build, &mut read, &mut |_| Ok(())) == Ok(true) {
+            if branch_targets::leaving(piece, self.indirect, &mut read, &mut |_| Ok(())) == Ok(true)
+            {
                 found.extend(self.families[&start].iter().copied());
             }
         }

@@ -28,9 +28,8 @@ use crate::{
         branch_targets::{
             self,
             Branch,
-            Build, //
+            Indirect, //
         },
-        indirect::Indirect,
         layout::{
             Detour,
             InsnMap,
@@ -54,7 +53,7 @@ fn range(from: u64, to: u64) -> TextRange {
 
 /// The copied part of a detour.
 struct Copied {
-    detour: Detour,
+    detour: crate::model::code::Code,
     map: InsnMap,
     region: TextAddr,
     at: TextAddr,
@@ -66,7 +65,7 @@ impl Copied {
         let detour = at.before(COPIED).expect("room before it");
         Ok(Self {
             detour: Detour::of(region, detour, 0, at)?,
-            map: InsnMap::from_bits(InsnMap::of(region).bits()),
+            map: InsnMap::of(region),
             region: region.at(),
             at,
         })
@@ -94,7 +93,6 @@ impl Copied {
 /// A function, with all that has to be known of it once.
 struct Function {
     text: TextRange,
-    build: Build,
     targets: Result<Vec<Branch>, NotOptimized>,
 }
 
@@ -102,18 +100,17 @@ impl Function {
     /// What is at `text`.
     fn of(
         text: TextRange,
-        build: Build,
+        indirect: Indirect,
         read: &mut dyn FnMut(TextAddr, &mut [u8]) -> Option<()>,
     ) -> Self {
         let mut found = Vec::new();
-        let targets = branch_targets::each(text, text, build, read, &mut |branch| {
+        let targets = branch_targets::each(text, text, indirect, read, &mut |branch| {
             found.push(branch);
             Ok(())
         });
         found.sort();
         Self {
             text,
-            build,
             targets: targets.map(|()| found),
         }
     }
@@ -121,9 +118,9 @@ impl Function {
     /// What is there in the image.
     fn in_image(image: &image::Image, start: u64, end: u64) -> Self {
         let mut read = |at: TextAddr, into: &mut [u8]| image.read_text(at, into);
-        let mut found = Self::of(range(start, end), image.build, &mut read);
+        let mut found = Self::of(range(start, end), image.indirect, &mut read);
         let others = image.is_led_into(start);
-        let led = branch_targets::check_group(others, image.build);
+        let led = branch_targets::check_group(others, image.indirect);
         found.targets = found.targets.and_then(|targets| led.map(|()| targets));
         found
     }
@@ -135,13 +132,6 @@ impl Function {
         read: &mut dyn FnMut(TextAddr, &mut [u8]) -> Option<()>,
     ) -> Result<Region, NotOptimized> {
         let found = self.targets.as_mut().map_err(|reason| *reason)?;
-        Region::of(
-            TextAddr::new(at),
-            self.text,
-            found,
-            self.build,
-            metadata,
-            read,
-        )
+        Region::of(TextAddr::new(at), self.text, found, metadata, read)
     }
 }

@@ -58,10 +58,6 @@ fn frequent(random: &mut Random) -> Vec<u8> {
 /// Shows the answer to each instruction of random functions.
 fn each(mut look: impl FnMut(&[u8], &[usize], usize, Result<Region, NotOptimized>, &mut Random)) {
     let mut random = Random::new();
-    let build = Build {
-        indirect: Indirect::Endbr,
-        checks_calls: false,
-    };
     for _ in 0..runs(SHORT) {
         let code = RandomCode::of(|| match random.next() >> 62 {
             0 => random.any().into(),
@@ -69,7 +65,7 @@ fn each(mut look: impl FnMut(&[u8], &[usize], usize, Result<Region, NotOptimized
         });
         let mut read = |from: TextAddr, into: &mut [u8]| code.read(from, into);
         let text = range(AT, AT + code.bytes.len() as u64);
-        let mut function = Function::of(text, build, &mut read);
+        let mut function = Function::of(text, Indirect::Endbr, &mut read);
         for &start in &code.starts {
             let region = function.region(AT + start as u64, &Alone, &mut read);
             look(&code.bytes, &code.starts, start, region, &mut random);

@@ -205,7 +205,7 @@ impl Function {
                 function.none = Some(NO_INSN);
                 break;
             };
-            if image.build.indirect == Indirect::Anywhere(None) && insn.is_indirect_jump() {
+            if image.indirect == Indirect::Anywhere(None) && insn.is_indirect_jump() {
                 function.none = Some(INDIRECT);
                 break;
             }
@@ -256,7 +256,7 @@ pub(super) fn probes(image: &Image, at: u64) -> Result<(), Reason> {
     };
     if insn.is_exception() {
         Err("INT or UD")
-    } else if image.build.checks_calls && calls_check {
+    } else if calls_check {
         Err("part of the check of an indirect call")
     } else if !insn.can_be_copied() {
         Err("it cannot be copied")
