@@ -57,8 +57,10 @@ FNR != NR && /^[A-Z]/ {
 	for (i = 1; i <= NF; i++) {
 		if ($i ~ /^[A-Z]/) {
 			name = $i
-			if (!(name in origin))
-				fail("no table is called " name)
+			if (!(name in origin)) {
+				print FILENAME ":" FNR ": no table is called " name > "/dev/stderr"
+				exit failed = 1
+			}
 			continue
 		}
 		dash = index($i, "-")
@@ -66,12 +68,6 @@ FNR != NR && /^[A-Z]/ {
 		for (op = number(dash ? substr($i, 1, dash - 1) : $i); op <= last; op++)
 			supplement[name, op] = supplement[name, op] text
 	}
-}
-
-function fail(message) {
-	print FILENAME ":" FNR ": " message > "/dev/stderr"
-	failed = 1
-	exit 1
 }
 
 # Does this instruction of the map exist in the encoding of table NAME?
@@ -132,16 +128,9 @@ function digits(ext, mark) {
 }
 
 # The mandatory prefixes that select an instruction: 0 is none, 1 to 3 are 66, F3, F2
-function prefixes(ext,    out) {
-	if (ext ~ /\((NP|!F3|es)\)/)
-		out = out 0
-	if (ext ~ /\((66|!F3|es)\)/)
-		out = out 1
-	if (ext ~ /\(F3\)/)
-		out = out 2
-	if (ext ~ /\((F2|!F3|66&F2)\)/)
-		out = out 3
-	return out
+function prefixes(ext) {
+	return (ext ~ /\((NP|!F3|es)\)/ ? 0 : "") (ext ~ /\((66|!F3|es)\)/ ? 1 : "") \
+	       (ext ~ /\(F3\)/ ? 2 : "") (ext ~ /\((F2|!F3|66&F2)\)/ ? 3 : "")
 }
 
 # Handles one instruction. In a group, REG is its number and OUTER the group's operands.
