@@ -19,6 +19,30 @@ use kernel::bindings;
 #[repr(transparent)]
 pub(super) struct Trapped(bindings::pt_regs);
 
+/// A general register by its number in encodings: its value, or a borrow of it.
+macro_rules! general {
+    ($registers:expr, $number:expr, $($borrow:tt)*) => {
+        match $number & 15 {
+            0 => $($borrow)* $registers.ax,
+            1 => $($borrow)* $registers.cx,
+            2 => $($borrow)* $registers.dx,
+            3 => $($borrow)* $registers.bx,
+            4 => $($borrow)* $registers.sp,
+            5 => $($borrow)* $registers.bp,
+            6 => $($borrow)* $registers.si,
+            7 => $($borrow)* $registers.di,
+            8 => $($borrow)* $registers.r8,
+            9 => $($borrow)* $registers.r9,
+            10 => $($borrow)* $registers.r10,
+            11 => $($borrow)* $registers.r11,
+            12 => $($borrow)* $registers.r12,
+            13 => $($borrow)* $registers.r13,
+            14 => $($borrow)* $registers.r14,
+            _ => $($borrow)* $registers.r15,
+        }
+    };
+}
+
 impl Trapped {
     /// The same registers, as the emulation's type.
     #[inline(always)]
@@ -29,50 +53,13 @@ impl Trapped {
 
     #[inline(always)]
     fn place(&mut self, number: u8) -> &mut usize {
-        let registers = &mut self.0;
-        match number & 15 {
-            0 => &mut registers.ax,
-            1 => &mut registers.cx,
-            2 => &mut registers.dx,
-            3 => &mut registers.bx,
-            4 => &mut registers.sp,
-            5 => &mut registers.bp,
-            6 => &mut registers.si,
-            7 => &mut registers.di,
-            8 => &mut registers.r8,
-            9 => &mut registers.r9,
-            10 => &mut registers.r10,
-            11 => &mut registers.r11,
-            12 => &mut registers.r12,
-            13 => &mut registers.r13,
-            14 => &mut registers.r14,
-            _ => &mut registers.r15,
-        }
+        general!(self.0, number, &mut)
     }
 }
 
 impl Frame for Trapped {
     fn register(&self, number: u8) -> u64 {
-        let registers = &self.0;
-        let value = match number & 15 {
-            0 => registers.ax,
-            1 => registers.cx,
-            2 => registers.dx,
-            3 => registers.bx,
-            4 => registers.sp,
-            5 => registers.bp,
-            6 => registers.si,
-            7 => registers.di,
-            8 => registers.r8,
-            9 => registers.r9,
-            10 => registers.r10,
-            11 => registers.r11,
-            12 => registers.r12,
-            13 => registers.r13,
-            14 => registers.r14,
-            _ => registers.r15,
-        };
-        value as u64
+        general!(self.0, number,) as u64
     }
 
     fn set_register(&mut self, number: u8, value: u64) {
