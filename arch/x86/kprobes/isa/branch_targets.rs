@@ -142,7 +142,9 @@ pub(crate) fn into(
     found: &mut dyn FnMut(Branch) -> Result<(), NotOptimized>,
 ) -> Result<(), NotOptimized> {
     each_insn(function, false, read, &mut |from, insn| {
-        if insn.flow() == Flow::Breakpoint && is_debuggers(from, metadata) {
+        let is_debuggers = |byte| metadata.owner(byte) == Some(Reason::OfDebugger);
+        let byte = TextRange::with_len(from, 1);
+        if insn.flow() == Flow::Breakpoint && byte.is_ok_and(is_debuggers) {
             return Err(NotOptimized::from(Reason::OfDebugger));
         }
         report(insn, from, function, indirect, found)
@@ -210,11 +212,6 @@ fn address_taken(insn: &Insn, at: TextAddr) -> Option<TextAddr> {
         }
         _ => None,
     }
-}
-
-fn is_debuggers(at: TextAddr, metadata: &impl TextMetadata) -> bool {
-    let byte = TextRange::with_len(at, 1);
-    byte.is_ok_and(|byte| metadata.owner(byte) == Some(Reason::OfDebugger))
 }
 
 /// Calls `found` with the target of each branch that leads out of `piece`. Returns whether `piece`

@@ -28,7 +28,6 @@ pub(crate) const REL32_LEN: u64 = 5;
 /// +----+----+-------------------+
 /// ```
 const JCC32: u8 = 0x80;
-const JCC32_LEN: u64 = 6;
 
 /// ```text
 /// +----+----+----+----+----+
@@ -44,20 +43,17 @@ pub(crate) fn int3() -> Result<Code, Refusal> {
 
 /// JMP at `from` to `to`.
 pub(crate) fn jmp32(from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
-    rel32(JMP32, from, to)
+    rel32(&[JMP32], from, to)
 }
 
 /// CALL at `from` of `to`.
 pub(crate) fn call32(from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
-    rel32(CALL32, from, to)
+    rel32(&[CALL32], from, to)
 }
 
 /// Jcc at `from` to `to`, with the condition in the low four bits of `opcode`.
 pub(super) fn jcc32(from: TextAddr, to: TextAddr, opcode: u8) -> Result<Code, Refusal> {
-    let rel = from.after(JCC32_LEN)?.reach(to)?;
-    Code::EMPTY
-        .then(&[0x0f, JCC32 | opcode & 0xf])?
-        .then(&rel.to_le_bytes())
+    rel32(&[0x0f, JCC32 | opcode & 0xf], from, to)
 }
 
 /// PUSH of an address, which must be in the upper 2 GiB. All text of the kernel and modules is.
@@ -66,9 +62,10 @@ pub(super) fn push_address(at: TextAddr) -> Result<Code, Refusal> {
     Code::EMPTY.then(&[PUSH32])?.then(&value.to_le_bytes())
 }
 
-fn rel32(opcode: u8, from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
-    let rel = from.after(REL32_LEN)?.reach(to)?;
-    Code::EMPTY.then(&[opcode])?.then(&rel.to_le_bytes())
+fn rel32(opcode: &[u8], from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
+    let len = opcode.len().wrapping_add(size_of::<i32>());
+    let rel = from.after(len as u64)?.reach(to)?;
+    Code::EMPTY.then(opcode)?.then(&rel.to_le_bytes())
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
