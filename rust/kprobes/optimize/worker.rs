@@ -49,17 +49,16 @@ fn write_jumps(period: &Period) -> bool {
     } = &mut *Registry::lock();
     let mut count = 0;
     while let Some(ready) = optimizer.ready.get_mut(count) {
-        let Some(counted) = optimizer.queue.next(period, points) else {
+        let Some(at) = optimizer.queue.next(period, points) else {
             break;
         };
-        let at = counted.at();
         let Some(point) = points.get(at) else {
             continue;
         };
         // Whatever came in the way of a jump has made the point leave the queue. This is checked
         // again because a jump over a breakpoint would be fatal.
         if optimizer.allowed && points.may_jump(point) {
-            counted.jump(points);
+            optimizer.queue.jumped(at, points);
             points.count_jumps(1);
             *ready = at.get();
             count += 1;

@@ -108,25 +108,6 @@ fn link(nodes: &impl Nodes, at: TextAddr, link: fn(&Node) -> &AtomicUsize, to: O
     }
 }
 
-/// A point that was waited for. It is in no list any more and its state is plain, but its hits
-/// still go to its detour.
-#[must_use]
-pub(crate) struct Counted(TextAddr);
-
-impl Counted {
-    /// Its address.
-    pub(crate) fn at(&self) -> TextAddr {
-        self.0
-    }
-
-    /// Notes that its jump is in the text.
-    pub(crate) fn jump(self, nodes: &impl Nodes) {
-        if let Some(node) = nodes.node(self.0) {
-            node.set(State::Jump);
-        }
-    }
-}
-
 /// The points that wait for a jump, and those whose jump is to be removed.
 pub(crate) struct Queue {
     waiting: List,
@@ -167,16 +148,24 @@ impl Queue {
         (!self.is_empty()).then(|| self.clock.begin())
     }
 
-    /// Takes the next point that was waited for out of the queue, when the wait is over.
-    pub(crate) fn next(&mut self, period: &Period, nodes: &impl Nodes) -> Option<Counted> {
+    /// Takes the next point that was waited for out of the queue, when the wait is over. The state
+    /// of the point is plain then, but its hits still go to its detour.
+    pub(crate) fn next(&mut self, period: &Period, nodes: &impl Nodes) -> Option<TextAddr> {
         // Points are in the order in which they were queued, so the first one tells.
         let at = self.waiting.first?;
         let node = nodes.node(at)?;
         period.counts(node.state()).then(|| {
             self.waiting.remove(at, nodes);
             node.set(State::Plain);
-            Counted(at)
+            at
         })
+    }
+
+    /// Notes that the jump of a point, which [`next`](Queue::next) has returned, is in the text.
+    pub(crate) fn jumped(&self, at: TextAddr, nodes: &impl Nodes) {
+        if let Some(node) = nodes.node(at) {
+            node.set(State::Jump);
+        }
     }
 
     /// A point is to have no jump. If its jump is in the text, the point is one of
@@ -259,9 +248,9 @@ mod tests {
     /// Gives jumps to what was waited for; the addresses as digits.
     fn jump(queue: &mut Queue, period: &Period, places: &Few) -> u64 {
         let mut digits = 0;
-        while let Some(counted) = queue.next(period, places) {
-            digits = 10 * digits + counted.at().get();
-            counted.jump(places);
+        while let Some(at) = queue.next(period, places) {
+            digits = 10 * digits + at.get();
+            queue.jumped(at, places);
         }
         digits
     }
@@ -351,8 +340,7 @@ mod tests {
         let (mut queue, places) = (Queue::EMPTY, few());
         assert!(queue.add(at(1), &places));
         let period = begin(&mut queue)?;
-        let counted = queue.next(&period, &places);
-        assert!(counted.is_some_and(|counted| counted.at() == at(1)));
+        assert_eq!(queue.next(&period, &places), Some(at(1)));
         assert_eq!(state(&places, 1), Some(State::Plain));
         assert!(queue.is_empty());
         Ok(())

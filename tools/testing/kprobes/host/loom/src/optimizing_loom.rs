@@ -197,8 +197,8 @@ impl World {
             if is_weak("generation") && counted.is_none() {
                 counted = queue.begin().and_then(|late| queue.next(&late, node));
             }
-            if let Some(counted) = counted {
-                counted.jump(node);
+            if let Some(at) = counted {
+                queue.jumped(at, node);
                 self.jump();
             }
         }
