@@ -72,10 +72,6 @@ struct kprobe_insn_cache kprobe_insn_slots;
 struct kprobe_insn_cache kprobe_optinsn_slots;
 #endif
 
-#ifdef CONFIG_KPROBES_ON_FTRACE
-bool kprobe_ftrace_disabled __read_mostly;
-#endif
-
 /* Not traced: a tracer may unwind the stack, which looks up return addresses. */
 void __kprobes rust_kprobes_preempt_disable(void)
 {
@@ -199,19 +195,14 @@ void __kprobes rust_kprobes_forgotten(const struct module *module,
 		module->name, probe->addr);
 }
 
-/* Nothing can be done after this; C calls BUG() here, too. */
-static __always_inline __noreturn void stop(void)
-{
-	BUG();
-}
-
 /* A probe on the code that handles hits: the hit would never end. */
 void __kprobes rust_kprobes_hopeless(const struct kprobe *probe)
 {
 	pr_err("Unrecoverable kprobe detected.\n");
 	if (probe)
 		dump_kprobe((struct kprobe *)probe);
-	stop();
+	/* Nothing can be done after this; C calls BUG() here, too. */
+	BUG();
 }
 
 void __kprobes dump_kprobe(struct kprobe *kp)
@@ -221,6 +212,8 @@ void __kprobes dump_kprobe(struct kprobe *kp)
 }
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
+bool kprobe_ftrace_disabled __read_mostly;
+
 static __always_inline void call(unsigned long ip, unsigned long parent_ip,
 				 struct ftrace_regs *fregs, bool changes)
 {

@@ -15,8 +15,6 @@ use crate::optimize::{
     reasons,
     worker, //
 };
-#[cfg(all(CONFIG_MODULES, CONFIG_KRETPROBES))]
-use crate::returns;
 #[cfg(CONFIG_MODULES)]
 use crate::sys::modules::{
     Going,
@@ -306,9 +304,9 @@ unsafe extern "C" fn kprobe_free_init_mem() {
 #[cfg(CONFIG_MODULES)]
 const CLIENTS: &vanish::Clients = &vanish::Clients {
     #[cfg(CONFIG_KRETPROBES)]
-    needs: |probe, going| returns::needs(probe, |at| going.has(at)),
+    needs: |probe, going| crate::returns::needs(probe, |at| going.has(at)),
     #[cfg(CONFIG_KRETPROBES)]
-    leave: returns::leave,
+    leave: crate::returns::leave,
     #[cfg(not(CONFIG_KRETPROBES))]
     needs: |_, _| false,
     #[cfg(not(CONFIG_KRETPROBES))]

@@ -3,7 +3,7 @@
 //! The slots of a page under loom: who gives some back, who takes one, who frees the page and the
 //! callback of Tasks RCU, in every order that the memory model allows.
 //!
-//! Those who take slots have a lock of loom's. Each slot, the head of the callback and the page itself have
+//! One job at a time takes slots. Each slot, the head of the callback and the page itself have
 //! a cell in which loom finds any two accesses that nothing orders: so it shows when a slot has two
 //! owners, when the head is handed over twice, and when the page is looked at after it was freed.
 //!
@@ -16,7 +16,6 @@ use crate::{
     bits::Bits,
     loom_kit::*, //
 };
-use loom::sync::Mutex;
 
 const SLOTS: usize = 3;
 
@@ -24,7 +23,6 @@ const SLOTS: usize = 3;
 struct World {
     page: Watched,
     bits: Bits,
-    takes: Mutex<()>,
     slots: [Watched; SLOTS],
     head: Watched,
     /// Grace periods that were asked for and are not over: never more than one, as there is one
@@ -48,7 +46,6 @@ impl World {
         Arc::new(Self {
             page: Watched::default(),
             bits,
-            takes: Mutex::new(()),
             slots: Default::default(),
             head: Watched::default(),
             asked: AtomicUsize::new(0),
@@ -122,9 +119,7 @@ impl World {
 
     /// Somebody takes a slot, if there is one, and uses it.
     fn take(&self) -> bool {
-        let taker = self.takes.lock().unwrap();
         let slot = self.bits().take();
-        drop(taker);
         slot.is_some_and(|slot| {
             self.slots[slot].have();
             true
