@@ -474,13 +474,6 @@ void __kprobes rust_kprobes_wait_for_tasks(void)
 #endif
 }
 
-static int __init allow_jumps(void)
-{
-	rust_kprobes_allow_jumps(true);
-	return 0;
-}
-subsys_initcall(allow_jumps);
-
 #ifdef CONFIG_SYSCTL
 static int allowed;
 static DEFINE_MUTEX(allowed_mutex);
@@ -514,23 +507,29 @@ static const struct ctl_table sysctls[] = {
 	JUMPS_SWITCH("kprobes_optimization"),
 };
 
-static int __init register_sysctls(void)
+#endif
+
+static int __init allow_jumps(void)
 {
+	rust_kprobes_allow_jumps(true);
+#ifdef CONFIG_SYSCTL
 	register_sysctl_init("debug", sysctls);
+#endif
 	return 0;
 }
-late_initcall(register_sysctls);
-#endif
+subsys_initcall(allow_jumps);
+
+/* Defined in abi.rs, declared in <linux/kprobes.h>. */
+EXPORT_SYMBOL_GPL(kprobe_why_no_jump);
 #endif
 
 /* Defined in abi.rs and returns/abi.rs, declared in <linux/kprobes.h>. */
 #define DEFINED_IN_RUST(function) EXPORT_SYMBOL_GPL(function)
-/* Defined in abi.rs for tests. */
-#define TOLD_TO_KUNIT(function) EXPORT_SYMBOL_IF_KUNIT(function)
 
 early_initcall(rust_kprobes_init);
 
-TOLD_TO_KUNIT(rust_kprobes_step_faults);
+/* Defined in abi.rs for tests. */
+EXPORT_SYMBOL_IF_KUNIT(rust_kprobes_step_faults);
 
 DEFINED_IN_RUST(register_kprobe);
 DEFINED_IN_RUST(unregister_kprobe);
@@ -542,6 +541,3 @@ DEFINED_IN_RUST(register_kretprobes);
 DEFINED_IN_RUST(unregister_kretprobes);
 DEFINED_IN_RUST(disable_kprobe);
 DEFINED_IN_RUST(enable_kprobe);
-#ifdef CONFIG_RUST_KPROBES_JUMPS
-DEFINED_IN_RUST(kprobe_why_no_jump);
-#endif

@@ -173,10 +173,7 @@ unsafe extern "C" fn unregister_kprobes(kps: *mut *mut bindings::kprobe, num: c_
 #[export]
 unsafe extern "C" fn disable_kprobe(kp: *mut bindings::kprobe) -> c_int {
     // SAFETY: By the precondition.
-    status(
-        unsafe { clients(&kp, 1) }
-            .and_then(|one| one.iter().copied().try_for_each(enable::disable)),
-    )
+    status(unsafe { clients(&kp, 1) }.and_then(enable::disable))
 }
 
 /// # Safety
@@ -185,9 +182,7 @@ unsafe extern "C" fn disable_kprobe(kp: *mut bindings::kprobe) -> c_int {
 #[export]
 unsafe extern "C" fn enable_kprobe(kp: *mut bindings::kprobe) -> c_int {
     // SAFETY: By the precondition.
-    status(
-        unsafe { clients(&kp, 1) }.and_then(|one| one.iter().copied().try_for_each(enable::enable)),
-    )
+    status(unsafe { clients(&kp, 1) }.and_then(enable::enable))
 }
 
 /// # Safety

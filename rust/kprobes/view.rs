@@ -115,29 +115,25 @@ fn show(to: &Seq, point: PointRef<'_>) {
     // RCU keeps the name of the module.
     let rcu = rcu::read_lock();
     let symbol = symbols::describe(point.at, &mut buffer, &rcu);
-    for probe in point.probes.iter() {
-        to.probe(&Line {
-            at: point.at,
-            kind: kind(probe),
-            symbol,
-            notes: notes(point, probe),
-        });
-    }
-}
-
-fn notes<'a>(point: PointRef<'_>, probe: &Probe) -> [&'a CStr; 4] {
-    let gone = probe.is(Flag::Gone);
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     let is_optimized = point.jump.is_optimized();
     #[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]
     let is_optimized = false;
     let note = |holds: bool, text| if holds { text } else { c"" };
-    [
-        note(gone, c"[GONE]"),
-        note(probe.is(Flag::Disabled) && !gone, c"[DISABLED]"),
-        note(is_optimized, c"[OPTIMIZED]"),
-        note(point.is_ftrace(), c"[FTRACE]"),
-    ]
+    for probe in point.probes.iter() {
+        let gone = probe.is(Flag::Gone);
+        to.probe(&Line {
+            at: point.at,
+            kind: kind(probe),
+            symbol,
+            notes: [
+                note(gone, c"[GONE]"),
+                note(probe.is(Flag::Disabled) && !gone, c"[DISABLED]"),
+                note(is_optimized, c"[OPTIMIZED]"),
+                note(point.is_ftrace(), c"[FTRACE]"),
+            ],
+        });
+    }
 }
 
 /// The letter for the kind of a probe.

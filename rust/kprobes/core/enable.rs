@@ -9,9 +9,9 @@ use super::Client;
 use crate::registry::prelude::*;
 use kernel::prelude::*;
 
-/// Enables a probe.
-pub(crate) fn enable(client: Client) -> Result<(), Refusal> {
-    let probe = client.ok_or(Refusal::NoProbe)?;
+/// Enables the probe of a client.
+pub(crate) fn enable(clients: &[Client]) -> Result<(), Refusal> {
+    let probe = clients.first().copied().flatten().ok_or(Refusal::NoProbe)?;
     let registry = &mut *Registry::lock();
     let disarmed = registry.disarmed;
     let change = &mut registry.change();
@@ -33,9 +33,9 @@ pub(crate) fn enable(client: Client) -> Result<(), Refusal> {
     armed.inspect_err(|_| point.probes.mark(probe, Flag::Disabled, true))
 }
 
-/// Disables a probe.
-pub(crate) fn disable(client: Client) -> Result<(), Refusal> {
-    let probe = client.ok_or(Refusal::NoProbe)?;
+/// Disables the probe of a client.
+pub(crate) fn disable(clients: &[Client]) -> Result<(), Refusal> {
+    let probe = clients.first().copied().flatten().ok_or(Refusal::NoProbe)?;
     let mut registry = Registry::lock();
     let change = &mut registry.change();
     let point = change.points.of(probe)?;
