@@ -3,18 +3,21 @@
 //! What an architecture's back end provides.
 //!
 //! [`Isa`] has facts about instructions; it is pure, so its implementations also compile on the
-//! host. [`Machine`] uses the CPU and its text. A back end may also implement [`Detour`] (a jump
-//! replaces a breakpoint), [`Returns`] (return probes) and [`JprobeOps`]. The core calls a back end
-//! through these traits, by the name `arch::Current`.
+//! host. [`Machine`] uses the CPU and its text. [`JprobeOps`] is for jprobes, and also mandatory. A
+//! back end also implements [`Detour`] (a jump replaces a breakpoint) with `CONFIG_OPTPROBES`, and
+//! [`Returns`] (return probes) with `CONFIG_KRETPROBES`. The core calls a back end through these
+//! traits, by the name `arch::Current`.
 //!
 //! A back end chooses for each instruction whether the trap handler emulates it, or the CPU runs a
 //! copy that ends in a breakpoint or in a jump back; [`Next`] tells the core which. How
 //! architectures implement each method stands in
 //! `Documentation/trace/rust-kprobes/porting.rst`.
 //!
-//! A back end also has the entry of its breakpoint trap, which calls
-//! [`hit::breakpoint::breakpoint`](crate::hit::breakpoint::breakpoint), the trampolines of detours
-//! and return probes, and `jprobe.S`. All other entries from C are in `abi/traps.rs`.
+//! A back end also has assembly (the trampolines of detours and return probes, and `jprobe.S`) and
+//! `entry.rs`: the entry of its breakpoint trap, which calls
+//! [`hit::breakpoint::breakpoint`](crate::hit::breakpoint::breakpoint), and that of the trampoline
+//! of return probes. Entries that all architectures share are in `abi.rs`, `abi/traps.rs`,
+//! `abi/ftrace.rs`, `returns/abi.rs` and `jprobes/abi.rs`.
 
 mod isa;
 
@@ -272,10 +275,13 @@ pub(crate) unsafe trait Detour: Machine {
         text: &mut text::Lock,
     ) -> Result<Self::OptInsn, NotOptimized>;
 
-    /// Tells `found` the target of each branch in a piece of an image that leads out of the piece,
-    /// and returns whether there is a jump that may lead anywhere in the function that the piece is
-    /// of, or was split from. Where instructions have several lengths, one may start at each byte
-    /// of what cannot be decoded. Where a jump is over one instruction only, nothing leads into it.
+    /// Calls `found` with the target of each branch that leaves `piece`. Returns true if `piece`
+    /// has an indirect jump whose target may be anywhere in its function, or in the function it was
+    /// split from.
+    ///
+    /// Where instructions differ in length, an instruction may start at each byte that cannot be
+    /// decoded. The default is for architectures whose jumps overwrite one instruction only: no
+    /// branch leads into such a jump.
     fn leaving(
         _piece: TextRange,
         _image: TextRange,
@@ -317,42 +323,44 @@ pub(crate) unsafe trait Detour: Machine {
     fn recover_jump(at: TextAddr, detour: &Self::OptInsn, from: TextAddr, code: &mut [u8]);
 }
 
-/// A CPU on which the return of a function can be hooked: it then leads to a trampoline.
+/// Return probes: a hooked function returns to a trampoline.
 ///
 /// # Safety
 ///
-/// Implementers guarantee that [`calls`](Returns::calls) leads to the list of the task that runs,
-/// and that [`cpu`](Returns::cpu) is the number of the CPU that it runs on.
+/// Implementers guarantee that [`calls`](Returns::calls) is the list of the current task, and that
+/// [`cpu`](Returns::cpu) is the number of the current CPU.
 pub(crate) unsafe trait Returns: Machine {
     /// Functions whose returns are not to be hooked.
     const NEVER: &'static [&'static CStr];
 
-    /// The number of this CPU.
+    /// Returns the number of this CPU.
     fn cpu(pinned: &Pinned) -> usize;
 
-    /// Where this task's list is.
+    /// Returns the address of this task's list of calls.
     fn calls(pinned: &Pinned) -> *const bindings::llist_head;
 
-    /// Where hooked functions return to.
+    /// Returns the address of the trampoline, which hooked functions return to.
     fn trampoline() -> usize;
 
-    /// What the frame of the function is known by that these registers are at the entry of.
+    /// Returns the value that identifies the frame of the function whose entry `registers` are at
+    /// (x86: sp).
     fn frame(registers: &Registers) -> usize;
 
-    /// Where that function returns to.
+    /// Returns the address that this function returns to.
     fn returns_to(registers: &Registers) -> usize;
 
-    /// It returns to the trampoline.
+    /// Makes this function return to the trampoline.
     fn hook(registers: &mut Registers);
 
-    /// A hooked function has returned: its clients are told that it goes on at `to`.
+    /// A hooked function has returned: shows its clients `to` as the address that the task
+    /// continues at.
     fn goes_on(registers: &mut Registers, to: usize);
 
-    /// They were told: the task goes on there.
+    /// The clients were called: makes the task continue at `to`.
     fn unhook(registers: &mut Registers, to: usize);
 }
 
-/// Jprobes: a client's function runs in the place of a probed one.
+/// Jprobes: a client's function runs before a probed function, with the same arguments.
 ///
 /// The handler has the arguments in the registers, and a copy of those on the stack. It returns, or
 /// calls C's `jprobe_return()`; both lead to a trap that [`ends`](JprobeOps::ends) knows.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! EDGE: x86's own entries: the breakpoint's, [`arch/x86/include/asm/kprobes.h`](
-//! srctree/arch/x86/include/asm/kprobes.h), and the trampoline of return probes.
+//! EDGE: x86's own entries from C and assembly: the breakpoint trap's, declared in
+//! [`arch/x86/include/asm/kprobes.h`](srctree/arch/x86/include/asm/kprobes.h), and the one of the
+//! return probes' trampoline.
 //!
-//! Breakpoints come with interrupts off, and the trampoline turns preemption off, so the CPU stays
-//! the same.
+//! The breakpoint trap has interrupts off, and the trampoline turns preemption off, so the task
+//! stays on its CPU.
 
 #[cfg(CONFIG_KRETPROBES)]
 use super::frame;
@@ -25,7 +26,7 @@ macro_rules! at_offset {
         $(const _: () = assert!(offset_of!(bindings::kprobe, $field) == $offset);)*
     };
 }
-// Modules that are there in binary form only, and scripts, go by these.
+// Binary modules and scripts rely on these offsets.
 at_offset!(
     hlist = 0,
     list = 16,
@@ -40,32 +41,34 @@ at_offset!(
     flags = 120
 );
 
-/// Is this breakpoint a probe's?
+/// Handles an int3. Returns 1 if it was a probe's.
 ///
-/// It may be one in user space: the kernel's text, where probes are, is not where that can be.
+/// The int3 may be one in user space: no probe has such an address.
 ///
 /// # Safety
 ///
-/// `regs` is what the trap has saved, on this CPU, which stays in it.
+/// `regs` are the registers that a trap on this CPU has saved. Interrupts are off.
 #[export]
 unsafe extern "C" fn kprobe_int3_handler(regs: *mut bindings::pt_regs) -> c_int {
-    // SAFETY: By the precondition, and nobody else uses them meanwhile.
+    // SAFETY: By the precondition, the trap has saved them on its stack, where only this uses them.
     let registers = unsafe { &mut *regs };
-    // SAFETY: By the precondition: interrupts are off.
+    // SAFETY: By the precondition, interrupts are off.
     unsafe { preempt::in_trap(|pinned| breakpoint(registers, pinned)) as c_int }
 }
 
-/// A hooked function has returned to the trampoline. Preemption is off until this returns.
+/// Handles the return of a hooked function to the trampoline.
 ///
 /// # Safety
 ///
-/// `regs` is what the trampoline has saved, behind which is the place for where the task goes on.
+/// `regs` are the registers that the trampoline has saved, with the slot for the return address
+/// behind them. Preemption is off until this returns.
 #[cfg(CONFIG_KRETPROBES)]
 #[export]
 unsafe extern "C" fn rust_kprobes_returned(regs: *mut bindings::pt_regs) {
     let frame = frame::return_address(regs).expose_provenance();
-    // SAFETY: By the precondition, and nobody else uses them meanwhile.
+    // SAFETY: By the precondition, the trampoline has saved them on the stack, where only this uses
+    // them.
     let registers = unsafe { &mut *regs };
-    // SAFETY: By who calls: the CPU cannot be preempted.
+    // SAFETY: By the precondition, preemption is off.
     unsafe { preempt::in_trap(|pinned| returns::returned(registers, frame, pinned)) }
 }

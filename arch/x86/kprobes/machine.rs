@@ -210,7 +210,7 @@ unsafe impl Machine for X86 {
                 Next::Released
             }
             _ if emulate::emulate_common(&prepared.op, next, Trapped::of(registers)) => Next::Done,
-            _ => seldom(prepared, registers),
+            _ => run_slow(prepared, registers),
         }
     }
 
@@ -265,7 +265,7 @@ fn marked(_function: TextAddr) -> bool {
 
 /// Emulates an operation that is not among the most frequent, or sends the CPU to the slot.
 #[inline(never)]
-fn seldom(prepared: &ArchInsn, registers: &mut Registers) -> Next {
+fn run_slow(prepared: &ArchInsn, registers: &mut Registers) -> Next {
     let done = prepared.op.is_some_and(|op| {
         let frame = Trapped::of(registers);
         emulate::emulate(&op, prepared.next, frame).is_ok()

@@ -4,9 +4,10 @@
 //! be probed.
 //!
 //! An offset may lead out of the named function. The address is then in another function, whose
-//! entry counts.
+//! entry is the one that counts.
 //!
-//! The checks do not depend on the instruction. C makes them in the same order: a client sees the
+//! The checks do not depend on the instruction; `register::prepare()` checks whether an instruction
+//! starts at the address. C makes them in the same order: a client sees the
 //! errno of the first one that fails. Their results hold while the registry is locked, as the
 //! notifier of a module that goes waits for the lock before the module's text is freed.
 //!
@@ -42,7 +43,7 @@ use crate::{
     text::Images, //
 };
 
-/// The address that a client names, and whether it is the entry of a function.
+/// Returns the address that a client names, and whether it is the entry of a function.
 pub(super) fn resolve(target: Target<'_>, cache: &mut SymbolCache) -> Result<Site, Refusal> {
     let (base, offset) = match target {
         Target::Symbol(name, offset) => {
@@ -56,7 +57,7 @@ pub(super) fn resolve(target: Target<'_>, cache: &mut SymbolCache) -> Result<Sit
     Current::site(function, offset).ok_or(Refusal::OutOfText)
 }
 
-/// The address that a client names, which must be the entry of a function.
+/// Returns the address that a client names, which must be the entry of a function.
 pub(crate) fn entry(target: Target<'_>) -> Result<Site, Refusal> {
     let place = resolve(target, &mut SymbolCache::new())?;
     if place.on_entry {
@@ -66,15 +67,16 @@ pub(crate) fn entry(target: Target<'_>) -> Result<Site, Refusal> {
     }
 }
 
-/// Where an instruction starts, not behind a probe point, and the function around both.
-pub(super) type Known = (TextAddr, TextRange);
+/// The nearest known start of an instruction at or before a probe point, and the function that has
+/// both.
+pub(super) type KnownStart = (TextAddr, TextRange);
 
-/// Checks whether the text at `at` may be probed, and how it is hit then.
+/// Checks whether the text at `at` may be probed. Returns how a point there is hit.
 pub(super) fn probeable(
     images: &mut Images,
     at: TextAddr,
     cache: &mut SymbolCache,
-) -> Result<Kind<Known>, Refusal> {
+) -> Result<Kind<KnownStart>, Refusal> {
     let ftrace = ftrace::calls_from(at);
     if ftrace && !cfg!(CONFIG_KPROBES_ON_FTRACE) {
         return Err(Refusal::FtraceOnly);
@@ -87,7 +89,7 @@ pub(super) fn probeable(
     if symbols::is_gate(at) || is_blacklisted(at, Some(&function)) {
         return Err(Refusal::Blacklisted);
     }
-    let told = images.image(&owner, at)?.check(at)?;
+    let known_start = images.image(&owner, at)?.check(at)?;
     match function.kind {
         symbol::Kind::Function => (),
         symbol::Kind::Preamble => return Err(Refusal::Preamble),
@@ -97,15 +99,15 @@ pub(super) fn probeable(
         Owner::Module(module) if module.has_freed(at) => Err(Refusal::InitTextFreed),
         _ if ftrace => Ok(Kind::Ftrace),
         _ => Ok(Kind::Breakpoint((
-            cache.known(&function, told, at),
+            cache.known_start(&function, known_start, at),
             function.text,
         ))),
     }
 }
 
-/// Is the address blacklisted: does the handling of a hit run through it?
+/// Returns whether the address is blacklisted: it is in code that may run while a hit is handled.
 ///
-/// What the compiler split from a blacklisted function is blacklisted as well.
+/// A function that the compiler split from a blacklisted function is blacklisted as well.
 pub(crate) fn blacklisted(at: TextAddr) -> bool {
     is_blacklisted(at, symbols::function(at).as_ref())
 }
@@ -125,7 +127,7 @@ pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAdd
     registry.modules.each(each);
 }
 
-/// A module is being loaded: from now on it may be probed, and its blacklist is known.
+/// Makes a module that is being loaded known: it may be probed, except for its blacklist.
 #[cfg(CONFIG_MODULES)]
 pub(crate) fn module_comes(module: Loaded) -> Result<(), Refusal> {
     let registry = &mut *Registry::lock();
@@ -134,7 +136,7 @@ pub(crate) fn module_comes(module: Loaded) -> Result<(), Refusal> {
     registry.images.comes(module)
 }
 
-/// The tables of a module that is being loaded are sorted: from now on its probes may have jumps.
+/// Allows jumps in a module that is being loaded: its tables are sorted now.
 #[cfg(CONFIG_MODULES)]
 pub(crate) fn module_sorted(module: Loaded) {
     let registry = &mut *Registry::lock();
@@ -157,7 +159,7 @@ mod tests {
     use super::*;
     use kernel::prelude::*;
 
-    fn probeable(name: &CStr, offset: u64) -> Result<Kind<Known>, Refusal> {
+    fn probeable(name: &CStr, offset: u64) -> Result<Kind<KnownStart>, Refusal> {
         let at = symbols::lookup(name).ok_or(Refusal::UnknownSymbol)?;
         let images = &mut Registry::lock().images;
         super::probeable(images, at.after(offset)?, &mut SymbolCache::new())

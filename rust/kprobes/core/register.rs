@@ -157,14 +157,14 @@ fn admit(change: &mut Change<'_>, point: PointRef<'_>, probe: &Probe) -> Result<
 fn prepare(
     change: &mut Change<'_>,
     at: TextAddr,
-    kind: Kind<check::Known>,
+    kind: Kind<check::KnownStart>,
 ) -> Result<Kind, Refusal> {
-    let Kind::Breakpoint((known, function)) = kind else {
+    let Kind::Breakpoint((known_start, function)) = kind else {
         return Ok(Kind::Ftrace);
     };
     let (points, text) = (change.points, change.text.get());
     let mut read = |from: TextAddr, code: &mut [u8]| points.recover_insn(from, code);
-    Current::boundary(known, at, &mut read)?;
+    Current::boundary(known_start, at, &mut read)?;
     let prepared = Current::prepare(at, function, text::has_fixup(at), &mut read, text)?;
     Ok(Kind::Breakpoint(prepared))
 }

@@ -71,18 +71,18 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
         return nested(registers, pinned);
     }
     let Some(point) = points::find(Current::hit_at(registers), pinned) else {
-        return nobodys(registers);
+        return hit_no_point(registers);
     };
     let Some(prepared) = point.prepared() else {
-        return nobodys(registers);
+        return hit_no_point(registers);
     };
     if !Current::passes(prepared, registers) {
         return Whose::Ours;
     }
     let Some(probe) = point.probes.lone_before() else {
         return match point.probes.lone() {
-            Some(probe) => around(probe, prepared, registers, pinned),
-            None => each(point, prepared, registers, pinned),
+            Some(probe) => hit_one_with_post(probe, prepared, registers, pinned),
+            None => hit_slow(point, prepared, registers, pinned),
         };
     };
     Current::set_running(Some(probe.running()), pinned);
@@ -97,7 +97,7 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
 
 /// Handles the hit of a breakpoint that no probe point has, or has any more.
 #[inline(always)]
-fn nobodys(registers: &mut Registers) -> Whose {
+fn hit_no_point(registers: &mut Registers) -> Whose {
     if Current::is_stale(registers) {
         Whose::Ours
     } else {
@@ -108,7 +108,12 @@ fn nobodys(registers: &mut Registers) -> Whose {
 /// Handles a hit for one probe that has a post handler.
 #[cold]
 #[inline(never)]
-fn around(probe: &Probe, prepared: &ArchInsn, registers: &mut Registers, pinned: &Pinned) -> Whose {
+fn hit_one_with_post(
+    probe: &Probe,
+    prepared: &ArchInsn,
+    registers: &mut Registers,
+    pinned: &Pinned,
+) -> Whose {
     Current::set_running(Some(probe.running()), pinned);
     if !probe.before(registers) {
         match Current::run(prepared, registers, true) {
@@ -123,7 +128,12 @@ fn around(probe: &Probe, prepared: &ArchInsn, registers: &mut Registers, pinned:
 /// Handles a hit for any number of probes.
 #[cold]
 #[inline(never)]
-fn each(point: &Point, prepared: &ArchInsn, registers: &mut Registers, pinned: &Pinned) -> Whose {
+fn hit_slow(
+    point: &Point,
+    prepared: &ArchInsn,
+    registers: &mut Registers,
+    pinned: &Pinned,
+) -> Whose {
     let Some(probe) = before(point, registers, pinned) else {
         let has_post_handler = point.probes.has_post_handler();
         return carry_out(point, prepared, has_post_handler, registers, pinned);
@@ -277,7 +287,7 @@ fn nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
         return Whose::Ours;
     }
     let Some(at) = jprobe::ended(registers, pinned) else {
-        return inside(registers, pinned);
+        return hit_nested(registers, pinned);
     };
     resume(at, registers, pinned);
     Whose::Ours
@@ -285,12 +295,12 @@ fn nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
 
 /// Handles a nested hit: its probes are missed.
 #[inline(never)]
-fn inside(registers: &mut Registers, pinned: &Pinned) -> Whose {
+fn hit_nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
     let Some(point) = points::find(Current::hit_at(registers), pinned) else {
-        return nobodys(registers);
+        return hit_no_point(registers);
     };
     let Some(prepared) = point.prepared() else {
-        return nobodys(registers);
+        return hit_no_point(registers);
     };
     if !Current::passes(prepared, registers) {
         return Whose::Ours;

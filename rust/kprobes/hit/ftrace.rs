@@ -37,7 +37,7 @@ pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinn
         return count(point);
     }
     let Some(probe) = point.probes.lone() else {
-        return each(point, at, registers, pinned);
+        return hit_slow(point, at, registers, pinned);
     };
     let next = Current::enter_ftrace(registers, at);
     Current::set_running(Some(probe.running()), pinned);
@@ -66,7 +66,7 @@ fn count(point: &Point) {
 
 /// Handles the call for any number of probes.
 #[inline(never)]
-fn each(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
+fn hit_slow(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
     let next = Current::enter_ftrace(registers, at);
     let Some(probe) = before(point, registers, pinned) else {
         return go_on(point, at, next, registers, pinned);

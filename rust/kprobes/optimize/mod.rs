@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Jumps in the place of breakpoints: which points get one, and how they lose it.
+//! Jump optimization: replaces breakpoints by jumps, and jumps by breakpoints.
 //!
-//! An armed point gets a detour, once, if there can be one ([`region`]). It is queued if nothing
-//! is in the way of a jump now: a post handler, a breakpoint in the bytes of the jump, or the
-//! sysctl. From then on its hits go to the detour. The [`worker`] waits until no task can be in the
-//! bytes of the jump, then checks each point again and writes the jumps. Why a point has no jump
-//! is told by [`reasons`].
+//! [`decide`] gives an armed point a detour, once, if the point can have one. It queues the point
+//! if nothing prevents a jump now: a post handler, a breakpoint in the bytes of the jump, or the
+//! sysctl. From then on the point's hits continue in the detour. The [`worker`] waits until no task
+//! can be in the bytes of the jump, then checks each point again and writes the jumps. [`reasons`]
+//! tells why a point has no jump.
 //!
-//! The worker holds no lock while it waits, so anything may happen to the points. The wait counts
-//! only for a point that was queued before it and never left the queue since.
+//! The worker holds no lock while it waits, so points may change meanwhile. The wait counts only
+//! for a point that was queued before the wait began and has not left the queue since.
 //!
-//! Whatever comes that a jump cannot stay with removes the jump at once: all jumps of a batch with
-//! two rounds to all CPUs. When it has gone,
+//! A change that forbids a jump removes the jump at once ([`remove`]): all jumps of a batch in two
+//! rounds to all CPUs. When the obstacle has gone,
 //! [`Change::reconsider`](crate::registry::Change::reconsider) queues the points again.
 //!
-//! The data is in [`registry::jump`](crate::registry::jump), so that the floors below can ask for
-//! it.
+//! The data is in [`registry::jump`](crate::registry::jump), where the modules below can read it.
 //!
 //! C counterpart: `optimize_kprobe()` and `unoptimize_kprobe()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -24,12 +23,12 @@
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+mod decide;
 #[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]
 mod none;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 pub(crate) mod reasons;
-#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-mod region;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 mod remove;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]

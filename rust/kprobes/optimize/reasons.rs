@@ -5,7 +5,7 @@
 use crate::registry::prelude::*;
 
 impl Registry {
-    /// Why a point that is hit by a breakpoint has no jump, and none is queued.
+    /// Returns why a point that is hit by a breakpoint has no jump, and none is queued.
     pub(crate) fn why_no_jump(&self, point: PointRef<'_>) -> Option<NotOptimized> {
         if point.armed.get() != Armed::Breakpoint || point.jump.is_optimized() {
             return None;
@@ -24,13 +24,13 @@ impl Registry {
         } else {
             let mut passing = self.optimizer.passing.iter();
             let found = passing.find(|(at, _)| *at == point.at);
-            // Only want of memory is not noted.
+            // A lack of memory is the only temporary reason that is not stored.
             found.map_or(Reason::NoMemory.into(), |&(_, why)| why)
         })
     }
 }
 
-/// Why the point of a registered probe has no jump.
+/// Returns why the point of a registered probe has no jump.
 pub(crate) fn why_no_jump(probe: &Probe) -> Result<Option<NotOptimized>, Refusal> {
     let registry = &mut *Registry::lock();
     let point = registry.points.of(probe)?;

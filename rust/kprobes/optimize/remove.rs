@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Removing jumps, and what is in the way of them.
+//! Removes jumps, at once or together with their points.
 
 use crate::{
     model::opt_state::Leave,
@@ -14,11 +14,11 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// What the back end is told of points whose text is to change.
+/// Called with the address, the instruction and the detour of each point whose text is to change.
 pub(super) type Each<'a> = dyn FnMut(TextAddr, &ArchInsn, &OptInsn) + 'a;
 
 impl Points {
-    /// Tells the back end of the points at these addresses.
+    /// Calls `each` with the points at these addresses that have a detour.
     pub(super) fn tell(&self, addresses: &mut dyn Iterator<Item = TextAddr>, each: &mut Each<'_>) {
         for point in addresses.filter_map(|at| self.get(at)) {
             if let (Some(prepared), Some(detour)) = (point.prepared(), point.jump.detour()) {
@@ -26,25 +26,9 @@ impl Points {
             }
         }
     }
-
-    /// The first breakpoint in the bytes of a jump at `at`.
-    pub(super) fn inside(&self, at: TextAddr) -> Option<TextAddr> {
-        let mut inside = (1..Current::REACH).filter_map(|distance| at.after(distance).ok());
-        inside.find(|&at| {
-            let point = self.get(at);
-            point.is_some_and(|point| point.armed.get() == Armed::Breakpoint)
-        })
-    }
-
-    /// Is nothing in the way of a jump now?
-    pub(super) fn may_jump(&self, point: PointRef<'_>) -> bool {
-        point.armed.get() == Armed::Breakpoint
-            && !point.probes.has_post_handler()
-            && self.inside(point.at).is_none()
-    }
 }
 
-/// A hit of the point is handled as it was before the point was queued.
+/// Sends the hits of a point to the copy of its instruction again, or to its emulation.
 pub(super) fn undo_redirect(point: PointRef<'_>) {
     if let Some(prepared) = point.prepared() {
         Current::redirect(prepared, None);
@@ -52,7 +36,8 @@ pub(super) fn undo_redirect(point: PointRef<'_>) {
 }
 
 impl Optimizer {
-    /// The point was decided about, or is about to be removed.
+    /// Forgets the temporary reason of the point at `at`: the point was decided about, or is about
+    /// to be removed.
     pub(super) fn forget_passing(&mut self, at: TextAddr) {
         self.passing.retain(|&mut (other, _)| other != at);
         if self.passing.is_empty() {
@@ -81,16 +66,16 @@ impl Change<'_> {
         }
         let tell = |each: &mut Each<'_>| all.tell(&mut queue.leaving(all), each);
         Current::unoptimize(&tell, self.text.get());
-        // Hits may continue in the text only now: before, they would have run the jump's
-        // displacement bytes.
+        // Redirect hits back only now: before this, a hit that resumed in the text would have run
+        // the jump's displacement bytes.
         while let Some(at) = queue.left(all) {
             all.count_jumps(-1);
             all.get(at).map(undo_redirect);
         }
     }
 
-    /// A point is about to be removed, or its text was freed. Its jump is not removed from the text
-    /// any more, and a task that comes to its detour late calls no handler.
+    /// Forgets the jump of a point that is about to be removed, or whose text was freed. The text
+    /// is not written. A task that reaches the detour later calls no handler.
     pub(crate) fn forget(&mut self, point: PointRef<'_>) {
         if let Some(jump) = point.jump.jump() {
             Current::set_owner(&jump.detour, None);

@@ -42,7 +42,8 @@ pub(crate) fn pass() {
     }
 }
 
-/// Writes the jumps of some points that were waited for. Says whether there may be more.
+/// Writes the jumps of up to [`BATCH`] points whose wait is over. Returns whether there may be
+/// more.
 fn write_jumps(period: &Period) -> bool {
     let Registry {
         points, optimizer, ..
@@ -55,8 +56,8 @@ fn write_jumps(period: &Period) -> bool {
         let Some(point) = points.get(at) else {
             continue;
         };
-        // Whatever came in the way of a jump has made the point leave the queue. This is checked
-        // again because a jump over a breakpoint would be fatal.
+        // A point leaves the queue when something prevents its jump. This is checked again because
+        // a jump over a breakpoint would be fatal.
         if optimizer.allowed && points.may_jump(point) {
             optimizer.queue.jumped(at, points);
             points.count_jumps(1);
@@ -83,7 +84,7 @@ fn consider_all(registry: &mut Registry) {
     change.consider(&mut change.points.iter());
 }
 
-/// Returns when no point waits for its jump.
+/// Waits until no point waits for its jump.
 pub(crate) fn flush() {
     loop {
         {
@@ -102,7 +103,7 @@ pub(crate) fn is_allowed() -> bool {
     Registry::lock().optimizer.allowed
 }
 
-/// Allows jumps, or forbids them: then there are none any more when this returns.
+/// Allows jumps, or forbids them and removes all jumps before it returns.
 pub(crate) fn allow(on: bool) {
     let registry = &mut *Registry::lock();
     if registry.optimizer.allowed == on {

@@ -2,8 +2,9 @@
 
 //! The jump of a probe point, and the optimizer's state.
 //!
-//! Whether a point can have a jump is decided once, when it is asked first: hardly anything that
-//! the decision depends on changes. The rules are in [`optimize`](crate::optimize).
+//! Whether a point can have a jump is decided once, when the point may get a jump for the first
+//! time: hardly anything that the decision depends on changes. The rules are in
+//! [`optimize`](crate::optimize).
 
 use super::queue::{
     Node,
@@ -24,14 +25,14 @@ pub(crate) type OptInsn = <Current as Detour>::OptInsn;
 
 /// The jump of a point, in the text or not.
 pub(crate) struct Jump {
-    /// Its state, and its neighbours in the queue.
+    /// The state of the jump, and its neighbours in the queue.
     pub(crate) node: Node,
-    /// The detour that it leads to.
+    /// The detour that the jump leads to.
     pub(crate) detour: OptInsn,
 }
 
-/// The jump of a point, or why it has none. In memory of its own, which points that ftrace hits do
-/// not need.
+/// The jump of a point, or why the point has none. The decision is allocated apart, since points
+/// that ftrace hits have none.
 pub(crate) struct Decision(SetOnce<KBox<Result<Jump, NotOptimized>>>);
 
 impl Decision {
@@ -45,7 +46,7 @@ impl Decision {
         self.0.as_ref().map(|decided| &**decided)
     }
 
-    /// Decides. `None` without memory for it: it is decided another time.
+    /// Stores the decision. Returns `None` if there is no memory for it: the point stays undecided.
     pub(crate) fn decide(&self, decided: Result<Jump, NotOptimized>) -> Option<()> {
         self.0.populate(KBox::new(decided, GFP_KERNEL).ok()?);
         Some(())
@@ -68,11 +69,10 @@ impl Decision {
     }
 }
 
-/// Where branches lead into the function that a jump was last asked for in, or why that is not
-/// known.
+/// The function that the last decision about a jump was for, and its branch targets.
 pub(crate) type LastTargets = Option<(TextRange, Targets)>;
 
-/// Where branches lead into a function.
+/// The targets of branches into a function, or why they are not known.
 pub(crate) type Targets = Result<<Current as Detour>::BranchTargets, NotOptimized>;
 
 /// The most jumps that are written before the registry is unlocked for others: as many as the
@@ -81,15 +81,15 @@ pub(crate) const BATCH: usize = 256;
 
 /// The optimizer's state.
 pub(crate) struct Optimizer {
-    /// The points that wait for a jump, or for its removal.
+    /// The points that are to get a jump, or to lose it.
     pub(crate) queue: Queue,
     /// What the worker was told.
     pub(crate) worker: Worker,
     /// Are jumps allowed, by `debug.kprobes-optimization`?
     pub(crate) allowed: bool,
-    /// Has a point no detour for want of memory that others are about to free?
+    /// Has a point no detour for lack of memory that Tasks RCU is about to free?
     pub(crate) short: bool,
-    /// Why the undecided points have no jump, if not for want of memory.
+    /// The temporary reasons why undecided points have no jump, except for lack of memory.
     pub(crate) passing: KVec<(TextAddr, NotOptimized)>,
     /// The addresses of the jumps that the worker writes together.
     pub(crate) ready: [u64; BATCH],

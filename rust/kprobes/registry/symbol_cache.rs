@@ -69,17 +69,17 @@ impl SymbolCache {
         let _ = self.proved.insert_within_capacity(behind, at);
     }
 
-    /// The last address in `function`, not behind `at`, at which an instruction is known to start.
-    /// `told` is the last one that the kernel's tables name.
-    pub(crate) fn known(
+    /// Returns the last address in `function`, at or before `at`, at which an instruction is known
+    /// to start. `table` is the last one that the kernel's tables name.
+    pub(crate) fn known_start(
         &self,
         function: &Function,
-        told: Option<TextAddr>,
+        table: Option<TextAddr>,
         at: TextAddr,
     ) -> TextAddr {
         let behind = self.proved.partition_point(|&other| other <= at);
         let proved = behind.checked_sub(1).and_then(|last| self.proved.get(last));
-        let known = [told, proved.copied(), Current::known_start(at)];
+        let known = [table, proved.copied(), Current::known_start(at)];
         let start = function.text.start();
         known.into_iter().flatten().fold(start, TextAddr::max)
     }
@@ -192,23 +192,26 @@ mod tests {
         let mut cache = SymbolCache::with_room(2)?;
         let start = symbols::lookup(c"kernel_clone").ok_or(Refusal::UnknownSymbol)?;
         let function = cache.function(start)?;
-        assert_eq!(cache.known(&function, None, start), start);
+        assert_eq!(cache.known_start(&function, None, start), start);
         // Behind all that the back end's tables tell of the function.
         let last = function.text.end().before(1)?;
-        let base = cache.known(&function, None, last);
+        let base = cache.known_start(&function, None, last);
         let (near, nearer) = (base.after(1)?, base.after(2)?);
-        let known = |cache: &SymbolCache, told| cache.known(&function, told, nearer);
+        let known = |cache: &SymbolCache, table| cache.known_start(&function, table, nearer);
         assert_eq!(known(&cache, Some(near)), near);
         cache.prove(nearer);
         assert_eq!(known(&cache, Some(near)), nearer);
         cache.prove(start);
         assert_eq!(known(&cache, Some(near)), nearer);
-        assert_eq!(cache.known(&function, None, near), base);
+        assert_eq!(cache.known_start(&function, None, near), base);
         // What is told of another function does not count.
-        assert_eq!(cache.known(&function, start.before(1).ok(), start), start);
+        assert_eq!(
+            cache.known_start(&function, start.before(1).ok(), start),
+            start
+        );
         // There is no more room.
         cache.prove(near);
-        assert_eq!(cache.known(&function, None, near), base);
+        assert_eq!(cache.known_start(&function, None, near), base);
         Ok(())
     }
 

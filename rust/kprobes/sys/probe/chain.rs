@@ -2,7 +2,7 @@
 
 //! The probes at one address, newest first.
 //!
-//! Mostly there is one probe, which has a handler before the instruction and no other one. A hit
+//! Most points have one probe, which has a pre handler and no other handler. A hit
 //! need not walk the chain to know that: every change of the chain, and of whether a probe in it is
 //! enabled, also writes one word beside it, a [`Brief`]. A hit reads the brief once, and the chain
 //! once, and acts on that.
@@ -15,11 +15,11 @@
 //! may be registered last ([`push_oldest`](Chain::push_oldest)), and must tolerate being called.
 //!
 //! Each link to a probe is stored with a release, also where an older probe takes the place of a
-//! removed one: a hit may see only the latest store. A link to an older probe is an address that
-//! one of the loads has given.
+//! removed one: a hit may see only the latest store. A hit loads the link to an older probe from
+//! the address that the load before it returned: this address dependency orders the two loads.
 //!
-//! A brief is the address of a probe, of which the lowest bits tell what is said of it; the bits
-//! alone say that the chain has to be walked.
+//! A brief is the address of a probe, with the kind of the brief in the lowest bits. The bits
+//! alone, without an address, mean that the chain has to be walked.
 
 use super::{
     Flag,

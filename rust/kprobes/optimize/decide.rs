@@ -2,10 +2,12 @@
 
 //! Whether a point can have a jump, and the detour that the jump leads to.
 //!
-//! This is decided once, when a jump is asked for first: it takes reading the text around the point
-//! and the text metadata of the kernel or the module, and hardly anything of that changes. Reasons
-//! that may pass are found again each time: no memory, a module that is being loaded, and a
-//! debugger's breakpoints, which also make bytes undecodable.
+//! The decision is made once per point, when the point may get a jump for the first time. It reads
+//! the text around the point, and the text metadata of the kernel or the module, which hardly
+//! change. Temporary reasons are not kept and are checked again each time: no memory, a module that
+//! is being loaded, and a debugger's breakpoints, which may also make text undecodable.
+//!
+//! What changes later is checked each time by `may_jump`: post handlers and other breakpoints.
 //!
 //! C counterpart: `can_optimize()` and `arch_prepare_optimized_kprobe()` in
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
@@ -32,6 +34,25 @@ use crate::{
 };
 use kernel::prelude::*;
 
+impl Points {
+    /// The first breakpoint in the bytes of a jump at `at`.
+    pub(super) fn inside(&self, at: TextAddr) -> Option<TextAddr> {
+        let mut inside = (1..Current::REACH).filter_map(|distance| at.after(distance).ok());
+        inside.find(|&at| {
+            let point = self.get(at);
+            point.is_some_and(|point| point.armed.get() == Armed::Breakpoint)
+        })
+    }
+
+    /// Returns whether nothing prevents a jump now: no post handler, and no breakpoint in its
+    /// bytes.
+    pub(super) fn may_jump(&self, point: PointRef<'_>) -> bool {
+        point.armed.get() == Armed::Breakpoint
+            && !point.probes.has_post_handler()
+            && self.inside(point.at).is_none()
+    }
+}
+
 impl Change<'_> {
     /// Queues those of these points that may have a jump.
     pub(crate) fn consider<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
@@ -42,8 +63,8 @@ impl Change<'_> {
         }
     }
 
-    /// Does the same for the points at these addresses, where something has changed, and for those
-    /// whose jumps would be over them.
+    /// Queues the points that may have a jump at these addresses, where something has changed, and
+    /// the points whose jumps would overwrite these addresses.
     pub(crate) fn reconsider(&mut self, addresses: &mut dyn Iterator<Item = TextAddr>) {
         let points = self.points;
         self.consider(
@@ -51,7 +72,7 @@ impl Change<'_> {
         );
     }
 
-    /// Queues a point that may have a jump.
+    /// Queues a point if it may have a jump, and decides first whether it can have one.
     fn queue(&mut self, point: PointRef<'_>) -> Option<()> {
         let prepared = point.prepared()?;
         if !self.points.may_jump(point) {
@@ -69,7 +90,7 @@ impl Change<'_> {
         Some(())
     }
 
-    /// Notes whether a point has a jump, unless the reason may pass.
+    /// Stores the decision about a point, unless it is a temporary reason.
     fn decide(&mut self, point: PointRef<'_>, decided: Result<Jump, NotOptimized>) -> Option<()> {
         self.optimizer.forget_passing(point.at);
         if let Some(why) = decided.as_ref().err().filter(|why| why.reason.may_pass()) {
@@ -115,7 +136,7 @@ impl Change<'_> {
     }
 }
 
-/// Where branches lead into `function`.
+/// Finds the targets of branches into `function`, unless `last` has them.
 fn targets<'a>(
     last: &'a mut LastTargets,
     function: &Function,
