@@ -162,8 +162,8 @@ impl Pool {
         self.page(at, pinned).is_some()
     }
 
-    /// Returns the first word of the slot that `at` is in, if it is in use: the address of its
-    /// instruction, or what [`Slot::set_origin`] has written. And how far into the slot `at` is.
+    /// If `at` is in a slot in use, returns the first word of the slot and the offset of `at` in
+    /// the slot. The word is the address of the instruction, or the value of [`Slot::set_origin`].
     pub(crate) fn origin(&self, at: TextAddr, pinned: &Pinned) -> Option<(usize, u64)> {
         let (index, into) = which(at);
         let page = self.page(at, pinned)?;
@@ -232,7 +232,7 @@ pub(crate) fn tidy() -> Retired<Page> {
 ///
 /// # Safety
 ///
-/// `word` is that of a detour which this task has come from, and has not left.
+/// `word` is the word of a detour that this task is in.
 #[inline(always)]
 pub(crate) unsafe fn owner(word: *const AtomicUsize, _pinned: &Pinned) -> &Chain {
     // SAFETY: The page that the word belongs to stays until no task is in its detours.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From an address to the entry for it, in constant time.
+//! Finds the entry for an address in constant time.
 //!
 //! The handler of a breakpoint looks up the probe point that was hit. It may run in an NMI: it
 //! takes no lock and cannot wait, and a writer may be at work on another CPU, or on this CPU below
@@ -30,7 +30,7 @@
 //! number of a word, so one load gives both.
 //!
 //! C counterpart: `kprobe_table` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c), which has 64
-//! chains whatever the number of probes.
+//! chains for any number of probes.
 
 use crate::{
     atomics::{
@@ -50,10 +50,10 @@ use kernel::{
 /// An address that no entry is for.
 pub(crate) const NOWHERE: TextAddr = TextAddr::new(u64::MAX);
 
-/// What an empty word points to.
+/// The target of an empty word.
 static EMPTY: TextAddr = NOWHERE;
 
-/// What a word points to from which an entry was removed.
+/// The target of a word from which an entry was removed.
 static LEFT: TextAddr = NOWHERE;
 
 /// A word of an array: points to [`EMPTY`], to [`LEFT`], or to the address of an [`Entry`].
@@ -69,7 +69,7 @@ pub(crate) struct Entry<T> {
     at: TextAddr,
     /// The next entry that waits for the same grace period.
     next: AtomicPtr<Entry<T>>,
-    /// What the address leads to.
+    /// The value for the address.
     pub(crate) value: T,
 }
 
@@ -424,7 +424,7 @@ impl<T: Send + Sync> Writer<T> {
             }
         }
         let old = self.array().0;
-        // The release makes readers see what the words say.
+        // The release makes readers see the words of the new array.
         let (success, failure) = (Ordering::Release, Ordering::Relaxed);
         let published = &self.table.0;
         let exchanged = published.compare_exchange(old, array.0, success, failure);

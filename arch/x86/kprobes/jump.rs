@@ -5,9 +5,10 @@
 //! [`layout`] has the code of a detour, and `trampoline.S` the part that all detours share. This
 //! file puts detours into slots, translates addresses in detours, and writes the jumps.
 //!
-//! A detour names no probe and no place. It names a word of its slot, which leads to its probes and
-//! which [`Slot::set_owner`] changes. The word stays as long as any task is in the detour, which
-//! can be long after the probe point has gone: then it leads to no probe.
+//! A detour contains no address of a probe or a probe point. It has the address of a word of its
+//! slot, which points to the probes; [`Slot::set_owner`] changes the word. The word stays as long
+//! as a task is in the detour, which can be long after the probe point was removed. It points to an
+//! empty list of probes then.
 //!
 //! The kernel's text poke batch writes the jumps. It replaces one whole instruction by another, so
 //! it cannot restore the several instructions under a jump. That takes a breakpoint over the first

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The x86 CPU that probing runs on, and its text.
+//! The x86 CPU and its text: arms breakpoints, and executes the instruction of a hit.
 //!
 //! C keeps the probe being handled in the per-CPU variable `current_kprobe`. One instruction with a
-//! `%gs` prefix reads or writes it, so nothing is called and there is no point in between where the
-//! task could move to another CPU.
+//! `%gs` prefix reads or writes the variable: no function is called, and the task cannot move to
+//! another CPU in between.
 //!
-//! A hit finds what [`prepare`] has made of the instruction: an emulation, or copies to run. A step
-//! runs with interrupts off, so that the CPU is back before anything else happens on it.
+//! [`prepare`] has prepared the instruction before the hit: an operation to emulate, or copies to
+//! run. A step runs with interrupts off, so that its trap comes before any interrupt.
 //!
 //! C counterpart: [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
@@ -158,7 +158,7 @@ unsafe impl Machine for X86 {
                 options(att_syntax, readonly, nostack));
         }
         // SAFETY: Memory of the CPU that the caller stays on. It starts as zeroes, which are a
-        // value, and nobody borrows it mutably.
+        // value, and it is never borrowed mutably.
         unsafe { &*at }
     }
 
@@ -263,7 +263,7 @@ fn marked(_function: TextAddr) -> bool {
     false
 }
 
-/// Emulates an operation that is not among the most frequent, or sends the CPU to the slot.
+/// Emulates one of the less frequent operations, or sends the CPU to the stepped copy.
 #[inline(never)]
 fn run_slow(prepared: &ArchInsn, registers: &mut Registers) -> Next {
     let done = prepared.op.is_some_and(|op| {

@@ -2,9 +2,9 @@
 
 //! The x86 back end.
 //!
-//! What can be said about instructions is in [`isa`] and also compiles on the host; what touches
-//! the CPU is in [`machine`], [`jprobes`], `jump` and `returns`; [`entry`] is where
-//! traps, detours and hooked functions come in.
+//! [`isa`] has facts about instructions and also compiles on the host. [`machine`], [`jprobes`],
+//! `jump` and `returns` use the CPU and its text. [`entry`] has the entries of the breakpoint trap
+//! and of the trampoline of return probes.
 
 mod entry;
 mod frame;

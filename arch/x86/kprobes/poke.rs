@@ -45,7 +45,7 @@ pub(super) fn forget(at: TextAddr, len: u8) {
     unsafe { bindings::perf_event_text_poke(place, old, len, core::ptr::null(), 0) };
 }
 
-/// Returns when every CPU sees what was written, and has left the traps that began before.
+/// Waits until every CPU sees the new text, and has left the traps that began before.
 pub(super) fn synchronize(_text: &mut text::Lock) {
     // SAFETY: The text lock also holds the read lock of the CPUs.
     unsafe { bindings::smp_text_poke_sync_each_cpu() };

@@ -49,17 +49,17 @@ const JUMP_LEN: u8 = 5;
 pub(crate) struct ArchInsn {
     /// The operation, if the instruction is emulated.
     pub(super) op: Option<Op>,
-    /// Copies, if it is not: one that ends in INT3, and maybe one that ends in a jump back. If it
-    /// is emulated and reads memory: an instruction that reads the same memory, and faults instead
-    /// of the emulation.
+    /// The copies of an instruction that is not emulated: one that ends in INT3, and maybe one that
+    /// ends in a jump back. For an emulated instruction that reads memory: an instruction that
+    /// reads the same memory, and faults instead of the emulation.
     pub(super) slot: Option<Slot>,
     /// The address of the instruction.
     pub(super) at: TextAddr,
     /// The address of the next instruction, or the target of an unconditional jump.
     pub(super) next: TextAddr,
-    /// If a hit without post handlers needs nothing but a new instruction pointer, that, else zero:
-    /// the target of an unconditional jump, the copy that ends in a jump back, or the copies in a
-    /// detour.
+    /// The new instruction pointer, if a hit without post handlers needs nothing else; otherwise
+    /// zero. It is the target of an unconditional jump, the copy that ends in a jump back, or the
+    /// copies in a detour.
     pub(super) straight: AtomicUsize,
     /// Its length.
     len: u8,

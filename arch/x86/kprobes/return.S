@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The trampoline of return probes: functions with a hooked return come here. It
- * calls the handlers, and goes on at the real return address.
+ * calls the handlers, and continues at the real return address.
  *
- * First the trampoline pushes its own address to the place of the return
- * address, as if it had called itself. An unwinder knows this address, and finds
- * the real return address by that place. Below is struct pt_regs. At the end
+ * First the trampoline pushes its own address where the return address was, as if
+ * it had called itself. An unwinder knows this address, and finds the real return
+ * address by the address of this stack slot. Below is struct pt_regs. At the end,
  * its ss has the flags, so that they can be restored next to the return address,
  * which then replaces the address of the trampoline.
  *
  * With frame pointers the trampoline has a frame like any function, between that
- * place and struct pt_regs. Wherever the task is interrupted, the unwinder finds
+ * slot and struct pt_regs. Wherever the task is interrupted, the unwinder finds
  * the caller next to the frame pointer, until all registers are restored. (C has
  * an encoded pointer to struct pt_regs in the frame pointer, by which no caller
  * is found while ip is not known, and a wrong one while registers are popped.)

@@ -5,9 +5,9 @@
 //! objtool writes an entry where the unwind state changes, one for every few instructions. Each has
 //! the address of an instruction in the object file.
 //!
-//! The entries in alternatives are of no use: they are those of all replacements together, counted
-//! from the start of the original, and the running kernel has one of the replacements. For
-//! instance, `pushf; pop %rax` may replace a call, with an entry after each byte. So `learn()`
+//! The entries in alternatives cannot be used: they are the entries of all replacements together,
+//! as offsets from the start of the original, and the running kernel has one of the replacements.
+//! For instance, `pushf; pop %rax` may replace a call, with an entry after each byte. So `learn()`
 //! notes the alternatives that have entries, before the list of alternatives is freed with init
 //! memory. Other text that is patched (jump labels, static calls, calls of thunks) is one
 //! instruction to objtool.
@@ -64,7 +64,7 @@ fn table() -> Table<'static> {
     Table::new(TextAddr::new(start.addr() as u64), distances)
 }
 
-/// From where to where number `number` of them is, if there are so many.
+/// The range of alternative number `number`, if there are so many.
 fn alternative(number: usize) -> Option<Stretch> {
     let mut len = 0;
     // SAFETY: Init memory, which they are in, is still there, by who calls `learn`.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What an unwinder asks of the places where copies of probed instructions run.
+ * Translates addresses in copies of probed instructions, for unwinders.
  */
 #ifndef _ARCH_X86_KPROBES_UNWIND_H
 #define _ARCH_X86_KPROBES_UNWIND_H
@@ -13,7 +13,7 @@ extern const char rust_kprobes_detour[], rust_kprobes_detour_end[];
 
 /*
  * If @ip is in a copy of an instruction, or in a detour on the way to one: makes
- * @ip and @sp those of the original, and says so.
+ * @ip and @sp those of the original, and returns true.
  */
 bool kprobe_original_frame(unsigned long *ip, unsigned long *sp);
 #else

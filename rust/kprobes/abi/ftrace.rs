@@ -19,7 +19,7 @@ use kernel::{
 ///
 /// # Safety
 ///
-/// `regs` is what ftrace has saved; preemption is off.
+/// `regs` are the registers that ftrace has saved; preemption is off.
 #[export]
 unsafe extern "C" fn rust_kprobes_ftrace_watched(ip: usize, regs: *mut bindings::pt_regs) {
     // SAFETY: By the precondition.

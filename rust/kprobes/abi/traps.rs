@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! EDGE: entries that all back ends have: a detour's, those for faults in a handler or a copy, and
-//! those that lead from the copy of an instruction to the original, for the exception table,
-//! oopses and unwinders.
+//! EDGE: entries from C that all architectures share: for detours, for faults in a handler or a
+//! copy, and to translate an address in a copy to the original one, for the exception table, oopses
+//! and unwinders.
 //!
 //! Detours turn preemption off, and [`kprobe_fault_handler`] is called with preemption off, so the
-//! CPU stays the same.
+//! task stays on its CPU.
 
 use crate::{
     arch::Current,
@@ -36,7 +36,8 @@ use kernel::{
     prelude::*, //
 };
 
-/// A jump has led to a detour. Preemption is off until this returns; interrupts are as they were.
+/// Handles a hit by a jump, which has led to a detour. Preemption is off until this returns;
+/// interrupts are as in the probed code.
 ///
 /// # Safety
 ///
@@ -55,7 +56,7 @@ unsafe extern "C" fn rust_kprobes_detour_hit(owner: *const usize, regs: *mut bin
     unsafe { preempt::in_trap(call) }
 }
 
-/// Has this fault happened in the handling of a probe's hit?
+/// Handles a fault on a CPU that handles a hit. Returns 1 if a fault handler has resolved it.
 ///
 /// # Safety
 ///
@@ -68,8 +69,9 @@ unsafe extern "C" fn kprobe_fault_handler(regs: *mut bindings::pt_regs, trap: c_
     unsafe { preempt::in_trap(|pinned| fault::fault(registers, trap, pinned)) }.into()
 }
 
-/// Makes a fault in a copy of an instruction one in the original. The hit of a step is over, unless
-/// C calls [`kprobe_fault_handler`] next: for some traps, if there is no fixup.
+/// Translates a fault in a copy of an instruction to a fault at the original address. If the copy
+/// is a stepped one, ends the hit, unless C calls [`kprobe_fault_handler`] next: for some traps, if
+/// there is no fixup.
 ///
 /// # Safety
 ///
@@ -93,7 +95,7 @@ unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs, trap: c_int, 
     }
 }
 
-/// Reads the code of an instruction as if no probe were there.
+/// Reads the code of an instruction without our breakpoint.
 ///
 /// # Safety
 ///
@@ -102,7 +104,7 @@ unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs, trap: c_int, 
 unsafe extern "C" fn kprobe_original_code(code: *mut u8, ip: usize, len: usize) {
     let pinned = Pinned::new();
     let from = core::ptr::with_exposed_provenance::<u8>(ip);
-    // A probe that was there, and is not any more, has restored the text before it went.
+    // If a point was removed after the first read, its text was restored before that: read again.
     for _ in 0..2 {
         for byte in 0..len {
             // SAFETY: By the precondition. The text may change meanwhile, a byte at a time.
@@ -146,8 +148,8 @@ unsafe extern "C" fn kprobe_original_frame(ip: *mut usize, sp: *mut usize) -> bo
     found.is_some()
 }
 
-/// Registers are to be shown, and no CPU goes on with them: makes them those of the original if
-/// they are in a detour. Those of other copies have been changed by [`kprobe_fault_ip`].
+/// Translates registers that an oops shows, and that no CPU continues with: if `ip` is in a detour,
+/// makes them those of the original. [`kprobe_fault_ip`] has translated registers in other copies.
 ///
 /// # Safety
 ///
@@ -163,7 +165,7 @@ unsafe extern "C" fn kprobe_oops(regs: *mut bindings::pt_regs) {
     }
 }
 
-/// The address in the original, and how many bytes are on the stack that are not there.
+/// The address in the original, and how many bytes the detour has pushed.
 fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
     let copy = slots::original(at, pinned).map(|at| (at, 0));
     copy.or_else(|| of_detour(at, pinned))

@@ -6,10 +6,11 @@
 //! round makes all CPUs see them. A batch is a chunk of a registration, or all points when the
 //! switch for all probes is turned. Ftrace is told of one point at a time.
 //!
-//! A point that ftrace hits, and that gets a probe with a post handler, is added to our IPMODIFY
-//! user as well: so that no other user of that kind changes where the function continues. Its hits
-//! stay with the user that watches. Moving them without losing one would take a grace period of
-//! Tasks RCU, until no task is on its way to the first user alone, and then a stop of all CPUs.
+//! When a watched point gets a probe with a post handler, it is added to our IPMODIFY user as well,
+//! so that no other IPMODIFY user changes where the function continues. The user that watches still
+//! handles its hits. To move the hits to the other user without losing one would take a grace
+//! period of Tasks RCU, until no task is about to call the first user alone, and then a stop of all
+//! CPUs.
 //!
 //! C counterpart: `arm_kprobe()` and `disarm_kprobe()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -72,7 +73,7 @@ impl Points {
 }
 
 impl Change<'_> {
-    /// Writes the breakpoints of those of these points that are hit by one.
+    /// Writes the breakpoints of these points, except for points that ftrace hits.
     pub(super) fn arm_breakpoints<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
         let mut breakpoints = points.filter_map(|PointRef { at, point }| {
             let prepared = point.prepared()?;
@@ -162,8 +163,8 @@ impl Change<'_> {
         removed.inspect_err(|_| point.armed.set(Armed::Changing))
     }
 
-    /// The same for a point that is about to be removed. If ftrace refuses, its calls find no
-    /// point.
+    /// Has ftrace call no more from a point that is about to be removed. If ftrace refuses, its
+    /// calls continue and find no point.
     pub(super) fn leave_ftrace(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
         let armed @ (Armed::Watching | Armed::Changing) = point.armed.get() else {
             return Ok(());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The address of a probe: from what the client names to an address, and whether that address may
-//! be probed.
+//! Finds the address of a probe, and checks whether that address may be probed.
 //!
 //! An offset may lead out of the named function. The address is then in another function, whose
 //! entry is the one that counts.
@@ -146,7 +145,7 @@ pub(crate) fn module_sorted(module: Loaded) {
     change.consider(&mut points.filter(|point| module.has(point.at)));
 }
 
-/// Reads the blacklist and what the back end must know, once, before init memory is freed.
+/// Reads the blacklist and the tables that the back end needs, once, before init memory is freed.
 pub(crate) fn load() -> Result<(), Refusal> {
     // If this fails, fewer starts of instructions are known, and proofs only take longer.
     let _ = Current::learn(None);

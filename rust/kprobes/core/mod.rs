@@ -2,14 +2,14 @@
 
 //! The core: what happens to a probe from its registration on, except for its hits.
 //!
-//! - [`check`]: from what a client names to an address that may be probed;
+//! - [`check`]: finds the address that a client names, and checks whether it may be probed;
 //! - [`register`]: registration, up to armed probe points;
 //! - [`arm`]: breakpoints and ftrace's calls;
 //! - [`enable`]: enabling and disabling, one probe or all;
 //! - [`unregister`]: unregistration, in the order that loses no hit;
 //! - [`vanish`]: text and modules that go while there are probes.
 //!
-//! Jumps come after arming: see `optimize`.
+//! `optimize` replaces breakpoints by jumps after arming.
 
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]

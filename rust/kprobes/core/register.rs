@@ -2,11 +2,11 @@
 
 //! Registration.
 //!
-//! What is registered is a batch; one probe is a batch of one. Its probes are checked, prepared and
-//! inserted in the order of the array, so that a client sees what registering them one by one would
-//! show: the errno of the first failure, which fields were written, whose handler is called first
-//! at one address. Only arming is put off to the end, where all breakpoints are written together.
-//! The registry is unlocked every [`CHUNK`] probes, so that others get their turn.
+//! Probes are registered in batches; one probe is a batch of one. The probes of a batch are
+//! checked, prepared and inserted in the order of the array, so that a client sees the same as if
+//! it had registered them one by one: the errno of the first failure, the fields that were written,
+//! and the order of handlers at one address. Only arming comes last: all breakpoints are written
+//! together. The registry is unlocked every [`CHUNK`] probes, so that other tasks can lock it.
 //!
 //! Probes at one address share its point: the breakpoint and the slot. The newest is called first,
 //! and a jprobe, of which there can be one, last. The point is armed while one of them is enabled.
@@ -34,8 +34,8 @@ use crate::{
     }, //
 };
 
-/// What a client of the core does first for one probe of a batch, by its number: finds its address
-/// and may refuse it.
+/// A callback of a client of the core for probe `number` of a batch, before it is registered: finds
+/// its address, and may refuse it.
 pub(crate) type Begin<'a> =
     dyn FnMut(&Points, usize, &mut Option<TextAddr>) -> Result<(), Refusal> + 'a;
 
@@ -73,7 +73,7 @@ pub(crate) fn up_to_refused(
     Ok(())
 }
 
-/// Registers one probe up to where its breakpoint is written. `found` becomes its address.
+/// Registers one probe, except for writing its breakpoint. `found` becomes its address.
 fn one(
     registry: &mut Registry,
     probe: &'static Probe,

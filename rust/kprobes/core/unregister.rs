@@ -29,8 +29,8 @@ use crate::{
     table::Retired, //
 };
 
-/// Unregisters all probes. One that is not registered only loses its address, as in C, where a
-/// client sees by that that nothing was done.
+/// Unregisters all probes. A probe that is not registered only loses its address, as in C: the
+/// client can see by the address that the probe was not registered.
 pub(crate) fn batch(clients: &[Client]) {
     let left = leave(clients);
     if !clients.is_empty() {
@@ -38,7 +38,7 @@ pub(crate) fn batch(clients: &[Client]) {
     }
 }
 
-/// Removed points that hits may still use, though none begins any more.
+/// Removed points, which hits that have begun before may still use.
 #[must_use]
 pub(crate) struct Left(Retired<Point>);
 
@@ -124,7 +124,7 @@ fn remove(registry: &mut Registry, probe: &Probe, retired: &mut Retired<Point>) 
     }
 }
 
-/// Undoes what the registration of a probe has done, when a later step of it fails.
+/// Undoes the registration of a probe when a later step of it fails.
 pub(super) fn take_back(registry: &mut Registry, probe: &Probe) {
     let mut retired = Retired::new();
     remove(registry, probe, &mut retired);

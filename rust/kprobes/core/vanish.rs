@@ -30,7 +30,7 @@ use crate::{
     table::Retired, //
 };
 
-/// What the core asks of its clients about a probe that may be theirs.
+/// Callbacks of the core's clients, for a probe that may be theirs.
 #[cfg(CONFIG_MODULES)]
 pub(crate) struct Clients {
     /// Does the probe's client use memory or code that goes?
@@ -57,8 +57,8 @@ pub(crate) fn module(going: Going, clients: &Clients) {
     }
 }
 
-/// A module goes. If its load has failed before the last notifier was told that it comes, that one
-/// is not told this either.
+/// Handles a module that goes if its load has failed before the last notifier was called: that
+/// notifier is not called now either.
 #[cfg(CONFIG_MODULES)]
 pub(crate) fn load_failed(going: Going, clients: &Clients) {
     let is_early = {
@@ -100,7 +100,7 @@ struct Forgotten<'a> {
 
 #[cfg(CONFIG_MODULES)]
 impl Forgotten<'_> {
-    /// Those of one point.
+    /// The forgotten probes of one point.
     fn of<'p>(&'p self, point: &'p Point) -> impl Iterator<Item = &'p Probe> {
         let goes = |at| self.going.has(at);
         point.probes.iter().filter(move |probe| {
@@ -111,7 +111,7 @@ impl Forgotten<'_> {
         })
     }
 
-    /// Disables them, and says whether there are any.
+    /// Disables the forgotten probes, and returns whether there are any.
     fn disable(&self, registry: &Registry) -> bool {
         let mut any = false;
         for point in registry.points.iter() {
@@ -124,7 +124,7 @@ impl Forgotten<'_> {
         any
     }
 
-    /// Disarms and removes them.
+    /// Disarms and removes the forgotten probes.
     fn remove(&self, registry: &mut Registry, retired: &mut Retired<Point>) {
         disarm_idle(&mut registry.change());
         unregister::wait_for_jprobes(registry.points.iter());
@@ -139,7 +139,7 @@ impl Forgotten<'_> {
             }
         }
         registry.points.remove_empty(retired);
-        // A jump that one of them was in the way of need not be near.
+        // Any point may have a jump now that one of the removed probes prevented.
         let mut change = registry.change();
         change.consider(&mut change.points.iter());
     }

@@ -41,30 +41,30 @@ use core::sync::atomic::{
     Ordering, //
 };
 
-/// Steps that have ended before the instruction was executed, by a fault, or since memory could be
-/// read after all. The instruction starts again and the handlers run a second time, unless the
-/// fault ends in a fixup, or not at all.
+/// The number of steps that have ended before the instruction was executed: by a fault, or because
+/// memory that the emulation could not read was read by the step. The instruction starts again and
+/// the handlers run a second time, unless a fixup or an oops ends the fault.
 pub(crate) static STEP_FAULTS: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts such a step.
+/// Counts a step that has ended before the instruction was executed.
 pub(crate) fn step_fault() {
     STEP_FAULTS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Whose breakpoint was hit: what `kprobe_int3_handler()` returns.
+/// The owner of the breakpoint that was hit, as `kprobe_int3_handler()` returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub(crate) enum Whose {
-    /// Not ours: nothing was done.
+    /// The breakpoint is not a probe's: nothing was done.
     Other = 0,
-    /// Ours: the trap returns with the registers as they are now.
+    /// The breakpoint is a probe's: the trap returns with these registers.
     Ours = 1,
 }
 
-/// Handles the hit of a breakpoint, if it is one of ours.
+/// Handles the hit of a breakpoint, if the breakpoint is a probe's.
 ///
-/// Fast path: one enabled probe that has only a pre handler, on a CPU that handles no hit. No
-/// function is called then but the handler. Everything else is out of line.
+/// Fast path: one enabled probe that has only a pre handler, on a CPU that handles no hit. It calls
+/// no function but the handler. All other hits are handled out of line.
 #[inline(always)]
 pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
     if Current::is_running(pinned) {
@@ -95,7 +95,7 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
     Whose::Ours
 }
 
-/// Handles the hit of a breakpoint that no probe point has, or has any more.
+/// Handles the hit of a breakpoint at an address that has no probe point with a breakpoint.
 #[inline(always)]
 fn hit_no_point(registers: &mut Registers) -> Whose {
     if Current::is_stale(registers) {
@@ -166,7 +166,7 @@ fn resume(at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
     }
 }
 
-/// The pre handlers were called: executes the instruction, and calls the post handlers.
+/// Executes the instruction after the pre handlers, and calls the post handlers.
 #[inline(always)]
 fn carry_out(
     point: &Point,
@@ -189,7 +189,7 @@ fn carry_out(
     Whose::Ours
 }
 
-/// Notes that the CPU runs a copy of the instruction next, which ends in another trap.
+/// Notes that the CPU is about to run a stepped copy of the instruction, which ends in a trap.
 #[inline(always)]
 fn begin_step(prepared: &ArchInsn, kept: usize, pinned: &Pinned) -> Whose {
     // The CPU handles a hit even if no probe is enabled any more.
@@ -210,14 +210,14 @@ pub(crate) fn newest(at: TextAddr, pinned: &Pinned) -> Option<Running> {
     point.probes.iter().next().map(Probe::running)
 }
 
-/// Is the probe in this memory registered at an address? Reads nothing of the memory.
+/// Is the probe in this memory registered at this address? The memory is not read.
 #[cfg(CONFIG_RUST_KPROBES_CHECK_HANDLERS)]
 pub(crate) fn is_registered(at: TextAddr, probe: *const Probe, pinned: &Pinned) -> bool {
     let point = points::find(at, pinned);
     point.is_some_and(|point| point.probes.iter().any(|one| core::ptr::eq(one, probe)))
 }
 
-/// If this trap is the end of the step, finishes the step and the hit. Says whether it was.
+/// If this trap ends a step, finishes the step and its hit. Returns whether it does.
 #[inline(always)]
 fn came_back(registers: &mut Registers, pinned: &Pinned) -> bool {
     let cpu = Current::this_cpu(pinned);
@@ -236,7 +236,7 @@ fn came_back(registers: &mut Registers, pinned: &Pinned) -> bool {
         });
         match point.probes.lone() {
             Some(probe) => {
-                // It need not be the probe that was alone before the step.
+                // Another probe may have been the only one before the step.
                 Current::set_running(Some(probe.running()), pinned);
                 probe.after(registers);
             }
@@ -252,10 +252,10 @@ fn came_back(registers: &mut Registers, pinned: &Pinned) -> bool {
     true
 }
 
-/// The step and its hit are over. A hit that it was nested in continues.
+/// Ends a step and its hit. If the hit is nested in another one, the outer hit continues.
 #[inline(never)]
 pub(super) fn leave_step(cpu: &Cpu, phase: Phase, pinned: &Pinned) {
-    // Both are read first: a hit that interrupts what follows may save itself there.
+    // Read both before the phase changes: a hit that interrupts the code below may overwrite them.
     let (outer, outer_running) = (cpu.outer.get(), cpu.outer_running.get());
     if phase == Phase::SteppingInside {
         cpu.now.set(outer);
@@ -293,7 +293,7 @@ fn nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
     Whose::Ours
 }
 
-/// Handles a nested hit: its probes are missed.
+/// Handles a nested hit: counts its probes as missed, and executes the instruction.
 #[inline(never)]
 fn hit_nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
     let Some(point) = points::find(Current::hit_at(registers), pinned) else {

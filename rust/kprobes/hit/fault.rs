@@ -17,12 +17,12 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// A fault came on a CPU that handles a hit. Says whether the fault handler of the running probe
-/// has dealt with it.
+/// Handles a fault on a CPU that handles a hit. Returns whether the fault handler of the running
+/// probe has resolved it.
 ///
-/// If the copy of an instruction has faulted, the registers become those at the probed instruction,
-/// as all others want to see them, and the hit is over. The fault handler is not called for a
-/// fault of an interrupt or NMI that came during the hit, nor for one of a fault handler.
+/// If a stepped copy has faulted, the registers become those at the probed instruction, which the
+/// rest of the kernel expects, and the hit is over. The fault handler is not called for a fault of
+/// an interrupt or NMI that came during the hit, nor for a fault in a fault handler.
 pub(crate) fn fault(registers: &mut Registers, trap: c_int, pinned: &Pinned) -> bool {
     let running = Current::running(pinned);
     let cpu = Current::this_cpu(pinned);
@@ -34,8 +34,8 @@ pub(crate) fn fault(registers: &mut Registers, trap: c_int, pinned: &Pinned) -> 
     ours && running.is_some_and(|running| ask(running.probe(pinned), registers, trap, pinned))
 }
 
-/// Calls a fault handler. It runs on top of the handler that has faulted and is no part of the hit:
-/// a `jprobe_return()` in it would end the handler below.
+/// Calls a fault handler. The context is cleared meanwhile: the fault handler runs on top of the
+/// handler that has faulted, and a `jprobe_return()` in it would end the handler below.
 fn ask(probe: &Probe, registers: &mut Registers, trap: c_int, pinned: &Pinned) -> bool {
     let context = &Current::this_cpu(pinned).context;
     let outer = context.replace(Context::none());
@@ -44,8 +44,8 @@ fn ask(probe: &Probe, registers: &mut Registers, trap: c_int, pinned: &Pinned) -
     handled
 }
 
-/// If a fault came in the copy of an instruction that is stepped, ends the step: the registers
-/// become those at the probed instruction, and the hit is over. Says whether that was so.
+/// If a fault is one of the stepped copy, ends the step: the registers become those at the probed
+/// instruction, and the hit is over. Returns whether it is one.
 pub(crate) fn faulted(registers: &mut Registers, pinned: &Pinned) -> bool {
     let cpu = Current::this_cpu(pinned);
     let hit = cpu.now.get();
@@ -58,7 +58,7 @@ pub(crate) fn faulted(registers: &mut Registers, pinned: &Pinned) -> bool {
     true
 }
 
-/// Did a fault come in the copy of an instruction that is stepped?
+/// Returns whether a fault is one of the stepped copy.
 pub(crate) fn faults_in_step(registers: &Registers, pinned: &Pinned) -> bool {
     let hit = Current::this_cpu(pinned).now.get();
     faults_in(&hit, registers, pinned).is_some()

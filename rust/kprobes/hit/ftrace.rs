@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Ftrace has called from a probe point.
+//! Hits by ftrace: ftrace calls from a probe point.
 //!
 //! Handlers see the registers as a breakpoint at the call would show them. The probed instruction
-//! is the call itself, so there is nothing to execute.
+//! is the call of ftrace itself, so no instruction is executed.
 //!
 //! C counterpart: `kprobe_ftrace_handler()` in
 //! [`arch/x86/kernel/kprobes/ftrace.c`](srctree/arch/x86/kernel/kprobes/ftrace.c).
@@ -23,13 +23,14 @@ use crate::{
     sys::ftrace, //
 };
 
-/// Handles a call of ftrace from `at`, by the user that counts if the point is armed like that.
+/// Handles a call of ftrace from `at`. `armed` names the user of ftrace that was called.
 #[inline(always)]
 pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinned: &Pinned) {
     let Some(point) = points::find(at, pinned) else {
         return;
     };
-    // Ftrace may call both users, and one of the calls counts.
+    // Ftrace may call both users for one hit. Only the call of the user that the point is armed for
+    // counts.
     if !point.armed.is(armed) {
         return;
     }
@@ -82,7 +83,7 @@ fn hit_slow(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &Pin
     jprobe::enter(jprobe, at, Context::now(pinned), registers, pinned);
 }
 
-/// The pre handlers were called: calls the post handlers, and the CPU continues at `next`.
+/// Calls the post handlers after the pre handlers, and lets the CPU continue at `next`.
 #[inline(always)]
 fn go_on(point: &Point, at: TextAddr, next: TextAddr, registers: &mut Registers, pinned: &Pinned) {
     if point.probes.has_post_handler() {

@@ -7,11 +7,11 @@ use crate::{
     sys::this_cpu, //
 };
 
-/// Makes a probe the one that this CPU runs, before its handler is called.
+/// Makes a probe the running one of this CPU, before its handler is called.
 ///
-/// If the probe has a fault handler, the context of the handlers is noted for it. Until that is
-/// done no fault handler is called. A hit that interrupts this, and may have to note a context
-/// itself, is a nested one.
+/// If the probe has a fault handler, notes the context of the handlers first. The running probe is
+/// a dummy until then, so no fault handler is called. A hit that interrupts this function is
+/// nested, and does not note its own context.
 #[inline(always)]
 pub(crate) fn turn_to(probe: &Probe, pinned: &Pinned) {
     if probe.handles_faults() {
@@ -64,7 +64,7 @@ pub(crate) fn busy_begin() {
     pinned.leave();
 }
 
-/// C's `kprobe_busy_end()`. Drops what [`busy_begin`] has left.
+/// C's `kprobe_busy_end()`. `pinned` is the one that [`busy_begin`] has left.
 pub(crate) fn busy_end(pinned: Pinned) {
     Current::set_running(None, &pinned);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A jump in the place of a breakpoint has led to its detour.
+//! Hits by a jump: the jump has led to its detour.
 //!
-//! The detour runs the copied instructions after the handlers, whatever those return.
+//! The detour ignores the return values of the handlers, and runs the copied instructions next.
 //!
 //! C counterpart: `optimized_callback()` in
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
@@ -39,7 +39,7 @@ pub(crate) fn jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned)
     Current::set_running(None, pinned);
 }
 
-/// Calls the pre handlers of `newest` and all older probes, none of which has to be asked first.
+/// Calls the pre handlers of `newest` and all older probes, all of which are plain.
 /// Out of line: the caller need not save the registers that the loop uses.
 #[inline(never)]
 fn each_jumped(newest: &Probe, registers: &mut Registers, pinned: &Pinned) {
@@ -60,13 +60,14 @@ fn each_jumped(newest: &Probe, registers: &mut Registers, pinned: &Pinned) {
 #[inline(never)]
 fn unlikely() {}
 
-/// Calls the pre handlers of those of these probes that are enabled.
+/// Calls the pre handlers of the enabled probes.
 #[cold]
 #[inline(never)]
 fn walk_jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
     for probe in probes.iter().filter(|probe| probe.is_enabled()) {
         turn_to(probe, pinned);
-        // A jprobe has joined after the jump was taken: the detour cannot continue in its handler.
+        // The jprobe has joined after the CPU took the jump. A detour cannot continue in its
+        // handler.
         if probe.before(registers) && probe.is_jprobe() {
             probe.miss();
         }

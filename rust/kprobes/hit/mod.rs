@@ -7,16 +7,15 @@
 //! - `ftrace`: ftrace has called;
 //! - [`fault`]: a fault came while a hit was handled;
 //! - [`jprobe`]: a hit continues in a jprobe's handler, and that ends;
-//! - [`handlers`]: what all of these call.
+//! - [`handlers`]: calls the handlers for all of these.
 //!
-//! All of this is the hit path: everything that it calls is in `.kprobes.text`; it does not
-//! allocate, lock, or call a function that could be probed. The CPU stays the same, as each caller
-//! has preemption off.
+//! All of this is the hit path. It is in `.kprobes.text`. It does not allocate, lock, or call a
+//! function that could be probed. Each caller has preemption off, so the task stays on its CPU.
 //!
-//! Jprobes have their part of a hit here and not in [`jprobes`](crate::jprobes): a hit continues in
-//! a jprobe's handler in another way from a breakpoint than from ftrace, and its end is a trap of
-//! its own, as `break_handler` was in C. Calls through a pointer from below would cost the hits
-//! that are no jprobe's an indirect call in each.
+//! The hit side of jprobes is here and not in [`jprobes`](crate::jprobes). A hit enters the handler
+//! of a jprobe in one way from a breakpoint and in another from ftrace, and a trap of its own ends
+//! the handler, as `break_handler` did in C. Callbacks that jprobes would register here would cost
+//! all other hits an indirect call.
 
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]

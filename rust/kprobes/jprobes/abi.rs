@@ -74,8 +74,8 @@ unsafe extern "C" fn unregister_jprobes(jps: *mut *mut bindings::jprobe, num: c_
     let _ = clients.map(|clients| unregister::batch(Jprobe::entries(clients)));
 }
 
-/// The pre handler of a jprobe's entry, by which it is known. A hit that calls it continues in the
-/// jprobe's handler, except for a hit by a jump, which cannot.
+/// The pre handler of the probe on a jprobe's entry. A hit recognises a jprobe by this handler, and
+/// continues in the jprobe's handler. A hit by a jump cannot.
 ///
 /// # Safety
 ///

@@ -4,9 +4,9 @@
 //!
 //! A handler may hit another probe, and so may an interrupt that comes while a copy of an
 //! instruction runs. The handlers of such a probe are skipped and its `nmissed` is incremented; its
-//! instruction is carried out all the same. If the instruction is stepped, the state of the outer
-//! hit is saved meanwhile. There is room for one: a further hit can only come from code that
-//! handles hits, and would never end.
+//! instruction is executed. If the instruction is stepped, the state of the outer hit is saved
+//! meanwhile. There is room for one saved state: a further hit can only come from code that handles
+//! hits, and would never end.
 //!
 //! The handler of a jprobe is not part of the trap: it runs in place of the function, and a trap of
 //! its own ends the hit. Until then other hits are handled as in any handler.
@@ -19,14 +19,15 @@ pub(crate) enum Phase {
     Handling = 0,
     /// A copy of the instruction runs, and ends in a trap.
     Stepping,
-    /// The same for a hit inside another one, whose state is saved.
+    /// A copy of the instruction of a nested hit runs. The state of the outer hit is saved.
     SteppingInside,
     /// The trap is over, and the handler of a jprobe runs in place of the function.
     StandingIn,
 }
 
 impl Phase {
-    /// May a further hit come? Otherwise it is on code that handles hits, and would never end.
+    /// Is there room for a nested hit? Without room, the hit is in code that handles hits, and
+    /// would never end.
     pub(crate) fn has_room_inside(self) -> bool {
         self != Self::SteppingInside
     }

@@ -20,7 +20,7 @@ use core::ffi::CStr;
 pub(crate) struct NotOptimized {
     /// The reason.
     pub(crate) reason: Reason,
-    /// The address that is in the way, if it is not that of the probe.
+    /// The address that prevents the jump, if it is not the probed address.
     pub(crate) at: Option<TextAddr>,
 }
 

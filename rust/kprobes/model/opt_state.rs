@@ -17,8 +17,8 @@
 //! that were queued under the generation in which it began. It does not count for a point that has
 //! left the queue meanwhile and was queued again: hits have continued in the text in between.
 //!
-//! A jump is removed at once when a point may not keep it: that costs little beside the grace
-//! period of unregistration. So no point is in between when the registry is unlocked.
+//! When a point must not keep its jump, the jump is removed at once: that costs little beside the
+//! grace period of unregistration. So no jump is being removed while the registry is unlocked.
 
 /// When a probe point was queued: before or after a wait began.
 ///
@@ -41,13 +41,13 @@ impl Generation {
 /// The optimization state of a probe point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Its breakpoint is in the text, or nothing.
+    /// The breakpoint of the point is in the text, or the point is not armed.
     Plain,
-    /// Its breakpoint is in the text, and its hits continue in the detour.
+    /// The breakpoint of the point is in the text, and its hits continue in the detour.
     Queued(Generation),
-    /// Its jump is in the text.
+    /// The jump of the point is in the text.
     Jump,
-    /// Its jump is in the text, and is being removed.
+    /// The jump of the point is in the text, and is being removed.
     Leaving,
 }
 
@@ -83,15 +83,15 @@ impl State {
     }
 }
 
-/// What is to be done when a point may not keep its jump.
+/// How to remove the jump of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Leave {
-    /// Nothing.
+    /// Nothing is to be done.
     Nothing,
-    /// Its hits are to continue in the text again.
+    /// The point was queued: make its hits continue in the text again.
     UndoRedirect,
-    /// The jump is to be removed, and then the same.
+    /// Remove the jump first, then make the hits continue in the text again.
     TakeOut,
 }
 

@@ -2,17 +2,17 @@
 
 //! How a probed instruction is executed.
 //!
-//! A breakpoint has replaced its first byte, so it cannot run where it is. [`Next`] tells the
-//! handling of a hit whether the CPU is done with it, runs a copy and traps again, or runs a copy
-//! and goes on.
+//! A breakpoint has replaced the first byte of the instruction, so the CPU cannot run it in place.
+//! [`Next`] tells the code that handles the hit whether the instruction was emulated, or the CPU
+//! runs a copy that ends in a trap or in a jump back.
 
 /// How the back end has executed an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// It was emulated.
+    /// The instruction was emulated.
     Done,
     /// The trap returns to a copy that ends in a breakpoint. The value is a word of state that is
-    /// restored after it.
+    /// restored after the step.
     Stepping(usize),
     /// The trap returns to a copy that ends in a jump back.
     Released,

@@ -43,9 +43,9 @@ pub(crate) fn kind(name: &CStr) -> Kind {
     }
 }
 
-/// The split-function group of a name: a hash that the names of a function and of all that the
-/// compiler split from it have in common, and whether the name is that of such a part. Other names
-/// may have the same hash by chance.
+/// The split-function group of a name: a hash, and whether the name belongs to a part. A function
+/// and its parts, which the compiler has split from it, have the same hash. Other names may have
+/// this hash by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SplitGroup(u32);
 

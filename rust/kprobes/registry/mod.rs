@@ -7,12 +7,12 @@
 //! [`PointRef`](points::PointRef); one that needs several parts of the registry is a method of
 //! [`Change`].
 //!
-//! - [`prelude`]: names for the files above;
+//! - [`prelude`]: names that the modules above use;
 //! - [`points`]: the data of a point, and the table of all points;
 //! - [`jump`]: the jump of a point, and the optimizer's state;
 //! - `queue`: the points that are to get a jump, or to lose it;
 //! - [`recover`]: the code under our breakpoints and jumps;
-//! - [`symbol_cache`]: what a batch has found out about functions;
+//! - [`symbol_cache`]: what a batch has looked up and proved, for its next probes;
 //! - [`refused`]: the latest registrations that failed.
 //!
 //! C counterpart: `kprobe_table` and `kprobe_mutex` in
@@ -63,7 +63,7 @@ static REGISTRY: Guarded<Registry> = Guarded::new(
     },
 );
 
-/// The probe points, and what is kept for all of them.
+/// The probe points, and the data that all of them share.
 pub(crate) struct Registry {
     /// The probe points.
     pub(crate) points: Points,
@@ -72,7 +72,7 @@ pub(crate) struct Registry {
     pub(crate) optimizer: Optimizer,
     /// Our two users of ftrace.
     pub(crate) ftrace: ftrace::Users,
-    /// Text metadata: what the kernel's tables say about text.
+    /// Text metadata: the kernel's tables about its text.
     pub(crate) images: Images,
     /// The modules that have blacklisted functions.
     pub(crate) modules: blacklist::Modules,
@@ -94,7 +94,7 @@ pub(crate) struct Change<'a> {
     pub(crate) ftrace: &'a mut ftrace::Users,
     /// See [`Registry::images`].
     pub(crate) images: &'a mut Images,
-    /// What the batch has found out about functions.
+    /// The symbol cache of the batch.
     pub(crate) cache: SymbolCache,
     /// The lock of the kernel's text, taken when text is written or decoded first.
     pub(crate) text: text::Lazy,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Probe points, and the table of them: one point for each probed address, whatever the number of
-//! probes there.
+//! Probe points, and their table: one point for each probed address, which may have several probes.
 //!
 //! Hits read a point on any CPU, without a lock, while one task changes it. So each field that
 //! changes is an atomic.
@@ -50,16 +49,16 @@ use core::{
     }, //
 };
 
-/// What it takes to break at a point and to carry out its instruction.
+/// The prepared instruction of a point: its original bytes, and how it is executed.
 pub(crate) type ArchInsn = <Current as Machine>::ArchInsn;
 
-/// The kind of a probe point: how it is hit. `T` is what a breakpoint needs: the prepared
-/// instruction, or, of an address that was only checked, the start of an instruction before it.
+/// The kind of a probe point: how it is hit. `T` is the data of a point that a breakpoint hits: the
+/// prepared instruction or, before it is prepared, the nearest known start of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind<T = ArchInsn> {
     /// By a breakpoint.
     Breakpoint(T),
-    /// By ftrace, whose call is there.
+    /// By ftrace: the point is the call of ftrace at the entry of a function.
     Ftrace,
 }
 
@@ -234,7 +233,7 @@ impl Points {
         self.table.tidy();
     }
 
-    /// Frees memory that a table of so few points does not need.
+    /// Makes the array of the table smaller if it is too large for its points.
     pub(crate) fn tidy(&mut self) {
         self.table.tidy();
     }
@@ -242,13 +241,13 @@ impl Points {
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 impl Points {
-    /// The points whose jumps would be over `at`.
+    /// The points whose jumps would overwrite `at`.
     pub(crate) fn before(&self, at: TextAddr) -> impl Iterator<Item = PointRef<'_>> {
         let before = (1..Current::REACH).filter_map(move |distance| at.before(distance).ok());
         before.filter_map(|at| self.get(at))
     }
 
-    /// Notes that so many jumps more, or less, are in the text.
+    /// Adds `difference` to the number of jumps in the text.
     pub(crate) fn count_jumps(&self, difference: isize) {
         let jumps = self.jumps.get();
         self.jumps.set(jumps.saturating_add_signed(difference));

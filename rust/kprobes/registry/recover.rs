@@ -30,12 +30,12 @@ use crate::{
     }, //
 };
 
-/// Recovers the first instruction of `code`, which was read at `at`, for a fault handler. Says
-/// whether a probe point is there that has a breakpoint.
+/// Recovers the first instruction of `code`, which was read at `at`, for a fault handler. Returns
+/// whether a probe point with a breakpoint is at `at`.
 ///
 /// On the hit path.
 pub(crate) fn recover(at: TextAddr, code: &mut [u8], pinned: &Pinned) -> bool {
-    // The code of a point whose text was freed is not the code that is there now.
+    // If the text of a point was freed, other code may be at its address now.
     let point = points::find(at, pinned).filter(|point| !point.gone.get());
     let prepared = point.and_then(Point::prepared);
     if let Some(prepared) = prepared {
@@ -90,7 +90,7 @@ impl Points {
         Some(())
     }
 
-    /// Recovers code from the jumps that are over its first byte.
+    /// Replaces the bytes of jumps that overwrite the first byte of `code`.
     fn recover_from_jumps(&self, from: TextAddr, code: &mut [u8]) {
         if self.jumps.get() != 0 {
             let points = Iterator::chain(self.before(from), self.get(from));
@@ -99,7 +99,7 @@ impl Points {
     }
 }
 
-/// Recovers code from the jump at a point, if it has one.
+/// Replaces the bytes of the jump at a point, if the point has one.
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 fn recover_from_jump(point: PointRef<'_>, from: TextAddr, code: &mut [u8]) {
     let jump = point.jump.jump();

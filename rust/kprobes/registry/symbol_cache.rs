@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Symbol cache: what a batch has found out about functions.
+//! Symbol cache: results of lookups and proofs, for the next probes of a batch.
 //!
 //! Looking up the function at an address is the largest part of the cost of registering a probe: in
 //! a module, the kernel walks over all symbols. The probes of a batch are often neighbours. So the
@@ -23,7 +23,7 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// What a batch has found out about functions.
+/// Results of lookups and proofs for one batch.
 pub(crate) struct SymbolCache {
     /// The function that was looked up last.
     function: Option<Function>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! EDGE: return probes, and what other code calls of [`include/linux/rethook.h`](
+//! EDGE: return probes, and the functions that other code calls of [`include/linux/rethook.h`](
 //! srctree/include/linux/rethook.h): unwinders ask where a function returns to, and the kernel
 //! says that a task is dead.
 
@@ -76,7 +76,7 @@ unsafe extern "C" fn kretprobe_reserve(rp: *mut bindings::kretprobe, calls: c_ui
 ///
 /// # Safety
 ///
-/// `p` is the entry of a return probe, which was hit, and `regs` is what the hit has saved.
+/// `p` is the entry of a return probe, which was hit, and `regs` are the registers of the hit.
 /// Preemption is off.
 #[export]
 unsafe extern "C" fn rust_kprobes_function_entered(

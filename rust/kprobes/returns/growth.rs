@@ -2,16 +2,16 @@
 
 //! How many instances a pool needs, and how large its blocks are.
 //!
-//! A call that finds no instance is *lost*: its return is not hooked, so nobody sees when it ends.
+//! A call that finds no instance is *lost*: its return is not hooked, so its end is not noticed.
 //! A pool is to have room for all calls that ran at the same time, lost or not. When a call was
 //! lost, all instances of the pool were in use. Where calls take equally long, the calls that had
 //! them end before the lost one does. So lost calls count as running until as many instances have
 //! come back as the pool had when the first of them was lost: that is their *window*. The next
 //! call that is lost begins a new window.
 //!
-//! Lost calls run at the same time as calls that take an instance later. Nobody counts the
-//! instances in use, as a CPU takes from its own block without telling anybody. So each block
-//! counts as in use as a whole from when an instance was first taken from it: it is *used*.
+//! Lost calls run at the same time as calls that take an instance later. The instances in use are
+//! not counted, because CPUs take instances from their own blocks and share no counter. So when the
+//! first instance of a block is taken, all of the block counts as in use: the block is *used*.
 //!
 //! One CPU may lose a call while another one marks a block as used. The latter looks for losses
 //! behind a full barrier. The former asks the worker, which has a full barrier before it looks. So

@@ -2,12 +2,13 @@
 
 //! The hits of a return probe: at the entry of the function, and at its return.
 //!
-//! When the entry is hit, the return address is saved in an instance, which is put into the list of
-//! the task, and is replaced by the address of a trampoline. When the function returns to the
-//! trampoline, the client's handler is called, and the task goes on at the saved address.
+//! A hit of the entry saves the return address in an instance, puts the instance into the list of
+//! the task, and replaces the return address by the address of a trampoline. When the function
+//! returns to the trampoline, the client's handler is called, and the task continues at the saved
+//! address.
 //!
 //! Several return probes may hook one call, each with an instance in the list. Only the oldest one
-//! has the real return address; the others have saved that of the trampoline.
+//! has the real return address; the others have the address of the trampoline.
 //!
 //! All functions here are on the hit path.
 //!
@@ -64,8 +65,8 @@ fn hook(taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
     Current::hook(registers);
 }
 
-/// Handles a return to the trampoline: calls the handlers, and has the task go on where the
-/// function was called.
+/// Handles a return to the trampoline: calls the handlers, and makes the task continue at the real
+/// return address.
 ///
 /// Fast path: one client, which is still registered and has no fault handler, on a CPU that handles
 /// no other hit.

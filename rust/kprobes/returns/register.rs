@@ -4,8 +4,8 @@
 //!
 //! For each return probe of a batch, the checks and the pool come first; then the probe on the
 //! entry is registered like any other one. So if a return probe is refused, nothing was written in
-//! those behind it. When a return probe is unregistered, some calls may not have ended. Nobody is
-//! told of their returns, and the pool stays until the last of them.
+//! those behind it. When a return probe is unregistered, some calls may not have ended. Their
+//! returns call no handler, and the pool stays until the last of them has ended.
 //!
 //! C counterpart: `register_kretprobe()` and its neighbours in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -60,8 +60,8 @@ fn begin(
     probe.begin()
 }
 
-/// Unregisters all return probes. One that is not registered only loses its address, by which the
-/// client sees that.
+/// Unregisters all return probes. A return probe that is not registered only loses its address: the
+/// client can see by the address that it was not registered.
 ///
 /// First the entries are disarmed: until then the client is told of each hit, and of each return.
 /// A hit that began before, and finds the probe after its pool was given up, is counted in

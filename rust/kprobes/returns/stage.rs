@@ -4,8 +4,8 @@
 //!
 //! When a probe is unregistered, its pool is *killed*. A grace period later all CPUs see that, and
 //! no hit takes an instance of the pool. When the bitmaps of the blocks say that all instances are
-//! free, the pool is freed another grace period later: whoever gave back the last instance, or
-//! unwinds a task whose call has ended, may look at the pool until then.
+//! free, the pool is freed another grace period later: until then, the
+//! CPU that gave back the last instance, or an unwinder of a task whose call has ended, may use it.
 //!
 //! Only the bitmaps count. A CPU that gives an instance back looks whether the pool was killed, and
 //! asks the worker if so. If it sees no kill, its read-side section of RCU began before the end of
@@ -22,7 +22,7 @@ pub(crate) enum Stage {
     Killed,
     /// All instances are free.
     Unused,
-    /// Nobody uses the pool: it can be freed.
+    /// No CPU uses the pool: it can be freed.
     Gone,
 }
 

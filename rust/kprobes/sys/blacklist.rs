@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The blacklist: functions that no probe may be on, as the hit of a probe runs through them.
+//! The blacklist: functions that cannot be probed, because the handling of a hit runs them.
 //!
 //! A function is on the blacklist if it lies in `.kprobes.text`, if it lies in a noinstr section,
 //! or if C names it by `NOKPROBE_SYMBOL()`. An address is compared with the bounds of the sections.
@@ -61,7 +61,7 @@ impl Modules {
     /// No modules.
     pub(crate) const NONE: Self = Self(KVec::new());
 
-    /// Notes a module that comes, if it has any.
+    /// Notes a module that comes, if it has blacklisted functions.
     pub(crate) fn add(&mut self, module: Loaded) -> Result<(), Refusal> {
         if module.read(|module| Parts::of(module).is_empty()) {
             return Ok(());

@@ -47,22 +47,22 @@ impl Flags {
     }
 }
 
-/// What brings hits to a point now.
+/// How a point is armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Armed {
-    /// Nothing.
+    /// Not armed.
     No = 0,
-    /// A breakpoint, or the jump in its place.
+    /// By a breakpoint, or by the jump that replaces it.
     Breakpoint,
-    /// Ftrace, which calls our first user.
+    /// By ftrace, which calls our user that watches.
     Watching,
-    /// Ftrace, which calls our IPMODIFY user.
+    /// By ftrace, which calls our IPMODIFY user.
     Changing,
 }
 
 impl Armed {
-    /// Ftrace calls our IPMODIFY user if `changing`, else our first one.
+    /// Armed by ftrace: by our IPMODIFY user if `changing`, else by our user that watches.
     pub(crate) fn called(changing: bool) -> Self {
         if changing {
             Self::Changing

@@ -3,10 +3,10 @@
 //! Probe points that ftrace calls from.
 //!
 //! There are two ftrace users here, `rust_kprobe_ftrace_ops[]` of `abi.c`: one that only watches,
-//! and one that may change where the function goes on (`FTRACE_OPS_FL_IPMODIFY`), of which ftrace
-//! allows one at a function; livepatches are others. A probe point remembers by which of the two
-//! users it is hit, so that it leaves the same one, and whether it has the second one only to keep
-//! others out.
+//! and one that may change where the function continues (`FTRACE_OPS_FL_IPMODIFY`). ftrace allows
+//! one IPMODIFY user at a function; a livepatch is one. A probe point remembers which of the two
+//! users hits it, to be removed from this user later. It also remembers whether it was added to the
+//! second user only to keep other IPMODIFY users away.
 //!
 //! C counterpart: `arm_kprobe_ftrace()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
@@ -72,7 +72,7 @@ impl Users {
         Ok(())
     }
 
-    /// Lets ftrace call from `at` no more. If ftrace refuses, it goes on to call as before.
+    /// Stops the calls of ftrace from `at`. If ftrace refuses, its calls continue as before.
     pub(crate) fn remove(&mut self, at: TextAddr, changing: bool) -> Result<(), Refusal> {
         // SAFETY: A variable of `abi.c` that is only ever set, and that may be seen late.
         if unsafe { (&raw const bindings::kprobe_ftrace_disabled).read_volatile() } {
@@ -90,11 +90,12 @@ impl Users {
         Ok(())
     }
 
-    /// The same for a probe point that goes, whatever ftrace says.
+    /// Stops the calls of ftrace from a probe point that is about to be removed in any case.
     ///
-    /// If ftrace refuses, it goes on to call for nothing. The probe point was the last one of its
-    /// user, and stays in the filter, as ftrace calls a user without a filter from everywhere. The
-    /// next probe point of this user resets the filter, and the user is unregistered with it.
+    /// If ftrace refuses, its calls continue and find no probe point. The probe point was the last
+    /// one of its user, and stays in the filter, as ftrace calls a user without a filter from
+    /// everywhere. The next probe point of this user resets the filter, and the user is
+    /// unregistered with it.
     pub(crate) fn give_up(&mut self, at: TextAddr, changing: bool) -> Result<(), Refusal> {
         let removed = self.remove(at, changing);
         if removed.is_err() {
@@ -142,7 +143,7 @@ fn filter(at: TextAddr, changing: bool, remove: bool, reset: bool) -> Result<(),
 }
 
 /// Does ftrace call another user's trampoline from `at`, with a frame of its own, before the CPU
-/// goes on where the registers say?
+/// continues at the address in the registers?
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 pub(crate) fn leads_elsewhere(at: TextAddr) -> bool {
     // SAFETY: The function looks the address up.

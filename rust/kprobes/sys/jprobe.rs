@@ -2,8 +2,8 @@
 
 //! A client's jprobe: C's `struct jprobe`, with a Rust type for each field.
 //!
-//! A jprobe begins with a [`Probe`] on the entry of the function, and its memory is used as that of
-//! a probe.
+//! A jprobe begins with a [`Probe`] on the entry of the function. The rules for the memory of a
+//! probe hold for the whole jprobe.
 
 use super::probe::Probe;
 use crate::prelude::*;

@@ -2,9 +2,9 @@
 
 //! Modules: which module an address belongs to, and keeping that module loaded.
 //!
-//! A probe does not keep the module that it is on from being unloaded; the registration of a probe
-//! does, while it lasts. What happens to a probe whose module is unloaded is the matter of the
-//! module's notifier.
+//! A registered probe does not keep the module that it is on loaded. Only while it is being
+//! registered does the registration keep the module loaded. When the module is unloaded, its
+//! notifier handles its probes.
 
 use crate::prelude::*;
 use core::ptr::NonNull;
@@ -72,8 +72,8 @@ impl Drop for Pin {
     }
 }
 
-/// What the text at an address belongs to. Refuses if it is no text, or that of a module that is
-/// being unloaded.
+/// Returns the owner of the text at an address. Refuses an address that is not text, or is text of
+/// a module that is being unloaded.
 pub(crate) fn owner(at: TextAddr) -> Result<Owner, Refusal> {
     // SAFETY: The function only compares the address.
     if unsafe { bindings::core_kernel_text(at.get() as usize) } != 0 {
@@ -151,7 +151,7 @@ impl Loaded {
     }
 }
 
-/// Memory that goes: that of a module, or a module's init memory.
+/// Memory that is about to be freed: a module's, or only its init memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Going {
     /// The module.

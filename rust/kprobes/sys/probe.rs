@@ -4,8 +4,8 @@
 //!
 //! The memory is the client's. From registration until unregistration has returned it is shared:
 //! hits use it on any CPU, and the client may read it at any time. So every field that changes
-//! meanwhile is an atomic, and nothing here takes `&mut`. The atomics are those of `core`, as the
-//! atomics of the `kernel` crate call C functions, which a probe could be on.
+//! meanwhile is an atomic, and no function here takes `&mut`. The atomics come from `core`, because
+//! the atomics of the `kernel` crate call C functions, which could be probed.
 //!
 //! Probes at one address are a [`Chain`], newest first.
 
@@ -168,8 +168,9 @@ impl Probe {
         self.unlink();
     }
 
-    /// Makes its list head an empty one of C, which leads to itself, so that a client sees that the
-    /// probe is not registered. No chain leads to the probe, and no hit is at it any more.
+    /// Makes the list head of the probe an empty one, as in C, so that a client sees that the probe
+    /// is not registered. The caller has removed the probe from its chain, and no hit uses the
+    /// probe.
     pub(crate) fn unlink(&self) {
         let itself = core::ptr::from_ref(&self.older).cast_mut().cast();
         self.older.0.store(itself, Ordering::Relaxed);
@@ -218,8 +219,8 @@ impl Probe {
         self.post_handler.get().is_some()
     }
 
-    /// Has the probe a handler that a jump cannot call: a post handler, or that of a jprobe, which
-    /// chooses another path?
+    /// Has the probe a handler that a jump cannot call: a post handler, or the handler of a jprobe,
+    /// which the CPU enters instead of the function?
     pub(crate) fn has_post_handler(&self) -> bool {
         self.wants_after() || self.is_jprobe()
     }

@@ -63,7 +63,7 @@ pub(crate) fn is_gate(at: TextAddr) -> bool {
     unsafe { bindings::rust_kprobes_is_gate(at.get() as usize) }
 }
 
-/// Room for the name of a symbol, and for what `sprint_symbol()` puts behind it.
+/// Room for the text that `sprint_symbol()` writes: the name of a symbol and more.
 pub(crate) struct Buffer([c_char; bindings::RUST_KPROBES_SYMBOL_LEN as usize]);
 
 impl Buffer {
@@ -107,11 +107,11 @@ pub(crate) fn text(at: TextAddr, buffer: &mut Buffer) -> Option<&CStr> {
     // SAFETY: The buffer has room for what the function writes, with NUL.
     unsafe { bindings::sprint_symbol(buffer.0.as_mut_ptr(), at.get() as usize) };
     let text = CStr::from_bytes_until_nul(&buffer.0).ok()?;
-    // Without a symbol it is the address itself, and no symbol begins so.
+    // Without a symbol, the text is the address itself. No symbol begins with "0x".
     (!text.to_bytes().starts_with(b"0x")).then_some(text)
 }
 
-/// The length of the symbol that an address is the start of, or somewhere in.
+/// The length of the symbol around an address.
 pub(crate) fn len(at: TextAddr) -> Option<u64> {
     let (addr, mut len, offset) = (at.get() as usize, 0, core::ptr::null_mut());
     // SAFETY: `len` is a place to write to; the offset may be NULL.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The kernel's text: reading it, and keeping others from changing it.
+//! The kernel's text: reads it, and locks it against changes.
 //!
-//! How text is written is a matter of the CPU, and is in the back end. [`Lock`] is the same for all
-//! CPUs: while it is held nobody else patches text and no CPU comes or goes. So bytes that were
-//! read do not change before they are written, and an interprocessor interrupt reaches all CPUs.
+//! The back end writes text. [`Lock`] is the same on all architectures: while a task holds it, no
+//! other task patches text, and no CPU comes or goes. So bytes do not change between reading and
+//! writing them, and an interprocessor interrupt reaches all CPUs.
 
 use crate::prelude::*;
 use kernel::{

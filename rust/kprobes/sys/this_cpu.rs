@@ -83,7 +83,7 @@ pub(crate) struct Hit {
 pub(crate) struct Cpu {
     /// The hit that is handled now.
     pub(crate) now: Cell<Hit>,
-    /// The hit that it interrupted.
+    /// The outer hit, which the current hit has interrupted.
     pub(crate) outer: Cell<Hit>,
     /// The `current_kprobe` of the outer hit.
     pub(crate) outer_running: Cell<Option<Running>>,
@@ -94,7 +94,7 @@ pub(crate) struct Cpu {
 /// The state that a CPU keeps while the handler of a jprobe runs on it; starts as zeroes.
 #[repr(C)]
 pub(crate) struct StandIn {
-    /// What the back end's entry code reads on the way to the handler.
+    /// The data for the back end's `jprobe.S`.
     pub(crate) entry: Cell<JprobeEntry>,
     /// The registers at the entry of the function.
     pub(crate) registers: Cell<Registers>,
@@ -105,7 +105,7 @@ pub(crate) struct StandIn {
 /// Words of arguments on the stack that a jprobe's handler gets copies of; see `jprobe.S`.
 const MOST_WORDS: usize = 8;
 
-/// What a back end's `jprobe.S` reads, at the start of `rust_kprobes_stand_in`.
+/// The data that a back end's `jprobe.S` reads, at the start of `rust_kprobes_stand_in`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct JprobeEntry {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The worker that puts jumps into the text: when it runs, and what it waits for.
+//! The worker that writes jumps: wakes it, and waits for Tasks RCU and for its passes.
 //!
 //! The worker is a work item of C's and not a thread, so it need not be created, which could fail.
-//! The kernel runs it once at a time. What it does is the optimizer's matter.
+//! The kernel runs it once at a time. Its function is in `optimize/worker.rs`.
 //!
 //! C counterpart: `kprobe_optimizer_thread()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 

@@ -194,7 +194,7 @@ impl Chain {
     /// probe gets `true` until the probe is removed.
     #[inline(always)]
     pub(crate) fn has_post_handler(&self) -> bool {
-        // The acquire that led a hit to the probe makes it see what was stored before.
+        // The acquire load that led a hit to the probe makes this load see the earlier stores.
         self.has_post_handler.load(Ordering::Relaxed)
     }
 
@@ -227,7 +227,8 @@ impl Chain {
         (noted.addr() & SEVERAL == 0).then(|| unsafe { &*probe })
     }
 
-    /// The same, if the probe has no post handler.
+    /// The probe, if it is the only one, plain, and has no post handler. To be used in an RCU
+    /// read-side section.
     #[inline(always)]
     pub(crate) fn lone_before(&self) -> Option<&Probe> {
         match self.brief() {
@@ -242,8 +243,8 @@ impl Chain {
         List(self.newest.to(Ordering::Acquire))
     }
 
-    /// Stores, before the probe can be found, whether its handlers need the instruction to come
-    /// back. The release that makes the probe be found orders this store.
+    /// Stores, before hits can find the probe, that the chain has a post handler. The release store
+    /// that publishes the probe orders this store.
     fn will_come_back(&self, has_post_handler: bool) {
         if has_post_handler {
             self.has_post_handler.store(true, Ordering::Relaxed);
