@@ -23,8 +23,7 @@
 //! C counterpart: [`kernel/kprobes.c`](srctree/kernel/kprobes.c) and the architectures' kprobes
 //! directories.
 
-// In such a kernel nobody uses what is there for modules, for debugfs, for ftrace, for jumps, for
-// return probes, or for the ORC unwinder (but tests), which is in files of every layer.
+// If one of these options is off, its code in files of every layer is unused, except by tests.
 #![cfg_attr(
     not(all(
         CONFIG_MODULES,

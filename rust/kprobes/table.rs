@@ -346,7 +346,7 @@ impl<T: Send + Sync> Writer<T> {
     pub(crate) fn get(&self, at: TextAddr) -> Option<&T> {
         let (_, found) = self.array().seek(at)?;
         // SAFETY: `seek` finds no address that is `NOWHERE`, so by the invariant of the table this
-        // one is an entry's, which nobody removes while the writer is borrowed.
+        // one is an entry's, which no code removes while the writer is borrowed.
         Some(unsafe { Entry::value_of(found) })
     }
 
@@ -392,7 +392,7 @@ impl<T: Send + Sync> Writer<T> {
         for index in (0..self.words).rev() {
             let found = self.array().at(index);
             // SAFETY: An address other than `NOWHERE` is that of an entry, by the invariant of the
-            // table, which nobody removes while the writer is borrowed.
+            // table, which no code removes while the writer is borrowed.
             if *found != NOWHERE && unwanted(unsafe { Entry::value_of(found) }) {
                 retired.push(self.vacate(index));
             }
@@ -433,7 +433,7 @@ impl<T: Send + Sync> Writer<T> {
         let _ = words.into_raw_parts();
         if self.words != 0 {
             let old = old.map_addr(|addr| addr & !SHIFT_BITS);
-            // SAFETY: The old array came from the allocator of `KVVec`, and nobody finds it any
+            // SAFETY: The old array came from the allocator of `KVVec`, and no lookup finds it any
             // more; the function frees it after a grace period, and may sleep, as writing may.
             unsafe { bindings::kvfree_call_rcu(core::ptr::null_mut(), old.cast()) };
         }
@@ -472,8 +472,9 @@ impl<T: Send + Sync> Writer<T> {
 ///
 /// # Invariants
 ///
-/// The pointer is NULL, or leads to an entry that came from a [`KBox`] and that nobody else frees;
-/// so does the `next` of each. Only readers have them, in sections that began before the removal.
+/// The pointer is NULL, or leads to an entry that came from a [`KBox`] and that no other code
+/// frees; so does the `next` of each. Only readers have them, in sections that began before the
+/// removal.
 pub(crate) struct Retired<T>(*mut Entry<T>);
 
 impl<T> Retired<T> {
@@ -502,7 +503,7 @@ impl<T> Retired<T> {
     fn pop(&mut self) -> Option<KBox<Entry<T>>> {
         let entry = self.0;
         self.0 = self.first()?.next.load(Ordering::Relaxed);
-        // SAFETY: By the invariant the entry came from a `KBox`, and nobody else frees it: it is
+        // SAFETY: By the invariant the entry came from a `KBox`, and no other code frees it: it is
         // not in the list any more.
         Some(unsafe { KBox::from_raw(entry) })
     }

@@ -59,7 +59,7 @@ fn table() -> Table<'static> {
     let start = (&raw const bindings::__start_orc_unwind_ip).cast::<c_int>();
     let end = (&raw const bindings::__stop_orc_unwind_ip).cast::<c_int>();
     let count = end.addr().saturating_sub(start.addr()) / size_of::<c_int>();
-    // SAFETY: The linker puts the table between the two symbols, sorted, and nobody changes it.
+    // SAFETY: The linker puts the table between the two symbols, sorted, and no code changes it.
     let distances = unsafe { core::slice::from_raw_parts(start, count) };
     Table::new(TextAddr::new(start.addr() as u64), distances)
 }

@@ -122,7 +122,7 @@ unsafe extern "C" fn rethook_find_ret_addr(
 /// `tk` is a task that never runs again.
 #[export]
 unsafe extern "C" fn rethook_flush_task(tk: *mut bindings::task_struct) {
-    // SAFETY: By the precondition nobody else uses the list of the task.
+    // SAFETY: By the precondition no other code uses the list of the task.
     hit::give_back(unsafe { List::of(tk) }, None, &Pinned::new());
 }
 

@@ -121,7 +121,7 @@ impl<'a> Taken<'a> {
     /// The caller has taken the instance from its block or from the list of a task.
     #[inline(always)]
     pub(super) unsafe fn new(instance: &'a Instance) -> Self {
-        // INVARIANT: By the precondition nobody else gives the instance back.
+        // INVARIANT: By the precondition no other code gives the instance back.
         Self(instance)
     }
 

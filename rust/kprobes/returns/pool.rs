@@ -203,7 +203,7 @@ impl Pool {
         let pool = NonNull::new(KBox::into_raw(pool)).ok_or(Refusal::NoMemory)?;
         // SAFETY: The pool was made just now.
         let added = unsafe { pool.as_ref() }.add(count, possible);
-        // SAFETY: The pool was made just now, and nobody else has it.
+        // SAFETY: The pool was made just now, and no other code has it.
         let listed = added.and_then(|()| unsafe { pools::add(pool) });
         listed.map(|()| pool).inspect_err(|_| {
             // SAFETY: The pool came from a box, and is in no list.
@@ -348,7 +348,7 @@ impl Drop for Pool {
             let lines = block.lines;
             let memory = next.cast::<Line>();
             next = block.next.0.load(Ordering::Relaxed);
-            // SAFETY: By the invariant of the block it was such a list, which nobody else frees.
+            // SAFETY: By the invariant of the block it was such a list, which no other code frees.
             drop(unsafe { KVVec::from_raw_parts(memory, 0, lines) });
         }
     }

@@ -30,7 +30,7 @@ static POOLS: Guarded<Pools> = Guarded::new(Mutex::RETURNS, Pools(KVVec::new()))
 ///
 /// The pool came from a box, and is in no list.
 pub(super) unsafe fn add(pool: NonNull<Pool>) -> Result<(), Refusal> {
-    // INVARIANT: By the precondition nobody but the worker frees the pool.
+    // INVARIANT: By the precondition only the worker frees the pool.
     Ok(POOLS.lock().0.push(pool, GFP_KERNEL)?)
 }
 
@@ -59,7 +59,7 @@ pub(super) fn refill() {
             // SAFETY: By the invariant the pool is there.
             let (before, stage) = unsafe { pool.as_ref() }.tend();
             if stage == Stage::Gone {
-                // SAFETY: The pool came from a box, and nobody uses it any more.
+                // SAFETY: The pool came from a box, and no code uses it any more.
                 drop(unsafe { KBox::from_raw(pool.as_ptr()) });
                 return false;
             }

@@ -16,7 +16,7 @@ use kernel::{
 /// Sorts a list, the smallest element first. Equal elements may change places.
 pub(crate) fn ascending<T: Ord + Copy>(list: &mut [T]) {
     let (first, count) = (list.as_mut_ptr().cast(), list.len());
-    // SAFETY: `first` leads to `count` elements of that size, which nobody else uses as they are
+    // SAFETY: `first` leads to `count` elements of that size, which no other code uses as they are
     // borrowed; `compare` is for that type. Without a swap function `sort()` swaps bytes, which
     // `T: Copy` allows.
     unsafe { bindings::sort(first, count, size_of::<T>(), Some(compare::<T>), None) };

@@ -31,9 +31,9 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// Calls [`Found`] with the target of each branch that leaves a piece of text, while nobody changes
-/// text; the second range is the image. Returns whether a branch may lead anywhere in the function
-/// that the piece belongs to, or was split from.
+/// Calls [`Found`] with the target of each branch that leaves a piece of text, while no task
+/// changes text; the second range is the image. Returns whether a branch may lead anywhere in the
+/// function that the piece belongs to, or was split from.
 pub(crate) type Leaving<'a> = &'a mut dyn FnMut(
     TextRange,
     TextRange,

@@ -66,7 +66,7 @@ impl<T: Ord + Copy> Reader<T> {
 pub(super) fn entries(module: Option<&Pin>, text: TextRange) -> Result<KVVec<Entry>, Refusal> {
     Reader::<Entry>::read(module, text, |module, data| {
         // SAFETY: The module is NULL or stays, as it is pinned. `entry` is called with `data`, a
-        // reader of entries that nobody else uses meanwhile. The caller may sleep.
+        // reader of entries that no other code uses meanwhile. The caller may sleep.
         unsafe { bindings::rust_kprobes_text_metadata(module, Some(entry), data) };
     })
 }
@@ -75,7 +75,7 @@ pub(super) fn entries(module: Option<&Pin>, text: TextRange) -> Result<KVVec<Ent
 pub(super) fn symbols(module: Option<&Pin>, text: TextRange) -> Result<KVVec<Symbol>, Refusal> {
     Reader::<Symbol>::read(module, text, |module, data| {
         // SAFETY: The module is NULL or stays, as it is pinned. `symbol` is called with `data`, a
-        // reader of symbols that nobody else uses meanwhile. The caller may sleep.
+        // reader of symbols that no other code uses meanwhile. The caller may sleep.
         unsafe { bindings::rust_kprobes_each_symbol(module, Some(symbol), data) };
     })
 }
@@ -84,9 +84,9 @@ pub(super) fn symbols(module: Option<&Pin>, text: TextRange) -> Result<KVVec<Sym
 ///
 /// # Safety
 ///
-/// `reader` leads to a reader of entries that nobody else uses.
+/// `reader` leads to a reader of entries that no other code uses.
 unsafe extern "C" fn entry(reader: *mut c_void, kind: c_uint, at: *const c_void, len: usize) {
-    // SAFETY: By the precondition a reader of entries is there, and nobody else uses it.
+    // SAFETY: By the precondition a reader of entries is there, and no other code uses it.
     let reader = unsafe { &mut *reader.cast::<Reader<Entry>>() };
     let kind = match kind {
         bindings::RUST_KPROBES_JUMP_LABEL => Kind::JumpLabel,
@@ -104,9 +104,9 @@ unsafe extern "C" fn entry(reader: *mut c_void, kind: c_uint, at: *const c_void,
 ///
 /// # Safety
 ///
-/// `reader` leads to a reader of symbols that nobody else uses, and `name` ends with NUL.
+/// `reader` leads to a reader of symbols that no other code uses, and `name` ends with NUL.
 unsafe extern "C" fn symbol(reader: *mut c_void, name: *const c_char, at: c_ulong) -> c_int {
-    // SAFETY: By the precondition a reader of symbols is there, and nobody else uses it.
+    // SAFETY: By the precondition a reader of symbols is there, and no other code uses it.
     let reader = unsafe { &mut *reader.cast::<Reader<Symbol>>() };
     // SAFETY: By the precondition `name` ends with NUL.
     let name = unsafe { CStr::from_char_ptr(name) };
