@@ -90,9 +90,10 @@ def complaint(log: Path) -> str:
             if not _STEP.match(line) and re.search(
                 r'\berror\b|^ERROR: |undefined symbol|\*\*\* \[', line)]
     first = max(hits[0] - 3, 0) if hits else max(len(lines) - 25, 0)
-    shown = [line for line in lines[first:first + 60]
-             if not _STEP.match(line)]
-    return '\n'.join(own_paths(line) for line in shown[:40])
+    shown = [own_paths(line) for line in lines[first:] if not _STEP.match(line)]
+    if more := shown[40:]:
+        shown[40:] = [f'… {len(more)} more lines in the log below']
+    return '\n'.join(shown)
 
 
 def warned(log: Path) -> Iterator[str]:

@@ -29,7 +29,8 @@ def _job(names: list[str], parameters: str,
                   f'if out=$(load {name} {parameters} 2>&1); then '
                   f'say "loaded {name}"; else '
                   f'say "refused {name}: $out"; refused=y; fi']
-    lines += ['if [ -s $KPROBES/refused ]; then '
+    # A file of debugfs has the size 0, whatever it says.
+    lines += ['if [ -n "$(cat $KPROBES/refused 2>/dev/null)" ]; then '
               'say "$ cat kprobes/refused"; show <$KPROBES/refused; fi']
     lines += [f'[ -n "$refused" ] || run_it {LIMIT}' if script else 'touch_it',
               'say "$ cat kprobes/list"', 'show <$KPROBES/list']
@@ -86,8 +87,8 @@ def run(built: kernel.Built, folder: Path, parameters: str = '') -> list[str]:
              'see above what the module says (pr_err!)' + (
                  ', and behind "$ cat kprobes/refused" why its probes were '
                  'refused' if '$ cat kprobes/refused' in console.lines else
-                 '; no probe was refused. For commands in the guest of your own: '
-                 'make shell')),
+                 '; `kprobes/refused` has nothing: the module gave up before the '
+                 'kernel was asked, or for a reason of its own')),
             (f'run.sh to end within {LIMIT} s', lines_with('run.sh was stopped'),
              'have it make the calls that the probes are to see, and end; '
              'what it leaves in the background ends with it'),

@@ -75,6 +75,17 @@ class Module(Guest):
             with self.subTest(lines), self.refused(*splats, *words):
                 self.run_with(lines, splats)
 
+    def test_why_probes_were_refused(self):
+        with self.refused('`kprobes/refused` has nothing'):
+            self.run_with(self.lines_of_job('false'))
+        # A file whose size is 0 and which has text, as those of debugfs.
+        (self.tmp / 'refused').symlink_to('/proc/self/status')
+        lines = self.lines_of_job('false')
+        self.assertRegex(lines[lines.index('$ cat kprobes/refused') + 1],
+                         r'\| Name:')
+        with self.refused('behind "$ cat kprobes/refused"'):
+            self.run_with(lines)
+
 
 class Script(Guest):
     """A run.sh beside the module: it runs, is shown, ends, and is judged."""
