@@ -106,13 +106,13 @@ static noinline void __kprobes
 handler_slept(u64 before, unsigned long handler, unsigned long at,
 	      struct kprobe *probe)
 {
-	struct kprobe **running = per_cpu_ptr(&current_kprobe, before >> 32);
-	int after = preempt_count();
+	int cpu = before >> 32, after = preempt_count();
 	bool stays;
 
 	preempt_count_set((u32)before);
 	/* Otherwise the CPU that called the handler misses all further hits. */
-	cmpxchg(running, probe, NULL);
+	if (cpu != raw_smp_processor_id())
+		WRITE_ONCE(per_cpu(current_kprobe, cpu), NULL);
 	stays = rust_kprobes_is_registered(at, probe);
 	pr_err_once("handler %pS of the probe at %pS has changed the preemption count from %#x to %#x: handlers must not sleep\n",
 		    (void *)handler, (void *)at, (u32)before, after);

@@ -371,7 +371,7 @@ impl Taken<'_> {
         let pool = self.instance().pool();
         self.give_back();
         if pool.is_killed() {
-            ask();
+            pool.ask();
         }
     }
 }
