@@ -149,10 +149,13 @@ pub(super) fn prepare(
                 let boosted = slot.second();
                 let copy = relocate::copy(&insn, at, boosted)?;
                 let jump = encode::jmp32(boosted.after(insn.len() as u64)?, next)?;
+                let copy = copy.then(jump.bytes())?;
                 slot.linger();
-                poke::code(boosted, copy.then(jump.bytes())?.bytes(), text);
+                poke::code(slot.at(), step.bytes(), text);
+                poke::code(boosted, copy.bytes(), text);
+            } else {
+                poke::code(slot.at(), step.bytes(), text);
             }
-            poke::code(slot.at(), step.bytes(), text);
             (None, Some(slot))
         }
     };
