@@ -66,8 +66,9 @@ use kernel::{
 ///
 /// Implementers guarantee that
 ///
-/// - [`set_running`](Machine::set_running) writes nothing but what [`running`](Machine::running)
-///   reads, of the CPU it runs on, and what [`per_cpu`](Machine::per_cpu) returns is that CPU's;
+/// - [`set_running`](Machine::set_running) writes only the current CPU's variable that
+///   [`running`](Machine::running) reads, and [`per_cpu`](Machine::per_cpu) returns the current
+///   CPU's copy;
 /// - after [`arm`](Machine::arm) has returned, every CPU that reaches an address traps; after
 ///   [`disarm`](Machine::disarm) has returned, no CPU does, and either no CPU still handles such a
 ///   trap, or [`is_stale`](Machine::is_stale) recognises its hit;
@@ -92,17 +93,18 @@ pub(crate) unsafe trait Machine: Isa {
     /// is.
     fn site(function: TextAddr, offset: u64) -> Option<Site>;
 
-    /// Learns what the back end must know of text before the first probe on it: of the kernel's
-    /// own, while init memory is there, or of a module that comes. On x86, [`known_start`] needs
-    /// the kernel's alternatives; on s390x, EXRL may execute an instruction from afar.
+    /// Reads the tables that the back end needs before the first probe on a text: the kernel's
+    /// (`None`), while init memory is there, or those of a module that is being loaded. On x86,
+    /// [`known_start`] needs the kernel's alternatives; on s390x, EXRL may execute an instruction
+    /// from afar.
     ///
     /// [`known_start`]: Machine::known_start
     fn learn(_module: Option<Loaded>) -> Result<(), Refusal> {
         Ok(())
     }
 
-    /// Returns the start of an instruction, as near before `at` as the architecture's own tables
-    /// tell, or at it. Without such tables, nothing is known.
+    /// Returns the last start of an instruction, at or before `at`, that the architecture's own
+    /// tables name. The default is for architectures without such tables.
     fn known_start(_at: TextAddr) -> Option<TextAddr> {
         None
     }
@@ -123,7 +125,7 @@ pub(crate) unsafe trait Machine: Isa {
     /// Returns this CPU's copy of per-CPU memory.
     fn per_cpu<'a, T: Zeroable>(all: &'static PerCpu<T>, pinned: &'a Pinned) -> &'a T;
 
-    /// Returns what this CPU knows of the hits that it handles.
+    /// Returns the state of the hits that this CPU handles.
     #[inline(always)]
     fn this_cpu(pinned: &Pinned) -> &Cpu {
         Self::per_cpu(&rust_kprobes_hit, pinned)
@@ -153,13 +155,13 @@ pub(crate) unsafe trait Machine: Isa {
     /// bytes.
     fn recover(prepared: &Self::ArchInsn, code: &mut [u8]);
 
-    /// Returns the address that the CPU goes on at.
+    /// Returns the address at which the CPU continues.
     fn ip(registers: &Registers) -> TextAddr;
 
-    /// Sets the address that the CPU goes on at.
+    /// Sets the address at which the CPU continues.
     fn set_ip(registers: &mut Registers, ip: TextAddr);
 
-    /// Returns the stack pointer of what was interrupted.
+    /// Returns the stack pointer of the interrupted code.
     fn sp(registers: &mut Registers) -> &mut usize;
 
     /// Returns the address of the breakpoint that was hit.
@@ -169,7 +171,7 @@ pub(crate) unsafe trait Machine: Isa {
     }
 
     /// Ftrace has called from `at`: makes the registers those that a breakpoint there shows, and
-    /// returns the address that the CPU would have gone on at.
+    /// returns the address at which the CPU would have continued.
     #[inline(always)]
     fn enter_ftrace(registers: &mut Registers, at: TextAddr) -> TextAddr {
         let next = Self::ip(registers);
@@ -185,17 +187,17 @@ pub(crate) unsafe trait Machine: Isa {
         Self::set_ip(registers, TextAddr::new(behind));
     }
 
-    /// Returns whether handlers are called. If not, the registers become those behind the
-    /// instruction: on arm, the breakpoint has the condition of its instruction, and may trap all
-    /// the same.
+    /// Returns whether the handlers are called. If not, the registers become those behind the
+    /// instruction. On arm, the breakpoint has the condition of its instruction, but may trap even
+    /// if the condition fails.
     #[inline(always)]
     fn passes(_prepared: &Self::ArchInsn, _registers: &mut Registers) -> bool {
         true
     }
 
-    /// There is no probe at the breakpoint that was hit. Returns whether the text has none any more
-    /// either; then the registers become those that repeat the instruction. On ppc64le and s390x,
-    /// [`disarm`](Machine::disarm) does not wait for such hits.
+    /// Handles a hit at an address without a probe point. Returns whether the breakpoint is gone
+    /// from the text as well; then the registers become those that repeat the instruction. On
+    /// ppc64le and s390x, [`disarm`](Machine::disarm) does not wait for such hits.
     #[inline(always)]
     fn is_stale(_registers: &mut Registers) -> bool {
         false
@@ -371,12 +373,13 @@ pub(crate) unsafe trait Returns: Machine {
 /// with the registers that C expects, and that the handler does not write to the stack of the
 /// function's caller.
 pub(crate) unsafe trait JprobeOps: Machine {
-    /// Returns what this CPU keeps while the handler runs.
+    /// Returns the state that this CPU keeps while the handler runs.
     fn stand_in(pinned: &Pinned) -> &StandIn {
         Self::per_cpu(&rust_kprobes_stand_in, pinned)
     }
 
-    /// Keeps the registers, those of a function's entry, and makes them lead to the handler.
+    /// Saves the registers, which are at the entry of a function, and makes them lead to the
+    /// handler.
     fn enter(registers: &mut Registers, handler: TextAddr, pinned: &Pinned);
 
     /// Returns whether this trap is the end of a handler.

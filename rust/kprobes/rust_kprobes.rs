@@ -6,18 +6,18 @@
 //!
 //! - [`atomics`]: `core`'s, or a model checker's;
 //! - [`model`]: words and state machines, pure; [`prelude`] has those that most files use;
-//! - [`contract`]: what a back end provides;
+//! - [`contract`]: the interface of back ends;
 //! - [`arch`]: the back end of this kernel;
 //! - [`sys`]: the kernel services that probing uses;
-//! - [`text`]: what is known of text besides its bytes;
+//! - [`text`]: text metadata, from the kernel's tables;
 //! - [`table`]: from an address to the entry for it;
 //! - [`slots`]: executable memory for copies of instructions;
 //! - [`registry`]: the probe points;
-//! - [`optimize`]: jumps in the place of breakpoints;
+//! - [`optimize`]: jumps that replace breakpoints;
 //! - [`hit`]: hits of probe points;
 //! - [`core`]: registration, arming, unregistration;
 //! - `returns` and [`jprobes`]: return probes and jprobes, clients of the [`core`];
-//! - `view`: what debugfs shows;
+//! - `view`: the files in debugfs;
 //! - [`abi`]: the C interface, `<linux/kprobes.h>`.
 //!
 //! C counterpart: [`kernel/kprobes.c`](srctree/kernel/kprobes.c) and the architectures' kprobes

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Enters and leaves a jprobe's handler, which runs in the place of a function.
+//! Enters and leaves a jprobe's handler, which runs before the probed function.
 //!
 //! The CPU comes to `jprobe.S` with the registers of the function's entry. That lowers the stack,
 //! and pushes a copy of the arguments on the stack and a return address. So the handler may write

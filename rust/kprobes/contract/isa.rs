@@ -16,7 +16,7 @@ pub(crate) trait Isa {
     /// Does this code start with the instruction that breakpoints are made of?
     fn is_breakpoint(code: &[u8]) -> bool;
 
-    /// Says no unless an instruction starts at `at`.
+    /// Fails unless an instruction starts at `at`.
     ///
     /// `known` is an address at or before `at` where one does.
     fn boundary(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal>;

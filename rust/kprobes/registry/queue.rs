@@ -128,7 +128,7 @@ impl Queue {
         self.waiting.first.is_none()
     }
 
-    /// Queues a point if its state is plain, and says whether it was. The caller then redirects the
+    /// Queues a point if its state is plain. Returns whether it was. The caller then redirects the
     /// point's hits to its detour before anything else.
     #[must_use]
     pub(crate) fn add(&mut self, at: TextAddr, nodes: &impl Nodes) -> bool {

@@ -53,7 +53,7 @@ impl<T: Ord + Copy> Reader<T> {
         Ok(reader.list)
     }
 
-    /// Takes an element about `at`. Returns whether the walk goes on.
+    /// Takes an element about `at`. Returns whether the walk continues.
     fn take(&mut self, at: TextAddr, one: Option<T>) -> bool {
         if let Some(one) = one.filter(|_| self.text.contains(at)) {
             self.failed |= self.list.push(one, GFP_KERNEL).is_err();

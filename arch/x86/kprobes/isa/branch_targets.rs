@@ -2,7 +2,7 @@
 
 //! Finds the branches that lead into a function.
 //!
-//! A jump in the place of a breakpoint overwrites bytes that a branch may lead to, so every branch
+//! A jump that replaces a breakpoint overwrites bytes that a branch may lead to, so every branch
 //! into the function, except to its start, has to be known. Most of these branches are in the
 //! function itself. Others are in code that the compiler split from the function (`f.cold`,
 //! `f.part.0`) and that jumps back, or behind a label in assembler code that has a symbol of its
