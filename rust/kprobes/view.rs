@@ -25,10 +25,7 @@ use crate::{
     },
     slots,
     sys::{
-        seq::{
-            Line,
-            Seq, //
-        },
+        seq::Seq,
         sort,
         symbols, //
     }, //
@@ -119,20 +116,19 @@ fn show(to: &Seq, point: PointRef<'_>) {
     let is_optimized = point.jump.is_optimized();
     #[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]
     let is_optimized = false;
-    let note = |holds: bool, text| if holds { text } else { c"" };
+    let note = |holds: bool, text: &CStr| {
+        if holds {
+            to.put(text);
+        }
+    };
     for probe in point.probes.iter() {
         let gone = probe.is(Flag::Gone);
-        to.probe(&Line {
-            at: point.at,
-            kind: kind(probe),
-            symbol,
-            notes: [
-                note(gone, c"[GONE]"),
-                note(probe.is(Flag::Disabled) && !gone, c"[DISABLED]"),
-                note(is_optimized, c"[OPTIMIZED]"),
-                note(point.is_ftrace(), c"[FTRACE]"),
-            ],
-        });
+        to.probe(point.at, kind(probe), symbol);
+        note(gone, c"[GONE]");
+        note(probe.is(Flag::Disabled) && !gone, c"[DISABLED]");
+        note(is_optimized, c"[OPTIMIZED]");
+        note(point.is_ftrace(), c"[FTRACE]");
+        to.put(c"\n");
     }
 }
 

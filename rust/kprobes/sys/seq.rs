@@ -16,18 +16,6 @@ use kernel::{
 /// The pointer leads to a `struct seq_file` that is being shown as long as the value is there.
 pub(crate) struct Seq(*mut bindings::seq_file);
 
-/// One probe of the list of probes.
-pub(crate) struct Line<'a> {
-    /// The address of the probe.
-    pub(crate) at: TextAddr,
-    /// Its kind, one letter.
-    pub(crate) kind: &'a CStr,
-    /// The symbol around the address, the offset in the symbol, and the module of the symbol.
-    pub(crate) symbol: Option<(&'a CStr, u64, Option<&'a CStr>)>,
-    /// The state of the probe.
-    pub(crate) notes: [&'a CStr; 4],
-}
-
 /// Writes to a [`Seq`] in a format of `seq_printf()`. The arguments are what the format says: C
 /// integers, pointers as [`Seq::shown`] gives them, and strings that end with NUL.
 macro_rules! put {
@@ -47,10 +35,16 @@ impl Seq {
         Self(file)
     }
 
-    /// Writes one line of the list of probes.
-    pub(crate) fn probe(&self, line: &Line<'_>) {
-        let (shown, kind) = (self.shown(line.at), line.kind.as_char_ptr());
-        if let Some((name, offset, module)) = line.symbol {
+    /// Begins a line of the list of probes: the address, the kind as one letter, and the symbol
+    /// around the address, with the offset in the symbol and the module of the symbol.
+    pub(crate) fn probe(
+        &self,
+        at: TextAddr,
+        kind: &CStr,
+        symbol: Option<(&CStr, u64, Option<&CStr>)>,
+    ) {
+        let (shown, kind) = (self.shown(at), kind.as_char_ptr());
+        if let Some((name, offset, module)) = symbol {
             let (name, offset) = (name.as_char_ptr(), offset as c_uint);
             let module = module.unwrap_or(c" ").as_char_ptr();
             put!(
@@ -63,10 +57,8 @@ impl Seq {
                 module
             );
         } else {
-            put!(self, c"%px  %s  %pS ", shown, kind, pointer(line.at));
+            put!(self, c"%px  %s  %pS ", shown, kind, pointer(at));
         }
-        line.notes.into_iter().for_each(|note| self.put(note));
-        self.put(c"\n");
     }
 
     /// Writes one line of the list of functions on the blacklist.
