@@ -34,10 +34,10 @@ use crate::{
         handlers, //
     },
     model::target::Target,
-    prelude::*,
     slots,
     sys::{
         preempt,
+        prelude::*,
         probe::{
             self,
             Probe,
@@ -55,10 +55,6 @@ use crate::{
 #[cfg(CONFIG_MODULES)]
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
-use kernel::{
-    bindings,
-    prelude::*, //
-};
 
 /// The errno of each reason, as in C.
 impl From<Refusal> for Error {

@@ -35,10 +35,10 @@ use crate::{
         target::Site,
         text_metadata::TextMetadata, //
     },
-    prelude::*,
     sys::{
         modules::Loaded,
         preempt::Pinned,
+        prelude::*,
         probe::{
             Chain,
             Running, //
@@ -55,10 +55,6 @@ use crate::{
     }, //
 };
 use core::ffi::CStr;
-use kernel::{
-    bindings,
-    prelude::*, //
-};
 
 /// A CPU and its text.
 ///

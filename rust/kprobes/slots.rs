@@ -31,13 +31,13 @@ use crate::{
         AtomicUsize,
         Ordering, //
     },
-    prelude::*,
     sys::{
         lock::{
             Guarded,
             Mutex, //
         },
         preempt::Pinned,
+        prelude::*,
         probe::{
             Chain,
             NOBODY, //
@@ -56,9 +56,7 @@ use core::{
     ptr::NonNull, //
 };
 use kernel::{
-    bindings,
     page::PAGE_SIZE,
-    prelude::*,
     types::Opaque, //
 };
 

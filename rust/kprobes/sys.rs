@@ -12,6 +12,7 @@ pub(crate) mod jprobe;
 pub(crate) mod lock;
 pub(crate) mod modules;
 pub(crate) mod preempt;
+pub(crate) mod prelude;
 pub(crate) mod probe;
 pub(crate) mod report;
 #[cfg(CONFIG_DEBUG_FS)]

@@ -47,7 +47,6 @@ use crate::{
         ReadText, //
     },
     model::text_metadata::TextMetadata,
-    prelude::*,
     slots::{
         Slot,
         DETOURS,
@@ -56,14 +55,11 @@ use crate::{
     sys::{
         blacklist,
         preempt::Pinned,
+        prelude::*,
         probe::Chain,
         sort,
         text, //
     }, //
-};
-use kernel::{
-    bindings,
-    prelude::*, //
 };
 
 const _: () = assert!(layout::MAX_LEN <= SLOT_LEN);

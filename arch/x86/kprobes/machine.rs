@@ -38,11 +38,11 @@ use crate::{
         },
         target::Site, //
     },
-    prelude::*,
     sys::{
         blacklist,
         modules::Loaded,
         preempt::Pinned,
+        prelude::*,
         probe::Running,
         text,
         this_cpu::PerCpu,
@@ -53,10 +53,6 @@ use core::{
     arch::asm,
     iter::once,
     sync::atomic::Ordering, //
-};
-use kernel::{
-    bindings,
-    prelude::*, //
 };
 
 /// The interrupt flag.

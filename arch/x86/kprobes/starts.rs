@@ -21,14 +21,12 @@ use crate::{
         Stretch,
         Table, //
     },
-    prelude::*,
-    sys::sort, //
+    sys::{
+        prelude::*,
+        sort, //
+    }, //
 };
-use kernel::{
-    bindings,
-    prelude::*,
-    sync::SetOnce, //
-};
+use kernel::sync::SetOnce;
 
 /// The alternatives with entries behind their first byte.
 static ALTERNATIVES: SetOnce<KVec<Stretch>> = SetOnce::new();

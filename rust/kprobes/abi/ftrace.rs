@@ -4,15 +4,11 @@
 
 use crate::{
     hit::ftrace,
-    prelude::*,
     sys::{
         flags::Armed,
-        preempt, //
+        preempt,
+        prelude::*, //
     }, //
-};
-use kernel::{
-    bindings,
-    prelude::*, //
 };
 
 /// Ftrace has called our first user.

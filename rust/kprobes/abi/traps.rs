@@ -14,26 +14,24 @@ use crate::{
         breakpoint,
         fault, //
     },
-    prelude::*,
     registry::recover,
     slots::{
         self,
         COPIES,
         DETOURS, //
     },
-    sys::preempt::{
-        self,
-        Pinned, //
+    sys::{
+        preempt::{
+            self,
+            Pinned, //
+        },
+        prelude::*, //
     }, //
 };
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use crate::{
     contract::Detour,
     hit::jump, //
-};
-use kernel::{
-    bindings,
-    prelude::*, //
 };
 
 /// Handles a hit by a jump, which has led to a detour. Preemption is off until this returns;

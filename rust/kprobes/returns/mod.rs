@@ -77,7 +77,6 @@ use crate::{
         Machine,
         Returns, //
     },
-    prelude::*,
     sys::{
         lock::{
             Guarded,
@@ -87,6 +86,7 @@ use crate::{
             self,
             Pinned, //
         },
+        prelude::*,
         probe::{
             Hit,
             Probe, //
@@ -118,10 +118,6 @@ use instance::{
     Link,
     List,
     Taken, //
-};
-use kernel::{
-    bindings,
-    prelude::*, //
 };
 use pool::{
     Block,

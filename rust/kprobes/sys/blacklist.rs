@@ -21,12 +21,8 @@ use super::{
     },
     symbols, //
 };
-use crate::prelude::*;
-use kernel::{
-    bindings,
-    prelude::*,
-    sync::SetOnce, //
-};
+use crate::sys::prelude::*;
+use kernel::sync::SetOnce;
 
 /// The entries of the kernel's own functions that C names.
 static NAMED: SetOnce<KVec<usize>> = SetOnce::new();

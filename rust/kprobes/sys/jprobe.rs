@@ -6,14 +6,10 @@
 //! probe hold for the whole jprobe.
 
 use super::probe::Probe;
-use crate::prelude::*;
+use crate::sys::prelude::*;
 use core::{
     cell::Cell,
     mem::offset_of, //
-};
-use kernel::{
-    bindings,
-    prelude::*, //
 };
 
 /// `struct jprobe`.

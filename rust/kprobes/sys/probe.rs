@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     model::target::Target,
-    prelude::*, //
+    sys::prelude::*, //
 };
 use core::{
     cell::Cell,
@@ -35,10 +35,6 @@ use core::{
         AtomicUsize,
         Ordering, //
     }, //
-};
-use kernel::{
-    bindings,
-    prelude::*, //
 };
 
 /// A handler that a hit calls before the instruction.

@@ -3,11 +3,7 @@
 //! Output to our files in debugfs, in C's formats.
 
 use super::symbols;
-use crate::prelude::*;
-use kernel::{
-    bindings,
-    prelude::*, //
-};
+use crate::sys::prelude::*;
 
 /// A file that is being shown.
 ///

@@ -11,13 +11,9 @@ use crate::{
         self,
         Kind, //
     },
-    prelude::*, //
+    sys::prelude::*, //
 };
-use kernel::{
-    bindings,
-    prelude::*,
-    sync::rcu, //
-};
+use kernel::sync::rcu;
 
 /// The address of the symbol of that name (`module:symbol` also).
 pub(crate) fn lookup(name: &CStr) -> Option<TextAddr> {

@@ -21,15 +21,11 @@ use super::{
 };
 use crate::{
     model::hit_state::Phase,
-    prelude::*, //
+    sys::prelude::*, //
 };
 use core::{
     cell::Cell,
     mem::MaybeUninit, //
-};
-use kernel::{
-    bindings,
-    prelude::*, //
 };
 
 /// Per-CPU memory for a `T`. Each CPU's copy starts as zeroes.

@@ -9,15 +9,11 @@ use super::index::{
 };
 use crate::{
     model::symbol,
-    prelude::*,
     sys::{
         modules::Pin,
+        prelude::*,
         sort, //
     }, //
-};
-use kernel::{
-    bindings,
-    prelude::*, //
 };
 
 /// A list that is being read.
