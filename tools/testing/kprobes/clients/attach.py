@@ -76,27 +76,9 @@ def places(number, behind):
     return [one for first in range(step) for one in found[first::step]]
 
 
-class Clock:
-    """Tells how long each step took as soon as it is over."""
-
-    def __init__(self, what):
-        self.what, self.began = what, time.monotonic()
-
-    def begin(self):
-        """A step begins now."""
-        self.began = time.monotonic()
-
-    def tell(self, step):
-        """It is over."""
-        print(f'figures: {self.what} {step}: '
-              f'{time.monotonic() - self.began:.3f} s', file=sys.stderr,
-              flush=True)
-
-
-def by_perf(found, number, clock):
-    """Attach and detach; how many there were, and how many were refused."""
+def by_perf(found, number):
+    """Attach, yield how many were refused, and detach."""
     events, refused = [], 0
-    clock.begin()
     for name, offset in found:
         if len(events) == number:
             break
@@ -107,21 +89,14 @@ def by_perf(found, number, clock):
         except OSError as error:
             print(f'{name}: {error}', file=sys.stderr)
             refused += 1
-    clock.tell('attach')
-    there = len(LIST.read_text().splitlines())
-    clock.begin()
+    yield refused
     for event in events:
         os.close(event)
-    while LIST.read_text():
-        time.sleep(0.01)
-    clock.tell('detach')
-    return there, refused
 
 
-def by_tracefs(found, number, clock):
+def by_tracefs(found, number):
     """The same by events of tracefs, switched on and off as a group."""
     made = refused = 0
-    clock.begin()
     with open(TRACING / 'kprobe_events', 'wb', buffering=0) as file:
         for name, offset in found:
             if made == number:
@@ -134,23 +109,32 @@ def by_tracefs(found, number, clock):
                 refused += 1
     enable = TRACING / 'events/scale/enable'
     enable.write_text('1')
-    clock.tell('attach')
-    there = len(LIST.read_text().splitlines())
-    clock.begin()
+    yield refused
     enable.write_text('0')
     (TRACING / 'kprobe_events').write_text('')
-    while LIST.read_text():
-        time.sleep(0.01)
-    clock.tell('detach')
-    return there, refused
+
+
+def tell(step, began):
+    """How long a step took, as soon as it is over."""
+    print(f'figures: {step}: {time.monotonic() - began:.3f} s',
+          file=sys.stderr, flush=True)
 
 
 def scale(number, way, behind=''):
     """Print how many there were, and how long it took."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (number + 100, number + 100))
-    work = {'perf': by_perf, 'tracefs': by_tracefs}[way]
-    clock = Clock(f'{way} {number}{behind and " " + behind}')
-    there, refused = work(places(number, behind), number, clock)
+    work = {'perf': by_perf, 'tracefs': by_tracefs}[way](
+        places(number, behind), number)
+    what = f'{way} {number}{behind and " " + behind}'
+    began = time.monotonic()
+    refused = next(work)
+    tell(f'{what} attach', began)
+    there = len(LIST.read_text().splitlines())
+    began = time.monotonic()
+    next(work, None)
+    while LIST.read_text():
+        time.sleep(0.01)
+    tell(f'{what} detach', began)
     # Which they try, and which are refused, is another kernel's own affair.
     print(f'refused on the way: {refused}', file=sys.stderr)
     print(f'{way} {number}: {there} attached')

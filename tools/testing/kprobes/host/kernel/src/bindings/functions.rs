@@ -2,11 +2,6 @@
 
 //! Functions of C's, each with what it does to this small kernel.
 
-#![expect(
-    clippy::missing_safety_doc,
-    reason = "as bindgen has it, C says what they want"
-)]
-
 use super::*;
 
 /// What C returns for success, and for refusal.

@@ -2,11 +2,6 @@
 
 //! Jprobes, and what C does for them.
 
-#![expect(
-    clippy::missing_safety_doc,
-    reason = "as bindgen has it, C says what they want"
-)]
-
 use super::*;
 
 #[repr(C)]

@@ -6,9 +6,10 @@
 //! must be laid out as C's ([`kprobe`]) all of them.
 
 #![expect(
+    clippy::missing_safety_doc,
     non_upper_case_globals,
     missing_docs,
-    reason = "as bindgen has it, C says what they are"
+    reason = "as bindgen has it, C says what they are and want"
 )]
 
 mod functions;

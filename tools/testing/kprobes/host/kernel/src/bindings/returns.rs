@@ -2,11 +2,6 @@
 
 //! Return probes, tasks, and what C does for the two.
 
-#![expect(
-    clippy::missing_safety_doc,
-    reason = "as bindgen has it, C says what they want"
-)]
-
 use super::*;
 
 pub const RUST_KPROBES_MOST_CALLS: c_uint = 1 << 24;

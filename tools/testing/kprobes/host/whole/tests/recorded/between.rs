@@ -97,46 +97,41 @@ fn in_a_hit(place: u64, change: fn(), undo: fn()) {
     }
 }
 
-#[test]
-fn probes_that_join_in_the_middle_of_a_hit() {
+/// In a hit of one probe `change` comes for another one at the same place, which `is_there` before.
+fn in_a_hit_of_another(is_there: bool, change: fn(), undo: fn()) {
     for insn in [MOVE.as_slice(), &JUMP] {
         let mut world = World::new();
         let place = world.place(insn);
         let first = [Client::at(place)];
         let second = Client::around(place);
         assert_eq!(client::register(&first), 0);
+        if is_there {
+            assert_eq!(second.register(), 0);
+        }
         client::set_other(&second);
         let before = first[0].calls().0;
-        in_a_hit(
-            place,
-            || assert_eq!(client::other().register(), 0),
-            || client::other().unregister(),
-        );
+        in_a_hit(place, change, undo);
         assert!(first[0].calls().0 > before);
         assert_eq!(first[0].missed(), 0);
         assert!(!first[0].has_strayed() && !second.has_strayed());
+        if is_there {
+            second.unregister();
+        }
         client::unregister(&first);
     }
 }
 
 #[test]
+fn probes_that_join_in_the_middle_of_a_hit() {
+    let join = || assert_eq!(client::other().register(), 0);
+    in_a_hit_of_another(false, join, || client::other().unregister());
+}
+
+#[test]
 fn probes_that_are_disabled_in_the_middle_of_a_hit() {
-    for insn in [MOVE.as_slice(), &JUMP] {
-        let mut world = World::new();
-        let place = world.place(insn);
-        let first = [Client::at(place)];
-        let second = Client::around(place);
-        assert_eq!(client::register(&first), 0);
-        assert_eq!(second.register(), 0);
-        client::set_other(&second);
-        in_a_hit(
-            place,
-            || assert_eq!(client::other().disable(), 0),
-            || assert_eq!(client::other().enable(), 0),
-        );
-        second.unregister();
-        client::unregister(&first);
-    }
+    let disable = || assert_eq!(client::other().disable(), 0);
+    let enable = || assert_eq!(client::other().enable(), 0);
+    in_a_hit_of_another(true, disable, enable);
 }
 
 #[test]

@@ -19,13 +19,6 @@ struct Shared {
     after: AtomicUsize,
 }
 
-/// What C calls before an instruction, after it, and when there was a fault.
-type Handler = unsafe extern "C" fn(*mut kprobe, *mut pt_regs) -> c_int;
-#[cfg(not(miri))]
-type AfterHandler = unsafe extern "C" fn(*mut kprobe, *mut pt_regs, c_ulong);
-#[cfg(not(miri))]
-type FaultHandler = unsafe extern "C" fn(*mut kprobe, *mut pt_regs, c_int) -> c_int;
-
 /// The client that a handler is called for.
 ///
 /// # Safety
@@ -57,24 +50,21 @@ unsafe extern "C" fn after(probe: *mut kprobe, _registers: *mut pt_regs, _flags:
 impl Client {
     /// Wants to be called before the instruction at an address.
     pub fn at(addr: u64) -> Self {
-        Self::of(kprobe {
-            addr: core::ptr::with_exposed_provenance_mut(addr as usize),
-            pre_handler: Some(before),
-            ..kprobe::ZERO
-        })
+        Self::of(addr, None)
     }
 
     /// The same, and after the instruction.
     pub fn around(addr: u64) -> Self {
-        Self::of(kprobe {
-            addr: core::ptr::with_exposed_provenance_mut(addr as usize),
-            pre_handler: Some(before),
-            post_handler: Some(after),
-            ..kprobe::ZERO
-        })
+        Self::of(addr, Some(after))
     }
 
-    fn of(probe: kprobe) -> Self {
+    fn of(addr: u64, post_handler: kprobe_post_handler_t) -> Self {
+        let probe = kprobe {
+            addr: core::ptr::with_exposed_provenance_mut(addr as usize),
+            pre_handler: Some(before),
+            post_handler,
+            ..kprobe::ZERO
+        };
         let shared = Box::new(Shared {
             probe: UnsafeCell::new(probe),
             alive: AtomicBool::new(false),
@@ -108,21 +98,10 @@ impl Client {
         self.probe().post_handler.is_some()
     }
 
-    pub fn set_before(&self, handler: Handler) {
-        // SAFETY: It is not registered yet.
-        unsafe { (*self.as_c()).pre_handler = Some(handler) };
-    }
-
-    #[cfg(not(miri))]
-    pub fn set_after(&self, handler: AfterHandler) {
-        // SAFETY: It is not registered yet.
-        unsafe { (*self.as_c()).post_handler = Some(handler) };
-    }
-
-    #[cfg(not(miri))]
-    pub fn set_fault(&self, handler: FaultHandler) {
-        // SAFETY: It is not registered yet.
-        unsafe { (*self.as_c()).fault_handler = Some(handler) };
+    /// Changes its probe, which is not registered yet.
+    pub fn set(&self, change: impl FnOnce(&mut kprobe)) {
+        // SAFETY: It is for us alone then.
+        change(unsafe { &mut *self.as_c() });
     }
 
     /// Its probe is about to be registered.

@@ -145,18 +145,23 @@ pub fn come(at: u64) -> Result<(), Lost> {
     Ok(())
 }
 
-/// Ftrace calls from an address, as one of its two users: the CPU goes on behind the call, and
-/// knows what it knew before.
-pub fn call_from(at: u64, user: bool) -> Result<(), Lost> {
-    let before = running();
-    let mut registers = registers(at + CALL_LEN);
+/// Ftrace calls from an address, as one of its two users.
+pub fn call_of_ftrace(registers: &mut pt_regs, at: u64, user: bool) {
     let call = if user {
         c::rust_kprobes_ftrace_changed
     } else {
         c::rust_kprobes_ftrace_watched
     };
     // SAFETY: Registers of our own, and nothing else runs on this CPU.
-    window(|| unsafe { call(at as usize, &mut registers) });
+    unsafe { call(at as usize, registers) };
+}
+
+/// Ftrace calls from an address, as one of its two users: the CPU goes on behind the call, and
+/// knows what it knew before.
+pub fn call_from(at: u64, user: bool) -> Result<(), Lost> {
+    let before = running();
+    let mut registers = registers(at + CALL_LEN);
+    window(|| call_of_ftrace(&mut registers, at, user));
     #[cfg(not(miri))]
     if is_led_away(&registers) {
         stand_in(&mut registers, true)?;

@@ -61,11 +61,11 @@ unsafe extern "C" fn go_back(_probe: *mut kprobe, registers: *mut pt_regs, trap:
 /// Has a client call nothing in its handlers, in two hits that must end as any other.
 fn survives(client: Client, hit: impl Fn(u64) -> Result<(), Lost>) {
     let handlers = 1 + usize::from(client.wants_after());
-    client.set_before(before);
+    client.set(|probe| probe.pre_handler = Some(before));
     if client.wants_after() {
-        client.set_after(after);
+        client.set(|probe| probe.post_handler = Some(after));
     }
-    client.set_fault(go_back);
+    client.set(|probe| probe.fault_handler = Some(go_back));
     let clients = client::registered([client]);
     ASKED.store(0, Relaxed);
     SURVIVED.store(0, Relaxed);
@@ -96,8 +96,10 @@ fn a_call_of_nothing_is_the_handlers_own_by_a_jump_too() {
     let mut world = optimize::world();
     let place = world.place(&[MOVE, MOVE].concat());
     let clients = [Client::at(place), Client::at(world.traced())];
-    clients[0].set_before(before);
-    clients.iter().for_each(|client| client.set_fault(go_back));
+    clients[0].set(|probe| probe.pre_handler = Some(before));
+    clients
+        .iter()
+        .for_each(|client| client.set(|probe| probe.fault_handler = Some(go_back)));
     assert_eq!(client::register(&clients), 0);
     optimize::work();
     assert_eq!(text::jumps().collect::<Vec<_>>(), [place]);
@@ -121,11 +123,12 @@ fn a_hit_in_an_interrupt_takes_no_fault_from_a_handler() {
     let mut world = World::new();
     let inner = [Client::at(world.place(&MOVE))];
     let outer = [Client::at(world.traced()), Client::at(world.place(&MOVE))];
-    outer.iter().for_each(|client| client.set_before(before));
     outer
         .iter()
-        .chain(&inner)
-        .for_each(|client| client.set_fault(go_back));
+        .for_each(|client| client.set(|probe| probe.pre_handler = Some(before)));
+    for client in outer.iter().chain(&inner) {
+        client.set(|probe| probe.fault_handler = Some(go_back));
+    }
     assert_eq!(client::register(&outer), 0);
     assert_eq!(client::register(&inner), 0);
     INNER.store(inner[0].place(), Relaxed);
@@ -156,8 +159,8 @@ fn a_fault_in_an_interrupt_is_nobodys() {
     let mut world = World::new();
     let clients = [Client::at(world.traced()), Client::at(world.place(&MOVE))];
     clients.iter().for_each(|client| {
-        client.set_before(before);
-        client.set_fault(go_back);
+        client.set(|probe| probe.pre_handler = Some(before));
+        client.set(|probe| probe.fault_handler = Some(go_back));
     });
     assert_eq!(client::register(&clients), 0);
     let [traced, moved] = clients.each_ref().map(Client::place);
@@ -199,7 +202,7 @@ fn code_is_read_without_a_breakpoint() {
 fn a_call_of_nothing_in_a_step_is_nobodys() {
     let mut world = World::new();
     let client = Client::around(world.place(&MOVE));
-    client.set_fault(go_back);
+    client.set(|probe| probe.fault_handler = Some(go_back));
     let clients = client::registered([client]);
     let (at, before) = (clients[0].place(), clients[0].calls());
     let mut registers = cpu::registers(at + 1);

@@ -155,17 +155,6 @@ fn seen(registers: &pt_regs) -> [usize; 14] {
     ]
 }
 
-/// Ftrace calls from an address, as one of its users.
-fn call(registers: &mut pt_regs, at: u64, user: bool) {
-    let call = if user {
-        c::rust_kprobes_ftrace_changed
-    } else {
-        c::rust_kprobes_ftrace_watched
-    };
-    // SAFETY: Registers of our own, and nothing else runs on this CPU.
-    unsafe { call(at as usize, registers) };
-}
-
 /// The CPU has come to the handler of this jprobe, and knows whose it is.
 fn check_led_to(jprobe: &Jprobe, registers: &pt_regs) {
     assert!(cpu::is_led_away(registers));
@@ -250,7 +239,7 @@ fn ftrace_leads_there_by_the_user_that_changes() {
         let next = place + CALL_LEN;
         let before = at_entry(next - 1);
         let mut registers = before;
-        call(&mut registers, place, true);
+        cpu::call_of_ftrace(&mut registers, place, true);
         check_led_to(&jprobe, &registers);
         assert_eq!(registers.sp, STACK);
         assert_eq!(around[0].calls(), (after.into(), 0));
@@ -287,7 +276,7 @@ fn come_watched() {
     let calls = ftrace::calls();
     for &(at, user) in calls.iter().filter(|&&(place, _)| place == at) {
         let mut registers = at_entry(at + CALL_LEN - 1);
-        call(&mut registers, at, user);
+        cpu::call_of_ftrace(&mut registers, at, user);
         if cpu::is_led_away(&registers) {
             if !calls.contains(&(at, true)) {
                 ALONE.fetch_add(1, Relaxed);
@@ -343,7 +332,7 @@ fn a_jprobe_is_the_last_to_be_asked() {
     assert_eq!(calls(), ((old + 1, 0), (new + 1, new_after + 1)));
     // Where another one has chosen another path, that is the end.
     let chooser = [Client::at(place)];
-    chooser[0].set_before(choose);
+    chooser[0].set(|probe| probe.pre_handler = Some(choose));
     assert_eq!(client::register(&chooser), 0);
     assert_eq!(trapped(place).ip, ELSEWHERE);
     assert!(cpu::is_idle());
@@ -399,7 +388,7 @@ fn unregister_around(at: u64, other: Option<&[Client; 1]>, comes: bool, moments:
     if comes {
         let registers = if text::is_traced(at) {
             let mut registers = at_entry(at + CALL_LEN - 1);
-            call(&mut registers, at, true);
+            cpu::call_of_ftrace(&mut registers, at, true);
             registers
         } else {
             trapped(at)

@@ -173,7 +173,7 @@ unsafe extern "C" fn run_onto(_probe: *mut kprobe, _registers: *mut pt_regs) -> 
 fn a_third_hit_is_hopeless_only_in_the_step_of_the_second() {
     let mut world = World::new();
     let clients = [0; 3].map(|_| Client::around(world.place(&STEPPED)));
-    clients[0].set_before(run_onto);
+    clients[0].set(|probe| probe.pre_handler = Some(run_onto));
     assert_eq!(client::register(&clients), 0);
     let [outer, middle, third] = [0, 1, 2].map(|number: usize| clients[number].place());
     MIDDLE.store(middle, Relaxed);

@@ -183,11 +183,7 @@ fn who_comes_during_the_wait_keeps_the_jump_out() {
         let place = world.place(&MOVES);
         let _first = client::registered([Client::at(place)]);
         let at = world.name(place + offset);
-        let second = if after {
-            Client::around(at)
-        } else {
-            Client::at(at)
-        };
+        let second = [Client::at, Client::around][usize::from(after)](at);
         during_the_wait(&second, || assert_eq!(client::other().register(), 0));
         assert_eq!(jumps(), []);
         // The breakpoint's own jump is over nobody.

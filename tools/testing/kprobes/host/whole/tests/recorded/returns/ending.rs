@@ -103,8 +103,8 @@ fn a_fault_in_a_handler_from_after_a_call_is_its_probes() {
     });
     assert_eq!(client.register(), 0);
     let others = [client::Client::at(place)];
-    others[0].set_before(before);
-    others[0].set_fault(asked);
+    others[0].set(|probe| probe.pre_handler = Some(before));
+    others[0].set(|probe| probe.fault_handler = Some(asked));
     assert_eq!(client::register(&others), 0);
     let told = || [0, 1].map(|number| FAULTS[number].swap(0, Relaxed));
     let mut task = Caller::new();
