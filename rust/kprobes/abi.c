@@ -106,13 +106,12 @@ static noinline void __kprobes
 handler_slept(u64 before, unsigned long handler, unsigned long at,
 	      struct kprobe *probe)
 {
-	int cpu = before >> 32, after = preempt_count();
+	int after = preempt_count();
 	bool stays;
 
 	preempt_count_set((u32)before);
 	/* Otherwise the CPU that called the handler misses all further hits. */
-	if (cpu != raw_smp_processor_id())
-		WRITE_ONCE(per_cpu(current_kprobe, cpu), NULL);
+	WRITE_ONCE(per_cpu(current_kprobe, before >> 32), NULL);
 	stays = rust_kprobes_is_registered(at, probe);
 	pr_err_once("handler %pS of the probe at %pS has changed the preemption count from %#x to %#x: handlers must not sleep\n",
 		    (void *)handler, (void *)at, (u32)before, after);
