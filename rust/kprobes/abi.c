@@ -429,6 +429,9 @@ const void * __kprobes rust_kprobes_alternative(size_t number, size_t *len)
  */
 NOKPROBE_SYMBOL(__asan_memcpy);
 NOKPROBE_SYMBOL(kasan_check_range);
+/* And these where a jprobe is hit and ends. */
+NOKPROBE_SYMBOL(__asan_memset);
+NOKPROBE_SYMBOL(__kasan_check_write);
 #endif
 
 #ifdef CONFIG_RUST_KPROBES_JUMPS

@@ -137,6 +137,7 @@ const void *rust_kprobes_alternative(size_t number, size_t *len);
 
 /* mm/kasan/kasan.h, for CONFIG_KASAN_GENERIC */
 void *__asan_memcpy(void *dest, const void *src, ssize_t len);
+void *__asan_memset(void *addr, int c, ssize_t len);
 bool kasan_check_range(const void *addr, size_t size, bool write,
 		       unsigned long ret_ip);
 bool kasan_byte_accessible(const void *addr);
