@@ -10,10 +10,11 @@
 //! it locks a mutex ([`Mutex::SLOTS`]). Giving a slot back takes no lock, as the callback of Tasks
 //! RCU cannot sleep.
 //!
-//! A slot that every CPU leaves by a trap is free as soon as it is given back: that happens only
-//! when no CPU handles a hit. A slot that a CPU leaves by a jump lingers: a task may have been
-//! preempted in it, so it is free after a grace period of Tasks RCU. A grace period may take long,
-//! so each pool counts such slots, and makes no further ones beyond a limit.
+//! A slot that every CPU leaves by a trap is free as soon as it is given back: its owner is dropped
+//! after a grace period ([`Retired`]), so no CPU handles a hit of it. A slot that a CPU leaves by a
+//! jump lingers: a task may have been preempted in it, so it is free after a grace period of Tasks
+//! RCU. A grace period may take long, so each pool counts such slots, and makes no further ones
+//! beyond a limit.
 //!
 //! Changing the protection of a page interrupts all CPUs, so a pool keeps some pages without slots
 //! in use; [`tidy`] frees the others. It looks at all pages, so a pool notes whether a slot has
@@ -80,8 +81,8 @@ pub(crate) static COPIES: Pool = Pool::new(
     1,
 );
 
-/// Detours. They come and go in batches, and to free a page interrupts all CPUs more often than to
-/// take out all jumps that lead to it, so four pages are kept.
+/// Detours. They come and go in batches. Freeing a page sends more rounds of interrupts to all CPUs
+/// than removing all jumps that lead to it, so four pages are kept.
 pub(crate) static DETOURS: Pool = Pool::new(
     bindings::KPROBE_OPTINSN_PAGE_SYM,
     Writer::of(&DETOURS.table),

@@ -6,7 +6,7 @@
 //! [`Next`] tells the code that handles the hit whether the instruction was emulated, or the CPU
 //! runs a copy that ends in a trap or in a jump back.
 
-/// How the back end has executed an instruction.
+/// What the CPU does next about a probed instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The instruction was emulated.
