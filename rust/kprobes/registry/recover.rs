@@ -5,30 +5,11 @@
 //! C counterpart: `recover_probed_instruction()` in
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
-#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-use super::points::PointRef;
 use super::{
-    points::{
-        self,
-        Point,
-        Points, //
-    }, //
+    points,
+    prelude::*, //
 };
-#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-use crate::contract::Detour;
-use crate::{
-    arch::Current,
-    contract::{
-        Isa,
-        Machine, //
-    },
-    prelude::*,
-    sys::{
-        flags::Armed,
-        preempt::Pinned,
-        text, //
-    }, //
-};
+use crate::sys::text;
 
 /// Recovers the first instruction of `code`, which was read at `at`, for a fault handler. Returns
 /// whether a probe point with a breakpoint is at `at`.

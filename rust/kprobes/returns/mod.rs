@@ -39,16 +39,6 @@
 //!
 //! A worker adds blocks to a pool that loses calls, or that has hardly any free instance left.
 
-/// Asserts that fields of ours are at the places of C's, and that both structures are as long.
-macro_rules! same_place {
-    ($ours:ty, $theirs:ty: $($field:ident = $of_c:ident),*) => {
-        $(const _: () = assert!(
-            offset_of!($ours, $field) == offset_of!($theirs, $of_c)
-        );)*
-        const _: () = assert!(size_of::<$ours>() == size_of::<$theirs>());
-    };
-}
-
 pub(crate) mod abi;
 mod bitmap;
 mod growth;
@@ -88,6 +78,7 @@ use crate::{
         },
         prelude::*,
         probe::{
+            same_place,
             Hit,
             Probe, //
         },

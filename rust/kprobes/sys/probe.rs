@@ -28,7 +28,6 @@ use crate::{
 };
 use core::{
     cell::Cell,
-    mem::offset_of,
     ptr::NonNull,
     sync::atomic::{
         AtomicPtr,
@@ -72,13 +71,19 @@ pub(crate) struct Probe {
     fault_handler: Cell<bindings::kprobe_fault_handler_t>,
 }
 
+/// Asserts that fields of ours are at the places of C's, and that both structures are as long.
 macro_rules! same_place {
-    ($($ours:ident = $theirs:ident),*) => {
-        $(const _: () =
-            assert!(offset_of!(Probe, $ours) == offset_of!(bindings::kprobe, $theirs));)*
+    ($ours:ty, $theirs:ty: $($field:ident = $of_c:ident),*) => {
+        $(const _: () = assert!(
+            core::mem::offset_of!($ours, $field) == core::mem::offset_of!($theirs, $of_c)
+        );)*
+        const _: () = assert!(size_of::<$ours>() == size_of::<$theirs>());
     };
 }
+pub(crate) use same_place;
+
 same_place!(
+    Probe, bindings::kprobe:
     older = list,
     missed = nmissed,
     addr = addr,
@@ -90,7 +95,6 @@ same_place!(
     flags = flags,
     fault_handler = fault_handler
 );
-const _: () = assert!(size_of::<Probe>() == size_of::<bindings::kprobe>());
 
 impl Probe {
     /// The probes that C passes.
