@@ -131,7 +131,7 @@ pub(crate) fn number<T>(array: *const *mut T, count: c_int) -> Result<usize, Ref
 /// As for [`clients`], with one pointer.
 #[export]
 unsafe extern "C" fn register_kprobe(p: *mut bindings::kprobe) -> c_int {
-    // SAFETY: By the precondition.
+    // SAFETY: `p` is as `clients` wants it, by the precondition.
     status(unsafe { clients(&p, 1) }.and_then(register::batch))
 }
 
@@ -140,7 +140,7 @@ unsafe extern "C" fn register_kprobe(p: *mut bindings::kprobe) -> c_int {
 /// As for [`clients`].
 #[export]
 unsafe extern "C" fn register_kprobes(kps: *mut *mut bindings::kprobe, num: c_int) -> c_int {
-    // SAFETY: By the precondition.
+    // SAFETY: The array is as `clients` wants it, by the precondition.
     status(unsafe { clients(kps, num) }.and_then(register::batch))
 }
 
@@ -149,7 +149,7 @@ unsafe extern "C" fn register_kprobes(kps: *mut *mut bindings::kprobe, num: c_in
 /// As for [`clients`], with one pointer.
 #[export]
 unsafe extern "C" fn unregister_kprobe(p: *mut bindings::kprobe) {
-    // SAFETY: By the precondition.
+    // SAFETY: `p` is as `clients` wants it, by the precondition.
     let _ = unsafe { clients(&p, 1) }.map(unregister::batch);
 }
 
@@ -159,7 +159,7 @@ unsafe extern "C" fn unregister_kprobe(p: *mut bindings::kprobe) {
 #[export]
 unsafe extern "C" fn unregister_kprobes(kps: *mut *mut bindings::kprobe, num: c_int) {
     // Nothing to unregister is no mistake that C tells.
-    // SAFETY: By the precondition.
+    // SAFETY: The array is as `clients` wants it, by the precondition.
     let _ = unsafe { clients(kps, num) }.map(unregister::batch);
 }
 
@@ -168,7 +168,7 @@ unsafe extern "C" fn unregister_kprobes(kps: *mut *mut bindings::kprobe, num: c_
 /// As for [`clients`], with one pointer.
 #[export]
 unsafe extern "C" fn disable_kprobe(kp: *mut bindings::kprobe) -> c_int {
-    // SAFETY: By the precondition.
+    // SAFETY: `kp` is as `clients` wants it, by the precondition.
     status(unsafe { clients(&kp, 1) }.and_then(enable::disable))
 }
 
@@ -177,7 +177,7 @@ unsafe extern "C" fn disable_kprobe(kp: *mut bindings::kprobe) -> c_int {
 /// As for [`clients`], with one pointer.
 #[export]
 unsafe extern "C" fn enable_kprobe(kp: *mut bindings::kprobe) -> c_int {
-    // SAFETY: By the precondition.
+    // SAFETY: `kp` is as `clients` wants it, by the precondition.
     status(unsafe { clients(&kp, 1) }.and_then(enable::enable))
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the KUnit tests need of C: detour_test.S, running_test.c, and headers.
+ * Declarations for the KUnit tests: detour_test.S, running_test.c, and headers.
  */
 #ifndef _ARCH_X86_KPROBES_DETOUR_TEST_H
 #define _ARCH_X86_KPROBES_DETOUR_TEST_H

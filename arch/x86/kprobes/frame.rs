@@ -44,7 +44,7 @@ macro_rules! general {
 }
 
 impl Trapped {
-    /// The same registers, as the emulation's type.
+    /// Returns the registers as the type that emulation uses.
     #[inline(always)]
     pub(super) fn of(registers: &mut bindings::pt_regs) -> &mut Self {
         // SAFETY: The type is transparent.

@@ -550,13 +550,13 @@ mod indirect_tests {
         }))
     }
 
-    /// What becomes of a probe at `offset`: the length of its region.
+    /// Returns the length of the region of a probe at `offset`, or the reason for no jump.
     fn len(pretend: &Pretend<'_>, offset: u64) -> Result<usize, NotOptimized> {
         let region = pretend.region(offset)?;
         Ok(region.bytes().len())
     }
 
-    // What GCC 12 makes of this for retpolines, with its labels at 0x30 and 0x39:
+    // The code that GCC 12 generates for this with retpolines; its labels are at 0x30 and 0x39:
     //
     //     void *volatile labels[] = {&&a, &&b};
     //     goto *labels[x];

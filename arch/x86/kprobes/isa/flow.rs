@@ -72,7 +72,7 @@ impl Flow {
     }
 }
 
-/// Where the operand of an indirect branch is.
+/// The location of the operand of an indirect branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operand {
     Register,

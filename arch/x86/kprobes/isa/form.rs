@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What follows an opcode, and how the generated tables are searched for it.
+//! The operands that follow an opcode, and the search of the generated tables for them.
 //!
 //! An entry of a table has 16 bits. For most opcodes the entry is final and says what follows:
 //!

@@ -200,7 +200,7 @@ impl InsnMap {
         Self(bits)
     }
 
-    /// What offset `into` of the detour stands for. `None` in the word.
+    /// Returns the original address for offset `into` of the detour. `None` in the word.
     pub(crate) fn origin(self, into: u64) -> Option<Origin> {
         let Some(left) = into.checked_sub(COPIED) else {
             let step = STEPS.iter().rev().find(|(start, _)| *start <= into);
