@@ -9,13 +9,16 @@
 #include <linux/export.h>
 #include <linux/init.h>
 #include <linux/kernel.h>
+#include <linux/mm_types.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
+#include <linux/stacktrace.h>
 #include <linux/static_call_types.h>
 #include <linux/sysctl.h>
 #include <kunit/visibility.h>
+#include <trace/events/sched.h>
 #ifdef CONFIG_X86
 #include <linux/cpufeature.h>
 #include <asm/alternative.h>
@@ -125,6 +128,52 @@ void __kprobes rust_kprobes_after_handler(u64 before, unsigned long handler,
 	if (unlikely((u32)preempt_count() != (u32)before))
 		handler_slept(before, handler, at, probe);
 }
+
+#ifdef CONFIG_STACKTRACE
+/* Does the stack that this CPU unwinds have a frame in a slot? */
+static DEFINE_PER_CPU(bool, frame_in_slot);
+
+void rust_kprobes_frame_in_slot(void)
+{
+	if (!in_nmi())
+		this_cpu_write(frame_in_slot, true);
+}
+
+/*
+ * A slot is freed after a grace period of Tasks RCU, so no task that has a frame
+ * in it may wait. Unwinders report such a frame by kprobe_original_frame(); of a
+ * detour, they show the code that all detours share.
+ */
+static void check_waiting_task(void *data, bool preempt, struct task_struct *prev,
+			       struct task_struct *next, unsigned int prev_state)
+{
+	unsigned long entries[64], count __maybe_unused;
+	bool waits;
+
+	if (preempt || !prev_state)
+		return;
+	this_cpu_write(frame_in_slot, false);
+	count = stack_trace_save(entries, ARRAY_SIZE(entries), 0);
+	waits = this_cpu_read(frame_in_slot);
+#ifdef CONFIG_RUST_KPROBES_JUMPS
+	for (unsigned long i = 0; i < count; i++)
+		waits |= entries[i] >= (unsigned long)rust_kprobes_detour &&
+			 entries[i] < (unsigned long)rust_kprobes_detour_end;
+#endif
+	/* The run queue is locked, so a console must not wake a task. */
+	printk_deferred_enter();
+	WARN_ONCE(waits,
+		  "kprobes: %s waits in a copy of a probed instruction, whose memory may be freed\n",
+		  prev->comm);
+	printk_deferred_exit();
+}
+
+static int __init check_waiting_tasks(void)
+{
+	return register_trace_sched_switch(check_waiting_task, NULL);
+}
+early_initcall(check_waiting_tasks);
+#endif
 #endif
 
 /* Macros or inline functions, depending on the configuration. */

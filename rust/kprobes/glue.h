@@ -159,6 +159,9 @@ u64 rust_kprobes_before_handler(void);
 void rust_kprobes_after_handler(u64 before, unsigned long handler,
 				unsigned long at, struct kprobe *probe);
 bool rust_kprobes_is_registered(unsigned long at, struct kprobe *probe);
+#ifdef CONFIG_STACKTRACE
+void rust_kprobes_frame_in_slot(void);
+#endif
 #endif
 #endif /* CONFIG_RUST_KPROBES */
 

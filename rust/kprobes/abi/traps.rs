@@ -142,6 +142,11 @@ unsafe extern "C" fn kprobe_original_frame(ip: *mut usize, sp: *mut usize) -> bo
     if let Some((at, pushed)) = found {
         *ip = at.get() as usize;
         *sp = sp.wrapping_add(pushed);
+        #[cfg(all(CONFIG_RUST_KPROBES_CHECK_HANDLERS, CONFIG_STACKTRACE))]
+        // SAFETY: The function may be called from any context.
+        unsafe {
+            bindings::rust_kprobes_frame_in_slot()
+        };
     }
     found.is_some()
 }

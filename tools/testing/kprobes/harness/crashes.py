@@ -19,6 +19,7 @@ from ktap import Result, logged, verdict
 WARNING = 'WARNING: '
 _SITE = 'kprobes_unrecoverable_site'
 _SLEPT = 'handler sleep_in_handler+0x'
+_WAITS = 'waits in a copy of a probed instruction'
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,11 @@ CRASHES = (
     # A handler that sleeps in a detour. Its probe is there when it comes back:
     # said once. Then it is not, and the task must not go back there.
     Crash('handler_that_sleeps',
-          ('sleeps: registered, a jump', 'BUG: scheduling while atomic',
+          ('sleeps: registered, a jump', 'BUG: scheduling while atomic', _WAITS,
            _SLEPT, WARNING, 'sleeps: back with 6',
            'BUG: scheduling while atomic', 'sleeps: unregistered',
            '{bug}', 'sleeps: goes'),
-          f'BUG: scheduling while atomic|{WARNING}', most=3,
+          f'BUG: scheduling while atomic|{WARNING}', most=4,
           needs='RUST_KPROBES_CHECK_HANDLERS', of_c=False),
     # A call whose frame is not what it was, twice, and a task that comes to
     # the trampoline though it is in no call. C's words; the warning is given
