@@ -58,39 +58,38 @@ macro_rules! reasons {
 
 reasons! {
     NearEnd => "too near the end of the function",
-    CannotDecode => "the function has bytes that are no instruction",
-    CannotRead => "text cannot be read, so where branches lead from there is not known",
-    InitText =>
-        "the function goes when the kernel has begun, and what leads into it is not known",
+    CannotDecode => "the function has bytes that cannot be decoded",
+    CannotRead => "text cannot be read, so its branch targets are not known",
+    InitText => "the function is init text, so the branches into it are not known",
     IndirectJump =>
         "the function has an indirect jump, which may lead anywhere in it: build the kernel with \
          IBT",
     SplitJump =>
-        "what the compiler split from the function, or the other way round, has an indirect jump, \
-         which may lead anywhere in both: build the kernel with IBT",
+        "another part of the split function has an indirect jump, which may lead anywhere in all \
+         parts: build the kernel with IBT",
     JumpInto => "a branch leads into the bytes of the jump",
     Entered => "a branch of another function leads into the bytes of the jump",
     LabelTarget => "a jump label leads into the bytes of the jump, or may",
-    FixupTarget => "an exception is fixed up into the bytes of the jump",
+    FixupTarget => "an exception fixup leads into the bytes of the jump",
     OfFtrace => "ftrace changes the text",
     OfJumpLabel => "a jump label changes the text",
     OfStaticCall => "a static call changes the text",
-    OfBug => "BUG() or WARN() traps there",
+    OfBug => "BUG() or WARN() traps in the bytes of the jump",
     OfDebugger => "a debugger has a breakpoint in the function",
     CallCheck =>
-        "an instruction belongs to the check of an indirect call, which is read when it fails",
+        "an instruction belongs to the CFI check of an indirect call, which its trap decodes",
     MayFault => "an instruction is expected to fault",
-    LandingPad => "an instruction marks where indirect branches may lead",
+    LandingPad => "an instruction is a landing pad of indirect branches",
     ShortLoop => "an instruction is a loop, which reaches no further than 127 bytes",
     IndirectCall => "an indirect call would return into the detour, or the jump",
     CannotMove(Refusal) => "an instruction cannot be probed itself",
     TooFar => "the detour is out of reach",
-    NoMemory => "no memory was left",
-    DetoursWait => "too many detours wait for the last task in them to leave",
-    PostHandler => "a handler is to be called after the instruction",
+    NoMemory => "there was no memory for the detour",
+    DetoursWait => "too many detours wait for Tasks RCU",
+    PostHandler => "a probe has a post handler",
     ProbeInside => "another probe is in the bytes of the jump",
     SwitchedOff => "debug.kprobes-optimization is 0",
-    Jprobe => "a handler is to be called in the place of the function",
+    Jprobe => "a probe is that of a jprobe",
     ModuleComing => "the module is being loaded, and its tables are not in order yet",
 }
 

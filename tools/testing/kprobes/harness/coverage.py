@@ -48,18 +48,17 @@ UNSOUND = frozenset((
     'a branch leads into the bytes of the jump',
     'a branch of another function leads into the bytes of the jump',
     'a jump label leads into the bytes of the jump, or may',
-    'what the compiler split from the function, or the other way round, has '
-    'an indirect jump, which may lead anywhere in both: build the kernel with '
-    'retpolines or IBT',
+    'another part of the split function has an indirect jump, which may lead '
+    'anywhere in all parts: build the kernel with IBT',
     'the function jumps to where a register says, and has the address of a '
     'place in itself, so it may lead anywhere in it: build the kernel with '
     'IBT',
     'data has the address of a place in the bytes of the jump, where a '
     'computed goto may lead',
-    'an exception is fixed up into the bytes of the jump',
-    'an instruction marks where indirect branches may lead',
-    'an instruction belongs to the check of an indirect call, which is read '
-    'when it fails',
+    'an exception fixup leads into the bytes of the jump',
+    'an instruction is a landing pad of indirect branches',
+    'an instruction belongs to the CFI check of an indirect call, which its '
+    'trap decodes',
     'the next instruction waits for an interrupt, and this one makes sure '
     'that none comes between: probe before both or after',
     # On the place itself, that is: a jump may be over such instructions.

@@ -319,12 +319,12 @@ each_reason() {
 	as_said near_end "too near the end of the function" &&
 		as_said into "a branch leads into the bytes of the jump" &&
 		as_said fault_inside "an instruction is expected to fault" &&
-		as_said fixup_inside "an exception is fixed up into the bytes of the jump" &&
+		as_said fixup_inside "an exception fixup leads into the bytes of the jump" &&
 		as_said label "a jump label changes the text" &&
 		as_said indirect_call \
 			"an indirect call would return into the detour, or the jump" &&
 		as_said loop "an instruction is a loop, which reaches no further than 127 bytes" &&
-		as_said landing_pad "an instruction marks where indirect branches may lead"
+		as_said landing_pad "an instruction is a landing pad of indirect branches"
 }
 
 # What cannot be probed itself has its own reason for that.

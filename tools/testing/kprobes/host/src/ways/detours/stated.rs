@@ -20,7 +20,7 @@ pub(super) type Reason = &'static str;
 
 pub(super) const ENTRY: Reason = "the way from user space";
 pub(super) const NEAR_END: Reason = "too near the end of the function";
-pub(super) const NO_INSN: Reason = "the function has bytes that are no instruction";
+pub(super) const NO_INSN: Reason = "the function has bytes that cannot be decoded";
 pub(super) const FAULTS: Reason = "an instruction of the function is expected to fault";
 pub(super) const INDIRECT: Reason = "the function has an indirect jump";
 pub(super) const JUMP_INTO: Reason = "a jump leads into the bytes of the jump, or behind them";

@@ -553,12 +553,12 @@ fn what_was_in_the_way_for_a_while_is_asked_about_again() {
         (
             Obstacle::NoInsn,
             bindings::kprobe_no_jump_reason_KPROBE_NO_JUMP_CANNOT_DECODE,
-            "the function has bytes that are no instruction",
+            "the function has bytes that cannot be decoded",
         ),
         (
             Obstacle::Detours,
             bindings::kprobe_no_jump_reason_KPROBE_NO_JUMP_DETOURS_WAIT,
-            "too many detours wait for the last task in them to leave",
+            "too many detours wait for Tasks RCU",
         ),
     ] {
         let mut world = world();
