@@ -225,7 +225,7 @@ bool __kprobes rust_kprobes_in_module(struct module *module, unsigned long addr,
 	       (!init_only && within_module_core(addr, module));
 }
 
-void __kprobes rust_kprobes_let_others_run(void)
+void __kprobes rust_kprobes_cond_resched(void)
 {
 	cond_resched();
 }
@@ -490,7 +490,7 @@ NOKPROBE_SYMBOL(__kasan_check_write);
  * is called with interrupts off: if it hits a probe with a jump, the end of that
  * detour then does not call the scheduler again.
  */
-void __kprobes rust_kprobes_give_way(void)
+void __kprobes rust_kprobes_detour_resched(void)
 {
 	if (irqs_disabled())
 		return;

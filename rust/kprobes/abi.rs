@@ -297,11 +297,11 @@ const CLIENTS: &vanish::Clients = &vanish::Clients {
     #[cfg(CONFIG_KRETPROBES)]
     needs: |probe, going| crate::returns::needs(probe, |at| going.has(at)),
     #[cfg(CONFIG_KRETPROBES)]
-    leave: crate::returns::leave,
+    on_unregister: crate::returns::leave_pool,
     #[cfg(not(CONFIG_KRETPROBES))]
     needs: |_, _| false,
     #[cfg(not(CONFIG_KRETPROBES))]
-    leave: |_| (),
+    on_unregister: |_| (),
 };
 
 /// The state of a module is `state` now. Two notifiers of `abi.c` call this; `last` says which.

@@ -187,7 +187,7 @@ pub(crate) unsafe trait Machine: Isa {
     /// instruction. On arm, the breakpoint has the condition of its instruction, but may trap even
     /// if the condition fails.
     #[inline(always)]
-    fn passes(_prepared: &Self::ArchInsn, _registers: &mut Registers) -> bool {
+    fn condition_holds(_prepared: &Self::ArchInsn, _registers: &mut Registers) -> bool {
         true
     }
 
@@ -208,16 +208,16 @@ pub(crate) unsafe trait Machine: Isa {
     /// Returns whether this trap ends the step that [`run`](Machine::run) has begun.
     fn ends_step(prepared: &Self::ArchInsn, registers: &Registers) -> bool;
 
-    /// After a step: makes the registers those that the original instruction leaves. `kept` is the
+    /// After a step: makes the registers those that the original instruction leaves. `saved` is the
     /// value of [`Next::Stepping`].
-    fn after_step(prepared: &Self::ArchInsn, registers: &mut Registers, kept: usize) -> AfterStep;
+    fn after_step(prepared: &Self::ArchInsn, registers: &mut Registers, saved: usize) -> AfterStep;
 
     /// Returns whether a fault during a step is one of the stepped copy.
     fn faults_in_step(prepared: &Self::ArchInsn, registers: &Registers) -> bool;
 
     /// After a fault of the stepped copy: makes the registers those before the original
     /// instruction.
-    fn faulted(prepared: &Self::ArchInsn, registers: &mut Registers, kept: usize);
+    fn faulted(prepared: &Self::ArchInsn, registers: &mut Registers, saved: usize);
 }
 
 /// Calls a function with each probe point whose text changes: its address, its instruction, and its
@@ -382,7 +382,7 @@ pub(crate) unsafe trait JprobeOps: Machine {
     fn ends(registers: &Registers) -> bool;
 
     /// Restores the registers that were kept.
-    fn leave(registers: &mut Registers, pinned: &Pinned);
+    fn restore(registers: &mut Registers, pinned: &Pinned);
 
     /// Returns the stack pointer at the entry of the function.
     fn stack(pinned: &Pinned) -> usize;

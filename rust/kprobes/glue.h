@@ -53,7 +53,7 @@ bool rust_kprobes_module_get(struct module *module);
 void rust_kprobes_module_put(struct module *module);
 bool rust_kprobes_in_module(struct module *module, unsigned long addr,
 			    bool init_only);
-void rust_kprobes_let_others_run(void);
+void rust_kprobes_cond_resched(void);
 void rust_kprobes_registered_twice(void);
 void rust_kprobes_forgotten(const struct module *module,
 			    const struct kprobe *probe);
@@ -62,7 +62,7 @@ void rust_kprobes_hopeless(const struct kprobe *probe);
 int rust_kprobes_jprobe_hit(struct kprobe *p, struct pt_regs *regs);
 unsigned long rust_kprobes_jprobe_stack(void);
 unsigned int rust_kprobes_interrupted_context(void);
-void rust_kprobes_make_way(void);
+void rust_kprobes_resched_soon(void);
 size_t rust_kprobes_stack_left(unsigned long sp);
 int *rust_kprobes_graph_pause(void);
 void rust_kprobes_graph_go_on(void);
@@ -142,7 +142,7 @@ bool kasan_check_range(const void *addr, size_t size, bool write,
 		       unsigned long ret_ip);
 bool kasan_byte_accessible(const void *addr);
 
-void rust_kprobes_give_way(void);
+void rust_kprobes_detour_resched(void);
 void rust_kprobes_optimize(void);
 void rust_kprobes_allow_jumps(bool on);
 bool rust_kprobes_jumps_allowed(void);

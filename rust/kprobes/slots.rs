@@ -82,7 +82,7 @@ pub(crate) static COPIES: Pool = Pool::new(
 );
 
 /// Detours. They come and go in batches. Freeing a page sends more rounds of interrupts to all CPUs
-/// than removing all jumps that lead to it, so four pages are kept.
+/// than removing all jumps that lead to it, so the pool keeps at least four pages.
 pub(crate) static DETOURS: Pool = Pool::new(
     bindings::KPROBE_OPTINSN_PAGE_SYM,
     Writer::of(&DETOURS.table),
@@ -98,9 +98,9 @@ pub(crate) struct Pool {
     /// Words for a slot: where its instruction is, and for a detour its owner.
     words: usize,
     /// Pages that stay even if no slot of them is in use.
-    kept: usize,
+    min_pages: usize,
     /// Has a slot become free since the last [`tidy`]?
-    any: AtomicBool,
+    has_freed: AtomicBool,
     /// The number of slots that wait for Tasks RCU.
     waiting: AtomicUsize,
     pages: Guarded<PagesOf>,
@@ -109,23 +109,28 @@ pub(crate) struct Pool {
 struct PagesOf {
     writer: Writer<Page>,
     /// The page that the last slot was taken from.
-    open: TextAddr,
+    last_page: TextAddr,
 }
 
 impl Pool {
-    const fn new(name: &'static [u8], writer: Writer<Page>, words: usize, kept: usize) -> Self {
+    const fn new(
+        name: &'static [u8],
+        writer: Writer<Page>,
+        words: usize,
+        min_pages: usize,
+    ) -> Self {
         Self {
             table: Table::empty(),
             name,
             words,
-            kept,
-            any: AtomicBool::new(false),
+            min_pages,
+            has_freed: AtomicBool::new(false),
             waiting: AtomicUsize::new(0),
             pages: Guarded::new(
                 Mutex::SLOTS,
                 PagesOf {
                     writer,
-                    open: TextAddr::new(0),
+                    last_page: TextAddr::new(0),
                 },
             ),
         }
@@ -133,21 +138,21 @@ impl Pool {
 
     /// Takes a slot for the instruction at `origin`.
     pub(crate) fn take(&'static self, origin: TextAddr) -> Result<Slot, Refusal> {
-        let PagesOf { writer, open } = &mut *self.pages.lock();
-        if let Some(slot) = writer.get(*open).and_then(|page| page.take(origin)) {
+        let PagesOf { writer, last_page } = &mut *self.pages.lock();
+        if let Some(slot) = writer.get(*last_page).and_then(|page| page.take(origin)) {
             return Ok(slot);
         }
         let mut pages = writer.iter();
         let found = pages.find_map(|(base, page)| Some((base, page.take(origin)?)));
         if let Some((base, slot)) = found {
-            *open = base;
+            *last_page = base;
             return Ok(slot);
         }
         let page = Page::new(self)?;
-        *open = page.address();
-        writer.insert(Entry::new(*open, page)?)?;
-        self.announce(*open, false);
-        let slot = writer.get(*open).and_then(|page| page.take(origin));
+        *last_page = page.address();
+        writer.insert(Entry::new(*last_page, page)?)?;
+        self.announce(*last_page, false);
+        let slot = writer.get(*last_page).and_then(|page| page.take(origin));
         slot.ok_or(Refusal::NoMemory)
     }
 
@@ -178,11 +183,11 @@ impl Pool {
     /// Takes pages that have no slot in use out of the table. Looks for them only if slots have
     /// come back.
     fn tidy(&self, retired: &mut Retired<Page>) {
-        if !self.any.swap(false, Ordering::Acquire) {
+        if !self.has_freed.swap(false, Ordering::Acquire) {
             return;
         }
         let writer = &mut self.pages.lock().writer;
-        let spare = Cell::new(writer.len().saturating_sub(self.kept));
+        let spare = Cell::new(writer.len().saturating_sub(self.min_pages));
         let goes = |page: &Page| {
             let goes = spare.get() != 0 && page.bits.is_unused();
             if goes {
@@ -263,7 +268,7 @@ pub(crate) struct Page {
     code: NonNull<c_void>,
     pool: &'static Pool,
     bits: Bits,
-    /// Belongs to the caller of [`Page::ask`], and then to Tasks RCU.
+    /// Belongs to the caller of [`Page::call_rcu_tasks`], and then to Tasks RCU.
     callback: Opaque<bindings::callback_head>,
     /// The words of all slots, in order.
     words: KVec<AtomicUsize>,
@@ -326,8 +331,8 @@ impl Page {
             return;
         }
         self.pool.waiting.fetch_add(1, Ordering::Relaxed);
-        if self.bits.leave(slot) {
-            self.ask();
+        if self.bits.free_later(slot) {
+            self.call_rcu_tasks();
         }
     }
 
@@ -340,11 +345,11 @@ impl Page {
         }
         let pool = self.pool;
         self.bits.free(slots);
-        pool.any.store(true, Ordering::Release);
+        pool.has_freed.store(true, Ordering::Release);
     }
 
-    /// Asks for a grace period of Tasks RCU.
-    fn ask(&self) {
+    /// Has [`expired`] called after a grace period of Tasks RCU.
+    fn call_rcu_tasks(&self) {
         let head = self.callback.get();
         // SAFETY: One caller at a time has the head, until the callback has run. The page stays
         // until then, as some of its slots are not free.
@@ -368,11 +373,11 @@ unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
     // SAFETY: By the precondition; an `Opaque` is laid out as its value. The page stays until the
     // slots that waited are free.
     let page = unsafe { &*kernel::container_of!(Opaque::cast_from(head), Page, callback) };
-    let (waited, ask) = page.bits.expired();
+    let (waited, pending) = page.bits.expired();
     let count = waited.count_ones() as usize;
     page.pool.waiting.fetch_sub(count, Ordering::Relaxed);
-    if ask {
-        page.ask();
+    if pending {
+        page.call_rcu_tasks();
     }
     page.free(waited);
 }
@@ -489,8 +494,8 @@ mod tests {
         pool.pages.lock().writer.len()
     }
 
-    fn any(pool: &Pool) -> bool {
-        pool.any.load(Ordering::Relaxed)
+    fn has_freed(pool: &Pool) -> bool {
+        pool.has_freed.load(Ordering::Relaxed)
     }
 
     /// Gives back the pages that are left.
@@ -525,13 +530,13 @@ mod tests {
         tidy(&POOL);
         assert_eq!(pages(&POOL), PAGES + 1);
         drop(some);
-        assert!(any(&POOL));
+        assert!(has_freed(&POOL));
         tidy(&POOL);
-        assert_eq!(pages(&POOL), POOL.kept);
-        assert!(!any(&POOL));
+        assert_eq!(pages(&POOL), POOL.min_pages);
+        assert!(!has_freed(&POOL));
         drop(kept);
         tidy(&POOL);
-        assert_eq!(pages(&POOL), POOL.kept);
+        assert_eq!(pages(&POOL), POOL.min_pages);
         close(&POOL)
     }
 }

@@ -53,7 +53,7 @@ unsafe impl JprobeOps for X86 {
         at == returned || at == over
     }
 
-    fn leave(registers: &mut Registers, pinned: &Pinned) {
+    fn restore(registers: &mut Registers, pinned: &Pinned) {
         // The return from this trap needs its own segments and what is stored with them.
         let (cs, ss) = (registers.__bindgen_anon_1, registers.__bindgen_anon_2);
         *registers = Self::stand_in(pinned).registers.get();

@@ -283,7 +283,7 @@ fn restore(at: TextAddr, detour: &OptInsn, text: &mut text::Lock) {
     if let Ok(jump) = detour.jump(at) {
         let mut now = detour.under;
         now[0] = encode::INT3;
-        poke::tell(at, jump.bytes(), &now);
+        poke::report(at, jump.bytes(), &now);
     }
 }
 

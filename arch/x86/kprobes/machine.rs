@@ -203,9 +203,11 @@ unsafe impl Machine for X86 {
         match prepared.straight.load(Ordering::Acquire) {
             to if to != 0 && !has_post_handler => {
                 registers.ip = to;
-                Next::Released
+                Next::Boosted
             }
-            _ if emulate::emulate_common(&prepared.op, next, Trapped::of(registers)) => Next::Done,
+            _ if emulate::emulate_common(&prepared.op, next, Trapped::of(registers)) => {
+                Next::Emulated
+            }
             _ => run_slow(prepared, registers),
         }
     }
@@ -224,13 +226,13 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn after_step(prepared: &ArchInsn, registers: &mut Registers, kept: usize) -> AfterStep {
+    fn after_step(prepared: &ArchInsn, registers: &mut Registers, saved: usize) -> AfterStep {
         if prepared.op.is_some() {
-            registers.flags = kept;
+            registers.flags = saved;
             registers.ip = prepared.at.get() as usize;
             return AfterStep::Again;
         }
-        registers.flags |= kept & IF;
+        registers.flags |= saved & IF;
         registers.ip = prepared.next.get() as usize;
         AfterStep::Done
     }
@@ -240,9 +242,9 @@ unsafe impl Machine for X86 {
         slot.is_some_and(|slot| slot.at().get() == registers.ip as u64)
     }
 
-    fn faulted(prepared: &ArchInsn, registers: &mut Registers, kept: usize) {
+    fn faulted(prepared: &ArchInsn, registers: &mut Registers, saved: usize) {
         registers.ip = prepared.at.get() as usize;
-        registers.flags |= kept & IF;
+        registers.flags |= saved & IF;
     }
 }
 
@@ -268,12 +270,12 @@ fn run_slow(prepared: &ArchInsn, registers: &mut Registers) -> Next {
     });
     match &prepared.slot {
         Some(slot) if !done => {
-            let kept = registers.flags;
+            let saved = registers.flags;
             registers.flags &= !IF;
             registers.ip = slot.at().get() as usize;
-            Next::Stepping(kept)
+            Next::Stepping(saved)
         }
-        _ => Next::Done,
+        _ => Next::Emulated,
     }
 }
 

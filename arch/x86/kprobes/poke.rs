@@ -12,7 +12,7 @@ use kernel::bindings;
 /// Changes one byte of text, atomically for all CPUs, and tells perf.
 pub(super) fn byte(at: TextAddr, before: u8, after: u8, text: &mut text::Lock) {
     put(at, &[after], text);
-    tell(at, &[before], &[after]);
+    report(at, &[before], &[after]);
 }
 
 /// Changes text: one byte, atomically for all CPUs, or bytes that no CPU executes.
@@ -24,7 +24,7 @@ pub(super) fn put(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
 }
 
 /// Tells perf that the text at `at` has changed.
-pub(super) fn tell(at: TextAddr, before: &[u8], after: &[u8]) {
+pub(super) fn report(at: TextAddr, before: &[u8], after: &[u8]) {
     let place = core::ptr::with_exposed_provenance(at.get() as usize);
     let (old, new) = (before.as_ptr().cast(), after.as_ptr().cast());
     // SAFETY: Both slices have the length that is passed with them.
@@ -33,7 +33,7 @@ pub(super) fn tell(at: TextAddr, before: &[u8], after: &[u8]) {
 
 /// Writes code to a slot that no CPU executes yet, and tells perf.
 pub(super) fn code(at: TextAddr, code: &[u8], text: &mut text::Lock) {
-    tell(at, &[], code);
+    report(at, &[], code);
     put(at, code, text);
 }
 

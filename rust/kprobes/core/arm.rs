@@ -55,7 +55,7 @@ impl Batch {
         let points = change.points;
         let all = || self.addresses.iter().map(|&at| TextAddr::new(at));
         let unarmed = || all().filter_map(|at| points.get(at)).filter(is_to_be_armed);
-        change.make_room(&mut unarmed());
+        change.remove_jumps_over(&mut unarmed());
         change.arm_breakpoints(&mut unarmed());
         change.consider(&mut all().filter_map(|at| points.get(at)));
     }
@@ -103,7 +103,7 @@ impl Change<'_> {
         match point.kind {
             Kind::Ftrace => return self.arm_by_ftrace(point),
             Kind::Breakpoint(_) if point.armed.get() == Armed::No => {
-                self.make_room(&mut [point].into_iter());
+                self.remove_jumps_over(&mut [point].into_iter());
                 self.arm_breakpoints(&mut [point].into_iter());
                 self.consider(&mut [point].into_iter());
             }
@@ -115,7 +115,7 @@ impl Change<'_> {
     /// Disarms one point, by its kind.
     pub(super) fn disarm_one(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
         if point.armed.get() == Armed::Breakpoint {
-            self.leave(&mut [point].into_iter());
+            self.remove_jumps(&mut [point].into_iter());
             self.disarm_breakpoints(&mut [point].into_iter());
             self.reconsider(&mut [point.at].into_iter());
         }

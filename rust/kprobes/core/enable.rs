@@ -74,7 +74,7 @@ pub(crate) fn all(on: bool) -> Result<(), Refusal> {
             result = Err(refusal);
         }
     }
-    tell(on, failed, total);
+    log_result(on, failed, total);
     result
 }
 
@@ -85,12 +85,12 @@ fn breakpoints(change: &mut Change<'_>, on: bool) {
         change.arm_breakpoints(&mut points.wanted());
         change.consider(&mut points.wanted());
     } else {
-        change.leave(&mut points.wanted());
+        change.remove_jumps(&mut points.wanted());
         change.disarm_breakpoints(&mut points.wanted());
     }
 }
 
-fn tell(on: bool, failed: usize, total: usize) {
+fn log_result(on: bool, failed: usize, total: usize) {
     let (done, undone, kept) = if on {
         ("enabled", "enable", "disabled")
     } else {

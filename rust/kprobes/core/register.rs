@@ -103,7 +103,7 @@ fn join(
 ) -> Result<Option<Kind>, Refusal> {
     let at = place.at;
     let point = unregistered(change.points, at, probe)?;
-    probe.begin(at, place.on_entry);
+    probe.begin_registration(at, place.on_entry);
     let kind = check::probeable(change.images, at, cache)?;
     probe.set(Flag::Ftrace, kind == Kind::Ftrace);
     if let Some(point) = point {
@@ -114,7 +114,7 @@ fn join(
     };
     if probe.has_post_handler() {
         // A hit by a jump calls no post handler, so the jump is removed first.
-        change.leave(&mut [point].into_iter());
+        change.remove_jumps(&mut [point].into_iter());
     }
     if probe.is_jprobe() {
         point.had_jprobe.set(true);

@@ -32,17 +32,17 @@ use crate::{
 /// Unregisters all probes. A probe that is not registered only loses its address, as in C: the
 /// client can see by the address that the probe was not registered.
 pub(crate) fn batch(clients: &[Client]) {
-    let left = leave(clients);
+    let removed = batch_no_wait(clients);
     if !clients.is_empty() {
-        left.wait();
+        removed.wait();
     }
 }
 
 /// Removed points, which hits that have begun before may still use.
 #[must_use]
-pub(crate) struct Left(Retired<Point>);
+pub(crate) struct RemovedPoints(Retired<Point>);
 
-impl Left {
+impl RemovedPoints {
     /// Waits until no hit uses them, and frees them.
     pub(crate) fn wait(self) {
         self.0.wait();
@@ -51,7 +51,7 @@ impl Left {
 }
 
 /// Unregisters all probes, but leaves the wait for hits that use them to the caller.
-pub(crate) fn leave(clients: &[Client]) -> Left {
+pub(crate) fn batch_no_wait(clients: &[Client]) -> RemovedPoints {
     let mut retired = Retired::new();
     for chunk in clients.chunks(CHUNK) {
         let registry = &mut *Registry::lock();
@@ -66,7 +66,7 @@ pub(crate) fn leave(clients: &[Client]) -> Left {
         registry.change().reconsider(&mut addresses());
         registry.points.tidy();
     }
-    Left(retired)
+    RemovedPoints(retired)
 }
 
 /// Disables the probes, and disarms the points that are not wanted then.
@@ -83,7 +83,7 @@ fn disarm_idle(change: &mut Change<'_>, chunk: &[Client]) {
         points.filter(|point| point.armed.get() == Armed::Breakpoint && !point.is_wanted())
     };
     if idle().next().is_some() {
-        change.leave(&mut idle());
+        change.remove_jumps(&mut idle());
         change.disarm_breakpoints(&mut idle());
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct Clients {
     /// Does the probe's client use memory or code that goes?
     pub(crate) needs: fn(&Probe, &Going) -> bool,
     /// The probe is about to be unregistered.
-    pub(crate) leave: fn(&Probe),
+    pub(crate) on_unregister: fn(&Probe),
 }
 
 /// A module goes, or only its init text.
@@ -131,7 +131,7 @@ impl Forgotten<'_> {
         let mut change = registry.change();
         for point in change.points.iter() {
             for probe in self.of(point.point) {
-                (self.clients.leave)(probe);
+                (self.clients.on_unregister)(probe);
                 point.probes.remove(probe);
             }
             if point.probes.is_empty() {
@@ -158,6 +158,6 @@ fn disarm_idle(change: &mut Change<'_>) {
     {
         let _ = change.leave_ftrace(point);
     }
-    change.leave(&mut points.iter().filter(is_idle));
+    change.remove_jumps(&mut points.iter().filter(is_idle));
     change.disarm_breakpoints(&mut points.iter().filter(is_idle));
 }

@@ -76,7 +76,7 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
     let Some(prepared) = point.prepared() else {
         return hit_no_point(registers);
     };
-    if !Current::passes(prepared, registers) {
+    if !Current::condition_holds(prepared, registers) {
         return Whose::Ours;
     }
     let Some(probe) = point.probes.lone_before() else {
@@ -87,8 +87,8 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
     };
     Current::set_running(Some(probe.running()), pinned);
     if !probe.before(registers) {
-        if let Next::Stepping(kept) = Current::run(prepared, registers, false) {
-            return begin_step(prepared, kept, pinned);
+        if let Next::Stepping(saved) = Current::run(prepared, registers, false) {
+            return begin_step(prepared, saved, pinned);
         }
     }
     Current::set_running(None, pinned);
@@ -117,8 +117,8 @@ fn hit_one_with_post(
     Current::set_running(Some(probe.running()), pinned);
     if !probe.before(registers) {
         match Current::run(prepared, registers, true) {
-            Next::Done | Next::Released => probe.after(registers),
-            Next::Stepping(kept) => return begin_step(prepared, kept, pinned),
+            Next::Emulated | Next::Boosted => probe.after(registers),
+            Next::Stepping(saved) => return begin_step(prepared, saved, pinned),
         }
     }
     Current::set_running(None, pinned);
@@ -176,13 +176,13 @@ fn carry_out(
     pinned: &Pinned,
 ) -> Whose {
     match Current::run(prepared, registers, has_post_handler) {
-        Next::Done if has_post_handler => after(point, registers, pinned),
-        Next::Done | Next::Released => {}
-        Next::Stepping(kept) => {
+        Next::Emulated if has_post_handler => after(point, registers, pinned),
+        Next::Emulated | Next::Boosted => {}
+        Next::Stepping(saved) => {
             // The newest enabled probe is asked if the step faults.
             let newest = point.probes.iter().find(|probe| probe.is_enabled());
             Current::set_running(newest.map(Probe::running), pinned);
-            return begin_step(prepared, kept, pinned);
+            return begin_step(prepared, saved, pinned);
         }
     }
     Current::set_running(None, pinned);
@@ -191,7 +191,7 @@ fn carry_out(
 
 /// Notes that the CPU is about to run a stepped copy of the instruction, which ends in a trap.
 #[inline(always)]
-fn begin_step(prepared: &ArchInsn, kept: usize, pinned: &Pinned) -> Whose {
+fn begin_step(prepared: &ArchInsn, saved: usize, pinned: &Pinned) -> Whose {
     // The CPU handles a hit even if no probe is enabled any more.
     if !Current::is_running(pinned) {
         Current::set_running(this_cpu::nobody(), pinned);
@@ -199,7 +199,7 @@ fn begin_step(prepared: &ArchInsn, kept: usize, pinned: &Pinned) -> Whose {
     Current::this_cpu(pinned).now.set(Hit {
         phase: Phase::Stepping,
         at: Current::place(prepared),
-        kept,
+        saved,
     });
     Whose::Ours
 }
@@ -228,7 +228,7 @@ fn came_back(registers: &mut Registers, pinned: &Pinned) -> bool {
     if !Current::ends_step(prepared, registers) {
         return false;
     }
-    let end = Current::after_step(prepared, registers, hit.kept);
+    let end = Current::after_step(prepared, registers, hit.saved);
     if hit.phase == Phase::Stepping && end == AfterStep::Done {
         cpu.now.set(Hit {
             phase: Phase::Handling,
@@ -302,7 +302,7 @@ fn hit_nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
     let Some(prepared) = point.prepared() else {
         return hit_no_point(registers);
     };
-    if !Current::passes(prepared, registers) {
+    if !Current::condition_holds(prepared, registers) {
         return Whose::Ours;
     }
     let cpu = Current::this_cpu(pinned);
@@ -312,13 +312,13 @@ fn hit_nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
         report::hopeless(newest);
     }
     point.probes.iter().for_each(Probe::miss);
-    if let Next::Stepping(kept) = Current::run(prepared, registers, false) {
+    if let Next::Stepping(saved) = Current::run(prepared, registers, false) {
         cpu.outer.set(outer);
         cpu.outer_running.set(Current::running(pinned));
         cpu.now.set(Hit {
             phase: Phase::SteppingInside,
             at: Current::place(prepared),
-            kept,
+            saved,
         });
         let enabled = point.probes.iter().find(|probe| probe.is_enabled());
         let running = enabled.map(Probe::running).or_else(this_cpu::nobody);

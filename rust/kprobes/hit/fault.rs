@@ -31,12 +31,12 @@ pub(crate) fn fault(registers: &mut Registers, trap: c_int, pinned: &Pinned) -> 
     } else {
         cpu.context.get() == Context::now(pinned)
     };
-    ours && running.is_some_and(|running| ask(running.probe(pinned), registers, trap, pinned))
+    ours && running.is_some_and(|running| handle(running.probe(pinned), registers, trap, pinned))
 }
 
 /// Calls a fault handler. The context is cleared meanwhile: the fault handler runs on top of the
 /// handler that has faulted, and a `jprobe_return()` in it would end the handler below.
-fn ask(probe: &Probe, registers: &mut Registers, trap: c_int, pinned: &Pinned) -> bool {
+fn handle(probe: &Probe, registers: &mut Registers, trap: c_int, pinned: &Pinned) -> bool {
     let context = &Current::this_cpu(pinned).context;
     let outer = context.replace(Context::none());
     let handled = probe.fault(registers, trap);
@@ -52,7 +52,7 @@ pub(crate) fn faulted(registers: &mut Registers, pinned: &Pinned) -> bool {
     let Some(prepared) = faults_in(&hit, registers, pinned) else {
         return false;
     };
-    Current::faulted(prepared, registers, hit.kept);
+    Current::faulted(prepared, registers, hit.saved);
     step_fault();
     leave_step(cpu, hit.phase, pinned);
     true

@@ -61,7 +61,7 @@ pub(super) fn after(point: &Point, registers: &mut Registers, pinned: &Pinned) {
 pub(crate) fn busy_begin() {
     let pinned = Pinned::new();
     Current::set_running(this_cpu::nobody(), &pinned);
-    pinned.leave();
+    pinned.leave_off();
 }
 
 /// C's `kprobe_busy_end()`. `pinned` is the one that [`busy_begin`] has left.

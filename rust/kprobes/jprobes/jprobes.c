@@ -55,7 +55,7 @@ static void __kprobes nothing_to_do(struct irq_work *unused)
 {
 }
 
-static DEFINE_PER_CPU(struct irq_work, makes_way) =
+static DEFINE_PER_CPU(struct irq_work, resched_work) =
 	IRQ_WORK_INIT_HARD(nothing_to_do);
 
 /*
@@ -64,13 +64,13 @@ static DEFINE_PER_CPU(struct irq_work, makes_way) =
  * task, so a pending reschedule would wait for the next interrupt: raise one. If
  * preemption is off for another reason too, the end of that reschedules.
  */
-void __kprobes rust_kprobes_make_way(void)
+void __kprobes rust_kprobes_resched_soon(void)
 {
 	if (!IS_ENABLED(CONFIG_PREEMPTION) || !need_resched())
 		return;
 	if (!(preempt_count() & (PREEMPT_MASK | SOFTIRQ_MASK)) &&
 	    !rust_kprobes_interrupted_context())
-		irq_work_queue(this_cpu_ptr(&makes_way));
+		irq_work_queue(this_cpu_ptr(&resched_work));
 }
 
 /* The bytes from @sp to the end of the stack, or of its page if that is unknown. */

@@ -30,7 +30,7 @@ fn batch(clients: &[Client]) -> Result<(), Refusal> {
     let entries = Jprobe::entries(clients);
     let done = register::up_to_refused(entries, &mut |points, number, found| {
         let jprobe = clients.get(number).copied().flatten();
-        begin(points, jprobe.ok_or(Refusal::NoProbe)?, found)
+        check(points, jprobe.ok_or(Refusal::NoProbe)?, found)
     });
     done.map_err(|(count, refusal)| {
         unregister::batch(entries.get(..count).unwrap_or_default());
@@ -39,7 +39,7 @@ fn batch(clients: &[Client]) -> Result<(), Refusal> {
 }
 
 /// Checks a jprobe before the probe on the entry is registered. `found` becomes the address.
-fn begin(points: &Points, jprobe: &Jprobe, found: &mut Option<TextAddr>) -> Result<(), Refusal> {
+fn check(points: &Points, jprobe: &Jprobe, found: &mut Option<TextAddr>) -> Result<(), Refusal> {
     register::entry(points, jprobe.entry(), found)?;
     let handler = jprobe.handler();
     let function = symbols::function(handler);

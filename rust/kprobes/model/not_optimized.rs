@@ -103,7 +103,7 @@ impl Reason {
     }
 
     /// May the optimizer find another answer the next time?
-    pub(crate) fn may_pass(self) -> bool {
+    pub(crate) fn is_temporary(self) -> bool {
         match self {
             Self::OfDebugger | Self::CannotDecode | Self::ModuleComing => true,
             _ => self.is_shortage(),
@@ -167,8 +167,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_debugger_does_may_pass_and_what_is_short() {
-        let passing = [
+    fn what_a_debugger_does_is_temporary_and_what_is_short() {
+        let temporary = [
             (Reason::NoMemory, true),
             (Reason::DetoursWait, true),
             // A debugger's breakpoint was over a part of the function.
@@ -176,8 +176,8 @@ mod tests {
             (Reason::CannotDecode, false),
             (Reason::ModuleComing, false),
         ];
-        for (reason, is_shortage) in passing {
-            assert!(reason.may_pass());
+        for (reason, is_shortage) in temporary {
+            assert!(reason.is_temporary());
             assert_eq!(reason.is_shortage(), is_shortage);
         }
         let lasting = [
@@ -187,7 +187,7 @@ mod tests {
             Reason::OfFtrace,
         ];
         for reason in lasting {
-            assert!(!reason.may_pass() && !reason.is_shortage());
+            assert!(!reason.is_temporary() && !reason.is_shortage());
         }
     }
 }

@@ -6,9 +6,9 @@
 //!             queue                jump
 //!   Plain ------------> Queued ------------> Jump
 //!     ^                    |                   |
-//!     |<-- leave: at once -+                   | leave
+//!     |<-- unoptimize -----+                   | unoptimize
 //!     |                                        v
-//!     +<------- left: two rounds --------- Leaving
+//!     +<-- next_unoptimized: two rounds -- Unoptimizing
 //! ```
 //!
 //! A queued probe point still has its breakpoint, but each hit continues in the detour. So from
@@ -48,7 +48,7 @@ pub(crate) enum State {
     /// The jump of the point is in the text.
     Jump,
     /// The jump of the point is in the text, and is being removed.
-    Leaving,
+    Unoptimizing,
 }
 
 impl State {
@@ -57,7 +57,7 @@ impl State {
         match self {
             Self::Plain => 0,
             Self::Jump => 1,
-            Self::Leaving => 2,
+            Self::Unoptimizing => 2,
             Self::Queued(Generation(word)) => word,
         }
     }
@@ -67,7 +67,7 @@ impl State {
         match word {
             0 => Self::Plain,
             1 => Self::Jump,
-            2 => Self::Leaving,
+            2 => Self::Unoptimizing,
             _ => Self::Queued(Generation(word)),
         }
     }
@@ -79,20 +79,20 @@ impl State {
 
     /// Is the jump in the text?
     pub(crate) fn has_jump(self) -> bool {
-        matches!(self, Self::Jump | Self::Leaving)
+        matches!(self, Self::Jump | Self::Unoptimizing)
     }
 }
 
 /// How to remove the jump of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub(crate) enum Leave {
+pub(crate) enum Unoptimize {
     /// Nothing is to be done.
     Nothing,
     /// The point was queued: make its hits continue in the text again.
     UndoRedirect,
     /// Remove the jump first, then make the hits continue in the text again.
-    TakeOut,
+    RemoveJump,
 }
 
 /// Evidence that the worker has begun to wait for the tasks in text that is to change. Only the
@@ -122,7 +122,7 @@ impl Clock {
     }
 
     /// The worker begins a wait.
-    pub(crate) fn begin(&mut self) -> Period {
+    pub(crate) fn begin_wait(&mut self) -> Period {
         let before = self.0;
         self.0 = before.next();
         Period(before)
@@ -143,7 +143,7 @@ pub(crate) enum Worker {
 /// How the worker is to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub(crate) enum Tell {
+pub(crate) enum Wake {
     /// Not at all: a pass begins anyway.
     Nothing,
     /// For a pass soon.
@@ -154,25 +154,25 @@ pub(crate) enum Tell {
 
 impl Worker {
     /// A point was queued.
-    pub(crate) fn kick(&mut self) -> Tell {
+    pub(crate) fn kick(&mut self) -> Wake {
         if *self != Self::Idle {
-            return Tell::Nothing;
+            return Wake::Nothing;
         }
         *self = Self::Kicked;
-        Tell::Soon
+        Wake::Soon
     }
 
     /// A task waits for the points that are queued.
-    pub(crate) fn flush(&mut self) -> Tell {
+    pub(crate) fn flush(&mut self) -> Wake {
         if *self == Self::Flushing {
-            return Tell::Nothing;
+            return Wake::Nothing;
         }
         *self = Self::Flushing;
-        Tell::Now
+        Wake::Now
     }
 
     /// A pass begins. Points that are queued from now on need another pass.
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn begin_pass(&mut self) {
         *self = Self::Idle;
     }
 }
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn states_are_words_and_back() {
         let queued = State::Queued(Generation::NONE.next());
-        for state in [State::Plain, State::Jump, State::Leaving, queued] {
+        for state in [State::Plain, State::Jump, State::Unoptimizing, queued] {
             assert_eq!(State::from_word(state.to_word()), state);
         }
         assert_eq!(State::Plain.to_word(), 0);
@@ -203,19 +203,19 @@ mod tests {
     fn waits_count_for_who_was_there_when_they_began() {
         let mut clock = Clock::NEW;
         let early = State::Queued(clock.now());
-        let period = clock.begin();
+        let period = clock.begin_wait();
         let late = State::Queued(clock.now());
         assert!(period.counts(early) && !period.counts(late));
-        for other in [State::Plain, State::Jump, State::Leaving] {
+        for other in [State::Plain, State::Jump, State::Unoptimizing] {
             assert!(!period.counts(other));
         }
-        assert!(clock.begin().counts(late));
+        assert!(clock.begin_wait().counts(late));
     }
 
     #[test]
     fn jumps_are_told_of_from_the_queue_on() {
         let queued = State::Queued(Generation::NONE);
-        let all = [State::Plain, queued, State::Jump, State::Leaving];
+        let all = [State::Plain, queued, State::Jump, State::Unoptimizing];
         let told = all.map(|state| (state.is_optimized(), state.has_jump()));
         let expected = [(false, false), (true, false), (true, true), (false, true)];
         assert_eq!(told, expected);
@@ -224,14 +224,14 @@ mod tests {
     #[test]
     fn the_worker_is_told_once() {
         let mut worker = Worker::Idle;
-        assert_eq!(worker.kick(), Tell::Soon);
-        assert_eq!(worker.kick(), Tell::Nothing);
-        assert_eq!(worker.flush(), Tell::Now);
-        assert_eq!(worker.flush(), Tell::Nothing);
-        assert_eq!(worker.kick(), Tell::Nothing);
-        worker.begin();
-        assert_eq!(worker.kick(), Tell::Soon);
-        worker.begin();
-        assert_eq!(worker.flush(), Tell::Now);
+        assert_eq!(worker.kick(), Wake::Soon);
+        assert_eq!(worker.kick(), Wake::Nothing);
+        assert_eq!(worker.flush(), Wake::Now);
+        assert_eq!(worker.flush(), Wake::Nothing);
+        assert_eq!(worker.kick(), Wake::Nothing);
+        worker.begin_pass();
+        assert_eq!(worker.kick(), Wake::Soon);
+        worker.begin_pass();
+        assert_eq!(worker.flush(), Wake::Now);
     }
 }

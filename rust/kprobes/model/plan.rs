@@ -10,12 +10,12 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The instruction was emulated.
-    Done,
+    Emulated,
     /// The trap returns to a copy that ends in a breakpoint. The value is a word of state that is
     /// restored after the step.
     Stepping(usize),
     /// The trap returns to a copy that ends in a jump back.
-    Released,
+    Boosted,
 }
 
 /// What the end of a step means.

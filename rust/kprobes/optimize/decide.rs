@@ -85,23 +85,24 @@ impl Change<'_> {
         let detour = point.jump.detour()?;
         if self.optimizer.queue.add(point.at, self.points) {
             Current::redirect(prepared, Some(detour));
-            worker::tell(self.optimizer.worker.kick());
+            worker::wake(self.optimizer.worker.kick());
         }
         Some(())
     }
 
     /// Stores the decision about a point, unless it is a temporary reason.
     fn decide(&mut self, point: PointRef<'_>, decided: Result<Jump, NotOptimized>) -> Option<()> {
-        self.optimizer.forget_passing(point.at);
-        if let Some(why) = decided.as_ref().err().filter(|why| why.reason.may_pass()) {
+        self.optimizer.forget_temporary(point.at);
+        let refused = decided.as_ref().err();
+        if let Some(why) = refused.filter(|why| why.reason.is_temporary()) {
             if why.reason != Reason::NoMemory {
-                let passing = &mut self.optimizer.passing;
-                let _ = passing.push((point.at, *why), GFP_KERNEL);
+                let temporary = &mut self.optimizer.temporary;
+                let _ = temporary.push((point.at, *why), GFP_KERNEL);
             }
             // Detours that wait for Tasks RCU will give memory back.
             if why.reason.is_shortage() && slots::waiting() != 0 {
                 self.optimizer.short = true;
-                worker::tell(self.optimizer.worker.kick());
+                worker::wake(self.optimizer.worker.kick());
             }
             return None;
         }
@@ -114,8 +115,9 @@ impl Change<'_> {
 
     /// Makes the jump of the point at `at`, or says why there cannot be one.
     fn make(&mut self, at: TextAddr, prepared: &ArchInsn) -> Result<Jump, NotOptimized> {
-        let function = self.cache.function(at).map_err(|_| Reason::NearEnd)?;
-        let owner = modules::owner(at).map_err(|_| Reason::NearEnd)?;
+        // The address has no symbol any more, or its module goes.
+        let function = self.cache.function(at).map_err(|_| Reason::CannotRead)?;
+        let owner = modules::owner(at).map_err(|_| Reason::CannotRead)?;
         // `check::module_sorted` considers the point again.
         if !self.images.are_sorted(&owner) {
             return Err(Reason::ModuleComing.into());

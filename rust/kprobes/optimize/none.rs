@@ -5,13 +5,13 @@
 use crate::registry::prelude::*;
 
 impl Change<'_> {
-    pub(crate) fn make_room<'p>(&mut self, _points: &mut dyn Iterator<Item = PointRef<'p>>) {}
+    pub(crate) fn remove_jumps_over<'p>(&mut self, _: &mut dyn Iterator<Item = PointRef<'p>>) {}
 
-    pub(crate) fn leave<'p>(&mut self, _points: &mut dyn Iterator<Item = PointRef<'p>>) {}
+    pub(crate) fn remove_jumps<'p>(&mut self, _: &mut dyn Iterator<Item = PointRef<'p>>) {}
 
-    pub(crate) fn forget(&mut self, _point: PointRef<'_>) {}
+    pub(crate) fn forget(&mut self, _: PointRef<'_>) {}
 
-    pub(crate) fn consider<'p>(&mut self, _points: &mut dyn Iterator<Item = PointRef<'p>>) {}
+    pub(crate) fn consider<'p>(&mut self, _: &mut dyn Iterator<Item = PointRef<'p>>) {}
 
-    pub(crate) fn reconsider(&mut self, _addresses: &mut dyn Iterator<Item = TextAddr>) {}
+    pub(crate) fn reconsider(&mut self, _: &mut dyn Iterator<Item = TextAddr>) {}
 }

@@ -22,8 +22,8 @@ impl Registry {
         } else if !self.optimizer.allowed {
             NotOptimized::from(Reason::SwitchedOff)
         } else {
-            let mut passing = self.optimizer.passing.iter();
-            let found = passing.find(|(at, _)| *at == point.at);
+            let mut temporary = self.optimizer.temporary.iter();
+            let found = temporary.find(|(at, _)| *at == point.at);
             // A lack of memory is the only temporary reason that is not stored.
             found.map_or(Reason::NoMemory.into(), |&(_, why)| why)
         })

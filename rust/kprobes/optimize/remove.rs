@@ -3,7 +3,7 @@
 //! Removes jumps, at once or together with their points.
 
 use crate::{
-    model::opt_state::Leave,
+    model::opt_state::Unoptimize,
     registry::{
         jump::{
             OptInsn,
@@ -18,9 +18,9 @@ use kernel::prelude::*;
 pub(super) type Each<'a> = dyn FnMut(TextAddr, &ArchInsn, &OptInsn) + 'a;
 
 impl Points {
-    /// Calls `each` with the points at these addresses that have a detour.
-    pub(super) fn tell(&self, addresses: &mut dyn Iterator<Item = TextAddr>, each: &mut Each<'_>) {
-        for point in addresses.filter_map(|at| self.get(at)) {
+    /// Calls `each` for the points at these addresses that have a detour.
+    pub(super) fn each_detour(&self, all: &mut dyn Iterator<Item = TextAddr>, each: &mut Each<'_>) {
+        for point in all.filter_map(|at| self.get(at)) {
             if let (Some(prepared), Some(detour)) = (point.prepared(), point.jump.detour()) {
                 each(point.at, prepared, detour);
             }
@@ -38,37 +38,37 @@ pub(super) fn undo_redirect(point: PointRef<'_>) {
 impl Optimizer {
     /// Forgets the temporary reason of the point at `at`: the point was decided about, or is about
     /// to be removed.
-    pub(super) fn forget_passing(&mut self, at: TextAddr) {
-        self.passing.retain(|&mut (other, _)| other != at);
-        if self.passing.is_empty() {
-            self.passing = KVec::new();
+    pub(super) fn forget_temporary(&mut self, at: TextAddr) {
+        self.temporary.retain(|&mut (other, _)| other != at);
+        if self.temporary.is_empty() {
+            self.temporary = KVec::new();
         }
     }
 }
 
 impl Change<'_> {
     /// Removes the jumps over these points, whose breakpoints are about to be written.
-    pub(crate) fn make_room<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
+    pub(crate) fn remove_jumps_over<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
         let all = self.points;
-        self.leave(&mut points.flat_map(|point| all.before(point.at)));
+        self.remove_jumps(&mut points.flat_map(|point| all.before(point.at)));
     }
 
     /// Takes these points out of the queue, and removes their jumps.
-    pub(crate) fn leave<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
+    pub(crate) fn remove_jumps<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
         let (all, queue) = (self.points, &mut self.optimizer.queue);
         for point in points {
-            if queue.leave(point.at, all) == Leave::UndoRedirect {
+            if queue.unoptimize(point.at, all) == Unoptimize::UndoRedirect {
                 undo_redirect(point);
             }
         }
-        if queue.leaving(all).next().is_none() {
+        if queue.unoptimizing(all).next().is_none() {
             return;
         }
-        let tell = |each: &mut Each<'_>| all.tell(&mut queue.leaving(all), each);
-        Current::unoptimize(&tell, self.text.get());
+        let detours = |each: &mut Each<'_>| all.each_detour(&mut queue.unoptimizing(all), each);
+        Current::unoptimize(&detours, self.text.get());
         // Redirect hits back only now: before this, a hit that resumed in the text would have run
         // the jump's displacement bytes.
-        while let Some(at) = queue.left(all) {
+        while let Some(at) = queue.next_unoptimized(all) {
             all.count_jumps(-1);
             all.get(at).map(undo_redirect);
         }
@@ -84,6 +84,6 @@ impl Change<'_> {
             }
         }
         self.optimizer.queue.forget(point.at, self.points);
-        self.optimizer.forget_passing(point.at);
+        self.optimizer.forget_temporary(point.at);
     }
 }

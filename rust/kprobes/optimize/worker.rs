@@ -28,8 +28,8 @@ use kernel::prelude::*;
 pub(crate) fn pass() {
     let (period, short) = {
         let optimizer = &mut Registry::lock().optimizer;
-        optimizer.worker.begin();
-        (optimizer.queue.begin(), take(&mut optimizer.short))
+        optimizer.worker.begin_pass();
+        (optimizer.queue.begin_wait(), take(&mut optimizer.short))
     };
     if period.is_some() || short {
         worker::wait_for_tasks();
@@ -73,8 +73,8 @@ fn write_jumps(period: &Period) -> bool {
     }
     sort::ascending(ready);
     let addresses = || ready.iter().map(|&at| TextAddr::new(at));
-    let tell = |each: &mut Each<'_>| points.tell(&mut addresses(), each);
-    Current::optimize(&tell, &mut text::Lock::new());
+    let detours = |each: &mut Each<'_>| points.each_detour(&mut addresses(), each);
+    Current::optimize(&detours, &mut text::Lock::new());
     count == BATCH
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn flush() {
             if optimizer.queue.is_empty() {
                 return;
             }
-            worker::tell(optimizer.worker.flush());
+            worker::wake(optimizer.worker.flush());
         }
         worker::wait_for_pass();
     }
@@ -115,7 +115,7 @@ pub(crate) fn allow(on: bool) {
         pr_info!("kprobe jump-optimization is enabled. All kprobes are optimized if possible.\n");
     } else {
         let mut change = registry.change();
-        change.leave(&mut change.points.iter());
+        change.remove_jumps(&mut change.points.iter());
         pr_info!(
             "kprobe jump-optimization is disabled. All kprobes are based on software breakpoint.\n"
         );

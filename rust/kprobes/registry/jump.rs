@@ -90,7 +90,7 @@ pub(crate) struct Optimizer {
     /// Has a point no detour for lack of memory that Tasks RCU is about to free?
     pub(crate) short: bool,
     /// The temporary reasons why undecided points have no jump, except for lack of memory.
-    pub(crate) passing: KVec<(TextAddr, NotOptimized)>,
+    pub(crate) temporary: KVec<(TextAddr, NotOptimized)>,
     /// The addresses of the jumps that the worker writes together.
     pub(crate) ready: [u64; BATCH],
 }
@@ -102,7 +102,7 @@ impl Optimizer {
         worker: Worker::Idle,
         allowed: false,
         short: false,
-        passing: KVec::new(),
+        temporary: KVec::new(),
         ready: [0; BATCH],
     };
 }

@@ -17,9 +17,9 @@ use crate::{
     },
     model::opt_state::{
         Clock,
-        Leave,
         Period,
         State, //
+        Unoptimize,
     },
     prelude::*, //
 };
@@ -110,22 +110,22 @@ fn link(nodes: &impl Nodes, at: TextAddr, link: fn(&Node) -> &AtomicUsize, to: O
 
 /// The points that wait for a jump, and those whose jump is to be removed.
 pub(crate) struct Queue {
-    waiting: List,
-    leaving: List,
+    optimizing: List,
+    unoptimizing: List,
     clock: Clock,
 }
 
 impl Queue {
     /// No points.
     pub(crate) const EMPTY: Self = Self {
-        waiting: List::EMPTY,
-        leaving: List::EMPTY,
+        optimizing: List::EMPTY,
+        unoptimizing: List::EMPTY,
         clock: Clock::NEW,
     };
 
     /// Does no point wait for a jump?
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.first.is_none()
+        self.optimizing.first.is_none()
     }
 
     /// Queues a point if its state is plain. Returns whether it was. The caller then redirects the
@@ -138,24 +138,24 @@ impl Queue {
         let is_plain = node.state() == State::Plain;
         if is_plain {
             node.set(State::Queued(self.clock.now()));
-            self.waiting.push(at, nodes);
+            self.optimizing.push(at, nodes);
         }
         is_plain
     }
 
     /// Begins the worker's wait, if a point is queued.
-    pub(crate) fn begin(&mut self) -> Option<Period> {
-        (!self.is_empty()).then(|| self.clock.begin())
+    pub(crate) fn begin_wait(&mut self) -> Option<Period> {
+        (!self.is_empty()).then(|| self.clock.begin_wait())
     }
 
     /// Takes the next point that was waited for out of the queue, when the wait is over. The state
     /// of the point is plain then, but its hits still go to its detour.
     pub(crate) fn next(&mut self, period: &Period, nodes: &impl Nodes) -> Option<TextAddr> {
         // Points are in the order in which they were queued, so the first one tells.
-        let at = self.waiting.first?;
+        let at = self.optimizing.first?;
         let node = nodes.node(at)?;
         period.counts(node.state()).then(|| {
-            self.waiting.remove(at, nodes);
+            self.optimizing.remove(at, nodes);
             node.set(State::Plain);
             at
         })
@@ -169,39 +169,40 @@ impl Queue {
     }
 
     /// A point is to have no jump. If its jump is in the text, the point is one of
-    /// [`leaving`](Queue::leaving) until [`left`](Queue::left) has returned it.
-    pub(crate) fn leave(&mut self, at: TextAddr, nodes: &impl Nodes) -> Leave {
+    /// [`unoptimizing`](Queue::unoptimizing) until
+    /// [`next_unoptimized`](Queue::next_unoptimized) has returned it.
+    pub(crate) fn unoptimize(&mut self, at: TextAddr, nodes: &impl Nodes) -> Unoptimize {
         let Some(node) = nodes.node(at) else {
-            return Leave::Nothing;
+            return Unoptimize::Nothing;
         };
         match node.state() {
-            State::Plain | State::Leaving => Leave::Nothing,
+            State::Plain | State::Unoptimizing => Unoptimize::Nothing,
             State::Queued(_) => {
-                self.waiting.remove(at, nodes);
+                self.optimizing.remove(at, nodes);
                 node.set(State::Plain);
-                Leave::UndoRedirect
+                Unoptimize::UndoRedirect
             }
             State::Jump => {
-                node.set(State::Leaving);
-                self.leaving.push(at, nodes);
-                Leave::TakeOut
+                node.set(State::Unoptimizing);
+                self.unoptimizing.push(at, nodes);
+                Unoptimize::RemoveJump
             }
         }
     }
 
     /// The points whose jumps are to be removed.
-    pub(crate) fn leaving<'q>(
+    pub(crate) fn unoptimizing<'q>(
         &'q self,
         nodes: &'q impl Nodes,
     ) -> impl Iterator<Item = TextAddr> + 'q {
         let next = |&at: &TextAddr| linked(&nodes.node(at)?.behind);
-        core::iter::successors(self.leaving.first, next)
+        core::iter::successors(self.unoptimizing.first, next)
     }
 
     /// A point whose jump was removed; each is returned once.
-    pub(crate) fn left(&mut self, nodes: &impl Nodes) -> Option<TextAddr> {
-        let at = self.leaving.first?;
-        self.leaving.remove(at, nodes);
+    pub(crate) fn next_unoptimized(&mut self, nodes: &impl Nodes) -> Option<TextAddr> {
+        let at = self.unoptimizing.first?;
+        self.unoptimizing.remove(at, nodes);
         if let Some(node) = nodes.node(at) {
             node.set(State::Plain);
         }
@@ -214,8 +215,8 @@ impl Queue {
         let Some(node) = nodes.node(at) else { return };
         match node.state() {
             State::Plain | State::Jump => (),
-            State::Queued(_) => self.waiting.remove(at, nodes),
-            State::Leaving => self.leaving.remove(at, nodes),
+            State::Queued(_) => self.optimizing.remove(at, nodes),
+            State::Unoptimizing => self.unoptimizing.remove(at, nodes),
         }
         node.set(State::Plain);
     }
@@ -255,8 +256,8 @@ mod tests {
         digits
     }
 
-    fn begin(queue: &mut Queue) -> Result<Period, Refusal> {
-        queue.begin().ok_or(Refusal::NotRegistered)
+    fn begin_wait(queue: &mut Queue) -> Result<Period, Refusal> {
+        queue.begin_wait().ok_or(Refusal::NotRegistered)
     }
 
     fn state(places: &Few, number: u64) -> Option<State> {
@@ -266,12 +267,12 @@ mod tests {
     #[test]
     fn places_get_their_jumps_in_order() -> Result<(), Refusal> {
         let (mut queue, places) = (Queue::EMPTY, few());
-        assert!(queue.is_empty() && queue.begin().is_none());
+        assert!(queue.is_empty() && queue.begin_wait().is_none());
         for number in [2, 1, 4, 3] {
             assert!(queue.add(at(number), &places));
             assert!(!queue.add(at(number), &places));
         }
-        let period = begin(&mut queue)?;
+        let period = begin_wait(&mut queue)?;
         assert_eq!(jump(&mut queue, &period, &places), 2143);
         assert!(queue.is_empty());
         assert!(!queue.add(at(1), &places));
@@ -285,14 +286,14 @@ mod tests {
         for number in [1, 2, 3] {
             assert!(queue.add(at(number), &places));
         }
-        let period = begin(&mut queue)?;
-        assert_eq!(queue.leave(at(2), &places), Leave::UndoRedirect);
-        assert_eq!(queue.leave(at(2), &places), Leave::Nothing);
-        assert_eq!(queue.leave(at(1), &places), Leave::UndoRedirect);
+        let period = begin_wait(&mut queue)?;
+        assert_eq!(queue.unoptimize(at(2), &places), Unoptimize::UndoRedirect);
+        assert_eq!(queue.unoptimize(at(2), &places), Unoptimize::Nothing);
+        assert_eq!(queue.unoptimize(at(1), &places), Unoptimize::UndoRedirect);
         assert!(queue.add(at(2), &places));
         assert_eq!(jump(&mut queue, &period, &places), 3);
         assert!(!queue.is_empty());
-        let period = begin(&mut queue)?;
+        let period = begin_wait(&mut queue)?;
         assert_eq!(jump(&mut queue, &period, &places), 2);
         assert_eq!(state(&places, 1), Some(State::Plain));
         Ok(())
@@ -304,19 +305,22 @@ mod tests {
         for number in [1, 2, 3, 4] {
             assert!(queue.add(at(number), &places));
         }
-        let period = begin(&mut queue)?;
+        let period = begin_wait(&mut queue)?;
         assert_eq!(jump(&mut queue, &period, &places), 1234);
         for number in [3, 1, 4] {
-            assert_eq!(queue.leave(at(number), &places), Leave::TakeOut);
-            assert_eq!(queue.leave(at(number), &places), Leave::Nothing);
+            assert_eq!(
+                queue.unoptimize(at(number), &places),
+                Unoptimize::RemoveJump
+            );
+            assert_eq!(queue.unoptimize(at(number), &places), Unoptimize::Nothing);
         }
-        assert!(queue.leaving(&places).eq([at(3), at(1), at(4)]));
+        assert!(queue.unoptimizing(&places).eq([at(3), at(1), at(4)]));
         // It cannot come back before.
         assert!(!queue.add(at(3), &places));
         queue.forget(at(1), &places);
-        assert_eq!(queue.left(&places), Some(at(3)));
-        assert_eq!(queue.left(&places), Some(at(4)));
-        assert_eq!(queue.left(&places), None);
+        assert_eq!(queue.next_unoptimized(&places), Some(at(3)));
+        assert_eq!(queue.next_unoptimized(&places), Some(at(4)));
+        assert_eq!(queue.next_unoptimized(&places), None);
         assert!(queue.add(at(3), &places));
         assert_eq!(state(&places, 2), Some(State::Jump));
         Ok(())
@@ -339,7 +343,7 @@ mod tests {
     fn who_was_waited_for_may_be_refused() -> Result<(), Refusal> {
         let (mut queue, places) = (Queue::EMPTY, few());
         assert!(queue.add(at(1), &places));
-        let period = begin(&mut queue)?;
+        let period = begin_wait(&mut queue)?;
         assert_eq!(queue.next(&period, &places), Some(at(1)));
         assert_eq!(state(&places, 1), Some(State::Plain));
         assert!(queue.is_empty());

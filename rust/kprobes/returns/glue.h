@@ -20,7 +20,7 @@ void rust_kprobes_nowhere_to_return(void);
 void rust_kprobes_foreign_frame(void);
 bool rust_kprobes_runs_elsewhere(const struct task_struct *task);
 void rust_kprobes_cpus(size_t counts[3]);
-void rust_kprobes_ask_to_refill(void);
+void rust_kprobes_queue_refill(void);
 void rust_kprobes_refill(void);
 void rust_kprobes_return_counts(size_t counts[2]);
 

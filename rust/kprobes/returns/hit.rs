@@ -30,7 +30,7 @@ pub(super) fn entered(probe: &ReturnProbe, registers: &mut Registers, pinned: &P
         return probe.miss();
     };
     match pool.take(Current::cpu(pinned)) {
-        Some(taken) if probe.has_entry_handler() => ask_client(probe, taken, registers, pinned),
+        Some(taken) if probe.has_entry_handler() => call_client(probe, taken, registers, pinned),
         Some(taken) => hook(taken, registers, pinned),
         None => search(probe, pool, registers, pinned),
     }
@@ -38,7 +38,7 @@ pub(super) fn entered(probe: &ReturnProbe, registers: &mut Registers, pinned: &P
 
 /// Calls the client's entry handler, which may refuse the call.
 #[inline(never)]
-fn ask_client(probe: &ReturnProbe, taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
+fn call_client(probe: &ReturnProbe, taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
     if probe.enters(taken.instance(), registers) {
         hook(taken, registers, pinned);
     } else {
@@ -51,7 +51,7 @@ fn ask_client(probe: &ReturnProbe, taken: Taken<'_>, registers: &mut Registers, 
 #[inline(never)]
 fn search(probe: &ReturnProbe, pool: &Pool, registers: &mut Registers, pinned: &Pinned) {
     match pool.search(Current::cpu(pinned)) {
-        Some(taken) => ask_client(probe, taken, registers, pinned),
+        Some(taken) => call_client(probe, taken, registers, pinned),
         None => probe.miss(),
     }
 }

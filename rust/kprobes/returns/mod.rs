@@ -132,7 +132,7 @@ pub(crate) fn needs(entry: &Probe, goes: impl Fn(TextAddr) -> bool) -> bool {
 
 /// Gives up the pool of the return probe that this probe is the entry of, if it is one. A grace
 /// period later no client is told of a return any more.
-pub(crate) fn leave(entry: &Probe) {
+pub(crate) fn leave_pool(entry: &Probe) {
     if let Some(probe) = ReturnProbe::with_entry(entry) {
         probe.leave_pool();
     }
@@ -140,7 +140,7 @@ pub(crate) fn leave(entry: &Probe) {
 
 /// Asks the worker to look at the pools soon. May be called from any context.
 #[cold]
-fn ask() {
+fn queue_refill() {
     // SAFETY: May be called from any context.
-    unsafe { bindings::rust_kprobes_ask_to_refill() };
+    unsafe { bindings::rust_kprobes_queue_refill() };
 }

@@ -142,7 +142,7 @@ pub(super) struct Pool {
     /// Only the worker uses this, with the lock held.
     stage: Cell<Stage>,
     /// Was the worker asked to look at this pool?
-    asked: AtomicBool,
+    requested: AtomicBool,
     lost: Lost,
     newest: Place,
     /// The block of each CPU: the one that it owns, or that it shares if there are too few.
@@ -193,7 +193,7 @@ impl Pool {
             probe: NonNull::from(probe),
             is_killed: AtomicBool::new(false),
             stage: Cell::new(Stage::Owned),
-            asked: AtomicBool::new(false),
+            requested: AtomicBool::new(false),
             lost: Lost::none(),
             newest: Place::empty(),
             own,
@@ -250,12 +250,12 @@ impl Pool {
                 before.bitmap.disown();
             }
         } else if block.bitmap.len() == 0 {
-            self.ask();
+            self.request_refill();
         }
         if !block.used.load(Ordering::Relaxed) {
             block.used.store(true, Ordering::Relaxed);
             if self.lost.note_use(|| self.totals().returns) {
-                self.ask();
+                self.request_refill();
             }
         }
         // SAFETY: The instance was taken just now, and the block stays as long as the pool.
@@ -265,7 +265,7 @@ impl Pool {
     /// Counts a lost call.
     fn lose(&self, returns: u16) {
         self.lost.count(returns, self.totals().all);
-        self.ask();
+        self.request_refill();
     }
 
     /// All blocks, the newest first.
@@ -274,9 +274,9 @@ impl Pool {
     }
 
     /// Asks the worker to look at this pool. The worker sees what this CPU did before.
-    fn ask(&self) {
-        if !self.asked.swap(true, Ordering::AcqRel) {
-            ask();
+    fn request_refill(&self) {
+        if !self.requested.swap(true, Ordering::AcqRel) {
+            queue_refill();
         }
     }
 
@@ -298,7 +298,7 @@ impl Pool {
     /// Adds instances if the worker was asked to look and more are needed. Returns the stage of the
     /// pool, before this and now. Only the worker calls this, with the lock held.
     pub(super) fn tend(&self) -> (Stage, Stage) {
-        if self.asked.swap(false, Ordering::AcqRel) && !self.is_killed() {
+        if self.requested.swap(false, Ordering::AcqRel) && !self.is_killed() {
             let more = self.lost.more(growth_limit(), || self.totals());
             // Without memory, the next call that is lost asks again.
             let _ = self.add(more, cpus()[2].min(more.div_ceil(FEW)));
@@ -314,7 +314,7 @@ impl Pool {
     /// take from it until the end of their read-side sections of RCU.
     pub(super) fn kill(&self) {
         self.is_killed.store(true, Ordering::Relaxed);
-        ask();
+        queue_refill();
     }
 
     /// Was the pool killed?
@@ -371,7 +371,7 @@ impl Taken<'_> {
         let pool = self.instance().pool();
         self.give_back();
         if pool.is_killed() {
-            pool.ask();
+            pool.request_refill();
         }
     }
 }

@@ -83,7 +83,7 @@ impl ReturnProbe {
 
     /// Makes the pool, and writes what a registration begins with: `maxactive`, the handlers, and
     /// the pool, whatever the client has left there. If the pool is refused there is none.
-    pub(super) fn begin(&'static self) -> Result<(), Refusal> {
+    pub(super) fn begin_registration(&'static self) -> Result<(), Refusal> {
         let data = self.data_size.get();
         if data > MOST_DATA {
             return Err(Refusal::DataTooLarge);

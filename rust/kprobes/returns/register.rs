@@ -28,7 +28,7 @@ pub(super) fn batch(clients: &[Client]) -> Result<(), Refusal> {
     let entries = ReturnProbe::entries(clients);
     let done = register::up_to_refused(entries, &mut |points, number, found| {
         let probe = clients.get(number).copied().flatten();
-        begin(points, probe.ok_or(Refusal::NoProbe)?, found)?;
+        prepare(points, probe.ok_or(Refusal::NoProbe)?, found)?;
         begun = number + 1;
         Ok(())
     });
@@ -45,7 +45,7 @@ pub(super) fn batch(clients: &[Client]) -> Result<(), Refusal> {
 
 /// Does what comes before the registration of the probe on the entry. Sets `found` to the address
 /// of the function.
-fn begin(
+fn prepare(
     points: &Points,
     probe: &'static ReturnProbe,
     found: &mut Option<TextAddr>,
@@ -57,7 +57,7 @@ fn begin(
     if never.any(|start| Current::site(start, 0).is_some_and(|never| never.at == at)) {
         return Err(Refusal::Blacklisted);
     }
-    probe.begin()
+    probe.begin_registration()
 }
 
 /// Unregisters all return probes. A return probe that is not registered only loses its address: the
@@ -67,10 +67,10 @@ fn begin(
 /// A hit that began before, and finds the probe after its pool was given up, is counted in
 /// `nmissed`. After the grace period no handler runs.
 pub(super) fn unregister(clients: &[Client]) {
-    let left = unregister::leave(ReturnProbe::entries(clients));
+    let removed = unregister::batch_no_wait(ReturnProbe::entries(clients));
     let probes = clients.iter().flatten();
     probes.for_each(|probe| probe.leave_pool());
     if !clients.is_empty() {
-        left.wait();
+        removed.wait();
     }
 }

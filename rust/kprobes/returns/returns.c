@@ -66,12 +66,12 @@ static void __kprobes queue_refilling(struct irq_work *unused)
 	queue_work(system_long_wq, &refilling);
 }
 
-static DEFINE_IRQ_WORK(asking, queue_refilling);
+static DEFINE_IRQ_WORK(refill_work, queue_refilling);
 
 /* The caller may be an NMI, or hold any lock. */
-void __kprobes rust_kprobes_ask_to_refill(void)
+void __kprobes rust_kprobes_queue_refill(void)
 {
-	irq_work_queue(&asking);
+	irq_work_queue(&refill_work);
 }
 
 #ifdef CONFIG_SYSCTL

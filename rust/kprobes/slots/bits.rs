@@ -2,17 +2,17 @@
 
 //! Which slots of a page are free, in use, or wait for Tasks RCU.
 //!
-//! A slot is given back in one of two ways. One that no CPU can be in is free at once. One that a
-//! task may have been preempted in is left: it waits for a grace period of Tasks RCU, together with
-//! all that were left by then. A page has one callback, so what is left while the callback is
-//! pending waits for the next one.
+//! A slot is given back in one of two ways. A slot that no CPU can be in is free at once. A slot in
+//! which a task may have been preempted is free later: it is pending until a grace period of Tasks
+//! RCU is over, together with all that became pending by then. A page has one callback, so slots
+//! that become pending while the callback waits are for the next one.
 //!
 //! ```text
-//!             take                leave              ask
-//!    free ----------> in use ---------------> left ------> waiting
-//!     ^                 |                                     |
-//!     +-----------------+-------------------------------------+
-//!                      free                                expired
+//!             take             free_later         call_rcu_tasks
+//!    free ----------> in use ------------> pending ------------> waiting
+//!     ^                 |                                           |
+//!     +-----------------+-------------------------------------------+
+//!                      free                                      expired
 //! ```
 
 use crate::atomics::{
@@ -27,10 +27,10 @@ use crate::atomics::{
 pub(crate) struct Bits {
     all: u64,
     free: AtomicU64,
-    /// Slots that were left or wait. While there are any, the page's callback is pending.
-    left: AtomicU64,
-    /// Slots that the pending callback makes free. Only the task that asks for the callback, and
-    /// the callback itself, use this word.
+    /// Slots that are pending or wait. While there are any, the page's callback is queued.
+    pending: AtomicU64,
+    /// Slots that the queued callback makes free. Only the task that queues the callback, and the
+    /// callback itself, use this word.
     waiting: AtomicU64,
 }
 
@@ -40,7 +40,7 @@ impl Bits {
         Self {
             all,
             free: AtomicU64::new(all),
-            left: AtomicU64::new(0),
+            pending: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
         }
     }
@@ -59,26 +59,26 @@ impl Bits {
     }
 
     /// Gives back a slot that was taken, and that tasks may be in. If this returns true, the caller
-    /// asks for a grace period of Tasks RCU, after which it calls [`expired`](Bits::expired).
+    /// calls `call_rcu_tasks()`, whose callback calls [`expired`](Bits::expired).
     #[must_use]
-    pub(crate) fn leave(&self, slot: u64) -> bool {
-        let ask = self.left.fetch_or(slot, Ordering::AcqRel) == 0;
-        if ask {
+    pub(crate) fn free_later(&self, slot: u64) -> bool {
+        let is_first = self.pending.fetch_or(slot, Ordering::AcqRel) == 0;
+        if is_first {
             self.waiting.store(slot, Ordering::Relaxed);
         }
-        ask
+        is_first
     }
 
     /// The grace period is over. Returns the slots that waited, which the caller then gives to
-    /// [`free`](Bits::free), and before that what [`leave`](Bits::leave) returns.
+    /// [`free`](Bits::free), and before that what [`free_later`](Bits::free_later) returns.
     #[must_use]
     pub(crate) fn expired(&self) -> (u64, bool) {
         let waited = self.waiting.load(Ordering::Relaxed);
-        let left = self.left.fetch_and(!waited, Ordering::AcqRel) & !waited;
-        if left != 0 {
-            self.waiting.store(left, Ordering::Relaxed);
+        let pending = self.pending.fetch_and(!waited, Ordering::AcqRel) & !waited;
+        if pending != 0 {
+            self.waiting.store(pending, Ordering::Relaxed);
         }
-        (waited, left != 0)
+        (waited, pending != 0)
     }
 
     /// Are all slots free?
@@ -129,7 +129,7 @@ mod tests {
     fn what_lingers_is_free_after_a_grace_period() {
         let page = page();
         assert_eq!(take_all(&page), COUNT);
-        assert!(page.leave(1 << 3));
+        assert!(page.free_later(1 << 3));
         assert_eq!(page.take(), None);
         assert_eq!(expire(&page), (1, false));
         assert_eq!(page.take(), Some(3));
@@ -139,9 +139,9 @@ mod tests {
     fn what_is_left_meanwhile_waits_for_the_next() {
         let page = page();
         assert_eq!(take_all(&page), COUNT);
-        assert!(page.leave(1 << 3));
-        assert!(!page.leave(1 << 46));
-        assert!(!page.leave(1 << 5));
+        assert!(page.free_later(1 << 3));
+        assert!(!page.free_later(1 << 46));
+        assert!(!page.free_later(1 << 5));
         assert_eq!(expire(&page), (1, true));
         assert_eq!(page.take(), Some(3));
         assert_eq!(page.take(), None);
@@ -153,7 +153,7 @@ mod tests {
     fn who_waits_is_told() {
         let page = page();
         take_all(&page);
-        assert!(page.leave(1 << 1));
+        assert!(page.free_later(1 << 1));
         assert_eq!(page.expired(), (1 << 1, false));
     }
 
@@ -167,7 +167,7 @@ mod tests {
         assert!(!page.is_unused());
         page.free(1 << one);
         assert!(!page.is_unused());
-        assert!(page.leave(1 << other));
+        assert!(page.free_later(1 << other));
         assert!(!page.is_unused());
         assert_eq!(expire(&page), (1, false));
         assert!(page.is_unused());

@@ -41,7 +41,7 @@ impl Flags {
     }
 
     /// Sets `bits`, and clears all others that are not in `kept`.
-    pub(crate) fn begin(&self, kept: u32, bits: u32) {
+    pub(crate) fn reset(&self, kept: u32, bits: u32) {
         let all = self.0.load(Ordering::Relaxed) & kept | bits;
         self.0.store(all, Ordering::Relaxed);
     }

@@ -28,17 +28,17 @@ impl Pinned {
     }
 
     /// Leaves preemption off; [`resume`](Pinned::resume) gets the value back.
-    pub(crate) fn leave(self) {
+    pub(crate) fn leave_off(self) {
         core::mem::forget(self);
     }
 
-    /// The value that this task gave to [`leave`](Pinned::leave) earlier.
+    /// The value that this task gave to [`leave_off`](Pinned::leave_off) earlier.
     ///
     /// # Safety
     ///
-    /// This task has called [`leave`](Pinned::leave) once more often than this function.
+    /// This task has called [`leave_off`](Pinned::leave_off) once more often than this function.
     pub(crate) unsafe fn resume() -> Self {
-        // INVARIANT: By the precondition there is a call of `leave`, which kept preemption off.
+        // INVARIANT: By the precondition there is a call of `leave_off`, which kept preemption off.
         Self(NotThreadSafe)
     }
 }
@@ -75,19 +75,19 @@ impl Context {
 /// Until the function returns, this task cannot be preempted.
 #[inline(always)]
 pub(crate) unsafe fn in_trap<T>(work: impl FnOnce(&Pinned) -> T) -> T {
-    // INVARIANT: By the precondition preemption is off. The caller turns it on again, as `leave`
-    // keeps this value from doing so.
+    // INVARIANT: By the precondition preemption is off. The caller turns it on again, as
+    // `leave_off` keeps this value from doing so.
     let pinned = Pinned(NotThreadSafe);
     let result = work(&pinned);
-    pinned.leave();
+    pinned.leave_off();
     result
 }
 
 /// Reschedules soon after the trap that the caller is in, if a task waits for the CPU: preemption
 /// was off before the trap and is on after it, which the exit from the trap does not check.
-pub(crate) fn make_way() {
+pub(crate) fn resched_soon() {
     // SAFETY: The function may be called from any context, and is of use in a trap.
-    unsafe { bindings::rust_kprobes_make_way() };
+    unsafe { bindings::rust_kprobes_resched_soon() };
 }
 
 /// Waits for all code that runs with preemption off now.

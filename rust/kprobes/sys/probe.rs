@@ -160,10 +160,10 @@ impl Probe {
     }
 
     /// Begins a registration: of the flags that the client has set, only `Disabled` stays.
-    pub(crate) fn begin(&self, at: TextAddr, on_entry: bool) {
+    pub(crate) fn begin_registration(&self, at: TextAddr, on_entry: bool) {
         let entry = if on_entry { Flag::OnEntry as u32 } else { 0 };
         self.set_addr(at.get() as usize);
-        self.flags.begin(Flag::Disabled as u32, entry);
+        self.flags.reset(Flag::Disabled as u32, entry);
         self.missed.store(0, Ordering::Relaxed);
         self.unlink();
     }

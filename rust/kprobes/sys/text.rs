@@ -62,9 +62,9 @@ impl Lazy {
 
 /// `cond_resched()`. To be called between two pieces of long work, with no lock held that other
 /// tasks need.
-pub(crate) fn let_others_run() {
+pub(crate) fn cond_resched() {
     // SAFETY: The callers may sleep: they take the lock of text before and after.
-    unsafe { bindings::rust_kprobes_let_others_run() };
+    unsafe { bindings::rust_kprobes_cond_resched() };
 }
 
 /// Reads the bytes that are at an address now, breakpoints included; `None` if there is no memory.

@@ -71,7 +71,7 @@ pub(crate) struct Hit {
     /// The address of the probe point.
     pub(crate) at: TextAddr,
     /// A word of the back end, which is valid while the phase says that a copy runs.
-    pub(crate) kept: usize,
+    pub(crate) saved: usize,
 }
 
 /// The hits that a CPU handles; starts as zeroes.
@@ -94,7 +94,7 @@ pub(crate) struct StandIn {
     pub(crate) entry: Cell<JprobeEntry>,
     /// The registers at the entry of the function.
     pub(crate) registers: Cell<Registers>,
-    /// Did [`begin`](Self::begin) turn preemption off?
+    /// Did [`begin_handler`](Self::begin_handler) turn preemption off?
     pinned: Cell<bool>,
 }
 
@@ -133,19 +133,19 @@ impl StandIn {
     }
 
     /// The handler is about to be entered. Preemption stays off when the caller returns.
-    pub(crate) fn begin(&self) {
-        Pinned::new().leave();
+    pub(crate) fn begin_handler(&self) {
+        Pinned::new().leave_off();
         self.pinned.set(true);
     }
 
     /// The handler is over: turns preemption on. To be called in the trap that ends the handler.
-    pub(crate) fn end(&self) {
+    pub(crate) fn end_handler(&self) {
         // SAFETY: On the way to the handler, `jprobe.S` has done the opposite, for this task.
         unsafe { bindings::rust_kprobes_graph_go_on() };
         if self.pinned.replace(false) {
-            // SAFETY: `begin` has left preemption off on this CPU, so the task is still on it.
+            // SAFETY: `begin_handler` has left preemption off, so the task is still on this CPU.
             drop(unsafe { Pinned::resume() });
-            preempt::make_way();
+            preempt::resched_soon();
         }
     }
 }

@@ -7,15 +7,15 @@
 //!
 //! C counterpart: `kprobe_optimizer_thread()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
-use crate::model::opt_state::Tell;
+use crate::model::opt_state::Wake;
 use kernel::bindings;
 
 /// Tells the worker when to begin a pass. Does not wait for it.
-pub(crate) fn tell(tell: Tell) {
-    let now = match tell {
-        Tell::Nothing => return,
-        Tell::Soon => false,
-        Tell::Now => true,
+pub(crate) fn wake(how: Wake) {
+    let now = match how {
+        Wake::Nothing => return,
+        Wake::Soon => false,
+        Wake::Now => true,
     };
     // SAFETY: The callers hold a mutex, so they may take the spinlock of the workqueue.
     unsafe { bindings::rust_kprobes_kick(now) };

@@ -76,7 +76,7 @@ impl BranchTargets {
                 let mut groups = names.iter().map(|symbol| symbol.group);
                 groups.try_for_each(|group| jumping.push(group, GFP_KERNEL))?;
             }
-            text::let_others_run();
+            text::cond_resched();
         }
         sort::ascending(&mut entries);
         let mut last = None;

@@ -69,7 +69,7 @@ ROOTS = ('kprobe_fault_handler', 'kprobe_ftrace_handler', 'kprobe_fault_ip',
          'kprobes_inc_nmissed_count', 'opt_pre_handler',
          'rust_kprobes_ftrace_watched', 'rust_kprobes_ftrace_changed',
          'rust_kprobes_ftrace_missed', 'rust_kprobes_detour_hit',
-         'rust_kprobes_give_way', 'kprobe_original_frame',
+         'rust_kprobes_detour_resched', 'kprobe_original_frame',
          'rust_kprobes_function_entered', 'arch_rethook_trampoline',
          'rust_kprobes_returned', 'rethook_find_ret_addr',
          'rust_kprobes_jprobe_hit')
@@ -96,8 +96,8 @@ FREE = re.compile(r'__SCT__preempt_schedule(_notrace)?$|preempt_schedule_irq$'
 # return probe's own calls ask for that when it was unregistered, and then it is
 # hit no more: so it ends. And where a jprobe is hit ftrace is asked who else has
 # the place: a probe there is missed. So it is at the end of a jprobe's handler.
-FREE_FROM = {'rust_kprobes_ask_to_refill': 'irq_work_queue',
-             'rust_kprobes_make_way': 'irq_work_queue',
+FREE_FROM = {'rust_kprobes_queue_refill': 'irq_work_queue',
+             'rust_kprobes_resched_soon': 'irq_work_queue',
              'rust_kprobes_has_trampoline': 'ftrace_find_rec_direct'}
 PANICS = re.compile(r'4core9panicking|rust_begin_unwind|4core6option13(expect|unwrap)'
                     r'|4core6result13unwrap|4core5slice5index')

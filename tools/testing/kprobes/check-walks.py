@@ -21,11 +21,11 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # Where a walk begins, the most files, and where it stops.
 WALKS = {'register to armed': ('rust/kprobes/abi.rs', 'register_kprobe', 15,
-                               '.make_room .consider .leave .note recover_from_jump '
+                               '.remove_jumps_over .consider .remove_jumps .note recover_from_jump '
                                'unregister::batch unregister::take_back'),
          'hit': ('arch/x86/kprobes/entry.rs', 'kprobe_int3_handler', 6, 'nested jprobe::enter'),
          'unregister': ('rust/kprobes/abi.rs', 'unregister_kprobe', 8,
-                        '.leave .forget .reconsider')}
+                        '.remove_jumps .forget .reconsider')}
 CORE = {'and'}
 # An instance, its pool and their probe lead to each other.
 KNOWN = 'rust/kprobes/returns/'

@@ -19,9 +19,9 @@ use crate::{
     model::{
         addr::TextAddr,
         opt_state::{
-            Leave,
             State,
-            Tell,
+            Unoptimize,
+            Wake,
             Worker, //
         },
     },
@@ -137,22 +137,22 @@ impl World {
                 self.diverted.store(true, Release);
             }
             let told = registry.worker.kick();
-            self.tell(registry, told);
+            self.wake(registry, told);
         }
     }
 
-    fn tell(&self, registry: &mut Registry, tell: Tell) {
-        if tell != Tell::Nothing {
+    fn wake(&self, registry: &mut Registry, how: Wake) {
+        if how != Wake::Nothing {
             registry.kicked = true;
             self.changed.notify_all();
         }
     }
 
-    fn leave(&self, registry: &mut Registry) {
-        match registry.queue.leave(AT, &registry.node) {
-            Leave::Nothing => return,
-            Leave::UndoRedirect => return self.diverted.store(false, Release),
-            Leave::TakeOut => (),
+    fn unoptimize(&self, registry: &mut Registry) {
+        match registry.queue.unoptimize(AT, &registry.node) {
+            Unoptimize::Nothing => return,
+            Unoptimize::UndoRedirect => return self.diverted.store(false, Release),
+            Unoptimize::RemoveJump => (),
         }
         if is_weak("undo_redirect") {
             self.diverted.store(false, Release);
@@ -163,7 +163,7 @@ impl World {
         }
         self.write(&self.rest, PLAIN);
         self.synchronize();
-        while registry.queue.left(&registry.node).is_some() {}
+        while registry.queue.next_unoptimized(&registry.node).is_some() {}
         self.diverted.store(false, Release);
     }
 
@@ -183,9 +183,9 @@ impl World {
         let mut registry = self.registry.lock().unwrap();
         registry.kicked = false;
         if !is_weak("idle") {
-            registry.worker.begin();
+            registry.worker.begin_pass();
         }
-        let period = registry.queue.begin();
+        let period = registry.queue.begin_wait();
         if let Some(period) = period {
             let Registry { queue, node, .. } = &mut *registry;
             let early = is_weak("recheck").then(|| queue.next(&period, node));
@@ -195,7 +195,7 @@ impl World {
             let Registry { queue, node, .. } = &mut *registry;
             let mut counted = early.unwrap_or_else(|| queue.next(&period, node));
             if is_weak("generation") && counted.is_none() {
-                counted = queue.begin().and_then(|late| queue.next(&late, node));
+                counted = queue.begin_wait().and_then(|late| queue.next(&late, node));
             }
             if let Some(at) = counted {
                 queue.jumped(at, node);
@@ -203,7 +203,7 @@ impl World {
             }
         }
         if is_weak("idle") {
-            registry.worker.begin();
+            registry.worker.begin_pass();
         }
         registry.passes += 1;
         self.changed.notify_all();
@@ -276,7 +276,7 @@ jobs! {
     pass: |world| world.pass();
     come: |world| world.come();
     come_twice: |world| { world.come(); world.come(); };
-    leave: |world| world.leave(&mut world.registry.lock().unwrap());
+    leave: |world| world.unoptimize(&mut world.registry.lock().unwrap());
     /// The switch: all leave, all are considered.
     off_and_on: |world| { leave(world); queue(world); };
 }
@@ -284,7 +284,7 @@ jobs! {
 /// A breakpoint comes into what the jump is over.
 fn block(world: &World) {
     let mut registry = world.registry.lock().unwrap();
-    world.leave(&mut registry);
+    world.unoptimize(&mut registry);
     registry.blocked = true;
     world.write(&world.rest, BROKEN);
     world.synchronize();
@@ -302,7 +302,7 @@ fn block_and_go(world: &World) {
 /// The last probe of the place is unregistered.
 fn unregister(world: &World) {
     let mut registry = world.registry.lock().unwrap();
-    world.leave(&mut registry);
+    world.unoptimize(&mut registry);
     world.write(&world.first, INSN);
     world.synchronize();
     registry.armed = false;
@@ -400,7 +400,7 @@ fn flush(world: &World) {
     let mut registry = world.registry.lock().unwrap();
     while !registry.queue.is_empty() {
         let (seen, tell) = (registry.passes, registry.worker.flush());
-        world.tell(&mut registry, tell);
+        world.wake(&mut registry, tell);
         while registry.passes == seen {
             registry = world.changed.wait(registry).unwrap();
         }

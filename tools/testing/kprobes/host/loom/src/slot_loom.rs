@@ -64,11 +64,11 @@ impl World {
     }
 
     /// A task uses its slot for the last time and gives it back.
-    fn leave(&self, slot: usize) {
+    fn free_later(&self, slot: usize) {
         self.slots[slot].have();
         self.given.fetch_add(1, Relaxed);
         self.left_after[slot].store(self.asks.fetch_or(0, AcqRel), Relaxed);
-        let ask = self.bits().leave(1 << slot);
+        let ask = self.bits().free_later(1 << slot);
         self.follow_up(ask);
     }
 
@@ -164,14 +164,14 @@ fn race<const JOBS: usize>(before: fn(&World), jobs: [fn(&World); JOBS]) {
 jobs! {
     free_first: |world| world.free(0);
     free_second: |world| world.free(1);
-    leave_first: |world| world.leave(0);
-    leave_second: |world| world.leave(1);
+    leave_first: |world| world.free_later(0);
+    leave_second: |world| world.free_later(1);
     expire: |world| world.expire();
     take: |world| world.taken.fetch_add(world.take().into(), Relaxed);
     tidy: |world| world.tidy();
     expire_and_tidy: |world| { world.expire(); world.tidy(); };
     /// One slot is left, whose grace period may be over at any time.
-    left: |world| world.leave(0);
+    left: |world| world.free_later(0);
 }
 
 /// Two tasks leave their slots, and the callback may come in between.
@@ -194,7 +194,7 @@ fn freed() {
     let all_but_one = |world: &World| {
         world.free(1);
         world.free(2);
-        world.leave(0);
+        world.free_later(0);
     };
     race(all_but_one, [tidy, expire]);
 }

@@ -218,7 +218,7 @@ pub unsafe fn rust_kprobes_is_gate(_addr: c_ulong) -> bool {
 
 // Others' text, of which there is none but a trap in the module.
 
-pub unsafe fn rust_kprobes_let_others_run() {}
+pub unsafe fn rust_kprobes_cond_resched() {}
 
 /// `end` is the last byte.
 pub unsafe fn ftrace_text_reserved(start: *const c_void, end: *const c_void) -> c_int {

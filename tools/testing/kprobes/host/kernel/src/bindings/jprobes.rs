@@ -62,7 +62,7 @@ pub unsafe fn rust_kprobes_has_trampoline(_ip: c_ulong) -> bool {
 /// How often others were let have the CPU, if they wanted it, though preemption was still off.
 pub static WAYS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-pub unsafe fn rust_kprobes_make_way() {
+pub unsafe fn rust_kprobes_resched_soon() {
     WAYS[usize::from(context::stays() != 0)].fetch_add(1, Relaxed);
 }
 

@@ -36,7 +36,7 @@ impl Probe {
 
     /// The client fills it.
     pub(crate) fn begin(&self) {
-        self.flags.begin(0, 0);
+        self.flags.reset(0, 0);
     }
 
     /// Those with odd numbers do.
