@@ -8,11 +8,11 @@
 //! entry at every instant between the insertion and the removal of the entry.
 //!
 //! The table is an array of words with open addressing and linear probing. A word points to the
-//! address at the start of an [`Entry`], to [`EMPTY`], or to [`LEFT`] where an entry was removed.
-//! [`EMPTY`] and [`LEFT`] are the address [`NOWHERE`], so a lookup compares addresses before it
-//! asks which kind of word it reads.
+//! address at the start of an [`Entry`], to [`EMPTY`], or where an entry was removed to
+//! [`REMOVED`]. [`EMPTY`] and [`REMOVED`] are the address [`NOWHERE`], so a lookup compares
+//! addresses before it asks which kind of word it reads.
 //!
-//! - A removed entry leaves [`LEFT`], as other entries may lie behind it. If the next word is
+//! - A removed entry leaves [`REMOVED`], as other entries may lie behind it. If the next word is
 //!   empty there are none, and the word becomes empty.
 //! - An entry never moves within an array. When too few words are empty, the writer copies all
 //!   pointers to a new array and publishes the array with one store. A reader of the old array
@@ -54,9 +54,9 @@ pub(crate) const NOWHERE: TextAddr = TextAddr::new(u64::MAX);
 static EMPTY: TextAddr = NOWHERE;
 
 /// The target of a word from which an entry was removed.
-static LEFT: TextAddr = NOWHERE;
+static REMOVED: TextAddr = NOWHERE;
 
-/// A word of an array: points to [`EMPTY`], to [`LEFT`], or to the address of an [`Entry`].
+/// A word of an array: points to [`EMPTY`], to [`REMOVED`], or to the address of an [`Entry`].
 type Word = AtomicPtr<TextAddr>;
 
 const fn pointer(at: &TextAddr) -> *mut TextAddr {
@@ -237,7 +237,7 @@ impl<'a> Array<'a> {
 ///
 /// # Invariants
 ///
-/// The pointer is an [`Array`] whose words point to [`EMPTY`], [`LEFT`] and entries of type
+/// The pointer is an [`Array`] whose words point to [`EMPTY`], [`REMOVED`] and entries of type
 /// `Entry<T>`. An array and an entry are freed no sooner than a grace period after they were
 /// replaced here.
 pub(crate) struct Table<T: Send + Sync + 'static>(AtomicPtr<u8>, PhantomData<T>);
@@ -446,9 +446,9 @@ impl<T: Send + Sync> Writer<T> {
     /// Removes the entry that a word points to.
     fn vacate(&mut self, mut index: usize) -> Retired<T> {
         self.live = self.live.wrapping_sub(1);
-        let entry = self.store(index, pointer(&LEFT));
+        let entry = self.store(index, pointer(&REMOVED));
         let points_to = |writer: &Self, index, to| core::ptr::eq(writer.array().at(index), to);
-        while points_to(self, index.wrapping_add(1), &EMPTY) && points_to(self, index, &LEFT) {
+        while points_to(self, index.wrapping_add(1), &EMPTY) && points_to(self, index, &REMOVED) {
             // INVARIANT: No entry is behind a word whose next one is empty.
             self.store(index, pointer(&EMPTY));
             self.room = self.room.wrapping_add(1);

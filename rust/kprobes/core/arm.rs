@@ -165,7 +165,7 @@ impl Change<'_> {
 
     /// Has ftrace call no more from a point that is about to be removed. If ftrace refuses, its
     /// calls continue and find no point.
-    pub(super) fn leave_ftrace(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
+    pub(super) fn give_up_ftrace(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
         let armed @ (Armed::Watching | Armed::Changing) = point.armed.get() else {
             return Ok(());
         };

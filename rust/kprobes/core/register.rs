@@ -88,7 +88,7 @@ fn one(
     if let Some(kind) = kind {
         let point = Point::new(kind, probe);
         registry.points.insert(place.at, point)?;
-        batch.cache.prove(place.at);
+        batch.cache.note_start(place.at);
     }
     arm(registry, place.at, probe, batch).inspect_err(|_| unregister::take_back(registry, probe))
 }

@@ -92,7 +92,7 @@ fn disarm_idle(change: &mut Change<'_>, chunk: &[Client]) {
 fn disable(change: &mut Change<'_>, probe: &Probe) -> Result<(), Refusal> {
     let point = change.points.of(probe)?;
     point.probes.mark(probe, Flag::Disabled, true);
-    if !point.is_wanted() && change.leave_ftrace(point).is_err() {
+    if !point.is_wanted() && change.give_up_ftrace(point).is_err() {
         // Unregistration has no error that the client could be given.
         report::still_called();
     }

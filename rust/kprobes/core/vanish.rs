@@ -82,7 +82,7 @@ fn text(change: &mut Change<'_>, is_freed: impl Fn(TextAddr) -> bool) {
     for point in points.filter(|point| is_freed(point.at) && !point.gone.get()) {
         change.forget(point);
         // If ftrace refuses, its calls come from text that no CPU runs.
-        let _ = change.leave_ftrace(point);
+        let _ = change.give_up_ftrace(point);
         point.armed.set(Armed::No);
         point.gone.set(true);
         for probe in point.probes.iter() {
@@ -156,7 +156,7 @@ fn disarm_idle(change: &mut Change<'_>) {
         .filter(is_idle)
         .filter(|point| point.is_ftrace())
     {
-        let _ = change.leave_ftrace(point);
+        let _ = change.give_up_ftrace(point);
     }
     change.remove_jumps(&mut points.iter().filter(is_idle));
     change.disarm_breakpoints(&mut points.iter().filter(is_idle));

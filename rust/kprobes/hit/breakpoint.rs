@@ -70,15 +70,10 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
     if Current::is_running(pinned) {
         return nested(registers, pinned);
     }
-    let Some(point) = points::find(Current::hit_at(registers), pinned) else {
-        return hit_no_point(registers);
+    let (point, prepared) = match find(registers, pinned) {
+        Ok(found) => found,
+        Err(whose) => return whose,
     };
-    let Some(prepared) = point.prepared() else {
-        return hit_no_point(registers);
-    };
-    if !Current::condition_holds(prepared, registers) {
-        return Whose::Ours;
-    }
     let Some(probe) = point.probes.lone_before() else {
         return match point.probes.lone() {
             Some(probe) => hit_one_with_post(probe, prepared, registers, pinned),
@@ -95,13 +90,19 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
     Whose::Ours
 }
 
-/// Handles the hit of a breakpoint at an address that has no probe point with a breakpoint.
+/// Finds the point whose breakpoint was hit, if its instruction is to be executed. Otherwise the
+/// hit is over, and this returns whose the breakpoint is.
 #[inline(always)]
-fn hit_no_point(registers: &mut Registers) -> Whose {
-    if Current::is_stale(registers) {
-        Whose::Ours
-    } else {
-        Whose::Other
+fn find<'a>(
+    registers: &mut Registers,
+    pinned: &'a Pinned,
+) -> Result<(&'a Point, &'a ArchInsn), Whose> {
+    let point = points::find(Current::hit_at(registers), pinned);
+    match point.and_then(|point| Some((point, point.prepared()?))) {
+        Some((_, prepared)) if !Current::condition_holds(prepared, registers) => Err(Whose::Ours),
+        Some(found) => Ok(found),
+        None if Current::is_stale(registers) => Err(Whose::Ours),
+        None => Err(Whose::Other),
     }
 }
 
@@ -247,14 +248,14 @@ fn came_back(registers: &mut Registers, pinned: &Pinned) -> bool {
         if end == AfterStep::Again {
             step_fault();
         }
-        leave_step(cpu, hit.phase, pinned);
+        finish_step(cpu, hit.phase, pinned);
     }
     true
 }
 
 /// Ends a step and its hit. If the hit is nested in another one, the outer hit continues.
 #[inline(never)]
-pub(super) fn leave_step(cpu: &Cpu, phase: Phase, pinned: &Pinned) {
+pub(super) fn finish_step(cpu: &Cpu, phase: Phase, pinned: &Pinned) {
     // Read both before the phase changes: a hit that interrupts the code below may overwrite them.
     let (outer, outer_running) = (cpu.outer.get(), cpu.outer_running.get());
     if phase == Phase::SteppingInside {
@@ -296,15 +297,10 @@ fn nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
 /// Handles a nested hit: counts its probes as missed, and executes the instruction.
 #[inline(never)]
 fn hit_nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
-    let Some(point) = points::find(Current::hit_at(registers), pinned) else {
-        return hit_no_point(registers);
+    let (point, prepared) = match find(registers, pinned) {
+        Ok(found) => found,
+        Err(whose) => return whose,
     };
-    let Some(prepared) = point.prepared() else {
-        return hit_no_point(registers);
-    };
-    if !Current::condition_holds(prepared, registers) {
-        return Whose::Ours;
-    }
     let cpu = Current::this_cpu(pinned);
     let outer = cpu.now.get();
     let newest = point.probes.iter().next();

@@ -16,7 +16,7 @@ use crate::{
     contract::ReadText,
     model::text_metadata::TextMetadata,
     registry::{
-        jump::{
+        optimizer::{
             Jump,
             LastTargets, //
         },

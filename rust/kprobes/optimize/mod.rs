@@ -15,7 +15,8 @@
 //! rounds to all CPUs. When the obstacle has gone,
 //! [`Change::reconsider`](crate::registry::Change::reconsider) queues the points again.
 //!
-//! The data is in [`registry::jump`](crate::registry::jump), where the modules below can read it.
+//! The data is in [`registry::optimizer`](crate::registry::optimizer), where the modules below can
+//! read it.
 //!
 //! C counterpart: `optimize_kprobe()` and `unoptimize_kprobe()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).

@@ -5,7 +5,7 @@
 use crate::{
     model::opt_state::Unoptimize,
     registry::{
-        jump::{
+        optimizer::{
             OptInsn,
             Optimizer, //
         },

@@ -12,7 +12,7 @@ use super::remove::{
 use crate::{
     model::opt_state::Period,
     registry::{
-        jump::BATCH,
+        optimizer::BATCH,
         prelude::*, //
     },
     sys::{

@@ -9,7 +9,7 @@
 //!
 //! - [`prelude`]: names that the modules above use;
 //! - [`points`]: the data of a point, and the table of all points;
-//! - [`jump`]: the jump of a point, and the optimizer's state;
+//! - [`optimizer`]: the jump of a point, and the optimizer's state;
 //! - `queue`: the points that are to get a jump, or to lose it;
 //! - [`recover`]: the code under our breakpoints and jumps;
 //! - [`symbol_cache`]: what a batch has looked up and proved, for its next probes;
@@ -22,7 +22,7 @@
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-pub(crate) mod jump;
+pub(crate) mod optimizer;
 pub(crate) mod points;
 pub(crate) mod prelude;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
@@ -45,7 +45,7 @@ use crate::{
     text::Images, //
 };
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-use jump::Optimizer;
+use optimizer::Optimizer;
 use points::Points;
 use symbol_cache::SymbolCache;
 

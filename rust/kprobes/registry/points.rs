@@ -10,8 +10,8 @@
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use super::{
-    jump::{
-        self,
+    optimizer::{
+        Decision,
         Jump, //
     },
     queue::{
@@ -95,7 +95,7 @@ pub(crate) struct Point {
     pub(crate) had_jprobe: Mark,
     /// Its jump, or why it has none.
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-    pub(crate) jump: jump::Decision,
+    pub(crate) jump: Decision,
 }
 
 // There is one for each probe.
@@ -113,7 +113,7 @@ impl Point {
             gone: mark(false),
             had_jprobe: mark(first.is_jprobe()),
             #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-            jump: jump::Decision::new(),
+            jump: Decision::new(),
         }
     }
 

@@ -11,7 +11,7 @@
 //! the lock before the module's text is freed.
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-use super::jump::LastTargets;
+use super::optimizer::LastTargets;
 use crate::{
     arch::Current,
     contract::Machine,
@@ -28,7 +28,7 @@ pub(crate) struct SymbolCache {
     /// The function that was looked up last.
     function: Option<Function>,
     /// The addresses at which an instruction was proved to start, in order.
-    proved: KVec<TextAddr>,
+    starts: KVec<TextAddr>,
     /// Where branches lead into a function.
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     pub(crate) targets: LastTargets,
@@ -39,7 +39,7 @@ impl SymbolCache {
     pub(crate) const fn new() -> Self {
         Self {
             function: None,
-            proved: KVec::new(),
+            starts: KVec::new(),
             #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
             targets: None,
         }
@@ -48,7 +48,7 @@ impl SymbolCache {
     /// An empty cache with room for the proofs of `count` probes.
     pub(crate) fn with_room(count: usize) -> Result<Self, Refusal> {
         Ok(Self {
-            proved: KVec::with_capacity(count, GFP_KERNEL)?,
+            starts: KVec::with_capacity(count, GFP_KERNEL)?,
             ..Self::new()
         })
     }
@@ -63,10 +63,10 @@ impl SymbolCache {
     }
 
     /// Notes that an instruction was proved to start at `at`.
-    pub(crate) fn prove(&mut self, at: TextAddr) {
-        let behind = self.proved.partition_point(|&other| other <= at);
+    pub(crate) fn note_start(&mut self, at: TextAddr) {
+        let behind = self.starts.partition_point(|&other| other <= at);
         // If there is no room, the next proof only takes longer.
-        let _ = self.proved.insert_within_capacity(behind, at);
+        let _ = self.starts.insert_within_capacity(behind, at);
     }
 
     /// Returns the last address in `function`, at or before `at`, at which an instruction is known
@@ -77,8 +77,8 @@ impl SymbolCache {
         table: Option<TextAddr>,
         at: TextAddr,
     ) -> TextAddr {
-        let behind = self.proved.partition_point(|&other| other <= at);
-        let proved = behind.checked_sub(1).and_then(|last| self.proved.get(last));
+        let behind = self.starts.partition_point(|&other| other <= at);
+        let proved = behind.checked_sub(1).and_then(|last| self.starts.get(last));
         let known = [table, proved.copied(), Current::known_start(at)];
         let start = function.text.start();
         known.into_iter().flatten().fold(start, TextAddr::max)
@@ -199,9 +199,9 @@ mod tests {
         let (near, nearer) = (base.after(1)?, base.after(2)?);
         let known = |cache: &SymbolCache, table| cache.known_start(&function, table, nearer);
         assert_eq!(known(&cache, Some(near)), near);
-        cache.prove(nearer);
+        cache.note_start(nearer);
         assert_eq!(known(&cache, Some(near)), nearer);
-        cache.prove(start);
+        cache.note_start(start);
         assert_eq!(known(&cache, Some(near)), nearer);
         assert_eq!(cache.known_start(&function, None, near), base);
         // What is told of another function does not count.
@@ -210,7 +210,7 @@ mod tests {
             start
         );
         // There is no more room.
-        cache.prove(near);
+        cache.note_start(near);
         assert_eq!(cache.known_start(&function, None, near), base);
         Ok(())
     }
