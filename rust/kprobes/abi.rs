@@ -26,8 +26,7 @@ use crate::{
         enable,
         register,
         unregister,
-        vanish,
-        Client, //
+        vanish, //
     },
     hit::{
         breakpoint,
@@ -40,7 +39,6 @@ use crate::{
         prelude::*,
         probe::{
             self,
-            Probe,
             Running, //
         },
         symbols, //
@@ -100,86 +98,59 @@ pub(crate) fn status(result: Result<(), Refusal>) -> c_int {
     }
 }
 
-/// The probes that a client passes.
-///
-/// # Safety
-///
-/// `array` is NULL or has `count` pointers, each NULL or as [`Probe::from_c`] wants it.
-unsafe fn clients<'a>(
-    array: *const *mut bindings::kprobe,
-    count: c_int,
-) -> Result<&'a [Client], Refusal> {
-    let count = number(array, count)?;
-    // SAFETY: `number` has checked for NULL; the pointers are as the precondition says.
-    Ok(unsafe { Probe::from_c(array, count) })
+/// Defines a function of C's that registers, unregisters, enables or disables probes of a client:
+/// one, or those of an array.
+macro_rules! client_call {
+    ($name:ident(*mut $of:ty) -> c_int = $call:expr) => {
+        /// # Safety
+        ///
+        /// As for [`from_c`](crate::sys::probe::from_c), with one pointer.
+        #[export]
+        unsafe extern "C" fn $name(probe: *mut $of) -> c_int {
+            // SAFETY: The pointer is as `from_c` wants it, by the precondition.
+            status(unsafe { $crate::sys::probe::from_c(&probe, 1) }.and_then($call))
+        }
+    };
+    ($name:ident(*mut *mut $of:ty, c_int) -> c_int = $call:expr) => {
+        /// # Safety
+        ///
+        /// As for [`from_c`](crate::sys::probe::from_c).
+        #[export]
+        unsafe extern "C" fn $name(all: *mut *mut $of, count: c_int) -> c_int {
+            // SAFETY: The array is as `from_c` wants it, by the precondition.
+            status(unsafe { $crate::sys::probe::from_c(all, count) }.and_then($call))
+        }
+    };
+    ($name:ident(*mut $of:ty) = $call:expr) => {
+        /// # Safety
+        ///
+        /// As for [`from_c`](crate::sys::probe::from_c), with one pointer.
+        #[export]
+        unsafe extern "C" fn $name(probe: *mut $of) {
+            // SAFETY: The pointer is as `from_c` wants it, by the precondition.
+            let _ = unsafe { $crate::sys::probe::from_c(&probe, 1) }.map($call);
+        }
+    };
+    ($name:ident(*mut *mut $of:ty, c_int) = $call:expr) => {
+        /// # Safety
+        ///
+        /// As for [`from_c`](crate::sys::probe::from_c).
+        #[export]
+        unsafe extern "C" fn $name(all: *mut *mut $of, count: c_int) {
+            // As in C, an empty batch is no error.
+            // SAFETY: The array is as `from_c` wants it, by the precondition.
+            let _ = unsafe { $crate::sys::probe::from_c(all, count) }.map($call);
+        }
+    };
 }
+pub(crate) use client_call;
 
-/// The number of probes in `array`, which is not NULL then.
-pub(crate) fn number<T>(array: *const *mut T, count: c_int) -> Result<usize, Refusal> {
-    let count = usize::try_from(count).map_err(|_| Refusal::EmptyBatch)?;
-    if count == 0 {
-        Err(Refusal::EmptyBatch)
-    } else if array.is_null() {
-        Err(Refusal::NoProbe)
-    } else {
-        Ok(count)
-    }
-}
-
-/// # Safety
-///
-/// As for [`clients`], with one pointer.
-#[export]
-unsafe extern "C" fn register_kprobe(p: *mut bindings::kprobe) -> c_int {
-    // SAFETY: `p` is as `clients` wants it, by the precondition.
-    status(unsafe { clients(&p, 1) }.and_then(register::batch))
-}
-
-/// # Safety
-///
-/// As for [`clients`].
-#[export]
-unsafe extern "C" fn register_kprobes(kps: *mut *mut bindings::kprobe, num: c_int) -> c_int {
-    // SAFETY: The array is as `clients` wants it, by the precondition.
-    status(unsafe { clients(kps, num) }.and_then(register::batch))
-}
-
-/// # Safety
-///
-/// As for [`clients`], with one pointer.
-#[export]
-unsafe extern "C" fn unregister_kprobe(p: *mut bindings::kprobe) {
-    // SAFETY: `p` is as `clients` wants it, by the precondition.
-    let _ = unsafe { clients(&p, 1) }.map(unregister::batch);
-}
-
-/// # Safety
-///
-/// As for [`clients`].
-#[export]
-unsafe extern "C" fn unregister_kprobes(kps: *mut *mut bindings::kprobe, num: c_int) {
-    // Nothing to unregister is no mistake that C tells.
-    // SAFETY: The array is as `clients` wants it, by the precondition.
-    let _ = unsafe { clients(kps, num) }.map(unregister::batch);
-}
-
-/// # Safety
-///
-/// As for [`clients`], with one pointer.
-#[export]
-unsafe extern "C" fn disable_kprobe(kp: *mut bindings::kprobe) -> c_int {
-    // SAFETY: `kp` is as `clients` wants it, by the precondition.
-    status(unsafe { clients(&kp, 1) }.and_then(enable::disable))
-}
-
-/// # Safety
-///
-/// As for [`clients`], with one pointer.
-#[export]
-unsafe extern "C" fn enable_kprobe(kp: *mut bindings::kprobe) -> c_int {
-    // SAFETY: `kp` is as `clients` wants it, by the precondition.
-    status(unsafe { clients(&kp, 1) }.and_then(enable::enable))
-}
+client_call!(register_kprobe(*mut bindings::kprobe) -> c_int = register::batch);
+client_call!(register_kprobes(*mut *mut bindings::kprobe, c_int) -> c_int = register::batch);
+client_call!(unregister_kprobe(*mut bindings::kprobe) = unregister::batch);
+client_call!(unregister_kprobes(*mut *mut bindings::kprobe, c_int) = unregister::batch);
+client_call!(disable_kprobe(*mut bindings::kprobe) -> c_int = enable::disable);
+client_call!(enable_kprobe(*mut bindings::kprobe) -> c_int = enable::enable);
 
 /// # Safety
 ///
@@ -377,7 +348,7 @@ unsafe extern "C" fn rust_kprobes_jumps_allowed() -> bool {
 
 /// # Safety
 ///
-/// `p` is as for [`clients`], and `why` may be written to.
+/// `p` is as for [`probe::from_c`], with one pointer, and `why` may be written to.
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 #[export]
 unsafe extern "C" fn kprobe_why_no_jump(
@@ -385,7 +356,7 @@ unsafe extern "C" fn kprobe_why_no_jump(
     why: *mut bindings::kprobe_no_jump,
 ) -> c_int {
     // SAFETY: By the precondition.
-    let found = unsafe { clients(&p, 1) }.and_then(|one| match one {
+    let found = unsafe { probe::from_c(&p, 1) }.and_then(|one| match one {
         [Some(probe)] => reasons::why_no_jump(probe),
         _ => Err(Refusal::NotRegistered),
     });

@@ -200,6 +200,9 @@ pub(crate) unsafe trait Machine: Isa {
     }
 
     /// Executes the instruction, or begins to. `has_post_handler`: the CPU comes back after it.
+    ///
+    /// The core passes the registers of the trap that this CPU handles: emulation uses the stack of
+    /// the interrupted code.
     fn run(prepared: &Self::ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next;
 
     /// Returns the address of the instruction.
@@ -345,17 +348,29 @@ pub(crate) unsafe trait Returns: Machine {
     fn frame(registers: &Registers) -> usize;
 
     /// Returns the address that this function returns to.
-    fn returns_to(registers: &Registers) -> usize;
+    ///
+    /// # Safety
+    ///
+    /// `registers` are those of a hit at the entry of the function.
+    unsafe fn returns_to(registers: &Registers) -> usize;
 
     /// Makes this function return to the trampoline.
-    fn hook(registers: &mut Registers);
+    ///
+    /// # Safety
+    ///
+    /// As for [`returns_to`](Returns::returns_to).
+    unsafe fn hook(registers: &mut Registers);
 
     /// A hooked function has returned: shows its clients `to` as the address that the task
     /// continues at.
     fn goes_on(registers: &mut Registers, to: usize);
 
     /// The clients were called: makes the task continue at `to`.
-    fn unhook(registers: &mut Registers, to: usize);
+    ///
+    /// # Safety
+    ///
+    /// `registers` are those that the trampoline has saved.
+    unsafe fn unhook(registers: &mut Registers, to: usize);
 }
 
 /// Jprobes: a client's function runs before a probed function, with the same arguments.

@@ -103,42 +103,26 @@ pub(crate) struct Pool {
     has_freed: AtomicBool,
     /// The number of slots that wait for Tasks RCU.
     waiting: AtomicUsize,
-    pages: Guarded<PagesOf>,
-}
-
-struct PagesOf {
-    writer: Writer<Page>,
-    /// The page that the last slot was taken from.
-    last_page: TextAddr,
+    /// The writer of the table, and the page that the last slot was taken from.
+    pages: Guarded<(Writer<Page>, TextAddr)>,
 }
 
 impl Pool {
-    const fn new(
-        name: &'static [u8],
-        writer: Writer<Page>,
-        words: usize,
-        min_pages: usize,
-    ) -> Self {
+    const fn new(name: &'static [u8], writer: Writer<Page>, words: usize, min: usize) -> Self {
         Self {
             table: Table::empty(),
             name,
             words,
-            min_pages,
+            min_pages: min,
             has_freed: AtomicBool::new(false),
             waiting: AtomicUsize::new(0),
-            pages: Guarded::new(
-                Mutex::SLOTS,
-                PagesOf {
-                    writer,
-                    last_page: TextAddr::new(0),
-                },
-            ),
+            pages: Guarded::new(Mutex::SLOTS, (writer, TextAddr::new(0))),
         }
     }
 
     /// Takes a slot for the instruction at `origin`.
     pub(crate) fn take(&'static self, origin: TextAddr) -> Result<Slot, Refusal> {
-        let PagesOf { writer, last_page } = &mut *self.pages.lock();
+        let (writer, last_page) = &mut *self.pages.lock();
         if let Some(slot) = writer.get(*last_page).and_then(|page| page.take(origin)) {
             return Ok(slot);
         }
@@ -186,7 +170,7 @@ impl Pool {
         if !self.has_freed.swap(false, Ordering::Acquire) {
             return;
         }
-        let writer = &mut self.pages.lock().writer;
+        let writer = &mut self.pages.lock().0;
         let spare = Cell::new(writer.len().saturating_sub(self.min_pages));
         let goes = |page: &Page| {
             let goes = spare.get() != 0 && page.bits.is_unused();
@@ -432,16 +416,17 @@ impl Slot {
         }
     }
 
-    /// Returns the word of a detour that leads to its owner: the probes whose handlers it calls. It
-    /// stays in memory until no task is in the slot.
-    pub(crate) fn owner(&self) -> Option<&AtomicUsize> {
-        self.words().get(1)
+    /// Returns the address of the word of a detour that leads to its owner: the probes whose
+    /// handlers it calls. The word stays in memory until no task is in the slot.
+    pub(crate) fn owner_word(&self) -> Option<u64> {
+        let word = core::ptr::from_ref(self.words().get(1)?);
+        Some(word.expose_provenance() as u64)
     }
 
     /// From now on, the detour calls the handlers of these probes, or no handler.
     pub(crate) fn set_owner(&self, owner: Option<&Chain>) {
         let owner = core::ptr::from_ref(owner.unwrap_or(&NOBODY));
-        if let Some(word) = self.owner() {
+        if let Some(word) = self.words().get(1) {
             word.store(owner.expose_provenance(), Ordering::Release);
         }
     }
@@ -491,7 +476,7 @@ mod tests {
     }
 
     fn pages(pool: &Pool) -> usize {
-        pool.pages.lock().writer.len()
+        pool.pages.lock().0.len()
     }
 
     fn has_freed(pool: &Pool) -> bool {
@@ -500,7 +485,7 @@ mod tests {
 
     /// Gives back the pages that are left.
     fn close(pool: &Pool) -> Result<(), Refusal> {
-        let writer = &mut pool.pages.lock().writer;
+        let writer = &mut pool.pages.lock().0;
         let first = |writer: &Writer<Page>| writer.iter().next().map(|(base, _)| base);
         while let Some(base) = first(writer) {
             drop(writer.remove(base)?);

@@ -69,6 +69,6 @@ unsafe extern "C" fn rust_kprobes_returned(regs: *mut bindings::pt_regs) {
     // SAFETY: By the precondition, the trampoline has saved them on the stack, where only this uses
     // them.
     let registers = unsafe { &mut *regs };
-    // SAFETY: By the precondition, preemption is off.
+    // SAFETY: By the precondition, preemption is off, and the trampoline has saved the registers.
     unsafe { preempt::in_trap(|pinned| returns::returned(registers, frame, pinned)) }
 }

@@ -45,8 +45,12 @@ macro_rules! general {
 
 impl Trapped {
     /// Returns the registers as the type that emulation uses.
+    ///
+    /// # Safety
+    ///
+    /// A trap of this CPU has saved the registers, and has left a gap on the interrupted stack.
     #[inline(always)]
-    pub(super) fn of(registers: &mut bindings::pt_regs) -> &mut Self {
+    pub(super) unsafe fn of(registers: &mut bindings::pt_regs) -> &mut Self {
         // SAFETY: The type is transparent.
         unsafe { &mut *core::ptr::from_mut(registers).cast() }
     }
@@ -90,14 +94,14 @@ impl Frame for Trapped {
     fn push(&mut self, value: u64) {
         self.0.sp = self.0.sp.wrapping_sub(8);
         let to = core::ptr::with_exposed_provenance_mut::<u64>(self.0.sp);
-        // SAFETY: The word is in the gap that the entry code leaves.
+        // SAFETY: The word is in the gap on the stack, by the precondition of `of`.
         unsafe { to.write(value) };
     }
 
     fn pop(&mut self) -> u64 {
         let from = core::ptr::with_exposed_provenance::<u64>(self.0.sp);
         self.0.sp = self.0.sp.wrapping_add(8);
-        // SAFETY: The interrupted instruction was about to read this word of its stack.
+        // SAFETY: The trap has interrupted an instruction that was about to read this word.
         unsafe { from.read() }
     }
 

@@ -84,15 +84,14 @@ impl OptInsn {
             return Err(NotOptimized::from(Reason::DetoursWait));
         }
         let mut slot = DETOURS.take(at).map_err(|_| Reason::NoMemory)?;
-        let word = slot.owner().ok_or(Reason::NoMemory)?;
-        let word = core::ptr::from_ref(word).expose_provenance() as u64;
+        let word = slot.owner_word().ok_or(Reason::NoMemory)?;
         let common = (&raw const bindings::rust_kprobes_detour).addr() as u64;
         let code = layout::Detour::of(region, slot.at(), word, TextAddr::new(common))?;
         // The first word of the slot: the lower half of the probed address, whose upper half is all
         // ones, and the lengths of the instructions.
         let lengths = u64::from(InsnMap::of(region).0);
         slot.set_origin((at.get() & u64::from(u32::MAX) | lengths << u32::BITS) as usize);
-        poke::code(slot.at(), code.bytes(), text);
+        poke::code(&mut slot, 0, &code, text);
         slot.linger();
         slot.set_owner(None);
         let under = region.bytes().first_chunk().copied();
@@ -114,7 +113,7 @@ impl OptInsn {
 impl Drop for OptInsn {
     /// Tells perf that the detour is gone.
     fn drop(&mut self) {
-        poke::forget(self.slot.at(), self.len);
+        poke::forget(&self.slot, 0, self.len.into());
     }
 }
 
@@ -234,7 +233,8 @@ unsafe impl Detour for X86 {
     fn unoptimize(places: Places<'_, Self>, text: &mut text::Lock) {
         let mut any = false;
         places(&mut |at, _, _| {
-            poke::put(at, &[encode::INT3], text);
+            // SAFETY: The point has a jump, whose first byte is at `at`.
+            unsafe { poke::put(at, &[encode::INT3], text) };
             any = true;
         });
         if !any {
@@ -279,7 +279,8 @@ fn restore(at: TextAddr, detour: &OptInsn, text: &mut text::Lock) {
     let (Some((_, tail)), Ok(behind)) = (detour.under.split_first(), at.after(1)) else {
         return;
     };
-    poke::put(behind, tail, text);
+    // SAFETY: The bytes are those of the jump behind the breakpoint.
+    unsafe { poke::put(behind, tail, text) };
     if let Ok(jump) = detour.jump(at) {
         let mut now = detour.under;
         now[0] = encode::INT3;

@@ -77,14 +77,14 @@ unsafe impl Machine for X86 {
     fn learn(module: Option<Loaded>) -> Result<(), Refusal> {
         match module {
             #[cfg(CONFIG_UNWINDER_ORC)]
-            None => super::starts::learn(),
+            None => super::orc::learn(),
             _ => Ok(()),
         }
     }
 
     #[cfg(CONFIG_UNWINDER_ORC)]
     fn known_start(at: TextAddr) -> Option<TextAddr> {
-        super::starts::last(at)
+        super::orc::last(at)
     }
 
     /// The entry code of system calls, traps and interrupts.
@@ -105,7 +105,8 @@ unsafe impl Machine for X86 {
                 word = sym bindings::current_kprobe,
                 options(att_syntax, nostack, preserves_flags, readonly));
         }
-        Running::from_word(probe)
+        // SAFETY: It is the value of `current_kprobe`.
+        unsafe { Running::from_word(probe) }
     }
 
     #[inline(always)]
@@ -205,10 +206,14 @@ unsafe impl Machine for X86 {
                 registers.ip = to;
                 Next::Boosted
             }
-            _ if emulate::emulate_common(&prepared.op, next, Trapped::of(registers)) => {
-                Next::Emulated
+            _ => {
+                // SAFETY: The core passes the registers of the trap that this CPU handles.
+                let frame = unsafe { Trapped::of(registers) };
+                match emulate::emulate_common(&prepared.op, next, frame) {
+                    true => Next::Emulated,
+                    false => run_slow(prepared, registers),
+                }
             }
-            _ => run_slow(prepared, registers),
         }
     }
 
@@ -265,7 +270,8 @@ fn marked(_function: TextAddr) -> bool {
 #[inline(never)]
 fn run_slow(prepared: &ArchInsn, registers: &mut Registers) -> Next {
     let done = prepared.op.is_some_and(|op| {
-        let frame = Trapped::of(registers);
+        // SAFETY: As in `run`.
+        let frame = unsafe { Trapped::of(registers) };
         emulate::emulate(&op, prepared.next, frame).is_ok()
     });
     match &prepared.slot {
@@ -289,7 +295,8 @@ fn poke_each(
     let mut any = false;
     for (at, prepared) in places {
         let (before, after) = change(prepared);
-        poke::byte(at, before, after, text);
+        // SAFETY: The points are armed and disarmed while their text is there.
+        unsafe { poke::byte(at, before, after, text) };
         any = true;
     }
     if any {

@@ -14,11 +14,11 @@ mod jprobes;
 #[cfg(not(CONFIG_RUST_KPROBES_STAND_IN))]
 mod jump;
 mod machine;
+#[cfg(CONFIG_UNWINDER_ORC)]
+mod orc;
 mod poke;
 mod prepare;
 #[cfg(all(CONFIG_KRETPROBES, not(CONFIG_RUST_KPROBES_STAND_IN_RETURNS)))]
 mod returns;
-#[cfg(CONFIG_UNWINDER_ORC)]
-mod starts;
 
 pub(crate) use isa::X86 as Current;

@@ -4,22 +4,35 @@
 
 use crate::{
     prelude::*,
+    slots::{
+        Slot,
+        SLOT_LEN, //
+    },
     sys::text, //
 };
 use core::ffi::c_void;
 use kernel::bindings;
 
 /// Changes one byte of text, atomically for all CPUs, and tells perf.
-pub(super) fn byte(at: TextAddr, before: u8, after: u8, text: &mut text::Lock) {
-    put(at, &[after], text);
+///
+/// # Safety
+///
+/// As for [`put`].
+pub(super) unsafe fn byte(at: TextAddr, before: u8, after: u8, text: &mut text::Lock) {
+    // SAFETY: By the precondition.
+    unsafe { put(at, &[after], text) };
     report(at, &[before], &[after]);
 }
 
 /// Changes text: one byte, atomically for all CPUs, or bytes that no CPU executes.
-pub(super) fn put(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
+///
+/// # Safety
+///
+/// The bytes are those of a probed instruction, of the jump in its place, or of a slot. They stay
+/// while the text is locked.
+pub(super) unsafe fn put(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
     let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
-    // SAFETY: `at` is a probed address, in the bytes that its jump overwrites, or a slot that the
-    // caller owns and that has room for the code. All of these are text.
+    // SAFETY: The bytes are text, by the precondition, and `text_mutex` is locked.
     unsafe { bindings::text_poke(place, code.as_ptr().cast(), code.len()) };
 }
 
@@ -31,17 +44,23 @@ pub(super) fn report(at: TextAddr, before: &[u8], after: &[u8]) {
     unsafe { bindings::perf_event_text_poke(place, old, before.len(), new, after.len()) };
 }
 
-/// Writes code to a slot that no CPU executes yet, and tells perf.
-pub(super) fn code(at: TextAddr, code: &[u8], text: &mut text::Lock) {
+/// Writes code to a slot that no CPU executes yet, `into` bytes from its start, and tells perf.
+pub(super) fn code(slot: &mut Slot, into: usize, code: &Code, text: &mut text::Lock) {
+    let at = TextAddr::new(slot.at().get().wrapping_add(into as u64));
+    // All of it: no code is longer than its part of a slot.
+    let room = SLOT_LEN.saturating_sub(into);
+    let code = code.bytes().get(..room).unwrap_or(code.bytes());
     report(at, &[], code);
-    put(at, code, text);
+    // SAFETY: The bytes are in the slot, which is the caller's.
+    unsafe { put(at, code, text) };
 }
 
-/// Tells perf that the code of a slot is about to go.
-pub(super) fn forget(at: TextAddr, len: u8) {
-    let place: *mut c_void = core::ptr::with_exposed_provenance_mut(at.get() as usize);
-    let (old, len) = (place.cast_const(), usize::from(len));
-    // SAFETY: The slot is given back after this, and `len` is the length of its code.
+/// Tells perf that the code of a slot, `into` bytes from its start, is about to go.
+pub(super) fn forget(slot: &Slot, into: usize, len: usize) {
+    let at = (slot.at().get() as usize).wrapping_add(into);
+    let place: *mut c_void = core::ptr::with_exposed_provenance_mut(at);
+    let (old, len) = (place.cast_const(), len.min(SLOT_LEN.saturating_sub(into)));
+    // SAFETY: The bytes are in the slot, which is given back after this.
     unsafe { bindings::perf_event_text_poke(place, old, len, core::ptr::null(), 0) };
 }
 

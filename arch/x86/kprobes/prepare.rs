@@ -33,7 +33,8 @@ use crate::{
     prelude::*,
     slots::{
         Slot,
-        COPIES, //
+        COPIES,
+        COPY_LEN, //
     },
     sys::text, //
 };
@@ -100,12 +101,10 @@ impl Drop for ArchInsn {
         let Some(slot) = &self.slot else {
             return;
         };
-        poke::forget(
-            slot.at(),
-            self.copy_len.wrapping_add(encode::INT3_LEN as u8),
-        );
-        if let Some(boosted) = self.boosted() {
-            poke::forget(boosted, self.len.wrapping_add(JUMP_LEN));
+        let step_len = self.copy_len.wrapping_add(encode::INT3_LEN as u8);
+        poke::forget(slot, 0, step_len.into());
+        if self.boosted().is_some() {
+            poke::forget(slot, COPY_LEN, self.len.wrapping_add(JUMP_LEN).into());
         }
     }
 }
@@ -127,10 +126,10 @@ pub(super) fn prepare(
     let mut copy_len = insn.len() as u8;
     let (op, slot) = match classify::classify(&insn, after.as_ref(), fixup)? {
         Exec::Emulate(op @ (Op::JumpMemory(_) | Op::CallMemory(_))) => {
-            let slot = COPIES.take(at)?;
+            let mut slot = COPIES.take(at)?;
             let load = relocate::probing_load(&insn, at, slot.at())?;
             copy_len = load.bytes().len() as u8;
-            poke::code(slot.at(), load.then(&[encode::INT3])?.bytes(), text);
+            poke::code(&mut slot, 0, &load.then(&[encode::INT3])?, text);
             (Some(op), Some(slot))
         }
         Exec::Emulate(op) => match emulate::unconditional_target(&op, next) {
@@ -145,16 +144,16 @@ pub(super) fn prepare(
             let boosts = copied == Exec::Boost && COPIES.may_linger();
             let mut slot = COPIES.take(at)?;
             let step = relocate::copy(&insn, at, slot.at())?.then(&[encode::INT3])?;
+            let mut boosted = None;
             if boosts {
-                let boosted = slot.second();
-                let copy = relocate::copy(&insn, at, boosted)?;
-                let jump = encode::jmp32(boosted.after(insn.len() as u64)?, next)?;
-                let copy = copy.then(jump.bytes())?;
+                let copy = relocate::copy(&insn, at, slot.second())?;
+                let jump = encode::jmp32(slot.second().after(insn.len() as u64)?, next)?;
+                boosted = Some(copy.then(jump.bytes())?);
                 slot.linger();
-                poke::code(slot.at(), step.bytes(), text);
-                poke::code(boosted, copy.bytes(), text);
-            } else {
-                poke::code(slot.at(), step.bytes(), text);
+            }
+            poke::code(&mut slot, 0, &step, text);
+            if let Some(boosted) = boosted {
+                poke::code(&mut slot, COPY_LEN, &boosted, text);
             }
             (None, Some(slot))
         }

@@ -66,14 +66,15 @@ unsafe impl Returns for X86 {
     }
 
     #[inline(always)]
-    fn returns_to(registers: &bindings::pt_regs) -> usize {
+    unsafe fn returns_to(registers: &bindings::pt_regs) -> usize {
         let place = core::ptr::with_exposed_provenance::<usize>(registers.sp);
-        // SAFETY: At the entry of a function the stack pointer points to the return address.
+        // SAFETY: At the entry of a function the stack pointer points to the return address; the
+        // registers are those of an entry, by the precondition.
         unsafe { place.read() }
     }
 
     #[inline(always)]
-    fn hook(registers: &mut bindings::pt_regs) {
+    unsafe fn hook(registers: &mut bindings::pt_regs) {
         let place = core::ptr::with_exposed_provenance_mut::<usize>(registers.sp);
         // SAFETY: As in `returns_to`. An unwinder that finds the address of the trampoline asks for
         // the real return address.
@@ -86,12 +87,13 @@ unsafe impl Returns for X86 {
     }
 
     #[inline(always)]
-    fn unhook(registers: &mut bindings::pt_regs, to: usize) {
+    unsafe fn unhook(registers: &mut bindings::pt_regs, to: usize) {
         // The trampoline ends with a return. All registers are restored by then, so it takes the
         // flags from the stack: from the place of `ss`, next to the return address.
         registers.__bindgen_anon_2.ssx = registers.flags as u64;
         let place = frame::return_address(registers);
-        // SAFETY: The trampoline has pushed its own address to that place.
+        // SAFETY: The trampoline, which has saved the registers by the precondition, has pushed its
+        // own address to that place.
         unsafe { place.write(to) };
     }
 }

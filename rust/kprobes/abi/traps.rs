@@ -136,12 +136,15 @@ unsafe extern "C" fn kprobe_original_ip(ip: usize) -> usize {
 /// Both can be read and written.
 #[export]
 unsafe extern "C" fn kprobe_original_frame(ip: *mut usize, sp: *mut usize) -> bool {
-    // SAFETY: By the precondition.
-    let (ip, sp) = unsafe { (&mut *ip, &mut *sp) };
-    let found = original(TextAddr::new(*ip as u64), &Pinned::new());
+    // SAFETY: It can be read, by the precondition.
+    let at = TextAddr::new(unsafe { ip.read() } as u64);
+    let found = original(at, &Pinned::new());
     if let Some((at, pushed)) = found {
-        *ip = at.get() as usize;
-        *sp = sp.wrapping_add(pushed);
+        // SAFETY: Both can be read and written, by the precondition.
+        unsafe {
+            ip.write(at.get() as usize);
+            sp.write(sp.read().wrapping_add(pushed));
+        }
         #[cfg(all(CONFIG_RUST_KPROBES_CHECK_HANDLERS, CONFIG_STACKTRACE))]
         // SAFETY: The function may be called from any context.
         unsafe {

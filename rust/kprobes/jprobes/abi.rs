@@ -5,74 +5,25 @@
 
 use super::{
     batch,
-    Client, //
+    unregister_batch, //
 };
 use crate::{
     abi::{
-        number,
+        client_call,
         status, //
     },
-    core::unregister,
     hit::jprobe,
-    registry::prelude::*,
-    sys::jprobe::Jprobe, //
+    registry::prelude::*, //
 };
 use kernel::{
     bindings,
     prelude::*, //
 };
 
-/// The jprobes that a client passes.
-///
-/// # Safety
-///
-/// `array` is NULL or has `count` pointers, each NULL or as [`Jprobe::from_c`] wants it.
-unsafe fn clients<'a>(
-    array: *const *mut bindings::jprobe,
-    count: c_int,
-) -> Result<&'a [Client], Refusal> {
-    let count = number(array, count)?;
-    // SAFETY: Not NULL, and the rest by the precondition.
-    Ok(unsafe { Jprobe::from_c(array, count) })
-}
-
-/// # Safety
-///
-/// As for [`clients`], with one pointer.
-#[export]
-unsafe extern "C" fn register_jprobe(jp: *mut bindings::jprobe) -> c_int {
-    // SAFETY: By the precondition.
-    status(unsafe { clients(&jp, 1) }.and_then(batch))
-}
-
-/// # Safety
-///
-/// As for [`clients`].
-#[export]
-unsafe extern "C" fn register_jprobes(jps: *mut *mut bindings::jprobe, num: c_int) -> c_int {
-    // SAFETY: By the precondition.
-    status(unsafe { clients(jps, num) }.and_then(batch))
-}
-
-/// # Safety
-///
-/// As for [`clients`], with one pointer.
-#[export]
-unsafe extern "C" fn unregister_jprobe(jp: *mut bindings::jprobe) {
-    // SAFETY: By the precondition.
-    unsafe { unregister_jprobes(&mut { jp }, 1) };
-}
-
-/// # Safety
-///
-/// As for [`clients`].
-#[export]
-unsafe extern "C" fn unregister_jprobes(jps: *mut *mut bindings::jprobe, num: c_int) {
-    // Nothing to unregister is no mistake that C tells.
-    // SAFETY: By the precondition.
-    let clients = unsafe { clients(jps, num) };
-    let _ = clients.map(|clients| unregister::batch(Jprobe::entries(clients)));
-}
+client_call!(register_jprobe(*mut bindings::jprobe) -> c_int = batch);
+client_call!(register_jprobes(*mut *mut bindings::jprobe, c_int) -> c_int = batch);
+client_call!(unregister_jprobe(*mut bindings::jprobe) = unregister_batch);
+client_call!(unregister_jprobes(*mut *mut bindings::jprobe, c_int) = unregister_batch);
 
 /// The pre handler of the probe on a jprobe's entry. A hit recognises a jprobe by this handler, and
 /// continues in the jprobe's handler. A hit by a jump cannot.

@@ -18,6 +18,7 @@ use crate::{
     registry::prelude::*,
     sys::{
         jprobe::Jprobe,
+        probe::OfClient,
         symbols, //
     }, //
 };
@@ -27,7 +28,7 @@ type Client = Option<&'static Jprobe>;
 
 /// Registers all jprobes, or none.
 fn batch(clients: &[Client]) -> Result<(), Refusal> {
-    let entries = Jprobe::entries(clients);
+    let entries = Jprobe::probes(clients);
     let done = register::up_to_refused(entries, &mut |points, number, found| {
         let jprobe = clients.get(number).copied().flatten();
         check(points, jprobe.ok_or(Refusal::NoProbe)?, found)
@@ -36,6 +37,11 @@ fn batch(clients: &[Client]) -> Result<(), Refusal> {
         unregister::batch(entries.get(..count).unwrap_or_default());
         refusal
     })
+}
+
+/// Unregisters all jprobes.
+fn unregister_batch(clients: &[Client]) {
+    unregister::batch(Jprobe::probes(clients));
 }
 
 /// Checks a jprobe before the probe on the entry is registered. `found` becomes the address.

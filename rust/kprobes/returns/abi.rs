@@ -5,69 +5,26 @@
 //! says that a task is dead.
 
 use super::*;
-use crate::abi::{
-    number,
-    status, //
+use crate::{
+    abi::{
+        client_call,
+        status, //
+    },
+    sys::probe::from_c, //
 };
 
-/// The return probes that a client passes.
-///
-/// # Safety
-///
-/// `array` is NULL or has `count` pointers, each NULL or as [`ReturnProbe::from_c`] wants it.
-unsafe fn clients<'a>(
-    array: *const *mut bindings::kretprobe,
-    count: c_int,
-) -> Result<&'a [Client], Refusal> {
-    let count = number(array, count)?;
-    // SAFETY: The array is not NULL. By the precondition it has `count` pointers to return probes.
-    Ok(unsafe { ReturnProbe::from_c(array, count) })
-}
+client_call!(register_kretprobe(*mut bindings::kretprobe) -> c_int = register::batch);
+client_call!(register_kretprobes(*mut *mut bindings::kretprobe, c_int) -> c_int = register::batch);
+client_call!(unregister_kretprobe(*mut bindings::kretprobe) = register::unregister);
+client_call!(unregister_kretprobes(*mut *mut bindings::kretprobe, c_int) = register::unregister);
 
 /// # Safety
 ///
-/// As for [`clients`], with one pointer.
-#[export]
-unsafe extern "C" fn register_kretprobe(rp: *mut bindings::kretprobe) -> c_int {
-    // SAFETY: `rp` is as `clients` wants it, by the precondition.
-    status(unsafe { clients(&rp, 1) }.and_then(register::batch))
-}
-
-/// # Safety
-///
-/// As for [`clients`].
-#[export]
-unsafe extern "C" fn register_kretprobes(rps: *mut *mut bindings::kretprobe, num: c_int) -> c_int {
-    // SAFETY: The array is as `clients` wants it, by the precondition.
-    status(unsafe { clients(rps, num) }.and_then(register::batch))
-}
-
-/// # Safety
-///
-/// As for [`clients`], with one pointer.
-#[export]
-unsafe extern "C" fn unregister_kretprobe(rp: *mut bindings::kretprobe) {
-    // SAFETY: `rp` is as `clients` wants it, by the precondition.
-    let _ = unsafe { clients(&rp, 1) }.map(register::unregister);
-}
-
-/// # Safety
-///
-/// As for [`clients`].
-#[export]
-unsafe extern "C" fn unregister_kretprobes(rps: *mut *mut bindings::kretprobe, num: c_int) {
-    // As in C, an empty batch is no error.
-    // SAFETY: The array is as `clients` wants it, by the precondition.
-    let _ = unsafe { clients(rps, num) }.map(register::unregister);
-}
-
-/// # Safety
-///
-/// As for [`clients`], with one pointer.
+/// As for [`from_c`], with one pointer.
 #[export]
 unsafe extern "C" fn kretprobe_reserve(rp: *mut bindings::kretprobe, calls: c_uint) -> c_int {
-    // SAFETY: `rp` is as `clients` wants it, by the precondition.
-    let clients = unsafe { clients(&rp, 1) };
+    // SAFETY: `rp` is as `from_c` wants it, by the precondition.
+    let clients = unsafe { from_c::<ReturnProbe>(&rp, 1) };
     let probe = clients.and_then(|clients| clients.iter().flatten().next().ok_or(Refusal::NoProbe));
     status(probe.and_then(|probe| probe.reserve(calls as usize)))
 }
@@ -85,7 +42,7 @@ unsafe extern "C" fn rust_kprobes_function_entered(
 ) -> c_int {
     // SAFETY: By the precondition a return probe begins with `p`, and the hit alone uses `regs`.
     let (probe, registers) = unsafe { (ReturnProbe::of_entry(p), &mut *regs) };
-    // SAFETY: Preemption is off, by the precondition.
+    // SAFETY: By the precondition preemption is off, and a function's entry was hit.
     unsafe { preempt::in_trap(|pinned| hit::entered(probe, registers, pinned)) };
     0
 }

@@ -15,8 +15,6 @@
 //! C counterpart: `rethook_trampoline_handler()` and its neighbours in
 //! [`kernel/trace/rethook.c`](srctree/kernel/trace/rethook.c).
 
-#![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
-
 use super::*;
 use crate::hit::handlers;
 
@@ -24,8 +22,12 @@ use crate::hit::handlers;
 ///
 /// Fast path: the client has no entry handler, and the CPU's own block has a free instance. Then no
 /// function is called. All other code is out of line.
+///
+/// # Safety
+///
+/// `registers` are those of a hit at the entry of the function.
 #[inline(always)]
-pub(super) fn entered(probe: &ReturnProbe, registers: &mut Registers, pinned: &Pinned) {
+pub(super) unsafe fn entered(probe: &ReturnProbe, registers: &mut Registers, pinned: &Pinned) {
     let Some(pool) = probe.pool() else {
         return probe.miss();
     };
@@ -60,9 +62,12 @@ fn search(probe: &ReturnProbe, pool: &Pool, registers: &mut Registers, pinned: &
 /// interrupts this must find it.
 #[inline(always)]
 fn hook(taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
-    let (frame, to) = (Current::frame(registers), Current::returns_to(registers));
+    let frame = Current::frame(registers);
+    // SAFETY: The registers are those of an entry, by the precondition of `entered`.
+    let to = unsafe { Current::returns_to(registers) };
     List::of_this_task(pinned).push(taken, frame, to);
-    Current::hook(registers);
+    // SAFETY: As before.
+    unsafe { Current::hook(registers) };
 }
 
 /// Handles a return to the trampoline: calls the handlers, and makes the task continue at the real
@@ -70,8 +75,12 @@ fn hook(taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
 ///
 /// Fast path: one client, which is still registered and has no fault handler, on a CPU that handles
 /// no other hit.
+///
+/// # Safety
+///
+/// `registers` are those that the trampoline has saved.
 #[inline(always)]
-pub(crate) fn returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
+pub(crate) unsafe fn returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
     let Some(instance) = List::of_this_task(pinned).latest() else {
         return report::nowhere_to_return();
     };
@@ -93,7 +102,8 @@ pub(crate) fn returned(registers: &mut Registers, frame: usize, pinned: &Pinned)
         handler(instance, registers);
         Current::set_running(None, pinned);
     }
-    Current::unhook(registers, to);
+    // SAFETY: The trampoline has saved the registers, by the precondition.
+    unsafe { Current::unhook(registers, to) };
     List::of_this_task(pinned).pop(instance).give_back();
 }
 
@@ -116,7 +126,8 @@ fn all_returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
         call_handler(instance, to, registers, pinned);
         next = instance.older().filter(|_| !core::ptr::eq(instance, last));
     }
-    Current::unhook(registers, to);
+    // SAFETY: The trampoline has saved the registers, by the precondition of `returned`.
+    unsafe { Current::unhook(registers, to) };
     give_back(list, Some(last), pinned);
 }
 

@@ -80,6 +80,7 @@ use crate::{
         probe::{
             same_place,
             Hit,
+            OfClient,
             Probe, //
         },
         report,

@@ -39,27 +39,13 @@ const MOST_DATA: usize = 4096;
 /// A return probe of the client's; `None` where the client passed NULL.
 pub(super) type Client = Option<&'static ReturnProbe>;
 
+// SAFETY: The layout is asserted above, and a return probe begins with the probe on its entry. The
+// client changes no cell while the return probe is registered.
+unsafe impl OfClient for ReturnProbe {
+    type C = bindings::kretprobe;
+}
+
 impl ReturnProbe {
-    /// The return probes that C passes.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Probe::from_c`].
-    pub(super) unsafe fn from_c<'a>(
-        probes: *const *mut bindings::kretprobe,
-        count: usize,
-    ) -> &'a [Client] {
-        // SAFETY: The layouts are the same, as asserted above, and NULL is `None`; what changes
-        // are atomics, and cells that the client does not change meanwhile.
-        unsafe { core::slice::from_raw_parts(probes.cast(), count) }
-    }
-
-    /// The probes on the entries of their functions.
-    pub(super) fn entries(probes: &[Client]) -> &[Option<&'static Probe>] {
-        // SAFETY: Each begins with the probe on its entry, and NULL is `None` for both.
-        unsafe { core::slice::from_raw_parts(probes.as_ptr().cast(), probes.len()) }
-    }
-
     /// The return probe that has this entry.
     ///
     /// # Safety

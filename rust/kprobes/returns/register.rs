@@ -25,7 +25,7 @@ use crate::{
 /// Registers all return probes, or none.
 pub(super) fn batch(clients: &[Client]) -> Result<(), Refusal> {
     let mut begun = 0;
-    let entries = ReturnProbe::entries(clients);
+    let entries = ReturnProbe::probes(clients);
     let done = register::up_to_refused(entries, &mut |points, number, found| {
         let probe = clients.get(number).copied().flatten();
         prepare(points, probe.ok_or(Refusal::NoProbe)?, found)?;
@@ -67,7 +67,7 @@ fn prepare(
 /// A hit that began before, and finds the probe after its pool was given up, is counted in
 /// `nmissed`. After the grace period no handler runs.
 pub(super) fn unregister(clients: &[Client]) {
-    let removed = unregister::batch_no_wait(ReturnProbe::entries(clients));
+    let removed = unregister::batch_no_wait(ReturnProbe::probes(clients));
     let probes = clients.iter().flatten();
     probes.for_each(|probe| probe.leave_pool());
     if !clients.is_empty() {

@@ -59,7 +59,7 @@ impl Modules {
 
     /// Notes a module that comes, if it has blacklisted functions.
     pub(crate) fn add(&mut self, module: Loaded) -> Result<(), Refusal> {
-        if module.read(|module| Parts::of(module).is_empty()) {
+        if with_parts(module, |parts| parts.is_empty()) {
             return Ok(());
         }
         Ok(self.0.push(module, GFP_KERNEL)?)
@@ -72,10 +72,16 @@ impl Modules {
 
     /// Calls `each` with the start and the end of each function of modules on the blacklist.
     pub(crate) fn each(&self, each: &mut dyn FnMut(TextAddr, TextAddr)) {
-        for module in &self.0 {
-            module.read(|module| Parts::of(module).each(each));
+        for &module in &self.0 {
+            with_parts(module, |parts| parts.each(each));
         }
     }
+}
+
+/// Calls `work` with the blacklist of a module.
+fn with_parts<T>(module: Loaded, work: impl FnOnce(Parts<'_>) -> T) -> T {
+    // SAFETY: The loader has written the fields of the blacklist before the module came.
+    unsafe { module.read(|module| work(Parts::of(module))) }
 }
 
 fn each_in(area: &TextRange, each: &mut dyn FnMut(TextAddr, TextAddr)) {
@@ -92,7 +98,7 @@ fn each_in(area: &TextRange, each: &mut dyn FnMut(TextAddr, TextAddr)) {
 
 /// Is this address, in the function that starts at `entry`, on the blacklist?
 pub(crate) fn covers(at: TextAddr, entry: Option<TextAddr>) -> bool {
-    let in_module = |module: Loaded| module.read(|module| Parts::of(module).cover(at, entry));
+    let in_module = |module: Loaded| with_parts(module, |parts| parts.cover(at, entry));
     kernel().cover(at, entry) || modules::with(at, true, in_module).unwrap_or(false)
 }
 

@@ -5,12 +5,13 @@
 //! A jprobe begins with a [`Probe`] on the entry of the function. The rules for the memory of a
 //! probe hold for the whole jprobe.
 
-use super::probe::Probe;
-use crate::sys::prelude::*;
-use core::{
-    cell::Cell,
-    mem::offset_of, //
+use super::probe::{
+    same_place,
+    OfClient,
+    Probe, //
 };
+use crate::sys::prelude::*;
+use core::cell::Cell;
 
 /// `struct jprobe`.
 #[repr(C)]
@@ -19,32 +20,15 @@ pub(crate) struct Jprobe {
     handler: Cell<*mut c_void>,
 }
 
-const _: () = assert!(offset_of!(Jprobe, entry) == offset_of!(bindings::jprobe, kp));
-const _: () = assert!(offset_of!(Jprobe, handler) == offset_of!(bindings::jprobe, entry));
-const _: () = assert!(size_of::<Jprobe>() == size_of::<bindings::jprobe>());
+same_place!(Jprobe, bindings::jprobe: entry = kp, handler = entry);
+
+// SAFETY: The layout is asserted above, and a jprobe begins with the probe on its entry. The client
+// changes no cell while the jprobe is registered.
+unsafe impl OfClient for Jprobe {
+    type C = bindings::jprobe;
+}
 
 impl Jprobe {
-    /// The jprobes that C passes.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Probe::from_c`].
-    pub(crate) unsafe fn from_c<'a>(
-        probes: *const *mut bindings::jprobe,
-        count: usize,
-    ) -> &'a [Option<&'static Self>] {
-        // SAFETY: The layouts are the same, as asserted above, and NULL is `None`. The fields that
-        // change are atomics, or cells that the client does not change during the call, as the
-        // precondition says.
-        unsafe { core::slice::from_raw_parts(probes.cast(), count) }
-    }
-
-    /// The same jprobes, as the probes on the entries of their functions.
-    pub(crate) fn entries<'a>(probes: &'a [Option<&'static Self>]) -> &'a [Option<&'static Probe>] {
-        // SAFETY: Each jprobe begins with the probe on its entry, so both have the same address.
-        unsafe { core::slice::from_raw_parts(probes.as_ptr().cast(), probes.len()) }
-    }
-
     /// The probe on the entry of the function.
     pub(crate) fn entry(&self) -> &Probe {
         &self.entry

@@ -46,7 +46,8 @@ impl Pin {
 
     /// The part of the module that an address is in: the text that was allocated together.
     pub(crate) fn part(&self, at: TextAddr) -> Option<TextRange> {
-        let parts = self.0.read(|module| module.mem);
+        // SAFETY: The loader has allocated the parts before the module came.
+        let parts = unsafe { self.0.read(|module| module.mem) };
         parts.iter().find_map(|part| {
             let start = TextAddr::new(part.base.addr() as u64);
             let part = TextRange::with_len(start, part.size.into()).ok()?;
@@ -56,7 +57,8 @@ impl Pin {
 
     /// Is the module being initialized, or about to be?
     pub(crate) fn is_coming(&self) -> bool {
-        self.0.read(|module| module.state) == bindings::module_state_MODULE_STATE_COMING
+        // SAFETY: The state is one word, which is read as it is.
+        unsafe { self.0.read(|module| module.state) == bindings::module_state_MODULE_STATE_COMING }
     }
 
     /// Is the text at an address freed when the module has been initialized, and is that over?
@@ -128,9 +130,13 @@ impl Loaded {
     }
 
     /// Reads a field of the module.
-    pub(crate) fn read<T>(&self, field: impl FnOnce(&bindings::module) -> T) -> T {
-        // SAFETY: By the invariant the module stays. The fields that are read were written before
-        // the module came, but for its state, which is read as it is.
+    ///
+    /// # Safety
+    ///
+    /// `field` reads what does not change once the module has come, or the state of the module.
+    pub(super) unsafe fn read<T>(&self, field: impl FnOnce(&bindings::module) -> T) -> T {
+        // SAFETY: By the invariant the module stays, and by the precondition no word is read while
+        // it changes, but for the state.
         field(unsafe { self.0.as_ref() })
     }
 

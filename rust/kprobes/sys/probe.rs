@@ -96,24 +96,50 @@ same_place!(
     fault_handler = fault_handler
 );
 
-impl Probe {
-    /// The probes that C passes.
-    ///
-    /// # Safety
-    ///
-    /// `probes` leads to `count` pointers. Each is NULL or leads to a probe that the client does
-    /// not change or free during the call, nor, once it is registered, until its unregistration has
-    /// returned. `'static` stands for that: only registered probes are kept beyond the call.
-    pub(crate) unsafe fn from_c<'a>(
-        probes: *const *mut bindings::kprobe,
-        count: usize,
-    ) -> &'a [Option<&'static Self>] {
-        // SAFETY: The layouts are the same, as asserted above, and NULL is `None`. The fields that
-        // change are atomics, or cells that the client does not change during the call, as the
-        // precondition says.
-        unsafe { core::slice::from_raw_parts(probes.cast(), count) }
-    }
+/// A client's structure with a Rust type for each field: a probe, or what begins with one.
+///
+/// # Safety
+///
+/// The structure has the layout of `C`, and begins with a [`Probe`]. Fields that hits change are
+/// atomics; others are cells that only the client and registration change.
+pub(crate) unsafe trait OfClient: Sized + 'static {
+    /// C's type.
+    type C;
 
+    /// The probes that the structures begin with.
+    fn probes<'a>(all: &'a [Option<&'static Self>]) -> &'a [Option<&'static Probe>] {
+        // SAFETY: Each structure begins with a probe, so both have the same address; NULL is `None`
+        // for both.
+        unsafe { core::slice::from_raw_parts(all.as_ptr().cast(), all.len()) }
+    }
+}
+
+// SAFETY: The layout is asserted above. The client changes no cell while the probe is registered.
+unsafe impl OfClient for Probe {
+    type C = bindings::kprobe;
+}
+
+/// The structures that a client passes.
+///
+/// # Safety
+///
+/// `array` is NULL or has `count` pointers. Each is NULL or leads to a structure that the client
+/// does not change or free during the call, nor, once it is registered, until its unregistration
+/// has returned. `'static` stands for that: only registered ones are kept beyond the call.
+pub(crate) unsafe fn from_c<'a, T: OfClient>(
+    array: *const *mut T::C,
+    count: c_int,
+) -> Result<&'a [Option<&'static T>], Refusal> {
+    match usize::try_from(count) {
+        Err(_) | Ok(0) => Err(Refusal::EmptyBatch),
+        Ok(_) if array.is_null() => Err(Refusal::NoProbe),
+        // SAFETY: The layouts are the same by the contract of the trait, and NULL is `None`. The
+        // array has `count` pointers, and the structures stay, by the precondition.
+        Ok(count) => Ok(unsafe { core::slice::from_raw_parts(array.cast(), count) }),
+    }
+}
+
+impl Probe {
     /// The value of `current_kprobe` while a CPU handles a hit of this probe.
     pub(crate) fn running(&self) -> Running {
         Running(NonNull::from(self))
@@ -322,9 +348,13 @@ pub(crate) unsafe fn symbol<'a>(name: *const c_char) -> Option<&'a CStr> {
 pub(crate) struct Running(NonNull<Probe>);
 
 impl Running {
-    /// From the value that [`to_word`](Self::to_word) gave earlier; `None` from NULL.
-    pub(crate) fn from_word(word: *mut bindings::kprobe) -> Option<Self> {
-        // INVARIANT: The callers pass `current_kprobe`, which gets its values from `to_word`.
+    /// The running probe by its pointer; `None` from NULL.
+    ///
+    /// # Safety
+    ///
+    /// The pointer is NULL, the value of `current_kprobe`, or leads to a probe that stays forever.
+    pub(crate) unsafe fn from_word(word: *mut bindings::kprobe) -> Option<Self> {
+        // INVARIANT: By the precondition; `current_kprobe` gets its values from `to_word`.
         NonNull::new(word.cast()).map(Self)
     }
 

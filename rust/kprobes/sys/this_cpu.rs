@@ -153,5 +153,6 @@ impl StandIn {
 /// The value of `current_kprobe` while no probe may be handled: a probe of our own that has no
 /// handler and lives forever.
 pub(crate) fn nobody() -> Option<Running> {
-    Running::from_word((&raw const bindings::rust_kprobes_nobody).cast_mut())
+    // SAFETY: The probe is a static of C.
+    unsafe { Running::from_word((&raw const bindings::rust_kprobes_nobody).cast_mut()) }
 }

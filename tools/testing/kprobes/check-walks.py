@@ -75,6 +75,7 @@ class File:
         for match in re.finditer(r'\bfn (\w+)', code):
             body = code[match.end():block(code, match.end())]
             self.functions[match[1]] = self.functions.get(match[1], '') + body
+        self.functions |= dict(re.findall(r'\nclient_call!\((\w+)\((.*)\);', code))
 
     def full(self, path: str) -> str:
         """A path from the root of the crate."""

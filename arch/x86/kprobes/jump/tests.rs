@@ -13,7 +13,10 @@ use crate::{
         text_metadata::Alone, //
     },
     prelude::*,
-    sys::probe::Probe, //
+    sys::probe::{
+        from_c,
+        Probe, //
+    }, //
 };
 
 /// The first byte of one of the functions.
@@ -41,7 +44,7 @@ fn probe(handler: Handler) -> Result<&'static Probe, Refusal> {
     let probe = KBox::new(probe, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
     let probe = KBox::into_raw(probe);
     // SAFETY: Nobody frees it.
-    let probes = unsafe { Probe::from_c(&raw const probe, 1) };
+    let probes = unsafe { from_c::<Probe>(&raw const probe, 1) }?;
     probes.first().copied().flatten().ok_or(Refusal::NoProbe)
 }
 

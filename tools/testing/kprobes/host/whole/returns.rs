@@ -38,13 +38,13 @@ unsafe impl Returns for Current {
         registers.sp
     }
 
-    fn returns_to(registers: &bindings::pt_regs) -> usize {
+    unsafe fn returns_to(registers: &bindings::pt_regs) -> usize {
         let place = core::ptr::with_exposed_provenance::<usize>(registers.sp);
         // SAFETY: It is on the stack, by who has called the function.
         unsafe { place.read() }
     }
 
-    fn hook(registers: &mut bindings::pt_regs) {
+    unsafe fn hook(registers: &mut bindings::pt_regs) {
         let place = core::ptr::with_exposed_provenance_mut::<usize>(registers.sp);
         // SAFETY: As before.
         unsafe { place.write(Self::trampoline()) };
@@ -54,7 +54,7 @@ unsafe impl Returns for Current {
         registers.ip = to;
     }
 
-    fn unhook(registers: &mut bindings::pt_regs, to: usize) {
+    unsafe fn unhook(registers: &mut bindings::pt_regs, to: usize) {
         let behind = core::ptr::from_mut(registers).wrapping_add(1);
         // SAFETY: There the trampoline has its own address.
         unsafe { behind.cast::<usize>().write(to) };
