@@ -133,7 +133,7 @@ void __kprobes rust_kprobes_after_handler(u64 before, unsigned long handler,
 /* Does the stack that this CPU unwinds have a frame in a slot? */
 static DEFINE_PER_CPU(bool, frame_in_slot);
 
-void rust_kprobes_frame_in_slot(void)
+void __kprobes rust_kprobes_frame_in_slot(void)
 {
 	if (!in_nmi())
 		this_cpu_write(frame_in_slot, true);
@@ -144,8 +144,9 @@ void rust_kprobes_frame_in_slot(void)
  * in it may wait. Unwinders report such a frame by kprobe_original_frame(); of a
  * detour, they show the code that all detours share.
  */
-static void check_waiting_task(void *data, bool preempt, struct task_struct *prev,
-			       struct task_struct *next, unsigned int prev_state)
+static void __kprobes
+check_waiting_task(void *data, bool preempt, struct task_struct *prev,
+		   struct task_struct *next, unsigned int prev_state)
 {
 	unsigned long entries[64], count __maybe_unused;
 	bool waits;
