@@ -342,7 +342,7 @@ early_initcall(register_module_events);
 
 /*
  * The tables of a module, or of the kernel for NULL. With CONFIG_MODULES=n
- * struct module has no members.
+ * struct module has none of these members.
  */
 #ifdef CONFIG_MODULES
 #define OF(module, in_module, in_kernel)	\
@@ -587,9 +587,11 @@ DEFINED_IN_RUST(register_kprobe);
 DEFINED_IN_RUST(unregister_kprobe);
 DEFINED_IN_RUST(register_kprobes);
 DEFINED_IN_RUST(unregister_kprobes);
+DEFINED_IN_RUST(disable_kprobe);
+DEFINED_IN_RUST(enable_kprobe);
+#ifdef CONFIG_KRETPROBES
 DEFINED_IN_RUST(register_kretprobe);
 DEFINED_IN_RUST(unregister_kretprobe);
 DEFINED_IN_RUST(register_kretprobes);
 DEFINED_IN_RUST(unregister_kretprobes);
-DEFINED_IN_RUST(disable_kprobe);
-DEFINED_IN_RUST(enable_kprobe);
+#endif

@@ -26,7 +26,7 @@
 #include <linux/text-patching.h>
 #include <linux/uaccess.h>
 #include <linux/workqueue.h>
-#ifdef CONFIG_KRETPROBES
+#ifdef CONFIG_RUST_KPROBES_RETURNS
 #include "returns/glue.h"
 #endif
 #ifdef CONFIG_X86
@@ -61,6 +61,7 @@ void rust_kprobes_hopeless(const struct kprobe *probe);
 
 int rust_kprobes_jprobe_hit(struct kprobe *p, struct pt_regs *regs);
 unsigned long rust_kprobes_jprobe_stack(void);
+void rust_kprobes_jprobe_over(void);	/* jprobe.S */
 unsigned int rust_kprobes_interrupted_context(void);
 void rust_kprobes_resched_soon(void);
 size_t rust_kprobes_stack_left(unsigned long sp);
@@ -127,7 +128,6 @@ extern int __start_orc_unwind_ip[], __stop_orc_unwind_ip[];
 /* jprobe.S */
 void rust_kprobes_jprobe_enter(void);
 void rust_kprobes_jprobe_returned(void);
-void rust_kprobes_jprobe_over(void);
 /* The rest of x86's trampoline.S is in unwind.h. */
 void rust_kprobes_detour_hit(const unsigned long *owner, struct pt_regs *regs);
 bool rust_kprobes_peek(unsigned long *word, const unsigned long *at,

@@ -16,7 +16,7 @@
 //! - [`optimize`]: jumps that replace breakpoints;
 //! - [`hit`]: hits of probe points;
 //! - [`core`]: registration, arming, unregistration;
-//! - `returns` and [`jprobes`]: return probes and jprobes, clients of the [`core`];
+//! - `returns` and `jprobes`: return probes and jprobes, clients of the [`core`];
 //! - `view`: the files in debugfs;
 //! - [`abi`]: the C interface, `<linux/kprobes.h>`.
 //!
@@ -29,6 +29,7 @@
         CONFIG_MODULES,
         CONFIG_DEBUG_FS,
         CONFIG_KPROBES_ON_FTRACE,
+        CONFIG_RUST_KPROBES_JPROBES,
         CONFIG_RUST_KPROBES_JUMPS,
         CONFIG_KRETPROBES,
         any(CONFIG_UNWINDER_ORC, CONFIG_RUST_KPROBES_KUNIT_TEST)
@@ -51,6 +52,7 @@ mod table;
 
 mod core;
 mod hit;
+#[cfg(CONFIG_RUST_KPROBES_JPROBES)]
 mod jprobes;
 mod optimize;
 mod registry;

@@ -11,7 +11,7 @@ mod frame;
 mod isa;
 mod jprobes;
 // The tests on the host have no use for machine code.
-#[cfg(not(CONFIG_RUST_KPROBES_STAND_IN))]
+#[cfg(all(CONFIG_RUST_KPROBES_JUMPS, not(CONFIG_RUST_KPROBES_STAND_IN)))]
 mod jump;
 mod machine;
 #[cfg(CONFIG_UNWINDER_ORC)]

@@ -9,7 +9,7 @@
 static void R1_1_symbol_and_address(struct kunit *test)
 {
 	REFUSED_AT(-EINVAL, TARGET,
-		    .addr = (kprobe_opcode_t *)kprobes_clauses_target);
+		   .addr = (kprobe_opcode_t *)kprobes_clauses_target);
 }
 
 static void R1_1_neither_symbol_nor_address(struct kunit *test)

@@ -76,7 +76,8 @@ void *clauses_symbol(const char *name)
 		return NULL;
 	/* A probe on an entry may be behind the function's first address. */
 	sprint_symbol(text, (unsigned long)probe.addr);
-	sscanf(strchrnul(text, '+'), "+%lx", &offset);
+	if (sscanf(strchrnul(text, '+'), "+%lx", &offset) != 1)
+		offset = 0;
 	lookup = (void *)probe.addr - offset;
 	unregister_kprobe(&probe);
 	return (void *)lookup(name);

@@ -17,8 +17,7 @@ use crate::{
     registry::recover,
     slots::{
         self,
-        COPIES,
-        DETOURS, //
+        COPIES, //
     },
     sys::{
         preempt::{
@@ -31,7 +30,8 @@ use crate::{
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use crate::{
     contract::Detour,
-    hit::jump, //
+    hit::jump,
+    slots::DETOURS, //
 };
 
 /// Handles a hit by a jump, which has led to a detour. Preemption is off until this returns;
@@ -187,17 +187,20 @@ fn of_detour(_at: TextAddr, _pinned: &Pinned) -> Option<(TextAddr, usize)> {
     None
 }
 
-/// Is there a slot at the address?
+/// Is there a slot at the address? Without jumps, C asks about copies only.
 ///
 /// # Safety
 ///
 /// None is needed: the pointer is only compared.
 #[export]
 unsafe extern "C" fn __is_insn_slot_addr(
-    cache: *mut bindings::kprobe_insn_cache,
+    _cache: *mut bindings::kprobe_insn_cache,
     addr: usize,
 ) -> bool {
     let (at, pinned) = (TextAddr::new(addr as u64), Pinned::new());
-    let detours = core::ptr::eq(cache, &raw const bindings::kprobe_optinsn_slots);
-    if detours { &DETOURS } else { &COPIES }.covers(at, &pinned)
+    #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+    if core::ptr::eq(_cache, &raw const bindings::kprobe_optinsn_slots) {
+        return DETOURS.covers(at, &pinned);
+    }
+    COPIES.covers(at, &pinned)
 }

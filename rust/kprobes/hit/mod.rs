@@ -12,7 +12,7 @@
 //! All of this is the hit path. It is in `.kprobes.text`. It does not allocate, lock, or call a
 //! function that could be probed. Each caller has preemption off, so the task stays on its CPU.
 //!
-//! The hit side of jprobes is here and not in [`jprobes`](crate::jprobes). A hit enters the handler
+//! The hit side of jprobes is here and not in `jprobes`. A hit enters the handler
 //! of a jprobe in one way from a breakpoint and in another from ftrace, and a trap of its own ends
 //! the handler, as `break_handler` did in C. Callbacks that jprobes would register here would cost
 //! all other hits an indirect call.

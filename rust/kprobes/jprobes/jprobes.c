@@ -16,6 +16,7 @@
 
 #include "../glue.h"
 
+#ifdef CONFIG_RUST_KPROBES_JPROBES
 /*
  * Ends the handler of a jprobe, at any depth of calls, and does not return.
  *
@@ -34,6 +35,15 @@ void __kprobes jprobe_return(void)
 	rust_kprobes_jprobe_over();
 }
 EXPORT_SYMBOL_GPL(jprobe_return);
+
+/* Defined in jprobes/abi.rs, declared in <linux/kprobes.h>. */
+#define DEFINED_IN_RUST(function) EXPORT_SYMBOL_GPL(function)
+
+DEFINED_IN_RUST(register_jprobe);
+DEFINED_IN_RUST(unregister_jprobe);
+DEFINED_IN_RUST(register_jprobes);
+DEFINED_IN_RUST(unregister_jprobes);
+#endif
 
 #ifdef CONFIG_X86
 /* A breakpoint trap counts as an NMI; see __preempt_count_nmi_enter(). */
@@ -118,11 +128,3 @@ void __kprobes rust_kprobes_graph_go_on(void)
 {
 	unpause_graph_tracing();
 }
-
-/* Defined in jprobes/abi.rs, declared in <linux/kprobes.h>. */
-#define DEFINED_IN_RUST(function) EXPORT_SYMBOL_GPL(function)
-
-DEFINED_IN_RUST(register_jprobe);
-DEFINED_IN_RUST(unregister_jprobe);
-DEFINED_IN_RUST(register_jprobes);
-DEFINED_IN_RUST(unregister_jprobes);

@@ -5,10 +5,11 @@
 //! A jprobe begins with a [`Probe`] on the entry of the function. The rules for the memory of a
 //! probe hold for the whole jprobe.
 
+use super::probe::Probe;
+#[cfg(CONFIG_RUST_KPROBES_JPROBES)]
 use super::probe::{
     same_place,
-    OfClient,
-    Probe, //
+    OfClient, //
 };
 use crate::sys::prelude::*;
 use core::cell::Cell;
@@ -20,10 +21,12 @@ pub(crate) struct Jprobe {
     handler: Cell<*mut c_void>,
 }
 
+#[cfg(CONFIG_RUST_KPROBES_JPROBES)]
 same_place!(Jprobe, bindings::jprobe: entry = kp, handler = entry);
 
 // SAFETY: The layout is asserted above, and a jprobe begins with the probe on its entry. The client
 // changes no cell while the jprobe is registered.
+#[cfg(CONFIG_RUST_KPROBES_JPROBES)]
 unsafe impl OfClient for Jprobe {
     type C = bindings::jprobe;
 }

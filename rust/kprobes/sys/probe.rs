@@ -80,6 +80,7 @@ macro_rules! same_place {
         const _: () = assert!(size_of::<$ours>() == size_of::<$theirs>());
     };
 }
+#[cfg(any(CONFIG_KRETPROBES, CONFIG_RUST_KPROBES_JPROBES))]
 pub(crate) use same_place;
 
 same_place!(
@@ -237,7 +238,7 @@ impl Probe {
 
     /// Is this the probe of a jprobe?
     pub(crate) fn is_jprobe(&self) -> bool {
-        self.is_hit_by(bindings::rust_kprobes_jprobe_hit)
+        cfg!(CONFIG_RUST_KPROBES_JPROBES) && self.is_hit_by(bindings::rust_kprobes_jprobe_hit)
     }
 
     /// Has the probe a post handler?

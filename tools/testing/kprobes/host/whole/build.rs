@@ -3,7 +3,7 @@
 //! The kernel configuration that the Rust kprobes are built with here.
 
 /// What is set; everything else is not.
-const SET: [&str; 11] = [
+const SET: [&str; 12] = [
     "CONFIG_DEBUG_FS",
     "CONFIG_DYNAMIC_FTRACE",
     "CONFIG_GENERIC_BUG",
@@ -11,6 +11,7 @@ const SET: [&str; 11] = [
     "CONFIG_KRETPROBES",
     "CONFIG_MODULES",
     "CONFIG_OPTPROBES",
+    "CONFIG_RUST_KPROBES_JPROBES",
     "CONFIG_RUST_KPROBES_JUMPS",
     "CONFIG_RUST_KPROBES_STAND_IN",
     "CONFIG_SMP",
