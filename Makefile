@@ -50,8 +50,8 @@ distclean:
 #: make module DIR=p   build a module of yours, C or Rust, against our kernel, boot, load it, run the run.sh beside it,
 #:                     show its output (ARGS= its parameters)
 #: make apply KSRC=p   put overlay and patches into your own 7.3 tree (UNDO=1 takes them out again)
-#: make series KSRC=p  the same as a git am-able series: checkpatch --strict on each mail, after each a build with
-#:                     C and, once it can be selected, one with Rust (FAST=1: no builds)
+#: make series KSRC=p  the same as five git am-able series: checkpatch --strict on each mail, after each patch a
+#:                     build with C and, once it can be selected, one with Rust (FAST=1: no builds)
 #: make docs           the pages of Documentation/trace/rust-kprobes/ and rustdoc's, in HTML: says where they are, fails
 #:                     where a warning names a file of ours
 #: make selfcheck      prove that an interrupted build goes on, and that a killed one leaves nothing

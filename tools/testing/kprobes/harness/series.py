@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""make series KSRC=path: overlay and patches as mails for `git am`.
+"""make series KSRC=path: overlay and patches as series of mails for `git am`.
 
-First the new files, group by group as `series.list` says, then the patches
-in order. Each mail must satisfy checkpatch.pl --strict, but for the one BUG()
-that we stand by, and after each of them
-the tree is built for x86_64 with bench.config: with the implementation in C,
-and, from the mail on after which RUST_KPROBES can be selected, with the one in
-Rust as well. Each of the two has objects of its own, so that a mail costs what
-it touches. FAST=1 leaves the builds out.
+`series.list` says what is in each. A series applies on the one before it, in a
+folder of its own with a cover letter. Each mail must satisfy checkpatch.pl
+--strict, but for the one BUG() that we stand by. After each patch, so also at
+the end of each series, the tree is built for x86_64 with bench.config: with
+the implementation in C (and with the decoder's tests, which then can be
+selected), and, from the mail on after which RUST_KPROBES can be selected, with
+the one in Rust as well. Each of the two has objects of its own, so that a mail
+costs what it touches. FAST=1 leaves the builds out.
 """
 
 import fnmatch
@@ -15,6 +16,7 @@ import os
 import re
 import shutil
 import subprocess
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,23 +29,49 @@ import progress
 import source
 import toolchain
 
-LIST = env.KPROBES / 'series.list'
+LIST = overlay.PATCHES / 'series.list'
 WHO = ('Rust kprobes developers '
        '<maintainers@users.noreply.a-seed-1b4b8125.example>')
 
 
-def groups() -> list[tuple[str, str, list[str]]]:
-    """(subject, body, prefixes of paths) of each group of series.list."""
-    parts: list[tuple[str, list[str], list[str]]] = []
+@dataclass
+class Step:
+    """A mail: files whose paths have PREFIXES, or a patch of that NUMBER."""
+
+    number: str = ''
+    subject: str = ''
+    body: list[str] = field(default_factory=list)
+    prefixes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Series:
+    """One folder of mails, and what its cover letter says."""
+
+    name: str
+    title: str
+    body: list[str] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+
+
+def planned() -> list[Series]:
+    """What series.list says."""
+    made: list[Series] = []
+    body: list[str] = []
     for line in LIST.read_text().splitlines():
-        if line.startswith('== '):
-            parts.append((line[3:], [], []))
-        elif line.startswith(': ') and parts:
-            parts[-1][2].append(line[2:].strip())
-        elif parts and not line.startswith('#'):
-            parts[-1][1].append(line)
-    return [(subject, '\n'.join(body).strip(), prefixes)
-            for subject, body, prefixes in parts]
+        if line.startswith('= '):
+            made.append(Series(*line[2:].split(': ', 1)))
+            body = made[-1].body
+        elif line.startswith('== '):
+            made[-1].steps.append(Step(subject=line[3:]))
+            body = made[-1].steps[-1].body
+        elif line.startswith('+ '):
+            made[-1].steps.append(Step(line[2:]))
+        elif line.startswith(': '):
+            made[-1].steps[-1].prefixes.append(line[2:])
+        elif not line.startswith('#'):
+            body.append(line)
+    return made
 
 
 class _Repo:
@@ -83,35 +111,49 @@ def _maintained(full: str, original: str, present: list[Path]) -> bytes:
     return ('\n'.join(kept) + '\n').encode()
 
 
-def _overlay_commits(repo: _Repo, target: overlay.Target) -> Path | None:
-    """Commit the new files; the patch of MAINTAINERS, which goes along."""
-    paths = overlay.files()
-    unplaced = set(paths)
+def _placed(paths: list[Path], plan: list[Series]) -> dict[str, list[Path]]:
+    """The files of each beginning: the longest that fits."""
+    placed: dict[str, list[Path]] = {
+        prefix: [] for series in plan for step in series.steps
+        for prefix in step.prefixes}
+    for path in paths:
+        fit = [prefix for prefix in placed if str(path).startswith(prefix)]
+        if not fit:
+            raise env.Refusal('every overlay file in a mail of series.list',
+                              str(path), 'add its folder to a mail there')
+        placed[max(fit, key=len)].append(path)
+    return placed
+
+
+def _commit_all(repo: _Repo, target: overlay.Target, plan: list[Series]
+                ) -> None:
+    """Commit all steps of PLAN, with a tag at the end of each series."""
+    placed = _placed(overlay.files(), plan)
+    numbered = {patch.name[:4]: patch for patch in overlay.patches()}
     maintainers = Path('MAINTAINERS')
-    entry = next((p for p in overlay.patches()
-                  if overlay.touched(p) == [maintainers]), None)
+    entry = next(number for number, patch in numbered.items()
+                 if overlay.touched(patch) == [maintainers])
+    named = [step.number for series in plan for step in series.steps]
+    if [*filter(None, named), entry] != list(numbered):
+        raise env.Refusal('all patches in series.list, in their order, then '
+                          "MAINTAINERS'", str(named), 'mend its lines with +')
     original = target.original(maintainers).decode()
-    full = target.wanted_patched().get(maintainers, b'').decode()
+    full = target.wanted_patched()[maintainers].decode()
     present = []
-    for subject, body, prefixes in groups():
-        chosen = [p for p in paths
-                  if p in unplaced and any(str(p).startswith(x)
-                                           for x in prefixes)]
-        if not chosen:
-            continue
-        unplaced -= set(chosen)
-        present += chosen
-        for path in chosen:
-            repo.put(path, (env.REPO / path).read_bytes())
-            shutil.copymode(env.REPO / path, repo.folder / path)
-        if entry:
+    for series in plan:
+        for step in series.steps:
+            if step.number:
+                repo.git('am', '-q', str(numbered[step.number]))
+                continue
+            chosen = sum((placed[prefix] for prefix in step.prefixes), [])
+            present += chosen
+            for path in chosen:
+                repo.put(path, (env.REPO / path).read_bytes())
+                shutil.copymode(env.REPO / path, repo.folder / path)
             repo.put(maintainers, _maintained(full, original, present))
-        repo.commit(f'{subject}\n\n{body}\n\nSigned-off-by: {WHO}\n')
-    if unplaced:
-        raise env.Refusal('every overlay file in a group of series.list',
-                          ', '.join(map(str, sorted(unplaced)[:8])),
-                          'add its folder to a group there')
-    return entry
+            repo.commit('\n'.join([step.subject, '', *step.body])
+                        + f'\n\nSigned-off-by: {WHO}\n')
+        repo.git('tag', series.name)
 
 
 def _make_mails(target: overlay.Target, out: Path) -> list[Path]:
@@ -120,31 +162,56 @@ def _make_mails(target: overlay.Target, out: Path) -> list[Path]:
         repo.put(path, target.original(path))
     repo.commit('base')
     repo.git('tag', 'base')
-    entry = _overlay_commits(repo, target)
-    for patch in overlay.patches():
-        if patch != entry:
-            repo.git('am', '-q', str(patch))
-    repo.git('format-patch', '-q', '-o', str(env.empty_folder(out)), 'base')
-    return sorted(out.glob('*.patch'))
+    plan, made, before = planned(), [], 'base'
+    _commit_all(repo, target, plan)
+    env.empty_folder(out)
+    for number, series in enumerate(plan, 1):
+        folder = out / f'{number}-{series.name}'
+        repo.git('format-patch', '-q', '--cover-letter', '-o', str(folder),
+                 f'{before}..{series.name}')
+        before = series.name
+        # Not a .patch, as `git am` takes no mail without one.
+        cover = folder / '0000-cover-letter.patch'
+        text = cover.read_text().replace(
+            '*** SUBJECT HERE ***', series.title).replace(
+            '*** BLURB HERE ***', '\n'.join(series.body).strip())
+        cover.rename(cover.with_suffix('.txt')).write_text(text)
+        found = sorted(folder.glob('*.patch'))
+        if len(found) > 15:
+            raise env.Refusal('at most 15 mails in a series',
+                              f'{len(found)}', 'put some together')
+        made += found
+    return made
 
 
 def _ignored(mail: Path) -> list[str]:
     """The option of checkpatch.pl for a MAIL that adds one BUG() in C.
 
     A probe on what handles probes never ends: there is nothing to go on with,
-    in C as in Rust. The mail says so, too: see series.list.
+    in C as in Rust; nor if the code to return to is gone. The mail says so,
+    too: see series.list.
     """
     added = re.findall(r'^\+(?!\s*(?://|/?\*))[^"\n]*BUG(?:_ON\w*)?\(.*$',
                        mail.read_text(errors='replace'), re.M)
-    return ['--ignore=AVOID_BUG'] if added == ['+\tBUG();'] else []
+    known = [line for line in added if line != '+\tBUG_ON(!stays);']
+    return ['--ignore=AVOID_BUG'] if known == ['+\tBUG();'] else []
+
+
+# What checkpatch.pl takes for a mistake, and is none here: macros that declare,
+# loop and name members, or have no use for an argument in one configuration;
+# one entry of MAINTAINERS with folders; cases and patterns of the tests' shell.
+_NONE = ','.join((
+    'MACRO_ARG_PRECEDENCE', 'MACRO_ARG_REUSE', 'MACRO_ARG_UNUSED',
+    'FUNCTION_ARGUMENTS', 'STATIC_CONST', 'FILE_PATH_CHANGES',
+    'EMBEDDED_FUNCTION_NAME', 'REPEATED_WORD', 'LONG_LINE_STRING'))
 
 
 def _checkpatch(mails: list[Path], tree: Path) -> None:
     bad = []
     for mail in mails:
-        log = env.LOGS / f'checkpatch-{mail.name}.log'
+        log = env.LOGS / f'checkpatch-{mail.parent.name}-{mail.name}.log'
         if procs.run(['perl', tree / 'scripts/checkpatch.pl', '--strict',
-                      '--no-summary', '--color=never',
+                      '--no-summary', '--color=never', f'--ignore={_NONE}',
                       *_ignored(mail), f'--root={tree}', mail], log):
             bad.append(f'{mail.name}:\n{procs.tail(log, 30)}')
     if bad:
@@ -155,10 +222,18 @@ def _checkpatch(mails: list[Path], tree: Path) -> None:
 
 
 # Each option of our configurations, with the file of the kernel's that a patch
-# changes and the line there that offers it. The first stands for the crate.
+# changes and the line there that offers it.
 _OFFERS = (
-    ('RUST_KERNEL_KPROBES_KUNIT_TEST', 'arch/Kconfig',
-     'source "rust/kprobes/Kconfig"'),
+    *((option, 'arch/Kconfig', f'source "rust/{folder}/Kconfig"')
+      for option, folder in (
+          ('RUST_KPROBES_KUNIT_TEST', 'kprobes'),
+          ('RUST_KPROBES', 'kprobes/core'),
+          ('RUST_KPROBES_JUMPS', 'kprobes/optimize'),
+          ('RUST_KPROBES_RETURNS', 'kprobes/returns'),
+          ('RUST_KPROBES_JPROBES', 'kprobes/jprobes'),
+          ('RUST_KERNEL_KPROBES_KUNIT_TEST', 'kernel/kprobes'))),
+    ('KPROBES_CLAUSES_KUNIT_TEST', 'lib/Kconfig.debug',
+     'source "lib/tests/kprobes/Kconfig"'),
     *((option, path, f'config {option}') for option, path in (
         ('SAMPLE_KPROBES_BATCH', 'samples/Kconfig'),
         ('SAMPLE_JPROBES', 'samples/Kconfig'),
@@ -172,12 +247,6 @@ def _absent(tree: Path) -> tuple[str, ...]:
                  if f'\n{line}\n' not in (tree / path).read_text())
 
 
-def _impls(tree: Path) -> tuple[str, ...]:
-    """The implementations that can be selected in TREE."""
-    return ('c',) if f'CONFIG_{_OFFERS[0][0]}' in _absent(tree) \
-        else ('c', 'rust')
-
-
 def _build(tree: Path, impl: str, position: str, log_name: str,
            planned: int) -> None:
     """Build TREE with IMPL, on top of what the mail before left."""
@@ -187,6 +256,9 @@ def _build(tree: Path, impl: str, position: str, log_name: str,
         command = kernel.make_command('x86_64', obj, tree)
         fragments.write(tree, obj, 'x86_64', impl, 'bench', command,
                         _absent(tree))
+        if impl == 'c' and 'CONFIG_RUST_KPROBES_KUNIT_TEST' not in _absent(tree):
+            procs.output([tree / 'scripts/config', '--file', obj / '.config',
+                          '--enable', 'RUST_KPROBES_KUNIT_TEST'])
         log = obj / log_name
         kernel.compile_targets(command, ['bzImage', 'modules'], log, stage)
 
@@ -221,7 +293,13 @@ def _build_with(mails: list[Path], tree: Path) -> None:
         if done.returncode:
             raise env.Refusal(f'{mail.name} to apply', done.stdout,
                               'refresh the patches')
-        for impl in _impls(tree):
+        # Files alone are not built yet, but at the end of a series all is.
+        last = number == len(mails) or mails[number].parent != mail.parent
+        if not last and '\nnew file mode ' in mail.read_text(errors='replace'):
+            continue
+        for impl in ('c', 'rust'):
+            if impl == 'rust' and 'CONFIG_RUST_KPROBES' in _absent(tree):
+                continue
             _build(tree, impl, f'{number}/{len(mails)}',
                    f'build-{number}.log', 3 if impl in begun else 12)
             begun.add(impl)
@@ -257,7 +335,7 @@ def run() -> int:
         for option in _ignored(mail):
             print(f'  passes checkpatch.pl --strict with {option}: '
                   'it says why')
-    print(f'{len(made)} mails; apply them with: git am '
-          f'{env.host(env.RESULTS / "series")}/*.patch')
+    print(f'{len(made)} mails; apply them in this order with: git am '
+          f'{env.host(env.RESULTS / "series")}/*/*.patch')
     progress.summary()
     return 0
