@@ -6,11 +6,6 @@
 //! probe hold for the whole jprobe.
 
 use super::probe::Probe;
-#[cfg(CONFIG_RUST_KPROBES_JPROBES)]
-use super::probe::{
-    same_place,
-    OfClient, //
-};
 use crate::sys::prelude::*;
 use core::cell::Cell;
 
@@ -22,12 +17,12 @@ pub(crate) struct Jprobe {
 }
 
 #[cfg(CONFIG_RUST_KPROBES_JPROBES)]
-same_place!(Jprobe, bindings::jprobe: entry = kp, handler = entry);
+super::probe::same_place!(Jprobe, bindings::jprobe: entry = kp, handler = entry);
 
 // SAFETY: The layout is asserted above, and a jprobe begins with the probe on its entry. The client
 // changes no cell while the jprobe is registered.
 #[cfg(CONFIG_RUST_KPROBES_JPROBES)]
-unsafe impl OfClient for Jprobe {
+unsafe impl super::probe::OfClient for Jprobe {
     type C = bindings::jprobe;
 }
 
