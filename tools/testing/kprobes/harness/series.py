@@ -178,8 +178,7 @@ def _make_mails(target: overlay.Target, out: Path) -> list[Path]:
         cover.rename(cover.with_suffix('.txt')).write_text(text)
         found = sorted(folder.glob('*.patch'))
         if len(found) > 15:
-            raise env.Refusal('at most 15 mails in a series',
-                              f'{len(found)}', 'put some together')
+            raise env.Refusal('at most 15 mails', str(len(found)), 'fewer')
         made += found
     return made
 
@@ -230,6 +229,7 @@ _OFFERS = (
           ('RUST_KPROBES', 'kprobes/core'),
           ('RUST_KPROBES_JUMPS', 'kprobes/optimize'),
           ('RUST_KPROBES_RETURNS', 'kprobes/returns'),
+          ('SAMPLE_KRETPROBES', 'kprobes/returns'),
           ('RUST_KPROBES_JPROBES', 'kprobes/jprobes'),
           ('RUST_KERNEL_KPROBES_KUNIT_TEST', 'kernel/kprobes'))),
     ('KPROBES_CLAUSES_KUNIT_TEST', 'lib/Kconfig.debug',
