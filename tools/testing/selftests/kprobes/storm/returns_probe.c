@@ -159,7 +159,7 @@ int return_watch(void)
 
 	batched = 0;
 	for (n = 0; n < RETURNS * KINDS; n++) {
-		struct watcher *watcher = &watchers[0][n];
+		struct watcher *watcher = &watchers[n / KINDS][n % KINDS];
 
 		ready(watcher);
 		if (is_one(watcher))
