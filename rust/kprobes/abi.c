@@ -129,7 +129,6 @@ void __kprobes rust_kprobes_after_handler(u64 before, unsigned long handler,
 		handler_slept(before, handler, at, probe);
 }
 
-#ifdef CONFIG_STACKTRACE
 /* Does the stack that this CPU unwinds have a frame in a slot? */
 static DEFINE_PER_CPU(bool, frame_in_slot);
 
@@ -174,7 +173,6 @@ static int __init check_waiting_tasks(void)
 	return register_trace_sched_switch(check_waiting_task, NULL);
 }
 early_initcall(check_waiting_tasks);
-#endif
 #endif
 
 /* Macros or inline functions, depending on the configuration. */
@@ -245,7 +243,7 @@ void __kprobes rust_kprobes_forgotten(const struct module *module,
 }
 
 /* A probe on the code that handles hits: the hit would never end. */
-void __kprobes rust_kprobes_hopeless(const struct kprobe *probe)
+void __kprobes rust_kprobes_unrecoverable(const struct kprobe *probe)
 {
 	pr_err("Unrecoverable kprobe detected.\n");
 	if (probe)

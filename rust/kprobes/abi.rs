@@ -6,9 +6,9 @@
 //! Rust cannot emit (exports, initcalls, per-CPU data) is in `abi.c`; the entries from traps are in
 //! the back end's `entry.rs`.
 
+mod faults;
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 mod ftrace;
-mod traps;
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use crate::optimize::{
@@ -343,7 +343,7 @@ unsafe extern "C" fn rust_kprobes_allow_jumps(on: bool) {
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 #[export]
 unsafe extern "C" fn rust_kprobes_jumps_allowed() -> bool {
-    worker::is_allowed()
+    Registry::lock().optimizer.allowed
 }
 
 /// # Safety
@@ -366,7 +366,7 @@ unsafe extern "C" fn kprobe_why_no_jump(
     let told = bindings::kprobe_no_jump {
         reason: found.reason.code(),
         at: found.at.map_or(0, |at| at.get() as c_ulong),
-        text: found.reason.words().as_char_ptr(),
+        text: found.reason.text().as_char_ptr(),
     };
     // SAFETY: By the precondition.
     unsafe { why.write(told) };

@@ -16,7 +16,7 @@
 //! A back end also has assembly (the trampolines of detours and return probes, and `jprobe.S`) and
 //! `entry.rs`: the entry of its breakpoint trap, which calls
 //! [`hit::breakpoint::breakpoint`](crate::hit::breakpoint::breakpoint), and that of the trampoline
-//! of return probes. Entries that all architectures share are in `abi.rs`, `abi/traps.rs`,
+//! of return probes. Entries that all architectures share are in `abi.rs`, `abi/faults.rs`,
 //! `abi/ftrace.rs`, `returns/abi.rs` and `jprobes/abi.rs`.
 
 mod isa;
@@ -141,11 +141,11 @@ pub(crate) unsafe trait Machine: Isa {
         text: &mut text::Lock,
     ) -> Result<Self::ArchInsn, Refusal>;
 
-    /// Writes a breakpoint at each address, and waits once until all CPUs see all of them.
-    fn arm(places: &mut dyn Iterator<Item = (TextAddr, &Self::ArchInsn)>, text: &mut text::Lock);
+    /// Writes a breakpoint at each instruction, and waits once until all CPUs see all of them.
+    fn arm(points: &mut dyn Iterator<Item = &Self::ArchInsn>, text: &mut text::Lock);
 
-    /// Restores the instruction at each address, and waits once until all CPUs see all of them.
-    fn disarm(places: &mut dyn Iterator<Item = (TextAddr, &Self::ArchInsn)>, text: &mut text::Lock);
+    /// Restores each instruction, and waits once until all CPUs see all of them.
+    fn disarm(points: &mut dyn Iterator<Item = &Self::ArchInsn>, text: &mut text::Lock);
 
     /// Replaces the breakpoint in `code`, which was read from the probed address, by the original
     /// bytes.
@@ -199,14 +199,15 @@ pub(crate) unsafe trait Machine: Isa {
         false
     }
 
-    /// Executes the instruction, or begins to. `has_post_handler`: the CPU comes back after it.
+    /// Executes the instruction, or begins to. With `has_post_handler` it is emulated or stepped,
+    /// never [`Next::Boosted`]: the CPU comes back after the instruction.
     ///
     /// The core passes the registers of the trap that this CPU handles: emulation uses the stack of
     /// the interrupted code.
     fn run(prepared: &Self::ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next;
 
     /// Returns the address of the instruction.
-    fn place(prepared: &Self::ArchInsn) -> TextAddr;
+    fn insn_addr(prepared: &Self::ArchInsn) -> TextAddr;
 
     /// Returns whether this trap ends the step that [`run`](Machine::run) has begun.
     fn ends_step(prepared: &Self::ArchInsn, registers: &Registers) -> bool;

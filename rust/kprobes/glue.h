@@ -57,7 +57,7 @@ void rust_kprobes_cond_resched(void);
 void rust_kprobes_registered_twice(void);
 void rust_kprobes_forgotten(const struct module *module,
 			    const struct kprobe *probe);
-void rust_kprobes_hopeless(const struct kprobe *probe);
+void rust_kprobes_unrecoverable(const struct kprobe *probe);
 
 int rust_kprobes_jprobe_hit(struct kprobe *p, struct pt_regs *regs);
 unsigned long rust_kprobes_jprobe_stack(void);
@@ -159,9 +159,7 @@ u64 rust_kprobes_before_handler(void);
 void rust_kprobes_after_handler(u64 before, unsigned long handler,
 				unsigned long at, struct kprobe *probe);
 bool rust_kprobes_is_registered(unsigned long at, struct kprobe *probe);
-#ifdef CONFIG_STACKTRACE
 void rust_kprobes_frame_in_slot(void);
-#endif
 #endif
 #endif /* CONFIG_RUST_KPROBES */
 

@@ -21,7 +21,29 @@
 //! - [`abi`]: the C interface, `<linux/kprobes.h>`.
 //!
 //! C counterpart: [`kernel/kprobes.c`](srctree/kernel/kprobes.c) and the architectures' kprobes
-//! directories.
+//! directories. Where the code of C's functions is:
+//!
+//! | in C | here |
+//! |---|---|
+//! | `register_kprobe()` | `core/register.rs` |
+//! | `_kprobe_addr()`, `check_kprobe_address_safe()` | `core/check.rs` |
+//! | `can_probe()` | `arch/*/kprobes/isa/`: `Isa::check_boundary()` |
+//! | `arch_prepare_kprobe()` | `arch/*/kprobes/prepare.rs` |
+//! | `arm_kprobe()`, `disarm_kprobe()` | `core/arm.rs` |
+//! | `unregister_kprobes()` | `core/unregister.rs`: `batch_no_wait()`, `RemovedPoints::wait()` |
+//! | `kprobes_module_callback()` | `core/vanish.rs` |
+//! | `kprobe_int3_handler()` | `arch/*/kprobes/entry.rs`, then `hit/breakpoint.rs` |
+//! | `reenter_kprobe()` | `hit/breakpoint.rs`: `hit_nested()` |
+//! | `kprobe_post_process()` | `hit/breakpoint.rs`: `try_end_step()` |
+//! | `kprobe_fault_handler()` | `hit/fault.rs` |
+//! | `kprobe_ftrace_handler()` | `hit/ftrace.rs` |
+//! | `optimized_callback()` | `hit/jump.rs` |
+//! | `get_kprobe()` | `registry/points.rs`: `find()` |
+//! | `__get_insn_slot()`, `__free_insn_slot()` | `slots.rs`: `Pool::take()`, `Slot::drop()` |
+//! | `can_optimize()` | `optimize/decide.rs`, `arch/*/kprobes/isa/` |
+//! | – | `model/not_optimized.rs`: reasons why a probe has no jump |
+//! | `kprobe_optimizer()` | `optimize/worker.rs` |
+//! | `pre_handler_kretprobe()`, `rethook_trampoline_handler()` | `returns/hit.rs` |
 
 // If one of these options is off, its code in files of every layer is unused, except by tests.
 #![cfg_attr(

@@ -10,11 +10,12 @@
 //! it locks a mutex ([`Mutex::SLOTS`]). Giving a slot back takes no lock, as the callback of Tasks
 //! RCU cannot sleep.
 //!
-//! A slot that every CPU leaves by a trap is free as soon as it is given back: its owner is dropped
-//! after a grace period ([`Retired`]), so no CPU handles a hit of it. A slot that a CPU leaves by a
-//! jump lingers: a task may have been preempted in it, so it is free after a grace period of Tasks
-//! RCU. A grace period may take long, so each pool counts such slots, and makes no further ones
-//! beyond a limit.
+//! A slot belongs to a prepared instruction or to a detour, and both belong to a probe point.
+//! `RemovedPoints::wait()` in `core/unregister.rs` waits for a grace period and drops the point
+//! ([`Retired`]); then [`Slot`]'s `drop()` gives the slot back. A slot that every CPU leaves by a
+//! trap is free at once, as no CPU handles a hit of it. In a slot that CPUs leave by a jump, a task
+//! may have been preempted, so it is free after a grace period of Tasks RCU. A grace period
+//! may take long, so each pool counts such slots, and makes no further ones beyond a limit.
 //!
 //! Changing the protection of a page interrupts all CPUs, so a pool keeps some pages without slots
 //! in use; [`tidy`] frees the others. It looks at all pages, so a pool notes whether a slot has
@@ -70,7 +71,7 @@ pub(crate) const SLOT_LEN: usize = PAGE_SIZE / COUNT;
 /// Room for one copy of an instruction and what follows it.
 pub(crate) const COPY_LEN: usize = SLOT_LEN / 2;
 
-/// Slots of a pool that may wait for Tasks RCU before no more of them linger: 256 pages.
+/// Slots of a pool that may wait for Tasks RCU; beyond, CPUs leave new slots by traps: 256 pages.
 const MOST_WAITING: usize = 256 * COUNT;
 
 /// Copies of instructions.
@@ -140,8 +141,8 @@ impl Pool {
         slot.ok_or(Refusal::NoMemory)
     }
 
-    /// May another slot linger?
-    pub(crate) fn may_linger(&self) -> bool {
+    /// May another slot be left by a jump?
+    pub(crate) fn may_be_left_by_jump(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) < MOST_WAITING
     }
 
@@ -308,9 +309,9 @@ impl Page {
     }
 
     /// Gives back a slot.
-    fn give_back(&self, index: usize, lingers: bool) {
+    fn give_back(&self, index: usize, left_by_jump: bool) {
         let slot = 1_u64.wrapping_shl(index as u32);
-        if !lingers {
+        if !left_by_jump {
             self.free(slot);
             return;
         }
@@ -366,20 +367,21 @@ unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
     page.free(waited);
 }
 
-/// A slot in use. There is one for each probe, so it is small.
+/// A slot in use, which a prepared instruction or a detour owns. Dropping it gives the slot back.
+/// Most points have one, so it is small.
 ///
 /// # Invariants
 ///
-/// Without the bit [`LINGERS`], `page` is the address of a page, which stays, since this slot of it
-/// is not free.
+/// Without the bit [`LEFT_BY_JUMP`], `page` is the address of a page, which stays, since this slot
+/// of it is not free.
 pub(crate) struct Slot {
     page: NonNull<Page>,
     at: TextAddr,
 }
 
 /// The bit of a page's address that tells that a CPU may leave the slot by a jump.
-const LINGERS: usize = 1;
-const _: () = assert!(align_of::<Page>() > LINGERS);
+const LEFT_BY_JUMP: usize = 1;
+const _: () = assert!(align_of::<Page>() > LEFT_BY_JUMP);
 
 // SAFETY: A page may be used by any task.
 unsafe impl Send for Slot {}
@@ -399,14 +401,14 @@ impl Slot {
     }
 
     /// From now on, a CPU may leave the slot by a jump.
-    pub(crate) fn linger(&mut self) {
+    pub(crate) fn set_left_by_jump(&mut self) {
         // INVARIANT: Only the bit changes.
-        self.page = self.page.map_addr(|page| page | LINGERS);
+        self.page = self.page.map_addr(|page| page | LEFT_BY_JUMP);
     }
 
     /// May a CPU leave the slot by a jump?
-    pub(crate) fn lingers(&self) -> bool {
-        self.page.addr().get() & LINGERS != 0
+    pub(crate) fn is_left_by_jump(&self) -> bool {
+        self.page.addr().get() & LEFT_BY_JUMP != 0
     }
 
     /// Replaces the address of the instruction by another word, which is not zero.
@@ -437,7 +439,7 @@ impl Slot {
     }
 
     fn page(&self) -> &Page {
-        let page = self.page.as_ptr().map_addr(|page| page & !LINGERS);
+        let page = self.page.as_ptr().map_addr(|page| page & !LEFT_BY_JUMP);
         // SAFETY: The page stays, by the invariant.
         unsafe { &*page }
     }
@@ -446,7 +448,7 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         let (index, _) = which(self.at);
-        self.page().give_back(index, self.lingers());
+        self.page().give_back(index, self.is_left_by_jump());
     }
 }
 

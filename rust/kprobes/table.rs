@@ -513,6 +513,7 @@ impl<T> Retired<T> {
         if self.0.is_null() {
             rcu::synchronize_rcu();
         }
+        // Otherwise dropping `self` waits.
     }
 }
 

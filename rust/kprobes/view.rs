@@ -76,7 +76,7 @@ pub(crate) fn unoptimized(to: &Seq, registry: &Registry) -> Result<(), Refusal> 
     for &at in &in_order(registry)? {
         let point = registry.points.get(at);
         if let Some(why) = point.and_then(|point| registry.why_no_jump(point)) {
-            to.unoptimized(at, why.reason.words(), why.at);
+            to.unoptimized(at, why.reason.text(), why.at);
         }
     }
     Ok(())

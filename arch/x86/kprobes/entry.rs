@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! EDGE: x86's own entries from C and assembly: the breakpoint trap's, declared in
+//! X86's own entries from C and assembly: the breakpoint trap's, declared in
 //! [`arch/x86/include/asm/kprobes.h`](srctree/arch/x86/include/asm/kprobes.h), and the one of the
 //! return probes' trampoline.
 //!

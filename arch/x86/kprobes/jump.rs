@@ -80,7 +80,7 @@ impl OptInsn {
     /// Writes the detour of a region. It calls no handler yet.
     fn of(region: &Region, text: &mut text::Lock) -> Result<Self, NotOptimized> {
         let at = region.at();
-        if !DETOURS.may_linger() {
+        if !DETOURS.may_be_left_by_jump() {
             return Err(NotOptimized::from(Reason::DetoursWait));
         }
         let mut slot = DETOURS.take(at).map_err(|_| Reason::NoMemory)?;
@@ -92,7 +92,7 @@ impl OptInsn {
         let lengths = u64::from(InsnMap::of(region).0);
         slot.set_origin((at.get() & u64::from(u32::MAX) | lengths << u32::BITS) as usize);
         poke::code(&mut slot, 0, &code, text);
-        slot.linger();
+        slot.set_left_by_jump();
         slot.set_owner(None);
         let under = region.bytes().first_chunk().copied();
         Ok(Self {
@@ -159,7 +159,7 @@ fn thunks(image: TextRange) -> Thunks {
 // - the rules of `Region` see to it that only its own instructions lead into a region, and that no
 //   task sleeps in it or in a detour;
 // - both ways of changing text end with an IPI to all CPUs;
-// - a detour's slot lingers.
+// - a detour's slot is marked as left by a jump.
 unsafe impl Detour for X86 {
     type OptInsn = OptInsn;
     /// In the order of their targets.
@@ -253,7 +253,8 @@ unsafe impl Detour for X86 {
             Origin::Region(here, pushed) => (TextAddr::new(place.wrapping_add(here)), pushed),
             Origin::Callee(jump) => {
                 let jump = at.get().wrapping_sub(into).wrapping_add(jump);
-                (target(TextAddr::new(jump)), 0)
+                // SAFETY: The jump is in the detour that `at` is in, whose page RCU keeps.
+                (unsafe { target(TextAddr::new(jump)) }, 0)
             }
         };
         Some((to, pushed as usize))
@@ -289,12 +290,16 @@ fn restore(at: TextAddr, detour: &OptInsn, text: &mut text::Lock) {
 }
 
 /// The target of a jump in a detour.
-fn target(jump: TextAddr) -> TextAddr {
+///
+/// # Safety
+///
+/// `jump` is the address of a jump in a page of slots, which stays meanwhile.
+unsafe fn target(jump: TextAddr) -> TextAddr {
     let behind = jump.get().wrapping_add(JUMP_LEN as u64);
     let word = behind.wrapping_sub(size_of::<i32>() as u64);
     let word = core::ptr::with_exposed_provenance::<i32>(word as usize);
-    // SAFETY: The jump is in a page of slots that was found under RCU, which preemption off keeps.
-    // A writer may change the number meanwhile, which makes the target a wrong one.
+    // SAFETY: By the precondition. A writer may change the number meanwhile, which makes the target
+    // a wrong one.
     let distance = unsafe { word.read_unaligned() };
     TextAddr::new(behind.wrapping_add_signed(distance.into()))
 }

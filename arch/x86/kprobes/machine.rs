@@ -62,7 +62,7 @@ const IF: usize = flag::IF as usize;
 // - `set_running` writes `current_kprobe`, and `per_cpu` adds this CPU's distance;
 // - `arm` and `disarm` end with an IPI to all CPUs. A CPU in a trap or a step takes it after that,
 //   as both have interrupts off;
-// - a slot that a CPU leaves by a jump lingers.
+// - a slot that CPUs leave by a jump is freed after a grace period of Tasks RCU.
 unsafe impl Machine for X86 {
     type ArchInsn = ArchInsn;
 
@@ -169,12 +169,12 @@ unsafe impl Machine for X86 {
         prepare::prepare(at, fixup, read, text)
     }
 
-    fn arm(places: &mut dyn Iterator<Item = (TextAddr, &ArchInsn)>, text: &mut text::Lock) {
-        poke_each(places, |prepared| (prepared.first, encode::INT3), text);
+    fn arm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
+        poke_each(points, |prepared| (prepared.first, encode::INT3), text);
     }
 
-    fn disarm(places: &mut dyn Iterator<Item = (TextAddr, &ArchInsn)>, text: &mut text::Lock) {
-        poke_each(places, |prepared| (encode::INT3, prepared.first), text);
+    fn disarm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
+        poke_each(points, |prepared| (encode::INT3, prepared.first), text);
     }
 
     fn recover(prepared: &ArchInsn, code: &mut [u8]) {
@@ -201,7 +201,7 @@ unsafe impl Machine for X86 {
     #[inline(always)]
     fn run(prepared: &ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next {
         let next = prepared.next;
-        match prepared.straight.load(Ordering::Acquire) {
+        match prepared.fast_ip.load(Ordering::Acquire) {
             to if to != 0 && !has_post_handler => {
                 registers.ip = to;
                 Next::Boosted
@@ -218,7 +218,7 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn place(prepared: &ArchInsn) -> TextAddr {
+    fn insn_addr(prepared: &ArchInsn) -> TextAddr {
         prepared.at
     }
 
@@ -285,18 +285,19 @@ fn run_slow(prepared: &ArchInsn, registers: &mut Registers) -> Next {
     }
 }
 
-/// Replaces the first byte at each address, and returns when every CPU sees that. `change` returns
-/// the byte before and after.
+/// Replaces the first byte of each instruction, and returns when every CPU sees that. `change`
+/// returns the byte before and after.
 fn poke_each(
-    places: &mut dyn Iterator<Item = (TextAddr, &ArchInsn)>,
+    points: &mut dyn Iterator<Item = &ArchInsn>,
     change: fn(&ArchInsn) -> (u8, u8),
     text: &mut text::Lock,
 ) {
     let mut any = false;
-    for (at, prepared) in places {
+    for prepared in points {
         let (before, after) = change(prepared);
-        // SAFETY: The points are armed and disarmed while their text is there.
-        unsafe { poke::byte(at, before, after, text) };
+        // SAFETY: An instruction starts at its address. Its text is there: a module that goes waits
+        // for the registry, which then forgets its points.
+        unsafe { poke::byte(prepared.at, before, after, text) };
         any = true;
     }
     if any {

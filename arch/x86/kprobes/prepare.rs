@@ -2,7 +2,8 @@
 
 //! Prepares a probed instruction: decodes and classifies it, and writes its copies.
 //!
-//! This happens once, when the first probe at an address is registered. A hit decodes nothing.
+//! This happens once, when the first probe at an address is registered. A hit decodes nothing. The
+//! caller has called `Isa::check_boundary()`: an instruction starts at the address.
 //!
 //! C counterpart: [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
@@ -61,7 +62,7 @@ pub(crate) struct ArchInsn {
     /// The new instruction pointer, if a hit without post handlers needs nothing else; otherwise
     /// zero. It is the target of an unconditional jump, the copy that ends in a jump back, or the
     /// copies in a detour.
-    pub(super) straight: AtomicUsize,
+    pub(super) fast_ip: AtomicUsize,
     /// Its length.
     len: u8,
     /// The length of the copy that ends in INT3, or of the instruction that reads memory for the
@@ -77,7 +78,7 @@ const _: () = assert!(size_of::<ArchInsn>() <= 64);
 impl ArchInsn {
     /// The address of the copy that ends in a jump back, if there is one.
     fn boosted(&self) -> Option<TextAddr> {
-        let slot = self.slot.as_ref().filter(|slot| slot.lingers());
+        let slot = self.slot.as_ref().filter(|slot| slot.is_left_by_jump());
         slot.map(Slot::second)
     }
 
@@ -91,7 +92,7 @@ impl ArchInsn {
             _ => self.boosted(),
         };
         let to = detour.or(usual).map_or(0, |to| to.get() as usize);
-        self.straight.store(to, Ordering::Release);
+        self.fast_ip.store(to, Ordering::Release);
     }
 }
 
@@ -141,7 +142,7 @@ pub(super) fn prepare(
         },
         copied => {
             // If too many slots wait for Tasks RCU, each hit takes a second trap instead.
-            let boosts = copied == Exec::Boost && COPIES.may_linger();
+            let boosts = copied == Exec::Boost && COPIES.may_be_left_by_jump();
             let mut slot = COPIES.take(at)?;
             let step = relocate::copy(&insn, at, slot.at())?.then(&[encode::INT3])?;
             let mut boosted = None;
@@ -149,7 +150,7 @@ pub(super) fn prepare(
                 let copy = relocate::copy(&insn, at, slot.second())?;
                 let jump = encode::jmp32(slot.second().after(insn.len() as u64)?, next)?;
                 boosted = Some(copy.then(jump.bytes())?);
-                slot.linger();
+                slot.set_left_by_jump();
             }
             poke::code(&mut slot, 0, &step, text);
             if let Some(boosted) = boosted {
@@ -163,7 +164,7 @@ pub(super) fn prepare(
         slot,
         at,
         next,
-        straight: AtomicUsize::new(0),
+        fast_ip: AtomicUsize::new(0),
         len: insn.len() as u8,
         copy_len,
         first,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! EDGE: calls of ftrace, by way of the callbacks in `abi.c`.
+//! Entries from C: calls of ftrace, by way of the callbacks in `abi.c`.
 
 use crate::{
     hit::ftrace,

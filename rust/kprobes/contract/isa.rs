@@ -19,5 +19,5 @@ pub(crate) trait Isa {
     /// Fails unless an instruction starts at `at`.
     ///
     /// `known` is an address at or before `at` where one does.
-    fn boundary(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal>;
+    fn check_boundary(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal>;
 }

@@ -54,15 +54,12 @@ impl Batch {
         change.cache = self.cache;
         let points = change.points;
         let all = || self.addresses.iter().map(|&at| TextAddr::new(at));
-        let unarmed = || all().filter_map(|at| points.get(at)).filter(is_to_be_armed);
+        let to_arm = |point: &PointRef<'_>| point.armed.get() == Armed::No && point.is_wanted();
+        let unarmed = || all().filter_map(|at| points.get(at)).filter(to_arm);
         change.remove_jumps_over(&mut unarmed());
         change.arm_breakpoints(&mut unarmed());
         change.consider(&mut all().filter_map(|at| points.get(at)));
     }
-}
-
-fn is_to_be_armed(point: &PointRef<'_>) -> bool {
-    point.armed.get() == Armed::No && point.is_wanted()
 }
 
 impl Points {
@@ -75,10 +72,10 @@ impl Points {
 impl Change<'_> {
     /// Writes the breakpoints of these points, except for points that ftrace hits.
     pub(super) fn arm_breakpoints<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
-        let mut breakpoints = points.filter_map(|PointRef { at, point }| {
+        let mut breakpoints = points.filter_map(|PointRef { point, .. }| {
             let prepared = point.prepared()?;
             point.armed.set(Armed::Breakpoint);
-            Some((at, prepared))
+            Some(prepared)
         });
         Current::arm(&mut breakpoints, self.text.get());
     }
@@ -88,12 +85,11 @@ impl Change<'_> {
         &mut self,
         points: &mut dyn Iterator<Item = PointRef<'p>>,
     ) {
-        let mut breakpoints = points.filter_map(|PointRef { at, point }| {
-            let prepared = point.prepared()?;
-            (point.armed.get() == Armed::Breakpoint).then(|| {
-                point.armed.set(Armed::No);
-                (at, prepared)
-            })
+        let mut breakpoints = points.filter_map(|PointRef { point, .. }| {
+            let armed = point.armed.get() == Armed::Breakpoint;
+            let prepared = point.prepared().filter(|_| armed)?;
+            point.armed.set(Armed::No);
+            Some(prepared)
         });
         Current::disarm(&mut breakpoints, self.text.get());
     }
@@ -124,7 +120,7 @@ impl Change<'_> {
 
     /// Has ftrace call from a point that it hits, for all that the point's probes want.
     pub(super) fn arm_by_ftrace(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
-        let changing = point.probes.has_post_handler();
+        let changing = point.probes.keeps_breakpoint();
         match point.armed.get() {
             Armed::No if point.is_ftrace() => {
                 self.ftrace.add(point.at, changing)?;

@@ -5,10 +5,11 @@
 //! An offset may lead out of the named function. The address is then in another function, whose
 //! entry is the one that counts.
 //!
-//! The checks do not depend on the instruction; `register::prepare()` checks whether an instruction
-//! starts at the address. C makes them in the same order: a client sees the
-//! errno of the first one that fails. Their results hold while the registry is locked, as the
-//! notifier of a module that goes waits for the lock before the module's text is freed.
+//! The checks do not depend on the instruction. `register::check_and_prepare()` calls
+//! `Isa::check_boundary()`, which refuses the middle of an instruction. C makes the checks in the
+//! same order: a client sees the errno of the first one that fails. Their results hold while the
+//! registry is locked, as the notifier of a module that goes waits for the lock before the module's
+//! text is freed.
 //!
 //! C counterpart: `_kprobe_addr()` and `check_kprobe_address_safe()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -88,7 +89,7 @@ pub(super) fn probeable(
     if symbols::is_gate(at) || is_blacklisted(at, Some(&function)) {
         return Err(Refusal::Blacklisted);
     }
-    let known_start = images.image(&owner, at)?.check(at)?;
+    let known_start = images.image(&owner, at)?.checked_start(at)?;
     match function.kind {
         symbol::Kind::Function => (),
         symbol::Kind::Preamble => return Err(Refusal::Preamble),

@@ -110,9 +110,9 @@ fn join(
         admit(change, point, probe)?;
     }
     let Some(point) = point.filter(|point| !point.gone.get()) else {
-        return prepare(change, at, kind).map(Some);
+        return check_and_prepare(change, at, kind).map(Some);
     };
-    if probe.has_post_handler() {
+    if probe.keeps_breakpoint() {
         // A hit by a jump calls no post handler, so the jump is removed first.
         change.remove_jumps(&mut [point].into_iter());
     }
@@ -154,7 +154,7 @@ fn admit(change: &mut Change<'_>, point: PointRef<'_>, probe: &Probe) -> Result<
 
 /// Prepares the instruction at an address that is hit by a breakpoint: proves that one starts
 /// there, decides how it is executed, and fills its slot.
-fn prepare(
+fn check_and_prepare(
     change: &mut Change<'_>,
     at: TextAddr,
     kind: Kind<check::KnownStart>,
@@ -164,7 +164,7 @@ fn prepare(
     };
     let (points, text) = (change.points, change.text.get());
     let mut read = |from: TextAddr, code: &mut [u8]| points.recover_insn(from, code);
-    Current::boundary(known_start, at, &mut read)?;
+    Current::check_boundary(known_start, at, &mut read)?;
     let prepared = Current::prepare(at, function, text::has_fixup(at), &mut read, text)?;
     Ok(Kind::Breakpoint(prepared))
 }

@@ -56,7 +56,7 @@ pub(crate) fn batch_no_wait(clients: &[Client]) -> RemovedPoints {
     for chunk in clients.chunks(CHUNK) {
         let registry = &mut *Registry::lock();
         let probes = || chunk.iter().flatten();
-        let addresses = || probes().map(|probe| points::at(probe));
+        let addresses = || probes().map(|probe| points::addr_of(probe));
         disarm_idle(&mut registry.change(), chunk);
         let points = &registry.points;
         wait_for_jprobes(addresses().filter_map(|at| points.get(at)));
@@ -79,7 +79,7 @@ fn disarm_idle(change: &mut Change<'_>, chunk: &[Client]) {
     }
     let points = change.points;
     let idle = || {
-        let points = probes().filter_map(|probe| points.get(points::at(probe)));
+        let points = probes().filter_map(|probe| points.get(points::addr_of(probe)));
         points.filter(|point| point.armed.get() == Armed::Breakpoint && !point.is_wanted())
     };
     if idle().next().is_some() {
@@ -130,7 +130,7 @@ pub(super) fn take_back(registry: &mut Registry, probe: &Probe) {
     remove(registry, probe, &mut retired);
     registry
         .change()
-        .reconsider(&mut [points::at(probe)].into_iter());
+        .reconsider(&mut [points::addr_of(probe)].into_iter());
     retired.wait();
     probe.unlink();
 }

@@ -9,8 +9,8 @@
 use super::ftrace;
 use super::{
     handlers::{
-        after,
-        before, //
+        call_post_handlers,
+        call_pre_handlers, //
     },
     jprobe, //
 };
@@ -70,7 +70,7 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
     if Current::is_running(pinned) {
         return nested(registers, pinned);
     }
-    let (point, prepared) = match find(registers, pinned) {
+    let (point, prepared) = match find_to_execute(registers, pinned) {
         Ok(found) => found,
         Err(whose) => return whose,
     };
@@ -81,7 +81,7 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
         };
     };
     Current::set_running(Some(probe.running()), pinned);
-    if !probe.before(registers) {
+    if !probe.call_pre_handler(registers) {
         if let Next::Stepping(saved) = Current::run(prepared, registers, false) {
             return begin_step(prepared, saved, pinned);
         }
@@ -93,7 +93,7 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
 /// Finds the point whose breakpoint was hit, if its instruction is to be executed. Otherwise the
 /// hit is over, and this returns whose the breakpoint is.
 #[inline(always)]
-fn find<'a>(
+fn find_to_execute<'a>(
     registers: &mut Registers,
     pinned: &'a Pinned,
 ) -> Result<(&'a Point, &'a ArchInsn), Whose> {
@@ -116,9 +116,10 @@ fn hit_one_with_post(
     pinned: &Pinned,
 ) -> Whose {
     Current::set_running(Some(probe.running()), pinned);
-    if !probe.before(registers) {
+    if !probe.call_pre_handler(registers) {
         match Current::run(prepared, registers, true) {
-            Next::Emulated | Next::Boosted => probe.after(registers),
+            Next::Emulated => probe.call_post_handler(registers),
+            Next::Boosted => {}
             Next::Stepping(saved) => return begin_step(prepared, saved, pinned),
         }
     }
@@ -135,13 +136,14 @@ fn hit_slow(
     registers: &mut Registers,
     pinned: &Pinned,
 ) -> Whose {
-    let Some(probe) = before(point, registers, pinned) else {
-        let has_post_handler = point.probes.has_post_handler();
-        return carry_out(point, prepared, has_post_handler, registers, pinned);
+    // `None`: no handler has taken the hit over, so the instruction is executed.
+    let Some(probe) = call_pre_handlers(point, registers, pinned) else {
+        let has_post_handler = point.probes.keeps_breakpoint();
+        return execute(point, prepared, has_post_handler, registers, pinned);
     };
     match probe.jprobe() {
         Some(jprobe) => {
-            let (at, context) = (Current::place(prepared), Context::interrupted(pinned));
+            let (at, context) = (Current::insn_addr(prepared), Context::interrupted(pinned));
             jprobe::enter(jprobe, at, context, registers, pinned);
         }
         None => Current::set_running(None, pinned),
@@ -157,8 +159,8 @@ fn resume(at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
     };
     if let Some(prepared) = point.prepared() {
         // A jprobe has no post handler.
-        let has_post_handler = point.probes.iter().any(Probe::wants_after);
-        carry_out(point, prepared, has_post_handler, registers, pinned);
+        let has_post_handler = point.probes.iter().any(Probe::has_post_handler);
+        execute(point, prepared, has_post_handler, registers, pinned);
     } else {
         #[cfg(CONFIG_KPROBES_ON_FTRACE)]
         ftrace::resume(point, at, registers, pinned);
@@ -169,7 +171,7 @@ fn resume(at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
 
 /// Executes the instruction after the pre handlers, and calls the post handlers.
 #[inline(always)]
-fn carry_out(
+fn execute(
     point: &Point,
     prepared: &ArchInsn,
     has_post_handler: bool,
@@ -177,7 +179,7 @@ fn carry_out(
     pinned: &Pinned,
 ) -> Whose {
     match Current::run(prepared, registers, has_post_handler) {
-        Next::Emulated if has_post_handler => after(point, registers, pinned),
+        Next::Emulated if has_post_handler => call_post_handlers(point, registers, pinned),
         Next::Emulated | Next::Boosted => {}
         Next::Stepping(saved) => {
             // The newest enabled probe is asked if the step faults.
@@ -199,7 +201,7 @@ fn begin_step(prepared: &ArchInsn, saved: usize, pinned: &Pinned) -> Whose {
     }
     Current::this_cpu(pinned).now.set(Hit {
         phase: Phase::Stepping,
-        at: Current::place(prepared),
+        at: Current::insn_addr(prepared),
         saved,
     });
     Whose::Ours
@@ -220,7 +222,7 @@ pub(crate) fn is_registered(at: TextAddr, probe: *const Probe, pinned: &Pinned) 
 
 /// If this trap ends a step, finishes the step and its hit. Returns whether it does.
 #[inline(always)]
-fn came_back(registers: &mut Registers, pinned: &Pinned) -> bool {
+fn try_end_step(registers: &mut Registers, pinned: &Pinned) -> bool {
     let cpu = Current::this_cpu(pinned);
     let hit = cpu.now.get();
     let Some((point, prepared)) = stepped(&hit, pinned) else {
@@ -239,23 +241,23 @@ fn came_back(registers: &mut Registers, pinned: &Pinned) -> bool {
             Some(probe) => {
                 // Another probe may have been the only one before the step.
                 Current::set_running(Some(probe.running()), pinned);
-                probe.after(registers);
+                probe.call_post_handler(registers);
             }
-            None => after(point, registers, pinned),
+            None => call_post_handlers(point, registers, pinned),
         }
         Current::set_running(None, pinned);
     } else {
         if end == AfterStep::Again {
             step_fault();
         }
-        finish_step(cpu, hit.phase, pinned);
+        leave_step(cpu, hit.phase, pinned);
     }
     true
 }
 
 /// Ends a step and its hit. If the hit is nested in another one, the outer hit continues.
 #[inline(never)]
-pub(super) fn finish_step(cpu: &Cpu, phase: Phase, pinned: &Pinned) {
+pub(super) fn leave_step(cpu: &Cpu, phase: Phase, pinned: &Pinned) {
     // Read both before the phase changes: a hit that interrupts the code below may overwrite them.
     let (outer, outer_running) = (cpu.outer.get(), cpu.outer_running.get());
     if phase == Phase::SteppingInside {
@@ -284,7 +286,7 @@ pub(super) fn stepped<'a>(hit: &Hit, pinned: &'a Pinned) -> Option<(&'a Point, &
 /// or a nested hit.
 #[inline(never)]
 fn nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
-    if came_back(registers, pinned) {
+    if try_end_step(registers, pinned) {
         return Whose::Ours;
     }
     let Some(at) = jprobe::ended(registers, pinned) else {
@@ -297,7 +299,7 @@ fn nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
 /// Handles a nested hit: counts its probes as missed, and executes the instruction.
 #[inline(never)]
 fn hit_nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
-    let (point, prepared) = match find(registers, pinned) {
+    let (point, prepared) = match find_to_execute(registers, pinned) {
         Ok(found) => found,
         Err(whose) => return whose,
     };
@@ -305,7 +307,7 @@ fn hit_nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
     let outer = cpu.now.get();
     let newest = point.probes.iter().next();
     if !outer.phase.has_room_inside() {
-        report::hopeless(newest);
+        report::unrecoverable(newest);
     }
     point.probes.iter().for_each(Probe::miss);
     if let Next::Stepping(saved) = Current::run(prepared, registers, false) {
@@ -313,7 +315,7 @@ fn hit_nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
         cpu.outer_running.set(Current::running(pinned));
         cpu.now.set(Hit {
             phase: Phase::SteppingInside,
-            at: Current::place(prepared),
+            at: Current::insn_addr(prepared),
             saved,
         });
         let enabled = point.probes.iter().find(|probe| probe.is_enabled());

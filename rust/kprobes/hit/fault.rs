@@ -7,7 +7,7 @@
 //! handlers of clients, which C had up to 5.13.
 
 use super::breakpoint::{
-    finish_step,
+    leave_step,
     step_fault,
     stepped, //
 };
@@ -39,7 +39,7 @@ pub(crate) fn fault(registers: &mut Registers, trap: c_int, pinned: &Pinned) -> 
 fn handle(probe: &Probe, registers: &mut Registers, trap: c_int, pinned: &Pinned) -> bool {
     let context = &Current::this_cpu(pinned).context;
     let outer = context.replace(Context::none());
-    let handled = probe.fault(registers, trap);
+    let handled = probe.call_fault_handler(registers, trap);
     context.set(outer);
     handled
 }
@@ -54,7 +54,7 @@ pub(crate) fn faulted(registers: &mut Registers, pinned: &Pinned) -> bool {
     };
     Current::faulted(prepared, registers, hit.saved);
     step_fault();
-    finish_step(cpu, hit.phase, pinned);
+    leave_step(cpu, hit.phase, pinned);
     true
 }
 

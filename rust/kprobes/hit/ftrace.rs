@@ -10,8 +10,8 @@
 
 use super::{
     handlers::{
-        after,
-        before, //
+        call_post_handlers,
+        call_pre_handlers, //
     },
     jprobe, //
 };
@@ -42,10 +42,10 @@ pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinn
     };
     let next = Current::enter_ftrace(registers, at);
     Current::set_running(Some(probe.running()), pinned);
-    if !probe.before(registers) {
-        if probe.wants_after() {
+    if !probe.call_pre_handler(registers) {
+        if probe.has_post_handler() {
             Current::pass_ftrace(registers, at);
-            probe.after(registers);
+            probe.call_post_handler(registers);
         }
         Current::set_ip(registers, next);
     }
@@ -69,7 +69,7 @@ fn count(point: &Point) {
 #[inline(never)]
 fn hit_slow(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
     let next = Current::enter_ftrace(registers, at);
-    let Some(probe) = before(point, registers, pinned) else {
+    let Some(probe) = call_pre_handlers(point, registers, pinned) else {
         return go_on(point, at, next, registers, pinned);
     };
     let Some(jprobe) = probe.jprobe() else {
@@ -86,9 +86,9 @@ fn hit_slow(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &Pin
 /// Calls the post handlers after the pre handlers, and lets the CPU continue at `next`.
 #[inline(always)]
 fn go_on(point: &Point, at: TextAddr, next: TextAddr, registers: &mut Registers, pinned: &Pinned) {
-    if point.probes.has_post_handler() {
+    if point.probes.keeps_breakpoint() {
         Current::pass_ftrace(registers, at);
-        after(point, registers, pinned);
+        call_post_handlers(point, registers, pinned);
     }
     Current::set_ip(registers, next);
     Current::set_running(None, pinned);

@@ -14,7 +14,7 @@ use crate::{
 /// nested, and does not note its own context.
 #[inline(always)]
 pub(crate) fn turn_to(probe: &Probe, pinned: &Pinned) {
-    if probe.handles_faults() {
+    if probe.has_fault_handler() {
         Current::set_running(this_cpu::nobody(), pinned);
         note_context(pinned);
     }
@@ -32,7 +32,7 @@ fn note_context(pinned: &Pinned) {
 /// Calls the pre handlers of all enabled probes up to the first one that changes where the CPU
 /// continues, and returns that probe.
 #[inline(always)]
-pub(super) fn before<'a>(
+pub(super) fn call_pre_handlers<'a>(
     point: &'a Point,
     registers: &mut Registers,
     pinned: &Pinned,
@@ -40,18 +40,18 @@ pub(super) fn before<'a>(
     point.probes.iter().find(|probe| {
         probe.is_enabled() && {
             turn_to(probe, pinned);
-            probe.before(registers)
+            probe.call_pre_handler(registers)
         }
     })
 }
 
 /// Calls the post handlers of all enabled probes.
 #[inline(always)]
-pub(super) fn after(point: &Point, registers: &mut Registers, pinned: &Pinned) {
+pub(super) fn call_post_handlers(point: &Point, registers: &mut Registers, pinned: &Pinned) {
     for probe in point.probes.iter() {
-        if probe.wants_after() && probe.is_enabled() {
+        if probe.has_post_handler() && probe.is_enabled() {
             turn_to(probe, pinned);
-            probe.after(registers);
+            probe.call_post_handler(registers);
         }
     }
 }

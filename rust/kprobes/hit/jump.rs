@@ -35,7 +35,7 @@ pub(crate) fn jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned)
         };
     };
     Current::set_running(Some(probe.running()), pinned);
-    probe.before(registers);
+    probe.call_pre_handler(registers);
     Current::set_running(None, pinned);
 }
 
@@ -46,8 +46,8 @@ fn each_jumped(newest: &Probe, registers: &mut Registers, pinned: &Pinned) {
     // None of them has a fault handler, so any of them can be the running probe for all.
     Current::set_running(Some(newest.running()), pinned);
     List::from(newest).for_each(|probe| {
-        if probe.wants_before() {
-            probe.before(registers);
+        if probe.has_pre_handler() {
+            probe.call_pre_handler(registers);
         } else {
             unlikely();
         }
@@ -68,7 +68,7 @@ fn walk_jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
         turn_to(probe, pinned);
         // The jprobe has joined after the CPU took the jump. A detour cannot continue in its
         // handler.
-        if probe.before(registers) && probe.is_jprobe() {
+        if probe.call_pre_handler(registers) && probe.is_jprobe() {
             probe.miss();
         }
     }

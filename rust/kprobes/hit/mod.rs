@@ -26,4 +26,5 @@ pub(crate) mod fault;
 pub(crate) mod ftrace;
 pub(crate) mod handlers;
 pub(crate) mod jprobe;
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 pub(crate) mod jump;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! EDGE: the interface of jprobes to C. `jprobe_return()` is in `jprobes.c`, and the trap that it
-//! ends in is the back end's.
+//! Entries from C: the interface of jprobes. `jprobe_return()` is in `jprobes.c`, and the trap that
+//! it ends in is the back end's.
 
 use super::{
     batch,

@@ -39,7 +39,7 @@ macro_rules! reasons {
 
         impl Reason {
             /// The reason in words.
-            pub(crate) fn text(self) -> &'static CStr {
+            pub(crate) fn summary(self) -> &'static CStr {
                 match self {
                     $(Self::$name { .. } => const { c_string(concat!($text, "\0")) },)*
                 }
@@ -116,10 +116,10 @@ impl Reason {
     }
 
     /// The reason in words; if an instruction cannot be probed, why not.
-    pub(crate) fn words(self) -> &'static CStr {
+    pub(crate) fn text(self) -> &'static CStr {
         match self {
             Self::CannotMove(refusal) => refusal.text(),
-            _ => self.text(),
+            _ => self.summary(),
         }
     }
 }
@@ -140,13 +140,13 @@ mod tests {
     #[test]
     fn reasons_have_a_text_and_an_address() {
         let found = Reason::JumpInto.at(AT);
-        let text = found.reason.text();
+        let text = found.reason.summary();
         assert_eq!(text, c"a branch leads into the bytes of the jump");
-        assert_eq!(found.reason.words(), text);
+        assert_eq!(found.reason.text(), text);
         assert_eq!(found.at, Some(AT));
         assert_eq!(NotOptimized::from(Reason::PostHandler).at, None);
         assert_eq!(
-            Reason::ProbeInside.text(),
+            Reason::ProbeInside.summary(),
             c"another probe is in the bytes of the jump"
         );
     }
@@ -163,7 +163,7 @@ mod tests {
     fn what_cannot_be_probed_says_why() {
         let reason = Reason::CannotMove(Refusal::Waits);
         assert_eq!(reason.at(AT).at, Some(AT));
-        assert_eq!(reason.words(), Refusal::Waits.text());
+        assert_eq!(reason.text(), Refusal::Waits.text());
     }
 
     #[test]

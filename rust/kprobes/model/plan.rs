@@ -14,7 +14,8 @@ pub(crate) enum Next {
     /// The trap returns to a copy that ends in a breakpoint. The value is a word of state that is
     /// restored after the step.
     Stepping(usize),
-    /// The trap returns to a copy that ends in a jump back.
+    /// The trap returns to where nothing is left to do: a copy that ends in a jump back, the copies
+    /// in a detour, or the target of an unconditional jump.
     Boosted,
 }
 

@@ -7,7 +7,7 @@
 //! change. Temporary reasons are not kept and are checked again each time: no memory, a module that
 //! is being loaded, and a debugger's breakpoints, which may also make text undecodable.
 //!
-//! What changes later is checked each time by `may_jump`: post handlers and other breakpoints.
+//! What changes later is checked each time by `obstacle`: jprobes, post handlers, breakpoints.
 //!
 //! C counterpart: `can_optimize()` and `arch_prepare_optimized_kprobe()` in
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
@@ -36,7 +36,7 @@ use kernel::prelude::*;
 
 impl Points {
     /// The first breakpoint in the bytes of a jump at `at`.
-    pub(super) fn inside(&self, at: TextAddr) -> Option<TextAddr> {
+    pub(super) fn breakpoint_under_jump(&self, at: TextAddr) -> Option<TextAddr> {
         let mut inside = (1..Current::REACH).filter_map(|distance| at.after(distance).ok());
         inside.find(|&at| {
             let point = self.get(at);
@@ -44,12 +44,20 @@ impl Points {
         })
     }
 
-    /// Returns whether nothing prevents a jump now: no post handler, and no breakpoint in its
-    /// bytes.
+    /// Returns what prevents a jump as long as the probes do not change.
+    pub(super) fn obstacle(&self, point: PointRef<'_>) -> Option<NotOptimized> {
+        if point.probes.keeps_breakpoint() {
+            let jprobe = point.probes.iter().find(|probe| probe.is_jprobe());
+            let reason = jprobe.map_or(Reason::PostHandler, |_| Reason::Jprobe);
+            return Some(reason.into());
+        }
+        let inside = self.breakpoint_under_jump(point.at)?;
+        Some(Reason::ProbeInside.at(inside))
+    }
+
+    /// Returns whether nothing prevents a jump now.
     pub(super) fn may_jump(&self, point: PointRef<'_>) -> bool {
-        point.armed.get() == Armed::Breakpoint
-            && !point.probes.has_post_handler()
-            && self.inside(point.at).is_none()
+        point.armed.get() == Armed::Breakpoint && self.obstacle(point).is_none()
     }
 }
 
@@ -58,7 +66,7 @@ impl Change<'_> {
     pub(crate) fn consider<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
         if self.optimizer.allowed {
             for point in points {
-                let _ = self.queue(point);
+                let _ = self.try_queue(point);
             }
         }
     }
@@ -68,19 +76,20 @@ impl Change<'_> {
     pub(crate) fn reconsider(&mut self, addresses: &mut dyn Iterator<Item = TextAddr>) {
         let points = self.points;
         self.consider(
-            &mut addresses.flat_map(|at| Iterator::chain(points.before(at), points.get(at))),
+            &mut addresses
+                .flat_map(|at| Iterator::chain(points.jumps_that_may_cover(at), points.get(at))),
         );
     }
 
     /// Queues a point if it may have a jump, and decides first whether it can have one.
-    fn queue(&mut self, point: PointRef<'_>) -> Option<()> {
+    fn try_queue(&mut self, point: PointRef<'_>) -> Option<()> {
         let prepared = point.prepared()?;
         if !self.points.may_jump(point) {
             return None;
         }
         if point.jump.decided().is_none() {
-            let decided = self.make(point.at, prepared);
-            self.decide(point, decided)?;
+            let decided = self.make_jump(point.at, prepared);
+            self.store_decision(point, decided)?;
         }
         let detour = point.jump.detour()?;
         if self.optimizer.queue.add(point.at, self.points) {
@@ -91,7 +100,11 @@ impl Change<'_> {
     }
 
     /// Stores the decision about a point, unless it is a temporary reason.
-    fn decide(&mut self, point: PointRef<'_>, decided: Result<Jump, NotOptimized>) -> Option<()> {
+    fn store_decision(
+        &mut self,
+        point: PointRef<'_>,
+        decided: Result<Jump, NotOptimized>,
+    ) -> Option<()> {
         self.optimizer.forget_temporary(point.at);
         let refused = decided.as_ref().err();
         if let Some(why) = refused.filter(|why| why.reason.is_temporary()) {
@@ -114,7 +127,7 @@ impl Change<'_> {
     }
 
     /// Makes the jump of the point at `at`, or says why there cannot be one.
-    fn make(&mut self, at: TextAddr, prepared: &ArchInsn) -> Result<Jump, NotOptimized> {
+    fn make_jump(&mut self, at: TextAddr, prepared: &ArchInsn) -> Result<Jump, NotOptimized> {
         // The address has no symbol any more, or its module goes.
         let function = self.cache.function(at).map_err(|_| Reason::CannotRead)?;
         let owner = modules::owner(at).map_err(|_| Reason::CannotRead)?;

@@ -10,23 +10,18 @@ impl Registry {
         if point.armed.get() != Armed::Breakpoint || point.jump.is_optimized() {
             return None;
         }
-        if let Some(&Err(why)) = point.jump.decided() {
-            return Some(why);
-        }
-        Some(if point.probes.iter().any(Probe::is_jprobe) {
-            NotOptimized::from(Reason::Jprobe)
-        } else if point.probes.has_post_handler() {
-            NotOptimized::from(Reason::PostHandler)
-        } else if let Some(inside) = self.points.inside(point.at) {
-            Reason::ProbeInside.at(inside)
-        } else if !self.optimizer.allowed {
-            NotOptimized::from(Reason::SwitchedOff)
-        } else {
-            let mut temporary = self.optimizer.temporary.iter();
-            let found = temporary.find(|(at, _)| *at == point.at);
-            // A lack of memory is the only temporary reason that is not stored.
-            found.map_or(Reason::NoMemory.into(), |&(_, why)| why)
-        })
+        let decided = point
+            .jump
+            .decided()
+            .and_then(|decided| decided.as_ref().err());
+        let why = decided.copied().or_else(|| self.points.obstacle(point));
+        let switched_off = (!self.optimizer.allowed).then_some(Reason::SwitchedOff.into());
+        let mut temporary = self.optimizer.temporary.iter();
+        let temporary = temporary.find(|(at, _)| *at == point.at);
+        let why = why.or(switched_off).or(temporary.map(|&(_, why)| why));
+        // A lack of memory is the only temporary reason that is not stored, or there was no memory
+        // to store it.
+        why.or(Some(Reason::NoMemory.into()))
     }
 }
 

@@ -50,7 +50,7 @@ impl Change<'_> {
     /// Removes the jumps over these points, whose breakpoints are about to be written.
     pub(crate) fn remove_jumps_over<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
         let all = self.points;
-        self.remove_jumps(&mut points.flat_map(|point| all.before(point.at)));
+        self.remove_jumps(&mut points.flat_map(|point| all.jumps_that_may_cover(point.at)));
     }
 
     /// Takes these points out of the queue, and removes their jumps.

@@ -98,11 +98,6 @@ pub(crate) fn flush() {
     }
 }
 
-/// Are jumps allowed?
-pub(crate) fn is_allowed() -> bool {
-    Registry::lock().optimizer.allowed
-}
-
 /// Allows jumps, or forbids them and removes all jumps before it returns.
 pub(crate) fn allow(on: bool) {
     let registry = &mut *Registry::lock();

@@ -98,7 +98,7 @@ pub(crate) struct Point {
     pub(crate) jump: Decision,
 }
 
-// There is one for each probe.
+// There is one for each probed address.
 const _: () = assert!(size_of::<Point>() <= size_of::<Kind>() + 48);
 
 impl Point {
@@ -162,7 +162,7 @@ pub(crate) fn find(at: TextAddr, pinned: &Pinned) -> Option<&Point> {
 }
 
 /// The address that a probe was registered at, or zero.
-pub(crate) fn at(probe: &Probe) -> TextAddr {
+pub(crate) fn addr_of(probe: &Probe) -> TextAddr {
     TextAddr::new(probe.addr() as u64)
 }
 
@@ -195,7 +195,9 @@ impl Points {
 
     /// The point of a registered probe.
     pub(crate) fn of(&self, probe: &Probe) -> Result<PointRef<'_>, Refusal> {
-        let point = self.get(at(probe)).filter(|point| point.probes.has(probe));
+        let point = self
+            .get(addr_of(probe))
+            .filter(|point| point.probes.has(probe));
         point.ok_or(Refusal::NotRegistered)
     }
 
@@ -242,7 +244,7 @@ impl Points {
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 impl Points {
     /// The points whose jumps would overwrite `at`.
-    pub(crate) fn before(&self, at: TextAddr) -> impl Iterator<Item = PointRef<'_>> {
+    pub(crate) fn jumps_that_may_cover(&self, at: TextAddr) -> impl Iterator<Item = PointRef<'_>> {
         let before = (1..Current::REACH).filter_map(move |distance| at.before(distance).ok());
         before.filter_map(|at| self.get(at))
     }

@@ -74,7 +74,7 @@ impl Points {
     /// Replaces the bytes of jumps that overwrite the first byte of `code`.
     fn recover_from_jumps(&self, from: TextAddr, code: &mut [u8]) {
         if self.jumps.get() != 0 {
-            let points = Iterator::chain(self.before(from), self.get(from));
+            let points = Iterator::chain(self.jumps_that_may_cover(from), self.get(from));
             points.for_each(|point| recover_from_jump(point, from, code));
         }
     }

@@ -116,7 +116,7 @@ mod tests {
     fn told(image: &Image, at: TextAddr) -> Option<TextAddr> {
         let mut probe = at;
         let marked = loop {
-            match image.check(probe) {
+            match image.checked_start(probe) {
                 Ok(start) => break start,
                 Err(_) => probe = probe.before(1).ok()?,
             }
@@ -145,7 +145,7 @@ mod tests {
         }
         let mut reached = start;
         for &one in starts.iter().rev() {
-            match Current::boundary(reached, one, &mut read) {
+            match Current::check_boundary(reached, one, &mut read) {
                 Ok(()) => count.right += 1,
                 Err(Refusal::NotABoundary) => {
                     pr_warn!("inside an instruction: {:x}\n", one.get());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! EDGE: return probes, and the functions that other code calls of [`include/linux/rethook.h`](
-//! srctree/include/linux/rethook.h): unwinders ask where a function returns to, and the kernel
-//! says that a task is dead.
+//! Entries from C: return probes, and the functions of [`include/linux/rethook.h`](
+//! srctree/include/linux/rethook.h) that other code calls: unwinders ask where a function returns
+//! to, and the kernel says that a task is dead.
 
 use super::*;
 use crate::{

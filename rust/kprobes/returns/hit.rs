@@ -93,7 +93,7 @@ pub(crate) unsafe fn returned(registers: &mut Registers, frame: usize, pinned: &
         return all_returned(registers, frame, pinned);
     };
     let handler = probe.handler();
-    if handler.is_some() && (Current::is_running(pinned) || probe.entry().handles_faults()) {
+    if handler.is_some() && (Current::is_running(pinned) || probe.entry().has_fault_handler()) {
         return all_returned(registers, frame, pinned);
     }
     Current::goes_on(registers, to);

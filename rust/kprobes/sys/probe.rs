@@ -242,14 +242,14 @@ impl Probe {
     }
 
     /// Has the probe a post handler?
-    pub(crate) fn wants_after(&self) -> bool {
+    pub(crate) fn has_post_handler(&self) -> bool {
         self.post_handler.get().is_some()
     }
 
     /// Has the probe a handler that a jump cannot call: a post handler, or the handler of a jprobe,
     /// which the CPU enters instead of the function?
-    pub(crate) fn has_post_handler(&self) -> bool {
-        self.wants_after() || self.is_jprobe()
+    pub(crate) fn keeps_breakpoint(&self) -> bool {
+        self.has_post_handler() || self.is_jprobe()
     }
 
     /// Does `goes` hold for the memory of the probe, or for the code of one of its handlers?
@@ -265,13 +265,13 @@ impl Probe {
     }
 
     /// Has the probe a pre handler?
-    pub(crate) fn wants_before(&self) -> bool {
+    pub(crate) fn has_pre_handler(&self) -> bool {
         self.pre_handler.get().is_some()
     }
 
     /// Calls the pre handler, if there is one. Returns whether it has chosen another path.
     #[inline(always)]
-    pub(crate) fn before(&self, registers: &mut bindings::pt_regs) -> bool {
+    pub(crate) fn call_pre_handler(&self, registers: &mut bindings::pt_regs) -> bool {
         let handler = self.pre_handler.get();
         handler.is_some_and(|handler| {
             // SAFETY: The client guarantees that its handler may be called while the probe is
@@ -282,16 +282,20 @@ impl Probe {
     }
 
     /// Has the probe a handler for faults?
-    pub(crate) fn handles_faults(&self) -> bool {
+    pub(crate) fn has_fault_handler(&self) -> bool {
         self.fault_handler.get().is_some()
     }
 
     /// Calls the handler for faults, if there is one. Returns whether it has handled this fault.
     #[inline(always)]
-    pub(crate) fn fault(&self, registers: &mut bindings::pt_regs, trap: c_int) -> bool {
+    pub(crate) fn call_fault_handler(
+        &self,
+        registers: &mut bindings::pt_regs,
+        trap: c_int,
+    ) -> bool {
         let handler = self.fault_handler.get();
         handler.is_some_and(|handler| {
-            // SAFETY: As for `before`.
+            // SAFETY: As for `call_pre_handler`.
             let call = || unsafe { handler(self.as_c(), registers, trap) != 0 };
             self.checked(handler as usize, call)
         })
@@ -299,9 +303,9 @@ impl Probe {
 
     /// Calls the post handler, if there is one.
     #[inline(always)]
-    pub(crate) fn after(&self, registers: &mut bindings::pt_regs) {
+    pub(crate) fn call_post_handler(&self, registers: &mut bindings::pt_regs) {
         if let Some(handler) = self.post_handler.get() {
-            // SAFETY: As for `before`. The flags are zero, as in C.
+            // SAFETY: As for `call_pre_handler`. The flags are zero, as in C.
             let call = || unsafe { handler(self.as_c(), registers, 0) };
             self.checked(handler as usize, call);
         }

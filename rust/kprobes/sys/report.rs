@@ -13,11 +13,11 @@ use kernel::{
 
 /// A probe is on code that handles hits, so its hit would never end: stops the kernel.
 #[cold]
-pub(crate) fn hopeless(probe: Option<&Probe>) {
+pub(crate) fn unrecoverable(probe: Option<&Probe>) {
     let probe = probe.map_or(core::ptr::null_mut(), Probe::as_c);
     // SAFETY: The argument is NULL or a registered probe. The function does not return, but is not
     // declared so, as objtool does not know which of our functions do not return.
-    unsafe { bindings::rust_kprobes_hopeless(probe) }
+    unsafe { bindings::rust_kprobes_unrecoverable(probe) }
 }
 
 /// An unknown call has returned to the trampoline: stops the kernel.

@@ -183,8 +183,8 @@ impl Image {
 
     /// Refuses if others change or read `at`. Otherwise, returns the start of the last instruction
     /// that the tables tell of, at or before `at`.
-    pub(crate) fn check(&self, at: TextAddr) -> Result<Option<TextAddr>, Refusal> {
-        self.index(&self.entries).check(at)
+    pub(crate) fn checked_start(&self, at: TextAddr) -> Result<Option<TextAddr>, Refusal> {
+        self.index(&self.entries).checked_start(at)
     }
 
     fn index<'a>(&self, entries: &'a [Entry]) -> Index<'a> {

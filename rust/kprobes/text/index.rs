@@ -85,7 +85,7 @@ pub(crate) struct Index<'a> {
 impl<'a> Index<'a> {
     /// Refuses if others change or read `at`. Otherwise, returns the start of the last instruction
     /// that an entry tells of, at or before `at`.
-    pub(crate) fn check(self, at: TextAddr) -> Result<Option<TextAddr>, Refusal> {
+    pub(crate) fn checked_start(self, at: TextAddr) -> Result<Option<TextAddr>, Refusal> {
         let Some(offset) = at.get().checked_sub(self.origin.get()) else {
             return Ok(None);
         };
@@ -194,14 +194,14 @@ mod tests {
             (64, Kind::JumpLabel, 2),
             (64, Kind::LabelTarget, 0),
         ]);
-        let check = |offset| index(&entries).check(at(offset));
+        let check = |offset| index(&entries).checked_start(at(offset));
         for offset in [16, 17, 20, 21, 64, 65] {
             assert_eq!(check(offset), Err(Refusal::Reserved));
         }
         for offset in [0, 15, 22, 63, 66, 1 << 28, 1 << 40] {
             assert!(check(offset).is_ok());
         }
-        assert_eq!(index(&[]).check(at(16)), Ok(None));
+        assert_eq!(index(&[]).checked_start(at(16)), Ok(None));
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
             (40, Kind::Bug, 1),
             (50, Kind::FixupTarget, 0),
         ]);
-        let last = |offset| index(&entries).check(at(offset));
+        let last = |offset| index(&entries).checked_start(at(offset));
         for (offset, start) in [
             (21, 16),
             (31, 16),
@@ -246,7 +246,7 @@ mod tests {
         }
         assert_eq!(last(15), Ok(None));
         let before = TextAddr::new(16);
-        assert_eq!(index(&entries).check(before), Ok(None));
+        assert_eq!(index(&entries).checked_start(before), Ok(None));
     }
 
     #[test]

@@ -83,7 +83,7 @@ HANDLERS = re.compile(r'(kprobe_fault_handler'
 # Functions in which the kernel dies because the hit path was hit, or because a
 # function has returned to nowhere: the code after them matters no more. And one
 # that prints once that a handler has slept, when no hit is handled any more.
-ENDS = ('rust_kprobes_hopeless', 'rust_kprobes_nowhere_to_return', 'handler_slept')
+ENDS = ('rust_kprobes_unrecoverable', 'rust_kprobes_nowhere_to_return', 'handler_slept')
 # Not functions that a probe could be placed on, though outside the sections:
 # the static call that stands for preempt_schedule() and its notrace form. The
 # way to the scheduler at the end of a detour may be probed: interrupts are off.

@@ -75,7 +75,7 @@ impl Isa for X86 {
         code.first() == Some(&encode::INT3)
     }
 
-    fn boundary(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal> {
+    fn check_boundary(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal> {
         boundary::check(known, at, read)
     }
 }

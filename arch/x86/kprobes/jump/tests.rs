@@ -102,7 +102,7 @@ impl Jump {
             prepared,
             detour,
         };
-        X86::arm(&mut core::iter::once((at, &jump.prepared)), &mut text);
+        X86::arm(&mut core::iter::once(&jump.prepared), &mut text);
         X86::optimize(&|each| each(at, &jump.prepared, &jump.detour), &mut text);
         Ok(jump)
     }
@@ -118,7 +118,7 @@ impl Drop for Jump {
     fn drop(&mut self) {
         let (at, text) = (self.at, &mut text::Lock::new());
         X86::unoptimize(&|each| each(at, &self.prepared, &self.detour), text);
-        X86::disarm(&mut core::iter::once((at, &self.prepared)), text);
+        X86::disarm(&mut core::iter::once(&self.prepared), text);
         X86::set_owner(&self.detour, None);
     }
 }

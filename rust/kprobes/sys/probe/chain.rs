@@ -96,7 +96,7 @@ const WALK: *const Probe = core::ptr::without_provenance(WHICH);
 pub(crate) static NOBODY: Chain = Chain::empty();
 
 fn is_plain(probe: &Probe) -> bool {
-    probe.is_enabled() && !probe.handles_faults() && !probe.is_jprobe()
+    probe.is_enabled() && !probe.has_fault_handler() && !probe.is_jprobe()
 }
 
 /// The probes at one address, newest first. The owner of the registry's lock may change it.
@@ -109,8 +109,8 @@ pub(crate) struct Chain {
     newest: Link,
     /// See [`brief`](Chain::brief).
     brief: AtomicPtr<Probe>,
-    /// See [`has_post_handler`](Chain::has_post_handler).
-    has_post_handler: AtomicBool,
+    /// See [`keeps_breakpoint`](Chain::keeps_breakpoint).
+    keeps_breakpoint: AtomicBool,
 }
 
 impl Chain {
@@ -119,7 +119,7 @@ impl Chain {
         Self {
             newest: Link::empty(),
             brief: AtomicPtr::new(WALK.cast_mut()),
-            has_post_handler: AtomicBool::new(false),
+            keeps_breakpoint: AtomicBool::new(false),
         }
     }
 
@@ -146,7 +146,7 @@ impl Chain {
     }
 
     fn insert(&self, link: &Link, probe: &'static Probe) {
-        self.will_come_back(probe.has_post_handler());
+        self.will_keep_breakpoint(probe.keeps_breakpoint());
         // INVARIANT: `'static` says that the probe is registered.
         link.lead(Some(probe), Ordering::Release);
         self.note();
@@ -167,7 +167,7 @@ impl Chain {
     /// Takes over all probes of another chain, as older ones, into a chain of one probe.
     pub(crate) fn append(&self, other: &Self) {
         if let Some(probe) = self.iter().next() {
-            self.will_come_back(other.has_post_handler());
+            self.will_keep_breakpoint(other.keeps_breakpoint());
             let older = other.newest.to(Ordering::Relaxed);
             probe.older.lead(older, Ordering::Release);
             self.note();
@@ -193,9 +193,9 @@ impl Chain {
     /// Does the instruction have to come back to a handler of any probe? A hit that has seen such a
     /// probe gets `true` until the probe is removed.
     #[inline(always)]
-    pub(crate) fn has_post_handler(&self) -> bool {
+    pub(crate) fn keeps_breakpoint(&self) -> bool {
         // The acquire load that led a hit to the probe makes this load see the earlier stores.
-        self.has_post_handler.load(Ordering::Relaxed)
+        self.keeps_breakpoint.load(Ordering::Relaxed)
     }
 
     /// The brief. To be used in an RCU read-side section.
@@ -245,20 +245,20 @@ impl Chain {
 
     /// Stores, before hits can find the probe, that the chain has a post handler. The release store
     /// that publishes the probe orders this store.
-    fn will_come_back(&self, has_post_handler: bool) {
-        if has_post_handler {
-            self.has_post_handler.store(true, Ordering::Relaxed);
+    fn will_keep_breakpoint(&self, keeps_breakpoint: bool) {
+        if keeps_breakpoint {
+            self.keeps_breakpoint.store(true, Ordering::Relaxed);
         }
     }
 
     /// Writes the brief.
     fn note(&self) {
-        let has_post_handler = self.iter().any(Probe::has_post_handler);
-        self.has_post_handler
-            .store(has_post_handler, Ordering::Relaxed);
+        let keeps_breakpoint = self.iter().any(Probe::keeps_breakpoint);
+        self.keeps_breakpoint
+            .store(keeps_breakpoint, Ordering::Relaxed);
         let mut probes = self.iter();
         let (newest, several) = (probes.next(), probes.next().is_some());
-        let which = LONE_AROUND * usize::from(has_post_handler) + SEVERAL * usize::from(several);
+        let which = LONE_AROUND * usize::from(keeps_breakpoint) + SEVERAL * usize::from(several);
         let newest = newest.filter(|_| which != WHICH && self.iter().all(is_plain));
         let noted = newest.map_or(WALK, |newest| {
             core::ptr::from_ref(newest).wrapping_byte_add(which)
@@ -347,7 +347,7 @@ mod tests {
             assert_eq!(lone(&Chain::of(before)), (is(before), true));
             let chain = Chain::of(around);
             assert_eq!(lone(&chain), (is(around), false));
-            assert!(chain.has_post_handler());
+            assert!(chain.keeps_breakpoint());
         });
     }
 
@@ -357,12 +357,12 @@ mod tests {
             let chain = Chain::of(before);
             chain.push(around);
             assert_eq!(lone(&chain), (None, false));
-            assert!(chain.has_post_handler());
+            assert!(chain.keeps_breakpoint());
             let all = chain.iter().map(is);
             assert!(all.eq([is(around), is(before)]));
             chain.remove(around);
             assert_eq!(lone(&chain), (is(before), true));
-            assert!(!chain.has_post_handler());
+            assert!(!chain.keeps_breakpoint());
             chain.remove(before);
             assert_eq!(lone(&chain), (None, false));
             assert!(chain.is_empty());

@@ -156,8 +156,8 @@ class Walk(Case):
                  entry(f'call {asks}'), function(asks, 'call vfs_read'),
                  _PROBED),
                 # What is behind a hopeless hit is not followed.
-                ([], entry('call rust_kprobes_hopeless'), _PROBED,
-                 function('rust_kprobes_hopeless', 'call vfs_read')),
+                ([], entry('call rust_kprobes_unrecoverable'), _PROBED,
+                 function('rust_kprobes_unrecoverable', 'call vfs_read')),
                 # Indirect calls that are right.
                 ([],
                  entry('call table', *(

@@ -158,11 +158,11 @@ impl World {
         let chain = self.places[self.current.load(Acquire)].get().unwrap();
         let mut called = Called::default();
         if let Some(probe) = chain.lone_before() {
-            assert!(!probe.has_post_handler(), "it is noted that it does not");
+            assert!(!probe.keeps_breakpoint(), "it is noted that it does not");
             called.before(probe, self);
         } else if let Some(probe) = chain.lone() {
             called.before(probe, self);
-            if probe.has_post_handler() {
+            if probe.keeps_breakpoint() {
                 called.after(probe, self);
             }
         } else {
@@ -171,8 +171,8 @@ impl World {
                 .iter()
                 .filter(enabled)
                 .for_each(|probe| called.before(probe, self));
-            if chain.has_post_handler() {
-                let after = chain.iter().filter(|probe| probe.has_post_handler());
+            if chain.keeps_breakpoint() {
+                let after = chain.iter().filter(|probe| probe.keeps_breakpoint());
                 after
                     .filter(enabled)
                     .for_each(|probe| called.after(probe, self));
@@ -416,7 +416,7 @@ models! {
         remove_of_several();
     probe_put_behind_others_without_an_order_is_caught with "self.0.store(to, order)" in "sys/probe/chain.rs" fails "Causality violation":
         oldest_walked();
-    coming_back_of_the_oldest_noted_late_is_caught with "self.has_post_handler.store(true" in "sys/probe/chain.rs" as Never fails "did not come back":
+    coming_back_of_the_oldest_noted_late_is_caught with "self.keeps_breakpoint.store(true" in "sys/probe/chain.rs" as Never fails "did not come back":
         oldest_walked();
     oldest_freed_under_a_jump_is_caught with "grace" fails "Causality violation":
         oldest_under_a_jump();
@@ -427,8 +427,8 @@ models! {
     lone_probe_noted_without_an_order_is_caught with "self.brief.store(" in "sys/probe/chain.rs" fails "Causality violation":
         take_over();
     lone_probe_read_without_an_order_is_caught with "self.brief.load(" in "sys/probe/chain.rs" fails "Causality violation": take_over();
-    coming_back_noted_late_is_caught with "self.has_post_handler.store(true" in "sys/probe/chain.rs" as Never fails "did not come back": push_walked();
-    coming_back_of_appended_probes_noted_late_is_caught with "self.has_post_handler.store(true" in "sys/probe/chain.rs" as Never fails "did not come back":
+    coming_back_noted_late_is_caught with "self.keeps_breakpoint.store(true" in "sys/probe/chain.rs" as Never fails "did not come back": push_walked();
+    coming_back_of_appended_probes_noted_late_is_caught with "self.keeps_breakpoint.store(true" in "sys/probe/chain.rs" as Never fails "did not come back":
         append();
     probe_freed_under_a_hit_is_caught with "grace" fails "Causality violation": remove_middle();
     probe_that_rests_too_soon_is_caught with "grace" fails "Causality violation": disable_lone();

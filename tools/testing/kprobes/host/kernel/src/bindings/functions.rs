@@ -386,7 +386,7 @@ pub unsafe fn rust_kprobes_registered_twice() {}
 pub unsafe fn rust_kprobes_forgotten(_module: *const module, _probe: *const kprobe) {}
 
 /// Does not return in the kernel. Takes no lock here, as it may come between any two instructions.
-pub unsafe fn rust_kprobes_hopeless(_probe: *const kprobe) {
+pub unsafe fn rust_kprobes_unrecoverable(_probe: *const kprobe) {
     HOPELESS.fetch_add(1, Relaxed);
 }
 

@@ -40,7 +40,7 @@ impl Probe {
     }
 
     /// Those with odd numbers do.
-    pub(crate) fn has_post_handler(&self) -> bool {
+    pub(crate) fn keeps_breakpoint(&self) -> bool {
         self.number & 1 != 0
     }
 
@@ -48,7 +48,7 @@ impl Probe {
         !self.flags.any(Flag::Disabled as u32)
     }
 
-    pub(crate) fn handles_faults(&self) -> bool {
+    pub(crate) fn has_fault_handler(&self) -> bool {
         false
     }
 

@@ -58,7 +58,7 @@ fn words(refusal: Refusal) -> String {
 
 /// As debugfs shows it, but for addresses.
 fn why(reason: NotOptimized) -> String {
-    reason.reason.words().to_string_lossy().into()
+    reason.reason.text().to_string_lossy().into()
 }
 
 /// Where branches lead that leave their piece, and not to the start of another one.

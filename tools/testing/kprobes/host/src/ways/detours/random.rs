@@ -126,7 +126,7 @@ fn regions_are_whole_instructions() {
         }
         Err(reason) => {
             *reasons
-                .entry(reason.reason.text().to_string_lossy().to_string())
+                .entry(reason.reason.summary().to_string_lossy().to_string())
                 .or_default() += 1
         }
     });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! EDGE: entries from C that all architectures share: for detours, for faults in a handler or a
-//! copy, and to translate an address in a copy to the original one, for the exception table, oopses
-//! and unwinders.
+//! Entries from C and assembly that all architectures share: for detours, for faults in a handler
+//! or a copy, and to translate an address in a copy to the original one, for the exception table,
+//! oopses and unwinders. The entry of the breakpoint trap is in `arch/*/kprobes/entry.rs`.
 //!
 //! Detours turn preemption off, and [`kprobe_fault_handler`] is called with preemption off, so the
 //! task stays on its CPU.
@@ -145,7 +145,7 @@ unsafe extern "C" fn kprobe_original_frame(ip: *mut usize, sp: *mut usize) -> bo
             ip.write(at.get() as usize);
             sp.write(sp.read().wrapping_add(pushed));
         }
-        #[cfg(all(CONFIG_RUST_KPROBES_CHECK_HANDLERS, CONFIG_STACKTRACE))]
+        #[cfg(CONFIG_RUST_KPROBES_CHECK_HANDLERS)]
         // SAFETY: The function may be called from any context.
         unsafe {
             bindings::rust_kprobes_frame_in_slot()
