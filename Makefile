@@ -30,7 +30,8 @@ distclean:
 #: make test-all       the whole matrix, resumable piece by piece (PIECE=name for one of them)
 #: make test-clients   perf, bpftrace, bcc, trace-cmd, SystemTap and upstream's tests use C's kprobes and ours: a table
 #:                     (IMPL= one of them; ARGS=perf: cases whose names begin so)
-#: make check          no kernel needed: formatting, clippy, layers, unsafe count, licences, shell and Python
+#: make check          no kernel needed: formatting, clippy, layers, unsafe count, licences, shell and Python; the pure
+#:                     part is compiled for i686, powerpc and s390x without std
 #: make check-kernel   against the built kernel: hit path, stray text, CLIPPY=1, rustdoc
 #: make shell          the same kernel to an interactive shell, samples and debugfs ready
 #: make bench          the cost table of C and Rust with ratios, and JSON (at most 30 minutes; IMPL= one of them)
@@ -40,7 +41,8 @@ distclean:
 #: make host-test      the host tests only (TEST=glob)
 #: make host-fuzz      our decoder against LLVM, iced and insn.c on 100 million strings; boundaries,
 #:                     copies and emulation against iced and the CPU (SEED=n)
-#: make host-miri      host tests under Miri, which finds undefined behaviour (a pinned nightly Rust, fetched once)
+#: make host-miri      host tests under Miri, which finds undefined behaviour; those of pure code also as on i686,
+#:                     powerpc and s390x (a pinned nightly Rust, fetched once; without it they fail)
 #: make kunit          boot and count the KUnit suites only (TEST=suite.case)
 #: make selftest       boot and count the samples' and clause tests only (TEST=suite.case)
 #: make storm          probes come and go under constant hits on 4 CPUs (ARGS="600 piecewise returns": seconds,

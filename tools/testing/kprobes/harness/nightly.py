@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Miri, which only comes with a nightly Rust toolchain: one day's, pinned.
 
-Its parts are listed with their SHA-256 in toolchain/nightly and fetched once
-into the cache. What needs them is a check beside those of the toolchain root,
-so a machine without a network goes without, and says so.
+Its parts, which toolchain/nightly lists, are fetched once into the cache.
 """
 
 import hashlib
@@ -20,27 +18,16 @@ import progress
 LIST = env.KPROBES / 'toolchain' / 'nightly'
 
 
-class Missing(Exception):
-    """There is no Miri, and why."""
+def _missing(reason: str) -> env.Refusal:
+    return env.Refusal('Miri, which comes with a nightly Rust', reason,
+                       'is the network up (proxy variables)? All but make '
+                       'host-miri works without it')
 
 
-def home(listing: Path | None = None) -> Path:
-    """The folder of the toolchain of the list, made or not."""
-    stamp = hashlib.sha256((listing or LIST).read_bytes()).hexdigest()[:12]
-    return env.CACHE / f'nightly-{stamp}'
-
-
-def _sysroot(into: Path) -> None:
-    """Build the standard library for Miri; its crates come from the registry."""
-    log = env.LOGS / 'nightly-sysroot.log'
-    if procs.run(['cargo', 'miri', 'setup'], log, extra=environment(into)):
-        raise Missing('no standard library for it: ' + procs.tail(log, 3))
-
-
-def _make(into: Path, listing: Path) -> None:
+def _make(into: Path) -> None:
     shutil.rmtree(into, ignore_errors=True)
     with progress.Stage('nightly', 3) as stage:
-        for line in listing.read_text().splitlines():
+        for line in LIST.read_text().splitlines():
             if line.startswith('#'):
                 continue
             sha256, url = line.split()
@@ -51,12 +38,11 @@ def _make(into: Path, listing: Path) -> None:
                 if path:
                     break
             else:
-                raise Missing(reason)
+                raise _missing(reason)
             # Without the part's own folder and that of its component.
             procs.output(['tar', '-xJf', path, '-C', into,
                           '--strip-components=2', '--exclude=manifest.in'])
             path.unlink()
-        _sysroot(into)
     (into / 'complete').touch()
 
 
@@ -65,15 +51,19 @@ def environment(into: Path) -> dict[str, str]:
     return {'PATH': f'{into}/bin:{os.environ["PATH"]}',
             'CARGO_HOME': str(env.CACHE / 'cargo'),
             'CARGO_TARGET_DIR': str(env.WORK / 'host-miri'),
-            'CARGO_TERM_COLOR': 'never',
             'MIRI_SYSROOT': str(into / 'miri-sysroot')}
 
 
-def ready(listing: Path | None = None) -> Path:
-    """The folder of the toolchain, made once; raises Missing."""
-    listing = listing or LIST
-    into = home(listing)
+def ready(target: str) -> Path:
+    """The folder of the toolchain, made once, with the standard library for TARGET."""
+    stamp = hashlib.sha256(LIST.read_bytes()).hexdigest()[:12]
+    into, log = env.CACHE / f'nightly-{stamp}', env.LOGS / f'nightly-{target}.log'
     with procs.alone('nightly'):
         if not (into / 'complete').exists():
-            _make(into, listing)
+            _make(into)
+        # Its crates come from the registry, the first time.
+        with progress.Stage(f'Miri for {target}', 1):
+            if procs.run(['cargo', 'miri', 'setup', '--target', target], log,
+                         extra=environment(into)):
+                raise _missing(f'no standard library: {procs.tail(log, 3)}')
     return into

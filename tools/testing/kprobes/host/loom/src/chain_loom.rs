@@ -65,7 +65,7 @@ impl World {
             handlers: core::array::from_fn(|_| Watched::new(false)),
             places: Default::default(),
             current: AtomicUsize::new(0),
-            hits: Readers::new(),
+            hits: Readers::default(),
             told: AtomicBool::new(false),
         });
         for &number in first {

@@ -224,17 +224,6 @@ macro_rules! atomics {
             }
 
             #[track_caller]
-            pub(crate) fn compare_exchange_weak(
-                &self,
-                current: $value,
-                new: $value,
-                success: Ordering,
-                failure: Ordering,
-            ) -> Result<$value, $value> {
-                self.compare_exchange(current, new, success, failure)
-            }
-
-            #[track_caller]
             pub(crate) fn fetch_update(
                 &self,
                 success: Ordering,
@@ -259,7 +248,6 @@ atomics! {
     AtomicU32: u32, u64::from, |seen| seen as u32;
     AtomicU64: u64, core::convert::identity, core::convert::identity;
     AtomicUsize: usize, |value| value as u64, |seen| seen as usize;
-    AtomicIsize: isize, |value| value as u64, |seen| seen as isize;
     AtomicPtr<T>: *mut T,
         |value: *mut T| value.expose_provenance() as u64,
         |seen| core::ptr::with_exposed_provenance_mut(seen as usize);
@@ -297,7 +285,6 @@ fetch_all! {
     AtomicU32: u32;
     AtomicU64: u64;
     AtomicUsize: usize;
-    AtomicIsize: isize;
 }
 
 /// As in [`core::sync::atomic`]. One that is weakened to `Relaxed` is none.

@@ -4,17 +4,21 @@
 //!
 //! Every module without `loom` in its name is a file that the kernel also builds, loaded from its
 //! place in the tree; its unit tests run here, too. Names resolve as they do in the kernel's crate.
-//! Their atomics are those of [`checked`].
+//! Their atomics are those of `checked`,
+//! and under Miri those of `core`.
 
 // The kernel is what uses it all; here the tests use what they need.
 #![allow(dead_code, unused_imports)]
 
 #[path = "../../../../../../rust/kprobes/atomics.rs"]
 mod atomics;
+#[cfg(target_has_atomic = "64")]
 #[path = "../../../../../../rust/kprobes/returns/bitmap.rs"]
 mod bitmap;
+#[cfg(target_has_atomic = "64")]
 #[path = "../../../../../../rust/kprobes/slots/bits.rs"]
 mod bits;
+#[cfg(target_has_atomic = "64")]
 #[path = "../../../../../../rust/kprobes/returns/growth.rs"]
 mod growth;
 #[path = "../../../../../../rust/kprobes/model/mod.rs"]
@@ -28,7 +32,12 @@ mod table;
 #[path = "../../../../../../rust/kprobes/prelude.rs"]
 mod words;
 
+#[cfg(loom)]
 mod checked;
+#[cfg(loom)]
+mod loom_kit;
+#[cfg(not(loom))]
+#[path = "no_model.rs"]
 mod loom_kit;
 mod memory;
 
@@ -55,24 +64,14 @@ mod sync {
 }
 mod sys;
 
-// Miri runs neither what switches stacks nor, in any useful time, 30,000 entries.
-#[cfg(all(test, not(miri)))]
-mod armed_loom;
-#[cfg(all(test, not(miri)))]
-mod bitmap_loom;
-#[cfg(all(test, not(miri)))]
-mod chain_loom;
-#[cfg(all(test, not(miri)))]
-mod checked_loom;
-#[cfg(all(test, not(miri)))]
-mod growth_loom;
-#[cfg(all(test, not(miri)))]
-mod optimizing_loom;
-#[cfg(all(test, not(miri)))]
-mod slot_loom;
-#[cfg(all(test, not(miri)))]
-mod stage_loom;
-#[cfg(all(test, not(miri)))]
-mod table_loom;
-#[cfg(all(test, not(miri)))]
-mod table_scale;
+// Tests that need loom.
+macro_rules! of_loom {
+    ($($name:ident)*) => {$(
+        #[cfg(all(test, loom))]
+        mod $name;
+    )*};
+}
+of_loom! {
+    armed_loom bitmap_loom chain_loom checked_loom growth_loom
+    optimizing_loom slot_loom stage_loom table_loom table_scale
+}

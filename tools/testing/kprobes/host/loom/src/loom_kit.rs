@@ -4,6 +4,7 @@
 
 #![allow(unused_imports, unused_macros)]
 
+pub(crate) use crate::checked::in_model;
 use crate::{
     checked,
     memory, //
@@ -13,7 +14,7 @@ pub(crate) use loom::{
     cell::UnsafeCell,
     model::Builder,
     sync::atomic::{
-        AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicU8, AtomicUsize,
+        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicU8, AtomicUsize,
         Ordering::{
             self,
             AcqRel,
@@ -85,14 +86,10 @@ impl Watched {
 }
 
 /// How many read-side sections of RCU there are.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Readers(Arc<AtomicUsize>);
 
 impl Readers {
-    pub(crate) fn new() -> Self {
-        Self(Arc::new(AtomicUsize::new(0)))
-    }
-
     pub(crate) fn read_side(&self) -> Reading {
         self.0.fetch_add(1, AcqRel);
         Reading(self.clone())

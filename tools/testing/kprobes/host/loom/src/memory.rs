@@ -11,15 +11,13 @@
 //! RCU is a count of the readers. A grace period is over when the count is seen at zero, with the
 //! order between the two that RCU gives.
 
-use crate::{
-    checked,
-    loom_kit::{
-        is_weak,
-        thread,
-        Readers,
-        Reading,
-        Watched, //
-    },
+use crate::loom_kit::{
+    in_model,
+    is_weak,
+    thread,
+    Readers,
+    Reading,
+    Watched, //
 };
 use core::{
     alloc::Layout,
@@ -56,7 +54,7 @@ std::thread_local! {
 
 pub(crate) fn begin() {
     end();
-    READERS.set(Some(Readers::new()));
+    READERS.set(Some(Readers::default()));
     LISTS.set((0, 0));
 }
 
@@ -89,7 +87,7 @@ pub(crate) fn exhaust(exhausted: bool) {
 
 /// Somebody looks at an address.
 pub(crate) fn look(at: usize) {
-    if !checked::in_model() {
+    if !in_model() {
         return;
     }
     let cell = REGIONS.with_borrow(|regions| {
@@ -121,7 +119,7 @@ fn allocate(layout: Layout) -> Result<*mut u8, AllocError> {
     let layout = layout.align_to(64).unwrap();
     // SAFETY: It is not empty.
     let memory = unsafe { std::alloc::alloc(layout) };
-    let cell = checked::in_model().then(|| Rc::new(Watched::new(true)));
+    let cell = in_model().then(Rc::<Watched>::default);
     if let Some(cell) = &cell {
         cell.have();
     }

@@ -60,7 +60,7 @@ impl World {
             data: Default::default(),
             found: AtomicBool::new(true),
             listed: AtomicUsize::new(0),
-            readers: Readers::new(),
+            readers: Readers::default(),
             worker: Mutex::new(Known {
                 stage: Stage::Owned,
                 waits: false,

@@ -2,11 +2,13 @@
 
 //! What the files here ask of `rust/kprobes/sys/`.
 
+#[cfg(loom)]
 #[path = "../../../../../../rust/kprobes/sys/flags.rs"]
 pub(crate) mod flags;
 pub(crate) mod preempt {
     pub(crate) use crate::memory::Pinned;
 }
+#[cfg(loom)]
 pub(crate) mod probe;
 
 impl From<crate::memory::AllocError> for crate::model::refusal::Refusal {

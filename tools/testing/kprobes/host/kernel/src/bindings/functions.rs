@@ -403,14 +403,7 @@ pub unsafe fn rust_kprobes_shows_addresses(_file: *const seq_file) -> bool {
     false
 }
 
-pub unsafe fn seq_write(seq: *mut seq_file, data: *const c_void, len: usize) -> c_int {
-    // SAFETY: By the precondition.
-    unsafe { fwrite(data, 1, len, seq) };
-    OK
-}
-
 extern "C" {
-    fn fwrite(data: *const c_void, size: usize, count: usize, file: *mut seq_file) -> usize;
     /// The host's has the same shape.
     #[link_name = "fprintf"]
     pub fn seq_printf(file: *mut seq_file, format: *const c_char, ...);

@@ -207,15 +207,12 @@ pub fn forget(clients: &[Client]) {
 }
 
 /// Whoever does something where a function without arguments is called.
-#[cfg(not(miri))]
 static OTHER: AtomicPtr<Client> = AtomicPtr::new(core::ptr::null_mut());
 
-#[cfg(not(miri))]
 pub fn set_other(client: &Client) {
     OTHER.store(core::ptr::from_ref(client).cast_mut(), Relaxed);
 }
 
-#[cfg(not(miri))]
 pub fn other() -> &'static Client {
     // SAFETY: A client that stays as long as it is asked for.
     unsafe { &*OTHER.load(Relaxed) }

@@ -3,7 +3,6 @@
 //! What a CPU does that comes to a breakpoint.
 
 use crate::prelude::*;
-#[cfg(not(miri))]
 use crate::stepping::window;
 
 /// An instruction that a copy does as well: `mov %rax, %rbx`.
@@ -111,12 +110,6 @@ pub fn is_known(at: u64) -> bool {
     !c::get_kprobe(core::ptr::with_exposed_provenance_mut(at as usize)).is_null()
 }
 
-/// Nothing comes between instructions that Miri runs.
-#[cfg(miri)]
-fn window<T>(work: impl FnOnce() -> T) -> T {
-    work()
-}
-
 #[derive(Debug, PartialEq, Eq)]
 pub enum Lost {
     Breakpoint,
@@ -134,7 +127,6 @@ pub fn come(at: u64) -> Result<(), Lost> {
     let before = running();
     let mut registers = registers(at + 1);
     trap(&mut registers, Lost::Breakpoint)?;
-    #[cfg(not(miri))]
     if is_led_away(&registers) {
         stand_in(&mut registers, false)?;
     }
@@ -162,7 +154,6 @@ pub fn call_from(at: u64, user: bool) -> Result<(), Lost> {
     let before = running();
     let mut registers = registers(at + CALL_LEN);
     window(|| call_of_ftrace(&mut registers, at, user));
-    #[cfg(not(miri))]
     if is_led_away(&registers) {
         stand_in(&mut registers, true)?;
     }
@@ -176,13 +167,11 @@ pub fn call_from(at: u64, user: bool) -> Result<(), Lost> {
 }
 
 /// Is the CPU on its way into the handler of a jprobe?
-#[cfg(not(miri))]
 pub fn is_led_away(registers: &pt_regs) -> bool {
     registers.ip == bindings::rust_kprobes_jprobe_enter as *const () as usize
 }
 
 /// What `jprobe.S` is told: how many words to copy, where the handler is, what to increment.
-#[cfg(not(miri))]
 pub fn way() -> [usize; 3] {
     // SAFETY: One CPU, which is this one.
     unsafe { (&raw const c::rust_kprobes_stand_in).read() }
@@ -190,7 +179,6 @@ pub fn way() -> [usize; 3] {
 
 /// It goes there, and the handler is over, having left its mark on all that it could; by
 /// `jprobe_return()` if `old`.
-#[cfg(not(miri))]
 pub fn stand_in(registers: &mut pt_regs, old: bool) -> Result<(), Lost> {
     let pause = core::ptr::with_exposed_provenance_mut::<i32>(way()[2]);
     // SAFETY: It leads to one, as `jprobe.S` wants it.
@@ -279,8 +267,8 @@ pub fn running() -> *mut kprobe {
 
 pub fn is_idle() -> bool {
     // SAFETY: One CPU, which is this one. What it says first is how far it is.
-    let words = unsafe { (&raw const c::rust_kprobes_hit).read_volatile() };
-    running().is_null() && words[0] == 0
+    let words = || unsafe { (&raw const c::rust_kprobes_hit).read_volatile() };
+    running().is_null() && (cfg!(miri) || words()[0] == 0)
 }
 
 pub fn reset() {

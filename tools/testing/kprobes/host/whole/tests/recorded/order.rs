@@ -88,7 +88,6 @@ fn what_is_not_armed_goes_without_waiting_for_cpus() {
 fn pages_of_copies_are_told_without_a_lock() {
     let mut world = World::new();
     if cfg!(miri) {
-        // Nobody comes meanwhile, as that takes too long there.
         events::at_every_moment(|| ());
     }
     let clients: Vec<_> = (0..65).map(|_| Client::at(world.place(&MOVE))).collect();
@@ -222,7 +221,6 @@ fn a_copy_that_is_left_by_itself_waits_for_tasks() {
 }
 
 /// How many pages of copies may wait for tasks.
-#[cfg(not(miri))]
 const MOST_PAGES: usize = 256;
 
 #[test]

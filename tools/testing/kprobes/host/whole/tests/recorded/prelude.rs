@@ -15,16 +15,11 @@ pub(crate) use crate::{
         MOVE,
         STEPPED, //
     },
+    files, optimize, stepping,
     world::{
         self,
         World, //
     },
-};
-#[cfg(not(miri))]
-pub(crate) use crate::{
-    files,
-    optimize,
-    stepping, //
 };
 pub(crate) use core::{
     cell::{

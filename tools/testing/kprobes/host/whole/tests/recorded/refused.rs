@@ -113,7 +113,6 @@ fn a_page_for_copies() {
 const PAGE_OF_COPIES: usize = 64;
 
 /// What the file of refusals says last, to somebody who may not see addresses.
-#[cfg(not(miri))]
 fn said_last() -> String {
     let text = crate::files::refused();
     text.lines().last().unwrap_or_default().into()

@@ -51,7 +51,6 @@ fn an_end_in_another_frame_is_told() {
 static FAULTS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
 /// A fault that nobody else has dealt with.
-#[cfg(not(miri))]
 fn fault() {
     let mut registers = cpu::registers(0);
     FAULTS[0].fetch_add(1, Relaxed);
@@ -61,7 +60,6 @@ fn fault() {
     }
 }
 
-#[cfg(not(miri))]
 unsafe extern "C" fn ends_with_a_fault(
     _call: *mut kretprobe_instance,
     _registers: *mut pt_regs,
@@ -70,17 +68,14 @@ unsafe extern "C" fn ends_with_a_fault(
     0
 }
 
-#[cfg(not(miri))]
 unsafe extern "C" fn asked(_probe: *mut kprobe, _registers: *mut pt_regs, _trap: c_int) -> c_int {
     1
 }
 
 /// What returns while another probe's handler is called.
-#[cfg(not(miri))]
 static RETURNS: core::sync::atomic::AtomicPtr<Caller> =
     core::sync::atomic::AtomicPtr::new(core::ptr::null_mut());
 
-#[cfg(not(miri))]
 unsafe extern "C" fn before(_probe: *mut kprobe, _registers: *mut pt_regs) -> c_int {
     // SAFETY: Nobody else uses it meanwhile.
     if let Some(task) = unsafe { RETURNS.load(Relaxed).as_mut() } {

@@ -6,7 +6,6 @@
 //! asked, at whatever moment. After the wave, and after the worker, as many calls must find room.
 
 use super::*;
-#[cfg(not(miri))]
 use std::collections::VecDeque;
 
 /// A store, by its client.
@@ -44,7 +43,6 @@ impl Store {
     }
 
     /// No more room may there be after waves of so many calls, of which `largest` fit into a block.
-    #[cfg(not(miri))]
     fn measure(&self, calls: usize, largest: usize) -> usize {
         2 * calls + self.cpus * largest
     }
@@ -60,7 +58,6 @@ fn wait() {
 }
 
 /// What comes next in a wave: a call on a CPU, or the worker.
-#[cfg(not(miri))]
 #[derive(Clone, Copy)]
 enum Step {
     Call(usize),
@@ -68,7 +65,6 @@ enum Step {
 }
 
 /// A wave; how many calls of it were watched, and how many lost. The worker is done after it.
-#[cfg(not(miri))]
 fn wave(store: &Store, steps: impl Iterator<Item = Step>) -> (usize, usize) {
     let mut calls = Vec::new();
     for step in steps {
@@ -89,7 +85,6 @@ fn wave(store: &Store, steps: impl Iterator<Item = Step>) -> (usize, usize) {
 }
 
 /// All waves of so many steps.
-#[cfg(not(miri))]
 fn each_wave(steps: u32, cpus: usize, mut what: impl FnMut(&[Step])) {
     let kinds = cpus + 1;
     for number in 0..kinds.pow(steps) {
@@ -139,7 +134,6 @@ fn after_each_wave_there_is_room_for_it() {
 }
 
 /// What chance says: a number below `below`.
-#[cfg(not(miri))]
 fn chance(state: &mut u64, below: usize) -> usize {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -149,7 +143,6 @@ fn chance(state: &mut u64, below: usize) -> usize {
 
 /// Calls of which each ends, watched or not, when `length` others have begun. The worker comes when
 /// `tends` says so. How many were lost.
-#[cfg(not(miri))]
 fn stream(store: &Store, calls: usize, length: usize, tends: impl Fn(usize) -> bool) -> usize {
     let (mut going_on, mut lost) = (VecDeque::<Caller>::new(), 0);
     for number in 0..calls {
