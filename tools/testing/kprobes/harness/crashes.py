@@ -69,8 +69,8 @@ CRASHES = (
     # A handler that sleeps in a detour. Its probe is there when it comes back:
     # said once. Then it is not, and the task must not go back there.
     Crash('handler_that_sleeps',
-          ('sleeps: registered, a jump', 'BUG: scheduling while atomic', _WAITS,
-           _SLEPT, WARNING, 'sleeps: back with 6',
+          ('sleeps: registered, a jump', 'BUG: scheduling while atomic',
+           _WAITS, WARNING, _SLEPT, WARNING, 'sleeps: back with 6',
            'BUG: scheduling while atomic', 'sleeps: unregistered',
            '{bug}', 'sleeps: goes'),
           f'BUG: scheduling while atomic|{WARNING}', most=4,
