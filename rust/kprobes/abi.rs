@@ -143,6 +143,7 @@ macro_rules! client_call {
         }
     };
 }
+#[cfg(any(CONFIG_KRETPROBES, CONFIG_RUST_KPROBES_JPROBES))]
 pub(crate) use client_call;
 
 client_call!(register_kprobe(*mut bindings::kprobe) -> c_int = register::batch);

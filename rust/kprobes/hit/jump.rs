@@ -10,7 +10,7 @@
 use super::handlers::turn_to;
 use crate::{
     registry::prelude::*,
-    sys::probe::{
+    sys::probe::chain::{
         Brief,
         Chain,
         List, //

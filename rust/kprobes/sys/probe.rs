@@ -9,12 +9,10 @@
 //!
 //! Probes at one address are a [`Chain`], newest first.
 
-mod chain;
+pub(crate) mod chain;
 
 pub(crate) use self::chain::{
-    Brief,
     Chain,
-    List,
     NOBODY, //
 };
 
