@@ -155,7 +155,9 @@ FUNCTION("kprobes_no_fixup_target",
 	 "	xor %ecx, %ecx\n"
 	 "kprobes_no_fixup_site:\n"
 	 "	div %ecx\n"
-	 "	" ASM_RET);
+	 /* A branch leads into the bytes of a jump, so there is none. */
+	 "1:	" ASM_RET
+	 "	jmp 1b\n");
 asmlinkage void kprobes_no_fixup_jump(void);
 FUNCTION("kprobes_no_fixup_jump",
 	 "	xor %ecx, %ecx\n"
