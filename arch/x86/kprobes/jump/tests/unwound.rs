@@ -226,6 +226,10 @@ mod cases {
 
     #[test]
     fn the_caller_is_found_where_a_call_was_moved() {
+        // An instruction before the callee counts the call. No table tells of the stack there.
+        if registers::tracks_calls() {
+            return;
+        }
         assert!(right(function!(rust_kprobes_test_call), 5, 6 + 3));
     }
 }
