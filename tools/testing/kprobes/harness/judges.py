@@ -25,7 +25,7 @@ STORE = env.CACHE / 'judges'
 SHIM = env.KPROBES / 'host' / 'insn_c.c'
 # Older ones know less of APX.
 OLDEST_LLVM = 22
-_NEEDED = ('tools/arch/x86', 'tools/include')
+_NEEDED = ('tools/arch/x86', 'tools/include', 'arch/s390/tools')
 
 
 def _llvm() -> Path:
@@ -42,17 +42,18 @@ def _llvm() -> Path:
 
 
 def _source() -> Path:
-    """A tree with the kernel's decoder in it."""
+    """A tree with the kernel's decoders and their tables in it."""
     if env.KSRC:
         return env.KSRC
     if (env.TREE / '.kprobes-source').exists():
         return env.TREE
     into = STORE / source.archive().stem
-    if not into.exists():
+    if not all((into / part).exists() for part in _NEEDED):
         part = into.with_name(into.name + '.part')
         with progress.Stage('source of insn.c', 1):
             shutil.rmtree(part, ignore_errors=True)
             source.unpack(source.archive(), part, _NEEDED)
+            shutil.rmtree(into, ignore_errors=True)
             part.rename(into)
     return into
 
@@ -86,20 +87,26 @@ def _insn_c() -> Path:
 
 def tables() -> dict[str, str]:
     """Where Cargo finds the opcode tables that Kbuild generates."""
-    objtree = env.WORK / 'objtree'
-    made = objtree / 'rust/kprobes/x86_opcodes_generated.rs'
-    made.parent.mkdir(parents=True, exist_ok=True)
+    made = env.WORK / 'objtree/rust/kprobes'
+    made.mkdir(parents=True, exist_ok=True)
     STORE.mkdir(exist_ok=True)
-    isa = env.REPO / 'arch/x86/kprobes/isa'
     with procs.alone('judges'):
-        text = subprocess.check_output(
-            ['awk', '-f', isa / 'gen-opcodes.awk',
-             _source() / 'tools/arch/x86/lib/x86-opcode-map.txt',
-             isa / 'opcodes-supplement.txt'])
-        # Cargo compiles again what is newer.
-        if not made.exists() or made.read_bytes() != text:
-            made.write_bytes(text)
-    return {'OBJTREE': str(objtree)}
+        tree = _source()
+        for arch, origins in (
+                ('x86', (tree / 'tools/arch/x86/lib/x86-opcode-map.txt',
+                         _isa('x86') / 'opcodes-supplement.txt')),
+                ('s390', (tree / 'arch/s390/tools/opcodes.txt',))):
+            table = made / f'{arch}_opcodes_generated.rs'
+            text = subprocess.check_output(
+                ['awk', '-f', _isa(arch) / 'gen-opcodes.awk', *origins])
+            # Cargo compiles again what is newer.
+            if not table.exists() or table.read_bytes() != text:
+                table.write_bytes(text)
+    return {'OBJTREE': str(env.WORK / 'objtree')}
+
+
+def _isa(arch: str) -> Path:
+    return env.REPO / 'arch' / arch / 'kprobes/isa'
 
 
 def images() -> list[Path]:

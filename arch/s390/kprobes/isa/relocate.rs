@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Copies of instructions for another address, and the instructions that EXRL executes.
+//!
+//! An instruction of format RIL with a PC-relative operand has a distance of 32 bits in halfwords,
+//! which reaches 4 GiB each way:
+//!
+//! ```text
+//!  0        8    12   16                              48
+//! +--------+----+----+--------------------------------+
+//! | opcode | R1 | op | distance / 2                   |
+//! +--------+----+----+--------------------------------+
+//! ```
+//!
+//! C counterpart: `copy_instruction()` in
+//! [`arch/s390/kernel/kprobes.c`](srctree/arch/s390/kernel/kprobes.c).
+
+use super::insn::{
+    Extension,
+    Insn,
+    Mnemonic, //
+};
+use crate::prelude::*;
+
+impl Insn {
+    /// Is this an instruction of format RIL with a PC-relative operand?
+    fn is_long_relative(&self) -> bool {
+        self.opcode.relative && self.opcode.extension == Extension::Nibble && self.len() == 6
+    }
+
+    /// The address of the long PC-relative operand.
+    fn operand(&self, at: TextAddr) -> TextAddr {
+        let distance = self.signed(16, 32).wrapping_mul(2);
+        TextAddr::new(at.get().wrapping_add(distance as u64))
+    }
+
+    /// The instruction at `from`, for a copy at `to`: a PC-relative operand keeps its address.
+    pub(crate) fn moved(&self, from: TextAddr, to: TextAddr) -> Result<Self, Refusal> {
+        if !self.opcode.relative {
+            return Ok(*self);
+        }
+        if !self.is_long_relative() {
+            return Err(Refusal::BoundToPlace);
+        }
+        let distance = self.operand(from).get().wrapping_sub(to.get()) as i64;
+        let halfwords = i32::try_from(distance >> 1).map_err(|_| Refusal::TooFar)?;
+        match distance & 1 {
+            0 => Ok(self.with_low_word(halfwords)),
+            _ => Err(Refusal::TooFar),
+        }
+    }
+
+    /// The address of the instruction that this EXRL at `at` executes; `None` for other
+    /// instructions.
+    ///
+    /// EXRL executes its target without branching there, so no breakpoint may be on the target. EX
+    /// has its target in registers; the kernel uses EXRL.
+    pub(crate) fn executes(&self, at: TextAddr) -> Option<TextAddr> {
+        (self.opcode.mnemonic == Mnemonic::Exrl).then(|| self.operand(at))
+    }
+}
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_s390_relocate))]
+mod tests {
+    use super::*;
+
+    const AT: u64 = 0x3ff_8000_0000;
+
+    /// Moves `bytes` from [`AT`] to an address that is `by` bytes further on.
+    fn moved(bytes: &[u8], by: i64) -> Result<[u8; 6], Refusal> {
+        let to = TextAddr::new(AT.wrapping_add(by as u64));
+        let insn = Insn::decode(bytes)?.moved(TextAddr::new(AT), to)?;
+        Ok(insn.bytes())
+    }
+
+    /// larl %r1, so many halfwords from there
+    fn larl(halfwords: i32) -> [u8; 6] {
+        let [a, b, c, d] = halfwords.to_be_bytes();
+        [0xc0, 0x10, a, b, c, d]
+    }
+
+    #[test]
+    fn operands_keep_their_addresses() {
+        assert_eq!(moved(&larl(100), 0), Ok(larl(100)));
+        assert_eq!(moved(&larl(100), 0x1000), Ok(larl(100 - 0x800)));
+        assert_eq!(moved(&larl(-100), -0x1000), Ok(larl(-100 + 0x800)));
+        // lgrl %r1; brasl %r14; exrl %r1
+        for (first, second) in [(0xc4, 0x18), (0xc0, 0xe5), (0xc6, 0x10)] {
+            let insn = [first, second, 0, 0, 0, 0x10];
+            let copy = [first, second, 0xff, 0xff, 0xff, 0xf0];
+            assert_eq!(moved(&insn, 0x40), Ok(copy));
+        }
+    }
+
+    #[test]
+    fn distance_that_does_not_fit_is_refused() {
+        assert_eq!(moved(&larl(0), -0xffff_fffe), Ok(larl(i32::MAX)));
+        assert_eq!(moved(&larl(0), -0x1_0000_0000), Err(Refusal::TooFar));
+        assert_eq!(moved(&larl(0), 0x1_0000_0000), Ok(larl(i32::MIN)));
+        assert_eq!(moved(&larl(0), 0x1_0000_0002), Err(Refusal::TooFar));
+        assert_eq!(moved(&larl(i32::MAX), 0x1_ffff_fffe), Ok(larl(i32::MIN)));
+        assert_eq!(moved(&larl(0), 1), Err(Refusal::TooFar));
+    }
+
+    #[test]
+    fn other_instructions_stay_as_they_are() {
+        // lgfi %r1,16; mvc; la
+        for insn in [
+            [0xc0, 0x11, 0, 0, 0, 0x10],
+            [0xd2, 0x07, 0x10, 0x00, 0x20, 0x00],
+            [0x41, 0x10, 0x20, 0x00, 0, 0],
+        ] {
+            assert_eq!(moved(&insn, 0x1000), Ok(insn));
+        }
+        // Short distances: brct; crj
+        for insn in [
+            [0xa7, 0x16, 0, 0x10, 0, 0],
+            [0xec, 0x12, 0, 0x10, 0x80, 0x76],
+        ] {
+            assert_eq!(moved(&insn, 0x1000), Err(Refusal::BoundToPlace));
+        }
+    }
+
+    #[test]
+    fn exrl_alone_executes_another_instruction() {
+        let executes = |bytes: &[u8]| {
+            let target = Insn::decode(bytes).ok()?.executes(TextAddr::new(AT))?;
+            Some(target.get().wrapping_sub(AT) as i64)
+        };
+        assert_eq!(executes(&[0xc6, 0x10, 0, 0, 0, 0x10]), Some(32));
+        assert_eq!(executes(&[0xc6, 0x10, 0xff, 0xff, 0xff, 0xf0]), Some(-32));
+        // pfdrl; larl; ex
+        assert_eq!(executes(&[0xc6, 0x12, 0, 0, 0, 0x10]), None);
+        assert_eq!(executes(&larl(16)), None);
+        assert_eq!(executes(&[0x44, 0x10, 0x20, 0x00]), None);
+    }
+}
