@@ -10,6 +10,7 @@ use std::ptr;
 
 type Create = unsafe extern "C" fn(
     *const c_char,
+    *const c_char,
     *mut c_void,
     c_int,
     *mut c_void,
@@ -28,27 +29,51 @@ pub(super) struct Llvm {
 }
 
 impl Llvm {
+    /// LLVM for x86-64.
     pub(super) fn open() -> Option<Self> {
-        let library = Library::named_by("KPROBES_LLVM")?;
-        for name in [
+        let initializers = [
             c"LLVMInitializeX86TargetInfo",
             c"LLVMInitializeX86TargetMC",
             c"LLVMInitializeX86Disassembler",
-        ] {
+        ];
+        Self::open_for(initializers, c"x86_64-linux-gnu", c"")
+    }
+
+    /// LLVM for the newest s390x that it knows.
+    pub(super) fn open_s390() -> Option<Self> {
+        let initializers = [
+            c"LLVMInitializeSystemZTargetInfo",
+            c"LLVMInitializeSystemZTargetMC",
+            c"LLVMInitializeSystemZDisassembler",
+        ];
+        Self::open_for(initializers, c"s390x-linux-gnu", c"z17")
+    }
+
+    fn open_for(initializers: [&CStr; 3], triple: &CStr, cpu: &CStr) -> Option<Self> {
+        let library = Library::named_by("KPROBES_LLVM")?;
+        for name in initializers {
             // SAFETY: That is their type in <llvm-c/Target.h>.
             let initialize = unsafe { library.function::<unsafe extern "C" fn()>(name) };
             // SAFETY: May be called at any time.
             unsafe { initialize() };
         }
         // SAFETY: These are the types in <llvm-c/Disassembler.h>.
-        let create = unsafe { library.function::<Create>(c"LLVMCreateDisasm") };
+        let create = unsafe { library.function::<Create>(c"LLVMCreateDisasmCPU") };
         // SAFETY: As above.
         let disassemble = unsafe { library.function::<Disassemble>(c"LLVMDisasmInstruction") };
-        let triple = c"x86_64-linux-gnu".as_ptr();
-        // SAFETY: A string; the callbacks and their data may be missing.
-        let context =
-            unsafe { create(triple, ptr::null_mut(), 0, ptr::null_mut(), ptr::null_mut()) };
-        assert!(!context.is_null(), "LLVM without x86");
+        let (none, nobody) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: Two strings; the callbacks and their data may be missing.
+        let context = unsafe {
+            create(
+                triple.as_ptr(),
+                cpu.as_ptr(),
+                none,
+                0,
+                nobody,
+                ptr::null_mut(),
+            )
+        };
+        assert!(!context.is_null(), "LLVM without {triple:?}");
         Some(Self {
             context,
             disassemble,
@@ -56,15 +81,17 @@ impl Llvm {
         })
     }
 
-    fn one(&mut self, bytes: &[u8]) -> Option<usize> {
+    /// Disassembles one instruction at `at`, and returns the instruction's length.
+    pub(super) fn one(&mut self, bytes: &[u8], at: u64) -> Option<usize> {
         let (from, size) = (bytes.as_ptr(), bytes.len() as u64);
         let (to, room) = (self.said.as_mut_ptr(), self.said.len());
         // SAFETY: The context is open; bytes and buffer are as large as said.
-        let len = unsafe { (self.disassemble)(self.context, from, size, AT, to.cast(), room) };
+        let len = unsafe { (self.disassemble)(self.context, from, size, at, to.cast(), room) };
         (len != 0).then_some(len)
     }
 
-    fn said(&self) -> &str {
+    /// The instruction in words.
+    pub(super) fn said(&self) -> &str {
         let said = CStr::from_bytes_until_nul(&self.said).unwrap_or_default();
         said.to_str().unwrap_or_default().trim()
     }
@@ -90,7 +117,7 @@ impl Judge for Llvm {
     fn len(&mut self, text: &Text) -> Option<usize> {
         let mut text = *text;
         for _ in 0..MAX_INSN {
-            let len = self.one(&text)?;
+            let len = self.one(&text, AT)?;
             let said = self.said();
             if !PREFIXES.iter().any(|prefix| said.ends_with(prefix)) {
                 // It puts no limit on what prefixes add.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Our x86-64 decoder against everybody else's.
+//! Our x86-64 decoder against everybody else's, and in [`s390`] the s390x one against LLVM.
 //!
 //! A property is a test with its name. Each looks at the same strings of bytes, see [`corpus`]: a
 //! short list of them when nothing is said, all when `KPROBES_FUZZ=long`. The decoders that judge
@@ -20,6 +20,7 @@ mod judge;
 mod library;
 mod llvm;
 mod report;
+mod s390;
 
 use crate::{
     model::{
