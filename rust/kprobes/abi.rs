@@ -21,6 +21,8 @@ use crate::sys::modules::{
     Loaded, //
 };
 use crate::{
+    arch::Current,
+    contract::Machine,
     core::{
         check,
         enable,
@@ -57,6 +59,7 @@ use core::sync::atomic::Ordering;
 /// The errno of each reason, as in C.
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
+        let unfit = |errno| if Current::ERRNO_TELLS { errno } else { EINVAL };
         match refusal {
             Refusal::UnknownSymbol
             | Refusal::OutOfText
@@ -67,7 +70,7 @@ impl From<Refusal> for Error {
             | Refusal::UnreadableText
             | Refusal::NotABoundary
             | Refusal::CallCheck
-            | Refusal::AlwaysTraps => EILSEQ,
+            | Refusal::AlwaysTraps => unfit(EILSEQ),
             Refusal::DataTooLarge => E2BIG,
             Refusal::FarBranch
             | Refusal::InterruptReturn
@@ -80,7 +83,7 @@ impl From<Refusal> for Error {
             | Refusal::MovesTraps
             | Refusal::OperandSize
             | Refusal::UnsavedRegister
-            | Refusal::BoundToPlace => EOPNOTSUPP,
+            | Refusal::BoundToPlace => unfit(EOPNOTSUPP),
             Refusal::AddressTaken | Refusal::SecondJprobe => EEXIST,
             Refusal::ModuleComing => EAGAIN,
             Refusal::Ftrace(errno) => Error::from_errno(errno),

@@ -34,6 +34,9 @@
 #include "../../arch/x86/kprobes/detour_test.h"
 #include "../../arch/x86/kprobes/unwind.h"
 #endif
+#ifdef CONFIG_S390
+#include "../../arch/s390/kprobes/machine.h"
+#endif
 
 #ifdef CONFIG_RUST_KPROBES
 /* Room for what sprint_symbol() writes. */
@@ -45,6 +48,7 @@ extern const struct kprobe rust_kprobes_nobody;
 
 void rust_kprobes_cpus_read_lock(void);
 void rust_kprobes_cpus_read_unlock(void);
+void *rust_kprobes_slot_page(void);
 void rust_kprobes_call_rcu_tasks(struct rcu_head *head, rcu_callback_t done);
 void rust_kprobes_ksymbol(unsigned long page, bool gone, const char *name);
 bool rust_kprobes_is_gate(unsigned long addr);
@@ -124,10 +128,10 @@ extern struct bug_entry __start___bug_table[], __stop___bug_table[];
 extern struct mutex module_mutex;
 
 extern int __start_orc_unwind_ip[], __stop_orc_unwind_ip[];
-#ifdef CONFIG_X86
 /* jprobe.S */
 void rust_kprobes_jprobe_enter(void);
 void rust_kprobes_jprobe_returned(void);
+#ifdef CONFIG_X86
 /* The rest of x86's trampoline.S is in unwind.h. */
 void rust_kprobes_detour_hit(const unsigned long *owner, struct pt_regs *regs);
 bool rust_kprobes_peek(unsigned long *word, const unsigned long *at,

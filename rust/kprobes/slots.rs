@@ -271,8 +271,7 @@ impl Page {
             words.push(AtomicUsize::new(0), GFP_KERNEL)?;
         }
         // SAFETY: The caller registers a probe, so it may sleep.
-        let code =
-            unsafe { bindings::execmem_alloc(bindings::execmem_type_EXECMEM_KPROBES, PAGE_SIZE) };
+        let code = unsafe { bindings::rust_kprobes_slot_page() };
         // INVARIANT: It is, if it is not NULL.
         Ok(Self {
             code: NonNull::new(code).ok_or(Refusal::NoMemory)?,

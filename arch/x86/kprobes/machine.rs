@@ -68,6 +68,7 @@ unsafe impl Machine for X86 {
 
     const TRAP_LEN: u64 = encode::INT3_LEN;
     const FTRACE_LEN: u64 = 5;
+    const ERRNO_TELLS: bool = true;
     const FAULTS: &'static [c_uint] = &[bindings::X86_TRAP_PF, bindings::X86_TRAP_GP];
 
     fn site(function: TextAddr, offset: u64) -> Option<Site> {

@@ -149,7 +149,9 @@ mod tests {
         assert_eq!(register(&mut probe(c"kernel_clone", 0, 4097)), E2BIG);
         assert_eq!(register(&mut probe(c"kernel_clone", 9, 0)), EINVAL);
         assert_eq!(register(&mut probe(c"no_such_function", 0, 0)), ENOENT);
-        assert_eq!(register(&mut probe(c"__switch_to", 0, 0)), EINVAL);
+        for never in Current::NEVER {
+            assert_eq!(register(&mut probe(never, 0, 0)), EINVAL);
+        }
         // SAFETY: NULL is allowed.
         assert_eq!(unsafe { register_kretprobe(core::ptr::null_mut()) }, EINVAL);
     }

@@ -39,7 +39,7 @@ def refusals() -> Rows:
     texts = _texts(_REFUSALS)
     abi = (env.REPO / 'rust/kprobes/abi.rs').read_text()
     abi = abi[abi.index('match refusal {'):abi.index('fn status(')]
-    arms = re.findall(r'((?:\|?\s*Refusal::\w+(?:\(\w+\))?\s*)+)=> (\w+)', abi)
+    arms = re.findall(r'((?:\|?\s*Refusal::\w+(?:\(\w+\))?\s*)+)=> (?:unfit\()?(\w+)', abi)
     errnos = {name: errno for names, errno in arms
               for name in re.findall(r'Refusal::(\w+)', names)}
     [others] = re.findall(r'\b_ => (\w+)', abi)

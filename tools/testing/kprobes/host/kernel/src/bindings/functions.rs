@@ -266,7 +266,7 @@ pub unsafe fn kvfree_call_rcu(_head: *mut kvfree_rcu_head, ptr: *mut c_void) {
     alloc::hand_over(ptr.cast());
 }
 
-pub unsafe fn execmem_alloc(_type: c_uint, _size: usize) -> *mut c_void {
+pub unsafe fn rust_kprobes_slot_page() -> *mut c_void {
     let page = (!faults::refuses(Call::ExecutablePage)).then(text::allocate_page);
     let Some(page) = page.flatten() else {
         return null_mut();
