@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! EDGE: s390's own entries from C: the one of program interruptions, declared in
+//! [`arch/s390/include/asm/kprobes.h`](srctree/arch/s390/include/asm/kprobes.h), and the one of the
+//! return probes' trampoline.
+//!
+//! `__do_pgm_check()` calls the first one before it turns interrupts on, and the trampoline turns
+//! preemption off, so the task stays on its CPU.
+
+use super::{
+    frame::Trapped,
+    isa::S390,
+    machine::PAGE_FAULT, //
+};
+#[cfg(CONFIG_KRETPROBES)]
+use crate::returns;
+use crate::{
+    contract::Machine,
+    hit::{
+        breakpoint::{
+            breakpoint,
+            step_fault,
+            Whose, //
+        },
+        fault, //
+    },
+    slots::{
+        self,
+        COPIES, //
+    },
+    sys::preempt::{
+        self,
+        Pinned, //
+    }, //
+};
+use kernel::{
+    bindings,
+    prelude::*, //
+};
+
+/// The code of an operation exception: the breakpoint is an instruction that does not exist.
+const OPERATION: u32 = 1;
+
+/// Handles a program interruption in the kernel. Returns true if the interruption was a probe's.
+///
+/// # Safety
+///
+/// `regs` are the registers that a program interruption on this CPU has saved. Interrupts are off.
+#[export]
+unsafe extern "C" fn kprobe_pgm_check(regs: *mut bindings::pt_regs) -> bool {
+    // SAFETY: By the precondition, the interruption has saved them on its stack, where only this
+    // uses them.
+    let registers = unsafe { &mut *regs };
+    let handle = |pinned: &Pinned| {
+        // The target of an EX or EXRL has the length of that.
+        if Trapped::of(registers).interruption() == (OPERATION, S390::TRAP_LEN as u32) {
+            breakpoint(registers, pinned) == Whose::Ours
+        } else {
+            fault(registers, pinned)
+        }
+    };
+    // SAFETY: By the precondition, interrupts are off.
+    unsafe { preempt::in_trap(handle) }
+}
+
+/// If a copy of an instruction has faulted, makes the fault one of the original, before interrupts
+/// are on. Returns whether a fault handler has resolved it.
+#[inline(never)]
+fn fault(registers: &mut bindings::pt_regs, pinned: &Pinned) -> bool {
+    let at = S390::ip(registers);
+    if !COPIES.covers(at, pinned) {
+        return false;
+    }
+    if !fault::faults_in_step(registers, pinned) {
+        S390::set_ip(registers, slots::original(at, pinned).unwrap_or(at));
+        step_fault();
+        return false;
+    }
+    let (code, _) = Trapped::of(registers).interruption();
+    // The codes that C passes to `do_exception()`.
+    if matches!(code, 0x04 | 0x10 | 0x11 | 0x38..=0x3b) {
+        return fault::fault(registers, PAGE_FAULT as c_int, pinned);
+    }
+    fault::faulted(registers, pinned);
+    false
+}
+
+/// Handles the return of a hooked function to the trampoline.
+///
+/// # Safety
+///
+/// `regs` are the registers that the trampoline has saved. Preemption is off until this returns.
+#[cfg(CONFIG_KRETPROBES)]
+#[export]
+unsafe extern "C" fn rust_kprobes_returned(regs: *mut bindings::pt_regs) {
+    // SAFETY: By the precondition, the trampoline has saved them on the stack, where only this uses
+    // them.
+    let registers = unsafe { &mut *regs };
+    let frame = *S390::sp(registers);
+    // SAFETY: By the precondition, preemption is off, and the trampoline has saved the registers.
+    unsafe { preempt::in_trap(|pinned| returns::returned(registers, frame, pinned)) }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The registers that an interruption has saved: C's `struct pt_regs`, without its unions.
+
+use super::isa::branch::Frame;
+use core::mem::offset_of;
+use kernel::bindings;
+
+/// The registers that an interruption has saved.
+#[repr(C)]
+pub(super) struct Trapped {
+    args: usize,
+    /// The first half of the PSW.
+    pub(super) mask: usize,
+    /// The second half of the PSW: the address at which the CPU continues.
+    pub(super) ip: usize,
+    /// The general registers.
+    pub(super) gprs: [usize; 16],
+    orig_gpr2: usize,
+    /// The length of the instruction, and the code of the interruption.
+    int_code: u32,
+    int_parm: u32,
+    int_parm_long: usize,
+    flags: usize,
+    last_break: usize,
+    cpu: u32,
+    /// The register that a per-CPU section adds this CPU's offset to, or zero.
+    pub(super) percpu_register: u8,
+}
+
+const _: () = assert!(size_of::<Trapped>() == size_of::<bindings::pt_regs>());
+const _: () = assert!(
+    offset_of!(Trapped, percpu_register) == offset_of!(bindings::pt_regs, percpu_register)
+        && offset_of!(Trapped, last_break) == offset_of!(bindings::pt_regs, last_break)
+        && offset_of!(Trapped, flags) == offset_of!(bindings::pt_regs, flags)
+);
+
+impl Trapped {
+    /// Returns the registers as this type.
+    #[inline(always)]
+    pub(super) fn of(registers: &bindings::pt_regs) -> &Self {
+        // SAFETY: The layouts are the same, as asserted above, and each value is valid.
+        unsafe { &*core::ptr::from_ref(registers).cast() }
+    }
+
+    /// Returns the registers as this type, to be changed.
+    #[inline(always)]
+    pub(super) fn of_mut(registers: &mut bindings::pt_regs) -> &mut Self {
+        // SAFETY: As in `of`.
+        unsafe { &mut *core::ptr::from_mut(registers).cast() }
+    }
+
+    /// Returns the code of the program interruption that has saved the registers, without the bits
+    /// of PER and transactions, and the length of the instruction.
+    #[inline(always)]
+    pub(super) fn interruption(&self) -> (u32, u32) {
+        (
+            self.int_code & bindings::PGM_INT_CODE_MASK,
+            self.int_code >> 16,
+        )
+    }
+
+    /// Emulates an instruction that reads or writes the system mask, the first byte of the PSW:
+    /// SSM, STNSM and STOSM, or EPSW.
+    pub(super) fn system_mask(&mut self, [opcode, operand, base, last]: [u8; 4]) {
+        let disp = u64::from(u16::from_be_bytes([base & 15, last]));
+        let base = base.wrapping_shr(4);
+        let base = if base == 0 { 0 } else { self.gpr(base) };
+        let at = core::ptr::with_exposed_provenance_mut(base.wrapping_add(disp) as usize);
+        let [system, rest @ ..] = self.mask.to_be_bytes();
+        let new = match opcode {
+            0x80 => load(at),
+            0xac => store(at, system) & operand,
+            0xad => store(at, system) | operand,
+            _ => return self.extract(last.wrapping_shr(4), last & 15),
+        };
+        let [a, b, c, d, e, f, g] = rest;
+        self.mask = usize::from_be_bytes([new, a, b, c, d, e, f, g]);
+    }
+
+    /// Emulates EPSW: writes the two words of the mask to the lower halves of two registers.
+    fn extract(&mut self, first: u8, second: u8) {
+        let mask = self.mask as u64;
+        let mut set = |register, word: u64| {
+            let upper = self.gpr(register) & !u64::from(u32::MAX);
+            self.set_gpr(register, upper | word);
+        };
+        set(first, mask >> u32::BITS);
+        if second != 0 {
+            set(second, mask & u64::from(u32::MAX));
+        }
+    }
+}
+
+/// Reads the byte that the emulated instruction reads.
+#[inline(always)]
+fn load(at: *mut u8) -> u8 {
+    // SAFETY: The interrupted code was about to read this byte.
+    unsafe { at.read_volatile() }
+}
+
+/// Writes the byte that the emulated instruction writes, and returns it.
+#[inline(always)]
+fn store(at: *mut u8, byte: u8) -> u8 {
+    // SAFETY: The interrupted code was about to write this byte.
+    unsafe { at.write_volatile(byte) };
+    byte
+}
+
+impl Frame for Trapped {
+    #[inline(always)]
+    fn gpr(&self, number: u8) -> u64 {
+        let value = self.gprs.get(usize::from(number));
+        value.map_or(0, |&value| value as u64)
+    }
+
+    #[inline(always)]
+    fn set_gpr(&mut self, number: u8, value: u64) {
+        if let Some(register) = self.gprs.get_mut(usize::from(number)) {
+            *register = value as usize;
+        }
+    }
+
+    #[inline(always)]
+    fn cc(&self) -> u8 {
+        self.mask.wrapping_shr(44) as u8 & 3
+    }
+
+    fn load(&self, at: u64) -> Option<u64> {
+        let from = core::ptr::with_exposed_provenance::<u64>(at as usize);
+        // SAFETY: The interrupted code was about to read this word.
+        Some(unsafe { from.read_volatile() })
+    }
+}

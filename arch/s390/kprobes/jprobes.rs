@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Enters and leaves a jprobe's handler, which runs before the probed function.
+//!
+//! The CPU comes to `jprobe.S` with the registers of the function's entry. That makes a frame for
+//! the handler, with a copy of the arguments on the stack. So the handler may write to its
+//! arguments, and those of the function stay as they are.
+
+use super::{
+    frame::Trapped,
+    isa::S390, //
+};
+use crate::{
+    contract::{
+        JprobeOps,
+        Machine, //
+    },
+    prelude::*,
+    sys::{
+        preempt::Pinned,
+        this_cpu::{
+            JprobeEntry,
+            StandIn, //
+        },
+        Registers, //
+    }, //
+};
+use core::mem::offset_of;
+use kernel::bindings;
+
+// As `jprobe.S` has it.
+const _: () = assert!(offset_of!(StandIn, entry) == 0 && offset_of!(JprobeEntry, words) == 0);
+const _: () =
+    assert!(offset_of!(JprobeEntry, handler) == 8 && offset_of!(JprobeEntry, pause) == 16);
+
+/// Words of a caller's frame below the arguments on the stack.
+const FRAME_WORDS: usize = bindings::STACK_FRAME_OVERHEAD as usize / size_of::<usize>();
+
+// SAFETY: `jprobe.S` makes a frame below the caller's. In that, it only writes the word in which
+// the called function stores its return address. All registers are kept, and restored.
+unsafe impl JprobeOps for S390 {
+    fn enter(registers: &mut Registers, handler: TextAddr, pinned: &Pinned) {
+        let sp = *Self::sp(registers);
+        Self::stand_in(pinned).keep(registers, handler, sp, FRAME_WORDS);
+        let enter = bindings::rust_kprobes_jprobe_enter as *const () as u64;
+        Self::set_ip(registers, TextAddr::new(enter));
+    }
+
+    fn ends(registers: &Registers) -> bool {
+        let returned = bindings::rust_kprobes_jprobe_returned as *const () as u64;
+        let over = bindings::rust_kprobes_jprobe_over as *const () as u64;
+        let at = Self::hit_at(registers).get();
+        at == returned || at == over
+    }
+
+    fn restore(registers: &mut Registers, pinned: &Pinned) {
+        // The rest is about the interruption.
+        let kept = Self::stand_in(pinned).registers.get();
+        let (kept, registers) = (Trapped::of(&kept), Trapped::of_mut(registers));
+        (registers.mask, registers.ip) = (kept.mask, kept.ip);
+        registers.gprs = kept.gprs;
+    }
+
+    fn stack(pinned: &Pinned) -> usize {
+        Trapped::of(&Self::stand_in(pinned).registers.get()).gprs[15]
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What Rust cannot ask of s390: macros and inline functions of C, which know
+ * where the lowcore is, and what the CPU promises about changes of text.
+ */
+#include <linux/cpufeature.h>
+#include <linux/kprobes.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/set_memory.h>
+#include <linux/smp.h>
+#include <linux/stop_machine.h>
+#include <asm/text-patching.h>
+
+#include "../../../rust/kprobes/glue.h"
+
+/* How far the data of this CPU is from the addresses of the linker. */
+unsigned long __kprobes rust_kprobes_cpu_offset(void)
+{
+	return __my_cpu_offset;
+}
+
+/*
+ * Calls @change, which writes text by s390_kernel_write(), and returns when every
+ * CPU executes the new text and has left each trap that began before. A CPU with
+ * facility 85 may execute text that changes; others are stopped meanwhile.
+ */
+void __kprobes rust_kprobes_change_text(int (*change)(void *data), void *data)
+{
+	if (cpu_has_seq_insn()) {
+		change(data);
+		text_poke_sync();
+	} else {
+		stop_machine_cpuslocked(change, data, NULL);
+	}
+}
+
+/* A page of slots, executable and read-only. */
+void * __kprobes rust_kprobes_slot_page(void)
+{
+	void *page = execmem_alloc(EXECMEM_KPROBES, PAGE_SIZE);
+
+	if (page)
+		set_memory_rox((unsigned long)page, 1);
+	return page;
+}
+
+/* A program interruption is not counted. */
+unsigned int __kprobes rust_kprobes_interrupted_context(void)
+{
+	return rust_kprobes_context();
+}
+
+/* The return from a program interruption preempts the task. */
+void __kprobes rust_kprobes_resched_soon(void)
+{
+}
+
+/* The bytes from @sp to the end of the stack. Stacks are aligned to their size. */
+size_t __kprobes rust_kprobes_stack_left(unsigned long sp)
+{
+	return THREAD_SIZE - (sp & (THREAD_SIZE - 1));
+}
+
+#ifdef CONFIG_KRETPROBES
+int __kprobes rust_kprobes_this_cpu(void)
+{
+	return raw_smp_processor_id();
+}
+
+/* The list of calls of this task whose returns are hooked. */
+const struct llist_head * __kprobes rust_kprobes_calls(void)
+{
+	return &current->rethooks;
+}
+
+/* Called by the trampoline of return probes. */
+void __kprobes rust_kprobes_return(struct pt_regs *regs)
+{
+	preempt_disable_notrace();
+	rust_kprobes_returned(regs);
+	preempt_enable_notrace();
+}
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The interface between the s390 part of the Rust kprobes and C.
+ */
+#ifndef _ARCH_S390_KPROBES_MACHINE_H
+#define _ARCH_S390_KPROBES_MACHINE_H
+
+#include <linux/stddef.h>
+#include <linux/types.h>
+#include <asm/lowcore.h>
+
+/* Where the lowcore has the register that a per-CPU section adds to. */
+enum {
+	RUST_KPROBES_PERCPU_REGISTER = offsetof(struct lowcore, percpu_register),
+	RUST_KPROBES_PERCPU_REGISTER_ALT =
+		LOWCORE_ALT_ADDRESS + RUST_KPROBES_PERCPU_REGISTER,
+};
+
+struct llist_head;
+struct pt_regs;
+
+bool kprobe_original_frame(unsigned long *ip, unsigned long *sp);
+unsigned long rust_kprobes_cpu_offset(void);
+void rust_kprobes_change_text(int (*change)(void *data), void *data);
+#ifdef CONFIG_KRETPROBES
+int rust_kprobes_this_cpu(void);
+const struct llist_head *rust_kprobes_calls(void);
+/* return.S */
+void rust_kprobes_return(struct pt_regs *regs);
+#endif
+
+#endif /* _ARCH_S390_KPROBES_MACHINE_H */

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The s390 CPU and its text: arms breakpoints, and executes the instruction of a hit.
+//!
+//! A breakpoint is the instruction 0x0002, which does not exist. `__do_pgm_check()` asks
+//! [`entry`](super::entry) before it turns interrupts on, so a hit is handled on one CPU, and
+//! [`disarm`](Machine::disarm) waits for all hits that began before.
+//!
+//! A step runs with I/O and external interrupts masked, so that its trap comes before any
+//! interrupt. Instructions that read or write this mask are emulated.
+//!
+//! C counterpart: [`arch/s390/kernel/kprobes.c`](srctree/arch/s390/kernel/kprobes.c).
+
+use super::{
+    executed,
+    frame::Trapped,
+    isa::{
+        BREAKPOINT, //
+        S390,
+    },
+    prepare::{
+        self,
+        ArchInsn,
+        Run, //
+    }, //
+};
+use crate::{
+    contract::{
+        Machine,
+        ReadText, //
+    },
+    model::{
+        plan::{
+            AfterStep,
+            Next, //
+        },
+        target::Site, //
+    },
+    sys::{
+        blacklist,
+        modules::Loaded,
+        preempt::Pinned,
+        prelude::*,
+        probe::Running,
+        text,
+        this_cpu::PerCpu,
+        Registers, //
+    }, //
+};
+use core::iter::once;
+
+/// The number by which C tells kprobes of a page fault.
+pub(super) const PAGE_FAULT: c_uint = 14;
+
+/// The bits of the PSW that allow I/O and external interrupts.
+const INTERRUPTS: usize = 0x0300_0000_0000_0000;
+
+// SAFETY:
+// - `set_running` writes `current_kprobe` of this CPU, and `per_cpu` adds this CPU's distance;
+// - `arm` and `disarm` end after an interrupt to all CPUs, or with all CPUs stopped. A CPU in a
+//   trap or a step takes part after that, as both have interrupts off;
+// - a slot that a CPU leaves by a jump is marked.
+unsafe impl Machine for S390 {
+    type ArchInsn = ArchInsn;
+
+    const TRAP_LEN: u64 = 2;
+    const FTRACE_LEN: u64 = 6;
+    const ERRNO_TELLS: bool = false;
+    const FAULTS: &'static [c_uint] = &[PAGE_FAULT];
+
+    fn site(function: TextAddr, offset: u64) -> Option<Site> {
+        let at = function.after(offset).ok()?;
+        let on_entry = offset == 0;
+        Some(Site { at, on_entry })
+    }
+
+    fn learn(module: Option<Loaded>) -> Result<(), Refusal> {
+        module.map_or_else(executed::learn, |_| Ok(()))
+    }
+
+    /// The entry code of system calls, program checks and interrupts.
+    fn reserved() -> impl Iterator<Item = TextRange> {
+        once(blacklist::between(
+            &raw const bindings::__irqentry_text_start,
+            &raw const bindings::__irqentry_text_end,
+        ))
+    }
+
+    #[inline(always)]
+    fn is_running(pinned: &Pinned) -> bool {
+        Self::running(pinned).is_some()
+    }
+
+    #[inline(always)]
+    fn running(_pinned: &Pinned) -> Option<Running> {
+        let running = this_cpu(&raw const bindings::current_kprobe);
+        // SAFETY: It is the value of `current_kprobe`, which only this CPU changes.
+        unsafe { Running::from_word(running.read_volatile()) }
+    }
+
+    #[inline(always)]
+    fn set_running(running: Option<Running>, _pinned: &Pinned) {
+        let word = running.map_or(core::ptr::null_mut(), Running::to_word);
+        // SAFETY: As in `running`; C takes NULL, or a probe that lives.
+        unsafe { this_cpu(&raw const bindings::current_kprobe).write_volatile(word) };
+    }
+
+    #[inline(always)]
+    fn per_cpu<'a, T: Zeroable>(all: &'static PerCpu<T>, _pinned: &'a Pinned) -> &'a T {
+        // SAFETY: Memory of the CPU that the caller stays on. It starts as zeroes, which are a
+        // value, and it is never borrowed mutably.
+        unsafe { &*this_cpu(all.original()) }
+    }
+
+    fn prepare(
+        at: TextAddr,
+        _function: TextRange,
+        _fixup: bool,
+        read: ReadText<'_>,
+        text: &mut text::Lock,
+    ) -> Result<ArchInsn, Refusal> {
+        prepare::prepare(at, read, text)
+    }
+
+    fn arm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
+        change(&mut points.map(|prepared| (prepared.at, BREAKPOINT)), text);
+    }
+
+    fn disarm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
+        change(
+            &mut points.map(|prepared| (prepared.at, prepared.first)),
+            text,
+        );
+    }
+
+    fn recover(prepared: &ArchInsn, code: &mut [u8]) {
+        // No iterator: functions of core that are not inlined could be probed.
+        if let [first, rest @ ..] = code {
+            *first = prepared.first[0];
+            if let [second, ..] = rest {
+                *second = prepared.first[1];
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn ip(registers: &Registers) -> TextAddr {
+        TextAddr::new(Trapped::of(registers).ip as u64)
+    }
+
+    #[inline(always)]
+    fn set_ip(registers: &mut Registers, ip: TextAddr) {
+        Trapped::of_mut(registers).ip = ip.get() as usize;
+    }
+
+    #[inline(always)]
+    fn sp(registers: &mut Registers) -> &mut usize {
+        &mut Trapped::of_mut(registers).gprs[15]
+    }
+
+    #[inline(always)]
+    fn is_stale(registers: &mut Registers) -> bool {
+        let at = Self::hit_at(registers);
+        let code = core::ptr::with_exposed_provenance::<[u8; 2]>(at.get() as usize);
+        // SAFETY: The CPU has just executed these bytes, which are kernel text.
+        let is_gone = unsafe { code.read_volatile() } != BREAKPOINT;
+        if is_gone {
+            Self::set_ip(registers, at);
+        }
+        is_gone
+    }
+
+    #[inline(always)]
+    fn run(prepared: &ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next {
+        let frame = Trapped::of_mut(registers);
+        match &prepared.run {
+            Run::Branch(branch) => {
+                let to = branch.run(prepared.at, frame);
+                frame.ip = to.unwrap_or(prepared.at).get() as usize;
+                Next::Emulated
+            }
+            Run::OpenPerCpu(register) => {
+                frame.percpu_register = *register;
+                frame.ip = prepared.next().get() as usize;
+                Next::Emulated
+            }
+            Run::SystemMask(code) => {
+                frame.system_mask(*code);
+                frame.ip = prepared.next().get() as usize;
+                Next::Emulated
+            }
+            Run::Copy(slot) if slot.is_left_by_jump() && !has_post_handler => {
+                frame.ip = slot.second().get() as usize;
+                Next::Boosted
+            }
+            Run::Copy(slot) => {
+                frame.ip = slot.at().get() as usize;
+                let saved = frame.mask & INTERRUPTS;
+                frame.mask &= !INTERRUPTS;
+                Next::Stepping(saved)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn insn_addr(prepared: &ArchInsn) -> TextAddr {
+        prepared.at
+    }
+
+    #[inline(always)]
+    fn ends_step(prepared: &ArchInsn, registers: &Registers) -> bool {
+        let trapped_at = Self::hit_at(registers).get();
+        let behind = |at: TextAddr| at.get().wrapping_add(prepared.len.into());
+        prepared.stepped().map(behind) == Some(trapped_at)
+    }
+
+    #[inline(always)]
+    fn after_step(prepared: &ArchInsn, registers: &mut Registers, saved: usize) -> AfterStep {
+        Trapped::of_mut(registers).mask |= saved;
+        Self::set_ip(registers, prepared.next());
+        AfterStep::Done
+    }
+
+    fn faults_in_step(prepared: &ArchInsn, registers: &Registers) -> bool {
+        into_copy(prepared, registers).is_some()
+    }
+
+    fn faulted(prepared: &ArchInsn, registers: &mut Registers, saved: usize) {
+        let into = into_copy(prepared, registers).unwrap_or_default();
+        Trapped::of_mut(registers).mask |= saved;
+        let at = prepared.at.get().wrapping_add(into);
+        Self::set_ip(registers, TextAddr::new(at));
+    }
+}
+
+/// This CPU's copy of a per-CPU variable.
+#[inline(always)]
+fn this_cpu<T>(original: *const T) -> *mut T {
+    // SAFETY: The function only reads the lowcore.
+    let offset = unsafe { bindings::rust_kprobes_cpu_offset() };
+    // Without provenance: the copy is no part of the original.
+    core::ptr::with_exposed_provenance_mut(original.addr().wrapping_add(offset))
+}
+
+/// If the CPU is at the stepped copy, or behind it, which is where a fault of the copy leaves the
+/// PSW, returns the distance.
+#[inline(always)]
+fn into_copy(prepared: &ArchInsn, registers: &Registers) -> Option<u64> {
+    let copy = prepared.stepped()?.get();
+    let into = S390::ip(registers).get().wrapping_sub(copy);
+    (into == 0 || into == prepared.len.into()).then_some(into)
+}
+
+/// Halfwords of text that change, and where.
+type Changes<'a> = &'a mut dyn Iterator<Item = (TextAddr, [u8; 2])>;
+
+/// Replaces the first halfword at each address, and returns when every CPU sees that.
+fn change(changes: Changes<'_>, _text: &mut text::Lock) {
+    let mut changes = changes.peekable();
+    if changes.peek().is_none() {
+        return;
+    }
+    let mut changes: Changes<'_> = &mut changes;
+    let data = (&raw mut changes).cast();
+    // SAFETY: The function passes `data` to `write_each`, once. The text lock also holds the read
+    // lock of the CPUs.
+    unsafe { bindings::rust_kprobes_change_text(Some(write_each), data) };
+}
+
+/// # Safety
+///
+/// `changes` is of type `Changes`, and nothing else uses it meanwhile.
+unsafe extern "C" fn write_each(changes: *mut c_void) -> c_int {
+    // SAFETY: By the precondition.
+    let changes = unsafe { &mut *changes.cast::<Changes<'_>>() };
+    for (at, halfword) in changes {
+        put(at, &halfword);
+    }
+    0
+}
+
+/// Writes code to a slot that no CPU executes yet.
+pub(super) fn write(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
+    put(at, code);
+}
+
+fn put(at: TextAddr, code: &[u8]) {
+    let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
+    // SAFETY: `at` is a probed address, or a slot that the caller owns and that has room for the
+    // code. Both are text.
+    unsafe { bindings::__s390_kernel_write(place, code.as_ptr().cast(), code.len()) };
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The s390 back end.
+//!
+//! [`isa`] has facts about instructions and also compiles on the host. [`machine`], [`prepare`],
+//! [`jprobes`] and `returns` use the CPU and its text. [`entry`] has the entries of program
+//! interruptions and of the trampoline of return probes.
+
+mod entry;
+mod executed;
+mod frame;
+mod isa;
+mod jprobes;
+mod machine;
+mod prepare;
+#[cfg(all(CONFIG_KRETPROBES, not(CONFIG_RUST_KPROBES_STAND_IN_RETURNS)))]
+mod returns;
+
+pub(crate) use isa::S390 as Current;

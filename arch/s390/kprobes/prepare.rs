@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Prepares a probed instruction: classifies it, and writes its copies.
+//!
+//! This happens once, when the first probe at an address is registered. A hit decodes nothing.
+//!
+//! C counterpart: [`arch/s390/kernel/kprobes.c`](srctree/arch/s390/kernel/kprobes.c).
+
+use super::{
+    executed,
+    isa::{
+        branch::Branch,
+        classify::Exec,
+        insn::Insn,
+        BREAKPOINT, //
+    },
+    machine, //
+};
+use crate::{
+    contract::ReadText,
+    slots::{
+        Slot,
+        COPIES, //
+    },
+    sys::{
+        prelude::*,
+        text, //
+    }, //
+};
+
+/// A jump to itself (`jg`), which a copy elsewhere still leads to.
+const JUMP: [u8; 6] = [0xc0, 0xf4, 0, 0, 0, 0];
+
+/// A probed instruction: its first halfword, and how it is executed.
+pub(crate) struct ArchInsn {
+    pub(super) run: Run,
+    /// The address of the instruction.
+    pub(super) at: TextAddr,
+    /// Its length.
+    pub(super) len: u8,
+    /// The halfword that the breakpoint replaces.
+    pub(super) first: [u8; 2],
+}
+
+/// How a probed instruction is executed.
+pub(super) enum Run {
+    /// A branch is emulated.
+    Branch(Branch),
+    /// The `mviy` that opens a per-CPU section for a register is emulated. Behind its copy, the
+    /// exit from an interrupt would take the `ag` of the section for done.
+    OpenPerCpu(u8),
+    /// An instruction that reads or writes the system mask of the PSW is emulated: a step has
+    /// another mask.
+    SystemMask([u8; 4]),
+    /// The slot has a copy that ends in a breakpoint, and, maybe, one that ends in a jump
+    /// back.
+    Copy(Slot),
+}
+
+impl ArchInsn {
+    /// The address of the next instruction.
+    #[inline(always)]
+    pub(super) fn next(&self) -> TextAddr {
+        TextAddr::new(self.at.get().wrapping_add(self.len.into()))
+    }
+
+    /// The address of the copy that ends in a breakpoint, if there is one.
+    #[inline(always)]
+    pub(super) fn stepped(&self) -> Option<TextAddr> {
+        match &self.run {
+            Run::Copy(slot) => Some(slot.at()),
+            _ => None,
+        }
+    }
+}
+
+/// Prepares the instruction at `at`.
+pub(super) fn prepare(
+    at: TextAddr,
+    read: ReadText<'_>,
+    text: &mut text::Lock,
+) -> Result<ArchInsn, Refusal> {
+    let insn = Insn::read(at, read)?;
+    let exec = insn.classify(at, read)?;
+    if executed::is_target(at) {
+        return Err(Refusal::BoundToPlace);
+    }
+    let [first, second, third, fourth, ..] = insn.bytes();
+    let run = match exec {
+        Exec::Branch(branch) => Run::Branch(branch),
+        Exec::SeesInterrupts => Run::SystemMask([first, second, third, fourth]),
+        Exec::StoresByte { at: place, byte } if byte != 0 && is_percpu_register(place) => {
+            Run::OpenPerCpu(byte)
+        }
+        Exec::Copy | Exec::StoresByte { .. } => Run::Copy(copy(at, &insn, text)?),
+    };
+    Ok(ArchInsn {
+        run,
+        at,
+        len: insn.len() as u8,
+        first: [first, second],
+    })
+}
+
+/// Returns whether the address is that of the lowcore's `percpu_register`. The lowcore is at one of
+/// two addresses.
+fn is_percpu_register(at: u64) -> bool {
+    at == u64::from(bindings::RUST_KPROBES_PERCPU_REGISTER)
+        || at == u64::from(bindings::RUST_KPROBES_PERCPU_REGISTER_ALT)
+}
+
+/// Writes the copies of an instruction.
+fn copy(at: TextAddr, insn: &Insn, text: &mut text::Lock) -> Result<Slot, Refusal> {
+    // If too many slots wait for Tasks RCU, each hit takes a second trap instead.
+    let boosts = COPIES.may_be_left_by_jump();
+    let mut slot = COPIES.take(at)?;
+    let len = insn.len();
+    let moved = |to: TextAddr| {
+        let moved = insn.moved(at, to)?.bytes();
+        Code::EMPTY.then(moved.get(..len).unwrap_or_default())
+    };
+    let stepped = moved(slot.at())?.then(&BREAKPOINT)?;
+    if boosts {
+        let second = slot.second();
+        let behind = second.after(len as u64)?;
+        let back = Insn::decode(&JUMP)?.moved(at.after(len as u64)?, behind)?;
+        machine::write(second, moved(second)?.then(&back.bytes())?.bytes(), text);
+        slot.set_left_by_jump();
+    }
+    machine::write(slot.at(), stepped.bytes(), text);
+    Ok(slot)
+}
