@@ -59,6 +59,16 @@ MACHINES = {
         entries=('kprobe_int3_handler', 'rust_kprobes_jprobe_enter',
                  'rust_kprobes_jprobe_over'),
         handlers=re.compile(r'kprobe_int3_handler$')),
+    22: Machine(    # s390x; table: also returns, and what orders memory
+        branch=re.compile(r'(b[a-z]*|j[a-z]*|cl?g?[ir]j[a-z]*)$'),
+        prefixes=re.compile(r'^\b$'),
+        indirect=re.compile(r'^(\d+, )?(%r\d+, )?(%r\d+|0)$'),
+        table=re.compile(r'b[a-z]*r? (%r\d+|0)$'),
+        thunk=re.compile(r'__s390_indirect_jump_'),
+        return_thunk=re.compile(r'$^'),
+        entries=('kprobe_pgm_check', 'rust_kprobes_jprobe_enter',
+                 'rust_kprobes_jprobe_over'),
+        handlers=re.compile(r'kprobe_pgm_check$|rust_kprobes_jprobe_enter$')),
 }
 
 # The entries that other code calls; those that the kernel does not have are
@@ -88,7 +98,7 @@ ENDS = ('rust_kprobes_unrecoverable', 'rust_kprobes_nowhere_to_return', 'handler
 # the static call that stands for preempt_schedule() and its notrace form. The
 # way to the scheduler at the end of a detour may be probed: interrupts are off.
 # KASAN's reports are for when nothing is right any more.
-FREE = re.compile(r'__SCT__preempt_schedule(_notrace)?$|preempt_schedule_irq$'
+FREE = re.compile(r'(__SCT__)?preempt_schedule(_notrace)?$|preempt_schedule_irq$'
                   r'|__asan_report_(load|store)(_n|\d+)_noabort$')
 # Functions that may be probed, but are called from this one: it asks for what
 # return probes have in store to be made larger, in a hit, which a probe there
@@ -187,7 +197,8 @@ class Kernel:
                 if not self.machine.table.match(text):
                     yield at, text, None
                 continue
-            target = re.match(r'0x([0-9a-f]+)', operands)
+            # A comparison has its operands before the target.
+            target = re.search(r'(?:^|, )0x([0-9a-f]+)( <.*)?$', operands)
             if not target:
                 sys.exit(f'{self.label(start)}: cannot read the target of: {text}')
             yield at, text, int(target[1], 16)

@@ -9,4 +9,4 @@ ARCH = Arch(
     qemu=('qemu-system-s390x', '-M', 's390-ccw-virtio', '-m', '{memory}',
           '-chardev', 'stdio,id=c0', '-device', 'sclpconsole,chardev=c0'),
     cpu='qemu', console='console=ttyS0',
-    memory=1024, steps=2000, planned=13, budget=18)
+    memory=1024, steps=2000, planned=13, budget=18, back_end=True)
