@@ -21,8 +21,6 @@ use crate::sys::modules::{
     Loaded, //
 };
 use crate::{
-    arch::Current,
-    contract::Machine,
     core::{
         check,
         enable,
@@ -35,6 +33,7 @@ use crate::{
         handlers, //
     },
     model::target::Target,
+    registry::prelude::*,
     slots,
     sys::{
         preempt,
@@ -48,7 +47,6 @@ use crate::{
 };
 #[cfg(CONFIG_DEBUG_FS)]
 use crate::{
-    registry::Registry,
     sys::seq::Seq,
     view, //
 };

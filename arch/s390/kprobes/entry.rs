@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! EDGE: s390's own entries from C: the one of program interruptions, declared in
+//! The entries of s390 from C: the one of program interruptions, declared in
 //! [`arch/s390/include/asm/kprobes.h`](srctree/arch/s390/include/asm/kprobes.h), and the one of the
 //! return probes' trampoline.
 //!

@@ -39,8 +39,7 @@ pub(super) fn learn() -> Result<(), Refusal> {
     for (start, end) in alternatives {
         let last = end.before(1).ok().and_then(|at| table.last(at, &[]));
         if last.is_some_and(|last| last > start) {
-            let pushed = noted.push((start, end), GFP_KERNEL);
-            pushed.map_err(|_| Refusal::NoMemory)?;
+            noted.push((start, end), GFP_KERNEL)?;
         }
     }
     sort::ascending(&mut noted);

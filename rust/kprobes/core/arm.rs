@@ -34,17 +34,15 @@ pub(super) struct Batch {
 impl Batch {
     /// A batch with room for `count` points.
     pub(super) fn with_room(count: usize) -> Result<Self, Refusal> {
-        let addresses = KVec::with_capacity(count, GFP_KERNEL);
         Ok(Self {
-            addresses: addresses.map_err(|_| Refusal::NoMemory)?,
+            addresses: KVec::with_capacity(count, GFP_KERNEL)?,
             cache: SymbolCache::with_room(count)?,
         })
     }
 
     /// Adds a point.
     pub(super) fn add(&mut self, at: TextAddr) -> Result<(), Refusal> {
-        let pushed = self.addresses.push(at.get(), GFP_KERNEL);
-        pushed.map_err(|_| Refusal::NoMemory)
+        Ok(self.addresses.push(at.get(), GFP_KERNEL)?)
     }
 
     /// Writes the breakpoints of those points that are still wanted.

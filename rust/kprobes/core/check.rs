@@ -82,7 +82,7 @@ pub(super) fn probeable(
         return Err(Refusal::FtraceOnly);
     }
     let owner = modules::owner(at)?;
-    if !images.accepts(&owner) {
+    if images.are_sorted(&owner).is_none() {
         return Err(Refusal::ModuleComing);
     }
     let function = cache.function(at)?;

@@ -132,7 +132,7 @@ impl Change<'_> {
         let function = self.cache.function(at).map_err(|_| Reason::CannotRead)?;
         let owner = modules::owner(at).map_err(|_| Reason::CannotRead)?;
         // `check::module_sorted` considers the point again.
-        if !self.images.are_sorted(&owner) {
+        if self.images.are_sorted(&owner) != Some(true) {
             return Err(Reason::ModuleComing.into());
         }
         let points = self.points;

@@ -139,8 +139,7 @@ mod tests {
             if one <= start {
                 break;
             }
-            let pushed = starts.push(one, GFP_KERNEL);
-            pushed.map_err(|_| Refusal::NoMemory)?;
+            starts.push(one, GFP_KERNEL)?;
             end = one;
         }
         let mut reached = start;

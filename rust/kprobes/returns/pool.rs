@@ -59,7 +59,7 @@ impl Block {
     ) -> Result<NonNull<Self>, Refusal> {
         let lines = 1 + (count * size).div_ceil(LINE);
         let memory = KVVec::from_elem(Line([0; LINE]), lines, GFP_KERNEL);
-        let mut memory = ManuallyDrop::new(memory.map_err(|_| Refusal::NoMemory)?);
+        let mut memory = ManuallyDrop::new(memory?);
         let block = NonNull::new(memory.as_mut_ptr().cast::<Self>()).ok_or(Refusal::NoMemory)?;
         let new = Self {
             bitmap: Bitmap::new(count),
@@ -183,11 +183,9 @@ impl Pool {
         data: usize,
     ) -> Result<NonNull<Self>, Refusal> {
         let [numbers, possible, _] = cpus();
-        let own = KVVec::with_capacity(numbers, GFP_KERNEL);
-        let mut own = own.map_err(|_| Refusal::NoMemory)?;
+        let mut own = KVVec::with_capacity(numbers, GFP_KERNEL)?;
         for _ in 0..numbers {
-            let pushed = own.push(Place::empty(), GFP_KERNEL);
-            pushed.map_err(|_| Refusal::NoMemory)?;
+            own.push(Place::empty(), GFP_KERNEL)?;
         }
         let pool = Self {
             probe: NonNull::from(probe),
@@ -199,7 +197,7 @@ impl Pool {
             own,
             size: size_of::<Instance>() + data.next_multiple_of(size_of::<usize>()),
         };
-        let pool = KBox::new(pool, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
+        let pool = KBox::new(pool, GFP_KERNEL)?;
         let pool = NonNull::new(KBox::into_raw(pool)).ok_or(Refusal::NoMemory)?;
         // SAFETY: The pool was made just now.
         let added = unsafe { pool.as_ref() }.add(count, possible);

@@ -85,23 +85,15 @@ impl Images {
         self.coming.contains(&(module, false))
     }
 
-    /// May text of `owner` be probed?
-    pub(crate) fn accepts(&self, owner: &Owner) -> bool {
-        self.is_there_or(owner, |_sorted| true)
-    }
-
-    /// Are the tables of `owner` in order?
-    pub(crate) fn are_sorted(&self, owner: &Owner) -> bool {
-        self.is_there_or(owner, |sorted| sorted)
-    }
-
-    /// Is `owner` live, or a module that is coming and for which `holds` holds?
-    fn is_there_or(&self, owner: &Owner, holds: fn(bool) -> bool) -> bool {
+    /// Returns whether the tables of `owner` are in order, or `None` if its text may not be probed
+    /// yet.
+    pub(crate) fn are_sorted(&self, owner: &Owner) -> Option<bool> {
         let Some(module) = owner.module().filter(|module| module.is_coming()) else {
-            return true;
+            return Some(true);
         };
         let mut coming = self.coming.iter();
-        coming.any(|&(other, sorted)| module.module() == other && holds(sorted))
+        let noted = coming.find(|(other, _)| module.module() == *other);
+        noted.map(|&(_, sorted)| sorted)
     }
 
     /// The image that an address in text of `owner` is in. The caller does not hold the lock of
