@@ -26,7 +26,7 @@ use kernel::prelude::*;
 
 /// The points whose breakpoints a chunk of a registration writes, and its symbol cache.
 pub(super) struct Batch {
-    addresses: KVec<u64>,
+    pub(super) addresses: KVec<u64>,
     /// What the chunk has found out about functions.
     pub(super) cache: SymbolCache,
 }
@@ -38,11 +38,6 @@ impl Batch {
             addresses: KVec::with_capacity(count, GFP_KERNEL)?,
             cache: SymbolCache::with_room(count)?,
         })
-    }
-
-    /// Adds a point.
-    pub(super) fn add(&mut self, at: TextAddr) -> Result<(), Refusal> {
-        Ok(self.addresses.push(at.get(), GFP_KERNEL)?)
     }
 
     /// Writes the breakpoints of those points that are still wanted.

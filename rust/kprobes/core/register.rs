@@ -29,6 +29,7 @@ use crate::{
         symbol_cache::SymbolCache, //
     },
     sys::{
+        prelude::GFP_KERNEL,
         report,
         text, //
     }, //
@@ -110,8 +111,12 @@ fn join(
         admit(change, point, probe)?;
     }
     let Some(point) = point.filter(|point| !point.gone.get()) else {
-        return check_and_prepare(change, at, kind).map(Some);
+        return check_and_prepare(change, at, kind, probe).map(Some);
     };
+    // Before hits find the probe: s390 reads the opcode at the end of an interrupt.
+    if let Some(prepared) = point.prepared() {
+        probe.set_opcode(|code| Current::recover(prepared, code));
+    }
     if probe.keeps_breakpoint() {
         // A hit by a jump calls no post handler, so the jump is removed first.
         change.remove_jumps(&mut [point].into_iter());
@@ -158,6 +163,7 @@ fn check_and_prepare(
     change: &mut Change<'_>,
     at: TextAddr,
     kind: Kind<check::KnownStart>,
+    probe: &Probe,
 ) -> Result<Kind, Refusal> {
     let Kind::Breakpoint((known_start, function)) = kind else {
         return Ok(Kind::Ftrace);
@@ -166,6 +172,7 @@ fn check_and_prepare(
     let mut read = |from: TextAddr, code: &mut [u8]| points.recover_insn(from, code);
     Current::check_boundary(known_start, at, &mut read)?;
     let prepared = Current::prepare(at, function, text::has_fixup(at), &mut read, text)?;
+    probe.set_opcode(|code| Current::recover(&prepared, code));
     Ok(Kind::Breakpoint(prepared))
 }
 
@@ -179,13 +186,10 @@ fn arm(
     let is_wanted = !registry.disarmed && probe.is_enabled();
     let mut change = registry.change();
     let point = change.points.of(probe)?;
-    if let Some(prepared) = point.prepared() {
-        probe.set_opcode(|code| Current::recover(prepared, code));
-    }
     match point.kind {
         _ if !is_wanted => Ok(()),
         Kind::Ftrace => change.arm_by_ftrace(point),
-        Kind::Breakpoint(_) => batch.add(at),
+        Kind::Breakpoint(_) => Ok(batch.addresses.push(at.get(), GFP_KERNEL)?),
     }
 }
 

@@ -81,7 +81,8 @@ def _clippy_among(built: Built, name: str, saved: str) -> Result:
 
 
 # Flags that crates must agree on to be used together.
-_AGREED = re.compile(r'-Z(sanitizer|retpoline|indirect-branch-cs-prefix)|-Cpanic=')
+_AGREED = re.compile(r'-Z(sanitizer|retpoline|indirect-branch-cs-prefix)|-Cpanic='
+                     r'|--target=.*(/target\.json|-none-)')
 
 
 def rustdoc(built: Built, out: Path | None = None) -> Result:
@@ -101,7 +102,6 @@ def rustdoc(built: Built, out: Path | None = None) -> Result:
              '(arbitrary_self_types,asm_goto,generic_arg_infer,'
              'used_with_arg)',
              f'@{built.obj}/include/generated/rustc_cfg',
-             f'--target={built.obj}/scripts/target.json',
              '-o', out or env.WORK / 'rustdoc']
     log, status = _run(
         'rustdoc', ['rustdoc', *flags,
