@@ -3,7 +3,7 @@
 //! Hits of probe points: find the point, call the handlers, execute the instruction.
 //!
 //! - [`breakpoint`]: a breakpoint was hit, or a stepped copy has ended;
-//! - [`jump`]: a jump has led to a detour;
+//! - `jump`: a jump has led to a detour;
 //! - `ftrace`: ftrace has called;
 //! - [`fault`]: a fault came while a hit was handled;
 //! - [`jprobe`]: a hit continues in a jprobe's handler, and that ends;

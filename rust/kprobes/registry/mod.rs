@@ -9,7 +9,7 @@
 //!
 //! - [`prelude`]: names that the modules above use;
 //! - [`points`]: the data of a point, and the table of all points;
-//! - [`optimizer`]: the jump of a point, and the optimizer's state;
+//! - `optimizer`: the jump of a point, and the optimizer's state;
 //! - `queue`: the points that are to get a jump, or to lose it;
 //! - [`recover`]: the code under our breakpoints and jumps;
 //! - [`symbol_cache`]: what a batch has looked up and proved, for its next probes;

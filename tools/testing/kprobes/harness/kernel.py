@@ -135,9 +135,8 @@ def folder(arch: str, impl: str, flavour: str) -> Path:
 
 
 def images(pattern: str) -> list[Path]:
-    """Each vmlinux that is there, with a back end of ours and this PATTERN of IMPL-FLAVOUR."""
-    return sorted(image for arch in arches.with_back_end()
-                  for image in (env.WORK / 'build').glob(f'{arch}-{pattern}/vmlinux'))
+    """Each vmlinux of x86_64 that is there, with this PATTERN of IMPL-FLAVOUR."""
+    return sorted((env.WORK / 'build').glob(f'x86_64-{pattern}/vmlinux'))
 
 
 def _drop_partial(obj: Path) -> int:
