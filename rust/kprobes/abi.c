@@ -474,6 +474,21 @@ const void * __kprobes rust_kprobes_alternative(size_t number, size_t *len)
 	*len = entry->instrlen;
 	return offset_to_ptr(&entry->instr_offset);
 }
+
+/*
+ * A preemption point at the end of a detour or a return probe's trampoline, unless
+ * interrupts are off (which the flags do not tell in a guest of Xen). The scheduler
+ * is called with interrupts off: if it hits a probe with a jump, the end of that
+ * detour then does not call the scheduler again.
+ */
+void __kprobes rust_kprobes_detour_resched(void)
+{
+	if (irqs_disabled())
+		return;
+	local_irq_disable();
+	preempt_schedule_irq();
+	local_irq_enable();
+}
 #endif
 
 #ifdef CONFIG_KASAN_GENERIC
@@ -489,21 +504,6 @@ NOKPROBE_SYMBOL(__kasan_check_write);
 #endif
 
 #ifdef CONFIG_RUST_KPROBES_JUMPS
-/*
- * A preemption point at the end of a detour, unless the probed code has
- * interrupts off (which the flags do not tell in a guest of Xen). The scheduler
- * is called with interrupts off: if it hits a probe with a jump, the end of that
- * detour then does not call the scheduler again.
- */
-void __kprobes rust_kprobes_detour_resched(void)
-{
-	if (irqs_disabled())
-		return;
-	local_irq_disable();
-	preempt_schedule_irq();
-	local_irq_enable();
-}
-
 /* The optimizer's worker; see sys/worker.rs. */
 static void __kprobes pass(struct work_struct *unused)
 {

@@ -42,10 +42,10 @@ def chosen(arch: str, impl: str, flavour: str) -> list[Path]:
     """The fragments of a kernel, in order."""
     if flavour.startswith(RANDOM):
         return [FOLDER / 'random.config']
-    names = ['common', arch, f'impl-{impl}']
-    for name in FLAVOURS[flavour]:
+    names = []
+    for name in ('common', arch, f'impl-{impl}', *FLAVOURS[flavour]):
         names.append(name)
-        # Settings that an architecture has to take back, with the reason there.
+        # What an architecture adds, or has to take back, with the reason there.
         if (FOLDER / f'{name}-{arch}.config').exists():
             names.append(f'{name}-{arch}')
     return [FOLDER / f'{name}.config' for name in names]
