@@ -11,7 +11,7 @@
 #include <linux/set_memory.h>
 #include <linux/smp.h>
 #include <linux/stop_machine.h>
-#include <asm/text-patching.h>
+#include <linux/text-patching.h>
 
 #include "../../../rust/kprobes/glue.h"
 
