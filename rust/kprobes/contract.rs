@@ -397,8 +397,13 @@ pub(crate) unsafe trait JprobeOps: Machine {
     /// handler.
     fn enter(registers: &mut Registers, handler: TextAddr, pinned: &Pinned);
 
-    /// Returns whether this trap is the end of a handler.
-    fn ends(registers: &Registers) -> bool;
+    /// Returns whether this trap is the end of a handler: one of the two breakpoints in `jprobe.S`.
+    fn ends(registers: &Registers) -> bool {
+        let returned = bindings::rust_kprobes_jprobe_returned as *const () as u64;
+        let over = bindings::rust_kprobes_jprobe_over as *const () as u64;
+        let at = Self::hit_at(registers).get();
+        at == returned || at == over
+    }
 
     /// Restores the registers that were kept.
     fn restore(registers: &mut Registers, pinned: &Pinned);

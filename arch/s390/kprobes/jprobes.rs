@@ -46,13 +46,6 @@ unsafe impl JprobeOps for S390 {
         Self::set_ip(registers, TextAddr::new(enter));
     }
 
-    fn ends(registers: &Registers) -> bool {
-        let returned = bindings::rust_kprobes_jprobe_returned as *const () as u64;
-        let over = bindings::rust_kprobes_jprobe_over as *const () as u64;
-        let at = Self::hit_at(registers).get();
-        at == returned || at == over
-    }
-
     fn restore(registers: &mut Registers, pinned: &Pinned) {
         // The rest is about the interruption.
         let kept = Self::stand_in(pinned).registers.get();

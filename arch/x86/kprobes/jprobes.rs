@@ -14,10 +14,7 @@ use super::isa::{
     X86, //
 };
 use crate::{
-    contract::{
-        JprobeOps,
-        Machine, //
-    },
+    contract::JprobeOps,
     prelude::*,
     sys::{
         preempt::Pinned,
@@ -44,13 +41,6 @@ unsafe impl JprobeOps for X86 {
         // The ABI of C.
         registers.flags &= !((flag::DF | flag::AC) as usize);
         registers.ip = bindings::rust_kprobes_jprobe_enter as *const () as usize;
-    }
-
-    fn ends(registers: &Registers) -> bool {
-        let returned = bindings::rust_kprobes_jprobe_returned as *const () as u64;
-        let over = bindings::rust_kprobes_jprobe_over as *const () as u64;
-        let at = Self::hit_at(registers).get();
-        at == returned || at == over
     }
 
     fn restore(registers: &mut Registers, pinned: &Pinned) {

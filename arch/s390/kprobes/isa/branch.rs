@@ -307,7 +307,7 @@ mod tests {
             Some(to.get().wrapping_sub(AT) as i64)
         }
 
-        /// The same for branches that lead to an address.
+        /// Runs `bytes` at [`AT`], which branch to an address, and returns that address.
         fn run_to(&mut self, bytes: &[u8]) -> Option<u64> {
             let to = self.run(bytes)?;
             Some(AT.wrapping_add(to as u64))
@@ -470,7 +470,7 @@ mod tests {
             (&[0x87, 0x24, 0x90, 0x10], false),
             (&[0x85, 0x24, 0x00, 0x20], false),
         ];
-        // The same with 64 bits.
+        // The forms for 64 bits: BXHG, BXLEG, BRXHG and BRXLG.
         let wide: [(&[u8], bool); 4] = [
             (&[0xeb, 0x24, 0x90, 0x10, 0x00, 0x44], true),
             (&[0xec, 0x24, 0x00, 0x20, 0x00, 0x44], true),

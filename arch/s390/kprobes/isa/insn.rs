@@ -35,7 +35,7 @@ pub(crate) const fn insn_len(first: u8) -> usize {
     }
 }
 
-/// Where the opcodes with the same first byte have their extension.
+/// The place of the extension. All opcodes with the same first byte have one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extension {
     /// Nowhere.
@@ -142,7 +142,7 @@ impl Insn {
         self.bits(from, 4) as u8
     }
 
-    /// The same instruction with other bits from 16 to 47.
+    /// Returns the instruction with bits 16 to 47 replaced.
     pub(super) fn with_low_word(&self, word: i32) -> Self {
         let kept = self.image & 0xffff_0000_0000_0000;
         Self {
