@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What Rust cannot emit: exports, initcalls, per-CPU data, and out-of-line
- * versions of C's macros and inline functions, in .kprobes.text since hits
- * call some of them. glue.h includes most headers.
+ * The code that Rust cannot emit: exports, initcalls, per-CPU data, and
+ * out-of-line versions of C's macros and inline functions. They are in
+ * .kprobes.text, since hits call some of them. glue.h includes most headers.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -30,8 +30,8 @@
 #include "glue.h"
 
 /*
- * On CPUs that need it, functions return through these thunks, those of the hit
- * path too. So they cannot be probed.
+ * On CPUs that need these thunks, all functions return through them, also the
+ * functions of the hit path. So the thunks cannot be probed.
  */
 #ifdef CONFIG_MITIGATION_RETHUNK
 NOKPROBE_SYMBOL(__x86_return_thunk);
@@ -86,14 +86,14 @@ void __kprobes rust_kprobes_preempt_enable(void)
 	preempt_enable_notrace();
 }
 
-/* The interrupts that the caller runs in, whatever it has disabled. */
+/* Returns the NMIs, hard interrupts and softirqs that the caller runs in. */
 unsigned int __kprobes rust_kprobes_context(void)
 {
 	return preempt_count() & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET);
 }
 
 #ifdef CONFIG_RUST_KPROBES_CHECK_HANDLERS
-/* The CPU and the preemption count that a handler is called with. */
+/* Returns the CPU and the preemption count that a handler is called with. */
 u64 __kprobes rust_kprobes_before_handler(void)
 {
 	return (u64)raw_smp_processor_id() << 32 | (u32)preempt_count();
@@ -101,9 +101,9 @@ u64 __kprobes rust_kprobes_before_handler(void)
 
 /*
  * A handler has returned with another preemption count than it was called with:
- * it has slept. Its probe may have been unregistered and freed meanwhile, so
- * nothing is read from @probe. If the probe is gone, the detour that the handler
- * would return to may be gone too.
+ * the handler has slept. Its probe may have been unregistered and freed meanwhile,
+ * so nothing is read from @probe. If the probe is gone, the detour that the
+ * handler would return to may be gone too.
  */
 static noinline void __kprobes
 handler_slept(u64 before, unsigned long handler, unsigned long at,
@@ -113,7 +113,7 @@ handler_slept(u64 before, unsigned long handler, unsigned long at,
 	bool stays;
 
 	preempt_count_set((u32)before);
-	/* Otherwise the CPU that called the handler misses all further hits. */
+	/* Without this, the CPU that called the handler misses all further hits. */
 	WRITE_ONCE(per_cpu(current_kprobe, before >> 32), NULL);
 	stays = rust_kprobes_is_registered(at, probe);
 	pr_err_once("handler %pS of the probe at %pS has changed the preemption count from %#x to %#x: handlers must not sleep\n",
@@ -129,7 +129,7 @@ void __kprobes rust_kprobes_after_handler(u64 before, unsigned long handler,
 		handler_slept(before, handler, at, probe);
 }
 
-/* Does the stack that this CPU unwinds have a frame in a slot? */
+/* Whether the stack that this CPU unwinds has a frame in a slot. */
 static DEFINE_PER_CPU(bool, frame_in_slot);
 
 void __kprobes rust_kprobes_frame_in_slot(void)
@@ -139,9 +139,9 @@ void __kprobes rust_kprobes_frame_in_slot(void)
 }
 
 /*
- * A slot is freed after a grace period of Tasks RCU, so no task that has a frame
- * in it may wait. Unwinders report such a frame by kprobe_original_frame(); of a
- * detour, they show the code that all detours share.
+ * A slot is freed after a grace period of Tasks RCU, so a task with a frame in a
+ * slot must not wait. Unwinders report a frame in a copy by
+ * kprobe_original_frame(). A frame in a detour has an address in shared code.
  */
 static void __kprobes
 check_waiting_task(void *data, bool preempt, struct task_struct *prev,
@@ -160,7 +160,7 @@ check_waiting_task(void *data, bool preempt, struct task_struct *prev,
 		waits |= entries[i] >= (unsigned long)rust_kprobes_detour &&
 			 entries[i] < (unsigned long)rust_kprobes_detour_end;
 #endif
-	/* The run queue is locked, so a console must not wake a task. */
+	/* The run queue is locked, so the console must not wake a task. */
 	printk_deferred_enter();
 	WARN_ONCE(waits,
 		  "kprobes: %s waits in a copy of a probed instruction, whose memory may be freed\n",
@@ -175,7 +175,7 @@ static int __init check_waiting_tasks(void)
 early_initcall(check_waiting_tasks);
 #endif
 
-/* Macros or inline functions, depending on the configuration. */
+/* C defines these as macros or inline functions, by the configuration. */
 void __kprobes rust_kprobes_cpus_read_lock(void)
 {
 	cpus_read_lock();
@@ -186,7 +186,7 @@ void __kprobes rust_kprobes_cpus_read_unlock(void)
 	cpus_read_unlock();
 }
 
-/* A page of slots, executable and read-only. */
+/* Allocates a page of slots, executable and read-only. */
 void * __weak __kprobes rust_kprobes_slot_page(void)
 {
 	return execmem_alloc(EXECMEM_KPROBES, PAGE_SIZE);
@@ -207,7 +207,7 @@ bool __kprobes rust_kprobes_is_gate(unsigned long addr)
 	return in_gate_area_no_mm(addr);
 }
 
-/* The module that @addr is in, or that has it in its text. */
+/* Returns the module that has @addr, or has it in its text. */
 struct module * __kprobes rust_kprobes_module_at(unsigned long addr, bool in_text)
 {
 	return in_text ? __module_text_address(addr) : __module_address(addr);
@@ -240,7 +240,7 @@ void __kprobes rust_kprobes_registered_twice(void)
 	WARN_ON_ONCE(1);
 }
 
-/* The module has the memory or a handler of the probe, and goes. */
+/* Warns: a module that has the probe's memory or a handler is unloaded. */
 void __kprobes rust_kprobes_forgotten(const struct module *module,
 				      const struct kprobe *probe)
 {
@@ -248,13 +248,13 @@ void __kprobes rust_kprobes_forgotten(const struct module *module,
 		module->name, probe->addr);
 }
 
-/* A probe on the code that handles hits: the hit would never end. */
+/* Stops the kernel: a probe is on code that handles hits. */
 void __kprobes rust_kprobes_unrecoverable(const struct kprobe *probe)
 {
 	pr_err("Unrecoverable kprobe detected.\n");
 	if (probe)
 		dump_kprobe((struct kprobe *)probe);
-	/* Nothing can be done after this; C calls BUG() here, too. */
+	/* The CPU cannot continue; C calls BUG() here, too. */
 	BUG();
 }
 
@@ -299,7 +299,7 @@ static void __kprobes change(unsigned long ip, unsigned long parent_ip,
 	call(ip, parent_ip, fregs, true);
 }
 
-/* See sys/ftrace.rs: one watches, one may change where the function continues. */
+/* See sys/ftrace.rs. The second one may change where the function continues. */
 struct ftrace_ops rust_kprobe_ftrace_ops[2] __read_mostly = {
 	{
 		.func = watch,
@@ -321,12 +321,12 @@ static int __kprobes module_event(struct notifier_block *nb, unsigned long state
 
 static struct notifier_block module_events[] = {
 	/*
-	 * From the first notifier on, probes are accepted on a module's text: it
-	 * is also told if the load fails, when the last one may not be. It is
+	 * Probes on a module's text are accepted from this notifier on. If
+	 * the load fails, the last notifier may not be called. This one is
 	 * first so that other notifiers can register probes.
 	 */
 	{ .notifier_call = module_event, .priority = INT_MAX },
-	/* By then all other notifiers have sorted the module's tables. */
+	/* All other notifiers have sorted the module's tables by then. */
 	{ .notifier_call = module_event, .priority = INT_MIN },
 };
 
@@ -366,7 +366,7 @@ static void __kprobes each_fixup(struct module *module, rust_kprobes_tell tell,
 	struct exception_table_entry *entry;
 
 #ifdef CONFIG_MODULES
-	/* trim_init_extable() holds it while it moves the ends of the table. */
+	/* trim_init_extable() holds the mutex while it moves the table's ends. */
 	guard(mutex)(&module_mutex);
 #endif
 	for_each_entry(entry, module, extable, num_exentries, __ex_table) {
@@ -383,10 +383,10 @@ static void __kprobes each_jump_label(struct module *module,
 			    system_state >= SYSTEM_FREEING_INITMEM);
 	struct jump_entry *entry;
 
-	/* Held while entries are sorted or changed. */
+	/* jump_label.c holds the lock while it sorts or changes entries. */
 	guard(jump_label_lock)();
 	for_each_entry(entry, module, jump_entries, num_jump_entries, __jump_table) {
-		/* The size is read from the instruction, which was freed. */
+		/* jump_entry_size() reads the instruction, which was freed. */
 		if (init_gone && jump_entry_is_init(entry))
 			continue;
 		tell(data, RUST_KPROBES_JUMP_LABEL,
@@ -397,7 +397,7 @@ static void __kprobes each_jump_label(struct module *module,
 }
 #endif
 
-/* Tells all entries of the tables of a module, or of the kernel for NULL. */
+/* Calls @tell for all table entries of a module, or of the kernel for NULL. */
 void __kprobes rust_kprobes_text_metadata(struct module *module,
 					  rust_kprobes_tell tell, void *data)
 {
@@ -425,7 +425,7 @@ void __kprobes rust_kprobes_text_metadata(struct module *module,
 #endif
 }
 
-/* The symbols of a module, or of the kernel (NULL). */
+/* Calls @tell for each symbol of a module, or of the kernel for NULL. */
 int __kprobes rust_kprobes_each_symbol(struct module *module,
 				       rust_kprobes_symbol tell, void *data)
 {
@@ -450,7 +450,7 @@ bool __kprobes rust_kprobes_peek(unsigned long *word, const unsigned long *at,
 	if ((addr < TASK_SIZE_MAX || (addr & PAGE_MASK) == VSYSCALL_ADDR) &&
 	    boot_cpu_has(X86_FEATURE_SMAP) && !lifted)
 		return false;
-	/* The fault is not one of the probe's handler. */
+	/* The probe's fault handler must not be called for a fault here. */
 	__this_cpu_write(current_kprobe,
 			 (struct kprobe *)&rust_kprobes_nobody);
 	pagefault_disable();
@@ -464,7 +464,7 @@ fault:
 	return there;
 }
 
-/* An entry of .altinstructions, before init memory is freed. */
+/* Returns an entry of .altinstructions, before init memory is freed. */
 const void * __kprobes rust_kprobes_alternative(size_t number, size_t *len)
 {
 	struct alt_instr *entry = __alt_instructions + number;
@@ -476,10 +476,10 @@ const void * __kprobes rust_kprobes_alternative(size_t number, size_t *len)
 }
 
 /*
- * A preemption point at the end of a detour or a return probe's trampoline, unless
+ * Preempts the task at the end of a detour or a return probe's trampoline, unless
  * interrupts are off (which the flags do not tell in a guest of Xen). The scheduler
- * is called with interrupts off: if it hits a probe with a jump, the end of that
- * detour then does not call the scheduler again.
+ * is called with interrupts off: if the scheduler hits a probe with a jump, the
+ * end of that detour does not call the scheduler again.
  */
 void __kprobes rust_kprobes_detour_resched(void)
 {
@@ -493,18 +493,18 @@ void __kprobes rust_kprobes_detour_resched(void)
 
 #ifdef CONFIG_KASAN_GENERIC
 /*
- * KASAN calls these for a copy of more than a word. The end of a step makes such
- * a copy, so with a probe on them a hit would never end.
+ * KASAN calls these for a copy of more than a word. The end of a step makes such a
+ * copy, so a hit of a probe on them would never end.
  */
 NOKPROBE_SYMBOL(__asan_memcpy);
 NOKPROBE_SYMBOL(kasan_check_range);
-/* And these where a jprobe is hit and ends. */
+/* The hit and the end of a jprobe call these. */
 NOKPROBE_SYMBOL(__asan_memset);
 NOKPROBE_SYMBOL(__kasan_check_write);
 #endif
 
 #ifdef CONFIG_RUST_KPROBES_JUMPS
-/* The optimizer's worker; see sys/worker.rs. */
+/* Runs a pass of the optimizer's worker; see sys/worker.rs. */
 static void __kprobes pass(struct work_struct *unused)
 {
 	rust_kprobes_optimize();
@@ -512,7 +512,7 @@ static void __kprobes pass(struct work_struct *unused)
 
 DECLARE_DELAYED_WORK(rust_kprobes_worker, pass);
 
-/* A few ticks, so that further points can be queued; never put off again. */
+/* Queues the worker, in a few ticks unless @now. A queued pass is not put off. */
 void __kprobes rust_kprobes_kick(bool now)
 {
 	if (now)
@@ -557,7 +557,7 @@ static int __kprobes set_allowed(const struct ctl_table *table, int write,
 		.extra2		= SYSCTL_ONE,		\
 	}
 
-/* C's name, and the one that its documentation gives. */
+/* The name that C has, and the name that C's documentation gives. */
 static const struct ctl_table sysctls[] = {
 	JUMPS_SWITCH("kprobes-optimization"),
 	JUMPS_SWITCH("kprobes_optimization"),

@@ -2,9 +2,9 @@
 
 //! The C interface, [`include/linux/kprobes.h`](srctree/include/linux/kprobes.h).
 //!
-//! Checks the pointers that C passes, calls the [`core`](crate::core), and returns an errno. What
-//! Rust cannot emit (exports, initcalls, per-CPU data) is in `abi.c`; the entries from traps are in
-//! the back end's `entry.rs`.
+//! Checks the pointers that C passes, calls the [`core`](crate::core), and returns an errno.
+//! `abi.c` has the code that Rust cannot emit (exports, initcalls, per-CPU data). The back end's
+//! `entry.rs` has the entries from traps.
 
 mod faults;
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
@@ -54,7 +54,7 @@ use crate::{
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
-/// The errno of each reason, as in C.
+/// Converts each reason to the errno that C returns.
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         let unfit = |errno| if Current::ERRNO_TELLS { errno } else { EINVAL };
@@ -91,7 +91,7 @@ impl From<Refusal> for Error {
     }
 }
 
-/// What C functions return: 0 or a negative errno.
+/// Returns the status that C functions return: 0 or a negative errno.
 pub(crate) fn status(result: Result<(), Refusal>) -> c_int {
     match result {
         Ok(()) => 0,
@@ -99,8 +99,8 @@ pub(crate) fn status(result: Result<(), Refusal>) -> c_int {
     }
 }
 
-/// Defines a function of C's that registers, unregisters, enables or disables probes of a client:
-/// one, or those of an array.
+/// Defines a C function that registers, unregisters, enables or disables one probe of a client, or
+/// an array of probes.
 macro_rules! client_call {
     ($name:ident(*mut $of:ty) -> c_int = $call:expr) => {
         /// # Safety
@@ -108,7 +108,7 @@ macro_rules! client_call {
         /// As for [`from_c`](crate::sys::probe::from_c), with one pointer.
         #[export]
         unsafe extern "C" fn $name(probe: *mut $of) -> c_int {
-            // SAFETY: The pointer is as `from_c` wants it, by the precondition.
+            // SAFETY: By the precondition, the pointer meets `from_c`'s precondition for one probe.
             status(unsafe { $crate::sys::probe::from_c(&probe, 1) }.and_then($call))
         }
     };
@@ -118,7 +118,7 @@ macro_rules! client_call {
         /// As for [`from_c`](crate::sys::probe::from_c).
         #[export]
         unsafe extern "C" fn $name(all: *mut *mut $of, count: c_int) -> c_int {
-            // SAFETY: The array is as `from_c` wants it, by the precondition.
+            // SAFETY: By the precondition, the array meets `from_c`'s precondition.
             status(unsafe { $crate::sys::probe::from_c(all, count) }.and_then($call))
         }
     };
@@ -128,7 +128,7 @@ macro_rules! client_call {
         /// As for [`from_c`](crate::sys::probe::from_c), with one pointer.
         #[export]
         unsafe extern "C" fn $name(probe: *mut $of) {
-            // SAFETY: The pointer is as `from_c` wants it, by the precondition.
+            // SAFETY: By the precondition, the pointer meets `from_c`'s precondition for one probe.
             let _ = unsafe { $crate::sys::probe::from_c(&probe, 1) }.map($call);
         }
     };
@@ -139,7 +139,7 @@ macro_rules! client_call {
         #[export]
         unsafe extern "C" fn $name(all: *mut *mut $of, count: c_int) {
             // As in C, an empty batch is no error.
-            // SAFETY: The array is as `from_c` wants it, by the precondition.
+            // SAFETY: By the precondition, the array meets `from_c`'s precondition.
             let _ = unsafe { $crate::sys::probe::from_c(all, count) }.map($call);
         }
     };
@@ -156,16 +156,16 @@ client_call!(enable_kprobe(*mut bindings::kprobe) -> c_int = enable::enable);
 
 /// # Safety
 ///
-/// Preemption is off. What is returned is registered now.
+/// Preemption is off. The returned probe is not freed while preemption stays off.
 #[export]
 unsafe extern "C" fn get_kprobe(addr: *mut c_void) -> *mut bindings::kprobe {
     let at = TextAddr::new(addr.addr() as u64);
-    // SAFETY: By the precondition.
+    // SAFETY: Preemption is off, by the precondition.
     let newest = unsafe { preempt::in_trap(|pinned| breakpoint::newest(at, pinned)) };
     newest.map_or(core::ptr::null_mut(), Running::to_word)
 }
 
-/// Is this probe registered at `at`? Nothing is read from `probe`.
+/// Returns whether `probe` is registered at `at`. Nothing is read from `probe`.
 ///
 /// # Safety
 ///
@@ -188,10 +188,10 @@ unsafe extern "C" fn kprobe_busy_begin() {
 
 /// # Safety
 ///
-/// Each call follows one of [`kprobe_busy_begin`] in the same context.
+/// Each call follows a call of [`kprobe_busy_begin`] in the same context.
 #[export]
 unsafe extern "C" fn kprobe_busy_end() {
-    // SAFETY: By the precondition `busy_begin` has left a `Pinned` in this context.
+    // SAFETY: By the precondition, `busy_begin` has left a `Pinned` in this context.
     handlers::busy_end(unsafe { preempt::Pinned::resume() });
 }
 
@@ -203,7 +203,7 @@ unsafe extern "C" fn kprobe_lookup_name(
     name: *const c_char,
     _offset: c_uint,
 ) -> *mut bindings::kprobe_opcode_t {
-    // SAFETY: A string, by the precondition.
+    // SAFETY: `name` is a string, by the precondition.
     let found = symbols::lookup(unsafe { CStr::from_char_ptr(name) });
     let addr = found.and_then(|at| usize::try_from(at.get()).ok());
     core::ptr::with_exposed_provenance_mut(addr.unwrap_or_default())
@@ -218,7 +218,7 @@ unsafe extern "C" fn kprobe_on_func_entry(
     sym: *const c_char,
     offset: usize,
 ) -> c_int {
-    // SAFETY: By the precondition; the name does not outlive this function.
+    // SAFETY: `sym` is NULL or a string, by the precondition. This function does not keep it.
     let symbol = unsafe { probe::symbol(sym) };
     let addr = (!addr.is_null()).then(|| TextAddr::new(addr.addr() as u64));
     let target = Target::new(symbol, addr, offset as u64);
@@ -235,7 +235,7 @@ unsafe extern "C" fn within_kprobe_blacklist(addr: usize) -> bool {
 
 /// # Safety
 ///
-/// The pointers lead to what may be written to; `sym` has room for a symbol's name.
+/// `value` and `type` may be written to; `sym` has room for a symbol's name.
 #[export]
 unsafe extern "C" fn kprobe_get_kallsym(
     symnum: c_uint,
@@ -244,10 +244,10 @@ unsafe extern "C" fn kprobe_get_kallsym(
     sym: *mut c_char,
 ) -> c_int {
     let Some((page, name)) = slots::page(symnum as usize, &preempt::Pinned::new()) else {
-        // By this kallsyms knows that there are no more symbols.
+        // ERANGE tells kallsyms that there are no more symbols.
         return ERANGE.to_errno();
     };
-    // SAFETY: By the precondition the pointers may be written to; the name ends with NUL.
+    // SAFETY: The pointers may be written to, by the precondition. `sym` has room for the name.
     unsafe {
         value.write(page.get() as usize);
         r#type.write(b't');
@@ -264,7 +264,7 @@ unsafe extern "C" fn kprobe_free_init_mem() {
     vanish::init_text();
 }
 
-/// What the core asks of return probes when a module goes.
+/// The callbacks that tell the core about return probes when a module is unloaded.
 #[cfg(CONFIG_MODULES)]
 const CLIENTS: &vanish::Clients = &vanish::Clients {
     #[cfg(CONFIG_KRETPROBES)]
@@ -277,11 +277,11 @@ const CLIENTS: &vanish::Clients = &vanish::Clients {
     on_unregister: |_| (),
 };
 
-/// The state of a module is `state` now. Two notifiers of `abi.c` call this; `last` says which.
+/// Handles a new state of a module. Two notifiers of `abi.c` call this; `last` says which.
 ///
 /// # Safety
 ///
-/// `module` is a module, which is not freed before both notifiers were told that it goes.
+/// `module` is a module that is freed after both notifiers were called for its end.
 #[cfg(CONFIG_MODULES)]
 #[export]
 unsafe extern "C" fn rust_kprobes_module_event(
@@ -292,7 +292,7 @@ unsafe extern "C" fn rust_kprobes_module_event(
     let Some(module) = NonNull::new(module) else {
         return;
     };
-    // SAFETY: By the precondition, and `vanish::module` drops it when it goes.
+    // SAFETY: By the precondition. `vanish::module` forgets the module when it is unloaded.
     let module = unsafe { Loaded::from_c(module) };
     let going = |init_only| Going { module, init_only };
     match (state as c_uint, last) {
@@ -313,7 +313,7 @@ unsafe extern "C" fn rust_kprobes_module_event(
 
 /// # Safety
 ///
-/// To be called with no lock held that registering takes.
+/// The caller holds no lock that registering takes.
 #[cfg(CONFIG_OPTPROBES)]
 #[export]
 unsafe extern "C" fn wait_for_kprobe_optimizer() {
@@ -323,7 +323,7 @@ unsafe extern "C" fn wait_for_kprobe_optimizer() {
 
 /// # Safety
 ///
-/// To be called by the worker alone.
+/// Only the worker calls this.
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 #[export]
 unsafe extern "C" fn rust_kprobes_optimize() {
@@ -332,7 +332,7 @@ unsafe extern "C" fn rust_kprobes_optimize() {
 
 /// # Safety
 ///
-/// The worker can run. To be called with no lock held that registering takes.
+/// The worker can run. The caller holds no lock that registering takes.
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 #[export]
 unsafe extern "C" fn rust_kprobes_allow_jumps(on: bool) {
@@ -357,7 +357,7 @@ unsafe extern "C" fn kprobe_why_no_jump(
     p: *mut bindings::kprobe,
     why: *mut bindings::kprobe_no_jump,
 ) -> c_int {
-    // SAFETY: By the precondition.
+    // SAFETY: By the precondition, `p` meets `from_c`'s precondition for one probe.
     let found = unsafe { probe::from_c(&p, 1) }.and_then(|one| match one {
         [Some(probe)] => reasons::why_no_jump(probe),
         _ => Err(Refusal::NotRegistered),
@@ -370,7 +370,7 @@ unsafe extern "C" fn kprobe_why_no_jump(
         at: found.at.map_or(0, |at| at.get() as c_ulong),
         text: found.reason.text().as_char_ptr(),
     };
-    // SAFETY: By the precondition.
+    // SAFETY: `why` may be written to, by the precondition.
     unsafe { why.write(told) };
     1
 }
@@ -379,11 +379,11 @@ unsafe extern "C" fn kprobe_why_no_jump(
 ///
 /// # Safety
 ///
-/// `file` is being shown.
+/// `file` is a file of debugfs that is being shown.
 #[cfg(CONFIG_DEBUG_FS)]
 #[export]
 unsafe extern "C" fn rust_kprobes_show(file: *mut bindings::seq_file, which: c_uint) -> c_int {
-    // SAFETY: By the precondition.
+    // SAFETY: `file` is being shown, by the precondition.
     let to = &unsafe { Seq::from_c(file) };
     let registry = &mut *Registry::lock();
     match which {
@@ -400,14 +400,14 @@ unsafe extern "C" fn rust_kprobes_show(file: *mut bindings::seq_file, which: c_u
 
 /// # Safety
 ///
-/// None is needed: it is safe to call.
+/// None is needed.
 #[cfg(CONFIG_DEBUG_FS)]
 #[export]
 unsafe extern "C" fn rust_kprobes_enable_all(on: bool) -> c_int {
     status(enable::all(on))
 }
 
-/// For tests.
+/// Returns the number of step faults, for tests.
 ///
 /// # Safety
 ///
@@ -419,7 +419,7 @@ unsafe extern "C" fn rust_kprobes_step_faults() -> usize {
 
 /// # Safety
 ///
-/// To be called once, as an early initcall.
+/// Only an early initcall calls this, once.
 #[export]
 unsafe extern "C" fn rust_kprobes_init() -> c_int {
     let loaded = check::load();

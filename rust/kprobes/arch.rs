@@ -8,8 +8,8 @@ mod current;
 
 pub(crate) use current::Current;
 
-// What stands in for machine code where the crate runs on another kernel: detours, and hooked
-// returns.
+// Substitutes for the machine code of detours and return hooks, where the crate runs on another
+// kernel.
 #[cfg(CONFIG_RUST_KPROBES_STAND_IN)]
 mod detour {
     include!(concat!(env!("RUST_KPROBES_STAND_IN"), "/detour.rs"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The files in debugfs' kprobes/, whose contents view.rs shows. No hit runs
- * through this code, so it may be probed.
+ * The files of the directory kprobes/ in debugfs; view.rs shows their contents.
+ * No hit runs this code, so it may be probed.
  */
 #include <linux/debugfs.h>
 #include <linux/init.h>

@@ -2,7 +2,7 @@
 
 //! The instruction decoder alone, for its tests in a kernel without `CONFIG_RUST_KPROBES`.
 //!
-//! With that option, `rust_kprobes.rs` has the same modules by the same names.
+//! With that option, `rust_kprobes.rs` has modules with the same names.
 
 // Only the tests use this code.
 #![expect(dead_code)]

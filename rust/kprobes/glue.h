@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What rust/kprobes/ needs of C and no other Rust code does, and the functions
- * of our C and Rust files that call each other.
+ * Declarations of C that only rust/kprobes/ needs, and of the functions of our C
+ * and Rust files that call each other.
  */
 #ifndef _RUST_KPROBES_GLUE_H
 #define _RUST_KPROBES_GLUE_H
@@ -39,7 +39,7 @@
 #endif
 
 #ifdef CONFIG_RUST_KPROBES
-/* Room for what sprint_symbol() writes. */
+/* The buffer size that sprint_symbol() needs. */
 enum { RUST_KPROBES_SYMBOL_LEN = KSYM_SYMBOL_LEN };
 
 extern struct mutex rust_kprobes_mutex;
@@ -86,7 +86,7 @@ size_t rust_kprobes_step_faults(void);
 void rust_kprobes_module_event(struct module *module, unsigned long state,
 			       bool last);
 
-/* The files in debugfs; the last one only if there are jumps. */
+/* The files in debugfs. The last one exists only with jumps. */
 enum {
 	RUST_KPROBES_LIST,
 	RUST_KPROBES_ENABLED,
@@ -96,7 +96,7 @@ enum {
 	RUST_KPROBES_UNOPTIMIZED,
 };
 
-/* What is at an address in text. */
+/* The kinds of text metadata at an address. */
 enum {
 	RUST_KPROBES_START,		/* of an instruction */
 	RUST_KPROBES_JUMP_LABEL,
@@ -106,7 +106,7 @@ enum {
 	RUST_KPROBES_FIXUP_TARGET,
 };
 
-/* @len: bytes that others change, or trap on. */
+/* @len: the number of bytes that other code changes, or traps on. */
 typedef void (*rust_kprobes_tell)(void *data, unsigned int kind, const void *at,
 				  size_t len);
 void rust_kprobes_text_metadata(struct module *module, rust_kprobes_tell tell,

@@ -2,15 +2,15 @@
 
 //! Kprobes.
 //!
-//! In reading order, from the words to the interface; each layer uses those before it only:
+//! In reading order, from the words to the interface; each layer uses earlier layers only:
 //!
-//! - [`atomics`]: `core`'s, or a model checker's;
-//! - [`model`]: words and state machines, pure; [`prelude`] has those that most files use;
+//! - [`atomics`]: the atomics of `core`, or of a model checker;
+//! - [`model`]: words and state machines, pure; [`prelude`] has the most used ones;
 //! - [`contract`]: the interface of back ends;
 //! - [`arch`]: the back end of this kernel;
 //! - [`sys`]: the kernel services that probing uses;
 //! - [`text`]: text metadata, from the kernel's tables;
-//! - [`table`]: from an address to the entry for it;
+//! - [`table`]: finds the entry for an address;
 //! - [`slots`]: executable memory for copies of instructions;
 //! - [`registry`]: the probe points;
 //! - [`optimize`]: jumps that replace breakpoints;
@@ -20,8 +20,8 @@
 //! - `view`: the files in debugfs;
 //! - [`abi`]: the C interface, `<linux/kprobes.h>`.
 //!
-//! C counterpart: [`kernel/kprobes.c`](srctree/kernel/kprobes.c) and the architectures' kprobes
-//! directories. Where the code of C's functions is:
+//! C counterpart: [`kernel/kprobes.c`](srctree/kernel/kprobes.c) and the kprobes directories of the
+//! architectures. A walk through a hit starts in `arch/*/kprobes/entry.rs`. C's functions:
 //!
 //! | in C | here |
 //! |---|---|
@@ -40,8 +40,8 @@
 //! | `optimized_callback()` | `hit/jump.rs` |
 //! | `get_kprobe()` | `registry/points.rs`: `find()` |
 //! | `__get_insn_slot()`, `__free_insn_slot()` | `slots.rs`: `Pool::take()`, `Slot::drop()` |
-//! | `can_optimize()` | `optimize/decide.rs`, `arch/*/kprobes/isa/` |
-//! | – | `model/not_optimized.rs`: reasons why a probe has no jump |
+//! | `can_optimize()` | `optimize/decide.rs`, `arch/x86/kprobes/isa/region.rs` |
+//! | – | `model/not_optimized.rs`: the reasons why a probe has no jump |
 //! | `kprobe_optimizer()` | `optimize/worker.rs` |
 //! | `pre_handler_kretprobe()`, `rethook_trampoline_handler()` | `returns/hit.rs` |
 

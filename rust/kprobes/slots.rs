@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Executable memory for copies of instructions and for detours, a slot for each.
+//! Executable memory for copies of instructions and for detours, in slots.
 //!
-//! A trap, a fault or an unwinder looks up which instruction an address in a slot belongs to. This
-//! may happen in an NMI, so the lookup takes no lock: the pages of a pool are in a table by
+//! A trap, a fault or an unwinder looks up the instruction that an address in a slot belongs to.
+//! This may happen in an NMI, so the lookup takes no lock: the pages of a pool are in a table by
 //! address, under RCU, and a page has words for each of its slots.
 //!
-//! Bitmaps in each page, [`Bits`], tell which slots are free. Taking a slot may allocate a page, so
-//! it locks a mutex ([`Mutex::SLOTS`]). Giving a slot back takes no lock, as the callback of Tasks
-//! RCU cannot sleep.
+//! Bitmaps in each page, [`Bits`], mark the free slots. Taking a slot may allocate a page, so it
+//! locks a mutex ([`Mutex::SLOTS`]). Giving a slot back takes no lock, as the callback of Tasks RCU
+//! cannot sleep.
 //!
 //! A slot belongs to a prepared instruction or to a detour, and both belong to a probe point.
 //! `RemovedPoints::wait()` in `core/unregister.rs` waits for a grace period and drops the point
 //! ([`Retired`]); then [`Slot`]'s `drop()` gives the slot back. A slot that every CPU leaves by a
 //! trap is free at once, as no CPU handles a hit of it. In a slot that CPUs leave by a jump, a task
-//! may have been preempted, so it is free after a grace period of Tasks RCU. A grace period
-//! may take long, so each pool counts such slots, and makes no further ones beyond a limit.
+//! may have been preempted, so it is free after a grace period of Tasks RCU. A grace period may
+//! take long, so each pool counts such slots, and makes no more of them beyond a limit.
 //!
 //! Changing the protection of a page interrupts all CPUs, so a pool keeps some pages without slots
-//! in use; [`tidy`] frees the others. It looks at all pages, so a pool notes whether a slot has
-//! come back since, and from which page it took the last slot: the cost of a probe does not grow
-//! with the number of pages.
+//! in use; [`tidy`] frees the others. The cost of a probe does not grow with the number of pages:
+//! `tidy` looks at the pages only if a slot was given back since, and a pool notes the page from
+//! which it took the last slot.
 //!
 //! C counterpart: `__get_insn_slot()` and its neighbours in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -62,19 +62,19 @@ use kernel::{
     types::Opaque, //
 };
 
-/// Slots in a page: a bitmap is a word of 64 bits.
+/// The number of slots in a page: a bitmap is a word of 64 bits.
 const COUNT: usize = 64;
 
-/// Room in a slot: for two copies of an instruction, or for a detour.
+/// The bytes of a slot: room for two copies of an instruction, or for a detour.
 pub(crate) const SLOT_LEN: usize = PAGE_SIZE / COUNT;
 
-/// Room for one copy of an instruction and what follows it.
+/// The bytes for one copy of an instruction and the jump or trap after it.
 pub(crate) const COPY_LEN: usize = SLOT_LEN / 2;
 
-/// Slots of a pool that may wait for Tasks RCU; beyond, CPUs leave new slots by traps: 256 pages.
+/// The most slots of a pool that may wait for Tasks RCU: 256 pages. Beyond, new slots end in traps.
 const MOST_WAITING: usize = 256 * COUNT;
 
-/// Copies of instructions.
+/// The pool of copies of instructions.
 pub(crate) static COPIES: Pool = Pool::new(
     bindings::KPROBE_INSN_PAGE_SYM,
     Writer::of(&COPIES.table),
@@ -82,8 +82,8 @@ pub(crate) static COPIES: Pool = Pool::new(
     1,
 );
 
-/// Detours. They come and go in batches. Freeing a page sends more rounds of interrupts to all CPUs
-/// than removing all jumps that lead to it, so the pool keeps at least four pages.
+/// The pool of detours. They are made and freed in batches. Freeing a page interrupts all CPUs more
+/// often than removing all jumps to it, so the pool keeps at least four pages.
 pub(crate) static DETOURS: Pool = Pool::new(
     bindings::KPROBE_OPTINSN_PAGE_SYM,
     Writer::of(&DETOURS.table),
@@ -91,16 +91,16 @@ pub(crate) static DETOURS: Pool = Pool::new(
     4,
 );
 
-/// The slots of one kind.
+/// All slots of one kind.
 pub(crate) struct Pool {
     table: Table<Page>,
     /// The name of a page's symbol in kallsyms and in perf, which ends with NUL.
     name: &'static [u8],
-    /// Words for a slot: where its instruction is, and for a detour its owner.
+    /// The number of words for a slot: the address of its instruction, and for a detour its owner.
     words: usize,
-    /// Pages that stay even if no slot of them is in use.
+    /// The number of pages that are kept even if none of their slots is in use.
     min_pages: usize,
-    /// Has a slot become free since the last [`tidy`]?
+    /// Whether a slot has become free since the last [`tidy`].
     has_freed: AtomicBool,
     /// The number of slots that wait for Tasks RCU.
     waiting: AtomicUsize,
@@ -141,18 +141,18 @@ impl Pool {
         slot.ok_or(Refusal::NoMemory)
     }
 
-    /// May another slot be left by a jump?
+    /// Returns whether another slot may be left by a jump.
     pub(crate) fn may_be_left_by_jump(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) < MOST_WAITING
     }
 
-    /// Is there a slot at `at`?
+    /// Returns whether a page of slots has the address.
     pub(crate) fn covers(&self, at: TextAddr, pinned: &Pinned) -> bool {
         self.page(at, pinned).is_some()
     }
 
-    /// If `at` is in a slot in use, returns the first word of the slot and the offset of `at` in
-    /// the slot. The word is the address of the instruction, or the value of [`Slot::set_origin`].
+    /// Returns the first word of the slot and the offset in the slot if `at` is in a slot in use.
+    /// The word is the address of the instruction, or the value of [`Slot::set_origin`].
     pub(crate) fn origin(&self, at: TextAddr, pinned: &Pinned) -> Option<(usize, u64)> {
         let (index, into) = which(at);
         let page = self.page(at, pinned)?;
@@ -165,8 +165,8 @@ impl Pool {
         self.table.find(TextAddr::new(base), pinned)
     }
 
-    /// Takes pages that have no slot in use out of the table. Looks for them only if slots have
-    /// come back.
+    /// Removes pages that have no slot in use from the table. Looks for them only if slots were
+    /// given back.
     fn tidy(&self, retired: &mut Retired<Page>) {
         if !self.has_freed.swap(false, Ordering::Acquire) {
             return;
@@ -185,31 +185,30 @@ impl Pool {
         writer.tidy();
     }
 
-    /// Tells perf that a page of slots has come, or is about to go.
+    /// Tells perf that a page of slots was allocated, or will be freed.
     fn announce(&self, base: TextAddr, gone: bool) {
-        // SAFETY: The name ends with NUL; the address and the length are only told.
+        // SAFETY: The name ends with NUL; perf only records the address and the length.
         unsafe { bindings::rust_kprobes_ksymbol(base.get() as usize, gone, self.name.as_ptr()) };
     }
 }
 
 /// Returns the address of page number `number`, and its symbol, if there are so many. May be called
-/// anywhere, even while all other CPUs are stopped. Numbers change when pages come and go.
+/// anywhere, even while all other CPUs are stopped. Numbers change with the set of pages.
 pub(crate) fn page(number: usize, pinned: &Pinned) -> Option<(TextAddr, &'static [u8])> {
     let pages = |pool: &'static Pool| pool.table.iter(pinned).map(|(page, _)| (page, pool.name));
     Iterator::chain(pages(&COPIES), pages(&DETOURS)).nth(number)
 }
 
-/// Returns how many slots are given back, but may still have a task in them.
+/// Returns how many slots wait for Tasks RCU, as tasks may be in them.
 pub(crate) fn waiting() -> usize {
     let waiting = |pool: &Pool| pool.waiting.load(Ordering::Relaxed);
     waiting(&COPIES).wrapping_add(waiting(&DETOURS))
 }
 
-/// Takes pages without a slot in use out of the tables, save some. The caller drops them outside
-/// all locks.
+/// Removes pages without a slot in use from the tables, but keeps some. The caller drops the
+/// removed pages outside of all locks.
 ///
-/// It does not lock the CPUs: a probe that is not armed may be unregistered while a CPU comes or
-/// goes.
+/// Does not lock the CPUs: an unarmed probe may be unregistered while a CPU is hotplugged.
 pub(crate) fn tidy() -> Retired<Page> {
     let mut retired = Retired::new();
     COPIES.tidy(&mut retired);
@@ -224,21 +223,21 @@ pub(crate) fn tidy() -> Retired<Page> {
 /// `word` is the word of a detour that this task is in.
 #[inline(always)]
 pub(crate) unsafe fn owner(word: *const AtomicUsize, _pinned: &Pinned) -> &Chain {
-    // SAFETY: The page that the word belongs to stays until no task is in its detours.
+    // SAFETY: The page of the word is not freed while this task is in one of its detours.
     let owner = unsafe { &*word }.load(Ordering::Acquire);
     let owner = core::ptr::with_exposed_provenance::<Chain>(owner);
-    // SAFETY: Probes stay until a grace period after the word leads to them no more.
+    // SAFETY: The probes are freed a grace period after the word has changed; preemption is off.
     unsafe { &*owner }
 }
 
-/// If `at` is in a copy of an instruction, returns the address in the original.
+/// Returns the original address if `at` is in a copy of an instruction.
 pub(crate) fn original(at: TextAddr, pinned: &Pinned) -> Option<TextAddr> {
     let (origin, into) = COPIES.origin(at, pinned)?;
     let into = into % COPY_LEN as u64;
     Some(TextAddr::new((origin as u64).wrapping_add(into)))
 }
 
-/// The number in its page of the slot that `at` is in, and how far into the slot `at` is.
+/// Returns the number of the slot that has `at` in its page, and the offset of `at` in the slot.
 fn which(at: TextAddr) -> (usize, u64) {
     let index = at.get() as usize / SLOT_LEN % COUNT;
     (index, at.get() % SLOT_LEN as u64)
@@ -259,7 +258,7 @@ pub(crate) struct Page {
     words: KVec<AtomicUsize>,
 }
 
-// SAFETY: What changes are atomics, and the callback's head, which one task at a time uses.
+// SAFETY: Changing fields are atomics, or the callback's head, which one task at a time uses.
 unsafe impl Send for Page {}
 // SAFETY: As above.
 unsafe impl Sync for Page {}
@@ -272,7 +271,7 @@ impl Page {
         }
         // SAFETY: The caller registers a probe, so it may sleep.
         let code = unsafe { bindings::rust_kprobes_slot_page() };
-        // INVARIANT: It is, if it is not NULL.
+        // INVARIANT: `code` is such a page unless it is NULL.
         Ok(Self {
             code: NonNull::new(code).ok_or(Refusal::NoMemory)?,
             pool,
@@ -292,14 +291,14 @@ impl Page {
         let word = self.words(index).first()?;
         word.store(origin.get() as usize, Ordering::Relaxed);
         let offset = index.wrapping_mul(SLOT_LEN) as u64;
-        // INVARIANT: It is not free any more.
+        // INVARIANT: `bits.take` has returned this slot, so it is not free.
         Some(Slot {
             page: NonNull::from(self),
             at: TextAddr::new(self.address().get().wrapping_add(offset)),
         })
     }
 
-    /// The words of a slot.
+    /// Returns the words of a slot.
     fn words(&self, index: usize) -> &[AtomicUsize] {
         let count = self.pool.words;
         let first = index.wrapping_mul(count);
@@ -320,7 +319,7 @@ impl Page {
         }
     }
 
-    /// Makes slots free, which then belong to no instruction. The page may go before this returns.
+    /// Makes slots free, which then belong to no instruction. The page may be freed during this.
     fn free(&self, slots: u64) {
         for index in (0..COUNT).filter(|&index| slots.wrapping_shr(index as u32) & 1 != 0) {
             for word in self.words(index) {
@@ -332,30 +331,30 @@ impl Page {
         pool.has_freed.store(true, Ordering::Release);
     }
 
-    /// Has [`expired`] called after a grace period of Tasks RCU.
+    /// Calls [`expired`] after a grace period of Tasks RCU.
     fn call_rcu_tasks(&self) {
         let head = self.callback.get();
-        // SAFETY: One caller at a time has the head, until the callback has run. The page stays
-        // until then, as some of its slots are not free.
+        // SAFETY: One caller at a time has the head, until the callback has run. The page is not
+        // freed before that, as some of its slots are not free.
         unsafe { bindings::rust_kprobes_call_rcu_tasks(head, Some(expired)) };
     }
 }
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // SAFETY: By the invariant; no slot is in use, so no CPU runs any of it.
+        // SAFETY: By the invariant; no slot is in use, so no CPU runs code of the page.
         unsafe { bindings::execmem_free(self.code.as_ptr()) };
     }
 }
 
-/// Called by Tasks RCU: no task is in the slots that wait.
+/// Frees the waiting slots, as the callback of Tasks RCU: no task is in them any more.
 ///
 /// # Safety
 ///
-/// `head` is in a [`Page`] that stays.
+/// `head` is in a [`Page`] that is not freed.
 unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
-    // SAFETY: By the precondition; an `Opaque` is laid out as its value. The page stays until the
-    // slots that waited are free.
+    // SAFETY: By the precondition; an `Opaque` has the layout of its value. The page is not freed
+    // before the slots that waited are free.
     let page = unsafe { &*kernel::container_of!(Opaque::cast_from(head), Page, callback) };
     let (waited, pending) = page.bits.expired();
     let count = waited.count_ones() as usize;
@@ -367,18 +366,18 @@ unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
 }
 
 /// A slot in use, which a prepared instruction or a detour owns. Dropping it gives the slot back.
-/// Most points have one, so it is small.
+/// Most points have a slot, so it is small.
 ///
 /// # Invariants
 ///
-/// Without the bit [`LEFT_BY_JUMP`], `page` is the address of a page, which stays, since this slot
-/// of it is not free.
+/// Without the bit [`LEFT_BY_JUMP`], `page` is the address of a page, which is not freed, since
+/// this slot of it is not free.
 pub(crate) struct Slot {
     page: NonNull<Page>,
     at: TextAddr,
 }
 
-/// The bit of a page's address that tells that a CPU may leave the slot by a jump.
+/// The bit of a page's address that says that a CPU may leave the slot by a jump.
 const LEFT_BY_JUMP: usize = 1;
 const _: () = assert!(align_of::<Page>() > LEFT_BY_JUMP);
 
@@ -388,24 +387,24 @@ unsafe impl Send for Slot {}
 unsafe impl Sync for Slot {}
 
 impl Slot {
-    /// Returns the address of its first byte.
+    /// Returns the address of the first byte.
     #[inline(always)]
     pub(crate) fn at(&self) -> TextAddr {
         self.at
     }
 
-    /// Returns the address of the second copy in it, which ends in a jump.
+    /// Returns the address of the second copy, which ends in a jump.
     pub(crate) fn second(&self) -> TextAddr {
         TextAddr::new(self.at.get().wrapping_add(COPY_LEN as u64))
     }
 
-    /// From now on, a CPU may leave the slot by a jump.
+    /// Allows CPUs to leave the slot by a jump.
     pub(crate) fn set_left_by_jump(&mut self) {
         // INVARIANT: Only the bit changes.
         self.page = self.page.map_addr(|page| page | LEFT_BY_JUMP);
     }
 
-    /// May a CPU leave the slot by a jump?
+    /// Returns whether a CPU may leave the slot by a jump.
     pub(crate) fn is_left_by_jump(&self) -> bool {
         self.page.addr().get() & LEFT_BY_JUMP != 0
     }
@@ -417,14 +416,14 @@ impl Slot {
         }
     }
 
-    /// Returns the address of the word of a detour that leads to its owner: the probes whose
-    /// handlers it calls. The word stays in memory until no task is in the slot.
+    /// Returns the address of the word in a detour's slot that points to its owner: the probes
+    /// whose handlers it calls. The word is not freed while a task is in the slot.
     pub(crate) fn owner_word(&self) -> Option<u64> {
         let word = core::ptr::from_ref(self.words().get(1)?);
         Some(word.expose_provenance() as u64)
     }
 
-    /// From now on, the detour calls the handlers of these probes, or no handler.
+    /// Makes the detour call the handlers of these probes, or no handler.
     pub(crate) fn set_owner(&self, owner: Option<&Chain>) {
         let owner = core::ptr::from_ref(owner.unwrap_or(&NOBODY));
         if let Some(word) = self.words().get(1) {
@@ -439,7 +438,7 @@ impl Slot {
 
     fn page(&self) -> &Page {
         let page = self.page.as_ptr().map_addr(|page| page & !LEFT_BY_JUMP);
-        // SAFETY: The page stays, by the invariant.
+        // SAFETY: The page is not freed, by the invariant.
         unsafe { &*page }
     }
 }

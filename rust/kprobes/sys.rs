@@ -2,8 +2,8 @@
 
 //! The kernel services that probing uses, each behind a safe interface.
 //!
-//! Pointers and calls of C are here, in the machine part of a back end, and at the C interface. The
-//! code above that uses these services is safe.
+//! Only these files, the machine part of a back end, and the C interface have pointers and call C.
+//! The layers above `sys` are safe code.
 
 pub(crate) mod blacklist;
 pub(crate) mod flags;
@@ -24,7 +24,7 @@ pub(crate) mod this_cpu;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 pub(crate) mod worker;
 
-/// The registers of what a trap interrupted.
+/// The registers of the code that a trap interrupted.
 pub(crate) use kernel::bindings::pt_regs as Registers;
 
 use crate::prelude::*;

@@ -3,31 +3,31 @@
 //! Finds the entry for an address in constant time.
 //!
 //! The handler of a breakpoint looks up the probe point that was hit. It may run in an NMI: it
-//! takes no lock and cannot wait, and a writer may be at work on another CPU, or on this CPU below
-//! the NMI. If the lookup fails, the kernel takes the breakpoint for a bug. So a lookup finds an
-//! entry at every instant between the insertion and the removal of the entry.
+//! takes no lock and cannot wait, and a writer may be running on another CPU, or may have been
+//! interrupted on this CPU. If the lookup fails, the kernel takes the breakpoint for a bug. So a
+//! lookup finds an entry at every instant between the insertion and the removal of the entry.
 //!
 //! The table is an array of words with open addressing and linear probing. A word points to the
-//! address at the start of an [`Entry`], to [`EMPTY`], or where an entry was removed to
-//! [`REMOVED`]. [`EMPTY`] and [`REMOVED`] are the address [`NOWHERE`], so a lookup compares
-//! addresses before it asks which kind of word it reads.
+//! address at the start of an [`Entry`], to [`EMPTY`], or to [`REMOVED`] if an entry was removed.
+//! [`EMPTY`] and [`REMOVED`] are the address [`NOWHERE`], so a lookup compares addresses before it
+//! compares pointers.
 //!
-//! - A removed entry leaves [`REMOVED`], as other entries may lie behind it. If the next word is
-//!   empty there are none, and the word becomes empty.
+//! - A removed entry leaves [`REMOVED`], as other entries may follow. If the next word is empty,
+//!   none follows, and the word becomes empty.
 //! - An entry never moves within an array. When too few words are empty, the writer copies all
 //!   pointers to a new array and publishes the array with one store. A reader of the old array
 //!   finds there every entry that has been in the table since the reader began.
-//! - Insertion, removal and replacement are one store each; another one may make the word of a
-//!   removed entry empty. Arrays and entries are freed a grace period of RCU after that.
+//! - Insertion, removal and replacement are one store each; a removal may store again, to make the
+//!   word empty. Arrays and entries are freed a grace period of RCU after that.
 //!
 //! At most three sixteenths of the words are in use, and an eighth in a new array. Of 30,000
-//! entries one in twenty is then found behind its first word, and hardly one at the fourth word or
-//! later. An entry takes between 43 and 85 bytes of the array. Words that held the address as well
-//! would save the read of a foreign entry in one of twenty lookups, but take twice the memory and
-//! an order between two stores.
+//! entries, one in twenty is then found after its first word, and hardly one at the fourth word or
+//! later. An entry takes between 43 and 85 bytes of the array. Words that also held the address
+//! would save the read of another entry in one of twenty lookups, but would take twice the memory
+//! and need an order between two stores.
 //!
-//! The pointer to the array carries in its low bits by how much a hash is shifted to become the
-//! number of a word, so one load gives both.
+//! The low bits of the pointer to the array have the shift that makes a hash the number of a word,
+//! so one load gives both.
 //!
 //! C counterpart: `kprobe_table` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c), which has 64
 //! chains for any number of probes.
@@ -47,7 +47,7 @@ use kernel::{
     sync::rcu, //
 };
 
-/// An address that no entry is for.
+/// The address for which there is no entry.
 pub(crate) const NOWHERE: TextAddr = TextAddr::new(u64::MAX);
 
 /// The target of an empty word.
@@ -63,7 +63,7 @@ const fn pointer(at: &TextAddr) -> *mut TextAddr {
     core::ptr::from_ref(at).cast_mut()
 }
 
-/// An entry in memory of its own. Its address comes first, as a word points to that.
+/// An entry in its own memory. Its address comes first, as a word points to the address.
 #[repr(C)]
 pub(crate) struct Entry<T> {
     at: TextAddr,
@@ -74,77 +74,77 @@ pub(crate) struct Entry<T> {
 }
 
 impl<T> Entry<T> {
-    /// An entry for an address, to be inserted.
+    /// Makes an entry for an address. The caller inserts it.
     pub(crate) fn new(at: TextAddr, value: T) -> Result<KBox<Self>, Refusal> {
         let next = AtomicPtr::new(core::ptr::null_mut());
         Ok(KBox::new(Self { at, next, value }, GFP_KERNEL)?)
     }
 
-    /// The value of the entry whose address this is.
+    /// Returns the value of the entry whose address this is.
     ///
     /// # Safety
     ///
-    /// `at` is the address of an `Entry<T>`, which stays for `'a`.
+    /// `at` is the address of an `Entry<T>` that is not freed during `'a`.
     #[inline(always)]
     unsafe fn value_of<'a>(at: *const TextAddr) -> &'a T {
         // SAFETY: By the precondition an entry begins at `at`, as its address comes first.
         let value = unsafe { &raw const (*at.cast::<Self>()).value };
         #[cfg_attr(miri, expect(unused_mut))]
         let mut value = value.expose_provenance();
-        // The compiler would keep both `at` and `value` in a register each for as long as either
+        // The compiler would otherwise keep both `at` and `value` in a register as long as either
         // is used. Miri runs no assembly.
         #[cfg(not(miri))]
-        // SAFETY: There is no instruction.
+        // SAFETY: The template has no instruction.
         unsafe {
             core::arch::asm!("/* {} */", inout(reg) value,
                 options(pure, nomem, nostack, preserves_flags))
         };
         // SAFETY: `value` is in the memory of an entry, so it is not NULL.
         unsafe { core::hint::assert_unchecked(value != 0) };
-        // SAFETY: By the precondition the entry stays for `'a`.
+        // SAFETY: By the precondition the entry is not freed during `'a`.
         unsafe { &*core::ptr::with_exposed_provenance(value) }
     }
 }
 
-/// The length of the smallest array, which makes its alignment leave [`SHIFT_BITS`].
+/// The length of the smallest array. Its alignment leaves room for [`SHIFT_BITS`].
 const SMALLEST: usize = 64;
 
 /// The bits of a published pointer that hold the shift.
 const SHIFT_BITS: usize = 63;
 
-/// The array of a table that has had no entry. All tables share it.
+/// The array of a table that never had an entry. All tables share it.
 #[repr(align(512))]
 #[expect(dead_code, reason = "it is read as an array of words, by its address")]
 struct Nothing([Word; SMALLEST]);
 
 static EMPTY_WORDS: Nothing = Nothing([const { Word::new(pointer(&EMPTY)) }; SMALLEST]);
 
-/// The pointer to that array.
+/// The pointer to the shared array.
 const NOTHING: *mut u8 = with_shift((&raw const EMPTY_WORDS).cast(), SMALLEST);
 
-/// The pointer to an array of `len` words, with its shift.
+/// Returns the pointer to an array of `len` words, with its shift.
 const fn with_shift(first: *const Word, len: usize) -> *mut u8 {
     let shift = u64::BITS - len.trailing_zeros();
     first.cast_mut().cast::<u8>().wrapping_add(shift as usize)
 }
 
-/// The hash of an address, whose top bits are the number of its first word.
+/// Returns the hash of an address. The top bits are the number of its first word.
 ///
-/// The hash is the product of the address and 2^64 divided by the golden ratio. Addresses a fixed
-/// distance apart, such as stubs, would fill the same stretch of the array for some distances;
-/// folding the address onto itself first prevents that. Of 3 to 23 bits, 7 do best.
+/// The hash is the product of the address and 2^64 divided by the golden ratio. Addresses at some
+/// fixed distances, such as stubs, would fill the same stretch of the array. Folding the address
+/// onto itself first prevents that. Of 3 to 23 bits, 7 do best.
 #[inline(always)]
 pub(crate) fn hash(at: TextAddr) -> u64 {
     let folded = at.get() ^ (at.get() >> 7);
     folded.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// How many of `len` words may be in use or left.
+/// Returns how many of `len` words may be in use or removed.
 fn limit(len: usize) -> usize {
     (len / 4).wrapping_sub(len / 16)
 }
 
-/// The length of a new array for `entries`.
+/// Returns the length of a new array for `entries`.
 fn length(entries: usize) -> Result<usize, Refusal> {
     let words = entries.checked_mul(8).map(|words| words.max(SMALLEST));
     let len = words.and_then(usize::checked_next_power_of_two);
@@ -155,8 +155,8 @@ fn length(entries: usize) -> Result<usize, Refusal> {
 ///
 /// # Invariants
 ///
-/// The address of an array of words plus its shift, as [`with_shift`] gives it. The words, and the
-/// entries that they point to or pointed to when a read-side section began, stay for `'a`.
+/// The address of an array of words plus its shift, from [`with_shift`]. The words outlive `'a`,
+/// and so do the entries that they point to, or pointed to when a read-side section began.
 #[derive(Clone, Copy)]
 struct Array<'a>(*mut u8, PhantomData<&'a Word>);
 
@@ -164,13 +164,13 @@ struct Array<'a>(*mut u8, PhantomData<&'a Word>);
 type Found<'a> = (usize, &'a TextAddr);
 
 impl<'a> Array<'a> {
-    /// The number of the last word.
+    /// Returns the number of the last word.
     #[inline(always)]
     fn last(self) -> usize {
         u64::MAX.wrapping_shr(self.0.addr() as u32) as usize
     }
 
-    /// The word of a number. After the last word comes the first one.
+    /// Returns the word of a number. After the last word comes the first one.
     #[inline(always)]
     fn word(self, index: usize) -> &'a Word {
         let first = self.0.map_addr(|addr| addr & !SHIFT_BITS).cast::<Word>();
@@ -179,20 +179,20 @@ impl<'a> Array<'a> {
         unsafe { &*first.wrapping_add(index & self.last()) }
     }
 
-    /// The address that the word of a number points to.
+    /// Returns the address that the word of a number points to.
     #[inline(always)]
     fn at(self, index: usize) -> &'a TextAddr {
-        // SAFETY: By the invariant the word points to an address that stays for `'a`.
+        // SAFETY: By the invariant the word points to an address that is not freed during `'a`.
         unsafe { &*self.word(index).load(Ordering::Acquire) }
     }
 
-    /// The number of the first word that an entry for an address may be in.
+    /// Returns the number of the first word that may have the entry for an address.
     #[inline(always)]
     fn home(self, at: TextAddr) -> usize {
         hash(at).wrapping_shr(self.0.addr() as u32) as usize
     }
 
-    /// The entry for an address.
+    /// Returns the entry for an address.
     #[inline(always)]
     fn seek(self, at: TextAddr) -> Option<Found<'a>> {
         if at == NOWHERE {
@@ -206,7 +206,7 @@ impl<'a> Array<'a> {
         self.seek_behind(at, index, found)
     }
 
-    /// Continues [`seek`](Self::seek) behind word number `index`, which points to `found`. Out of
+    /// Continues [`seek`](Self::seek) after word number `index`, which points to `found`. Out of
     /// line, as most lookups end at the first word.
     #[inline(never)]
     fn seek_behind(self, at: TextAddr, index: usize, mut found: &'a TextAddr) -> Option<Found<'a>> {
@@ -222,8 +222,8 @@ impl<'a> Array<'a> {
         None
     }
 
-    /// The number of the first word without an entry from the first word of an address on. There
-    /// is such a word, as more than half of the words are empty.
+    /// Returns the number of the first word without an entry, from the first word of an address on.
+    /// There is such a word, as more than half of the words are empty.
     fn vacancy(self, at: TextAddr) -> usize {
         let mut index = self.home(at);
         while *self.at(index) != NOWHERE {
@@ -233,7 +233,7 @@ impl<'a> Array<'a> {
     }
 }
 
-/// A table, as its readers see it.
+/// A table, for its readers.
 ///
 /// # Invariants
 ///
@@ -243,38 +243,38 @@ impl<'a> Array<'a> {
 pub(crate) struct Table<T: Send + Sync + 'static>(AtomicPtr<u8>, PhantomData<T>);
 
 impl<T: Send + Sync> Table<T> {
-    /// A table without entries.
+    /// Makes a table without entries.
     pub(crate) const fn empty() -> Self {
-        // INVARIANT: An array of empty words, which is never freed.
+        // INVARIANT: The shared array has only empty words, and is never freed.
         Self(AtomicPtr::new(NOTHING), PhantomData)
     }
 
     #[inline(always)]
     fn array<'a>(&'a self, _pinned: &'a Pinned) -> Array<'a> {
-        // INVARIANT: By the invariant of the table: while preemption is off, no grace period ends
+        // INVARIANT: By the invariant of the table. While preemption is off, no grace period ends
         // that began later.
         Array(self.0.load(Ordering::Acquire), PhantomData)
     }
 
-    /// The entry for an address, while the caller stays on the CPU.
+    /// Returns the entry for an address. The caller stays on the CPU.
     ///
     /// A lookup finds every entry that was inserted before the call and is not removed before the
     /// return.
     #[inline(always)]
     pub(crate) fn find<'a>(&'a self, at: TextAddr, pinned: &'a Pinned) -> Option<&'a T> {
         let (_, found) = self.array(pinned).seek(at)?;
-        // SAFETY: `seek` finds no address that is `NOWHERE`, so by the invariant of the table this
-        // one is an entry's, which stays while preemption is off.
+        // SAFETY: `seek` never finds the address `NOWHERE`, so by the invariant of the table this
+        // is the address of an entry, which is not freed while preemption is off.
         Some(unsafe { Entry::value_of(found) })
     }
 
-    /// All entries, in no order, with their addresses, while the caller stays on the CPU.
+    /// Returns all entries with their addresses, in no order. The caller stays on the CPU.
     pub(crate) fn iter<'a>(&'a self, pinned: &'a Pinned) -> Entries<'a, T> {
         Entries(self.array(pinned), 0, PhantomData)
     }
 }
 
-/// The entries of a table, with their addresses: the array of a `Table<T>`, and the number of the
+/// The entries of a table with their addresses: the array of a `Table<T>`, and the number of the
 /// next word.
 //
 // A named type: with the types of adapters, symbols would be longer than objtool and kallsyms take.
@@ -288,8 +288,8 @@ impl<'a, T> Iterator for Entries<'a, T> {
             let found = self.0.at(self.1);
             self.1 = self.1.wrapping_add(1);
             if *found != NOWHERE {
-                // SAFETY: The array is that of a table whose entries are of this type, so an
-                // address other than `NOWHERE` is that of an entry, which stays for `'a`.
+                // SAFETY: The entries of the array's table have this type, so an address other than
+                // `NOWHERE` is the address of an entry, which is not freed during `'a`.
                 return Some((*found, unsafe { Entry::value_of(found) }));
             }
         }
@@ -297,8 +297,8 @@ impl<'a, T> Iterator for Entries<'a, T> {
     }
 }
 
-/// The right to change a table. The first writer that inserts an entry gets it; to other writers
-/// the table is empty, and stays so.
+/// The right to change a table. The first writer that inserts an entry gets it. Other writers see
+/// an empty table from then on.
 ///
 /// # Invariants
 ///
@@ -316,7 +316,7 @@ pub(crate) struct Writer<T: Send + Sync + 'static> {
 }
 
 impl<T: Send + Sync> Writer<T> {
-    /// A writer for a table that has had no entry.
+    /// Makes a writer for a table that never had an entry.
     pub(crate) const fn of(table: &'static Table<T>) -> Self {
         // INVARIANT: This writer has published nothing.
         Self {
@@ -327,35 +327,35 @@ impl<T: Send + Sync> Writer<T> {
         }
     }
 
-    /// The array that this writer may change, or one without entries.
+    /// Returns the array that this writer may change, or an array without entries.
     fn array(&self) -> Array<'_> {
         let array = match self.words {
             0 => NOTHING,
             _ => self.table.0.load(Ordering::Relaxed),
         };
-        // INVARIANT: Only this writer takes out or frees what it has published, and it is borrowed.
+        // INVARIANT: Only this writer removes or frees what it has published, and it is borrowed.
         Array(array, PhantomData)
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub(crate) fn len(&self) -> usize {
         self.live
     }
 
-    /// The entry for an address.
+    /// Returns the entry for an address.
     pub(crate) fn get(&self, at: TextAddr) -> Option<&T> {
         let (_, found) = self.array().seek(at)?;
-        // SAFETY: `seek` finds no address that is `NOWHERE`, so by the invariant of the table this
-        // one is an entry's, which no code removes while the writer is borrowed.
+        // SAFETY: `seek` never finds the address `NOWHERE`, so by the invariant of the table this
+        // is the address of an entry, which no code removes while the writer is borrowed.
         Some(unsafe { Entry::value_of(found) })
     }
 
-    /// All entries, in no order, with their addresses.
+    /// Returns all entries with their addresses, in no order.
     pub(crate) fn iter(&self) -> Entries<'_, T> {
         Entries(self.array(), 0, PhantomData)
     }
 
-    /// Inserts an entry. Refuses if its address has an entry, or the table another writer.
+    /// Inserts an entry. Fails if its address has an entry, or the table has another writer.
     pub(crate) fn insert(&mut self, entry: KBox<Entry<T>>) -> Result<(), Refusal> {
         let at = entry.at;
         match at {
@@ -371,12 +371,12 @@ impl<T: Send + Sync> Writer<T> {
         Ok(())
     }
 
-    /// Replaces the entry for the same address, and returns the old one. At no instant does the
-    /// address have no entry.
+    /// Replaces the entry for the same address, and returns the old entry. The address has an entry
+    /// at every instant.
     pub(crate) fn replace(&mut self, entry: KBox<Entry<T>>) -> Result<Retired<T>, Refusal> {
         let (index, _) = self.array().seek(entry.at).ok_or(Refusal::NotRegistered)?;
         let before = self.store(index, KBox::into_raw(entry).cast());
-        // INVARIANT: The word pointed to an entry, and no word does any more.
+        // INVARIANT: The word pointed to an entry, and no word points to it any more.
         Ok(Retired(before.cast()))
     }
 
@@ -388,32 +388,32 @@ impl<T: Send + Sync> Writer<T> {
 
     /// Removes all entries that are not wanted, in one pass over the array.
     pub(crate) fn remove_all(&mut self, unwanted: impl Fn(&T) -> bool, retired: &mut Retired<T>) {
-        // From the end: where a word becomes empty, the one before it may become empty, too.
+        // From the end: if a word becomes empty, the previous word may become empty, too.
         for index in (0..self.words).rev() {
             let found = self.array().at(index);
-            // SAFETY: An address other than `NOWHERE` is that of an entry, by the invariant of the
-            // table, which no code removes while the writer is borrowed.
+            // SAFETY: By the invariant of the table, an address other than `NOWHERE` is the address
+            // of an entry, which no code removes while the writer is borrowed.
             if *found != NOWHERE && unwanted(unsafe { Entry::value_of(found) }) {
                 retired.push(self.vacate(index));
             }
         }
     }
 
-    /// Publishes a smaller array if the entries need far less. Does nothing without memory for it.
+    /// Publishes a smaller array if the entries need far less. Does nothing if there is no memory.
     pub(crate) fn tidy(&mut self) {
         if length(self.live.saturating_mul(2)).is_ok_and(|len| len < self.words) {
-            // If it fails, the array that is there still serves.
+            // If this fails, the old array is still in use.
             let _ = length(self.live).and_then(|len| self.rebuild(len));
         }
     }
 
-    /// Copies all entries to a new array, which is long enough for them, and publishes it.
+    /// Copies all entries to a new array, which is long enough for them, and publishes the array.
     fn rebuild(&mut self, len: usize) -> Result<(), Refusal> {
         let mut words = KVVec::with_capacity(len, GFP_KERNEL)?;
         for _ in 0..len {
             words.push(Word::new(pointer(&EMPTY)), GFP_KERNEL)?;
         }
-        // INVARIANT: The allocator aligns a power of two of words to its size. Nobody frees the
+        // INVARIANT: The allocator aligns a power of two of words to its size. No code frees the
         // array before it is replaced.
         let array = Array(with_shift(words.as_ptr(), len), PhantomData);
         for index in 0..self.words {
@@ -428,13 +428,13 @@ impl<T: Send + Sync> Writer<T> {
         let (success, failure) = (Ordering::Release, Ordering::Relaxed);
         let published = &self.table.0;
         let exchanged = published.compare_exchange(old, array.0, success, failure);
-        // It fails if the table is another writer's.
+        // The exchange fails if the table has another writer.
         exchanged.map_err(|_| Refusal::NotRegistered)?;
         let _ = words.into_raw_parts();
         if self.words != 0 {
             let old = old.map_addr(|addr| addr & !SHIFT_BITS);
             // SAFETY: The old array came from the allocator of `KVVec`, and no lookup finds it any
-            // more; the function frees it after a grace period, and may sleep, as writing may.
+            // more. The function frees it after a grace period, and may sleep, as writers may.
             unsafe { bindings::kvfree_call_rcu(core::ptr::null_mut(), old.cast()) };
         }
         // INVARIANT: Each entry is in the first vacancy for it, and no other word is in use.
@@ -449,16 +449,16 @@ impl<T: Send + Sync> Writer<T> {
         let entry = self.store(index, pointer(&REMOVED));
         let points_to = |writer: &Self, index, to| core::ptr::eq(writer.array().at(index), to);
         while points_to(self, index.wrapping_add(1), &EMPTY) && points_to(self, index, &REMOVED) {
-            // INVARIANT: No entry is behind a word whose next one is empty.
+            // INVARIANT: No entry follows a word whose next word is empty.
             self.store(index, pointer(&EMPTY));
             self.room = self.room.wrapping_add(1);
             index = index.wrapping_sub(1);
         }
-        // INVARIANT: The word pointed to an entry, and no word does any more.
+        // INVARIANT: The word pointed to an entry, and no word points to it any more.
         Retired(entry.cast())
     }
 
-    /// Makes a word point to `entry`, and returns what it pointed to. The release makes readers
+    /// Makes a word point to `entry`, and returns its previous pointer. The release makes readers
     /// see the address of the entry, and its value.
     fn store(&self, index: usize, entry: *mut TextAddr) -> *mut TextAddr {
         let word = self.array().word(index);
@@ -473,29 +473,29 @@ impl<T: Send + Sync> Writer<T> {
 /// # Invariants
 ///
 /// The pointer is NULL, or leads to an entry that came from a [`KBox`] and that no other code
-/// frees; so does the `next` of each. Only readers have them, in sections that began before the
-/// removal.
+/// frees; so does the `next` of each entry. Only readers in sections that began before the removal
+/// use the entries.
 pub(crate) struct Retired<T>(*mut Entry<T>);
 
 impl<T> Retired<T> {
-    /// No entries yet.
+    /// Makes a list without entries.
     pub(crate) const fn new() -> Self {
-        // INVARIANT: NULL.
+        // INVARIANT: The pointer is NULL.
         Self(core::ptr::null_mut())
     }
 
-    /// The first entry.
+    /// Returns the first entry.
     pub(crate) fn first(&self) -> Option<&Entry<T>> {
-        // SAFETY: By the invariant the pointer is NULL, or leads to an entry that stays as long as
-        // this value.
+        // SAFETY: By the invariant the pointer is NULL, or leads to an entry that is not freed
+        // before this value.
         unsafe { self.0.as_ref() }
     }
 
-    /// Adds entries. It cannot fail: an entry has the link in its own memory.
+    /// Adds entries. Cannot fail, as an entry has room for the link.
     pub(crate) fn push(&mut self, mut removed: Self) {
         while let Some(entry) = removed.pop() {
             entry.next.store(self.0, Ordering::Relaxed);
-            // INVARIANT: The entry came from `removed`, and is not in there any more.
+            // INVARIANT: The entry came from `removed`, and is not in that list any more.
             self.0 = KBox::into_raw(entry);
         }
     }
@@ -508,7 +508,7 @@ impl<T> Retired<T> {
         Some(unsafe { KBox::from_raw(entry) })
     }
 
-    /// Waits for a grace period, whether there are entries or not, and frees them.
+    /// Waits for a grace period, even without entries, and frees the entries.
     pub(crate) fn wait(self) {
         if self.0.is_null() {
             rcu::synchronize_rcu();

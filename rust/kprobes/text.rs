@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Text metadata: what the kernel knows of its text besides the bytes.
+//! Text metadata: the kernel's tables about its text.
 //!
 //! The kernel has tables of jump labels, static calls, instructions that BUG() and WARN() trap on,
-//! and exceptions. The tables are not in the order of addresses and thousands of entries long; C
-//! walks them for each probe. Here each image, which is the kernel or a part of a module, has one
+//! and exceptions. The tables have thousands of entries and are not in the order of addresses; C
+//! walks them for each probe. Here each image (the kernel, or a part of a module) has one
 //! [`Image`]: its tables, read once ([`tables`]) and ordered by address ([`index`]). The targets of
 //! branches that leave their function are in no table: all text has to be decoded
 //! ([`branch_targets`]). So they are added when the first jump is asked for.
 //!
-//! There are two users. Registration asks whether others change an address, and for the start of an
-//! instruction. The optimizer asks by [`TextMetadata`] whether anything leads into the bytes of a
-//! jump.
+//! There are two users. Registration asks whether other code changes an address, and for the start
+//! of an instruction. The optimizer asks by [`TextMetadata`] whether anything leads into the bytes
+//! of a jump.
 //!
 //! Not for the hit path.
 //!

@@ -95,7 +95,7 @@ pub(crate) fn counters(to: &Seq) {
     }
 }
 
-/// The addresses of all points, in order.
+/// Returns the addresses of all points, in order.
 fn in_order(registry: &Registry) -> Result<KVVec<TextAddr>, Refusal> {
     let points = &registry.points;
     let mut all = KVVec::with_capacity(points.len(), GFP_KERNEL)?;
@@ -109,7 +109,7 @@ fn in_order(registry: &Registry) -> Result<KVVec<TextAddr>, Refusal> {
 /// Shows the probes of a point, the newest first.
 fn show(to: &Seq, point: PointRef<'_>) {
     let mut buffer = symbols::Buffer::new();
-    // RCU keeps the name of the module.
+    // RCU keeps the name of the module from being freed.
     let rcu = rcu::read_lock();
     let symbol = symbols::describe(point.at, &mut buffer, &rcu);
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
@@ -132,7 +132,7 @@ fn show(to: &Seq, point: PointRef<'_>) {
     }
 }
 
-/// The letter for the kind of a probe.
+/// Returns the letter for the kind of a probe.
 fn kind(probe: &Probe) -> &'static CStr {
     #[cfg(CONFIG_KRETPROBES)]
     if crate::returns::is_entry(probe) {

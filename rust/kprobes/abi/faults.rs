@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Entries from C and assembly that all architectures share: for detours, for faults in a handler
-//! or a copy, and to translate an address in a copy to the original one, for the exception table,
-//! oopses and unwinders. The entry of the breakpoint trap is in `arch/*/kprobes/entry.rs`.
+//! Entries from C and assembly that all architectures share. They handle hits by detours and faults
+//! in a handler or a copy. For the exception table, oopses and unwinders, they translate an address
+//! in a copy to the original address. The breakpoint trap enters in `arch/*/kprobes/entry.rs`.
 //!
 //! Detours turn preemption off, and [`kprobe_fault_handler`] is called with preemption off, so the
 //! task stays on its CPU.
@@ -43,10 +43,10 @@ use crate::{
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 #[export]
 unsafe extern "C" fn rust_kprobes_detour_hit(owner: *const usize, regs: *mut bindings::pt_regs) {
-    // SAFETY: By the precondition, and nothing else uses them meanwhile.
+    // SAFETY: `regs` are saved registers, by the precondition. Nothing else uses them meanwhile.
     let registers = unsafe { &mut *regs };
     let call = |pinned: &Pinned| {
-        // SAFETY: This task is in the detour, so the word and the owner stay.
+        // SAFETY: This task is in the detour, so the detour, its word and its owner are not freed.
         let probes = unsafe { slots::owner(owner.cast(), pinned) };
         jump::jumped(probes, registers, pinned);
     };
@@ -61,22 +61,22 @@ unsafe extern "C" fn rust_kprobes_detour_hit(owner: *const usize, regs: *mut bin
 /// `regs` are the registers that the trap has saved; preemption is off, and this CPU handles a hit.
 #[export]
 unsafe extern "C" fn kprobe_fault_handler(regs: *mut bindings::pt_regs, trap: c_int) -> c_int {
-    // SAFETY: By the precondition, and nothing else uses them meanwhile.
+    // SAFETY: `regs` are saved registers, by the precondition. Nothing else uses them meanwhile.
     let registers = unsafe { &mut *regs };
     // SAFETY: Preemption is off, by the precondition.
     unsafe { preempt::in_trap(|pinned| fault::fault(registers, trap, pinned)) }.into()
 }
 
-/// Translates a fault in a copy of an instruction to a fault at the original address. If the copy
-/// is a stepped one, ends the hit, unless C calls [`kprobe_fault_handler`] next: for some traps, if
-/// there is no fixup.
+/// Translates a fault in a copy of an instruction to a fault at the original address. Ends the hit
+/// if the copy is a stepped one. If C calls [`kprobe_fault_handler`] next, for a trap in `FAULTS`
+/// without a fixup, that function does both for a stepped copy.
 ///
 /// # Safety
 ///
 /// `regs` are the registers that a fault has saved.
 #[export]
 unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs, trap: c_int, fixup: bool) {
-    // SAFETY: By the precondition, and nothing else uses them meanwhile.
+    // SAFETY: `regs` are saved registers, by the precondition. Nothing else uses them meanwhile.
     let registers = unsafe { &mut *regs };
     let pinned = Pinned::new();
     let at = Current::ip(registers);
@@ -93,11 +93,11 @@ unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs, trap: c_int, 
     }
 }
 
-/// Reads the code of an instruction without our breakpoint.
+/// Reads the code of an instruction without any probe's breakpoint.
 ///
 /// # Safety
 ///
-/// `code` has room for `len` bytes, and as many can be read at `ip`.
+/// `code` has room for `len` bytes, and `len` bytes can be read at `ip`.
 #[export]
 unsafe extern "C" fn kprobe_original_code(code: *mut u8, ip: usize, len: usize) {
     let pinned = Pinned::new();
@@ -105,10 +105,10 @@ unsafe extern "C" fn kprobe_original_code(code: *mut u8, ip: usize, len: usize) 
     // If a point was removed after the first read, its text was restored before that: read again.
     for _ in 0..2 {
         for byte in 0..len {
-            // SAFETY: By the precondition. The text may change meanwhile, a byte at a time.
+            // SAFETY: By the precondition. The read is volatile, as the text may change meanwhile.
             unsafe { code.add(byte).write(from.add(byte).read_volatile()) };
         }
-        // SAFETY: By the precondition, and it was written just now.
+        // SAFETY: `code` has `len` bytes, by the precondition, and the loop has written them.
         let code = unsafe { core::slice::from_raw_parts_mut(code, len) };
         if recover::recover(TextAddr::new(ip as u64), code, &pinned) {
             break;
@@ -116,8 +116,7 @@ unsafe extern "C" fn kprobe_original_code(code: *mut u8, ip: usize, len: usize) 
     }
 }
 
-/// If the address is in a copy of an instruction or in a detour, returns the address in the
-/// original.
+/// Returns the original address if `ip` is in a copy of an instruction or in a detour, else `ip`.
 ///
 /// # Safety
 ///
@@ -128,19 +127,19 @@ unsafe extern "C" fn kprobe_original_ip(ip: usize) -> usize {
     original(at, &pinned).map_or(ip, |(at, _)| at.get() as usize)
 }
 
-/// If the address is in a copy of an instruction or in a detour, makes it and the stack pointer
-/// those of the original, and returns true.
+/// Replaces the address and the stack pointer by the original ones if the address is in a copy of
+/// an instruction or in a detour. Returns whether they were replaced.
 ///
 /// # Safety
 ///
-/// Both can be read and written.
+/// `ip` and `sp` can be read and written.
 #[export]
 unsafe extern "C" fn kprobe_original_frame(ip: *mut usize, sp: *mut usize) -> bool {
-    // SAFETY: It can be read, by the precondition.
+    // SAFETY: `ip` can be read, by the precondition.
     let at = TextAddr::new(unsafe { ip.read() } as u64);
     let found = original(at, &Pinned::new());
     if let Some((at, pushed)) = found {
-        // SAFETY: Both can be read and written, by the precondition.
+        // SAFETY: `ip` and `sp` can be read and written, by the precondition.
         unsafe {
             ip.write(at.get() as usize);
             sp.write(sp.read().wrapping_add(pushed));
@@ -154,15 +153,15 @@ unsafe extern "C" fn kprobe_original_frame(ip: *mut usize, sp: *mut usize) -> bo
     found.is_some()
 }
 
-/// Translates registers that an oops shows, and that no CPU continues with: if `ip` is in a detour,
-/// makes them those of the original. [`kprobe_fault_ip`] has translated registers in other copies.
+/// Translates registers that an oops shows and no CPU continues with, if their address is in a
+/// detour. [`kprobe_fault_ip`] has translated registers in other copies.
 ///
 /// # Safety
 ///
-/// Nothing else uses `regs` meanwhile.
+/// `regs` may be written to, and nothing else uses them meanwhile.
 #[export]
 unsafe extern "C" fn kprobe_oops(regs: *mut bindings::pt_regs) {
-    // SAFETY: By the precondition.
+    // SAFETY: `regs` may be written to and are not shared, by the precondition.
     let registers = unsafe { &mut *regs };
     if let Some((at, pushed)) = of_detour(Current::ip(registers), &Pinned::new()) {
         Current::set_ip(registers, at);
@@ -171,7 +170,7 @@ unsafe extern "C" fn kprobe_oops(regs: *mut bindings::pt_regs) {
     }
 }
 
-/// The address in the original, and how many bytes the detour has pushed.
+/// Returns the original address, and the number of bytes that the detour has pushed.
 fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
     let copy = slots::original(at, pinned).map(|at| (at, 0));
     copy.or_else(|| of_detour(at, pinned))
@@ -187,7 +186,7 @@ fn of_detour(_at: TextAddr, _pinned: &Pinned) -> Option<(TextAddr, usize)> {
     None
 }
 
-/// Is there a slot at the address? Without jumps, C asks about copies only.
+/// Returns whether a slot has the address. Without jumps, C asks about copies only.
 ///
 /// # Safety
 ///

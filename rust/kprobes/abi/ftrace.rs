@@ -11,43 +11,43 @@ use crate::{
     }, //
 };
 
-/// Ftrace has called our first user.
+/// Handles a call of our first ftrace user.
 ///
 /// # Safety
 ///
 /// `regs` are the registers that ftrace has saved; preemption is off.
 #[export]
 unsafe extern "C" fn rust_kprobes_ftrace_watched(ip: usize, regs: *mut bindings::pt_regs) {
-    // SAFETY: By the precondition.
+    // SAFETY: The precondition is the same.
     unsafe { called(ip, Armed::Watching, regs) };
 }
 
-/// Ftrace has called our IPMODIFY user.
+/// Handles a call of our IPMODIFY user.
 ///
 /// # Safety
 ///
 /// As for [`rust_kprobes_ftrace_watched`].
 #[export]
 unsafe extern "C" fn rust_kprobes_ftrace_changed(ip: usize, regs: *mut bindings::pt_regs) {
-    // SAFETY: By the precondition.
+    // SAFETY: The precondition is the same.
     unsafe { called(ip, Armed::Changing, regs) };
 }
 
-/// Ftrace has called from `ip`.
+/// Handles a call of ftrace from `ip`.
 ///
 /// # Safety
 ///
 /// As for [`rust_kprobes_ftrace_watched`].
 #[inline(always)]
 unsafe fn called(ip: usize, armed: Armed, regs: *mut bindings::pt_regs) {
-    // SAFETY: By the precondition, and nothing else uses them until the callback returns.
+    // SAFETY: By the precondition. Nothing else uses `regs` until the callback returns.
     let registers = unsafe { &mut *regs };
     let at = TextAddr::new(ip as u64);
-    // SAFETY: By the precondition.
+    // SAFETY: Preemption is off, by the precondition.
     unsafe { preempt::in_trap(|pinned| ftrace::called(at, armed, registers, pinned)) };
 }
 
-/// Ftrace has called one of our users in the middle of another call, where no handler may run.
+/// Counts a call of ftrace that interrupted another of its calls, so no handler may run.
 ///
 /// # Safety
 ///
@@ -58,13 +58,13 @@ unsafe extern "C" fn rust_kprobes_ftrace_missed(ip: usize, changes: bool) {
     ftrace::missed(at, Armed::called(changes), &preempt::Pinned::new());
 }
 
-/// Ftrace has failed and stops for good.
+/// Notes that ftrace has failed and stops for good.
 ///
 /// # Safety
 ///
 /// None is needed.
 #[export]
 unsafe extern "C" fn kprobe_ftrace_kill() {
-    // SAFETY: A variable of `abi.c` that is only ever set to this value; readers may see it late.
+    // SAFETY: All writers of this variable of `abi.c` write this value; readers may see it late.
     unsafe { (&raw mut bindings::kprobe_ftrace_disabled).write_volatile(true) };
 }

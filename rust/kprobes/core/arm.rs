@@ -2,15 +2,15 @@
 
 //! Arming and disarming probe points.
 //!
-//! Breakpoints are written in batches: all of a batch in the order of their addresses, then one
-//! round makes all CPUs see them. A batch is a chunk of a registration, or all points when the
-//! switch for all probes is turned. Ftrace is told of one point at a time.
+//! Breakpoints are written in batches: first all breakpoints of a batch in the order of their
+//! addresses, then all CPUs synchronize once. A batch is a chunk of a registration, or all points
+//! when all probes are enabled or disabled. Ftrace points are armed one at a time.
 //!
-//! When a watched point gets a probe with a post handler, it is added to our IPMODIFY user as well,
-//! so that no other IPMODIFY user changes where the function continues. The user that watches still
-//! handles its hits. To move the hits to the other user without losing one would take a grace
-//! period of Tasks RCU, until no task is about to call the first user alone, and then a stop of all
-//! CPUs.
+//! When a watched point gets a probe with a post handler, the point is added to our IPMODIFY user
+//! as well, so that no other IPMODIFY user changes where the function continues. The first user
+//! still handles the point's hits. Moving the hits to the IPMODIFY user without losing one would
+//! take a grace period of Tasks RCU, until no task is about to call the first user alone, and then
+//! a stop of all CPUs.
 //!
 //! C counterpart: `arm_kprobe()` and `disarm_kprobe()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -27,12 +27,12 @@ use kernel::prelude::*;
 /// The points whose breakpoints a chunk of a registration writes, and its symbol cache.
 pub(super) struct Batch {
     pub(super) addresses: KVec<u64>,
-    /// What the chunk has found out about functions.
+    /// The symbols that the chunk has looked up.
     pub(super) cache: SymbolCache,
 }
 
 impl Batch {
-    /// A batch with room for `count` points.
+    /// Returns a batch with room for `count` points.
     pub(super) fn with_room(count: usize) -> Result<Self, Refusal> {
         Ok(Self {
             addresses: KVec::with_capacity(count, GFP_KERNEL)?,
@@ -40,7 +40,7 @@ impl Batch {
         })
     }
 
-    /// Writes the breakpoints of those points that are still wanted.
+    /// Writes the breakpoints of the points that are still wanted.
     pub(super) fn arm(mut self, registry: &mut Registry) {
         sort::ascending(&mut self.addresses);
         let mut change = registry.change();
@@ -56,7 +56,7 @@ impl Batch {
 }
 
 impl Points {
-    /// All points that are wanted.
+    /// Returns all points that are wanted.
     pub(super) fn wanted(&self) -> impl Iterator<Item = PointRef<'_>> {
         self.iter().filter(|point| point.is_wanted())
     }
@@ -73,7 +73,7 @@ impl Change<'_> {
         Current::arm(&mut breakpoints, self.text.get());
     }
 
-    /// Removes the breakpoints of these points, which have no jump any more.
+    /// Removes the breakpoints of these points, which have no jumps.
     pub(super) fn disarm_breakpoints<'p>(
         &mut self,
         points: &mut dyn Iterator<Item = PointRef<'p>>,
@@ -111,7 +111,7 @@ impl Change<'_> {
         self.disarm_by_ftrace(point)
     }
 
-    /// Has ftrace call from a point that it hits, for all that the point's probes want.
+    /// Has ftrace call us from a point, with the rights that the point's probes need.
     pub(super) fn arm_by_ftrace(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
         let changing = point.probes.keeps_breakpoint();
         match point.armed.get() {
@@ -126,7 +126,7 @@ impl Change<'_> {
     }
 
     /// Keeps other users of ftrace from changing where the function continues at a watched point,
-    /// before a probe does that.
+    /// before a probe changes that.
     pub(super) fn guard(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
         if point.armed.get() == Armed::Watching && !point.guarded.get() {
             self.ftrace.add(point.at, true)?;
@@ -135,8 +135,8 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Has ftrace call no more from a point that it hits. If ftrace refuses, the point is as
-    /// before, or only our IPMODIFY user is left at it.
+    /// Stops ftrace's calls from a point. If ftrace refuses, the point stays as before, or only our
+    /// IPMODIFY user stays.
     pub(super) fn disarm_by_ftrace(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
         let armed @ (Armed::Watching | Armed::Changing) = point.armed.get() else {
             return Ok(());
@@ -152,8 +152,8 @@ impl Change<'_> {
         removed.inspect_err(|_| point.armed.set(Armed::Changing))
     }
 
-    /// Has ftrace call no more from a point that is about to be removed. If ftrace refuses, its
-    /// calls continue and find no point.
+    /// Stops ftrace's calls from a point that is about to be removed. If ftrace refuses, its calls
+    /// continue and find no point.
     pub(super) fn give_up_ftrace(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
         let armed @ (Armed::Watching | Armed::Changing) = point.armed.get() else {
             return Ok(());

@@ -2,14 +2,14 @@
 
 //! Finds the address of a probe, and checks whether that address may be probed.
 //!
-//! An offset may lead out of the named function. The address is then in another function, whose
-//! entry is the one that counts.
+//! An offset may lead out of the named function. The entry of the function at the address counts
+//! then.
 //!
 //! The checks do not depend on the instruction. `register::check_and_prepare()` calls
 //! `Isa::check_boundary()`, which refuses the middle of an instruction. C makes the checks in the
-//! same order: a client sees the errno of the first one that fails. Their results hold while the
-//! registry is locked, as the notifier of a module that goes waits for the lock before the module's
-//! text is freed.
+//! same order: a client sees the errno of the first check that fails. The results hold while the
+//! registry is locked: the notifier of a module's end waits for the lock before the module's text
+//! is freed.
 //!
 //! C counterpart: `_kprobe_addr()` and `check_kprobe_address_safe()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -68,7 +68,7 @@ pub(crate) fn entry(target: Target<'_>) -> Result<Site, Refusal> {
 }
 
 /// The nearest known start of an instruction at or before a probe point, and the function that has
-/// both.
+/// both addresses.
 pub(super) type KnownStart = (TextAddr, TextRange);
 
 /// Checks whether the text at `at` may be probed. Returns how a point there is hit.
@@ -105,7 +105,7 @@ pub(super) fn probeable(
     }
 }
 
-/// Returns whether the address is blacklisted: it is in code that may run while a hit is handled.
+/// Returns whether the address is blacklisted: in code that may run while a hit is handled.
 ///
 /// A function that the compiler split from a blacklisted function is blacklisted as well.
 pub(crate) fn blacklisted(at: TextAddr) -> bool {
@@ -127,7 +127,7 @@ pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAdd
     registry.modules.each(each);
 }
 
-/// Makes a module that is being loaded known: it may be probed, except for its blacklist.
+/// Notes a module that is being loaded. Its text may be probed then, except for its blacklist.
 #[cfg(CONFIG_MODULES)]
 pub(crate) fn module_comes(module: Loaded) -> Result<(), Refusal> {
     let registry = &mut *Registry::lock();
@@ -146,9 +146,9 @@ pub(crate) fn module_sorted(module: Loaded) {
     change.consider(&mut points.filter(|point| module.has(point.at)));
 }
 
-/// Reads the blacklist and the tables that the back end needs, once, before init memory is freed.
+/// Reads the blacklist and the tables that the back end needs. Called before init memory is freed.
 pub(crate) fn load() -> Result<(), Refusal> {
-    // If this fails, fewer starts of instructions are known, and proofs only take longer.
+    // If this fails, fewer starts of instructions are known, and checks of boundaries take longer.
     let _ = Current::learn(None);
     blacklist::load()
 }

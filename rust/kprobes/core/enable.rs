@@ -50,14 +50,14 @@ pub(crate) fn disable(clients: &[Client]) -> Result<(), Refusal> {
     disarmed.inspect_err(|_| point.probes.mark(probe, Flag::Disabled, false))
 }
 
-/// Arms all enabled probes, or disarms all probes: as many as possible. The error is the last one.
+/// Arms all enabled probes, or disarms all probes. Goes on after an error; returns the last error.
 pub(crate) fn all(on: bool) -> Result<(), Refusal> {
     let registry = &mut *Registry::lock();
     if registry.disarmed != on {
         return Ok(());
     }
     registry.disarmed = !on;
-    // Two changes: ftrace takes the lock of the text, which the first one holds in the end.
+    // Two changes: the first one may hold the text lock until its end, and ftrace takes that lock.
     breakpoints(&mut registry.change(), on);
     let change = &mut registry.change();
     let mut result = Ok(());

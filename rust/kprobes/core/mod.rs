@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The core: what happens to a probe from its registration on, except for its hits.
+//! The core: the life of a probe from its registration on, except for its hits.
 //!
 //! - [`check`]: finds the address that a client names, and checks whether it may be probed;
 //! - [`register`]: registration, up to armed probe points;
 //! - [`arm`]: breakpoints and ftrace's calls;
 //! - [`enable`]: enabling and disabling, one probe or all;
 //! - [`unregister`]: unregistration, in the order that loses no hit;
-//! - [`vanish`]: text and modules that go while there are probes.
+//! - [`vanish`]: text and modules that are freed while they have probes.
 //!
 //! `optimize` replaces breakpoints by jumps after arming.
 

@@ -2,13 +2,13 @@
 
 //! Unregistration.
 //!
-//! The order of the steps keeps a hit from getting lost. First the instruction is restored and
-//! every CPU has seen that; only then the point is removed from the table, as a CPU that has hit
-//! the breakpoint must find the point. After a grace period no CPU runs a handler of the probe, and
-//! the client may free it. One grace period serves the whole batch.
+//! The order of the steps keeps hits from getting lost. First the instruction is restored, and all
+//! CPUs synchronize. Only then the point is removed from the table, since a CPU that has hit the
+//! breakpoint must find the point. After a grace period no CPU runs a handler of the probe, and the
+//! client may free the probe. One grace period serves the whole batch.
 //!
-//! A point that had a jprobe takes one grace period more, before it is removed: interrupts are on
-//! in a jprobe's handler, so a CPU may run one after all CPUs have seen the restored instruction.
+//! A point that had a jprobe takes another grace period before it is removed. Interrupts are on in
+//! a jprobe's handler, so a CPU may run a handler after all CPUs have synchronized.
 //!
 //! C counterpart: `unregister_kprobes()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
@@ -29,8 +29,8 @@ use crate::{
     table::Retired, //
 };
 
-/// Unregisters all probes. A probe that is not registered only loses its address, as in C: the
-/// client can see by the address that the probe was not registered.
+/// Unregisters all probes. As in C, a probe that is not registered only loses its address, which
+/// tells the client that the probe was not registered.
 pub(crate) fn batch(clients: &[Client]) {
     let removed = batch_no_wait(clients);
     if !clients.is_empty() {
@@ -38,19 +38,19 @@ pub(crate) fn batch(clients: &[Client]) {
     }
 }
 
-/// Removed points, which hits that have begun before may still use.
+/// Removed points, which earlier hits may still use.
 #[must_use]
 pub(crate) struct RemovedPoints(Retired<Point>);
 
 impl RemovedPoints {
-    /// Waits until no hit uses them, and frees them.
+    /// Waits until no hit uses the points, and frees them.
     pub(crate) fn wait(self) {
         self.0.wait();
         drop(slots::tidy());
     }
 }
 
-/// Unregisters all probes, but leaves the wait for hits that use them to the caller.
+/// Unregisters all probes. The caller waits for the hits that use the probes.
 pub(crate) fn batch_no_wait(clients: &[Client]) -> RemovedPoints {
     let mut retired = Retired::new();
     for chunk in clients.chunks(CHUNK) {
@@ -69,7 +69,7 @@ pub(crate) fn batch_no_wait(clients: &[Client]) -> RemovedPoints {
     RemovedPoints(retired)
 }
 
-/// Disables the probes, and disarms the points that are not wanted then.
+/// Disables the probes, and disarms the points that are not wanted any more.
 fn disarm_idle(change: &mut Change<'_>, chunk: &[Client]) {
     let probes = || chunk.iter().flatten();
     for probe in probes() {
@@ -93,14 +93,14 @@ fn disable(change: &mut Change<'_>, probe: &Probe) -> Result<(), Refusal> {
     let point = change.points.of(probe)?;
     point.probes.mark(probe, Flag::Disabled, true);
     if !point.is_wanted() && change.give_up_ftrace(point).is_err() {
-        // Unregistration has no error that the client could be given.
+        // Unregistration returns no error to the client.
         report::still_called();
     }
     Ok(())
 }
 
-/// Waits until no CPU is in the handler of a jprobe at these points, if one of them is about to be
-/// removed. The end of such a handler looks the point up, and preemption is off until then.
+/// If one of these points is about to be removed, waits until no CPU runs a jprobe's handler at
+/// them. The end of such a handler looks the point up, and preemption is off until then.
 pub(super) fn wait_for_jprobes<'p>(points: impl IntoIterator<Item = PointRef<'p>>) {
     if points
         .into_iter()
@@ -124,7 +124,7 @@ fn remove(registry: &mut Registry, probe: &Probe, retired: &mut Retired<Point>) 
     }
 }
 
-/// Undoes the registration of a probe when a later step of it fails.
+/// Undoes the registration of a probe if a later step fails.
 pub(super) fn take_back(registry: &mut Registry, probe: &Probe) {
     let mut retired = Retired::new();
     remove(registry, probe, &mut retired);

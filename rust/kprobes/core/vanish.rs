@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Text and modules that go while there are probes.
+//! Text and modules that are freed while they have probes.
 //!
-//! When text is freed, of a module or init text, no CPU runs it any more, so its breakpoints need
-//! not be removed. The probes stay registered, since their clients will unregister them, but are
-//! *gone*: they are never called or armed again. If other text is at that address later and is
-//! probed, its point replaces the old one.
+//! No CPU runs text that is freed (a module's, or init text), so its breakpoints are not removed.
+//! The probes stay registered until their clients unregister them, but they are *gone*: never
+//! called or armed again. If new text at that address is probed, its point replaces the old one.
 //!
-//! When a module goes that has the memory of a probe, or the code of one of its handlers, the
-//! client has forgotten to unregister the probe. The probe is unregistered here, on whatever text
-//! it is: C would call a handler that was freed. When the module's notifier returns, no CPU uses
-//! it.
+//! If a module that is unloaded has the memory of a probe or the code of a handler, the client has
+//! forgotten to unregister the probe. The probe is unregistered here, whatever text it is on; C
+//! would call a freed handler. When the module's notifier returns, no CPU uses the probe.
 //!
 //! C counterpart: `kill_kprobe()` and `kprobes_module_callback()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -33,13 +31,13 @@ use crate::{
 /// Callbacks of the core's clients, for a probe that may be theirs.
 #[cfg(CONFIG_MODULES)]
 pub(crate) struct Clients {
-    /// Does the probe's client use memory or code that goes?
+    /// Returns whether the probe's client uses memory or code that is freed.
     pub(crate) needs: fn(&Probe, &Going) -> bool,
-    /// The probe is about to be unregistered.
+    /// Is called before the probe is unregistered.
     pub(crate) on_unregister: fn(&Probe),
 }
 
-/// A module goes, or only its init text.
+/// Handles the end of a module, or of its init text only.
 #[cfg(CONFIG_MODULES)]
 pub(crate) fn module(going: Going, clients: &Clients) {
     let mut retired = Retired::new();
@@ -57,8 +55,8 @@ pub(crate) fn module(going: Going, clients: &Clients) {
     }
 }
 
-/// Handles a module that goes if its load has failed before the last notifier was called: that
-/// notifier is not called now either.
+/// Handles the end of a module if its load failed before the last notifier was called: the last
+/// notifier is not called for the end either.
 #[cfg(CONFIG_MODULES)]
 pub(crate) fn load_failed(going: Going, clients: &Clients) {
     let is_early = {
@@ -70,18 +68,18 @@ pub(crate) fn load_failed(going: Going, clients: &Clients) {
     }
 }
 
-/// The kernel's init text is freed.
+/// Handles the end of the kernel's init text.
 pub(crate) fn init_text() {
     let init = blacklist::init_text();
     text(&mut Registry::lock().change(), |at| init.contains(at));
 }
 
-/// Text is freed: its points and their probes are gone.
+/// Marks the points of freed text and their probes as gone.
 fn text(change: &mut Change<'_>, is_freed: impl Fn(TextAddr) -> bool) {
     let points = change.points.iter();
     for point in points.filter(|point| is_freed(point.at) && !point.gone.get()) {
         change.forget(point);
-        // If ftrace refuses, its calls come from text that no CPU runs.
+        // If ftrace refuses, no CPU runs the text that has its calls.
         let _ = change.give_up_ftrace(point);
         point.armed.set(Armed::No);
         point.gone.set(true);
@@ -91,7 +89,7 @@ fn text(change: &mut Change<'_>, is_freed: impl Fn(TextAddr) -> bool) {
     }
 }
 
-/// The probes that a module has left registered, and that cannot stay.
+/// The probes that a module has left registered and that must be unregistered.
 #[cfg(CONFIG_MODULES)]
 struct Forgotten<'a> {
     going: Going,
@@ -100,7 +98,7 @@ struct Forgotten<'a> {
 
 #[cfg(CONFIG_MODULES)]
 impl Forgotten<'_> {
-    /// The forgotten probes of one point.
+    /// Returns the forgotten probes of a point.
     fn of<'p>(&'p self, point: &'p Point) -> impl Iterator<Item = &'p Probe> {
         let goes = |at| self.going.has(at);
         point.probes.iter().filter(move |probe| {
@@ -139,7 +137,7 @@ impl Forgotten<'_> {
             }
         }
         registry.points.remove_empty(retired);
-        // Any point may have a jump now that one of the removed probes prevented.
+        // A removed probe may have prevented a jump at any point.
         let mut change = registry.change();
         change.consider(&mut change.points.iter());
     }
@@ -150,7 +148,7 @@ impl Forgotten<'_> {
 fn disarm_idle(change: &mut Change<'_>) {
     let is_idle = |point: &PointRef<'_>| point.armed.get() != Armed::No && !point.is_wanted();
     let points = change.points;
-    // Ftrace first: it takes the lock of the text itself. If it refuses, its calls find no point.
+    // Ftrace first: it takes the text lock itself. If it refuses, its calls find no point.
     for point in points
         .iter()
         .filter(is_idle)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A breakpoint was hit, or the copy of an instruction that is stepped has come back.
+//! Handles a hit of a breakpoint, and the trap at the end of a stepped copy.
 //!
 //! C counterpart: `kprobe_int3_handler()` and its neighbours in
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
@@ -42,7 +42,7 @@ use core::sync::atomic::{
 };
 
 /// The number of steps that have ended before the instruction was executed: by a fault, or because
-/// memory that the emulation could not read was read by the step. The instruction starts again and
+/// the step has read memory that the emulation could not read. The instruction starts again, and
 /// the handlers run a second time, unless a fixup or an oops ends the fault.
 pub(crate) static STEP_FAULTS: AtomicUsize = AtomicUsize::new(0);
 
@@ -91,7 +91,7 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
 }
 
 /// Finds the point whose breakpoint was hit, if its instruction is to be executed. Otherwise the
-/// hit is over, and this returns whose the breakpoint is.
+/// hit is over, and the owner of the breakpoint is returned.
 #[inline(always)]
 fn find_to_execute<'a>(
     registers: &mut Registers,
@@ -136,7 +136,7 @@ fn hit_slow(
     registers: &mut Registers,
     pinned: &Pinned,
 ) -> Whose {
-    // `None`: no handler has taken the hit over, so the instruction is executed.
+    // No handler has taken the hit over, so the instruction is executed.
     let Some(probe) = call_pre_handlers(point, registers, pinned) else {
         let has_post_handler = point.probes.keeps_breakpoint();
         return execute(point, prepared, has_post_handler, registers, pinned);
@@ -151,7 +151,7 @@ fn hit_slow(
     Whose::Ours
 }
 
-/// Finishes a hit of the point at `at` whose jprobe's handler, the last one, has ended.
+/// Finishes a hit of the point at `at` after its last handler, the jprobe's, has ended.
 #[inline(never)]
 fn resume(at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
     let Some(point) = points::find(at, pinned) else {
@@ -182,7 +182,7 @@ fn execute(
         Next::Emulated if has_post_handler => call_post_handlers(point, registers, pinned),
         Next::Emulated | Next::Boosted => {}
         Next::Stepping(saved) => {
-            // The newest enabled probe is asked if the step faults.
+            // If the step faults, the fault handler of the newest enabled probe is called.
             let newest = point.probes.iter().find(|probe| probe.is_enabled());
             Current::set_running(newest.map(Probe::running), pinned);
             return begin_step(prepared, saved, pinned);
@@ -207,20 +207,20 @@ fn begin_step(prepared: &ArchInsn, saved: usize, pinned: &Pinned) -> Whose {
     Whose::Ours
 }
 
-/// C's `get_kprobe()`: the newest probe at an address.
+/// Returns the newest probe at an address: C's `get_kprobe()`.
 pub(crate) fn newest(at: TextAddr, pinned: &Pinned) -> Option<Running> {
     let point = points::find(at, pinned)?;
     point.probes.iter().next().map(Probe::running)
 }
 
-/// Is the probe in this memory registered at this address? The memory is not read.
+/// Returns whether `probe` is registered at `at`. Nothing is read from `probe`.
 #[cfg(CONFIG_RUST_KPROBES_CHECK_HANDLERS)]
 pub(crate) fn is_registered(at: TextAddr, probe: *const Probe, pinned: &Pinned) -> bool {
     let point = points::find(at, pinned);
     point.is_some_and(|point| point.probes.iter().any(|one| core::ptr::eq(one, probe)))
 }
 
-/// If this trap ends a step, finishes the step and its hit. Returns whether it does.
+/// Finishes the step and its hit if this trap ends a step. Returns whether the trap ends a step.
 #[inline(always)]
 fn try_end_step(registers: &mut Registers, pinned: &Pinned) -> bool {
     let cpu = Current::this_cpu(pinned);
@@ -239,7 +239,7 @@ fn try_end_step(registers: &mut Registers, pinned: &Pinned) -> bool {
         });
         match point.probes.lone() {
             Some(probe) => {
-                // Another probe may have been the only one before the step.
+                // Before the step, the point may have had another probe alone.
                 Current::set_running(Some(probe.running()), pinned);
                 probe.call_post_handler(registers);
             }
@@ -255,7 +255,7 @@ fn try_end_step(registers: &mut Registers, pinned: &Pinned) -> bool {
     true
 }
 
-/// Ends a step and its hit. If the hit is nested in another one, the outer hit continues.
+/// Ends a step and its hit. If the hit is nested in an outer hit, the outer hit continues.
 #[inline(never)]
 pub(super) fn leave_step(cpu: &Cpu, phase: Phase, pinned: &Pinned) {
     // Read both before the phase changes: a hit that interrupts the code below may overwrite them.
@@ -272,7 +272,7 @@ pub(super) fn leave_step(cpu: &Cpu, phase: Phase, pinned: &Pinned) {
     }
 }
 
-/// The point whose instruction is being stepped.
+/// Returns the point whose instruction is being stepped.
 #[inline(always)]
 pub(super) fn stepped<'a>(hit: &Hit, pinned: &'a Pinned) -> Option<(&'a Point, &'a ArchInsn)> {
     if !hit.phase.is_stepping() || !Current::is_running(pinned) {

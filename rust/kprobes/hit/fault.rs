@@ -4,7 +4,7 @@
 //!
 //! C counterpart: `kprobe_fault_handler()` in
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c), and the fault
-//! handlers of clients, which C had up to 5.13.
+//! handlers of clients in kernels up to 5.13.
 
 use super::breakpoint::{
     leave_step,
@@ -18,11 +18,11 @@ use crate::{
 use kernel::prelude::*;
 
 /// Handles a fault on a CPU that handles a hit. Returns whether the fault handler of the running
-/// probe has resolved it.
+/// probe has resolved the fault.
 ///
-/// If a stepped copy has faulted, the registers become those at the probed instruction, which the
-/// rest of the kernel expects, and the hit is over. The fault handler is not called for a fault of
-/// an interrupt or NMI that came during the hit, nor for a fault in a fault handler.
+/// If a stepped copy has faulted, the registers become the registers at the probed instruction,
+/// which the rest of the kernel expects, and the hit is over. The fault handler is not called for a
+/// fault of an interrupt or NMI that came during the hit, nor for a fault in a fault handler.
 pub(crate) fn fault(registers: &mut Registers, trap: c_int, pinned: &Pinned) -> bool {
     let running = Current::running(pinned);
     let cpu = Current::this_cpu(pinned);
@@ -44,8 +44,8 @@ fn handle(probe: &Probe, registers: &mut Registers, trap: c_int, pinned: &Pinned
     handled
 }
 
-/// If a fault is one of the stepped copy, ends the step: the registers become those at the probed
-/// instruction, and the hit is over. Returns whether it is one.
+/// Ends the step if the stepped copy has faulted: the registers become the registers at the probed
+/// instruction, and the hit is over. Returns whether the copy has faulted.
 pub(crate) fn faulted(registers: &mut Registers, pinned: &Pinned) -> bool {
     let cpu = Current::this_cpu(pinned);
     let hit = cpu.now.get();
@@ -58,7 +58,7 @@ pub(crate) fn faulted(registers: &mut Registers, pinned: &Pinned) -> bool {
     true
 }
 
-/// Returns whether a fault is one of the stepped copy.
+/// Returns whether the stepped copy has faulted.
 pub(crate) fn faults_in_step(registers: &Registers, pinned: &Pinned) -> bool {
     let hit = Current::this_cpu(pinned).now.get();
     faults_in(&hit, registers, pinned).is_some()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Hits by ftrace: ftrace calls from a probe point.
+//! Hits by ftrace: ftrace calls us from a probe point.
 //!
 //! Handlers see the registers as a breakpoint at the call would show them. The probed instruction
 //! is the call of ftrace itself, so no instruction is executed.
@@ -52,7 +52,7 @@ pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinn
     Current::set_running(None, pinned);
 }
 
-/// Counts a hit at `at` that is missed since ftrace was in the middle of a call itself.
+/// Counts a hit at `at` as missed, since this CPU was already in a call of ftrace.
 pub(crate) fn missed(at: TextAddr, armed: Armed, pinned: &Pinned) {
     if let Some(point) = points::find(at, pinned).filter(|point| point.armed.is(armed)) {
         count(point);
@@ -65,7 +65,7 @@ fn count(point: &Point) {
     point.probes.iter().for_each(Probe::miss);
 }
 
-/// Handles the call for any number of probes.
+/// Handles the hit for any number of probes.
 #[inline(never)]
 fn hit_slow(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
     let next = Current::enter_ftrace(registers, at);
@@ -94,8 +94,8 @@ fn go_on(point: &Point, at: TextAddr, next: TextAddr, registers: &mut Registers,
     Current::set_running(None, pinned);
 }
 
-/// Finishes a hit whose jprobe's handler, the last one, has ended. The registers are those with
-/// which the CPU continues.
+/// Finishes a hit after its last handler, the jprobe's, has ended. The CPU continues with these
+/// registers.
 #[inline(never)]
 pub(super) fn resume(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
     let next = Current::enter_ftrace(registers, at);

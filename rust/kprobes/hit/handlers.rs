@@ -56,15 +56,15 @@ pub(super) fn call_post_handlers(point: &Point, registers: &mut Registers, pinne
     }
 }
 
-/// C's `kprobe_busy_begin()`: until [`busy_end`], hits on this CPU are missed, as if a handler ran.
-/// Preemption is off meanwhile.
+/// Makes all hits on this CPU missed until [`busy_end`], as if a handler ran: C's
+/// `kprobe_busy_begin()`. Preemption is off meanwhile.
 pub(crate) fn busy_begin() {
     let pinned = Pinned::new();
     Current::set_running(this_cpu::nobody(), &pinned);
     pinned.leave_off();
 }
 
-/// C's `kprobe_busy_end()`. `pinned` is the one that [`busy_begin`] has left.
+/// Ends the busy state: C's `kprobe_busy_end()`. [`busy_begin`] has left `pinned`.
 pub(crate) fn busy_end(pinned: Pinned) {
     Current::set_running(None, &pinned);
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The hit side of jprobes: the client's function runs instead of the probed one, then that runs.
+//! The hit side of jprobes: the client's handler runs before the probed function.
 //!
-//! A jprobe is the oldest probe at the entry of a function, so that all other probes were called
-//! before it. The hit continues in the client's handler. The end of the handler is a trap, which
-//! restores all registers; the hit is then finished like any other. In between the CPU handles
-//! the hit of that probe, preemption is off, and other hits are missed.
+//! A jprobe is the oldest probe at the entry of a function, so all other probes are called before
+//! it. The hit continues in the client's handler. The handler ends in a trap, which restores all
+//! registers and finishes the hit like any other. Until then the CPU handles the hit of the jprobe:
+//! preemption is off, and other hits are missed.
 //!
-//! Interrupts are as they were in the function. So the round to all CPUs that follows the removal
-//! of a breakpoint does not wait for such a hit; see `core/unregister.rs`.
+//! Interrupts are as they were in the function. So synchronizing all CPUs after a breakpoint was
+//! removed does not wait for such a hit; see `core/unregister.rs`.
 //!
 //! C counterpart: `setjmp_pre_handler()` and `longjmp_break_handler()` of kernels up to 4.14.
 
@@ -22,7 +22,7 @@ use crate::{
     }, //
 };
 
-/// Continues the hit at `at` in the handler of the jprobe, which runs in the given context.
+/// Continues the hit at `at` in the handler of the jprobe. The handler runs in the given context.
 #[cold]
 #[inline(never)]
 pub(super) fn enter(
@@ -43,8 +43,8 @@ pub(super) fn enter(
     });
 }
 
-/// If this trap is the end of a jprobe's handler, restores the registers and returns the address
-/// of the probe.
+/// Restores the registers and returns the address of the probe if this trap ends a jprobe's
+/// handler.
 #[cold]
 #[inline(never)]
 pub(super) fn ended(registers: &mut Registers, pinned: &Pinned) -> Option<TextAddr> {
@@ -62,8 +62,8 @@ pub(super) fn ended(registers: &mut Registers, pinned: &Pinned) -> Option<TextAd
     Some(hit.at)
 }
 
-/// If the caller is a jprobe's handler, and not something that has interrupted one: where the
-/// stack was when the handler was entered.
+/// Returns the stack pointer at the handler's entry if the caller is a jprobe's handler, and not
+/// code that has interrupted one.
 pub(crate) fn stack(pinned: &Pinned) -> Option<usize> {
     let cpu = Current::this_cpu(pinned);
     let here = Current::is_running(pinned)

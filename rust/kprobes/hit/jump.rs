@@ -39,11 +39,11 @@ pub(crate) fn jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned)
     Current::set_running(None, pinned);
 }
 
-/// Calls the pre handlers of `newest` and all older probes, all of which are plain.
-/// Out of line: the caller need not save the registers that the loop uses.
+/// Calls the pre handlers of `newest` and all older probes, which are all plain. Out of line: the
+/// caller need not save the registers that the loop uses.
 #[inline(never)]
 fn each_jumped(newest: &Probe, registers: &mut Registers, pinned: &Pinned) {
-    // None of them has a fault handler, so any of them can be the running probe for all.
+    // No probe has a fault handler, so the newest one can be the running probe for all.
     Current::set_running(Some(newest.running()), pinned);
     List::from(newest).for_each(|probe| {
         if probe.has_pre_handler() {
@@ -66,8 +66,8 @@ fn unlikely() {}
 fn walk_jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
     for probe in probes.iter().filter(|probe| probe.is_enabled()) {
         turn_to(probe, pinned);
-        // The jprobe has joined after the CPU took the jump. A detour cannot continue in its
-        // handler.
+        // The jprobe was added after the CPU took the jump. A detour cannot continue in the
+        // jprobe's handler.
         if probe.call_pre_handler(registers) && probe.is_jprobe() {
             probe.miss();
         }

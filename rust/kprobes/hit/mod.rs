@@ -2,20 +2,19 @@
 
 //! Hits of probe points: find the point, call the handlers, execute the instruction.
 //!
-//! - [`breakpoint`]: a breakpoint was hit, or a stepped copy has ended;
-//! - `jump`: a jump has led to a detour;
-//! - `ftrace`: ftrace has called;
-//! - [`fault`]: a fault came while a hit was handled;
-//! - [`jprobe`]: a hit continues in a jprobe's handler, and that ends;
-//! - [`handlers`]: calls the handlers for all of these.
+//! - [`breakpoint`]: hits of breakpoints, and ends of stepped copies;
+//! - `jump`: hits by jumps, in their detours;
+//! - `ftrace`: hits by calls of ftrace;
+//! - [`fault`]: faults while a hit is handled;
+//! - [`jprobe`]: hits that continue in a jprobe's handler, and the end of the handler;
+//! - [`handlers`]: calls the handlers for all kinds of hits.
 //!
 //! All of this is the hit path. It is in `.kprobes.text`. It does not allocate, lock, or call a
-//! function that could be probed. Each caller has preemption off, so the task stays on its CPU.
+//! function that may be probed. Each caller has disabled preemption, so the task stays on its CPU.
 //!
-//! The hit side of jprobes is here and not in `jprobes`. A hit enters the handler
-//! of a jprobe in one way from a breakpoint and in another from ftrace, and a trap of its own ends
-//! the handler, as `break_handler` did in C. Callbacks that jprobes would register here would cost
-//! all other hits an indirect call.
+//! The hit side of jprobes is here and not in `jprobes`. A breakpoint and ftrace enter the handler
+//! of a jprobe in different ways, and a separate trap ends the handler, as `break_handler` did in
+//! C. Callbacks that `jprobes` would register here would cost all other hits an indirect call.
 
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Entries from C: the interface of jprobes. `jprobe_return()` is in `jprobes.c`, and the trap that
-//! it ends in is the back end's.
+//! Entries from C: the interface of jprobes. `jprobe_return()` is in `jprobes.c`. The back end
+//! handles the trap at its end.
 
 use super::{
     batch,
@@ -25,8 +25,8 @@ client_call!(register_jprobes(*mut *mut bindings::jprobe, c_int) -> c_int = batc
 client_call!(unregister_jprobe(*mut bindings::jprobe) = unregister_batch);
 client_call!(unregister_jprobes(*mut *mut bindings::jprobe, c_int) = unregister_batch);
 
-/// The pre handler of the probe on a jprobe's entry. A hit recognises a jprobe by this handler, and
-/// continues in the jprobe's handler. A hit by a jump cannot.
+/// Tells the hit path that the probe on a function's entry is a jprobe's: a hit with this pre
+/// handler continues in the jprobe's handler. A hit by a jump cannot.
 ///
 /// # Safety
 ///
@@ -39,7 +39,7 @@ unsafe extern "C" fn rust_kprobes_jprobe_hit(
     1
 }
 
-/// The stack pointer at the entry of the jprobe's handler that calls this, or zero.
+/// Returns the stack pointer at the entry of the jprobe's handler that calls this, or zero.
 ///
 /// # Safety
 ///

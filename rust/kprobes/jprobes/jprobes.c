@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The C side of jprobes: jprobe_return(), and what Rust cannot ask about the
- * stack, interrupts and the function graph tracer.
+ * The C side of jprobes: jprobe_return(), and questions about the stack,
+ * interrupts and the function graph tracer that Rust cannot ask.
  */
 #include <linux/export.h>
 #include <linux/hardirq.h>
@@ -20,8 +20,8 @@
 /*
  * Ends the handler of a jprobe, at any depth of calls, and does not return.
  *
- * The frames that are skipped have left KASAN's redzones on the stack, which the
- * probed function would run into.
+ * The skipped frames have left KASAN's redzones on the stack. The probed function
+ * would run into them.
  */
 void __kprobes jprobe_return(void)
 {
@@ -60,7 +60,7 @@ unsigned int __kprobes rust_kprobes_interrupted_context(void)
 	return count & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET);
 }
 
-/* Only the end of the interrupt matters: it may preempt the task. */
+/* The end of the interrupt is enough: it may preempt the task. */
 static void __kprobes nothing_to_do(struct irq_work *unused)
 {
 }
@@ -83,7 +83,7 @@ void __kprobes rust_kprobes_resched_soon(void)
 		irq_work_queue(this_cpu_ptr(&resched_work));
 }
 
-/* The bytes from @sp to the end of the stack, or of its page if that is unknown. */
+/* Returns the bytes from @sp to the end of the stack, or of the page if unknown. */
 size_t __kprobes rust_kprobes_stack_left(unsigned long sp)
 {
 	struct stack_info info;
@@ -96,8 +96,8 @@ size_t __kprobes rust_kprobes_stack_left(unsigned long sp)
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
 /*
- * A BPF trampoline continues where ftrace says, but has changed registers by
- * then, and may expect the function to return to it.
+ * Returns whether ftrace calls a trampoline from @ip, such as BPF's. It may change
+ * registers before the function, and expect the function to return to it.
  */
 bool __kprobes rust_kprobes_has_trampoline(unsigned long ip)
 {
@@ -110,8 +110,8 @@ bool __kprobes rust_kprobes_has_trampoline(unsigned long ip)
 #endif
 
 /*
- * The function graph tracer expects each call to return, but those that a
- * jprobe's handler makes may not. It is paused by an increment of this counter.
+ * The function graph tracer expects each call to return, but the calls of a
+ * jprobe's handler may not. An increment of this counter pauses the tracer.
  */
 int * __kprobes rust_kprobes_graph_pause(void)
 {

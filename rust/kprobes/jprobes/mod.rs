@@ -3,8 +3,8 @@
 //! Jprobes, clients of the core: registration, and the interface to C.
 //!
 //! A jprobe is checked first; then the probe on its function's entry is registered and unregistered
-//! like any other. What a hit of it does is in [`hit::jprobe`](crate::hit::jprobe), and why it is
-//! there in [`hit`](crate::hit). `jprobes.c` is the C side.
+//! like any other. [`hit::jprobe`](crate::hit::jprobe) handles its hits, and [`hit`](crate::hit)
+//! says why that module is there. `jprobes.c` is the C side.
 //!
 //! C counterpart: `register_jprobe()` of kernels up to 4.14.
 
@@ -44,7 +44,7 @@ fn unregister_batch(clients: &[Client]) {
     unregister::batch(Jprobe::probes(clients));
 }
 
-/// Checks a jprobe before the probe on the entry is registered. `found` becomes the address.
+/// Checks a jprobe before the probe on the entry is registered. Sets `found` to the address.
 fn check(points: &Points, jprobe: &Jprobe, found: &mut Option<TextAddr>) -> Result<(), Refusal> {
     register::entry(points, jprobe.entry(), found)?;
     let handler = jprobe.handler();

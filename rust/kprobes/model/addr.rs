@@ -2,9 +2,9 @@
 
 //! Addresses of kernel text as checked numbers.
 //!
-//! A [`TextAddr`] is 64 bits wide on every architecture, so that one host can test all of them. It
-//! is a number and no pointer: only `sys/` and a back end's machine part access memory by it.
-//! Arithmetic on it refuses to wrap.
+//! A [`TextAddr`] is 64 bits wide on every architecture, so one host can test all of them. It is a
+//! number and no pointer: only `sys/` and a back end's machine part convert it to access memory.
+//! Its arithmetic refuses to wrap.
 
 use super::refusal::Refusal;
 
@@ -13,29 +13,29 @@ use super::refusal::Refusal;
 pub(crate) struct TextAddr(u64);
 
 impl TextAddr {
-    /// Any number is an address, whether text is there or not.
+    /// Makes an address of any number, whether text is there or not.
     pub(crate) const fn new(addr: u64) -> Self {
         Self(addr)
     }
 
-    /// The address as a number.
+    /// Returns the address as a number.
     pub(crate) const fn get(self) -> u64 {
         self.0
     }
 
-    /// The address `offset` bytes further on.
+    /// Returns the address `offset` bytes after this one.
     pub(crate) fn after(self, offset: u64) -> Result<Self, Refusal> {
         let addr = self.0.checked_add(offset).ok_or(Refusal::OutOfText)?;
         Ok(Self(addr))
     }
 
-    /// The address `offset` bytes before this one.
+    /// Returns the address `offset` bytes before this one.
     pub(crate) fn before(self, offset: u64) -> Result<Self, Refusal> {
         let addr = self.0.checked_sub(offset).ok_or(Refusal::OutOfText)?;
         Ok(Self(addr))
     }
 
-    /// The distance from this address to `to`, if it has 32 signed bits.
+    /// Returns the distance from this address to `to`, if it fits 32 signed bits.
     pub(crate) fn reach(self, to: Self) -> Result<i32, Refusal> {
         // Wrapping is right: an address near the top is close to one near zero.
         let distance = to.0.wrapping_sub(self.0) as i64;
@@ -55,7 +55,7 @@ pub(crate) struct TextRange {
 }
 
 impl TextRange {
-    /// The text between two addresses; empty if the end comes first.
+    /// Returns the text between two addresses; empty if the end comes first.
     pub(crate) fn new(start: TextAddr, end: TextAddr) -> Self {
         // INVARIANT: The larger of the two is not below `start`.
         Self {
@@ -64,7 +64,7 @@ impl TextRange {
         }
     }
 
-    /// `len` bytes of text.
+    /// Returns the range of `len` bytes from `start`.
     pub(crate) fn with_len(start: TextAddr, len: u64) -> Result<Self, Refusal> {
         // INVARIANT: `after` does not wrap.
         Ok(Self {
@@ -73,17 +73,17 @@ impl TextRange {
         })
     }
 
-    /// Its first address.
+    /// Returns the first address.
     pub(crate) fn start(&self) -> TextAddr {
         self.start
     }
 
-    /// The address behind it.
+    /// Returns the address after the last one.
     pub(crate) fn end(&self) -> TextAddr {
         self.end
     }
 
-    /// Is this address in the range?
+    /// Returns whether this address is in the range.
     pub(crate) fn contains(&self, at: TextAddr) -> bool {
         self.start <= at && at < self.end
     }

@@ -2,13 +2,13 @@
 
 //! A small fixed buffer of machine code.
 //!
-//! It has room for one instruction of any architecture and a jump behind it, and for a detour of
-//! x86. It is a value that can be returned and compared. It assumes nothing about the meaning of
-//! the bytes.
+//! The buffer has room for one instruction of any architecture and a jump after it, and for a
+//! detour of x86. It is a value that can be returned and compared. It assumes nothing about the
+//! meaning of the bytes.
 
 use super::refusal::Refusal;
 
-/// The longest detour of x86 has 57 bytes. An instruction has at most 15, and its jump 5.
+/// The longest detour of x86 has 57 bytes. An instruction has at most 15 bytes, and its jump 5.
 const CAPACITY: usize = 64;
 
 /// A few bytes of machine code.
@@ -25,23 +25,23 @@ pub(crate) struct Code {
 impl Code {
     /// No code.
     pub(crate) const EMPTY: Self = Self {
-        // INVARIANT: Nothing is used, all is zero.
+        // INVARIANT: The length is zero, and so is every byte.
         bytes: [0; CAPACITY],
         len: 0,
     };
 
-    /// This code with `more` after it.
+    /// Returns this code with `more` after it.
     pub(crate) fn then(mut self, more: &[u8]) -> Result<Self, Refusal> {
         let end = self.len.checked_add(more.len());
         let room = end.and_then(|end| self.bytes.get_mut(self.len..end));
-        // INVARIANT: `get_mut` gives nothing when `end` is past `CAPACITY`; what is after `end`
-        // stays zero.
+        // INVARIANT: `get_mut` gives `None` if `end` is above `CAPACITY`; the bytes after `end`
+        // stay zero.
         room.ok_or(Refusal::CodeTooLong)?.copy_from_slice(more);
         self.len = self.len.wrapping_add(more.len());
         Ok(self)
     }
 
-    /// The code.
+    /// Returns the code.
     pub(crate) fn bytes(&self) -> &[u8] {
         // The range exists by the invariant.
         self.bytes.get(..self.len).unwrap_or_default()

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How far a CPU is in the handling of a hit, and whether there is room for a further hit.
+//! The progress of a CPU in handling a hit, and whether there is room for a nested hit.
 //!
-//! A handler may hit another probe, and so may an interrupt that comes while a copy of an
-//! instruction runs. The handlers of such a probe are skipped and its `nmissed` is incremented; its
-//! instruction is executed. If the instruction is stepped, the state of the outer hit is saved
-//! meanwhile. There is room for one saved state: a further hit can only come from code that handles
-//! hits, and would never end.
+//! A handler may hit another probe, and so may an interrupt while a copy of an instruction runs.
+//! The handlers of that probe are skipped, its `nmissed` is incremented, and its instruction is
+//! executed. If the instruction is stepped, the state of the outer hit is saved meanwhile. There is
+//! room for one saved state: a further hit can only come from code that handles hits, and would
+//! never end.
 //!
-//! The handler of a jprobe is not part of the trap: it runs in place of the function, and a trap of
-//! its own ends the hit. Until then other hits are handled as in any handler.
+//! The handler of a jprobe is not part of the trap: it runs before the function, and a separate
+//! trap ends the hit. Until then other hits are handled as in any handler.
 
-/// How far a CPU is. Zeroed memory is `Handling`.
+/// The progress of a CPU in handling a hit. Zeroed memory is `Handling`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Phase {
-    /// No hit, or the handlers of a hit are called.
+    /// No hit is handled, or the handlers of a hit are called.
     Handling = 0,
     /// A copy of the instruction runs, and ends in a trap.
     Stepping,
@@ -26,13 +26,13 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
-    /// Is there room for a nested hit? Without room, the hit is in code that handles hits, and
-    /// would never end.
+    /// Returns whether there is room for a nested hit. Without room, the hit is in code that
+    /// handles hits, and would never end.
     pub(crate) fn has_room_inside(self) -> bool {
         self != Self::SteppingInside
     }
 
-    /// Does a copy of an instruction run?
+    /// Returns whether a copy of an instruction runs.
     pub(crate) fn is_stepping(self) -> bool {
         matches!(self, Self::Stepping | Self::SteppingInside)
     }

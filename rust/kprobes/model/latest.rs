@@ -6,12 +6,12 @@
 pub(crate) struct Latest<T, const MOST: usize>([Option<T>; MOST]);
 
 impl<T, const MOST: usize> Latest<T, MOST> {
-    /// No elements yet.
+    /// Makes an empty list.
     pub(crate) const fn new() -> Self {
         Self([const { None }; MOST])
     }
 
-    /// Adds an element. The oldest one is forgotten if there are too many.
+    /// Adds an element. Removes the oldest one if the list is full.
     pub(crate) fn note(&mut self, one: T) {
         self.0.rotate_left(MOST.min(1));
         if let Some(last) = self.0.last_mut() {
@@ -19,7 +19,7 @@ impl<T, const MOST: usize> Latest<T, MOST> {
         }
     }
 
-    /// All elements, the oldest first.
+    /// Returns all elements, the oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.0.iter().flatten()
     }

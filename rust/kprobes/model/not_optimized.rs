@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Every reason why a probe keeps its breakpoint and gets no jump.
+//! The reasons why a probe keeps its breakpoint and gets no jump.
 //!
-//! Such a probe works, and each hit of it costs a trap. So no reason is an error, or has an errno.
-//! The reasons help users who want fast probes: most have the address that is in the way, and an
-//! address a few bytes before or behind it may have a jump.
+//! Such a probe works, and each hit of it costs a trap. So no reason is an error or has an errno.
+//! The reasons help users who want fast probes. Most have the address that prevents the jump; an
+//! address a few bytes before or after the probe may have a jump.
 
 use super::{
     addr::TextAddr,
@@ -15,7 +15,7 @@ use super::{
 };
 use core::ffi::CStr;
 
-/// Why a probe point has no jump, and where that was found.
+/// The reason why a probe point has no jump, and its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotOptimized {
     /// The reason.
@@ -26,7 +26,7 @@ pub(crate) struct NotOptimized {
 
 macro_rules! reasons {
     ($($name:ident $(($field:ty))? => $text:literal,)*) => {
-        /// Why a breakpoint is not replaced by a jump.
+        /// Reasons why a breakpoint is not replaced by a jump.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Reason {
             $(#[doc = $text] $name $(($field))?,)*
@@ -38,15 +38,15 @@ macro_rules! reasons {
         }
 
         impl Reason {
-            /// The reason in words.
+            /// Returns the reason in words.
             pub(crate) fn summary(self) -> &'static CStr {
                 match self {
                     $(Self::$name { .. } => const { c_string(concat!($text, "\0")) },)*
                 }
             }
 
-            /// Its value in C's `enum kprobe_no_jump_reason`, which has the same reasons in the
-            /// same order (`make check` compares them). 0 is none.
+            /// Returns its value in C's `enum kprobe_no_jump_reason`, which has the same reasons in
+            /// the same order (`make check` compares them). Zero is no reason.
             pub(crate) fn code(self) -> u32 {
                 match self {
                     $(Self::$name { .. } => Code::$name as u32 + 1,)*
@@ -94,7 +94,7 @@ reasons! {
 }
 
 impl Reason {
-    /// The reason, found at this address.
+    /// Returns the reason with the address that prevents the jump.
     pub(crate) const fn at(self, at: TextAddr) -> NotOptimized {
         NotOptimized {
             reason: self,
@@ -102,7 +102,7 @@ impl Reason {
         }
     }
 
-    /// May the optimizer find another answer the next time?
+    /// Returns whether the optimizer may decide differently the next time.
     pub(crate) fn is_temporary(self) -> bool {
         match self {
             Self::OfDebugger | Self::CannotDecode | Self::ModuleComing => true,
@@ -110,12 +110,12 @@ impl Reason {
         }
     }
 
-    /// Is memory short that may be given back?
+    /// Returns whether memory is short and may be freed later.
     pub(crate) fn is_shortage(self) -> bool {
         matches!(self, Self::NoMemory | Self::DetoursWait)
     }
 
-    /// The reason in words; if an instruction cannot be probed, why not.
+    /// Returns the reason in words. If an instruction cannot be probed, returns the refusal's.
     pub(crate) fn text(self) -> &'static CStr {
         match self {
             Self::CannotMove(refusal) => refusal.text(),

@@ -11,22 +11,22 @@
 //!     +<-- next_unoptimized: two rounds -- Unoptimizing
 //! ```
 //!
-//! A queued probe point still has its breakpoint, but each hit continues in the detour. So from
-//! then on no hit continues in the bytes that the jump is to replace, and the worker waits for the
-//! tasks that are there already. Each wait has a [`Generation`]: the wait counts for the points
-//! that were queued under the generation in which it began. It does not count for a point that has
-//! left the queue meanwhile and was queued again: hits have continued in the text in between.
+//! A queued probe point still has its breakpoint, but each hit continues in the detour. So no hit
+//! continues in the bytes that the jump will replace, and the worker waits for the tasks that are
+//! in them already. Each wait has a [`Generation`]: the wait counts for the points that were queued
+//! in the generation in which it began. It does not count for a point that has left the queue and
+//! was queued again meanwhile: hits have continued in the text in between.
 //!
-//! When a point must not keep its jump, the jump is removed at once: that costs little beside the
-//! grace period of unregistration. So no jump is being removed while the registry is unlocked.
+//! A jump that is no longer allowed is removed at once: that costs little compared with the grace
+//! period of unregistration. So no jump is being removed while the registry is unlocked.
 
-/// When a probe point was queued: before or after a wait began.
+/// The generation in which a probe point was queued: before or after a wait began.
 ///
-/// Two generations are in use at a time, the current one and that of a wait, so numbers may wrap.
+/// Only the current generation and the one of a wait are in use, so numbers may wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Generation(usize);
 
-/// Lower words stand for other states.
+/// The lower words stand for other states.
 const FIRST: usize = 3;
 
 impl Generation {
@@ -52,7 +52,7 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// As a word.
+    /// Returns the state as a word.
     pub(crate) fn to_word(self) -> usize {
         match self {
             Self::Plain => 0,
@@ -62,7 +62,7 @@ impl State {
         }
     }
 
-    /// From a word.
+    /// Returns the state of a word.
     pub(crate) fn from_word(word: usize) -> Self {
         match word {
             0 => Self::Plain,
@@ -72,12 +72,12 @@ impl State {
         }
     }
 
-    /// Has the point a jump, or will it have one? As in C, a queued probe counts as optimized.
+    /// Returns whether the point has a jump or, as in C, is queued for one.
     pub(crate) fn is_optimized(self) -> bool {
         matches!(self, Self::Queued(_) | Self::Jump)
     }
 
-    /// Is the jump in the text?
+    /// Returns whether the jump is in the text.
     pub(crate) fn has_jump(self) -> bool {
         matches!(self, Self::Jump | Self::Unoptimizing)
     }
@@ -95,14 +95,14 @@ pub(crate) enum Unoptimize {
     RemoveJump,
 }
 
-/// Evidence that the worker has begun to wait for the tasks in text that is to change. Only the
+/// Evidence that the worker has begun to wait for the tasks in text that will change. Only the
 /// worker has such a value.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) struct Period(Generation);
 
 impl Period {
-    /// Does the wait count for a point in this state? To be called when the wait is over.
+    /// Returns whether the wait counts for a point in this state. Called when the wait is over.
     pub(crate) fn counts(&self, state: State) -> bool {
         matches!(state, State::Queued(generation) if generation == self.0)
     }
@@ -113,15 +113,15 @@ impl Period {
 pub(crate) struct Clock(Generation);
 
 impl Clock {
-    /// The worker has not waited yet.
+    /// The clock before the worker's first wait.
     pub(crate) const NEW: Self = Self(Generation::NONE);
 
-    /// The generation of the points that are queued now.
+    /// Returns the generation of the points that are queued now.
     pub(crate) fn now(&self) -> Generation {
         self.0
     }
 
-    /// The worker begins a wait.
+    /// Begins a wait of the worker.
     pub(crate) fn begin_wait(&mut self) -> Period {
         let before = self.0;
         self.0 = before.next();
@@ -140,20 +140,20 @@ pub(crate) enum Worker {
     Flushing,
 }
 
-/// How the worker is to be woken.
+/// The way to wake the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Wake {
-    /// Not at all: a pass begins anyway.
+    /// Do not wake the worker: a pass begins anyway.
     Nothing,
-    /// For a pass soon.
+    /// Wake the worker for a pass soon.
     Soon,
-    /// For a pass at once.
+    /// Wake the worker for a pass at once.
     Now,
 }
 
 impl Worker {
-    /// A point was queued.
+    /// Notes that a point was queued.
     pub(crate) fn kick(&mut self) -> Wake {
         if *self != Self::Idle {
             return Wake::Nothing;
@@ -162,7 +162,7 @@ impl Worker {
         Wake::Soon
     }
 
-    /// A task waits for the points that are queued.
+    /// Notes that a task waits for the queued points.
     pub(crate) fn flush(&mut self) -> Wake {
         if *self == Self::Flushing {
             return Wake::Nothing;
@@ -171,7 +171,7 @@ impl Worker {
         Wake::Now
     }
 
-    /// A pass begins. Points that are queued from now on need another pass.
+    /// Begins a pass. Points that are queued from now on need another pass.
     pub(crate) fn begin_pass(&mut self) {
         *self = Self::Idle;
     }

@@ -3,10 +3,10 @@
 //! How a probed instruction is executed.
 //!
 //! A breakpoint has replaced the first byte of the instruction, so the CPU cannot run it in place.
-//! [`Next`] tells the code that handles the hit whether the instruction was emulated, or the CPU
-//! runs a copy that ends in a trap or in a jump back.
+//! [`Next`] tells the code that handles the hit whether the instruction was emulated, or whether
+//! the CPU runs a copy that ends in a trap or in a jump back.
 
-/// What the CPU does next about a probed instruction.
+/// The next step of a CPU that executes a probed instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The instruction was emulated.
@@ -14,12 +14,12 @@ pub(crate) enum Next {
     /// The trap returns to a copy that ends in a breakpoint. The value is a word of state that is
     /// restored after the step.
     Stepping(usize),
-    /// The trap returns to where nothing is left to do: a copy that ends in a jump back, the copies
-    /// in a detour, or the target of an unconditional jump.
+    /// The trap returns to code that needs no further handling: a copy that ends in a jump back,
+    /// the copies in a detour, or the target of an unconditional jump.
     Boosted,
 }
 
-/// What the end of a step means.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterStep {
     /// The instruction was executed.

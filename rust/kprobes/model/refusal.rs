@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Every reason to refuse.
+//! The reasons to refuse an operation.
 //!
-//! There is one for each reason that a user could act on; its text says what to change. `abi.rs`,
-//! the only file that knows errno, has the errno of each reason.
+//! Each reason is one that a user can act on; its text says what to change. `abi.rs`, the only file
+//! that knows errno, has the errno of each reason.
 
 use core::ffi::CStr;
 
 macro_rules! refusals {
     ($($name:ident $(($field:ty))? => $text:literal,)*) => {
-        /// Why something was not done.
+        /// Reasons why an operation was refused.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Refusal {
             $(#[doc = $text] $name $(($field))?,)*
         }
 
         impl Refusal {
-            /// The reason in words, and what to do.
+            /// Returns the reason in words, and what to do.
             pub(crate) fn text(self) -> &'static CStr {
                 match self {
                     $(Self::$name { .. } => const { c_string(concat!($text, "\0")) },)*
@@ -26,11 +26,11 @@ macro_rules! refusals {
     };
 }
 
-/// The text for C.
+/// Returns the text for C.
 pub(super) const fn c_string(text: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(text.as_bytes()) {
         Ok(text) => text,
-        // A literal without NUL ends at the one that is put behind it.
+        // A literal without NUL ends at the NUL that the caller has appended.
         Err(_) => c"",
     }
 }

@@ -4,15 +4,15 @@
 //!
 //! The kernel has such tables for other purposes, in the order of addresses. Each entry is the
 //! distance from the entry to an address. [`Table::last`] finds the nearest start of an instruction
-//! at or before an address, from which decoding may begin.
+//! at or before an address. Decoding may begin there.
 //!
-//! The kernel patches some text at boot, for the CPU that it runs on. An entry inside of such a
-//! stretch may be about the text before that, or about the text for another CPU. [`Table::last`]
-//! skips the entries inside of these stretches.
+//! The kernel patches some stretches of text at boot, for the CPU that it runs on. An entry inside
+//! of such a stretch may describe the text before that, or the text for another CPU.
+//! [`Table::last`] skips the entries inside of these stretches.
 
 use super::addr::TextAddr;
 
-/// Stretches of text, each from one address up to another, in the order of their starts.
+/// A stretch of text, from one address up to another. Lists of stretches are sorted by start.
 pub(crate) type Stretch = (TextAddr, TextAddr);
 
 /// A table of addresses in ascending order.
@@ -23,32 +23,32 @@ pub(crate) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// A table whose first entry is at `base`.
+    /// Makes a table whose first entry is at `base`.
     pub(crate) fn new(base: TextAddr, distances: &'a [i32]) -> Self {
         Self { base, distances }
     }
 
-    /// The last address that is not behind `at`, nor inside of a stretch of `rewritten`.
+    /// Returns the last address that is neither after `at` nor inside of a stretch of `rewritten`.
     pub(crate) fn last(&self, at: TextAddr, rewritten: &[Stretch]) -> Option<TextAddr> {
         let mut at = at;
         loop {
             let found = self.not_behind(at)?;
             match inside(rewritten, found) {
-                // The next round asks for what is before it, so this comes to an end.
+                // The next round looks before the start of the stretch, so the loop ends.
                 Some(start) => at = start,
                 None => return Some(found),
             }
         }
     }
 
-    /// The last address that is not behind `at`.
+    /// Returns the last address that is not after `at`.
     fn not_behind(&self, at: TextAddr) -> Option<TextAddr> {
         let behind = self.distances.partition_point(|one| self.target(one) <= at);
         let last = self.distances.get(behind.checked_sub(1)?)?;
         Some(self.target(last))
     }
 
-    /// The address that an entry, which is one of `distances`, is about.
+    /// Returns the address that an entry of `distances` stands for.
     fn target(&self, distance: &i32) -> TextAddr {
         let entry = core::ptr::from_ref(distance).addr();
         let offset = entry.wrapping_sub(self.distances.as_ptr().addr()) as u64;
@@ -57,7 +57,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// The start of the stretch that the address is inside of, not at its start.
+/// Returns the start of the stretch that has the address, unless the address is its start.
 fn inside(stretches: &[Stretch], at: TextAddr) -> Option<TextAddr> {
     let before = stretches.partition_point(|&(start, _)| start < at);
     let &(start, end) = stretches.get(before.checked_sub(1)?)?;

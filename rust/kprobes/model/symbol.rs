@@ -3,11 +3,11 @@
 //! Names of symbols.
 //!
 //! Compilers split functions: `do_exit.part.0` is a part of `do_exit`. If a function must not be
-//! probed, neither must its parts.
+//! probed, its parts must not be probed either.
 
 use core::ffi::CStr;
 
-/// The function that the symbol in `name` (up to its NUL) was split from, if it was.
+/// Returns the function that the symbol in `name` (up to its NUL) was split from, if any.
 ///
 /// Cuts the name in its buffer.
 pub(crate) fn split_from(name: &mut [u8]) -> Option<&CStr> {
@@ -31,7 +31,7 @@ pub(crate) enum Kind {
     Trampoline,
 }
 
-/// The kind of text that a symbol of that name stands for.
+/// Returns the kind of text that a symbol names.
 pub(crate) fn kind(name: &CStr) -> Kind {
     let name = name.to_bytes();
     if name.starts_with(b"__cfi_") || name.starts_with(b"__pfx_") {
@@ -44,35 +44,35 @@ pub(crate) fn kind(name: &CStr) -> Kind {
 }
 
 /// The split-function group of a name: a hash, and whether the name belongs to a part. A function
-/// and its parts, which the compiler has split from it, have the same hash. Other names may have
-/// this hash by chance.
+/// and the parts that the compiler has split from it have the same hash. Other names may have the
+/// same hash by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SplitGroup(u32);
 
-/// The bit of a part.
+/// The bit that marks a part.
 const PART: u32 = 1;
 
 impl SplitGroup {
-    /// For tests: of no function.
+    /// Makes the group of no function, for tests.
     #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
     pub(crate) const fn of_test(number: u32) -> Self {
         Self(number)
     }
 
-    /// The group of the parts that were split from the same function.
+    /// Returns the group of the parts that were split from the same function.
     pub(crate) fn of_parts(self) -> Self {
         Self(self.0 | PART)
     }
 
-    /// Groups whose indirect jumps may target this function: the group of its parts, and for a part
-    /// also the group of the whole function. Another function of the same name is not among them.
+    /// Returns the groups whose indirect jumps may target this function: the group of its parts,
+    /// and for a part also the group of the whole function, but not other functions of that name.
     pub(crate) fn leading_here(self) -> impl Iterator<Item = Self> {
         let whole = (self.0 & PART != 0).then_some(Self(self.0 & !PART));
         [Some(self.of_parts()), whole].into_iter().flatten()
     }
 }
 
-/// The group of a symbol of that name.
+/// Returns the group of a symbol.
 pub(crate) fn split_group(name: &CStr) -> SplitGroup {
     let (start, factor) = (0x811c_9dc5_u32, 0x0100_0193);
     let bytes = || name.to_bytes().iter();
@@ -84,8 +84,8 @@ pub(crate) fn split_group(name: &CStr) -> SplitGroup {
     SplitGroup(number & !PART | part)
 }
 
-/// Does kallsyms give a symbol of that name for an address in a module? Other symbols are marks for
-/// the linker or for debuggers.
+/// Returns whether kallsyms gives a symbol of that name for an address in a module. Other symbols
+/// are marks for the linker or for debuggers.
 pub(crate) fn counts(name: &CStr) -> bool {
     !matches!(
         name.to_bytes(),

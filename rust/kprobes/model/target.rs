@@ -11,14 +11,14 @@ use core::ffi::CStr;
 /// The symbol or address that a client asks to probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target<'a> {
-    /// An offset from the symbol of that name (`module:function` also).
+    /// An offset from the symbol with that name (also `module:function`).
     Symbol(&'a CStr, u64),
     /// An offset from that address.
     Address(TextAddr, u64),
 }
 
 impl<'a> Target<'a> {
-    /// From the fields that C clients set: a symbol or an address, and an offset.
+    /// Makes a target of the fields that C clients set: a symbol or an address, and an offset.
     pub(crate) fn new(
         symbol: Option<&'a CStr>,
         addr: Option<TextAddr>,
@@ -38,7 +38,7 @@ impl<'a> Target<'a> {
 pub(crate) struct Site {
     /// The address of the instruction.
     pub(crate) at: TextAddr,
-    /// Is it the first instruction that runs when the function is called?
+    /// Whether this is the first instruction that runs when the function is called.
     pub(crate) on_entry: bool,
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whether a point can have a jump, and the detour that the jump leads to.
+//! Decides whether a point can have a jump, and makes the detour of the jump.
 //!
 //! The decision is made once per point, when the point may get a jump for the first time. It reads
 //! the text around the point, and the text metadata of the kernel or the module, which hardly
 //! change. Temporary reasons are not kept and are checked again each time: no memory, a module that
 //! is being loaded, and a debugger's breakpoints, which may also make text undecodable.
 //!
-//! What changes later is checked each time by `obstacle`: jprobes, post handlers, breakpoints.
+//! `obstacle` checks each time for obstacles that may change: jprobes, post handlers, breakpoints.
 //!
 //! C counterpart: `can_optimize()` and `arch_prepare_optimized_kprobe()` in
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
@@ -35,7 +35,7 @@ use crate::{
 use kernel::prelude::*;
 
 impl Points {
-    /// The first breakpoint in the bytes of a jump at `at`.
+    /// Returns the first breakpoint in the bytes of a jump at `at`.
     pub(super) fn breakpoint_under_jump(&self, at: TextAddr) -> Option<TextAddr> {
         let mut inside = (1..Current::REACH).filter_map(|distance| at.after(distance).ok());
         inside.find(|&at| {
@@ -62,7 +62,7 @@ impl Points {
 }
 
 impl Change<'_> {
-    /// Queues those of these points that may have a jump.
+    /// Queues the points that may have a jump.
     pub(crate) fn consider<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
         if self.optimizer.allowed {
             for point in points {
@@ -71,8 +71,8 @@ impl Change<'_> {
         }
     }
 
-    /// Queues the points that may have a jump at these addresses, where something has changed, and
-    /// the points whose jumps would overwrite these addresses.
+    /// Queues the points at these addresses that may have a jump, after a change, and the points
+    /// whose jumps would overwrite these addresses.
     pub(crate) fn reconsider(&mut self, addresses: &mut dyn Iterator<Item = TextAddr>) {
         let points = self.points;
         self.consider(
@@ -81,7 +81,7 @@ impl Change<'_> {
         );
     }
 
-    /// Queues a point if it may have a jump, and decides first whether it can have one.
+    /// Queues a point if it may have a jump. Decides first whether it can have one.
     fn try_queue(&mut self, point: PointRef<'_>) -> Option<()> {
         let prepared = point.prepared()?;
         if !self.points.may_jump(point) {
@@ -99,7 +99,7 @@ impl Change<'_> {
         Some(())
     }
 
-    /// Stores the decision about a point, unless it is a temporary reason.
+    /// Stores the decision about a point, unless the decision is a temporary reason.
     fn store_decision(
         &mut self,
         point: PointRef<'_>,
@@ -112,7 +112,7 @@ impl Change<'_> {
                 let temporary = &mut self.optimizer.temporary;
                 let _ = temporary.push((point.at, *why), GFP_KERNEL);
             }
-            // Detours that wait for Tasks RCU will give memory back.
+            // Detours that wait for Tasks RCU will free memory.
             if why.reason.is_shortage() && slots::waiting() != 0 {
                 self.optimizer.short = true;
                 worker::wake(self.optimizer.worker.kick());
@@ -126,9 +126,9 @@ impl Change<'_> {
         Some(())
     }
 
-    /// Makes the jump of the point at `at`, or says why there cannot be one.
+    /// Makes the jump of the point at `at`, or returns why there cannot be one.
     fn make_jump(&mut self, at: TextAddr, prepared: &ArchInsn) -> Result<Jump, NotOptimized> {
-        // The address has no symbol any more, or its module goes.
+        // The address has no symbol any more, or its module is being unloaded.
         let function = self.cache.function(at).map_err(|_| Reason::CannotRead)?;
         let owner = modules::owner(at).map_err(|_| Reason::CannotRead)?;
         // `check::module_sorted` considers the point again.
@@ -151,7 +151,7 @@ impl Change<'_> {
     }
 }
 
-/// Finds the targets of branches into `function`, unless `last` has them.
+/// Returns the targets of branches into `function`. Finds them unless `last` has them.
 fn targets<'a>(
     last: &'a mut LastTargets,
     function: &Function,

@@ -2,20 +2,20 @@
 
 //! Jump optimization: replaces breakpoints by jumps, and jumps by breakpoints.
 //!
-//! `decide` gives an armed point a detour, once, if the point can have one. It queues the point
-//! if nothing prevents a jump now: a post handler, a breakpoint in the bytes of the jump, or the
-//! sysctl. From then on the point's hits continue in the detour. The `worker` waits until no task
+//! `decide` makes a detour for an armed point, once, if the point can have a jump. It queues the
+//! point unless a post handler, a breakpoint in the bytes of the jump, or the sysctl prevents the
+//! jump now. From then on the point's hits continue in the detour. The `worker` waits until no task
 //! can be in the bytes of the jump, then checks each point again and writes the jumps. `reasons`
-//! tells why a point has no jump.
+//! returns why a point has no jump.
 //!
 //! The worker holds no lock while it waits, so points may change meanwhile. The wait counts only
 //! for a point that was queued before the wait began and has not left the queue since.
 //!
-//! A change that forbids a jump removes the jump at once (`remove`): all jumps of a batch in two
-//! rounds to all CPUs. When the obstacle has gone,
+//! A change that forbids jumps removes them at once (`remove`): all jumps of a batch, with two
+//! rounds of synchronizing all CPUs. After the obstacle is removed,
 //! [`Change::reconsider`](crate::registry::Change::reconsider) queues the points again.
 //!
-//! The data is in `registry::optimizer`, where the modules below can read it.
+//! The data is in `registry::optimizer`, which the modules below `optimize` can read.
 //!
 //! C counterpart: `optimize_kprobe()` and `unoptimize_kprobe()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).

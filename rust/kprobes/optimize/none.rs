@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A kernel in which no jump replaces a breakpoint: there is nothing to do.
+//! A kernel in which no jump replaces a breakpoint: these functions do nothing.
 
 use crate::registry::prelude::*;
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Why a point that is hit by a breakpoint has no jump: for debugfs, and for clients that ask.
+//! The reasons why a point that is hit by a breakpoint has no jump, for debugfs and for clients.
 
 use crate::registry::prelude::*;
 
 impl Registry {
-    /// Returns why a point that is hit by a breakpoint has no jump, and none is queued.
+    /// Returns why a point with a breakpoint has no jump, and none is queued. In this order: the
+    /// stored decision, the obstacle, the sysctl that is off, the temporary reason, the lack of
+    /// memory.
     pub(crate) fn why_no_jump(&self, point: PointRef<'_>) -> Option<NotOptimized> {
         if point.armed.get() != Armed::Breakpoint || point.jump.is_optimized() {
             return None;
@@ -19,8 +21,7 @@ impl Registry {
         let mut temporary = self.optimizer.temporary.iter();
         let temporary = temporary.find(|(at, _)| *at == point.at);
         let why = why.or(switched_off).or(temporary.map(|&(_, why)| why));
-        // A lack of memory is the only temporary reason that is not stored, or there was no memory
-        // to store it.
+        // If no reason is stored, memory was too short for the detour, or for a temporary reason.
         why.or(Some(Reason::NoMemory.into()))
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Removes jumps, at once or together with their points.
+//! Removes jumps: of points that stay, and of points that are removed.
 
 use crate::{
     model::opt_state::Unoptimize,
@@ -14,7 +14,7 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// Called with the address, the instruction and the detour of each point whose text is to change.
+/// A function that gets the address, the instruction and the detour of each point.
 pub(super) type Each<'a> = dyn FnMut(TextAddr, &ArchInsn, &OptInsn) + 'a;
 
 impl Points {
@@ -28,7 +28,7 @@ impl Points {
     }
 }
 
-/// Sends the hits of a point to the copy of its instruction again, or to its emulation.
+/// Makes the hits of a point continue in the copy of its instruction again, or in its emulation.
 pub(super) fn undo_redirect(point: PointRef<'_>) {
     if let Some(prepared) = point.prepared() {
         Current::redirect(prepared, None);
@@ -36,8 +36,8 @@ pub(super) fn undo_redirect(point: PointRef<'_>) {
 }
 
 impl Optimizer {
-    /// Forgets the temporary reason of the point at `at`: the point was decided about, or is about
-    /// to be removed.
+    /// Forgets the temporary reason of the point at `at`, which was decided about or will be
+    /// removed.
     pub(super) fn forget_temporary(&mut self, at: TextAddr) {
         self.temporary.retain(|&mut (other, _)| other != at);
         if self.temporary.is_empty() {
@@ -47,13 +47,13 @@ impl Optimizer {
 }
 
 impl Change<'_> {
-    /// Removes the jumps over these points, whose breakpoints are about to be written.
+    /// Removes the jumps over these points, before the points' breakpoints are written.
     pub(crate) fn remove_jumps_over<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
         let all = self.points;
         self.remove_jumps(&mut points.flat_map(|point| all.jumps_that_may_cover(point.at)));
     }
 
-    /// Takes these points out of the queue, and removes their jumps.
+    /// Removes these points from the queue, and removes their jumps.
     pub(crate) fn remove_jumps<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
         let (all, queue) = (self.points, &mut self.optimizer.queue);
         for point in points {

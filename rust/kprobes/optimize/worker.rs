@@ -24,7 +24,7 @@ use crate::{
 use core::mem::take;
 use kernel::prelude::*;
 
-/// A pass of the worker.
+/// Runs a pass of the worker.
 pub(crate) fn pass() {
     let (period, short) = {
         let optimizer = &mut Registry::lock().optimizer;
@@ -56,8 +56,8 @@ fn write_jumps(period: &Period) -> bool {
         let Some(point) = points.get(at) else {
             continue;
         };
-        // A point leaves the queue when something prevents its jump. This is checked again because
-        // a jump over a breakpoint would be fatal.
+        // A point leaves the queue when something prevents its jump. Check again, because a jump
+        // over a breakpoint would be fatal.
         if optimizer.allowed && points.may_jump(point) {
             optimizer.queue.jumped(at, points);
             points.count_jumps(1);

@@ -2,17 +2,17 @@
 
 //! The registry of all probe points.
 //!
-//! A hit finds its point by address ([`points::find`]) and takes no lock. Whoever changes something
+//! A hit finds its point by address ([`points::find`]) and takes no lock. Code that changes a point
 //! locks the [`Registry`]. A function that acts on one point takes a
-//! [`PointRef`](points::PointRef); one that needs several parts of the registry is a method of
-//! [`Change`].
+//! [`PointRef`](points::PointRef); a function that needs several parts of the registry is a method
+//! of [`Change`].
 //!
 //! - [`prelude`]: names that the modules above use;
 //! - [`points`]: the data of a point, and the table of all points;
 //! - `optimizer`: the jump of a point, and the optimizer's state;
-//! - `queue`: the points that are to get a jump, or to lose it;
-//! - [`recover`]: the code under our breakpoints and jumps;
-//! - [`symbol_cache`]: what a batch has looked up and proved, for its next probes;
+//! - `queue`: the points that will get or lose a jump;
+//! - [`recover`]: the original code under our breakpoints and jumps;
+//! - [`symbol_cache`]: the lookups and proofs of a batch, for its next probes;
 //! - [`refused`]: the latest registrations that failed.
 //!
 //! C counterpart: `kprobe_table` and `kprobe_mutex` in
@@ -67,7 +67,7 @@ static REGISTRY: Guarded<Registry> = Guarded::new(
 pub(crate) struct Registry {
     /// The probe points.
     pub(crate) points: Points,
-    /// The points that are to get jumps, and the worker that writes these.
+    /// The points that wait for jumps, and the worker that writes the jumps.
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     pub(crate) optimizer: Optimizer,
     /// Our two users of ftrace.
@@ -78,7 +78,7 @@ pub(crate) struct Registry {
     pub(crate) modules: blacklist::Modules,
     /// The latest registrations that failed.
     pub(crate) refused: refused::Log,
-    /// Are all probes disarmed, by `kprobes/enabled` in debugfs?
+    /// Whether all probes are disarmed, by `kprobes/enabled` in debugfs.
     pub(crate) disarmed: bool,
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct Change<'a> {
     pub(crate) images: &'a mut Images,
     /// The symbol cache of the batch.
     pub(crate) cache: SymbolCache,
-    /// The lock of the kernel's text, taken when text is written or decoded first.
+    /// The lock of the kernel's text, taken when text is first written or decoded.
     pub(crate) text: text::Lazy,
 }
 

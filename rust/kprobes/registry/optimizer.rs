@@ -2,8 +2,8 @@
 
 //! The jump of a probe point, and the optimizer's state.
 //!
-//! Whether a point can have a jump is decided once, when the point may get a jump for the first
-//! time: hardly anything that the decision depends on changes. The rules are in
+//! The optimizer decides once whether a point can have a jump, when the point may get a jump for
+//! the first time: the decision depends on hardly anything that changes. The rules are in
 //! [`optimize`](crate::optimize).
 
 use super::queue::{
@@ -31,17 +31,17 @@ pub(crate) struct Jump {
     pub(crate) detour: OptInsn,
 }
 
-/// The jump of a point, or why the point has none. The decision is allocated apart, since points
-/// that ftrace hits have none.
+/// The jump of a point, or the reason why it has none. Allocated apart, since points that ftrace
+/// hits have no decision.
 pub(crate) struct Decision(SetOnce<KBox<Result<Jump, NotOptimized>>>);
 
 impl Decision {
-    /// Not decided yet.
+    /// Makes a decision that is still open.
     pub(crate) fn new() -> Self {
         Self(SetOnce::new())
     }
 
-    /// What was decided.
+    /// Returns the decision.
     pub(crate) fn decided(&self) -> Option<&Result<Jump, NotOptimized>> {
         self.0.as_ref().map(|decided| &**decided)
     }
@@ -52,17 +52,17 @@ impl Decision {
         Some(())
     }
 
-    /// The jump.
+    /// Returns the jump.
     pub(crate) fn jump(&self) -> Option<&Jump> {
         self.decided()?.as_ref().ok()
     }
 
-    /// The detour of the jump.
+    /// Returns the detour of the jump.
     pub(crate) fn detour(&self) -> Option<&OptInsn> {
         self.jump().map(|jump| &jump.detour)
     }
 
-    /// Is the jump in the text, or queued for it? C's flag `KPROBE_FLAG_OPTIMIZED`.
+    /// Returns whether the jump is in the text or queued: C's flag `KPROBE_FLAG_OPTIMIZED`.
     pub(crate) fn is_optimized(&self) -> bool {
         let jump = self.jump();
         jump.is_some_and(|jump| jump.node.state().is_optimized())
@@ -72,22 +72,22 @@ impl Decision {
 /// The function that the last decision about a jump was for, and its branch targets.
 pub(crate) type LastTargets = Option<(TextRange, Targets)>;
 
-/// The targets of branches into a function, or why they are not known.
+/// The targets of branches into a function, or the reason why they are not known.
 pub(crate) type Targets = Result<<Current as Detour>::BranchTargets, NotOptimized>;
 
-/// The most jumps that are written before the registry is unlocked for others: as many as the
-/// kernel's text poking takes at once.
+/// The most jumps that are written before the registry is unlocked for others. The kernel's text
+/// poking writes as many at once.
 pub(crate) const BATCH: usize = 256;
 
 /// The optimizer's state.
 pub(crate) struct Optimizer {
-    /// The points that are to get a jump, or to lose it.
+    /// The points that will get or lose a jump.
     pub(crate) queue: Queue,
-    /// What the worker was told.
+    /// The state of the worker.
     pub(crate) worker: Worker,
-    /// Are jumps allowed, by `debug.kprobes-optimization`?
+    /// Whether jumps are allowed, by `debug.kprobes-optimization`.
     pub(crate) allowed: bool,
-    /// Has a point no detour for lack of memory that Tasks RCU is about to free?
+    /// Whether a point has no detour for lack of memory that Tasks RCU is about to free.
     pub(crate) short: bool,
     /// The temporary reasons why undecided points have no jump, except for lack of memory.
     pub(crate) temporary: KVec<(TextAddr, NotOptimized)>,
@@ -96,7 +96,7 @@ pub(crate) struct Optimizer {
 }
 
 impl Optimizer {
-    /// No jumps are allowed before the worker can run.
+    /// The state at boot: no jumps are allowed before the worker can run.
     pub(crate) const NEW: Self = Self {
         queue: Queue::EMPTY,
         worker: Worker::Idle,

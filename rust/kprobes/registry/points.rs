@@ -2,8 +2,8 @@
 
 //! Probe points, and their table: one point for each probed address, which may have several probes.
 //!
-//! Hits read a point on any CPU, without a lock, while one task changes it. So each field that
-//! changes is an atomic.
+//! Hits read a point on any CPU without a lock, while one task changes the point. So each field
+//! that changes is an atomic.
 //!
 //! C counterpart: the aggregate probe (`alloc_aggr_kprobe()`) and `kprobe_table` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -66,12 +66,12 @@ pub(crate) enum Kind<T = ArchInsn> {
 pub(crate) struct Mark(AtomicBool);
 
 impl Mark {
-    /// Does it hold?
+    /// Returns whether the fact holds.
     pub(crate) fn get(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Notes whether it holds.
+    /// Notes whether the fact holds.
     pub(crate) fn set(&self, holds: bool) {
         self.0.store(holds, Ordering::Relaxed);
     }
@@ -80,29 +80,29 @@ impl Mark {
 /// A probe point. The kind comes first, so that a hit needs one register for both.
 #[repr(C)]
 pub(crate) struct Point {
-    /// How it is hit.
+    /// How the point is hit.
     pub(crate) kind: Kind,
     /// The probes.
     pub(crate) probes: Chain,
-    /// What brings hits to it.
+    /// How the point is armed.
     pub(crate) armed: State,
-    /// Does ftrace call our IPMODIFY user here too, only to keep other such users out?
+    /// Whether ftrace calls our IPMODIFY user here too, only to keep other such users out.
     pub(crate) guarded: Mark,
-    /// Was its text freed?
+    /// Whether the point's text was freed.
     pub(crate) gone: Mark,
-    /// Has there ever been a jprobe? Then a CPU may run the jprobe's handler after the breakpoint
-    /// was removed and all CPUs have seen that.
+    /// Whether the point ever had a jprobe. Then a CPU may run the jprobe's handler after the
+    /// breakpoint was removed and all CPUs have synchronized.
     pub(crate) had_jprobe: Mark,
-    /// Its jump, or why it has none.
+    /// The point's jump, or the reason why it has none.
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     pub(crate) jump: Decision,
 }
 
-// There is one for each probed address.
+// Each probed address has a point, so points are small.
 const _: () = assert!(size_of::<Point>() <= size_of::<Kind>() + 48);
 
 impl Point {
-    /// An unarmed point with its first probe.
+    /// Makes an unarmed point with its first probe.
     pub(crate) fn new(kind: Kind, first: &'static Probe) -> Self {
         let mark = |holds| Mark(AtomicBool::new(holds));
         Self {
@@ -117,12 +117,12 @@ impl Point {
         }
     }
 
-    /// Is it hit by ftrace?
+    /// Returns whether ftrace hits the point.
     pub(crate) fn is_ftrace(&self) -> bool {
         matches!(self.kind, Kind::Ftrace)
     }
 
-    /// The prepared instruction, if it is hit by a breakpoint.
+    /// Returns the prepared instruction, if a breakpoint hits the point.
     pub(crate) fn prepared(&self) -> Option<&ArchInsn> {
         match &self.kind {
             Kind::Breakpoint(prepared) => Some(prepared),
@@ -130,7 +130,7 @@ impl Point {
         }
     }
 
-    /// Is any of its probes enabled?
+    /// Returns whether any of its probes is enabled, and its text was not freed.
     pub(crate) fn is_wanted(&self) -> bool {
         !self.gone.get() && self.probes.iter().any(Probe::is_enabled)
     }
@@ -139,7 +139,7 @@ impl Point {
 /// The handle of a probe point: the point, and its address.
 #[derive(Clone, Copy)]
 pub(crate) struct PointRef<'a> {
-    /// Its address.
+    /// The address of the point.
     pub(crate) at: TextAddr,
     /// The point, for as long as the points are borrowed.
     pub(crate) point: &'a Point,
@@ -155,13 +155,13 @@ impl Deref for PointRef<'_> {
 
 static POINTS: Table<Point> = Table::empty();
 
-/// Finds the point at an address, for a hit, while the caller stays on the CPU.
+/// Finds the point at an address, for a hit. The caller stays on the CPU.
 #[inline(always)]
 pub(crate) fn find(at: TextAddr, pinned: &Pinned) -> Option<&Point> {
     POINTS.find(at, pinned)
 }
 
-/// The address that a probe was registered at, or zero.
+/// Returns the address that a probe was registered at, or zero.
 pub(crate) fn addr_of(probe: &Probe) -> TextAddr {
     TextAddr::new(probe.addr() as u64)
 }
@@ -169,12 +169,12 @@ pub(crate) fn addr_of(probe: &Probe) -> TextAddr {
 /// All probe points, for the holder of the registry's lock.
 pub(crate) struct Points {
     table: Writer<Point>,
-    /// How many points have a jump in the text.
+    /// The number of points that have a jump in the text.
     pub(crate) jumps: Cell<usize>,
 }
 
 impl Points {
-    /// No points.
+    /// Makes an empty set of points.
     pub(crate) const fn none() -> Self {
         Self {
             table: Writer::of(&POINTS),
@@ -182,18 +182,18 @@ impl Points {
         }
     }
 
-    /// The number of points.
+    /// Returns the number of points.
     pub(crate) fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// The point at an address.
+    /// Returns the point at an address.
     pub(crate) fn get(&self, at: TextAddr) -> Option<PointRef<'_>> {
         let point = self.table.get(at)?;
         Some(PointRef { at, point })
     }
 
-    /// The point of a registered probe.
+    /// Returns the point of a registered probe.
     pub(crate) fn of(&self, probe: &Probe) -> Result<PointRef<'_>, Refusal> {
         let point = self
             .get(addr_of(probe))
@@ -201,14 +201,14 @@ impl Points {
         point.ok_or(Refusal::NotRegistered)
     }
 
-    /// All points, in no order.
+    /// Returns all points, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = PointRef<'_>> {
         let points = self.table.iter();
         points.map(|(at, point)| PointRef { at, point })
     }
 
-    /// Inserts a point, or replaces one whose text was freed. The new point then takes over the
-    /// old one's probes, which stay gone.
+    /// Inserts a point, or replaces a point whose text was freed. The new point takes over the
+    /// probes of the old one, which stay gone.
     pub(crate) fn insert(&mut self, at: TextAddr, point: Point) -> Result<(), Refusal> {
         let new = Entry::new(at, point)?;
         match self.table.get(at) {
@@ -243,7 +243,7 @@ impl Points {
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 impl Points {
-    /// The points whose jumps would overwrite `at`.
+    /// Returns the points whose jumps would overwrite `at`.
     pub(crate) fn jumps_that_may_cover(&self, at: TextAddr) -> impl Iterator<Item = PointRef<'_>> {
         let before = (1..Current::REACH).filter_map(move |distance| at.before(distance).ok());
         before.filter_map(|at| self.get(at))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The probe points that wait for a jump, in the order in which they were queued, and those whose
-//! jumps are to be removed together.
+//! The probe points that wait for a jump, in the order in which they were queued, and the points
+//! whose jumps will be removed together.
 //!
 //! Each point has room for the addresses of its neighbours in such a list. So queueing needs no
 //! memory, a point leaves the queue without a walk, and a pass of the worker looks only at points
@@ -27,13 +27,13 @@ use crate::{
 /// The state of a point's jump, and its neighbours in the queue.
 pub(crate) struct Node {
     state: AtomicUsize,
-    /// The addresses of the neighbours in a list; zero: none.
+    /// The addresses of the neighbours in a list; zero for none.
     before: AtomicUsize,
     behind: AtomicUsize,
 }
 
 impl Node {
-    /// A point that has its breakpoint, or nothing.
+    /// Makes the node of a point without a jump.
     pub(crate) fn new() -> Self {
         Self {
             state: AtomicUsize::new(State::Plain.to_word()),
@@ -42,7 +42,7 @@ impl Node {
         }
     }
 
-    /// The state.
+    /// Returns the state.
     pub(crate) fn state(&self) -> State {
         State::from_word(self.state.load(Ordering::Relaxed))
     }
@@ -54,7 +54,7 @@ impl Node {
 
 /// Finds nodes by the addresses of their points.
 pub(crate) trait Nodes {
-    /// The node of the point at an address, if the point can have a jump.
+    /// Returns the node of the point at an address, if the point can have a jump.
     fn node(&self, at: TextAddr) -> Option<&Node>;
 }
 
@@ -94,7 +94,7 @@ impl List {
     }
 }
 
-/// The address in a link.
+/// Returns the address in a link.
 fn linked(link: &AtomicUsize) -> Option<TextAddr> {
     let at = link.load(Ordering::Relaxed);
     (at != 0).then(|| TextAddr::new(at as u64))
@@ -108,7 +108,7 @@ fn link(nodes: &impl Nodes, at: TextAddr, link: fn(&Node) -> &AtomicUsize, to: O
     }
 }
 
-/// The points that wait for a jump, and those whose jump is to be removed.
+/// The points that wait for a jump, and the points whose jump will be removed.
 pub(crate) struct Queue {
     optimizing: List,
     unoptimizing: List,
@@ -123,13 +123,13 @@ impl Queue {
         clock: Clock::NEW,
     };
 
-    /// Does no point wait for a jump?
+    /// Returns whether no point waits for a jump.
     pub(crate) fn is_empty(&self) -> bool {
         self.optimizing.first.is_none()
     }
 
-    /// Queues a point if its state is plain. Returns whether it was. The caller then redirects the
-    /// point's hits to its detour before anything else.
+    /// Queues a point if its state is plain. Returns whether it was plain. The caller then
+    /// redirects the point's hits to its detour before anything else.
     #[must_use]
     pub(crate) fn add(&mut self, at: TextAddr, nodes: &impl Nodes) -> bool {
         let Some(node) = nodes.node(at) else {
@@ -148,10 +148,10 @@ impl Queue {
         (!self.is_empty()).then(|| self.clock.begin_wait())
     }
 
-    /// Takes the next point that was waited for out of the queue, when the wait is over. The state
-    /// of the point is plain then, but its hits still go to its detour.
+    /// Removes the next point that was waited for from the queue, when the wait is over. The
+    /// point's state is plain then, but its hits still continue in its detour.
     pub(crate) fn next(&mut self, period: &Period, nodes: &impl Nodes) -> Option<TextAddr> {
-        // Points are in the order in which they were queued, so the first one tells.
+        // Points are in the order in which they were queued, so the first one decides.
         let at = self.optimizing.first?;
         let node = nodes.node(at)?;
         period.counts(node.state()).then(|| {
@@ -168,9 +168,9 @@ impl Queue {
         }
     }
 
-    /// A point is to have no jump. If its jump is in the text, the point is one of
-    /// [`unoptimizing`](Queue::unoptimizing) until
-    /// [`next_unoptimized`](Queue::next_unoptimized) has returned it.
+    /// Forbids a point its jump. If the jump is in the text, the point is one of
+    /// [`unoptimizing`](Queue::unoptimizing) until [`next_unoptimized`](Queue::next_unoptimized)
+    /// has returned it.
     pub(crate) fn unoptimize(&mut self, at: TextAddr, nodes: &impl Nodes) -> Unoptimize {
         let Some(node) = nodes.node(at) else {
             return Unoptimize::Nothing;
@@ -190,7 +190,7 @@ impl Queue {
         }
     }
 
-    /// The points whose jumps are to be removed.
+    /// Returns the points whose jumps will be removed.
     pub(crate) fn unoptimizing<'q>(
         &'q self,
         nodes: &'q impl Nodes,
@@ -199,7 +199,7 @@ impl Queue {
         core::iter::successors(self.unoptimizing.first, next)
     }
 
-    /// A point whose jump was removed; each is returned once.
+    /// Returns a point whose jump was removed. Each point is returned once.
     pub(crate) fn next_unoptimized(&mut self, nodes: &impl Nodes) -> Option<TextAddr> {
         let at = self.unoptimizing.first?;
         self.unoptimizing.remove(at, nodes);
@@ -209,8 +209,8 @@ impl Queue {
         Some(at)
     }
 
-    /// A point is about to be removed, or its text was freed: its jump is not written or removed
-    /// any more.
+    /// Forgets a point that is about to be removed, or whose text was freed: its jump is neither
+    /// written nor removed any more.
     pub(crate) fn forget(&mut self, at: TextAddr, nodes: &impl Nodes) {
         let Some(node) = nodes.node(at) else { return };
         match node.state() {

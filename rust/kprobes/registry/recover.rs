@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The code of probed text as it is without our breakpoints and jumps.
+//! The original code of probed text, without our breakpoints and jumps.
 //!
 //! C counterpart: `recover_probed_instruction()` in
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).

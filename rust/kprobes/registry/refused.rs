@@ -2,8 +2,8 @@
 
 //! The latest registrations that failed, and why.
 //!
-//! An errno says little: more than ten reasons share `EINVAL`. So the file `kprobes/refused` in
-//! debugfs shows the latest failures, each with the address, or with the symbol if it has none.
+//! More than ten reasons share `EINVAL`, so an errno says little. The file `kprobes/refused` in
+//! debugfs shows the latest failures, each with its address, or else its symbol.
 //!
 //! C counterpart: none.
 
@@ -16,24 +16,24 @@ use crate::{
     sys::probe::Probe, //
 };
 
-/// How many failures are kept.
+/// The number of failures that are kept.
 const KEPT: usize = 32;
 
-/// How many bytes of a symbol are kept.
+/// The number of bytes of a symbol that are kept.
 const NAME: usize = 64;
 
-/// What a client wanted to probe, as far as it is known.
+/// The target of a client's probe, as far as it is known.
 pub(crate) enum Wanted {
     /// An address.
     At(TextAddr),
     /// An offset into the function of that name.
     Named([u8; NAME], u64),
-    /// Nothing, or both a symbol and an address.
+    /// No target, or both a symbol and an address.
     Unclear,
 }
 
 impl Wanted {
-    /// From the fields of a client's probe.
+    /// Makes a target of the fields of a client's probe.
     fn by(target: Result<Target<'_>, Refusal>) -> Self {
         match target {
             Ok(Target::Address(at, offset)) => at.after(offset).map_or(Self::Unclear, Self::At),
@@ -51,14 +51,14 @@ impl Wanted {
 
 /// A registration that failed.
 pub(crate) struct Refused {
-    /// What the client wanted to probe.
+    /// The target of the client's probe.
     pub(crate) wanted: Wanted,
-    /// Why it failed.
+    /// The reason why it failed.
     pub(crate) why: Refusal,
 }
 
 impl Refused {
-    /// A probe was not registered. `found` is the address, if it is known.
+    /// Describes a probe that was not registered. `found` is the address, if it is known.
     pub(crate) fn new(probe: &Probe, found: Option<TextAddr>, why: Refusal) -> Self {
         let wanted = found.map_or_else(|| Wanted::by(probe.target()), Wanted::At);
         Self { wanted, why }

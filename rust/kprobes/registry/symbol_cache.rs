@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Symbol cache: results of lookups and proofs, for the next probes of a batch.
+//! The symbol cache: results of lookups and proofs, for the next probes of a batch.
 //!
 //! Looking up the function at an address is the largest part of the cost of registering a probe: in
 //! a module, the kernel walks over all symbols. The probes of a batch are often neighbours. So the
 //! cache keeps the last function, the addresses at which an instruction was proved to start, and
-//! where branches lead into the function, which jumps depend on.
+//! the function's branch targets, which jumps depend on.
 //!
-//! The cache is valid while the registry is locked: the notifier of a module that goes waits for
-//! the lock before the module's text is freed.
+//! The cache is valid while the registry is locked: the notifier of a module's end waits for the
+//! lock before the module's text is freed.
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use super::optimizer::LastTargets;
@@ -29,13 +29,13 @@ pub(crate) struct SymbolCache {
     function: Option<Function>,
     /// The addresses at which an instruction was proved to start, in order.
     starts: KVec<TextAddr>,
-    /// Where branches lead into a function.
+    /// The branch targets of a function.
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     pub(crate) targets: LastTargets,
 }
 
 impl SymbolCache {
-    /// An empty cache.
+    /// Makes an empty cache.
     pub(crate) const fn new() -> Self {
         Self {
             function: None,
@@ -45,7 +45,7 @@ impl SymbolCache {
         }
     }
 
-    /// An empty cache with room for the proofs of `count` probes.
+    /// Makes an empty cache with room for the proofs of `count` probes.
     pub(crate) fn with_room(count: usize) -> Result<Self, Refusal> {
         Ok(Self {
             starts: KVec::with_capacity(count, GFP_KERNEL)?,
@@ -53,7 +53,7 @@ impl SymbolCache {
         })
     }
 
-    /// The function around an address.
+    /// Returns the function around an address.
     pub(crate) fn function(&mut self, at: TextAddr) -> Result<Function, Refusal> {
         let same = self.function.filter(|function| function.text.contains(at));
         if same.is_none() {
@@ -70,7 +70,7 @@ impl SymbolCache {
     }
 
     /// Returns the last address in `function`, at or before `at`, at which an instruction is known
-    /// to start. `table` is the last one that the kernel's tables name.
+    /// to start. `table` is the last such address in the kernel's tables.
     pub(crate) fn known_start(
         &self,
         function: &Function,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Entries from C: return probes, and the functions of [`include/linux/rethook.h`](
-//! srctree/include/linux/rethook.h) that other code calls: unwinders ask where a function returns
-//! to, and the kernel says that a task is dead.
+//! srctree/include/linux/rethook.h) that other code calls. Unwinders ask for the return address of
+//! a function, and the kernel reports that a task is dead.
 
 use super::*;
 use crate::{
@@ -23,13 +23,13 @@ client_call!(unregister_kretprobes(*mut *mut bindings::kretprobe, c_int) = regis
 /// As for [`from_c`], with one pointer.
 #[export]
 unsafe extern "C" fn kretprobe_reserve(rp: *mut bindings::kretprobe, calls: c_uint) -> c_int {
-    // SAFETY: `rp` is as `from_c` wants it, by the precondition.
+    // SAFETY: By the precondition, `rp` meets `from_c`'s precondition for one probe.
     let clients = unsafe { from_c::<ReturnProbe>(&rp, 1) };
     let probe = clients.and_then(|clients| clients.iter().flatten().next().ok_or(Refusal::NoProbe));
     status(probe.and_then(|probe| probe.reserve(calls as usize)))
 }
 
-/// The pre handler of the probes on the entries of functions.
+/// Handles hits of the probes on the entries of functions, as their pre handler.
 ///
 /// # Safety
 ///
@@ -40,7 +40,7 @@ unsafe extern "C" fn rust_kprobes_function_entered(
     p: *mut bindings::kprobe,
     regs: *mut bindings::pt_regs,
 ) -> c_int {
-    // SAFETY: By the precondition a return probe begins with `p`, and the hit alone uses `regs`.
+    // SAFETY: By the precondition a return probe begins with `p`, and only the hit uses `regs`.
     let (probe, registers) = unsafe { (ReturnProbe::of_entry(p), &mut *regs) };
     // SAFETY: By the precondition preemption is off, and a function's entry was hit.
     unsafe { preempt::in_trap(|pinned| hit::entered(probe, registers, pinned)) };
@@ -49,8 +49,8 @@ unsafe extern "C" fn rust_kprobes_function_entered(
 
 /// # Safety
 ///
-/// `tsk` is this task, or one that stays and does not run, though it may begin to run. `cur` is
-/// NULL, or points to NULL, or to what an earlier call has left there.
+/// `tsk` is this task, or a task that is not freed and does not run, though it may begin to run.
+/// `cur` is NULL, or points to NULL or to the value that an earlier call has stored there.
 #[export]
 unsafe extern "C" fn rethook_find_ret_addr(
     tsk: *mut bindings::task_struct,
@@ -58,18 +58,18 @@ unsafe extern "C" fn rethook_find_ret_addr(
     cur: *mut *mut bindings::llist_node,
 ) -> usize {
     let pinned = Pinned::new();
-    // SAFETY: The task stays, by the precondition.
+    // SAFETY: The task is not freed, by the precondition.
     if cur.is_null() || unsafe { bindings::rust_kprobes_runs_elsewhere(tsk) } {
         return 0;
     }
-    // SAFETY: By the precondition, and as preemption is off from before the check on.
+    // SAFETY: By the precondition, and preemption is off since before the check.
     let list = unsafe { List::of(tsk) };
     // SAFETY: `cur` is not NULL, so by the precondition it points to a pointer.
     let last = unsafe { *cur };
     let Some((instance, to)) = hit::find(list, last, frame, &pinned) else {
         return 0;
     };
-    // SAFETY: As above.
+    // SAFETY: `cur` is not NULL, so by the precondition it points to a pointer.
     unsafe { cur.write(instance.link()) };
     to
 }
@@ -91,14 +91,14 @@ unsafe extern "C" fn rust_kprobes_refill() {
     pools::refill();
 }
 
-/// How many pools there are, and how many instances they have, for tests.
+/// Stores the number of pools and the number of their instances, for tests.
 ///
 /// # Safety
 ///
 /// `counts` has room for two numbers.
 #[export]
 unsafe extern "C" fn rust_kprobes_return_counts(counts: *mut usize) {
-    // SAFETY: There is room, by the precondition.
+    // SAFETY: `counts` has room for two numbers, by the precondition.
     unsafe { counts.cast::<[usize; 2]>().write(pools::counts()) };
 }
 

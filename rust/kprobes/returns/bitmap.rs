@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which return instances of a block are free: one word, and the search through all blocks.
+//! The free return instances of a block, in one word, and the search through all blocks.
 //!
 //! The word has a bit for each free instance, a bit that says that no CPU owns the block, and a
-//! counter of the instances that came back. Taking an instance is one atomic AND, giving it back
-//! one atomic ADD. An interrupt or an NMI in the middle of either finds a valid word.
+//! counter of the instances that were given back. An atomic AND takes an instance, and an atomic
+//! ADD gives it back. An interrupt or an NMI in the middle of either finds a valid word.
 //!
 //! A search takes no lock. While it walks through the blocks, the last free instance may move from
-//! a block that the walk has not reached to one that it has passed. Then the walk finds nothing
+//! a block that the walk has not reached to a block that it has passed. Then the walk finds nothing
 //! although an instance was free all the time. So a search walks again until two walks in a row
-//! find nothing and the counters show that no instance came back in between. Then all blocks were
-//! empty at the same time, at the end of the first of these two walks.
+//! find nothing and the counters show that no instance was given back in between. Then all blocks
+//! were empty at the same time, at the end of the first of these two walks.
 
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
@@ -31,12 +31,12 @@ const UNOWNED: u64 = 1 << CAPACITY;
 /// The lowest bit of the counter of returns, which has 16 bits.
 const RETURN: u64 = UNOWNED << 1;
 
-/// What giving an instance back adds to the bitmap of its block.
+/// The number that gives an instance back when it is added to the bitmap of the block.
 #[derive(Clone, Copy)]
 pub(crate) struct Ticket(u64);
 
 impl Ticket {
-    /// The ticket of instance `index` of a block.
+    /// Returns the ticket of instance `index` of a block.
     pub(crate) fn of(index: u32) -> Self {
         Self(RETURN + (1 << index))
     }
@@ -47,7 +47,7 @@ impl Ticket {
 pub(crate) struct Bitmap(AtomicU64);
 
 impl Bitmap {
-    /// The bitmap of a block with `count` free instances, at most [`CAPACITY`], that no CPU owns.
+    /// Makes the bitmap of a block with `count` free instances, at most [`CAPACITY`], and no owner.
     pub(crate) fn new(count: usize) -> Self {
         Self(AtomicU64::new(UNOWNED | ((1 << count) - 1) & FREE))
     }
@@ -61,7 +61,7 @@ impl Bitmap {
             if free == 0 {
                 return Err((seen / RETURN) as u16);
             }
-            // Another CPU, or an interrupt on this one, may take the same instance first.
+            // Another CPU, or an interrupt on this CPU, may take the same instance first.
             let index = free.trailing_zeros();
             if self.0.fetch_and(!(1 << index), Ordering::AcqRel) & (1 << index) != 0 {
                 return Ok(index);
@@ -69,7 +69,7 @@ impl Bitmap {
         }
     }
 
-    /// Takes an instance, and the block for this CPU, if no CPU owns the block.
+    /// Takes an instance, and makes this CPU the owner of the block, if no CPU owns the block.
     fn claim(&self) -> Option<u32> {
         let seen = self.0.load(Ordering::Acquire);
         let free = seen & FREE;
@@ -84,45 +84,45 @@ impl Bitmap {
         claimed.is_ok().then_some(index)
     }
 
-    /// Gives the block up: no CPU owns it any more.
+    /// Gives the block up: no CPU owns the block any more.
     pub(crate) fn disown(&self) {
         self.0.fetch_or(UNOWNED, Ordering::Relaxed);
     }
 
-    /// Gives an instance back that was taken, by its ticket.
+    /// Gives a taken instance back, by its ticket.
     #[inline(always)]
     pub(crate) fn give(&self, ticket: Ticket) {
         self.0.fetch_add(ticket.0, Ordering::Release);
     }
 
-    /// How many instances have come back, modulo 65,536.
+    /// Returns how many instances were given back, modulo 65,536.
     pub(crate) fn returns(&self) -> u16 {
         (self.0.load(Ordering::Acquire) / RETURN) as u16
     }
 
-    /// How many instances are free.
+    /// Returns how many instances are free.
     pub(crate) fn len(&self) -> usize {
         (self.0.load(Ordering::Acquire) & FREE).count_ones() as usize
     }
 }
 
 /// Finds the first block that has a free instance and that no CPU owns. Takes the instance, and
-/// the block for this CPU.
+/// makes this CPU the owner of the block.
 pub(crate) fn claim<'a, B: AsRef<Bitmap> + 'a>(
     mut blocks: impl Iterator<Item = &'a B>,
 ) -> Option<(&'a B, u32)> {
     blocks.find_map(|block| Some((block, block.as_ref().claim()?)))
 }
 
-/// How often a search walks through all blocks. Without a limit it would not end where instances
-/// come back all the time and other CPUs always take them first; interrupts are off meanwhile.
+/// The most walks of a search through all blocks. Interrupts are off meanwhile. Without a limit the
+/// search might not end, if other CPUs always take the returned instances first.
 const MOST_WALKS: usize = 16;
 
-/// Takes an instance of any block. Fails only if there was an instant at which none was free, or if
-/// other CPUs were faster in each of [`MOST_WALKS`] walks. Then returns the number of returns.
+/// Takes an instance of any block. Fails only if none was free at some instant, or if other CPUs
+/// were faster in each of [`MOST_WALKS`] walks. Then returns the number of returns.
 ///
-/// `blocks` gives all blocks, in any order, each time that it is called. There may be more of them
-/// the next time, but not fewer.
+/// `blocks` gives all blocks, in any order, each time that it is called. The next call may give
+/// more blocks, but not fewer.
 pub(crate) fn take<'a, B: AsRef<Bitmap> + 'a, I: Iterator<Item = &'a B>>(
     blocks: impl Fn() -> I,
 ) -> Result<(&'a B, u32), u16> {
@@ -135,7 +135,7 @@ pub(crate) fn take<'a, B: AsRef<Bitmap> + 'a, I: Iterator<Item = &'a B>>(
                 Err(of_block) => returns = returns.wrapping_add(of_block),
             }
         }
-        // At the end of the walk before, each bitmap was what both walks have seen.
+        // At the end of the previous walk, each bitmap was as both walks have seen it.
         if before == Some(returns) {
             break;
         }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How many instances a pool needs, and how large its blocks are.
+//! The number of instances that a pool needs, and the size of its blocks.
 //!
-//! A call that finds no instance is *lost*: its return is not hooked, so its end is not noticed.
-//! A pool is to have room for all calls that ran at the same time, lost or not. When a call was
-//! lost, all instances of the pool were in use. Where calls take equally long, the calls that had
-//! them end before the lost one does. So lost calls count as running until as many instances have
-//! come back as the pool had when the first of them was lost: that is their *window*. The next
-//! call that is lost begins a new window.
+//! A call that finds no instance is *lost*: its return is not hooked, so its end is not noticed. A
+//! pool should have room for all calls that ran at the same time, lost or not. When a call was
+//! lost, all instances of the pool were in use. If calls take equally long, the calls that had
+//! these instances end before the lost call. So lost calls count as running until as many instances
+//! were given back as the pool had at the first loss: that is their *window*. The next lost call
+//! begins a new window.
 //!
 //! Lost calls run at the same time as calls that take an instance later. The instances in use are
 //! not counted, because CPUs take instances from their own blocks and share no counter. So when the
 //! first instance of a block is taken, all of the block counts as in use: the block is *used*.
 //!
-//! One CPU may lose a call while another one marks a block as used. The latter looks for losses
-//! behind a full barrier. The former asks the worker, which has a full barrier before it looks. So
-//! either the worker sees the mark, or it is asked again.
+//! One CPU may lose a call while another one marks a block as used. The marking CPU looks for
+//! losses after a full barrier. The losing CPU asks the worker, which has a full barrier before it
+//! looks. So the worker sees the mark, or is asked again.
 
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
@@ -26,11 +26,11 @@ use crate::atomics::{
     Ordering, //
 };
 
-/// The longest window. The counters of returns wrap at four times of this.
+/// The longest window. The counters of returns wrap at four times this value.
 const LONGEST_WINDOW: usize = 1 << 14;
 
-/// Calls that were lost in one window, in one word: their number; whether there is news of them;
-/// how many instances the pool had at the first loss; and how many had come back.
+/// The calls that were lost in one window, in one word: their number; whether they have news for
+/// the worker; the number of instances at the first loss; and the number of returns then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Losses(u64);
 
@@ -45,7 +45,7 @@ impl Losses {
         self.0 / Self::ONE
     }
 
-    /// Is the window at its end?
+    /// Returns whether the window is at its end.
     fn are_over(self, returns: u16) -> bool {
         let (window, first) = ((self.0 >> 16) as u16, self.0 as u16);
         self.number() == 0 || returns.wrapping_sub(first) >= window
@@ -60,24 +60,24 @@ impl Losses {
     }
 }
 
-/// What the blocks of a pool say, in all.
+/// The sums over all blocks of a pool.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
-    /// How many instances there are.
+    /// The number of instances.
     pub(crate) all: usize,
-    /// How many of them are free.
+    /// The number of free instances.
     pub(crate) free: usize,
-    /// How many are in used blocks.
+    /// The number of instances in used blocks.
     pub(crate) used: usize,
-    /// How many have come back, modulo 65,536.
+    /// The number of instances that were given back, modulo 65,536.
     pub(crate) returns: u16,
 }
 
-/// The calls that a pool has lost of late.
+/// The calls that a pool has lost recently.
 pub(crate) struct Lost(AtomicU64);
 
 impl Lost {
-    /// No losses.
+    /// Makes a count without losses.
     pub(crate) fn none() -> Self {
         Self(AtomicU64::new(0))
     }
@@ -90,8 +90,8 @@ impl Lost {
             .fetch_update(Ordering::AcqRel, Ordering::Relaxed, count);
     }
 
-    /// Notes that a block was marked as used. Returns whether lost calls count beside it. Then the
-    /// caller asks the worker.
+    /// Notes that a block was marked as used. Returns whether lost calls count in addition. The
+    /// caller asks the worker then.
     pub(crate) fn note_use(&self, returns: impl FnOnce() -> u16) -> bool {
         fence(Ordering::SeqCst);
         let losses = Losses(self.0.load(Ordering::Relaxed));
@@ -102,11 +102,11 @@ impl Lost {
         counts
     }
 
-    /// How many instances the worker is to add: room for the lost calls beside what is in use. If
-    /// less than a quarter is free, the pool grows by half of its size before any call is lost.
+    /// Returns how many instances the worker adds: room for the lost calls beside the used blocks.
+    /// If less than a quarter is free, the pool grows by half of its size before any call is lost.
     ///
-    /// Forgets losses that are over, and those at the limit: they would add up until the limit is
-    /// raised. A loss that comes meanwhile is not forgotten.
+    /// Forgets losses whose window is over, and losses at the limit, which would add up until the
+    /// limit is raised. A loss that comes meanwhile is not forgotten.
     pub(crate) fn more(&self, limit: usize, totals: impl FnOnce() -> Totals) -> usize {
         let word = self.0.fetch_and(!Losses::NEWS, Ordering::AcqRel);
         fence(Ordering::SeqCst);
@@ -125,17 +125,17 @@ impl Lost {
     }
 }
 
-/// The bytes of a cache line: a block begins with a line of its own.
+/// The bytes of a cache line. The first line of a block has no instances.
 pub(crate) const LINE: usize = 64;
 
-/// How much memory the allocator takes for a block with `count` instances.
+/// Returns the bytes that the allocator takes for a block with `count` instances.
 fn taken(count: usize, size: usize) -> usize {
     (LINE + count * size).next_power_of_two()
 }
 
-/// How many blocks a number of instances of `size` bytes take: at least `least`, if there are so
-/// many instances. The allocator rounds up to powers of two. So a block has down to half of the
-/// instances that it could have, if the blocks take less memory in all then.
+/// Returns the number of blocks for a number of instances of `size` bytes: at least `least`, if
+/// there are so many instances. The allocator rounds up to powers of two. So a block has down to
+/// half of the instances that it could have, if the blocks take less memory in all then.
 pub(crate) fn blocks(instances: usize, size: usize, least: usize) -> usize {
     let least = least.clamp(1, instances.max(1));
     let most = instances.div_ceil(least).min(CAPACITY);

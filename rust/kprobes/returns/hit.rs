@@ -20,12 +20,12 @@ use crate::hit::handlers;
 
 /// Handles a hit of the entry.
 ///
-/// Fast path: the client has no entry handler, and the CPU's own block has a free instance. Then no
-/// function is called. All other code is out of line.
+/// Fast path: the client has no entry handler, and the CPU's own block has a free instance. It
+/// calls no function. All other hits are handled out of line.
 ///
 /// # Safety
 ///
-/// `registers` are those of a hit at the entry of the function.
+/// `registers` are the registers of a hit at the entry of the function.
 #[inline(always)]
 pub(super) unsafe fn entered(probe: &ReturnProbe, registers: &mut Registers, pinned: &Pinned) {
     let Some(pool) = probe.pool() else {
@@ -58,12 +58,12 @@ fn search(probe: &ReturnProbe, pool: &Pool, registers: &mut Registers, pinned: &
     }
 }
 
-/// Hooks the return. The instance is in the list before the stack is changed: an unwinder that
-/// interrupts this must find it.
+/// Hooks the return. Adds the instance to the list before it changes the stack: an unwinder that
+/// interrupts this must find the instance.
 #[inline(always)]
 fn hook(taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
     let frame = Current::frame(registers);
-    // SAFETY: The registers are those of an entry, by the precondition of `entered`.
+    // SAFETY: By the precondition of `entered`, the registers are those of a function's entry.
     let to = unsafe { Current::returns_to(registers) };
     List::of_this_task(pinned).push(taken, frame, to);
     // SAFETY: As before.
@@ -78,7 +78,7 @@ fn hook(taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
 ///
 /// # Safety
 ///
-/// `registers` are those that the trampoline has saved.
+/// `registers` are the registers that the trampoline has saved.
 #[inline(always)]
 pub(crate) unsafe fn returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
     let Some(instance) = List::of_this_task(pinned).latest() else {
@@ -88,7 +88,7 @@ pub(crate) unsafe fn returned(registers: &mut Registers, frame: usize, pinned: &
     if to == Current::trampoline() || instance.frame() != frame {
         return all_returned(registers, frame, pinned);
     }
-    // The owner stays until the end of this function, even if it is unregistered meanwhile.
+    // The owner is not freed before the end of this function, even if it is unregistered meanwhile.
     let Some(probe) = instance.pool().owner(pinned) else {
         return all_returned(registers, frame, pinned);
     };
@@ -131,7 +131,7 @@ fn all_returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
     give_back(list, Some(last), pinned);
 }
 
-/// Takes the instances out of a list, up to `last` or all of them, and gives them back.
+/// Removes the instances from a list, up to `last` or all of them, and gives them back.
 pub(super) fn give_back(list: &List, last: Option<&Instance>, pinned: &Pinned) {
     let last = last.map(core::ptr::from_ref);
     while let Some(instance) = list.latest() {
@@ -143,7 +143,7 @@ pub(super) fn give_back(list: &List, last: Option<&Instance>, pinned: &Pinned) {
     }
 }
 
-/// The first instance, from this one to older ones, that has the real return address.
+/// Returns the first instance, from this one to older ones, that has the real return address.
 fn with_address(mut instance: &Instance) -> Option<&Instance> {
     while instance.return_address() == Current::trampoline() {
         instance = instance.older()?;
@@ -170,13 +170,13 @@ fn call_handler(instance: &Instance, to: usize, registers: &mut Registers, pinne
     Current::set_running(outer, pinned);
 }
 
-/// Finds the instance with this frame among those older than `last`, or among all if `last` is
-/// NULL. Returns it with the real return address.
+/// Finds the instance with this frame among the instances older than `last`, or among all if `last`
+/// is NULL. Returns it with the real return address.
 ///
 /// `last` may be stale: if the unwinder was preempted and the task has run, another call may use
-/// that instance now. So `last` is only compared with the instances in the list; if it is none of
-/// them, nothing is found. If the task begins to run now, the memory of its instances stays for a
-/// grace period: as long as the caller is pinned.
+/// that instance now. So `last` is only compared with the instances in the list; if none is equal,
+/// nothing is found. If the task begins to run now, the memory of its instances is not freed for a
+/// grace period, so not while the caller is pinned.
 pub(super) fn find<'a>(
     list: &'a List,
     last: *mut Link,

@@ -3,17 +3,17 @@
 //! Return instances: C's `struct kretprobe_instance` and `task_struct::rethooks`.
 //!
 //! A return instance is the memory for one call of a probed function. A task has a list of the
-//! instances of its calls, the latest first. Only the task itself changes its list, or the code
-//! that frees the task. An unwinder may read the list while the task does not run. If the task
-//! begins to run, calls end while the unwinder reads: their memory stays as long as the unwinder
-//! has preemption off, though other calls may use it by then.
+//! instances of its calls, the latest first. Only the task itself, or the code that frees the task,
+//! changes the list. An unwinder may read the list while the task does not run. If the task begins
+//! to run, calls end while the unwinder reads. Their memory is not freed while the unwinder has
+//! preemption off, but other calls may use it by then.
 
 use super::*;
 
-/// The field by which an instance is in the list of its task.
+/// The link of an instance in the list of its task.
 pub(super) type Link = bindings::llist_node;
 
-/// `struct kretprobe_instance`. The client's data follows.
+/// `struct kretprobe_instance`, which the client's data follows.
 #[repr(C)]
 pub(super) struct Instance {
     /// The block of the instance, in the place of C's `rcu`.
@@ -35,13 +35,13 @@ same_place!(
     return_address = ret_addr,
     frame = frame
 );
-// The two words in the place of C's `rcu` are as wide as that.
+// The two words at the offset of C's `rcu` are as wide as that field.
 const _: () = assert!(offset_of!(Instance, older) == size_of::<usize>() + size_of::<Ticket>());
-// The client's data is right behind it.
+// The client's data directly follows the instance.
 const _: () = assert!(offset_of!(bindings::kretprobe_instance, data) == size_of::<Instance>());
 
 impl Instance {
-    /// Instance `index` of a block of a pool.
+    /// Makes instance `index` of a block of a pool.
     pub(super) fn new(block: NonNull<Block>, index: u32, pool: NonNull<Pool>) -> Self {
         Self {
             block,
@@ -53,57 +53,57 @@ impl Instance {
         }
     }
 
-    /// The instance for C.
+    /// Returns the instance for C.
     pub(super) fn as_c(&self) -> *mut bindings::kretprobe_instance {
         core::ptr::from_ref(self).cast_mut().cast()
     }
 
-    /// The address that identifies the frame of the call.
+    /// Returns the address that identifies the frame of the call.
     #[inline(always)]
     pub(super) fn frame(&self) -> usize {
         self.frame.load(Ordering::Relaxed)
     }
 
-    /// Where the function returns to: the trampoline, if an older instance of the same call knows.
+    /// Returns the function's return address, or the trampoline's if an older instance has it.
     #[inline(always)]
     pub(super) fn return_address(&self) -> usize {
         self.return_address.load(Ordering::Relaxed)
     }
 
-    /// Sets where the function returns to, which an older instance of the same call knew.
+    /// Sets the function's return address, which an older instance of the same call had.
     pub(super) fn set_return_address(&self, to: usize) {
         self.return_address.store(to, Ordering::Relaxed);
     }
 
-    /// The pool of the instance.
+    /// Returns the pool of the instance.
     #[inline(always)]
     pub(super) fn pool(&self) -> &Pool {
-        // SAFETY: A pool stays as long as an instance is taken from it, which this one is.
+        // SAFETY: A pool is not freed while an instance is taken from it, and this one is taken.
         unsafe { self.pool.as_ref() }
     }
 
-    /// The next older instance of the task.
+    /// Returns the next older instance of the task.
     #[inline(always)]
     pub(super) fn older(&self) -> Option<&Self> {
-        // SAFETY: All instances in the list are taken.
+        // SAFETY: All instances in the list are taken, so they are not freed.
         unsafe { Self::of(&self.older) }
     }
 
-    /// The link of the instance.
+    /// Returns the link of the instance.
     pub(super) fn link(&self) -> *mut Link {
         core::ptr::from_ref(&self.older).cast_mut().cast()
     }
 
-    /// The instance that a link leads to, unless the link is NULL.
+    /// Returns the instance that a link leads to, unless the link is NULL.
     ///
     /// # Safety
     ///
-    /// That instance stays for `'a`.
+    /// That instance is not freed during `'a`.
     #[inline(always)]
     unsafe fn of<'a>(link: &AtomicPtr<Link>) -> Option<&'a Self> {
         let link = link.load(Ordering::Relaxed);
         let instance = link.wrapping_byte_sub(offset_of!(Self, older));
-        // SAFETY: The link is a field of an instance, which stays for `'a` by the precondition.
+        // SAFETY: The link is a field of an instance, which is not freed by the precondition.
         (!link.is_null()).then(|| unsafe { &*instance.cast() })
     }
 }
@@ -125,7 +125,7 @@ impl<'a> Taken<'a> {
         Self(instance)
     }
 
-    /// The instance.
+    /// Returns the instance.
     #[inline(always)]
     pub(super) fn instance(&self) -> &'a Instance {
         self.0
@@ -139,32 +139,32 @@ pub(super) struct List(AtomicPtr<Link>);
 const _: () = assert!(size_of::<List>() == size_of::<bindings::llist_head>());
 
 impl List {
-    /// The list of this task.
+    /// Returns the list of this task.
     #[inline(always)]
     pub(super) fn of_this_task(pinned: &Pinned) -> &Self {
-        // SAFETY: The architecture gives this task's list, and the task stays while it runs.
+        // SAFETY: `calls` returns this task's list, and a task is not freed while it runs.
         unsafe { &*Current::calls(pinned).cast() }
     }
 
-    /// The list of a task.
+    /// Returns the list of a task.
     ///
     /// # Safety
     ///
-    /// The task stays for `'a`. It is this one, or it did not run when the caller turned preemption
-    /// off, or later; instances that are found are not used longer than preemption stays off.
+    /// The task is not freed during `'a`. It is this task, or was not running at some instant since
+    /// preemption is off. Instances that are found are not used after preemption is enabled.
     pub(super) unsafe fn of<'a>(task: *const bindings::task_struct) -> &'a Self {
-        // SAFETY: The task stays, by the precondition.
+        // SAFETY: The task is not freed, by the precondition.
         unsafe { &*(&raw const (*task).rethooks).cast() }
     }
 
-    /// The latest instance.
+    /// Returns the latest instance.
     #[inline(always)]
     pub(super) fn latest(&self) -> Option<&Instance> {
-        // SAFETY: All instances in the list are taken.
+        // SAFETY: All instances in the list are taken, so they are not freed.
         unsafe { Instance::of(&self.0) }
     }
 
-    /// Puts an instance into the list, for a call that begins.
+    /// Adds an instance to the list, for a call that begins.
     #[inline(always)]
     pub(super) fn push(&self, taken: Taken<'_>, frame: usize, return_address: usize) {
         let Taken(instance) = taken;
@@ -172,16 +172,16 @@ impl List {
         instance.set_return_address(return_address);
         let older = self.0.load(Ordering::Relaxed);
         instance.older.store(older, Ordering::Relaxed);
-        // Only an interrupt on this CPU may come in between, and sees all stores in order.
+        // Only an interrupt on this CPU may come in between, and it sees all stores in order.
         self.0.store(instance.link(), Ordering::Release);
     }
 
-    /// Takes an instance, which is the latest one, out of the list.
+    /// Removes the latest instance from the list.
     #[inline(always)]
     pub(super) fn pop<'a>(&self, latest: &'a Instance) -> Taken<'a> {
         let older = latest.older.load(Ordering::Relaxed);
         self.0.store(older, Ordering::Relaxed);
-        // SAFETY: The instance was in the list, so it is taken, and is not in the list any more.
+        // SAFETY: The instance was in the list, so it is taken, and it is not in the list any more.
         unsafe { Taken::new(latest) }
     }
 }

@@ -6,20 +6,20 @@
 //! hit of the entry takes a *return instance* from the pool of the probe, saves the return address
 //! there, and replaces it by the address of a trampoline.
 //!
-//! Pure, and run by the model checker as well:
+//! Pure code, which the model checker runs as well:
 //!
-//! - [`bitmap`]: which instances of a block are free, and the search through all blocks;
-//! - [`growth`]: how many instances a pool needs, and how large its blocks are;
+//! - [`bitmap`]: the free instances of a block, and the search through all blocks;
+//! - [`growth`]: the number of instances that a pool needs, and the size of its blocks;
 //! - [`stage`]: the stages from the owner of a pool to its end.
 //!
-//! With pointers:
+//! Data with pointers:
 //!
 //! - [`instance`]: C's `struct kretprobe_instance`, and the list of a task's instances;
 //! - [`probe`]: C's `struct kretprobe`;
 //! - [`pool`]: the pool of a probe, and its blocks; [`pools`]: all pools, and the worker;
-//! - [`abi`]: the interface to C. `returns.c` and `glue.h` are its other side.
+//! - [`abi`]: the interface to C; `returns.c` and `glue.h` are the C side.
 //!
-//! The actions:
+//! The operations:
 //!
 //! - [`hit`]: the entry of a function, and its return;
 //! - [`register`]: registration, and its end.
@@ -27,15 +27,15 @@
 //! # The pool
 //!
 //! Instances are in *blocks* of up to 47. Each CPU owns a block, as with SLUB's CPU slabs: the CPU
-//! takes instances from its own block, and an instance goes back to the block that it is part of.
-//! So in the common case no two CPUs write to the same cache line, and memory grows with the
-//! instances, not with CPUs times instances as in `lib/objpool.c`. A CPU whose block is used up
-//! claims another block with a free instance that no CPU owns, and gives the old one up. If there
-//! is none, the CPU takes an instance from any block. No call is lost while an instance is free:
-//! see [`bitmap`]. This takes no lock; an interrupt or an NMI in the middle may do the same.
+//! takes instances from its own block, and an instance is given back to the block that it is part
+//! of. So in the common case no two CPUs write to the same cache line, and memory grows with the
+//! instances, not with CPUs times instances as in `lib/objpool.c`. A CPU whose block has no free
+//! instance claims a block with one that no CPU owns, and gives the old block up. If there is none,
+//! the CPU takes an instance from any block. No call is lost while an instance is free: see
+//! [`bitmap`]. This takes no lock; an interrupt or an NMI in the middle may do the same.
 //!
 //! A hit looks at each block once to claim it, and at most 16 times to take an instance. Blocks
-//! have many instances, however much a client keeps for each: 5,000 are in at most about 220.
+//! have many instances, even if a client keeps much data: 5,000 are in at most about 220.
 //!
 //! A worker adds blocks to a pool that loses calls, or that has hardly any free instance left.
 
@@ -53,7 +53,7 @@ mod stage;
 pub(crate) use hit::returned;
 pub(crate) use pools::counts;
 
-// What the files of this folder use: they begin with `use super::*`.
+// Names that the files of this folder use: they begin with `use super::*`.
 use crate::{
     arch::Current,
     atomics::{
@@ -121,18 +121,18 @@ use probe::{
 };
 use stage::Stage;
 
-/// Is this probe the entry of a return probe?
+/// Returns whether this probe is the entry of a return probe.
 pub(crate) fn is_entry(probe: &Probe) -> bool {
     ReturnProbe::with_entry(probe).is_some()
 }
 
-/// Is this probe the entry of a return probe with a handler for whose code `goes` holds?
+/// Returns whether this probe is the entry of a return probe with a handler for which `goes` holds.
 pub(crate) fn needs(entry: &Probe, goes: impl Fn(TextAddr) -> bool) -> bool {
     ReturnProbe::with_entry(entry).is_some_and(|probe| probe.needs(goes))
 }
 
-/// Gives up the pool of the return probe that this probe is the entry of, if it is one. A grace
-/// period later no client is told of a return any more.
+/// Gives up the pool of the return probe that this probe is the entry of, if any. A grace period
+/// later no handler of the return probe is called any more.
 pub(crate) fn leave_pool(entry: &Probe) {
     if let Some(probe) = ReturnProbe::with_entry(entry) {
         probe.leave_pool();
@@ -142,6 +142,6 @@ pub(crate) fn leave_pool(entry: &Probe) {
 /// Asks the worker to look at the pools soon. May be called from any context.
 #[cold]
 fn queue_refill() {
-    // SAFETY: May be called from any context.
+    // SAFETY: Any context may call this function, as it only queues irq work.
     unsafe { bindings::rust_kprobes_queue_refill() };
 }

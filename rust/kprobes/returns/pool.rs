@@ -4,14 +4,14 @@
 //!
 //! A pool consists of blocks: memory for up to 47 return instances each. The first cache line is
 //! the block's own; only a CPU that takes or gives back an instance of this block writes to it. The
-//! instances follow, in the same piece of memory from `kvmalloc()`.
+//! instances follow, in the same allocation of `kvmalloc()`.
 //!
-//! A pool gets more blocks, and keeps them until it is freed. It is freed when its probe was
-//! unregistered and its last call has ended, which may be long after: [`Stage`] says when.
+//! A pool gets more blocks, and keeps them until it is freed. It is freed after its probe was
+//! unregistered and its last call has ended, which may be long after; see [`Stage`].
 
 use super::*;
 
-/// A pool does not grow by a block for each CPU if these had fewer instances.
+/// If a block for each CPU would have fewer instances, a pool grows by fewer blocks.
 const FEW: usize = 8;
 
 /// The most instances of a pool, as in C.
@@ -22,12 +22,12 @@ const MOST_INSTANCES: usize = bindings::RUST_KPROBES_MOST_CALLS as usize;
 #[repr(C, align(64))]
 struct Line([u8; LINE]);
 
-/// A block, which its instances follow.
+/// A block, followed by its instances.
 ///
 /// # Invariants
 ///
-/// It is at the beginning of the memory of a `KVVec` of `lines` lines, and has room for `count`
-/// instances of `size` bytes each.
+/// It begins the memory of a `KVVec` of `lines` lines, and has room for `count` instances of `size`
+/// bytes each.
 #[repr(C, align(64))]
 pub(super) struct Block {
     bitmap: Bitmap,
@@ -36,7 +36,7 @@ pub(super) struct Block {
     lines: usize,
     size: usize,
     count: usize,
-    /// Was an instance ever taken?
+    /// Whether an instance was ever taken.
     used: AtomicBool,
 }
 
@@ -50,7 +50,7 @@ impl AsRef<Bitmap> for Block {
 }
 
 impl Block {
-    /// A block with `count` free instances.
+    /// Makes a block with `count` free instances.
     fn new(
         count: usize,
         size: usize,
@@ -69,21 +69,21 @@ impl Block {
             count,
             used: AtomicBool::new(false),
         };
-        // SAFETY: The first line has room for it.
+        // SAFETY: The memory has a first line, which has room for a block.
         unsafe { block.write(new) };
         for index in 0..count as u32 {
-            // SAFETY: The lines behind the first have room for `count` instances.
+            // SAFETY: The lines after the first have room for `count` instances.
             unsafe { Self::place(block, index).write(Instance::new(block, index, pool)) };
         }
         Ok(block)
     }
 
-    /// The place of an instance of the block.
+    /// Returns the place of an instance of the block.
     #[inline(always)]
     fn place(block: NonNull<Self>, index: u32) -> NonNull<Instance> {
-        // SAFETY: The caller has the block; `size` never changes.
+        // SAFETY: The caller has the block, so it is not freed; `size` never changes.
         let size = unsafe { (*block.as_ptr()).size };
-        // It does not overflow, which the compiler cannot know: a hit cannot panic.
+        // The offset does not overflow. The compiler cannot know that, and a hit cannot panic.
         let offset = LINE.wrapping_add((index as usize).wrapping_mul(size));
         // SAFETY: `index` is below `count`, so the offset is within the block's memory.
         unsafe { block.byte_add(offset).cast() }
@@ -91,7 +91,7 @@ impl Block {
 
     /// # Safety
     ///
-    /// The caller has taken the instance from the bitmap of the block, which stays for `'a`.
+    /// The caller has taken the instance from the bitmap of the block, which outlives `'a`.
     #[inline(always)]
     unsafe fn taken<'a>(block: NonNull<Self>, index: u32) -> Taken<'a> {
         // SAFETY: By the invariant an instance is there, and by the precondition it is taken.
@@ -103,24 +103,24 @@ impl Block {
 ///
 /// # Invariants
 ///
-/// The block is one of the pool that the pointer is part of. So it stays as long as the pool.
+/// The block belongs to the same pool as the pointer. So it is not freed before the pool.
 struct Place(AtomicPtr<Block>);
 
 impl Place {
-    /// NULL.
+    /// Makes a NULL pointer.
     fn empty() -> Self {
-        // INVARIANT: There is no block.
+        // INVARIANT: NULL is no block.
         Self(AtomicPtr::new(core::ptr::null_mut()))
     }
 
-    /// The block.
+    /// Returns the block.
     #[inline(always)]
     fn get(&self) -> Option<&Block> {
-        // SAFETY: By the invariant the block stays as long as the pool, of which this is borrowed.
+        // SAFETY: By the invariant the block is not freed before the pool, which is borrowed.
         unsafe { self.0.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Puts a block of the same pool here. Returns the one that was here before.
+    /// Stores a block of the same pool here. Returns the previous block.
     fn put(&self, block: NonNull<Block>) -> Option<&Block> {
         // INVARIANT: The caller passes a block of the same pool.
         if self.get().is_none() {
@@ -128,7 +128,7 @@ impl Place {
             return None;
         }
         let before = self.0.swap(block.as_ptr(), Ordering::AcqRel);
-        // SAFETY: By the invariant, as for `get`.
+        // SAFETY: By the invariant the block is not freed before the pool, which is borrowed.
         unsafe { before.as_ref() }
     }
 }
@@ -136,47 +136,47 @@ impl Place {
 /// The pool of a return probe.
 #[repr(C)]
 pub(super) struct Pool {
-    /// The owner, where inlined C finds it.
+    /// The owner, at the offset that inlined C code reads.
     pub(super) probe: NonNull<ReturnProbe>,
     is_killed: AtomicBool,
     /// Only the worker uses this, with the lock held.
     stage: Cell<Stage>,
-    /// Was the worker asked to look at this pool?
+    /// Whether the worker was asked to look at this pool.
     requested: AtomicBool,
     lost: Lost,
     newest: Place,
-    /// The block of each CPU: the one that it owns, or that it shares if there are too few.
+    /// The block of each CPU: it owns this block, or shares it if there are too few blocks.
     own: KVVec<Place>,
     /// The bytes of an instance.
     size: usize,
 }
 
-// `get_kretprobe()` is part of modules.
+// Modules have `get_kretprobe()` inlined.
 const _: () = assert!(offset_of!(Pool, probe) == offset_of!(bindings::rethook, data));
 
-/// How many numbers CPUs have, how many CPUs there may be, and how many are online.
+/// Returns how many numbers CPUs have, how many CPUs are possible, and how many are online.
 fn cpus() -> [usize; 3] {
     let mut counts = [0; 3];
-    // SAFETY: There is room for three.
+    // SAFETY: `counts` has room for three numbers.
     unsafe { bindings::rust_kprobes_cpus(counts.as_mut_ptr()) };
     counts
 }
 
-/// How many instances a pool begins with if the client does not say.
+/// Returns how many instances a pool begins with unless the client sets a number.
 pub(super) fn usual() -> usize {
     let [_, possible, _] = cpus();
     (2 * possible).max(10)
 }
 
-/// How large a pool becomes by itself. A client that asks for more gets it.
+/// Returns the limit of automatic growth. A client that asks for more gets more.
 fn growth_limit() -> usize {
-    // SAFETY: An aligned variable of `returns.c`, which all change by single stores.
+    // SAFETY: An aligned variable of `returns.c`, which all code changes by single stores.
     let limit = unsafe { AtomicI32::from_ptr(&raw mut bindings::rust_kprobes_growth_limit) };
     limit.load(Ordering::Relaxed).try_into().unwrap_or_default()
 }
 
 impl Pool {
-    /// A pool for a probe, with `count` instances for which the client keeps `data` bytes each.
+    /// Makes a pool for a probe, with `count` instances and `data` bytes of client data for each.
     pub(super) fn new(
         probe: &'static ReturnProbe,
         count: usize,
@@ -210,7 +210,7 @@ impl Pool {
     }
 
     /// Adds `more` instances, in at least `least` blocks if there are so many. Only one task at a
-    /// time may do so.
+    /// time may call this.
     fn add(&self, more: usize, least: usize) -> Result<(), Refusal> {
         if self.totals().all.saturating_add(more) > MOST_INSTANCES {
             return Err(Refusal::NoMemory);
@@ -231,18 +231,18 @@ impl Pool {
     pub(super) fn take(&self, cpu: usize) -> Option<Taken<'_>> {
         let block = self.own.get(cpu)?.get()?;
         let index = block.bitmap.take().ok()?;
-        // SAFETY: The instance was taken just now, and the block stays as long as the pool.
+        // SAFETY: The instance was taken just now, and the block is not freed before the pool.
         Some(unsafe { Block::taken(NonNull::from(block), index) })
     }
 
-    /// Takes an instance from a block that no CPU owns, which this CPU owns from now on. If there
-    /// is none, takes an instance from any block.
+    /// Takes an instance from a block that no CPU owns, and makes this CPU the owner. If there is
+    /// none, takes an instance from any block.
     pub(super) fn search(&self, cpu: usize) -> Option<Taken<'_>> {
         let own = self.own.get(cpu)?;
         let claimed = bitmap::claim(self.blocks());
         let found = claimed.map_or_else(|| bitmap::take(|| self.blocks()), Ok);
         let (block, index) = found.map_err(|returns| self.lose(returns)).ok()?;
-        // There are fewer blocks than CPUs if this CPU has none: it shares one.
+        // If this CPU has no block, there are fewer blocks than CPUs: it shares one.
         if claimed.is_some() || own.get().is_none() {
             if let Some(before) = own.put(NonNull::from(block)) {
                 before.bitmap.disown();
@@ -256,7 +256,7 @@ impl Pool {
                 self.request_refill();
             }
         }
-        // SAFETY: The instance was taken just now, and the block stays as long as the pool.
+        // SAFETY: The instance was taken just now, and the block is not freed before the pool.
         Some(unsafe { Block::taken(NonNull::from(block), index) })
     }
 
@@ -266,19 +266,19 @@ impl Pool {
         self.request_refill();
     }
 
-    /// All blocks, the newest first.
+    /// Returns all blocks, the newest first.
     fn blocks(&self) -> impl Iterator<Item = &Block> {
         core::iter::successors(self.newest.get(), |block| block.next.get())
     }
 
-    /// Asks the worker to look at this pool. The worker sees what this CPU did before.
+    /// Asks the worker to look at this pool. The worker sees earlier stores of this CPU.
     fn request_refill(&self) {
         if !self.requested.swap(true, Ordering::AcqRel) {
             queue_refill();
         }
     }
 
-    /// What the blocks say, in all. No sum overflows but the one of the returns, which wraps; the
+    /// Returns the sums over all blocks. Only the sum of the returns overflows, and it wraps. The
     /// compiler cannot know that, and a hit cannot panic.
     pub(super) fn totals(&self) -> Totals {
         self.blocks().fold(Totals::default(), |before, block| {
@@ -293,12 +293,12 @@ impl Pool {
         })
     }
 
-    /// Adds instances if the worker was asked to look and more are needed. Returns the stage of the
-    /// pool, before this and now. Only the worker calls this, with the lock held.
+    /// Adds instances if the worker was asked to look and more are needed. Returns the stages of
+    /// the pool before and after this. Only the worker calls this, with the lock held.
     pub(super) fn tend(&self) -> (Stage, Stage) {
         if self.requested.swap(false, Ordering::AcqRel) && !self.is_killed() {
             let more = self.lost.more(growth_limit(), || self.totals());
-            // Without memory, the next call that is lost asks again.
+            // Without memory, the next lost call asks again.
             let _ = self.add(more, cpus()[2].min(more.div_ceil(FEW)));
         }
         let stage = self.stage.get().next(self.is_killed(), || {
@@ -308,14 +308,14 @@ impl Pool {
         (self.stage.replace(stage), stage)
     }
 
-    /// Notes that the owner goes. Hits do not find the pool any more; those that have found it may
-    /// take from it until the end of their read-side sections of RCU.
+    /// Notes that the owner is unregistered. Hits do not find the pool any more; hits that have
+    /// found it may take instances until the end of their read-side sections of RCU.
     pub(super) fn kill(&self) {
         self.is_killed.store(true, Ordering::Relaxed);
         queue_refill();
     }
 
-    /// Was the pool killed?
+    /// Returns whether the pool was killed.
     #[inline(always)]
     pub(super) fn is_killed(&self) -> bool {
         self.is_killed.load(Ordering::Relaxed)
@@ -326,14 +326,14 @@ impl Pool {
         self.add(count.saturating_sub(self.totals().all), cpus()[1])
     }
 
-    /// The owner, unless the probe was unregistered. The owner stays for a grace period after that,
-    /// and so as long as preemption is off.
+    /// Returns the owner, unless the probe was unregistered. The owner is not freed for a grace
+    /// period after that, so not while preemption is off.
     #[inline(always)]
     pub(super) fn owner<'a>(&self, _pinned: &'a Pinned) -> Option<&'a ReturnProbe> {
         if self.is_killed() {
             return None;
         }
-        // SAFETY: The client frees its probe only after that grace period.
+        // SAFETY: The client frees its probe only after that grace period, and preemption is off.
         Some(unsafe { self.probe.as_ref() })
     }
 }
@@ -341,12 +341,13 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         let mut next = self.newest.0.load(Ordering::Relaxed);
-        // SAFETY: By the invariant, a block of the pool, which was not freed yet.
+        // SAFETY: By the invariant this is a block of the pool, and it was not freed yet.
         while let Some(block) = unsafe { next.as_ref() } {
             let lines = block.lines;
             let memory = next.cast::<Line>();
             next = block.next.0.load(Ordering::Relaxed);
-            // SAFETY: By the invariant of the block it was such a list, which no other code frees.
+            // SAFETY: By the invariant of the block, the memory is such a vector; only this frees
+            // it.
             drop(unsafe { KVVec::from_raw_parts(memory, 0, lines) });
         }
     }
@@ -357,7 +358,7 @@ impl Taken<'_> {
     #[inline(always)]
     pub(super) fn give_back(self) {
         let instance = self.instance();
-        // SAFETY: A block stays as long as an instance is taken from it, which this one is.
+        // SAFETY: A block is not freed while an instance is taken from it, and this one is taken.
         unsafe { instance.block.as_ref() }
             .bitmap
             .give(instance.ticket);
@@ -365,7 +366,7 @@ impl Taken<'_> {
 
     /// Gives the instance back to a pool that may have been killed.
     pub(super) fn give_back_late(self, _pinned: &Pinned) {
-        // The pool stays for a grace period after its last instance came back.
+        // The pool is not freed for a grace period after its last instance was given back.
         let pool = self.instance().pool();
         self.give_back();
         if pool.is_killed() {

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! All [pools](super::pool), and the worker that makes them larger and frees them.
+//! All [pools](super::pool), and the worker that grows and frees them.
 
 use super::*;
 
-/// Pools.
+/// A list of pools.
 ///
 /// # Invariants
 ///
-/// Each is there as long as it is in the list.
+/// No pool in the list is freed.
 struct Pools(KVVec<NonNull<Pool>>);
 
 impl Pools {
     fn iter(&self) -> impl Iterator<Item = &Pool> {
-        // SAFETY: By the invariant each pool is there.
+        // SAFETY: By the invariant no pool in the list is freed.
         self.0.iter().map(|pool| unsafe { pool.as_ref() })
     }
 }
 
-// SAFETY: A pool does not belong to a task.
+// SAFETY: A pool does not belong to a task, so any task may use the list.
 unsafe impl Send for Pools {}
 
 /// All pools.
 static POOLS: Guarded<Pools> = Guarded::new(Mutex::RETURNS, Pools(KVVec::new()));
 
-/// Adds a pool, which the worker frees.
+/// Adds a pool, which the worker will free.
 ///
 /// # Safety
 ///
@@ -35,7 +35,7 @@ pub(super) unsafe fn add(pool: NonNull<Pool>) -> Result<(), Refusal> {
 }
 
 /// Calls `work` with the pool of a probe, if that pool is at `pool` and has an owner. The client
-/// may have written anything there: the pointer is only compared. `work` has the lock.
+/// may have written any pointer: it is only compared. `work` runs with the lock held.
 pub(super) fn with<T>(
     probe: &ReturnProbe,
     pool: *const Pool,
@@ -49,17 +49,17 @@ pub(super) fn with<T>(
     pool.map(work)
 }
 
-/// The worker: makes pools larger that asked for it, and frees those that are at their end.
+/// Runs the worker: grows the pools that asked for it, and frees the pools at their end.
 pub(super) fn refill() {
     let mut waits = true;
     while waits {
         waits = false;
         let mut pools = POOLS.lock();
         pools.0.retain(|pool| {
-            // SAFETY: By the invariant the pool is there.
+            // SAFETY: By the invariant no pool in the list is freed.
             let (before, stage) = unsafe { pool.as_ref() }.tend();
             if stage == Stage::Gone {
-                // SAFETY: The pool came from a box, and no code uses it any more.
+                // SAFETY: The pool came from a box, and at the stage `Gone` no code uses it.
                 drop(unsafe { KBox::from_raw(pool.as_ptr()) });
                 return false;
             }
@@ -73,7 +73,7 @@ pub(super) fn refill() {
     }
 }
 
-/// How many pools there are, and how many instances they have together.
+/// Returns the number of pools and the number of their instances.
 pub(crate) fn counts() -> [usize; 2] {
     POOLS
         .lock()

@@ -2,8 +2,8 @@
 
 //! A client's return probe: C's `struct kretprobe`, with a Rust type for each field.
 //!
-//! Its first field is the probe on the entry of the function. What [`Probe`] says of the client's
-//! memory holds for the whole structure.
+//! Its first field is the probe on the entry of the function. The rules of [`Probe`] about the
+//! client's memory hold for the whole structure.
 
 use super::*;
 
@@ -36,7 +36,7 @@ same_place!(
 /// The most bytes that a client may keep for each call.
 const MOST_DATA: usize = 4096;
 
-/// A return probe of the client's; `None` where the client passed NULL.
+/// A client's return probe; `None` if the client passed NULL.
 pub(super) type Client = Option<&'static ReturnProbe>;
 
 // SAFETY: The layout is asserted above, and a return probe begins with the probe on its entry. The
@@ -46,7 +46,7 @@ unsafe impl OfClient for ReturnProbe {
 }
 
 impl ReturnProbe {
-    /// The return probe that has this entry.
+    /// Returns the return probe that has this entry.
     ///
     /// # Safety
     ///
@@ -56,19 +56,19 @@ impl ReturnProbe {
         unsafe { &*entry.cast() }
     }
 
-    /// The return probe that has this entry, if the probe is the entry of one.
+    /// Returns the return probe that has this entry, if the probe is the entry of one.
     pub(super) fn with_entry(entry: &Probe) -> Option<&Self> {
         // SAFETY: Only the entries of return probes have this pre handler.
         (entry.is_hit_by(HIT)).then(|| unsafe { Self::of_entry(entry.as_c()) })
     }
 
-    /// The probe on the entry of the function.
+    /// Returns the probe on the entry of the function.
     pub(super) fn entry(&self) -> &Probe {
         &self.entry
     }
 
-    /// Makes the pool, and writes what a registration begins with: `maxactive`, the handlers, and
-    /// the pool, whatever the client has left there. If the pool is refused there is none.
+    /// Makes the pool, and writes `maxactive`, the handlers and the pool, whatever the client has
+    /// left there. If the pool is refused, the field is NULL.
     pub(super) fn begin_registration(&'static self) -> Result<(), Refusal> {
         let data = self.data_size.get();
         if data > MOST_DATA {
@@ -87,20 +87,20 @@ impl ReturnProbe {
         Ok(())
     }
 
-    /// The pool, unless the probe is being unregistered. Only hits may call this: the probe was
-    /// registered, so the pointer is not the client's.
+    /// Returns the pool, unless the probe is being unregistered. Only hits may call this: the probe
+    /// was registered then, so the pointer is not the client's.
     #[inline(always)]
     pub(super) fn pool(&self) -> Option<&Pool> {
-        // SAFETY: The pool stays for a grace period after this pointer was cleared.
+        // SAFETY: The pool is not freed for a grace period after this pointer was cleared.
         unsafe { self.pool.load(Ordering::Relaxed).as_ref() }
     }
 
-    /// Gives the pool up, if the probe has one. Later hits find none; hits that have found the pool
-    /// may still use it. In a probe that is not registered the pointer may be anything, such as
-    /// that of a copy of another probe. It is left alone.
+    /// Gives the pool up, if the probe has one. Later hits find no pool; hits that have found it
+    /// may still use it. In a probe that is not registered the pointer may have any value, such as
+    /// that of a copied probe, and is not used.
     pub(super) fn leave_pool(&self) {
         pools::with(self, self.pool.load(Ordering::Relaxed), |pool| {
-            // First this: from `kill` on the worker waits for hits that have found the pool.
+            // Clear this first: after `kill`, the worker waits for hits that have found the pool.
             self.pool.store(core::ptr::null_mut(), Ordering::Relaxed);
             pool.kill();
         });
@@ -118,7 +118,7 @@ impl ReturnProbe {
         self.missed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Does the client have an entry handler?
+    /// Returns whether the client has an entry handler.
     #[inline(always)]
     pub(super) fn has_entry_handler(&self) -> bool {
         self.entry_handler.get().is_some()
@@ -130,24 +130,24 @@ impl ReturnProbe {
         let Some(handler) = self.entry_handler.get() else {
             return true;
         };
-        // SAFETY: The client vouches for its handler while the probe is registered. It gets an
-        // instance of its own probe and the registers of the function's entry.
+        // SAFETY: The client guarantees its handler while the probe is registered. The handler gets
+        // an instance of its own probe and the registers of the function's entry.
         let call = || unsafe { handler(instance.as_c(), registers) == 0 };
         self.entry.checked(handler as usize, call)
     }
 
-    /// The client's handler for the return.
+    /// Returns the client's handler for the return.
     #[inline(always)]
     pub(super) fn handler(&self) -> Option<impl Fn(&Instance, &mut Registers) + '_> {
         let handler = self.handler.get()?;
         Some(move |instance: &Instance, registers: &mut Registers| {
-            // SAFETY: As for `enters`, with the registers of the return. Nobody reads the result.
+            // SAFETY: As for `enters`, with the registers of the return. The result is not used.
             let call = || unsafe { handler(instance.as_c(), registers) };
             self.entry.checked(handler as usize, call);
         })
     }
 
-    /// Does `goes` hold for the code of one of the handlers?
+    /// Returns whether `goes` holds for the code of a handler.
     pub(super) fn needs(&self, goes: impl Fn(TextAddr) -> bool) -> bool {
         let handlers = [self.handler.get(), self.entry_handler.get()];
         let mut handlers = handlers.into_iter().flatten();

@@ -3,9 +3,9 @@
 //! Registration of return probes, and its end.
 //!
 //! For each return probe of a batch, the checks and the pool come first; then the probe on the
-//! entry is registered like any other one. So if a return probe is refused, nothing was written in
-//! those behind it. When a return probe is unregistered, some calls may not have ended. Their
-//! returns call no handler, and the pool stays until the last of them has ended.
+//! entry is registered like any other probe. So if a return probe is refused, nothing was written
+//! in the later ones. When a return probe is unregistered, some calls may not have ended. Their
+//! returns call no handler, and the pool is freed after the last of them has ended.
 //!
 //! C counterpart: `register_kretprobe()` and its neighbours in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -35,7 +35,7 @@ pub(super) fn batch(clients: &[Client]) -> Result<(), Refusal> {
     done.map_err(|(count, refusal)| {
         let (registered, rest) = clients.split_at_checked(count).unwrap_or_default();
         unregister(registered);
-        // The refused one has a pool if it was its entry that was refused.
+        // The refused return probe has a pool if its entry was refused.
         if let Some(probe) = rest.first().filter(|_| begun > count).copied().flatten() {
             probe.leave_pool();
         }
@@ -43,8 +43,8 @@ pub(super) fn batch(clients: &[Client]) -> Result<(), Refusal> {
     })
 }
 
-/// Does what comes before the registration of the probe on the entry. Sets `found` to the address
-/// of the function.
+/// Prepares a return probe before its entry is registered. Sets `found` to the address of the
+/// function.
 fn prepare(
     points: &Points,
     probe: &'static ReturnProbe,
@@ -60,12 +60,12 @@ fn prepare(
     probe.begin_registration()
 }
 
-/// Unregisters all return probes. A return probe that is not registered only loses its address: the
-/// client can see by the address that it was not registered.
+/// Unregisters all return probes. A return probe that is not registered only loses its address,
+/// which tells the client that it was not registered.
 ///
-/// First the entries are disarmed: until then the client is told of each hit, and of each return.
-/// A hit that began before, and finds the probe after its pool was given up, is counted in
-/// `nmissed`. After the grace period no handler runs.
+/// Disarms the entries first: until then the client's handlers run for each hit and each return. A
+/// hit that began before and finds that the pool was given up is counted in `nmissed`. After the
+/// grace period no handler runs.
 pub(super) fn unregister(clients: &[Client]) {
     let removed = unregister::batch_no_wait(ReturnProbe::probes(clients));
     let probes = clients.iter().flatten();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What Rust cannot emit for return probes: exports, the sysctl, work, and
- * inline functions of C. Messages have the name that they have in C.
+ * The code for return probes that Rust cannot emit: exports, the sysctl, work,
+ * and inline functions of C. Messages have the prefix that they have in C.
  */
 #define pr_fmt(fmt) "rethook: " fmt
 
@@ -23,30 +23,30 @@
 /* The lock of the pools; see pools.rs. */
 DEFINE_MUTEX(rust_kprobes_returns_mutex);
 
-/* How large a pool becomes by itself. */
+/* The limit of a pool's automatic growth. */
 int rust_kprobes_growth_limit = 4096;
 
-/* A function has returned to the trampoline, and no instance is in the list. */
+/* Stops the kernel: no instance has the address to return to. */
 void __kprobes rust_kprobes_nowhere_to_return(void)
 {
 	pr_err("rethook: Return address not found! Maybe there is a bug in the kernel\n");
-	/* As in C: there is no address to go on at. */
+	/* As in C: no address to continue at is known. */
 	BUG();
 }
 
-/* A call has ended before a call that it has made. */
+/* Warns once: a call has ended before a call that it has made. */
 void __kprobes rust_kprobes_foreign_frame(void)
 {
 	WARN_ON_ONCE(1);
 }
 
-/* Does the task run on another CPU, where its list of instances changes? */
+/* Returns whether the task runs on another CPU, where its list may change. */
 bool __kprobes rust_kprobes_runs_elsewhere(const struct task_struct *task)
 {
 	return task != current && task_is_running(task);
 }
 
-/* The number of CPU ids, of possible CPUs, and of online CPUs. */
+/* Returns the numbers of CPU ids, of possible CPUs, and of online CPUs. */
 void __kprobes rust_kprobes_cpus(size_t counts[3])
 {
 	counts[0] = nr_cpu_ids;
@@ -68,7 +68,7 @@ static void __kprobes queue_refilling(struct irq_work *unused)
 
 static DEFINE_IRQ_WORK(refill_work, queue_refilling);
 
-/* The caller may be an NMI, or hold any lock. */
+/* May be called from an NMI, and with any lock held. */
 void __kprobes rust_kprobes_queue_refill(void)
 {
 	irq_work_queue(&refill_work);
@@ -97,7 +97,7 @@ static int __init register_sysctls(void)
 late_initcall(register_sysctls);
 #endif
 
-/* Functions of abi.rs. */
+/* Defined in abi.rs. */
 EXPORT_SYMBOL_GPL(kretprobe_reserve);
 /* Only for tests. */
 EXPORT_SYMBOL_IF_KUNIT(rust_kprobes_return_counts);

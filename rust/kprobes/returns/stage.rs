@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The stages from the owner of a pool to its end.
+//! The stages of a pool, from its owner's registration to its end.
 //!
 //! When a probe is unregistered, its pool is *killed*. A grace period later all CPUs see that, and
-//! no hit takes an instance of the pool. When the bitmaps of the blocks say that all instances are
-//! free, the pool is freed another grace period later: until then, the
-//! CPU that gave back the last instance, or an unwinder of a task whose call has ended, may use it.
+//! no hit takes an instance of the pool. After the bitmaps show that all instances are free, the
+//! pool is freed another grace period later: until then, the CPU that gave back the last instance,
+//! or an unwinder of a task whose call has ended, may use it.
 //!
-//! Only the bitmaps count. A CPU that gives an instance back looks whether the pool was killed, and
-//! asks the worker if so. If it sees no kill, its read-side section of RCU began before the end of
-//! the first grace period, and the worker sees the instance.
+//! Only the bitmaps count. A CPU that gives an instance back checks whether the pool was killed,
+//! and asks the worker if so. If the CPU sees no kill, its read-side section of RCU began before
+//! the end of the first grace period, and the worker sees the instance.
 
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
-/// A stage. The worker waits for a grace period after each change.
+/// A stage. The worker waits for a grace period after each change of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// The pool has an owner.
@@ -27,7 +27,7 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    /// The stage after this one, if it is reached.
+    /// Returns the next stage if it is reached, else this one.
     pub(crate) fn next(self, is_killed: bool, is_unused: impl FnOnce() -> bool) -> Self {
         match self {
             Self::Owned if is_killed => Self::Killed,

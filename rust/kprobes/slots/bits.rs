@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which slots of a page are free, in use, or wait for Tasks RCU.
+//! The states of a page's slots: free, in use, or waiting for Tasks RCU.
 //!
 //! A slot is given back in one of two ways. A slot that no CPU can be in is free at once. A slot in
-//! which a task may have been preempted is free later: it is pending until a grace period of Tasks
-//! RCU is over, together with all that became pending by then. A page has one callback, so slots
-//! that become pending while the callback waits are for the next one.
+//! which a task may have been preempted is pending until a grace period of Tasks RCU is over. A
+//! page has one callback, so slots that become pending while the callback waits are for the next
+//! callback.
 //!
 //! ```text
 //!             take             free_later         call_rcu_tasks
@@ -22,8 +22,8 @@ use crate::atomics::{
 
 /// The slots of a page, up to 64. A bit of each word stands for a slot.
 ///
-/// All words are changed without a lock. A page with a slot that is not free stays, so the last
-/// access to a page that gives back a slot is the one that makes the slot free.
+/// All words are changed without a lock. A page with a slot that is not free is not freed. So when
+/// code gives back a slot, its last access to the page is the store that makes the slot free.
 pub(crate) struct Bits {
     all: u64,
     free: AtomicU64,
@@ -35,7 +35,7 @@ pub(crate) struct Bits {
 }
 
 impl Bits {
-    /// Free slots, one for each bit of `all`.
+    /// Makes free slots, one for each bit of `all`.
     pub(crate) fn new(all: u64) -> Self {
         Self {
             all,
@@ -53,13 +53,13 @@ impl Bits {
         Some(index as usize)
     }
 
-    /// Gives back slots that were taken, and that no CPU can be in.
+    /// Gives back taken slots that no CPU can be in.
     pub(crate) fn free(&self, slots: u64) {
         self.free.fetch_or(slots, Ordering::Release);
     }
 
-    /// Gives back a slot that was taken, and that tasks may be in. If this returns true, the caller
-    /// calls `call_rcu_tasks()`, whose callback calls [`expired`](Bits::expired).
+    /// Gives back a taken slot that tasks may be in. If this returns true, the caller calls
+    /// `call_rcu_tasks()`, whose callback calls [`expired`](Bits::expired).
     #[must_use]
     pub(crate) fn free_later(&self, slot: u64) -> bool {
         let is_first = self.pending.fetch_or(slot, Ordering::AcqRel) == 0;
@@ -69,8 +69,8 @@ impl Bits {
         is_first
     }
 
-    /// The grace period is over. Returns the slots that waited, which the caller then gives to
-    /// [`free`](Bits::free), and before that what [`free_later`](Bits::free_later) returns.
+    /// Ends a grace period. Returns the slots that waited, for [`free`](Bits::free), and whether
+    /// slots are pending. If so, the caller queues the callback again, before it frees the slots.
     #[must_use]
     pub(crate) fn expired(&self) -> (u64, bool) {
         let waited = self.waiting.load(Ordering::Relaxed);
@@ -81,7 +81,7 @@ impl Bits {
         (waited, pending != 0)
     }
 
-    /// Are all slots free?
+    /// Returns whether all slots are free.
     pub(crate) fn is_unused(&self) -> bool {
         self.free.load(Ordering::Acquire) == self.all
     }

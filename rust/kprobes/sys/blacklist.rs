@@ -2,12 +2,12 @@
 
 //! The blacklist: functions that cannot be probed, because the handling of a hit runs them.
 //!
-//! A function is on the blacklist if it lies in `.kprobes.text`, if it lies in a noinstr section,
-//! or if C names it by `NOKPROBE_SYMBOL()`. An address is compared with the bounds of the sections.
-//! The names are a table of entry addresses. The kernel's own table is in memory that is freed
-//! after boot, so [`load`] copies it. A module's bounds and table are read in the module, where
-//! they are valid from before its first instruction runs until it is gone. Only the list in debugfs
-//! has to know which modules have functions on the blacklist: those are [`Modules`].
+//! A function is on the blacklist if it is in `.kprobes.text`, if it is in a noinstr section, or if
+//! C names it by `NOKPROBE_SYMBOL()`. An address is compared with the bounds of the sections. The
+//! names are a table of entry addresses. The kernel's own table is in memory that is freed after
+//! boot, so [`load`] copies it. A module's bounds and table are read in the module. They are valid
+//! from before its first instruction runs until it is freed. Only the list in debugfs needs to know
+//! the modules that have functions on the blacklist: [`Modules`].
 //!
 //! Not for the hit path.
 //!
@@ -27,13 +27,13 @@ use kernel::sync::SetOnce;
 /// The entries of the kernel's own functions that C names.
 static NAMED: SetOnce<KVec<usize>> = SetOnce::new();
 
-/// Copies the kernel's own table. To be called once, before init memory is freed.
+/// Copies the kernel's own table. Called once, before init memory is freed.
 pub(crate) fn load() -> Result<(), Refusal> {
     let start = (&raw const bindings::__start_kprobe_blacklist).cast::<usize>();
     let end = (&raw const bindings::__stop_kprobe_blacklist).cast::<usize>();
     let count = end.addr().saturating_sub(start.addr()) / size_of::<usize>();
-    // SAFETY: The linker puts the table of addresses between the two symbols, in init memory, which
-    // the caller says is still there.
+    // SAFETY: The linker puts the table of addresses between the two symbols, in init memory. The
+    // caller guarantees that init memory is not freed yet.
     let table = unsafe { core::slice::from_raw_parts(start, count) };
     let mut named = KVec::new();
     named.extend_from_slice(table, GFP_KERNEL)?;
@@ -57,7 +57,7 @@ impl Modules {
     /// No modules.
     pub(crate) const NONE: Self = Self(KVec::new());
 
-    /// Notes a module that comes, if it has blacklisted functions.
+    /// Notes a module that is being loaded, if it has blacklisted functions.
     pub(crate) fn add(&mut self, module: Loaded) -> Result<(), Refusal> {
         if with_parts(module, |parts| parts.is_empty()) {
             return Ok(());
@@ -65,7 +65,7 @@ impl Modules {
         Ok(self.0.push(module, GFP_KERNEL)?)
     }
 
-    /// Forgets a module that goes.
+    /// Forgets a module that is being unloaded.
     pub(crate) fn remove(&mut self, module: Loaded) {
         self.0.retain(|&mut other| other != module);
     }
@@ -80,7 +80,7 @@ impl Modules {
 
 /// Calls `work` with the blacklist of a module.
 fn with_parts<T>(module: Loaded, work: impl FnOnce(Parts<'_>) -> T) -> T {
-    // SAFETY: The loader has written the fields of the blacklist before the module came.
+    // SAFETY: The loader has written the fields of the blacklist before it calls the notifiers.
     unsafe { module.read(|module| work(Parts::of(module))) }
 }
 
@@ -91,23 +91,23 @@ fn each_in(area: &TextRange, each: &mut dyn FnMut(TextAddr, TextAddr)) {
             return;
         };
         each(at, end);
-        // Several symbols may be at one address; only the last one has a length.
+        // Several symbols may have the same address; only the last one has a length.
         at = end.max(TextAddr::new(at.get().wrapping_add(1)));
     }
 }
 
-/// Is this address, in the function that starts at `entry`, on the blacklist?
+/// Returns whether this address, in the function that starts at `entry`, is on the blacklist.
 pub(crate) fn covers(at: TextAddr, entry: Option<TextAddr>) -> bool {
     let in_module = |module: Loaded| with_parts(module, |parts| parts.cover(at, entry));
     kernel().cover(at, entry) || modules::with(at, true, in_module).unwrap_or(false)
 }
 
-/// The text of the kernel proper that stays.
+/// Returns the text of the kernel proper that is never freed.
 pub(crate) fn core_text() -> TextRange {
     between(&raw const bindings::_stext, &raw const bindings::_etext)
 }
 
-/// The text that is freed after boot.
+/// Returns the text that is freed after boot.
 pub(crate) fn init_text() -> TextRange {
     between(
         &raw const bindings::__init_begin,
@@ -115,13 +115,13 @@ pub(crate) fn init_text() -> TextRange {
     )
 }
 
-/// The text between two symbols of the linker.
+/// Returns the text between two symbols of the linker.
 pub(crate) fn between<T>(start: *const T, end: *const T) -> TextRange {
     let addr = |symbol: *const T| TextAddr::new(symbol.addr() as u64);
     TextRange::new(addr(start), addr(end))
 }
 
-/// The blacklist of the kernel proper.
+/// Returns the blacklist of the kernel proper.
 fn kernel() -> Parts<'static> {
     Parts {
         sections: [
@@ -140,7 +140,7 @@ fn kernel() -> Parts<'static> {
 
 /// The blacklist of the kernel proper, or of a module.
 struct Parts<'a> {
-    /// `.kprobes.text` and the noinstr section; empty where there is none.
+    /// `.kprobes.text` and the noinstr section; empty for a section that does not exist.
     sections: [TextRange; 2],
     /// The entries of the functions that C names.
     named: &'a [usize],
@@ -156,7 +156,7 @@ impl<'a> Parts<'a> {
         let named: &[usize] = if table.is_null() {
             &[]
         } else {
-            // SAFETY: The loader found `count` addresses there; they are part of the module.
+            // SAFETY: The loader found `count` addresses there; the table is part of the module.
             unsafe { core::slice::from_raw_parts(table, count as usize) }
         };
         Self {
@@ -173,7 +173,7 @@ impl<'a> Parts<'a> {
         self.named.is_empty() && sections.all(|section| section.start() == section.end())
     }
 
-    /// Is the address, in the function that starts at `entry`, on this blacklist?
+    /// Returns whether the address, in the function that starts at `entry`, is on this blacklist.
     fn cover(&self, at: TextAddr, entry: Option<TextAddr>) -> bool {
         self.sections.iter().any(|section| section.contains(at))
             || entry.is_some_and(|entry| self.named.contains(&(entry.get() as usize)))

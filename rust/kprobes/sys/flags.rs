@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The words that hits read while one task changes them: the flags of a probe, and the armed state
-//! of a probe point.
+//! Words that hits read while one task changes them: the flags of a probe, and the armed state of a
+//! probe point.
 //!
-//! The flags need no order: a hit that finds a probe sees the flags from before the probe came into
-//! its chain, and a later change only matters for hits after the next grace period.
+//! The flags need no order: a hit that finds a probe sees its flags from before it was added to the
+//! chain, and a later change only matters for hits after the next grace period.
 //!
-//! The armed state has an order: two users of ftrace are ours, one that watches, and one that may
-//! change where the function continues (IPMODIFY). While ftrace calls both for one hit, the state
-//! says which of the calls counts.
+//! The armed state has an order. We have two ftrace users: the watching user, and the IPMODIFY
+//! user, which may change where the function continues. While ftrace calls both for one hit, the
+//! state says which of the calls counts.
 
 use crate::atomics::{
     AtomicU32,
@@ -21,13 +21,13 @@ use crate::atomics::{
 pub(crate) struct Flags(AtomicU32);
 
 impl Flags {
-    /// No flag. In the kernel the word is part of the client's probe.
+    /// Makes a word without flags. In the kernel the word is part of the client's probe.
     #[cfg(loom)]
     pub(crate) const fn new() -> Self {
         Self(AtomicU32::new(0))
     }
 
-    /// Is any of these flags set?
+    /// Returns whether any of these flags is set.
     #[inline(always)]
     pub(crate) fn any(&self, bits: u32) -> bool {
         self.0.load(Ordering::Relaxed) & bits != 0
@@ -40,7 +40,7 @@ impl Flags {
         self.0.store(all, Ordering::Relaxed);
     }
 
-    /// Sets `bits`, and clears all others that are not in `kept`.
+    /// Sets `bits`, and clears all other flags that are not in `kept`.
     pub(crate) fn reset(&self, kept: u32, bits: u32) {
         let all = self.0.load(Ordering::Relaxed) & kept | bits;
         self.0.store(all, Ordering::Relaxed);
@@ -55,14 +55,14 @@ pub(crate) enum Armed {
     No = 0,
     /// By a breakpoint, or by the jump that replaces it.
     Breakpoint,
-    /// By ftrace, which calls our user that watches.
+    /// By ftrace, which calls our watching user.
     Watching,
     /// By ftrace, which calls our IPMODIFY user.
     Changing,
 }
 
 impl Armed {
-    /// Armed by ftrace: by our IPMODIFY user if `changing`, else by our user that watches.
+    /// Returns the state of a point that ftrace hits: by our IPMODIFY user if `changing`.
     pub(crate) fn called(changing: bool) -> Self {
         if changing {
             Self::Changing
@@ -77,12 +77,12 @@ impl Armed {
 pub(crate) struct State(AtomicU8);
 
 impl State {
-    /// Not armed.
+    /// Makes the state of an unarmed point.
     pub(crate) const fn new() -> Self {
         Self(AtomicU8::new(Armed::No as u8))
     }
 
-    /// The state, for the task that may change it.
+    /// Returns the state, for the task that may change it.
     pub(crate) fn get(&self) -> Armed {
         let armed = self.0.load(Ordering::Relaxed);
         let all = [Armed::Breakpoint, Armed::Watching, Armed::Changing];
@@ -90,7 +90,7 @@ impl State {
         found.unwrap_or(Armed::No)
     }
 
-    /// Is this the state? Then the hit sees the probes that the point was armed for.
+    /// Returns whether this is the state. The hit then sees the probes of that state.
     #[inline(always)]
     pub(crate) fn is(&self, armed: Armed) -> bool {
         self.0.load(Ordering::Acquire) == armed as u8

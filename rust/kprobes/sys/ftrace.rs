@@ -2,11 +2,11 @@
 
 //! Probe points that ftrace calls from.
 //!
-//! There are two ftrace users here, `rust_kprobe_ftrace_ops[]` of `abi.c`: one that only watches,
-//! and one that may change where the function continues (`FTRACE_OPS_FL_IPMODIFY`). ftrace allows
-//! one IPMODIFY user at a function; a livepatch is one. A probe point remembers which of the two
-//! users hits it, to be removed from this user later. It also remembers whether it was added to the
-//! second user only to keep other IPMODIFY users away.
+//! We have two ftrace users, `rust_kprobe_ftrace_ops[]` of `abi.c`: the first one only watches, and
+//! the second one may change where the function continues (`FTRACE_OPS_FL_IPMODIFY`). ftrace allows
+//! one IPMODIFY user at a function; a livepatch is one. A probe point remembers the user that hits
+//! it, to be removed from this user later. It also remembers whether it was added to the IPMODIFY
+//! user only to keep other IPMODIFY users away.
 //!
 //! C counterpart: `arm_kprobe_ftrace()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
@@ -21,7 +21,7 @@ pub(crate) struct Users {
     changing: User,
 }
 
-/// An ftrace user. It may be registered without a probe point, if ftrace refused to unregister it.
+/// An ftrace user. It is registered without a probe point if ftrace refused to unregister it.
 struct User {
     points: usize,
     registered: bool,
@@ -55,14 +55,14 @@ impl Users {
     /// Lets ftrace call from `at`.
     pub(crate) fn add(&mut self, at: TextAddr, changing: bool) -> Result<(), Refusal> {
         let user = self.user(changing);
-        // The first probe point resets a filter that was left.
+        // The first probe point resets an old filter.
         filter(at, changing, false, user.points == 0)?;
         if !user.registered {
-            // SAFETY: The ops are those of `abi.c`, which stay, and are not registered.
+            // SAFETY: The ops are variables of `abi.c`, never freed, and not registered yet.
             let status = unsafe { bindings::register_ftrace_function(ops(changing)) };
             if let Err(refusal) = check(status) {
-                // Removing what was added does not fail; if it did, ftrace would still not call,
-                // as the user is not registered.
+                // Removing the address does not fail. If it did, ftrace would still not call us, as
+                // the user is not registered.
                 let _ = filter(at, changing, true, false);
                 return Err(refusal);
             }
@@ -74,28 +74,28 @@ impl Users {
 
     /// Stops the calls of ftrace from `at`. If ftrace refuses, its calls continue as before.
     pub(crate) fn remove(&mut self, at: TextAddr, changing: bool) -> Result<(), Refusal> {
-        // SAFETY: A variable of `abi.c` that is only ever set, and that may be seen late.
+        // SAFETY: All writers of this variable of `abi.c` write one value; readers may see it late.
         if unsafe { (&raw const bindings::kprobe_ftrace_disabled).read_volatile() } {
             return Ok(());
         }
         let user = self.user(changing);
         if user.points == 1 {
-            // SAFETY: The ops are those of `abi.c`, which are registered, as there is a point.
+            // SAFETY: The ops are variables of `abi.c`, and are registered, as there is a point.
             check(unsafe { bindings::unregister_ftrace_function(ops(changing)) })?;
             user.registered = false;
         }
         user.points = user.points.saturating_sub(1);
-        // If it fails, ftrace calls for nothing: the handler finds no probe point.
+        // If this fails, ftrace makes useless calls: the handler finds no probe point.
         let _ = filter(at, changing, true, false);
         Ok(())
     }
 
-    /// Stops the calls of ftrace from a probe point that is about to be removed in any case.
+    /// Stops the calls of ftrace from a probe point that will be removed in any case.
     ///
     /// If ftrace refuses, its calls continue and find no probe point. The probe point was the last
-    /// one of its user, and stays in the filter, as ftrace calls a user without a filter from
+    /// point of its user. It stays in the filter, as ftrace calls a user without a filter from
     /// everywhere. The next probe point of this user resets the filter, and the user is
-    /// unregistered with it.
+    /// unregistered with that point.
     pub(crate) fn give_up(&mut self, at: TextAddr, changing: bool) -> Result<(), Refusal> {
         let removed = self.remove(at, changing);
         if removed.is_err() {
@@ -133,24 +133,24 @@ fn check(status: c_int) -> Result<(), Refusal> {
     }
 }
 
-/// Adds an address to the filter of a user, or removes it; with `reset`, it is the only address
-/// then.
+/// Adds an address to the filter of a user, or removes it. With `reset`, the other addresses are
+/// removed first.
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 fn filter(at: TextAddr, changing: bool, remove: bool, reset: bool) -> Result<(), Refusal> {
     let (ops, at) = (ops(changing), at.get() as usize);
-    // SAFETY: The ops are those of `abi.c`, which stay; the function looks the address up.
+    // SAFETY: The ops are variables of `abi.c` and are never freed; ftrace looks the address up.
     check(unsafe { bindings::ftrace_set_filter_ip(ops, at, remove.into(), reset.into()) })
 }
 
-/// Does ftrace call another user's trampoline from `at`, with a frame of its own, before the CPU
-/// continues at the address in the registers?
+/// Returns whether ftrace calls another user's trampoline from `at`. That trampoline has a stack
+/// frame, and runs before the CPU continues at the address in the registers.
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 pub(crate) fn leads_elsewhere(at: TextAddr) -> bool {
     // SAFETY: The function looks the address up.
     unsafe { bindings::rust_kprobes_has_trampoline(at.get() as usize) }
 }
 
-/// Does a call of ftrace stand, or have room, at this very address?
+/// Returns whether a call of ftrace, or the room for one, starts at `at`.
 #[cfg(CONFIG_DYNAMIC_FTRACE)]
 pub(crate) fn calls_from(at: TextAddr) -> bool {
     // SAFETY: The function looks the address up.
@@ -158,7 +158,7 @@ pub(crate) fn calls_from(at: TextAddr) -> bool {
     found as u64 == at.get()
 }
 
-/// Does a call of ftrace stand, or have room, at this very address?
+/// Returns whether a call of ftrace, or the room for one, starts at `at`.
 #[cfg(not(CONFIG_DYNAMIC_FTRACE))]
 pub(crate) fn calls_from(_at: TextAddr) -> bool {
     false

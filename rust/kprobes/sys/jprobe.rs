@@ -27,19 +27,19 @@ unsafe impl super::probe::OfClient for Jprobe {
 }
 
 impl Jprobe {
-    /// The probe on the entry of the function.
+    /// Returns the probe on the entry of the function.
     pub(crate) fn entry(&self) -> &Probe {
         &self.entry
     }
 
-    /// The address of the handler.
+    /// Returns the address of the handler.
     pub(crate) fn handler(&self) -> TextAddr {
         TextAddr::new(self.handler.get().addr() as u64)
     }
 }
 
 impl Probe {
-    /// The jprobe that this probe is the entry of.
+    /// Returns the jprobe that this probe is the entry of.
     pub(crate) fn jprobe(&self) -> Option<&Jprobe> {
         // SAFETY: Only entries of jprobes have this handler, and a jprobe begins with its entry.
         self.is_jprobe().then(|| unsafe { &*self.as_c().cast() })

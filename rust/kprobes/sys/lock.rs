@@ -6,8 +6,8 @@
 //! `text_mutex` (both in [`text::Lock`](super::text::Lock)), the mutex of the slots. The notifiers
 //! of modules lock the registry first, too; a hit takes no lock.
 //!
-//! The mutexes are `DEFINE_MUTEX()` of C, and no `global_lock!`, as a client may register a probe
-//! before our initcall has run.
+//! C defines the mutexes with `DEFINE_MUTEX()`. `global_lock!` would be too late, as a client may
+//! register a probe before our initcall has run.
 
 use core::{
     cell::UnsafeCell,
@@ -25,7 +25,7 @@ use kernel::{
 ///
 /// # Invariants
 ///
-/// The mutex is initialized at build time, and stays.
+/// The mutex is initialized at build time, and never freed.
 pub(crate) struct Mutex(*mut bindings::mutex);
 
 // INVARIANT: C defines each of them by `DEFINE_MUTEX()`.
@@ -33,7 +33,7 @@ impl Mutex {
     /// The mutex of the registry. Its owner may register and unregister probes.
     pub(crate) const REGISTRY: Self = Self(&raw mut bindings::rust_kprobes_mutex);
 
-    /// The mutex of the slots. Its owner may take slots, and change which pages there are.
+    /// The mutex of the slots. Its owner may take slots, and add and remove pages.
     pub(crate) const SLOTS: Self = Self(&raw mut bindings::rust_kprobes_slots_mutex);
 
     /// The mutex of the pools of return probes. No other lock is taken under it.
@@ -44,17 +44,17 @@ impl Mutex {
 /// A value that only the owner of a mutex may use. A mutex may guard several values.
 pub(crate) struct Guarded<T>(Mutex, UnsafeCell<T>);
 
-// SAFETY: Only the task that has locked the mutex uses the value. Another task than the one that
-// made the value may do so, as the value is `Send`.
+// SAFETY: Only the task that has locked the mutex uses the value. It may be another task than the
+// one that made the value, as the value is `Send`.
 unsafe impl<T: Send> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
-    /// A value that the mutex guards.
+    /// Makes a value that the mutex guards.
     pub(crate) const fn new(mutex: Mutex, value: T) -> Self {
         Self(mutex, UnsafeCell::new(value))
     }
 
-    /// Locks the mutex. To be called by a task that may sleep.
+    /// Locks the mutex. The caller may sleep.
     pub(crate) fn lock(&self) -> Guard<'_, T> {
         // SAFETY: By the invariant of `Mutex` it is initialized. The caller may sleep, as all
         // functions that register and unregister may.

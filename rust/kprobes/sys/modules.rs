@@ -2,9 +2,8 @@
 
 //! Modules: which module an address belongs to, and keeping that module loaded.
 //!
-//! A registered probe does not keep the module that it is on loaded. Only while it is being
-//! registered does the registration keep the module loaded. When the module is unloaded, its
-//! notifier handles its probes.
+//! A registered probe does not keep its module loaded. Only a registration keeps the module loaded
+//! while it runs. When the module is unloaded, its notifier handles its probes.
 
 use crate::prelude::*;
 use core::ptr::NonNull;
@@ -13,16 +12,16 @@ use kernel::{
     sync::rcu, //
 };
 
-/// What the text at an address belongs to.
+/// The owner of the text at an address.
 pub(crate) enum Owner {
     /// The kernel proper.
     Kernel,
-    /// A module, which stays as long as this value.
+    /// A module, which is not freed before this value.
     Module(Pin),
 }
 
 impl Owner {
-    /// The module, if the text belongs to one.
+    /// Returns the module, if the text belongs to one.
     pub(crate) fn module(&self) -> Option<&Pin> {
         match self {
             Self::Kernel => None,
@@ -31,7 +30,7 @@ impl Owner {
     }
 }
 
-/// A module that stays loaded.
+/// A reference that keeps a module loaded.
 ///
 /// # Invariants
 ///
@@ -39,14 +38,14 @@ impl Owner {
 pub(crate) struct Pin(Loaded);
 
 impl Pin {
-    /// The module, to be used while this value is there.
+    /// Returns the module. The caller uses it only while this value exists.
     pub(crate) fn module(&self) -> Loaded {
         self.0
     }
 
-    /// The part of the module that an address is in: the text that was allocated together.
+    /// Returns the part of the module that has an address: text that was allocated together.
     pub(crate) fn part(&self, at: TextAddr) -> Option<TextRange> {
-        // SAFETY: The loader has allocated the parts before the module came.
+        // SAFETY: The loader has allocated the parts before it calls the notifiers.
         let parts = unsafe { self.0.read(|module| module.mem) };
         parts.iter().find_map(|part| {
             let start = TextAddr::new(part.base.addr() as u64);
@@ -55,13 +54,13 @@ impl Pin {
         })
     }
 
-    /// Is the module being initialized, or about to be?
+    /// Returns whether the module is being initialized, or will be.
     pub(crate) fn is_coming(&self) -> bool {
-        // SAFETY: The state is one word, which is read as it is.
+        // SAFETY: The state is one word, so a racing read finds a valid state.
         unsafe { self.0.read(|module| module.state) == bindings::module_state_MODULE_STATE_COMING }
     }
 
-    /// Is the text at an address freed when the module has been initialized, and is that over?
+    /// Returns whether the text at an address is init text, and the module was initialized.
     pub(crate) fn has_freed(&self, at: TextAddr) -> bool {
         self.0.contains(at, true) && !self.is_coming()
     }
@@ -69,7 +68,7 @@ impl Pin {
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        // SAFETY: By the invariant this value holds a reference, which goes with it.
+        // SAFETY: By the invariant this value holds a reference, which this call releases.
         unsafe { bindings::rust_kprobes_module_put(self.0.as_c()) };
     }
 }
@@ -82,21 +81,21 @@ pub(crate) fn owner(at: TextAddr) -> Result<Owner, Refusal> {
         return Ok(Owner::Kernel);
     }
     let pinned = with(at, true, |module| {
-        // SAFETY: RCU keeps the module while `with` calls this.
+        // SAFETY: RCU keeps the module from being freed while `with` calls this.
         let pinned = unsafe { bindings::rust_kprobes_module_get(module.as_c()) };
-        // INVARIANT: The reference is the one that was got just now.
+        // INVARIANT: The reference was taken just now.
         pinned.then(|| Owner::Module(Pin(module)))
     });
     pinned.ok_or(Refusal::NotText)?.ok_or(Refusal::ModuleGoing)
 }
 
-/// Is this address in a module that is loaded?
+/// Returns whether this address is in a module that is loaded.
 pub(crate) fn has(at: TextAddr) -> bool {
     with(at, false, |_| ()).is_some()
 }
 
-/// Calls `found` with the module that an address is in, or that has it in its text. The module
-/// stays until `found` returns.
+/// Calls `found` with the module that has an address, or has it in its text. The module is not
+/// freed before `found` returns.
 pub(super) fn with<T>(at: TextAddr, in_text: bool, found: impl FnOnce(Loaded) -> T) -> Option<T> {
     let _rcu = rcu::read_lock();
     // SAFETY: RCU is read-locked, by the guard above.
@@ -106,15 +105,15 @@ pub(super) fn with<T>(at: TextAddr, in_text: bool, found: impl FnOnce(Loaded) ->
     NonNull::new(module).map(|module| found(Loaded(module)))
 }
 
-/// A module, known from when it comes until the notifiers have been told that it goes.
+/// A module, from when it is loaded until the notifiers were called for its end.
 ///
 /// # Invariants
 ///
-/// The pointer leads to a module, which stays as long as any value with the pointer is used.
+/// The pointer leads to a module that is not freed while any value with the pointer is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Loaded(NonNull<bindings::module>);
 
-// SAFETY: The fields that are read of a module do not belong to a task.
+// SAFETY: The fields of a module that are read do not belong to a task.
 unsafe impl Send for Loaded {}
 // SAFETY: As above.
 unsafe impl Sync for Loaded {}
@@ -122,8 +121,8 @@ unsafe impl Sync for Loaded {}
 impl Loaded {
     /// # Safety
     ///
-    /// `module` is a module. Code that keeps the value drops it when it is told that the module
-    /// goes.
+    /// `module` is a module. Code that keeps the value drops it when the notifier is called for the
+    /// module's end.
     pub(crate) unsafe fn from_c(module: NonNull<bindings::module>) -> Self {
         // INVARIANT: By the precondition the value is not used after the module.
         Self(module)
@@ -133,41 +132,41 @@ impl Loaded {
     ///
     /// # Safety
     ///
-    /// `field` reads what does not change once the module has come, or the state of the module.
+    /// `field` reads the state, or fields that do not change once the module was loaded.
     pub(super) unsafe fn read<T>(&self, field: impl FnOnce(&bindings::module) -> T) -> T {
-        // SAFETY: By the invariant the module stays, and by the precondition no word is read while
-        // it changes, but for the state.
+        // SAFETY: By the invariant the module is not freed. By the precondition no word except the
+        // state is read while it changes.
         field(unsafe { self.0.as_ref() })
     }
 
-    /// Is this address in the module?
+    /// Returns whether this address is in the module.
     pub(crate) fn has(&self, at: TextAddr) -> bool {
         self.contains(at, false)
     }
 
-    /// Is this address in the module, or in its init memory?
+    /// Returns whether this address is in the module, or with `init_only` in its init memory.
     fn contains(&self, at: TextAddr, init_only: bool) -> bool {
-        // SAFETY: By the invariant the module stays.
+        // SAFETY: By the invariant the module is not freed.
         unsafe { bindings::rust_kprobes_in_module(self.as_c(), at.get() as usize, init_only) }
     }
 
-    /// The pointer that C knows the module by.
+    /// Returns the pointer to C's `struct module`.
     pub(crate) fn as_c(&self) -> *mut bindings::module {
         self.0.as_ptr()
     }
 }
 
-/// Memory that is about to be freed: a module's, or only its init memory.
+/// Memory that will be freed: a module's, or only its init memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Going {
     /// The module.
     pub(crate) module: Loaded,
-    /// Does the module itself stay?
+    /// Whether the module itself stays.
     pub(crate) init_only: bool,
 }
 
 impl Going {
-    /// Is this address in the memory that goes?
+    /// Returns whether this address is in the memory that will be freed.
     pub(crate) fn has(&self, at: TextAddr) -> bool {
         self.module.contains(at, self.init_only)
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Preemption off: staying on one CPU.
+//! Disabling preemption: staying on one CPU.
 //!
-//! The hit path calls no function that can be probed. So these functions call functions of `abi.c`
+//! The hit path calls no function that may be probed. So these functions call functions of `abi.c`
 //! in `.kprobes.text`, and not the helpers of the `kernel` crate.
 
 use kernel::{
@@ -15,78 +15,78 @@ use kernel::{
 ///
 /// # Invariants
 ///
-/// This task has turned preemption off once for this value.
+/// This task has disabled preemption once for this value.
 pub(crate) struct Pinned(NotThreadSafe);
 
 impl Pinned {
-    /// Turns preemption off until the value is dropped.
+    /// Disables preemption until the value is dropped.
     pub(crate) fn new() -> Self {
         // SAFETY: The function may be called from any context.
         unsafe { bindings::rust_kprobes_preempt_disable() };
-        // INVARIANT: Done just now.
+        // INVARIANT: Preemption was disabled just now.
         Self(NotThreadSafe)
     }
 
-    /// Leaves preemption off; [`resume`](Pinned::resume) gets the value back.
+    /// Leaves preemption disabled; [`resume`](Pinned::resume) returns the value later.
     pub(crate) fn leave_off(self) {
         core::mem::forget(self);
     }
 
-    /// The value that this task gave to [`leave_off`](Pinned::leave_off) earlier.
+    /// Returns the value that this task gave to [`leave_off`](Pinned::leave_off) earlier.
     ///
     /// # Safety
     ///
     /// This task has called [`leave_off`](Pinned::leave_off) once more often than this function.
     pub(crate) unsafe fn resume() -> Self {
-        // INVARIANT: By the precondition there is a call of `leave_off`, which kept preemption off.
+        // INVARIANT: By the precondition, a call of `leave_off` has left preemption disabled.
         Self(NotThreadSafe)
     }
 }
 
-/// The context that code runs in: the NMIs, hard interrupts and softirqs of this CPU that are not
-/// over. Faults do not change it, and neither does turning off interrupts or preemption.
+/// The context that code runs in: the NMIs, hard interrupts and softirqs of this CPU that have not
+/// ended. Faults do not change it; disabling interrupts or preemption does not either.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct Context(c_uint);
 
 impl Context {
-    /// The context of the caller.
+    /// Returns the context of the caller.
     pub(crate) fn now(_pinned: &Pinned) -> Self {
         // SAFETY: The function may be called from any context.
         Self(unsafe { bindings::rust_kprobes_context() })
     }
 
-    /// A context that no code runs in.
+    /// Returns a context that no code runs in.
     pub(crate) fn none() -> Self {
         Self(c_uint::MAX)
     }
 
-    /// The context of the code that the caller, the trap of a breakpoint, has interrupted.
+    /// Returns the context of the code that the caller, the trap of a breakpoint, has interrupted.
     pub(crate) fn interrupted(_pinned: &Pinned) -> Self {
         // SAFETY: The function only computes a number, which has no meaning outside of a trap.
         Self(unsafe { bindings::rust_kprobes_interrupted_context() })
     }
 }
 
-/// Calls `work` in a trap, where preemption is off already.
+/// Calls `work` in a trap, where preemption is already off.
 ///
 /// # Safety
 ///
 /// Until the function returns, this task cannot be preempted.
 #[inline(always)]
 pub(crate) unsafe fn in_trap<T>(work: impl FnOnce(&Pinned) -> T) -> T {
-    // INVARIANT: By the precondition preemption is off. The caller turns it on again, as
-    // `leave_off` keeps this value from doing so.
+    // INVARIANT: By the precondition preemption is off. The caller enables it again: `leave_off`
+    // keeps this value from enabling it.
     let pinned = Pinned(NotThreadSafe);
     let result = work(&pinned);
     pinned.leave_off();
     result
 }
 
-/// Reschedules soon after the trap that the caller is in, if a task waits for the CPU: preemption
-/// was off before the trap and is on after it, which the exit from the trap does not check.
+/// Reschedules soon after the trap that the caller runs in, if a task waits for the CPU. Preemption
+/// was off before the trap and is on after it; the exit from the trap does not check that.
 pub(crate) fn resched_soon() {
-    // SAFETY: The function may be called from any context, and is of use in a trap.
+    // SAFETY: The function may be called from any context, and has an effect in a trap.
     unsafe { bindings::rust_kprobes_resched_soon() };
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn wait_for_all() {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // SAFETY: By the invariant preemption was turned off for this value, which is gone now.
+        // SAFETY: By the invariant preemption was disabled for this value, which is dropped now.
         unsafe { bindings::rust_kprobes_preempt_enable() };
     }
 }

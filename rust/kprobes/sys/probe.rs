@@ -5,7 +5,7 @@
 //! The memory is the client's. From registration until unregistration has returned it is shared:
 //! hits use it on any CPU, and the client may read it at any time. So every field that changes
 //! meanwhile is an atomic, and no function here takes `&mut`. The atomics come from `core`, because
-//! the atomics of the `kernel` crate call C functions, which could be probed.
+//! the atomics of the `kernel` crate call C functions, which may be probed.
 //!
 //! Probes at one address are a [`Chain`], newest first.
 
@@ -34,18 +34,18 @@ use core::{
     }, //
 };
 
-/// A handler that a hit calls before the instruction.
+/// A handler that a hit calls before the instruction is executed.
 pub(crate) type Hit = unsafe extern "C" fn(*mut bindings::kprobe, *mut bindings::pt_regs) -> c_int;
 
 /// A bit of C's flag word of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Flag {
-    /// The text that the probe was on is gone.
+    /// The text that the probe was on was freed.
     Gone = bindings::KPROBE_FLAG_GONE,
-    /// Its handlers are not to be called.
+    /// The probe's handlers are not called.
     Disabled = bindings::KPROBE_FLAG_DISABLED,
-    /// The probe is hit through ftrace.
+    /// ftrace hits the probe.
     Ftrace = bindings::KPROBE_FLAG_FTRACE,
     /// The probe is on the entry of a function.
     OnEntry = bindings::KPROBE_FLAG_ON_FUNC_ENTRY,
@@ -69,7 +69,7 @@ pub(crate) struct Probe {
     fault_handler: Cell<bindings::kprobe_fault_handler_t>,
 }
 
-/// Asserts that fields of ours are at the places of C's, and that both structures are as long.
+/// Asserts that our fields have the offsets of C's fields, and that both structures are as long.
 macro_rules! same_place {
     ($ours:ty, $theirs:ty: $($field:ident = $of_c:ident),*) => {
         $(const _: () = assert!(
@@ -95,7 +95,7 @@ same_place!(
     fault_handler = fault_handler
 );
 
-/// A client's structure with a Rust type for each field: a probe, or what begins with one.
+/// A client's structure with a Rust type for each field, which is or begins with a probe.
 ///
 /// # Safety
 ///
@@ -105,9 +105,9 @@ pub(crate) unsafe trait OfClient: Sized + 'static {
     /// C's type.
     type C;
 
-    /// The probes that the structures begin with.
+    /// Returns the probes that the structures begin with.
     fn probes<'a>(all: &'a [Option<&'static Self>]) -> &'a [Option<&'static Probe>] {
-        // SAFETY: Each structure begins with a probe, so both have the same address; NULL is `None`
+        // SAFETY: Each structure begins with a probe, so both have the same address. NULL is `None`
         // for both.
         unsafe { core::slice::from_raw_parts(all.as_ptr().cast(), all.len()) }
     }
@@ -118,13 +118,13 @@ unsafe impl OfClient for Probe {
     type C = bindings::kprobe;
 }
 
-/// The structures that a client passes.
+/// Returns the structures that a client passes.
 ///
 /// # Safety
 ///
 /// `array` is NULL or has `count` pointers. Each is NULL or leads to a structure that the client
 /// does not change or free during the call, nor, once it is registered, until its unregistration
-/// has returned. `'static` stands for that: only registered ones are kept beyond the call.
+/// has returned. `'static` stands for that: only registered structures are kept beyond the call.
 pub(crate) unsafe fn from_c<'a, T: OfClient>(
     array: *const *mut T::C,
     count: c_int,
@@ -132,26 +132,26 @@ pub(crate) unsafe fn from_c<'a, T: OfClient>(
     match usize::try_from(count) {
         Err(_) | Ok(0) => Err(Refusal::EmptyBatch),
         Ok(_) if array.is_null() => Err(Refusal::NoProbe),
-        // SAFETY: The layouts are the same by the contract of the trait, and NULL is `None`. The
-        // array has `count` pointers, and the structures stay, by the precondition.
+        // SAFETY: The layouts are the same by the contract of the trait, and NULL is `None`. By the
+        // precondition the array has `count` pointers, and the structures are not freed.
         Ok(count) => Ok(unsafe { core::slice::from_raw_parts(array.cast(), count) }),
     }
 }
 
 impl Probe {
-    /// The value of `current_kprobe` while a CPU handles a hit of this probe.
+    /// Returns the value of `current_kprobe` while a CPU handles a hit of this probe.
     pub(crate) fn running(&self) -> Running {
         Running(NonNull::from(self))
     }
 
-    /// The pointer that C knows the probe by.
+    /// Returns the pointer to C's `struct kprobe`.
     pub(crate) fn as_c(&self) -> *mut bindings::kprobe {
         core::ptr::from_ref(self)
             .cast::<bindings::kprobe>()
             .cast_mut()
     }
 
-    /// The address of the probe, or zero.
+    /// Returns the address of the probe, or zero.
     pub(crate) fn addr(&self) -> usize {
         self.addr.load(Ordering::Relaxed)
     }
@@ -161,30 +161,30 @@ impl Probe {
         self.addr.store(addr, Ordering::Relaxed);
     }
 
-    /// The address or symbol that the client asks to probe. To be used during registration only.
+    /// Returns the target that the client asks to probe. Called during registration only.
     pub(crate) fn target(&self) -> Result<Target<'_>, Refusal> {
-        // SAFETY: The client sets NULL or a string, which stays during the call.
+        // SAFETY: The client sets NULL or a string, which is not freed during the call.
         let name = unsafe { symbol(self.symbol_name.get()) };
         let addr = (self.addr() != 0).then(|| TextAddr::new(self.addr() as u64));
         Target::new(name, addr, u64::from(self.offset.get()))
     }
 
-    /// Is this flag set?
+    /// Returns whether this flag is set.
     pub(crate) fn is(&self, flag: Flag) -> bool {
         self.flags.any(flag as u32)
     }
 
-    /// Sets or clears a flag, under the lock of the registry.
+    /// Sets or clears a flag. The caller holds the lock of the registry.
     pub(crate) fn set(&self, flag: Flag, on: bool) {
         self.flags.set(flag as u32, on);
     }
 
-    /// May its handlers be called?
+    /// Returns whether the probe's handlers may be called.
     pub(crate) fn is_enabled(&self) -> bool {
         !self.flags.any(Flag::Disabled as u32 | Flag::Gone as u32)
     }
 
-    /// Begins a registration: of the flags that the client has set, only `Disabled` stays.
+    /// Begins a registration. Of the flags that the client has set, only `Disabled` stays set.
     pub(crate) fn begin_registration(&self, at: TextAddr, on_entry: bool) {
         let entry = if on_entry { Flag::OnEntry as u32 } else { 0 };
         self.set_addr(at.get() as usize);
@@ -193,16 +193,16 @@ impl Probe {
         self.unlink();
     }
 
-    /// Makes the list head of the probe an empty one, as in C, so that a client sees that the probe
-    /// is not registered. The caller has removed the probe from its chain, and no hit uses the
-    /// probe.
+    /// Makes the list head of the probe an empty list, as in C, so that a client sees that the
+    /// probe is not registered. The caller has removed the probe from its chain, and no hit uses
+    /// the probe.
     pub(crate) fn unlink(&self) {
         let itself = core::ptr::from_ref(&self.older).cast_mut().cast();
         self.older.0.store(itself, Ordering::Relaxed);
         self.prev.store(itself, Ordering::Relaxed);
     }
 
-    /// Stores the code that the breakpoint replaces, which `original` writes. To be used during
+    /// Stores the code that the breakpoint replaces, which `original` writes. Called during
     /// registration only.
     pub(crate) fn set_opcode(&self, original: impl FnOnce(&mut [u8])) {
         let mut code = [0; size_of::<bindings::kprobe_opcode_t>()];
@@ -222,35 +222,35 @@ impl Probe {
         self.post_handler.set(None);
     }
 
-    /// Do hits call this function?
+    /// Returns whether hits call this function.
     pub(crate) fn is_hit_by(&self, hit: Hit) -> bool {
         let handler = self.pre_handler.get();
         handler.is_some_and(|handler| handler as usize == hit as usize)
     }
 
-    /// Makes it the probe of a jprobe.
+    /// Makes this the probe of a jprobe.
     pub(crate) fn be_of_jprobe(&self) {
         self.pre_handler
             .set(Some(bindings::rust_kprobes_jprobe_hit));
     }
 
-    /// Is this the probe of a jprobe?
+    /// Returns whether this is the probe of a jprobe.
     pub(crate) fn is_jprobe(&self) -> bool {
         cfg!(CONFIG_RUST_KPROBES_JPROBES) && self.is_hit_by(bindings::rust_kprobes_jprobe_hit)
     }
 
-    /// Has the probe a post handler?
+    /// Returns whether the probe has a post handler.
     pub(crate) fn has_post_handler(&self) -> bool {
         self.post_handler.get().is_some()
     }
 
-    /// Has the probe a handler that a jump cannot call: a post handler, or the handler of a jprobe,
-    /// which the CPU enters instead of the function?
+    /// Returns whether the probe has a handler that a jump cannot call: a post handler, or a
+    /// jprobe's handler, which the CPU enters before the function.
     pub(crate) fn keeps_breakpoint(&self) -> bool {
         self.has_post_handler() || self.is_jprobe()
     }
 
-    /// Does `goes` hold for the memory of the probe, or for the code of one of its handlers?
+    /// Returns whether `goes` holds for the memory of the probe, or for the code of a handler.
     pub(crate) fn needs(&self, goes: impl Fn(TextAddr) -> bool) -> bool {
         let handlers = [
             self.pre_handler.get().map(|handler| handler as usize),
@@ -262,12 +262,12 @@ impl Probe {
         all.any(|addr| goes(TextAddr::new(addr as u64)))
     }
 
-    /// Has the probe a pre handler?
+    /// Returns whether the probe has a pre handler.
     pub(crate) fn has_pre_handler(&self) -> bool {
         self.pre_handler.get().is_some()
     }
 
-    /// Calls the pre handler, if there is one. Returns whether it has chosen another path.
+    /// Calls the pre handler, if any. Returns whether it has changed where the CPU continues.
     #[inline(always)]
     pub(crate) fn call_pre_handler(&self, registers: &mut bindings::pt_regs) -> bool {
         let handler = self.pre_handler.get();
@@ -279,12 +279,12 @@ impl Probe {
         })
     }
 
-    /// Has the probe a handler for faults?
+    /// Returns whether the probe has a fault handler.
     pub(crate) fn has_fault_handler(&self) -> bool {
         self.fault_handler.get().is_some()
     }
 
-    /// Calls the handler for faults, if there is one. Returns whether it has handled this fault.
+    /// Calls the fault handler, if any. Returns whether the handler has resolved the fault.
     #[inline(always)]
     pub(crate) fn call_fault_handler(
         &self,
@@ -299,7 +299,7 @@ impl Probe {
         })
     }
 
-    /// Calls the post handler, if there is one.
+    /// Calls the post handler, if any.
     #[inline(always)]
     pub(crate) fn call_post_handler(&self, registers: &mut bindings::pt_regs) {
         if let Some(handler) = self.post_handler.get() {
@@ -310,16 +310,16 @@ impl Probe {
     }
 
     /// Calls a handler. In kernels that check preemption or locking, reports a handler that has
-    /// slept. Then the probe may have been freed, so nothing is read from it after the call.
+    /// slept. The probe may have been freed then, so nothing is read from it after the call.
     #[inline(always)]
     pub(crate) fn checked<T>(&self, handler: usize, call: impl FnOnce() -> T) -> T {
         #[cfg(CONFIG_RUST_KPROBES_CHECK_HANDLERS)]
         {
             let (at, probe) = (self.addr(), self.as_c());
-            // SAFETY: It reads two numbers of this CPU; preemption is off in a hit.
+            // SAFETY: The function reads two numbers of this CPU; preemption is off in a hit.
             let before = unsafe { bindings::rust_kprobes_before_handler() };
             let result = call();
-            // SAFETY: `before` is of this call. The probe's address is compared, not used.
+            // SAFETY: `before` is from this call. The probe's address is compared, not used.
             unsafe { bindings::rust_kprobes_after_handler(before, handler, at, probe) };
             result
         }
@@ -331,11 +331,11 @@ impl Probe {
     }
 }
 
-/// A name that C passes; NULL is `None`.
+/// Returns a name that C passes; `None` for NULL.
 ///
 /// # Safety
 ///
-/// `name` is NULL or a string that ends with NUL, which stays as it is for `'a`.
+/// `name` is NULL or a string that ends with NUL and does not change during `'a`.
 pub(crate) unsafe fn symbol<'a>(name: *const c_char) -> Option<&'a CStr> {
     // SAFETY: The pointer is not NULL here, and leads to a string by the precondition.
     (!name.is_null()).then(|| unsafe { CStr::from_char_ptr(name) })
@@ -345,29 +345,29 @@ pub(crate) unsafe fn symbol<'a>(name: *const c_char) -> Option<&'a CStr> {
 ///
 /// # Invariants
 ///
-/// The pointer leads to a probe that is registered until no CPU handles its hit any more, or that
-/// stays forever.
+/// The pointer leads to a probe that is registered until no CPU handles its hit any more, or to a
+/// probe that is never freed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Running(NonNull<Probe>);
 
 impl Running {
-    /// The running probe by its pointer; `None` from NULL.
+    /// Returns the running probe of a pointer; `None` for NULL.
     ///
     /// # Safety
     ///
-    /// The pointer is NULL, the value of `current_kprobe`, or leads to a probe that stays forever.
+    /// The pointer is NULL, the value of `current_kprobe`, or leads to a probe that is never freed.
     pub(crate) unsafe fn from_word(word: *mut bindings::kprobe) -> Option<Self> {
-        // INVARIANT: By the precondition; `current_kprobe` gets its values from `to_word`.
+        // INVARIANT: By the precondition; only `to_word` makes the values of `current_kprobe`.
         NonNull::new(word.cast()).map(Self)
     }
 
-    /// The probe, while the CPU that handles its hit stays.
+    /// Returns the probe. The caller stays on the CPU that handles its hit.
     pub(crate) fn probe(self, _pinned: &Pinned) -> &Probe {
-        // SAFETY: By the invariant the probe stays while this CPU handles its hit.
+        // SAFETY: By the invariant the probe is not freed while this CPU handles its hit.
         unsafe { self.0.as_ref() }
     }
 
-    /// The pointer that is stored in `current_kprobe`.
+    /// Returns the pointer that is stored in `current_kprobe`.
     pub(crate) fn to_word(self) -> *mut bindings::kprobe {
         self.0.as_ptr().cast()
     }

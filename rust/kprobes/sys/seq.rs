@@ -9,15 +9,15 @@ use crate::sys::prelude::*;
 ///
 /// # Invariants
 ///
-/// The pointer leads to a `struct seq_file` that is being shown as long as the value is there.
+/// The pointer leads to a `struct seq_file` that is being shown as long as the value exists.
 pub(crate) struct Seq(*mut bindings::seq_file);
 
-/// Writes to a [`Seq`] in a format of `seq_printf()`. The arguments are what the format says: C
-/// integers, pointers as [`Seq::shown`] gives them, and strings that end with NUL.
+/// Writes to a [`Seq`] in a format of `seq_printf()`. The arguments match the format: C integers,
+/// pointers from [`Seq::shown`], and strings that end with NUL.
 macro_rules! put {
     ($to:expr, $format:literal, $($argument:expr),+) => {
         // SAFETY: By the invariant of `Seq` the file is being shown, and each use of this macro has
-        // the arguments that its format says.
+        // arguments that match its format.
         unsafe { bindings::seq_printf($to.0, $format.as_char_ptr(), $($argument),+) }
     };
 }
@@ -25,9 +25,9 @@ macro_rules! put {
 impl Seq {
     /// # Safety
     ///
-    /// `file` is being shown, as long as the value is there.
+    /// `file` is being shown as long as the value exists.
     pub(crate) unsafe fn from_c(file: *mut bindings::seq_file) -> Self {
-        // INVARIANT: By the precondition.
+        // INVARIANT: By the precondition the file is being shown.
         Self(file)
     }
 
@@ -68,13 +68,13 @@ impl Seq {
         put!(self, c"%s+0x%lx", name.as_char_ptr(), offset as c_ulong);
     }
 
-    /// Writes the rest of a line of the refusals: errno, and the reason in words.
+    /// Writes the rest of a line of the refusals: the errno, and the reason in words.
     pub(crate) fn refusal(&self, errno: c_int, why: &CStr) {
         put!(self, c"  %d  %s\n", errno, why.as_char_ptr());
     }
 
-    /// Writes one line of the probe points without a jump: where, why, and the address that is in
-    /// the way.
+    /// Writes one line of the probe points without a jump: the address, the reason, and the address
+    /// that prevents the jump.
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     pub(crate) fn unoptimized(&self, at: TextAddr, why: &CStr, way: Option<TextAddr>) {
         self.place(at);
@@ -96,8 +96,8 @@ impl Seq {
         put!(self, c"%s", text.as_char_ptr());
     }
 
-    /// Writes an address as symbol and offset, or as a number if it has no symbol, or the module of
-    /// the symbol is gone.
+    /// Writes an address as symbol and offset, or as a number if it has no symbol, or the symbol's
+    /// module was unloaded.
     pub(crate) fn place(&self, at: TextAddr) {
         let mut buffer = symbols::Buffer::new();
         match symbols::text(at, &mut buffer) {
@@ -106,7 +106,7 @@ impl Seq {
         }
     }
 
-    /// An address as the task that has opened the file may see it: NULL, or the address.
+    /// Returns an address as the task that opened the file may see it: the address, or NULL.
     fn shown(&self, at: TextAddr) -> *const c_void {
         // SAFETY: By the invariant the file is being shown, so it was opened by a task.
         if unsafe { bindings::rust_kprobes_shows_addresses(self.0) } {

@@ -13,7 +13,7 @@ use kernel::{
     prelude::*, //
 };
 
-/// Sorts a list, the smallest element first. Equal elements may change places.
+/// Sorts a list, the smallest element first. The order of equal elements may change.
 pub(crate) fn ascending<T: Ord + Copy>(list: &mut [T]) {
     let (first, count) = (list.as_mut_ptr().cast(), list.len());
     // SAFETY: `first` leads to `count` elements of that size, which no other code uses as they are

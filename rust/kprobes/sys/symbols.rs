@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Kallsyms: from a name to an address, from an address to the function around it.
+//! Kallsyms: finds the address of a name, and the function around an address.
 //!
-//! These functions walk tables by functions that may be probed, and may sleep or take RCU: they are
-//! for registration and debugfs, not for the hit path.
+//! These functions walk tables with functions that may be probed, and may sleep or take RCU. They
+//! are for registration and debugfs, not for the hit path.
 
 use super::modules;
 use crate::{
@@ -15,32 +15,32 @@ use crate::{
 };
 use kernel::sync::rcu;
 
-/// The address of the symbol of that name (`module:symbol` also).
+/// Returns the address of the symbol with that name (also `module:symbol`).
 pub(crate) fn lookup(name: &CStr) -> Option<TextAddr> {
     // SAFETY: `name` is a string that ends with NUL.
     let addr = unsafe { bindings::kallsyms_lookup_name(name.as_char_ptr()) };
     (addr != 0).then(|| TextAddr::new(addr as u64))
 }
 
-/// A function, or the other text that a symbol names, with all that registration asks of it, so
-/// that it is looked up once.
+/// A function, or other text that a symbol names, with all data that registration needs, so that
+/// the symbol is looked up once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Function {
-    /// From its first byte up to the next symbol.
+    /// The text from the first byte of the symbol up to the next symbol.
     pub(crate) text: TextRange,
-    /// The start of the function that the compiler split it from, if it did.
+    /// The start of the function that the compiler split this function from, if any.
     pub(crate) split_from: Option<TextAddr>,
-    /// What kind of text the symbol names.
+    /// The kind of text that the symbol names.
     pub(crate) kind: Kind,
     /// The split-function group of its name.
     pub(crate) group: SplitGroup,
 }
 
-/// The function around an address.
+/// Returns the function around an address.
 pub(crate) fn function(at: TextAddr) -> Option<Function> {
     let mut buffer = Buffer::new();
     let (found, offset, module, len) = at_address(at, &mut buffer)?;
-    // Ftrace keeps the names of a module's init functions after these have been freed.
+    // Ftrace keeps the names of a module's init functions after these were freed.
     if !module.is_null() && !modules::has(at) {
         return None;
     }
@@ -53,7 +53,7 @@ pub(crate) fn function(at: TextAddr) -> Option<Function> {
     })
 }
 
-/// Is this the text that the kernel shows to user space?
+/// Returns whether the address is in text that the kernel shows to user space.
 pub(crate) fn is_gate(at: TextAddr) -> bool {
     // SAFETY: The function only compares the address.
     unsafe { bindings::rust_kprobes_is_gate(at.get() as usize) }
@@ -63,54 +63,54 @@ pub(crate) fn is_gate(at: TextAddr) -> bool {
 pub(crate) struct Buffer([c_char; bindings::RUST_KPROBES_SYMBOL_LEN as usize]);
 
 impl Buffer {
-    /// An empty buffer.
+    /// Makes an empty buffer.
     pub(crate) fn new() -> Self {
         Self([0; bindings::RUST_KPROBES_SYMBOL_LEN as usize])
     }
 }
 
-/// The symbol around an address: its name, the offset of the address in it, its module or NULL, and
-/// its length.
+/// Returns the symbol around an address: its name, the offset of the address in it, its module or
+/// NULL, and its length.
 fn at_address(at: TextAddr, name: &mut Buffer) -> Option<(&CStr, u64, *mut c_char, u64)> {
     let (mut len, mut offset, mut module) = (0, 0, core::ptr::null_mut());
     let (addr, name) = (at.get() as usize, name.0.as_mut_ptr());
     // SAFETY:
-    // - `len`, `offset` and `module` are places to write to;
+    // - `len`, `offset` and `module` may be written to;
     // - the function writes up to `KSYM_NAME_LEN` bytes, with NUL, and the buffer is longer.
     let found =
         unsafe { bindings::kallsyms_lookup(addr, &mut len, &mut offset, &mut module, name) };
-    // SAFETY: If not NULL, this is the buffer, with the name that the function has written.
+    // SAFETY: If not NULL, this is the buffer, and the function has written the name into it.
     let found = (!found.is_null()).then(|| unsafe { CStr::from_char_ptr(found) })?;
     Some((found, offset as u64, module, len as u64))
 }
 
-/// The symbol around an address: its name, the offset of the address in it, and its module.
+/// Returns the symbol around an address: its name, the offset of the address, and its module.
 pub(crate) fn describe<'a>(
     at: TextAddr,
     name: &'a mut Buffer,
     _rcu: &'a rcu::Guard,
 ) -> Option<(&'a CStr, u64, Option<&'a CStr>)> {
     let (found, offset, module, _) = at_address(at, name)?;
-    // SAFETY: If not NULL, this is the name of a module, which stays while RCU is read-locked, as
-    // the lookup was made under the same guard.
+    // SAFETY: If not NULL, this is the name of a module. It is not freed while RCU is read-locked,
+    // as the lookup was made under the same guard.
     let module = (!module.is_null()).then(|| unsafe { CStr::from_char_ptr(module) });
     Some((found, offset, module))
 }
 
-/// The words of `%pS` for an address, if the address has a symbol.
+/// Returns the text of `%pS` for an address, if the address has a symbol.
 #[cfg(CONFIG_DEBUG_FS)]
 pub(crate) fn text(at: TextAddr, buffer: &mut Buffer) -> Option<&CStr> {
-    // SAFETY: The buffer has room for what the function writes, with NUL.
+    // SAFETY: The buffer has room for the longest text of the function, with NUL.
     unsafe { bindings::sprint_symbol(buffer.0.as_mut_ptr(), at.get() as usize) };
     let text = CStr::from_bytes_until_nul(&buffer.0).ok()?;
     // Without a symbol, the text is the address itself. No symbol begins with "0x".
     (!text.to_bytes().starts_with(b"0x")).then_some(text)
 }
 
-/// The length of the symbol around an address.
+/// Returns the length of the symbol around an address.
 pub(crate) fn len(at: TextAddr) -> Option<u64> {
     let (addr, mut len, offset) = (at.get() as usize, 0, core::ptr::null_mut());
-    // SAFETY: `len` is a place to write to; the offset may be NULL.
+    // SAFETY: `len` may be written to; the offset may be NULL.
     let found = unsafe { bindings::kallsyms_lookup_size_offset(addr, &raw mut len, offset) };
     (found != 0).then_some(len as u64)
 }

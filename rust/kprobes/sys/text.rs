@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The kernel's text: reads it, and locks it against changes.
+//! The kernel's text: reading it, and locking it against changes.
 //!
 //! The back end writes text. [`Lock`] is the same on all architectures: while a task holds it, no
-//! other task patches text, and no CPU comes or goes. So bytes do not change between reading and
+//! other task patches text, and no CPU is hotplugged. So bytes do not change between reading and
 //! writing them, and an interprocessor interrupt reaches all CPUs.
 
 use crate::prelude::*;
@@ -20,13 +20,13 @@ use kernel::{
 pub(crate) struct Lock(NotThreadSafe);
 
 impl Lock {
-    /// Takes both locks. To be called inside the lock of the registry.
+    /// Takes both locks, inside of the lock of the registry.
     pub(crate) fn new() -> Self {
         // SAFETY: The caller may sleep, as it takes a mutex next.
         unsafe { bindings::rust_kprobes_cpus_read_lock() };
         // SAFETY: The mutex is initialized at build time; the caller may sleep.
         unsafe { bindings::mutex_lock(&raw mut bindings::text_mutex) };
-        // INVARIANT: Done just now.
+        // INVARIANT: Both were locked just now.
         Self(NotThreadSafe)
     }
 }
@@ -44,12 +44,12 @@ impl Drop for Lock {
 pub(crate) struct Lazy(Option<Lock>);
 
 impl Lazy {
-    /// The lock is not taken.
+    /// Makes a lock that is not taken.
     pub(crate) fn new() -> Self {
         Self(None)
     }
 
-    /// The lock, which is held from now on.
+    /// Returns the lock. It is held from now on.
     pub(crate) fn get(&mut self) -> &mut Lock {
         self.0.get_or_insert_with(Lock::new)
     }
@@ -60,14 +60,14 @@ impl Lazy {
     }
 }
 
-/// `cond_resched()`. To be called between two pieces of long work, with no lock held that other
+/// Calls `cond_resched()`, between two pieces of long work. The caller holds no lock that other
 /// tasks need.
 pub(crate) fn cond_resched() {
-    // SAFETY: The callers may sleep: they take the lock of text before and after.
+    // SAFETY: The callers may sleep: they take the text lock before and after this.
     unsafe { bindings::rust_kprobes_cond_resched() };
 }
 
-/// Reads the bytes that are at an address now, breakpoints included; `None` if there is no memory.
+/// Reads the bytes at an address, breakpoints included; `None` if they cannot be read.
 pub(crate) fn read(at: TextAddr, into: &mut [u8]) -> Option<()> {
     let from = core::ptr::with_exposed_provenance(usize::try_from(at.get()).ok()?);
     // SAFETY: `into` has room for so many bytes; the function handles faults of the read.
@@ -76,14 +76,14 @@ pub(crate) fn read(at: TextAddr, into: &mut [u8]) -> Option<()> {
     (failed == 0).then_some(())
 }
 
-/// Does the exception table have an entry for the instruction at `at`?
+/// Returns whether the exception table has an entry for the instruction at `at`.
 pub(crate) fn has_fixup(at: TextAddr) -> bool {
     // SAFETY: The function looks any address up, and takes RCU for the tables of modules. The
     // pointer that it returns is not followed.
     !unsafe { bindings::search_exception_tables(at.get() as usize) }.is_null()
 }
 
-/// Does ftrace change any of these bytes?
+/// Returns whether ftrace changes any of these bytes.
 #[cfg(CONFIG_DYNAMIC_FTRACE)]
 pub(crate) fn is_ftraces(within: TextRange) -> bool {
     let pointer = |at: TextAddr| core::ptr::with_exposed_provenance(at.get() as usize);
@@ -93,33 +93,33 @@ pub(crate) fn is_ftraces(within: TextRange) -> bool {
     unsafe { bindings::ftrace_text_reserved(first, last) != 0 }
 }
 
-/// Does ftrace change any of these bytes?
+/// Returns whether ftrace changes any of these bytes.
 #[cfg(not(CONFIG_DYNAMIC_FTRACE))]
 pub(crate) fn is_ftraces(_within: TextRange) -> bool {
     false
 }
 
-/// Has KGDB a breakpoint at this address?
+/// Returns whether KGDB has a breakpoint at this address.
 #[cfg(CONFIG_KGDB)]
 pub(crate) fn is_debugged(at: TextAddr) -> bool {
     // SAFETY: The function only compares the address.
     unsafe { bindings::kgdb_has_hit_break(at.get() as usize) != 0 }
 }
 
-/// Has KGDB a breakpoint at this address?
+/// Returns whether KGDB has a breakpoint at this address.
 #[cfg(not(CONFIG_KGDB))]
 pub(crate) fn is_debugged(_at: TextAddr) -> bool {
     false
 }
 
-/// Does kCFI trap at this address when the target of an indirect call fails its check?
+/// Returns whether kCFI traps at this address when the target of an indirect call fails its check.
 #[cfg(CONFIG_CFI)]
 pub(crate) fn is_cfi_trap(at: TextAddr) -> bool {
     // SAFETY: The function only looks the address up.
     unsafe { bindings::is_cfi_trap(at.get() as usize) }
 }
 
-/// Does kCFI trap at this address when the target of an indirect call fails its check?
+/// Returns whether kCFI traps at this address when the target of an indirect call fails its check.
 #[cfg(not(CONFIG_CFI))]
 pub(crate) fn is_cfi_trap(_at: TextAddr) -> bool {
     false

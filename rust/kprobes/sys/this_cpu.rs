@@ -3,12 +3,12 @@
 //! The state of the hit that a CPU handles, in per-CPU memory.
 //!
 //! The memory is in the section that the kernel copies for each CPU; the back end finds this CPU's
-//! copy. Traps nest: a hit may come while another one is handled, even between any two instructions
+//! copy. Traps nest: a hit may interrupt the handling of another hit between any two instructions
 //! here, and restores all of the state before it returns. So each field is a [`Cell`], and no field
-//! is read before the trap that changed it is over.
+//! is read before the trap that changed it has ended.
 //!
-//! The state has the address of the probe point, which is looked up again: a probe point is in the
-//! table as long as a CPU can be handling its hit.
+//! The state has the address of the probe point, which is looked up again. The table has the point
+//! as long as a CPU may handle its hit.
 
 use super::{
     preempt::{
@@ -36,10 +36,10 @@ pub(crate) struct PerCpu<T>(MaybeUninit<T>);
 unsafe impl<T> Sync for PerCpu<T> {}
 
 impl<T: Zeroable> PerCpu<T> {
-    /// The value of a static of this type.
+    /// The initial value of a static of this type.
     pub(crate) const ZERO: Self = Self(MaybeUninit::zeroed());
 
-    /// The address of the original. Each CPU has its copy at a distance from it.
+    /// Returns the address of the original. The copy of each CPU is at a fixed distance from it.
     #[inline(always)]
     pub(crate) const fn original(&'static self) -> *const T {
         self.0.as_ptr()
@@ -56,17 +56,17 @@ pub(crate) static rust_kprobes_hit: PerCpu<Cpu> = PerCpu::ZERO;
 #[cfg_attr(CONFIG_SMP, link_section = ".data..percpu")]
 pub(crate) static rust_kprobes_stand_in: PerCpu<StandIn> = PerCpu::ZERO;
 
-// SAFETY: Zeroes are a value of each field: `Phase::Handling`, the address zero, no outer hit.
+// SAFETY: Zeroes are valid in each field: `Phase::Handling`, the address zero, no outer hit.
 unsafe impl Zeroable for Cpu {}
 
-// SAFETY: Zeroes are a value of each field, `false` of the last.
+// SAFETY: Zeroes are valid in each field; the last one is `false`.
 unsafe impl Zeroable for StandIn {}
 
 /// A hit that a CPU handles.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Hit {
-    /// How far the handling is.
+    /// The progress of the handling.
     pub(crate) phase: Phase,
     /// The address of the probe point.
     pub(crate) at: TextAddr,
@@ -94,18 +94,18 @@ pub(crate) struct StandIn {
     pub(crate) entry: Cell<JprobeEntry>,
     /// The registers at the entry of the function.
     pub(crate) registers: Cell<Registers>,
-    /// Did [`begin_handler`](Self::begin_handler) turn preemption off?
+    /// Whether [`begin_handler`](Self::begin_handler) has disabled preemption.
     pinned: Cell<bool>,
 }
 
-/// Words of arguments on the stack that a jprobe's handler gets copies of; see `jprobe.S`.
+/// The most words of stack arguments that are copied for a jprobe's handler; see `jprobe.S`.
 const MOST_WORDS: usize = 8;
 
 /// The data that a back end's `jprobe.S` reads, at the start of `rust_kprobes_stand_in`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct JprobeEntry {
-    /// How many words of arguments to copy.
+    /// The number of words of arguments to copy.
     pub(crate) words: usize,
     /// The address of the handler.
     pub(crate) handler: usize,
@@ -114,12 +114,12 @@ pub(crate) struct JprobeEntry {
 }
 
 impl StandIn {
-    /// Keeps the registers of the function's entry, and tells `jprobe.S` where the handler is, and
-    /// how many words are on the stack above `sp` and the return address, which takes `skip` words.
+    /// Keeps the registers of the function's entry. Passes to `jprobe.S` the handler's address, and
+    /// how many words are on the stack above `sp` and the `skip` words of the return address.
     pub(crate) fn keep(&self, registers: &Registers, handler: TextAddr, sp: usize, skip: usize) {
         self.registers.set(*registers);
-        // SAFETY: The function only compares the address with those of this CPU's stacks, and the
-        // task's.
+        // SAFETY: The function only compares the address with the stacks of this CPU and of the
+        // task.
         let left = unsafe { bindings::rust_kprobes_stack_left(sp) };
         // SAFETY: The function only returns the address of the counter.
         let pause = unsafe { bindings::rust_kprobes_graph_pause() };
@@ -132,15 +132,15 @@ impl StandIn {
         });
     }
 
-    /// The handler is about to be entered. Preemption stays off when the caller returns.
+    /// Prepares the entry of the handler. Preemption stays off when the caller returns.
     pub(crate) fn begin_handler(&self) {
         Pinned::new().leave_off();
         self.pinned.set(true);
     }
 
-    /// The handler is over: turns preemption on. To be called in the trap that ends the handler.
+    /// Ends the handler: enables preemption. Called in the trap that ends the handler.
     pub(crate) fn end_handler(&self) {
-        // SAFETY: On the way to the handler, `jprobe.S` has done the opposite, for this task.
+        // SAFETY: `jprobe.S` has paused the tracer for this task when it entered the handler.
         unsafe { bindings::rust_kprobes_graph_go_on() };
         if self.pinned.replace(false) {
             // SAFETY: `begin_handler` has left preemption off, so the task is still on this CPU.
@@ -150,9 +150,9 @@ impl StandIn {
     }
 }
 
-/// The value of `current_kprobe` while no probe may be handled: a probe of our own that has no
-/// handler and lives forever.
+/// Returns the value of `current_kprobe` while no probe may be handled: our own probe, which has no
+/// handler and is never freed.
 pub(crate) fn nobody() -> Option<Running> {
-    // SAFETY: The probe is a static of C.
+    // SAFETY: The probe is a static of C, so it is never freed.
     unsafe { Running::from_word((&raw const bindings::rust_kprobes_nobody).cast_mut()) }
 }

@@ -2,15 +2,15 @@
 
 //! The worker that writes jumps: wakes it, and waits for Tasks RCU and for its passes.
 //!
-//! The worker is a work item of C's and not a thread, so it need not be created, which could fail.
-//! The kernel runs it once at a time. Its function is in `optimize/worker.rs`.
+//! The worker is a work item of C and not a thread: creating a thread could fail. The kernel runs
+//! the work item once at a time. Its function is in `optimize/worker.rs`.
 //!
 //! C counterpart: `kprobe_optimizer_thread()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
 use crate::model::opt_state::Wake;
 use kernel::bindings;
 
-/// Tells the worker when to begin a pass. Does not wait for it.
+/// Queues a pass of the worker. Does not wait for it.
 pub(crate) fn wake(how: Wake) {
     let now = match how {
         Wake::Nothing => return,
@@ -22,14 +22,13 @@ pub(crate) fn wake(how: Wake) {
 }
 
 /// Waits for a grace period of Tasks RCU: until each task has slept, gone to user space or been
-/// idle. To be called with no lock held.
+/// idle. The caller holds no lock.
 pub(crate) fn wait_for_tasks() {
     // SAFETY: The caller is the worker, which may sleep.
     unsafe { bindings::rust_kprobes_wait_for_tasks() };
 }
 
-/// Waits until a pass that the worker was told to begin is over, and begins it now. To be called
-/// with no lock held.
+/// Begins a queued pass now, and waits until it has ended. The caller holds no lock.
 pub(crate) fn wait_for_pass() {
     // SAFETY: A work item of `abi.c` that is initialized at build time; the caller may sleep, as it
     // waits for the optimizer.

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The targets of branches that leave their function, but for the starts of other functions.
+//! The targets of branches that leave their function, except for the starts of other functions.
 //!
-//! There are few, but all text of an image has to be decoded to find them. For the kernel proper
-//! that is done once: alternatives are chosen at boot, and the targets of jump labels do not
-//! change. Init text is not decoded; no jump is worth it.
+//! There are few such targets, but all text of an image has to be decoded to find them. For the
+//! kernel proper that is done once: alternatives are chosen at boot, and the targets of jump labels
+//! do not change. Init text is not decoded; no jump is worth that.
 //!
 //! Each piece of text, from one symbol to the next, and the text before the first symbol, is read
-//! under the lock of text, as a partly written instruction cannot be decoded. Bytes that cannot be
+//! under the text lock, as a partly written instruction cannot be decoded. Bytes that cannot be
 //! decoded even so are data, in which the starts of instructions are not known. An instruction may
-//! start at each byte of data: that gives some branches that do not exist, and all that do. If text
-//! cannot be read at all, nothing is known.
+//! start at each byte of data: that finds all branches that exist, and some that do not. If text
+//! cannot be read, no branch is known.
 
 use super::{
     index::{
@@ -41,7 +41,7 @@ pub(crate) type Leaving<'a> = &'a mut dyn FnMut(
     &mut text::Lock,
 ) -> Result<bool, NotOptimized>;
 
-/// Called with each target.
+/// A function that is called with each target.
 pub(crate) type Found<'a> = &'a mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>;
 
 /// The branch targets of an image.
@@ -54,7 +54,7 @@ pub(super) struct BranchTargets {
 
 impl BranchTargets {
     /// Finds the branch targets in `text` of an image, which is a part of `module` or the kernel.
-    /// The caller does not hold the lock of text.
+    /// The caller does not hold the text lock.
     pub(super) fn read(
         module: Option<&Pin>,
         image: TextRange,
@@ -85,17 +85,17 @@ impl BranchTargets {
         Ok(Self { entries, jumping })
     }
 
-    /// May an indirect jump of a part of a function of this group, or of the function to its part,
-    /// lead there?
+    /// Returns whether a group of [`SplitGroup::leading_here`] has an indirect jump that may lead
+    /// anywhere in a function of this group.
     pub(super) fn jumps_in(&self, group: SplitGroup) -> bool {
         let mut from = group.leading_here();
         from.any(|one| self.jumping.binary_search(&one).is_ok())
     }
 }
 
-/// Puts these groups in order. A function may have several names, of which its parts have one; a
-/// question may be about another one. So if the parts of one name at an address jump, the parts of
-/// the other names at the address count as well.
+/// Sorts these groups. A function may have several names, and its parts have one of them; a lookup
+/// may use another name. So if the parts of one name at an address have indirect jumps, the parts
+/// of the other names at the address count as well.
 fn add_other_names(
     symbols: &[Symbol],
     jumping: &mut KVVec<SplitGroup>,

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Addresses in the text of one image in order: what tables and branches say of them, and symbols.
+//! Addresses in the text of one image in order, with the facts of tables and branches, and symbols.
 //!
-//! A list of [`Entry`]s is asked by a binary search. An entry is eight bytes long; its address is
-//! an offset from the start of the image. Symbols cut the text into [`pieces`].
+//! A binary search finds an [`Entry`] in a list. An entry is eight bytes long; its address is an
+//! offset from the start of the image. Symbols cut the text into [`pieces`].
 
 use crate::prelude::*;
 
-/// What is at an address.
+/// The kinds of text metadata at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// The start of an instruction.
     Start,
-    /// A jump label, whether it jumps now or not.
+    /// A jump label, enabled or not.
     JumpLabel,
     /// A call whose target changes.
     StaticCall,
     /// An instruction that BUG() or WARN() traps on.
     Bug,
-    /// The target of a jump label, whether it jumps now or not.
+    /// The target of a jump label, enabled or not.
     LabelTarget,
     /// The fixup of an exception.
     FixupTarget,
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Why no jump may be over these bytes: others change or read them.
+    /// Returns why no jump may be over these bytes, if other code changes or reads them.
     fn owner(self) -> Option<Reason> {
         match self {
             Self::JumpLabel => Some(Reason::OfJumpLabel),
@@ -42,20 +42,20 @@ impl Kind {
     }
 }
 
-/// An address, and what is there.
+/// An address, and the kind of text metadata there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry {
     offset: u32,
     pub(super) kind: Kind,
-    /// How many bytes others change or read.
+    /// The number of bytes that other code changes or reads.
     len: u8,
 }
 
-/// The most bytes that an entry may be about.
+/// The most bytes that an entry may describe.
 const MOST: u64 = 8;
 
 impl Entry {
-    /// An entry about the `len` bytes at `at`; `None` if an entry cannot hold these numbers.
+    /// Makes an entry for the `len` bytes at `at`; `None` if an entry cannot hold these numbers.
     pub(crate) fn new(origin: TextAddr, at: TextAddr, kind: Kind, len: usize) -> Option<Self> {
         let offset = at.get().checked_sub(origin.get())?;
         let len = u8::try_from(len).ok();
@@ -83,8 +83,8 @@ pub(crate) struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    /// Refuses if others change or read `at`. Otherwise, returns the start of the last instruction
-    /// that an entry tells of, at or before `at`.
+    /// Refuses if other code changes or reads `at`. Otherwise returns the last start of an
+    /// instruction that an entry has at or before `at`.
     pub(crate) fn checked_start(self, at: TextAddr) -> Result<Option<TextAddr>, Refusal> {
         let Some(offset) = at.get().checked_sub(self.origin.get()) else {
             return Ok(None);
@@ -103,14 +103,14 @@ impl<'a> Index<'a> {
         Ok(last.and_then(|entry| self.origin.after(entry.start()).ok()))
     }
 
-    /// The first entry about any of these bytes whose bytes others change or read, as a reason.
+    /// Returns the first reason why other code changes or reads any of these bytes.
     pub(crate) fn owner(self, within: TextRange) -> Option<Reason> {
         let start = within.start().get().checked_sub(self.origin.get())?;
         let mut near = self.between(start.saturating_sub(MOST), within.end());
         near.find_map(|entry| entry.kind.owner().filter(|_| start < entry.end()))
     }
 
-    /// The first address in this text with an entry of that kind.
+    /// Returns the first address in this text with an entry of that kind.
     pub(crate) fn first(self, within: TextRange, kind: Kind) -> Option<TextAddr> {
         let start = within.start().get().checked_sub(self.origin.get())?;
         let mut inside = self.between(start, within.end());
@@ -133,12 +133,12 @@ pub(crate) struct Symbol {
     pub(crate) group: SplitGroup,
 }
 
-/// Groups symbols, which are in order, by their addresses.
+/// Groups sorted symbols by their addresses.
 pub(crate) fn by_address(symbols: &[Symbol]) -> impl Iterator<Item = &[Symbol]> {
     symbols.chunk_by(|one, next| one.at == next.at)
 }
 
-/// Cuts text at its symbols, which are in order: each piece, and the symbols at its start.
+/// Cuts text at its sorted symbols. Returns each piece, and the symbols at its start.
 pub(crate) fn pieces(
     text: TextRange,
     symbols: &[Symbol],

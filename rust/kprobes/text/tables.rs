@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Reading the kernel's tables about the text of an image, and its symbols.
+//! Reads the kernel's tables about the text of an image, and its symbols.
 
 use super::index::{
     Entry,
@@ -21,7 +21,7 @@ struct Reader<T> {
     /// Elements outside of this text are left out.
     text: TextRange,
     list: KVVec<T>,
-    /// Was there no memory for an element?
+    /// Whether there was no memory for an element.
     failed: bool,
 }
 
@@ -49,7 +49,7 @@ impl<T: Ord + Copy> Reader<T> {
         Ok(reader.list)
     }
 
-    /// Takes an element about `at`. Returns whether the walk continues.
+    /// Adds an element about `at`. Returns whether the walk continues.
     fn take(&mut self, at: TextAddr, one: Option<T>) -> bool {
         if let Some(one) = one.filter(|_| self.text.contains(at)) {
             self.failed |= self.list.push(one, GFP_KERNEL).is_err();
@@ -58,31 +58,31 @@ impl<T: Ord + Copy> Reader<T> {
     }
 }
 
-/// The entries that the tables of `module`, or of the kernel, have about `text`, in order.
+/// Returns the entries in the tables of `module`, or of the kernel, about `text`, in order.
 pub(super) fn entries(module: Option<&Pin>, text: TextRange) -> Result<KVVec<Entry>, Refusal> {
     Reader::<Entry>::read(module, text, |module, data| {
-        // SAFETY: The module is NULL or stays, as it is pinned. `entry` is called with `data`, a
-        // reader of entries that no other code uses meanwhile. The caller may sleep.
+        // SAFETY: The module is NULL or not freed, as it is pinned. `entry` is called with `data`,
+        // a reader of entries that no other code uses meanwhile. The caller may sleep.
         unsafe { bindings::rust_kprobes_text_metadata(module, Some(entry), data) };
     })
 }
 
-/// The symbols of `module`, or of the kernel, in `text`, in order.
+/// Returns the symbols of `module`, or of the kernel, in `text`, in order.
 pub(super) fn symbols(module: Option<&Pin>, text: TextRange) -> Result<KVVec<Symbol>, Refusal> {
     Reader::<Symbol>::read(module, text, |module, data| {
-        // SAFETY: The module is NULL or stays, as it is pinned. `symbol` is called with `data`, a
-        // reader of symbols that no other code uses meanwhile. The caller may sleep.
+        // SAFETY: The module is NULL or not freed, as it is pinned. `symbol` is called with `data`,
+        // a reader of symbols that no other code uses meanwhile. The caller may sleep.
         unsafe { bindings::rust_kprobes_each_symbol(module, Some(symbol), data) };
     })
 }
 
-/// Takes one entry.
+/// Adds one entry.
 ///
 /// # Safety
 ///
 /// `reader` leads to a reader of entries that no other code uses.
 unsafe extern "C" fn entry(reader: *mut c_void, kind: c_uint, at: *const c_void, len: usize) {
-    // SAFETY: By the precondition a reader of entries is there, and no other code uses it.
+    // SAFETY: By the precondition this is a reader of entries, and no other code uses it.
     let reader = unsafe { &mut *reader.cast::<Reader<Entry>>() };
     let kind = match kind {
         bindings::RUST_KPROBES_JUMP_LABEL => Kind::JumpLabel,
@@ -96,13 +96,13 @@ unsafe extern "C" fn entry(reader: *mut c_void, kind: c_uint, at: *const c_void,
     reader.take(at, Entry::new(reader.text.start(), at, kind, len));
 }
 
-/// Takes one symbol. A result other than 0 ends the walk.
+/// Adds one symbol. A result other than 0 ends the walk.
 ///
 /// # Safety
 ///
 /// `reader` leads to a reader of symbols that no other code uses, and `name` ends with NUL.
 unsafe extern "C" fn symbol(reader: *mut c_void, name: *const c_char, at: c_ulong) -> c_int {
-    // SAFETY: By the precondition a reader of symbols is there, and no other code uses it.
+    // SAFETY: By the precondition this is a reader of symbols, and no other code uses it.
     let reader = unsafe { &mut *reader.cast::<Reader<Symbol>>() };
     // SAFETY: By the precondition `name` ends with NUL.
     let name = unsafe { CStr::from_char_ptr(name) };
