@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the kernel crate's interface of kprobes (rust/kernel/kprobes.rs) needs
- * that Rust has no form for: a lock and a list that are there from the
- * beginning, an initcall, and what only macros tell.
+ * Code for the kernel crate's interface of kprobes (rust/kernel/kprobes.rs) that
+ * cannot be written in Rust: a lock and a list that are initialized at build time,
+ * an initcall, and macros.
  *
  * Rust code may forget a registration, which is safe, and its module may be
- * unloaded then. All registrations are in a list, and those that a module has
- * left are taken away when it goes: its exit function has run then, and its
- * text is still there.
+ * unloaded then. All registrations are in a list. When a module is unloaded, after
+ * its exit function has run and before its text is freed, the probes that it has
+ * left are unregistered.
  */
 #define pr_fmt(fmt) "rust_kernel: kprobes: " fmt
 
@@ -29,16 +29,16 @@
 #include "kprobes_clients.h"
 
 /*
- * Of those that are registered, and of those whose module has gone. What these
- * have in memory stays, as nobody knows who has kept a reference to it.
+ * The registered clients, and the clients whose module was unloaded. The memory of
+ * the latter is not freed, as other code may have kept a reference to it.
  */
 static LIST_HEAD(clients);
 static LIST_HEAD(gone_clients);
 static DEFINE_MUTEX(clients_mutex);
 
 /*
- * May the caller wait for others? Not so handlers, also where the count of
- * those who do not want to be preempted is not kept.
+ * Returns whether the caller may sleep. Handlers may not, also in kernels that do
+ * not count disabled preemption.
  */
 bool rust_kprobes_may_block(void)
 {
@@ -51,7 +51,7 @@ bool rust_kprobes_may_block(void)
 	       !rcu_preempt_depth();
 }
 
-/* Does another part of the kernel change, or read, what is at @addr? */
+/* Returns whether another part of the kernel changes or reads the code at @addr. */
 bool rust_kprobes_is_reserved(unsigned long addr)
 {
 	void *at = (void *)addr;
@@ -65,7 +65,7 @@ bool rust_kprobes_is_reserved(unsigned long addr)
 }
 
 #ifdef CONFIG_DEBUG_INFO_BTF
-/* The types of the kernel, or those of a module: are they of what is there? */
+/* Returns whether the types are those of the kernel or module that has @addr. */
 static bool is_of(const struct btf *btf, unsigned long addr)
 {
 	struct module *owner;
@@ -88,7 +88,7 @@ static int parameters_of(const struct btf *btf, u32 id, u32 *sizes,
 		return -ENOENT;
 	count = btf_type_vlen(type);
 	params = (const struct btf_param *)(type + 1);
-	/* What else such a function is given nobody can tell. */
+	/* A variadic function: its further arguments are not known. */
 	if (count && !params[count - 1].type)
 		return -ENOENT;
 	for (n = 0; n < min(count, room); n++) {
@@ -101,9 +101,9 @@ static int parameters_of(const struct btf *btf, u32 id, u32 *sizes,
 #endif
 
 /*
- * What BTF says of the function at @addr: how many parameters it has, and how
- * many bytes each of them has, as far as there is @room; 0 where that is not
- * known. Negative: nothing is.
+ * Returns the number of parameters of the function at @addr, by BTF, and their
+ * sizes in bytes as far as there is @room; a size of 0 is not known. Returns a
+ * negative errno if the function is not known.
  */
 int rust_kprobes_parameters(unsigned long addr, u32 *sizes, unsigned int room)
 {
@@ -126,9 +126,9 @@ int rust_kprobes_parameters(unsigned long addr, u32 *sizes, unsigned int room)
 }
 
 /*
- * Whether there is memory of a user, which is that of the task that has come to
- * a probe. What is loaded where a task has none is somebody else's, and so it
- * is while the kernel goes from one to another.
+ * Checks that the task that has hit the probe has user memory. If a task has none,
+ * another task's memory is loaded. So it is during a switch from one task to
+ * another.
  */
 static long has_user(void)
 {
@@ -137,13 +137,13 @@ static long has_user(void)
 	return nmi_uaccess_okay() ? 0 : -EFAULT;
 }
 
-/* Without waiting: what would have to be brought in first is not there. */
+/* Copies without sleeping: memory that would have to be paged in is not there. */
 long rust_kprobes_read_user(void *to, const void __user *from, size_t size)
 {
 	return has_user() ?: copy_from_user_nofault(to, from, size);
 }
 
-/* The length of the string, as much as is in @room, and of its end. */
+/* Returns the length of the string, cut to @room, with its end. */
 long rust_kprobes_read_user_str(char *to, const char __user *from, long room)
 {
 	return has_user() ?: strncpy_from_user_nofault(to, from, room);
@@ -155,7 +155,7 @@ void rust_kprobes_client_comes(struct rust_kprobes_client *client)
 	list_add(&client->list, &clients);
 }
 
-/* False: it was taken away, as its module has gone. */
+/* Returns false if the unloading of its module has unregistered the client. */
 bool rust_kprobes_client_goes(struct rust_kprobes_client *client)
 {
 	guard(mutex)(&clients_mutex);
@@ -163,7 +163,7 @@ bool rust_kprobes_client_goes(struct rust_kprobes_client *client)
 	return !client->gone;
 }
 
-/* It was dropped by somebody who must not wait, and is not called any more. */
+/* Warns that a client was dropped where the caller must not sleep. */
 void rust_kprobes_client_abandoned(struct rust_kprobes_client *client)
 {
 	pr_warn("a probe on %pS was dropped where one may not wait, and stays\n",
@@ -171,8 +171,8 @@ void rust_kprobes_client_abandoned(struct rust_kprobes_client *client)
 }
 
 /*
- * After a grace period: idle CPUs of arm are probed where RCU does not look. As
- * their handlers run with interrupts off, they come out of them for one.
+ * Called after a grace period: idle CPUs of arm hit probes where RCU does not
+ * look. Handlers run with interrupts off, so an interrupt waits for them.
  */
 void rust_kprobes_wait_for_idle(void)
 {
@@ -180,7 +180,7 @@ void rust_kprobes_wait_for_idle(void)
 		kick_all_cpus_sync();
 }
 
-/* What is called for a probe that nobody may be called for any more. */
+/* Handlers of a probe whose own handlers must not be called any more. */
 static int nothing_before(struct kprobe *probe, struct pt_regs *regs)
 {
 	return 0;
@@ -211,7 +211,7 @@ static void take_return_probe_away(struct kretprobe *probe)
 	unregister_kretprobe(probe);
 }
 #else
-/* There are none. */
+/* This kernel has no return probes. */
 static void call_nothing(struct kretprobe *probe)
 {
 }
@@ -222,8 +222,8 @@ static void take_return_probe_away(struct kretprobe *probe)
 #endif
 
 /*
- * It was told to go, and has not, as it could not be disarmed: it is not called
- * any more, and its memory is left.
+ * The client was unregistered but could not be disarmed: its handlers are not
+ * called any more, and its memory is not freed.
  */
 void rust_kprobes_client_stuck(struct rust_kprobes_client *client)
 {
@@ -231,7 +231,7 @@ void rust_kprobes_client_stuck(struct rust_kprobes_client *client)
 
 	pr_warn("a probe of %pS could not be unregistered, and stays\n",
 		(void *)client->code);
-	/* What a return probe has there is kprobes' own. */
+	/* The pre handler of a return probe is part of kprobes. */
 	if (client->return_probe)
 		call_nothing(client->return_probe);
 	else if (probe->pre_handler)
@@ -274,7 +274,7 @@ static int module_event(struct notifier_block *block, unsigned long state,
 	return NOTIFY_DONE;
 }
 
-/* Before kprobes themselves look at what is in the module. */
+/* Runs before the notifier of kprobes. */
 static struct notifier_block module_events = {
 	.notifier_call = module_event,
 	.priority = 1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What rust/kernel/kprobes/ and kprobes_clients.c tell each other. */
+/* Declarations that rust/kernel/kprobes/ and kprobes_clients.c share. */
 #ifndef _RUST_KPROBES_CLIENTS_H
 #define _RUST_KPROBES_CLIENTS_H
 
@@ -11,14 +11,14 @@
 /* A registration that was made through the kernel crate. */
 struct rust_kprobes_client {
 	struct list_head list;
-	/* Of its handlers: which module it must not outlive. */
+	/* A handler's address: the client must not outlive its module. */
 	unsigned long code;
 	struct kprobe *probe;
-	/* NULL if it is none. */
+	/* NULL if this is not a return probe. */
 	struct kretprobe *return_probe;
-	/* What else stays if nobody gives it back. */
+	/* Further memory that leaks with the client; only kmemleak uses this. */
 	void *left;
-	/* Its module has gone, and so it was unregistered. */
+	/* The module was unloaded, which has unregistered the probe. */
 	bool gone;
 };
 

@@ -23,7 +23,7 @@ rust_helper_kernel_stack_pointer(struct pt_regs *regs)
 }
 
 /*
- * Its name is another one, as bindgen would take arm's own function, which is
+ * Not named after the function, as bindgen would take arm's own function, which is
  * not exported.
  */
 __rust_helper unsigned long
@@ -52,7 +52,7 @@ rust_helper_regs_set_return_value(struct pt_regs *regs, unsigned long value)
 }
 #endif
 
-/* Of a value that has two registers, which only arm has. */
+/* Returns the upper half of a value in two registers, which only arm has. */
 __rust_helper unsigned long
 rust_helper_regs_return_value_high(struct pt_regs *regs)
 {
@@ -64,8 +64,8 @@ rust_helper_regs_return_value_high(struct pt_regs *regs)
 }
 
 /*
- * At a return. What arm has there are not the registers of an exception: they
- * are on the stack, right below where it was, and its place may be empty.
+ * The stack pointer at a return. On arm the registers are not those of an
+ * exception: they are on the stack, just below the stack pointer.
  */
 __rust_helper unsigned long
 rust_helper_kretprobe_stack_pointer(struct pt_regs *regs)
@@ -77,7 +77,7 @@ rust_helper_kretprobe_stack_pointer(struct pt_regs *regs)
 #endif
 }
 
-/* Of those that are in registers. */
+/* Only for arguments in registers. */
 __rust_helper unsigned long
 rust_helper_regs_get_kernel_argument(struct pt_regs *regs, unsigned int n)
 {

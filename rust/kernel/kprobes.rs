@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Kprobes: calling a function of one's own wherever the kernel executes some instruction.
+//! Kprobes: handlers that run when the kernel executes an instruction.
 //!
 //! There are five kinds of probes:
 //!
-//! - a [`Probe`] on any instruction, with a [`Handler`] that is called before it, or a
+//! - a [`Probe`] on any instruction, with a [`Handler`] that is called before the instruction, or a
 //!   [`ProbeAfter`], with a [`HandlerAfter`] that is called after it as well;
-//! - an [`EntryProbe`] where a function begins, whose [`EntryHandler`] sees the arguments;
-//! - a [`ReturnProbe`], whose [`ReturnHandler`] is called when a function begins and when it
-//!   returns, and keeps something in between;
-//! - an [`InjectionProbe`] where a function begins, whose [`InjectionHandler`] may have it fail, if
-//!   the kernel's error-injection list has the function;
-//! - a [`PathProbe`] where a function begins, whose [`PathHandler`] may have something else be
-//!   executed in its place, which is the only thing here that needs `unsafe`.
+//! - an [`EntryProbe`] on a function's entry, whose [`EntryHandler`] sees the arguments;
+//! - a [`ReturnProbe`], whose [`ReturnHandler`] is called at a function's entry and at its return,
+//!   and keeps data for the call;
+//! - an [`InjectionProbe`] on a function's entry, whose [`InjectionHandler`] may make the function
+//!   fail, if the kernel's error-injection list has the function;
+//! - a [`PathProbe`] on a function's entry, whose [`PathHandler`] may replace the function. Only
+//!   this kind needs `unsafe`.
 //!
 //! [`kprobe`](macro@kprobe) and [`kretprobe`](macro@kretprobe) make handlers of functions that have
-//! the arguments of what is probed. What an argument leads to is read by [`Hit::read`],
-//! [`Hit::read_str`], [`Hit::read_user`] and [`Hit::read_user_str`].
+//! the arguments of the probed function. [`Hit::read`], [`Hit::read_str`], [`Hit::read_user`] and
+//! [`Hit::read_user_str`] read memory that an argument points to.
 //!
-//! A registration owns its probe and the state that its handlers are called with. When it is
-//! dropped, the probe is unregistered, all handlers have returned, and then the state is dropped.
+//! A registration owns its probe and the state that its handlers are called with. Dropping it
+//! unregisters the probe, waits for all handlers, and then drops the state.
 //!
-//! It is C's interface of kprobes that this is made of, so it works with either implementation of
-//! them (`CONFIG_RUST_KPROBES`). `Documentation/trace/rust-kprobes/rust-api.rst` tells more.
+//! This module uses C's interface of kprobes, so it works with either implementation
+//! (`CONFIG_RUST_KPROBES`). See `Documentation/trace/rust-kprobes/rust-api.rst`.
 //!
 //! # Examples
 //!
@@ -155,29 +155,29 @@ pub use self::{
 /// A probe on an instruction.
 pub type Probe<T> = Registration<kind::Instruction<T>>;
 
-/// A probe on an instruction, with a handler that is called after it as well.
+/// A probe on an instruction, with a handler that is called after the instruction as well.
 pub type ProbeAfter<T> = Registration<kind::InstructionAfter<T>>;
 
-/// A probe where a function begins.
+/// A probe on a function's entry.
 pub type EntryProbe<T> = Registration<kind::FunctionEntry<T>>;
 
-/// A probe where a function begins that the kernel lets fail, which may have it fail.
+/// A probe on the entry of an injectable function, which may make the function fail.
 #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
 pub type InjectionProbe<T> = Registration<kind::ErrorInjection<T>>;
 
-/// A probe where a function begins, which may have something else be executed in its place.
+/// A probe on a function's entry, which may replace the function.
 pub type PathProbe<T> = Registration<kind::FunctionPath<T>>;
 
 /// A return probe.
 #[cfg(CONFIG_KRETPROBES)]
 pub type ReturnProbe<T> = Registration<kind::FunctionReturn<T>>;
 
-/// Many of [`Probe`].
+/// A batch of [`Probe`]s.
 pub type ProbeBatch<T> = Batch<kind::Instruction<T>>;
 
-/// Many of [`EntryProbe`].
+/// A batch of [`EntryProbe`]s.
 pub type EntryBatch<T> = Batch<kind::FunctionEntry<T>>;
 
-/// Many of [`ReturnProbe`].
+/// A batch of [`ReturnProbe`]s.
 #[cfg(CONFIG_KRETPROBES)]
 pub type ReturnBatch<T> = Batch<kind::FunctionReturn<T>>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `#[kprobe]` and `#[kretprobe]`: functions become handlers that know what they probe.
+//! `#[kprobe]` and `#[kretprobe]`: make functions handlers of the functions that they name.
 //!
 //! `#[kprobe(symbol = "f")] fn on_call(state: &State, call: &Entry<'_>, first: c_int)` becomes
 //!
@@ -25,13 +25,13 @@
 //! }
 //! ```
 //!
-//! and `#[kretprobe]` likewise a `ReturnHandler`, of a function or of an `impl` with the functions
-//! `enter` and `leave`, which stays as it is. With `function = path` there is also a constant that
-//! does not compile unless the signature is that of the function.
+//! and `#[kretprobe]` likewise becomes a `ReturnHandler`, of a function or of an `impl` with the
+//! functions `enter` and `leave`, which is kept. With `function = path` there is also a constant
+//! that compiles only if the signature is the function's.
 //!
-//! What is wrong with the attribute, or with a signature, is said here, at the place where it is
-//! wrong; what is wrong with types the compiler says of the code that is made, whose parts have the
-//! places of what they were made of.
+//! The macros report errors in the attribute or in a signature at the place of the error. The
+//! compiler reports errors in types for the generated code, whose parts have the places of their
+//! sources.
 
 mod compared;
 mod probed;
@@ -124,7 +124,7 @@ pub(crate) fn kprobe(probed: Probed, item: Item) -> Result<TokenStream> {
     })
 }
 
-/// `#[doc]`, `#[cfg]`, and what else there is.
+/// Sorts attributes: `#[doc]`, `#[cfg]`, and all others.
 fn sorted(attributes: &[Attribute]) -> [Vec<&Attribute>; 3] {
     let mut sorted = [Vec::new(), Vec::new(), Vec::new()];
     let [docs, cfgs, others] = &mut sorted;
@@ -140,13 +140,13 @@ fn sorted(attributes: &[Attribute]) -> [Vec<&Attribute>; 3] {
     sorted
 }
 
-/// A function as a type, with the function inside of it where it is called.
+/// A function that becomes a type, with the function inside of the type's handler.
 struct FromFunction {
     name: Ident,
     visibility: Visibility,
     /// The type.
     declared: TokenStream,
-    /// The conditions of all that is made.
+    /// The `#[cfg]`s of all generated code.
     cfgs: TokenStream,
     /// The function.
     inside: ItemFn,
@@ -159,8 +159,8 @@ impl FromFunction {
         let [docs, cfgs, others] = sorted(&function.attrs);
         let cfgs = quote!(#(#cfgs)*);
         let allowed = others.iter().filter(|one| one.path().is_ident("allow"));
-        // A type that stands where the function's name does: if nobody registers it the compiler
-        // says there that it is never used.
+        // The type has the place of the function's name: if it is never registered, the compiler
+        // reports there that it is never used.
         let of_the_client = quote_spanned!(name.span()=> enum #name {});
         let declared = quote! {
             #(#docs)*
@@ -185,7 +185,7 @@ impl FromFunction {
     }
 }
 
-/// Takes arguments of these types from `arguments`, each at its place.
+/// Returns code that takes arguments of these types from `arguments`, each at its place.
 fn taken(types: &[Type]) -> TokenStream {
     let taken = types
         .iter()
@@ -193,17 +193,17 @@ fn taken(types: &[Type]) -> TokenStream {
     quote!(#(#taken)*)
 }
 
-/// Begins to take arguments of these types, if there are any.
+/// Returns code that begins to take arguments of these types, if there are any.
 fn begun(types: &[Type]) -> Option<TokenStream> {
     (!types.is_empty()).then(|| quote!(let mut arguments = call.arguments();))
 }
 
-/// Where errors about `of` belong. Names in it are those of the code that is made.
+/// Returns the place of errors about `of`. Names at this place are those of the generated code.
 fn at(of: &impl Spanned) -> Span {
     Span::call_site().located_at(of.span())
 }
 
-/// Which arguments the handler's type says that it takes: nothing, if it takes none.
+/// Returns the constant with the handler's arguments; `None` if it takes none.
 fn takes(wants: &Wants) -> Option<TokenStream> {
     let types = &wants.rest;
     let takes = match wants.more {
@@ -217,13 +217,13 @@ fn takes(wants: &Wants) -> Option<TokenStream> {
     })
 }
 
-/// A type; without one, that of nothing.
+/// Returns the type, or `()` without a type.
 fn or_nothing(of: Option<&Type>) -> TokenStream {
     of.map_or(quote!(()), |of| quote!(#of))
 }
 
-/// What a client has beyond the handler: where it goes, and how it comes there. It need not make
-/// use of all that.
+/// Returns the client's items beside the handler: the place, and the function that registers. The
+/// client may leave them unused.
 fn registers(
     probed: &Probed,
     visibility: &Visibility,
@@ -246,7 +246,7 @@ fn registers(
         None => (quote!(), quote!(), quote!(()), quote!()),
     };
     quote! {
-        /// Where the probed function begins.
+        /// The entry of the probed function.
         #visibility const PLACE: ::kernel::kprobes::Place<'static> =
             ::kernel::kprobes::Place::symbol(#symbol);
 

@@ -1,43 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where the arguments of a function are when it begins, by the rules of its machine.
+//! The locations of a function's arguments at its entry, by the machine's calling convention.
 //!
-//! What functions of the kernel are given are integers and pointers of 64 bits at most. They go
-//! into registers in their order, as long as there are some, and then to the stack, a word each:
+//! The arguments of kernel functions are integers and pointers of at most 64 bits. They are in
+//! registers, in their order. When no register is left, each takes a word of the stack:
 //!
 //! ```text
 //!                        registers  the first word of the stack that has an argument
-//! x86-64                 6           1, behind the address to return to
-//! s390                   5          20, behind the 160 bytes in which registers are saved
-//! powerpc, ELFv2         8          12, behind a header of four, and a place for each register
+//! x86-64                 6           1, after the address to return to
+//! s390                   5          20, after the 160 bytes in which registers are saved
+//! powerpc, ELFv2         8          12, after a header of four, and a place for each register
 //! arm                    4           0
 //! arm64, loongarch,      8           0
 //! riscv of 64 bits
 //! ```
 //!
-//! Words of the stack are counted from where the stack pointer is when the function begins.
+//! Words of the stack are counted from the stack pointer at the function's entry.
 //!
-//! On arm 64 bits are two words, of which the first has an even number: a register, or a word of
-//! the stack, is left out for that. Once an argument is on the stack so are all that follow, and
-//! registers that were left out stay so. The lower half comes first: these machines are little
-//! endian, as far as Rust in the kernel knows them.
+//! On arm, 64 bits are two words, and the first one has an even number: a register, or a word of
+//! the stack, is left out for that. When an argument is on the stack, all later ones are too, and
+//! registers that were left out stay unused. The lower half comes first: Rust in the kernel
+//! supports these machines as little endian only.
 //!
-//! Where an argument has fewer bits than a word, they are the lowest ones, on a stack, too, and on
-//! s390 as well. What the bits above are is another thing on each machine, and differs between
-//! compilers, so nobody should look at them.
+//! An argument with fewer bits than a word is in the lowest bits, on a stack and on s390, too. The
+//! bits above it depend on the machine and on the compiler, so they must not be used.
 //!
-//! Structures that are passed by value are not known here.
+//! Structures that are passed by value are not supported.
 //!
-//! All is pure: the rules are a value, and those of all machines are tested on each.
+//! This file is pure: the rules are a value, and the rules of all machines are tested on each.
 
-/// The rules of one machine.
+/// The calling convention of one machine.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Abi {
     /// Bytes of a register, and of a word of the stack.
     pub(super) word: usize,
-    /// How many registers have arguments.
+    /// The number of registers that have arguments.
     pub(super) registers: u32,
-    /// The first word of the stack that has one.
+    /// The first word of the stack that has an argument.
     pub(super) stack: u32,
 }
 
@@ -46,7 +45,7 @@ impl Abi {
     pub(super) const S390: Self = Self::of(8, 5, 20);
     pub(super) const POWERPC: Self = Self::of(8, 8, 12);
     pub(super) const ARM: Self = Self::of(4, 4, 0);
-    /// Those of arm64, loongarch and riscv.
+    /// The rules of arm64, loongarch and riscv.
     pub(super) const EIGHT: Self = Self::of(8, 8, 0);
 
     const fn of(word: usize, registers: u32, stack: u32) -> Self {
@@ -61,32 +60,32 @@ impl Abi {
 /// A word that has an argument, or half of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
-    /// The register of this number, among those of arguments.
+    /// The register with this number, among the registers of arguments.
     Register(u32),
-    /// The word of the stack of this number.
+    /// The word of the stack with this number.
     Stack(u32),
 }
 
-/// Where an argument is.
+/// The location of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Location {
     pub(super) low: Word,
-    /// The upper half, if it has one of its own.
+    /// The upper half, if it is in a separate word.
     pub(super) high: Option<Word>,
 }
 
-/// Goes along the arguments of a function.
+/// A position in the arguments of a function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor {
     abi: Abi,
-    /// How many registers are taken.
+    /// The number of registers that are used.
     registers: u32,
     /// The next word of the stack.
     stack: u32,
 }
 
 impl Cursor {
-    /// Before the first argument.
+    /// Makes a cursor before the first argument.
     #[inline]
     pub(super) const fn new(abi: Abi) -> Self {
         Self {
@@ -96,7 +95,7 @@ impl Cursor {
         }
     }
 
-    /// Where the next argument is, which has `size` bytes.
+    /// Returns the location of the next argument, which has `size` bytes.
     #[inline]
     pub(super) const fn next(&mut self, size: usize) -> Location {
         let words = if size > self.abi.word { 2 } else { 1 };
@@ -107,7 +106,7 @@ impl Cursor {
             let high = first.saturating_add(1);
             return location(words, Word::Register(first), Word::Register(high));
         }
-        // There are none for those that follow, either.
+        // Later arguments are not in registers, either.
         self.registers = self.abi.registers;
         let first = after_gap(self.stack, words);
         self.stack = first.saturating_add(words);
@@ -116,7 +115,7 @@ impl Cursor {
     }
 }
 
-/// Where `words` words may begin that could begin at the number `at`.
+/// Returns the number, from `at` on, at which `words` words may begin.
 #[inline]
 const fn after_gap(at: u32, words: u32) -> u32 {
     if words == 2 {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a function is given, and what it returns, as a type.
+//! The types of a function's arguments and of its return value.
 //!
-//! A register has as many bits as a pointer. What a function's declaration says of them is not
-//! known here: who names a type says how many of the bits are the argument's, and how they are
-//! read. A wrong type is a wrong number, and nothing worse: a pointer that is read here is a raw
-//! one, and a bool is whatever is not zero.
+//! A register has as many bits as a pointer. The types in a function's declaration are not known
+//! here: the type in the handler says how many of the bits are the argument's, and how they are
+//! read. A wrong type gives a wrong number, and nothing worse: pointers are read as raw pointers,
+//! and a bool is true if it is not zero.
 //!
-//! An integer of 64 bits is in two registers where these have 32. Which two depends on what comes
-//! before, so it can be read among all arguments ([`Arguments`]), and not by its number
+//! A 64-bit integer is in two registers if registers have 32 bits. The registers depend on the
+//! earlier arguments, so [`Arguments`] can read it, but its number alone does not suffice
 //! ([`InRegister`]).
 //!
 //! [`Arguments`]: super::Arguments
 
 use crate::uaccess::UserPtr;
 
-/// What a function may be given, or return.
+/// A type of arguments and return values.
 #[diagnostic::on_unimplemented(
     message = "no function of the kernel is given a `{Self}` that could be read",
     label = "not the type of an argument",
@@ -24,11 +24,11 @@ use crate::uaccess::UserPtr;
             see `Hit::read()` for what is behind a pointer"
 )]
 pub trait Argument: sealed::Sealed {
-    /// Takes its bits out of the lowest ones of `bits`.
+    /// Makes a value of the lowest bits of `bits`.
     fn from_bits(bits: u64) -> Self;
 }
 
-/// What is in one register on this machine, or in one word of the stack.
+/// A type that fits one register on this machine, or one word of the stack.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not in one register on this machine",
     label = "not the type of an argument in one register",
@@ -36,10 +36,10 @@ pub trait Argument: sealed::Sealed {
 )]
 pub trait InRegister: Argument {}
 
-/// Says that a handler may have this type where the function has the type `P` in its declaration.
+/// A type that a handler may have where the function's declaration has the type `P`.
 ///
-/// That is the same type, and a few that have the same bits: a pointer that must not be written
-/// through for any, [`UserPtr`] for any, and `*const c_void` for a pointer to a function.
+/// That is the same type, or one of a few with the same bits: a const pointer for any pointer to
+/// the same type, [`UserPtr`] for any pointer, and `*const c_void` for a pointer to a function.
 #[diagnostic::on_unimplemented(
     message = "the function has a `{P}` where the handler has a `{Self}`",
     label = "not what the function's declaration has",
@@ -59,7 +59,7 @@ macro_rules! integers {
         impl Argument for $type {
             #[inline]
             fn from_bits(bits: u64) -> Self {
-                // The bits above are nobody's.
+                // The bits above are undefined.
                 bits as Self
             }
         }
@@ -125,5 +125,5 @@ impl<T> StandsFor<*const T> for UserPtr {}
 
 impl<T> StandsFor<*mut T> for UserPtr {}
 
-/// What C knows as a pointer to a function is one that may be NULL.
+/// Bindings have a C function pointer as an `Option`, since it may be NULL.
 impl<F> StandsFor<Option<F>> for *const crate::ffi::c_void {}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Many probes that come and go together.
+//! Many probes that are registered and unregistered together.
 //!
-//! C takes an array of probes: all of them are registered, or none. To unregister an array costs
-//! one grace period where one after the other costs many, and the Rust implementation arms and
-//! disarms all of them with one round to the other CPUs.
+//! C takes an array of probes and registers all of them, or none. Unregistering an array takes one
+//! grace period; unregistering the probes one by one takes a grace period each. The Rust
+//! implementation arms and disarms a batch with one synchronization of all CPUs.
 
 use super::{
     clients,
@@ -29,11 +29,10 @@ use crate::{
 };
 use core::mem::ManuallyDrop;
 
-/// Probes that were registered together, each with a state of its own, in the order of their
-/// places.
+/// Probes that were registered together, each with its own state, in the order of their places.
 ///
-/// As with a [`Registration`], they are unregistered when this is dropped, which must not happen
-/// where one may not wait.
+/// Dropping the batch unregisters the probes, as for a [`Registration`]. It must be dropped where
+/// the caller may sleep.
 ///
 /// # Examples
 ///
@@ -74,14 +73,14 @@ use core::mem::ManuallyDrop;
 ///
 /// # Invariants
 ///
-/// What is in `probes` is registered.
+/// The registrations in `probes` are registered.
 #[must_use = "the probes go when this is dropped, by `let _ =` too: keep it in the module's type"]
 pub struct Batch<K: Kind> {
-    // Whoever drops them does so together. In memory this is the array of pointers that C wants.
+    // `drop` unregisters them together. In memory this is the array of pointers that C expects.
     probes: KVec<ManuallyDrop<Registration<K>>>,
 }
 
-/// Why a batch was refused, and the index of the place that was not to be, if it is that.
+/// The reason why a batch was refused, and the index of the refused place, if it is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BatchRefused {
     index: Option<usize>,
@@ -89,12 +88,12 @@ pub struct BatchRefused {
 }
 
 impl BatchRefused {
-    /// Which place is in the way; nothing if it is none in particular.
+    /// Returns the index of the refused place, or `None` if no single place is the reason.
     pub const fn index(&self) -> Option<usize> {
         self.index
     }
 
-    /// Why.
+    /// Returns the reason.
     pub const fn refused(&self) -> Refused {
         self.refused
     }
@@ -137,32 +136,32 @@ impl From<BatchRefused> for Error {
     }
 }
 
-/// Sites that are not registered yet, or could not be.
+/// Sites that are not registered yet, or were refused.
 ///
 /// # Invariants
 ///
-/// None is registered, but for those that C could not unregister again.
+/// No site is registered, except for sites that C could not unregister again.
 struct Prepared<K: Kind>(KVec<ManuallyDrop<Registration<K>>>);
 
 impl<K: Kind> Drop for Prepared<K> {
     fn drop(&mut self) {
         for probe in &self.0 {
-            // SAFETY: By the type's invariants; nobody uses it after this.
+            // SAFETY: By the type's invariants; no code uses the site after this.
             unsafe { probe.site().discard_refused() };
         }
     }
 }
 
-/// The array that C wants.
+/// Returns the array that C expects.
 fn array<K: Kind>(probes: &mut KVec<ManuallyDrop<Registration<K>>>) -> (*mut *mut K::Raw, c_int) {
-    // A registration is a pointer to its site, which begins with what C has registered.
+    // A registration is a pointer to its site, which begins with the structure that C registers.
     let count = c_int::try_from(probes.len()).unwrap_or(c_int::MAX);
     (probes.as_mut_ptr().cast(), count)
 }
 
 impl<K: AnyPlace> Batch<K> {
     /// Registers a probe at each of `places`, or none if one of them is refused. `state` makes the
-    /// state of each, by its index.
+    /// state of the probe with an index.
     #[inline]
     pub fn register<E, I>(
         here: &ProcessContext,
@@ -202,19 +201,19 @@ impl<K: AnyPlace> Batch<K> {
         Error: From<E>,
     {
         here.check()?;
-        // INVARIANT: There is none yet.
+        // INVARIANT: There are no sites yet.
         let mut prepared = Prepared(KVec::with_capacity(places.len(), GFP_KERNEL)?);
         for (index, place) in places.iter().enumerate() {
             let probe = SitePtr::make(place, state(index), set)
                 .map_err(|refused| BatchRefused::at(index, refused))?;
-            // SAFETY: It was just made, and is registered before it is dropped as such.
+            // SAFETY: The site was made just now, and is registered before it is dropped as such.
             let probe = ManuallyDrop::new(unsafe { Registration::from_site(probe) });
-            // There is room for it: this does not fail, or the site would be lost.
+            // There is room for the registration: if this failed, the site would leak.
             prepared.0.push(probe, GFP_KERNEL)?;
         }
         if !places.is_empty() {
             let (array, count) = array(&mut prepared.0);
-            // SAFETY: They were just made, and stay where they are until `drop`.
+            // SAFETY: The sites were made just now, and do not move until `drop`.
             if let Err(error) = unsafe { K::Raw::register(array, count) } {
                 drop(prepared);
                 return Err(who_is_refused::<K>(here, places, error));
@@ -223,25 +222,25 @@ impl<K: AnyPlace> Batch<K> {
         let mut probes = core::mem::take(&mut prepared.0);
         let (left, _) = array::<K>(&mut probes);
         if let Some(first) = probes.first() {
-            // SAFETY: Nobody looks at this but who searches for leaks: a batch may be forgotten.
+            // SAFETY: Only kmemleak uses this pointer, as a batch may be forgotten.
             unsafe { (*first.site().client()).left = left.cast() };
         }
         for probe in &probes {
-            // SAFETY: It was initialized when it was made, and is registered.
+            // SAFETY: The client was initialized when the site was made, and is registered.
             unsafe { clients::comes(probe.site().client()) };
         }
-        // INVARIANT: They are registered.
+        // INVARIANT: C has registered the probes.
         Ok(Self { probes })
     }
 }
 
 impl<K: Kind> Batch<K> {
-    /// The probes, in the order of their places.
+    /// Returns the probes, in the order of their places.
     pub fn probes(&self) -> impl ExactSizeIterator<Item = &Registration<K>> {
         self.probes.iter().map(|probe| &**probe)
     }
 
-    /// Has all of them be hit again. If that fails for one, those before it rest again.
+    /// Enables all probes. If that fails for a probe, disables the earlier ones again.
     pub fn enable(&self, here: &ProcessContext) -> Result<(), BatchRefused> {
         for (index, probe) in self.probes().enumerate() {
             if let Err(refused) = probe.enable(here) {
@@ -254,7 +253,7 @@ impl<K: Kind> Batch<K> {
         Ok(())
     }
 
-    /// Has none of them be hit any more. Handlers that run at this moment are not waited for.
+    /// Disables all probes. Does not wait for handlers that run now.
     pub fn disable(&self, here: &ProcessContext) -> Result<(), BatchRefused> {
         for (index, probe) in self.probes().enumerate() {
             probe
@@ -265,7 +264,7 @@ impl<K: Kind> Batch<K> {
     }
 }
 
-/// C has refused a batch by `error`: which place was it?
+/// Finds the place that was refused, after C has refused a batch with `error`.
 fn who_is_refused<K: Kind>(
     here: &ProcessContext,
     places: &[Place<'_>],
@@ -276,18 +275,18 @@ fn who_is_refused<K: Kind>(
             return BatchRefused::at(index, refused);
         }
     }
-    // Arming one may fail, or memory be short, for no reason of the place's.
+    // No single place is the reason if arming a probe failed, or memory was short.
     match places {
         [only] => BatchRefused::at(0, Refused::explain(only, K::AT_ENTRY, error)),
         _ => Refused::of(error).into(),
     }
 }
 
-/// As [`SitePtr::abandon`], for all of them. Not even the array may be freed in a handler, which
-/// may have interrupted the allocator.
+/// Abandons all probes, as [`SitePtr::abandon`] does. Does not even free the array: a handler may
+/// have interrupted the allocator.
 fn abandon<K: Kind>(probes: KVec<ManuallyDrop<Registration<K>>>) {
     for probe in &*ManuallyDrop::new(probes) {
-        // SAFETY: It is registered, by the invariants of `Batch`.
+        // SAFETY: The probe is registered, by the invariants of `Batch`.
         unsafe { probe.site().abandon() };
     }
 }
@@ -298,17 +297,17 @@ impl<K: Kind> Drop for Batch<K> {
         if !context::may_wait() {
             return abandon(probes);
         }
-        // SAFETY: It was put there when it was registered. What has left the list is unregistered,
-        // and its module, which this was a part of, is gone: it is left where it is.
+        // SAFETY: The client was added when the probe was registered. If it is not in the list any
+        // more, the end of its module has unregistered the probe, and the site is leaked.
         probes.retain(|probe| unsafe { clients::goes(probe.site().client()) });
         if !probes.is_empty() {
             let (array, count) = array(&mut probes);
-            // SAFETY: They are registered, by the type's invariants.
+            // SAFETY: The probes are registered, by the type's invariants.
             unsafe { K::Raw::unregister(array, count) };
             clients::wait_for_idle();
         }
         for probe in &probes {
-            // SAFETY: It is not used any more.
+            // SAFETY: The site was unregistered, and its handlers have returned.
             unsafe { probe.site().discard_unregistered() };
         }
     }

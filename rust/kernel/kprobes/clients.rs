@@ -1,65 +1,65 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The list of what is registered, and what becomes of a probe that could not be unregistered.
+//! The list of all registrations, and the handling of a probe that could not be unregistered.
 //!
-//! The list is C's, in `rust/kprobes_clients.c`: it is looked at when a module goes.
+//! The list is in `rust/kprobes_clients.c`, which checks it when a module is unloaded.
 
 use crate::bindings;
 
-/// Puts a client into the list.
+/// Adds a client to the list.
 ///
 /// # Safety
 ///
-/// It is initialized, in no list, and stays until [`goes`] was called; what it says is registered.
+/// The client is registered and initialized, is in no list, and is not freed before [`goes`].
 //
-// Here and below, not for modules to inline: what is called is not exported.
+// Not inlined into modules, here and below: the C functions are not exported.
 #[inline(never)]
 pub(super) unsafe fn comes(client: *mut bindings::rust_kprobes_client) {
-    // SAFETY: By the precondition.
+    // SAFETY: The precondition is the same.
     unsafe { bindings::rust_kprobes_client_comes(client) };
 }
 
-/// Takes a client out of the list. False: its module has gone, and it was unregistered then.
+/// Removes a client from the list. Returns false if its module was unloaded, which unregistered it.
 ///
 /// # Safety
 ///
-/// It was put into the list by [`comes`].
+/// [`comes`] has added the client to the list.
 #[inline(never)]
 pub(super) unsafe fn goes(client: *mut bindings::rust_kprobes_client) -> bool {
-    // SAFETY: By the precondition.
+    // SAFETY: The precondition is the same.
     unsafe { bindings::rust_kprobes_client_goes(client) }
 }
 
-/// Warns that a probe was dropped where one may not wait.
+/// Warns that a probe was dropped where the caller may not sleep.
 ///
 /// # Safety
 ///
-/// It was put into the list by [`comes`], and is there.
+/// [`comes`] has added the client to the list, and it is still in the list.
 #[inline(never)]
 pub(super) unsafe fn say_abandoned(client: *mut bindings::rust_kprobes_client) {
-    // SAFETY: By the precondition.
+    // SAFETY: The precondition is the same.
     unsafe { bindings::rust_kprobes_client_abandoned(client) };
 }
 
-/// Waits for handlers that a grace period does not wait for, on CPUs that are idle.
+/// Waits for handlers on idle CPUs, which a grace period does not wait for.
 #[cfg(CONFIG_ARM)]
 #[inline(never)]
 pub(super) fn wait_for_idle() {
-    // SAFETY: Who unregisters a probe may wait.
+    // SAFETY: The callers unregister a probe, so they may sleep.
     unsafe { bindings::rust_kprobes_wait_for_idle() };
 }
 
-/// There are none elsewhere.
+/// Does nothing: on other architectures a grace period waits for all handlers.
 #[cfg(not(CONFIG_ARM))]
 pub(super) fn wait_for_idle() {}
 
-/// Says that C could not unregister a probe, and has it call nobody any more. Its memory is left.
+/// Warns that C could not unregister a probe, and replaces its handlers. Its memory leaks.
 ///
 /// # Safety
 ///
-/// It is initialized, C was told to unregister it, and its memory stays.
+/// The client is initialized, C was told to unregister it, and its memory is not freed.
 #[inline(never)]
 pub(super) unsafe fn say_stuck(client: *mut bindings::rust_kprobes_client) {
-    // SAFETY: By the precondition.
+    // SAFETY: The precondition is the same.
     unsafe { bindings::rust_kprobes_client_stuck(client) };
 }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who may wait for others.
+//! Contexts in which the caller may sleep.
 //!
-//! To register, to unregister, to enable and to disable takes locks and waits for all CPUs. A
-//! handler must not do that: it would wait for itself, or have the scheduler run where that breaks
-//! what others rely on, among them the end of other registrations. So each of these operations
-//! wants a [`ProcessContext`], which says that its caller may wait.
+//! Registering, unregistering, enabling and disabling take locks and wait for all CPUs. A handler
+//! must not do that: it would wait for itself, or call the scheduler where other code relies on
+//! running without preemption, such as other registrations. So each of these operations takes a
+//! [`ProcessContext`], which is evidence that its caller may sleep.
 //!
-//! # Why a handler has none
+//! # Why a handler has no token
 //!
-//! The token is neither [`Send`] nor [`Sync`], so it stays with the thread that has it: no state of
-//! a registration can keep one, no static, and nothing else that a handler gets at. A handler is
-//! not given one either, so a call that wants one does not compile in it.
+//! The token is neither [`Send`] nor [`Sync`], so it stays with its thread: no registration's
+//! state, no static, and no other value that a handler can use can keep one. A handler gets no
+//! token as an argument, so a call that takes one does not compile in it.
 //!
-//! What remains is that a handler makes one for itself. Types cannot tell the contexts of the
-//! kernel apart in a function without arguments, and whatever argument would be asked for a handler
-//! could get at as well. So [`ProcessContext::here`] looks, and refuses in a handler, and wherever
-//! else one must not wait as far as the kernel knows. As somebody may also keep the token while he
-//! takes a spinlock, each operation looks again.
+//! A handler could still make a token. Types cannot tell the kernel's contexts apart in a function
+//! without arguments, and a handler could have any argument that the function asks for. So
+//! [`ProcessContext::here`] checks the context, and refuses in a handler, and wherever else the
+//! kernel knows that the caller must not sleep. A caller may also keep the token while it takes a
+//! spinlock, so each operation checks again.
 //!
-//! What is *dropped* cannot be refused by either; see [`registration`](super::registration).
+//! Neither can refuse a *drop*; see [`registration`](super::registration).
 
 use super::{
     Reason,
@@ -30,8 +30,7 @@ use crate::{
     types::NotThreadSafe, //
 };
 
-/// Evidence that the caller may wait for others: that he is no handler, holds no spinlock, and so
-/// on.
+/// Evidence that the caller may sleep: it is no handler, holds no spinlock, and so on.
 ///
 /// # Examples
 ///
@@ -46,14 +45,14 @@ use crate::{
 pub struct ProcessContext(NotThreadSafe);
 
 impl ProcessContext {
-    /// Says that this is a process context, or refuses with [`Reason::MayNotWait`].
+    /// Returns the token in a process context, and otherwise refuses with [`Reason::MayNotWait`].
     pub fn here() -> Result<Self, Refused> {
         let context = Self(NotThreadSafe);
         context.check()?;
         Ok(context)
     }
 
-    /// Is it still so?
+    /// Checks that the caller may still sleep.
     pub(super) fn check(&self) -> Result<(), Refused> {
         if may_wait() {
             Ok(())
@@ -63,11 +62,11 @@ impl ProcessContext {
     }
 }
 
-/// May the caller wait for others?
+/// Returns whether the caller may sleep.
 //
-// Not for modules to inline: what it calls is not exported.
+// Not inlined into modules: the C function is not exported.
 #[inline(never)]
 pub(super) fn may_wait() -> bool {
-    // SAFETY: It has no preconditions.
+    // SAFETY: The function has no preconditions.
     unsafe { bindings::rust_kprobes_may_block() }
 }

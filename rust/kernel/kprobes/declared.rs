@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What [`kprobe`](macro@super::kprobe) compares a handler's types with, where the function that is
-//! probed is named by its declaration. For the code that the macro makes alone.
+//! Types that the code of [`kprobe`](macro@super::kprobe) compares with a handler's types, if the
+//! probed function is named by its declaration. Only for the code that the macro makes.
 
 use super::StandsFor;
 use core::{
@@ -9,24 +9,23 @@ use core::{
     marker::PhantomData, //
 };
 
-/// A value of a type that the compiler finds out; there is none.
+/// A value of a type that the compiler infers; no such value exists.
 pub struct Given<T>(Infallible, PhantomData<T>);
 
 impl<T> Given<T> {
-    /// The value.
+    /// Returns the value.
     pub fn value(&self) -> T {
         match self.0 {}
     }
 
-    /// It is of the same type as `value`.
+    /// Compiles only if `value` has the same type.
     pub fn is(&self, _: T) {}
 
-    /// A handler takes it as an `A`.
+    /// Compiles only if a handler may take the value as an `A`.
     pub fn taken_as<A: StandsFor<T>>(&self) {}
 }
 
-/// Does not compile for what is not the function itself, of which nothing is to be kept, but a
-/// pointer to one.
+/// Compiles only for a function itself, which has no size, and not for a function pointer.
 pub const fn must_be_there<F>(_: &F) {
     assert!(
         size_of::<F>() == 0,

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a client writes: its handlers.
+//! The handlers that a client implements.
 //!
-//! A handler is called wherever the kernel executes what is probed: in interrupts, under locks,
-//! on all CPUs at once. Preemption is off, interrupts may be. So it must not sleep, nor take a lock
-//! that probed code might hold. What it is in is not what the type system knows of: functions of
-//! other interfaces that sleep compile in it, and `CONFIG_DEBUG_ATOMIC_SLEEP` reports them.
-//! Functions of this one want a [`ProcessContext`](super::ProcessContext).
+//! A handler is called wherever the kernel executes the probed instruction: in interrupts, under
+//! locks, on all CPUs at once. Preemption is off, interrupts may be off. So a handler must not
+//! sleep, nor take a lock that probed code might hold. The type system does not know the context:
+//! functions of other interfaces that sleep compile in a handler, and `CONFIG_DEBUG_ATOMIC_SLEEP`
+//! reports them. Functions of this interface take a [`ProcessContext`](super::ProcessContext).
 //!
-//! Handlers have no receiver but their registration's state, which all of them share: so it is
-//! [`Sync`], and changes by atomics, or under locks that nothing but handlers take, and these with
-//! interrupts off. With `CONFIG_PREEMPT_RT` a `SpinLock` sleeps, and is for no handler.
+//! Handlers have no receiver except their registration's state, which all of them share. So the
+//! state is [`Sync`], and changes by atomics, or under locks that only handlers take, with
+//! interrupts off. With `CONFIG_PREEMPT_RT` a `SpinLock` sleeps, so handlers cannot use it.
 //!
-//! A probe that is hit while a handler runs on the CPU does not call its handler; the hit is
-//! counted as missed. So handlers and what they call may be probed like anything else.
+//! If a probe is hit while a handler runs on the CPU, its handler is not called; the hit is counted
+//! as missed. So handlers and the functions that they call may be probed like other code.
 
 #[cfg(CONFIG_KRETPROBES)]
 use super::Return;
@@ -23,7 +23,7 @@ use super::{
     Takes, //
 };
 
-/// What is called before a probed instruction is executed.
+/// A handler that is called before a probed instruction is executed.
 ///
 /// # Examples
 ///
@@ -57,23 +57,23 @@ use super::{
             `#[kprobe]`, `ReturnProbe` for a `ReturnHandler` or what has `#[kretprobe]`"
 )]
 pub trait Handler: 'static {
-    /// What the registration owns.
+    /// The state that the registration owns.
     type State: Send + Sync + 'static;
 
-    /// Called before the instruction is executed.
+    /// Is called before the instruction is executed.
     fn before(state: &Self::State, hit: &Hit<'_>);
 }
 
-/// What is called after a probed instruction was executed, too.
+/// A handler that is called after a probed instruction was executed as well.
 ///
-/// This costs: the place cannot have a jump instead of a breakpoint, nor can any other probe there.
-/// So it is a trait of its own.
+/// No probe at the same address can have a jump instead of a breakpoint then, which costs time. So
+/// this is a separate trait.
 pub trait HandlerAfter: Handler {
-    /// Called after the instruction was executed.
+    /// Is called after the instruction was executed.
     fn after(state: &Self::State, hit: &Hit<'_>);
 }
 
-/// What is called when a function is.
+/// A handler that is called at a function's entry.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no handler of calls",
     label = "it does not implement `EntryHandler`",
@@ -81,17 +81,17 @@ pub trait HandlerAfter: Handler {
             `#[kprobe]`, `ReturnProbe` for a `ReturnHandler` or what has `#[kretprobe]`"
 )]
 pub trait EntryHandler: 'static {
-    /// What the registration owns.
+    /// The state that the registration owns.
     type State: Send + Sync + 'static;
 
-    /// Which arguments the handler takes, if it says so: [`kprobe`](macro@super::kprobe) does.
+    /// The arguments that the handler takes, if [`kprobe`](macro@super::kprobe) lists them.
     const TAKES: Takes = Takes::ByHand;
 
-    /// Called when a call begins.
+    /// Is called when a call begins.
     fn enter(state: &Self::State, call: &Entry<'_>);
 }
 
-/// What is called when a function is, and when it returns.
+/// A handler that is called at a function's entry and at its return.
 #[cfg(CONFIG_KRETPROBES)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no handler of calls and their ends",
@@ -100,22 +100,22 @@ pub trait EntryHandler: 'static {
             `#[kprobe]`, `ReturnProbe` for a `ReturnHandler` or what has `#[kretprobe]`"
 )]
 pub trait ReturnHandler: 'static {
-    /// What the registration owns.
+    /// The state that the registration owns.
     type State: Send + Sync + 'static;
 
-    /// What is kept for a call while it lasts, at most 4096 bytes.
+    /// The data that is kept for a call while it runs, at most 4096 bytes.
     ///
-    /// It is [`Copy`], so that nothing has to be done for it: a call may never be over, as its task
-    /// dies, or be over when the registration is no more, and nobody is told then. It is [`Send`],
-    /// as the task may have come to another CPU.
+    /// The data is [`Copy`], so nothing has to be dropped: if the task dies, or the registration
+    /// ends first, the handler is not called at the end of the call. The data is [`Send`], as the
+    /// task may have moved to another CPU.
     type Data: Copy + Send + 'static;
 
-    /// As [`EntryHandler::TAKES`]; [`kretprobe`](macro@super::kretprobe) says so.
+    /// As [`EntryHandler::TAKES`]; [`kretprobe`](macro@super::kretprobe) makes one.
     const TAKES: Takes = Takes::ByHand;
 
-    /// Called when a call begins. With [`None`] its end is not told.
+    /// Is called when a call begins. If this returns [`None`], the end of the call is not reported.
     fn enter(state: &Self::State, call: &Entry<'_>) -> Option<Self::Data>;
 
-    /// Called when the call is over, with what [`Self::enter`] has answered.
+    /// Is called when the call ends, with the data that [`Self::enter`] has returned.
     fn leave(state: &Self::State, data: Self::Data, call: &Return<'_>);
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a handler is told: where it is, and what is in the registers.
+//! The arguments of a handler: the address of the hit, and the registers.
 //!
-//! Each of the types here belongs to one kind of handler, and has what makes sense there: only
-//! where a function begins are its arguments in their registers, only where it has returned is
-//! there a result. All of them are borrowed by the handler, and lead to registers that are gone
-//! when it has returned; the lifetime says so, and the pointer inside keeps them on their CPU.
+//! Each type here belongs to one kind of handler, and has the methods that make sense there: the
+//! arguments are in their registers only at a function's entry, and a result exists only at a
+//! return. A handler borrows these values, and they lead to registers that do not exist after it
+//! has returned. The lifetime enforces that, and the pointer inside keeps the values on their CPU.
 //!
-//! The registers are there to be read. Who writes to them changes what the kernel executes next,
+//! The registers can be read only. Writing to them would change what the kernel executes next,
 //! which can break everything that Rust relies on.
 
 use super::{
@@ -30,7 +30,7 @@ use core::{
     ptr::NonNull, //
 };
 
-/// This machine's rules.
+/// The calling convention of this machine.
 const HERE: Abi = if cfg!(CONFIG_X86_64) {
     Abi::X86_64
 } else if cfg!(CONFIG_S390) {
@@ -49,7 +49,7 @@ const _: () = assert!(HERE.word == size_of::<usize>());
 ///
 /// # Invariants
 ///
-/// `probe` is registered, and `registers` are those of its hit, for `'a`.
+/// `probe` is registered, and `registers` are the registers of its hit, during `'a`.
 pub struct Hit<'a> {
     probe: NonNull<Opaque<bindings::kprobe>>,
     registers: NonNull<bindings::pt_regs>,
@@ -59,14 +59,14 @@ pub struct Hit<'a> {
 impl Hit<'_> {
     /// # Safety
     ///
-    /// Kprobes have called a handler of `probe` with `registers`, and it has not returned as long
-    /// as this is there.
+    /// Kprobes have called a handler of `probe` with `registers`, and the handler does not return
+    /// as long as this value exists.
     #[inline]
     pub(super) unsafe fn new(
         probe: NonNull<Opaque<bindings::kprobe>>,
         registers: NonNull<bindings::pt_regs>,
     ) -> Self {
-        // INVARIANT: By the precondition.
+        // INVARIANT: By the precondition the handler runs, so the probe and the registers exist.
         Self {
             probe,
             registers,
@@ -74,45 +74,45 @@ impl Hit<'_> {
         }
     }
 
-    /// The address of the probed instruction. Where functions begin with a landing pad for indirect
-    /// branches, a probe on their entry is on the instruction behind that.
+    /// Returns the address of the probed instruction. If a function begins with a landing pad for
+    /// indirect branches, a probe on its entry is on the next instruction.
     #[inline]
     pub fn address(&self) -> usize {
-        // SAFETY: It is there, by the type's invariants. C takes `addr` away, under handlers too,
-        // where a probe could not be unregistered.
+        // SAFETY: The probe exists, by the type's invariants. The read is volatile, as C clears
+        // `addr` even under handlers if a probe could not be unregistered.
         unsafe { (&raw const (*self.probe.as_ref().get()).addr).read_volatile() }.addr()
     }
 
-    /// The instruction pointer as the registers have it. What it says before the instruction is
-    /// executed depends on the architecture: [`Self::address`] does not. After it, it leads to the
-    /// next one.
+    /// Returns the instruction pointer in the registers. Before the instruction is executed, its
+    /// value depends on the architecture; [`Self::address`] does not. After that, it points to the
+    /// next instruction.
     #[inline]
     pub fn instruction_pointer(&self) -> usize {
-        // SAFETY: The registers are there, by the type's invariants.
+        // SAFETY: The registers exist, by the type's invariants.
         unsafe { bindings::instruction_pointer(self.registers.as_ptr()) }
     }
 
-    /// The stack pointer.
+    /// Returns the stack pointer.
     #[inline]
     pub fn stack_pointer(&self) -> usize {
         // SAFETY: As for [`Self::instruction_pointer`].
         unsafe { bindings::kernel_stack_pointer(self.registers.as_ptr()) }
     }
 
-    /// What is in `register`. `A` says how its bits are to be read.
+    /// Returns the value of `register`. `A` says how its bits are read.
     #[inline]
     pub fn register<A: InRegister>(&self, register: Register) -> A {
-        // SAFETY: The registers are there, by the type's invariants, and so is this one among them,
-        // by its own.
+        // SAFETY: The registers exist, by the type's invariants, and this register is one of them,
+        // by the invariants of `Register`.
         let bits =
             unsafe { bindings::regs_get_register(self.registers.as_ptr(), register.offset()) };
         A::from_bits(bits as u64)
     }
 
-    /// The `n`th word of the stack, 0 where it is no more.
+    /// Returns the `n`th word of the stack, or 0 beyond the stack.
     #[inline]
     pub fn stack(&self, n: u32) -> usize {
-        // SAFETY: As for [`Self::instruction_pointer`]; it reads nothing but the stack.
+        // SAFETY: As for [`Self::instruction_pointer`]; the function reads only the stack.
         unsafe { bindings::kprobe_stack_nth(self.registers.as_ptr(), n) }
     }
 }
@@ -122,25 +122,25 @@ impl Hit<'_> {
 pub struct Entry<'a>(Hit<'a>);
 
 impl<'a> Entry<'a> {
-    /// That of a probe where a function begins.
+    /// Makes the entry of a hit on a function's entry.
     #[inline]
     pub(super) fn of(hit: Hit<'a>) -> Self {
         Self(hit)
     }
 
-    /// The `n`th argument, counted from 0, if it is in a register: the first six are on x86-64,
+    /// Returns the `n`th argument, counted from 0, if it is in a register: the first six on x86-64,
     /// eight on powerpc, arm64, loongarch and riscv, five on s390, four on arm. `A` says how its
-    /// bits are to be read.
+    /// bits are read.
     ///
-    /// Those before it are taken to have one register each, as they have wherever registers have 64
-    /// bits; [`Self::arguments`] knows better.
+    /// The earlier arguments are assumed to have one register each, which is true if registers have
+    /// 64 bits; [`Self::arguments`] needs no assumption.
     #[inline]
     pub fn argument<A: InRegister>(&self, n: usize) -> Option<A> {
         let n = u32::try_from(n).ok().filter(|&n| n < HERE.registers)?;
         Some(A::from_bits(self.word(Word::Register(n)) as u64))
     }
 
-    /// All arguments, to be taken one after the other, those on the stack too.
+    /// Returns all arguments, also those on the stack, to be taken one after the other.
     ///
     /// # Examples
     ///
@@ -179,8 +179,8 @@ impl<'a> Entry<'a> {
     #[inline]
     fn word(&self, word: Word) -> usize {
         match word {
-            // SAFETY: The registers are there, by the invariants of `Hit`, and there is such an
-            // argument, by the machine's rules.
+            // SAFETY: The registers exist, by the invariants of `Hit`, and this argument exists, by
+            // the machine's rules.
             Word::Register(n) => unsafe {
                 bindings::regs_get_kernel_argument(self.0.registers.as_ptr(), n)
             },
@@ -191,16 +191,16 @@ impl<'a> Entry<'a> {
 
 /// The arguments of a call, in the order of the function's declaration.
 ///
-/// Whose types they are is not known here; each must be taken as what it is, or those that follow
-/// it may be looked for in the wrong place.
+/// The types of the arguments are not known here. Each argument must be taken with its right type,
+/// or later ones may be read from a wrong location.
 pub struct Arguments<'a> {
     call: &'a Entry<'a>,
     cursor: Cursor,
 }
 
 impl Arguments<'_> {
-    /// The next one. `A` says of how many bits it is, and how they are to be read. What is on no
-    /// stack is 0.
+    /// Returns the next argument. `A` says how many bits it has, and how they are read. A word
+    /// beyond the stack is 0.
     #[inline]
     pub fn take<A: Argument>(&mut self) -> A {
         let Location { low, high } = self.cursor.next(size_of::<A>());
@@ -219,7 +219,7 @@ impl<'a> core::ops::Deref for Entry<'a> {
     }
 }
 
-/// A call that is over.
+/// A call that returns.
 #[cfg(CONFIG_KRETPROBES)]
 pub struct Return<'a> {
     hit: Hit<'a>,
@@ -228,17 +228,17 @@ pub struct Return<'a> {
 
 #[cfg(CONFIG_KRETPROBES)]
 impl<'a> Return<'a> {
-    /// That of a return probe, of a function that returns to `to`.
+    /// Makes the return of a return probe's hit, of a function that returns to `to`.
     #[inline]
     pub(super) fn of(hit: Hit<'a>, to: usize) -> Self {
         Self { hit, to }
     }
 
-    /// What the function returns. `A` says how its bits are to be read.
+    /// Returns the function's return value. `A` says how its bits are read.
     #[inline]
     pub fn value<A: Argument>(&self) -> A {
         let registers = self.hit.registers.as_ptr();
-        // SAFETY: The registers are there, by the invariants of `Hit`.
+        // SAFETY: The registers exist, by the invariants of `Hit`.
         let low = unsafe { bindings::regs_return_value(registers) } as usize as u64;
         if size_of::<A>() <= size_of::<usize>() {
             return A::from_bits(low);
@@ -248,22 +248,22 @@ impl<'a> Return<'a> {
         A::from_bits((high << 32) | low)
     }
 
-    /// Where the probed function has begun; see [`Hit::address`].
+    /// Returns the address of the probed function's entry; see [`Hit::address`].
     #[inline]
     pub fn address(&self) -> usize {
         self.hit.address()
     }
 
-    /// Where it returns to.
+    /// Returns the address that the function returns to.
     #[inline]
     pub fn to(&self) -> usize {
         self.to
     }
 
-    /// The stack pointer as the caller finds it.
+    /// Returns the stack pointer after the return, as the caller sees it.
     #[inline]
     pub fn stack_pointer(&self) -> usize {
-        // SAFETY: The registers are there, by the invariants of `Hit`, and those of a return.
+        // SAFETY: The registers exist, by the invariants of `Hit`, and are those of a return.
         unsafe { bindings::kretprobe_stack_pointer(self.hit.registers.as_ptr()) }
     }
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Having a function fail that the kernel lets fail.
+//! Making a function fail that the kernel allows to fail.
 //!
-//! Some functions are marked by `ALLOW_ERROR_INJECTION()`: their callers can live with a failure
-//! before anything was done. The kernel keeps a list of them, and of what each returns then. An
-//! [`InjectionProbe`] is for such a function alone, so its handler needs no `unsafe`: the kernel
-//! has made the argument that the implementer of a [`PathHandler`](super::PathHandler) must make.
+//! Some functions are marked by `ALLOW_ERROR_INJECTION()`: their callers handle a failure of a
+//! function that has done nothing. The kernel keeps a list of these functions and of their error
+//! values. An [`InjectionProbe`] is only for such a function, so its handler needs no `unsafe`: the
+//! list makes the argument that the implementer of a [`PathHandler`](super::PathHandler) must make.
 //!
-//! The list is asked when the probe is registered and not enabled yet, by the address that it has.
-//! A symbol could stand for another function a moment later. The address cannot, as long as the
-//! probe is hit: a probe whose text goes with a module is not hit any more.
+//! The list is checked by the probe's address after the probe was registered and before it is
+//! enabled. A symbol could name another function a moment later. The address cannot, as long as the
+//! probe is hit: a probe in the text of an unloaded module is not hit any more.
 //!
-//! Two types of functions on the list are taken: those that return an errno, and those that return
-//! an errno or NULL. The others return NULL or `true`, which is no [`Error`].
+//! Two types of functions on the list are accepted: functions that return an errno, and functions
+//! that return an errno or NULL. The others return NULL or `true`, which is no [`Error`].
 //!
 //! There are no batches of such probes.
 //!
@@ -30,7 +30,7 @@ use super::{
 };
 use crate::prelude::*;
 
-/// A handler that is called when a function is, and may have the function fail.
+/// A handler that is called at a function's entry, and may make the function fail.
 ///
 /// # Examples
 ///
@@ -51,7 +51,7 @@ use crate::prelude::*;
 ///     }, //
 /// };
 ///
-/// /// Has a page cache take no more pages, while it is switched on.
+/// /// Makes the page cache refuse pages, while it is switched on.
 /// struct CacheIsFull;
 ///
 /// impl InjectionHandler for CacheIsFull {
@@ -65,31 +65,31 @@ use crate::prelude::*;
 /// let here = ProcessContext::here()?;
 /// let place = Place::symbol(c"__filemap_add_folio");
 /// let probe = InjectionProbe::<CacheIsFull>::register(&here, place, Atomic::new(false))?;
-/// // From here on `probe.state().store(true, Relaxed)` has it fail.
+/// // From here on `probe.state().store(true, Relaxed)` makes the function fail.
 /// # drop(probe);
 ///
-/// // Who calls this function does not expect that it fails.
+/// // The callers of this function do not expect that it fails.
 /// let place = Place::symbol(c"kernel_clone");
 /// let refused = InjectionProbe::<CacheIsFull>::register(&here, place, Atomic::new(false)).err();
 /// assert_eq!(refused.map(|why| why.reason()), Some(Reason::NotInjectable));
 /// # Ok::<(), Error>(())
 /// ```
 pub trait InjectionHandler: 'static {
-    /// The state, which the registration owns and each call of the handler is given.
+    /// The state, which the registration owns and each call of the handler gets.
     type State: Send + Sync + 'static;
 
-    /// Called when a call begins. With an error the function is not executed, and returns that at
-    /// once, as a negative number. With [`None`] the function is executed.
+    /// Is called when a call begins. With an error, the function is not executed, and returns the
+    /// error at once, as a negative number. With [`None`], the function is executed.
     fn enter(state: &Self::State, call: &Entry<'_>) -> Option<Error>;
 }
 
 impl<T: InjectionHandler> InjectionProbe<T> {
-    /// Registers a probe at `place`, whose state is what `state` makes, and waits until it is
-    /// there.
+    /// Registers a probe at `place`, with the state that `state` makes, and waits until it is
+    /// armed.
     ///
     /// A function that is not on the kernel's error-injection list, with a type that stands for an
     /// errno, is refused by [`Reason::NotInjectable`](super::Reason::NotInjectable). If the probe
-    /// is refused the state is dropped again.
+    /// is refused, the state is dropped.
     #[inline]
     pub fn register<E>(
         here: &ProcessContext,
@@ -115,8 +115,8 @@ impl<T: InjectionHandler> InjectionProbe<T> {
         Error: From<E>,
     {
         let probe = Self::register_with(here, place, state, disabled::<ErrorInjection<T>>)?;
-        // INVARIANT: The probe cannot be enabled before this: nobody else has it. Nothing else
-        // registers probes of this kind.
+        // INVARIANT: The probe is not enabled before this check: no other code has it. No other
+        // function registers probes of this kind.
         refused::unless_injectable(probe.address())?;
         Ok(probe)
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The kinds of probes: which C structure each is, and which functions C is given for its handlers.
+//! The kinds of probes: the C structure of each, and the functions that C calls as its handlers.
 //!
-//! Kprobes call those functions with the structure that was registered. It is the first member of
-//! `Site`, so they find the client's state beside it.
+//! Kprobes call these functions with the structure that was registered. It is the first member of
+//! `Site`, so the functions find the client's state beside it.
 //!
-//! All that is generic on the way from a client's call of `register()` to these functions is marked
-//! `#[inline]`. So each crate that registers something has copies of its own, where the compiler
-//! would share those of another crate, and the addresses of these functions say which module a
+//! All generic functions from a client's call of `register()` to these functions are marked
+//! `#[inline]`. So each crate that registers a probe has its own copies, and the compiler does not
+//! share the copies of another crate. The addresses of the copies identify the module that a
 //! registration must not outlive.
 
 mod path;
@@ -40,19 +40,19 @@ use core::{
     ptr::NonNull, //
 };
 
-/// What C registers.
+/// A structure that C registers.
 ///
 /// # Safety
 ///
-/// It is a structure that may be zero before it is registered, whose registering and unregistering
-/// are as those of `<linux/kprobes.h>`: after [`Self::unregister`] has returned, no handler runs
-/// but on CPUs that `clients::wait_for_idle` waits for, and the structure is not used any more,
-/// unless its probe's address was taken away.
+/// The structure may be zero before it is registered, and is registered and unregistered as in
+/// `<linux/kprobes.h>`. After [`Self::unregister`] has returned, no handler runs except on CPUs
+/// that `clients::wait_for_idle` waits for, and the structure is not used any more, unless its
+/// probe's address was cleared.
 pub unsafe trait Raw: Zeroable {
     /// # Safety
     ///
-    /// `probes` are `count` pointers to structures that are not registered and stay where they are
-    /// until they have been unregistered.
+    /// `probes` are `count` pointers to structures that are not registered, and that do not move
+    /// until they were unregistered.
     unsafe fn register(probes: *mut *mut Self, count: c_int) -> Result;
 
     /// # Safety
@@ -60,29 +60,29 @@ pub unsafe trait Raw: Zeroable {
     /// `probes` are `count` pointers to structures that are registered.
     unsafe fn unregister(probes: *mut *mut Self, count: c_int);
 
-    /// The probe that it has.
+    /// Returns the probe of the structure.
     fn probe(this: *mut Self) -> *mut bindings::kprobe;
 
-    /// How to tell the list of clients about it.
+    /// Returns the entry for the list of clients.
     fn client(this: *mut Self, code: usize) -> bindings::rust_kprobes_client;
 
-    /// How many hits it has missed, beyond those that its probe has.
+    /// Returns how many hits were missed, in addition to the count of the probe.
     ///
     /// # Safety
     ///
-    /// `this` leads to a structure.
+    /// `this` points to a structure.
     unsafe fn missed(this: *mut Self) -> usize;
 }
 
-// SAFETY: It is what `<linux/kprobes.h>` describes.
+// SAFETY: `<linux/kprobes.h>` describes this structure.
 unsafe impl Raw for bindings::kprobe {
     unsafe fn register(probes: *mut *mut Self, count: c_int) -> Result {
-        // SAFETY: By the precondition.
+        // SAFETY: The precondition is the same.
         to_result(unsafe { bindings::register_kprobes(probes, count) })
     }
 
     unsafe fn unregister(probes: *mut *mut Self, count: c_int) {
-        // SAFETY: By the precondition.
+        // SAFETY: The precondition is the same.
         unsafe { bindings::unregister_kprobes(probes, count) };
     }
 
@@ -104,20 +104,20 @@ unsafe impl Raw for bindings::kprobe {
 }
 
 #[cfg(CONFIG_KRETPROBES)]
-// SAFETY: It is what `<linux/kprobes.h>` describes.
+// SAFETY: `<linux/kprobes.h>` describes this structure.
 unsafe impl Raw for bindings::kretprobe {
     unsafe fn register(probes: *mut *mut Self, count: c_int) -> Result {
-        // SAFETY: By the precondition.
+        // SAFETY: The precondition is the same.
         to_result(unsafe { bindings::register_kretprobes(probes, count) })
     }
 
     unsafe fn unregister(probes: *mut *mut Self, count: c_int) {
-        // SAFETY: By the precondition.
+        // SAFETY: The precondition is the same.
         unsafe { bindings::unregister_kretprobes(probes, count) };
     }
 
     fn probe(this: *mut Self) -> *mut bindings::kprobe {
-        // It is the first member.
+        // The probe is the first member.
         this.cast()
     }
 
@@ -131,7 +131,7 @@ unsafe impl Raw for bindings::kretprobe {
     }
 
     unsafe fn missed(this: *mut Self) -> usize {
-        // SAFETY: By the precondition. Hits write to it meanwhile.
+        // SAFETY: By the precondition. The read is volatile, as hits write to the field meanwhile.
         let missed = unsafe { (&raw const (*this).nmissed).read_volatile() };
         usize::try_from(missed).unwrap_or_default()
     }
@@ -143,39 +143,39 @@ mod sealed {
 
 /// A kind of probe.
 pub trait Kind: sealed::Sealed + Sized + 'static {
-    /// What C registers for it.
+    /// The structure that C registers for this kind.
     type Raw: Raw;
-    /// What the client keeps.
+    /// The state that the client keeps.
     type State: Send + Sync + 'static;
-    /// Must it be where a function begins?
+    /// Whether the probe must be on a function's entry.
     const AT_ENTRY: bool;
-    /// Which arguments of the function the handler takes.
+    /// The arguments of the function that the handler takes.
     const TAKES: Takes = Takes::ByHand;
 
-    /// Writes what C is to call into `raw`, and answers where that is.
+    /// Writes the handlers for C into `raw`, and returns the address of one of them.
     fn handlers(raw: &mut Self::Raw) -> usize;
 }
 
-/// A kind of probe that may be at whichever place its client names, and in a batch. The handlers
-/// of such a probe cannot change what the kernel executes.
+/// A kind of probe that may be at any place, and in a batch. The handlers of such a probe cannot
+/// change what the kernel executes.
 pub trait AnyPlace: Kind {}
 
-/// The hit of one client's probe, and the client's state, if it may be told.
+/// Returns the hit of a client's probe and the client's state, if the handler may be called.
 ///
 /// # Safety
 ///
-/// Kprobes have called a handler of `probe` with `registers`, which does not return as long as `'a`
-/// lasts. `probe` is, or is the first member of, the `K::Raw` of a [`Site<K>`].
+/// Kprobes have called a handler of `probe` with `registers`, which does not return during `'a`.
+/// `probe` is, or is the first member of, the `K::Raw` of a [`Site<K>`].
 #[inline]
 unsafe fn told<'a, K: Kind>(
     probe: *mut bindings::kprobe,
     registers: *mut bindings::pt_regs,
 ) -> Option<(Hit<'a>, &'a K::State)> {
     let (probe, registers) = (NonNull::new(probe)?, NonNull::new(registers)?);
-    // SAFETY: By the precondition. Sites stay until no handler runs any more, and nobody has a
-    // mutable reference to one.
+    // SAFETY: By the precondition this is a site. It is not freed while a handler runs, and no code
+    // has a mutable reference to it.
     let site = unsafe { probe.cast::<Site<K>>().as_ref() };
-    // SAFETY: By the precondition.
+    // SAFETY: By the precondition the handler does not return during `'a`.
     let hit = unsafe { Hit::new(probe.cast(), registers) };
     Some((hit, site.state_in_handler()?))
 }
@@ -198,7 +198,7 @@ impl Kind for Nothing {
 
 impl AnyPlace for Nothing {}
 
-/// A probe on an instruction, [`Handler`].
+/// The kind of a probe on an instruction, with a [`Handler`].
 pub struct Instruction<T>(PhantomData<T>);
 
 impl<T> sealed::Sealed for Instruction<T> {}
@@ -218,7 +218,7 @@ impl<T: Handler> Kind for Instruction<T> {
 
 impl<T: Handler> AnyPlace for Instruction<T> {}
 
-/// A probe on an instruction, [`HandlerAfter`].
+/// The kind of a probe on an instruction, with a [`HandlerAfter`].
 pub struct InstructionAfter<T>(PhantomData<T>);
 
 impl<T> sealed::Sealed for InstructionAfter<T> {}
@@ -239,7 +239,7 @@ impl<T: HandlerAfter> Kind for InstructionAfter<T> {
 
 impl<T: HandlerAfter> AnyPlace for InstructionAfter<T> {}
 
-/// A probe where a function begins, [`EntryHandler`].
+/// The kind of a probe on a function's entry, with an [`EntryHandler`].
 pub struct FunctionEntry<T>(PhantomData<T>);
 
 impl<T> sealed::Sealed for FunctionEntry<T> {}
@@ -260,7 +260,7 @@ impl<T: EntryHandler> Kind for FunctionEntry<T> {
 
 impl<T: EntryHandler> AnyPlace for FunctionEntry<T> {}
 
-/// A return probe, [`ReturnHandler`].
+/// The kind of a return probe, with a [`ReturnHandler`].
 #[cfg(CONFIG_KRETPROBES)]
 pub struct FunctionReturn<T>(PhantomData<T>);
 
@@ -295,13 +295,13 @@ impl<T: ReturnHandler> AnyPlace for FunctionReturn<T> {}
 
 /// # Safety
 ///
-/// To be called by kprobes, for a `Site<K>`.
+/// Only kprobes call this, for a `Site<K>`.
 #[inline]
 unsafe extern "C" fn before<K: Kind<State = T::State>, T: Handler>(
     probe: *mut bindings::kprobe,
     registers: *mut bindings::pt_regs,
 ) -> c_int {
-    // SAFETY: This is the handler.
+    // SAFETY: This is the handler, so it does not return before the hit was used.
     if let Some((hit, state)) = unsafe { told::<K>(probe, registers) } {
         T::before(state, &hit);
     }
@@ -310,14 +310,14 @@ unsafe extern "C" fn before<K: Kind<State = T::State>, T: Handler>(
 
 /// # Safety
 ///
-/// To be called by kprobes, for a `Site<InstructionAfter<T>>`.
+/// Only kprobes call this, for a `Site<InstructionAfter<T>>`.
 #[inline]
 unsafe extern "C" fn after<T: HandlerAfter>(
     probe: *mut bindings::kprobe,
     registers: *mut bindings::pt_regs,
     _: c_ulong,
 ) {
-    // SAFETY: This is the handler.
+    // SAFETY: This is the handler, so it does not return before the hit was used.
     if let Some((hit, state)) = unsafe { told::<InstructionAfter<T>>(probe, registers) } {
         T::after(state, &hit);
     }
@@ -325,56 +325,56 @@ unsafe extern "C" fn after<T: HandlerAfter>(
 
 /// # Safety
 ///
-/// To be called by kprobes, for a `Site<FunctionEntry<T>>`.
+/// Only kprobes call this, for a `Site<FunctionEntry<T>>`.
 #[inline]
 unsafe extern "C" fn enter<T: EntryHandler>(
     probe: *mut bindings::kprobe,
     registers: *mut bindings::pt_regs,
 ) -> c_int {
-    // SAFETY: This is the handler.
+    // SAFETY: This is the handler, so it does not return before the hit was used.
     if let Some((hit, state)) = unsafe { told::<FunctionEntry<T>>(probe, registers) } {
         T::enter(state, &Entry::of(hit));
     }
     0
 }
 
-/// Where a call's data is.
+/// Returns a pointer to the data of a call.
 ///
 /// # Safety
 ///
-/// `call` is one of kprobes'.
+/// `call` is a return instance of kprobes.
 #[cfg(CONFIG_KRETPROBES)]
 #[inline]
 unsafe fn data<D>(call: *mut bindings::kretprobe_instance) -> *mut D {
-    // SAFETY: By the precondition.
+    // SAFETY: By the precondition `call` points to an instance.
     unsafe { &raw mut (*call).data }.cast()
 }
 
 /// # Safety
 ///
-/// To be called by kprobes, for a `Site<FunctionReturn<T>>`.
+/// Only kprobes call this, for a `Site<FunctionReturn<T>>`.
 #[cfg(CONFIG_KRETPROBES)]
 #[inline]
 unsafe extern "C" fn begins<T: ReturnHandler>(
     call: *mut bindings::kretprobe_instance,
     registers: *mut bindings::pt_regs,
 ) -> c_int {
-    // SAFETY: Kprobes pass one of their calls.
+    // SAFETY: Kprobes pass a return instance.
     let probe = unsafe { bindings::get_kretprobe(call) };
-    // SAFETY: This is the handler.
+    // SAFETY: This is the handler, so it does not return before the hit was used.
     let told = unsafe { told::<FunctionReturn<T>>(probe.cast(), registers) };
     let Some(kept) = told.and_then(|(hit, state)| T::enter(state, &Entry::of(hit))) else {
-        // The call is not watched.
+        // The return is not hooked.
         return 1;
     };
-    // SAFETY: There is room for it: `data_size` says so. It need not be aligned.
+    // SAFETY: `data_size` has reserved room for the value. It need not be aligned.
     unsafe { data::<T::Data>(call).write_unaligned(kept) };
     0
 }
 
 /// # Safety
 ///
-/// To be called by kprobes, for a `Site<FunctionReturn<T>>`, after [`begins`] has answered zero for
+/// Only kprobes call this, for a `Site<FunctionReturn<T>>`, after [`begins`] has returned zero for
 /// the same call.
 #[cfg(CONFIG_KRETPROBES)]
 #[inline]
@@ -382,13 +382,13 @@ unsafe extern "C" fn ends<T: ReturnHandler>(
     call: *mut bindings::kretprobe_instance,
     registers: *mut bindings::pt_regs,
 ) -> c_int {
-    // SAFETY: Kprobes pass one of their calls. The answer is NULL where the probe is no more.
+    // SAFETY: Kprobes pass a return instance. The result is NULL if the probe was unregistered.
     let probe = unsafe { bindings::get_kretprobe(call) };
-    // SAFETY: This is the handler.
+    // SAFETY: This is the handler, so it does not return before the hit was used.
     if let Some((hit, state)) = unsafe { told::<FunctionReturn<T>>(probe.cast(), registers) } {
-        // SAFETY: `begins` has written it, for a call that is watched.
+        // SAFETY: `begins` has written the data, as it has returned zero.
         let kept = unsafe { data::<T::Data>(call).read_unaligned() };
-        // SAFETY: Kprobes pass one of their calls.
+        // SAFETY: Kprobes pass a return instance.
         let to = unsafe { bindings::get_kretprobe_retaddr(call) };
         T::leave(state, kept, &Return::of(hit, to));
     }

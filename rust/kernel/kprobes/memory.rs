@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a handler reads behind a pointer.
+//! Reading memory behind a pointer in a handler.
 //!
-//! Where an argument leads nobody vouches for: the caller may have been given it by a program, and
-//! what is there may go while the handler looks. So it is a number, and what is behind it is copied
-//! by functions of C's that go on where nothing can be read. They take any address, and wait for
-//! nobody: memory that would have to be brought in first counts as not there.
+//! Nothing guarantees that an argument points to memory: the caller may have got it from a program,
+//! and the memory may be freed while the handler reads. So the pointer is a number, and C functions
+//! that handle faults copy the memory. They take any address and do not sleep: memory that would
+//! have to be paged in counts as not there.
 //!
-//! A copy is bytes, of which others may have written some meanwhile. So it is taken for a type that
-//! any bytes make a value of, [`FromBytes`].
+//! A copy is bytes, some of which may have been written meanwhile. So its type must be valid for
+//! any bytes, [`FromBytes`].
 //!
-//! The user's memory is that of the task which has come to the probe. In an interrupt that is
-//! whoever was interrupted.
+//! User memory is the memory of the task that has hit the probe. In an interrupt that is the
+//! interrupted task.
 
 use super::Hit;
 #[cfg(CONFIG_KRETPROBES)]
@@ -25,21 +25,20 @@ use crate::{
 };
 use core::mem::MaybeUninit;
 
-/// Why nothing could be read.
+/// The reason why nothing could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unreadable {
-    /// There is no memory at the address, or none of that kind, or it would have to be brought in
-    /// first.
+    /// No memory, or no memory of that kind, is at the address, or it would have to be paged in.
     NotThere,
-    /// The task is the kernel's own, and has no memory of a user.
+    /// The task is a kernel thread, and has no user memory.
     NoUser,
     /// The buffer has no room for the zero that ends a string.
     NoRoom,
 }
 
 impl Unreadable {
-    /// The reason in words.
+    /// Returns the reason in words.
     pub const fn text(self) -> &'static str {
         match self {
             Self::NotThere => "there is nothing that could be read now",
@@ -48,7 +47,7 @@ impl Unreadable {
         }
     }
 
-    /// What C's function has answered, for a length if it is not negative.
+    /// Converts the result of a C function: a length if it is not negative.
     fn unless(answer: isize) -> Result<usize, Self> {
         const NO_USER: isize = -(bindings::ESRCH as isize);
 
@@ -78,36 +77,34 @@ impl From<Unreadable> for Error {
 macro_rules! reads {
     ($($told:ident)*) => {$(
         impl $told<'_> {
-            /// A copy of what is in the kernel's memory at `from`, which need not be aligned, nor
-            /// lead anywhere.
+            /// Returns a copy of the kernel's memory at `from`, which need not be aligned or valid.
             ///
-            /// It can be of any type that [`FromBytes`] can be derived for, such as the first
-            /// members of a structure of C's. What is behind the address of a device's registers is
-            /// read like all else.
+            /// The copy can have any type that [`FromBytes`] can be derived for, such as the first
+            /// members of a C structure. The registers of a device are read like memory.
             #[inline]
             pub fn read<T: FromBytes>(&self, from: *const T) -> Result<T, Unreadable> {
                 let mut copy = MaybeUninit::<T>::uninit();
-                // SAFETY: There is room for it.
+                // SAFETY: `copy` has room for a `T`.
                 unsafe { kernel(copy.as_mut_ptr().cast(), from.cast(), size_of::<T>()) }?;
-                // SAFETY: All its bytes were written, and any will do for a `FromBytes`.
+                // SAFETY: All its bytes were written, and any bytes are a valid `FromBytes`.
                 Ok(unsafe { copy.assume_init() })
             }
 
-            /// As [`Self::read`], of the user's memory.
+            /// Returns a copy of user memory, as [`Self::read`] does.
             #[inline]
             pub fn read_user<T: FromBytes>(&self, from: UserPtr) -> Result<T, Unreadable> {
                 let mut copy = MaybeUninit::<T>::uninit();
-                // SAFETY: There is room for it.
+                // SAFETY: `copy` has room for a `T`.
                 unsafe { user(copy.as_mut_ptr().cast(), from, size_of::<T>()) }?;
-                // SAFETY: All its bytes were written, and any will do for a `FromBytes`.
+                // SAFETY: All its bytes were written, and any bytes are a valid `FromBytes`.
                 Ok(unsafe { copy.assume_init() })
             }
 
-            /// The string in the kernel's memory at `from`, or as much of it as there is room for,
-            /// copied into `room`.
+            /// Returns the string in the kernel's memory at `from`, copied into `room`, or its
+            /// beginning.
             ///
-            /// The zero that ends it is there too, so it has at most one byte less than `room`. If
-            /// it has as many as that, there may be more of it.
+            /// `room` also has the zero at its end, so the string is at most one byte shorter than
+            /// `room`. A string of this length may have been cut.
             #[inline]
             pub fn read_str<'b>(
                 &self,
@@ -118,7 +115,7 @@ macro_rules! reads {
                 string(room, length)
             }
 
-            /// As [`Self::read_str`], of the user's memory.
+            /// Returns a string in user memory, as [`Self::read_str`] does.
             #[inline]
             pub fn read_user_str<'b>(
                 &self,
@@ -136,57 +133,57 @@ reads!(Hit);
 #[cfg(CONFIG_KRETPROBES)]
 reads!(Return);
 
-/// The string that has `length` bytes of `room`, its end among them.
+/// Returns the string in the first `length` bytes of `room`, which have its end.
 #[inline]
 fn string(room: &[u8], length: usize) -> Result<&CStr, Unreadable> {
     let bytes = room.get(..length).unwrap_or_default();
-    // None has no end but that of no bytes.
+    // Only an empty buffer has no zero.
     CStr::from_bytes_until_nul(bytes).map_err(|_| Unreadable::NoRoom)
 }
 
-// What is below is not for modules to inline: what it calls is not exported.
+// The functions below are not inlined into modules: the C functions are not exported.
 
 /// Copies `size` bytes from the kernel's memory.
 ///
 /// # Safety
 ///
-/// There is room for them at `to`.
+/// `to` has room for `size` bytes.
 #[inline(never)]
 unsafe fn kernel(to: *mut c_void, from: *const c_void, size: usize) -> Result<(), Unreadable> {
-    // SAFETY: It takes any address to read from; what it writes is the caller's to vouch for.
+    // SAFETY: The function reads from any address; by the precondition it may write to `to`.
     Unreadable::unless(unsafe { bindings::copy_from_kernel_nofault(to, from, size) }).map(|_| ())
 }
 
-/// As [`kernel`], from the user's memory.
+/// Copies `size` bytes from user memory, as [`kernel`] does.
 ///
 /// # Safety
 ///
-/// There is room for them at `to`.
+/// `to` has room for `size` bytes.
 #[inline(never)]
 unsafe fn user(to: *mut c_void, from: UserPtr, size: usize) -> Result<(), Unreadable> {
     let from = from.as_const_ptr();
-    // SAFETY: It takes any address to read from; what it writes is the caller's to vouch for.
+    // SAFETY: The function reads from any address; by the precondition it may write to `to`.
     Unreadable::unless(unsafe { bindings::rust_kprobes_read_user(to, from, size) }).map(|_| ())
 }
 
-/// Copies a string from the kernel's memory; its length, with its end.
+/// Copies a string from the kernel's memory. Returns its length with the zero.
 #[inline(never)]
 fn kernel_str(room: &mut [u8], from: *const c_char) -> Result<usize, Unreadable> {
     let (to, from, most) = (room.as_mut_ptr(), from.cast(), length(room));
-    // SAFETY: It takes any address to read from, and writes as many bytes as there are at most.
+    // SAFETY: The function reads from any address, and writes at most as many bytes as `room` has.
     Unreadable::unless(unsafe { bindings::strncpy_from_kernel_nofault(to, from, most) })
 }
 
-/// As [`kernel_str`], from the user's memory.
+/// Copies a string from user memory, as [`kernel_str`] does.
 #[inline(never)]
 fn user_str(room: &mut [u8], from: UserPtr) -> Result<usize, Unreadable> {
     let (to, from, most) = (room.as_mut_ptr(), from.as_const_ptr(), length(room));
-    // SAFETY: It takes any address to read from, and writes as many bytes as there are at most.
+    // SAFETY: The function reads from any address, and writes at most as many bytes as `room` has.
     Unreadable::unless(unsafe { bindings::rust_kprobes_read_user_str(to, from.cast(), most) })
 }
 
-/// How many bytes there are, for C.
+/// Returns the length of a buffer for C.
 fn length(room: &[u8]) -> c_long {
-    // None has more than half of all that there are.
+    // No buffer is longer than half of the address space.
     c_long::try_from(room.len()).unwrap_or_default()
 }

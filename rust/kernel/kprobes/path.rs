@@ -1,39 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Having the kernel go on elsewhere.
+//! Changing where the kernel continues after a hit.
 //!
-//! A handler that only looks cannot break anything that Rust relies on. A handler that skips a
-//! function, or has another one called in its place, can: the callers may rely on what the function
-//! does. So this is a capability of its own. A [`PathHandler`] is given a [`Path`] at each hit. The
-//! path is the right to say once how the kernel goes on, and the handler has to answer what it has
-//! made of it. To execute the function needs no `unsafe`; each other way to go on does, and says
-//! what is to be true. Where the function only has to fail, and the kernel says that it may, an
+//! A handler that only reads cannot break anything that Rust relies on. A handler that skips or
+//! replaces a function can: the callers may rely on the function's effects. So this needs a
+//! separate capability. A [`PathHandler`] gets a [`Path`] at each hit: the right to decide once
+//! where the kernel continues. The handler must return the [`Next`] that it has made of the path.
+//! Executing the function needs no `unsafe`; each other way needs it, and states its preconditions.
+//! If the function only has to fail, and the kernel allows that, an
 //! [`InjectionHandler`](super::InjectionHandler) needs no `unsafe` either.
 //!
 //! # The target is the handler's
 //!
 //! Whether a function may be skipped depends on the function. So the implementation of a handler
-//! fixes it, as [`PathHandler::TARGET`], and its `unsafe` blocks speak of calls of this function
-//! alone. A [`PathProbe`] is registered there and nowhere else, and there are no batches of them.
+//! fixes it, as [`PathHandler::TARGET`], and the handler's `unsafe` blocks are about calls of this
+//! function alone. A [`PathProbe`] is registered only there, and there are no batches of them.
 //!
 //! [`PathHandler`] need not be an `unsafe` trait, as safe code cannot break that argument:
 //!
-//! - An implementation without `unsafe` cannot make anything of its path but
-//!   [`Path::unchanged`].
-//! - Whoever registers a handler that someone else has written cannot name another place.
+//! - An implementation without `unsafe` can only make [`Path::unchanged`] of its path.
+//! - Code that registers another author's handler cannot name another place.
 //! - `enter` is a safe function, so a second handler can call the `enter` of the first one. It
 //!   cannot pass its own path on, though: a path has its handler as a parameter, and only the hit
 //!   of that handler's probe makes one. The parameter is invariant, so no conversion leads from one
 //!   handler's path to another's.
-//! - A target with an offset does not compile. The symbol could be that of another function by the
-//!   time when C looks it up, in which no function begins at the offset.
+//! - A target with an offset does not compile. When C looks the symbol up, it could name another
+//!   function, and the offset would not be a function's entry.
 //!
 //! # No jumps
 //!
-//! Such a probe has a handler after the instruction as well, which does nothing. What a handler
-//! that is reached by a jump says of the path is ignored, and a handler after the instruction keeps
-//! jumps away from the place. It also says to others that want a function for themselves, such as
-//! live patches, that this one is taken.
+//! Such a probe also has a handler after the instruction, which does nothing. It keeps jumps away:
+//! a hit by a jump would ignore the handler's decision. It also tells other code that wants to
+//! replace the function, such as live patches, that the function is taken.
 
 use super::{
     kind::FunctionPath,
@@ -53,7 +51,7 @@ use core::{
     ptr::NonNull, //
 };
 
-/// What is called when its target is, and may have something else be executed in its place.
+/// A handler that is called at its target's entry, and may replace the call.
 ///
 /// # Examples
 ///
@@ -71,7 +69,7 @@ use core::{
 ///     prelude::*, //
 /// };
 ///
-/// /// Has a file system's type not be registered whose address is odd.
+/// /// Refuses to register a file system's type whose address is odd.
 /// struct RefuseOdd;
 ///
 /// impl PathHandler for RefuseOdd {
@@ -97,25 +95,25 @@ use core::{
 /// # Ok::<(), Error>(())
 /// ```
 pub trait PathHandler: Sized + 'static {
-    /// What the registration owns.
+    /// The state that the registration owns.
     type State: Send + Sync + 'static;
 
-    /// The function whose calls the handler decides on, by its symbol or the address where it
-    /// begins. The `unsafe` blocks of [`Self::enter`] rely on it.
+    /// The function whose calls the handler decides about, by its symbol or its entry address. The
+    /// `unsafe` blocks of [`Self::enter`] rely on it.
     ///
-    /// A symbol that there is more than once stands for one of these functions. What the handler
-    /// relies on has to be true of each of them.
+    /// If several functions have the symbol, it stands for one of them. The facts that the handler
+    /// relies on must be true for each of them.
     const TARGET: Place<'static>;
 
-    /// Called when a call of the target begins. What it answers is made of `path`.
+    /// Is called when a call of the target begins. Its result is made of `path`.
     fn enter<'a>(state: &Self::State, call: &Entry<'a>, path: Path<'a, Self>) -> Next<'a>;
 }
 
 impl<T: PathHandler> PathProbe<T> {
-    /// Registers a probe at the handler's [`TARGET`](PathHandler::TARGET), whose state is what
-    /// `state` makes, and waits until it is there.
+    /// Registers a probe at the handler's [`TARGET`](PathHandler::TARGET), with the state that
+    /// `state` makes, and waits until it is armed.
     ///
-    /// If it is refused the state is dropped again.
+    /// If the probe is refused, the state is dropped.
     #[inline]
     pub fn register<E>(
         here: &ProcessContext,
@@ -154,18 +152,17 @@ impl<T: PathHandler> PathProbe<T> {
                 "the target of a path handler is where a function begins: drop the offset"
             )
         };
-        // INVARIANT: This is the handler's target. Nothing else registers probes of this kind.
+        // INVARIANT: This is the handler's target. No other function registers probes of this kind.
         Self::register_with(here, T::TARGET, state, set)
     }
 }
 
-/// The right of the handler `T` to say how the kernel goes on after a hit.
+/// The right of the handler `T` to decide where the kernel continues after a hit.
 ///
 /// # Invariants
 ///
-/// `registers` are those of the hit, for `'a`, of a probe of `T` where a function begins, and
-/// nobody else writes to them. (Whoever has the hit reads them, by a pointer, as all do who have a
-/// hit.)
+/// `registers` are the registers, during `'a`, of a hit of a probe of `T` on a function's entry,
+/// and no other code writes to them. (All code that has the hit reads them, by a pointer.)
 pub struct Path<'a, T> {
     registers: NonNull<bindings::pt_regs>,
     _hit: PhantomData<&'a ()>,
@@ -173,7 +170,7 @@ pub struct Path<'a, T> {
     _handler: PhantomData<fn(T) -> T>,
 }
 
-/// How the kernel goes on after a hit; made of a [`Path`].
+/// The decision where the kernel continues after a hit; made of a [`Path`].
 #[must_use]
 pub struct Next<'a> {
     elsewhere: bool,
@@ -181,7 +178,7 @@ pub struct Next<'a> {
 }
 
 impl Next<'_> {
-    /// Is it anything but the probed instruction?
+    /// Returns whether the kernel continues elsewhere than at the probed instruction.
     #[inline]
     pub(super) fn is_elsewhere(&self) -> bool {
         self.elsewhere
@@ -191,8 +188,8 @@ impl Next<'_> {
 impl<'a, T> Path<'a, T> {
     /// # Safety
     ///
-    /// Kprobes have called the handler `T` of a probe where a function begins with `registers`, and
-    /// it has not returned as long as this is there. There is no other path of this hit.
+    /// Kprobes have called the handler `T` of a probe on a function's entry with `registers`, and
+    /// the handler does not return as long as this value exists. No other path of this hit exists.
     #[inline]
     pub(super) unsafe fn new(registers: NonNull<bindings::pt_regs>) -> Self {
         // INVARIANT: The precondition says the same.
@@ -203,7 +200,7 @@ impl<'a, T> Path<'a, T> {
         }
     }
 
-    /// The function is executed.
+    /// Executes the function.
     #[inline]
     pub fn unchanged(self) -> Next<'a> {
         Next {
@@ -212,52 +209,52 @@ impl<'a, T> Path<'a, T> {
         }
     }
 
-    /// The function is not executed. It returns `value` at once, of which its caller takes as many
-    /// bits as he wants.
+    /// Returns `value` from the function at once, without executing it. The caller of the function
+    /// uses as many bits as the return type has.
     ///
     /// # Safety
     ///
-    /// This speaks of calls of `T`'s target, [`PathHandler::TARGET`], which the implementer of `T`
-    /// has fixed. Whoever calls the target must be able to live with this value when nothing has
-    /// been done for it. No lock, reference or memory may depend on what the target would have
-    /// done. What is marked by `ALLOW_ERROR_INJECTION()` is of that kind.
+    /// This is about calls of `T`'s target, [`PathHandler::TARGET`], which the implementer of `T`
+    /// has fixed. The callers of the target must handle this value if the target has done nothing.
+    /// No lock, reference or memory may depend on the target's effects. Functions that are marked
+    /// by `ALLOW_ERROR_INJECTION()` meet this.
     #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
     #[inline]
     pub unsafe fn return_now(self, value: usize) -> Next<'a> {
-        // SAFETY: By the type's invariants the registers are there and ours, and those of a hit
-        // where a function begins.
+        // SAFETY: By the type's invariants the registers exist and only this path writes to them,
+        // and they are the registers of a hit on a function's entry.
         unsafe { return_now(self.registers, value) };
         self.elsewhere()
     }
 
-    /// The function is not executed. It returns `error` at once, as a negative number.
+    /// Returns `error` from the function at once, as a negative number, without executing it.
     ///
     /// # Safety
     ///
-    /// As for [`Self::return_now`], of calls of `T`'s target; and the target returns an `int` or a
+    /// As for [`Self::return_now`], about calls of `T`'s target. The target returns an `int`, a
     /// `long`, or a pointer that may be an error.
     #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
     #[inline]
     pub unsafe fn fail(self, error: Error) -> Next<'a> {
-        // The upper bits are those of a negative number.
+        // The cast sign-extends the negative number.
         let value = error.to_errno() as isize as usize;
-        // SAFETY: The precondition includes that of `return_now`, with a value of the target's
-        // type.
+        // SAFETY: The precondition includes the precondition of `return_now`, for a value of the
+        // target's type.
         unsafe { self.return_now(value) }
     }
 
-    /// The kernel goes on at `address`, with all registers as they are.
+    /// Continues at `address`, with all registers unchanged.
     ///
     /// # Safety
     ///
-    /// This speaks of calls of `T`'s target, [`PathHandler::TARGET`], which the implementer of `T`
-    /// has fixed. There must be code at `address`, for as long as anybody may be in it, which is
-    /// right to execute with these registers and this stack: that of a function with the target's
-    /// arguments and type of result, for which is true what [`Self::return_now`] says of a value.
-    /// It may call the target itself only if that is not to be told: the target is probed still.
+    /// This is about calls of `T`'s target, [`PathHandler::TARGET`], which the implementer of `T`
+    /// has fixed. The code at `address` must not be freed while it may run, and must be right to
+    /// execute with these registers and this stack: a function with the target's arguments and
+    /// return type, whose results meet the precondition of [`Self::return_now`]. It may call the
+    /// target only if that call may be missed: the target is still probed.
     #[inline]
     pub unsafe fn go_on_at(self, address: usize) -> Next<'a> {
-        // SAFETY: The registers are there and ours, by the type's invariants.
+        // SAFETY: By the type's invariants the registers exist and only this path writes to them.
         unsafe { bindings::instruction_pointer_set(self.registers.as_ptr(), address) };
         self.elsewhere()
     }
@@ -271,18 +268,18 @@ impl<'a, T> Path<'a, T> {
     }
 }
 
-/// Has the function that begins with `registers` return `value`.
+/// Makes the function that begins with `registers` return `value`.
 ///
 /// # Safety
 ///
-/// They are the registers of a hit where a function begins, whose handler has not returned, and
-/// nobody else writes to them.
+/// `registers` are the registers of a hit on a function's entry, whose handler has not returned,
+/// and no other code writes to them.
 //
-// Neither generic nor inlined, so it is never a module's: what it calls is not exported.
+// Neither generic nor inlined, so never part of a module: the C functions are not exported.
 #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
 #[inline(never)]
 unsafe fn return_now(registers: NonNull<bindings::pt_regs>, value: usize) {
-    // SAFETY: By the precondition the registers are there and ours.
+    // SAFETY: By the precondition the registers exist and only the caller writes to them.
     unsafe { bindings::regs_set_return_value(registers.as_ptr(), value) };
     // SAFETY: As above, and by the precondition the function has not begun.
     unsafe { bindings::override_function_with_return(registers.as_ptr()) };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where a probe goes.
+//! The places of probes.
 
 use crate::{
     bindings,
@@ -8,11 +8,11 @@ use crate::{
     str::CString, //
 };
 
-/// A place in the kernel's text, or in that of a module: where a symbol is, so many bytes behind
-/// that, or an address.
+/// A place in the kernel's text, or in a module's: a symbol, an offset from a symbol, or an
+/// address.
 ///
-/// Whether there is such a place, and whether a probe may go there, is found out when a probe is
-/// registered. A symbol that there is more than once stands for one of these functions.
+/// Registering a probe checks whether the place exists and may be probed. If several functions have
+/// the symbol, it stands for one of them.
 ///
 /// # Examples
 ///
@@ -37,22 +37,22 @@ enum Base<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// Where the function `name` begins. `name` may also be `module:function`.
+    /// Returns the entry of the function `name`. `name` may also be `module:function`.
     pub const fn symbol(name: &'a CStr) -> Self {
         Self::at(Base::Symbol(name))
     }
 
-    /// Where the function `name` of `module` begins.
+    /// Returns the entry of the function `name` of `module`.
     pub const fn in_module(module: &'a CStr, name: &'a CStr) -> Self {
         Self::at(Base::InModule(module, name))
     }
 
-    /// The instruction at `address`.
+    /// Returns the place of the instruction at `address`.
     pub const fn address(address: usize) -> Self {
         Self::at(Base::Address(address))
     }
 
-    /// The instruction `offset` bytes behind this place.
+    /// Returns the place `offset` bytes after this one.
     pub const fn plus(self, offset: u32) -> Self {
         Self {
             base: self.base,
@@ -60,7 +60,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Is it where its symbol is?
+    /// Returns whether the place has no offset.
     pub(super) const fn has_no_offset(&self) -> bool {
         self.offset == 0
     }
@@ -69,7 +69,7 @@ impl<'a> Place<'a> {
         Self { base, offset: 0 }
     }
 
-    /// The name that C is told, if there is one.
+    /// Returns the name for C, if the place has one.
     pub(super) fn name(&self) -> Result<Option<CString>> {
         Ok(match self.base {
             Base::Symbol(name) => Some(CString::try_from(name)?),
@@ -81,8 +81,8 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// Tells `probe` to be here. `name` is what [`Self::name`] has made, and stays as long as
-    /// `probe` does.
+    /// Writes the place into `probe`. `name` is the result of [`Self::name`], and lives as long as
+    /// `probe`.
     pub(super) fn write_to(&self, name: Option<&CStr>, probe: &mut bindings::kprobe) {
         probe.symbol_name = name.map_or(core::ptr::null(), |name| name.as_char_ptr());
         probe.addr = match self.base {

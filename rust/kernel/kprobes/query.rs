@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whether there may be a probe, and what a hit of it costs.
+//! Asks whether a place may be probed, and what a hit there costs.
 //!
-//! Nobody but kprobes themselves can tell whether a place may be probed, and they do so when a
-//! probe is registered. So a question is a registration, of a probe without handlers, which goes
-//! again at once.
+//! Only kprobes know whether a place may be probed, and they check that when a probe is registered.
+//! So a query registers a probe without handlers, and unregisters it at once.
 //!
-//! What keeps a probe from a jump is known to the Rust implementation alone.
+//! Only the Rust implementation knows why a probe has no jump.
 
 use super::{
     kind::{
@@ -23,21 +22,21 @@ use crate::{
     prelude::*, //
 };
 
-/// How the kernel comes to a probe.
+/// The way in which a hit reaches a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Way {
     /// By a call of ftrace.
     Ftrace,
-    /// By a jump, now or soon. That is also said of a probe that is disabled.
+    /// By a jump, now or soon. A disabled probe also has this way.
     Jump,
-    /// By a breakpoint, which costs a trap at each hit, and why.
+    /// By a breakpoint, which costs a trap at each hit, and the reason.
     Breakpoint(NoJump),
-    /// By a breakpoint or a jump: this implementation of kprobes does not tell.
+    /// By a breakpoint or a jump: this implementation of kprobes does not tell which.
     Untold,
 }
 
-/// Why there is no jump instead of a breakpoint.
+/// The reason why a breakpoint is not replaced by a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoJump {
     text: &'static CStr,
@@ -45,20 +44,20 @@ pub struct NoJump {
 }
 
 impl NoJump {
-    /// The reason in words.
+    /// Returns the reason in words.
     pub const fn text(&self) -> &'static CStr {
         self.text
     }
 
-    /// Where that is what is in the way, if it is not the probe's own place.
+    /// Returns the address that prevents the jump, if it is not the address of the probe.
     pub const fn at(&self) -> Option<usize> {
         self.at
     }
 }
 
-/// May there be a probe at `place`, and how would the kernel come to it?
+/// Returns how a hit at `place` would reach a probe, or why no probe may be there.
 ///
-/// Another probe there, or one that comes later, may change the answer.
+/// Another probe there, or a later one, may change the result.
 ///
 /// # Examples
 ///
@@ -83,10 +82,10 @@ pub fn query(here: &ProcessContext, place: Place<'_>) -> Result<Way, Refused> {
 }
 
 impl<K: Kind> Registration<K> {
-    /// How the kernel comes to this probe.
+    /// Returns the way in which a hit reaches this probe.
     pub fn way(&self, here: &ProcessContext) -> Result<Way, Refused> {
         here.check()?;
-        // SAFETY: It is registered, and C changes this flag only before.
+        // SAFETY: The probe is registered. C changes this flag only during registration.
         let flags = unsafe { (&raw const (*self.site().probe()).flags).read_volatile() };
         if flags & bindings::KPROBE_FLAG_FTRACE != 0 {
             return Ok(Way::Ftrace);
@@ -100,7 +99,7 @@ impl<K: Kind> Registration<K> {
         use crate::error::to_result;
 
         let mut why = pin_init::zeroed::<bindings::kprobe_no_jump>();
-        // SAFETY: It is registered.
+        // SAFETY: The probe is registered.
         let answer = unsafe { bindings::kprobe_why_no_jump(self.site().probe(), &mut why) };
         if answer != 1 {
             return to_result(answer)
@@ -108,7 +107,7 @@ impl<K: Kind> Registration<K> {
                 .map_err(|error| Refused::with(Reason::Gone, error));
         }
         Ok(Way::Breakpoint(NoJump {
-            // SAFETY: C answers with a string that is there for ever.
+            // SAFETY: C returns a string that is never freed.
             text: unsafe { CStr::from_char_ptr(why.text) },
             at: (why.at != 0).then_some(why.at),
         }))

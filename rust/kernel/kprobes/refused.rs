@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Why a probe could not be registered.
+//! The reasons why a probe could not be registered.
 //!
-//! C says no by an errno, the same one for many reasons. The reason is looked for afterwards, by
-//! what the errno leaves and what the kernel tells of the place.
+//! C refuses with an errno, which many reasons share. The reason is found afterwards, from the
+//! errno and from the kernel's facts about the place.
 
 use super::{
     Place,
@@ -22,7 +22,7 @@ use crate::{
 
 macro_rules! reasons {
     ($($(#[doc = $doc:literal])* $name:ident => $text:literal,)*) => {
-        /// Why not.
+        /// Reasons for a refusal.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Reason {
@@ -30,7 +30,7 @@ macro_rules! reasons {
         }
 
         impl Reason {
-            /// The reason in words, and what to do.
+            /// Returns the reason in words, and what to do.
             pub const fn text(self) -> &'static str {
                 match self {
                     $(Self::$name => $text,)*
@@ -40,62 +40,62 @@ macro_rules! reasons {
     };
 }
 
-// The words are those of `rust/kprobes/model/refusal.rs`, where that has such a reason; `make
-// check` compares them.
+// The words are the same as in `rust/kprobes/model/refusal.rs` for a reason that it has, too;
+// `make check` compares them.
 reasons! {
-    /// No symbol of that name. It may be inlined, or of a module that is not loaded.
+    /// No symbol has that name. The function may be inlined, or its module may not be loaded.
     UnknownSymbol =>
         "the symbol is in neither the kernel nor a loaded module: check its name, load the \
          module",
     /// The name has bytes that no symbol has.
     BadName => "the name has bytes that no symbol has: check it",
-    /// There is no code at the address.
+    /// The address has no code.
     NotText => "the address is no text of the kernel or of a module: give one in a function",
-    /// It is not where a function begins, which a probe of an entry or of a return wants.
+    /// The address is not a function's entry, which a probe of an entry or of a return needs.
     NotAnEntry => "the address is inside a function and not at its entry: drop the offset",
     /// The function has fewer or more arguments than the handler, or some of another size, by the
-    /// BTF that the kernel has of it.
+    /// kernel's BTF.
     OtherArguments =>
         "the function has other arguments than the handler, in number or size: take those of its \
          declaration, or say `_: ...` behind the first ones",
     /// The function may not be skipped for an errno: the kernel's error-injection list does not
-    /// have it, or says that it fails otherwise. An [`InjectionProbe`](super::InjectionProbe) wants
-    /// one that is marked by `ALLOW_ERROR_INJECTION()` with `ERRNO` or `ERRNO_NULL`.
+    /// have it, or has it with another error value. An [`InjectionProbe`](super::InjectionProbe)
+    /// needs a function that is marked by `ALLOW_ERROR_INJECTION()` with `ERRNO` or `ERRNO_NULL`.
     NotInjectable =>
         "the function is not marked as one that may return an errno at once: probe one that \
          `error_injection/list` of debugfs has with ERRNO or ERRNO_NULL, or mark it by \
          ALLOW_ERROR_INJECTION()",
-    /// Kprobes themselves need this function, or those who call them.
+    /// Kprobes, or the callers of kprobes, need this function.
     Blacklisted =>
         "the function belongs to the handling of probes or traps: probe one of its callers",
-    /// Another part of the kernel changes what is here, or reads it: a jump label, a static call,
-    /// a `WARN()`, the preamble of a function.
+    /// Another part of the kernel changes or reads the code: a jump label, a static call, a
+    /// `WARN()`, the preamble of a function.
     Reserved =>
         "others change the text (a jump label, a static call), or trap there (BUG, WARN): probe \
          before or after it",
-    /// In the middle of an instruction, or no instruction at all.
+    /// The address is in the middle of an instruction, or has no instruction at all.
     NotAnInstruction => "no instruction starts at the address: give one where one does",
     /// The instruction can neither be executed elsewhere nor be emulated.
     Immovable => "the instruction only works where it stands: probe before or after it",
-    /// The text is about to be freed, with its module or because it was for the beginning only.
+    /// The text will be freed: its module is unloaded, or it is init text.
     TextGoes =>
         "the text goes with its module, or was for the beginning of the kernel or its module: \
          probe it earlier, or when it is loaded again",
-    /// Somebody else has taken the function, such as a live patch.
+    /// Other code has taken the function, such as a live patch.
     Taken =>
         "ftrace refuses: if it is busy, somebody else, such as a livepatch, changes where the \
          function goes on; remove the handler from after the instruction, or that other one",
-    /// There is not enough memory.
+    /// Memory is short.
     NoMemory => "no memory is left: free some",
     /// The client's state could not be made.
     NoState => "the client's state could not be made: see its initializer, whose errno this is",
-    /// The caller must not wait for others: it is a handler, holds a spinlock, or the like.
+    /// The caller must not sleep: it is a handler, holds a spinlock, or the like.
     MayNotWait =>
         "the caller must not wait (a handler, a spinlock, interrupts off): leave it to a task, \
          such as that of a work item",
-    /// The text of the probe has gone, and the probe will not be hit again.
+    /// The text of the probe was freed, and the probe will not be hit again.
     Gone => "the text that the probe was on is no more: unregister it",
-    /// Something else, of which only the errno is known.
+    /// Another reason, of which only the errno is known.
     Other =>
         "the errno is all that is known here: with CONFIG_RUST_KPROBES see `kprobes/refused` of \
          debugfs",
@@ -107,7 +107,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// A reason, and the errno of whoever has said no.
+/// A reason, and the errno of the code that has refused.
 ///
 /// # Examples
 ///
@@ -135,17 +135,17 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// Why.
+    /// Returns the reason.
     pub const fn reason(&self) -> Reason {
         self.reason
     }
 
-    /// For who wants a number.
+    /// Returns the errno.
     pub fn errno(&self) -> c_int {
         self.error.to_errno()
     }
 
-    /// For what is refused here, not by C.
+    /// Makes a refusal of this crate, not of C.
     pub(super) fn because(reason: Reason) -> Self {
         let error = match reason {
             Reason::MayNotWait => code::EDEADLK,
@@ -160,7 +160,7 @@ impl Refused {
         Self { reason, error }
     }
 
-    /// What `error` alone says.
+    /// Makes a refusal from `error` alone.
     pub(super) fn of(error: Error) -> Self {
         let reason = match error {
             code::ENOMEM => Reason::NoMemory,
@@ -172,8 +172,8 @@ impl Refused {
         Self { reason, error }
     }
 
-    /// Looks for the reason of `error`, which C has answered for a probe at `place`. `at_entry`: it
-    /// has to be where a function begins.
+    /// Finds the reason of `error`, which C has returned for a probe at `place`. With `at_entry`,
+    /// the probe must be on a function's entry.
     pub(super) fn explain(place: &Place<'_>, at_entry: bool, error: Error) -> Self {
         let Ok(name) = place.name() else {
             return Self::with(Reason::Other, error);
@@ -197,16 +197,16 @@ impl Refused {
     }
 }
 
-/// What is wrong with the place `at`, which C calls invalid.
+/// Returns why C refuses the place `at` as invalid.
 fn invalid(at: usize, probe: &bindings::kprobe, at_entry: bool) -> Reason {
     if !is_text(at) {
         Reason::NotText
-    // SAFETY: It takes any address.
+    // SAFETY: The function takes any address.
     } else if unsafe { bindings::within_kprobe_blacklist(at) } {
         Reason::Blacklisted
     } else if at_entry && entry(probe).is_err() {
         Reason::NotAnEntry
-    // SAFETY: It takes any address.
+    // SAFETY: The function takes any address.
     } else if unsafe { bindings::rust_kprobes_is_reserved(at) } {
         Reason::Reserved
     } else {
@@ -214,8 +214,8 @@ fn invalid(at: usize, probe: &bindings::kprobe, at_entry: bool) -> Reason {
     }
 }
 
-/// Refuses a probe that is not where a function begins, before C is asked, which takes it for
-/// anything but a return probe.
+/// Refuses a probe that is not on a function's entry, before C is called: C checks that for return
+/// probes only.
 pub(super) fn unless_entry(probe: &bindings::kprobe) -> Result<(), Refused> {
     match entry(probe) {
         Ok(()) => Ok(()),
@@ -230,18 +230,18 @@ pub(super) fn unless_entry(probe: &bindings::kprobe) -> Result<(), Refused> {
     }
 }
 
-/// Refuses a probe of a function that is known not to have the arguments that its handler takes.
+/// Refuses a probe if the function is known to have other arguments than its handler takes.
 //
-// Not for modules to inline: what it calls is not exported.
+// Not inlined into modules: the C function is not exported.
 #[inline(never)]
 pub(super) fn unless_given(probe: &bindings::kprobe, takes: Takes) -> Result<(), Refused> {
-    /// More than any function should have. What is beyond is not compared.
+    /// The most arguments that are compared. No function should have more.
     const ROOM: usize = 16;
     let Some(at) = text_of(probe).filter(|_| !matches!(takes, Takes::ByHand)) else {
         return Ok(());
     };
     let mut sizes = [0; ROOM];
-    // SAFETY: It takes any address, and there is room for so many.
+    // SAFETY: The function takes any address, and `sizes` has `ROOM` elements.
     let known = unsafe { bindings::rust_kprobes_parameters(at, sizes.as_mut_ptr(), ROOM as u32) };
     match usize::try_from(known) {
         Ok(count) if !takes.fits(count, &sizes) => Err(Refused::because(Reason::OtherArguments)),
@@ -249,19 +249,19 @@ pub(super) fn unless_given(probe: &bindings::kprobe, takes: Takes) -> Result<(),
     }
 }
 
-/// Refuses a function that is not known to return an errno where it is skipped. A probe is
-/// registered at `at`. So the answer stays true for this probe: if the text goes with its module
-/// the probe is not hit any more, whatever comes to the address later.
+/// Refuses a function that is not known to return an errno when it is skipped. A probe is
+/// registered at `at`, so the result stays true for this probe: if the text is freed with its
+/// module, the probe is not hit any more, whatever text is at the address later.
 //
-// Not for modules to inline: what it calls is not exported.
+// Not inlined into modules: the C function is not exported.
 #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
 #[inline(never)]
 pub(super) fn unless_injectable(at: usize) -> Result<(), Refused> {
     let mut probe = pin_init::zeroed::<bindings::kprobe>();
     Place::address(at).write_to(None, &mut probe);
-    // The list has whole functions.
+    // The list has whole functions only.
     unless_entry(&probe)?;
-    // SAFETY: It takes any address, and may wait, as who registers a probe may.
+    // SAFETY: The function takes any address. It may sleep, as its callers register a probe.
     match u32::try_from(unsafe { bindings::get_injectable_error_type(at) }) {
         Ok(bindings::EI_ETYPE_ERRNO | bindings::EI_ETYPE_ERRNO_NULL) => Ok(()),
         _ => Err(Refused::because(Reason::NotInjectable)),
@@ -269,24 +269,24 @@ pub(super) fn unless_injectable(at: usize) -> Result<(), Refused> {
 }
 
 fn is_text(at: usize) -> bool {
-    // SAFETY: It takes any address.
+    // SAFETY: The function takes any address.
     unsafe { bindings::kernel_text_address(at) != 0 }
 }
 
-/// Is it where a function begins?
+/// Checks that the probe is on a function's entry.
 fn entry(probe: &bindings::kprobe) -> Result {
-    // SAFETY: The name is NULL or a string, the address is only looked at.
+    // SAFETY: The name is NULL or a string; the address is not dereferenced.
     to_result(unsafe {
         bindings::kprobe_on_func_entry(probe.addr, probe.symbol_name, probe.offset as usize)
     })
 }
 
-/// Where `probe` wants to be; nothing if its symbol is unknown.
+/// Returns the address of `probe`, or `None` if its symbol is unknown.
 fn text_of(probe: &bindings::kprobe) -> Option<usize> {
     let base = if probe.symbol_name.is_null() {
         Some(probe.addr)
     } else {
-        // SAFETY: It is a string.
+        // SAFETY: The name is a string, as it is not NULL.
         let found = unsafe { bindings::kprobe_lookup_name(probe.symbol_name, 0) };
         (!found.is_null()).then_some(found)
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Registers by their names, for who knows what the compiler has in them at some instruction.
+//! Registers by their names, for handlers that know which values the compiler keeps in them.
 
 use crate::{
     bindings,
@@ -9,11 +9,11 @@ use crate::{
 
 /// A register of this machine.
 ///
-/// Its name is looked up once, before there is a probe, and what was found goes into the state.
+/// Its name is looked up once, before the probe is registered, and the result is kept in the state.
 ///
 /// # Invariants
 ///
-/// `offset` is what the kernel calls a register of its `struct pt_regs`.
+/// `offset` is the offset of a register in the kernel's `struct pt_regs`.
 ///
 /// # Examples
 ///
@@ -55,17 +55,17 @@ pub struct Register {
 }
 
 impl Register {
-    /// The one of this name, as probe events have it behind `%`: `ax` on x86-64, `gpr3` on powerpc,
-    /// `r2` on s390, `r0` on arm.
+    /// Returns the register of this name, as probe events have it after `%`: `ax` on x86-64, `gpr3`
+    /// on powerpc, `r2` on s390, `r0` on arm.
     pub fn named(name: &CStr) -> Option<Self> {
-        // SAFETY: It is a string, which is compared with others.
+        // SAFETY: The name is a string, which is only compared.
         let offset = unsafe { bindings::regs_query_register_offset(name.as_char_ptr()) };
-        // INVARIANT: An error is negative; all else is a register's.
+        // INVARIANT: An error is negative; all other values are offsets of registers.
         let offset = u32::try_from(offset).ok()?;
         Some(Self { offset })
     }
 
-    /// What the kernel calls it.
+    /// Returns the offset of the register.
     #[inline]
     pub(super) fn offset(self) -> u32 {
         self.offset

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One probe that is registered, and what it owns.
+//! A registered probe, and the memory that it owns.
 //!
-//! # Its memory
+//! # Memory
 //!
-//! What C keeps pointers to, and the client's state, are in an allocation of their own, a [`Site`],
-//! that does not move. The [`Registration`] is what the client has of it, and may move. The site is
-//! not *in* the registration, as it is with other registrations of this crate, because of what must
-//! happen when a registration is dropped where one may not wait, such as in a handler. Types cannot
-//! refuse that: a handler may have a spinlock in its state, and in that an [`Option`] that it puts
-//! [`None`] into. Nor can it be carried out: who unregisters a probe waits for all handlers, and
-//! this is one. So the site outlives its registration then. It stays registered but its handlers
-//! are called no more, which costs its memory and some time at each hit, and the kernel warns of
-//! it.
+//! The structures that C has pointers to, and the client's state, are in a separate allocation, a
+//! [`Site`], that does not move. The client has the [`Registration`], which may move. The site is
+//! not *in* the registration, unlike in other registrations of this crate, because a registration
+//! may be dropped where the caller must not sleep, such as in a handler. Types cannot refuse that:
+//! a handler may have a spinlock in its state, and in the spinlock an [`Option`] that it sets to
+//! [`None`]. The drop cannot unregister the probe either: unregistering waits for all handlers, and
+//! this is a handler. So the site outlives its registration then. It stays registered, but its
+//! handlers are not called any more. That costs its memory and some time at each hit, and the
+//! kernel warns.
 //!
-//! # What is forgotten
+//! # Forgotten registrations
 //!
-//! It is safe to forget a registration ([`core::mem::forget`]), and its module may go while the
-//! site is still there, with handlers in it. So all sites are in a list, and when a module goes,
-//! after its exit function has run and before its text is freed, what it has left there is
-//! unregistered. That happens in `rust/kprobes_clients.c`. The state is not dropped then.
+//! Forgetting a registration ([`core::mem::forget`]) is safe, and its module may be unloaded while
+//! the site still has handlers in it. So all sites are in a list. After the exit function of a
+//! module has run, and before its text is freed, `rust/kprobes_clients.c` unregisters the probes
+//! that it has left. Their state is not dropped.
 //!
-//! # The order of things
+//! # Order
 //!
-//! A site is registered when its state is there, and is in the list when it is registered; it
-//! leaves the list, is unregistered, and when no handler runs any more its state is dropped. Calls
-//! that a return probe watches may last longer: their ends are told to nobody, and what was kept
-//! for them is [`Copy`].
+//! A site is registered after its state was made, and added to the list after that. To end it, it
+//! is removed from the list and unregistered, and when no handler runs any more its state is
+//! dropped. Calls that a return probe has hooked may last longer: their ends are not reported, and
+//! their data is [`Copy`].
 //!
 //! [`Site`]: super::site::Site
 
@@ -50,29 +50,29 @@ use crate::{
     prelude::*, //
 };
 
-/// One probe that is registered. It is unregistered when this is dropped, which waits until no
-/// handler runs any more; so it must not be dropped where one may not wait. (If it is, the kernel
-/// warns, handlers are called no more, and the state is never dropped.)
+/// A registered probe. Dropping this unregisters the probe, and waits until no handler runs any
+/// more. So it must be dropped where the caller may sleep. (Otherwise the kernel warns, handlers
+/// are not called any more, and the state is never dropped.)
 ///
 /// # Invariants
 ///
-/// `site` is registered, and nobody else discards it.
+/// `site` is registered, and no other code discards it.
 #[must_use = "the probe goes when this is dropped, by `let _ =` too: keep it in the module's type"]
 #[repr(transparent)]
 pub struct Registration<K: Kind> {
     site: SitePtr<K>,
 }
 
-// SAFETY: The state is `Send` and `Sync`, and all else is C's, which takes its own locks.
+// SAFETY: The state is `Send` and `Sync`, and C protects the other data by locks.
 unsafe impl<K: Kind> Send for Registration<K> {}
 // SAFETY: As above.
 unsafe impl<K: Kind> Sync for Registration<K> {}
 
 impl<K: AnyPlace> Registration<K> {
-    /// Registers a probe at `place`, whose state is what `state` makes, and waits until it is
-    /// there.
+    /// Registers a probe at `place`, with the state that `state` makes, and waits until it is
+    /// armed.
     ///
-    /// If it is refused the state is dropped again.
+    /// If the probe is refused, the state is dropped.
     #[inline]
     pub fn register<E>(
         here: &ProcessContext,
@@ -112,42 +112,42 @@ impl<K: Kind> Registration<K> {
     {
         here.check()?;
         let site = SitePtr::make(&place, state, set)?;
-        // SAFETY: It was just made, and `drop` unregisters it.
+        // SAFETY: The site was made just now, and `drop` unregisters it.
         if let Err(error) = unsafe { K::Raw::register(&mut site.raw(), 1) } {
-            // SAFETY: It is not registered.
+            // SAFETY: The site is not registered, as C has refused.
             unsafe { site.discard() };
             return Err(Refused::explain(&place, K::AT_ENTRY, error));
         }
-        // SAFETY: It was initialized when it was made, and is registered.
+        // SAFETY: The client was initialized when the site was made, and is registered.
         unsafe { clients::comes(site.client()) };
-        // INVARIANT: It is registered.
+        // INVARIANT: C has registered the site.
         Ok(Self { site })
     }
 
-    /// What handlers are called with.
+    /// Returns the state that handlers are called with.
     pub fn state(&self) -> &K::State {
         self.site.state()
     }
 
-    /// The address of the probed instruction.
+    /// Returns the address of the probed instruction.
     pub fn address(&self) -> usize {
         self.site.address()
     }
 
-    /// How many hits nobody was told of: they came while a handler ran on the CPU, or, for a return
-    /// probe, when there was no room for another call.
+    /// Returns how many hits were missed: a handler ran on the CPU, or a return probe had no room
+    /// for another call.
     pub fn missed(&self) -> usize {
         let probe = self.site.probe();
-        // SAFETY: It is there. Hits write to it meanwhile.
+        // SAFETY: The probe exists. The read is volatile, as hits write to the field meanwhile.
         let nested = unsafe { (&raw const (*probe).nmissed).read_volatile() };
-        // SAFETY: It is there.
+        // SAFETY: The site exists.
         nested.wrapping_add(unsafe { K::Raw::missed(self.site.raw()) })
     }
 
-    /// Has the probe be hit again.
+    /// Enables the probe: it is hit again.
     pub fn enable(&self, here: &ProcessContext) -> Result<(), Refused> {
         here.check()?;
-        // SAFETY: It is registered.
+        // SAFETY: The probe is registered, by the type's invariants.
         to_result(unsafe { bindings::enable_kprobe(self.site.probe()) }).map_err(
             |error| match error {
                 EINVAL => Refused::with(Reason::Gone, error),
@@ -156,19 +156,19 @@ impl<K: Kind> Registration<K> {
         )
     }
 
-    /// Has the probe not be hit any more. Handlers that run at this moment are not waited for.
+    /// Disables the probe: it is not hit any more. Does not wait for handlers that run now.
     pub fn disable(&self, here: &ProcessContext) -> Result<(), Refused> {
         here.check()?;
-        // SAFETY: It is registered.
+        // SAFETY: The probe is registered, by the type's invariants.
         to_result(unsafe { bindings::disable_kprobe(self.site.probe()) })
             .map_err(|error| Refused::with(Reason::Other, error))
     }
 
     /// # Safety
     ///
-    /// Nobody else has `site`, and it is registered before this is used or dropped.
+    /// No other code has `site`, and it is registered before this is used or dropped.
     pub(super) unsafe fn from_site(site: SitePtr<K>) -> Self {
-        // INVARIANT: By the precondition.
+        // INVARIANT: By the precondition the site is registered before the value is used.
         Self { site }
     }
 
@@ -177,25 +177,25 @@ impl<K: Kind> Registration<K> {
     }
 }
 
-/// Has a probe registered, but not be hit.
+/// Marks a probe as disabled, before it is registered.
 pub(super) fn disabled<K: Kind>(raw: &mut K::Raw) {
-    // SAFETY: It is a member of `raw`.
+    // SAFETY: The probe is a member of `raw`.
     unsafe { (*K::Raw::probe(raw)).flags = bindings::KPROBE_FLAG_DISABLED };
 }
 
 impl<K: Kind> Drop for Registration<K> {
     fn drop(&mut self) {
         if !context::may_wait() {
-            // SAFETY: It is registered, by the type's invariants.
+            // SAFETY: The site is registered, by the type's invariants.
             return unsafe { self.site.abandon() };
         }
-        // SAFETY: It was put there when it was registered.
+        // SAFETY: The client was added to the list when it was registered.
         if unsafe { clients::goes(self.site.client()) } {
-            // SAFETY: It is registered, by the type's invariants.
+            // SAFETY: The site is registered, by the type's invariants.
             unsafe { K::Raw::unregister(&mut self.site.raw(), 1) };
             clients::wait_for_idle();
         }
-        // SAFETY: It is not used any more.
+        // SAFETY: The site was unregistered, and its handlers have returned.
         unsafe { self.site.discard_unregistered() };
     }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How many calls a return probe can watch at once.
+//! The number of calls that a return probe can hook at once.
 //!
-//! Each call that is watched takes room while it lasts. There is some in store from the beginning;
-//! a call that finds none is not watched, and counted as missed. The Rust implementation of kprobes
-//! makes more of it when there was too little.
+//! Each hooked call needs an instance while it runs. Some are allocated at registration; a call
+//! that finds none is not hooked, and is counted as missed. The Rust implementation of kprobes
+//! allocates more if there were too few.
 
 use super::{
     Place,
@@ -16,8 +16,8 @@ use super::{
 use crate::prelude::*;
 
 impl<T: ReturnHandler> ReturnProbe<T> {
-    /// As [`register`](super::Registration::register), with room for `calls` calls at once to begin
-    /// with. Else there is room for two on each CPU, and at least ten.
+    /// As [`register`](super::Registration::register), with room for `calls` calls at once. By
+    /// default there is room for two calls on each CPU, and for at least ten.
     #[inline]
     pub fn register_for<E>(
         here: &ProcessContext,
@@ -33,7 +33,7 @@ impl<T: ReturnHandler> ReturnProbe<T> {
         })
     }
 
-    /// Makes room for `calls` calls at once: so many are never missed for want of it.
+    /// Makes room for `calls` calls at once: so many calls are never missed for lack of room.
     #[cfg(CONFIG_RUST_KPROBES)]
     pub fn reserve(&self, here: &ProcessContext, calls: u32) -> Result<(), Refused> {
         use super::Reason;
@@ -43,7 +43,7 @@ impl<T: ReturnHandler> ReturnProbe<T> {
         };
 
         here.check()?;
-        // SAFETY: It is registered.
+        // SAFETY: The return probe is registered, by the type's invariants.
         to_result(unsafe { bindings::kretprobe_reserve(self.site().raw(), calls) }).map_err(
             |error| {
                 let reason = match error {

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whether a function's arguments can be what a handler takes them for.
+//! Compares a function's arguments with the arguments that a handler takes.
 //!
-//! What the kernel knows of its functions' declarations, if it has BTF, are the sizes of their
-//! parameters; types that have the same size have the same place, and whose they are the handler
-//! says. All is pure.
+//! If the kernel has BTF, it knows the sizes of its functions' parameters. Types of the same size
+//! are in the same location; the handler chooses among them. This file is pure.
 
-/// Which arguments of a function a handler takes, from the first on: how many bytes each has.
+/// The sizes in bytes of the arguments that a handler takes, from the first one on.
 #[derive(Clone, Copy)]
 pub enum Takes {
-    /// It does not say. What it wants it asks the call for.
+    /// No list: the handler takes arguments of the call itself.
     ByHand,
-    /// All that the function has.
+    /// All arguments of the function.
     All(&'static [usize]),
-    /// These. There may be more.
+    /// These arguments. The function may have more.
     First(&'static [usize]),
 }
 
 impl Takes {
-    /// Can they be those of a function that has `count`, of `sizes` bytes? Where a size is 0, or
-    /// beyond what `sizes` has, it is not known.
+    /// Returns whether a function with `count` arguments of `sizes` bytes may have these arguments.
+    /// A size that is 0, or after the end of `sizes`, is not known.
     pub(super) fn fits(self, count: usize, sizes: &[u32]) -> bool {
         let (taken, are_there) = match self {
             Self::ByHand => return true,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What C knows of a registration, and the client's state beside it.
+//! The structures of a registration that C has pointers to, and the client's state.
 //!
-//! A [`Site`] is allocated and initialized in its place, and stays there until it is dropped: C has
-//! pointers to it, and handlers find their state by where it is. What the rest of this module has
-//! of it is a [`SitePtr`], which says nothing of whether it is registered: that is for
-//! [`Registration`] and [`Batch`] to know.
+//! A [`Site`] is allocated and initialized in place, and does not move until it is dropped: C has
+//! pointers to it, and handlers find the state by its address. The rest of this module uses it by a
+//! [`SitePtr`], which does not know whether the site is registered; [`Registration`] and [`Batch`]
+//! do.
 //!
 //! [`Batch`]: super::Batch
 //! [`Registration`]: super::Registration
@@ -34,40 +34,40 @@ use crate::{
 };
 use core::ptr::NonNull;
 
-/// Do kprobes see to it that a probe is where an instruction begins? On 32-bit arm they take half
-/// an instruction, or a number between two functions, if it looks like one.
+/// Whether kprobes check that a probe is at the start of an instruction. On 32-bit arm they accept
+/// half an instruction, or a number between two functions, if it looks like an instruction.
 const BOUNDARIES: bool = cfg!(not(CONFIG_ARM));
 
-/// What is registered, and the client's state.
+/// The structure that C registers, and the client's state.
 #[pin_data]
 #[repr(C)]
 pub(super) struct Site<K: Kind> {
-    /// The first: kprobes' functions find the site by it.
+    /// The first field: handlers find the site by it.
     #[pin]
     raw: Opaque<K::Raw>,
     #[pin]
     client: Opaque<bindings::rust_kprobes_client>,
-    /// Nobody is to be told of hits any more.
+    /// Whether handlers are not called any more.
     silent: Atomic<bool>,
-    /// C's symbol, if it has one.
+    /// The symbol for C, if the place has one.
     name: Option<CString>,
     #[pin]
     state: K::State,
 }
 
 impl<K: Kind> Site<K> {
-    /// What a handler is called with, if it is to be called.
+    /// Returns the state that a handler is called with, if it may be called.
     #[inline]
     pub(super) fn state_in_handler(&self) -> Option<&K::State> {
         (!self.silent.load(Relaxed)).then_some(&self.state)
     }
 }
 
-/// Leads to a site.
+/// A pointer to a site.
 ///
 /// # Invariants
 ///
-/// [`SitePtr::make`] has made the site, and it was not given to [`SitePtr::discard`] yet.
+/// [`SitePtr::make`] has made the site, and it was not passed to [`SitePtr::discard`] yet.
 #[repr(transparent)]
 pub(super) struct SitePtr<K: Kind>(NonNull<Site<K>>);
 
@@ -80,8 +80,8 @@ impl<K: Kind> Clone for SitePtr<K> {
 impl<K: Kind> Copy for SitePtr<K> {}
 
 impl<K: Kind> SitePtr<K> {
-    /// Makes a site for a probe at `place`, which is not registered; `set` may change what C is
-    /// told.
+    /// Makes a site for a probe at `place`, without registering it. `set` may change the structure
+    /// for C.
     #[inline]
     pub(super) fn make<E>(
         place: &Place<'_>,
@@ -97,7 +97,7 @@ impl<K: Kind> SitePtr<K> {
         })?;
         let mut raw = pin_init::zeroed::<K::Raw>();
         let code = K::handlers(&mut raw);
-        // SAFETY: It is a member of `raw`, which is ours.
+        // SAFETY: The probe is a member of `raw`, which only this function uses.
         let probe = unsafe { &mut *K::Raw::probe(&mut raw) };
         place.write_to(name.as_deref(), probe);
         if K::AT_ENTRY || !BOUNDARIES {
@@ -121,11 +121,11 @@ impl<K: Kind> SitePtr<K> {
             ENOMEM => Refused::with(Reason::NoMemory, error),
             _ => Refused::with(Reason::NoState, error),
         })?;
-        // SAFETY: Nobody moves it: only `discard` makes a box of it again, to drop it.
+        // SAFETY: No code moves the site: only `discard` makes a box of it again, to drop it.
         let site = KBox::leak(unsafe { Pin::into_inner_unchecked(site) });
-        // INVARIANT: It was just made.
+        // INVARIANT: The site was made just now.
         let site = Self(NonNull::from(site));
-        // SAFETY: Nobody else knows of it.
+        // SAFETY: No other code knows the site.
         unsafe { site.client().write(K::Raw::client(site.raw(), code)) };
         Ok(site)
     }
@@ -134,85 +134,84 @@ impl<K: Kind> SitePtr<K> {
     ///
     /// # Safety
     ///
-    /// It is not registered, and no copy of `self` is used after this.
+    /// The site is not registered, and no copy of `self` is used after this.
     pub(super) unsafe fn discard(self) {
-        // SAFETY: It was a box, by the type's invariants, and is ours, by the precondition.
+        // SAFETY: By the type's invariants it was a box, and by the precondition only this uses it.
         drop(unsafe { Pin::new_unchecked(KBox::from_raw(self.0.as_ptr())) });
     }
 
-    /// Drops a site of a batch that was refused. C may have registered it, and failed to unregister
-    /// it again: then it has taken the address away, but the probe was in a list.
+    /// Drops a site of a refused batch. C may have registered it, and failed to unregister it
+    /// again: then C has cleared the address, but the probe was in a list.
     ///
     /// # Safety
     ///
-    /// C was told to register it, has refused, and no copy of `self` is used after this.
+    /// C was told to register the site and has refused. No copy of `self` is used after this.
     pub(super) unsafe fn discard_refused(self) {
-        // SAFETY: The site is there, by the type's invariants.
+        // SAFETY: The site exists, by the type's invariants.
         let listed = !unsafe { (*self.probe()).list.next }.is_null();
         if cfg!(not(CONFIG_RUST_KPROBES)) && listed && self.address() == 0 {
-            // SAFETY: It was initialized when it was made.
+            // SAFETY: The client was initialized when the site was made.
             return unsafe { clients::say_stuck(self.client()) };
         }
-        // SAFETY: It is not registered.
+        // SAFETY: The site is not registered, as C has refused.
         unsafe { self.discard() };
     }
 
-    /// Drops a site that was unregistered, unless that has failed. C says so by taking the address
-    /// away.
+    /// Drops a site that was unregistered, unless that has failed. C clears the address if it has
+    /// failed.
     ///
     /// # Safety
     ///
-    /// C was told to unregister it, and no copy of `self` is used after this.
+    /// C was told to unregister the site, and no copy of `self` is used after this.
     pub(super) unsafe fn discard_unregistered(self) {
         if self.address() == 0 {
-            // SAFETY: It was in the list as long as it was registered.
+            // SAFETY: The client is initialized, C has failed to unregister it, and the site leaks.
             return unsafe { clients::say_stuck(self.client()) };
         }
-        // SAFETY: No handler runs any more, and C has forgotten it.
+        // SAFETY: C has unregistered the site, and no handler runs any more.
         unsafe { self.discard() };
     }
 
-    /// Handlers are called no more, but the site stays as it is for ever: whoever drops it must not
-    /// wait.
+    /// Stops calling handlers and leaks the site, as the code that drops it must not sleep.
     ///
     /// # Safety
     ///
-    /// It is registered.
+    /// The site is registered.
     pub(super) unsafe fn abandon(self) {
         self.site().silent.store(true, Relaxed);
-        // SAFETY: What is registered is in the list.
+        // SAFETY: Each registered client is in the list.
         unsafe { clients::say_abandoned(self.client()) };
     }
 
-    /// The client's state.
+    /// Returns the client's state.
     pub(super) fn state(&self) -> &K::State {
         &self.site().state
     }
 
-    /// What C registers. It is the site's first member.
+    /// Returns the structure that C registers, the site's first member.
     pub(super) fn raw(self) -> *mut K::Raw {
         self.0.as_ptr().cast()
     }
 
-    /// The probe that it has.
+    /// Returns the probe of the structure.
     pub(super) fn probe(self) -> *mut bindings::kprobe {
         K::Raw::probe(self.raw())
     }
 
-    /// What is in the list of clients.
+    /// Returns the entry for the list of clients.
     pub(super) fn client(self) -> *mut bindings::rust_kprobes_client {
         self.site().client.get()
     }
 
-    /// Where it is registered, or was.
+    /// Returns the address at which the probe is or was registered.
     pub(super) fn address(self) -> usize {
-        // SAFETY: The site is there, by the type's invariants. C writes the address when it
-        // registers and when it fails to unregister, and then nobody else is here.
+        // SAFETY: The site exists, by the type's invariants. C writes the address when it
+        // registers, and when it fails to unregister; no other code runs this then.
         unsafe { (*self.probe()).addr }.addr()
     }
 
     fn site(&self) -> &Site<K> {
-        // SAFETY: It is there, by the type's invariants, and nobody has a mutable reference to it.
+        // SAFETY: By the type's invariants the site exists, and all references to it are shared.
         unsafe { self.0.as_ref() }
     }
 }

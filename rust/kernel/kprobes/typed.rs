@@ -1,43 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Functions as handlers: what [`kprobe`] and [`kretprobe`](macro@kretprobe) tell.
+//! Functions as handlers: the documentation of [`kprobe`] and [`kretprobe`](macro@kretprobe).
 //!
-//! The macros are in `rust/macros/kprobe.rs`. What they make is an [`EntryHandler`] or a
-//! [`ReturnHandler`], so whatever there is for those is there for these: they may be registered
-//! elsewhere, disabled, and in batches.
+//! The macros are in `rust/macros/kprobe.rs`. They make an [`EntryHandler`] or a [`ReturnHandler`],
+//! so the result can be used like any such handler: registered elsewhere, disabled, and in batches.
 //!
 //! [`EntryHandler`]: super::EntryHandler
 //! [`ReturnHandler`]: super::ReturnHandler
 
-/// Makes a function a handler of the beginning of calls of another one, whose arguments it has.
+/// Makes a function a handler of the calls of another function, whose arguments it takes.
 ///
-/// What the function has between its parentheses is, in this order:
+/// The function has these parameters, in this order:
 ///
-/// - `&State`, what the registration owns, of any type that is [`Send`] and [`Sync`]. It may be
-///   left out;
-/// - [`&Entry<'_>`](super::Entry), the call. It may be left out;
-/// - the arguments of what is probed, from the first on. Each is of a type that is an
+/// - `&State`, the state of the registration, of any type that is [`Send`] and [`Sync`]. Optional;
+/// - [`&Entry<'_>`](super::Entry), the call. Optional;
+/// - the arguments of the probed function, from the first on. Each type is an
 ///   [`Argument`](super::Argument): an integer, `bool`, a raw pointer, or
-///   [`UserPtr`](crate::uaccess::UserPtr). Where they are, in registers or on the stack, the
-///   compiler finds out by the rules of the machine;
-/// - `_: ...`, if the function may have more arguments than these.
+///   [`UserPtr`](crate::uaccess::UserPtr). The compiler finds their locations, in registers or on
+///   the stack, by the calling convention;
+/// - `_: ...`, if the function may have more arguments.
 ///
 /// The function becomes a type of the same name, an [`EntryHandler`](super::EntryHandler), with
 ///
 /// - `register(&here)`, or `register(&here, state)` if it has a state, which registers a probe and
-///   answers an [`EntryProbe`](super::EntryProbe);
-/// - `PLACE`, where the function that is probed begins.
+///   returns an [`EntryProbe`](super::EntryProbe);
+/// - `PLACE`, the entry of the probed function.
 ///
-/// They are as visible as the function is. What is probed is said in one of these ways:
+/// They are as visible as the function. The attribute names the probed function:
 ///
-/// - `symbol = "function"` or `symbol = "module:function"`. The types are taken as they are said: a
-///   wrong one is a wrong number. Where the kernel has BTF of the function, to register it is
-///   refused if it has another number of arguments (but more will do with `_: ...`), or some of
-///   another size. A handler without any is not compared.
-/// - `function = bindings::function`, by its declaration, if `bindings` has the function: those are
-///   there that the headers in `rust/bindings/bindings_helper.h` declare. Then all arguments must
-///   be named, and it does not compile unless their types are those of the declaration, or
-///   [may stand for them](super::StandsFor).
+/// - `symbol = "function"` or `symbol = "module:function"`. The types are not checked: a wrong type
+///   gives a wrong number. If the kernel has BTF of the function, registering is refused if the
+///   function has another number of arguments (with `_: ...`, fewer than the handler), or some of
+///   another size. A handler without arguments is not compared.
+/// - `function = bindings::function`, by its declaration, if `bindings` has the function: the
+///   headers in `rust/bindings/bindings_helper.h` must declare it. Then all arguments must be
+///   named, and the handler compiles only if their types are the declaration's types, or [may stand
+///   for them](super::StandsFor).
 ///
 /// # Examples
 ///
@@ -102,31 +100,31 @@
 /// ```
 pub use macros::kprobe;
 
-/// Makes a function a handler of the end of calls of another one, or two of them a handler of the
-/// beginning and the end.
+/// Makes a function a handler of the returns of another function, or makes two functions a handler
+/// of its calls and returns.
 ///
-/// What is probed is said as with [`kprobe`]; before a function by `symbol` only, as there are no
-/// arguments to compare.
+/// The attribute names the probed function as with [`kprobe`]; on a function by `symbol` only, as
+/// there are no arguments to compare.
 ///
-/// Before a function, which has between its parentheses, each of which may be left out:
+/// On a function, with these parameters, all optional:
 ///
-/// - `&State`, what the registration owns;
-/// - [`&Return<'_>`](super::Return), the call that is over;
-/// - what the probed function has returned, an [`Argument`](super::Argument).
+/// - `&State`, the state of the registration;
+/// - [`&Return<'_>`](super::Return), the call that returns;
+/// - the return value of the probed function, an [`Argument`](super::Argument).
 ///
 /// The function becomes a type of the same name, a [`ReturnHandler`](super::ReturnHandler), with
-/// `register()`, which answers a [`ReturnProbe`](super::ReturnProbe), and with `PLACE`.
+/// `register()`, which returns a [`ReturnProbe`](super::ReturnProbe), and with `PLACE`.
 ///
-/// Before an `impl` of a type of the client's, with two functions:
+/// On an `impl` of one of the client's types, with two functions:
 ///
-/// - `enter`, which has what a function with [`kprobe`] has. What it returns is kept for the call
-///   while that lasts, in memory of the probe's: something that is [`Copy`] and [`Send`], of 4096
-///   bytes at most. If it is an [`Option`], the end of calls with [`None`] is not told.
-/// - `leave`, which has what is said above, and what `enter` has returned (from inside of the
-///   [`Option`]) in front of the function's value.
+/// - `enter`, with the parameters of a function with [`kprobe`]. Its return value is kept for the
+///   call while the call runs, in the probe's memory: a [`Copy`] and [`Send`] type of at most 4096
+///   bytes. If it is an [`Option`], the end of calls with [`None`] is not reported.
+/// - `leave`, with the parameters above, and the return value of `enter` (without the [`Option`])
+///   before the function's return value.
 ///
 /// The type is a [`ReturnHandler`](super::ReturnHandler) then, with `register()` and `PLACE`, which
-/// are as visible as `leave` is. Other functions may be in the `impl`, too.
+/// are as visible as `leave` is. The `impl` may have other functions, too.
 ///
 /// # Examples
 ///

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What does not compile unless a handler's signature is that of the function that it names by
+//! Code that compiles only if a handler's signature is the same as the function's that it names by
 //! `function = path`.
 //!
-//! The function is called, with as many arguments as the handler has, where nobody comes:
+//! The function is called, with as many arguments as the handler has, in code that never runs:
 //!
 //! ```ignore
 //! let _ = |returned: Given<_>, p0: Given<_>, p1: Given<_>| {
@@ -14,13 +14,12 @@
 //! };
 //! ```
 //!
-//! So the compiler knows the declaration before it is told the handler's types, and says which
-//! arguments are missing, or too many, beside the declaration. (A pointer to a function with so
-//! many arguments is all that it would name otherwise.)
+//! So the compiler knows the declaration before the handler's types, and reports missing or extra
+//! arguments beside the declaration. (Otherwise it would only name a pointer to a function with so
+//! many arguments.)
 //!
-//! Where there is no such function in the path's module, the name is that of a constant which is
-//! made here, as one module further out: it can be called in the same way, and stops the compiler
-//! by words that say what to do.
+//! If the path's module has no such function, the name is that of a constant that is made here, as
+//! one module further out: it can be called in the same way, and its message tells what to do.
 
 use proc_macro2::TokenStream;
 use quote::{
@@ -39,8 +38,8 @@ use super::{
     Probed, //
 };
 
-/// What does not compile unless the function that is probed has arguments of these types, and if
-/// `value` is said, returns that. Without a path of that function it is nothing.
+/// Returns code that compiles only if the probed function has arguments of these types, and returns
+/// `value`, if given. Returns `None` without a path of that function.
 pub(super) fn compared(
     probed: &Probed,
     arguments: &[Type],
@@ -69,12 +68,12 @@ pub(super) fn compared(
         const _: () = {
             #fallback
 
-            // A function that does not return makes the rest unreachable.
+            // If the function does not return, the rest is unreachable.
             #[allow(dead_code, unreachable_code)]
             fn is_like_the_handler() {
                 let _ = |returned: ::kernel::kprobes::declared::Given<_> #(, #parameters)*| {
                     let function = #function;
-                    // SAFETY: Nobody calls this, as nobody is given anything of that type.
+                    // SAFETY: This code never runs, as no value of a `Given` type exists.
                     returned.is(unsafe { function(#(#values),*) });
                     #(#same)*
                     #value_same
@@ -84,7 +83,7 @@ pub(super) fn compared(
     })
 }
 
-/// The path of the module that the function is in, and its name there.
+/// Returns the path of the function's module, and its name there.
 fn of_module(path: &Path) -> Option<(TokenStream, &Ident)> {
     let name = &path.segments.last()?.ident;
     let mut module: Vec<_> = path.segments.iter().map(|part| &part.ident).collect();
@@ -93,7 +92,7 @@ fn of_module(path: &Path) -> Option<(TokenStream, &Ident)> {
     (!module.is_empty()).then(|| (quote!(#root #(#module::)*), name))
 }
 
-/// What has the function's name where its module has none of that name.
+/// Returns the constant that has the function's name if its module has no such function.
 fn fallback(
     module: &TokenStream,
     name: &Ident,

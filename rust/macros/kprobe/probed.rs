@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is probed: what stands in the brackets of `#[kprobe(..)]`.
+//! The probed function, from the brackets of `#[kprobe(..)]`.
 
 use std::ffi::CString;
 
@@ -21,10 +21,10 @@ use syn::{
     Token, //
 };
 
-/// What is probed: the words of the attribute.
+/// The probed function, by the words of the attribute.
 pub(crate) struct Probed {
     pub(super) symbol: LitCStr,
-    /// What the signature is compared with.
+    /// The function that the signature is compared with.
     pub(super) function: Option<Path>,
 }
 
@@ -65,7 +65,7 @@ impl Parse for Probed {
 }
 
 impl Probed {
-    /// Refuses a handler that names not all arguments, but says so, where all are compared.
+    /// Refuses `_: ...` in a handler if all arguments are compared.
     pub(super) fn refuse_more(&self, more: Option<Span>) -> Result<()> {
         match (&self.function, more) {
             (Some(_), Some(dots)) => {
@@ -84,7 +84,7 @@ impl Probed {
     }
 }
 
-/// What stands behind `symbol =`.
+/// Parses the string after `symbol =`.
 fn string(input: ParseStream<'_>) -> Result<LitStr> {
     (input.parse::<LitStr>()).map_err(|error| {
         Error::new(
@@ -94,7 +94,7 @@ fn string(input: ParseStream<'_>) -> Result<LitStr> {
     })
 }
 
-/// The symbol that somebody has written.
+/// Returns the symbol of a string in the source.
 fn symbol(written: &LitStr) -> Result<LitCStr> {
     let name = written.value();
     let refuse = |why| Err(Error::new(written.span(), why));
@@ -115,7 +115,7 @@ fn symbol(written: &LitStr) -> Result<LitCStr> {
     literal(&name, written.span())
 }
 
-/// The symbol of a function that the bindings know by `path`.
+/// Returns the symbol of a function that the bindings have by `path`.
 fn last_of(path: &Path) -> Result<LitCStr> {
     let Some(last) = path.segments.last() else {
         return Err(Error::new(path.span(), WORDS));

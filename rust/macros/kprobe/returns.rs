@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `#[kretprobe]`: of a function that is called at the end of each call, or of an `impl` with
-//! `enter` and `leave`, of which the first keeps something for the second.
+//! `#[kretprobe]`: on a function that is called at the end of each call, or on an `impl` with
+//! `enter` and `leave`, where `enter` keeps data for `leave`.
 
 mod stand_in;
 
@@ -60,7 +60,7 @@ pub(crate) fn kretprobe(probed: Result<Probed>, item: Item) -> Result<TokenStrea
     }
 }
 
-/// A function that is called at the end of each call.
+/// Makes a handler of a function that is called at the end of each call.
 fn at_return(probed: Probed, function: ItemFn) -> Result<TokenStream> {
     wants::refuse_links(&function.attrs)?;
     let leave = Leave::of(&function.sig, None)?;
@@ -113,15 +113,15 @@ fn at_return(probed: Probed, function: ItemFn) -> Result<TokenStream> {
     })
 }
 
-/// What is called at the end of a call.
+/// The function that is called at the end of a call.
 struct Leave {
     wants: Wants,
-    /// Is it given what was kept?
+    /// Whether it takes the kept data.
     data: bool,
 }
 
 impl Leave {
-    /// `kept` is the type of what was kept for the call.
+    /// Parses a signature. `kept` is the type of the data that was kept for the call.
     fn of(signature: &Signature, kept: Option<&Type>) -> Result<Self> {
         wants::refuse_answer(
             signature,
@@ -133,7 +133,7 @@ impl Leave {
             return Err(Error::new(dots, "a function returns one value"));
         }
         let data = kept.is_some();
-        // What comes by reference is the state. Is it meant to be that?
+        // The state is passed by reference. Is this argument meant to be the kept data?
         if let (Some(kept), Some(state)) = (kept, &wants.state) {
             if quote!(#kept).to_string() == quote!(#state).to_string() {
                 return Err(Error::new(
@@ -163,17 +163,17 @@ impl Leave {
         }
     }
 
-    /// The type of what was kept, if anything was.
+    /// Returns the type of the kept data, if any.
     fn data_type(&self) -> Option<&Type> {
         self.wants.rest.first().filter(|_| self.data)
     }
 
-    /// The type of the value, if it is wanted.
+    /// Returns the type of the return value, if the function takes it.
     fn value_type(&self) -> Option<&Type> {
         self.wants.rest.get(usize::from(self.data))
     }
 
-    /// The value, if it is wanted.
+    /// Returns code for the return value, if the function takes it.
     fn value(&self) -> TokenStream {
         self.value_type()
             .map(|of| quote_spanned!(at(of) => call.value::<#of>()))
@@ -181,12 +181,12 @@ impl Leave {
     }
 }
 
-/// What is called at the beginning of a call.
+/// The function that is called at the beginning of a call.
 struct Enter {
     wants: Wants,
-    /// What it keeps.
+    /// The type of the data that it keeps.
     kept: Option<Type>,
-    /// May it keep nothing?
+    /// Whether it may keep no data.
     may_not: bool,
 }
 
@@ -208,7 +208,7 @@ impl Enter {
     }
 }
 
-/// `T` of an `Option<T>`.
+/// Returns `T` of an `Option<T>`.
 fn inside_option(answer: &Type) -> Option<&Type> {
     let Type::Path(path) = answer else {
         return None;
@@ -223,7 +223,7 @@ fn inside_option(answer: &Type) -> Option<&Type> {
     }
 }
 
-/// The function `name` of an `impl`.
+/// Returns the function `name` of an `impl`.
 fn named<'a>(both: &'a ItemImpl, name: &str) -> Option<&'a ImplItemFn> {
     both.items.iter().find_map(|item| match item {
         ImplItem::Fn(function) if function.sig.ident == name => Some(function),
@@ -231,7 +231,7 @@ fn named<'a>(both: &'a ItemImpl, name: &str) -> Option<&'a ImplItemFn> {
     })
 }
 
-/// An `impl` with what is called at the beginning and the end of each call.
+/// Makes a handler of an `impl` with functions for the beginning and the end of each call.
 fn at_both(probed: Probed, both: &ItemImpl) -> Result<TokenStream> {
     if let Some((_, of, _)) = &both.trait_ {
         return Err(Error::new(
@@ -286,7 +286,7 @@ fn at_both(probed: Probed, both: &ItemImpl) -> Result<TokenStream> {
     })
 }
 
-/// The `impl` as the compiler is to see it: dots are for this macro.
+/// Returns the `impl` for the compiler: without dots, which are for this macro.
 fn without_dots(both: &ItemImpl) -> ItemImpl {
     let mut both = both.clone();
     for item in &mut both.items {
@@ -304,7 +304,7 @@ fn handler(of: &Type, enter: &Enter, leave: &Leave, state: Option<&Type>) -> Tok
     let (takes, arguments) = (takes(&enter.wants), taken(&enter.wants.rest));
     let (told, begun) = (enter.wants.told(), begun(&enter.wants.rest));
     let [state_at_first, call_at_first] = enter.wants.names(begun.is_some());
-    // Functions of the type's own `impl` come before those of a trait.
+    // Functions of the type's own `impl` take precedence over the trait's functions.
     let entered = quote!(<#of>::enter(#told #arguments));
     let answer = match (&enter.kept, enter.may_not) {
         (_, true) => entered,

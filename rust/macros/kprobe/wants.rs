@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a handler's function wants to be told: what stands between its parentheses.
+//! The parameters of a handler's function.
 //!
-//! First the state and the call, by reference, either of which may be left out; then what is read
-//! of the call, and dots if there may be more. What a function of the kernel is given is no
-//! reference of Rust, so these are told apart by their types.
+//! First come the state and the call, by reference, both optional; then the values that are read
+//! from the call, and dots if there may be more. No argument of a kernel function is a Rust
+//! reference, so the types tell the parameters apart.
 
 use proc_macro2::{
     Span,
@@ -25,20 +25,20 @@ use syn::{
     Type, //
 };
 
-/// What a handler's function wants to be told.
+/// The parameters of a handler's function.
 pub(super) struct Wants {
-    /// The type of the state, if it wants it.
+    /// The type of the state, if the function takes it.
     pub(super) state: Option<Type>,
-    /// Does it want the call?
+    /// Whether the function takes the call.
     call: bool,
-    /// All that it has beyond.
+    /// The types of all further parameters.
     pub(super) rest: Vec<Type>,
-    /// Where it says that there may be more.
+    /// The place of the dots.
     pub(super) more: Option<Span>,
 }
 
 impl Wants {
-    /// Those of a function whose call would be told as `&told`.
+    /// Parses the parameters of a function that gets its call as `&told`.
     pub(super) fn of(signature: &Signature, told: &str) -> Result<Self> {
         refuse_qualifiers(signature)?;
         let mut wants = Self {
@@ -98,15 +98,15 @@ impl Wants {
         Ok(())
     }
 
-    /// What it is called with of `state` and `call`.
+    /// Returns code for the arguments `state` and `call`, as far as the function takes them.
     pub(super) fn told(&self) -> TokenStream {
         let state = self.state.as_ref().map(|_| quote!(state,));
         let call = self.call.then(|| quote!(call,));
         quote!(#state #call)
     }
 
-    /// What a handler of the trait calls its state and its call. Without use they have no names, so
-    /// that there is nothing to warn of.
+    /// Returns the names of the state and the call in a handler of the trait. Unused ones have no
+    /// names, so the compiler does not warn.
     pub(super) fn names(&self, reads: bool) -> [TokenStream; 2] {
         let name = |used, name| if used { name } else { quote!(_) };
         [
@@ -116,12 +116,12 @@ impl Wants {
     }
 }
 
-/// What handlers of one kind or another are told of a call.
+/// Returns whether this is the type of a call, for any kind of handler.
 pub(super) fn is_a_call(of: &Type) -> bool {
     (["Hit", "Entry", "Return"].iter()).any(|name| is_named(of, name))
 }
 
-/// Is it a path whose last part is `name`?
+/// Returns whether this is a path whose last part is `name`.
 fn is_named(of: &Type, name: &str) -> bool {
     matches!(of, Type::Path(path)
         if path.path.segments.last().is_some_and(|last| last.ident == name))
@@ -159,8 +159,8 @@ fn refuse_qualifiers(signature: &Signature) -> Result<()> {
     Ok(())
 }
 
-/// Refuses attributes that say where a function is, or what it is called there. A handler's must be
-/// with its module's ordinary text: what stays as long as the module does.
+/// Refuses attributes that place or rename the function. A handler must be in its module's ordinary
+/// text, which is not freed before the module.
 pub(super) fn refuse_links(attributes: &[Attribute]) -> Result<()> {
     const LINKS: [&str; 3] = ["link_section", "no_mangle", "export_name"];
     for attribute in attributes {
@@ -174,7 +174,7 @@ pub(super) fn refuse_links(attributes: &[Attribute]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a handler that answers something.
+/// Refuses a handler that returns a value.
 pub(super) fn refuse_answer(signature: &Signature, why: &str) -> Result<()> {
     match &signature.output {
         ReturnType::Default => Ok(()),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The kinds of probes whose handler says how the kernel goes on.
+//! The kinds of probes whose handler decides where the kernel continues.
 //!
-//! Neither is an [`AnyPlace`](super::AnyPlace): the generic ways to register a probe do not take
-//! them. `path.rs` registers the one and `injection.rs` the other.
+//! Neither is an [`AnyPlace`](super::AnyPlace): the generic functions that register probes do not
+//! take them. `path.rs` registers one kind, and `injection.rs` the other.
 
 #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
 use super::super::InjectionHandler;
@@ -27,16 +27,16 @@ use core::{
     ptr::NonNull, //
 };
 
-/// A kind whose handler says how the kernel goes on.
+/// A kind whose handler decides where the kernel continues.
 trait Decides: Kind<Raw = bindings::kprobe> {
     /// The handler, which is the parameter of its [`Path`]s.
     type Handler;
 
-    /// How the kernel goes on after a hit of such a probe.
+    /// Returns where the kernel continues after a hit of such a probe.
     fn next<'a>(state: &Self::State, call: &Entry<'a>, path: Path<'a, Self::Handler>) -> Next<'a>;
 }
 
-/// A probe where a function begins, [`PathHandler`].
+/// The kind of a probe on a function's entry, with a [`PathHandler`].
 ///
 /// # Invariants
 ///
@@ -65,12 +65,12 @@ impl<T: PathHandler> Decides for FunctionPath<T> {
     }
 }
 
-/// A probe where a function begins, [`InjectionHandler`].
+/// The kind of a probe on a function's entry, with an [`InjectionHandler`].
 ///
 /// # Invariants
 ///
-/// A probe of this kind is enabled only where a function begins that the kernel's error-injection
-/// list has, with a type that stands for an errno.
+/// A probe of this kind is enabled only on the entry of a function on the kernel's error-injection
+/// list, with a type that stands for an errno.
 #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
 pub struct ErrorInjection<T>(PhantomData<T>);
 
@@ -91,7 +91,7 @@ impl<T: InjectionHandler> Kind for ErrorInjection<T> {
 
 #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
 impl<T: InjectionHandler> Decides for ErrorInjection<T> {
-    /// Not `T`, which may be a [`PathHandler`] as well.
+    /// Not `T`, which may also be a [`PathHandler`].
     type Handler = Self;
 
     #[inline]
@@ -100,13 +100,13 @@ impl<T: InjectionHandler> Decides for ErrorInjection<T> {
             None => path.unchanged(),
             // SAFETY: Only a hit of such a probe makes such a path, so the probe was enabled. By
             // the invariants of `ErrorInjection` the function is on the error-injection list, and
-            // returns an errno. So its callers expect this value where nothing was done.
+            // returns an errno. So its callers expect this value if nothing was done.
             Some(error) => unsafe { path.fail(error) },
         }
     }
 }
 
-/// Writes what C is to call into `raw`, and answers where that is.
+/// Writes the handlers for C into `raw`, and returns the address of one of them.
 #[inline]
 fn handlers<K: Decides>(raw: &mut bindings::kprobe) -> usize {
     let decide: unsafe extern "C" fn(_, _) -> _ = decide::<K>;
@@ -117,29 +117,29 @@ fn handlers<K: Decides>(raw: &mut bindings::kprobe) -> usize {
 
 /// # Safety
 ///
-/// To be called by kprobes, for a `Site<K>`.
+/// Only kprobes call this, for a `Site<K>`.
 #[inline]
 unsafe extern "C" fn decide<K: Decides>(
     probe: *mut bindings::kprobe,
     registers: *mut bindings::pt_regs,
 ) -> c_int {
-    // SAFETY: This is the handler.
+    // SAFETY: This is the handler, so it does not return before the hit was used.
     let told = unsafe { told::<K>(probe, registers) };
     let (Some((hit, state)), Some(registers)) = (told, NonNull::new(registers)) else {
         return 0;
     };
     // SAFETY: This is the handler, and kprobes call it once for a hit. The kinds of this file have
-    // `AT_ENTRY`, so the probe is where a function begins.
+    // `AT_ENTRY`, so the probe is on a function's entry.
     let path = unsafe { Path::new(registers) };
     K::next(state, &Entry::of(hit), path).is_elsewhere().into()
 }
 
-/// Does nothing: a handler after the instruction keeps jumps away. It is generic so that it belongs
-/// to the client's crate, as all handlers do.
+/// Does nothing: a handler after the instruction keeps jumps away. It is generic so that it is part
+/// of the client's crate, as all handlers are.
 ///
 /// # Safety
 ///
-/// To be called by kprobes.
+/// Only kprobes call this.
 #[inline]
 unsafe extern "C" fn keep_jumps_away<K: Decides>(
     _: *mut bindings::kprobe,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What an `impl` becomes that is refused: a handler that does nothing.
+//! Substitutes a handler that does nothing for an `impl` that is refused.
 //!
-//! Its type is there, whatever is wrong, and so is all that uses it. Without this the compiler
-//! would say of each use that the type is no handler, below the one error that says why.
+//! So the type and all code that uses it still compile. Otherwise the compiler would report for
+//! each use that the type is no handler, below the one error with the reason.
 
 use proc_macro2::{
     Span,
@@ -27,8 +27,8 @@ use crate::kprobe::{
     Probed, //
 };
 
-/// A handler in the place of `both`, with the state that this seems to have. A type that has
-/// parameters gets none, nor does the `impl` of a trait.
+/// Returns a handler in place of `both`, with the state that it seems to have. Returns nothing for
+/// a type with parameters, and for the `impl` of a trait.
 pub(super) fn stand_in(both: &ItemImpl) -> TokenStream {
     if both.trait_.is_some() || !both.generics.params.is_empty() {
         return TokenStream::new();
@@ -66,7 +66,7 @@ pub(super) fn stand_in(both: &ItemImpl) -> TokenStream {
     }
 }
 
-/// The `impl`, without dots, of which the compiler would speak.
+/// Returns the `impl` without dots, which the compiler would report.
 fn quiet(both: &ItemImpl) -> ItemImpl {
     let mut both = both.clone();
     for item in &mut both.items {
@@ -77,7 +77,7 @@ fn quiet(both: &ItemImpl) -> ItemImpl {
     both
 }
 
-/// The first reference among the arguments that is not to a call.
+/// Returns the first argument that is a reference to something other than a call.
 fn state(both: &ItemImpl) -> Option<&Type> {
     let handlers = ["enter", "leave"].into_iter();
     let mut arguments = handlers
