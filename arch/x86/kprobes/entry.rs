@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! X86's own entries from C and assembly: the breakpoint trap's, declared in
-//! [`arch/x86/include/asm/kprobes.h`](srctree/arch/x86/include/asm/kprobes.h), and the one of the
+//! Entries of x86 from C and assembly: the breakpoint trap's entry, declared in
+//! [`arch/x86/include/asm/kprobes.h`](srctree/arch/x86/include/asm/kprobes.h), and the entry of the
 //! return probes' trampoline.
 //!
-//! The breakpoint trap has interrupts off, and the trampoline turns preemption off, so the task
+//! Interrupts are off in the breakpoint trap, and the trampoline disables preemption, so the task
 //! stays on its CPU.
 
 #[cfg(CONFIG_KRETPROBES)]
@@ -41,16 +41,16 @@ at_offset!(
     flags = 120
 );
 
-/// Handles an int3. Returns 1 if it was a probe's.
+/// Handles an int3. Returns 1 if a probe has hit it.
 ///
-/// The int3 may be one in user space: no probe has such an address.
+/// The int3 may be in user space: no probe has such an address.
 ///
 /// # Safety
 ///
 /// `regs` are the registers that a trap on this CPU has saved. Interrupts are off.
 #[export]
 unsafe extern "C" fn kprobe_int3_handler(regs: *mut bindings::pt_regs) -> c_int {
-    // SAFETY: By the precondition, the trap has saved them on its stack, where only this uses them.
+    // SAFETY: By the precondition the trap has saved the registers, and no other code uses them.
     let registers = unsafe { &mut *regs };
     // SAFETY: By the precondition, interrupts are off.
     unsafe { preempt::in_trap(|pinned| breakpoint(registers, pinned)) as c_int }
@@ -60,14 +60,14 @@ unsafe extern "C" fn kprobe_int3_handler(regs: *mut bindings::pt_regs) -> c_int 
 ///
 /// # Safety
 ///
-/// `regs` are the registers that the trampoline has saved, with the slot for the return address
-/// behind them. Preemption is off until this returns.
+/// `regs` are the registers that the trampoline has saved, followed by the slot for the return
+/// address. Preemption is off until this returns.
 #[cfg(CONFIG_KRETPROBES)]
 #[export]
 unsafe extern "C" fn rust_kprobes_returned(regs: *mut bindings::pt_regs) {
     let frame = frame::return_address(regs).expose_provenance();
-    // SAFETY: By the precondition, the trampoline has saved them on the stack, where only this uses
-    // them.
+    // SAFETY: By the precondition the trampoline has saved the registers on the stack, and no other
+    // code uses them.
     let registers = unsafe { &mut *regs };
     // SAFETY: By the precondition, preemption is off, and the trampoline has saved the registers.
     unsafe { preempt::in_trap(|pinned| returns::returned(registers, frame, pinned)) }

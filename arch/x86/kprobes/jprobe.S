@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Enters the handler of a jprobe; has its two ends.
+ * Enters the handler of a jprobe, and has the handler's two ends.
  *
  * The probed function has not begun: the stack is as its caller has left it.
- * This pushes a copy of the arguments on the stack and a return address. Between
- * the copy and the original is one word more, which keeps the stack aligned. With
- * frame pointers that word is the saved frame pointer of a frame, next to the
- * function's return address: the function has not made its own frame yet.
+ * This code pushes a copy of the arguments on the stack, and a return address. A
+ * word between copy and original keeps the stack aligned. With frame pointers
+ * that word is the saved frame pointer of a frame, next to the function's return
+ * address: the function has not made its own frame yet.
  *
  * The number of words to copy, the handler, and the counter that pauses the
  * function graph tracer (the handler's calls need not return) are in per-CPU

@@ -2,9 +2,9 @@
 
 //! Enters and leaves a jprobe's handler, which runs before the probed function.
 //!
-//! The CPU comes to `jprobe.S` with the registers of the function's entry. That lowers the stack,
-//! and pushes a copy of the arguments on the stack and a return address. So the handler may write
-//! to its arguments, and the stack above stays as it is.
+//! A hit continues in `jprobe.S` with the registers of the function's entry. That code lowers the
+//! stack, and pushes a copy of the arguments on the stack and a return address. So the handler may
+//! write to its arguments, and the stack above does not change.
 //!
 //! C counterpart: the end of [`arch/x86/kernel/kprobes/core.c`](
 //! srctree/arch/x86/kernel/kprobes/core.c) of kernels up to 4.14.
@@ -28,23 +28,23 @@ use crate::{
 use core::mem::offset_of;
 use kernel::bindings;
 
-// As `jprobe.S` has it.
+// `jprobe.S` relies on these offsets.
 const _: () = assert!(offset_of!(StandIn, entry) == 0 && offset_of!(JprobeEntry, words) == 0);
 const _: () =
     assert!(offset_of!(JprobeEntry, handler) == 8 && offset_of!(JprobeEntry, pause) == 16);
 
-// SAFETY: `jprobe.S` lowers the stack below the caller's, and does not write above that. All
-// registers are kept, and restored.
+// SAFETY: `jprobe.S` lowers the stack below the caller's frame, and does not write above that. All
+// registers are saved, and restored.
 unsafe impl JprobeOps for X86 {
     fn enter(registers: &mut Registers, handler: TextAddr, pinned: &Pinned) {
         Self::stand_in(pinned).keep(registers, handler, registers.sp, 1);
-        // The ABI of C.
+        // The ABI of C requires these flags to be clear.
         registers.flags &= !((flag::DF | flag::AC) as usize);
         registers.ip = bindings::rust_kprobes_jprobe_enter as *const () as usize;
     }
 
     fn restore(registers: &mut Registers, pinned: &Pinned) {
-        // The return from this trap needs its own segments and what is stored with them.
+        // The return from this trap needs its own segments and the words that share their fields.
         let (cs, ss) = (registers.__bindgen_anon_1, registers.__bindgen_anon_2);
         *registers = Self::stand_in(pinned).registers.get();
         registers.__bindgen_anon_1 = cs;

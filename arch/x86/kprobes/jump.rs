@@ -2,18 +2,18 @@
 
 //! Replaces breakpoints by jumps to detours, and jumps by breakpoints.
 //!
-//! [`layout`] has the code of a detour, and `trampoline.S` the part that all detours share. This
-//! file puts detours into slots, translates addresses in detours, and writes the jumps.
+//! [`layout`] has the code of a detour, and `trampoline.S` the code that all detours share. This
+//! file writes detours into slots, translates addresses in detours, and writes the jumps.
 //!
 //! A detour contains no address of a probe or a probe point. It has the address of a word of its
-//! slot, which points to the probes; [`Slot::set_owner`] changes the word. The word stays as long
-//! as a task is in the detour, which can be long after the probe point was removed. It points to an
-//! empty list of probes then.
+//! slot, which points to the probes; [`Slot::set_owner`] changes the word. The word is not freed
+//! while a task is in the detour, which can be long after the probe point was removed. It points to
+//! an empty list of probes then.
 //!
 //! The kernel's text poke batch writes the jumps. It replaces one whole instruction by another, so
-//! it cannot restore the several instructions under a jump. That takes a breakpoint over the first
-//! byte, an IPI to all CPUs, the other bytes, and an IPI again. The probe point is left with its
-//! breakpoint.
+//! it cannot restore the several instructions under a jump. This file restores them: it writes a
+//! breakpoint over the first byte, sends an IPI to all CPUs, writes the other bytes, and sends
+//! another IPI. The probe point keeps its breakpoint.
 //!
 //! C counterpart: [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
 
@@ -64,7 +64,7 @@ use crate::{
 
 const _: () = assert!(layout::MAX_LEN <= SLOT_LEN);
 
-/// Bytes that a jump overwrites.
+/// The number of bytes that a jump overwrites.
 const JUMP_LEN: usize = encode::REL32_LEN as usize;
 
 /// A detour.
@@ -77,7 +77,7 @@ pub(crate) struct OptInsn {
 }
 
 impl OptInsn {
-    /// Writes the detour of a region. It calls no handler yet.
+    /// Writes the detour of a region. The detour calls no handler yet.
     fn of(region: &Region, text: &mut text::Lock) -> Result<Self, NotOptimized> {
         let at = region.at();
         if !DETOURS.may_be_left_by_jump() {
@@ -103,7 +103,7 @@ impl OptInsn {
         })
     }
 
-    /// The jump from `at` to the detour.
+    /// Returns the jump from `at` to the detour.
     fn jump(&self, at: TextAddr) -> Result<Code, NotOptimized> {
         let entry = self.slot.at().after(layout::ENTRY);
         layout::jump(at, entry.map_err(|_| Reason::TooFar.at(at))?)
@@ -111,13 +111,13 @@ impl OptInsn {
 }
 
 impl Drop for OptInsn {
-    /// Tells perf that the detour is gone.
+    /// Tells perf that the detour is freed.
     fn drop(&mut self) {
         poke::forget(&self.slot, 0, self.len.into());
     }
 }
 
-/// Where indirect jumps of `image` may lead, by the configuration of the kernel.
+/// Returns where indirect jumps of `image` may lead, by the configuration of the kernel.
 fn indirect(image: TextRange) -> Indirect {
     if cfg!(CONFIG_X86_KERNEL_IBT) {
         return Indirect::Endbr;
@@ -125,10 +125,10 @@ fn indirect(image: TextRange) -> Indirect {
     Indirect::Anywhere(cfg!(CONFIG_MITIGATION_RETPOLINE).then(|| thunks(image)))
 }
 
-/// Thunks of a kind: one for each register.
+/// The thunks of a kind: one for each register.
 const REGISTERS: u64 = 16;
 
-/// The retpoline thunks, and the image whose jumps may lead to them.
+/// Returns the retpoline thunks, and the image whose jumps may lead to them.
 fn thunks(image: TextRange) -> Thunks {
     macro_rules! kinds {
         ($($config:ident: [$len:ident] $array:ident,)*) => {
@@ -156,8 +156,8 @@ fn thunks(image: TextRange) -> Thunks {
 }
 
 // SAFETY:
-// - the rules of `Region` see to it that only its own instructions lead into a region, and that no
-//   task sleeps in it or in a detour;
+// - by the rules of `Region` only its own instructions lead into a region, and no task sleeps in
+//   the region or in its detour;
 // - both ways of changing text end with an IPI to all CPUs;
 // - a detour's slot is marked as left by a jump.
 unsafe impl Detour for X86 {
@@ -253,7 +253,7 @@ unsafe impl Detour for X86 {
             Origin::Region(here, pushed) => (TextAddr::new(place.wrapping_add(here)), pushed),
             Origin::Callee(jump) => {
                 let jump = at.get().wrapping_sub(into).wrapping_add(jump);
-                // SAFETY: The jump is in the detour that `at` is in, whose page RCU keeps.
+                // SAFETY: The jump is in the detour that has `at`, and RCU keeps its page.
                 (unsafe { target(TextAddr::new(jump)) }, 0)
             }
         };
@@ -275,12 +275,12 @@ unsafe impl Detour for X86 {
     }
 }
 
-/// Restores the bytes behind the breakpoint at `at`, which every CPU sees by now.
+/// Restores the bytes after the breakpoint at `at`, after all CPUs were synchronized.
 fn restore(at: TextAddr, detour: &OptInsn, text: &mut text::Lock) {
     let (Some((_, tail)), Ok(behind)) = (detour.under.split_first(), at.after(1)) else {
         return;
     };
-    // SAFETY: The bytes are those of the jump behind the breakpoint.
+    // SAFETY: The bytes are the tail of a jump whose first byte is a breakpoint.
     unsafe { poke::put(behind, tail, text) };
     if let Ok(jump) = detour.jump(at) {
         let mut now = detour.under;
@@ -289,17 +289,17 @@ fn restore(at: TextAddr, detour: &OptInsn, text: &mut text::Lock) {
     }
 }
 
-/// The target of a jump in a detour.
+/// Returns the target of a jump in a detour.
 ///
 /// # Safety
 ///
-/// `jump` is the address of a jump in a page of slots, which stays meanwhile.
+/// `jump` is the address of a jump in a page of slots, which is not freed meanwhile.
 unsafe fn target(jump: TextAddr) -> TextAddr {
     let behind = jump.get().wrapping_add(JUMP_LEN as u64);
     let word = behind.wrapping_sub(size_of::<i32>() as u64);
     let word = core::ptr::with_exposed_provenance::<i32>(word as usize);
-    // SAFETY: By the precondition. A writer may change the number meanwhile, which makes the target
-    // a wrong one.
+    // SAFETY: By the precondition the number can be read. A writer may change it meanwhile, which
+    // makes the target wrong.
     let distance = unsafe { word.read_unaligned() };
     TextAddr::new(behind.wrapping_add_signed(distance.into()))
 }

@@ -10,7 +10,7 @@ mod entry;
 mod frame;
 mod isa;
 mod jprobes;
-// The tests on the host have no use for machine code.
+// Without machine code on the host, tests there do not use this module.
 #[cfg(all(CONFIG_RUST_KPROBES_JUMPS, not(CONFIG_RUST_KPROBES_STAND_IN)))]
 mod jump;
 mod machine;

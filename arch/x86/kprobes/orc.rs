@@ -2,15 +2,15 @@
 
 //! Starts of instructions, from the tables of the ORC unwinder.
 //!
-//! objtool writes an entry where the unwind state changes, one for every few instructions. Each has
-//! the address of an instruction in the object file.
+//! objtool writes an entry where the unwind state changes, one for every few instructions. Each
+//! entry has the address of an instruction in the object file.
 //!
 //! The entries in alternatives cannot be used: they are the entries of all replacements together,
 //! as offsets from the start of the original, and the running kernel has one of the replacements.
 //! For instance, `pushf; pop %rax` may replace a call, with an entry after each byte. So `learn()`
 //! notes the alternatives that have entries, before the list of alternatives is freed with init
-//! memory. Other text that is patched (jump labels, static calls, calls of thunks) is one
-//! instruction to objtool.
+//! memory. For objtool, other patched text (jump labels, static calls, calls of thunks) is one
+//! instruction.
 //!
 //! The list of a module's alternatives is not kept, so its entries are not used.
 
@@ -28,10 +28,10 @@ use crate::{
 };
 use kernel::sync::SetOnce;
 
-/// The alternatives with entries behind their first byte.
+/// The alternatives with entries after their first byte.
 static ALTERNATIVES: SetOnce<KVec<Stretch>> = SetOnce::new();
 
-/// Notes the alternatives. To be called once, while init memory is there.
+/// Notes the alternatives. Called once, before init memory is freed.
 pub(super) fn learn() -> Result<(), Refusal> {
     let table = table();
     let mut noted = KVec::new();
@@ -47,7 +47,7 @@ pub(super) fn learn() -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The last start of an instruction in the kernel proper that is not behind `at`.
+/// Returns the last start of an instruction in the kernel proper that is not after `at`.
 pub(super) fn last(at: TextAddr) -> Option<TextAddr> {
     table().last(at, ALTERNATIVES.as_ref()?)
 }
@@ -61,10 +61,10 @@ fn table() -> Table<'static> {
     Table::new(TextAddr::new(start.addr() as u64), distances)
 }
 
-/// The range of alternative number `number`, if there are so many.
+/// Returns the range of alternative number `number`, if there are so many.
 fn alternative(number: usize) -> Option<Stretch> {
     let mut len = 0;
-    // SAFETY: Init memory, which they are in, is still there, by who calls `learn`.
+    // SAFETY: By the caller of `learn`, init memory, which has the entries, is not freed yet.
     let start = unsafe { bindings::rust_kprobes_alternative(number, &mut len) };
     let at = TextAddr::new(start.addr() as u64);
     let end = at.after(len as u64).ok()?;

@@ -3,7 +3,7 @@
 //! Prepares a probed instruction: decodes and classifies it, and writes its copies.
 //!
 //! This happens once, when the first probe at an address is registered. A hit decodes nothing. The
-//! caller has called `Isa::check_boundary()`: an instruction starts at the address.
+//! caller has called `Isa::check_boundary()`, so an instruction starts at the address.
 //!
 //! C counterpart: [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
@@ -44,7 +44,7 @@ use core::sync::atomic::{
     Ordering, //
 };
 
-/// Length of the jump back behind a copy.
+/// The length of the jump back after a copy.
 const JUMP_LEN: u8 = 5;
 
 /// A probed instruction: its first byte, and how it is executed.
@@ -63,12 +63,12 @@ pub(crate) struct ArchInsn {
     /// zero. It is the target of an unconditional jump, the copy that ends in a jump back, or the
     /// copies in a detour.
     pub(super) fast_ip: AtomicUsize,
-    /// Its length.
+    /// The length of the instruction.
     len: u8,
     /// The length of the copy that ends in INT3, or of the instruction that reads memory for the
     /// emulation, without INT3.
     pub(super) copy_len: u8,
-    /// Its first byte, which the breakpoint replaces.
+    /// The first byte of the instruction, which the breakpoint replaces.
     pub(super) first: u8,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct ArchInsn {
 const _: () = assert!(size_of::<ArchInsn>() <= 64);
 
 impl ArchInsn {
-    /// The address of the copy that ends in a jump back, if there is one.
+    /// Returns the address of the copy that ends in a jump back, if there is one.
     fn boosted(&self) -> Option<TextAddr> {
         let slot = self.slot.as_ref().filter(|slot| slot.is_left_by_jump());
         slot.map(Slot::second)
@@ -84,8 +84,8 @@ impl ArchInsn {
 
     /// Redirects hits without post handlers to the copies in a detour, or back.
     ///
-    /// A CPU that goes there executes what was written before: the release orders the two, and the
-    /// return from the trap serializes the CPU.
+    /// A CPU that continues there executes the code that was written before: the release orders the
+    /// two, and the return from the trap serializes the CPU.
     pub(crate) fn redirect(&self, detour: Option<TextAddr>) {
         let usual = match self.op {
             Some(Op::Nothing) => Some(self.next),
@@ -97,7 +97,7 @@ impl ArchInsn {
 }
 
 impl Drop for ArchInsn {
-    /// Tells perf that the copies are gone.
+    /// Tells perf that the copies are freed.
     fn drop(&mut self) {
         let Some(slot) = &self.slot else {
             return;
@@ -110,7 +110,7 @@ impl Drop for ArchInsn {
     }
 }
 
-/// Prepares the instruction at `at`. With a `fixup`, the kernel expects it to fault.
+/// Prepares the instruction at `at`. `fixup` means that the exception table has an entry for it.
 pub(super) fn prepare(
     at: TextAddr,
     fixup: bool,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The trampoline of return probes: functions with a hooked return come here. It
- * calls the handlers, and continues at the real return address.
+ * The trampoline of return probes: functions with a hooked return return to it.
+ * It calls the handlers, and continues at the real return address.
  *
  * First the trampoline pushes its own address where the return address was, as if
  * it had called itself. An unwinder knows this address, and finds the real return
@@ -15,8 +15,8 @@
  * an encoded pointer to struct pt_regs in the frame pointer, by which no caller
  * is found while ip is not known, and a wrong one while registers are popped.)
  *
- * At the first instruction the address is off the stack; both unwinders look for
- * it all the same. With frame pointers, the caller of the function is missing in
+ * At the first instruction the address is not on the stack; both unwinders still
+ * look for it. With frame pointers, the caller of the function is missing in
  * traces from the next two instructions and from the last one, as in traces from
  * the begin and the end of other functions.
  */
@@ -58,7 +58,7 @@ SYM_START(arch_rethook_trampoline, SYM_L_GLOBAL, SYM_A_ALIGN)
 	jz	.Lpreempted
 .Lrestore:
 #ifdef CONFIG_FRAME_POINTER
-	/* The value that clients have left is restored with the end of the frame. */
+	/* The end of the frame restores the value that clients have left. */
 	movq	RBP(%rsp), %rax
 	movq	%rax, (%rbp)
 	movq	%rbp, RBP(%rsp)
@@ -70,7 +70,7 @@ SYM_START(arch_rethook_trampoline, SYM_L_GLOBAL, SYM_A_ALIGN)
 	FRAME_END
 	RET
 
-	/* A reschedule is due. */
+	/* A reschedule is pending. */
 .Lpreempted:
 	call	rust_kprobes_detour_resched
 	jmp	.Lrestore

@@ -22,10 +22,10 @@ use core::{
 };
 use kernel::bindings;
 
-// SAFETY: `cpu` and `calls` read a per-CPU variable by one instruction. The CPU stays the same, and
-// so does the task, as `Pinned` shows that preemption is off.
+// SAFETY: `cpu` and `calls` read a per-CPU variable by one instruction. `Pinned` shows that
+// preemption is off, so the CPU and the task stay the same.
 unsafe impl Returns for X86 {
-    // The function returns in another task than it was called in.
+    // This function returns in another task than it was called in.
     const NEVER: &'static [&'static CStr] = &[c"__switch_to"];
 
     #[inline(always)]
@@ -51,7 +51,7 @@ unsafe impl Returns for X86 {
                 task = lateout(reg) task,
                 options(att_syntax, nostack, readonly, preserves_flags));
         }
-        // SAFETY: `task` is the task that runs this, so it stays.
+        // SAFETY: `task` is the task that runs this, so it is not freed.
         unsafe { &raw const (*task).rethooks }
     }
 
@@ -68,8 +68,8 @@ unsafe impl Returns for X86 {
     #[inline(always)]
     unsafe fn returns_to(registers: &bindings::pt_regs) -> usize {
         let place = core::ptr::with_exposed_provenance::<usize>(registers.sp);
-        // SAFETY: At the entry of a function the stack pointer points to the return address; the
-        // registers are those of an entry, by the precondition.
+        // SAFETY: At the entry of a function the stack pointer points to the return address. By the
+        // precondition the registers are those of an entry.
         unsafe { place.read() }
     }
 
@@ -92,7 +92,7 @@ unsafe impl Returns for X86 {
         // flags from the stack: from the place of `ss`, next to the return address.
         registers.__bindgen_anon_2.ssx = registers.flags as u64;
         let place = frame::return_address(registers);
-        // SAFETY: The trampoline, which has saved the registers by the precondition, has pushed its
+        // SAFETY: By the precondition the trampoline has saved the registers, and it has pushed its
         // own address to that place.
         unsafe { place.write(to) };
     }

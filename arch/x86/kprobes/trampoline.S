@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The code that all detours share. A jump that replaces a breakpoint leads to a
- * detour (isa/layout.rs), which pushes what a trap would save and calls this.
- * This saves the other registers, calls the handlers, and restores everything;
- * the return leads to the copied instructions.
+ * detour (isa/layout.rs), which pushes the words that a trap saves and calls this
+ * code. It saves the other registers, calls the handlers, and restores all
+ * registers; it returns to the copied instructions.
  *
  * The return address is pushed where struct pt_regs has orig_ax. %rbx keeps it
  * while the handlers run. In the end it is stored where ss was: next to the stack
  * of the probed code.
  *
  * A detour is freed after a grace period of Tasks RCU, so no task may sleep here.
- * A task that is preempted here, before the handlers or after them, holds the
- * grace period up. Handlers may not sleep, and preemption is off while they run.
+ * A task that is preempted here, before the handlers or after them, delays the
+ * grace period. Handlers may not sleep, and preemption is off while they run.
  *
  * Interrupts may come anywhere. The hints describe the stack to the unwinder. The
- * saved ip is behind the first byte of the probed instruction, as in a trap's
+ * saved ip is after the first byte of the probed instruction, as in a trap's
  * frame, so the unwinder looks up ip less one (signal=0). At the end the hint is
- * that of a function about to return: to a copied instruction, which
+ * the hint of a function about to return: to a copied instruction, which
  * kprobe_original_frame() translates.
  */
 #include <linux/linkage.h>
@@ -31,7 +31,7 @@
 #include "../entry/calling.h"
 #include "ret.h"
 
-/* From the return address: the address of the word that leads to the owner. */
+/* From the return address: the address of the word that points to the owner. */
 #define DETOUR_OWNER	-25
 
 	.section .kprobes.text, "ax"
@@ -42,7 +42,7 @@ SYM_CODE_START(rust_kprobes_detour)
 	PUSH_REGS unwind_hint=0
 	UNWIND_HINT_REGS signal=0
 	ENCODE_FRAME_POINTER
-	/* The ABI of C; the probed code may have set either flag. */
+	/* The ABI of C needs both flags clear; the probed code may have set them. */
 	cld
 	ASM_CLAC
 	movq	ORIG_RAX(%rsp), %rbx
@@ -71,7 +71,7 @@ SYM_CODE_START(rust_kprobes_detour)
 	/* No call depth accounting: the detour's call has none either. */
 	RET_WITH_FLAGS
 
-	/* A reschedule was held up. */
+	/* A reschedule is pending. */
 .Lpreempted:
 	UNWIND_HINT_REGS signal=0
 	call	rust_kprobes_detour_resched

@@ -12,8 +12,8 @@
 extern const char rust_kprobes_detour[], rust_kprobes_detour_end[];
 
 /*
- * If @ip is in a copy of an instruction, or in a detour on the way to one: makes
- * @ip and @sp those of the original, and returns true.
+ * If @ip is in a copy of an instruction or in a detour, replaces @ip and @sp by the
+ * original ones. Returns whether they were replaced.
  */
 bool kprobe_original_frame(unsigned long *ip, unsigned long *sp);
 #else

@@ -3,9 +3,9 @@
 //! Checks that an instruction starts at an address.
 //!
 //! Bytes do not show where instructions start, so the check decodes one instruction after another
-//! from an address where one starts, such as the start of the function. In the kernel, UD2 with the
-//! letters `xen` or `kvm` behind it asks a hypervisor to emulate the next instruction, and these
-//! letters are no instruction:
+//! from a known start, such as the start of the function. In the kernel, UD2 followed by the
+//! letters `xen` or `kvm` asks a hypervisor to emulate the next instruction, and these letters are
+//! no instruction:
 //!
 //! ```text
 //! +----+----+----+----+----+- - - - - - - -+
@@ -34,7 +34,7 @@ const FORCED: [[u8; FORCED_LEN]; 2] = [
 ];
 const FORCED_LEN: usize = 5;
 
-/// The length of such a request at the start of `bytes`, or zero.
+/// Returns the length of such a request at the start of `bytes`, or zero.
 pub(super) fn request(bytes: &[u8]) -> usize {
     let forced = FORCED.iter().any(|request| bytes.starts_with(request));
     usize::from(forced) * FORCED_LEN
@@ -43,7 +43,7 @@ pub(super) fn request(bytes: &[u8]) -> usize {
 /// The most bytes of a request and its instruction.
 pub(super) const WINDOW: usize = FORCED_LEN + MAX_INSN;
 
-/// Reads as many bytes at `at` as there are, at most as many as `buffer` has.
+/// Reads as many bytes at `at` as can be read, at most as many as `buffer` has.
 pub(crate) fn read_most<'a>(
     at: TextAddr,
     buffer: &'a mut [u8],

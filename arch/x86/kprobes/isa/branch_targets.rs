@@ -3,10 +3,9 @@
 //! Finds the branches that lead into a function.
 //!
 //! A jump that replaces a breakpoint overwrites bytes that a branch may lead to, so every branch
-//! into the function, except to its start, has to be known. Most of these branches are in the
+//! into the function, except to its start, must be known. Most of these branches are in the
 //! function itself. Others are in code that the compiler split from the function (`f.cold`,
-//! `f.part.0`) and that jumps back, or behind a label in assembler code that has a symbol of its
-//! own.
+//! `f.part.0`) and that jumps back, or in assembler code whose label has a symbol.
 //!
 //! [`into`] decodes a function once for all its probes; each probe then costs a binary search in
 //! the sorted [`Branch`]es ([`leading_to`]). [`leaving`] finds the branches into other functions.
@@ -63,7 +62,7 @@ use crate::{
     prelude::*, //
 };
 
-/// Where indirect jumps may lead in this kernel.
+/// The possible targets of indirect jumps in this kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Indirect {
     /// Anywhere in their function. With retpolines, jumps to thunks are indirect jumps.
@@ -90,7 +89,7 @@ impl Thunks {
 }
 
 impl Indirect {
-    /// Is `insn` at `at` a jump that may lead anywhere in its function?
+    /// Returns whether `insn` at `at` is a jump that may lead anywhere in its function.
     pub(super) fn leads_anywhere(&self, insn: &Insn, at: TextAddr) -> bool {
         let Self::Anywhere(thunks) = self else {
             return false;
@@ -122,7 +121,7 @@ impl Branch {
         from: TextAddr::new(0),
     };
 
-    /// The target, for judges on the host.
+    /// Returns the target, for judges on the host.
     #[cfg(test)]
     pub(crate) fn to(&self) -> TextAddr {
         self.to
@@ -200,7 +199,7 @@ fn report(
 const PUSH: u8 = 0x68;
 const LEA: u8 = 0x8d;
 
-/// The address that `insn` at `at` takes, by PUSH of an immediate or LEA relative to RIP.
+/// Returns the address that `insn` at `at` takes, by PUSH of an immediate or LEA relative to RIP.
 fn address_taken(insn: &Insn, at: TextAddr) -> Option<TextAddr> {
     match insn.opcode {
         Opcode::Primary(PUSH) => Some(TextAddr::new(insn.immediate_value() as u64)),
@@ -239,7 +238,7 @@ pub(crate) fn leaving(
     Ok(jumps)
 }
 
-/// How many bytes are read at once.
+/// The number of bytes that are read at once.
 const AHEAD: usize = 128;
 
 /// Calls `look` with the address of each instruction in `piece`, and the instruction.
@@ -283,12 +282,12 @@ fn each_insn(
     Ok(())
 }
 
-/// The number of bytes from one address to another that is not before it.
+/// Returns the number of bytes from one address to another that is not before it.
 fn distance(from: TextAddr, to: TextAddr) -> usize {
     to.get().saturating_sub(from.get()) as usize
 }
 
-/// The address of a branch whose target is one of `bytes`, if there is one. `branches` is sorted.
+/// Returns the address of a branch whose target is one of `bytes`, if any. `branches` is sorted.
 pub(super) fn leading_to(branches: &[Branch], bytes: TextRange) -> Option<TextAddr> {
     let before = branches.partition_point(|branch| branch.to < bytes.start());
     let branch = branches.get(before)?;

@@ -2,10 +2,10 @@
 
 //! Decides how a probed instruction is executed: emulated, as a stepped copy, or as a boosted copy.
 //!
-//! A *stepped* copy has INT3 behind it and runs with interrupts off. A *boosted* copy has a jump
-//! back behind it and runs in the state of the probed code: no second trap occurs, but an interrupt
-//! may come, and the task may be preempted, between any two instructions of the slot. Every copy
-//! that can be boosted can be stepped instead, for example to call a post handler.
+//! A *stepped* copy ends in INT3 and runs with interrupts off. A *boosted* copy ends in a jump back
+//! and runs in the state of the probed code: no second trap occurs, but an interrupt may come, and
+//! the task may be preempted, between any two instructions of the slot. Every copy that can be
+//! boosted can be stepped instead, for example to call a post handler.
 //!
 //! The decision has these steps, in this order:
 //!
@@ -23,7 +23,7 @@
 //!    * REP with a string instruction can be interrupted in the middle. The registers contain the
 //!      progress, and the instruction resumes in the slot.
 //!    * PUSH, POP and MOV to RSP: an interrupt in the slot finds the same stack as an interrupt
-//!      behind the original.
+//!      after the original.
 //!    * IN, OUT and instructions that a hypervisor traps (CPUID, RDTSC): the hypervisor resumes at
 //!      the next instruction in the slot.
 //!    * STAC, CLAC, STD, WRPKRU: the state belongs to the task and is switched with the task.
@@ -60,14 +60,14 @@ use super::{
 };
 use crate::prelude::*;
 
-/// How an instruction is executed.
+/// The ways to execute an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exec {
     /// The trap handler changes the saved registers.
     Emulate(Op),
-    /// As a copy with a second trap behind it.
+    /// As a copy that ends in a second trap.
     Step,
-    /// As a copy with a jump back behind it. The copy may also be stepped.
+    /// As a copy that ends in a jump back. The copy may also be stepped.
     Boost,
 }
 
@@ -117,7 +117,7 @@ fn branch(insn: &Insn) -> Result<Option<Op>, Refusal> {
     }))
 }
 
-/// NOP and ENDBR, for which a copy would cost more, and instructions that access the flags.
+/// Returns the operation of NOP, ENDBR (copies would cost more) and accesses to flags.
 fn other(insn: &Insn) -> Option<Op> {
     match insn.opcode {
         Opcode::Primary(opcode) | Opcode::Rex2Primary(opcode) => match opcode {
@@ -139,7 +139,7 @@ const PUSHF: u8 = 0x9c;
 const POPF: u8 = 0x9d;
 const CLI: u8 = 0xfa;
 
-/// ENDBR64 is F3 0F 1E FA, ENDBR32 is F3 0F 1E FB.
+/// Returns whether this is ENDBR64 (F3 0F 1E FA) or ENDBR32 (F3 0F 1E FB).
 pub(super) fn is_endbr(insn: &Insn) -> bool {
     insn.opcode == Opcode::TwoByte(0x1e)
         && insn.pp == Pp::PF3
@@ -155,7 +155,7 @@ pub(super) fn is_endbr(insn: &Insn) -> bool {
 /// flag; the task may be preempted anywhere. So a detour may contain a copy of every instruction
 /// that [`classify`] boosts. For other instructions:
 ///
-/// * An instruction that [`classify`] steps is copied. Behind the copy, the detour only runs what
+/// * An instruction that [`classify`] steps is copied. After the copy, the detour only runs what
 ///   follows in the original, and the task may be preempted there in the original, too.
 /// * An instruction that changes GS is copied. A breakpoint cannot replace such an instruction,
 ///   since the second trap would need GS; a detour calls its handlers before.
@@ -163,7 +163,7 @@ pub(super) fn is_endbr(insn: &Insn) -> bool {
 ///   interrupts until after the next instruction, which may be the jump back. Only a wait relies on
 ///   that delay, and STI before a wait is refused.
 /// * JMP, Jcc and CALL are written with 32-bit displacements. A target in the region is an original
-///   instruction: the start of the region, where the probe is hit again, or bytes behind the jump.
+///   instruction: the start of the region, where the probe is hit again, or bytes after the jump.
 /// * RET, IRET and indirect JMP are copied.
 /// * LOOP and JRCXZ reach 127 bytes and have no longer form, so they are refused. An indirect call
 ///   is refused, since no register is free to hold the target.

@@ -3,8 +3,8 @@
 //! Decodes the bytes of one instruction, for all of 64-bit mode.
 //!
 //! [`Decoder`] reads the bytes in order and each byte once: the prefixes, the escape bytes or the
-//! fields of VEX, EVEX, XOP or REX2, the opcode, and what the generated tables ([`Form`]) say
-//! follows the opcode. A decision never depends on bytes that may be missing.
+//! fields of VEX, EVEX, XOP or REX2, the opcode, and the operands that follow the opcode by the
+//! generated tables ([`Form`]). A decision never depends on bytes that may be missing.
 //!
 //! Where Intel's and AMD's CPUs differ, the decoder is Intel's: an operand-size prefix does not
 //! shorten the distance of near branches, and UD0 has a ModRM byte. The decoder accepts
@@ -32,7 +32,7 @@ use super::{
 };
 use crate::prelude::*;
 
-/// Decodes the instruction at the start of `bytes`, and ignores the bytes behind that instruction.
+/// Decodes the instruction at the start of `bytes`, and ignores the bytes after it.
 ///
 /// [`Refusal::TruncatedInsn`] means that more bytes could complete an instruction,
 /// [`Refusal::InvalidInsn`] that no instruction starts with these bytes.
@@ -83,7 +83,7 @@ const XOP: u8 = 0x8f;
 const XOP_FIRST_MAP: u8 = 8;
 const MAP: u8 = 0x1f;
 
-/// The instruction so far.
+/// The state of decoding an instruction.
 struct Decoder<'a> {
     /// At most [`MAX_INSN`] bytes.
     bytes: &'a [u8],
@@ -95,7 +95,7 @@ struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    /// The next byte, without reading it.
+    /// Returns the next byte, without reading it.
     #[inline]
     fn peek(&self) -> Result<u8, Refusal> {
         let byte = self.bytes.get(usize::from(self.at)).copied();
@@ -121,8 +121,8 @@ impl Decoder<'_> {
         Ok(Some(Field { offset, size }))
     }
 
-    /// Why the bytes before `end` are not there: the text ends, or the instruction would be too
-    /// long.
+    /// Returns why the bytes before `end` are missing: the text ends, or the instruction would be
+    /// too long.
     #[cold]
     fn ends(&self, end: u8) -> Refusal {
         if self.bytes.len() < MAX_INSN && usize::from(end) <= MAX_INSN {

@@ -2,15 +2,15 @@
 
 //! Emulates branches and the instructions that access flags.
 //!
-//! A copy of such an instruction would do something else at its other address (a relative branch, a
-//! call), or would access the wrong state (a step has interrupts off, so PUSHF would push the wrong
-//! interrupt flag). These instructions do little, so emulation changes the saved registers instead.
-//! The instruction becomes an [`Op`] when the probe is registered.
+//! A copy of such an instruction would behave differently at its other address (a relative branch,
+//! a call), or would access the wrong state (a step has interrupts off, so PUSHF would push the
+//! wrong interrupt flag). These instructions do little, so emulation changes the saved registers
+//! instead. The instruction becomes an [`Op`] when the probe is registered.
 //!
 //! Emulation runs in the trap of a hit: it calls only the [`Frame`], does not allocate and cannot
 //! panic. It is for CPL 0 in 64-bit mode, and follows Intel's and AMD's manuals except:
 //!
-//! * STI does not delay interrupts until after the next instruction. STI is refused where the next
+//! * STI does not delay interrupts until after the next instruction. STI is refused if the next
 //!   instruction relies on that delay.
 //! * An indirect branch does not require ENDBR at its target.
 //! * No shadow stack is updated; the kernel has none for itself.
@@ -71,8 +71,8 @@ const _: () = assert!(core::mem::size_of::<Op>() <= 16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Faulted;
 
-/// The address where execution continues, if `op` does nothing else. `next` is the address behind
-/// the instruction.
+/// Returns the address where execution continues, if `op` does nothing else. `next` is the address
+/// after the instruction.
 pub(crate) fn unconditional_target(op: &Op, next: TextAddr) -> Option<TextAddr> {
     match *op {
         Op::Nothing => Some(next),
@@ -90,8 +90,8 @@ pub(crate) fn resolve_call(op: Op, next: TextAddr) -> Op {
     }
 }
 
-/// Emulates `op` for the instruction before `next`. Then `frame` has the address where execution
-/// continues as its IP.
+/// Emulates `op` for the instruction before `next`. Sets the IP of `frame` to the address where
+/// execution continues.
 #[inline]
 pub(crate) fn emulate(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result<(), Faulted> {
     let op = resolve_call(*op, next);
@@ -123,8 +123,8 @@ pub(crate) fn emulate(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result
 
 /// Emulates the most frequent operations, which cannot fault. Returns false for all others.
 ///
-/// The handler of a hit inlines this function, and calls another one for the rest. So the handler
-/// saves few registers.
+/// The handler of a hit inlines this function, and calls another function for the other operations.
+/// So the handler saves few registers.
 #[inline(always)]
 pub(crate) fn emulate_common(op: &Option<Op>, next: TextAddr, frame: &mut impl Frame) -> bool {
     let to = match *op {
@@ -143,7 +143,7 @@ pub(crate) fn emulate_common(op: &Option<Op>, next: TextAddr, frame: &mut impl F
     true
 }
 
-/// The address where a conditional jump continues.
+/// Returns the address where a conditional jump continues.
 #[inline(never)]
 fn branch(condition: Condition, distance: i32, next: TextAddr, flags: u64) -> u64 {
     if condition.holds(flags) {
@@ -197,12 +197,12 @@ fn load(memory: Memory, next: TextAddr, frame: &impl Frame) -> Result<u64, Fault
 pub(crate) struct Condition(u8);
 
 impl Condition {
-    /// The condition in an opcode.
+    /// Returns the condition in an opcode.
     pub(super) fn of(opcode: u8) -> Self {
         Self(opcode & 0xf)
     }
 
-    /// Does the condition hold with these flags?
+    /// Returns whether the condition holds with these flags.
     ///
     /// ```text
     /// O  B  E  BE  S  P  L  LE     the lowest bit negates the condition
@@ -230,12 +230,12 @@ impl Condition {
 pub(crate) struct Counter {
     /// The low two bits of the opcode: LOOPNE, LOOPE, LOOP, JRCXZ.
     kind: u8,
-    /// Does the address-size prefix select ECX instead of RCX?
+    /// Whether the address-size prefix selects ECX instead of RCX.
     narrow: bool,
 }
 
 impl Counter {
-    /// The operation of an opcode.
+    /// Returns the operation of an opcode.
     pub(super) fn of(opcode: u8, narrow: bool) -> Self {
         Self {
             kind: opcode & 3,

@@ -36,27 +36,27 @@ const JCC32: u8 = 0x80;
 /// ```
 const PUSH32: u8 = 0x68;
 
-/// INT3.
+/// Returns INT3.
 pub(crate) fn int3() -> Result<Code, Refusal> {
     Code::EMPTY.then(&[INT3])
 }
 
-/// JMP at `from` to `to`.
+/// Returns JMP at `from` to `to`.
 pub(crate) fn jmp32(from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
     rel32(&[JMP32], from, to)
 }
 
-/// CALL at `from` of `to`.
+/// Returns CALL at `from` of `to`.
 pub(crate) fn call32(from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
     rel32(&[CALL32], from, to)
 }
 
-/// Jcc at `from` to `to`, with the condition in the low four bits of `opcode`.
+/// Returns Jcc at `from` to `to`, with the condition in the low four bits of `opcode`.
 pub(super) fn jcc32(from: TextAddr, to: TextAddr, opcode: u8) -> Result<Code, Refusal> {
     rel32(&[0x0f, JCC32 | opcode & 0xf], from, to)
 }
 
-/// PUSH of an address, which must be in the upper 2 GiB. All text of the kernel and modules is.
+/// Returns PUSH of an address in the upper 2 GiB, which have all text of the kernel and modules.
 pub(super) fn push_address(at: TextAddr) -> Result<Code, Refusal> {
     let value = i32::try_from(at.get() as i64).map_err(|_| Refusal::TooFar)?;
     Code::EMPTY.then(&[PUSH32])?.then(&value.to_le_bytes())

@@ -2,7 +2,7 @@
 
 //! A [`Frame`] for tests, in place of `pt_regs` and the kernel's stack.
 //!
-//! Each register has a value of its own. Memory contains the few words that a test has stored;
+//! Each register has a different value. Memory contains the few words that a test has stored;
 //! reading another word faults.
 
 use super::{
@@ -29,7 +29,7 @@ impl Fake {
     pub(crate) const FS: u64 = 0x7f00_0000_1000;
     pub(crate) const GS: u64 = 0xffff_8880_1000_0000;
 
-    /// Registers that have their number in each 16-bit part.
+    /// Makes registers that have their number in each 16-bit part.
     pub(crate) fn numbered() -> Self {
         let mut registers = [0; 16];
         for (register, number) in registers.iter_mut().zip(0..) {
@@ -38,7 +38,7 @@ impl Fake {
         Self::with(registers)
     }
 
-    /// These registers, no flags and no memory.
+    /// Makes a frame of these registers, without flags or memory.
     pub(crate) fn with(registers: [u64; 16]) -> Self {
         Self {
             registers,
@@ -60,7 +60,7 @@ impl Fake {
         }
     }
 
-    /// RSP.
+    /// Returns RSP.
     pub(crate) fn sp(&self) -> u64 {
         self.registers[SP]
     }

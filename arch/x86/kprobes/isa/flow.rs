@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where execution continues after an instruction.
+//! Finds where execution continues after an instruction.
 //!
 //! Only instructions in the legacy maps branch or trap, so every instruction in another map
 //! continues with the next one. An instruction that traps only in some state of the CPU (an
@@ -16,7 +16,7 @@ use crate::prelude::*;
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 use super::decode::decode;
 
-/// Where execution continues after an instruction.
+/// The ways in which execution continues after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
     /// With the next instruction.
@@ -66,7 +66,7 @@ pub(crate) enum Flow {
 }
 
 impl Flow {
-    /// May execution continue with the next instruction, without a call in between?
+    /// Returns whether execution may continue with the next instruction, without a call in between.
     pub(super) fn may_continue(self) -> bool {
         matches!(self, Self::Next | Self::ConditionalJump | Self::CountedJump)
     }
@@ -80,7 +80,7 @@ pub(crate) enum Operand {
 }
 
 impl Insn {
-    /// Where execution continues after the instruction.
+    /// Returns where execution continues after the instruction.
     pub(crate) fn flow(&self) -> Flow {
         match self.opcode {
             Opcode::Rex2Primary(0xa1) => Flow::AbsoluteJump,
@@ -90,8 +90,8 @@ impl Insn {
         }
     }
 
-    /// The opcode byte of a branch, whose low bits are the condition. Zero in the maps of REX2 and
-    /// in maps without branches.
+    /// Returns the opcode byte of a branch, whose low bits are the condition. Returns zero in the
+    /// maps of REX2 and in maps without branches.
     pub(super) fn branch_opcode(&self) -> u8 {
         match self.opcode {
             Opcode::Primary(byte) | Opcode::TwoByte(byte) => byte,
@@ -99,7 +99,7 @@ impl Insn {
         }
     }
 
-    /// The target of a branch that contains its target, for an instruction at `at`.
+    /// Returns the target of a branch that contains its target, for an instruction at `at`.
     pub(crate) fn target(&self, at: TextAddr) -> Option<TextAddr> {
         let value = self.immediate_value() as u64;
         match self.flow() {
@@ -138,7 +138,7 @@ fn one_byte(insn: &Insn, opcode: u8) -> Flow {
     }
 }
 
-/// FF /2 is CALL, /3 is CALL far, /4 is JMP and /5 is JMP far.
+/// Decodes FF: /2 is CALL, /3 is CALL far, /4 is JMP and /5 is JMP far.
 fn group_5(insn: &Insn) -> Flow {
     let operand = match insn.rm_register() {
         Some(_) => Operand::Register,
@@ -164,13 +164,13 @@ fn two_byte(insn: &Insn, opcode: u8) -> Flow {
     }
 }
 
-/// 0F 01 with a register in rm: reg and rm together select the instruction.
+/// Decodes 0F 01 with a register in rm: reg and rm together select the instruction.
 fn group_7(insn: &Insn) -> Flow {
     let Some(modrm) = insn.modrm.filter(|modrm| modrm.is_register()) else {
         return Flow::Next;
     };
     match (modrm.reg(), modrm.rm(), insn.pp) {
-        // ERETU and ERETS, which are CLAC without F2 and F3. UIRET.
+        // ERETU and ERETS, which are CLAC without F2 and F3; UIRET.
         (1, 2, Pp::PF3 | Pp::PF2) => Flow::InterruptReturn,
         (5, 4, Pp::PF3) => Flow::InterruptReturn,
         // VMCALL, VMLAUNCH, VMRESUME; TDCALL, SEAMRET, SEAMCALL.

@@ -2,7 +2,7 @@
 
 //! The operands that follow an opcode, and the search of the generated tables for them.
 //!
-//! An entry of a table has 16 bits. For most opcodes the entry is final and says what follows:
+//! An entry of a table has 16 bits. For most opcodes the entry is final and describes the operands:
 //!
 //! ```text
 //!  15  14                  8   7   4    3     2     1     0
@@ -12,7 +12,7 @@
 //! +-------+------------------+-------+-----+-----+-----+-----+
 //! ```
 //!
-//! Where the mandatory prefix or ModRM selects the instruction, the entry names a row of another
+//! If the mandatory prefix or ModRM selects the instruction, the entry names a row of another
 //! table, and the prefix or ModRM selects an entry of that row:
 //!
 //! ```text
@@ -71,7 +71,7 @@ const ROW_MASK: u16 = 0x3fff;
 /// The most further rows of one search: by prefix, reg and rm.
 const STEPS: usize = 3;
 
-/// A final entry of a table: what follows an opcode that exists.
+/// A final entry of a table: the operands that follow an opcode that exists.
 #[derive(Clone, Copy)]
 pub(super) struct Form(u16);
 
@@ -104,28 +104,28 @@ impl Form {
         Err(Refusal::InvalidInsn)
     }
 
-    /// Does ModRM follow the opcode?
+    /// Returns whether ModRM follows the opcode.
     pub(super) fn has_modrm(self) -> bool {
         self.0 & MODRM != 0
     }
 
-    /// Is rm a register whatever mod says?
+    /// Returns whether rm is a register for all values of mod.
     pub(super) fn is_fixed(self) -> bool {
         self.0 & FIXED != 0
     }
 
-    /// Is REX2 allowed before the opcode?
+    /// Returns whether REX2 is allowed before the opcode.
     pub(super) fn takes_rex2(self) -> bool {
         self.0 & NO_REX2 == 0
     }
 
-    /// Does an absolute address follow, which counts as displacement?
+    /// Returns whether an absolute address follows, which counts as displacement.
     pub(super) fn has_address(self) -> bool {
         self.immediate() == ADDRESS
     }
 
-    /// The size in bytes of the immediate or of the address, with operands of 16 bits, operands of
-    /// 64 bits, or addresses of 32 bits.
+    /// Returns the size in bytes of the immediate or of the address, with operands of 16 bits,
+    /// operands of 64 bits, or addresses of 32 bits.
     pub(super) fn immediate_size(self, sixteen: bool, wide: bool, short_address: bool) -> u8 {
         match self.immediate() {
             BYTE => 1,
@@ -145,7 +145,7 @@ impl Form {
     }
 }
 
-/// Entry number `column` of a row. Zero, which is no valid entry, if there is no such row.
+/// Returns entry number `column` of a row. Returns zero, which is no valid entry, without a row.
 fn pick<const N: usize>(row: Option<&[u16; N]>, column: u8) -> u16 {
     let entry = row.and_then(|row| row.get(usize::from(column)));
     entry.copied().unwrap_or_default()

@@ -2,29 +2,29 @@
 
 //! The registers that emulation reads and changes, as an interface.
 //!
-//! In the kernel, [`Frame`] is `pt_regs` and the memory around; in tests, it is a few numbers.
+//! In the kernel, [`Frame`] is `pt_regs` and the memory; in tests, it is a few numbers.
 
 use super::insn::Segment;
 
 /// The state that a trap saved, and the memory that the interrupted code sees.
 pub(crate) trait Frame {
-    /// A general register by its number in encodings, 0 to 15. 4 is RSP before the trap.
+    /// Returns a general register by its number in encodings, 0 to 15. 4 is RSP before the trap.
     fn register(&self, number: u8) -> u64;
     /// Changes a general register.
     fn set_register(&mut self, number: u8, value: u64);
-    /// RFLAGS before the trap.
+    /// Returns RFLAGS before the trap.
     fn flags(&self) -> u64;
     /// Changes RFLAGS.
     fn set_flags(&mut self, flags: u64);
     /// Changes the address where execution continues.
     fn set_ip(&mut self, ip: u64);
-    /// Reads eight bytes of kernel memory. `None` if a read would fault.
+    /// Reads eight bytes of kernel memory. Returns `None` if a read would fault.
     fn load(&self, at: u64) -> Option<u64>;
     /// Pushes `value` onto the interrupted stack.
     fn push(&mut self, value: u64);
     /// Pops a value from the interrupted stack.
     fn pop(&mut self) -> u64;
-    /// The base address of a segment.
+    /// Returns the base address of a segment.
     fn segment_base(&self, segment: Segment) -> u64;
 }
 
@@ -57,10 +57,10 @@ pub(crate) mod flag {
     pub(crate) const VIP: u64 = 1 << 20;
     pub(crate) const ID: u64 = 1 << 21;
 
-    /// The image of RFLAGS that PUSHF pushes has zeroes here.
+    /// The bits that are zero in the image of RFLAGS that PUSHF pushes.
     pub(crate) const NOT_PUSHED: u64 = RF | VM;
-    /// POPF at CPL 0 pops these. RF is zero after any instruction.
+    /// The bits that POPF at CPL 0 pops. RF is zero after any instruction.
     pub(crate) const POPPED: u64 = CF | PF | AF | ZF | SF | TF | IF | DF | OF | IOPL | NT | AC | ID;
-    /// POPF does not change these.
+    /// The bits that POPF does not change.
     pub(crate) const KEPT: u64 = VM | VIF | VIP;
 }

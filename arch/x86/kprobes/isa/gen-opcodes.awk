@@ -70,7 +70,7 @@ FNR != NR && /^[A-Z]/ {
 	}
 }
 
-# Does this instruction of the map exist in the encoding of table NAME?
+# Returns whether this instruction of the map exists in the encoding of table NAME.
 function encoded(name, mnemonic, ext,    evex) {
 	evex = ext ~ /\((ev|evo|es)\)/
 	if (name ~ /^EVEX/)
@@ -120,7 +120,7 @@ function read_operands(operands, ext, modrm,    n, i, list, m, j, kinds, kind, i
 	return modrm
 }
 
-# The digits that EXT has behind MARK: "(/0125)" has 0125 behind "/"
+# Returns the digits after MARK in EXT: "(/0125)" has 0125 after "/".
 function digits(ext, mark) {
 	if (!match(ext, "[(]" mark "[0-7]+[)]"))
 		return "01234567"
@@ -198,7 +198,7 @@ function alternatives(name, text, reg, outer, outer_ext,    n, i, list) {
 		instruction(name, list[i], reg, outer, outer_ext)
 }
 
-# The entry for a row of KIND that contains LIST, or the one entry that LIST repeats
+# Returns the entry for a row of KIND that contains LIST, or the one entry that LIST repeats.
 function lead(kind, list,    n, i, entries) {
 	n = split(list, entries, ",")
 	for (i = 2; i < n && entries[i] == entries[1]; i++)
@@ -212,7 +212,7 @@ function lead(kind, list,    n, i, entries) {
 	return kind + row[kind, list]
 }
 
-# The entry of opcode OP in table NAME
+# Returns the entry of opcode OP in table NAME.
 function opcode_entry(name, op,    text, p, mod, r, m, c, by_prefix, by_reg, by_rm) {
 	supplied = (name, op) in supplement
 	text = supplied ? supplement[name, op] : map[origin[name], op]

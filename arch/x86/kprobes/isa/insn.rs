@@ -11,8 +11,8 @@
 //!              0F, 0F38, 0F3A                                         bytes
 //! ```
 //!
-//! All parts but the opcode are optional. 3DNow! has its opcode at the end. [`Insn`] contains the
-//! bytes of the instruction and every value that depends on the encoding (registers, segment,
+//! All parts except the opcode are optional. 3DNow! has its opcode at the end. [`Insn`] contains
+//! the bytes of the instruction and every value that depends on the encoding (registers, segment,
 //! mandatory prefix), so no other file parses bytes.
 //!
 //! An opcode byte has no meaning without its opcode map: EB is a jump in one map and VPOR in
@@ -97,22 +97,22 @@ pub(crate) enum Pp {
 pub(crate) struct ModRm(pub(super) u8);
 
 impl ModRm {
-    /// The mod field: the size of the displacement. 3 means that rm is a register.
+    /// Returns the mod field: the size of the displacement. 3 means that rm is a register.
     pub(super) fn mode(self) -> u8 {
         self.0 >> 6
     }
 
-    /// The reg field: a register, or the number of an instruction in a group.
+    /// Returns the reg field: a register, or the number of an instruction in a group.
     pub(crate) fn reg(self) -> u8 {
         (self.0 >> 3) & 7
     }
 
-    /// The rm field: a register, or the base register of a memory operand.
+    /// Returns the rm field: a register, or the base register of a memory operand.
     pub(crate) fn rm(self) -> u8 {
         self.0 & 7
     }
 
-    /// Does mod say that rm is a register?
+    /// Returns whether mod says that rm is a register.
     ///
     /// MOV of control and debug registers ignores mod: rm is always a register.
     pub(crate) fn is_register(self) -> bool {
@@ -158,57 +158,57 @@ pub(crate) struct Insn {
 }
 
 impl Insn {
-    /// The length in bytes, from 1 to 15.
+    /// Returns the length in bytes, from 1 to 15.
     pub(crate) fn len(&self) -> usize {
         usize::from(self.len)
     }
 
-    /// The bytes of the instruction.
+    /// Returns the bytes of the instruction.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.len()).unwrap_or_default()
     }
 
-    /// Does the instruction have this legacy prefix, with or without an effect?
+    /// Returns whether the instruction has this legacy prefix, with or without an effect.
     pub(crate) fn has(&self, prefix: Prefix) -> bool {
         self.prefixes & prefix as u8 != 0
     }
 
-    /// The reg field of ModRM: the number of the instruction in a group.
+    /// Returns the reg field of ModRM: the number of the instruction in a group.
     pub(super) fn group(&self) -> Option<u8> {
         self.modrm.map(ModRm::reg)
     }
 
-    /// Is there a ModRM byte with a register in rm?
+    /// Returns whether the instruction has a ModRM byte with a register in rm.
     pub(super) fn has_rm_register(&self) -> bool {
         self.modrm.is_some_and(ModRm::is_register)
     }
 
-    /// The number of the general register in rm, if rm is a register and the encoding is neither
-    /// VEX, EVEX nor XOP.
+    /// Returns the number of the general register in rm, if rm is a register and the encoding is
+    /// neither VEX, EVEX nor XOP.
     pub(super) fn rm_register(&self) -> Option<u8> {
         let modrm = self.modrm.filter(|modrm| modrm.is_register())?;
         Some(modrm.rm() | self.base_extension)
     }
 
-    /// The displacement, if the CPU adds it to the address of the next instruction: mod is 0 and rm
-    /// is 5.
+    /// Returns the displacement, if the CPU adds it to the address of the next instruction: mod is
+    /// 0 and rm is 5.
     pub(crate) fn rip_relative(&self) -> Option<Field> {
         let modrm = self.modrm?;
         self.displacement
             .filter(|_| modrm.mode() == 0 && modrm.rm() == 5)
     }
 
-    /// The value of the displacement, or zero.
+    /// Returns the value of the displacement, or zero.
     pub(super) fn displacement_value(&self) -> i64 {
         self.displacement.map_or(0, |field| self.value(field))
     }
 
-    /// The value of the immediate, or zero.
+    /// Returns the value of the immediate, or zero.
     pub(super) fn immediate_value(&self) -> i64 {
         self.immediate.map_or(0, |field| self.value(field))
     }
 
-    /// The signed number in a field.
+    /// Returns the signed number in a field.
     fn value(&self, field: Field) -> i64 {
         let mut value = [0; 8];
         let bytes = self.bytes.iter().skip(field.offset.into());

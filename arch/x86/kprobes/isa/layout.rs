@@ -15,8 +15,8 @@
 //!         25  | copy of insn 0 | copy of insn 1 | jmp A+length |
 //! ```
 //!
-//! `rust_kprobes_detour` (`trampoline.S`) is shared by all detours: it saves the other registers,
-//! finds the word by the return address that the CALL has pushed, calls the handlers, restores the
+//! All detours share `rust_kprobes_detour` (`trampoline.S`). It saves the other registers, finds
+//! the word by the return address that the CALL has pushed, calls the handlers, restores the
 //! registers and returns to the copied part. CPUs predict that return, since it belongs to the
 //! CALL.
 //!
@@ -29,12 +29,12 @@
 //!
 //! No return address may point into a detour: a task may sleep in a called function for any time,
 //! and the grace period after which a detour is freed does not look at stacks. So a call pushes the
-//! original's return address. INT3 stops speculation behind an indirect branch, as in compiled
-//! code.
+//! return address of the original call. INT3 stops speculation after an indirect branch, as in
+//! compiled code.
 //!
-//! Unwinders know only the original text. [`InsnMap`] maps an address in a detour to the
-//! instruction of the original with the same stack, and to the number of bytes that the detour has
-//! pushed. Between PUSH and JMP of a call, the stack is that of the first instruction of the called
+//! Unwinders know only the original text. [`InsnMap`] maps an address in a detour to the original
+//! instruction with the same stack, and to the number of bytes that the detour has pushed. Between
+//! PUSH and JMP of a call, the stack is the same as at the first instruction of the called
 //! function.
 //!
 //! C counterpart: `arch_prepare_optimized_kprobe()` in
@@ -66,14 +66,14 @@ const _: () = assert!(CAPACITY >= MAX_REGION + encode::REL32_LEN as usize);
 /// The length of the longest detour.
 pub(crate) const MAX_LEN: usize = COPIED as usize + CAPACITY;
 
-/// The offsets of the instructions before the copied part, and how many bytes the detour has pushed
-/// when the CPU is about to execute them.
+/// The offsets of the instructions before the copied part, and the number of bytes that the detour
+/// has pushed before each.
 const STEPS: [(u64, u64); 6] = [(8, 0), (9, 8), (12, 16), (13, 24), (15, 32), (20, 40)];
 
 /// The kernel's code segment.
 const KERNEL_CS: u8 = 0x10;
 
-/// The jump at `at` to `detour`.
+/// Returns the jump at `at` to `detour`.
 pub(crate) fn jump(at: TextAddr, detour: TextAddr) -> Result<Code, NotOptimized> {
     encode::jmp32(at, detour).map_err(|_| Reason::TooFar.at(at))
 }
@@ -85,8 +85,8 @@ pub(crate) struct Detour {
 }
 
 impl Detour {
-    /// Returns the detour of `region`, to be at `at`. `word` is the address of the word; `common`
-    /// is `rust_kprobes_detour`.
+    /// Returns the detour of `region`, to be written at `at`. `word` is the address of the word;
+    /// `common` is `rust_kprobes_detour`.
     pub(crate) fn of(
         region: &Region,
         at: TextAddr,
@@ -138,8 +138,8 @@ impl Detour {
         }
     }
 
-    /// Appends the instruction that `make` makes for its address. `origin` is what the instruction
-    /// stands for in the original.
+    /// Appends the instruction that `make` returns for its address. `origin` is the original
+    /// instruction that it stands for.
     fn put(
         &mut self,
         origin: TextAddr,
@@ -156,7 +156,7 @@ impl Detour {
     }
 }
 
-/// What an address in a detour stands for.
+/// The original address of an address in a detour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// An offset into the region, and the number of bytes that the detour has pushed.
@@ -169,7 +169,7 @@ pub(crate) enum Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InsnMap(pub(crate) u32);
 
-/// The bits of an instruction, and how many of them are its length.
+/// The bits of an instruction, and the number of bits of its length.
 const INSN_BITS: u32 = 6;
 const LEN_BITS: u32 = 4;
 const LEN_MASK: u32 = (1 << LEN_BITS) - 1;
@@ -184,7 +184,7 @@ const CALL: u32 = 3;
 const LONG: u64 = 5;
 
 impl InsnMap {
-    /// The map of the detour of `region`.
+    /// Returns the map of the detour of `region`.
     pub(crate) fn of(region: &Region) -> Self {
         let mut bits = 0;
         for (number, (_, insn)) in (0..).zip(region.insns()) {
@@ -200,7 +200,7 @@ impl InsnMap {
         Self(bits)
     }
 
-    /// Returns the original address for offset `into` of the detour. `None` in the word.
+    /// Returns the original address for offset `into` of the detour, or `None` for the word.
     pub(crate) fn origin(self, into: u64) -> Option<Origin> {
         let Some(left) = into.checked_sub(COPIED) else {
             let step = STEPS.iter().rev().find(|(start, _)| *start <= into);

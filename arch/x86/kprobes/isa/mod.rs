@@ -14,7 +14,7 @@
 //!
 //! With indirect branch tracking, a function that is called through a pointer starts with ENDBR64.
 //! A breakpoint there would replace the instruction that the CPU requires, so the entry of such a
-//! function is the instruction behind ENDBR64, and both offsets name that entry.
+//! function is the next instruction, and both offsets name that entry.
 
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
@@ -54,14 +54,14 @@ use crate::{
     prelude::*, //
 };
 
-/// Length of ENDBR64.
+/// The length of ENDBR64.
 const ENDBR_LEN: u64 = 4;
 
 /// The x86-64 back end.
 pub(crate) struct X86;
 
-/// The probe point that a client means by `offset` bytes into `function`. `marked` means that the
-/// function starts with ENDBR64.
+/// Returns the probe point for `offset` bytes into `function`. `marked` means that the function
+/// starts with ENDBR64.
 pub(super) fn site(function: TextAddr, offset: u64, marked: bool) -> Option<Site> {
     let entry = if marked { ENDBR_LEN } else { 0 };
     let on_entry = offset == 0 || offset == entry;

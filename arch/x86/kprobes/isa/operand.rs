@@ -43,12 +43,12 @@ pub(crate) struct Memory {
     /// The index register and the scale, as a number of bits to shift.
     index: Option<(u8, u8)>,
     segment: Option<Segment>,
-    /// Does the address-size prefix truncate the offset to 32 bits?
+    /// Whether the address-size prefix truncates the offset to 32 bits.
     narrow: bool,
 }
 
 impl Memory {
-    /// The memory operand that the ModRM of `insn` names.
+    /// Returns the memory operand that the ModRM of `insn` names.
     ///
     /// ```text
     ///   7   6   5   4   3   2   1   0
@@ -84,7 +84,7 @@ impl Memory {
         })
     }
 
-    /// The address of the operand of an instruction before `next`.
+    /// Returns the address of the operand of an instruction before `next`.
     #[inline]
     pub(crate) fn address(&self, next: TextAddr, frame: &impl Frame) -> u64 {
         let base = match self.base {

@@ -66,7 +66,7 @@ impl<'a> Pretend<'a> {
         }
     }
 
-    /// The region of a probe at that offset.
+    /// Returns the region of a probe at that offset.
     pub(super) fn region(&self, offset: u64) -> Result<Region, NotOptimized> {
         let (mut list, mut count) = ([Branch::NONE; MOST], 0);
         let function = range(0, self.text.len());

@@ -4,7 +4,7 @@
 //!
 //! The jump has five bytes and replaces the whole instructions that cover these bytes: the region.
 //! The instructions of the region are copied to a detour ([`layout`](super::layout)), which jumps
-//! back behind the region.
+//! back to the end of the region.
 //!
 //! ```text
 //!            A                   A+5
@@ -15,7 +15,7 @@
 //!
 //! * Nothing may lead to A+1 .. A+4: no branch of this or another function, no jump label in either
 //!   state, no return, no fixup of the exception table. A branch to A executes the jump, as it
-//!   would execute the breakpoint. A branch to A+5 or behind finds the original bytes, even those
+//!   would execute the breakpoint. A branch to A+5 or after finds the original bytes, even those
 //!   of the last instruction of the region, so such a branch is harmless.
 //! * No other user may change bytes of the region, since that user does not know of the copy.
 //! * No task may sleep in a detour: Tasks RCU, which frees detours, waits only for tasks that were
@@ -23,10 +23,10 @@
 //!   entry in the exception table.
 //! * Each instruction must be able to run elsewhere ([`check_movable`]).
 //! * A direct call has at least five bytes, so the call is the last instruction of the region and
-//!   returns behind the jump. An indirect call may be shorter, and is refused.
-//! * Behind an instruction that never continues with the next one, the rest of the region is dead
+//!   returns after the jump. An indirect call may be shorter, and is refused.
+//! * After an instruction that never continues with the next one, the rest of the region is dead
 //!   code or padding if nothing leads there. That rest is not copied.
-//! * The region is in one function. Padding behind a function belongs to the function.
+//! * The region is in one function. Padding after a function belongs to the function.
 //!
 //! An instruction has to start at A. The branches and the [`TextMetadata`] have to be complete.
 //!
@@ -62,7 +62,7 @@ const JUMP_LEN: usize = REL32_LEN as usize;
 /// The most bytes of a region: the last instruction may start at the last byte of the jump.
 pub(super) const MAX_REGION: usize = JUMP_LEN - 1 + MAX_INSN;
 
-/// The most bytes that are read: a region and the instruction behind it.
+/// The most bytes that are read: a region and the instruction after it.
 const AHEAD: usize = MAX_REGION + MAX_INSN;
 
 /// The instructions that a jump replaces.
@@ -75,28 +75,28 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// The address of the region and of the jump.
+    /// Returns the address of the region and of the jump.
     pub(crate) fn at(&self) -> TextAddr {
         self.at
     }
 
-    /// The address behind the region.
+    /// Returns the address after the region.
     pub(super) fn end(&self) -> TextAddr {
         // The region ends in its function, so the sum does not wrap.
         TextAddr::new(self.at.get().wrapping_add(self.bytes().len() as u64))
     }
 
-    /// The original bytes.
+    /// Returns the original bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.original.bytes()
     }
 
-    /// The instructions that are copied, with their addresses, in order.
+    /// Returns the instructions that are copied, with their addresses, in order.
     pub(super) fn insns(&self) -> impl Iterator<Item = &(TextAddr, Insn)> {
         self.insns.iter().flatten()
     }
 
-    /// The region of a probe at `at` in `function`. `branches` lead into the function, sorted.
+    /// Returns the region of a probe at `at`. `branches` lead into `function`, sorted.
     pub(crate) fn of(
         at: TextAddr,
         function: TextRange,

@@ -102,7 +102,7 @@ pub(crate) fn probing_load(insn: &Insn, from: TextAddr, to: TextAddr) -> Result<
     code.then(bytes.get(..field.size.into()).unwrap_or_default())
 }
 
-/// The displacement from `end`, which is the end of a copy, to the operand of `insn` at `from`.
+/// Returns the displacement from `end`, the end of a copy, to the operand of `insn` at `from`.
 fn displacement(insn: &Insn, from: TextAddr, end: TextAddr) -> Result<i32, Refusal> {
     // Addresses wrap, as in the CPU.
     let next = from.get().wrapping_add(insn.len() as u64);

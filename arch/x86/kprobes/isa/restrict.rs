@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which instructions cannot be probed, and which copies must be stepped.
+//! Decides which instructions cannot be probed, and which copies must be stepped.
 //!
 //! These instructions cannot be probed:
 //!
 //! * An instruction that leaves the kernel's code segment, or the kernel, never returns to its
 //!   copy. An instruction that always traps would trap at the address of the copy.
-//! * With INT3 before or behind them, these do not work or break the trap: instructions that wait
+//! * With INT3 before or after them, these do not work or break the trap: instructions that wait
 //!   for an interrupt, as interrupts are off in a step; instructions that delay the next trap; and
 //!   instructions that change what a trap needs (GS, the interrupt descriptor table).
 //!
 //! The copy of an instruction that changes the CPU rather than the task must be stepped: page
 //! tables, control and debug registers, model-specific registers, segments, caches, guests, shadow
-//! stacks. Behind a boosted copy, the task could be preempted before the probed code completes that
+//! stacks. After a boosted copy, the task could be preempted before the probed code completes that
 //! change. Preemption there is possible without a probe, too, so no kernel code is known to break.
 //! But such code relies on few instructions between its steps, and a second trap is cheap compared
 //! with these instructions. Instructions that only read such state are boosted, except RDMSR and
 //! VMREAD, which are rare.
 //!
-//! C counterpart: `insn_masking_exception()`, `twobyte_is_boostable`, and what
-//! `prepare_emulation()` refuses, in [`arch/x86/kernel/kprobes/core.c`](
+//! C counterpart: `insn_masking_exception()`, `twobyte_is_boostable`, and the refusals of
+//! `prepare_emulation()`, in [`arch/x86/kernel/kprobes/core.c`](
 //! srctree/arch/x86/kernel/kprobes/core.c). C steps most of the instructions that are refused here.
 
 use super::{
@@ -90,7 +90,7 @@ const HLT: u8 = 0xf4;
 /// STI is emulated, unless the next instruction waits.
 pub(super) const STI: u8 = 0xfb;
 
-/// Does the instruction wait for an interrupt, or enter a guest, which interrupts leave?
+/// Returns whether this waits for an interrupt, or enters a guest until an interrupt.
 fn waits(insn: &Insn) -> bool {
     let refused = must_step(insn, None);
     matches!(refused, Err(Refusal::Waits | Refusal::WorldSwitch))
@@ -123,13 +123,13 @@ fn two_byte(insn: &Insn, opcode: u8) -> Result<bool, Refusal> {
     })
 }
 
-/// 0F 01: with a register in rm, reg and rm together select the instruction.
+/// Decodes 0F 01: with a register in rm, reg and rm together select the instruction.
 fn group_7(insn: &Insn) -> Result<bool, Refusal> {
     let Some(modrm) = insn.modrm else {
         return Ok(true);
     };
     match (modrm.is_register(), modrm.reg(), modrm.rm()) {
-        // LIDT: INT3 behind LIDT would use the new table, which may be empty.
+        // LIDT: INT3 after LIDT would use the new table, which may be empty.
         (false, 3, _) => Err(Refusal::MovesTraps),
         // MWAIT, MWAITX.
         (true, 1, 1) | (true, 7, 3) => Err(Refusal::Waits),
@@ -163,7 +163,7 @@ fn three_byte_38(insn: &Insn, opcode: u8) -> bool {
     }
 }
 
-/// The address of UD2, if `insn` at `at` checks the target of an indirect call (CFI).
+/// Returns the address of UD2, if `insn` at `at` checks the target of an indirect call (CFI).
 ///
 /// The compiler emits these instructions before the call. When the check fails, the kernel decodes
 /// them to report the expected type, so no probe may replace them:
