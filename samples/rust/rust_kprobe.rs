@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Shows an argument of a function at each call: with which code tasks exit.
+//! Shows an argument of a function at each call: the code with which a task exits.
 
 use kernel::{
     kprobes::{
@@ -25,11 +25,11 @@ module! {
     license: "GPL",
 }
 
-/// What is called when a task exits: `do_exit(long code)`.
+/// The handler that is called when a task exits: `do_exit(long code)`.
 struct Exits;
 
 impl EntryHandler for Exits {
-    /// How many tasks have.
+    /// The number of tasks that have exited.
     type State = Atomic<usize>;
 
     fn enter(exits: &Atomic<usize>, call: &Entry<'_>) {

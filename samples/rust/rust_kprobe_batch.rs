@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Probes on several functions, registered and unregistered together, and how often each was hit.
+//! Registers and unregisters probes on several functions together, and counts the hits of each.
 
 use kernel::{
     kprobes::{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Has a function fail: the system call `rmdir()` removes no directory at each `every`th try.
+//! Makes a function fail: the system call `rmdir()` removes no directory at each `every`th try.
 
 use core::num::NonZero;
 use kernel::{
@@ -42,7 +42,7 @@ const RMDIR: &CStr = if cfg!(CONFIG_X86_64) {
     c"sys_rmdir"
 };
 
-/// Calls of [`RMDIR`].
+/// The handler of calls of [`RMDIR`].
 struct Removals;
 
 struct Faults {

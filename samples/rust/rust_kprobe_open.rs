@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Shows what the arguments of a function lead to: which files are opened, and how.
+//! Shows data that a function's arguments point to: the names of opened files, and the flags.
 
 use kernel::{
     kprobes::{
@@ -25,7 +25,7 @@ module! {
     license: "GPL",
 }
 
-/// How `struct open_how` begins.
+/// The first fields of `struct open_how`.
 #[derive(FromBytes)]
 #[repr(C)]
 struct How {

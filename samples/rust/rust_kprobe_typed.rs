@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Shows the arguments of a function at each call: which room is asked for in files.
+//! Shows the arguments of a function at each call: the room that is allocated for files.
 
 use kernel::{
     bindings,

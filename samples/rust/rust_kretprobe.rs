@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How long a function takes: a histogram of its calls, by powers of two.
+//! Measures how long a function takes: a histogram of its calls, by powers of two.
 
 use kernel::{
     kprobes::{
@@ -50,12 +50,12 @@ impl Times {
 
 #[kretprobe(symbol = "kernel_clone")]
 impl Clones {
-    /// When a call begins. The return value is kept until the call ends.
+    /// Is called when a call begins. The return value is kept until the call ends.
     fn enter() -> Instant<Monotonic> {
         Instant::now()
     }
 
-    /// When a call ends, with the return value of `enter()` and that of `kernel_clone()`.
+    /// Is called when a call ends, with the return values of `enter()` and `kernel_clone()`.
     fn leave(times: &Times, begun: Instant<Monotonic>, pid: c_int) {
         let nanoseconds = begun.elapsed().as_nanos().unsigned_abs();
         let power = nanoseconds.max(1).ilog2() as usize;
@@ -68,7 +68,7 @@ impl Clones {
     }
 }
 
-/// The probe is registered as long as this value exists.
+/// The module. The probe is registered as long as this value exists.
 struct RustKretprobe {
     probe: ReturnProbe<Clones>,
 }
@@ -83,7 +83,7 @@ impl kernel::Module for RustKretprobe {
     }
 }
 
-/// The final report. The probe is unregistered after it, when its field is dropped.
+/// Shows the final report. The probe is unregistered after this, when its field is dropped.
 impl Drop for RustKretprobe {
     fn drop(&mut self) {
         let times = self.probe.state();
