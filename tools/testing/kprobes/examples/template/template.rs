@@ -31,7 +31,7 @@ fn on_exit(calls: &Atomic<usize>, code: isize) {
     pr_info!("do_exit({code:#x})\n");
 }
 
-// The probe is registered as long as this exists.
+// Dropping this unregisters the probe.
 struct Template {
     probe: EntryProbe<on_exit>,
 }
