@@ -81,7 +81,7 @@ pub(crate) unsafe trait Machine: Isa {
     /// Bytes of the call that ftrace makes at the entry of a function.
     const FTRACE_LEN: u64;
 
-    /// C's errno tells why an instruction cannot be probed.
+    /// Whether C returns EILSEQ and EOPNOTSUPP for instructions that cannot be probed, or EINVAL.
     const ERRNO_TELLS: bool;
 
     /// Traps on which C calls `kprobe_fault_handler()`.

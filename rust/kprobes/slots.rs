@@ -18,9 +18,9 @@
 //! take long, so each pool counts such slots, and makes no more of them beyond a limit.
 //!
 //! Changing the protection of a page interrupts all CPUs, so a pool keeps some pages without slots
-//! in use; [`tidy`] frees the others. The cost of a probe does not grow with the number of pages:
-//! `tidy` looks at the pages only if a slot was given back since, and a pool notes the page from
-//! which it took the last slot.
+//! in use; [`tidy`] frees the others. The cost of a probe seldom grows with the number of pages: a
+//! pool notes the page from which it took the last slot, and looks at all pages only when that one
+//! is full, or, in `tidy`, when a slot was given back.
 //!
 //! C counterpart: `__get_insn_slot()` and its neighbours in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).

@@ -24,4 +24,7 @@ mod tables;
 
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
 pub(crate) use image::Image;
-pub(crate) use image::Images;
+pub(crate) use image::{
+    Images,
+    Stage, //
+};

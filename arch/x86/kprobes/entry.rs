@@ -15,31 +15,10 @@ use crate::{
     hit::breakpoint::breakpoint,
     sys::preempt, //
 };
-use core::mem::offset_of;
 use kernel::{
     bindings,
     prelude::*, //
 };
-
-macro_rules! at_offset {
-    ($($field:ident = $offset:literal),*) => {
-        $(const _: () = assert!(offset_of!(bindings::kprobe, $field) == $offset);)*
-    };
-}
-// Binary modules and scripts rely on these offsets.
-at_offset!(
-    hlist = 0,
-    list = 16,
-    nmissed = 32,
-    addr = 40,
-    symbol_name = 48,
-    offset = 56,
-    pre_handler = 64,
-    post_handler = 72,
-    opcode = 80,
-    ainsn = 88,
-    flags = 120
-);
 
 /// Handles an int3. Returns 1 if a probe has hit it.
 ///

@@ -64,14 +64,11 @@ use crate::{
 
 const _: () = assert!(layout::MAX_LEN <= SLOT_LEN);
 
-/// The number of bytes that a jump overwrites.
-const JUMP_LEN: usize = encode::REL32_LEN as usize;
-
 /// A detour.
 pub(crate) struct OptInsn {
     slot: Slot,
     /// The bytes that the jump overwrites.
-    under: [u8; JUMP_LEN],
+    under: [u8; encode::JUMP_LEN],
     /// The length of the detour.
     len: u8,
 }
@@ -165,7 +162,7 @@ unsafe impl Detour for X86 {
     /// In the order of their targets.
     type BranchTargets = KVVec<Branch>;
 
-    const REACH: u64 = JUMP_LEN as u64;
+    const REACH: u64 = encode::JUMP_LEN as u64;
 
     fn branch_targets(
         function: TextRange,
@@ -295,7 +292,7 @@ fn restore(at: TextAddr, detour: &OptInsn, text: &mut text::Lock) {
 ///
 /// `jump` is the address of a jump in a page of slots, which is not freed meanwhile.
 unsafe fn target(jump: TextAddr) -> TextAddr {
-    let behind = jump.get().wrapping_add(JUMP_LEN as u64);
+    let behind = jump.get().wrapping_add(encode::JUMP_LEN as u64);
     let word = behind.wrapping_sub(size_of::<i32>() as u64);
     let word = core::ptr::with_exposed_provenance::<i32>(word as usize);
     // SAFETY: By the precondition the number can be read. A writer may change it meanwhile, which

@@ -126,14 +126,15 @@ unsafe impl Machine for X86 {
     #[inline(always)]
     fn set_running(running: Option<Running>, _pinned: &Pinned) {
         match running {
-            // SAFETY: Writes this CPU's `current_kprobe`; C takes a probe that lives.
+            // SAFETY: Writes this CPU's `current_kprobe`. C may read the probe: by the invariant of
+            // `Running` it stays while it is the running one.
             Some(running) => unsafe {
                 asm!("movq {probe}, %gs:{word}(%rip)",
                     probe = in(reg) running.to_word(),
                     word = sym bindings::current_kprobe,
                     options(att_syntax, nostack, preserves_flags));
             },
-            // SAFETY: As before; C takes NULL.
+            // SAFETY: Writes this CPU's `current_kprobe`; NULL says that no probe is running.
             None => unsafe {
                 asm!("movq $0, %gs:{word}(%rip)",
                     word = sym bindings::current_kprobe,
@@ -146,8 +147,8 @@ unsafe impl Machine for X86 {
     fn per_cpu<'a, T: Zeroable>(all: &'static PerCpu<T>, _pinned: &'a Pinned) -> &'a T {
         #[cfg_attr(not(CONFIG_SMP), expect(unused_mut))]
         let mut at = all.original();
-        // SAFETY: Adds a word of this CPU's. In assembly, as the compiler would take what is so far
-        // from the original for a part of it.
+        // SAFETY: Reads this CPU's offset and adds it. The sum is in another allocation, so it is
+        // formed in assembly, where no provenance of `original` is assumed.
         #[cfg(CONFIG_SMP)]
         unsafe {
             asm!("addq %gs:{base}(%rip), {at}",

@@ -47,9 +47,9 @@ pub(super) fn report(at: TextAddr, before: &[u8], after: &[u8]) {
 /// Writes code to a slot that no CPU executes yet, `into` bytes from its start, and tells perf.
 pub(super) fn code(slot: &mut Slot, into: usize, code: &Code, text: &mut text::Lock) {
     let at = TextAddr::new(slot.at().get().wrapping_add(into as u64));
-    // All of it: no code is longer than its part of a slot.
-    let room = SLOT_LEN.saturating_sub(into);
-    let code = code.bytes().get(..room).unwrap_or(code.bytes());
+    // No code is longer than the part of the slot from `into` on. If it were, it would be cut.
+    let room = SLOT_LEN.saturating_sub(into).min(code.bytes().len());
+    let code = code.bytes().get(..room).unwrap_or_default();
     report(at, &[], code);
     // SAFETY: The bytes are in the slot, which is the caller's.
     unsafe { put(at, code, text) };

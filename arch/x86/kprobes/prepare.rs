@@ -44,9 +44,6 @@ use core::sync::atomic::{
     Ordering, //
 };
 
-/// The length of the jump back after a copy.
-const JUMP_LEN: u8 = 5;
-
 /// A probed instruction: its first byte, and how it is executed.
 pub(crate) struct ArchInsn {
     /// The operation, if the instruction is emulated.
@@ -105,7 +102,11 @@ impl Drop for ArchInsn {
         let step_len = self.copy_len.wrapping_add(encode::INT3_LEN as u8);
         poke::forget(slot, 0, step_len.into());
         if self.boosted().is_some() {
-            poke::forget(slot, COPY_LEN, self.len.wrapping_add(JUMP_LEN).into());
+            poke::forget(
+                slot,
+                COPY_LEN,
+                encode::JUMP_LEN.wrapping_add(self.len.into()),
+            );
         }
     }
 }

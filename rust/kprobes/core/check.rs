@@ -40,7 +40,10 @@ use crate::{
             Function, //
         }, //
     },
-    text::Images, //
+    text::{
+        Images,
+        Stage, //
+    }, //
 };
 
 /// Returns the address that a client names, and whether it is the entry of a function.
@@ -59,17 +62,19 @@ pub(super) fn resolve(target: Target<'_>, cache: &mut SymbolCache) -> Result<Sit
 
 /// Returns the address that a client names, which must be the entry of a function.
 pub(crate) fn entry(target: Target<'_>) -> Result<Site, Refusal> {
-    let place = resolve(target, &mut SymbolCache::new())?;
-    if place.on_entry {
-        Ok(place)
-    } else {
-        Err(Refusal::NotOnEntry)
+    match resolve(target, &mut SymbolCache::new())? {
+        place if place.on_entry => Ok(place),
+        _ => Err(Refusal::NotOnEntry),
     }
 }
 
-/// The nearest known start of an instruction at or before a probe point, and the function that has
-/// both addresses.
-pub(super) type KnownStart = (TextAddr, TextRange);
+/// The nearest known start of an instruction at or before a probe point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct KnownStart {
+    pub(super) start: TextAddr,
+    /// The function that has both addresses.
+    pub(super) function: TextRange,
+}
 
 /// Checks whether the text at `at` may be probed. Returns how a point there is hit.
 pub(super) fn probeable(
@@ -82,7 +87,7 @@ pub(super) fn probeable(
         return Err(Refusal::FtraceOnly);
     }
     let owner = modules::owner(at)?;
-    if images.are_sorted(&owner).is_none() {
+    if images.stage(&owner) == Stage::Unannounced {
         return Err(Refusal::ModuleComing);
     }
     let function = cache.function(at)?;
@@ -98,10 +103,10 @@ pub(super) fn probeable(
     match owner {
         Owner::Module(module) if module.has_freed(at) => Err(Refusal::InitTextFreed),
         _ if ftrace => Ok(Kind::Ftrace),
-        _ => Ok(Kind::Breakpoint((
-            cache.known_start(&function, known_start, at),
-            function.text,
-        ))),
+        _ => Ok(Kind::Breakpoint(KnownStart {
+            start: cache.known_start(&function, known_start, at),
+            function: function.text,
+        })),
     }
 }
 

@@ -48,7 +48,10 @@ pub(crate) fn batch(clients: &[Client]) -> Result<(), Refusal> {
     })
 }
 
-/// Registers all probes before the first one that is refused. The error has their number.
+/// Registers the probes before the first one that is refused. The error has their number.
+///
+/// Those of the last chunk are registered but not armed. So the caller unregisters all of them, as
+/// C's `register_kprobes()` does.
 pub(crate) fn up_to_refused(
     clients: &[Client],
     begin: &mut Begin<'_>,
@@ -165,12 +168,12 @@ fn check_and_prepare(
     kind: Kind<check::KnownStart>,
     probe: &Probe,
 ) -> Result<Kind, Refusal> {
-    let Kind::Breakpoint((known_start, function)) = kind else {
+    let Kind::Breakpoint(check::KnownStart { start, function }) = kind else {
         return Ok(Kind::Ftrace);
     };
     let (points, text) = (change.points, change.text.get());
     let mut read = |from: TextAddr, code: &mut [u8]| points.recover_insn(from, code);
-    Current::check_boundary(known_start, at, &mut read)?;
+    Current::check_boundary(start, at, &mut read)?;
     let prepared = Current::prepare(at, function, text::has_fixup(at), &mut read, text)?;
     probe.set_opcode(|code| Current::recover(&prepared, code));
     Ok(Kind::Breakpoint(prepared))

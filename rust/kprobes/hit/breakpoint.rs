@@ -63,8 +63,8 @@ pub(crate) enum Whose {
 
 /// Handles the hit of a breakpoint, if the breakpoint is a probe's.
 ///
-/// Fast path: one enabled probe that has only a pre handler, on a CPU that handles no hit. It calls
-/// no function but the handler. All other hits are handled out of line.
+/// Fast path: one enabled probe that has only a pre handler, on a CPU that handles no hit. All
+/// else is inlined, so the handler is the only call. Other hits are handled out of line.
 #[inline(always)]
 pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
     if Current::is_running(pinned) {

@@ -2,7 +2,7 @@
 
 //! How a probed instruction is executed.
 //!
-//! A breakpoint has replaced the first byte of the instruction, so the CPU cannot run it in place.
+//! A breakpoint has replaced the start of the instruction, so the CPU cannot run it in place.
 //! [`Next`] tells the code that handles the hit whether the instruction was emulated, or whether
 //! the CPU runs a copy that ends in a trap or in a jump back.
 

@@ -30,7 +30,10 @@ use crate::{
         text,
         worker, //
     },
-    text::branch_targets::Found, //
+    text::{
+        branch_targets::Found,
+        Stage, //
+    }, //
 };
 use kernel::prelude::*;
 
@@ -132,7 +135,7 @@ impl Change<'_> {
         let function = self.cache.function(at).map_err(|_| Reason::CannotRead)?;
         let owner = modules::owner(at).map_err(|_| Reason::CannotRead)?;
         // `check::module_sorted` considers the point again.
-        if self.images.are_sorted(&owner) != Some(true) {
+        if self.images.stage(&owner) != Stage::Sorted {
             return Err(Reason::ModuleComing.into());
         }
         let points = self.points;

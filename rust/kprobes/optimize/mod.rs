@@ -8,6 +8,11 @@
 //! can be in the bytes of the jump, then checks each point again and writes the jumps. `reasons`
 //! returns why a point has no jump.
 //!
+//! The path of a decision: `decide` (`try_queue()`, `make_jump()`), then the back end's
+//! [`Detour::detour`](crate::contract::Detour::detour), on x86 `jump.rs` and `isa/region.rs`. The
+//! reasons are [`Reason`](crate::model::not_optimized::Reason); users read them in debugfs
+//! `kprobes/unoptimized` (`view.rs`).
+//!
 //! The worker holds no lock while it waits, so points may change meanwhile. The wait counts only
 //! for a point that was queued before the wait began and has not left the queue since.
 //!

@@ -40,6 +40,17 @@ use kernel::prelude::*;
 /// How many parts of modules are kept.
 const MOST_PARTS: usize = 64;
 
+/// How far the load of the text's owner is.
+#[derive(PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// No notifier has told of the module yet: its text may not be probed.
+    Unannounced,
+    /// The text may be probed. The tables are not in order yet, so there are no jumps.
+    Probeable,
+    /// The tables are in order.
+    Sorted,
+}
+
 /// The images that were read.
 pub(crate) struct Images {
     kernel: Option<Image>,
@@ -85,15 +96,17 @@ impl Images {
         self.coming.contains(&(module, false))
     }
 
-    /// Returns whether the tables of `owner` are in order, or `None` if its text may not be probed
-    /// yet.
-    pub(crate) fn are_sorted(&self, owner: &Owner) -> Option<bool> {
+    /// Returns how far the load of `owner` is.
+    pub(crate) fn stage(&self, owner: &Owner) -> Stage {
         let Some(module) = owner.module().filter(|module| module.is_coming()) else {
-            return Some(true);
+            return Stage::Sorted;
         };
         let mut coming = self.coming.iter();
-        let noted = coming.find(|(other, _)| module.module() == *other);
-        noted.map(|&(_, sorted)| sorted)
+        match coming.find(|(other, _)| module.module() == *other) {
+            Some((_, true)) => Stage::Sorted,
+            Some((_, false)) => Stage::Probeable,
+            None => Stage::Unannounced,
+        }
     }
 
     /// The image that an address in text of `owner` is in. The caller does not hold the lock of

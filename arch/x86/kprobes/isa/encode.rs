@@ -22,6 +22,9 @@ const CALL32: u8 = 0xe8;
 pub(crate) const JMP32: u8 = 0xe9;
 pub(crate) const REL32_LEN: u64 = 5;
 
+/// Bytes that a jump overwrites.
+pub(crate) const JUMP_LEN: usize = REL32_LEN as usize;
+
 /// ```text
 /// +----+----+-------------------+
 /// | 0F | 8c |       rel32       |  Jcc rel32; c is the condition

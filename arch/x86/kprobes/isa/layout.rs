@@ -61,7 +61,7 @@ pub(crate) const COPIED: u64 = 25;
 /// The longest copied part: Jcc grows from 2 to 6 bytes, twice before the longest instruction; then
 /// the jump back.
 const CAPACITY: usize = 6 + 6 + 15 + 5;
-const _: () = assert!(CAPACITY >= MAX_REGION + encode::REL32_LEN as usize);
+const _: () = assert!(CAPACITY >= MAX_REGION + encode::JUMP_LEN);
 
 /// The length of the longest detour.
 pub(crate) const MAX_LEN: usize = COPIED as usize + CAPACITY;

@@ -43,7 +43,7 @@ use super::{
         is_endbr, //
     },
     decode::decode,
-    encode::REL32_LEN,
+    encode::JUMP_LEN,
     insn::{
         Insn,
         MAX_INSN, //
@@ -55,9 +55,6 @@ use crate::{
     model::text_metadata::TextMetadata,
     prelude::*, //
 };
-
-/// The length of the jump.
-const JUMP_LEN: usize = REL32_LEN as usize;
 
 /// The most bytes of a region: the last instruction may start at the last byte of the jump.
 pub(super) const MAX_REGION: usize = JUMP_LEN - 1 + MAX_INSN;
@@ -105,7 +102,7 @@ impl Region {
         read: ReadText<'_>,
     ) -> Result<Self, NotOptimized> {
         let left = function.end().get().saturating_sub(at.get());
-        if left < REL32_LEN || !function.contains(at) {
+        if left < JUMP_LEN as u64 || !function.contains(at) {
             return Err(NotOptimized::from(Reason::NearEnd));
         }
         let mut buffer = [0; AHEAD];
@@ -170,7 +167,7 @@ fn unreached(
     metadata: &impl TextMetadata,
 ) -> Result<(), NotOptimized> {
     let start = at.after(1).map_err(|_| Reason::NearEnd)?;
-    let end = at.after(REL32_LEN).map_err(|_| Reason::NearEnd)?;
+    let end = at.after(JUMP_LEN as u64).map_err(|_| Reason::NearEnd)?;
     let inside = TextRange::new(start, end);
     // Jump labels are checked before branches: while a static key is on, its jump label is a
     // branch. The reason must not depend on the state of the key.

@@ -8,6 +8,17 @@
 #include "clauses.h"
 #include "target.h"
 
+/* Binary modules and scripts rely on these offsets. */
+static_assert(offsetof(struct kprobe, list) == 16);
+static_assert(offsetof(struct kprobe, nmissed) == 32);
+static_assert(offsetof(struct kprobe, addr) == 40);
+static_assert(offsetof(struct kprobe, symbol_name) == 48);
+static_assert(offsetof(struct kprobe, pre_handler) == 64);
+static_assert(offsetof(struct kprobe, post_handler) == 72);
+static_assert(offsetof(struct kprobe, opcode) == 80);
+static_assert(offsetof(struct kprobe, ainsn) == 88);
+static_assert(offsetof(struct kprobe, flags) == 120);
+
 /* Each adds five. @next is where it goes on, NULL if the caller knows. */
 static const struct target {
 	asmlinkage long (*function)(long value);

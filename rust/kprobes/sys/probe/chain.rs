@@ -41,27 +41,27 @@ use crate::atomics::{
 pub(crate) struct Link(pub(super) AtomicPtr<Probe>);
 
 impl Link {
-    /// A link to no probe.
+    /// Returns a link to no probe.
     pub(super) const fn empty() -> Self {
         // INVARIANT: The link is NULL.
         Self(AtomicPtr::new(core::ptr::null_mut()))
     }
 
-    /// The pointer, which may be NULL. One load.
+    /// Returns the pointer, which may be NULL, with one load.
     #[inline(always)]
     fn load(&self, order: Ordering) -> *mut Probe {
         self.0.load(order)
     }
 
-    /// The probe that the link leads to. One load.
+    /// Returns the probe that the link leads to, with one load.
     #[inline(always)]
     fn to(&self, order: Ordering) -> Option<&Probe> {
         // SAFETY: By the invariant the link is NULL, or leads to a probe that stays as long as the
-        // caller may look at the chain.
+        // chain is borrowed.
         unsafe { self.load(order).as_ref() }
     }
 
-    /// Changes the probe that the link leads to. One store.
+    /// Changes the probe that the link leads to, with one store.
     #[inline(always)]
     fn lead(&self, to: Option<&Probe>, order: Ordering) {
         let to = to.map_or(core::ptr::null(), core::ptr::from_ref).cast_mut();
@@ -70,7 +70,7 @@ impl Link {
     }
 }
 
-/// What a hit knows of a chain without walking it. All probes in it are plain.
+/// The part of a chain that a hit reads with one load. All probes in it are plain.
 #[derive(Clone, Copy)]
 pub(crate) enum Brief<'a> {
     /// The only probe, without a post handler.
@@ -83,23 +83,27 @@ pub(crate) enum Brief<'a> {
     Walk,
 }
 
-/// The bits of a brief that are not part of the probe's address.
+/// The bits of a brief that are not part of the address of the probe.
 const WHICH: usize = LONE_AROUND | SEVERAL;
 const LONE_AROUND: usize = 1;
 const SEVERAL: usize = 2;
 const _: () = assert!(align_of::<Probe>() > WHICH);
 
-/// The chain has to be walked.
+/// The brief of a chain that has to be walked.
 const WALK: *const Probe = core::ptr::without_provenance(WHICH);
 
 /// A chain without a probe.
 pub(crate) static NOBODY: Chain = Chain::empty();
 
+/// Returns whether a hit need not check the probe.
 fn is_plain(probe: &Probe) -> bool {
     probe.is_enabled() && !probe.has_fault_handler() && !probe.is_jprobe()
 }
 
-/// The probes at one address, newest first. The owner of the registry's lock may change it.
+/// The probes at one address, newest first. Only the owner of the registry's lock changes it.
+///
+/// A chain is borrowed from [`points::find`](crate::registry::points::find) in an RCU read-side
+/// section, or from the registry under its lock, so a borrow ends with the section or the lock.
 ///
 /// # Invariants
 ///
@@ -123,7 +127,8 @@ impl Chain {
         }
     }
 
-    /// A chain of one probe, which stays as long as the invariant says: `'static` stands for that.
+    /// Returns a chain of one probe, which stays as long as the invariant says: `'static` stands
+    /// for that.
     pub(crate) fn of(probe: &'static Probe) -> Self {
         let chain = Self::empty();
         chain.push(probe);
@@ -180,17 +185,17 @@ impl Chain {
         self.note();
     }
 
-    /// Is there no probe?
+    /// Returns whether the chain has no probe.
     pub(crate) fn is_empty(&self) -> bool {
         self.newest.to(Ordering::Relaxed).is_none()
     }
 
-    /// Is this one of the probes?
+    /// Returns whether `probe` is in the chain.
     pub(crate) fn has(&self, probe: &Probe) -> bool {
         self.iter().any(|one| core::ptr::eq(one, probe))
     }
 
-    /// Does the instruction have to come back to a handler of any probe? A hit that has seen such a
+    /// Returns whether any probe has a handler that a jump cannot call. A hit that has seen such a
     /// probe gets `true` until the probe is removed.
     #[inline(always)]
     pub(crate) fn keeps_breakpoint(&self) -> bool {
@@ -198,14 +203,14 @@ impl Chain {
         self.keeps_breakpoint.load(Ordering::Relaxed)
     }
 
-    /// The brief. To be used in an RCU read-side section.
+    /// Returns the brief.
     #[inline(always)]
     pub(crate) fn brief(&self) -> Brief<'_> {
         let noted = self.brief.load(Ordering::Acquire);
         let which = noted.addr() & WHICH;
         if which == 0 {
             // SAFETY: By the invariant this is a probe that was in the chain, and stays as long as
-            // the caller may look at the chain.
+            // the chain is borrowed.
             return Brief::Lone(unsafe { &*noted });
         }
         let probe = noted.map_addr(|addr| addr & !WHICH);
@@ -217,18 +222,17 @@ impl Chain {
         }
     }
 
-    /// The probe, if it is the only one, and plain. To be used in an RCU read-side section.
+    /// Returns the probe, if it is the only one, and plain.
     #[inline(always)]
     pub(crate) fn lone(&self) -> Option<&Probe> {
         let noted = self.brief.load(Ordering::Acquire);
         let probe = noted.map_addr(|addr| addr & !LONE_AROUND);
         // SAFETY: Without the bit `SEVERAL` the brief is not `WALK`. So by the invariant this is a
-        // probe that was in the chain, and stays as long as the caller may look at the chain.
+        // probe that was in the chain, and stays as long as the chain is borrowed.
         (noted.addr() & SEVERAL == 0).then(|| unsafe { &*probe })
     }
 
-    /// The probe, if it is the only one, plain, and has no post handler. To be used in an RCU
-    /// read-side section.
+    /// Returns the probe, if it is the only one, plain, and has no post handler.
     #[inline(always)]
     pub(crate) fn lone_before(&self) -> Option<&Probe> {
         match self.brief() {
@@ -237,7 +241,7 @@ impl Chain {
         }
     }
 
-    /// The probes. To be used in an RCU read-side section, or by the owner of the registry's lock.
+    /// Returns the probes, newest first.
     #[inline(always)]
     pub(crate) fn iter(&self) -> List<'_> {
         List(self.newest.to(Ordering::Acquire))
@@ -272,7 +276,7 @@ impl Chain {
 pub(crate) struct List<'a>(Option<&'a Probe>);
 
 impl<'a> List<'a> {
-    /// This probe, and the older ones.
+    /// Returns this probe and the older ones.
     #[inline(always)]
     pub(crate) fn from(probe: &'a Probe) -> Self {
         Self(Some(probe))
@@ -298,7 +302,7 @@ impl<'a> Iterator for List<'a> {
             // before it, once for the last probe, and the loop has one instruction more.
             let older = probe.older.load(Ordering::Acquire);
             f(probe);
-            // SAFETY: As for `Link::to`: the section in which it was read is not over.
+            // SAFETY: As for `Link::to`: the chain is still borrowed.
             match unsafe { older.as_ref() } {
                 Some(older) => probe = older,
                 None => return,
