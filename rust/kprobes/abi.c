@@ -65,7 +65,7 @@ DEFINE_MUTEX(rust_kprobes_slots_mutex);
  * The current kprobe while no probe may be handled; see kprobe_busy_begin(). BPF
  * shows current_kprobe->addr to its programs.
  */
-const struct kprobe rust_kprobes_nobody = {
+const struct kprobe rust_kprobes_busy = {
 	.addr = (void *)get_kprobe,
 };
 
@@ -452,7 +452,7 @@ bool __kprobes rust_kprobes_peek(unsigned long *word, const unsigned long *at,
 		return false;
 	/* The probe's fault handler must not be called for a fault here. */
 	__this_cpu_write(current_kprobe,
-			 (struct kprobe *)&rust_kprobes_nobody);
+			 (struct kprobe *)&rust_kprobes_busy);
 	pagefault_disable();
 	stac();
 	__get_kernel_nofault(word, at, unsigned long, fault);

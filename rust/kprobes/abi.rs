@@ -24,9 +24,9 @@ use crate::{
     core::{
         check,
         enable,
+        gone, //
         register,
         unregister,
-        vanish, //
     },
     hit::{
         breakpoint,
@@ -57,7 +57,13 @@ use core::sync::atomic::Ordering;
 /// Converts each reason to the errno that C returns.
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
-        let unfit = |errno| if Current::ERRNO_TELLS { errno } else { EINVAL };
+        let unfit = |errno| {
+            if Current::HAS_INSN_ERRNO {
+                errno
+            } else {
+                EINVAL
+            }
+        };
         match refusal {
             Refusal::UnknownSymbol
             | Refusal::OutOfText
@@ -261,12 +267,12 @@ unsafe extern "C" fn kprobe_get_kallsym(
 /// None is needed.
 #[export]
 unsafe extern "C" fn kprobe_free_init_mem() {
-    vanish::init_text();
+    gone::init_text();
 }
 
 /// The callbacks that tell the core about return probes when a module is unloaded.
 #[cfg(CONFIG_MODULES)]
-const CLIENTS: &vanish::Clients = &vanish::Clients {
+const CLIENTS: &gone::Clients = &gone::Clients {
     #[cfg(CONFIG_KRETPROBES)]
     needs: |probe, going| crate::returns::needs(probe, |at| going.has(at)),
     #[cfg(CONFIG_KRETPROBES)]
@@ -292,7 +298,7 @@ unsafe extern "C" fn rust_kprobes_module_event(
     let Some(module) = NonNull::new(module) else {
         return;
     };
-    // SAFETY: By the precondition. `vanish::module` forgets the module when it is unloaded.
+    // SAFETY: By the precondition. `gone::module` forgets the module when it is unloaded.
     let module = unsafe { Loaded::from_c(module) };
     let going = |init_only| Going { module, init_only };
     match (state as c_uint, last) {
@@ -302,10 +308,10 @@ unsafe extern "C" fn rust_kprobes_module_event(
             }
         }
         (bindings::module_state_MODULE_STATE_COMING, true) => check::module_sorted(module),
-        (bindings::module_state_MODULE_STATE_LIVE, true) => vanish::module(going(true), CLIENTS),
-        (bindings::module_state_MODULE_STATE_GOING, true) => vanish::module(going(false), CLIENTS),
+        (bindings::module_state_MODULE_STATE_LIVE, true) => gone::module(going(true), CLIENTS),
+        (bindings::module_state_MODULE_STATE_GOING, true) => gone::module(going(false), CLIENTS),
         (bindings::module_state_MODULE_STATE_GOING, false) => {
-            vanish::load_failed(going(false), CLIENTS)
+            gone::load_failed(going(false), CLIENTS)
         }
         _ => (),
     }

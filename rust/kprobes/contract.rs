@@ -4,7 +4,7 @@
 //!
 //! [`Isa`] has facts about instructions; it is pure, so its implementations also compile on the
 //! host. [`Machine`] uses the CPU and its text. [`JprobeOps`] is for jprobes, and also mandatory. A
-//! back end also implements [`Detour`] (a jump replaces a breakpoint) with `CONFIG_OPTPROBES`, and
+//! back end also implements [`Jumps`] (a jump replaces a breakpoint) with `CONFIG_OPTPROBES`, and
 //! [`Returns`] (return probes) with `CONFIG_KRETPROBES`. The core calls a back end through these
 //! traits, by the name `arch::Current`.
 //!
@@ -46,10 +46,10 @@ use crate::{
         text,
         this_cpu::{
             rust_kprobes_hit,
-            rust_kprobes_stand_in,
+            rust_kprobes_jprobe_state,
             Cpu,
+            JprobeState, //
             PerCpu,
-            StandIn, //
         },
         Registers, //
     }, //
@@ -82,7 +82,7 @@ pub(crate) unsafe trait Machine: Isa {
     const FTRACE_LEN: u64;
 
     /// Whether C returns EILSEQ and EOPNOTSUPP for instructions that cannot be probed, or EINVAL.
-    const ERRNO_TELLS: bool;
+    const HAS_INSN_ERRNO: bool;
 
     /// Traps on which C calls `kprobe_fault_handler()`.
     const FAULTS: &'static [c_uint];
@@ -203,7 +203,7 @@ pub(crate) unsafe trait Machine: Isa {
     }
 
     /// Executes the instruction, or begins to. With `has_post_handler` it is emulated or stepped,
-    /// never [`Next::Boosted`]: the CPU comes back after the instruction.
+    /// never [`Next::Redirected`]: the CPU comes back after the instruction.
     ///
     /// The core passes the registers of the trap that this CPU handles: emulation uses the stack of
     /// the interrupted code.
@@ -230,7 +230,7 @@ pub(crate) unsafe trait Machine: Isa {
 /// Calls a function with each probe point whose text changes: its address, its instruction, and its
 /// detour. Each call has the same order.
 pub(crate) type Places<'a, M> =
-    &'a dyn Fn(&mut dyn FnMut(TextAddr, &<M as Machine>::ArchInsn, &<M as Detour>::OptInsn));
+    &'a dyn Fn(&mut dyn FnMut(TextAddr, &<M as Machine>::ArchInsn, &<M as Jumps>::Detour));
 
 /// Jump optimization: a jump replaces a breakpoint.
 ///
@@ -244,14 +244,14 @@ pub(crate) type Places<'a, M> =
 /// - a CPU reaches the overwritten bytes behind the first only from the probed address itself, by
 ///   the copy or the emulation of its instruction, or from another probe there;
 /// - no task sleeps with an instruction pointer in these bytes or in a detour;
-/// - after [`optimize`](Detour::optimize) and [`unoptimize`](Detour::unoptimize) have returned,
+/// - after [`optimize`](Jumps::optimize) and [`unoptimize`](Jumps::unoptimize) have returned,
 ///   every CPU sees what they wrote; until then each CPU reaches the detour from the probed
 ///   address, by the jump or by the breakpoint;
 /// - a detour's memory stays until no task is in it; dropping the detour does not wait.
-pub(crate) unsafe trait Detour: Machine {
+pub(crate) unsafe trait Jumps: Machine {
     /// A detour: C's `struct arch_optimized_insn`. Addresses in it can be translated until it is
     /// dropped.
-    type OptInsn: Send + Sync + 'static;
+    type Detour: Send + Sync + 'static;
     /// The targets of branches into a function.
     type BranchTargets;
 
@@ -266,7 +266,7 @@ pub(crate) unsafe trait Detour: Machine {
         metadata: &impl TextMetadata,
         read: ReadText<'_>,
         text: &mut text::Lock,
-    ) -> Result<Self::BranchTargets, NotOptimized>;
+    ) -> Result<Self::BranchTargets, NoJump>;
 
     /// Writes the detour of a probe point in `function`, or returns why it cannot have one. No jump
     /// leads to the detour yet, and it calls no handler.
@@ -278,7 +278,7 @@ pub(crate) unsafe trait Detour: Machine {
         metadata: &impl TextMetadata,
         read: ReadText<'_>,
         text: &mut text::Lock,
-    ) -> Result<Self::OptInsn, NotOptimized>;
+    ) -> Result<Self::Detour, NoJump>;
 
     /// Calls `found` with the target of each branch that leaves `piece`. Returns true if `piece`
     /// has an indirect jump whose target may be anywhere in its function, or in the function it was
@@ -291,9 +291,9 @@ pub(crate) unsafe trait Detour: Machine {
         _piece: TextRange,
         _image: TextRange,
         _read: ReadText<'_>,
-        _found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
+        _found: &mut dyn FnMut(TextAddr) -> Result<(), NoJump>,
         _text: &mut text::Lock,
-    ) -> Result<bool, NotOptimized> {
+    ) -> Result<bool, NoJump> {
         Ok(false)
     }
 
@@ -301,12 +301,12 @@ pub(crate) unsafe trait Detour: Machine {
     ///
     /// A task that was preempted at the beginning of the detour calls them later than any grace
     /// period. So an owner stays until a grace period after the detour has got another one.
-    fn set_owner(detour: &Self::OptInsn, owner: Option<&Chain>);
+    fn set_owner(detour: &Self::Detour, owner: Option<&Chain>);
 
     /// From now on, [`run`](Machine::run) sends a hit without post handlers to the copies in the
     /// detour, or, without a detour, where it did before. Every CPU sees the change before the next
     /// grace period begins.
-    fn redirect(prepared: &Self::ArchInsn, detour: Option<&Self::OptInsn>);
+    fn redirect(prepared: &Self::ArchInsn, detour: Option<&Self::Detour>);
 
     /// Replaces breakpoints by jumps. The points are in the order of their addresses, and their
     /// hits are redirected to their detours already.
@@ -325,7 +325,7 @@ pub(crate) unsafe trait Detour: Machine {
 
     /// Replaces the bytes of the jump at `at` in `code`, which was read from `from`, by the
     /// original ones.
-    fn recover_jump(at: TextAddr, detour: &Self::OptInsn, from: TextAddr, code: &mut [u8]);
+    fn recover_jump(at: TextAddr, detour: &Self::Detour, from: TextAddr, code: &mut [u8]);
 }
 
 /// Return probes: a hooked function returns to a trampoline.
@@ -367,7 +367,7 @@ pub(crate) unsafe trait Returns: Machine {
 
     /// A hooked function has returned: shows its clients `to` as the address that the task
     /// continues at.
-    fn goes_on(registers: &mut Registers, to: usize);
+    fn show_return_address(registers: &mut Registers, to: usize);
 
     /// The clients were called: makes the task continue at `to`.
     ///
@@ -389,8 +389,8 @@ pub(crate) unsafe trait Returns: Machine {
 /// function's caller.
 pub(crate) unsafe trait JprobeOps: Machine {
     /// Returns the state that this CPU keeps while the handler runs.
-    fn stand_in(pinned: &Pinned) -> &StandIn {
-        Self::per_cpu(&rust_kprobes_stand_in, pinned)
+    fn state(pinned: &Pinned) -> &JprobeState {
+        Self::per_cpu(&rust_kprobes_jprobe_state, pinned)
     }
 
     /// Saves the registers, which are at the entry of a function, and makes them lead to the

@@ -44,7 +44,7 @@ enum { RUST_KPROBES_SYMBOL_LEN = KSYM_SYMBOL_LEN };
 
 extern struct mutex rust_kprobes_mutex;
 extern struct mutex rust_kprobes_slots_mutex;
-extern const struct kprobe rust_kprobes_nobody;
+extern const struct kprobe rust_kprobes_busy;
 
 void rust_kprobes_cpus_read_lock(void);
 void rust_kprobes_cpus_read_unlock(void);

@@ -8,8 +8,8 @@ pub(crate) use crate::model::{
         TextRange, //
     },
     code::Code,
-    not_optimized::{
-        NotOptimized,
+    no_jump::{
+        NoJump,
         Reason, //
     },
     refusal::Refusal,

@@ -31,7 +31,7 @@
 //! | `arch_prepare_kprobe()` | `arch/*/kprobes/prepare.rs` |
 //! | `arm_kprobe()`, `disarm_kprobe()` | `core/arm.rs` |
 //! | `unregister_kprobes()` | `core/unregister.rs`: `batch_no_wait()`, `RemovedPoints::wait()` |
-//! | `kprobes_module_callback()` | `core/vanish.rs` |
+//! | `kprobes_module_callback()` | `core/gone.rs` |
 //! | `kprobe_int3_handler()` | `arch/*/kprobes/entry.rs`, then `hit/breakpoint.rs` |
 //! | `reenter_kprobe()` | `hit/breakpoint.rs`: `hit_nested()` |
 //! | `kprobe_post_process()` | `hit/breakpoint.rs`: `try_end_step()` |
@@ -41,7 +41,7 @@
 //! | `get_kprobe()` | `registry/points.rs`: `find()` |
 //! | `__get_insn_slot()`, `__free_insn_slot()` | `slots.rs`: `Pool::take()`, `Slot::drop()` |
 //! | `can_optimize()` | `optimize/decide.rs`, `arch/x86/kprobes/isa/region.rs` |
-//! | – | `model/not_optimized.rs`: the reasons why a probe has no jump |
+//! | – | `model/no_jump.rs`: the reasons why a probe has no jump |
 //! | `kprobe_optimizer()` | `optimize/worker.rs` |
 //! | `pre_handler_kretprobe()`, `rethook_trampoline_handler()` | `returns/hit.rs` |
 

@@ -42,7 +42,7 @@ use crate::{
         prelude::*,
         probe::{
             Chain,
-            NOBODY, //
+            EMPTY_CHAIN, //
         }, //
     },
     table::{
@@ -425,7 +425,7 @@ impl Slot {
 
     /// Makes the detour call the handlers of these probes, or no handler.
     pub(crate) fn set_owner(&self, owner: Option<&Chain>) {
-        let owner = core::ptr::from_ref(owner.unwrap_or(&NOBODY));
+        let owner = core::ptr::from_ref(owner.unwrap_or(&EMPTY_CHAIN));
         if let Some(word) = self.words().get(1) {
             word.store(owner.expose_provenance(), Ordering::Release);
         }

@@ -36,7 +36,7 @@ impl From<AllocError> for Refusal {
     }
 }
 
-impl From<AllocError> for NotOptimized {
+impl From<AllocError> for NoJump {
     fn from(_: AllocError) -> Self {
         Reason::NoMemory.into()
     }

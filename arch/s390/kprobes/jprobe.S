@@ -33,7 +33,7 @@ SYM_CODE_START(rust_kprobes_jprobe_enter)
 	aghi	%r15,-(STACK_FRAME_OVERHEAD + MOST_WORDS * 8)
 	stg	%r7,__SF_BACKCHAIN(%r15)
 	GET_LC	%r9
-	larl	%r8,rust_kprobes_stand_in
+	larl	%r8,rust_kprobes_jprobe_state
 	ag	%r8,__LC_PERCPU_OFFSET(%r9)
 	lg	%r9,PAUSE(%r8)
 	asi	0(%r9),1

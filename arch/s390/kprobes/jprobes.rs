@@ -20,7 +20,7 @@ use crate::{
         preempt::Pinned,
         this_cpu::{
             JprobeEntry,
-            StandIn, //
+            JprobeState, //
         },
         Registers, //
     }, //
@@ -29,7 +29,7 @@ use core::mem::offset_of;
 use kernel::bindings;
 
 // As `jprobe.S` has it.
-const _: () = assert!(offset_of!(StandIn, entry) == 0 && offset_of!(JprobeEntry, words) == 0);
+const _: () = assert!(offset_of!(JprobeState, entry) == 0 && offset_of!(JprobeEntry, words) == 0);
 const _: () =
     assert!(offset_of!(JprobeEntry, handler) == 8 && offset_of!(JprobeEntry, pause) == 16);
 
@@ -41,20 +41,20 @@ const FRAME_WORDS: usize = bindings::STACK_FRAME_OVERHEAD as usize / size_of::<u
 unsafe impl JprobeOps for S390 {
     fn enter(registers: &mut Registers, handler: TextAddr, pinned: &Pinned) {
         let sp = *Self::sp(registers);
-        Self::stand_in(pinned).keep(registers, handler, sp, FRAME_WORDS);
+        Self::state(pinned).keep(registers, handler, sp, FRAME_WORDS);
         let enter = bindings::rust_kprobes_jprobe_enter as *const () as u64;
         Self::set_ip(registers, TextAddr::new(enter));
     }
 
     fn restore(registers: &mut Registers, pinned: &Pinned) {
         // The rest is about the interruption.
-        let kept = Self::stand_in(pinned).registers.get();
+        let kept = Self::state(pinned).registers.get();
         let (kept, registers) = (Trapped::of(&kept), Trapped::of_mut(registers));
         (registers.mask, registers.ip) = (kept.mask, kept.ip);
         registers.gprs = kept.gprs;
     }
 
     fn stack(pinned: &Pinned) -> usize {
-        Trapped::of(&Self::stand_in(pinned).registers.get()).gprs[15]
+        Trapped::of(&Self::state(pinned).registers.get()).gprs[15]
     }
 }

@@ -65,7 +65,7 @@ unsafe impl Machine for S390 {
 
     const TRAP_LEN: u64 = 2;
     const FTRACE_LEN: u64 = 6;
-    const ERRNO_TELLS: bool = false;
+    const HAS_INSN_ERRNO: bool = false;
     const FAULTS: &'static [c_uint] = &[PAGE_FAULT];
 
     fn site(function: TextAddr, offset: u64) -> Option<Site> {
@@ -191,7 +191,7 @@ unsafe impl Machine for S390 {
             }
             Run::Copy(slot) if slot.is_left_by_jump() && !has_post_handler => {
                 frame.ip = slot.second().get() as usize;
-                Next::Boosted
+                Next::Redirected
             }
             Run::Copy(slot) => {
                 frame.ip = slot.at().get() as usize;

@@ -56,7 +56,7 @@ unsafe impl Returns for S390 {
     }
 
     #[inline(always)]
-    fn goes_on(registers: &mut bindings::pt_regs, to: usize) {
+    fn show_return_address(registers: &mut bindings::pt_regs, to: usize) {
         Trapped::of_mut(registers).ip = to;
     }
 

@@ -27,9 +27,9 @@
 #define MOST_WORDS	8
 
 /* struct JprobeEntry in sys/this_cpu.rs */
-#define WORDS		PER_CPU_VAR(rust_kprobes_stand_in)
-#define HANDLER		PER_CPU_VAR(rust_kprobes_stand_in + 8)
-#define PAUSE		PER_CPU_VAR(rust_kprobes_stand_in + 16)
+#define WORDS		PER_CPU_VAR(rust_kprobes_jprobe_state)
+#define HANDLER		PER_CPU_VAR(rust_kprobes_jprobe_state + 8)
+#define PAUSE		PER_CPU_VAR(rust_kprobes_jprobe_state + 16)
 
 	.section .kprobes.text, "ax"
 

@@ -20,7 +20,7 @@ use crate::{
         preempt::Pinned,
         this_cpu::{
             JprobeEntry,
-            StandIn, //
+            JprobeState, //
         },
         Registers, //
     }, //
@@ -29,7 +29,7 @@ use core::mem::offset_of;
 use kernel::bindings;
 
 // `jprobe.S` relies on these offsets.
-const _: () = assert!(offset_of!(StandIn, entry) == 0 && offset_of!(JprobeEntry, words) == 0);
+const _: () = assert!(offset_of!(JprobeState, entry) == 0 && offset_of!(JprobeEntry, words) == 0);
 const _: () =
     assert!(offset_of!(JprobeEntry, handler) == 8 && offset_of!(JprobeEntry, pause) == 16);
 
@@ -37,7 +37,7 @@ const _: () =
 // registers are saved, and restored.
 unsafe impl JprobeOps for X86 {
     fn enter(registers: &mut Registers, handler: TextAddr, pinned: &Pinned) {
-        Self::stand_in(pinned).keep(registers, handler, registers.sp, 1);
+        Self::state(pinned).keep(registers, handler, registers.sp, 1);
         // The ABI of C requires these flags to be clear.
         registers.flags &= !((flag::DF | flag::AC) as usize);
         registers.ip = bindings::rust_kprobes_jprobe_enter as *const () as usize;
@@ -46,12 +46,12 @@ unsafe impl JprobeOps for X86 {
     fn restore(registers: &mut Registers, pinned: &Pinned) {
         // The return from this trap needs its own segments and the words that share their fields.
         let (cs, ss) = (registers.__bindgen_anon_1, registers.__bindgen_anon_2);
-        *registers = Self::stand_in(pinned).registers.get();
+        *registers = Self::state(pinned).registers.get();
         registers.__bindgen_anon_1 = cs;
         registers.__bindgen_anon_2 = ss;
     }
 
     fn stack(pinned: &Pinned) -> usize {
-        Self::stand_in(pinned).registers.get().sp
+        Self::state(pinned).registers.get().sp
     }
 }

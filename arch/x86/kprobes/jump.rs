@@ -42,7 +42,7 @@ use super::{
 };
 use crate::{
     contract::{
-        Detour,
+        Jumps,
         Places,
         ReadText, //
     },
@@ -65,7 +65,7 @@ use crate::{
 const _: () = assert!(layout::MAX_LEN <= SLOT_LEN);
 
 /// A detour.
-pub(crate) struct OptInsn {
+pub(crate) struct Detour {
     slot: Slot,
     /// The bytes that the jump overwrites.
     under: [u8; encode::JUMP_LEN],
@@ -73,12 +73,12 @@ pub(crate) struct OptInsn {
     len: u8,
 }
 
-impl OptInsn {
+impl Detour {
     /// Writes the detour of a region. The detour calls no handler yet.
-    fn of(region: &Region, text: &mut text::Lock) -> Result<Self, NotOptimized> {
+    fn of(region: &Region, text: &mut text::Lock) -> Result<Self, NoJump> {
         let at = region.at();
         if !DETOURS.may_be_left_by_jump() {
-            return Err(NotOptimized::from(Reason::DetoursWait));
+            return Err(NoJump::from(Reason::DetoursWait));
         }
         let mut slot = DETOURS.take(at).map_err(|_| Reason::NoMemory)?;
         let word = slot.owner_word().ok_or(Reason::NoMemory)?;
@@ -101,13 +101,13 @@ impl OptInsn {
     }
 
     /// Returns the jump from `at` to the detour.
-    fn jump(&self, at: TextAddr) -> Result<Code, NotOptimized> {
+    fn jump(&self, at: TextAddr) -> Result<Code, NoJump> {
         let entry = self.slot.at().after(layout::ENTRY);
         layout::jump(at, entry.map_err(|_| Reason::TooFar.at(at))?)
     }
 }
 
-impl Drop for OptInsn {
+impl Drop for Detour {
     /// Tells perf that the detour is freed.
     fn drop(&mut self) {
         poke::forget(&self.slot, 0, self.len.into());
@@ -157,8 +157,8 @@ fn thunks(image: TextRange) -> Thunks {
 //   the region or in its detour;
 // - both ways of changing text end with an IPI to all CPUs;
 // - a detour's slot is marked as left by a jump.
-unsafe impl Detour for X86 {
-    type OptInsn = OptInsn;
+unsafe impl Jumps for X86 {
+    type Detour = Detour;
     /// In the order of their targets.
     type BranchTargets = KVVec<Branch>;
 
@@ -170,7 +170,7 @@ unsafe impl Detour for X86 {
         metadata: &impl TextMetadata,
         read: ReadText<'_>,
         _text: &mut text::Lock,
-    ) -> Result<KVVec<Branch>, NotOptimized> {
+    ) -> Result<KVVec<Branch>, NoJump> {
         let mut targets = KVVec::new();
         let indirect = indirect(metadata.image());
         branch_targets::into(function, group, indirect, metadata, read, &mut |branch| {
@@ -189,25 +189,25 @@ unsafe impl Detour for X86 {
         metadata: &impl TextMetadata,
         read: ReadText<'_>,
         text: &mut text::Lock,
-    ) -> Result<OptInsn, NotOptimized> {
-        OptInsn::of(&Region::of(at, function, targets, metadata, read)?, text)
+    ) -> Result<Detour, NoJump> {
+        Detour::of(&Region::of(at, function, targets, metadata, read)?, text)
     }
 
     fn leaving(
         piece: TextRange,
         image: TextRange,
         read: ReadText<'_>,
-        found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
+        found: &mut dyn FnMut(TextAddr) -> Result<(), NoJump>,
         _text: &mut text::Lock,
-    ) -> Result<bool, NotOptimized> {
+    ) -> Result<bool, NoJump> {
         branch_targets::leaving(piece, indirect(image), read, found)
     }
 
-    fn set_owner(detour: &OptInsn, owner: Option<&Chain>) {
+    fn set_owner(detour: &Detour, owner: Option<&Chain>) {
         detour.slot.set_owner(owner);
     }
 
-    fn redirect(prepared: &ArchInsn, detour: Option<&OptInsn>) {
+    fn redirect(prepared: &ArchInsn, detour: Option<&Detour>) {
         let copied = detour.and_then(|detour| detour.slot.at().after(layout::COPIED).ok());
         prepared.redirect(copied);
     }
@@ -261,7 +261,7 @@ unsafe impl Detour for X86 {
         code.first() == Some(&encode::JMP32)
     }
 
-    fn recover_jump(at: TextAddr, detour: &OptInsn, from: TextAddr, code: &mut [u8]) {
+    fn recover_jump(at: TextAddr, detour: &Detour, from: TextAddr, code: &mut [u8]) {
         for (offset, byte) in (0..).zip(code) {
             let into = from.get().wrapping_add(offset).wrapping_sub(at.get());
             let under = usize::try_from(into).ok();
@@ -273,7 +273,7 @@ unsafe impl Detour for X86 {
 }
 
 /// Restores the bytes after the breakpoint at `at`, after all CPUs were synchronized.
-fn restore(at: TextAddr, detour: &OptInsn, text: &mut text::Lock) {
+fn restore(at: TextAddr, detour: &Detour, text: &mut text::Lock) {
     let (Some((_, tail)), Ok(behind)) = (detour.under.split_first(), at.after(1)) else {
         return;
     };

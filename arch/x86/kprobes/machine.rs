@@ -68,7 +68,7 @@ unsafe impl Machine for X86 {
 
     const TRAP_LEN: u64 = encode::INT3_LEN;
     const FTRACE_LEN: u64 = 5;
-    const ERRNO_TELLS: bool = true;
+    const HAS_INSN_ERRNO: bool = true;
     const FAULTS: &'static [c_uint] = &[bindings::X86_TRAP_PF, bindings::X86_TRAP_GP];
 
     fn site(function: TextAddr, offset: u64) -> Option<Site> {
@@ -206,7 +206,7 @@ unsafe impl Machine for X86 {
         match prepared.fast_ip.load(Ordering::Acquire) {
             to if to != 0 && !has_post_handler => {
                 registers.ip = to;
-                Next::Boosted
+                Next::Redirected
             }
             _ => {
                 // SAFETY: The core passes the registers of the trap that this CPU handles.
@@ -323,18 +323,18 @@ mod tests {
 
     #[test]
     fn c_sees_who_occupies_the_cpu() {
-        let nobody = this_cpu::nobody();
+        let busy = this_cpu::busy();
         let pinned = Pinned::new();
         let before = running();
-        X86::set_running(nobody, &pinned);
+        X86::set_running(busy, &pinned);
         let during = running();
-        let read_back = X86::running(&pinned) == nobody;
+        let read_back = X86::running(&pinned) == busy;
         X86::set_running(None, &pinned);
         let after = running();
         drop(pinned);
 
         assert!(before.is_null());
-        assert!(nobody.is_some_and(|nobody| core::ptr::eq(during, nobody.to_word())));
+        assert!(busy.is_some_and(|busy| core::ptr::eq(during, busy.to_word())));
         assert!(read_back);
         assert!(after.is_null());
     }

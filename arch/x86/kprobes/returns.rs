@@ -82,7 +82,7 @@ unsafe impl Returns for X86 {
     }
 
     #[inline(always)]
-    fn goes_on(registers: &mut bindings::pt_regs, to: usize) {
+    fn show_return_address(registers: &mut bindings::pt_regs, to: usize) {
         registers.ip = to;
     }
 

@@ -29,7 +29,7 @@ use crate::{
 };
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use crate::{
-    contract::Detour,
+    contract::Jumps,
     hit::jump,
     slots::DETOURS, //
 };
@@ -178,7 +178,7 @@ fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 fn of_detour(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
-    <Current as Detour>::original(at, pinned)
+    <Current as Jumps>::original(at, pinned)
 }
 
 #[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]

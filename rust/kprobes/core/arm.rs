@@ -51,7 +51,7 @@ impl Batch {
         let unarmed = || all().filter_map(|at| points.get(at)).filter(to_arm);
         change.remove_jumps_over(&mut unarmed());
         change.arm_breakpoints(&mut unarmed());
-        change.consider(&mut all().filter_map(|at| points.get(at)));
+        change.try_to_optimize(&mut all().filter_map(|at| points.get(at)));
     }
 }
 
@@ -90,13 +90,13 @@ impl Change<'_> {
     /// Arms one point, by its kind.
     pub(super) fn arm_one(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
         match point.kind {
-            Kind::Ftrace => return self.arm_by_ftrace(point),
-            Kind::Breakpoint(_) if point.armed.get() == Armed::No => {
+            HitBy::Ftrace => return self.arm_by_ftrace(point),
+            HitBy::Breakpoint(_) if point.armed.get() == Armed::No => {
                 self.remove_jumps_over(&mut [point].into_iter());
                 self.arm_breakpoints(&mut [point].into_iter());
-                self.consider(&mut [point].into_iter());
+                self.try_to_optimize(&mut [point].into_iter());
             }
-            Kind::Breakpoint(_) => (),
+            HitBy::Breakpoint(_) => (),
         }
         Ok(())
     }

@@ -81,7 +81,7 @@ pub(super) fn probeable(
     images: &mut Images,
     at: TextAddr,
     cache: &mut SymbolCache,
-) -> Result<Kind<KnownStart>, Refusal> {
+) -> Result<HitBy<KnownStart>, Refusal> {
     let ftrace = ftrace::calls_from(at);
     if ftrace && !cfg!(CONFIG_KPROBES_ON_FTRACE) {
         return Err(Refusal::FtraceOnly);
@@ -96,14 +96,14 @@ pub(super) fn probeable(
     }
     let known_start = images.image(&owner, at)?.checked_start(at)?;
     match function.kind {
-        symbol::Kind::Function => (),
-        symbol::Kind::Preamble => return Err(Refusal::Preamble),
-        symbol::Kind::Trampoline => return Err(Refusal::Reserved),
+        symbol::FunctionKind::Function => (),
+        symbol::FunctionKind::Preamble => return Err(Refusal::Preamble),
+        symbol::FunctionKind::Trampoline => return Err(Refusal::Reserved),
     }
     match owner {
         Owner::Module(module) if module.has_freed(at) => Err(Refusal::InitTextFreed),
-        _ if ftrace => Ok(Kind::Ftrace),
-        _ => Ok(Kind::Breakpoint(KnownStart {
+        _ if ftrace => Ok(HitBy::Ftrace),
+        _ => Ok(HitBy::Breakpoint(KnownStart {
             start: cache.known_start(&function, known_start, at),
             function: function.text,
         })),
@@ -148,7 +148,7 @@ pub(crate) fn module_sorted(module: Loaded) {
     registry.images.sorted(module);
     let mut change = registry.change();
     let points = change.points.iter();
-    change.consider(&mut points.filter(|point| module.has(point.at)));
+    change.try_to_optimize(&mut points.filter(|point| module.has(point.at)));
 }
 
 /// Reads the blacklist and the tables that the back end needs. Called before init memory is freed.
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use kernel::prelude::*;
 
-    fn probeable(name: &CStr, offset: u64) -> Result<Kind<KnownStart>, Refusal> {
+    fn probeable(name: &CStr, offset: u64) -> Result<HitBy<KnownStart>, Refusal> {
         let at = symbols::lookup(name).ok_or(Refusal::UnknownSymbol)?;
         let images = &mut Registry::lock().images;
         super::probeable(images, at.after(offset)?, &mut SymbolCache::new())

@@ -83,7 +83,7 @@ fn breakpoints(change: &mut Change<'_>, on: bool) {
     let points = change.points;
     if on {
         change.arm_breakpoints(&mut points.wanted());
-        change.consider(&mut points.wanted());
+        change.try_to_optimize(&mut points.wanted());
     } else {
         change.remove_jumps(&mut points.wanted());
         change.disarm_breakpoints(&mut points.wanted());

@@ -7,7 +7,7 @@
 //! - [`arm`]: breakpoints and ftrace's calls;
 //! - [`enable`]: enabling and disabling, one probe or all;
 //! - [`unregister`]: unregistration, in the order that loses no hit;
-//! - [`vanish`]: text and modules that are freed while they have probes.
+//! - [`gone`]: text and modules that are freed while they have probes.
 //!
 //! `optimize` replaces breakpoints by jumps after arming.
 
@@ -17,9 +17,9 @@
 pub(crate) mod arm;
 pub(crate) mod check;
 pub(crate) mod enable;
+pub(crate) mod gone;
 pub(crate) mod register;
 pub(crate) mod unregister;
-pub(crate) mod vanish;
 
 use crate::sys::probe::Probe;
 

@@ -104,12 +104,12 @@ fn join(
     place: Site,
     probe: &'static Probe,
     cache: &mut SymbolCache,
-) -> Result<Option<Kind>, Refusal> {
+) -> Result<Option<HitBy>, Refusal> {
     let at = place.at;
     let point = unregistered(change.points, at, probe)?;
     probe.begin_registration(at, place.on_entry);
     let kind = check::probeable(change.images, at, cache)?;
-    probe.set(Flag::Ftrace, kind == Kind::Ftrace);
+    probe.set(Flag::Ftrace, kind == HitBy::Ftrace);
     if let Some(point) = point {
         admit(change, point, probe)?;
     }
@@ -165,18 +165,18 @@ fn admit(change: &mut Change<'_>, point: PointRef<'_>, probe: &Probe) -> Result<
 fn check_and_prepare(
     change: &mut Change<'_>,
     at: TextAddr,
-    kind: Kind<check::KnownStart>,
+    kind: HitBy<check::KnownStart>,
     probe: &Probe,
-) -> Result<Kind, Refusal> {
-    let Kind::Breakpoint(check::KnownStart { start, function }) = kind else {
-        return Ok(Kind::Ftrace);
+) -> Result<HitBy, Refusal> {
+    let HitBy::Breakpoint(check::KnownStart { start, function }) = kind else {
+        return Ok(HitBy::Ftrace);
     };
     let (points, text) = (change.points, change.text.get());
     let mut read = |from: TextAddr, code: &mut [u8]| points.recover_insn(from, code);
     Current::check_boundary(start, at, &mut read)?;
     let prepared = Current::prepare(at, function, text::has_fixup(at), &mut read, text)?;
     probe.set_opcode(|code| Current::recover(&prepared, code));
-    Ok(Kind::Breakpoint(prepared))
+    Ok(HitBy::Breakpoint(prepared))
 }
 
 /// Arms the point of a new probe if the probe is enabled, or has the batch arm it.
@@ -191,8 +191,8 @@ fn arm(
     let point = change.points.of(probe)?;
     match point.kind {
         _ if !is_wanted => Ok(()),
-        Kind::Ftrace => change.arm_by_ftrace(point),
-        Kind::Breakpoint(_) => Ok(batch.addresses.push(at.get(), GFP_KERNEL)?),
+        HitBy::Ftrace => change.arm_by_ftrace(point),
+        HitBy::Breakpoint(_) => Ok(batch.addresses.push(at.get(), GFP_KERNEL)?),
     }
 }
 

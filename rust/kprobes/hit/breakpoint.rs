@@ -119,7 +119,7 @@ fn hit_one_with_post(
     if !probe.call_pre_handler(registers) {
         match Current::run(prepared, registers, true) {
             Next::Emulated => probe.call_post_handler(registers),
-            Next::Boosted => {}
+            Next::Redirected => {}
             Next::Stepping(saved) => return begin_step(prepared, saved, pinned),
         }
     }
@@ -180,7 +180,7 @@ fn execute(
 ) -> Whose {
     match Current::run(prepared, registers, has_post_handler) {
         Next::Emulated if has_post_handler => call_post_handlers(point, registers, pinned),
-        Next::Emulated | Next::Boosted => {}
+        Next::Emulated | Next::Redirected => {}
         Next::Stepping(saved) => {
             // If the step faults, the fault handler of the newest enabled probe is called.
             let newest = point.probes.iter().find(|probe| probe.is_enabled());
@@ -197,7 +197,7 @@ fn execute(
 fn begin_step(prepared: &ArchInsn, saved: usize, pinned: &Pinned) -> Whose {
     // The CPU handles a hit even if no probe is enabled any more.
     if !Current::is_running(pinned) {
-        Current::set_running(this_cpu::nobody(), pinned);
+        Current::set_running(this_cpu::busy(), pinned);
     }
     Current::this_cpu(pinned).now.set(Hit {
         phase: Phase::Stepping,
@@ -319,7 +319,7 @@ fn hit_nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
             saved,
         });
         let enabled = point.probes.iter().find(|probe| probe.is_enabled());
-        let running = enabled.map(Probe::running).or_else(this_cpu::nobody);
+        let running = enabled.map(Probe::running).or_else(this_cpu::busy);
         Current::set_running(running, pinned);
     }
     Whose::Ours

@@ -13,9 +13,9 @@ use crate::{
 /// a dummy until then, so no fault handler is called. A hit that interrupts this function is
 /// nested, and does not note its own context.
 #[inline(always)]
-pub(crate) fn turn_to(probe: &Probe, pinned: &Pinned) {
+pub(crate) fn make_running(probe: &Probe, pinned: &Pinned) {
     if probe.has_fault_handler() {
-        Current::set_running(this_cpu::nobody(), pinned);
+        Current::set_running(this_cpu::busy(), pinned);
         note_context(pinned);
     }
     Current::set_running(Some(probe.running()), pinned);
@@ -39,7 +39,7 @@ pub(super) fn call_pre_handlers<'a>(
 ) -> Option<&'a Probe> {
     point.probes.iter().find(|probe| {
         probe.is_enabled() && {
-            turn_to(probe, pinned);
+            make_running(probe, pinned);
             probe.call_pre_handler(registers)
         }
     })
@@ -50,7 +50,7 @@ pub(super) fn call_pre_handlers<'a>(
 pub(super) fn call_post_handlers(point: &Point, registers: &mut Registers, pinned: &Pinned) {
     for probe in point.probes.iter() {
         if probe.has_post_handler() && probe.is_enabled() {
-            turn_to(probe, pinned);
+            make_running(probe, pinned);
             probe.call_post_handler(registers);
         }
     }
@@ -60,7 +60,7 @@ pub(super) fn call_post_handlers(point: &Point, registers: &mut Registers, pinne
 /// `kprobe_busy_begin()`. Preemption is off meanwhile.
 pub(crate) fn busy_begin() {
     let pinned = Pinned::new();
-    Current::set_running(this_cpu::nobody(), &pinned);
+    Current::set_running(this_cpu::busy(), &pinned);
     pinned.leave_off();
 }
 

@@ -35,7 +35,7 @@ pub(super) fn enter(
     let cpu = Current::this_cpu(pinned);
     cpu.context.set(context);
     Current::enter(registers, jprobe.handler(), pinned);
-    Current::stand_in(pinned).begin_handler();
+    Current::state(pinned).begin_handler();
     cpu.now.set(Hit {
         phase: Phase::StandingIn,
         at,
@@ -54,7 +54,7 @@ pub(super) fn ended(registers: &mut Registers, pinned: &Pinned) -> Option<TextAd
         return None;
     }
     Current::restore(registers, pinned);
-    Current::stand_in(pinned).end_handler();
+    Current::state(pinned).end_handler();
     cpu.now.set(Hit {
         phase: Phase::Handling,
         ..hit

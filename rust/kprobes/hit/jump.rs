@@ -7,7 +7,7 @@
 //! C counterpart: `optimized_callback()` in
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
 
-use super::handlers::turn_to;
+use super::handlers::make_running;
 use crate::{
     registry::prelude::*,
     sys::probe::chain::{
@@ -65,7 +65,7 @@ fn unlikely() {}
 #[inline(never)]
 fn walk_jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
     for probe in probes.iter().filter(|probe| probe.is_enabled()) {
-        turn_to(probe, pinned);
+        make_running(probe, pinned);
         // The jprobe was added after the CPU took the jump. A detour cannot continue in the
         // jprobe's handler.
         if probe.call_pre_handler(registers) && probe.is_jprobe() {

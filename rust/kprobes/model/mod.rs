@@ -14,7 +14,7 @@ pub(crate) mod addr;
 pub(crate) mod code;
 pub(crate) mod hit_state;
 pub(crate) mod latest;
-pub(crate) mod not_optimized;
+pub(crate) mod no_jump;
 pub(crate) mod opt_state;
 pub(crate) mod plan;
 pub(crate) mod refusal;

@@ -16,7 +16,7 @@ pub(crate) enum Next {
     Stepping(usize),
     /// The trap returns to code that needs no further handling: a copy that ends in a jump back,
     /// the copies in a detour, or the target of an unconditional jump.
-    Boosted,
+    Redirected,
 }
 
 /// The result of a step.

@@ -22,7 +22,7 @@ pub(crate) fn split_from(name: &mut [u8]) -> Option<&CStr> {
 
 /// The kind of text that a symbol names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FunctionKind {
     /// A function.
     Function,
     /// Bytes before a function that indirect calls check or skip.
@@ -32,14 +32,14 @@ pub(crate) enum Kind {
 }
 
 /// Returns the kind of text that a symbol names.
-pub(crate) fn kind(name: &CStr) -> Kind {
+pub(crate) fn kind(name: &CStr) -> FunctionKind {
     let name = name.to_bytes();
     if name.starts_with(b"__cfi_") || name.starts_with(b"__pfx_") {
-        Kind::Preamble
+        FunctionKind::Preamble
     } else if name.starts_with(b"__SCT__") {
-        Kind::Trampoline
+        FunctionKind::Trampoline
     } else {
-        Kind::Function
+        FunctionKind::Function
     }
 }
 
@@ -140,11 +140,11 @@ mod tests {
 
     #[test]
     fn what_is_no_function_has_a_name_of_its_own() {
-        assert_eq!(kind(c"__cfi_do_exit"), Kind::Preamble);
-        assert_eq!(kind(c"__pfx_do_exit"), Kind::Preamble);
-        assert_eq!(kind(c"__SCT__x86_idle"), Kind::Trampoline);
+        assert_eq!(kind(c"__cfi_do_exit"), FunctionKind::Preamble);
+        assert_eq!(kind(c"__pfx_do_exit"), FunctionKind::Preamble);
+        assert_eq!(kind(c"__SCT__x86_idle"), FunctionKind::Trampoline);
         for name in [c"do_exit", c"__cfi", c"__SCK__x86_idle", c""] {
-            assert_eq!(kind(name), Kind::Function);
+            assert_eq!(kind(name), FunctionKind::Function);
         }
     }
 

@@ -11,7 +11,7 @@ use super::{
         TextAddr,
         TextRange, //
     },
-    not_optimized::Reason,
+    no_jump::Reason,
     symbol::SplitGroup, //
 };
 

@@ -7,7 +7,7 @@
 //! change. Temporary reasons are not kept and are checked again each time: no memory, a module that
 //! is being loaded, and a debugger's breakpoints, which may also make text undecodable.
 //!
-//! `obstacle` checks each time for obstacles that may change: jprobes, post handlers, breakpoints.
+//! `blocker` checks each time for obstacles that may change: jprobes, post handlers, breakpoints.
 //!
 //! C counterpart: `can_optimize()` and `arch_prepare_optimized_kprobe()` in
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
@@ -48,7 +48,7 @@ impl Points {
     }
 
     /// Returns what prevents a jump as long as the probes do not change.
-    pub(super) fn obstacle(&self, point: PointRef<'_>) -> Option<NotOptimized> {
+    pub(super) fn blocker(&self, point: PointRef<'_>) -> Option<NoJump> {
         if point.probes.keeps_breakpoint() {
             let jprobe = point.probes.iter().find(|probe| probe.is_jprobe());
             let reason = jprobe.map_or(Reason::PostHandler, |_| Reason::Jprobe);
@@ -60,13 +60,13 @@ impl Points {
 
     /// Returns whether nothing prevents a jump now.
     pub(super) fn may_jump(&self, point: PointRef<'_>) -> bool {
-        point.armed.get() == Armed::Breakpoint && self.obstacle(point).is_none()
+        point.armed.get() == Armed::Breakpoint && self.blocker(point).is_none()
     }
 }
 
 impl Change<'_> {
     /// Queues the points that may have a jump.
-    pub(crate) fn consider<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
+    pub(crate) fn try_to_optimize<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
         if self.optimizer.allowed {
             for point in points {
                 let _ = self.try_queue(point);
@@ -78,7 +78,7 @@ impl Change<'_> {
     /// whose jumps would overwrite these addresses.
     pub(crate) fn reconsider(&mut self, addresses: &mut dyn Iterator<Item = TextAddr>) {
         let points = self.points;
-        self.consider(
+        self.try_to_optimize(
             &mut addresses
                 .flat_map(|at| Iterator::chain(points.jumps_that_may_cover(at), points.get(at))),
         );
@@ -103,11 +103,7 @@ impl Change<'_> {
     }
 
     /// Stores the decision about a point, unless the decision is a temporary reason.
-    fn store_decision(
-        &mut self,
-        point: PointRef<'_>,
-        decided: Result<Jump, NotOptimized>,
-    ) -> Option<()> {
+    fn store_decision(&mut self, point: PointRef<'_>, decided: Result<Jump, NoJump>) -> Option<()> {
         self.optimizer.forget_temporary(point.at);
         let refused = decided.as_ref().err();
         if let Some(why) = refused.filter(|why| why.reason.is_temporary()) {
@@ -130,7 +126,7 @@ impl Change<'_> {
     }
 
     /// Makes the jump of the point at `at`, or returns why there cannot be one.
-    fn make_jump(&mut self, at: TextAddr, prepared: &ArchInsn) -> Result<Jump, NotOptimized> {
+    fn make_jump(&mut self, at: TextAddr, prepared: &ArchInsn) -> Result<Jump, NoJump> {
         // The address has no symbol any more, or its module is being unloaded.
         let function = self.cache.function(at).map_err(|_| Reason::CannotRead)?;
         let owner = modules::owner(at).map_err(|_| Reason::CannotRead)?;
@@ -161,7 +157,7 @@ fn targets<'a>(
     metadata: &impl TextMetadata,
     read: ReadText<'_>,
     text: &mut text::Lock,
-) -> Result<&'a <Current as Detour>::BranchTargets, NotOptimized> {
+) -> Result<&'a <Current as Jumps>::BranchTargets, NoJump> {
     let (whole, group) = (function.text, function.group);
     let same = last.take().filter(|(last, _)| *last == whole);
     let found = || {

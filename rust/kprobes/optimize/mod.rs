@@ -9,15 +9,15 @@
 //! returns why a point has no jump.
 //!
 //! The path of a decision: `decide` (`try_queue()`, `make_jump()`), then the back end's
-//! [`Detour::detour`](crate::contract::Detour::detour), on x86 `jump.rs` and `isa/region.rs`. The
-//! reasons are [`Reason`](crate::model::not_optimized::Reason); users read them in debugfs
+//! [`Jumps::detour`](crate::contract::Jumps::detour), on x86 `jump.rs` and `isa/region.rs`. The
+//! reasons are [`Reason`](crate::model::no_jump::Reason); users read them in debugfs
 //! `kprobes/unoptimized` (`view.rs`).
 //!
 //! The worker holds no lock while it waits, so points may change meanwhile. The wait counts only
 //! for a point that was queued before the wait began and has not left the queue since.
 //!
 //! A change that forbids jumps removes them at once (`remove`): all jumps of a batch, with two
-//! rounds of synchronizing all CPUs. After the obstacle is removed,
+//! rounds of synchronizing all CPUs. After the blocker is removed,
 //! [`Change::reconsider`](crate::registry::Change::reconsider) queues the points again.
 //!
 //! The data is in `registry::optimizer`, which the modules below `optimize` can read.

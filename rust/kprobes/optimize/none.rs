@@ -11,7 +11,7 @@ impl Change<'_> {
 
     pub(crate) fn forget(&mut self, _: PointRef<'_>) {}
 
-    pub(crate) fn consider<'p>(&mut self, _: &mut dyn Iterator<Item = PointRef<'p>>) {}
+    pub(crate) fn try_to_optimize<'p>(&mut self, _: &mut dyn Iterator<Item = PointRef<'p>>) {}
 
     pub(crate) fn reconsider(&mut self, _: &mut dyn Iterator<Item = TextAddr>) {}
 }

@@ -6,9 +6,9 @@ use crate::registry::prelude::*;
 
 impl Registry {
     /// Returns why a point with a breakpoint has no jump, and none is queued. In this order: the
-    /// stored decision, the obstacle, the sysctl that is off, the temporary reason, the lack of
+    /// stored decision, the blocker, the sysctl that is off, the temporary reason, the lack of
     /// memory.
-    pub(crate) fn why_no_jump(&self, point: PointRef<'_>) -> Option<NotOptimized> {
+    pub(crate) fn why_no_jump(&self, point: PointRef<'_>) -> Option<NoJump> {
         if point.armed.get() != Armed::Breakpoint || point.jump.is_optimized() {
             return None;
         }
@@ -16,7 +16,7 @@ impl Registry {
             .jump
             .decided()
             .and_then(|decided| decided.as_ref().err());
-        let why = decided.copied().or_else(|| self.points.obstacle(point));
+        let why = decided.copied().or_else(|| self.points.blocker(point));
         let switched_off = (!self.optimizer.allowed).then_some(Reason::SwitchedOff.into());
         let mut temporary = self.optimizer.temporary.iter();
         let temporary = temporary.find(|(at, _)| *at == point.at);
@@ -27,7 +27,7 @@ impl Registry {
 }
 
 /// Returns why the point of a registered probe has no jump.
-pub(crate) fn why_no_jump(probe: &Probe) -> Result<Option<NotOptimized>, Refusal> {
+pub(crate) fn why_no_jump(probe: &Probe) -> Result<Option<NoJump>, Refusal> {
     let registry = &mut *Registry::lock();
     let point = registry.points.of(probe)?;
     Ok(registry.why_no_jump(point))

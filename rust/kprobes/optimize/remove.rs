@@ -6,7 +6,7 @@ use crate::{
     model::opt_state::Unoptimize,
     registry::{
         optimizer::{
-            OptInsn,
+            Detour,
             Optimizer, //
         },
         prelude::*, //
@@ -15,7 +15,7 @@ use crate::{
 use kernel::prelude::*;
 
 /// A function that gets the address, the instruction and the detour of each point.
-pub(super) type Each<'a> = dyn FnMut(TextAddr, &ArchInsn, &OptInsn) + 'a;
+pub(super) type Each<'a> = dyn FnMut(TextAddr, &ArchInsn, &Detour) + 'a;
 
 impl Points {
     /// Calls `each` for the points at these addresses that have a detour.

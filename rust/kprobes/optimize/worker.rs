@@ -81,7 +81,7 @@ fn write_jumps(period: &Period) -> bool {
 /// Queues all points that may have a jump.
 fn consider_all(registry: &mut Registry) {
     let mut change = registry.change();
-    change.consider(&mut change.points.iter());
+    change.try_to_optimize(&mut change.points.iter());
 }
 
 /// Waits until no point waits for its jump.

@@ -12,7 +12,7 @@ use super::queue::{
 };
 use crate::{
     arch::Current,
-    contract::Detour,
+    contract::Jumps,
     model::opt_state::Worker,
     prelude::*, //
 };
@@ -21,19 +21,19 @@ use kernel::{
     sync::SetOnce, //
 };
 
-pub(crate) type OptInsn = <Current as Detour>::OptInsn;
+pub(crate) type Detour = <Current as Jumps>::Detour;
 
 /// The jump of a point, in the text or not.
 pub(crate) struct Jump {
     /// The state of the jump, and its neighbours in the queue.
     pub(crate) node: Node,
     /// The detour that the jump leads to.
-    pub(crate) detour: OptInsn,
+    pub(crate) detour: Detour,
 }
 
 /// The jump of a point, or the reason why it has none. Allocated apart, since points that ftrace
 /// hits have no decision.
-pub(crate) struct Decision(SetOnce<KBox<Result<Jump, NotOptimized>>>);
+pub(crate) struct Decision(SetOnce<KBox<Result<Jump, NoJump>>>);
 
 impl Decision {
     /// Makes a decision that is still open.
@@ -42,12 +42,12 @@ impl Decision {
     }
 
     /// Returns the decision.
-    pub(crate) fn decided(&self) -> Option<&Result<Jump, NotOptimized>> {
+    pub(crate) fn decided(&self) -> Option<&Result<Jump, NoJump>> {
         self.0.as_ref().map(|decided| &**decided)
     }
 
     /// Stores the decision. Returns `None` if there is no memory for it: the point stays undecided.
-    pub(crate) fn decide(&self, decided: Result<Jump, NotOptimized>) -> Option<()> {
+    pub(crate) fn decide(&self, decided: Result<Jump, NoJump>) -> Option<()> {
         self.0.populate(KBox::new(decided, GFP_KERNEL).ok()?);
         Some(())
     }
@@ -58,7 +58,7 @@ impl Decision {
     }
 
     /// Returns the detour of the jump.
-    pub(crate) fn detour(&self) -> Option<&OptInsn> {
+    pub(crate) fn detour(&self) -> Option<&Detour> {
         self.jump().map(|jump| &jump.detour)
     }
 
@@ -73,7 +73,7 @@ impl Decision {
 pub(crate) type LastTargets = Option<(TextRange, Targets)>;
 
 /// The targets of branches into a function, or the reason why they are not known.
-pub(crate) type Targets = Result<<Current as Detour>::BranchTargets, NotOptimized>;
+pub(crate) type Targets = Result<<Current as Jumps>::BranchTargets, NoJump>;
 
 /// The most jumps that are written before the registry is unlocked for others. The kernel's text
 /// poking writes as many at once.
@@ -90,7 +90,7 @@ pub(crate) struct Optimizer {
     /// Whether a point has no detour for lack of memory that Tasks RCU is about to free.
     pub(crate) short: bool,
     /// The temporary reasons why undecided points have no jump, except for lack of memory.
-    pub(crate) temporary: KVec<(TextAddr, NotOptimized)>,
+    pub(crate) temporary: KVec<(TextAddr, NoJump)>,
     /// The addresses of the jumps that the worker writes together.
     pub(crate) ready: [u64; BATCH],
 }

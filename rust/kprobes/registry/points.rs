@@ -20,7 +20,7 @@ use super::{
     }, //
 };
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-use crate::contract::Detour;
+use crate::contract::Jumps;
 use crate::{
     arch::Current,
     contract::Machine,
@@ -55,7 +55,7 @@ pub(crate) type ArchInsn = <Current as Machine>::ArchInsn;
 /// The kind of a probe point: how it is hit. `T` is the data of a point that a breakpoint hits: the
 /// prepared instruction or, before it is prepared, the nearest known start of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind<T = ArchInsn> {
+pub(crate) enum HitBy<T = ArchInsn> {
     /// By a breakpoint.
     Breakpoint(T),
     /// By ftrace: the point is the call of ftrace at the entry of a function.
@@ -81,7 +81,7 @@ impl Mark {
 #[repr(C)]
 pub(crate) struct Point {
     /// How the point is hit.
-    pub(crate) kind: Kind,
+    pub(crate) kind: HitBy,
     /// The probes.
     pub(crate) probes: Chain,
     /// How the point is armed.
@@ -99,11 +99,11 @@ pub(crate) struct Point {
 }
 
 // Each probed address has a point, so points are small.
-const _: () = assert!(size_of::<Point>() <= size_of::<Kind>() + 48);
+const _: () = assert!(size_of::<Point>() <= size_of::<HitBy>() + 48);
 
 impl Point {
     /// Makes an unarmed point with its first probe.
-    pub(crate) fn new(kind: Kind, first: &'static Probe) -> Self {
+    pub(crate) fn new(kind: HitBy, first: &'static Probe) -> Self {
         let mark = |holds| Mark(AtomicBool::new(holds));
         Self {
             kind,
@@ -119,14 +119,14 @@ impl Point {
 
     /// Returns whether ftrace hits the point.
     pub(crate) fn is_ftrace(&self) -> bool {
-        matches!(self.kind, Kind::Ftrace)
+        matches!(self.kind, HitBy::Ftrace)
     }
 
     /// Returns the prepared instruction, if a breakpoint hits the point.
     pub(crate) fn prepared(&self) -> Option<&ArchInsn> {
         match &self.kind {
-            Kind::Breakpoint(prepared) => Some(prepared),
-            Kind::Ftrace => None,
+            HitBy::Breakpoint(prepared) => Some(prepared),
+            HitBy::Ftrace => None,
         }
     }
 

@@ -5,7 +5,7 @@
 pub(crate) use super::{
     points::{
         ArchInsn,
-        Kind,
+        HitBy,
         Point,
         PointRef,
         Points, //
@@ -14,7 +14,7 @@ pub(crate) use super::{
     Registry, //
 };
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-pub(crate) use crate::contract::Detour;
+pub(crate) use crate::contract::Jumps;
 pub(crate) use crate::{
     arch::Current,
     contract::{

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::{
         contract::Isa,
-        model::symbol::Kind,
+        model::symbol::FunctionKind,
         registry::{
             points::Points,
             Registry, //
@@ -170,7 +170,7 @@ mod tests {
             let function = symbols::function(at).ok_or(Refusal::OutOfText)?;
             // The jump in a trampoline stands where there were several instructions; no probe gets
             // there.
-            if function.kind != Kind::Trampoline {
+            if function.kind != FunctionKind::Trampoline {
                 judge(points, &function, image, &mut count)?;
             }
             at = function.text.end();

@@ -96,7 +96,7 @@ pub(crate) unsafe fn returned(registers: &mut Registers, frame: usize, pinned: &
     if handler.is_some() && (Current::is_running(pinned) || probe.entry().has_fault_handler()) {
         return all_returned(registers, frame, pinned);
     }
-    Current::goes_on(registers, to);
+    Current::show_return_address(registers, to);
     if let Some(handler) = handler {
         Current::set_running(Some(probe.entry().running()), pinned);
         handler(instance, registers);
@@ -116,7 +116,7 @@ fn all_returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
         return report::nowhere_to_return();
     };
     let to = last.return_address();
-    Current::goes_on(registers, to);
+    Current::show_return_address(registers, to);
     let mut next = list.latest();
     while let Some(instance) = next {
         if instance.frame() != frame {
@@ -162,10 +162,10 @@ fn call_handler(instance: &Instance, to: usize, registers: &mut Registers, pinne
     instance.set_return_address(to);
     let context = &Current::this_cpu(pinned).context;
     let (outer, outer_context) = (Current::running(pinned), context.get());
-    handlers::turn_to(probe.entry(), pinned);
+    handlers::make_running(probe.entry(), pinned);
     handler(instance, registers);
     // No fault handler is called for faults of an interrupt that comes now.
-    Current::set_running(this_cpu::nobody(), pinned);
+    Current::set_running(this_cpu::busy(), pinned);
     context.set(outer_context);
     Current::set_running(outer, pinned);
 }

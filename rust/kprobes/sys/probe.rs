@@ -13,7 +13,7 @@ pub(crate) mod chain;
 
 pub(crate) use self::chain::{
     Chain,
-    NOBODY, //
+    EMPTY_CHAIN, //
 };
 
 use super::{

@@ -9,7 +9,7 @@ use super::modules;
 use crate::{
     model::symbol::{
         self,
-        Kind, //
+        FunctionKind, //
     },
     sys::prelude::*, //
 };
@@ -31,7 +31,7 @@ pub(crate) struct Function {
     /// The start of the function that the compiler split this function from, if any.
     pub(crate) split_from: Option<TextAddr>,
     /// The kind of text that the symbol names.
-    pub(crate) kind: Kind,
+    pub(crate) kind: FunctionKind,
     /// The split-function group of its name.
     pub(crate) group: SplitGroup,
 }
@@ -129,7 +129,7 @@ mod tests {
         assert!(around.is_some_and(|around| {
             Some(around.text.start()) == entry
                 && around.split_from.is_none()
-                && around.kind == Kind::Function
+                && around.kind == FunctionKind::Function
         }));
         let end = around.map(|around| around.text.end());
         let next = end.and_then(function);

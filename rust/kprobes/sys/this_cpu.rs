@@ -54,13 +54,13 @@ pub(crate) static rust_kprobes_hit: PerCpu<Cpu> = PerCpu::ZERO;
 /// The state that each CPU keeps while the handler of a jprobe runs on it.
 #[no_mangle]
 #[cfg_attr(CONFIG_SMP, link_section = ".data..percpu")]
-pub(crate) static rust_kprobes_stand_in: PerCpu<StandIn> = PerCpu::ZERO;
+pub(crate) static rust_kprobes_jprobe_state: PerCpu<JprobeState> = PerCpu::ZERO;
 
 // SAFETY: Zeroes are valid in each field: `Phase::Handling`, the address zero, no outer hit.
 unsafe impl Zeroable for Cpu {}
 
 // SAFETY: Zeroes are valid in each field; the last one is `false`.
-unsafe impl Zeroable for StandIn {}
+unsafe impl Zeroable for JprobeState {}
 
 /// A hit that a CPU handles.
 #[derive(Clone, Copy)]
@@ -89,7 +89,7 @@ pub(crate) struct Cpu {
 
 /// The state that a CPU keeps while the handler of a jprobe runs on it; starts as zeroes.
 #[repr(C)]
-pub(crate) struct StandIn {
+pub(crate) struct JprobeState {
     /// The data for the back end's `jprobe.S`.
     pub(crate) entry: Cell<JprobeEntry>,
     /// The registers at the entry of the function.
@@ -101,7 +101,7 @@ pub(crate) struct StandIn {
 /// The most words of stack arguments that are copied for a jprobe's handler; see `jprobe.S`.
 const MOST_WORDS: usize = 8;
 
-/// The data that a back end's `jprobe.S` reads, at the start of `rust_kprobes_stand_in`.
+/// The data that a back end's `jprobe.S` reads, at the start of `rust_kprobes_jprobe_state`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct JprobeEntry {
@@ -113,7 +113,7 @@ pub(crate) struct JprobeEntry {
     pub(crate) pause: usize,
 }
 
-impl StandIn {
+impl JprobeState {
     /// Keeps the registers of the function's entry. Passes to `jprobe.S` the handler's address, and
     /// how many words are on the stack above `sp` and the `skip` words of the return address.
     pub(crate) fn keep(&self, registers: &Registers, handler: TextAddr, sp: usize, skip: usize) {
@@ -152,7 +152,7 @@ impl StandIn {
 
 /// Returns the value of `current_kprobe` while no probe may be handled: our own probe, which has no
 /// handler and is never freed.
-pub(crate) fn nobody() -> Option<Running> {
+pub(crate) fn busy() -> Option<Running> {
     // SAFETY: The probe is a static of C, so it is never freed.
-    unsafe { Running::from_word((&raw const bindings::rust_kprobes_nobody).cast_mut()) }
+    unsafe { Running::from_word((&raw const bindings::rust_kprobes_busy).cast_mut()) }
 }

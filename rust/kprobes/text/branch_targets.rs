@@ -16,7 +16,7 @@ use super::{
     index::{
         self,
         Entry,
-        Kind,
+        EntryKind,
         Symbol, //
     },
     tables, //
@@ -34,15 +34,11 @@ use kernel::prelude::*;
 /// Calls [`Found`] with the target of each branch that leaves a piece of text, while no task
 /// changes text; the second range is the image. Returns whether a branch may lead anywhere in the
 /// function that the piece belongs to, or was split from.
-pub(crate) type Leaving<'a> = &'a mut dyn FnMut(
-    TextRange,
-    TextRange,
-    Found<'_>,
-    &mut text::Lock,
-) -> Result<bool, NotOptimized>;
+pub(crate) type Leaving<'a> =
+    &'a mut dyn FnMut(TextRange, TextRange, Found<'_>, &mut text::Lock) -> Result<bool, NoJump>;
 
 /// A function that is called with each target.
-pub(crate) type Found<'a> = &'a mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>;
+pub(crate) type Found<'a> = &'a mut dyn FnMut(TextAddr) -> Result<(), NoJump>;
 
 /// The branch targets of an image.
 pub(super) struct BranchTargets {
@@ -60,13 +56,13 @@ impl BranchTargets {
         image: TextRange,
         text: TextRange,
         leaving: Leaving<'_>,
-    ) -> Result<Self, NotOptimized> {
+    ) -> Result<Self, NoJump> {
         let symbols = tables::symbols(module, text).map_err(|_| Reason::NoMemory)?;
         let (mut entries, mut jumping) = (KVVec::new(), KVVec::new());
         let is_start = |to: &TextAddr| symbols.binary_search_by_key(to, |other| other.at).is_ok();
         for (piece, names) in index::pieces(text, &symbols) {
             let mut found = |to| {
-                let entry = Entry::new(image.start(), to, Kind::BranchTarget, 0);
+                let entry = Entry::new(image.start(), to, EntryKind::BranchTarget, 0);
                 match entry.filter(|_| text.contains(to) && !is_start(&to)) {
                     Some(entry) => Ok(entries.push(entry, GFP_KERNEL)?),
                     None => Ok(()),
@@ -96,10 +92,7 @@ impl BranchTargets {
 /// Sorts these groups. A function may have several names, and its parts have one of them; a lookup
 /// may use another name. So if the parts of one name at an address have indirect jumps, the parts
 /// of the other names at the address count as well.
-fn add_other_names(
-    symbols: &[Symbol],
-    jumping: &mut KVVec<SplitGroup>,
-) -> Result<(), NotOptimized> {
+fn add_other_names(symbols: &[Symbol], jumping: &mut KVVec<SplitGroup>) -> Result<(), NoJump> {
     sort::ascending(jumping);
     let mut others = KVVec::new();
     let several = index::by_address(symbols).filter(|names| names.len() > 1);

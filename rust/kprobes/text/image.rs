@@ -17,8 +17,8 @@ use super::{
     },
     index::{
         Entry,
+        EntryKind, //
         Index,
-        Kind, //
     },
     tables, //
 };
@@ -136,7 +136,7 @@ impl Images {
         at: TextAddr,
         lock: &mut text::Lazy,
         leaving: Leaving<'_>,
-    ) -> Result<&Image, NotOptimized> {
+    ) -> Result<&Image, NoJump> {
         let module = owner.module();
         // Init text is not decoded, so its branch targets are not known.
         if module.is_none() && blacklist::init_text().contains(at) {
@@ -222,15 +222,18 @@ impl TextMetadata for Image {
 
     fn branch_target(&self, within: TextRange) -> Option<TextAddr> {
         let found = self.branch_targets.as_ref()?;
-        self.index(&found.entries).first(within, Kind::BranchTarget)
+        self.index(&found.entries)
+            .first(within, EntryKind::BranchTarget)
     }
 
     fn label_target(&self, within: TextRange) -> Option<TextAddr> {
-        self.index(&self.entries).first(within, Kind::LabelTarget)
+        self.index(&self.entries)
+            .first(within, EntryKind::LabelTarget)
     }
 
     fn fixup_target(&self, within: TextRange) -> Option<TextAddr> {
-        self.index(&self.entries).first(within, Kind::FixupTarget)
+        self.index(&self.entries)
+            .first(within, EntryKind::FixupTarget)
     }
 
     fn jumps_in(&self, group: SplitGroup) -> bool {
@@ -254,7 +257,7 @@ impl Images {
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
 impl Image {
     /// How many entries of a kind there are.
-    pub(crate) fn count(&self, kind: Kind) -> usize {
+    pub(crate) fn count(&self, kind: EntryKind) -> usize {
         let targets = self.branch_targets.as_ref();
         let targets = targets.map_or(&[][..], |found| &found.entries);
         let entries = Iterator::chain(self.entries.iter(), targets);

@@ -9,7 +9,7 @@ use crate::prelude::*;
 
 /// The kinds of text metadata at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum EntryKind {
     /// The start of an instruction.
     Start,
     /// A jump label, enabled or not.
@@ -26,7 +26,7 @@ pub(crate) enum Kind {
     BranchTarget,
 }
 
-impl Kind {
+impl EntryKind {
     /// Returns why no jump may be over these bytes, if other code changes or reads them.
     fn owner(self) -> Option<Reason> {
         match self {
@@ -46,7 +46,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry {
     offset: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: EntryKind,
     /// The number of bytes that other code changes or reads.
     len: u8,
 }
@@ -56,7 +56,7 @@ const MOST: u64 = 8;
 
 impl Entry {
     /// Makes an entry for the `len` bytes at `at`; `None` if an entry cannot hold these numbers.
-    pub(crate) fn new(origin: TextAddr, at: TextAddr, kind: Kind, len: usize) -> Option<Self> {
+    pub(crate) fn new(origin: TextAddr, at: TextAddr, kind: EntryKind, len: usize) -> Option<Self> {
         let offset = at.get().checked_sub(origin.get())?;
         let len = u8::try_from(len).ok();
         Some(Self {
@@ -111,7 +111,7 @@ impl<'a> Index<'a> {
     }
 
     /// Returns the first address in this text with an entry of that kind.
-    pub(crate) fn first(self, within: TextRange, kind: Kind) -> Option<TextAddr> {
+    pub(crate) fn first(self, within: TextRange, kind: EntryKind) -> Option<TextAddr> {
         let start = within.start().get().checked_sub(self.origin.get())?;
         let mut inside = self.between(start, within.end());
         let found = inside.find(|entry| entry.kind == kind)?;
@@ -165,10 +165,10 @@ mod tests {
     }
 
     /// Entries at these offsets, in order.
-    fn entries<const N: usize>(of: [(u64, Kind, usize); N]) -> [Entry; N] {
+    fn entries<const N: usize>(of: [(u64, EntryKind, usize); N]) -> [Entry; N] {
         const NONE: Entry = Entry {
             offset: 0,
-            kind: Kind::Start,
+            kind: EntryKind::Start,
             len: 0,
         };
         let entries =
@@ -187,12 +187,12 @@ mod tests {
     #[test]
     fn an_address_is_in_an_entry_or_not() {
         let entries = entries([
-            (16, Kind::StaticCall, 5),
-            (18, Kind::BranchTarget, 0),
-            (21, Kind::Bug, 1),
-            (64, Kind::Start, 0),
-            (64, Kind::JumpLabel, 2),
-            (64, Kind::LabelTarget, 0),
+            (16, EntryKind::StaticCall, 5),
+            (18, EntryKind::BranchTarget, 0),
+            (21, EntryKind::Bug, 1),
+            (64, EntryKind::Start, 0),
+            (64, EntryKind::JumpLabel, 2),
+            (64, EntryKind::LabelTarget, 0),
         ]);
         let check = |offset| index(&entries).checked_start(at(offset));
         for offset in [16, 17, 20, 21, 64, 65] {
@@ -207,10 +207,10 @@ mod tests {
     #[test]
     fn who_owns_bytes_is_told() {
         let entries = entries([
-            (16, Kind::StaticCall, 5),
-            (21, Kind::Bug, 1),
-            (23, Kind::FixupTarget, 0),
-            (64, Kind::JumpLabel, 2),
+            (16, EntryKind::StaticCall, 5),
+            (21, EntryKind::Bug, 1),
+            (23, EntryKind::FixupTarget, 0),
+            (64, EntryKind::JumpLabel, 2),
         ]);
         let owner = |from, to| index(&entries).owner(TextRange::new(at(from), at(to)));
         let of = |offset| owner(offset, offset + 1);
@@ -227,10 +227,10 @@ mod tests {
     #[test]
     fn the_last_start_before_an_address_is_told() {
         let entries = entries([
-            (16, Kind::JumpLabel, 5),
-            (32, Kind::Start, 0),
-            (40, Kind::Bug, 1),
-            (50, Kind::FixupTarget, 0),
+            (16, EntryKind::JumpLabel, 5),
+            (32, EntryKind::Start, 0),
+            (40, EntryKind::Bug, 1),
+            (50, EntryKind::FixupTarget, 0),
         ]);
         let last = |offset| index(&entries).checked_start(at(offset));
         for (offset, start) in [
@@ -252,24 +252,24 @@ mod tests {
     #[test]
     fn what_leads_to_a_stretch_is_found_by_its_kind() {
         let entries = entries([
-            (16, Kind::FixupTarget, 0),
-            (20, Kind::LabelTarget, 0),
-            (64, Kind::LabelTarget, 0),
-            (64, Kind::BranchTarget, 0),
+            (16, EntryKind::FixupTarget, 0),
+            (20, EntryKind::LabelTarget, 0),
+            (64, EntryKind::LabelTarget, 0),
+            (64, EntryKind::BranchTarget, 0),
         ]);
         let found = |from, to, kind| {
             let found = index(&entries).first(TextRange::new(at(from), at(to)), kind);
             found.map(|to| to.get().wrapping_sub(ORIGIN.get()))
         };
-        assert_eq!(found(0, 99, Kind::LabelTarget), Some(20));
-        assert_eq!(found(0, 20, Kind::LabelTarget), None);
-        assert_eq!(found(20, 21, Kind::LabelTarget), Some(20));
-        assert_eq!(found(21, 64, Kind::LabelTarget), None);
-        assert_eq!(found(21, 65, Kind::LabelTarget), Some(64));
-        assert_eq!(found(64, 65, Kind::BranchTarget), Some(64));
-        assert_eq!(found(16, 17, Kind::FixupTarget), Some(16));
-        assert_eq!(found(17, 99, Kind::FixupTarget), None);
-        assert_eq!(found(65, 99, Kind::BranchTarget), None);
+        assert_eq!(found(0, 99, EntryKind::LabelTarget), Some(20));
+        assert_eq!(found(0, 20, EntryKind::LabelTarget), None);
+        assert_eq!(found(20, 21, EntryKind::LabelTarget), Some(20));
+        assert_eq!(found(21, 64, EntryKind::LabelTarget), None);
+        assert_eq!(found(21, 65, EntryKind::LabelTarget), Some(64));
+        assert_eq!(found(64, 65, EntryKind::BranchTarget), Some(64));
+        assert_eq!(found(16, 17, EntryKind::FixupTarget), Some(16));
+        assert_eq!(found(17, 99, EntryKind::FixupTarget), None);
+        assert_eq!(found(65, 99, EntryKind::BranchTarget), None);
     }
 
     #[test]
@@ -277,7 +277,7 @@ mod tests {
         let origin = 1 << 40;
         let entry = |at, len| {
             let at = TextAddr::new(at);
-            Entry::new(TextAddr::new(origin), at, Kind::JumpLabel, len)
+            Entry::new(TextAddr::new(origin), at, EntryKind::JumpLabel, len)
         };
         assert!(entry(origin + u64::from(u32::MAX), 8).is_some());
         assert!(entry(origin + (1 << 32), 5).is_none());

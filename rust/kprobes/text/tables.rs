@@ -4,7 +4,7 @@
 
 use super::index::{
     Entry,
-    Kind,
+    EntryKind,
     Symbol, //
 };
 use crate::{
@@ -85,12 +85,12 @@ unsafe extern "C" fn entry(reader: *mut c_void, kind: c_uint, at: *const c_void,
     // SAFETY: By the precondition this is a reader of entries, and no other code uses it.
     let reader = unsafe { &mut *reader.cast::<Reader<Entry>>() };
     let kind = match kind {
-        bindings::RUST_KPROBES_JUMP_LABEL => Kind::JumpLabel,
-        bindings::RUST_KPROBES_STATIC_CALL => Kind::StaticCall,
-        bindings::RUST_KPROBES_BUG => Kind::Bug,
-        bindings::RUST_KPROBES_LABEL_TARGET => Kind::LabelTarget,
-        bindings::RUST_KPROBES_FIXUP_TARGET => Kind::FixupTarget,
-        _ => Kind::Start,
+        bindings::RUST_KPROBES_JUMP_LABEL => EntryKind::JumpLabel,
+        bindings::RUST_KPROBES_STATIC_CALL => EntryKind::StaticCall,
+        bindings::RUST_KPROBES_BUG => EntryKind::Bug,
+        bindings::RUST_KPROBES_LABEL_TARGET => EntryKind::LabelTarget,
+        bindings::RUST_KPROBES_FIXUP_TARGET => EntryKind::FixupTarget,
+        _ => EntryKind::Start,
     };
     let at = TextAddr::new(at.addr() as u64);
     reader.take(at, Entry::new(reader.text.start(), at, kind, len));
@@ -108,6 +108,6 @@ unsafe extern "C" fn symbol(reader: *mut c_void, name: *const c_char, at: c_ulon
     let name = unsafe { CStr::from_char_ptr(name) };
     let at = TextAddr::new(at as u64);
     let group = symbol::split_group(name);
-    let goes_on = reader.take(at, symbol::counts(name).then_some(Symbol { at, group }));
-    c_int::from(!goes_on)
+    let show_return_address = reader.take(at, symbol::counts(name).then_some(Symbol { at, group }));
+    c_int::from(!show_return_address)
 }

@@ -138,13 +138,13 @@ pub(crate) fn into(
     indirect: Indirect,
     metadata: &impl TextMetadata,
     read: ReadText<'_>,
-    found: &mut dyn FnMut(Branch) -> Result<(), NotOptimized>,
-) -> Result<(), NotOptimized> {
+    found: &mut dyn FnMut(Branch) -> Result<(), NoJump>,
+) -> Result<(), NoJump> {
     each_insn(function, false, read, &mut |from, insn| {
         let is_debuggers = |byte| metadata.owner(byte) == Some(Reason::OfDebugger);
         let byte = TextRange::with_len(from, 1);
         if insn.flow() == Flow::Breakpoint && byte.is_ok_and(is_debuggers) {
-            return Err(NotOptimized::from(Reason::OfDebugger));
+            return Err(NoJump::from(Reason::OfDebugger));
         }
         report(insn, from, function, indirect, found)
     })?;
@@ -152,9 +152,9 @@ pub(crate) fn into(
 }
 
 /// Refuses a function if `others` in its group have an indirect jump that may lead there.
-pub(crate) fn check_group(others: bool, indirect: Indirect) -> Result<(), NotOptimized> {
+pub(crate) fn check_group(others: bool, indirect: Indirect) -> Result<(), NoJump> {
     if others && indirect != Indirect::Endbr {
-        return Err(NotOptimized::from(Reason::SplitJump));
+        return Err(NoJump::from(Reason::SplitJump));
     }
     Ok(())
 }
@@ -167,8 +167,8 @@ pub(crate) fn each(
     function: TextRange,
     indirect: Indirect,
     read: ReadText<'_>,
-    found: &mut dyn FnMut(Branch) -> Result<(), NotOptimized>,
-) -> Result<(), NotOptimized> {
+    found: &mut dyn FnMut(Branch) -> Result<(), NoJump>,
+) -> Result<(), NoJump> {
     each_insn(piece, false, read, &mut |from, insn| {
         report(insn, from, function, indirect, found)
     })
@@ -183,8 +183,8 @@ fn report(
     from: TextAddr,
     function: TextRange,
     indirect: Indirect,
-    found: &mut dyn FnMut(Branch) -> Result<(), NotOptimized>,
-) -> Result<(), NotOptimized> {
+    found: &mut dyn FnMut(Branch) -> Result<(), NoJump>,
+) -> Result<(), NoJump> {
     if indirect.leads_anywhere(insn, from) {
         return Err(Reason::IndirectJump.at(from));
     }
@@ -221,8 +221,8 @@ pub(crate) fn leaving(
     piece: TextRange,
     indirect: Indirect,
     read: ReadText<'_>,
-    found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
-) -> Result<bool, NotOptimized> {
+    found: &mut dyn FnMut(TextAddr) -> Result<(), NoJump>,
+) -> Result<bool, NoJump> {
     let mut jumps = false;
     let mut look = |from: TextAddr, insn: &Insn| {
         jumps |= indirect.leads_anywhere(insn, from);
@@ -249,8 +249,8 @@ fn each_insn(
     piece: TextRange,
     every_byte: bool,
     read: ReadText<'_>,
-    look: &mut dyn FnMut(TextAddr, &Insn) -> Result<(), NotOptimized>,
-) -> Result<(), NotOptimized> {
+    look: &mut dyn FnMut(TextAddr, &Insn) -> Result<(), NoJump>,
+) -> Result<(), NoJump> {
     let mut at = piece.start();
     // The first `len` bytes of the buffer are the text from `start` on.
     let (mut buffer, mut start, mut len) = ([0; AHEAD], at, 0);
@@ -318,7 +318,7 @@ mod tests {
         from: u64,
         to: TextRange,
         indirect: Indirect,
-    ) -> Result<[Option<(u64, u64)>; 4], NotOptimized> {
+    ) -> Result<[Option<(u64, u64)>; 4], NoJump> {
         let mut read = |at: TextAddr, into: &mut [u8]| {
             let start = at.get().checked_sub(START + from)? as usize;
             into.copy_from_slice(text.get(start..start + into.len())?);
@@ -402,7 +402,7 @@ mod tests {
     }
 
     /// Where a piece of text leads that starts at [`START`], as offsets.
-    fn left(text: &[u8]) -> Result<[Option<u64>; 4], NotOptimized> {
+    fn left(text: &[u8]) -> Result<[Option<u64>; 4], NoJump> {
         let mut read = |from: TextAddr, into: &mut [u8]| {
             let start = from.get().checked_sub(START)? as usize;
             into.copy_from_slice(text.get(start..start + into.len())?);
@@ -550,7 +550,7 @@ mod indirect_tests {
     }
 
     /// Returns the length of the region of a probe at `offset`, or the reason for no jump.
-    fn len(pretend: &Pretend<'_>, offset: u64) -> Result<usize, NotOptimized> {
+    fn len(pretend: &Pretend<'_>, offset: u64) -> Result<usize, NoJump> {
         let region = pretend.region(offset)?;
         Ok(region.bytes().len())
     }
@@ -607,10 +607,7 @@ mod indirect_tests {
         assert_eq!(len(&pretend, 0x37), Ok(9));
         // But what was split from it does.
         pretend.cold = &[0x90, 0xff, 0xe0];
-        assert_eq!(
-            len(&pretend, 0x37),
-            Err(NotOptimized::from(Reason::SplitJump))
-        );
+        assert_eq!(len(&pretend, 0x37), Err(NoJump::from(Reason::SplitJump)));
     }
 
     #[test]

@@ -168,11 +168,7 @@ pub(super) fn is_endbr(insn: &Insn) -> bool {
 /// * LOOP and JRCXZ reach 127 bytes and have no longer form, so they are refused. An indirect call
 ///   is refused, since no register is free to hold the target.
 /// * ENDBR is refused, since an indirect branch may lead there.
-pub(super) fn check_movable(
-    insn: &Insn,
-    next: Option<&Insn>,
-    at: TextAddr,
-) -> Result<(), NotOptimized> {
+pub(super) fn check_movable(insn: &Insn, next: Option<&Insn>, at: TextAddr) -> Result<(), NoJump> {
     let reason = match classify(insn, next, false) {
         Ok(Exec::Emulate(Op::Nothing)) if is_endbr(insn) => Reason::LandingPad,
         Ok(Exec::Emulate(Op::Count(..))) => Reason::ShortLoop,
@@ -434,12 +430,12 @@ mod movable_tests {
 
     const AT: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
 
-    fn moved(bytes: &[u8]) -> Result<(), NotOptimized> {
+    fn moved(bytes: &[u8]) -> Result<(), NoJump> {
         let no = |refusal| Reason::CannotMove(refusal).at(AT);
         check_movable(&decode(bytes).map_err(no)?, None, AT)
     }
 
-    fn all(cases: &[&[u8]], expected: Result<(), NotOptimized>) -> bool {
+    fn all(cases: &[&[u8]], expected: Result<(), NoJump>) -> bool {
         cases.iter().all(|bytes| moved(bytes) == expected)
     }
 

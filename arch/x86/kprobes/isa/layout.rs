@@ -74,7 +74,7 @@ const STEPS: [(u64, u64); 6] = [(8, 0), (9, 8), (12, 16), (13, 24), (15, 32), (2
 const KERNEL_CS: u8 = 0x10;
 
 /// Returns the jump at `at` to `detour`.
-pub(crate) fn jump(at: TextAddr, detour: TextAddr) -> Result<Code, NotOptimized> {
+pub(crate) fn jump(at: TextAddr, detour: TextAddr) -> Result<Code, NoJump> {
     encode::jmp32(at, detour).map_err(|_| Reason::TooFar.at(at))
 }
 
@@ -92,7 +92,7 @@ impl Detour {
         at: TextAddr,
         word: u64,
         common: TextAddr,
-    ) -> Result<Code, NotOptimized> {
+    ) -> Result<Code, NoJump> {
         const PUSHES: [u8; 7] = [0x54, 0xff, 0x34, 0x24, 0x9c, 0x6a, KERNEL_CS];
         let start = region.at();
         let code = Code::EMPTY;
@@ -115,7 +115,7 @@ impl Detour {
     }
 
     /// Appends the instruction at `from` in the form that it has in a detour.
-    fn copy(&mut self, insn: &Insn, from: TextAddr) -> Result<(), NotOptimized> {
+    fn copy(&mut self, insn: &Insn, from: TextAddr) -> Result<(), NoJump> {
         let target = insn.target(from).unwrap_or(from);
         match insn.flow() {
             Flow::Next => self.put(from, |here| relocate::copy(insn, from, here)),
@@ -144,7 +144,7 @@ impl Detour {
         &mut self,
         origin: TextAddr,
         make: impl FnOnce(TextAddr) -> Result<Code, Refusal>,
-    ) -> Result<(), NotOptimized> {
+    ) -> Result<(), NoJump> {
         let here = self.at.after(self.code.bytes().len() as u64);
         let code = here.and_then(make);
         let code = code.and_then(|code| self.code.then(code.bytes()));
@@ -253,13 +253,13 @@ mod tests {
     const WORD: u64 = 0x1122_3344_5566_7788;
 
     /// The detour of a function's first region, whose copied part is at offset `there`.
-    fn detour_at(pretend: &Pretend<'_>, there: u64) -> Result<Code, NotOptimized> {
+    fn detour_at(pretend: &Pretend<'_>, there: u64) -> Result<Code, NoJump> {
         let start = at(there.wrapping_sub(COPIED));
         let common = at(there.wrapping_add(COMMON - THERE));
         Detour::of(&pretend.region(0)?, start, WORD, common)
     }
 
-    fn detour(text: &[u8]) -> Result<Code, NotOptimized> {
+    fn detour(text: &[u8]) -> Result<Code, NoJump> {
         detour_at(&Pretend::of(text), THERE)
     }
 
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stack_grows_by_each_push() -> Result<(), NotOptimized> {
+    fn the_stack_grows_by_each_push() -> Result<(), NoJump> {
         let detour = detour(&MOVED)?;
         let (mut into, mut pushed) = (ENTRY, 0);
         while into < COPIED {

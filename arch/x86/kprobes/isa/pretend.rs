@@ -67,7 +67,7 @@ impl<'a> Pretend<'a> {
     }
 
     /// Returns the region of a probe at that offset.
-    pub(super) fn region(&self, offset: u64) -> Result<Region, NotOptimized> {
+    pub(super) fn region(&self, offset: u64) -> Result<Region, NoJump> {
         let (mut list, mut count) = ([Branch::NONE; MOST], 0);
         let function = range(0, self.text.len());
         let mut read = |at, into: &mut [u8]| self.read(at, into);

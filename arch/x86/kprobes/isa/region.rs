@@ -100,10 +100,10 @@ impl Region {
         branches: &[Branch],
         metadata: &impl TextMetadata,
         read: ReadText<'_>,
-    ) -> Result<Self, NotOptimized> {
+    ) -> Result<Self, NoJump> {
         let left = function.end().get().saturating_sub(at.get());
         if left < JUMP_LEN as u64 || !function.contains(at) {
-            return Err(NotOptimized::from(Reason::NearEnd));
+            return Err(NoJump::from(Reason::NearEnd));
         }
         let mut buffer = [0; AHEAD];
         let readable = usize::try_from(left).map_or(AHEAD, |left| left.min(AHEAD));
@@ -165,7 +165,7 @@ fn unreached(
     at: TextAddr,
     branches: &[Branch],
     metadata: &impl TextMetadata,
-) -> Result<(), NotOptimized> {
+) -> Result<(), NoJump> {
     let start = at.after(1).map_err(|_| Reason::NearEnd)?;
     let end = at.after(JUMP_LEN as u64).map_err(|_| Reason::NearEnd)?;
     let inside = TextRange::new(start, end);
@@ -199,7 +199,7 @@ mod tests {
     };
 
     /// The length of the region at the start of the function, or why there is none.
-    fn len(pretend: &Pretend<'_>) -> Result<usize, NotOptimized> {
+    fn len(pretend: &Pretend<'_>) -> Result<usize, NoJump> {
         Ok(pretend.region(0)?.bytes().len())
     }
 
@@ -230,7 +230,7 @@ mod tests {
         for offset in [10, 11, 12, 13, 14, 99] {
             assert_eq!(
                 pretend.region(offset).err(),
-                Some(NotOptimized::from(Reason::NearEnd))
+                Some(NoJump::from(Reason::NearEnd))
             );
         }
         // The last instruction may end there.
@@ -288,7 +288,7 @@ mod tests {
         let mut pretend = Pretend::of(&TWO);
         // nop; jmp *%rax
         pretend.cold = &[0x90, 0xff, 0xe0];
-        assert_eq!(len(&pretend), Err(NotOptimized::from(Reason::SplitJump)));
+        assert_eq!(len(&pretend), Err(NoJump::from(Reason::SplitJump)));
         pretend.indirect = Indirect::Endbr;
         assert_eq!(len(&pretend), Ok(7));
     }
@@ -369,7 +369,7 @@ mod tests {
         // Also of the last instruction, which is copied.
         for inside in [0, 4, 7] {
             pretend.owner = Some((inside, Reason::OfJumpLabel));
-            assert_eq!(len(&pretend), Err(NotOptimized::from(Reason::OfJumpLabel)));
+            assert_eq!(len(&pretend), Err(NoJump::from(Reason::OfJumpLabel)));
         }
         pretend.owner = Some((8, Reason::OfFtrace));
         assert_eq!(len(&pretend), Ok(8));
@@ -382,7 +382,7 @@ mod tests {
         let mut pretend = Pretend::of(&text);
         assert_eq!(len(&pretend), Ok(7));
         pretend.owner = Some((7, Reason::OfDebugger));
-        assert_eq!(len(&pretend), Err(NotOptimized::from(Reason::OfDebugger)));
+        assert_eq!(len(&pretend), Err(NoJump::from(Reason::OfDebugger)));
         // Elsewhere.
         pretend.owner = Some((10, Reason::OfDebugger));
         assert_eq!(len(&pretend), Ok(7));
@@ -434,7 +434,7 @@ mod tests {
         // The end of the function is nearer.
         assert_eq!(
             copied(&[0xc3, 0xcc, 0xcc, 0xcc]),
-            Err(NotOptimized::from(Reason::NearEnd))
+            Err(NoJump::from(Reason::NearEnd))
         );
         // ret; nop, where something leads to
         let entered = copied(&[0xc3, 0x90, 0x90, 0x90, 0x90, 0xeb, 0xfa]);

@@ -64,7 +64,7 @@ fn place(function: TextAddr) -> Result<TextAddr, Refusal> {
 struct Jump {
     at: TextAddr,
     prepared: ArchInsn,
-    detour: OptInsn,
+    detour: Detour,
 }
 
 /// Why there is none.
@@ -72,7 +72,7 @@ struct Jump {
 #[expect(dead_code, reason = "what is in there is shown")]
 enum Failed {
     Refused(Refusal),
-    NotOptimized(NotOptimized),
+    NoJump(NoJump),
 }
 
 impl From<Refusal> for Failed {
@@ -81,9 +81,9 @@ impl From<Refusal> for Failed {
     }
 }
 
-impl From<NotOptimized> for Failed {
-    fn from(reason: NotOptimized) -> Self {
-        Self::NotOptimized(reason)
+impl From<NoJump> for Failed {
+    fn from(reason: NoJump) -> Self {
+        Self::NoJump(reason)
     }
 }
 

@@ -93,7 +93,7 @@ const _: () = assert!(align_of::<Probe>() > WHICH);
 const WALK: *const Probe = core::ptr::without_provenance(WHICH);
 
 /// A chain without a probe.
-pub(crate) static NOBODY: Chain = Chain::empty();
+pub(crate) static EMPTY_CHAIN: Chain = Chain::empty();
 
 /// Returns whether a hit need not check the probe.
 fn is_plain(probe: &Probe) -> bool {

@@ -51,7 +51,7 @@ def refusals() -> Rows:
 def reasons_for_no_jump() -> Rows:
     """(constant, words) of each reason why a probe has no jump. C's enum has the
     same names as Rust's, in the same order."""
-    texts = _texts('rust/kprobes/model/not_optimized.rs')
+    texts = _texts('rust/kprobes/model/no_jump.rs')
     patches = (env.REPO / 'patches').glob('*.patch')
     constants = re.findall(r'^\+\t(KPROBE_NO_JUMP_\w+)(?: = 1)?,$', ''.join(
         patch.read_text() for patch in sorted(patches)), re.M)
@@ -101,8 +101,8 @@ def check() -> list[str]:
              refusals() | reasons_for_no_jump() | rust_reasons()),
             ('overhead.rst', shown('overhead.rst', 3) - {
                 ('what', 'C', 'Rust')}, figures()),
-            ('files.rst', {row[:2] for row in shown('files.rst', 3)
-                           if re.fullmatch(r'0\d+', row[1])}, files())):
+            ('debugfs.rst', {row[:2] for row in shown('debugfs.rst', 3)
+                             if re.fullmatch(r'0\d+', row[1])}, files())):
         mismatches += [f'{page}: not in it: {" | ".join(row)}'
                        for row in sorted(wanted - present)]
         mismatches += [f'{page}: no more: {" | ".join(row)}'

@@ -219,7 +219,7 @@ mod cases {
         };
         let before = missed();
         let pinned = Pinned::new();
-        X86::set_running(crate::sys::this_cpu::nobody(), &pinned);
+        X86::set_running(crate::sys::this_cpu::busy(), &pinned);
         State::pattern(0).run(function);
         X86::set_running(None, &pinned);
         drop(pinned);

@@ -13,7 +13,7 @@ use crate::{
     },
     text::{
         branch_targets::Found,
-        index::Kind,
+        index::EntryKind,
         Image,
         Images, //
     },
@@ -23,7 +23,7 @@ use kernel::sync::SetOnce;
 /// The kernel's, which is read once for all tests.
 static IMAGES: SetOnce<Images> = SetOnce::new();
 
-fn metadata() -> Result<&'static Image, NotOptimized> {
+fn metadata() -> Result<&'static Image, NoJump> {
     if IMAGES.as_ref().is_none() {
         let mut images = Images::NONE;
         let leaving = &mut |piece, image, found: Found<'_>, text: &mut text::Lock| {
@@ -51,7 +51,11 @@ mod cases {
     #[test]
     fn what_leads_into_functions_is_known() -> Result<(), Failed> {
         let metadata = metadata()?;
-        let kinds = [Kind::BranchTarget, Kind::LabelTarget, Kind::FixupTarget];
+        let kinds = [
+            EntryKind::BranchTarget,
+            EntryKind::LabelTarget,
+            EntryKind::FixupTarget,
+        ];
         let counts = kinds.map(|kind| metadata.count(kind));
         pr_info!("branches, labels, fixups: {:?}\n", counts);
         // Hardly any branch leads into another function, but where what stands before one
@@ -92,7 +96,7 @@ mod cases {
             let leaving = &mut |_, _, _: Found<'_>, _: &mut text::Lock| Ok(false);
             let (mut images, lock) = (Images::NONE, &mut text::Lazy::new());
             let said = images.with_branch_targets(&owner, at, lock, leaving).err();
-            assert_eq!(said, Some(NotOptimized::from(Reason::InitText)));
+            assert_eq!(said, Some(NoJump::from(Reason::InitText)));
         }
         Ok(())
     }

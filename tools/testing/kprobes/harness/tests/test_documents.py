@@ -103,7 +103,7 @@ class Tables(support.Case):
                 ('errors.rst', page_tables.reasons_for_no_jump(), ('x', 'y')),
                 ('errors.rst', page_tables.rust_reasons(), ('``X``', 'y')),
                 ('overhead.rst', page_tables.figures(), ('hit', '1', '2')),
-                ('files.rst', page_tables.files(), ('``x``', '0400'))):
+                ('debugfs.rst', page_tables.files(), ('``x``', '0400'))):
             row = min(table)
             self.assertEqual(
                 self.changed(page, lambda rows: {

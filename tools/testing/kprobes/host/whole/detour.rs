@@ -6,7 +6,7 @@
 use super::Current;
 use crate::{
     contract::{
-        Detour,
+        Jumps,
         Places,
         ReadText, //
     },
@@ -16,8 +16,8 @@ use crate::{
             TextAddr,
             TextRange, //
         },
-        not_optimized::{
-            NotOptimized,
+        no_jump::{
+            NoJump,
             Reason, //
         },
         symbol::SplitGroup,
@@ -68,8 +68,8 @@ fn synchronize() {
 }
 
 // SAFETY: Nobody runs any of it.
-unsafe impl Detour for Current {
-    type OptInsn = KBox<Page>;
+unsafe impl Jumps for Current {
+    type Detour = KBox<Page>;
     type BranchTargets = ();
 
     const REACH: u64 = LEN as u64;
@@ -80,7 +80,7 @@ unsafe impl Detour for Current {
         _metadata: &impl TextMetadata,
         _read: ReadText<'_>,
         _text: &mut Lock,
-    ) -> Result<(), NotOptimized> {
+    ) -> Result<(), NoJump> {
         events::decoded(function.start().get());
         Ok(())
     }
@@ -93,14 +93,14 @@ unsafe impl Detour for Current {
         _metadata: &impl TextMetadata,
         read: ReadText<'_>,
         _text: &mut Lock,
-    ) -> Result<KBox<Page>, NotOptimized> {
+    ) -> Result<KBox<Page>, NoJump> {
         if function.end().get().saturating_sub(at.get()) < Self::REACH {
-            return Err(NotOptimized::from(Reason::NearEnd));
+            return Err(NoJump::from(Reason::NearEnd));
         }
         match faults::obstacle() {
-            Some(Obstacle::Debugger) => return Err(NotOptimized::from(Reason::OfDebugger)),
+            Some(Obstacle::Debugger) => return Err(NoJump::from(Reason::OfDebugger)),
             Some(Obstacle::NoInsn) => return Err(Reason::CannotDecode.at(function.start())),
-            Some(Obstacle::Detours) => return Err(NotOptimized::from(Reason::DetoursWait)),
+            Some(Obstacle::Detours) => return Err(NoJump::from(Reason::DetoursWait)),
             None => (),
         }
         let (mut bytes, mut original) = ([0; LEN], [0; LEN]);
@@ -110,17 +110,16 @@ unsafe impl Detour for Current {
             events::wrong(format!("{bytes:x?} was read for {original:x?}"));
         }
         let base = text::allocate_detour(at.get()).ok_or(Reason::NoMemory)?;
-        KBox::new(Page { base, bytes }, GFP_KERNEL)
-            .map_err(|_| NotOptimized::from(Reason::NoMemory))
+        KBox::new(Page { base, bytes }, GFP_KERNEL).map_err(|_| NoJump::from(Reason::NoMemory))
     }
 
     fn leaving(
         piece: TextRange,
         _image: TextRange,
         _read: ReadText<'_>,
-        _found: &mut dyn FnMut(TextAddr) -> Result<(), NotOptimized>,
+        _found: &mut dyn FnMut(TextAddr) -> Result<(), NoJump>,
         _text: &mut Lock,
-    ) -> Result<bool, NotOptimized> {
+    ) -> Result<bool, NoJump> {
         events::searched(piece.start().get()..piece.end().get());
         Ok(false)
     }

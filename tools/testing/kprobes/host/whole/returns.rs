@@ -50,7 +50,7 @@ unsafe impl Returns for Current {
         unsafe { place.write(Self::trampoline()) };
     }
 
-    fn goes_on(registers: &mut bindings::pt_regs, to: usize) {
+    fn show_return_address(registers: &mut bindings::pt_regs, to: usize) {
         registers.ip = to;
     }
 

@@ -191,7 +191,7 @@ pub static mut kprobe_ftrace_disabled: bool = false;
 pub static mut this_cpu_off: c_ulong = 0;
 pub static mut current_kprobe: *mut kprobe = null_mut();
 
-pub static rust_kprobes_nobody: kprobe = kprobe::ZERO;
+pub static rust_kprobes_busy: kprobe = kprobe::ZERO;
 
 pub struct kprobe_insn_cache(());
 

@@ -14,7 +14,7 @@
 
 use super::*;
 use crate::{
-    model::symbol::Kind,
+    model::symbol::FunctionKind,
     x86::{
         classify::Exec,
         restrict::call_check_trap, //
@@ -57,7 +57,7 @@ fn words(refusal: Refusal) -> String {
 }
 
 /// As debugfs shows it, but for addresses.
-fn why(reason: NotOptimized) -> String {
+fn why(reason: NoJump) -> String {
     reason.reason.text().to_string_lossy().into()
 }
 
@@ -118,9 +118,9 @@ fn ours(image: &Image, function: &mut Function, name: &str, at: u64) -> Answer {
     let kind = symbol::kind(&CString::new(name).expect("no NUL"));
     let refused = if is_listed(image, at, start, name) {
         Some(Refusal::Blacklisted)
-    } else if is_owned(image, at) || kind == Kind::Trampoline {
+    } else if is_owned(image, at) || kind == FunctionKind::Trampoline {
         Some(Refusal::Reserved)
-    } else if kind == Kind::Preamble {
+    } else if kind == FunctionKind::Preamble {
         Some(Refusal::Preamble)
     } else {
         None

@@ -17,7 +17,7 @@ struct Count {
 }
 
 /// Is it unsound to put a jump there, so that C is wrong to do it?
-fn is_excused(found: NotOptimized) -> bool {
+fn is_excused(found: NoJump) -> bool {
     matches!(
         found.reason,
         Reason::JumpInto

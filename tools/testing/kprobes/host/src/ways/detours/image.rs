@@ -10,7 +10,7 @@
 use super::*;
 use crate::{
     model::{
-        not_optimized::Reason,
+        no_jump::Reason,
         symbol::SplitGroup, //
     },
     x86::branch_targets::Thunks, //

@@ -17,8 +17,8 @@ mod stated;
 use super::*;
 use crate::{
     model::{
-        not_optimized::{
-            NotOptimized,
+        no_jump::{
+            NoJump,
             Reason, //
         },
         symbol,
@@ -61,7 +61,7 @@ struct Copied {
 
 impl Copied {
     /// Of `region`, to be at `at`.
-    fn of(region: &Region, at: TextAddr) -> Result<Self, NotOptimized> {
+    fn of(region: &Region, at: TextAddr) -> Result<Self, NoJump> {
         let detour = at.before(COPIED).expect("room before it");
         Ok(Self {
             detour: Detour::of(region, detour, 0, at)?,
@@ -93,7 +93,7 @@ impl Copied {
 /// A function, with all that has to be known of it once.
 struct Function {
     text: TextRange,
-    targets: Result<Vec<Branch>, NotOptimized>,
+    targets: Result<Vec<Branch>, NoJump>,
 }
 
 impl Function {
@@ -130,7 +130,7 @@ impl Function {
         at: u64,
         metadata: &impl TextMetadata,
         read: &mut dyn FnMut(TextAddr, &mut [u8]) -> Option<()>,
-    ) -> Result<Region, NotOptimized> {
+    ) -> Result<Region, NoJump> {
         let found = self.targets.as_mut().map_err(|reason| *reason)?;
         Region::of(TextAddr::new(at), self.text, found, metadata, read)
     }

@@ -56,7 +56,7 @@ fn frequent(random: &mut Random) -> Vec<u8> {
 }
 
 /// Shows the answer to each instruction of random functions.
-fn each(mut look: impl FnMut(&[u8], &[usize], usize, Result<Region, NotOptimized>, &mut Random)) {
+fn each(mut look: impl FnMut(&[u8], &[usize], usize, Result<Region, NoJump>, &mut Random)) {
     let mut random = Random::new();
     for _ in 0..runs(SHORT) {
         let code = RandomCode::of(|| match random.next() >> 62 {

@@ -6,7 +6,7 @@ use crate::prelude::*;
 
 unsafe extern "C" {
     pub static mut rust_kprobes_hit: [usize; 8];
-    pub static rust_kprobes_stand_in: [usize; 3];
+    pub static rust_kprobes_jprobe_state: [usize; 3];
     pub fn register_kprobes(probes: *mut *mut kprobe, count: c_int) -> c_int;
     pub fn unregister_kprobes(probes: *mut *mut kprobe, count: c_int);
     pub fn enable_kprobe(probe: *mut kprobe) -> c_int;

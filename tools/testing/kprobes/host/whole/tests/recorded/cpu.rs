@@ -174,7 +174,7 @@ pub fn is_led_away(registers: &pt_regs) -> bool {
 /// What `jprobe.S` is told: how many words to copy, where the handler is, what to increment.
 pub fn way() -> [usize; 3] {
     // SAFETY: One CPU, which is this one.
-    unsafe { (&raw const c::rust_kprobes_stand_in).read() }
+    unsafe { (&raw const c::rust_kprobes_jprobe_state).read() }
 }
 
 /// It goes there, and the handler is over, having left its mark on all that it could; by

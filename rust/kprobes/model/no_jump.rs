@@ -17,7 +17,7 @@ use core::ffi::CStr;
 
 /// The reason why a probe point has no jump, and its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NotOptimized {
+pub(crate) struct NoJump {
     /// The reason.
     pub(crate) reason: Reason,
     /// The address that prevents the jump, if it is not the probed address.
@@ -95,8 +95,8 @@ reasons! {
 
 impl Reason {
     /// Returns the reason with the address that prevents the jump.
-    pub(crate) const fn at(self, at: TextAddr) -> NotOptimized {
-        NotOptimized {
+    pub(crate) const fn at(self, at: TextAddr) -> NoJump {
+        NoJump {
             reason: self,
             at: Some(at),
         }
@@ -124,7 +124,7 @@ impl Reason {
     }
 }
 
-impl From<Reason> for NotOptimized {
+impl From<Reason> for NoJump {
     fn from(reason: Reason) -> Self {
         Self { reason, at: None }
     }
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(text, c"a branch leads into the bytes of the jump");
         assert_eq!(found.reason.text(), text);
         assert_eq!(found.at, Some(AT));
-        assert_eq!(NotOptimized::from(Reason::PostHandler).at, None);
+        assert_eq!(NoJump::from(Reason::PostHandler).at, None);
         assert_eq!(
             Reason::ProbeInside.summary(),
             c"another probe is in the bytes of the jump"

@@ -139,7 +139,7 @@ impl Forgotten<'_> {
         registry.points.remove_empty(retired);
         // A removed probe may have prevented a jump at any point.
         let mut change = registry.change();
-        change.consider(&mut change.points.iter());
+        change.try_to_optimize(&mut change.points.iter());
     }
 }
 
