@@ -4,8 +4,8 @@
 //!
 //! A breakpoint there would trap behind the EXRL, so such an instruction cannot be probed. It may
 //! stand far from the EXRL: clang puts targets that several functions share at the end of an
-//! object. So all text is searched: the kernel's once, and that of a module when an instruction of
-//! the module is prepared.
+//! object. So all text is searched: the kernel's once, and a part of a module when an instruction
+//! of that part is prepared. The targets of the latest part are kept for the next instruction.
 //!
 //! The search looks at each halfword, and does not decode from one instruction to the next: it
 //! misses no EXRL. Bytes inside of another instruction may look like an EXRL. That costs a probe
@@ -14,15 +14,22 @@
 use super::isa::insn::Insn;
 use crate::sys::{
     blacklist,
+    lock::{
+        Guarded,
+        Mutex, //
+    },
     modules,
     prelude::*,
     sort, //
 };
-use core::ops::ControlFlow;
 use kernel::sync::SetOnce;
 
-/// The targets in the kernel proper, in ascending order.
-static TARGETS: SetOnce<KVec<TextAddr>> = SetOnce::new();
+/// The targets in the kernel proper.
+static KERNEL: SetOnce<Targets> = SetOnce::new();
+
+/// The part of a module that was searched last, and the targets in it. Once the module is gone,
+/// other text may be there; [`forget`] is called before such text is probed.
+static LATEST: Guarded<Option<(TextRange, Targets)>> = Guarded::new(Mutex::SLOTS, None);
 
 /// The kernel's own text: what stays, and what is freed after boot.
 fn kernel() -> [TextRange; 2] {
@@ -33,40 +40,41 @@ fn kernel() -> [TextRange; 2] {
     [blacklist::core_text(), init]
 }
 
-/// Notes the targets in the kernel. To be called once, while init memory is there.
+/// Returns whether an address is in this text.
+fn has(text: &[TextRange], at: TextAddr) -> bool {
+    text.iter().any(|range| range.contains(at))
+}
+
+/// Finds the targets in the kernel. To be called once, while init memory is there.
 pub(super) fn learn() -> Result<(), Refusal> {
-    let (text, mut targets) = (kernel(), KVec::new());
-    let mut note = |target: TextAddr| {
-        let is_text = text.iter().any(|range| range.contains(target));
-        match is_text.then(|| targets.push(target, GFP_KERNEL)) {
-            Some(Err(_)) => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        }
-    };
-    if text
-        .iter()
-        .any(|&range| search(range, &mut note).is_break())
-    {
-        return Err(Refusal::NoMemory);
-    }
-    sort::ascending(&mut targets);
-    TARGETS.populate(targets);
+    KERNEL.populate(Targets::of(&kernel())?);
     Ok(())
 }
 
+/// Forgets the targets in modules. To be called before text of a new module is probed.
+pub(super) fn forget() {
+    *LATEST.lock() = None;
+}
+
 /// Returns whether an EXRL in the text around `at` executes the instruction at `at`.
-pub(super) fn is_target(at: TextAddr) -> bool {
-    let is_kernel = kernel().iter().any(|range| range.contains(at));
-    if is_kernel {
-        // Without the table, no instruction is known to be safe.
-        let targets = TARGETS.as_ref();
-        return targets.is_none_or(|targets| targets.binary_search(&at).is_ok());
+pub(super) fn is_target(at: TextAddr) -> Result<bool, Refusal> {
+    if has(&kernel(), at) {
+        // Without the targets, no instruction is known to be safe.
+        return Ok(KERNEL.as_ref().is_none_or(|targets| targets.has(at)));
     }
-    let mut meet = |target| match target == at {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
+    let Some(text) = text_around(at) else {
+        return Ok(false);
     };
-    text_around(at).is_some_and(|text| search(text, &mut meet).is_break())
+    let mut latest = LATEST.lock();
+    match &*latest {
+        Some((known, targets)) if known.contains(at) => Ok(targets.has(at)),
+        _ => {
+            let targets = Targets::of(&[text])?;
+            let has = targets.has(at);
+            *latest = Some((text, targets));
+            Ok(has)
+        }
+    }
 }
 
 /// The text of the module that `at` is in. The caller keeps the module.
@@ -75,20 +83,38 @@ fn text_around(at: TextAddr) -> Option<TextRange> {
     module.module()?.part(at)
 }
 
-/// Calls `found` with the target of each EXRL in text that stays meanwhile.
-fn search(text: TextRange, found: &mut dyn FnMut(TextAddr) -> ControlFlow<()>) -> ControlFlow<()> {
-    let (mut at, end) = (text.start().get(), text.end().get());
-    while at.wrapping_add(6) <= end {
-        let from = core::ptr::with_exposed_provenance::<[u8; 6]>(at as usize);
-        // SAFETY: The bytes are in text that stays. Others may change it, a halfword at a time.
-        let bytes = unsafe { from.read_volatile() };
-        // Decoding each would take seconds in an emulator.
-        let looks = matches!(bytes, [0xc6, second, ..] if second & 15 == 0);
-        let insn = looks.then(|| Insn::decode(&bytes).ok()).flatten();
-        if let Some(target) = insn.and_then(|insn| insn.executes(TextAddr::new(at))) {
-            found(target)?;
+/// The targets in some text, in ascending order.
+struct Targets(KVec<TextAddr>);
+
+impl Targets {
+    /// Finds the targets in text that stays meanwhile.
+    fn of(text: &[TextRange]) -> Result<Self, Refusal> {
+        let mut targets = KVec::new();
+        for range in text {
+            let (mut at, end) = (range.start().get(), range.end().get());
+            while at.wrapping_add(6) <= end {
+                if let Some(target) = executed_at(at).filter(|&target| has(text, target)) {
+                    targets.push(target, GFP_KERNEL)?;
+                }
+                at = at.wrapping_add(2);
+            }
         }
-        at = at.wrapping_add(2);
+        sort::ascending(&mut targets);
+        Ok(Self(targets))
     }
-    ControlFlow::Continue(())
+
+    fn has(&self, at: TextAddr) -> bool {
+        self.0.binary_search(&at).is_ok()
+    }
+}
+
+/// Returns the target if there is an EXRL at `at`, in text that stays meanwhile.
+fn executed_at(at: u64) -> Option<TextAddr> {
+    let from = core::ptr::with_exposed_provenance::<[u8; 6]>(at as usize);
+    // SAFETY: The bytes are in text that stays. Others may change it, a halfword at a time.
+    let bytes = unsafe { from.read_volatile() };
+    // Decoding each would take seconds in an emulator.
+    let looks = matches!(bytes, [0xc6, second, ..] if second & 15 == 0);
+    let insn = looks.then(|| Insn::decode(&bytes).ok()).flatten();
+    insn?.executes(TextAddr::new(at))
 }

@@ -75,7 +75,10 @@ unsafe impl Machine for S390 {
     }
 
     fn learn(module: Option<Loaded>) -> Result<(), Refusal> {
-        module.map_or_else(executed::learn, |_| Ok(()))
+        module.map_or_else(executed::learn, |_| {
+            executed::forget();
+            Ok(())
+        })
     }
 
     /// The entry code of system calls, program checks and interrupts.

@@ -82,7 +82,7 @@ pub(super) fn prepare(
 ) -> Result<ArchInsn, Refusal> {
     let insn = Insn::read(at, read)?;
     let exec = insn.classify(at, read)?;
-    if executed::is_target(at) {
+    if executed::is_target(at)? {
         return Err(Refusal::BoundToPlace);
     }
     let [first, second, third, fourth, ..] = insn.bytes();

@@ -27,4 +27,4 @@ use crate::sys::probe::Probe;
 pub(crate) type Client = Option<&'static Probe>;
 
 /// How many probes are registered or unregistered before the registry is unlocked for others.
-const CHUNK: usize = 256;
+const CHUNK: usize = 1024;

@@ -175,25 +175,30 @@ fn find(image: u64) -> Option<&'static Opcode> {
 
 /// Fails unless an instruction starts at `at`. An instruction starts at `known`.
 ///
-/// The text must be read as it was compiled: without the breakpoints of probes. A first byte of
-/// zero is then a breakpoint of others, such as QEMU's debugger, which hides an instruction.
+/// The first byte of an instruction tells its length, so those before `at` are not decoded. The
+/// text must be read as it was compiled: without the breakpoints of probes. A first byte of zero is
+/// then a breakpoint of others, such as QEMU's debugger, which hides an instruction.
 pub(super) fn check_boundary(
     known: TextAddr,
     at: TextAddr,
     read: ReadText<'_>,
 ) -> Result<(), Refusal> {
     let mut start = known;
-    while start <= at {
-        let insn = Insn::read(start, read)?;
-        if insn.bits(0, 8) == 0 {
-            return Err(Refusal::InvalidInsn);
+    while start < at {
+        let mut halfword = [0; 2];
+        read(start, &mut halfword).ok_or(Refusal::UnreadableText)?;
+        match halfword {
+            [0, _] => return Err(Refusal::InvalidInsn),
+            [first, _] => start = start.after(insn_len(first) as u64)?,
         }
-        if start == at {
-            return Ok(());
-        }
-        start = start.after(insn.len() as u64)?;
     }
-    Err(Refusal::NotABoundary)
+    if start != at {
+        return Err(Refusal::NotABoundary);
+    }
+    match Insn::read(at, read)?.bits(0, 8) {
+        0 => Err(Refusal::InvalidInsn),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Many probes at once: others get their turn after every 256 of them.
+//! Many probes at once: others get their turn after every 1,024 of them.
 
 use crate::prelude::*;
 
-const CHUNK: usize = 256;
+const CHUNK: usize = 1024;
 
 fn many(world: &mut World, count: usize) -> Vec<Client> {
     (0..count).map(|_| Client::at(world.place(&JUMP))).collect()
@@ -34,13 +34,13 @@ fn every_chunk_has_one_round_and_all_have_one_grace_period() {
     assert_eq!(client::register(&clients), 0);
     assert_eq!(
         counted(&world.story()),
-        "lock [ 256*break sync ] unlock lock [ 256*break sync ] unlock lock [ 88*break sync ] unlock"
+        "lock [ 1024*break sync ] unlock lock [ 1024*break sync ] unlock lock [ 88*break sync ] unlock"
     );
     client::unregister(&clients);
     assert_eq!(
         counted(&world.story()),
-        "lock [ 256*mend sync ] unlock lock [ 256*mend sync ] unlock lock [ 88*mend sync ] unlock \
-         wait 600*free"
+        "lock [ 1024*mend sync ] unlock lock [ 1024*mend sync ] unlock lock [ 88*mend sync ] unlock \
+         wait 2136*free"
     );
 }
 
@@ -49,11 +49,11 @@ fn a_chunk_is_full_at_its_limit() {
     let mut world = World::new();
     let clients = many(&mut world, CHUNK);
     assert_eq!(client::register(&clients), 0);
-    assert_eq!(counted(&world.story()), "lock [ 256*break sync ] unlock");
+    assert_eq!(counted(&world.story()), "lock [ 1024*break sync ] unlock");
     client::unregister(&clients);
     assert_eq!(
         counted(&world.story()),
-        "lock [ 256*mend sync ] unlock wait 256*free"
+        "lock [ 1024*mend sync ] unlock wait 1024*free"
     );
 }
 
@@ -80,8 +80,8 @@ fn chunks_that_were_armed_are_disarmed_when_a_later_one_is_refused() {
     assert_eq!(client::register(&clients), ENOENT.to_errno());
     assert_eq!(
         counted(&world.story()),
-        "lock [ 256*break sync ] unlock lock unlock \
-         lock [ 256*mend sync ] unlock lock unlock wait 258*free"
+        "lock [ 1024*break sync ] unlock lock unlock \
+         lock [ 1024*mend sync ] unlock lock unlock wait 1026*free"
     );
 }
 
