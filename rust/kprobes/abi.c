@@ -19,38 +19,8 @@
 #include <linux/sysctl.h>
 #include <kunit/visibility.h>
 #include <trace/events/sched.h>
-#ifdef CONFIG_X86
-#include <linux/cpufeature.h>
-#include <asm/alternative.h>
-#include <asm/nospec-branch.h>
-#include <asm/smap.h>
-#include <asm/vsyscall.h>
-#endif
 
 #include "glue.h"
-
-/*
- * On CPUs that need these thunks, all functions return through them, also the
- * functions of the hit path. So the thunks cannot be probed.
- */
-#ifdef CONFIG_MITIGATION_RETHUNK
-NOKPROBE_SYMBOL(__x86_return_thunk);
-#endif
-#ifdef CONFIG_MITIGATION_UNRET_ENTRY
-NOKPROBE_SYMBOL(retbleed_return_thunk);
-#endif
-#ifdef CONFIG_MITIGATION_SRSO
-NOKPROBE_SYMBOL(srso_return_thunk);
-NOKPROBE_SYMBOL(srso_safe_ret);
-NOKPROBE_SYMBOL(srso_alias_return_thunk);
-NOKPROBE_SYMBOL(srso_alias_safe_ret);
-#endif
-#ifdef CONFIG_MITIGATION_CALL_DEPTH_TRACKING
-NOKPROBE_SYMBOL(call_depth_return_thunk);
-#endif
-#ifdef CONFIG_MITIGATION_ITS
-NOKPROBE_SYMBOL(its_return_thunk);
-#endif
 
 DEFINE_PER_CPU(struct kprobe *, current_kprobe);
 DEFINE_PER_CPU(struct kprobe_ctlblk, kprobe_ctlblk);
@@ -433,63 +403,6 @@ int __kprobes rust_kprobes_each_symbol(struct module *module,
 		return kallsyms_on_each_symbol(tell, data);
 	return module_kallsyms_on_each_symbol(module->name, tell, data);
 }
-
-#ifdef CONFIG_X86
-/*
- * Reads a word of memory that may not be there, without reporting a fault. An
- * access that SMAP forbids has no fixup: memory of user space is read only if
- * @lifted says that the probed instruction could read it.
- */
-bool __kprobes rust_kprobes_peek(unsigned long *word, const unsigned long *at,
-				 bool lifted)
-{
-	struct kprobe *running = kprobe_running();
-	unsigned long addr = (unsigned long)at;
-	bool there = false;
-
-	if ((addr < TASK_SIZE_MAX || (addr & PAGE_MASK) == VSYSCALL_ADDR) &&
-	    boot_cpu_has(X86_FEATURE_SMAP) && !lifted)
-		return false;
-	/* The probe's fault handler must not be called for a fault here. */
-	__this_cpu_write(current_kprobe,
-			 (struct kprobe *)&rust_kprobes_busy);
-	pagefault_disable();
-	stac();
-	__get_kernel_nofault(word, at, unsigned long, fault);
-	there = true;
-fault:
-	clac();
-	pagefault_enable();
-	__this_cpu_write(current_kprobe, running);
-	return there;
-}
-
-/* Returns an entry of .altinstructions, before init memory is freed. */
-const void * __kprobes rust_kprobes_alternative(size_t number, size_t *len)
-{
-	struct alt_instr *entry = __alt_instructions + number;
-
-	if (entry >= __alt_instructions_end)
-		return NULL;
-	*len = entry->instrlen;
-	return offset_to_ptr(&entry->instr_offset);
-}
-
-/*
- * Preempts the task at the end of a detour or a return probe's trampoline, unless
- * interrupts are off (which the flags do not tell in a guest of Xen). The scheduler
- * is called with interrupts off: if the scheduler hits a probe with a jump, the
- * end of that detour does not call the scheduler again.
- */
-void __kprobes rust_kprobes_detour_resched(void)
-{
-	if (irqs_disabled())
-		return;
-	local_irq_disable();
-	preempt_schedule_irq();
-	local_irq_enable();
-}
-#endif
 
 #ifdef CONFIG_KASAN_GENERIC
 /*

@@ -6,6 +6,7 @@
 //! `abi.c` has the code that Rust cannot emit (exports, initcalls, per-CPU data). The back end's
 //! `entry.rs` has the entries from traps.
 
+mod errno;
 mod faults;
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 mod ftrace;
@@ -53,49 +54,6 @@ use crate::{
 #[cfg(CONFIG_MODULES)]
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
-
-/// Converts each reason to the errno that C returns.
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Self {
-        let unfit = |errno| {
-            if Current::HAS_INSN_ERRNO {
-                errno
-            } else {
-                EINVAL
-            }
-        };
-        match refusal {
-            Refusal::UnknownSymbol
-            | Refusal::OutOfText
-            | Refusal::ModuleGoing
-            | Refusal::InitTextFreed => ENOENT,
-            Refusal::TruncatedInsn
-            | Refusal::InvalidInsn
-            | Refusal::UnreadableText
-            | Refusal::NotABoundary
-            | Refusal::CallCheck
-            | Refusal::AlwaysTraps => unfit(EILSEQ),
-            Refusal::DataTooLarge => E2BIG,
-            Refusal::FarBranch
-            | Refusal::InterruptReturn
-            | Refusal::SystemCall
-            | Refusal::WorldSwitch
-            | Refusal::Transaction
-            | Refusal::Waits
-            | Refusal::LetsNextWait
-            | Refusal::MovesCpuData
-            | Refusal::MovesTraps
-            | Refusal::OperandSize
-            | Refusal::UnsavedRegister
-            | Refusal::BoundToPlace => unfit(EOPNOTSUPP),
-            Refusal::AddressTaken | Refusal::SecondJprobe => EEXIST,
-            Refusal::ModuleComing => EAGAIN,
-            Refusal::Ftrace(errno) => Error::from_errno(errno),
-            Refusal::NoMemory => ENOMEM,
-            _ => EINVAL,
-        }
-    }
-}
 
 /// Returns the status that C functions return: 0 or a negative errno.
 pub(crate) fn status(result: Result<(), Refusal>) -> c_int {

@@ -32,7 +32,7 @@
 #ifdef CONFIG_X86
 #include <asm/trapnr.h>
 #include "../../arch/x86/kprobes/detour_test.h"
-#include "../../arch/x86/kprobes/unwind.h"
+#include "../../arch/x86/kprobes/machine.h"
 #endif
 #ifdef CONFIG_S390
 #include "../../arch/s390/kprobes/machine.h"
@@ -127,17 +127,9 @@ extern struct bug_entry __start___bug_table[], __stop___bug_table[];
 /* kernel/module/internal.h */
 extern struct mutex module_mutex;
 
-extern int __start_orc_unwind_ip[], __stop_orc_unwind_ip[];
 /* jprobe.S */
 void rust_kprobes_jprobe_enter(void);
 void rust_kprobes_jprobe_returned(void);
-#ifdef CONFIG_X86
-/* The rest of x86's trampoline.S is in unwind.h. */
-void rust_kprobes_detour_hit(const unsigned long *owner, struct pt_regs *regs);
-bool rust_kprobes_peek(unsigned long *word, const unsigned long *at,
-		       bool lifted);
-const void *rust_kprobes_alternative(size_t number, size_t *len);
-#endif
 
 /* mm/kasan/kasan.h, for CONFIG_KASAN_GENERIC */
 void *__asan_memcpy(void *dest, const void *src, ssize_t len);
@@ -146,7 +138,7 @@ bool kasan_check_range(const void *addr, size_t size, bool write,
 		       unsigned long ret_ip);
 bool kasan_byte_accessible(const void *addr);
 
-void rust_kprobes_detour_resched(void);
+void rust_kprobes_detour_hit(const unsigned long *owner, struct pt_regs *regs);
 void rust_kprobes_optimize(void);
 void rust_kprobes_allow_jumps(bool on);
 bool rust_kprobes_jumps_allowed(void);

@@ -37,7 +37,7 @@ pub(super) fn enter(
     Current::enter(registers, jprobe.handler(), pinned);
     Current::state(pinned).begin_handler();
     cpu.now.set(Hit {
-        phase: Phase::StandingIn,
+        phase: Phase::InJprobe,
         at,
         ..cpu.now.get()
     });
@@ -50,7 +50,7 @@ pub(super) fn enter(
 pub(super) fn ended(registers: &mut Registers, pinned: &Pinned) -> Option<TextAddr> {
     let cpu = Current::this_cpu(pinned);
     let hit = cpu.now.get();
-    if hit.phase != Phase::StandingIn || !Current::ends(registers) {
+    if hit.phase != Phase::InJprobe || !Current::ends(registers) {
         return None;
     }
     Current::restore(registers, pinned);
@@ -67,7 +67,7 @@ pub(super) fn ended(registers: &mut Registers, pinned: &Pinned) -> Option<TextAd
 pub(crate) fn stack(pinned: &Pinned) -> Option<usize> {
     let cpu = Current::this_cpu(pinned);
     let here = Current::is_running(pinned)
-        && cpu.now.get().phase == Phase::StandingIn
+        && cpu.now.get().phase == Phase::InJprobe
         && cpu.context.get() == Context::now(pinned);
     here.then(|| Current::stack(pinned))
 }

@@ -10,9 +10,6 @@
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
-#ifdef CONFIG_X86
-#include <asm/stacktrace.h>
-#endif
 
 #include "../glue.h"
 
@@ -43,55 +40,6 @@ DEFINED_IN_RUST(register_jprobe);
 DEFINED_IN_RUST(unregister_jprobe);
 DEFINED_IN_RUST(register_jprobes);
 DEFINED_IN_RUST(unregister_jprobes);
-#endif
-
-#ifdef CONFIG_X86
-/* A breakpoint trap counts as an NMI; see __preempt_count_nmi_enter(). */
-unsigned int __kprobes rust_kprobes_interrupted_context(void)
-{
-	unsigned int count = preempt_count() - HARDIRQ_OFFSET;
-
-#ifdef CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS
-	count -= NMI_OFFSET;
-#else
-	if (__this_cpu_read(nmi_nesting) == 1)
-		count &= ~NMI_MASK;
-#endif
-	return count & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET);
-}
-
-/* The end of the interrupt is enough: it may preempt the task. */
-static void __kprobes nothing_to_do(struct irq_work *unused)
-{
-}
-
-static DEFINE_PER_CPU(struct irq_work, resched_work) =
-	IRQ_WORK_INIT_HARD(nothing_to_do);
-
-/*
- * Called by the trap at the end of a jprobe's handler, which has turned
- * preemption on again. The return from a breakpoint's trap does not preempt the
- * task, so a pending reschedule would wait for the next interrupt: raise one. If
- * preemption is off for another reason too, the end of that reschedules.
- */
-void __kprobes rust_kprobes_resched_soon(void)
-{
-	if (!IS_ENABLED(CONFIG_PREEMPTION) || !need_resched())
-		return;
-	if (!(preempt_count() & (PREEMPT_MASK | SOFTIRQ_MASK)) &&
-	    !rust_kprobes_interrupted_context())
-		irq_work_queue(this_cpu_ptr(&resched_work));
-}
-
-/* Returns the bytes from @sp to the end of the stack, or of the page if unknown. */
-size_t __kprobes rust_kprobes_stack_left(unsigned long sp)
-{
-	struct stack_info info;
-
-	if (get_stack_info_noinstr((unsigned long *)sp, current, &info))
-		return (unsigned long)info.end - sp;
-	return PAGE_SIZE - offset_in_page(sp);
-}
 #endif
 
 #ifdef CONFIG_KPROBES_ON_FTRACE

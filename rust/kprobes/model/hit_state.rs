@@ -22,7 +22,7 @@ pub(crate) enum Phase {
     /// A copy of the instruction of a nested hit runs. The state of the outer hit is saved.
     SteppingInside,
     /// The trap is over, and the handler of a jprobe runs in place of the function.
-    StandingIn,
+    InJprobe,
 }
 
 impl Phase {
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn one_level_of_nesting_is_room_enough() {
-        for phase in [Phase::Handling, Phase::Stepping, Phase::StandingIn] {
+        for phase in [Phase::Handling, Phase::Stepping, Phase::InJprobe] {
             assert!(phase.has_room_inside());
         }
         assert!(!Phase::SteppingInside.has_room_inside());
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn only_steps_are_stepping() {
-        assert!(!Phase::Handling.is_stepping() && !Phase::StandingIn.is_stepping());
+        assert!(!Phase::Handling.is_stepping() && !Phase::InJprobe.is_stepping());
         assert!(Phase::Stepping.is_stepping() && Phase::SteppingInside.is_stepping());
     }
 }

@@ -2,8 +2,8 @@
 
 //! The reasons to refuse an operation.
 //!
-//! Each reason is one that a user can act on; its text says what to change. `abi.rs`, the only file
-//! that knows errno, has the errno of each reason.
+//! Each reason is one that a user can act on; its text says what to change. `abi/errno.rs` has the
+//! errno of each reason.
 
 use core::ffi::CStr;
 

@@ -37,8 +37,8 @@ def _texts(name: str) -> dict[str, str]:
 def refusals() -> Rows:
     """(errno, words) of each refusal."""
     texts = _texts(_REFUSALS)
-    abi = (env.REPO / 'rust/kprobes/abi.rs').read_text()
-    abi = abi[abi.index('match refusal {'):abi.index('fn status(')]
+    abi = (env.REPO / 'rust/kprobes/abi/errno.rs').read_text()
+    abi = abi[abi.index('match refusal {'):]
     arms = re.findall(r'((?:\|?\s*Refusal::\w+(?:\(\w+\))?\s*)+)=> (?:unfit\()?(\w+)', abi)
     errnos = {name: errno for names, errno in arms
               for name in re.findall(r'Refusal::(\w+)', names)}

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Translates addresses in copies of probed instructions, for unwinders.
+ * The interface between the x86 part of the Rust kprobes and C.
  */
-#ifndef _ARCH_X86_KPROBES_UNWIND_H
-#define _ARCH_X86_KPROBES_UNWIND_H
+#ifndef _ARCH_X86_KPROBES_MACHINE_H
+#define _ARCH_X86_KPROBES_MACHINE_H
 
 #include <linux/types.h>
 
 #ifdef CONFIG_RUST_KPROBES
+bool rust_kprobes_peek(unsigned long *word, const unsigned long *at,
+		       bool lifted);
+const void *rust_kprobes_alternative(size_t number, size_t *len);
+/* Called by trampoline.S and return.S. */
+void rust_kprobes_detour_resched(void);
 /* trampoline.S */
 extern const char rust_kprobes_detour[], rust_kprobes_detour_end[];
+/* The linker */
+extern int __start_orc_unwind_ip[], __stop_orc_unwind_ip[];
 
 /*
  * If @ip is in a copy of an instruction or in a detour, replaces @ip and @sp by the
@@ -23,4 +30,4 @@ static inline bool kprobe_original_frame(unsigned long *ip, unsigned long *sp)
 }
 #endif
 
-#endif /* _ARCH_X86_KPROBES_UNWIND_H */
+#endif /* _ARCH_X86_KPROBES_MACHINE_H */

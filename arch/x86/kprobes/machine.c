@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What Rust cannot ask of x86: macros and inline functions of C, and what C's
+ * headers say of a CPU.
+ */
+#include <linux/cpufeature.h>
+#include <linux/irq_work.h>
+#include <linux/kprobes.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/uaccess.h>
+#include <asm/alternative.h>
+#include <asm/nospec-branch.h>
+#include <asm/smap.h>
+#include <asm/stacktrace.h>
+#include <asm/vsyscall.h>
+
+#include "../../../rust/kprobes/glue.h"
+
+/*
+ * On CPUs that need these thunks, all functions return through them, also the
+ * functions of the hit path. So the thunks cannot be probed.
+ */
+#ifdef CONFIG_MITIGATION_RETHUNK
+NOKPROBE_SYMBOL(__x86_return_thunk);
+#endif
+#ifdef CONFIG_MITIGATION_UNRET_ENTRY
+NOKPROBE_SYMBOL(retbleed_return_thunk);
+#endif
+#ifdef CONFIG_MITIGATION_SRSO
+NOKPROBE_SYMBOL(srso_return_thunk);
+NOKPROBE_SYMBOL(srso_safe_ret);
+NOKPROBE_SYMBOL(srso_alias_return_thunk);
+NOKPROBE_SYMBOL(srso_alias_safe_ret);
+#endif
+#ifdef CONFIG_MITIGATION_CALL_DEPTH_TRACKING
+NOKPROBE_SYMBOL(call_depth_return_thunk);
+#endif
+#ifdef CONFIG_MITIGATION_ITS
+NOKPROBE_SYMBOL(its_return_thunk);
+#endif
+
+/*
+ * Reads a word of memory that may not be there, without reporting a fault. An
+ * access that SMAP forbids has no fixup: memory of user space is read only if
+ * @lifted says that the probed instruction could read it.
+ */
+bool __kprobes rust_kprobes_peek(unsigned long *word, const unsigned long *at,
+				 bool lifted)
+{
+	struct kprobe *running = kprobe_running();
+	unsigned long addr = (unsigned long)at;
+	bool there = false;
+
+	if ((addr < TASK_SIZE_MAX || (addr & PAGE_MASK) == VSYSCALL_ADDR) &&
+	    boot_cpu_has(X86_FEATURE_SMAP) && !lifted)
+		return false;
+	/* The probe's fault handler must not be called for a fault here. */
+	__this_cpu_write(current_kprobe,
+			 (struct kprobe *)&rust_kprobes_busy);
+	pagefault_disable();
+	stac();
+	__get_kernel_nofault(word, at, unsigned long, fault);
+	there = true;
+fault:
+	clac();
+	pagefault_enable();
+	__this_cpu_write(current_kprobe, running);
+	return there;
+}
+
+/* Returns an entry of .altinstructions, before init memory is freed. */
+const void * __kprobes rust_kprobes_alternative(size_t number, size_t *len)
+{
+	struct alt_instr *entry = __alt_instructions + number;
+
+	if (entry >= __alt_instructions_end)
+		return NULL;
+	*len = entry->instrlen;
+	return offset_to_ptr(&entry->instr_offset);
+}
+
+/*
+ * Preempts the task at the end of a detour or a return probe's trampoline, unless
+ * interrupts are off (which the flags do not tell in a guest of Xen). The scheduler
+ * is called with interrupts off: if the scheduler hits a probe with a jump, the
+ * end of that detour does not call the scheduler again.
+ */
+void __kprobes rust_kprobes_detour_resched(void)
+{
+	if (irqs_disabled())
+		return;
+	local_irq_disable();
+	preempt_schedule_irq();
+	local_irq_enable();
+}
+
+/* A breakpoint trap counts as an NMI; see __preempt_count_nmi_enter(). */
+unsigned int __kprobes rust_kprobes_interrupted_context(void)
+{
+	unsigned int count = preempt_count() - HARDIRQ_OFFSET;
+
+#ifdef CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS
+	count -= NMI_OFFSET;
+#else
+	if (__this_cpu_read(nmi_nesting) == 1)
+		count &= ~NMI_MASK;
+#endif
+	return count & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET);
+}
+
+/* The end of the interrupt is enough: it may preempt the task. */
+static void __kprobes nothing_to_do(struct irq_work *unused)
+{
+}
+
+static DEFINE_PER_CPU(struct irq_work, resched_work) =
+	IRQ_WORK_INIT_HARD(nothing_to_do);
+
+/*
+ * Called by the trap at the end of a jprobe's handler, which has turned
+ * preemption on again. The return from a breakpoint's trap does not preempt the
+ * task, so a pending reschedule would wait for the next interrupt: raise one. If
+ * preemption is off for another reason too, the end of that reschedules.
+ */
+void __kprobes rust_kprobes_resched_soon(void)
+{
+	if (!IS_ENABLED(CONFIG_PREEMPTION) || !need_resched())
+		return;
+	if (!(preempt_count() & (PREEMPT_MASK | SOFTIRQ_MASK)) &&
+	    !rust_kprobes_interrupted_context())
+		irq_work_queue(this_cpu_ptr(&resched_work));
+}
+
+/* Returns the bytes from @sp to the end of the stack, or of the page if unknown. */
+size_t __kprobes rust_kprobes_stack_left(unsigned long sp)
+{
+	struct stack_info info;
+
+	if (get_stack_info_noinstr((unsigned long *)sp, current, &info))
+		return (unsigned long)info.end - sp;
+	return PAGE_SIZE - offset_in_page(sp);
+}
