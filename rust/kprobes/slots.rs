@@ -377,7 +377,8 @@ pub(crate) struct Slot {
     at: TextAddr,
 }
 
-/// The bit of a page's address that says that a CPU may leave the slot by a jump.
+/// The bit of a page's address that says that a CPU may leave the slot by a jump. A field of its
+/// own would make [`Slot`], and so each probe point, a word larger.
 const LEFT_BY_JUMP: usize = 1;
 const _: () = assert!(align_of::<Page>() > LEFT_BY_JUMP);
 
