@@ -131,7 +131,7 @@ impl From<Reason> for NoJump {
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
-#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_not_optimized))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_no_jump))]
 mod tests {
     use super::*;
 
