@@ -65,9 +65,9 @@ use core::ffi::CStr;
 /// - [`set_running`](Machine::set_running) writes only the current CPU's variable that
 ///   [`running`](Machine::running) reads, and [`per_cpu`](Machine::per_cpu) returns the current
 ///   CPU's copy;
-/// - after [`arm`](Machine::arm) has returned, every CPU that reaches an address traps; after
-///   [`disarm`](Machine::disarm) has returned, no CPU does, and either no CPU still handles such a
-///   trap, or [`is_stale`](Machine::is_stale) recognises its hit;
+/// - after [`arm`](Machine::arm) has returned, every CPU that reaches an address traps;
+/// - after [`disarm`](Machine::disarm) has returned, no CPU traps there. If a CPU still handles an
+///   earlier trap, [`is_stale`](Machine::is_stale) recognises its hit;
 /// - an [`ArchInsn`](Machine::ArchInsn) may be dropped once no CPU handles a hit of its address:
 ///   copies that a CPU may still run stay in memory until no CPU does.
 pub(crate) unsafe trait Machine: Isa {
@@ -241,8 +241,8 @@ pub(crate) type Places<'a, M> =
 ///
 /// Implementers guarantee that
 ///
-/// - a CPU reaches the overwritten bytes behind the first only from the probed address itself, by
-///   the copy or the emulation of its instruction, or from another probe there;
+/// - a CPU reaches the overwritten bytes behind the first in two ways only: it has executed the
+///   probed instruction, in a copy or by emulation, or another probe is in these bytes;
 /// - no task sleeps with an instruction pointer in these bytes or in a detour;
 /// - after [`optimize`](Jumps::optimize) and [`unoptimize`](Jumps::unoptimize) have returned,
 ///   every CPU sees what they wrote; until then each CPU reaches the detour from the probed
@@ -303,9 +303,9 @@ pub(crate) unsafe trait Jumps: Machine {
     /// period. So an owner stays until a grace period after the detour has got another one.
     fn set_owner(detour: &Self::Detour, owner: Option<&Chain>);
 
-    /// From now on, [`run`](Machine::run) sends a hit without post handlers to the copies in the
-    /// detour, or, without a detour, where it did before. Every CPU sees the change before the next
-    /// grace period begins.
+    /// From now on, [`run`](Machine::run) sends a hit without post handlers to the copies in
+    /// `detour`; with `None`, it executes the instruction as before the first call. Every CPU sees
+    /// the change before the next grace period begins.
     fn redirect(prepared: &Self::ArchInsn, detour: Option<&Self::Detour>);
 
     /// Replaces breakpoints by jumps. The points are in the order of their addresses, and their

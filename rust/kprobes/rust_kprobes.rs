@@ -2,7 +2,8 @@
 
 //! Kprobes.
 //!
-//! In reading order, from the words to the interface; each layer uses earlier layers only:
+//! In reading order, from the words to the interface. Each layer uses earlier layers only, except
+//! for a back end: it also uses `sys` and `slots`, and its `entry.rs` calls `hit` and `returns`.
 //!
 //! - [`atomics`]: the atomics of `core`, or of a model checker;
 //! - [`model`]: words and state machines, pure; [`prelude`] has the most used ones;
@@ -27,7 +28,7 @@
 //! |---|---|
 //! | `register_kprobe()` | `core/register.rs` |
 //! | `_kprobe_addr()`, `check_kprobe_address_safe()` | `core/check.rs` |
-//! | `can_probe()` | `arch/*/kprobes/isa/`: `Isa::check_boundary()` |
+//! | `can_probe()` | `check_boundary()` in x86's `isa/boundary.rs`, s390's `isa/insn.rs` |
 //! | `arch_prepare_kprobe()` | `arch/*/kprobes/prepare.rs` |
 //! | `arm_kprobe()`, `disarm_kprobe()` | `core/arm.rs` |
 //! | `unregister_kprobes()` | `core/unregister.rs`: `batch_no_wait()`, `RemovedPoints::wait()` |
@@ -41,11 +42,11 @@
 //! | `get_kprobe()` | `registry/points.rs`: `find()` |
 //! | `__get_insn_slot()`, `__free_insn_slot()` | `slots.rs`: `Pool::take()`, `Slot::drop()` |
 //! | `can_optimize()` | `optimize/decide.rs`, `arch/x86/kprobes/isa/region.rs` |
-//! | – | `model/no_jump.rs`: the reasons why a probe has no jump |
+//! | – | `optimize/reasons.rs`: why a probe has no jump; debugfs shows it in `unoptimized` |
 //! | `kprobe_optimizer()` | `optimize/worker.rs` |
 //! | `pre_handler_kretprobe()`, `rethook_trampoline_handler()` | `returns/hit.rs` |
 
-// If one of these options is off, its code in files of every layer is unused, except by tests.
+// Without one of these options, other files have code that nothing uses.
 #![cfg_attr(
     not(all(
         CONFIG_MODULES,

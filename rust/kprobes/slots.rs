@@ -12,13 +12,14 @@
 //!
 //! A slot belongs to a prepared instruction or to a detour, and both belong to a probe point.
 //! `RemovedPoints::wait()` in `core/unregister.rs` waits for a grace period and drops the point
-//! ([`Retired`]); then [`Slot`]'s `drop()` gives the slot back. A slot that every CPU leaves by a
-//! trap is free at once, as no CPU handles a hit of it. In a slot that CPUs leave by a jump, a task
-//! may have been preempted, so it is free after a grace period of Tasks RCU. A grace period may
-//! take long, so each pool counts such slots, and makes no more of them beyond a limit.
+//! ([`Retired`]); then [`Slot`]'s `drop()` gives the slot back. (A point is also dropped if its
+//! registration fails, or if its module is unloaded.) No CPU handles a hit of the point then, so a
+//! slot that CPUs leave by a trap is free at once. In a slot that CPUs leave by a jump, a task may
+//! have been preempted: `call_rcu_tasks()` makes it free later. Its grace period may take long, so
+//! each pool counts such slots, and makes no more of them beyond a limit.
 //!
 //! Changing the protection of a page interrupts all CPUs, so a pool keeps some pages without slots
-//! in use; [`tidy`] frees the others. The cost of a probe seldom grows with the number of pages: a
+//! in use; [`tidy`] frees the others, at the end of each unregistration. The cost of a probe seldom grows with the number of pages: a
 //! pool notes the page from which it took the last slot, and looks at all pages only when that one
 //! is full, or, in `tidy`, when a slot was given back.
 //!
@@ -193,7 +194,8 @@ impl Pool {
 }
 
 /// Returns the address of page number `number`, and its symbol, if there are so many. May be called
-/// anywhere, even while all other CPUs are stopped. Numbers change with the set of pages.
+/// anywhere, even while all other CPUs are stopped. A page that is added or freed changes the
+/// numbers of others.
 pub(crate) fn page(number: usize, pinned: &Pinned) -> Option<(TextAddr, &'static [u8])> {
     let pages = |pool: &'static Pool| pool.table.iter(pinned).map(|(page, _)| (page, pool.name));
     Iterator::chain(pages(&COPIES), pages(&DETOURS)).nth(number)

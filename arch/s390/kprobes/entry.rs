@@ -52,7 +52,7 @@ unsafe extern "C" fn kprobe_pgm_check(regs: *mut bindings::pt_regs) -> bool {
     // uses them.
     let registers = unsafe { &mut *regs };
     let handle = |pinned: &Pinned| {
-        // The target of an EX or EXRL has the length of that.
+        // For an instruction that EX or EXRL executes, the CPU reports the length of the EX or EXRL.
         if Trapped::of(registers).interruption() == (OPERATION, S390::TRAP_LEN as u32) {
             breakpoint(registers, pinned) == Whose::Ours
         } else {

@@ -20,7 +20,8 @@ use kernel::{
     prelude::*, //
 };
 
-/// Handles an int3. Returns 1 if a probe has hit it.
+/// Handles an int3. Returns 1 if it was a kprobe's (a hit, or the end of a step or of a jprobe's
+/// handler), otherwise 0.
 ///
 /// The int3 may be in user space: no probe has such an address.
 ///

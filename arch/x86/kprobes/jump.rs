@@ -84,8 +84,8 @@ impl Detour {
         let word = slot.owner_word().ok_or(Reason::NoMemory)?;
         let common = (&raw const bindings::rust_kprobes_detour).addr() as u64;
         let code = layout::Detour::of(region, slot.at(), word, TextAddr::new(common))?;
-        // The first word of the slot: the lower half of the probed address, whose upper half is all
-        // ones, and the lengths of the instructions.
+        // The first word of the slot has the lower half of the probed address (the upper half is
+        // all ones) and the lengths of the instructions.
         let lengths = u64::from(InsnMap::of(region).0);
         slot.set_origin((at.get() & u64::from(u32::MAX) | lengths << u32::BITS) as usize);
         poke::code(&mut slot, 0, &code, text);

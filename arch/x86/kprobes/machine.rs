@@ -60,8 +60,8 @@ const IF: usize = flag::IF as usize;
 
 // SAFETY:
 // - `set_running` writes `current_kprobe`, and `per_cpu` adds this CPU's distance;
-// - `arm` and `disarm` end with an IPI to all CPUs. A CPU in a trap or a step takes it after that,
-//   as both have interrupts off;
+// - `arm` and `disarm` end with an IPI to all CPUs. A CPU in a trap or a step takes the IPI when
+//   the trap or the step is over, as both have interrupts off;
 // - a slot that CPUs leave by a jump is freed after a grace period of Tasks RCU.
 unsafe impl Machine for X86 {
     type ArchInsn = ArchInsn;

@@ -48,9 +48,9 @@ use core::sync::atomic::{
 pub(crate) struct ArchInsn {
     /// The operation, if the instruction is emulated.
     pub(super) op: Option<Op>,
-    /// The copies of an instruction that is not emulated: one that ends in INT3, and maybe one that
-    /// ends in a jump back. For an emulated instruction that reads memory: an instruction that
-    /// reads the same memory, and faults instead of the emulation.
+    /// For an instruction that is not emulated: its copy that ends in INT3, and maybe one that ends
+    /// in a jump back. For an emulated branch that reads its target from memory: a load from the
+    /// same memory, to fault in place of the emulation.
     pub(super) slot: Option<Slot>,
     /// The address of the instruction.
     pub(super) at: TextAddr,
@@ -62,8 +62,7 @@ pub(crate) struct ArchInsn {
     pub(super) fast_ip: AtomicUsize,
     /// The length of the instruction.
     len: u8,
-    /// The length of the copy that ends in INT3, or of the instruction that reads memory for the
-    /// emulation, without INT3.
+    /// The length of the code before the INT3: the copy, or the load.
     pub(super) copy_len: u8,
     /// The first byte of the instruction, which the breakpoint replaces.
     pub(super) first: u8,

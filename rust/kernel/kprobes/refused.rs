@@ -71,20 +71,20 @@ reasons! {
     /// Another part of the kernel changes or reads the code: a jump label, a static call, a
     /// `WARN()`, the preamble of a function.
     Reserved =>
-        "others change the text (a jump label, a static call), or trap there (BUG, WARN): probe \
-         before or after it",
+        "the kernel changes the text (a jump label, a static call), or traps there (BUG, WARN): \
+         probe before or after it",
     /// The address is in the middle of an instruction, or has no instruction at all.
     NotAnInstruction => "no instruction starts at the address: give one where one does",
     /// The instruction can neither be executed elsewhere nor be emulated.
-    Immovable => "the instruction only works where it stands: probe before or after it",
+    Immovable => "the instruction works at its own address only: probe before or after it",
     /// The text will be freed: its module is unloaded, or it is init text.
     TextGoes =>
         "the text goes with its module, or was for the beginning of the kernel or its module: \
          probe it earlier, or when it is loaded again",
     /// Other code has taken the function, such as a live patch.
     Taken =>
-        "ftrace refuses: if it is busy, somebody else, such as a livepatch, changes where the \
-         function goes on; remove the handler from after the instruction, or that other one",
+        "ftrace refuses: if it is busy, another user, such as a livepatch, changes where the \
+         function continues; remove the post handler, or that user",
     /// Memory is short.
     NoMemory => "no memory is left: free some",
     /// The client's state could not be made.
@@ -94,7 +94,7 @@ reasons! {
         "the caller must not wait (a handler, a spinlock, interrupts off): leave it to a task, \
          such as that of a work item",
     /// The text of the probe was freed, and the probe will not be hit again.
-    Gone => "the text that the probe was on is no more: unregister it",
+    Gone => "the probed text has been freed: unregister the probe",
     /// Another reason, of which only the errno is known.
     Other =>
         "the errno is all that is known here: with CONFIG_RUST_KPROBES see `kprobes/refused` of \

@@ -2,8 +2,8 @@
 
 //! Finds the address of a probe, and checks whether that address may be probed.
 //!
-//! An offset may lead out of the named function. The entry of the function at the address counts
-//! then.
+//! An offset may lead out of the named function. Then the function at the resulting address decides
+//! whether the probe is on an entry.
 //!
 //! The checks do not depend on the instruction. `register::check_and_prepare()` calls
 //! `Isa::check_boundary()`, which refuses the middle of an instruction. C makes the checks in the
@@ -153,7 +153,7 @@ pub(crate) fn module_sorted(module: Loaded) {
 
 /// Reads the blacklist and the tables that the back end needs. Called before init memory is freed.
 pub(crate) fn load() -> Result<(), Refusal> {
-    // If this fails, fewer starts of instructions are known, and checks of boundaries take longer.
+    // If this fails, a check of a boundary decodes more instructions.
     let _ = Current::learn(None);
     blacklist::load()
 }

@@ -79,7 +79,7 @@ fn text(change: &mut Change<'_>, is_freed: impl Fn(TextAddr) -> bool) {
     let points = change.points.iter();
     for point in points.filter(|point| is_freed(point.at) && !point.gone.get()) {
         change.forget(point);
-        // If ftrace refuses, no CPU runs the text that has its calls.
+        // If ftrace refuses, its calls stay in the text, which no CPU runs any more.
         let _ = change.give_up_ftrace(point);
         point.armed.set(Armed::No);
         point.gone.set(true);

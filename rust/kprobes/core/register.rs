@@ -87,7 +87,7 @@ fn one(
     let place = check::resolve(probe.target()?, &mut batch.cache)?;
     *found = Some(place.at);
     probe.set_addr(place.at.get() as usize);
-    // The change, which may have locked the text, ends here.
+    // The value of `change()` is dropped at the end of this statement, and unlocks the text.
     let kind = join(&mut registry.change(), place, probe, &mut batch.cache)?;
     if let Some(kind) = kind {
         let point = Point::new(kind, probe);
@@ -116,7 +116,8 @@ fn join(
     let Some(point) = point.filter(|point| !point.gone.get()) else {
         return check_and_prepare(change, at, kind, probe).map(Some);
     };
-    // Before hits find the probe: s390 reads the opcode at the end of an interrupt.
+    // This comes before hits can find the probe, since the exit from an interrupt on s390 reads
+    // the opcode of a probe.
     if let Some(prepared) = point.prepared() {
         probe.set_opcode(|code| Current::recover(prepared, code));
     }

@@ -136,8 +136,8 @@ fn hit_slow(
     registers: &mut Registers,
     pinned: &Pinned,
 ) -> Whose {
-    // No handler has taken the hit over, so the instruction is executed.
     let Some(probe) = call_pre_handlers(point, registers, pinned) else {
+        // No handler has changed where the CPU continues, so the instruction is executed.
         let has_post_handler = point.probes.keeps_breakpoint();
         return execute(point, prepared, has_post_handler, registers, pinned);
     };
@@ -195,7 +195,7 @@ fn execute(
 /// Notes that the CPU is about to run a stepped copy of the instruction, which ends in a trap.
 #[inline(always)]
 fn begin_step(prepared: &ArchInsn, saved: usize, pinned: &Pinned) -> Whose {
-    // The CPU handles a hit even if no probe is enabled any more.
+    // If all probes were disabled meanwhile, none is running. The step is still part of a hit.
     if !Current::is_running(pinned) {
         Current::set_running(this_cpu::busy(), pinned);
     }
@@ -239,7 +239,7 @@ fn try_end_step(registers: &mut Registers, pinned: &Pinned) -> bool {
         });
         match point.probes.lone() {
             Some(probe) => {
-                // Before the step, the point may have had another probe alone.
+                // The point may have got another probe in place of the one that began the step.
                 Current::set_running(Some(probe.running()), pinned);
                 probe.call_post_handler(registers);
             }

@@ -34,8 +34,8 @@ pub(crate) fn fault(registers: &mut Registers, trap: c_int, pinned: &Pinned) -> 
     ours && running.is_some_and(|running| handle(running.probe(pinned), registers, trap, pinned))
 }
 
-/// Calls a fault handler. The context is cleared meanwhile: the fault handler runs on top of the
-/// handler that has faulted, and a `jprobe_return()` in it would end the handler below.
+/// Calls a fault handler. The context is cleared meanwhile: the fault handler has interrupted
+/// another handler, and a `jprobe_return()` in the fault handler would end that one.
 fn handle(probe: &Probe, registers: &mut Registers, trap: c_int, pinned: &Pinned) -> bool {
     let context = &Current::this_cpu(pinned).context;
     let outer = context.replace(Context::none());

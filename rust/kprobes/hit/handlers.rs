@@ -10,8 +10,8 @@ use crate::{
 /// Makes a probe the running one of this CPU, before its handler is called.
 ///
 /// If the probe has a fault handler, notes the context of the handlers first. The running probe is
-/// a dummy until then, so no fault handler is called. A hit that interrupts this function is
-/// nested, and does not note its own context.
+/// [`busy`](this_cpu::busy) until then: a fault meanwhile calls no fault handler, and a hit that
+/// interrupts this function is nested, so it does not note its own context.
 #[inline(always)]
 pub(crate) fn make_running(probe: &Probe, pinned: &Pinned) {
     if probe.has_fault_handler() {

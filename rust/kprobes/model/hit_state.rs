@@ -26,8 +26,8 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
-    /// Returns whether there is room for a nested hit. Without room, the hit is in code that
-    /// handles hits, and would never end.
+    /// Returns whether the state of the hit can be saved for a nested hit. If not, the nested hit
+    /// is in code that handles hits, and its handling would hit the same probe again.
     pub(crate) fn has_room_inside(self) -> bool {
         self != Self::SteppingInside
     }

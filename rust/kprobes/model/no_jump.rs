@@ -89,7 +89,7 @@ reasons! {
     PostHandler => "a probe has a post handler",
     ProbeInside => "another probe is in the bytes of the jump",
     SwitchedOff => "debug.kprobes-optimization is 0",
-    Jprobe => "a probe is that of a jprobe",
+    Jprobe => "a jprobe is at the address",
     ModuleComing => "the module is being loaded, and its tables are not in order yet",
 }
 

@@ -84,32 +84,30 @@ refusals! {
          not agree on what it does: drop the prefix",
     UnsavedRegister =>
         "the instruction uses a register that a trap does not save: probe before or after it",
-    BoundToPlace => "the instruction only works where it stands: probe before or after it",
+    BoundToPlace => "the instruction works at its own address only: probe before or after it",
     NotText => "the address is no text of the kernel or of a module: give one in a function",
     ModuleComing =>
-        "the module that the text is of has only begun to be loaded: try again",
+        "the module is still being loaded: try again",
     ModuleGoing =>
-        "the module that the text is of is being unloaded: probe it when it is loaded again",
+        "the module is being unloaded: probe it when it is loaded again",
     InitTextFreed =>
-        "the text was for the beginning of the kernel or its module, and is no more: probe it \
-         earlier",
+        "init text of the kernel or a module, which has been freed: probe it earlier",
     CallCheck =>
         "the instruction is part of the check of an indirect call, which is read when it fails: \
          probe before or after the check",
     Reserved =>
-        "others change the text (a jump label, a static call), or trap there (BUG, WARN): probe \
-         before or after it",
+        "the kernel changes the text (a jump label, a static call), or traps there (BUG, WARN): \
+         probe before or after it",
     Preamble =>
-        "the bytes are not run, but stand before a function for those that call it: probe the \
-         function",
+        "the bytes before a function are not executed, but read by its callers: probe the function",
     FtraceOnly =>
         "only ftrace may change the text, and this kernel has no probes through ftrace: probe \
-         behind it",
+         after it",
     Ftrace(i32) =>
-        "ftrace refuses: if it is busy, somebody else, such as a livepatch, changes where the \
-         function goes on; remove the handler from after the instruction, or that other one",
+        "ftrace refuses: if it is busy, another user, such as a livepatch, changes where the \
+         function continues; remove the post handler, or that user",
     AlreadyRegistered => "the probe is registered already: unregister it first",
-    Gone => "the text that the probe was on is no more: unregister it",
+    Gone => "the probed text has been freed: unregister the probe",
     HandlerIsNoFunction =>
         "the handler of the jprobe is not where a function starts: give one with the signature of \
          the probed function",

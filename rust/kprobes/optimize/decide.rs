@@ -127,7 +127,7 @@ impl Change<'_> {
 
     /// Makes the jump of the point at `at`, or returns why there cannot be one.
     fn make_jump(&mut self, at: TextAddr, prepared: &ArchInsn) -> Result<Jump, NoJump> {
-        // The address has no symbol any more, or its module is being unloaded.
+        // Either fails if the module is being unloaded.
         let function = self.cache.function(at).map_err(|_| Reason::CannotRead)?;
         let owner = modules::owner(at).map_err(|_| Reason::CannotRead)?;
         // `check::module_sorted` considers the point again.

@@ -21,7 +21,7 @@ impl Registry {
         let mut temporary = self.optimizer.temporary.iter();
         let temporary = temporary.find(|(at, _)| *at == point.at);
         let why = why.or(switched_off).or(temporary.map(|&(_, why)| why));
-        // If no reason is stored, memory was too short for the detour, or for a temporary reason.
+        // If no reason is stored, there was no memory for the detour, or to store the reason.
         why.or(Some(Reason::NoMemory.into()))
     }
 }

@@ -87,7 +87,7 @@ pub(crate) struct Optimizer {
     pub(crate) worker: Worker,
     /// Whether jumps are allowed, by `debug.kprobes-optimization`.
     pub(crate) allowed: bool,
-    /// Whether a point has no detour for lack of memory that Tasks RCU is about to free.
+    /// Whether a point has no detour because memory is short, and Tasks RCU will free some.
     pub(crate) short: bool,
     /// The temporary reasons why undecided points have no jump, except for lack of memory.
     pub(crate) temporary: KVec<(TextAddr, NoJump)>,

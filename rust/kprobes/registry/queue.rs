@@ -28,8 +28,8 @@ use crate::{
 pub(crate) struct Node {
     state: AtomicUsize,
     /// The addresses of the neighbours in a list; zero for none.
-    before: AtomicUsize,
-    behind: AtomicUsize,
+    prev: AtomicUsize,
+    next: AtomicUsize,
 }
 
 impl Node {
@@ -148,8 +148,8 @@ impl Queue {
         (!self.is_empty()).then(|| self.clock.begin_wait())
     }
 
-    /// Removes the next point that was waited for from the queue, when the wait is over. The
-    /// point's state is plain then, but its hits still continue in its detour.
+    /// After the wait of `period`: removes a point that was queued before the wait from the queue,
+    /// and returns it. Its state is plain now, but its hits still continue in its detour.
     pub(crate) fn next(&mut self, period: &Period, nodes: &impl Nodes) -> Option<TextAddr> {
         // Points are in the order in which they were queued, so the first one decides.
         let at = self.optimizing.first?;

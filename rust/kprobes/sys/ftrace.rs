@@ -92,10 +92,10 @@ impl Users {
 
     /// Stops the calls of ftrace from a probe point that will be removed in any case.
     ///
-    /// If ftrace refuses, its calls continue and find no probe point. The probe point was the last
-    /// point of its user. It stays in the filter, as ftrace calls a user without a filter from
-    /// everywhere. The next probe point of this user resets the filter, and the user is
-    /// unregistered with that point.
+    /// If ftrace refuses to unregister the user of the last point, the calls continue and find no
+    /// probe point. The address stays in the user's filter, as ftrace calls a user without a filter
+    /// from everywhere. When the user gets its next point, the filter is reset; when it loses that
+    /// point, it is unregistered.
     pub(crate) fn give_up(&mut self, at: TextAddr, changing: bool) -> Result<(), Refusal> {
         let removed = self.remove(at, changing);
         if removed.is_err() {

@@ -83,8 +83,8 @@ pub(crate) unsafe fn in_trap<T>(work: impl FnOnce(&Pinned) -> T) -> T {
     result
 }
 
-/// Reschedules soon after the trap that the caller runs in, if a task waits for the CPU. Preemption
-/// was off before the trap and is on after it; the exit from the trap does not check that.
+/// Reschedules soon after the trap that the caller runs in, if a task waits for the CPU. The trap
+/// turns preemption on for the interrupted code, and its exit does not check for waiting tasks.
 pub(crate) fn resched_soon() {
     // SAFETY: The function may be called from any context, and has an effect in a trap.
     unsafe { bindings::rust_kprobes_resched_soon() };

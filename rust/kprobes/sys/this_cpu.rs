@@ -4,8 +4,8 @@
 //!
 //! The memory is in the section that the kernel copies for each CPU; the back end finds this CPU's
 //! copy. Traps nest: a hit may interrupt the handling of another hit between any two instructions
-//! here, and restores all of the state before it returns. So each field is a [`Cell`], and no field
-//! is read before the trap that changed it has ended.
+//! here, and restores all of the state before it returns. The interrupted code never sees a change,
+//! so each field is a [`Cell`].
 //!
 //! The state has the address of the probe point, which is looked up again. The table has the point
 //! as long as a CPU may handle its hit.

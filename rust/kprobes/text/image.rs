@@ -3,12 +3,12 @@
 //! The images that were asked for: the kernel, and the latest parts of modules.
 //!
 //! The kernel's tables do not change after boot. The tables of a module are kept until the module
-//! is live, or goes. While a module is coming, the kernel sorts its tables and changes them, so
-//! tables that were read then answer one question only.
+//! is live, or goes. While a module is coming, the kernel sorts its tables and changes them, so they
+//! are read again for each probe.
 //!
-//! A module that is coming can be probed from the first module notifier on: before that no notifier
-//! tells if the load fails. Its probes have jumps from the last notifier on, when the tables are in
-//! order.
+//! A module that is coming can be probed from the first module notifier on: if the load fails
+//! earlier, no notifier is called. Its probes have jumps from the last notifier on, when the tables
+//! are in order.
 
 use super::{
     branch_targets::{
@@ -186,8 +186,8 @@ impl Image {
         })
     }
 
-    /// Refuses if others change or read `at`. Otherwise, returns the start of the last instruction
-    /// that the tables tell of, at or before `at`.
+    /// Refuses text that the kernel changes, or traps on. Otherwise, returns the last start of an
+    /// instruction that the tables have at or before `at`.
     pub(crate) fn checked_start(&self, at: TextAddr) -> Result<Option<TextAddr>, Refusal> {
         self.index(&self.entries).checked_start(at)
     }

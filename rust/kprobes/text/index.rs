@@ -27,7 +27,7 @@ pub(crate) enum EntryKind {
 }
 
 impl EntryKind {
-    /// Returns why no jump may be over these bytes, if other code changes or reads them.
+    /// Returns why no jump may overwrite these bytes, if other code changes or reads them.
     fn owner(self) -> Option<Reason> {
         match self {
             Self::JumpLabel => Some(Reason::OfJumpLabel),

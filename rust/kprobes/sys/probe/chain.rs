@@ -195,8 +195,8 @@ impl Chain {
         self.iter().any(|one| core::ptr::eq(one, probe))
     }
 
-    /// Returns whether any probe has a handler that a jump cannot call. A hit that has seen such a
-    /// probe gets `true` until the probe is removed.
+    /// Returns whether any probe has a handler that a jump cannot call. The result is `true` for
+    /// each hit that finds such a probe in the chain.
     #[inline(always)]
     pub(crate) fn keeps_breakpoint(&self) -> bool {
         // The acquire load that led a hit to the probe makes this load see the earlier stores.

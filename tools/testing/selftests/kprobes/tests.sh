@@ -195,7 +195,7 @@ rust_of_module() {
 	echo 3 >/sys/module/kprobes_target/parameters/call
 	rmmod kprobes_target
 	rmmod kprobes_of_module
-	gone='the text .* is no more: unregister it \(-22\)'
+	gone='the probed text has been freed: unregister the probe \(-22\)'
 	for how in both one attribute; do
 		shown of-module "kprobes_of_module: $how: 3 calls, $gone" || return 1
 	done
