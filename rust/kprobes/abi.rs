@@ -48,8 +48,8 @@ use crate::{
 };
 #[cfg(CONFIG_DEBUG_FS)]
 use crate::{
+    debugfs, //
     sys::seq::Seq,
-    view, //
 };
 #[cfg(CONFIG_MODULES)]
 use core::ptr::NonNull;
@@ -125,7 +125,7 @@ client_call!(enable_kprobe(*mut bindings::kprobe) -> c_int = enable::enable);
 unsafe extern "C" fn get_kprobe(addr: *mut c_void) -> *mut bindings::kprobe {
     let at = TextAddr::new(addr.addr() as u64);
     // SAFETY: Preemption is off, by the precondition.
-    let newest = unsafe { preempt::in_trap(|pinned| breakpoint::newest(at, pinned)) };
+    let newest = unsafe { preempt::in_trap(|pinned| breakpoint::get_kprobe(at, pinned)) };
     newest.map_or(core::ptr::null_mut(), Running::to_word)
 }
 
@@ -261,7 +261,7 @@ unsafe extern "C" fn rust_kprobes_module_event(
     let going = |init_only| Going { module, init_only };
     match (state as c_uint, last) {
         (bindings::module_state_MODULE_STATE_COMING, false) => {
-            if check::module_comes(module).is_err() {
+            if check::module_coming(module).is_err() {
                 pr_err!("no memory to note a module: until it is live it cannot be probed\n");
             }
         }
@@ -351,13 +351,13 @@ unsafe extern "C" fn rust_kprobes_show(file: *mut bindings::seq_file, which: c_u
     let to = &unsafe { Seq::from_c(file) };
     let registry = &mut *Registry::lock();
     match which {
-        bindings::RUST_KPROBES_LIST => return status(view::list(to, registry)),
+        bindings::RUST_KPROBES_LIST => return status(debugfs::list(to, registry)),
         #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-        bindings::RUST_KPROBES_UNOPTIMIZED => return status(view::unoptimized(to, registry)),
-        bindings::RUST_KPROBES_ENABLED => view::enabled(to, registry),
-        bindings::RUST_KPROBES_BLACKLIST => view::blacklist(to, registry),
-        bindings::RUST_KPROBES_REFUSED => view::refused(to, registry),
-        _ => view::counters(to),
+        bindings::RUST_KPROBES_UNOPTIMIZED => return status(debugfs::unoptimized(to, registry)),
+        bindings::RUST_KPROBES_ENABLED => debugfs::enabled(to, registry),
+        bindings::RUST_KPROBES_BLACKLIST => debugfs::blacklist(to, registry),
+        bindings::RUST_KPROBES_REFUSED => debugfs::refused(to, registry),
+        _ => debugfs::counters(to),
     }
     0
 }

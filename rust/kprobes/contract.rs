@@ -28,11 +28,11 @@ pub(crate) use isa::{
 
 use crate::{
     model::{
-        plan::{
+        hit_state::{
             AfterStep,
             Next, //
         },
-        target::Site,
+        target::ProbeAddr,
         text_metadata::TextMetadata, //
     },
     sys::{
@@ -90,7 +90,7 @@ pub(crate) unsafe trait Machine: Isa {
     /// Returns the address that `offset` in `function` means to a client, and whether it is the
     /// function's entry. The entry need not be the first byte: ENDBR64, for instance, stays as it
     /// is.
-    fn site(function: TextAddr, offset: u64) -> Option<Site>;
+    fn adjust_addr(function: TextAddr, offset: u64) -> Option<ProbeAddr>;
 
     /// Reads the tables that the back end needs before the first probe on a text: the kernel's
     /// (`None`), while init memory is there, or those of a module that is being loaded. On x86,
@@ -98,7 +98,7 @@ pub(crate) unsafe trait Machine: Isa {
     /// from afar.
     ///
     /// [`known_start`]: Machine::known_start
-    fn learn(_module: Option<Loaded>) -> Result<(), Refusal> {
+    fn read_tables(_module: Option<Loaded>) -> Result<(), Refusal> {
         Ok(())
     }
 
@@ -110,7 +110,7 @@ pub(crate) unsafe trait Machine: Isa {
 
     /// Returns the text that the architecture itself forbids to probe, such as the entry code of
     /// traps.
-    fn reserved() -> impl Iterator<Item = TextRange>;
+    fn arch_blacklist() -> impl Iterator<Item = TextRange>;
 
     /// Returns whether this CPU handles a hit.
     fn is_running(pinned: &Pinned) -> bool;
@@ -229,7 +229,7 @@ pub(crate) unsafe trait Machine: Isa {
 
 /// Calls a function with each probe point whose text changes: its address, its instruction, and its
 /// detour. Each call has the same order.
-pub(crate) type Places<'a, M> =
+pub(crate) type ForEachPoint<'a, M> =
     &'a dyn Fn(&mut dyn FnMut(TextAddr, &<M as Machine>::ArchInsn, &<M as Jumps>::Detour));
 
 /// Jump optimization: a jump replaces a breakpoint.
@@ -256,7 +256,7 @@ pub(crate) unsafe trait Jumps: Machine {
     type BranchTargets;
 
     /// Bytes that a jump overwrites at most.
-    const REACH: u64;
+    const MAX_OPTIMIZED_LEN: u64;
 
     /// Finds the targets of branches into a function, once for all probe points in it. The text
     /// lock keeps other code from changing text meanwhile.
@@ -310,11 +310,11 @@ pub(crate) unsafe trait Jumps: Machine {
 
     /// Replaces breakpoints by jumps. The points are in the order of their addresses, and their
     /// hits are redirected to their detours already.
-    fn optimize(places: Places<'_, Self>, text: &mut text::Lock);
+    fn optimize(places: ForEachPoint<'_, Self>, text: &mut text::Lock);
 
     /// Replaces jumps by breakpoints: writes all breakpoints, and once every CPU sees them,
     /// restores the other bytes.
-    fn unoptimize(places: Places<'_, Self>, text: &mut text::Lock);
+    fn unoptimize(places: ForEachPoint<'_, Self>, text: &mut text::Lock);
 
     /// If `at` is in a detour, returns the address in the original, and how many bytes are on the
     /// stack that are not there in the original.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The files of the directory kprobes/ in debugfs; view.rs shows their contents.
+ * The files of the directory kprobes/ in debugfs; debugfs.rs shows their contents.
  * No hit runs this code, so it may be probed.
  */
 #include <linux/debugfs.h>

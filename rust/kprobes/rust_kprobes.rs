@@ -18,7 +18,7 @@
 //! - [`hit`]: hits of probe points;
 //! - [`core`]: registration, arming, unregistration;
 //! - `returns` and `jprobes`: return probes and jprobes, clients of the [`core`];
-//! - `view`: the files in debugfs;
+//! - `debugfs`: the files in debugfs;
 //! - [`abi`]: the C interface, `<linux/kprobes.h>`.
 //!
 //! C counterpart: [`kernel/kprobes.c`](srctree/kernel/kprobes.c) and the kprobes directories of the
@@ -85,7 +85,7 @@ mod returns;
 
 mod abi;
 #[cfg(CONFIG_DEBUG_FS)]
-mod view;
+mod debugfs;
 
 /// Prefix of this crate's messages in the kernel log.
 const __LOG_PREFIX: &[u8] = b"kprobes\0";

@@ -19,9 +19,10 @@
 //! each pool counts such slots, and makes no more of them beyond a limit.
 //!
 //! Changing the protection of a page interrupts all CPUs, so a pool keeps some pages without slots
-//! in use; [`tidy`] frees the others, at the end of each unregistration. The cost of a probe seldom grows with the number of pages: a
-//! pool notes the page from which it took the last slot, and looks at all pages only when that one
-//! is full, or, in `tidy`, when a slot was given back.
+//! in use; [`free_unused`] frees the others, at the end of each unregistration. The cost of a probe
+//! seldom grows with the number of pages: a pool notes the page from which it took the last slot,
+//! and looks at all pages only when that one is full, or, in `free_unused`, when a slot was given
+//! back.
 //!
 //! C counterpart: `__get_insn_slot()` and its neighbours in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -101,7 +102,7 @@ pub(crate) struct Pool {
     words: usize,
     /// The number of pages that are kept even if none of their slots is in use.
     min_pages: usize,
-    /// Whether a slot has become free since the last [`tidy`].
+    /// Whether a slot has become free since the last [`free_unused`].
     has_freed: AtomicBool,
     /// The number of slots that wait for Tasks RCU.
     waiting: AtomicUsize,
@@ -168,7 +169,7 @@ impl Pool {
 
     /// Removes pages that have no slot in use from the table. Looks for them only if slots were
     /// given back.
-    fn tidy(&self, retired: &mut Retired<Page>) {
+    fn free_unused(&self, retired: &mut Retired<Page>) {
         if !self.has_freed.swap(false, Ordering::Acquire) {
             return;
         }
@@ -183,7 +184,7 @@ impl Pool {
             goes
         };
         writer.remove_all(goes, retired);
-        writer.tidy();
+        writer.shrink();
     }
 
     /// Tells perf that a page of slots was allocated, or will be freed.
@@ -211,10 +212,10 @@ pub(crate) fn waiting() -> usize {
 /// removed pages outside of all locks.
 ///
 /// Does not lock the CPUs: an unarmed probe may be unregistered while a CPU is hotplugged.
-pub(crate) fn tidy() -> Retired<Page> {
+pub(crate) fn free_unused() -> Retired<Page> {
     let mut retired = Retired::new();
-    COPIES.tidy(&mut retired);
-    DETOURS.tidy(&mut retired);
+    COPIES.free_unused(&mut retired);
+    DETOURS.free_unused(&mut retired);
     retired
 }
 
@@ -397,7 +398,7 @@ impl Slot {
     }
 
     /// Returns the address of the second copy, which ends in a jump.
-    pub(crate) fn second(&self) -> TextAddr {
+    pub(crate) fn jump_copy(&self) -> TextAddr {
         TextAddr::new(self.at.get().wrapping_add(COPY_LEN as u64))
     }
 
@@ -472,9 +473,9 @@ mod tests {
         Ok(slots)
     }
 
-    fn tidy(pool: &Pool) {
+    fn free_unused(pool: &Pool) {
         let mut retired = Retired::new();
-        pool.tidy(&mut retired);
+        pool.free_unused(&mut retired);
         retired.wait();
     }
 
@@ -505,7 +506,7 @@ mod tests {
         let more = take(&POOL, 2 * COUNT - 1)?;
         assert_eq!(pages(&POOL), 2);
         drop((second, more));
-        tidy(&POOL);
+        free_unused(&POOL);
         assert_eq!(pages(&POOL), 1);
         close(&POOL)
     }
@@ -515,15 +516,15 @@ mod tests {
         static POOL: Pool = Pool::new(b"two\0", Writer::of(&POOL.table), 2, 4);
         let many = PAGES * COUNT;
         let (some, kept) = (take(&POOL, many)?, take(&POOL, 1)?);
-        tidy(&POOL);
+        free_unused(&POOL);
         assert_eq!(pages(&POOL), PAGES + 1);
         drop(some);
         assert!(has_freed(&POOL));
-        tidy(&POOL);
+        free_unused(&POOL);
         assert_eq!(pages(&POOL), POOL.min_pages);
         assert!(!has_freed(&POOL));
         drop(kept);
-        tidy(&POOL);
+        free_unused(&POOL);
         assert_eq!(pages(&POOL), POOL.min_pages);
         close(&POOL)
     }

@@ -400,7 +400,7 @@ impl<T: Send + Sync> Writer<T> {
     }
 
     /// Publishes a smaller array if the entries need far less. Does nothing if there is no memory.
-    pub(crate) fn tidy(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         if length(self.live.saturating_mul(2)).is_ok_and(|len| len < self.words) {
             // If this fails, the old array is still in use.
             let _ = length(self.live).and_then(|len| self.rebuild(len));
@@ -732,7 +732,7 @@ mod tests {
             retired.push(writer.remove(at(number))?);
         }
         assert_eq!(writer.words, 2048);
-        writer.tidy();
+        writer.shrink();
         assert_eq!(writer.words, 128);
         assert!(is_sound(&writer) && holds(&TABLE, &[1, 1, 1, 1, 1, 1, 1, 1, 1, 0]));
         writer.remove_all(|_| true, &mut retired);
@@ -790,7 +790,7 @@ mod tests {
                     marks[number] = mark;
                 }
                 0..=2 => assert!(writer.get(at(number)).is_some()),
-                _ => writer.tidy(),
+                _ => writer.shrink(),
             }
             assert!(holds(&TABLE, &marks));
             assert!(is_sound(&writer));
@@ -823,7 +823,7 @@ mod tests {
         assert!(insert(&mut second, 0, 8).is_err());
         assert!(second.get(at(0)).is_none() && second.iter().next().is_none());
         assert!(second.remove(at(0)).is_err());
-        second.tidy();
+        second.shrink();
         assert_eq!(found(&ALONE, at(0)), Some(7));
         assert_eq!(mark(first.remove(at(0))), Ok(7));
         assert!(insert(&mut second, 0, 8).is_err());
@@ -843,7 +843,7 @@ mod tests {
         for number in 0..499 {
             retired.push(writer.remove(at(number))?);
         }
-        writer.tidy();
+        writer.shrink();
         assert_eq!(writer.len(), 1);
         assert_eq!(found(&MANY, at(499)), Some(499));
         assert_eq!(found(&MANY, at(498)), None);

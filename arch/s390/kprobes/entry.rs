@@ -19,8 +19,7 @@ use crate::{
     hit::{
         breakpoint::{
             breakpoint,
-            step_fault,
-            Whose, //
+            step_fault, //
         },
         fault, //
     },
@@ -52,9 +51,10 @@ unsafe extern "C" fn kprobe_pgm_check(regs: *mut bindings::pt_regs) -> bool {
     // uses them.
     let registers = unsafe { &mut *regs };
     let handle = |pinned: &Pinned| {
-        // For an instruction that EX or EXRL executes, the CPU reports the length of the EX or EXRL.
+        // For an instruction that EX or EXRL executes, the CPU reports the length of the EX or
+        // EXRL.
         if Trapped::of(registers).interruption() == (OPERATION, S390::TRAP_LEN as u32) {
-            breakpoint(registers, pinned) == Whose::Ours
+            breakpoint(registers, pinned)
         } else {
             fault(registers, pinned)
         }

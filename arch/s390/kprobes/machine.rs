@@ -12,7 +12,7 @@
 //! C counterpart: [`arch/s390/kernel/kprobes.c`](srctree/arch/s390/kernel/kprobes.c).
 
 use super::{
-    executed,
+    exrl_targets,
     frame::Trapped,
     isa::{
         BREAKPOINT, //
@@ -30,11 +30,11 @@ use crate::{
         ReadText, //
     },
     model::{
-        plan::{
+        hit_state::{
             AfterStep,
             Next, //
         },
-        target::Site, //
+        target::ProbeAddr, //
     },
     sys::{
         blacklist,
@@ -68,21 +68,21 @@ unsafe impl Machine for S390 {
     const HAS_INSN_ERRNO: bool = false;
     const FAULTS: &'static [c_uint] = &[PAGE_FAULT];
 
-    fn site(function: TextAddr, offset: u64) -> Option<Site> {
+    fn adjust_addr(function: TextAddr, offset: u64) -> Option<ProbeAddr> {
         let at = function.after(offset).ok()?;
         let on_entry = offset == 0;
-        Some(Site { at, on_entry })
+        Some(ProbeAddr { at, on_entry })
     }
 
-    fn learn(module: Option<Loaded>) -> Result<(), Refusal> {
-        module.map_or_else(executed::learn, |_| {
-            executed::forget();
+    fn read_tables(module: Option<Loaded>) -> Result<(), Refusal> {
+        module.map_or_else(exrl_targets::read_tables, |_| {
+            exrl_targets::forget();
             Ok(())
         })
     }
 
     /// The entry code of system calls, program checks and interrupts.
-    fn reserved() -> impl Iterator<Item = TextRange> {
+    fn arch_blacklist() -> impl Iterator<Item = TextRange> {
         once(blacklist::between(
             &raw const bindings::__irqentry_text_start,
             &raw const bindings::__irqentry_text_end,
@@ -193,7 +193,7 @@ unsafe impl Machine for S390 {
                 Next::Emulated
             }
             Run::Copy(slot) if slot.is_left_by_jump() && !has_post_handler => {
-                frame.ip = slot.second().get() as usize;
+                frame.ip = slot.jump_copy().get() as usize;
                 Next::Redirected
             }
             Run::Copy(slot) => {

@@ -7,7 +7,7 @@
 //! interruptions and of the trampoline of return probes.
 
 mod entry;
-mod executed;
+mod exrl_targets;
 mod frame;
 mod isa;
 mod jprobes;

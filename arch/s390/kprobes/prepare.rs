@@ -7,7 +7,7 @@
 //! C counterpart: [`arch/s390/kernel/kprobes.c`](srctree/arch/s390/kernel/kprobes.c).
 
 use super::{
-    executed,
+    exrl_targets,
     isa::{
         branch::Branch,
         classify::Exec,
@@ -82,7 +82,7 @@ pub(super) fn prepare(
 ) -> Result<ArchInsn, Refusal> {
     let insn = Insn::read(at, read)?;
     let exec = insn.classify(at, read)?;
-    if executed::is_target(at)? {
+    if exrl_targets::is_target(at)? {
         return Err(Refusal::BoundToPlace);
     }
     let [first, second, third, fourth, ..] = insn.bytes();
@@ -121,7 +121,7 @@ fn copy(at: TextAddr, insn: &Insn, text: &mut text::Lock) -> Result<Slot, Refusa
     };
     let stepped = moved(slot.at())?.then(&BREAKPOINT)?;
     if boosts {
-        let second = slot.second();
+        let second = slot.jump_copy();
         let behind = second.after(len as u64)?;
         let back = Insn::decode(&JUMP)?.moved(at.after(len as u64)?, behind)?;
         machine::write(second, moved(second)?.then(&back.bytes())?.bytes(), text);

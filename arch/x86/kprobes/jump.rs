@@ -42,8 +42,8 @@ use super::{
 };
 use crate::{
     contract::{
+        ForEachPoint,
         Jumps,
-        Places,
         ReadText, //
     },
     model::text_metadata::TextMetadata,
@@ -68,7 +68,7 @@ const _: () = assert!(layout::MAX_LEN <= SLOT_LEN);
 pub(crate) struct Detour {
     slot: Slot,
     /// The bytes that the jump overwrites.
-    under: [u8; encode::JUMP_LEN],
+    saved: [u8; encode::JUMP_LEN],
     /// The length of the detour.
     len: u8,
 }
@@ -91,11 +91,11 @@ impl Detour {
         poke::code(&mut slot, 0, &code, text);
         slot.set_left_by_jump();
         slot.set_owner(None);
-        let under = region.bytes().first_chunk().copied();
+        let saved = region.bytes().first_chunk().copied();
         Ok(Self {
             slot,
             // A region covers the jump.
-            under: under.unwrap_or_default(),
+            saved: saved.unwrap_or_default(),
             len: code.bytes().len() as u8,
         })
     }
@@ -162,7 +162,7 @@ unsafe impl Jumps for X86 {
     /// In the order of their targets.
     type BranchTargets = KVVec<Branch>;
 
-    const REACH: u64 = encode::JUMP_LEN as u64;
+    const MAX_OPTIMIZED_LEN: u64 = encode::JUMP_LEN as u64;
 
     fn branch_targets(
         function: TextRange,
@@ -212,7 +212,7 @@ unsafe impl Jumps for X86 {
         prepared.redirect(copied);
     }
 
-    fn optimize(places: Places<'_, Self>, _text: &mut text::Lock) {
+    fn optimize(places: ForEachPoint<'_, Self>, _text: &mut text::Lock) {
         places(&mut |at, _, detour| {
             let Ok(jump) = detour.jump(at) else {
                 return;
@@ -227,7 +227,7 @@ unsafe impl Jumps for X86 {
         unsafe { bindings::smp_text_poke_batch_finish() };
     }
 
-    fn unoptimize(places: Places<'_, Self>, text: &mut text::Lock) {
+    fn unoptimize(places: ForEachPoint<'_, Self>, text: &mut text::Lock) {
         let mut any = false;
         places(&mut |at, _, _| {
             // SAFETY: The point has a jump, whose first byte is at `at`.
@@ -264,8 +264,8 @@ unsafe impl Jumps for X86 {
     fn recover_jump(at: TextAddr, detour: &Detour, from: TextAddr, code: &mut [u8]) {
         for (offset, byte) in (0..).zip(code) {
             let into = from.get().wrapping_add(offset).wrapping_sub(at.get());
-            let under = usize::try_from(into).ok();
-            if let Some(&under) = under.and_then(|into| detour.under.get(into)) {
+            let saved = usize::try_from(into).ok();
+            if let Some(&under) = under.and_then(|into| detour.saved.get(into)) {
                 *byte = under;
             }
         }
@@ -274,13 +274,13 @@ unsafe impl Jumps for X86 {
 
 /// Restores the bytes after the breakpoint at `at`, after all CPUs were synchronized.
 fn restore(at: TextAddr, detour: &Detour, text: &mut text::Lock) {
-    let (Some((_, tail)), Ok(behind)) = (detour.under.split_first(), at.after(1)) else {
+    let (Some((_, tail)), Ok(behind)) = (detour.saved.split_first(), at.after(1)) else {
         return;
     };
     // SAFETY: The bytes are the tail of a jump whose first byte is a breakpoint.
     unsafe { poke::put(behind, tail, text) };
     if let Ok(jump) = detour.jump(at) {
-        let mut now = detour.under;
+        let mut now = detour.saved;
         now[0] = encode::INT3;
         poke::report(at, jump.bytes(), &now);
     }

@@ -32,11 +32,11 @@ use crate::{
         ReadText, //
     },
     model::{
-        plan::{
+        hit_state::{
             AfterStep,
             Next, //
         },
-        target::Site, //
+        target::ProbeAddr, //
     },
     sys::{
         blacklist,
@@ -71,14 +71,14 @@ unsafe impl Machine for X86 {
     const HAS_INSN_ERRNO: bool = true;
     const FAULTS: &'static [c_uint] = &[bindings::X86_TRAP_PF, bindings::X86_TRAP_GP];
 
-    fn site(function: TextAddr, offset: u64) -> Option<Site> {
-        isa::site(function, offset, marked(function))
+    fn adjust_addr(function: TextAddr, offset: u64) -> Option<ProbeAddr> {
+        isa::adjust_addr(function, offset, starts_with_endbr(function))
     }
 
-    fn learn(module: Option<Loaded>) -> Result<(), Refusal> {
+    fn read_tables(module: Option<Loaded>) -> Result<(), Refusal> {
         match module {
             #[cfg(CONFIG_UNWINDER_ORC)]
-            None => super::orc::learn(),
+            None => super::orc::read_tables(),
             _ => Ok(()),
         }
     }
@@ -89,7 +89,7 @@ unsafe impl Machine for X86 {
     }
 
     /// The entry code of system calls, traps and interrupts.
-    fn reserved() -> impl Iterator<Item = TextRange> {
+    fn arch_blacklist() -> impl Iterator<Item = TextRange> {
         once(blacklist::between(
             &raw const bindings::__entry_text_start,
             &raw const bindings::__entry_text_end,
@@ -203,7 +203,7 @@ unsafe impl Machine for X86 {
     #[inline(always)]
     fn run(prepared: &ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next {
         let next = prepared.next;
-        match prepared.fast_ip.load(Ordering::Acquire) {
+        match prepared.boost_ip.load(Ordering::Acquire) {
             to if to != 0 && !has_post_handler => {
                 registers.ip = to;
                 Next::Redirected
@@ -257,14 +257,14 @@ unsafe impl Machine for X86 {
 
 /// Returns whether a function starts with ENDBR64.
 #[cfg(CONFIG_X86_KERNEL_IBT)]
-fn marked(function: TextAddr) -> bool {
+fn starts_with_endbr(function: TextAddr) -> bool {
     let at = core::ptr::with_exposed_provenance_mut(function.get() as usize);
     // SAFETY: The function checks that it may read there.
     unsafe { bindings::is_endbr(at) }
 }
 
 #[cfg(not(CONFIG_X86_KERNEL_IBT))]
-fn marked(_function: TextAddr) -> bool {
+fn starts_with_endbr(_function: TextAddr) -> bool {
     false
 }
 
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn entry_text_is_reserved() {
         let entry = &raw const bindings::__entry_text_start;
-        let is_reserved = |at| X86::reserved().any(|range| range.contains(at));
+        let is_reserved = |at| X86::arch_blacklist().any(|range| range.contains(at));
         assert!(is_reserved(TextAddr::new(entry.addr() as u64)));
         assert!(!is_reserved(TextAddr::new(16)));
     }

@@ -7,10 +7,10 @@
 //!
 //! The entries in alternatives cannot be used: they are the entries of all replacements together,
 //! as offsets from the start of the original, and the running kernel has one of the replacements.
-//! For instance, `pushf; pop %rax` may replace a call, with an entry after each byte. So `learn()`
-//! notes the alternatives that have entries, before the list of alternatives is freed with init
-//! memory. For objtool, other patched text (jump labels, static calls, calls of thunks) is one
-//! instruction.
+//! For instance, `pushf; pop %rax` may replace a call, with an entry after each byte. So
+//! `read_tables()` notes the alternatives that have entries, before the list of alternatives is
+//! freed with init memory. For objtool, other patched text (jump labels, static calls, calls of
+//! thunks) is one instruction.
 //!
 //! The list of a module's alternatives is not kept, so its entries are not used.
 
@@ -32,7 +32,7 @@ use kernel::sync::SetOnce;
 static ALTERNATIVES: SetOnce<KVec<Stretch>> = SetOnce::new();
 
 /// Notes the alternatives. Called once, before init memory is freed.
-pub(super) fn learn() -> Result<(), Refusal> {
+pub(super) fn read_tables() -> Result<(), Refusal> {
     let table = table();
     let mut noted = KVec::new();
     let alternatives = (0..).map_while(alternative);
@@ -64,7 +64,7 @@ fn table() -> Table<'static> {
 /// Returns the range of alternative number `number`, if there are so many.
 fn alternative(number: usize) -> Option<Stretch> {
     let mut len = 0;
-    // SAFETY: By the caller of `learn`, init memory, which has the entries, is not freed yet.
+    // SAFETY: By the caller of `read_tables`, init memory, which has the entries, is not freed yet.
     let start = unsafe { bindings::rust_kprobes_alternative(number, &mut len) };
     let at = TextAddr::new(start.addr() as u64);
     let end = at.after(len as u64).ok()?;

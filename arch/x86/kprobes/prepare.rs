@@ -59,7 +59,7 @@ pub(crate) struct ArchInsn {
     /// The new instruction pointer, if a hit without post handlers needs nothing else; otherwise
     /// zero. It is the target of an unconditional jump, the copy that ends in a jump back, or the
     /// copies in a detour.
-    pub(super) fast_ip: AtomicUsize,
+    pub(super) boost_ip: AtomicUsize,
     /// The length of the instruction.
     len: u8,
     /// The length of the code before the INT3: the copy, or the load.
@@ -75,7 +75,7 @@ impl ArchInsn {
     /// Returns the address of the copy that ends in a jump back, if there is one.
     fn boosted(&self) -> Option<TextAddr> {
         let slot = self.slot.as_ref().filter(|slot| slot.is_left_by_jump());
-        slot.map(Slot::second)
+        slot.map(Slot::jump_copy)
     }
 
     /// Redirects hits without post handlers to the copies in a detour, or back.
@@ -88,7 +88,7 @@ impl ArchInsn {
             _ => self.boosted(),
         };
         let to = detour.or(usual).map_or(0, |to| to.get() as usize);
-        self.fast_ip.store(to, Ordering::Release);
+        self.boost_ip.store(to, Ordering::Release);
     }
 }
 
@@ -147,8 +147,8 @@ pub(super) fn prepare(
             let step = relocate::copy(&insn, at, slot.at())?.then(&[encode::INT3])?;
             let mut boosted = None;
             if boosts {
-                let copy = relocate::copy(&insn, at, slot.second())?;
-                let jump = encode::jmp32(slot.second().after(insn.len() as u64)?, next)?;
+                let copy = relocate::copy(&insn, at, slot.jump_copy())?;
+                let jump = encode::jmp32(slot.jump_copy().after(insn.len() as u64)?, next)?;
                 boosted = Some(copy.then(jump.bytes())?);
                 slot.set_left_by_jump();
             }
@@ -164,7 +164,7 @@ pub(super) fn prepare(
         slot,
         at,
         next,
-        fast_ip: AtomicUsize::new(0),
+        boost_ip: AtomicUsize::new(0),
         len: insn.len() as u8,
         copy_len,
         first,

@@ -120,17 +120,17 @@ impl Change<'_> {
                 point.armed.set(Armed::called(changing));
                 Ok(())
             }
-            _ if changing => self.guard(point),
+            _ if changing => self.hold_ipmodify(point),
             _ => Ok(()),
         }
     }
 
     /// Keeps other users of ftrace from changing where the function continues at a watched point,
     /// before a probe changes that.
-    pub(super) fn guard(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
-        if point.armed.get() == Armed::Watching && !point.guarded.get() {
+    pub(super) fn hold_ipmodify(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
+        if point.armed.get() == Armed::Watching && !point.ipmodify_held.get() {
             self.ftrace.add(point.at, true)?;
-            point.guarded.set(true);
+            point.ipmodify_held.set(true);
         }
         Ok(())
     }
@@ -144,10 +144,10 @@ impl Change<'_> {
         point.armed.set(Armed::No);
         let removed = self.ftrace.remove(point.at, armed == Armed::Changing);
         removed.inspect_err(|_| point.armed.set(armed))?;
-        if !point.guarded.get() {
+        if !point.ipmodify_held.get() {
             return Ok(());
         }
-        point.guarded.set(false);
+        point.ipmodify_held.set(false);
         let removed = self.ftrace.remove(point.at, true);
         removed.inspect_err(|_| point.armed.set(Armed::Changing))
     }
@@ -160,10 +160,10 @@ impl Change<'_> {
         };
         point.armed.set(Armed::No);
         let left = self.ftrace.give_up(point.at, armed == Armed::Changing);
-        if !point.guarded.get() {
+        if !point.ipmodify_held.get() {
             return left;
         }
-        point.guarded.set(false);
+        point.ipmodify_held.set(false);
         self.ftrace.give_up(point.at, true).and(left)
     }
 }

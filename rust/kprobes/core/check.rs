@@ -20,7 +20,7 @@ use crate::{
     model::{
         symbol,
         target::{
-            Site,
+            ProbeAddr,
             Target, //
         }, //
     },
@@ -47,7 +47,7 @@ use crate::{
 };
 
 /// Returns the address that a client names, and whether it is the entry of a function.
-pub(super) fn resolve(target: Target<'_>, cache: &mut SymbolCache) -> Result<Site, Refusal> {
+pub(super) fn resolve(target: Target<'_>, cache: &mut SymbolCache) -> Result<ProbeAddr, Refusal> {
     let (base, offset) = match target {
         Target::Symbol(name, offset) => {
             (symbols::lookup(name).ok_or(Refusal::UnknownSymbol)?, offset)
@@ -57,11 +57,11 @@ pub(super) fn resolve(target: Target<'_>, cache: &mut SymbolCache) -> Result<Sit
     let at = base.after(offset)?;
     let function = cache.function(at)?.text.start();
     let offset = at.get().wrapping_sub(function.get());
-    Current::site(function, offset).ok_or(Refusal::OutOfText)
+    Current::adjust_addr(function, offset).ok_or(Refusal::OutOfText)
 }
 
 /// Returns the address that a client names, which must be the entry of a function.
-pub(crate) fn entry(target: Target<'_>) -> Result<Site, Refusal> {
+pub(crate) fn entry(target: Target<'_>) -> Result<ProbeAddr, Refusal> {
     match resolve(target, &mut SymbolCache::new())? {
         place if place.on_entry => Ok(place),
         _ => Err(Refusal::NotOnEntry),
@@ -119,7 +119,7 @@ pub(crate) fn blacklisted(at: TextAddr) -> bool {
 
 fn is_blacklisted(at: TextAddr, function: Option<&Function>) -> bool {
     let listed = |at, entry| {
-        Current::reserved().any(|range| range.contains(at)) || blacklist::covers(at, entry)
+        Current::arch_blacklist().any(|range| range.contains(at)) || blacklist::covers(at, entry)
     };
     let split_from = function.and_then(|function| function.split_from);
     listed(at, function.map(|function| function.text.start()))
@@ -128,24 +128,24 @@ fn is_blacklisted(at: TextAddr, function: Option<&Function>) -> bool {
 
 /// Calls `each` with the start and the end of each blacklisted function.
 pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAddr, TextAddr)) {
-    blacklist::each(Current::reserved(), each);
+    blacklist::each(Current::arch_blacklist(), each);
     registry.modules.each(each);
 }
 
 /// Notes a module that is being loaded. Its text may be probed then, except for its blacklist.
 #[cfg(CONFIG_MODULES)]
-pub(crate) fn module_comes(module: Loaded) -> Result<(), Refusal> {
+pub(crate) fn module_coming(module: Loaded) -> Result<(), Refusal> {
     let registry = &mut *Registry::lock();
-    Current::learn(Some(module))?;
+    Current::read_tables(Some(module))?;
     registry.modules.add(module)?;
-    registry.images.comes(module)
+    registry.images.module_coming(module)
 }
 
 /// Allows jumps in a module that is being loaded: its tables are sorted now.
 #[cfg(CONFIG_MODULES)]
 pub(crate) fn module_sorted(module: Loaded) {
     let registry = &mut *Registry::lock();
-    registry.images.sorted(module);
+    registry.images.module_sorted(module);
     let mut change = registry.change();
     let points = change.points.iter();
     change.try_to_optimize(&mut points.filter(|point| module.has(point.at)));
@@ -154,7 +154,7 @@ pub(crate) fn module_sorted(module: Loaded) {
 /// Reads the blacklist and the tables that the back end needs. Called before init memory is freed.
 pub(crate) fn load() -> Result<(), Refusal> {
     // If this fails, a check of a boundary decodes more instructions.
-    let _ = Current::learn(None);
+    let _ = Current::read_tables(None);
     blacklist::load()
 }
 
@@ -190,7 +190,7 @@ mod tests {
 
     const NAME: &CStr = c"kernel_clone";
 
-    fn site(target: Target<'_>) -> Result<Site, Refusal> {
+    fn site(target: Target<'_>) -> Result<ProbeAddr, Refusal> {
         resolve(target, &mut SymbolCache::new())
     }
 

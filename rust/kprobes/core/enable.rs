@@ -23,7 +23,7 @@ pub(crate) fn enable(clients: &[Client]) -> Result<(), Refusal> {
         return Ok(());
     }
     if probe.is_jprobe() {
-        change.guard(point)?;
+        change.hold_ipmodify(point)?;
     }
     point.probes.mark(probe, Flag::Disabled, false);
     if disarmed {

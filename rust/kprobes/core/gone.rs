@@ -42,12 +42,12 @@ pub(crate) struct Clients {
 pub(crate) fn module(going: Going, clients: &Clients) {
     let mut retired = Retired::new();
     let mut registry = Registry::lock();
-    text(&mut registry.change(), |at| going.has(at));
+    kill_points(&mut registry.change(), |at| going.has(at));
     registry.images.forget(going.module);
     if !going.init_only {
         registry.modules.remove(going.module);
     }
-    let forgotten = Forgotten { going, clients };
+    let forgotten = LeakedProbes { going, clients };
     if forgotten.disable(&registry) {
         forgotten.remove(&mut registry, &mut retired);
         drop(registry);
@@ -71,11 +71,11 @@ pub(crate) fn load_failed(going: Going, clients: &Clients) {
 /// Handles the end of the kernel's init text.
 pub(crate) fn init_text() {
     let init = blacklist::init_text();
-    text(&mut Registry::lock().change(), |at| init.contains(at));
+    kill_points(&mut Registry::lock().change(), |at| init.contains(at));
 }
 
 /// Marks the points of freed text and their probes as gone.
-fn text(change: &mut Change<'_>, is_freed: impl Fn(TextAddr) -> bool) {
+fn kill_points(change: &mut Change<'_>, is_freed: impl Fn(TextAddr) -> bool) {
     let points = change.points.iter();
     for point in points.filter(|point| is_freed(point.at) && !point.gone.get()) {
         change.forget(point);
@@ -91,13 +91,13 @@ fn text(change: &mut Change<'_>, is_freed: impl Fn(TextAddr) -> bool) {
 
 /// The probes that a module has left registered and that must be unregistered.
 #[cfg(CONFIG_MODULES)]
-struct Forgotten<'a> {
+struct LeakedProbes<'a> {
     going: Going,
     clients: &'a Clients,
 }
 
 #[cfg(CONFIG_MODULES)]
-impl Forgotten<'_> {
+impl LeakedProbes<'_> {
     /// Returns the forgotten probes of a point.
     fn of<'p>(&'p self, point: &'p Point) -> impl Iterator<Item = &'p Probe> {
         let goes = |at| self.going.has(at);

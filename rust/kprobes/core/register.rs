@@ -22,7 +22,7 @@ use super::{
     CHUNK, //
 };
 use crate::{
-    model::target::Site,
+    model::target::ProbeAddr,
     registry::{
         prelude::*,
         refused::Refused,
@@ -101,7 +101,7 @@ fn one(
 /// prepares the instruction and returns the kind of the point that is needed.
 fn join(
     change: &mut Change<'_>,
-    place: Site,
+    place: ProbeAddr,
     probe: &'static Probe,
     cache: &mut SymbolCache,
 ) -> Result<Option<HitBy>, Refusal> {
@@ -127,7 +127,7 @@ fn join(
     }
     if probe.is_jprobe() {
         point.had_jprobe.set(true);
-        point.probes.push_oldest(probe);
+        point.probes.add_tail(probe);
     } else {
         point.probes.push(probe);
     }
@@ -155,7 +155,7 @@ fn admit(change: &mut Change<'_>, point: PointRef<'_>, probe: &Probe) -> Result<
     } else if point.probes.iter().any(Probe::is_jprobe) {
         Err(Refusal::SecondJprobe)
     } else if probe.is_enabled() {
-        change.guard(point)
+        change.hold_ipmodify(point)
     } else {
         Ok(())
     }

@@ -46,7 +46,7 @@ impl RemovedPoints {
     /// Waits until no hit uses the points, and frees them.
     pub(crate) fn wait(self) {
         self.0.wait();
-        drop(slots::tidy());
+        drop(slots::free_unused());
     }
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn batch_no_wait(clients: &[Client]) -> RemovedPoints {
             remove(registry, probe, &mut retired);
         }
         registry.change().reconsider(&mut addresses());
-        registry.points.tidy();
+        registry.points.shrink();
     }
     RemovedPoints(retired)
 }
@@ -106,7 +106,7 @@ pub(super) fn wait_for_jprobes<'p>(points: impl IntoIterator<Item = PointRef<'p>
         .into_iter()
         .any(|point| point.had_jprobe.get() && !point.is_wanted())
     {
-        preempt::wait_for_all();
+        preempt::synchronize_rcu();
     }
 }
 

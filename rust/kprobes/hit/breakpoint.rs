@@ -17,7 +17,7 @@ use super::{
 use crate::{
     model::{
         hit_state::Phase,
-        plan::{
+        hit_state::{
             AfterStep,
             Next, //
         }, //
@@ -51,31 +51,22 @@ pub(crate) fn step_fault() {
     STEP_FAULTS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The owner of the breakpoint that was hit, as `kprobe_int3_handler()` returns it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(i32)]
-pub(crate) enum Whose {
-    /// The breakpoint is not a probe's: nothing was done.
-    Other = 0,
-    /// The breakpoint is a probe's: the trap returns with these registers.
-    Ours = 1,
-}
-
-/// Handles the hit of a breakpoint, if the breakpoint is a probe's.
+/// Handles the hit of a breakpoint, if the breakpoint is a probe's. Returns whether it is; if not,
+/// nothing was done.
 ///
 /// Fast path: one enabled probe that has only a pre handler, on a CPU that handles no hit. All
 /// else is inlined, so the handler is the only call. Other hits are handled out of line.
 #[inline(always)]
-pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
+pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> bool {
     if Current::is_running(pinned) {
         return nested(registers, pinned);
     }
-    let (point, prepared) = match find_to_execute(registers, pinned) {
+    let (point, prepared) = match lookup(registers, pinned) {
         Ok(found) => found,
-        Err(whose) => return whose,
+        Err(handled) => return handled,
     };
-    let Some(probe) = point.probes.lone_before() else {
-        return match point.probes.lone() {
+    let Some(probe) = point.probes.single_pre_only() else {
+        return match point.probes.single() {
             Some(probe) => hit_one_with_post(probe, prepared, registers, pinned),
             None => hit_slow(point, prepared, registers, pinned),
         };
@@ -87,22 +78,22 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> Whose {
         }
     }
     Current::set_running(None, pinned);
-    Whose::Ours
+    true
 }
 
 /// Finds the point whose breakpoint was hit, if its instruction is to be executed. Otherwise the
-/// hit is over, and the owner of the breakpoint is returned.
+/// hit is over, and the error says whether the breakpoint is a probe's.
 #[inline(always)]
-fn find_to_execute<'a>(
+fn lookup<'a>(
     registers: &mut Registers,
     pinned: &'a Pinned,
-) -> Result<(&'a Point, &'a ArchInsn), Whose> {
+) -> Result<(&'a Point, &'a ArchInsn), bool> {
     let point = points::find(Current::hit_at(registers), pinned);
     match point.and_then(|point| Some((point, point.prepared()?))) {
-        Some((_, prepared)) if !Current::condition_holds(prepared, registers) => Err(Whose::Ours),
+        Some((_, prepared)) if !Current::condition_holds(prepared, registers) => Err(true),
         Some(found) => Ok(found),
-        None if Current::is_stale(registers) => Err(Whose::Ours),
-        None => Err(Whose::Other),
+        None if Current::is_stale(registers) => Err(true),
+        None => Err(false),
     }
 }
 
@@ -114,7 +105,7 @@ fn hit_one_with_post(
     prepared: &ArchInsn,
     registers: &mut Registers,
     pinned: &Pinned,
-) -> Whose {
+) -> bool {
     Current::set_running(Some(probe.running()), pinned);
     if !probe.call_pre_handler(registers) {
         match Current::run(prepared, registers, true) {
@@ -124,7 +115,7 @@ fn hit_one_with_post(
         }
     }
     Current::set_running(None, pinned);
-    Whose::Ours
+    true
 }
 
 /// Handles a hit for any number of probes.
@@ -135,7 +126,7 @@ fn hit_slow(
     prepared: &ArchInsn,
     registers: &mut Registers,
     pinned: &Pinned,
-) -> Whose {
+) -> bool {
     let Some(probe) = call_pre_handlers(point, registers, pinned) else {
         // No handler has changed where the CPU continues, so the instruction is executed.
         let has_post_handler = point.probes.keeps_breakpoint();
@@ -148,7 +139,7 @@ fn hit_slow(
         }
         None => Current::set_running(None, pinned),
     }
-    Whose::Ours
+    true
 }
 
 /// Finishes a hit of the point at `at` after its last handler, the jprobe's, has ended.
@@ -177,7 +168,7 @@ fn execute(
     has_post_handler: bool,
     registers: &mut Registers,
     pinned: &Pinned,
-) -> Whose {
+) -> bool {
     match Current::run(prepared, registers, has_post_handler) {
         Next::Emulated if has_post_handler => call_post_handlers(point, registers, pinned),
         Next::Emulated | Next::Redirected => {}
@@ -189,12 +180,12 @@ fn execute(
         }
     }
     Current::set_running(None, pinned);
-    Whose::Ours
+    true
 }
 
 /// Notes that the CPU is about to run a stepped copy of the instruction, which ends in a trap.
 #[inline(always)]
-fn begin_step(prepared: &ArchInsn, saved: usize, pinned: &Pinned) -> Whose {
+fn begin_step(prepared: &ArchInsn, saved: usize, pinned: &Pinned) -> bool {
     // If all probes were disabled meanwhile, none is running. The step is still part of a hit.
     if !Current::is_running(pinned) {
         Current::set_running(this_cpu::busy(), pinned);
@@ -204,11 +195,11 @@ fn begin_step(prepared: &ArchInsn, saved: usize, pinned: &Pinned) -> Whose {
         at: Current::insn_addr(prepared),
         saved,
     });
-    Whose::Ours
+    true
 }
 
 /// Returns the newest probe at an address: C's `get_kprobe()`.
-pub(crate) fn newest(at: TextAddr, pinned: &Pinned) -> Option<Running> {
+pub(crate) fn get_kprobe(at: TextAddr, pinned: &Pinned) -> Option<Running> {
     let point = points::find(at, pinned)?;
     point.probes.iter().next().map(Probe::running)
 }
@@ -237,7 +228,7 @@ fn try_end_step(registers: &mut Registers, pinned: &Pinned) -> bool {
             phase: Phase::Handling,
             ..hit
         });
-        match point.probes.lone() {
+        match point.probes.single() {
             Some(probe) => {
                 // The point may have got another probe in place of the one that began the step.
                 Current::set_running(Some(probe.running()), pinned);
@@ -250,19 +241,19 @@ fn try_end_step(registers: &mut Registers, pinned: &Pinned) -> bool {
         if end == AfterStep::Again {
             step_fault();
         }
-        leave_step(cpu, hit.phase, pinned);
+        end_step(cpu, hit.phase, pinned);
     }
     true
 }
 
 /// Ends a step and its hit. If the hit is nested in an outer hit, the outer hit continues.
 #[inline(never)]
-pub(super) fn leave_step(cpu: &Cpu, phase: Phase, pinned: &Pinned) {
+pub(super) fn end_step(cpu: &Cpu, phase: Phase, pinned: &Pinned) {
     // Read both before the phase changes: a hit that interrupts the code below may overwrite them.
-    let (outer, outer_running) = (cpu.outer.get(), cpu.outer_running.get());
-    if phase == Phase::SteppingInside {
+    let (outer, prev_running) = (cpu.outer.get(), cpu.prev_running.get());
+    if phase == Phase::NestedStep {
         cpu.now.set(outer);
-        Current::set_running(outer_running, pinned);
+        Current::set_running(prev_running, pinned);
     } else {
         cpu.now.set(Hit {
             phase: Phase::Handling,
@@ -285,36 +276,36 @@ pub(super) fn stepped<'a>(hit: &Hit, pinned: &'a Pinned) -> Option<(&'a Point, &
 /// Handles a trap of a CPU that handles a hit already: the end of a step or of a jprobe's handler,
 /// or a nested hit.
 #[inline(never)]
-fn nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
+fn nested(registers: &mut Registers, pinned: &Pinned) -> bool {
     if try_end_step(registers, pinned) {
-        return Whose::Ours;
+        return true;
     }
     let Some(at) = jprobe::ended(registers, pinned) else {
         return hit_nested(registers, pinned);
     };
     resume(at, registers, pinned);
-    Whose::Ours
+    true
 }
 
 /// Handles a nested hit: counts its probes as missed, and executes the instruction.
 #[inline(never)]
-fn hit_nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
-    let (point, prepared) = match find_to_execute(registers, pinned) {
+fn hit_nested(registers: &mut Registers, pinned: &Pinned) -> bool {
+    let (point, prepared) = match lookup(registers, pinned) {
         Ok(found) => found,
-        Err(whose) => return whose,
+        Err(handled) => return handled,
     };
     let cpu = Current::this_cpu(pinned);
     let outer = cpu.now.get();
     let newest = point.probes.iter().next();
-    if !outer.phase.has_room_inside() {
+    if !outer.phase.can_nest() {
         report::unrecoverable(newest);
     }
     point.probes.iter().for_each(Probe::miss);
     if let Next::Stepping(saved) = Current::run(prepared, registers, false) {
         cpu.outer.set(outer);
-        cpu.outer_running.set(Current::running(pinned));
+        cpu.prev_running.set(Current::running(pinned));
         cpu.now.set(Hit {
-            phase: Phase::SteppingInside,
+            phase: Phase::NestedStep,
             at: Current::insn_addr(prepared),
             saved,
         });
@@ -322,5 +313,5 @@ fn hit_nested(registers: &mut Registers, pinned: &Pinned) -> Whose {
         let running = enabled.map(Probe::running).or_else(this_cpu::busy);
         Current::set_running(running, pinned);
     }
-    Whose::Ours
+    true
 }

@@ -7,7 +7,7 @@
 //! handlers of clients in kernels up to 5.13.
 
 use super::breakpoint::{
-    leave_step,
+    end_step,
     step_fault,
     stepped, //
 };
@@ -54,7 +54,7 @@ pub(crate) fn faulted(registers: &mut Registers, pinned: &Pinned) -> bool {
     };
     Current::faulted(prepared, registers, hit.saved);
     step_fault();
-    leave_step(cpu, hit.phase, pinned);
+    end_step(cpu, hit.phase, pinned);
     true
 }
 

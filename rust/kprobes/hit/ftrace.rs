@@ -37,7 +37,7 @@ pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinn
     if Current::is_running(pinned) {
         return count(point);
     }
-    let Some(probe) = point.probes.lone() else {
+    let Some(probe) = point.probes.single() else {
         return hit_slow(point, at, registers, pinned);
     };
     let next = Current::enter_ftrace(registers, at);

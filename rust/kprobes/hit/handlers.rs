@@ -61,7 +61,7 @@ pub(super) fn call_post_handlers(point: &Point, registers: &mut Registers, pinne
 pub(crate) fn busy_begin() {
     let pinned = Pinned::new();
     Current::set_running(this_cpu::busy(), &pinned);
-    pinned.leave_off();
+    pinned.keep_disabled();
 }
 
 /// Ends the busy state: C's `kprobe_busy_end()`. [`busy_begin`] has left `pinned`.

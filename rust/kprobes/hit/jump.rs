@@ -11,9 +11,9 @@ use super::handlers::make_running;
 use crate::{
     registry::prelude::*,
     sys::probe::chain::{
-        Brief,
         Chain,
         List, //
+        Summary,
     }, //
 };
 
@@ -25,10 +25,10 @@ pub(crate) fn jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned)
     if Current::is_running(pinned) {
         return probes.iter().for_each(Probe::miss);
     }
-    let brief = probes.brief();
-    let Brief::Lone(probe) = brief else {
-        return match brief {
-            Brief::LoneAround(newest) | Brief::Several(newest) => {
+    let summary = probes.summary();
+    let Summary::Single(probe) = summary else {
+        return match summary {
+            Summary::SingleWithPost(newest) | Summary::Several(newest) => {
                 each_jumped(newest, registers, pinned);
             }
             _ => walk_jumped(probes, registers, pinned),

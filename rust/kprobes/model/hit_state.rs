@@ -10,6 +10,32 @@
 //!
 //! The handler of a jprobe is not part of the trap: it runs before the function, and a separate
 //! trap ends the hit. Until then other hits are handled as in any handler.
+//!
+//! A breakpoint has replaced the start of the instruction, so the CPU cannot run it in place.
+//! [`Next`] tells the code that handles the hit whether the instruction was emulated, or whether
+//! the CPU runs a copy that ends in a trap or in a jump back.
+
+/// The next step of a CPU that executes a probed instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// The instruction was emulated.
+    Emulated,
+    /// The trap returns to a copy that ends in a breakpoint. The value is a word of state that is
+    /// restored after the step.
+    Stepping(usize),
+    /// The trap returns to code that needs no further handling: a copy that ends in a jump back,
+    /// the copies in a detour, or the target of an unconditional jump.
+    Redirected,
+}
+
+/// The result of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterStep {
+    /// The instruction was executed.
+    Done,
+    /// The instruction was not executed: the CPU returns to its breakpoint.
+    Again,
+}
 
 /// The progress of a CPU in handling a hit. Zeroed memory is `Handling`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +46,7 @@ pub(crate) enum Phase {
     /// A copy of the instruction runs, and ends in a trap.
     Stepping,
     /// A copy of the instruction of a nested hit runs. The state of the outer hit is saved.
-    SteppingInside,
+    NestedStep,
     /// The trap is over, and the handler of a jprobe runs in place of the function.
     InJprobe,
 }
@@ -28,13 +54,13 @@ pub(crate) enum Phase {
 impl Phase {
     /// Returns whether the state of the hit can be saved for a nested hit. If not, the nested hit
     /// is in code that handles hits, and its handling would hit the same probe again.
-    pub(crate) fn has_room_inside(self) -> bool {
-        self != Self::SteppingInside
+    pub(crate) fn can_nest(self) -> bool {
+        self != Self::NestedStep
     }
 
     /// Returns whether a copy of an instruction runs.
     pub(crate) fn is_stepping(self) -> bool {
-        matches!(self, Self::Stepping | Self::SteppingInside)
+        matches!(self, Self::Stepping | Self::NestedStep)
     }
 }
 
@@ -46,14 +72,14 @@ mod tests {
     #[test]
     fn one_level_of_nesting_is_room_enough() {
         for phase in [Phase::Handling, Phase::Stepping, Phase::InJprobe] {
-            assert!(phase.has_room_inside());
+            assert!(phase.can_nest());
         }
-        assert!(!Phase::SteppingInside.has_room_inside());
+        assert!(!Phase::NestedStep.can_nest());
     }
 
     #[test]
     fn only_steps_are_stepping() {
         assert!(!Phase::Handling.is_stepping() && !Phase::InJprobe.is_stepping());
-        assert!(Phase::Stepping.is_stepping() && Phase::SteppingInside.is_stepping());
+        assert!(Phase::Stepping.is_stepping() && Phase::NestedStep.is_stepping());
     }
 }

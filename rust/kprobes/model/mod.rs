@@ -16,7 +16,6 @@ pub(crate) mod hit_state;
 pub(crate) mod latest;
 pub(crate) mod no_jump;
 pub(crate) mod opt_state;
-pub(crate) mod plan;
 pub(crate) mod refusal;
 pub(crate) mod starts;
 pub(crate) mod symbol;

@@ -35,7 +35,7 @@ impl<'a> Target<'a> {
 
 /// The address of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Site {
+pub(crate) struct ProbeAddr {
     /// The address of the instruction.
     pub(crate) at: TextAddr,
     /// Whether this is the first instruction that runs when the function is called.

@@ -40,7 +40,8 @@ use kernel::prelude::*;
 impl Points {
     /// Returns the first breakpoint in the bytes of a jump at `at`.
     pub(super) fn breakpoint_under_jump(&self, at: TextAddr) -> Option<TextAddr> {
-        let mut inside = (1..Current::REACH).filter_map(|distance| at.after(distance).ok());
+        let mut inside =
+            (1..Current::MAX_OPTIMIZED_LEN).filter_map(|distance| at.after(distance).ok());
         inside.find(|&at| {
             let point = self.get(at);
             point.is_some_and(|point| point.armed.get() == Armed::Breakpoint)

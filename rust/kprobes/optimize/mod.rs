@@ -11,7 +11,7 @@
 //! The path of a decision: `decide` (`try_queue()`, `make_jump()`), then the back end's
 //! [`Jumps::detour`](crate::contract::Jumps::detour), on x86 `jump.rs` and `isa/region.rs`. The
 //! reasons are [`Reason`](crate::model::no_jump::Reason); users read them in debugfs
-//! `kprobes/unoptimized` (`view.rs`).
+//! `kprobes/unoptimized` (`debugfs.rs`).
 //!
 //! The worker holds no lock while it waits, so points may change meanwhile. The wait counts only
 //! for a point that was queued before the wait began and has not left the queue since.

@@ -26,7 +26,7 @@ use crate::{
     contract::Machine,
     prelude::*,
     sys::{
-        flags::State,
+        flags::AtomicArmed,
         preempt::Pinned,
         probe::{
             Chain,
@@ -85,9 +85,9 @@ pub(crate) struct Point {
     /// The probes.
     pub(crate) probes: Chain,
     /// How the point is armed.
-    pub(crate) armed: State,
+    pub(crate) armed: AtomicArmed,
     /// Whether ftrace calls our IPMODIFY user here too, only to keep other such users out.
-    pub(crate) guarded: Mark,
+    pub(crate) ipmodify_held: Mark,
     /// Whether the point's text was freed.
     pub(crate) gone: Mark,
     /// Whether the point ever had a jprobe. Then a CPU may run the jprobe's handler after the
@@ -108,8 +108,8 @@ impl Point {
         Self {
             kind,
             probes: Chain::of(first),
-            armed: State::new(),
-            guarded: mark(false),
+            armed: AtomicArmed::new(),
+            ipmodify_held: mark(false),
             gone: mark(false),
             had_jprobe: mark(first.is_jprobe()),
             #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
@@ -232,12 +232,12 @@ impl Points {
     pub(crate) fn remove_empty(&mut self, retired: &mut Retired<Point>) {
         let is_empty = |point: &Point| point.probes.is_empty();
         self.table.remove_all(is_empty, retired);
-        self.table.tidy();
+        self.table.shrink();
     }
 
     /// Makes the array of the table smaller if it is too large for its points.
-    pub(crate) fn tidy(&mut self) {
-        self.table.tidy();
+    pub(crate) fn shrink(&mut self) {
+        self.table.shrink();
     }
 }
 
@@ -245,7 +245,8 @@ impl Points {
 impl Points {
     /// Returns the points whose jumps would overwrite `at`.
     pub(crate) fn jumps_that_may_cover(&self, at: TextAddr) -> impl Iterator<Item = PointRef<'_>> {
-        let before = (1..Current::REACH).filter_map(move |distance| at.before(distance).ok());
+        let before =
+            (1..Current::MAX_OPTIMIZED_LEN).filter_map(move |distance| at.before(distance).ok());
         before.filter_map(|at| self.get(at))
     }
 

@@ -37,8 +37,8 @@ impl Node {
     pub(crate) fn new() -> Self {
         Self {
             state: AtomicUsize::new(State::Plain.to_word()),
-            before: AtomicUsize::new(0),
-            behind: AtomicUsize::new(0),
+            prev: AtomicUsize::new(0),
+            next: AtomicUsize::new(0),
         }
     }
 
@@ -71,10 +71,10 @@ impl List {
     };
 
     fn push(&mut self, at: TextAddr, nodes: &impl Nodes) {
-        link(nodes, at, |node| &node.before, self.last);
-        link(nodes, at, |node| &node.behind, None);
+        link(nodes, at, |node| &node.prev, self.last);
+        link(nodes, at, |node| &node.next, None);
         match self.last {
-            Some(last) => link(nodes, last, |node| &node.behind, Some(at)),
+            Some(last) => link(nodes, last, |node| &node.next, Some(at)),
             None => self.first = Some(at),
         }
         self.last = Some(at);
@@ -82,14 +82,14 @@ impl List {
 
     fn remove(&mut self, at: TextAddr, nodes: &impl Nodes) {
         let Some(node) = nodes.node(at) else { return };
-        let (before, behind) = (linked(&node.before), linked(&node.behind));
-        match before {
-            Some(before) => link(nodes, before, |node| &node.behind, behind),
-            None => self.first = behind,
+        let (prev, next) = (linked(&node.prev), linked(&node.next));
+        match prev {
+            Some(prev) => link(nodes, prev, |node| &node.next, next),
+            None => self.first = next,
         }
-        match behind {
-            Some(behind) => link(nodes, behind, |node| &node.before, before),
-            None => self.last = before,
+        match next {
+            Some(next) => link(nodes, next, |node| &node.prev, prev),
+            None => self.last = prev,
         }
     }
 }
@@ -195,7 +195,7 @@ impl Queue {
         &'q self,
         nodes: &'q impl Nodes,
     ) -> impl Iterator<Item = TextAddr> + 'q {
-        let next = |&at: &TextAddr| linked(&nodes.node(at)?.behind);
+        let next = |&at: &TextAddr| linked(&nodes.node(at)?.next);
         core::iter::successors(self.unoptimizing.first, next)
     }
 

@@ -119,7 +119,7 @@ use probe::{
     Client,
     ReturnProbe, //
 };
-use stage::Stage;
+use stage::PoolStage;
 
 /// Returns whether this probe is the entry of a return probe.
 pub(crate) fn is_entry(probe: &Probe) -> bool {

@@ -7,7 +7,7 @@
 //! instances follow, in the same allocation of `kvmalloc()`.
 //!
 //! A pool gets more blocks, and keeps them until it is freed. It is freed after its probe was
-//! unregistered and its last call has ended, which may be long after; see [`Stage`].
+//! unregistered and its last call has ended, which may be long after; see [`PoolStage`].
 
 use super::*;
 
@@ -140,7 +140,7 @@ pub(super) struct Pool {
     pub(super) probe: NonNull<ReturnProbe>,
     is_killed: AtomicBool,
     /// Only the worker uses this, with the lock held.
-    stage: Cell<Stage>,
+    stage: Cell<PoolStage>,
     /// Whether the worker was asked to look at this pool.
     requested: AtomicBool,
     lost: Lost,
@@ -190,7 +190,7 @@ impl Pool {
         let pool = Self {
             probe: NonNull::from(probe),
             is_killed: AtomicBool::new(false),
-            stage: Cell::new(Stage::Owned),
+            stage: Cell::new(PoolStage::Owned),
             requested: AtomicBool::new(false),
             lost: Lost::none(),
             newest: Place::empty(),
@@ -295,7 +295,7 @@ impl Pool {
 
     /// Adds instances if the worker was asked to look and more are needed. Returns the stages of
     /// the pool before and after this. Only the worker calls this, with the lock held.
-    pub(super) fn tend(&self) -> (Stage, Stage) {
+    pub(super) fn tend(&self) -> (PoolStage, PoolStage) {
         if self.requested.swap(false, Ordering::AcqRel) && !self.is_killed() {
             let more = self.lost.more(growth_limit(), || self.totals());
             // Without memory, the next lost call asks again.

@@ -58,7 +58,7 @@ pub(super) fn refill() {
         pools.0.retain(|pool| {
             // SAFETY: By the invariant no pool in the list is freed.
             let (before, stage) = unsafe { pool.as_ref() }.tend();
-            if stage == Stage::Gone {
+            if stage == PoolStage::Gone {
                 // SAFETY: The pool came from a box, and at the stage `Gone` no code uses it.
                 drop(unsafe { KBox::from_raw(pool.as_ptr()) });
                 return false;
@@ -68,7 +68,7 @@ pub(super) fn refill() {
         });
         drop(pools);
         if waits {
-            preempt::wait_for_all();
+            preempt::synchronize_rcu();
         }
     }
 }

@@ -54,7 +54,7 @@ fn prepare(
     let mut never = Current::NEVER
         .iter()
         .filter_map(|name| symbols::lookup(name));
-    if never.any(|start| Current::site(start, 0).is_some_and(|never| never.at == at)) {
+    if never.any(|start| Current::adjust_addr(start, 0).is_some_and(|never| never.at == at)) {
         return Err(Refusal::Blacklisted);
     }
     probe.begin_registration()

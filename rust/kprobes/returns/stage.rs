@@ -15,7 +15,7 @@
 
 /// A stage. The worker waits for a grace period after each change of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum PoolStage {
     /// The pool has an owner.
     Owned,
     /// Hits do not find the pool any more.
@@ -26,7 +26,7 @@ pub(crate) enum Stage {
     Gone,
 }
 
-impl Stage {
+impl PoolStage {
     /// Returns the next stage if it is reached, else this one.
     pub(crate) fn next(self, is_killed: bool, is_unused: impl FnOnce() -> bool) -> Self {
         match self {
@@ -48,14 +48,23 @@ mod tests {
 
     #[test]
     fn a_pool_with_an_owner_stays() {
-        assert_eq!(Stage::Owned.next(false, || unreachable!()), Stage::Owned);
-        assert_eq!(Stage::Owned.next(true, || unreachable!()), Stage::Killed);
+        assert_eq!(
+            PoolStage::Owned.next(false, || unreachable!()),
+            PoolStage::Owned
+        );
+        assert_eq!(
+            PoolStage::Owned.next(true, || unreachable!()),
+            PoolStage::Killed
+        );
     }
 
     #[test]
     fn a_pool_stays_while_an_instance_is_in_use() {
-        assert_eq!(Stage::Killed.next(true, || false), Stage::Killed);
-        assert_eq!(Stage::Killed.next(true, || true), Stage::Unused);
-        assert_eq!(Stage::Unused.next(true, || unreachable!()), Stage::Gone);
+        assert_eq!(PoolStage::Killed.next(true, || false), PoolStage::Killed);
+        assert_eq!(PoolStage::Killed.next(true, || true), PoolStage::Unused);
+        assert_eq!(
+            PoolStage::Unused.next(true, || unreachable!()),
+            PoolStage::Gone
+        );
     }
 }

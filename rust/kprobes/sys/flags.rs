@@ -74,9 +74,9 @@ impl Armed {
 
 /// The armed state of a point. One task changes it at a time.
 #[repr(transparent)]
-pub(crate) struct State(AtomicU8);
+pub(crate) struct AtomicArmed(AtomicU8);
 
-impl State {
+impl AtomicArmed {
     /// Makes the state of an unarmed point.
     pub(crate) const fn new() -> Self {
         Self(AtomicU8::new(Armed::No as u8))

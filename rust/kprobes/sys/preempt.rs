@@ -28,17 +28,18 @@ impl Pinned {
     }
 
     /// Leaves preemption disabled; [`resume`](Pinned::resume) returns the value later.
-    pub(crate) fn leave_off(self) {
+    pub(crate) fn keep_disabled(self) {
         core::mem::forget(self);
     }
 
-    /// Returns the value that this task gave to [`leave_off`](Pinned::leave_off) earlier.
+    /// Returns the value that this task gave to [`keep_disabled`](Pinned::keep_disabled) earlier.
     ///
     /// # Safety
     ///
-    /// This task has called [`leave_off`](Pinned::leave_off) once more often than this function.
+    /// This task has called [`keep_disabled`](Pinned::keep_disabled) once more often than this
+    /// function.
     pub(crate) unsafe fn resume() -> Self {
-        // INVARIANT: By the precondition, a call of `leave_off` has left preemption disabled.
+        // INVARIANT: By the precondition, a call of `keep_disabled` has left preemption disabled.
         Self(NotThreadSafe)
     }
 }
@@ -75,11 +76,11 @@ impl Context {
 /// Until the function returns, this task cannot be preempted.
 #[inline(always)]
 pub(crate) unsafe fn in_trap<T>(work: impl FnOnce(&Pinned) -> T) -> T {
-    // INVARIANT: By the precondition preemption is off. The caller enables it again: `leave_off`
-    // keeps this value from enabling it.
+    // INVARIANT: By the precondition preemption is off. The caller enables it again:
+    // `keep_disabled` keeps this value from enabling it.
     let pinned = Pinned(NotThreadSafe);
     let result = work(&pinned);
-    pinned.leave_off();
+    pinned.keep_disabled();
     result
 }
 
@@ -91,7 +92,7 @@ pub(crate) fn resched_soon() {
 }
 
 /// Waits for all code that runs with preemption off now.
-pub(crate) fn wait_for_all() {
+pub(crate) fn synchronize_rcu() {
     kernel::sync::rcu::synchronize_rcu();
 }
 

@@ -82,7 +82,7 @@ pub(crate) struct Cpu {
     /// The outer hit, which the current hit has interrupted.
     pub(crate) outer: Cell<Hit>,
     /// The `current_kprobe` of the outer hit.
-    pub(crate) outer_running: Cell<Option<Running>>,
+    pub(crate) prev_running: Cell<Option<Running>>,
     /// The context in which a handler runs, if its probe also has a handler for faults.
     pub(crate) context: Cell<Context>,
 }
@@ -134,7 +134,7 @@ impl JprobeState {
 
     /// Prepares the entry of the handler. Preemption stays off when the caller returns.
     pub(crate) fn begin_handler(&self) {
-        Pinned::new().leave_off();
+        Pinned::new().keep_disabled();
         self.pinned.set(true);
     }
 

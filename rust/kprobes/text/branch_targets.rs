@@ -15,9 +15,9 @@
 use super::{
     index::{
         self,
-        Entry,
         EntryKind,
         Symbol, //
+        TextEntry,
     },
     tables, //
 };
@@ -43,7 +43,7 @@ pub(crate) type Found<'a> = &'a mut dyn FnMut(TextAddr) -> Result<(), NoJump>;
 /// The branch targets of an image.
 pub(super) struct BranchTargets {
     /// The targets, in order.
-    pub(super) entries: KVVec<Entry>,
+    pub(super) entries: KVVec<TextEntry>,
     /// The groups of functions with an indirect jump that may lead anywhere, in order.
     jumping: KVVec<SplitGroup>,
 }
@@ -62,7 +62,7 @@ impl BranchTargets {
         let is_start = |to: &TextAddr| symbols.binary_search_by_key(to, |other| other.at).is_ok();
         for (piece, names) in index::pieces(text, &symbols) {
             let mut found = |to| {
-                let entry = Entry::new(image.start(), to, EntryKind::BranchTarget, 0);
+                let entry = TextEntry::new(image.start(), to, EntryKind::BranchTarget, 0);
                 match entry.filter(|_| text.contains(to) && !is_start(&to)) {
                     Some(entry) => Ok(entries.push(entry, GFP_KERNEL)?),
                     None => Ok(()),

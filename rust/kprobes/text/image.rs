@@ -3,8 +3,8 @@
 //! The images that were asked for: the kernel, and the latest parts of modules.
 //!
 //! The kernel's tables do not change after boot. The tables of a module are kept until the module
-//! is live, or goes. While a module is coming, the kernel sorts its tables and changes them, so they
-//! are read again for each probe.
+//! is live, or goes. While a module is coming, the kernel sorts its tables and changes them, so
+//! they are read again for each probe.
 //!
 //! A module that is coming can be probed from the first module notifier on: if the load fails
 //! earlier, no notifier is called. Its probes have jumps from the last notifier on, when the tables
@@ -16,9 +16,9 @@ use super::{
         Leaving, //
     },
     index::{
-        Entry,
         EntryKind, //
         Index,
+        TextEntry,
     },
     tables, //
 };
@@ -65,7 +65,7 @@ pub(crate) struct Image {
     text: TextRange,
     /// Was the image read while the module was coming?
     coming: bool,
-    entries: KVVec<Entry>,
+    entries: KVVec<TextEntry>,
     /// Added when the first jump is asked for.
     branch_targets: Option<BranchTargets>,
 }
@@ -79,13 +79,13 @@ impl Images {
     };
 
     /// A module comes. All notifiers that are told so will be told if the load fails.
-    pub(crate) fn comes(&mut self, module: Loaded) -> Result<(), Refusal> {
+    pub(crate) fn module_coming(&mut self, module: Loaded) -> Result<(), Refusal> {
         self.forget(module);
         Ok(self.coming.push((module, false), GFP_KERNEL)?)
     }
 
     /// The tables of a module that is coming are in order.
-    pub(crate) fn sorted(&mut self, module: Loaded) {
+    pub(crate) fn module_sorted(&mut self, module: Loaded) {
         for (_, sorted) in self.coming.iter_mut().filter(|(other, _)| *other == module) {
             *sorted = true;
         }
@@ -192,7 +192,7 @@ impl Image {
         self.index(&self.entries).checked_start(at)
     }
 
-    fn index<'a>(&self, entries: &'a [Entry]) -> Index<'a> {
+    fn index<'a>(&self, entries: &'a [TextEntry]) -> Index<'a> {
         Index {
             origin: self.text.start(),
             entries,

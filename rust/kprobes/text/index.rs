@@ -2,8 +2,8 @@
 
 //! Addresses in the text of one image in order, with the facts of tables and branches, and symbols.
 //!
-//! A binary search finds an [`Entry`] in a list. An entry is eight bytes long; its address is an
-//! offset from the start of the image. Symbols cut the text into [`pieces`].
+//! A binary search finds an [`TextEntry`] in a list. An entry is eight bytes long; its address is
+//! an offset from the start of the image. Symbols cut the text into [`pieces`].
 
 use crate::prelude::*;
 
@@ -44,7 +44,7 @@ impl EntryKind {
 
 /// An address, and the kind of text metadata there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Entry {
+pub(crate) struct TextEntry {
     offset: u32,
     pub(super) kind: EntryKind,
     /// The number of bytes that other code changes or reads.
@@ -54,7 +54,7 @@ pub(crate) struct Entry {
 /// The most bytes that an entry may describe.
 const MOST: u64 = 8;
 
-impl Entry {
+impl TextEntry {
     /// Makes an entry for the `len` bytes at `at`; `None` if an entry cannot hold these numbers.
     pub(crate) fn new(origin: TextAddr, at: TextAddr, kind: EntryKind, len: usize) -> Option<Self> {
         let offset = at.get().checked_sub(origin.get())?;
@@ -79,7 +79,7 @@ impl Entry {
 #[derive(Clone, Copy)]
 pub(crate) struct Index<'a> {
     pub(crate) origin: TextAddr,
-    pub(crate) entries: &'a [Entry],
+    pub(crate) entries: &'a [TextEntry],
 }
 
 impl<'a> Index<'a> {
@@ -118,7 +118,7 @@ impl<'a> Index<'a> {
         self.origin.after(found.start()).ok()
     }
 
-    fn between(self, start: u64, end: TextAddr) -> impl Iterator<Item = &'a Entry> {
+    fn between(self, start: u64, end: TextAddr) -> impl Iterator<Item = &'a TextEntry> {
         let end = end.get().saturating_sub(self.origin.get());
         let before = self.entries.partition_point(|entry| entry.start() < start);
         let rest = self.entries.get(before..).unwrap_or_default().iter();
@@ -165,19 +165,20 @@ mod tests {
     }
 
     /// Entries at these offsets, in order.
-    fn entries<const N: usize>(of: [(u64, EntryKind, usize); N]) -> [Entry; N] {
-        const NONE: Entry = Entry {
+    fn entries<const N: usize>(of: [(u64, EntryKind, usize); N]) -> [TextEntry; N] {
+        const NONE: TextEntry = TextEntry {
             offset: 0,
             kind: EntryKind::Start,
             len: 0,
         };
-        let entries =
-            of.map(|(offset, kind, len)| Entry::new(ORIGIN, at(offset), kind, len).unwrap_or(NONE));
+        let entries = of.map(|(offset, kind, len)| {
+            TextEntry::new(ORIGIN, at(offset), kind, len).unwrap_or(NONE)
+        });
         assert!(entries.is_sorted());
         entries
     }
 
-    fn index(entries: &[Entry]) -> Index<'_> {
+    fn index(entries: &[TextEntry]) -> Index<'_> {
         Index {
             origin: ORIGIN,
             entries,
@@ -277,7 +278,7 @@ mod tests {
         let origin = 1 << 40;
         let entry = |at, len| {
             let at = TextAddr::new(at);
-            Entry::new(TextAddr::new(origin), at, EntryKind::JumpLabel, len)
+            TextEntry::new(TextAddr::new(origin), at, EntryKind::JumpLabel, len)
         };
         assert!(entry(origin + u64::from(u32::MAX), 8).is_some());
         assert!(entry(origin + (1 << 32), 5).is_none());

@@ -3,9 +3,9 @@
 //! Reads the kernel's tables about the text of an image, and its symbols.
 
 use super::index::{
-    Entry,
     EntryKind,
     Symbol, //
+    TextEntry,
 };
 use crate::{
     model::symbol,
@@ -59,8 +59,8 @@ impl<T: Ord + Copy> Reader<T> {
 }
 
 /// Returns the entries in the tables of `module`, or of the kernel, about `text`, in order.
-pub(super) fn entries(module: Option<&Pin>, text: TextRange) -> Result<KVVec<Entry>, Refusal> {
-    Reader::<Entry>::read(module, text, |module, data| {
+pub(super) fn entries(module: Option<&Pin>, text: TextRange) -> Result<KVVec<TextEntry>, Refusal> {
+    Reader::<TextEntry>::read(module, text, |module, data| {
         // SAFETY: The module is NULL or not freed, as it is pinned. `entry` is called with `data`,
         // a reader of entries that no other code uses meanwhile. The caller may sleep.
         unsafe { bindings::rust_kprobes_text_metadata(module, Some(entry), data) };
@@ -83,7 +83,7 @@ pub(super) fn symbols(module: Option<&Pin>, text: TextRange) -> Result<KVVec<Sym
 /// `reader` leads to a reader of entries that no other code uses.
 unsafe extern "C" fn entry(reader: *mut c_void, kind: c_uint, at: *const c_void, len: usize) {
     // SAFETY: By the precondition this is a reader of entries, and no other code uses it.
-    let reader = unsafe { &mut *reader.cast::<Reader<Entry>>() };
+    let reader = unsafe { &mut *reader.cast::<Reader<TextEntry>>() };
     let kind = match kind {
         bindings::RUST_KPROBES_JUMP_LABEL => EntryKind::JumpLabel,
         bindings::RUST_KPROBES_STATIC_CALL => EntryKind::StaticCall,
@@ -93,7 +93,7 @@ unsafe extern "C" fn entry(reader: *mut c_void, kind: c_uint, at: *const c_void,
         _ => EntryKind::Start,
     };
     let at = TextAddr::new(at.addr() as u64);
-    reader.take(at, Entry::new(reader.text.start(), at, kind, len));
+    reader.take(at, TextEntry::new(reader.text.start(), at, kind, len));
 }
 
 /// Adds one symbol. A result other than 0 ends the walk.

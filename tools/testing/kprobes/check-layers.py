@@ -36,7 +36,7 @@ class Layer:
 EDGE = 'kernel bindings pin_init'
 MACHINE = ' '.join(f'arch/*/kprobes/{name}' for name in (
     'machine.rs', 'prepare.rs', 'poke.rs', 'frame.rs', 'jump.rs', 'jump/*',
-    'orc.rs', 'executed.rs', 'returns.rs', 'jprobes.rs'))
+    'orc.rs', 'exrl_targets.rs', 'returns.rs', 'jprobes.rs'))
 LAYERS = (
     # Pure files of the safe interface, which the host crate loads, too.
     Layer('pure', 'rust/kernel/kprobes/abi.rs rust/kernel/kprobes/signature.rs'),
@@ -78,10 +78,10 @@ LAYERS = (
           'atomics model contract arch sys registry hit core abi', EDGE, config=True, unsafe=True),
     Layer('jprobes', 'rust/kprobes/jprobes/*', 'model sys registry hit core abi', EDGE,
           config=True, unsafe=True),
-    Layer('view', 'rust/kprobes/view.rs',
+    Layer('debugfs', 'rust/kprobes/debugfs.rs',
           'model sys slots registry optimize hit core returns', 'kernel', config=True),
     Layer('edge', 'rust/kprobes/abi.rs rust/kprobes/abi/* arch/*/kprobes/entry.rs',
-          'model contract arch sys slots registry optimize hit core returns view', EDGE,
+          'model contract arch sys slots registry optimize hit core returns debugfs', EDGE,
           config=True, unsafe=True),
     Layer('root', 'rust/kprobes/rust_kprobes.rs', crates=EDGE, config=True),
 )

@@ -520,7 +520,7 @@ mod indirect_tests {
     use super::{
         super::{
             decode::decode,
-            pretend::{
+            test_function::{
                 at,
                 Pretend,
                 START, //

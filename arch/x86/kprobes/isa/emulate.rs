@@ -278,7 +278,7 @@ mod tests {
                 Exec, //
             },
             decode::decode,
-            fake::Fake, //
+            test_registers::Fake, //
         },
         *,
     };

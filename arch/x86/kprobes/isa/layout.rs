@@ -239,7 +239,7 @@ mod tests {
         super::{
             branch_targets::Indirect,
             decode::decode,
-            pretend::{
+            test_function::{
                 at,
                 Pretend, //
             }, //

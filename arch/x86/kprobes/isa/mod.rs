@@ -25,13 +25,13 @@ pub(crate) mod classify;
 pub(crate) mod decode;
 pub(crate) mod emulate;
 pub(crate) mod encode;
-#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
-mod fake;
 pub(crate) mod flow;
 mod form;
 pub(crate) mod frame;
 pub(crate) mod insn;
 pub(crate) mod layout;
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+mod test_registers;
 mod opcodes {
     include!(concat!(
         env!("OBJTREE"),
@@ -39,18 +39,18 @@ mod opcodes {
     ));
 }
 mod operand;
-#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
-mod pretend;
 pub(crate) mod region;
 pub(crate) mod relocate;
 pub(crate) mod restrict;
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+mod test_function;
 
 use crate::{
     contract::{
         Isa,
         ReadText, //
     },
-    model::target::Site,
+    model::target::ProbeAddr,
     prelude::*, //
 };
 
@@ -62,12 +62,12 @@ pub(crate) struct X86;
 
 /// Returns the probe point for `offset` bytes into `function`. `marked` means that the function
 /// starts with ENDBR64.
-pub(super) fn site(function: TextAddr, offset: u64, marked: bool) -> Option<Site> {
+pub(super) fn adjust_addr(function: TextAddr, offset: u64, marked: bool) -> Option<ProbeAddr> {
     let entry = if marked { ENDBR_LEN } else { 0 };
     let on_entry = offset == 0 || offset == entry;
     let offset = if on_entry { entry } else { offset };
     let at = function.after(offset).ok()?;
-    Some(Site { at, on_entry })
+    Some(ProbeAddr { at, on_entry })
 }
 
 impl Isa for X86 {
@@ -88,24 +88,24 @@ mod tests {
     const FUNCTION: u64 = 0xffff_ffff_8100_0000;
 
     /// The offset of the probe point, and whether that is the entry.
-    fn site(offset: u64, marked: bool) -> Option<(u64, bool)> {
-        let site = super::site(TextAddr::new(FUNCTION), offset, marked)?;
+    fn adjusted(offset: u64, marked: bool) -> Option<(u64, bool)> {
+        let site = super::adjust_addr(TextAddr::new(FUNCTION), offset, marked)?;
         Some((site.at.get().wrapping_sub(FUNCTION), site.on_entry))
     }
 
     #[test]
     fn entry_of_a_plain_function_is_its_first_byte() {
-        assert_eq!(site(0, false), Some((0, true)));
-        assert_eq!(site(1, false), Some((1, false)));
-        assert_eq!(site(4, false), Some((4, false)));
+        assert_eq!(adjusted(0, false), Some((0, true)));
+        assert_eq!(adjusted(1, false), Some((1, false)));
+        assert_eq!(adjusted(4, false), Some((4, false)));
     }
 
     #[test]
     fn entry_of_a_marked_function_is_after_the_mark() {
-        assert_eq!(site(0, true), Some((4, true)));
-        assert_eq!(site(1, true), Some((1, false)));
-        assert_eq!(site(4, true), Some((4, true)));
-        assert_eq!(site(5, true), Some((5, false)));
+        assert_eq!(adjusted(0, true), Some((4, true)));
+        assert_eq!(adjusted(1, true), Some((1, false)));
+        assert_eq!(adjusted(4, true), Some((4, true)));
+        assert_eq!(adjusted(5, true), Some((5, false)));
     }
 
     #[test]
@@ -117,6 +117,6 @@ mod tests {
 
     #[test]
     fn offset_that_wraps_is_no_place() {
-        assert_eq!(site(u64::MAX, false), None);
+        assert_eq!(adjusted(u64::MAX, false), None);
     }
 }

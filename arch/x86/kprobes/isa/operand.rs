@@ -125,7 +125,7 @@ mod tests {
     use super::{
         super::{
             decode::decode,
-            fake::Fake, //
+            test_registers::Fake, //
         },
         *,
     };

@@ -189,7 +189,7 @@ mod tests {
     use super::{
         super::{
             branch_targets::Indirect,
-            pretend::{
+            test_function::{
                 at,
                 Pretend,
                 ELSEWHERE, //

@@ -56,7 +56,7 @@ fn free(probe: &'static Probe) {
 
 /// The first instruction of a function that is not for indirect branches only.
 fn place(function: TextAddr) -> Result<TextAddr, Refusal> {
-    let site = X86::site(function, 0).ok_or(Refusal::NotABoundary)?;
+    let site = X86::adjust_addr(function, 0).ok_or(Refusal::NotABoundary)?;
     Ok(site.at)
 }
 

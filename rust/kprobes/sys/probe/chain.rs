@@ -2,23 +2,23 @@
 
 //! The probes at one address, newest first.
 //!
-//! Most points have one probe, which has a pre handler and no other handler. A hit
-//! need not walk the chain to know that: every change of the chain, and of whether a probe in it is
-//! enabled, also writes one word beside it, a [`Brief`]. A hit reads the brief once, and the chain
-//! once, and acts on that.
+//! Most points have one probe, which has a pre handler and no other handler. A hit need not walk
+//! the chain to know that: every change of the chain, and of whether a probe in it is enabled, also
+//! writes one word beside it, a [`Summary`]. A hit reads the summary once, and the chain once, and
+//! acts on that.
 //!
-//! A probe is plain if it is enabled, has no handler for faults and is no jprobe. The brief has the
-//! only probe, if it is plain, and whether it has a post handler; or the newest of several probes,
-//! if all are plain and none has a post handler; or it says that the chain has to be walked. A hit
-//! that walks from the newest probe of the brief does not check the probes. Probes that are
-//! registered later are newer, so the walk does not meet them, save one: the oldest probe of all
-//! may be registered last ([`push_oldest`](Chain::push_oldest)), and must tolerate being called.
+//! A probe is plain if it is enabled, has no handler for faults and is no jprobe. The summary has
+//! the only probe, if it is plain, and whether it has a post handler; or the newest of several
+//! probes, if all are plain and none has a post handler; or it says that the chain has to be
+//! walked. A hit that walks from the newest probe of the summary does not check the probes. Probes
+//! that are registered later are newer, so the walk does not meet them, save one: the oldest probe
+//! of all may be registered last ([`add_tail`](Chain::add_tail)), and must tolerate being called.
 //!
 //! Each link to a probe is stored with a release, also where an older probe takes the place of a
 //! removed one: a hit may see only the latest store. A hit loads the link to an older probe from
 //! the address that the load before it returned: this address dependency orders the two loads.
 //!
-//! A brief is the address of a probe, with the kind of the brief in the lowest bits. The bits
+//! A summary is the address of a probe, with the kind of the summary in the lowest bits. The bits
 //! alone, without an address, mean that the chain has to be walked.
 
 use super::{
@@ -72,24 +72,24 @@ impl Link {
 
 /// The part of a chain that a hit reads with one load. All probes in it are plain.
 #[derive(Clone, Copy)]
-pub(crate) enum Brief<'a> {
+pub(crate) enum Summary<'a> {
     /// The only probe, without a post handler.
-    Lone(&'a Probe),
+    Single(&'a Probe),
     /// The only probe, with a post handler.
-    LoneAround(&'a Probe),
+    SingleWithPost(&'a Probe),
     /// The newest of several probes without post handlers.
     Several(&'a Probe),
     /// Each of the probes has to be checked.
     Walk,
 }
 
-/// The bits of a brief that are not part of the address of the probe.
-const WHICH: usize = LONE_AROUND | SEVERAL;
-const LONE_AROUND: usize = 1;
+/// The bits of a summary that are not part of the address of the probe.
+const WHICH: usize = SINGLE_WITH_POST | SEVERAL;
+const SINGLE_WITH_POST: usize = 1;
 const SEVERAL: usize = 2;
 const _: () = assert!(align_of::<Probe>() > WHICH);
 
-/// The brief of a chain that has to be walked.
+/// The summary of a chain that has to be walked.
 const WALK: *const Probe = core::ptr::without_provenance(WHICH);
 
 /// A chain without a probe.
@@ -108,11 +108,11 @@ fn is_plain(probe: &Probe) -> bool {
 /// # Invariants
 ///
 /// The probes that it leads to are registered: each stays until it has been removed and a grace
-/// period is over. `brief` is [`WALK`], or the address of such a probe plus bits of [`WHICH`].
+/// period is over. `summary` is [`WALK`], or the address of such a probe plus bits of [`WHICH`].
 pub(crate) struct Chain {
     newest: Link,
-    /// See [`brief`](Chain::brief).
-    brief: AtomicPtr<Probe>,
+    /// See [`summary`](Chain::summary).
+    summary: AtomicPtr<Probe>,
     /// See [`keeps_breakpoint`](Chain::keeps_breakpoint).
     keeps_breakpoint: AtomicBool,
 }
@@ -122,7 +122,7 @@ impl Chain {
         // INVARIANT: There are no probes.
         Self {
             newest: Link::empty(),
-            brief: AtomicPtr::new(WALK.cast_mut()),
+            summary: AtomicPtr::new(WALK.cast_mut()),
             keeps_breakpoint: AtomicBool::new(false),
         }
     }
@@ -144,7 +144,7 @@ impl Chain {
     }
 
     /// Puts a probe behind all others, as the oldest one. `'static` is as for [`of`](Chain::of).
-    pub(crate) fn push_oldest(&self, probe: &'static Probe) {
+    pub(crate) fn add_tail(&self, probe: &'static Probe) {
         probe.older.lead(None, Ordering::Relaxed);
         let link = self.iter().last().map_or(&self.newest, |last| &last.older);
         self.insert(link, probe);
@@ -154,7 +154,7 @@ impl Chain {
         self.will_keep_breakpoint(probe.keeps_breakpoint());
         // INVARIANT: `'static` says that the probe is registered.
         link.lead(Some(probe), Ordering::Release);
-        self.note();
+        self.update_summary();
     }
 
     /// Removes a probe. A hit that is at it still finds the older ones.
@@ -163,7 +163,7 @@ impl Chain {
         for one in self.iter() {
             if core::ptr::eq(one, probe) {
                 link.lead(one.older.to(Ordering::Relaxed), Ordering::Release);
-                return self.note();
+                return self.update_summary();
             }
             link = &one.older;
         }
@@ -175,14 +175,14 @@ impl Chain {
             self.will_keep_breakpoint(other.keeps_breakpoint());
             let older = other.newest.to(Ordering::Relaxed);
             probe.older.lead(older, Ordering::Release);
-            self.note();
+            self.update_summary();
         }
     }
 
     /// Sets or clears a flag of one of the probes that changes whether its handlers are called.
     pub(crate) fn mark(&self, probe: &Probe, flag: Flag, on: bool) {
         probe.set(flag, on);
-        self.note();
+        self.update_summary();
     }
 
     /// Returns whether the chain has no probe.
@@ -203,40 +203,40 @@ impl Chain {
         self.keeps_breakpoint.load(Ordering::Relaxed)
     }
 
-    /// Returns the brief.
+    /// Returns the summary.
     #[inline(always)]
-    pub(crate) fn brief(&self) -> Brief<'_> {
-        let noted = self.brief.load(Ordering::Acquire);
+    pub(crate) fn summary(&self) -> Summary<'_> {
+        let noted = self.summary.load(Ordering::Acquire);
         let which = noted.addr() & WHICH;
         if which == 0 {
             // SAFETY: By the invariant this is a probe that was in the chain, and stays as long as
             // the chain is borrowed.
-            return Brief::Lone(unsafe { &*noted });
+            return Summary::Single(unsafe { &*noted });
         }
         let probe = noted.map_addr(|addr| addr & !WHICH);
         // SAFETY: By the invariant this is such a probe, or NULL.
         match unsafe { probe.as_ref() } {
-            Some(probe) if which == LONE_AROUND => Brief::LoneAround(probe),
-            Some(probe) => Brief::Several(probe),
-            None => Brief::Walk,
+            Some(probe) if which == SINGLE_WITH_POST => Summary::SingleWithPost(probe),
+            Some(probe) => Summary::Several(probe),
+            None => Summary::Walk,
         }
     }
 
     /// Returns the probe, if it is the only one, and plain.
     #[inline(always)]
-    pub(crate) fn lone(&self) -> Option<&Probe> {
-        let noted = self.brief.load(Ordering::Acquire);
-        let probe = noted.map_addr(|addr| addr & !LONE_AROUND);
-        // SAFETY: Without the bit `SEVERAL` the brief is not `WALK`. So by the invariant this is a
-        // probe that was in the chain, and stays as long as the chain is borrowed.
+    pub(crate) fn single(&self) -> Option<&Probe> {
+        let noted = self.summary.load(Ordering::Acquire);
+        let probe = noted.map_addr(|addr| addr & !SINGLE_WITH_POST);
+        // SAFETY: Without the bit `SEVERAL` the summary is not `WALK`. So by the invariant this is
+        // a probe that was in the chain, and stays as long as the chain is borrowed.
         (noted.addr() & SEVERAL == 0).then(|| unsafe { &*probe })
     }
 
     /// Returns the probe, if it is the only one, plain, and has no post handler.
     #[inline(always)]
-    pub(crate) fn lone_before(&self) -> Option<&Probe> {
-        match self.brief() {
-            Brief::Lone(probe) => Some(probe),
+    pub(crate) fn single_pre_only(&self) -> Option<&Probe> {
+        match self.summary() {
+            Summary::Single(probe) => Some(probe),
             _ => None,
         }
     }
@@ -255,20 +255,21 @@ impl Chain {
         }
     }
 
-    /// Writes the brief.
-    fn note(&self) {
+    /// Writes the summary.
+    fn update_summary(&self) {
         let keeps_breakpoint = self.iter().any(Probe::keeps_breakpoint);
         self.keeps_breakpoint
             .store(keeps_breakpoint, Ordering::Relaxed);
         let mut probes = self.iter();
         let (newest, several) = (probes.next(), probes.next().is_some());
-        let which = LONE_AROUND * usize::from(keeps_breakpoint) + SEVERAL * usize::from(several);
+        let which =
+            SINGLE_WITH_POST * usize::from(keeps_breakpoint) + SEVERAL * usize::from(several);
         let newest = newest.filter(|_| which != WHICH && self.iter().all(is_plain));
         let noted = newest.map_or(WALK, |newest| {
             core::ptr::from_ref(newest).wrapping_byte_add(which)
         });
         // INVARIANT: The probe is in the chain.
-        self.brief.store(noted.cast_mut(), Ordering::Release);
+        self.summary.store(noted.cast_mut(), Ordering::Release);
     }
 }
 
@@ -337,8 +338,11 @@ mod tests {
 
     /// What a chain says of hits: the lone probe, if there is one, by address; and whether that is
     /// enough to know before the instruction.
-    fn lone(chain: &Chain) -> (Option<usize>, bool) {
-        (chain.lone().and_then(is), chain.lone_before().is_some())
+    fn single(chain: &Chain) -> (Option<usize>, bool) {
+        (
+            chain.single().and_then(is),
+            chain.single_pre_only().is_some(),
+        )
     }
 
     fn is(probe: &Probe) -> Option<usize> {

@@ -6,8 +6,8 @@
 use super::Current;
 use crate::{
     contract::{
+        ForEachPoint,
         Jumps,
-        Places,
         ReadText, //
     },
     hit::jump,
@@ -72,7 +72,7 @@ unsafe impl Jumps for Current {
     type Detour = KBox<Page>;
     type BranchTargets = ();
 
-    const REACH: u64 = LEN as u64;
+    const MAX_OPTIMIZED_LEN: u64 = LEN as u64;
 
     fn branch_targets(
         function: TextRange,
@@ -94,7 +94,7 @@ unsafe impl Jumps for Current {
         read: ReadText<'_>,
         _text: &mut Lock,
     ) -> Result<KBox<Page>, NoJump> {
-        if function.end().get().saturating_sub(at.get()) < Self::REACH {
+        if function.end().get().saturating_sub(at.get()) < Self::MAX_OPTIMIZED_LEN {
             return Err(NoJump::from(Reason::NearEnd));
         }
         match faults::obstacle() {
@@ -133,7 +133,7 @@ unsafe impl Jumps for Current {
         prepared.redirect(detour.map(|page| TextAddr::new(page.base + COPY)));
     }
 
-    fn optimize(places: Places<'_, Self>, _text: &mut Lock) {
+    fn optimize(places: ForEachPoint<'_, Self>, _text: &mut Lock) {
         let mut last = None;
         places(&mut |at, _, page| {
             if last.is_some_and(|last| last >= at) {
@@ -146,7 +146,7 @@ unsafe impl Jumps for Current {
         (0..3).for_each(|_| synchronize());
     }
 
-    fn unoptimize(places: Places<'_, Self>, _text: &mut Lock) {
+    fn unoptimize(places: ForEachPoint<'_, Self>, _text: &mut Lock) {
         places(&mut |at, _, _| text::break_jump(at.get()));
         synchronize();
         places(&mut |at, _, page| {

@@ -13,12 +13,12 @@ use crate::{
     loom_kit::*,
     sys::flags::{
         Armed,
-        State, //
+        AtomicArmed, //
     },
 };
 
 struct World {
-    state: State,
+    state: AtomicArmed,
     purpose: Watched,
     /// Is the place called from: watching, changing?
     calls: [AtomicBool; 2],
@@ -77,7 +77,7 @@ impl Race {
 
     fn once(self) {
         let world = Arc::new(World {
-            state: State::new(),
+            state: AtomicArmed::new(),
             purpose: Watched::default(),
             calls: [AtomicBool::new(false), AtomicBool::new(false)],
             told: AtomicBool::new(false),

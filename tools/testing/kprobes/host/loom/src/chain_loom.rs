@@ -17,11 +17,11 @@ use crate::{
         GFP_KERNEL, //
     },
     sys::probe::{
-        Brief,
         Chain,
         Flag,
         List,
         Probe, //
+        Summary,
     },
 };
 
@@ -108,9 +108,9 @@ impl World {
         self.chain().push(self.probes[number]);
     }
 
-    fn push_oldest(&self, number: usize) {
+    fn add_tail(&self, number: usize) {
         self.fill(number);
-        self.chain().push_oldest(self.probes[number]);
+        self.chain().add_tail(self.probes[number]);
     }
 
     fn disable(&self, number: usize) {
@@ -157,10 +157,10 @@ impl World {
         let _reading = self.hits.read_side();
         let chain = self.places[self.current.load(Acquire)].get().unwrap();
         let mut called = Called::default();
-        if let Some(probe) = chain.lone_before() {
+        if let Some(probe) = chain.single_pre_only() {
             assert!(!probe.keeps_breakpoint(), "it is noted that it does not");
             called.before(probe, self);
-        } else if let Some(probe) = chain.lone() {
+        } else if let Some(probe) = chain.single() {
             called.before(probe, self);
             if probe.keeps_breakpoint() {
                 called.after(probe, self);
@@ -188,12 +188,12 @@ impl World {
         let _reading = self.hits.read_side();
         let chain = self.places[self.current.load(Acquire)].get().unwrap();
         let mut called = Called::default();
-        match chain.brief() {
-            Brief::Lone(probe) => called.before(probe, self),
-            Brief::Several(newest) => {
+        match chain.summary() {
+            Summary::Single(probe) => called.before(probe, self),
+            Summary::Several(newest) => {
                 List::from(newest).for_each(|probe| called.before(probe, self))
             }
-            Brief::LoneAround(_) | Brief::Walk => {
+            Summary::SingleWithPost(_) | Summary::Walk => {
                 let plain = chain.iter().filter(|probe| probe.is_enabled());
                 plain.for_each(|probe| called.before(probe, self));
             }
@@ -366,17 +366,17 @@ races! {
         |world| { world.take_out(2); world.tell(); world.free_later(&[2]); };
     /// One that comes back is put behind one that does not.
     oldest_to_lone: HIT [0] stay [0] come [1] go []
-        |world| { world.push_oldest(1); world.tell(); };
+        |world| { world.add_tail(1); world.tell(); };
     /// The same where hits walk the chain already, of which the last one goes then.
     oldest_walked: HIT [2, 0] stay [0] come [1] go [2]
-        |world| { world.push_oldest(1); world.take_out(2); world.tell(); world.free_later(&[2]); };
+        |world| { world.add_tail(1); world.take_out(2); world.tell(); world.free_later(&[2]); };
     /// The same, under who comes by a jump that is no more: whether he meets the new one or not, it
     /// is there.
     oldest_under_a_jump: JUMP [0, 2] stay [0, 2] come [] go [1]
-        |world| { world.push_oldest(1); world.take_out(1); world.free_later(&[1]); world.tell(); };
+        |world| { world.add_tail(1); world.take_out(1); world.free_later(&[1]); world.tell(); };
     /// It goes again, and the others stay.
     oldest_goes: HIT [0] stay [0] come [2] go [1] |world| {
-        world.push_oldest(1);
+        world.add_tail(1);
         world.push(2);
         world.take_out(1);
         world.tell();
@@ -424,9 +424,9 @@ models! {
     probe_behind_one_that_goes_without_an_order_is_caught with "self.0.store(to, order)" in "sys/probe/chain.rs" fails "Causality violation":
         push_and_remove();
     link_followed_without_an_order_is_caught with "self.0.load(order)" in "sys/probe/chain.rs" fails "Causality violation": push_walked();
-    lone_probe_noted_without_an_order_is_caught with "self.brief.store(" in "sys/probe/chain.rs" fails "Causality violation":
+    lone_probe_noted_without_an_order_is_caught with "self.summary.store(" in "sys/probe/chain.rs" fails "Causality violation":
         take_over();
-    lone_probe_read_without_an_order_is_caught with "self.brief.load(" in "sys/probe/chain.rs" fails "Causality violation": take_over();
+    lone_probe_read_without_an_order_is_caught with "self.summary.load(" in "sys/probe/chain.rs" fails "Causality violation": take_over();
     coming_back_noted_late_is_caught with "self.keeps_breakpoint.store(true" in "sys/probe/chain.rs" as Never fails "did not come back": push_walked();
     coming_back_of_appended_probes_noted_late_is_caught with "self.keeps_breakpoint.store(true" in "sys/probe/chain.rs" as Never fails "did not come back":
         append();

@@ -8,21 +8,21 @@ use crate::{
     loom_kit::*,
     sys::flags::{
         Armed,
+        AtomicArmed, //
         Flags,
-        State, //
     },
 };
 
 /// Data, and a flag that says that it is there.
 struct Message {
-    state: State,
+    state: AtomicArmed,
     data: Watched,
 }
 
 fn pass() {
     run_model(None, || {
         let message = Arc::new(Message {
-            state: State::new(),
+            state: AtomicArmed::new(),
             data: Watched::new(false),
         });
         let reader = thread::spawn({

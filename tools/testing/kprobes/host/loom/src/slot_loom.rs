@@ -127,7 +127,7 @@ impl World {
     }
 
     /// Takes the page away if it is unused, and frees it.
-    fn tidy(&self) {
+    fn free_unused(&self) {
         let is_unused = self.bits().is_unused();
         if is_unused {
             self.freed.store(true, Relaxed);
@@ -168,8 +168,8 @@ jobs! {
     leave_second: |world| world.free_later(1);
     expire: |world| world.expire();
     take: |world| world.taken.fetch_add(world.take().into(), Relaxed);
-    tidy: |world| world.tidy();
-    expire_and_tidy: |world| { world.expire(); world.tidy(); };
+    free_unused: |world| world.free_unused();
+    expire_and_tidy: |world| { world.expire(); world.free_unused(); };
     /// One slot is left, whose grace period may be over at any time.
     left: |world| world.free_later(0);
 }
@@ -196,7 +196,7 @@ fn freed() {
         world.free(2);
         world.free_later(0);
     };
-    race(all_but_one, [tidy, expire]);
+    race(all_but_one, [free_unused, expire]);
 }
 
 /// The same, while its last slots are being given back.
@@ -208,7 +208,7 @@ fn freed_meanwhile() {
 /// The last slots are freed, and the page may be unused after either.
 fn freed_under_who_frees() {
     let other = |world: &World| world.free(2);
-    race(other, [free_first, free_second, tidy]);
+    race(other, [free_first, free_second, free_unused]);
 }
 
 models! {

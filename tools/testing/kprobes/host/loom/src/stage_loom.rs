@@ -19,7 +19,7 @@ use crate::{
         Ticket, //
     },
     loom_kit::*,
-    stage::Stage, //
+    stage::PoolStage, //
 };
 use loom::sync::Mutex;
 
@@ -28,7 +28,7 @@ const CALLS: u32 = 2;
 
 /// What the worker knows of the pool.
 struct Known {
-    stage: Stage,
+    stage: PoolStage,
     /// Has the stage changed since the last grace period?
     waits: bool,
     freed: bool,
@@ -62,7 +62,7 @@ impl World {
             listed: AtomicUsize::new(0),
             readers: Readers::default(),
             worker: Mutex::new(Known {
-                stage: Stage::Owned,
+                stage: PoolStage::Owned,
                 waits: false,
                 freed: false,
             }),
@@ -118,9 +118,9 @@ impl World {
 
     /// Is a grace period over that began after what this thread did? If it is not, the worker goes
     /// on later.
-    fn has_waited(&self, stage: Stage) -> bool {
+    fn has_waited(&self, stage: PoolStage) -> bool {
         let skipped = match stage {
-            Stage::Killed => is_weak("wait"),
+            PoolStage::Killed => is_weak("wait"),
             _ => is_weak("unwind"),
         };
         skipped || self.readers.are_gone()
@@ -138,7 +138,7 @@ impl World {
             let before = known.stage;
             known.stage = before.next(self.is_killed.load(Relaxed), is_unused);
             known.waits = known.stage != before;
-            if known.stage == Stage::Gone {
+            if known.stage == PoolStage::Gone {
                 (known.freed, known.waits) = (true, false);
                 self.data.iter().for_each(Watched::free);
                 self.pool.free();

@@ -181,7 +181,7 @@ races! {
     };
     /// An entry goes, and so does what the array had too much.
     shrinking: readers 1 others (1, 13) arrays 3 before [0, 1] stays 1 armed 1
-        |writer, all, _| { remove(writer, all[0]); writer.tidy(); };
+        |writer, all, _| { remove(writer, all[0]); writer.shrink(); };
     /// An address gets another entry.
     replacement: readers 1 others (0, 0) arrays 1 before [0, 1] stays 1 armed 1
         |writer, all, armed| {

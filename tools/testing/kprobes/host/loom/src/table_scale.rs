@@ -113,7 +113,7 @@ fn stubs_at_a_fixed_distance_have_short_ways_too() -> Result<(), Refusal> {
         assert!(sum * 8 <= MANY * 9);
         assert!(longest <= 8);
         writer.remove_all(|_| true, &mut Retired::new());
-        writer.tidy();
+        writer.shrink();
     }
     Ok(())
 }
@@ -149,7 +149,7 @@ fn change(
             assert_eq!(value(replaced), expected);
             map.entry(at).and_modify(|there| *there = mark);
         }
-        _ => writer.tidy(),
+        _ => writer.shrink(),
     }
 }
 
@@ -199,7 +199,7 @@ fn lack_of_memory_changes_nothing() -> Result<(), Refusal> {
     };
     assert!(holds(0..MOST - 1));
     writer.remove(at(0)).map(drop)?;
-    writer.tidy();
+    writer.shrink();
     assert!(holds(1..MOST - 1));
     memory::exhaust(false);
     Ok(())
@@ -216,10 +216,10 @@ fn an_array_that_cannot_shrink_stays() -> Result<(), Refusal> {
     let mut retired = Retired::new();
     writer.remove_all(|_| true, &mut retired);
     memory::exhaust(true);
-    writer.tidy();
+    writer.shrink();
     memory::exhaust(false);
     assert_eq!(memory::last_length(), 2048);
-    writer.tidy();
+    writer.shrink();
     assert_eq!(memory::last_length(), 64);
     Ok(())
 }

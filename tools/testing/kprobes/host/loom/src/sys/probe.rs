@@ -6,9 +6,9 @@
 mod chain;
 
 pub(crate) use chain::{
-    Brief,
     Chain,
     List, //
+    Summary,
 };
 
 use crate::sys::flags::Flags;

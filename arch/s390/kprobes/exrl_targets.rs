@@ -46,7 +46,7 @@ fn has(text: &[TextRange], at: TextAddr) -> bool {
 }
 
 /// Finds the targets in the kernel. To be called once, while init memory is there.
-pub(super) fn learn() -> Result<(), Refusal> {
+pub(super) fn read_tables() -> Result<(), Refusal> {
     KERNEL.populate(Targets::of(&kernel())?);
     Ok(())
 }
