@@ -21,7 +21,8 @@ class Shell(support.Case):
             ['bash', '-euc', f'. {_COMMON}\n{script}'], check=False,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, cwd=self.tmp,
-            env={**os.environ, 'PATH': f'{self.tmp}/bin:/usr/bin:/bin',
+            env={**os.environ, 'ARCH': '',
+                 'PATH': f'{self.tmp}/bin:/usr/bin:/bin',
                  **variables})
         return done.returncode, done.stdout
 
