@@ -336,7 +336,7 @@ mod tests {
         unsafe { test(&*before.cast::<Probe>(), &*around.cast::<Probe>()) }
     }
 
-    /// What a chain says of hits: the lone probe, if there is one, by address; and whether that is
+    /// What a chain says of hits: the single probe, if there is one, by address; and whether that is
     /// enough to know before the instruction.
     fn single(chain: &Chain) -> (Option<usize>, bool) {
         (
@@ -352,9 +352,9 @@ mod tests {
     #[test]
     fn lone_probe_is_noted_with_what_it_wants() {
         with_probes(|before, around| {
-            assert_eq!(lone(&Chain::of(before)), (is(before), true));
+            assert_eq!(single(&Chain::of(before)), (is(before), true));
             let chain = Chain::of(around);
-            assert_eq!(lone(&chain), (is(around), false));
+            assert_eq!(single(&chain), (is(around), false));
             assert!(chain.keeps_breakpoint());
         });
     }
@@ -364,15 +364,15 @@ mod tests {
         with_probes(|before, around| {
             let chain = Chain::of(before);
             chain.push(around);
-            assert_eq!(lone(&chain), (None, false));
+            assert_eq!(single(&chain), (None, false));
             assert!(chain.keeps_breakpoint());
             let all = chain.iter().map(is);
             assert!(all.eq([is(around), is(before)]));
             chain.remove(around);
-            assert_eq!(lone(&chain), (is(before), true));
+            assert_eq!(single(&chain), (is(before), true));
             assert!(!chain.keeps_breakpoint());
             chain.remove(before);
-            assert_eq!(lone(&chain), (None, false));
+            assert_eq!(single(&chain), (None, false));
             assert!(chain.is_empty());
         });
     }
@@ -389,30 +389,30 @@ mod tests {
     }
 
     #[test]
-    fn probe_that_handles_faults_is_not_lone() {
+    fn probe_that_handles_faults_is_not_single() {
         with_probes(|before, _| {
             before.fault_handler.set(Some(fault));
             let chain = Chain::of(before);
-            assert_eq!(lone(&chain), (None, false));
+            assert_eq!(single(&chain), (None, false));
             let all = chain.iter().map(is);
             assert!(all.eq([is(before)]));
         });
     }
 
     #[test]
-    fn probe_that_is_not_to_be_called_is_not_lone() {
+    fn probe_that_is_not_to_be_called_is_not_single() {
         with_probes(|before, around| {
             let chain = Chain::of(before);
             for flag in [Flag::Disabled, Flag::Gone] {
                 chain.mark(before, flag, true);
-                assert_eq!(lone(&chain), (None, false));
+                assert_eq!(single(&chain), (None, false));
                 chain.mark(before, flag, false);
-                assert_eq!(lone(&chain), (is(before), true));
+                assert_eq!(single(&chain), (is(before), true));
             }
             // It comes back into a chain that has none.
             let other = Chain::of(around);
             other.append(&chain);
-            assert_eq!(lone(&other), (None, false));
+            assert_eq!(single(&other), (None, false));
             assert!(other.has(before));
         });
     }
