@@ -264,9 +264,9 @@ unsafe impl Jumps for X86 {
     fn recover_jump(at: TextAddr, detour: &Detour, from: TextAddr, code: &mut [u8]) {
         for (offset, byte) in (0..).zip(code) {
             let into = from.get().wrapping_add(offset).wrapping_sub(at.get());
-            let saved = usize::try_from(into).ok();
-            if let Some(&under) = under.and_then(|into| detour.saved.get(into)) {
-                *byte = under;
+            let into = usize::try_from(into).ok();
+            if let Some(&saved) = into.and_then(|into| detour.saved.get(into)) {
+                *byte = saved;
             }
         }
     }
