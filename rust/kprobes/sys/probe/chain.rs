@@ -336,8 +336,8 @@ mod tests {
         unsafe { test(&*before.cast::<Probe>(), &*around.cast::<Probe>()) }
     }
 
-    /// What a chain says of hits: the single probe, if there is one, by address; and whether that is
-    /// enough to know before the instruction.
+    /// What a chain says of hits: the single probe, if there is one, by address; and whether that
+    /// is enough to know before the instruction.
     fn single(chain: &Chain) -> (Option<usize>, bool) {
         (
             chain.single().and_then(is),
