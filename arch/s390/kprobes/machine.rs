@@ -47,7 +47,6 @@ use crate::{
         Registers, //
     }, //
 };
-use core::iter::once;
 
 /// The number by which C tells kprobes of a page fault.
 pub(super) const PAGE_FAULT: c_uint = 14;
@@ -81,12 +80,17 @@ unsafe impl Machine for S390 {
         })
     }
 
-    /// The entry code of system calls, program checks and interrupts.
+    /// The entry code of system calls, program checks and interrupts, and code with addresses of
+    /// 31 bits.
     fn arch_blacklist() -> impl Iterator<Item = TextRange> {
-        once(blacklist::between(
+        let entry = blacklist::between(
             &raw const bindings::__irqentry_text_start,
             &raw const bindings::__irqentry_text_end,
-        ))
+        );
+        // SAFETY: The kernel writes the pointers while it boots on one CPU.
+        let amode31 = unsafe { [bindings::__stext_amode31, bindings::__etext_amode31] };
+        let [start, end] = amode31.map(<*mut _>::cast_const);
+        [entry, blacklist::between(start, end)].into_iter()
     }
 
     #[inline(always)]
