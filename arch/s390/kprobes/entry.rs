@@ -52,12 +52,10 @@ unsafe extern "C" fn kprobe_pgm_check(regs: *mut bindings::pt_regs) -> bool {
     let registers = unsafe { &mut *regs };
     let handle = |pinned: &Pinned| {
         // For an instruction that EX or EXRL executes, the CPU reports the length of the EX or
-        // EXRL.
-        if Trapped::of(registers).interruption() == (OPERATION, S390::TRAP_LEN as u32) {
-            breakpoint(registers, pinned)
-        } else {
-            fault(registers, pinned)
-        }
+        // EXRL. A copy of an instruction that the CPU lacks also raises this exception.
+        let is_breakpoint =
+            Trapped::of(registers).interruption() == (OPERATION, S390::TRAP_LEN as u32);
+        is_breakpoint && breakpoint(registers, pinned) || fault(registers, pinned)
     };
     // SAFETY: By the precondition, interrupts are off.
     unsafe { preempt::in_trap(handle) }

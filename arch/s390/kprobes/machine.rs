@@ -166,18 +166,6 @@ unsafe impl Machine for S390 {
     }
 
     #[inline(always)]
-    fn is_stale(registers: &mut Registers) -> bool {
-        let at = Self::hit_at(registers);
-        let code = core::ptr::with_exposed_provenance::<[u8; 2]>(at.get() as usize);
-        // SAFETY: The CPU has just executed these bytes, which are kernel text.
-        let is_gone = unsafe { code.read_volatile() } != BREAKPOINT;
-        if is_gone {
-            Self::set_ip(registers, at);
-        }
-        is_gone
-    }
-
-    #[inline(always)]
     fn run(prepared: &ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next {
         let frame = Trapped::of_mut(registers);
         match &prepared.run {
