@@ -61,21 +61,34 @@ impl Trapped {
     }
 
     /// Emulates an instruction that reads or writes the system mask, the first byte of the PSW:
-    /// SSM, STNSM and STOSM, or EPSW.
-    pub(super) fn system_mask(&mut self, [opcode, operand, base, last]: [u8; 4]) {
+    /// SSM, STNSM and STOSM, or EPSW. Returns false if an access to memory would fault. Then
+    /// nothing was changed.
+    pub(super) fn system_mask(&mut self, [opcode, operand, base, last]: [u8; 4]) -> bool {
         let disp = u64::from(u16::from_be_bytes([base & 15, last]));
         let base = base.wrapping_shr(4);
         let base = if base == 0 { 0 } else { self.gpr(base) };
-        let at = core::ptr::with_exposed_provenance_mut(base.wrapping_add(disp) as usize);
-        let [system, rest @ ..] = self.mask.to_be_bytes();
-        let new = match opcode {
-            0x80 => load(at),
-            0xac => store(at, system) & operand,
-            0xad => store(at, system) | operand,
-            _ => return self.extract(last.wrapping_shr(4), last & 15),
+        let at = core::ptr::with_exposed_provenance_mut::<u8>(base.wrapping_add(disp) as usize);
+        let [mut system, a, b, c, d, e, f, g] = self.mask.to_be_bytes();
+        let (to, from) = match opcode {
+            0x80 => (&raw mut system, at),
+            0xac | 0xad => (at, &raw mut system),
+            _ => {
+                self.extract(last.wrapping_shr(4), last & 15);
+                return true;
+            }
         };
-        let [a, b, c, d, e, f, g] = rest;
-        self.mask = usize::from_be_bytes([new, a, b, c, d, e, f, g]);
+        // SAFETY: One of the two is a local variable, and the interrupted code was about to access
+        // the other one. The function handles a fault.
+        let copied = unsafe { bindings::rust_kprobes_copy(to.cast(), from.cast(), false) };
+        if copied {
+            let new = match opcode {
+                0xac => system & operand,
+                0xad => system | operand,
+                _ => system,
+            };
+            self.mask = usize::from_be_bytes([new, a, b, c, d, e, f, g]);
+        }
+        copied
     }
 
     /// Emulates EPSW: writes the two words of the mask to the lower halves of two registers.
@@ -90,21 +103,6 @@ impl Trapped {
             set(second, mask & u64::from(u32::MAX));
         }
     }
-}
-
-/// Reads the byte that the emulated instruction reads.
-#[inline(always)]
-fn load(at: *mut u8) -> u8 {
-    // SAFETY: The interrupted code was about to read this byte.
-    unsafe { at.read_volatile() }
-}
-
-/// Writes the byte that the emulated instruction writes, and returns it.
-#[inline(always)]
-fn store(at: *mut u8, byte: u8) -> u8 {
-    // SAFETY: The interrupted code was about to write this byte.
-    unsafe { at.write_volatile(byte) };
-    byte
 }
 
 impl Frame for Trapped {
@@ -127,8 +125,11 @@ impl Frame for Trapped {
     }
 
     fn load(&self, at: u64) -> Option<u64> {
-        let from = core::ptr::with_exposed_provenance::<u64>(at as usize);
-        // SAFETY: The interrupted code was about to read this word.
-        Some(unsafe { from.read_volatile() })
+        let mut word = 0_u64;
+        let from = core::ptr::with_exposed_provenance(at as usize);
+        // SAFETY: The function writes to a local variable. It may read any address: it handles a
+        // fault.
+        let copied = unsafe { bindings::rust_kprobes_copy((&raw mut word).cast(), from, true) };
+        copied.then_some(word)
     }
 }

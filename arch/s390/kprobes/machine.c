@@ -12,6 +12,7 @@
 #include <linux/smp.h>
 #include <linux/stop_machine.h>
 #include <linux/text-patching.h>
+#include <linux/uaccess.h>
 
 #include "../../../rust/kprobes/glue.h"
 
@@ -19,6 +20,29 @@
 unsigned long __kprobes rust_kprobes_cpu_offset(void)
 {
 	return __my_cpu_offset;
+}
+
+/*
+ * Copies a word, or a byte, from or to memory that may not be there, without
+ * reporting a fault. Returns whether it has.
+ */
+bool __kprobes rust_kprobes_copy(void *to, const void *from, bool word)
+{
+	struct kprobe *running = kprobe_running();
+	bool copied = false;
+
+	/* The probe's fault handler must not be called for a fault here. */
+	__this_cpu_write(current_kprobe, (struct kprobe *)&rust_kprobes_busy);
+	pagefault_disable();
+	if (word)
+		__get_kernel_nofault(to, from, u64, fault);
+	else
+		__get_kernel_nofault(to, from, u8, fault);
+	copied = true;
+fault:
+	pagefault_enable();
+	__this_cpu_write(current_kprobe, running);
+	return copied;
 }
 
 /*

@@ -122,22 +122,19 @@ unsafe impl Machine for S390 {
     fn prepare(
         at: TextAddr,
         _function: TextRange,
-        _fixup: bool,
+        fixup: bool,
         read: ReadText<'_>,
         text: &mut text::Lock,
     ) -> Result<ArchInsn, Refusal> {
-        prepare::prepare(at, read, text)
+        prepare::prepare(at, fixup, read, text)
     }
 
     fn arm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
-        change(&mut points.map(|prepared| (prepared.at, BREAKPOINT)), text);
+        put_each(points, |_| &BREAKPOINT, text);
     }
 
     fn disarm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
-        change(
-            &mut points.map(|prepared| (prepared.at, prepared.first)),
-            text,
-        );
+        put_each(points, |prepared| &prepared.first, text);
     }
 
     fn recover(prepared: &ArchInsn, code: &mut [u8]) {
@@ -168,33 +165,28 @@ unsafe impl Machine for S390 {
     #[inline(always)]
     fn run(prepared: &ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next {
         let frame = Trapped::of_mut(registers);
-        match &prepared.run {
-            Run::Branch(branch) => {
-                let to = branch.run(prepared.at, frame);
-                frame.ip = to.unwrap_or(prepared.at).get() as usize;
-                Next::Emulated
-            }
+        let emulated = match &prepared.run {
+            Run::Branch(branch) => branch.run(prepared.at, frame),
             Run::OpenPerCpu(register) => {
                 frame.percpu_register = *register;
-                frame.ip = prepared.next().get() as usize;
-                Next::Emulated
+                Some(prepared.next())
             }
-            Run::SystemMask(code) => {
-                frame.system_mask(*code);
-                frame.ip = prepared.next().get() as usize;
-                Next::Emulated
+            Run::SystemMask(code) => frame.system_mask(*code).then(|| prepared.next()),
+            Run::Copy => None,
+        };
+        let (next, to) = match (&prepared.slot, emulated) {
+            (Some(slot), None) if slot.is_left_by_jump() && !has_post_handler => {
+                (Next::Redirected, slot.jump_copy())
             }
-            Run::Copy(slot) if slot.is_left_by_jump() && !has_post_handler => {
-                frame.ip = slot.jump_copy().get() as usize;
-                Next::Redirected
-            }
-            Run::Copy(slot) => {
-                frame.ip = slot.at().get() as usize;
-                let saved = frame.mask & INTERRUPTS;
+            (Some(slot), None) => {
+                let saved = frame.mask;
                 frame.mask &= !INTERRUPTS;
-                Next::Stepping(saved)
+                (Next::Stepping(saved), slot.at())
             }
-        }
+            (_, to) => (Next::Emulated, to.unwrap_or(prepared.at)),
+        };
+        frame.ip = to.get() as usize;
+        next
     }
 
     #[inline(always)]
@@ -211,8 +203,14 @@ unsafe impl Machine for S390 {
 
     #[inline(always)]
     fn after_step(prepared: &ArchInsn, registers: &mut Registers, saved: usize) -> AfterStep {
-        Trapped::of_mut(registers).mask |= saved;
-        Self::set_ip(registers, prepared.next());
+        let frame = Trapped::of_mut(registers);
+        if !matches!(prepared.run, Run::Copy) {
+            frame.mask = saved;
+            frame.ip = prepared.at.get() as usize;
+            return AfterStep::Again;
+        }
+        frame.mask |= saved & INTERRUPTS;
+        frame.ip = prepared.next().get() as usize;
         AfterStep::Done
     }
 
@@ -222,7 +220,7 @@ unsafe impl Machine for S390 {
 
     fn faulted(prepared: &ArchInsn, registers: &mut Registers, saved: usize) {
         let into = into_copy(prepared, registers).unwrap_or_default();
-        Trapped::of_mut(registers).mask |= saved;
+        Trapped::of_mut(registers).mask |= saved & INTERRUPTS;
         let at = prepared.at.get().wrapping_add(into);
         Self::set_ip(registers, TextAddr::new(at));
     }
@@ -237,7 +235,7 @@ fn this_cpu<T>(original: *const T) -> *mut T {
     core::ptr::with_exposed_provenance_mut(original.addr().wrapping_add(offset))
 }
 
-/// If the CPU is at the stepped copy, or behind it, which is where a fault of the copy leaves the
+/// If the CPU is at the stepped code, or behind it, which is where a fault of the code leaves the
 /// PSW, returns the distance.
 #[inline(always)]
 fn into_copy(prepared: &ArchInsn, registers: &Registers) -> Option<u64> {
@@ -246,40 +244,46 @@ fn into_copy(prepared: &ArchInsn, registers: &Registers) -> Option<u64> {
     (into == 0 || into == prepared.len.into()).then_some(into)
 }
 
-/// Halfwords of text that change, and where.
-type Changes<'a> = &'a mut dyn Iterator<Item = (TextAddr, [u8; 2])>;
-
-/// Replaces the first halfword at each address, and returns when every CPU sees that.
-fn change(changes: Changes<'_>, _text: &mut text::Lock) {
-    let mut changes = changes.peekable();
-    if changes.peek().is_none() {
-        return;
+/// Replaces the first halfword of each instruction, and returns when every CPU sees that.
+fn put_each(
+    points: &mut dyn Iterator<Item = &ArchInsn>,
+    halfword: fn(&ArchInsn) -> &[u8; 2],
+    text: &mut text::Lock,
+) {
+    let mut points = points.peekable();
+    if points.peek().is_some() {
+        let write: Write<'_> = &mut |text| {
+            for prepared in points.by_ref() {
+                put(prepared.at, halfword(prepared), text);
+            }
+        };
+        change(write, text);
     }
-    let mut changes: Changes<'_> = &mut changes;
-    let data = (&raw mut changes).cast();
-    // SAFETY: The function passes `data` to `write_each`, once. The text lock also holds the read
+}
+
+/// A function that writes text by [`put`].
+type Write<'a> = &'a mut dyn FnMut(&mut text::Lock);
+
+/// Calls `write`, and returns when every CPU sees what it has written.
+fn change(write: Write<'_>, text: &mut text::Lock) {
+    let mut data = (write, text);
+    // SAFETY: The function passes the pointer to `call`, once. The text lock also holds the read
     // lock of the CPUs.
-    unsafe { bindings::rust_kprobes_change_text(Some(write_each), data) };
+    unsafe { bindings::rust_kprobes_change_text(Some(call), (&raw mut data).cast()) };
 }
 
 /// # Safety
 ///
-/// `changes` is of type `Changes`, and nothing else uses it meanwhile.
-unsafe extern "C" fn write_each(changes: *mut c_void) -> c_int {
+/// `data` leads to a function and the text lock, and nothing else uses them meanwhile.
+unsafe extern "C" fn call(data: *mut c_void) -> c_int {
     // SAFETY: By the precondition.
-    let changes = unsafe { &mut *changes.cast::<Changes<'_>>() };
-    for (at, halfword) in changes {
-        put(at, &halfword);
-    }
+    let (write, text) = unsafe { &mut *data.cast::<(Write<'_>, &mut text::Lock)>() };
+    write(text);
     0
 }
 
-/// Writes code to a slot that no CPU executes yet.
-pub(super) fn write(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
-    put(at, code);
-}
-
-fn put(at: TextAddr, code: &[u8]) {
+/// Writes to a slot that no CPU executes yet, or, in a [`change`], to text.
+pub(super) fn put(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
     let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
     // SAFETY: `at` is a probed address, or a slot that the caller owns and that has room for the
     // code. Both are text.

@@ -34,6 +34,10 @@ const JUMP: [u8; 6] = [0xc0, 0xf4, 0, 0, 0, 0];
 /// A probed instruction: its first halfword, and how it is executed.
 pub(crate) struct ArchInsn {
     pub(super) run: Run,
+    /// The copies of an instruction that is not emulated: one that ends in a breakpoint, and maybe
+    /// one that ends in a jump back. For an emulated instruction that accesses memory: an
+    /// instruction that accesses the same memory, and faults instead of the emulation.
+    pub(super) slot: Option<Slot>,
     /// The address of the instruction.
     pub(super) at: TextAddr,
     /// Its length.
@@ -52,9 +56,8 @@ pub(super) enum Run {
     /// An instruction that reads or writes the system mask of the PSW is emulated: a step has
     /// another mask.
     SystemMask([u8; 4]),
-    /// The slot has a copy that ends in a breakpoint, and, maybe, one that ends in a jump
-    /// back.
-    Copy(Slot),
+    /// The CPU runs a copy.
+    Copy,
 }
 
 impl ArchInsn {
@@ -64,19 +67,17 @@ impl ArchInsn {
         TextAddr::new(self.at.get().wrapping_add(self.len.into()))
     }
 
-    /// The address of the copy that ends in a breakpoint, if there is one.
+    /// The address of the code that ends in a breakpoint, if there is any.
     #[inline(always)]
     pub(super) fn stepped(&self) -> Option<TextAddr> {
-        match &self.run {
-            Run::Copy(slot) => Some(slot.at()),
-            _ => None,
-        }
+        self.slot.as_ref().map(Slot::at)
     }
 }
 
-/// Prepares the instruction at `at`.
+/// Prepares the instruction at `at`. `fixup` means that the exception table has an entry for it.
 pub(super) fn prepare(
     at: TextAddr,
+    fixup: bool,
     read: ReadText<'_>,
     text: &mut text::Lock,
 ) -> Result<ArchInsn, Refusal> {
@@ -92,10 +93,22 @@ pub(super) fn prepare(
         Exec::StoresByte { at: place, byte } if byte != 0 && is_percpu_register(place) => {
             Run::OpenPerCpu(byte)
         }
-        Exec::Copy | Exec::StoresByte { .. } => Run::Copy(copy(at, &insn, text)?),
+        Exec::Copy | Exec::StoresByte { .. } => Run::Copy,
+    };
+    let slot = match (&run, insn.probing_access()) {
+        (Run::Copy, _) => Some(copy(at, &insn, fixup, text)?),
+        (_, Some(access)) => {
+            let slot = COPIES.take(at)?;
+            let access = access.get(..insn.len()).unwrap_or_default();
+            let code = Code::EMPTY.then(access)?.then(&BREAKPOINT)?;
+            machine::put(slot.at(), code.bytes(), text);
+            Some(slot)
+        }
+        _ => None,
     };
     Ok(ArchInsn {
         run,
+        slot,
         at,
         len: insn.len() as u8,
         first: [first, second],
@@ -110,11 +123,14 @@ fn is_percpu_register(at: u64) -> bool {
 }
 
 /// Writes the copies of an instruction.
-fn copy(at: TextAddr, insn: &Insn, text: &mut text::Lock) -> Result<Slot, Refusal> {
-    // If too many slots wait for Tasks RCU, each hit takes a second trap instead.
-    let boosts = COPIES.may_be_left_by_jump();
-    let mut slot = COPIES.take(at)?;
+fn copy(at: TextAddr, insn: &Insn, fixup: bool, text: &mut text::Lock) -> Result<Slot, Refusal> {
     let len = insn.len();
+    // Fault handlers see the faults of stepped copies only. A fault may leave the PSW behind the
+    // instruction, so the exception table may have that address instead.
+    let may_fault = fixup || text::has_fixup(at.after(len as u64)?);
+    // If too many slots wait for Tasks RCU, each hit takes a second trap instead.
+    let boosts = !may_fault && COPIES.may_be_left_by_jump();
+    let mut slot = COPIES.take(at)?;
     let moved = |to: TextAddr| {
         let moved = insn.moved(at, to)?.bytes();
         Code::EMPTY.then(moved.get(..len).unwrap_or_default())
@@ -124,9 +140,9 @@ fn copy(at: TextAddr, insn: &Insn, text: &mut text::Lock) -> Result<Slot, Refusa
         let second = slot.jump_copy();
         let behind = second.after(len as u64)?;
         let back = Insn::decode(&JUMP)?.moved(at.after(len as u64)?, behind)?;
-        machine::write(second, moved(second)?.then(&back.bytes())?.bytes(), text);
+        machine::put(second, moved(second)?.then(&back.bytes())?.bytes(), text);
         slot.set_left_by_jump();
     }
-    machine::write(slot.at(), stepped.bytes(), text);
+    machine::put(slot.at(), stepped.bytes(), text);
     Ok(slot)
 }

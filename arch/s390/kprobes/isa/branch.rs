@@ -166,8 +166,8 @@ impl Branch {
 
     /// Emulates the branch at `at`, and returns the address where execution continues.
     ///
-    /// `None` means that the address to branch to could not be read. Then nothing was changed, and
-    /// a copy of the instruction faults as the original does. Only BIC reads memory.
+    /// `None` means that the address to branch to could not be read, and that nothing was changed.
+    /// Only BIC reads memory.
     #[inline]
     pub(crate) fn run(&self, at: TextAddr, frame: &mut impl Frame) -> Option<TextAddr> {
         let next = at.get().wrapping_add(self.len.into());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Copies of instructions for another address, and the instructions that EXRL executes.
+//! Copies of instructions for another address, instructions that fault in the place of emulated
+//! ones, and the instructions that EXRL executes.
 //!
 //! An instruction of format RIL with a PC-relative operand has a distance of 32 bits in halfwords,
 //! which reaches 4 GiB each way:
@@ -18,7 +19,8 @@
 use super::insn::{
     Extension,
     Insn,
-    Mnemonic, //
+    Mnemonic,
+    MAX_INSN, //
 };
 use crate::prelude::*;
 
@@ -48,6 +50,21 @@ impl Insn {
             0 => Ok(self.with_low_word(halfwords)),
             _ => Err(Refusal::TooFar),
         }
+    }
+
+    /// For an instruction that the trap handler emulates and that accesses memory: an instruction
+    /// of the same length that accesses the same bytes, and changes the condition code only.
+    pub(crate) fn probing_access(&self) -> Option<[u8; MAX_INSN]> {
+        let [_, second, third, fourth, fifth, _] = self.bytes();
+        Some(match self.opcode.mnemonic {
+            // CG compares %r0 with the word.
+            Mnemonic::Bic => [0xe3, second & 15, third, fourth, fifth, 0x20],
+            // TM tests no bit of the byte.
+            Mnemonic::Ssm => [0x91, 0, third, fourth, 0, 0],
+            // OI sets no bit of the byte.
+            Mnemonic::Stnsm | Mnemonic::Stosm => [0x96, 0, third, fourth, 0, 0],
+            _ => return None,
+        })
     }
 
     /// The address of the instruction that this EXRL at `at` executes; `None` for other
@@ -120,6 +137,25 @@ mod tests {
         ] {
             assert_eq!(moved(&insn, 0x1000), Err(Refusal::BoundToPlace));
         }
+    }
+
+    #[test]
+    fn accesses_have_the_operands_of_the_emulated_instructions() {
+        let access = |bytes: &[u8]| Insn::decode(bytes).ok()?.probing_access();
+        // bi 0x12345(%r2,%r3), bic; cg %r0,0x12345(%r2,%r3)
+        let cg = [0xe3, 0x02, 0x33, 0x45, 0x12, 0x20];
+        assert_eq!(access(&[0xe3, 0xf2, 0x33, 0x45, 0x12, 0x47]), Some(cg));
+        assert_eq!(access(&[0xe3, 0x42, 0x33, 0x45, 0x12, 0x47]), Some(cg));
+        // ssm 0x345(%r3); stnsm, stosm 0x345(%r3),0xfc
+        let tm = [0x91, 0, 0x33, 0x45, 0, 0];
+        assert_eq!(access(&[0x80, 0x00, 0x33, 0x45]), Some(tm));
+        let oi = [0x96, 0, 0x33, 0x45, 0, 0];
+        assert_eq!(access(&[0xac, 0xfc, 0x33, 0x45]), Some(oi));
+        assert_eq!(access(&[0xad, 0xfc, 0x33, 0x45]), Some(oi));
+        // epsw; brcl; lg
+        assert_eq!(access(&[0xb9, 0x8d, 0, 0x12]), None);
+        assert_eq!(access(&[0xc0, 0xf4, 0, 0, 0, 0x10]), None);
+        assert_eq!(access(&[0xe3, 0x12, 0x33, 0x45, 0x12, 0x04]), None);
     }
 
     #[test]
