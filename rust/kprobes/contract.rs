@@ -305,8 +305,9 @@ pub(crate) unsafe trait Jumps: Machine {
 
     /// From now on, [`run`](Machine::run) sends a hit without post handlers to the copies in
     /// `detour`; with `None`, it executes the instruction as before the first call. Every CPU sees
-    /// the change before the next grace period begins.
-    fn redirect(prepared: &Self::ArchInsn, detour: Option<&Self::Detour>);
+    /// the change before the next grace period begins. The default is for architectures whose jumps
+    /// overwrite one instruction only: the copy of the instruction leads behind the jump.
+    fn redirect(_prepared: &Self::ArchInsn, _detour: Option<&Self::Detour>) {}
 
     /// Replaces breakpoints by jumps. The points are in the order of their addresses, and their
     /// hits are redirected to their detours already.

@@ -46,9 +46,11 @@
 //! | `kprobe_optimizer()` | `optimize/worker.rs` |
 //! | `pre_handler_kretprobe()`, `rethook_trampoline_handler()` | `returns/hit.rs` |
 
-// Without one of these options, other files have code that nothing uses.
+// Without one of these options, other files have code that nothing uses. So it is where a jump is
+// over one instruction.
 #![cfg_attr(
     not(all(
+        CONFIG_X86,
         CONFIG_MODULES,
         CONFIG_DEBUG_FS,
         CONFIG_KPROBES_ON_FTRACE,

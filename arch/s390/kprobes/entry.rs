@@ -12,6 +12,8 @@ use super::{
     isa::S390,
     machine::PAGE_FAULT, //
 };
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+use crate::contract::Jumps;
 #[cfg(CONFIG_KRETPROBES)]
 use crate::returns;
 use crate::{
@@ -61,11 +63,18 @@ unsafe extern "C" fn kprobe_pgm_check(regs: *mut bindings::pt_regs) -> bool {
     unsafe { preempt::in_trap(handle) }
 }
 
-/// If a copy of an instruction has faulted, makes the fault one of the original, before interrupts
-/// are on. Returns whether a fault handler has resolved it.
+/// If a copy of an instruction, or a detour, has faulted, makes the fault one of the original,
+/// before interrupts are on. Returns whether a fault handler has resolved it.
 #[inline(never)]
 fn fault(registers: &mut bindings::pt_regs, pinned: &Pinned) -> bool {
     let at = S390::ip(registers);
+    #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+    if let Some((at, taken)) = S390::original(at, pinned) {
+        S390::set_ip(registers, at);
+        let sp = S390::sp(registers);
+        *sp = sp.wrapping_add(taken);
+        step_fault();
+    }
     if !COPIES.covers(at, pinned) {
         return false;
     }

@@ -133,3 +133,58 @@ impl Frame for Trapped {
         copied.then_some(word)
     }
 }
+
+#[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
+#[kernel::macros::kunit_tests(rust_kprobes_s390_frame)]
+mod tests {
+    use super::*;
+    use crate::sys::preempt::Pinned;
+
+    const MASK: usize = 0x0704_2001_8000_0000;
+    /// Nothing is at this address.
+    const NOWHERE: u64 = 0xffff_ffff_ffff_f000;
+
+    /// Emulates an instruction with an address in %r1. Returns whether this worked, and the mask.
+    fn emulate(insn: [u8; 4], at: u64) -> (bool, usize) {
+        // SAFETY: Numbers.
+        let mut registers: bindings::pt_regs = unsafe { core::mem::zeroed() };
+        let frame = Trapped::of_mut(&mut registers);
+        (frame.mask, frame.gprs[1]) = (MASK, at as usize);
+        let pinned = Pinned::new();
+        let done = frame.system_mask(insn);
+        drop(pinned);
+        (done, frame.mask)
+    }
+
+    #[test]
+    fn system_mask_is_stored_and_changed() {
+        let mut byte = 0_u8;
+        let place = &raw mut byte;
+        let at = place.expose_provenance() as u64;
+        // SAFETY: Nothing else uses the byte meanwhile.
+        let stored = || unsafe { place.read_volatile() };
+        // stnsm 1(%r1),0xfc; stosm 0(%r1),0x03; ssm 0(%r1)
+        let off = 0x0404_2001_8000_0000;
+        assert_eq!(emulate([0xac, 0xfc, 0x10, 0x01], at - 1), (true, off));
+        assert_eq!(stored(), 0x07);
+        let on = 0x4704_2001_8000_0000;
+        assert_eq!(emulate([0xad, 0x40, 0x10, 0x00], at), (true, on));
+        assert_eq!(stored(), 0x07);
+        // SAFETY: As above.
+        unsafe { place.write_volatile(0x04) };
+        assert_eq!(emulate([0x80, 0x00, 0x10, 0x00], at), (true, off));
+    }
+
+    #[test]
+    fn memory_that_is_not_there_changes_nothing() {
+        for insn in [0xac, 0xad, 0x80].map(|opcode| [opcode, 0x40, 0x10, 0x00]) {
+            assert_eq!(emulate(insn, NOWHERE), (false, MASK));
+        }
+        // SAFETY: Numbers.
+        let registers: bindings::pt_regs = unsafe { core::mem::zeroed() };
+        let pinned = Pinned::new();
+        let word = Trapped::of(&registers).load(NOWHERE);
+        drop(pinned);
+        assert_eq!(word, None);
+    }
+}

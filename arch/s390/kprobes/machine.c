@@ -60,6 +60,48 @@ void __kprobes rust_kprobes_change_text(int (*change)(void *data), void *data)
 	}
 }
 
+/*
+ * Replaces @ip and @sp, which are those of @regs, by the original ones if @ip is in
+ * a copy of an instruction or in a detour.
+ */
+void __kprobes kprobe_original_regs(const struct pt_regs *regs, unsigned long *ip,
+				    unsigned long *sp)
+{
+#ifdef CONFIG_RUST_KPROBES_JUMPS
+	/* The code that detours share has not made its frame yet. */
+	if (*ip >= (unsigned long)rust_kprobes_detour &&
+	    *ip < (unsigned long)rust_kprobes_detour_frame)
+		*ip = READ_ONCE_NOCHECK(regs->gprs[14]);
+#endif
+	kprobe_original_frame(ip, sp);
+}
+
+#ifdef CONFIG_RUST_KPROBES_JUMPS
+/*
+ * Preempts the task at the end of a detour, unless interrupts are off. The scheduler
+ * is called with interrupts off: if the scheduler hits a probe with a jump, the
+ * end of that detour does not call the scheduler again.
+ */
+static noinline void __kprobes rust_kprobes_detour_resched(void)
+{
+	if (irqs_disabled())
+		return;
+	local_irq_disable();
+	preempt_schedule_irq();
+	local_irq_enable();
+}
+
+/* Called by the code that all detours share. */
+void __kprobes rust_kprobes_jumped(const unsigned long *owner, struct pt_regs *regs)
+{
+	preempt_disable_notrace();
+	rust_kprobes_detour_hit(owner, regs);
+	preempt_enable_no_resched_notrace();
+	if (should_resched(0))
+		rust_kprobes_detour_resched();
+}
+#endif
+
 /* A page of slots, executable and read-only. */
 void * __kprobes rust_kprobes_slot_page(void)
 {

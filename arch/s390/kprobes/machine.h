@@ -5,6 +5,7 @@
 #ifndef _ARCH_S390_KPROBES_MACHINE_H
 #define _ARCH_S390_KPROBES_MACHINE_H
 
+#include <linux/stacktrace.h>
 #include <linux/stddef.h>
 #include <linux/types.h>
 #include <asm/lowcore.h>
@@ -23,6 +24,21 @@ bool kprobe_original_frame(unsigned long *ip, unsigned long *sp);
 unsigned long rust_kprobes_cpu_offset(void);
 bool rust_kprobes_copy(void *to, const void *from, bool word);
 void rust_kprobes_change_text(int (*change)(void *data), void *data);
+#ifdef CONFIG_RUST_KPROBES_JUMPS
+/* trampoline.S */
+extern const char rust_kprobes_detour[], rust_kprobes_detour_frame[];
+extern const char rust_kprobes_detour_end[], rust_kprobes_detour_template[];
+void rust_kprobes_jumped(const unsigned long *owner, struct pt_regs *regs);
+#ifdef CONFIG_RUST_KPROBES_KUNIT_TEST
+/* detour_test.S */
+void rust_kprobes_test_run(void *state, const void *function);
+extern const char rust_kprobes_test_ran[], rust_kprobes_test_carry[];
+extern const char rust_kprobes_test_store[], rust_kprobes_test_relative[];
+extern const char rust_kprobes_test_executed[], rust_kprobes_test_leaf[];
+extern const char rust_kprobes_test_leaf_probed[], rust_kprobes_test_short[];
+extern const char rust_kprobes_test_branch[];
+#endif
+#endif
 #ifdef CONFIG_KRETPROBES
 int rust_kprobes_this_cpu(void);
 const struct llist_head *rust_kprobes_calls(void);

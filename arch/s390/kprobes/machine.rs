@@ -262,10 +262,10 @@ fn put_each(
 }
 
 /// A function that writes text by [`put`].
-type Write<'a> = &'a mut dyn FnMut(&mut text::Lock);
+pub(super) type Write<'a> = &'a mut dyn FnMut(&mut text::Lock);
 
 /// Calls `write`, and returns when every CPU sees what it has written.
-fn change(write: Write<'_>, text: &mut text::Lock) {
+pub(super) fn change(write: Write<'_>, text: &mut text::Lock) {
     let mut data = (write, text);
     // SAFETY: The function passes the pointer to `call`, once. The text lock also holds the read
     // lock of the CPUs.

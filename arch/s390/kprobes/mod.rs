@@ -3,7 +3,7 @@
 //! The s390 back end.
 //!
 //! [`isa`] has facts about instructions and also compiles on the host. [`machine`], [`prepare`],
-//! [`jprobes`] and `returns` use the CPU and its text. [`entry`] has the entries of program
+//! [`jprobes`], `jump` and `returns` use the CPU and its text. [`entry`] has the entries of program
 //! interruptions and of the trampoline of return probes.
 
 mod entry;
@@ -11,6 +11,8 @@ mod exrl_targets;
 mod frame;
 mod isa;
 mod jprobes;
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+mod jump;
 mod machine;
 mod prepare;
 #[cfg(all(CONFIG_KRETPROBES, not(CONFIG_RUST_KPROBES_STAND_IN_RETURNS)))]

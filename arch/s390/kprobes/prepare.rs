@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// A jump to itself (`jg`), which a copy elsewhere still leads to.
-const JUMP: [u8; 6] = [0xc0, 0xf4, 0, 0, 0, 0];
+pub(super) const JUMP: [u8; 6] = [0xc0, 0xf4, 0, 0, 0, 0];
 
 /// A probed instruction: its first halfword, and how it is executed.
 pub(crate) struct ArchInsn {
@@ -117,7 +117,7 @@ pub(super) fn prepare(
 
 /// Returns whether the address is that of the lowcore's `percpu_register`. The lowcore is at one of
 /// two addresses.
-fn is_percpu_register(at: u64) -> bool {
+pub(super) fn is_percpu_register(at: u64) -> bool {
     at == u64::from(bindings::RUST_KPROBES_PERCPU_REGISTER)
         || at == u64::from(bindings::RUST_KPROBES_PERCPU_REGISTER_ALT)
 }

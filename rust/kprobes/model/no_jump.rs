@@ -28,6 +28,7 @@ macro_rules! reasons {
     ($($name:ident $(($field:ty))? => $text:literal,)*) => {
         /// Reasons why a breakpoint is not replaced by a jump.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[expect(dead_code, reason = "some are reasons of one architecture")]
         pub(crate) enum Reason {
             $(#[doc = $text] $name $(($field))?,)*
         }
@@ -91,6 +92,9 @@ reasons! {
     SwitchedOff => "debug.kprobes-optimization is 0",
     Jprobe => "a jprobe is at the address",
     ModuleComing => "the module is being loaded, and its tables are not in order yet",
+    ShortInsn => "the instruction is shorter than a jump",
+    Emulated => "the instruction is emulated",
+    PerCpuSection => "the instruction is in a per-CPU section, where interrupts change registers",
 }
 
 impl Reason {

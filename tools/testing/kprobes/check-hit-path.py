@@ -66,8 +66,8 @@ MACHINES = {
         table=re.compile(r'b[a-z]*r? (%r\d+|0)$'),
         thunk=re.compile(r'__s390_indirect_jump_'),
         return_thunk=re.compile(r'$^'),
-        entries=('kprobe_pgm_check', 'rust_kprobes_jprobe_enter',
-                 'rust_kprobes_jprobe_over'),
+        entries=('kprobe_pgm_check', 'rust_kprobes_detour', 'kprobe_original_regs',
+                 'rust_kprobes_jprobe_enter', 'rust_kprobes_jprobe_over'),
         handlers=re.compile(r'kprobe_pgm_check$|rust_kprobes_jprobe_enter$')),
 }
 

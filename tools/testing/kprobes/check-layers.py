@@ -157,7 +157,8 @@ def check(file: File) -> None:
     if not file.lines[2].startswith('//! '):
         file.report(3, '//! and what the file is', file.lines[2])
     file.forbid(PANIC, *([] if layer.config else [CONFIG]), *([] if layer.unsafe else [UNSAFE]),
-                *([] if layer.name == 'arch' else [PATH, CHOSEN]))
+                *([] if layer.name == 'arch' else [PATH]),
+                *([] if layer.name in ('arch', 'root') else [CHOSEN]))
     if FORBIDS_UNSAFE.search(file.name) and FORBID_UNSAFE not in file.text:
         file.report(1, FORBID_UNSAFE, 'none')
 

@@ -63,13 +63,18 @@ impl Insn {
             // EX finds its target in registers. The others change the size of addresses.
             Ex | Bsm | Bassm | Sam24 | Sam31 | Sam64 => return Err(Refusal::BoundToPlace),
             Ssm | Stnsm | Stosm | Epsw => Exec::SeesInterrupts,
-            Mviy if self.register(16) == 0 => Exec::StoresByte {
-                at: self.long_displacement() as u64,
-                byte: self.bits(8, 8) as u8,
-            },
             // A PC-relative operand must be one that a copy can have.
-            _ => self.moved(at, at).map(|_| Exec::Copy)?,
+            _ => match self.stored_byte() {
+                Some((at, byte)) => Exec::StoresByte { at, byte },
+                None => self.moved(at, at).map(|_| Exec::Copy)?,
+            },
         })
+    }
+
+    /// The fixed address and the byte of an MVIY without base.
+    pub(super) fn stored_byte(&self) -> Option<(u64, u8)> {
+        let is_fixed = self.opcode.mnemonic == Mviy && self.register(16) == 0;
+        is_fixed.then(|| (self.long_displacement() as u64, self.bits(8, 8) as u8))
     }
 
     /// EXRL executes its target as if the target stood in the place of EXRL, with the lowest byte

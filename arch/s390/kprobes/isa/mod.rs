@@ -7,6 +7,7 @@
 //! classify             how a probed instruction is executed
 //! branch               emulation in the trap of a hit
 //! relocate             copies for another address; the targets of EXRL
+//! section              per-CPU sections, in which there are no jumps
 //! ```
 //!
 //! The kernel runs with 64-bit addresses, so a branch neither reads nor changes the addressing
@@ -30,6 +31,7 @@ mod opcodes {
     ));
 }
 pub(crate) mod relocate;
+pub(crate) mod section;
 
 use crate::{
     contract::{

@@ -229,13 +229,16 @@ mod cases {
         // A function of C's, and where ftrace calls it, if it does.
         let way = query(&here, Place::symbol(c"kernel_clone"))?;
         assert_eq!((way == Way::Ftrace), cfg!(CONFIG_KPROBES_ON_FTRACE));
-        let way = query(&here, asked)?;
-        let expected = if cfg!(CONFIG_RUST_KPROBES_JUMPS) {
-            Way::Jump
-        } else {
-            Way::Untold
+        let right = match query(&here, asked)? {
+            Way::Jump => cfg!(CONFIG_RUST_KPROBES_JUMPS),
+            Way::Untold => !cfg!(CONFIG_RUST_KPROBES_JUMPS),
+            // There, a jump replaces one instruction.
+            Way::Breakpoint(why) if cfg!(CONFIG_S390) => {
+                why.text() == c"the instruction is shorter than a jump"
+            }
+            _ => false,
         };
-        assert_eq!(way, expected);
+        assert!(right);
         let refused = query(&here, Place::symbol(c"notify_die")).err();
         assert_eq!(
             refused.map(|refused| refused.reason()),

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Replaces breakpoints by jumps to detours, and jumps by breakpoints.
+//!
+//! A jump (`jg`) has six bytes and replaces one instruction of six bytes, so nothing can lead into
+//! the bytes of the jump. Shorter instructions keep their breakpoints. So do instructions that are
+//! emulated, that are expected to fault, or that are in a per-CPU section.
+//!
+//! A detour is one slot:
+//!
+//! ```text
+//! A:           | jg detour |
+//!
+//! detour:   0  | lay  %r15,-frame(%r15)         room for the saved registers
+//!           6  | stmg %r0,%r14,gprs(%r15)
+//!          12  | brasl %r14,rust_kprobes_detour saves the rest and calls the handlers
+//!          18  | lmg  %r14,%r15,gprs(%r15)      takes the room down
+//!          24  | copy of the instruction
+//!          30  | jg A+6
+//!          40    A+2, the address that a breakpoint shows
+//!          48    the address of the word that names the probes whose handlers are called
+//! ```
+//!
+//! `trampoline.S` has `rust_kprobes_detour`, which all detours share, and a template of the first
+//! four instructions.
+//!
+//! The first halfword of a jump is written while a breakpoint is there, or restored to one, and the
+//! rest changes under the breakpoint. A hit of the breakpoint runs the copy in the slot of the
+//! probe point, which leads behind the instruction. So it need not be redirected to the detour.
+
+#[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
+mod tests;
+
+use super::{
+    isa::{
+        insn::Insn,
+        section,
+        BREAKPOINT,
+        S390, //
+    },
+    machine::{
+        change,
+        put,
+        Write, //
+    },
+    prepare::{
+        is_percpu_register,
+        ArchInsn,
+        Run,
+        JUMP, //
+    }, //
+};
+use crate::{
+    contract::{
+        ForEachPoint,
+        Jumps,
+        Machine,
+        ReadText, //
+    },
+    model::text_metadata::TextMetadata,
+    slots::{
+        Slot,
+        DETOURS,
+        SLOT_LEN, //
+    },
+    sys::{
+        preempt::Pinned,
+        prelude::*,
+        probe::Chain,
+        text, //
+    }, //
+};
+use core::ops::Range;
+
+/// The bytes of a jump, and of each instruction in a detour.
+const LEN: usize = JUMP.len();
+
+/// The instructions of the template.
+const TEMPLATE: usize = 4;
+
+/// The offset of the copied instruction.
+const COPIED: u64 = (TEMPLATE * LEN) as u64;
+
+/// The offset of the jump back.
+const BACK: u64 = COPIED + LEN as u64;
+
+/// The bytes between the jump back and the addresses.
+const GAP: [u8; 4] = [0; 4];
+
+// As `trampoline.S` has it.
+const _: () = assert!(BACK as usize + LEN + GAP.len() == 40 && 40 + 2 * 8 <= SLOT_LEN);
+
+/// The bytes of stack that a detour takes, as in `trampoline.S`.
+const FRAME: usize = bindings::STACK_FRAME_OVERHEAD as usize + size_of::<bindings::pt_regs>();
+
+/// A detour.
+pub(crate) struct Detour {
+    slot: Slot,
+    /// The bytes that the jump overwrites.
+    under: [u8; LEN],
+    /// The jump.
+    jump: [u8; LEN],
+}
+
+impl Detour {
+    /// Writes the detour of `insn` at `at`. The detour calls no handler yet.
+    fn of(at: TextAddr, insn: &Insn, text: &mut text::Lock) -> Result<Self, Refusal> {
+        let mut slot = DETOURS.take(at)?;
+        let word = slot.owner_word().ok_or(Refusal::NoMemory)?;
+        let template = (&raw const bindings::rust_kprobes_detour_template).addr() as u64;
+        let mut code = Code::EMPTY;
+        let mut append = |insn: &Insn, from| {
+            let to = slot.at().after(code.bytes().len() as u64)?;
+            code = code.then(&insn.moved(from, to)?.bytes())?;
+            Ok::<_, Refusal>(())
+        };
+        for index in 0..TEMPLATE {
+            let from = TextAddr::new(template).after((index * LEN) as u64)?;
+            append(&Insn::read(from, &mut text::read)?, from)?;
+        }
+        append(insn, at)?;
+        let jump = Insn::decode(&JUMP)?;
+        append(&jump, at.after(LEN as u64)?)?;
+        let shown = at.after(S390::TRAP_LEN)?.get().to_be_bytes();
+        let code = code.then(&GAP)?.then(&shown)?.then(&word.to_be_bytes())?;
+        put(slot.at(), code.bytes(), text);
+        slot.set_left_by_jump();
+        slot.set_owner(None);
+        Ok(Self {
+            under: insn.bytes(),
+            jump: jump.moved(slot.at(), at)?.bytes(),
+            slot,
+        })
+    }
+}
+
+// SAFETY:
+// - a jump is over one instruction. Its copy in a detour neither calls nor is expected to fault, so
+//   no task sleeps there;
+// - each change of text ends after an interrupt to all CPUs, or with all CPUs stopped;
+// - a detour's slot is marked as left by a jump.
+unsafe impl Jumps for S390 {
+    type Detour = Detour;
+    type BranchTargets = ();
+
+    const MAX_OPTIMIZED_LEN: u64 = LEN as u64;
+
+    fn branch_targets(
+        _function: TextRange,
+        _group: SplitGroup,
+        _metadata: &impl TextMetadata,
+        _read: ReadText<'_>,
+        _text: &mut text::Lock,
+    ) -> Result<(), NoJump> {
+        Ok(())
+    }
+
+    fn detour(
+        at: TextAddr,
+        function: TextRange,
+        _targets: &(),
+        prepared: &ArchInsn,
+        metadata: &impl TextMetadata,
+        read: ReadText<'_>,
+        text: &mut text::Lock,
+    ) -> Result<Detour, NoJump> {
+        let bytes = TextRange::with_len(at, prepared.len.into()).map_err(refused)?;
+        let may_fault = [at, prepared.next()]
+            .iter()
+            .any(|&at| metadata.may_fault(at));
+        let insn = Insn::read(at, read).map_err(refused)?;
+        let reason = if usize::from(prepared.len) != LEN {
+            Some(Reason::ShortInsn)
+        } else if !matches!(prepared.run, Run::Copy) {
+            Some(Reason::Emulated)
+        } else if may_fault {
+            Some(Reason::MayFault)
+        } else if section::covers(function.start(), at, is_percpu_register, read)
+            .map_err(|_| Reason::CannotDecode)?
+        {
+            Some(Reason::PerCpuSection)
+        } else if !DETOURS.may_be_left_by_jump() {
+            Some(Reason::DetoursWait)
+        } else {
+            metadata.owner(bytes)
+        };
+        match reason {
+            Some(reason) => Err(reason.into()),
+            None => Detour::of(at, &insn, text).map_err(refused),
+        }
+    }
+
+    fn set_owner(detour: &Detour, owner: Option<&Chain>) {
+        detour.slot.set_owner(owner);
+    }
+
+    fn optimize(places: ForEachPoint<'_, Self>, text: &mut text::Lock) {
+        write_each(places, |detour| &detour.jump, TAIL, text);
+        write_each(places, |detour| &detour.jump, HEAD, text);
+    }
+
+    fn unoptimize(places: ForEachPoint<'_, Self>, text: &mut text::Lock) {
+        write_each(places, |_| &BREAKPOINT, HEAD, text);
+        write_each(places, |detour| &detour.under, TAIL, text);
+    }
+
+    fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
+        let (place, into) = DETOURS.origin(at, pinned)?;
+        let (behind, taken) = match into {
+            0 | COPIED => (0, 0),
+            BACK => (LEN, 0),
+            _ => (0, FRAME),
+        };
+        Some((TextAddr::new(place.wrapping_add(behind) as u64), taken))
+    }
+
+    fn is_jump(code: &[u8]) -> bool {
+        code.starts_with(&[JUMP[0], JUMP[1]])
+    }
+
+    fn recover_jump(at: TextAddr, detour: &Detour, from: TextAddr, code: &mut [u8]) {
+        for (offset, byte) in (0..).zip(code) {
+            let into = from.get().wrapping_add(offset).wrapping_sub(at.get());
+            let under = usize::try_from(into).ok();
+            if let Some(&under) = under.and_then(|into| detour.under.get(into)) {
+                *byte = under;
+            }
+        }
+    }
+}
+
+/// Returns why there is no jump if the instruction or its detour is refused.
+fn refused(refusal: Refusal) -> NoJump {
+    NoJump::from(match refusal {
+        Refusal::TooFar => Reason::TooFar,
+        Refusal::NoMemory => Reason::NoMemory,
+        other => Reason::CannotMove(other),
+    })
+}
+
+/// The halfword that a breakpoint replaces, and the bytes behind it.
+const HEAD: Range<usize> = 0..BREAKPOINT.len();
+const TAIL: Range<usize> = BREAKPOINT.len()..LEN;
+
+/// Writes a part of a jump, or of what replaces the jump, at each place, and returns when every CPU
+/// sees that. Each part is a change of its own: no CPU may have the tail from before a change and
+/// the head from after it.
+fn write_each(
+    places: ForEachPoint<'_, S390>,
+    code: fn(&Detour) -> &[u8],
+    part: Range<usize>,
+    text: &mut text::Lock,
+) {
+    let write: Write<'_> = &mut |text| {
+        places(&mut |at, _, detour| {
+            let code = code(detour).get(part.clone()).unwrap_or_default();
+            let at = at.get().wrapping_add(part.start as u64);
+            put(TextAddr::new(at), code, text);
+        });
+    };
+    change(write, text);
+}

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Detours at work: functions of `detour_test.S` run bare, then with a jump in them.
+//!
+//! A jump is put in and taken out by what the back end provides, under the text lock; nothing is
+//! registered. So all registers and the condition code can be compared, and what handlers see.
+
+use super::{
+    super::frame::Trapped,
+    *, //
+};
+use crate::{
+    model::{
+        symbol,
+        text_metadata::Alone, //
+    },
+    sys::{
+        probe::{
+            from_c,
+            Probe, //
+        },
+        this_cpu, //
+    }, //
+};
+use core::sync::atomic::{
+    AtomicPtr,
+    AtomicUsize,
+    Ordering, //
+};
+
+/// The address of one of the functions.
+macro_rules! function {
+    ($name:ident) => {
+        TextAddr::new((&raw const bindings::$name).addr() as u64)
+    };
+}
+
+/// The registers that a function runs with, and those that it leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+struct State {
+    gprs: [u64; 14],
+    cc: u64,
+    memory: u64,
+}
+
+impl State {
+    /// One of the patterns.
+    fn pattern(cc: u64) -> Self {
+        let word = |number: u64| (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ cc;
+        Self {
+            gprs: core::array::from_fn(|number| word(number as u64)),
+            cc,
+            memory: word(14),
+        }
+    }
+
+    /// Runs a function with these.
+    fn run(mut self, function: TextAddr) -> Self {
+        let function = core::ptr::with_exposed_provenance(function.get() as usize);
+        // SAFETY: One of the functions of this test, which change registers and the memory.
+        unsafe { bindings::rust_kprobes_test_run((&raw mut self).cast(), function) };
+        self
+    }
+
+    /// Are these the registers that a handler is shown at `at`, as far as the function has not
+    /// changed them?
+    fn is_shown(&self, shown: &bindings::pt_regs, at: TextAddr) -> bool {
+        let shown = Trapped::of(shown);
+        let mut gprs = shown.gprs.iter().zip(&self.gprs);
+        let same = gprs.all(|(&shown, &is)| shown as u64 == is);
+        let ip = shown.ip as u64 == at.get() + S390::TRAP_LEN;
+        same && ip && shown.mask as u64 >> 44 & 3 == self.cc
+    }
+}
+
+/// What the handlers have seen last, and how often they were called.
+static SHOWN: AtomicPtr<bindings::pt_regs> = AtomicPtr::new(core::ptr::null_mut());
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+/// Whether the stack led from the handler to the probed instruction and to what runs the functions.
+static TRACED: AtomicUsize = AtomicUsize::new(0);
+
+/// # Safety
+///
+/// To be called by a hit.
+unsafe extern "C" fn look(_: *mut bindings::kprobe, regs: *mut bindings::pt_regs) -> c_int {
+    CALLS.fetch_add(1, Ordering::Relaxed);
+    let shown = SHOWN.load(Ordering::Relaxed);
+    if !shown.is_null() {
+        // SAFETY: Room that a test has given, and the registers of the hit.
+        unsafe { shown.copy_from_nonoverlapping(regs, 1) };
+    }
+    let mut trace = [0; 24];
+    // SAFETY: There is room for so many.
+    let len = unsafe { bindings::stack_trace_save(trace.as_mut_ptr(), trace.len() as u32, 0) };
+    let trace = trace.get(..len as usize).unwrap_or_default();
+    // SAFETY: The registers of the hit.
+    let at = Trapped::of(unsafe { &*regs }).ip;
+    let caller = function!(rust_kprobes_test_ran).get() as usize;
+    let mut behind = trace.iter().skip_while(|&&entry| entry != at);
+    if behind.any(|&entry| entry == caller) {
+        TRACED.fetch_add(1, Ordering::Relaxed);
+    }
+    0
+}
+
+/// Changes a register, the condition code, the stack pointer, and where to go on.
+///
+/// # Safety
+///
+/// To be called by a hit.
+unsafe extern "C" fn change(_: *mut bindings::kprobe, regs: *mut bindings::pt_regs) -> c_int {
+    CALLS.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: The registers of the hit, which are ours to change.
+    let regs = Trapped::of_mut(unsafe { &mut *regs });
+    (regs.gprs[5], regs.gprs[15], regs.ip) = (0x77, 16, 16);
+    regs.mask ^= 3 << 44;
+    1
+}
+
+type Handler = unsafe extern "C" fn(*mut bindings::kprobe, *mut bindings::pt_regs) -> c_int;
+
+/// A probe of a client's, which stays.
+fn probe(handler: Handler) -> Result<&'static Probe, Refusal> {
+    let probe = bindings::kprobe {
+        pre_handler: Some(handler),
+        ..Default::default()
+    };
+    let probe = KBox::new(probe, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
+    let probe = KBox::into_raw(probe);
+    // SAFETY: Nobody frees it.
+    let probes = unsafe { from_c::<Probe>(&raw const probe, 1) }?;
+    probes.first().copied().flatten().ok_or(Refusal::NoProbe)
+}
+
+/// Frees it after all.
+fn free(probe: &'static Probe) {
+    // SAFETY: It came from a box, and no detour leads to it any more.
+    drop(unsafe { KBox::from_raw(probe.as_c()) });
+}
+
+/// An instruction with a jump, which is there as long as this.
+struct Jump {
+    at: TextAddr,
+    prepared: ArchInsn,
+    detour: Detour,
+}
+
+impl Jump {
+    /// Makes it, and puts it in.
+    fn at(at: TextAddr, chain: &Chain) -> Result<Self, NoJump> {
+        let mut text = text::Lock::new();
+        let function = TextRange::with_len(at, 16).map_err(refused)?;
+        let prepared = S390::prepare(at, function, false, &mut text::read, &mut text);
+        let (prepared, read) = (prepared.map_err(refused)?, &mut text::read);
+        let group = symbol::split_group(c"");
+        S390::branch_targets(function, group, &Alone, read, &mut text)?;
+        let detour = S390::detour(at, function, &(), &prepared, &Alone, read, &mut text)?;
+        S390::set_owner(&detour, Some(chain));
+        let jump = Self {
+            at,
+            prepared,
+            detour,
+        };
+        S390::arm(&mut core::iter::once(&jump.prepared), &mut text);
+        S390::optimize(&|each| each(at, &jump.prepared, &jump.detour), &mut text);
+        Ok(jump)
+    }
+
+    fn slot(&self) -> u64 {
+        self.detour.slot.at().get()
+    }
+}
+
+impl Drop for Jump {
+    fn drop(&mut self) {
+        let (at, text) = (self.at, &mut text::Lock::new());
+        S390::unoptimize(&|each| each(at, &self.prepared, &self.detour), text);
+        S390::disarm(&mut core::iter::once(&self.prepared), text);
+        S390::set_owner(&self.detour, None);
+    }
+}
+
+/// What is at an address now.
+fn now(at: TextAddr) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    let _ = text::read(at, &mut bytes);
+    bytes
+}
+
+/// Does a function leave with a jump at `at` what it leaves without, and is the handler called once
+/// with the registers of the function's entry?
+fn runs_the_same(function: TextAddr, at: TextAddr) -> bool {
+    let before = now(at);
+    let bare = [0, 1, 2, 3].map(|cc| State::pattern(cc).run(function));
+    let Ok(probe) = probe(look) else {
+        return false;
+    };
+    let chain = Chain::of(probe);
+    // SAFETY: Numbers.
+    let mut shown: bindings::pt_regs = unsafe { core::mem::zeroed() };
+    let Ok(jump) = Jump::at(at, &chain) else {
+        return false;
+    };
+    let mut same = S390::is_jump(&now(at));
+    CALLS.store(0, Ordering::Relaxed);
+    TRACED.store(0, Ordering::Relaxed);
+    SHOWN.store(&raw mut shown, Ordering::Relaxed);
+    for (cc, bare) in (0..).zip(bare) {
+        let state = State::pattern(cc);
+        same &= state.run(function) == bare;
+        same &= state.is_shown(&shown, at);
+    }
+    SHOWN.store(core::ptr::null_mut(), Ordering::Relaxed);
+    drop(jump);
+    same &= now(at) == before;
+    same &= State::pattern(0).run(function) == bare[0];
+    same &= CALLS.load(Ordering::Relaxed) == bare.len();
+    same &= TRACED.load(Ordering::Relaxed) == bare.len();
+    free(probe);
+    same
+}
+
+#[kernel::macros::kunit_tests(rust_kprobes_s390_detours)]
+mod cases {
+    use super::*;
+
+    fn same(function: TextAddr) -> bool {
+        runs_the_same(function, function)
+    }
+
+    #[test]
+    fn condition_code_is_that_of_the_probed_code() {
+        assert!(same(function!(rust_kprobes_test_carry)));
+    }
+
+    #[test]
+    fn stack_and_link_register_are_those_of_the_probed_code() {
+        assert!(same(function!(rust_kprobes_test_store)));
+        let leaf = function!(rust_kprobes_test_leaf);
+        assert!(runs_the_same(
+            leaf,
+            function!(rust_kprobes_test_leaf_probed)
+        ));
+    }
+
+    #[test]
+    fn relative_operands_are_the_same() {
+        assert!(same(function!(rust_kprobes_test_relative)));
+        assert!(same(function!(rust_kprobes_test_executed)));
+    }
+
+    #[test]
+    fn what_handlers_change_is_changed_but_for_where_to_go_on() -> Result<(), Refusal> {
+        let function = function!(rust_kprobes_test_relative);
+        let probe = probe(change)?;
+        let chain = Chain::of(probe);
+        let jump = Jump::at(function, &chain);
+        let is_there = jump.is_ok();
+        let (bare, end) = (State::pattern(1), State::pattern(1).run(function));
+        drop(jump);
+        free(probe);
+        assert!(is_there);
+        assert_eq!((end.gprs[5], end.cc), (0x77, 2));
+        assert_eq!((end.gprs[2], end.gprs[3]), (function.get(), bare.gprs[3]));
+        Ok(())
+    }
+
+    #[test]
+    fn hits_while_a_probe_is_handled_are_missed() -> Result<(), Refusal> {
+        let function = function!(rust_kprobes_test_carry);
+        let probe = probe(look)?;
+        let chain = Chain::of(probe);
+        let jump = Jump::at(function, &chain);
+        CALLS.store(0, Ordering::Relaxed);
+        let pinned = Pinned::new();
+        S390::set_running(this_cpu::busy(), &pinned);
+        State::pattern(0).run(function);
+        S390::set_running(None, &pinned);
+        drop(pinned);
+        // SAFETY: It is there.
+        let missed = unsafe { (*probe.as_c()).nmissed };
+        let is_there = jump.is_ok();
+        drop(jump);
+        free(probe);
+        assert!(is_there);
+        assert_eq!((missed, CALLS.load(Ordering::Relaxed)), (1, 0));
+        Ok(())
+    }
+
+    #[test]
+    fn detours_call_no_handler_without_an_owner() -> Result<(), Refusal> {
+        let function = function!(rust_kprobes_test_carry);
+        let probe = probe(look)?;
+        let chain = Chain::of(probe);
+        let jump = Jump::at(function, &chain);
+        CALLS.store(0, Ordering::Relaxed);
+        if let Ok(jump) = &jump {
+            S390::set_owner(&jump.detour, None);
+        }
+        State::pattern(0).run(function);
+        let is_there = jump.is_ok();
+        drop(jump);
+        free(probe);
+        assert!(is_there);
+        assert_eq!(CALLS.load(Ordering::Relaxed), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn other_instructions_have_no_jump() -> Result<(), Refusal> {
+        let probe = probe(look)?;
+        let chain = Chain::of(probe);
+        let why = |at| Jump::at(at, &chain).err().map(|why| why.reason);
+        let short = why(function!(rust_kprobes_test_short));
+        let branch = why(function!(rust_kprobes_test_branch));
+        free(probe);
+        assert_eq!(short, Some(Reason::ShortInsn));
+        assert_eq!(branch, Some(Reason::Emulated));
+        Ok(())
+    }
+
+    #[test]
+    fn addresses_in_a_detour_are_those_of_the_original() -> Result<(), Refusal> {
+        let at = function!(rust_kprobes_test_carry);
+        let probe = probe(look)?;
+        let chain = Chain::of(probe);
+        let jump = Jump::at(at, &chain);
+        let slot = jump.as_ref().map_or(0, Jump::slot);
+        let frame = FRAME as u64;
+        let unwound = |ip: u64, link: u64| {
+            let (mut ip, mut sp) = (ip as usize, 0x1000);
+            // SAFETY: Numbers.
+            let mut registers: bindings::pt_regs = unsafe { core::mem::zeroed() };
+            Trapped::of_mut(&mut registers).gprs[14] = link as usize;
+            // SAFETY: All three are there.
+            unsafe { bindings::kprobe_original_regs(&raw const registers, &mut ip, &mut sp) };
+            (ip as u64, sp as u64 - 0x1000)
+        };
+        let steps = [0, 6, 12, 18, 24, 30].map(|into| unwound(slot + into, 0));
+        let common = function!(rust_kprobes_detour).get();
+        let entered = unwound(common + 6, slot + 18);
+        let framed = function!(rust_kprobes_detour_frame).get();
+        let later = unwound(framed, slot + 18);
+        let is_there = jump.is_ok();
+        drop(jump);
+        free(probe);
+        assert!(is_there);
+        let (here, inside) = ((at.get(), 0), (at.get(), frame));
+        let behind = (at.get() + 6, 0);
+        assert_eq!(steps, [here, inside, inside, inside, here, behind]);
+        assert_eq!((entered, later), (inside, (framed, 0)));
+        Ok(())
+    }
+
+    #[test]
+    fn what_a_jump_is_over_can_be_read() -> Result<(), Refusal> {
+        let at = function!(rust_kprobes_test_carry);
+        let original = now(at);
+        let probe = probe(look)?;
+        let chain = Chain::of(probe);
+        let jump = Jump::at(at, &chain);
+        let (mut whole, behind) = (now(at), at.after(2)?);
+        let (is_changed, mut tail) = (whole != original, now(behind));
+        if let Ok(jump) = &jump {
+            S390::recover_jump(at, &jump.detour, at, &mut whole);
+            S390::recover_jump(at, &jump.detour, behind, &mut tail);
+        }
+        drop(jump);
+        free(probe);
+        assert!(is_changed);
+        assert_eq!((whole, tail), (original, now(behind)));
+        Ok(())
+    }
+}
