@@ -162,6 +162,14 @@ unsafe impl Machine for S390 {
         &mut Trapped::of_mut(registers).gprs[15]
     }
 
+    /// As C does, and unlike a breakpoint: shows the entry itself.
+    #[inline(always)]
+    fn enter_ftrace(registers: &mut Registers, at: TextAddr) -> TextAddr {
+        let next = Self::ip(registers);
+        Self::set_ip(registers, at);
+        next
+    }
+
     #[inline(always)]
     fn run(prepared: &ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next {
         let frame = Trapped::of_mut(registers);

@@ -3,8 +3,8 @@
  * Several probes registered, or unregistered, at once.
  */
 #include "clauses.h"
-#ifdef CONFIG_X86_64
-#include "target.h"
+#ifdef CLAUSES_TARGET
+#include "step.h"
 #endif
 
 static void R9_empty_batch(struct kunit *test)
@@ -71,7 +71,7 @@ static void R8_stranger_in_a_batch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, known.before, 0);
 }
 
-#ifdef CONFIG_X86_64
+#ifdef CLAUSES_TARGET
 static void R9_many_at_once(struct kunit *test)
 {
 	struct many *many = clauses_many(test);
@@ -104,7 +104,7 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(R9_first_of_several_errors_is_told),
 	KUNIT_CASE(R9_order_of_the_array_is_that_of_registration),
 	KUNIT_CASE(R8_stranger_in_a_batch),
-#ifdef CONFIG_X86_64
+#ifdef CLAUSES_TARGET
 	KUNIT_CASE_SLOW(R9_many_at_once),
 #endif
 	{}

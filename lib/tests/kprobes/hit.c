@@ -4,6 +4,9 @@
  */
 #include <linux/preempt.h>
 #include "clauses.h"
+#ifdef CLAUSES_TARGET
+#include "step.h"
+#endif
 
 static bool could_be_preempted;
 
@@ -32,9 +35,11 @@ static void H2_post_handler_follows(struct kunit *test)
 	KUNIT_EXPECT_LT(test, probe.turn_before, probe.turn_after);
 	/* The third argument has always been zero. */
 	KUNIT_EXPECT_EQ(test, probe.flags_after, 0);
-#ifdef CONFIG_X86_64
-	KUNIT_EXPECT_PTR_EQ(test, (void *)probe.ip_before, probe.kp.addr + 1);
-	KUNIT_EXPECT_PTR_EQ(test, (void *)probe.ip_after, probe.kp.addr + 5);
+#ifdef CLAUSES_TARGET
+	KUNIT_EXPECT_EQ(test, probe.ip_before,
+			(unsigned long)probe.kp.addr + FTRACE_TRAP_BYTES);
+	KUNIT_EXPECT_EQ(test, probe.ip_after,
+			(unsigned long)probe.kp.addr + CALL_BYTES);
 #endif
 }
 
@@ -75,11 +80,11 @@ static void H4_hits_in_handlers_are_missed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, inner.before, 1);
 }
 
-#ifdef CONFIG_X86_64
+#ifdef CLAUSES_TARGET
 static int go_to_the_other(struct kprobe *kp, struct pt_regs *regs)
 {
 	clauses_before(kp, regs);
-	regs->ip = (unsigned long)kprobes_clauses_other;
+	instruction_pointer_set(regs, (unsigned long)kprobes_clauses_other);
 	return 1;
 }
 
@@ -157,7 +162,7 @@ static struct kunit_case hit_cases[] = {
 	KUNIT_CASE(H2_post_handler_follows),
 	KUNIT_CASE(H2_post_handler_alone),
 	KUNIT_CASE(H4_hits_in_handlers_are_missed),
-#ifdef CONFIG_X86_64
+#ifdef CLAUSES_TARGET
 	KUNIT_CASE(H3_other_path_through_ftrace),
 	KUNIT_CASE(M5_running_probe_tells_where),
 #endif

@@ -6,19 +6,17 @@
 #include <linux/irq_work.h>
 #include <linux/irqflags.h>
 #include <linux/preempt.h>
-#include <asm/trapnr.h>
 #include "jprobe.h"
-#include "target.h"
 
-#define ARGS	14
+#define ARGS	(6 + sizeof(struct pile) / sizeof(long))
 
 noinline long clauses_jprobe_traced(ARGUMENTS)
 {
 	long sum = ((((a * 3 + b) * 3 + c) * 3 + d) * 3 + e) * 3 + f;
 	int n;
 
-	for (n = 0; n < ARRAY_SIZE(pile.of); n++)
-		sum = sum * 3 + pile.of[n];
+	for (n = 6; n < ARGS; n++)
+		sum = sum * 3 + PILE_IS->of[n - 6];
 	return sum;
 }
 
@@ -30,11 +28,15 @@ const struct kind clauses_kinds[KINDS] = {
 	{ "clauses_jprobe_traced", clauses_jprobe_traced },
 };
 
-static const struct pile pile = { { 107, 108, 109, 110, 111, 112, 113, 114 } };
+static struct pile pile;
 
 noinline long clauses_sum(const struct kind *kind)
 {
-	return kind->call(101, 102, 103, 104, 105, 106, pile);
+	int n;
+
+	for (n = 6; n < ARGS; n++)
+		pile.of[n - 6] = 101 + n;
+	return kind->call(101, 102, 103, 104, 105, 106, PASS(pile));
 }
 
 long clauses_sum_expected(void)
@@ -67,18 +69,16 @@ static void note(long a, long b, long c, long d, long e, long f,
 /* Each writes over what it has been given. */
 static long returns(ARGUMENTS)
 {
-	note(a, b, c, d, e, f, &pile);
-	memset(&pile, 0xff, sizeof(pile));
+	note(a, b, c, d, e, f, PILE_IS);
+	SPOIL_PILE();
 	OPTIMIZER_HIDE_VAR(a);
-	barrier_data(&pile);
 	return -1;
 }
 
 static long returns_as_of_old(ARGUMENTS)
 {
-	note(a, b, c, d, e, f, &pile);
-	memset(&pile, 0xff, sizeof(pile));
-	barrier_data(&pile);
+	note(a, b, c, d, e, f, PILE_IS);
+	SPOIL_PILE();
 	jprobe_return();
 	/* Not reached. */
 	calls += 1000;
@@ -100,7 +100,7 @@ static noinline void deeper(int depth)
 
 static long returns_from_deep(ARGUMENTS)
 {
-	note(a, b, c, d, e, f, &pile);
+	note(a, b, c, d, e, f, PILE_IS);
 	deeper(5);
 	calls += 1000;
 	return 0;
@@ -484,7 +484,7 @@ static int misuse_in_fault(struct kprobe *kp, struct pt_regs *regs, int trap)
 
 static int note_fault(struct kprobe *kp, struct pt_regs *regs, int trap)
 {
-	faults += trap == X86_TRAP_PF;
+	faults += trap == PAGE_FAULT;
 	return 0;
 }
 

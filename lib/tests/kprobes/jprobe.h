@@ -5,16 +5,43 @@
 #ifndef _KPROBES_CLAUSES_JPROBE_H
 #define _KPROBES_CLAUSES_JPROBE_H
 
-#include "clauses.h"
+#include "step.h"
 
-/* What is on the stack; with the six in registers, all that a handler sees. */
+/*
+ * What is on the stack; with the six before, all that a handler sees. On s390 the
+ * sixth is on the stack as well, and a structure would be elsewhere.
+ */
+#ifdef CONFIG_S390
+struct pile {
+	long of[7];
+};
+
+#define PILE		long g, long h, long i, long j, long k, long l, long m
+#define PILE_IS		(&(struct pile) { { g, h, i, j, k, l, m } })
+#define PASS_PILE	g, h, i, j, k, l, m
+#define PASS(pile)							\
+	(pile).of[0], (pile).of[1], (pile).of[2], (pile).of[3],		\
+	(pile).of[4], (pile).of[5], (pile).of[6]
+#define SPOIL_PILE()	do { } while (0)
+#else
 struct pile {
 	long of[8];
 };
 
+#define PILE		struct pile pile
+#define PILE_IS		(&pile)
+#define PASS_PILE	pile
+#define PASS(pile)	(pile)
+#define SPOIL_PILE()							\
+do {									\
+	memset(&pile, 0xff, sizeof(pile));				\
+	barrier_data(&pile);						\
+} while (0)
+#endif
+
 /* Of what is probed, and of handlers. */
 #define ARGUMENTS							\
-	long a, long b, long c, long d, long e, long f, struct pile pile
+	long a, long b, long c, long d, long e, long f, PILE
 
 typedef long (*sum_fn)(ARGUMENTS);
 

@@ -83,7 +83,7 @@ static long stays_for_a_while(ARGUMENTS)
 
 static long stays_of_old(ARGUMENTS)
 {
-	stays_for_a_while(a, b, c, d, e, f, pile);
+	stays_for_a_while(a, b, c, d, e, f, PASS_PILE);
 	jprobe_return();
 	return 0;
 }

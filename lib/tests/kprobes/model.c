@@ -3,8 +3,11 @@
  * The data that a client and kprobes share.
  */
 #include "clauses.h"
+#ifdef CLAUSES_TARGET
+#include "step.h"
+#endif
 
-#ifdef CONFIG_X86_64
+#ifdef CLAUSES_TARGET
 static void M1_layout(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, hlist), 0);
@@ -17,12 +20,14 @@ static void M1_layout(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, post_handler), 72);
 	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, opcode), 80);
 	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, ainsn), 88);
-	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, flags), 120);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, flags),
+			88 + AINSN_BYTES);
 #ifdef CONFIG_RUST_KPROBES
-	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, fault_handler), 128);
-	KUNIT_EXPECT_EQ(test, sizeof(struct kprobe), 136);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, fault_handler),
+			96 + AINSN_BYTES);
+	KUNIT_EXPECT_EQ(test, sizeof(struct kprobe), 104 + AINSN_BYTES);
 #else
-	KUNIT_EXPECT_EQ(test, sizeof(struct kprobe), 128);
+	KUNIT_EXPECT_EQ(test, sizeof(struct kprobe), 96 + AINSN_BYTES);
 #endif
 }
 #endif
@@ -71,7 +76,7 @@ static void M3_each_probe_has_its_flags(struct kunit *test)
 	PROBE_AT(second, TARGET);
 	KUNIT_EXPECT_TRUE(test, first.kp.flags & KPROBE_FLAG_ON_FUNC_ENTRY);
 	KUNIT_EXPECT_TRUE(test, second.kp.flags & KPROBE_FLAG_ON_FUNC_ENTRY);
-#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_X86_64)
+#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CLAUSES_TARGET)
 	KUNIT_EXPECT_TRUE(test, kprobe_ftrace(&first.kp));
 	KUNIT_EXPECT_TRUE(test, kprobe_ftrace(&second.kp));
 #endif
@@ -101,7 +106,7 @@ static void M6_unregistering_leaves_it_disabled(struct kunit *test)
 }
 
 static struct kunit_case model_cases[] = {
-#ifdef CONFIG_X86_64
+#ifdef CLAUSES_TARGET
 	KUNIT_CASE(M1_layout),
 #endif
 	KUNIT_CASE(M2_address_is_written_once_resolved),

@@ -5,6 +5,9 @@
 #include <linux/ftrace.h>
 #include <linux/string.h>
 #include "clauses.h"
+#ifdef CLAUSES_TARGET
+#include "step.h"
+#endif
 
 static void R1_1_symbol_and_address(struct kunit *test)
 {
@@ -100,7 +103,7 @@ static void R2_notrace_is_not_asked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
 }
 
-#ifdef CONFIG_X86_64
+#ifdef CLAUSES_TARGET
 /* Any function may be named, as long as the offset is not negative. */
 static void R2_offset_leads_to_another_function(struct kunit *test)
 {
@@ -149,7 +152,7 @@ static void R8_unknown_loses_its_address(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, probe.kp.addr);
 }
 
-#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_X86_64)
+#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CLAUSES_TARGET)
 /* Not from within the call, and what stands behind it is like any other. */
 static void R1_7_ftrace_calls_from_the_entry_alone(struct kunit *test)
 {
@@ -158,10 +161,10 @@ static void R1_7_ftrace_calls_from_the_entry_alone(struct kunit *test)
 	PROBE_AT(entry, TARGET);
 	KUNIT_EXPECT_TRUE(test, kprobe_ftrace(&entry.kp));
 	inside = COUNTED_IN(entry.kp.addr + 1);
-	KUNIT_EXPECT_EQ(test, register_kprobe(&inside.kp), -EILSEQ);
+	KUNIT_EXPECT_EQ(test, register_kprobe(&inside.kp), -INSIDE_ERRNO);
 	KUNIT_EXPECT_FALSE(test, kprobe_ftrace(&inside.kp));
 	/* Else C replaces the breakpoint by a jump later. */
-	PROBE_IN(behind, entry.kp.addr + MCOUNT_INSN_SIZE, AFTER);
+	PROBE_IN(behind, (u8 *)entry.kp.addr + MCOUNT_INSN_SIZE, AFTER);
 	KUNIT_EXPECT_FALSE(test, kprobe_ftrace(&behind.kp));
 	KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
 	KUNIT_EXPECT_EQ(test, entry.before, 1);
@@ -249,7 +252,7 @@ static struct kunit_case register_cases[] = {
 #endif
 	KUNIT_CASE(R2_no_handlers),
 	KUNIT_CASE(R2_notrace_is_not_asked),
-#ifdef CONFIG_X86_64
+#ifdef CLAUSES_TARGET
 	KUNIT_CASE(R2_offset_leads_to_another_function),
 #endif
 #ifdef CONFIG_X86_KERNEL_IBT
@@ -257,7 +260,7 @@ static struct kunit_case register_cases[] = {
 #endif
 	KUNIT_CASE(R4_disabled_is_not_hit),
 	KUNIT_CASE(R8_unknown_loses_its_address),
-#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_X86_64)
+#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CLAUSES_TARGET)
 	KUNIT_CASE(R1_7_ftrace_calls_from_the_entry_alone),
 	KUNIT_CASE(D1_failed_arming_is_reported),
 	KUNIT_CASE(D2_post_handlers_come_and_go),

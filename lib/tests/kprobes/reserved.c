@@ -119,6 +119,8 @@ static void U8_blacklist_of_the_kernel(struct kunit *test)
 #ifdef CONFIG_X86_64
 	/* In the architecture's entry text. */
 	REFUSED_AT(-EINVAL, "entry_SYSCALL_64");
+#elif defined(CONFIG_S390)
+	REFUSED_AT(-EINVAL, "system_call");
 #endif
 }
 
@@ -143,14 +145,20 @@ static void U8_whole_functions_are_listed(struct kunit *test)
 		REFUSED_AT(-EINVAL, "notify_die", .offset = offset);
 }
 
-#ifdef CONFIG_X86_64
+#ifdef CLAUSES_TARGET
 /* The way of a breakpoint: none of it may be probed. */
 static void H12_hit_path_cannot_be_probed(struct kunit *test)
 {
 	static const char * const path[] = {
+#ifdef CONFIG_X86_64
 		"asm_exc_int3", "exc_int3", "do_int3",
 		"smp_text_poke_int3_handler", "kprobe_int3_handler",
-		"get_kprobe", "notify_die", "exc_page_fault",
+		"exc_page_fault",
+#else
+		"pgm_check_handler", "__do_pgm_check", "kprobe_pgm_check",
+		"do_dat_exception",
+#endif
+		"get_kprobe", "notify_die",
 #ifdef CONFIG_RUST_KPROBES
 		"kprobe_fault_handler", "kprobe_original_ip",
 		"kprobe_busy_begin",
@@ -166,7 +174,9 @@ static void H12_hit_path_cannot_be_probed(struct kunit *test)
 			KUNIT_EXPECT_EQ_MSG(test, err, -EINVAL, "%s", path[n]);
 	}
 }
+#endif
 
+#ifdef CONFIG_X86_64
 /* U8: what was split from a function shares its fate. See target.S. */
 static void U8_split_part_shares_the_fate(struct kunit *test)
 {
@@ -221,8 +231,10 @@ static struct kunit_case reserved_cases[] = {
 	KUNIT_CASE(U8_return_thunks_are_listed),
 #endif
 	KUNIT_CASE(U8_whole_functions_are_listed),
-#ifdef CONFIG_X86_64
+#ifdef CLAUSES_TARGET
 	KUNIT_CASE(H12_hit_path_cannot_be_probed),
+#endif
+#ifdef CONFIG_X86_64
 	KUNIT_CASE(U8_split_part_shares_the_fate),
 	KUNIT_CASE(R1_10_preambles),
 #endif

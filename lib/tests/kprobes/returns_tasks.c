@@ -12,8 +12,8 @@
 #include "returns.h"
 
 /* Probes to register at once: at one place each, or where there is no such row at one. */
-#ifdef CONFIG_X86_64
-#include "target.h"
+#ifdef CLAUSES_TARGET
+#include "step.h"
 #define ROW_PROBE(n)	COUNTED_IN(row_site(n))
 #else
 #define ROW		64

@@ -59,6 +59,23 @@ int clauses_try(struct counted probe)
 	return err;
 }
 
+/* For who looks at the files in debugfs: an address, or a symbol and an offset. */
+static int set_try(const char *text, const struct kernel_param *param)
+{
+	char symbol[KSYM_NAME_LEN];
+	unsigned int offset = 0;
+	unsigned long at;
+
+	if (!kstrtoul(text, 16, &at))
+		return clauses_try(COUNTED_IN(at));
+	if (sscanf(text, "%511[^+ \n]+%u", symbol, &offset) < 1)
+		return -EDOM;
+	return clauses_try(COUNTED_AT(symbol, .offset = offset));
+}
+
+static const struct kernel_param_ops try_ops = { .set = set_try };
+module_param_cb(try, &try_ops, NULL, 0200);
+
 /*
  * The address of what looks symbols up, which is not exported either, is asked
  * of kprobes.

@@ -1,56 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults of probed instructions and of handlers, on x86. See target.S for
- * the instructions.
+ * Faults of x86, besides those of lib/tests/kprobes/fault.c: general protection
+ * faults, and instructions that the kernel or kprobes decode when they fault.
  */
-#include <linux/irq_work.h>
-#include <linux/mm.h>
-#include <linux/mman.h>
+#include <linux/uaccess.h>
 #include <linux/vmalloc.h>
-#include <asm/trapnr.h>
-#include "clauses.h"
-#include "target.h"
-
-/* No page, and no address at all: a page fault, and a general protection. */
-static const long * const unmapped = (const long *)-4096UL;
-static const long * const not_canonical = (const long *)(1UL << 62);
-
-static const long value = 4711;
-
-/* A probe with a post handler is stepped, one without may not be. */
-static void try_fixup(struct kunit *test, const u8 *site,
-		      long (*function)(const long *from), const long *from)
-{
-	int post;
-
-	for (post = 0; post < 2; post++) {
-		PROBE_IN(probe, site,
-			 .post_handler = post ? clauses_after : NULL);
-		KUNIT_EXPECT_EQ(test, function(from), -EFAULT);
-		EXPECT_HITS(probe, 1, 0);
-		/* The CPU is free, and interrupts are back. */
-		KUNIT_EXPECT_FALSE(test, irqs_disabled());
-		KUNIT_EXPECT_EQ(test, clauses_load(&value), value);
-	}
-}
-
-static void H9_page_fault_is_fixed_up(struct kunit *test)
-{
-	try_fixup(test, clauses_load_site, clauses_load, unmapped);
-}
-
-static void H9_page_fault_of_user_memory_is_fixed_up(struct kunit *test)
-{
-	try_fixup(test, clauses_load_user_site, clauses_load_user,
-		  (const long *)PAGE_SIZE);
-}
+#include "fault.h"
 
 /* C asks the exception table with the address of its copy, and dies. */
-static void H9_general_protection_is_fixed_up(struct kunit *test)
+void H9_general_protection_is_fixed_up(struct kunit *test)
 {
 	if (IS_ENABLED(CONFIG_KPROBES_C))
 		kunit_skip(test, "known: defect H9 kills the kernel");
-	try_fixup(test, clauses_load_site, clauses_load, not_canonical);
+	clauses_try_fixup(test, clauses_load_site, clauses_load, OTHER_FAULT);
 }
 
 static long rdmsr_x2apic(const long *unused)
@@ -58,17 +20,17 @@ static long rdmsr_x2apic(const long *unused)
 	return clauses_rdmsr(0x802);
 }
 
-static void H9_rdmsr_of_no_register_is_fixed_up(struct kunit *test)
+void H9_rdmsr_of_no_register_is_fixed_up(struct kunit *test)
 {
 	if (IS_ENABLED(CONFIG_KPROBES_C))
 		kunit_skip(test, "known: defect H9 kills the kernel");
 	if (rdmsr_x2apic(NULL) != -EFAULT)
 		kunit_skip(test, "this CPU has the register");
-	try_fixup(test, clauses_rdmsr_site, rdmsr_x2apic, NULL);
+	clauses_try_fixup(test, clauses_rdmsr_site, rdmsr_x2apic, NULL);
 }
 
 /* What fixes this up decodes the instruction. */
-static void H9_zero_padded_load_is_fixed_up(struct kunit *test)
+void H9_zero_padded_load_is_fixed_up(struct kunit *test)
 {
 	const long bare = 0x11223344, whole = 0x1122334455667788;
 	u8 *page;
@@ -93,269 +55,31 @@ static void H9_zero_padded_load_is_fixed_up(struct kunit *test)
 	vfree(page);
 }
 
-/* Memory of user space that is not there yet. */
-static unsigned long user_page(struct kunit *test)
-{
-	unsigned long page;
-
-	KUNIT_ASSERT_EQ(test, kunit_attach_mm(), 0);
-	page = kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
-			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
-	KUNIT_ASSERT_NE(test, page, 0);
-	return page;
-}
-
-static void H9_page_fault_is_satisfied(struct kunit *test)
-{
-	const unsigned long page = user_page(test);
-
-	PROBE_IN(probe, clauses_load_user_site, AFTER);
-	KUNIT_EXPECT_EQ(test, clauses_load_user((const long *)page), 0);
-	/* It has hit the breakpoint again when the page was there. */
-	KUNIT_EXPECT_GE(test, probe.before, 1);
-	KUNIT_EXPECT_LE(test, probe.before, 2);
-	KUNIT_EXPECT_EQ(test, probe.after, 1);
-	probe.before = 0;
-	KUNIT_EXPECT_EQ(test, clauses_load_user((const long *)page), 0);
-	KUNIT_EXPECT_EQ(test, probe.before, 1);
-}
-
-/* A handler that faults where the exception table knows it. */
-static int load_unmapped(struct kprobe *kp, struct pt_regs *regs)
-{
-	if (clauses_load(unmapped) != -EFAULT)
-		return 0;
-	return clauses_before(kp, regs);
-}
-
-static void load_unmapped_after(struct kprobe *kp, struct pt_regs *regs,
-				unsigned long flags)
-{
-	if (clauses_load(unmapped) == -EFAULT)
-		clauses_after(kp, regs, flags);
-}
-
-static void H9_handlers_may_fault(struct kunit *test)
-{
-	PROBE_IN(probe, clauses_move_site, .pre_handler = load_unmapped,
-		 .post_handler = load_unmapped_after);
-	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
-	EXPECT_HITS(probe, 1, 1);
-}
-
 #ifdef CONFIG_RUST_KPROBES
-/* The second run is counted, and so are steps that end in a fixup. */
-static void H9_step_faults_are_counted(struct kunit *test)
-{
-	size_t before = rust_kprobes_step_faults();
-	const unsigned long page = user_page(test);
-
-	PROBE_IN(probe, clauses_load_user_site);
-	KUNIT_EXPECT_EQ(test, clauses_load_user((const long *)page), 0);
-	KUNIT_EXPECT_EQ(test, probe.before, 2);
-	KUNIT_EXPECT_EQ(test, rust_kprobes_step_faults() - before, 1);
-	KUNIT_EXPECT_EQ(test, clauses_load_user((const long *)page), 0);
-	KUNIT_EXPECT_EQ(test, rust_kprobes_step_faults() - before, 1);
-	KUNIT_EXPECT_EQ(test, clauses_load_user((const long *)PAGE_SIZE),
-			-EFAULT);
-	KUNIT_EXPECT_EQ(test, probe.before, 4);
-	KUNIT_EXPECT_EQ(test, rust_kprobes_step_faults() - before, 2);
-}
-
-static int faults, fault_trap;
-static struct kprobe *fault_probe;
-static unsigned long fault_ip;
-
-static int note_fault(struct kprobe *kp, struct pt_regs *regs, int trapnr)
-{
-	faults++;
-	fault_probe = kp;
-	fault_trap = trapnr;
-	fault_ip = regs->ip;
-	return 0;
-}
-
-static int handle_fault(struct kprobe *kp, struct pt_regs *regs, int trapnr)
-{
-	note_fault(kp, regs, trapnr);
-	regs->ip = (unsigned long)clauses_bare_load_out;
-	return 1;
-}
-
-static void H9_fault_handler_for_handlers(struct kunit *test)
-{
-	faults = 0;
-	PROBE_IN(probe, clauses_move_site, .pre_handler = load_unmapped,
-		 .post_handler = load_unmapped_after,
-		 .fault_handler = note_fault);
-	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
-	KUNIT_EXPECT_EQ(test, faults, 2);
-	KUNIT_EXPECT_EQ(test, fault_trap, X86_TRAP_PF);
-	KUNIT_EXPECT_EQ(test, fault_ip, (unsigned long)clauses_load_site);
-	EXPECT_HITS(probe, 1, 1);
-}
-
-static const long *bare_from;
-static long bare_result;
-
-static int load_bare(struct kprobe *kp, struct pt_regs *regs)
-{
-	bare_result = clauses_bare_load(bare_from);
-	return clauses_before(kp, regs);
-}
-
-/* A fault that nobody else would survive. */
-static void H9_fault_handler_deals_with_it(struct kunit *test)
-{
-	static const struct {
-		const long *from;
-		int trap;
-	} cases[] = {
-		{ unmapped, X86_TRAP_PF }, { not_canonical, X86_TRAP_GP },
-	};
-	int n;
-
-	for (n = 0; n < ARRAY_SIZE(cases); n++) {
-		bare_from = cases[n].from;
-		bare_result = 0;
-		faults = 0;
-		PROBE_IN(probe, clauses_move_site, .pre_handler = load_bare,
-			 .fault_handler = handle_fault);
-		KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
-		KUNIT_EXPECT_EQ(test, faults, 1);
-		KUNIT_EXPECT_EQ(test, fault_trap, cases[n].trap);
-		KUNIT_EXPECT_EQ(test, bare_result, -EFAULT);
-		KUNIT_EXPECT_EQ(test, probe.before, 1);
-	}
-}
-
-static void H9_fault_handler_for_the_step(struct kunit *test)
-{
-	faults = 0;
-	PROBE_IN(probe, clauses_load_site, .fault_handler = note_fault);
-	KUNIT_EXPECT_EQ(test, clauses_load(unmapped), -EFAULT);
-	KUNIT_EXPECT_EQ(test, faults, 1);
-	KUNIT_EXPECT_EQ(test, fault_trap, X86_TRAP_PF);
-	KUNIT_EXPECT_EQ(test, fault_ip, (unsigned long)clauses_load_site);
-	KUNIT_EXPECT_EQ(test, probe.before, 1);
-}
-
-static void H9_fault_handler_deals_with_the_step(struct kunit *test)
-{
-	faults = 0;
-	PROBE_IN(probe, clauses_bare_load_site, AFTER,
-		 .fault_handler = handle_fault);
-	KUNIT_EXPECT_EQ(test, clauses_bare_load(unmapped), -EFAULT);
-	KUNIT_EXPECT_EQ(test, clauses_bare_load(not_canonical), -EFAULT);
-	KUNIT_EXPECT_EQ(test, faults, 2);
-	KUNIT_EXPECT_EQ(test, fault_trap, X86_TRAP_GP);
-	EXPECT_HITS(probe, 2, 0);
-	KUNIT_EXPECT_EQ(test, clauses_bare_load(&value), value);
-	KUNIT_EXPECT_EQ(test, probe.after, 1);
-	KUNIT_EXPECT_FALSE(test, irqs_disabled());
-}
-
-/* An interrupt in the middle of a handler, which faults. */
-static void fault_in_interrupt(struct irq_work *unused)
-{
-	if (clauses_load(unmapped) == -EFAULT)
-		bare_result++;
-}
-
-static DEFINE_IRQ_WORK(interrupt, fault_in_interrupt);
-
-static int be_interrupted(struct kprobe *kp, struct pt_regs *regs)
-{
-	const int tries = 1000000;
-	int n;
-
-	irq_work_queue(&interrupt);
-	for (n = 0; n < tries && irq_work_is_busy(&interrupt); n++)
-		cpu_relax();
-	return clauses_before(kp, regs);
-}
-
-static void H9_fault_handler_is_not_asked_for_interrupts(struct kunit *test)
-{
-	if (!IS_ENABLED(CONFIG_KPROBES_ON_FTRACE))
-		kunit_skip(test, "no handler has interrupts on without ftrace");
-	if (IS_ENABLED(CONFIG_PREEMPT_RT))
-		kunit_skip(test, "threads do the work of interrupts");
-	faults = 0;
-	bare_result = 0;
-	PROBE_AT(probe, TARGET, .pre_handler = be_interrupted,
-		 .fault_handler = note_fault);
-	KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
-	KUNIT_EXPECT_EQ(test, probe.before, 1);
-	KUNIT_EXPECT_EQ(test, bare_result, 1);
-	KUNIT_EXPECT_EQ(test, faults, 0);
-	/* But for what a handler does by itself. */
-	probe.kp.pre_handler = load_unmapped;
-	KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
-	KUNIT_EXPECT_EQ(test, probe.before, 2);
-	KUNIT_EXPECT_EQ(test, faults, 1);
-}
-
-static int load_unmapped_at_end(struct kretprobe_instance *ri,
-				struct pt_regs *regs)
-{
-	bare_result += clauses_load(unmapped) == -EFAULT;
-	return 0;
-}
-
-/* They are not called where those from before the call are. */
-static void H9_fault_handler_for_handlers_of_returns(struct kunit *test)
-{
-	static const char * const functions[] = {
-		TARGET, "kprobes_clauses_untraced",
-	};
-	int n;
-
-	for (n = 0; n < ARRAY_SIZE(functions); n++) {
-		struct kretprobe rp = {
-			.kp.symbol_name = functions[n],
-			.kp.fault_handler = note_fault,
-			.handler = load_unmapped_at_end,
-		};
-
-		faults = 0;
-		bare_result = 0;
-		KUNIT_ASSERT_EQ(test, register_kretprobe(&rp), 0);
-		KUNIT_EXPECT_EQ(test, clauses_call(1), 2);
-		KUNIT_EXPECT_EQ(test, clauses_call_untraced(1), 4);
-		KUNIT_EXPECT_EQ(test, bare_result, 1);
-		KUNIT_EXPECT_EQ(test, faults, 1);
-		KUNIT_EXPECT_PTR_EQ(test, fault_probe, &rp.kp);
-		KUNIT_EXPECT_EQ(test, fault_ip, (unsigned long)clauses_load_site);
-		KUNIT_EXPECT_EQ(test, rp.nmissed, 0);
-		unregister_kretprobe(&rp);
-	}
-}
-
 static int leave_call(struct kprobe *kp, struct pt_regs *regs, int trapnr)
 {
-	note_fault(kp, regs, trapnr);
+	clauses_note_fault(kp, regs, trapnr);
 	regs->ip = (unsigned long)clauses_call_memory_out;
 	return 1;
 }
 
 /* What to call stands where nothing can be read, or must not be. */
-static void H9_fault_of_an_indirect_call(struct kunit *test)
+void H9_fault_of_an_indirect_call(struct kunit *test)
 {
 	static const unsigned long * const cases[] = {
 		NULL, (unsigned long *)(5 * PAGE_SIZE),
-		(unsigned long *)unmapped, (unsigned long *)not_canonical,
+		(unsigned long *)UNMAPPED, (unsigned long *)OTHER_FAULT,
 	};
 	const unsigned long memory[] = { 0, 0, 0, (unsigned long)clauses_leaf };
 	int n;
 
 	PROBE_IN(probe, clauses_call_memory_site, .fault_handler = leave_call);
 	for (n = 0; n < ARRAY_SIZE(cases); n++) {
-		faults = 0;
+		clauses_told.times = 0;
 		probe.before = 0;
 		KUNIT_EXPECT_EQ(test, clauses_call_memory(cases[n], 1), -EFAULT);
-		KUNIT_EXPECT_EQ(test, faults, 1);
-		KUNIT_EXPECT_EQ(test, fault_ip,
+		KUNIT_EXPECT_EQ(test, clauses_told.times, 1);
+		KUNIT_EXPECT_EQ(test, clauses_told.ip,
 				(unsigned long)clauses_call_memory_site);
 		KUNIT_EXPECT_EQ(test, probe.before, 1);
 		KUNIT_EXPECT_FALSE(test, irqs_disabled());
@@ -364,9 +88,9 @@ static void H9_fault_of_an_indirect_call(struct kunit *test)
 }
 
 /* It stands in memory of user space, which may be read now. */
-static void H9_indirect_call_through_user_memory(struct kunit *test)
+void H9_indirect_call_through_user_memory(struct kunit *test)
 {
-	const unsigned long page = user_page(test);
+	const unsigned long page = clauses_user_page(test);
 
 	KUNIT_ASSERT_EQ(test, put_user((unsigned long)clauses_leaf_clac,
 				       (unsigned long __user *)page + 3), 0);
@@ -374,69 +98,4 @@ static void H9_indirect_call_through_user_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, clauses_call_user((unsigned long *)page, 1), 6);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
 }
-
-/* With several at one address, that of the probe whose handler has faulted. */
-static void H9_fault_handler_is_the_running_probes(struct kunit *test)
-{
-	faults = 0;
-	PROBE_IN(older, clauses_move_site, .pre_handler = load_unmapped,
-		 .fault_handler = note_fault);
-	PROBE_IN(newer, clauses_move_site, .fault_handler = note_fault);
-	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
-	KUNIT_EXPECT_EQ(test, older.before, 1);
-	KUNIT_EXPECT_EQ(test, faults, 1);
-	KUNIT_EXPECT_PTR_EQ(test, fault_probe, &older.kp);
-}
-
-/* And where the step faults, which is nobody's handler, that of the newest. */
-static void H9_fault_handler_in_a_step_is_the_newest(struct kunit *test)
-{
-	faults = 0;
-	PROBE_IN(older, clauses_load_site, .fault_handler = note_fault);
-	PROBE_IN(newer, clauses_load_site, .fault_handler = note_fault);
-	KUNIT_EXPECT_EQ(test, clauses_load(unmapped), -EFAULT);
-	KUNIT_EXPECT_EQ(test, faults, 1);
-	KUNIT_EXPECT_PTR_EQ(test, fault_probe, &newer.kp);
-}
-
-/* Nor is one that is disabled asked, where a step came into another hit. */
-static void H9_fault_handler_is_not_a_disabled_probes(struct kunit *test)
-{
-	faults = 0;
-	PROBE_IN(older, clauses_load_site, .fault_handler = note_fault);
-	PROBE_IN(newer, clauses_load_site, .fault_handler = note_fault);
-	PROBE_IN(outer, clauses_move_site, .pre_handler = load_unmapped);
-	KUNIT_ASSERT_EQ(test, disable_kprobe(&newer.kp), 0);
-	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
-	KUNIT_EXPECT_EQ(test, outer.before, 1);
-	KUNIT_EXPECT_EQ(test, faults, 1);
-	KUNIT_EXPECT_PTR_EQ(test, fault_probe, &older.kp);
-}
 #endif
-
-static struct kunit_case fault_cases[] = {
-	KUNIT_CASE(H9_page_fault_is_fixed_up),
-	KUNIT_CASE(H9_page_fault_of_user_memory_is_fixed_up),
-	KUNIT_CASE(H9_general_protection_is_fixed_up),
-	KUNIT_CASE(H9_rdmsr_of_no_register_is_fixed_up),
-	KUNIT_CASE(H9_zero_padded_load_is_fixed_up),
-	KUNIT_CASE(H9_page_fault_is_satisfied),
-	KUNIT_CASE(H9_handlers_may_fault),
-#ifdef CONFIG_RUST_KPROBES
-	KUNIT_CASE(H9_step_faults_are_counted),
-	KUNIT_CASE(H9_fault_handler_for_handlers),
-	KUNIT_CASE(H9_fault_handler_deals_with_it),
-	KUNIT_CASE(H9_fault_handler_for_the_step),
-	KUNIT_CASE(H9_fault_handler_deals_with_the_step),
-	KUNIT_CASE(H9_fault_handler_is_not_asked_for_interrupts),
-	KUNIT_CASE(H9_fault_handler_for_handlers_of_returns),
-	KUNIT_CASE(H9_fault_of_an_indirect_call),
-	KUNIT_CASE(H9_indirect_call_through_user_memory),
-	KUNIT_CASE(H9_fault_handler_is_the_running_probes),
-	KUNIT_CASE(H9_fault_handler_in_a_step_is_the_newest),
-	KUNIT_CASE(H9_fault_handler_is_not_a_disabled_probes),
-#endif
-	{}
-};
-
-CLAUSES_SUITE(clauses_fault, fault_cases);

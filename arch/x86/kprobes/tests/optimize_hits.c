@@ -3,7 +3,7 @@
  * Hits by jumps: what handlers are shown, and what they may change.
  */
 #include <linux/preempt.h>
-#include "optimize.h"
+#include "jumps.h"
 
 /* Not here, as it is shown an address: see hidden(). */
 static struct pt_regs *shown;

@@ -5,7 +5,7 @@
  */
 #include <linux/jump_label.h>
 #include <linux/module.h>
-#include "optimize.h"
+#include "jumps.h"
 
 /*
  * With IBT each place that an indirect jump leads to has a mark. With retpolines

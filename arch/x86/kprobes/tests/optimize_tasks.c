@@ -9,7 +9,7 @@
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
 #include <linux/sizes.h>
-#include "optimize.h"
+#include "jumps.h"
 
 DECLARE_STATIC_KEY_FALSE(optimize_key);
 

@@ -3,7 +3,7 @@
  * The ways in which the entry of a function with a return probe is hit, and the
  * registers that its end leaves.
  */
-#include "optimize.h"
+#include "jumps.h"
 #include "returns.h"
 
 static void K3_through_ftrace(struct kunit *test)

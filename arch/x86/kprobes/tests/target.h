@@ -1,86 +1,106 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Functions and labels of target.S.
+ * What target.S of x86 has besides the functions of step.h, and what the cases
+ * have to know of x86.
  */
 #ifndef _X86_KPROBES_TESTS_TARGET_H
 #define _X86_KPROBES_TESTS_TARGET_H
 
-#include <linux/compiler.h>
+#include <linux/build_bug.h>
+#include <linux/kprobes.h>
 #include <linux/linkage.h>
-#include <linux/types.h>
-#include "clauses.h"
+#include <linux/text-patching.h>
+#include <asm/trapnr.h>
 
-/* Each adds five. */
-asmlinkage long clauses_move(long value);
-asmlinkage long clauses_inner(long value);
-asmlinkage long clauses_rip(long value);
-asmlinkage long clauses_jump(long value);
-asmlinkage long clauses_branch(long value);
-asmlinkage long clauses_call_site_in(long value);
-asmlinkage long clauses_return(long value);
+struct kunit;
 
-/* The instructions to probe, and where some go on. */
-extern const u8 clauses_move_site[], clauses_move_next[];
-extern const u8 clauses_inner_site[];
-extern const u8 clauses_rip_site[], clauses_rip_next[];
-extern const u8 clauses_jump_site[], clauses_jump_next[];
-extern const u8 clauses_branch_site[], clauses_branch_next[];
-extern const u8 clauses_call_site[], clauses_return_site[];
+/* Binary modules and scripts rely on these offsets. */
+static_assert(offsetof(struct kprobe, hlist) == 0);
+static_assert(offsetof(struct kprobe, list) == 16);
+static_assert(offsetof(struct kprobe, nmissed) == 32);
+static_assert(offsetof(struct kprobe, addr) == 40);
+static_assert(offsetof(struct kprobe, symbol_name) == 48);
+static_assert(offsetof(struct kprobe, offset) == 56);
+static_assert(offsetof(struct kprobe, pre_handler) == 64);
+static_assert(offsetof(struct kprobe, post_handler) == 72);
+static_assert(offsetof(struct kprobe, opcode) == 80);
+static_assert(offsetof(struct kprobe, ainsn) == 88);
+static_assert(offsetof(struct kprobe, flags) == 120);
+
 extern const u8 clauses_load_ss[], clauses_ud2[], clauses_far[];
 
 /* These may fault. */
-asmlinkage long clauses_load(const long *from);
-asmlinkage long clauses_load_user(const long *from);
 asmlinkage long clauses_load_zeropad(const void *from);
 asmlinkage long clauses_rdmsr(u32 number);
-asmlinkage long clauses_bare_load(const long *from);
-extern const u8 clauses_load_site[], clauses_load_user_site[];
 extern const u8 clauses_load_zeropad_site[], clauses_rdmsr_site[];
-extern const u8 clauses_bare_load_site[], clauses_bare_load_out[];
-asmlinkage long clauses_leaf(long value);
 asmlinkage long clauses_leaf_clac(long value);
 asmlinkage long clauses_call_memory(const unsigned long *from, long value);
 asmlinkage long clauses_call_user(const unsigned long *from, long value);
 extern const u8 clauses_call_memory_site[], clauses_call_memory_out[];
 extern const u8 clauses_call_user_site[];
 
-/*
- * Text that the compiler cannot count from. What it counts it writes into an
- * instruction or data, where a kernel with retpolines and without IBT takes the
- * address of a place in a function for that of a label, and has no jump over it.
- */
-static inline u8 const *hidden(const void *text)
-{
-	OPTIMIZER_HIDE_VAR(text);
-	return text;
-}
+/* Each move of clauses_row(), and each of its functions. */
+#define MOVE_BYTES	5
+#define ROW_STRIDE	96
 
-/* So many moves of five bytes, 16 in a function. */
-#define ROW		320
-#define ROW_BYTES	(20 * 96)
-
-asmlinkage void clauses_row(void);
-extern const u8 clauses_row_begin[];
+/* The first instruction of optimize_plain(). A probe behind it is in the jump. */
+#define FIRST_BYTES	4
+#define INSIDE		FIRST_BYTES
+#define JUMP_BYTES	JMP32_INSN_SIZE
+#define JUMP_OPCODE	JMP32_INSN_OPCODE
+#define BREAKPOINT_OPCODE	INT3_INSN_OPCODE
 
 /* Before a function's entry there may be a mark for indirect calls. */
 #define MARK_BYTES	(IS_ENABLED(CONFIG_X86_KERNEL_IBT) ? 4 : 0)
 
-static inline u8 const *row_site(int number)
-{
-	return hidden(clauses_row_begin) + number / 16 * 96 + MARK_BYTES +
-	       number % 16 * 5;
-}
+/* The room for the call of ftrace at an entry. */
+#define CALL_BYTES	5
 
-/* A probe on each move, and what is there without. */
-struct many {
-	struct counted probes[ROW];
-	struct kprobe *batch[ROW];
-	u8 text[ROW_BYTES];
-};
+/* From a breakpoint to the ip that handlers before the instruction see. */
+#define TRAP_BYTES	1
+#define TRAP_IS_NMI	true
 
-struct many *clauses_many(struct kunit *test);
+/* The same, of those that ftrace calls. */
+#define FTRACE_TRAP_BYTES	1
 
-/* How many of them were hit once. */
-int clauses_hit_once(const struct many *many);
+/* The size of a struct arch_specific_insn. */
+#define AINSN_BYTES	32
+
+/* The errno of an address inside an instruction. */
+#define INSIDE_ERRNO	EILSEQ
+
+/* Instructions that are refused, and by which errno. */
+#define REFUSED_INSNS						\
+	{ hidden(clauses_move_site) + 1, -EILSEQ },		\
+	{ clauses_load_ss, -EINVAL },				\
+	{ clauses_ud2, -EILSEQ },				\
+	{ clauses_far, -EOPNOTSUPP }
+
+/* What a fault handler is told of a page fault. */
+#define PAGE_FAULT	X86_TRAP_PF
+
+/* The cases of fault.c in this folder. */
+#define FAULT_CASES_OF_ARCH						\
+	KUNIT_CASE(H9_general_protection_is_fixed_up),			\
+	KUNIT_CASE(H9_rdmsr_of_no_register_is_fixed_up),		\
+	KUNIT_CASE(H9_zero_padded_load_is_fixed_up),			\
+	FAULT_CASES_OF_RUST
+#ifdef CONFIG_RUST_KPROBES
+#define FAULT_CASES_OF_RUST						\
+	KUNIT_CASE(H9_fault_of_an_indirect_call),			\
+	KUNIT_CASE(H9_indirect_call_through_user_memory),
+#else
+#define FAULT_CASES_OF_RUST
+#endif
+
+void H9_general_protection_is_fixed_up(struct kunit *test);
+void H9_rdmsr_of_no_register_is_fixed_up(struct kunit *test);
+void H9_zero_padded_load_is_fixed_up(struct kunit *test);
+void H9_fault_of_an_indirect_call(struct kunit *test);
+void H9_indirect_call_through_user_memory(struct kunit *test);
+
+/* No address at all: a general protection fault. */
+#define OTHER_FAULT	((const long *)(1UL << 62))
+#define OTHER_TRAP	X86_TRAP_GP
 
 #endif

@@ -175,6 +175,8 @@ check R6_enabled_is_hit called untraced 6 9
 mark going
 check R10_probed_module_goes rmmod kprobes_target
 check R1_9_going_module_is_not_probed since going "registering says -2$"
+[ "$IMPL" = c ] || check R1_9_reason says \
+	"  -2  the module is being unloaded: " $KPROBES/refused
 check R10_untraced_is_gone says "^9 gone" $PROBER/untraced
 check R10_traced_is_gone says "^1[0-9] gone" $PROBER/function
 check U2_gone listed_as "$NAMELESS \\[GONE\\]$MAYBE"
@@ -279,9 +281,21 @@ spared() {
 }
 if [ "$IMPL" = rust ] && [ -e /modules/kprobes_crash.ko ]; then
 	check D2_last_post_handler spared posts "posts: survived 2 hits"
-	check H9_zero_padded_load spared zeropad "zeropad: survived 1 hits"
 	check D4_refused_and_unregistered spared not_watched \
 		"not_watched: survived"
+	case $(uname -m) in
+	x86_64)
+		check H9_zero_padded_load spared zeropad \
+			"zeropad: survived 1 hits"
+		;;
+	s390x)
+		check H11_no_hit_is_lost_as_probes_go spared come_and_go \
+			"come_and_go: survived [1-9][0-9]* hits"
+		check H5_foreign_event spared foreign_event \
+			"foreign_event: survived 1 hits"
+		check H8_bic spared bic "bic: survived 1 hits"
+		;;
+	esac
 fi
 
 # entered WAY WHY: such a place stays a breakpoint, and is said to, and why.
@@ -297,7 +311,9 @@ entered() {
 	rmmod kprobes_crash
 	return $why
 }
-if [ "$IMPL" = rust ] && [ -e $KPROBES/unoptimized ]; then
+# Elsewhere a jump is over one instruction, and nothing leads into it.
+if [ "$IMPL" = rust ] && [ -e $KPROBES/unoptimized ] &&
+	[ "$(uname -m)" = x86_64 ]; then
 	check O5_static_key entered static_key \
 		"a jump label leads into the bytes of the jump, or may"
 	check O5_other_symbol entered other_symbol \

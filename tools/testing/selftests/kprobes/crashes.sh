@@ -16,6 +16,10 @@ H9_no_fixup() {
 	load kprobes_crash how=no_fixup && rmmod kprobes_crash
 }
 
+H9_no_fixup_in_a_jump() {
+	load kprobes_crash how=no_fixup_jump && rmmod kprobes_crash
+}
+
 # A task that panics while it registers a probe, and what comes after.
 state_that_panics() {
 	load kprobes_panics

@@ -9,8 +9,7 @@
 #include <linux/reboot.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include "clauses.h"
-#include "target.h"
+#include "step.h"
 
 /*
  * So many places are probed all the time, and so many more come and go. With
@@ -77,7 +76,8 @@ static void make_anew(struct everything *all, u32 flags)
 	*probe++ = COUNTED_AT(OTHER, AFTER);
 	*probe++ = COUNTED_AT("kernel_restart");
 	/* Behind the room for the call of ftrace. */
-	*probe++ = COUNTED_AT("kernel_restart", .offset = MARK_BYTES + 5);
+	*probe++ = COUNTED_AT("kernel_restart",
+			      .offset = MARK_BYTES + CALL_BYTES);
 	*probe++ = COUNTED_IN(clauses_move_site);
 	*probe++ = COUNTED_IN(clauses_move_site, AFTER);
 	*probe++ = COUNTED_IN(clauses_rip_site);

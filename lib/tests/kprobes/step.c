@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Hits by breakpoints on x86: instructions that are stepped, run as copies or
- * are emulated. See target.S for the instructions.
+ * Hits by breakpoints: instructions that are stepped, run as copies or are
+ * emulated. See the architecture's target.S for the instructions.
  */
 #include <linux/irqflags.h>
 #include <linux/preempt.h>
-#include "clauses.h"
-#include "target.h"
-
-/* Binary modules and scripts rely on these offsets. */
-static_assert(offsetof(struct kprobe, list) == 16);
-static_assert(offsetof(struct kprobe, nmissed) == 32);
-static_assert(offsetof(struct kprobe, addr) == 40);
-static_assert(offsetof(struct kprobe, symbol_name) == 48);
-static_assert(offsetof(struct kprobe, pre_handler) == 64);
-static_assert(offsetof(struct kprobe, post_handler) == 72);
-static_assert(offsetof(struct kprobe, opcode) == 80);
-static_assert(offsetof(struct kprobe, ainsn) == 88);
-static_assert(offsetof(struct kprobe, flags) == 120);
+#include "step.h"
 
 /* Each adds five. @next is where it goes on, NULL if the caller knows. */
 static const struct target {
@@ -66,7 +54,7 @@ static bool other_context;
 
 static int in_trap(struct kprobe *kp, struct pt_regs *regs)
 {
-	other_context |= !irqs_disabled() || !in_nmi();
+	other_context |= !irqs_disabled() || !!in_nmi() != TRAP_IS_NMI;
 	return clauses_before(kp, regs);
 }
 
@@ -103,7 +91,7 @@ static void H2_ip_of_breakpoints(struct kunit *test)
 		EXPECT_HITS(probe, 1, 1);
 		KUNIT_EXPECT_EQ(test, probe.flags_after, 0);
 		KUNIT_EXPECT_EQ(test, probe.ip_before,
-				(unsigned long)at->site + 1);
+				(unsigned long)at->site + TRAP_BYTES);
 		if (at->next)
 			KUNIT_EXPECT_EQ(test, probe.ip_after,
 					(unsigned long)at->next);
@@ -112,8 +100,8 @@ static void H2_ip_of_breakpoints(struct kunit *test)
 
 static int go_elsewhere(struct kprobe *kp, struct pt_regs *regs)
 {
-	regs->ax = 42;
-	regs->ip = (unsigned long)clauses_move_next;
+	regs_set_return_value(regs, 42);
+	instruction_pointer_set(regs, (unsigned long)clauses_move_next);
 	clauses_before(kp, regs);
 	return 1;
 }
@@ -203,17 +191,22 @@ static void H5_post_handlers_come_and_go(struct kunit *test)
 
 static void R1_13_errno_of_instructions(struct kunit *test)
 {
-	REFUSED_IN(-EILSEQ, hidden(clauses_move_site) + 1);
-	REFUSED_IN(-EINVAL, clauses_load_ss);
-	REFUSED_IN(-EILSEQ, clauses_ud2);
-	REFUSED_IN(-EOPNOTSUPP, clauses_far);
+	const struct {
+		const u8 *at;
+		int err;
+	} refused[] = { REFUSED_INSNS };
+	int n;
+
+	for (n = 0; n < ARRAY_SIZE(refused); n++)
+		KUNIT_EXPECT_EQ_MSG(test, clauses_try(COUNTED_IN(refused[n].at)),
+				    refused[n].err, "%pS", refused[n].at);
 }
 
 /* A breakpoint that is there does not hide what it is over. */
 static void R1_13_boundaries_behind_probes(struct kunit *test)
 {
 	PROBE_IN(first, clauses_rip_site);
-	REFUSED_IN(-EILSEQ, hidden(clauses_rip_site) + 2);
+	REFUSED_IN(-INSIDE_ERRNO, hidden(clauses_rip_site) + 2);
 	PROBE_IN(second, clauses_rip_next);
 	KUNIT_EXPECT_EQ(test, clauses_rip(1), 6);
 	KUNIT_EXPECT_EQ(test, first.before, 1);
@@ -224,10 +217,11 @@ static void R1_13_boundaries_behind_probes(struct kunit *test)
 static void M2_opcode_is_what_was_there(struct kunit *test)
 {
 	for (const struct target *at = targets; is_target(at); at++) {
-		u8 before = *at->site;
+		const kprobe_opcode_t *code = (const void *)at->site;
+		kprobe_opcode_t before = *code;
 
 		PROBE_IN(first, at->site, .opcode = ~before);
-		KUNIT_EXPECT_NE(test, *at->site, before);
+		KUNIT_EXPECT_NE(test, *code, before);
 		KUNIT_EXPECT_EQ(test, first.kp.opcode, before);
 		PROBE_IN(second, at->site, .opcode = ~before);
 		KUNIT_EXPECT_EQ(test, second.kp.opcode, before);

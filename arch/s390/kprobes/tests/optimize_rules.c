@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What may become a jump on s390, and what stays a breakpoint and why; and what
+ * handlers that are called by a jump see.
+ */
+#include <linux/preempt.h>
+#include "optimize.h"
+
+static const struct {
+	const char *name;
+	const u8 *at;
+	int reason;
+} places[] = {
+	{ "short", clauses_move_site, KPROBE_NO_JUMP_SHORT_INSN },
+	{ "branch", clauses_call_site, KPROBE_NO_JUMP_EMULATED },
+	{ "may_fault", clauses_load_site, KPROBE_NO_JUMP_MAY_FAULT },
+	{ "relative", clauses_rip_site },
+	{ "exrl", clauses_exrl_site },
+	{ "plain", optimize_plain },
+};
+
+KUNIT_ARRAY_PARAM_DESC(places, places, name);
+
+static void O5_what_may_be_a_jump(struct kunit *test)
+{
+	const typeof(places[0]) *place = test->param_value;
+	const u8 *at = hidden(place->at);
+	struct kprobe_no_jump why = {};
+
+	PROBE_IN(probe, at);
+	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
+	KUNIT_EXPECT_EQ(test, first(at),
+			place->reason ? BREAKPOINT_OPCODE : JUMP_OPCODE);
+	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&probe.kp, &why),
+			!!place->reason);
+	KUNIT_EXPECT_EQ(test, why.reason, place->reason);
+}
+
+static unsigned long shown_at, shown_value;
+static bool in_other_context;
+
+static int look_around(struct kprobe *kp, struct pt_regs *regs)
+{
+	shown_at = instruction_pointer(regs);
+	shown_value = regs->gprs[2];
+	in_other_context |= preemptible() || irqs_disabled();
+	regs->gprs[2]++;
+	return clauses_before(kp, regs);
+}
+
+static void O6_handlers_are_called_by_a_jump(struct kunit *test)
+{
+	in_other_context = false;
+	PROBE_IN(probe, PLAIN, .pre_handler = look_around);
+	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
+	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 7);
+	KUNIT_EXPECT_EQ(test, probe.before, 1);
+	KUNIT_EXPECT_EQ(test, shown_at, (unsigned long)PLAIN + TRAP_BYTES);
+	KUNIT_EXPECT_EQ(test, shown_value, 1);
+	KUNIT_EXPECT_FALSE(test, in_other_context);
+}
+
+static struct kunit_case optimize_rules_cases[] = {
+	KUNIT_CASE_PARAM(O5_what_may_be_a_jump, places_gen_params),
+	KUNIT_CASE(O6_handlers_are_called_by_a_jump),
+	{}
+};
+
+CLAUSES_SUITE(clauses_optimize_rules, optimize_rules_cases, WITH_SWITCH);

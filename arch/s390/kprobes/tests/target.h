@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What target.S of s390 has besides the functions of step.h, and what the cases
+ * have to know of s390.
+ */
+#ifndef _S390_KPROBES_TESTS_TARGET_H
+#define _S390_KPROBES_TESTS_TARGET_H
+
+#include <linux/build_bug.h>
+#include <linux/kprobes.h>
+#include <linux/linkage.h>
+
+struct kunit;
+
+/* Instructions that are refused: see target.S. */
+extern const u8 clauses_ex[], clauses_bsm[], clauses_bassm[], clauses_diag[];
+extern const u8 clauses_pr[], clauses_pc[], clauses_pt[], clauses_bakr[];
+extern const u8 clauses_bsa[], clauses_bsg[], clauses_tbegin[], clauses_tend[];
+extern const u8 clauses_unknown[], clauses_zero[];
+extern const u8 clauses_lpswey[], clauses_rp[], clauses_pti[];
+extern const u8 clauses_trap2[], clauses_trap4[], clauses_svc[], clauses_sam31[];
+
+/* The value plus five; an EXRL has a part in it. */
+asmlinkage long clauses_exrl(long value);
+extern const u8 clauses_exrl_site[], clauses_exrl_target[];
+
+/* To where the word behind @to leads: the value plus five. */
+asmlinkage long clauses_bic(long value, const void *to);
+extern const u8 clauses_bic_site[], clauses_bic_next[];
+
+/* System masks: that of the operand, before, within and after the instruction. */
+struct clauses_masks {
+	u8 operand;
+	u8 stored;
+	u8 before;
+	u8 after;
+	u32 extracted[2];
+};
+
+asmlinkage void clauses_ssm(struct clauses_masks *masks);
+asmlinkage void clauses_stnsm(struct clauses_masks *masks);
+asmlinkage void clauses_stosm(struct clauses_masks *masks);
+asmlinkage void clauses_epsw(struct clauses_masks *masks);
+extern const u8 clauses_ssm_site[], clauses_stnsm_site[];
+extern const u8 clauses_stosm_site[], clauses_epsw_site[];
+
+/* Control registers 9 to 11 are stored; are loaded, and what is there stored. */
+asmlinkage void clauses_stctg(u64 *to);
+asmlinkage void clauses_lctlg(u64 *from);
+extern const u8 clauses_stctg_site[], clauses_lctlg_site[];
+
+/* As clauses_load_user(), where the exception table knows nothing. */
+asmlinkage long clauses_touch_user(const long *from);
+extern const u8 clauses_touch_user_site[], clauses_touch_user_out[];
+
+asmlinkage long clauses_store(const long *to);
+extern const u8 clauses_store_site[];
+
+/* How many bytes of so many were copied. */
+asmlinkage long clauses_copy_user(void *to, const void *from, long bytes);
+extern const u8 clauses_copy_user_site[];
+
+/* Each move of clauses_row(), and each of its functions. */
+#define MOVE_BYTES	6
+#define ROW_STRIDE	128
+
+/* The first instruction of optimize_plain() is as long as the jump, BRCL. */
+#define FIRST_BYTES	6
+#define JUMP_BYTES	6
+#define JUMP_OPCODE	0xc0
+#define BREAKPOINT_OPCODE	0
+
+/* Nothing is before a function's entry. */
+#define MARK_BYTES	0
+
+/* The room for the call of ftrace at an entry. */
+#define CALL_BYTES	6
+
+/* From a breakpoint to the ip that handlers before the instruction see. */
+#define TRAP_BYTES	2
+#define TRAP_IS_NMI	false
+
+/* The same, of those that ftrace calls. */
+#define FTRACE_TRAP_BYTES	0
+
+/* The size of a struct arch_specific_insn. */
+#define AINSN_BYTES	8
+
+/* The errno of an address inside an instruction. */
+#define INSIDE_ERRNO	EINVAL
+
+/* Instructions that are refused, and by which errno. */
+#define REFUSED_INSN(at)	{ hidden(at), -EINVAL }
+#define REFUSED_INSNS							\
+	REFUSED_INSN(clauses_move_site + 1),				\
+	REFUSED_INSN(clauses_move_site + 2),				\
+	REFUSED_INSN(clauses_rip_site + 1),				\
+	REFUSED_INSN(clauses_rip_site + 2),				\
+	REFUSED_INSN(clauses_rip_site + 4),				\
+	REFUSED_INSN(clauses_ex), REFUSED_INSN(clauses_bsm),		\
+	REFUSED_INSN(clauses_bassm), REFUSED_INSN(clauses_diag),	\
+	REFUSED_INSN(clauses_pr), REFUSED_INSN(clauses_pc),		\
+	REFUSED_INSN(clauses_pt), REFUSED_INSN(clauses_bakr),		\
+	REFUSED_INSN(clauses_bsa), REFUSED_INSN(clauses_bsg),		\
+	REFUSED_INSN(clauses_tbegin), REFUSED_INSN(clauses_tend),	\
+	REFUSED_INSN(clauses_unknown), REFUSED_INSN(clauses_zero)
+
+/* What a fault handler is told of a page fault. */
+#define PAGE_FAULT	14
+
+/* A fault by another code: no table is there that could have the page. */
+#define OTHER_FAULT	((const long *)(1UL << 62))
+#define OTHER_TRAP	PAGE_FAULT
+
+/* The cases of fault.c in this folder. */
+#define FAULT_CASES_OF_ARCH						\
+	KUNIT_CASE(H9_partial_copy_is_fixed_up),			\
+	KUNIT_CASE(H9_protection_fault_is_fixed_up),			\
+	KUNIT_CASE(H9_satisfied_fault_does_not_end_the_step),
+
+void H9_partial_copy_is_fixed_up(struct kunit *test);
+void H9_protection_fault_is_fixed_up(struct kunit *test);
+void H9_satisfied_fault_does_not_end_the_step(struct kunit *test);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Functions and labels that each architecture has in its target.S. What is
+ * different is in its target.h.
+ */
+#ifndef _KPROBES_CLAUSES_STEP_H
+#define _KPROBES_CLAUSES_STEP_H
+
+#include <linux/compiler.h>
+#include <linux/linkage.h>
+#include <linux/types.h>
+#include "clauses.h"
+#include "target.h"
+
+/* Each adds five. */
+asmlinkage long clauses_move(long value);
+asmlinkage long clauses_inner(long value);
+asmlinkage long clauses_rip(long value);
+asmlinkage long clauses_jump(long value);
+asmlinkage long clauses_branch(long value);
+asmlinkage long clauses_call_site_in(long value);
+asmlinkage long clauses_return(long value);
+asmlinkage long clauses_leaf(long value);
+
+/* The instructions to probe, and where some go on. */
+extern const u8 clauses_move_site[], clauses_move_next[];
+extern const u8 clauses_inner_site[];
+extern const u8 clauses_rip_site[], clauses_rip_next[];
+extern const u8 clauses_jump_site[], clauses_jump_next[];
+extern const u8 clauses_branch_site[], clauses_branch_next[];
+extern const u8 clauses_call_site[], clauses_return_site[];
+
+/* These may fault. */
+asmlinkage long clauses_load(const long *from);
+asmlinkage long clauses_load_user(const long *from);
+asmlinkage long clauses_bare_load(const long *from);
+extern const u8 clauses_load_site[], clauses_load_user_site[];
+extern const u8 clauses_bare_load_site[], clauses_bare_load_out[];
+
+/* No page is there. */
+#define UNMAPPED	((const long *)-4096UL)
+
+/*
+ * Text that the compiler cannot count from. What it counts it writes into an
+ * instruction or data, where a kernel with retpolines and without IBT takes the
+ * address of a place in a function for that of a label, and has no jump over it.
+ */
+static inline u8 const *hidden(const void *text)
+{
+	OPTIMIZER_HIDE_VAR(text);
+	return text;
+}
+
+/* So many moves of MOVE_BYTES, 16 in a function. */
+#define ROW		320
+#define ROW_BYTES	(20 * ROW_STRIDE)
+
+asmlinkage void clauses_row(void);
+extern const u8 clauses_row_begin[];
+
+static inline u8 const *row_site(int number)
+{
+	return hidden(clauses_row_begin) + number / 16 * ROW_STRIDE +
+	       MARK_BYTES + number % 16 * MOVE_BYTES;
+}
+
+/* A probe on each move, and what is there without. */
+struct many {
+	struct counted probes[ROW];
+	struct kprobe *batch[ROW];
+	u8 text[ROW_BYTES];
+};
+
+struct many *clauses_many(struct kunit *test);
+
+/* How many of them were hit once. */
+int clauses_hit_once(const struct many *many);
+
+#endif
