@@ -15,15 +15,13 @@ Each has this around it:
 Whatever is done wrongly to one of those around the form is seen in a register
 or the carry flag. A jump is over five bytes: so the form, whatever its length,
 is its first instruction, its last one, and one in the middle if it is short.
-
-Some of these are a function together, and others one of their own: looking for
-symbols of a module takes the longer, the more there are, and there is little
-else that registering probes takes as long.
 """
 
 import re
 
 import description
+from table import distances, function, functions, name_lines, numbered, \
+    print_table
 
 # By XCHG with EAX in one byte.
 _OTHERS = {'cx': 1, 'dx': 2, 'bx': 3, 'bp': 5, 'si': 6, 'di': 7}
@@ -50,38 +48,6 @@ def _around(form):
     return (f'notq %r{spare[0]}', second, ('cmc', f'notq %r{spare[1]}'))
 
 
-# How many forms are in a function, where that does not matter to them.
-_TOGETHER = 8
-
-
-def _functions(groups):
-    """[{number: form}]: which forms are a function together, in order."""
-    functions, number = [], 0
-    for forms in groups.values():
-        plain = {}
-        for form in forms:
-            if form.alone:
-                plain = {}
-                functions.append({number: form})
-            else:
-                if len(plain) % _TOGETHER == 0:
-                    plain = {}
-                    functions.append(plain)
-                plain[number] = form
-            number += 1
-    return functions
-
-
-def _function(forms):
-    """The function of FORMS."""
-    first = min(forms)
-    return '\n'.join(
-        [f'\t.type forms_{first}, @function', f'forms_{first}:',
-         *(_place(number, form) for number, form in forms.items()),
-         f'\t.size forms_{first}, . - forms_{first}',
-         f'\tSTACK_FRAME_NON_STANDARD forms_{first}'])
-
-
 def _place(number, form):
     """The stub of FORM."""
     third, second, behind = _around(form)
@@ -102,11 +68,7 @@ def _place(number, form):
         lines += landing
     if form.fixup:
         lines += ['\t_ASM_EXTABLE(.Lsite@, .Ltaken@)']
-    return _numbered(lines, number)
-
-
-def _numbered(lines, number):
-    return '\n'.join(lines).replace('@', str(number))
+    return numbered(lines, number)
 
 
 def _ways_up_to(number, form):
@@ -118,16 +80,7 @@ def _ways_up_to(number, form):
         lines += [f'.Lto_{name}@:', '\tENDBR']
         lines += [f'\t{line}' for line in (*form.setup, *parts)]
         lines += ['\tjmp forms_fell']
-    return _numbered(lines, number)
-
-
-def _distances(*places):
-    """A line of words that say how far from themselves PLACES are.
-
-    A kernel in which GCC makes computed gotos has no jump over a place whose
-    address is in data.
-    """
-    return '\t.long ' + ', '.join(f'{place} - .' for place in places)
+    return numbered(lines, number)
 
 
 def _row(number, form):
@@ -141,18 +94,15 @@ def _row(number, form):
     if form.text in description.MOVES:
         flags.append('FORM_MOVES')
     flags = ' | '.join(flags) or '0'
-    name = form.name.replace('\\', '\\\\').replace('"', '\\"')
     return '\n'.join((
-        _distances(f'.Lstub{number}', f'.Lsite{number} + {form.into}',
-                   f'.Lsecond{number}', f'.Lthird{number}'),
-        _distances(f'.Lto_site{number}', f'.Lto_second{number}',
-                   f'.Lto_third{number}'),
-        _distances(f'.Lnext{number}', taken, f'.Lname{number}'),
+        distances(f'.Lstub{number}', f'.Lsite{number} + {form.into}',
+                  f'.Lsecond{number}', f'.Lthird{number}'),
+        distances(f'.Lto_site{number}', f'.Lto_second{number}',
+                  f'.Lto_third{number}'),
+        distances(f'.Lnext{number}', taken, f'.Lname{number}'),
         f'\t.long {flags}',
         f'\t.short {form.feature}, -({form.refused})',
-        '\t.pushsection .rodata.forms_names, "a"',
-        f'.Lname{number}:\t.asciz "{name}"',
-        '\t.popsection'))
+        *name_lines(number, form)))
 
 
 def main():
@@ -166,28 +116,17 @@ def main():
           '#include "forms.h"\n'
           '#define S (forms_scratch + FORMS_SCRATCH / 2)\n'
           '\t.text')
-    functions = _functions(groups)
-    print('\n'.join(_function(forms) for forms in functions))
+    parts = functions(groups)
+    print('\n'.join(
+        function(forms, _place, '\n\tSTACK_FRAME_NON_STANDARD forms_{}')
+        for forms in parts))
     print('\t.type forms_up_to, @function\nforms_up_to:')
-    for forms in functions:
+    for forms in parts:
         for number, form in forms.items():
             print(_ways_up_to(number, form))
     print('\t.size forms_up_to, . - forms_up_to\n'
           '\tSTACK_FRAME_NON_STANDARD forms_up_to')
-    print('\t.section .rodata, "a"\n\t.balign 8')
-    number = 0
-    for name, forms in groups.items():
-        print(f'.Lgroup_{name}:')
-        for form in forms:
-            print(_row(number, form))
-            number += 1
-    print('\t.globl forms_groups, forms_group_count\nforms_groups:')
-    for name, forms in groups.items():
-        print(f'\t.quad .Lgroupname_{name}, .Lgroup_{name}, {len(forms)}')
-    print(f'forms_group_count:\t.quad {len(groups)}')
-    for name in groups:
-        print(f'.Lgroupname_{name}:\t.asciz "{name}"')
-    print('\t.section .note.GNU-stack, "", @progbits')
+    print_table(groups, _row)
 
 
 main()

@@ -14,12 +14,11 @@
  *
  * and whatever is different after it is an error, as are handlers that ran too
  * often, not at all, or saw another place or other registers than there were.
- * One KUnit case for each group. In jumps.c the same is done with jumps in the
- * place of breakpoints.
+ * One KUnit case for each group. In x86's jumps.c the same is done with jumps in
+ * the place of breakpoints.
  *
  * The method is that of arch/arm/probes/kprobes/test-core.c.
  */
-#include <linux/cpufeature.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/string.h>
@@ -36,9 +35,7 @@ static struct {
 	int pre;
 	int post;
 	struct pt_regs regs;
-	unsigned long post_ip;
-	unsigned long post_sp;
-	unsigned long post_flags;
+	struct pt_regs post_regs;
 } seen;
 
 static int forms_left_out, forms_to_refuse;
@@ -53,47 +50,24 @@ static int before(struct kprobe *p, struct pt_regs *regs)
 static void after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
 {
 	seen.post++;
-	seen.post_ip = regs->ip;
-	seen.post_sp = regs->sp;
-	seen.post_flags = regs->flags;
+	seen.post_regs = *regs;
 }
 
 /* The state of all registers right before the form. */
 static struct forms_state there;
 
-/* Was the handler after it shown what there was then? */
-static bool post_wrong(const struct form *form, char *what)
+static bool is_armed(const struct trial *trial, enum way way)
 {
-	bool fell = output.state.where == FORMS_FELL;
-	void *next = fell ? form_next(form) : form_taken(form);
-	u64 flags = output.state.flags;
-
-	/* Something else has run since. */
-	if (form->flags & FORM_FOLLOWED)
-		return false;
-	if (seen.post_ip != (unsigned long)next)
-		return tell(what, "after: ip is %lx, not %lx", seen.post_ip,
-			    (unsigned long)next);
-	if (seen.post_sp != output.state.gpr[4])
-		return tell(what, "after: sp is %lx, not %llx", seen.post_sp,
-			    output.state.gpr[4]);
-	/* What follows each form inverts the carry. */
-	if (fell)
-		flags ^= X86_EFLAGS_CF;
-	if ((seen.post_flags ^ flags) & ~X86_EFLAGS_RF)
-		return tell(what, "after: flags are %lx, not %llx",
-			    seen.post_flags, flags);
-	return false;
+	return way >= PRE && !(trial->probe.flags & KPROBE_FLAG_DISABLED);
 }
 
 /* Did the handlers run as they should? */
 static bool handlers_wrong(const struct trial *trial, enum way way, char *what)
 {
 	const struct form *form = trial->form;
-	unsigned long site = (unsigned long)form_site(form, FORMS_FIRST);
-	int pre = way < PRE || way == DISABLED ? 0 :
-		  hits(form, FORMS_FIRST, &there);
-	int post = way == POST && !(form->flags & FORM_FAULTS) ? pre : 0;
+	unsigned long ip = (unsigned long)form_site(form, FORMS_FIRST) + FORMS_TRAP;
+	int pre = is_armed(trial, way) ? hits(form, FORMS_FIRST, &there) : 0;
+	int post = trial->probe.post_handler && !has_faulted(trial) ? pre : 0;
 
 	if (seen.pre != pre || seen.post != post)
 		return tell(what,
@@ -103,17 +77,17 @@ static bool handlers_wrong(const struct trial *trial, enum way way, char *what)
 		return tell(what, "%lu hits missed", trial->probe.nmissed);
 	if (!pre)
 		return false;
-	if (seen.regs.ip != site + 1)
-		return tell(what, "before: ip is %lx, not %lx", seen.regs.ip,
-			    site + 1);
+	if (instruction_pointer(&seen.regs) != ip)
+		return tell(what, "before: ip is %lx, not %lx",
+			    instruction_pointer(&seen.regs), ip);
 	return registers_differ(&seen.regs, &there, what) ||
-	       (post && post_wrong(form, what));
+	       (post && post_wrong(form, &seen.post_regs, what));
 }
 
-static void run(void (*stub)(void))
+static void run(const struct form *form)
 {
 	memset(&seen, 0, sizeof(seen));
-	run_once(stub);
+	run_form(form);
 }
 
 /* Runs a form from one state in one way; only its first fault is kept. */
@@ -124,11 +98,9 @@ static void run_trial(struct trial *trial, struct outcome *bare, int number,
 	int tries;
 
 	trial->bare = bare;
-	if (way == PRE || way == POST) {
-		run(form_up_to(trial->form, FORMS_FIRST));
-		there = output.state;
-	}
-	run(form_stub(trial->form));
+	if (is_armed(trial, way))
+		find_state_at(trial->form, &there);
+	run(trial->form);
 	if (way == BARE) {
 		*bare = output;
 		return;
@@ -144,7 +116,7 @@ static void run_trial(struct trial *trial, struct outcome *bare, int number,
 		if (!outcome_differs(trial, what))
 			break;
 		*bare = output;
-		run(form_stub(trial->form));
+		run(trial->form);
 	}
 	if (outcome_differs(trial, what) || handlers_wrong(trial, way, what))
 		snprintf(trial->what, sizeof(trial->what), "%s, state %d: %s",
@@ -235,7 +207,7 @@ static void run_ways(struct trial *trials, int count, struct outcome *bare,
 	unregister_kprobes(armed, n);
 	n = arm_all(trials, count, armed, POST);
 	run_all(trials, count, bare, POST);
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i += FORMS_DISABLED_EACH)
 		disable_kprobe(armed[i]);
 	run_all(trials, count, bare, DISABLED);
 	unregister_kprobes(armed, n);
@@ -250,7 +222,7 @@ static void run_group(struct kunit *test, struct trial *trials, int count)
 	KUNIT_ASSERT_NOT_NULL(test, armed);
 	bare = kvcalloc(array_size(count, states), sizeof(*bare), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, bare);
-	/* The same CPU's data and CPUID each time. */
+	/* The same CPU's data and identity each time. */
 	migrate_disable();
 	place_window();
 	run_ways(trials, count, bare, armed);
@@ -267,8 +239,6 @@ static void runs_as_bare(struct kunit *test)
 
 	if (only && strcmp(only, group->name))
 		kunit_skip(test, "not asked for");
-	if (!boot_cpu_has(X86_FEATURE_AVX))
-		kunit_skip(test, "no AVX");
 	trials = kunit_kcalloc(test, group->count, sizeof(*trials), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, trials);
 	for (i = 0; i < group->count; i++) {

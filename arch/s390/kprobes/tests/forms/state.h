@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The state of an s390 CPU that forms begin and end with, and what there is to
+ * know of a form.
+ */
+#ifndef KPROBES_FORMS_STATE_H
+#define KPROBES_FORMS_STATE_H
+
+/* The part of the stack that a form may use, from register 15 on: a frame. */
+#define FORMS_STACK		160
+
+/* How far that has to be below who calls forms_run(). */
+#define FORMS_DISTANCE		2048
+
+/* struct forms_state */
+#define FORMS_GPR		0
+#define FORMS_FLAGS		128
+#define FORMS_WHERE		136
+#define FORMS_FPC		144
+#define FORMS_ACR		152
+#define FORMS_STACK_AT		216
+#define FORMS_VXR		384
+
+/* Where a form led, beside those in forms.h: it has faulted. */
+#define FORMS_FAULTED		3
+
+/* struct form's flags; those below bit 16 are registers not to compare. */
+/* Nothing of s390 runs with C, which drops a fault that ends its step, for ever. */
+#define FORM_KILLS_C		0
+/* What it writes to memory is not the same each time. */
+#define FORM_VARIES		0x20000
+
+#define FORMS_POSITIONS		1
+
+/* How far behind a probe handlers are shown the address in the PSW. */
+#define FORMS_TRAP		2
+
+/* Of how many probes one is disabled: that stops all CPUs. The others stay. */
+#define FORMS_DISABLED_EACH	32
+
+#ifndef __ASSEMBLY__
+
+#include <linux/types.h>
+
+/* All that an instruction can see and change, memory aside. */
+struct forms_state {
+	u64 gpr[16];
+	/* The first half of the PSW. */
+	u64 flags;
+	u64 where;
+	u32 fpc;
+	/* The length and the code of the exception, if there was one. */
+	u32 fault;
+	u32 acr[16];
+	u64 stack[FORMS_STACK / 8];
+	u64 unused;
+	u8 vxr[32][16];
+} __aligned(16);
+
+/* What is compared. */
+struct outcome {
+	struct forms_state state;
+	u8 scratch[FORMS_SCRATCH];
+};
+
+/*
+ * An instruction in a place of its own, from cases.S. Each of the first words
+ * says how far from itself something is; ask the functions in forms.h for
+ * where. The registers' contents are numbers of enum contents, four bits each.
+ */
+struct form {
+	s32 stub;
+	s32 site[FORMS_POSITIONS];
+	s32 next;
+	s32 taken;
+	s32 name;
+	u32 flags;
+	u8 contents[8];
+	s16 refused;
+};
+
+#endif /* !__ASSEMBLY__ */
+#endif /* KPROBES_FORMS_STATE_H */
