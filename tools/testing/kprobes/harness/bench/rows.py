@@ -44,12 +44,13 @@ class Arch:
     # Rows of one hit: (name, title). OPTIMIZED is empty without jumps.
     hits: tuple[tuple[str, str], ...]
     optimized: tuple[tuple[str, str], ...]
-    # Places where probes are registered: {name: (title, how many at a time)}.
-    places: dict[str, tuple[str, tuple[int, ...]]]
-    # Rounds of interrupts that registering or unregistering may take.
+    # How often registering or unregistering may disturb other CPUs.
     rounds: dict[str, int]
     # Minutes that one boot has been seen to take on two busy cores.
     minutes: dict[str, dict[str, float]]
+    # What other CPUs have to do, and how many probes are many for that.
+    rounds_title: str = 'Interrupting all other CPUs (function call interrupts)'
+    many: int = 100
 
 
 def of_arch(arch: str) -> Arch:
@@ -61,6 +62,37 @@ def of_arch(arch: str) -> Arch:
             'ARCH= with a cost table, such as ARCH=x86_64', f'ARCH={arch}',
             'leave ARCH out: the probed functions (bench/targets.S) are its '
             f'own; for others there is make test ARCH={arch}') from error
+
+
+def hits(plain: str, jump: str, call: str, back: str, trap: str
+         ) -> tuple[tuple[str, str], ...]:
+    """Rows of hits without jumps, by the names of the instructions."""
+    return (
+        ('bare_mov', f'bare call: {plain}'),
+        ('bare_jmp', f'bare call: {jump}'),
+        ('bare_call', f'bare call: {call}'),
+        ('bare_ret', f'bare call: {back}'),
+        ('bare_c', 'bare call: C function'),
+        ('bare_sites', f'bare call: generated function (16 {plain})'),
+        ('floor', f'{trap} (floor)'),
+        ('notified', 'breakpoint of nobody, taken by a die notifier'),
+        ('step', 'single-stepped, pre + post handler'),
+        ('step_pre', 'single-stepped, pre handler'),
+        ('step_post', 'single-stepped, post handler'),
+        ('jmp', f'emulated {jump}'),
+        ('jmp_post', f'emulated {jump}, pre + post handler'),
+        ('call', f'emulated {call}'),
+        ('ret', f'emulated {back}'),
+        ('skip', 'pre handler returns 1'),
+        ('step_2', '2 probes at one address, stepped'),
+        ('step_4', '4 probes at one address, stepped'),
+        ('reentered', 'handler hits another probe'),
+        ('ftrace', 'ftrace-based'),
+        ('ftrace_post', 'ftrace-based, pre + post handler'),
+        ('ftrace_2', 'ftrace-based, 2 probes'),
+        *returns('step', 'stepped'),
+        ('return_jmp', f'return probe on emulated {jump}'),
+        *returns('ftrace', 'ftrace-based'))
 
 
 def returns(stem: str, title: str) -> tuple[tuple[str, str], ...]:
@@ -83,6 +115,14 @@ _SCALE = (
     ('return_last', 'return probe on stepped, registered last'),
     ('optimized_first', 'jump-optimized, registered first'),
 )
+# Places where probes are registered: {name: (title, how many at a time)}.
+_PLACES = {
+    'module': ('module text, armed', (1, 1000, 10000)),
+    'vmlinux_disabled': ('vmlinux, disabled', (1, 1000, 10000)),
+    'vmlinux_deep': ('vmlinux, far inside functions, disabled', (1, 1000)),
+    # Ten thousand armed functions are hit by registering itself, through C's
+    # long chains: 160 thousand million instructions, over ten minutes.
+    'vmlinux': ('vmlinux, armed', (1, 1000))}
 _JUMPS = (1, 1000, 10000)
 _JUMP_VERBS = (
     ('register_optimized_{}', 'register {:,} until all are jumps'),
@@ -90,9 +130,9 @@ _JUMP_VERBS = (
      'unregister {:,} in one batch until text is back'))
 
 
-def _registered(arch: Arch, least: int = 1) -> Iterator[tuple[str, str]]:
+def _registered(least: int = 1) -> Iterator[tuple[str, str]]:
     """(name, title) for each place, number of probes, alone and in a batch."""
-    for place, (where, counts) in arch.places.items():
+    for place, (where, counts) in _PLACES.items():
         for count in counts:
             name, title = f'{place}_{count}', f'{where}, {count:,}'
             if count >= least:
@@ -101,13 +141,13 @@ def _registered(arch: Arch, least: int = 1) -> Iterator[tuple[str, str]]:
                 yield f'{name}_batch', f'{title} in one batch'
 
 
-def _lifecycle(arch: Arch, verb: str, least: int = 1) -> list[Row]:
+def _lifecycle(verb: str, least: int = 1) -> list[Row]:
     return [Row(f'{verb}_{name}', title, 'insns', MEAN)
-            for name, title in _registered(arch, least)]
+            for name, title in _registered(least)]
 
 
-def _latencies(arch: Arch) -> Iterator[Row]:
-    for name, title in _registered(arch):
+def _latencies() -> Iterator[Row]:
+    for name, title in _registered():
         each = '' if name.endswith('_batch') else ', each'
         yield Row(f'unregister_{name}_latency', f'unregister, {title}{each}',
                   'ns')
@@ -128,23 +168,23 @@ def sections(arch: Arch) -> Sections:
             Row(f'{name}_n{others}', f'{title}, {others:,} others', 'insns',
                 MEAN if name in ('first', 'last') else MEDIAN)
             for name, title in _SCALE for others in STAGES],
-        'Registering (instructions per probe)': _lifecycle(arch, 'register'),
+        'Registering (instructions per probe)': _lifecycle('register'),
         'Unregistering (instructions per probe)':
-            _lifecycle(arch, 'unregister'),
+            _lifecycle('unregister'),
         'Left for later by unregistering (instructions per probe)':
-            _lifecycle(arch, 'later', least=1000),
+            _lifecycle('later', least=1000),
         'Jump optimization (instructions per probe)': [
             Row(name.format(count), title.format(count), 'insns', MEAN,
                 most=0.05 if name.format(count) == 'register_optimized_10000'
                 else None)
             for count in _JUMPS for name, title in _JUMP_VERBS],
-        'Waiting (virtual nanoseconds, elapsed)': list(_latencies(arch)),
-        'Interrupting all other CPUs (function call interrupts)': [
+        'Waiting (virtual nanoseconds, elapsed)': list(_latencies()),
+        arch.rounds_title: [
             Row(f'syncs_{verb}_{kind}{count}', f'{verb} {count}{title}',
                 'syncs', limit=arch.rounds.get(f'{verb}_{kind}{count}'))
             for kind, title in (('', ', breakpoint'),
                                 ('optimized_', ', to or from jump'))
-            for count in (1, 100) for verb in ('register', 'unregister')],
+            for count in (1, arch.many) for verb in ('register', 'unregister')],
         'Memory (bytes)': [
             Row('memory_probe', 'per probe', 'bytes', MEAN),
             Row('memory_return_probe', 'per return probe', 'bytes', MEAN),

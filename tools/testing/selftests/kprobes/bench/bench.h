@@ -2,9 +2,8 @@
 /*
  * What the parts of the benchmark share.
  *
- * Under QEMU's -icount shift=0 a tick of the time stamp counter is one
- * executed guest instruction, or one virtual nanosecond of a CPU with nothing
- * to run. Both are exact and repeat. Where a row may wait, the instructions
+ * Under QEMU's -icount shift=0 a tick of bench_clock() is one executed guest
+ * instruction, or one virtual nanosecond of a CPU with nothing to run. Both are exact and repeat. Where a row may wait, the instructions
  * are counted from the outside, by insncount.c, between marks.
  */
 #ifndef _KPROBES_BENCH_H
@@ -13,11 +12,6 @@
 #include <linux/kprobes.h>
 #include <linux/types.h>
 #include "sites.h"
-
-/* The first byte of a site, which tells how a hit gets to the handlers. */
-#define BENCH_BREAKPOINT	0xcc
-#define BENCH_JUMP		0xe9
-#define BENCH_FTRACE		0xe8
 
 /* part.S, once for each module of sites */
 extern const u8 bench_sites_begin0[];

@@ -261,10 +261,8 @@ static void hit_row(const struct hit *hit, bool traps)
 }
 
 /*
- * The floor is a trap that goes through the kernel's entry and exit, in the
- * way of an NMI as a breakpoint does, and for which it finds nothing to do: an
- * INT1, which raises a debug exception without a reason in DR6. (It saves and
- * restores DR7 and GS, which a breakpoint does not need to.)
+ * The floor is a trap that goes through the kernel's entry and exit, as a
+ * breakpoint does, and for which it finds nothing to do: see targets.S.
  *
  * "notified" is the least that a breakpoint costs which is nobody's probe: the
  * same, and the implementation's search for a probe that is not there, and the
@@ -302,7 +300,7 @@ void bench_hit_rows(bool optimized, bool traps)
 	unsigned int i;
 
 	if (optimized) {
-		for (i = 0; i < ARRAY_SIZE(jumps); i++)
+		for (i = 0; IS_ENABLED(CONFIG_OPTPROBES) && i < ARRAY_SIZE(jumps); i++)
 			hit_row(&jumps[i], traps);
 		return;
 	}

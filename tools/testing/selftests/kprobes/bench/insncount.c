@@ -12,9 +12,27 @@
 
 VISIBLE int qemu_plugin_version = 4;
 
-/* nopl 0x6b70726f(%rax) */
-static const uint8_t mark[] = { 0x0f, 0x1f, 0x80, 0x6f, 0x72, 0x70, 0x6b };
+/* x86: nopl 0x6b70726f(%rax). s390: bc 0,0x706(%r6,%r11). */
+static const struct {
+	uint8_t length;
+	uint8_t bytes[7];
+} marks[] = {
+	{ 7, { 0x0f, 0x1f, 0x80, 0x6f, 0x72, 0x70, 0x6b } },
+	{ 4, { 0x47, 0x06, 0xb7, 0x06 } },
+};
 static struct counter executed;
+
+static int is_mark(const struct qemu_plugin_insn *insn)
+{
+	uint8_t bytes[sizeof(marks->bytes)];
+	size_t i, length = qemu_plugin_insn_data(insn, bytes, sizeof(bytes));
+
+	for (i = 0; i < sizeof(marks) / sizeof(*marks); i++)
+		if (length == marks[i].length &&
+		    !memcmp(bytes, marks[i].bytes, length))
+			return 1;
+	return 0;
+}
 
 static void marked(unsigned int cpu, void *data)
 {
@@ -33,15 +51,13 @@ static void marked(unsigned int cpu, void *data)
 static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 {
 	size_t i, count = qemu_plugin_tb_n_insns(tb);
-	uint8_t bytes[sizeof(mark)];
 
 	qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(tb, INLINE_ADD_U64,
 							  executed, count);
 	for (i = 0; i < count; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 
-		if (qemu_plugin_insn_data(insn, bytes, sizeof(bytes)) == sizeof(mark) &&
-		    !memcmp(bytes, mark, sizeof(mark)))
+		if (is_mark(insn))
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, marked,
 							       USES_NO_REGISTERS, NULL);
 	}

@@ -332,7 +332,6 @@ static void optimizer(unsigned int count)
 	const struct place place = {
 		"optimized", bench_other_site, BENCH_OTHERS, 0
 	};
-	static const u8 move = 0xb8;
 	char row[48], latency[48];
 	void **sites = NULL;
 	unsigned int i, mark;
@@ -374,7 +373,7 @@ static void optimizer(unsigned int count)
 	start = bench_clock();
 	unregister_kprobes(all, count);
 	for (i = 0; i < count && !error; i++)
-		if (!bench_wait_form(sites[i], move))
+		if (!bench_wait_form(sites[i], BENCH_SITE))
 			error = -ETIMEDOUT;
 	start = bench_clock() - start;
 	bench_mark();
@@ -384,6 +383,8 @@ static void optimizer(unsigned int count)
 
 void bench_optimizer_rows(void)
 {
+	if (!IS_ENABLED(CONFIG_OPTPROBES))
+		return;
 	if (allocate()) {
 		optimizer(1);
 		optimizer(1000);

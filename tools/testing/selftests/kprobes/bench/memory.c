@@ -74,7 +74,7 @@ void bench_memory_rows(void)
 	if (!probes || !all)
 		goto out;
 	for (i = 0; i < PROBES; i++) {
-		probes[i].kp.addr = (u8 *)bench_function(i) + BENCH_ENTRY;
+		probes[i].kp.addr = (void *)(bench_function(i) + BENCH_ENTRY);
 		probes[i].handler = bench_return;
 		all[i] = &probes[i];
 	}

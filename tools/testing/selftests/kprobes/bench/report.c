@@ -9,7 +9,6 @@
 #include <linux/delay.h>
 #include <linux/math64.h>
 #include <linux/sort.h>
-#include <linux/uaccess.h>
 #include "bench.h"
 
 static int ascending(const void *a, const void *b)
@@ -104,17 +103,9 @@ void bench_sample_calls(const char *row, void (*function)(void))
 	bench_figures(row, "insns", samples, BENCH_SAMPLES, BENCH_TIMES);
 }
 
-/*
- * A mark in QEMU's exception log: a page fault at an address in a hole of the
- * kernel's half, whose low bits carry the number. The exception table resolves
- * it.
- */
 static void mark(unsigned int number)
 {
-	const void *hole = (void *)(0xffffffff00000000UL + number * 16UL);
-	u8 byte;
-
-	if (!copy_from_kernel_nofault(&byte, hole, sizeof(byte)))
+	if (!bench_mark_trap(number))
 		pr_info("wrong=hole found=%u\n", number);
 }
 

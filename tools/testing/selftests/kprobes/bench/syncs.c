@@ -3,23 +3,22 @@
  * How often registering and unregistering interrupt all other CPUs.
  *
  * A thread keeps CPU 1 busy, so that nothing sent to it can be left out
- * because it sleeps; what is counted is its function call interrupts, from
- * text patching or whatever else the implementation does. CPU 0 works.
+ * because it sleeps; what is counted is its function call interrupts, or how
+ * often it was stopped, for text patching or whatever else the implementation
+ * does. CPU 0 works.
  */
 #include <linux/cpumask.h>
-#include <linux/interrupt.h>
 #include <linux/kernel.h>
 #include <linux/kthread.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/string.h>
-#include <asm/hardirq.h>
 #include "bench.h"
 
-#define COUNT	100
 #define ROUNDS	7
 
-static struct kprobe probes[COUNT], *all[COUNT];
+static struct kprobe probes[BENCH_MANY], *all[BENCH_MANY];
+static void *sites[BENCH_MANY];
 
 static int spin(void *unused)
 {
@@ -29,11 +28,6 @@ static int spin(void *unused)
 		cond_resched_tasks_rcu_qs();
 	}
 	return 0;
-}
-
-static unsigned int received(void)
-{
-	return READ_ONCE(per_cpu(irq_stat, 1).counts[IRQ_COUNT_CALL_FUNCTION]);
 }
 
 static int insert(unsigned int count, u8 form)
@@ -77,15 +71,13 @@ static void wait_for_the_left(void)
 /* Takes them out and waits until the text is as it was. */
 static int take_out(unsigned int count)
 {
-	static const u8 move = 0xb8;
-	void *sites[COUNT];
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
 		sites[i] = probes[i].addr;
 	unregister_kprobes(all, count);
 	for (i = 0; i < count; i++)
-		if (!bench_wait_form(sites[i], move))
+		if (!bench_wait_form(sites[i], BENCH_SITE))
 			return -ETIMEDOUT;
 	return 0;
 }
@@ -99,22 +91,22 @@ static void rows(const char *name, unsigned int count, u8 form)
 {
 	u64 in[ROUNDS], out[ROUNDS];
 	char row[48], back[48];
-	unsigned int before;
+	unsigned long before;
 	int error = 0, round;
 
 	snprintf(row, sizeof(row), "syncs_register_%s%u", name, count);
 	snprintf(back, sizeof(back), "syncs_unregister_%s%u", name, count);
 	for (round = -1; round < ROUNDS && !error; round++) {
-		before = received();
+		before = bench_received();
 		error = insert(count, form);
 		if (error)
 			break;
 		if (round >= 0)
-			in[round] = received() - before;
-		before = received();
+			in[round] = bench_received() - before;
+		before = bench_received();
 		error = take_out(count);
 		if (round >= 0)
-			out[round] = received() - before;
+			out[round] = bench_received() - before;
 		wait_for_the_left();
 	}
 	if (error) {
@@ -143,8 +135,10 @@ void bench_sync_rows(void)
 	kthread_bind(spinner, 1);
 	wake_up_process(spinner);
 	rows("", 1, BENCH_BREAKPOINT);
-	rows("", COUNT, BENCH_BREAKPOINT);
-	rows("optimized_", 1, BENCH_JUMP);
-	rows("optimized_", COUNT, BENCH_JUMP);
+	rows("", BENCH_MANY, BENCH_BREAKPOINT);
+	if (IS_ENABLED(CONFIG_OPTPROBES)) {
+		rows("optimized_", 1, BENCH_JUMP);
+		rows("optimized_", BENCH_MANY, BENCH_JUMP);
+	}
 	kthread_stop(spinner);
 }

@@ -23,17 +23,6 @@ static void **sites, **deep_sites;
 static unsigned int count, deep_count;
 static u64 partial;	/* the address of a line that is not yet complete */
 
-static const u8 endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-static const u8 nop5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
-
-static bool starts_with(const u8 *at, const u8 *bytes, size_t length)
-{
-	u8 found[8];
-
-	return !copy_from_kernel_nofault(found, at, length) &&
-	       !memcmp(found, bytes, length);
-}
-
 /* From @start up to @end, the next symbol. */
 static void take_deep(u64 start, u64 end)
 {
@@ -48,14 +37,17 @@ static void take_deep(u64 start, u64 end)
 static void take(u64 address)
 {
 	static u64 traced;	/* the last function, if ftrace's place is there */
-	const u8 *at = (const u8 *)address;
+	u8 code[BENCH_PLACE_BYTES];
+	unsigned int place;
 
 	take_deep(traced, address);
 	traced = 0;
-	if (starts_with(at, endbr, sizeof(endbr)))
-		at += sizeof(endbr);
-	if (count < MOST && starts_with(at, nop5, sizeof(nop5))) {
-		sites[count++] = (void *)(at + sizeof(nop5));
+	if (count == MOST ||
+	    copy_from_kernel_nofault(code, (void *)address, sizeof(code)))
+		return;
+	place = bench_place(code);
+	if (place) {
+		sites[count++] = (void *)(address + place);
 		traced = address;
 	}
 }

@@ -5,8 +5,20 @@
 #ifndef _KPROBES_BENCH_ARCH_H
 #define _KPROBES_BENCH_ARCH_H
 
-/* The length of each of the generated instructions to probe. */
+/* The length, and the first byte, of each of the generated instructions to probe. */
 #define BENCH_SITE_BYTES	5
+#define BENCH_SITE		0xb8
+
+/* The first byte of a site, which tells how a hit gets to the handlers. */
+#define BENCH_BREAKPOINT	0xcc
+#define BENCH_JUMP		0xe9
+#define BENCH_FTRACE		0xe8
+
+/* How many probes are many, where what other CPUs have to do is counted. */
+#define BENCH_MANY		100
+
+/* The bytes that tell whether a function has a place for ftrace. */
+#define BENCH_PLACE_BYTES	9
 
 /* Bytes of ENDBR before the first of them. */
 #ifdef CONFIG_X86_KERNEL_IBT
@@ -15,8 +27,27 @@
 #define BENCH_ENTRY		0
 #endif
 
-#ifndef __ASSEMBLY__
+#ifdef __ASSEMBLY__
+#include <linux/objtool.h>
+#include <asm/ibt.h>
+
+	.macro bench_site_begin
+	ENDBR
+	.endm
+
+	.macro bench_site
+	movl	$0x6b70726f, %eax
+	.endm
+
+	.macro bench_site_end
+	RET
+	.endm
+#else
+#include <linux/interrupt.h>
 #include <linux/kdebug.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <asm/hardirq.h>
 #include <asm/msr.h>
 #include <asm/tsc.h>
 
@@ -30,6 +61,37 @@ static inline u64 bench_clock(void)
 static inline void bench_mark_instruction(void)
 {
 	asm volatile("nopl 0x6b70726f(%%rax)" ::: "memory");
+}
+
+/*
+ * A mark in QEMU's exception log: a page fault at an address in a hole of the
+ * kernel's half, whose low bits carry the number. The exception table resolves
+ * it. False if there was none.
+ */
+static inline bool bench_mark_trap(unsigned int number)
+{
+	const void *hole = (void *)(0xffffffff00000000UL + number * 16UL);
+	u8 byte;
+
+	return copy_from_kernel_nofault(&byte, hole, sizeof(byte));
+}
+
+/* How often CPU 1 has had to do something for others: function calls. */
+static inline unsigned long bench_received(void)
+{
+	return READ_ONCE(per_cpu(irq_stat, 1).counts[IRQ_COUNT_CALL_FUNCTION]);
+}
+
+/* Bytes up to behind the place for ftrace that a function begins with, or 0. */
+static inline unsigned int bench_place(const u8 *code)
+{
+	static const u8 endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const u8 nop5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	unsigned int mark = memcmp(code, endbr, sizeof(endbr)) ?
+			    0 : sizeof(endbr);
+
+	return memcmp(code + mark, nop5, sizeof(nop5)) ?
+	       0 : mark + sizeof(nop5);
 }
 
 /* Where a breakpoint was, if @reason tells notifiers of one; or 0. */

@@ -71,7 +71,11 @@ SYM_FUNC_START(bench_ret)
 	RET
 SYM_FUNC_END(bench_ret)
 
-/* A trap for which the kernel has nothing to do: see hits.c. */
+/*
+ * A trap for which the kernel has nothing to do: an INT1, which comes in the way
+ * of an NMI and raises a debug exception without a reason in DR6. (It saves and
+ * restores DR7 and GS, which a breakpoint does not need to.)
+ */
 SYM_FUNC_START(bench_trap)
 	ENDBR
 	.byte	0xf1			/* int1 */

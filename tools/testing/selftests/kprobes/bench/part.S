@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * One eighth of the places to put a probe on, a module of its own: included
- * with BENCH_PART defined. Every move can be single-stepped and is just wide
- * enough for a jump, so each site is independent of its neighbours.
+ * with BENCH_PART defined. Every instruction can be single-stepped and, where
+ * there are jumps, is just wide enough for one, so each site is independent of
+ * its neighbours.
  */
 #include <linux/export.h>
 #include <linux/linkage.h>
-#include <linux/objtool.h>
-#include <asm/ibt.h>
 #include "sites.h"
 
 #define NAME__(stem, part)	stem ## part
@@ -18,11 +17,11 @@
 	.macro site_function number
 	.balign 32
 SYM_FUNC_START_LOCAL_NOALIGN(bench_site_\number)
-	ENDBR
+	bench_site_begin
 	.rept BENCH_SITES
-	movl	$0x6b70726f, %eax
+	bench_site
 	.endr
-	RET
+	bench_site_end
 SYM_FUNC_END(bench_site_\number)
 	.endm
 
@@ -38,7 +37,7 @@ NAME(bench_sites_begin):
 	.balign 32
 	.globl NAME(bench_sites_end)
 NAME(bench_sites_end):
-	nop
+	.short	0
 EXPORT_SYMBOL_GPL(NAME(bench_sites_begin))
 EXPORT_SYMBOL_GPL(NAME(bench_sites_end))
 

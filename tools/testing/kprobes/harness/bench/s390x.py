@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The part of the benchmark that s390x has for itself."""
+
+import re
+
+from bench.rows import Arch, hits
+
+ARCH = Arch(
+    # A data exception in the page of marks; operation exceptions, divisions by 0,
+    # PER events.
+    mark=re.compile(r'do_program_interrupt: code=0x7 .*([0-9a-f]{3})$'),
+    trap=re.compile(r'do_program_interrupt: code=0x(1|9|80) '),
+    hits=hits('lgfi', 'j', 'brasl', 'br', 'division by 0, and its fixup'),
+    optimized=(),
+    rounds_title='Stopping all other CPUs (runs of stop_machine())', many=1000,
+    # A run for each 256 breakpoints.
+    rounds={'register_1000': 4, 'unregister_1000': 4},
+    minutes={'c': {'hits': 1, 'traps': 1, 'scale': 12, 'lifecycle': 15, 'syncs': 3},
+             'rust': {'hits': 1, 'traps': 1, 'scale': 1, 'lifecycle': 2, 'syncs': 2}},
+)
