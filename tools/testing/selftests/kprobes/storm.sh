@@ -25,6 +25,7 @@ while_raging() {
 
 cpus_go_and_come() {
 	for cpu in 3 1 2; do
+		[ -e /sys/devices/system/cpu/cpu$cpu ] || continue
 		echo 0 >/sys/devices/system/cpu/cpu$cpu/online || return 1
 		sleep 0.2
 		echo 1 >/sys/devices/system/cpu/cpu$cpu/online || return 1
@@ -73,6 +74,7 @@ switch_is_seldom_turned() {
 }
 
 jumps_are_switched() {
+	[ -e $STORM/jump_ms ] || { sleep 5 && return; }
 	echo 0 >/proc/sys/debug/kprobes-optimization
 	sleep 0.2
 	echo 1 >/proc/sys/debug/kprobes-optimization
@@ -178,6 +180,15 @@ empty() {
 	return 1
 }
 
+# Where there are no jumps.
+breakpoints_rage() {
+	rage anchored counts 60 cpus_go_and_come modules_go_and_come files_are_read
+	check no_hit_is_lost went_well $?
+	rage loose counts 40 cpus_go_and_come modules_go_and_come \
+		files_are_read switch_is_turned
+	check nothing_is_called_late went_well $?
+}
+
 others_rage() {
 	rage anchored counts 20 cpus_go_and_come modules_go_and_come files_are_read
 	check no_hit_is_lost went_well $?
@@ -224,16 +235,18 @@ say "# the storm begins"
 if [ -n "$STORM_RETURNS" ]; then
 	returns_rage 60 40
 else
-	others_rage
+	if [ -e $STORM/jumps ]; then others_rage; else breakpoints_rage; fi
 	[ -n "$STORM_PIECEWISE" ] || returns_rage 30 20
 fi
 say "# the storm is over"
 if [ -z "$STORM_RETURNS" ]; then
-	check sleepers_come_back sh -c "echo 1000 >$STORM/sleepers"
+	[ ! -e $STORM/sleepers ] ||
+		check sleepers_come_back sh -c "echo 1000 >$STORM/sleepers"
 	say "# $ticks interrupts, $inside of them in copies of instructions"
 	check interrupts_in_copies [ $inside -gt 0 ]
 fi
-check callers_at_each_step sh -c "echo 1 >$STORM/returns_steps"
+[ ! -e $STORM/returns_steps ] ||
+	check callers_at_each_step sh -c "echo 1 >$STORM/returns_steps"
 check list_is_empty empty
 check unload sh -c "rmmod kprobes_storm && rmmod kprobes_prober"
 if [ -e $DEBUG/kmemleak ]; then

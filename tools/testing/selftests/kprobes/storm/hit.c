@@ -19,12 +19,17 @@ noinline long storm_traced(long value)
 	return value + 5;
 }
 
-/* Counted before it is called: a hit is counted while it goes on. */
+/*
+ * Counted before it is called, at each of its sites: a hit is counted while it
+ * goes on.
+ */
 void storm_call(enum target_number number, long value)
 {
-	struct target *target = &storm_targets[number];
+	struct target *target = &storm_targets[number], *each;
 
-	atomic_long_inc(&target->calls);
+	for (each = storm_targets; each < storm_targets + TARGETS; each++)
+		if (each->function == target->function)
+			atomic_long_inc(&each->calls);
 	if (target->function(value) != value + 5)
 		atomic_long_inc(&storm_counts.wrong);
 }
@@ -39,7 +44,7 @@ void storm_ran(int times)
 }
 
 /* Intervals of timers, in microseconds, where tasks hardly get on. */
-#define SELDOM	20000
+#define SELDOM	100000
 
 unsigned int storm_pace(unsigned int least, int few)
 {
@@ -71,13 +76,11 @@ int storm_hitter(void *number)
 }
 
 /* The instruction at storm_move_site, over which a breakpoint may be. */
-static const u8 move[STORM_MOVE_LEN] = {
-	0x48, 0xb8, 0x5f, 0x73, 0x65, 0x62, 0x6f, 0x72, 0x70, 0x6b
-};
+static const u8 move[] = { ARCH_MOVE };
 
 static bool is_move(unsigned long at)
 {
-	u8 code[STORM_MOVE_LEN];
+	u8 code[sizeof(move)];
 
 	return !copy_from_kernel_nofault(code, (void *)at, sizeof(code)) &&
 	       !memcmp(code, move, sizeof(code));
@@ -89,7 +92,7 @@ static bool in_copy(unsigned long ip)
 	if (ip >= (unsigned long)storm_text_begin &&
 	    ip < (unsigned long)storm_text_end)
 		return false;
-	return is_move(ip) || is_move(ip - STORM_MOVE_LEN);
+	return is_move(ip) || is_move(ip - sizeof(move));
 }
 
 #define FEW_CALLS	24

@@ -156,7 +156,7 @@ static bool is_start(const struct jump_target *target, const u8 *at)
 {
 	const unsigned long into = at - target->site;
 
-	return at == target->site - JUMP_BEFORE ||
+	return at == target->site - ARCH_BEFORE ||
 	       (into < JUMP_TEXT && target->text[into].original);
 }
 
@@ -165,7 +165,7 @@ static void near_places(struct client *probe, struct rnd_state *random)
 {
 	u32 bits = prandom_u32_state(random);
 	struct jump_target *target = jump_random(bits);
-	const u8 *at = target->site + (int)(bits >> 16) % 12 - JUMP_BEFORE;
+	const u8 *at = target->site + (int)(bits >> 16) % 12 - ARCH_BEFORE;
 	int err;
 
 	if (at == target->site || (!target->straight && !is_start(target, at)))

@@ -9,7 +9,6 @@
 #include <linux/sched.h>
 #include <linux/stacktrace.h>
 #include <linux/string.h>
-#include <linux/uaccess.h>
 #include "jumps.h"
 
 #define MOST	48
@@ -32,21 +31,13 @@ void jump_learn_end(void)
 	smp_store_release(&ends_known, true);
 }
 
-/* Where a detour has the address of the place and one, to be pushed. */
-#define PUSH_AT		15
-
 static struct jump_target *target_of(unsigned long slot)
 {
+	unsigned long site = arch_site_of_detour(slot);
 	struct jump_target *target;
-	u8 push[5];
-	s32 ip;
 
-	if (copy_from_kernel_nofault(push, (void *)(slot + PUSH_AT),
-				     sizeof(push)) || push[0] != 0x68)
-		return NULL;
-	memcpy(&ip, push + 1, sizeof(ip));
 	for (target = jump_targets; target < jump_targets + JUMPS; target++)
-		if ((unsigned long)(long)ip == (unsigned long)target->site + 1)
+		if (site == (unsigned long)target->site)
 			return target;
 	return NULL;
 }
@@ -60,8 +51,9 @@ static bool is_in(const struct jump_target *target, unsigned long at)
 /* From the function on: who called it, and who is below. */
 static bool is_called_rightly(const unsigned long *trace, unsigned int len)
 {
-	if (!len || (trace[0] != (unsigned long)jump_ran_once &&
-		     trace[0] != (unsigned long)jump_ran))
+	if (!ARCH_HIDES_CALLERS &&
+	    (!len || (trace[0] != (unsigned long)storm_came_back_once &&
+		      trace[0] != (unsigned long)storm_came_back)))
 		return false;
 	/* The ends are read behind it: see jump_learn_end(). */
 	return !smp_load_acquire(&ends_known) ||
@@ -75,7 +67,7 @@ static bool is_start(const struct jump_target *target, unsigned long at)
 	unsigned long into = at - (unsigned long)target->site;
 
 	return at == (unsigned long)target->function ||
-	       at == (unsigned long)target->site - JUMP_BEFORE ||
+	       at == (unsigned long)target->site - ARCH_BEFORE ||
 	       (into < JUMP_TEXT && target->text[into].original);
 }
 
@@ -85,7 +77,7 @@ static bool is_right_from_common(const unsigned long *trace, unsigned int len)
 	struct jump_target *target;
 
 	for (target = jump_targets; target < jump_targets + JUMPS; target++)
-		if (is_start(target, trace[0] - 1) ||
+		if (is_start(target, trace[0] - ARCH_TRAP_SIZE) ||
 		    is_start(target, trace[0]))
 			return is_called_rightly(trace + 1, len - 1);
 	return false;
@@ -198,7 +190,7 @@ void jump_look_from_handler(struct pt_regs *regs)
 	len = stack_trace_save(trace, MOST, 0);
 	/* What is said there is the next address, as a trap would say. */
 	for (n = 0; n + 1 < len; n++) {
-		if (trace[n] != ip && trace[n] + 1 != ip)
+		if (trace[n] != ip && trace[n] + ARCH_TRAP_SIZE != ip)
 			continue;
 		if (is_called_rightly(trace + n + 1, len - n - 1)) {
 			atomic_long_inc(&jump_counts.unwound);

@@ -2,8 +2,7 @@
 /*
  * A storm of jumps. Writing a number of seconds to the parameter "jumps" or
  * "jumps_loose" lets it rage for so long, to "boundaries" for so long at most:
- * till interrupts have come at each instruction of places and detours. Writing
- * a number of tasks to "sleepers" has so many fall asleep.
+ * till interrupts have come at each instruction of places and detours.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -12,37 +11,22 @@
 #include <linux/prandom.h>
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
-#include <linux/uaccess.h>
 #include "jumps.h"
 
-#define DECLARE_TARGET(of)	extern const u8 jump_at_##of[], jump_twin_##of[]
-#define TARGET(of)		\
-	.name = #of, .function = jump_at_##of, .twin = jump_twin_##of
+#define DECLARE(of, is_straight)	\
+	extern const u8 jump_at_##of[], jump_twin_##of[];
+#define TARGET(of, is_straight)	{					\
+	.name = #of, .function = jump_at_##of, .twin = jump_twin_##of,	\
+	.straight = is_straight						\
+},
 
-DECLARE_TARGET(plain);
-DECLARE_TARGET(cond);
-DECLARE_TARGET(fork);
-DECLARE_TARGET(away);
-DECLARE_TARGET(call);
-DECLARE_TARGET(leave);
-DECLARE_TARGET(rip);
-DECLARE_TARGET(one);
-DECLARE_TARGET(many);
+ARCH_JUMPS_WATCHED(DECLARE)
+ARCH_JUMPS(DECLARE)
 
 struct jump_target jump_targets[JUMPS] = {
-	[JUMP_PLAIN] = { TARGET(plain), .straight = true },
-	[JUMP_COND] = { TARGET(cond) },
-	[JUMP_FORK] = { TARGET(fork) },
-	[JUMP_AWAY] = { TARGET(away) },
-	[JUMP_CALL] = { TARGET(call), .straight = true },
-	[JUMP_LEAVE] = { TARGET(leave) },
-	[JUMP_RIP] = { TARGET(rip), .straight = true },
-	[JUMP_ONE] = { TARGET(one), .straight = true },
-	[JUMP_MANY] = { TARGET(many), .straight = true },
+	ARCH_JUMPS_WATCHED(TARGET)
+	ARCH_JUMPS(TARGET)
 };
-
-#define BEFORE_SITE						\
-	(ARCH_MARK + JUMP_BEFORE)
 
 struct jump_counts jump_counts;
 bool jump_strict;
@@ -56,21 +40,7 @@ static bool is_short;
 
 bool jump_is_there(struct jump_target *target)
 {
-	u8 byte = 0;
-
-	return !copy_from_kernel_nofault(&byte, target->site, 1) &&
-	       byte == ARCH_JUMP;
-}
-
-void jump_fill(struct jump_registers *registers, u32 seed)
-{
-	unsigned long *each = (unsigned long *)registers;
-	int n;
-
-	for (n = 0; n < sizeof(*registers) / sizeof(*each); n++)
-		each[n] = (n + seed) * 0x9e3779b97f4a7c15;
-	registers->flags &= ARCH_FLAGS;
-	registers->flags |= arch_interrupt_flag();
+	return arch_jump_at(target->site);
 }
 
 bool jump_are_there(int first)
@@ -80,56 +50,35 @@ bool jump_are_there(int first)
 	return !first;
 }
 
-static void fill(struct jump_registers *registers, unsigned long who,
+static void fill(struct storm_registers *registers, unsigned long who,
 		 bool carry, u32 seed)
 {
-	jump_fill(registers, seed);
-	registers->r12 = who;
+	storm_fill(registers, seed);
+	registers->client = who;
 	registers->flags &= ~ARCH_CARRY;
 	registers->flags |= carry ? ARCH_CARRY : 0;
 }
 
-static void dump(const char *what, const struct jump_registers *registers)
-{
-	print_hex_dump(KERN_ERR, what, DUMP_PREFIX_OFFSET, 32, 8, registers,
-		       sizeof(*registers), false);
-}
-
-bool jump_is_right(const char *name, const struct jump_registers *given,
-		   const struct jump_registers *right,
-		   const struct jump_registers *found, atomic_long_t *wrong)
-{
-	if (!memcmp(found, right, sizeof(*found)))
-		return true;
-	if (atomic_long_inc_return(wrong) < 10) {
-		pr_err("%s leaves what it must not:\n", name);
-		dump("given ", given);
-		dump("right ", right);
-		dump("found ", found);
-	}
-	return false;
-}
-
 /* All that a function leaves must be what its twin has left. */
-static void run(struct jump_target *target, const struct jump_registers *given,
-		const struct jump_registers *right, int times)
+static void run(struct jump_target *target, const struct storm_registers *given,
+		const struct storm_registers *right, int times)
 {
-	struct jump_registers registers = *given;
+	struct storm_registers registers = *given;
 
 	atomic_long_add(times, &target->calls);
 	storm_ran(times);
-	jump_run(&registers, target->function, times);
-	jump_is_right(target->name, given, right, &registers,
+	storm_run(&registers, target->function, times);
+	storm_is_right(target->name, given, right, &registers,
 		      &jump_counts.wrong);
 }
 
 void jump_call(struct jump_target *target, unsigned long who, bool carry)
 {
-	struct jump_registers given, right;
+	struct storm_registers given, right;
 
 	fill(&given, who, carry, who);
 	right = given;
-	jump_run(&right, target->twin, 1);
+	storm_run(&right, target->twin, 1);
 	run(target, &given, &right, 1);
 }
 
@@ -161,12 +110,12 @@ static int hitter(void *number)
 		struct jump_target *target = jump_random(bits >> 1);
 		/* What else is done is to take little time, if need be. */
 		int at_once = watching && !READ_ONCE(rarely) ? 8 : 1;
-		struct jump_registers given, right;
+		struct storm_registers given, right;
 		int times;
 
 		fill(&given, 0, bits & 1, bits);
 		right = given;
-		jump_run(&right, target->twin, at_once);
+		storm_run(&right, target->twin, at_once);
 		for (times = 0; times < 64; times += at_once)
 			run(target, &given, &right, at_once);
 		if (!number)
@@ -493,11 +442,11 @@ static int each_boundary(unsigned int seconds, bool unused)
 /* The return thunk of call depth tracking, for one, leaves flags of its own. */
 static bool returns_keep_flags(void)
 {
-	struct jump_registers registers;
+	struct storm_registers registers;
 
 	fill(&registers, 0, true, 0);
 	registers.flags |= ARCH_FLAGS;
-	jump_run(&registers, jump_targets[JUMP_LEAVE].twin, 1);
+	storm_run(&registers, jump_targets[JUMP_leave].twin, 1);
 	return (registers.flags & ARCH_FLAGS) == ARCH_FLAGS;
 }
 
@@ -510,7 +459,7 @@ static int prepare(void)
 		return -EOPNOTSUPP;
 	}
 	for (target = jump_targets; target < jump_targets + JUMPS; target++)
-		target->site = target->function + BEFORE_SITE;
+		target->site = target->function + ARCH_MARK + ARCH_BEFORE;
 	return jump_learn();
 }
 
@@ -521,11 +470,6 @@ static int prepare(void)
 static struct storm_kind of_jumps = { STORM(jumps, true) };
 static struct storm_kind of_jumps_loose = { STORM(jumps, false) };
 static struct storm_kind of_boundaries = { STORM(each_boundary, false) };
-/* They compare nothing, so nothing is to be learned before. */
-static struct storm_kind of_sleepers = {
-	.rage = jump_sleepers, .begin = jump_text_begin, .end = jump_text_end
-};
 module_param_cb(jumps, &storm_ops, &of_jumps, 0200);
 module_param_cb(jumps_loose, &storm_ops, &of_jumps_loose, 0200);
 module_param_cb(boundaries, &storm_ops, &of_boundaries, 0200);
-module_param_cb(sleepers, &storm_ops, &of_sleepers, 0200);

@@ -23,9 +23,6 @@ struct jump_spot {
 	atomic_long_t seen;
 };
 
-/* Bytes of the instruction before the place. */
-#define JUMP_BEFORE	3
-
 /* Bytes of a function from its place on, of a detour, of their common part. */
 #define JUMP_TEXT	32
 #define JUMP_SLOT	64
@@ -44,10 +41,14 @@ struct jump_target {
 	long came, went;	/* jumps */
 };
 
+#define JUMP_NUMBER(name, is_straight)	JUMP_##name,
+
 /* Of the first few all boundaries are watched. */
 enum {
-	JUMP_COND, JUMP_CALL, JUMP_LEAVE, JUMP_MANY, JUMPS_WATCHED,
-	JUMP_PLAIN = JUMPS_WATCHED, JUMP_FORK, JUMP_AWAY, JUMP_RIP, JUMP_ONE,
+	ARCH_JUMPS_WATCHED(JUMP_NUMBER)
+	JUMPS_WATCHED,
+	JUMP_LAST_WATCHED = JUMPS_WATCHED - 1,
+	ARCH_JUMPS(JUMP_NUMBER)
 	JUMPS
 };
 
@@ -71,11 +72,6 @@ struct jump_counts {
 extern struct jump_counts jump_counts;
 
 /* jumps.c */
-void jump_fill(struct jump_registers *registers, u32 seed);
-/* Has a function of that name left what its twin has? Says what it has not. */
-bool jump_is_right(const char *name, const struct jump_registers *given,
-		   const struct jump_registers *right,
-		   const struct jump_registers *found, atomic_long_t *wrong);
 bool jump_is_there(struct jump_target *target);
 bool jump_are_there(int first);	/* the first so many */
 void jump_call(struct jump_target *target, unsigned long who, bool carry);
@@ -115,14 +111,8 @@ void jump_learn_end(void);
 void jump_look(struct pt_regs *regs, bool put_aside);
 void jump_look_from_handler(struct pt_regs *regs);
 
-/* sleepers.c */
-int jump_sleepers(unsigned int count, bool unused);
-
 /* jump_targets.S */
-asmlinkage void jump_run(struct jump_registers *registers,
-			 const void *function, long times);
 asmlinkage long jump_sleeper(void *sleeper);
-extern const u8 jump_ran_once[], jump_ran[];
 extern const u8 jump_text_begin[], jump_text_end[], jump_row[];
 
 #endif

@@ -14,13 +14,16 @@
 #include <linux/timekeeping.h>
 #include "storm.h"
 
+#define DECLARE(site, function)						\
+	extern const u8 storm_##site##_site[];				\
+	asmlinkage long storm_##function(long value);
+#define TARGET(site, function)						\
+	{ { #site, storm_##site##_site }, storm_##function },
+
+ARCH_TARGETS(DECLARE)
+
 struct target storm_targets[TARGETS] = {
-	[TARGET_MOVE] = { { "move", storm_move_site }, storm_move },
-	[TARGET_RIP] = { { "rip", storm_rip_site }, storm_rip },
-	[TARGET_LOAD] = { { "load", storm_load_site }, storm_load },
-	[TARGET_JUMP] = { { "jump", storm_jump_site }, storm_jump },
-	[TARGET_CALL] = { { "call", storm_call_site }, storm_calls },
-	[TARGET_RETURN] = { { "return", storm_return_site }, storm_return },
+	ARCH_TARGETS(TARGET)
 	[TARGET_TRACED] = { { "traced", (const u8 *)storm_traced },
 			    storm_traced },
 };

@@ -3,8 +3,7 @@
  * A storm of return probes. Writing a number of seconds to the parameter
  * "returns" or "returns_loose" lets it rage for so long; while it does, a task
  * that writes milliseconds to "returns_visit" sleeps in a probed function for
- * so long. Any number that is written to "returns_steps" has the CPU go through
- * the end of hooked calls step by step. "return_counts" tells.
+ * so long. "return_counts" tells.
  *
  * While it is loose, whoever wants to may turn all probes off and on.
  */
@@ -97,12 +96,12 @@ static unsigned int tick(struct pt_regs *regs, long number)
 }
 
 /*
- * Thousands are to be under way, and each kind of look to have been taken. Who
+ * Many are to be under way, and each kind of look to have been taken. Who
  * begins while the switch is off is not among them, and a slow machine takes
  * longer to turn it than it is on.
  */
-#define MANY		2000
-#define MANY_LOOSELY	500
+#define MANY		ARCH_MANY_CALLS
+#define MANY_LOOSELY	(ARCH_MANY_CALLS / 4)
 
 #define COUNT(of, wanted)	STORM_COUNT(return_counts, of, wanted)
 /* With frame pointers, see returns_unwind.c. */
@@ -179,10 +178,8 @@ static int returns(unsigned int seconds, bool strict)
 
 static struct storm_kind of_returns = { STORM(returns, true) };
 static struct storm_kind of_returns_loose = { STORM(returns, false) };
-static struct storm_kind of_steps = { STORM(return_steps, true) };
 module_param_cb(returns, &storm_ops, &of_returns, 0200);
 module_param_cb(returns_loose, &storm_ops, &of_returns_loose, 0200);
-module_param_cb(returns_steps, &storm_ops, &of_steps, 0200);
 
 /* Many may do so, while a storm rages. */
 static struct storm_kind of_visits = { .rage = return_visit };

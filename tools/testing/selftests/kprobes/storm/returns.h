@@ -137,9 +137,6 @@ void return_look_from_handler(const struct return_call *call,
 void return_look_at(struct task_struct *task, struct walk *walk);
 void return_look_from_tick(struct walk *walk);
 
-/* returns_steps.c */
-int return_steps(unsigned int unused, bool strict);
-
 /* returns_targets.S */
 extern const u8 return_text_begin[], return_text_end[];
 extern const u8 return_twin_leaf[], return_twin_inner[], return_twin_outer[];

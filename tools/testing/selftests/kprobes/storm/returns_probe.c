@@ -7,7 +7,6 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/sched.h>
-#include "jumps.h"
 #include "returns.h"
 
 /* There is room for all; for one, at first; it does not look at entries. */

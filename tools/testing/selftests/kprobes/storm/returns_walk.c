@@ -9,7 +9,6 @@
 #include <linux/kthread.h>
 #include <linux/printk.h>
 #include <linux/wait.h>
-#include "jumps.h"
 #include "returns.h"
 
 struct return_target return_targets[RETURNS] = {
@@ -131,24 +130,23 @@ void return_call(enum return_number number, struct walk *walk, long value)
 void return_compare(enum return_number number, struct walk *walk, u32 bits)
 {
 	struct return_target *target = &return_targets[number];
-	struct jump_registers given, right, found;
+	struct storm_registers given, right, found;
 
 	/* The stack could not be unwound where there is any number in rbp. */
 	if (IS_ENABLED(CONFIG_FRAME_POINTER)) {
 		return_call(number, walk, bits);
 		return;
 	}
-	jump_fill(&given, bits);
-	given.di = (unsigned long)walk;
-	given.si = bits;
-	given.dx = 0;
+	storm_fill(&given, bits);
+	arch_set_arguments(&given, walk, bits);
 	right = given;
 	found = given;
-	jump_run(&right, target->twin, 1);
+	storm_run(&right, target->twin, 1);
 	count_with_inner(number);
-	jump_run(&found, target->function, 1);
-	if (jump_is_right(target->name, &given, &right, &found,
+	storm_run(&found, target->function, 1);
+	if (storm_is_right(target->name, &given, &right, &found,
 			  &return_counts.wrong) &&
-	    found.ax != return_result(number, bits, 0))
-		is_wrong(number, found.ax, return_result(number, bits, 0));
+	    arch_result(&found) != return_result(number, bits, 0))
+		is_wrong(number, arch_result(&found),
+			 return_result(number, bits, 0));
 }

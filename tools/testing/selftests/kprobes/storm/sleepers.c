@@ -7,14 +7,16 @@
  *
  * Who sleeps is not in the detour, and may sleep on when that is another one's:
  * it is who has not slept since that it must be kept for.
+ *
+ * Writing a number of tasks to the parameter "sleepers" has so many fall asleep.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/completion.h>
 #include <linux/kthread.h>
+#include <linux/moduleparam.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 #include <linux/umh.h>
 #include "jumps.h"
 
@@ -61,23 +63,11 @@ static void after(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
 
 static struct kprobe probe, other;
 
-static const u8 *jump_at(const u8 *at)
-{
-	u8 code[ARCH_JUMP_SIZE];
-	s32 distance;
-
-	if (copy_from_kernel_nofault(code, at, sizeof(code)) ||
-	    code[0] != ARCH_JUMP)
-		return NULL;
-	memcpy(&distance, code + 1, sizeof(distance));
-	return at + sizeof(code) + distance;
-}
-
 /* Waits for a jump, and says where it leads; or for there to be none. */
 static const u8 *comes(void)
 {
-	storm_wait_for(jump_at(site), 60);
-	return jump_at(site);
+	storm_wait_for(arch_jump_at(site), 60);
+	return arch_jump_at(site);
 }
 
 static int place_other(const u8 *at, bool after_it)
@@ -198,9 +188,9 @@ static int go_each_way(struct night *night)
 		const bool was_there = comes();
 
 		err = ways[n].turn(true);
-		if (err || !was_there || jump_at(site)) {
+		if (err || !was_there || arch_jump_at(site)) {
 			pr_err("sleepers: %s: %d, a jump before: %d, after: %d\n",
-			       ways[n].name, err, was_there, !!jump_at(site));
+			       ways[n].name, err, was_there, !!arch_jump_at(site));
 			return err ?: -EIO;
 		}
 		err = wake(night, night->count / 16) ?: ways[n].turn(false);
@@ -240,7 +230,7 @@ static int register_row(struct row *row)
 /* Waits for the jumps of a row: the last one is written with the others. */
 static bool row_has_jumps(void)
 {
-	return !storm_wait_for(jump_at(in_row(JUMP_ROW - 1)), 60);
+	return !storm_wait_for(arch_jump_at(in_row(JUMP_ROW - 1)), 60);
 }
 
 /* Is any of their detours where the old one was? */
@@ -249,7 +239,7 @@ static bool is_reused(const u8 *detour)
 	int n;
 
 	for (n = 0; n < JUMP_ROW; n++)
-		if (jump_at(in_row(n)) == detour)
+		if (arch_jump_at(in_row(n)) == detour)
 			return true;
 	return false;
 }
@@ -336,7 +326,7 @@ static int reuse(struct row *row, const u8 *detour)
 	return err ?: reused ? 0 : -EIO;
 }
 
-int jump_sleepers(unsigned int count, bool unused)
+static int sleepers(unsigned int count, bool unused)
 {
 	struct row *row = kvzalloc(sizeof(*row), GFP_KERNEL);
 	struct night night = {};
@@ -374,3 +364,9 @@ free:
 	kvfree(night.all);
 	return err ?: night.woken == count ? 0 : -EIO;
 }
+
+/* It compares nothing, so nothing is to be learned before. */
+static struct storm_kind of_sleepers = {
+	.rage = sleepers, .begin = jump_text_begin, .end = jump_text_end
+};
+module_param_cb(sleepers, &storm_ops, &of_sleepers, 0200);

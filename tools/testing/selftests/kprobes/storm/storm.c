@@ -124,3 +124,35 @@ struct task_struct *storm_thread(int (*run)(void *data), void *data,
 	}
 	return task;
 }
+
+void storm_fill(struct storm_registers *registers, u32 seed)
+{
+	unsigned long *each = (unsigned long *)registers;
+	int n;
+
+	for (n = 0; n < sizeof(*registers) / sizeof(*each); n++)
+		each[n] = (n + seed) * 0x9e3779b97f4a7c15;
+	registers->flags &= ARCH_FLAGS;
+	registers->flags |= arch_interrupt_flag();
+}
+
+static void dump(const char *what, const struct storm_registers *registers)
+{
+	print_hex_dump(KERN_ERR, what, DUMP_PREFIX_OFFSET, 32, 8, registers,
+		       sizeof(*registers), false);
+}
+
+bool storm_is_right(const char *name, const struct storm_registers *given,
+		    const struct storm_registers *right,
+		    const struct storm_registers *found, atomic_long_t *wrong)
+{
+	if (!memcmp(found, right, sizeof(*found)))
+		return true;
+	if (atomic_long_inc_return(wrong) < 10) {
+		pr_err("%s leaves what it must not:\n", name);
+		dump("given ", given);
+		dump("right ", right);
+		dump("found ", found);
+	}
+	return false;
+}

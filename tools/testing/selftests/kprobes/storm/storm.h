@@ -16,13 +16,10 @@
 #include <linux/moduleparam.h>
 #include "arch.h"
 
+#define STORM_NUMBER(site, function)	TARGET_##site,
+
 enum target_number {
-	TARGET_MOVE,		/* runs as a copy that goes on by itself */
-	TARGET_RIP,		/* the same, relative to where it stands */
-	TARGET_LOAD,		/* runs as a copy that always comes back */
-	TARGET_JUMP,		/* the others are emulated */
-	TARGET_CALL,
-	TARGET_RETURN,
+	ARCH_TARGETS(STORM_NUMBER)
 	TARGET_TRACED,		/* ftrace calls */
 	TARGETS
 };
@@ -103,6 +100,11 @@ int storm_drop_anchor(struct kprobe *anchor, kprobe_pre_handler_t pre,
 		      kprobe_post_handler_t post);
 /* Each call is a hit, or one that was missed. */
 int storm_weigh_anchor(struct kprobe *anchor);
+void storm_fill(struct storm_registers *registers, u32 seed);
+/* Has a function of that name left what its twin has? Says what it has not. */
+bool storm_is_right(const char *name, const struct storm_registers *given,
+		    const struct storm_registers *right,
+		    const struct storm_registers *found, atomic_long_t *wrong);
 /* A thread that ends by itself, and stays to be waited for. */
 struct task_struct *storm_thread(int (*run)(void *data), void *data,
 				 const char *name, int number);
@@ -134,19 +136,13 @@ void storm_stop_timers(void);
 #define CHURNERS 3
 int storm_churner(void *number);
 
-/* targets.S */
-extern const u8 storm_text_begin[], storm_text_end[];
-extern const u8 storm_move_site[], storm_rip_site[], storm_load_site[],
-	storm_jump_site[], storm_call_site[], storm_return_site[];
-asmlinkage long storm_move(long value);
-asmlinkage long storm_rip(long value);
-asmlinkage long storm_load(long value);
-asmlinkage long storm_jump(long value);
-asmlinkage long storm_calls(long value);
-asmlinkage long storm_return(long value);
 long storm_traced(long value);
 
-/* Bytes of the instruction at storm_move_site. */
-#define STORM_MOVE_LEN	10
+/* targets.S: a function runs with these registers, so many times. */
+asmlinkage void storm_run(struct storm_registers *registers,
+			  const void *function, long times);
+/* Where it comes back to, and where before the last time. */
+extern const u8 storm_came_back[], storm_came_back_once[];
+extern const u8 storm_text_begin[], storm_text_end[];
 
 #endif

@@ -5,19 +5,84 @@
 #ifndef _KPROBES_STORM_ARCH_H
 #define _KPROBES_STORM_ARCH_H
 
+#include <linux/kdebug.h>
 #include <linux/ptrace.h>
+#include <linux/string.h>
 #include <linux/text-patching.h>
+#include <linux/uaccess.h>
 #include <asm/ibt.h>
 #include <asm/insn.h>
 #include <asm/irqflags.h>
 #include <asm/processor-flags.h>
 
+/* What is hit: in targets.S each is a site, and the function that has it. */
+#define ARCH_TARGETS(of)						\
+	of(move, move)	/* runs as a copy that goes on by itself */	\
+	of(rip, rip)	/* the same, relative to where it stands */	\
+	of(load, load)	/* runs as a copy that always comes back */	\
+	of(jump, jump)	/* the others are emulated */			\
+	of(call, calls)							\
+	of(return, return)
+
+/* The instruction at storm_move_site. */
+#define ARCH_MOVE	0x48, 0xb8, 0x5f, 0x73, 0x65, 0x62, 0x6f, 0x72, 0x70, 0x6b
+
 /* Bytes before a function's first instruction that may be probed. */
 #define ARCH_MARK	(IS_ENABLED(CONFIG_X86_KERNEL_IBT) ? 4 : 0)
 
-/* A jump in the place of a breakpoint: its first byte, and how long it is. */
-#define ARCH_JUMP	JMP32_INSN_OPCODE
+/*
+ * Functions of jump_targets.S that jumps come to and go from, and whether each
+ * byte of the jump is one of the instructions that run.
+ */
+#define ARCH_JUMPS_WATCHED(of)						\
+	of(cond, false) of(call, true) of(leave, false) of(many, true)
+#define ARCH_JUMPS(of)							\
+	of(plain, true) of(fork, false) of(away, false) of(rip, true)	\
+	of(one, true)
+
+/* Bytes of the instruction before the place, of the trap, and of the jump. */
+#define ARCH_BEFORE	3
+#define ARCH_TRAP_SIZE	INT3_INSN_SIZE
 #define ARCH_JUMP_SIZE	JMP32_INSN_SIZE
+
+/* Where a jump in the place of a breakpoint leads, if there is one. */
+static inline const u8 *arch_jump_at(const u8 *at)
+{
+	u8 code[ARCH_JUMP_SIZE];
+	s32 distance;
+
+	if (copy_from_kernel_nofault(code, at, sizeof(code)) ||
+	    code[0] != JMP32_INSN_OPCODE)
+		return NULL;
+	memcpy(&distance, code + 1, sizeof(distance));
+	return at + sizeof(code) + distance;
+}
+
+/* A detour pushes the address of the place and one. */
+static inline unsigned long arch_site_of_detour(unsigned long slot)
+{
+	u8 push[5];
+	s32 ip;
+
+	if (copy_from_kernel_nofault(push, (void *)(slot + 15), sizeof(push)) ||
+	    push[0] != 0x68)
+		return 0;
+	memcpy(&ip, push + 1, sizeof(ip));
+	return (long)ip - 1;
+}
+
+/*
+ * Of a detour: instructions before what all have in common and behind it that
+ * stand for the place, and the least number of those in common.
+ */
+#define ARCH_DETOUR_BEGIN	6
+#define ARCH_DETOUR_END		0
+#define ARCH_DETOUR_COMMON	41
+/* Does the common part wait where somebody else wants to have the CPU? */
+#define ARCH_DETOUR_WAITS	true
+
+/* Does an interrupt where a function has no frame hide who has called it? */
+#define ARCH_HIDES_CALLERS	false
 
 /* Flags that the functions use or change. */
 #define ARCH_CARRY	X86_EFLAGS_CF
@@ -31,9 +96,9 @@ static inline unsigned long arch_interrupt_flag(void)
 }
 
 /* The registers that a function is called with, or leaves. */
-struct jump_registers {
+struct storm_registers {
 	unsigned long ax, cx, dx, bx, si, bp, r8, r9, r10, r11;
-	unsigned long r12;	/* the client; a function of ours leaves it alone */
+	unsigned long client;	/* r12; a function of ours leaves it alone */
 	unsigned long r13, r14, r15, di, flags;
 };
 
@@ -42,10 +107,39 @@ static inline unsigned long arch_client(const struct pt_regs *regs)
 	return regs->r12;
 }
 
+static inline void arch_set_arguments(struct storm_registers *registers,
+				      const void *first, unsigned long second)
+{
+	registers->di = (unsigned long)first;
+	registers->si = second;
+	registers->dx = 0;
+}
+
+static inline unsigned long arch_result(const struct storm_registers *registers)
+{
+	return registers->ax;
+}
+
 /* A detour's registers are right below the stack that it was entered with. */
 static inline bool came_by_jump(const struct pt_regs *regs)
 {
 	return regs->sp == (unsigned long)(regs + 1);
+}
+
+/* So many hooked calls are to be under way at once. */
+#define ARCH_MANY_CALLS	2000
+
+/* Single steps: what the CPU reports of each, and turning them on. */
+#define ARCH_STEPPED	DIE_DEBUG
+/* In the flags that a function is called with. */
+#define ARCH_STEP_FLAG	X86_EFLAGS_TF
+
+static __always_inline void arch_step(bool on)
+{
+	unsigned long flags = native_save_fl() & ~X86_EFLAGS_TF;
+
+	flags |= on ? X86_EFLAGS_TF : 0;
+	asm volatile("push %0; popf" : : "r" (flags) : "memory", "cc");
 }
 
 #endif

@@ -7,64 +7,12 @@
  * there would be over the place. No symbol is within a function, as it would
  * count as one of its own.
  */
-#include <linux/annotate.h>
 #include <linux/linkage.h>
 #include <linux/objtool.h>
 #include <asm/ibt.h>
-#include <asm/nospec-branch.h>
 #include "jumps.h"
-#include "register-macros.S"
 
 	.text
-
-/* In the order of struct jump_registers, with what they come from after them. */
-#define REGISTERS							\
-	0, rax, rcx, rdx, rbx, rsi, rbp, r8, r9, r10, r11, r12, r13, r14, r15
-#define AT_RDI		(14 * 8)
-#define AT_FLAGS	(15 * 8)
-
-/*
- * void jump_run(struct jump_registers *registers, const void *function,
- * long times): it runs with these, then with what it has left, and so on; what
- * it leaves in the end comes back.
- */
-SYM_FUNC_START(jump_run)
-	ENDBR
-	PUSH_ALL CALLEE_SAVED
-	pushfq
-	pushq	%rdi
-	pushq	%rsi
-	pushq	%rdx
-	pushq	AT_FLAGS(%rdi)
-	LOAD_ALL rdi, REGISTERS
-	movq	AT_RDI(%rdi), %rdi
-	/* flags, times, function, registers */
-1:	decq	8(%rsp)
-	jz	2f
-	popfq
-	ANNOTATE_RETPOLINE_SAFE
-	call	*8(%rsp)
-SYM_INNER_LABEL(jump_ran_once, SYM_L_GLOBAL)
-	pushfq
-	jmp	1b
-2:	popfq
-	ANNOTATE_RETPOLINE_SAFE
-	call	*8(%rsp)
-SYM_INNER_LABEL(jump_ran, SYM_L_GLOBAL)
-	pushfq
-	pushq	%rdi
-	/* rdi, flags, times, function, registers */
-	movq	32(%rsp), %rdi
-	STORE_ALL rdi, REGISTERS
-	popq	%rax
-	movq	%rax, AT_RDI(%rdi)
-	popq	%rax
-	movq	%rax, AT_FLAGS(%rdi)
-	addq	$24, %rsp
-	popfq
-	POP_ALL	CALLEE_SAVED
-	RET
-SYM_FUNC_END(jump_run)
 
 	.balign	64
 	.globl	jump_text_begin

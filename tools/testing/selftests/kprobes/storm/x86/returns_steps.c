@@ -3,12 +3,14 @@
  * The end of hooked calls, by the CPU's single steps: of a function, and of the
  * one that has called it, whose return is hooked, too. From each instruction of
  * the trampoline the stack must lead to the real callers, whether it is looked
- * at on the way, or from the registers that an interrupt has saved.
+ * at on the way, or from the registers that an interrupt has saved. Any number
+ * that is written to the parameter "returns_steps" begins it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/irqflags.h>
 #include <linux/kdebug.h>
+#include <linux/moduleparam.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/stacktrace.h>
@@ -34,20 +36,12 @@ static struct {
 	unsigned int looks, wrong;
 } steps;
 
-static __always_inline void trap(bool on)
-{
-	unsigned long flags = native_save_fl() & ~X86_EFLAGS_TF;
-
-	flags |= on ? X86_EFLAGS_TF : 0;
-	asm volatile("push %0; popf" : : "r" (flags) : "memory", "cc");
-}
-
 static noinline __noclone notrace long inner(long value)
 {
 	if (steps.learns)
 		stack_trace_save(steps.known, OURS, 1);
 	else
-		trap(true);
+		arch_step(true);
 	return value + 5;
 }
 
@@ -65,7 +59,7 @@ static noinline __noclone notrace long both(long value)
 
 	WRITE_ONCE(steps.returned, 0);
 	found = outer(value);
-	trap(false);
+	arch_step(false);
 	return found;
 }
 
@@ -214,7 +208,7 @@ static int learn(void)
  */
 #define HIDDEN_MOST	4
 
-int return_steps(unsigned int unused, bool strict)
+static int return_steps(unsigned int unused, bool strict)
 {
 	unsigned int n, insns = 0, hidden = 0;
 	int err;
@@ -242,3 +236,9 @@ int return_steps(unsigned int unused, bool strict)
 		err = err ?: -EIO;
 	return err;
 }
+
+static struct storm_kind of_steps = {
+	.rage = return_steps, .prepare = return_learn,
+	.begin = return_text_begin, .end = return_text_end
+};
+module_param_cb(returns_steps, &storm_ops, &of_steps, 0200);

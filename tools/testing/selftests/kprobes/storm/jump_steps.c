@@ -10,8 +10,6 @@
 #include <linux/kdebug.h>
 #include <linux/sched.h>
 #include <linux/string.h>
-#include <linux/text-patching.h>
-#include <asm/insn.h>
 #include "jumps.h"
 
 #define MOST_STEPS	4096
@@ -30,10 +28,10 @@ static int stepped(struct notifier_block *block, unsigned long event,
 {
 	const struct die_args *args = data;
 
-	if (event != DIE_DEBUG || current != steps.task)
+	if (event != ARCH_STEPPED || current != steps.task)
 		return NOTIFY_DONE;
 	if (steps.count < MOST_STEPS)
-		steps.at[steps.count++] = args->regs->ip;
+		steps.at[steps.count++] = instruction_pointer(args->regs);
 	return NOTIFY_STOP;
 }
 
@@ -45,15 +43,19 @@ static struct notifier_block block = {
 /* Which step is the first one at the place; -1 if there is none. */
 static int step(struct jump_target *target, bool carry)
 {
-	struct jump_registers registers = {
-		.flags = X86_EFLAGS_TF | (carry ? X86_EFLAGS_CF : 0),
+	struct storm_registers registers = {
+		.flags = ARCH_STEP_FLAG | (carry ? ARCH_CARRY : 0),
 	};
 	int n;
 
 	steps.count = 0;
 	local_irq_disable();
 	steps.task = current;
-	jump_run(&registers, target->function, 1);
+	if (!ARCH_STEP_FLAG)
+		arch_step(true);
+	storm_run(&registers, target->function, 1);
+	if (!ARCH_STEP_FLAG)
+		arch_step(false);
 	steps.task = NULL;
 	local_irq_enable();
 	if (steps.count == MOST_STEPS) {
@@ -78,7 +80,7 @@ static int learn_text(struct jump_target *target, bool carry)
 	if (n < 0)
 		return -EIO;
 	memset(insns, 0, sizeof(target->insns[carry]));
-	for (; n < steps.count && steps.at[n] != (unsigned long)jump_ran; n++) {
+	for (; n < steps.count && steps.at[n] != (unsigned long)storm_came_back; n++) {
 		unsigned long at = steps.at[n];
 		unsigned long into = at - (unsigned long)target->site;
 
@@ -105,7 +107,7 @@ static bool is_common(unsigned long at)
 	if (at - jump_common_at >= JUMP_COMMON)
 		return false;
 	sprint_symbol_no_offset(name, at);
-	return !strcmp(name, "rust_kprobes_detour");
+	return str_has_prefix(name, "rust_kprobes_detour");
 }
 
 /* Does somebody wait for the CPU? What only then runs is rare. */
@@ -122,13 +124,14 @@ static void add_common(unsigned long at)
 
 static int learn_detour(struct jump_target *target, bool carry)
 {
-	int n = step(target, carry), k = 0, pushes = 0, common = 0, backward = 0;
+	int n = step(target, carry), k = 0, begin = 0, common = 0, backward = 0;
 	unsigned long slot, before = 0;
+	const int end = ARCH_DETOUR_END;
 
 	if (n < 0 || ++n >= steps.count)
 		return -EIO;
 	slot = round_down(steps.at[n], JUMP_SLOT);
-	for (; n < steps.count && steps.at[n] - slot < JUMP_SLOT; n++, pushes++)
+	for (; n < steps.count && steps.at[n] - slot < JUMP_SLOT; n++, begin++)
 		target->slot[steps.at[n] - slot].original =
 			(unsigned long)target->site;
 	if (n < steps.count && !jump_common_at)
@@ -142,14 +145,17 @@ static int learn_detour(struct jump_target *target, bool carry)
 		before = steps.at[n];
 	}
 	for (; n < steps.count && steps.at[n] - slot < JUMP_SLOT; n++, k++) {
-		if (k == JUMP_INSNS || !target->insns[carry][k])
+		const int insn = max(k - end, 0);
+
+		if (insn == JUMP_INSNS || !target->insns[carry][insn])
 			return -EIO;
 		target->slot[steps.at[n] - slot].original =
-			target->insns[carry][k];
+			target->insns[carry][insn];
 	}
 	pr_info("%s: %d steps into the detour, %d in common, %d in the copy\n",
-		target->name, pushes, common, k);
-	return pushes == 6 && common > 40 && backward == waits && k ? 0 : -EIO;
+		target->name, begin, common, k - end);
+	return begin == ARCH_DETOUR_BEGIN && common >= ARCH_DETOUR_COMMON &&
+	       backward == (waits && ARCH_DETOUR_WAITS) && k > end ? 0 : -EIO;
 }
 
 static int let_wait(struct kprobe *kp, struct pt_regs *regs)

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the storm has to know of s390 beside the functions in the .S files here.
+ */
+#ifndef _KPROBES_STORM_ARCH_H
+#define _KPROBES_STORM_ARCH_H
+
+/* Where the lowcore has the number of the register of a per-CPU section. */
+#define ARCH_PERCPU_REGISTER	0x3c0
+
+#ifdef __ASSEMBLER__
+
+#include <asm/asm-offsets.h>
+#include <asm/ptrace.h>
+
+/* A frame, by which the stack can be unwound; register 1 is lost. */
+.macro FRAME_BEGIN
+	stg	%r14,(__SF_GPRS+8*8)(%r15)
+	lgr	%r1,%r15
+	lay	%r15,-STACK_FRAME_OVERHEAD(%r15)
+	stg	%r1,__SF_BACKCHAIN(%r15)
+.endm
+
+.macro FRAME_END
+	lay	%r15,STACK_FRAME_OVERHEAD(%r15)
+	lg	%r14,(__SF_GPRS+8*8)(%r15)
+.endm
+
+#else
+
+#include <linux/build_bug.h>
+#include <linux/kdebug.h>
+#include <linux/ptrace.h>
+#include <linux/uaccess.h>
+#include <asm/ctlreg.h>
+#include <asm/lowcore.h>
+
+static_assert(offsetof(struct lowcore, percpu_register) == ARCH_PERCPU_REGISTER);
+
+/* What is hit: in targets.S each is a site, and the function that has it. */
+#define ARCH_TARGETS(of)						\
+	of(move, move)	/* runs as a copy that goes on by itself */	\
+	of(relative, relative)	/* the same, relative to where it stands */ \
+	of(mask, mask)	/* these are emulated */			\
+	of(jump, jump)							\
+	of(call, calls)							\
+	of(return, return)						\
+	of(open, percpu)	/* each instruction of a per-CPU section */ \
+	of(add, percpu)							\
+	of(use, percpu)							\
+	of(close, percpu)
+
+/* The instruction at storm_move_site. */
+#define ARCH_MOVE	0xc0, 0x1e, 0x6b, 0x70, 0x72, 0x62
+
+/* The condition code, as IPM stores it: functions use and change it. */
+#define ARCH_FLAGS	0x30000000
+#define ARCH_CARRY	0x20000000
+
+/* It is not among them whether interrupts may come. */
+static inline unsigned long arch_interrupt_flag(void)
+{
+	return 0;
+}
+
+/* The registers that a function is called with, or leaves. */
+struct storm_registers {
+	unsigned long r0, r1, arguments[3], others[7];
+	unsigned long client;	/* r12; a function of ours leaves it alone */
+	unsigned long r13, r14, flags;
+};
+
+static inline unsigned long arch_client(const struct pt_regs *regs)
+{
+	return regs->gprs[12];
+}
+
+static inline void arch_set_arguments(struct storm_registers *registers,
+				      const void *first, unsigned long second)
+{
+	registers->arguments[0] = (unsigned long)first;
+	registers->arguments[1] = second;
+	registers->arguments[2] = 0;
+}
+
+static inline unsigned long arch_result(const struct storm_registers *registers)
+{
+	return registers->arguments[0];
+}
+
+/* A detour saves no code of an interruption. */
+static inline bool came_by_jump(const struct pt_regs *regs)
+{
+	return !regs->int_code;
+}
+
+/*
+ * Functions of jump_targets.S that jumps come to and go from, and whether each
+ * byte of the jump is one of the instructions that run.
+ */
+#define ARCH_JUMPS_WATCHED(of)						\
+	of(plain, true) of(cond, true) of(leave, true) of(stack, true)
+#define ARCH_JUMPS(of)	of(relative, true) of(one, true)
+
+/* Nothing is before a function's first instruction. */
+#define ARCH_MARK	0
+
+/* Bytes of the instruction before the place, of the trap, and of the jump. */
+#define ARCH_BEFORE	4
+#define ARCH_TRAP_SIZE	2
+#define ARCH_JUMP_SIZE	6
+
+/* Where a jump in the place of a breakpoint leads, if there is one. */
+static inline const u8 *arch_jump_at(const u8 *at)
+{
+	u16 code[ARCH_JUMP_SIZE / 2];
+
+	if (copy_from_kernel_nofault(code, at, sizeof(code)) ||
+	    code[0] != 0xc0f4)
+		return NULL;
+	return at + 2L * (int)(code[1] << 16 | code[2]);
+}
+
+/* Behind its code a detour has the address of the place and two. */
+static inline unsigned long arch_site_of_detour(unsigned long slot)
+{
+	unsigned long shown;
+
+	if (copy_from_kernel_nofault(&shown, (void *)slot + 40, sizeof(shown)))
+		return 0;
+	return shown - ARCH_TRAP_SIZE;
+}
+
+/*
+ * Of a detour: instructions before what all have in common and behind it that
+ * stand for the place, and the least number of those in common.
+ */
+#define ARCH_DETOUR_BEGIN	3
+#define ARCH_DETOUR_END		1
+#define ARCH_DETOUR_COMMON	20
+/* Does the common part wait where somebody else wants to have the CPU? */
+#define ARCH_DETOUR_WAITS	false
+
+/* Does an interrupt where a function has no frame hide who has called it? */
+#define ARCH_HIDES_CALLERS	true
+
+/* So many hooked calls are to be under way at once; QEMU is slow. */
+#define ARCH_MANY_CALLS	1000
+
+/* Single steps are fetches of instructions, which the CPU reports (PER). */
+#define ARCH_STEPPED	DIE_SSTEP
+/* None of the flags that a function is called with. */
+#define ARCH_STEP_FLAG	0
+
+static __always_inline void arch_step(bool on)
+{
+	struct ctlreg per[3] = {
+		{ on ? PER_EVENT_IFETCH : 0 }, { 0 }, { on ? -1UL : 0 },
+	};
+	unsigned char mask;
+
+	__local_ctl_load(9, 11, per);
+	if (on)
+		asm volatile("stosm %0,0x40" : "=Q" (mask) : : "memory");
+	else
+		asm volatile("stnsm %0,0xbf" : "=Q" (mask) : : "memory");
+}
+
+#endif
+#endif
