@@ -24,6 +24,8 @@ mod signature;
 #[path = "../../../../../rust/kprobes/text/index.rs"]
 mod text_index;
 
+#[path = "../../../../../arch/arm/kprobes/isa/mod.rs"]
+mod arm;
 #[path = "../../../../../arch/s390/kprobes/isa/mod.rs"]
 mod s390;
 #[path = "../../../../../arch/x86/kprobes/isa/mod.rs"]

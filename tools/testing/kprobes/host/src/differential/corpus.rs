@@ -300,7 +300,7 @@ fn mutant(random: &mut Random) -> Text {
 
 /// What is at each place in the text of built kernels where our decoder comes by.
 pub(super) fn images(look: &mut impl FnMut(&Text)) {
-    for text in sections() {
+    for text in sections(X86_64) {
         let mut at = 0;
         while at < text.len() {
             let string = Builder::new().put(&text[at..text.len().min(at + 16)]).0;
@@ -310,25 +310,37 @@ pub(super) fn images(look: &mut impl FnMut(&Text)) {
     }
 }
 
-/// The executable sections of the ELF files that the environment names.
-pub(super) fn sections() -> Vec<Vec<u8>> {
+/// The machines of ELF files.
+pub(super) const S390: u64 = 22;
+const X86_64: u64 = 62;
+
+/// The executable sections of the ELF files for `machine` that the environment names.
+pub(super) fn sections(machine: u64) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     let names = env::var("KPROBES_IMAGES").unwrap_or_default();
     for name in names.split(':').filter(|name| !name.is_empty()) {
         let file = fs::read(name).expect("an image that can be read");
-        found.extend(executable(&file));
+        found.extend(executable(&file, machine));
     }
     found
 }
 
-fn executable(file: &[u8]) -> Vec<Vec<u8>> {
+fn executable(file: &[u8], machine: u64) -> Vec<Vec<u8>> {
     const PROGBITS: u64 = 1;
     const EXECUTABLE: u64 = 4;
     let number = |at: usize, size: usize| {
-        let mut bytes = [0; 8];
-        bytes[..size].copy_from_slice(&file[at..at + size]);
-        u64::from_le_bytes(bytes)
+        let bytes = file[at..at + size].iter();
+        let add = |number, &byte: &u8| number << 8 | u64::from(byte);
+        // The sixth byte tells the order of the others.
+        if file[5] == 1 {
+            bytes.rev().fold(0, add)
+        } else {
+            bytes.fold(0, add)
+        }
     };
+    if number(0x12, 2) != machine {
+        return Vec::new();
+    }
     let (table, size, count) = (number(0x28, 8), number(0x3a, 2), number(0x3c, 2));
     let mut found = Vec::new();
     for index in 0..count {

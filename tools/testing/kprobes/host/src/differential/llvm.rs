@@ -49,6 +49,16 @@ impl Llvm {
         Self::open_for(initializers, c"s390x-linux-gnu", c"z17")
     }
 
+    /// LLVM for Arm's 32-bit instruction sets, as a CPU has them.
+    pub(super) fn open_arm(triple: &CStr, cpu: &CStr) -> Option<Self> {
+        let initializers = [
+            c"LLVMInitializeARMTargetInfo",
+            c"LLVMInitializeARMTargetMC",
+            c"LLVMInitializeARMDisassembler",
+        ];
+        Self::open_for(initializers, triple, cpu)
+    }
+
     fn open_for(initializers: [&CStr; 3], triple: &CStr, cpu: &CStr) -> Option<Self> {
         let library = Library::named_by("KPROBES_LLVM")?;
         for name in initializers {

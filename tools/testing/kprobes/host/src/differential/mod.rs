@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Our x86-64 decoder against everybody else's, and in [`s390`] the s390x one against LLVM.
+//! Our x86-64 decoder against everybody else's, in [`s390`] the s390x one against LLVM, and in
+//! [`arm`] those of Arm against LLVM and capstone.
 //!
 //! A property is a test with its name. Each looks at the same strings of bytes, see [`corpus`]: a
 //! short list of them when nothing is said, all when `KPROBES_FUZZ=long`. The decoders that judge
@@ -11,7 +12,9 @@
 //! LLVM and the kernel's insn.c are libraries, which `make host-test` and `make host-fuzz` name in
 //! the environment. Without it `cargo test` asks only iced.
 
+mod arm;
 mod bytes;
+mod capstone;
 pub(crate) mod corpus;
 mod exception;
 mod iced;

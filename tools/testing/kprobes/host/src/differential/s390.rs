@@ -3,7 +3,7 @@
 //! The s390x decoder and what follows from it against LLVM.
 //!
 //! The strings are all 2^16 first halfwords, with each sixth byte if the length is six, and with
-//! four patterns between. LLVM's words tell the class of an instruction and the target of a
+//! four patterns between, and the instructions of built kernels. LLVM's words tell the class of an instruction and the target of a
 //! branch. [`ONLY_LLVM`] and [`ONLY_OURS`] have all differences, with their reasons.
 
 use super::*;
@@ -75,7 +75,9 @@ const REFUSED: &str = "bakr bassm bsa bsg bsm diag ex lpsw lpswe lpswey mc pc pr
                        sam31 sam64 sie svc tabort tbegin tbeginc tend trap2 trap4";
 
 /// Names that look like those of branches, or of instructions with PC-relative operands.
-const OTHER: &str = "bdepg bextg mvcrl srl vlrl vrl vsrl vstrl";
+const OTHER: &str =
+    "bdepg bextg locfhrl locgrl locrl mvcrl selfhrl selgrl selrl srl vlrl vrl vsrl \
+                     vstrl";
 
 fn is_in(list: &str, name: &str) -> bool {
     list.split_whitespace().any(|other| other == name)
@@ -114,6 +116,16 @@ fn each(mut look: impl FnMut(&[u8; 6], &mut llvm::Llvm)) -> bool {
             for [c, d, e] in PATTERNS {
                 look(&[a, b, c, d, e, sixth], &mut llvm);
             }
+        }
+    }
+    for text in corpus::sections(corpus::S390) {
+        let mut rest = &text[..];
+        while let [_, _, ..] = rest {
+            let mut bytes = [0; 6];
+            let len = rest.len().min(6);
+            bytes[..len].copy_from_slice(&rest[..len]);
+            look(&bytes, &mut llvm);
+            rest = &rest[Insn::decode(rest).map_or(2, |insn| insn.len())..];
         }
     }
     true

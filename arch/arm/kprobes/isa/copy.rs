@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The code of copies.
+//!
+//! ```text
+//! A32     copy                                Thumb   copy        (2 or 4 bytes)
+//!         ldr pc, [pc, #-4]                           nop         (behind 2 bytes)
+//!         .word next                                  ldr.w pc, [pc]
+//!                                                     .word next + 1
+//!
+//!         copy                                        copy
+//!         udf #0x1018                                 udf #0x18
+//! ```
+//!
+//! A copy of A32 always runs: the condition has been checked before the handlers, which may change
+//! the flags.
+
+use super::{
+    insn::Insn,
+    psr::ALWAYS,
+    State,
+    A32_BREAKPOINT,
+    T16_BREAKPOINT,
+    T32_BREAKPOINT, //
+};
+use crate::prelude::*;
+
+/// The condition that always holds, in its place in A32.
+const AL: u32 = (ALWAYS as u32) << 28;
+/// `ldr pc, [pc, #-4]`
+const A32_JUMP: u32 = 0xe51f_f004;
+/// `ldr.w pc, [pc]`
+const T32_JUMP: u32 = 0xf8df_f000;
+const T16_NOP: u32 = 0xbf00;
+
+impl Insn {
+    /// Returns `code` with an instruction behind it.
+    fn append(&self, code: Code, word: u32, len: u64) -> Result<Code, Refusal> {
+        let [a, b, c, d] = word.to_le_bytes();
+        match (self.state, len) {
+            (State::Thumb, 2) => code.then(&[a, b]),
+            (State::Thumb, _) => code.then(&[c, d, a, b]),
+            (State::A32, _) => code.then(&[a, b, c, d]),
+        }
+    }
+
+    fn copy(&self) -> Result<Code, Refusal> {
+        let word = match self.state {
+            State::A32 if self.word < 0xf000_0000 => self.word & 0x0fff_ffff | AL,
+            _ => self.word,
+        };
+        self.append(Code::EMPTY, word, self.len())
+    }
+
+    /// Returns a copy that ends in a jump to `next`, for an address that is a multiple of four.
+    pub(crate) fn boosted(&self, next: TextAddr) -> Result<Code, Refusal> {
+        let (copy, next) = (self.copy()?, next.get() as u32);
+        let (code, next) = match (self.state, self.len()) {
+            (State::A32, _) => (self.append(copy, A32_JUMP, 4)?, next),
+            (State::Thumb, 2) => {
+                let aligned = self.append(copy, T16_NOP, 2)?;
+                (self.append(aligned, T32_JUMP, 4)?, next | 1)
+            }
+            (State::Thumb, _) => (self.append(copy, T32_JUMP, 4)?, next | 1),
+        };
+        code.then(&next.to_le_bytes())
+    }
+
+    /// Returns a copy that ends in a breakpoint.
+    pub(crate) fn stepped(&self) -> Result<Code, Refusal> {
+        match self.state {
+            State::A32 => self.append(self.copy()?, A32_BREAKPOINT | AL, 4),
+            State::Thumb => self.append(self.copy()?, T16_BREAKPOINT.into(), 2),
+        }
+    }
+
+    /// Returns the breakpoint that replaces the instruction.
+    pub(crate) fn breakpoint(&self) -> Result<Code, Refusal> {
+        let word = match (self.state, self.len()) {
+            (State::A32, _) => A32_BREAKPOINT | u32::from(self.condition()) << 28,
+            (State::Thumb, 2) => T16_BREAKPOINT.into(),
+            (State::Thumb, _) => T32_BREAKPOINT,
+        };
+        self.append(Code::EMPTY, word, self.len())
+    }
+}
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_arm_copy))]
+mod tests {
+    use super::*;
+
+    const NEXT: TextAddr = TextAddr::new(0xc010_0104);
+
+    /// The copy with a jump, the copy with a breakpoint, and the breakpoint.
+    fn codes(state: State, code: &[u8]) -> Result<[Code; 3], Refusal> {
+        let mut read = |at: TextAddr, into: &mut [u8]| {
+            let from = at.get() as usize;
+            into.copy_from_slice(code.get(from..from + into.len())?);
+            Some(())
+        };
+        let insn = Insn::read(state, TextAddr::new(0), &mut read)?;
+        Ok([insn.boosted(NEXT)?, insn.stepped()?, insn.breakpoint()?])
+    }
+
+    fn check(state: State, code: &[u8], boosted: &[u8], stepped: &[u8], breakpoint: &[u8]) {
+        let codes = codes(state, code);
+        let bytes = codes.as_ref().map(|codes| {
+            let [first, second, third] = codes;
+            [first.bytes(), second.bytes(), third.bytes()]
+        });
+        assert_eq!(bytes, Ok([boosted, stepped, breakpoint]));
+    }
+
+    #[test]
+    fn a32_copies_have_no_condition() {
+        // addne r0, r1, r2: add r0, r1, r2; ldr pc, [pc, #-4]; .word NEXT
+        check(
+            State::A32,
+            &[0x02, 0x00, 0x81, 0x10],
+            &[
+                0x02, 0x00, 0x81, 0xe0, 0x04, 0xf0, 0x1f, 0xe5, 0x04, 0x01, 0x10, 0xc0,
+            ],
+            &[0x02, 0x00, 0x81, 0xe0, 0xf8, 0x01, 0xf0, 0xe7],
+            &[0xf8, 0x01, 0xf0, 0x17],
+        );
+        // dmb ish
+        check(
+            State::A32,
+            &[0x5b, 0xf0, 0x7f, 0xf5],
+            &[
+                0x5b, 0xf0, 0x7f, 0xf5, 0x04, 0xf0, 0x1f, 0xe5, 0x04, 0x01, 0x10, 0xc0,
+            ],
+            &[0x5b, 0xf0, 0x7f, 0xf5, 0xf8, 0x01, 0xf0, 0xe7],
+            &[0xf8, 0x01, 0xf0, 0xe7],
+        );
+    }
+
+    #[test]
+    fn jumps_of_thumb_are_aligned() {
+        // adds r0, r0, r1; nop; ldr.w pc, [pc]; .word NEXT + 1
+        check(
+            State::Thumb,
+            &[0x40, 0x18],
+            &[
+                0x40, 0x18, 0x00, 0xbf, 0xdf, 0xf8, 0x00, 0xf0, 0x05, 0x01, 0x10, 0xc0,
+            ],
+            &[0x40, 0x18, 0x18, 0xde],
+            &[0x18, 0xde],
+        );
+        // str.w r0, [r1]
+        check(
+            State::Thumb,
+            &[0xc1, 0xf8, 0x00, 0x00],
+            &[
+                0xc1, 0xf8, 0x00, 0x00, 0xdf, 0xf8, 0x00, 0xf0, 0x05, 0x01, 0x10, 0xc0,
+            ],
+            &[0xc1, 0xf8, 0x00, 0x00, 0x18, 0xde],
+            &[0xf0, 0xf7, 0x18, 0xa0],
+        );
+    }
+}
