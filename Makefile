@@ -29,7 +29,7 @@ distclean:
 #: make test           what CI runs: check, host tests, then per supported architecture: kernel, check-kernel, boot, tests
 #: make test-all       the whole matrix, resumable piece by piece (PIECE=name for one of them)
 #: make test-clients   perf, bpftrace, bcc, trace-cmd, SystemTap and upstream's tests use C's kprobes and ours: a table
-#:                     (IMPL= one of them; ARGS=perf: cases whose names begin so)
+#:                     (ARCH=s390x; IMPL= one of them; ARGS=perf: cases whose names begin so)
 #: make check          no kernel needed: formatting, clippy, layers, unsafe count, licences, shell and Python; the pure
 #:                     part is compiled for i686, powerpc and s390x without std
 #: make check-kernel   against the built kernel: hit path, stray text, CLIPPY=1, rustdoc
@@ -40,7 +40,8 @@ distclean:
 #: make kernel         build the kernel of `make test` only
 #: make host-test      the host tests only (TEST=glob)
 #: make host-fuzz      our decoder against LLVM, iced and insn.c on 100 million strings; boundaries,
-#:                     copies and emulation against iced and the CPU (SEED=n)
+#:                     copies and emulation against iced and the CPU; those of s390x and Arm against LLVM,
+#:                     and capstone (SEED=n; ARGS=n: random strings of A32 and T32, 5 million of each otherwise)
 #: make host-miri      host tests under Miri, which finds undefined behaviour; those of pure code also as on i686,
 #:                     powerpc and s390x (a pinned nightly Rust, fetched once; without it they fail)
 #: make kunit          boot and count the KUnit suites only (TEST=suite.case)
@@ -52,7 +53,7 @@ distclean:
 #: make module DIR=p   build a module of yours, C or Rust, against our kernel, boot, load it, run the run.sh beside it,
 #:                     show its output (ARGS= its parameters)
 #: make apply KSRC=p   put overlay and patches into your own 7.3 tree (UNDO=1 takes them out again)
-#: make series KSRC=p  the same as five git am-able series: checkpatch --strict on each mail, after each patch a
+#: make series KSRC=p  the same as seven git am-able series: checkpatch --strict on each mail, after each patch a
 #:                     build with C and, once it can be selected, one with Rust (FAST=1: no builds)
 #: make docs           the pages of Documentation/trace/rust-kprobes/ and rustdoc's, in HTML: says where they are, fails
 #:                     where a warning names a file of ours
@@ -65,7 +66,7 @@ distclean:
 #:   IMPL=rust|c          which kprobes: rust where there is a back end, else c; with bench and test-clients both
 #:   KSRC=dir             a kernel tree of yours, 7.3
 #:   DIR=dir              module: the folder of yours
-#:   ARGS="..."           module: its parameters; storm: seconds, piecewise, returns;
+#:   ARGS="..."           module: its parameters; storm: seconds, piecewise, returns; host-fuzz: strings;
 #:                        test-clients: the beginning of cases' names
 #:   PIECE=name           test-all: that one only
 #:   TEST=glob            kunit, selftest: a suite, or suite.case (kprobes_test.test_kprobe); host-test: a part of

@@ -66,7 +66,7 @@ refusals! {
     SystemCall => "the instruction enters or leaves a system call: probe before it",
     WorldSwitch =>
         "the instruction enters or leaves a guest, or firmware: probe before or after it",
-    Transaction => "a hit inside a transaction aborts it: probe outside of it",
+    Transaction => "a hit inside a transaction or exclusive access aborts it: probe outside",
     Waits =>
         "the instruction waits for an interrupt, which cannot come while a probe is handled: \
          probe before or after it",

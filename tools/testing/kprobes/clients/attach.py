@@ -8,6 +8,7 @@ at functions' entries, or behind ftrace
 
 import ctypes
 import os
+import platform
 import resource
 import struct
 import sys
@@ -15,7 +16,10 @@ import time
 from pathlib import Path
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-SYS_PERF_EVENT_OPEN = 298
+# The number of the system call, and the bytes of the call of ftrace that
+# functions begin with.
+SYS_PERF_EVENT_OPEN, CALL_SIZE = {
+    'x86_64': (298, 5), 's390x': (331, 6)}[platform.machine()]
 TRACING = Path('/sys/kernel/tracing')
 DEVICE = Path('/sys/bus/event_source/devices/kprobe')
 LIST = Path('/sys/kernel/debug/kprobes/list')
@@ -23,7 +27,7 @@ LIST = Path('/sys/kernel/debug/kprobes/list')
 # perf_event_attr: what is ours of it, by where it stands.
 ATTR_SIZE = 136
 PERF_FLAG_FD_CLOEXEC = 8
-DISABLED = 1
+DISABLED = 1 if sys.byteorder == 'little' else 1 << 63
 
 
 def opened(function, offset):
@@ -31,10 +35,10 @@ def opened(function, offset):
     name = ctypes.create_string_buffer(function.encode())
     kind = int((DEVICE / 'type').read_text())
     attr = bytearray(ATTR_SIZE)
-    struct.pack_into('<II', attr, 0, kind, ATTR_SIZE)
-    struct.pack_into('<Q', attr, 40, DISABLED)
+    struct.pack_into('=II', attr, 0, kind, ATTR_SIZE)
+    struct.pack_into('=Q', attr, 40, DISABLED)
     # config1 is the function's name, config2 how far behind it.
-    struct.pack_into('<QQ', attr, 56, ctypes.addressof(name), offset)
+    struct.pack_into('=QQ', attr, 56, ctypes.addressof(name), offset)
     text = (ctypes.c_char * ATTR_SIZE).from_buffer(attr)
     event = LIBC.syscall(ctypes.c_long(SYS_PERF_EVENT_OPEN), text, -1, 0, -1,
                          PERF_FLAG_FD_CLOEXEC)
@@ -42,10 +46,6 @@ def opened(function, offset):
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))
     return event
-
-
-# The call of ftrace that functions begin with.
-CALL_SIZE = 5
 
 
 def places(number, behind):

@@ -7,6 +7,19 @@
 TRACING=/sys/kernel/tracing
 LIST=/sys/kernel/debug/kprobes/list
 
+# Of this machine: how the functions of system calls begin, a function that may
+# not be probed, how its list marks a probe that has become a jump (nothing where
+# C's kprobes have none), what bpftrace calls the instruction pointer.
+case $(uname -m) in
+s390x) SYSCALL=__s390x_sys NOPROBE=__do_pgm_check JUMP='' PC=pswaddr ;;
+*) SYSCALL=__x64_sys NOPROBE=exc_int3 JUMP='.*\[OPTIMIZED\]' PC=ip ;;
+esac
+
+# no_jumps: from here on none is made, where there are jumps.
+no_jumps() {
+	[ ! -e /proc/sys/debug/kprobes-optimization ] || echo 0 >/proc/sys/debug/kprobes-optimization
+}
+
 # wrong WHY: this case has failed.
 wrong() {
 	set +x

@@ -8,6 +8,7 @@
 # A case is right if it ends well, has asked by `ours` whether its probes are
 # those of kprobes, and leaves none behind. The console says of each:
 #   case: NAME VERDICT SECONDS: WHY
+# One that says `# unfit: MACHINE: WHY` is skipped on that machine.
 
 say() {
 	echo "$*" >/dev/kmsg
@@ -63,6 +64,11 @@ for name in $WANTED; do
 	limit=$(of_case "$name" limit)
 	limit=${limit:-$LIMIT}
 	began=$SECONDS
+	unfit=$(of_case "$name" "unfit: $(uname -m)")
+	if [ -n "$unfit" ]; then
+		say "case: $name skip 0: $unfit"
+		continue
+	fi
 	say "case: $name begins"
 	mkdir -p /tmp/case
 	(
@@ -80,8 +86,10 @@ for name in $WANTED; do
 		staprun -d "$script"
 	done
 	# staprun and who wants breakpoints switch jumps off, and leave it so.
-	echo 1 >/proc/sys/debug/kprobes-optimization
-	for events in /sys/kernel/tracing/{kprobe,dynamic}_events; do
-		echo >"$events"
-	done 2>/dev/null
+	{
+		echo 1 >/proc/sys/debug/kprobes-optimization
+		for events in /sys/kernel/tracing/{kprobe,dynamic}_events; do
+			echo >"$events"
+		done
+	} 2>/dev/null
 done

@@ -101,14 +101,15 @@ def _test_all() -> int:
     return matrix.run()
 
 
-def client_tests() -> list[Result]:
-    """The tests of make test-clients."""
-    impls = [variables.impl('x86_64')] if os.environ.get('IMPL') \
+def client_tests(arch: str = '') -> list[Result]:
+    """The tests of make test-clients, on ARCH or that of the command line."""
+    arch = arch or variables.arch()
+    impls = [variables.impl(arch)] if os.environ.get('IMPL') \
         else ['c', 'rust']
     words = os.environ.get('ARGS', '')
-    outcomes = clients.tests(impls, words)
+    outcomes = clients.tests(arch, impls, words)
     if len(impls) == 2 and not words:
-        outcomes += results.vanished('programs', outcomes)
+        outcomes += results.vanished('programs', outcomes, arch)
     return outcomes
 
 
@@ -144,7 +145,8 @@ _TESTS: dict[str, Callable[[], list[Result]]] = {
 def tests(name: str) -> int:
     """Count what the command NAME finds; the exit status."""
     tally = results.Tally()
-    tally.add(_TESTS[name]())
+    tally.add(_TESTS[name](), f'make {name} ARCH={variables.arch()}'
+              if name == 'test-clients' else '')
     progress.summary()
     return tally.close()
 

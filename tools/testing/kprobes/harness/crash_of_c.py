@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Run a command in a guest with C's kprobes, as c-crashes.rst shows.
 
-    kp exec python3 harness/crash_of_c.py FOLDER COMMAND
+    kp exec python3 harness/crash_of_c.py FOLDER COMMAND [ARCH]
 
 FOLDER holds the modules that COMMAND loads.
 """
@@ -13,15 +13,15 @@ import kernel
 import qemu
 
 
-FOLDERS = {'modules': 'tools/testing/selftests/kprobes/modules',
-           'forms': 'arch/x86/kprobes/tests/forms'}
+FOLDERS = {'modules': ('tools/testing/selftests/kprobes/modules',),
+           'forms': ('lib/tests/kprobes/forms', 'arch/x86/kprobes/tests/forms')}
 
 
-def main(folder: str, command: str) -> None:
+def main(folder: str, command: str, arch: str = 'x86_64') -> None:
     """Boot the guest to its end, or say how it has died."""
-    built = kernel.build('x86_64', 'c')
+    built = kernel.build(arch, 'c')
     image = guest.initramfs(built, 'crash', f'{command}\n',
-                            kernel.ours(built, FOLDERS[folder]))
+                            kernel.ours(built, *FOLDERS[folder]))
     try:
         # The suite of forms runs when its module is loaded.
         qemu.boot(built, image, name='crash', on_line=print,

@@ -154,7 +154,7 @@ def main_tests(built: Built, paths: list[Path], states: int = 8,
     # C takes minutes to register what is compared. Under emulation, 2,000 tasks
     # take a minute to come, without a word.
     lines, ending = _boot(built, image, 'tests', 7, silence=240,
-                          timeout=1200 if built.impl == 'c' else 600,
+                          timeout=1200 if built.impl == 'c' else 900,
                           cmdline=_early_probes(built) + cmdline, extra=extra)
     outcomes = _with_log(ending, ktap.parse(lines, _prefix(built)))
     if _died(ending):
@@ -182,7 +182,7 @@ def boots(built: Built, paths: list[Path],
     PATHS are the modules; OPTIONS are those of main_tests().
     """
     functions = [('tests', lambda: main_tests(built, paths, **options))]
-    if built.machine.crashes:
+    if built.impl in built.machine.crashes:
         functions.append(('crashes', lambda: crash_tests(built, paths)))
     return functions
 
@@ -244,12 +244,14 @@ def _say_storm(lines: list[str]) -> None:
 
 
 def storm(built: Built, paths: list[Path], seconds: int = STORM_SECONDS,
-          piecewise: bool = False, returns: bool = False) -> list[Result]:
+          piecewise: bool = False, returns: bool = False, cmdline: str = '',
+          extra: tuple[str, ...] = ()) -> list[Result]:
     """A storm of SECONDS on four CPUs; PIECEWISE: interrupts anywhere.
 
     Emulation takes interrupts between pieces of several instructions. While
     it storms a piece is one, then; to boot like that would take minutes.
-    RETURNS: the storm of return probes alone.
+    RETURNS: the storm of return probes alone. EXTRA, for QEMU, may have other
+    CPUs.
     """
     name = 'storm-piecewise' if piecewise else 'storm'
     head = f'STORM_SECONDS={seconds}\n' + (
@@ -264,10 +266,10 @@ def storm(built: Built, paths: list[Path], seconds: int = STORM_SECONDS,
         monitor = Path(folder) / 'monitor'
         lines, ending = _boot(
             built, image, name, (5 if piecewise else 4) + seconds / 40,
-            '.storm', smp=4, force='tcg', on_line=hear,
-            cmdline='kunit.enable=0',
+            '.storm', smp=4, force='tcg', on_line=hear, silence=300,
+            cmdline=f'kunit.enable=0 {cmdline}'.strip(),
             timeout=300 + (18 if piecewise else 14) * seconds,
-            extra=['-monitor', f'unix:{monitor},server=on,wait=off'])
+            extra=[*extra, '-monitor', f'unix:{monitor},server=on,wait=off'])
     _say_storm(lines)
     return _with_log(ending, [outcome for outcome in ktap.parse(lines, _prefix(built))
                               if '.storm.' in outcome.name])

@@ -198,6 +198,7 @@ def fuzz() -> list[Result]:
     outcomes = _rust('fuzz', 6, ['differential::', 'ways::', '--skip', _BOOTED],
                      {'KPROBES_FUZZ': 'long',
                       'KPROBES_FUZZ_SEED': os.environ.get('SEED', ''),
+                      'KPROBES_FUZZ_COUNT': os.environ.get('ARGS', ''),
                       'KPROBES_IMAGES': ':'.join(map(str, images)),
                       **_kernels('*')},
                      lambda text: counts.extend(filter(_COUNTED.match, [text])))

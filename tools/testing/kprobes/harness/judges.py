@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Judges of our decoder on the host, besides crates: LLVM and the kernel.
+"""Judges of our decoder on the host, besides crates: LLVM, capstone, the kernel.
 
-LLVM is the library that comes with the toolchain. The kernel's decoder,
-insn.c, is compiled from the source tree that is at hand, or from the few files
-of it that the archive is opened for. The host tests get both as paths in their
-environment, and without that environment leave these judges out.
+LLVM is the library that comes with the toolchain, capstone the one that comes
+with QEMU. The kernel's decoder, insn.c, is compiled from the source tree that
+is at hand, or from the few files of it that the archive is opened for. The
+host tests get all as paths in their environment, and without that environment
+leave these judges out.
 """
 
 import hashlib
@@ -22,6 +23,7 @@ import source
 
 # One for all checkouts: what is in it has its origin in its name.
 STORE = env.CACHE / 'judges'
+CAPSTONE = Path('/usr/lib/x86_64-linux-gnu/libcapstone.so.5')
 SHIM = env.KPROBES / 'host' / 'insn_c.c'
 # Older ones know less of APX.
 OLDEST_LLVM = 22
@@ -111,7 +113,7 @@ def _isa(arch: str) -> Path:
 
 def images() -> list[Path]:
     """The built kernels that there is a back end for: vmlinux and modules."""
-    return [path for image in kernel.images('*')
+    return [path for arch in env.SUPPORTED for image in kernel.images('*', arch)
             for path in (image, *sorted(image.parent.rglob('*.ko')))]
 
 
@@ -120,5 +122,6 @@ def environment() -> dict[str, str]:
     made = tables()
     with procs.alone('judges'):
         return {**made,
+                'KPROBES_CAPSTONE': str(CAPSTONE),
                 'KPROBES_INSN_C': str(_insn_c()),
                 'KPROBES_LLVM': str(_llvm())}

@@ -134,9 +134,9 @@ def folder(arch: str, impl: str, flavour: str) -> Path:
     return env.WORK / 'build' / f'{arch}-{impl}-{flavour}'
 
 
-def images(pattern: str) -> list[Path]:
-    """Each vmlinux of x86_64 that is there, with this PATTERN of IMPL-FLAVOUR."""
-    return sorted((env.WORK / 'build').glob(f'x86_64-{pattern}/vmlinux'))
+def images(pattern: str, arch: str = 'x86_64') -> list[Path]:
+    """Each vmlinux of ARCH that is there, with this PATTERN of IMPL-FLAVOUR."""
+    return sorted((env.WORK / 'build').glob(f'{arch}-{pattern}/vmlinux'))
 
 
 def _drop_partial(obj: Path) -> int:
@@ -251,14 +251,17 @@ def external(built: Built, source: Path, out: Path, name: str) -> list[Path]:
 
 def ours(built: Built, *folders: Path | str) -> list[Path]:
     """Build the test modules in FOLDERS of the repository, all by one make."""
+    # What architectures share is built by those that have it.
+    built_here = [folder for folder in folders
+                  if (env.REPO / folder / 'Kbuild').exists()]
     # rsync takes over what of a path is behind the dot.
     return _modules(
         built, env.REPO,
         ['--relative', *(f'{env.REPO}/./{folder}' for folder in folders)],
         env.WORK / 'modules' / built.name,
-        f'{" ".join(Path(folder).name for folder in folders)} '
+        f'{" ".join(Path(folder).name for folder in built_here)} '
         f'{built.arch} {built.impl}',
-        ''.join(f'obj-m += {folder}/\n' for folder in folders))
+        ''.join(f'obj-m += {folder}/\n' for folder in built_here))
 
 
 def upstreams(built: Built, folder: str) -> list[Path]:

@@ -75,7 +75,8 @@ def _storm(arch: str, impl: str, piece: Piece) -> list[Result]:
     """A long storm."""
     built = kernel.build(arch, impl, piece.flavour)
     outcomes = guests.storm(built, guests.modules(built), piece.seconds,
-                            piece.piecewise, piece.returns)
+                            piece.piecewise, piece.returns, piece.cmdline,
+                            piece.extra)
     part = 'storm-piecewise' if piece.piecewise else \
         'storm-returns' if piece.returns else 'storm'
     return outcomes + results.vanished(part, outcomes, built.name)
@@ -117,6 +118,7 @@ def pieces() -> dict[str, Callable[[], list[Result]]]:
                 _KINDS[piece.kind], arch, piece.impl, piece)
     return {**every,
             'examples-x86_64': _examples, 'clients': cli.client_tests,
+            'clients-s390x': lambda: cli.client_tests('s390x'),
             'run-x86_64': _command('run', cli.run),
             'host-fuzz': host.fuzz,
             'host-miri': host.miri,

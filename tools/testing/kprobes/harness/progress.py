@@ -28,7 +28,8 @@ _SET_UP_BUDGET = 5
 # that says how many seconds it took.
 _ROOTS = (('toolchain root', 2, 'KP_ROOT_SECONDS'),
           ('docs root', 1.5, 'KP_DOCS_SECONDS'),
-          ('clients root', 1, 'KP_CLIENTS_SECONDS'))
+          *((f'clients root {arch}', 1, f'KP_CLIENTS_{arch.upper()}_SECONDS')
+            for arch in ('x86_64', 's390x')))
 # {group of stages: [its budget in minutes, the seconds it has taken]}.
 _groups: dict[str, list[float]] = {}
 # The group of stages that each thread is in.

@@ -18,7 +18,7 @@ _OF_A_KERNEL = ('test', 'kernel', 'kunit', 'selftest', 'storm',
 _OF_EVERY_KERNEL = ('test-all', 'series', 'coverage')
 _SHOWN = ('run', 'shell', 'module')
 # {variable: the commands that read it}, where others would ignore it.
-_READ_BY = {'ARGS': ('storm', 'module', 'test-clients'),
+_READ_BY = {'ARGS': ('storm', 'module', 'test-clients', 'host-fuzz'),
             'TEST': ('host-test', 'kunit', 'selftest')}
 # Words for a storm besides its seconds.
 _OF_A_STORM = ('piecewise', 'returns')
@@ -82,6 +82,9 @@ def _check_command(name: str) -> None:
             'an architecture that has a storm', f'ARCH={arch()}',
             'make storm; for others there is '
             f'make test ARCH={arch()} IMPL=c')
+    if name == 'host-fuzz' and not re.fullmatch('[0-9]*', os.environ.get('ARGS', '')):
+        raise env.Refusal('ARGS= a number of strings', os.environ['ARGS'],
+                          f'make {name} ARGS=50000000')
     if name in ('check-kernel', 'docs') and impl(arch()) != 'rust':
         raise env.Refusal('IMPL=rust: this is about our own code', 'IMPL=c',
                           f'make {name}')

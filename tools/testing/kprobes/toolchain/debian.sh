@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# Makes a Debian trixie root. Sourced behind common.sh by the script of each
-# root, which says what is in it and then calls make_debian, with the rights of
-# common.sh's mapped().
+# Makes a Debian root. Sourced behind common.sh by the script of each root, which
+# says what is in it and then calls make_debian, with the rights of common.sh's
+# mapped().
 
 # What a root is; what a script does not say is as here.
 target=       # the folder that it becomes; the log is beside that
@@ -10,7 +10,10 @@ called=       # what people call it
 room=         # how many KiB it needs,
 room_called=  # and that in words
 include=()    # its packages
-suites=()     # the suites it cannot do without, beside trixie
+machine=amd64 # the architecture of these; another one's are unpacked, not installed
+main=trixie   # the suite it is made of
+suites=()     # the suites it cannot do without, beside that
+instead=      # a suite that does alone, where these are not to be had
 extra_suites=(trixie-updates trixie-security)  # those it can do without,
 extra_include=()  # and the packages that come from them alone
 without=      # what does not work without those packages
@@ -48,7 +51,7 @@ choose_keyring() {
 	[ -e "$keyring" ] || [ ! -e "${keyring%.gpg}.pgp" ] || keyring=${keyring%.gpg}.pgp
 }
 
-# choose_sources NUMBER [SUITE...]: sets `sources`: trixie and the SUITEs, from the
+# choose_sources NUMBER [SUITE...]: sets `sources`: the main suite and the SUITEs, from the
 # archive of that NUMBER. Each line names the keyring, because the apt of a
 # machine that is not Debian's need not trust Debian. A suite that was last
 # signed long ago is accepted: what counts is which packages it has.
@@ -56,7 +59,7 @@ choose_sources() {
 	local suite number=$1 archive options="signed-by=$keyring check-valid-until=no"
 	shift
 	sources=()
-	for suite in trixie "$@"; do
+	for suite in "$main" "$@"; do
 		archive=${mirrors[number]}
 		[ "$suite" != trixie-security ] || archive=${securities[number]:-}
 		[ -z "$archive" ] || sources+=("deb [$options] $archive $suite main")
@@ -80,20 +83,25 @@ quoted() {
 # make_once [AVOIDED]: one way to make it, from `sources`. AVOIDED is text for apt.
 make_once() {
 	# shellcheck disable=SC2016 # $1 is for the hook's shell: the root
-	local hooks=() folder='"$1/etc/apt/preferences.d'
+	local hooks=() folder='"$1/etc/apt/preferences.d' variant=minbase
+	# Nothing of another architecture can run here, nor its packages' scripts.
+	if [ "$machine" != amd64 ]; then
+		variant=extract
+		hooks=('--include=?essential')
+	fi
 	# A record before another one prevails.
 	[ -z "$preferences" ] || hooks+=(--setup-hook="mkdir -p $folder\" && cp $(
 		quoted "$preferences") $folder/ours\" && echo $(quoted "$1") >$folder/avoided\"")
-	mmdebstrap --variant=minbase --mode=root --architectures=amd64 \
+	mmdebstrap "--variant=$variant" --mode=root "--architectures=$machine" \
 		"${apt_options[@]/#/--aptopt=}" "${dpkg_options[@]/#/--dpkgopt=}" \
 		--include="${include[*]}" "${hooks[@]}" \
-		trixie "$target" "${sources[@]}"
+		"$main" "$target" "${sources[@]}"
 }
 
 # refuse_keys FOUND: without the archive's keys there is no root.
 refuse_keys() {
 	local pool=https://deb.debian.org/debian/pool/main/d/debian-archive-keyring/
-	refuse "the keys that Debian trixie is signed with, in $keyring" "$1" \
+	refuse "the keys that Debian $main is signed with, in $keyring" "$1" \
 		"sudo apt-get update && sudo apt-get install debian-archive-keyring; where that brings no newer one, or there is no apt, take the newest .deb of $pool and sudo dpkg -i it (without dpkg: ar x it, then sudo tar -C / -xf data.tar.xz)"
 }
 
@@ -136,7 +144,7 @@ attempt() {
 	missing=$(unfetched "$log")
 	tail -n 15 "$log" >&2
 	rm -rf "$target"
-	tried+=("$archive (suites: trixie $(shift && echo "$*"); exit status $status${missing:+; not to be had: $missing})")
+	tried+=("$archive (suites: $main $(shift && echo "$*"); exit status $status${missing:+; not to be had: $missing})")
 	note "$called: that way failed${missing:+, for want of $missing}"
 	return 1
 }
@@ -166,13 +174,18 @@ make_debian() {
 		note "$called: made without ${extra_suites[*]}.${without:+ $without does not work in it; make distclean, and it is made anew.}"
 		return 0
 	fi
+	if [ -n "$instead" ]; then
+		missing=
+		note "$called: from $instead alone"
+		! main=$instead attempt 0 || return 0
+	fi
 	include=("${everything[@]}" "${extra_include[@]}")
 	for ((number = 1; number < ${#mirrors[@]}; number++)); do
 		missing=
 		note "$called: from ${mirrors[number]}"
 		! attempt "$number" "${all[@]}" || return 0
 	done
-	refuse "mmdebstrap to make a Debian trixie root for $called" \
+	refuse "mmdebstrap to make a Debian $main root for $called" \
 		"$(printf '%s\n            ' "${tried[@]}")its log: $target.log" \
 		"are they reachable (proxy variables)? If they are, they may be in the middle of an update: the same command in an hour, or another archive: DEBIAN_MIRROR=. $works"
 }

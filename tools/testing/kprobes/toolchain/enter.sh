@@ -61,14 +61,13 @@ done
 keep=("PATH=/usr/lib/llvm-$llvm/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	HOME=/tmp LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
 	KP_REPO=/repo KP_CACHE=/cache KP_WORK=/work
-	${KP_ROOT_SECONDS:+"KP_ROOT_SECONDS=$KP_ROOT_SECONDS"}
-	${KP_DOCS_SECONDS:+"KP_DOCS_SECONDS=$KP_DOCS_SECONDS"}
-	${KP_DOCS:+"KP_DOCS=/cache/${KP_DOCS##*/}"}
-	${KP_CLIENTS_SECONDS:+"KP_CLIENTS_SECONDS=$KP_CLIENTS_SECONDS"}
-	${KP_CLIENTS:+"KP_CLIENTS=/cache/${KP_CLIENTS##*/}"}
 	${KP_KSRC:+KP_KSRC=/ksrc} ${KP_MODULE:+KP_MODULE=/module}
 	"KP_HOST_REPO=$KP_REPO" "KP_HOST_CACHE=$KP_CACHE" "KP_HOST_WORK=$KP_WORK"
 	"KP_HOST_KSRC=${KP_KSRC:-}" "KP_HOST_MODULE=${KP_MODULE:-}")
+for name in KP_{ROOT,DOCS,CLIENTS_X86_64,CLIENTS_S390X}; do
+	seconds=${name}_SECONDS
+	[ -z "${!name:-}" ] || keep+=("$name=/cache/${!name##*/}" "$seconds=${!seconds:-}")
+done
 keep_users
 exec env -i "${keep[@]}" ${ca:+"SSL_CERT_FILE=$ca" "CARGO_HTTP_CAINFO=$ca" \
 	"CURL_CA_BUNDLE=$ca" "GIT_SSL_CAINFO=$ca"} chroot "$root" "$@"

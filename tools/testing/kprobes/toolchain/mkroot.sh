@@ -25,16 +25,29 @@ docs)
 	works="All other commands work without this root."
 	folders=(work)
 	;;
-clients)
+clients_*)
 	called="the root of make test-clients" room=1500000 room_called="1.5 GiB"
 	list=clients-packages
 	preferences=$here/clients-preferences
 	suites=(trixie-backports forky)
 	works="All other commands work without this root."
 	folders=(work results)
+	;;&
+clients_s390x)
+	called+=" ARCH=${1#*_}" machine=${1#*_} main=forky instead=trixie
+	suites=() extra_suites=(trixie)
+	preferences=/dev/null # of each package the newest
 	;;
 esac
 mapfile -t include < <(listed "$here/$list")
 
 make_debian
+if [ "$machine" != amd64 ]; then
+	# What scripts of the packages would have done.
+	ln -s gawk "$target/usr/bin/awk"
+	ln -s which.debianutils "$target/usr/bin/which"
+	for file in passwd group; do
+		cp "$target/usr/share/base-passwd/$file.master" "$target/etc/$file"
+	done
+fi
 mkdir -p "${folders[@]/#/$target/}"

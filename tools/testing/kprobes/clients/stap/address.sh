@@ -3,7 +3,7 @@
 # switch that off: it does, unless this is set.
 offset=$(python3 /clients/inside.py vfs_statx)
 script env STAP_PR13193_OVERRIDE=1
-wait_for 60 probed 1 " k +vfs_statx\+$offset .*\[OPTIMIZED\]"
+wait_for 60 probed 1 " k +vfs_statx\+$offset $JUMP"
 ours 1 " k +vfs_statx\+$offset "
 set +x
 for ((n = 0; n < 50; n++)); do [ -e /etc/passwd ]; done

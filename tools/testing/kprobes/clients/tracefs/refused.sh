@@ -11,7 +11,7 @@ echo 'p:ours/fine set_fs_pwd' >$TRACING/kprobe_events
 ours 1 set_fs_pwd
 ask 'p:ours/none no_such_function'
 ask 'p:ours/middle set_fs_pwd+1'
-ask 'p:ours/listed exc_int3'
+ask "p:ours/listed $NOPROBE"
 ask 'p:ours/listed ftrace_ops_list_func'
 ask 'r:ours/inside set_fs_pwd+9'
 ask 'p:ours/early start_kernel'

@@ -64,7 +64,7 @@ class Arch:
     # before the place.
     oops: dict[str, str] = field(default_factory=dict)
     # Parts of the tests that exist for it so far.
-    crashes: bool = False
+    crashes: tuple[str, ...] = ()   # the implementations that survive the crashes
     clients: bool = False
     rethooks: bool = False
     pieces: tuple[Piece, ...] = ()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """s390x: big-endian, on QEMU's s390-ccw-virtio with an SCLP console."""
 
-from arches import Arch
+from arches import Arch, Piece
 
 ARCH = Arch(
     name='s390x', kernel='s390', folder='s390', debian='s390x',
@@ -9,4 +9,16 @@ ARCH = Arch(
     qemu=('qemu-system-s390x', '-M', 's390-ccw-virtio', '-m', '{memory}',
           '-chardev', 'stdio,id=c0', '-device', 'sclpconsole,chardev=c0'),
     cpu='qemu', console='console=ttyS0',
-    memory=1024, steps=2000, planned=13, budget=18, back_end=True)
+    memory=1024, steps=2000, planned=13, budget=18, back_end=True,
+    modules=('tools/testing/selftests/kprobes/modules',
+             'tools/testing/selftests/kprobes/storm',
+             'lib/tests/kprobes/forms', 'arch/s390/kprobes/tests/forms'),
+    oops={'division': 'fixpoint divide exception', 'bug': 'kernel BUG at',
+          'at': ' (', 'into': '0x2'},
+    crashes=('rust',),
+    storm=True,
+    # QEMU's CPUs lack facility 85, which lets text change while others run it.
+    pieces=(Piece('storm', 'storm', seconds=600),
+            Piece('storm-piecewise', 'storm', seconds=600, piecewise=True),
+            Piece('storm-live', 'storm', seconds=600,
+                  cmdline='facilities=85', extra=('-smp', '2'))))

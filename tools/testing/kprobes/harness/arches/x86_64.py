@@ -51,10 +51,10 @@ ARCH = Arch(
     cpu='max', console='console=ttyS0 nokaslr',
     memory=512, steps=1900, planned=16, budget=36, back_end=True, kvm=True,
     modules=('tools/testing/selftests/kprobes/modules',
-             'arch/x86/kprobes/tests/forms',
+             'lib/tests/kprobes/forms', 'arch/x86/kprobes/tests/forms',
              'tools/testing/selftests/kprobes/storm'),
     storm=True, programs=('x86/perf_records',),
     entry_marks={'X86_KERNEL_IBT': 4}, early_probe=5,
     oops={'division': 'Oops: divide error', 'bug': 'kernel BUG at',
-          'at': 'RIP: 0010:'},
-    crashes=True, clients=True, rethooks=True, pieces=_PIECES)
+          'at': 'RIP: 0010:', 'into': '0x0'},
+    crashes=('rust', 'c'), clients=True, rethooks=True, pieces=_PIECES)

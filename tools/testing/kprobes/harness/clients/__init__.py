@@ -75,13 +75,13 @@ def _shares(folders: dict[str, Path]) -> Iterator[str]:
         readonly = 'off' if tag == 'results' else 'on'
         yield from ('-fsdev', f'local,id={tag},path={path},readonly={readonly}'
                     ',security_model=none,multidevs=remap',
-                    '-device', f'virtio-9p-pci,fsdev={tag},mount_tag={tag}')
+                    '-device', f'virtio-9p,fsdev={tag},mount_tag={tag}')
 
 
 def _modules(built: kernel.Built) -> Path:
     """A folder of all modules for BUILT, its own and those of tests."""
     # Outside the objects of the kernel, where SystemTap would find them, too.
-    folder = env.empty_folder(env.WORK / 'modules' / f'of-clients-{built.impl}')
+    folder = env.empty_folder(env.WORK / 'modules' / f'of-{built.name}')
     for path in [*kernel.upstreams(built, _LIVEPATCH),
                  *kernel.upstreams(built, bpf.KMODS),
                  *sorted(built.obj.rglob('*.ko'))]:
@@ -97,8 +97,8 @@ def _boot(built: kernel.Built, names: list[str], folders: dict[str, Path]
         built, 'programs',
         f'IMPL={built.impl}\nCASES="{" ".join(names)}"\n{job}')
     limits = [int(_head(name).get('limit', 120)) for name in names]
-    folders = {'root': Path(os.environ['KP_CLIENTS']), 'kernel': built.obj,
-               'clients': FOLDER,
+    folders = {'root': Path(os.environ[f'KP_CLIENTS_{built.arch.upper()}']),
+               'kernel': built.obj, 'clients': FOLDER,
                'selftests': env.TREE / 'tools/testing/selftests',
                'modules': _modules(built), **folders}
     outcomes = {}
@@ -121,7 +121,7 @@ def _boot(built: kernel.Built, names: list[str], folders: dict[str, Path]
 
 def run(built: kernel.Built, names: list[str]) -> tuple[Outcomes, list[str]]:
     """Run cases NAMES on BUILT; ({name: Outcome}, what else went wrong)."""
-    out = env.empty_folder(_KEPT / built.impl)
+    out = env.empty_folder(_KEPT / built.arch / built.impl)
     scripts, uncompiled = stap.prepare(built, names)
     programs, unmade = bpf.prepare(built, names)
     skipped = {name: Outcome('skip', f'it does not compile: {why}')
@@ -208,21 +208,21 @@ def table(outcomes: dict[str, Outcomes], explained: dict[str, str]
         yield f'{tool:10} {case:46} {" ".join(columns)}  {alike}'.rstrip()
 
 
-def figures(impls: Collection[str]) -> Iterator[str]:
+def figures(kept: Path, impls: Collection[str]) -> Iterator[str]:
     """The figures that cases have measured, as lines."""
     for impl in impls:
-        for log in sorted((_KEPT / impl).glob('*/*.log')):
+        for log in sorted((kept / impl).glob('*/*.log')):
             for figure in _FIGURES.findall(log.read_text(errors='replace')):
                 yield f'{impl.capitalize():5} {figure}'
 
 
-def tests(impls: list[str], only: str = '') -> list[Result]:
-    """Everything, with each of IMPLS; the Results."""
+def tests(arch: str, impls: list[str], only: str = '') -> list[Result]:
+    """Everything on ARCH, with each of IMPLS; the Results."""
     names = cases(only)
     stap.require(names)
     for name in names:
         needed = _head(name).get('needs', '')
-        if not Path(os.environ['KP_CLIENTS'] + needed).exists():
+        if not Path(os.environ[f'KP_CLIENTS_{arch.upper()}'] + needed).exists():
             raise env.Refusal(
                 f'{needed} in the root of make test-clients, for the case {name}',
                 'no such file', 'toolchain/clients-packages lists the packages of that '
@@ -231,7 +231,7 @@ def tests(impls: list[str], only: str = '') -> list[Result]:
                  if (why := _head(name).get('differs'))}
     outcomes, judged = {}, []
     for impl in impls:
-        built = kernel.build('x86_64', impl, 'clients')
+        built = kernel.build(arch, impl, 'clients')
         outcomes[impl], problems = run(built, names)
         judged.append(verdict(f'{impl}.clients.boot',
                               '; '.join(problems[:5])))
@@ -244,9 +244,10 @@ def tests(impls: list[str], only: str = '') -> list[Result]:
                            outcomes['rust'].get(name),
                            explained.get(_case_of(name, names) or ''))
                    for name in sorted(every | (set(names) - ran))]
-    lines = [*table(outcomes, explained), *figures(impls)]
-    _KEPT.mkdir(parents=True, exist_ok=True)
-    (_KEPT / 'table.txt').write_text('\n'.join(lines) + '\n')
+    kept = _KEPT / arch
+    lines = [*table(outcomes, explained), *figures(kept, impls)]
+    kept.mkdir(parents=True, exist_ok=True)
+    (kept / 'table.txt').write_text('\n'.join(lines) + '\n')
     progress.say('\n'.join(['', *lines]))
-    progress.say(f'what each has said: {env.host(_KEPT)}')
+    progress.say(f'what each has said: {env.host(kept)}')
     return results.judge(judged, 'clients')

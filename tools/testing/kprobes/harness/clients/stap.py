@@ -53,8 +53,9 @@ def _command(built: Built, name: str, text: str) -> list[str]:
     """The call that compiles script NAME, whose TEXT is given."""
     head = common.head(text)
     flags = ' '.join([*_FLAGS, f'-include {FOLDER / "kernel.h"}'])
-    words = ['stap', '-p4', *head.get('options', '').split(), '-E', _READY,
-             '-B', 'LLVM=1', '-B', f'KCFLAGS={flags}', '-r', built.obj,
+    words = ['stap', '-p4', '-a', built.machine.kernel,
+             *head.get('options', '').split(), '-E', _READY, '-B', 'LLVM=1',
+             '-B', f'KCFLAGS={flags}', '-r', built.obj,
              '-m', f'stap_{name}', FOLDER / f'{name}.stp']
     if 'inside' in head:
         words.append(procs.output(

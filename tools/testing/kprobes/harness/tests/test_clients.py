@@ -53,7 +53,7 @@ class Running(support.Case):
         super().setUp()
         for name in ('perf/a', 'perf/b', 'stap/a', 'upstream/all', bpf.CASE):
             self.write(f'work/cases/{name}.sh', '# x\n')
-        self.built = SimpleNamespace(impl='rust', name='x86_64-rust-clients',
+        self.built = SimpleNamespace(arch='s390x', impl='rust', name='s390x-rust-clients',
                                      obj=env.WORK / 'obj')
         self.console, self.outs, self.died = [], {}, None
         self.jobs, self.uncompiled = [], {}
@@ -71,7 +71,7 @@ class Running(support.Case):
             (clients.stap, 'prepare', prepare),
             (clients.bpf, 'prepare', prepare))
         self.enterContext(mock.patch.dict('os.environ',
-                                          {'KP_CLIENTS': str(self.tmp)}))
+                                          {'KP_CLIENTS_S390X': str(self.tmp)}))
 
     def boot(self, _built, _image, *, on_line, extra, **_):
         # The guest can write its results, and nothing else.
@@ -79,7 +79,7 @@ class Running(support.Case):
                           and 'readonly=on' not in word
                           and 'id=results' not in word], [])
         for name, text in self.outs.items():
-            self.write(f'work/kept/rust/{name}.out', text)
+            self.write(f'work/kept/s390x/rust/{name}.out', text)
         for line in self.console:
             on_line(line)
         if self.died:
@@ -140,7 +140,7 @@ class Running(support.Case):
                                lambda _arch, impl, _: impl), \
                 mock.patch.object(clients, 'run',
                                   lambda built, _: outcomes[built]):
-            judged = clients.tests(impls, 'perf upstream/all')
+            judged = clients.tests('s390x', impls, 'perf upstream/all')
         return {each.name: each.status for each in judged}
 
     def test_both_are_compared_and_the_table_shows_it(self) -> None:
@@ -160,7 +160,7 @@ class Running(support.Case):
     def test_a_file_that_a_case_needs(self) -> None:
         self.write('work/cases/perf/b.sh', '# needs: /usr/none\n')
         with self.refused('/usr/none in the root', 'the case perf/b'):
-            clients.tests(['rust'], 'perf')
+            clients.tests('s390x', ['rust'], 'perf')
 
     def test_what_never_ran_fails_with_one_and_with_both(self) -> None:
         some = ({'perf/a': passed()}, [])

@@ -17,6 +17,7 @@ class Scripts(support.Case):
     def setUp(self) -> None:
         super().setUp()
         self.built = SimpleNamespace(name='x86_64-rust-clients',
+                                     machine=SimpleNamespace(kernel='s390'),
                                      obj=env.WORK / 'obj', release='7.3.4')
         self.calls, self.log, self.fails = [], '', ''
         self.replace(
@@ -63,7 +64,8 @@ class Scripts(support.Case):
         self.assertEqual([path.name for path in self.out.glob('*.ko')],
                          ['stap_one.ko'])
         self.assertEqual([len(self.calls), self.calls[0][-1]], [2, 'vfs_read'])
-        self.assertIn('--x', self.calls[0])
+        for words in ('--x', '-a s390'):
+            self.assertIn(words, ' '.join(self.calls[0]))
 
 
 class Files(support.Case):

@@ -12,8 +12,9 @@ from tests import support
 
 
 # What crashes.CRASHES needs.
+X86 = 'CONFIG_X86_64=y\n'
 SLEEP = ('CONFIG_DEBUG_ATOMIC_SLEEP=y\n'
-         'CONFIG_RUST_KPROBES_CHECK_HANDLERS=y\n')
+         'CONFIG_RUST_KPROBES_CHECK_HANDLERS=y\n' + X86)
 
 
 class Crashes(support.Case):
@@ -37,7 +38,7 @@ class Crashes(support.Case):
     def failed(self, lines: list[str]) -> dict[str, str]:
         """{test: reason} of what has failed."""
         judged = crashes.judge(lines, crashes.CRASHES, self.built())
-        self.assertEqual(len(judged), 6)
+        self.assertEqual(len(judged), 7)
         return {result.name.removeprefix('x86_64.rust.crash.'): result.reason
                 for result in judged if result.status == 'fail'}
 
@@ -64,7 +65,7 @@ class Crashes(support.Case):
         every = dict.fromkeys(self.sections, 'pass')
         for impl, lines, dies, config, tried, statuses in (
                 ('rust', self.lines(), True, SLEEP, list(every), every),
-                ('c', self.lines(), True, '',
+                ('c', self.lines(), True, X86,
                  ['K5_lost_way', 'state_that_panics', 'H4_U7_unrecoverable'],
                  {'handler_that_may_sleep': 'skip'}),
                 ('rust', [], True, SLEEP, list(every),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What C reads of the forms that forms/generate.py makes."""
 
+import os
 import re
 import subprocess
 
@@ -12,6 +13,7 @@ class Table(support.Case):
     def test_places_are_told_by_distances_and_never_by_addresses(self):
         made = subprocess.run(
             ['python3', '-B', env.REPO / 'arch/x86/kprobes/tests/forms/generate.py'],
+            env={**os.environ, 'PYTHONPATH': str(env.REPO / 'lib/tests/kprobes/forms')},
             check=True, capture_output=True, text=True).stdout
         text, data = made.split('\t.section .rodata, "a"\n')
         places = set(re.findall(r'^(\S+):', text, re.M))

@@ -7,6 +7,7 @@ import io
 import re
 from unittest import mock
 
+import arches
 import cli
 import env
 import guests
@@ -201,7 +202,8 @@ class Chosen(support.Case):
                             ('modules.a.x', 'pass'), ('crash.a', 'pass'))]
             return run
         self.replace(
-            (cli.kernel, 'build', lambda *_: mock.Mock(impl='rust')),
+            (cli.kernel, 'build', lambda *_: mock.Mock(
+                impl='rust', machine=arches.of('x86_64'))),
             (guests, 'modules', lambda _: []),
             (guests, 'kunit_tests', boot('kunit')),
             (guests, 'main_tests', boot('tests')),

@@ -162,6 +162,12 @@ class Root(Debian):
         self.assertEqual(
             (self.tmp / 't/etc/apt/preferences.d/ours').read_text(),
             'Package: make\n')
+        # What cannot run here is unpacked.
+        self.assertEqual(self.debian(f'machine=s390x\n{_ROOT}'), (0, ''))
+        log = (self.tmp / 't.log').read_text()
+        for line in ('--architectures=s390x', '--variant=extract',
+                     '--include=?essential'):
+            self.assertIn(f'{line}\n', log)
         # Where the keys are a .pgp file, the sources name that.
         self.bash('rm -r t; mv keys/*.gpg keys/debian-archive-keyring.pgp')
         self.assertEqual(self.debian(_ROOT), (0, ''))
@@ -187,16 +193,16 @@ class Root(Debian):
                 f'test\n  found:    {mib} MiB free in .\n', 'CACHE=')
             self.assertFalse((self.tmp / 't').exists())
 
-    def ways(self, good, mirrors):
+    def ways(self, good, mirrors, more=''):
         """What is tried until the shell pattern GOOD fits the call."""
         self.write('calls', '')
         self.program('mmdebstrap', f"""
             mkdir t
-            echo "$*" | sed 's/.*include=\\([^-]*\\) -.* trixie t /\\1 /;
+            echo "$*" | sed 's/.*include=\\([^-]*\\) -.* [a-z]* t /\\1 /;
                 s/deb [^]]*] //g; s/ main//g' >>calls
             echo 'E: Failed to fetch http://m/x/by-hash/SHA256/ab  404  Not Found [IP: ::1]'
             case $* in {good}) ;; *) exit 25 ;; esac""")
-        result = self.debian(_ROOT, DEBIAN_MIRROR=mirrors)
+        result = self.debian(f'{more}\n{_ROOT}', DEBIAN_MIRROR=mirrors)
         calls = (self.tmp / 'calls').read_text()
         return result, re.sub('http://(.) trixie', r'\1', calls).splitlines()
 
@@ -214,6 +220,9 @@ class Root(Debian):
             *calls, 'make gcc stap n n-backports n-updates']))
         self.assertNotIn('does not work', text)
         self.assertFalse((self.tmp / 't/opt/without').exists())
+        (status, text), tried = self.ways('*http://m?other*', 'http://m', 'instead=other')
+        self.assertEqual((status, tried), (
+            0, [*calls, 'make gcc http://m other']), text)
         result, tried = self.ways('none', 'http://m')
         self.assertEqual(tried, calls)
         self.refuses(

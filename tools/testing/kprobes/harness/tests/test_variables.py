@@ -90,8 +90,9 @@ class Refused(support.Case):
                 ({'IMPL': 'c'}, ('check-kernel', 'docs'), 'IMPL=rust'),
                 ({'ARCH': 'arm', 'IMPL': 'c'}, ('bench', 'bench-quick'),
                  'ARCH=x86_64', 'ARCH=arm', 'targets.S'),
-                ({'ARGS': '600'}, {*_EVERY} - {'storm', 'module'},
+                ({'ARGS': '600'}, {*_EVERY} - {'storm', 'module', 'host-fuzz'},
                  'no ARGS: make', 'ARGS=600', 'leave it out'),
+                ({'ARGS': '5x'}, ('host-fuzz',), 'a number of strings', '5x'),
                 ({'TEST': 'modules.R10_*'}, ('test', 'storm', 'run', 'check'),
                  'no TEST: make', 'make selftest'),
                 *(({'TEST': test}, ('kunit',), 'the name of a test', test)
