@@ -64,8 +64,8 @@ use kernel::{
     types::Opaque, //
 };
 
-/// The number of slots in a page: a bitmap is a word of 64 bits.
-const COUNT: usize = 64;
+/// The number of slots in a page: a bitmap is a word.
+const COUNT: usize = usize::BITS as usize;
 
 /// The bytes of a slot: room for two copies of an instruction, or for a detour.
 pub(crate) const SLOT_LEN: usize = PAGE_SIZE / COUNT;
@@ -278,7 +278,7 @@ impl Page {
         Ok(Self {
             code: NonNull::new(code).ok_or(Refusal::NoMemory)?,
             pool,
-            bits: Bits::new(u64::MAX),
+            bits: Bits::new(usize::MAX),
             callback: Opaque::uninit(),
             words,
         })
@@ -311,7 +311,7 @@ impl Page {
 
     /// Gives back a slot.
     fn give_back(&self, index: usize, left_by_jump: bool) {
-        let slot = 1_u64.wrapping_shl(index as u32);
+        let slot = 1_usize.wrapping_shl(index as u32);
         if !left_by_jump {
             self.free(slot);
             return;
@@ -323,7 +323,7 @@ impl Page {
     }
 
     /// Makes slots free, which then belong to no instruction. The page may be freed during this.
-    fn free(&self, slots: u64) {
+    fn free(&self, slots: usize) {
         for index in (0..COUNT).filter(|&index| slots.wrapping_shr(index as u32) & 1 != 0) {
             for word in self.words(index) {
                 word.store(0, Ordering::Relaxed);

@@ -15,25 +15,25 @@
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
 use crate::atomics::{
-    AtomicU64,
+    AtomicUsize,
     Ordering, //
 };
 
-/// The most instances that a block can have.
-pub(crate) const CAPACITY: usize = 47;
+/// The most instances that a block can have: 47, or 15 in words of 32 bits.
+pub(crate) const CAPACITY: usize = usize::BITS as usize - 17;
 
 /// The bits of the free instances.
-const FREE: u64 = (1 << CAPACITY) - 1;
+const FREE: usize = (1 << CAPACITY) - 1;
 
 /// The bit of a block that no CPU owns.
-const UNOWNED: u64 = 1 << CAPACITY;
+const UNOWNED: usize = 1 << CAPACITY;
 
 /// The lowest bit of the counter of returns, which has 16 bits.
-const RETURN: u64 = UNOWNED << 1;
+const RETURN: usize = UNOWNED << 1;
 
 /// The number that gives an instance back when it is added to the bitmap of the block.
 #[derive(Clone, Copy)]
-pub(crate) struct Ticket(u64);
+pub(crate) struct Ticket(usize);
 
 impl Ticket {
     /// Returns the ticket of instance `index` of a block.
@@ -44,12 +44,12 @@ impl Ticket {
 
 /// The bitmap of a block.
 #[repr(transparent)]
-pub(crate) struct Bitmap(AtomicU64);
+pub(crate) struct Bitmap(AtomicUsize);
 
 impl Bitmap {
     /// Makes the bitmap of a block with `count` free instances, at most [`CAPACITY`], and no owner.
     pub(crate) fn new(count: usize) -> Self {
-        Self(AtomicU64::new(UNOWNED | ((1 << count) - 1) & FREE))
+        Self(AtomicUsize::new(UNOWNED | ((1 << count) - 1) & FREE))
     }
 
     /// Takes an instance. If none is free, returns the number of [returns](Self::returns).
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn each_is_taken_once_and_comes_back() {
-        for count in [0, 1, 2, 46, CAPACITY as u32] {
+        for count in [0, 1, 2, CAPACITY as u32 - 1, CAPACITY as u32] {
             let block = Bitmap::new(count as usize);
             assert_eq!(block.len(), count as usize);
             for _ in 0..3 {

@@ -16,52 +16,52 @@
 //! ```
 
 use crate::atomics::{
-    AtomicU64,
+    AtomicUsize,
     Ordering, //
 };
 
-/// The slots of a page, up to 64. A bit of each word stands for a slot.
+/// The slots of a page, as many as a word has bits. A bit of each word stands for a slot.
 ///
 /// All words are changed without a lock. A page with a slot that is not free is not freed. So when
 /// code gives back a slot, its last access to the page is the store that makes the slot free.
 pub(crate) struct Bits {
-    all: u64,
-    free: AtomicU64,
+    all: usize,
+    free: AtomicUsize,
     /// Slots that are pending or wait. While there are any, the page's callback is queued.
-    pending: AtomicU64,
+    pending: AtomicUsize,
     /// Slots that the queued callback makes free. Only the task that queues the callback, and the
     /// callback itself, use this word.
-    waiting: AtomicU64,
+    waiting: AtomicUsize,
 }
 
 impl Bits {
     /// Makes free slots, one for each bit of `all`.
-    pub(crate) fn new(all: u64) -> Self {
+    pub(crate) fn new(all: usize) -> Self {
         Self {
             all,
-            free: AtomicU64::new(all),
-            pending: AtomicU64::new(0),
-            waiting: AtomicU64::new(0),
+            free: AtomicUsize::new(all),
+            pending: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
         }
     }
 
     /// Takes a free slot. Only one task at a time takes slots.
     pub(crate) fn take(&self) -> Option<usize> {
         let index = self.free.load(Ordering::Relaxed).trailing_zeros();
-        let slot = 1_u64.checked_shl(index)?;
+        let slot = 1_usize.checked_shl(index)?;
         self.free.fetch_and(!slot, Ordering::Acquire);
         Some(index as usize)
     }
 
     /// Gives back taken slots that no CPU can be in.
-    pub(crate) fn free(&self, slots: u64) {
+    pub(crate) fn free(&self, slots: usize) {
         self.free.fetch_or(slots, Ordering::Release);
     }
 
     /// Gives back a taken slot that tasks may be in. If this returns true, the caller calls
     /// `call_rcu_tasks()`, whose callback calls [`expired`](Bits::expired).
     #[must_use]
-    pub(crate) fn free_later(&self, slot: u64) -> bool {
+    pub(crate) fn free_later(&self, slot: usize) -> bool {
         let is_first = self.pending.fetch_or(slot, Ordering::AcqRel) == 0;
         if is_first {
             self.waiting.store(slot, Ordering::Relaxed);
@@ -72,7 +72,7 @@ impl Bits {
     /// Ends a grace period. Returns the slots that waited, for [`free`](Bits::free), and whether
     /// slots are pending. If so, the caller queues the callback again, before it frees the slots.
     #[must_use]
-    pub(crate) fn expired(&self) -> (u64, bool) {
+    pub(crate) fn expired(&self) -> (usize, bool) {
         let waited = self.waiting.load(Ordering::Relaxed);
         let pending = self.pending.fetch_and(!waited, Ordering::AcqRel) & !waited;
         if pending != 0 {
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     /// Not all that a word has.
-    const COUNT: usize = 50;
+    const COUNT: usize = usize::BITS as usize - 14;
 
     fn page() -> Bits {
         Bits::new((1 << COUNT) - 1)
@@ -118,10 +118,10 @@ mod tests {
             seen[index] += 1;
         }
         assert!(seen == [1; COUNT]);
-        page.free(1 << 45);
-        assert_eq!(page.take(), Some(45));
+        page.free(1 << (COUNT - 5));
+        assert_eq!(page.take(), Some(COUNT - 5));
         assert_eq!(page.take(), None);
-        assert_eq!(take_all(&Bits::new(u64::MAX)), 64);
+        assert_eq!(take_all(&Bits::new(usize::MAX)), usize::BITS as usize);
         assert_eq!(take_all(&Bits::new(1)), 1);
     }
 
@@ -140,7 +140,7 @@ mod tests {
         let page = page();
         assert_eq!(take_all(&page), COUNT);
         assert!(page.free_later(1 << 3));
-        assert!(!page.free_later(1 << 46));
+        assert!(!page.free_later(1 << (COUNT - 4)));
         assert!(!page.free_later(1 << 5));
         assert_eq!(expire(&page), (1, true));
         assert_eq!(page.take(), Some(3));

@@ -99,7 +99,7 @@ pub(crate) struct JprobeState {
 }
 
 /// The most words of stack arguments that are copied for a jprobe's handler; see `jprobe.S`.
-const MOST_WORDS: usize = 8;
+const MOST_WORDS: usize = 64 / size_of::<usize>();
 
 /// The data that a back end's `jprobe.S` reads, at the start of `rust_kprobes_jprobe_state`.
 #[derive(Clone, Copy)]
