@@ -162,7 +162,7 @@ void * __weak __kprobes rust_kprobes_slot_page(void)
 	return execmem_alloc(EXECMEM_KPROBES, PAGE_SIZE);
 }
 
-void __kprobes rust_kprobes_call_rcu_tasks(struct rcu_head *head, rcu_callback_t done)
+void __weak __kprobes rust_kprobes_call_rcu_tasks(struct rcu_head *head, rcu_callback_t done)
 {
 	call_rcu_tasks(head, done);
 }

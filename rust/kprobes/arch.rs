@@ -3,6 +3,7 @@
 //! Chooses the back end: [`Current`] is the architecture that the kernel is built for.
 
 #[cfg_attr(CONFIG_X86, path = "../../arch/x86/kprobes/mod.rs")]
+#[cfg_attr(CONFIG_ARM, path = "../../arch/arm/kprobes/mod.rs")]
 #[cfg_attr(CONFIG_S390, path = "../../arch/s390/kprobes/mod.rs")]
 mod current;
 

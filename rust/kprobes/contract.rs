@@ -196,7 +196,7 @@ pub(crate) unsafe trait Machine: Isa {
 
     /// Handles a hit at an address without a probe point. Returns whether the breakpoint is gone
     /// from the text as well; then the registers become those that repeat the instruction. On
-    /// arm and ppc64le, [`disarm`](Machine::disarm) does not wait for such hits.
+    /// ppc64le, [`disarm`](Machine::disarm) does not wait for such hits.
     #[inline(always)]
     fn is_stale(_registers: &mut Registers) -> bool {
         false

@@ -33,9 +33,10 @@
 #include <asm/trapnr.h>
 #include "../../arch/x86/kprobes/detour_test.h"
 #include "../../arch/x86/kprobes/machine.h"
-#endif
-#ifdef CONFIG_S390
+#elif defined(CONFIG_S390)
 #include "../../arch/s390/kprobes/machine.h"
+#elif defined(CONFIG_ARM)
+#include "../../arch/arm/kprobes/machine.h"
 #endif
 
 #ifdef CONFIG_RUST_KPROBES

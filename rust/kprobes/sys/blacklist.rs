@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn noinstr_is_covered() {
-        assert_eq!(covers_inside(c"irqentry_enter"), Some(true));
+        assert_eq!(covers_inside(c"ct_nmi_enter"), Some(true));
     }
 
     #[test]

@@ -65,26 +65,26 @@ pub(super) struct Raw {
 }
 
 impl Raw {
-    /// Reads the instruction at `at`.
+    /// Reads the instruction at `at`. All of its bytes are read at once: a breakpoint is undone
+    /// only if all of it is read. Two bytes may be the last ones of the text.
     pub(super) fn read(state: State, at: TextAddr, read: ReadText<'_>) -> Result<Self, Refusal> {
-        let mut halfword = |at| {
-            let mut bytes = [0; 2];
-            read(at, &mut bytes).ok_or(Refusal::UnreadableText)?;
-            Ok(u32::from(u16::from_le_bytes(bytes)))
-        };
-        let first = halfword(at)?;
-        if state == State::Thumb && first < 0xe800 {
-            return Ok(Self {
-                word: first,
-                len: 2,
-            });
+        let mut bytes = [0; 4];
+        let (is_thumb, whole) = (state == State::Thumb, read(at, &mut bytes));
+        if whole.is_none() && (!is_thumb || read(at, &mut bytes[..2]).is_none()) {
+            return Err(Refusal::UnreadableText);
         }
-        let second = halfword(at.after(2)?)?;
-        let word = match state {
-            State::A32 => second << 16 | first,
-            State::Thumb => first << 16 | second,
+        let [a, b, c, d] = bytes;
+        let first = u32::from(u16::from_le_bytes([a, b]));
+        let second = u32::from(u16::from_le_bytes([c, d]));
+        let (word, len) = match state {
+            State::A32 => (second << 16 | first, 4),
+            State::Thumb if first < 0xe800 => (first, 2),
+            State::Thumb => (first << 16 | second, 4),
         };
-        Ok(Self { word, len: 4 })
+        match whole {
+            None if len == 4 => Err(Refusal::UnreadableText),
+            _ => Ok(Self { word, len }),
+        }
     }
 }
 

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The registers that an exception has saved, and the memory, as emulation uses them.
+
+use super::isa::emulate::Frame;
+use kernel::bindings::{
+    self,
+    pt_regs, //
+};
+
+/// The numbers of registers in `pt_regs`.
+pub(super) const SP: usize = 13;
+pub(super) const LR: usize = 14;
+pub(super) const PC: usize = 15;
+const PSR: usize = 16;
+
+/// Returns CPSR.
+#[inline(always)]
+pub(super) fn psr(registers: &pt_regs) -> u32 {
+    registers.uregs[PSR] as u32
+}
+
+/// Changes CPSR.
+#[inline(always)]
+pub(super) fn set_psr(registers: &mut pt_regs, psr: u32) {
+    registers.uregs[PSR] = psr as usize;
+}
+
+/// The interrupted code.
+pub(super) struct Interrupted<'a> {
+    pub(super) registers: &'a mut pt_regs,
+    /// Whether an access to memory that is not there is a fault of the kernel, since no copy of the
+    /// instruction can take its place.
+    pub(super) faults: bool,
+}
+
+impl Frame for Interrupted<'_> {
+    #[inline(always)]
+    fn register(&self, number: u8) -> u32 {
+        let value = self.registers.uregs.get(usize::from(number));
+        value.map_or(0, |&value| value as u32)
+    }
+
+    #[inline(always)]
+    fn set_register(&mut self, number: u8, value: u32) {
+        if let Some(register) = self.registers.uregs.get_mut(usize::from(number)) {
+            *register = value as usize;
+        }
+    }
+
+    #[inline(always)]
+    fn psr(&self) -> u32 {
+        psr(self.registers)
+    }
+
+    #[inline(always)]
+    fn set_psr(&mut self, psr: u32) {
+        set_psr(self.registers, psr);
+    }
+
+    #[inline]
+    fn load(&self, at: u32, size: u8) -> Option<u32> {
+        let mut value = 0;
+        // SAFETY: The function reads memory only if that is there, or where the interrupted code
+        // was about to read it.
+        let is_there =
+            unsafe { bindings::rust_kprobes_load(&mut value, at as usize, size, self.faults) };
+        is_there.then_some(value)
+    }
+
+    #[inline]
+    fn store(&mut self, at: u32, value: u32) -> Option<()> {
+        // SAFETY: The interrupted code was about to write this memory. The entry of the exception
+        // leaves 64 bytes below the stack of that code free.
+        unsafe { bindings::rust_kprobes_store(value, at as usize) }.then_some(())
+    }
+}

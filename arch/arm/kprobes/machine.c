@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What Rust cannot ask of arm: macros and inline functions of C, and what RCU
+ * needs where idle CPUs run code that can be probed.
+ */
+#include <linux/context_tracking.h>
+#include <linux/irq_work.h>
+#include <linux/kprobes.h>
+#include <linux/llist.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/set_memory.h>
+#include <linux/smp.h>
+#include <linux/stop_machine.h>
+#include <linux/string.h>
+#include <linux/text-patching.h>
+#include <linux/uaccess.h>
+#include <linux/workqueue.h>
+
+#include "../../../rust/kprobes/glue.h"
+
+/* The hit of a jprobe and its end copy all registers by this. */
+NOKPROBE_SYMBOL(memcpy);
+
+/*
+ * Called by do_undefinstr() for an undefined instruction in SVC mode, with
+ * interrupts off. RCU may not watch an idle CPU. It watches during the hit, so a
+ * grace period waits for hits, and handlers may use RCU.
+ */
+bool __kprobes kprobe_undefinstr(struct pt_regs *regs)
+{
+	bool rcu = warn_rcu_enter();
+	bool ours = rust_kprobes_undefined(regs);
+
+	warn_rcu_exit(rcu);
+	return ours;
+}
+
+/* Writes an instruction. Text is read-only, so another mapping is written to. */
+void __kprobes rust_kprobes_write_insn(unsigned long at, unsigned int insn)
+{
+	__patch_text((void *)at, insn);
+}
+
+/*
+ * Calls @change, which writes text, while all other CPUs are stopped. The
+ * interrupt makes a CPU discard what it has fetched before.
+ */
+void __kprobes rust_kprobes_change_text(int (*change)(void *data), void *data)
+{
+	stop_machine_cpuslocked(change, data, NULL);
+	kick_all_cpus_sync();
+}
+
+/* A page of slots, executable and, if the kernel's text is, read-only. */
+void * __kprobes rust_kprobes_slot_page(void)
+{
+	void *page = execmem_alloc(EXECMEM_KPROBES, PAGE_SIZE);
+
+	if (page && IS_ENABLED(CONFIG_STRICT_MODULE_RWX))
+		set_memory_rox((unsigned long)page, 1);
+	return page;
+}
+
+/* Slots that tasks may be in, and the callback that frees them. */
+static LLIST_HEAD(left_slots);
+static rcu_callback_t free_slots;
+
+static void __kprobes wait_for_idle_tasks(struct work_struct *unused)
+{
+	struct llist_node *node, *next;
+
+	node = llist_del_all(&left_slots);
+	synchronize_rcu_tasks_rude();
+	llist_for_each_safe(node, next, node)
+		free_slots((struct rcu_head *)node);
+}
+
+static DECLARE_WORK(idle_tasks_work, wait_for_idle_tasks);
+
+static void __kprobes tasks_have_left(struct rcu_head *head)
+{
+	BUILD_BUG_ON(sizeof(struct llist_node) > sizeof(*head));
+	if (llist_add((struct llist_node *)head, &left_slots))
+		queue_work(system_long_wq, &idle_tasks_work);
+}
+
+/*
+ * Tasks RCU does not wait for idle tasks, and these may run code that can be
+ * probed: Tasks Rude RCU waits for them after that. All callers pass one function.
+ */
+void __kprobes rust_kprobes_call_rcu_tasks(struct rcu_head *head, rcu_callback_t done)
+{
+	free_slots = done;
+	call_rcu_tasks(head, tasks_have_left);
+}
+
+/*
+ * Begins an access of memory that may not be there, for the emulation of an
+ * instruction. The probe's fault handler must not be called for a fault.
+ */
+static __always_inline struct kprobe *begin_access(void)
+{
+	struct kprobe *running = kprobe_running();
+
+	__this_cpu_write(current_kprobe, (struct kprobe *)&rust_kprobes_busy);
+	pagefault_disable();
+	return running;
+}
+
+static __always_inline void end_access(struct kprobe *running)
+{
+	pagefault_enable();
+	__this_cpu_write(current_kprobe, running);
+}
+
+/*
+ * Reads 1, 2 or 4 bytes. Returns false if that would fault, or if they are not the
+ * kernel's. With @faults, the kernel takes the fault.
+ */
+bool __kprobes rust_kprobes_load(u32 *value, unsigned long at, u8 size, bool faults)
+{
+	struct kprobe *running;
+	bool there = false;
+
+	if (faults) {
+		*value = size == 1 ? READ_ONCE(*(u8 *)at) :
+			 size == 2 ? READ_ONCE(*(u16 *)at) : READ_ONCE(*(u32 *)at);
+		return true;
+	}
+	if (at < TASK_SIZE || at & (size - 1))
+		return false;
+	*value = 0;
+	running = begin_access();
+	switch (size) {
+	case 1:
+		__get_kernel_nofault(value, (u8 *)at, u8, fault);
+		break;
+	case 2:
+		__get_kernel_nofault(value, (u16 *)at, u16, fault);
+		break;
+	default:
+		__get_kernel_nofault(value, (u32 *)at, u32, fault);
+	}
+	there = true;
+fault:
+	end_access(running);
+	return there;
+}
+
+/* Writes 4 bytes. Returns false as rust_kprobes_load() does. */
+bool __kprobes rust_kprobes_store(u32 value, unsigned long at)
+{
+	struct kprobe *running;
+	bool there = false;
+
+	if (at < TASK_SIZE || at & (sizeof(value) - 1))
+		return false;
+	running = begin_access();
+	__put_kernel_nofault((u32 *)at, &value, u32, fault);
+	there = true;
+fault:
+	end_access(running);
+	return there;
+}
+
+/* An exception is not counted. */
+unsigned int __kprobes rust_kprobes_interrupted_context(void)
+{
+	return rust_kprobes_context();
+}
+
+/* The end of the interrupt is enough: it may preempt the task. */
+static void __kprobes nothing_to_do(struct irq_work *unused)
+{
+}
+
+static DEFINE_PER_CPU(struct irq_work, resched_work) =
+	IRQ_WORK_INIT_HARD(nothing_to_do);
+
+/* The return from an undefined instruction does not preempt the task. */
+void __kprobes rust_kprobes_resched_soon(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPTION) && need_resched())
+		irq_work_queue(this_cpu_ptr(&resched_work));
+}
+
+/* The bytes from @sp to the end of the stack. Stacks are aligned to their size. */
+size_t __kprobes rust_kprobes_stack_left(unsigned long sp)
+{
+	return THREAD_SIZE - (sp & (THREAD_SIZE - 1));
+}
+
+#ifdef CONFIG_KRETPROBES
+int __kprobes rust_kprobes_this_cpu(void)
+{
+	return raw_smp_processor_id();
+}
+
+/* The list of calls of this task whose returns are hooked. */
+const struct llist_head * __kprobes rust_kprobes_calls(void)
+{
+	return &current->rethooks;
+}
+
+/* Called by the trampoline of return probes. */
+void __kprobes rust_kprobes_return(struct pt_regs *regs)
+{
+	preempt_disable_notrace();
+	rust_kprobes_returned(regs);
+	preempt_enable_notrace();
+}
+#endif

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The arm CPU and its text: arms breakpoints, and executes the instruction of a hit.
+//!
+//! A breakpoint is an undefined instruction, UDF, with the condition of the instruction that it
+//! replaces. `do_undefinstr()` asks [`entry`](super::entry) first. Interrupts are off from the
+//! exception until its end, so a hit is handled on one CPU. Text changes while all CPUs are
+//! stopped: no hit of a breakpoint is under way then.
+//!
+//! A step runs with interrupts masked, so that its trap comes before any interrupt. Instructions
+//! that read or write the mask are emulated if a step would follow.
+//!
+//! C counterpart: [`arch/arm/probes/kprobes/core.c`](srctree/arch/arm/probes/kprobes/core.c). C
+//! executes the instruction in the handler of the exception, with the registers of its task.
+
+use super::{
+    frame::{
+        psr as saved_psr,
+        set_psr,
+        Interrupted,
+        PC,
+        SP, //
+    },
+    isa::{
+        emulate::Emulation,
+        psr, //
+        A32,
+    },
+    prepare::{
+        self,
+        ArchInsn,
+        Run, //
+    }, //
+};
+use crate::{
+    contract::{
+        Machine,
+        ReadText, //
+    },
+    model::{
+        hit_state::{
+            AfterStep,
+            Next, //
+        },
+        target::ProbeAddr, //
+    },
+    slots::Slot,
+    sys::{
+        blacklist,
+        preempt::Pinned,
+        prelude::*,
+        probe::Running,
+        text,
+        this_cpu::PerCpu,
+        Registers, //
+    }, //
+};
+
+// SAFETY:
+// - `set_running` writes `current_kprobe` of this CPU, and `per_cpu` adds this CPU's distance;
+// - `arm` and `disarm` change text while all CPUs are stopped, and interrupt them after that. No
+//   CPU is stopped in a trap or a step, as both have interrupts off;
+// - a slot that a CPU leaves by a jump is marked.
+unsafe impl Machine for A32 {
+    type ArchInsn = ArchInsn;
+
+    const TRAP_LEN: u64 = 0;
+    const FTRACE_LEN: u64 = 4;
+    const HAS_INSN_ERRNO: bool = false;
+    /// C calls it for page faults, with the status of the fault in place of a number of a trap.
+    const FAULTS: &'static [c_uint] = &[];
+
+    /// As in C, the sum of a symbol's address and an offset wraps.
+    fn adjust_addr(function: TextAddr, offset: u64) -> Option<ProbeAddr> {
+        let at = function.after(offset).ok()?.get() as u32;
+        Some(ProbeAddr {
+            at: TextAddr::new(at.into()),
+            on_entry: offset == 0,
+        })
+    }
+
+    /// The entries of exceptions and interrupts, and code that runs without the MMU.
+    fn arch_blacklist() -> impl Iterator<Item = TextRange> {
+        let [start, end] = [
+            &raw const bindings::__irqentry_text_start,
+            &raw const bindings::__irqentry_text_end,
+        ];
+        let irqentry = blacklist::between(start, end);
+        let [start, end] = [
+            &raw const bindings::__entry_text_start,
+            &raw const bindings::__entry_text_end,
+        ];
+        let entry = blacklist::between(start, end);
+        let [start, end] = [
+            &raw const bindings::__idmap_text_start,
+            &raw const bindings::__idmap_text_end,
+        ];
+        let idmap = blacklist::between(start, end);
+        [irqentry, entry, idmap].into_iter()
+    }
+
+    #[inline(always)]
+    fn is_running(pinned: &Pinned) -> bool {
+        Self::running(pinned).is_some()
+    }
+
+    #[inline(always)]
+    fn running(_pinned: &Pinned) -> Option<Running> {
+        let running = this_cpu(&raw const bindings::current_kprobe);
+        // SAFETY: It is the value of `current_kprobe`, which only this CPU changes.
+        unsafe { Running::from_word(running.read_volatile()) }
+    }
+
+    #[inline(always)]
+    fn set_running(running: Option<Running>, _pinned: &Pinned) {
+        let word = running.map_or(core::ptr::null_mut(), Running::to_word);
+        // SAFETY: As in `running`; C takes NULL, or a probe that lives.
+        unsafe { this_cpu(&raw const bindings::current_kprobe).write_volatile(word) };
+    }
+
+    #[inline(always)]
+    fn per_cpu<'a, T: Zeroable>(all: &'static PerCpu<T>, _pinned: &'a Pinned) -> &'a T {
+        // SAFETY: Memory of the CPU that the caller stays on. It starts as zeroes, which are a
+        // value, and it is never borrowed mutably.
+        unsafe { &*this_cpu(all.original()) }
+    }
+
+    fn prepare(
+        at: TextAddr,
+        function: TextRange,
+        _fixup: bool,
+        read: ReadText<'_>,
+        text: &mut text::Lock,
+    ) -> Result<ArchInsn, Refusal> {
+        prepare::prepare(at, function, read, text)
+    }
+
+    fn arm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
+        change(
+            &mut points.map(|prepared| (prepared.at, prepared.breakpoint)),
+            text,
+        );
+    }
+
+    fn disarm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
+        change(
+            &mut points.map(|prepared| (prepared.at, prepared.original)),
+            text,
+        );
+    }
+
+    fn recover(prepared: &ArchInsn, code: &mut [u8]) {
+        // No iterator: functions of core that are not inlined could be probed.
+        if let [a, b, c, d, ..] = code {
+            [*a, *b, *c, *d] = prepared.original;
+        }
+    }
+
+    #[inline(always)]
+    fn ip(registers: &Registers) -> TextAddr {
+        TextAddr::new(registers.uregs[PC] as u64)
+    }
+
+    #[inline(always)]
+    fn set_ip(registers: &mut Registers, ip: TextAddr) {
+        registers.uregs[PC] = ip.get() as usize;
+    }
+
+    #[inline(always)]
+    fn sp(registers: &mut Registers) -> &mut usize {
+        &mut registers.uregs[SP]
+    }
+
+    #[inline(always)]
+    fn condition_holds(prepared: &ArchInsn, registers: &mut Registers) -> bool {
+        let condition = prepared.condition;
+        let holds = condition == psr::ALWAYS || psr::holds(condition, saved_psr(registers));
+        if !holds {
+            Self::set_ip(registers, prepared.next());
+        }
+        holds
+    }
+
+    #[inline(always)]
+    fn run(prepared: &ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next {
+        match &prepared.run {
+            Run::Copy(slot) | Run::CopyOrEmulate(slot, _)
+                if slot.is_left_by_jump() && !has_post_handler =>
+            {
+                Self::set_ip(registers, slot.jump_copy());
+                Next::Redirected
+            }
+            Run::Copy(slot) => step(slot, registers),
+            Run::CopyOrEmulate(slot, emulation) => {
+                emulate(prepared.at, emulation, Some(slot), registers)
+            }
+            Run::Emulate(slot, emulation) => {
+                emulate(prepared.at, emulation, slot.as_ref(), registers)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn insn_addr(prepared: &ArchInsn) -> TextAddr {
+        prepared.at
+    }
+
+    #[inline(always)]
+    fn ends_step(prepared: &ArchInsn, registers: &Registers) -> bool {
+        let behind = |slot: &Slot| slot.at().get().wrapping_add(4);
+        prepared.slot().map(behind) == Some(Self::hit_at(registers).get())
+    }
+
+    #[inline(always)]
+    fn after_step(prepared: &ArchInsn, registers: &mut Registers, saved: usize) -> AfterStep {
+        let psr = psr::after_step(saved as u32, saved_psr(registers));
+        set_psr(registers, psr);
+        Self::set_ip(registers, prepared.next());
+        AfterStep::Done
+    }
+
+    fn faults_in_step(prepared: &ArchInsn, registers: &Registers) -> bool {
+        prepared.slot().map(Slot::at) == Some(Self::ip(registers))
+    }
+
+    fn faulted(prepared: &ArchInsn, registers: &mut Registers, saved: usize) {
+        set_psr(registers, saved as u32);
+        Self::set_ip(registers, prepared.at);
+    }
+}
+
+/// This CPU's copy of a per-CPU variable.
+#[inline(always)]
+fn this_cpu<T>(original: *const T) -> *mut T {
+    #[cfg_attr(not(CONFIG_SMP), expect(unused_mut))]
+    let mut offset = 0_usize;
+    // SAFETY: Reads TPIDRPRW, which has this CPU's distance.
+    #[cfg(CONFIG_SMP)]
+    unsafe {
+        core::arch::asm!("mrc p15, 0, {}, c13, c0, 4", out(reg) offset,
+            options(nostack, preserves_flags, readonly))
+    };
+    // Without provenance: the copy is no part of the original.
+    core::ptr::with_exposed_provenance_mut(original.addr().wrapping_add(offset))
+}
+
+/// Sends the CPU to the copy that ends in a breakpoint.
+#[inline(always)]
+fn step(slot: &Slot, registers: &mut Registers) -> Next {
+    let saved = saved_psr(registers);
+    set_psr(registers, psr::for_step(saved));
+    A32::set_ip(registers, slot.at());
+    Next::Stepping(saved as usize)
+}
+
+/// Emulates the instruction. If it accesses memory that emulation may not touch, sends the CPU to
+/// the copy, which faults.
+#[inline(never)]
+fn emulate(
+    at: TextAddr,
+    emulation: &Emulation,
+    slot: Option<&Slot>,
+    registers: &mut Registers,
+) -> Next {
+    let faults = slot.is_none();
+    let to = emulation.run(at, &mut Interrupted { registers, faults });
+    match (to, slot) {
+        (Some(to), _) => A32::set_ip(registers, to),
+        (None, Some(slot)) => return step(slot, registers),
+        // The emulation has taken the fault.
+        (None, None) => {}
+    }
+    Next::Emulated
+}
+
+/// Replaces the instruction at each address, and returns when every CPU sees that.
+fn change(changes: &mut dyn Iterator<Item = (TextAddr, [u8; 4])>, _text: &mut text::Lock) {
+    let mut changes = changes.peekable();
+    if changes.peek().is_none() {
+        return;
+    }
+    let mut write_all = || changes.by_ref().for_each(|(at, code)| put(at, &code));
+    let mut write_all: &mut dyn FnMut() = &mut write_all;
+    let data = (&raw mut write_all).cast();
+    // SAFETY: The function passes `data` to `call`, once. The text lock also holds the read lock of
+    // the CPUs.
+    unsafe { bindings::rust_kprobes_change_text(Some(call), data) };
+}
+
+/// # Safety
+///
+/// `data` points to a closure that nothing else uses meanwhile.
+unsafe extern "C" fn call(data: *mut c_void) -> c_int {
+    // SAFETY: By the precondition.
+    let work = unsafe { &mut *data.cast::<&mut dyn FnMut()>() };
+    work();
+    0
+}
+
+/// Writes code to a slot that no CPU executes yet.
+pub(super) fn write(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
+    put(at, code);
+}
+
+/// Writes instructions of four bytes each.
+fn put(at: TextAddr, code: &[u8]) {
+    let mut place = at.get() as usize;
+    for bytes in code.chunks_exact(4) {
+        let word = bytes
+            .iter()
+            .rev()
+            .fold(0, |word, &byte| word << 8 | u32::from(byte));
+        // SAFETY: `place` is a probed address, or in a slot that the caller owns and that has room
+        // for the code. Both are text.
+        unsafe { bindings::rust_kprobes_write_insn(place, word) };
+        place = place.wrapping_add(4);
+    }
+}

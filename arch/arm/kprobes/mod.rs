@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The arm back end, for kernels that are compiled to A32.
+//!
+//! [`isa`] has facts about instructions and also compiles on the host. [`machine`], [`prepare`],
+//! [`jprobes`] and `returns` use the CPU and its text. [`entry`] has the entries of undefined
+//! instructions and of the trampoline of return probes.
+
+mod entry;
+mod frame;
+mod isa;
+mod jprobes;
+mod machine;
+mod prepare;
+#[cfg(all(CONFIG_KRETPROBES, not(CONFIG_RUST_KPROBES_STAND_IN_RETURNS)))]
+mod returns;
+
+pub(crate) use isa::A32 as Current;

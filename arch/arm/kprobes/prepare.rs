@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Prepares a probed instruction: decides how it is executed, and writes its copies.
+//!
+//! This happens once, when the first probe at an address is registered. A hit decodes nothing.
+//!
+//! C counterpart: `arch_prepare_kprobe()` in
+//! [`arch/arm/probes/kprobes/core.c`](srctree/arch/arm/probes/kprobes/core.c).
+
+use super::{
+    isa::{
+        emulate::Emulation,
+        exclusive,
+        insn::{
+            Exec,
+            Insn, //
+        },
+        State, //
+    },
+    machine, //
+};
+use crate::{
+    contract::ReadText,
+    slots::{
+        Slot,
+        COPIES, //
+    },
+    sys::{
+        prelude::*,
+        text, //
+    }, //
+};
+
+/// A probed instruction, and how it is executed.
+pub(crate) struct ArchInsn {
+    /// The address of the instruction.
+    pub(super) at: TextAddr,
+    /// The instruction, and the breakpoint that replaces it, as in memory.
+    pub(super) original: [u8; 4],
+    pub(super) breakpoint: [u8; 4],
+    /// The condition of the instruction.
+    pub(super) condition: u8,
+    pub(super) run: Run,
+}
+
+/// How a probed instruction is executed.
+pub(super) enum Run {
+    /// The CPU runs a copy.
+    Copy(Slot),
+    /// The CPU runs a copy, but the instruction is emulated if a post handler follows: it writes
+    /// PC, or depends on the mask of interrupts.
+    CopyOrEmulate(Slot, Emulation),
+    /// The instruction is emulated: it reads PC. One that stores PC has a copy, too, for memory
+    /// that the emulation may not touch: the copy faults as the instruction does.
+    Emulate(Option<Slot>, Emulation),
+}
+
+impl ArchInsn {
+    /// The address of the next instruction.
+    #[inline(always)]
+    pub(super) fn next(&self) -> TextAddr {
+        TextAddr::new(self.at.get().wrapping_add(4))
+    }
+
+    /// The slot of the copies, if there is one.
+    #[inline(always)]
+    pub(super) fn slot(&self) -> Option<&Slot> {
+        match &self.run {
+            Run::Copy(slot) | Run::CopyOrEmulate(slot, _) => Some(slot),
+            Run::Emulate(slot, _) => slot.as_ref(),
+        }
+    }
+}
+
+/// Prepares the instruction at `at`, in a function.
+pub(super) fn prepare(
+    at: TextAddr,
+    function: TextRange,
+    read: ReadText<'_>,
+    text: &mut text::Lock,
+) -> Result<ArchInsn, Refusal> {
+    let insn = Insn::read(State::A32, at, read)?;
+    let exec = insn.classify()?;
+    exclusive::check(State::A32, at, function, read)?;
+    let run = match exec {
+        Exec::Copy => Run::Copy(copy(at, &insn, text)?),
+        Exec::CopyOrEmulate(emulation) => Run::CopyOrEmulate(copy(at, &insn, text)?, emulation),
+        Exec::Emulate(emulation) => Run::Emulate(None, emulation),
+        Exec::EmulateStore(emulation) => Run::Emulate(Some(copy(at, &insn, text)?), emulation),
+    };
+    let mut original = [0; 4];
+    read(at, &mut original).ok_or(Refusal::UnreadableText)?;
+    let breakpoint = insn.breakpoint()?;
+    let breakpoint = breakpoint.bytes().first_chunk();
+    Ok(ArchInsn {
+        at,
+        original,
+        breakpoint: *breakpoint.ok_or(Refusal::CodeTooLong)?,
+        condition: insn.condition(),
+        run,
+    })
+}
+
+/// Writes the copies of an instruction.
+fn copy(at: TextAddr, insn: &Insn, text: &mut text::Lock) -> Result<Slot, Refusal> {
+    // If too many slots wait for Tasks RCU, each hit takes a second trap instead.
+    let boosts = COPIES.may_be_left_by_jump();
+    let mut slot = COPIES.take(at)?;
+    if boosts {
+        let boosted = insn.boosted(at.after(insn.len())?)?;
+        machine::write(slot.jump_copy(), boosted.bytes(), text);
+        slot.set_left_by_jump();
+    }
+    machine::write(slot.at(), insn.stepped()?.bytes(), text);
+    Ok(slot)
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The trampoline of return probes: functions with a hooked return come here. It
+ * calls the handlers, and continues at the real return address.
+ *
+ * The handlers see all registers. An unwinder takes them for those of an
+ * exception: their PC is the real return address while the handlers run.
+ */
+#include <linux/linkage.h>
+#include <asm/asm-offsets.h>
+#include <asm/assembler.h>
+#include <asm/unwind.h>
+
+	.section .kprobes.text, "ax"
+	.arm
+
+ENTRY(arch_rethook_trampoline)
+ UNWIND(.fnstart			)
+	sub	sp, sp, #PT_REGS_SIZE
+	stmia	sp, {r0 - r12}
+	add	r1, sp, #PT_REGS_SIZE
+	adr	r2, arch_rethook_trampoline
+	mrs	r3, cpsr
+	mvn	r4, #0
+	str	r1, [sp, #S_SP]
+	str	r2, [sp, #S_LR]
+	str	r2, [sp, #S_PC]
+	str	r3, [sp, #S_PSR]
+	str	r4, [sp, #S_OLD_R0]
+ UNWIND(.save	{r0 - pc}		)
+	mov	r0, sp
+	bl	rust_kprobes_return
+	ldr	r1, [sp, #S_PSR]
+	ldr	lr, [sp, #S_PC]
+	msr	cpsr_f, r1
+	ldmia	sp, {r0 - r12}
+	add	sp, sp, #PT_REGS_SIZE
+	ret	lr
+ UNWIND(.fnend				)
+ENDPROC(arch_rethook_trampoline)
