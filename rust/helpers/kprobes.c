@@ -64,13 +64,13 @@ rust_helper_regs_return_value_high(struct pt_regs *regs)
 }
 
 /*
- * The stack pointer at a return. On arm the registers are not those of an
- * exception: they are on the stack, just below the stack pointer.
+ * The stack pointer at a return. With C's kprobes on arm the registers are not
+ * those of an exception: they are on the stack, just below the stack pointer.
  */
 __rust_helper unsigned long
 rust_helper_kretprobe_stack_pointer(struct pt_regs *regs)
 {
-#ifdef CONFIG_ARM
+#if defined(CONFIG_ARM) && !defined(CONFIG_RUST_KPROBES)
 	return (unsigned long)&regs->ARM_cpsr;
 #else
 	return kernel_stack_pointer(regs);

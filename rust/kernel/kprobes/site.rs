@@ -34,9 +34,9 @@ use crate::{
 };
 use core::ptr::NonNull;
 
-/// Whether kprobes check that a probe is at the start of an instruction. On 32-bit arm they accept
-/// half an instruction, or a number between two functions, if it looks like an instruction.
-const BOUNDARIES: bool = cfg!(not(CONFIG_ARM));
+/// Whether kprobes check that a probe is at the start of an instruction. On 32-bit arm C's kprobes
+/// accept half an instruction, or a number between two functions, if it looks like an instruction.
+const BOUNDARIES: bool = cfg!(any(not(CONFIG_ARM), CONFIG_RUST_KPROBES));
 
 /// The structure that C registers, and the client's state.
 #[pin_data]
