@@ -31,7 +31,7 @@ from objects import Elf, disassembled, linked
 class Machine:
     """The words of an architecture that check-hit-path.py reads."""
 
-    # A branch: its mnemonic, what may stand before it, the operands if it
+    # A branch: how it begins, what may stand before it, the operands if it
     # is indirect, and all of it if it is by a table of its own function.
     branch: Pattern
     prefixes: Pattern
@@ -49,7 +49,7 @@ class Machine:
 # All that is of one architecture, by the machine in the header of an ELF file.
 MACHINES = {
     62: Machine(    # x86-64
-        branch=re.compile(r'(call|jmp|j[a-z]+|loop[a-z]*)[lqw]?$'),
+        branch=re.compile(r'(call|jmp|j[a-z]+|loop[a-z]*)[lqw]? '),
         prefixes=re.compile(r'^((addr32|data16|rex64|repn?e?|lock|notrack|bnd'
                             r'|[c-gs]s)\s+)+'),
         indirect=re.compile(r'\*'),
@@ -60,7 +60,7 @@ MACHINES = {
                  'rust_kprobes_jprobe_over'),
         handlers=re.compile(r'kprobe_int3_handler$')),
     22: Machine(    # s390x; table: also returns, and what orders memory
-        branch=re.compile(r'(b[a-z]*|j[a-z]*|cl?g?[ir]j[a-z]*)$'),
+        branch=re.compile(r'(b[a-z]*|j[a-z]*|cl?g?[ir]j[a-z]*) '),
         prefixes=re.compile(r'^\b$'),
         indirect=re.compile(r'^(\d+, )?(%r\d+, )?(%r\d+|0)$'),
         table=re.compile(r'b[a-z]*r? (%r\d+|0)$'),
@@ -69,6 +69,18 @@ MACHINES = {
         entries=('kprobe_pgm_check', 'rust_kprobes_detour', 'kprobe_original_regs',
                  'rust_kprobes_jprobe_enter', 'rust_kprobes_jprobe_over'),
         handlers=re.compile(r'kprobe_pgm_check$|rust_kprobes_jprobe_enter$')),
+    40: Machine(    # arm; what writes PC is a branch; table: also returns
+        branch=re.compile(r'bl?x?(eq|ne|hs|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)? '
+                          r'|(mov|ldr|add|sub)\S* pc, |(pop|ldm)\S* .*\bpc}'),
+        prefixes=re.compile(r'^\b$'),
+        indirect=re.compile(r'^(r\d+|lr|ip)$|^pc, |\bpc}'),
+        table=re.compile(r'bx\S* lr$|(pop|ldm)|mov\S* pc, lr$|add\S* pc, pc'
+                         r'|ldr\S* pc, \[\w+, \w+, lsl #2\]'),
+        thunk=re.compile(r'$^'),
+        return_thunk=re.compile(r'$^'),
+        entries=('kprobe_undefinstr', 'rust_kprobes_jprobe_enter',
+                 'rust_kprobes_jprobe_over'),
+        handlers=re.compile(r'rust_kprobes_undefined$|rust_kprobes_jprobe_enter$')),
 }
 
 # The entries that other code calls; those that the kernel does not have are
@@ -190,9 +202,9 @@ class Kernel:
             sys.exit(f'{self.label(start)}: expected instructions, found none')
         for at, text in insns:
             mnemonic, operands = split(self.machine, text)
-            if not self.machine.branch.match(mnemonic):
-                continue
             text = f'{mnemonic} {operands}'
+            if not self.machine.branch.match(text):
+                continue
             if self.machine.indirect.search(operands):
                 if not self.machine.table.match(text):
                     yield at, text, None

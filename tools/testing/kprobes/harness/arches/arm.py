@@ -3,19 +3,17 @@
 
 from arches import Arch, Piece
 
-# It begins with one CPU, and init switches the others on. Before it, arm takes
-# rights of pages back while the other CPUs wait in a loop. With one thread for
-# all of them each page costs as long as that lasts, and the kernel minutes.
+# It begins with one CPU, and init switches the others on: each page whose rights
+# arm takes back while others wait in a loop would cost minutes in one thread.
 # With two CPUs and C's kprobes, return handlers are called for probes that are
 # gone: get_kretprobe() is NULL.
 ARCH = Arch(
     name='arm', kernel='arm', folder='arm', debian='armhf',
     target='zImage', image='arch/arm/boot/zImage',
-    qemu=('qemu-system-arm', '-M', 'virt', '-m', '{memory}',
-          '-serial', 'stdio'),
-    cpu='cortex-a15',
-    console='console=ttyAMA0 maxcpus=1', cpus_with_c=1,
-    memory=512, steps=1800, planned=13, budget=18,
+    qemu=('qemu-system-arm', '-M', 'virt', '-m', '{memory}', '-serial', 'stdio'),
+    cpu='cortex-a15', console='console=ttyAMA0 maxcpus=1', cpus_with_c=1,
+    memory=512, steps=1800, planned=13, budget=18, back_end=True,
+    only_named=True,
     # Another instruction set: the kernel itself is Thumb code. Of modules C
     # does not even know there which functions are not to be probed.
     pieces=(Piece('thumb2', 'kunit', 'thumb2', 'c'),))
