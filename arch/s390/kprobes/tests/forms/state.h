@@ -24,8 +24,10 @@
 /* Where a form led, beside those in forms.h: it has faulted. */
 #define FORMS_FAULTED		3
 
-/* struct form's flags; those below bit 16 are registers not to compare. */
-/* Nothing of s390 runs with C, which drops a fault that ends its step, for ever. */
+/*
+ * struct form's flags; those below bit 16 are registers not to compare. Nothing
+ * runs with C, which would repeat a form that faults, for ever.
+ */
 #define FORM_KILLS_C		0
 /* What it writes to memory is not the same each time. */
 #define FORM_VARIES		0x20000

@@ -300,7 +300,7 @@ void bench_hit_rows(bool optimized, bool traps)
 	unsigned int i;
 
 	if (optimized) {
-		for (i = 0; IS_ENABLED(CONFIG_OPTPROBES) && i < ARRAY_SIZE(jumps); i++)
+		for (i = 0; BENCH_JUMPS && i < ARRAY_SIZE(jumps); i++)
 			hit_row(&jumps[i], traps);
 		return;
 	}

@@ -383,7 +383,7 @@ static void optimizer(unsigned int count)
 
 void bench_optimizer_rows(void)
 {
-	if (!IS_ENABLED(CONFIG_OPTPROBES))
+	if (!BENCH_JUMPS)
 		return;
 	if (allocate()) {
 		optimizer(1);

@@ -120,7 +120,7 @@ static int jump_probe(void)
 	void *at = (u8 *)bench_mov + BENCH_ENTRY;
 	int error;
 
-	if (!IS_ENABLED(CONFIG_OPTPROBES))
+	if (!BENCH_JUMPS)
 		return -EOPNOTSUPP;
 	prepare(&optimized, at, NULL);
 	error = register_kprobe(&optimized);

@@ -136,7 +136,7 @@ void bench_sync_rows(void)
 	wake_up_process(spinner);
 	rows("", 1, BENCH_BREAKPOINT);
 	rows("", BENCH_MANY, BENCH_BREAKPOINT);
-	if (IS_ENABLED(CONFIG_OPTPROBES)) {
+	if (BENCH_JUMPS) {
 		rows("optimized_", 1, BENCH_JUMP);
 		rows("optimized_", BENCH_MANY, BENCH_JUMP);
 	}

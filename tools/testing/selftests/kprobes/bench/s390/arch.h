@@ -10,9 +10,13 @@
 #define BENCH_SITE		0xc0
 #define BENCH_ENTRY		0
 
-/* The first byte of a site, which tells how a hit gets to the handlers; no jumps. */
+/*
+ * The first byte of a site, which tells how a hit gets to the handlers. C has no
+ * jumps to compare with.
+ */
 #define BENCH_BREAKPOINT	0x00
-#define BENCH_JUMP		0x01
+#define BENCH_JUMP		0xff
+#define BENCH_JUMPS		0
 #define BENCH_FTRACE		0xc0
 
 /* How many probes are many, where what other CPUs have to do is counted. */

@@ -12,6 +12,7 @@
 /* The first byte of a site, which tells how a hit gets to the handlers. */
 #define BENCH_BREAKPOINT	0xcc
 #define BENCH_JUMP		0xe9
+#define BENCH_JUMPS		IS_ENABLED(CONFIG_OPTPROBES)
 #define BENCH_FTRACE		0xe8
 
 /* How many probes are many, where what other CPUs have to do is counted. */
