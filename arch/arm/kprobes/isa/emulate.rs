@@ -622,8 +622,10 @@ mod tests {
         fn run(&mut self, state: State, code: &[u16]) -> Option<u32> {
             let at = TextAddr::new(AT.into());
             let mut read = |from: TextAddr, into: &mut [u8]| {
-                let word = code.get((from.get() - at.get()) as usize / 2)?;
-                into.copy_from_slice(&word.to_le_bytes());
+                let first = (from.get() - at.get()) as usize / 2;
+                for (number, half) in into.chunks_mut(2).enumerate() {
+                    half.copy_from_slice(&code.get(first + number)?.to_le_bytes());
+                }
                 Some(())
             };
             let insn = Insn::read(state, at, &mut read).ok()?;
@@ -1063,9 +1065,8 @@ mod tests {
     #[test]
     fn stores_far_below_the_stack_pointer_are_refused() {
         let checked = |word: u32| {
-            let mut read = |at: TextAddr, into: &mut [u8]| {
-                let half = (word >> (8 * (at.get() % 4))) as u16;
-                into.copy_from_slice(&half.to_le_bytes());
+            let mut read = |_: TextAddr, into: &mut [u8]| {
+                into.copy_from_slice(&word.to_le_bytes());
                 Some(())
             };
             let insn = Insn::read(State::A32, TextAddr::new(AT.into()), &mut read);

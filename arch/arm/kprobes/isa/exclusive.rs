@@ -119,8 +119,10 @@ mod tests {
         let len = code.len() as u64 * 2;
         let function = TextRange::with_len(TextAddr::new(START), len)?;
         let mut read = |at: TextAddr, into: &mut [u8]| {
-            let word = code.get(at.get().checked_sub(START)? as usize / 2)?;
-            into.copy_from_slice(&word.to_le_bytes());
+            let first = at.get().checked_sub(START)? as usize / 2;
+            for (number, half) in into.chunks_mut(2).enumerate() {
+                half.copy_from_slice(&code.get(first + number)?.to_le_bytes());
+            }
             Some(())
         };
         let mut bits = 0;
@@ -235,8 +237,10 @@ mod tests {
         // nop; strex r3, r0, [r1] of the next function
         let code = [0xf000_u16, 0xe320, 0x3f90, 0xe181];
         let mut read = |at: TextAddr, into: &mut [u8]| {
-            let word = code.get(at.get().checked_sub(START)? as usize / 2)?;
-            into.copy_from_slice(&word.to_le_bytes());
+            let first = at.get().checked_sub(START)? as usize / 2;
+            for (number, half) in into.chunks_mut(2).enumerate() {
+                half.copy_from_slice(&code.get(first + number)?.to_le_bytes());
+            }
             Some(())
         };
         let mut ends_at = |len| {

@@ -179,8 +179,10 @@ mod tests {
     /// Reads the instruction whose halfwords are these.
     fn insn(state: State, code: &[u16]) -> Result<Insn, Refusal> {
         let mut read = |at: TextAddr, into: &mut [u8]| {
-            let word = code.get((at.get() - AT.get()) as usize / 2)?;
-            into.copy_from_slice(&word.to_le_bytes());
+            let first = (at.get() - AT.get()) as usize / 2;
+            for (number, half) in into.chunks_mut(2).enumerate() {
+                half.copy_from_slice(&code.get(first + number)?.to_le_bytes());
+            }
             Some(())
         };
         Insn::read(state, AT, &mut read)

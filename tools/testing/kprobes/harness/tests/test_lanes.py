@@ -59,10 +59,10 @@ class MakeTest(support.Case):
                 return [Result(name, 'pass')]
             return run
 
-        def build(arch, _):
+        def build(arch, impl):
             if arch == 's390x':
                 raise env.Refusal('the package busybox-static:s390x', 'no', '')
-            return mock.Mock(arch=arch, machine=arches.of(arch))
+            return mock.Mock(arch=arch, impl=impl, machine=arches.of(arch))
         self.replace(
             (maketest.check, 'run', took('check', 1)),
             (maketest.host, 'rust', took('rust', 10)),
