@@ -11,7 +11,7 @@ use super::pattern::{
 };
 use crate::prelude::Refusal::*;
 
-// Those whose highest four bits are ones: they have no condition.
+// Instructions without a condition: their highest four bits are ones.
 rows! {
     UNCONDITIONAL:
     // CPS to another mode
@@ -26,7 +26,7 @@ rows! {
     "1111_0100_xxx0_NNNN_xxxx_xxxx_xxxx_xxxx" => Copy,
     // PLD, PLDW, PLI, and hints to come (immediate, literal): a copy may preload something else
     "1111_010x_xx01_xxxx_xxxx_iiii_iiii_iiii" => Copy,
-    // The same (register)
+    // PLD, PLDW, PLI, and hints to come (register)
     "1111_011x_xx01_xxxx_xxxx_iiii_iss0_MMMM" => Copy,
     // CLREX
     "1111_0101_0111_xxxx_xxxx_xxxx_0001_xxxx" => ClearExclusive,
@@ -40,7 +40,7 @@ rows! {
     "1111_101h_iiii_iiii_iiii_iiii_iiii_iiii" => Branch,
 }
 
-// Those with a condition.
+// Instructions with a condition.
 rows! {
     CONDITIONAL:
     // MUL
@@ -85,7 +85,7 @@ rows! {
     "cccc_000p_x1wx_NNNN_TTTT_iiii_1x11_iiii" => Copy,
     // LDRSB with write-back, LDRSBT
     "cccc_000p_x1wx_NNNN_TTTT_iiii_1101_iiii" => Copy,
-    // The same (register)
+    // LDRH, LDRSH with write-back, STRH, and LDRHT and so on (register)
     "cccc_000p_x0wx_NNNN_TTTT_xxxx_1x11_MMMM" => Copy,
     // LDRSB, LDRSBT
     "cccc_000p_x0wx_NNNN_TTTT_xxxx_1101_MMMM" => Copy,

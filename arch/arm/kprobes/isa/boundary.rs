@@ -242,7 +242,7 @@ mod tests {
         })
     }
 
-    /// The same for words of A32: the other halfwords must be none.
+    /// Returns the words of A32 code that are starts. No other halfword may be one.
     fn starts_a32<const N: usize>(code: [u32; N]) -> Option<u64> {
         let mut halves = [0; 40];
         for (pair, word) in halves.chunks_exact_mut(2).zip(code) {

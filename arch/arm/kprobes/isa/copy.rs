@@ -9,7 +9,7 @@
 //!                                                     .word next + 1
 //!
 //!         copy                                        copy
-//!         udf #0x1018                                 udf #0x18
+//!         udf #0x18                                   udf #0x18
 //! ```
 //!
 //! A copy of A32 always runs: the condition has been checked before the handlers, which may change

@@ -79,7 +79,7 @@ pub(crate) fn check(
         if !seen.add(halfword) || !function.contains(here) {
             continue;
         }
-        // What is no instruction leads nowhere.
+        // Bytes that are no instruction have no successor.
         let Ok(insn) = Insn::read(state, here, read) else {
             continue;
         };

@@ -52,7 +52,7 @@ pub(crate) struct A32;
 /// The back end of kernels that are compiled to Thumb.
 pub(crate) struct Thumb;
 
-/// UDF #0x1018 of A32, without its condition. A breakpoint has the condition of the instruction
+/// UDF #0x18 of A32, without its condition. A breakpoint has the condition of the instruction
 /// that it replaces.
 pub(crate) const A32_BREAKPOINT: u32 = 0x07f0_01f8;
 /// UDF #0x18 of T16: replaces 16-bit instructions, and ends stepped copies.
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a32_breakpoints_have_any_condition() {
-        // udfeq #0x1018, udf #0x1018; udf #0x1019; 0xf7f001f8
+        // udfeq #0x18, udf #0x18; udf #0x19; 0xf7f001f8
         assert!(A32::is_breakpoint(&[0xf8, 0x01, 0xf0, 0x07]));
         assert!(A32::is_breakpoint(&[0xf8, 0x01, 0xf0, 0xe7, 0]));
         assert!(!A32::is_breakpoint(&[0xf9, 0x01, 0xf0, 0xe7]));

@@ -19,7 +19,7 @@
 
 use crate::prelude::*;
 
-/// What the instructions of a class are to kprobes.
+/// The classes of instructions, by how kprobes treats them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// They cannot be probed.
@@ -32,7 +32,7 @@ pub(super) enum Kind {
     ClearExclusive,
     /// A copy does the same.
     Copy,
-    /// The same, except that it cannot be relative to PC: a coprocessor's load or store.
+    /// A load or store of a coprocessor: a copy does the same, unless it is relative to PC.
     CoprocessorTransfer,
     /// WFE, which interrupts end if they are not masked.
     Wait,

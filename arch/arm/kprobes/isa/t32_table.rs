@@ -164,11 +164,11 @@ rows! {
     "1111_1000_0100_NNNN_TTTT_0000_00ii_MMMM" => Copy,
     // PLD, PLDW, PLI, and hints to come (immediate, literal): a copy may preload something else
     "1111_100x_10x1_xxxx_1111_iiii_iiii_iiii" => Copy,
-    // The same (literal)
+    // PLD, PLDW, PLI, and hints to come (literal)
     "1111_100x_00x1_1111_1111_iiii_iiii_iiii" => Copy,
-    // The same (negative immediate)
+    // PLD, PLDW, PLI, and hints to come (negative immediate)
     "1111_100x_00x1_xxxx_1111_1100_iiii_iiii" => Copy,
-    // The same (register)
+    // PLD, PLDW, PLI, and hints to come (register)
     "1111_100x_00x1_xxxx_1111_0000_00ii_MMMM" => Copy,
     // LDRB, LDRH, LDRSB, LDRSH (literal)
     "1111_100x_x0x1_1111_TTTT_iiii_iiii_iiii" => Literal,
