@@ -59,8 +59,9 @@ def impl(of: str, default: str = 'rust') -> str:
 
 
 def shown(of: str) -> str:
-    """The implementation to boot for somebody to look at: ours if OF has it."""
-    return impl(of, 'rust' if of in env.SUPPORTED else 'c')
+    """The implementation to boot for somebody to look at: ours if OF is ready."""
+    ready = of in env.SUPPORTED and not records.of(of).only_named
+    return impl(of, 'rust' if ready else 'c')
 
 
 def _check_command(name: str) -> None:
