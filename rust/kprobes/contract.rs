@@ -37,7 +37,6 @@ use crate::{
     },
     sys::{
         modules::Loaded,
-        preempt::Pinned,
         prelude::*,
         probe::{
             Chain,
@@ -50,8 +49,7 @@ use crate::{
             Cpu,
             JprobeState, //
             PerCpu,
-        },
-        Registers, //
+        }, //
     }, //
 };
 use core::ffi::CStr;
@@ -63,7 +61,7 @@ use core::ffi::CStr;
 /// Implementers guarantee that
 ///
 /// - [`set_running`](Machine::set_running) writes only the current CPU's variable that
-///   [`running`](Machine::running) reads, and [`per_cpu`](Machine::per_cpu) returns the current
+///   [`running`](Machine::running) reads, and [`cpu_copy`](Machine::cpu_copy) returns the current
 ///   CPU's copy;
 /// - after [`arm`](Machine::arm) has returned, every CPU that reaches an address traps;
 /// - after [`disarm`](Machine::disarm) has returned, no CPU traps there. If a CPU still handles an
@@ -112,17 +110,39 @@ pub(crate) unsafe trait Machine: Isa {
     /// traps.
     fn arch_blacklist() -> impl Iterator<Item = TextRange>;
 
+    /// Returns the address of this CPU's copy of a per-CPU variable.
+    fn cpu_copy<T>(original: *const T, pinned: &Pinned) -> *mut T;
+
     /// Returns whether this CPU handles a hit.
-    fn is_running(pinned: &Pinned) -> bool;
+    #[inline(always)]
+    fn is_running(pinned: &Pinned) -> bool {
+        Self::running(pinned).is_some()
+    }
 
     /// Returns the probe whose hit this CPU handles: C's `current_kprobe`.
-    fn running(pinned: &Pinned) -> Option<Running>;
+    #[inline(always)]
+    fn running(pinned: &Pinned) -> Option<Running> {
+        let running = Self::cpu_copy(&raw const bindings::current_kprobe, pinned);
+        // SAFETY: It is the value of `current_kprobe`, which only this CPU changes.
+        unsafe { Running::from_word(running.read_volatile()) }
+    }
 
     /// Sets the probe whose hit this CPU handles.
-    fn set_running(running: Option<Running>, pinned: &Pinned);
+    #[inline(always)]
+    fn set_running(running: Option<Running>, pinned: &Pinned) {
+        let word = running.map_or(core::ptr::null_mut(), Running::to_word);
+        let running = Self::cpu_copy(&raw const bindings::current_kprobe, pinned);
+        // SAFETY: As in `running`; C takes NULL, or a probe that lives.
+        unsafe { running.write_volatile(word) };
+    }
 
     /// Returns this CPU's copy of per-CPU memory.
-    fn per_cpu<'a, T: Zeroable>(all: &'static PerCpu<T>, pinned: &'a Pinned) -> &'a T;
+    #[inline(always)]
+    fn per_cpu<'a, T: Zeroable>(all: &'static PerCpu<T>, pinned: &'a Pinned) -> &'a T {
+        // SAFETY: Memory of the CPU that the caller stays on. It starts as zeroes, which are a
+        // value, and it is never borrowed mutably.
+        unsafe { &*Self::cpu_copy(all.original(), pinned) }
+    }
 
     /// Returns the state of the hits that this CPU handles.
     #[inline(always)]
@@ -340,13 +360,24 @@ pub(crate) unsafe trait Returns: Machine {
     const NEVER: &'static [&'static CStr];
 
     /// Returns the number of this CPU.
-    fn cpu(pinned: &Pinned) -> usize;
+    #[inline(always)]
+    fn cpu(_pinned: &Pinned) -> usize {
+        // SAFETY: May be called in any context. The CPU stays the same, as preemption is off.
+        unsafe { bindings::rust_kprobes_this_cpu() as usize }
+    }
 
     /// Returns the address of this task's list of calls.
-    fn calls(pinned: &Pinned) -> *const bindings::llist_head;
+    #[inline(always)]
+    fn calls(_pinned: &Pinned) -> *const bindings::llist_head {
+        // SAFETY: May be called in any context.
+        unsafe { bindings::rust_kprobes_calls() }
+    }
 
     /// Returns the address of the trampoline, which hooked functions return to.
-    fn trampoline() -> usize;
+    #[inline(always)]
+    fn trampoline() -> usize {
+        bindings::arch_rethook_trampoline as *const () as usize
+    }
 
     /// Returns the value that identifies the frame of the function whose entry `registers` are at
     /// (x86: sp).
@@ -389,6 +420,9 @@ pub(crate) unsafe trait Returns: Machine {
 /// with the registers that C expects, and that the handler does not write to the stack of the
 /// function's caller.
 pub(crate) unsafe trait JprobeOps: Machine {
+    /// Words on the stack between the stack pointer and the arguments, at the entry of a function.
+    const FRAME_WORDS: usize;
+
     /// Returns the state that this CPU keeps while the handler runs.
     fn state(pinned: &Pinned) -> &JprobeState {
         Self::per_cpu(&rust_kprobes_jprobe_state, pinned)
@@ -396,7 +430,12 @@ pub(crate) unsafe trait JprobeOps: Machine {
 
     /// Saves the registers, which are at the entry of a function, and makes them lead to the
     /// handler.
-    fn enter(registers: &mut Registers, handler: TextAddr, pinned: &Pinned);
+    fn enter(registers: &mut Registers, handler: TextAddr, pinned: &Pinned) {
+        let sp = *Self::sp(registers);
+        Self::state(pinned).keep(registers, handler, sp, Self::FRAME_WORDS);
+        let enter = bindings::rust_kprobes_jprobe_enter as *const () as u64;
+        Self::set_ip(registers, TextAddr::new(enter));
+    }
 
     /// Returns whether this trap is the end of a handler: one of the two breakpoints in `jprobe.S`.
     fn ends(registers: &Registers) -> bool {
@@ -410,5 +449,7 @@ pub(crate) unsafe trait JprobeOps: Machine {
     fn restore(registers: &mut Registers, pinned: &Pinned);
 
     /// Returns the stack pointer at the entry of the function.
-    fn stack(pinned: &Pinned) -> usize;
+    fn stack(pinned: &Pinned) -> usize {
+        *Self::sp(&mut Self::state(pinned).registers.get())
+    }
 }

@@ -40,7 +40,6 @@ use crate::{
             Guarded,
             Mutex, //
         },
-        preempt::Pinned,
         prelude::*,
         probe::{
             Chain,

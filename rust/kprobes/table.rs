@@ -36,15 +36,10 @@ use crate::{
         AtomicPtr,
         Ordering, //
     },
-    prelude::*,
-    sys::preempt::Pinned, //
+    sys::prelude::*, //
 };
 use core::marker::PhantomData;
-use kernel::{
-    bindings,
-    prelude::*,
-    sync::rcu, //
-};
+use kernel::sync::rcu;
 
 /// The address for which there is no entry.
 pub(crate) const NOWHERE: TextAddr = TextAddr::new(u64::MAX);
@@ -529,8 +524,7 @@ impl<T> Drop for Retired<T> {
 #[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_table))]
 mod tests {
     use crate::{
-        prelude::*,
-        sys::preempt::Pinned,
+        sys::prelude::*,
         table::{
             hash,
             length,

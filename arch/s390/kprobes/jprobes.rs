@@ -11,40 +11,14 @@ use super::{
     isa::S390, //
 };
 use crate::{
-    contract::{
-        JprobeOps,
-        Machine, //
-    },
-    prelude::*,
-    sys::{
-        preempt::Pinned,
-        this_cpu::{
-            JprobeEntry,
-            JprobeState, //
-        },
-        Registers, //
-    }, //
+    contract::JprobeOps,
+    sys::prelude::*, //
 };
-use core::mem::offset_of;
-use kernel::bindings;
-
-// As `jprobe.S` has it.
-const _: () = assert!(offset_of!(JprobeState, entry) == 0 && offset_of!(JprobeEntry, words) == 0);
-const _: () =
-    assert!(offset_of!(JprobeEntry, handler) == 8 && offset_of!(JprobeEntry, pause) == 16);
-
-/// Words of a caller's frame below the arguments on the stack.
-const FRAME_WORDS: usize = bindings::STACK_FRAME_OVERHEAD as usize / size_of::<usize>();
 
 // SAFETY: `jprobe.S` makes a frame below the caller's. In that, it only writes the word in which
 // the called function stores its return address. All registers are kept, and restored.
 unsafe impl JprobeOps for S390 {
-    fn enter(registers: &mut Registers, handler: TextAddr, pinned: &Pinned) {
-        let sp = *Self::sp(registers);
-        Self::state(pinned).keep(registers, handler, sp, FRAME_WORDS);
-        let enter = bindings::rust_kprobes_jprobe_enter as *const () as u64;
-        Self::set_ip(registers, TextAddr::new(enter));
-    }
+    const FRAME_WORDS: usize = bindings::STACK_FRAME_OVERHEAD as usize / size_of::<usize>();
 
     fn restore(registers: &mut Registers, pinned: &Pinned) {
         // The rest is about the interruption.
@@ -52,9 +26,5 @@ unsafe impl JprobeOps for S390 {
         let (kept, registers) = (Trapped::of(&kept), Trapped::of_mut(registers));
         (registers.mask, registers.ip) = (kept.mask, kept.ip);
         registers.gprs = kept.gprs;
-    }
-
-    fn stack(pinned: &Pinned) -> usize {
-        Trapped::of(&Self::state(pinned).registers.get()).gprs[15]
     }
 }

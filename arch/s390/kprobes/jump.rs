@@ -64,7 +64,6 @@ use crate::{
         SLOT_LEN, //
     },
     sys::{
-        preempt::Pinned,
         prelude::*,
         probe::Chain,
         text, //

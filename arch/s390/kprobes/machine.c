@@ -130,17 +130,6 @@ size_t __kprobes rust_kprobes_stack_left(unsigned long sp)
 }
 
 #ifdef CONFIG_KRETPROBES
-int __kprobes rust_kprobes_this_cpu(void)
-{
-	return raw_smp_processor_id();
-}
-
-/* The list of calls of this task whose returns are hooked. */
-const struct llist_head * __kprobes rust_kprobes_calls(void)
-{
-	return &current->rethooks;
-}
-
 /* Called by the trampoline of return probes. */
 void __kprobes rust_kprobes_return(struct pt_regs *regs)
 {

@@ -17,7 +17,6 @@ enum {
 		LOWCORE_ALT_ADDRESS + RUST_KPROBES_PERCPU_REGISTER,
 };
 
-struct llist_head;
 struct pt_regs;
 
 bool kprobe_original_frame(unsigned long *ip, unsigned long *sp);
@@ -40,8 +39,6 @@ extern const char rust_kprobes_test_branch[];
 #endif
 #endif
 #ifdef CONFIG_KRETPROBES
-int rust_kprobes_this_cpu(void);
-const struct llist_head *rust_kprobes_calls(void);
 /* return.S */
 void rust_kprobes_return(struct pt_regs *regs);
 #endif

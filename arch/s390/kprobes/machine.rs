@@ -39,12 +39,8 @@ use crate::{
     sys::{
         blacklist,
         modules::Loaded,
-        preempt::Pinned,
         prelude::*,
-        probe::Running,
-        text,
-        this_cpu::PerCpu,
-        Registers, //
+        text, //
     }, //
 };
 
@@ -55,7 +51,7 @@ pub(super) const PAGE_FAULT: c_uint = 14;
 const INTERRUPTS: usize = 0x0300_0000_0000_0000;
 
 // SAFETY:
-// - `set_running` writes `current_kprobe` of this CPU, and `per_cpu` adds this CPU's distance;
+// - `cpu_copy` adds this CPU's distance;
 // - `arm` and `disarm` end after an interrupt to all CPUs, or with all CPUs stopped. A CPU in a
 //   trap or a step takes part after that, as both have interrupts off;
 // - a slot that a CPU leaves by a jump is marked.
@@ -94,29 +90,11 @@ unsafe impl Machine for S390 {
     }
 
     #[inline(always)]
-    fn is_running(pinned: &Pinned) -> bool {
-        Self::running(pinned).is_some()
-    }
-
-    #[inline(always)]
-    fn running(_pinned: &Pinned) -> Option<Running> {
-        let running = this_cpu(&raw const bindings::current_kprobe);
-        // SAFETY: It is the value of `current_kprobe`, which only this CPU changes.
-        unsafe { Running::from_word(running.read_volatile()) }
-    }
-
-    #[inline(always)]
-    fn set_running(running: Option<Running>, _pinned: &Pinned) {
-        let word = running.map_or(core::ptr::null_mut(), Running::to_word);
-        // SAFETY: As in `running`; C takes NULL, or a probe that lives.
-        unsafe { this_cpu(&raw const bindings::current_kprobe).write_volatile(word) };
-    }
-
-    #[inline(always)]
-    fn per_cpu<'a, T: Zeroable>(all: &'static PerCpu<T>, _pinned: &'a Pinned) -> &'a T {
-        // SAFETY: Memory of the CPU that the caller stays on. It starts as zeroes, which are a
-        // value, and it is never borrowed mutably.
-        unsafe { &*this_cpu(all.original()) }
+    fn cpu_copy<T>(original: *const T, _pinned: &Pinned) -> *mut T {
+        // SAFETY: The function only reads the lowcore.
+        let offset = unsafe { bindings::rust_kprobes_cpu_offset() };
+        // Without provenance: the copy is no part of the original.
+        core::ptr::with_exposed_provenance_mut(original.addr().wrapping_add(offset))
     }
 
     fn prepare(
@@ -232,15 +210,6 @@ unsafe impl Machine for S390 {
         let at = prepared.at.get().wrapping_add(into);
         Self::set_ip(registers, TextAddr::new(at));
     }
-}
-
-/// This CPU's copy of a per-CPU variable.
-#[inline(always)]
-fn this_cpu<T>(original: *const T) -> *mut T {
-    // SAFETY: The function only reads the lowcore.
-    let offset = unsafe { bindings::rust_kprobes_cpu_offset() };
-    // Without provenance: the copy is no part of the original.
-    core::ptr::with_exposed_provenance_mut(original.addr().wrapping_add(offset))
 }
 
 /// If the CPU is at the stepped code, or behind it, which is where a fault of the code leaves the

@@ -10,58 +10,39 @@ use super::{
 };
 use crate::{
     contract::Returns,
-    sys::preempt::Pinned, //
+    sys::prelude::*, //
 };
 use core::ffi::CStr;
-use kernel::bindings;
 
 /// The register that a function returns to.
 const LINK: usize = 14;
 
-// SAFETY: C's `current` and `raw_smp_processor_id()` are those of this task and CPU, which stay the
-// same, as `Pinned` shows that preemption is off.
+// SAFETY: The methods that are about the task and the CPU are those of the trait.
 unsafe impl Returns for S390 {
     const NEVER: &'static [&'static CStr] = &[];
 
     #[inline(always)]
-    fn cpu(_pinned: &Pinned) -> usize {
-        // SAFETY: The function may be called from any context.
-        unsafe { bindings::rust_kprobes_this_cpu() as usize }
-    }
-
-    #[inline(always)]
-    fn calls(_pinned: &Pinned) -> *const bindings::llist_head {
-        // SAFETY: The function may be called from any context.
-        unsafe { bindings::rust_kprobes_calls() }
-    }
-
-    #[inline(always)]
-    fn trampoline() -> usize {
-        bindings::arch_rethook_trampoline as *const () as usize
-    }
-
-    #[inline(always)]
-    fn frame(registers: &bindings::pt_regs) -> usize {
+    fn frame(registers: &Registers) -> usize {
         Trapped::of(registers).gprs[15]
     }
 
     #[inline(always)]
-    unsafe fn returns_to(registers: &bindings::pt_regs) -> usize {
+    unsafe fn returns_to(registers: &Registers) -> usize {
         Trapped::of(registers).gprs[LINK]
     }
 
     #[inline(always)]
-    unsafe fn hook(registers: &mut bindings::pt_regs) {
+    unsafe fn hook(registers: &mut Registers) {
         Trapped::of_mut(registers).gprs[LINK] = Self::trampoline();
     }
 
     #[inline(always)]
-    fn show_return_address(registers: &mut bindings::pt_regs, to: usize) {
+    fn show_return_address(registers: &mut Registers, to: usize) {
         Trapped::of_mut(registers).ip = to;
     }
 
     #[inline(always)]
-    unsafe fn unhook(registers: &mut bindings::pt_regs, to: usize) {
+    unsafe fn unhook(registers: &mut Registers, to: usize) {
         let registers = Trapped::of_mut(registers);
         registers.ip = to;
         registers.gprs[LINK] = to;

@@ -15,29 +15,16 @@ use super::isa::{
 };
 use crate::{
     contract::JprobeOps,
-    prelude::*,
-    sys::{
-        preempt::Pinned,
-        this_cpu::{
-            JprobeEntry,
-            JprobeState, //
-        },
-        Registers, //
-    }, //
+    sys::prelude::*, //
 };
-use core::mem::offset_of;
-use kernel::bindings;
-
-// `jprobe.S` relies on these offsets.
-const _: () = assert!(offset_of!(JprobeState, entry) == 0 && offset_of!(JprobeEntry, words) == 0);
-const _: () =
-    assert!(offset_of!(JprobeEntry, handler) == 8 && offset_of!(JprobeEntry, pause) == 16);
 
 // SAFETY: `jprobe.S` lowers the stack below the caller's frame, and does not write above that. All
 // registers are saved, and restored.
 unsafe impl JprobeOps for X86 {
+    const FRAME_WORDS: usize = 1;
+
     fn enter(registers: &mut Registers, handler: TextAddr, pinned: &Pinned) {
-        Self::state(pinned).keep(registers, handler, registers.sp, 1);
+        Self::state(pinned).keep(registers, handler, registers.sp, Self::FRAME_WORDS);
         // The ABI of C requires these flags to be clear.
         registers.flags &= !((flag::DF | flag::AC) as usize);
         registers.ip = bindings::rust_kprobes_jprobe_enter as *const () as usize;
@@ -49,9 +36,5 @@ unsafe impl JprobeOps for X86 {
         *registers = Self::state(pinned).registers.get();
         registers.__bindgen_anon_1 = cs;
         registers.__bindgen_anon_2 = ss;
-    }
-
-    fn stack(pinned: &Pinned) -> usize {
-        Self::state(pinned).registers.get().sp
     }
 }

@@ -54,7 +54,6 @@ use crate::{
     },
     sys::{
         blacklist,
-        preempt::Pinned,
         prelude::*,
         probe::Chain,
         sort,

@@ -41,12 +41,9 @@ use crate::{
     sys::{
         blacklist,
         modules::Loaded,
-        preempt::Pinned,
         prelude::*,
         probe::Running,
-        text,
-        this_cpu::PerCpu,
-        Registers, //
+        text, //
     }, //
 };
 use core::{
@@ -59,7 +56,7 @@ use core::{
 const IF: usize = flag::IF as usize;
 
 // SAFETY:
-// - `set_running` writes `current_kprobe`, and `per_cpu` adds this CPU's distance;
+// - `set_running` writes `current_kprobe`, and `cpu_copy` adds this CPU's distance;
 // - `arm` and `disarm` end with an IPI to all CPUs. A CPU in a trap or a step takes the IPI when
 //   the trap or the step is over, as both have interrupts off;
 // - a slot that CPUs leave by a jump is freed after a grace period of Tasks RCU.
@@ -144,9 +141,9 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn per_cpu<'a, T: Zeroable>(all: &'static PerCpu<T>, _pinned: &'a Pinned) -> &'a T {
+    fn cpu_copy<T>(original: *const T, _pinned: &Pinned) -> *mut T {
         #[cfg_attr(not(CONFIG_SMP), expect(unused_mut))]
-        let mut at = all.original();
+        let mut at = original.cast_mut();
         // SAFETY: Reads this CPU's offset and adds it. The sum is in another allocation, so it is
         // formed in assembly, where no provenance of `original` is assumed.
         #[cfg(CONFIG_SMP)]
@@ -156,9 +153,7 @@ unsafe impl Machine for X86 {
                 base = sym bindings::this_cpu_off,
                 options(att_syntax, readonly, nostack));
         }
-        // SAFETY: Memory of the CPU that the caller stays on. It starts as zeroes, which are a
-        // value, and it is never borrowed mutably.
-        unsafe { &*at }
+        at
     }
 
     fn prepare(

@@ -14,13 +14,12 @@ use super::{
 };
 use crate::{
     contract::Returns,
-    sys::preempt::Pinned, //
+    sys::prelude::*, //
 };
 use core::{
     arch::asm,
     ffi::CStr, //
 };
-use kernel::bindings;
 
 // SAFETY: `cpu` and `calls` read a per-CPU variable by one instruction. `Pinned` shows that
 // preemption is off, so the CPU and the task stay the same.
@@ -56,17 +55,12 @@ unsafe impl Returns for X86 {
     }
 
     #[inline(always)]
-    fn trampoline() -> usize {
-        bindings::arch_rethook_trampoline as *const () as usize
-    }
-
-    #[inline(always)]
-    fn frame(registers: &bindings::pt_regs) -> usize {
+    fn frame(registers: &Registers) -> usize {
         registers.sp
     }
 
     #[inline(always)]
-    unsafe fn returns_to(registers: &bindings::pt_regs) -> usize {
+    unsafe fn returns_to(registers: &Registers) -> usize {
         let place = core::ptr::with_exposed_provenance::<usize>(registers.sp);
         // SAFETY: At the entry of a function the stack pointer points to the return address. By the
         // precondition the registers are those of an entry.
@@ -74,7 +68,7 @@ unsafe impl Returns for X86 {
     }
 
     #[inline(always)]
-    unsafe fn hook(registers: &mut bindings::pt_regs) {
+    unsafe fn hook(registers: &mut Registers) {
         let place = core::ptr::with_exposed_provenance_mut::<usize>(registers.sp);
         // SAFETY: As in `returns_to`. An unwinder that finds the address of the trampoline asks for
         // the real return address.
@@ -82,12 +76,12 @@ unsafe impl Returns for X86 {
     }
 
     #[inline(always)]
-    fn show_return_address(registers: &mut bindings::pt_regs, to: usize) {
+    fn show_return_address(registers: &mut Registers, to: usize) {
         registers.ip = to;
     }
 
     #[inline(always)]
-    unsafe fn unhook(registers: &mut bindings::pt_regs, to: usize) {
+    unsafe fn unhook(registers: &mut Registers, to: usize) {
         // The trampoline ends with a return. All registers are restored by then, so it takes the
         // flags from the stack: from the place of `ss`, next to the return address.
         registers.__bindgen_anon_2.ssx = registers.flags as u64;

@@ -20,10 +20,7 @@ use crate::{
         COPIES, //
     },
     sys::{
-        preempt::{
-            self,
-            Pinned, //
-        },
+        preempt,
         prelude::*, //
     }, //
 };

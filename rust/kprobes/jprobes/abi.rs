@@ -13,11 +13,7 @@ use crate::{
         status, //
     },
     hit::jprobe,
-    registry::prelude::*, //
-};
-use kernel::{
-    bindings,
-    prelude::*, //
+    sys::prelude::*, //
 };
 
 client_call!(register_jprobe(*mut bindings::jprobe) -> c_int = batch);

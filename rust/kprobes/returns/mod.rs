@@ -72,10 +72,7 @@ use crate::{
             Guarded,
             Mutex, //
         },
-        preempt::{
-            self,
-            Pinned, //
-        },
+        preempt,
         prelude::*,
         probe::{
             same_place,
@@ -84,8 +81,7 @@ use crate::{
             Probe, //
         },
         report,
-        this_cpu,
-        Registers, //
+        this_cpu, //
     }, //
 };
 use bitmap::{

@@ -40,6 +40,18 @@ void __kprobes rust_kprobes_foreign_frame(void)
 	WARN_ON_ONCE(1);
 }
 
+/* The back end of x86 asks these two by one instruction each. */
+int __kprobes rust_kprobes_this_cpu(void)
+{
+	return raw_smp_processor_id();
+}
+
+/* Returns the list of calls of this task whose returns are hooked. */
+const struct llist_head * __kprobes rust_kprobes_calls(void)
+{
+	return &current->rethooks;
+}
+
 /* Returns whether the task runs on another CPU, where its list may change. */
 bool __kprobes rust_kprobes_runs_elsewhere(const struct task_struct *task)
 {

@@ -2,6 +2,10 @@
 
 //! The names that nearly every file with access to C uses.
 
+pub(crate) use super::{
+    preempt::Pinned,
+    Registers, //
+};
 pub(crate) use crate::prelude::*;
 pub(crate) use kernel::{
     bindings,

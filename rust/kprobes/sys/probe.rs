@@ -16,10 +16,7 @@ pub(crate) use self::chain::{
     EMPTY_CHAIN, //
 };
 
-use super::{
-    flags::Flags,
-    preempt::Pinned, //
-};
+use super::flags::Flags;
 use crate::{
     model::target::Target,
     sys::prelude::*, //

@@ -13,11 +13,9 @@
 use super::{
     preempt::{
         self,
-        Context,
-        Pinned, //
+        Context, //
     },
-    probe::Running,
-    Registers, //
+    probe::Running, //
 };
 use crate::{
     model::hit_state::Phase,

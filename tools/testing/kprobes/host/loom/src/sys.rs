@@ -5,8 +5,12 @@
 #[cfg(loom)]
 #[path = "../../../../../../rust/kprobes/sys/flags.rs"]
 pub(crate) mod flags;
-pub(crate) mod preempt {
-    pub(crate) use crate::memory::Pinned;
+pub(crate) mod prelude {
+    pub(crate) use crate::{
+        bindings,
+        memory::Pinned,
+        prelude::*, //
+    };
 }
 #[cfg(loom)]
 pub(crate) mod probe;

@@ -82,6 +82,16 @@ pub unsafe fn rust_kprobes_runs_elsewhere(_task: *const task_struct) -> bool {
     false
 }
 
+pub unsafe fn rust_kprobes_this_cpu() -> c_int {
+    // SAFETY: The tests run on one thread.
+    unsafe { cpu_number }
+}
+
+pub unsafe fn rust_kprobes_calls() -> *const llist_head {
+    // SAFETY: The tests run on one thread, and set the task first.
+    unsafe { &raw const (*current_task).rethooks }
+}
+
 pub unsafe fn rust_kprobes_cpus(counts: *mut usize) {
     // SAFETY: By the precondition, there is room for three.
     unsafe { counts.cast::<[usize; 3]>().write(tasks::cpus()) };
