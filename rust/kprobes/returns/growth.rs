@@ -26,12 +26,16 @@ use crate::atomics::{
     Ordering, //
 };
 
-/// The longest window. The counters of returns wrap at four times this value.
-const LONGEST_WINDOW: usize = 1 << 14;
+/// The bits of the number of returns and of a window in a word. In 32 bits there is less room for
+/// both, and windows are multiples of 32.
+const RETURN_BITS: u32 = if usize::BITS == 64 { 16 } else { 12 };
+const WINDOW_BITS: u32 = if usize::BITS == 64 { 16 } else { 6 };
 
-/// The bits of a window in a word: a quarter of them. A word of 32 bits has windows of so many
-/// times 128.
-const WINDOW_BITS: u32 = usize::BITS / 4;
+/// The number of returns wraps here.
+const RETURNS: usize = 1 << RETURN_BITS;
+
+/// The longest window.
+const LONGEST_WINDOW: usize = RETURNS / 4;
 const WINDOW_UNIT: usize = LONGEST_WINDOW.div_ceil(1 << (WINDOW_BITS - 1));
 
 /// The calls that were lost in one window, in one word: their number; whether they have news for
@@ -44,7 +48,7 @@ impl Losses {
     const ONE: usize = Self::NEWS << 1;
 
     /// The worker has not seen the latest loss, or a block was used since.
-    const NEWS: usize = 1 << (16 + WINDOW_BITS);
+    const NEWS: usize = RETURNS << WINDOW_BITS;
 
     fn number(self) -> usize {
         self.0 / Self::ONE
@@ -52,15 +56,16 @@ impl Losses {
 
     /// Returns whether the window is at its end.
     fn are_over(self, returns: u16) -> bool {
-        let units = (self.0 % Self::NEWS) >> 16;
-        let since = usize::from(returns.wrapping_sub(self.0 as u16));
+        let units = (self.0 % Self::NEWS) >> RETURN_BITS;
+        let since = usize::from(returns).wrapping_sub(self.0) % RETURNS;
         self.number() == 0 || since >= units.wrapping_mul(WINDOW_UNIT)
     }
 
     fn and_one(self, returns: u16, all: usize) -> Self {
         if self.are_over(returns) {
             let units = all.min(LONGEST_WINDOW).div_ceil(WINDOW_UNIT);
-            return Self(Self::ONE | Self::NEWS | units << 16 | usize::from(returns));
+            let window = (units << RETURN_BITS) | (usize::from(returns) % RETURNS);
+            return Self(Self::ONE | Self::NEWS | window);
         }
         Self(self.0.checked_add(Self::ONE).unwrap_or(self.0) | Self::NEWS)
     }
@@ -303,8 +308,8 @@ mod tests {
         assert!(world.uses());
         world.come_back(1);
         assert!(!world.uses());
-        // The most of them, from when 65,535 had come back.
-        let full = Losses(usize::MAX & !(Losses::NEWS - 1) | 1 << 16 | 0xffff);
+        // The most of them, from just before the number of returns wraps.
+        let full = Losses(usize::MAX & !(Losses::NEWS - 1) | RETURNS | (RETURNS - 1));
         assert_eq!(full.and_one(u16::MAX, 1), full);
         assert_eq!(full.number(), usize::MAX / Losses::ONE);
         assert!(full.are_over(WINDOW_UNIT as u16 - 1));
