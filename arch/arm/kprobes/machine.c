@@ -4,9 +4,11 @@
  * needs where idle CPUs run code that can be probed.
  */
 #include <linux/context_tracking.h>
+#include <linux/highmem.h>
 #include <linux/irq_work.h>
 #include <linux/kprobes.h>
 #include <linux/llist.h>
+#include <linux/mm.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
@@ -16,6 +18,8 @@
 #include <linux/string.h>
 #include <linux/text-patching.h>
 #include <linux/uaccess.h>
+#include <linux/unaligned.h>
+#include <linux/vmalloc.h>
 #include <linux/workqueue.h>
 
 #include "../../../rust/kprobes/glue.h"
@@ -37,10 +41,31 @@ bool __kprobes kprobe_undefinstr(struct pt_regs *regs)
 	return ours;
 }
 
-/* Writes an instruction. Text is read-only, so another mapping is written to. */
-void __kprobes rust_kprobes_write_insn(unsigned long at, unsigned int insn)
+/*
+ * Writes instructions that are in one page. Text is read-only, so another mapping
+ * is written to. Pages of modules and of slots have one; for the kernel's text,
+ * __patch_text() makes one, which costs all CPUs an entry of their TLBs.
+ */
+void __kprobes rust_kprobes_write(unsigned long at, const void *code, size_t len)
 {
-	__patch_text((void *)at, insn);
+	bool alias = is_vmalloc_or_module_addr((void *)at);
+	u32 *to = NULL;
+	size_t n;
+
+	if (alias)
+		to = kmap_local_page(vmalloc_to_page((void *)at)) + offset_in_page(at);
+	for (n = 0; n < len / sizeof(u32); n++) {
+		u32 insn = get_unaligned((const u32 *)code + n);
+
+		if (alias)
+			WRITE_ONCE(to[n], insn);
+		else
+			__patch_text((u32 *)at + n, insn);
+	}
+	if (alias) {
+		kunmap_local(to);
+		flush_icache_range(at, at + len);
+	}
 }
 
 /*
@@ -52,6 +77,35 @@ void __kprobes rust_kprobes_change_text(int (*change)(void *data), void *data)
 	stop_machine_cpuslocked(change, data, NULL);
 	kick_all_cpus_sync();
 }
+
+#ifdef CONFIG_RUST_KPROBES_JUMPS
+/*
+ * Preempts the task at the end of a detour, unless interrupts are off. The scheduler
+ * is called with interrupts off: if the scheduler hits a probe with a jump, the
+ * end of that detour does not call the scheduler again.
+ */
+static noinline void __kprobes rust_kprobes_detour_resched(void)
+{
+	if (irqs_disabled())
+		return;
+	local_irq_disable();
+	preempt_schedule_irq();
+	local_irq_enable();
+}
+
+/* Called by the code that all detours share. RCU watches, as in kprobe_undefinstr(). */
+void __kprobes rust_kprobes_jumped(const unsigned long *owner, struct pt_regs *regs)
+{
+	bool rcu = warn_rcu_enter();
+
+	preempt_disable_notrace();
+	rust_kprobes_detour_hit(owner, regs);
+	preempt_enable_no_resched_notrace();
+	warn_rcu_exit(rcu);
+	if (IS_ENABLED(CONFIG_PREEMPTION) && should_resched(0))
+		rust_kprobes_detour_resched();
+}
+#endif
 
 /* A page of slots, executable and, if the kernel's text is, read-only. */
 void * __kprobes rust_kprobes_slot_page(void)
@@ -193,17 +247,6 @@ size_t __kprobes rust_kprobes_stack_left(unsigned long sp)
 }
 
 #ifdef CONFIG_KRETPROBES
-int __kprobes rust_kprobes_this_cpu(void)
-{
-	return raw_smp_processor_id();
-}
-
-/* The list of calls of this task whose returns are hooked. */
-const struct llist_head * __kprobes rust_kprobes_calls(void)
-{
-	return &current->rethooks;
-}
-
 /* Called by the trampoline of return probes. */
 void __kprobes rust_kprobes_return(struct pt_regs *regs)
 {

@@ -47,17 +47,13 @@ use crate::{
     slots::Slot,
     sys::{
         blacklist,
-        preempt::Pinned,
         prelude::*,
-        probe::Running,
-        text,
-        this_cpu::PerCpu,
-        Registers, //
+        text, //
     }, //
 };
 
 // SAFETY:
-// - `set_running` writes `current_kprobe` of this CPU, and `per_cpu` adds this CPU's distance;
+// - `cpu_copy` adds this CPU's distance;
 // - `arm` and `disarm` change text while all CPUs are stopped, and interrupt them after that. No
 //   CPU is stopped in a trap or a step, as both have interrupts off;
 // - a slot that a CPU leaves by a jump is marked.
@@ -100,53 +96,35 @@ unsafe impl Machine for A32 {
     }
 
     #[inline(always)]
-    fn is_running(pinned: &Pinned) -> bool {
-        Self::running(pinned).is_some()
-    }
-
-    #[inline(always)]
-    fn running(_pinned: &Pinned) -> Option<Running> {
-        let running = this_cpu(&raw const bindings::current_kprobe);
-        // SAFETY: It is the value of `current_kprobe`, which only this CPU changes.
-        unsafe { Running::from_word(running.read_volatile()) }
-    }
-
-    #[inline(always)]
-    fn set_running(running: Option<Running>, _pinned: &Pinned) {
-        let word = running.map_or(core::ptr::null_mut(), Running::to_word);
-        // SAFETY: As in `running`; C takes NULL, or a probe that lives.
-        unsafe { this_cpu(&raw const bindings::current_kprobe).write_volatile(word) };
-    }
-
-    #[inline(always)]
-    fn per_cpu<'a, T: Zeroable>(all: &'static PerCpu<T>, _pinned: &'a Pinned) -> &'a T {
-        // SAFETY: Memory of the CPU that the caller stays on. It starts as zeroes, which are a
-        // value, and it is never borrowed mutably.
-        unsafe { &*this_cpu(all.original()) }
+    fn cpu_copy<T>(original: *const T, _pinned: &Pinned) -> *mut T {
+        #[cfg_attr(not(CONFIG_SMP), expect(unused_mut))]
+        let mut offset = 0_usize;
+        // SAFETY: Reads TPIDRPRW, which has this CPU's distance.
+        #[cfg(CONFIG_SMP)]
+        unsafe {
+            core::arch::asm!("mrc p15, 0, {}, c13, c0, 4", out(reg) offset,
+                options(nostack, preserves_flags, readonly))
+        };
+        // Without provenance: the copy is no part of the original.
+        core::ptr::with_exposed_provenance_mut(original.addr().wrapping_add(offset))
     }
 
     fn prepare(
         at: TextAddr,
         function: TextRange,
-        _fixup: bool,
+        fixup: bool,
         read: ReadText<'_>,
         text: &mut text::Lock,
     ) -> Result<ArchInsn, Refusal> {
-        prepare::prepare(at, function, read, text)
+        prepare::prepare(at, function, fixup, read, text)
     }
 
     fn arm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
-        change(
-            &mut points.map(|prepared| (prepared.at, prepared.breakpoint)),
-            text,
-        );
+        put_each(points, |prepared| &prepared.breakpoint, text);
     }
 
     fn disarm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
-        change(
-            &mut points.map(|prepared| (prepared.at, prepared.original)),
-            text,
-        );
+        put_each(points, |prepared| &prepared.original, text);
     }
 
     fn recover(prepared: &ArchInsn, code: &mut [u8]) {
@@ -229,21 +207,6 @@ unsafe impl Machine for A32 {
     }
 }
 
-/// This CPU's copy of a per-CPU variable.
-#[inline(always)]
-fn this_cpu<T>(original: *const T) -> *mut T {
-    #[cfg_attr(not(CONFIG_SMP), expect(unused_mut))]
-    let mut offset = 0_usize;
-    // SAFETY: Reads TPIDRPRW, which has this CPU's distance.
-    #[cfg(CONFIG_SMP)]
-    unsafe {
-        core::arch::asm!("mrc p15, 0, {}, c13, c0, 4", out(reg) offset,
-            options(nostack, preserves_flags, readonly))
-    };
-    // Without provenance: the copy is no part of the original.
-    core::ptr::with_exposed_provenance_mut(original.addr().wrapping_add(offset))
-}
-
 /// Sends the CPU to the copy that ends in a breakpoint.
 #[inline(always)]
 fn step(slot: &Slot, registers: &mut Registers) -> Next {
@@ -273,46 +236,47 @@ fn emulate(
     Next::Emulated
 }
 
-/// Replaces the instruction at each address, and returns when every CPU sees that.
-fn change(changes: &mut dyn Iterator<Item = (TextAddr, [u8; 4])>, _text: &mut text::Lock) {
-    let mut changes = changes.peekable();
-    if changes.peek().is_none() {
-        return;
+/// Replaces each instruction, and returns when every CPU sees that.
+fn put_each(
+    points: &mut dyn Iterator<Item = &ArchInsn>,
+    code: fn(&ArchInsn) -> &[u8; 4],
+    text: &mut text::Lock,
+) {
+    let mut points = points.peekable();
+    if points.peek().is_some() {
+        let write = &mut |text: &mut text::Lock| {
+            for prepared in points.by_ref() {
+                put(prepared.at, code(prepared), text);
+            }
+        };
+        change(write, text);
     }
-    let mut write_all = || changes.by_ref().for_each(|(at, code)| put(at, &code));
-    let mut write_all: &mut dyn FnMut() = &mut write_all;
-    let data = (&raw mut write_all).cast();
-    // SAFETY: The function passes `data` to `call`, once. The text lock also holds the read lock of
-    // the CPUs.
-    unsafe { bindings::rust_kprobes_change_text(Some(call), data) };
+}
+
+/// A function that writes text by [`put`].
+type Write<'a> = &'a mut dyn FnMut(&mut text::Lock);
+
+/// Calls `write`, and returns when every CPU sees what it has written.
+pub(super) fn change(write: Write<'_>, text: &mut text::Lock) {
+    let mut data = (write, text);
+    // SAFETY: The function passes the pointer to `call`, once. The text lock also holds the read
+    // lock of the CPUs.
+    unsafe { bindings::rust_kprobes_change_text(Some(call), (&raw mut data).cast()) };
 }
 
 /// # Safety
 ///
-/// `data` points to a closure that nothing else uses meanwhile.
+/// `data` leads to a function and the text lock, and nothing else uses them meanwhile.
 unsafe extern "C" fn call(data: *mut c_void) -> c_int {
     // SAFETY: By the precondition.
-    let work = unsafe { &mut *data.cast::<&mut dyn FnMut()>() };
-    work();
+    let (write, text) = unsafe { &mut *data.cast::<(Write<'_>, &mut text::Lock)>() };
+    write(text);
     0
 }
 
-/// Writes code to a slot that no CPU executes yet.
-pub(super) fn write(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
-    put(at, code);
-}
-
-/// Writes instructions of four bytes each.
-fn put(at: TextAddr, code: &[u8]) {
-    let mut place = at.get() as usize;
-    for bytes in code.chunks_exact(4) {
-        let word = bytes
-            .iter()
-            .rev()
-            .fold(0, |word, &byte| word << 8 | u32::from(byte));
-        // SAFETY: `place` is a probed address, or in a slot that the caller owns and that has room
-        // for the code. Both are text.
-        unsafe { bindings::rust_kprobes_write_insn(place, word) };
-        place = place.wrapping_add(4);
-    }
+/// Writes instructions to a slot that no CPU executes yet, or, in a [`change`], to text.
+pub(super) fn put(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
+    // SAFETY: `at` is a probed address, or in a slot that the caller owns and that has room for the
+    // code. Both are text.
+    unsafe { bindings::rust_kprobes_write(at.get() as usize, code.as_ptr().cast(), code.len()) };
 }

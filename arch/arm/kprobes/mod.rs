@@ -3,13 +3,15 @@
 //! The arm back end, for kernels that are compiled to A32.
 //!
 //! [`isa`] has facts about instructions and also compiles on the host. [`machine`], [`prepare`],
-//! [`jprobes`] and `returns` use the CPU and its text. [`entry`] has the entries of undefined
-//! instructions and of the trampoline of return probes.
+//! [`jprobes`], `jump` and `returns` use the CPU and its text. [`entry`] has the entries of
+//! undefined instructions and of the trampoline of return probes.
 
 mod entry;
 mod frame;
 mod isa;
 mod jprobes;
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+mod jump;
 mod machine;
 mod prepare;
 #[cfg(all(CONFIG_KRETPROBES, not(CONFIG_RUST_KPROBES_STAND_IN_RETURNS)))]

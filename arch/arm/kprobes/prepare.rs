@@ -72,21 +72,24 @@ impl ArchInsn {
     }
 }
 
-/// Prepares the instruction at `at`, in a function.
+/// Prepares the instruction at `at`, in a function. `fixup` tells that it is expected to fault: its
+/// copy then ends in a breakpoint only, and a fault handler is told of the fault.
 pub(super) fn prepare(
     at: TextAddr,
     function: TextRange,
+    fixup: bool,
     read: ReadText<'_>,
     text: &mut text::Lock,
 ) -> Result<ArchInsn, Refusal> {
     let insn = Insn::read(State::A32, at, read)?;
     let exec = insn.classify()?;
     exclusive::check(State::A32, at, function, read)?;
+    let mut copy = || copy(at, &insn, fixup, text);
     let run = match exec {
-        Exec::Copy => Run::Copy(copy(at, &insn, text)?),
-        Exec::CopyOrEmulate(emulation) => Run::CopyOrEmulate(copy(at, &insn, text)?, emulation),
+        Exec::Copy => Run::Copy(copy()?),
+        Exec::CopyOrEmulate(emulation) => Run::CopyOrEmulate(copy()?, emulation),
         Exec::Emulate(emulation) => Run::Emulate(None, emulation),
-        Exec::EmulateStore(emulation) => Run::Emulate(Some(copy(at, &insn, text)?), emulation),
+        Exec::EmulateStore(emulation) => Run::Emulate(Some(copy()?), emulation),
     };
     let mut original = [0; 4];
     read(at, &mut original).ok_or(Refusal::UnreadableText)?;
@@ -102,15 +105,15 @@ pub(super) fn prepare(
 }
 
 /// Writes the copies of an instruction.
-fn copy(at: TextAddr, insn: &Insn, text: &mut text::Lock) -> Result<Slot, Refusal> {
+fn copy(at: TextAddr, insn: &Insn, fixup: bool, text: &mut text::Lock) -> Result<Slot, Refusal> {
     // If too many slots wait for Tasks RCU, each hit takes a second trap instead.
-    let boosts = COPIES.may_be_left_by_jump();
+    let boosts = !fixup && COPIES.may_be_left_by_jump();
     let mut slot = COPIES.take(at)?;
     if boosts {
         let boosted = insn.boosted(at.after(insn.len())?)?;
-        machine::write(slot.jump_copy(), boosted.bytes(), text);
+        machine::put(slot.jump_copy(), boosted.bytes(), text);
         slot.set_left_by_jump();
     }
-    machine::write(slot.at(), insn.stepped()?.bytes(), text);
+    machine::put(slot.at(), insn.stepped()?.bytes(), text);
     Ok(slot)
 }

@@ -78,8 +78,8 @@ MACHINES = {
                          r'|ldr\S* pc, \[\w+, \w+, lsl #2\]'),
         thunk=re.compile(r'$^'),
         return_thunk=re.compile(r'$^'),
-        entries=('kprobe_undefinstr', 'rust_kprobes_jprobe_enter',
-                 'rust_kprobes_jprobe_over'),
+        entries=('kprobe_undefinstr', 'rust_kprobes_detour',
+                 'rust_kprobes_jprobe_enter', 'rust_kprobes_jprobe_over'),
         handlers=re.compile(r'rust_kprobes_undefined$|rust_kprobes_jprobe_enter$')),
 }
 
@@ -104,8 +104,10 @@ HANDLERS = re.compile(r'(kprobe_fault_handler'
                       r'|3hit(10breakpoint|5fault|6ftrace|4jump)|7returns3hit|3abi6ftrace6called')
 # Functions in which the kernel dies because the hit path was hit, or because a
 # function has returned to nowhere: the code after them matters no more. And one
-# that prints once that a handler has slept, when no hit is handled any more.
-ENDS = ('rust_kprobes_unrecoverable', 'rust_kprobes_nowhere_to_return', 'handler_slept')
+# that prints once that a handler has slept, when no hit is handled any more. On arm
+# a warning is a call.
+ENDS = ('rust_kprobes_unrecoverable', 'rust_kprobes_nowhere_to_return', 'handler_slept',
+        'rust_kprobes_foreign_frame')
 # Not functions that a probe could be placed on, though outside the sections:
 # the static call that stands for preempt_schedule() and its notrace form. The
 # way to the scheduler at the end of a detour may be probed: interrupts are off.
@@ -124,8 +126,8 @@ FREE_FROM = {'rust_kprobes_queue_refill': 'irq_work_queue',
 PANICS = re.compile(r'4core9panicking|rust_begin_unwind|4core6option13(expect|unwrap)'
                     r'|4core6result13unwrap|4core5slice5index')
 # Executable sections of an object that no probe is hit in or that are never
-# run in place.
-NOT_HIT = re.compile(r'\.(init|exit|noinstr)\.text$|\.kprobes\.text$|\.altinstr_replacement$'
+# run in place; and fixups, which run while a hit is handled: a probe misses that.
+NOT_HIT = re.compile(r'\.(init|exit|noinstr|kprobes)\.text$|\.text\.fixup$|\.altinstr_replacement$'
                      r'|\.text\.asan\.module_[cd]tor(\.\d+)?$|\.discard\.')
 
 

@@ -85,10 +85,40 @@ impl Insn {
     }
 }
 
+/// Returns A32's `b` at `at` to `to`, with a condition. It reaches 32 MiB.
+pub(crate) fn jump(at: TextAddr, to: TextAddr, condition: u8) -> Result<[u8; 4], Refusal> {
+    let pc = at.get().wrapping_add(8);
+    let distance = to.get().wrapping_sub(pc) as i64;
+    if !(-(1 << 25)..1 << 25).contains(&distance) {
+        return Err(Refusal::TooFar);
+    }
+    let word = 0x0a00_0000 | (distance >> 2) as u32 & 0x00ff_ffff;
+    Ok((word | u32::from(condition) << 28).to_le_bytes())
+}
+
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 #[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_arm_copy))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn jumps_reach_32_mib() {
+        let at = TextAddr::new(0xc010_0000);
+        let jump = |distance: i64| {
+            let to = TextAddr::new(at.get().wrapping_add_signed(distance));
+            super::jump(at, to, ALWAYS).map(u32::from_le_bytes)
+        };
+        // b .; b .+8; b .+0x2000004; b .-0x1fffff8
+        assert_eq!(jump(0), Ok(0xeaff_fffe));
+        assert_eq!(jump(8), Ok(0xea00_0000));
+        assert_eq!(jump((1 << 25) + 4), Ok(0xea7f_ffff));
+        assert_eq!(jump((1 << 25) + 8), Err(Refusal::TooFar));
+        assert_eq!(jump(8 - (1 << 25)), Ok(0xea80_0000));
+        assert_eq!(jump(4 - (1 << 25)), Err(Refusal::TooFar));
+        // beq .+8
+        let jump = super::jump(at, TextAddr::new(0xc010_0008), 0);
+        assert_eq!(jump.map(u32::from_le_bytes), Ok(0x0a00_0000));
+    }
 
     const NEXT: TextAddr = TextAddr::new(0xc010_0104);
 

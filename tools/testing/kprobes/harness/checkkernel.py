@@ -82,7 +82,7 @@ def _clippy_among(built: Built, name: str, saved: str) -> Result:
 
 # Flags that crates must agree on to be used together.
 _AGREED = re.compile(r'-Z(sanitizer|retpoline|indirect-branch-cs-prefix)|-Cpanic='
-                     r'|--target=.*(/target\.json|-none-)')
+                     r'|--target=.*(/target\.json|-none-|-gnueabi)')
 
 
 def rustdoc(built: Built, out: Path | None = None) -> Result:

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The code that all detours share. A jump that replaces a breakpoint leads to a
+ * detour (jump.rs), which begins with a copy of the template below. It saves
+ * most registers and calls this code, which saves the rest, calls the handlers,
+ * and restores the registers. The detour takes the frame down, runs the copied
+ * instruction and jumps back.
+ *
+ * LR has the address in the detour to return to. The stack pointer of the probed
+ * code need not be a multiple of eight, as C expects.
+ *
+ * A detour is freed after a grace period of Tasks RCU, so no task may sleep here.
+ * Preemption is off while handlers run.
+ */
+#include <linux/linkage.h>
+#include <asm/asm-offsets.h>
+#include <asm/assembler.h>
+#include <asm/unwind.h>
+
+/* From the address to return to: what jump.rs writes behind the code. */
+#define DETOUR_SHOWN	(40 - 20)
+#define DETOUR_OWNER	(44 - 20)
+
+	.section .kprobes.text, "ax"
+	.arm
+
+ENTRY(rust_kprobes_detour)
+ UNWIND(.fnstart			)
+	ldr	r0, [lr, #DETOUR_SHOWN]
+	add	r1, sp, #PT_REGS_SIZE
+	mrs	r2, cpsr
+	mvn	r3, #0
+	str	r1, [sp, #S_SP]
+	str	r0, [sp, #S_PC]
+	str	r2, [sp, #S_PSR]
+	str	r3, [sp, #S_OLD_R0]
+ UNWIND(.save	{r0 - pc}		)
+	mov	r4, sp
+ UNWIND(.setfp	r4, sp			)
+	mov	r5, lr
+	ldr	r0, [lr, #DETOUR_OWNER]
+	mov	r1, sp
+	bic	sp, sp, #7
+	bl	rust_kprobes_jumped
+	mov	sp, r4
+	/* The flags, and GE, which media instructions set. */
+	ldr	r1, [sp, #S_PSR]
+	msr	cpsr_fs, r1
+	mov	lr, r5
+	ldmia	sp, {r0 - r12}
+	ret	lr
+ UNWIND(.fnend				)
+ENDPROC(rust_kprobes_detour)
+
+	.section .rodata, "a"
+
+	/* None of these changes the flags. */
+	.balign	4
+	.globl	rust_kprobes_detour_template
+rust_kprobes_detour_template:
+	sub	sp, sp, #PT_REGS_SIZE
+	stmia	sp, {r0 - r12}
+	str	lr, [sp, #S_LR]
+	mov	lr, pc
+	ldr	pc, [pc, #24]
+	ldr	lr, [sp, #S_LR]
+	add	sp, sp, #PT_REGS_SIZE
