@@ -472,7 +472,6 @@ static void J9_hits_in_the_handler_are_missed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.before + probe.after, 0);
 }
 
-static const long *const unmapped = (const long *)0xffffffffffff0000;
 static int faults;
 
 static int misuse_in_fault(struct kprobe *kp, struct pt_regs *regs, int trap)
@@ -491,7 +490,7 @@ static int note_fault(struct kprobe *kp, struct pt_regs *regs, int trap)
 static long reads_nothing(ARGUMENTS)
 {
 	calls++;
-	got = clauses_load(unmapped);
+	got = clauses_load(UNMAPPED);
 	jprobe_return();
 	return 0;
 }

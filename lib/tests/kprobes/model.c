@@ -10,24 +10,26 @@
 #ifdef CLAUSES_TARGET
 static void M1_layout(struct kunit *test)
 {
+	const size_t word = sizeof(long);
+
 	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, hlist), 0);
-	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, list), 16);
-	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, nmissed), 32);
-	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, addr), 40);
-	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, symbol_name), 48);
-	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, offset), 56);
-	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, pre_handler), 64);
-	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, post_handler), 72);
-	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, opcode), 80);
-	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, ainsn), 88);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, list), 2 * word);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, nmissed), 4 * word);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, addr), 5 * word);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, symbol_name), 6 * word);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, offset), 7 * word);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, pre_handler), 8 * word);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, post_handler), 9 * word);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, opcode), 10 * word);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, ainsn), 11 * word);
 	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, flags),
-			88 + AINSN_BYTES);
+			11 * word + AINSN_BYTES);
 #ifdef CONFIG_RUST_KPROBES
 	KUNIT_EXPECT_EQ(test, offsetof(struct kprobe, fault_handler),
-			96 + AINSN_BYTES);
-	KUNIT_EXPECT_EQ(test, sizeof(struct kprobe), 104 + AINSN_BYTES);
+			12 * word + AINSN_BYTES);
+	KUNIT_EXPECT_EQ(test, sizeof(struct kprobe), 13 * word + AINSN_BYTES);
 #else
-	KUNIT_EXPECT_EQ(test, sizeof(struct kprobe), 96 + AINSN_BYTES);
+	KUNIT_EXPECT_EQ(test, sizeof(struct kprobe), 12 * word + AINSN_BYTES);
 #endif
 }
 #endif

@@ -9,11 +9,11 @@
 #include <linux/uaccess.h>
 #include "optimize.h"
 
-u8 first(const u8 *at)
+u8 opcode_byte(const u8 *at)
 {
 	u8 byte = 0;
 
-	return copy_from_kernel_nofault(&byte, at, 1) ? 0 : byte;
+	return copy_from_kernel_nofault(&byte, at + OPCODE_BYTE, 1) ? 0 : byte;
 }
 
 /* C takes jumps out later. */
@@ -331,8 +331,8 @@ static void O4_other_values_are_refused(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
 }
 
-/* The jump is over five bytes, on s390 six, and all others are as they were. */
-static void O7_only_five_bytes_change(struct kunit *test)
+/* Those of the jump; all others are as they were. */
+static void O7_only_the_bytes_of_the_jump_change(struct kunit *test)
 {
 	PROBE_IN(probe, PLAIN);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
@@ -353,7 +353,7 @@ static void O7_boundaries_behind_jumps(struct kunit *test)
 
 	PROBE_IN(probe, PLAIN);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
-	for (offset = 1; offset < 6; offset++) {
+	for (offset = 1; offset < BEHIND_BYTES; offset++) {
 		/* One that would take it out. */
 		if (offset == FIRST_BYTES)
 			continue;
@@ -362,7 +362,7 @@ static void O7_boundaries_behind_jumps(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
 		calls++;
 	}
-	PROBE_IN(next, PLAIN + 6, AFTER);
+	PROBE_IN(next, PLAIN + BEHIND_BYTES, AFTER);
 	KUNIT_EXPECT_TRUE(test, IS_JUMP(PLAIN));
 	EXPECT_CALL(next, 1);
 	KUNIT_EXPECT_EQ(test, probe.before, calls + 1);
@@ -383,7 +383,7 @@ static struct kunit_case optimize_cases[] = {
 	KUNIT_CASE(O4_the_switch_takes_all_jumps_out),
 	KUNIT_CASE(O4_no_jump_comes_while_it_is_off),
 	KUNIT_CASE(O4_other_values_are_refused),
-	KUNIT_CASE(O7_only_five_bytes_change),
+	KUNIT_CASE(O7_only_the_bytes_of_the_jump_change),
 	KUNIT_CASE(O7_boundaries_behind_jumps),
 	{}
 };

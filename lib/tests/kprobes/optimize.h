@@ -32,10 +32,11 @@ static inline long call(const u8 *function, long value)
 	return clauses_invoke(value, 0, function);
 }
 
-u8 first(const u8 *at);
+/* The byte by which a breakpoint and a jump are told apart. */
+u8 opcode_byte(const u8 *at);
 
-#define IS_JUMP(at)		(first(at) == JUMP_OPCODE)
-#define IS_BREAKPOINT(at)	(first(at) == BREAKPOINT_OPCODE)
+#define IS_JUMP(at)		(opcode_byte(at) == JUMP_OPCODE)
+#define IS_BREAKPOINT(at)	(opcode_byte(at) == BREAKPOINT_OPCODE)
 
 static inline bool becomes_a_jump(const u8 *at)
 {

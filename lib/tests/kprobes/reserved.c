@@ -9,6 +9,9 @@
 #include <linux/module.h>
 #include <linux/static_call.h>
 #include "clauses.h"
+#ifdef CLAUSES_TARGET
+#include "step.h"
+#endif
 
 /* A jump label, a static call and a BUG table entry of this module's own. */
 static DEFINE_STATIC_KEY_FALSE(reserved_key);
@@ -150,15 +153,7 @@ static void U8_whole_functions_are_listed(struct kunit *test)
 static void H12_hit_path_cannot_be_probed(struct kunit *test)
 {
 	static const char * const path[] = {
-#ifdef CONFIG_X86_64
-		"asm_exc_int3", "exc_int3", "do_int3",
-		"smp_text_poke_int3_handler", "kprobe_int3_handler",
-		"exc_page_fault",
-#else
-		"pgm_check_handler", "__do_pgm_check", "kprobe_pgm_check",
-		"do_dat_exception",
-#endif
-		"get_kprobe", "notify_die",
+		HIT_PATH_OF_ARCH, "get_kprobe", "notify_die",
 #ifdef CONFIG_RUST_KPROBES
 		"kprobe_fault_handler", "kprobe_original_ip",
 		"kprobe_busy_begin",

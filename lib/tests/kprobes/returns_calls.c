@@ -517,7 +517,8 @@ static void K5_foreign_frame(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, results[0], 1);
 	KUNIT_EXPECT_EQ(test, results[1], 1);
 	KUNIT_EXPECT_EQ(test, warned[0], 1);
-	KUNIT_EXPECT_EQ(test, warned[1], 2);
+	/* Where a warning is no trap, what warns once counts once. */
+	KUNIT_EXPECT_EQ(test, warned[1], IS_ENABLED(CONFIG_ARM) ? 1 : 2);
 	KUNIT_EXPECT_FALSE(test, has_calls(current));
 	call_inner();
 	EXPECT_TOLD(test, &latest, 3, 2);

@@ -66,9 +66,17 @@ extern const u8 clauses_copy_user_site[];
 
 /* The first instruction of optimize_plain() is as long as the jump, BRCL. */
 #define FIRST_BYTES	6
+#define BEHIND_BYTES	6
 #define JUMP_BYTES	6
+#define OPCODE_BYTE	0
 #define JUMP_OPCODE	0xc0
 #define BREAKPOINT_OPCODE	0
+
+/* What may be a jump besides those of optimize_rules.c, or why not. */
+#define PLACES_OF_ARCH							\
+	{ "short", clauses_move_site, KPROBE_NO_JUMP_SHORT_INSN },	\
+	{ "relative", clauses_rip_site },				\
+	{ "exrl", clauses_exrl_site }
 
 /* Nothing is before a function's entry. */
 #define MARK_BYTES	0
@@ -85,6 +93,11 @@ extern const u8 clauses_copy_user_site[];
 
 /* The size of a struct arch_specific_insn. */
 #define AINSN_BYTES	8
+
+/* Functions on the way of a breakpoint and of a fault. */
+#define HIT_PATH_OF_ARCH						\
+	"pgm_check_handler", "__do_pgm_check", "kprobe_pgm_check",	\
+	"do_dat_exception"
 
 /* The errno of an address inside an instruction. */
 #define INSIDE_ERRNO	EINVAL

@@ -99,7 +99,7 @@ static void O5_what_may_be_a_jump(struct kunit *test)
 	PROBE_IN(probe, at);
 	KUNIT_EXPECT_EQ(test, call(place->function, 1), 6);
 	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
-	KUNIT_EXPECT_EQ(test, first(at),
+	KUNIT_EXPECT_EQ(test, opcode_byte(at),
 			place->may ? JMP32_INSN_OPCODE : INT3_INSN_OPCODE);
 	says_why(test, place, &probe.kp);
 	KUNIT_EXPECT_EQ(test, call(place->function, 1), 6);

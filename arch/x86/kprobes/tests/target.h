@@ -43,10 +43,15 @@ extern const u8 clauses_call_user_site[];
 #define MOVE_BYTES	5
 #define ROW_STRIDE	96
 
-/* The first instruction of optimize_plain(). A probe behind it is in the jump. */
+/*
+ * The first instruction of optimize_plain(). A probe behind it is in the jump, and
+ * the third instruction is behind the jump.
+ */
 #define FIRST_BYTES	4
 #define INSIDE		FIRST_BYTES
+#define BEHIND_BYTES	6
 #define JUMP_BYTES	JMP32_INSN_SIZE
+#define OPCODE_BYTE	0
 #define JUMP_OPCODE	JMP32_INSN_OPCODE
 #define BREAKPOINT_OPCODE	INT3_INSN_OPCODE
 
@@ -65,6 +70,12 @@ extern const u8 clauses_call_user_site[];
 
 /* The size of a struct arch_specific_insn. */
 #define AINSN_BYTES	32
+
+/* Functions on the way of a breakpoint and of a fault. */
+#define HIT_PATH_OF_ARCH						\
+	"asm_exc_int3", "exc_int3", "do_int3",				\
+	"smp_text_poke_int3_handler", "kprobe_int3_handler",		\
+	"exc_page_fault"
 
 /* The errno of an address inside an instruction. */
 #define INSIDE_ERRNO	EILSEQ

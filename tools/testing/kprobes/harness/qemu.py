@@ -126,10 +126,10 @@ def _boots(built: 'kernel.Built', image: Path, kind: str, seconds: int) -> bool:
 
 def command(built: 'kernel.Built', initramfs: Path, *, smp: int = 2, icount: bool = False,
             memory: int | None = None, extra: Iterable[str] = (), cmdline: str = '',
-            kind: str = 'tcg', interactive: bool = False, thread: str = 'single') -> list[str]:
+            kind: str = 'tcg', interactive: bool = False) -> list[str]:
     """The QEMU call.
 
-    One thread emulates all CPUs. Where each has its own, QEMU 10.0 at times
+    Most often one thread emulates all CPUs. Where each has its own, QEMU 10.0 at times
     keeps what it has made of a byte of text just before another CPU wrote it,
     and runs that until it is written again. A breakpoint that is not there
     any more, and whose probe is gone, then kills the guest.
@@ -140,7 +140,7 @@ def command(built: 'kernel.Built', initramfs: Path, *, smp: int = 2, icount: boo
     if kind == 'kvm':
         call += ['-accel', 'kvm', '-cpu', 'host']
     else:
-        call += ['-accel', f'tcg,thread={"single" if icount else thread}',
+        call += ['-accel', f'tcg,thread={"single" if icount else machine.thread}',
                  '-cpu', machine.cpu]
     if icount:
         call += ['-icount', 'shift=0,sleep=off']

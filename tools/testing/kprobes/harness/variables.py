@@ -22,7 +22,6 @@ _READ_BY = {'ARGS': ('storm', 'module', 'test-clients', 'host-fuzz'),
             'TEST': ('host-test', 'kunit', 'selftest')}
 # Words for a storm besides its seconds.
 _OF_A_STORM = ('piecewise', 'returns')
-_BENCH = ('bench', 'bench-quick')
 
 
 def arch() -> str:
@@ -65,7 +64,7 @@ def shown(of: str) -> str:
 
 
 def _check_command(name: str) -> None:
-    if name in _BENCH:
+    if name in ('bench', 'bench-quick'):
         from bench import rows
         rows.of_arch(arch())
     given = [variable for variable in ('ARCH', 'IMPL') if os.environ.get(variable)]

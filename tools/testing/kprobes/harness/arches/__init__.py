@@ -53,6 +53,7 @@ class Arch:
     only_named: bool = False    # does make test leave it out if not named?
     cpus_with_c: int = 2    # how many CPUs C's kprobes survive
     kvm: bool = False
+    thread: str = 'single'      # of QEMU's: for all CPUs, or for each
     # The folders of our test modules, and programs below the first.
     modules: tuple[str, ...] = (_MODULES,)
     storm: bool = False     # is it one of them?

@@ -3,8 +3,9 @@
 
 from arches import Arch, Piece
 
-# It begins with one CPU, and init switches the others on: each page whose rights
-# arm takes back while others wait in a loop would cost minutes in one thread.
+# Each CPU has a thread: one page less in the TLBs of all takes a turn of every CPU
+# in one thread, and arm invalidates a range of addresses page by page. Text changes
+# while all CPUs are stopped. It begins with one CPU, and init switches the others on.
 # With two CPUs and C's kprobes, return handlers are called for probes that are
 # gone: get_kretprobe() is NULL.
 ARCH = Arch(
@@ -12,7 +13,7 @@ ARCH = Arch(
     target='zImage', image='arch/arm/boot/zImage',
     qemu=('qemu-system-arm', '-M', 'virt', '-m', '{memory}', '-serial', 'stdio'),
     cpu='cortex-a15', console='console=ttyAMA0 maxcpus=1', cpus_with_c=1,
-    memory=512, steps=1800, planned=13, budget=18, back_end=True,
+    thread='multi', memory=512, steps=1800, planned=13, budget=18, back_end=True,
     only_named=True,
     # Another instruction set: the kernel itself is Thumb code. Of modules C
     # does not even know there which functions are not to be probed.

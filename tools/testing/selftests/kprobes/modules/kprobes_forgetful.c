@@ -43,8 +43,8 @@ static struct kprobe on_itself = {
 /* Hit by a breakpoint: the entry is ftrace's. */
 static struct kprobe by_breakpoint = {
 	.symbol_name = "do_sys_openat2",
-	/* Behind the call of ftrace. */
-	.offset = IS_ENABLED(CONFIG_S390) ? 6 : 5,
+	/* Behind the call of ftrace, or the first instruction. */
+	.offset = IS_ENABLED(CONFIG_X86) ? 5 : IS_ENABLED(CONFIG_S390) ? 6 : 4,
 	.pre_handler = count_hit,
 };
 

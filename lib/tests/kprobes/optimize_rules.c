@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What may become a jump on s390, and what stays a breakpoint and why; and what
- * handlers that are called by a jump see.
+ * What may become a jump where that is over one instruction, and what stays a
+ * breakpoint and why; and what handlers that are called by a jump see.
  */
 #include <linux/preempt.h>
 #include "optimize.h"
@@ -11,11 +11,9 @@ static const struct {
 	const u8 *at;
 	int reason;
 } places[] = {
-	{ "short", clauses_move_site, KPROBE_NO_JUMP_SHORT_INSN },
+	PLACES_OF_ARCH,
 	{ "branch", clauses_call_site, KPROBE_NO_JUMP_EMULATED },
 	{ "may_fault", clauses_load_site, KPROBE_NO_JUMP_MAY_FAULT },
-	{ "relative", clauses_rip_site },
-	{ "exrl", clauses_exrl_site },
 	{ "plain", optimize_plain },
 };
 
@@ -29,7 +27,7 @@ static void O5_what_may_be_a_jump(struct kunit *test)
 
 	PROBE_IN(probe, at);
 	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
-	KUNIT_EXPECT_EQ(test, first(at),
+	KUNIT_EXPECT_EQ(test, opcode_byte(at),
 			place->reason ? BREAKPOINT_OPCODE : JUMP_OPCODE);
 	KUNIT_EXPECT_EQ(test, kprobe_why_no_jump(&probe.kp, &why),
 			!!place->reason);
@@ -39,12 +37,13 @@ static void O5_what_may_be_a_jump(struct kunit *test)
 static unsigned long shown_at, shown_value;
 static bool in_other_context;
 
+/* The first argument is in the register of the return value. */
 static int look_around(struct kprobe *kp, struct pt_regs *regs)
 {
 	shown_at = instruction_pointer(regs);
-	shown_value = regs->gprs[2];
+	shown_value = regs_return_value(regs);
 	in_other_context |= preemptible() || irqs_disabled();
-	regs->gprs[2]++;
+	regs_set_return_value(regs, shown_value + 1);
 	return clauses_before(kp, regs);
 }
 

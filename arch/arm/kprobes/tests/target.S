@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The instructions that the arm cases probe: they run as copies, are emulated, or
+ * fault. Thumb kernels have the same ones as 32-bit encodings.
+ */
+#include <linux/linkage.h>
+#include <asm/assembler.h>
+#include <asm/uaccess-asm.h>
+#include <asm/unified.h>
+
+	.text
+
+.macro FUNCTION name
+SYM_FUNC_START(\name)
+.endm
+
+.macro LABEL name
+SYM_INNER_LABEL(\name, SYM_L_GLOBAL)
+.endm
+
+/* A function that is probed at its first instruction. */
+.macro PROBED name
+FUNCTION \name
+LABEL \name\()_site
+.endm
+
+.macro END name
+	ret	lr
+SYM_FUNC_END(\name)
+.endm
+
+.macro FIXED_UP site, fixup
+	.pushsection __ex_table, "a"
+	.balign	4
+	.long	\site, \fixup
+	.popsection
+.endm
+
+/* long clauses_move(long value): the copy goes on by itself if there is no post handler. */
+PROBED clauses_move
+	W(add)	r0, r0, #5
+LABEL clauses_move_next
+END clauses_move
+
+/* The same again, for handlers to call. */
+PROBED clauses_inner
+	W(add)	r0, r0, #5
+END clauses_inner
+
+/* long clauses_rip(long value): reads PC. */
+PROBED clauses_rip
+	W(ldr)	r1, 1f
+LABEL clauses_rip_next
+	add	r0, r0, r1
+	ret	lr
+	.balign	4
+1:	.long	5
+SYM_FUNC_END(clauses_rip)
+
+PROBED clauses_jump
+	W(b)	clauses_jump_next
+	nop
+LABEL clauses_jump_next
+	add	r0, r0, #5
+END clauses_jump
+
+FUNCTION clauses_branch
+	cmp	r0, #0
+LABEL clauses_branch_site
+	W(bne)	clauses_branch_next
+	ret	lr
+LABEL clauses_branch_next
+	add	r0, r0, #5
+END clauses_branch
+
+FUNCTION clauses_leaf
+	add	r0, r0, #5
+END clauses_leaf
+
+FUNCTION clauses_call_site_in
+	push	{r4, lr}
+LABEL clauses_call_site
+	bl	clauses_leaf
+	pop	{r4, pc}
+SYM_FUNC_END(clauses_call_site_in)
+
+FUNCTION clauses_return
+	add	r0, r0, #5
+LABEL clauses_return_site
+END clauses_return
+
+.macro REFUSED name, word
+LABEL clauses_\name
+	.long	\word
+.endm
+
+/* Instructions that are refused, never reached. */
+FUNCTION clauses_refused
+	ret	lr
+	.balign	4
+REFUSED svc,	0xef000000		/* svc #0 */
+REFUSED udf,	0xe7f000f0		/* udf #0 */
+REFUSED bkpt,	0xe1200070		/* bkpt #0 */
+REFUSED hvc,	0xe1400070		/* hvc #0 */
+REFUSED smc,	0xe1600070		/* smc #0 */
+REFUSED cps,	0xf102001f		/* cps #31 */
+REFUSED setend,	0xf1010200		/* setend be */
+REFUSED srs,	0xf96d0513		/* srsdb sp!, #19 */
+REFUSED rfe,	0xf8bd0a00		/* rfeia sp! */
+REFUSED spsr,	0xe14f0000		/* mrs r0, spsr */
+REFUSED bxj,	0xe12fff20		/* bxj r0 */
+REFUSED movs,	0xe1b0f00e		/* movs pc, lr */
+REFUSED ldm,	0xe8fd8001		/* ldmia sp!, {r0, pc}^ */
+SYM_FUNC_END(clauses_refused)
+
+/* long clauses_load(const long *from): the value, or -14. */
+PROBED clauses_load
+	W(ldr)	r0, [r0]
+	ret	lr
+1:	mvn	r0, #13
+END clauses_load
+	FIXED_UP clauses_load_site, 1b
+
+/* The same, of user memory. */
+FUNCTION clauses_load_user
+	uaccess_enable r1
+LABEL clauses_load_user_site
+	W(ldr)	r0, [r0]
+	uaccess_disable r1
+	ret	lr
+1:	uaccess_disable r1
+	mvn	r0, #13
+END clauses_load_user
+	FIXED_UP clauses_load_user_site, 1b
+
+/* long clauses_bare_load(const long *from): nobody expects it to fault. */
+PROBED clauses_bare_load
+	W(ldr)	r0, [r0]
+	ret	lr
+LABEL clauses_bare_load_out
+	mvn	r0, #13
+END clauses_bare_load
+
+/* void clauses_row(void): through 20 functions of 16 moves, each 128 bytes. */
+	.altmacro
+	.macro row_function number
+	.balign	128
+SYM_FUNC_START_LOCAL_NOALIGN(clauses_row_\number)
+	.rept	16
+	movw	r0, #0x6b70
+	.endr
+	ret	lr
+SYM_FUNC_END(clauses_row_\number)
+	.endm
+
+	.macro row_call number
+	bl	clauses_row_\number
+	.endm
+
+	.balign	128
+	.globl	clauses_row_begin
+clauses_row_begin:
+	.set	index, 0
+	.rept	20
+	row_function %index
+	.set	index, index + 1
+	.endr
+
+FUNCTION clauses_row
+	push	{r4, lr}
+	.set	index, 0
+	.rept	20
+	row_call %index
+	.set	index, index + 1
+	.endr
+	pop	{r4, pc}
+SYM_FUNC_END(clauses_row)

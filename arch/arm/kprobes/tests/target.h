@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What target.S of arm has besides the functions of step.h, and what the cases
+ * have to know of arm.
+ */
+#ifndef _ARM_KPROBES_TESTS_TARGET_H
+#define _ARM_KPROBES_TESTS_TARGET_H
+
+#include <linux/kprobes.h>
+#include <linux/linkage.h>
+
+/* Instructions that are refused: see target.S. */
+extern const u8 clauses_svc[], clauses_udf[], clauses_bkpt[], clauses_hvc[];
+extern const u8 clauses_smc[], clauses_cps[], clauses_setend[], clauses_srs[];
+extern const u8 clauses_rfe[], clauses_spsr[], clauses_bxj[], clauses_movs[];
+extern const u8 clauses_ldm[];
+
+/* Each move of clauses_row(), and each of its functions. */
+#define MOVE_BYTES	4
+#define ROW_STRIDE	128
+
+/* A jump, B, is over one instruction. The highest byte tells what it is. */
+#define FIRST_BYTES	4
+#define BEHIND_BYTES	4
+#define JUMP_BYTES	4
+#define OPCODE_BYTE	3
+#define JUMP_OPCODE	0xea
+#define BREAKPOINT_OPCODE 0xe7
+
+/* What may be a jump besides those of optimize_rules.c, or why not. */
+#define PLACES_OF_ARCH							\
+	{ "literal", clauses_rip_site, KPROBE_NO_JUMP_EMULATED },	\
+	{ "move", clauses_move_site },					\
+	{ "return", clauses_return_site }
+
+/* Nothing is before a function's entry. */
+#define MARK_BYTES	0
+
+/* The first instruction of a function: ftrace's calls cannot be probed. */
+#define CALL_BYTES	4
+
+/* From a breakpoint to the ip that handlers before the instruction see. */
+#define TRAP_BYTES	0
+#define TRAP_IS_NMI	false
+#define FTRACE_TRAP_BYTES	0
+
+/* The size of a struct arch_specific_insn. */
+#define AINSN_BYTES	32
+
+/* Functions on the way of a breakpoint and of a fault. */
+#define HIT_PATH_OF_ARCH						\
+	"__und_svc", "do_undefinstr", "kprobe_undefinstr",		\
+	"__dabt_svc"
+
+/* The errno of an address inside an instruction. */
+#define INSIDE_ERRNO	EINVAL
+
+/* Instructions that are refused, and by which errno. */
+#define REFUSED_INSN(at)	{ hidden(at), -EINVAL }
+#define REFUSED_INSNS							\
+	REFUSED_INSN(clauses_move_site + 1),				\
+	REFUSED_INSN(clauses_move_site + 2),				\
+	REFUSED_INSN(clauses_svc), REFUSED_INSN(clauses_udf),		\
+	REFUSED_INSN(clauses_bkpt), REFUSED_INSN(clauses_hvc),		\
+	REFUSED_INSN(clauses_smc), REFUSED_INSN(clauses_cps),		\
+	REFUSED_INSN(clauses_setend), REFUSED_INSN(clauses_srs),	\
+	REFUSED_INSN(clauses_rfe), REFUSED_INSN(clauses_spsr),		\
+	REFUSED_INSN(clauses_bxj), REFUSED_INSN(clauses_movs),		\
+	REFUSED_INSN(clauses_ldm)
+
+/* The status: at the second level of the page table, in the domain of the vectors. */
+#define PAGE_FAULT	0x37
+
+/* A fault at the first level: nothing is near. */
+#define OTHER_FAULT	((const long *)0xfc000000)
+#define OTHER_TRAP	5
+
+#define FAULT_CASES_OF_ARCH
+
+#endif
