@@ -173,7 +173,7 @@ fn write(prepared: &ArchInsn, insn: &Insn, text: &mut text::Lock) -> Result<Deto
     text::read(TextAddr::new(template), &mut code).ok_or(Refusal::UnreadableText)?;
     let code = Code::EMPTY.then(&code)?;
     let code = code.then(insn.boosted(prepared.next())?.bytes())?;
-    let entry = bindings::rust_kprobes_detour as *const () as usize;
+    let entry = (&raw const bindings::rust_kprobes_detour).addr();
     let code = code.then(&(at.get() as u32).to_le_bytes())?;
     let code = code
         .then(&(word as u32).to_le_bytes())?

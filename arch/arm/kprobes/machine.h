@@ -20,7 +20,7 @@ bool rust_kprobes_load(u32 *value, unsigned long at, u8 size, bool faults);
 bool rust_kprobes_store(u32 value, unsigned long at);
 #ifdef CONFIG_RUST_KPROBES_JUMPS
 /* trampoline.S */
-void rust_kprobes_detour(void);
+extern const char rust_kprobes_detour[], rust_kprobes_detour_end[];
 extern const char rust_kprobes_detour_template[];
 void rust_kprobes_jumped(const unsigned long *owner, struct pt_regs *regs);
 #endif

@@ -49,6 +49,8 @@ ENTRY(rust_kprobes_detour)
 	mov	lr, r5
 	ldmia	sp, {r0 - r12}
 	ret	lr
+	.globl	rust_kprobes_detour_end
+rust_kprobes_detour_end:
  UNWIND(.fnend				)
 ENDPROC(rust_kprobes_detour)
 

@@ -35,7 +35,7 @@ def arches() -> list[str]:
         return list(env.ARCHES)
     if os.environ.get('ARCH'):
         return [arch()]
-    return [name for name in env.SUPPORTED if not records.of(name).only_named]
+    return list(env.SUPPORTED)
 
 
 def impl_in(of: str) -> str:
@@ -58,9 +58,8 @@ def impl(of: str, default: str = 'rust') -> str:
 
 
 def shown(of: str) -> str:
-    """The implementation to boot for somebody to look at: ours if OF is ready."""
-    ready = of in env.SUPPORTED and not records.of(of).only_named
-    return impl(of, 'rust' if ready else 'c')
+    """The implementation to boot for somebody to look at: ours if OF has it."""
+    return impl(of, 'rust' if of in env.SUPPORTED else 'c')
 
 
 def _check_command(name: str) -> None:

@@ -50,7 +50,6 @@ class Arch:
     budget: float       # minutes of its part of make test
     planned: float = 10     # minutes of a build from nothing
     back_end: bool = False  # has it one in Rust?
-    only_named: bool = False    # does make test leave it out if not named?
     cpus_with_c: int = 2    # how many CPUs C's kprobes survive
     kvm: bool = False
     thread: str = 'single'      # of QEMU's: for all CPUs, or for each
