@@ -92,7 +92,12 @@ if [ "$IMPL" = rust ]; then
 fi
 
 section "a probe from the command line"
-try "echo 'p:first vfs_read count=\$arg3' >kprobe_events"
+# The tracer knows the arguments of functions by number, but not on arm.
+case $(uname -m) in
+arm*) count=%r2 ;;
+*) count='$arg3' ;;
+esac
+try "echo 'p:first vfs_read count=$count' >kprobe_events"
 try "echo 'r:last vfs_read ret=\$retval' >>kprobe_events"
 echo 1 >events/kprobes/enable
 cat /proc/version >/dev/null
