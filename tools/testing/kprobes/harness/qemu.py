@@ -126,7 +126,7 @@ def _boots(built: 'kernel.Built', image: Path, kind: str, seconds: int) -> bool:
 
 def command(built: 'kernel.Built', initramfs: Path, *, smp: int = 2, icount: bool = False,
             memory: int | None = None, extra: Iterable[str] = (), cmdline: str = '',
-            kind: str = 'tcg', interactive: bool = False) -> list[str]:
+            kind: str = 'tcg', interactive: bool = False, thread: str = '') -> list[str]:
     """The QEMU call.
 
     Most often one thread emulates all CPUs. Where each has its own, QEMU 10.0 at times
@@ -140,7 +140,7 @@ def command(built: 'kernel.Built', initramfs: Path, *, smp: int = 2, icount: boo
     if kind == 'kvm':
         call += ['-accel', 'kvm', '-cpu', 'host']
     else:
-        call += ['-accel', f'tcg,thread={"single" if icount else machine.thread}',
+        call += ['-accel', f'tcg,thread={"single" if icount else thread or machine.thread}',
                  '-cpu', machine.cpu]
     if icount:
         call += ['-icount', 'shift=0,sleep=off']
