@@ -37,7 +37,8 @@ use super::{
     },
     machine::{
         change,
-        put, //
+        put,
+        Write, //
     },
     prepare::{
         ArchInsn,
@@ -105,7 +106,6 @@ unsafe impl Jumps for A32 {
         read: ReadText<'_>,
         text: &mut text::Lock,
     ) -> Result<Detour, NoJump> {
-        let bytes = TextRange::with_len(at, 4).map_err(refused)?;
         let reason = if matches!(prepared.run, Run::Emulate(..)) {
             Some(Reason::Emulated)
         } else if metadata.may_fault(at) {
@@ -113,7 +113,7 @@ unsafe impl Jumps for A32 {
         } else if !DETOURS.may_be_left_by_jump() {
             Some(Reason::DetoursWait)
         } else {
-            metadata.owner(bytes)
+            metadata.owner(TextRange::with_len(at, 4).map_err(refused)?)
         };
         if let Some(reason) = reason {
             return Err(reason.into());
@@ -127,16 +127,12 @@ unsafe impl Jumps for A32 {
     }
 
     fn optimize(places: ForEachPoint<'_, Self>, text: &mut text::Lock) {
-        let write = &mut |text: &mut text::Lock| {
-            places(&mut |at, _, detour| put(at, &detour.jump, text));
-        };
+        let write: Write<'_> = &mut |text| places(&mut |at, _, to| put(at, &to.jump, text));
         change(write, text);
     }
 
     fn unoptimize(places: ForEachPoint<'_, Self>, text: &mut text::Lock) {
-        let write = &mut |text: &mut text::Lock| {
-            places(&mut |at, prepared, _| put(at, &prepared.breakpoint, text));
-        };
+        let write: Write<'_> = &mut |text| places(&mut |at, of, _| put(at, &of.breakpoint, text));
         change(write, text);
     }
 

@@ -244,17 +244,13 @@ fn put_each(
 ) {
     let mut points = points.peekable();
     if points.peek().is_some() {
-        let write = &mut |text: &mut text::Lock| {
-            for prepared in points.by_ref() {
-                put(prepared.at, code(prepared), text);
-            }
-        };
-        change(write, text);
+        let mut write = |text: &mut _| points.by_ref().for_each(|of| put(of.at, code(of), text));
+        change(&mut write, text);
     }
 }
 
 /// A function that writes text by [`put`].
-type Write<'a> = &'a mut dyn FnMut(&mut text::Lock);
+pub(super) type Write<'a> = &'a mut dyn FnMut(&mut text::Lock);
 
 /// Calls `write`, and returns when every CPU sees what it has written.
 pub(super) fn change(write: Write<'_>, text: &mut text::Lock) {
