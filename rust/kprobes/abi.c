@@ -156,6 +156,21 @@ void __kprobes rust_kprobes_cpus_read_unlock(void)
 	cpus_read_unlock();
 }
 
+/*
+ * Preempts the task at the end of a detour or a return probe's trampoline, unless
+ * interrupts are off (which the flags do not tell in a guest of Xen). The scheduler
+ * is called with interrupts off: if the scheduler hits a probe with a jump, the
+ * end of that detour does not call the scheduler again.
+ */
+void __kprobes rust_kprobes_detour_resched(void)
+{
+	if (irqs_disabled())
+		return;
+	local_irq_disable();
+	preempt_schedule_irq();
+	local_irq_enable();
+}
+
 /* Allocates a page of slots, executable and read-only. */
 void * __weak __kprobes rust_kprobes_slot_page(void)
 {

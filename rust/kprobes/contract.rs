@@ -131,9 +131,8 @@ pub(crate) unsafe trait Machine: Isa {
     #[inline(always)]
     fn set_running(running: Option<Running>, pinned: &Pinned) {
         let word = running.map_or(core::ptr::null_mut(), Running::to_word);
-        let running = Self::cpu_copy(&raw const bindings::current_kprobe, pinned);
         // SAFETY: As in `running`; C takes NULL, or a probe that lives.
-        unsafe { running.write_volatile(word) };
+        unsafe { Self::cpu_copy(&raw const bindings::current_kprobe, pinned).write_volatile(word) };
     }
 
     /// Returns this CPU's copy of per-CPU memory.
@@ -272,21 +271,24 @@ pub(crate) unsafe trait Jumps: Machine {
     /// A detour: C's `struct arch_optimized_insn`. Addresses in it can be translated until it is
     /// dropped.
     type Detour: Send + Sync + 'static;
-    /// The targets of branches into a function.
-    type BranchTargets;
+    /// The targets of branches into a function; the default is none.
+    type BranchTargets: Default;
 
     /// Bytes that a jump overwrites at most.
     const MAX_OPTIMIZED_LEN: u64;
 
     /// Finds the targets of branches into a function, once for all probe points in it. The text
-    /// lock keeps other code from changing text meanwhile.
+    /// lock keeps other code from changing text meanwhile. The default is for architectures whose
+    /// jumps overwrite one instruction only: no branch leads into such a jump.
     fn branch_targets(
-        function: TextRange,
-        group: SplitGroup,
-        metadata: &impl TextMetadata,
-        read: ReadText<'_>,
-        text: &mut text::Lock,
-    ) -> Result<Self::BranchTargets, NoJump>;
+        _function: TextRange,
+        _group: SplitGroup,
+        _metadata: &impl TextMetadata,
+        _read: ReadText<'_>,
+        _text: &mut text::Lock,
+    ) -> Result<Self::BranchTargets, NoJump> {
+        Ok(Self::BranchTargets::default())
+    }
 
     /// Writes the detour of a probe point in `function`, or returns why it cannot have one. No jump
     /// leads to the detour yet, and it calls no handler.

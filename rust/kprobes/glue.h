@@ -145,6 +145,7 @@ bool kasan_check_range(const void *addr, size_t size, bool write,
 bool kasan_byte_accessible(const void *addr);
 
 void rust_kprobes_detour_hit(const unsigned long *owner, struct pt_regs *regs);
+void rust_kprobes_detour_resched(void);
 void rust_kprobes_optimize(void);
 void rust_kprobes_allow_jumps(bool on);
 bool rust_kprobes_jumps_allowed(void);

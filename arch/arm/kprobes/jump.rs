@@ -87,16 +87,6 @@ unsafe impl Jumps for A32 {
 
     const MAX_OPTIMIZED_LEN: u64 = 4;
 
-    fn branch_targets(
-        _function: TextRange,
-        _group: SplitGroup,
-        _metadata: &impl TextMetadata,
-        _read: ReadText<'_>,
-        _text: &mut text::Lock,
-    ) -> Result<(), NoJump> {
-        Ok(())
-    }
-
     fn detour(
         at: TextAddr,
         _function: TextRange,

@@ -42,30 +42,25 @@ bool __kprobes kprobe_undefinstr(struct pt_regs *regs)
 }
 
 /*
- * Writes instructions that are in one page. Text is read-only, so another mapping
- * is written to. Pages of modules and of slots have one; for the kernel's text,
- * __patch_text() makes one, which costs all CPUs an entry of their TLBs.
+ * Writes an instruction to text, or several to a slot. Text is read-only, so another
+ * mapping is written to. Pages of modules and of slots have one; for the kernel's
+ * text, __patch_text() makes one, which costs all CPUs an entry of their TLBs.
  */
 void __kprobes rust_kprobes_write(unsigned long at, const void *code, size_t len)
 {
-	bool alias = is_vmalloc_or_module_addr((void *)at);
-	u32 *to = NULL;
+	const u32 *from = code;
 	size_t n;
+	u32 *to;
 
-	if (alias)
-		to = kmap_local_page(vmalloc_to_page((void *)at)) + offset_in_page(at);
-	for (n = 0; n < len / sizeof(u32); n++) {
-		u32 insn = get_unaligned((const u32 *)code + n);
-
-		if (alias)
-			WRITE_ONCE(to[n], insn);
-		else
-			__patch_text((u32 *)at + n, insn);
+	if (!is_vmalloc_or_module_addr((void *)at)) {
+		__patch_text((void *)at, get_unaligned(from));
+		return;
 	}
-	if (alias) {
-		kunmap_local(to);
-		flush_icache_range(at, at + len);
-	}
+	to = kmap_local_page(vmalloc_to_page((void *)at)) + offset_in_page(at);
+	for (n = 0; n < len / sizeof(*to); n++)
+		WRITE_ONCE(to[n], get_unaligned(from + n));
+	kunmap_local(to);
+	flush_icache_range(at, at + len);
 }
 
 /*
@@ -79,20 +74,6 @@ void __kprobes rust_kprobes_change_text(int (*change)(void *data), void *data)
 }
 
 #ifdef CONFIG_RUST_KPROBES_JUMPS
-/*
- * Preempts the task at the end of a detour, unless interrupts are off. The scheduler
- * is called with interrupts off: if the scheduler hits a probe with a jump, the
- * end of that detour does not call the scheduler again.
- */
-static noinline void __kprobes rust_kprobes_detour_resched(void)
-{
-	if (irqs_disabled())
-		return;
-	local_irq_disable();
-	preempt_schedule_irq();
-	local_irq_enable();
-}
-
 /* Called by the code that all detours share. RCU watches, as in kprobe_undefinstr(). */
 void __kprobes rust_kprobes_jumped(const unsigned long *owner, struct pt_regs *regs)
 {

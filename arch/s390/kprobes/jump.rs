@@ -144,16 +144,6 @@ unsafe impl Jumps for S390 {
 
     const MAX_OPTIMIZED_LEN: u64 = LEN as u64;
 
-    fn branch_targets(
-        _function: TextRange,
-        _group: SplitGroup,
-        _metadata: &impl TextMetadata,
-        _read: ReadText<'_>,
-        _text: &mut text::Lock,
-    ) -> Result<(), NoJump> {
-        Ok(())
-    }
-
     fn detour(
         at: TextAddr,
         function: TextRange,

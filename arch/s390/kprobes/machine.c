@@ -77,20 +77,6 @@ void __kprobes kprobe_original_regs(const struct pt_regs *regs, unsigned long *i
 }
 
 #ifdef CONFIG_RUST_KPROBES_JUMPS
-/*
- * Preempts the task at the end of a detour, unless interrupts are off. The scheduler
- * is called with interrupts off: if the scheduler hits a probe with a jump, the
- * end of that detour does not call the scheduler again.
- */
-static noinline void __kprobes rust_kprobes_detour_resched(void)
-{
-	if (irqs_disabled())
-		return;
-	local_irq_disable();
-	preempt_schedule_irq();
-	local_irq_enable();
-}
-
 /* Called by the code that all detours share. */
 void __kprobes rust_kprobes_jumped(const unsigned long *owner, struct pt_regs *regs)
 {

@@ -81,21 +81,6 @@ const void * __kprobes rust_kprobes_alternative(size_t number, size_t *len)
 	return offset_to_ptr(&entry->instr_offset);
 }
 
-/*
- * Preempts the task at the end of a detour or a return probe's trampoline, unless
- * interrupts are off (which the flags do not tell in a guest of Xen). The scheduler
- * is called with interrupts off: if the scheduler hits a probe with a jump, the
- * end of that detour does not call the scheduler again.
- */
-void __kprobes rust_kprobes_detour_resched(void)
-{
-	if (irqs_disabled())
-		return;
-	local_irq_disable();
-	preempt_schedule_irq();
-	local_irq_enable();
-}
-
 /* A breakpoint trap counts as an NMI; see __preempt_count_nmi_enter(). */
 unsigned int __kprobes rust_kprobes_interrupted_context(void)
 {

@@ -11,8 +11,6 @@
 bool rust_kprobes_peek(unsigned long *word, const unsigned long *at,
 		       bool lifted);
 const void *rust_kprobes_alternative(size_t number, size_t *len);
-/* Called by trampoline.S and return.S. */
-void rust_kprobes_detour_resched(void);
 /* trampoline.S */
 extern const char rust_kprobes_detour[], rust_kprobes_detour_end[];
 /* The linker */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What may become a jump where that is over one instruction, and what stays a
- * breakpoint and why; and what handlers that are called by a jump see.
+ * Tests of jumps that replace one instruction: which breakpoints become a jump,
+ * why others do not, and the registers that handlers see when a jump is hit.
  */
 #include <linux/preempt.h>
 #include "optimize.h"

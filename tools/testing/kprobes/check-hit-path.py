@@ -103,9 +103,8 @@ HANDLERS = re.compile(r'(kprobe_fault_handler'
                       r'|rust_kprobes_(function_entered|returned))$'
                       r'|3hit(10breakpoint|5fault|6ftrace|4jump)|7returns3hit|3abi6ftrace6called')
 # Functions in which the kernel dies because the hit path was hit, or because a
-# function has returned to nowhere: the code after them matters no more. And one
-# that prints once that a handler has slept, when no hit is handled any more. On arm
-# a warning is a call.
+# function has returned to nowhere: the code after them matters no more. And two
+# that warn once, on arm by a call: of a handler that slept, of a lost frame.
 ENDS = ('rust_kprobes_unrecoverable', 'rust_kprobes_nowhere_to_return', 'handler_slept',
         'rust_kprobes_foreign_frame')
 # Not functions that a probe could be placed on, though outside the sections:

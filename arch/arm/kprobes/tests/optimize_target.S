@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the cases of jumps probe on arm, where a jump is over one instruction.
+ * Functions that the cases of jumps probe on arm, where a jump replaces one
+ * instruction.
  */
 #include <linux/linkage.h>
 #include <asm/assembler.h>

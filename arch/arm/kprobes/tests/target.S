@@ -3,31 +3,15 @@
  * The instructions that the arm cases probe: they run as copies, are emulated, or
  * fault. Thumb kernels have the same ones as 32-bit encodings.
  */
-#include <linux/linkage.h>
 #include <asm/assembler.h>
 #include <asm/uaccess-asm.h>
 #include <asm/unified.h>
 
+#define FUNCTION_BEGIN
+#define FUNCTION_RETURN	ret	lr
+#include "functions.h"
+
 	.text
-
-.macro FUNCTION name
-SYM_FUNC_START(\name)
-.endm
-
-.macro LABEL name
-SYM_INNER_LABEL(\name, SYM_L_GLOBAL)
-.endm
-
-/* A function that is probed at its first instruction. */
-.macro PROBED name
-FUNCTION \name
-LABEL \name\()_site
-.endm
-
-.macro END name
-	ret	lr
-SYM_FUNC_END(\name)
-.endm
 
 .macro FIXED_UP site, fixup
 	.pushsection __ex_table, "a"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What target.S of arm has besides the functions of step.h, and what the cases
- * have to know of arm.
+ * Labels in arm's target.S besides those of step.h, and numbers of arm that the
+ * cases use.
  */
 #ifndef _ARM_KPROBES_TESTS_TARGET_H
 #define _ARM_KPROBES_TESTS_TARGET_H

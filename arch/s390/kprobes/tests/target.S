@@ -4,30 +4,14 @@
  * fault. No ftrace here, so these are hit by breakpoints. Instructions that the
  * assembler may not know are written as bytes.
  */
-#include <linux/linkage.h>
 #include <asm/asm-extable.h>
 #include <asm/asm-offsets.h>
 
+#define FUNCTION_BEGIN
+#define FUNCTION_RETURN	br	%r14
+#include "functions.h"
+
 	.text
-
-.macro FUNCTION name
-SYM_FUNC_START(\name)
-.endm
-
-.macro LABEL name
-SYM_INNER_LABEL(\name, SYM_L_GLOBAL)
-.endm
-
-/* A function that is probed at its first instruction. */
-.macro PROBED name
-FUNCTION \name
-LABEL \name\()_site
-.endm
-
-.macro END name
-	br	%r14
-SYM_FUNC_END(\name)
-.endm
 
 /* long clauses_move(long value): goes on by itself unless it must come back. */
 PROBED clauses_move

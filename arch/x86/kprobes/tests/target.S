@@ -4,7 +4,6 @@
  * fault; and symbols by whose names alone probing is refused. No ftrace here,
  * so these are hit by breakpoints.
  */
-#include <linux/linkage.h>
 #include <linux/objtool.h>
 #include <asm/asm.h>
 #include <asm/ibt.h>
@@ -12,27 +11,11 @@
 #include <asm/processor-flags.h>
 #include <asm/smap.h>
 
+#define FUNCTION_BEGIN	ENDBR
+#define FUNCTION_RETURN	RET
+#include "functions.h"
+
 	.text
-
-.macro FUNCTION name
-SYM_FUNC_START(\name)
-	ENDBR
-.endm
-
-.macro LABEL name
-SYM_INNER_LABEL(\name, SYM_L_GLOBAL)
-.endm
-
-/* A function that is probed at its first instruction. */
-.macro PROBED name
-FUNCTION \name
-LABEL \name\()_site
-.endm
-
-.macro END name
-	RET
-SYM_FUNC_END(\name)
-.endm
 
 /* long clauses_move(long value): goes on by itself unless it must come back. */
 PROBED clauses_move

@@ -3,9 +3,8 @@
 
 from arches import Arch, Piece
 
-# Each CPU has a thread: one page less in the TLBs of all takes a turn of every CPU
-# in one thread, and arm invalidates a range of addresses page by page. Text changes
-# while all CPUs are stopped. It begins with one CPU, and init switches the others on.
+# Each CPU has a thread: in one thread, a flush of the TLBs waits for each CPU's turn
+# at each page. The kernel begins with one CPU, and init switches the others on.
 # With two CPUs and C's kprobes, return handlers are called for probes that are
 # gone: get_kretprobe() is NULL.
 ARCH = Arch(
