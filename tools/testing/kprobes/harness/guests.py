@@ -155,9 +155,7 @@ def main_tests(built: Built, paths: list[Path], states: int = 8,
     lines, ending = _boot(built, image, 'tests', 7, silence=240, timeout=1800,
                           cmdline=_early_probes(built) + cmdline, extra=extra)
     outcomes = _with_log(ending, ktap.parse(lines, _prefix(built)))
-    if _died(ending):
-        return outcomes
-    if says:
+    if says and not _died(ending):
         is_said = any(re.search(says, line) for line in lines)
         outcomes.append(ktap.verdict(
             f'{_prefix(built)}.cmdline',
@@ -192,8 +190,8 @@ def kunit_tests(built: Built, cmdline: str = '') -> list[Result]:
     """
     image = guest.initramfs(built, 'kunit', job('health', built.impl))
     lines, ending = _boot(built, image, 'kunit', 1, cmdline=cmdline)
-    outcomes = _with_log(ending, ktap.parse(lines, _prefix(built)))
-    return outcomes if _died(ending) else results.judge(outcomes, *lists(built))
+    return results.judge(_with_log(ending, ktap.parse(lines, _prefix(built))),
+                         *lists(built))
 
 
 def chosen(built: Built, part: str, test: str) -> list[Result]:

@@ -247,9 +247,16 @@ static void plain_row(const char *row, void (*call)(void), bool traps)
 		bench_sample_calls(row, call);
 }
 
+static bool is_branch(void (*function)(void))
+{
+	return function == bench_jmp || function == bench_call ||
+	       function == bench_ret;
+}
+
 static void hit_row(const struct hit *hit, bool traps)
 {
-	int error = insert(hit);
+	int error = !BENCH_BRANCHES && is_branch(hit->call) ?
+		    -EOPNOTSUPP : insert(hit);
 
 	if (error) {
 		bench_failed(hit->row, error);

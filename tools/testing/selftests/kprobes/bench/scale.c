@@ -148,7 +148,7 @@ void bench_scale_rows(void)
 	}
 	first_error = insert(first, false);
 	prepare(&jmp, (u8 *)bench_jmp + BENCH_ENTRY, NULL);
-	jmp_error = register_kprobe(&jmp);
+	jmp_error = BENCH_BRANCHES ? register_kprobe(&jmp) : -EOPNOTSUPP;
 	prepare(&ftrace, (u8 *)bench_c + BENCH_ENTRY, NULL);
 	ftrace_error = register_kprobe(&ftrace);
 	optimized_error = jump_probe();

@@ -3,6 +3,8 @@
  * Those who hit: threads, and a timer on each CPU that also looks at what it
  * has interrupted.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/cpu.h>
 #include <linux/hrtimer.h>
 #include <linux/kthread.h>
@@ -26,12 +28,15 @@ noinline long storm_traced(long value)
 void storm_call(enum target_number number, long value)
 {
 	struct target *target = &storm_targets[number], *each;
+	long result;
 
 	for (each = storm_targets; each < storm_targets + TARGETS; each++)
 		if (each->function == target->function)
 			atomic_long_inc(&each->calls);
-	if (target->function(value) != value + 5)
-		atomic_long_inc(&storm_counts.wrong);
+	result = target->function(value);
+	if (result != value + 5 &&
+	    atomic_long_inc_return(&storm_counts.wrong) < 10)
+		pr_err("%s(%ld) returns %ld\n", target->name, value, result);
 }
 
 /* By tasks, since the last tick. */

@@ -172,7 +172,7 @@ static void near_places(struct client *probe, struct rnd_state *random)
 		return;
 	ready(probe, target, at, bits >> 8);
 	err = register_kprobe(&probe->kp);
-	if (is_start(target, at) ? err != 0 : err != -EILSEQ) {
+	if (is_start(target, at) ? err != 0 : err != -ARCH_INSIDE_ERRNO) {
 		atomic_long_inc(&jump_counts.refused);
 		pr_err("%s%+ld: %d\n", target->name, (long)(at - target->site),
 		       err);

@@ -87,10 +87,13 @@ static bool is_right_from_common(const unsigned long *trace, unsigned int len)
 static bool is_right(const struct jump_target *target, unsigned long original,
 		     const unsigned long *trace, unsigned int len)
 {
+	const bool bare = !target &&
+		original - jump_common_at < ARCH_DETOUR_FRAMELESS;
 	unsigned int n;
 
 	for (n = 0; n < len && trace[n] != original; n++)
-		;
+		if (bare && is_right_from_common(trace + n, len - n))
+			return true;
 	if (++n >= len)
 		return false;
 	if (!target)

@@ -15,10 +15,10 @@
 #include "storm.h"
 
 #define DECLARE(site, function)						\
-	extern const u8 storm_##site##_site[];				\
+	extern const u8 ARCH_SITE(site)[];				\
 	asmlinkage long storm_##function(long value);
 #define TARGET(site, function)						\
-	{ { #site, storm_##site##_site }, storm_##function },
+	{ { #site, ARCH_SITE(site) }, storm_##function },
 
 ARCH_TARGETS(DECLARE)
 

@@ -19,6 +19,9 @@
 #define BENCH_JUMPS		0
 #define BENCH_FTRACE		0xc0
 
+/* C steps branches, and QEMU ends the step of a branch at a wrong address. */
+#define BENCH_BRANCHES	IS_ENABLED(CONFIG_RUST_KPROBES)
+
 /* How many probes are many, where what other CPUs have to do is counted. */
 #define BENCH_MANY		1000
 

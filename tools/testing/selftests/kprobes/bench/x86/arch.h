@@ -15,6 +15,8 @@
 #define BENCH_JUMPS		IS_ENABLED(CONFIG_OPTPROBES)
 #define BENCH_FTRACE		0xe8
 
+#define BENCH_BRANCHES	1
+
 /* How many probes are many, where what other CPUs have to do is counted. */
 #define BENCH_MANY		100
 

@@ -50,7 +50,13 @@ static_assert(offsetof(struct lowcore, percpu_register) == ARCH_PERCPU_REGISTER)
 	of(use, percpu)							\
 	of(close, percpu)
 
-/* The instruction at storm_move_site. */
+/*
+ * Kallsyms ignores names like this. A label within a per-CPU section would be
+ * where a function begins, at which no section is open.
+ */
+#define ARCH_SITE(of)	L0storm_##of##_site
+
+/* The instruction at the site of "move". */
 #define ARCH_MOVE	0xc0, 0x1e, 0x6b, 0x70, 0x72, 0x62
 
 /* The condition code, as IPM stores it: functions use and change it. */
@@ -105,6 +111,9 @@ static inline bool came_by_jump(const struct pt_regs *regs)
 /* Nothing is before a function's first instruction. */
 #define ARCH_MARK	0
 
+/* What a probe inside an instruction is refused with. */
+#define ARCH_INSIDE_ERRNO	EINVAL
+
 /* Bytes of the instruction before the place, of the trap, and of the jump. */
 #define ARCH_BEFORE	4
 #define ARCH_TRAP_SIZE	2
@@ -138,6 +147,8 @@ static inline unsigned long arch_site_of_detour(unsigned long slot)
 #define ARCH_DETOUR_BEGIN	3
 #define ARCH_DETOUR_END		1
 #define ARCH_DETOUR_COMMON	20
+/* Has the common part no frame in so many bytes? Then the place is shown. */
+#define ARCH_DETOUR_FRAMELESS	28
 /* Does the common part wait where somebody else wants to have the CPU? */
 #define ARCH_DETOUR_WAITS	false
 

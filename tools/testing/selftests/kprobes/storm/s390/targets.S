@@ -53,14 +53,14 @@ storm_text_begin:
 
 /* The instruction is like no other in the kernel, so a copy of it shows. */
 SYM_FUNC_START(storm_move)
-SYM_INNER_LABEL(storm_move_site, SYM_L_GLOBAL)
+SYM_INNER_LABEL(L0storm_move_site, SYM_L_GLOBAL)
 	llihf	%r1,0x6b707262
 	aghi	%r2,5
 	br	%r14
 SYM_FUNC_END(storm_move)
 
 SYM_FUNC_START(storm_relative)
-SYM_INNER_LABEL(storm_relative_site, SYM_L_GLOBAL)
+SYM_INNER_LABEL(L0storm_relative_site, SYM_L_GLOBAL)
 	lgrl	%r1,storm_five
 	agr	%r2,%r1
 	br	%r14
@@ -68,7 +68,7 @@ SYM_FUNC_END(storm_relative)
 
 /* Turns interrupts off and on. A caller's frame has room for that. */
 SYM_FUNC_START(storm_mask)
-SYM_INNER_LABEL(storm_mask_site, SYM_L_GLOBAL)
+SYM_INNER_LABEL(L0storm_mask_site, SYM_L_GLOBAL)
 	stnsm	__SF_EMPTY(%r15),0xfc
 	aghi	%r2,5
 	ssm	__SF_EMPTY(%r15)
@@ -76,7 +76,7 @@ SYM_INNER_LABEL(storm_mask_site, SYM_L_GLOBAL)
 SYM_FUNC_END(storm_mask)
 
 SYM_FUNC_START(storm_jump)
-SYM_INNER_LABEL(storm_jump_site, SYM_L_GLOBAL)
+SYM_INNER_LABEL(L0storm_jump_site, SYM_L_GLOBAL)
 	j	1f
 	nopr
 1:	aghi	%r2,5
@@ -90,7 +90,7 @@ SYM_FUNC_END(storm_leaf)
 
 SYM_FUNC_START(storm_calls)
 	FRAME_BEGIN
-SYM_INNER_LABEL(storm_call_site, SYM_L_GLOBAL)
+SYM_INNER_LABEL(L0storm_call_site, SYM_L_GLOBAL)
 	brasl	%r14,storm_leaf
 	FRAME_END
 	br	%r14
@@ -98,7 +98,7 @@ SYM_FUNC_END(storm_calls)
 
 SYM_FUNC_START(storm_return)
 	aghi	%r2,5
-SYM_INNER_LABEL(storm_return_site, SYM_L_GLOBAL)
+SYM_INNER_LABEL(L0storm_return_site, SYM_L_GLOBAL)
 	br	%r14
 SYM_FUNC_END(storm_return)
 
@@ -109,13 +109,13 @@ SYM_FUNC_END(storm_return)
  */
 SYM_FUNC_START(storm_percpu)
 	lgrl	%r5,storm_percpu_at
-SYM_INNER_LABEL(storm_open_site, SYM_L_GLOBAL)
+SYM_INNER_LABEL(L0storm_open_site, SYM_L_GLOBAL)
 	mviy	ARCH_PERCPU_REGISTER(%r0),5
-SYM_INNER_LABEL(storm_add_site, SYM_L_GLOBAL)
+SYM_INNER_LABEL(L0storm_add_site, SYM_L_GLOBAL)
 	ag	%r5,__LC_PERCPU_OFFSET(%r0)
-SYM_INNER_LABEL(storm_use_site, SYM_L_GLOBAL)
+SYM_INNER_LABEL(L0storm_use_site, SYM_L_GLOBAL)
 	ag	%r2,0(%r5)
-SYM_INNER_LABEL(storm_close_site, SYM_L_GLOBAL)
+SYM_INNER_LABEL(L0storm_close_site, SYM_L_GLOBAL)
 	mviy	ARCH_PERCPU_REGISTER(%r0),0
 	br	%r14
 SYM_FUNC_END(storm_percpu)

@@ -24,6 +24,8 @@
 	of(call, calls)							\
 	of(return, return)
 
+#define ARCH_SITE(of)	storm_##of##_site
+
 /* The instruction at storm_move_site. */
 #define ARCH_MOVE	0x48, 0xb8, 0x5f, 0x73, 0x65, 0x62, 0x6f, 0x72, 0x70, 0x6b
 
@@ -39,6 +41,9 @@
 #define ARCH_JUMPS(of)							\
 	of(plain, true) of(fork, false) of(away, false) of(rip, true)	\
 	of(one, true)
+
+/* What a probe inside an instruction is refused with. */
+#define ARCH_INSIDE_ERRNO	EILSEQ
 
 /* Bytes of the instruction before the place, of the trap, and of the jump. */
 #define ARCH_BEFORE	3
@@ -78,6 +83,8 @@ static inline unsigned long arch_site_of_detour(unsigned long slot)
 #define ARCH_DETOUR_BEGIN	6
 #define ARCH_DETOUR_END		0
 #define ARCH_DETOUR_COMMON	41
+/* Has the common part no frame in so many bytes? Then the place is shown. */
+#define ARCH_DETOUR_FRAMELESS	0
 /* Does the common part wait where somebody else wants to have the CPU? */
 #define ARCH_DETOUR_WAITS	true
 
