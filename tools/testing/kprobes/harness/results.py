@@ -112,12 +112,14 @@ def known(name: str) -> dict[str, str]:
 
     A test that cannot be run on the kernel is listed, too.
     """
-    path = PLANS / f'known-{name}.txt'
-    if not path.exists():
-        return {}
-    return dict(line.split(maxsplit=1)
-                for line in path.read_text().splitlines()
-                if line and not line.startswith('#'))
+    path, defects = PLANS / f'known-{name}.txt', {}
+    for line in path.read_text().splitlines() if path.exists() else ():
+        if line and not line.startswith('#'):
+            tests, defect = line.split(maxsplit=1)
+            begin, cases, end = re.split('[{}]', tests + '{}' * ('{' not in tests))
+            for case in cases.split(','):
+                defects[begin + case + end] = defect
+    return defects
 
 
 def judge(results: list[Result], *lists: str) -> list[Result]:

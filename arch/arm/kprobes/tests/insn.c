@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Instructions of A32 that kprobes treats in a way of its own, and what C gets
+ * wrong there. See insn_target.S for the instructions.
+ */
+#include <linux/irqflags.h>
+#include <linux/preempt.h>
+#include <linux/ptrace.h>
+#include <linux/rcupdate.h>
+#include "step.h"
+
+/* A probe without handlers, with one before, or one after. */
+#define FOR_EACH_KIND(kind)	for (int kind = 0; kind < 3; kind++)
+#define KIND_AT(kind)							\
+	.pre_handler = (kind) == 1 ? clauses_before : NULL,		\
+	.post_handler = (kind) == 2 ? clauses_after : NULL
+
+#define EXPECT_KIND(probe, kind)					\
+	EXPECT_HITS(probe, (kind) == 1, (kind) == 2)
+
+#define PLAIN_INSNS(of)							\
+	of(sdiv) of(udiv) of(dmb) of(dsb) of(isb) of(msr) of(ubfx)	\
+	of(mrc) of(bx_pc) of(store) of(deep)
+
+#define MASK_INSNS(of)							\
+	of(mrs) of(cpsid) of(cpsie) of(msr_c)
+
+#define DECLARE_PLAIN(name)						\
+	asmlinkage long insn_##name(long value);			\
+	extern const u8 insn_##name##_site[];
+#define DECLARE_MASK(name)						\
+	asmlinkage void insn_##name(u32 *psr);				\
+	extern const u8 insn_##name##_site[];
+
+PLAIN_INSNS(DECLARE_PLAIN)
+MASK_INSNS(DECLARE_MASK)
+DECLARE_PLAIN(condition)
+
+asmlinkage long insn_exclusive(long *value);
+asmlinkage long insn_call(long value);
+asmlinkage long insn_literal(long value);
+extern const u8 insn_banked_site[];
+
+#define ROW_OF(function)	{ #function, insn_##function, insn_##function##_site },
+
+static const struct plain {
+	const char *name;
+	asmlinkage long (*function)(long value);
+	const u8 *site;
+} plains[] = {
+	PLAIN_INSNS(ROW_OF)
+};
+
+KUNIT_ARRAY_PARAM_DESC(plains, plains, name);
+
+/* On one CPU: one of them reads which. */
+static long run(const struct plain *of, long value)
+{
+	guard(preempt)();
+	return of->function(value);
+}
+
+static void H5_runs_as_bare(struct kunit *test)
+{
+	const struct plain *of = test->param_value;
+	static const long values[] = { 1, -1, 100, 0x50000000, 0xf8000000 };
+	int n;
+
+	for (n = 0; n < ARRAY_SIZE(values); n++) {
+		long bare = run(of, values[n]);
+
+		FOR_EACH_KIND(kind) {
+			PROBE_IN(probe, of->site, KIND_AT(kind));
+			KUNIT_EXPECT_EQ(test, run(of, values[n]), bare);
+			EXPECT_KIND(probe, kind);
+		}
+	}
+}
+
+static const struct mask {
+	const char *name;
+	asmlinkage void (*function)(u32 *psr);
+	const u8 *site;
+} masks[] = {
+	MASK_INSNS(ROW_OF)
+};
+
+KUNIT_ARRAY_PARAM_DESC(masks, masks, name);
+
+/* Lockdep is told nothing: interrupts are as before when this returns. */
+static void run_mask(const struct mask *of, bool off, u32 psr[3])
+{
+	unsigned long flags;
+
+	guard(preempt)();
+	if (off)
+		raw_local_irq_save(flags);
+	of->function(psr);
+	if (off)
+		raw_local_irq_restore(flags);
+}
+
+/* Each reads the mask of interrupts, or writes it. */
+static void H5_interrupts_are_masked_as_said(struct kunit *test)
+{
+	const struct mask *of = test->param_value;
+	u32 bare[3], psr[3];
+	int off;
+
+	for (off = 0; off < 2; off++) {
+		run_mask(of, off, bare);
+		FOR_EACH_KIND(kind) {
+			PROBE_IN(probe, of->site, KIND_AT(kind));
+			run_mask(of, off, psr);
+			KUNIT_EXPECT_MEMEQ(test, psr, bare, sizeof(bare));
+			EXPECT_KIND(probe, kind);
+			KUNIT_EXPECT_FALSE(test, irqs_disabled());
+		}
+	}
+}
+
+static void H5_failing_condition_is_no_hit(struct kunit *test)
+{
+	FOR_EACH_KIND(kind) {
+		PROBE_IN(probe, insn_condition_site, KIND_AT(kind));
+		KUNIT_EXPECT_EQ(test, insn_condition(7), 7);
+		EXPECT_HITS(probe, 0, 0);
+		KUNIT_EXPECT_EQ(test, probe.kp.nmissed, 0);
+		KUNIT_EXPECT_EQ(test, insn_condition(0), 5);
+		EXPECT_KIND(probe, kind);
+	}
+}
+
+/* A hit clears the CPU's monitor: the store would fail each time. */
+static void H6_between_exclusives_is_refused(struct kunit *test)
+{
+	const u8 *ldrex = hidden(insn_exclusive);
+	long value = 1;
+
+	for (int into = 0; into < 12; into += 4)
+		REFUSED_IN(-EINVAL, ldrex + into);
+	PROBE_IN(behind, ldrex + 12);
+	KUNIT_EXPECT_EQ(test, insn_exclusive(&value), 6);
+	KUNIT_EXPECT_EQ(test, value, 6);
+	KUNIT_EXPECT_EQ(test, behind.before, 1);
+}
+
+static void H6_banked_registers_are_refused(struct kunit *test)
+{
+	REFUSED_IN(-EINVAL, insn_banked_site);
+}
+
+/* A number in the text that an instruction loads is no instruction. */
+static void R1_13_literals_are_refused(struct kunit *test)
+{
+	PROBE_IN(load, hidden(insn_literal));
+	REFUSED_IN(-EINVAL, hidden(insn_literal) + 12);
+	KUNIT_EXPECT_EQ(test, insn_literal(1), 6);
+	KUNIT_EXPECT_EQ(test, load.before, 1);
+}
+
+static unsigned long entry_sp;
+static struct pt_regs returned;
+
+static int note_entry(struct kretprobe_instance *call, struct pt_regs *regs)
+{
+	entry_sp = regs->ARM_sp;
+	return 0;
+}
+
+static int note_return(struct kretprobe_instance *call, struct pt_regs *regs)
+{
+	returned = *regs;
+	return 0;
+}
+
+/* All of them, also CPSR: the handler may ask whether they are a user's. */
+static void K4_registers_of_a_return_are_whole(struct kunit *test)
+{
+	struct kretprobe rp = {
+		.kp.symbol_name = "insn_called",
+		.entry_handler = note_entry,
+		.handler = note_return,
+	};
+
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&rp), 0);
+	KUNIT_EXPECT_EQ(test, insn_call(1), 6);
+	unregister_kretprobe(&rp);
+	KUNIT_EXPECT_FALSE(test, user_mode(&returned));
+	KUNIT_EXPECT_EQ(test, returned.ARM_sp, entry_sp);
+	KUNIT_EXPECT_EQ(test, returned.ARM_r0, 6);
+}
+
+/* A hit takes no lock, so the spinlocks themselves can be probed. */
+static void H4_spinlocks_can_be_probed(struct kunit *test)
+{
+	if (IS_ENABLED(CONFIG_KPROBES_C))
+		kunit_skip(test, "each hit of C's takes a spinlock, and does not end");
+	PROBE_AT(probe, "_raw_spin_lock_irqsave");
+	msleep(20);
+	take_out(&probe);
+	KUNIT_EXPECT_GT(test, probe.before, 0);
+}
+
+static bool unwatched;
+
+static int ask_rcu(struct kprobe *kp, struct pt_regs *regs)
+{
+	unwatched |= !rcu_is_watching();
+	return clauses_before(kp, regs);
+}
+
+/* Idle CPUs run text that can be probed, where RCU does not watch. */
+static void H6_handlers_of_idle_code_may_use_rcu(struct kunit *test)
+{
+	if (IS_ENABLED(CONFIG_KPROBES_C))
+		kunit_skip(test, "with C's, RCU warns of what it does itself");
+	unwatched = false;
+	PROBE_AT(probe, "cpu_v7_do_idle", .pre_handler = ask_rcu);
+	msleep(100);
+	take_out(&probe);
+	KUNIT_EXPECT_GT(test, probe.before, 0);
+	KUNIT_EXPECT_FALSE(test, unwatched);
+}
+
+/* How often all CPUs are stopped for new text. */
+static void R9_all_of_a_batch_are_armed_at_once(struct kunit *test)
+{
+	struct many *many = clauses_many(test);
+	int before;
+
+	PROBE_AT(stops, "stop_machine_cpuslocked");
+	before = stops.before;
+	KUNIT_ASSERT_EQ(test, register_kprobes(many->batch, 16), 0);
+	KUNIT_EXPECT_EQ(test, stops.before, before + 1);
+	unregister_kprobes(many->batch, 16);
+	KUNIT_EXPECT_LE(test, stops.before, before + 3);
+	KUNIT_EXPECT_MEMEQ(test, many->text, clauses_row_begin, ROW_BYTES);
+}
+
+static struct kunit_case insn_cases[] = {
+	KUNIT_CASE_PARAM(H5_runs_as_bare, plains_gen_params),
+	KUNIT_CASE_PARAM(H5_interrupts_are_masked_as_said, masks_gen_params),
+	KUNIT_CASE(H5_failing_condition_is_no_hit),
+	KUNIT_CASE(H6_between_exclusives_is_refused),
+	KUNIT_CASE(H6_banked_registers_are_refused),
+	KUNIT_CASE(R1_13_literals_are_refused),
+	KUNIT_CASE(K4_registers_of_a_return_are_whole),
+	KUNIT_CASE(H4_spinlocks_can_be_probed),
+	KUNIT_CASE(H6_handlers_of_idle_code_may_use_rcu),
+	KUNIT_CASE(R9_all_of_a_batch_are_armed_at_once),
+	{}
+};
+
+CLAUSES_SUITE(clauses_insn, insn_cases);
