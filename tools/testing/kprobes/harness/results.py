@@ -112,14 +112,11 @@ def known(name: str) -> dict[str, str]:
 
     A test that cannot be run on the kernel is listed, too.
     """
-    path, defects = PLANS / f'known-{name}.txt', {}
-    for line in path.read_text().splitlines() if path.exists() else ():
-        if line and not line.startswith('#'):
-            tests, defect = line.split(maxsplit=1)
-            begin, cases, end = re.split('[{}]', tests + '{}' * ('{' not in tests))
-            for case in cases.split(','):
-                defects[begin + case + end] = defect
-    return defects
+    path = PLANS / f'known-{name}.txt'
+    return {begin + case + end: defect for begin, cases, end, defect in re.findall(
+        r'^(?!#)([^{\s]*)(?:\{(.*)\})?(\S*) (.*)$',
+        path.read_text() if path.exists() else '', re.M)
+            for case in cases.split(',')}
 
 
 def judge(results: list[Result], *lists: str) -> list[Result]:

@@ -52,7 +52,6 @@ _WORD = re.compile(r'(\w+)=(\S+)')
 # Seconds for one boot, minutes for measuring in all.
 _LIMIT = 20 * 60
 _TOTAL = 30
-_UNSUPPORTED = -errno.EOPNOTSUPP
 
 
 def _script(name: str) -> str:
@@ -234,7 +233,7 @@ def troubles(result: Result, wanted: Sections) -> Iterator[str]:
     for row in _rows(wanted):
         figures = _figures_of(result, row)
         # A branch on s390: see BENCH_BRANCHES.
-        if result['impl'] == 'c' and figures.get('errno') == _UNSUPPORTED:
+        if result['impl'] == 'c' and figures.get('errno') == -errno.EOPNOTSUPP:
             continue
         problem = next((problem for is_so, problem in (
             (not figures, 'is missing'),
