@@ -55,8 +55,7 @@ CRASHES = (
         line for how in hows
         for line in (f'no_fixup: {how}: registered', '{division}',
                      f'{{at}}kprobes_no_fixup_{site}+{{into}}/',
-                     f'no_fixup: to go on in the {given}',
-                     f'no_fixup: {how}: 1 hits of 1',
+                     f'no_fixup: {how}: 1 hits of 1, given the {given}',
                      f'no_fixup: {how}: 1 hits of 1 after')),
             needs=needs, of_c=False)
       for test, hows, site, given, needs in (

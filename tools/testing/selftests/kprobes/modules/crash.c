@@ -79,15 +79,15 @@ static int divide(void *function)
 }
 
 static void *divided;
+static const char *given;
 
 static int on_oops(struct notifier_block *block, unsigned long what, void *data)
 {
 	struct die_args *args = data;
 
 	if (what == DIE_OOPS)
-		pr_info("no_fixup: to go on in the %s\n",
-			instruction_pointer(args->regs) ==
-			(long)divided + DIVISION_SAVES ? "original" : "copy");
+		given = instruction_pointer(args->regs) ==
+			(long)divided + DIVISION_SAVES ? "original" : "copy";
 	return NOTIFY_DONE;
 }
 
@@ -140,8 +140,9 @@ int try_division(const char *how, kprobe_post_handler_t post,
 		msleep(20);
 	pr_info("no_fixup: %s: registered\n", how);
 	hits = 0;
+	given = "nothing";
 	err = run_in_thread(divide, function, 0);
-	pr_info("no_fixup: %s: %d hits of 1\n", how, hits);
+	pr_info("no_fixup: %s: %d hits of 1, given the %s\n", how, hits, given);
 	hits = 0;
 	err = err ?: run_in_thread(hit_after, NULL, 0);
 	pr_info("no_fixup: %s: %d hits of 1 after\n", how, hits);
@@ -229,6 +230,53 @@ static int lost_way(void)
 }
 
 /*
+ * A handler that sleeps, which none may, in the detour of a jump: with a probe
+ * that stays, and with one that is unregistered meanwhile, so that there is no
+ * detour to come back to.
+ */
+static int sleep_in_handler(struct kprobe *p, struct pt_regs *regs)
+{
+	fsleep(2 * USEC_PER_SEC);
+	return 0;
+}
+
+static struct kprobe sleeping = {
+	.symbol_name = "kprobes_sleeps_target",
+	.pre_handler = sleep_in_handler,
+};
+
+static int call_and_sleep(void *unused)
+{
+	pr_info("sleeps: back with %ld\n", kprobes_sleeps_target(1));
+	return 0;
+}
+
+static void unregister_sleeping(struct work_struct *unused)
+{
+	unregister_kprobe(&sleeping);
+	pr_info("sleeps: unregistered\n");
+}
+
+static DECLARE_DELAYED_WORK(unregistering, unregister_sleeping);
+
+static int sleeps(void)
+{
+	int err = register_kprobe(&sleeping), moments = 1000;
+
+	if (err)
+		return err;
+	while (!is_jump(&sleeping) && moments--)
+		msleep(20);
+	pr_info("sleeps: registered, %s jump\n", is_jump(&sleeping) ? "a" : "no");
+	err = run_in_thread(call_and_sleep, NULL, -1);
+	schedule_delayed_work(&unregistering, HZ / 2);
+	err = err ?: run_in_thread(call_and_sleep, NULL, -1);
+	flush_delayed_work(&unregistering);
+	pr_info("sleeps: goes\n");
+	return err;
+}
+
+/*
  * A probe with a post handler joins one without where ftrace calls from, and
  * goes last. The C implementation asks ftrace to stop what it has not begun,
  * keeps the probe after all, and says nothing: its memory is free, and used by
@@ -270,7 +318,7 @@ module_param(how, charp, 0);
 
 static const struct how hows[] = {
 	HOW(unrecoverable), HOW(no_fixup), HOW(not_watched), HOW(lost_way),
-	HOW(posts), {}
+	HOW(posts), HOW(sleeps), {}
 };
 
 static int result;

@@ -50,9 +50,13 @@ bool is_division(const struct die_args *args);
 #define DIVISION_SAVES	0
 #endif
 
+bool is_jump(const struct kprobe *kp);
+
 asmlinkage void kprobes_unrecoverable_target(void);
 asmlinkage void kprobes_no_fixup_target(void);
 asmlinkage void kprobes_no_fixup_after(void);
+/* It adds five, and may have a jump. */
+asmlinkage long kprobes_sleeps_target(long value);
 /* It returns to where it is told to. */
 asmlinkage void kprobes_lost_way_return_to(unsigned long to);
 

@@ -10,6 +10,11 @@
 #include <asm/ptrace.h>
 #include "crash.h"
 
+bool is_jump(const struct kprobe *kp)
+{
+	return *(const u8 *)READ_ONCE(kp->addr) == 0xc0;
+}
+
 bool is_division(const struct die_args *args)
 {
 	return args->trapnr == 9;
@@ -24,6 +29,9 @@ FUNCTION("kprobes_no_fixup_target",
 	 "	br %r14\n");
 FUNCTION("kprobes_no_fixup_after",
 	 "	lhi %r1,0\n"
+	 "	br %r14\n");
+FUNCTION("kprobes_sleeps_target",
+	 "	algfi %r2,5\n"
 	 "	br %r14\n");
 FUNCTION("kprobes_lost_way_return_to",
 	 "	lgr %r14,%r2\n"

@@ -13,7 +13,7 @@
 #include <asm/trapnr.h>
 #include "crash.h"
 
-static bool is_jump(const struct kprobe *kp)
+bool is_jump(const struct kprobe *kp)
 {
 	return *(const u8 *)READ_ONCE(kp->addr) == JMP32_INSN_OPCODE;
 }
@@ -97,6 +97,11 @@ FUNCTION("kprobes_no_fixup_jump",
 	 "	" ASM_RET);
 FUNCTION("kprobes_no_fixup_after",
 	 "	xor %ecx, %ecx\n"
+	 "	" ASM_RET);
+FUNCTION("kprobes_sleeps_target",
+	 ASM_ENDBR
+	 "	lea 5(%rdi), %rax\n"
+	 "	mov $0x3f, %cl\n"
 	 "	" ASM_RET);
 FUNCTION("kprobes_lost_way_return_to",
 	 "	movq %rdi, (%rsp)\n"
@@ -196,56 +201,9 @@ static int other_symbol(void)
 	return way_in("kprobes_way_in_entered", false);
 }
 
-/*
- * A handler that sleeps, which none may, in the detour of a jump: with a probe
- * that stays, and with one that is unregistered meanwhile, so that there is no
- * detour to come back to.
- */
-static int sleep_in_handler(struct kprobe *p, struct pt_regs *regs)
-{
-	fsleep(2 * USEC_PER_SEC);
-	return 0;
-}
-
-static struct kprobe sleeping = {
-	.symbol_name = "kprobes_way_in_plain",
-	.pre_handler = sleep_in_handler,
-};
-
-static int call_and_sleep(void *unused)
-{
-	pr_info("sleeps: back with %ld\n", kprobes_way_in_plain(1));
-	return 0;
-}
-
-static void unregister_sleeping(struct work_struct *unused)
-{
-	unregister_kprobe(&sleeping);
-	pr_info("sleeps: unregistered\n");
-}
-
-static DECLARE_DELAYED_WORK(unregistering, unregister_sleeping);
-
-static int sleeps(void)
-{
-	int err = register_kprobe(&sleeping), moments = 1000;
-
-	if (err)
-		return err;
-	while (!is_jump(&sleeping) && moments--)
-		msleep(20);
-	pr_info("sleeps: registered, %s jump\n", is_jump(&sleeping) ? "a" : "no");
-	err = run_in_thread(call_and_sleep, NULL, -1);
-	schedule_delayed_work(&unregistering, HZ / 2);
-	err = err ?: run_in_thread(call_and_sleep, NULL, -1);
-	flush_delayed_work(&unregistering);
-	pr_info("sleeps: goes\n");
-	return err;
-}
-
 const struct how arch_hows[] = {
 	HOW(long_insn), HOW(zeropad), HOW(no_fixup_jump), HOW(static_key),
-	HOW(other_symbol), HOW(sleeps), {}
+	HOW(other_symbol), {}
 };
 
 void arch_exit(void)
