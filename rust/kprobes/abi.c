@@ -252,36 +252,36 @@ void __kprobes dump_kprobe(struct kprobe *kp)
 #ifdef CONFIG_KPROBES_ON_FTRACE
 bool kprobe_ftrace_disabled __read_mostly;
 
-static __always_inline void call(unsigned long ip, unsigned long parent_ip,
-				 struct ftrace_regs *fregs, bool changes)
+static __always_inline void call(unsigned long ip, struct ftrace_regs *fregs,
+				 bool changes)
 {
 	struct pt_regs *regs = ftrace_get_regs(fregs);
-	int bit;
 
 	if (unlikely(kprobe_ftrace_disabled) || !regs)
 		return;
-	bit = ftrace_test_recursion_trylock(ip, parent_ip);
-	if (bit < 0) {
-		rust_kprobes_ftrace_missed(ip, changes);
-		return;
-	}
+	/*
+	 * Needs no ftrace_test_recursion_trylock(): ftrace calls this from probed
+	 * functions only, of which a hit calls none but in handlers, and a CPU
+	 * that is in one misses the hit.
+	 */
+	preempt_disable_notrace();
 	if (changes)
 		rust_kprobes_ftrace_changed(ip, regs);
 	else
 		rust_kprobes_ftrace_watched(ip, regs);
-	ftrace_test_recursion_unlock(bit);
+	preempt_enable_notrace();
 }
 
 static void __kprobes watch(unsigned long ip, unsigned long parent_ip,
 			    struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
-	call(ip, parent_ip, fregs, false);
+	call(ip, fregs, false);
 }
 
 static void __kprobes change(unsigned long ip, unsigned long parent_ip,
 			     struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
-	call(ip, parent_ip, fregs, true);
+	call(ip, fregs, true);
 }
 
 /* See sys/ftrace.rs. The second one may change where the function continues. */

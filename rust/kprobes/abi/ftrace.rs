@@ -47,17 +47,6 @@ unsafe fn called(ip: usize, armed: Armed, regs: *mut bindings::pt_regs) {
     unsafe { preempt::in_trap(|pinned| ftrace::called(at, armed, registers, pinned)) };
 }
 
-/// Counts a call of ftrace that interrupted another of its calls, so no handler may run.
-///
-/// # Safety
-///
-/// None is needed.
-#[export]
-unsafe extern "C" fn rust_kprobes_ftrace_missed(ip: usize, changes: bool) {
-    let at = TextAddr::new(ip as u64);
-    ftrace::missed(at, Armed::called(changes), &preempt::Pinned::new());
-}
-
 /// Notes that ftrace has failed and stops for good.
 ///
 /// # Safety

@@ -52,13 +52,6 @@ pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinn
     Current::set_running(None, pinned);
 }
 
-/// Counts a hit at `at` as missed, since this CPU was already in a call of ftrace.
-pub(crate) fn missed(at: TextAddr, armed: Armed, pinned: &Pinned) {
-    if let Some(point) = points::find(at, pinned).filter(|point| point.armed.is(armed)) {
-        count(point);
-    }
-}
-
 #[cold]
 #[inline(never)]
 fn count(point: &Point) {

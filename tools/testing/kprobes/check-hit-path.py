@@ -90,11 +90,10 @@ ROOTS = ('kprobe_fault_handler', 'kprobe_ftrace_handler', 'kprobe_fault_ip',
          'kprobe_busy_begin', 'kprobe_busy_end', 'get_kprobe',
          'kprobes_inc_nmissed_count', 'opt_pre_handler',
          'rust_kprobes_ftrace_watched', 'rust_kprobes_ftrace_changed',
-         'rust_kprobes_ftrace_missed', 'rust_kprobes_detour_hit',
-         'rust_kprobes_detour_resched', 'kprobe_original_frame',
-         'rust_kprobes_function_entered', 'arch_rethook_trampoline',
-         'rust_kprobes_returned', 'rethook_find_ret_addr',
-         'rust_kprobes_jprobe_hit')
+         'rust_kprobes_detour_hit', 'rust_kprobes_detour_resched',
+         'kprobe_original_frame', 'rust_kprobes_function_entered',
+         'arch_rethook_trampoline', 'rust_kprobes_returned',
+         'rethook_find_ret_addr', 'rust_kprobes_jprobe_hit')
 # Functions that call clients' handlers, which alone are not known here:
 # entries that the crate's inlined functions end up in, and its files of hits.
 HANDLERS = re.compile(r'(kprobe_fault_handler'

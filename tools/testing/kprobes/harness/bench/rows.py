@@ -51,6 +51,8 @@ class Arch:
     # What other CPUs have to do, and how many probes are many for that.
     rounds_title: str = 'Interrupting all other CPUs (function call interrupts)'
     many: int = 100
+    # In the names of rows that its kernel has too few functions for.
+    too_many: str = 'none'
 
 
 def of_arch(arch: str) -> Arch:
@@ -194,7 +196,8 @@ def sections(arch: Arch) -> Sections:
                 'bytes')],
     }
     return {title: kept for title, rows in every.items() if (kept := [
-        row for row in rows if arch.optimized or 'optimized' not in row.name])}
+        row for row in rows if arch.too_many not in row.name
+        and (arch.optimized or 'optimized' not in row.name)])}
 
 
 def of_one_hit(every: Sections) -> Sections:

@@ -19,7 +19,8 @@ unsafe extern "C" {
     pub fn kprobe_fault_handler(registers: *mut pt_regs, trap: c_int) -> c_int;
     pub fn rust_kprobes_ftrace_watched(ip: c_ulong, registers: *mut pt_regs);
     pub fn rust_kprobes_ftrace_changed(ip: c_ulong, registers: *mut pt_regs);
-    pub safe fn rust_kprobes_ftrace_missed(ip: c_ulong, changes: bool);
+    pub safe fn kprobe_busy_begin();
+    pub safe fn kprobe_busy_end();
     pub fn kprobe_get_kallsym(
         number: core::ffi::c_uint,
         value: *mut usize,

@@ -125,14 +125,16 @@ fn who_changes_is_added_to_who_watches() {
 }
 
 #[test]
-fn a_call_that_ftrace_cannot_make_is_counted_once() {
+fn a_call_while_a_handler_runs_is_counted_once() {
     let mut world = World::new();
     let place = world.traced();
     let (watching, changing) = ([Client::at(place)], [Client::around(place)]);
     let both_miss = || {
+        c::kprobe_busy_begin();
         for changes in [false, true] {
-            c::rust_kprobes_ftrace_missed(place as usize, changes);
+            cpu::call_from(place, changes).unwrap();
         }
+        c::kprobe_busy_end();
     };
     assert_eq!(client::register(&watching), 0);
     both_miss();
