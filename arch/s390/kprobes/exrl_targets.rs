@@ -4,8 +4,8 @@
 //!
 //! A breakpoint there would trap behind the EXRL, so such an instruction cannot be probed. It may
 //! stand far from the EXRL: clang puts targets that several functions share at the end of an
-//! object. So all text is searched: the kernel's once, and a part of a module when an instruction
-//! of that part is prepared. The targets of the latest part are kept for the next instruction.
+//! object. So all text is searched: the kernel's once, and a part of a module when the first
+//! instruction of that part is prepared. The targets are kept until another module comes.
 //!
 //! The search looks at each halfword, and does not decode from one instruction to the next: it
 //! misses no EXRL. Bytes inside of another instruction may look like an EXRL. That costs a probe
@@ -27,9 +27,9 @@ use kernel::sync::SetOnce;
 /// The targets in the kernel proper.
 static KERNEL: SetOnce<Targets> = SetOnce::new();
 
-/// The part of a module that was searched last, and the targets in it. Once the module is gone,
-/// other text may be there; [`forget`] is called before such text is probed.
-static LATEST: Guarded<Option<(TextRange, Targets)>> = Guarded::new(Mutex::SLOTS, None);
+/// The parts of modules that were searched, and the targets in them. Once a module is gone, other
+/// text may be there; [`forget`] is called before such text is probed.
+static SEARCHED: Guarded<KVec<(TextRange, Targets)>> = Guarded::new(Mutex::SLOTS, KVec::new());
 
 /// The kernel's own text: what stays, and what is freed after boot.
 fn kernel() -> [TextRange; 2] {
@@ -53,7 +53,7 @@ pub(super) fn read_tables() -> Result<(), Refusal> {
 
 /// Forgets the targets in modules. To be called before text of a new module is probed.
 pub(super) fn forget() {
-    *LATEST.lock() = None;
+    *SEARCHED.lock() = KVec::new();
 }
 
 /// Returns whether an EXRL in the text around `at` executes the instruction at `at`.
@@ -62,19 +62,17 @@ pub(super) fn is_target(at: TextAddr) -> Result<bool, Refusal> {
         // Without the targets, no instruction is known to be safe.
         return Ok(KERNEL.as_ref().is_none_or(|targets| targets.has(at)));
     }
+    let mut searched = SEARCHED.lock();
+    if let Some((_, targets)) = searched.iter().find(|(text, _)| text.contains(at)) {
+        return Ok(targets.has(at));
+    }
     let Some(text) = text_around(at) else {
         return Ok(false);
     };
-    let mut latest = LATEST.lock();
-    match &*latest {
-        Some((known, targets)) if known.contains(at) => Ok(targets.has(at)),
-        _ => {
-            let targets = Targets::of(&[text])?;
-            let has = targets.has(at);
-            *latest = Some((text, targets));
-            Ok(has)
-        }
-    }
+    let targets = Targets::of(&[text])?;
+    let has = targets.has(at);
+    searched.push((text, targets), GFP_KERNEL)?;
+    Ok(has)
 }
 
 /// The text of the module that `at` is in. The caller keeps the module.
