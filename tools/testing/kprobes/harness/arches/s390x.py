@@ -14,7 +14,7 @@ ARCH = Arch(
              'tools/testing/selftests/kprobes/storm',
              'lib/tests/kprobes/forms', 'arch/s390/kprobes/tests/forms'),
     oops={'division': 'fixpoint divide exception', 'bug': 'kernel BUG at',
-          'at': ' (', 'into': '0x2'}, storm=True,
+          'at': ' (', 'into': '0x2'}, crashes=('rust',), storm=True,
     # QEMU's CPUs lack facility 85, which lets text change while others run it.
     pieces=(Piece('storm', 'storm', seconds=600),
             Piece('storm-piecewise', 'storm', seconds=600, piecewise=True),
