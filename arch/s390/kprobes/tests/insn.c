@@ -55,6 +55,8 @@ static void H5_interrupts_are_masked_as_said(struct kunit *test)
 {
 	int n, how;
 
+	if (IS_ENABLED(CONFIG_KPROBES_C))
+		kunit_skip(test, "with C's the task dies in SSM, and its probe stays");
 	for (n = 0; n < ARRAY_SIZE(of_mask); n++) {
 		for (how = 0; how < 4; how++) {
 			struct clauses_masks bare = run_mask(n, how & 1, how & 2);

@@ -51,8 +51,7 @@ class Arch:
     # What other CPUs have to do, and how many probes are many for that.
     rounds_title: str = 'Interrupting all other CPUs (function call interrupts)'
     many: int = 100
-    # In the names of rows that its kernel has too few functions for.
-    too_many: str = 'none'
+    too_many: str = 'none'   # rows for which its kernel has too few functions
 
 
 def of_arch(arch: str) -> Arch:
