@@ -51,7 +51,7 @@ class Arch:
     # What other CPUs have to do, and how many probes are many for that.
     rounds_title: str = 'Interrupting all other CPUs (function call interrupts)'
     many: int = 100
-    too_many: str = 'none'   # rows for which its kernel has too few functions
+    lacks: str = '^$'   # rows that its kernel has not enough functions for, or no ftrace
 
 
 def of_arch(arch: str) -> Arch:
@@ -107,6 +107,11 @@ def returns(stem: str, title: str) -> tuple[tuple[str, str], ...]:
              f'return probe on {title}, entry handler, data'))
 
 
+OPTIMIZED = (
+    ('optimized', 'jump-optimized'),
+    ('optimized_2', 'jump-optimized, 2 probes'),
+    ('optimized_4', 'jump-optimized, 4 probes'),
+    *returns('optimized', 'jump-optimized'))
 STAGES = (0, 1000, 10000, 30000)
 _SCALE = (
     ('first', 'stepped, registered first'),
@@ -195,7 +200,7 @@ def sections(arch: Arch) -> Sections:
                 'bytes')],
     }
     return {title: kept for title, rows in every.items() if (kept := [
-        row for row in rows if arch.too_many not in row.name
+        row for row in rows if not re.search(arch.lacks, row.name)
         and (arch.optimized or 'optimized' not in row.name)])}
 
 

@@ -13,7 +13,7 @@ ARCH = Arch(
     hits=hits('lgfi', 'j', 'brasl', 'br', 'division by 0, and its fixup'),
     optimized=(),
     rounds_title='Stopping all other CPUs (runs of stop_machine())', many=1000,
-    too_many='vmlinux_disabled_10000',
+    lacks='vmlinux_disabled_10000',
     # A run for each 256 breakpoints.
     rounds={'register_1000': 4, 'unregister_1000': 4},
     minutes=dict.fromkeys(('c', 'rust'), {

@@ -3,7 +3,7 @@
 
 import re
 
-from bench.rows import Arch, hits, returns
+from bench.rows import OPTIMIZED, Arch, hits
 
 ARCH = Arch(
     # A page fault at an address in a hole of the kernel's half; breakpoint
@@ -11,11 +11,7 @@ ARCH = Arch(
     mark=re.compile(r'v=0e .*CR2=ffffffff0000([0-9a-f]{4})\b'),
     trap=re.compile(r'^ *\d+: v=0[13] '),
     hits=hits('mov', 'jmp', 'call', 'ret', 'empty trap and return'),
-    optimized=(
-        ('optimized', 'jump-optimized'),
-        ('optimized_2', 'jump-optimized, 2 probes'),
-        ('optimized_4', 'jump-optimized, 4 probes'),
-        *returns('optimized', 'jump-optimized')),
+    optimized=OPTIMIZED,
     # All breakpoints of a batch come in one round and go in two; jumps come in
     # three more for each 256, and go in two for all before the breakpoints do.
     rounds={'register_optimized_100': 4, 'unregister_optimized_100': 4,

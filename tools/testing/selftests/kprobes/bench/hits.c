@@ -217,12 +217,13 @@ static void take_out(const struct hit *hit)
 static bool as_expected(const struct hit *hit)
 {
 	const unsigned int times = 16;
-	u8 *at = site(hit->call);
+	u8 *at = site(hit->call), form;
 
 	if (hit->form == BENCH_JUMP)
 		bench_wait_form(at, BENCH_JUMP);
-	if (READ_ONCE(*at) != hit->form) {
-		bench_unexpected(hit->row, "first-byte", *at, hit->form);
+	form = READ_ONCE(at[BENCH_FORM_AT]);
+	if (form != hit->form) {
+		bench_unexpected(hit->row, "first-byte", form, hit->form);
 		return false;
 	}
 	bench_hits = 0;
@@ -292,8 +293,11 @@ static struct notifier_block notifier = {
 
 static void notified_row(bool traps)
 {
-	int error = register_die_notifier(&notifier);
+	int error;
 
+	if (!BENCH_NOTIFIES)
+		return;
+	error = register_die_notifier(&notifier);
 	if (error) {
 		bench_failed("notified", error);
 		return;

@@ -151,7 +151,7 @@ bool bench_wait_form(const void *addr, u8 form)
 	unsigned int i;
 
 	for (i = 0; i < 30000; i++) {
-		if (READ_ONCE(*(const u8 *)addr) == form)
+		if (READ_ONCE(((const u8 *)addr)[BENCH_FORM_AT]) == form)
 			return true;
 		usleep_range(1000, 1100);
 	}

@@ -14,6 +14,7 @@
  * The first byte of a site, which tells how a hit gets to the handlers. C has no
  * jumps to compare with.
  */
+#define BENCH_FORM_AT		0
 #define BENCH_BREAKPOINT	0x00
 #define BENCH_JUMP		0xff
 #define BENCH_JUMPS		0
@@ -21,6 +22,8 @@
 
 /* C steps branches, and QEMU ends the step of a branch at a wrong address. */
 #define BENCH_BRANCHES	IS_ENABLED(CONFIG_RUST_KPROBES)
+
+#define BENCH_NOTIFIES	1
 
 /* How many probes are many, where what other CPUs have to do is counted. */
 #define BENCH_MANY		1000

@@ -10,12 +10,15 @@
 #define BENCH_SITE		0xb8
 
 /* The first byte of a site, which tells how a hit gets to the handlers. */
+#define BENCH_FORM_AT		0
 #define BENCH_BREAKPOINT	0xcc
 #define BENCH_JUMP		0xe9
 #define BENCH_JUMPS		IS_ENABLED(CONFIG_OPTPROBES)
 #define BENCH_FTRACE		0xe8
 
 #define BENCH_BRANCHES	1
+
+#define BENCH_NOTIFIES	1
 
 /* How many probes are many, where what other CPUs have to do is counted. */
 #define BENCH_MANY		100

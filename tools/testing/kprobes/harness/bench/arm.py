@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The part of the benchmark that arm has for itself."""
+
+import re
+
+from bench.rows import OPTIMIZED, Arch, hits
+
+ARCH = Arch(
+    # A data abort in a hole of the kernel's part; undefined instructions.
+    mark=re.compile(r'DFAR 0xfff1([0-9a-f]{4})\b'),
+    trap=re.compile(r'Taking exception 1 \[Undefined Instruction\]'),
+    hits=hits('movw', 'b', 'bl', 'bx', 'data abort, and its fixup'),
+    optimized=OPTIMIZED,
+    lacks='vmlinux|ftrace|notified',
+    rounds_title='Stopping all other CPUs (runs of stop_machine())',
+    rounds={'register_100': 1, 'unregister_100': 3},
+    minutes=dict.fromkeys(('c', 'rust'), {
+        'hits': 1, 'traps': 1, 'scale': 3, 'lifecycle': 3, 'syncs': 2}),
+)
