@@ -60,7 +60,7 @@ def flags(built: Built) -> str:
 
 def _compile(built: Built, path: Path, kind: str, refused: bool,
              folder: str) -> tuple[int, str]:
-    """The status, and what the compiler says."""
+    """The status, and what the compiler says, with one of two names of bindings."""
     cfg = "--check-cfg='cfg(refused)'" + (' --cfg refused' if refused else '')
     log = env.LOGS / f'compile-fail-{path.stem}.log'
     status = procs.run(
@@ -68,7 +68,8 @@ def _compile(built: Built, path: Path, kind: str, refused: bool,
          f' --emit={kind} --out-dir {folder} {path}'],
         log, cwd=built.obj, extra={'RUSTC_BOOTSTRAP': '1'})
     # Its first line is the command.
-    return status, log.read_text(errors='replace').partition('\n')[2]
+    output = log.read_text(errors='replace').partition('\n')[2]
+    return status, output.replace('<bindings::bindings_raw::', '<kernel::bindings::')
 
 
 def _try(built: Built, path: Path, folder: str) -> list[str]:
@@ -82,8 +83,7 @@ def _try(built: Built, path: Path, folder: str) -> list[str]:
     status, output = _compile(built, path, kind, True, folder)
     if not status:
         return ['it compiles']
-    mismatches = judge(errors, says, output)
-    return mismatches + [output[:2000]] if mismatches else []
+    return (mismatches := judge(errors, says, output)) and [*mismatches, output[:2000]]
 
 
 def tests(built: Built) -> list[Result]:
