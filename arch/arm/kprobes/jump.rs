@@ -103,13 +103,13 @@ unsafe impl Jumps for A32 {
         } else if !DETOURS.may_be_left_by_jump() {
             Some(Reason::DetoursWait)
         } else {
-            metadata.owner(TextRange::with_len(at, 4).map_err(refused)?)
+            metadata.owner(TextRange::with_len(at, 4)?)
         };
         if let Some(reason) = reason {
             return Err(reason.into());
         }
-        let insn = Insn::read(State::A32, at, read).map_err(refused)?;
-        write(prepared, &insn, text).map_err(refused)
+        let insn = Insn::read(State::A32, at, read)?;
+        Ok(write(prepared, &insn, text)?)
     }
 
     fn set_owner(detour: &Detour, owner: Option<&Chain>) {
@@ -172,14 +172,5 @@ fn write(prepared: &ArchInsn, insn: &Insn, text: &mut text::Lock) -> Result<Deto
         slot,
         under: prepared.original,
         jump,
-    })
-}
-
-/// Returns why there is no jump if the instruction or its detour is refused.
-fn refused(refusal: Refusal) -> NoJump {
-    NoJump::from(match refusal {
-        Refusal::TooFar => Reason::TooFar,
-        Refusal::NoMemory => Reason::NoMemory,
-        other => Reason::CannotMove(other),
     })
 }

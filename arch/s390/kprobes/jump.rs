@@ -153,11 +153,11 @@ unsafe impl Jumps for S390 {
         read: ReadText<'_>,
         text: &mut text::Lock,
     ) -> Result<Detour, NoJump> {
-        let bytes = TextRange::with_len(at, prepared.len.into()).map_err(refused)?;
+        let bytes = TextRange::with_len(at, prepared.len.into())?;
         let may_fault = [at, prepared.next()]
             .iter()
             .any(|&at| metadata.may_fault(at));
-        let insn = Insn::read(at, read).map_err(refused)?;
+        let insn = Insn::read(at, read)?;
         let reason = if usize::from(prepared.len) != LEN {
             Some(Reason::ShortInsn)
         } else if !matches!(prepared.run, Run::Copy) {
@@ -175,7 +175,7 @@ unsafe impl Jumps for S390 {
         };
         match reason {
             Some(reason) => Err(reason.into()),
-            None => Detour::of(at, &insn, text).map_err(refused),
+            None => Ok(Detour::of(at, &insn, text)?),
         }
     }
 
@@ -216,15 +216,6 @@ unsafe impl Jumps for S390 {
             }
         }
     }
-}
-
-/// Returns why there is no jump if the instruction or its detour is refused.
-fn refused(refusal: Refusal) -> NoJump {
-    NoJump::from(match refusal {
-        Refusal::TooFar => Reason::TooFar,
-        Refusal::NoMemory => Reason::NoMemory,
-        other => Reason::CannotMove(other),
-    })
 }
 
 /// The halfword that a breakpoint replaces, and the bytes behind it.

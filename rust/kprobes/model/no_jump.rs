@@ -134,6 +134,17 @@ impl From<Reason> for NoJump {
     }
 }
 
+/// Of an instruction or a detour that is refused.
+impl From<Refusal> for NoJump {
+    fn from(refusal: Refusal) -> Self {
+        Self::from(match refusal {
+            Refusal::TooFar => Reason::TooFar,
+            Refusal::NoMemory => Reason::NoMemory,
+            other => Reason::CannotMove(other),
+        })
+    }
+}
+
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 #[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_no_jump))]
 mod tests {

@@ -150,9 +150,9 @@ impl Jump {
     /// Makes it, and puts it in.
     fn at(at: TextAddr, chain: &Chain) -> Result<Self, NoJump> {
         let mut text = text::Lock::new();
-        let function = TextRange::with_len(at, 16).map_err(refused)?;
+        let function = TextRange::with_len(at, 16)?;
         let prepared = S390::prepare(at, function, false, &mut text::read, &mut text);
-        let (prepared, read) = (prepared.map_err(refused)?, &mut text::read);
+        let (prepared, read) = (prepared?, &mut text::read);
         let group = symbol::split_group(c"");
         S390::branch_targets(function, group, &Alone, read, &mut text)?;
         let detour = S390::detour(at, function, &(), &prepared, &Alone, read, &mut text)?;
