@@ -21,6 +21,7 @@
 #include <linux/unaligned.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
+#include <asm/stacktrace.h>
 
 #include "../../../rust/kprobes/glue.h"
 
@@ -71,6 +72,28 @@ void __kprobes rust_kprobes_change_text(int (*change)(void *data), void *data)
 {
 	stop_machine_cpuslocked(change, data, NULL);
 	kick_all_cpus_sync();
+}
+
+/*
+ * Replaces the registers of an interrupted copy of an instruction, or of a detour,
+ * by those of the probed code.
+ */
+void __kprobes kprobe_original_regs(struct stackframe *frame)
+{
+	const struct pt_regs *saved = (struct pt_regs *)frame->sp;
+	unsigned long pc;
+
+#ifdef CONFIG_RUST_KPROBES_JUMPS
+	/* The code that detours share: LR is in the detour while there is no frame. */
+	if (frame->pc - (unsigned long)rust_kprobes_detour <
+	    rust_kprobes_detour_frame - rust_kprobes_detour ||
+	    frame->pc == (unsigned long)rust_kprobes_detour_end - 4)
+		frame->pc = frame->lr;
+#endif
+	pc = frame->pc;
+	/* At the call of that code in the detour, and behind it, LR is saved. */
+	if (kprobe_original_frame(&frame->pc, &frame->sp) && frame->lr - pc < 8)
+		frame->lr = READ_ONCE_NOCHECK(saved->ARM_lr);
 }
 
 #ifdef CONFIG_RUST_KPROBES_JUMPS

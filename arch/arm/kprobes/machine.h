@@ -14,14 +14,15 @@ struct pt_regs;
 typedef struct arch_probes_insn arch_specific_insn;
 
 bool rust_kprobes_undefined(struct pt_regs *regs);
+bool kprobe_original_frame(unsigned long *ip, unsigned long *sp);
 void rust_kprobes_change_text(int (*change)(void *data), void *data);
 void rust_kprobes_write(unsigned long at, const void *code, size_t len);
 bool rust_kprobes_load(u32 *value, unsigned long at, u8 size, bool faults);
 bool rust_kprobes_store(u32 value, unsigned long at);
 #ifdef CONFIG_RUST_KPROBES_JUMPS
 /* trampoline.S */
-extern const char rust_kprobes_detour[], rust_kprobes_detour_end[];
-extern const char rust_kprobes_detour_template[];
+extern const char rust_kprobes_detour[], rust_kprobes_detour_frame[];
+extern const char rust_kprobes_detour_end[], rust_kprobes_detour_template[];
 void rust_kprobes_jumped(const unsigned long *owner, struct pt_regs *regs);
 #endif
 #ifdef CONFIG_KRETPROBES

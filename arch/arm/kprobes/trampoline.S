@@ -7,7 +7,9 @@
  * instruction and jumps back.
  *
  * LR has the address in the detour to return to. The stack pointer of the probed
- * code need not be a multiple of eight, as C expects.
+ * code need not be a multiple of eight, as C expects. An interrupted unwinder knows
+ * no registers but FP, SP, LR and PC: where FP is not set yet, or any more,
+ * kprobe_original_regs() translates them.
  *
  * A detour is freed after a grace period of Tasks RCU, so no task may sleep here.
  * Preemption is off while handlers run.
@@ -20,6 +22,13 @@
 /* From the address to return to: what jump.rs writes behind the code. */
 #define DETOUR_SHOWN	(40 - 20)
 #define DETOUR_OWNER	(44 - 20)
+
+/* The unwinder that follows frame pointers has to find the probed code's. */
+#ifdef CONFIG_ARM_UNWIND
+frame	.req	fp
+#else
+frame	.req	r4
+#endif
 
 	.section .kprobes.text, "ax"
 	.arm
@@ -35,14 +44,16 @@ ENTRY(rust_kprobes_detour)
 	str	r2, [sp, #S_PSR]
 	str	r3, [sp, #S_OLD_R0]
  UNWIND(.save	{r0 - pc}		)
-	mov	r4, sp
- UNWIND(.setfp	r4, sp			)
+	mov	frame, sp
+ UNWIND(.setfp	frame, sp		)
+	.globl	rust_kprobes_detour_frame
+rust_kprobes_detour_frame:
 	mov	r5, lr
 	ldr	r0, [lr, #DETOUR_OWNER]
 	mov	r1, sp
 	bic	sp, sp, #7
 	bl	rust_kprobes_jumped
-	mov	sp, r4
+	mov	sp, frame
 	/* The flags, and GE, which media instructions set. */
 	ldr	r1, [sp, #S_PSR]
 	msr	cpsr_fs, r1

@@ -78,7 +78,7 @@ MACHINES = {
                          r'|ldr\S* pc, \[\w+, \w+, lsl #2\]'),
         thunk=re.compile(r'$^'),
         return_thunk=re.compile(r'$^'),
-        entries=('kprobe_undefinstr', 'rust_kprobes_detour',
+        entries=('kprobe_undefinstr', 'rust_kprobes_detour', 'kprobe_original_regs',
                  'rust_kprobes_jprobe_enter', 'rust_kprobes_jprobe_over'),
         handlers=re.compile(r'rust_kprobes_undefined$|rust_kprobes_jprobe_enter$')),
 }
