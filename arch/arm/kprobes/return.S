@@ -30,9 +30,10 @@ ENTRY(arch_rethook_trampoline)
  UNWIND(.save	{r0 - pc}		)
 	mov	r0, sp
 	bl	rust_kprobes_return
+	/* The flags, and GE, which media instructions set. */
 	ldr	r1, [sp, #S_PSR]
 	ldr	lr, [sp, #S_PC]
-	msr	cpsr_f, r1
+	msr	cpsr_fs, r1
 	ldmia	sp, {r0 - r12}
 	add	sp, sp, #PT_REGS_SIZE
 	ret	lr
