@@ -78,7 +78,7 @@ def _check_command(name: str) -> None:
     elif name in _OF_A_KERNEL:
         for of in arches() if name == 'test' else [arch()]:
             impl_in(of)
-    if name == 'storm' and not records.of(arch()).storm:
+    if name == 'storm' and not records.of(arch()).back_end:
         raise env.Refusal(
             'an architecture that has a storm', f'ARCH={arch()}',
             'make storm; for others there is '

@@ -28,9 +28,6 @@ class Piece:
     returns: bool = False
 
 
-_MODULES = 'tools/testing/selftests/kprobes/modules'
-
-
 @dataclass(frozen=True)
 class Arch:
     """The properties of an architecture."""
@@ -53,9 +50,7 @@ class Arch:
     cpus_with_c: int = 2    # how many CPUs C's kprobes survive
     kvm: bool = False
     thread: str = 'single'      # of QEMU's: for all CPUs, or for each
-    # The folders of our test modules, and programs below the first.
-    modules: tuple[str, ...] = (_MODULES,)
-    storm: bool = False     # is it one of them?
+    # Programs below the first folder of our test modules.
     programs: tuple[str, ...] = ()
     # Bytes before a function's entry, by the option that puts them there.
     entry_marks: dict[str, int] = field(default_factory=dict)
@@ -69,6 +64,14 @@ class Arch:
     clients: bool = False
     rethooks: bool = False
     pieces: tuple[Piece, ...] = ()
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The folders of our test modules."""
+        ours = ('tools/testing/selftests/kprobes/modules',
+                'tools/testing/selftests/kprobes/storm', 'lib/tests/kprobes/forms',
+                f'arch/{self.folder}/kprobes/tests/forms')
+        return ours if self.back_end else ours[:1]
 
 
 def of(name: str) -> Arch:

@@ -10,11 +10,8 @@ ARCH = Arch(
           '-chardev', 'stdio,id=c0', '-device', 'sclpconsole,chardev=c0'),
     cpu='qemu', console='console=ttyS0',
     memory=1024, steps=2000, planned=13, budget=18, back_end=True,
-    modules=('tools/testing/selftests/kprobes/modules',
-             'tools/testing/selftests/kprobes/storm',
-             'lib/tests/kprobes/forms', 'arch/s390/kprobes/tests/forms'),
     oops={'division': 'fixpoint divide exception', 'bug': 'kernel BUG at',
-          'at': ' (', 'into': '0x2'}, crashes=('rust',), storm=True,
+          'at': ' (', 'into': '0x2'}, crashes=('rust',),
     # QEMU's CPUs lack facility 85, which lets text change while others run it.
     pieces=(Piece('storm', 'storm', seconds=600),
             Piece('storm-piecewise', 'storm', seconds=600, piecewise=True),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where the instructions are, by the CPU's single steps: of each function as it
- * is, then with a jump in it. The instructions that run in the detour, after
- * what all detours have in common, stand for the first ones of the function.
+ * Where the instructions are, by the CPU's single steps, or by reading them where
+ * it has none: of each function as it is, then with a jump in it. The instructions
+ * that run in the detour, after what all detours have in common, stand for the
+ * first ones of the function.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -23,6 +24,7 @@ static struct {
 	unsigned long at[MOST_STEPS];
 } steps;
 
+#ifdef ARCH_STEPPED
 static int stepped(struct notifier_block *block, unsigned long event,
 		   void *data)
 {
@@ -40,15 +42,12 @@ static struct notifier_block block = {
 	.priority = INT_MAX,
 };
 
-/* Which step is the first one at the place; -1 if there is none. */
-static int step(struct jump_target *target, bool carry)
+static void run_in_steps(struct jump_target *target, bool carry)
 {
 	struct storm_registers registers = {
 		.flags = ARCH_STEP_FLAG | (carry ? ARCH_CARRY : 0),
 	};
-	int n;
 
-	steps.count = 0;
 	local_irq_disable();
 	steps.task = current;
 	if (!ARCH_STEP_FLAG)
@@ -58,6 +57,21 @@ static int step(struct jump_target *target, bool carry)
 		arch_step(false);
 	steps.task = NULL;
 	local_irq_enable();
+}
+#else
+static void run_in_steps(struct jump_target *target, bool carry)
+{
+	steps.count = arch_read_steps(target->function, steps.at, MOST_STEPS);
+}
+#endif
+
+/* Which step is the first one at the place; -1 if there is none. */
+static int step(struct jump_target *target, bool carry)
+{
+	int n;
+
+	steps.count = 0;
+	run_in_steps(target, carry);
 	if (steps.count == MOST_STEPS) {
 		pr_err("%s: more than %d steps\n", target->name, MOST_STEPS);
 		return -1;
@@ -214,12 +228,16 @@ int jump_learn(void)
 
 	if (learned)
 		return 0;
+#ifdef ARCH_STEPPED
 	register_die_notifier(&block);
+#endif
 	for (n = 0; n < JUMPS && !err; n++)
 		err = learn_text(&jump_targets[n], false) ?:
 		      learn_text(&jump_targets[n], true);
 	err = err ?: learn_detours();
+#ifdef ARCH_STEPPED
 	unregister_die_notifier(&block);
+#endif
 	learned = !err;
 	return err;
 }

@@ -14,7 +14,7 @@
 #define MOST	48
 
 /* In which way the stack of each of our threads ends. */
-#define ENDS	3
+#define ENDS	ARCH_BELOW_THREAD
 
 static unsigned long ends[ENDS];
 static bool ends_known;
@@ -88,7 +88,7 @@ static bool is_right(const struct jump_target *target, unsigned long original,
 		     const unsigned long *trace, unsigned int len)
 {
 	const bool bare = !target &&
-		original - jump_common_at < ARCH_DETOUR_FRAMELESS;
+		ARCH_DETOUR_FRAMELESS(original - jump_common_at);
 	unsigned int n;
 
 	for (n = 0; n < len && trace[n] != original; n++)

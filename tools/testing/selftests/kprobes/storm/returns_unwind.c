@@ -295,7 +295,7 @@ void return_look_at(struct task_struct *task, struct walk *walk)
 	unsigned long switches = switches_if_asleep(task);
 	struct return_trace trace;
 
-	if (naps % 2 == 0 || !switches)
+	if (!ARCH_UNWINDS_OTHERS || naps % 2 == 0 || !switches)
 		return;
 	trace.len = stack_trace_save_tsk(task, trace.at, MOST, 0);
 	/* All that was read, before what is looked at again. */

@@ -147,13 +147,19 @@ static inline unsigned long arch_site_of_detour(unsigned long slot)
 #define ARCH_DETOUR_BEGIN	3
 #define ARCH_DETOUR_END		1
 #define ARCH_DETOUR_COMMON	20
-/* Has the common part no frame in so many bytes? Then the place is shown. */
-#define ARCH_DETOUR_FRAMELESS	28
+/* Has the common part no frame so many bytes into it? Then the place is shown. */
+#define ARCH_DETOUR_FRAMELESS(into)	((into) < 28)
 /* Does the common part wait where somebody else wants to have the CPU? */
 #define ARCH_DETOUR_WAITS	false
 
 /* Does an interrupt where a function has no frame hide who has called it? */
 #define ARCH_HIDES_CALLERS	true
+
+/* Functions below that of a thread, up to the end of its stack. */
+#define ARCH_BELOW_THREAD	3
+
+/* Can the stack of another task be unwound? */
+#define ARCH_UNWINDS_OTHERS	true
 
 /* So many hooked calls are to be under way at once; QEMU is slow. */
 #define ARCH_MANY_CALLS	1000

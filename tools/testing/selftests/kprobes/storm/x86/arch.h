@@ -83,8 +83,8 @@ static inline unsigned long arch_site_of_detour(unsigned long slot)
 #define ARCH_DETOUR_BEGIN	6
 #define ARCH_DETOUR_END		0
 #define ARCH_DETOUR_COMMON	41
-/* Has the common part no frame in so many bytes? Then the place is shown. */
-#define ARCH_DETOUR_FRAMELESS	0
+/* Has the common part no frame so many bytes into it? Then the place is shown. */
+#define ARCH_DETOUR_FRAMELESS(into)	false
 /* Does the common part wait where somebody else wants to have the CPU? */
 #define ARCH_DETOUR_WAITS	true
 
@@ -132,6 +132,12 @@ static inline bool came_by_jump(const struct pt_regs *regs)
 {
 	return regs->sp == (unsigned long)(regs + 1);
 }
+
+/* Functions below that of a thread, up to the end of its stack. */
+#define ARCH_BELOW_THREAD	3
+
+/* Can the stack of another task be unwound? */
+#define ARCH_UNWINDS_OTHERS	true
 
 /* So many hooked calls are to be under way at once. */
 #define ARCH_MANY_CALLS	2000

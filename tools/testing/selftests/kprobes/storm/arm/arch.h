@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the storm has to know of arm beside the functions in the .S files here.
+ */
+#ifndef _KPROBES_STORM_ARCH_H
+#define _KPROBES_STORM_ARCH_H
+
+#ifdef __ASSEMBLER__
+
+#include <linux/linkage.h>
+#include <asm/assembler.h>
+#include <asm/unwind.h>
+
+/* A function whose callers an unwinder finds. */
+.macro FUNCTION_BEGIN name
+ENTRY(\name)
+ UNWIND(.fnstart			)
+.endm
+
+.macro FUNCTION_END name
+ UNWIND(.fnend				)
+ENDPROC(\name)
+.endm
+
+#else
+
+#include <linux/ptrace.h>
+#include <linux/uaccess.h>
+
+/* What is hit: in targets.S each is a site, and the function that has it. */
+#define ARCH_TARGETS(of)						\
+	of(move, move)	/* runs as a copy that goes on by itself */	\
+	of(store, store)						\
+	of(word, word)	/* relative to where it stands */		\
+	of(mask, mask)							\
+	of(jump, jump)	/* the others are emulated */			\
+	of(call, calls)							\
+	of(return, return)
+
+#define ARCH_SITE(of)	storm_##of##_site
+
+/* The instruction at storm_move_site: movw ip, #0x6b72. */
+#define ARCH_MOVE	0x72, 0xcb, 0x06, 0xe3
+
+/* Flags that the functions use or change: also GE, of media instructions. */
+#define ARCH_CARRY	PSR_C_BIT
+#define ARCH_FLAGS	(PSR_N_BIT | PSR_Z_BIT | PSR_C_BIT | PSR_V_BIT |	\
+			 PSR_Q_BIT | 0x000f0000)
+
+/* It is not among them whether interrupts may come. */
+static inline unsigned long arch_interrupt_flag(void)
+{
+	return 0;
+}
+
+/* The registers that a function is called with, or leaves. */
+struct storm_registers {
+	unsigned long arguments[3], others[7];
+	unsigned long client;	/* r10; a function of ours leaves it alone */
+	unsigned long r11, r12, flags;
+};
+
+/* The kernel has none for arm. */
+static inline unsigned long regs_get_kernel_argument(const struct pt_regs *regs,
+						     unsigned int n)
+{
+	return regs->uregs[n];
+}
+
+static inline unsigned long arch_client(const struct pt_regs *regs)
+{
+	return regs->ARM_r10;
+}
+
+static inline void arch_set_arguments(struct storm_registers *registers,
+				      const void *first, unsigned long second)
+{
+	registers->arguments[0] = (unsigned long)first;
+	registers->arguments[1] = second;
+	registers->arguments[2] = 0;
+}
+
+static inline unsigned long arch_result(const struct storm_registers *registers)
+{
+	return registers->arguments[0];
+}
+
+/* A detour's registers are right below the stack that it was entered with. */
+static inline bool came_by_jump(const struct pt_regs *regs)
+{
+	return regs->ARM_sp == (unsigned long)(regs + 1);
+}
+
+/*
+ * Functions of jump_targets.S that jumps come to and go from, and whether each
+ * byte of the jump is one of the instructions that run. Those at even places have
+ * a probe that each call hits; with a carry "cond" is called, and not hit.
+ */
+#define ARCH_JUMPS_WATCHED(of)						\
+	of(plain, true) of(cond, true) of(leave, true) of(load, true)
+#define ARCH_JUMPS(of)	of(media, true) of(one, true)
+
+/* Nothing is before a function's first instruction. */
+#define ARCH_MARK	0
+
+/* What a probe inside an instruction is refused with. */
+#define ARCH_INSIDE_ERRNO	EINVAL
+
+/*
+ * Bytes of the instruction before the place, of the jump, and how far behind the
+ * place the address is that a trap shows.
+ */
+#define ARCH_BEFORE	4
+#define ARCH_TRAP_SIZE	0
+#define ARCH_JUMP_SIZE	4
+
+static inline const u8 *arch_branch_to(const u8 *at, u32 code)
+{
+	return at + 8 + ((s32)(code << 8) >> 6);
+}
+
+/* Where a jump in the place of a breakpoint leads, if there is one. */
+static inline const u8 *arch_jump_at(const u8 *at)
+{
+	u32 code;
+
+	if (copy_from_kernel_nofault(&code, at, sizeof(code)) ||
+	    (code & 0x0f000000) != 0x0a000000)
+		return NULL;
+	return arch_branch_to(at, code);
+}
+
+/* Behind its code a detour has the address of the place. */
+static inline unsigned long arch_site_of_detour(unsigned long slot)
+{
+	unsigned long shown;
+
+	return copy_from_kernel_nofault(&shown, (void *)slot + 40,
+					sizeof(shown)) ? 0 : shown;
+}
+
+/*
+ * Of a detour: instructions before what all have in common and behind it that
+ * stand for the place, and the least number of those in common.
+ */
+#define ARCH_DETOUR_BEGIN	5
+#define ARCH_DETOUR_END		2
+#define ARCH_DETOUR_COMMON	20
+/* Has the common part no frame so many bytes into it? Then the place is shown. */
+#define ARCH_DETOUR_FRAMELESS(into)	((into) < 36 || (into) == 76)
+/* Does the common part wait where somebody else wants to have the CPU? */
+#define ARCH_DETOUR_WAITS	false
+
+/* Does an interrupt where a function has no frame hide who has called it? */
+#define ARCH_HIDES_CALLERS	false
+
+/* Functions below that of a thread, up to the end of its stack. */
+#define ARCH_BELOW_THREAD	2
+
+/* Can the stack of another task be unwound? The kernel does not on several CPUs. */
+#define ARCH_UNWINDS_OTHERS	(!IS_ENABLED(CONFIG_SMP))
+
+/* So many hooked calls are to be under way at once; QEMU is slow. */
+#define ARCH_MANY_CALLS	1000
+
+/*
+ * The CPU has no single steps for the kernel. The functions have no branches but
+ * those of probes: reads which instructions run, and returns how many.
+ */
+static inline int arch_read_steps(const u8 *function, unsigned long *at, int most)
+{
+	const u8 *from = function, *link = NULL;
+	int n = 0;
+
+	while (from && n < most) {
+		const u32 code = *(const u32 *)from;
+		const u32 kind = code & 0x0fffffff;	/* without its condition */
+
+		at[n++] = (unsigned long)from;
+		if ((code & 0x0f000000) == 0x0a000000) {	/* b */
+			from = arch_branch_to(from, code);
+		} else if ((kind & ~0x800fff) == 0x051ff000) {	/* ldr pc, [pc, #n] */
+			from = *(const u8 **)(from + 8 +
+					      (code & 0x800000 ? 1 : -1) *
+					      (int)(code & 0xfff));
+		} else if (kind == 0x012fff1e) {		/* bx lr */
+			from = link;
+			link = NULL;
+		} else {
+			from += 4;
+		}
+		if (kind == 0x01a0e00f)				/* mov lr, pc */
+			link = from + 4;
+	}
+	return n;
+}
+
+#endif
+#endif
