@@ -11,23 +11,26 @@
  *			nothing is called after the instruction
  *	post		with one that has, so that the instruction comes back
  *	disabled	with that one disabled
+ *	jump		with one that has no handler after it, and has become a
+ *			jump if it can
  *
  * and whatever is different after it is an error, as are handlers that ran too
  * often, not at all, or saw another place or other registers than there were.
- * One KUnit case for each group. In x86's jumps.c the same is done with jumps in
- * the place of breakpoints.
+ * One KUnit case for each group. x86's jumps.c has the jumps of x86, which are
+ * over several instructions.
  *
  * The method is that of arch/arm/probes/kprobes/test-core.c.
  */
+#include <linux/iopoll.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/string.h>
 #include "trial.h"
 
-enum way { BARE, AGAIN, PRE, POST, DISABLED };
+enum way { BARE, AGAIN, PRE, POST, DISABLED, JUMP };
 
 static const char * const way_names[] = {
-	"bare", "bare again", "pre", "post", "disabled",
+	"bare", "bare again", "pre", "post", "disabled", "jump",
 };
 
 /* What the handlers saw. */
@@ -38,7 +41,7 @@ static struct {
 	struct pt_regs post_regs;
 } seen;
 
-static int forms_left_out, forms_to_refuse;
+static int forms_left_out, forms_to_refuse, forms_jumps;
 
 static int before(struct kprobe *p, struct pt_regs *regs)
 {
@@ -154,7 +157,7 @@ static void make_probe(struct trial *trial, enum way way)
 	trial->probe = (struct kprobe) {
 		.addr = form_site(trial->form, FORMS_FIRST),
 		.pre_handler = before,
-		.post_handler = way == PRE ? NULL : after,
+		.post_handler = way == PRE || way == JUMP ? NULL : after,
 	};
 }
 
@@ -194,9 +197,42 @@ static int arm_all(struct trial *trials, int count, struct kprobe **armed,
 	return n;
 }
 
+/* Are those jumps that will be? Says how many are; TRAPS is what was there before. */
+static bool jumps_are_there(struct kprobe **armed, const u32 *traps, int n,
+			    int *jumps)
+{
+	struct kprobe_no_jump why;
+	int i;
+
+	for (*jumps = i = 0; i < n; i++) {
+		if (kprobe_why_no_jump(armed[i], &why))
+			continue;
+		if (!memcmp(armed[i]->addr, &traps[i], sizeof(*traps)))
+			return false;
+		++*jumps;
+	}
+	return true;
+}
+
+static void make_jumps(struct kunit *test, struct kprobe **armed, int n)
+{
+	u32 *traps = kunit_kcalloc(test, n, sizeof(*traps), GFP_KERNEL);
+	int i, jumps, err;
+	bool done;
+
+	KUNIT_ASSERT_NOT_NULL(test, traps);
+	for (i = 0; i < n; i++)
+		memcpy(&traps[i], armed[i]->addr, sizeof(*traps));
+	KUNIT_EXPECT_TRUE(test, allow_jumps(true));
+	err = read_poll_timeout(jumps_are_there, done, done, 10 * USEC_PER_MSEC,
+				60 * USEC_PER_SEC, false, armed, traps, n, &jumps);
+	KUNIT_EXPECT_EQ(test, err, 0);
+	forms_jumps += jumps;
+}
+
 /* One way after the other; the probes of the last one are those before it. */
-static void run_ways(struct trial *trials, int count, struct outcome *bare,
-		     struct kprobe **armed)
+static void run_ways(struct kunit *test, struct trial *trials, int count,
+		     struct outcome *bare, struct kprobe **armed)
 {
 	int n, i;
 
@@ -210,6 +246,13 @@ static void run_ways(struct trial *trials, int count, struct outcome *bare,
 	for (i = 0; i < n; i += FORMS_DISABLED_EACH)
 		disable_kprobe(armed[i]);
 	run_all(trials, count, bare, DISABLED);
+	unregister_kprobes(armed, n);
+	if (!FORMS_JUMPS)
+		return;
+	n = arm_all(trials, count, armed, JUMP);
+	make_jumps(test, armed, n);
+	run_all(trials, count, bare, JUMP);
+	KUNIT_EXPECT_TRUE(test, allow_jumps(false));
 	unregister_kprobes(armed, n);
 }
 
@@ -225,7 +268,7 @@ static void run_group(struct kunit *test, struct trial *trials, int count)
 	/* The same CPU's data and identity each time. */
 	migrate_disable();
 	place_window();
-	run_ways(trials, count, bare, armed);
+	run_ways(test, trials, count, bare, armed);
 	migrate_enable();
 	kvfree(bare);
 }
@@ -259,7 +302,15 @@ static void runs_as_bare(struct kunit *test)
 	report(test, group, trials, count, "");
 }
 
-/* A jump would come at any time, so there are none meanwhile. */
+static void __maybe_unused enough_are_jumps(struct kunit *test)
+{
+	if (only)
+		kunit_skip(test, "one group says nothing of all");
+	pr_info("forms: jumps: %d of the forms\n", forms_jumps);
+	KUNIT_EXPECT_GT(test, forms_jumps, 1000);
+}
+
+/* A jump would come at any time, so there are none but where they are wanted. */
 static int forms_init(struct kunit_suite *suite)
 {
 	return open_switch();
@@ -279,6 +330,9 @@ static void forms_exit(struct kunit_suite *suite)
 
 static struct kunit_case forms_cases[] = {
 	KUNIT_CASE_PARAM(runs_as_bare, next_group),
+#if FORMS_JUMPS
+	KUNIT_CASE(enough_are_jumps),
+#endif
 	{}
 };
 

@@ -32,7 +32,7 @@ def function(forms, place, behind=''):
     """The function of FORMS; PLACE writes one of them."""
     first = min(forms)
     return '\n'.join(
-        [f'\t.type forms_{first}, @function', f'forms_{first}:',
+        [f'\t.type forms_{first}, %function', f'forms_{first}:',
          *(place(number, form) for number, form in forms.items()),
          f'\t.size forms_{first}, . - forms_{first}']) + behind.format(first)
 
@@ -59,7 +59,7 @@ def name_lines(number, form):
             '\t.popsection')
 
 
-def print_table(groups, row):
+def print_table(groups, row, pointer='.quad'):
     """All groups, of forms that ROW writes the struct of."""
     print('\t.section .rodata, "a"\n\t.balign 8')
     number = 0
@@ -70,8 +70,8 @@ def print_table(groups, row):
             number += 1
     print('\t.globl forms_groups, forms_group_count\nforms_groups:')
     for title, forms in groups.items():
-        print(f'\t.quad .Lgroupname_{title}, .Lgroup_{title}, {len(forms)}')
+        print(f'\t{pointer} .Lgroupname_{title}, .Lgroup_{title}\n\t.quad {len(forms)}')
     print(f'forms_group_count:\t.quad {len(groups)}')
     for title in groups:
         print(f'.Lgroupname_{title}:\t.asciz "{title}"')
-    print('\t.section .note.GNU-stack, "", @progbits')
+    print('\t.section .note.GNU-stack, "", %progbits')

@@ -34,6 +34,9 @@
 
 #define FORMS_POSITIONS		1
 
+/* Are they run with jumps, too? */
+#define FORMS_JUMPS		IS_ENABLED(CONFIG_OPTPROBES)
+
 /* How far behind a probe handlers are shown the address in the PSW. */
 #define FORMS_TRAP		2
 

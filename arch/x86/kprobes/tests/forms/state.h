@@ -42,6 +42,9 @@
 #define FORMS_THIRD		2
 #define FORMS_POSITIONS		3
 
+/* jumps.c has those. */
+#define FORMS_JUMPS		0
+
 /* How far behind a probe handlers are shown the instruction pointer. */
 #define FORMS_TRAP		1
 

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The state of an arm CPU that forms begin and end with, and what there is to
+ * know of a form.
+ */
+#ifndef KPROBES_FORMS_STATE_H
+#define KPROBES_FORMS_STATE_H
+
+/* The part of the stack that a form may use, and how much of that is below SP. */
+#define FORMS_STACK		128
+#define FORMS_BELOW		64
+
+/* How far that has to be below who calls forms_run(); a stack has 8 KiB. */
+#define FORMS_DISTANCE		1024
+
+/* struct forms_state */
+#define FORMS_FLAGS		128
+#define FORMS_WHERE		136
+#define FORMS_STACK_AT		144
+
+/* struct form's flags; those below bit 16 are registers not to compare. */
+#define FORM_KILLS_C		0
+/* Each word of its part of the stack is where a branch is to lead. */
+#define FORM_STACK_LEADS	0x10000
+
+#define FORMS_POSITIONS		1
+
+/* Are they run with jumps, too? */
+#define FORMS_JUMPS		IS_ENABLED(CONFIG_OPTPROBES)
+
+/* How far behind a probe handlers are shown the PC. */
+#define FORMS_TRAP		0
+
+/* Of how many probes one is disabled: that stops all CPUs. The others stay. */
+#define FORMS_DISABLED_EACH	32
+
+#ifndef __ASSEMBLY__
+
+#include <linux/types.h>
+
+/* All that an instruction can see and change, memory aside. */
+struct forms_state {
+	u64 gpr[16];
+	u64 flags;	/* CPSR */
+	u64 where;
+	u32 stack[FORMS_STACK / 4];
+};
+
+/* What is compared. */
+struct outcome {
+	struct forms_state state;
+	u8 scratch[FORMS_SCRATCH];
+};
+
+/*
+ * An instruction in a place of its own, from cases.S. Each of the first words
+ * says how far from itself something is; ask the functions in forms.h for
+ * where. The registers' contents are numbers of enum contents, four bits each.
+ */
+struct form {
+	s32 stub;
+	s32 site[FORMS_POSITIONS];
+	s32 next;
+	s32 taken;
+	s32 name;
+	u32 flags;
+	u8 contents[8];
+	s16 refused;
+	u16 condition;
+};
+
+#endif /* !__ASSEMBLY__ */
+#endif /* KPROBES_FORMS_STATE_H */
