@@ -87,7 +87,7 @@ void __kprobes kprobe_original_regs(struct stackframe *frame)
 	/* The code that detours share: LR is in the detour while there is no frame. */
 	if (frame->pc - (unsigned long)rust_kprobes_detour <
 	    rust_kprobes_detour_frame - rust_kprobes_detour ||
-	    frame->pc == (unsigned long)rust_kprobes_detour_end - 4)
+	    (unsigned long)rust_kprobes_detour_end - 1 - frame->pc < 8)
 		frame->pc = frame->lr;
 #endif
 	pc = frame->pc;

@@ -7,8 +7,8 @@
  * instruction and jumps back.
  *
  * LR has the address in the detour to return to. The stack pointer of the probed
- * code need not be a multiple of eight, as C expects. An interrupted unwinder knows
- * no registers but FP, SP, LR and PC: where FP is not set yet, or any more,
+ * code need not be a multiple of eight, as C expects. An unwinder that begins with
+ * the registers of an interrupt knows FP, SP, LR and PC only: where FP is not set,
  * kprobe_original_regs() translates them.
  *
  * A detour is freed after a grace period of Tasks RCU, so no task may sleep here.
