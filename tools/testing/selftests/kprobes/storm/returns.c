@@ -107,6 +107,8 @@ static unsigned int tick(struct pt_regs *regs, long number)
 /* With frame pointers, see returns_unwind.c. */
 #define COUNT_SOME_BY_ORC						\
 	(IS_ENABLED(CONFIG_UNWINDER_ORC) ? COUNT_SOME : COUNT_ANY)
+#define COUNT_SOME_AT_ENTRIES						\
+	(IS_ENABLED(CONFIG_ARM_UNWIND) ? COUNT_SOME : COUNT_SOME_BY_ORC)
 #define COUNT_SOME_OF_OTHERS						\
 	(ARCH_UNWINDS_OTHERS ? COUNT_SOME : COUNT_ANY)
 
@@ -115,7 +117,7 @@ static struct storm_count counted[] = {
 	COUNT(late, COUNT_NONE), COUNT(refused, COUNT_NONE),
 	COUNT(uneven, COUNT_NONE), COUNT(miscounted, COUNT_NONE),
 	COUNT(unwound_wrongly, COUNT_NONE), COUNT(by_itself, COUNT_SOME),
-	COUNT(by_entries, COUNT_SOME_BY_ORC), COUNT(by_returns, COUNT_SOME),
+	COUNT(by_entries, COUNT_SOME_AT_ENTRIES), COUNT(by_returns, COUNT_SOME),
 	COUNT(by_others, COUNT_SOME_OF_OTHERS), COUNT(by_ticks, COUNT_SOME_BY_ORC),
 	COUNT(cut, COUNT_ANY), COUNT(moved, COUNT_ANY),
 	COUNT(rounds, COUNT_SOME), COUNT(lost, COUNT_ANY),

@@ -259,7 +259,8 @@ noinline void return_look_at_self(struct walk *walk)
  */
 static bool is_hidden(bool at_entry)
 {
-	return at_entry && !IS_ENABLED(CONFIG_UNWINDER_ORC);
+	return at_entry && !IS_ENABLED(CONFIG_UNWINDER_ORC) &&
+	       !IS_ENABLED(CONFIG_ARM_UNWIND);
 }
 
 void return_look_from_handler(const struct return_call *call,

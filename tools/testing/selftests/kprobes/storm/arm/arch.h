@@ -31,11 +31,11 @@ ENDPROC(\name)
 #define ARCH_TARGETS(of)						\
 	of(move, move)	/* runs as a copy that goes on by itself */	\
 	of(store, store)						\
-	of(word, word)	/* relative to where it stands */		\
-	of(mask, mask)							\
-	of(jump, jump)	/* the others are emulated */			\
-	of(call, calls)							\
-	of(return, return)
+	of(word, word)	/* emulated, as it reads PC */			\
+	of(mask, mask)	/* these are emulated under a post handler */	\
+	of(return, return)						\
+	of(jump, jump)	/* emulated */					\
+	of(call, calls)
 
 #define ARCH_SITE(of)	storm_##of##_site
 
@@ -147,7 +147,7 @@ static inline unsigned long arch_site_of_detour(unsigned long slot)
 #define ARCH_DETOUR_END		2
 #define ARCH_DETOUR_COMMON	20
 /* Has the common part no frame so many bytes into it? Then the place is shown. */
-#define ARCH_DETOUR_FRAMELESS(into)	((into) < 36 || (into) == 76)
+#define ARCH_DETOUR_FRAMELESS(into)	((into) < 36 || (into) >= 72)
 /* Does the common part wait where somebody else wants to have the CPU? */
 #define ARCH_DETOUR_WAITS	false
 
@@ -157,7 +157,7 @@ static inline unsigned long arch_site_of_detour(unsigned long slot)
 /* Functions below that of a thread, up to the end of its stack. */
 #define ARCH_BELOW_THREAD	2
 
-/* Can the stack of another task be unwound? The kernel does not on several CPUs. */
+/* Can stack_trace_save_tsk() unwind another task? */
 #define ARCH_UNWINDS_OTHERS	(!IS_ENABLED(CONFIG_SMP))
 
 /* So many hooked calls are to be under way at once; QEMU is slow. */
