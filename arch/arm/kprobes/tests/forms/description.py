@@ -3,17 +3,18 @@
 
 A form is an instruction with operands, and what its registers hold: see enum
 contents in state.c. Registers that are not named hold any numbers; sp points into
-the part of the stack that is compared. Each class of ../../isa/a32_table.rs that can
-be probed is there, with several choices of operands, and each kind of it with each
-condition.
+the part of the stack that is compared. The classes of ../../isa/a32_table.rs that can
+be probed are there, with several choices of operands, and one of each kind with each
+condition; but not what a Cortex-A15 lacks or does not execute in the kernel without
+VFP, nor loads and stores with user rights.
 """
 
 from dataclasses import dataclass, field
 
 # In the order of enum contents.
-CONTENTS = ('ANY', 'S', 'T', 'INDEX', 'TARGET', 'BEFORE', 'POINTER', 'PSR')
+CONTENTS = ('ANY', 'S', 'INDEX', 'TARGET', 'BEFORE', 'POINTER', 'PSR')
 CONDITIONS = 'eq ne cs cc mi pl vs vc hi ls ge lt gt le'.split()
-_HELD = {12: 'S', 11: 'INDEX', 10: 'T'}
+_HELD = {12: 'S', 11: 'INDEX'}
 
 
 @dataclass
@@ -41,7 +42,7 @@ def _with(condition, text):
 def _in_turn(texts, registers=None):
     """Each of TEXTS always executed, and with one condition, in turn."""
     for number, text in enumerate(texts):
-        for condition in (14, number % 14) if '?' in text else (14,):
+        for condition in (14, (number + number // 14) % 14) if '?' in text else (14,):
             yield Form(_with(condition, text), registers or _HELD, condition)
 
 
@@ -204,11 +205,13 @@ def _conditions():
     for condition in range(14):
         for text in ('mov? r2, r3', 'adds? r2, r3, #1', 'adcs? r2, r2, pc', 'mov? pc, r4',
                      'ldr? r2, [ip]', 'str? r2, [ip, #4]!', 'ldr? r2, [pc, #4]', 'str? pc, [ip]',
-                     'ldm? ip, {r2, r3}',
-                     'push? {r2, lr}', 'mrs? r2, cpsr', 'msr? cpsr_c, #0x93', 'movw? r2, #1',
+                     'ldm? ip, {r2, r3}', 'push? {r2, lr}', 'wfe?', 'ldm? ip, {r2}^',
+                     'ldrex? r2, [ip]', 'mrs? r2, cpsr', 'msr? cpsr_c, #0x93', 'movw? r2, #1',
                      'b? TAKEN', 'bl? TAKEN', 'bx? r4', 'blx? r4', 'uadd8? r2, r3, r3',
                      'muls? r2, r3, r3', 'ldrd? r2, r3, [ip]', 'ldrsh? r2, [ip]', 'cmp? r2, r3'):
-            yield Form(_with(condition, text), held, condition)
+            yield Form(_with(condition, text), held, condition, alone='ldrex' in text)
+        for text in ('ldr? pc, [ip]', 'ldm? ip!, {r2, pc}'):
+            yield Form(_with(condition, text), {12: 'POINTER'}, condition)
 
 
 def _refused():

@@ -11,7 +11,7 @@
 
 /* What form->contents says of a register; description.py has the same names. */
 enum contents {
-	ANY, S, T, INDEX, TARGET, BEFORE, POINTER, PSR,
+	ANY, S, INDEX, TARGET, BEFORE, POINTER, PSR,
 };
 
 #define GE_BITS	0x000f0000
@@ -33,13 +33,13 @@ void make_state(struct rnd_state *rnd, int number)
 	BUILD_BUG_ON(offsetof(struct forms_state, where) != FORMS_WHERE);
 	BUILD_BUG_ON(offsetof(struct forms_state, stack) != FORMS_STACK_AT);
 	memcpy(numbers, input.gpr, sizeof(numbers));
-	/* In 16 states each combination of the flags, with interrupts on and off. */
+	/* In 16 states each combination of the flags; in 64, with interrupts on and off. */
 	input.flags = arch_local_save_flags() &
 		      ~(PSR_N_BIT | PSR_Z_BIT | PSR_C_BIT | PSR_V_BIT |
 			PSR_Q_BIT | GE_BITS | PSR_I_BIT);
 	input.flags |= (u32)(number * 11 + 6) % 16 << 28;
 	input.flags |= number % 3 == 2 ? PSR_Q_BIT : 0;
-	input.flags |= number & 2 ? PSR_I_BIT : 0;
+	input.flags |= (number ^ number >> 4) & 2 ? PSR_I_BIT : 0;
 	input.flags |= prandom_u32_state(rnd) & GE_BITS;
 	for (i = 0; i < ARRAY_SIZE(input.stack); i++)
 		input.stack[i] = some_number(rnd);
@@ -51,7 +51,6 @@ static u32 content(const struct form *form, int number)
 	const u32 contents[] = {
 		[ANY] = numbers[number],
 		[S] = scratch,
-		[T] = scratch + 64,
 		[INDEX] = 8,
 		[TARGET] = targets[0],
 		[BEFORE] = targets[0] - 8,

@@ -44,6 +44,7 @@
 
 /* jumps.c has those. */
 #define FORMS_JUMPS		0
+#define FORMS_JUMPS_LEAST	0
 
 /* How far behind a probe handlers are shown the instruction pointer. */
 #define FORMS_TRAP		1
