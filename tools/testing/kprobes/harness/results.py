@@ -201,9 +201,9 @@ def vanished(parts: str, results: list[Result],
              kernel: str = '') -> list[Result]:
     """A failure for every suite of PARTS that is missing, or too short.
 
-    A boot that died has said so itself; what it did not reach is no news.
+    A build or boot that died has said so itself; what it did not reach is no news.
     """
-    if any(result.status == 'fail' and result.name.endswith('.boot')
+    if any(result.status == 'fail' and result.name.endswith(('.build', '.boot'))
            for result in results):
         return []
     where = '.'.join(['plan', *filter(None, kernel.split('-')[:2])])

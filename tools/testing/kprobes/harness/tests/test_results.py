@@ -110,7 +110,7 @@ class Suites(support.Case):
         self.enterContext(mock.patch.object(results, 'PLANS', self.tmp))
         self.write('suites.txt', plan)
         return [(one.name, one.reason) for one in results.vanished(
-            parts, [Result(name, 'fail' if name.endswith('.boot') else 'skip')
+            parts, [Result(name, 'fail' if name.endswith(('boot', 'build')) else 'skip')
                     for name in names], kernel)]
 
     def test_what_never_reported_or_too_little_fails(self) -> None:
@@ -135,7 +135,8 @@ class Suites(support.Case):
                 (without, ['arm.c.b.1'], 'arm-c-up', []),
                 (without, ['x86_64.rust.b.1'], 'x86_64-rust-rtx', ['rust.a']),
                 # A guest that died has said so.
-                ('[guest]\n*: a\n', ['x86_64.c.boot'], kernels, [])):
+                *(('[guest]\n*: a\n', [f'x86_64.c.{by}'], kernels, []) for by in
+                  ('boot', 'build'))):
             with self.subTest(plan=plan, names=names):
                 arch = kernel.partition('-')[0]
                 vanished = self.vanished(plan, *names, kernel=kernel)
