@@ -516,8 +516,8 @@ settled
 rmmod kprobes_clauses
 
 # Instructions with and without a probe, and under jumps. C takes a minute for
-# the probes of each position, so it has the first alone. Only x86's C survives: on
-# s390x a step drops a fault and hits the probe again, for ever.
+# the probes of each position, so it has the first alone. On s390x C's step drops
+# a fault and hits the probe again, for ever; on arm C was not tried.
 if [ -e /modules/kprobes_forms.ko ] &&
 	{ [ "$IMPL" = rust ] || [ "$(uname -m)" = x86_64 ]; }; then
 	spare=n
