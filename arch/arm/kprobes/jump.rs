@@ -20,6 +20,14 @@
 //!          40    A, the address that a breakpoint shows
 //!          44    the address of the word that names the probes whose handlers are called
 //!          48    rust_kprobes_detour
+//!          52    where a branch leads
+//! ```
+//!
+//! In the place of `b` or `bl` a detour has, from 28 on:
+//!
+//! ```text
+//!         | ldr pc, [pc, #16]                | ldr lr, [pc]
+//!         |                                  | ldr pc, [pc, #12]
 //! ```
 //!
 //! `trampoline.S` has `rust_kprobes_detour`, which all detours share, and a template of the first
@@ -67,6 +75,10 @@ use crate::{
 const COPIED: u64 = 28;
 const BACK: u64 = COPIED + 4;
 
+/// What a detour has in the place of `b`, and of `bl`.
+const B: [u32; 2] = [0xe59f_f010, 0];
+const BL: [u32; 2] = [0xe59f_e000, 0xe59f_f00c];
+
 /// A detour.
 pub(crate) struct Detour {
     slot: Slot,
@@ -77,8 +89,8 @@ pub(crate) struct Detour {
 }
 
 // SAFETY:
-// - a jump is over one instruction. Its copy in a detour does not call, and is not expected to
-//   fault. An idle task may wait in the copy, and slots wait for idle tasks as well;
+// - a jump is over one instruction. Its copy in a detour is not expected to fault. A call does not
+//   return to the detour. An idle task may wait in the copy, and slots wait for idle tasks as well;
 // - text changes while all CPUs are stopped;
 // - a detour's slot is marked as left by a jump.
 unsafe impl Jumps for A32 {
@@ -96,20 +108,24 @@ unsafe impl Jumps for A32 {
         read: ReadText<'_>,
         text: &mut text::Lock,
     ) -> Result<Detour, NoJump> {
-        let reason = if matches!(prepared.run, Run::Emulate(..)) {
-            Some(Reason::Emulated)
-        } else if metadata.may_fault(at) {
+        let (code, to) = match &prepared.run {
+            Run::Emulate(_, insn) => {
+                let (links, to) = insn.branch(at).ok_or(Reason::Emulated)?;
+                (if links { BL } else { B }, to)
+            }
+            _ => (Insn::read(State::A32, at, read)?.with_jump(), 0),
+        };
+        let reason = if metadata.may_fault(at) {
             Some(Reason::MayFault)
         } else if !DETOURS.may_be_left_by_jump() {
             Some(Reason::DetoursWait)
         } else {
             metadata.owner(TextRange::with_len(at, 4)?)
         };
-        if let Some(reason) = reason {
-            return Err(reason.into());
+        match reason {
+            Some(reason) => Err(reason.into()),
+            None => Ok(write(prepared, code, to, text)?),
         }
-        let insn = Insn::read(State::A32, at, read)?;
-        Ok(write(prepared, &insn, text)?)
     }
 
     fn set_owner(detour: &Detour, owner: Option<&Chain>) {
@@ -149,28 +165,25 @@ unsafe impl Jumps for A32 {
     }
 }
 
-/// Writes the detour of an instruction, which calls no handler yet.
-fn write(prepared: &ArchInsn, insn: &Insn, text: &mut text::Lock) -> Result<Detour, Refusal> {
-    let at = prepared.at;
-    let mut slot = DETOURS.take(at)?;
-    let word = slot.owner_word().ok_or(Refusal::NoMemory)?;
+/// Writes a detour, which calls no handler yet. `code` runs the instruction; `to` is the target of
+/// a branch.
+fn write(of: &ArchInsn, code: [u32; 2], to: u32, text: &mut text::Lock) -> Result<Detour, Refusal> {
+    let mut slot = DETOURS.take(of.at)?;
+    let word = slot.owner_word().ok_or(Refusal::NoMemory)? as u32;
     let template = (&raw const bindings::rust_kprobes_detour_template).addr() as u64;
-    let mut code = [0; COPIED as usize];
-    text::read(TextAddr::new(template), &mut code).ok_or(Refusal::UnreadableText)?;
-    let code = Code::EMPTY.then(&code)?;
-    let code = code.then(insn.boosted(prepared.next())?.bytes())?;
-    let entry = (&raw const bindings::rust_kprobes_detour).addr();
-    let code = code.then(&(at.get() as u32).to_le_bytes())?;
-    let code = code
-        .then(&(word as u32).to_le_bytes())?
-        .then(&entry.to_le_bytes())?;
+    let mut saves = [0; COPIED as usize];
+    text::read(TextAddr::new(template), &mut saves).ok_or(Refusal::UnreadableText)?;
+    let entry = (&raw const bindings::rust_kprobes_detour).addr() as u32;
+    let [at, next] = [of.at, of.next()].map(|at| at.get() as u32);
+    let rest = [code[0], code[1], next, at, word, entry, to].map(u32::to_le_bytes);
+    let code = Code::EMPTY.then(&saves)?.then(rest.as_flattened())?;
     put(slot.at(), code.bytes(), text);
-    let jump = copy::jump(at, slot.at(), insn.condition())?;
+    let jump = copy::jump(of.at, slot.at(), of.condition)?;
     slot.set_left_by_jump();
     slot.set_owner(None);
     Ok(Detour {
         slot,
-        under: prepared.original,
+        under: of.original,
         jump,
     })
 }

@@ -189,18 +189,9 @@ bool __kprobes rust_kprobes_load(u32 *value, unsigned long at, u8 size, bool fau
 	}
 	if (at < TASK_SIZE || at & (size - 1))
 		return false;
-	*value = 0;
 	running = begin_access();
-	switch (size) {
-	case 1:
-		__get_kernel_nofault(value, (u8 *)at, u8, fault);
-		break;
-	case 2:
-		__get_kernel_nofault(value, (u16 *)at, u16, fault);
-		break;
-	default:
-		__get_kernel_nofault(value, (u32 *)at, u32, fault);
-	}
+	__get_kernel_nofault(value, (u32 *)(at & ~3), u32, fault);
+	*value = *value >> (at & 3) * 8 & U32_MAX >> (32 - size * 8);
 	there = true;
 fault:
 	end_access(running);

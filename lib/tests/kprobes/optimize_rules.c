@@ -12,7 +12,6 @@ static const struct {
 	int reason;
 } places[] = {
 	PLACES_OF_ARCH,
-	{ "branch", clauses_call_site, KPROBE_NO_JUMP_EMULATED },
 	{ "may_fault", clauses_load_site, KPROBE_NO_JUMP_MAY_FAULT },
 	{ "plain", optimize_plain },
 };

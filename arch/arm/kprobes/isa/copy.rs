@@ -44,12 +44,21 @@ impl Insn {
         }
     }
 
-    fn copy(&self) -> Result<Code, Refusal> {
-        let word = match self.state {
+    /// The bits without a condition.
+    fn unconditional(&self) -> u32 {
+        match self.state {
             State::A32 if self.word < 0xf000_0000 => self.word & 0x0fff_ffff | AL,
             _ => self.word,
-        };
-        self.append(Code::EMPTY, word, self.len())
+        }
+    }
+
+    fn copy(&self) -> Result<Code, Refusal> {
+        self.append(Code::EMPTY, self.unconditional(), self.len())
+    }
+
+    /// Returns a copy of A32, and a jump to the address behind both.
+    pub(crate) fn with_jump(&self) -> [u32; 2] {
+        [self.unconditional(), A32_JUMP]
     }
 
     /// Returns a copy that ends in a jump to `next`, for an address that is a multiple of four.

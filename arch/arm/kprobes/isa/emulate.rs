@@ -171,6 +171,15 @@ impl Emulation {
         is_jump.then(|| self.distance().wrapping_add(self.state.pc_distance()))
     }
 
+    /// Returns whether a branch sets the link register, and where it leads. `None` if that is not
+    /// known, or is code of the other instruction set.
+    pub(crate) fn branch(&self, at: TextAddr) -> Option<(bool, u32)> {
+        let (links, exchanges) = self.links_and_exchanges();
+        let distance = self.distance().wrapping_add(self.state.pc_distance());
+        let to = (at.get() as u32).wrapping_add(distance);
+        (self.kind == Kind::Branch && !exchanges).then_some((links, to))
+    }
+
     /// Returns whether execution goes on at the next instruction, if the condition holds.
     pub(super) fn falls_through(&self) -> bool {
         match self.kind {
@@ -701,6 +710,31 @@ mod tests {
         let mut frame = Fake::a32();
         assert_eq!(frame.run_a32(0xfbff_ffff), Some(6));
         assert_eq!(frame, Fake::a32().with(14, AT + 4).flags(psr::T));
+    }
+
+    #[test]
+    fn only_branches_within_the_instruction_set_have_a_known_target() {
+        let branch = |word: u32| {
+            let mut read = |_: TextAddr, into: &mut [u8]| {
+                into.copy_from_slice(&word.to_le_bytes());
+                Some(())
+            };
+            let at = TextAddr::new(AT.into());
+            match Insn::read(State::A32, at, &mut read).ok()?.classify() {
+                Ok(Exec::Emulate(emulation)) => emulation.branch(at),
+                _ => None,
+            }
+        };
+        // b .; beq .+16; bl .+8; bl .-33554424
+        assert_eq!(branch(0xeaff_fffe), Some((false, AT)));
+        assert_eq!(branch(0x0a00_0002), Some((false, AT + 16)));
+        assert_eq!(branch(0xeb00_0000), Some((true, AT + 8)));
+        let far = AT.wrapping_sub(0x1ff_fff8);
+        assert_eq!(branch(0xeb80_0000), Some((true, far)));
+        // blx .+8; blx r3; ldr r0, [pc]
+        assert_eq!(branch(0xfa00_0000), None);
+        assert_eq!(branch(0xe12f_ff33), None);
+        assert_eq!(branch(0xe59f_0000), None);
     }
 
     #[test]

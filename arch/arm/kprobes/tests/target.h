@@ -29,6 +29,8 @@ extern const u8 clauses_ldm[];
 
 /* What may be a jump besides those of optimize_rules.c, or why not. */
 #define PLACES_OF_ARCH							\
+	{ "branch", clauses_jump_site },				\
+	{ "call", clauses_call_site },					\
 	{ "literal", clauses_rip_site, KPROBE_NO_JUMP_EMULATED },	\
 	{ "move", clauses_move_site },					\
 	{ "return", clauses_return_site }

@@ -74,6 +74,7 @@ extern const u8 clauses_copy_user_site[];
 
 /* What may be a jump besides those of optimize_rules.c, or why not. */
 #define PLACES_OF_ARCH							\
+	{ "branch", clauses_call_site, KPROBE_NO_JUMP_EMULATED },	\
 	{ "short", clauses_move_site, KPROBE_NO_JUMP_SHORT_INSN },	\
 	{ "relative", clauses_rip_site },				\
 	{ "exrl", clauses_exrl_site }

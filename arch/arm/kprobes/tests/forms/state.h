@@ -27,7 +27,7 @@
 
 /* Are they run with jumps, too? */
 #define FORMS_JUMPS		IS_ENABLED(CONFIG_OPTPROBES)
-#define FORMS_JUMPS_LEAST	3600
+#define FORMS_JUMPS_LEAST	3680
 
 /* How far behind a probe handlers are shown the PC. */
 #define FORMS_TRAP		0
