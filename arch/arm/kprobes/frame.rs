@@ -60,18 +60,26 @@ impl Frame for Interrupted<'_> {
 
     #[inline]
     fn load(&self, at: u32, size: u8) -> Option<u32> {
-        let mut value = 0;
-        // SAFETY: The function reads memory only if that is there, or where the interrupted code
-        // was about to read it.
+        if self.faults {
+            // SAFETY: The interrupted code was about to read this memory.
+            return Some(unsafe { bindings::rust_kprobes_read(at as usize, size) });
+        }
+        if at & u32::from(size).wrapping_sub(1) != 0 {
+            return None;
+        }
+        let mut word = 0;
+        // SAFETY: The function reads memory only if that is there.
         let is_there =
-            unsafe { bindings::rust_kprobes_load(&mut value, at as usize, size, self.faults) };
-        is_there.then_some(value)
+            unsafe { bindings::rust_kprobes_try_word(&mut word, (at & !3) as usize, false) };
+        // Both numbers of bits count modulo 32.
+        let (below, above) = (at << 3, u32::from(size).wrapping_neg() << 3);
+        is_there.then_some(word.wrapping_shr(below) & u32::MAX.wrapping_shr(above))
     }
 
     #[inline]
-    fn store(&mut self, at: u32, value: u32) -> Option<()> {
+    fn store(&mut self, at: u32, mut value: u32) -> Option<()> {
         // SAFETY: The interrupted code was about to write this memory. The entry of the exception
         // leaves 64 bytes below the stack of that code free.
-        unsafe { bindings::rust_kprobes_store(value, at as usize) }.then_some(())
+        unsafe { bindings::rust_kprobes_try_word(&mut value, at as usize, true) }.then_some(())
     }
 }

@@ -154,63 +154,35 @@ void __kprobes rust_kprobes_call_rcu_tasks(struct rcu_head *head, rcu_callback_t
 	call_rcu_tasks(head, tasks_have_left);
 }
 
+/* Reads 1, 2 or 4 bytes. The kernel takes a fault. */
+u32 __kprobes rust_kprobes_read(unsigned long at, u8 size)
+{
+	return size == 1 ? READ_ONCE(*(u8 *)at) :
+	       size == 2 ? READ_ONCE(*(u16 *)at) : READ_ONCE(*(u32 *)at);
+}
+
 /*
- * Begins an access of memory that may not be there, for the emulation of an
- * instruction. The probe's fault handler must not be called for a fault.
+ * Reads a word, or writes it, for the emulation of an instruction. Returns false if
+ * that would fault, or if the memory is not the kernel's.
  */
-static __always_inline struct kprobe *begin_access(void)
+bool __kprobes rust_kprobes_try_word(u32 *word, unsigned long at, bool write)
 {
 	struct kprobe *running = kprobe_running();
+	bool there = false;
 
+	if (at < TASK_SIZE || at & (sizeof(*word) - 1))
+		return false;
+	/* The probe's fault handler must not be called for a fault here. */
 	__this_cpu_write(current_kprobe, (struct kprobe *)&rust_kprobes_busy);
 	pagefault_disable();
-	return running;
-}
-
-static __always_inline void end_access(struct kprobe *running)
-{
+	if (write)
+		__put_kernel_nofault((u32 *)at, word, u32, fault);
+	else
+		__get_kernel_nofault(word, (u32 *)at, u32, fault);
+	there = true;
+fault:
 	pagefault_enable();
 	__this_cpu_write(current_kprobe, running);
-}
-
-/*
- * Reads 1, 2 or 4 bytes. Returns false if that would fault, or if they are not the
- * kernel's. With @faults, the kernel takes the fault.
- */
-bool __kprobes rust_kprobes_load(u32 *value, unsigned long at, u8 size, bool faults)
-{
-	struct kprobe *running;
-	bool there = false;
-
-	if (faults) {
-		*value = size == 1 ? READ_ONCE(*(u8 *)at) :
-			 size == 2 ? READ_ONCE(*(u16 *)at) : READ_ONCE(*(u32 *)at);
-		return true;
-	}
-	if (at < TASK_SIZE || at & (size - 1))
-		return false;
-	running = begin_access();
-	__get_kernel_nofault(value, (u32 *)(at & ~3), u32, fault);
-	*value = *value >> (at & 3) * 8 & U32_MAX >> (32 - size * 8);
-	there = true;
-fault:
-	end_access(running);
-	return there;
-}
-
-/* Writes 4 bytes. Returns false as rust_kprobes_load() does. */
-bool __kprobes rust_kprobes_store(u32 value, unsigned long at)
-{
-	struct kprobe *running;
-	bool there = false;
-
-	if (at < TASK_SIZE || at & (sizeof(value) - 1))
-		return false;
-	running = begin_access();
-	__put_kernel_nofault((u32 *)at, &value, u32, fault);
-	there = true;
-fault:
-	end_access(running);
 	return there;
 }
 

@@ -17,8 +17,8 @@ bool rust_kprobes_undefined(struct pt_regs *regs);
 bool kprobe_original_frame(unsigned long *ip, unsigned long *sp);
 void rust_kprobes_change_text(int (*change)(void *data), void *data);
 void rust_kprobes_write(unsigned long at, const void *code, size_t len);
-bool rust_kprobes_load(u32 *value, unsigned long at, u8 size, bool faults);
-bool rust_kprobes_store(u32 value, unsigned long at);
+u32 rust_kprobes_read(unsigned long at, u8 size);
+bool rust_kprobes_try_word(u32 *word, unsigned long at, bool write);
 #ifdef CONFIG_RUST_KPROBES_JUMPS
 /* trampoline.S */
 extern const char rust_kprobes_detour[], rust_kprobes_detour_frame[];
