@@ -30,8 +30,10 @@
 
 ENTRY(rust_kprobes_jprobe_enter)
  UNWIND(.fnstart			)
-	stmdb	sp!, {r3, lr}
- UNWIND(.save	{r3, lr}		)
+	/* A frame that FP leads to, too. */
+	stmdb	sp!, {fp, lr}
+ UNWIND(.save	{fp, lr}		)
+	mov	fp, sp
 	add	r6, sp, #8
 	sub	sp, sp, #MOST_WORDS * 4
  UNWIND(.pad	#MOST_WORDS * 4		)

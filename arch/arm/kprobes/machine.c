@@ -76,13 +76,23 @@ void __kprobes rust_kprobes_change_text(int (*change)(void *data), void *data)
 
 /*
  * Replaces the registers of an interrupted copy of an instruction, or of a detour,
- * by those of the probed code.
+ * by those of the probed code, and those of the trampoline of return probes by
+ * those of who is returned to.
  */
 void __kprobes kprobe_original_regs(struct stackframe *frame)
 {
 	const struct pt_regs *saved = (struct pt_regs *)frame->sp;
 	unsigned long pc;
 
+#ifdef CONFIG_KRETPROBES
+	/* The trampoline of return probes has no frame yet. */
+	pc = frame->pc - (unsigned long)arch_rethook_trampoline;
+	if (pc < rust_kprobes_return_frame - (char *)arch_rethook_trampoline) {
+		frame->sp += pc ? sizeof(*saved) + 8 : 0;
+		frame->pc = kretprobe_find_ret_addr(frame->tsk ?: current,
+						    (void *)frame->sp, &frame->kr_cur);
+	}
+#endif
 #ifdef CONFIG_RUST_KPROBES_JUMPS
 	/* The code that detours share: LR is in the detour while there is no frame. */
 	if (frame->pc - (unsigned long)rust_kprobes_detour <

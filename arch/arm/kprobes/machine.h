@@ -27,6 +27,7 @@ void rust_kprobes_jumped(const unsigned long *owner, struct pt_regs *regs);
 #endif
 #ifdef CONFIG_KRETPROBES
 /* return.S */
+extern const char rust_kprobes_return_frame[];
 void rust_kprobes_return(struct pt_regs *regs);
 #endif
 

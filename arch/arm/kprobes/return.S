@@ -11,31 +11,38 @@
 #include <asm/assembler.h>
 #include <asm/unwind.h>
 
+/* Behind the registers, what an unwinder follows that FP leads: FP, the return address. */
+#define FRAME_SIZE	(PT_REGS_SIZE + 8)
+
 	.section .kprobes.text, "ax"
 	.arm
 
 ENTRY(arch_rethook_trampoline)
  UNWIND(.fnstart			)
-	sub	sp, sp, #PT_REGS_SIZE
+	sub	sp, sp, #FRAME_SIZE
 	stmia	sp, {r0 - r12}
-	add	r1, sp, #PT_REGS_SIZE
+	add	r1, sp, #FRAME_SIZE
 	adr	r2, arch_rethook_trampoline
 	mrs	r3, cpsr
 	mvn	r4, #0
 	str	r1, [sp, #S_SP]
 	str	r2, [sp, #S_LR]
 	str	r2, [sp, #S_PC]
+	.globl	rust_kprobes_return_frame
+rust_kprobes_return_frame:
 	str	r3, [sp, #S_PSR]
 	str	r4, [sp, #S_OLD_R0]
  UNWIND(.save	{r0 - pc}		)
+#ifndef CONFIG_ARM_UNWIND
+	str	fp, [sp, #PT_REGS_SIZE]
+	str	r2, [sp, #PT_REGS_SIZE + 4]
+	add	fp, sp, #PT_REGS_SIZE
+#endif
 	mov	r0, sp
 	bl	rust_kprobes_return
 	/* The flags, and GE, which media instructions set. */
 	ldr	r1, [sp, #S_PSR]
-	ldr	lr, [sp, #S_PC]
 	msr	cpsr_fs, r1
-	ldmia	sp, {r0 - r12}
-	add	sp, sp, #PT_REGS_SIZE
-	ret	lr
+	ldmia	sp, {r0 - pc}
  UNWIND(.fnend				)
 ENDPROC(arch_rethook_trampoline)

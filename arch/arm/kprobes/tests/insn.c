@@ -191,6 +191,49 @@ static void K4_registers_of_a_return_are_whole(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, returned.ARM_r0, 6);
 }
 
+/* From the trampoline to where it has saved the registers. */
+#define TRAMPOLINE_INSNS	9
+
+static unsigned int (*save_trace)(struct pt_regs *regs, unsigned long *store,
+				  unsigned int size, unsigned int skipnr);
+static unsigned long callers[TRAMPOLINE_INSNS];
+
+/* LR is the trampoline. Its first instruction makes room on the stack. */
+static int trace_from_trampoline(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct pt_regs at = *regs;
+	int i;
+
+	for (i = 0; i < TRAMPOLINE_INSNS; i++) {
+		at.ARM_pc = regs->ARM_lr + 4 * i;
+		at.ARM_sp = regs->ARM_sp - (i ? sizeof(at) + 8 : 0);
+		save_trace(&at, callers + i, 1, 0);
+	}
+	return clauses_before(kp, regs);
+}
+
+static void K8_traces_from_the_trampoline_have_the_caller(struct kunit *test)
+{
+	struct kretprobe rp = {
+		.kp.symbol_name = "clauses_return",
+		.handler = note_return,
+	};
+	int i;
+
+	if (IS_ENABLED(CONFIG_KPROBES_C))
+		kunit_skip(test, "C's is not known to the unwinder");
+	save_trace = clauses_symbol("stack_trace_save_regs");
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&rp), 0);
+	PROBE_IN(probe, hidden(clauses_return_site),
+		 .pre_handler = trace_from_trampoline);
+	KUNIT_EXPECT_EQ(test, clauses_return(1), 6);
+	unregister_kretprobe(&rp);
+	KUNIT_EXPECT_EQ(test, probe.before, 1);
+	for (i = 0; i < TRAMPOLINE_INSNS; i++)
+		KUNIT_EXPECT_EQ_MSG(test, callers[i], returned.ARM_pc,
+				    "instruction %d", i);
+}
+
 /* A hit takes no lock, so the spinlocks themselves can be probed. */
 static void H4_spinlocks_can_be_probed(struct kunit *test)
 {
@@ -246,6 +289,7 @@ static struct kunit_case insn_cases[] = {
 	KUNIT_CASE(H6_banked_registers_are_refused),
 	KUNIT_CASE(R1_13_literals_are_refused),
 	KUNIT_CASE(K4_registers_of_a_return_are_whole),
+	KUNIT_CASE(K8_traces_from_the_trampoline_have_the_caller),
 	KUNIT_CASE(H4_spinlocks_can_be_probed),
 	KUNIT_CASE(H6_handlers_of_idle_code_may_use_rcu),
 	KUNIT_CASE(R9_all_of_a_batch_are_armed_at_once),
