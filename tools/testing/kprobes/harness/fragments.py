@@ -29,7 +29,7 @@ FLAVOURS = {
         'bench', 'modversions', 'kcfi', 'gcc', 'clients')},
     **{name: ('debug', name) for name in (
         'kasan', 'up', 'nomodules', 'noftrace', 'nodebugfs', 'nosysctl',
-        'lazy', 'rt', 'framepointer', 'thumb2')}}
+        'lazy', 'voluntary', 'lpae', 'rt', 'framepointer', 'thumb2')}}
 # The kernel's own configurations below the fragments. Kconfig's defaults
 # answer the rest of the defconfig, "no" that of the tiny ones.
 _TINY = ('kernel/configs/tiny-base.config', 'kernel/configs/tiny.config')

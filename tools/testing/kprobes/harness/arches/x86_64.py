@@ -7,18 +7,13 @@ _PIECES = (
     # Stacks are twice as large with KASAN, and a kernel has no more tasks than
     # have their stacks in an eighth of memory: a clause wants 2,000.
     Piece('kasan', flavour='kasan', extra=('-m', '1024')),
-    Piece('modversions', flavour='modversions'),
-    Piece('kcfi', flavour='kcfi'),
-    Piece('up', flavour='up'),
-    Piece('lazy', flavour='lazy'),
+    *(Piece(name, flavour=name) for name in (
+        'modversions', 'kcfi', 'up', 'lazy', 'gcc', 'labels', 'framepointer')),
     # One of the kernel's own tests is not fit for PREEMPT_RT, and warns there:
     # see plan/known-rust-rt.txt. KUnit takes one pattern and no exceptions from
     # it, but spinlock_irq_condvar is the only one with this q. plan/suites.txt
     # guards the others.
     Piece('rt', flavour='rt', cmdline='kunit.filter_glob=*.*[!q]????????'),
-    Piece('gcc', flavour='gcc'),
-    Piece('labels', flavour='labels'),
-    Piece('framepointer', flavour='framepointer'),
     # Without a CPU that has it, FineIBT must be asked for.
     Piece('fineibt', flavour='kcfi', cmdline='cfi=fineibt',
           says=r'Using \w*FineIBT'),
@@ -31,11 +26,9 @@ _PIECES = (
     *(Piece(name, 'kunit', name)
       for name in ('nomodules', 'noftrace', 'nodebugfs', 'nosysctl')),
     # The kernel that has BTF, and examples that are tests.
-    *(Piece('api', 'kunit', 'clients', impl)
-      for impl in ('rust', 'c')),
+    *(Piece('api', 'kunit', 'clients', impl) for impl in ('rust', 'c')),
     # With random configurations our objects are compiled, nothing else.
-    *(Piece(f'random-{seed}', 'compiled', f'random-{seed}')
-      for seed in range(1, 11)),
+    *(Piece(f'random-{seed}', 'compiled', f'random-{seed}') for seed in range(1, 11)),
     *(Piece('clients', 'clients', impl=impl) for impl in ('rust', 'c')),
     Piece('storm', 'storm', seconds=600),
     Piece('storm-piecewise', 'storm', seconds=600, piecewise=True),
