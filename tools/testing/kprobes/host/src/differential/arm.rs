@@ -79,7 +79,7 @@ impl<'a> Words<'a> {
             State::Thumb => {
                 name.len() == 3
                     && name.starts_with('b')
-                    && !["blx", "bic", "bfc", "bfi"].contains(&name)
+                    && !["blx", "bxj", "bic", "bfc", "bfi"].contains(&name)
             }
         };
         let cut = name.len() - if has_condition { 2 } else { 0 };
