@@ -33,10 +33,14 @@ void make_state(struct rnd_state *rnd, int number)
 	BUILD_BUG_ON(offsetof(struct forms_state, where) != FORMS_WHERE);
 	BUILD_BUG_ON(offsetof(struct forms_state, stack) != FORMS_STACK_AT);
 	memcpy(numbers, input.gpr, sizeof(numbers));
-	/* In 16 states each combination of the flags; in 64, with interrupts on and off. */
+	/*
+	 * In 16 states each combination of the flags; in 64, with interrupts on and
+	 * off. A task that goes on where another one was preempted has asynchronous
+	 * aborts masked, another time it has not: here they never are.
+	 */
 	input.flags = arch_local_save_flags() &
 		      ~(PSR_N_BIT | PSR_Z_BIT | PSR_C_BIT | PSR_V_BIT |
-			PSR_Q_BIT | GE_BITS | PSR_I_BIT);
+			PSR_Q_BIT | GE_BITS | PSR_I_BIT | PSR_A_BIT);
 	input.flags |= (u32)(number * 11 + 6) % 16 << 28;
 	input.flags |= number % 3 == 2 ? PSR_Q_BIT : 0;
 	input.flags |= (number ^ number >> 4) & 2 ? PSR_I_BIT : 0;
