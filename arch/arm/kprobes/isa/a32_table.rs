@@ -187,10 +187,16 @@ rows! {
     "cccc_011p_x0w0_NNNN_uuuu_iiii_iss0_MMMM" => Transfer,
     // LDRB (register), with write-back; STRB (register)
     "cccc_011p_x1wx_NNNN_TTTT_iiii_iss0_MMMM" => Copy,
+    // No instructions among parallel addition and subtraction
+    "cccc_0110_0x00_xxxx_xxxx_xxxx_xxx1_xxxx" => Refuse(InvalidInsn),
+    "cccc_0110_0xxx_xxxx_xxxx_xxxx_1011_xxxx" => Refuse(InvalidInsn),
+    "cccc_0110_0xxx_xxxx_xxxx_xxxx_1101_xxxx" => Refuse(InvalidInsn),
     // SADD16 and so on: parallel addition and subtraction
     "cccc_0110_0xxx_NNNN_DDDD_xxxx_xxx1_MMMM" => Copy,
     // PKHBT, PKHTB
     "cccc_0110_1000_NNNN_DDDD_iiii_ix01_MMMM" => Copy,
+    // No instructions
+    "cccc_0110_1x01_xxxx_xxxx_xxxx_xxx1_xxxx" => Refuse(InvalidInsn),
     // SXTAB, SXTB and so on
     "cccc_0110_1xxx_xxxx_DDDD_xx00_0111_MMMM" => Copy,
     // SEL

@@ -14,6 +14,12 @@ use crate::prelude::Refusal::*;
 
 rows! {
     COPROCESSOR:
+    // Coprocessors 0 to 7, which are nobody's
+    "xxxx_11xx_xxxx_xxxx_xxxx_0xxx_xxxx_xxxx" => Refuse(InvalidInsn),
+    // LDC2, STC2, MCRR2, MRRC2, CDP2, MCR2, MRC2 of coprocessors 14 and 15
+    "1111_11xx_xxxx_xxxx_xxxx_111x_xxxx_xxxx" => Refuse(InvalidInsn),
+    // CDP of coprocessors 14 and 15
+    "xxxx_1110_xxxx_xxxx_xxxx_111x_xxx0_xxxx" => Refuse(InvalidInsn),
     // MCRR, MCRR2, VMOV
     "xxxx_1100_0100_UUUU_TTTT_xxxx_xxxx_xxxx" => Copy,
     // MRRC, MRRC2, VMOV

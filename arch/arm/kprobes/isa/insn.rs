@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn refusals_have_reasons() {
-        let cases: [(u32, Refusal); 24] = [
+        let cases: [(u32, Refusal); 31] = [
             // svc #0; udf #0; bkpt #0; smc #0; hvc #0; rfeia r0; srsia sp!, #19
             (0xef00_0000, Refusal::SystemCall),
             (0xe7f0_00f0, Refusal::AlwaysTraps),
@@ -344,6 +344,14 @@ mod tests {
             (0xee01_0f10, Refusal::MovesTraps),
             (0xee0d_0f90, Refusal::MovesCpuData),
             (0xe00f_0190, Refusal::InvalidInsn),
+            // Undefined: parallel addition, extension; ldc p0, c0, [r0]; mcr2 p15; cdp p15
+            (0xe600_0f10, Refusal::InvalidInsn),
+            (0xe610_0fb0, Refusal::InvalidInsn),
+            (0xe650_0fd0, Refusal::InvalidInsn),
+            (0xe690_0070, Refusal::InvalidInsn),
+            (0xed90_0000, Refusal::InvalidInsn),
+            (0xfe00_0f10, Refusal::InvalidInsn),
+            (0xee00_0f00, Refusal::InvalidInsn),
         ];
         for (word, reason) in cases {
             assert_eq!((word, class(a32(word))), (word, Err(reason)));

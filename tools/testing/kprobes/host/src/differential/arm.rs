@@ -226,6 +226,16 @@ const EXPLAINED: &[Explanation] = &[
         all.words.is("msr") && immediate && all.ours == Class::Refused
     }),
     (
+        "coprocessors that there are not, or without this instruction",
+        |all| {
+            let (starts, operands) = (|list| all.words.starts(list), all.words.operands);
+            let is_absent = ('0'..='7').any(|digit| operands.starts_with(&format!("p{digit},")));
+            let is_system = operands.starts_with("p14,") || operands.starts_with("p15,");
+            let is_second = starts("cdp ldc2 stc2 mcr2 mrc2 mcrr2 mrrc2");
+            all.ours == Class::Invalid && (is_absent || is_system && is_second)
+        },
+    ),
+    (
         "LDC2, STC2 of coprocessors 8, 9, 12, 13: Advanced SIMD",
         |all| {
             let coprocessors = ["p8,", "p9,", "p12,", "p13,"];
