@@ -20,7 +20,8 @@
 
 #define PLAIN_INSNS(of)							\
 	of(sdiv) of(udiv) of(dmb) of(dsb) of(isb) of(msr) of(ubfx)	\
-	of(mrc) of(bx_pc) of(store) of(deep)
+	of(mrc) of(bx_pc) of(store) of(deep) of(deep_byte)		\
+	of(deep_half) of(deep_two)
 
 #define MASK_INSNS(of)							\
 	of(mrs) of(cpsid) of(cpsie) of(msr_c)

@@ -60,13 +60,20 @@ LABEL insn_store_site
 END insn_store
 
 /* More than C leaves room for below SP. */
-FUNCTION insn_deep
+.macro DEEP name, store, load
+FUNCTION insn_\name
 	sub	r1, sp, #128
-LABEL insn_deep_site
-	str	r0, [sp, #-128]!
-	ldr	r0, [r1]
+LABEL insn_\name\()_site
+	\store	[sp, #-128]!
+	\load	[r1]
 	add	sp, sp, #128
-END insn_deep
+END insn_\name
+.endm
+
+DEEP deep,	"str	r0,", "ldr	r0,"
+DEEP deep_byte,	"strb	r0,", "ldrb	r0,"
+DEEP deep_half,	"strh	r0,", "ldrh	r0,"
+DEEP deep_two,	"strd	r0, r1,", "ldrd	r0, r1,"
 
 /* long insn_condition(long value): adds five if it is zero. */
 FUNCTION insn_condition

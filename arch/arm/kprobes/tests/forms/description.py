@@ -6,7 +6,7 @@ contents in state.c. Registers that are not named hold any numbers; sp points in
 the part of the stack that is compared. The classes of ../../isa/a32_table.rs that can
 be probed are there, with several choices of operands, and one of each kind with each
 condition; but not what a Cortex-A15 lacks or does not execute in the kernel without
-VFP, nor loads and stores with user rights.
+VFP.
 """
 
 from dataclasses import dataclass, field
@@ -131,6 +131,10 @@ def _transfer():
         for mode in modes + shifted * (name in ('ldr', 'str', 'ldrb', 'strb')):
             texts += [f'{name}? r2, r3, {mode}' if name[-1] == 'd' else f'{name}? r2, {mode}']
     texts += [f'{name}? ip, [ip, #4]' for name in ('ldr', 'str', 'ldrb', 'strh', 'ldrsh')]
+    # With user rights, to which state.c opens the kernel's memory.
+    texts += [f'{name}t? r2, [ip], {by}' for name in (
+        'ldr', 'str', 'ldrb', 'strb', 'ldrh', 'strh', 'ldrsb', 'ldrsh') for by in ('#8', 'fp')]
+    texts += ['swp? r2, r3, [ip]', 'swpb? r2, r3, [ip]']
     texts += [f'{name}? r2, [pc, #{at}]' for name in ('ldr', 'ldrb', 'ldrh', 'ldrsb', 'ldrsh')
               for at in (0, 4, -20)]
     texts += ['ldrd? r2, r3, [pc, #-24]', 'ldr? r2, [pc, r11]', 'ldrh? r2, [pc, r11]',
@@ -163,7 +167,11 @@ def _stack():
         'pop? {r2 - r5}', 'str? r2, [sp, #-4]!', 'strd? r2, r3, [sp, #-8]!', 'ldr? r2, [sp], #4',
         'ldrd? r2, r3, [sp], #8', 'add? sp, sp, #16', 'add? sp, sp, r11', 'mov? fp, sp',
         'add? r2, sp, #8', 'sub? fp, ip, sp', 'ldm? sp, {r2 - r4}', 'stm? sp, {r2 - r4}',
-        'strh? r2, [sp, #2]', 'and? r2, sp, r3', 'bic? sp, sp, #7', 'stmdb? sp!, {r0 - r3, ip}'])
+        'strh? r2, [sp, #2]', 'str? sp, [sp, fp]', 'str? lr, [sp, fp, lsr #2]',
+        'strb? lr, [sp, fp, lsr #2]', *(f'{name}, {mode}' for name in (
+            'str? r2', 'strb? r2', 'strh? r2', 'strd? r2, r3') for mode in (
+                '[sp, fp]', '[fp, sp]')),
+        'and? r2, sp, r3', 'bic? sp, sp, #7', 'stmdb? sp!, {r0 - r3, ip}'])
     for form in _in_turn(['pop? {pc}', 'pop? {r2, r3, pc}', 'ldr? pc, [sp], #4',
                           'ldr? pc, [sp, #8]', 'ldmib? sp, {r4, pc}']):
         form.flags = ('FORM_STACK_LEADS',)
@@ -178,9 +186,10 @@ def _psr():
         'msr? cpsr_c, r4', 'msr? cpsr_fc, r4', 'msr? cpsr_cxsf, r4', 'msr? cpsr_f, #0xf0000000',
         'msr? cpsr_f, #0', 'msr? cpsr_s, #0x000a0000', 'msr? cpsr_c, #0x13', 'msr? cpsr_c, #0x93',
         'cpsid i', 'cpsie i', 'cpsid a', 'cpsie a', 'cpsid f', 'cpsie f', 'cpsid if', 'dsb', 'dmb',
-        'isb', 'nop', 'yield', 'sev', 'wfe', 'pld [ip]', 'pld [ip, #8]', 'pldw [ip, fp]',
+        'isb', 'dbg? #0', 'nop', 'yield', 'sev', 'wfe', 'pld [ip]', 'pld [ip, #8]', 'pldw [ip, fp]',
         'pli [ip]', 'pld [pc, #8]', 'mrc? p15, 0, r2, c0, c0, 0', 'mrc? p15, 0, lr, c13, c0, 4',
-        'mcr? p15, 0, r2, c7, c10, 5'], held)
+        'mcr? p15, 0, r2, c7, c10, 5', 'mrrc? p15, 1, r2, r3, c2',
+        'mcrr? p15, 0, r2, r3, c7'], held)
     for text in ('clrex', 'ldrex? r2, [ip]', 'ldrexb? r2, [ip]', 'ldrexh? r2, [ip]',
                  'ldrexd? r2, r3, [ip]'):
         for form in _in_turn([text]):
@@ -223,7 +232,10 @@ def _refused():
                  'mcr p15, 0, r2, c12, c0, 0', 'mcr p15, 0, r2, c13, c0, 3',
                  'mcr p15, 0, r2, c13, c0, 4', 'msr spsr_fsxc, #0', 'stmia ip, {r2, pc}^', 'eret',
                  'bxj r4', 'strex r2, r3, [ip]', 'strexbeq r2, r3, [ip]', 'strexh r2, r3, [ip]',
-                 'strexd r0, r2, r3, [ip]'):
+                 'strexd r0, r2, r3, [ip]',
+                 # Undefined: media, coprocessor 0, CDP, and MCR2 of coprocessor 15.
+                 '.inst 0xe6000f10', '.inst 0xe6100fb0', '.inst 0xe6500fd0', '.inst 0xe6900070',
+                 '.inst 0xed8d0001', '.inst 0xee100010', '.inst 0xeeffffef', '.inst 0xfe000f10'):
         yield Form(text, refused='EINVAL', alone=True)
 
 

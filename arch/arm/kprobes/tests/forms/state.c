@@ -3,9 +3,11 @@
  * The states of an arm CPU that forms are run from, and what is compared.
  */
 #include <linux/irqflags.h>
+#include <linux/preempt.h>
 #include <linux/prandom.h>
 #include <linux/ptrace.h>
 #include <linux/string.h>
+#include <asm/domain.h>
 #include <asm/opcodes.h>
 #include "trial.h"
 
@@ -90,9 +92,19 @@ void run_form(const struct form *form)
 	memcpy(input.stack, there.stack, sizeof(input.stack));
 }
 
+/* Of a domain's memory, whose rights are not looked at. DOMAIN_MANAGER may be less. */
+#define MANAGER		3
+
+/* The kernel's memory is open to instructions that have the rights of a user. */
 void enter(void (*stub)(void))
 {
+	unsigned int domains;
+
+	guard(preempt)();
+	domains = get_domain();
+	set_domain(domains | domain_val(DOMAIN_KERNEL, MANAGER));
 	forms_run(&input, &output.state, stub);
+	set_domain(domains);
 }
 
 bool cpu_lacks(const struct form *form)
