@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The cases of the suite, and a copy of the decoder. Each case has a symbol, as if
+ * it were a function: what is behind Thumb code in a function of A32 code cannot be
+ * probed with kprobes in Rust, which decode a function from its beginning.
+ */
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <asm/system_info.h>
+#include <asm/opcodes.h>
+#include <asm/probes.h>
+
+#define __asm__	__asm__ volatile("kprobes_case_%=:" : :); __asm__
+#include <kprobes/test-arm.c>
+#undef __asm__
+#include <decode.c>
+#include <decode-arm.c>
