@@ -59,10 +59,8 @@ def run() -> int:
 def _shell() -> int:
     arch, impl = _arch_and_impl()
     built = kernel.build(arch, impl)
-    image = guest.initramfs(built, 'shell', guests.job('shell', impl),
-                            guests.samples(built))
-    progress.say(f'Linux {built.release} ({arch}, IMPL={impl}); leave with '
-                 + qemu.LEAVE)
+    image = guest.initramfs(built, 'shell', guests.job('shell', impl), guests.samples(built))
+    progress.say(f'Linux {built.release} ({arch}, IMPL={impl}); leave with ' + qemu.LEAVE)
     progress.summary()
     status = qemu.interactive(built, image, cmdline='kunit.enable=0')
     if status:
@@ -79,8 +77,7 @@ def _kernel_only() -> int:
 
 
 def _module() -> int:
-    modules.run(kernel.build(*_arch_and_impl()), env.MODULE,
-                os.environ.get('ARGS', ''))
+    modules.run(kernel.build(*_arch_and_impl()), env.MODULE, os.environ.get('ARGS', ''))
     return 0
 
 
@@ -219,8 +216,7 @@ def _catch_signals() -> None:
     """
     def interrupted(number: int, _: FrameType | None) -> None:
         if number == signal.SIGINT:
-            os.write(2, b'\nkprobes: interrupted; the same command goes on '
-                     b'from here\n')
+            os.write(2, b'\nkprobes: interrupted; the same command goes on ' b'from here\n')
         os._exit(128 + number)
     for number in signal.SIGINT, signal.SIGTERM, signal.SIGQUIT:
         signal.signal(number, interrupted)

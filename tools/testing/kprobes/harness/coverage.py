@@ -114,8 +114,7 @@ def lost(places: list[Place]) -> dict[str, list[Place]]:
     by_reason: dict[str, list[Place]] = {}
     for place in places:
         if place.c == 'jump' and place.rust != 'jump':
-            by_reason.setdefault(_reason(place.rust) or place.rust,
-                                 []).append(place)
+            by_reason.setdefault(_reason(place.rust) or place.rust, []).append(place)
     return by_reason
 
 
@@ -136,8 +135,7 @@ def draw(places: list[Place], impl: str, seed: int
                         key=lambda place: place.at):
         if not apart or apart[-1].at + APART <= place.at:
             apart.append(place)
-    chosen = sorted(chance.sample(apart, min(DRAWN, len(apart))),
-                    key=lambda place: place.at)
+    chosen = sorted(chance.sample(apart, min(DRAWN, len(apart))), key=lambda place: place.at)
     left_out = [place for place in chosen if impl == 'c' and is_deadly(place)]
     excluded = frozenset(left_out)
     return [place for place in chosen if place not in excluded], left_out
@@ -147,8 +145,7 @@ def rounds(places: list[Place], impl: str) -> list[list[Place]]:
     """PLACES as lists, each of them from all over the kernel."""
     lists = []
     for wanted, most in ((False, ROUND), (True, REFUSED_ROUND)):
-        chosen = [place for place in places
-                  if place.fate(impl).startswith('refused: ') == wanted]
+        chosen = [place for place in places if place.fate(impl).startswith('refused: ') == wanted]
         number = -(-len(chosen) // most)
         lists += [chosen[first::number] for first in range(number)]
     return lists
@@ -176,8 +173,7 @@ class Heard:
         for line in lines:
             if match := _AT.match(line):
                 if match[1] == 'at':
-                    self._round.append((int(match[2], 16), int(match[3]),
-                                        match[4]))
+                    self._round.append((int(match[2], 16), int(match[3]), match[4]))
                 else:
                     self.unrestored[int(match[2], 16)] = match[4]
             elif match := _SHOWN.match(line):
@@ -197,8 +193,7 @@ class Heard:
     def _end(self) -> None:
         """A round is over: give each place its reason."""
         refused = [at for at, error, _ in self._round if error]
-        stays = sorted(at for at, error, now in self._round
-                       if not error and now == 'breakpoint')
+        stays = sorted(at for at, error, now in self._round if not error and now == 'breakpoint')
         # The oldest first, of this round and of those before.
         why = dict(zip(refused[::-1], self._shown['refused'][::-1]))
         if len(stays) == len(self._shown['stays']):
@@ -264,8 +259,7 @@ def _memory(built: Built) -> Path:
             for words in ('stop', f'pmemsave {start - _BASE:#x} '
                           f'{end - start:#x} "{path}"', 'cont'):
                 qemu.tell_monitor(monitor, words)
-    image = guest.initramfs(built, 'coverage-image',
-                            guests.job('coverage-image', built.impl))
+    image = guest.initramfs(built, 'coverage-image', guests.job('coverage-image', built.impl))
     with tempfile.TemporaryDirectory() as folder, \
             progress.Stage(f'memory of {built.name}', 0.5) as stage:
         monitor = Path(folder) / 'monitor'
@@ -295,15 +289,13 @@ def _predicted(built: Built, memory: Path) -> list[Place]:
 
 def _register(built: Built, places: list[Place]) -> qemu.Console:
     """Register probes on PLACES in a guest; what it said, and splats."""
-    module = kernel.ours(
-        built, (env.KPROBES / 'coverage').relative_to(env.REPO))
+    module = kernel.ours(built, (env.KPROBES / 'coverage').relative_to(env.REPO))
     files = {}
     for number, places_of in enumerate(rounds(places, built.impl)):
         path = env.WORK / 'coverage' / f'{built.name}-round{number:03}'
         path.write_text(''.join(f'{place.at:x}\n' for place in places_of))
         files[f'/rounds/{number:03}'] = path
-    image = guest.initramfs(built, 'coverage',
-                            guests.job('coverage', built.impl), module, files)
+    image = guest.initramfs(built, 'coverage', guests.job('coverage', built.impl), module, files)
     with progress.Stage(f'register on {built.name}',
                         1 if built.impl == 'rust' else 3) as stage:
         stage.expected = len(files)
@@ -320,8 +312,7 @@ def _count_results(name: str, places: list[Place], where: str) -> list[Result]:
     progress.say(f'\n{name}: {len(places):,} instructions')
     for impl in env.IMPLS:
         progress.say('\n'.join([f'{impl}:', *table(places, impl)]))
-    ours, theirs = (sum(place.fate(impl) == 'jump' for place in places)
-                    for impl in ('rust', 'c'))
+    ours, theirs = (sum(place.fate(impl) == 'jump' for place in places) for impl in ('rust', 'c'))
     ratio = ours / theirs if theirs else 0
     told = f'{ours:,} jumps are {ratio:.3f} times C\'s {theirs:,}'
     progress.say(f'{name}: of {len(places):,} {told}')
@@ -345,8 +336,7 @@ def _register_results(built: Built, places: list[Place], where: str, seed: int
         console = _register(built, chosen)
     except qemu.Died as died:
         died.show()
-        return [Result(f'{where}.boot', 'fail', died.found.split('\n')[0],
-                       died.log)]
+        return [Result(f'{where}.boot', 'fail', died.found.split('\n')[0], died.log)]
     heard = Heard(console.lines)
     mismatches = disagreements(chosen, built.impl, heard)
     names = {place.at: str(place) for place in chosen}

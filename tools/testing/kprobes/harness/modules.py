@@ -21,8 +21,7 @@ LIMIT = 120
 def _job(names: list[str], parameters: str,
          script: Path | None = None) -> str:
     """The job of the guest: load, run SCRIPT, show the list, unload."""
-    lines = [guest.script('module').read_text(),
-             'mark module', 'refused=']
+    lines = [guest.script('module').read_text(), 'mark module', 'refused=']
     for name in names:
         call = f'insmod {name}.ko {parameters}'.rstrip()
         lines += [f'say "$ {call}"',
@@ -77,8 +76,7 @@ def run(built: kernel.Built, folder: Path, parameters: str = '') -> list[str]:
 
     def lines_with(begin: str) -> str:
         """The lines of the guest that BEGIN so."""
-        return '; '.join(line for line in console.lines
-                         if line.startswith(begin))
+        return '; '.join(line for line in console.lines if line.startswith(begin))
     # The guest's words behind '| ' are those of run.sh, not the kernel's.
     splats = [line for line in console.splats if not line.startswith('| ')]
     ended = lines_with('run.sh ended')
@@ -113,10 +111,8 @@ def shown() -> dict[str, tuple[str, list[str]]]:
     texts = [listing.text for path in documents.pages()
              for listing in documents.listings(path)
              if listing.how == 'make module']
-    calls = [text[0].removeprefix('$ insmod ').partition('.ko')
-             for text in texts]
-    return {name: (parameters.strip(), text)
-            for (name, _, parameters), text in zip(calls, texts)}
+    calls = [text[0].removeprefix('$ insmod ').partition('.ko') for text in texts]
+    return {name: (parameters.strip(), text) for (name, _, parameters), text in zip(calls, texts)}
 
 
 def _result(built: kernel.Built, name: str,
@@ -133,16 +129,14 @@ def _result(built: kernel.Built, name: str,
 def alone(built: kernel.Built) -> list[ktap.Result]:
     """Each of our modules' folders, by make M= with nothing but its Kbuild."""
     def problem(folder: Path) -> str:
-        kernel.external(built, folder, env.WORK / 'modules'
-                        / f'{folder.name}-alone', folder.name)
+        kernel.external(built, folder, env.WORK / 'modules' / f'{folder.name}-alone', folder.name)
         return ''
     folders = sorted(
         path.parent for folder, pattern in (
             (env.SELFTESTS, '*/Kbuild'), (env.KPROBES, 'coverage/Kbuild'),
             (env.REPO, 'arch/x86/kprobes/tests/*/Kbuild'))
         for path in folder.glob(pattern))
-    return [_result(built, f'alone.{folder.name}', lambda: problem(folder))
-            for folder in folders]
+    return [_result(built, f'alone.{folder.name}', lambda: problem(folder)) for folder in folders]
 
 
 def examples(built: kernel.Built) -> list[ktap.Result]:
@@ -151,5 +145,4 @@ def examples(built: kernel.Built) -> list[ktap.Result]:
         parameters, wanted = shown()[name]
         line = documents.absent(wanted, run(built, EXAMPLES / name, parameters))
         return line and f'it did not say "{line}", or not there'
-    return [_result(built, f'example.{name}', lambda: problem(name))
-            for name in shown()]
+    return [_result(built, f'example.{name}', lambda: problem(name)) for name in shown()]

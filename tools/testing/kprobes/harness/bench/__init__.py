@@ -119,8 +119,7 @@ def count_spans(log: Path, rows: Figures) -> Figures:
                               f'{env.host(log)}',
                               'does this QEMU run plugins (-plugin)?')
         total = sum(marks[at + 1] - marks[at] for at in begins)
-        counted[name] = {'unit': 'insns', 'mean': round(total / row['n']),
-                         'n': row['n']}
+        counted[name] = {'unit': 'insns', 'mean': round(total / row['n']), 'n': row['n']}
     return rows | counted
 
 
@@ -147,8 +146,7 @@ def _boot(built: kernel.Built, modules: list[Path], name: str,
     if name == 'traps':
         extra += ['-d', 'int', '-D', str(log)]
     elif name == 'lifecycle':
-        extra += ['-plugin', str(_plugin(built.obj)),
-                  '-d', 'plugin', '-D', str(log)]
+        extra += ['-plugin', str(_plugin(built.obj)), '-d', 'plugin', '-D', str(log)]
     console = qemu.boot(
         built, image, name=f'bench-{name}', smp=1 if alone else 2,
         icount=alone, force='tcg', memory=1024, thread='multi', extra=extra,
@@ -173,8 +171,7 @@ def _boot(built: kernel.Built, modules: list[Path], name: str,
 
 def _minutes(arch: Arch, impl: str, names: tuple[str, ...]) -> float:
     """Planned for the boots NAMES of one implementation."""
-    return max(sum(arch.minutes[impl][name] for name in lane if name in names)
-               for lane in LANES)
+    return max(sum(arch.minutes[impl][name] for name in lane if name in names) for lane in LANES)
 
 
 def _measure(arch: str, impl: str, names: tuple[str, ...], wanted: Sections
@@ -205,8 +202,7 @@ def _measure(arch: str, impl: str, names: tuple[str, ...], wanted: Sections
         for name, row in rows.items():
             figures.setdefault(name, {}).update(row)
     progress.budget('measuring', _TOTAL, time.monotonic() - started)
-    progress.say(f'{impl}: ' + ', '.join(
-        f'{name} {boots[name][1]:.0f} s' for name in names))
+    progress.say(f'{impl}: ' + ', '.join(f'{name} {boots[name][1]:.0f} s' for name in names))
     made_from = repeat.digest(
         [built.image, SOURCES / 'insncount.c',
          *(boots[name][2] for name in names)], f'qemu-system-{arch}')
@@ -281,8 +277,7 @@ def table(results: dict[str, Result], wanted: Sections) -> Iterator[str]:
             + (f'  traps {" / ".join(names)}' if rows[0].traps else '')
         for row in rows:
             figures = [_figures_of(result, row) for result in results.values()]
-            line = f'  {row.title:57}' + ''.join(
-                f' {_cells(cells, row)}' for cells in figures)
+            line = f'  {row.title:57}' + ''.join(f' {_cells(cells, row)}' for cells in figures)
             if len(figures) > 1:
                 theirs, ours = (cells.get(row.figure) for cells in figures[:2])
                 line += f' {ours / theirs:6.2f}' \
@@ -298,8 +293,7 @@ def dumps(result: Result) -> str:
     """RESULT as JSON, one row a line, so that changes show in a diff."""
     rows = ',\n'.join(f'  {json.dumps(name)}: {json.dumps(row)}'
                       for name, row in result['rows'].items())
-    head = json.dumps({key: part for key, part in result.items()
-                       if key != 'rows'}, indent=1)
+    head = json.dumps({key: part for key, part in result.items() if key != 'rows'}, indent=1)
     return head.removesuffix('\n}') + f',\n "rows": {{\n{rows}\n }}\n}}\n'
 
 
@@ -336,10 +330,8 @@ def bench(impls: list[str], quick: bool) -> int:
         for difference in repeat.compare(reference, measured['c'],
                                          _rows(wanted)):
             progress.say(f'not the committed figure of C: {difference}')
-    failures = [problem for result in measured.values()
-                for problem in troubles(result, wanted)]
-    failures += too_dear(measured.get('c', reference), measured.get('rust'),
-                         wanted)
+    failures = [problem for result in measured.values() for problem in troubles(result, wanted)]
+    failures += too_dear(measured.get('c', reference), measured.get('rust'), wanted)
     if not failures:
         # A run with something missing is nothing to compare with.
         for result in measured.values():
