@@ -15,7 +15,8 @@ ARCH = Arch(
     thread='multi', memory=512, steps=1800, planned=13, budget=18, back_end=True,
     # The kernel itself is Thumb code; C does not know NOKPROBE functions of modules.
     pieces=(Piece('thumb2', 'kunit', 'thumb2', 'c'),
-            *(Piece(name, flavour=name) for name in ('up', 'voluntary', 'lpae', 'framepointer')),
+            *(Piece(name, flavour=name) for name in ('voluntary', 'lpae', 'framepointer')),
+            Piece('up', flavour='up', extra=('-smp', '1')),
             Piece('rt', flavour='rt', cmdline='kunit.filter_glob=*.*[!q]????????'),
             Piece('storm', 'storm', seconds=600),
             Piece('storm-piecewise', 'storm', seconds=600, piecewise=True)))
