@@ -273,6 +273,8 @@ static void R9_all_of_a_batch_are_armed_at_once(struct kunit *test)
 	struct many *many = clauses_many(test);
 	int before;
 
+	if (!IS_ENABLED(CONFIG_SMP))
+		kunit_skip(test, "no other CPU is to be stopped");
 	PROBE_AT(stops, "stop_machine_cpuslocked");
 	before = stops.before;
 	KUNIT_ASSERT_EQ(test, register_kprobes(many->batch, 16), 0);
