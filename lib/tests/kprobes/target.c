@@ -68,7 +68,7 @@ static int set_try(const char *text, const struct kernel_param *param)
 
 	if (!kstrtoul(text, 16, &at))
 		return clauses_try(COUNTED_IN(at));
-	if (sscanf(text, "%511[^+ \n]+%u", symbol, &offset) < 1)
+	if (sscanf(text, "%511[^+\n ]+%u", symbol, &offset) < 1)
 		return -EDOM;
 	return clauses_try(COUNTED_AT(symbol, .offset = offset));
 }

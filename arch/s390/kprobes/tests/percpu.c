@@ -56,9 +56,11 @@ static int moves(void *task)
 		if (!READ_ONCE(may_move) && !kthread_should_stop())
 			schedule();
 		__set_current_state(TASK_RUNNING);
-		if (xchg(&may_move, false))
-			set_cpus_allowed_ptr(task, cpumask_of(cpumask_any_but(
-					     cpu_online_mask, task_cpu(task))));
+		if (xchg(&may_move, false)) {
+			int other = cpumask_any_but(cpu_online_mask, task_cpu(task));
+
+			set_cpus_allowed_ptr(task, cpumask_of(other));
+		}
 	}
 	return 0;
 }

@@ -2,13 +2,13 @@
 /*
  * The states of an s390 CPU that forms are run from, and what is compared.
  */
+#include <linux/fpu.h>
 #include <linux/kdebug.h>
 #include <linux/module.h>
 #include <linux/notifier.h>
 #include <linux/prandom.h>
 #include <linux/ptrace.h>
 #include <linux/string.h>
-#include <asm/fpu.h>
 #include "trial.h"
 
 /* What form->contents says of a register; description.py has the same names. */
