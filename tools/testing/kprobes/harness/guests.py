@@ -152,7 +152,7 @@ def main_tests(built: Built, paths: list[Path], states: int = 8,
         + job('health', built.impl, 'clauses', 'tests', 'kill')
     image = guest.initramfs(built, 'tests', text, samples(built) + paths)
     # Under emulation, 2,000 tasks take a minute to come, without a word.
-    lines, ending = _boot(built, image, 'tests', 7, silence=240, timeout=1800,
+    lines, ending = _boot(built, image, 'tests', 7, silence=240, timeout=2700,
                           cmdline=_early_probes(built) + cmdline, extra=extra)
     outcomes = _with_log(ending, ktap.parse(lines, _prefix(built)))
     if says and not _died(ending):
