@@ -53,8 +53,11 @@ static int entered(struct kretprobe_instance *ri, struct pt_regs *regs)
 
 	return_note(call, regs, client);
 	*last_of(client, ri) = (unsigned long)ri;
-	client->wanted += is_mine && is_wanted;
-	client->unwanted += is_mine && !is_wanted;
+	/* Others come at the same time: they write nothing. */
+	if (is_mine && is_wanted)
+		client->wanted++;
+	else if (is_mine)
+		client->unwanted++;
 	return !is_wanted;
 }
 
@@ -67,8 +70,9 @@ static int returned(struct kretprobe_instance *ri, struct pt_regs *regs)
 		return 0;
 	if (*last_of(client, ri) != (unsigned long)ri)
 		atomic_long_inc(&return_counts.mixed_up);
-	else if (return_is_as_noted(call, client->number, regs, client))
-		client->returned += call->walk == &client->walk;
+	else if (return_is_as_noted(call, client->number, regs, client) &&
+		 call->walk == &client->walk)
+		client->returned++;
 	return 0;
 }
 
