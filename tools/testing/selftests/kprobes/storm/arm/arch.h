@@ -7,20 +7,7 @@
 
 #ifdef __ASSEMBLER__
 
-#include <linux/linkage.h>
-#include <asm/assembler.h>
-#include <asm/unwind.h>
-
-/* A function whose callers an unwinder finds. */
-.macro FUNCTION_BEGIN name
-ENTRY(\name)
- UNWIND(.fnstart			)
-.endm
-
-.macro FUNCTION_END name
- UNWIND(.fnend				)
-ENDPROC(\name)
-.endm
+#include "frame.S"
 
 #else
 
