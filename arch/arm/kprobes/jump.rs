@@ -75,8 +75,9 @@ use crate::{
 const COPIED: u64 = 28;
 const BACK: u64 = COPIED + 4;
 
-/// What a detour has in the place of `b`, and of `bl`.
+/// The code of a detour that runs `b`: `ldr pc, [pc, #16]`.
 const B: [u32; 2] = [0xe59f_f010, 0];
+/// The code of a detour that runs `bl`: `ldr lr, [pc]; ldr pc, [pc, #12]`.
 const BL: [u32; 2] = [0xe59f_e000, 0xe59f_f00c];
 
 /// A detour.

@@ -85,7 +85,7 @@ void __kprobes kprobe_original_regs(struct stackframe *frame)
 	unsigned long pc;
 
 #ifdef CONFIG_KRETPROBES
-	/* The trampoline of return probes has no frame yet. */
+	/* The trampoline of return probes has no frame yet: FRAME_SIZE is in return.S. */
 	pc = frame->pc - (unsigned long)arch_rethook_trampoline;
 	if (pc < rust_kprobes_return_frame - (char *)arch_rethook_trampoline) {
 		frame->sp += pc ? sizeof(*saved) + 8 : 0;

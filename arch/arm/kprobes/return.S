@@ -11,7 +11,7 @@
 #include <asm/assembler.h>
 #include <asm/unwind.h>
 
-/* Behind the registers, what an unwinder follows that FP leads: FP, the return address. */
+/* The registers, and the frame record for frame pointers: FP, the return address. */
 #define FRAME_SIZE	(PT_REGS_SIZE + 8)
 
 	.section .kprobes.text, "ax"

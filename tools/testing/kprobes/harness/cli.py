@@ -216,7 +216,7 @@ def _catch_signals() -> None:
     """
     def interrupted(number: int, _: FrameType | None) -> None:
         if number == signal.SIGINT:
-            os.write(2, b'\nkprobes: interrupted; the same command goes on ' b'from here\n')
+            os.write(2, b'\nkprobes: interrupted; the same command goes on from here\n')
         os._exit(128 + number)
     for number in signal.SIGINT, signal.SIGTERM, signal.SIGQUIT:
         signal.signal(number, interrupted)

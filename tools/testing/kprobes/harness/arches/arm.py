@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """arm: ARMv7, little-endian, on QEMU's virt board."""
 
-from arches import Arch, Piece
+from arches import PREEMPT_RT, Arch, Piece
 
 # Each CPU has a thread: in one thread, a flush of the TLBs waits for each CPU's turn
 # at each page. The kernel begins with one CPU, and init switches the others on.
@@ -17,6 +17,6 @@ ARCH = Arch(
     pieces=(Piece('thumb2', 'kunit', 'thumb2', 'c'),
             *(Piece(name, flavour=name) for name in ('voluntary', 'lpae', 'framepointer')),
             Piece('up', flavour='up', extra=('-smp', '1')),
-            Piece('rt', flavour='rt', cmdline='kunit.filter_glob=*.*[!q]????????'),
+            PREEMPT_RT,
             Piece('storm', 'storm', seconds=600),
             Piece('storm-piecewise', 'storm', seconds=600, piecewise=True)))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """x86_64: QEMU's PC with a 16550 console."""
 
-from arches import Arch, Piece
+from arches import PREEMPT_RT, Arch, Piece
 
 _PIECES = (
     # Stacks are twice as large with KASAN, and a kernel has no more tasks than
@@ -9,11 +9,7 @@ _PIECES = (
     Piece('kasan', flavour='kasan', extra=('-m', '1024')),
     *(Piece(name, flavour=name) for name in (
         'modversions', 'kcfi', 'up', 'lazy', 'gcc', 'labels', 'framepointer')),
-    # One of the kernel's own tests is not fit for PREEMPT_RT, and warns there:
-    # see plan/known-rust-rt.txt. KUnit takes one pattern and no exceptions from
-    # it, but spinlock_irq_condvar is the only one with this q. plan/suites.txt
-    # guards the others.
-    Piece('rt', flavour='rt', cmdline='kunit.filter_glob=*.*[!q]????????'),
+    PREEMPT_RT,
     # Without a CPU that has it, FineIBT must be asked for.
     Piece('fineibt', flavour='kcfi', cmdline='cfi=fineibt',
           says=r'Using \w*FineIBT'),

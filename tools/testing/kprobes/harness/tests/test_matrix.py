@@ -141,8 +141,9 @@ class Pieces(Case):
         for flavour in fragments.FLAVOURS:
             # Those of `make test` and `make bench`.
             if flavour not in ('test', 'bench'):
-                self.assertTrue(names & {'clients' if flavour == 'clients' else '', *(
-                    f'{start}-{flavour}' for start in ('rust-x86_64', 'rust-arm', 'c-arm'))})
+                self.assertIn({'thumb2': 'c-arm-thumb2', 'clients': 'clients',
+                               'lpae': 'rust-arm-lpae', 'voluntary': 'rust-arm-voluntary'}.get(
+                                   flavour, f'rust-x86_64-{flavour}'), names)
         self.assertEqual(sum('-random-' in name for name in names), 10)
 
     def test_make_help_names_each_command(self) -> None:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where the functions of the storm begin and end.
+ * Macros that begin and end the functions of the storm.
  */
 #include <linux/linkage.h>
 #include <asm/assembler.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The frames of the functions of the storm.
+ * Macros that make the frame of a function of the storm, and take it down.
  */
 #include <asm/asm-offsets.h>
 #include <asm/ptrace.h>
