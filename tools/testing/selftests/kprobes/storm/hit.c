@@ -25,7 +25,7 @@ noinline long storm_traced(long value)
  * Counted before it is called, at each of its sites: a hit is counted while it
  * goes on.
  */
-void storm_call(enum target_number number, long value)
+void storm_call(unsigned int number, long value)
 {
 	struct target *target = &storm_targets[number], *each;
 	long result;
@@ -81,7 +81,7 @@ int storm_hitter(void *number)
 }
 
 /* The instruction at storm_move_site, over which a breakpoint may be. */
-static const u8 move[] = { ARCH_MOVE };
+static const u8 move[] = ARCH_MOVE;
 
 static bool is_move(unsigned long at)
 {

@@ -13,20 +13,7 @@
 #include <linux/timekeeping.h>
 #include "jumps.h"
 
-#define DECLARE(of, is_straight)	\
-	extern const u8 jump_at_##of[], jump_twin_##of[];
-#define TARGET(of, is_straight)	{					\
-	.name = #of, .function = jump_at_##of, .twin = jump_twin_##of,	\
-	.straight = is_straight						\
-},
-
-ARCH_JUMPS_WATCHED(DECLARE)
-ARCH_JUMPS(DECLARE)
-
-struct jump_target jump_targets[JUMPS] = {
-	ARCH_JUMPS_WATCHED(TARGET)
-	ARCH_JUMPS(TARGET)
-};
+struct jump_target jump_targets[JUMPS] = ARCH_JUMPS;
 
 struct jump_counts jump_counts;
 bool jump_strict;
@@ -69,7 +56,7 @@ static void run(struct jump_target *target, const struct storm_registers *given,
 	storm_ran(times);
 	storm_run(&registers, target->function, times);
 	storm_is_right(target->name, given, right, &registers,
-		      &jump_counts.wrong);
+		       &jump_counts.wrong);
 }
 
 void jump_call(struct jump_target *target, unsigned long who, bool carry)
@@ -446,7 +433,7 @@ static bool returns_keep_flags(void)
 
 	fill(&registers, 0, true, 0);
 	registers.flags |= ARCH_FLAGS;
-	storm_run(&registers, jump_targets[JUMP_leave].twin, 1);
+	storm_run(&registers, jump_twin_leave, 1);
 	return (registers.flags & ARCH_FLAGS) == ARCH_FLAGS;
 }
 

@@ -41,15 +41,17 @@ struct jump_target {
 	long came, went;	/* jumps */
 };
 
-#define JUMP_NUMBER(name, is_straight)	JUMP_##name,
+/* A row of ARCH_JUMPS. */
+#define JUMP(of, is_straight) {						\
+	.name = #of, .function = jump_at_##of, .twin = jump_twin_##of,	\
+	.straight = is_straight						\
+}
 
 /* Of the first few all boundaries are watched. */
 enum {
-	ARCH_JUMPS_WATCHED(JUMP_NUMBER)
-	JUMPS_WATCHED,
-	JUMP_LAST_WATCHED = JUMPS_WATCHED - 1,
-	ARCH_JUMPS(JUMP_NUMBER)
-	JUMPS
+	JUMPS_WATCHED = 4,
+	JUMPS = sizeof((struct jump_target[])ARCH_JUMPS) /
+		sizeof(struct jump_target)
 };
 
 extern struct jump_target jump_targets[JUMPS];

@@ -14,19 +14,7 @@
 #include <linux/timekeeping.h>
 #include "storm.h"
 
-#define DECLARE(site, function)						\
-	extern const u8 ARCH_SITE(site)[];				\
-	asmlinkage long storm_##function(long value);
-#define TARGET(site, function)						\
-	{ { #site, ARCH_SITE(site) }, storm_##function },
-
-ARCH_TARGETS(DECLARE)
-
-struct target storm_targets[TARGETS] = {
-	ARCH_TARGETS(TARGET)
-	[TARGET_TRACED] = { { "traced", (const u8 *)storm_traced },
-			    storm_traced },
-};
+struct target storm_targets[TARGETS] = ARCH_TARGETS;
 
 struct storm_counts storm_counts;
 bool storm_over;

@@ -145,7 +145,7 @@ void return_compare(enum return_number number, struct walk *walk, u32 bits)
 	count_with_inner(number);
 	storm_run(&found, target->function, 1);
 	if (storm_is_right(target->name, &given, &right, &found,
-			  &return_counts.wrong) &&
+			   &return_counts.wrong) &&
 	    arch_result(&found) != return_result(number, bits, 0))
 		is_wrong(number, arch_result(&found),
 			 return_result(number, bits, 0));

@@ -16,14 +16,6 @@
 #include <linux/moduleparam.h>
 #include "arch.h"
 
-#define STORM_NUMBER(site, function)	TARGET_##site,
-
-enum target_number {
-	ARCH_TARGETS(STORM_NUMBER)
-	TARGET_TRACED,		/* ftrace calls */
-	TARGETS
-};
-
 /* What has an anchor while a storm is strict. */
 struct anchored {
 	const char *name;
@@ -32,9 +24,27 @@ struct anchored {
 	atomic_long_t calls, hits;
 };
 
+typedef long storm_fn(long value);	/* adds five */
+
 struct target {
 	struct anchored;
-	long (*function)(long value);	/* adds five */
+	storm_fn *function;
+};
+
+/*
+ * Functions of targets.S, of which each architecture has some; the last one is in
+ * hit.c.
+ */
+storm_fn storm_move, storm_rip, storm_load, storm_store, storm_word;
+storm_fn storm_relative, storm_mask, storm_jump, storm_calls, storm_return;
+storm_fn storm_percpu, storm_traced;
+
+/* What ftrace calls: the last of ARCH_TARGETS. */
+#define STORM_TRACED	{ { "traced", (const u8 *)storm_traced }, storm_traced }
+
+enum {
+	TARGETS = sizeof((struct target[])ARCH_TARGETS) / sizeof(struct target),
+	TARGET_TRACED = TARGETS - 1
 };
 
 extern struct target storm_targets[TARGETS];
@@ -120,7 +130,7 @@ void storm_rage(unsigned int seconds, const struct storm_crew crews[2],
 /* hit.c */
 #define HITTERS	4
 int storm_hitter(void *number);
-void storm_call(enum target_number number, long value);
+void storm_call(unsigned int number, long value);
 unsigned int storm_tick(struct pt_regs *regs, long number);
 void storm_ran(int times);
 /*
@@ -135,8 +145,6 @@ void storm_stop_timers(void);
 /* churn.c */
 #define CHURNERS 3
 int storm_churner(void *number);
-
-long storm_traced(long value);
 
 /* targets.S: a function runs with these registers, so many times. */
 asmlinkage void storm_run(struct storm_registers *registers,

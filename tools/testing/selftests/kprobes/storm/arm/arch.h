@@ -14,20 +14,28 @@
 #include <linux/ptrace.h>
 #include <linux/uaccess.h>
 
-/* What is hit: in targets.S each is a site, and the function that has it. */
-#define ARCH_TARGETS(of)						\
-	of(move, move)	/* runs as a copy that goes on by itself */	\
-	of(store, store)						\
-	of(word, word)	/* emulated, as it reads PC */			\
-	of(mask, mask)	/* these are emulated under a post handler */	\
-	of(return, return)						\
-	of(jump, jump)	/* emulated */					\
-	of(call, calls)
+extern const u8 storm_move_site[], storm_store_site[], storm_word_site[];
+extern const u8 storm_mask_site[], storm_return_site[], storm_jump_site[];
+extern const u8 storm_call_site[];
 
-#define ARCH_SITE(of)	storm_##of##_site
+/* What is hit: each is a site in targets.S, and the function that has it. */
+#define ARCH_TARGETS {							\
+	/* These run as copies that go on by themselves. */		\
+	{ { "move", storm_move_site }, storm_move },			\
+	{ { "store", storm_store_site }, storm_store },			\
+	/* It is emulated, as it reads PC. */				\
+	{ { "word", storm_word_site }, storm_word },			\
+	/* These are emulated under a post handler. */			\
+	{ { "mask", storm_mask_site }, storm_mask },			\
+	{ { "return", storm_return_site }, storm_return },		\
+	/* These are emulated. */					\
+	{ { "jump", storm_jump_site }, storm_jump },			\
+	{ { "call", storm_call_site }, storm_calls },			\
+	STORM_TRACED,							\
+}
 
 /* The instruction at storm_move_site: movw ip, #0x6b72. */
-#define ARCH_MOVE	0x72, 0xcb, 0x06, 0xe3
+#define ARCH_MOVE	{ 0x72, 0xcb, 0x06, 0xe3 }
 
 /* Flags that the functions use or change: also GE, of media instructions. */
 #define ARCH_CARRY	PSR_C_BIT
@@ -78,14 +86,22 @@ static inline bool came_by_jump(const struct pt_regs *regs)
 	return regs->ARM_sp == (unsigned long)(regs + 1);
 }
 
+extern const u8 jump_at_plain[], jump_twin_plain[];
+extern const u8 jump_at_cond[], jump_twin_cond[];
+extern const u8 jump_at_leave[], jump_twin_leave[];
+extern const u8 jump_at_load[], jump_twin_load[];
+extern const u8 jump_at_media[], jump_twin_media[];
+extern const u8 jump_at_one[], jump_twin_one[];
+
 /*
  * Functions of jump_targets.S that jumps come to and go from, and whether each
  * byte of the jump is one of the instructions that run. Those at even places have
  * a probe that each call hits; with a carry "cond" is called, and not hit.
  */
-#define ARCH_JUMPS_WATCHED(of)						\
-	of(plain, true) of(cond, true) of(leave, true) of(load, true)
-#define ARCH_JUMPS(of)	of(media, true) of(one, true)
+#define ARCH_JUMPS {							\
+	JUMP(plain, true), JUMP(cond, true), JUMP(leave, true),		\
+	JUMP(load, true), JUMP(media, true), JUMP(one, true),		\
+}
 
 /* Nothing is before a function's first instruction. */
 #define ARCH_MARK	0

@@ -23,27 +23,36 @@
 
 static_assert(offsetof(struct lowcore, percpu_register) == ARCH_PERCPU_REGISTER);
 
-/* What is hit: in targets.S each is a site, and the function that has it. */
-#define ARCH_TARGETS(of)						\
-	of(move, move)	/* runs as a copy that goes on by itself */	\
-	of(relative, relative)	/* the same, relative to where it stands */ \
-	of(mask, mask)	/* these are emulated */			\
-	of(jump, jump)							\
-	of(call, calls)							\
-	of(return, return)						\
-	of(open, percpu)	/* each instruction of a per-CPU section */ \
-	of(add, percpu)							\
-	of(use, percpu)							\
-	of(close, percpu)
-
 /*
- * Kallsyms ignores names like this. A label within a per-CPU section would be
- * where a function begins, at which no section is open.
+ * Sites in targets.S. Kallsyms ignores names like these: a label within a per-CPU
+ * section would be where a function begins, at which no section is open.
  */
-#define ARCH_SITE(of)	L0storm_##of##_site
+extern const u8 L0storm_move_site[], L0storm_relative_site[];
+extern const u8 L0storm_mask_site[], L0storm_jump_site[], L0storm_call_site[];
+extern const u8 L0storm_return_site[], L0storm_open_site[], L0storm_add_site[];
+extern const u8 L0storm_use_site[], L0storm_close_site[];
+
+/* What is hit: each is a site in targets.S, and the function that has it. */
+#define ARCH_TARGETS {							\
+	/* It runs as a copy that goes on by itself. */			\
+	{ { "move", L0storm_move_site }, storm_move },			\
+	/* The same, relative to where it stands. */			\
+	{ { "relative", L0storm_relative_site }, storm_relative },	\
+	/* These are emulated. */					\
+	{ { "mask", L0storm_mask_site }, storm_mask },			\
+	{ { "jump", L0storm_jump_site }, storm_jump },			\
+	{ { "call", L0storm_call_site }, storm_calls },			\
+	{ { "return", L0storm_return_site }, storm_return },		\
+	/* Each instruction of a per-CPU section. */			\
+	{ { "open", L0storm_open_site }, storm_percpu },		\
+	{ { "add", L0storm_add_site }, storm_percpu },			\
+	{ { "use", L0storm_use_site }, storm_percpu },			\
+	{ { "close", L0storm_close_site }, storm_percpu },		\
+	STORM_TRACED,							\
+}
 
 /* The instruction at the site of "move". */
-#define ARCH_MOVE	0xc0, 0x1e, 0x6b, 0x70, 0x72, 0x62
+#define ARCH_MOVE	{ 0xc0, 0x1e, 0x6b, 0x70, 0x72, 0x62 }
 
 /* The condition code, as IPM stores it: functions use and change it. */
 #define ARCH_FLAGS	0x30000000
@@ -86,13 +95,21 @@ static inline bool came_by_jump(const struct pt_regs *regs)
 	return !regs->int_code;
 }
 
+extern const u8 jump_at_plain[], jump_twin_plain[];
+extern const u8 jump_at_cond[], jump_twin_cond[];
+extern const u8 jump_at_leave[], jump_twin_leave[];
+extern const u8 jump_at_stack[], jump_twin_stack[];
+extern const u8 jump_at_relative[], jump_twin_relative[];
+extern const u8 jump_at_one[], jump_twin_one[];
+
 /*
  * Functions of jump_targets.S that jumps come to and go from, and whether each
  * byte of the jump is one of the instructions that run.
  */
-#define ARCH_JUMPS_WATCHED(of)						\
-	of(plain, true) of(cond, true) of(leave, true) of(stack, true)
-#define ARCH_JUMPS(of)	of(relative, true) of(one, true)
+#define ARCH_JUMPS {							\
+	JUMP(plain, true), JUMP(cond, true), JUMP(leave, true),		\
+	JUMP(stack, true), JUMP(relative, true), JUMP(one, true),	\
+}
 
 /* Nothing is before a function's first instruction. */
 #define ARCH_MARK	0

@@ -15,32 +15,49 @@
 #include <asm/irqflags.h>
 #include <asm/processor-flags.h>
 
-/* What is hit: in targets.S each is a site, and the function that has it. */
-#define ARCH_TARGETS(of)						\
-	of(move, move)	/* runs as a copy that goes on by itself */	\
-	of(rip, rip)	/* the same, relative to where it stands */	\
-	of(load, load)	/* runs as a copy that always comes back */	\
-	of(jump, jump)	/* the others are emulated */			\
-	of(call, calls)							\
-	of(return, return)
+extern const u8 storm_move_site[], storm_rip_site[], storm_load_site[];
+extern const u8 storm_jump_site[], storm_call_site[], storm_return_site[];
 
-#define ARCH_SITE(of)	storm_##of##_site
+/* What is hit: each is a site in targets.S, and the function that has it. */
+#define ARCH_TARGETS {							\
+	/* It runs as a copy that goes on by itself. */			\
+	{ { "move", storm_move_site }, storm_move },			\
+	/* The same, relative to where it stands. */			\
+	{ { "rip", storm_rip_site }, storm_rip },			\
+	/* It runs as a copy that always comes back. */			\
+	{ { "load", storm_load_site }, storm_load },			\
+	/* The others are emulated. */					\
+	{ { "jump", storm_jump_site }, storm_jump },			\
+	{ { "call", storm_call_site }, storm_calls },			\
+	{ { "return", storm_return_site }, storm_return },		\
+	STORM_TRACED,							\
+}
 
 /* The instruction at storm_move_site. */
-#define ARCH_MOVE	0x48, 0xb8, 0x5f, 0x73, 0x65, 0x62, 0x6f, 0x72, 0x70, 0x6b
+#define ARCH_MOVE	{ 0x48, 0xb8, 0x5f, 0x73, 0x65, 0x62, 0x6f, 0x72, 0x70, 0x6b }
 
 /* Bytes before a function's first instruction that may be probed. */
 #define ARCH_MARK	(IS_ENABLED(CONFIG_X86_KERNEL_IBT) ? 4 : 0)
+
+extern const u8 jump_at_cond[], jump_twin_cond[];
+extern const u8 jump_at_call[], jump_twin_call[];
+extern const u8 jump_at_leave[], jump_twin_leave[];
+extern const u8 jump_at_many[], jump_twin_many[];
+extern const u8 jump_at_plain[], jump_twin_plain[];
+extern const u8 jump_at_fork[], jump_twin_fork[];
+extern const u8 jump_at_away[], jump_twin_away[];
+extern const u8 jump_at_rip[], jump_twin_rip[];
+extern const u8 jump_at_one[], jump_twin_one[];
 
 /*
  * Functions of jump_targets.S that jumps come to and go from, and whether each
  * byte of the jump is one of the instructions that run.
  */
-#define ARCH_JUMPS_WATCHED(of)						\
-	of(cond, false) of(call, true) of(leave, false) of(many, true)
-#define ARCH_JUMPS(of)							\
-	of(plain, true) of(fork, false) of(away, false) of(rip, true)	\
-	of(one, true)
+#define ARCH_JUMPS {							\
+	JUMP(cond, false), JUMP(call, true), JUMP(leave, false),	\
+	JUMP(many, true), JUMP(plain, true), JUMP(fork, false),		\
+	JUMP(away, false), JUMP(rip, true), JUMP(one, true),		\
+}
 
 /* What a probe inside an instruction is refused with. */
 #define ARCH_INSIDE_ERRNO	EILSEQ
