@@ -3,14 +3,16 @@
  * What the parts of the benchmark share.
  *
  * Under QEMU's -icount shift=0 a tick of bench_clock() is one executed guest
- * instruction, or one virtual nanosecond of a CPU with nothing to run. Both are exact and repeat. Where a row may wait, the instructions
- * are counted from the outside, by insncount.c, between marks.
+ * instruction, or one virtual nanosecond of a CPU with nothing to run. Both are
+ * exact and repeat. Where a row may wait, the instructions are counted from the
+ * outside, by insncount.c, between marks.
  */
 #ifndef _KPROBES_BENCH_H
 #define _KPROBES_BENCH_H
 
 #include <linux/kprobes.h>
 #include <linux/types.h>
+#include "arch.h"
 #include "sites.h"
 
 /* part.S, once for each module of sites */

@@ -21,6 +21,7 @@ static const struct {
 	{ 4, { 0x47, 0x06, 0xb7, 0x06 } },
 	{ 4, { 0x6b, 0xf0, 0x20, 0xe3 } },
 };
+
 static struct counter executed;
 
 static int is_mark(const struct qemu_plugin_insn *insn)

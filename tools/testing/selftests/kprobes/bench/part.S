@@ -7,6 +7,7 @@
  */
 #include <linux/export.h>
 #include <linux/linkage.h>
+#include "site.S"
 #include "sites.h"
 
 #define NAME__(stem, part)	stem ## part

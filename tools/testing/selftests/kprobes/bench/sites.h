@@ -13,8 +13,6 @@
 #ifndef _KPROBES_BENCH_SITES_H
 #define _KPROBES_BENCH_SITES_H
 
-#include "arch.h"
-
 #define BENCH_PARTS		8
 #define BENCH_FUNCTIONS		2048
 #define BENCH_SITES		16

@@ -29,18 +29,6 @@
 /* The bytes that tell whether a function has a place for ftrace. */
 #define BENCH_PLACE_BYTES	4
 
-#ifdef __ASSEMBLY__
-	.macro bench_site_begin
-	.endm
-
-	.macro bench_site
-	movw	r2, #0x6b70
-	.endm
-
-	.macro bench_site_end
-	bx	lr
-	.endm
-#else
 #include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -94,6 +82,5 @@ static inline unsigned int bench_place(const u8 *code)
 {
 	return 0;
 }
-#endif
 
 #endif

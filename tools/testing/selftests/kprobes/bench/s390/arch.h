@@ -31,18 +31,6 @@
 /* The bytes that tell whether a function has a place for ftrace. */
 #define BENCH_PLACE_BYTES	2
 
-#ifdef __ASSEMBLY__
-	.macro bench_site_begin
-	.endm
-
-	.macro bench_site
-	lgfi	%r2,0x6b70726f
-	.endm
-
-	.macro bench_site_end
-	br	%r14
-	.endm
-#else
 #include <linux/kdebug.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
@@ -99,6 +87,5 @@ static inline unsigned int bench_place(const u8 *code)
 	/* brcl 0 */
 	return code[0] == 0xc0 && code[1] == 0x04 ? 6 : 0;
 }
-#endif
 
 #endif

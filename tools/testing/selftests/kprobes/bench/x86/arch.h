@@ -33,22 +33,6 @@
 #define BENCH_ENTRY		0
 #endif
 
-#ifdef __ASSEMBLY__
-#include <linux/objtool.h>
-#include <asm/ibt.h>
-
-	.macro bench_site_begin
-	ENDBR
-	.endm
-
-	.macro bench_site
-	movl	$0x6b70726f, %eax
-	.endm
-
-	.macro bench_site_end
-	RET
-	.endm
-#else
 #include <linux/interrupt.h>
 #include <linux/kdebug.h>
 #include <linux/string.h>
@@ -106,6 +90,5 @@ static inline unsigned long bench_breakpoint(unsigned long reason,
 {
 	return reason == DIE_INT3 ? regs->ip - 1 : 0;
 }
-#endif
 
 #endif
