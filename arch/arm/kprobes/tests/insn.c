@@ -18,38 +18,20 @@
 #define EXPECT_KIND(probe, kind)					\
 	EXPECT_HITS(probe, (kind) == 1, (kind) == 2)
 
-#define PLAIN_INSNS(of)							\
-	of(sdiv) of(udiv) of(dmb) of(dsb) of(isb) of(msr) of(ubfx)	\
-	of(mrc) of(bx_pc) of(store) of(deep) of(deep_byte)		\
-	of(deep_half) of(deep_two)
-
-#define MASK_INSNS(of)							\
-	of(mrs) of(cpsid) of(cpsie) of(msr_c)
-
-#define DECLARE_PLAIN(name)						\
-	asmlinkage long insn_##name(long value);			\
-	extern const u8 insn_##name##_site[];
-#define DECLARE_MASK(name)						\
-	asmlinkage void insn_##name(u32 *psr);				\
-	extern const u8 insn_##name##_site[];
-
-PLAIN_INSNS(DECLARE_PLAIN)
-MASK_INSNS(DECLARE_MASK)
-DECLARE_PLAIN(condition)
-
 asmlinkage long insn_exclusive(long *value);
 asmlinkage long insn_call(long value);
 asmlinkage long insn_literal(long value);
-extern const u8 insn_banked_site[];
 
-#define ROW_OF(function)	{ #function, insn_##function, insn_##function##_site },
+#define INSN(function)	{ #function, insn_##function, insn_##function##_site }
 
 static const struct plain {
 	const char *name;
-	asmlinkage long (*function)(long value);
+	insn_plain_fn *function;
 	const u8 *site;
 } plains[] = {
-	PLAIN_INSNS(ROW_OF)
+	INSN(sdiv), INSN(udiv), INSN(dmb), INSN(dsb), INSN(isb), INSN(msr),
+	INSN(ubfx), INSN(mrc), INSN(bx_pc), INSN(store), INSN(deep),
+	INSN(deep_byte), INSN(deep_half), INSN(deep_two),
 };
 
 KUNIT_ARRAY_PARAM_DESC(plains, plains, name);
@@ -80,10 +62,10 @@ static void H5_runs_as_bare(struct kunit *test)
 
 static const struct mask {
 	const char *name;
-	asmlinkage void (*function)(u32 *psr);
+	insn_mask_fn *function;
 	const u8 *site;
 } masks[] = {
-	MASK_INSNS(ROW_OF)
+	INSN(mrs), INSN(cpsid), INSN(cpsie), INSN(msr_c),
 };
 
 KUNIT_ARRAY_PARAM_DESC(masks, masks, name);

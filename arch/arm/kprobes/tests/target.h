@@ -15,6 +15,23 @@ extern const u8 clauses_smc[], clauses_cps[], clauses_setend[], clauses_srs[];
 extern const u8 clauses_rfe[], clauses_spsr[], clauses_bxj[], clauses_movs[];
 extern const u8 clauses_ldm[];
 
+/* Functions of insn_target.S, and the instructions that are probed there. */
+typedef long insn_plain_fn(long value);
+insn_plain_fn insn_sdiv, insn_udiv, insn_dmb, insn_dsb, insn_isb, insn_msr;
+insn_plain_fn insn_ubfx, insn_mrc, insn_bx_pc, insn_store, insn_deep;
+insn_plain_fn insn_deep_byte, insn_deep_half, insn_deep_two, insn_condition;
+extern const u8 insn_sdiv_site[], insn_udiv_site[], insn_dmb_site[];
+extern const u8 insn_dsb_site[], insn_isb_site[], insn_msr_site[];
+extern const u8 insn_ubfx_site[], insn_mrc_site[], insn_bx_pc_site[];
+extern const u8 insn_store_site[], insn_deep_site[], insn_deep_byte_site[];
+extern const u8 insn_deep_half_site[], insn_deep_two_site[];
+extern const u8 insn_condition_site[], insn_banked_site[];
+
+typedef void insn_mask_fn(u32 *psr);
+insn_mask_fn insn_mrs, insn_cpsid, insn_cpsie, insn_msr_c;
+extern const u8 insn_mrs_site[], insn_cpsid_site[], insn_cpsie_site[];
+extern const u8 insn_msr_c_site[];
+
 /* Each move of clauses_row(), and each of its functions. */
 #define MOVE_BYTES	4
 #define ROW_STRIDE	128
