@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The cases of the suite, and a copy of the decoder. Each case has a symbol, as if
- * it were a function: what is behind Thumb code in a function of A32 code cannot be
- * probed with kprobes in Rust, which decode a function from its beginning.
+ * The cases of the suite, and a copy of the decoder. Each case has a symbol, which
+ * Kbuild adds, as if it were a function: what is behind Thumb code in a function of
+ * A32 code cannot be probed with kprobes in Rust, which decode a function from its
+ * beginning.
  */
 #include <linux/kernel.h>
 #include <linux/module.h>
@@ -10,8 +11,6 @@
 #include <asm/opcodes.h>
 #include <asm/probes.h>
 
-#define __asm__	__asm__ volatile("kprobes_case_%=:" : :); __asm__
-#include <kprobes/test-arm.c>
-#undef __asm__
+#include "test-arm.c"
 #include <decode.c>
 #include <decode-arm.c>
