@@ -11,7 +11,7 @@ struct pt_regs;
 
 /* <asm/kprobes.h> has a macro of this name, which Rust does not see. */
 #undef arch_specific_insn
-typedef struct arch_probes_insn arch_specific_insn;
+struct arch_specific_insn { struct arch_probes_insn insn; };
 
 bool rust_kprobes_undefined(struct pt_regs *regs);
 bool kprobe_original_frame(unsigned long *ip, unsigned long *sp);
