@@ -24,9 +24,8 @@ static const u8 masks[] = { 0x04, 0x05, 0x06, 0x07 };
 static u64 target;
 static u64 numbers[16];
 
-/* The form that runs, and where it goes on after an exception. */
+/* The form that runs. */
 static const struct form *running;
-void forms_faulted(void);
 
 const char * const register_names[] = {
 	"r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7",

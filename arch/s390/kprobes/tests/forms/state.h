@@ -85,5 +85,8 @@ struct form {
 	s16 refused;
 };
 
+/* run.S: where a form goes on after an exception. */
+void forms_faulted(void);
+
 #endif /* !__ASSEMBLY__ */
 #endif /* KPROBES_FORMS_STATE_H */
