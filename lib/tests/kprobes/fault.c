@@ -333,7 +333,7 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(H9_fault_handler_in_a_step_is_the_newest),
 	KUNIT_CASE(H9_fault_handler_is_not_a_disabled_probes),
 #endif
-	FAULT_CASES_OF_ARCH
+#include "fault_cases.h"
 	{}
 };
 

@@ -36,7 +36,7 @@ noinline long clauses_sum(const struct kind *kind)
 
 	for (n = 6; n < ARGS; n++)
 		pile.of[n - 6] = 101 + n;
-	return kind->call(101, 102, 103, 104, 105, 106, PASS(pile));
+	return CALL_WITH(kind->call, pile);
 }
 
 long clauses_sum_expected(void)

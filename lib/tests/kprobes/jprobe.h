@@ -18,10 +18,10 @@ struct pile {
 
 #define PILE		long g, long h, long i, long j, long k, long l, long m
 #define PILE_IS		(&(struct pile) { { g, h, i, j, k, l, m } })
-#define PASS_PILE	g, h, i, j, k, l, m
-#define PASS(pile)							\
-	(pile).of[0], (pile).of[1], (pile).of[2], (pile).of[3],		\
-	(pile).of[4], (pile).of[5], (pile).of[6]
+#define CALL_WITH(call, pile)						\
+	call(101, 102, 103, 104, 105, 106, (pile).of[0], (pile).of[1],	\
+	     (pile).of[2], (pile).of[3], (pile).of[4], (pile).of[5],	\
+	     (pile).of[6])
 #define SPOIL_PILE()	do { } while (0)
 #else
 struct pile {
@@ -30,8 +30,7 @@ struct pile {
 
 #define PILE		struct pile pile
 #define PILE_IS		(&pile)
-#define PASS_PILE	pile
-#define PASS(pile)	(pile)
+#define CALL_WITH(call, pile)	call(101, 102, 103, 104, 105, 106, pile)
 #define SPOIL_PILE()							\
 do {									\
 	memset(&pile, 0xff, sizeof(pile));				\

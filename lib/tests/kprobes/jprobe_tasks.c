@@ -71,19 +71,24 @@ static DECLARE_COMPLETION(has_come);
 static bool go, over;
 static const struct kind *called;
 
-static long stays_for_a_while(ARGUMENTS)
+static void stay_for_a_while(void)
 {
 	complete(&has_come);
 	while (!READ_ONCE(go))
 		cpu_relax();
 	mdelay(50);
 	WRITE_ONCE(over, true);
+}
+
+static long stays_for_a_while(ARGUMENTS)
+{
+	stay_for_a_while();
 	return 0;
 }
 
 static long stays_of_old(ARGUMENTS)
 {
-	stays_for_a_while(a, b, c, d, e, f, PASS_PILE);
+	stay_for_a_while();
 	jprobe_return();
 	return 0;
 }

@@ -10,11 +10,7 @@ static const struct {
 	const char *name;
 	const u8 *at;
 	int reason;
-} places[] = {
-	PLACES_OF_ARCH,
-	{ "may_fault", clauses_load_site, KPROBE_NO_JUMP_MAY_FAULT },
-	{ "plain", optimize_plain },
-};
+} places[] = PLACES;
 
 KUNIT_ARRAY_PARAM_DESC(places, places, name);
 

@@ -199,7 +199,7 @@ static void R1_13_errno_of_instructions(struct kunit *test)
 	const struct {
 		const u8 *at;
 		int err;
-	} refused[] = { REFUSED_INSNS };
+	} refused[] = REFUSED_INSNS;
 	int n;
 
 	for (n = 0; n < ARRAY_SIZE(refused); n++)

@@ -44,13 +44,16 @@ extern const u8 insn_msr_c_site[];
 #define JUMP_OPCODE	0xea
 #define BREAKPOINT_OPCODE 0xe7
 
-/* What may be a jump besides those of optimize_rules.c, or why not. */
-#define PLACES_OF_ARCH							\
+/* What may be a jump, or why not: see optimize_rules.c. */
+#define PLACES {							\
 	{ "branch", clauses_jump_site },				\
 	{ "call", clauses_call_site },					\
 	{ "literal", clauses_rip_site, KPROBE_NO_JUMP_EMULATED },	\
 	{ "move", clauses_move_site },					\
-	{ "return", clauses_return_site }
+	{ "return", clauses_return_site },				\
+	{ "may_fault", clauses_load_site, KPROBE_NO_JUMP_MAY_FAULT },	\
+	{ "plain", optimize_plain },					\
+}
 
 /* Nothing is before a function's entry. */
 #define MARK_BYTES	0
@@ -76,7 +79,7 @@ extern const u8 insn_msr_c_site[];
 
 /* Instructions that are refused, and by which errno. */
 #define REFUSED_INSN(at)	{ hidden(at), -EINVAL }
-#define REFUSED_INSNS							\
+#define REFUSED_INSNS {							\
 	REFUSED_INSN(clauses_move_site + 1),				\
 	REFUSED_INSN(clauses_move_site + 2),				\
 	REFUSED_INSN(clauses_svc), REFUSED_INSN(clauses_udf),		\
@@ -85,7 +88,8 @@ extern const u8 insn_msr_c_site[];
 	REFUSED_INSN(clauses_setend), REFUSED_INSN(clauses_srs),	\
 	REFUSED_INSN(clauses_rfe), REFUSED_INSN(clauses_spsr),		\
 	REFUSED_INSN(clauses_bxj), REFUSED_INSN(clauses_movs),		\
-	REFUSED_INSN(clauses_ldm)
+	REFUSED_INSN(clauses_ldm),					\
+}
 
 /* The status: at the second level of the page table, in the domain of the vectors. */
 #define PAGE_FAULT	0x37
@@ -93,7 +97,5 @@ extern const u8 insn_msr_c_site[];
 /* A fault at the first level: nothing is near. */
 #define OTHER_FAULT	((const long *)0xfc000000)
 #define OTHER_TRAP	5
-
-#define FAULT_CASES_OF_ARCH
 
 #endif

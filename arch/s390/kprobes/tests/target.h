@@ -72,12 +72,15 @@ extern const u8 clauses_copy_user_site[];
 #define JUMP_OPCODE	0xc0
 #define BREAKPOINT_OPCODE	0
 
-/* What may be a jump besides those of optimize_rules.c, or why not. */
-#define PLACES_OF_ARCH							\
+/* What may be a jump, or why not: see optimize_rules.c. */
+#define PLACES {							\
 	{ "branch", clauses_call_site, KPROBE_NO_JUMP_EMULATED },	\
 	{ "short", clauses_move_site, KPROBE_NO_JUMP_SHORT_INSN },	\
 	{ "relative", clauses_rip_site },				\
-	{ "exrl", clauses_exrl_site }
+	{ "exrl", clauses_exrl_site },					\
+	{ "may_fault", clauses_load_site, KPROBE_NO_JUMP_MAY_FAULT },	\
+	{ "plain", optimize_plain },					\
+}
 
 /* Nothing is before a function's entry. */
 #define MARK_BYTES	0
@@ -105,7 +108,7 @@ extern const u8 clauses_copy_user_site[];
 
 /* Instructions that are refused, and by which errno. */
 #define REFUSED_INSN(at)	{ hidden(at), -EINVAL }
-#define REFUSED_INSNS							\
+#define REFUSED_INSNS {							\
 	REFUSED_INSN(clauses_move_site + 1),				\
 	REFUSED_INSN(clauses_move_site + 2),				\
 	REFUSED_INSN(clauses_rip_site + 1),				\
@@ -117,7 +120,8 @@ extern const u8 clauses_copy_user_site[];
 	REFUSED_INSN(clauses_pt), REFUSED_INSN(clauses_bakr),		\
 	REFUSED_INSN(clauses_bsa), REFUSED_INSN(clauses_bsg),		\
 	REFUSED_INSN(clauses_tbegin), REFUSED_INSN(clauses_tend),	\
-	REFUSED_INSN(clauses_unknown), REFUSED_INSN(clauses_zero)
+	REFUSED_INSN(clauses_unknown), REFUSED_INSN(clauses_zero),	\
+}
 
 /* What a fault handler is told of a page fault. */
 #define PAGE_FAULT	14
@@ -126,12 +130,7 @@ extern const u8 clauses_copy_user_site[];
 #define OTHER_FAULT	((const long *)(1UL << 62))
 #define OTHER_TRAP	PAGE_FAULT
 
-/* The cases of fault.c in this folder. */
-#define FAULT_CASES_OF_ARCH						\
-	KUNIT_CASE(H9_partial_copy_is_fixed_up),			\
-	KUNIT_CASE(H9_protection_fault_is_fixed_up),			\
-	KUNIT_CASE(H9_satisfied_fault_does_not_end_the_step),
-
+/* The cases of fault.c in this folder: see fault_cases.h. */
 void H9_partial_copy_is_fixed_up(struct kunit *test);
 void H9_protection_fault_is_fixed_up(struct kunit *test);
 void H9_satisfied_fault_does_not_end_the_step(struct kunit *test);

@@ -81,29 +81,17 @@ extern const u8 clauses_call_user_site[];
 #define INSIDE_ERRNO	EILSEQ
 
 /* Instructions that are refused, and by which errno. */
-#define REFUSED_INSNS						\
+#define REFUSED_INSNS {						\
 	{ hidden(clauses_move_site) + 1, -EILSEQ },		\
 	{ clauses_load_ss, -EINVAL },				\
 	{ clauses_ud2, -EILSEQ },				\
-	{ clauses_far, -EOPNOTSUPP }
+	{ clauses_far, -EOPNOTSUPP },				\
+}
 
 /* What a fault handler is told of a page fault. */
 #define PAGE_FAULT	X86_TRAP_PF
 
-/* The cases of fault.c in this folder. */
-#define FAULT_CASES_OF_ARCH						\
-	KUNIT_CASE(H9_general_protection_is_fixed_up),			\
-	KUNIT_CASE(H9_rdmsr_of_no_register_is_fixed_up),		\
-	KUNIT_CASE(H9_zero_padded_load_is_fixed_up),			\
-	FAULT_CASES_OF_RUST
-#ifdef CONFIG_RUST_KPROBES
-#define FAULT_CASES_OF_RUST						\
-	KUNIT_CASE(H9_fault_of_an_indirect_call),			\
-	KUNIT_CASE(H9_indirect_call_through_user_memory),
-#else
-#define FAULT_CASES_OF_RUST
-#endif
-
+/* The cases of fault.c in this folder: see fault_cases.h. */
 void H9_general_protection_is_fixed_up(struct kunit *test);
 void H9_rdmsr_of_no_register_is_fixed_up(struct kunit *test);
 void H9_zero_padded_load_is_fixed_up(struct kunit *test);
