@@ -20,8 +20,8 @@
 #define ROW_PROBE(n)	COUNTED_AT(TARGET)
 #endif
 
-#define MANY	2000
-#define CROWD	1000
+#define MANY	1000
+#define CROWD	300
 
 /* The client may do with its probe what it likes. */
 static void K6_unregistered_within_calls(struct kunit *test)
