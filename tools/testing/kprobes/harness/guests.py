@@ -139,19 +139,17 @@ def _early_probes(built: Built) -> str:
             f'p:early/inside,do_populate_rootfs+{built.entry + behind} ')
 
 
-def main_tests(built: Built, paths: list[Path], states: int = 8,
-               cmdline: str = '', says: str | None = None,
-               extra: tuple[str, ...] = ()) -> list[Result]:
+def main_tests(built: Built, paths: list[Path], cmdline: str = '',
+               says: str | None = None, extra: tuple[str, ...] = ()) -> list[Result]:
     """Boot BUILT: its KUnit suites, then samples and the modules in PATHS.
 
-    STATES is how many each instruction form is run from. SAYS is a pattern
-    of what the kernel must say if it has understood CMDLINE; EXTRA is for
-    QEMU.
+    SAYS is a pattern of what the kernel must say if it has understood CMDLINE;
+    EXTRA is for QEMU.
     """
-    text = f'STATES={states}\nENTRY={built.entry:#x}\n' \
+    text = f'ENTRY={built.entry:#x}\n' \
         + job('health', built.impl, 'clauses', 'tests', 'kill')
     image = guest.initramfs(built, 'tests', text, samples(built) + paths)
-    # Under emulation, 2,000 tasks take a minute to come, without a word.
+    # Under emulation, 1,000 tasks take half a minute to come, without a word.
     lines, ending = _boot(built, image, 'tests', 7, silence=240, timeout=2700,
                           cmdline=_early_probes(built) + cmdline, extra=extra)
     outcomes = _with_log(ending, ktap.parse(lines, _prefix(built)))
@@ -160,8 +158,19 @@ def main_tests(built: Built, paths: list[Path], states: int = 8,
         outcomes.append(ktap.verdict(
             f'{_prefix(built)}.cmdline',
             '' if is_said else f'no "{says}" after {cmdline}'))
-    _say_forms(built, lines)
     return results.judge(outcomes, *lists(built))
+
+
+def form_tests(built: Built, paths: list[Path], states: int, cmdline: str,
+               extra: tuple[str, ...]) -> list[Result]:
+    """Boot BUILT for the forms of instructions, each run from so many STATES."""
+    text = f'STATES={states}\n' + job('health', built.impl, 'forms')
+    image = guest.initramfs(built, 'forms', text, paths)
+    lines, ending = _boot(built, image, 'forms', 5, '.forms', silence=240, timeout=2700,
+                          cmdline=cmdline, extra=extra)
+    _say_forms(built, lines)
+    return results.judge(_with_log(ending, ktap.parse(lines, _prefix(built))),
+                         *lists(built))
 
 
 def crash_tests(built: Built, paths: list[Path]) -> list[Result]:
@@ -171,13 +180,25 @@ def crash_tests(built: Built, paths: list[Path]) -> list[Result]:
         paths))
 
 
-def boots(built: Built, paths: list[Path],
-          **options: Any) -> list[tuple[str, Callable[[], list[Result]]]]:
+# The suites that are not in the boot for all others, and where they are.
+_BOOTS = {'forms': 'forms', 'forms_jumps': 'forms', 'upstream': 'forms',
+          'crash': 'crashes'}
+
+
+def boots(built: Built, paths: list[Path], states: int = 8, cmdline: str = '',
+          says: str | None = None, extra: tuple[str, ...] = ()
+          ) -> list[tuple[str, Callable[[], list[Result]]]]:
     """(name, function) of each boot for functional tests of BUILT.
 
-    PATHS are the modules; OPTIONS are those of main_tests().
+    PATHS are the modules; for the rest see main_tests() and form_tests().
     """
-    functions = [('tests', lambda: main_tests(built, paths, **options))]
+    functions = [('tests', lambda: main_tests(
+        built, paths, cmdline=cmdline, says=says, extra=extra))]
+    if built.impl in built.machine.forms:
+        # Of suites, those of its modules alone; CMDLINE may name others.
+        functions.append(('forms', lambda: form_tests(
+            built, paths, states, cmdline=f'kunit.filter_glob=[fu][op]* {cmdline}',
+            extra=extra)))
     if built.impl in built.machine.crashes:
         functions.append(('crashes', lambda: crash_tests(built, paths)))
     return functions
@@ -205,9 +226,11 @@ def chosen(built: Built, part: str, test: str) -> list[Result]:
     if part == 'kunit':
         outcomes = kunit_tests(built, cmdline)
     else:
+        wanted = {where for name, where in _BOOTS.items() if fnmatchcase(name, suite)}
+        if suite not in _BOOTS:
+            wanted.add('tests')
         for name, boot in boots(built, modules(built), cmdline=cmdline):
-            if suite != 'crash' if name == 'tests' \
-                    else fnmatchcase('crash', suite):
+            if name in wanted:
                 outcomes += boot()
     return [outcome for outcome in outcomes if results.chosen(outcome.name, test)
             or outcome.status == 'fail'

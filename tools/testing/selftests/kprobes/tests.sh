@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# Upstream's samples and ours, clauses and forms, over either implementation.
+# Upstream's samples and ours, and clauses, over either implementation.
 
 suite samples
 
@@ -514,31 +514,3 @@ if grep -q function_graph $TRACING/available_tracers; then
 fi
 settled
 rmmod kprobes_clauses
-
-# Instructions with and without a probe, and under jumps. C takes a minute for
-# the probes of each position, so it has the first alone. On s390x C's step drops
-# a fault and hits the probe again, for ever; on arm C was not tried.
-if [ -e /modules/kprobes_forms.ko ] &&
-	{ [ "$IMPL" = rust ] || [ "$(uname -m)" = x86_64 ]; }; then
-	spare=n
-	positions=3
-	if [ "$IMPL" = c ]; then
-		spare=y
-		positions=1
-	fi
-	load kprobes_forms states="$STATES" spare_c=$spare positions=$positions ||
-		fail forms "kprobes_forms.ko does not load"
-	rmmod kprobes_forms
-fi
-
-# Upstream's suite of arm registers 27,000 probes. Text of several CPUs, and
-# jumps that have to go, would make that half an hour. C's was not tried here.
-CPU1=/sys/devices/system/cpu/cpu1/online
-if [ "$IMPL" = rust ] && [ -e /modules/kprobes_upstream.ko ]; then
-	echo 0 >$JUMPS
-	[ ! -e $CPU1 ] || echo 0 >$CPU1
-	load kprobes_upstream || fail upstream "kprobes_upstream.ko does not load"
-	rmmod kprobes_upstream
-	[ ! -e $CPU1 ] || echo 1 >$CPU1
-	echo 1 >$JUMPS
-fi

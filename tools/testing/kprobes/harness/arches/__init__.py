@@ -67,7 +67,8 @@ class Arch:
     # before the place.
     oops: dict[str, str] = field(default_factory=dict)
     # Parts of the tests that exist for it so far.
-    crashes: tuple[str, ...] = ()   # the implementations that survive the crashes
+    crashes: tuple[str, ...] = ()   # the implementations that survive the crashes,
+    forms: tuple[str, ...] = ()     # and the forms of instructions
     clients: bool = False
     rethooks: bool = False
     pieces: tuple[Piece, ...] = ()

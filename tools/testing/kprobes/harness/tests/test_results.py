@@ -195,7 +195,7 @@ class Chosen(support.Case):
         def boot(name):
             def run(_, *words, **options):
                 self.calls.append((name, *words[:name == 'kunit'],
-                                   *options.values()))
+                                   *options.get('cmdline', '').split()[-1:]))
                 return [Result(f'x86_64.rust.{line}', status)
                         for line, status in (
                             ('suite.a', 'pass'), ('suite.b', 'fail'),
@@ -208,6 +208,7 @@ class Chosen(support.Case):
             (guests, 'modules', lambda _: []),
             (guests, 'kunit_tests', boot('kunit')),
             (guests, 'main_tests', boot('tests')),
+            (guests, 'form_tests', boot('forms')),
             (guests, 'crash_tests', boot('crashes')))
         self.enterContext(mock.patch.dict('os.environ', {
             'ARCH': '', 'IMPL': '', 'TEST': test}))
@@ -219,9 +220,10 @@ class Chosen(support.Case):
                 ('kunit', 'suite.*', [('kunit', 'suite.*')], 1, 2),
                 ('selftest', 'modules.a.x', [('tests', 'modules.a')], 1, 1),
                 ('selftest', 'graph.a', [('tests', 'clauses*')], 0, 1),
+                ('selftest', 'forms*.a', [('tests', 'forms*.a'), ('forms', 'forms*.a')], 0, 2),
                 ('selftest', 'crash.a', [('crashes', None)], 1, 1),
-                ('selftest', '*.a', [('tests', '*.a'), ('crashes', None)],
-                 6, 4)):
+                ('selftest', '*.a', [('tests', '*.a'), ('forms', '*.a'), ('crashes', None)],
+                 9, 6)):
             with self.subTest(test):
                 ended = self.run_command(command, test)
                 self.assertEqual(self.calls, [
