@@ -47,8 +47,8 @@ use crate::{
             rust_kprobes_hit,
             rust_kprobes_jprobe_state,
             Cpu,
-            JprobeState, //
-            PerCpu,
+            JprobeState,
+            PerCpu, //
         }, //
     }, //
 };
@@ -292,7 +292,7 @@ pub(crate) unsafe trait Jumps: Machine {
 
     /// Writes the detour of a probe point in `function`, or returns why it cannot have one. No jump
     /// leads to the detour yet, and it calls no handler.
-    fn detour(
+    fn make_detour(
         at: TextAddr,
         function: TextRange,
         targets: &Self::BranchTargets,

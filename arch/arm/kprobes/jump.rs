@@ -100,7 +100,7 @@ unsafe impl Jumps for A32 {
 
     const MAX_OPTIMIZED_LEN: u64 = 4;
 
-    fn detour(
+    fn make_detour(
         at: TextAddr,
         _function: TextRange,
         _targets: &(),

@@ -144,7 +144,7 @@ unsafe impl Jumps for S390 {
 
     const MAX_OPTIMIZED_LEN: u64 = LEN as u64;
 
-    fn detour(
+    fn make_detour(
         at: TextAddr,
         function: TextRange,
         _targets: &(),

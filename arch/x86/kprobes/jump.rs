@@ -180,7 +180,7 @@ unsafe impl Jumps for X86 {
         Ok(targets)
     }
 
-    fn detour(
+    fn make_detour(
         at: TextAddr,
         function: TextRange,
         targets: &KVVec<Branch>,

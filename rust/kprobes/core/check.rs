@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn trampolines_of_static_calls_are_others() {
+    fn trampolines_of_static_calls_are_refused() {
         for offset in [0, 5] {
             let found = probeable(c"__SCT__tp_func_sched_switch", offset);
             assert!(matches!(

@@ -64,7 +64,7 @@ pub(crate) fn up_to_refused(
             let registered = client.ok_or(Refusal::NoProbe).and_then(|probe| {
                 let mut found = None;
                 begin(&registry.points, done, &mut found)
-                    .and_then(|()| one(registry, probe, &mut found, &mut batch))
+                    .and_then(|()| register_one(registry, probe, &mut found, &mut batch))
                     .inspect_err(|&refusal| {
                         registry.refused.note(Refused::new(probe, found, refusal))
                     })
@@ -78,7 +78,7 @@ pub(crate) fn up_to_refused(
 }
 
 /// Registers one probe, except for writing its breakpoint. `found` becomes its address.
-fn one(
+fn register_one(
     registry: &mut Registry,
     probe: &'static Probe,
     found: &mut Option<TextAddr>,
@@ -94,7 +94,8 @@ fn one(
         registry.points.insert(place.at, point)?;
         batch.cache.note_start(place.at);
     }
-    arm(registry, place.at, probe, batch).inspect_err(|_| unregister::take_back(registry, probe))
+    arm_or_defer(registry, place.at, probe, batch)
+        .inspect_err(|_| unregister::take_back(registry, probe))
 }
 
 /// Adds a probe to the point at its address. If there is none, or one whose text was freed,
@@ -181,7 +182,7 @@ fn check_and_prepare(
 }
 
 /// Arms the point of a new probe if the probe is enabled, or has the batch arm it.
-fn arm(
+fn arm_or_defer(
     registry: &mut Registry,
     at: TextAddr,
     probe: &Probe,

@@ -15,12 +15,10 @@ use super::{
     jprobe, //
 };
 use crate::{
-    model::{
-        hit_state::Phase,
-        hit_state::{
-            AfterStep,
-            Next, //
-        }, //
+    model::hit_state::{
+        AfterStep,
+        Next,
+        Phase, //
     },
     registry::{
         points,
@@ -129,8 +127,8 @@ fn hit_slow(
 ) -> bool {
     let Some(probe) = call_pre_handlers(point, registers, pinned) else {
         // No handler has changed where the CPU continues, so the instruction is executed.
-        let has_post_handler = point.probes.keeps_breakpoint();
-        return execute(point, prepared, has_post_handler, registers, pinned);
+        let keeps_breakpoint = point.probes.keeps_breakpoint();
+        return execute(point, prepared, keeps_breakpoint, registers, pinned);
     };
     match probe.jprobe() {
         Some(jprobe) => {

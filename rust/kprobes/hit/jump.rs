@@ -12,8 +12,8 @@ use crate::{
     registry::prelude::*,
     sys::probe::chain::{
         Chain,
-        List, //
-        Summary,
+        List,
+        Summary, //
     }, //
 };
 
@@ -26,7 +26,7 @@ pub(crate) fn jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned)
         return probes.iter().for_each(Probe::miss);
     }
     let summary = probes.summary();
-    let Summary::Single(probe) = summary else {
+    let Summary::SinglePreOnly(probe) = summary else {
         return match summary {
             Summary::SingleWithPost(newest) | Summary::Several(newest) => {
                 each_jumped(newest, registers, pinned);

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_debugger_does_is_temporary_and_what_is_short() {
+    fn temporary_reasons_and_shortages() {
         let temporary = [
             (Reason::NoMemory, true),
             (Reason::DetoursWait, true),

@@ -145,7 +145,7 @@ impl Change<'_> {
         let (last, text) = (&mut self.cache.targets, lock.get());
         let targets = targets(last, &function, image, &mut read, text)?;
         let function = function.text;
-        let detour = Current::detour(at, function, targets, prepared, image, &mut read, text)?;
+        let detour = Current::make_detour(at, function, targets, prepared, image, &mut read, text)?;
         let node = Node::new();
         Ok(Jump { node, detour })
     }

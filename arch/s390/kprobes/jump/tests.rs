@@ -155,7 +155,7 @@ impl Jump {
         let (prepared, read) = (prepared?, &mut text::read);
         let group = symbol::split_group(c"");
         S390::branch_targets(function, group, &Alone, read, &mut text)?;
-        let detour = S390::detour(at, function, &(), &prepared, &Alone, read, &mut text)?;
+        let detour = S390::make_detour(at, function, &(), &prepared, &Alone, read, &mut text)?;
         S390::set_owner(&detour, Some(chain));
         let jump = Self {
             at,

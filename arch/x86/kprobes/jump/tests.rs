@@ -95,7 +95,7 @@ impl Jump {
         let read = &mut text::read;
         let targets =
             X86::branch_targets(function, symbol::split_group(c""), &Alone, read, &mut text)?;
-        let detour = X86::detour(at, function, &targets, &prepared, &Alone, read, &mut text)?;
+        let detour = X86::make_detour(at, function, &targets, &prepared, &Alone, read, &mut text)?;
         X86::set_owner(&detour, Some(chain));
         let jump = Self {
             at,

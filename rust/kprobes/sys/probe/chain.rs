@@ -74,7 +74,7 @@ impl Link {
 #[derive(Clone, Copy)]
 pub(crate) enum Summary<'a> {
     /// The only probe, without a post handler.
-    Single(&'a Probe),
+    SinglePreOnly(&'a Probe),
     /// The only probe, with a post handler.
     SingleWithPost(&'a Probe),
     /// The newest of several probes without post handlers.
@@ -211,7 +211,7 @@ impl Chain {
         if which == 0 {
             // SAFETY: By the invariant this is a probe that was in the chain, and stays as long as
             // the chain is borrowed.
-            return Summary::Single(unsafe { &*noted });
+            return Summary::SinglePreOnly(unsafe { &*noted });
         }
         let probe = noted.map_addr(|addr| addr & !WHICH);
         // SAFETY: By the invariant this is such a probe, or NULL.
@@ -236,7 +236,7 @@ impl Chain {
     #[inline(always)]
     pub(crate) fn single_pre_only(&self) -> Option<&Probe> {
         match self.summary() {
-            Summary::Single(probe) => Some(probe),
+            Summary::SinglePreOnly(probe) => Some(probe),
             _ => None,
         }
     }

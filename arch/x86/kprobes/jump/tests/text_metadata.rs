@@ -134,7 +134,7 @@ mod cases {
                     let targets = X86::branch_targets(function, group, metadata, read, &mut text);
                     let detour = targets.and_then(|targets| {
                         let text = &mut text;
-                        X86::detour(place, function, &targets, &prepared, metadata, read, text)
+                        X86::make_detour(place, function, &targets, &prepared, metadata, read, text)
                     });
                     made[usize::from(detour.is_ok())] += 1;
                 }

@@ -85,7 +85,7 @@ unsafe impl Jumps for Current {
         Ok(())
     }
 
-    fn detour(
+    fn make_detour(
         at: TextAddr,
         function: TextRange,
         _targets: &(),

@@ -189,7 +189,7 @@ impl World {
         let chain = self.places[self.current.load(Acquire)].get().unwrap();
         let mut called = Called::default();
         match chain.summary() {
-            Summary::Single(probe) => called.before(probe, self),
+            Summary::SinglePreOnly(probe) => called.before(probe, self),
             Summary::Several(newest) => {
                 List::from(newest).for_each(|probe| called.before(probe, self))
             }
